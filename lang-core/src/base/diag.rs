@@ -1,0 +1,205 @@
+//! Diagnostics as values: a stable code, a message, a labelled span, a hint. They are rendered
+//! elsewhere (ariadne in the terminal, the protocol in an editor) from this one form.
+
+use super::{ModuleName, Span};
+
+macro_rules! codes {
+    ($($code:ident $title:literal),* $(,)?) => {
+        /// Every diagnostic code, in numerical order. Each has a page in the book,
+        /// `docs/book/src/errors/`, whose examples run as tests. `W` codes are warnings.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+        pub enum Code { $(#[doc = $title] $code),* }
+
+        impl Code {
+            /// All codes.
+            pub const ALL: &'static [Self] = &[$(Self::$code),*];
+
+            /// `E0012`
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$code => stringify!($code)),* }
+            }
+
+            /// What the code stands for, in a few words.
+            #[must_use]
+            pub fn title(self) -> &'static str {
+                match self { $(Self::$code => $title),* }
+            }
+        }
+    };
+}
+
+codes! {
+    // Text and syntax.
+    E0001 "unexpected token",
+    E0002 "bracket without its partner",
+    E0003 "character outside the language",
+    E0004 "malformed number",
+    E0005 "string without an end",
+    E0006 "nested too deeply",
+    E0007 "text is not UTF-8",
+    E0008 "text too large",
+    E0009 "text outside every item",
+    E0010 "let without in",
+    E0011 "parameter without a type",
+    E0012 "name bound twice",
+    // Names.
+    E0100 "unbound name",
+    E0101 "unknown type",
+    E0102 "unknown module",
+    E0103 "modules import each other in a circle",
+    E0104 "defined twice",
+    E0105 "unknown constructor",
+    E0106 "unknown field",
+    E0107 "not in that module",
+    E0108 "a size where a type is wanted, or the reverse",
+    E0109 "type defined by itself",
+    W0110 "capitalised name in a pattern catches everything",
+    // Types.
+    E0200 "type mismatch",
+    E0201 "wrong number of arguments",
+    E0202 "not a function",
+    E0203 "too many indices, or not an array",
+    E0204 "shapes do not match",
+    E0205 "/ on integers",
+    E0206 "integer and real mixed",
+    E0207 "Iverson bracket misplaced",
+    E0208 "type has no zero",
+    E0209 "operation not defined for this type",
+    E0210 "type cannot be inferred",
+    E0211 "recursive definition without a result type",
+    E0212 "wrong fields",
+    E0213 "carry changes its type or size",
+    E0214 "derivative operator misused",
+    E0215 "effect inside a function",
+    E0216 "infinite type",
+    E0217 "misplaced named argument",
+    // Sizes.
+    E0300 "sizes differ",
+    E0301 "size cannot be solved",
+    E0302 "size occurs only in the result",
+    E0303 "index without an extent",
+    E0304 "index with two extents",
+    E0305 "ragged array",
+    E0306 "index always out of bounds",
+    E0307 "negative size",
+    E0308 "size too large",
+    E0309 "not a size",
+    E0310 "unknown extent escapes",
+    E0311 "for cannot be filtered",
+    // Patterns.
+    E0400 "match does not cover everything",
+    W0401 "arm never reached",
+    E0402 "pattern may fail",
+    E0403 "wrong number of arguments in a pattern",
+    // When a program runs.
+    E0500 "index out of bounds",
+    E0501 "sizes differ in this run",
+    E0502 "assertion failed",
+    E0503 "error raised",
+    E0504 "greatest or least of nothing",
+    E0505 "integer division by zero",
+    E0506 "recursion too deep",
+    E0507 "interrupted",
+    E0508 "array too large",
+    E0509 "negative extent",
+    E0510 "not available yet",
+    E0511 "stride not positive",
+    E0512 "value not computed yet",
+    // Command line and files.
+    E0600 "argument does not fit",
+    E0601 "no main",
+    E0602 "file cannot be read",
+}
+
+impl std::fmt::Display for Code {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// How bad it is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Severity {
+    /// The program has no meaning, or failed.
+    Error,
+    /// The program runs, but probably not as meant.
+    Warning,
+}
+
+/// A place with a remark, in this item or in another module.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Label {
+    /// The place.
+    pub span: Span,
+    /// What is to be seen there.
+    pub message: String,
+    /// The module, where it is not that of the diagnostic; `span` is then absolute there.
+    pub module: Option<ModuleName>,
+}
+
+/// One root cause, told once.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Diagnostic {
+    /// Its stable code.
+    pub code: Code,
+    /// Error or warning.
+    pub severity: Severity,
+    /// What is wrong, one sentence without a full stop.
+    pub message: String,
+    /// Where. Relative to the item until the session makes it absolute.
+    pub span: Span,
+    /// The remark at that place; empty if the message says it all.
+    pub label: String,
+    /// Other places that explain it.
+    pub related: Vec<Label>,
+    /// What to do, one sentence.
+    pub help: Option<String>,
+}
+
+impl Diagnostic {
+    /// A diagnostic without label, related places or help. The severity follows the code.
+    pub fn new(code: Code, span: Span, message: impl Into<String>) -> Self {
+        let severity = if code.name().starts_with('W') { Severity::Warning } else { Severity::Error };
+        Self { code, severity, message: message.into(), span, label: String::new(), related: Vec::new(), help: None }
+    }
+
+    /// With a remark at the place.
+    #[must_use]
+    pub fn label(mut self, text: impl Into<String>) -> Self {
+        self.label = text.into();
+        self
+    }
+
+    /// With a hint.
+    #[must_use]
+    pub fn help(mut self, text: impl Into<String>) -> Self {
+        self.help = Some(text.into());
+        self
+    }
+
+    /// With another place in the same item.
+    #[must_use]
+    pub fn related(mut self, span: Span, text: impl Into<String>) -> Self {
+        self.related.push(Label { span, message: text.into(), module: None });
+        self
+    }
+
+    /// Moved `by` bytes: from item-relative to absolute.
+    #[must_use]
+    pub fn shift(mut self, by: u32) -> Self {
+        self.span = self.span.shift(by);
+        for label in &mut self.related {
+            if label.module.is_none() {
+                label.span = label.span.shift(by);
+            }
+        }
+        self
+    }
+
+    /// Is it an error, not a warning?
+    #[must_use]
+    pub fn is_error(&self) -> bool {
+        self.severity == Severity::Error
+    }
+}

@@ -1,0 +1,11 @@
+//! What every pass uses: names, spans, arenas, diagnostics. Depends on nothing else here.
+
+pub mod arena;
+pub mod diag;
+pub mod name;
+pub mod span;
+
+pub use arena::{Arena, Idx};
+pub use diag::{Code, Diagnostic, Label, Severity};
+pub use name::{GlobalName, ModuleName, Name};
+pub use span::Span;

@@ -1,0 +1,15 @@
+//! The Iverson language, from text to meaning.
+//!
+//! The crate is pure: it reads no files, clocks or environment, starts no thread and
+//! contains no `unsafe`. The modules stand in the order a program passes through them
+//! and depend only on those above; `cargo xtask tidy` checks it.
+
+#![forbid(unsafe_code)]
+
+pub mod base;
+pub mod syntax;
+pub mod resolve;
+pub mod predicate;
+pub mod types;
+pub mod interp;
+pub mod session;

@@ -1,0 +1,5 @@
+//! From text to trees: tokens, definitions split from the token stream, the parser with
+//! recovery, and the formatter that writes trees back with their comments.
+
+pub mod ast;
+pub mod ops;

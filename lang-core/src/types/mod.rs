@@ -1,0 +1,4 @@
+//! Types and sizes: what a type is, how it is inferred, and the typed tree that comes out.
+
+pub mod ty;
+pub mod tree;

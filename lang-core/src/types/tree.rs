@@ -1,0 +1,384 @@
+//! The typed surface: what the checker makes of an item, the interpreter evaluates and
+//! elaboration will turn into core. Every name is resolved, every lift, conversion, check and
+//! instantiation is explicit, every node has its type.
+
+use std::sync::Arc;
+
+use super::scalar_fn::ScalarFn;
+use super::ty::{Scalar, Type};
+use super::builtin::Builtin;
+use crate::base::{Arena, GlobalName, Idx, Name, Span};
+use crate::predicate::{LocalId, Poly};
+use crate::syntax::ops::{BinOp, BinderKind};
+
+/// A node of a [`Body`].
+pub type TId = Idx<Node>;
+
+/// A typed expression at its place.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Node {
+    /// What it is.
+    pub kind: Expr,
+    /// Its type; sizes in it are polynomials over locals and globals.
+    pub ty: Type,
+    /// Its place in the item.
+    pub span: Span,
+}
+
+/// A checked item: one frame of locals and a tree over it. Lambdas are part of the tree and
+/// share the numbering of locals.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Body {
+    /// All nodes.
+    pub nodes: Arena<Node>,
+    /// The local for each type-level size parameter of the signature that a caller passes
+    /// (the implicit ones, in the signature's order).
+    pub sizes: Vec<LocalId>,
+    /// The local of each parameter, in order.
+    pub params: Vec<LocalId>,
+    /// All locals: parameters, let-bound, index and pattern variables, and extents that become
+    /// known when the program runs.
+    pub locals: Vec<Local>,
+    /// The body. `None` if errors leave nothing to run.
+    pub root: Option<TId>,
+}
+
+/// A local of a [`Body`].
+#[derive(Clone, PartialEq, Debug)]
+pub struct Local {
+    /// Its name; for an opened extent, a name made for messages.
+    pub name: Name,
+    /// Its type.
+    pub ty: Type,
+    /// Where it is bound.
+    pub span: Span,
+}
+
+/// What a call passes for the type-level parameters of its callee.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Instance {
+    /// One per type parameter.
+    pub types: Vec<Type>,
+    /// One per implicit size.
+    pub sizes: Vec<Poly>,
+}
+
+/// Two sizes that must be equal and could be neither proved nor refuted.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SizeCheck {
+    /// What is there.
+    pub found: Poly,
+    /// What is wanted.
+    pub wanted: Poly,
+    /// What the check is about, as a noun phrase ("axis 1 of argument `x`").
+    pub what: String,
+    /// Where it comes from.
+    pub span: Span,
+}
+
+/// An extent that becomes known when a value does: axis `axis` (after `path` through tuples and
+/// records, by position) of the value of this node is stored in `local`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Open {
+    /// Positions through tuples and records.
+    pub path: Vec<u32>,
+    /// The axis of the array found there.
+    pub axis: u32,
+    /// Where the extent is stored.
+    pub local: LocalId,
+}
+
+/// What is called.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Callee {
+    /// A definition.
+    Def(GlobalName, Instance),
+    /// A library function that is not written in Iverson.
+    Builtin(Builtin, Instance),
+    /// A constructor, by type and position.
+    Ctor(GlobalName, u32),
+    /// A function value.
+    Value(TId),
+}
+
+/// Typed expressions. "Lifted" operations apply to every element where operands are arrays;
+/// array operands have equal shapes, scalars stand for every element.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Expr {
+    /// Errors were reported here; evaluating it is a failure.
+    Error,
+    /// A real literal, of the node's scalar type.
+    Real(f64),
+    /// An integer literal of type `i64`.
+    Int(i64),
+    /// A truth value.
+    Bool(bool),
+    /// Text.
+    Str(Name),
+    /// A local.
+    Local(LocalId),
+    /// A top-level `let`.
+    Global(GlobalName),
+    /// A size used as `i64`.
+    Size(Poly),
+    /// A definition as a value.
+    DefValue(GlobalName, Instance),
+    /// A builtin as a value.
+    BuiltinValue(Builtin, Instance),
+    /// A scalar function as a value.
+    ScalarValue(ScalarFn),
+    /// A constructor as a value; without arguments, the value itself.
+    CtorValue(GlobalName, u32),
+    /// `-x`, lifted.
+    Neg(TId),
+    /// `!p`, lifted.
+    Not(TId),
+    /// `+ - * / // %` on two operands, lifted.
+    Arith(BinOp, TId, TId),
+    /// `a < b <= c`: every neighbouring pair; operands are evaluated once, left to right, and
+    /// those after a false comparison not at all. With array operands there is one operator, lifted.
+    Compare(TId, Vec<(BinOp, TId)>),
+    /// `&&`, left to right, stops at the first false.
+    And(Vec<TId>),
+    /// `||`, left to right, stops at the first true.
+    Or(Vec<TId>),
+    /// `a ^ b`, lifted; the exponent is an integer or a real, scalar or of the same shape.
+    Pow(TId, TId),
+    /// A scalar function, lifted.
+    Scalar(ScalarFn, Vec<TId>),
+    /// `f64(e)`, `f32(e)`, `i64(e)` (truncates), lifted.
+    Convert(Scalar, TId),
+    /// `[p] * e`: the zero of the node's type where `p` is false.
+    Guard(TId, TId),
+    /// An array literal; elements of the node's element type.
+    Array(Vec<TId>),
+    /// A tuple.
+    Tuple(Vec<TId>),
+    /// A record, values in the order of the node's type, with the order of evaluation of the text.
+    Record(Vec<(u32, TId)>),
+    /// Position in a tuple, or of a field in a record's type.
+    Proj(TId, u32),
+    /// `x[i, a..b, _]`
+    Index(TId, Vec<Subscript>),
+    /// A call. Checks run after the arguments, before the callee; opens run on the result.
+    Call {
+        /// What is called.
+        callee: Callee,
+        /// Its arguments.
+        args: Vec<TId>,
+    },
+    /// Evaluates the sizes, then the expression.
+    Checked(Vec<SizeCheck>, TId),
+    /// Evaluates the expression and stores extents of its value.
+    Opened(Vec<Open>, TId),
+    /// A lambda.
+    Lambda(Arc<Lambda>),
+    /// `let`s in order, then the body.
+    Let(Vec<(Pat, TId)>, TId),
+    /// Conditions in order, else the last.
+    If(Vec<(TId, TId)>, TId),
+    /// The first arm that matches; exhaustive.
+    Match(TId, Vec<(Pat, TId)>),
+    /// A binder other than `for` and `rel` reduces; `for` builds an array of the node's type.
+    Binder {
+        /// Which.
+        kind: BinderKind,
+        /// Index variables, outermost first.
+        vars: Vec<IndexVar>,
+        /// `if p`
+        filter: Option<TId>,
+        /// The body.
+        body: TId,
+    },
+    /// `fold`, `scan`.
+    Fold {
+        /// Keep every state.
+        scan: bool,
+        /// Binds the carry.
+        acc: Pat,
+        /// The first carry.
+        init: TId,
+        /// Index variables, outermost first.
+        vars: Vec<IndexVar>,
+        /// The next carry.
+        body: TId,
+        /// One output a step; the value is then `(carry, outputs)`.
+        yields: Option<TId>,
+    },
+    /// `loop`, `scan … while`.
+    Loop {
+        /// Keep every state.
+        scan: bool,
+        /// Binds the carry.
+        acc: Pat,
+        /// The first carry.
+        init: TId,
+        /// Goes on while true.
+        cond: TId,
+        /// The next carry.
+        body: TId,
+    },
+    /// Updates, left to right.
+    With(TId, Vec<Update>),
+    /// `|R|`
+    Card(TId),
+    /// `R(i, j)`
+    Member(TId, Vec<TId>),
+    /// A form with typing of its own.
+    Special(Special, Vec<TId>),
+}
+
+/// Forms with typing rules of their own, by their names in the language.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Special {
+    /// `assert(p, "text")`
+    Assert(Name),
+    /// `error("text")`
+    Error(Name),
+    /// `dbg(e)`
+    Dbg,
+    /// `par(a, b)`
+    Par,
+    /// `stop(e)`
+    Stop,
+    /// `reshape(x, n, m, …)`: the new extents are those of the node's type; the check that the
+    /// counts agree is a [`Expr::Checked`] around it where it is not proved.
+    Reshape,
+    /// `relation(idx, n, m)`
+    Relation,
+    /// `print(e, …)`
+    Print,
+    /// `time(e)`
+    Time,
+    /// `load("file")`
+    Load,
+    /// `save(e, "file")`
+    Save,
+    /// `plot(e, …)`
+    Plot,
+    /// `grad(f)`, `jvp(f)`, …: the operator applied to a function; the node has a function type.
+    /// `wrt` holds the positions of the differentiated parameters.
+    Derive(Derivative, Option<Vec<u32>>),
+    /// `deriv(e, x)` by a local.
+    Deriv(LocalId),
+}
+
+/// The derivative operators.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Derivative {
+    /// `grad`
+    Grad,
+    /// `value_and_grad`
+    ValueAndGrad,
+    /// `jvp`
+    Jvp,
+    /// `jvp2`
+    Jvp2,
+    /// `vjp`
+    Vjp,
+    /// `vjp2`
+    Vjp2,
+    /// `jacobian`
+    Jacobian,
+    /// `hessian`
+    Hessian,
+    /// `hvp`
+    Hvp,
+}
+
+/// A lambda. Free locals are read from the frame it is made in.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Lambda {
+    /// Patterns of the parameters (irrefutable).
+    pub params: Vec<Pat>,
+    /// The body.
+    pub body: TId,
+    /// Locals of the enclosing frame that the body reads, sizes in types included.
+    pub captures: Vec<LocalId>,
+}
+
+/// A pattern with what it binds.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Pat {
+    /// Matches all.
+    Wild,
+    /// Binds a local.
+    Bind(LocalId),
+    /// A constructor by position, with the patterns of its arguments.
+    Ctor(u32, Vec<Pat>),
+    /// Tuple.
+    Tuple(Vec<Pat>),
+    /// Fields by position in the record's type.
+    Record(Vec<(u32, Pat)>),
+    /// An integer.
+    Int(i64),
+    /// A truth value.
+    Bool(bool),
+    /// Stores the leading extents of the value in these locals, then matches.
+    Sized(Vec<LocalId>, Box<Pat>),
+}
+
+/// An index variable.
+#[derive(Clone, PartialEq, Debug)]
+pub struct IndexVar {
+    /// Its local.
+    pub local: LocalId,
+    /// Its range.
+    pub range: IndexRange,
+}
+
+/// Where an index variable ranges. Evaluated once on entry of the loop over it.
+#[derive(Clone, PartialEq, Debug)]
+pub enum IndexRange {
+    /// `0..n`, a bare index: the extent was inferred.
+    Extent(Poly),
+    /// `i < e`
+    Below(TId),
+    /// `i in a..b by s`
+    Range(TId, TId, Option<TId>),
+}
+
+/// One place between the brackets of an index.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Subscript {
+    /// `i`. `proved`: always in bounds.
+    At {
+        /// The index.
+        index: TId,
+        /// Always in bounds.
+        proved: bool,
+    },
+    /// `a..b`. `proved`: always `0 <= a <= b <= extent`.
+    Range {
+        /// First.
+        from: TId,
+        /// One past the last.
+        to: TId,
+        /// Always in bounds.
+        proved: bool,
+    },
+    /// `_`
+    Whole,
+}
+
+/// An update.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Update {
+    /// Where.
+    pub place: Place,
+    /// `+=`
+    pub add: bool,
+    /// The new value or what is added; for an index place a scalar may fill a slice.
+    pub value: TId,
+    /// The place in the text.
+    pub span: Span,
+}
+
+/// What an update changes.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Place {
+    /// Elements or slices.
+    Index(Vec<Subscript>),
+    /// A component of a tuple or record, by position.
+    Proj(u32),
+}

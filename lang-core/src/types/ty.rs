@@ -1,0 +1,136 @@
+//! Types. Sizes in them are polynomials in normal form, so equal normal forms are equal types.
+
+use std::sync::Arc;
+
+pub use crate::syntax::ops::Scalar;
+use crate::base::{GlobalName, Name};
+use crate::predicate::Poly;
+
+/// A type. In a [`Signature`], [`Type::Param`] and [`crate::predicate::Atom::Bound`] stand for
+/// what a call instantiates; in a checked body no [`Type::Meta`] is left.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Type {
+    /// A number or truth value.
+    Scalar(Scalar),
+    /// Text, only at top level.
+    Str,
+    /// `[n]T`
+    Array(Poly, Arc<Type>),
+    /// `(A, B)`; `()` is the empty one.
+    Tuple(Arc<[Type]>),
+    /// `{x: A, y: B}` in written order; fields match by name and order does not matter.
+    Record(Arc<[(Name, Type)]>),
+    /// `(A, n: i64) -> B`
+    Fun(Arc<FunType>),
+    /// `rel[n, m]`
+    Rel(Arc<[Poly]>),
+    /// A sum type, applied.
+    Data(GlobalName, Arc<[TypeArg]>),
+    /// The type parameter of that number of the enclosing definition.
+    Param(u32, Name),
+    /// An unknown of the checker.
+    Meta(u32),
+    /// Something was wrong and has been reported; agrees with everything.
+    Error,
+}
+
+/// What a type constructor is applied to.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum TypeArg {
+    /// A type.
+    Type(Type),
+    /// A size.
+    Size(Poly),
+}
+
+/// A function type. The result, and later parameters, may mention the value of a named `i64`
+/// parameter as [`crate::predicate::Atom::Arg`]`(depth, position)`, depth counting the function
+/// types in between.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct FunType {
+    /// Names (for printing and dependent sizes) and types of the parameters.
+    pub params: Vec<(Option<Name>, Type)>,
+    /// The result.
+    pub result: Type,
+}
+
+/// What a type parameter may be.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Class {
+    /// Any type.
+    Any,
+    /// `f64`, `f32` or `i64`.
+    Num,
+    /// `f64` or `f32`.
+    Real,
+}
+
+/// The type of a definition, with what a call instantiates. It holds no spans: an edit that
+/// leaves it equal disturbs no dependent.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Signature {
+    /// Type parameters: `Type::Param(k)`.
+    pub type_params: Vec<(Name, Class)>,
+    /// Names of the sizes: `Atom::Bound(k)`. First the implicit ones, in order of occurrence,
+    /// then one for each `i64` parameter (solved by the argument), then those of `?k` in the result.
+    pub sizes: Vec<SizeParam>,
+    /// Parameters.
+    pub params: Vec<(Name, Type)>,
+    /// The result.
+    pub result: Type,
+}
+
+/// A size in a signature.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SizeParam {
+    /// Its name.
+    pub name: Name,
+    /// Where its value comes from.
+    pub source: SizeSource,
+}
+
+/// Where the value of a size comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SizeSource {
+    /// Solved from the shapes of the arguments.
+    Implicit,
+    /// The value of this `i64` parameter.
+    Param(u32),
+    /// `?k` in the result: known when the result is.
+    Result,
+}
+
+impl Type {
+    /// `f64`
+    pub const F64: Self = Self::Scalar(Scalar::F64);
+    /// `f32`
+    pub const F32: Self = Self::Scalar(Scalar::F32);
+    /// `i64`
+    pub const I64: Self = Self::Scalar(Scalar::I64);
+    /// `bool`
+    pub const BOOL: Self = Self::Scalar(Scalar::Bool);
+
+    /// `()`
+    #[must_use]
+    pub fn unit() -> Self {
+        Self::Tuple(Arc::from([]))
+    }
+
+    /// `[dims…]elem`
+    #[must_use]
+    pub fn array(dims: impl DoubleEndedIterator<Item = Poly>, elem: Self) -> Self {
+        dims.rev().fold(elem, |t, n| Self::Array(n, Arc::new(t)))
+    }
+
+    /// Its extents, outermost first, and what is inside.
+    #[must_use]
+    pub fn peel(&self) -> (Vec<&Poly>, &Self) {
+        let mut dims = Vec::new();
+        let mut t = self;
+        while let Self::Array(n, e) = t {
+            dims.push(n);
+            t = e;
+        }
+        (dims, t)
+    }
+}

@@ -7,9 +7,9 @@
 #![forbid(unsafe_code)]
 
 pub mod base;
-pub mod syntax;
-pub mod resolve;
-pub mod predicate;
-pub mod types;
 pub mod interp;
+pub mod predicate;
+pub mod resolve;
 pub mod session;
+pub mod syntax;
+pub mod types;

@@ -86,8 +86,21 @@ pub enum Level {
 impl BinOp {
     /// All of them.
     pub const ALL: [Self; 15] = [
-        Self::Pipe, Self::Or, Self::And, Self::Eq, Self::Ne, Self::Lt, Self::Le, Self::Gt,
-        Self::Ge, Self::Add, Self::Sub, Self::Mul, Self::Div, Self::FloorDiv, Self::Mod,
+        Self::Pipe,
+        Self::Or,
+        Self::And,
+        Self::Eq,
+        Self::Ne,
+        Self::Lt,
+        Self::Le,
+        Self::Gt,
+        Self::Ge,
+        Self::Add,
+        Self::Sub,
+        Self::Mul,
+        Self::Div,
+        Self::FloorDiv,
+        Self::Mod,
     ];
 
     /// Its ASCII spelling.
@@ -163,8 +176,16 @@ pub enum BinderKind {
 impl BinderKind {
     /// All of them.
     pub const ALL: [Self; 10] = [
-        Self::For, Self::Sum, Self::Prod, Self::Max, Self::Min, Self::Argmax, Self::Argmin,
-        Self::Any, Self::All, Self::Rel,
+        Self::For,
+        Self::Sum,
+        Self::Prod,
+        Self::Max,
+        Self::Min,
+        Self::Argmax,
+        Self::Argmin,
+        Self::Any,
+        Self::All,
+        Self::Rel,
     ];
 
     /// The word that starts it. Only `for` is reserved; the others are names wherever no

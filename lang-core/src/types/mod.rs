@@ -1,4 +1,6 @@
 //! Types and sizes: what a type is, how it is inferred, and the typed tree that comes out.
 
-pub mod ty;
+pub mod builtin;
+pub mod scalar_fn;
 pub mod tree;
+pub mod ty;

@@ -4,9 +4,9 @@
 
 use std::sync::Arc;
 
+use super::builtin::Builtin;
 use super::scalar_fn::ScalarFn;
 use super::ty::{Scalar, Type};
-use super::builtin::Builtin;
 use crate::base::{Arena, GlobalName, Idx, Name, Span};
 use crate::predicate::{LocalId, Poly};
 use crate::syntax::ops::{BinOp, BinderKind};

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-pub use crate::syntax::ops::Scalar;
 use crate::base::{GlobalName, Name};
 use crate::predicate::Poly;
+pub use crate::syntax::ops::Scalar;
 
 /// A type. In a [`Signature`], [`Type::Param`] and [`crate::predicate::Atom::Bound`] stand for
 /// what a call instantiates; in a checked body no [`Type::Meta`] is left.

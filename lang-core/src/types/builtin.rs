@@ -1,0 +1,51 @@
+//! Library functions that are not written in Iverson. Their types are: each signature is a line
+//! of Iverson that the ordinary front end reads. Everything else of the prelude is
+//! `std/prelude.iv`.
+
+macro_rules! builtins {
+    ($($variant:ident $signature:literal $doc:literal),* $(,)?) => {
+        /// A builtin function.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+        pub enum Builtin { $(#[doc = $doc] $variant),* }
+
+        impl Builtin {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
+            /// Its signature as an Iverson `def` without `= body`.
+            #[must_use]
+            pub fn signature(self) -> &'static str {
+                match self { $(Self::$variant => $signature),* }
+            }
+
+            /// What it does.
+            #[must_use]
+            pub fn doc(self) -> &'static str {
+                match self { $(Self::$variant => $doc),* }
+            }
+        }
+    };
+}
+
+builtins! {
+    Sort "def sort(x: [n]a) -> [n]a where a: num"
+        "The elements in ascending order; NaN comes last.",
+    Argsort "def argsort(x: [n]a) -> [n]i64 where a: num"
+        "The indices that sort x; equal elements keep their order, NaN comes last.",
+    Filter "def filter(p: (a) -> bool, x: [n]a) -> [?k]a"
+        "The elements where p holds, in order.",
+}
+
+impl Builtin {
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        self.signature().strip_prefix("def ").and_then(|s| s.split('(').next()).unwrap_or_default()
+    }
+
+    /// The builtin of that name.
+    #[must_use]
+    pub fn by_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|b| b.name() == name)
+    }
+}

@@ -4,11 +4,12 @@
 
 use std::sync::Arc;
 
-use super::builtin::Builtin;
-use super::scalar_fn::ScalarFn;
 use super::ty::{Scalar, Type};
 use crate::base::{Arena, GlobalName, Idx, Name, Span};
 use crate::predicate::{LocalId, Poly};
+use crate::resolve::builtin::Builtin;
+use crate::resolve::forms::Derivative;
+use crate::resolve::scalar_fn::ScalarFn;
 use crate::syntax::ops::{BinOp, BinderKind};
 
 /// A node of a [`Body`].
@@ -261,29 +262,6 @@ pub enum Special {
     Derive(Derivative, Option<Vec<u32>>),
     /// `deriv(e, x)` by a local.
     Deriv(LocalId),
-}
-
-/// The derivative operators.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Derivative {
-    /// `grad`
-    Grad,
-    /// `value_and_grad`
-    ValueAndGrad,
-    /// `jvp`
-    Jvp,
-    /// `jvp2`
-    Jvp2,
-    /// `vjp`
-    Vjp,
-    /// `vjp2`
-    Vjp2,
-    /// `jacobian`
-    Jacobian,
-    /// `hessian`
-    Hessian,
-    /// `hvp`
-    Hvp,
 }
 
 /// A lambda. Free locals are read from the frame it is made in.

@@ -1,0 +1,19 @@
+//! What the checker sees of the world beyond the item in hand. Passes know this trait; only
+//! `session` knows how the answers are kept.
+
+use std::sync::Arc;
+
+use super::info::TypeInfo;
+use super::ty::{Signature, Type};
+use crate::base::GlobalName;
+use crate::resolve::Names;
+
+/// The types of other items.
+pub trait Env: Names {
+    /// The signature of a definition. `None` where it has errors, which are reported there.
+    fn signature(&self, def: &GlobalName) -> Option<Arc<Signature>>;
+    /// The type of a variable of a top-level `let`; `None` where it has errors.
+    fn let_type(&self, name: &GlobalName) -> Option<Type>;
+    /// What a `type` item defines; `None` where it has errors.
+    fn type_info(&self, name: &GlobalName) -> Option<Arc<TypeInfo>>;
+}

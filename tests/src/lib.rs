@@ -1,1 +1,5 @@
-//! x
+//! What the tests of the language share: literate pages, plain reports, the fuzzer. The tests
+//! themselves stand in `tests/tests/`, the pages in `docs/` and `tests/literate/`.
+
+pub mod literate;
+pub mod render;

@@ -2,4 +2,7 @@
 //! themselves stand in `tests/tests/`, the pages in `docs/` and `tests/literate/`.
 
 pub mod literate;
+pub mod mutate;
+pub mod random;
 pub mod render;
+pub mod tables;

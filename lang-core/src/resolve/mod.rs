@@ -4,6 +4,8 @@
 pub mod builtin;
 pub mod forms;
 pub mod names;
+pub mod resolved;
 pub mod scalar_fn;
 
 pub use names::{Names, ValueRef};
+pub use resolved::{Decl, LocalKind, PatRes, Res, Resolved, TypeRes};

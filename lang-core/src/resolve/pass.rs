@@ -110,13 +110,14 @@ impl<'a> Resolver<'a> {
         }
         self.scopes.leave(mark);
         self.place = Place::Body;
+        self.out.signature_uses = self.out.uses.clone();
         for constraint in &def.constraints {
-            self.constraint(&constraint.var, &constraint.class);
+            self.constrained(&constraint.var);
         }
         self.expr(def.body);
     }
 
-    fn constraint(&mut self, var: &Ident, class: &Ident) {
+    fn constrained(&mut self, var: &Ident) {
         if !var.name.is_empty() && !self.type_params.contains_key(&var.name) {
             let message = format!("`{}` is not a type parameter of this definition", var.name);
             let known: Vec<&str> = self.out.type_params.iter().map(|(n, _)| n.as_str()).collect();
@@ -125,11 +126,6 @@ impl<'a> Resolver<'a> {
                 known => format!("its type parameters are {}", quoted(known)),
             });
             self.out.diagnostics.push(Diagnostic::new(Code::E0101, var.span, message).help(help));
-        }
-        if !matches!(class.name.as_str(), "real" | "num" | "") {
-            let message = format!("there is no class `{}`", class.name);
-            let help = "`real` is `f64` and `f32`; `num` is these and `i64`";
-            self.out.diagnostics.push(Diagnostic::new(Code::E0101, class.span, message).help(help));
         }
     }
 
@@ -160,10 +156,7 @@ impl<'a> Resolver<'a> {
                 for arg in args {
                     match arg {
                         TypeArg::Type(ty) => self.ty(*ty),
-                        TypeArg::Size(size) => {
-                            self.expr(*size);
-                            self.misplaced_size(tree.exprs[*size].span, "a constructor holds values of types");
-                        }
+                        TypeArg::Size(size) => self.expr(*size),
                     }
                 }
             }
@@ -358,7 +351,8 @@ impl<'a> Resolver<'a> {
             return TypeRes::Param(number);
         }
         if self.scopes.get(name).is_some_and(|l| self.kind(l) == Some(LocalKind::ImplicitSize)) {
-            self.misplaced_size(ident.span, &format!("`{name}` is a size, and a type is wanted here"));
+            let message = format!("`{name}` is a size, and a type is wanted here");
+            self.out.diagnostics.push(Diagnostic::new(Code::E0108, ident.span, message));
             return TypeRes::Error;
         }
         self.unknown(Code::E0101, ident, format!("there is no type `{name}`"), |this| {
@@ -408,10 +402,6 @@ impl<'a> Resolver<'a> {
         let message = format!("no module is imported as `{}`", module.name);
         let help = format!("import it: `import {0}`, or `import \"./{0}.iv\"` for a file beside this one", module.name);
         self.unknown(Code::E0100, module, message, |_| Some(help));
-    }
-
-    fn misplaced_size(&mut self, span: Span, message: &str) {
-        self.out.diagnostics.push(Diagnostic::new(Code::E0108, span, message));
     }
 
     /// Notes a name without a meaning: one diagnostic for all its places.

@@ -124,6 +124,8 @@ pub struct Resolved {
     pub single_ctor: bool,
     /// The definitions, `let`s and types of any module that it mentions.
     pub uses: BTreeSet<GlobalName>,
+    /// Those that the signature of a definition mentions.
+    pub signature_uses: BTreeSet<GlobalName>,
     /// What is wrong with the names.
     pub diagnostics: Vec<Diagnostic>,
 }

@@ -2,5 +2,9 @@
 
 pub mod env;
 pub mod info;
+pub mod lower;
+pub mod check;
+pub mod show;
 pub mod tree;
 pub mod ty;
+pub mod unify;

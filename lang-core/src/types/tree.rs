@@ -405,7 +405,11 @@ impl Expr {
                 f(*a);
                 rest.iter().for_each(|(_, b)| f(*b));
             }
-            Self::And(items) | Self::Or(items) | Self::Array(items) | Self::Tuple(items) | Self::Scalar(_, items)
+            Self::And(items)
+            | Self::Or(items)
+            | Self::Array(items)
+            | Self::Tuple(items)
+            | Self::Scalar(_, items)
             | Self::Special(_, items) => items.iter().for_each(|n| f(*n)),
             Self::Record(items) => items.iter().for_each(|(_, n)| f(*n)),
             Self::Index(a, subs) => {

@@ -15,7 +15,12 @@ use crate::syntax::ops::BinderKind;
 impl Checker<'_> {
     /// Binds index variables in the current scope. `hints` are the extents that the expected
     /// type gives; `generates` says that the extents become those of an array.
-    pub(super) fn index_vars(&mut self, vars: &[IndexVar], hints: &[Poly], generates: bool) -> (Vec<TypedVar>, Vec<Poly>) {
+    pub(super) fn index_vars(
+        &mut self,
+        vars: &[IndexVar],
+        hints: &[Poly],
+        generates: bool,
+    ) -> (Vec<TypedVar>, Vec<Poly>) {
         let mut typed = Vec::new();
         let mut extents = Vec::new();
         for (k, v) in vars.iter().enumerate() {
@@ -104,9 +109,11 @@ impl Checker<'_> {
     fn nonneg_atom(&self, a: &Atom) -> bool {
         use crate::resolve::LocalKind;
         match a {
-            Atom::Local(l, _) => self.resolved.locals.get(l.0 as usize).is_some_and(|d| {
-                matches!(d.kind, LocalKind::ImplicitSize | LocalKind::ResultSize | LocalKind::Extent)
-            }),
+            Atom::Local(l, _) => {
+                self.resolved.locals.get(l.0 as usize).is_some_and(|d| {
+                    matches!(d.kind, LocalKind::ImplicitSize | LocalKind::ResultSize | LocalKind::Extent)
+                })
+            }
             _ => false,
         }
     }
@@ -129,7 +136,11 @@ impl Checker<'_> {
         let filter = filter.map(|p| {
             if generates {
                 let at = self.expr_span(p);
-                let d = Diagnostic::new(Code::E0311, at, format!("`{}` cannot be filtered: its extent would not be known", kind.word()));
+                let d = Diagnostic::new(
+                    Code::E0311,
+                    at,
+                    format!("`{}` cannot be filtered: its extent would not be known", kind.word()),
+                );
                 self.report(if kind == BinderKind::For {
                     d.help("`filter(\\x: …, xs)` keeps elements; `for i: [p] * e` puts zeros")
                 } else {
@@ -186,8 +197,12 @@ impl Checker<'_> {
                 if matches!(t, Type::Array(..) | Type::Tuple(_) | Type::Record(_)) {
                     let at = self.span(body);
                     self.report(
-                        Diagnostic::new(Code::E0209, at, format!("`{}` compares numbers, and this is a `{t}`", kind.word()))
-                            .help(format!("give an index for every axis: `{} i, j: a[i, j]`", kind.word())),
+                        Diagnostic::new(
+                            Code::E0209,
+                            at,
+                            format!("`{}` compares numbers, and this is a `{t}`", kind.word()),
+                        )
+                        .help(format!("give an index for every axis: `{} i, j: a[i, j]`", kind.word())),
                     );
                 } else if let Err(Mismatch::Class(t, class)) = self.demand(&elem, Class::Num) {
                     let at = self.span(body);
@@ -209,7 +224,9 @@ impl Checker<'_> {
         let at = self.span(body);
         match self.metas.shallow(t) {
             Type::Array(_, elem) if kind == BinderKind::Sum => self.summable(&elem, kind, body, span),
-            Type::Tuple(items) if kind == BinderKind::Sum => items.iter().for_each(|t| self.summable(t, kind, body, span)),
+            Type::Tuple(items) if kind == BinderKind::Sum => {
+                items.iter().for_each(|t| self.summable(t, kind, body, span))
+            }
             Type::Record(fields) if kind == BinderKind::Sum => {
                 fields.iter().for_each(|(_, t)| self.summable(t, kind, body, span));
             }
@@ -218,8 +235,12 @@ impl Checker<'_> {
                 if let Err(Mismatch::Class(t, class)) = self.demand(&other, Class::Num) {
                     if t == Type::BOOL {
                         self.report(
-                            Diagnostic::new(Code::E0209, at, format!("`{}` adds numbers, and this is a truth value", kind.word()))
-                                .help("to count, `sum i: [p] * 1`; to ask whether there is one, `any i: p`"),
+                            Diagnostic::new(
+                                Code::E0209,
+                                at,
+                                format!("`{}` adds numbers, and this is a truth value", kind.word()),
+                            )
+                            .help("to count, `sum i: [p] * 1`; to ask whether there is one, `any i: p`"),
                         );
                     } else {
                         self.class_error(&t, class, at);

@@ -144,7 +144,11 @@ impl Checker<'_> {
                 let nodes = self.infer_args(args);
                 if nodes.len() != f.arity() {
                     let wanted = if f.arity() == 1 { "1 argument".into() } else { format!("{} arguments", f.arity()) };
-                    let mut d = Diagnostic::new(Code::E0201, span, format!("`{}` takes {wanted}, and {} stand here", f.name(), nodes.len()));
+                    let mut d = Diagnostic::new(
+                        Code::E0201,
+                        span,
+                        format!("`{}` takes {wanted}, and {} stand here", f.name(), nodes.len()),
+                    );
                     if matches!(f.name(), "max" | "min") && nodes.len() == 1 {
                         d = d.help(format!("the {0} of an array is `{0} i: x[i]`", f.name()));
                     }
@@ -158,7 +162,11 @@ impl Checker<'_> {
                 match nodes.as_slice() {
                     [one] => self.convert(to, *one, span),
                     _ => {
-                        self.error(Code::E0201, span, format!("`{}` converts 1 argument, and {} stand here", to.name(), nodes.len()));
+                        self.error(
+                            Code::E0201,
+                            span,
+                            format!("`{}` converts 1 argument, and {} stand here", to.name(), nodes.len()),
+                        );
                         self.error_node(span)
                     }
                 }
@@ -167,8 +175,12 @@ impl Checker<'_> {
             Some(Res::Const(c)) => {
                 self.infer_args(args);
                 self.report(
-                    Diagnostic::new(Code::E0202, self.expr_span(callee), format!("`{}` is a number, not a function", c.name()))
-                        .help("a product is written with `*`"),
+                    Diagnostic::new(
+                        Code::E0202,
+                        self.expr_span(callee),
+                        format!("`{}` is a number, not a function", c.name()),
+                    )
+                    .help("a product is written with `*`"),
                 );
                 self.error_node(span)
             }
@@ -304,12 +316,10 @@ impl Checker<'_> {
             return self.call_unknown(args, span);
         }
         let inst = self.instantiate(signature, name, span);
-        let what = |k: usize| {
-            signature.params.get(k).map(|(n, _)| format!("argument `{n}` of `{name}`")).unwrap_or_default()
-        };
-        let size_of = |k: usize| {
-            signature.sizes.iter().position(|s| matches!(s.source, SizeSource::Param(p) if p as usize == k))
-        };
+        let what =
+            |k: usize| signature.params.get(k).map(|(n, _)| format!("argument `{n}` of `{name}`")).unwrap_or_default();
+        let size_of =
+            |k: usize| signature.sizes.iter().position(|s| matches!(s.source, SizeSource::Param(p) if p as usize == k));
         let nodes = self.arguments(
             args,
             &what,
@@ -322,14 +332,19 @@ impl Checker<'_> {
                     match this.metas.unify_size(meta, value, &mut goals) {
                         Ok(()) => {}
                         Err(super::super::unify::Mismatch::Size(solved, given)) => this.report(
-                            Diagnostic::new(Code::E0300, at, format!("`{}` is given, and the other arguments say `{}`", given, solved))
-                                .label(format!("for {}", what(k))),
+                            Diagnostic::new(
+                                Code::E0300,
+                                at,
+                                format!("`{}` is given, and the other arguments say `{}`", given, solved),
+                            )
+                            .label(format!("for {}", what(k))),
                         ),
                         Err(_) => {}
                     }
                     for (found, wanted) in goals {
                         // The solved size and the value given must agree when the program runs.
-                        let check = super::super::tree::SizeCheck { found: wanted, wanted: found, what: what(k), span: at };
+                        let check =
+                            super::super::tree::SizeCheck { found: wanted, wanted: found, what: what(k), span: at };
                         this.value_goals.push(check);
                     }
                 }
@@ -382,7 +397,11 @@ impl Checker<'_> {
                 1 => "1 argument".into(),
                 n => format!("{n} arguments"),
             };
-            self.error(Code::E0201, span, format!("the constructor `{}` takes {wanted}, and {} stand here", ctor.name, args.len()));
+            self.error(
+                Code::E0201,
+                span,
+                format!("the constructor `{}` takes {wanted}, and {} stand here", ctor.name, args.len()),
+            );
             return self.call_unknown(args, span);
         }
         let params = self.fresh_params(&info, &ctor.name, span);
@@ -404,9 +423,7 @@ impl Checker<'_> {
             .iter()
             .map(|(name, kind)| match kind {
                 ParamKind::Type => TypeArg::Type(self.metas.fresh(Class::Any, span)),
-                ParamKind::Size => {
-                    TypeArg::Size(self.metas.fresh_size(SizeWhy::Param(name.clone(), of.into()), span))
-                }
+                ParamKind::Size => TypeArg::Size(self.metas.fresh_size(SizeWhy::Param(name.clone(), of.into()), span)),
             })
             .collect()
     }
@@ -468,7 +485,11 @@ impl Checker<'_> {
                     });
                 }
                 if dims.len() != args.len() {
-                    self.error(Code::E0201, span, format!("this relation takes {} indices, and {} stand here", dims.len(), args.len()));
+                    self.error(
+                        Code::E0201,
+                        span,
+                        format!("this relation takes {} indices, and {} stand here", dims.len(), args.len()),
+                    );
                     return self.error_node(span);
                 }
                 self.alloc(Typed::Member(f, nodes), Type::BOOL, span)
@@ -518,10 +539,8 @@ impl Checker<'_> {
         }
         let span = self.expr_span(value);
         // The value may have any extents there; the type then has them.
-        let fresh: Vec<(LocalId, Poly)> = unknown
-            .iter()
-            .map(|l| (*l, self.metas.fresh_size(SizeWhy::Other, span)))
-            .collect();
+        let fresh: Vec<(LocalId, Poly)> =
+            unknown.iter().map(|l| (*l, self.metas.fresh_size(SizeWhy::Other, span))).collect();
         let open = wanted.map_sizes(&|p, _| {
             p.substitute(&|a| match a {
                 Atom::Local(l, _) => fresh.iter().find(|f| f.0 == *l).map(|f| f.1.clone()),

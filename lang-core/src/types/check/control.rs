@@ -97,7 +97,8 @@ impl Checker<'_> {
         }
         let Some(ty) = wanted else {
             self.report(
-                Diagnostic::new(Code::E0400, span, "a `match` without arms has no value").help("write `match e { pattern: value, … }`"),
+                Diagnostic::new(Code::E0400, span, "a `match` without arms has no value")
+                    .help("write `match e { pattern: value, … }`"),
             );
             return self.error_node(span);
         };
@@ -131,15 +132,12 @@ impl Checker<'_> {
                 let span = self.span(node);
                 let (f, w) = (self.metas.zonk(&found), self.metas.zonk(carry));
                 if !f.has_error() && !w.has_error() {
-                    let mut d = Diagnostic::new(
-                        Code::E0213,
-                        span,
-                        format!("the carry begins as `{w}` and would become `{f}`"),
-                    );
+                    let mut d =
+                        Diagnostic::new(Code::E0213, span, format!("the carry begins as `{w}` and would become `{f}`"));
                     d = match &m {
-                        Mismatch::Size(a, b) => {
-                            d.label(format!("the size `{a}` stands where `{b}` is wanted")).help("a carry keeps its sizes; start with all elements and update them: `acc with [i] = e`")
-                        }
+                        Mismatch::Size(a, b) => d.label(format!("the size `{a}` stands where `{b}` is wanted")).help(
+                            "a carry keeps its sizes; start with all elements and update them: `acc with [i] = e`",
+                        ),
                         Mismatch::Scalars(Type::Scalar(_), w) if *w == Type::I64 => {
                             d.help("begin with a real number: `0.0` rather than `0`")
                         }
@@ -171,7 +169,7 @@ impl Checker<'_> {
         let ty = match (f.scan, yields) {
             (true, _) => {
                 let steps = extents.iter().fold(Poly::constant(1), |p, n| p.mul(n));
-                Self::array_of(steps.plus(1), carry.clone())
+                Type::array(std::iter::once(steps.plus(1)), carry.clone())
             }
             (false, Some(y)) => {
                 let outputs = Type::array(extents.iter().cloned(), self.nodes[y].ty.clone());
@@ -205,7 +203,7 @@ impl Checker<'_> {
         let l = self.fresh_extent("trips", span);
         let n = self.atom(l);
         self.scopes.assume_nonneg(n.plus(-1));
-        let ty = Self::array_of(n, carry);
+        let ty = Type::array(std::iter::once(n), carry);
         let node = self.alloc(kind, ty.clone(), span);
         self.alloc(Typed::Opened(vec![Open { path: Vec::new(), axis: 0, local: l }], node), ty, span)
     }

@@ -14,7 +14,9 @@ use crate::syntax::ast::{Arg, Expr, Item, Pat};
 /// The type of tangents (and cotangents) of a type.
 pub(super) fn tangent(t: &Type) -> Type {
     match t {
-        Type::Scalar(Scalar::F64 | Scalar::F32) | Type::Param(..) | Type::Meta(_) | Type::Error | Type::Data(..) => t.clone(),
+        Type::Scalar(Scalar::F64 | Scalar::F32) | Type::Param(..) | Type::Meta(_) | Type::Error | Type::Data(..) => {
+            t.clone()
+        }
         Type::Scalar(_) | Type::Str | Type::Fun(_) | Type::Rel(_) => Type::unit(),
         Type::Array(n, e) => match tangent(e) {
             t if t == Type::unit() => t,
@@ -31,9 +33,9 @@ pub(super) fn blocks(output: &Type, input: &Type) -> Option<Type> {
     match (output, input) {
         (Type::Error, _) | (_, Type::Error) => Some(Type::Error),
         (Type::Tuple(items), _) => Some(Type::Tuple(items.iter().map(|t| blocks(t, input)).collect::<Option<_>>()?)),
-        (Type::Record(fields), _) => Some(Type::Record(
-            fields.iter().map(|(n, t)| Some((n.clone(), blocks(t, input)?))).collect::<Option<_>>()?,
-        )),
+        (Type::Record(fields), _) => {
+            Some(Type::Record(fields.iter().map(|(n, t)| Some((n.clone(), blocks(t, input)?))).collect::<Option<_>>()?))
+        }
         (_, Type::Tuple(items)) => Some(Type::Tuple(items.iter().map(|t| blocks(output, t)).collect::<Option<_>>()?)),
         (_, Type::Record(fields)) => Some(Type::Record(
             fields.iter().map(|(n, t)| Some((n.clone(), blocks(output, t)?))).collect::<Option<_>>()?,
@@ -59,8 +61,12 @@ impl Checker<'_> {
         let (named, plain): (Vec<&Arg>, Vec<&Arg>) = args.iter().partition(|a| a.name.is_some());
         let [f] = plain.as_slice() else {
             self.report(
-                Diagnostic::new(Code::E0214, span, format!("`{}` takes one function, and {} arguments stand here", d.name(), plain.len()))
-                    .help(format!("its result is a function: `{}(f)(…)`; {}", d.name(), d.doc())),
+                Diagnostic::new(
+                    Code::E0214,
+                    span,
+                    format!("`{}` takes one function, and {} arguments stand here", d.name(), plain.len()),
+                )
+                .help(format!("its result is a function: `{}(f)(…)`; {}", d.name(), d.doc())),
             );
             return self.error_node(span);
         };
@@ -87,8 +93,15 @@ impl Checker<'_> {
             Type::Error => return self.error_node(span),
             _ => {
                 let at = self.span(node);
-                let mut e = Diagnostic::new(Code::E0214, at, format!("`{}` differentiates a function, and this has type `{t}`", d.name()));
-                e = e.help(format!("give it the function, then the point: `{}(f)(x)`; for an expression, `deriv(e, x)`", d.name()));
+                let mut e = Diagnostic::new(
+                    Code::E0214,
+                    at,
+                    format!("`{}` differentiates a function, and this has type `{t}`", d.name()),
+                );
+                e = e.help(format!(
+                    "give it the function, then the point: `{}(f)(x)`; for an expression, `deriv(e, x)`",
+                    d.name()
+                ));
                 self.report(e);
                 return self.error_node(span);
             }
@@ -135,15 +148,23 @@ impl Checker<'_> {
             let Some(label) = &a.name else { continue };
             if label.name != "wrt" {
                 self.report(
-                    Diagnostic::new(Code::E0217, label.span, format!("`{}` has no argument `{}:`", d.name(), label.name))
-                        .help("the parameter to differentiate by is named with `wrt:`"),
+                    Diagnostic::new(
+                        Code::E0217,
+                        label.span,
+                        format!("`{}` has no argument `{}:`", d.name(), label.name),
+                    )
+                    .help("the parameter to differentiate by is named with `wrt:`"),
                 );
                 return None;
             }
             let Some(names) = names else {
                 self.report(
-                    Diagnostic::new(Code::E0214, label.span, "`wrt:` needs a definition or a lambda, whose parameters have names")
-                        .help("wrap the function: `\\x, y: f(x, y)`"),
+                    Diagnostic::new(
+                        Code::E0214,
+                        label.span,
+                        "`wrt:` needs a definition or a lambda, whose parameters have names",
+                    )
+                    .help("wrap the function: `\\x, y: f(x, y)`"),
                 );
                 return None;
             };
@@ -161,7 +182,8 @@ impl Checker<'_> {
                 match (0..).zip(names).find(|(_, n)| **n == wanted) {
                     Some((k, _)) => positions.push(k),
                     None => {
-                        let have: Vec<String> = names.iter().filter(|n| !n.is_empty()).map(|n| format!("`{n}`")).collect();
+                        let have: Vec<String> =
+                            names.iter().filter(|n| !n.is_empty()).map(|n| format!("`{n}`")).collect();
                         self.report(
                             Diagnostic::new(Code::E0214, at, "`wrt:` names a parameter of the function")
                                 .help(format!("its parameters are {}", super::and_list(&have))),
@@ -210,7 +232,8 @@ fn derived(d: Derivative, f: &FunType, wrt: Option<&[u32]>) -> Result<FunType, S
     };
     let gradient = bundle(chosen.iter().map(tangent).collect());
     let same = |result: Type| FunType { params: f.params.clone(), result };
-    let two = |second: Type, result: Type| FunType { params: vec![(None, bundle(all.clone())), (None, second)], result };
+    let two =
+        |second: Type, result: Type| FunType { params: vec![(None, bundle(all.clone())), (None, second)], result };
     let both = |a: Type, b: Type| Type::Tuple([a, b].into_iter().collect());
     Ok(match d {
         Derivative::Grad => {
@@ -227,7 +250,10 @@ fn derived(d: Derivative, f: &FunType, wrt: Option<&[u32]>) -> Result<FunType, S
         Derivative::Vjp2 => two(tangent(&f.result), both(f.result.clone(), gradient)),
         Derivative::Jacobian => {
             let input = bundle(chosen);
-            same(blocks(&f.result, &input).ok_or_else(|| format!("a Jacobian of a `{}` is not made of arrays of reals", f.result))?)
+            same(
+                blocks(&f.result, &input)
+                    .ok_or_else(|| format!("a Jacobian of a `{}` is not made of arrays of reals", f.result))?,
+            )
         }
         Derivative::Hessian => {
             scalar()?;

@@ -76,12 +76,24 @@ impl Checker<'_> {
             Expr::If(arms, otherwise) => self.conditional(arms, *otherwise, hint, span),
             Expr::Match(scrutinee, arms) => self.matching(*scrutinee, arms, hint, span),
             Expr::Binder { kind, vars, filter, body } => self.binder(*kind, vars, *filter, *body, hint, span),
-            Expr::Fold { scan, acc, ty, init, vars, body, yields } => {
-                self.fold(&super::control::Fold { scan: *scan, acc: *acc, ty: *ty, init: *init, vars, body: *body, yields: *yields }, hint, span)
-            }
-            Expr::Loop { scan, acc, ty, init, cond, body } => {
-                self.repeat(&super::control::Repeat { scan: *scan, acc: *acc, ty: *ty, init: *init, cond: *cond, body: *body }, hint, span)
-            }
+            Expr::Fold { scan, acc, ty, init, vars, body, yields } => self.fold(
+                &super::control::Fold {
+                    scan: *scan,
+                    acc: *acc,
+                    ty: *ty,
+                    init: *init,
+                    vars,
+                    body: *body,
+                    yields: *yields,
+                },
+                hint,
+                span,
+            ),
+            Expr::Loop { scan, acc, ty, init, cond, body } => self.repeat(
+                &super::control::Repeat { scan: *scan, acc: *acc, ty: *ty, init: *init, cond: *cond, body: *body },
+                hint,
+                span,
+            ),
             Expr::With(base, updates) => self.with(*base, updates, hint, span),
             Expr::Card(relation) => {
                 let relation = self.infer(*relation, None);
@@ -91,8 +103,12 @@ impl Checker<'_> {
                         let t = self.metas.zonk(&t);
                         let at = self.span(relation);
                         self.report(
-                            Diagnostic::new(Code::E0200, at, format!("bars count the members of a relation, and this has type `{t}`"))
-                                .help("the absolute value is `abs(x)`"),
+                            Diagnostic::new(
+                                Code::E0200,
+                                at,
+                                format!("bars count the members of a relation, and this has type `{t}`"),
+                            )
+                            .help("the absolute value is `abs(x)`"),
                         );
                     }
                 }
@@ -193,9 +209,10 @@ impl Checker<'_> {
                 Some((k, (_, ty))) => self.alloc(Typed::Proj(base, k), ty.clone(), span),
                 None => {
                     let names: Vec<String> = fields.iter().map(|(n, _)| format!("`{n}`")).collect();
-                    let near = fields.iter().map(|f| &f.0).max_by(|a, b| {
-                        strsim::jaro(a, &field.name).total_cmp(&strsim::jaro(b, &field.name))
-                    });
+                    let near = fields
+                        .iter()
+                        .map(|f| &f.0)
+                        .max_by(|a, b| strsim::jaro(a, &field.name).total_cmp(&strsim::jaro(b, &field.name)));
                     let mut d = Diagnostic::new(
                         Code::E0106,
                         field.span,
@@ -258,7 +275,11 @@ impl Checker<'_> {
             Type::Meta(_) => self.unknown_here(self.span(base), "a tuple"),
             t => {
                 let t = self.metas.zonk(&t);
-                let mut d = Diagnostic::new(Code::E0106, at, format!("`.{k}` asks for a component of a tuple, and this has type `{t}`"));
+                let mut d = Diagnostic::new(
+                    Code::E0106,
+                    at,
+                    format!("`.{k}` asks for a component of a tuple, and this has type `{t}`"),
+                );
                 if matches!(t, Type::Array(..)) {
                     d = d.help(format!("an element of an array is `x[{k}]`"));
                 }
@@ -291,7 +312,8 @@ impl Checker<'_> {
             nodes.push((k, node));
         }
         if let Some(hints) = &hints {
-            let (have, want): (Vec<_>, Vec<_>) = (types.iter().map(|f| &f.0).collect(), hints.iter().map(|f| &f.0).collect());
+            let (have, want): (Vec<_>, Vec<_>) =
+                (types.iter().map(|f| &f.0).collect(), hints.iter().map(|f| &f.0).collect());
             let missing: Vec<String> = want.iter().filter(|n| !have.contains(n)).map(|n| format!("`{n}`")).collect();
             let extra: Vec<String> = have.iter().filter(|n| !want.contains(n)).map(|n| format!("`{n}`")).collect();
             if !missing.is_empty() || !extra.is_empty() {
@@ -304,7 +326,8 @@ impl Checker<'_> {
                 }
                 let wanted = self.metas.zonk(&Type::Record(hints.clone()));
                 self.report(
-                    Diagnostic::new(Code::E0212, span, format!("the fields do not fit `{wanted}`")).label(says.join("; ")),
+                    Diagnostic::new(Code::E0212, span, format!("the fields do not fit `{wanted}`"))
+                        .label(says.join("; ")),
                 );
                 return self.error_node(span);
             }
@@ -325,8 +348,12 @@ impl Checker<'_> {
         let node = self.infer(*first, elem_hint.as_ref());
         if !comma && rest.is_empty() && self.ty(node) == Type::BOOL {
             self.report(
-                Diagnostic::new(Code::E0207, span, "an Iverson bracket guards what it is multiplied with, and nothing follows")
-                    .help("write `[p] * 1.0` for 1 or 0, or `[p,]` for an array of one truth value"),
+                Diagnostic::new(
+                    Code::E0207,
+                    span,
+                    "an Iverson bracket guards what it is multiplied with, and nothing follows",
+                )
+                .help("write `[p] * 1.0` for 1 or 0, or `[p,]` for an array of one truth value"),
             );
             return self.error_node(span);
         }
@@ -346,8 +373,12 @@ impl Checker<'_> {
             t => {
                 let t = self.metas.zonk(&t);
                 self.report(
-                    Diagnostic::new(Code::E0207, bracket, format!("`[…] *` is an Iverson bracket: a condition stands in it, not a `{t}`"))
-                        .help("an array of one element is `[x,]`"),
+                    Diagnostic::new(
+                        Code::E0207,
+                        bracket,
+                        format!("`[…] *` is an Iverson bracket: a condition stands in it, not a `{t}`"),
+                    )
+                    .help("an array of one element is `[x,]`"),
                 );
                 self.infer(body, hint);
                 return self.error_node(span);
@@ -380,8 +411,12 @@ impl Checker<'_> {
         }
         if let Some(t) = bad {
             self.report(
-                Diagnostic::new(Code::E0208, span, format!("a bracket needs a zero where it is false, and `{t}` has none"))
-                    .help("use `if p then … else …`"),
+                Diagnostic::new(
+                    Code::E0208,
+                    span,
+                    format!("a bracket needs a zero where it is false, and `{t}` has none"),
+                )
+                .help("use `if p then … else …`"),
             );
         }
     }
@@ -437,7 +472,8 @@ impl Checker<'_> {
                 })
             })
         };
-        let fun = FunType { params: types.into_iter().map(|(n, t)| (n, as_arg(&t))).collect(), result: as_arg(&result) };
+        let fun =
+            FunType { params: types.into_iter().map(|(n, t)| (n, as_arg(&t))).collect(), result: as_arg(&result) };
         let dependent = result.clone() != fun.result;
         let leaving = if dependent { fun.result.clone() } else { result };
         self.leave(scope, &leaving, span);
@@ -553,8 +589,12 @@ impl Checker<'_> {
         let result = args.in_function(signature, &signature.result);
         if signature.sizes.iter().any(|s| s.source == SizeSource::Result) {
             self.report(
-                Diagnostic::new(Code::E0310, span, format!("the extent of the result of `{name}` is known only when it is called"))
-                    .help("call it where its result is used; it cannot be passed as a function"),
+                Diagnostic::new(
+                    Code::E0310,
+                    span,
+                    format!("the extent of the result of `{name}` is known only when it is called"),
+                )
+                .help("call it where its result is used; it cannot be passed as a function"),
             );
         }
         (args.instance(signature), Type::Fun(Arc::new(FunType { params, result })))

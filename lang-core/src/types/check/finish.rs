@@ -114,7 +114,8 @@ impl Checker<'_> {
                     let f = &context.facts;
                     if f.proves_nonneg(&i) && f.proves_nonneg(&n.sub(&i).plus(-1)) {
                         self.proved(node, update, position);
-                    } else if (f.proves_nonneg(&i.sub(&n)) || f.proves_nonneg(&i.neg().plus(-1))) && !f.contradictory() {
+                    } else if (f.proves_nonneg(&i.sub(&n)) || f.proves_nonneg(&i.neg().plus(-1))) && !f.contradictory()
+                    {
                         let mut d = Diagnostic::new(
                             Code::E0306,
                             span,
@@ -138,8 +139,12 @@ impl Checker<'_> {
                         self.proved(node, update, position);
                     } else if goals.iter().any(|g| f.proves_nonneg(&g.neg().plus(-1))) && !f.contradictory() {
                         self.report(
-                            Diagnostic::new(Code::E0306, span, format!("the slice `{a}..{b}` never fits an axis of extent `{n}`"))
-                                .help("a slice `a..b` needs 0 <= a <= b <= extent; `b` is not included"),
+                            Diagnostic::new(
+                                Code::E0306,
+                                span,
+                                format!("the slice `{a}..{b}` never fits an axis of extent `{n}`"),
+                            )
+                            .help("a slice `a..b` needs 0 <= a <= b <= extent; `b` is not included"),
                         );
                     }
                 }
@@ -150,12 +155,17 @@ impl Checker<'_> {
                     self.context(&mut context, scope);
                     if context.facts.proves_nonneg(&negative) && !context.facts.contradictory() {
                         self.report(
-                            Diagnostic::new(Code::E0307, span, format!("this range has the extent `{n}`, which is always negative"))
-                                .help("an array needs an extent of at least 0"),
+                            Diagnostic::new(
+                                Code::E0307,
+                                span,
+                                format!("this range has the extent `{n}`, which is always negative"),
+                            )
+                            .help("an array needs an extent of at least 0"),
                         );
                     } else if n.as_constant().is_some_and(|c| c >= 1 << 47) {
                         self.report(
-                            Diagnostic::new(Code::E0308, span, "this extent is too large").help("extents stay below 2^47"),
+                            Diagnostic::new(Code::E0308, span, "this extent is too large")
+                                .help("extents stay below 2^47"),
                         );
                     }
                 }
@@ -196,9 +206,8 @@ impl Checker<'_> {
         if facts.proves_zero(&d) {
             return;
         }
-        let differ = d.as_constant().is_some()
-            || facts.proves_nonneg(&d.plus(-1))
-            || facts.proves_nonneg(&d.neg().plus(-1));
+        let differ =
+            d.as_constant().is_some() || facts.proves_nonneg(&d.plus(-1)) || facts.proves_nonneg(&d.neg().plus(-1));
         if differ && !facts.contradictory() {
             self.report(
                 Diagnostic::new(code, check.span, format!("sizes differ for {}", check.what))
@@ -282,13 +291,23 @@ impl Checker<'_> {
             let Some(l) = inner else { continue };
             let (name, place) = self.local(l).map(|i| (i.name.clone(), i.span)).unwrap_or_default();
             let d = if e.kind == ScopeKind::Binder {
-                Diagnostic::new(Code::E0305, e.span, format!("this array would be ragged: an extent in `{t}` depends on `{name}`"))
-                    .related(place, format!("`{name}` is bound here, inside"))
-                    .help("all rows of an array have one length; make the rows full and guard them, `for j < n: [j < i] * …`")
+                Diagnostic::new(
+                    Code::E0305,
+                    e.span,
+                    format!("this array would be ragged: an extent in `{t}` depends on `{name}`"),
+                )
+                .related(place, format!("`{name}` is bound here, inside"))
+                .help(
+                    "all rows of an array have one length; make the rows full and guard them, `for j < n: [j < i] * …`",
+                )
             } else {
-                Diagnostic::new(Code::E0310, e.span, format!("the extent `{name}` in `{t}` is not known outside this branch or function"))
-                    .related(place, "becomes known here")
-                    .help("move it before the branch, or return it from a definition whose result has an extent `?k`")
+                Diagnostic::new(
+                    Code::E0310,
+                    e.span,
+                    format!("the extent `{name}` in `{t}` is not known outside this branch or function"),
+                )
+                .related(place, "becomes known here")
+                .help("move it before the branch, or return it from a definition whose result has an extent `?k`")
             };
             self.report(d);
         }
@@ -300,9 +319,9 @@ impl Checker<'_> {
         let env = self.env;
         let ctors = |t: &Type| match t {
             Type::Data(name, args) => match &env.type_info(name)?.body {
-                TypeInfoBody::Sum(ctors) => {
-                    Some(ctors.iter().map(|c| (c.name.clone(), c.args.iter().map(|t| apply(t, args)).collect())).collect())
-                }
+                TypeInfoBody::Sum(ctors) => Some(
+                    ctors.iter().map(|c| (c.name.clone(), c.args.iter().map(|t| apply(t, args)).collect())).collect(),
+                ),
                 TypeInfoBody::Alias(_) => None,
             },
             _ => None,
@@ -324,16 +343,27 @@ impl Checker<'_> {
                     );
                 } else {
                     self.report(
-                        Diagnostic::new(Code::E0400, c.span, format!("this `match` has no arm for {}", super::and_list(&missing)))
-                            .help(format!("add `{}: …`, or `_: …` for all that is left", result.missing.first().cloned().unwrap_or_default())),
+                        Diagnostic::new(
+                            Code::E0400,
+                            c.span,
+                            format!("this `match` has no arm for {}", super::and_list(&missing)),
+                        )
+                        .help(format!(
+                            "add `{}: …`, or `_: …` for all that is left",
+                            result.missing.first().cloned().unwrap_or_default()
+                        )),
                     );
                 }
             }
             for k in result.redundant {
                 if let Some(span) = c.spans.get(k) {
                     self.report(
-                        Diagnostic::new(Code::W0401, *span, "this arm is never reached: the arms before it match all that it matches")
-                            .help("remove it, or move it up"),
+                        Diagnostic::new(
+                            Code::W0401,
+                            *span,
+                            "this arm is never reached: the arms before it match all that it matches",
+                        )
+                        .help("remove it, or move it up"),
                     );
                 }
             }
@@ -435,7 +465,14 @@ impl Checker<'_> {
             while let Some(n) = stack.pop() {
                 let node = &self.nodes[n];
                 node.ty.visit(&mut |_| {}, &mut |p| poly_locals(p, &mut read));
-                node.kind.for_each_local(&mut |l| { read.insert(l); }, &mut |l| { bound.insert(l); });
+                node.kind.for_each_local(
+                    &mut |l| {
+                        read.insert(l);
+                    },
+                    &mut |l| {
+                        bound.insert(l);
+                    },
+                );
                 node.kind.for_each_child(&mut |c| stack.push(c));
             }
             let mut captures: Vec<LocalId> = read.difference(&bound).copied().collect();

@@ -110,7 +110,8 @@ impl Checker<'_> {
                 let span = self.expr_span(a.value);
                 self.infer(a.value, Some(&Type::Str));
                 self.report(
-                    Diagnostic::new(Code::E0200, span, "a text in quotes is wanted here").help("`assert(n > 0, \"n is positive\")`"),
+                    Diagnostic::new(Code::E0200, span, "a text in quotes is wanted here")
+                        .help("`assert(n > 0, \"n is positive\")`"),
                 );
                 Name::default()
             }

@@ -80,14 +80,19 @@ impl Checker<'_> {
                 self.unknown_here(at, "an array");
                 return;
             }
-            Type::Fun(_) if k == 0 => Diagnostic::new(Code::E0203, at, format!("this is a function, `{whole}`, not an array"))
-                .help("apply it with parentheses: `f(i)`"),
+            Type::Fun(_) if k == 0 => {
+                Diagnostic::new(Code::E0203, at, format!("this is a function, `{whole}`, not an array"))
+                    .help("apply it with parentheses: `f(i)`")
+            }
             Type::Rel(_) if k == 0 => Diagnostic::new(Code::E0203, at, "this is a relation, not an array")
                 .help("membership is asked with parentheses: `R(i, j)`"),
             Type::Tuple(_) if k == 0 => {
-                Diagnostic::new(Code::E0203, at, format!("this is a tuple, `{whole}`, not an array")).help("a component is `t.0`")
+                Diagnostic::new(Code::E0203, at, format!("this is a tuple, `{whole}`, not an array"))
+                    .help("a component is `t.0`")
             }
-            _ if k == 0 => Diagnostic::new(Code::E0203, at, format!("this has type `{whole}`, and only arrays have elements")),
+            _ if k == 0 => {
+                Diagnostic::new(Code::E0203, at, format!("this has type `{whole}`, and only arrays have elements"))
+            }
             _ => {
                 let noun = if k == 1 { "index" } else { "indices" };
                 Diagnostic::new(Code::E0203, at, format!("this has type `{whole}` and takes at most {k} {noun}"))
@@ -210,7 +215,11 @@ impl Checker<'_> {
                             self.error(
                                 Code::E0106,
                                 name.span,
-                                format!("there is no field `{}`; the fields are {}", name.name, super::and_list(&names)),
+                                format!(
+                                    "there is no field `{}`; the fields are {}",
+                                    name.name,
+                                    super::and_list(&names)
+                                ),
                             );
                             self.infer(u.value, None);
                             continue;
@@ -220,8 +229,12 @@ impl Checker<'_> {
                     t => {
                         let t = self.metas.zonk(&t);
                         self.report(
-                            Diagnostic::new(Code::E0106, name.span, format!("a field is updated, and this has type `{t}`"))
-                                .help("an element of an array is updated by `x with [i] = e`"),
+                            Diagnostic::new(
+                                Code::E0106,
+                                name.span,
+                                format!("a field is updated, and this has type `{t}`"),
+                            )
+                            .help("an element of an array is updated by `x with [i] = e`"),
                         );
                         self.infer(u.value, None);
                         continue;
@@ -244,7 +257,9 @@ impl Checker<'_> {
             // A scalar may fill a slice.
             let target = match (self.ty(value), part.peel()) {
                 (Type::Scalar(_), (dims, elem)) if !dims.is_empty() => elem.clone(),
-                (Type::Meta(id), (dims, elem)) if !dims.is_empty() && self.metas.class(id) != Class::Any => elem.clone(),
+                (Type::Meta(id), (dims, elem)) if !dims.is_empty() && self.metas.class(id) != Class::Any => {
+                    elem.clone()
+                }
                 _ => part.clone(),
             };
             let value = self.expect(value, &target, "this update");

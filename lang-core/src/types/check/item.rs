@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::super::env::Env;
 use super::super::lower::{signature_sizes, written_signature};
 use super::super::tree::{Body, Expr as Typed, Pat as TypedPat, TId};
-use super::super::ty::{Signature, SizeParam, SizeSource, Type};
+use super::super::ty::{Scalar, Signature, SizeParam, SizeSource, Type};
 use super::super::unify::SizeWhy;
 use super::Checker;
 use crate::base::{Code, Diagnostic, GlobalName, ModuleName, Name, Span};
@@ -34,8 +34,11 @@ pub fn check_def(tree: &Tree, resolved: &Resolved, module: &ModuleName, env: &dy
     let Item::Def(def) = &tree.item else { return c.nothing() };
     let mut params = Vec::new();
     // Types of parameters may mention parameters that follow.
-    for (_, l) in def.params.iter().filter_map(|p| Some(((), c.declared(p.name.span)?))) {
-        c.bind(l, Type::I64, None);
+    let locals: Vec<LocalId> = def.params.iter().filter_map(|p| c.declared(p.name.span)).collect();
+    for l in locals {
+        if c.is_written_i64(l) {
+            c.bind(l, Type::I64, None);
+        }
     }
     let types: Vec<Type> = def.params.iter().map(|p| c.written(p.ty)).collect();
     for (p, t) in def.params.iter().zip(&types) {
@@ -137,7 +140,9 @@ pub fn check_rule(tree: &Tree, resolved: &Resolved, module: &ModuleName, env: &d
     };
     let types: Vec<Type> = signature.params.iter().map(|(_, t)| open(t)).collect();
     let (deltas, result) = c.rule_types(rule.adjoint, &types, &open(&signature.result));
-    for (have, want, what) in [(&rule.params, types.len(), "parameters"), (&rule.deltas, deltas.len(), "names after `;`")] {
+    for (have, want, what) in
+        [(&rule.params, types.len(), "parameters"), (&rule.deltas, deltas.len(), "names after `;`")]
+    {
         if have.len() != want {
             let d = Diagnostic::new(
                 Code::E0201,
@@ -172,7 +177,8 @@ pub fn signature(
 ) -> (Option<Signature>, Vec<Diagnostic>) {
     let Some(written) = written_signature(tree, resolved, env) else { return (None, Vec::new()) };
     let mut signature = written.signature;
-    let bad = written.diagnostics.iter().any(Diagnostic::is_error) || signature.params.iter().any(|(_, t)| t.has_error());
+    let bad =
+        written.diagnostics.iter().any(Diagnostic::is_error) || signature.params.iter().any(|(_, t)| t.has_error());
     if bad {
         return (None, written.diagnostics);
     }
@@ -245,6 +251,15 @@ impl Checker<'_> {
         self.finish(root, Vec::new(), Vec::new(), Vec::new(), Type::Error)
     }
 
+    /// Is the parameter's type written as `i64`?
+    fn is_written_i64(&self, l: LocalId) -> bool {
+        let Item::Def(def) = &self.tree.item else { return false };
+        def.params.iter().any(|p| {
+            self.declared(p.name.span) == Some(l)
+                && self.resolved.types.get(&p.ty) == Some(&crate::resolve::TypeRes::Scalar(Scalar::I64))
+        })
+    }
+
     /// An `i64` parameter that is by itself the extent of a parameter is checked on entry, so it
     /// is not negative.
     fn assume_lone_extents(&mut self, t: &Type) {
@@ -302,8 +317,7 @@ impl Checker<'_> {
             })
         };
         let names = exports.iter().map(|(n, _, t)| (n.clone(), global(t))).collect();
-        let locals: Vec<TId> =
-            exports.iter().map(|(_, l, t)| self.alloc(Typed::Local(*l), t.clone(), span)).collect();
+        let locals: Vec<TId> = exports.iter().map(|(_, l, t)| self.alloc(Typed::Local(*l), t.clone(), span)).collect();
         let ty = Type::Tuple(exports.iter().map(|e| e.2.clone()).collect());
         let tuple = self.alloc(Typed::Tuple(locals), ty.clone(), span);
         let root = self.alloc(Typed::Let(vec![(pat, value)], tuple), ty.clone(), span);

@@ -303,7 +303,9 @@ impl<'a> Checker<'a> {
                     format!("this has type `{found}`, and `{wanted}` is wanted{subject}"),
                 );
                 match (f, w) {
-                    (Type::Scalar(Scalar::I64), w) => d.help(format!("integers do not become reals by themselves: convert with `{w}(…)`")),
+                    (Type::Scalar(Scalar::I64), w) => {
+                        d.help(format!("integers do not become reals by themselves: convert with `{w}(…)`"))
+                    }
                     (_, Type::Scalar(Scalar::I64)) => d.help("`i64(…)` makes an integer, rounding towards zero"),
                     (_, w) => d.help(format!("convert with `{w}(…)`")),
                 }
@@ -315,11 +317,14 @@ impl<'a> Checker<'a> {
                     format!("this has type `{found}`, and `{wanted}` is wanted{subject}"),
                 );
                 match (found.peel().0.len(), wanted.peel().0.len()) {
-                    (f, w) if f > w && !matches!(wanted, Type::Fun(_) | Type::Meta(_)) => {
-                        d.help(format!("an index is missing: `x[i]` is an element, `sum i: x[i]` a sum of them; {} too many", axes(f - w)))
-                    }
+                    (f, w) if f > w && !matches!(wanted, Type::Fun(_) | Type::Meta(_)) => d.help(format!(
+                        "an index is missing: `x[i]` is an element, `sum i: x[i]` a sum of them; {} too many",
+                        axes(f - w)
+                    )),
                     (f, w) if f < w => d.help("one value for every index is `for i: …`"),
-                    _ if matches!(found, Type::Fun(_)) => d.help("a function stands here: apply it to its arguments, `f(x)`"),
+                    _ if matches!(found, Type::Fun(_)) => {
+                        d.help("a function stands here: apply it to its arguments, `f(x)`")
+                    }
                     _ => d,
                 }
             }

@@ -122,10 +122,18 @@ impl Checker<'_> {
             Ok(_) => {}
             Err(_) if elem.has_error() => {}
             Err(_) => {
-                let help = if op == BinOp::Mod { "for reals write `x - y * floor(x / y)`" } else { "for reals write `floor(x / y)`" };
+                let help = if op == BinOp::Mod {
+                    "for reals write `x - y * floor(x / y)`"
+                } else {
+                    "for reals write `floor(x / y)`"
+                };
                 self.report(
-                    Diagnostic::new(Code::E0209, span, format!("`{}` is for integers, and these are `{elem}`", op.symbol()))
-                        .help(help),
+                    Diagnostic::new(
+                        Code::E0209,
+                        span,
+                        format!("`{}` is for integers, and these are `{elem}`", op.symbol()),
+                    )
+                    .help(help),
                 );
             }
         }
@@ -238,10 +246,11 @@ impl Checker<'_> {
                     let (ty, at) = (self.nodes[*last].ty.clone(), self.span(*last));
                     let sym = self.sym(*last).cloned();
                     *last = self.alloc_sym(Typed::Checked(Vec::new(), *last), ty, at, sym);
+                    let verifier = *last;
                     let scope = self.scopes.current;
                     self.deferred.push(Deferred {
                         operands: operands.to_vec(),
-                        verifier: *last,
+                        verifier,
                         result: result.clone(),
                         class,
                         elem,
@@ -260,7 +269,13 @@ impl Checker<'_> {
     }
 
     /// `force`: operands whose type is unknown are taken to have one type with the others.
-    fn try_lift(&mut self, operands: &[TId], class: Class, elem: Option<Scalar>, force: bool) -> Result<Lifted, Mismatch> {
+    fn try_lift(
+        &mut self,
+        operands: &[TId],
+        class: Class,
+        elem: Option<Scalar>,
+        force: bool,
+    ) -> Result<Lifted, Mismatch> {
         let types: Vec<Type> = operands.iter().map(|n| self.ty(*n)).collect();
         let unknown = |this: &Self, t: &Type| matches!(t, Type::Meta(id) if this.metas.class(*id) == Class::Any);
         let mut goals = Vec::new();
@@ -282,7 +297,8 @@ impl Checker<'_> {
         }
         let mut dims: Option<Vec<Poly>> = None;
         let mut scalar: Option<Type> = None;
-        for t in operands.iter().map(|n| self.metas.zonk(&self.nodes[*n].ty)) {
+        let types: Vec<Type> = operands.iter().map(|n| self.metas.zonk(&self.nodes[*n].ty)).collect();
+        for t in types {
             let (d, e) = t.peel();
             match (&dims, d.is_empty()) {
                 (_, true) => {}
@@ -375,22 +391,26 @@ impl Checker<'_> {
             return;
         }
         let shown: Vec<String> = types.iter().map(|t| format!("`{t}`")).collect();
-        let odd = types.iter().find(|t| {
-            !matches!(t.peel().1, Type::Scalar(_) | Type::Meta(_) | Type::Param(..))
-        });
+        let odd = types.iter().find(|t| !matches!(t.peel().1, Type::Scalar(_) | Type::Meta(_) | Type::Param(..)));
         let mut d = match (m, odd) {
             (_, Some(t)) => {
-                let d = Diagnostic::new(Code::E0209, span, format!("{what} works on numbers and arrays of them, not on `{t}`"));
+                let d = Diagnostic::new(
+                    Code::E0209,
+                    span,
+                    format!("{what} works on numbers and arrays of them, not on `{t}`"),
+                );
                 match t {
                     Type::Fun(_) => d.help("a function stands here: apply it to its arguments, `f(x)`"),
                     Type::Tuple(_) | Type::Record(_) => d.help("take the components apart: `let (a, b) = e`"),
                     _ => d,
                 }
             }
-            (Mismatch::Size(a, b), _) => {
-                Diagnostic::new(Code::E0204, span, format!("{what} needs equal shapes, and these are {}", super::and_list(&shown)))
-                    .label(format!("`{a}` and `{b}` differ"))
-            }
+            (Mismatch::Size(a, b), _) => Diagnostic::new(
+                Code::E0204,
+                span,
+                format!("{what} needs equal shapes, and these are {}", super::and_list(&shown)),
+            )
+            .label(format!("`{a}` and `{b}` differ")),
             (Mismatch::Class(Type::Scalar(Scalar::I64), Class::Real), _) if what == "`/`" => {
                 Diagnostic::new(Code::E0205, span, "`/` divides reals, and these are integers")
                     .help("`//` divides integers and rounds down; `f64(a) / f64(b)` divides as reals")
@@ -418,8 +438,12 @@ impl Checker<'_> {
                 };
                 d
             }
-            _ => Diagnostic::new(Code::E0204, span, format!("{what} needs equal shapes, and these are {}", super::and_list(&shown)))
-                .help("nothing but a scalar is repeated by itself: write the indices, as in `for i, j: a[i, j] + b[j]`"),
+            _ => Diagnostic::new(
+                Code::E0204,
+                span,
+                format!("{what} needs equal shapes, and these are {}", super::and_list(&shown)),
+            )
+            .help("nothing but a scalar is repeated by itself: write the indices, as in `for i, j: a[i, j] + b[j]`"),
         };
         if operands.len() > 1 {
             for (n, t) in operands.iter().zip(&types) {

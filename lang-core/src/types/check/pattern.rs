@@ -80,7 +80,11 @@ impl Checker<'_> {
                         None => {
                             if types.is_some() {
                                 let t = self.metas.zonk(&ty);
-                                self.error(Code::E0106, name.span, format!("there is no field `{}` in `{t}`", name.name));
+                                self.error(
+                                    Code::E0106,
+                                    name.span,
+                                    format!("there is no field `{}` in `{t}`", name.name),
+                                );
                             }
                             (0, Type::Error)
                         }
@@ -117,8 +121,12 @@ impl Checker<'_> {
                 if dims.len() < names.len() && ty != Type::Error {
                     let t = self.metas.zonk(&ty);
                     self.report(
-                        Diagnostic::new(Code::E0203, span, format!("{} extents are named, and `{t}` has {}", names.len(), dims.len()))
-                            .help("`let [n, m] a = e` names the first extents of an array"),
+                        Diagnostic::new(
+                            Code::E0203,
+                            span,
+                            format!("{} extents are named, and `{t}` has {}", names.len(), dims.len()),
+                        )
+                        .help("`let [n, m] a = e` names the first extents of an array"),
                     );
                 }
                 let mut locals = Vec::new();
@@ -154,7 +162,12 @@ impl Checker<'_> {
             self.error(
                 Code::E0403,
                 span,
-                format!("the constructor `{}` has {n} argument{}, and {} stand here", ctor.name, if n == 1 { "" } else { "s" }, args.len()),
+                format!(
+                    "the constructor `{}` has {n} argument{}, and {} stand here",
+                    ctor.name,
+                    if n == 1 { "" } else { "s" },
+                    args.len()
+                ),
             );
         }
         let types = ctor.args.iter().map(|t| apply(t, &params)).chain(std::iter::repeat(Type::Error));

@@ -112,10 +112,10 @@ pub struct Resolved {
     pub exprs: HashMap<ExprId, Res>,
     /// Every name and constructor in a pattern.
     pub pats: HashMap<PatId, PatRes>,
-    /// The local of every declaring identifier that is no pattern, and of those in patterns, by
-    /// the identifier's place. An implicit size stands at its first occurrence.
+    /// The local of every declaring identifier, by its place. An implicit size stands at its
+    /// first occurrence.
     pub decls: HashMap<Span, LocalId>,
-    /// Every name in a type.
+    /// Every name in a type, but not the right side of a `type` that is a lone constructor.
     pub types: HashMap<TypeId, TypeRes>,
     /// The type parameters of a definition in order of occurrence. Of a `type`, all parameters;
     /// one that is a size has a local of kind [`LocalKind::ImplicitSize`] at its place.
@@ -124,6 +124,8 @@ pub struct Resolved {
     pub single_ctor: bool,
     /// The definitions, `let`s and types of any module that it mentions.
     pub uses: BTreeSet<GlobalName>,
+    /// Those that the signature of a definition mentions.
+    pub signature_uses: BTreeSet<GlobalName>,
     /// What is wrong with the names.
     pub diagnostics: Vec<Diagnostic>,
 }

@@ -13,6 +13,7 @@ use salsa::{Database, Id};
 use super::PRELUDE;
 use super::cycles::is_cyclic;
 use super::db::{Item, SourceFile};
+use super::limits::Measure;
 use super::passes::{self, Checked, Parsed};
 use super::scope::{ctors, size_params};
 use super::view::View;
@@ -33,8 +34,16 @@ pub(super) struct Reported<T> {
     pub(super) diagnostics: Vec<Diagnostic>,
 }
 
-impl<T> Reported<T> {
-    fn of((value, diagnostics): (Option<T>, Vec<Diagnostic>)) -> Self {
+impl<T: Measure> Reported<T> {
+    /// What a pass gave, unless it is too large to go on with.
+    fn of((value, mut diagnostics): (Option<T>, Vec<Diagnostic>), tree: &ast::Tree) -> Self {
+        let value = value.filter(|value| {
+            let fits = value.fits();
+            if !fits {
+                diagnostics.push(too_large(tree));
+            }
+            fits
+        });
         Self { value: value.map(Arc::new), diagnostics }
     }
 
@@ -88,7 +97,7 @@ pub(super) fn signature<'db>(db: &'db dyn Database, item: Item<'db>) -> Reported
     if is_cyclic(db, item) {
         return Reported { value: None, diagnostics: vec![circular(tree)] };
     }
-    Reported::of(passes::signature(tree, resolved(db, item), module(db, item), &View::new(db)))
+    Reported::of(passes::signature(tree, resolved(db, item), module(db, item), &View::new(db)), tree)
 }
 
 fn no_signature<'db>(_: &'db dyn Database, _: Id, _: Item<'db>) -> Reported<Signature> {
@@ -123,6 +132,10 @@ fn circular(tree: &ast::Tree) -> Diagnostic {
             Diagnostic::new(Code::E0211, tree.span, "this item depends on itself")
         }
     }
+}
+
+fn too_large(tree: &ast::Tree) -> Diagnostic {
+    Diagnostic::new(Code::E0006, ident_span(tree), "the type is too large when all that it mentions is written out")
 }
 
 /// The signatures of the builtins, by their position in [`Builtin::ALL`].
@@ -169,7 +182,7 @@ pub(super) fn type_info<'db>(db: &'db dyn Database, item: Item<'db>) -> Reported
     if is_cyclic(db, item) {
         return Reported { value: None, diagnostics: vec![circular(tree)] };
     }
-    Reported::of(passes::type_info(tree, resolved(db, item), module(db, item), &View::of_heads(db)))
+    Reported::of(passes::type_info(tree, resolved(db, item), module(db, item), &View::of_heads(db)), tree)
 }
 
 fn no_type<'db>(_: &'db dyn Database, _: Id, _: Item<'db>) -> Reported<TypeInfo> {
@@ -177,27 +190,40 @@ fn no_type<'db>(_: &'db dyn Database, _: Id, _: Item<'db>) -> Reported<TypeInfo>
 }
 
 /// The types of the variables of a `let` item.
-#[salsa::tracked(cycle_result = no_let_types)]
-pub(super) fn let_types<'db>(db: &'db dyn Database, item: Item<'db>) -> BTreeMap<Name, Type> {
-    if item.kind(db) != ItemKind::Let || is_cyclic(db, item) {
-        return BTreeMap::new();
-    }
-    passes::let_types(checked(db, item), resolved(db, item))
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(super) struct LetTypes {
+    /// By name.
+    pub(super) types: BTreeMap<Name, Type>,
+    /// What is wrong with them.
+    pub(super) diagnostics: Vec<Diagnostic>,
 }
 
-fn no_let_types<'db>(_: &'db dyn Database, _: Id, _: Item<'db>) -> BTreeMap<Name, Type> {
-    BTreeMap::new()
+/// The types of the variables of a `let` item.
+#[salsa::tracked(cycle_result = no_let_types)]
+pub(super) fn let_types<'db>(db: &'db dyn Database, item: Item<'db>) -> LetTypes {
+    if item.kind(db) != ItemKind::Let {
+        return LetTypes::default();
+    }
+    let tree = &tree(db, item).tree;
+    if is_cyclic(db, item) {
+        return LetTypes { types: BTreeMap::new(), diagnostics: vec![circular(tree)] };
+    }
+    let mut types = passes::let_types(checked(db, item), resolved(db, item));
+    let all = types.len();
+    types.retain(|_, ty| ty.fits());
+    let diagnostics = if types.len() < all { vec![too_large(tree)] } else { Vec::new() };
+    LetTypes { types, diagnostics }
+}
+
+fn no_let_types<'db>(_: &'db dyn Database, _: Id, _: Item<'db>) -> LetTypes {
+    LetTypes::default()
 }
 
 /// An item's typed body; `None` for items without one.
 #[salsa::tracked(cycle_result = not_checked)]
 pub(super) fn checked<'db>(db: &'db dyn Database, item: Item<'db>) -> Option<Arc<Checked>> {
     let tree = &tree(db, item).tree;
-    let mut checked = passes::check(tree, resolved(db, item), module(db, item), &View::new(db))?;
-    if item.kind(db) == ItemKind::Let && is_cyclic(db, item) {
-        checked.diagnostics.insert(0, circular(tree));
-    }
-    Some(Arc::new(checked))
+    passes::check(tree, resolved(db, item), module(db, item), &View::new(db)).map(Arc::new)
 }
 
 fn not_checked<'db>(_: &'db dyn Database, _: Id, _: Item<'db>) -> Option<Arc<Checked>> {
@@ -210,13 +236,17 @@ pub(super) fn item_diagnostics<'db>(db: &'db dyn Database, item: Item<'db>) -> V
     all.extend(resolved(db, item).diagnostics.iter().cloned());
     all.extend(signature(db, item).diagnostics.iter().cloned());
     all.extend(type_info(db, item).diagnostics.iter().cloned());
+    all.extend(let_types(db, item).diagnostics.iter().cloned());
     all.extend(checked(db, item).iter().flat_map(|c| c.diagnostics.iter().cloned()));
     all
 }
 
 /// The place of an item's name, or of the whole item.
 pub(super) fn name_span<'db>(db: &'db dyn Database, item: Item<'db>) -> Span {
-    let tree = &tree(db, item).tree;
+    ident_span(&tree(db, item).tree)
+}
+
+fn ident_span(tree: &ast::Tree) -> Span {
     match &tree.item {
         ast::Item::Def(def) => def.name.span,
         ast::Item::Type(def) => def.name.span,

@@ -109,7 +109,7 @@ impl Env for View<'_> {
 
     fn let_type(&self, name: &GlobalName) -> Option<Type> {
         match self.value_item(name)? {
-            Value::Let(item) => queries::let_types(self.db, item).get(&name.name).cloned(),
+            Value::Let(item) => queries::let_types(self.db, item).types.get(&name.name).cloned(),
             Value::Def(_) | Value::Ctor(..) => None,
         }
     }

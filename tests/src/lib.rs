@@ -6,4 +6,5 @@ pub mod literate;
 pub mod mutate;
 pub mod random;
 pub mod render;
+pub mod run;
 pub mod tables;

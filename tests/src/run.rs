@@ -25,11 +25,11 @@ pub fn see_block(blocks: &[Block], at: usize) -> String {
         .collect();
     match &block.kind {
         Kind::Program => see(&block.text, &modules),
-        Kind::Module(name) => render::diagnostics(&block.text, &load(&modules).diagnostics(name)),
+        Kind::Module(name) => render::diagnostics(name, &block.text, &load(&modules).diagnostics(name)),
         Kind::Fragment => split(&block.text)
             .iter()
             .flat_map(|item| parse_item(&item.text).diagnostics.into_iter().map(|d| d.shift(item.start)))
-            .map(|d| render::diagnostic(&block.text, &d))
+            .map(|d| render::diagnostic(MAIN, &block.text, &d))
             .collect(),
         Kind::Unchecked => String::new(),
     }
@@ -41,7 +41,7 @@ pub fn see(text: &str, modules: &[(&str, &str)]) -> String {
     let mut session = load(modules);
     session.set_text(MAIN, text);
     let diagnostics = session.diagnostics(MAIN);
-    render::diagnostics(text, &diagnostics)
+    render::diagnostics(MAIN, text, &diagnostics)
 }
 
 fn load(modules: &[(&str, &str)]) -> Session {

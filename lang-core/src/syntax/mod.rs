@@ -2,4 +2,11 @@
 //! recovery, and the formatter that writes trees back with their comments.
 
 pub mod ast;
+pub mod lexer;
 pub mod ops;
+pub mod parser;
+pub mod split;
+pub mod token;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,426 @@
+//! Text to tokens, by hand: total, linear, and the same tokens for the Unicode spellings of the
+//! papers as for the ASCII ones. Comments are kept aside for the formatter and for docs.
+//!
+//! Where a newcomer's character has an obvious meaning (`&`, `#` before a comment, curly quotes)
+//! the lexer reports it and goes on with what was meant, so that one slip is one diagnostic.
+
+use super::token::{Sym, Word};
+use crate::base::{Code, Diagnostic, Name, Span};
+
+/// A token.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Token {
+    /// `12`, `1_000`; at most 2^63
+    Int(u64),
+    /// `1.5`, `1e-14`
+    Float(f64),
+    /// `"text"`, escapes resolved
+    Str(Name),
+    /// An identifier. Unicode spellings of names (`∑`, `π`) give the ASCII name.
+    Name(Name),
+    /// A reserved word.
+    Word(Word),
+    /// An operator, a bracket, another mark.
+    Sym(Sym),
+    /// Characters that mean nothing; reported.
+    Error,
+}
+
+/// A token at its place.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Spanned {
+    /// The token.
+    pub token: Token,
+    /// Its bytes.
+    pub span: Span,
+    /// Is it the first token on its line?
+    pub line_start: bool,
+    /// Does it stand at the very beginning of its line?
+    pub column0: bool,
+}
+
+/// A comment, without the end of its line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Comment {
+    /// Its bytes, the dashes included.
+    pub span: Span,
+    /// Is it `--|`, documentation?
+    pub doc: bool,
+    /// Does it stand on a line of its own?
+    pub own_line: bool,
+}
+
+/// What [`lex`] gives.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Lexed {
+    /// The tokens, in order.
+    pub tokens: Vec<Spanned>,
+    /// The comments, in order.
+    pub comments: Vec<Comment>,
+    /// What was wrong.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// A text may have this many bytes, so that offsets fit their type with room to spare.
+pub const MAX_TEXT: usize = 64 << 20;
+
+/// The tokens and comments of a text.
+#[must_use]
+pub fn lex(text: &str) -> Lexed {
+    let mut out = Lexed::default();
+    if text.len() > MAX_TEXT {
+        let message = format!("the text has {} MiB, more than {} MiB", text.len() >> 20, MAX_TEXT >> 20);
+        out.diagnostics.push(
+            Diagnostic::new(Code::E0008, Span::new(0, 0), message)
+                .help("read large data with `load` instead of writing it into the program"),
+        );
+        return out;
+    }
+    let mut lexer = Lexer { text, at: 0, line: 0, fresh: true, out };
+    if text.starts_with('\u{feff}') {
+        lexer.at = '\u{feff}'.len_utf8();
+        lexer.line = lexer.at;
+    }
+    while lexer.step() {}
+    lexer.out
+}
+
+/// May a name begin with `c`?
+#[must_use]
+pub fn is_name_start(c: char) -> bool {
+    c.is_ascii_alphabetic() || c == '_' || (!c.is_ascii() && c.is_alphabetic())
+}
+
+/// May a name go on with `c`? Letters, digits, primes, subscript digits, combining accents.
+#[must_use]
+pub fn is_name_continue(c: char) -> bool {
+    is_name_start(c) || c.is_ascii_digit() || matches!(c, '\'' | '₀'..='₉' | '\u{300}'..='\u{36f}')
+}
+
+struct Lexer<'a> {
+    text: &'a str,
+    /// The next byte to read; always at a character's first byte.
+    at: usize,
+    /// The first byte of the current line.
+    line: usize,
+    /// No token or comment yet on this line.
+    fresh: bool,
+    out: Lexed,
+}
+
+impl<'a> Lexer<'a> {
+    fn rest(&self) -> &'a str {
+        self.text.get(self.at..).unwrap_or_default()
+    }
+
+    fn byte(&self, ahead: usize) -> u8 {
+        self.text.as_bytes().get(self.at + ahead).copied().unwrap_or(0)
+    }
+
+    fn span_from(&self, start: usize) -> Span {
+        // Both fit: a text has at most `MAX_TEXT` bytes.
+        Span::new(u32::try_from(start).unwrap_or(u32::MAX), u32::try_from(self.at).unwrap_or(u32::MAX))
+    }
+
+    fn take_while(&mut self, keep: impl Fn(char) -> bool) -> &'a str {
+        let rest = self.rest();
+        let end = rest.find(|c| !keep(c)).unwrap_or(rest.len());
+        self.at += end;
+        rest.get(..end).unwrap_or_default()
+    }
+
+    fn push(&mut self, token: Token, start: usize) {
+        let span = self.span_from(start);
+        self.out.tokens.push(Spanned { token, span, line_start: self.fresh, column0: start == self.line });
+        self.fresh = false;
+    }
+
+    fn report(&mut self, code: Code, start: usize, message: impl Into<String>, help: &str) {
+        let mut diagnostic = Diagnostic::new(code, self.span_from(start), message);
+        if !help.is_empty() {
+            diagnostic = diagnostic.help(help);
+        }
+        self.out.diagnostics.push(diagnostic);
+    }
+
+    /// Reads one token, comment or stretch of space. False at the end.
+    fn step(&mut self) -> bool {
+        let start = self.at;
+        let Some(c) = self.rest().chars().next() else { return false };
+        match c {
+            '\n' => {
+                self.at += 1;
+                self.line = self.at;
+                self.fresh = true;
+            }
+            ' ' | '\t' | '\r' => self.at += 1,
+            '-' if self.byte(1) == b'-' => self.comment(),
+            '0'..='9' => self.number(),
+            '.' if self.byte(1).is_ascii_digit() && !self.follows_operand() => self.number(),
+            '"' => self.string(),
+            _ if is_name_start(c) => self.name(),
+            _ if c.is_whitespace() => self.at += c.len_utf8(),
+            _ => {
+                if let Some((sym, len)) = symbol(self.rest().as_bytes()) {
+                    self.at += len;
+                    self.push(Token::Sym(sym), start);
+                } else if let Some(token) = unicode(c) {
+                    self.at += c.len_utf8();
+                    self.push(token, start);
+                } else {
+                    self.unknown(c);
+                }
+            }
+        }
+        true
+    }
+
+    fn comment(&mut self) {
+        let start = self.at;
+        let body = self.take_while(|c| c != '\n');
+        // The carriage return of a line's end is no part of the comment.
+        self.at -= body.len() - body.trim_end_matches('\r').len();
+        let doc = body.starts_with("--|");
+        let span = self.span_from(start);
+        self.out.comments.push(Comment { span, doc, own_line: self.fresh });
+    }
+
+    fn name(&mut self) {
+        let start = self.at;
+        let text = self.take_while(is_name_continue);
+        let token = match text {
+            "_" => Token::Sym(Sym::Underscore),
+            "π" => Token::Name(Name::new_static("pi")),
+            _ => match Word::from_text(text) {
+                Some(word) => Token::Word(word),
+                None => Token::Name(Name::new(text)),
+            },
+        };
+        self.push(token, start);
+    }
+
+    /// Does what was read just before, without space, end an operand? Then `.5` is a projection.
+    fn follows_operand(&self) -> bool {
+        self.out.tokens.last().is_some_and(|last| {
+            last.span.end as usize == self.at
+                && match &last.token {
+                    Token::Sym(sym) => sym.is_closer() || *sym == Sym::Dot,
+                    _ => true,
+                }
+        })
+    }
+
+    fn number(&mut self) {
+        let start = self.at;
+        let digits = |c: char| c.is_ascii_digit() || c == '_';
+        // In `x.0.1` the digits are two positions, not one real number.
+        let position = self.out.tokens.last().is_some_and(|t| t.token == Token::Sym(Sym::Dot));
+        self.take_while(digits);
+        let mut real = false;
+        let mut wrong = None;
+        if !position && self.byte(0) == b'.' && self.byte(1) != b'.' {
+            if self.byte(1).is_ascii_digit() {
+                real = true;
+                if self.at == start {
+                    wrong = Some(("a number does not begin with a point", "write a `0` before the point"));
+                }
+                self.at += 1;
+                self.take_while(digits);
+            } else if !self.rest().chars().nth(1).is_some_and(is_name_start) {
+                real = true;
+                self.at += 1;
+                wrong = Some(("a number does not end with a point", "write a `0` after the point, as in `2.0`"));
+            }
+        }
+        if !position && matches!(self.byte(0), b'e' | b'E') {
+            let sign = usize::from(matches!(self.byte(1), b'+' | b'-'));
+            if self.byte(1 + sign).is_ascii_digit() {
+                real = true;
+                self.at += 1 + sign;
+                self.take_while(digits);
+            } else if sign == 1 {
+                self.at += 2;
+                wrong = Some(("the exponent has no digits", "write it as in `1e-14`"));
+            }
+        }
+        let text = self.text.get(start..self.at).unwrap_or_default();
+        let tail = self.take_while(is_name_continue);
+        if !tail.is_empty() {
+            wrong = Some(("letters follow a number directly", "a product is written with `*`, as in `2 * x`"));
+        } else if text.ends_with('_') {
+            wrong = Some(("a number does not end with `_`", "`_` stands between digits, as in `1_000`"));
+        }
+        if let Some((message, help)) = wrong {
+            self.report(Code::E0004, start, message, help);
+        }
+        let plain: String = text.chars().filter(|c| *c != '_').collect();
+        let token = if real {
+            let value = plain.trim_end_matches("e-").trim_end_matches("e+").parse().unwrap_or(0.0);
+            if f64::is_infinite(value) {
+                self.report(Code::E0004, start, "the number is too large for f64", "infinity is written `inf`");
+            }
+            Token::Float(value)
+        } else {
+            let negated = self.out.tokens.last().is_some_and(|t| t.token == Token::Sym(Sym::Minus));
+            let limit = (1u64 << 63) - u64::from(!negated);
+            let value = plain.parse().ok().filter(|value| *value <= limit);
+            if value.is_none() && wrong.is_none() {
+                let help = "the largest is 9223372036854775807; a real number has a point or an exponent";
+                self.report(Code::E0004, start, "the number is too large for i64", help);
+            }
+            Token::Int(value.unwrap_or(0))
+        };
+        self.push(token, start);
+    }
+
+    fn string(&mut self) {
+        let start = self.at;
+        let mut value = String::new();
+        self.at += 1;
+        loop {
+            value.push_str(self.take_while(|c| !matches!(c, '"' | '\\' | '\n' | '\r')));
+            match self.byte(0) {
+                b'"' => {
+                    self.at += 1;
+                    break;
+                }
+                b'\\' => self.escape(&mut value),
+                _ => {
+                    self.report(Code::E0005, start, "the string has no closing `\"`", "a string ends on its line");
+                    break;
+                }
+            }
+        }
+        self.push(Token::Str(Name::from(value)), start);
+    }
+
+    fn escape(&mut self, value: &mut String) {
+        let start = self.at;
+        self.at += 1;
+        let Some(c) = self.rest().chars().next().filter(|c| !matches!(c, '\n' | '\r')) else { return };
+        self.at += c.len_utf8();
+        match c {
+            'n' => value.push('\n'),
+            't' => value.push('\t'),
+            '"' | '\\' => value.push(c),
+            _ => {
+                let help = r#"the escapes are `\n`, `\t`, `\"` and `\\`"#;
+                self.report(Code::E0003, start, format!("`\\{c}` stands for nothing"), help);
+                value.push(c);
+            }
+        }
+    }
+
+    /// Reports a run of characters that are in no token.
+    fn unknown(&mut self, first: char) {
+        let start = self.at;
+        let meant =
+            |c: char| c.is_whitespace() || is_name_continue(c) || c.is_ascii_punctuation() || unicode(c).is_some();
+        self.at += first.len_utf8();
+        let (token, help) = match first {
+            '&' => (Token::Sym(Sym::And), "and is written `&&`; bits of integers are combined with `bit_and`"),
+            '~' => (Token::Sym(Sym::Bang), "not is written `!`; the bits of an integer are flipped with `bit_not`"),
+            '#' => {
+                self.take_while(|c| c != '\n' && c != '\r');
+                self.report(Code::E0003, start, "`#` is outside the language", "a comment begins with `--`");
+                return;
+            }
+            '“' | '”' | '„' => {
+                self.take_while(|c| !matches!(c, '"' | '“' | '”' | '\n' | '\r'));
+                self.at +=
+                    self.rest().chars().next().filter(|c| matches!(c, '"' | '“' | '”')).map_or(0, char::len_utf8);
+                (Token::Str(Name::default()), "strings stand between straight quotes: `\"text\"`")
+            }
+            '\'' | '‘' | '’' | '`' => (Token::Error, "strings stand between double quotes: `\"text\"`"),
+            '¹' | '²' | '³' => (Token::Error, "a power is written `^`, as in `x^2`"),
+            _ => {
+                self.take_while(|c| !meant(c));
+                (Token::Error, "")
+            }
+        };
+        let run = self.text.get(start..self.at).unwrap_or_default();
+        let shown = if run.chars().count() > 1 { "these characters are" } else { "this character is" };
+        let named: String = run.chars().take(1).filter(|c| !c.is_control()).collect();
+        let message = match named.as_str() {
+            "" => format!("{shown} outside the language"),
+            c if run.chars().count() == 1 || token != Token::Error => format!("`{c}` is outside the language"),
+            _ => format!("{shown} outside the language"),
+        };
+        self.report(Code::E0003, start, message, help);
+        self.push(token, start);
+    }
+}
+
+/// The symbol a text begins with, the longest first, and its length.
+fn symbol(rest: &[u8]) -> Option<(Sym, usize)> {
+    let one = *rest.first()?;
+    let two = rest.get(1).copied().unwrap_or(0);
+    let pair = match (one, two) {
+        (b'.', b'.') => Some(Sym::DotDot),
+        (b'+', b'=') => Some(Sym::PlusAssign),
+        (b'-', b'>') => Some(Sym::Arrow),
+        (b'|', b'>') => Some(Sym::Pipe),
+        (b'|', b'|') => Some(Sym::Or),
+        (b'&', b'&') => Some(Sym::And),
+        (b'=', b'=') => Some(Sym::Eq),
+        (b'!', b'=') => Some(Sym::Ne),
+        (b'<', b'=') => Some(Sym::Le),
+        (b'>', b'=') => Some(Sym::Ge),
+        (b'/', b'/') => Some(Sym::FloorDiv),
+        _ => None,
+    };
+    if let Some(sym) = pair {
+        return Some((sym, 2));
+    }
+    let sym = match one {
+        b'(' => Sym::LParen,
+        b')' => Sym::RParen,
+        b'[' => Sym::LBracket,
+        b']' => Sym::RBracket,
+        b'{' => Sym::LBrace,
+        b'}' => Sym::RBrace,
+        b',' => Sym::Comma,
+        b';' => Sym::Semi,
+        b':' => Sym::Colon,
+        b'.' => Sym::Dot,
+        b'=' => Sym::Assign,
+        b'\\' => Sym::Backslash,
+        b'?' => Sym::Question,
+        b'|' => Sym::Bar,
+        b'!' => Sym::Bang,
+        b'<' => Sym::Lt,
+        b'>' => Sym::Gt,
+        b'+' => Sym::Plus,
+        b'-' => Sym::Minus,
+        b'*' => Sym::Star,
+        b'/' => Sym::Slash,
+        b'%' => Sym::Percent,
+        b'^' => Sym::Caret,
+        _ => return None,
+    };
+    Some((sym, 1))
+}
+
+/// The Unicode spellings of the papers. A Greek `Σ` or `Π` is a letter, hence a name.
+fn unicode(c: char) -> Option<Token> {
+    let name = |text: &'static str| Some(Token::Name(Name::new_static(text)));
+    match c {
+        '⊞' => Some(Token::Word(Word::For)),
+        '∑' => name("sum"),
+        '∏' => name("prod"),
+        '∃' => name("any"),
+        '∀' => name("all"),
+        '∇' => name("grad"),
+        '∞' => name("inf"),
+        '≤' => Some(Token::Sym(Sym::Le)),
+        '≥' => Some(Token::Sym(Sym::Ge)),
+        '≠' => Some(Token::Sym(Sym::Ne)),
+        '∧' => Some(Token::Sym(Sym::And)),
+        '∨' => Some(Token::Sym(Sym::Or)),
+        '¬' => Some(Token::Sym(Sym::Bang)),
+        '·' | '⋅' | '×' => Some(Token::Sym(Sym::Star)),
+        '−' => Some(Token::Sym(Sym::Minus)),
+        '→' => Some(Token::Sym(Sym::Arrow)),
+        _ => None,
+    }
+}

@@ -6,13 +6,11 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use lang_core::base::{Code, Span};
+use lang_core::syntax::lexer::MAX_TEXT;
 
 use crate::out::Status;
 use crate::problem::Problem;
 use crate::source::Sources;
-
-/// Texts larger than this are refused; positions are 32 bits and everything is kept in memory.
-pub(crate) const MAX_BYTES: u64 = 256 << 20;
 
 /// How a path is shown: `-` is standard input.
 pub(crate) fn shown(path: &Path) -> String {
@@ -24,16 +22,16 @@ pub(crate) fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// The text of a file, or of standard input. A byte order mark is left out.
+/// The text of a file, or of standard input, of at most as many bytes as a program may have.
 pub(crate) fn read(path: &Path, sources: &mut Sources) -> Result<String, Problem> {
     let name = shown(path);
     let bytes = bytes(path).map_err(|e| unreadable(&name, &e))?;
-    if u64::try_from(bytes.len()).is_ok_and(|n| n > MAX_BYTES) {
-        let most = MAX_BYTES >> 20;
+    if bytes.len() > MAX_TEXT {
+        let most = MAX_TEXT >> 20;
         return Err(Problem::new(Code::E0008, format!("`{name}` is too large; a text has at most {most} MiB")));
     }
     match String::from_utf8(bytes) {
-        Ok(text) => Ok(text.strip_prefix('\u{FEFF}').map(str::to_owned).unwrap_or(text)),
+        Ok(text) => Ok(text),
         Err(e) => Err(not_utf8(&name, e.as_bytes(), e.utf8_error().valid_up_to(), sources)),
     }
 }
@@ -41,14 +39,15 @@ pub(crate) fn read(path: &Path, sources: &mut Sources) -> Result<String, Problem
 /// At most one byte more than a text may have, so that endless files end.
 fn bytes(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
+    let most = u64::try_from(MAX_TEXT).unwrap_or(u64::MAX).saturating_add(1);
     if is_stdin(path) {
-        io::stdin().lock().take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+        io::stdin().lock().take(most).read_to_end(&mut bytes)?;
     } else {
         let file = File::open(path)?;
         if file.metadata()?.is_dir() {
             return Err(io::ErrorKind::IsADirectory.into());
         }
-        file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+        file.take(most).read_to_end(&mut bytes)?;
     }
     Ok(bytes)
 }

@@ -10,6 +10,7 @@ use lang_core::types::ty::{Scalar, Signature, SizeSource, Type, TypeArg};
 
 use crate::literal::{Kind, Literal, Read};
 use crate::problem::Problem;
+use crate::types::instantiate;
 
 /// A value by its parts, of a type known beside it.
 #[derive(Clone, PartialEq, Debug)]
@@ -35,8 +36,6 @@ pub(crate) struct Fitted {
 pub(crate) trait Types {
     /// What a type name stands for.
     fn info(&self, name: &GlobalName) -> Option<std::sync::Arc<TypeInfo>>;
-    /// A type as people write it.
-    fn text(&self, ty: &Type) -> String;
     /// The value of an `i64` of the top level.
     fn global(&self, name: &GlobalName) -> Option<i64>;
 }
@@ -136,9 +135,8 @@ impl Fitter<'_> {
     }
 
     fn mismatch(&self, literal: &Literal, ty: &Type, access: &Access) -> Box<Problem> {
-        let wanted = self.types.text(ty);
-        let message = format!("argument {} is {}, not of type `{wanted}`", access.named(), literal.kind.noun());
-        let problem = self.error(literal, message, &format!("`{wanted}` is wanted"));
+                let message = format!("argument {} is {}, not of type `{ty}`", access.named(), literal.kind.noun());
+        let problem = self.error(literal, message, &format!("`{ty}` is wanted"));
         match (&literal.kind, ty) {
             (Kind::Real(_), Type::I64) => Box::new(problem.help("an integer has no point and no exponent")),
             (Kind::Tuple(_), Type::Array(..)) => Box::new(problem.help("an array is written `[…]`")),
@@ -175,7 +173,7 @@ impl Fitter<'_> {
             (Type::Data(name, args), _) => self.data(literal, ty, name, args, access),
             (Type::Fun(_) | Type::Rel(_) | Type::Str | Type::Param(..) | Type::Meta(_) | Type::Error, _) => {
                 let message =
-                    format!("argument {} has the type `{}`, of which there are no literals", access.named(), self.types.text(ty));
+                    format!("argument {} has the type `{}`, of which there are no literals", access.named(), ty);
                 let problem = self.error(literal, message, "cannot be read");
                 Err(Box::new(problem.help("call `main` in `iverson eval 'main(…)' -l FILE` instead")))
             }
@@ -245,7 +243,7 @@ impl Fitter<'_> {
             _ => return Err(self.mismatch(literal, ty, access)),
         };
         let Some((tag, found)) = ctors.iter().enumerate().find(|(_, c)| c.name == *ctor) else {
-            let message = format!("`{}` has no constructor `{ctor}`", self.types.text(ty));
+            let message = format!("`{}` has no constructor `{ctor}`", ty);
             let problem = self.error(literal, message, &format!("in argument {}", access.named()));
             return Err(match crate::suggest::closest(ctor, ctors.iter().map(|c| c.name.as_str())) {
                 Some(near) => Box::new(problem.help(format!("did you mean `{near}`?"))),
@@ -279,39 +277,6 @@ fn real(kind: &Kind, json: bool) -> Option<f64> {
             _ => None,
         },
         _ => None,
-    }
-}
-
-/// A type of a type's definition with the arguments it is applied to.
-pub(crate) fn instantiate(ty: &Type, args: &[TypeArg]) -> Type {
-    let arg = |k: u32| usize::try_from(k).ok().and_then(|k| args.get(k));
-    let size = |p: &Poly| {
-        p.substitute(&|atom| match atom {
-            Atom::Bound(k, _) => match arg(*k) {
-                Some(TypeArg::Size(p)) => Some(p.clone()),
-                _ => None,
-            },
-            _ => None,
-        })
-    };
-    let go = |t: &Type| instantiate(t, args);
-    match ty {
-        Type::Param(k, _) => match arg(*k) {
-            Some(TypeArg::Type(t)) => t.clone(),
-            _ => ty.clone(),
-        },
-        Type::Array(n, element) => Type::Array(size(n), go(element).into()),
-        Type::Tuple(parts) => Type::Tuple(parts.iter().map(go).collect()),
-        Type::Record(fields) => Type::Record(fields.iter().map(|(n, t)| (n.clone(), go(t))).collect()),
-        Type::Rel(dims) => Type::Rel(dims.iter().map(size).collect()),
-        Type::Data(name, inner) => {
-            let inner = inner.iter().map(|a| match a {
-                TypeArg::Type(t) => TypeArg::Type(go(t)),
-                TypeArg::Size(p) => TypeArg::Size(size(p)),
-            });
-            Type::Data(name.clone(), inner.collect())
-        }
-        Type::Fun(_) | Type::Scalar(_) | Type::Str | Type::Meta(_) | Type::Error => ty.clone(),
     }
 }
 

@@ -2,10 +2,15 @@
 
 use std::io::{self, IsTerminal as _, Write as _};
 
+use lang_core::interp::Counts;
+
 use crate::cli::{Common, Format, When};
+use crate::commands::run::Clock;
+use crate::engine::Evaluated;
 use crate::json;
 use crate::problem::Problem;
 use crate::report::{self, Style};
+use crate::show;
 use crate::source::Sources;
 
 /// How a command ended.
@@ -65,8 +70,7 @@ impl Out {
 
     /// Writes to standard output.
     pub(crate) fn print(self, text: &str) {
-        let mut out = io::stdout().lock();
-        let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        print(text);
     }
 
     /// Writes to standard error.
@@ -88,10 +92,68 @@ impl Out {
         }
     }
 
+    /// Reports that are what the command was asked for.
+    pub(crate) fn list(self, problems: &[Problem], sources: &Sources) {
+        if self.is_json() {
+            self.print(&format!("{}\n", report::json_list(problems, sources)));
+            return;
+        }
+        self.note(&report::text(problems, sources, self.style()));
+        if let (Some(summary), Format::Text) = (report::summary(problems), self.format) {
+            self.note(&format!("{summary}\n"));
+        }
+    }
+
+    /// The value of a run, if it has one, and what was measured.
+    pub(crate) fn result(self, value: Option<&Evaluated>, common: &Common, clock: &Clock, counts: Counts) {
+        let (check, run) = (clock.check.as_secs_f64(), clock.run.as_secs_f64());
+        if self.is_json() {
+            let value = value.map_or_else(|| "null".to_owned(), |v| show::json(v));
+            if !common.time && !common.count {
+                self.print(&format!("{value}\n"));
+                return;
+            }
+            let mut fields = vec![("value", value)];
+            if common.time {
+                fields.push(("seconds", json::object([("check", check.to_string()), ("run", run.to_string())])));
+            }
+            if common.count {
+                let counts = [("work", counts.work), ("tests", counts.tests), ("iterations", counts.iterations)];
+                fields.push(("counts", json::object(counts.map(|(name, n)| (name, n.to_string())))));
+            }
+            self.print(&format!("{}\n", json::object(fields)));
+            return;
+        }
+        if let Some(value) = value {
+            self.print(&format!("{}\n", show::plain(value)));
+        }
+        if common.time {
+            self.note(&format!("checked in {}, ran in {}\n", seconds(check), seconds(run)));
+        }
+        if common.count {
+            let Counts { work, tests, iterations } = counts;
+            self.note(&format!("work {work}, tests {tests}, iterations {iterations}\n"));
+        }
+    }
+
     /// Reports that do not end the command. Among JSON they have no place.
     pub(crate) fn warn(self, problems: &[Problem], sources: &Sources) {
         if !self.is_json() {
             self.note(&report::text(problems, sources, self.style()));
         }
+    }
+}
+
+/// Writes to standard output.
+pub(crate) fn print(text: &str) {
+    let mut out = io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+fn seconds(s: f64) -> String {
+    match s {
+        s if s < 1e-3 => format!("{:.0} µs", s * 1e6),
+        s if s < 1.0 => format!("{:.1} ms", s * 1e3),
+        s => format!("{s:.2} s"),
     }
 }

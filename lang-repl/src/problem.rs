@@ -20,6 +20,8 @@ pub(crate) struct Problem {
     pub(crate) help: Option<String>,
     /// Who called the code that failed, innermost first.
     pub(crate) trace: Vec<Caller>,
+    /// So many more callers are not listed.
+    pub(crate) more_callers: usize,
 }
 
 /// A place with a remark.
@@ -48,7 +50,7 @@ impl Problem {
     /// An error without a place.
     pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
         let severity = if code.name().starts_with('W') { Severity::Warning } else { Severity::Error };
-        Self { code, severity, message: message.into(), places: Vec::new(), help: None, trace: Vec::new() }
+        Self { code, severity, message: message.into(), places: Vec::new(), help: None, trace: Vec::new(), more_callers: 0 }
     }
 
     /// With a place; the first one is the main one.
@@ -81,5 +83,6 @@ pub(crate) fn of_diagnostic(d: &Diagnostic, source: SourceId) -> Problem {
         places: std::iter::once(main).chain(related).collect(),
         help: d.help.clone(),
         trace: Vec::new(),
+        more_callers: 0,
     }
 }

@@ -38,9 +38,8 @@ const WINDOW: usize = 160;
 const BEFORE: usize = 40;
 /// Messages are cut after this many bytes.
 const MAX_MESSAGE: usize = 4_000;
-/// So many callers are listed from the innermost, and then the outermost ones.
-const TRACE_INNER: usize = 6;
-const TRACE_OUTER: usize = 2;
+/// So many callers are listed, innermost first.
+const TRACE: usize = 8;
 
 /// All problems as text, in order.
 pub(crate) fn text(problems: &[Problem], sources: &Sources, style: Style) -> String {
@@ -272,7 +271,7 @@ fn drawn(p: &Problem, sources: &Sources, color: bool) -> String {
     if let Some(help) = &p.help {
         report.set_help(tame(help));
     }
-    if let Some(note) = trace_note(&p.trace, sources) {
+    if let Some(note) = trace_note(p, sources) {
         report.set_note(note);
     }
     let mut out = Vec::new();
@@ -334,33 +333,35 @@ fn undrawn(p: &Problem, sources: &Sources) -> String {
     if let Some(help) = &p.help {
         let _ = writeln!(out, "  Help: {}", tame(help));
     }
-    if let Some(note) = trace_note(&p.trace, sources) {
+    if let Some(note) = trace_note(p, sources) {
         let _ = writeln!(out, "  Note: {}", note.replace('\n', "\n        "));
     }
     out
 }
 
-/// Who called, a line each; the middle of a deep recursion is left out.
-fn trace_note(trace: &[Caller], sources: &Sources) -> Option<String> {
+/// Who called, a line each.
+fn trace_note(p: &Problem, sources: &Sources) -> Option<String> {
     let line = |c: &Caller| {
         let place = c.source.map(|source| Place { source, span: c.span, label: String::new() });
         let at = place.and_then(|place| location(&place, sources));
         match at {
-            Some(at) => format!("called from `{}` at {at}", tame(&c.name)),
-            None => format!("called from `{}`", tame(&c.name)),
+            Some(at) => format!("called from {} at {at}", tame(&c.name)),
+            None => format!("called from {}", tame(&c.name)),
         }
     };
-    let hidden = trace.len().saturating_sub(TRACE_INNER + TRACE_OUTER);
-    let mut notes: Vec<String> = if hidden <= 1 {
-        trace.iter().map(line).collect()
-    } else {
-        trace.iter().take(TRACE_INNER).map(line).collect()
-    };
-    if hidden > 1 {
-        notes.push(format!("… {hidden} more calls …"));
-        notes.extend(trace.iter().skip(TRACE_INNER + hidden).map(line));
+    let hidden = p.trace.len().saturating_sub(TRACE) + p.more_callers;
+    let shown = if hidden == 1 && p.more_callers == 0 { TRACE + 1 } else { TRACE };
+    let mut notes: Vec<String> = p.trace.iter().take(shown).map(line).collect();
+    if p.trace.len() > shown || p.more_callers > 0 {
+        notes.push(format!("… and {hidden} more calls"));
     }
     (!notes.is_empty()).then(|| notes.join("\n"))
+}
+
+/// What `dbg` shows: a place and a text.
+pub(crate) fn remark(place: Option<&Place>, text: &str, sources: &Sources) -> String {
+    let at = place.and_then(|place| location(place, sources)).map(|at| format!("{at}: ")).unwrap_or_default();
+    format!("{at}{}\n", tame(text))
 }
 
 /// Text from a program or a file, cut to a bearable length and unable to steer a terminal.
@@ -438,7 +439,7 @@ mod tests {
                     .at(f, Span::new(64, 66), "")
                     .at(g, Span::new(4, 7), "there")
                     .at(f, Span::new(0, 55), "all of this");
-                p.trace = (0..20).map(|i| Caller { name: format!("f{i}"), source: Some(g), span: Span::new(i % 5, 5) }).collect();
+                p.trace = (0..20).map(|i| Caller { name: format!("`f{i}`"), source: Some(g), span: Span::new(i % 5, 5) }).collect();
                 p
             },
             expect![[r#"

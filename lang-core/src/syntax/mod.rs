@@ -4,5 +4,9 @@
 pub mod ast;
 pub mod lexer;
 pub mod ops;
+pub mod parser;
 pub mod split;
 pub mod token;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,256 @@
+//! Syntax errors as the grammar makes them, and as sentences.
+//!
+//! An error is small and without allocation, since a grammar makes one wherever an alternative
+//! does not apply: the token where it happened and the set of what could have stood there. Only
+//! those that remain become diagnostics; [`super::hints`] adds what a newcomer may have meant.
+
+use chumsky::DefaultExpected;
+use chumsky::error::{Error, LabelError};
+use chumsky::span::SimpleSpan;
+use chumsky::util::MaybeRef;
+
+use super::Tokens;
+use super::builder::Builder;
+use super::hints;
+use super::tokens::Kind;
+use crate::base::{Code, Diagnostic, Span};
+use crate::syntax::lexer::Token;
+use crate::syntax::token::{Sym, Word};
+
+/// A set of what may stand at a place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Expected(u128);
+
+impl Expected {
+    pub(super) const NONE: Self = Self(0);
+    pub(super) const EXPR: Self = Self(1 << 100);
+    pub(super) const TYPE: Self = Self(1 << 101);
+    pub(super) const PATTERN: Self = Self(1 << 102);
+    pub(super) const NAME: Self = Self(1 << 103);
+    pub(super) const FIELD: Self = Self(1 << 104);
+    pub(super) const VARIABLE: Self = Self(1 << 105);
+    pub(super) const CLASS: Self = Self(1 << 106);
+    pub(super) const ITEM: Self = Self(1 << 107);
+    /// Whatever may follow an operand: always possible, hence only said if nothing else is.
+    pub(super) const OPERATOR: Self = Self(1 << 120);
+    pub(super) const END: Self = Self(1 << 121);
+
+    const NAMED: [(Self, &'static str); 8] = [
+        (Self::ITEM, "an item"),
+        (Self::EXPR, "an expression"),
+        (Self::TYPE, "a type"),
+        (Self::PATTERN, "a pattern"),
+        (Self::NAME, "a name"),
+        (Self::FIELD, "a field name"),
+        (Self::VARIABLE, "an index variable"),
+        (Self::CLASS, "`num` or `real`"),
+    ];
+
+    pub(super) const fn sym(sym: Sym) -> Self {
+        Self(1 << (sym as u32))
+    }
+
+    pub(super) const fn word(word: Word) -> Self {
+        Self(1 << (50 + word as u32))
+    }
+
+    pub(super) const fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    pub(super) fn has(self, other: Self) -> bool {
+        other.0 != 0 && self.0 & other.0 == other.0
+    }
+
+    /// `an expression, a type or ")"`
+    fn sentence(self) -> String {
+        let mut parts: Vec<String> = Vec::new();
+        parts.extend(Self::NAMED.iter().filter(|(set, _)| self.has(*set)).map(|(_, text)| (*text).to_owned()));
+        parts.extend(Word::ALL.iter().filter(|w| self.has(Self::word(**w))).map(|w| format!("`{w}`")));
+        parts.extend(Sym::ALL.iter().filter(|s| self.has(Self::sym(**s))).map(|s| format!("`{s}`")));
+        if parts.is_empty() || parts.len() == 1 && self.has(Self::OPERATOR.or(Self::word(Word::In))) {
+            if self.has(Self::OPERATOR) {
+                parts.insert(0, "an operator".to_owned());
+            }
+            if self.has(Self::END) {
+                parts.push("the end".to_owned());
+            }
+        }
+        match parts.split_last() {
+            None => "something else".to_owned(),
+            Some((last, [])) => last.clone(),
+            Some((last, rest)) => format!("{} or {last}", rest.join(", ")),
+        }
+    }
+}
+
+/// Slips that a rule recognises itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Slip {
+    /// `let` chain without `in`; the place of its last `let`.
+    NoIn(Span),
+    /// A parameter without a type.
+    Untyped,
+    /// `(e,)`
+    OneTuple,
+    /// `T -> U` without parentheses.
+    BareFunction,
+    /// `(x: T)` that no arrow follows.
+    NamedNoFunction,
+    /// `f64[n]`
+    SuffixArray,
+    /// `[k] p` outside of `let`.
+    Sized,
+    /// An integer pattern out of range.
+    IntPattern,
+    /// A position after `.` out of range.
+    Position,
+    /// A list that may not be empty.
+    Empty(&'static str),
+    /// Nested too deeply; reported apart.
+    Deep,
+}
+
+/// One syntax error.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct SyntaxError {
+    /// The first token that does not fit.
+    pub(super) at: usize,
+    /// Where it is a slip, the last token of it, exclusive.
+    pub(super) end: usize,
+    pub(super) expected: Expected,
+    pub(super) slip: Option<Slip>,
+}
+
+impl SyntaxError {
+    pub(super) fn expected(at: usize, expected: Expected) -> Self {
+        Self { at, end: at + 1, expected, slip: None }
+    }
+
+    pub(super) fn slip(span: SimpleSpan, slip: Slip) -> Self {
+        Self { at: span.start, end: span.end, expected: Expected::NONE, slip: Some(slip) }
+    }
+
+    /// Of two, the one that came further; both if they stand at one place.
+    fn further(self, other: Self) -> Self {
+        match self.at.cmp(&other.at) {
+            _ if self.slip.is_some() => self,
+            _ if other.slip.is_some() => other,
+            std::cmp::Ordering::Less => other,
+            std::cmp::Ordering::Greater => self,
+            std::cmp::Ordering::Equal => Self { expected: self.expected.or(other.expected), ..self },
+        }
+    }
+}
+
+impl Error<'static, Tokens> for SyntaxError {
+    fn merge(self, other: Self) -> Self {
+        self.further(other)
+    }
+}
+
+impl LabelError<'static, Tokens, DefaultExpected<'static, Kind>> for SyntaxError {
+    fn expected_found<E: IntoIterator<Item = DefaultExpected<'static, Kind>>>(
+        expected: E,
+        _: Option<MaybeRef<'static, Kind>>,
+        span: SimpleSpan,
+    ) -> Self {
+        let set = expected.into_iter().fold(Expected::NONE, |set, one| {
+            set.or(match one {
+                DefaultExpected::EndOfInput => Expected::END,
+                _ => Expected::NONE,
+            })
+        });
+        Self::expected(span.start, set)
+    }
+
+    fn replace_expected_found<E: IntoIterator<Item = DefaultExpected<'static, Kind>>>(
+        self,
+        expected: E,
+        found: Option<MaybeRef<'static, Kind>>,
+        span: SimpleSpan,
+    ) -> Self {
+        self.further(Self::expected_found(expected, found, span))
+    }
+}
+
+/// The diagnostic of an error; none where the lexer has reported the token already.
+pub(super) fn diagnostic(error: &SyntaxError, builder: &Builder) -> Option<Diagnostic> {
+    if let Some(slip) = error.slip {
+        return slip_diagnostic(slip, error, builder);
+    }
+    if builder.token(error.at) == Some(&Token::Error) {
+        return None;
+    }
+    let mut diagnostic = match hints::special(error, builder) {
+        Some(diagnostic) => diagnostic,
+        None => {
+            let message = format!("expected {}, found {}", error.expected.sentence(), found(builder, error.at));
+            Diagnostic::new(Code::E0001, builder.span_at(error.at), message)
+        }
+    };
+    if diagnostic.help.is_none() {
+        diagnostic.help = hints::help(error, builder);
+    }
+    Some(diagnostic)
+}
+
+/// A token as a message names it.
+pub(super) fn found(builder: &Builder, at: usize) -> String {
+    match builder.token(at) {
+        None => "the end".to_owned(),
+        Some(Token::Name(name)) => format!("`{name}`"),
+        Some(Token::Word(word)) => format!("`{word}`"),
+        Some(Token::Sym(sym)) => format!("`{sym}`"),
+        Some(Token::Int(value)) => format!("`{value}`"),
+        Some(Token::Float(_)) => "a number".to_owned(),
+        Some(Token::Str(_)) => "a string".to_owned(),
+        Some(Token::Error) => "a character outside the language".to_owned(),
+    }
+}
+
+fn slip_diagnostic(slip: Slip, error: &SyntaxError, builder: &Builder) -> Option<Diagnostic> {
+    let span = builder.span(error.at, error.end);
+    let one = |message: &str, help: &str| Some(Diagnostic::new(Code::E0001, span, message).help(help));
+    match slip {
+        Slip::NoIn(start) => {
+            let diagnostic = Diagnostic::new(Code::E0010, builder.span_at(error.at), "this `let` has no `in`");
+            let help = match builder.token(error.at) {
+                Some(token) if builder.kind(error.at).is_some_and(Kind::starts_expr) => match token {
+                    Token::Name(name) => format!("write `in` before `{name}`"),
+                    _ => "write `in` before the result".to_owned(),
+                },
+                _ => "after the last `let` write `in` and the result".to_owned(),
+            };
+            Some(diagnostic.label("`in` is missing here").related(start, "the `let`").help(help))
+        }
+        Slip::Untyped => {
+            let message = match builder.token(error.at) {
+                Some(Token::Name(name)) => format!("the parameter `{name}` has no type"),
+                _ => "the parameter has no type".to_owned(),
+            };
+            let help = "write the type after a colon, as in `x: f64` or `x: [n]f64`";
+            Some(Diagnostic::new(Code::E0011, span, message).help(help))
+        }
+        Slip::OneTuple => one("there is no tuple of one element", "leave the comma out"),
+        Slip::BareFunction => {
+            one("the parameters of a function type stand in parentheses", "write it as in `(f64) -> f64`")
+        }
+        Slip::NamedNoFunction => one(
+            "a tuple type has no names",
+            "a record type is written `{x: f64}`; after the parameters of a function type follows `->`",
+        ),
+        Slip::SuffixArray => {
+            one("the extents of an array type stand before the element type", "write it as in `[n]f64`")
+        }
+        Slip::Sized => one("extents are named only by `let`", "open the array first: `let [k] xs = …`"),
+        Slip::IntPattern => one("the number is too large for i64", "the largest is 9223372036854775807"),
+        Slip::Position => one("there is no such position", "positions in a tuple are small numbers, from 0"),
+        Slip::Empty(what) => {
+            let inside = builder.span_at(error.end.saturating_sub(1));
+            let message = format!("expected {what}, found {}", found(builder, error.end.saturating_sub(1)));
+            Some(Diagnostic::new(Code::E0001, inside, message))
+        }
+        Slip::Deep => None,
+    }
+}

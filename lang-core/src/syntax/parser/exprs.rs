@@ -1,0 +1,252 @@
+//! Expressions: operands, what may follow them, and sequences of them with operators.
+
+use chumsky::prelude::*;
+
+use super::chain::{Infix, Operand, Term, group};
+use super::errors::{Expected, Slip, SyntaxError};
+use super::forms::{forms, matching};
+use super::parts::{At, Part, Rule, field, list, missing, name, pick, sym, word};
+use super::tokens::Kind;
+use crate::base::{Name, Span};
+use crate::syntax::ast::{Arg, Expr, ExprId, Ident, PatId, Place, Subscript, TypeId, Update};
+use crate::syntax::lexer::Token;
+use crate::syntax::ops::UnOp;
+use crate::syntax::token::{Sym, Word};
+
+/// Full expressions, and sequences at sum level: the operands of ranges, the sizes in types and
+/// the values of updates, which leave `with`, comparisons and what is looser to what is around.
+pub(super) struct Exprs {
+    pub(super) expr: Rule<ExprId>,
+    pub(super) sum: Rule<ExprId>,
+}
+
+/// Both, given themselves.
+pub(super) fn exprs(
+    expr: impl Part<ExprId>,
+    sum: impl Part<ExprId>,
+    ty: impl Part<TypeId>,
+    pat: impl Part<PatId>,
+) -> Exprs {
+    let forms = forms(expr.clone(), sum.clone(), ty, pat.clone());
+    let postfix = postfix(expr.clone(), pat).boxed();
+    let updated =
+        postfix.clone().then(update(expr, sum).repeated().collect::<Vec<_>>()).map_with(|(operand, updates), e| {
+            if updates.is_empty() {
+                return operand;
+            }
+            let base = operand.node(e.state());
+            Operand::Node(made(Expr::With(base, updates), e))
+        });
+    let form = forms.map(Operand::Node).boxed();
+    Exprs {
+        expr: sequence(choice((updated, form.clone())), |_| true),
+        sum: sequence(choice((postfix, form)), |infix| match infix {
+            Infix::Chain(op) => op.level() >= crate::syntax::ops::Level::Sum,
+            Infix::Power => true,
+        }),
+    }
+}
+
+/// A node for what was just read.
+pub(super) fn made(kind: Expr, e: &mut At) -> ExprId {
+    let at: SimpleSpan = e.span();
+    let span = e.state().span(at.start, at.end);
+    e.state().expr(kind, span)
+}
+
+/// The node of an expression that could not be read.
+pub(super) fn error(builder: &mut super::builder::Builder, span: Span) -> ExprId {
+    builder.expr(Expr::Error, span)
+}
+
+fn sequence(operand: impl Part<Operand>, takes: fn(Infix) -> bool) -> Rule<ExprId> {
+    let prefix = pick(Expected::EXPR, |kind| match kind {
+        Kind::Sym(Sym::Minus) => Some(UnOp::Neg),
+        Kind::Sym(Sym::Bang) => Some(UnOp::Not),
+        _ => None,
+    })
+    .map_with(|op, e| {
+        let at = e.span().start;
+        (op, e.state().span_at(at))
+    });
+    let term = prefix
+        .repeated()
+        .collect::<Vec<_>>()
+        .then(operand)
+        .map(|(prefixes, operand)| Term { prefixes, operand })
+        .boxed();
+    let infix = pick(Expected::OPERATOR, move |kind| {
+        let infix = match kind {
+            Kind::Sym(Sym::Caret) => Infix::Power,
+            _ => Infix::Chain(kind.bin_op()?),
+        };
+        takes(infix).then_some(infix)
+    })
+    .map_with(|infix, e| {
+        let at = e.span().start;
+        (infix, e.state().span_at(at))
+    });
+    let rest = infix.then(term.clone()).map(|((infix, at), term)| (infix, at, term)).repeated().collect::<Vec<_>>();
+    term.then(rest).map_with(|(first, rest), e| group(first, rest, e.state())).boxed()
+}
+
+/// What may follow an operand.
+enum Suffix {
+    Call(Vec<Arg>),
+    Index(Vec<Subscript>),
+    Field(Ident),
+    Proj(u32, Span),
+}
+
+fn postfix(expr: impl Part<ExprId>, pat: impl Part<PatId>) -> impl Part<Operand> {
+    let index = subscripts(expr.clone()).map(Suffix::Index);
+    let call = list(Sym::LParen, arg(expr.clone()), |builder, span| Arg { name: None, value: error(builder, span) })
+        .map(Suffix::Call);
+    let dot = sym(Sym::Dot).ignore_then(choice((
+        position().map(|(at, span)| Suffix::Proj(at, span)),
+        field().map(Suffix::Field),
+        missing(Expected::FIELD).map(Suffix::Field),
+    )));
+    let suffix = pick(Expected::OPERATOR, |_| None::<Suffix>).or(choice((call, index, dot)));
+    let suffixed = |atom: Rule<Operand>| {
+        atom.foldl_with(suffix.clone().repeated(), |operand, suffix, e| {
+            let base = operand.node(e.state());
+            let kind = match suffix {
+                Suffix::Call(args) => Expr::Call(base, args),
+                Suffix::Index(subscripts) => Expr::Index(base, subscripts),
+                Suffix::Field(name) => Expr::Field(base, name),
+                Suffix::Proj(at, span) => Expr::Proj(base, at, span),
+            };
+            let at: SimpleSpan = e.span();
+            let end = e.state().span_at(at.end.saturating_sub(1));
+            let span = e.state().expr_span(base).to(end);
+            Operand::Node(e.state().expr(kind, span))
+        })
+        .boxed()
+    };
+    let atom = atom(expr, pat);
+    // `|R|` holds a postfix expression, not an expression: a bar would read as an operator there.
+    let inside = suffixed(atom.clone());
+    let card = sym(Sym::Bar).ignore_then(inside).then_ignore(sym(Sym::Bar)).map_with(|inner, e| {
+        let inner = inner.node(e.state());
+        Operand::Node(made(Expr::Card(inner), e))
+    });
+    suffixed(choice((atom, card)).boxed())
+}
+
+fn atom(expr: impl Part<ExprId>, pat: impl Part<PatId>) -> Rule<Operand> {
+    let leaf = pick(Expected::EXPR, |kind| {
+        matches!(
+            kind,
+            Kind::Name | Kind::Int | Kind::Float | Kind::Str | Kind::Word(Word::True | Word::False) | Kind::Error
+        )
+        .then_some(())
+    })
+    .map_with(|(), e| {
+        let at = e.span().start;
+        let kind = match e.state().token(at) {
+            Some(Token::Name(name)) => Expr::Name(name.clone()),
+            Some(Token::Int(value)) => Expr::Int(*value),
+            Some(Token::Float(value)) => Expr::Float(*value),
+            Some(Token::Str(text)) => Expr::Str(text.clone()),
+            Some(Token::Word(word)) => Expr::Bool(*word == Word::True),
+            // The lexer has reported it.
+            _ => Expr::Error,
+        };
+        Operand::Node(made(kind, e))
+    });
+
+    let parens = list(Sym::LParen, expr.clone(), error).map_with(|items, e| {
+        let kind = match items.as_slice() {
+            [one] => {
+                let at: SimpleSpan = e.span();
+                if e.state().comma_before(at.end) {
+                    e.emit(SyntaxError::slip(at, Slip::OneTuple));
+                }
+                Expr::Paren(*one)
+            }
+            _ => Expr::Tuple(items),
+        };
+        Operand::Node(made(kind, e))
+    });
+
+    let bracket = list(Sym::LBracket, expr.clone(), error).map_with(|items, e| {
+        let at: SimpleSpan = e.span();
+        let comma = e.state().comma_before(at.end);
+        match items.as_slice() {
+            [one] if !comma => Operand::Bracket(*one, e.state().span(at.start, at.end)),
+            _ => Operand::Node(made(Expr::Array { items, comma }, e)),
+        }
+    });
+
+    let entry = field().then_ignore(sym(Sym::Colon)).then(expr.clone());
+    let record =
+        list(Sym::LBrace, entry, |builder, span| (Ident { name: Name::default(), span }, error(builder, span)))
+            .map_with(|fields, e| {
+                if fields.is_empty() {
+                    let at = e.span();
+                    e.emit(SyntaxError::slip(at, Slip::Empty("a field name")));
+                }
+                Operand::Node(made(Expr::Record(fields), e))
+            });
+
+    choice((leaf, parens, bracket, record, matching(expr, pat).map(Operand::Node))).boxed()
+}
+
+/// `a`, `wrt: x`
+fn arg(expr: impl Part<ExprId>) -> impl Part<Arg> {
+    let label = name().then_ignore(sym(Sym::Colon)).or_not();
+    label.then(expr).map(|(name, value)| Arg { name, value })
+}
+
+/// `[i, a..b, _]`
+fn subscripts(expr: impl Part<ExprId>) -> impl Part<Vec<Subscript>> {
+    let whole = sym(Sym::Underscore).map_with(|(), e| {
+        let at = e.span().start;
+        Subscript::Whole(e.state().span_at(at))
+    });
+    let range = expr.clone().then(sym(Sym::DotDot).ignore_then(expr).or_not()).map(|(from, to)| match to {
+        Some(to) => Subscript::Range(from, to),
+        None => Subscript::At(from),
+    });
+    list(Sym::LBracket, choice((whole, range)), |builder, span| Subscript::At(error(builder, span))).map_with(
+        |subscripts, e| {
+            if subscripts.is_empty() {
+                let at = e.span();
+                e.emit(SyntaxError::slip(at, Slip::Empty("an index")));
+            }
+            subscripts
+        },
+    )
+}
+
+/// The `0` of `e.0`.
+fn position() -> impl Part<(u32, Span)> {
+    pick(Expected::NONE, |kind| (kind == Kind::Int).then_some(())).map_with(|(), e| {
+        let at: SimpleSpan = e.span();
+        let value = match e.state().token(at.start) {
+            Some(Token::Int(value)) => u32::try_from(*value).ok(),
+            _ => None,
+        };
+        if value.is_none() {
+            e.emit(SyntaxError::slip(at, Slip::Position));
+        }
+        (value.unwrap_or(0), e.state().span_at(at.start))
+    })
+}
+
+/// `with [i] += e`
+fn update(expr: impl Part<ExprId>, sum: impl Part<ExprId>) -> impl Part<Update> {
+    let index = subscripts(expr).map_with(|subscripts, e| {
+        let at: SimpleSpan = e.span();
+        Place::Index(subscripts, e.state().span(at.start, at.end))
+    });
+    let place = choice((index, position().map(|(at, span)| Place::Proj(at, span)), field().map(Place::Field)));
+    let sign = choice((sym(Sym::Assign).to(false), sym(Sym::PlusAssign).to(true)));
+    word(Word::With)
+        .ignore_then(place)
+        .then(sign)
+        .then(sum)
+        .map(|((place, add), value)| Update { place, add, value })
+        .boxed()
+}

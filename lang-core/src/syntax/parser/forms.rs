@@ -1,0 +1,234 @@
+//! The forms that reach as far right as they can: binders, lambdas, `let`, `if`, folds; and
+//! `match`, which its braces end.
+
+use chumsky::prelude::*;
+
+use super::errors::{Expected, Slip, SyntaxError};
+use super::exprs::{error, made};
+use super::parts::{Here, Part, Rule, list, look, pick, place, skip_until, sym, variable, word};
+use super::patterns::plain;
+use super::tokens::Kind;
+use crate::syntax::ast::{Arm, Expr, ExprId, IndexRange, IndexVar, LambdaParam, LetBind, Pat, PatId, TypeId};
+use crate::syntax::ops::BinderKind;
+use crate::syntax::token::{Sym, Word};
+
+/// All of them but `match`.
+pub(super) fn forms(
+    expr: impl Part<ExprId>,
+    sum: impl Part<ExprId>,
+    ty: impl Part<TypeId>,
+    pat: impl Part<PatId>,
+) -> Rule<ExprId> {
+    let vars = vars(sum).boxed();
+    let ty_opt = sym(Sym::Colon).ignore_then(ty.clone()).or_not().boxed();
+    choice((
+        binder(expr.clone(), vars.clone()).boxed(),
+        lambda(expr.clone(), ty, pat.clone()).boxed(),
+        lets(expr.clone(), pat.clone(), ty_opt.clone()).boxed(),
+        conditional(expr.clone()).boxed(),
+        fold(expr, vars, pat, ty_opt).boxed(),
+    ))
+    .boxed()
+}
+
+/// `i < n, j in a..b by s, k`
+fn vars(sum: impl Part<ExprId>) -> impl Part<Vec<IndexVar>> {
+    let below = sym(Sym::Lt).ignore_then(sum.clone()).map(IndexRange::Below);
+    let range = word(Word::In)
+        .ignore_then(sum.clone())
+        .then(sym(Sym::DotDot).ignore_then(sum.clone()))
+        .then(word(Word::By).ignore_then(sum).or_not())
+        .map(|((from, to), by)| IndexRange::Range { from, to, by });
+    let range = choice((below, range)).or_not().map(|range| range.unwrap_or(IndexRange::Bare));
+    let var = variable().then(range).map(|(name, range)| IndexVar { name, range });
+    var.separated_by(sym(Sym::Comma)).at_least(1).collect::<Vec<_>>()
+}
+
+/// `sum i < n if p: e`
+fn binder(expr: impl Part<ExprId>, vars: impl Part<Vec<IndexVar>>) -> impl Part<ExprId> {
+    let kind = pick(Expected::EXPR, |kind| match kind {
+        Kind::Binder(kind) => Some(kind),
+        Kind::Word(Word::For) => Some(BinderKind::For),
+        _ => None,
+    });
+    let filter = word(Word::If).ignore_then(expr.clone()).or_not();
+    kind.then(vars)
+        .then(filter)
+        .then_ignore(sym(Sym::Colon))
+        .then(expr)
+        .map_with(|(((kind, vars), filter), body), e| made(Expr::Binder { kind, vars, filter, body }, e))
+}
+
+/// `\x, (y: f64): e`
+fn lambda(expr: impl Part<ExprId>, ty: impl Part<TypeId>, pat: impl Part<PatId>) -> impl Part<ExprId> {
+    let pat = plain(pat);
+    let one = pat.clone().then(sym(Sym::Colon).ignore_then(ty).or_not());
+    // `(a, b)` is one parameter, a tuple; `(x: T)` and `(x: T, y: U)` are parameters with types.
+    let listed = list(Sym::LParen, one, |builder, span| (builder.pat(Pat::Error, span), None)).map_with(|items, e| {
+        let at: SimpleSpan = e.span();
+        if !items.iter().any(|(_, ty)| ty.is_some()) {
+            let pats: Vec<PatId> = items.iter().map(|(pat, _)| *pat).collect();
+            let pat = match pats.as_slice() {
+                [one] => *one,
+                _ => {
+                    let span = e.state().span(at.start, at.end);
+                    e.state().pat(Pat::Tuple(pats), span)
+                }
+            };
+            return vec![LambdaParam { pat, ty: None }];
+        }
+        items.into_iter().map(|(pat, ty)| LambdaParam { pat, ty }).collect()
+    });
+    let untyped = pat.map(|pat| vec![LambdaParam { pat, ty: None }]);
+    let params = choice((listed, untyped)).separated_by(sym(Sym::Comma)).at_least(1).collect::<Vec<_>>();
+    pick(Expected::EXPR, |kind| (kind == Kind::Sym(Sym::Backslash)).then_some(()))
+        .ignore_then(params)
+        .then_ignore(sym(Sym::Colon))
+        .then(expr)
+        .map_with(|(params, body), e| made(Expr::Lambda(params.into_iter().flatten().collect(), body), e))
+}
+
+/// `let p: T = a let q = b in e`
+fn lets(expr: impl Part<ExprId>, pat: impl Part<PatId>, ty: impl Part<Option<TypeId>>) -> impl Part<ExprId> {
+    // An error in what is bound ends at its `=`, one in a value at the next `let` or `in`.
+    let skip_head = skip_until(|builder, at| {
+        matches!(builder.kind(at), Some(Kind::Sym(Sym::Assign) | Kind::Word(Word::Let | Word::In)))
+    });
+    let head = pat.then(ty).then_ignore(sym(Sym::Assign)).recover_with(via_parser(
+        skip_head.then_ignore(sym(Sym::Assign)).map_with(|(start, end), e| {
+            let span = e.state().span(start, end);
+            (e.state().pat(Pat::Error, span), None)
+        }),
+    ));
+    let skip_value = skip_until(|builder, at| match builder.kind(at) {
+        Some(Kind::Word(Word::Let)) => true,
+        // The `in` of an index variable's range is not the chain's.
+        Some(Kind::Word(Word::In)) => !matches!(
+            (at.checked_sub(2).and_then(|b| builder.kind(b)), at.checked_sub(1).and_then(|b| builder.kind(b))),
+            (Some(Kind::Binder(_) | Kind::Word(Word::For)), Some(Kind::Name))
+        ),
+        _ => false,
+    });
+    let ends = Expected::OPERATOR.or(Expected::word(Word::In));
+    let value = expr.clone().then_ignore(after_value(ends)).recover_with(via_parser(
+        skip_value.then_ignore(look(ends, |kind| matches!(kind, Some(Kind::Word(Word::Let | Word::In))))).map_with(
+            |(start, end), e| {
+                let span = e.state().span(start, end);
+                error(e.state(), span)
+            },
+        ),
+    ));
+    let bind = pick(Expected::EXPR, |kind| (kind == Kind::Word(Word::Let)).then_some(()))
+        .ignore_then(head)
+        .then(value)
+        .map(|((pat, ty), value)| LetBind { pat, ty, value });
+    let binds = bind.repeated().at_least(1).collect::<Vec<_>>();
+    let result = choice((
+        look(Expected::NONE, |kind| kind.is_some_and(Kind::starts_expr)).ignore_then(expr.clone()),
+        look(Expected::EXPR, |kind| kind.is_none_or(Kind::is_closer)).map_with(|(), e| made(Expr::Error, e)),
+    ));
+    let body = choice((word(Word::In).ignore_then(expr), no_in().ignore_then(result)));
+    binds.then(body).map_with(|(binds, body), e| made(Expr::Let(binds, body), e))
+}
+
+/// After the value of a `let`: its `in`, the next `let`, or a place where an `in` is missing for
+/// sure, as a line begins there or something ends.
+fn after_value(ends: Expected) -> impl Part<()> {
+    custom(move |inp: Here| {
+        let at = place(inp);
+        let builder = inp.state();
+        let fits = match builder.kind(at) {
+            None | Some(Kind::Sym(Sym::Comma) | Kind::Word(_)) => true,
+            Some(kind) => kind.is_closer() || builder.line_start(at) && kind.starts_expr(),
+        };
+        if fits { Ok(()) } else { Err(SyntaxError::expected(at, ends)) }
+    })
+}
+
+/// Reports that the `in` of a `let` chain is missing, and takes nothing.
+fn no_in() -> impl Part<()> {
+    custom(|inp: Here| {
+        let at = place(inp);
+        let builder = inp.state();
+        // The last `let` before this place, brackets whole, is that of the chain.
+        let mut depth = 0usize;
+        let start = (0..at).rev().find(|here| match builder.kind(*here) {
+            Some(Kind::Sym(sym)) if sym.is_closer() => {
+                depth += 1;
+                false
+            }
+            Some(Kind::Sym(sym)) if sym.closer().is_some() => {
+                depth = depth.saturating_sub(1);
+                false
+            }
+            kind => depth == 0 && kind == Some(Kind::Word(Word::Let)),
+        });
+        let start = builder.span_at(start.unwrap_or(at));
+        let error = SyntaxError { slip: Some(Slip::NoIn(start)), ..SyntaxError::expected(at, Expected::NONE) };
+        if builder.too_deep().is_some() {
+            return Err(error);
+        }
+        inp.emit(error);
+        Ok(())
+    })
+}
+
+/// `if c then a else if d then b else e`
+fn conditional(expr: impl Part<ExprId>) -> impl Part<ExprId> {
+    let branch = expr.clone().then_ignore(word(Word::Then)).then(expr.clone());
+    let more = word(Word::Else).then_ignore(word(Word::If)).ignore_then(branch.clone());
+    // After `else` an `if` continues the chain; were it tried again as an expression, an error in
+    // it would be searched for twice at each level.
+    let other =
+        word(Word::Else).ignore_then(look(Expected::NONE, |kind| kind != Some(Kind::Word(Word::If)))).ignore_then(expr);
+    pick(Expected::EXPR, |kind| (kind == Kind::Word(Word::If)).then_some(()))
+        .ignore_then(branch)
+        .then(more.repeated().collect::<Vec<_>>())
+        .then(other)
+        .map_with(|((first, mut rest), other), e| {
+            rest.insert(0, first);
+            made(Expr::If(rest, other), e)
+        })
+}
+
+/// `fold acc = init for i < n: body yield e`, `loop acc = init while c: body`, `scan` of both.
+fn fold(
+    expr: impl Part<ExprId>,
+    vars: impl Part<Vec<IndexVar>>,
+    pat: impl Part<PatId>,
+    ty: impl Part<Option<TypeId>>,
+) -> impl Part<ExprId> {
+    let carry = plain(pat).then(ty).then_ignore(sym(Sym::Assign)).then(expr.clone()).boxed();
+    let body = sym(Sym::Colon).ignore_then(expr.clone()).boxed();
+    let range = word(Word::For).ignore_then(vars).then(body.clone()).boxed();
+    let condition = word(Word::While).ignore_then(expr.clone()).then(body).boxed();
+    let start = |start: Word| pick(Expected::EXPR, move |kind| (kind == Kind::Word(start)).then_some(()));
+
+    let over = |scan: bool| {
+        move |(((acc, ty), init), ((vars, body), yields))| Expr::Fold { scan, acc, ty, init, vars, body, yields }
+    };
+    let whilst = |scan: bool| move |(((acc, ty), init), (cond, body))| Expr::Loop { scan, acc, ty, init, cond, body };
+
+    let yields = word(Word::Yield).ignore_then(expr).or_not();
+    let fold = start(Word::Fold).ignore_then(carry.clone()).then(range.clone().then(yields)).map(over(false));
+    let loops = start(Word::Loop).ignore_then(carry.clone()).then(condition.clone()).map(whilst(false));
+    let scan = start(Word::Scan).ignore_then(carry).then(choice((range.map(Ok), condition.map(Err)))).map(
+        move |(carry, rest)| match rest {
+            Ok(range) => over(true)((carry, (range, None))),
+            Err(condition) => whilst(true)((carry, condition)),
+        },
+    );
+    choice((fold, scan, loops)).map_with(made)
+}
+
+/// `match e { p: a, q: b }`
+pub(super) fn matching(expr: impl Part<ExprId>, pat: impl Part<PatId>) -> impl Part<ExprId> {
+    let arm = plain(pat).then_ignore(sym(Sym::Colon)).then(expr.clone()).map(|(pat, body)| Arm { pat, body });
+    let arms =
+        list(Sym::LBrace, arm, |builder, span| Arm { pat: builder.pat(Pat::Error, span), body: error(builder, span) });
+    pick(Expected::EXPR, |kind| (kind == Kind::Word(Word::Match)).then_some(()))
+        .ignore_then(expr)
+        .then(arms)
+        .map_with(|(value, arms), e| made(Expr::Match(value, arms), e))
+        .boxed()
+}

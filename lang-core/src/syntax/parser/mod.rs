@@ -1,0 +1,203 @@
+//! One item's text to its tree. Total: where the text is wrong, the tree has error nodes and the
+//! diagnostics say why.
+//!
+//! The way: [`lex`](super::lexer::lex), pair the brackets ([`tokens`]), run the grammar
+//! ([`items`], [`types`], [`patterns`], [`exprs`], [`forms`]; chumsky over [`tokens::Kind`]) which
+//! makes nodes through [`builder`], group operators ([`chain`]), and turn what errors remain into
+//! sentences ([`errors`], [`hints`]).
+//!
+//! Promises: time about linear in the text; no tree deeper than [`MAX_DEPTH`]; nodes children
+//! first; every span inside the text; one diagnostic for one slip.
+
+mod builder;
+mod chain;
+mod errors;
+mod exprs;
+mod forms;
+mod hints;
+mod items;
+mod parts;
+mod patterns;
+mod tokens;
+mod types;
+
+use chumsky::input::Stream;
+use chumsky::prelude::*;
+
+use self::builder::Builder;
+use self::errors::diagnostic;
+use self::parts::Rule;
+use self::tokens::{Kind, balance};
+use super::ast::{Item, Tree};
+use super::lexer::{Comment, Lexed, Token, lex};
+use super::split::{ItemKind, item_start, split};
+use super::token::Word;
+use crate::base::{Arena, Code, Diagnostic, Span};
+
+/// The deepest nesting of nodes in a tree. What recurses over trees relies on it.
+pub const MAX_DEPTH: u32 = 256;
+
+/// The input of the grammar. It owns its tokens, so that a grammar is built once and kept.
+type Tokens = Stream<std::vec::IntoIter<Kind>>;
+
+/// What parsing gives.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Parsed {
+    /// The tree, with error nodes where the text is wrong.
+    pub tree: Tree,
+    /// What is wrong, in the order of the text.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// One item. Spans are relative to `text`.
+#[must_use]
+pub fn parse_item(text: &str) -> Parsed {
+    parse(text, Goal::Item).0
+}
+
+/// One expression, as `do` would hold it.
+#[must_use]
+pub fn parse_expr(text: &str) -> Parsed {
+    parse(text, Goal::Expr).0
+}
+
+/// A `def` without `=` and body; its body is [`super::ast::Expr::Error`].
+#[must_use]
+pub fn parse_signature(text: &str) -> Parsed {
+    parse(text, Goal::Signature).0
+}
+
+/// Is there nothing wrong with the text but that it ends too early? Then more lines make sense.
+#[must_use]
+pub fn is_incomplete(text: &str) -> bool {
+    match split(text).last() {
+        None => false,
+        Some(item) if item.kind == ItemKind::Junk => parse(text, Goal::Expr).1,
+        Some(item) => parse(&item.text, Goal::Item).1,
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Goal {
+    Item,
+    Expr,
+    Signature,
+}
+
+/// The grammar, for each goal.
+struct Grammar {
+    item: Rule<Item>,
+    expr: Rule<Item>,
+    signature: Rule<Item>,
+}
+
+impl Grammar {
+    fn new() -> Self {
+        let mut expr = Recursive::declare();
+        let mut sum = Recursive::declare();
+        let mut ty = Recursive::declare();
+        let mut pat = Recursive::declare();
+        pat.define(patterns::patterns(pat.clone()));
+        ty.define(types::types(ty.clone(), sum.clone()));
+        let both = exprs::exprs(expr.clone(), sum.clone(), ty.clone(), pat.clone());
+        expr.define(parts::nested(both.expr));
+        sum.define(parts::nested(both.sum));
+        Self {
+            item: items::items(expr.clone(), ty.clone(), pat).boxed(),
+            expr: items::body(expr).map(Item::Do).boxed(),
+            signature: items::signatures(ty),
+        }
+    }
+}
+
+thread_local! {
+    /// Building the grammar costs more than parsing an item, and it never changes.
+    static GRAMMAR: Grammar = Grammar::new();
+}
+
+/// The tree and diagnostics, and whether all that is wrong is that the text ends too early.
+fn parse(text: &str, goal: Goal) -> (Parsed, bool) {
+    let Lexed { tokens, comments, mut diagnostics } = lex(text);
+    let docs = docs(text, &comments, tokens.first().map_or(u32::MAX, |t| t.span.start));
+    let span = match (tokens.first(), tokens.last()) {
+        (Some(first), Some(last)) => first.span.to(last.span),
+        _ => Span::default(),
+    };
+    let mut tree = Tree {
+        item: Item::Error,
+        docs,
+        span,
+        exprs: Arena::default(),
+        pats: Arena::default(),
+        types: Arena::default(),
+    };
+    let lexed_well = diagnostics.is_empty();
+    if goal == Goal::Item && item_start(&tokens, 0).is_none() && !is_item_word(tokens.first().map(|t| &t.token)) {
+        if lexed_well {
+            diagnostics.extend(hints::junk(&tokens));
+        }
+        return (Parsed { tree, diagnostics }, false);
+    }
+
+    let balanced = balance(tokens);
+    let mut open_at_end = lexed_well && balanced.open_at_end;
+    let broken = balanced.diagnostics.iter().map(|d| d.span.start).min();
+    diagnostics.extend(balanced.diagnostics.iter().cloned());
+    let mut builder = Builder::new(balanced);
+    if builder.too_deep().is_none() {
+        let input = Stream::from_iter(builder.kinds().to_vec());
+        let (item, errors) = GRAMMAR.with(|grammar| {
+            let rule = match goal {
+                Goal::Item => &grammar.item,
+                Goal::Expr => &grammar.expr,
+                Goal::Signature => &grammar.signature,
+            };
+            rule.parse_with_state(input, &mut builder).into_output_errors()
+        });
+        let end = builder.kinds().len();
+        let early = |at: usize| at >= end && broken.is_none();
+        let told = errors.iter().filter(|e| broken.is_none_or(|b| builder.span_at(e.at).start < b));
+        let mut told: Vec<(usize, Diagnostic)> = told.filter_map(|e| Some((e.at, diagnostic(e, &builder)?))).collect();
+        told.sort_by_key(|(at, _)| *at);
+        told.dedup_by_key(|(at, _)| *at);
+        open_at_end |= lexed_well && !told.is_empty() && told.iter().all(|(at, _)| early(*at));
+        open_at_end &= told.iter().all(|(at, _)| *at >= end);
+        if builder.too_deep().is_none() {
+            diagnostics.extend(told.into_iter().map(|(_, d)| d));
+            tree.item = item.unwrap_or(Item::Error);
+        }
+    }
+    if let Some(span) = builder.too_deep() {
+        let message = format!("nested more than {MAX_DEPTH} deep");
+        let help = "name parts of it with `let`";
+        diagnostics.retain(|d| d.code != Code::E0002);
+        diagnostics.push(Diagnostic::new(Code::E0006, span, message).help(help));
+        open_at_end = false;
+    } else {
+        let (exprs, pats, types) = builder.finish();
+        tree = Tree { exprs, pats, types, ..tree };
+    }
+    diagnostics.sort_by_key(|d| d.span);
+    (Parsed { tree, diagnostics }, open_at_end)
+}
+
+fn is_item_word(token: Option<&Token>) -> bool {
+    matches!(token, Some(Token::Word(Word::Let | Word::Def | Word::Type | Word::Import | Word::Do)))
+}
+
+/// The last block of `--|` lines directly above the item's first token.
+fn docs(text: &str, comments: &[Comment], first: u32) -> String {
+    let mut lines = Vec::new();
+    let mut below = first;
+    for comment in comments.iter().rev().skip_while(|c| c.span.start > first) {
+        let between = text.get(comment.span.end as usize..below as usize).unwrap_or_default();
+        if !comment.doc || !comment.own_line || between.matches('\n').count() != 1 {
+            break;
+        }
+        let line = text.get(comment.span.range()).unwrap_or_default().trim_start_matches("--|");
+        lines.push(line.strip_prefix(' ').unwrap_or(line).trim_end());
+        below = comment.span.start;
+    }
+    lines.reverse();
+    lines.join("\n")
+}

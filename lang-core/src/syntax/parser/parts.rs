@@ -1,0 +1,166 @@
+//! The small parts of which the grammar is made: tokens, names, lists in brackets, recovery.
+//!
+//! The grammar never has to choose between two alternatives that begin alike, so each token is
+//! read a bounded number of times. Lists in brackets recover element by element: an error in one
+//! ends at the next comma or at the closer, which [`super::tokens::balance`] has made sure of.
+
+use chumsky::input::{InputRef, MapExtra};
+use chumsky::prelude::*;
+
+use super::Tokens;
+use super::builder::Builder;
+use super::errors::{Expected, Slip, SyntaxError};
+use super::tokens::Kind;
+use crate::base::Span;
+use crate::syntax::ast::Ident;
+use crate::syntax::token::{Sym, Word};
+
+/// What every rule carries: its errors and the state.
+pub(super) type Extra = extra::Full<SyntaxError, Builder, ()>;
+/// The input at a place.
+pub(super) type Here<'a, 'b> = &'a mut InputRef<'static, 'b, Tokens, Extra>;
+/// What a rule sees of the place it has just read.
+pub(super) type At<'a> = MapExtra<'static, 'a, Tokens, Extra>;
+/// A rule of the grammar.
+pub(super) type Rule<O> = Boxed<'static, 'static, Tokens, O, Extra>;
+
+/// A part of the grammar.
+pub(super) trait Part<O>: Parser<'static, Tokens, O, Extra> + Clone + 'static {}
+impl<O, P: Parser<'static, Tokens, O, Extra> + Clone + 'static> Part<O> for P {}
+
+/// The number of the next token.
+pub(super) fn place(inp: Here) -> usize {
+    *inp.cursor().inner()
+}
+
+/// A token that `choose` wants.
+pub(super) fn pick<O: 'static>(
+    expected: Expected,
+    choose: impl Fn(Kind) -> Option<O> + Clone + 'static,
+) -> impl Part<O> {
+    custom(move |inp: Here| match inp.peek().and_then(&choose) {
+        Some(out) => {
+            inp.skip();
+            Ok(out)
+        }
+        None => Err(SyntaxError::expected(place(inp), expected)),
+    })
+}
+
+/// A symbol.
+pub(super) fn sym(sym: Sym) -> impl Part<()> {
+    pick(Expected::sym(sym), move |kind| (kind == Kind::Sym(sym)).then_some(()))
+}
+
+/// A reserved word.
+pub(super) fn word(word: Word) -> impl Part<()> {
+    pick(Expected::word(word), move |kind| (kind == Kind::Word(word)).then_some(()))
+}
+
+/// Succeeds without taking anything where `here` holds for the next token, `None` at the end.
+pub(super) fn look(expected: Expected, here: impl Fn(Option<Kind>) -> bool + Clone + 'static) -> impl Part<()> {
+    custom(move |inp: Here| if here(inp.peek()) { Ok(()) } else { Err(SyntaxError::expected(place(inp), expected)) })
+}
+
+/// A name.
+pub(super) fn name() -> impl Part<Ident> {
+    ident(Expected::NAME, |kind| matches!(kind, Kind::Name | Kind::Binder(_)))
+}
+
+/// An index variable: a name or `_`.
+pub(super) fn variable() -> impl Part<Ident> {
+    ident(Expected::VARIABLE, |kind| matches!(kind, Kind::Name | Kind::Binder(_) | Kind::Sym(Sym::Underscore)))
+}
+
+/// A field name, which may be a reserved word.
+pub(super) fn field() -> impl Part<Ident> {
+    ident(Expected::FIELD, |kind| matches!(kind, Kind::Name | Kind::Binder(_) | Kind::Word(_)))
+}
+
+fn ident(expected: Expected, is: impl Fn(Kind) -> bool + Clone + 'static) -> impl Part<Ident> {
+    pick(expected, move |kind| is(kind).then_some(())).map_with(|(), e| {
+        let at = e.span().start;
+        e.state().ident(at)
+    })
+}
+
+/// The name that is missing: reports it, takes nothing, and is empty.
+pub(super) fn missing(expected: Expected) -> impl Part<Ident> {
+    custom(move |inp: Here| {
+        let at = place(inp);
+        let error = SyntaxError::expected(at, expected);
+        if inp.state().too_deep().is_some() {
+            return Err(error);
+        }
+        inp.emit(error);
+        let start = inp.state().span_at(at.saturating_sub(1)).after();
+        Ok(Ident { name: crate::base::Name::default(), span: start })
+    })
+}
+
+/// A rule that may contain itself, guarded against nesting too deeply.
+pub(super) fn nested<O: 'static>(rule: impl Part<O>) -> impl Part<O> {
+    custom(|inp: Here| {
+        let at = place(inp);
+        if inp.state().enter(at) { Ok(()) } else { Err(deep(at)) }
+    })
+    .ignore_then(rule)
+    .map_with(|out, e| {
+        e.state().leave();
+        out
+    })
+}
+
+fn deep(at: usize) -> SyntaxError {
+    SyntaxError { at, end: at + 1, expected: Expected::NONE, slip: Some(Slip::Deep) }
+}
+
+/// Takes tokens, brackets whole, up to one where `stop` holds (it sees the state and the place),
+/// the end of the enclosing bracket or the end. Gives their range. Where the parse is over
+/// because of depth it fails, and so does every recovery built on it.
+pub(super) fn skip_until(stop: impl Fn(&Builder, usize) -> bool + Clone + 'static) -> impl Part<(usize, usize)> {
+    custom(move |inp: Here| {
+        let start = place(inp);
+        if inp.state().too_deep().is_some() {
+            return Err(deep(start));
+        }
+        let mut depth = 0usize;
+        while let Some(kind) = inp.peek() {
+            let at = place(inp);
+            match kind {
+                Kind::Sym(sym) if sym.closer().is_some() => depth += 1,
+                _ if kind.is_closer() && depth == 0 => break,
+                _ if kind.is_closer() => depth -= 1,
+                _ if depth == 0 && stop(inp.state(), at) => break,
+                _ => {}
+            }
+            inp.skip();
+        }
+        Ok((start, place(inp)))
+    })
+}
+
+/// `open element, element, … close`: the elements. An error in one ends at a comma or the closer;
+/// what `fallback` makes of the skipped bytes stands for the element.
+pub(super) fn list<O: 'static>(
+    open: Sym,
+    element: impl Part<O>,
+    fallback: impl Fn(&mut Builder, Span) -> O + Clone + 'static,
+) -> impl Part<Vec<O>> {
+    let close = open.closer().unwrap_or(open);
+    let ends = Expected::sym(Sym::Comma).or(Expected::sym(close));
+    let whole =
+        element.then_ignore(look(ends, |kind| kind.is_none_or(|k| k.is_closer() || k == Kind::Sym(Sym::Comma))));
+    let skipped =
+        skip_until(|builder, at| builder.kind(at) == Some(Kind::Sym(Sym::Comma))).map_with(move |(start, end), e| {
+            let span = e.state().span(start, end);
+            fallback(e.state(), span)
+        });
+    // An element is tried only where there is one: recovery would make one out of a trailing comma.
+    let elements = look(Expected::NONE, |kind| kind.is_some_and(|k| !k.is_closer()))
+        .ignore_then(whole.recover_with(via_parser(skipped)))
+        .separated_by(sym(Sym::Comma))
+        .allow_trailing()
+        .collect::<Vec<O>>();
+    sym(open).ignore_then(elements).then_ignore(sym(close)).boxed()
+}

@@ -1,0 +1,93 @@
+//! Patterns: `x`, `_`, `(a, b)`, `Node(l, r)`, `{x, y: p}`, `3`, `[k] xs`.
+
+use chumsky::prelude::*;
+
+use super::errors::{Expected, Slip, SyntaxError};
+use super::parts::{Part, Rule, field, list, name, nested, pick, sym};
+use super::tokens::Kind;
+use crate::base::Name;
+use crate::syntax::ast::{Ident, Pat, PatId};
+use crate::syntax::lexer::Token;
+use crate::syntax::token::{Sym, Word};
+
+/// Patterns, given themselves. Naming extents is among them; see [`plain`].
+pub(super) fn patterns(pat: impl Part<PatId>) -> Rule<PatId> {
+    let simple = pick(Expected::PATTERN, |kind| match kind {
+        Kind::Sym(Sym::Underscore) => Some(Pat::Wild),
+        Kind::Word(Word::True) => Some(Pat::Bool(true)),
+        Kind::Word(Word::False) => Some(Pat::Bool(false)),
+        Kind::Error => Some(Pat::Error),
+        _ => None,
+    });
+
+    let negative = sym(Sym::Minus).or_not().map(|sign| sign.is_some());
+    let digits = pick(Expected::PATTERN, |kind| (kind == Kind::Int).then_some(()));
+    let integer = negative.then_ignore(digits).map_with(|negative, e| {
+        let at = e.span();
+        let value = match e.state().token(at.end - 1) {
+            Some(Token::Int(value)) => i64::try_from(*value).ok().map(|v| if negative { -v } else { v }),
+            _ => None,
+        };
+        // The least i64 has no positive counterpart.
+        let least = negative && e.state().token(at.end - 1) == Some(&Token::Int(1 << 63));
+        match value.or(least.then_some(i64::MIN)) {
+            Some(value) => Pat::Int(value),
+            None => {
+                e.emit(SyntaxError::slip(at, Slip::IntPattern));
+                Pat::Error
+            }
+        }
+    });
+
+    let error = |builder: &mut super::builder::Builder, span| builder.pat(Pat::Error, span);
+    let first =
+        pick(Expected::PATTERN, |kind| matches!(kind, Kind::Name | Kind::Binder(_)).then_some(())).map_with(|(), e| {
+            let at = e.span().start;
+            e.state().ident(at)
+        });
+    let args = list(Sym::LParen, pat.clone(), error);
+    let named = first.then(sym(Sym::Dot).ignore_then(name()).or_not()).then(args.or_not()).map(
+        |((first, second), args)| match (second, args) {
+            (Some(name), args) => Pat::Ctor { module: Some(first), name, args: args.unwrap_or_default() },
+            (None, Some(args)) => Pat::Ctor { module: None, name: first, args },
+            (None, None) => Pat::Name(first.name),
+        },
+    );
+
+    let record = list(Sym::LBrace, field().then(sym(Sym::Colon).ignore_then(pat.clone()).or_not()), |_, span| {
+        (Ident { name: Name::default(), span }, None)
+    })
+    .map(Pat::Record);
+
+    let extents = list(Sym::LBracket, name(), |_, span| Ident { name: Name::default(), span });
+    let sized = extents.then(pat.clone()).map(|(extents, pat)| Pat::Sized(extents, pat));
+
+    let one = choice((named, simple, integer, record, sized)).map_with(|kind, e| {
+        let at: SimpleSpan = e.span();
+        let span = e.state().span(at.start, at.end);
+        e.state().pat(kind, span)
+    });
+    let parens = list(Sym::LParen, pat, error).map_with(|items, e| {
+        let at = e.span();
+        if let [one] = items.as_slice() {
+            if e.state().comma_before(at.end) {
+                e.emit(SyntaxError::slip(at, Slip::OneTuple));
+            }
+            return *one;
+        }
+        let span = e.state().span(at.start, at.end);
+        e.state().pat(Pat::Tuple(items), span)
+    });
+    nested(choice((one, parens))).boxed()
+}
+
+/// A pattern outside of `let`, where no extents can be named.
+pub(super) fn plain(pat: impl Part<PatId>) -> impl Part<PatId> {
+    pat.map_with(|id, e| {
+        if e.state().has_sized(id) {
+            let at = e.span();
+            e.emit(SyntaxError::slip(at, Slip::Sized));
+        }
+        id
+    })
+}

@@ -1,0 +1,248 @@
+//! The tokens as the grammar sees them: small, brackets in balance.
+//!
+//! Brackets are paired here, before parsing, because only a view of the whole item tells which
+//! one lacks its partner. The repaired tokens always balance, so that an error inside a bracket
+//! can end at its closer and no rule needs to fear for the end of its bracket.
+
+use super::MAX_DEPTH;
+use crate::base::{Code, Diagnostic, Span};
+use crate::syntax::lexer::{Spanned, Token};
+use crate::syntax::ops::{BinOp, BinderKind};
+use crate::syntax::token::{Sym, Word};
+
+/// A token without its text. Binder words are told from names by what follows them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    Int,
+    Float,
+    Str,
+    Name,
+    /// `sum`, `max`, … before an index variable.
+    Binder(BinderKind),
+    Word(Word),
+    Sym(Sym),
+    Error,
+}
+
+impl Kind {
+    /// May an expression begin with it?
+    pub(super) fn starts_expr(self) -> bool {
+        match self {
+            Self::Int | Self::Float | Self::Str | Self::Name | Self::Binder(_) | Self::Error => true,
+            Self::Word(word) => matches!(
+                word,
+                Word::Let
+                    | Word::For
+                    | Word::If
+                    | Word::Match
+                    | Word::Fold
+                    | Word::Scan
+                    | Word::Loop
+                    | Word::True
+                    | Word::False
+            ),
+            Self::Sym(sym) => matches!(
+                sym,
+                Sym::LParen | Sym::LBracket | Sym::LBrace | Sym::Bar | Sym::Backslash | Sym::Minus | Sym::Bang
+            ),
+        }
+    }
+
+    /// The operator of a flat chain it stands for.
+    pub(super) fn bin_op(self) -> Option<BinOp> {
+        let Self::Sym(sym) = self else { return None };
+        Some(match sym {
+            Sym::Pipe => BinOp::Pipe,
+            Sym::Or => BinOp::Or,
+            Sym::And => BinOp::And,
+            Sym::Eq => BinOp::Eq,
+            Sym::Ne => BinOp::Ne,
+            Sym::Lt => BinOp::Lt,
+            Sym::Le => BinOp::Le,
+            Sym::Gt => BinOp::Gt,
+            Sym::Ge => BinOp::Ge,
+            Sym::Plus => BinOp::Add,
+            Sym::Minus => BinOp::Sub,
+            Sym::Star => BinOp::Mul,
+            Sym::Slash => BinOp::Div,
+            Sym::FloorDiv => BinOp::FloorDiv,
+            Sym::Percent => BinOp::Mod,
+            _ => return None,
+        })
+    }
+
+    pub(super) fn is_closer(self) -> bool {
+        matches!(self, Self::Sym(sym) if sym.is_closer())
+    }
+}
+
+/// The kind of every token.
+pub(super) fn kinds(tokens: &[Spanned]) -> Vec<Kind> {
+    let mut out = Vec::with_capacity(tokens.len());
+    let mut after_dot = false;
+    for (at, token) in tokens.iter().enumerate() {
+        let kind = match &token.token {
+            Token::Int(_) => Kind::Int,
+            Token::Float(_) => Kind::Float,
+            Token::Str(_) => Kind::Str,
+            Token::Name(name) => {
+                let variable =
+                    matches!(tokens.get(at + 1).map(|t| &t.token), Some(Token::Name(_) | Token::Sym(Sym::Underscore)));
+                let binder = BinderKind::ALL.into_iter().find(|b| b.word() == name);
+                match binder {
+                    Some(binder) if variable && !after_dot => Kind::Binder(binder),
+                    _ => Kind::Name,
+                }
+            }
+            Token::Word(word) => Kind::Word(*word),
+            Token::Sym(sym) => Kind::Sym(*sym),
+            Token::Error => Kind::Error,
+        };
+        after_dot = kind == Kind::Sym(Sym::Dot);
+        out.push(kind);
+    }
+    out
+}
+
+/// What [`balance`] gives.
+#[derive(Default)]
+pub(super) struct Balanced {
+    /// The tokens with every bracket in a pair.
+    pub(super) tokens: Vec<Spanned>,
+    /// For an opening bracket the place of its closer, else 0.
+    pub(super) partner: Vec<u32>,
+    pub(super) diagnostics: Vec<Diagnostic>,
+    /// Is the only fault that brackets are open at the end?
+    pub(super) open_at_end: bool,
+    /// Where brackets first nest too deeply.
+    pub(super) too_deep: Option<Span>,
+}
+
+struct Open {
+    sym: Sym,
+    span: Span,
+    at: usize,
+    /// A closer of the wrong kind, met while this bracket was the innermost.
+    wrong: Option<(Sym, Span)>,
+}
+
+/// Pairs the brackets: drops closers without an opener, adds closers that are missing.
+pub(super) fn balance(tokens: Vec<Spanned>) -> Balanced {
+    let mut out = Balanced { partner: Vec::with_capacity(tokens.len()), ..Balanced::default() };
+    out.tokens.reserve(tokens.len());
+    let mut open: Vec<Open> = Vec::new();
+    let mut counts = [0usize; 3];
+    let end = tokens.last().map_or(Span::default(), |t| t.span.after());
+    let mut strays: Vec<(Sym, Span)> = Vec::new();
+    for token in tokens {
+        let Token::Sym(sym) = token.token else {
+            out.push(token);
+            continue;
+        };
+        if sym.closer().is_some() {
+            if open.len() >= MAX_DEPTH as usize && out.too_deep.is_none() {
+                out.too_deep = Some(token.span);
+            }
+            open.push(Open { sym, span: token.span, at: out.tokens.len(), wrong: None });
+            *count(&mut counts, sym) += 1;
+            out.push(token);
+        } else if sym.is_closer() {
+            if *count(&mut counts, opener(sym)) == 0 {
+                // No bracket for it to close. Perhaps it is a slip for the innermost one's closer.
+                match open.last_mut().filter(|o| o.wrong.is_none()) {
+                    Some(inner) => inner.wrong = Some((sym, token.span)),
+                    None => strays.push((sym, token.span)),
+                }
+                continue;
+            }
+            while let Some(inner) = open.pop() {
+                *count(&mut counts, inner.sym) -= 1;
+                if inner.sym.closer() == Some(sym) {
+                    if let Some(wrong) = inner.wrong {
+                        strays.push(wrong);
+                    }
+                    out.close(inner.at, token);
+                    break;
+                }
+                out.unclosed(&inner, Some((sym, token.span)));
+                out.close(inner.at, virtual_closer(inner.sym, Span::new(token.span.start, token.span.start)));
+            }
+        } else {
+            out.push(token);
+        }
+    }
+    for (sym, span) in strays {
+        let message = format!("`{sym}` closes no bracket");
+        out.diagnostics.push(Diagnostic::new(Code::E0002, span, message));
+    }
+    out.open_at_end = out.diagnostics.is_empty() && open.iter().all(|o| o.wrong.is_none()) && !open.is_empty();
+    // Brackets open at the end are one slip as a rule: the innermost is reported, with the others.
+    let mut first: Option<Diagnostic> = None;
+    while let Some(inner) = open.pop() {
+        out.close(inner.at, virtual_closer(inner.sym, end));
+        match (&mut first, inner.wrong) {
+            (_, Some(_)) => out.unclosed(&inner, None),
+            (Some(diagnostic), None) if diagnostic.related.len() < 4 => {
+                let also = std::mem::replace(diagnostic, Diagnostic::new(Code::E0002, inner.span, ""));
+                *diagnostic = also.related(inner.span, format!("`{}` is open too", inner.sym));
+            }
+            (Some(_), None) => {}
+            (None, None) => first = Some(unclosed(&inner, None)),
+        }
+    }
+    out.diagnostics.extend(first);
+    out
+}
+
+impl Balanced {
+    fn push(&mut self, token: Spanned) {
+        self.tokens.push(token);
+        self.partner.push(0);
+    }
+
+    fn close(&mut self, opener: usize, closer: Spanned) {
+        if let Some(partner) = self.partner.get_mut(opener) {
+            *partner = u32::try_from(self.tokens.len()).unwrap_or(u32::MAX);
+        }
+        self.push(closer);
+    }
+
+    fn unclosed(&mut self, open: &Open, met: Option<(Sym, Span)>) {
+        self.diagnostics.push(unclosed(open, met));
+    }
+}
+
+fn unclosed(open: &Open, met: Option<(Sym, Span)>) -> Diagnostic {
+    let sym = open.sym;
+    if let Some((wrong, span)) = open.wrong {
+        let message = format!("`{sym}` is closed by `{wrong}`");
+        return Diagnostic::new(Code::E0002, span, message).related(open.span, format!("`{sym}` opens here"));
+    }
+    let diagnostic = Diagnostic::new(Code::E0002, open.span, format!("`{sym}` is never closed"));
+    match met {
+        Some((met, span)) => diagnostic.related(span, format!("before this `{met}`")),
+        None => diagnostic,
+    }
+}
+
+fn virtual_closer(opener: Sym, span: Span) -> Spanned {
+    let closer = opener.closer().unwrap_or(opener);
+    Spanned { token: Token::Sym(closer), span, line_start: false, column0: false }
+}
+
+fn opener(closer: Sym) -> Sym {
+    match closer {
+        Sym::RParen => Sym::LParen,
+        Sym::RBracket => Sym::LBracket,
+        _ => Sym::LBrace,
+    }
+}
+
+fn count(counts: &mut [usize; 3], opener: Sym) -> &mut usize {
+    let [paren, bracket, brace] = counts;
+    match opener {
+        Sym::LParen => paren,
+        Sym::LBracket => bracket,
+        _ => brace,
+    }
+}

@@ -1,0 +1,184 @@
+//! Types: `[n, m]f64`, `(A, n: i64) -> B`, `Tree(a)`, `{x: f64}`, `rel[n, m]`.
+
+use chumsky::prelude::*;
+
+use super::errors::{Expected, Slip, SyntaxError};
+use super::parts::{At, Here, Part, Rule, field, list, name, nested, pick, place, sym};
+use super::tokens::Kind;
+use crate::base::{Name, Span};
+use crate::syntax::ast::{Expr, ExprId, Ident, SizeExpr, TypeArg, TypeExpr, TypeId};
+use crate::syntax::token::Sym;
+
+/// What stands between arrows.
+enum Operand {
+    /// In parentheses: parameters, a tuple, or a group.
+    List(Vec<(Option<Ident>, TypeId)>, SimpleSpan),
+    Type(TypeId),
+}
+
+/// Types, given themselves and the expressions that may be sizes.
+pub(super) fn types(ty: impl Part<TypeId>, sum: impl Part<ExprId>) -> Rule<TypeId> {
+    let sizes = sizes(sum.clone());
+    let dims = sizes.clone().map_with(|sizes, e| (sizes, e.span())).repeated().collect::<Vec<_>>();
+    let operand = dims.then(choice((listed(ty.clone()), record(ty.clone()), named(ty, sum, sizes)))).map_with(
+        |(dims, operand), e| {
+            if dims.is_empty() {
+                return operand;
+            }
+            let whole: SimpleSpan = e.span();
+            // `[n][m]T`: the dimensions come first, the innermost last.
+            let inner = alone(operand, e);
+            Operand::Type(dims.into_iter().rev().fold(inner, |inner, (sizes, at)| {
+                let span = e.state().span(at.start, whole.end);
+                e.state().ty(TypeExpr::Array(sizes, inner), span)
+            }))
+        },
+    );
+    let arrows = operand.map_with(|operand, e| (operand, e.span())).separated_by(sym(Sym::Arrow)).at_least(1);
+    nested(arrows.collect::<Vec<_>>().map_with(|mut operands, e| {
+        let whole: SimpleSpan = e.span();
+        let last = match operands.pop() {
+            Some((operand, _)) => alone(operand, e),
+            None => e.state().ty(TypeExpr::Error, Span::default()),
+        };
+        operands.into_iter().rev().fold(last, |result, (operand, at)| {
+            let params = match operand {
+                Operand::List(params, _) => params,
+                Operand::Type(ty) => {
+                    e.emit(SyntaxError::slip(at, Slip::BareFunction));
+                    vec![(None, ty)]
+                }
+            };
+            let span = e.state().span(at.start, whole.end);
+            e.state().ty(TypeExpr::Fun(params, result), span)
+        })
+    }))
+    .boxed()
+}
+
+/// The type that an operand is where no arrow follows it.
+fn alone(operand: Operand, e: &mut At) -> TypeId {
+    let (items, at) = match operand {
+        Operand::Type(ty) => return ty,
+        Operand::List(items, at) => (items, at),
+    };
+    if items.iter().any(|(name, _)| name.is_some()) {
+        e.emit(SyntaxError::slip(at, Slip::NamedNoFunction));
+    }
+    let types: Vec<TypeId> = items.into_iter().map(|(_, ty)| ty).collect();
+    if let [ty] = types.as_slice() {
+        if e.state().comma_before(at.end) {
+            e.emit(SyntaxError::slip(at, Slip::OneTuple));
+        }
+        return *ty;
+    }
+    let span = e.state().span(at.start, at.end);
+    e.state().ty(TypeExpr::Tuple(types), span)
+}
+
+/// `[n, ?k]`
+fn sizes(sum: impl Part<ExprId>) -> impl Part<Vec<SizeExpr>> {
+    let unknown = sym(Sym::Question).ignore_then(name()).map(SizeExpr::Unknown);
+    let size = choice((unknown, sum.map(SizeExpr::Expr)));
+    list(Sym::LBracket, size, |builder, span| SizeExpr::Expr(builder.expr(Expr::Error, span))).map_with(|sizes, e| {
+        if sizes.is_empty() {
+            let at = e.span();
+            e.emit(SyntaxError::slip(at, Slip::Empty("a size")));
+        }
+        sizes
+    })
+}
+
+/// `(A, n: B)`
+fn listed(ty: impl Part<TypeId>) -> impl Part<Operand> {
+    let label = name().then_ignore(sym(Sym::Colon)).or_not();
+    list(Sym::LParen, label.then(ty), |builder, span| (None, builder.ty(TypeExpr::Error, span)))
+        .map_with(|items, e| Operand::List(items, e.span()))
+}
+
+/// `{x: A, y: B}`
+fn record(ty: impl Part<TypeId>) -> impl Part<Operand> {
+    let entry = field().then_ignore(sym(Sym::Colon)).then(ty);
+    let missing = |builder: &mut super::builder::Builder, span| {
+        (Ident { name: Name::default(), span }, builder.ty(TypeExpr::Error, span))
+    };
+    list(Sym::LBrace, entry, missing).map_with(|fields, e| {
+        let at = e.span();
+        if fields.is_empty() {
+            e.emit(SyntaxError::slip(at, Slip::Empty("a field name")));
+        }
+        let span = e.state().span(at.start, at.end);
+        Operand::Type(e.state().ty(TypeExpr::Record(fields), span))
+    })
+}
+
+/// What may follow the name of a type.
+enum After {
+    Args(Vec<TypeArg>),
+    Sizes(Vec<SizeExpr>),
+}
+
+/// `f64`, `m.Net(n, a)`, `rel[n, m]`
+fn named(ty: impl Part<TypeId>, sum: impl Part<ExprId>, sizes: impl Part<Vec<SizeExpr>>) -> impl Part<Operand> {
+    let is_size = custom(|inp: Here| {
+        let at = place(inp);
+        if starts_size(inp, at) { Ok(()) } else { Err(SyntaxError::expected(at, Expected::NONE)) }
+    });
+    let arg = choice((is_size.ignore_then(sum).map(TypeArg::Size), ty.map(TypeArg::Type)));
+    let args = list(Sym::LParen, arg, |builder, span| TypeArg::Type(builder.ty(TypeExpr::Error, span)));
+    let after = choice((args.map(After::Args), sizes.map(After::Sizes))).or_not();
+    // A token that the lexer could not read stands for a type and is reported no more.
+    let unread = pick(Expected::NONE, |kind| (kind == Kind::Error).then_some(())).map_with(|(), e| {
+        let at: SimpleSpan = e.span();
+        let span = e.state().span(at.start, at.end);
+        Operand::Type(e.state().ty(TypeExpr::Error, span))
+    });
+    let first =
+        pick(Expected::TYPE, |kind| matches!(kind, Kind::Name | Kind::Binder(_)).then_some(())).map_with(|(), e| {
+            let at = e.span().start;
+            e.state().ident(at)
+        });
+    let second = sym(Sym::Dot).ignore_then(name()).or_not();
+    let known = first.then(second).then(after).map_with(|((first, second), after), e| {
+        let at = e.span();
+        let span = e.state().span(at.start, at.end);
+        let (module, name) = match second {
+            Some(name) => (Some(first), name),
+            None => (None, first),
+        };
+        let kind = match after {
+            Some(After::Sizes(sizes)) if module.is_none() && name.name == "rel" => TypeExpr::Rel(sizes),
+            Some(After::Sizes(_)) => {
+                e.emit(SyntaxError::slip(at, Slip::SuffixArray));
+                TypeExpr::Error
+            }
+            Some(After::Args(args)) => TypeExpr::Name { module, name, args },
+            None => TypeExpr::Name { module, name, args: Vec::new() },
+        };
+        Operand::Type(e.state().ty(kind, span))
+    });
+    choice((known, unread))
+}
+
+/// Is the argument of a type that begins at `at` surely a size? It is if it begins with a number
+/// or a sign, or holds arithmetic outside of brackets.
+fn starts_size(inp: Here, at: usize) -> bool {
+    let builder = inp.state();
+    let mut here = at;
+    while let Some(kind) = builder.kind(here) {
+        match kind {
+            Kind::Int if here == at => return true,
+            Kind::Sym(Sym::Plus | Sym::Minus | Sym::Star | Sym::Slash | Sym::FloorDiv | Sym::Percent | Sym::Caret) => {
+                return true;
+            }
+            Kind::Sym(Sym::Comma | Sym::Arrow) => return false,
+            // An array type begins with a bracket; its element type is no sum.
+            Kind::Sym(Sym::LBracket) if here == at => return false,
+            Kind::Sym(open) if open.closer().is_some() => here = builder.partner(here).max(here),
+            _ if kind.is_closer() => return false,
+            _ => {}
+        }
+        here += 1;
+    }
+    false
+}

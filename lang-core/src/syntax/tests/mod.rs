@@ -1,0 +1,4 @@
+//! Tests of the way from text to trees.
+
+mod dump;
+mod trees;

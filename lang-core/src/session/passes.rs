@@ -4,56 +4,39 @@ use std::collections::BTreeMap;
 
 use crate::base::{Diagnostic, ModuleName, Name};
 use crate::resolve::Resolved;
-use crate::syntax::ast::Tree;
+use crate::syntax::ast::{Item, Tree};
+pub use crate::syntax::parser::Parsed;
+pub use crate::types::check::Checked;
+use crate::types::check::{check_def, check_do, check_let, check_rule};
 use crate::types::env::Env;
 use crate::types::info::TypeInfo;
+use crate::types::lower;
 use crate::types::ty::{Signature, Type};
 
-#[derive(Clone, PartialEq, Debug)]
-pub struct Parsed {
-    pub tree: Tree,
-    pub diagnostics: Vec<Diagnostic>,
+pub(super) use crate::syntax::parser::{parse_expr, parse_item as parse, parse_signature};
+pub(super) use crate::types::check::signature;
+
+pub(super) fn type_info(
+    tree: &Tree,
+    resolved: &Resolved,
+    _: &ModuleName,
+    env: &dyn Env,
+) -> (Option<TypeInfo>, Vec<Diagnostic>) {
+    lower::type_info(tree, resolved, env)
 }
 
-#[derive(Clone, PartialEq, Debug)]
-pub struct Checked {
-    pub diagnostics: Vec<Diagnostic>,
+/// The typed tree of an item that has one.
+pub(super) fn check(tree: &Tree, resolved: &Resolved, module: &ModuleName, env: &dyn Env) -> Option<Checked> {
+    match &tree.item {
+        Item::Def(_) => Some(check_def(tree, resolved, module, env)),
+        Item::Let(_) => Some(check_let(tree, resolved, module, env)),
+        Item::Do(_) => Some(check_do(tree, resolved, module, env)),
+        Item::Rule(_) => Some(check_rule(tree, resolved, module, env)),
+        Item::Type(_) | Item::Import(_) | Item::Error => None,
+    }
 }
 
-pub(super) fn parse(_text: &str) -> Parsed {
-    nothing()
-}
-
-pub(super) fn signature(_: &Tree, _: &Resolved, _: &ModuleName, _: &dyn Env) -> (Option<Signature>, Vec<Diagnostic>) {
-    (None, Vec::new())
-}
-
-pub(super) fn type_info(_: &Tree, _: &Resolved, _: &ModuleName, _: &dyn Env) -> (Option<TypeInfo>, Vec<Diagnostic>) {
-    (None, Vec::new())
-}
-
-pub(super) fn check(_: &Tree, _: &Resolved, _: &ModuleName, _: &dyn Env) -> Option<Checked> {
-    None
-}
-
-pub(super) fn let_types(_: &Option<std::sync::Arc<Checked>>, _: &Resolved) -> BTreeMap<Name, Type> {
-    BTreeMap::new()
-}
-
-pub(super) fn parse_expr(_text: &str) -> Parsed {
-    nothing()
-}
-
-fn nothing() -> Parsed {
-    use crate::base::{Arena, Span};
-    use crate::syntax::ast::Item;
-    let tree = Tree {
-        item: Item::Error,
-        docs: String::new(),
-        span: Span::default(),
-        exprs: Arena::default(),
-        pats: Arena::default(),
-        types: Arena::default(),
-    };
-    Parsed { tree, diagnostics: Vec::new() }
+/// The types of what a top-level `let` binds.
+pub(super) fn let_types(checked: &Option<std::sync::Arc<Checked>>, _: &Resolved) -> BTreeMap<Name, Type> {
+    checked.iter().flat_map(|c| c.exports.iter().cloned()).collect()
 }

@@ -144,7 +144,7 @@ pub(super) fn builtin_signatures(db: &dyn Database) -> Vec<Option<Arc<Signature>
     let view = View::new(db);
     let prelude = ModuleName::new(PRELUDE);
     let read = |builtin: &Builtin| {
-        let tree = passes::parse(builtin.signature()).tree;
+        let tree = passes::parse_signature(builtin.signature()).tree;
         let resolved = resolve::resolve(&tree, &prelude, &view);
         passes::signature(&tree, &resolved, &prelude, &view).0.map(Arc::new)
     };

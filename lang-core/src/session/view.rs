@@ -8,6 +8,7 @@ use super::db::{Item, SourceFile, Symbol};
 use super::scope::{self, Value};
 use super::{PRELUDE, queries};
 use crate::base::{GlobalName, ModuleName, Name};
+use crate::resolve::builtin::Builtin;
 use crate::resolve::{Names, ValueRef};
 use crate::types::env::Env;
 use crate::types::info::{TypeInfo, TypeInfoBody};
@@ -100,6 +101,11 @@ impl Names for View<'_> {
 }
 
 impl Env for View<'_> {
+    fn builtin(&self, builtin: Builtin) -> Option<Arc<Signature>> {
+        let k = Builtin::ALL.iter().position(|b| *b == builtin)?;
+        queries::builtin_signatures(self.db).get(k).cloned().flatten()
+    }
+
     fn signature(&self, def: &GlobalName) -> Option<Arc<Signature>> {
         match self.value_item(def)? {
             Value::Def(item) => queries::signature(self.db, item).value.clone(),

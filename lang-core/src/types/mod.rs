@@ -1,6 +1,7 @@
 //! Types and sizes: what a type is, how it is inferred, and the typed tree that comes out.
 
 pub mod check;
+pub mod coverage;
 pub mod env;
 pub mod info;
 pub mod lower;

@@ -67,6 +67,8 @@ pub fn check_def(tree: &Tree, resolved: &Resolved, module: &ModuleName, env: &dy
         });
         (t, open)
     });
+    // What is wrong with the signature is reported with it.
+    c.diagnostics.clear();
     let root = match &wanted {
         Some((_, open)) => c.check(def.body, open, &format!("the result of `{}`", def.name.name)),
         None => c.infer(def.body, None),

@@ -197,9 +197,7 @@ fn expr(expr: &Expr, seen: &mut BTreeSet<&'static str>) {
         Expr::Chain { rest, .. } => seen.extend(rest.iter().map(|(op, _, _)| operator(*op))),
         Expr::Power(..) => add(seen, "expr: power"),
         Expr::Guard { .. } => add(seen, "expr: bracket"),
-        Expr::Array { comma, .. } => {
-            add(seen, if *comma { "expr: array with a last comma" } else { "expr: array" })
-        }
+        Expr::Array { comma, .. } => add(seen, if *comma { "expr: array with a last comma" } else { "expr: array" }),
         Expr::Paren(_) => add(seen, "expr: group"),
         Expr::Tuple(items) => add(seen, if items.is_empty() { "expr: unit" } else { "expr: tuple" }),
         Expr::Record(_) => add(seen, "expr: record"),

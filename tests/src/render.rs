@@ -11,6 +11,8 @@
 
 use lang_core::base::{Diagnostic, Label, Severity, Span};
 
+use crate::run::MAIN;
+
 /// One diagnostic of a module's text, whose spans are absolute there. Ends with a newline.
 #[must_use]
 pub fn diagnostic(module: &str, text: &str, diagnostic: &Diagnostic) -> String {
@@ -19,8 +21,8 @@ pub fn diagnostic(module: &str, text: &str, diagnostic: &Diagnostic) -> String {
         Severity::Warning => "warning",
     };
     let place = Place::of(text, diagnostic.span);
-    let mut out =
-        format!("{severity}[{}]: {}\n --> {}:{}\n", diagnostic.code, diagnostic.message, place.line, place.column);
+    let at = position(module, text, diagnostic.span);
+    let mut out = format!("{severity}[{}]: {}\n --> {at}\n", diagnostic.code, diagnostic.message);
     let here = |label: &Label| label.module.as_ref().is_none_or(|m| m == module);
     let related: Vec<(Place<'_>, &Label)> =
         diagnostic.related.iter().filter(|l| here(l)).map(|l| (Place::of(text, l.span), l)).collect();
@@ -38,13 +40,25 @@ pub fn diagnostic(module: &str, text: &str, diagnostic: &Diagnostic) -> String {
         out.push_str(&place.underlined(width, '-', &label.message));
     }
     for label in diagnostic.related.iter().filter(|l| !here(l)) {
-        let module = label.module.as_deref().filter(|m| !m.is_empty()).unwrap_or("the prelude");
+        let module = named(label.module.as_deref().unwrap_or_default());
         out.push_str(&format!("{:width$} = in {module}: {}\n", "", label.message));
     }
     if let Some(help) = &diagnostic.help {
         out.push_str(&format!("{:width$} = help: {help}\n", ""));
     }
     out
+}
+
+/// Where a span starts: `3:7`, and the module before it if that is not the program itself.
+#[must_use]
+pub fn position(module: &str, text: &str, span: Span) -> String {
+    let place = Place::of(text, span);
+    let of = if module == MAIN { String::new() } else { format!("{}:", named(module)) };
+    format!("{of}{}:{}", place.line, place.column)
+}
+
+fn named(module: &str) -> &str {
+    if module.is_empty() { "<prelude>" } else { module }
 }
 
 /// All of them, one after another.

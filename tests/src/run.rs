@@ -12,7 +12,7 @@ use lang_core::session::{ItemRef, Session};
 use lang_core::syntax::parser::parse_item;
 use lang_core::syntax::split::{ItemKind, split};
 use lang_core::types::info::TypeInfo;
-use lang_core::types::tree::{Body, Pat};
+use lang_core::types::tree::Body;
 use lang_core::types::ty::{Signature, Type};
 
 use crate::literate::{Block, Kind};
@@ -92,7 +92,7 @@ struct Run<'s> {
 
 impl Run<'_> {
     /// The `let`s of the modules it imports, then its own items in order, then `main`.
-    fn module(&mut self, module: &ModuleName) -> Result<(), Failure> {
+    fn module(&mut self, module: &ModuleName) -> Result<(), Box<Failure>> {
         if !self.done.insert(module.clone()) {
             return Ok(());
         }
@@ -126,18 +126,17 @@ impl Run<'_> {
     }
 
     /// Runs a `let` or `do`, keeps what it binds, and gives its value unless that is `()`.
-    fn item(&mut self, item: &ItemRef) -> Result<Option<Value>, Failure> {
+    fn item(&mut self, item: &ItemRef) -> Result<Option<Value>, Box<Failure>> {
         let Some(checked) = self.session.checked_item(item) else { return Ok(None) };
-        let (value, frame) = self.interpret(|interp| interp.eval_body(&item.global, &checked.body))?;
-        let mut names = Vec::new();
-        if let Some(pat) = &checked.pat {
-            bound(pat, &mut names);
-        }
-        for local in names {
-            let info = usize::try_from(local.0).ok().and_then(|at| checked.body.locals.get(at));
-            if let (Some(info), Some(value)) = (info, frame.get(local)) {
-                self.values.insert(GlobalName::new(&item.module, &info.name), value.clone());
+        let body = Arc::new(checked.body.clone());
+        let (value, _) = self.interpret(|interp| interp.eval_body(&item.global, &body))?;
+        if item.kind == ItemKind::Let {
+            // The value of a `let` is the tuple of what it binds.
+            let Value::Tuple(values) = &value else { return Ok(None) };
+            for ((name, _), value) in checked.exports.iter().zip(values.values()) {
+                self.values.insert(GlobalName::new(&item.module, name), value.clone());
             }
+            return Ok(None);
         }
         let unit = checked.body.root.is_none_or(|root| checked.body.nodes[root].ty == Type::unit());
         Ok((!unit).then_some(value))
@@ -148,7 +147,10 @@ impl Run<'_> {
         self.out.push('\n');
     }
 
-    fn interpret<T>(&mut self, task: impl FnOnce(&mut Interp<'_>) -> Result<T, Failure>) -> Result<T, Failure> {
+    fn interpret<T>(
+        &mut self,
+        task: impl FnOnce(&mut Interp<'_>) -> Result<T, Box<Failure>>,
+    ) -> Result<T, Box<Failure>> {
         let program = Known { session: self.session, values: &self.values };
         let mut host = Console { session: self.session, out: &mut self.out };
         task(&mut Interp::new(&program, &mut host, self.limits, self.interrupt))
@@ -158,9 +160,20 @@ impl Run<'_> {
     fn report(&self, failure: &Failure) -> String {
         let (start, text) = place(self.session, &failure.item);
         let mut report = render::diagnostic(&failure.item.module, &text, &failure.diagnostic().shift(start));
-        for (caller, span) in &failure.trace {
+        let at = |(caller, span): &(GlobalName, Span)| {
             let (start, text) = place(self.session, caller);
-            report.push_str(&format!("  = called at {}\n", render::position(&caller.module, &text, span.shift(start))));
+            render::position(&caller.module, &text, span.shift(start))
+        };
+        let mut callers: Vec<(String, usize)> = Vec::new();
+        for caller in failure.trace.iter().map(at) {
+            match callers.last_mut() {
+                Some((last, times)) if *last == caller => *times += 1,
+                _ => callers.push((caller, 1)),
+            }
+        }
+        for (caller, times) in callers {
+            let times = if times > 1 { format!(", {times} times") } else { String::new() };
+            report.push_str(&format!("  = called at {caller}{times}\n"));
         }
         if failure.more_callers > 0 {
             report.push_str(&format!("  = and {} more callers\n", failure.more_callers));
@@ -175,19 +188,6 @@ fn place(session: &Session, item: &GlobalName) -> (u32, Arc<str>) {
     (start, session.text(&item.module).unwrap_or_default())
 }
 
-fn bound(pat: &Pat, found: &mut Vec<lang_core::predicate::LocalId>) {
-    match pat {
-        Pat::Wild | Pat::Int(_) | Pat::Bool(_) => {}
-        Pat::Bind(local) => found.push(*local),
-        Pat::Ctor(_, parts) | Pat::Tuple(parts) => parts.iter().for_each(|part| bound(part, found)),
-        Pat::Record(parts) => parts.iter().for_each(|(_, part)| bound(part, found)),
-        Pat::Sized(extents, inner) => {
-            found.extend(extents);
-            bound(inner, found);
-        }
-    }
-}
-
 /// The program as the interpreter asks for it.
 struct Known<'a> {
     session: &'a Session,
@@ -196,7 +196,7 @@ struct Known<'a> {
 
 impl Program for Known<'_> {
     fn body(&self, name: &GlobalName) -> Option<Arc<Body>> {
-        Some(self.session.checked(name)?.body.clone())
+        Some(Arc::new(self.session.checked(name)?.body.clone()))
     }
 
     fn type_info(&self, ty: &GlobalName) -> Option<Arc<TypeInfo>> {

@@ -173,10 +173,11 @@ impl Interp<'_> {
             Expr::CtorValue(ty, index) => self.ctor_value(at, ty, *index),
             Expr::Global(name) => self.global(at, name),
             Expr::Checked(checks, e) => {
+                let value = self.eval(c, f, *e)?;
                 for check in checks {
                     self.size_check(c, f, check)?;
                 }
-                self.eval(c, f, *e)
+                Ok(value)
             }
             Expr::Opened(opens, e) => {
                 let value = self.eval(c, f, *e)?;

@@ -5,13 +5,11 @@ use std::collections::BTreeMap;
 use crate::base::{Diagnostic, ModuleName, Name};
 use crate::resolve::Resolved;
 use crate::syntax::ast::{Item, Tree};
-pub use crate::syntax::parser::Parsed;
-pub use crate::types::check::Checked;
-use crate::types::check::{check_def, check_do, check_let, check_rule};
+use crate::types::check::{Checked, check_def, check_do, check_let, check_rule};
 use crate::types::env::Env;
 use crate::types::info::TypeInfo;
 use crate::types::lower;
-use crate::types::ty::{Signature, Type};
+use crate::types::ty::Type;
 
 pub(super) use crate::syntax::parser::{parse_expr, parse_item as parse, parse_signature};
 pub(super) use crate::types::check::signature;

@@ -211,7 +211,7 @@ pub(super) fn type_info<'db>(db: &'db dyn Database, item: Item<'db>) -> Reported
     if is_cyclic(db, item) {
         return Reported { value: None, diagnostics: vec![circular(tree)] };
     }
-    Reported::of(passes::type_info(tree, resolved(db, item), module(db, item), &View::of_heads(db)), tree)
+    Reported::of(passes::type_info(tree, resolved(db, item), &View::of_heads(db)), tree)
 }
 
 fn no_type<'db>(_: &'db dyn Database, _: Id, _: Item<'db>) -> Reported<TypeInfo> {
@@ -237,7 +237,7 @@ pub(super) fn let_types<'db>(db: &'db dyn Database, item: Item<'db>) -> LetTypes
     if is_cyclic(db, item) {
         return LetTypes { types: BTreeMap::new(), diagnostics: vec![circular(tree)] };
     }
-    let mut types = passes::let_types(checked(db, item), resolved(db, item));
+    let mut types = passes::let_types(checked(db, item).as_deref());
     let all = types.len();
     types.retain(|_, ty| ty.fits());
     let diagnostics = if types.len() < all { vec![too_large(tree)] } else { Vec::new() };

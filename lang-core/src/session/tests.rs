@@ -450,6 +450,24 @@ fn chains_may_be_as_long_as_a_file() {
     assert_eq!(session.diagnostics(FILE).len(), 3001);
 }
 
+#[test]
+fn types_that_grow_without_bound_are_refused() {
+    let grow = |item: &dyn Fn(usize) -> String| (0..60).map(item).collect::<Vec<_>>().join("\n");
+    let check = |text: String, name: &str| {
+        let found = report(&session(&text), FILE);
+        assert!(found.lines().all(|line| line.contains("E0006")), "{found}");
+        assert!(found.contains(&format!("E0006 `{name}` the type is too large")), "{found}");
+    };
+    let aliases = grow(&|i| format!("type T{i} = (T{}, T{})", i + 1, i + 1)) + "\ntype T60 = f64";
+    check(aliases, "T47");
+    let results = grow(&|i| format!("def f{i}(x: f64) = (f{}(x), f{}(x))", i + 1, i + 1)) + "\ndef f60(x: f64) = x";
+    check(results, "f47");
+    let lets = "let a60 = 1.0\n".to_owned() + &grow(&|i| format!("let a{i} = (a{}, a{})", i + 1, i + 1));
+    check(lets, "a47");
+    let deep: String = (0..3000).map(|i| format!("type T{i} = [2]T{}\n", i + 1)).collect();
+    check(deep + "type T3000 = f64", "T2743");
+}
+
 /// Pieces of which edits are made: items, halves of items, names.
 const PIECES: &[&str] = &[
     "def f(x: f64) -> f64 = g(x)\n",

@@ -1,1 +1,3 @@
-//! x
+//! Tests that span the whole way, and what they are made with.
+
+pub mod generate;

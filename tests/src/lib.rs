@@ -2,6 +2,7 @@
 //! themselves stand in `tests/tests/`, the pages in `docs/` and `tests/literate/`.
 
 pub mod forms;
+pub mod generate;
 pub mod literate;
 pub mod mutate;
 pub mod random;

@@ -62,7 +62,10 @@ fn verifies(text: &str, count: usize) {
 fn inferred_results() {
     infers("def f(x: [n]f64) = x", "(x: [n]f64) -> [n]f64");
     infers("def f(x: [n]f64, y: [m]f64) = concat(x, y)", "(x: [n]f64, y: [m]f64) -> [n + m]f64");
-    infers("def f(a: [n, k]f64, b: [k, m]f64) = for i, j: sum l: a[i, l] * b[l, j]", "(a: [n, k]f64, b: [k, m]f64) -> [n, m]f64");
+    infers(
+        "def f(a: [n, k]f64, b: [k, m]f64) = for i, j: sum l: a[i, l] * b[l, j]",
+        "(a: [n, k]f64, b: [k, m]f64) -> [n, m]f64",
+    );
     infers("def f(x: [n]a) = (x, len(x))", "(x: [n]a) -> ([n]a, i64)");
     infers("def f(x: [n]a, y: a) where a: num = for i: x[i] + y * y", "(x: [n]a, y: a) -> [n]a where a: num");
     infers("def f(n: i64) = for i < n + 1: i", "(n: i64) -> [n + 1]i64");
@@ -72,7 +75,10 @@ fn inferred_results() {
     infers("def f(x: [n]f64) = fold s = 0.0 for i < n: s + x[i] yield s", "(x: [n]f64) -> (f64, [n]f64)");
     infers("def f(x: f64) = scan y = x while y > 1: y / 2", "(x: f64) -> [?trips]f64");
     infers("def f(x: [n]f64) = grad(\\v: sum i: v[i]^2)(x)", "(x: [n]f64) -> [n]f64");
-    infers("def f(x: [n]f64, k: i64) = jacobian(\\v, j: for i < k: v[j])(x, 0)", "(x: [n]f64, k: i64) -> ([k, n]f64, ())");
+    infers(
+        "def f(x: [n]f64, k: i64) = jacobian(\\v, j: for i < k: v[j])(x, 0)",
+        "(x: [n]f64, k: i64) -> ([k, n]f64, ())",
+    );
     infers("def f(n: i64) = \\x: f64(n) * x", "(n: i64) -> (x: f64) -> f64");
     infers("def f(x: [n]f64) = argmax i, j: x[i] * x[j]", "(x: [n]f64) -> (i64, i64)");
     infers("def f(x: f32) = (2 * x, 2 // 3, 1 / 2)", "(x: f32) -> (f32, i64, f64)");

@@ -1,5 +1,6 @@
 //! Types and sizes: what a type is, how it is inferred, and the typed tree that comes out.
 
+pub mod coverage;
 pub mod env;
 pub mod info;
 pub mod tree;

@@ -438,8 +438,8 @@ fn complete_on_most_linear_problems() {
     let row = (prop::array::uniform4(-3..4_i64), 0..6_i32).prop_map(|(c, zero)| (linear(names, &c), zero == 0));
     let problem = (prop::collection::vec(row, 0..5), prop::array::uniform3(-3..4_i64).prop_map(|c| linear(names, &c)));
     let (proved, all) = completeness(1500, problem);
-    println!("{proved} of {all} proved");
-    assert!(proved * 100 >= all * 97, "{proved} of {all}");
+    // 1485 of 1500 when last looked at.
+    assert!(proved * 100 >= all * 98, "{proved} of {all}");
 }
 
 #[test]
@@ -447,6 +447,6 @@ fn proves_some_of_everything() {
     let problem = (prop::collection::vec((expression(), 0..5_i32), 0..3), expression())
         .prop_map(|(known, form)| (read(&known), poly(&form)));
     let (proved, all) = completeness(1000, problem);
-    println!("{proved} of {all} proved");
-    assert!(proved * 100 >= all * 50, "{proved} of {all}");
+    // 712 of 1000 when last looked at.
+    assert!(proved * 100 >= all * 65, "{proved} of {all}");
 }

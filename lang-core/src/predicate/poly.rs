@@ -304,6 +304,23 @@ impl Poly {
         }
     }
 
+    /// `self = by·quotient + rest`, where `by` is a single term and divides no term of the rest:
+    /// gives `(quotient, rest)`. With any other `by` all is rest.
+    #[must_use]
+    pub fn split_by(&self, by: &Self) -> (Self, Self) {
+        let [(divisor, d)] = by.terms.as_slice() else { return (Self::default(), self.clone()) };
+        let (mut quotient, mut rest) = (Vec::new(), Vec::new());
+        for (m, c) in &self.terms {
+            match without(m, divisor) {
+                Some(m) if c % d == 0 => quotient.push((m, c / d)),
+                _ => rest.push((m.clone(), *c)),
+            }
+        }
+        // Without a common factor the order of monomials may be another.
+        quotient.sort_unstable();
+        (Self { terms: quotient }, Self { terms: rest })
+    }
+
     /// The lesser of two.
     #[must_use]
     pub fn least(&self, other: &Self) -> Self {
@@ -492,6 +509,20 @@ fn times(a: &[(Atom, u32)], b: &[(Atom, u32)]) -> Monomial {
         }
     }
     m
+}
+
+/// Takes the powers of one monomial out of another. `None` if they are not all in it.
+fn without(whole: &[(Atom, u32)], part: &[(Atom, u32)]) -> Option<Monomial> {
+    let mut rest = whole.to_vec();
+    for (atom, k) in part {
+        let at = rest.binary_search_by(|f| f.0.cmp(atom)).ok()?;
+        let power = &mut rest.get_mut(at)?.1;
+        *power = power.checked_sub(*k)?;
+        if *power == 0 {
+            rest.remove(at);
+        }
+    }
+    Some(rest)
 }
 
 /// Quotient rounded down. The divisor is not 0.

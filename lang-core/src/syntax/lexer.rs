@@ -64,6 +64,9 @@ pub struct Lexed {
 /// A text may have this many bytes, so that offsets fit their type with room to spare.
 pub const MAX_TEXT: usize = 64 << 20;
 
+/// How many diagnostics of one text are told. The file that has more is no program.
+const MAX_DIAGNOSTICS: usize = 256;
+
 /// The tokens and comments of a text.
 #[must_use]
 pub fn lex(text: &str) -> Lexed {
@@ -136,6 +139,9 @@ impl<'a> Lexer<'a> {
     }
 
     fn report(&mut self, code: Code, start: usize, message: impl Into<String>, help: &str) {
+        if self.out.diagnostics.len() >= MAX_DIAGNOSTICS {
+            return;
+        }
         let mut diagnostic = Diagnostic::new(code, self.span_from(start), message);
         if !help.is_empty() {
             diagnostic = diagnostic.help(help);
@@ -159,7 +165,8 @@ impl<'a> Lexer<'a> {
             '.' if self.byte(1).is_ascii_digit() && !self.follows_operand() => self.number(),
             '"' => self.string(),
             _ if is_name_start(c) => self.name(),
-            _ if c.is_whitespace() => self.at += c.len_utf8(),
+            // A byte order mark is no part of the program, wherever files were joined.
+            _ if c.is_whitespace() || c == '\u{feff}' => self.at += c.len_utf8(),
             _ => {
                 if let Some((sym, len)) = symbol(self.rest().as_bytes()) {
                     self.at += len;
@@ -245,7 +252,9 @@ impl<'a> Lexer<'a> {
         }
         let text = self.text.get(start..self.at).unwrap_or_default();
         let tail = self.take_while(is_name_continue);
-        if !tail.is_empty() {
+        if text == "0" && tail.starts_with(['x', 'b', 'o']) {
+            wrong = Some(("numbers are written in decimal", "write the decimal value"));
+        } else if !tail.is_empty() {
             wrong = Some(("letters follow a number directly", "a product is written with `*`, as in `2 * x`"));
         } else if text.ends_with('_') {
             wrong = Some(("a number does not end with `_`", "`_` stands between digits, as in `1_000`"));
@@ -314,8 +323,13 @@ impl<'a> Lexer<'a> {
     /// Reports a run of characters that are in no token.
     fn unknown(&mut self, first: char) {
         let start = self.at;
-        let meant =
-            |c: char| c.is_whitespace() || is_name_continue(c) || c.is_ascii_punctuation() || unicode(c).is_some();
+        let meant = |c: char| {
+            c.is_whitespace()
+                || c == '\u{feff}'
+                || is_name_continue(c)
+                || c.is_ascii_punctuation()
+                || unicode(c).is_some()
+        };
         self.at += first.len_utf8();
         let (token, help) = match first {
             '&' => (Token::Sym(Sym::And), "and is written `&&`; bits of integers are combined with `bit_and`"),
@@ -331,7 +345,14 @@ impl<'a> Lexer<'a> {
                     self.rest().chars().next().filter(|c| matches!(c, '"' | '“' | '”')).map_or(0, char::len_utf8);
                 (Token::Str(Name::default()), "strings stand between straight quotes: `\"text\"`")
             }
-            '\'' | '‘' | '’' | '`' => (Token::Error, "strings stand between double quotes: `\"text\"`"),
+            '\'' | '‘' | '’' | '`' => {
+                let quote = |c: char| matches!(c, '\'' | '‘' | '’' | '`');
+                let rest = self.rest();
+                let closing = rest.char_indices().find(|(_, c)| quote(*c) || *c == '\n').filter(|(_, c)| *c != '\n');
+                self.at += closing.map_or(0, |(at, c)| at + c.len_utf8());
+                let token = if closing.is_some() { Token::Str(Name::default()) } else { Token::Error };
+                (token, "strings stand between double quotes: `\"text\"`")
+            }
             '¹' | '²' | '³' => (Token::Error, "a power is written `^`, as in `x^2`"),
             _ => {
                 self.take_while(|c| !meant(c));

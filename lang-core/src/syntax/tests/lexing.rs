@@ -14,7 +14,8 @@ fn check(lines: &[&str], expected: Expect) {
     for line in lines {
         let lexed = lex(line);
         let tokens: Vec<String> = lexed.tokens.iter().map(|t| shown(&t.token)).collect();
-        out.push_str(&format!("{line}\n    {}\n{}", tokens.join("  "), told(line, &lexed.diagnostics)));
+        let tokens = if tokens.is_empty() { "(none)".to_owned() } else { tokens.join("  ") };
+        out.push_str(&format!("{line}\n    {tokens}\n{}", told(line, &lexed.diagnostics)));
     }
     expected.assert_eq(&out);
 }
@@ -155,7 +156,9 @@ fn numbers_gone_wrong() {
 fn characters_gone_wrong() {
     check(
         &[
-            "x @@$ y",
+            "x @@$ y @",
+            "@@&",
+            "é\u{300} ☃☃",
             "a & b",
             "~a",
             "# a comment",
@@ -167,11 +170,18 @@ fn characters_gone_wrong() {
             "a\u{7}b",
         ],
         expect![[r#"
-            x @@$ y
-                x  ERROR  ERROR  ERROR  y
+            x @@$ y @
+                x  ERROR  y  ERROR
+              E0003 «@@$»: these characters are outside the language
               E0003 «@»: `@` is outside the language
-              E0003 «@»: `@` is outside the language
-              E0003 «$»: `$` is outside the language
+            @@&
+                ERROR  &&
+              E0003 «@@»: these characters are outside the language
+              E0003 «&»: `&` is outside the language
+                  help: and is written `&&`; bits of integers are combined with `bit_and`
+            é̀ ☃☃
+                é̀  ERROR
+              E0003 «☃☃»: these characters are outside the language
             a & b
                 a  &&  b
               E0003 «&»: `&` is outside the language
@@ -181,7 +191,7 @@ fn characters_gone_wrong() {
               E0003 «~»: `~` is outside the language
                   help: not is written `!`; the bits of an integer are flipped with `bit_not`
             # a comment
-    
+                (none)
               E0003 «# a comment»: `#` is outside the language
                   help: a comment begins with `--`
             x²
@@ -199,7 +209,7 @@ fn characters_gone_wrong() {
             “curly”
                 ""
               E0003 «“curly”»: `“` is outside the language
-                  help: strings stand between straight quotes: `"text"`
+                  help: strings stand between double quotes: `"text"`
             'single' + 'open
                 ""  +  ERROR  open
               E0003 «'single'»: `'` is outside the language

@@ -389,9 +389,12 @@ impl Engine {
             let mut names = Vec::new();
             bound(pat, &mut |local| names.push(local));
             for local in names {
-                let Some(info) = usize::try_from(local.0).ok().and_then(|k| checked.body.locals.get(k)) else { continue };
+                let Some(info) = usize::try_from(local.0).ok().and_then(|k| checked.body.locals.get(k)) else {
+                    continue;
+                };
                 if let Some(value) = frame.get(local) {
-                    self.values.insert(GlobalName { module: item.module.clone(), name: info.name.clone() }, value.clone());
+                    self.values
+                        .insert(GlobalName { module: item.module.clone(), name: info.name.clone() }, value.clone());
                 }
             }
         }
@@ -403,7 +406,11 @@ impl Engine {
         self.interpret(here, |interp| interp.eval_body(&here.item, body))
     }
 
-    fn interpret<T>(&mut self, here: &Here, f: impl FnOnce(&mut Interp<'_>) -> Result<T, Failure>) -> Result<T, Vec<Problem>> {
+    fn interpret<T>(
+        &mut self,
+        here: &Here,
+        f: impl FnOnce(&mut Interp<'_>) -> Result<T, Failure>,
+    ) -> Result<T, Vec<Problem>> {
         let program = Running { session: &self.session, values: &self.values };
         let mut host = Console { out: self.out, start: self.start, engine: self, here };
         let mut interp = Interp::new(&program, &mut host, Limits::default(), &interrupt::STOP);
@@ -427,11 +434,23 @@ impl Engine {
     }
 
     /// Calls `main` with arguments that fit it.
-    pub(crate) fn call_main(&mut self, module: &ModuleName, signature: &Signature, fitted: &Fitted) -> Result<Evaluated, Vec<Problem>> {
+    pub(crate) fn call_main(
+        &mut self,
+        module: &ModuleName,
+        signature: &Signature,
+        fitted: &Fitted,
+    ) -> Result<Evaluated, Vec<Problem>> {
         let main = GlobalName::new(module, "main");
-        let sizes: Vec<i64> = signature.sizes.iter().zip(&fitted.sizes).filter(|(s, _)| s.source == SizeSource::Implicit).map(|(_, n)| *n).collect();
+        let sizes: Vec<i64> = signature
+            .sizes
+            .iter()
+            .zip(&fitted.sizes)
+            .filter(|(s, _)| s.source == SizeSource::Implicit)
+            .map(|(_, n)| *n)
+            .collect();
         let arguments = signature.params.iter().zip(&fitted.arguments);
-        let arguments: Vec<Value> = arguments.map(|((_, ty), datum)| self.value(datum, &types::with_sizes(ty, &fitted.sizes))).collect();
+        let arguments: Vec<Value> =
+            arguments.map(|((_, ty), datum)| self.value(datum, &types::with_sizes(ty, &fitted.sizes))).collect();
         let closure = self.closure(&BTreeSet::from([main.clone()]));
         self.compute_lets(&closure.into_iter().filter(|i| i.module != *module).collect::<Vec<_>>())?;
         let here = Here { item: main.clone(), name: "main", source: None };
@@ -457,7 +476,13 @@ impl Engine {
     // ---- expressions ----
 
     /// Evaluates an expression in the scope of a module. Its text begins at `offset` of `source`.
-    pub(crate) fn evaluate(&mut self, module: &ModuleName, text: &str, source: SourceId, offset: u32) -> Result<Evaluated, Vec<Problem>> {
+    pub(crate) fn evaluate(
+        &mut self,
+        module: &ModuleName,
+        text: &str,
+        source: SourceId,
+        offset: u32,
+    ) -> Result<Evaluated, Vec<Problem>> {
         let expression = self.session.expression(module, text);
         let places = |d: &Diagnostic| crate::problem::of_diagnostic(&d.clone().shift(offset), source);
         let problems: Vec<Problem> = expression.diagnostics.iter().map(places).collect();
@@ -481,7 +506,8 @@ impl Engine {
     /// The type of an expression.
     pub(crate) fn type_of(&self, module: &ModuleName, text: &str, source: SourceId) -> Result<String, Vec<Problem>> {
         let expression = self.session.expression(module, text);
-        let problems: Vec<Problem> = expression.diagnostics.iter().map(|d| crate::problem::of_diagnostic(d, source)).collect();
+        let problems: Vec<Problem> =
+            expression.diagnostics.iter().map(|d| crate::problem::of_diagnostic(d, source)).collect();
         if problems.iter().any(Problem::is_error) {
             return Err(problems);
         }

@@ -83,8 +83,8 @@ fn command(command: &Command, cli: &Cli, out: Out) -> Status {
 /// Help and version are no mistakes; what is one is told on standard error, and to programs that
 /// want JSON as JSON.
 fn usage(error: &clap::Error, args: &[OsString]) -> Status {
-    let wants_json =
-        args.iter().any(|a| a == "--format=json") || args.windows(2).any(|w| w.first().is_some_and(|a| a == "--format") && w.last().is_some_and(|a| a == "json"));
+    let wants_json = args.iter().any(|a| a == "--format=json")
+        || args.windows(2).any(|w| w.first().is_some_and(|a| a == "--format") && w.last().is_some_and(|a| a == "json"));
     if !error.use_stderr() {
         let _ = error.print();
         return Status::Good;

@@ -14,25 +14,111 @@ use lang_core::syntax::parser::parse_item;
 
 /// All forms.
 pub const ALL: &[&str] = &[
-    "item: def", "item: def without result type", "item: def with constraints", "item: sum type", "item: type of one right side",
-    "item: import", "item: import of a file", "item: import with as", "item: let", "item: let with type", "item: quiet let",
-    "item: do", "item: derivative", "item: adjoint",
-    "expr: integer", "expr: real", "expr: truth value", "expr: string", "expr: name", "expr: minus", "expr: not",
-    "expr: |>", "expr: ||", "expr: &&", "expr: ==", "expr: !=", "expr: <", "expr: <=", "expr: >", "expr: >=",
-    "expr: +", "expr: -", "expr: *", "expr: /", "expr: //", "expr: %", "expr: power", "expr: bracket", "expr: array",
-    "expr: array with a last comma", "expr: group", "expr: tuple", "expr: unit", "expr: record", "expr: field", "expr: component",
-    "expr: index", "expr: call", "expr: named argument", "expr: lambda", "expr: lambda with types", "expr: let",
-    "expr: let with type", "expr: if", "expr: match", "expr: for", "expr: sum", "expr: prod", "expr: max", "expr: min",
-    "expr: argmax", "expr: argmin", "expr: any", "expr: all", "expr: rel", "expr: filter of a binder", "expr: fold",
-    "expr: fold with type", "expr: scan", "expr: yield", "expr: loop", "expr: scan while", "expr: update", "expr: += update",
+    "item: def",
+    "item: def without result type",
+    "item: def with constraints",
+    "item: sum type",
+    "item: type of one right side",
+    "item: import",
+    "item: import of a file",
+    "item: import with as",
+    "item: let",
+    "item: let with type",
+    "item: quiet let",
+    "item: do",
+    "item: derivative",
+    "item: adjoint",
+    "expr: integer",
+    "expr: real",
+    "expr: truth value",
+    "expr: string",
+    "expr: name",
+    "expr: minus",
+    "expr: not",
+    "expr: |>",
+    "expr: ||",
+    "expr: &&",
+    "expr: ==",
+    "expr: !=",
+    "expr: <",
+    "expr: <=",
+    "expr: >",
+    "expr: >=",
+    "expr: +",
+    "expr: -",
+    "expr: *",
+    "expr: /",
+    "expr: //",
+    "expr: %",
+    "expr: power",
+    "expr: bracket",
+    "expr: array",
+    "expr: array with a last comma",
+    "expr: group",
+    "expr: tuple",
+    "expr: unit",
+    "expr: record",
+    "expr: field",
+    "expr: component",
+    "expr: index",
+    "expr: call",
+    "expr: named argument",
+    "expr: lambda",
+    "expr: lambda with types",
+    "expr: let",
+    "expr: let with type",
+    "expr: if",
+    "expr: match",
+    "expr: for",
+    "expr: sum",
+    "expr: prod",
+    "expr: max",
+    "expr: min",
+    "expr: argmax",
+    "expr: argmin",
+    "expr: any",
+    "expr: all",
+    "expr: rel",
+    "expr: filter of a binder",
+    "expr: fold",
+    "expr: fold with type",
+    "expr: scan",
+    "expr: yield",
+    "expr: loop",
+    "expr: scan while",
+    "expr: update",
+    "expr: += update",
     "expr: members of a relation",
-    "subscript: element", "subscript: range", "subscript: whole axis",
-    "range: none", "range: below", "range: in", "range: by",
-    "place: index", "place: field", "place: component",
-    "pattern: _", "pattern: name", "pattern: constructor", "pattern: constructor of a module", "pattern: tuple",
-    "pattern: record", "pattern: field alone", "pattern: integer", "pattern: truth value", "pattern: extents",
-    "type: name", "type: name of a module", "type: applied to a type", "type: applied to a size", "type: array",
-    "type: array of unknown extent", "type: tuple", "type: record", "type: function", "type: dependent function",
+    "subscript: element",
+    "subscript: range",
+    "subscript: whole axis",
+    "range: none",
+    "range: below",
+    "range: in",
+    "range: by",
+    "place: index",
+    "place: field",
+    "place: component",
+    "pattern: _",
+    "pattern: name",
+    "pattern: constructor",
+    "pattern: constructor of a module",
+    "pattern: tuple",
+    "pattern: record",
+    "pattern: field alone",
+    "pattern: integer",
+    "pattern: truth value",
+    "pattern: extents",
+    "type: name",
+    "type: name of a module",
+    "type: applied to a type",
+    "type: applied to a size",
+    "type: array",
+    "type: array of unknown extent",
+    "type: tuple",
+    "type: record",
+    "type: function",
+    "type: dependent function",
     "type: relation",
 ];
 
@@ -50,6 +136,10 @@ pub fn of_item(text: &str, seen: &mut BTreeSet<&'static str>) {
     for (_, node) in tree.types.iter() {
         written_type(&node.kind, seen);
     }
+}
+
+fn add(seen: &mut BTreeSet<&'static str>, form: &'static str) {
+    seen.insert(form);
 }
 
 fn item(item: &Item, seen: &mut BTreeSet<&'static str>) {
@@ -97,22 +187,22 @@ fn item(item: &Item, seen: &mut BTreeSet<&'static str>) {
 fn expr(expr: &Expr, seen: &mut BTreeSet<&'static str>) {
     match expr {
         Expr::Error => {}
-        Expr::Int(_) => drop(seen.insert("expr: integer")),
-        Expr::Float(_) => drop(seen.insert("expr: real")),
-        Expr::Bool(_) => drop(seen.insert("expr: truth value")),
-        Expr::Str(_) => drop(seen.insert("expr: string")),
-        Expr::Name(_) => drop(seen.insert("expr: name")),
-        Expr::Unary(UnOp::Neg, _) => drop(seen.insert("expr: minus")),
-        Expr::Unary(UnOp::Not, _) => drop(seen.insert("expr: not")),
+        Expr::Int(_) => add(seen, "expr: integer"),
+        Expr::Float(_) => add(seen, "expr: real"),
+        Expr::Bool(_) => add(seen, "expr: truth value"),
+        Expr::Str(_) => add(seen, "expr: string"),
+        Expr::Name(_) => add(seen, "expr: name"),
+        Expr::Unary(UnOp::Neg, _) => add(seen, "expr: minus"),
+        Expr::Unary(UnOp::Not, _) => add(seen, "expr: not"),
         Expr::Chain { rest, .. } => seen.extend(rest.iter().map(|(op, _, _)| operator(*op))),
-        Expr::Power(..) => drop(seen.insert("expr: power")),
-        Expr::Guard { .. } => drop(seen.insert("expr: bracket")),
-        Expr::Array { comma, .. } => drop(seen.insert(if *comma { "expr: array with a last comma" } else { "expr: array" })),
-        Expr::Paren(_) => drop(seen.insert("expr: group")),
-        Expr::Tuple(items) => drop(seen.insert(if items.is_empty() { "expr: unit" } else { "expr: tuple" })),
-        Expr::Record(_) => drop(seen.insert("expr: record")),
-        Expr::Field(..) => drop(seen.insert("expr: field")),
-        Expr::Proj(..) => drop(seen.insert("expr: component")),
+        Expr::Power(..) => add(seen, "expr: power"),
+        Expr::Guard { .. } => add(seen, "expr: bracket"),
+        Expr::Array { comma, .. } => add(seen, if *comma { "expr: array with a last comma" } else { "expr: array" }),
+        Expr::Paren(_) => add(seen, "expr: group"),
+        Expr::Tuple(items) => add(seen, if items.is_empty() { "expr: unit" } else { "expr: tuple" }),
+        Expr::Record(_) => add(seen, "expr: record"),
+        Expr::Field(..) => add(seen, "expr: field"),
+        Expr::Proj(..) => add(seen, "expr: component"),
         Expr::Index(_, subscripts) => {
             seen.insert("expr: index");
             seen.extend(subscripts.iter().map(subscript));
@@ -135,8 +225,8 @@ fn expr(expr: &Expr, seen: &mut BTreeSet<&'static str>) {
                 seen.insert("expr: let with type");
             }
         }
-        Expr::If(..) => drop(seen.insert("expr: if")),
-        Expr::Match(..) => drop(seen.insert("expr: match")),
+        Expr::If(..) => add(seen, "expr: if"),
+        Expr::Match(..) => add(seen, "expr: match"),
         Expr::Binder { kind, vars, filter, .. } => {
             seen.insert(binder(*kind));
             if filter.is_some() {
@@ -154,9 +244,9 @@ fn expr(expr: &Expr, seen: &mut BTreeSet<&'static str>) {
             }
             ranges(vars, seen);
         }
-        Expr::Loop { scan, .. } => drop(seen.insert(if *scan { "expr: scan while" } else { "expr: loop" })),
+        Expr::Loop { scan, .. } => add(seen, if *scan { "expr: scan while" } else { "expr: loop" }),
         Expr::With(_, updates) => updates.iter().for_each(|u| update(u, seen)),
-        Expr::Card(_) => drop(seen.insert("expr: members of a relation")),
+        Expr::Card(_) => add(seen, "expr: members of a relation"),
     }
 }
 
@@ -167,8 +257,8 @@ fn update(update: &Update, seen: &mut BTreeSet<&'static str>) {
             seen.insert("place: index");
             seen.extend(subscripts.iter().map(subscript));
         }
-        Place::Field(_) => drop(seen.insert("place: field")),
-        Place::Proj(..) => drop(seen.insert("place: component")),
+        Place::Field(_) => add(seen, "place: field"),
+        Place::Proj(..) => add(seen, "place: component"),
     }
 }
 
@@ -229,20 +319,20 @@ fn binder(kind: BinderKind) -> &'static str {
 fn pattern(pattern: &Pat, seen: &mut BTreeSet<&'static str>) {
     match pattern {
         Pat::Error => {}
-        Pat::Wild => drop(seen.insert("pattern: _")),
-        Pat::Name(_) => drop(seen.insert("pattern: name")),
-        Pat::Ctor { module: None, .. } => drop(seen.insert("pattern: constructor")),
-        Pat::Ctor { module: Some(_), .. } => drop(seen.insert("pattern: constructor of a module")),
-        Pat::Tuple(_) => drop(seen.insert("pattern: tuple")),
+        Pat::Wild => add(seen, "pattern: _"),
+        Pat::Name(_) => add(seen, "pattern: name"),
+        Pat::Ctor { module: None, .. } => add(seen, "pattern: constructor"),
+        Pat::Ctor { module: Some(_), .. } => add(seen, "pattern: constructor of a module"),
+        Pat::Tuple(_) => add(seen, "pattern: tuple"),
         Pat::Record(fields) => {
             seen.insert("pattern: record");
             if fields.iter().any(|(_, inner)| inner.is_none()) {
                 seen.insert("pattern: field alone");
             }
         }
-        Pat::Int(_) => drop(seen.insert("pattern: integer")),
-        Pat::Bool(_) => drop(seen.insert("pattern: truth value")),
-        Pat::Sized(..) => drop(seen.insert("pattern: extents")),
+        Pat::Int(_) => add(seen, "pattern: integer"),
+        Pat::Bool(_) => add(seen, "pattern: truth value"),
+        Pat::Sized(..) => add(seen, "pattern: extents"),
     }
 }
 
@@ -262,13 +352,13 @@ fn written_type(ty: &TypeExpr, seen: &mut BTreeSet<&'static str>) {
                 seen.insert("type: array of unknown extent");
             }
         }
-        TypeExpr::Tuple(_) => drop(seen.insert("type: tuple")),
-        TypeExpr::Record(_) => drop(seen.insert("type: record")),
+        TypeExpr::Tuple(_) => add(seen, "type: tuple"),
+        TypeExpr::Record(_) => add(seen, "type: record"),
         TypeExpr::Fun(params, _) => {
             let dependent = params.iter().any(|(name, _)| name.is_some());
             seen.insert(if dependent { "type: dependent function" } else { "type: function" });
         }
-        TypeExpr::Rel(_) => drop(seen.insert("type: relation")),
+        TypeExpr::Rel(_) => add(seen, "type: relation"),
     }
 }
 

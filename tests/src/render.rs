@@ -9,35 +9,39 @@
 //!   = help: write `f64(true)`
 //! ```
 
-use lang_core::base::{Diagnostic, Severity, Span};
+use lang_core::base::{Diagnostic, Label, Severity, Span};
 
-/// One diagnostic of `text`, whose spans are absolute there. Ends with a newline.
+use crate::run::MAIN;
+
+/// One diagnostic of a module's text, whose spans are absolute there. Ends with a newline.
 #[must_use]
-pub fn diagnostic(text: &str, diagnostic: &Diagnostic) -> String {
+pub fn diagnostic(module: &str, text: &str, diagnostic: &Diagnostic) -> String {
     let severity = match diagnostic.severity {
         Severity::Error => "error",
         Severity::Warning => "warning",
     };
     let place = Place::of(text, diagnostic.span);
-    let mut out = format!("{severity}[{}]: {}\n", diagnostic.code, diagnostic.message);
-    out.push_str(&format!(" --> {}:{}\n", place.line, place.column));
-    let width = diagnostic
-        .related
-        .iter()
-        .filter(|label| label.module.is_none())
-        .map(|label| Place::of(text, label.span).line)
-        .fold(place.line, usize::max)
-        .to_string()
-        .len();
+    let at = position(module, text, diagnostic.span);
+    let mut out = format!("{severity}[{}]: {}\n --> {at}\n", diagnostic.code, diagnostic.message);
+    let here = |label: &Label| label.module.as_ref().is_none_or(|m| m == module);
+    let related: Vec<(Place<'_>, &Label)> =
+        diagnostic.related.iter().filter(|l| here(l)).map(|l| (Place::of(text, l.span), l)).collect();
+    let last = related.iter().map(|(place, _)| place.line).fold(place.line, usize::max);
+    let width = last.to_string().len();
+    out.push_str(&place.shown(width));
     out.push_str(&place.underlined(width, '^', &diagnostic.label));
-    for label in &diagnostic.related {
-        match &label.module {
-            None => out.push_str(&Place::of(text, label.span).underlined(width, '-', &label.message)),
-            Some(module) => {
-                let module = if module.is_empty() { "the prelude" } else { module };
-                out.push_str(&format!("{:width$} = in {module}: {}\n", "", label.message));
-            }
+    let mut line = place.line;
+    for (place, label) in &related {
+        // A line with several remarks stands once.
+        if place.line != line {
+            out.push_str(&place.shown(width));
+            line = place.line;
         }
+        out.push_str(&place.underlined(width, '-', &label.message));
+    }
+    for label in diagnostic.related.iter().filter(|l| !here(l)) {
+        let module = named(label.module.as_deref().unwrap_or_default());
+        out.push_str(&format!("{:width$} = in {module}: {}\n", "", label.message));
     }
     if let Some(help) = &diagnostic.help {
         out.push_str(&format!("{:width$} = help: {help}\n", ""));
@@ -45,10 +49,22 @@ pub fn diagnostic(text: &str, diagnostic: &Diagnostic) -> String {
     out
 }
 
+/// Where a span starts: `3:7`, and the module before it if that is not the program itself.
+#[must_use]
+pub fn position(module: &str, text: &str, span: Span) -> String {
+    let place = Place::of(text, span);
+    let of = if module == MAIN { String::new() } else { format!("{}:", named(module)) };
+    format!("{of}{}:{}", place.line, place.column)
+}
+
+fn named(module: &str) -> &str {
+    if module.is_empty() { "<prelude>" } else { module }
+}
+
 /// All of them, one after another.
 #[must_use]
-pub fn diagnostics(text: &str, list: &[Diagnostic]) -> String {
-    list.iter().map(|d| diagnostic(text, d)).collect()
+pub fn diagnostics(module: &str, text: &str, list: &[Diagnostic]) -> String {
+    list.iter().map(|d| diagnostic(module, text, d)).collect()
 }
 
 /// Where a span starts, and what of its first line it covers. Columns count characters, from 1.
@@ -79,6 +95,10 @@ impl<'a> Place<'a> {
         }
     }
 
+    fn shown(&self, width: usize) -> String {
+        format!("{:>width$} | {}\n", self.line, self.source)
+    }
+
     fn underlined(&self, width: usize, mark: char, remark: &str) -> String {
         let marks = mark.to_string().repeat(self.covered.max(1));
         let more = if self.more { "…" } else { "" };
@@ -86,7 +106,7 @@ impl<'a> Place<'a> {
         let indent: String =
             self.source.chars().take(self.column - 1).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
         let under = format!("{indent}{marks}{more} {remark}");
-        format!("{:>width$} | {}\n{:width$} | {}\n", self.line, self.source, "", under.trim_end())
+        format!("{:width$} | {}\n", "", under.trim_end())
     }
 }
 
@@ -99,7 +119,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, found: &Diagnostic, expected: &str) {
-        assert_eq!(diagnostic(text, found), expected);
+        assert_eq!(diagnostic("main.iv", text, found), expected);
     }
 
     #[test]
@@ -114,6 +134,18 @@ mod tests {
             "error[E0200]: expected f64, found bool\n --> 2:7\n\
              2 |   x + true\n  |       ^^^^ this is bool\n\
              1 | def f(x: f64) -> f64 =\n  |       - x is f64\n  = help: write a number\n",
+        );
+    }
+
+    #[test]
+    fn several_remarks_on_a_line() {
+        let found = Diagnostic::new(Code::E0206, Span::new(25, 33), "mixed")
+            .related(Span::new(25, 26), "a real")
+            .related(Span::new(29, 33), "a truth value");
+        check(
+            TEXT,
+            &found,
+            "error[E0206]: mixed\n --> 2:3\n2 |   x + true\n  |   ^^^^^^^^\n  |   - a real\n  |       ---- a truth value\n",
         );
     }
 

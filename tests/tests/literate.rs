@@ -44,7 +44,12 @@ fn settle(path: &Path, now: &str, wanted: &str, faults: &mut Vec<String>) {
 
 #[track_caller]
 fn none(faults: &[String]) {
-    assert!(faults.is_empty(), "{}\n\n{} faults; `cargo xtask bless` records what is shown now", faults.join("\n\n"), faults.len());
+    assert!(
+        faults.is_empty(),
+        "{}\n\n{} faults; `cargo xtask bless` records what is shown now",
+        faults.join("\n\n"),
+        faults.len()
+    );
 }
 
 #[test]

@@ -13,7 +13,7 @@ use lang_core::resolve::{Names as _, ValueRef};
 use lang_core::session::{self, ItemRef, Session};
 use lang_core::syntax::split::ItemKind;
 use lang_core::types::info::TypeInfo;
-use lang_core::types::tree::{Body, Pat};
+use lang_core::types::tree::Body;
 use lang_core::types::ty::{Signature, SizeSource, Type};
 
 use crate::cli::Common;
@@ -384,18 +384,14 @@ impl Engine {
     fn run_item(&mut self, item: &ItemRef) -> Result<(), Vec<Problem>> {
         let Some(checked) = self.session.checked_item(item) else { return Ok(()) };
         let here = Here { item: item.global.clone(), name: "do", source: None };
-        let (value, frame) = self.run_body(&checked.body, &here)?;
-        if let Some(pat) = &checked.pat {
-            let mut names = Vec::new();
-            bound(pat, &mut |local| names.push(local));
-            for local in names {
-                let Some(info) = usize::try_from(local.0).ok().and_then(|k| checked.body.locals.get(k)) else { continue };
-                if let Some(value) = frame.get(local) {
-                    self.values.insert(GlobalName { module: item.module.clone(), name: info.name.clone() }, value.clone());
-                }
+        let body = Arc::new(checked.body.clone());
+        let (value, _) = self.run_body(&body, &here)?;
+        if let (ItemKind::Let, Value::Tuple(values)) = (item.kind, value) {
+            for ((name, _), value) in checked.exports.iter().zip(values.values()) {
+                let name = GlobalName { module: item.module.clone(), name: name.clone() };
+                self.values.insert(name, value.clone());
             }
         }
-        drop(value);
         Ok(())
     }
 
@@ -404,12 +400,15 @@ impl Engine {
     }
 
     fn interpret<T>(&mut self, here: &Here, f: impl FnOnce(&mut Interp<'_>) -> Result<T, Failure>) -> Result<T, Vec<Problem>> {
-        let program = Running { session: &self.session, values: &self.values };
-        let mut host = Console { out: self.out, start: self.start, engine: self, here };
-        let mut interp = Interp::new(&program, &mut host, Limits::default(), &interrupt::STOP);
-        interp.count(self.counting);
-        let result = f(&mut interp);
-        let counts = interp.counts();
+        let (result, counts) = {
+            let program = Running { session: &self.session, values: &self.values };
+            let mut host = Console { out: self.out, start: self.start, engine: self, here };
+            let mut interp = Interp::new(&program, &mut host, Limits::default(), &interrupt::STOP);
+            if self.counting {
+                interp.count();
+            }
+            (f(&mut interp), interp.counts())
+        };
         self.counts.work = self.counts.work.saturating_add(counts.work);
         self.counts.tests = self.counts.tests.saturating_add(counts.tests);
         self.counts.iterations = self.counts.iterations.saturating_add(counts.iterations);
@@ -474,7 +473,7 @@ impl Engine {
         self.compute_lets(&closure)?;
         let here = Here { item: GlobalName::new(module, "do 0"), name: "the input", source: Some((source, offset)) };
         let ty = checked.body.root.map(|root| checked.body.nodes[root].ty.clone());
-        let (value, _) = self.run_body(&checked.body, &here)?;
+        let (value, _) = self.run_body(&Arc::new(checked.body), &here)?;
         Ok(self.evaluated(value, &ty.unwrap_or(Type::Error)))
     }
 
@@ -576,19 +575,6 @@ struct Here {
     source: Option<(SourceId, u32)>,
 }
 
-fn bound(pat: &Pat, found: &mut impl FnMut(lang_core::predicate::LocalId)) {
-    match pat {
-        Pat::Wild | Pat::Int(_) | Pat::Bool(_) => {}
-        Pat::Bind(local) => found(*local),
-        Pat::Ctor(_, parts) | Pat::Tuple(parts) => parts.iter().for_each(|p| bound(p, found)),
-        Pat::Record(parts) => parts.iter().for_each(|(_, p)| bound(p, found)),
-        Pat::Sized(sizes, inner) => {
-            sizes.iter().for_each(|s| found(*s));
-            bound(inner, found);
-        }
-    }
-}
-
 /// The program as the interpreter sees it.
 struct Running<'a> {
     session: &'a Session,
@@ -597,7 +583,7 @@ struct Running<'a> {
 
 impl Program for Running<'_> {
     fn body(&self, name: &GlobalName) -> Option<Arc<Body>> {
-        Some(self.session.checked(name)?.body.clone())
+        Some(Arc::new(self.session.checked(name)?.body.clone()))
     }
 
     fn type_info(&self, ty: &GlobalName) -> Option<Arc<TypeInfo>> {

@@ -38,6 +38,7 @@ use crate::types::info::TypeInfo;
 use crate::types::ty::{Signature, Type};
 use db::{Db, Item, SourceFile, Workspace};
 use passes::{Checked, Parsed};
+pub use path::normalize as module_name;
 pub use view::View;
 
 /// The name of the prelude's module.

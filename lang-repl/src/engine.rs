@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use lang_core::base::{Code, Diagnostic, GlobalName, ModuleName, Name, Span};
 use lang_core::interp::{Counts, Failure, Frame, Host, Interp, Limits, Program, RtInstance, Value};
-use lang_core::resolve::{Names as _, ValueRef};
+use lang_core::resolve::Names as _;
 use lang_core::session::{self, ItemRef, Session};
 use lang_core::syntax::split::ItemKind;
 use lang_core::types::info::TypeInfo;
@@ -548,11 +548,6 @@ impl Engine {
             ItemKind::Adjoint => format!("adjoint {name}"),
             ItemKind::Do | ItemKind::Junk => return None,
         })
-    }
-
-    /// Is the name a definition or value of the module?
-    pub(crate) fn is_defined(&self, module: &ModuleName, name: &str) -> bool {
-        matches!(self.session.view().value(module, name), Some(ValueRef::Def(g) | ValueRef::Let(g)) if g.module == *module)
     }
 }
 

@@ -28,7 +28,9 @@ pub(crate) fn read(path: &Path, sources: &mut Sources) -> Result<String, Problem
     let bytes = bytes(path).map_err(|e| unreadable(&name, &e))?;
     if bytes.len() > MAX_TEXT {
         let most = MAX_TEXT >> 20;
-        return Err(Problem::new(Code::E0008, format!("`{name}` is too large; a text has at most {most} MiB")).file(name));
+        return Err(
+            Problem::new(Code::E0008, format!("`{name}` is too large; a text has at most {most} MiB")).file(name)
+        );
     }
     match String::from_utf8(bytes) {
         Ok(text) => Ok(text),

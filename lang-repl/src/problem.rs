@@ -52,7 +52,16 @@ impl Problem {
     /// An error without a place.
     pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
         let severity = if code.name().starts_with('W') { Severity::Warning } else { Severity::Error };
-        Self { code, severity, message: message.into(), places: Vec::new(), file: None, help: None, trace: Vec::new(), more_callers: 0 }
+        Self {
+            code,
+            severity,
+            message: message.into(),
+            places: Vec::new(),
+            file: None,
+            help: None,
+            trace: Vec::new(),
+            more_callers: 0,
+        }
     }
 
     /// With a place; the first one is the main one.

@@ -14,8 +14,8 @@ def main(x: [n + m - 1]f64, c: [m]f64) -> [n]f64 = conv(x, c)
 ";
 
 const POINT: &str = "\
-type Shape = Circle({r: f64}) | Dots([n]f64) | Empty
-def main(p: {x: f64, y: (i64, bool)}, s: Shape, k: i64, a: [k, 2]i64) -> (f64, i64) =
+type Shape(n, a) = Circle({r: a}) | Dots([n]a, Shape(n, a)) | Empty
+def main(p: {x: f64, y: (i64, bool)}, s: Shape(n, f64), k: i64, a: [k, 2]i64) -> (f64, i64) =
   (p.x, p.y.0 + k + sum i, j: a[i, j])
 ";
 
@@ -83,6 +83,7 @@ fn run_calls_main() {
             &["run", "conv.iv", "c=[1]", "x=@x.json"],
             &["run", "./lib/../conv.iv", "x=[1, 2, inf]", "c=[1]", "--format", "json"],
             &["run", "point.iv", "p={y: (1, true), x: 1}", "s=Circle({r: 2})", "k=2", "a=[[1, 2], [3, 4]]"],
+            &["run", "point.iv", "p={x: -pi, y: (0, false)}", "s=Dots([1, 2], Dots([3, 4], Empty))", "k=0", "a=[]"],
             &["run", "point.iv", "p=@p.json", "s=Empty", "k=0", "a=[]", "--format", "json"],
             &["run", "script.iv"],
             &["run", "script.iv", "--format", "json"],
@@ -145,6 +146,7 @@ fn arguments_that_do_not_fit() {
             &["run", "point.iv", "p={x: 1, z: 2}", "s=Circl({r: 2})", "k=1.5", "a=[[1, 2], [3]]"],
             &["run", "point.iv", "p={x: 1, y: [1, true]}", "s=Circle(1, 2)", "k=9223372036854775808", "a=[]"],
             &["run", "point.iv", "p={x: 1, y: (1, true)}", "s=Empty", "k=3", "a=[[1, 2]]"],
+            &["run", "point.iv", "p={x: 1, y: (1, true)}", "s=Dots([1], Dots([1, 2], Empty))", "k=0", "a=[]"],
             &["run", "point.iv", "p={x: 1, y: (1, true)}", "s=Empty", "k=1", "a=[[1, 2, 3]]", "--format", "json"],
         ],
         expect![[r#"
@@ -682,9 +684,12 @@ fn colours_are_asked_for() {
 #[test]
 fn help_teaches_by_example() {
     let dir = files();
-    check(&["--version"], expect![[r#"
+    check(
+        &["--version"],
+        expect![[r#"
         iverson 0.1.0
-    "#]]);
+    "#]],
+    );
     for args in [&["--help"][..], &["run", "--help"], &["eval", "--help"], &["check", "--help"], &["fmt", "--help"]] {
         assert!(dir.run(args, b"").contains("Examples:\n"), "{args:?}");
     }
@@ -726,7 +731,8 @@ fn from_standard_input() {
         <stdin>:1:24: error[E0100]: there is no `y`
         --- status 1
         9.0
-    "#]].assert_eq(&all);
+    "#]]
+    .assert_eq(&all);
 }
 
 #[test]
@@ -768,7 +774,8 @@ fn fmt_replaces_files_or_leaves_them() {
         ───╯
         --- status 1
         def f(x: f64) -> f64 = x + 1
-    "#]].assert_eq(&all);
+    "#]]
+    .assert_eq(&all);
 }
 
 /// Size and depth of what people feed in must not matter.

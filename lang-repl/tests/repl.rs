@@ -166,7 +166,10 @@ assert(1 > 2, \"one is more\")
 #[test]
 fn files_are_loaded_and_reloaded() {
     let dir = Dir::new(&[
-        ("lib/a.iv", b"import \"./b.iv\" as b\ndef f(x: f64) -> f64 = b.g(x) + 1\nlet one = f(0)\ndo print(\"a runs\")\n"),
+        (
+            "lib/a.iv",
+            b"import \"./b.iv\" as b\ndef f(x: f64) -> f64 = b.g(x) + 1\nlet one = f(0)\ndo print(\"a runs\")\n",
+        ),
         ("lib/b.iv", b"def g(x: f64) -> f64 = 2 * x\n"),
         ("bad.iv", b"def ok(x: f64) -> f64 = x\ndef no(x: f64) -> f64 = y\n"),
         ("junk.iv", b"1 + 1\n"),

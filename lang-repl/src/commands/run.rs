@@ -129,7 +129,11 @@ fn read_arguments(signature: &Signature, arguments: &[String], engine: &mut Engi
             problems.push(Problem::new(Code::E0600, format!("the argument `{name}` is missing")));
         }
     }
-    if problems.is_empty() { Ok(given.into_iter().flatten().collect()) } else { Err(with_signature(problems, signature)) }
+    if problems.is_empty() {
+        Ok(given.into_iter().flatten().collect())
+    } else {
+        Err(with_signature(problems, signature))
+    }
 }
 
 /// The last problem tells what `main` takes.

@@ -66,16 +66,22 @@ pub(super) struct Lp {
     places: Vec<Place>,
     /// The variable of each monomial.
     vars: Vec<Option<u32>>,
+    /// The value of each monomial at the last point.
+    values: Vec<f64>,
 }
 
 impl Lp {
-    /// The value of a monomial at the current point; 0 if no row mentions it.
+    /// The value of a monomial at the last point that was found; 0 if no row mentions it.
     pub(super) fn value(&self, m: MonoId) -> f64 {
-        let place = self.vars.get(m as usize).copied().flatten().and_then(|v| self.places.get(v as usize));
-        match place {
+        self.values.get(m as usize).copied().unwrap_or(0.0)
+    }
+
+    fn note_values(&mut self) {
+        self.values.clear();
+        self.values.extend(self.vars.iter().map(|var| match var.and_then(|var| self.places.get(var as usize)) {
             Some(Place::Line(at)) => self.lines.get(*at).map_or(0.0, Line::value),
             _ => 0.0,
-        }
+        }));
     }
 
     fn new_var(&mut self, place: Place) -> Option<u32> {
@@ -122,8 +128,8 @@ impl Lp {
                 Place::Column(at) => line.bump(at, mul(c, line.den)?)?,
                 Place::Line(at) => {
                     let of = self.lines.get(at)?;
-                    spend(work, of.coefs.len())?;
-                    line.add(c, of)?;
+                    let used: Vec<_> = of.coefs.iter().copied().enumerate().filter(|(_, a)| *a != 0).collect();
+                    line.add_scaled(mul(c, line.den)?, of.den, of.constant, &used, work)?;
                 }
             }
         }
@@ -144,7 +150,10 @@ impl Lp {
     pub(super) fn solve(&mut self, work: &mut u32) -> Verdict {
         loop {
             let broken = self.lines.iter().enumerate().filter(|(_, l)| l.is_broken()).min_by_key(|(_, l)| l.var);
-            let Some((at, line)) = broken else { return Verdict::Point };
+            let Some((at, line)) = broken else {
+                self.note_values();
+                return Verdict::Point;
+            };
             // The variable must go up, or down if it must be 0 and is more.
             let direction = -line.constant.signum();
             let mut entering: Option<(usize, (bool, bool, u32))> = None;
@@ -195,13 +204,14 @@ impl Lp {
         *self.places.get_mut(entry.var as usize)? = Place::Column(column);
         let (before, rest) = self.lines.split_at_mut_checked(at)?;
         let (line, after) = rest.split_first_mut()?;
+        spend(work, (before.len() + after.len()) / 4)?;
+        let used: Vec<_> = line.coefs.iter().copied().enumerate().filter(|(_, a)| *a != 0).collect();
         for other in before.iter_mut().chain(after) {
             let k = other.coefs.get(column).copied().unwrap_or(0);
             if k != 0 {
-                spend(work, line.coefs.len().max(other.coefs.len()))?;
                 *other.coefs.get_mut(column)? = 0;
                 // den'·y = … + k·z, and z is what the line says.
-                other.add_scaled(k, line)?;
+                other.add_scaled(k, line.den, line.constant, &used, work)?;
             }
         }
         Some(())
@@ -209,11 +219,17 @@ impl Lp {
 
     /// Adds one cut that breaks the current point: of a line `den·x = k + Σ a·y` whose variables
     /// are integers, `y` not negative, `Σ (-a mod den)·y` is `k` modulo `den`, and so is at
-    /// least `k mod den`. False if no line that ought to be an integer is fractional.
-    pub(super) fn cut(&mut self) -> bool {
+    /// least `k mod den`. False if no line that ought to be an integer is fractional, `None` past
+    /// the limits.
+    pub(super) fn cut(&mut self) -> Option<bool> {
         let cut = self.lines.iter().find_map(|line| {
             let fraction = line.constant.rem_euclid(line.den);
-            let integer = self.columns.iter().zip(&line.coefs).all(|(c, a)| *a == 0 || c.kind == Kind::Nonneg);
+            let integer = self.columns.iter().zip(&line.coefs).all(|(c, a)| match c.kind {
+                Kind::Nonneg => true,
+                // Modulo `den` it is not there.
+                Kind::Free => a % line.den == 0,
+                Kind::Zero => true,
+            });
             let coefs = line.coefs.iter().map(|a| match a.rem_euclid(line.den) {
                 0 => 0,
                 r => line.den - r,
@@ -229,17 +245,55 @@ impl Lp {
         match cut {
             Some(mut line) => {
                 line.reduce();
-                self.push(line).is_some()
+                self.push(line).map(|()| true)
             }
-            None => false,
+            None => Some(false),
         }
+    }
+
+    /// Moves every column that is free to where the first row stops it, so that fewer are: cuts
+    /// need columns that are not. All rows hold before and after. Did any move? `None` past the
+    /// limits.
+    pub(super) fn bind_columns(&mut self, work: &mut u32) -> Option<bool> {
+        let mut moved = false;
+        for column in 0..self.columns.len() {
+            if self.columns.get(column)?.kind != Kind::Free {
+                continue;
+            }
+            // How far: constant / |coefficient|, compared by cross products.
+            let mut nearest: Option<(usize, i128, i128)> = None;
+            let mut direction = 0;
+            for (at, line) in self.lines.iter().enumerate() {
+                let a = line.coefs.get(column).copied().unwrap_or(0);
+                if line.kind == Kind::Zero && a != 0 {
+                    nearest = Some((at, 0, 1));
+                    break;
+                }
+                if line.kind != Kind::Nonneg || a == 0 || direction == a.signum() {
+                    continue;
+                }
+                let size = a.checked_abs()?;
+                let nearer = match nearest {
+                    None => true,
+                    Some((_, constant, of)) => mul(line.constant, of)? < mul(constant, size)?,
+                };
+                if nearer {
+                    nearest = Some((at, line.constant, size));
+                }
+                direction = -a.signum();
+            }
+            if let Some((at, ..)) = nearest {
+                self.pivot(at, column, work)?;
+                moved = true;
+            }
+        }
+        Some(moved)
     }
 }
 
 impl Line {
-    #[expect(clippy::cast_precision_loss, reason = "only guides the search")]
     fn value(&self) -> f64 {
-        self.constant as f64 / self.den as f64
+        float(self.constant) / float(self.den)
     }
 
     fn is_broken(&self) -> bool {
@@ -259,31 +313,35 @@ impl Line {
         Some(())
     }
 
-    /// Adds `c` times the variable of another line.
-    fn add(&mut self, c: i128, of: &Self) -> Option<()> {
-        let c = mul(c, self.den)?;
-        self.add_scaled(c, of)
-    }
-
-    /// Adds `k / den` times the variable of another line.
-    fn add_scaled(&mut self, k: i128, of: &Self) -> Option<()> {
-        let g = i128::try_from(gcd(k.unsigned_abs(), of.den.unsigned_abs())).ok()?;
-        let (k, by) = (k / g, of.den / g);
+    /// Adds `k / den` times the variable of another line, of which the denominator, the constant
+    /// and the coefficients other than 0 are given.
+    fn add_scaled(
+        &mut self,
+        k: i128,
+        of_den: i128,
+        of_constant: i128,
+        of_coefs: &[(usize, i128)],
+        work: &mut u32,
+    ) -> Option<()> {
+        let g = i128::try_from(gcd(k.unsigned_abs(), of_den.unsigned_abs())).ok()?;
+        let (k, by) = (k / g, of_den / g);
         if by != 1 {
+            spend(work, self.coefs.len())?;
             self.den = mul(self.den, by)?;
             self.constant = mul(self.constant, by)?;
             for a in &mut self.coefs {
                 *a = mul(*a, by)?;
             }
         }
-        self.constant = self.constant.checked_add(mul(of.constant, k)?)?;
-        if self.coefs.len() < of.coefs.len() {
-            self.coefs.resize(of.coefs.len(), 0);
+        spend(work, of_coefs.len())?;
+        self.constant = self.constant.checked_add(mul(of_constant, k)?)?;
+        for &(at, a) in of_coefs {
+            self.bump(at, mul(a, k)?)?;
         }
-        for (a, b) in self.coefs.iter_mut().zip(&of.coefs) {
-            *a = a.checked_add(mul(*b, k)?)?;
+        if self.den != 1 {
+            spend(work, self.coefs.len())?;
+            self.reduce();
         }
-        self.reduce();
         Some(())
     }
 
@@ -309,6 +367,13 @@ impl Line {
             }
         }
     }
+}
+
+/// About its value; for guiding the search only.
+#[expect(clippy::cast_precision_loss, reason = "only guides the search")]
+pub(super) fn float(c: i128) -> f64 {
+    // The conversion of 64 bits is one instruction, and numbers beyond are rare.
+    i64::try_from(c).unwrap_or(if c < 0 { i64::MIN } else { i64::MAX }) as f64
 }
 
 /// Takes work off what is left. `None` when there is not enough.

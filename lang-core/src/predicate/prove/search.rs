@@ -5,9 +5,9 @@
 //! divisors, cuts, products of rows where the value of a monomial is not the product of the
 //! values of its atoms, and the two cases of a minimum. When there are none it gives up.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::lp::{Lp, Verdict, spend};
+use super::lp::{Lp, Verdict, float, spend};
 use super::reduce;
 use super::table::{AtomId, MonoId, Row, Table};
 use crate::predicate::{Atom, Poly};
@@ -19,7 +19,7 @@ const MAX_WORK: u32 = 60_000;
 const MAX_CUTS: u32 = 8;
 
 /// Rounds of products. Each raises the degree of what can be proved by at least one.
-const MAX_ROUNDS: u32 = 4;
+const MAX_ROUNDS: u32 = 6;
 
 /// Rows made for one goal.
 const MAX_EXTRA: usize = 512;
@@ -27,13 +27,16 @@ const MAX_EXTRA: usize = 512;
 /// Minima and maxima of which both cases are looked at, one inside the other.
 const MAX_SPLITS: usize = 4;
 
+/// Monomials of more factors are not split in all ways.
+const MAX_SPLIT_DEGREE: usize = 4;
+
 /// A point breaks a row if it does by more than this, relative to the numbers in it. It only
 /// guides the search.
 const TOLERANCE: f64 = 1e-9;
 
 /// Do the facts of the table imply the goal? Without a goal: do they contradict each other?
 pub(super) fn proves(table: &mut Table, goal: Option<&Row>) -> bool {
-    Search { table, work: MAX_WORK, nested: false }.proves(goal)
+    Search { table, work: MAX_WORK, nested: false, signs: BTreeMap::new() }.proves(goal)
 }
 
 struct Search<'t> {
@@ -41,6 +44,8 @@ struct Search<'t> {
     work: u32,
     /// Is it run for another search?
     nested: bool,
+    /// Signs found by the facts alone.
+    signs: BTreeMap<AtomId, Option<i128>>,
 }
 
 /// A row: of the table or made for this goal.
@@ -72,6 +77,8 @@ struct State {
     made: BTreeSet<Factors>,
     /// Atoms that have their definition or their cases.
     seen: BTreeSet<AtomId>,
+    /// The largest degree that products may have: that of what is active.
+    degree: usize,
     splits: usize,
     cuts: u32,
     rounds: u32,
@@ -101,11 +108,6 @@ impl Marks {
     fn has(&self, number: u32) -> bool {
         self.flags.get(number as usize).copied().unwrap_or(false)
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "only guides the search")]
-fn float(c: i128) -> f64 {
-    c as f64
 }
 
 impl State {
@@ -154,21 +156,33 @@ impl Search<'_> {
                 Some(None) => {}
                 None => return false,
             }
-            if self.define(&mut state) {
+            if self.reach(&mut state) || self.define(&mut state) {
                 continue;
             }
-            if state.cuts < MAX_CUTS && state.lp.cut() {
-                state.cuts += 1;
-                continue;
+            match state.lp.bind_columns(&mut self.work) {
+                Some(true) => continue,
+                Some(false) => {}
+                None => return false,
             }
-            if state.rounds < MAX_ROUNDS {
-                state.rounds += 1;
-                if self.multiply(&mut state) {
-                    continue;
+            if state.cuts < MAX_CUTS {
+                match state.lp.cut() {
+                    Some(true) => {
+                        state.cuts += 1;
+                        continue;
+                    }
+                    Some(false) => {}
+                    None => return false,
                 }
+            }
+            if state.rounds < MAX_ROUNDS && self.multiply(&mut state) {
+                state.rounds += 1;
+                continue;
             }
             if let Some([first, second]) = self.cases(&mut state) {
                 let mut other = state.clone();
+                if spend(&mut self.work, state.extra.len() * 4).is_none() {
+                    return false;
+                }
                 return self.add_extra(&mut state, first)
                     && self.is_empty(state)
                     && self.add_extra(&mut other, second)
@@ -188,7 +202,7 @@ impl Search<'_> {
         }
     }
 
-    /// All rows that have numbers, youngest first.
+    /// All rows, those made for this goal first.
     fn rows<'a>(&'a self, state: &'a State) -> impl Iterator<Item = (RowRef, &'a Row)> {
         let extra = (0..).zip(&state.extra).map(|(at, row)| (RowRef::Extra(at), row));
         let known = (0..).zip(self.table.rows()).map(|(at, row)| (RowRef::Known(at), row));
@@ -207,7 +221,7 @@ impl Search<'_> {
             };
             looked += 1;
             if !used && state.is_eligible(row) {
-                looked += row.terms.len();
+                looked += 2 * row.terms.len();
                 let by = state.breach(row);
                 if by > breach {
                     (worst, breach) = (Some(at), by);
@@ -231,13 +245,7 @@ impl Search<'_> {
             }
         };
         let Some(row) = row else { return false };
-        for &(m, _) in &row.terms {
-            if state.active.add(m) {
-                for &a in self.table.factors(m) {
-                    state.active.add(self.table.mono_of(a));
-                }
-            }
-        }
+        activate(self.table, &mut state.active, row);
         state.lp.add(row, &mut self.work).is_some()
     }
 
@@ -246,6 +254,28 @@ impl Search<'_> {
         let at = state.extra.len();
         state.extra.push(row.tighten());
         u32::try_from(at).is_ok_and(|at| self.add(state, RowRef::Extra(at)))
+    }
+
+    /// Makes the monomials of eligible rows count where there is more to know of them than these
+    /// rows: the current point may satisfy such a row and still not be possible. Are there new ones?
+    fn reach(&mut self, state: &mut State) -> bool {
+        let State { extra, active, everything, .. } = state;
+        let before = active.list.len();
+        if spend(&mut self.work, (extra.len() + self.table.rows().len()) * 2).is_none() {
+            return false;
+        }
+        for row in extra.iter().chain(self.table.rows()) {
+            let more = |m| match self.table.as_atom(m) {
+                Some(Atom::Div(_, q) | Atom::Mod(_, q)) => q.as_constant().is_none(),
+                Some(Atom::Min(..) | Atom::Max(..)) | None => true,
+                Some(_) => false,
+            };
+            let eligible = |(m, _): &(MonoId, i128)| *everything || active.has(*m);
+            if row.terms.iter().any(|t| more(t.0)) && row.terms.iter().any(eligible) {
+                activate(self.table, active, row);
+            }
+        }
+        active.list.len() > before
     }
 
     /// The active monomial of that place in the list, if it is an atom.
@@ -274,19 +304,25 @@ impl Search<'_> {
                 continue;
             };
             let value = Poly::atom(atom.clone());
-            let (quotient, rest) = match atom {
-                Atom::Div(..) => (value.clone(), p.sub(&value.mul(q))),
-                _ => (Poly::default(), value.clone()),
-            };
+            let is_quotient = matches!(atom, Atom::Div(..));
+            let (quotient, rest) =
+                if is_quotient { (value.clone(), p.sub(&value.mul(q))) } else { (Poly::default(), value.clone()) };
             let mut facts = vec![(rest.scale(sign), false), (q.sub(&rest).scale(sign).plus(-1), false)];
-            if quotient.is_zero() {
-                if let Some(quotient) = p.div(q)
-                    && quotient.as_atom().is_some_and(|a| self.table.knows(a))
-                {
-                    facts.push((p.sub(&quotient.mul(q)).sub(&value), true));
+            if !is_quotient
+                && let Some(quotient) = p.div(q)
+                && quotient.as_atom().is_some_and(|a| self.table.knows(a))
+            {
+                facts.push((p.sub(&quotient.mul(q)).sub(&value), true));
+            }
+            if sign == 1 {
+                // (d·a + b) // d = a + b // d, which is a where 0 <= b < d.
+                let (whole, part) = p.split_by(q);
+                let nonneg = self.holds(&part);
+                if nonneg && self.holds(&q.sub(&part).plus(-1)) {
+                    facts.push((value.sub(if is_quotient { &whole } else { &part }), true));
+                } else if nonneg && is_quotient {
+                    facts.push((quotient.sub(&whole), false));
                 }
-            } else if sign == 1 && self.holds(p) {
-                facts.push((quotient, false));
             }
             for (fact, zero) in facts {
                 if let Some(row) = self.table.linear(&fact, zero)
@@ -302,30 +338,41 @@ impl Search<'_> {
 
     /// Is `p >= 0` by the facts? Used for side conditions, one level deep.
     fn holds(&mut self, p: &Poly) -> bool {
-        let Some(row) = self.table.linear(p, false) else { return false };
-        if reduce::proves(self.table, &row) {
+        self.table.linear(p, false).is_some_and(|row| self.row_holds(&row))
+    }
+
+    fn row_holds(&mut self, row: &Row) -> bool {
+        if reduce::proves(self.table, row) {
             return true;
         }
         if self.nested {
             return false;
         }
-        let mut nested = Search { work: self.work / 2, table: self.table, nested: true };
-        let holds = nested.proves(Some(&row));
-        self.work -= self.work / 2 - nested.work;
+        let work = self.work / 4;
+        let mut nested = Search { work, table: self.table, nested: true, signs: BTreeMap::new() };
+        let holds = nested.proves(Some(row));
+        self.work -= work - nested.work;
         holds
     }
 
     /// Products of rows for monomials whose value is not the product of the values of their
-    /// atoms. Were there new ones?
+    /// atoms: with monomials of known sign, and only when those are all made, of two rows. Were
+    /// there new ones?
     fn multiply(&mut self, state: &mut State) -> bool {
         let before = state.extra.len();
-        for m in state.active.list.clone() {
-            let wrong = self.table.factors(m).len() > 1 && !self.is_consistent(state, m);
-            if wrong && self.multiply_for(state, m).is_none() {
-                break;
+        state.degree = state.active.list.iter().map(|m| self.table.factors(*m).len()).max().unwrap_or(0);
+        for of_rows in [false, true] {
+            for m in state.active.list.clone() {
+                let wrong = self.table.factors(m).len() > 1 && !self.is_consistent(state, m);
+                if wrong && self.multiply_for(state, m, of_rows).is_none() {
+                    break;
+                }
+            }
+            if state.extra.len() > before {
+                return true;
             }
         }
-        state.extra.len() > before
+        false
     }
 
     fn is_consistent(&self, state: &State, m: MonoId) -> bool {
@@ -334,51 +381,76 @@ impl Search<'_> {
         (value - product).abs() <= TOLERANCE * (1.0 + value.abs() + product.abs())
     }
 
-    /// Products in which the monomial occurs because one row has a part of it and the other the
-    /// rest. `None` past the limits.
-    fn multiply_for(&mut self, state: &mut State, m: MonoId) -> Option<()> {
-        let target = self.table.factors(m).to_vec();
-        if let Some(sign) = self.sign(state, &target)
+    /// Products in which the monomial occurs because a row has a part of it and the other factor
+    /// the rest. `None` past the limits.
+    fn multiply_for(&mut self, state: &mut State, m: MonoId, of_rows: bool) -> Option<()> {
+        let parts = self.parts(m);
+        spend(&mut self.work, 8 * parts.len())?;
+        if !of_rows
             && state.made.insert(Factors::Mono(m))
+            && let Some(sign) = self.mono_sign(state, m)
         {
             state.extra.push(Row { terms: vec![(m, sign)], constant: 0, zero: false });
         }
-        // Rows with a part of it, and what is missing.
-        let mut parts: Vec<(RowRef, MonoId, Vec<AtomId>)> = Vec::new();
+        // The rows that have a part, with the part and the rest.
+        let mut found: Vec<(RowRef, MonoId, &[AtomId])> = Vec::new();
         let mut looked = 0;
         for (at, row) in self.rows(state) {
-            looked += row.terms.len();
-            for &(part, _) in &row.terms {
-                if part != m
-                    && let Some(rest) = without(&target, self.table.factors(part))
-                {
-                    parts.push((at, part, rest));
+            looked += row.terms.len() * parts.len() / 4 + 2;
+            for (part, rest) in &parts {
+                if row.terms.iter().any(|t| t.0 == *part) {
+                    found.push((at, *part, rest));
                 }
             }
         }
         spend(&mut self.work, looked)?;
-        for (at, _, rest) in &parts {
-            let zero = self.row(state, *at)?.zero;
-            let sign = if zero { Some(1) } else { self.sign(state, rest) };
-            if let Some(sign) = sign {
-                let rest = self.table.mono(rest.clone())?;
-                if state.made.insert(Factors::RowAndMono(*at, rest)) {
-                    let factor = Row { terms: vec![(rest, sign)], constant: 0, zero: false };
-                    self.push_product(state, *at, &factor)?;
+        if !of_rows {
+            for (at, _, rest) in found {
+                let zero = self.row(state, at)?.zero;
+                if let Some(sign) = if zero { Some(1) } else { self.sign(state, rest) } {
+                    let rest = self.table.mono(rest.to_vec())?;
+                    if state.made.insert(Factors::RowAndMono(at, rest)) {
+                        let factor = Row { terms: vec![(rest, sign)], constant: 0, zero: false };
+                        self.push_product(state, at, &factor)?;
+                    }
                 }
             }
+            return Some(());
         }
-        for (k, (at, _, rest)) in parts.iter().enumerate() {
+        found.retain(|(at, ..)| self.is_factor(state, *at));
+        for (k, (at, _, rest)) in found.iter().enumerate() {
             let Some(rest) = self.table.find(rest) else { continue };
-            for (other, part, _) in parts.iter().skip(k) {
-                let both = |s: &Self| s.is_factor(state, *at) && s.is_factor(state, *other);
-                if *part == rest && both(self) && state.made.insert(Factors::Rows(*at, *other)) {
+            for (other, part, _) in found.iter().skip(k) {
+                if *part == rest && state.made.insert(Factors::Rows(*at, *other)) {
                     let factor = self.row(state, *other)?.clone();
                     self.push_product(state, *at, &factor)?;
                 }
             }
         }
         Some(())
+    }
+
+    /// The ways to split a monomial in two: the parts that have numbers, with what is missing.
+    fn parts(&self, m: MonoId) -> Vec<(MonoId, Vec<AtomId>)> {
+        let whole = self.table.factors(m);
+        let mut parts: Vec<(MonoId, Vec<AtomId>)> = Vec::new();
+        // Of large monomials only single atoms are looked at, and what one atom leaves.
+        let all = (1_u32 << whole.len()) - 1;
+        let single = (0..whole.len()).map(|k| 1 << k);
+        let masks: Vec<u32> = match whole.len() {
+            0..=MAX_SPLIT_DEGREE => (1..all).collect(),
+            _ => single.clone().chain(single.map(|mask| all - mask)).collect(),
+        };
+        for mask in masks {
+            let side =
+                |wanted: bool| (0..).zip(whole).filter(move |(k, _)| (mask >> k & 1 == 1) == wanted).map(|f| *f.1);
+            if let Some(part) = self.table.find(&side(true).collect::<Vec<_>>())
+                && !parts.iter().any(|p| p.0 == part)
+            {
+                parts.push((part, side(false).collect()));
+            }
+        }
+        parts
     }
 
     /// Is it an inequality that says more than the sign of an atom?
@@ -388,11 +460,12 @@ impl Search<'_> {
 
     fn push_product(&mut self, state: &mut State, at: RowRef, factor: &Row) -> Option<()> {
         let row = self.row(state, at)?.clone();
-        spend(&mut self.work, 8 * (row.terms.len() + 1) * (factor.terms.len() + 1))?;
+        spend(&mut self.work, 16 * (row.terms.len() + 1) * (factor.terms.len() + 1))?;
         if state.extra.len() >= MAX_EXTRA {
             return None;
         }
-        if let Some(product) = self.table.product(&row, factor) {
+        if let Some(product) = self.table.product(&row, factor, state.degree) {
+            activate(self.table, &mut state.active, &product);
             state.extra.push(product.tighten());
         }
         Some(())
@@ -400,22 +473,36 @@ impl Search<'_> {
 
     /// 1 if a product of atoms is known not to be negative, -1 if not positive.
     fn sign(&mut self, state: &State, factors: &[AtomId]) -> Option<i128> {
-        let mut sign = 1;
-        for &a in factors {
-            let m = self.table.mono_of(a);
-            let is = |c| {
-                let row = Row { terms: vec![(m, c)], constant: 0, zero: false };
-                let says = |row: &Row| row.constant <= 0 && matches!(row.terms.as_slice(), [t] if *t == (m, c));
-                reduce::proves(self.table, &row) || state.extra.iter().any(says)
-            };
-            spend(&mut self.work, 16)?;
-            if is(-1) {
-                sign = -sign;
-            } else if !is(1) {
-                return None;
-            }
+        factors.iter().try_fold(1, |sign, a| Some(sign * self.atom_sign(state, *a)?))
+    }
+
+    fn mono_sign(&mut self, state: &State, m: MonoId) -> Option<i128> {
+        let factors = self.table.factors(m).to_vec();
+        self.sign(state, &factors)
+    }
+
+    fn atom_sign(&mut self, state: &State, a: AtomId) -> Option<i128> {
+        let m = self.table.mono_of(a);
+        let says = |row: &Row| match row.terms.as_slice() {
+            [t] if t.0 == m && row.constant <= 0 => Some(t.1.signum()),
+            _ => None,
+        };
+        if let Some(sign) = state.extra.iter().find_map(says) {
+            return Some(sign);
         }
-        Some(sign)
+        if let Some(known) = self.signs.get(&a) {
+            return *known;
+        }
+        let atom = |c| Row { terms: vec![(m, c)], constant: 0, zero: false };
+        let sign = if self.row_holds(&atom(1)) {
+            Some(1)
+        } else if self.row_holds(&atom(-1)) {
+            Some(-1)
+        } else {
+            None
+        };
+        self.signs.insert(a, sign);
+        sign
     }
 
     /// A minimum or maximum whose value is neither of its operands', with the rows that say it is.
@@ -444,10 +531,13 @@ impl Search<'_> {
     }
 }
 
-/// Takes the parts out of the whole, both sorted. `None` if they are not all in it, or are all
-/// of it.
-fn without(whole: &[AtomId], parts: &[AtomId]) -> Option<Vec<AtomId>> {
-    let mut parts = parts.iter().peekable();
-    let rest: Vec<_> = whole.iter().copied().filter(|a| parts.next_if(|p| *p == a).is_none()).collect();
-    (parts.peek().is_none() && !rest.is_empty()).then_some(rest)
+/// From here on the monomials of the row, and the atoms in them, count.
+fn activate(table: &Table, active: &mut Marks, row: &Row) {
+    for &(m, _) in &row.terms {
+        if active.add(m) {
+            for &a in table.factors(m) {
+                active.add(table.mono_of(a));
+            }
+        }
+    }
 }

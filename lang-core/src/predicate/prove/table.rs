@@ -301,8 +301,16 @@ impl Table {
         Some(row.tighten())
     }
 
-    /// The product of two rows, not tightened. `None` past the limits.
-    pub(super) fn product(&mut self, p: &Row, q: &Row) -> Option<Row> {
+    /// How many factors the largest monomial of a row has.
+    fn degree(&self, row: &Row) -> usize {
+        row.terms.iter().map(|t| self.factors(t.0).len()).max().unwrap_or(0)
+    }
+
+    /// The product of two rows, not tightened. `None` past the limits and that degree.
+    pub(super) fn product(&mut self, p: &Row, q: &Row, degree: usize) -> Option<Row> {
+        if self.degree(p) + self.degree(q) > degree {
+            return None;
+        }
         let mut terms = Vec::with_capacity((p.terms.len() + 1) * (q.terms.len() + 1));
         for &(m, c) in &p.terms {
             terms.push((m, mul(c, q.constant)?));

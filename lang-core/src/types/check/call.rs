@@ -186,6 +186,20 @@ impl Checker<'_> {
             }
             Some(Res::Error) => self.call_unknown(args, span),
             _ => {
+                let mut inner = callee;
+                while let Expr::Paren(e) = self.tree.exprs[inner].kind {
+                    inner = e;
+                }
+                if let Expr::Lambda(..) = self.tree.exprs[inner].kind {
+                    // Its parameters take the types of the arguments.
+                    let nodes = self.infer_args(args);
+                    let result = self.metas.fresh(Class::Any, span);
+                    let params = nodes.iter().map(|n| (None, self.nodes[*n].ty.clone())).collect();
+                    let hint = Type::Fun(Arc::new(FunType { params, result }));
+                    let f = self.infer(inner, Some(&hint));
+                    let args: Vec<ArgSource> = nodes.into_iter().map(ArgSource::Node).collect();
+                    return self.call_value(f, &args, span);
+                }
                 let f = self.infer(callee, None);
                 self.call_value(f, args, span)
             }
@@ -478,9 +492,15 @@ impl Checker<'_> {
             }
             Type::Rel(dims) => {
                 let mut nodes = Vec::new();
-                for a in args {
+                for (k, a) in args.iter().enumerate() {
                     nodes.push(match a {
-                        ArgSource::Expr(e) => self.check(*e, &Type::I64, "an index of a relation"),
+                        ArgSource::Expr(e) => {
+                            let n = self.check(*e, &Type::I64, "an index of a relation");
+                            if let (Some(p), Some(extent)) = (self.sym(n).cloned(), dims.get(k)) {
+                                self.stands_alone(*e, &p, extent, self.expr_span(*e));
+                            }
+                            n
+                        }
                         ArgSource::Node(n) => self.expect(*n, &Type::I64, "an index of a relation"),
                     });
                 }

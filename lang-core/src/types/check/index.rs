@@ -150,7 +150,7 @@ impl Checker<'_> {
     }
 
     /// A bare index that stands alone on an axis takes its extent; on a second axis both agree.
-    fn stands_alone(&mut self, e: ExprId, p: &Poly, extent: &Poly, span: Span) {
+    pub(super) fn stands_alone(&mut self, e: ExprId, p: &Poly, extent: &Poly, span: Span) {
         let Some(Atom::Local(l, name)) = p.as_atom().cloned() else { return };
         if !matches!(self.tree.exprs[e].kind, Expr::Name(_)) {
             return;

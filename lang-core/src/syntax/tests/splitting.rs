@@ -9,7 +9,7 @@ fn check(text: &str, expected: Expect) {
     let mut out = String::new();
     for item in split(text) {
         let end = item.start as usize + item.text.len();
-        assert_eq!(&*item.text, &text[item.start as usize..end]);
+        assert_eq!(Some(&*item.text), text.get(item.start as usize..end));
         out.push_str(&format!("{:?} {:?} {}: {:?}\n", item.kind, item.name, item.start, item.text));
     }
     expected.assert_eq(&out);

@@ -1,0 +1,9 @@
+//! Tests of the interpreter on bodies built by hand.
+
+mod build;
+mod counting;
+mod expressions;
+mod failures;
+mod in_place;
+mod robust;
+mod text;

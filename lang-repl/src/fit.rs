@@ -135,10 +135,12 @@ impl Fitter<'_> {
     }
 
     fn mismatch(&self, literal: &Literal, ty: &Type, access: &Access) -> Box<Problem> {
-                let message = format!("argument {} is {}, not of type `{ty}`", access.named(), literal.kind.noun());
+        let message = format!("argument {} is {}, not of type `{ty}`", access.named(), literal.kind.noun());
         let problem = self.error(literal, message, &format!("`{ty}` is wanted"));
         match (&literal.kind, ty) {
-            (Kind::Real(_), Type::I64) => Box::new(problem.help("an integer has no point and no exponent")),
+            (Kind::Real(_), Type::Scalar(Scalar::I64)) => {
+                Box::new(problem.help("an integer has no point and no exponent"))
+            }
             (Kind::Tuple(_), Type::Array(..)) => Box::new(problem.help("an array is written `[…]`")),
             (Kind::List(_), Type::Tuple(_)) => Box::new(problem.help("a tuple is written `(…)`")),
             _ => problem,
@@ -188,15 +190,24 @@ impl Fitter<'_> {
             if before.found == found {
                 return Ok(());
             }
-            let message = format!("argument {} is ragged: {what} has {} and {found} elements", access.text, before.found);
+            let message =
+                format!("argument {} is ragged: {what} has {} and {found} elements", access.text, before.found);
             return Err(self.error(literal, message, &format!("{found} here, {} before", before.found)));
         }
         let span = if self.read.json { Span::default() } else { literal.span };
-        self.axes.insert(access.path.clone(), Axis { wanted: wanted.clone(), found, what, source: self.read.source, span });
+        self.axes
+            .insert(access.path.clone(), Axis { wanted: wanted.clone(), found, what, source: self.read.source, span });
         Ok(())
     }
 
-    fn tuple(&mut self, literal: &Literal, ty: &Type, types: &[Type], items: &[Literal], access: &Access) -> Fit<Datum> {
+    fn tuple(
+        &mut self,
+        literal: &Literal,
+        ty: &Type,
+        types: &[Type],
+        items: &[Literal],
+        access: &Access,
+    ) -> Fit<Datum> {
         if types.len() != items.len() {
             return Err(self.mismatch(literal, ty, access));
         }
@@ -205,7 +216,13 @@ impl Fitter<'_> {
         Ok(Datum::Tuple(parts.collect::<Fit<_>>()?))
     }
 
-    fn record(&mut self, literal: &Literal, fields: &[(Name, Type)], items: &[(Name, Literal)], access: &Access) -> Fit<Datum> {
+    fn record(
+        &mut self,
+        literal: &Literal,
+        fields: &[(Name, Type)],
+        items: &[(Name, Literal)],
+        access: &Access,
+    ) -> Fit<Datum> {
         let unknown = items.iter().find(|(name, _)| !fields.iter().any(|(known, _)| known == name));
         if let Some((name, item)) = unknown {
             let message = format!("argument {} has no field `{name}`", access.named());
@@ -228,7 +245,14 @@ impl Fitter<'_> {
         Ok(Datum::Tuple(parts))
     }
 
-    fn data(&mut self, literal: &Literal, ty: &Type, name: &GlobalName, args: &[TypeArg], access: &Access) -> Fit<Datum> {
+    fn data(
+        &mut self,
+        literal: &Literal,
+        ty: &Type,
+        name: &GlobalName,
+        args: &[TypeArg],
+        access: &Access,
+    ) -> Fit<Datum> {
         let info = self.types.info(name);
         let Some(TypeInfoBody::Sum(ctors)) = info.as_ref().map(|i| &i.body) else {
             return Err(self.mismatch(literal, ty, access));
@@ -268,7 +292,10 @@ impl Fitter<'_> {
 fn real(kind: &Kind, json: bool) -> Option<f64> {
     match kind {
         Kind::Real(x) => Some(*x),
-        #[expect(clippy::cast_precision_loss, reason = "an integer that stands for a real is the nearest one, as in the language")]
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "an integer that stands for a real is the nearest one, as in the language"
+        )]
         Kind::Int(n) => Some(*n as f64),
         Kind::Text(text) if json => match text.as_str() {
             "NaN" => Some(f64::NAN),
@@ -282,7 +309,12 @@ fn real(kind: &Kind, json: bool) -> Option<f64> {
 
 /// Finds every size from the axes where it stands alone with factor 1 or -1 once the others are
 /// known; what is left over is checked.
-fn solve(signature: &Signature, axes: &[Axis], sizes: &mut [Option<i64>], types: &dyn Types) -> Result<(), Vec<Problem>> {
+fn solve(
+    signature: &Signature,
+    axes: &[Axis],
+    sizes: &mut [Option<i64>],
+    types: &dyn Types,
+) -> Result<(), Vec<Problem>> {
     let mut open: Vec<&Axis> = axes.iter().collect();
     let mut from: Vec<Option<&Axis>> = vec![None; sizes.len()];
     loop {
@@ -305,7 +337,8 @@ fn solve(signature: &Signature, axes: &[Axis], sizes: &mut [Option<i64>], types:
                     let value = i64::try_from(value).ok().filter(|v| *v >= 0);
                     let (Some(value), Some(slot), Some(from)) = (value, sizes.get_mut(k), from.get_mut(k)) else {
                         let name = signature.sizes.get(k).map(|s| s.name.as_str()).unwrap_or_default();
-                        let message = format!("{} is {}, which would make the size `{name}` negative", axis.what, axis.found);
+                        let message =
+                            format!("{} is {}, which would make the size `{name}` negative", axis.what, axis.found);
                         return Err(vec![Problem::new(Code::E0600, message).at(axis.source, axis.span, "")]);
                     };
                     *slot = Some(value);
@@ -339,13 +372,22 @@ fn with_known(p: &Poly, sizes: &[Option<i64>], types: &dyn Types) -> Poly {
     })
 }
 
-fn check(axis: &Axis, known: &Poly, signature: &Signature, sizes: &[Option<i64>], from: &[Option<&Axis>]) -> Result<(), Vec<Problem>> {
+fn check(
+    axis: &Axis,
+    known: &Poly,
+    signature: &Signature,
+    sizes: &[Option<i64>],
+    from: &[Option<&Axis>],
+) -> Result<(), Vec<Problem>> {
     if known.as_constant() == Some(i128::from(axis.found)) {
         return Ok(());
     }
     let wanted = known.as_constant().unwrap_or_default();
-    let mut problem = Problem::new(Code::E0600, format!("{} is {}, but {wanted} is wanted", axis.what, axis.found))
-        .at(axis.source, axis.span, format!("{} elements", axis.found));
+    let mut problem = Problem::new(Code::E0600, format!("{} is {}, but {wanted} is wanted", axis.what, axis.found)).at(
+        axis.source,
+        axis.span,
+        format!("{} elements", axis.found),
+    );
     let mut reasons = Vec::new();
     for (k, size) in signature.sizes.iter().enumerate() {
         let atom = Atom::Bound(u32::try_from(k).unwrap_or(u32::MAX), size.name.clone());

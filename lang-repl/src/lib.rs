@@ -83,16 +83,17 @@ fn command(command: &Command, cli: &Cli, out: Out) -> Status {
 /// Help and version are no mistakes; what is one is told on standard error, and to programs that
 /// want JSON as JSON.
 fn usage(error: &clap::Error, args: &[OsString]) -> Status {
-    let wants_json =
-        args.iter().any(|a| a == "--format=json") || args.windows(2).any(|w| w.first().is_some_and(|a| a == "--format") && w.last().is_some_and(|a| a == "json"));
+    let wants_json = args.iter().any(|a| a == "--format=json")
+        || args.windows(2).any(|w| w.first().is_some_and(|a| a == "--format") && w.last().is_some_and(|a| a == "json"));
     if !error.use_stderr() {
         let _ = error.print();
         return Status::Good;
     }
     if wants_json {
         let text = error.to_string();
-        let first = text.lines().next().unwrap_or_default();
-        let problem = problem::Problem::new(Code::E0600, first.trim_start_matches("error: "));
+        let paragraph = text.lines().take_while(|line| !line.is_empty()).map(str::trim);
+        let message = paragraph.collect::<Vec<_>>().join(" ");
+        let problem = problem::Problem::new(Code::E0600, message.trim_start_matches("error: "));
         let list = report::json_list(&[problem], &source::Sources::default());
         out::print(&format!("{}\n", json::object([("error", list)])));
     } else {

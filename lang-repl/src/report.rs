@@ -107,7 +107,7 @@ fn json_one(p: &Problem, sources: &Sources) -> String {
         Some((s, range)) => (Some(s.name.as_str()), s.position(range.start), s.position(range.end)),
         None => {
             let origin = crate::source::Position { line: 1, column: 1 };
-            (None, origin, origin)
+            (p.file.as_deref(), origin, origin)
         }
     };
     fields.push(("file", file.map_or_else(|| "null".to_owned(), json::string)));
@@ -247,14 +247,16 @@ fn drawn(p: &Problem, sources: &Sources, color: bool) -> String {
         for (place, range) in places.iter().zip(&ranges) {
             let shown = excerpt.range(source, range);
             // Sources in order, then lines in order: each source is drawn once.
-            let order = i32::try_from(names.len() * (MAX_LINES + 1) + source.line_of(last_byte(range))).unwrap_or(i32::MAX);
+            let order =
+                i32::try_from(names.len() * (MAX_LINES + 1) + source.line_of(last_byte(range))).unwrap_or(i32::MAX);
             let main = p.places.first().is_some_and(|first| std::ptr::eq(first, *place));
             let text = if place.label.is_empty() { "here" } else { place.label.as_str() };
             labels.push(
-                Label::new((name.clone(), shown))
-                    .with_message(tame(text))
-                    .with_order(order)
-                    .with_color(if main { tint } else { ariadne::Color::Blue }),
+                Label::new((name.clone(), shown)).with_message(tame(text)).with_order(order).with_color(if main {
+                    tint
+                } else {
+                    ariadne::Color::Blue
+                }),
             );
         }
         let first = places.first().and_then(|place| location(place, sources)).unwrap_or_default();
@@ -278,11 +280,13 @@ fn drawn(p: &Problem, sources: &Sources, color: bool) -> String {
     if report.finish().write(cache(excerpts), &mut out).is_err() {
         return undrawn(p, sources);
     }
-    place_names(&String::from_utf8_lossy(&out), &names)
+    let text = place_names(&String::from_utf8_lossy(&out), &names);
+    text.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
 }
 
 fn cache(excerpts: Vec<(String, String)>) -> impl ariadne::Cache<String> {
-    let drawings: Vec<(String, Drawing<String>)> = excerpts.into_iter().map(|(id, text)| (id, Drawing::from(text))).collect();
+    let drawings: Vec<(String, Drawing<String>)> =
+        excerpts.into_iter().map(|(id, text)| (id, Drawing::from(text))).collect();
     Excerpts(drawings)
 }
 
@@ -331,7 +335,7 @@ fn undrawn(p: &Problem, sources: &Sources) -> String {
         }
     }
     if let Some(help) = &p.help {
-        let _ = writeln!(out, "  Help: {}", tame(help));
+        let _ = writeln!(out, "  Help: {}", tame(help).replace('\n', "\n        "));
     }
     if let Some(note) = trace_note(p, sources) {
         let _ = writeln!(out, "  Note: {}", note.replace('\n', "\n        "));
@@ -379,7 +383,9 @@ pub(crate) fn tame(text: &str) -> String {
 fn visible(c: char) -> char {
     match c {
         '\t' => '\t',
-        '\u{2028}' | '\u{2029}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' => '\u{FFFD}',
+        '\u{2028}' | '\u{2029}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' => {
+            '\u{FFFD}'
+        }
         '\u{E000}' | '\u{E001}' => '\u{FFFD}',
         c if c.is_control() => '\u{FFFD}',
         c => c,
@@ -401,9 +407,7 @@ mod tests {
         let full = text(std::slice::from_ref(&p), &sources, Style::Full { color: false });
         let short = text(std::slice::from_ref(&p), &sources, Style::Short);
         let json = json_list(&[p], &sources);
-        let all = format!("{full}{short}{json}\n");
-        let trimmed: Vec<&str> = all.lines().map(str::trim_end).collect();
-        expected.assert_eq(&(trimmed.join("\n") + "\n"));
+        expected.assert_eq(&format!("{full}{short}{json}\n"));
     }
 
     #[test]
@@ -411,7 +415,9 @@ mod tests {
         check(
             |s| {
                 let f = s.add("a.iv", FILE);
-                Problem::new(Code::E0306, "index `i` leaves `x`").at(f, Span::new(49, 50), "up to n").help("write `i < n`")
+                Problem::new(Code::E0306, "index `i` leaves `x`")
+                    .at(f, Span::new(49, 50), "up to n")
+                    .help("write `i < n`")
             },
             expect![[r#"
                 [E0306] Error: index `i` leaves `x`
@@ -439,7 +445,9 @@ mod tests {
                     .at(f, Span::new(64, 66), "")
                     .at(g, Span::new(4, 7), "there")
                     .at(f, Span::new(0, 55), "all of this");
-                p.trace = (0..20).map(|i| Caller { name: format!("`f{i}`"), source: Some(g), span: Span::new(i % 5, 5) }).collect();
+                p.trace = (0..20)
+                    .map(|i| Caller { name: format!("`f{i}`"), source: Some(g), span: Span::new(i % 5, 5) })
+                    .collect();
                 p
             },
             expect![[r#"
@@ -467,9 +475,9 @@ mod tests {
                    │       called from `f3` at b.iv:1:4
                    │       called from `f4` at b.iv:2:1
                    │       called from `f5` at b.iv:1:1
-                   │       … 12 more calls …
-                   │       called from `f18` at b.iv:1:4
-                   │       called from `f19` at b.iv:2:1
+                   │       called from `f6` at b.iv:1:2
+                   │       called from `f7` at b.iv:1:3
+                   │       … and 12 more calls
                 ───╯
                 a.iv:5:11: warning[W0401]: a warning�[31m with a second line
                 [{"file": "a.iv", "severity": "warning", "code": "W0401", "message": "a warning\u001b[31m with\na second line", "line": 5, "column": 11, "endLine": 5, "endColumn": 13}]
@@ -479,12 +487,15 @@ mod tests {
 
     #[test]
     fn no_place() {
-        check(|_| Problem::new(Code::E0602, "no file `x.iv`").help("look again"), expect![[r#"
+        check(
+            |_| Problem::new(Code::E0602, "no file `x.iv`").help("look again"),
+            expect![[r#"
             [E0602] Error: no file `x.iv`
               Help: look again
             error[E0602]: no file `x.iv`
             [{"file": null, "severity": "error", "code": "E0602", "message": "no file `x.iv`", "line": 1, "column": 1, "endLine": 1, "endColumn": 1, "help": "look again"}]
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]

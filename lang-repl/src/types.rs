@@ -78,7 +78,9 @@ pub(crate) fn concrete(ty: &Type, value: Option<&Value>, numbers: Numbers<'_>) -
         (Type::Rel(dims), Some(Value::Rel(relation))) => {
             let found = relation.dims();
             let dims = dims.iter().enumerate();
-            Type::Rel(dims.map(|(k, p)| found.get(k).map_or_else(|| size(p), |n| Poly::constant(i128::from(*n)))).collect())
+            Type::Rel(
+                dims.map(|(k, p)| found.get(k).map_or_else(|| size(p), |n| Poly::constant(i128::from(*n)))).collect(),
+            )
         }
         _ => ty.map_sizes(&|p, _| size(p)),
     }
@@ -196,9 +198,7 @@ fn array(
         Type::Scalar(Scalar::Bool) => {
             Value::array(&dims, leaves.iter().map(|d| **d == Datum::Bool(true)).collect::<Vec<bool>>())
         }
-        _ => {
-            Value::array(&dims, leaves.iter().map(|d| value(d, element, infos, numbers)).collect::<Vec<Value>>())
-        }
+        _ => Value::array(&dims, leaves.iter().map(|d| value(d, element, infos, numbers)).collect::<Vec<Value>>()),
     };
     // The extents are those of the data, which was checked.
     made.unwrap_or_else(Value::unit)

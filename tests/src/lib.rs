@@ -3,6 +3,7 @@
 
 pub mod forms;
 pub mod fuzz;
+pub mod generate;
 pub mod literate;
 pub mod mutate;
 pub mod random;

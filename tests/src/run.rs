@@ -23,7 +23,8 @@ pub const MAIN: &str = "main.iv";
 
 /// What programs of the tests may use: enough for any of them, and little enough for a machine
 /// that runs many tests.
-pub const LIMITS: Limits = Limits { max_calls: 10_000, max_elements: 1 << 24, max_bytes: 1 << 28 };
+pub const LIMITS: Limits =
+    Limits { max_calls: 10_000, max_nesting: 100_000, max_elements: 1 << 24, max_bytes: 1 << 28 };
 
 /// What is seen of block number `at` of a page. The modules of the page may be imported.
 #[must_use]
@@ -128,11 +129,11 @@ impl Run<'_> {
     /// Runs a `let` or `do`, keeps what it binds, and gives its value unless that is `()`.
     fn item(&mut self, item: &ItemRef) -> Result<Option<Value>, Box<Failure>> {
         let Some(checked) = self.session.checked_item(item) else { return Ok(None) };
-        let body = Arc::new(checked.body.clone());
+        let body = Arc::clone(&checked.body);
         let (value, _) = self.interpret(|interp| interp.eval_body(&item.global, &body))?;
-        if item.kind == ItemKind::Let {
-            // The value of a `let` is the tuple of what it binds.
-            let Value::Tuple(values) = &value else { return Ok(None) };
+        if item.kind == ItemKind::Let
+            && let Value::Tuple(values) = &value
+        {
             for ((name, _), value) in checked.exports.iter().zip(values.values()) {
                 self.values.insert(GlobalName::new(&item.module, name), value.clone());
             }
@@ -196,7 +197,7 @@ struct Known<'a> {
 
 impl Program for Known<'_> {
     fn body(&self, name: &GlobalName) -> Option<Arc<Body>> {
-        Some(Arc::new(self.session.checked(name)?.body.clone()))
+        Some(Arc::clone(&self.session.checked(name)?.body))
     }
 
     fn type_info(&self, ty: &GlobalName) -> Option<Arc<TypeInfo>> {

@@ -54,13 +54,44 @@ pub enum Atom {
     Overflow,
 }
 
-/// A product of powers of atoms, sorted; empty is 1.
-pub type Monomial = Vec<(Atom, u32)>;
+/// A product of powers of atoms, sorted, powers at least 1; empty is 1. Cheap to clone.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Debug)]
+pub struct Monomial(Arc<[(Atom, u32)]>);
 
-/// A polynomial with integer coefficients: terms sorted by monomial, none zero.
+impl Monomial {
+    /// Its atoms with their powers.
+    #[must_use]
+    pub fn as_slice(&self) -> &[(Atom, u32)] {
+        &self.0
+    }
+}
+
+impl std::ops::Deref for Monomial {
+    type Target = [(Atom, u32)];
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl From<Vec<(Atom, u32)>> for Monomial {
+    fn from(factors: Vec<(Atom, u32)>) -> Self {
+        Self(factors.into())
+    }
+}
+
+impl<'a> IntoIterator for &'a Monomial {
+    type Item = &'a (Atom, u32);
+    type IntoIter = std::slice::Iter<'a, (Atom, u32)>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.iter()
+    }
+}
+
+/// A polynomial with integer coefficients: terms sorted by monomial, none zero. Types hold many
+/// and are cloned much, so that a clone is a count.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Debug)]
 pub struct Poly {
-    terms: Vec<(Monomial, i128)>,
+    terms: Arc<[(Monomial, i128)]>,
 }
 
 impl Poly {
@@ -70,30 +101,35 @@ impl Poly {
         match c {
             0 => Self::default(),
             _ if !is_small(c) => Self::overflow(),
-            _ => Self { terms: vec![(Vec::new(), c)] },
+            _ => Self::of(vec![(Monomial::default(), c)]),
         }
     }
 
     /// The atom `a`.
     #[must_use]
     pub fn atom(a: Atom) -> Self {
-        if a.is_kept() { Self { terms: vec![(vec![(a, 1)], 1)] } } else { Self::overflow() }
+        if a.is_kept() { Self::of(vec![(vec![(a, 1)].into(), 1)]) } else { Self::overflow() }
     }
 
-    /// The polynomial of one term. The monomial is sorted and its powers are at least 1.
+    fn of(terms: Vec<(Monomial, i128)>) -> Self {
+        Self { terms: terms.into() }
+    }
+
+    /// The polynomial of one term.
     #[must_use]
-    pub fn term(monomial: Monomial, c: i128) -> Self {
+    pub fn term(monomial: impl Into<Monomial>, c: i128) -> Self {
+        let monomial = monomial.into();
         if c == 0 {
             Self::default()
         } else if is_small(c) && degree(&monomial) <= MAX_DEGREE && monomial.iter().all(|(a, _)| a.is_kept()) {
-            Self { terms: vec![(monomial, c)] }
+            Self::of(vec![(monomial, c)])
         } else {
             Self::overflow()
         }
     }
 
     fn overflow() -> Self {
-        Self { terms: vec![(vec![(Atom::Overflow, 1)], 1)] }
+        Self::of(vec![(vec![(Atom::Overflow, 1)].into(), 1)])
     }
 
     /// Its terms, sorted by monomial, coefficients not zero.
@@ -111,7 +147,7 @@ impl Poly {
     /// Its value, if it is a constant.
     #[must_use]
     pub fn as_constant(&self) -> Option<i128> {
-        match self.terms.as_slice() {
+        match &*self.terms {
             [] => Some(0),
             [(m, c)] if m.is_empty() => Some(*c),
             _ => None,
@@ -121,7 +157,7 @@ impl Poly {
     /// The atom, if it is just one.
     #[must_use]
     pub fn as_atom(&self) -> Option<&Atom> {
-        match self.terms.as_slice() {
+        match &*self.terms {
             [(m, 1)] => match m.as_slice() {
                 [(a, 1)] => Some(a),
                 _ => None,
@@ -133,12 +169,15 @@ impl Poly {
     /// Did arithmetic on it overflow?
     #[must_use]
     pub fn overflowed(&self) -> bool {
-        matches!(self.terms.as_slice(), [(m, _)] if matches!(m.as_slice(), [(Atom::Overflow, _)]))
+        matches!(&*self.terms, [(m, _)] if matches!(m.as_slice(), [(Atom::Overflow, _)]))
     }
 
     fn combine(&self, other: &Self, sign: i128) -> Self {
         if self.overflowed() || other.overflowed() {
             return Self::overflow();
+        }
+        if other.is_zero() {
+            return self.clone();
         }
         let (mut left, mut right) = (self.terms.iter().peekable(), other.terms.iter().peekable());
         let mut terms = Vec::with_capacity(self.terms.len() + other.terms.len());
@@ -159,7 +198,7 @@ impl Poly {
                 terms.push((m.clone(), c));
             }
         }
-        Self { terms }.guarded()
+        Self::of(terms).guarded()
     }
 
     fn guarded(self) -> Self {
@@ -200,7 +239,7 @@ impl Poly {
             return Self::overflow();
         }
         let scaled: Option<Vec<_>> = self.terms.iter().map(|(m, c)| Some((m.clone(), c.checked_mul(by)?))).collect();
-        scaled.map_or_else(Self::overflow, |terms| Self { terms }.guarded())
+        scaled.map_or_else(Self::overflow, |terms| Self::of(terms).guarded())
     }
 
     /// Product.
@@ -216,8 +255,8 @@ impl Poly {
             return Self::overflow();
         }
         let mut terms: Vec<(Monomial, i128)> = Vec::with_capacity(pairs);
-        for (m1, c1) in &self.terms {
-            for (m2, c2) in &other.terms {
+        for (m1, c1) in self.terms() {
+            for (m2, c2) in other.terms() {
                 let (m, Some(c)) = (times(m1, m2), c1.checked_mul(*c2)) else {
                     return Self::overflow();
                 };
@@ -237,7 +276,7 @@ impl Poly {
             same
         });
         terms.retain(|t| t.1 != 0);
-        Self { terms }.guarded()
+        Self::of(terms).guarded()
     }
 
     /// Power.
@@ -268,7 +307,7 @@ impl Poly {
                 // (q·b + r) // b = q + r // b for integer q: the divisible terms come out.
                 let (out, rest): (Vec<_>, Vec<_>) = self.terms.iter().cloned().partition(|(_, c)| c % b == 0);
                 let out = Self { terms: out.into_iter().map(|(m, c)| (m, c / b)).collect() };
-                let rest = Self { terms: rest };
+                let rest = Self::of(rest);
                 Some(match rest.as_constant() {
                     Some(r) => out.plus(floor_div(r, b)),
                     None => {
@@ -302,6 +341,23 @@ impl Poly {
             }
             _ => Some(Self::atom(Atom::Mod(Arc::new(self.clone()), Arc::new(by.clone())))),
         }
+    }
+
+    /// `self = by·quotient + rest`, where `by` is a single term and divides no term of the rest:
+    /// gives `(quotient, rest)`. With any other `by` all is rest.
+    #[must_use]
+    pub fn split_by(&self, by: &Self) -> (Self, Self) {
+        let [(divisor, d)] = &*by.terms else { return (Self::default(), self.clone()) };
+        let (mut quotient, mut rest) = (Vec::new(), Vec::new());
+        for (m, c) in self.terms() {
+            match without(m, divisor) {
+                Some(m) if c % d == 0 => quotient.push((m, c / d)),
+                _ => rest.push((m.clone(), *c)),
+            }
+        }
+        // Without a common factor the order of monomials may be another.
+        quotient.sort_unstable();
+        (Self::of(quotient), Self::of(rest))
     }
 
     /// The lesser of two.
@@ -340,7 +396,7 @@ impl Poly {
     pub fn linear_in(&self, a: &Atom) -> Option<(i128, Self)> {
         let mut found = None;
         let mut rest = Vec::new();
-        for (m, c) in &self.terms {
+        for (m, c) in self.terms() {
             if matches!(m.as_slice(), [(b, 1)] if b == a) {
                 found = Some(*c);
             } else if m.iter().any(|(b, _)| b.mentions(a)) {
@@ -349,7 +405,7 @@ impl Poly {
                 rest.push((m.clone(), *c));
             }
         }
-        Some((found?, Self { terms: rest }))
+        Some((found?, Self::of(rest)))
     }
 
     /// Every atom in it, those inside others too, outermost first; an atom may come twice.
@@ -378,7 +434,7 @@ impl Poly {
     #[must_use]
     pub fn substitute(&self, f: &impl Fn(&Atom) -> Option<Self>) -> Self {
         let mut sum = Self::default();
-        for (m, c) in &self.terms {
+        for (m, c) in self.terms() {
             let mut product = Self::constant(*c);
             for (a, k) in m {
                 product = product.mul(&a.substitute(f).pow(*k));
@@ -392,7 +448,7 @@ impl Poly {
     /// has none, on overflow of `i64` and on division by zero.
     pub fn eval(&self, f: &mut impl FnMut(&Atom) -> Option<i64>) -> Option<i64> {
         let mut sum: i128 = 0;
-        for (m, c) in &self.terms {
+        for (m, c) in self.terms() {
             let mut product = *c;
             for (a, k) in m {
                 let v = i128::from(a.eval(f)?);
@@ -428,7 +484,7 @@ impl Atom {
         match self {
             Self::Overflow => false,
             Self::Div(p, q) | Self::Mod(p, q) | Self::Min(p, q) | Self::Max(p, q) => {
-                [p, q].into_iter().flat_map(|p| &p.terms).flat_map(|t| &t.0).all(|(a, _)| {
+                [p, q].into_iter().flat_map(|p| p.terms()).flat_map(|t| &t.0).all(|(a, _)| {
                     let fits = *left > 0;
                     *left = left.saturating_sub(1);
                     fits && a.fits(left)
@@ -479,8 +535,11 @@ fn degree(m: &[(Atom, u32)]) -> u32 {
     m.iter().fold(0, |sum, f| sum.saturating_add(f.1))
 }
 
-fn times(a: &[(Atom, u32)], b: &[(Atom, u32)]) -> Monomial {
-    let mut m: Monomial = a.to_vec();
+fn times(a: &Monomial, b: &Monomial) -> Monomial {
+    if a.is_empty() || b.is_empty() {
+        return if b.is_empty() { a } else { b }.clone();
+    }
+    let mut m = a.to_vec();
     for (atom, k) in b {
         match m.binary_search_by(|f| f.0.cmp(atom)) {
             Ok(i) => {
@@ -491,7 +550,21 @@ fn times(a: &[(Atom, u32)], b: &[(Atom, u32)]) -> Monomial {
             Err(i) => m.insert(i, (atom.clone(), *k)),
         }
     }
-    m
+    m.into()
+}
+
+/// Takes the powers of one monomial out of another. `None` if they are not all in it.
+fn without(whole: &[(Atom, u32)], part: &[(Atom, u32)]) -> Option<Monomial> {
+    let mut rest = whole.to_vec();
+    for (atom, k) in part {
+        let at = rest.binary_search_by(|f| f.0.cmp(atom)).ok()?;
+        let power = &mut rest.get_mut(at)?.1;
+        *power = power.checked_sub(*k)?;
+        if *power == 0 {
+            rest.remove(at);
+        }
+    }
+    Some(rest.into())
 }
 
 /// Quotient rounded down. The divisor is not 0.

@@ -122,6 +122,19 @@ fn sizes_are_bounded() {
 }
 
 #[test]
+fn splits() {
+    let check = |p: &str, by: &str, quotient: &str, rest: &str| {
+        assert_eq!(poly(p).split_by(&poly(by)), (poly(quotient), poly(rest)), "{p} by {by}");
+        assert_eq!(poly(p), poly(by).mul(&poly(quotient)).add(&poly(rest)));
+    };
+    check("i * m + j", "m", "i", "j");
+    check("i * n * m + 2 * m^2 + m + 1", "m", "i * n + 2 * m + 1", "1");
+    check("4 * i * m + 3 * m", "2 * m", "2 * i", "3 * m");
+    check("i * m + j", "m + 1", "0", "i * m + j");
+    check("a * z + b * y * z", "z", "a + b * y", "0");
+}
+
+#[test]
 fn linear_parts() {
     let check = |p: &str, a: &str, found: Option<(i128, &str)>| {
         assert_eq!(poly(p).linear_in(&atom(a)), found.map(|(c, rest)| (c, poly(rest))), "{p} in {a}");

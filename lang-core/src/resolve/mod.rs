@@ -16,6 +16,9 @@ pub mod type_items;
 mod pass;
 mod walk;
 
+#[cfg(test)]
+mod tests;
+
 pub use names::{Names, ValueRef};
 pub use pass::resolve;
 pub use resolved::{Decl, LocalKind, PatRes, Res, Resolved, TypeRes};

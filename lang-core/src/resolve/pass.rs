@@ -117,16 +117,21 @@ impl<'a> Resolver<'a> {
         self.expr(def.body);
     }
 
+    /// The type parameter that `where` speaks of.
     fn constrained(&mut self, var: &Ident) {
-        if !var.name.is_empty() && !self.type_params.contains_key(&var.name) {
-            let message = format!("`{}` is not a type parameter of this definition", var.name);
-            let known: Vec<&str> = self.out.type_params.iter().map(|(n, _)| n.as_str()).collect();
-            let help = suggest::did_you_mean(&var.name, &known).unwrap_or_else(|| match known.as_slice() {
-                [] => format!("a type parameter is a lower-case name in the signature, as in `x: {}`", var.name),
-                known => format!("its type parameters are {}", quoted(known)),
-            });
-            self.out.diagnostics.push(Diagnostic::new(Code::E0101, var.span, message).help(help));
+        if var.name.is_empty() || self.type_params.contains_key(&var.name) {
+            return;
         }
+        let message = format!("`{}` is not a type parameter of this definition", var.name);
+        self.unknown(Code::E0101, var, message, |this| {
+            let known: Vec<&str> = this.out.type_params.iter().map(|(n, _)| n.as_str()).collect();
+            suggest::did_you_mean(&var.name, &known).or_else(|| {
+                Some(match known.as_slice() {
+                    [] => format!("a type parameter is a lower-case name in the signature, as in `x: {}`", var.name),
+                    known => format!("its type parameters are {}", quoted(known)),
+                })
+            })
+        });
     }
 
     fn type_item(&mut self, def: &'a TypeDef) {

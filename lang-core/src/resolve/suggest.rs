@@ -1,6 +1,8 @@
 //! What to say about a name that does not exist: the nearest name that does, or, for a habit
 //! from another language, how the thing is written here.
 
+use std::cmp::Reverse;
+
 use super::builtin::Builtin;
 use super::forms::{Const, Derivative, Form};
 use super::scalar_fn::ScalarFn;
@@ -19,12 +21,13 @@ pub(super) fn language_names() -> impl Iterator<Item = &'static str> {
         .chain(conversions.into_iter().map(Scalar::name))
 }
 
-/// The candidate a writer of `name` probably meant: fewest edits, then first in the alphabet.
-/// One edit is forgiven in a short name, one in three letters of a long one.
+/// The candidate a writer of `name` probably meant: fewest edits, then most letters in common from
+/// the start, then first in the alphabet. One edit is forgiven in a short name, one in three
+/// letters of a long one.
 pub fn nearest<S: AsRef<str>>(name: &str, candidates: impl IntoIterator<Item = S>) -> Option<String> {
     let length = name.chars().count();
     let allowed = (length / 3).max(1);
-    let mut best: Option<(usize, String)> = None;
+    let mut best: Option<(usize, Reverse<usize>, String)> = None;
     for candidate in candidates {
         let candidate = candidate.as_ref();
         // A single letter is one edit from every other: no hint in that, unless by case.
@@ -36,11 +39,13 @@ pub fn nearest<S: AsRef<str>>(name: &str, candidates: impl IntoIterator<Item = S
         if edits > allowed {
             continue;
         }
-        if best.as_ref().is_none_or(|(e, c)| (edits, candidate) < (*e, c.as_str())) {
-            best = Some((edits, candidate.to_owned()));
+        let common = name.chars().zip(candidate.chars()).take_while(|(a, b)| a == b).count();
+        let found = (edits, Reverse(common), candidate.to_owned());
+        if best.as_ref().is_none_or(|best| found < *best) {
+            best = Some(found);
         }
     }
-    best.map(|(_, c)| c)
+    best.map(|best| best.2)
 }
 
 /// `did you mean …?` for the nearest candidate.

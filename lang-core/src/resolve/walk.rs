@@ -202,7 +202,7 @@ impl<'a> Resolver<'a> {
             && let Some(help) = suggest::module_habit(module, &name.name, |n| self.meaning(n).is_some())
         {
             self.out.exprs.insert(base, Res::Error);
-            self.unknown(Code::E0100, &qualifier, format!("there is no `{module}`"), |_| Some(help));
+            self.unknown(Code::E0100, &qualifier, format!("`{module}` is not defined"), |_| Some(help));
         } else {
             self.expr(base);
         }
@@ -222,7 +222,9 @@ impl<'a> Resolver<'a> {
                     let own = all
                         .iter()
                         .filter(|n| this.names.value(module, n).is_some_and(|v| target(&v).module == *module));
-                    suggest::did_you_mean(&name.name, own)
+                    suggest::did_you_mean(&name.name, own).or_else(|| {
+                        this.meaning(&name.name).map(|_| format!("no module is needed: write `{}`", name.name))
+                    })
                 });
                 Res::Error
             }
@@ -244,7 +246,7 @@ impl<'a> Resolver<'a> {
             return own;
         }
         let ident = Ident { name: name.clone(), span };
-        self.unknown(Code::E0100, &ident, format!("there is no `{name}`"), |this| this.value_help(name));
+        self.unknown(Code::E0100, &ident, format!("`{name}` is not defined"), |this| this.value_help(name));
         Res::Error
     }
 

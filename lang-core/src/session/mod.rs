@@ -32,12 +32,14 @@ use salsa::{Database, Setter};
 
 use crate::base::{Diagnostic, GlobalName, ModuleName, Name, Span};
 use crate::resolve::{self, Resolved};
+use crate::syntax::parser::Parsed;
 use crate::syntax::split::ItemKind;
+use crate::types::check::Checked;
 use crate::types::env::Env;
 use crate::types::info::TypeInfo;
 use crate::types::ty::{Signature, Type};
 use db::{Db, Item, SourceFile, Workspace};
-use passes::{Checked, Parsed};
+pub use path::normalize as module_name;
 pub use view::View;
 
 /// The name of the prelude's module.
@@ -206,7 +208,7 @@ impl Session {
         let mut missing = Vec::new();
         for (importer, file) in files {
             for (item, start) in report::placed(&self.db, *file) {
-                if let Some(import) = scope::import_of(&self.db, item)
+                if let Some(import) = report::import_at(&self.db, item)
                     && import.is_file
                     && !files.contains_key(&import.module)
                 {

@@ -2,28 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use crate::base::{Diagnostic, ModuleName, Name};
+use crate::base::{ModuleName, Name};
 use crate::resolve::Resolved;
 use crate::syntax::ast::{Item, Tree};
-pub use crate::syntax::parser::Parsed;
-pub use crate::types::check::Checked;
-use crate::types::check::{check_def, check_do, check_let, check_rule};
+use crate::types::check::{Checked, check_def, check_do, check_let, check_rule};
 use crate::types::env::Env;
-use crate::types::info::TypeInfo;
-use crate::types::lower;
-use crate::types::ty::{Signature, Type};
+use crate::types::ty::Type;
 
 pub(super) use crate::syntax::parser::{parse_expr, parse_item as parse, parse_signature};
 pub(super) use crate::types::check::signature;
-
-pub(super) fn type_info(
-    tree: &Tree,
-    resolved: &Resolved,
-    _: &ModuleName,
-    env: &dyn Env,
-) -> (Option<TypeInfo>, Vec<Diagnostic>) {
-    lower::type_info(tree, resolved, env)
-}
+pub(super) use crate::types::lower::type_info;
 
 /// The typed tree of an item that has one.
 pub(super) fn check(tree: &Tree, resolved: &Resolved, module: &ModuleName, env: &dyn Env) -> Option<Checked> {
@@ -37,6 +25,6 @@ pub(super) fn check(tree: &Tree, resolved: &Resolved, module: &ModuleName, env: 
 }
 
 /// The types of what a top-level `let` binds.
-pub(super) fn let_types(checked: &Option<std::sync::Arc<Checked>>, _: &Resolved) -> BTreeMap<Name, Type> {
+pub(super) fn let_types(checked: Option<&Checked>) -> BTreeMap<Name, Type> {
     checked.iter().flat_map(|c| c.exports.iter().cloned()).collect()
 }

@@ -14,14 +14,16 @@ use super::PRELUDE;
 use super::cycles::is_cyclic;
 use super::db::{Item, SourceFile};
 use super::limits::Measure;
-use super::passes::{self, Checked, Parsed};
+use super::passes;
 use super::scope::{ctors, size_params};
 use super::view::View;
 use crate::base::{Code, Diagnostic, ModuleName, Name, Span};
 use crate::resolve::builtin::Builtin;
 use crate::resolve::{self, Resolved};
 use crate::syntax::ast;
+use crate::syntax::parser::Parsed;
 use crate::syntax::split::{ItemKind, ItemText, split};
+use crate::types::check::Checked;
 use crate::types::info::{ParamKind, TypeInfo};
 use crate::types::ty::{Signature, Type};
 
@@ -52,10 +54,37 @@ impl<T: Measure> Reported<T> {
     }
 }
 
-/// The items of a file as text, with their places.
+/// The items of a file as text, with their places. Comments before and after an item are left
+/// out, so that editing one touches no item; those of documentation stay.
 #[salsa::tracked]
 pub(super) fn split_text(db: &dyn Database, file: SourceFile) -> Vec<ItemText> {
-    split(file.text(db))
+    let mut items = split(file.text(db));
+    for item in &mut items {
+        let (skipped, text) = without_comments(&item.text);
+        if text.len() < item.text.len() {
+            item.start = item.start.saturating_add(u32::try_from(skipped).unwrap_or(u32::MAX));
+            item.text = text.into();
+        }
+    }
+    items
+}
+
+/// An item's text without the lines of comment before and after it, and how many bytes of it
+/// were left out before.
+fn without_comments(text: &str) -> (usize, &str) {
+    let is_comment = |line: &str| line.starts_with("--") && !line.starts_with("--|");
+    let mut rest = text.trim_start();
+    while is_comment(rest) {
+        rest = rest.split_once('\n').map_or("", |(_, rest)| rest).trim_start();
+    }
+    let skipped = text.len() - rest.len();
+    rest = rest.trim_end();
+    while let Some((before, line)) = rest.rsplit_once('\n')
+        && is_comment(line.trim_start())
+    {
+        rest = before.trim_end();
+    }
+    (skipped, rest)
 }
 
 /// The items of a file, in order: one for each of [`split_text`].
@@ -108,10 +137,10 @@ fn no_signature<'db>(_: &'db dyn Database, _: Id, _: Item<'db>) -> Reported<Sign
 fn circular(tree: &ast::Tree) -> Diagnostic {
     match &tree.item {
         ast::Item::Def(def) if def.result.is_none() => {
-            let message = format!("the type of `{}` is needed to infer it", def.name.name);
+            let message = format!("the result type of `{}` must be written", def.name.name);
             Diagnostic::new(Code::E0211, def.name.span, message)
                 .label("calls itself, perhaps through others")
-                .help("write the type of its result: `def f(x: f64) -> f64 = …`")
+                .help("write the type between the parameters and `=`: `def f(x: f64) -> f64 = …`")
         }
         ast::Item::Def(def) => {
             let message = format!("the signature of `{}` depends on itself", def.name.name);
@@ -125,7 +154,7 @@ fn circular(tree: &ast::Tree) -> Diagnostic {
                 .help("only a sum of constructors can hold itself: `type List(a) = Nil | Cons(a, List(a))`")
         }
         ast::Item::Let(item) => {
-            Diagnostic::new(Code::E0211, tree.pats[item.pat].span, "this value is needed to compute it")
+            Diagnostic::new(Code::E0211, tree.pats[item.pat].span, "this value is needed to find its own type")
                 .label("its right side leads back here")
         }
         ast::Item::Import(_) | ast::Item::Do(_) | ast::Item::Rule(_) | ast::Item::Error => {
@@ -182,7 +211,7 @@ pub(super) fn type_info<'db>(db: &'db dyn Database, item: Item<'db>) -> Reported
     if is_cyclic(db, item) {
         return Reported { value: None, diagnostics: vec![circular(tree)] };
     }
-    Reported::of(passes::type_info(tree, resolved(db, item), module(db, item), &View::of_heads(db)), tree)
+    Reported::of(passes::type_info(tree, resolved(db, item), &View::of_heads(db)), tree)
 }
 
 fn no_type<'db>(_: &'db dyn Database, _: Id, _: Item<'db>) -> Reported<TypeInfo> {
@@ -208,7 +237,7 @@ pub(super) fn let_types<'db>(db: &'db dyn Database, item: Item<'db>) -> LetTypes
     if is_cyclic(db, item) {
         return LetTypes { types: BTreeMap::new(), diagnostics: vec![circular(tree)] };
     }
-    let mut types = passes::let_types(checked(db, item), resolved(db, item));
+    let mut types = passes::let_types(checked(db, item).as_deref());
     let all = types.len();
     types.retain(|_, ty| ty.fits());
     let diagnostics = if types.len() < all { vec![too_large(tree)] } else { Vec::new() };
@@ -234,9 +263,12 @@ fn not_checked<'db>(_: &'db dyn Database, _: Id, _: Item<'db>) -> Option<Arc<Che
 pub(super) fn item_diagnostics<'db>(db: &'db dyn Database, item: Item<'db>) -> Vec<Diagnostic> {
     let mut all = tree(db, item).diagnostics.clone();
     all.extend(resolved(db, item).diagnostics.iter().cloned());
-    all.extend(signature(db, item).diagnostics.iter().cloned());
-    all.extend(type_info(db, item).diagnostics.iter().cloned());
-    all.extend(let_types(db, item).diagnostics.iter().cloned());
+    match item.kind(db) {
+        ItemKind::Def => all.extend(signature(db, item).diagnostics.iter().cloned()),
+        ItemKind::Type => all.extend(type_info(db, item).diagnostics.iter().cloned()),
+        ItemKind::Let => all.extend(let_types(db, item).diagnostics.iter().cloned()),
+        ItemKind::Import | ItemKind::Do | ItemKind::Derivative | ItemKind::Adjoint | ItemKind::Junk => {}
+    }
     all.extend(checked(db, item).iter().flat_map(|c| c.diagnostics.iter().cloned()));
     all
 }

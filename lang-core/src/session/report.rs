@@ -8,7 +8,7 @@ use salsa::Database;
 use super::cycles::{leads_back, prepare};
 use super::db::{Item, SourceFile};
 use super::queries::{item_diagnostics, items, name_span, split_text, tree};
-use super::scope::{ctors, import_of, let_names, pattern_names};
+use super::scope::{ImportRef, ctors, import_of, let_names, pattern_names};
 use super::view::View;
 use crate::base::{Code, Diagnostic, Label, Name, Span};
 use crate::resolve::Names;
@@ -40,7 +40,7 @@ pub(super) fn placed(db: &dyn Database, file: SourceFile) -> impl Iterator<Item 
 
 /// What is wrong with an import: no such module, or a circle.
 fn import(db: &dyn Database, item: Item<'_>) -> Option<Diagnostic> {
-    let import = import_of(db, item).as_ref()?;
+    let import = import_at(db, item)?;
     let view = View::new(db);
     if !view.has_module(&import.module) {
         let diagnostic = Diagnostic::new(Code::E0102, import.span, format!("there is no module `{}`", import.module));
@@ -60,6 +60,11 @@ fn import(db: &dyn Database, item: Item<'_>) -> Option<Diagnostic> {
         };
         Diagnostic::new(Code::E0103, import.span, message).help("move what both need into a third module")
     })
+}
+
+/// The import that an item is; asks only where it may be one.
+pub(super) fn import_at<'db>(db: &'db dyn Database, item: Item<'db>) -> Option<&'db ImportRef<'db>> {
+    (item.kind(db) == ItemKind::Import).then(|| import_of(db, item).as_ref()).flatten()
 }
 
 /// Names that a module defines twice.
@@ -106,7 +111,7 @@ fn twice(db: &dyn Database, file: SourceFile) -> Vec<Diagnostic> {
                 });
             }
             ItemKind::Import => {
-                if let Some(import) = import_of(db, item) {
+                if let Some(import) = import_at(db, item) {
                     let alias = &import.alias;
                     again(first(&mut modules, alias, here), here, format!("the module name `{alias}`"));
                 }

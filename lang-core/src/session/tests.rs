@@ -88,32 +88,165 @@ fn an_edit_of_a_body_recomputes_that_definition_alone() {
     recomputed(
         &three_hundred(),
         |s| replace(s, "def f3(x: [n]f64) -> f64 = (sum i: x[i])", "def f3(x: [n]f64) -> f64 = (sum i: 2.0 * x[i])"),
-        expect![[""]],
+        expect![[r#"
+            checked(f3)
+            items(a.iv)
+            needs(f3)
+            resolved(f3)
+            signature(f3)
+            split_text(a.iv)
+            tree(f3)
+        "#]],
     );
 }
 
 #[test]
 fn an_edit_of_a_signature_recomputes_its_callers() {
-    recomputed(&three_hundred(), |s| replace(s, "def f70(x: [n]f64)", "def f70(x: [n + 0 * n]f64)"), expect![[""]]);
-    recomputed(&three_hundred(), |s| replace(s, "def f70(x: [n]f64)", "def f70(x: [m]f64)"), expect![[""]]);
+    recomputed(
+        &three_hundred(),
+        |s| replace(s, "def f70(x: [n]f64)", "def f70(x: [n + 0 * n]f64)"),
+        expect![[r#"
+            checked(f70)
+            items(a.iv)
+            needs(f70)
+            resolved(f70)
+            signature(f70)
+            split_text(a.iv)
+            tree(f70)
+        "#]],
+    );
+    recomputed(
+        &three_hundred(),
+        |s| replace(s, "def f70(x: [n]f64)", "def f70(x: [m]f64)"),
+        expect![[r#"
+            checked(f140)
+            checked(f141)
+            checked(f70)
+            checked(g140)
+            checked(g141)
+            items(a.iv)
+            needs(f70)
+            resolved(f70)
+            signature(f70)
+            signature(g140)
+            signature(g141)
+            split_text(a.iv)
+            tree(f70)
+        "#]],
+    );
 }
 
 #[test]
 fn an_edit_of_an_inferred_body_reaches_callers_only_by_its_type() {
     let text = "def g(x: f64) = x + 1.0\ndef h(x: f64) -> f64 = g(x)\ndef k(x: f64) -> f64 = h(x)";
-    recomputed(text, |s| replace(s, "x + 1.0", "x + 2.0"), expect![[""]]);
-    recomputed(text, |s| replace(s, "x + 1.0", "(x, 1.0)"), expect![[""]]);
+    recomputed(
+        text,
+        |s| replace(s, "x + 1.0", "x + 2.0"),
+        expect![[r#"
+            checked(g)
+            items(a.iv)
+            needs(g)
+            resolved(g)
+            signature(g)
+            split_text(a.iv)
+            tree(g)
+        "#]],
+    );
+    recomputed(
+        text,
+        |s| replace(s, "x + 1.0", "(x, 1.0)"),
+        expect![[r#"
+            checked(g)
+            checked(h)
+            items(a.iv)
+            needs(g)
+            resolved(g)
+            signature(g)
+            split_text(a.iv)
+            tree(g)
+        "#]],
+    );
 }
 
 #[test]
 fn text_before_a_definition_does_not_matter_to_it() {
-    recomputed(&three_hundred(), |s| s.edit(FILE, 0..0, "\n\n  "), expect![[""]]);
-    recomputed(&three_hundred(), |s| replace(s, "-- About f9.", "-- Something about f9."), expect![[""]]);
+    recomputed(
+        &three_hundred(),
+        |s| s.edit(FILE, 0..0, "\n\n  "),
+        expect![[r#"
+        items(a.iv)
+        split_text(a.iv)
+    "#]],
+    );
+    let text = "-- One.\n--|Two.\n-- Three.\ndef f(x: f64) -> f64 = x\n-- Four.\n\n  -- Five.\n\ndo f(1.0) -- Six.";
+    recomputed(
+        text,
+        |s| replace(s, "-- One.", ""),
+        expect![[r#"
+        items(a.iv)
+        split_text(a.iv)
+    "#]],
+    );
+    recomputed(
+        text,
+        |s| replace(s, "-- Three.", ""),
+        expect![[r#"
+        checked(f)
+        items(a.iv)
+        needs(f)
+        resolved(f)
+        signature(f)
+        split_text(a.iv)
+        tree(f)
+    "#]],
+    );
+    recomputed(
+        text,
+        |s| replace(s, "-- Five.", "-- 5."),
+        expect![[r#"
+        items(a.iv)
+        split_text(a.iv)
+    "#]],
+    );
+    recomputed(
+        text,
+        |s| replace(s, "-- Six.", ""),
+        expect![[r#"
+        items(a.iv)
+        split_text(a.iv)
+        tree(do 1)
+    "#]],
+    );
+    recomputed(
+        &three_hundred(),
+        |s| replace(s, "-- About f9.", "-- Something about f9."),
+        expect![[r#"
+            items(a.iv)
+            split_text(a.iv)
+        "#]],
+    );
 }
 
 #[test]
 fn a_new_definition_disturbs_only_those_who_ask_for_its_name() {
-    recomputed(&three_hundred(), |s| s.edit(FILE, 0..0, "def len(x: [n]f64) -> f64 = 1.0\n"), expect![[""]]);
+    recomputed(
+        &three_hundred(),
+        |s| s.edit(FILE, 0..0, "def len(x: [n]f64) -> f64 = 1.0\n"),
+        expect![[r#"
+            checked(len)
+            cyclic(a.iv)
+            is_cyclic(len)
+            items(a.iv)
+            needs(len)
+            resolved(len)
+            scope(a.iv)
+            signature(len)
+            split_text(a.iv)
+            tree(len)
+            types(a.iv)
+            value_named()
+        "#]],
+    );
 }
 
 #[test]
@@ -134,19 +267,65 @@ fn an_edit_in_an_imported_module_reaches_those_who_use_it() {
 fn names_defined_twice() {
     check(
         "def f(x: f64) -> f64 = x\ntype T = f64\nlet (a, b) = (1, 2)\ntype T = A | f\nlet b = 3\ndef b(x: f64) -> f64 = x",
-        expect![[""]],
+        expect![[r#"
+            4: E0104 `T` the type `T` is defined twice
+               2: first here
+            4: E0104 `f` `f` is defined twice
+               1: first here
+            5: E0104 `b` `b` is defined twice
+               3: first here
+            6: E0104 `b` `b` is defined twice
+               3: first here
+        "#]],
     );
-    check("def f(x: f64) -> f64 = x\nderivative f(x; dx) = dx\nderivative f(x; dx) = dx", expect![[""]]);
+    check(
+        "def f(x: f64) -> f64 = x\nderivative f(x; dx) = dx\nderivative f(x; dx) = dx",
+        expect![[r#"
+        3: E0104 `f` the derivative of `f` is defined twice
+           2: first here
+    "#]],
+    );
 }
 
 #[test]
 fn definitions_that_need_their_own_type() {
-    check("def f(x: f64) = f(x)", expect![[""]]);
-    check("def f(x: f64) = g(x)\ndef g(x: f64) = f(x)\ndef h(x: f64) = g(x)", expect![[""]]);
+    check(
+        "def f(x: f64) = f(x)",
+        expect![[r#"
+            1: E0211 `f` the result type of `f` must be written
+        "#]],
+    );
+    check(
+        "def f(x: f64) = g(x)\ndef g(x: f64) = f(x)\ndef h(x: f64) = g(x)",
+        expect![[r#"
+            1: E0211 `f` the result type of `f` must be written
+            2: E0211 `g` the result type of `g` must be written
+        "#]],
+    );
     check("def f(x: f64) -> f64 = g(x)\ndef g(x: f64) = f(x)", expect![[""]]);
-    check("let x = y\nlet y = x + 1", expect![[""]]);
-    check("type T = U\ntype U = (T, f64)\ntype S = S(T, R) | N\ntype R = R(S)", expect![[""]]);
-    check("type T = [n]f64\nlet n = len(f(1.0))\ndef f(x: f64) -> T = [x]", expect![[""]]);
+    check(
+        "let x = y\nlet y = x + 1",
+        expect![[r#"
+            1: E0211 `x` this value is needed to find its own type
+            2: E0211 `y` this value is needed to find its own type
+        "#]],
+    );
+    check(
+        "type T = U\ntype U = (T, f64)\ntype S = S(T, R) | N\ntype R = R(S)",
+        expect![[r#"
+        1: E0109 `T` `T` is defined by itself
+        2: E0109 `U` `U` is defined by itself
+    "#]],
+    );
+    check(
+        "type T = [n]f64\nlet n = len(f(1.0))\ndef f(x: f64) -> T = [x]",
+        expect![[r#"
+            1: E0109 `T` `T` is defined by itself
+            2: E0211 `n` this value is needed to find its own type
+            2: E0301 `len(f(1.0))` the size `n` of `len` cannot be solved here
+            3: E0211 `f` the signature of `f` depends on itself
+        "#]],
+    );
 }
 
 #[test]
@@ -159,7 +338,19 @@ fn imports() {
                 "import \"a.iv\"\nimport linalg\nimport \"./b.iv\" as me\ndef g(x: f64) -> f64 = a.f(x) + me.g(x)",
             ),
         ],
-        expect![[""]],
+        expect![[r#"
+            d/a.iv:
+            1: E0103 `"./b.iv"` `d/b.iv` imports this module, perhaps through others
+            2: E0102 `"../c.iv"` there is no module `c.iv`
+            2: E0104 `b` the module name `b` is defined twice
+               1: first here
+
+            d/b.iv:
+            1: E0103 `"a.iv"` `d/a.iv` imports this module, perhaps through others
+            2: E0102 `linalg` there is no module `linalg`
+            3: E0103 `"./b.iv"` this module imports itself
+
+        "#]],
     );
     let mut session = Session::new();
     session.set_text("d/a.iv", "import \"./b.iv\"\nimport linalg\nimport \"../c.iv\" as b");
@@ -184,9 +375,17 @@ fn items_by_name_and_place() {
         assert_eq!(session.item_at(FILE, item.start).as_ref(), Some(&item));
         assert_eq!(session.item(&item.global).as_ref(), Some(&item));
     }
-    expect![[""]].assert_eq(&out);
+    expect![[r#"
+        5 Def a.iv::f
+        30 Derivative a.iv::derivative f
+        57 Let a.iv::a
+        77 Do a.iv::do 1
+        82 Do a.iv::do 2
+        87 Let a.iv::let 1
+    "#]]
+    .assert_eq(&out);
     assert_eq!(session.item(&GlobalName::new(FILE, "b")).map(|i| i.global), Some(GlobalName::new(FILE, "a")));
-    assert_eq!(session.item_at(FILE, 59), None);
+    assert_eq!(session.item_at(FILE, 55), None);
 }
 
 #[test]
@@ -197,7 +396,7 @@ fn expressions_in_the_scope_of_a_module() {
         assert_eq!(found.iter().map(|d| d.message.as_str()).collect::<Vec<_>>().join("; "), expected);
     };
     check("f(a) + total([1.0])", "");
-    check("g(1.0)", "there is no `g`");
+    check("g(1.0)", "`g` is not defined");
 }
 
 #[test]
@@ -249,6 +448,24 @@ fn chains_may_be_as_long_as_a_file() {
     assert_eq!(report(&session, FILE), "");
     replace(&mut session, "def f3000(x: f64) = (x, x)", "def f3000(x: f64) = f0(x)");
     assert_eq!(session.diagnostics(FILE).len(), 3001);
+}
+
+#[test]
+fn types_that_grow_without_bound_are_refused() {
+    let grow = |item: &dyn Fn(usize) -> String| (0..60).map(item).collect::<Vec<_>>().join("\n");
+    let check = |text: String, name: &str| {
+        let found = report(&session(&text), FILE);
+        assert!(found.lines().all(|line| line.contains("E0006")), "{found}");
+        assert!(found.contains(&format!("E0006 `{name}` the type is too large")), "{found}");
+    };
+    let aliases = grow(&|i| format!("type T{i} = (T{}, T{})", i + 1, i + 1)) + "\ntype T60 = f64";
+    check(aliases, "T47");
+    let results = grow(&|i| format!("def f{i}(x: f64) = (f{}(x), f{}(x))", i + 1, i + 1)) + "\ndef f60(x: f64) = x";
+    check(results, "f47");
+    let lets = "let a60 = 1.0\n".to_owned() + &grow(&|i| format!("let a{i} = (a{}, a{})", i + 1, i + 1));
+    check(lets, "a47");
+    let deep: String = (0..3000).map(|i| format!("type T{i} = [2]T{}\n", i + 1)).collect();
+    check(deep + "type T3000 = f64", "T2743");
 }
 
 /// Pieces of which edits are made: items, halves of items, names.

@@ -64,6 +64,9 @@ pub struct Lexed {
 /// A text may have this many bytes, so that offsets fit their type with room to spare.
 pub const MAX_TEXT: usize = 64 << 20;
 
+/// How many diagnostics of one text are told. The file that has more is no program.
+const MAX_DIAGNOSTICS: usize = 256;
+
 /// The tokens and comments of a text.
 #[must_use]
 pub fn lex(text: &str) -> Lexed {
@@ -136,6 +139,9 @@ impl<'a> Lexer<'a> {
     }
 
     fn report(&mut self, code: Code, start: usize, message: impl Into<String>, help: &str) {
+        if self.out.diagnostics.len() >= MAX_DIAGNOSTICS {
+            return;
+        }
         let mut diagnostic = Diagnostic::new(code, self.span_from(start), message);
         if !help.is_empty() {
             diagnostic = diagnostic.help(help);
@@ -159,7 +165,8 @@ impl<'a> Lexer<'a> {
             '.' if self.byte(1).is_ascii_digit() && !self.follows_operand() => self.number(),
             '"' => self.string(),
             _ if is_name_start(c) => self.name(),
-            _ if c.is_whitespace() => self.at += c.len_utf8(),
+            // A byte order mark is no part of the program, wherever files were joined.
+            _ if c.is_whitespace() || c == '\u{feff}' => self.at += c.len_utf8(),
             _ => {
                 if let Some((sym, len)) = symbol(self.rest().as_bytes()) {
                     self.at += len;
@@ -245,7 +252,9 @@ impl<'a> Lexer<'a> {
         }
         let text = self.text.get(start..self.at).unwrap_or_default();
         let tail = self.take_while(is_name_continue);
-        if !tail.is_empty() {
+        if text == "0" && tail.starts_with(['x', 'b', 'o']) {
+            wrong = Some(("numbers are written in decimal", "write the decimal value"));
+        } else if !tail.is_empty() {
             wrong = Some(("letters follow a number directly", "a product is written with `*`, as in `2 * x`"));
         } else if text.ends_with('_') {
             wrong = Some(("a number does not end with `_`", "`_` stands between digits, as in `1_000`"));
@@ -311,43 +320,65 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Reports a run of characters that are in no token.
+    /// Reports characters that are in no token, and reads what was meant where that is plain.
     fn unknown(&mut self, first: char) {
         let start = self.at;
-        let meant =
-            |c: char| c.is_whitespace() || is_name_continue(c) || c.is_ascii_punctuation() || unicode(c).is_some();
         self.at += first.len_utf8();
-        let (token, help) = match first {
-            '&' => (Token::Sym(Sym::And), "and is written `&&`; bits of integers are combined with `bit_and`"),
-            '~' => (Token::Sym(Sym::Bang), "not is written `!`; the bits of an integer are flipped with `bit_not`"),
+        let token = match first {
+            '&' => Some(Token::Sym(Sym::And)),
+            '~' => Some(Token::Sym(Sym::Bang)),
             '#' => {
                 self.take_while(|c| c != '\n' && c != '\r');
-                self.report(Code::E0003, start, "`#` is outside the language", "a comment begins with `--`");
-                return;
+                None
             }
-            '“' | '”' | '„' => {
-                self.take_while(|c| !matches!(c, '"' | '“' | '”' | '\n' | '\r'));
-                self.at +=
-                    self.rest().chars().next().filter(|c| matches!(c, '"' | '“' | '”')).map_or(0, char::len_utf8);
-                (Token::Str(Name::default()), "strings stand between straight quotes: `\"text\"`")
+            _ if is_quote(first) => {
+                let closing = self.rest().char_indices().find(|(_, c)| *c == '\n' || *c == '"' || is_quote(*c));
+                let closing = closing.filter(|(_, c)| *c != '\n');
+                self.at += closing.map_or(0, |(at, c)| at + c.len_utf8());
+                Some(if closing.is_some() { Token::Str(Name::default()) } else { Token::Error })
             }
-            '\'' | '‘' | '’' | '`' => (Token::Error, "strings stand between double quotes: `\"text\"`"),
-            '¹' | '²' | '³' => (Token::Error, "a power is written `^`, as in `x^2`"),
+            _ if slip(first).is_some() => Some(Token::Error),
             _ => {
-                self.take_while(|c| !meant(c));
-                (Token::Error, "")
+                self.take_while(|c| !is_known(c));
+                Some(Token::Error)
             }
         };
-        let run = self.text.get(start..self.at).unwrap_or_default();
-        let shown = if run.chars().count() > 1 { "these characters are" } else { "this character is" };
-        let named: String = run.chars().take(1).filter(|c| !c.is_control()).collect();
-        let message = match named.as_str() {
-            "" => format!("{shown} outside the language"),
-            c if run.chars().count() == 1 || token != Token::Error => format!("`{c}` is outside the language"),
-            _ => format!("{shown} outside the language"),
+        let single = self.at == start + first.len_utf8();
+        let message = match (first, slip(first)) {
+            (_, None) if !single => "these characters are outside the language".to_owned(),
+            (c, None) if c.is_control() => "this character is outside the language".to_owned(),
+            (c, _) => format!("`{c}` is outside the language"),
         };
-        self.report(Code::E0003, start, message, help);
-        self.push(token, start);
+        self.report(Code::E0003, start, message, slip(first).unwrap_or_default());
+        if let Some(token) = token {
+            self.push(token, start);
+        }
+    }
+}
+
+fn is_quote(c: char) -> bool {
+    matches!(c, '\'' | '‘' | '’' | '`' | '“' | '”' | '„')
+}
+
+/// Is the character in some token, or a slip with a remark of its own?
+fn is_known(c: char) -> bool {
+    c.is_whitespace()
+        || matches!(c, '"' | '\u{feff}')
+        || is_name_continue(c)
+        || u8::try_from(c).is_ok_and(|byte| symbol(&[byte]).is_some())
+        || unicode(c).is_some()
+        || slip(c).is_some()
+}
+
+/// What to say to a character that means something elsewhere.
+fn slip(c: char) -> Option<&'static str> {
+    match c {
+        '&' => Some("and is written `&&`; bits of integers are combined with `bit_and`"),
+        '~' => Some("not is written `!`; the bits of an integer are flipped with `bit_not`"),
+        '#' => Some("a comment begins with `--`"),
+        '¹' | '²' | '³' => Some("a power is written `^`, as in `x^2`"),
+        _ if is_quote(c) => Some("strings stand between double quotes: `\"text\"`"),
+        _ => None,
     }
 }
 

@@ -57,13 +57,7 @@ pub(crate) const ALL: &[Command] = &[
         summary: "this list, or more about one command",
         details: "",
     },
-    Command {
-        name: "quit",
-        kind: Kind::Quit,
-        argument: "",
-        summary: "leave; Ctrl-D does too",
-        details: "",
-    },
+    Command { name: "quit", kind: Kind::Quit, argument: "", summary: "leave; Ctrl-D does too", details: "" },
 ];
 
 /// An input that is a command: which, and its argument. `Err` says what is wrong.

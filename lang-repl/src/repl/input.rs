@@ -119,9 +119,10 @@ fn goes_on(line: &str) -> bool {
         Some(Token::Word(word)) => {
             matches!(word, Word::In | Word::Then | Word::Else | Word::With | Word::Yield | Word::Where | Word::While)
         }
-        Some(Token::Sym(sym)) => {
-            !matches!(sym, Sym::LParen | Sym::LBracket | Sym::LBrace | Sym::Minus | Sym::Bang | Sym::Backslash | Sym::Bar)
-        }
+        Some(Token::Sym(sym)) => !matches!(
+            sym,
+            Sym::LParen | Sym::LBracket | Sym::LBrace | Sym::Minus | Sym::Bang | Sym::Backslash | Sym::Bar
+        ),
         _ => false,
     }
 }

@@ -70,7 +70,10 @@ fn on_a_pipe(session: &mut Session, out: Out) -> Status {
             Ok(0) => break,
             Ok(_) => {}
             Err(e) => {
-                out.fail(&[Problem::new(Code::E0602, format!("standard input cannot be read: {e}"))], &Sources::default());
+                out.fail(
+                    &[Problem::new(Code::E0602, format!("standard input cannot be read: {e}"))],
+                    &Sources::default(),
+                );
                 return Status::Failed;
             }
         }

@@ -157,15 +157,15 @@ impl Session {
     fn define(&mut self, entries: Vec<Entry>) -> bool {
         let before = self.document.clone();
         let broken_before = self.engine.broken_items(&self.module());
-        let names: BTreeSet<GlobalName> =
-            entries.iter().flat_map(|e| e.names.iter()).map(|n| self.global(n)).collect();
+        let names: BTreeSet<GlobalName> = entries.iter().flat_map(|e| e.names.iter()).map(|n| self.global(n)).collect();
         let mut stale = self.engine.dependents(&self.module(), &names);
 
         let (mut document, gone) = before.with(entries.clone());
         document = self.keep_rest(document, &gone, &names);
         self.install(document);
         let mut problems = self.engine.load_imports();
-        problems.extend(entries.iter().flat_map(|e| self.engine.problems_of_segment(&self.module(), e.source, e.offset)));
+        problems
+            .extend(entries.iter().flat_map(|e| self.engine.problems_of_segment(&self.module(), e.source, e.offset)));
         if problems.iter().any(Problem::is_error) {
             self.install(before);
             self.fail(problems);
@@ -179,7 +179,8 @@ impl Session {
         let broken = self.engine.broken_items(&self.module());
         let newly: Vec<String> = broken.difference(&broken_before).map(|n| format!("`{n}`")).collect();
         if !newly.is_empty() {
-            self.out.note(&format!("note: {} no longer fits; its errors are shown when it is used\n", newly.join(", ")));
+            self.out
+                .note(&format!("note: {} no longer fits; its errors are shown when it is used\n", newly.join(", ")));
         }
         true
     }

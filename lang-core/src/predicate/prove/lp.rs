@@ -221,8 +221,7 @@ impl Lp {
     /// are integers, `y` not negative, `Σ (-a mod den)·y` is `k` modulo `den`, and so is at
     /// least `k mod den`. False if no line that ought to be an integer is fractional, `None` past
     /// the limits.
-    pub(super) fn cut(&mut self, work: &mut u32) -> Option<bool> {
-        self.bind_columns(work)?;
+    pub(super) fn cut(&mut self) -> Option<bool> {
         let cut = self.lines.iter().find_map(|line| {
             let fraction = line.constant.rem_euclid(line.den);
             let integer = self.columns.iter().zip(&line.coefs).all(|(c, a)| match c.kind {
@@ -252,9 +251,11 @@ impl Lp {
         }
     }
 
-    /// Moves every column that is free to where the first row stops it, so that fewer are.
-    /// All rows hold before and after.
-    fn bind_columns(&mut self, work: &mut u32) -> Option<()> {
+    /// Moves every column that is free to where the first row stops it, so that fewer are: cuts
+    /// need columns that are not. All rows hold before and after. Did any move? `None` past the
+    /// limits.
+    pub(super) fn bind_columns(&mut self, work: &mut u32) -> Option<bool> {
+        let mut moved = false;
         for column in 0..self.columns.len() {
             if self.columns.get(column)?.kind != Kind::Free {
                 continue;
@@ -283,9 +284,10 @@ impl Lp {
             }
             if let Some((at, ..)) = nearest {
                 self.pivot(at, column, work)?;
+                moved = true;
             }
         }
-        Some(())
+        Some(moved)
     }
 }
 

@@ -159,8 +159,13 @@ impl Search<'_> {
             if self.reach(&mut state) || self.define(&mut state) {
                 continue;
             }
+            match state.lp.bind_columns(&mut self.work) {
+                Some(true) => continue,
+                Some(false) => {}
+                None => return false,
+            }
             if state.cuts < MAX_CUTS {
-                match state.lp.cut(&mut self.work) {
+                match state.lp.cut() {
                     Some(true) => {
                         state.cuts += 1;
                         continue;
@@ -197,7 +202,7 @@ impl Search<'_> {
         }
     }
 
-    /// All rows that have numbers, youngest first.
+    /// All rows, those made for this goal first.
     fn rows<'a>(&'a self, state: &'a State) -> impl Iterator<Item = (RowRef, &'a Row)> {
         let extra = (0..).zip(&state.extra).map(|(at, row)| (RowRef::Extra(at), row));
         let known = (0..).zip(self.table.rows()).map(|(at, row)| (RowRef::Known(at), row));
@@ -299,19 +304,25 @@ impl Search<'_> {
                 continue;
             };
             let value = Poly::atom(atom.clone());
-            let (quotient, rest) = match atom {
-                Atom::Div(..) => (value.clone(), p.sub(&value.mul(q))),
-                _ => (Poly::default(), value.clone()),
-            };
+            let is_quotient = matches!(atom, Atom::Div(..));
+            let (quotient, rest) =
+                if is_quotient { (value.clone(), p.sub(&value.mul(q))) } else { (Poly::default(), value.clone()) };
             let mut facts = vec![(rest.scale(sign), false), (q.sub(&rest).scale(sign).plus(-1), false)];
-            if quotient.is_zero() {
-                if let Some(quotient) = p.div(q)
-                    && quotient.as_atom().is_some_and(|a| self.table.knows(a))
-                {
-                    facts.push((p.sub(&quotient.mul(q)).sub(&value), true));
+            if !is_quotient
+                && let Some(quotient) = p.div(q)
+                && quotient.as_atom().is_some_and(|a| self.table.knows(a))
+            {
+                facts.push((p.sub(&quotient.mul(q)).sub(&value), true));
+            }
+            if sign == 1 {
+                // (d·a + b) // d = a + b // d, which is a where 0 <= b < d.
+                let (whole, part) = p.split_by(q);
+                let nonneg = self.holds(&part);
+                if nonneg && self.holds(&q.sub(&part).plus(-1)) {
+                    facts.push((value.sub(if is_quotient { &whole } else { &part }), true));
+                } else if nonneg && is_quotient {
+                    facts.push((quotient.sub(&whole), false));
                 }
-            } else if sign == 1 && self.holds(p) {
-                facts.push((quotient, false));
             }
             for (fact, zero) in facts {
                 if let Some(row) = self.table.linear(&fact, zero)
@@ -377,7 +388,7 @@ impl Search<'_> {
         spend(&mut self.work, 8 * parts.len())?;
         if !of_rows
             && state.made.insert(Factors::Mono(m))
-            && let Some(sign) = self.sign(state, &self.table.factors(m).to_vec())
+            && let Some(sign) = self.mono_sign(state, m)
         {
             state.extra.push(Row { terms: vec![(m, sign)], constant: 0, zero: false });
         }
@@ -463,6 +474,11 @@ impl Search<'_> {
     /// 1 if a product of atoms is known not to be negative, -1 if not positive.
     fn sign(&mut self, state: &State, factors: &[AtomId]) -> Option<i128> {
         factors.iter().try_fold(1, |sign, a| Some(sign * self.atom_sign(state, *a)?))
+    }
+
+    fn mono_sign(&mut self, state: &State, m: MonoId) -> Option<i128> {
+        let factors = self.table.factors(m).to_vec();
+        self.sign(state, &factors)
     }
 
     fn atom_sign(&mut self, state: &State, a: AtomId) -> Option<i128> {

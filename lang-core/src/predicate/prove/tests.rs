@@ -168,6 +168,44 @@ fn least_and_greatest() {
     check("2 * max(a, b) - a - b <= 0", &["a == b"], &["a == 0"]);
 }
 
+/// Indices as programs write them.
+#[test]
+fn idioms() {
+    // Reversal, even and odd halves, a butterfly, a heap.
+    check("0 <= i < n", &["0 <= n - 1 - i < n", "0 <= (i + 1) % n < n", "0 <= (i + n - 1) % n < n"], &[]);
+    check("0 <= i < n // 2", &["0 <= 2 * i < n", "2 * i + 1 < n", "i + n // 2 < n", "n - 1 - i >= n // 2"], &[]);
+    check("n == 2 * m, 0 <= i < m", &["i + m < n", "2 * i + 1 < n", "n // 2 == m", "n % 2 == 0"], &["2 * i + 2 < n"]);
+    check("1 <= i < n", &["0 <= (i - 1) // 2 < i", "(i - 1) // 2 < n - 1"], &[]);
+    check("0 <= i < (n - 1) // 2", &["2 * i + 2 < n"], &["2 * i + 3 < n"]);
+    // Bisection.
+    check("0 <= lo < hi <= n", &["lo <= (lo + hi) // 2 < hi", "(lo + hi) // 2 < n", "(lo + hi) // 2 >= 0"], &[]);
+    // Clamped.
+    check("n >= 1", &["0 <= min(max(i, 0), n - 1) < n", "0 <= max(min(i, n - 1), 0) < n"], &["min(i, n - 1) >= 0"]);
+    check("0 <= i < n", &["0 <= max(0, i - 1) < n", "0 <= min(i + 1, n - 1) < n"], &["i - 1 >= 0"]);
+    // Windows with a stride and a dilation, blocks, and what is left of them.
+    check("s >= 1, 0 <= i < (n - k) // s + 1, 0 <= j < k", &["0 <= s * i + j < n"], &["s * i + j + 1 < n"]);
+    check("0 <= i < (n - k) // 2 + 1, 0 <= j < k", &["0 <= 2 * i + j < n"], &["2 * i + j + 1 < n"]);
+    check("0 <= i < n, 0 <= j < m, d >= 1", &["0 <= i + d * j < n + d * (m - 1)"], &["i + d * j < n + m - 1"]);
+    check("0 <= b < (n + 31) // 32, 0 <= t < min(32, n - 32 * b)", &["0 <= 32 * b + t < n"], &[]);
+    check("m >= 1, 0 <= b < (n + m - 1) // m, 0 <= t < min(m, n - m * b)", &["0 <= m * b + t < n"], &[]);
+    // To a flat index and back.
+    check("0 <= i < n, 0 <= j < m", &["(i * m + j) // m == i", "(i * m + j) % m == j"], &["(i * m + j) // m == j"]);
+    check("0 <= i < n, 0 <= j < 8", &["(8 * i + j) // 8 == i", "(8 * i + j) % 8 == j"], &[]);
+    check("n == a * b, 0 <= t < n, b >= 1", &["0 <= t // b < a", "0 <= t % b < b"], &["t // b < b"]);
+    check("n * m == k * l, 0 <= t < n * m, l >= 1", &["t // l < k", "t % l < l"], &[]);
+    // Slices and prefixes.
+    check("0 <= a <= b <= n, 0 <= i < b - a", &["0 <= a + i < n", "0 <= b - a <= n"], &["a + i < b - 1"]);
+    check("0 <= i < n, 0 <= j < i + 1", &["0 <= j <= i", "i - j < n", "0 <= i + 1 <= n"], &[]);
+    check("0 <= i < n, 0 <= j < n, i + j >= n", &["0 <= i + j - n < n"], &[]);
+    // Extents of many axes, as in a network: nothing connected is missed among the rest.
+    let many: Vec<_> = (0..40).map(|k| format!("d{k} >= 0, 0 <= i{k} < d{k}")).collect();
+    check(
+        &many.join(", "),
+        &["i3 * d7 + i7 < d3 * d7", "i3 + i7 + i9 <= d3 + d7 + d9 - 3"],
+        &["i3 * d7 + i8 < d3 * d7"],
+    );
+}
+
 #[test]
 fn products() {
     check(
@@ -412,6 +450,45 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// Numbers near every limit: no arithmetic overflows unnoticed.
+    #[test]
+    fn large_numbers(
+        rows in prop::collection::vec((large_row(), any::<bool>()), 1..8),
+        goal in large_row(),
+        d in large(),
+        shift in large(),
+    ) {
+        let names = ["a", "b", "c"];
+        let form = |c: &[i128; 5]| {
+            let p = names.iter().zip(c).fold(Poly::constant(c[3]), |p, (x, c)| p.add(&Poly::atom(atom(x)).scale(*c)));
+            p.add(&poly("a * b").scale(c[4]))
+        };
+        let mut known: Vec<_> = rows.iter().map(|(c, zero)| (form(c), *zero)).collect();
+        if let Some(quotient) = form(&goal).div(&Poly::constant(d)) {
+            known.push((quotient.plus(shift), false));
+        }
+        let facts = known_facts(&known);
+        let _ = facts.proves_nonneg(&form(&goal)) | facts.contradictory();
+        // What is known is proved, and its contrary is not unless nothing can be.
+        for (p, zero) in &known {
+            prop_assert!(p.overflowed() || facts.proves_nonneg(p));
+            prop_assert!(*zero || !facts.proves_nonneg(&p.neg().plus(-1)) || facts.contradictory());
+        }
+    }
+}
+
+fn large() -> impl Strategy<Value = i128> {
+    let sizes = vec![0, 1, 3, 1 << 31, (1 << 62) + 1, i128::from(i64::MAX), (1 << 64) + 13, (1 << 99) + 7, 1 << 100];
+    (prop::sample::select(sizes), any::<bool>()).prop_map(|(c, neg)| if neg { -c } else { c })
+}
+
+fn large_row() -> impl Strategy<Value = [i128; 5]> {
+    prop::array::uniform5(large())
+}
+
 /// How often is the exact least value of a form in a box, under further facts, proved?
 fn completeness(cases: u32, problem: impl Strategy<Value = (Vec<(Poly, bool)>, Poly)>) -> (u32, u32) {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
@@ -438,8 +515,8 @@ fn complete_on_most_linear_problems() {
     let row = (prop::array::uniform4(-3..4_i64), 0..6_i32).prop_map(|(c, zero)| (linear(names, &c), zero == 0));
     let problem = (prop::collection::vec(row, 0..5), prop::array::uniform3(-3..4_i64).prop_map(|c| linear(names, &c)));
     let (proved, all) = completeness(1500, problem);
-    println!("{proved} of {all} proved");
-    assert!(proved * 100 >= all * 97, "{proved} of {all}");
+    // 1485 of 1500 when last looked at.
+    assert!(proved * 100 >= all * 98, "{proved} of {all}");
 }
 
 #[test]
@@ -447,6 +524,6 @@ fn proves_some_of_everything() {
     let problem = (prop::collection::vec((expression(), 0..5_i32), 0..3), expression())
         .prop_map(|(known, form)| (read(&known), poly(&form)));
     let (proved, all) = completeness(1000, problem);
-    println!("{proved} of {all} proved");
-    assert!(proved * 100 >= all * 50, "{proved} of {all}");
+    // 712 of 1000 when last looked at.
+    assert!(proved * 100 >= all * 65, "{proved} of {all}");
 }

@@ -12,7 +12,8 @@ use super::tokens::{Balanced, Kind, kinds};
 use super::{MAX_DEPTH, Tokens};
 use crate::base::{Arena, Name, Span};
 use crate::syntax::ast::{
-    Expr, ExprId, Ident, IndexRange, IndexVar, Node, Pat, PatId, Place, SizeExpr, Subscript, TypeArg, TypeExpr, TypeId,
+    Expr, ExprId, Ident, IndexRange, IndexVar, Node, Pat, PatId, Place, SizeExpr, Subscript, Tree, TypeArg, TypeExpr,
+    TypeId,
 };
 use crate::syntax::lexer::{Spanned, Token};
 use crate::syntax::token::Sym;
@@ -138,7 +139,7 @@ impl Builder {
         self.partner.get(at).map_or(0, |p| *p as usize)
     }
 
-    /// Does a comma stand before the last token before `end`, a closer?
+    /// Does a comma stand before the closer that ends at `end`?
     pub(super) fn comma_before(&self, end: usize) -> bool {
         end.checked_sub(2).and_then(|at| self.kind(at)) == Some(Kind::Sym(Sym::Comma))
     }
@@ -169,6 +170,23 @@ impl Builder {
             _ => Name::default(),
         };
         Ident { name, span: self.span_at(at) }
+    }
+
+    /// The name that a stretch of skipped text begins with: what it would have declared stays
+    /// known, so that one slip is not told again at every use. Else an empty name.
+    pub(super) fn leading_name(&self, skipped: Span) -> Ident {
+        let at = self.tokens.partition_point(|t| t.span.start < skipped.start);
+        match self.kind(at) {
+            Some(Kind::Name | Kind::Binder(_)) if self.span_at(at).end <= skipped.end => self.ident(at),
+            _ => Ident { name: Name::default(), span: skipped },
+        }
+    }
+
+    /// The pattern that skipped text stands for: the name it begins with, or an error.
+    pub(super) fn leading_pattern(&mut self, skipped: Span) -> PatId {
+        let ident = self.leading_name(skipped);
+        let kind = if ident.name.is_empty() { Pat::Error } else { Pat::Name(ident.name) };
+        self.pat(kind, ident.span)
     }
 
     // Depth.
@@ -241,9 +259,11 @@ impl Builder {
         false
     }
 
-    /// The arenas.
-    pub(super) fn finish(self) -> (Arena<Node<Expr>>, Arena<Node<Pat>>, Arena<Node<TypeExpr>>) {
-        (self.exprs.into_arena(), self.pats.into_arena(), self.types.into_arena())
+    /// Puts the nodes into a tree.
+    pub(super) fn finish(self, tree: &mut Tree) {
+        tree.exprs = self.exprs.into_arena();
+        tree.pats = self.pats.into_arena();
+        tree.types = self.types.into_arena();
     }
 
     // The depth of the deepest child.

@@ -67,14 +67,13 @@ impl Expected {
         let mut parts: Vec<String> = Vec::new();
         parts.extend(Self::NAMED.iter().filter(|(set, _)| self.has(*set)).map(|(_, text)| (*text).to_owned()));
         parts.extend(Word::ALL.iter().filter(|w| self.has(Self::word(**w))).map(|w| format!("`{w}`")));
-        parts.extend(Sym::ALL.iter().filter(|s| self.has(Self::sym(**s))).map(|s| format!("`{s}`")));
-        if parts.is_empty() || parts.len() == 1 && self.has(Self::OPERATOR.or(Self::word(Word::In))) {
-            if self.has(Self::OPERATOR) {
-                parts.insert(0, "an operator".to_owned());
-            }
-            if self.has(Self::END) {
-                parts.push("the end".to_owned());
-            }
+        let syms = || Sym::ALL.iter().filter(|s| self.has(Self::sym(**s)));
+        parts.extend(syms().filter(|s| !s.is_closer()).map(|s| format!("`{s}`")));
+        parts.extend(syms().filter(|s| s.is_closer()).map(|s| format!("`{s}`")));
+        // After an operand an operator is always possible: it is said only if little else is.
+        if parts.is_empty() {
+            let rest = [(Self::OPERATOR, "an operator"), (Self::END, "the end")];
+            parts.extend(rest.iter().filter(|(set, _)| self.has(*set)).map(|(_, text)| (*text).to_owned()));
         }
         match parts.split_last() {
             None => "something else".to_owned(),
@@ -179,7 +178,8 @@ pub(super) fn diagnostic(error: &SyntaxError, builder: &Builder) -> Option<Diagn
     if let Some(slip) = error.slip {
         return slip_diagnostic(slip, error, builder);
     }
-    if builder.token(error.at) == Some(&Token::Error) {
+    let unread = |at: usize| builder.token(at) == Some(&Token::Error);
+    if unread(error.at) || error.at.checked_sub(1).is_some_and(unread) {
         return None;
     }
     let mut diagnostic = match hints::special(error, builder) {

@@ -5,9 +5,9 @@ use chumsky::prelude::*;
 use super::chain::{Infix, Operand, Term, group};
 use super::errors::{Expected, Slip, SyntaxError};
 use super::forms::{forms, matching};
-use super::parts::{At, Part, Rule, field, list, missing, name, pick, sym, word};
+use super::parts::{At, Part, Rule, field, label, list, maybe, missing, pick, sym, token};
 use super::tokens::Kind;
-use crate::base::{Name, Span};
+use crate::base::Span;
 use crate::syntax::ast::{Arg, Expr, ExprId, Ident, PatId, Place, Subscript, TypeId, Update};
 use crate::syntax::lexer::Token;
 use crate::syntax::ops::UnOp;
@@ -99,15 +99,18 @@ enum Suffix {
 }
 
 fn postfix(expr: impl Part<ExprId>, pat: impl Part<PatId>) -> impl Part<Operand> {
-    let index = subscripts(expr.clone()).map(Suffix::Index);
-    let call = list(Sym::LParen, arg(expr.clone()), |builder, span| Arg { name: None, value: error(builder, span) })
-        .map(Suffix::Call);
-    let dot = sym(Sym::Dot).ignore_then(choice((
+    let index = subscripts(Expected::OPERATOR, expr.clone()).map(Suffix::Index);
+    let call = list(Sym::LParen, Expected::OPERATOR, arg(expr.clone()), |builder, span| Arg {
+        name: None,
+        value: error(builder, span),
+    })
+    .map(Suffix::Call);
+    let dot = token(Kind::Sym(Sym::Dot), Expected::OPERATOR).ignore_then(choice((
         position().map(|(at, span)| Suffix::Proj(at, span)),
         field().map(Suffix::Field),
         missing(Expected::FIELD).map(Suffix::Field),
     )));
-    let suffix = pick(Expected::OPERATOR, |_| None::<Suffix>).or(choice((call, index, dot)));
+    let suffix = choice((call, index, dot)).boxed();
     let suffixed = |atom: Rule<Operand>| {
         atom.foldl_with(suffix.clone().repeated(), |operand, suffix, e| {
             let base = operand.node(e.state());
@@ -127,10 +130,12 @@ fn postfix(expr: impl Part<ExprId>, pat: impl Part<PatId>) -> impl Part<Operand>
     let atom = atom(expr, pat);
     // `|R|` holds a postfix expression, not an expression: a bar would read as an operator there.
     let inside = suffixed(atom.clone());
-    let card = sym(Sym::Bar).ignore_then(inside).then_ignore(sym(Sym::Bar)).map_with(|inner, e| {
-        let inner = inner.node(e.state());
-        Operand::Node(made(Expr::Card(inner), e))
-    });
+    let card = token(Kind::Sym(Sym::Bar), Expected::EXPR).ignore_then(inside).then_ignore(sym(Sym::Bar)).map_with(
+        |inner, e| {
+            let inner = inner.node(e.state());
+            Operand::Node(made(Expr::Card(inner), e))
+        },
+    );
     suffixed(choice((atom, card)).boxed())
 }
 
@@ -156,11 +161,11 @@ fn atom(expr: impl Part<ExprId>, pat: impl Part<PatId>) -> Rule<Operand> {
         Operand::Node(made(kind, e))
     });
 
-    let parens = list(Sym::LParen, expr.clone(), error).map_with(|items, e| {
+    let parens = list(Sym::LParen, Expected::EXPR, expr.clone(), error).map_with(|items, e| {
         let kind = match items.as_slice() {
             [one] => {
                 let at: SimpleSpan = e.span();
-                if e.state().comma_before(at.end) {
+                if at.end - at.start > 3 && e.state().comma_before(at.end) {
                     e.emit(SyntaxError::slip(at, Slip::OneTuple));
                 }
                 Expr::Paren(*one)
@@ -170,7 +175,7 @@ fn atom(expr: impl Part<ExprId>, pat: impl Part<PatId>) -> Rule<Operand> {
         Operand::Node(made(kind, e))
     });
 
-    let bracket = list(Sym::LBracket, expr.clone(), error).map_with(|items, e| {
+    let bracket = list(Sym::LBracket, Expected::EXPR, expr.clone(), error).map_with(|items, e| {
         let at: SimpleSpan = e.span();
         let comma = e.state().comma_before(at.end);
         match items.as_slice() {
@@ -181,7 +186,7 @@ fn atom(expr: impl Part<ExprId>, pat: impl Part<PatId>) -> Rule<Operand> {
 
     let entry = field().then_ignore(sym(Sym::Colon)).then(expr.clone());
     let record =
-        list(Sym::LBrace, entry, |builder, span| (Ident { name: Name::default(), span }, error(builder, span)))
+        list(Sym::LBrace, Expected::EXPR, entry, |builder, span| (builder.leading_name(span), error(builder, span)))
             .map_with(|fields, e| {
                 if fields.is_empty() {
                     let at = e.span();
@@ -195,21 +200,20 @@ fn atom(expr: impl Part<ExprId>, pat: impl Part<PatId>) -> Rule<Operand> {
 
 /// `a`, `wrt: x`
 fn arg(expr: impl Part<ExprId>) -> impl Part<Arg> {
-    let label = name().then_ignore(sym(Sym::Colon)).or_not();
-    label.then(expr).map(|(name, value)| Arg { name, value })
+    label().then(expr).map(|(name, value)| Arg { name, value })
 }
 
 /// `[i, a..b, _]`
-fn subscripts(expr: impl Part<ExprId>) -> impl Part<Vec<Subscript>> {
-    let whole = sym(Sym::Underscore).map_with(|(), e| {
+fn subscripts(what: Expected, expr: impl Part<ExprId>) -> impl Part<Vec<Subscript>> {
+    let whole = maybe(Sym::Underscore).map_with(|(), e| {
         let at = e.span().start;
         Subscript::Whole(e.state().span_at(at))
     });
-    let range = expr.clone().then(sym(Sym::DotDot).ignore_then(expr).or_not()).map(|(from, to)| match to {
+    let range = expr.clone().then(maybe(Sym::DotDot).ignore_then(expr).or_not()).map(|(from, to)| match to {
         Some(to) => Subscript::Range(from, to),
         None => Subscript::At(from),
     });
-    list(Sym::LBracket, choice((whole, range)), |builder, span| Subscript::At(error(builder, span))).map_with(
+    list(Sym::LBracket, what, choice((whole, range)), |builder, span| Subscript::At(error(builder, span))).map_with(
         |subscripts, e| {
             if subscripts.is_empty() {
                 let at = e.span();
@@ -237,13 +241,13 @@ fn position() -> impl Part<(u32, Span)> {
 
 /// `with [i] += e`
 fn update(expr: impl Part<ExprId>, sum: impl Part<ExprId>) -> impl Part<Update> {
-    let index = subscripts(expr).map_with(|subscripts, e| {
+    let index = subscripts(Expected::sym(Sym::LBracket), expr).map_with(|subscripts, e| {
         let at: SimpleSpan = e.span();
         Place::Index(subscripts, e.state().span(at.start, at.end))
     });
     let place = choice((index, position().map(|(at, span)| Place::Proj(at, span)), field().map(Place::Field)));
     let sign = choice((sym(Sym::Assign).to(false), sym(Sym::PlusAssign).to(true)));
-    word(Word::With)
+    token(Kind::Word(Word::With), Expected::OPERATOR)
         .ignore_then(place)
         .then(sign)
         .then(sum)

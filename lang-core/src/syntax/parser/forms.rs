@@ -5,7 +5,7 @@ use chumsky::prelude::*;
 
 use super::errors::{Expected, Slip, SyntaxError};
 use super::exprs::{error, made};
-use super::parts::{Here, Part, Rule, list, look, pick, place, skip_until, sym, variable, word};
+use super::parts::{Here, Part, Rule, list, look, maybe, pick, place, skip_until, sym, token, variable, word};
 use super::patterns::plain;
 use super::tokens::Kind;
 use crate::syntax::ast::{Arm, Expr, ExprId, IndexRange, IndexVar, LambdaParam, LetBind, Pat, PatId, TypeId};
@@ -20,7 +20,7 @@ pub(super) fn forms(
     pat: impl Part<PatId>,
 ) -> Rule<ExprId> {
     let vars = vars(sum).boxed();
-    let ty_opt = sym(Sym::Colon).ignore_then(ty.clone()).or_not().boxed();
+    let ty_opt = maybe(Sym::Colon).ignore_then(ty.clone()).or_not().boxed();
     choice((
         binder(expr.clone(), vars.clone()).boxed(),
         lambda(expr.clone(), ty, pat.clone()).boxed(),
@@ -33,15 +33,15 @@ pub(super) fn forms(
 
 /// `i < n, j in a..b by s, k`
 fn vars(sum: impl Part<ExprId>) -> impl Part<Vec<IndexVar>> {
-    let below = sym(Sym::Lt).ignore_then(sum.clone()).map(IndexRange::Below);
-    let range = word(Word::In)
+    let below = maybe(Sym::Lt).ignore_then(sum.clone()).map(IndexRange::Below);
+    let range = token(Kind::Word(Word::In), Expected::NONE)
         .ignore_then(sum.clone())
         .then(sym(Sym::DotDot).ignore_then(sum.clone()))
-        .then(word(Word::By).ignore_then(sum).or_not())
+        .then(token(Kind::Word(Word::By), Expected::NONE).ignore_then(sum).or_not())
         .map(|((from, to), by)| IndexRange::Range { from, to, by });
     let range = choice((below, range)).or_not().map(|range| range.unwrap_or(IndexRange::Bare));
     let var = variable().then(range).map(|(name, range)| IndexVar { name, range });
-    var.separated_by(sym(Sym::Comma)).at_least(1).collect::<Vec<_>>()
+    var.separated_by(maybe(Sym::Comma)).at_least(1).collect::<Vec<_>>()
 }
 
 /// `sum i < n if p: e`
@@ -51,7 +51,7 @@ fn binder(expr: impl Part<ExprId>, vars: impl Part<Vec<IndexVar>>) -> impl Part<
         Kind::Word(Word::For) => Some(BinderKind::For),
         _ => None,
     });
-    let filter = word(Word::If).ignore_then(expr.clone()).or_not();
+    let filter = token(Kind::Word(Word::If), Expected::NONE).ignore_then(expr.clone()).or_not();
     kind.then(vars)
         .then(filter)
         .then_ignore(sym(Sym::Colon))
@@ -62,26 +62,27 @@ fn binder(expr: impl Part<ExprId>, vars: impl Part<Vec<IndexVar>>) -> impl Part<
 /// `\x, (y: f64): e`
 fn lambda(expr: impl Part<ExprId>, ty: impl Part<TypeId>, pat: impl Part<PatId>) -> impl Part<ExprId> {
     let pat = plain(pat);
-    let one = pat.clone().then(sym(Sym::Colon).ignore_then(ty).or_not());
+    let one = pat.clone().then(maybe(Sym::Colon).ignore_then(ty).or_not());
     // `(a, b)` is one parameter, a tuple; `(x: T)` and `(x: T, y: U)` are parameters with types.
-    let listed = list(Sym::LParen, one, |builder, span| (builder.pat(Pat::Error, span), None)).map_with(|items, e| {
-        let at: SimpleSpan = e.span();
-        if !items.iter().any(|(_, ty)| ty.is_some()) {
-            let pats: Vec<PatId> = items.iter().map(|(pat, _)| *pat).collect();
-            let pat = match pats.as_slice() {
-                [one] => *one,
-                _ => {
-                    let span = e.state().span(at.start, at.end);
-                    e.state().pat(Pat::Tuple(pats), span)
-                }
-            };
-            return vec![LambdaParam { pat, ty: None }];
-        }
-        items.into_iter().map(|(pat, ty)| LambdaParam { pat, ty }).collect()
-    });
+    let listed = list(Sym::LParen, Expected::PATTERN, one, |builder, span| (builder.leading_pattern(span), None))
+        .map_with(|items, e| {
+            let at: SimpleSpan = e.span();
+            if !items.iter().any(|(_, ty)| ty.is_some()) {
+                let pats: Vec<PatId> = items.iter().map(|(pat, _)| *pat).collect();
+                let pat = match pats.as_slice() {
+                    [one] => *one,
+                    _ => {
+                        let span = e.state().span(at.start, at.end);
+                        e.state().pat(Pat::Tuple(pats), span)
+                    }
+                };
+                return vec![LambdaParam { pat, ty: None }];
+            }
+            items.into_iter().map(|(pat, ty)| LambdaParam { pat, ty }).collect()
+        });
     let untyped = pat.map(|pat| vec![LambdaParam { pat, ty: None }]);
-    let params = choice((listed, untyped)).separated_by(sym(Sym::Comma)).at_least(1).collect::<Vec<_>>();
-    pick(Expected::EXPR, |kind| (kind == Kind::Sym(Sym::Backslash)).then_some(()))
+    let params = choice((listed, untyped)).separated_by(maybe(Sym::Comma)).at_least(1).collect::<Vec<_>>();
+    token(Kind::Sym(Sym::Backslash), Expected::EXPR)
         .ignore_then(params)
         .then_ignore(sym(Sym::Colon))
         .then(expr)
@@ -97,7 +98,7 @@ fn lets(expr: impl Part<ExprId>, pat: impl Part<PatId>, ty: impl Part<Option<Typ
     let head = pat.then(ty).then_ignore(sym(Sym::Assign)).recover_with(via_parser(
         skip_head.then_ignore(sym(Sym::Assign)).map_with(|(start, end), e| {
             let span = e.state().span(start, end);
-            (e.state().pat(Pat::Error, span), None)
+            (e.state().leading_pattern(span), None)
         }),
     ));
     let skip_value = skip_until(|builder, at| match builder.kind(at) {
@@ -118,16 +119,34 @@ fn lets(expr: impl Part<ExprId>, pat: impl Part<PatId>, ty: impl Part<Option<Typ
             },
         ),
     ));
-    let bind = pick(Expected::EXPR, |kind| (kind == Kind::Word(Word::Let)).then_some(()))
-        .ignore_then(head)
-        .then(value)
-        .map(|((pat, ty), value)| LetBind { pat, ty, value });
-    let binds = bind.repeated().at_least(1).collect::<Vec<_>>();
+    let bound = head.then(value).map(|((pat, ty), value)| LetBind { pat, ty, value }).boxed();
+    let first = token(Kind::Word(Word::Let), Expected::EXPR).ignore_then(bound.clone());
+    let more = token(Kind::Word(Word::Let), Expected::NONE).ignore_then(bound);
+    let binds = first.then(more.repeated().collect::<Vec<_>>()).map(|(first, mut rest)| {
+        rest.insert(0, first);
+        rest
+    });
     let result = choice((
         look(Expected::NONE, |kind| kind.is_some_and(Kind::starts_expr)).ignore_then(expr.clone()),
         look(Expected::EXPR, |kind| kind.is_none_or(Kind::is_closer)).map_with(|(), e| made(Expr::Error, e)),
     ));
-    let body = choice((word(Word::In).ignore_then(expr), no_in().ignore_then(result)));
+    // An error in the result ends where the chain has to end; the names stay known.
+    let ends = |kind: Option<Kind>| match kind {
+        None => true,
+        Some(Kind::Sym(sym)) => sym.is_closer() || matches!(sym, Sym::Comma | Sym::Semi | Sym::Colon | Sym::DotDot),
+        Some(Kind::Word(_)) => true,
+        _ => false,
+    };
+    let skip_result = skip_until(|builder, at| {
+        matches!(builder.kind(at), Some(Kind::Sym(Sym::Comma | Sym::Semi) | Kind::Word(Word::Then | Word::Else)))
+    });
+    let told = expr.then_ignore(look(Expected::OPERATOR, ends)).recover_with(via_parser(skip_result.map_with(
+        |(start, end), e| {
+            let span = e.state().span(start, end);
+            error(e.state(), span)
+        },
+    )));
+    let body = choice((word(Word::In).ignore_then(told), no_in().ignore_then(result)));
     binds.then(body).map_with(|(binds, body), e| made(Expr::Let(binds, body), e))
 }
 
@@ -176,12 +195,12 @@ fn no_in() -> impl Part<()> {
 /// `if c then a else if d then b else e`
 fn conditional(expr: impl Part<ExprId>) -> impl Part<ExprId> {
     let branch = expr.clone().then_ignore(word(Word::Then)).then(expr.clone());
-    let more = word(Word::Else).then_ignore(word(Word::If)).ignore_then(branch.clone());
+    let more = word(Word::Else).then_ignore(token(Kind::Word(Word::If), Expected::NONE)).ignore_then(branch.clone());
     // After `else` an `if` continues the chain; were it tried again as an expression, an error in
     // it would be searched for twice at each level.
     let other =
         word(Word::Else).ignore_then(look(Expected::NONE, |kind| kind != Some(Kind::Word(Word::If)))).ignore_then(expr);
-    pick(Expected::EXPR, |kind| (kind == Kind::Word(Word::If)).then_some(()))
+    token(Kind::Word(Word::If), Expected::EXPR)
         .ignore_then(branch)
         .then(more.repeated().collect::<Vec<_>>())
         .then(other)
@@ -202,14 +221,14 @@ fn fold(
     let body = sym(Sym::Colon).ignore_then(expr.clone()).boxed();
     let range = word(Word::For).ignore_then(vars).then(body.clone()).boxed();
     let condition = word(Word::While).ignore_then(expr.clone()).then(body).boxed();
-    let start = |start: Word| pick(Expected::EXPR, move |kind| (kind == Kind::Word(start)).then_some(()));
+    let start = |start: Word| token(Kind::Word(start), Expected::EXPR);
 
     let over = |scan: bool| {
         move |(((acc, ty), init), ((vars, body), yields))| Expr::Fold { scan, acc, ty, init, vars, body, yields }
     };
     let whilst = |scan: bool| move |(((acc, ty), init), (cond, body))| Expr::Loop { scan, acc, ty, init, cond, body };
 
-    let yields = word(Word::Yield).ignore_then(expr).or_not();
+    let yields = token(Kind::Word(Word::Yield), Expected::NONE).ignore_then(expr).or_not();
     let fold = start(Word::Fold).ignore_then(carry.clone()).then(range.clone().then(yields)).map(over(false));
     let loops = start(Word::Loop).ignore_then(carry.clone()).then(condition.clone()).map(whilst(false));
     let scan = start(Word::Scan).ignore_then(carry).then(choice((range.map(Ok), condition.map(Err)))).map(
@@ -224,9 +243,11 @@ fn fold(
 /// `match e { p: a, q: b }`
 pub(super) fn matching(expr: impl Part<ExprId>, pat: impl Part<PatId>) -> impl Part<ExprId> {
     let arm = plain(pat).then_ignore(sym(Sym::Colon)).then(expr.clone()).map(|(pat, body)| Arm { pat, body });
-    let arms =
-        list(Sym::LBrace, arm, |builder, span| Arm { pat: builder.pat(Pat::Error, span), body: error(builder, span) });
-    pick(Expected::EXPR, |kind| (kind == Kind::Word(Word::Match)).then_some(()))
+    let arms = list(Sym::LBrace, Expected::sym(Sym::LBrace), arm, |builder, span| Arm {
+        pat: builder.pat(Pat::Error, span),
+        body: error(builder, span),
+    });
+    token(Kind::Word(Word::Match), Expected::EXPR)
         .ignore_then(expr)
         .then(arms)
         .map_with(|(value, arms), e| made(Expr::Match(value, arms), e))

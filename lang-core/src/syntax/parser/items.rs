@@ -8,7 +8,7 @@ use chumsky::prelude::*;
 use super::builder::Builder;
 use super::errors::{Expected, Slip, SyntaxError};
 use super::exprs::error;
-use super::parts::{Here, Part, Rule, list, look, missing, name, pick, place, skip_until, sym, word};
+use super::parts::{Here, Part, Rule, list, look, maybe, missing, name, pick, place, skip_until, sym, token};
 use super::tokens::Kind;
 use crate::base::{Name, Span};
 use crate::syntax::ast::{
@@ -26,7 +26,7 @@ pub(super) fn items(expr: impl Part<ExprId>, ty: impl Part<TypeId>, pat: impl Pa
         type_def(ty.clone()).map(Item::Type).boxed(),
         import().map(Item::Import).boxed(),
         top_let(expr, ty, pat).map(Item::Let).boxed(),
-        word(Word::Do).ignore_then(body).map(Item::Do).boxed(),
+        token(Kind::Word(Word::Do), Expected::ITEM).ignore_then(body).map(Item::Do).boxed(),
         derivative().then(defined).map(|(head, body)| Item::Rule(Derivative { body, ..head })).boxed(),
     ))
     .boxed()
@@ -67,25 +67,34 @@ fn assign() -> impl Part<()> {
     let absent = custom(move |inp: Here| {
         let at = place(inp);
         let builder = inp.state();
-        let body = builder.kind(at).is_none_or(Kind::starts_expr);
+        let body = builder.kind(at).is_none_or(|k| k.starts_expr() && k != Kind::Sym(Sym::LBrace));
         if body && builder.too_deep().is_none() { Ok(()) } else { Err(SyntaxError::expected(at, expected)) }
     });
     sym(Sym::Assign).recover_with(via_parser(choice((found, absent))))
 }
 
 fn idents(at: &'static str) -> impl Part<Vec<Ident>> {
-    list(Sym::LParen, name(), |_, span| Ident { name: Name::default(), span }).map_with(move |names, e| {
-        if names.is_empty() {
-            let here = e.span();
-            e.emit(SyntaxError::slip(here, Slip::Empty(at)));
-        }
-        names
-    })
+    list(Sym::LParen, Expected::NONE, name(), |_, span| Ident { name: Name::default(), span }).map_with(
+        move |names, e| {
+            if names.is_empty() {
+                let here = e.span();
+                e.emit(SyntaxError::slip(here, Slip::Empty(at)));
+            }
+            names
+        },
+    )
+}
+
+/// The name of a `def` or `type`. Where none stands but its parameters or `=` do, it is empty.
+fn declared() -> impl Part<Ident> {
+    let goes_on =
+        look(Expected::NONE, |kind| matches!(kind, Some(Kind::Word(_) | Kind::Sym(Sym::LParen | Sym::Assign))));
+    choice((name(), goes_on.ignore_then(missing(Expected::NAME))))
 }
 
 /// A `def` up to its `=`; the body is filled in after.
 fn head(ty: impl Part<TypeId>) -> impl Part<Def> {
-    let typed = sym(Sym::Colon).ignore_then(ty.clone()).or_not();
+    let typed = maybe(Sym::Colon).ignore_then(ty.clone()).or_not();
     let param = name().then(typed).map_with(|(name, ty), e| {
         let at = e.span();
         let ty = ty.unwrap_or_else(|| {
@@ -95,8 +104,8 @@ fn head(ty: impl Part<TypeId>) -> impl Part<Def> {
         });
         Param { name, ty }
     });
-    let params = list(Sym::LParen, param, |builder: &mut Builder, span| Param {
-        name: Ident { name: Name::default(), span },
+    let params = list(Sym::LParen, Expected::sym(Sym::LParen), param, |builder: &mut Builder, span| Param {
+        name: builder.leading_name(span),
         ty: builder.ty(TypeExpr::Error, span),
     });
     let after_head =
@@ -114,14 +123,18 @@ fn head(ty: impl Part<TypeId>) -> impl Part<Def> {
         .or_not();
     let class = pick(Expected::CLASS, |kind| (kind == Kind::Name).then_some(())).map_with(|(), e| {
         let at = e.span().start;
-        e.state().ident(at)
+        let class = e.state().ident(at);
+        if !matches!(class.name.as_str(), "num" | "real") {
+            e.emit(SyntaxError::expected(at, Expected::CLASS));
+        }
+        class
     });
     let constraint = name().then_ignore(sym(Sym::Colon)).then(class).map(|(var, class)| Constraint { var, class });
-    let constraints = word(Word::Where)
-        .ignore_then(constraint.separated_by(sym(Sym::Comma)).at_least(1).collect::<Vec<_>>())
+    let constraints = token(Kind::Word(Word::Where), Expected::NONE)
+        .ignore_then(constraint.separated_by(maybe(Sym::Comma)).at_least(1).collect::<Vec<_>>())
         .or_not();
-    word(Word::Def)
-        .ignore_then(choice((name(), missing(Expected::NAME))))
+    token(Kind::Word(Word::Def), Expected::ITEM)
+        .ignore_then(declared())
         .then(params)
         .then(result)
         .then(constraints)
@@ -150,9 +163,9 @@ fn type_def(ty: impl Part<TypeId>) -> impl Part<TypeDef> {
         }
         Err(SyntaxError::expected(at, Expected::NONE))
     });
-    let args = list(Sym::LParen, ty.clone(), |builder, span| builder.ty(TypeExpr::Error, span));
+    let args = list(Sym::LParen, Expected::NONE, ty.clone(), |builder, span| builder.ty(TypeExpr::Error, span));
     let ctor = name().then(args.or_not()).map(|(name, args)| Ctor { name, args: args.unwrap_or_default() });
-    let ctors = ctor.separated_by(sym(Sym::Bar)).allow_leading().at_least(1).collect::<Vec<_>>();
+    let ctors = ctor.separated_by(maybe(Sym::Bar)).allow_leading().at_least(1).collect::<Vec<_>>();
     let sum = is_sum.ignore_then(ctors).map(TypeBody::Sum);
     let single = ty.map(TypeBody::Single);
     let end = look(Expected::END, |kind| kind.is_none());
@@ -160,8 +173,8 @@ fn type_def(ty: impl Part<TypeId>) -> impl Part<TypeDef> {
         let span = e.state().span(start, end);
         TypeBody::Single(e.state().ty(TypeExpr::Error, span))
     })));
-    word(Word::Type)
-        .ignore_then(choice((name(), missing(Expected::NAME))))
+    token(Kind::Word(Word::Type), Expected::ITEM)
+        .ignore_then(declared())
         .then(idents("a type parameter").or_not())
         .then_ignore(assign())
         .then(body)
@@ -179,8 +192,8 @@ fn import() -> impl Part<Import> {
         let at = e.span().start;
         (e.state().ident(at), is_file)
     });
-    let alias = word(Word::As).ignore_then(name()).or_not();
-    word(Word::Import)
+    let alias = token(Kind::Word(Word::As), Expected::NONE).ignore_then(name()).or_not();
+    token(Kind::Word(Word::Import), Expected::ITEM)
         .ignore_then(path)
         .then(alias)
         .then_ignore(look(Expected::END, |kind| kind.is_none()))
@@ -190,19 +203,22 @@ fn import() -> impl Part<Import> {
 /// `let x: T = e`, perhaps with `;`
 fn top_let(expr: impl Part<ExprId>, ty: impl Part<TypeId>, pat: impl Part<PatId>) -> impl Part<TopLet> {
     let skip_head = skip_until(|builder, at| builder.kind(at) == Some(Kind::Sym(Sym::Assign)));
-    let head = pat.then(sym(Sym::Colon).ignore_then(ty).or_not()).then_ignore(sym(Sym::Assign)).recover_with(
+    let head = pat.then(maybe(Sym::Colon).ignore_then(ty).or_not()).then_ignore(sym(Sym::Assign)).recover_with(
         via_parser(skip_head.then_ignore(sym(Sym::Assign)).map_with(|(start, end), e| {
             let span = e.state().span(start, end);
-            (e.state().pat(crate::syntax::ast::Pat::Error, span), None)
+            (e.state().leading_pattern(span), None)
         })),
     );
-    let quiet = sym(Sym::Semi).or_not().map(|semi| semi.is_some());
+    let quiet = maybe(Sym::Semi).or_not().map(|semi| semi.is_some());
     let end = look(Expected::OPERATOR.or(Expected::END), |kind| kind.is_none());
     let value = expr.then(quiet).then_ignore(end).recover_with(via_parser(rest().map_with(|(start, end), e| {
         let span = e.state().span(start, end);
         (error(e.state(), span), false)
     })));
-    word(Word::Let).ignore_then(head).then(value).map(|((pat, ty), (value, quiet))| TopLet { pat, ty, value, quiet })
+    token(Kind::Word(Word::Let), Expected::ITEM)
+        .ignore_then(head)
+        .then(value)
+        .map(|((pat, ty), (value, quiet))| TopLet { pat, ty, value, quiet })
 }
 
 /// `derivative f(x; dx)` or `adjoint f(x; dy)`
@@ -216,7 +232,7 @@ fn derivative() -> impl Part<Derivative> {
         }
     })
     .then_ignore(pick(Expected::ITEM, |kind| (kind == Kind::Name).then_some(())));
-    let names = || name().separated_by(sym(Sym::Comma)).collect::<Vec<_>>();
+    let names = || name().separated_by(maybe(Sym::Comma)).collect::<Vec<_>>();
     let both = names().then_ignore(sym(Sym::Semi)).then(names());
     let both = both.then_ignore(look(Expected::sym(Sym::RParen), |kind| kind.is_some_and(Kind::is_closer)));
     let skipped = rest().map(|_| (Vec::new(), Vec::new()));

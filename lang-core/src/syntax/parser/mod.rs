@@ -11,6 +11,7 @@
 
 mod builder;
 mod chain;
+mod duplicates;
 mod errors;
 mod exprs;
 mod forms;
@@ -36,6 +37,9 @@ use crate::base::{Arena, Code, Diagnostic, Span};
 
 /// The deepest nesting of nodes in a tree. What recurses over trees relies on it.
 pub const MAX_DEPTH: u32 = 256;
+
+/// How many errors of one sort are told of one item; a reader needs no more.
+const MAX_ERRORS: usize = 64;
 
 /// The input of the grammar. It owns its tokens, so that a grammar is built once and kept.
 type Tokens = Stream<std::vec::IntoIter<Kind>>;
@@ -131,19 +135,21 @@ fn parse(text: &str, goal: Goal) -> (Parsed, bool) {
         pats: Arena::default(),
         types: Arena::default(),
     };
-    let lexed_well = diagnostics.is_empty();
     if goal == Goal::Item && item_start(&tokens, 0).is_none() && !is_item_word(tokens.first().map(|t| &t.token)) {
-        if lexed_well {
-            diagnostics.extend(hints::junk(&tokens));
+        // Characters outside the language are told once, as what they are.
+        if diagnostics.is_empty() {
+            diagnostics.push(hints::junk(&tokens));
         }
         return (Parsed { tree, diagnostics }, false);
     }
 
     let balanced = balance(tokens);
-    let mut open_at_end = lexed_well && balanced.open_at_end;
+    let open_at_end = balanced.open_at_end;
     let broken = balanced.diagnostics.iter().map(|d| d.span.start).min();
-    diagnostics.extend(balanced.diagnostics.iter().cloned());
+    let mut told = balanced.diagnostics.clone();
     let mut builder = Builder::new(balanced);
+    // Where the text ends too early, everything that is wrong is at its end.
+    let mut incomplete = diagnostics.is_empty() && (broken.is_none() || open_at_end);
     if builder.too_deep().is_none() {
         let input = Stream::from_iter(builder.kinds().to_vec());
         let (item, errors) = GRAMMAR.with(|grammar| {
@@ -154,31 +160,28 @@ fn parse(text: &str, goal: Goal) -> (Parsed, bool) {
             };
             rule.parse_with_state(input, &mut builder).into_output_errors()
         });
+        tree.item = item.unwrap_or(Item::Error);
+        // What follows a bracket without partner may be wrong because of it.
+        let mut errors: Vec<_> =
+            errors.iter().filter(|e| broken.is_none_or(|b| builder.span_at(e.at).start < b)).collect();
+        errors.sort_by_key(|e| e.at);
+        errors.dedup_by_key(|e| e.at);
         let end = builder.kinds().len();
-        let early = |at: usize| at >= end && broken.is_none();
-        let told = errors.iter().filter(|e| broken.is_none_or(|b| builder.span_at(e.at).start < b));
-        let mut told: Vec<(usize, Diagnostic)> = told.filter_map(|e| Some((e.at, diagnostic(e, &builder)?))).collect();
-        told.sort_by_key(|(at, _)| *at);
-        told.dedup_by_key(|(at, _)| *at);
-        open_at_end |= lexed_well && !told.is_empty() && told.iter().all(|(at, _)| early(*at));
-        open_at_end &= told.iter().all(|(at, _)| *at >= end);
-        if builder.too_deep().is_none() {
-            diagnostics.extend(told.into_iter().map(|(_, d)| d));
-            tree.item = item.unwrap_or(Item::Error);
-        }
+        incomplete &= errors.iter().all(|e| e.at >= end) && (open_at_end || !errors.is_empty());
+        told.extend(errors.iter().take(MAX_ERRORS).filter_map(|e| diagnostic(e, &builder)));
     }
     if let Some(span) = builder.too_deep() {
         let message = format!("nested more than {MAX_DEPTH} deep");
-        let help = "name parts of it with `let`";
-        diagnostics.retain(|d| d.code != Code::E0002);
-        diagnostics.push(Diagnostic::new(Code::E0006, span, message).help(help));
-        open_at_end = false;
+        diagnostics.push(Diagnostic::new(Code::E0006, span, message).help("name parts of it with `let`"));
+        tree.item = Item::Error;
+        incomplete = false;
     } else {
-        let (exprs, pats, types) = builder.finish();
-        tree = Tree { exprs, pats, types, ..tree };
+        builder.finish(&mut tree);
+        diagnostics.extend(told);
+        diagnostics.extend(duplicates::duplicates(&tree));
     }
     diagnostics.sort_by_key(|d| d.span);
-    (Parsed { tree, diagnostics }, open_at_end)
+    (Parsed { tree, diagnostics }, incomplete)
 }
 
 fn is_item_word(token: Option<&Token>) -> bool {

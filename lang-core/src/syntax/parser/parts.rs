@@ -47,14 +47,24 @@ pub(super) fn pick<O: 'static>(
     })
 }
 
-/// A symbol.
+/// A symbol that has to stand here.
 pub(super) fn sym(sym: Sym) -> impl Part<()> {
-    pick(Expected::sym(sym), move |kind| (kind == Kind::Sym(sym)).then_some(()))
+    token(Kind::Sym(sym), Expected::sym(sym))
 }
 
-/// A reserved word.
+/// A symbol that may stand here; messages do not say so.
+pub(super) fn maybe(sym: Sym) -> impl Part<()> {
+    token(Kind::Sym(sym), Expected::NONE)
+}
+
+/// A reserved word that has to stand here.
 pub(super) fn word(word: Word) -> impl Part<()> {
-    pick(Expected::word(word), move |kind| (kind == Kind::Word(word)).then_some(()))
+    token(Kind::Word(word), Expected::word(word))
+}
+
+/// A given token, and what messages call it.
+pub(super) fn token(token: Kind, expected: Expected) -> impl Part<()> {
+    pick(expected, move |kind| (kind == token).then_some(()))
 }
 
 /// Succeeds without taking anything where `here` holds for the next token, `None` at the end.
@@ -84,6 +94,11 @@ fn ident(expected: Expected, is: impl Fn(Kind) -> bool + Clone + 'static) -> imp
     })
 }
 
+/// The `wrt:` of an argument, if there is one.
+pub(super) fn label() -> impl Part<Option<Ident>> {
+    ident(Expected::NONE, |kind| kind == Kind::Name).then_ignore(maybe(Sym::Colon)).or_not()
+}
+
 /// The name that is missing: reports it, takes nothing, and is empty.
 pub(super) fn missing(expected: Expected) -> impl Part<Ident> {
     custom(move |inp: Here| {
@@ -93,8 +108,14 @@ pub(super) fn missing(expected: Expected) -> impl Part<Ident> {
             return Err(error);
         }
         inp.emit(error);
-        let start = inp.state().span_at(at.saturating_sub(1)).after();
-        Ok(Ident { name: crate::base::Name::default(), span: start })
+        let builder = inp.state();
+        let span = builder.span_at(at.saturating_sub(1)).after();
+        // A reserved word in the place of a name is taken for it.
+        let reserved = matches!(builder.kind(at), Some(Kind::Word(_)));
+        if reserved && matches!(builder.kind(at + 1), Some(Kind::Sym(Sym::LParen | Sym::Assign))) {
+            inp.skip();
+        }
+        Ok(Ident { name: crate::base::Name::default(), span })
     })
 }
 
@@ -141,9 +162,11 @@ pub(super) fn skip_until(stop: impl Fn(&Builder, usize) -> bool + Clone + 'stati
 }
 
 /// `open element, element, … close`: the elements. An error in one ends at a comma or the closer;
-/// what `fallback` makes of the skipped bytes stands for the element.
+/// what `fallback` makes of the skipped bytes stands for the element. `what` is what messages
+/// call the opening bracket.
 pub(super) fn list<O: 'static>(
     open: Sym,
+    what: Expected,
     element: impl Part<O>,
     fallback: impl Fn(&mut Builder, Span) -> O + Clone + 'static,
 ) -> impl Part<Vec<O>> {
@@ -162,5 +185,5 @@ pub(super) fn list<O: 'static>(
         .separated_by(sym(Sym::Comma))
         .allow_trailing()
         .collect::<Vec<O>>();
-    sym(open).ignore_then(elements).then_ignore(sym(close)).boxed()
+    token(Kind::Sym(open), what).ignore_then(elements).then_ignore(sym(close)).boxed()
 }

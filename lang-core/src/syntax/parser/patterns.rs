@@ -3,7 +3,7 @@
 use chumsky::prelude::*;
 
 use super::errors::{Expected, Slip, SyntaxError};
-use super::parts::{Part, Rule, field, list, name, nested, pick, sym};
+use super::parts::{Part, Rule, field, list, maybe, name, nested, pick, token};
 use super::tokens::Kind;
 use crate::base::Name;
 use crate::syntax::ast::{Ident, Pat, PatId};
@@ -20,7 +20,7 @@ pub(super) fn patterns(pat: impl Part<PatId>) -> Rule<PatId> {
         _ => None,
     });
 
-    let negative = sym(Sym::Minus).or_not().map(|sign| sign.is_some());
+    let negative = token(Kind::Sym(Sym::Minus), Expected::PATTERN).or_not().map(|sign| sign.is_some());
     let digits = pick(Expected::PATTERN, |kind| (kind == Kind::Int).then_some(()));
     let integer = negative.then_ignore(digits).map_with(|negative, e| {
         let at = e.span();
@@ -45,21 +45,25 @@ pub(super) fn patterns(pat: impl Part<PatId>) -> Rule<PatId> {
             let at = e.span().start;
             e.state().ident(at)
         });
-    let args = list(Sym::LParen, pat.clone(), error);
-    let named = first.then(sym(Sym::Dot).ignore_then(name()).or_not()).then(args.or_not()).map(
-        |((first, second), args)| match (second, args) {
-            (Some(name), args) => Pat::Ctor { module: Some(first), name, args: args.unwrap_or_default() },
-            (None, Some(args)) => Pat::Ctor { module: None, name: first, args },
-            (None, None) => Pat::Name(first.name),
-        },
-    );
+    let args = list(Sym::LParen, Expected::NONE, pat.clone(), error);
+    let named =
+        first.then(maybe(Sym::Dot).ignore_then(name()).or_not()).then(args.or_not()).map(|((first, second), args)| {
+            match (second, args) {
+                (Some(name), args) => Pat::Ctor { module: Some(first), name, args: args.unwrap_or_default() },
+                (None, Some(args)) => Pat::Ctor { module: None, name: first, args },
+                (None, None) => Pat::Name(first.name),
+            }
+        });
 
-    let record = list(Sym::LBrace, field().then(sym(Sym::Colon).ignore_then(pat.clone()).or_not()), |_, span| {
-        (Ident { name: Name::default(), span }, None)
-    })
+    let record = list(
+        Sym::LBrace,
+        Expected::PATTERN,
+        field().then(maybe(Sym::Colon).ignore_then(pat.clone()).or_not()),
+        |_, span| (Ident { name: Name::default(), span }, None),
+    )
     .map(Pat::Record);
 
-    let extents = list(Sym::LBracket, name(), |_, span| Ident { name: Name::default(), span });
+    let extents = list(Sym::LBracket, Expected::PATTERN, name(), |_, span| Ident { name: Name::default(), span });
     let sized = extents.then(pat.clone()).map(|(extents, pat)| Pat::Sized(extents, pat));
 
     let one = choice((named, simple, integer, record, sized)).map_with(|kind, e| {
@@ -67,10 +71,10 @@ pub(super) fn patterns(pat: impl Part<PatId>) -> Rule<PatId> {
         let span = e.state().span(at.start, at.end);
         e.state().pat(kind, span)
     });
-    let parens = list(Sym::LParen, pat, error).map_with(|items, e| {
+    let parens = list(Sym::LParen, Expected::PATTERN, pat, error).map_with(|items, e| {
         let at = e.span();
         if let [one] = items.as_slice() {
-            if e.state().comma_before(at.end) {
+            if at.end - at.start > 3 && e.state().comma_before(at.end) {
                 e.emit(SyntaxError::slip(at, Slip::OneTuple));
             }
             return *one;

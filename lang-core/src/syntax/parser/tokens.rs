@@ -4,7 +4,7 @@
 //! one lacks its partner. The repaired tokens always balance, so that an error inside a bracket
 //! can end at its closer and no rule needs to fear for the end of its bracket.
 
-use super::MAX_DEPTH;
+use super::{MAX_DEPTH, MAX_ERRORS};
 use crate::base::{Code, Diagnostic, Span};
 use crate::syntax::lexer::{Spanned, Token};
 use crate::syntax::ops::{BinOp, BinderKind};
@@ -128,12 +128,44 @@ struct Open {
 
 /// Pairs the brackets: drops closers without an opener, adds closers that are missing.
 pub(super) fn balance(tokens: Vec<Spanned>) -> Balanced {
+    match pairs(&tokens) {
+        Some((partner, too_deep)) => Balanced { tokens, partner, too_deep, ..Balanced::default() },
+        None => repair(tokens),
+    }
+}
+
+/// The partners of the brackets and where they nest too deeply, if all are in pairs.
+fn pairs(tokens: &[Spanned]) -> Option<(Vec<u32>, Option<Span>)> {
+    let mut partner = vec![0; tokens.len()];
+    let mut open: Vec<(Sym, usize)> = Vec::new();
+    let mut too_deep = None;
+    for (at, token) in tokens.iter().enumerate() {
+        let Token::Sym(sym) = token.token else { continue };
+        if sym.closer().is_some() {
+            if open.len() >= MAX_DEPTH as usize {
+                too_deep.get_or_insert(token.span);
+            }
+            open.push((sym, at));
+        } else if sym.is_closer() {
+            let (opener, from) = open.pop()?;
+            if opener.closer() != Some(sym) {
+                return None;
+            }
+            *partner.get_mut(from)? = u32::try_from(at).ok()?;
+        }
+    }
+    open.is_empty().then_some((partner, too_deep))
+}
+
+fn repair(tokens: Vec<Spanned>) -> Balanced {
     let mut out = Balanced { partner: Vec::with_capacity(tokens.len()), ..Balanced::default() };
     out.tokens.reserve(tokens.len());
     let mut open: Vec<Open> = Vec::new();
     let mut counts = [0usize; 3];
     let end = tokens.last().map_or(Span::default(), |t| t.span.after());
     let mut strays: Vec<(Sym, Span)> = Vec::new();
+    // Closers that were added for an opener: one that comes later after all crosses another pair.
+    let mut added = [0usize; 3];
     for token in tokens {
         let Token::Sym(sym) = token.token else {
             out.push(token);
@@ -148,6 +180,11 @@ pub(super) fn balance(tokens: Vec<Spanned>) -> Balanced {
             out.push(token);
         } else if sym.is_closer() {
             if *count(&mut counts, opener(sym)) == 0 {
+                let crossing = count(&mut added, opener(sym));
+                if *crossing > 0 {
+                    *crossing -= 1;
+                    continue;
+                }
                 // No bracket for it to close. Perhaps it is a slip for the innermost one's closer.
                 match open.last_mut().filter(|o| o.wrong.is_none()) {
                     Some(inner) => inner.wrong = Some((sym, token.span)),
@@ -165,13 +202,14 @@ pub(super) fn balance(tokens: Vec<Spanned>) -> Balanced {
                     break;
                 }
                 out.unclosed(&inner, Some((sym, token.span)));
+                *count(&mut added, inner.sym) += 1;
                 out.close(inner.at, virtual_closer(inner.sym, Span::new(token.span.start, token.span.start)));
             }
         } else {
             out.push(token);
         }
     }
-    for (sym, span) in strays {
+    for (sym, span) in strays.into_iter().take(MAX_ERRORS) {
         let message = format!("`{sym}` closes no bracket");
         out.diagnostics.push(Diagnostic::new(Code::E0002, span, message));
     }
@@ -208,7 +246,9 @@ impl Balanced {
     }
 
     fn unclosed(&mut self, open: &Open, met: Option<(Sym, Span)>) {
-        self.diagnostics.push(unclosed(open, met));
+        if self.diagnostics.len() < MAX_ERRORS {
+            self.diagnostics.push(unclosed(open, met));
+        }
     }
 }
 

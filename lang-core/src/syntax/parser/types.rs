@@ -3,9 +3,9 @@
 use chumsky::prelude::*;
 
 use super::errors::{Expected, Slip, SyntaxError};
-use super::parts::{At, Here, Part, Rule, field, list, name, nested, pick, place, sym};
+use super::parts::{At, Here, Part, Rule, field, label, list, maybe, name, nested, pick, place, sym};
 use super::tokens::Kind;
-use crate::base::{Name, Span};
+use crate::base::Span;
 use crate::syntax::ast::{Expr, ExprId, Ident, SizeExpr, TypeArg, TypeExpr, TypeId};
 use crate::syntax::token::Sym;
 
@@ -18,10 +18,9 @@ enum Operand {
 
 /// Types, given themselves and the expressions that may be sizes.
 pub(super) fn types(ty: impl Part<TypeId>, sum: impl Part<ExprId>) -> Rule<TypeId> {
-    let sizes = sizes(sum.clone());
-    let dims = sizes.clone().map_with(|sizes, e| (sizes, e.span())).repeated().collect::<Vec<_>>();
-    let operand = dims.then(choice((listed(ty.clone()), record(ty.clone()), named(ty, sum, sizes)))).map_with(
-        |(dims, operand), e| {
+    let dims = sizes(Expected::TYPE, sum.clone()).map_with(|sizes, e| (sizes, e.span())).repeated().collect::<Vec<_>>();
+    let operand =
+        dims.then(choice((listed(ty.clone()), record(ty.clone()), named(ty, sum)))).map_with(|(dims, operand), e| {
             if dims.is_empty() {
                 return operand;
             }
@@ -32,9 +31,8 @@ pub(super) fn types(ty: impl Part<TypeId>, sum: impl Part<ExprId>) -> Rule<TypeI
                 let span = e.state().span(at.start, whole.end);
                 e.state().ty(TypeExpr::Array(sizes, inner), span)
             }))
-        },
-    );
-    let arrows = operand.map_with(|operand, e| (operand, e.span())).separated_by(sym(Sym::Arrow)).at_least(1);
+        });
+    let arrows = operand.map_with(|operand, e| (operand, e.span())).separated_by(maybe(Sym::Arrow)).at_least(1);
     nested(arrows.collect::<Vec<_>>().map_with(|mut operands, e| {
         let whole: SimpleSpan = e.span();
         let last = match operands.pop() {
@@ -67,7 +65,7 @@ fn alone(operand: Operand, e: &mut At) -> TypeId {
     }
     let types: Vec<TypeId> = items.into_iter().map(|(_, ty)| ty).collect();
     if let [ty] = types.as_slice() {
-        if e.state().comma_before(at.end) {
+        if at.end - at.start > 3 && e.state().comma_before(at.end) {
             e.emit(SyntaxError::slip(at, Slip::OneTuple));
         }
         return *ty;
@@ -77,32 +75,33 @@ fn alone(operand: Operand, e: &mut At) -> TypeId {
 }
 
 /// `[n, ?k]`
-fn sizes(sum: impl Part<ExprId>) -> impl Part<Vec<SizeExpr>> {
-    let unknown = sym(Sym::Question).ignore_then(name()).map(SizeExpr::Unknown);
+fn sizes(what: Expected, sum: impl Part<ExprId>) -> impl Part<Vec<SizeExpr>> {
+    let unknown = maybe(Sym::Question).ignore_then(name()).map(SizeExpr::Unknown);
     let size = choice((unknown, sum.map(SizeExpr::Expr)));
-    list(Sym::LBracket, size, |builder, span| SizeExpr::Expr(builder.expr(Expr::Error, span))).map_with(|sizes, e| {
-        if sizes.is_empty() {
-            let at = e.span();
-            e.emit(SyntaxError::slip(at, Slip::Empty("a size")));
-        }
-        sizes
-    })
+    list(Sym::LBracket, what, size, |builder, span| SizeExpr::Expr(builder.expr(Expr::Error, span))).map_with(
+        |sizes, e| {
+            if sizes.is_empty() {
+                let at = e.span();
+                e.emit(SyntaxError::slip(at, Slip::Empty("a size")));
+            }
+            sizes
+        },
+    )
 }
 
 /// `(A, n: B)`
 fn listed(ty: impl Part<TypeId>) -> impl Part<Operand> {
-    let label = name().then_ignore(sym(Sym::Colon)).or_not();
-    list(Sym::LParen, label.then(ty), |builder, span| (None, builder.ty(TypeExpr::Error, span)))
+    let label = label();
+    list(Sym::LParen, Expected::TYPE, label.then(ty), |builder, span| (None, builder.ty(TypeExpr::Error, span)))
         .map_with(|items, e| Operand::List(items, e.span()))
 }
 
 /// `{x: A, y: B}`
 fn record(ty: impl Part<TypeId>) -> impl Part<Operand> {
     let entry = field().then_ignore(sym(Sym::Colon)).then(ty);
-    let missing = |builder: &mut super::builder::Builder, span| {
-        (Ident { name: Name::default(), span }, builder.ty(TypeExpr::Error, span))
-    };
-    list(Sym::LBrace, entry, missing).map_with(|fields, e| {
+    let missing =
+        |builder: &mut super::builder::Builder, span| (builder.leading_name(span), builder.ty(TypeExpr::Error, span));
+    list(Sym::LBrace, Expected::TYPE, entry, missing).map_with(|fields, e| {
         let at = e.span();
         if fields.is_empty() {
             e.emit(SyntaxError::slip(at, Slip::Empty("a field name")));
@@ -119,14 +118,14 @@ enum After {
 }
 
 /// `f64`, `m.Net(n, a)`, `rel[n, m]`
-fn named(ty: impl Part<TypeId>, sum: impl Part<ExprId>, sizes: impl Part<Vec<SizeExpr>>) -> impl Part<Operand> {
+fn named(ty: impl Part<TypeId>, sum: impl Part<ExprId>) -> impl Part<Operand> {
     let is_size = custom(|inp: Here| {
         let at = place(inp);
         if starts_size(inp, at) { Ok(()) } else { Err(SyntaxError::expected(at, Expected::NONE)) }
     });
-    let arg = choice((is_size.ignore_then(sum).map(TypeArg::Size), ty.map(TypeArg::Type)));
-    let args = list(Sym::LParen, arg, |builder, span| TypeArg::Type(builder.ty(TypeExpr::Error, span)));
-    let after = choice((args.map(After::Args), sizes.map(After::Sizes))).or_not();
+    let arg = choice((is_size.ignore_then(sum.clone()).map(TypeArg::Size), ty.map(TypeArg::Type)));
+    let args = list(Sym::LParen, Expected::NONE, arg, |builder, span| TypeArg::Type(builder.ty(TypeExpr::Error, span)));
+    let after = choice((args.map(After::Args), sizes(Expected::NONE, sum).map(After::Sizes))).or_not();
     // A token that the lexer could not read stands for a type and is reported no more.
     let unread = pick(Expected::NONE, |kind| (kind == Kind::Error).then_some(())).map_with(|(), e| {
         let at: SimpleSpan = e.span();
@@ -138,7 +137,7 @@ fn named(ty: impl Part<TypeId>, sum: impl Part<ExprId>, sizes: impl Part<Vec<Siz
             let at = e.span().start;
             e.state().ident(at)
         });
-    let second = sym(Sym::Dot).ignore_then(name()).or_not();
+    let second = maybe(Sym::Dot).ignore_then(name()).or_not();
     let known = first.then(second).then(after).map_with(|((first, second), after), e| {
         let at = e.span();
         let span = e.state().span(at.start, at.end);

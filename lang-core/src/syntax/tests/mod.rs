@@ -1,4 +1,49 @@
-//! Tests of the way from text to trees.
+//! Tests of the way from text to trees. Trees are read as s-expressions, diagnostics as
+//! `code «text it points to» message`, with related places and help below.
 
 mod dump;
+mod errors;
+mod incomplete;
+mod item_errors;
+mod lexing;
+mod limits;
+mod soup;
+mod splitting;
 mod trees;
+
+use std::fmt::Write;
+
+use expect_test::Expect;
+
+use super::parser::Parsed;
+use crate::base::{Diagnostic, Span};
+
+/// What parsing each text gives.
+#[track_caller]
+fn check(parse: fn(&str) -> Parsed, texts: &[&str], expected: Expect) {
+    let mut out = String::new();
+    for text in texts {
+        let parsed = parse(text);
+        writeln!(out, "{text}\n    {}", dump::dump(&parsed.tree)).unwrap();
+        out.push_str(&told(text, &parsed.diagnostics));
+    }
+    expected.assert_eq(&out);
+}
+
+fn told(text: &str, diagnostics: &[Diagnostic]) -> String {
+    let mut out = String::new();
+    let place = |span: Span| match text.get(span.range()).unwrap() {
+        "" if span.start as usize == text.len() => "the end".to_owned(),
+        part => format!("«{part}»"),
+    };
+    for d in diagnostics {
+        writeln!(out, "  {} {}: {}", d.code, place(d.span), d.message).unwrap();
+        for related in &d.related {
+            writeln!(out, "      at {}: {}", place(related.span), related.message).unwrap();
+        }
+        if let Some(help) = &d.help {
+            writeln!(out, "      help: {help}").unwrap();
+        }
+    }
+    out
+}

@@ -1,0 +1,198 @@
+//! The formatter: a file's text to the same program, comments included, in the one layout.
+//!
+//! Each item is parsed, printed as a document of the `pretty` crate and laid out. `printer` is
+//! the tool that keeps documents and comments in step with the source's tokens; `items`,
+//! `types`, `expr` and `forms` say what each form looks like; `render` turns layouts into text;
+//! `prec` adds the parentheses that a tree without text needs.
+//!
+//! Promises: formatting twice gives what formatting once gives; the result parses to the same
+//! tree, doubled parentheses aside; every comment stays. The result of each item is checked
+//! for the last two, and the item's own text stands where they fail, which no test has seen.
+
+mod expr;
+mod forms;
+mod items;
+mod outline;
+mod prec;
+mod printer;
+mod render;
+mod types;
+
+#[cfg(test)]
+mod tests;
+
+pub use outline::{outline, same_meaning, same_tree};
+use pretty::Arena;
+use printer::{Piece, Printer};
+use render::{Writer, Written};
+
+use super::ast::{Item, Tree};
+use super::lexer::{Comment, Lexed, lex};
+use super::parser::parse_item;
+use super::split::split;
+use crate::base::{Diagnostic, Span};
+
+/// Lines are this wide if they can be: two files side by side on a common screen, and the
+/// listings of the book, hold so many columns.
+pub const WIDTH: usize = 88;
+
+/// A formatted file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Formatted {
+    /// Its text.
+    pub text: String,
+    /// How many items were left as they were, as their layout did not pass its check: a fault
+    /// of the formatter.
+    pub left_alone: usize,
+}
+
+/// The file in the one layout; what is wrong with it if it has syntax errors.
+///
+/// # Errors
+/// The errors of its lexer and parser, with absolute spans.
+pub fn format(text: &str) -> Result<String, Vec<Diagnostic>> {
+    format_file(text).map(|formatted| formatted.text)
+}
+
+/// Like [`format()`], and tells what it could not lay out.
+///
+/// # Errors
+/// The errors of its lexer and parser, with absolute spans.
+pub fn format_file(text: &str) -> Result<Formatted, Vec<Diagnostic>> {
+    let items = split(text);
+    let mut out = Formatted { text: String::with_capacity(text.len()), left_alone: 0 };
+    if items.is_empty() {
+        let lexed = lex(text);
+        out.text = comment_block(text, &lexed.comments, 0);
+        return if lexed.diagnostics.is_empty() { Ok(out) } else { Err(lexed.diagnostics) };
+    }
+    let mut errors = Vec::new();
+    let mut end = 0;
+    for item in items {
+        let parsed = parse_item(&item.text);
+        if parsed.diagnostics.iter().any(Diagnostic::is_error) {
+            errors.extend(parsed.diagnostics.into_iter().map(|d| d.shift(item.start)));
+        }
+        if !out.text.is_empty() && blank_between(text, end, item.start) {
+            out.text.push('\n');
+        }
+        end = item.start.saturating_add(u32::try_from(item.text.len()).unwrap_or(u32::MAX));
+        if errors.is_empty() {
+            match format_item(&parsed.tree, &item.text) {
+                Some(laid_out) => out.text.push_str(&laid_out),
+                None => {
+                    out.left_alone += 1;
+                    out.text.push_str(item.text.trim_end());
+                }
+            }
+            out.text.push('\n');
+        }
+    }
+    if errors.is_empty() { Ok(out) } else { Err(errors) }
+}
+
+/// The item with its comments in the one layout, without a newline at its end; `tree` is that
+/// of `text`, and without errors. `None` if the layout did not pass its check.
+#[must_use]
+pub fn format_item(tree: &Tree, text: &str) -> Option<String> {
+    let lexed = lex(text);
+    if tree.item == Item::Error {
+        return None;
+    }
+    let laid_out = lay_out(tree, text, &lexed)?;
+    let again = lex(&laid_out);
+    let parsed = parse_item(&laid_out);
+    // In any order, as one may have moved from the item's first line to above its documentation.
+    let comments = |text: &str, lexed: &Lexed| {
+        let mut all: Vec<String> = lexed.comments.iter().map(|c| comment_text(text, c).to_owned()).collect();
+        all.sort_unstable();
+        all
+    };
+    let same = !parsed.diagnostics.iter().any(Diagnostic::is_error)
+        && comments(text, &lexed) == comments(&laid_out, &again)
+        && same_tree(tree, &parsed.tree)
+        // No line of it may seem to begin another item.
+        && split(&laid_out).len() == 1;
+    same.then_some(laid_out)
+}
+
+/// A tree that has no text, as text: its documentation, then the item with the parentheses it
+/// needs, without a newline at its end.
+#[must_use]
+pub fn print_tree(tree: &Tree) -> String {
+    let arena = Arena::new();
+    let item = Printer::bare(tree, &arena).item();
+    let mut out = String::new();
+    for line in tree.docs.split('\n').filter(|_| !tree.docs.is_empty()) {
+        out.push_str(format!("--| {line}").trim_end());
+        out.push('\n');
+    }
+    // Rendering fails only on a document that cannot be laid out, and every break can.
+    out.push_str(&render(item, &[]).map_or_else(String::new, |written| written.text));
+    out
+}
+
+fn lay_out(tree: &Tree, text: &str, lexed: &Lexed) -> Option<String> {
+    let first = lexed.tokens.first()?.span.start;
+    let last = lexed.tokens.last()?.span.end;
+    let (above, rest) = lexed.comments.split_at(lexed.comments.partition_point(|c| c.span.start < first));
+    let arena = Arena::new();
+    let mut printer = Printer::with_source(tree, &arena, text, lexed);
+    let item = printer.item();
+    let item = printer.end(item);
+    let shown: Vec<(&str, bool)> = lexed.comments.iter().map(|c| (comment_text(text, c), c.own_line)).collect();
+    let written = render(item, &shown)?;
+
+    // What came out of the item's first line goes above its documentation, which must stay on it.
+    let (other, docs) = above.split_at(above.len() - above.iter().rev().take_while(|c| c.doc).count());
+    let mut out = comment_block(text, other, docs.first().map_or(first, |c| c.span.start));
+    for comment in written.above {
+        out.push_str(comment);
+        out.push('\n');
+    }
+    out.push_str(&comment_block(text, docs, first));
+    out.push_str(&written.text);
+
+    // The comments after the item. One that is indented seems to be about its end.
+    let below = rest.get(printer.comments_done().checked_sub(above.len())?..)?;
+    let mut end = last;
+    for comment in below {
+        let start = comment.span.start;
+        let column0 = start == 0 || text.as_bytes().get(start as usize - 1) == Some(&b'\n');
+        out.push_str(if blank_between(text, end, start) { "\n\n" } else { "\n" });
+        out.push_str(if column0 { "" } else { "  " });
+        out.push_str(comment_text(text, comment));
+        end = comment.span.end;
+    }
+    Some(out)
+}
+
+fn render<'c>(piece: Piece<'_>, comments: &'c [(&'c str, bool)]) -> Option<Written<'c>> {
+    let mut writer = Writer::new(comments);
+    piece.render_raw(WIDTH, &mut writer).ok()?;
+    Some(writer.finish())
+}
+
+/// Comments on lines of their own before what stands at `next`, single empty lines kept.
+fn comment_block(text: &str, comments: &[Comment], next: u32) -> String {
+    let mut out = String::new();
+    for (nth, comment) in comments.iter().enumerate() {
+        out.push_str(comment_text(text, comment));
+        out.push('\n');
+        let below = comments.get(nth + 1).map_or(next, |c| c.span.start);
+        if blank_between(text, comment.span.end, below) {
+            out.push('\n');
+        }
+    }
+    out
+}
+
+fn comment_text<'a>(text: &'a str, comment: &Comment) -> &'a str {
+    text.get(comment.span.range()).unwrap_or_default().trim_end()
+}
+
+/// Is a line empty between two places?
+fn blank_between(text: &str, from: u32, to: u32) -> bool {
+    let between = text.get(Span::new(from, to).range()).unwrap_or_default();
+    between.bytes().filter(|b| *b == b'\n').count() > 1
+}

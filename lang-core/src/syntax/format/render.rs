@@ -1,0 +1,110 @@
+//! Where layout becomes text: lines without trailing blanks, with their comments.
+//!
+//! A comment that cannot stand where it was written has become a [`Mark`] of no width inside a
+//! line; what to do with it is known only when that line ends, which is here.
+
+use pretty::{Render, RenderAnnotated};
+
+/// One step of indentation.
+pub(super) const INDENT: usize = 2;
+
+/// A comment, by its number, that is placed when its line is complete.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Mark {
+    /// A break follows at once: the comment ends this line.
+    Suffix(usize),
+    /// No break follows: the comment goes above this line, or ends it if it is the line's only
+    /// one and shared its line with code before.
+    Loose(usize),
+}
+
+/// Receives the laid out document.
+pub(super) struct Writer<'a> {
+    /// The texts of the comments, and whether each stood on a line of its own.
+    comments: &'a [(&'a str, bool)],
+    done: String,
+    /// The comments to go above the first line.
+    above: Vec<&'a str>,
+    line: String,
+    marks: Vec<Mark>,
+}
+
+/// What was written.
+pub(super) struct Written<'a> {
+    /// The comments that go above the first line.
+    pub(super) above: Vec<&'a str>,
+    /// The lines, without a newline at the end.
+    pub(super) text: String,
+}
+
+impl<'a> Writer<'a> {
+    pub(super) fn new(comments: &'a [(&'a str, bool)]) -> Self {
+        Self { comments, done: String::new(), above: Vec::new(), line: String::new(), marks: Vec::new() }
+    }
+
+    pub(super) fn finish(mut self) -> Written<'a> {
+        self.end_line();
+        Written { above: self.above, text: self.done }
+    }
+
+    fn end_line(&mut self) {
+        let line = self.line.trim_end_matches(' ');
+        let code = line.trim_start_matches(' ');
+        // What closes a block has the comments above it inside the block, as `closing` puts them.
+        let inside = if code.starts_with([')', ']', '}']) { INDENT } else { 0 };
+        let indent = line.len() - code.len() + inside;
+        let comment = |at: usize| self.comments.get(at).copied().unwrap_or_default();
+        let mut suffix = None;
+        for (nth, mark) in self.marks.iter().enumerate() {
+            let (text, own_line, at_end) = match *mark {
+                Mark::Suffix(at) => (comment(at).0, false, true),
+                Mark::Loose(at) => (comment(at).0, comment(at).1, self.marks.len() == 1),
+            };
+            if at_end && !own_line && nth + 1 == self.marks.len() {
+                suffix = Some(text);
+            } else if self.done.is_empty() {
+                self.above.push(text);
+            } else {
+                self.done.extend(std::iter::repeat_n(' ', indent));
+                self.done.push_str(text);
+                self.done.push('\n');
+            }
+        }
+        self.done.push_str(line);
+        if let Some(text) = suffix {
+            self.done.push(' ');
+            self.done.push_str(text);
+        }
+        self.line.clear();
+        self.marks.clear();
+    }
+}
+
+impl Render for Writer<'_> {
+    type Error = std::fmt::Error;
+
+    fn write_str(&mut self, text: &str) -> Result<usize, Self::Error> {
+        if text == "\n" {
+            self.end_line();
+            self.done.push('\n');
+        } else {
+            self.line.push_str(text);
+        }
+        Ok(text.len())
+    }
+
+    fn fail_doc(&self) -> Self::Error {
+        std::fmt::Error
+    }
+}
+
+impl RenderAnnotated<'_, Mark> for Writer<'_> {
+    fn push_annotation(&mut self, mark: &Mark) -> Result<(), Self::Error> {
+        self.marks.push(*mark);
+        Ok(())
+    }
+
+    fn pop_annotation(&mut self) -> Result<(), Self::Error> {
+        Ok(())
+    }
+}

@@ -1,0 +1,136 @@
+//! Random surface programs, and the laws of printing, parsing and formatting they must obey.
+//!
+//! A program is drawn as trees, not as text: every variant of the surface tree occurs, which a
+//! table of hits shows. Each tree is printed, and the text scrambled, before the formatter sees it.
+
+pub mod draw;
+pub mod hits;
+pub mod random;
+pub mod scramble;
+
+use draw::tree;
+use hits::Hits;
+use lang_core::syntax::ast::Tree;
+use lang_core::syntax::format::{format_file, outline, print_tree, same_meaning, same_tree};
+use lang_core::syntax::lexer::lex;
+use lang_core::syntax::parser::parse_item;
+use lang_core::syntax::split::split;
+use random::Random;
+use scramble::scramble_all;
+
+/// What a run found.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// How many programs were drawn.
+    pub programs: u64,
+    /// What occurred in them.
+    pub hits: Hits,
+    /// How many of them broke a law.
+    pub broken: u64,
+    /// The laws broken and the texts, of the shortest few.
+    pub failures: Vec<String>,
+}
+
+/// Failures kept in a report, the shortest: these are what one looks at.
+const KEPT: usize = 5;
+
+/// Draws `count` programs from `seed` and tries the laws on each.
+#[must_use]
+pub fn run(seed: u64, count: u64) -> Report {
+    let mut report = Report::default();
+    for nth in 0..count {
+        let mut random = Random::new(seed.wrapping_add(nth).wrapping_mul(0x2545_f491_4f6c_dd1d));
+        report.programs += 1;
+        let items = 1 + random.below(8) / 6;
+        let trees: Vec<Tree> = (0..items).map(|_| tree(&mut random)).collect();
+        trees.iter().for_each(|tree| report.hits.count(tree));
+        let texts: Result<Vec<String>, String> = trees.iter().map(print_laws).collect();
+        if let Err(failure) = texts.and_then(|texts| format_laws(&mut random, &texts)) {
+            report.broken += 1;
+            report.failures.push(format!("program {nth} of seed {seed}: {failure}"));
+            report.failures.sort_by_key(String::len);
+            report.failures.truncate(KEPT);
+        }
+    }
+    report
+}
+
+/// What holds of printing a tree. Gives its text.
+fn print_laws(tree: &Tree) -> Result<String, String> {
+    let text = print_tree(tree);
+    let parsed = parse_item(&text);
+    if let Some(diagnostic) = parsed.diagnostics.first() {
+        return Err(format!("printed text has an error: {} {:?}\n{text}", diagnostic.message, diagnostic.span));
+    }
+    if !same_meaning(tree, &parsed.tree) {
+        let (was, is) = (outline(tree, false), outline(&parsed.tree, false));
+        return Err(format!("another tree comes back:\n{text}\nwas {was}\nis  {is}"));
+    }
+    let again = print_tree(&parsed.tree);
+    if again != text {
+        return Err(format!("printing what was parsed differs:\n{text}\n---\n{again}"));
+    }
+    let whole = format!("{text}\n");
+    let formatted = file(&whole)?;
+    if formatted != whole {
+        return Err(format!("a printed tree is laid out differently:\n{whole}---\n{formatted}"));
+    }
+    Ok(text)
+}
+
+/// What holds of formatting a file of these items, scrambled.
+fn format_laws(random: &mut Random, texts: &[String]) -> Result<(), String> {
+    let scrambled = scramble_all(random, texts);
+    let plain = file(&scrambled)?;
+    let twice = file(&plain).map_err(|e| format!("{e}\nwhich is the layout of\n{scrambled}"))?;
+    if twice != plain {
+        return Err(format!("formatting twice differs:\n{scrambled}---\n{plain}---\n{twice}"));
+    }
+    let (before, after) = (split(&scrambled), split(&plain));
+    let same = before.len() == texts.len()
+        && after.len() == texts.len()
+        && before.iter().zip(&after).all(|(a, b)| same_tree(&parse_item(&a.text).tree, &parse_item(&b.text).tree));
+    if !same {
+        return Err(format!("formatting changes a tree:\n{scrambled}---\n{plain}"));
+    }
+    if comment_texts(&scrambled) != comment_texts(&plain) {
+        return Err(format!("formatting changes the comments:\n{scrambled}---\n{plain}"));
+    }
+    if let Some(line) = plain.lines().find(|line| line.len() > line.trim_end().len()) {
+        return Err(format!("a line ends in blanks: {line:?}\n{plain}"));
+    }
+    Ok(())
+}
+
+fn comment_texts(text: &str) -> Vec<&str> {
+    let mut all: Vec<&str> = lex(text).comments.iter().filter_map(|c| text.get(c.span.range())).collect();
+    all.sort_unstable();
+    all
+}
+
+fn file(text: &str) -> Result<String, String> {
+    let formatted = format_file(text).map_err(|errors| {
+        let message = errors.first().map_or_else(String::new, |e| format!("{} {:?}", e.message, e.span));
+        format!("does not parse: {message}\n{text}")
+    })?;
+    if formatted.left_alone > 0 {
+        return Err(format!("left alone:\n{text}"));
+    }
+    Ok(formatted.text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::run;
+
+    /// Some seconds; a longer run is the soak's.
+    const PROGRAMS: u64 = 3000;
+
+    #[test]
+    fn laws_hold() {
+        let report = run(1, PROGRAMS);
+        assert!(report.broken == 0, "{} broke a law:\n{}", report.broken, report.failures.join("\n\n"));
+        println!("{}", report.hits);
+        assert_eq!(report.hits.missing(), Vec::<&str>::new());
+    }
+}

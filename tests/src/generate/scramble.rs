@@ -1,0 +1,70 @@
+//! Text to text of the same tokens, with other blanks, line ends and comments between them.
+
+use lang_core::syntax::lexer::{Spanned, Token, lex};
+use lang_core::syntax::token::Sym;
+
+use super::random::Random;
+
+/// The same tokens with other blanks between them, and comments.
+pub fn scramble(random: &mut Random, text: &str, comments: usize) -> String {
+    let tokens = lex(text).tokens;
+    let mut out = String::new();
+    let mut number = 0;
+    for (nth, token) in tokens.iter().enumerate() {
+        let before = nth.checked_sub(1).and_then(|nth| tokens.get(nth));
+        let touching = before.is_none_or(|b| b.span.end == token.span.start);
+        if !must_touch(&tokens, nth) {
+            match random.below(12 + comments) {
+                0 if nth > 0 => out.push_str("\n   "),
+                1 if nth > 0 => out.push_str("\n\n "),
+                2 if nth > 0 => out.push_str("   "),
+                n if n >= 12 => {
+                    number += 1;
+                    if before.is_some_and(|_| random.once_in(2)) {
+                        out.push_str(&format!(" -- c{number}\n  "));
+                    } else {
+                        // The documentation above an item is no token.
+                        let start = if nth == 0 { "" } else { "\n  " };
+                        out.push_str(&format!("{start}-- own {number}\n{}", if nth == 0 { "" } else { " " }));
+                    }
+                }
+                _ if !touching => out.push(' '),
+                _ => {}
+            }
+        }
+        out.push_str(text.get(token.span.range()).unwrap_or_default());
+    }
+    match random.below(6) {
+        0 => out.push_str(" -- last"),
+        1 => out.push_str("\n  -- below\n-- and below"),
+        _ => {}
+    }
+    out
+}
+
+/// Several items as a file, with comments and empty lines between them.
+pub fn scramble_all(random: &mut Random, texts: &[String]) -> String {
+    let mut out = String::new();
+    for (nth, text) in texts.iter().enumerate() {
+        out.push_str(
+            random.pick(&["", "\n\n", "-- block\n", "-- apart\n\n\n", "--| Docs.\n", "  -- c\n--| Docs.\n"], ""),
+        );
+        // None, some, or nearly between all tokens.
+        let comments = random.pick(&[0, 1, 4, 40], 0);
+        out.push_str(&scramble(random, text, comments));
+        if nth + 1 < texts.len() || random.once_in(2) {
+            out.push_str(random.pick(&["\n", "\n", "\n\n", "\n\n\n"], "\n"));
+        }
+    }
+    out
+}
+
+/// Must the token touch the one before? `.0` alone would be a number, and so would `1.` be.
+fn must_touch(tokens: &[Spanned], at: usize) -> bool {
+    let token = |at: usize| tokens.get(at).map(|t| &t.token);
+    let dot = |at: usize| token(at) == Some(&Token::Sym(Sym::Dot));
+    let int = |at: usize| matches!(token(at), Some(Token::Int(_)));
+    let before = |n: usize| at.checked_sub(n);
+    (dot(at) && (int(at + 1) || before(1).is_some_and(int)))
+        || (before(1).is_some_and(dot) && (int(at) || before(2).is_some_and(int)))
+}

@@ -405,7 +405,7 @@ impl Engine {
     fn interpret<T>(
         &mut self,
         here: &Here,
-        f: impl FnOnce(&mut Interp<'_>) -> Result<T, Failure>,
+        f: impl FnOnce(&mut Interp<'_>) -> Result<T, Box<Failure>>,
     ) -> Result<T, Vec<Problem>> {
         let (result, counts) = {
             let program = Running { session: &self.session, values: &self.values };

@@ -229,5 +229,5 @@ def filtering():
         small,
         [2.5, math.nan, math.nan],
         [len(small), int(np.diff(primes).max())],
-        [2, 8, 4, 6, -1, -1, -1],
+        [2, 8, 4, 6, 5, 7, 1],
     )

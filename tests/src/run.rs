@@ -23,7 +23,8 @@ pub const MAIN: &str = "main.iv";
 
 /// What programs of the tests may use: enough for any of them, and little enough for a machine
 /// that runs many tests.
-pub const LIMITS: Limits = Limits { max_calls: 10_000, max_elements: 1 << 24, max_bytes: 1 << 28 };
+pub const LIMITS: Limits =
+    Limits { max_calls: 10_000, max_nesting: 100_000, max_elements: 1 << 24, max_bytes: 1 << 28 };
 
 /// What is seen of block number `at` of a page. The modules of the page may be imported.
 #[must_use]
@@ -92,7 +93,7 @@ struct Run<'s> {
 
 impl Run<'_> {
     /// The `let`s of the modules it imports, then its own items in order, then `main`.
-    fn module(&mut self, module: &ModuleName) -> Result<(), Failure> {
+    fn module(&mut self, module: &ModuleName) -> Result<(), Box<Failure>> {
         if !self.done.insert(module.clone()) {
             return Ok(());
         }
@@ -126,17 +127,15 @@ impl Run<'_> {
     }
 
     /// Runs a `let` or `do`, keeps what it binds, and gives its value unless that is `()`.
-    fn item(&mut self, item: &ItemRef) -> Result<Option<Value>, Failure> {
+    fn item(&mut self, item: &ItemRef) -> Result<Option<Value>, Box<Failure>> {
         let Some(checked) = self.session.checked_item(item) else { return Ok(None) };
-        let (value, frame) = self.interpret(|interp| interp.eval_body(&item.global, &checked.body))?;
-        let mut names = Vec::new();
-        if let Some(pat) = &checked.pat {
-            bound(pat, &mut names);
-        }
-        for local in names {
-            let info = usize::try_from(local.0).ok().and_then(|at| checked.body.locals.get(at));
-            if let (Some(info), Some(value)) = (info, frame.get(local)) {
-                self.values.insert(GlobalName::new(&item.module, &info.name), value.clone());
+        let body = Arc::clone(&checked.body);
+        let (value, _) = self.interpret(|interp| interp.eval_body(&item.global, &body))?;
+        if item.kind == ItemKind::Let
+            && let Value::Tuple(values) = &value
+        {
+            for ((name, _), value) in checked.exports.iter().zip(values.values()) {
+                self.values.insert(GlobalName::new(&item.module, name), value.clone());
             }
         }
         let unit = checked.body.root.is_none_or(|root| checked.body.nodes[root].ty == Type::unit());
@@ -148,7 +147,10 @@ impl Run<'_> {
         self.out.push('\n');
     }
 
-    fn interpret<T>(&mut self, task: impl FnOnce(&mut Interp<'_>) -> Result<T, Failure>) -> Result<T, Failure> {
+    fn interpret<T>(
+        &mut self,
+        task: impl FnOnce(&mut Interp<'_>) -> Result<T, Box<Failure>>,
+    ) -> Result<T, Box<Failure>> {
         let program = Known { session: self.session, values: &self.values };
         let mut host = Console { session: self.session, out: &mut self.out };
         task(&mut Interp::new(&program, &mut host, self.limits, self.interrupt))
@@ -175,19 +177,6 @@ fn place(session: &Session, item: &GlobalName) -> (u32, Arc<str>) {
     (start, session.text(&item.module).unwrap_or_default())
 }
 
-fn bound(pat: &Pat, found: &mut Vec<lang_core::predicate::LocalId>) {
-    match pat {
-        Pat::Wild | Pat::Int(_) | Pat::Bool(_) => {}
-        Pat::Bind(local) => found.push(*local),
-        Pat::Ctor(_, parts) | Pat::Tuple(parts) => parts.iter().for_each(|part| bound(part, found)),
-        Pat::Record(parts) => parts.iter().for_each(|(_, part)| bound(part, found)),
-        Pat::Sized(extents, inner) => {
-            found.extend(extents);
-            bound(inner, found);
-        }
-    }
-}
-
 /// The program as the interpreter asks for it.
 struct Known<'a> {
     session: &'a Session,
@@ -196,7 +185,7 @@ struct Known<'a> {
 
 impl Program for Known<'_> {
     fn body(&self, name: &GlobalName) -> Option<Arc<Body>> {
-        Some(self.session.checked(name)?.body.clone())
+        Some(Arc::clone(&self.session.checked(name)?.body))
     }
 
     fn type_info(&self, ty: &GlobalName) -> Option<Arc<TypeInfo>> {

@@ -276,7 +276,7 @@ impl<'a> Printer<'a> {
         let kind = |at: ExprId| &self.tree.exprs[at].kind;
         let atom = |at| matches!(kind(at), Expr::Name(_) | Expr::Int(_) | Expr::Float(_));
         let short = match kind(first) {
-            Expr::Unary(_, inner) | Expr::Field(inner, _) => atom(*inner),
+            Expr::Unary(UnOp::Neg, inner) | Expr::Field(inner, _) => atom(*inner),
             _ => atom(first),
         };
         short && matches!(kind(last), Expr::Binder { .. } | Expr::Lambda(..))

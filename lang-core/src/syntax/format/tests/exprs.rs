@@ -495,3 +495,170 @@ fn updates() {
         "#]],
     );
 }
+
+/// Other ways to write the same tree, whose tokens differ from those printed.
+#[test]
+fn tokens_left_out_and_added() {
+    check_body(
+        "f(a, b,) + g((a, b,),) - {x: 1,}.x",
+        expect![[r#"
+        def f(x: f64) = f(a, b) + g((a, b)) - {x: 1}.x
+    "#]],
+    );
+    check_body(
+        "match t { (Leaf(a,)): a, (b, c,): b, (d): d, }",
+        expect![[r#"
+        def f(x: f64) = match t { Leaf(a): a, (b, c): b, d: d }
+    "#]],
+    );
+    check_body(
+        "\\(a: f64), (b: i64): a",
+        expect![[r#"
+        def f(x: f64) = \(a: f64, b: i64): a
+    "#]],
+    );
+    check_body(
+        "\\(a, b: i64), c: a",
+        expect![[r#"
+        def f(x: f64) = \a, (b: i64), c: a
+    "#]],
+    );
+    check_body(
+        "\\(a: i64, b), (c): a",
+        expect![[r#"
+        def f(x: f64) = \(a: i64), b, c: a
+    "#]],
+    );
+    check_body(
+        "\\((a, b), c: i64): a",
+        expect![[r#"
+        def f(x: f64) = \(a, b), (c: i64): a
+    "#]],
+    );
+    check_body(
+        "let ((a)): ((f64)) = 1 in a",
+        expect![[r#"
+        def f(x: f64) = let a: f64 = 1 in a
+    "#]],
+    );
+    check_body(
+        "m.Leaf()",
+        expect![[r#"
+        def f(x: f64) = m.Leaf()
+    "#]],
+    );
+    check_body(
+        "match t { Leaf(): a, m.Leaf(): b }",
+        expect![[r#"
+        def f(x: f64) = match t { Leaf(): a, m.Leaf: b }
+    "#]],
+    );
+    check_body(
+        "f( -- one\n (( -- two\n a -- three\n ) -- four\n ), -- five\n )",
+        expect![[r#"
+        def f(x: f64) =
+          f( -- one
+            (
+              -- two
+              a -- three
+            ) -- four
+          ) -- five
+    "#]],
+    );
+    check(
+        "def f(x: (f64), y: [n,](f64), ) -> ((f64, i64)) = x",
+        expect![[r#"
+        def f(x: f64, y: [n]f64) -> (f64, i64) = x
+    "#]],
+    );
+    check(
+        "type T = (\n -- one\n f64)",
+        expect![[r#"
+        -- one
+        type T = f64
+    "#]],
+    );
+    check(
+        "do (a -- one\n ) -- two",
+        expect![[r#"
+        do
+          (
+            a -- one
+          ) -- two
+    "#]],
+    );
+}
+
+/// What is one thing in brackets begins where the bracket does.
+#[test]
+fn brackets_in_brackets() {
+    check_body(
+        "f([first_element_of_the_array + 1, second_element_of_the_array + 2, third_element_of_the_array + 3])",
+        expect![[r#"
+            def f(x: f64) =
+              f([
+                first_element_of_the_array + 1,
+                second_element_of_the_array + 2,
+                third_element_of_the_array + 3
+              ])
+        "#]],
+    );
+    check_body(
+        "(match some_value { Leaf(a): some_function_of_leaves(a), Node(l, r): some_function_of_nodes(l, r) }).name",
+        expect![[r#"
+            def f(x: f64) =
+              (match some_value {
+                Leaf(a): some_function_of_leaves(a),
+                Node(l, r): some_function_of_nodes(l, r)
+              }).name
+        "#]],
+    );
+    check_body(
+        "f(for i < number_of_elements: first_operand[i] * second_operand[i] + third_operand[i] - fourth_operand)",
+        expect![[r#"
+            def f(x: f64) =
+              f(
+                for i < number_of_elements:
+                  first_operand[i] * second_operand[i] + third_operand[i] - fourth_operand
+              )
+        "#]],
+    );
+    check_body(
+        "let weights = [[0.1, 0.2, 0.3, 0.4], [0.1, 0.2, 0.3, 0.4], [0.1, 0.2, 0.3, 0.4], [0.5, 0.6, 0.7, 0.8]] in weights",
+        expect![[r#"
+            def f(x: f64) =
+              let weights = [
+                [0.1, 0.2, 0.3, 0.4],
+                [0.1, 0.2, 0.3, 0.4],
+                [0.1, 0.2, 0.3, 0.4],
+                [0.5, 0.6, 0.7, 0.8]
+              ]
+              in weights
+        "#]],
+    );
+    check_body(
+        "let total = some_function_with_a_name(first_argument, second_argument, third_argument, fourth_argument) in total",
+        expect![[r#"
+            def f(x: f64) =
+              let total =
+                some_function_with_a_name(
+                  first_argument,
+                  second_argument,
+                  third_argument,
+                  fourth_argument
+                )
+              in total
+        "#]],
+    );
+    check_body(
+        "let y = some_rate_of_learning * first_operand[i] * second_operand[i] + third_operand[i] - fourth_operand in y",
+        expect![[r#"
+            def f(x: f64) =
+              let y =
+                some_rate_of_learning * first_operand[i] * second_operand[i]
+                  + third_operand[i]
+                  - fourth_operand
+              in y
+        "#]],
+    );
+}

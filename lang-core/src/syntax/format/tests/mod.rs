@@ -33,6 +33,12 @@ fn check_body(body: &str, expected: Expect) {
 }
 
 #[test]
+fn the_prelude_is_laid_out() {
+    let prelude = include_str!("../../../../../std/prelude.iv");
+    assert_eq!(layout(prelude), prelude);
+}
+
+#[test]
 fn errors_leave_the_text_alone() {
     let errors = format_file("def f() = 1\n\ndef g( = 2\n").unwrap_err();
     assert!(errors.iter().all(|e| e.span.start > 12), "{errors:?}");

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use lang_core::base::{Code, Diagnostic, GlobalName, ModuleName, Name, Span};
 use lang_core::interp::{Counts, Failure, Frame, Host, Interp, Limits, Program, RtInstance, Value};
-use lang_core::resolve::{Names as _, ValueRef};
+use lang_core::resolve::Names as _;
 use lang_core::session::{self, ItemRef, Session};
 use lang_core::syntax::split::ItemKind;
 use lang_core::types::info::TypeInfo;
@@ -198,9 +198,9 @@ impl Engine {
         problem.help.clone_from(&failure.help);
         problem.places.extend(place(&failure.item, failure.span, failure.label.clone()));
         problem.more_callers = failure.more_callers;
-        problem.trace = failure
-            .trace
-            .iter()
+        // The call from outside has no place.
+        let calls = failure.trace.iter().filter(|(item, span)| *item != here.item || *span != Span::default());
+        problem.trace = calls
             .map(|(item, span)| {
                 let place = place(item, *span, String::new());
                 let name = if *item == here.item { here.name.to_owned() } else { format!("`{}`", item.name) };
@@ -242,7 +242,10 @@ impl Engine {
             problem.message.clone_from(&reason.message);
             problem.code = reason.code;
             problem.places.extend(reason.places.iter().cloned());
-            problem.help = reason.help.clone().or(problem.help);
+            // Advice about the name of a file fits the command line, not an import.
+            if reason.code != Code::E0602 {
+                problem.help.clone_from(&reason.help);
+            }
         }
         problem
     }
@@ -384,7 +387,7 @@ impl Engine {
     fn run_item(&mut self, item: &ItemRef) -> Result<(), Vec<Problem>> {
         let Some(checked) = self.session.checked_item(item) else { return Ok(()) };
         let here = Here { item: item.global.clone(), name: "do", source: None };
-        let body = Arc::new(checked.body.clone());
+        let body = Arc::clone(&checked.body);
         let (value, _) = self.run_body(&body, &here)?;
         if let (ItemKind::Let, Value::Tuple(values)) = (item.kind, value) {
             for ((name, _), value) in checked.exports.iter().zip(values.values()) {
@@ -399,7 +402,11 @@ impl Engine {
         self.interpret(here, |interp| interp.eval_body(&here.item, body))
     }
 
-    fn interpret<T>(&mut self, here: &Here, f: impl FnOnce(&mut Interp<'_>) -> Result<T, Box<Failure>>) -> Result<T, Vec<Problem>> {
+    fn interpret<T>(
+        &mut self,
+        here: &Here,
+        f: impl FnOnce(&mut Interp<'_>) -> Result<T, Box<Failure>>,
+    ) -> Result<T, Vec<Problem>> {
         let (result, counts) = {
             let program = Running { session: &self.session, values: &self.values };
             let mut host = Console { out: self.out, start: self.start, engine: self, here };
@@ -426,11 +433,23 @@ impl Engine {
     }
 
     /// Calls `main` with arguments that fit it.
-    pub(crate) fn call_main(&mut self, module: &ModuleName, signature: &Signature, fitted: &Fitted) -> Result<Evaluated, Vec<Problem>> {
+    pub(crate) fn call_main(
+        &mut self,
+        module: &ModuleName,
+        signature: &Signature,
+        fitted: &Fitted,
+    ) -> Result<Evaluated, Vec<Problem>> {
         let main = GlobalName::new(module, "main");
-        let sizes: Vec<i64> = signature.sizes.iter().zip(&fitted.sizes).filter(|(s, _)| s.source == SizeSource::Implicit).map(|(_, n)| *n).collect();
+        let sizes: Vec<i64> = signature
+            .sizes
+            .iter()
+            .zip(&fitted.sizes)
+            .filter(|(s, _)| s.source == SizeSource::Implicit)
+            .map(|(_, n)| *n)
+            .collect();
         let arguments = signature.params.iter().zip(&fitted.arguments);
-        let arguments: Vec<Value> = arguments.map(|((_, ty), datum)| self.value(datum, &types::with_sizes(ty, &fitted.sizes))).collect();
+        let arguments: Vec<Value> =
+            arguments.map(|((_, ty), datum)| self.value(datum, &types::with_sizes(ty, &fitted.sizes))).collect();
         let closure = self.closure(&BTreeSet::from([main.clone()]));
         self.compute_lets(&closure.into_iter().filter(|i| i.module != *module).collect::<Vec<_>>())?;
         let here = Here { item: main.clone(), name: "main", source: None };
@@ -456,7 +475,13 @@ impl Engine {
     // ---- expressions ----
 
     /// Evaluates an expression in the scope of a module. Its text begins at `offset` of `source`.
-    pub(crate) fn evaluate(&mut self, module: &ModuleName, text: &str, source: SourceId, offset: u32) -> Result<Evaluated, Vec<Problem>> {
+    pub(crate) fn evaluate(
+        &mut self,
+        module: &ModuleName,
+        text: &str,
+        source: SourceId,
+        offset: u32,
+    ) -> Result<Evaluated, Vec<Problem>> {
         let expression = self.session.expression(module, text);
         let places = |d: &Diagnostic| crate::problem::of_diagnostic(&d.clone().shift(offset), source);
         let problems: Vec<Problem> = expression.diagnostics.iter().map(places).collect();
@@ -473,14 +498,15 @@ impl Engine {
         self.compute_lets(&closure)?;
         let here = Here { item: GlobalName::new(module, "do 0"), name: "the input", source: Some((source, offset)) };
         let ty = checked.body.root.map(|root| checked.body.nodes[root].ty.clone());
-        let (value, _) = self.run_body(&Arc::new(checked.body), &here)?;
+        let (value, _) = self.run_body(&checked.body, &here)?;
         Ok(self.evaluated(value, &ty.unwrap_or(Type::Error)))
     }
 
     /// The type of an expression.
     pub(crate) fn type_of(&self, module: &ModuleName, text: &str, source: SourceId) -> Result<String, Vec<Problem>> {
         let expression = self.session.expression(module, text);
-        let problems: Vec<Problem> = expression.diagnostics.iter().map(|d| crate::problem::of_diagnostic(d, source)).collect();
+        let problems: Vec<Problem> =
+            expression.diagnostics.iter().map(|d| crate::problem::of_diagnostic(d, source)).collect();
         if problems.iter().any(Problem::is_error) {
             return Err(problems);
         }
@@ -549,11 +575,6 @@ impl Engine {
             ItemKind::Do | ItemKind::Junk => return None,
         })
     }
-
-    /// Is the name a definition or value of the module?
-    pub(crate) fn is_defined(&self, module: &ModuleName, name: &str) -> bool {
-        matches!(self.session.view().value(module, name), Some(ValueRef::Def(g) | ValueRef::Let(g)) if g.module == *module)
-    }
 }
 
 impl fit::Types for Engine {
@@ -583,7 +604,7 @@ struct Running<'a> {
 
 impl Program for Running<'_> {
     fn body(&self, name: &GlobalName) -> Option<Arc<Body>> {
-        Some(Arc::new(self.session.checked(name)?.body.clone()))
+        Some(Arc::clone(&self.session.checked(name)?.body))
     }
 
     fn type_info(&self, ty: &GlobalName) -> Option<Arc<TypeInfo>> {

@@ -23,7 +23,8 @@ pub const MAIN: &str = "main.iv";
 
 /// What programs of the tests may use: enough for any of them, and little enough for a machine
 /// that runs many tests.
-pub const LIMITS: Limits = Limits { max_calls: 10_000, max_elements: 1 << 24, max_bytes: 1 << 28 };
+pub const LIMITS: Limits =
+    Limits { max_calls: 10_000, max_nesting: 100_000, max_elements: 1 << 24, max_bytes: 1 << 28 };
 
 /// What is seen of block number `at` of a page. The modules of the page may be imported.
 #[must_use]
@@ -154,7 +155,7 @@ impl<'s> Run<'s> {
     /// Runs a `let` or `do`, keeps what it binds, and gives its value unless that is `()`.
     fn item(&mut self, item: &ItemRef) -> Result<Option<Value>, Box<Failure>> {
         let Some(checked) = self.session.checked_item(item) else { return Ok(None) };
-        let body = Arc::new(checked.body.clone());
+        let body = Arc::clone(&checked.body);
         let (value, _) = self.interpret(|interp| interp.eval_body(&item.global, &body))?;
         if item.kind == ItemKind::Let
             && let Value::Tuple(values) = &value
@@ -172,7 +173,10 @@ impl<'s> Run<'s> {
         self.out.push('\n');
     }
 
-    fn interpret<T>(&mut self, task: impl FnOnce(&mut Interp<'_>) -> Result<T, Box<Failure>>) -> Result<T, Box<Failure>> {
+    fn interpret<T>(
+        &mut self,
+        task: impl FnOnce(&mut Interp<'_>) -> Result<T, Box<Failure>>,
+    ) -> Result<T, Box<Failure>> {
         let program = Known { session: self.session, values: &self.values };
         let mut host = Console { session: self.session, out: &mut self.out };
         task(&mut Interp::new(&program, &mut host, self.limits, self.interrupt))
@@ -207,7 +211,7 @@ struct Known<'a> {
 
 impl Program for Known<'_> {
     fn body(&self, name: &GlobalName) -> Option<Arc<Body>> {
-        Some(Arc::new(self.session.checked(name)?.body.clone()))
+        Some(Arc::clone(&self.session.checked(name)?.body))
     }
 
     fn type_info(&self, ty: &GlobalName) -> Option<Arc<TypeInfo>> {

@@ -73,17 +73,37 @@ fn load(modules: &[(&str, &str)]) -> Session {
 /// Runs the main module of a session, which has no errors; what it shows.
 #[must_use]
 pub fn run(session: &Session, limits: Limits, interrupt: &AtomicBool) -> String {
-    let mut run = Run { session, limits, interrupt, values: HashMap::new(), done: BTreeSet::new(), out: String::new() };
-    if let Err(failure) = run.module(&MAIN.into()) {
-        let report = run.report(&failure);
-        run.out.push_str(&report);
+    let mut run = Run::new(session, MAIN.into(), limits, interrupt);
+    match run.main_module() {
+        Ok(value) => value.iter().for_each(|value| run.show(value)),
+        Err(failure) => {
+            let report = run.report(&failure);
+            run.out.push_str(&report);
+        }
     }
     run.out
+}
+
+/// Runs a module of a session, which has no errors; the value of its `main`.
+///
+/// # Errors
+/// What it shows until it fails and the report of the failure, or that it has no `main`.
+pub fn value_of_main(session: &Session, module: &str) -> Result<Value, String> {
+    let interrupt = AtomicBool::new(false);
+    let mut run = Run::new(session, module.into(), LIMITS, &interrupt);
+    match run.main_module() {
+        Ok(value) => value.ok_or_else(|| format!("{module} has no `main` without parameters")),
+        Err(failure) => {
+            let report = run.report(&failure);
+            Err(run.out + &report)
+        }
+    }
 }
 
 /// A run in progress.
 struct Run<'s> {
     session: &'s Session,
+    main: ModuleName,
     limits: Limits,
     interrupt: &'s AtomicBool,
     values: HashMap<GlobalName, Value>,
@@ -91,13 +111,27 @@ struct Run<'s> {
     out: String,
 }
 
-impl Run<'_> {
-    /// The `let`s of the modules it imports, then its own items in order, then `main`.
+impl<'s> Run<'s> {
+    fn new(session: &'s Session, main: ModuleName, limits: Limits, interrupt: &'s AtomicBool) -> Self {
+        Self { session, main, limits, interrupt, values: HashMap::new(), done: BTreeSet::new(), out: String::new() }
+    }
+
+    /// The items of the main module, then its `main` if it has one without parameters.
+    fn main_module(&mut self) -> Result<Option<Value>, Box<Failure>> {
+        self.module(&self.main.clone())?;
+        let entry = GlobalName::new(&self.main, "main");
+        if self.session.signature(&entry).is_none_or(|signature| !signature.params.is_empty()) {
+            return Ok(None);
+        }
+        self.interpret(|interp| interp.call(&entry, RtInstance::default(), Vec::new())).map(Some)
+    }
+
+    /// The `let`s of the modules it imports, then its own items in order.
     fn module(&mut self, module: &ModuleName) -> Result<(), Box<Failure>> {
         if !self.done.insert(module.clone()) {
             return Ok(());
         }
-        let main = &**module == MAIN;
+        let main = *module == self.main;
         let items = self.session.items(module);
         for item in items.iter().filter(|item| item.kind == ItemKind::Import) {
             if let Some(imported) = self.session.view().import(module, &item.name) {
@@ -115,15 +149,7 @@ impl Run<'_> {
                 _ => {}
             }
         }
-        let entry = GlobalName::new(module, "main");
-        match self.session.signature(&entry) {
-            Some(signature) if main && signature.params.is_empty() => {
-                let value = self.interpret(|interp| interp.call(&entry, RtInstance::default(), Vec::new()))?;
-                self.show(&value);
-                Ok(())
-            }
-            _ => Ok(()),
-        }
+        Ok(())
     }
 
     /// Runs a `let` or `do`, keeps what it binds, and gives its value unless that is `()`.

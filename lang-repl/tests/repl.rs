@@ -1,5 +1,15 @@
 //! The REPL on a pipe: sessions as scripts, with their mistakes.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    unreachable_pub,
+    reason = "a failed expectation is a failed test"
+)]
+
 mod harness;
 
 use expect_test::{Expect, expect};

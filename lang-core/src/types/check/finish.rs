@@ -12,9 +12,9 @@ use super::super::tree::{
 };
 use super::super::ty::{Scalar, Type};
 use super::super::unify::{SizeWhy, has_meta};
+use super::Checker;
 use super::item::Checked;
 use super::scope::{Fact, Obligation, ScopeKind};
-use super::{Checker, Coverage};
 use crate::base::{Code, Diagnostic, Name, Span};
 use crate::predicate::prove::Facts;
 use crate::predicate::{Atom, LocalId, Poly};

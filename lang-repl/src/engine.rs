@@ -387,7 +387,7 @@ impl Engine {
     fn run_item(&mut self, item: &ItemRef) -> Result<(), Vec<Problem>> {
         let Some(checked) = self.session.checked_item(item) else { return Ok(()) };
         let here = Here { item: item.global.clone(), name: "do", source: None };
-        let body = Arc::new(checked.body.clone());
+        let body = Arc::clone(&checked.body);
         let (value, _) = self.run_body(&body, &here)?;
         if let (ItemKind::Let, Value::Tuple(values)) = (item.kind, value) {
             for ((name, _), value) in checked.exports.iter().zip(values.values()) {
@@ -498,7 +498,7 @@ impl Engine {
         self.compute_lets(&closure)?;
         let here = Here { item: GlobalName::new(module, "do 0"), name: "the input", source: Some((source, offset)) };
         let ty = checked.body.root.map(|root| checked.body.nodes[root].ty.clone());
-        let (value, _) = self.run_body(&Arc::new(checked.body), &here)?;
+        let (value, _) = self.run_body(&checked.body, &here)?;
         Ok(self.evaluated(value, &ty.unwrap_or(Type::Error)))
     }
 
@@ -604,7 +604,7 @@ struct Running<'a> {
 
 impl Program for Running<'_> {
     fn body(&self, name: &GlobalName) -> Option<Arc<Body>> {
-        Some(Arc::new(self.session.checked(name)?.body.clone()))
+        Some(Arc::clone(&self.session.checked(name)?.body))
     }
 
     fn type_info(&self, ty: &GlobalName) -> Option<Arc<TypeInfo>> {

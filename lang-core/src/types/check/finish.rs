@@ -69,7 +69,7 @@ impl Checker<'_> {
             .map(|l| Local { name: l.name.clone(), ty: self.metas.zonk(&l.ty), span: l.span })
             .collect();
         Checked {
-            body: Body { nodes: self.nodes, sizes, params, locals, root: ok.then_some(root) },
+            body: Arc::new(Body { nodes: self.nodes, sizes, params, locals, root: ok.then_some(root) }),
             exports,
             result,
             diagnostics: self.diagnostics,

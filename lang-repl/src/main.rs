@@ -1,1 +1,5 @@
-fn main() {}
+//! The binary `iverson`.
+
+fn main() -> std::process::ExitCode {
+    lang_repl::main()
+}

@@ -1,3 +1,12 @@
-//! Tests that span the whole way, and what they are made with.
+//! What the tests of the language share: literate pages, plain reports, the fuzzer. The tests
+//! themselves stand in `tests/tests/`, the pages in `docs/` and `tests/literate/`.
 
+pub mod forms;
+pub mod fuzz;
 pub mod generate;
+pub mod literate;
+pub mod mutate;
+pub mod random;
+pub mod render;
+pub mod run;
+pub mod tables;

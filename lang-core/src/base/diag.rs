@@ -106,6 +106,7 @@ codes! {
     E0510 "not available yet",
     E0511 "stride not positive",
     E0512 "value not computed yet",
+    E0513 "negative power of an integer",
     // Command line and files.
     E0600 "argument does not fit",
     E0601 "no main",

@@ -1,1 +1,55 @@
-//! Interp.
+//! The reference interpreter: a direct reading of ATL's Figs. 4 and 5 over the typed tree, and
+//! of Fig. 6 where it counts. Every other way to run a program is compared with it.
+//!
+//! Read [`eval`] beside the paper; [`binders`] has ⊞, Σ and ∃, [`control`] what the paper does
+//! not have. Whatever a program does, the interpreter returns a value or a [`Failure`]: it
+//! does not panic, overflow the stack, exhaust memory or run on when it is told to stop.
+
+pub mod array;
+mod binders;
+mod build;
+mod builtins;
+mod call;
+pub mod code;
+mod control;
+pub mod count;
+mod eval;
+pub mod failure;
+mod index;
+pub mod json;
+mod lift;
+pub mod memory;
+mod pattern;
+mod plan;
+pub mod print;
+pub mod relation;
+pub mod rt_type;
+pub mod scalar;
+mod special;
+pub mod value;
+
+#[cfg(test)]
+mod tests;
+
+pub use array::{Array, Store};
+pub use call::Interp;
+pub use code::{Code, Frame, Host, Program};
+pub use count::Counts;
+pub use failure::Failure;
+pub use memory::Limits;
+pub use relation::Relation;
+pub use rt_type::RtType;
+pub use value::{Cell, Fun, Items, Record, RtInstance, Tag, Value};
+
+/// Less stack than this left, and a new piece is taken: more than one step of any recursion here
+/// needs.
+const RED_ZONE: usize = 128 << 10;
+
+/// The size of such a piece.
+const STACK_PIECE: usize = 4 << 20;
+
+/// Runs a step of a recursion that user programs can make deep: trees have no more than 256
+/// levels as written, but operator chains are flat there and deep here, and calls nest.
+pub(crate) fn guarded<T>(step: impl FnOnce() -> T) -> T {
+    stacker::maybe_grow(RED_ZONE, STACK_PIECE, step)
+}

@@ -2,5 +2,12 @@
 //! and a prover for bounds. It stands before `types`, whose checker asks it.
 
 pub mod poly;
+pub mod prove;
+
+#[cfg(test)]
+mod poly_tests;
+#[cfg(test)]
+mod testing;
 
 pub use poly::{Atom, LocalId, Poly};
+pub use prove::Facts;

@@ -1,8 +1,9 @@
 //! Integer polynomials over atoms: the normal form of sizes and of understood index
 //! expressions ("Types and sizes" in the language reference). Equal normal forms are equal
-//! sizes. Coefficients that leave `i128`, or degrees past [`MAX_DEGREE`], give the atom
-//! [`Atom::Overflow`], about which nothing is ever proved.
+//! sizes. Past the limits below a polynomial becomes the lone atom [`Atom::Overflow`]; so does
+//! all arithmetic on it, its difference with itself too, and nothing is ever proved about it.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use crate::base::{GlobalName, Name};
@@ -16,6 +17,17 @@ pub const MAX_DEGREE: u32 = 16;
 
 /// Past this many terms a polynomial is not kept.
 pub const MAX_TERMS: usize = 256;
+
+/// Past this size a coefficient is not kept: products of a coefficient and a 64-bit size, or
+/// sums of [`MAX_TERMS`] coefficients, then stay well inside `i128`.
+pub const MAX_COEFFICIENT: i128 = 1 << 100;
+
+/// An atom that holds more atoms than this is not kept. Sharing could otherwise make a
+/// polynomial exponentially larger than the text it comes from, and walks over it unbounded.
+pub const MAX_NESTED: usize = 128;
+
+/// Products of more pairs of terms than this are not tried: nearly all exceed [`MAX_TERMS`].
+const MAX_PRODUCTS: usize = 16 * MAX_TERMS;
 
 /// What a polynomial is over.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -42,36 +54,82 @@ pub enum Atom {
     Overflow,
 }
 
-/// A product of powers of atoms, sorted; empty is 1.
-pub type Monomial = Vec<(Atom, u32)>;
+/// A product of powers of atoms, sorted, powers at least 1; empty is 1. Cheap to clone.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Debug)]
+pub struct Monomial(Arc<[(Atom, u32)]>);
 
-/// A polynomial with integer coefficients: terms sorted by monomial, none zero.
+impl Monomial {
+    /// Its atoms with their powers.
+    #[must_use]
+    pub fn as_slice(&self) -> &[(Atom, u32)] {
+        &self.0
+    }
+}
+
+impl std::ops::Deref for Monomial {
+    type Target = [(Atom, u32)];
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl From<Vec<(Atom, u32)>> for Monomial {
+    fn from(factors: Vec<(Atom, u32)>) -> Self {
+        Self(factors.into())
+    }
+}
+
+impl<'a> IntoIterator for &'a Monomial {
+    type Item = &'a (Atom, u32);
+    type IntoIter = std::slice::Iter<'a, (Atom, u32)>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.iter()
+    }
+}
+
+/// A polynomial with integer coefficients: terms sorted by monomial, none zero. Types hold many
+/// and are cloned much, so that a clone is a count.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Debug)]
 pub struct Poly {
-    terms: Vec<(Monomial, i128)>,
+    terms: Arc<[(Monomial, i128)]>,
 }
 
 impl Poly {
     /// The constant `c`.
     #[must_use]
     pub fn constant(c: i128) -> Self {
-        Self { terms: if c == 0 { Vec::new() } else { vec![(Vec::new(), c)] } }
+        match c {
+            0 => Self::default(),
+            _ if !is_small(c) => Self::overflow(),
+            _ => Self::of(vec![(Monomial::default(), c)]),
+        }
     }
 
     /// The atom `a`.
     #[must_use]
     pub fn atom(a: Atom) -> Self {
-        Self { terms: vec![(vec![(a, 1)], 1)] }
+        if a.is_kept() { Self::of(vec![(vec![(a, 1)].into(), 1)]) } else { Self::overflow() }
+    }
+
+    fn of(terms: Vec<(Monomial, i128)>) -> Self {
+        Self { terms: terms.into() }
     }
 
     /// The polynomial of one term.
     #[must_use]
-    pub fn term(monomial: Monomial, c: i128) -> Self {
-        Self { terms: if c == 0 { Vec::new() } else { vec![(monomial, c)] } }
+    pub fn term(monomial: impl Into<Monomial>, c: i128) -> Self {
+        let monomial = monomial.into();
+        if c == 0 {
+            Self::default()
+        } else if is_small(c) && degree(&monomial) <= MAX_DEGREE && monomial.iter().all(|(a, _)| a.is_kept()) {
+            Self::of(vec![(monomial, c)])
+        } else {
+            Self::overflow()
+        }
     }
 
     fn overflow() -> Self {
-        Self::atom(Atom::Overflow)
+        Self::of(vec![(vec![(Atom::Overflow, 1)].into(), 1)])
     }
 
     /// Its terms, sorted by monomial, coefficients not zero.
@@ -89,7 +147,7 @@ impl Poly {
     /// Its value, if it is a constant.
     #[must_use]
     pub fn as_constant(&self) -> Option<i128> {
-        match self.terms.as_slice() {
+        match &*self.terms {
             [] => Some(0),
             [(m, c)] if m.is_empty() => Some(*c),
             _ => None,
@@ -99,7 +157,7 @@ impl Poly {
     /// The atom, if it is just one.
     #[must_use]
     pub fn as_atom(&self) -> Option<&Atom> {
-        match self.terms.as_slice() {
+        match &*self.terms {
             [(m, 1)] => match m.as_slice() {
                 [(a, 1)] => Some(a),
                 _ => None,
@@ -111,10 +169,16 @@ impl Poly {
     /// Did arithmetic on it overflow?
     #[must_use]
     pub fn overflowed(&self) -> bool {
-        self.terms.iter().any(|(m, _)| m.iter().any(|(a, _)| *a == Atom::Overflow))
+        matches!(&*self.terms, [(m, _)] if matches!(m.as_slice(), [(Atom::Overflow, _)]))
     }
 
     fn combine(&self, other: &Self, sign: i128) -> Self {
+        if self.overflowed() || other.overflowed() {
+            return Self::overflow();
+        }
+        if other.is_zero() {
+            return self.clone();
+        }
         let (mut left, mut right) = (self.terms.iter().peekable(), other.terms.iter().peekable());
         let mut terms = Vec::with_capacity(self.terms.len() + other.terms.len());
         loop {
@@ -134,12 +198,11 @@ impl Poly {
                 terms.push((m.clone(), c));
             }
         }
-        Self { terms }.guarded()
+        Self::of(terms).guarded()
     }
 
     fn guarded(self) -> Self {
-        let small = |c: i128| (-(1 << 100)..=1 << 100).contains(&c);
-        if self.terms.len() > MAX_TERMS || !self.terms.iter().all(|t| small(t.1)) { Self::overflow() } else { self }
+        if self.terms.len() > MAX_TERMS || !self.terms.iter().all(|t| is_small(t.1)) { Self::overflow() } else { self }
     }
 
     /// Sum.
@@ -172,38 +235,61 @@ impl Poly {
         if by == 0 {
             return Self::default();
         }
+        if self.overflowed() {
+            return Self::overflow();
+        }
         let scaled: Option<Vec<_>> = self.terms.iter().map(|(m, c)| Some((m.clone(), c.checked_mul(by)?))).collect();
-        scaled.map_or_else(Self::overflow, |terms| Self { terms }.guarded())
+        scaled.map_or_else(Self::overflow, |terms| Self::of(terms).guarded())
     }
 
     /// Product.
     #[must_use]
     pub fn mul(&self, other: &Self) -> Self {
-        let mut sum = Self::default();
-        for (m1, c1) in &self.terms {
-            let mut terms = Vec::with_capacity(other.terms.len());
-            for (m2, c2) in &other.terms {
+        match (self.as_constant(), other.as_constant()) {
+            (Some(c), _) => return other.scale(c),
+            (_, Some(c)) => return self.scale(c),
+            _ => {}
+        }
+        let pairs = self.terms.len() * other.terms.len();
+        if self.overflowed() || other.overflowed() || pairs > MAX_PRODUCTS {
+            return Self::overflow();
+        }
+        let mut terms: Vec<(Monomial, i128)> = Vec::with_capacity(pairs);
+        for (m1, c1) in self.terms() {
+            for (m2, c2) in other.terms() {
                 let (m, Some(c)) = (times(m1, m2), c1.checked_mul(*c2)) else {
                     return Self::overflow();
                 };
-                if m.iter().map(|f| f.1).sum::<u32>() > MAX_DEGREE {
+                if degree(&m) > MAX_DEGREE || !is_small(c) {
                     return Self::overflow();
                 }
                 terms.push((m, c));
             }
-            terms.sort();
-            sum = sum.add(&Self { terms });
         }
-        sum
+        terms.sort_unstable();
+        // Equal neighbours add up: at most 2^12 of them below 2^100 each stay inside `i128`.
+        terms.dedup_by(|next, kept| {
+            let same = next.0 == kept.0;
+            if same {
+                kept.1 += next.1;
+            }
+            same
+        });
+        terms.retain(|t| t.1 != 0);
+        Self::of(terms).guarded()
     }
 
     /// Power.
     #[must_use]
     pub fn pow(&self, k: u32) -> Self {
-        if k > MAX_DEGREE && self.as_constant().is_none_or(|c| c.abs() > 1) {
-            return Self::overflow();
+        match self.as_constant() {
+            Some(0 | 1) if k > 0 => self.clone(),
+            Some(-1) => Self::constant(if k.is_multiple_of(2) { 1 } else { -1 }),
+            // No other constant has a 128th power that is small.
+            Some(_) => (0..k.min(128)).fold(Self::constant(1), |p, _| p.mul(self)),
+            None if k > MAX_DEGREE => Self::overflow(),
+            None => (0..k).fold(Self::constant(1), |p, _| p.mul(self)),
         }
-        (0..k.min(128)).fold(Self::constant(1), |p, _| p.mul(self))
     }
 
     /// Quotient rounded down. `None` for a divisor that is the constant 0.
@@ -211,17 +297,17 @@ impl Poly {
     pub fn div(&self, by: &Self) -> Option<Self> {
         match (self.as_constant(), by.as_constant()) {
             (_, Some(0)) => None,
+            _ if self.overflowed() || by.overflowed() => Some(Self::overflow()),
             (Some(a), Some(b)) => Some(Self::constant(floor_div(a, b))),
             (_, Some(1)) => Some(self.clone()),
             (_, Some(b)) if self.terms.iter().all(|(_, c)| c % b == 0) => {
                 Some(Self { terms: self.terms.iter().map(|(m, c)| (m.clone(), c / b)).collect() })
             }
-            _ if self == by => Some(Self::atom(Atom::Div(Arc::new(self.clone()), Arc::new(by.clone())))),
             (_, Some(b)) => {
                 // (q·b + r) // b = q + r // b for integer q: the divisible terms come out.
                 let (out, rest): (Vec<_>, Vec<_>) = self.terms.iter().cloned().partition(|(_, c)| c % b == 0);
                 let out = Self { terms: out.into_iter().map(|(m, c)| (m, c / b)).collect() };
-                let rest = Self { terms: rest };
+                let rest = Self::of(rest);
                 Some(match rest.as_constant() {
                     Some(r) => out.plus(floor_div(r, b)),
                     None => {
@@ -242,6 +328,7 @@ impl Poly {
     pub fn rem(&self, by: &Self) -> Option<Self> {
         match (self.as_constant(), by.as_constant()) {
             (_, Some(0)) => None,
+            _ if self.overflowed() || by.overflowed() => Some(Self::overflow()),
             (Some(a), Some(b)) => Some(Self::constant(a - floor_div(a, b) * b)),
             (_, Some(b)) if self.terms.iter().all(|(_, c)| c % b == 0) => Some(Self::default()),
             (_, Some(b)) => {
@@ -256,17 +343,28 @@ impl Poly {
         }
     }
 
+    /// `self = by·quotient + rest`, where `by` is a single term and divides no term of the rest:
+    /// gives `(quotient, rest)`. With any other `by` all is rest.
+    #[must_use]
+    pub fn split_by(&self, by: &Self) -> (Self, Self) {
+        let [(divisor, d)] = &*by.terms else { return (Self::default(), self.clone()) };
+        let (mut quotient, mut rest) = (Vec::new(), Vec::new());
+        for (m, c) in self.terms() {
+            match without(m, divisor) {
+                Some(m) if c % d == 0 => quotient.push((m, c / d)),
+                _ => rest.push((m.clone(), *c)),
+            }
+        }
+        // Without a common factor the order of monomials may be another.
+        quotient.sort_unstable();
+        (Self::of(quotient), Self::of(rest))
+    }
+
     /// The lesser of two.
     #[must_use]
     pub fn least(&self, other: &Self) -> Self {
         match self.sub(other).as_constant() {
-            Some(d) => {
-                if d <= 0 {
-                    self.clone()
-                } else {
-                    other.clone()
-                }
-            }
+            Some(d) => if d <= 0 { self } else { other }.clone(),
             None => {
                 let (a, b) = if self <= other { (self, other) } else { (other, self) };
                 Self::atom(Atom::Min(Arc::new(a.clone()), Arc::new(b.clone())))
@@ -278,13 +376,7 @@ impl Poly {
     #[must_use]
     pub fn greatest(&self, other: &Self) -> Self {
         match self.sub(other).as_constant() {
-            Some(d) => {
-                if d >= 0 {
-                    self.clone()
-                } else {
-                    other.clone()
-                }
-            }
+            Some(d) => if d >= 0 { self } else { other }.clone(),
             None => {
                 let (a, b) = if self <= other { (self, other) } else { (other, self) };
                 Self::atom(Atom::Max(Arc::new(a.clone()), Arc::new(b.clone())))
@@ -304,7 +396,7 @@ impl Poly {
     pub fn linear_in(&self, a: &Atom) -> Option<(i128, Self)> {
         let mut found = None;
         let mut rest = Vec::new();
-        for (m, c) in &self.terms {
+        for (m, c) in self.terms() {
             if matches!(m.as_slice(), [(b, 1)] if b == a) {
                 found = Some(*c);
             } else if m.iter().any(|(b, _)| b.mentions(a)) {
@@ -313,7 +405,7 @@ impl Poly {
                 rest.push((m.clone(), *c));
             }
         }
-        Some((found?, Self { terms: rest }))
+        Some((found?, Self::of(rest)))
     }
 
     /// Every atom in it, those inside others too, outermost first; an atom may come twice.
@@ -342,7 +434,7 @@ impl Poly {
     #[must_use]
     pub fn substitute(&self, f: &impl Fn(&Atom) -> Option<Self>) -> Self {
         let mut sum = Self::default();
-        for (m, c) in &self.terms {
+        for (m, c) in self.terms() {
             let mut product = Self::constant(*c);
             for (a, k) in m {
                 product = product.mul(&a.substitute(f).pow(*k));
@@ -356,7 +448,7 @@ impl Poly {
     /// has none, on overflow of `i64` and on division by zero.
     pub fn eval(&self, f: &mut impl FnMut(&Atom) -> Option<i64>) -> Option<i64> {
         let mut sum: i128 = 0;
-        for (m, c) in &self.terms {
+        for (m, c) in self.terms() {
             let mut product = *c;
             for (a, k) in m {
                 let v = i128::from(a.eval(f)?);
@@ -379,6 +471,27 @@ impl Atom {
                 Self::Div(p, q) | Self::Mod(p, q) | Self::Min(p, q) | Self::Max(p, q) => p.mentions(a) || q.mentions(a),
                 _ => false,
             }
+    }
+
+    /// May a polynomial hold it? Not if something in it overflowed or it holds too much.
+    fn is_kept(&self) -> bool {
+        let mut left = MAX_NESTED;
+        self.fits(&mut left)
+    }
+
+    /// Takes the atoms inside off `left`; false when there are more or one is `Overflow`.
+    fn fits(&self, left: &mut usize) -> bool {
+        match self {
+            Self::Overflow => false,
+            Self::Div(p, q) | Self::Mod(p, q) | Self::Min(p, q) | Self::Max(p, q) => {
+                [p, q].into_iter().flat_map(|p| p.terms()).flat_map(|t| &t.0).all(|(a, _)| {
+                    let fits = *left > 0;
+                    *left = left.saturating_sub(1);
+                    fits && a.fits(left)
+                })
+            }
+            _ => true,
+        }
     }
 
     fn substitute(&self, f: &impl Fn(&Self) -> Option<Poly>) -> Poly {
@@ -414,8 +527,19 @@ impl Atom {
     }
 }
 
-fn times(a: &[(Atom, u32)], b: &[(Atom, u32)]) -> Monomial {
-    let mut m: Monomial = a.to_vec();
+fn is_small(c: i128) -> bool {
+    (-MAX_COEFFICIENT..=MAX_COEFFICIENT).contains(&c)
+}
+
+fn degree(m: &[(Atom, u32)]) -> u32 {
+    m.iter().fold(0, |sum, f| sum.saturating_add(f.1))
+}
+
+fn times(a: &Monomial, b: &Monomial) -> Monomial {
+    if a.is_empty() || b.is_empty() {
+        return if b.is_empty() { a } else { b }.clone();
+    }
+    let mut m = a.to_vec();
     for (atom, k) in b {
         match m.binary_search_by(|f| f.0.cmp(atom)) {
             Ok(i) => {
@@ -426,7 +550,21 @@ fn times(a: &[(Atom, u32)], b: &[(Atom, u32)]) -> Monomial {
             Err(i) => m.insert(i, (atom.clone(), *k)),
         }
     }
-    m
+    m.into()
+}
+
+/// Takes the powers of one monomial out of another. `None` if they are not all in it.
+fn without(whole: &[(Atom, u32)], part: &[(Atom, u32)]) -> Option<Monomial> {
+    let mut rest = whole.to_vec();
+    for (atom, k) in part {
+        let at = rest.binary_search_by(|f| f.0.cmp(atom)).ok()?;
+        let power = &mut rest.get_mut(at)?.1;
+        *power = power.checked_sub(*k)?;
+        if *power == 0 {
+            rest.remove(at);
+        }
+    }
+    Some(rest.into())
 }
 
 /// Quotient rounded down. The divisor is not 0.
@@ -436,12 +574,22 @@ pub fn floor_div(a: i128, b: i128) -> i128 {
     if a % b != 0 && (a < 0) != (b < 0) { q - 1 } else { q }
 }
 
-/// As a user writes it: `n + m - 1`.
+/// As a user writes it: `n + m - 1`. Terms with a plus sign come first, among them those of
+/// higher degree, and the constant last, so that a leading minus sign is rare.
 impl std::fmt::Display for Poly {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Constants come last, first terms with a plus sign.
         let mut terms: Vec<_> = self.terms.iter().collect();
-        terms.sort_by_key(|(m, c)| (m.is_empty(), *c < 0));
+        let leads = self.terms.iter().any(|(m, c)| !m.is_empty() && *c > 0);
+        terms.sort_by_key(|(m, c)| match m.is_empty() {
+            true => {
+                if leads || *c < 0 {
+                    (3, Reverse(0))
+                } else {
+                    (0, Reverse(0))
+                }
+            }
+            false => (if *c > 0 { 1 } else { 2 }, Reverse(degree(m))),
+        });
         for (i, (m, c)) in terms.iter().enumerate() {
             let size = c.unsigned_abs();
             match (i, *c < 0) {
@@ -450,16 +598,24 @@ impl std::fmt::Display for Poly {
                 (_, true) => write!(f, " - ")?,
                 (_, false) => write!(f, " + ")?,
             }
-            if m.is_empty() || size != 1 {
-                write!(f, "{size}")?;
-            }
-            for (j, (a, k)) in m.iter().enumerate() {
-                if j > 0 || size != 1 {
-                    write!(f, " * ")?;
-                }
-                write!(f, "{a}")?;
-                if *k != 1 {
-                    write!(f, "^{k}")?;
+            match m.as_slice() {
+                [] => write!(f, "{size}")?,
+                // Alone in its term, and not after a prefix minus, `n // 2` needs no parentheses.
+                [(a, 1)] if size == 1 && (i > 0 || *c > 0) => write!(f, "{a}")?,
+                _ => {
+                    if size != 1 {
+                        write!(f, "{size} * ")?;
+                    }
+                    for (j, (a, k)) in m.iter().enumerate() {
+                        let times = if j > 0 { " * " } else { "" };
+                        match a {
+                            Atom::Div(..) | Atom::Mod(..) => write!(f, "{times}({a})")?,
+                            _ => write!(f, "{times}{a}")?,
+                        }
+                        if *k != 1 {
+                            write!(f, "^{k}")?;
+                        }
+                    }
                 }
             }
         }
@@ -467,22 +623,22 @@ impl std::fmt::Display for Poly {
     }
 }
 
+/// As a user writes it; quotients and remainders without parentheses around them.
 impl std::fmt::Display for Atom {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let operand = |p: &Poly| {
-            if p.as_atom().is_some() || p.as_constant().is_some_and(|c| c >= 0) {
-                format!("{p}")
-            } else {
-                format!("({p})")
-            }
+        let operand = |p: &Poly| match p.as_atom() {
+            Some(Self::Div(..) | Self::Mod(..)) => format!("({p})"),
+            Some(_) => format!("{p}"),
+            None if p.as_constant().is_some_and(|c| c >= 0) => format!("{p}"),
+            None => format!("({p})"),
         };
         match self {
             Self::Bound(_, name) | Self::Local(_, name) => write!(f, "{name}"),
             Self::Global(name) => write!(f, "{name}"),
             Self::Arg(_, k) => write!(f, "argument {}", k + 1),
             Self::Meta(_) | Self::Overflow => write!(f, "_"),
-            Self::Div(p, q) => write!(f, "({} // {})", operand(p), operand(q)),
-            Self::Mod(p, q) => write!(f, "({} % {})", operand(p), operand(q)),
+            Self::Div(p, q) => write!(f, "{} // {}", operand(p), operand(q)),
+            Self::Mod(p, q) => write!(f, "{} % {}", operand(p), operand(q)),
             Self::Min(p, q) => write!(f, "min({p}, {q})"),
             Self::Max(p, q) => write!(f, "max({p}, {q})"),
         }

@@ -6,4 +6,19 @@ pub mod forms;
 pub mod names;
 pub mod scalar_fn;
 
+pub mod resolved;
+
+mod scopes;
+
+pub mod suggest;
+pub mod type_items;
+
+mod pass;
+mod walk;
+
+#[cfg(test)]
+mod tests;
+
 pub use names::{Names, ValueRef};
+pub use pass::resolve;
+pub use resolved::{Decl, LocalKind, PatRes, Res, Resolved, TypeRes};

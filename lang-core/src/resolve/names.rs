@@ -21,6 +21,10 @@ pub trait Names {
     fn type_name(&self, module: &ModuleName, name: &str) -> Option<GlobalName>;
     /// The module that `module` has imported under this name.
     fn import(&self, module: &ModuleName, alias: &str) -> Option<ModuleName>;
+    /// Is there such a module? Where not, its import says so, and names in it go unreported.
+    fn has_module(&self, module: &ModuleName) -> bool;
+    /// Which parameters of a type are sizes, in order; empty for an unknown type.
+    fn size_params(&self, ty: &GlobalName) -> Vec<bool>;
     /// All value names, for suggestions.
     fn value_names(&self, module: &ModuleName) -> Vec<Name>;
     /// All type names, for suggestions.

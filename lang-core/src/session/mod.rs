@@ -1,1 +1,430 @@
-//! Session.
+//! The session: text goes in by edits, and everything known about it comes out, recomputed only
+//! as far as the edits reach. It alone knows Salsa. It does no input or output: the host gives it
+//! the text of the files that it asks for.
+//!
+//! Layers: the text of a module is split into items (`queries`); each item has a tree, resolved
+//! names, a signature or type and a typed body, each a query; the names of a module (`scope`) are
+//! asked for one by one. Places in the file are kept apart from all of these, so what stands
+//! before an item does not matter to it. Passes see a [`View`].
+
+mod db;
+mod limits;
+mod path;
+
+mod passes;
+
+mod cycles;
+mod queries;
+mod report;
+mod scope;
+mod view;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::Range;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use salsa::plumbing::AsId;
+use salsa::{Database, Setter};
+
+use crate::base::{Diagnostic, GlobalName, ModuleName, Name, Span};
+use crate::resolve::{self, Resolved};
+use crate::syntax::parser::Parsed;
+use crate::syntax::split::ItemKind;
+use crate::types::check::Checked;
+use crate::types::env::Env;
+use crate::types::info::TypeInfo;
+use crate::types::ty::{Signature, Type};
+use db::{Db, Item, SourceFile, Workspace};
+pub use path::normalize as module_name;
+pub use view::View;
+
+/// The name of the prelude's module.
+pub const PRELUDE: &str = "";
+
+/// The library: modules and their texts.
+const LIBRARY: &[(&str, &str)] = &[(PRELUDE, include_str!("../../../std/prelude.iv"))];
+
+/// All modules, and everything known about them.
+pub struct Session {
+    db: Db,
+    /// Inputs of every module there ever was; a removed one is used again.
+    files: HashMap<ModuleName, SourceFile>,
+}
+
+/// An item and where it stands.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ItemRef {
+    /// The module.
+    pub module: ModuleName,
+    /// What it is.
+    pub kind: ItemKind,
+    /// Its name as the split found it.
+    pub name: Name,
+    /// How many items of this kind and name stand before it.
+    pub ordinal: u32,
+    /// Its identity among all items, for messages and [`Session::checked`].
+    pub global: GlobalName,
+    /// Where its text begins in the file. Spans in its trees are relative to this.
+    pub start: u32,
+    /// Its text.
+    pub text: Arc<str>,
+}
+
+impl ItemRef {
+    /// The place of its text in the file.
+    #[must_use]
+    pub fn span(&self) -> Span {
+        let length = u32::try_from(self.text.len()).unwrap_or(u32::MAX);
+        Span::new(self.start, self.start.saturating_add(length))
+    }
+}
+
+/// An import whose module is missing: a file that the host may load.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MissingImport {
+    /// The module that is wanted, in normal spelling.
+    pub module: ModuleName,
+    /// The module that imports it.
+    pub importer: ModuleName,
+    /// The path as written, absolute in the importer.
+    pub span: Span,
+}
+
+/// An expression that stands in no file, checked in the scope of a module.
+pub struct Evaluable {
+    /// Its tree.
+    pub parsed: Parsed,
+    /// Its names.
+    pub resolved: Resolved,
+    /// Its typed body.
+    pub checked: Option<Checked>,
+    /// Everything wrong with it, relative to its text, sorted by place.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Default for Session {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Session {
+    /// A session with the library in it.
+    #[must_use]
+    pub fn new() -> Self {
+        let db = Db::new();
+        let mut files = HashMap::new();
+        for (module, text) in LIBRARY {
+            let module = ModuleName::new(module);
+            let file =
+                SourceFile::builder(module.clone(), Arc::from(*text)).durability(salsa::Durability::HIGH).new(&db);
+            files.insert(module, file);
+        }
+        let all: BTreeMap<ModuleName, SourceFile> = files.iter().map(|(m, f)| (m.clone(), *f)).collect();
+        Workspace::new(&db, all);
+        Self { db, files }
+    }
+
+    // ---- text ----
+
+    /// Sets the whole text of a module, which is made if there is none of that name.
+    ///
+    /// While a [`Snapshot`] is alive on another thread, its queries are cancelled first; one that
+    /// is alive on this thread would make this wait for ever.
+    pub fn set_text(&mut self, module: &str, text: &str) {
+        let module = path::normalize(module);
+        let file = match self.files.get(&module).copied() {
+            Some(file) => {
+                if **file.text(&self.db) != *text {
+                    file.set_text(&mut self.db).to(Arc::from(text));
+                }
+                file
+            }
+            None => {
+                let file = SourceFile::new(&self.db, module.clone(), Arc::from(text));
+                self.files.insert(module.clone(), file);
+                file
+            }
+        };
+        self.update_workspace(|files| files.insert(module, file) != Some(file));
+    }
+
+    /// Replaces a range of bytes in a module's text. A range that leaves the text or cuts a
+    /// character is made smaller until it fits; an unknown module is left alone.
+    pub fn edit(&mut self, module: &str, range: Range<usize>, text: &str) {
+        let module = path::normalize(module);
+        let Some(old) = self.file(&module).map(|f| Arc::clone(f.text(&self.db))) else { return };
+        let end = old.floor_char_boundary(range.end);
+        let start = old.floor_char_boundary(range.start.min(end));
+        let (before, after) = (old.get(..start).unwrap_or_default(), old.get(end..).unwrap_or_default());
+        self.set_text(&module, &[before, text, after].concat());
+    }
+
+    /// Takes a module away.
+    pub fn remove(&mut self, module: &str) {
+        let module = path::normalize(module);
+        if let Some(file) = self.file(&module) {
+            file.set_text(&mut self.db).to(Arc::from(""));
+            self.update_workspace(|files| files.remove(&module).is_some());
+        }
+    }
+
+    fn update_workspace(&mut self, change: impl FnOnce(&mut BTreeMap<ModuleName, SourceFile>) -> bool) {
+        let workspace = Workspace::get(&self.db);
+        let mut files = workspace.files(&self.db).clone();
+        if change(&mut files) {
+            workspace.set_files(&mut self.db).to(files);
+        }
+    }
+
+    fn file(&self, module: &str) -> Option<SourceFile> {
+        Workspace::get(&self.db).files(&self.db).get(module).copied()
+    }
+
+    fn named(&self, module: &str) -> Option<SourceFile> {
+        self.file(&path::normalize(module))
+    }
+
+    /// The text of a module.
+    #[must_use]
+    pub fn text(&self, module: &str) -> Option<Arc<str>> {
+        self.named(module).map(|f| Arc::clone(f.text(&self.db)))
+    }
+
+    /// The names of all modules, those of the library too.
+    #[must_use]
+    pub fn modules(&self) -> Vec<ModuleName> {
+        Workspace::get(&self.db).files(&self.db).keys().cloned().collect()
+    }
+
+    /// The quoted imports whose module is missing, by importer and place.
+    #[must_use]
+    pub fn missing_imports(&self) -> Vec<MissingImport> {
+        let files = Workspace::get(&self.db).files(&self.db);
+        let mut missing = Vec::new();
+        for (importer, file) in files {
+            for (item, start) in report::placed(&self.db, *file) {
+                if let Some(import) = report::import_at(&self.db, item)
+                    && import.is_file
+                    && !files.contains_key(&import.module)
+                {
+                    let (module, span) = (import.module.clone(), import.span.shift(start));
+                    missing.push(MissingImport { module, importer: importer.clone(), span });
+                }
+            }
+        }
+        missing
+    }
+
+    // ---- answers ----
+
+    /// Everything wrong in a module, absolute and sorted by place.
+    #[must_use]
+    pub fn diagnostics(&self, module: &str) -> Vec<Diagnostic> {
+        self.named(module).map(|file| report::diagnostics(&self.db, file)).unwrap_or_default()
+    }
+
+    /// The items of a module, in order.
+    #[must_use]
+    pub fn items(&self, module: &str) -> Vec<ItemRef> {
+        let Some(file) = self.named(module) else { return Vec::new() };
+        report::placed(&self.db, file).map(|(item, start)| self.item_ref(item, start)).collect()
+    }
+
+    /// The item whose text holds the byte `at`, its end included.
+    #[must_use]
+    pub fn item_at(&self, module: &str, at: u32) -> Option<ItemRef> {
+        let file = self.named(module)?;
+        let placed: Vec<_> = report::placed(&self.db, file).collect();
+        let (item, start) = *placed.get(placed.partition_point(|(_, start)| *start <= at).checked_sub(1)?)?;
+        Some(self.item_ref(item, start)).filter(|i| i.span().touches(at))
+    }
+
+    /// The item that defines a value (or is a rule or `do`) of that name.
+    #[must_use]
+    pub fn item(&self, name: &GlobalName) -> Option<ItemRef> {
+        self.item_ref_of(self.find(name)?)
+    }
+
+    /// The `type` item of that name.
+    #[must_use]
+    pub fn type_item(&self, name: &GlobalName) -> Option<ItemRef> {
+        self.item_ref_of(View::new(&self.db).type_item(name)?)
+    }
+
+    fn item_ref_of(&self, wanted: Item<'_>) -> Option<ItemRef> {
+        let mut placed = report::placed(&self.db, wanted.file(&self.db));
+        placed.find(|(item, _)| *item == wanted).map(|(item, start)| self.item_ref(item, start))
+    }
+
+    fn item_ref(&self, item: Item<'_>, start: u32) -> ItemRef {
+        let db = &self.db;
+        ItemRef {
+            module: item.file(db).module(db).clone(),
+            kind: item.kind(db),
+            name: item.name(db).clone(),
+            ordinal: item.ordinal(db),
+            global: global_name(db, item),
+            start,
+            text: Arc::clone(item.text(db)),
+        }
+    }
+
+    /// The tree of an item and its syntax errors.
+    #[must_use]
+    pub fn tree(&self, item: &ItemRef) -> Option<Arc<Parsed>> {
+        Some(Arc::clone(queries::tree(&self.db, self.item_of(item)?)))
+    }
+
+    /// The meaning of the names in an item.
+    #[must_use]
+    pub fn resolved(&self, item: &ItemRef) -> Option<Arc<Resolved>> {
+        Some(Arc::clone(queries::resolved(&self.db, self.item_of(item)?)))
+    }
+
+    /// The typed body of an item.
+    #[must_use]
+    pub fn checked_item(&self, item: &ItemRef) -> Option<Arc<Checked>> {
+        self.check(self.item_of(item)?)
+    }
+
+    /// The typed body of the item of that name.
+    #[must_use]
+    pub fn checked(&self, name: &GlobalName) -> Option<Arc<Checked>> {
+        self.check(self.find(name)?)
+    }
+
+    fn check<'db>(&'db self, item: Item<'db>) -> Option<Arc<Checked>> {
+        cycles::prepare(&self.db, item, &mut HashSet::new());
+        queries::checked(&self.db, item).clone()
+    }
+
+    /// The signature of a definition.
+    #[must_use]
+    pub fn signature(&self, name: &GlobalName) -> Option<Arc<Signature>> {
+        cycles::prepare(&self.db, self.find(name)?, &mut HashSet::new());
+        View::new(&self.db).signature(name)
+    }
+
+    /// What a type is.
+    #[must_use]
+    pub fn type_info(&self, name: &GlobalName) -> Option<Arc<TypeInfo>> {
+        let view = View::new(&self.db);
+        cycles::prepare(&self.db, view.type_item(name)?, &mut HashSet::new());
+        view.type_info(name)
+    }
+
+    /// The type of a variable of a top-level `let`.
+    #[must_use]
+    pub fn let_type(&self, name: &GlobalName) -> Option<Type> {
+        cycles::prepare(&self.db, self.find(name)?, &mut HashSet::new());
+        View::new(&self.db).let_type(name)
+    }
+
+    /// Reads an expression in the scope of a module. Nothing is kept of it.
+    #[must_use]
+    pub fn expression(&self, module: &str, text: &str) -> Evaluable {
+        let module = path::normalize(module);
+        let view = View::new(&self.db);
+        let parsed = passes::parse_expr(text);
+        let resolved = resolve::resolve(&parsed.tree, &module, &view);
+        let mut done = HashSet::new();
+        for item in resolved.uses.iter().flat_map(|name| view.targets(name)) {
+            cycles::prepare(&self.db, item, &mut done);
+        }
+        let checked = passes::check(&parsed.tree, &resolved, &module, &view);
+        let mut diagnostics = parsed.diagnostics.clone();
+        diagnostics.extend(resolved.diagnostics.iter().cloned());
+        diagnostics.extend(checked.iter().flat_map(|c| c.diagnostics.iter().cloned()));
+        diagnostics.sort_by_key(|d| (d.span.start, d.span.end, d.code));
+        Evaluable { parsed, resolved, checked, diagnostics }
+    }
+
+    /// The world as the passes see it.
+    #[must_use]
+    pub fn view(&self) -> View<'_> {
+        View::new(&self.db)
+    }
+
+    fn item_of(&self, item: &ItemRef) -> Option<Item<'_>> {
+        let db = &self.db;
+        let mut items = queries::items(db, self.file(&item.module)?).iter().copied();
+        items.find(|i| i.kind(db) == item.kind && *i.name(db) == item.name && i.ordinal(db) == item.ordinal)
+    }
+
+    fn find(&self, name: &GlobalName) -> Option<Item<'_>> {
+        let view = View::new(&self.db);
+        let value = view.value_item(name).filter(|v| !matches!(v, scope::Value::Ctor(..)));
+        value.map(scope::Value::item).or_else(|| {
+            let items = queries::items(&self.db, self.file(&name.module)?).iter().copied();
+            items.into_iter().find(|i| i.kind(&self.db) != ItemKind::Type && global_name(&self.db, *i) == *name)
+        })
+    }
+
+    // ---- threads and tests ----
+
+    /// A handle for reading on another thread. An edit cancels what it computes.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot(Self { db: self.db.clone(), files: HashMap::new() })
+    }
+
+    /// Begins to note which queries run.
+    pub fn log_queries(&self) {
+        self.db.log.listen();
+    }
+
+    /// The queries that ran since this was last asked, as `query(item)`, in order.
+    #[must_use]
+    pub fn ran_queries(&self) -> Vec<String> {
+        let db = &self.db;
+        let mut names = HashMap::new();
+        for (module, file) in Workspace::get(db).files(db) {
+            names.insert(file.as_id(), module.to_string());
+            for item in queries::items(db, *file) {
+                names.insert(item.as_id(), global_name(db, *item).to_string());
+            }
+        }
+        let ran = db.log.take();
+        let show = |(query, key): (_, salsa::Id)| {
+            let name = names.get(&key).map_or("", String::as_str);
+            format!("{}({name})", db.ingredient_debug_name(query))
+        };
+        ran.into_iter().map(show).collect()
+    }
+}
+
+/// The name of an item among all items. A `let` goes by the first name it binds.
+fn global_name(db: &dyn Database, item: Item<'_>) -> GlobalName {
+    let name = item.name(db);
+    let ordinal = item.ordinal(db).saturating_add(1);
+    let name = match item.kind(db) {
+        ItemKind::Def | ItemKind::Type => name.clone(),
+        ItemKind::Derivative => format!("derivative {name}").into(),
+        ItemKind::Adjoint => format!("adjoint {name}").into(),
+        ItemKind::Import => format!("import {name}").into(),
+        ItemKind::Do => format!("do {ordinal}").into(),
+        ItemKind::Junk => "text".into(),
+        ItemKind::Let => {
+            let names = scope::let_names(db, item);
+            let bound =
+                |name: &&Name| View::new(db).own_value(item.file(db).module(db), name) == Some(scope::Value::Let(item));
+            names.iter().find(bound).cloned().unwrap_or_else(|| format!("let {ordinal}").into())
+        }
+    };
+    GlobalName { module: item.file(db).module(db).clone(), name }
+}
+
+/// A handle for reading on another thread; all that a [`Session`] answers, it answers too.
+pub struct Snapshot(Session);
+
+impl Snapshot {
+    /// Asks; `None` if an edit came in between.
+    pub fn ask<T>(&self, question: impl FnOnce(&Session) -> T) -> Option<T> {
+        salsa::Cancelled::catch(AssertUnwindSafe(|| question(&self.0))).ok()
+    }
+}

@@ -7,11 +7,14 @@ use super::info::TypeInfo;
 use super::ty::{Signature, Type};
 use crate::base::GlobalName;
 use crate::resolve::Names;
+use crate::resolve::builtin::Builtin;
 
 /// The types of other items.
 pub trait Env: Names {
     /// The signature of a definition. `None` where it has errors, which are reported there.
     fn signature(&self, def: &GlobalName) -> Option<Arc<Signature>>;
+    /// The signature of a builtin.
+    fn builtin(&self, builtin: Builtin) -> Option<Arc<Signature>>;
     /// The type of a variable of a top-level `let`; `None` where it has errors.
     fn let_type(&self, name: &GlobalName) -> Option<Type>;
     /// What a `type` item defines; `None` where it has errors.

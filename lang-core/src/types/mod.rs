@@ -1,6 +1,11 @@
 //! Types and sizes: what a type is, how it is inferred, and the typed tree that comes out.
 
+pub mod check;
+pub mod coverage;
 pub mod env;
 pub mod info;
+pub mod lower;
+pub mod show;
 pub mod tree;
 pub mod ty;
+pub mod unify;

@@ -110,7 +110,7 @@ pub enum Expr {
     Error,
     /// A real literal, of the node's scalar type.
     Real(f64),
-    /// An integer literal of type `i64`.
+    /// An integer literal; of type `i64`, or of a type parameter.
     Int(i64),
     /// A truth value.
     Bool(bool),
@@ -134,7 +134,7 @@ pub enum Expr {
     Neg(TId),
     /// `!p`, lifted.
     Not(TId),
-    /// `+ - * / // %` on two operands, lifted.
+    /// `+ - * / // %` on two operands, lifted. A long chain nests to the left without bound.
     Arith(BinOp, TId, TId),
     /// `a < b <= c`: every neighbouring pair; operands are evaluated once, left to right, and
     /// those after a false comparison not at all. With array operands there is one operator, lifted.
@@ -161,14 +161,14 @@ pub enum Expr {
     Proj(TId, u32),
     /// `x[i, a..b, _]`
     Index(TId, Vec<Subscript>),
-    /// A call. Checks run after the arguments, before the callee; opens run on the result.
+    /// A call. Arguments are evaluated left to right.
     Call {
         /// What is called.
         callee: Callee,
         /// Its arguments.
         args: Vec<TId>,
     },
-    /// Evaluates the sizes, then the expression.
+    /// Evaluates the expression, then verifies the sizes; its value is that of the expression.
     Checked(Vec<SizeCheck>, TId),
     /// Evaluates the expression and stores extents of its value.
     Opened(Vec<Open>, TId),
@@ -359,4 +359,179 @@ pub enum Place {
     Index(Vec<Subscript>),
     /// A component of a tuple or record, by position.
     Proj(u32),
+}
+
+impl Pat {
+    /// Every local it binds.
+    pub fn for_each_local(&self, f: &mut dyn FnMut(LocalId)) {
+        match self {
+            Self::Wild | Self::Int(_) | Self::Bool(_) => {}
+            Self::Bind(l) => f(*l),
+            Self::Ctor(_, items) | Self::Tuple(items) => items.iter().for_each(|p| p.for_each_local(f)),
+            Self::Record(fields) => fields.iter().for_each(|(_, p)| p.for_each_local(f)),
+            Self::Sized(locals, inner) => {
+                locals.iter().for_each(|l| f(*l));
+                inner.for_each_local(f);
+            }
+        }
+    }
+}
+
+impl Expr {
+    /// Every node directly inside, in the order of evaluation.
+    pub fn for_each_child(&self, f: &mut dyn FnMut(TId)) {
+        match self {
+            Self::Error
+            | Self::Real(_)
+            | Self::Int(_)
+            | Self::Bool(_)
+            | Self::Str(_)
+            | Self::Local(_)
+            | Self::Global(_)
+            | Self::Size(_)
+            | Self::DefValue(..)
+            | Self::BuiltinValue(..)
+            | Self::ScalarValue(_)
+            | Self::CtorValue(..) => {}
+            Self::Neg(a)
+            | Self::Not(a)
+            | Self::Convert(_, a)
+            | Self::Proj(a, _)
+            | Self::Card(a)
+            | Self::Checked(_, a)
+            | Self::Opened(_, a) => f(*a),
+            Self::Arith(_, a, b) | Self::Pow(a, b) | Self::Guard(a, b) => [*a, *b].into_iter().for_each(f),
+            Self::Compare(a, rest) => {
+                f(*a);
+                rest.iter().for_each(|(_, b)| f(*b));
+            }
+            Self::And(items)
+            | Self::Or(items)
+            | Self::Array(items)
+            | Self::Tuple(items)
+            | Self::Scalar(_, items)
+            | Self::Special(_, items) => items.iter().for_each(|n| f(*n)),
+            Self::Record(items) => items.iter().for_each(|(_, n)| f(*n)),
+            Self::Index(a, subs) => {
+                f(*a);
+                subscripts(subs, f);
+            }
+            Self::Call { callee, args } => {
+                if let Callee::Value(c) = callee {
+                    f(*c);
+                }
+                args.iter().for_each(|n| f(*n));
+            }
+            Self::Lambda(lambda) => f(lambda.body),
+            Self::Let(binds, body) => {
+                binds.iter().for_each(|(_, n)| f(*n));
+                f(*body);
+            }
+            Self::If(arms, otherwise) => {
+                arms.iter().for_each(|(c, t)| {
+                    f(*c);
+                    f(*t);
+                });
+                f(*otherwise);
+            }
+            Self::Match(a, arms) => {
+                f(*a);
+                arms.iter().for_each(|(_, n)| f(*n));
+            }
+            Self::Binder { vars, filter, body, .. } => {
+                ranges(vars, f);
+                filter.iter().for_each(|n| f(*n));
+                f(*body);
+            }
+            Self::Fold { init, vars, body, yields, .. } => {
+                f(*init);
+                ranges(vars, f);
+                f(*body);
+                yields.iter().for_each(|n| f(*n));
+            }
+            Self::Loop { init, cond, body, .. } => [*init, *cond, *body].into_iter().for_each(f),
+            Self::With(a, updates) => {
+                f(*a);
+                for u in updates {
+                    if let Place::Index(subs) = &u.place {
+                        subscripts(subs, f);
+                    }
+                    f(u.value);
+                }
+            }
+            Self::Member(a, items) => {
+                f(*a);
+                items.iter().for_each(|n| f(*n));
+            }
+        }
+    }
+
+    /// Every local that this node itself reads (in sizes too, but not in its type) and binds.
+    pub fn for_each_local(&self, read: &mut dyn FnMut(LocalId), bind: &mut dyn FnMut(LocalId)) {
+        let mut size = |p: &Poly| {
+            p.for_each_atom(&mut |a| {
+                if let crate::predicate::Atom::Local(l, _) = a {
+                    read(*l);
+                }
+            });
+        };
+        match self {
+            Self::Size(p) => size(p),
+            Self::DefValue(_, i)
+            | Self::BuiltinValue(_, i)
+            | Self::Call { callee: Callee::Def(_, i) | Callee::Builtin(_, i), .. } => {
+                i.types.iter().for_each(|t| t.visit(&mut |_| {}, &mut size));
+                i.sizes.iter().for_each(size);
+            }
+            Self::Checked(checks, _) => checks.iter().for_each(|c| {
+                size(&c.found);
+                size(&c.wanted);
+            }),
+            Self::Binder { vars, .. } | Self::Fold { vars, .. } => {
+                for v in vars {
+                    if let IndexRange::Extent(p) = &v.range {
+                        size(p);
+                    }
+                }
+            }
+            _ => {}
+        }
+        match self {
+            Self::Local(l) | Self::Special(Special::Deriv(l), _) => read(*l),
+            Self::Opened(opens, _) => opens.iter().for_each(|o| bind(o.local)),
+            Self::Lambda(lambda) => lambda.params.iter().for_each(|p| p.for_each_local(bind)),
+            Self::Let(binds, _) => binds.iter().for_each(|(p, _)| p.for_each_local(bind)),
+            Self::Match(_, arms) => arms.iter().for_each(|(p, _)| p.for_each_local(bind)),
+            Self::Binder { vars, .. } => vars.iter().for_each(|v| bind(v.local)),
+            Self::Fold { vars, acc, .. } => {
+                vars.iter().for_each(|v| bind(v.local));
+                acc.for_each_local(bind);
+            }
+            Self::Loop { acc, .. } => acc.for_each_local(bind),
+            _ => {}
+        }
+    }
+}
+
+fn subscripts(subs: &[Subscript], f: &mut dyn FnMut(TId)) {
+    for s in subs {
+        match s {
+            Subscript::At { index, .. } => f(*index),
+            Subscript::Range { from, to, .. } => [*from, *to].into_iter().for_each(&mut *f),
+            Subscript::Whole => {}
+        }
+    }
+}
+
+fn ranges(vars: &[IndexVar], f: &mut dyn FnMut(TId)) {
+    for v in vars {
+        match &v.range {
+            IndexRange::Extent(_) => {}
+            IndexRange::Below(n) => f(*n),
+            IndexRange::Range(a, b, by) => {
+                [*a, *b].into_iter().for_each(&mut *f);
+                by.iter().for_each(|n| f(*n));
+            }
+        }
+    }
 }

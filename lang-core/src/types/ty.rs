@@ -133,4 +133,73 @@ impl Type {
         }
         (dims, t)
     }
+
+    /// Rebuilds the type bottom up: `leaf` sees every type that is not built from others, `size`
+    /// every size with the number of function types around it inside this type.
+    #[must_use]
+    pub fn map(&self, leaf: &dyn Fn(&Self) -> Option<Self>, size: &dyn Fn(&Poly, u32) -> Poly) -> Self {
+        self.map_at(leaf, size, 0)
+    }
+
+    fn map_at(&self, leaf: &dyn Fn(&Self) -> Option<Self>, size: &dyn Fn(&Poly, u32) -> Poly, depth: u32) -> Self {
+        let go = |t: &Self| t.map_at(leaf, size, depth);
+        match self {
+            Self::Scalar(_) | Self::Str | Self::Param(..) | Self::Meta(_) | Self::Error => {
+                leaf(self).unwrap_or_else(|| self.clone())
+            }
+            Self::Array(n, t) => Self::Array(size(n, depth), Arc::new(go(t))),
+            Self::Tuple(items) => Self::Tuple(items.iter().map(go).collect()),
+            Self::Record(fields) => Self::Record(fields.iter().map(|(n, t)| (n.clone(), go(t))).collect()),
+            Self::Rel(dims) => Self::Rel(dims.iter().map(|p| size(p, depth)).collect()),
+            Self::Data(name, args) => Self::Data(
+                name.clone(),
+                args.iter()
+                    .map(|a| match a {
+                        TypeArg::Type(t) => TypeArg::Type(go(t)),
+                        TypeArg::Size(p) => TypeArg::Size(size(p, depth)),
+                    })
+                    .collect(),
+            ),
+            Self::Fun(fun) => Self::Fun(Arc::new(FunType {
+                params: fun.params.iter().map(|(n, t)| (n.clone(), t.map_at(leaf, size, depth + 1))).collect(),
+                result: fun.result.map_at(leaf, size, depth + 1),
+            })),
+        }
+    }
+
+    /// The type with every size replaced; see [`Type::map`].
+    #[must_use]
+    pub fn map_sizes(&self, size: &dyn Fn(&Poly, u32) -> Poly) -> Self {
+        self.map(&|_| None, size)
+    }
+
+    /// Calls `leaf` on every type that is not built from others and `size` on every size.
+    pub fn visit(&self, leaf: &mut dyn FnMut(&Self), size: &mut dyn FnMut(&Poly)) {
+        match self {
+            Self::Scalar(_) | Self::Str | Self::Param(..) | Self::Meta(_) | Self::Error => leaf(self),
+            Self::Array(n, t) => {
+                size(n);
+                t.visit(leaf, size);
+            }
+            Self::Tuple(items) => items.iter().for_each(|t| t.visit(leaf, size)),
+            Self::Record(fields) => fields.iter().for_each(|(_, t)| t.visit(leaf, size)),
+            Self::Rel(dims) => dims.iter().for_each(size),
+            Self::Data(_, args) => args.iter().for_each(|a| match a {
+                TypeArg::Type(t) => t.visit(leaf, size),
+                TypeArg::Size(p) => size(p),
+            }),
+            Self::Fun(fun) => {
+                fun.params.iter().for_each(|(_, t)| t.visit(leaf, size));
+                fun.result.visit(leaf, size);
+            }
+        }
+    }
+
+    /// Does it hold [`Type::Error`]?
+    #[must_use]
+    pub fn has_error(&self) -> bool {
+        let mut found = false;
+        self.visit(&mut |t| found |= *t == Self::Error, &mut |_| {});
+        found
+    }
 }

@@ -1,0 +1,272 @@
+//! Dense arrays: one buffer of one element kind in row-major order, extents, and where the
+//! array begins in the buffer. Leading indices and leading slices are views of the same buffer.
+
+use std::sync::Arc;
+
+use super::memory::{Charge, Memory, TooLarge};
+use super::value::{Items, Value, same_f32, same_f64};
+
+/// Elements of one kind. What is no number or truth value is boxed: tuples, records,
+/// constructors, functions, relations.
+pub enum Store {
+    /// Reals.
+    F64(Vec<f64>),
+    /// Short reals.
+    F32(Vec<f32>),
+    /// Integers.
+    I64(Vec<i64>),
+    /// Truth values.
+    Bool(Vec<bool>),
+    /// Anything but arrays.
+    Boxed(Items),
+}
+
+/// A store with the bytes it is charged for.
+pub(super) struct Buffer {
+    pub(super) store: Store,
+    #[expect(dead_code, reason = "held for its drop")]
+    pub(super) charge: Charge,
+}
+
+/// An array of at least one axis.
+#[derive(Clone)]
+pub struct Array {
+    buffer: Arc<Buffer>,
+    dims: Arc<[usize]>,
+    /// So many of `dims` are indexed away.
+    skip: u32,
+    /// Where the array begins in the buffer.
+    start: usize,
+}
+
+/// A kind of element that is kept unboxed.
+pub(super) trait Elem: Copy {
+    fn wrap(elements: Vec<Self>) -> Store;
+    fn unwrap(store: Store) -> Option<Vec<Self>>;
+    fn slice(store: &Store) -> Option<&[Self]>;
+    fn slice_mut(store: &mut Store) -> Option<&mut [Self]>;
+    fn value(self) -> Value;
+    fn from_value(value: &Value) -> Option<Self>;
+}
+
+macro_rules! elem {
+    ($($t:ty, $variant:ident);*) => {$(
+        impl Elem for $t {
+            fn wrap(elements: Vec<Self>) -> Store {
+                Store::$variant(elements)
+            }
+            fn unwrap(store: Store) -> Option<Vec<Self>> {
+                if let Store::$variant(v) = store { Some(v) } else { None }
+            }
+            fn slice(store: &Store) -> Option<&[Self]> {
+                if let Store::$variant(v) = store { Some(v) } else { None }
+            }
+            fn slice_mut(store: &mut Store) -> Option<&mut [Self]> {
+                if let Store::$variant(v) = store { Some(v) } else { None }
+            }
+            fn value(self) -> Value {
+                Value::$variant(self)
+            }
+            fn from_value(value: &Value) -> Option<Self> {
+                if let Value::$variant(x) = value { Some(*x) } else { None }
+            }
+        }
+
+        impl From<Vec<$t>> for Store {
+            fn from(elements: Vec<$t>) -> Self {
+                Self::$variant(elements)
+            }
+        }
+    )*};
+}
+elem!(f64, F64; f32, F32; i64, I64; bool, Bool);
+
+impl From<Vec<Value>> for Store {
+    fn from(elements: Vec<Value>) -> Self {
+        Self::Boxed(Items::new(elements))
+    }
+}
+
+impl Store {
+    /// How many elements there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match self {
+            Self::F64(v) => v.len(),
+            Self::F32(v) => v.len(),
+            Self::I64(v) => v.len(),
+            Self::Bool(v) => v.len(),
+            Self::Boxed(v) => v.values.len(),
+        }
+    }
+
+    /// Is there none?
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn get(&self, at: usize) -> Option<Value> {
+        Some(match self {
+            Self::F64(v) => Value::F64(*v.get(at)?),
+            Self::F32(v) => Value::F32(*v.get(at)?),
+            Self::I64(v) => Value::I64(*v.get(at)?),
+            Self::Bool(v) => Value::Bool(*v.get(at)?),
+            Self::Boxed(v) => v.values.get(at)?.clone(),
+        })
+    }
+}
+
+impl Array {
+    /// `None` if there is no axis or the store has not as many elements as the extents say.
+    pub(super) fn new(dims: &[usize], store: Store, charge: Charge) -> Option<Self> {
+        let count = dims.iter().try_fold(1usize, |n, d| n.checked_mul(*d))?;
+        if dims.is_empty() || count != store.len() {
+            return None;
+        }
+        Some(Self { buffer: Arc::new(Buffer { store, charge }), dims: dims.into(), skip: 0, start: 0 })
+    }
+
+    /// Its extents, outermost first.
+    #[must_use]
+    pub fn dims(&self) -> &[usize] {
+        self.dims.get(self.skip as usize..).unwrap_or_default()
+    }
+
+    /// How many elements it has.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.dims().iter().product()
+    }
+
+    /// Are its elements boxed?
+    #[must_use]
+    pub fn is_boxed(&self) -> bool {
+        matches!(self.buffer.store, Store::Boxed(_))
+    }
+
+    /// The element at a position in row-major order.
+    #[must_use]
+    pub fn element(&self, at: usize) -> Option<Value> {
+        self.buffer.store.get(self.start.checked_add(at)?)
+    }
+
+    /// Its elements in row-major order, if they are `f64`.
+    #[must_use]
+    pub fn f64s(&self) -> Option<&[f64]> {
+        self.slice()
+    }
+
+    /// Its elements in row-major order, if they are `f32`.
+    #[must_use]
+    pub fn f32s(&self) -> Option<&[f32]> {
+        self.slice()
+    }
+
+    /// Its elements in row-major order, if they are `i64`.
+    #[must_use]
+    pub fn i64s(&self) -> Option<&[i64]> {
+        self.slice()
+    }
+
+    /// Its elements in row-major order, if they are `bool`.
+    #[must_use]
+    pub fn bools(&self) -> Option<&[bool]> {
+        self.slice()
+    }
+
+    pub(super) fn slice<T: Elem>(&self) -> Option<&[T]> {
+        T::slice(&self.buffer.store)?.get(self.start..self.start.checked_add(self.count())?)
+    }
+
+    pub(super) fn boxed(&self) -> Option<&[Value]> {
+        let Store::Boxed(items) = &self.buffer.store else { return None };
+        items.values.get(self.start..self.start.checked_add(self.count())?)
+    }
+
+    pub(super) fn store(&self) -> &Store {
+        &self.buffer.store
+    }
+
+    /// The part after `indexed` leading indices that lead to flat position `at`: an element, or
+    /// a view.
+    pub(super) fn part(&self, indexed: usize, at: usize) -> Option<Value> {
+        if indexed >= self.dims().len() {
+            return self.element(at);
+        }
+        let skip = self.skip.checked_add(u32::try_from(indexed).ok()?)?;
+        Some(Value::Array(Self {
+            buffer: self.buffer.clone(),
+            dims: self.dims.clone(),
+            skip,
+            start: self.start.checked_add(at)?,
+        }))
+    }
+
+    /// A view of other extents that begins at flat position `at`. The caller sees to it that
+    /// the elements are there.
+    pub(super) fn view(&self, at: usize, dims: &[usize]) -> Self {
+        Self { buffer: self.buffer.clone(), dims: dims.into(), skip: 0, start: self.start.saturating_add(at) }
+    }
+
+    pub(super) fn shares_buffer(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.buffer, &other.buffer)
+    }
+
+    /// The store and where the array begins in it, if no other array uses the buffer.
+    pub(super) fn store_mut(&mut self) -> Option<(&mut Store, usize)> {
+        let start = self.start;
+        Arc::get_mut(&mut self.buffer).map(|b| (&mut b.store, start))
+    }
+
+    pub(super) fn into_buffer(self) -> Option<Buffer> {
+        Arc::into_inner(self.buffer)
+    }
+
+    /// A copy in a buffer of its own.
+    pub(super) fn compact(&self, memory: &Memory) -> Result<Self, TooLarge> {
+        fn copy<T: Clone>(from: &[T], memory: &Memory) -> Result<(Vec<T>, Charge), TooLarge> {
+            let (mut to, charge) = memory.vec(from.len())?;
+            to.extend_from_slice(from);
+            Ok((to, charge))
+        }
+        fn typed<T: Elem>(a: &Array, memory: &Memory) -> Result<(Store, Charge), TooLarge> {
+            let (v, charge) = copy::<T>(a.slice().unwrap_or_default(), memory)?;
+            Ok((T::wrap(v), charge))
+        }
+        let (store, charge) = match &self.buffer.store {
+            Store::F64(_) => typed::<f64>(self, memory)?,
+            Store::F32(_) => typed::<f32>(self, memory)?,
+            Store::I64(_) => typed::<i64>(self, memory)?,
+            Store::Bool(_) => typed::<bool>(self, memory)?,
+            Store::Boxed(_) => {
+                let (v, charge) = copy(self.boxed().unwrap_or_default(), memory)?;
+                (v.into(), charge)
+            }
+        };
+        Ok(Self { buffer: Arc::new(Buffer { store, charge }), dims: self.dims().into(), skip: 0, start: 0 })
+    }
+
+    /// The same numbers, bit for bit.
+    pub(super) fn same_numbers(&self, other: &Self) -> bool {
+        fn all<T: Elem>(a: &Array, b: &Array, same: impl Fn(T, T) -> bool) -> bool {
+            match (a.slice::<T>(), b.slice::<T>()) {
+                (Some(x), Some(y)) => x.len() == y.len() && x.iter().zip(y).all(|(x, y)| same(*x, *y)),
+                _ => false,
+            }
+        }
+        match &self.buffer.store {
+            Store::F64(_) => all(self, other, same_f64),
+            Store::F32(_) => all(self, other, same_f32),
+            Store::I64(_) => all::<i64>(self, other, |x, y| x == y),
+            Store::Bool(_) => all::<bool>(self, other, |x, y| x == y),
+            Store::Boxed(_) => false,
+        }
+    }
+}
+
+impl std::fmt::Debug for Array {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&super::print::short(&Value::Array(self.clone())))
+    }
+}

@@ -1,0 +1,371 @@
+//! Binders: ⊞ (4.7), Σ (4.8), ∃ (4.21) and their kin.
+//!
+//! Index tuples are visited in lexicographic order, the last variable fastest. A range is
+//! evaluated once on entry of its loop, so an inner one may depend on outer variables; one
+//! whose end lies before its beginning is empty, except that `for` does not make arrays of
+//! negative extent (E0509).
+//!
+//! - `sum` and `prod` begin with the first term, not with 0 or 1, so that a sum of `-0.0` is
+//!   `-0.0` and n terms take n − 1 additions; nothing at all is the zero, or one, of the type.
+//!   A term that is a bracket with a false predicate is not added, nor is what a `sum` that
+//!   stands directly in this one has no terms for (4.30, its note **).
+//! - `max` and `min` are NaN if a term is; over nothing −∞ and +∞.
+//! - `argmax` and `argmin` give the value of the index variables (a tuple for several) at the
+//!   first of the greatest; a NaN counts as greater and less than every number.
+//! - `any` and `all` stop at the first that decides.
+//! - `rel` is the set of the index tuples where its body holds.
+
+use std::sync::Arc;
+
+use super::build::Builder;
+use super::code::{Code, Frame};
+use super::failure::{At, Eval};
+use super::lift::Join;
+use super::memory::{Charge, MAX_EXTENT};
+use super::relation::Relation;
+use super::rt_type::Fill;
+use super::{Interp, Value, guarded};
+use crate::base::Code as ErrorCode;
+use crate::predicate::LocalId;
+use crate::syntax::ops::BinderKind;
+use crate::types::tree::{Expr, IndexRange, IndexVar, Node, TId};
+use crate::types::ty::Type;
+
+/// Go on, or is enough known?
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    On,
+    Stop,
+}
+
+/// A range as evaluated: `first`, `first + by`, …
+#[derive(Clone, Copy)]
+struct Range {
+    first: i64,
+    by: i64,
+    count: i64,
+}
+
+/// What is done for each index tuple.
+pub(super) type Body<'b, 'i> = &'b mut dyn FnMut(&mut Interp<'i>, &mut Frame, &mut Extents) -> Eval<Step>;
+
+/// The extents met so far, outermost first, where an array is built.
+#[derive(Default)]
+pub(super) struct Extents {
+    seen: Vec<usize>,
+    building: bool,
+}
+
+impl Extents {
+    fn building() -> Self {
+        Self { seen: Vec::new(), building: true }
+    }
+}
+
+impl<'i> Interp<'i> {
+    /// Evaluates the range of an index variable.
+    fn range(&mut self, c: &Arc<Code>, f: &mut Frame, at: At<'_>, range: &IndexRange) -> Eval<Range> {
+        let upto = |n| Range { first: 0, by: 1, count: n };
+        match range {
+            IndexRange::Extent(n) => self.size(at, f, n).map(upto),
+            IndexRange::Below(e) => self.eval_i64(c, f, *e).map(upto),
+            IndexRange::Range(a, b, by) => {
+                let (a, b) = (self.eval_i64(c, f, *a)?, self.eval_i64(c, f, *b)?);
+                let step = match by {
+                    None => 1,
+                    Some(e) => self.eval_i64(c, f, *e)?,
+                };
+                if step <= 0 {
+                    let at = by.map_or(at, |e| c.at(c.body.nodes[e].span));
+                    return Err(at.fail(ErrorCode::E0511, format!("the stride is {step}; it must be at least 1")));
+                }
+                let width = i128::from(b) - i128::from(a);
+                // The quotient rounded up; for negative widths any value up to 0 says "empty".
+                let count = if width > 0 { (width - 1) / i128::from(step) + 1 } else { width };
+                let count = i64::try_from(count).unwrap_or(if count > 0 { i64::MAX } else { i64::MIN });
+                Ok(Range { first: a, by: step, count })
+            }
+        }
+    }
+
+    /// Visits every index tuple.
+    pub(super) fn visit(
+        &mut self,
+        c: &Arc<Code>,
+        f: &mut Frame,
+        at: At<'_>,
+        vars: &[IndexVar],
+        extents: &mut Extents,
+        body: Body<'_, 'i>,
+    ) -> Eval<Step> {
+        self.visit_from(c, f, at, vars, 0, extents, body)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the state of a loop nest")]
+    fn visit_from(
+        &mut self,
+        c: &Arc<Code>,
+        f: &mut Frame,
+        at: At<'_>,
+        vars: &[IndexVar],
+        depth: usize,
+        extents: &mut Extents,
+        body: Body<'_, 'i>,
+    ) -> Eval<Step> {
+        let Some(var) = vars.get(depth) else {
+            self.iteration(at)?;
+            return body(self, f, extents);
+        };
+        let range = self.range(c, f, at, &var.range)?;
+        if extents.building {
+            self.see_extent(at, extents, depth, range.count)?;
+        }
+        let mut index = range.first;
+        for left in (0..range.count.max(0)).rev() {
+            f.set(var.local, Value::I64(index));
+            let step = if depth + 1 == vars.len() {
+                self.iteration(at)?;
+                body(self, f, extents)?
+            } else {
+                self.poll(at)?;
+                guarded(|| self.visit_from(c, f, at, vars, depth + 1, extents, body))?
+            };
+            if step == Step::Stop {
+                return Ok(Step::Stop);
+            }
+            if left > 0 {
+                index += range.by;
+            }
+        }
+        Ok(Step::On)
+    }
+
+    /// Notes the extent of a level of a `for`; it must be the same every time.
+    fn see_extent(&mut self, at: At<'_>, extents: &mut Extents, depth: usize, count: i64) -> Eval<()> {
+        if count >= MAX_EXTENT {
+            return Err(at.fail(ErrorCode::E0508, format!("the extent {count} is too large")));
+        }
+        let Ok(n) = usize::try_from(count) else {
+            return Err(at.fail(ErrorCode::E0509, format!("the extent is {count}, which is negative")));
+        };
+        match extents.seen.get(depth) {
+            Some(seen) if *seen == n => Ok(()),
+            Some(seen) => Err(at.fail(ErrorCode::E0501, format!("a part has {n} elements where the first has {seen}"))),
+            None => {
+                extents.seen.push(n);
+                self.memory.count(extents.seen.iter().copied()).map_err(|e| at.too_large(&e))?;
+                Ok(())
+            }
+        }
+    }
+
+    /// Any binder expression.
+    #[inline(never)]
+    pub(super) fn binder(&mut self, c: &Arc<Code>, f: &mut Frame, id: TId) -> Eval {
+        let node = &c.body.nodes[id];
+        let at = c.at(node.span);
+        let Expr::Binder { kind, vars, filter, body } = &node.kind else { return Err(at.internal("no binder")) };
+        match kind {
+            BinderKind::For => self.generate(c, f, node, vars, *body),
+            BinderKind::Sum => match self.sum_terms(c, f, id)? {
+                Some(sum) => Ok(sum),
+                None => self.zero(at, f, &node.ty),
+            },
+            BinderKind::Prod => self.reduce(c, f, node, Join::Mul, Fill::One),
+            BinderKind::Max => self.reduce(c, f, node, Join::Max, Fill::Lowest),
+            BinderKind::Min => self.reduce(c, f, node, Join::Min, Fill::Highest),
+            BinderKind::Argmax => self.arg_best(c, f, node, true),
+            BinderKind::Argmin => self.arg_best(c, f, node, false),
+            BinderKind::Any => self.quantify(c, f, node, true),
+            BinderKind::All => self.quantify(c, f, node, false),
+            BinderKind::Rel => self.comprehend(c, f, node, vars, *filter, *body),
+        }
+    }
+
+    /// `for` (4.7): writes every element where it belongs.
+    #[inline(never)]
+    fn generate(&mut self, c: &Arc<Code>, f: &mut Frame, node: &Node, vars: &[IndexVar], body: TId) -> Eval {
+        let at = c.at(node.span);
+        let mut builder = Builder::new(0);
+        let mut extents = Extents::building();
+        self.visit(c, f, at, vars, &mut extents, &mut |this, f, extents| {
+            if builder.parts() == 0 {
+                builder.expect(extents.seen.iter().product());
+            }
+            let value = this.eval(c, f, body)?;
+            this.push(at, &mut builder, value)?;
+            Ok(Step::On)
+        })?;
+        self.finish(at, f, builder, &extents.seen, &node.ty)
+    }
+
+    /// Does the filter let this index tuple through?
+    fn passes(&mut self, c: &Arc<Code>, f: &mut Frame, filter: Option<TId>) -> Eval<bool> {
+        filter.map_or(Ok(true), |p| self.condition(c, f, p))
+    }
+
+    /// The sum (4.8) of the terms there are, `None` if there is none.
+    fn sum_terms(&mut self, c: &Arc<Code>, f: &mut Frame, id: TId) -> Eval<Option<Value>> {
+        let node = &c.body.nodes[id];
+        let at = c.at(node.span);
+        let Expr::Binder { kind: BinderKind::Sum, vars, filter, body } = &node.kind else {
+            return self.summand(c, f, id);
+        };
+        let mut sum = None;
+        self.visit(c, f, at, vars, &mut Extents::default(), &mut |this, f, _| {
+            if this.passes(c, f, *filter)?
+                && let Some(term) = guarded(|| this.sum_terms(c, f, *body))?
+            {
+                sum = Some(match sum.take() {
+                    None => term,
+                    Some(before) => this.join(at, Join::Add, before, &term)?,
+                });
+            }
+            Ok(Step::On)
+        })?;
+        Ok(sum)
+    }
+
+    /// `prod`, `max`, `min`
+    #[inline(never)]
+    fn reduce(&mut self, c: &Arc<Code>, f: &mut Frame, node: &Node, how: Join, empty: Fill) -> Eval {
+        let at = c.at(node.span);
+        let Expr::Binder { kind, vars, filter, body } = &node.kind else { return Err(at.internal("no binder")) };
+        let mut result = None;
+        self.visit(c, f, at, vars, &mut Extents::default(), &mut |this, f, _| {
+            if this.passes(c, f, *filter)? {
+                let term = this.eval(c, f, *body)?;
+                result = Some(match result.take() {
+                    None => term,
+                    Some(before) => this.join(at, how, before, &term)?,
+                });
+            }
+            Ok(Step::On)
+        })?;
+        if let Some(result) = result {
+            return Ok(result);
+        }
+        let ty = self.rt_type(at, f, &node.ty)?;
+        self.filled(at, &ty, empty).map_err(|mut failure| {
+            if failure.code == ErrorCode::E0504 {
+                failure.message = format!("`{}` over nothing has no value in i64", kind.word());
+            }
+            failure
+        })
+    }
+
+    /// `argmax`, `argmin`
+    #[inline(never)]
+    fn arg_best(&mut self, c: &Arc<Code>, f: &mut Frame, node: &Node, greatest: bool) -> Eval {
+        let at = c.at(node.span);
+        let Expr::Binder { kind, vars, filter, body } = &node.kind else { return Err(at.internal("no binder")) };
+        let locals: Vec<LocalId> = vars.iter().map(|v| v.local).collect();
+        let mut best: Option<(Value, Vec<Value>)> = None;
+        self.visit(c, f, at, vars, &mut Extents::default(), &mut |this, f, _| {
+            if this.passes(c, f, *filter)? {
+                let value = this.eval(c, f, *body)?;
+                let better = match &best {
+                    None => true,
+                    Some((old, _)) => {
+                        if matches!(value, Value::F64(_) | Value::F32(_)) {
+                            this.work(1);
+                        }
+                        beats(&value, old, greatest).ok_or_else(|| at.internal("values cannot be compared"))?
+                    }
+                };
+                if better {
+                    let place = locals.iter().map(|l| f.get(*l).cloned()).collect::<Option<Vec<_>>>();
+                    best = Some((value, place.ok_or_else(|| at.internal("an index has no value"))?));
+                }
+            }
+            Ok(Step::On)
+        })?;
+        let Some((_, mut place)) = best else {
+            return Err(at.fail(ErrorCode::E0504, format!("`{}` over nothing", kind.word())));
+        };
+        match place.len() {
+            1 => Ok(place.swap_remove(0)),
+            _ => self.make_tuple(at, place),
+        }
+    }
+
+    /// `any` (4.21), `all`
+    #[inline(never)]
+    fn quantify(&mut self, c: &Arc<Code>, f: &mut Frame, node: &Node, any: bool) -> Eval {
+        let at = c.at(node.span);
+        let Expr::Binder { vars, filter, body, .. } = &node.kind else { return Err(at.internal("no binder")) };
+        let stopped = self.visit(c, f, at, vars, &mut Extents::default(), &mut |this, f, _| {
+            let decides = this.passes(c, f, *filter)? && this.condition(c, f, *body)? == any;
+            Ok(if decides { Step::Stop } else { Step::On })
+        })?;
+        Ok(Value::Bool((stopped == Step::Stop) == any))
+    }
+
+    /// `rel i, j: p`
+    #[inline(never)]
+    fn comprehend(
+        &mut self,
+        c: &Arc<Code>,
+        f: &mut Frame,
+        node: &Node,
+        vars: &[IndexVar],
+        filter: Option<TId>,
+        body: TId,
+    ) -> Eval {
+        let at = c.at(node.span);
+        let dims = self.relation_dims(at, f, &node.ty)?;
+        let locals: Vec<LocalId> = vars.iter().map(|v| v.local).collect();
+        let (mut rows, mut charge) = (Vec::new(), Charge::default());
+        self.visit(c, f, at, vars, &mut Extents::default(), &mut |this, f, _| {
+            if this.passes(c, f, filter)? && this.condition(c, f, body)? {
+                for (l, n) in locals.iter().zip(&dims) {
+                    let i = f.get(*l).and_then(Value::as_i64).ok_or_else(|| at.internal("an index has no value"))?;
+                    if i < 0 || i >= *n {
+                        let message = format!("the index {i} is out of bounds for a relation of extent {n}");
+                        return Err(at.fail(ErrorCode::E0500, message));
+                    }
+                    this.push_row(at, &mut rows, &mut charge, i)?;
+                }
+            }
+            Ok(Step::On)
+        })?;
+        Ok(Value::Rel(Arc::new(Relation::new(dims, rows, charge))))
+    }
+
+    pub(super) fn push_row(&self, at: At<'_>, rows: &mut Vec<i64>, charge: &mut Charge, i: i64) -> Eval<()> {
+        if rows.len() == rows.capacity() {
+            let capacity = self.memory.capacity(rows.len(), 1);
+            self.memory.grow(rows, charge, capacity).map_err(|e| at.too_large(&e))?;
+        }
+        rows.push(i);
+        Ok(())
+    }
+
+    /// The extents of a relation type.
+    pub(super) fn relation_dims(&self, at: At<'_>, f: &Frame, ty: &Type) -> Eval<Vec<i64>> {
+        let Type::Rel(dims) = ty else { return Err(at.internal("no relation type")) };
+        dims.iter().map(|n| self.size(at, f, n)).collect()
+    }
+}
+
+/// Is `a` better than the best so far? NaN is better than every number and not than NaN.
+fn beats(a: &Value, best: &Value, greatest: bool) -> Option<bool> {
+    fn real(a: f64, best: f64, greatest: bool) -> bool {
+        if best.is_nan() {
+            return false;
+        }
+        a.is_nan() || if greatest { a > best } else { a < best }
+    }
+    Some(match (a, best) {
+        (Value::F64(a), Value::F64(b)) => real(*a, *b, greatest),
+        (Value::F32(a), Value::F32(b)) => real(f64::from(*a), f64::from(*b), greatest),
+        (Value::I64(a), Value::I64(b)) => {
+            if greatest {
+                a > b
+            } else {
+                a < b
+            }
+        }
+        _ => return None,
+    })
+}

@@ -1,0 +1,84 @@
+//! Library functions that are not written in Iverson.
+//!
+//! Sorting is stable: equal numbers keep their order, the two zeros are equal, and NaN stands
+//! after every number.
+
+use std::cmp::Ordering;
+
+use super::array::{Array, Elem};
+use super::build::Builder;
+use super::failure::{At, Eval};
+use super::lift::kind;
+use super::{Interp, Value};
+use crate::resolve::builtin::Builtin;
+use crate::types::ty::Scalar;
+
+impl Interp<'_> {
+    pub(super) fn call_builtin(&mut self, at: At<'_>, builtin: Builtin, args: Vec<Value>) -> Eval {
+        match (builtin, args.as_slice()) {
+            (Builtin::Sort, [Value::Array(x)]) => self.sort(at, x, true),
+            (Builtin::Argsort, [Value::Array(x)]) => self.sort(at, x, false),
+            (Builtin::Filter, [p, Value::Array(x)]) => self.filter(at, p, x),
+            _ => Err(at.internal("a builtin does not take these arguments")),
+        }
+    }
+
+    fn sort(&mut self, at: At<'_>, x: &Array, values: bool) -> Eval {
+        match kind(&Value::Array(x.clone())) {
+            Some(Scalar::F64) => self.sorted::<f64>(at, x, values, |a, b| order(*a, *b)),
+            Some(Scalar::F32) => self.sorted::<f32>(at, x, values, |a, b| order(f64::from(*a), f64::from(*b))),
+            Some(Scalar::I64) => self.sorted::<i64>(at, x, values, Ord::cmp),
+            _ => Err(at.internal("what is sorted are no numbers")),
+        }
+    }
+
+    fn sorted<T: Elem>(&mut self, at: At<'_>, x: &Array, values: bool, order: impl Fn(&T, &T) -> Ordering) -> Eval {
+        let from = x.slice::<T>().unwrap_or_default();
+        let (mut pairs, _charge) = self.memory.vec(from.len()).map_err(|e| at.too_large(&e))?;
+        pairs.extend((0i64..).zip(from.iter().copied()));
+        let mut comparisons = 0;
+        pairs.sort_by(|a, b| {
+            comparisons += 1;
+            order(&a.1, &b.1)
+        });
+        if matches!(x.element(0), Some(Value::F64(_) | Value::F32(_))) {
+            self.work(comparisons);
+        }
+        if values {
+            let (mut out, charge) = self.memory.vec(from.len()).map_err(|e| at.too_large(&e))?;
+            out.extend(pairs.iter().map(|p| p.1));
+            self.array(at, Array::new(x.dims(), T::wrap(out), charge))
+        } else {
+            let (mut out, charge) = self.memory.vec(from.len()).map_err(|e| at.too_large(&e))?;
+            out.extend(pairs.iter().map(|p| p.0));
+            self.array(at, Array::new(x.dims(), i64::wrap(out), charge))
+        }
+    }
+
+    fn filter(&mut self, at: At<'_>, p: &Value, x: &Array) -> Eval {
+        let Some((n, part)) = x.dims().split_first() else { return Err(at.internal("no axis")) };
+        let size: usize = part.iter().product();
+        let mut builder = Builder::new(0);
+        for i in 0..*n {
+            self.iteration(at)?;
+            let element = x.part(1, i * size).ok_or_else(|| at.internal("an element is missing"))?;
+            self.test();
+            let keep = self.apply(at, p, vec![element.clone()])?;
+            if keep.as_bool().ok_or_else(|| at.internal("a condition is no bool"))? {
+                self.push(at, &mut builder, element)?;
+            }
+        }
+        match builder.parts() {
+            0 => {
+                let dims: Vec<usize> = std::iter::once(0).chain(part.iter().copied()).collect();
+                Ok(Value::Array(x.view(0, &dims)))
+            }
+            k => self.array(at, builder.finish(&[k])),
+        }
+    }
+}
+
+/// Ascending, NaN last.
+fn order(a: f64, b: f64) -> Ordering {
+    a.partial_cmp(&b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
+}

@@ -1,0 +1,387 @@
+//! The interpreter itself, calls, and function values.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::array::Array;
+use super::build::{BuildError, Builder};
+use super::code::{Code, Frame, Host, Program};
+use super::count::Counts;
+use super::failure::{At, Eval, Failure};
+use super::memory::{Limits, Memory};
+use super::value::{Cell, Fun, Items, Record, RtInstance, Tag};
+use super::{RtType, Value};
+use crate::base::{Code as ErrorCode, GlobalName, Name, Span};
+use crate::types::info::TypeInfoBody;
+use crate::types::tree::{Body, Callee, Expr, Instance, TId};
+use crate::types::ty::Type;
+
+/// One run of a program.
+pub struct Interp<'a> {
+    pub(super) program: &'a dyn Program,
+    pub(super) host: &'a mut dyn Host,
+    pub(super) memory: Memory,
+    pub(super) counting: bool,
+    pub(super) counts: Counts,
+    limits: Limits,
+    interrupt: &'a AtomicBool,
+    codes: HashMap<GlobalName, Arc<Code>>,
+    tags: HashMap<GlobalName, Vec<Arc<Tag>>>,
+    calls: usize,
+    nesting: usize,
+}
+
+impl<'a> Interp<'a> {
+    /// A run that stops soon after `interrupt` is set.
+    pub fn new(program: &'a dyn Program, host: &'a mut dyn Host, limits: Limits, interrupt: &'a AtomicBool) -> Self {
+        Self {
+            program,
+            host,
+            memory: Memory::new(limits),
+            counting: false,
+            counts: Counts::default(),
+            limits,
+            interrupt,
+            codes: HashMap::new(),
+            tags: HashMap::new(),
+            calls: 0,
+            nesting: 0,
+        }
+    }
+
+    /// Counts from here on, from zero.
+    pub fn count(&mut self) {
+        self.counting = true;
+        self.counts = Counts::default();
+    }
+
+    /// What was counted since [`Interp::count`].
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Bytes that the values of this run hold now.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.memory.live()
+    }
+
+    /// Calls a definition.
+    ///
+    /// # Errors
+    /// What fails in it, and E0512 if it has errors.
+    pub fn call(&mut self, def: &GlobalName, instance: RtInstance, args: Vec<Value>) -> Result<Value, Box<Failure>> {
+        let code = self.outside(def);
+        self.call_def(code.at(Span::default()), def, instance, args)
+    }
+
+    /// Applies a function value.
+    ///
+    /// # Errors
+    /// What fails in it.
+    pub fn apply_value(
+        &mut self,
+        item: &GlobalName,
+        function: &Value,
+        args: Vec<Value>,
+    ) -> Result<Value, Box<Failure>> {
+        let code = self.outside(item);
+        self.apply(code.at(Span::default()), function, args)
+    }
+
+    /// Runs the body of a top-level `do` or `let`. Variables that the `let`s at its top bind are
+    /// in the frame.
+    ///
+    /// # Errors
+    /// What fails in it, and E0512 if it has errors.
+    pub fn eval_body(&mut self, item: &GlobalName, body: &Arc<Body>) -> Result<(Value, Frame), Box<Failure>> {
+        let code = Code::new(item, body.clone(), true);
+        let at = code.at(Span::default());
+        let mut frame = self.frame(at, code.body.locals.len(), Arc::default())?;
+        let root = code.body.root.ok_or_else(|| has_errors(at, item))?;
+        let value = self.eval(&code, &mut frame, root)?;
+        Ok((value, frame))
+    }
+
+    /// Binds the variables of a pattern that a top-level `let` matches against its value.
+    ///
+    /// # Errors
+    /// An internal error if the value does not have the pattern's shape.
+    pub fn bind_top(
+        &mut self,
+        item: &GlobalName,
+        frame: &mut Frame,
+        pat: &crate::types::tree::Pat,
+        ty: &Type,
+        value: Value,
+    ) -> Result<(), Box<Failure>> {
+        let code = self.outside(item);
+        self.bind(code.at(Span::default()), frame, pat, value, Some(ty))
+    }
+
+    /// An empty item, to blame failures at the edge on.
+    fn outside(&self, item: &GlobalName) -> Arc<Code> {
+        let body = Body {
+            nodes: crate::base::Arena::default(),
+            sizes: Vec::new(),
+            params: Vec::new(),
+            locals: Vec::new(),
+            root: None,
+        };
+        Code::new(item, Arc::new(body), false)
+    }
+
+    /// Has someone asked the run to end?
+    pub(super) fn poll(&self, at: At<'_>) -> Eval<()> {
+        if self.interrupt.load(Ordering::Relaxed) { Err(at.fail(ErrorCode::E0507, "interrupted")) } else { Ok(()) }
+    }
+
+    pub(super) fn work(&mut self, n: usize) {
+        if self.counting {
+            self.counts.add_work(n);
+        }
+    }
+
+    pub(super) fn test(&mut self) {
+        if self.counting {
+            self.counts.add_test();
+        }
+    }
+
+    pub(super) fn iteration(&mut self, at: At<'_>) -> Eval<()> {
+        if self.counting {
+            self.counts.add_iteration();
+        }
+        self.poll(at)
+    }
+
+    pub(super) fn frame(&self, at: At<'_>, locals: usize, types: Arc<[RtType]>) -> Eval<Frame> {
+        let bytes = size_of::<Frame>().saturating_add(locals.saturating_mul(size_of::<Option<Value>>()));
+        let charge = self.memory.charge(bytes).map_err(|e| at.too_large(&e))?;
+        Ok(Frame::new(locals, types, charge))
+    }
+
+    /// Values charged to the run.
+    fn items(&self, at: At<'_>, values: Vec<Value>) -> Eval<Items> {
+        let bytes = size_of::<Cell>().saturating_add(values.capacity().saturating_mul(size_of::<Value>()));
+        let charge = self.memory.charge(bytes).map_err(|e| at.too_large(&e))?;
+        Ok(Items { values, charge })
+    }
+
+    pub(super) fn make_tuple(&self, at: At<'_>, values: Vec<Value>) -> Eval {
+        Ok(Value::Tuple(Arc::new(self.items(at, values)?)))
+    }
+
+    pub(super) fn make_record(&self, at: At<'_>, names: Arc<[Name]>, values: Vec<Value>) -> Eval {
+        Ok(Value::Record(Arc::new(Record { names, items: self.items(at, values)? })))
+    }
+
+    fn make_data(&self, at: At<'_>, tag: Arc<Tag>, args: Vec<Value>) -> Eval {
+        Ok(Value::Data(Arc::new(Cell { tag, items: self.items(at, args)? })))
+    }
+
+    pub(super) fn array(&self, at: At<'_>, array: Option<Array>) -> Eval {
+        array.map(Value::Array).ok_or_else(|| at.internal("an array does not have the elements its shape says"))
+    }
+
+    pub(super) fn push(&self, at: At<'_>, builder: &mut Builder, value: Value) -> Eval<()> {
+        let nth = builder.parts();
+        builder.push(&self.memory, value).map_err(|e| match e {
+            BuildError::TooLarge(e) => at.too_large(&e),
+            BuildError::Ragged(found, first) => {
+                at.fail(ErrorCode::E0501, format!("element {nth} has shape {found:?} where the first has {first:?}"))
+            }
+            BuildError::Mixed => at.internal("elements of different kinds"),
+        })
+    }
+
+    /// Type and size arguments of an instantiation, in the frame of the caller.
+    pub(super) fn instance(&self, at: At<'_>, f: &Frame, instance: &Instance) -> Eval<RtInstance> {
+        let types = if instance.types.is_empty() {
+            Arc::default()
+        } else {
+            instance.types.iter().map(|t| self.rt_type(at, f, t)).collect::<Eval<_>>()?
+        };
+        let sizes = instance.sizes.iter().map(|s| self.size(at, f, s)).collect::<Eval<_>>()?;
+        Ok(RtInstance { types, sizes })
+    }
+
+    /// A call. The function comes first, then the arguments, left to right.
+    #[inline(never)]
+    pub(super) fn eval_call(&mut self, c: &Arc<Code>, f: &mut Frame, id: TId) -> Eval {
+        let Expr::Call { callee, args } = &c.body.nodes[id].kind else {
+            return Err(c.at(Span::default()).internal("not a call"));
+        };
+        let at = c.at(c.body.nodes[id].span);
+        let function = match callee {
+            Callee::Value(e) => Some(self.eval(c, f, *e)?),
+            _ => None,
+        };
+        let args = self.all(c, f, args)?;
+        match callee {
+            Callee::Def(name, instance) => {
+                let instance = self.instance(at, f, instance)?;
+                self.call_def(at, name, instance, args)
+            }
+            Callee::Builtin(builtin, _) => self.call_builtin(at, *builtin, args),
+            Callee::Ctor(ty, index) => {
+                let tag = self.tag(at, ty, *index)?;
+                self.make_data(at, tag, args)
+            }
+            Callee::Value(_) => self.apply(at, &function.unwrap_or_else(Value::unit), args),
+        }
+    }
+
+    /// The constructor as a value: without arguments the value itself.
+    #[inline(never)]
+    pub(super) fn ctor_value(&mut self, at: At<'_>, ty: &GlobalName, index: u32) -> Eval {
+        let tag = self.tag(at, ty, index)?;
+        if tag.arity == 0 { self.make_data(at, tag, Vec::new()) } else { Ok(Value::Fun(Arc::new(Fun::Ctor(tag)))) }
+    }
+
+    #[inline(never)]
+    fn tag(&mut self, at: At<'_>, ty: &GlobalName, index: u32) -> Eval<Arc<Tag>> {
+        if !self.tags.contains_key(ty) {
+            let info = self.program.type_info(ty).ok_or_else(|| has_errors(at, ty))?;
+            let TypeInfoBody::Sum(ctors) = &info.body else { return Err(at.internal("no sum type")) };
+            let tag = |(i, c): (usize, &crate::types::info::CtorInfo)| {
+                let index = u32::try_from(i).unwrap_or(u32::MAX);
+                Arc::new(Tag { ty: ty.clone(), index, name: c.name.clone(), arity: c.args.len() })
+            };
+            self.tags.insert(ty.clone(), ctors.iter().enumerate().map(tag).collect());
+        }
+        let tag = self.tags.get(ty).and_then(|tags| tags.get(index as usize));
+        tag.cloned().ok_or_else(|| at.internal("no such constructor"))
+    }
+
+    #[inline(never)]
+    fn code(&mut self, at: At<'_>, name: &GlobalName) -> Eval<Arc<Code>> {
+        match self.codes.entry(name.clone()) {
+            Entry::Occupied(known) => Ok(known.get().clone()),
+            Entry::Vacant(new) => {
+                let body = self.program.body(name).ok_or_else(|| has_errors(at, name))?;
+                Ok(new.insert(Code::new(name, body, false)).clone())
+            }
+        }
+    }
+
+    #[inline(never)]
+    pub(super) fn call_def(&mut self, at: At<'_>, name: &GlobalName, instance: RtInstance, args: Vec<Value>) -> Eval {
+        let code = self.code(at, name)?;
+        let body = &code.body;
+        let root = body.root.ok_or_else(|| has_errors(at, name))?;
+        if body.params.len() != args.len() || body.sizes.len() != instance.sizes.len() {
+            return Err(at.internal("a call does not have the arguments its callee takes"));
+        }
+        let mut frame = self.frame(at, body.locals.len(), instance.types)?;
+        for (local, size) in body.sizes.iter().zip(instance.sizes) {
+            frame.set(*local, Value::I64(size));
+        }
+        for (local, arg) in body.params.iter().zip(args) {
+            frame.set(*local, arg);
+        }
+        if cfg!(debug_assertions) {
+            self.check_params(at, &code, &frame)?;
+        }
+        self.inside(at, |this| this.eval(&code, &mut frame, root))
+    }
+
+    /// The shapes of arguments are those their types say: what the checker promises.
+    fn check_params(&self, at: At<'_>, code: &Code, frame: &Frame) -> Eval<()> {
+        for param in &code.body.params {
+            let (Some(local), Some(Value::Array(a))) = (code.body.locals.get(param.0 as usize), frame.get(*param))
+            else {
+                continue;
+            };
+            let dims = self.rt_type(at, frame, &local.ty)?.peel().0;
+            if a.dims() != dims.as_slice() {
+                let what = format!("`{}` of `{}` has shape {:?}, not {dims:?}", local.name, code.item, a.dims());
+                return Err(at.internal(&what));
+            }
+        }
+        Ok(())
+    }
+
+    /// One more expression inside others.
+    #[inline]
+    pub(super) fn enter(&mut self, at: At<'_>) -> Eval<()> {
+        if self.nesting >= self.limits.max_nesting {
+            let message = format!("more than {} expressions inside one another", self.limits.max_nesting);
+            return Err(at.fail(ErrorCode::E0506, message));
+        }
+        self.nesting += 1;
+        Ok(())
+    }
+
+    #[inline]
+    pub(super) fn leave(&mut self) {
+        self.nesting -= 1;
+    }
+
+    /// A call as such: it can be too deep, be interrupted, and be named in the trace.
+    fn inside(&mut self, at: At<'_>, body: impl FnOnce(&mut Self) -> Eval) -> Eval {
+        self.poll(at)?;
+        if self.calls >= self.limits.max_calls {
+            let mut failure =
+                at.fail(ErrorCode::E0506, format!("more than {} calls inside one another", self.limits.max_calls));
+            failure.help = Some("write it as a `loop` or a `fold`, or make the recursion shallower".to_owned());
+            return Err(failure);
+        }
+        self.calls += 1;
+        let result = body(self);
+        self.calls -= 1;
+        result.map_err(|mut failure| {
+            failure.called_from(at);
+            failure
+        })
+    }
+
+    /// Applies a function value.
+    #[inline(never)]
+    pub(super) fn apply(&mut self, at: At<'_>, function: &Value, args: Vec<Value>) -> Eval {
+        let Value::Fun(function) = function else { return Err(at.internal("what is called is no function")) };
+        match &**function {
+            Fun::Def(name, instance) => self.call_def(at, name, instance.clone(), args),
+            Fun::Builtin(builtin) => self.call_builtin(at, *builtin, args),
+            Fun::Scalar(f) => self.scalar(at, *f, &args),
+            Fun::Ctor(tag) => self.make_data(at, tag.clone(), args),
+            Fun::Lambda { code, node, captured, types } => {
+                let node = &code.body.nodes[*node];
+                let (Expr::Lambda(lambda), Type::Fun(ty)) = (&node.kind, &node.ty) else {
+                    return Err(at.internal("what is called is no lambda"));
+                };
+                if lambda.params.len() != args.len() {
+                    return Err(at.internal("a call does not have the arguments its lambda takes"));
+                }
+                let mut frame = self.frame(at, code.body.locals.len(), types.clone())?;
+                for (local, value) in lambda.captures.iter().zip(captured.values()) {
+                    frame.set(*local, value.clone());
+                }
+                for (i, (pat, arg)) in lambda.params.iter().zip(args).enumerate() {
+                    self.bind(code.at(node.span), &mut frame, pat, arg, ty.params.get(i).map(|p| &p.1))?;
+                }
+                self.inside(at, |this| this.eval(code, &mut frame, lambda.body))
+            }
+        }
+    }
+
+    /// A lambda with the values of what it captures.
+    #[inline(never)]
+    pub(super) fn closure(&self, c: &Arc<Code>, f: &Frame, id: TId) -> Eval {
+        let at = c.at(c.body.nodes[id].span);
+        let Expr::Lambda(lambda) = &c.body.nodes[id].kind else { return Err(at.internal("no lambda")) };
+        let value = |l| f.get(l).cloned().ok_or_else(|| at.internal("a captured local has no value"));
+        let captured = lambda.captures.iter().map(|l| value(*l)).collect::<Eval<_>>()?;
+        let captured = self.items(at, captured)?;
+        Ok(Value::Fun(Arc::new(Fun::Lambda { code: c.clone(), node: id, captured, types: f.types.clone() })))
+    }
+}
+
+/// The item that is needed here has errors, which are reported there.
+#[cold]
+fn has_errors(at: At<'_>, name: &GlobalName) -> Box<Failure> {
+    at.fail(ErrorCode::E0512, format!("`{name}` has errors and cannot run"))
+}

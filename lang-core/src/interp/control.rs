@@ -1,0 +1,130 @@
+//! Control beyond the paper: choices, folds and loops.
+//!
+//! In a fold's body and in its `yield` the carry's pattern names the state before the step. The
+//! carry is moved into its pattern, so a body that updates it works in place; where every state
+//! is kept (`scan`), or an output is made each step, arrays of numbers are copied into the
+//! result and the carry stays unshared.
+
+use std::sync::Arc;
+
+use super::Interp;
+use super::binders::{Extents, Step};
+use super::build::Builder;
+use super::code::{Code, Frame};
+use super::failure::Eval;
+use super::plan::Plan;
+use crate::types::tree::{Expr, Pat, TId};
+use crate::types::ty::Type;
+
+impl Interp<'_> {
+    /// `if`: conditions in order, one branch.
+    #[inline(never)]
+    pub(super) fn choose(&mut self, c: &Arc<Code>, f: &mut Frame, arms: &[(TId, TId)], last: TId) -> Eval {
+        for (condition, e) in arms {
+            if self.condition(c, f, *condition)? {
+                return self.branch(c, f, *e);
+            }
+        }
+        self.branch(c, f, last)
+    }
+
+    /// One of several branches: what only the others read is let go of first.
+    fn branch(&mut self, c: &Arc<Code>, f: &mut Frame, e: TId) -> Eval {
+        let plan: &Plan = &c.plan;
+        for l in plan.dead(e) {
+            f.take(*l);
+        }
+        self.eval(c, f, e)
+    }
+
+    /// `match`: the first arm whose pattern fits.
+    #[inline(never)]
+    pub(super) fn eval_match(&mut self, c: &Arc<Code>, f: &mut Frame, id: TId, e: TId, arms: &[(Pat, TId)]) -> Eval {
+        let at = c.at(c.body.nodes[id].span);
+        let value = self.eval(c, f, e)?;
+        let ty = Some(&c.body.nodes[e].ty);
+        for (pat, e) in arms {
+            if self.matches(pat, &value, ty) {
+                self.bind(at, f, pat, value, ty)?;
+                return self.branch(c, f, *e);
+            }
+        }
+        Err(at.internal("no arm matches"))
+    }
+
+    /// `fold`, and `scan` over indices.
+    #[inline(never)]
+    pub(super) fn fold(&mut self, c: &Arc<Code>, f: &mut Frame, id: TId) -> Eval {
+        let node = &c.body.nodes[id];
+        let at = c.at(node.span);
+        let Expr::Fold { scan, acc, init, vars, body, yields } = &node.kind else { return Err(at.internal("no fold")) };
+        let carry_type = Some(&c.body.nodes[*init].ty);
+        let mut carry = Some(self.eval(c, f, *init)?);
+        let mut states = Builder::new(0);
+        let mut outputs = Builder::new(0);
+        if *scan && let Some(state) = &carry {
+            self.push(at, &mut states, state.clone())?;
+        }
+        self.visit(c, f, at, vars, &mut Extents::default(), &mut |this, f, _| {
+            let before = carry.take().ok_or_else(|| at.internal("a fold lost its carry"))?;
+            this.bind(at, f, acc, before, carry_type)?;
+            let after = this.eval(c, f, *body)?;
+            if let Some(output) = yields {
+                let output = this.eval(c, f, *output)?;
+                this.push(at, &mut outputs, output)?;
+            }
+            if *scan {
+                this.push(at, &mut states, after.clone())?;
+            }
+            carry = Some(after);
+            Ok(Step::On)
+        })?;
+        let mut result = carry.ok_or_else(|| at.internal("a fold lost its carry"))?;
+        let (state_type, output_type) = match (&node.ty, yields) {
+            (Type::Tuple(parts), Some(_)) => (parts.first(), parts.get(1)),
+            (ty, _) => (Some(ty), None),
+        };
+        if *scan {
+            let n = states.parts();
+            result = self.finish(at, f, states, &[n], state_type.unwrap_or(&Type::Error))?;
+        }
+        match (yields, output_type) {
+            (None, _) => Ok(result),
+            (Some(_), Some(ty)) => {
+                let n = outputs.parts();
+                let outputs = self.finish(at, f, outputs, &[n], ty)?;
+                self.make_tuple(at, vec![result, outputs])
+            }
+            (Some(_), None) => Err(at.internal("a fold with outputs gives a pair")),
+        }
+    }
+
+    /// `loop`, and `scan … while`. The condition sees the carry, which is the result if it is
+    /// false; so it is bound once to be looked at and once more to be used up.
+    #[inline(never)]
+    pub(super) fn eval_loop(&mut self, c: &Arc<Code>, f: &mut Frame, id: TId) -> Eval {
+        let node = &c.body.nodes[id];
+        let at = c.at(node.span);
+        let Expr::Loop { scan, acc, init, cond, body } = &node.kind else { return Err(at.internal("no loop")) };
+        let carry_type = Some(&c.body.nodes[*init].ty);
+        let mut carry = self.eval(c, f, *init)?;
+        let mut states = Builder::new(0);
+        loop {
+            if *scan {
+                self.push(at, &mut states, carry.clone())?;
+            }
+            self.bind(at, f, acc, carry.clone(), carry_type)?;
+            if !self.condition(c, f, *cond)? {
+                break;
+            }
+            self.iteration(at)?;
+            self.bind(at, f, acc, carry, carry_type)?;
+            carry = self.eval(c, f, *body)?;
+        }
+        if *scan {
+            let n = states.parts();
+            return self.finish(at, f, states, &[n], &node.ty);
+        }
+        Ok(carry)
+    }
+}

@@ -1,0 +1,96 @@
+//! What went wrong while a program ran.
+
+use super::code::Code as ItemCode;
+use super::memory::TooLarge;
+use crate::base::{Code, Diagnostic, GlobalName, Span};
+
+/// How many callers a failure remembers; the rest are counted.
+const MAX_TRACE: usize = 20;
+
+/// A failure: as a diagnostic, in the item it happened in, with the calls that led there.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Failure {
+    /// Its stable code.
+    pub code: Code,
+    /// What is wrong, one sentence without a full stop.
+    pub message: String,
+    /// Where, relative to `item`.
+    pub span: Span,
+    /// The item it happened in.
+    pub item: GlobalName,
+    /// The remark at that place; may be empty.
+    pub label: String,
+    /// What to do.
+    pub help: Option<String>,
+    /// The callers, innermost first: the item and the place of the call in it.
+    pub trace: Vec<(GlobalName, Span)>,
+    /// How many more callers there are.
+    pub more_callers: usize,
+}
+
+impl Failure {
+    pub(super) fn new(code: Code, item: &GlobalName, span: Span, message: impl Into<String>) -> Self {
+        let (item, message) = (item.clone(), message.into());
+        Self { code, message, span, item, label: String::new(), help: None, trace: Vec::new(), more_callers: 0 }
+    }
+
+    pub(super) fn called_from(&mut self, at: At<'_>) {
+        if self.trace.len() < MAX_TRACE {
+            self.trace.push((at.code.item.clone(), at.span));
+        } else {
+            self.more_callers += 1;
+        }
+    }
+
+    /// The failure as a diagnostic of its item.
+    #[must_use]
+    pub fn diagnostic(&self) -> Diagnostic {
+        let d = Diagnostic::new(self.code, self.span, self.message.clone()).label(self.label.clone());
+        match &self.help {
+            Some(help) => d.help(help.clone()),
+            None => d,
+        }
+    }
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {} (in {})", self.code, self.message, self.item)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// The result of an evaluation. Failures are boxed: they are rare and large.
+pub(super) type Eval<T = super::Value> = Result<T, Box<Failure>>;
+
+/// A place in an item, to blame failures on.
+#[derive(Clone, Copy)]
+pub(super) struct At<'c> {
+    pub(super) code: &'c ItemCode,
+    pub(super) span: Span,
+}
+
+impl At<'_> {
+    pub(super) fn fail(self, code: Code, message: impl Into<String>) -> Box<Failure> {
+        Box::new(Failure::new(code, &self.code.item, self.span, message))
+    }
+
+    #[cold]
+    pub(super) fn too_large(self, why: &TooLarge) -> Box<Failure> {
+        match why {
+            TooLarge::Elements(n) => self.fail(Code::E0508, format!("an array of {n} elements is too large")),
+            TooLarge::Bytes(limit) => {
+                self.fail(Code::E0508, format!("the values of this run need more than {} MiB", limit >> 20))
+            }
+        }
+    }
+
+    /// A tree that the checker would not make. No program reaches it; it is a failure rather
+    /// than a panic so that a defect in the checker cannot take an editor down.
+    pub(super) fn internal(self, what: &str) -> Box<Failure> {
+        let mut failure = self.fail(Code::E0510, format!("internal error: {what}"));
+        failure.help = Some("this is a defect of Iverson, please report it".to_owned());
+        failure
+    }
+}

@@ -1,0 +1,377 @@
+//! Scalar operations on values: on numbers, lifted over arrays of equal shapes with a scalar
+//! standing for every element, and, for what `sum` and `+=` do, over tuples and records too.
+
+use super::array::{Array, Elem, Store};
+use super::failure::{At, Eval};
+use super::scalar::{convert, f32s, f64s, i64s};
+use super::{Interp, Value};
+use crate::base::Code;
+use crate::resolve::scalar_fn::ScalarFn;
+use crate::syntax::ops::BinOp;
+use crate::types::ty::Scalar;
+
+/// How a reduction joins two terms.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Join {
+    Add,
+    Mul,
+    Min,
+    Max,
+}
+
+/// An operand: one number for every element, or elements.
+enum Operand<'v, T> {
+    One(T),
+    Many(&'v Array, &'v [T]),
+}
+
+fn operand<T: Elem>(v: &Value) -> Option<Operand<'_, T>> {
+    match v {
+        Value::Array(a) => Some(Operand::Many(a, a.slice()?)),
+        _ => T::from_value(v).map(Operand::One),
+    }
+}
+
+/// What a value or the elements of an array are.
+pub(super) fn kind(v: &Value) -> Option<Scalar> {
+    match v {
+        Value::F64(_) => Some(Scalar::F64),
+        Value::F32(_) => Some(Scalar::F32),
+        Value::I64(_) => Some(Scalar::I64),
+        Value::Bool(_) => Some(Scalar::Bool),
+        Value::Array(a) => match a.store() {
+            Store::F64(_) => Some(Scalar::F64),
+            Store::F32(_) => Some(Scalar::F32),
+            Store::I64(_) => Some(Scalar::I64),
+            Store::Bool(_) => Some(Scalar::Bool),
+            Store::Boxed(_) => None,
+        },
+        _ => None,
+    }
+}
+
+/// How many real operations an elementwise operation on these is: the elements, if real.
+fn units(x: &Value, y: &Value) -> usize {
+    let real = |v: &Value| matches!(kind(v), Some(Scalar::F64 | Scalar::F32));
+    if !real(x) && !real(y) {
+        return 0;
+    }
+    match (x, y) {
+        (Value::Array(a), _) | (_, Value::Array(a)) => a.count(),
+        _ => 1,
+    }
+}
+
+/// What kinds a lifted operation takes and gives; the first that fits is used.
+macro_rules! first_of {
+    ($at:expr, $($attempt:expr),+ $(,)?) => {{
+        $(if let Some(value) = $attempt? { return Ok(value); })+
+        Err($at.internal("operands of these kinds do not go together"))
+    }};
+}
+
+impl Interp<'_> {
+    /// `op` on every element; `None` if the operand is not of this kind.
+    fn each<A: Elem, R: Elem>(&self, at: At<'_>, x: &Value, op: impl Fn(A) -> R) -> Eval<Option<Value>> {
+        match operand::<A>(x) {
+            None => Ok(None),
+            Some(Operand::One(a)) => Ok(Some(op(a).value())),
+            Some(Operand::Many(array, elements)) => {
+                let (mut out, charge) = self.memory.vec(elements.len()).map_err(|e| at.too_large(&e))?;
+                out.extend(elements.iter().map(|a| op(*a)));
+                self.array(at, Array::new(array.dims(), R::wrap(out), charge)).map(Some)
+            }
+        }
+    }
+
+    /// `op` on every pair of elements; `None` if the operands are not of these kinds. Where `op`
+    /// has no value, the failure `none`.
+    fn zip<A: Elem, B: Elem, R: Elem>(
+        &self,
+        at: At<'_>,
+        (x, y): (&Value, &Value),
+        op: impl Fn(A, B) -> Option<R>,
+        none: (Code, &str),
+    ) -> Eval<Option<Value>> {
+        let (Some(a), Some(b)) = (operand::<A>(x), operand::<B>(y)) else { return Ok(None) };
+        let shape = match (&a, &b) {
+            (Operand::One(a), Operand::One(b)) => {
+                return op(*a, *b).map(|r| Some(r.value())).ok_or_else(|| at.fail(none.0, none.1));
+            }
+            (Operand::Many(s, _), Operand::One(_)) | (Operand::One(_), Operand::Many(s, _)) => *s,
+            (Operand::Many(s, _), Operand::Many(t, _)) if s.dims() == t.dims() => *s,
+            (Operand::Many(s, _), Operand::Many(t, _)) => {
+                return Err(at.fail(Code::E0501, format!("shapes {:?} and {:?} differ", s.dims(), t.dims())));
+            }
+        };
+        let (mut out, charge) = self.memory.vec(shape.count()).map_err(|e| at.too_large(&e))?;
+        let mut whole = true;
+        {
+            let mut put = |r: Option<R>| match r {
+                Some(r) => out.push(r),
+                None => whole = false,
+            };
+            match (a, b) {
+                (Operand::Many(_, a), Operand::Many(_, b)) => a.iter().zip(b).for_each(|(a, b)| put(op(*a, *b))),
+                (Operand::Many(_, a), Operand::One(b)) => a.iter().for_each(|a| put(op(*a, b))),
+                (Operand::One(a), Operand::Many(_, b)) => b.iter().for_each(|b| put(op(a, *b))),
+                (Operand::One(_), Operand::One(_)) => {}
+            }
+        }
+        if !whole {
+            return Err(at.fail(none.0, none.1));
+        }
+        self.array(at, Array::new(shape.dims(), R::wrap(out), charge)).map(Some)
+    }
+
+    /// `+ - * / // %` (ATL 4.3, 4.4, and their like).
+    #[inline]
+    pub(super) fn arith(&mut self, at: At<'_>, op: BinOp, x: &Value, y: &Value) -> Eval {
+        // The commonest cases first.
+        match (x, y) {
+            (Value::F64(a), Value::F64(b)) => {
+                if let Some(r) = f64s::arith(op, *a, *b) {
+                    self.work(1);
+                    return Ok(Value::F64(r));
+                }
+            }
+            (Value::I64(a), Value::I64(b)) => {
+                if let Some(r) = i64s::arith(op, *a, *b) {
+                    return Ok(Value::I64(r));
+                }
+            }
+            _ => {}
+        }
+        self.arith_lifted(at, op, x, y)
+    }
+
+    #[inline(never)]
+    fn arith_lifted(&mut self, at: At<'_>, op: BinOp, x: &Value, y: &Value) -> Eval {
+        const NONE: (Code, &str) = (Code::E0505, "integer division by zero");
+        if self.counting {
+            self.counts.add_work(units(x, y));
+        }
+        first_of!(
+            at,
+            self.zip(at, (x, y), |a, b| f64s::arith(op, a, b), NONE),
+            self.zip(at, (x, y), |a, b| i64s::arith(op, a, b), NONE),
+            self.zip(at, (x, y), |a, b| f32s::arith(op, a, b), NONE),
+        )
+    }
+
+    /// `-x`
+    #[inline(never)]
+    pub(super) fn negate(&self, at: At<'_>, x: &Value) -> Eval {
+        first_of!(at, self.each(at, x, |a: f64| -a), self.each(at, x, |a: f32| -a), self.each(at, x, i64::wrapping_neg),)
+    }
+
+    /// `!p`
+    #[inline(never)]
+    pub(super) fn not(&self, at: At<'_>, x: &Value) -> Eval {
+        first_of!(at, self.each(at, x, |a: bool| !a))
+    }
+
+    /// `== != < <= > >=` (ATL 4.18)
+    #[inline]
+    pub(super) fn compare(&self, at: At<'_>, op: BinOp, x: &Value, y: &Value) -> Eval {
+        if let (Value::I64(a), Value::I64(b)) = (x, y)
+            && let Some(p) = holds(op, a, b)
+        {
+            return Ok(Value::Bool(p));
+        }
+        self.compare_lifted(at, op, x, y)
+    }
+
+    #[inline(never)]
+    fn compare_lifted(&self, at: At<'_>, op: BinOp, x: &Value, y: &Value) -> Eval {
+        const NONE: (Code, &str) = (Code::E0510, "internal error: no comparison");
+        first_of!(
+            at,
+            self.zip(at, (x, y), |a: i64, b: i64| holds(op, &a, &b), NONE),
+            self.zip(at, (x, y), |a: f64, b: f64| holds(op, &a, &b), NONE),
+            self.zip(at, (x, y), |a: f32, b: f32| holds(op, &a, &b), NONE),
+            self.zip(at, (x, y), |a: bool, b: bool| holds(op, &a, &b), NONE),
+        )
+    }
+
+    /// `x ^ k`
+    #[inline(never)]
+    pub(super) fn power(&mut self, at: At<'_>, x: &Value, k: &Value) -> Eval {
+        const NONE: (Code, &str) = (Code::E0513, "an integer has no negative power");
+        if self.counting {
+            self.counts.add_work(units(x, k));
+        }
+        first_of!(
+            at,
+            self.zip(at, (x, k), |x, k| Some(f64s::powi(x, k)), NONE),
+            self.zip(at, (x, k), |x: f64, k: f64| Some(f64s::powr(x, k)), NONE),
+            self.zip(at, (x, k), i64s::powi, NONE),
+            self.zip(at, (x, k), |x, k| Some(f32s::powi(x, k)), NONE),
+            self.zip(at, (x, k), |x: f32, k: f32| Some(f32s::powr(x, k)), NONE),
+        )
+    }
+
+    /// A scalar function (ATL 4.5)
+    #[inline(never)]
+    pub(super) fn scalar(&mut self, at: At<'_>, f: ScalarFn, args: &[Value]) -> Eval {
+        macro_rules! on {
+            ($m:ident, $x:expr, $y:expr) => {
+                match ($m::function(f), $y) {
+                    (Some($m::Function::Unary(f)), None) => self.each(at, $x, f),
+                    (Some($m::Function::Binary(f)), Some(y)) => {
+                        self.zip(at, ($x, y), |a, b| Some(f(a, b)), (Code::E0510, "internal error: no function"))
+                    }
+                    _ => Ok(None),
+                }
+            };
+        }
+        let (x, y) = match args {
+            [x] => (x, None),
+            [x, y] => (x, Some(y)),
+            _ => return Err(at.internal("a scalar function has one or two arguments")),
+        };
+        if self.counting {
+            self.counts.add_work(units(x, y.unwrap_or(x)));
+        }
+        first_of!(at, on!(f64s, x, y), on!(i64s, x, y), on!(f32s, x, y))
+    }
+
+    /// `f64(x)`, `f32(x)`, `i64(x)`
+    #[inline(never)]
+    pub(super) fn convert(&self, at: At<'_>, to: Scalar, x: &Value) -> Eval {
+        if kind(x) == Some(to) {
+            return Ok(x.clone());
+        }
+        match to {
+            Scalar::F64 => first_of!(
+                at,
+                self.each(at, x, convert::i64_to_f64),
+                self.each(at, x, |a: f32| f64::from(a)),
+                self.each(at, x, |a: bool| f64::from(u8::from(a))),
+            ),
+            Scalar::F32 => first_of!(
+                at,
+                self.each(at, x, convert::i64_to_f32),
+                self.each(at, x, convert::f64_to_f32),
+                self.each(at, x, |a: bool| f32::from(u8::from(a))),
+            ),
+            Scalar::I64 => first_of!(
+                at,
+                self.each(at, x, convert::f64_to_i64),
+                self.each(at, x, convert::f32_to_i64),
+                self.each(at, x, |a: bool| i64::from(a)),
+            ),
+            Scalar::Bool => Err(at.internal("nothing converts to bool")),
+        }
+    }
+
+    /// One step of a reduction or `+=`: of numbers, and elementwise of everything that has
+    /// them. The first operand is changed in place if nobody else holds it.
+    pub(super) fn join(&mut self, at: At<'_>, how: Join, x: Value, y: &Value) -> Eval {
+        match (x, y) {
+            (Value::F64(a), Value::F64(b)) => {
+                self.work(1);
+                Ok(Value::F64(join_f64(how, a, *b)))
+            }
+            (Value::I64(a), Value::I64(b)) => Ok(Value::I64(join_i64(how, a, *b))),
+            (Value::F32(a), Value::F32(b)) => {
+                self.work(1);
+                Ok(Value::F32(join_f32(how, a, *b)))
+            }
+            (Value::Array(a), Value::Array(b)) => self.join_arrays(at, how, a, b),
+            (Value::Tuple(a), Value::Tuple(b)) if a.values().len() == b.values().len() => {
+                let b: Vec<_> = b.values().iter().collect();
+                let a = super::value::take_items(a);
+                let joined = self.join_all(at, how, a, &b)?;
+                self.make_tuple(at, joined)
+            }
+            (Value::Record(a), Value::Record(b)) if a.names().len() == b.names().len() => {
+                let at_b = |(i, name): (usize, &crate::base::Name)| b.values().get(b.position(name, i)?);
+                let Some(b) = a.names().iter().enumerate().map(at_b).collect::<Option<Vec<_>>>() else {
+                    return Err(at.internal("records of different fields are added"));
+                };
+                let names = a.names.clone();
+                let a = super::value::take_fields(a);
+                let joined = self.join_all(at, how, a, &b)?;
+                self.make_record(at, names, joined)
+            }
+            _ => Err(at.internal("these values cannot be added")),
+        }
+    }
+
+    fn join_all(&mut self, at: At<'_>, how: Join, a: Vec<Value>, b: &[&Value]) -> Eval<Vec<Value>> {
+        super::guarded(|| a.into_iter().zip(b).map(|(a, b)| self.join(at, how, a, b)).collect())
+    }
+
+    fn join_arrays(&mut self, at: At<'_>, how: Join, mut a: Array, b: &Array) -> Eval {
+        if a.dims() != b.dims() {
+            return Err(at.fail(Code::E0501, format!("shapes {:?} and {:?} differ", a.dims(), b.dims())));
+        }
+        if a.store_mut().is_none() {
+            a = a.compact(&self.memory).map_err(|e| at.too_large(&e))?;
+        }
+        let count = a.count();
+        let real = self.join_typed(&mut a, b, count, |x: f64, y| join_f64(how, x, y))
+            || self.join_typed(&mut a, b, count, |x: f32, y| join_f32(how, x, y));
+        if real {
+            self.work(count);
+        } else if !self.join_typed(&mut a, b, count, |x: i64, y| join_i64(how, x, y)) {
+            let Some((Store::Boxed(items), start)) = a.store_mut() else {
+                return Err(at.internal("arrays of different kinds are added"));
+            };
+            let slots = items.values.iter_mut().skip(start);
+            for (slot, y) in slots.zip(b.boxed().unwrap_or_default()) {
+                let x = std::mem::replace(slot, Value::Bool(false));
+                *slot = self.join(at, how, x, y)?;
+            }
+        }
+        Ok(Value::Array(a))
+    }
+
+    fn join_typed<T: Elem>(&self, a: &mut Array, b: &Array, count: usize, op: impl Fn(T, T) -> T) -> bool {
+        let Some(b) = b.slice::<T>() else { return false };
+        let Some((store, start)) = a.store_mut() else { return false };
+        let Some(a) = T::slice_mut(store).and_then(|s| s.get_mut(start..start + count)) else { return false };
+        a.iter_mut().zip(b).for_each(|(a, b)| *a = op(*a, *b));
+        true
+    }
+}
+
+fn holds<T: PartialOrd>(op: BinOp, a: &T, b: &T) -> Option<bool> {
+    Some(match op {
+        BinOp::Eq => a == b,
+        BinOp::Ne => a != b,
+        BinOp::Lt => a < b,
+        BinOp::Le => a <= b,
+        BinOp::Gt => a > b,
+        BinOp::Ge => a >= b,
+        _ => return None,
+    })
+}
+
+fn join_f64(how: Join, a: f64, b: f64) -> f64 {
+    match how {
+        Join::Add => a + b,
+        Join::Mul => a * b,
+        Join::Min => f64s::min(a, b),
+        Join::Max => f64s::max(a, b),
+    }
+}
+
+fn join_f32(how: Join, a: f32, b: f32) -> f32 {
+    match how {
+        Join::Add => a + b,
+        Join::Mul => a * b,
+        Join::Min => f32s::min(a, b),
+        Join::Max => f32s::max(a, b),
+    }
+}
+
+fn join_i64(how: Join, a: i64, b: i64) -> i64 {
+    match how {
+        Join::Add => a.wrapping_add(b),
+        Join::Mul => a.wrapping_mul(b),
+        Join::Min => a.min(b),
+        Join::Max => a.max(b),
+    }
+}

@@ -1,0 +1,246 @@
+//! Values as text: `[1.0, 2.0]`, `(1, true)`, `{x: 1.0}`, `Node(Leaf(1.0), Leaf(2.0))`.
+//!
+//! Reals are the shortest digits that read back as the same number, always with a point, an
+//! exponent, or `inf` or `nan`. [`short`] leaves out the middle of long arrays and what comes
+//! after a few thousand characters; [`full`] is everything, and reads back as an expression
+//! (functions excepted). Values are as deep as programs make them, so the walk keeps a list of
+//! what is open and does not recurse.
+
+use std::fmt::Write as _;
+
+use super::array::{Array, Store};
+use super::relation::Relation;
+use super::value::Value;
+use crate::base::Name;
+
+/// Of a longer array, [`short`] shows so many elements at the beginning,
+const HEAD: usize = 12;
+/// and so many at the end.
+const TAIL: usize = 3;
+/// After so many bytes [`short`] shows nothing new.
+const SHORT: usize = 4000;
+
+/// How values are written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Notation {
+    /// Iverson, elided.
+    Short,
+    /// Iverson, everything.
+    Full,
+    /// JSON, everything.
+    Json,
+}
+
+/// As a user reads it.
+#[must_use]
+pub fn short(value: &Value) -> String {
+    write(value, Notation::Short, SHORT).unwrap_or_default()
+}
+
+/// As `print` writes it: text without quotes.
+#[must_use]
+pub fn plain(value: &Value) -> String {
+    if let Value::Str(s) = value { s.to_string() } else { short(value) }
+}
+
+/// All of it, to be read back; `None` if that takes more than `limit` bytes.
+#[must_use]
+pub fn full(value: &Value, limit: usize) -> Option<String> {
+    write(value, Notation::Full, limit)
+}
+
+/// A container that is being written.
+enum Open<'v> {
+    /// A value to begin with.
+    Value(&'v Value),
+    /// Components: which is next, what to write at the end.
+    Items { values: &'v [Value], names: Option<&'v [Name]>, next: usize, close: &'static str },
+    /// One level of an array: its axis, where it begins, which part is next.
+    Axis { array: &'v Array, axis: usize, start: usize, next: usize },
+}
+
+/// Writes a value; `None` if everything was asked for and takes more than `limit` bytes.
+pub(super) fn write(value: &Value, notation: Notation, limit: usize) -> Option<String> {
+    let mut out = String::new();
+    let mut open = vec![Open::Value(value)];
+    while let Some(top) = open.pop() {
+        let over = out.len() > limit;
+        if over && notation != Notation::Short {
+            return None;
+        }
+        match top {
+            Open::Value(_) if over => out.push('…'),
+            Open::Value(value) => begin(value, notation, &mut out, &mut open),
+            Open::Items { values, names, next, close } => {
+                let Some(value) = values.get(next) else {
+                    out.push_str(close);
+                    continue;
+                };
+                if next > 0 {
+                    out.push_str(", ");
+                }
+                if over {
+                    out.push('…');
+                    out.push_str(close);
+                    continue;
+                }
+                if let Some(name) = names.and_then(|n| n.get(next)) {
+                    if notation == Notation::Json {
+                        quote(name, &mut out);
+                    } else {
+                        out.push_str(name);
+                    }
+                    out.push_str(": ");
+                }
+                open.push(Open::Items { values, names, next: next + 1, close });
+                open.push(Open::Value(value));
+            }
+            Open::Axis { array, axis, start, next } => {
+                axis_part(array, axis, start, next, notation, over, &mut out, &mut open);
+            }
+        }
+    }
+    Some(out)
+}
+
+fn begin<'v>(value: &'v Value, notation: Notation, out: &mut String, open: &mut Vec<Open<'v>>) {
+    let json = notation == Notation::Json;
+    match value {
+        Value::F64(x) => real(*x, &format!("{x:?}"), json, out),
+        Value::F32(x) => real(f64::from(*x), &format!("{x:?}"), json, out),
+        Value::I64(i) => drop(write!(out, "{i}")),
+        Value::Bool(b) => drop(write!(out, "{b}")),
+        Value::Str(s) => quote(s, out),
+        Value::Array(array) => {
+            out.push('[');
+            open.push(Open::Axis { array, axis: 0, start: 0, next: 0 });
+        }
+        Value::Tuple(t) if json && t.values().is_empty() => out.push_str("null"),
+        Value::Tuple(t) => {
+            out.push(if json { '[' } else { '(' });
+            let close = if json { "]" } else { ")" };
+            open.push(Open::Items { values: t.values(), names: None, next: 0, close });
+        }
+        Value::Record(r) => {
+            out.push('{');
+            open.push(Open::Items { values: r.values(), names: Some(r.names()), next: 0, close: "}" });
+        }
+        Value::Data(cell) if json => {
+            out.push('{');
+            quote(&cell.tag().name, out);
+            out.push_str(": [");
+            open.push(Open::Items { values: cell.args(), names: None, next: 0, close: "]}" });
+        }
+        Value::Data(cell) => {
+            out.push_str(&cell.tag().name);
+            if !cell.args().is_empty() {
+                out.push('(');
+                open.push(Open::Items { values: cell.args(), names: None, next: 0, close: ")" });
+            }
+        }
+        Value::Fun(_) => out.push_str(if json { "\"<function>\"" } else { "<function>" }),
+        Value::Rel(r) => relation(r, notation, out),
+    }
+}
+
+#[expect(clippy::too_many_arguments, reason = "the state of an open axis")]
+fn axis_part<'v>(
+    array: &'v Array,
+    axis: usize,
+    start: usize,
+    mut next: usize,
+    notation: Notation,
+    over: bool,
+    out: &mut String,
+    open: &mut Vec<Open<'v>>,
+) {
+    let n = array.dims().get(axis).copied().unwrap_or(0);
+    let inner: usize = array.dims().get(axis + 1..).unwrap_or_default().iter().product();
+    if next >= n {
+        // One truth value in brackets would read as an Iverson bracket.
+        if n == 1
+            && notation == Notation::Full
+            && matches!(array.store(), Store::Bool(_))
+            && axis + 1 == array.dims().len()
+        {
+            out.push(',');
+        }
+        out.push(']');
+        return;
+    }
+    if next > 0 {
+        out.push_str(", ");
+    }
+    if over {
+        out.push_str("…]");
+        return;
+    }
+    if notation == Notation::Short && next == HEAD && n > HEAD + TAIL + 1 {
+        out.push_str("…, ");
+        next = n - TAIL;
+    }
+    let at = start + next * inner;
+    open.push(Open::Axis { array, axis, start, next: next + 1 });
+    if axis + 1 < array.dims().len() {
+        out.push('[');
+        open.push(Open::Axis { array, axis: axis + 1, start: at, next: 0 });
+    } else if let Some(boxed) = array.boxed() {
+        open.extend(boxed.get(at).map(Open::Value));
+    } else if let Some(x) = array.element(at) {
+        begin(&x, notation, out, &mut Vec::new());
+    }
+}
+
+/// A real: digits that tell it from its neighbours, of its own precision.
+fn real(x: f64, digits: &str, json: bool, out: &mut String) {
+    if x.is_finite() {
+        out.push_str(digits);
+        return;
+    }
+    out.push_str(match (x.is_nan(), x > 0.0, json) {
+        (true, _, false) => "nan",
+        (true, _, true) => "\"NaN\"",
+        (false, true, false) => "inf",
+        (false, true, true) => "\"Infinity\"",
+        (false, false, false) => "-inf",
+        (false, false, true) => "\"-Infinity\"",
+    });
+}
+
+/// A relation as the call that makes it; in JSON, its members.
+fn relation(r: &Relation, notation: Notation, out: &mut String) {
+    let json = notation == Notation::Json;
+    let list = |row: &[i64]| row.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
+    out.push_str(if json { "[" } else { "relation([" });
+    for (i, row) in r.rows().enumerate() {
+        if i > 0 {
+            out.push_str(", ");
+        }
+        if notation == Notation::Short && i == HEAD {
+            out.push('…');
+            break;
+        }
+        let _ = write!(out, "[{}]", list(row));
+    }
+    out.push(']');
+    if !json {
+        let _ = write!(out, ", {})", list(r.dims()));
+    }
+}
+
+/// Text in quotes. The escapes are those that Iverson and JSON share, and for other control
+/// characters JSON's.
+fn quote(text: &str, out: &mut String) {
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            c if u32::from(c) < 0x20 => drop(write!(out, "\\u{:04x}", u32::from(c))),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+}

@@ -1,0 +1,229 @@
+//! Types of a run: closed, with sizes that are numbers. They are needed where there is no value
+//! to look at: the zero of a bracket, an empty array or sum, a literal in polymorphic code.
+
+use std::sync::Arc;
+
+use super::array::{Array, Elem, Store};
+use super::code::Frame;
+use super::failure::{At, Eval};
+use super::memory::MAX_EXTENT;
+use super::{Interp, Value};
+use crate::base::{Code, Name};
+use crate::predicate::{Atom, Poly};
+use crate::types::ty::{Scalar, Type};
+
+/// Types share their parts, so a small one may unfold into more components than can be
+/// visited: after this many a type is too large.
+const MAX_TYPE_PARTS: usize = 100_000;
+
+/// A type without unknowns.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum RtType {
+    /// A number or truth value.
+    Scalar(Scalar),
+    /// `[n]T`
+    Array(usize, Arc<Self>),
+    /// A tuple.
+    Tuple(Arc<[Self]>),
+    /// A record.
+    Record(Arc<[(Name, Self)]>),
+    /// What has no zero: functions, relations, sum types, text.
+    Other,
+}
+
+/// The number that [`Interp::filled`] puts everywhere.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Fill {
+    Zero,
+    One,
+    /// Least of all reals: `max` over nothing.
+    Lowest,
+    /// Greatest of all reals: `min` over nothing.
+    Highest,
+}
+
+impl RtType {
+    /// Its extents, outermost first, and what is inside.
+    pub(super) fn peel(&self) -> (Vec<usize>, &Self) {
+        let mut dims = Vec::new();
+        let mut t = self;
+        while let Self::Array(n, e) = t {
+            dims.push(*n);
+            t = e;
+        }
+        (dims, t)
+    }
+
+    /// No elements of this kind.
+    pub(super) fn empty_store(&self) -> Store {
+        match self {
+            Self::Scalar(Scalar::F64) => Store::F64(Vec::new()),
+            Self::Scalar(Scalar::F32) => Store::F32(Vec::new()),
+            Self::Scalar(Scalar::I64) => Store::I64(Vec::new()),
+            Self::Scalar(Scalar::Bool) => Store::Bool(Vec::new()),
+            _ => Vec::<Value>::new().into(),
+        }
+    }
+}
+
+/// Extents of a checked array type that is one.
+fn extent(at: At<'_>, n: i64) -> Eval<usize> {
+    if n >= MAX_EXTENT {
+        return Err(at.fail(Code::E0508, format!("the extent {n} is too large")));
+    }
+    usize::try_from(n).map_err(|_| at.fail(Code::E0509, format!("the extent is {n}, which is negative")))
+}
+
+impl Interp<'_> {
+    /// The value of a size (ATL 4.13 to 4.17).
+    pub(super) fn size(&self, at: At<'_>, f: &Frame, size: &Poly) -> Eval<i64> {
+        // The two commonest cases first.
+        if let Some(c) = size.as_constant().and_then(|c| i64::try_from(c).ok()) {
+            return Ok(c);
+        }
+        if let Some(Atom::Local(l, _)) = size.as_atom()
+            && let Some(Value::I64(n)) = f.get(*l)
+        {
+            return Ok(*n);
+        }
+        size.eval(&mut |a| self.atom(f, a)).ok_or_else(|| self.no_size(at, f, size))
+    }
+
+    fn atom(&self, f: &Frame, atom: &Atom) -> Option<i64> {
+        match atom {
+            Atom::Local(l, _) => f.get(*l)?.as_i64(),
+            Atom::Global(name) => self.program.global(name)?.as_i64(),
+            _ => None,
+        }
+    }
+
+    /// Why a size has no value.
+    #[cold]
+    fn no_size(&self, at: At<'_>, f: &Frame, size: &Poly) -> Box<super::Failure> {
+        let mut found = None;
+        size.for_each_atom(&mut |a| {
+            let failure = match a {
+                Atom::Global(name) if self.atom(f, a).is_none() => {
+                    at.fail(Code::E0512, format!("`{name}` has no value yet"))
+                }
+                Atom::Local(_, name) if self.atom(f, a).is_none() => {
+                    at.internal(&format!("the size `{name}` has no value"))
+                }
+                Atom::Div(_, by) | Atom::Mod(_, by) if by.eval(&mut |b| self.atom(f, b)) == Some(0) => {
+                    at.fail(Code::E0505, format!("the size `{size}` divides by zero"))
+                }
+                Atom::Bound(..) | Atom::Arg(..) | Atom::Meta(_) => {
+                    at.internal(&format!("the size `{size}` is not closed"))
+                }
+                _ => return,
+            };
+            found.get_or_insert(failure);
+        });
+        found.unwrap_or_else(|| at.fail(Code::E0508, format!("the size `{size}` is too large")))
+    }
+
+    /// A type with the values its sizes and parameters have here.
+    pub(super) fn rt_type(&self, at: At<'_>, f: &Frame, ty: &Type) -> Eval<RtType> {
+        self.closed(at, f, ty, &mut 0)
+    }
+
+    fn closed(&self, at: At<'_>, f: &Frame, ty: &Type, parts: &mut usize) -> Eval<RtType> {
+        *parts += 1;
+        if *parts > MAX_TYPE_PARTS {
+            return Err(at.fail(Code::E0508, "a type has too many components"));
+        }
+        super::guarded(|| match ty {
+            Type::Scalar(s) => Ok(RtType::Scalar(*s)),
+            Type::Array(n, e) => {
+                let n = extent(at, self.size(at, f, n)?)?;
+                Ok(RtType::Array(n, Arc::new(self.closed(at, f, e, parts)?)))
+            }
+            Type::Tuple(ts) => Ok(RtType::Tuple(ts.iter().map(|t| self.closed(at, f, t, parts)).collect::<Eval<_>>()?)),
+            Type::Record(fields) => {
+                let mut field = |(name, t): &(Name, Type)| Ok((name.clone(), self.closed(at, f, t, parts)?));
+                Ok(RtType::Record(fields.iter().map(&mut field).collect::<Eval<_>>()?))
+            }
+            Type::Param(k, _) => {
+                f.types.get(*k as usize).cloned().ok_or_else(|| at.internal("a type parameter has no argument"))
+            }
+            Type::Fun(_) | Type::Rel(_) | Type::Data(..) | Type::Str => Ok(RtType::Other),
+            Type::Meta(_) | Type::Error => Err(at.internal("a type is not known")),
+        })
+    }
+
+    /// The scalar type of a literal.
+    pub(super) fn scalar_type(f: &Frame, ty: &Type) -> Option<Scalar> {
+        match ty {
+            Type::Scalar(s) => Some(*s),
+            Type::Param(k, _) => match f.types.get(*k as usize) {
+                Some(RtType::Scalar(s)) => Some(*s),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// A value of a type with one number everywhere; with [`Fill::Zero`] the zero shapes `0_T`
+    /// of ATL's Fig. 4.
+    pub(super) fn filled(&mut self, at: At<'_>, ty: &RtType, fill: Fill) -> Eval {
+        super::guarded(|| match ty {
+            RtType::Scalar(s) => fill_scalar(*s, fill).ok_or_else(|| match s {
+                Scalar::I64 => at.fail(Code::E0504, "the greatest or least of no integers does not exist"),
+                _ => at.internal("no such number in this type"),
+            }),
+            RtType::Array(..) => self.filled_array(at, ty, fill),
+            RtType::Tuple(parts) => {
+                let parts = parts.iter().map(|t| self.filled(at, t, fill)).collect::<Eval<_>>()?;
+                self.make_tuple(at, parts)
+            }
+            RtType::Record(fields) => {
+                let values = fields.iter().map(|(_, t)| self.filled(at, t, fill)).collect::<Eval<_>>()?;
+                let names = fields.iter().map(|f| f.0.clone()).collect();
+                self.make_record(at, names, values)
+            }
+            RtType::Other => Err(at.internal("a type without a zero")),
+        })
+    }
+
+    fn filled_array(&mut self, at: At<'_>, ty: &RtType, fill: Fill) -> Eval {
+        fn all<T: Elem>(this: &Interp<'_>, at: At<'_>, dims: &[usize], n: usize, x: T) -> Eval {
+            let (mut v, charge) = this.memory.vec(n).map_err(|e| at.too_large(&e))?;
+            v.resize(n, x);
+            this.array(at, Array::new(dims, T::wrap(v), charge))
+        }
+        let (dims, inner) = ty.peel();
+        let n = self.memory.count(dims.iter().copied()).map_err(|e| at.too_large(&e))?;
+        if n == 0 {
+            return self.array(at, Array::new(&dims, inner.empty_store(), super::memory::Charge::default()));
+        }
+        match self.filled(at, inner, fill)? {
+            Value::F64(x) => all(self, at, &dims, n, x),
+            Value::F32(x) => all(self, at, &dims, n, x),
+            Value::I64(x) => all(self, at, &dims, n, x),
+            Value::Bool(x) => all(self, at, &dims, n, x),
+            x => {
+                let (mut v, charge) = self.memory.vec(n).map_err(|e| at.too_large(&e))?;
+                v.resize(n, x);
+                self.array(at, Array::new(&dims, v.into(), charge))
+            }
+        }
+    }
+}
+
+fn fill_scalar(s: Scalar, fill: Fill) -> Option<Value> {
+    Some(match (s, fill) {
+        (Scalar::F64, Fill::Zero) => Value::F64(0.0),
+        (Scalar::F64, Fill::One) => Value::F64(1.0),
+        (Scalar::F64, Fill::Lowest) => Value::F64(f64::NEG_INFINITY),
+        (Scalar::F64, Fill::Highest) => Value::F64(f64::INFINITY),
+        (Scalar::F32, Fill::Zero) => Value::F32(0.0),
+        (Scalar::F32, Fill::One) => Value::F32(1.0),
+        (Scalar::F32, Fill::Lowest) => Value::F32(f32::NEG_INFINITY),
+        (Scalar::F32, Fill::Highest) => Value::F32(f32::INFINITY),
+        (Scalar::I64, Fill::Zero) => Value::I64(0),
+        (Scalar::I64, Fill::One) => Value::I64(1),
+        (Scalar::Bool, Fill::Zero) => Value::Bool(false),
+        (Scalar::Bool, Fill::One) => Value::Bool(true),
+        _ => return None,
+    })
+}

@@ -1,0 +1,108 @@
+//! Forms with typing of their own.
+
+use std::sync::Arc;
+
+use super::code::{Code, Frame};
+use super::failure::{At, Eval};
+use super::memory::Charge;
+use super::relation::Relation;
+use super::{Interp, Value, print};
+use crate::base::Code as ErrorCode;
+use crate::types::tree::{Node, Special, TId};
+
+impl Interp<'_> {
+    #[inline(never)]
+    pub(super) fn special(
+        &mut self,
+        c: &Arc<Code>,
+        f: &mut Frame,
+        node: &Node,
+        special: &Special,
+        args: &[TId],
+    ) -> Eval {
+        let at = c.at(node.span);
+        let lacks = || at.internal("a form lacks an argument");
+        let first = args.first().copied();
+        match special {
+            Special::Assert(text) => {
+                if self.condition(c, f, first.ok_or_else(lacks)?)? {
+                    Ok(Value::unit())
+                } else {
+                    Err(at.fail(ErrorCode::E0502, format!("assertion failed: {text}")))
+                }
+            }
+            Special::Error(text) => Err(at.fail(ErrorCode::E0503, text.as_str())),
+            Special::Dbg => {
+                let value = self.eval(c, f, first.ok_or_else(lacks)?)?;
+                self.host.debug(&c.item, node.span, &print::short(&value));
+                Ok(value)
+            }
+            // Both, in order; to compute them at once is for other paths.
+            Special::Par => {
+                let values = self.all(c, f, args)?;
+                self.make_tuple(at, values)
+            }
+            Special::Stop => self.eval(c, f, first.ok_or_else(lacks)?),
+            Special::Reshape => {
+                let values = self.all(c, f, args)?;
+                let Some(Value::Array(x)) = values.first() else { return Err(lacks()) };
+                let dims = self.rt_type(at, f, &node.ty)?.peel().0;
+                let count = self.memory.count(dims.iter().copied()).map_err(|e| at.too_large(&e))?;
+                if dims.is_empty() || count != x.count() {
+                    let message = format!("{} elements do not fit the shape {dims:?}", x.count());
+                    return Err(at.fail(ErrorCode::E0501, message));
+                }
+                Ok(Value::Array(x.view(0, &dims)))
+            }
+            Special::Relation => self.relation(c, f, node, args),
+            Special::Print => {
+                let values = self.all(c, f, args)?;
+                let text: Vec<String> = values.iter().map(print::plain).collect();
+                self.host.print(&text.join(" "));
+                Ok(Value::unit())
+            }
+            Special::Time => {
+                let before = self.host.seconds();
+                let value = self.eval(c, f, first.ok_or_else(lacks)?)?;
+                let seconds = self.host.seconds() - before;
+                self.host.print(&format!("{seconds:.6} s"));
+                Ok(value)
+            }
+            Special::Load => Err(unavailable(at, "load")),
+            Special::Save => Err(unavailable(at, "save")),
+            Special::Plot => Err(unavailable(at, "plot")),
+            Special::Derive(operator, _) => Err(unavailable(at, operator.name())),
+            Special::Deriv(_) => Err(unavailable(at, "deriv")),
+        }
+    }
+
+    /// `relation(idx, n, m)`: the rows of `idx`, checked against the extents.
+    fn relation(&mut self, c: &Arc<Code>, f: &mut Frame, node: &Node, args: &[TId]) -> Eval {
+        let at = c.at(node.span);
+        let values = self.all(c, f, args)?;
+        let dims = self.relation_dims(at, f, &node.ty)?;
+        let Some(Value::Array(idx)) = values.first() else { return Err(at.internal("no index tuples")) };
+        let flat = idx.i64s().ok_or_else(|| at.internal("index tuples are no integers"))?;
+        if idx.dims().get(1).is_some_and(|k| *k != dims.len()) {
+            return Err(at.internal("index tuples of another length than the relation"));
+        }
+        for (row, tuple) in flat.chunks_exact(dims.len().max(1)).enumerate() {
+            self.poll(at)?;
+            for (axis, (i, n)) in tuple.iter().zip(&dims).enumerate() {
+                if i < &0 || i >= n {
+                    let message = format!("index {i} in row {row} is out of bounds for axis {axis} of extent {n}");
+                    return Err(at.fail(ErrorCode::E0500, message));
+                }
+            }
+        }
+        let mut rows = Vec::new();
+        let mut charge = Charge::default();
+        self.memory.grow(&mut rows, &mut charge, flat.len()).map_err(|e| at.too_large(&e))?;
+        rows.extend_from_slice(flat);
+        Ok(Value::Rel(Arc::new(Relation::new(dims, rows, charge))))
+    }
+}
+
+fn unavailable(at: At<'_>, what: &str) -> Box<super::Failure> {
+    at.fail(ErrorCode::E0510, format!("`{what}` is not available yet"))
+}

@@ -1,0 +1,10 @@
+//! Tests of the interpreter on bodies built by hand.
+
+mod build;
+mod counting;
+mod expressions;
+mod failures;
+mod in_place;
+mod plans;
+mod robust;
+mod text;

@@ -1,0 +1,366 @@
+//! Values. Everything on the heap is shared and immutable until its owner is alone, so a clone
+//! costs one reference count and an update of an unshared value happens in place.
+//!
+//! Values of recursive types are as deep as programs make them, so nothing here recurses over
+//! them: [`Items`], which every nesting of values goes through, is dropped with a list of what
+//! is pending, and comparison and printing keep lists of their own.
+
+use std::sync::Arc;
+
+use super::array::{Array, Buffer, Store};
+use super::code::Code;
+use super::memory::Charge;
+use super::relation::Relation;
+use super::rt_type::RtType;
+use crate::base::{GlobalName, Name};
+use crate::resolve::builtin::Builtin;
+use crate::resolve::scalar_fn::ScalarFn;
+use crate::types::tree::TId;
+
+/// What an expression evaluates to (the values `v` of ATL's Fig. 4, and more).
+#[derive(Clone)]
+pub enum Value {
+    /// A real.
+    F64(f64),
+    /// A short real.
+    F32(f32),
+    /// An integer.
+    I64(i64),
+    /// A truth value.
+    Bool(bool),
+    /// Text.
+    Str(Name),
+    /// An array of one or more axes.
+    Array(Array),
+    /// A tuple; the empty one is `()`.
+    Tuple(Arc<Items>),
+    /// A record.
+    Record(Arc<Record>),
+    /// A constructor with its arguments.
+    Data(Arc<Cell>),
+    /// A function.
+    Fun(Arc<Fun>),
+    /// A relation.
+    Rel(Arc<Relation>),
+}
+
+/// Values that something consists of.
+#[derive(Default)]
+pub struct Items {
+    pub(super) values: Vec<Value>,
+    #[expect(dead_code, reason = "held for its drop")]
+    pub(super) charge: Charge,
+}
+
+/// A record: field names in the order it was made with, and their values.
+pub struct Record {
+    pub(super) names: Arc<[Name]>,
+    pub(super) items: Items,
+}
+
+/// A constructor applied to its arguments.
+pub struct Cell {
+    pub(super) tag: Arc<Tag>,
+    pub(super) items: Items,
+}
+
+/// Which constructor.
+#[derive(PartialEq, Eq, Debug)]
+pub struct Tag {
+    /// The type it belongs to.
+    pub ty: GlobalName,
+    /// Its position there.
+    pub index: u32,
+    /// Its name.
+    pub name: Name,
+    /// How many arguments it takes.
+    pub arity: usize,
+}
+
+/// What a call passes for the type-level parameters of its callee.
+#[derive(Clone, Default)]
+pub struct RtInstance {
+    /// One per type parameter.
+    pub types: Arc<[RtType]>,
+    /// One per implicit size.
+    pub sizes: Vec<i64>,
+}
+
+/// A function value.
+pub enum Fun {
+    /// A lambda with the values of the locals it captured.
+    Lambda {
+        /// The code it is part of.
+        code: Arc<Code>,
+        /// The lambda's node there.
+        node: TId,
+        /// Values of its captures, in order.
+        captured: Items,
+        /// Type arguments of the definition it stands in.
+        types: Arc<[RtType]>,
+    },
+    /// A definition.
+    Def(GlobalName, RtInstance),
+    /// A builtin.
+    Builtin(Builtin),
+    /// A scalar function.
+    Scalar(ScalarFn),
+    /// A constructor.
+    Ctor(Arc<Tag>),
+}
+
+impl Value {
+    /// `()`
+    #[must_use]
+    pub fn unit() -> Self {
+        Self::Tuple(Arc::default())
+    }
+
+    /// A tuple.
+    #[must_use]
+    pub fn tuple(values: Vec<Self>) -> Self {
+        Self::Tuple(Arc::new(Items::new(values)))
+    }
+
+    /// A record, fields in this order.
+    #[must_use]
+    pub fn record(fields: Vec<(Name, Self)>) -> Self {
+        let (names, values): (Vec<_>, Vec<_>) = fields.into_iter().unzip();
+        Self::Record(Arc::new(Record { names: names.into(), items: Items::new(values) }))
+    }
+
+    /// A constructor applied to arguments.
+    #[must_use]
+    pub fn data(tag: Arc<Tag>, args: Vec<Self>) -> Self {
+        Self::Data(Arc::new(Cell { tag, items: Items::new(args) }))
+    }
+
+    /// An array of these extents with these elements in row-major order; `None` if the numbers
+    /// disagree.
+    #[must_use]
+    pub fn array(dims: &[usize], elements: impl Into<Store>) -> Option<Self> {
+        Array::new(dims, elements.into(), Charge::default()).map(Self::Array)
+    }
+
+    /// The integer, if it is one.
+    #[must_use]
+    pub fn as_i64(&self) -> Option<i64> {
+        if let Self::I64(i) = self { Some(*i) } else { None }
+    }
+
+    /// The truth value, if it is one.
+    #[must_use]
+    pub fn as_bool(&self) -> Option<bool> {
+        if let Self::Bool(b) = self { Some(*b) } else { None }
+    }
+
+    /// The array, if it is one.
+    #[must_use]
+    pub fn as_array(&self) -> Option<&Array> {
+        if let Self::Array(a) = self { Some(a) } else { None }
+    }
+
+    /// Is dropping it more than a count and a buffer of numbers?
+    fn nests(&self) -> bool {
+        match self {
+            Self::Tuple(_) | Self::Record(_) | Self::Data(_) | Self::Fun(_) => true,
+            Self::Array(a) => a.is_boxed(),
+            _ => false,
+        }
+    }
+
+    /// Moves what only this value owns into `pending`.
+    fn unlink(self, pending: &mut Vec<Self>) {
+        match self {
+            Self::Tuple(t) => {
+                if let Some(mut t) = Arc::into_inner(t) {
+                    pending.append(&mut t.values);
+                }
+            }
+            Self::Record(r) => {
+                if let Some(mut r) = Arc::into_inner(r) {
+                    pending.append(&mut r.items.values);
+                }
+            }
+            Self::Data(c) => {
+                if let Some(mut c) = Arc::into_inner(c) {
+                    pending.append(&mut c.items.values);
+                }
+            }
+            Self::Fun(f) => {
+                if let Some(Fun::Lambda { mut captured, .. }) = Arc::into_inner(f) {
+                    pending.append(&mut captured.values);
+                }
+            }
+            Self::Array(a) => {
+                if let Some(Buffer { store: Store::Boxed(mut items), .. }) = a.into_buffer() {
+                    pending.append(&mut items.values);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Items {
+    /// These values.
+    #[must_use]
+    pub fn new(values: Vec<Value>) -> Self {
+        Self { values, charge: Charge::default() }
+    }
+
+    /// The values.
+    #[must_use]
+    pub fn values(&self) -> &[Value] {
+        &self.values
+    }
+
+    /// The values, taken out.
+    #[must_use]
+    pub fn into_values(mut self) -> Vec<Value> {
+        std::mem::take(&mut self.values)
+    }
+}
+
+/// Without recursion: what is owned here alone is taken apart with a list, so that a list of a
+/// million cells needs no deeper stack than one of two.
+impl Drop for Items {
+    fn drop(&mut self) {
+        if !self.values.iter().any(Value::nests) {
+            return;
+        }
+        let mut pending = std::mem::take(&mut self.values);
+        while let Some(value) = pending.pop() {
+            value.unlink(&mut pending);
+        }
+    }
+}
+
+impl Record {
+    /// Field names, in the order of the values.
+    #[must_use]
+    pub fn names(&self) -> &[Name] {
+        &self.names
+    }
+
+    /// The values.
+    #[must_use]
+    pub fn values(&self) -> &[Value] {
+        self.items.values()
+    }
+
+    /// The position of a field, which is `hint` where the record was made in that order.
+    #[must_use]
+    pub fn position(&self, name: &str, hint: usize) -> Option<usize> {
+        if self.names.get(hint).is_some_and(|n| n == name) {
+            return Some(hint);
+        }
+        self.names.iter().position(|n| n == name)
+    }
+}
+
+impl Cell {
+    /// Its constructor.
+    #[must_use]
+    pub fn tag(&self) -> &Tag {
+        &self.tag
+    }
+
+    /// Its arguments.
+    #[must_use]
+    pub fn args(&self) -> &[Value] {
+        self.items.values()
+    }
+}
+
+/// The same value, bit for bit: `-0.0` differs from `0.0` and every NaN equals every NaN.
+/// Functions are the same only if they are one object. Does not recurse.
+impl PartialEq for Value {
+    fn eq(&self, other: &Self) -> bool {
+        let mut pending = vec![(self.clone(), other.clone())];
+        while let Some((a, b)) = pending.pop() {
+            let pairs: Option<(&[Self], &[Self])> = match (&a, &b) {
+                (Self::F64(x), Self::F64(y)) if same_f64(*x, *y) => None,
+                (Self::F32(x), Self::F32(y)) if same_f32(*x, *y) => None,
+                (Self::I64(x), Self::I64(y)) if x == y => None,
+                (Self::Bool(x), Self::Bool(y)) if x == y => None,
+                (Self::Str(x), Self::Str(y)) if x == y => None,
+                (Self::Rel(x), Self::Rel(y)) if x == y => None,
+                (Self::Fun(x), Self::Fun(y)) if Arc::ptr_eq(x, y) => None,
+                (Self::Tuple(x), Self::Tuple(y)) if Arc::ptr_eq(x, y) => None,
+                (Self::Record(x), Self::Record(y)) if Arc::ptr_eq(x, y) => None,
+                (Self::Data(x), Self::Data(y)) if Arc::ptr_eq(x, y) => None,
+                (Self::Tuple(x), Self::Tuple(y)) => Some((x.values(), y.values())),
+                (Self::Data(x), Self::Data(y)) if x.tag == y.tag => Some((x.args(), y.args())),
+                (Self::Array(x), Self::Array(y)) if x.dims() == y.dims() => {
+                    if x.is_boxed() && y.is_boxed() {
+                        for i in 0..x.count() {
+                            pending.extend(x.element(i).zip(y.element(i)));
+                        }
+                    } else if !x.same_numbers(y) {
+                        return false;
+                    }
+                    None
+                }
+                (Self::Record(x), Self::Record(y)) if x.names.len() == y.names.len() => {
+                    for (i, (name, v)) in x.names.iter().zip(x.values()).enumerate() {
+                        let Some(w) = y.position(name, i).and_then(|at| y.values().get(at)) else {
+                            return false;
+                        };
+                        pending.push((v.clone(), w.clone()));
+                    }
+                    None
+                }
+                _ => return false,
+            };
+            if let Some((x, y)) = pairs {
+                if x.len() != y.len() {
+                    return false;
+                }
+                pending.extend(x.iter().cloned().zip(y.iter().cloned()));
+            }
+        }
+        true
+    }
+}
+
+/// Equal bits, or both NaN.
+pub(super) fn same_f64(x: f64, y: f64) -> bool {
+    x.to_bits() == y.to_bits() || (x.is_nan() && y.is_nan())
+}
+
+/// Equal bits, or both NaN.
+pub(super) fn same_f32(x: f32, y: f32) -> bool {
+    x.to_bits() == y.to_bits() || (x.is_nan() && y.is_nan())
+}
+
+/// As a user reads it.
+impl std::fmt::Debug for Value {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&super::print::short(self))
+    }
+}
+
+/// The components of a tuple: moved out if nobody else holds it.
+pub(super) fn take_items(tuple: Arc<Items>) -> Vec<Value> {
+    match Arc::try_unwrap(tuple) {
+        Ok(items) => items.into_values(),
+        Err(shared) => shared.values().to_vec(),
+    }
+}
+
+/// The values of a record: moved out if nobody else holds it.
+pub(super) fn take_fields(record: Arc<Record>) -> Vec<Value> {
+    match Arc::try_unwrap(record) {
+        Ok(record) => record.items.into_values(),
+        Err(shared) => shared.values().to_vec(),
+    }
+}
+
+/// The arguments of a constructor: moved out if nobody else holds it.
+pub(super) fn take_args(cell: Arc<Cell>) -> Vec<Value> {
+    match Arc::try_unwrap(cell) {
+        Ok(cell) => cell.items.into_values(),
+        Err(shared) => shared.args().to_vec(),
+    }
+}

@@ -1,0 +1,109 @@
+//! A prover for integer facts: what the checker knows of sizes and indices at a place, and
+//! whether a bound follows ("Types and sizes" in the language reference).
+//!
+//! Every atom stands for an arbitrary integer; nothing is assumed of sizes that is not said.
+//! Only of atoms built from others is it known what they are: `p // d` and `p % d` (where the
+//! sign of the divisor is known), `min` and `max`. What is proved holds at all integer points
+//! that satisfy the facts. Products of rows make the proofs of flattened indices
+//! (`i * m + j < n * m`); linear goals over the rationals are decided, and most over the
+//! integers. What a limit cuts off is not proved.
+//!
+//! `table` holds the facts as linear rows over monomials, `reduce` proves the common goals in
+//! about a microsecond, `search` the others with the exact simplex method of `lp`.
+
+use std::cell::RefCell;
+
+mod lp;
+mod reduce;
+mod search;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use super::Poly;
+use table::Table;
+
+/// A conjunction of facts, added and taken back like scopes.
+///
+/// ```
+/// use lang_core::predicate::{Atom, Facts, LocalId, Poly};
+/// let [i, n] = [(0, "i"), (1, "n")].map(|(k, name)| Poly::atom(Atom::Local(LocalId(k), name.into())));
+/// let mut facts = Facts::new();
+/// facts.assume_nonneg(i.clone()); // 0 <= i
+/// facts.assume_nonneg(n.sub(&i).plus(-1)); // i < n
+/// assert!(facts.proves_nonneg(&n.plus(-1)));
+/// assert!(!facts.proves_nonneg(&n.plus(-2)));
+/// ```
+#[derive(Clone, Default, Debug)]
+pub struct Facts {
+    /// Numbers for atoms are given out when goals are asked too.
+    table: RefCell<Table>,
+}
+
+impl Facts {
+    /// No facts.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The current scope, for [`Self::release`].
+    #[must_use]
+    pub fn mark(&self) -> usize {
+        self.table.borrow().kept()
+    }
+
+    /// Forgets what was assumed since the mark.
+    pub fn release(&mut self, mark: usize) {
+        let table = self.table.get_mut();
+        table.settle();
+        table.truncate(mark);
+    }
+
+    /// From here on `p >= 0`.
+    #[expect(clippy::needless_pass_by_value, reason = "facts are made where they are assumed")]
+    pub fn assume_nonneg(&mut self, p: Poly) {
+        self.assume(&p, false);
+    }
+
+    /// From here on `p = 0`.
+    #[expect(clippy::needless_pass_by_value, reason = "facts are made where they are assumed")]
+    pub fn assume_zero(&mut self, p: Poly) {
+        self.assume(&p, true);
+    }
+
+    fn assume(&mut self, p: &Poly, zero: bool) {
+        let table = self.table.get_mut();
+        table.settle();
+        table.assume(p, zero);
+        table.keep();
+    }
+
+    /// Does `p >= 0` follow? `false` if it does not, or that is not found out.
+    #[must_use]
+    pub fn proves_nonneg(&self, p: &Poly) -> bool {
+        if p.overflowed() {
+            return false;
+        }
+        if p.as_constant().is_some_and(|c| c >= 0) {
+            return true;
+        }
+        let table = &mut *self.table.borrow_mut();
+        table.settle_if_large();
+        let Some(goal) = table.linear(p, false) else { return false };
+        table.is_false() || reduce::proves(table, &goal) || search::proves(table, Some(&goal))
+    }
+
+    /// Does `p = 0` follow? `false` if it does not, or that is not found out.
+    #[must_use]
+    pub fn proves_zero(&self, p: &Poly) -> bool {
+        p.is_zero() || self.proves_nonneg(p) && self.proves_nonneg(&p.neg())
+    }
+
+    /// Can the facts not all hold? `false` if they can, or that is not found out.
+    #[must_use]
+    pub fn contradictory(&self) -> bool {
+        let table = &mut *self.table.borrow_mut();
+        table.is_false() || search::proves(table, None)
+    }
+}

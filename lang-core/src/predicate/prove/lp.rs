@@ -1,0 +1,383 @@
+//! Is there a rational point where all of some rows hold? An exact simplex method without an
+//! objective, in the form of a dictionary: the variables of its rows are given as linear
+//! functions of those of its columns, which are all 0 at the current point. Rows can be added at
+//! any time, so that a search adds only those that its point breaks; Gomory's cuts, which hold
+//! at all integer points, are such rows too.
+
+use super::table::{MonoId, Row, gcd, mul};
+
+/// Columns past this number are not kept.
+const MAX_COLUMNS: usize = 96;
+
+/// Rows past this number are not kept.
+const MAX_ROWS: usize = 192;
+
+/// A variable may be
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    /// any number: a monomial
+    Free,
+    /// at least 0: how far a row that is an inequality is from 0
+    Nonneg,
+    /// only 0: an equality. As a column it is nothing, and free to take.
+    Zero,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Column {
+    var: u32,
+    kind: Kind,
+}
+
+/// `den · var = constant + Σ coefs[c] · columns[c]`, in lowest terms, `den > 0`. Missing
+/// coefficients are 0.
+#[derive(Clone, Debug)]
+struct Line {
+    var: u32,
+    kind: Kind,
+    den: i128,
+    constant: i128,
+    coefs: Vec<i128>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    Column(usize),
+    Line(usize),
+}
+
+/// What became of a search for a point.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Verdict {
+    /// No rational point satisfies all rows.
+    Empty,
+    /// The current point does.
+    Point,
+    /// A limit was met.
+    Unknown,
+}
+
+/// See the head of the file.
+#[derive(Clone, Default, Debug)]
+pub(super) struct Lp {
+    columns: Vec<Column>,
+    lines: Vec<Line>,
+    /// Where each variable stands.
+    places: Vec<Place>,
+    /// The variable of each monomial.
+    vars: Vec<Option<u32>>,
+    /// The value of each monomial at the last point.
+    values: Vec<f64>,
+}
+
+impl Lp {
+    /// The value of a monomial at the last point that was found; 0 if no row mentions it.
+    pub(super) fn value(&self, m: MonoId) -> f64 {
+        self.values.get(m as usize).copied().unwrap_or(0.0)
+    }
+
+    fn note_values(&mut self) {
+        self.values.clear();
+        self.values.extend(self.vars.iter().map(|var| match var.and_then(|var| self.places.get(var as usize)) {
+            Some(Place::Line(at)) => self.lines.get(*at).map_or(0.0, Line::value),
+            _ => 0.0,
+        }));
+    }
+
+    fn new_var(&mut self, place: Place) -> Option<u32> {
+        let var = u32::try_from(self.places.len()).ok()?;
+        self.places.push(place);
+        Some(var)
+    }
+
+    fn var(&mut self, m: MonoId) -> Option<u32> {
+        let at = m as usize;
+        if self.vars.len() <= at {
+            self.vars.resize(at + 1, None);
+        }
+        if let Some(Some(var)) = self.vars.get(at) {
+            return Some(*var);
+        }
+        let dead = self.columns.iter().position(|c| c.kind == Kind::Zero);
+        let column = dead.unwrap_or(self.columns.len());
+        if column >= MAX_COLUMNS {
+            return None;
+        }
+        let var = self.new_var(Place::Column(column))?;
+        let entry = Column { var, kind: Kind::Free };
+        match self.columns.get_mut(column) {
+            Some(c) => *c = entry,
+            None => self.columns.push(entry),
+        }
+        *self.vars.get_mut(at)? = Some(var);
+        Some(var)
+    }
+
+    /// Adds a row. `None` past the limits, and then the dictionary is not to be used again.
+    pub(super) fn add(&mut self, row: &Row, work: &mut u32) -> Option<()> {
+        let mut line = Line {
+            var: 0,
+            kind: if row.zero { Kind::Zero } else { Kind::Nonneg },
+            den: 1,
+            constant: row.constant,
+            coefs: Vec::with_capacity(self.columns.len() + row.terms.len()),
+        };
+        for &(m, c) in &row.terms {
+            let var = self.var(m)?;
+            match *self.places.get(var as usize)? {
+                Place::Column(at) => line.bump(at, mul(c, line.den)?)?,
+                Place::Line(at) => {
+                    let of = self.lines.get(at)?;
+                    let used: Vec<_> = of.coefs.iter().copied().enumerate().filter(|(_, a)| *a != 0).collect();
+                    line.add_scaled(mul(c, line.den)?, of.den, of.constant, &used, work)?;
+                }
+            }
+        }
+        self.push(line)
+    }
+
+    fn push(&mut self, mut line: Line) -> Option<()> {
+        if self.lines.len() >= MAX_ROWS {
+            return None;
+        }
+        line.var = self.new_var(Place::Line(self.lines.len()))?;
+        self.lines.push(line);
+        Some(())
+    }
+
+    /// Moves to a point where all rows hold, if there is one. Bland's rule (of the candidates
+    /// the oldest variable) makes it end.
+    pub(super) fn solve(&mut self, work: &mut u32) -> Verdict {
+        loop {
+            let broken = self.lines.iter().enumerate().filter(|(_, l)| l.is_broken()).min_by_key(|(_, l)| l.var);
+            let Some((at, line)) = broken else {
+                self.note_values();
+                return Verdict::Point;
+            };
+            // The variable must go up, or down if it must be 0 and is more.
+            let direction = -line.constant.signum();
+            let mut entering: Option<(usize, (bool, bool, u32))> = None;
+            for (c, (column, coef)) in self.columns.iter().zip(&line.coefs).enumerate() {
+                let helps = match column.kind {
+                    Kind::Free => *coef != 0,
+                    Kind::Nonneg => *coef != 0 && coef.signum() == direction,
+                    Kind::Zero => false,
+                };
+                // A free variable never has to leave again. A unit coefficient keeps numbers small.
+                let key = match column.kind {
+                    Kind::Free => (false, coef.unsigned_abs() != line.den.unsigned_abs(), column.var),
+                    _ => (true, true, column.var),
+                };
+                if helps && entering.is_none_or(|(_, best)| key < best) {
+                    entering = Some((c, key));
+                }
+            }
+            let Some((column, _)) = entering else { return Verdict::Empty };
+            if self.pivot(at, column, work).is_none() {
+                return Verdict::Unknown;
+            }
+        }
+    }
+
+    /// Exchanges the variables of a line and a column where its coefficient is not 0.
+    fn pivot(&mut self, at: usize, column: usize, work: &mut u32) -> Option<()> {
+        let (line, entry) = (self.lines.get_mut(at)?, self.columns.get_mut(column)?);
+        spend(work, line.coefs.len())?;
+        let p = *line.coefs.get(column)?;
+        // den·x = k + Σ a·y + p·z gives |p|·z = ∓(k + Σ a·y) ± den·x.
+        if p > 0 {
+            line.constant = line.constant.checked_neg()?;
+            for a in &mut line.coefs {
+                *a = a.checked_neg()?;
+            }
+        }
+        let den = line.den;
+        line.den = p.checked_abs()?;
+        *line.coefs.get_mut(column)? = match line.kind {
+            Kind::Zero => 0,
+            _ => den * p.signum(),
+        };
+        std::mem::swap(&mut line.var, &mut entry.var);
+        std::mem::swap(&mut line.kind, &mut entry.kind);
+        line.reduce();
+        *self.places.get_mut(line.var as usize)? = Place::Line(at);
+        *self.places.get_mut(entry.var as usize)? = Place::Column(column);
+        let (before, rest) = self.lines.split_at_mut_checked(at)?;
+        let (line, after) = rest.split_first_mut()?;
+        spend(work, (before.len() + after.len()) / 4)?;
+        let used: Vec<_> = line.coefs.iter().copied().enumerate().filter(|(_, a)| *a != 0).collect();
+        for other in before.iter_mut().chain(after) {
+            let k = other.coefs.get(column).copied().unwrap_or(0);
+            if k != 0 {
+                *other.coefs.get_mut(column)? = 0;
+                // den'·y = … + k·z, and z is what the line says.
+                other.add_scaled(k, line.den, line.constant, &used, work)?;
+            }
+        }
+        Some(())
+    }
+
+    /// Adds one cut that breaks the current point: of a line `den·x = k + Σ a·y` whose variables
+    /// are integers, `y` not negative, `Σ (-a mod den)·y` is `k` modulo `den`, and so is at
+    /// least `k mod den`. False if no line that ought to be an integer is fractional, `None` past
+    /// the limits.
+    pub(super) fn cut(&mut self) -> Option<bool> {
+        let cut = self.lines.iter().find_map(|line| {
+            let fraction = line.constant.rem_euclid(line.den);
+            let integer = self.columns.iter().zip(&line.coefs).all(|(c, a)| match c.kind {
+                Kind::Nonneg => true,
+                // Modulo `den` it is not there.
+                Kind::Free => a % line.den == 0,
+                Kind::Zero => true,
+            });
+            let coefs = line.coefs.iter().map(|a| match a.rem_euclid(line.den) {
+                0 => 0,
+                r => line.den - r,
+            });
+            (fraction != 0 && integer).then(|| Line {
+                var: 0,
+                kind: Kind::Nonneg,
+                den: line.den,
+                constant: -fraction,
+                coefs: coefs.collect(),
+            })
+        });
+        match cut {
+            Some(mut line) => {
+                line.reduce();
+                self.push(line).map(|()| true)
+            }
+            None => Some(false),
+        }
+    }
+
+    /// Moves every column that is free to where the first row stops it, so that fewer are: cuts
+    /// need columns that are not. All rows hold before and after. Did any move? `None` past the
+    /// limits.
+    pub(super) fn bind_columns(&mut self, work: &mut u32) -> Option<bool> {
+        let mut moved = false;
+        for column in 0..self.columns.len() {
+            if self.columns.get(column)?.kind != Kind::Free {
+                continue;
+            }
+            // How far: constant / |coefficient|, compared by cross products.
+            let mut nearest: Option<(usize, i128, i128)> = None;
+            let mut direction = 0;
+            for (at, line) in self.lines.iter().enumerate() {
+                let a = line.coefs.get(column).copied().unwrap_or(0);
+                if line.kind == Kind::Zero && a != 0 {
+                    nearest = Some((at, 0, 1));
+                    break;
+                }
+                if line.kind != Kind::Nonneg || a == 0 || direction == a.signum() {
+                    continue;
+                }
+                let size = a.checked_abs()?;
+                let nearer = match nearest {
+                    None => true,
+                    Some((_, constant, of)) => mul(line.constant, of)? < mul(constant, size)?,
+                };
+                if nearer {
+                    nearest = Some((at, line.constant, size));
+                }
+                direction = -a.signum();
+            }
+            if let Some((at, ..)) = nearest {
+                self.pivot(at, column, work)?;
+                moved = true;
+            }
+        }
+        Some(moved)
+    }
+}
+
+impl Line {
+    fn value(&self) -> f64 {
+        float(self.constant) / float(self.den)
+    }
+
+    fn is_broken(&self) -> bool {
+        match self.kind {
+            Kind::Free => false,
+            Kind::Nonneg => self.constant < 0,
+            Kind::Zero => self.constant != 0,
+        }
+    }
+
+    fn bump(&mut self, at: usize, by: i128) -> Option<()> {
+        if self.coefs.len() <= at {
+            self.coefs.resize(at + 1, 0);
+        }
+        let coef = self.coefs.get_mut(at)?;
+        *coef = coef.checked_add(by)?;
+        Some(())
+    }
+
+    /// Adds `k / den` times the variable of another line, of which the denominator, the constant
+    /// and the coefficients other than 0 are given.
+    fn add_scaled(
+        &mut self,
+        k: i128,
+        of_den: i128,
+        of_constant: i128,
+        of_coefs: &[(usize, i128)],
+        work: &mut u32,
+    ) -> Option<()> {
+        let g = i128::try_from(gcd(k.unsigned_abs(), of_den.unsigned_abs())).ok()?;
+        let (k, by) = (k / g, of_den / g);
+        if by != 1 {
+            spend(work, self.coefs.len())?;
+            self.den = mul(self.den, by)?;
+            self.constant = mul(self.constant, by)?;
+            for a in &mut self.coefs {
+                *a = mul(*a, by)?;
+            }
+        }
+        spend(work, of_coefs.len())?;
+        self.constant = self.constant.checked_add(mul(of_constant, k)?)?;
+        for &(at, a) in of_coefs {
+            self.bump(at, mul(a, k)?)?;
+        }
+        if self.den != 1 {
+            spend(work, self.coefs.len())?;
+            self.reduce();
+        }
+        Some(())
+    }
+
+    /// Lowest terms.
+    fn reduce(&mut self) {
+        if self.den == 1 {
+            return;
+        }
+        let mut g = gcd(self.den.unsigned_abs(), self.constant.unsigned_abs());
+        for a in &self.coefs {
+            if g == 1 {
+                return;
+            }
+            g = gcd(g, a.unsigned_abs());
+        }
+        if let Ok(g) = i128::try_from(g)
+            && g > 1
+        {
+            self.den /= g;
+            self.constant /= g;
+            for a in &mut self.coefs {
+                *a /= g;
+            }
+        }
+    }
+}
+
+/// About its value; for guiding the search only.
+#[expect(clippy::cast_precision_loss, reason = "only guides the search")]
+pub(super) fn float(c: i128) -> f64 {
+    // The conversion of 64 bits is one instruction, and numbers beyond are rare.
+    i64::try_from(c).unwrap_or(if c < 0 { i64::MIN } else { i64::MAX }) as f64
+}
+
+/// Takes work off what is left. `None` when there is not enough.
+pub(super) fn spend(work: &mut u32, by: usize) -> Option<()> {
+    *work = work.checked_sub(u32::try_from(by).ok()?.saturating_add(1))?;
+    Some(())
+}

@@ -1,0 +1,59 @@
+//! The locals in scope at a place of an item. A name is looked up in constant time, and leaving
+//! a scope costs what was bound in it, so long chains of `let` stay linear.
+
+use std::collections::HashMap;
+
+use crate::base::Name;
+use crate::predicate::LocalId;
+
+/// Where a scope began; see [`Scopes::leave`].
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Mark(usize);
+
+/// Names and what they are bound to, innermost last.
+#[derive(Default, Debug)]
+pub(super) struct Scopes {
+    bound: HashMap<Name, Vec<LocalId>>,
+    log: Vec<Name>,
+}
+
+impl Scopes {
+    /// The local of that name.
+    pub(super) fn get(&self, name: &str) -> Option<LocalId> {
+        self.bound.get(name)?.last().copied()
+    }
+
+    /// Opens a scope.
+    pub(super) fn enter(&self) -> Mark {
+        Mark(self.log.len())
+    }
+
+    /// Forgets what was bound since `mark`.
+    pub(super) fn leave(&mut self, mark: Mark) {
+        for name in self.log.drain(mark.0.min(self.log.len())..) {
+            if let Some(stack) = self.bound.get_mut(&name) {
+                stack.pop();
+                if stack.is_empty() {
+                    self.bound.remove(&name);
+                }
+            }
+        }
+    }
+
+    /// Binds a name in the innermost scope.
+    pub(super) fn bind(&mut self, name: Name, local: LocalId) {
+        self.bound.entry(name.clone()).or_default().push(local);
+        self.log.push(name);
+    }
+
+    /// Binds a name in the outermost scope, to stay until the end of the item. Inner bindings
+    /// of the name go on hiding it.
+    pub(super) fn bind_outermost(&mut self, name: Name, local: LocalId) {
+        self.bound.entry(name).or_default().insert(0, local);
+    }
+
+    /// All names in scope, in no order.
+    pub(super) fn names(&self) -> impl Iterator<Item = &Name> {
+        self.bound.keys()
+    }
+}

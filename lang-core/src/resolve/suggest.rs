@@ -1,0 +1,217 @@
+//! What to say about a name that does not exist: the nearest name that does, or, for a habit
+//! from another language, how the thing is written here.
+
+use std::cmp::Reverse;
+
+use super::builtin::Builtin;
+use super::forms::{Const, Derivative, Form};
+use super::scalar_fn::ScalarFn;
+use crate::syntax::ops::Scalar;
+
+/// The value names of the language itself.
+pub(super) fn language_names() -> impl Iterator<Item = &'static str> {
+    let conversions = [Scalar::F64, Scalar::F32, Scalar::I64];
+    ScalarFn::ALL
+        .iter()
+        .map(|f| f.name())
+        .chain(Builtin::ALL.iter().map(|b| b.name()))
+        .chain(Form::ALL.iter().map(|f| f.name()))
+        .chain(Derivative::ALL.iter().map(|d| d.name()))
+        .chain(Const::ALL.iter().map(|c| c.name()))
+        .chain(conversions.into_iter().map(Scalar::name))
+}
+
+/// The candidate a writer of `name` probably meant: fewest edits, then most letters in common from
+/// the start, then first in the alphabet. One edit is forgiven in a short name, one in three
+/// letters of a long one.
+pub fn nearest<S: AsRef<str>>(name: &str, candidates: impl IntoIterator<Item = S>) -> Option<String> {
+    let length = name.chars().count();
+    let allowed = (length / 3).max(1);
+    let mut best: Option<(usize, Reverse<usize>, String)> = None;
+    for candidate in candidates {
+        let candidate = candidate.as_ref();
+        // A single letter is one edit from every other: no hint in that, unless by case.
+        let same_but_case = candidate.to_lowercase() == name.to_lowercase();
+        if candidate == name || candidate.is_empty() || (length.min(candidate.chars().count()) < 2 && !same_but_case) {
+            continue;
+        }
+        let edits = if same_but_case { 0 } else { strsim::damerau_levenshtein(name, candidate) };
+        if edits > allowed {
+            continue;
+        }
+        let common = name.chars().zip(candidate.chars()).take_while(|(a, b)| a == b).count();
+        let found = (edits, Reverse(common), candidate.to_owned());
+        if best.as_ref().is_none_or(|best| found < *best) {
+            best = Some(found);
+        }
+    }
+    best.map(|best| best.2)
+}
+
+/// `did you mean …?` for the nearest candidate.
+pub fn did_you_mean<S: AsRef<str>>(name: &str, candidates: impl IntoIterator<Item = S>) -> Option<String> {
+    nearest(name, candidates).map(|c| format!("did you mean `{c}`?"))
+}
+
+/// Values by the names of other languages.
+const VALUES: &[(&[&str], &str)] = &[
+    (&["True", "TRUE"], "truth is written `true`"),
+    (&["False", "FALSE"], "falsehood is written `false`"),
+    (
+        &["None", "null", "nil", "undefined"],
+        "there is no null: the empty tuple is `()`, and a `type` may have a constructor for absence",
+    ),
+    (&["range", "arange"], "write `for i < n: i`, or `iota(n)`"),
+    (&["linspace"], "write `for i < n: a + (b - a) * f64(i) / f64(n - 1)`"),
+    (&["zeros", "zeros_like"], "write `for i < n: 0.0`, or `replicate(n, 0.0)`"),
+    (&["ones", "ones_like"], "write `for i < n: 1.0`, or `replicate(n, 1.0)`"),
+    (&["full", "fill"], "write `for i < n: x`, or `replicate(n, x)`"),
+    (&["eye", "identity"], "write `for i < n, j < n: [i == j] * 1.0`"),
+    (&["dot", "inner", "vdot"], "write `sum i: x[i] * y[i]`"),
+    (&["matmul", "mm", "gemm"], "write `for i, j: sum k: a[i, k] * b[k, j]`"),
+    (&["matvec", "mv", "gemv"], "write `for i: sum j: a[i, j] * x[j]`"),
+    (&["outer"], "write `for i, j: x[i] * y[j]`"),
+    (&["einsum"], "write the indices out: `for i, j: sum k: a[i, k] * b[k, j]`"),
+    (&["trace"], "write `sum i: a[i, i]`"),
+    (&["norm"], "write `sqrt(sum i: x[i]^2)`"),
+    (&["mean", "average"], "write `(sum i: x[i]) / f64(len(x))`"),
+    (&["cumsum"], "write `scan acc = 0.0 for i < len(x): acc + x[i]`"),
+    (&["reduce", "foldl", "foldr", "inject"], "write `fold acc = init for i < n: f(acc, x[i])`"),
+    (
+        &["length", "size", "shape", "count"],
+        "the extent of the first axis is `len(x)`; a size of a parameter's type, as `n` in `x: [n]f64`, is a value too",
+    ),
+    (&["append", "push", "cat", "hcat", "vcat", "hstack", "vstack"], "write `concat(x, y)`"),
+    (&["zip"], "write `zip_with(f, x, y)`, or `for i: f(x[i], y[i])`"),
+    (&["sum"], "write `sum i: x[i]`"),
+    (&["prod", "product"], "write `prod i: x[i]`"),
+    (&["any"], "write `any i: p[i]`"),
+    (&["all"], "write `all i: p[i]`"),
+    (&["argmax"], "write `argmax i: x[i]`"),
+    (&["argmin"], "write `argmin i: x[i]`"),
+    (&["rel"], "write `rel i < n, j < m: p`"),
+    (&["maximum"], "write `max i: x[i]`, or `max(a, b)` of two values"),
+    (&["minimum"], "write `min i: x[i]`, or `min(a, b)` of two values"),
+    (&["and"], "write `&&`"),
+    (&["or"], "write `||`"),
+    (&["not"], "write `!`"),
+    (&["xor"], "of truth values write `a != b`, of integers `bit_xor(a, b)`"),
+    (&["float", "double", "Float64", "real", "float64"], "conversion to the default real is written `f64(x)`"),
+    (&["float32", "Float32", "single"], "conversion is written `f32(x)`"),
+    (&["int", "integer", "int64", "Int", "Int64", "long"], "conversion to an integer is written `i64(x)`"),
+    (&["bool"], "a number is made a truth value by a comparison: `x != 0`"),
+    (&["pow", "power"], "write `x ^ k`"),
+    (&["square", "sq"], "write `x^2`"),
+    (&["div", "quot"], "write `a // b`"),
+    (&["mod", "rem", "fmod"], "write `a % b`"),
+    (&["ln"], "the natural logarithm is `log`"),
+    (&["log2"], "write `log(x) / log(2.0)`"),
+    (&["log10"], "write `log(x) / log(10.0)`"),
+    (&["exp2"], "write `2.0 ^ x`"),
+    (&["fabs"], "write `abs(x)`"),
+    (&["arcsin", "arccos", "arctan", "arctan2"], "the inverse functions are `asin`, `acos`, `atan` and `atan2`"),
+    (&["logistic", "expit"], "write `sigmoid(x)`"),
+    (&["gradient", "backward", "autograd"], "write `grad(f)(x)`"),
+    (&["jacrev", "jacfwd"], "write `jacobian(f)(x)`"),
+    (&["stop_gradient", "detach"], "write `stop(e)`"),
+    (&["lambda", "fn", "fun", "function"], "a function without a name is written `\\x: e`"),
+    (&["return"], "the value of a definition is its body: leave `return` out"),
+    (&["elif", "elsif", "elseif"], "write `else if`"),
+    (&["puts", "println", "printf", "echo", "display"], "write `print(e)` at top level, or `dbg(e)` anywhere"),
+    (&["raise", "throw", "panic", "fail"], "write `error(\"text\")`"),
+    (&["infinity", "Inf", "Infinity", "INFINITY"], "infinity is written `inf`"),
+    (&["NaN", "NAN"], "write `nan`"),
+    (&["PI", "Pi", "M_PI"], "write `pi`"),
+];
+
+/// Types by the names of other languages.
+const TYPES: &[(&[&str], &str)] = &[
+    (
+        &["float", "double", "Float", "Double", "Float64", "float64", "Real", "number", "Number", "f16", "half"],
+        "the default real is `f64`",
+    ),
+    (
+        &["real"],
+        "`real` is a class of types: for any real type write `a` here and `where a: real` after the result; the default real is `f64`",
+    ),
+    (&["num"], "`num` is a class of types: for any number type write `a` here and `where a: num` after the result"),
+    (&["Float32", "float32", "single"], "the smaller real is `f32`"),
+    (
+        &[
+            "int", "integer", "Int", "Integer", "Int64", "int64", "int32", "Int32", "long", "i32", "i16", "i8", "u64",
+            "u32", "u16", "u8", "usize", "isize", "size_t", "Nat", "nat",
+        ],
+        "integers are `i64`",
+    ),
+    (&["Bool", "boolean", "Boolean"], "truth values are `bool`"),
+    (&["Complex", "complex"], "there are no complex numbers: use a pair `(f64, f64)`"),
+    (&["str", "string", "String", "char", "text"], "there is no type of text; strings exist for effects and messages"),
+    (
+        &["Vec", "Vector", "vec", "vector", "List", "list", "Array", "array", "ndarray", "Tensor", "tensor"],
+        "an array is written `[n]f64`, with more axes `[n, m]f64`",
+    ),
+    (&["Matrix", "matrix", "Mat"], "a matrix is written `[n, m]f64`"),
+    (&["unit", "Unit", "void", "Void"], "the type of no value is `()`"),
+];
+
+/// Modules of other languages whose functions need no prefix here.
+const MODULES: &[&str] = &["np", "numpy", "math", "Math", "jnp", "jax", "torch", "tf", "scipy", "std"];
+
+fn find(table: &[(&[&str], &'static str)], name: &str) -> Option<&'static str> {
+    table.iter().find(|(names, _)| names.contains(&name)).map(|(_, help)| *help)
+}
+
+/// How to write what another language calls `name`.
+pub(super) fn value_habit(name: &str) -> Option<&'static str> {
+    find(VALUES, name)
+}
+
+/// How to write the type that another language calls `name`.
+pub(super) fn type_habit(name: &str) -> Option<&'static str> {
+    find(TYPES, name)
+}
+
+/// How to write `module.name`, where `module` is one of another language.
+pub(super) fn module_habit(module: &str, name: &str, exists: impl Fn(&str) -> bool) -> Option<String> {
+    if !MODULES.contains(&module) {
+        return None;
+    }
+    Some(if exists(name) {
+        format!("no module is needed: write `{name}`")
+    } else if let Some(help) = value_habit(name) {
+        help.to_owned()
+    } else {
+        "there is no such module; what the language offers needs no prefix".to_owned()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hints_are_for_names_that_do_not_exist() {
+        for (names, _) in VALUES {
+            for name in *names {
+                assert!(language_names().all(|n| n != *name), "`{name}` exists");
+            }
+        }
+        for (names, _) in TYPES {
+            for name in *names {
+                assert!(Scalar::ALL.iter().all(|s| s.name() != *name), "`{name}` exists");
+            }
+        }
+    }
+
+    #[test]
+    fn the_nearest_name_wins() {
+        let names = ["concat", "conv", "reverse", "x", "loss"];
+        let check = |name: &str, expected: Option<&str>| assert_eq!(nearest(name, names).as_deref(), expected);
+        check("concatt", Some("concat"));
+        check("cnov", Some("conv"));
+        check("Loss", Some("loss"));
+        check("y", None);
+        check("X", Some("x"));
+        check("entirely", None);
+    }
+}

@@ -1,0 +1,399 @@
+//! Resolution of expressions and patterns: what binds a name, and from where on.
+//!
+//! A `let` binds after its value; an index variable is seen by the later ranges, the filter and
+//! the body of its binder; a carry by the body, the condition and the `yield`, where it is the
+//! state before the step.
+
+use super::builtin::Builtin;
+use super::forms::{Const, Derivative, Form};
+use super::pass::{Place, Resolver};
+use super::resolved::{LocalKind, PatRes, Res};
+use super::scalar_fn::ScalarFn;
+use super::{ValueRef, suggest, type_items};
+use crate::base::{Code, Diagnostic, Name, Span};
+use crate::syntax::ast::{self, Arg, Expr, ExprId, Ident, IndexRange, IndexVar, Pat, PatId, Subscript, Tree};
+use crate::syntax::ops::Scalar;
+
+impl<'a> Resolver<'a> {
+    pub(super) fn expr(&mut self, id: ExprId) {
+        let tree: &'a Tree = self.tree;
+        let node = &tree.exprs[id];
+        match &node.kind {
+            Expr::Error | Expr::Int(_) | Expr::Float(_) | Expr::Bool(_) | Expr::Str(_) => {}
+            Expr::Name(name) => {
+                let res = if self.place == Place::Signature && !name.is_empty() {
+                    Res::Local(self.signature_size(name, node.span))
+                } else {
+                    self.value(name, node.span)
+                };
+                self.out.exprs.insert(id, res);
+            }
+            Expr::Unary(_, e) | Expr::Paren(e) | Expr::Proj(e, ..) | Expr::Card(e) => self.expr(*e),
+            Expr::Chain { first, rest } => {
+                self.expr(*first);
+                rest.iter().for_each(|(_, _, e)| self.expr(*e));
+            }
+            Expr::Power(a, b) => {
+                self.expr(*a);
+                self.expr(*b);
+            }
+            Expr::Guard { cond, body } => {
+                self.expr(*cond);
+                self.expr(*body);
+            }
+            Expr::Array { items, .. } | Expr::Tuple(items) => items.iter().for_each(|e| self.expr(*e)),
+            Expr::Record(fields) => fields.iter().for_each(|(_, e)| self.expr(*e)),
+            Expr::Field(base, name) => self.field(id, *base, name),
+            Expr::Index(base, subscripts) => {
+                self.expr(*base);
+                self.subscripts(subscripts);
+            }
+            Expr::Call(callee, args) => self.call(*callee, args),
+            Expr::Lambda(params, body) => {
+                let mark = self.scopes.enter();
+                for param in params {
+                    if let Some(ty) = param.ty {
+                        self.ty(ty);
+                    }
+                    self.pat(param.pat, LocalKind::Lambda);
+                }
+                self.expr(*body);
+                self.scopes.leave(mark);
+            }
+            Expr::Let(binds, body) => {
+                let mark = self.scopes.enter();
+                for bind in binds {
+                    self.expr(bind.value);
+                    if let Some(ty) = bind.ty {
+                        self.ty(ty);
+                    }
+                    self.pat(bind.pat, LocalKind::Let);
+                }
+                self.expr(*body);
+                self.scopes.leave(mark);
+            }
+            Expr::If(arms, otherwise) => {
+                for (cond, value) in arms {
+                    self.expr(*cond);
+                    self.expr(*value);
+                }
+                self.expr(*otherwise);
+            }
+            Expr::Match(value, arms) => {
+                self.expr(*value);
+                for arm in arms {
+                    let mark = self.scopes.enter();
+                    self.pat(arm.pat, LocalKind::Pattern);
+                    self.expr(arm.body);
+                    self.scopes.leave(mark);
+                }
+            }
+            Expr::Binder { vars, filter, body, .. } => {
+                let mark = self.scopes.enter();
+                self.index_vars(vars);
+                filter.iter().for_each(|e| self.expr(*e));
+                self.expr(*body);
+                self.scopes.leave(mark);
+            }
+            Expr::Fold { acc, ty, init, vars, body, yields, .. } => {
+                self.expr(*init);
+                ty.iter().for_each(|t| self.ty(*t));
+                let mark = self.scopes.enter();
+                self.index_vars(vars);
+                self.pat(*acc, LocalKind::Carry);
+                self.expr(*body);
+                yields.iter().for_each(|e| self.expr(*e));
+                self.scopes.leave(mark);
+            }
+            Expr::Loop { acc, ty, init, cond, body, .. } => {
+                self.expr(*init);
+                ty.iter().for_each(|t| self.ty(*t));
+                let mark = self.scopes.enter();
+                self.pat(*acc, LocalKind::Carry);
+                self.expr(*cond);
+                self.expr(*body);
+                self.scopes.leave(mark);
+            }
+            Expr::With(base, updates) => {
+                self.expr(*base);
+                for update in updates {
+                    if let ast::Place::Index(subscripts, _) = &update.place {
+                        self.subscripts(subscripts);
+                    }
+                    self.expr(update.value);
+                }
+            }
+        }
+    }
+
+    fn subscripts(&mut self, subscripts: &'a [Subscript]) {
+        for subscript in subscripts {
+            match subscript {
+                Subscript::At(e) => self.expr(*e),
+                Subscript::Range(from, to) => {
+                    self.expr(*from);
+                    self.expr(*to);
+                }
+                Subscript::Whole(_) => {}
+            }
+        }
+    }
+
+    fn index_vars(&mut self, vars: &'a [IndexVar]) {
+        for var in vars {
+            match &var.range {
+                IndexRange::Bare => {}
+                IndexRange::Below(e) => self.expr(*e),
+                IndexRange::Range { from, to, by } => {
+                    self.expr(*from);
+                    self.expr(*to);
+                    by.iter().for_each(|e| self.expr(*e));
+                }
+            }
+            self.declare(&var.name, LocalKind::Index);
+        }
+    }
+
+    fn call(&mut self, callee: ExprId, args: &'a [Arg]) {
+        let tree: &'a Tree = self.tree;
+        let callee_node = &tree.exprs[callee];
+        match &callee_node.kind {
+            // A function in a size (`min(n, m)`) is no size itself.
+            Expr::Name(name) if self.place == Place::Signature => {
+                let res = self.value(name, callee_node.span);
+                self.out.exprs.insert(callee, res);
+            }
+            _ => self.expr(callee),
+        }
+        let derives = matches!(self.out.exprs.get(&callee), Some(Res::Derive(_)));
+        for arg in args {
+            let wrt = derives && arg.name.as_ref().is_some_and(|n| n.name == "wrt");
+            if !(wrt && self.only_names(arg.value)) {
+                self.expr(arg.value);
+            }
+        }
+    }
+
+    /// Is it a name, or names in parentheses?
+    fn only_names(&self, id: ExprId) -> bool {
+        match &self.tree.exprs[id].kind {
+            Expr::Name(_) => true,
+            Expr::Paren(e) => self.only_names(*e),
+            Expr::Tuple(items) => items.iter().all(|e| self.only_names(*e)),
+            _ => false,
+        }
+    }
+
+    /// `e.name`, or `module.name` where a module of that name is imported and no value of this
+    /// item or module hides it.
+    fn field(&mut self, id: ExprId, base: ExprId, name: &Ident) {
+        let base_node = &self.tree.exprs[base];
+        let Expr::Name(module) = &base_node.kind else { return self.expr(base) };
+        let own = self.names.value(self.module, module);
+        let hidden = self.scopes.get(module).is_some() || own.is_some_and(|v| target(&v).module == *self.module);
+        if hidden {
+            return self.expr(base);
+        }
+        let qualifier = Ident { name: module.clone(), span: base_node.span };
+        if let Some(target) = self.names.import(self.module, module) {
+            let res = self.module_value(&qualifier, &target, name);
+            self.out.exprs.insert(id, res);
+        } else if self.meaning(module).is_none()
+            && let Some(help) = suggest::module_habit(module, &name.name, |n| self.meaning(n).is_some())
+        {
+            self.out.exprs.insert(base, Res::Error);
+            self.unknown(Code::E0100, &qualifier, format!("`{module}` is not defined"), |_| Some(help));
+        } else {
+            self.expr(base);
+        }
+    }
+
+    fn module_value(&mut self, qualifier: &Ident, module: &Name, name: &Ident) -> Res {
+        if !self.names.has_module(module) || name.name.is_empty() {
+            return Res::Error;
+        }
+        match self.names.value(module, &name.name) {
+            Some(value) if target(&value).module == *module => self.top_level(value),
+            _ => {
+                let key = Ident { name: format!("{}.{}", qualifier.name, name.name).into(), span: name.span };
+                let message = format!("module `{}` has no `{}`", qualifier.name, name.name);
+                self.unknown(Code::E0107, &key, message, |this| {
+                    let all = this.names.value_names(module);
+                    let own = all
+                        .iter()
+                        .filter(|n| this.names.value(module, n).is_some_and(|v| target(&v).module == *module));
+                    suggest::did_you_mean(&name.name, own).or_else(|| {
+                        this.meaning(&name.name).map(|_| format!("no module is needed: write `{}`", name.name))
+                    })
+                });
+                Res::Error
+            }
+        }
+    }
+
+    /// The value of that name; told if there is none.
+    pub(super) fn value(&mut self, name: &Name, span: Span) -> Res {
+        if name.is_empty() {
+            return Res::Error;
+        }
+        if let Some(local) = self.scopes.get(name) {
+            return Res::Local(local);
+        }
+        if let Some(value) = self.names.value(self.module, name) {
+            return self.top_level(value);
+        }
+        if let Some(own) = language(name) {
+            return own;
+        }
+        let ident = Ident { name: name.clone(), span };
+        self.unknown(Code::E0100, &ident, format!("`{name}` is not defined"), |this| this.value_help(name));
+        Res::Error
+    }
+
+    fn value_help(&self, name: &Name) -> Option<String> {
+        if self.names.import(self.module, name).is_some() {
+            return Some(format!("`{name}` is a module; what it defines is written `{name}.…`"));
+        }
+        if let Some(habit) = suggest::value_habit(name) {
+            return Some(habit.to_owned());
+        }
+        if self.names.type_name(self.module, name).is_some() {
+            return Some(format!("`{name}` is a type; a value is made by a constructor or written out"));
+        }
+        let all = self.names.value_names(self.module);
+        let language: Vec<Name> = suggest::language_names().map(Name::from).collect();
+        suggest::did_you_mean(name, self.scopes.names().chain(&all).chain(&language))
+    }
+
+    /// What a name means outside the locals, without telling.
+    fn meaning(&self, name: &str) -> Option<Res> {
+        match self.names.value(self.module, name) {
+            Some(ValueRef::Def(def)) => Some(Res::Def(def)),
+            Some(ValueRef::Let(item)) => Some(Res::Let(item)),
+            Some(ValueRef::Ctor(ty, position)) => Some(Res::Ctor(ty, position)),
+            None => language(name),
+        }
+    }
+
+    fn top_level(&mut self, value: ValueRef) -> Res {
+        self.out.uses.insert(target(&value).clone());
+        match value {
+            ValueRef::Def(def) => Res::Def(def),
+            ValueRef::Let(item) => Res::Let(item),
+            ValueRef::Ctor(ty, position) => Res::Ctor(ty, position),
+        }
+    }
+
+    /// A pattern; what it binds is of this kind.
+    pub(super) fn pat(&mut self, id: PatId, kind: LocalKind) {
+        let tree: &'a Tree = self.tree;
+        let node = &tree.pats[id];
+        match &node.kind {
+            Pat::Error | Pat::Wild | Pat::Int(_) | Pat::Bool(_) => {}
+            Pat::Name(name) => {
+                let res = match self.names.value(self.module, name) {
+                    Some(value @ ValueRef::Ctor(..)) => self.ctor(value),
+                    _ => {
+                        if kind == LocalKind::Pattern {
+                            self.warn_capitalised(name, node.span);
+                        }
+                        PatRes::Bind(self.declare(&Ident { name: name.clone(), span: node.span }, kind))
+                    }
+                };
+                self.out.pats.insert(id, res);
+            }
+            Pat::Ctor { module, name, args } => {
+                let res = self.named_ctor(module.as_ref(), name);
+                self.out.pats.insert(id, res);
+                args.iter().for_each(|p| self.pat(*p, kind));
+            }
+            Pat::Tuple(items) => items.iter().for_each(|p| self.pat(*p, kind)),
+            Pat::Record(fields) => {
+                for (name, pat) in fields {
+                    match pat {
+                        Some(pat) => self.pat(*pat, kind),
+                        None => {
+                            self.declare(name, kind);
+                        }
+                    }
+                }
+            }
+            Pat::Sized(sizes, pat) => {
+                for size in sizes {
+                    self.declare(size, LocalKind::Extent);
+                }
+                self.pat(*pat, kind);
+            }
+        }
+    }
+
+    fn ctor(&mut self, value: ValueRef) -> PatRes {
+        match self.top_level(value) {
+            Res::Ctor(ty, position) => PatRes::Ctor(ty, position),
+            _ => PatRes::Error,
+        }
+    }
+
+    fn named_ctor(&mut self, qualifier: Option<&Ident>, name: &Ident) -> PatRes {
+        if name.name.is_empty() {
+            return PatRes::Error;
+        }
+        let module = match qualifier {
+            None => self.module.clone(),
+            Some(alias) => match self.names.import(self.module, &alias.name) {
+                Some(module) if self.names.has_module(&module) => module,
+                Some(_) => return PatRes::Error,
+                None => {
+                    self.no_module(alias);
+                    return PatRes::Error;
+                }
+            },
+        };
+        match self.names.value(&module, &name.name) {
+            Some(value @ ValueRef::Ctor(..)) if qualifier.is_none() || target(&value).module == module => {
+                self.ctor(value)
+            }
+            found => {
+                let of = qualifier.map_or_else(String::new, |q| format!(" in module `{}`", q.name));
+                let message = format!("there is no constructor `{}`{of}", name.name);
+                self.unknown(Code::E0105, name, message, |this| {
+                    let all = this.names.value_names(&module);
+                    let ctors = all.iter().filter(|n| matches!(this.names.value(&module, n), Some(ValueRef::Ctor(..))));
+                    suggest::did_you_mean(&name.name, ctors)
+                        .or_else(|| found.map(|_| format!("`{}` is a value, not a constructor", name.name)))
+                });
+                PatRes::Error
+            }
+        }
+    }
+
+    fn warn_capitalised(&mut self, name: &Name, span: Span) {
+        if !name.chars().next().is_some_and(char::is_uppercase) {
+            return;
+        }
+        let message = format!("there is no constructor `{name}`, so this pattern matches everything");
+        let all = self.names.value_names(self.module);
+        let ctors = all.iter().filter(|n| matches!(self.names.value(self.module, n), Some(ValueRef::Ctor(..))));
+        let help = suggest::did_you_mean(name, ctors)
+            .unwrap_or_else(|| "begin a variable in a `match` with a lower-case letter".to_owned());
+        self.out.diagnostics.push(Diagnostic::new(Code::W0110, span, message).help(help));
+    }
+}
+
+/// The item a top-level value belongs to: a constructor to its type.
+fn target(value: &ValueRef) -> &crate::base::GlobalName {
+    match value {
+        ValueRef::Def(name) | ValueRef::Let(name) | ValueRef::Ctor(name, _) => name,
+    }
+}
+
+/// The language's own meaning of a name.
+fn language(name: &str) -> Option<Res> {
+    ScalarFn::by_name(name)
+        .map(Res::Scalar)
+        .or_else(|| Builtin::by_name(name).map(Res::Builtin))
+        .or_else(|| Form::by_name(name).map(Res::Form))
+        .or_else(|| Derivative::by_name(name).map(Res::Derive))
+        .or_else(|| Const::by_name(name).map(Res::Const))
+        .or_else(|| type_items::scalar(name).filter(|s| *s != Scalar::Bool).map(Res::Convert))
+}

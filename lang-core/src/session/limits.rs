@@ -1,0 +1,69 @@
+//! Types stay small enough to walk. One item's text bounds what is written in it, but aliases
+//! and inferred results of other items multiply: thirty lines of `type A = (B, B)` would make a
+//! type of a billion parts.
+
+use crate::types::info::{TypeInfo, TypeInfoBody};
+use crate::types::ty::{Signature, Type, TypeArg};
+
+/// How many parts a type may have. Types that people write have tens.
+const MAX_PARTS: usize = 10_000;
+
+/// How deep a type may be nested, as deep as a tree.
+const MAX_NESTING: usize = 256;
+
+/// Types that can be measured.
+pub(super) trait Measure {
+    /// Is it small enough?
+    fn fits(&self) -> bool;
+}
+
+impl Measure for Type {
+    fn fits(&self) -> bool {
+        fit([self])
+    }
+}
+
+impl Measure for Signature {
+    fn fits(&self) -> bool {
+        fit(self.params.iter().map(|p| &p.1).chain([&self.result]))
+    }
+}
+
+impl Measure for TypeInfo {
+    fn fits(&self) -> bool {
+        match &self.body {
+            TypeInfoBody::Sum(ctors) => fit(ctors.iter().flat_map(|c| &c.args)),
+            TypeInfoBody::Alias(ty) => ty.fits(),
+        }
+    }
+}
+
+fn fit<'t>(types: impl IntoIterator<Item = &'t Type>) -> bool {
+    let mut todo: Vec<(&Type, usize)> = types.into_iter().map(|t| (t, 0)).collect();
+    let mut parts = 0;
+    while let Some((ty, depth)) = todo.pop() {
+        parts += 1;
+        if parts > MAX_PARTS || depth > MAX_NESTING {
+            return false;
+        }
+        let mut inner = |t: &'t Type| todo.push((t, depth + 1));
+        match ty {
+            Type::Scalar(_) | Type::Str | Type::Rel(_) | Type::Param(..) | Type::Meta(_) | Type::Error => {}
+            Type::Array(_, elem) => inner(elem),
+            Type::Tuple(items) => items.iter().for_each(inner),
+            Type::Record(fields) => fields.iter().for_each(|(_, t)| inner(t)),
+            Type::Fun(fun) => {
+                fun.params.iter().for_each(|(_, t)| inner(t));
+                inner(&fun.result);
+            }
+            Type::Data(_, args) => {
+                for arg in args.iter() {
+                    if let TypeArg::Type(t) = arg {
+                        inner(t);
+                    }
+                }
+            }
+        }
+    }
+    true
+}

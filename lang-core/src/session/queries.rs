@@ -1,0 +1,290 @@
+//! The queries of one item, each a pass over the results of those before it. What they return is
+//! compared, and where it is equal to what was there nothing after it runs.
+//!
+//! No query waits for itself: `cycles` finds beforehand which items would, on what is resolved
+//! alone, and these have no signature or type. Should one be overlooked, a query that meets
+//! itself gives the same nothing.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use salsa::{Database, Id};
+
+use super::PRELUDE;
+use super::cycles::is_cyclic;
+use super::db::{Item, SourceFile};
+use super::limits::Measure;
+use super::passes;
+use super::scope::{ctors, size_params};
+use super::view::View;
+use crate::base::{Code, Diagnostic, ModuleName, Name, Span};
+use crate::resolve::builtin::Builtin;
+use crate::resolve::{self, Resolved};
+use crate::syntax::ast;
+use crate::syntax::parser::Parsed;
+use crate::syntax::split::{ItemKind, ItemText, split};
+use crate::types::check::Checked;
+use crate::types::info::{ParamKind, TypeInfo};
+use crate::types::ty::{Signature, Type};
+
+/// A result, absent where there are errors, and what was wrong.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Reported<T> {
+    /// The result.
+    pub(super) value: Option<Arc<T>>,
+    /// What was wrong.
+    pub(super) diagnostics: Vec<Diagnostic>,
+}
+
+impl<T: Measure> Reported<T> {
+    /// What a pass gave, unless it is too large to go on with.
+    fn of((value, mut diagnostics): (Option<T>, Vec<Diagnostic>), tree: &ast::Tree) -> Self {
+        let value = value.filter(|value| {
+            let fits = value.fits();
+            if !fits {
+                diagnostics.push(too_large(tree));
+            }
+            fits
+        });
+        Self { value: value.map(Arc::new), diagnostics }
+    }
+
+    fn nothing() -> Self {
+        Self { value: None, diagnostics: Vec::new() }
+    }
+}
+
+/// The items of a file as text, with their places. Comments before and after an item are left
+/// out, so that editing one touches no item; those of documentation stay.
+#[salsa::tracked]
+pub(super) fn split_text(db: &dyn Database, file: SourceFile) -> Vec<ItemText> {
+    let mut items = split(file.text(db));
+    for item in &mut items {
+        let (skipped, text) = without_comments(&item.text);
+        if text.len() < item.text.len() {
+            item.start = item.start.saturating_add(u32::try_from(skipped).unwrap_or(u32::MAX));
+            item.text = text.into();
+        }
+    }
+    items
+}
+
+/// An item's text without the lines of comment before and after it, and how many bytes of it
+/// were left out before.
+fn without_comments(text: &str) -> (usize, &str) {
+    let is_comment = |line: &str| line.starts_with("--") && !line.starts_with("--|");
+    let mut rest = text.trim_start();
+    while is_comment(rest) {
+        rest = rest.split_once('\n').map_or("", |(_, rest)| rest).trim_start();
+    }
+    let skipped = text.len() - rest.len();
+    rest = rest.trim_end();
+    while let Some((before, line)) = rest.rsplit_once('\n')
+        && is_comment(line.trim_start())
+    {
+        rest = before.trim_end();
+    }
+    (skipped, rest)
+}
+
+/// The items of a file, in order: one for each of [`split_text`].
+#[salsa::tracked]
+pub(super) fn items(db: &dyn Database, file: SourceFile) -> Vec<Item<'_>> {
+    let mut seen: HashMap<(ItemKind, &Name), u32> = HashMap::new();
+    let texts = split_text(db, file).iter().map(|text| {
+        let count = seen.entry((text.kind, &text.name)).or_default();
+        let ordinal = *count;
+        *count = count.saturating_add(1);
+        Item::new(db, file, text.kind, text.name.clone(), ordinal, Arc::clone(&text.text))
+    });
+    texts.collect()
+}
+
+/// An item's tree.
+#[salsa::tracked]
+pub(super) fn tree<'db>(db: &'db dyn Database, item: Item<'db>) -> Arc<Parsed> {
+    Arc::new(passes::parse(item.text(db)))
+}
+
+/// The meaning of its names.
+#[salsa::tracked]
+pub(super) fn resolved<'db>(db: &'db dyn Database, item: Item<'db>) -> Arc<Resolved> {
+    Arc::new(resolve::resolve(&tree(db, item).tree, module(db, item), &View::new(db)))
+}
+
+fn module<'db>(db: &'db dyn Database, item: Item<'db>) -> &'db ModuleName {
+    item.file(db).module(db)
+}
+
+/// The signature of a definition.
+#[salsa::tracked(cycle_result = no_signature)]
+pub(super) fn signature<'db>(db: &'db dyn Database, item: Item<'db>) -> Reported<Signature> {
+    if item.kind(db) != ItemKind::Def {
+        return Reported::nothing();
+    }
+    let tree = &tree(db, item).tree;
+    if is_cyclic(db, item) {
+        return Reported { value: None, diagnostics: vec![circular(tree)] };
+    }
+    Reported::of(passes::signature(tree, resolved(db, item), module(db, item), &View::new(db)), tree)
+}
+
+fn no_signature<'db>(_: &'db dyn Database, _: Id, _: Item<'db>) -> Reported<Signature> {
+    Reported::nothing()
+}
+
+/// What is wrong with an item whose type is needed to find its type.
+fn circular(tree: &ast::Tree) -> Diagnostic {
+    match &tree.item {
+        ast::Item::Def(def) if def.result.is_none() => {
+            let message = format!("the result type of `{}` must be written", def.name.name);
+            Diagnostic::new(Code::E0211, def.name.span, message)
+                .label("calls itself, perhaps through others")
+                .help("write the type between the parameters and `=`: `def f(x: f64) -> f64 = …`")
+        }
+        ast::Item::Def(def) => {
+            let message = format!("the signature of `{}` depends on itself", def.name.name);
+            Diagnostic::new(Code::E0211, def.name.span, message)
+                .help("a size in it is a top-level `let` whose value calls it: make the size a parameter")
+        }
+        ast::Item::Type(def) => {
+            let message = format!("`{}` is defined by itself", def.name.name);
+            Diagnostic::new(Code::E0109, def.name.span, message)
+                .label("its right side leads back here")
+                .help("only a sum of constructors can hold itself: `type List(a) = Nil | Cons(a, List(a))`")
+        }
+        ast::Item::Let(item) => {
+            Diagnostic::new(Code::E0211, tree.pats[item.pat].span, "this value is needed to find its own type")
+                .label("its right side leads back here")
+        }
+        ast::Item::Import(_) | ast::Item::Do(_) | ast::Item::Rule(_) | ast::Item::Error => {
+            Diagnostic::new(Code::E0211, tree.span, "this item depends on itself")
+        }
+    }
+}
+
+fn too_large(tree: &ast::Tree) -> Diagnostic {
+    Diagnostic::new(Code::E0006, ident_span(tree), "the type is too large when all that it mentions is written out")
+}
+
+/// The signatures of the builtins, by their position in [`Builtin::ALL`].
+#[salsa::tracked]
+pub(super) fn builtin_signatures(db: &dyn Database) -> Vec<Option<Arc<Signature>>> {
+    let view = View::new(db);
+    let prelude = ModuleName::new(PRELUDE);
+    let read = |builtin: &Builtin| {
+        let tree = passes::parse_signature(builtin.signature()).tree;
+        let resolved = resolve::resolve(&tree, &prelude, &view);
+        passes::signature(&tree, &resolved, &prelude, &view).0.map(Arc::new)
+    };
+    Builtin::ALL.iter().map(read).collect()
+}
+
+/// What other types see of a type while they are defined.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct TypeHead {
+    /// Its parameters.
+    pub(super) params: Vec<(Name, ParamKind)>,
+    /// A sum, not an alias.
+    pub(super) is_sum: bool,
+}
+
+/// The head of a `type` item.
+#[salsa::tracked]
+pub(super) fn type_head<'db>(db: &'db dyn Database, item: Item<'db>) -> TypeHead {
+    let ast::Item::Type(def) = &tree(db, item).tree.item else {
+        return TypeHead { params: Vec::new(), is_sum: false };
+    };
+    let sizes = size_params(db, item).iter().chain(std::iter::repeat(&false));
+    let kind = |is_size: &bool| if *is_size { ParamKind::Size } else { ParamKind::Type };
+    let params = def.params.iter().zip(sizes).map(|(p, is_size)| (p.name.clone(), kind(is_size))).collect();
+    TypeHead { params, is_sum: !ctors(db, item).is_empty() }
+}
+
+/// What a `type` item defines.
+#[salsa::tracked(cycle_result = no_type)]
+pub(super) fn type_info<'db>(db: &'db dyn Database, item: Item<'db>) -> Reported<TypeInfo> {
+    if item.kind(db) != ItemKind::Type {
+        return Reported::nothing();
+    }
+    let tree = &tree(db, item).tree;
+    if is_cyclic(db, item) {
+        return Reported { value: None, diagnostics: vec![circular(tree)] };
+    }
+    Reported::of(passes::type_info(tree, resolved(db, item), &View::of_heads(db)), tree)
+}
+
+fn no_type<'db>(_: &'db dyn Database, _: Id, _: Item<'db>) -> Reported<TypeInfo> {
+    Reported::nothing()
+}
+
+/// The types of the variables of a `let` item.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(super) struct LetTypes {
+    /// By name.
+    pub(super) types: BTreeMap<Name, Type>,
+    /// What is wrong with them.
+    pub(super) diagnostics: Vec<Diagnostic>,
+}
+
+/// The types of the variables of a `let` item.
+#[salsa::tracked(cycle_result = no_let_types)]
+pub(super) fn let_types<'db>(db: &'db dyn Database, item: Item<'db>) -> LetTypes {
+    if item.kind(db) != ItemKind::Let {
+        return LetTypes::default();
+    }
+    let tree = &tree(db, item).tree;
+    if is_cyclic(db, item) {
+        return LetTypes { types: BTreeMap::new(), diagnostics: vec![circular(tree)] };
+    }
+    let mut types = passes::let_types(checked(db, item).as_deref());
+    let all = types.len();
+    types.retain(|_, ty| ty.fits());
+    let diagnostics = if types.len() < all { vec![too_large(tree)] } else { Vec::new() };
+    LetTypes { types, diagnostics }
+}
+
+fn no_let_types<'db>(_: &'db dyn Database, _: Id, _: Item<'db>) -> LetTypes {
+    LetTypes::default()
+}
+
+/// An item's typed body; `None` for items without one.
+#[salsa::tracked(cycle_result = not_checked)]
+pub(super) fn checked<'db>(db: &'db dyn Database, item: Item<'db>) -> Option<Arc<Checked>> {
+    let tree = &tree(db, item).tree;
+    passes::check(tree, resolved(db, item), module(db, item), &View::new(db)).map(Arc::new)
+}
+
+fn not_checked<'db>(_: &'db dyn Database, _: Id, _: Item<'db>) -> Option<Arc<Checked>> {
+    None
+}
+
+/// Everything wrong in one item, relative to its text.
+pub(super) fn item_diagnostics<'db>(db: &'db dyn Database, item: Item<'db>) -> Vec<Diagnostic> {
+    let mut all = tree(db, item).diagnostics.clone();
+    all.extend(resolved(db, item).diagnostics.iter().cloned());
+    match item.kind(db) {
+        ItemKind::Def => all.extend(signature(db, item).diagnostics.iter().cloned()),
+        ItemKind::Type => all.extend(type_info(db, item).diagnostics.iter().cloned()),
+        ItemKind::Let => all.extend(let_types(db, item).diagnostics.iter().cloned()),
+        ItemKind::Import | ItemKind::Do | ItemKind::Derivative | ItemKind::Adjoint | ItemKind::Junk => {}
+    }
+    all.extend(checked(db, item).iter().flat_map(|c| c.diagnostics.iter().cloned()));
+    all
+}
+
+/// The place of an item's name, or of the whole item.
+pub(super) fn name_span<'db>(db: &'db dyn Database, item: Item<'db>) -> Span {
+    ident_span(&tree(db, item).tree)
+}
+
+fn ident_span(tree: &ast::Tree) -> Span {
+    match &tree.item {
+        ast::Item::Def(def) => def.name.span,
+        ast::Item::Type(def) => def.name.span,
+        ast::Item::Import(import) => import.alias.as_ref().unwrap_or(&import.path).span,
+        ast::Item::Let(item) => tree.pats[item.pat].span,
+        ast::Item::Rule(rule) => rule.name.span,
+        ast::Item::Do(_) | ast::Item::Error => tree.span,
+    }
+}

@@ -1,0 +1,198 @@
+//! Which names a module has. Every question about one name is a query of its own, so that a new
+//! definition disturbs only those who ask for its name.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use salsa::Database;
+
+use super::db::{Item, SourceFile, Symbol, Workspace};
+use super::path;
+use super::queries::{items, tree};
+use super::view::View;
+use crate::base::{GlobalName, ModuleName, Name, Span};
+use crate::resolve::type_items::{self, ParamUses};
+use crate::syntax::ast::{self, Pat, PatId, Tree};
+use crate::syntax::split::{ItemKind, file_stem};
+
+/// What a value name is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, salsa::SalsaValue)]
+pub(super) enum Value<'db> {
+    /// A definition.
+    Def(Item<'db>),
+    /// Bound by this `let`.
+    Let(Item<'db>),
+    /// A constructor: its type and position.
+    Ctor(Item<'db>, u32),
+}
+
+impl<'db> Value<'db> {
+    /// The item it stands in.
+    pub(super) fn item(self) -> Item<'db> {
+        match self {
+            Self::Def(item) | Self::Let(item) | Self::Ctor(item, _) => item,
+        }
+    }
+}
+
+/// An import as written.
+#[derive(Clone, PartialEq, Eq, Debug, salsa::SalsaValue)]
+pub(super) struct ImportRef<'db> {
+    /// The item.
+    pub(super) item: Item<'db>,
+    /// What the module is called here.
+    pub(super) alias: Name,
+    /// The module it means.
+    pub(super) module: ModuleName,
+    /// Quoted: a file, not a library module.
+    pub(super) is_file: bool,
+    /// The path, relative to the item.
+    pub(super) span: Span,
+}
+
+/// The file of a module.
+#[salsa::tracked(returns(copy))]
+pub(super) fn file_named<'db>(db: &'db dyn Database, module: Symbol<'db>) -> Option<SourceFile> {
+    Workspace::try_get(db)?.files(db).get(module.text(db)).copied()
+}
+
+/// The import that an item is.
+#[salsa::tracked]
+pub(super) fn import_of<'db>(db: &'db dyn Database, item: Item<'db>) -> Option<ImportRef<'db>> {
+    let ast::Item::Import(import) = &tree(db, item).tree.item else { return None };
+    if import.path.name.is_empty() {
+        return None;
+    }
+    let module = match import.is_file {
+        true => path::relative(item.file(db).module(db), &import.path.name),
+        false => import.path.name.clone(),
+    };
+    let alias = match &import.alias {
+        Some(alias) => alias.name.clone(),
+        None => file_stem(&import.path.name).into(),
+    };
+    Some(ImportRef { item, alias, module, is_file: import.is_file, span: import.path.span })
+}
+
+/// The imports of a file, in order.
+#[salsa::tracked]
+pub(super) fn imports(db: &dyn Database, file: SourceFile) -> Vec<ImportRef<'_>> {
+    let imports = items(db, file).iter().filter(|item| item.kind(db) == ItemKind::Import);
+    imports.filter_map(|item| import_of(db, *item).clone()).collect()
+}
+
+/// The module imported under a name.
+#[salsa::tracked(returns(clone))]
+pub(super) fn import_named<'db>(db: &'db dyn Database, file: SourceFile, alias: Symbol<'db>) -> Option<ModuleName> {
+    imports(db, file).iter().find(|i| i.alias == *alias.text(db)).map(|i| i.module.clone())
+}
+
+/// The types of a file. Of two with one name the first counts.
+#[salsa::tracked]
+pub(super) fn types(db: &dyn Database, file: SourceFile) -> BTreeMap<Box<str>, Item<'_>> {
+    let mut types = BTreeMap::new();
+    for item in items(db, file).iter().filter(|i| i.kind(db) == ItemKind::Type) {
+        if !item.name(db).is_empty() {
+            types.entry(item.name(db).as_str().into()).or_insert(*item);
+        }
+    }
+    types
+}
+
+/// The type of that name.
+#[salsa::tracked(returns(copy))]
+pub(super) fn type_named<'db>(db: &'db dyn Database, file: SourceFile, name: Symbol<'db>) -> Option<Item<'db>> {
+    types(db, file).get(name.text(db).as_str()).copied()
+}
+
+/// The constructors of a `type` item, in order.
+#[salsa::tracked]
+pub(super) fn ctors<'db>(db: &'db dyn Database, item: Item<'db>) -> Vec<Name> {
+    let module = item.file(db).module(db);
+    let ctors = type_items::constructors(&tree(db, item).tree, module, &View::new(db));
+    ctors.into_iter().map(|c| c.name).collect()
+}
+
+/// The names in the pattern of a `let` item, those of constructors without arguments among them.
+#[salsa::tracked]
+pub(super) fn let_names<'db>(db: &'db dyn Database, item: Item<'db>) -> Vec<Name> {
+    let tree = &tree(db, item).tree;
+    let ast::Item::Let(top) = &tree.item else { return Vec::new() };
+    let mut names = Vec::new();
+    pattern_names(tree, top.pat, &mut |name, _| names.push(name.clone()));
+    names
+}
+
+/// Every name that a pattern may bind, with its place.
+pub(super) fn pattern_names(tree: &Tree, pat: PatId, found: &mut dyn FnMut(&Name, Span)) {
+    let node = &tree.pats[pat];
+    match &node.kind {
+        Pat::Error | Pat::Wild | Pat::Int(_) | Pat::Bool(_) => {}
+        Pat::Name(name) => found(name, node.span),
+        Pat::Ctor { args: items, .. } | Pat::Tuple(items) => {
+            items.iter().for_each(|p| pattern_names(tree, *p, found));
+        }
+        Pat::Record(fields) => {
+            for (name, pat) in fields {
+                match pat {
+                    Some(pat) => pattern_names(tree, *pat, found),
+                    None => found(&name.name, name.span),
+                }
+            }
+        }
+        Pat::Sized(sizes, pat) => {
+            sizes.iter().for_each(|s| found(&s.name, s.span));
+            pattern_names(tree, *pat, found);
+        }
+    }
+}
+
+/// How a `type` item uses its parameters.
+#[salsa::tracked]
+pub(super) fn param_uses<'db>(db: &'db dyn Database, item: Item<'db>) -> Vec<ParamUses> {
+    type_items::param_uses(&tree(db, item).tree, item.file(db).module(db), &View::new(db))
+}
+
+/// Which parameters of a `type` item are sizes.
+#[salsa::tracked]
+pub(super) fn size_params<'db>(db: &'db dyn Database, item: Item<'db>) -> Vec<bool> {
+    let view = View::new(db);
+    let own = GlobalName { module: item.file(db).module(db).clone(), name: item.name(db).clone() };
+    type_items::size_params(&own, |ty| view.type_item(ty).map(|item| param_uses(db, item)))
+}
+
+/// The values of a file. Of two with one name the first counts.
+#[salsa::tracked]
+pub(super) fn scope(db: &dyn Database, file: SourceFile) -> BTreeMap<Box<str>, Value<'_>> {
+    let mut values = BTreeMap::new();
+    let all = items(db, file);
+    let known: BTreeSet<&Name> =
+        all.iter().filter(|i| i.kind(db) == ItemKind::Type).flat_map(|i| ctors(db, *i)).collect();
+    let mut add = |name: &Name, value| {
+        if !name.is_empty() {
+            values.entry(name.as_str().into()).or_insert(value);
+        }
+    };
+    for item in all {
+        match item.kind(db) {
+            ItemKind::Def => add(item.name(db), Value::Def(*item)),
+            ItemKind::Type => {
+                for (position, ctor) in (0..).zip(ctors(db, *item)) {
+                    add(ctor, Value::Ctor(*item, position));
+                }
+            }
+            ItemKind::Let => {
+                for name in let_names(db, *item).iter().filter(|n| !known.contains(n)) {
+                    add(name, Value::Let(*item));
+                }
+            }
+            ItemKind::Import | ItemKind::Do | ItemKind::Derivative | ItemKind::Adjoint | ItemKind::Junk => {}
+        }
+    }
+    values
+}
+
+/// The value of that name.
+#[salsa::tracked(returns(copy))]
+pub(super) fn value_named<'db>(db: &'db dyn Database, file: SourceFile, name: Symbol<'db>) -> Option<Value<'db>> {
+    scope(db, file).get(name.text(db).as_str()).copied()
+}

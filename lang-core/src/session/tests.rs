@@ -1,0 +1,519 @@
+//! What the session recomputes after edits, and what it reports of whole modules.
+
+use std::fmt::Write;
+
+use expect_test::{Expect, expect};
+use proptest::prelude::*;
+
+use super::{Session, Snapshot};
+use crate::base::{GlobalName, Span};
+
+const FILE: &str = "a.iv";
+
+fn session(text: &str) -> Session {
+    let mut session = Session::new();
+    session.set_text(FILE, text);
+    session
+}
+
+fn report(session: &Session, module: &str) -> String {
+    let text = session.text(module).unwrap_or_default();
+    let mut out = String::new();
+    for d in session.diagnostics(module) {
+        let at = text.get(d.span.range()).expect("spans lie in the text");
+        let line = |span: Span| text.get(..span.range().start).expect("a place").matches('\n').count() + 1;
+        let _ = writeln!(out, "{}: {} `{at}` {}", line(d.span), d.code, d.message);
+        for label in &d.related {
+            let _ = writeln!(out, "   {}: {}", line(label.span), label.message);
+        }
+    }
+    out
+}
+
+/// What is wrong in a module.
+#[track_caller]
+fn check(text: &str, expected: Expect) {
+    expected.assert_eq(&report(&session(text), FILE));
+}
+
+/// What is wrong in the first of several modules.
+#[track_caller]
+fn check_modules(modules: &[(&str, &str)], expected: Expect) {
+    let mut session = Session::new();
+    for (module, text) in modules {
+        session.set_text(module, text);
+    }
+    let mut out = String::new();
+    for (module, _) in modules {
+        let _ = writeln!(out, "{module}:\n{}", report(&session, module));
+    }
+    expected.assert_eq(&out);
+}
+
+/// A module of 300 definitions: `f0`, `f1`, …, where `f7` and `g7` call `f3`, and the results of
+/// `g0`, `g1`, … are not written.
+fn three_hundred() -> String {
+    let mut text = "--| A module.\n".to_owned();
+    for i in 0..150 {
+        let call = if i == 0 { "1.0".to_owned() } else { format!("f{}(x)", i / 2) };
+        let _ = writeln!(text, "-- About f{i}.\ndef f{i}(x: [n]f64) -> f64 = (sum i: x[i]) + {call}\n");
+        let _ = writeln!(text, "def g{i}(x: [n]f64) = for i: x[i] * {call}\n");
+    }
+    text
+}
+
+/// The queries about items that run when all diagnostics are asked for after a change.
+#[track_caller]
+fn recomputed(text: &str, change: impl FnOnce(&mut Session), expected: Expect) {
+    let mut session = session(text);
+    assert_eq!(report(&session, FILE), "");
+    session.log_queries();
+    change(&mut session);
+    let _ = session.diagnostics(FILE);
+    let mut ran = session.ran_queries();
+    ran.sort();
+    ran.dedup();
+    expected.assert_eq(&(ran.join("\n") + "\n"));
+}
+
+/// Replaces the first place of `from`.
+#[track_caller]
+fn replace(session: &mut Session, from: &str, to: &str) {
+    let at = session.text(FILE).and_then(|t| t.find(from)).expect("the text to replace");
+    session.edit(FILE, at..at + from.len(), to);
+}
+
+#[test]
+fn an_edit_of_a_body_recomputes_that_definition_alone() {
+    recomputed(
+        &three_hundred(),
+        |s| replace(s, "def f3(x: [n]f64) -> f64 = (sum i: x[i])", "def f3(x: [n]f64) -> f64 = (sum i: 2.0 * x[i])"),
+        expect![[r#"
+            checked(f3)
+            items(a.iv)
+            needs(f3)
+            resolved(f3)
+            signature(f3)
+            split_text(a.iv)
+            tree(f3)
+        "#]],
+    );
+}
+
+#[test]
+fn an_edit_of_a_signature_recomputes_its_callers() {
+    recomputed(
+        &three_hundred(),
+        |s| replace(s, "def f70(x: [n]f64)", "def f70(x: [n + 0 * n]f64)"),
+        expect![[r#"
+            checked(f70)
+            items(a.iv)
+            needs(f70)
+            resolved(f70)
+            signature(f70)
+            split_text(a.iv)
+            tree(f70)
+        "#]],
+    );
+    recomputed(
+        &three_hundred(),
+        |s| replace(s, "def f70(x: [n]f64)", "def f70(x: [m]f64)"),
+        expect![[r#"
+            checked(f140)
+            checked(f141)
+            checked(f70)
+            checked(g140)
+            checked(g141)
+            items(a.iv)
+            needs(f70)
+            resolved(f70)
+            signature(f70)
+            signature(g140)
+            signature(g141)
+            split_text(a.iv)
+            tree(f70)
+        "#]],
+    );
+}
+
+#[test]
+fn an_edit_of_an_inferred_body_reaches_callers_only_by_its_type() {
+    let text = "def g(x: f64) = x + 1.0\ndef h(x: f64) -> f64 = g(x)\ndef k(x: f64) -> f64 = h(x)";
+    recomputed(
+        text,
+        |s| replace(s, "x + 1.0", "x + 2.0"),
+        expect![[r#"
+            checked(g)
+            items(a.iv)
+            needs(g)
+            resolved(g)
+            signature(g)
+            split_text(a.iv)
+            tree(g)
+        "#]],
+    );
+    recomputed(
+        text,
+        |s| replace(s, "x + 1.0", "(x, 1.0)"),
+        expect![[r#"
+            checked(g)
+            checked(h)
+            items(a.iv)
+            needs(g)
+            resolved(g)
+            signature(g)
+            split_text(a.iv)
+            tree(g)
+        "#]],
+    );
+}
+
+#[test]
+fn text_before_a_definition_does_not_matter_to_it() {
+    recomputed(
+        &three_hundred(),
+        |s| s.edit(FILE, 0..0, "\n\n  "),
+        expect![[r#"
+        items(a.iv)
+        split_text(a.iv)
+    "#]],
+    );
+    let text = "-- One.\n--|Two.\n-- Three.\ndef f(x: f64) -> f64 = x\n-- Four.\n\n  -- Five.\n\ndo f(1.0) -- Six.";
+    recomputed(
+        text,
+        |s| replace(s, "-- One.", ""),
+        expect![[r#"
+        items(a.iv)
+        split_text(a.iv)
+    "#]],
+    );
+    recomputed(
+        text,
+        |s| replace(s, "-- Three.", ""),
+        expect![[r#"
+        checked(f)
+        items(a.iv)
+        needs(f)
+        resolved(f)
+        signature(f)
+        split_text(a.iv)
+        tree(f)
+    "#]],
+    );
+    recomputed(
+        text,
+        |s| replace(s, "-- Five.", "-- 5."),
+        expect![[r#"
+        items(a.iv)
+        split_text(a.iv)
+    "#]],
+    );
+    recomputed(
+        text,
+        |s| replace(s, "-- Six.", ""),
+        expect![[r#"
+        items(a.iv)
+        split_text(a.iv)
+        tree(do 1)
+    "#]],
+    );
+    recomputed(
+        &three_hundred(),
+        |s| replace(s, "-- About f9.", "-- Something about f9."),
+        expect![[r#"
+            items(a.iv)
+            split_text(a.iv)
+        "#]],
+    );
+}
+
+#[test]
+fn a_new_definition_disturbs_only_those_who_ask_for_its_name() {
+    recomputed(
+        &three_hundred(),
+        |s| s.edit(FILE, 0..0, "def len(x: [n]f64) -> f64 = 1.0\n"),
+        expect![[r#"
+            checked(len)
+            cyclic(a.iv)
+            is_cyclic(len)
+            items(a.iv)
+            needs(len)
+            resolved(len)
+            scope(a.iv)
+            signature(len)
+            split_text(a.iv)
+            tree(len)
+            types(a.iv)
+            value_named()
+        "#]],
+    );
+}
+
+#[test]
+fn an_edit_in_an_imported_module_reaches_those_who_use_it() {
+    let mut session = Session::new();
+    session.set_text("b.iv", "def b(x: f64) -> f64 = x\ndef c(x: f64) -> f64 = x");
+    session.set_text(FILE, "import \"./b.iv\"\ndef f(x: f64) -> f64 = b.b(x)\ndef g(x: f64) -> f64 = b.c(x)");
+    assert_eq!(report(&session, FILE), "");
+    session.log_queries();
+    session.set_text("b.iv", "def b(y: f64) -> (f64, f64) = (y, y)\ndef c(x: f64) -> f64 = x");
+    let _ = session.diagnostics(FILE);
+    let ran = session.ran_queries();
+    assert!(ran.contains(&"checked(f)".to_owned()), "{ran:?}");
+    assert!(!ran.contains(&"checked(g)".to_owned()), "{ran:?}");
+}
+
+#[test]
+fn names_defined_twice() {
+    check(
+        "def f(x: f64) -> f64 = x\ntype T = f64\nlet (a, b) = (1, 2)\ntype T = A | f\nlet b = 3\ndef b(x: f64) -> f64 = x",
+        expect![[r#"
+            4: E0104 `T` the type `T` is defined twice
+               2: first here
+            4: E0104 `f` `f` is defined twice
+               1: first here
+            5: E0104 `b` `b` is defined twice
+               3: first here
+            6: E0104 `b` `b` is defined twice
+               3: first here
+        "#]],
+    );
+    check(
+        "def f(x: f64) -> f64 = x\nderivative f(x; dx) = dx\nderivative f(x; dx) = dx",
+        expect![[r#"
+        3: E0104 `f` the derivative of `f` is defined twice
+           2: first here
+    "#]],
+    );
+}
+
+#[test]
+fn definitions_that_need_their_own_type() {
+    check(
+        "def f(x: f64) = f(x)",
+        expect![[r#"
+            1: E0211 `f` the result type of `f` must be written
+        "#]],
+    );
+    check(
+        "def f(x: f64) = g(x)\ndef g(x: f64) = f(x)\ndef h(x: f64) = g(x)",
+        expect![[r#"
+            1: E0211 `f` the result type of `f` must be written
+            2: E0211 `g` the result type of `g` must be written
+        "#]],
+    );
+    check("def f(x: f64) -> f64 = g(x)\ndef g(x: f64) = f(x)", expect![[""]]);
+    check(
+        "let x = y\nlet y = x + 1",
+        expect![[r#"
+            1: E0211 `x` this value is needed to find its own type
+            2: E0211 `y` this value is needed to find its own type
+        "#]],
+    );
+    check(
+        "type T = U\ntype U = (T, f64)\ntype S = S(T, R) | N\ntype R = R(S)",
+        expect![[r#"
+        1: E0109 `T` `T` is defined by itself
+        2: E0109 `U` `U` is defined by itself
+    "#]],
+    );
+    check(
+        "type T = [n]f64\nlet n = len(f(1.0))\ndef f(x: f64) -> T = [x]",
+        expect![[r#"
+            1: E0109 `T` `T` is defined by itself
+            2: E0211 `n` this value is needed to find its own type
+            2: E0301 `len(f(1.0))` the size `n` of `len` cannot be solved here
+            3: E0211 `f` the signature of `f` depends on itself
+        "#]],
+    );
+}
+
+#[test]
+fn imports() {
+    check_modules(
+        &[
+            ("d/a.iv", "import \"./b.iv\"\nimport \"../c.iv\" as b\ndef f(x: f64) -> f64 = b.g(x)"),
+            (
+                "d/b.iv",
+                "import \"a.iv\"\nimport linalg\nimport \"./b.iv\" as me\ndef g(x: f64) -> f64 = a.f(x) + me.g(x)",
+            ),
+        ],
+        expect![[r#"
+            d/a.iv:
+            1: E0103 `"./b.iv"` `d/b.iv` imports this module, perhaps through others
+            2: E0102 `"../c.iv"` there is no module `c.iv`
+            2: E0104 `b` the module name `b` is defined twice
+               1: first here
+
+            d/b.iv:
+            1: E0103 `"a.iv"` `d/a.iv` imports this module, perhaps through others
+            2: E0102 `linalg` there is no module `linalg`
+            3: E0103 `"./b.iv"` this module imports itself
+
+        "#]],
+    );
+    let mut session = Session::new();
+    session.set_text("d/a.iv", "import \"./b.iv\"\nimport linalg\nimport \"../c.iv\" as b");
+    let missing: Vec<_> = session.missing_imports().into_iter().map(|m| m.module).collect();
+    assert_eq!(missing, ["d/b.iv", "c.iv"]);
+    session.set_text("./d/../c.iv", "");
+    assert_eq!(session.missing_imports().len(), 1);
+    session.remove("c.iv");
+    assert_eq!(session.missing_imports().len(), 2);
+    session.set_text("c.iv", "let x = 1");
+    assert_eq!(session.items("c.iv").len(), 1);
+}
+
+#[test]
+fn items_by_name_and_place() {
+    let text =
+        "-- a\ndef f(x: f64) -> f64 = x\nderivative f(x; dx) = dx\n\n\nlet (a, b) = (1, 2)\ndo 1\ndo 2\nlet _ = 1";
+    let session = session(text);
+    let mut out = String::new();
+    for item in session.items(FILE) {
+        let _ = writeln!(out, "{} {:?} {:?}", item.start, item.kind, item.global);
+        assert_eq!(session.item_at(FILE, item.start).as_ref(), Some(&item));
+        assert_eq!(session.item(&item.global).as_ref(), Some(&item));
+    }
+    expect![[r#"
+        5 Def a.iv::f
+        30 Derivative a.iv::derivative f
+        57 Let a.iv::a
+        77 Do a.iv::do 1
+        82 Do a.iv::do 2
+        87 Let a.iv::let 1
+    "#]]
+    .assert_eq(&out);
+    assert_eq!(session.item(&GlobalName::new(FILE, "b")).map(|i| i.global), Some(GlobalName::new(FILE, "a")));
+    assert_eq!(session.item_at(FILE, 55), None);
+}
+
+#[test]
+fn expressions_in_the_scope_of_a_module() {
+    let session = session("def f(x: f64) = x\nlet a = 2.0");
+    let check = |text: &str, expected: &str| {
+        let found = session.expression(FILE, text).diagnostics;
+        assert_eq!(found.iter().map(|d| d.message.as_str()).collect::<Vec<_>>().join("; "), expected);
+    };
+    check("f(a) + total([1.0])", "");
+    check("g(1.0)", "`g` is not defined");
+}
+
+#[test]
+fn the_library_has_no_errors() {
+    assert_eq!(report(&Session::new(), ""), "");
+}
+
+#[test]
+#[expect(clippy::reversed_empty_ranges, reason = "that is what is tested")]
+fn edits_fit_themselves_to_the_text() {
+    let mut session = session("def f(é: f64) -> f64 = é");
+    session.edit(FILE, 7..7, "x");
+    session.edit(FILE, 400..300, "y");
+    session.edit(FILE, 3..1, "z");
+    session.edit("nowhere.iv", 0..1, "z");
+    assert_eq!(session.text(FILE).as_deref(), Some("dzef f(xé: f64) -> f64 = éy"));
+}
+
+#[test]
+fn a_snapshot_answers_on_another_thread_until_an_edit() {
+    fn is_send<T: Send>(_: &T) {}
+    let mut session = session(&three_hundred());
+    let snapshot: Snapshot = session.snapshot();
+    is_send(&snapshot);
+    let thread = std::thread::Builder::new()
+        .spawn(move || {
+            let mut answers = 0;
+            while snapshot.ask(|s| s.diagnostics(FILE)).is_some() {
+                answers += 1;
+            }
+            answers
+        })
+        .unwrap();
+    session.edit(FILE, 0..0, "\n");
+    // That the edit went on says that the reader let go.
+    assert!(thread.join().is_ok());
+}
+
+#[test]
+fn chains_may_be_as_long_as_a_file() {
+    let mut text = String::new();
+    for i in 0..3000 {
+        let _ = writeln!(text, "def f{i}(x: f64) = f{}(x)\ntype T{i} = T{}", i + 1, i + 1);
+    }
+    text += "def f3000(x: f64) = x\ntype T3000 = f64";
+    let mut session = session(&text);
+    assert_eq!(report(&session, FILE), "");
+    replace(&mut session, "def f3000(x: f64) = x", "def f3000(x: f64) = (x, x)");
+    assert_eq!(report(&session, FILE), "");
+    replace(&mut session, "def f3000(x: f64) = (x, x)", "def f3000(x: f64) = f0(x)");
+    assert_eq!(session.diagnostics(FILE).len(), 3001);
+}
+
+#[test]
+fn types_that_grow_without_bound_are_refused() {
+    let grow = |item: &dyn Fn(usize) -> String| (0..60).map(item).collect::<Vec<_>>().join("\n");
+    let check = |text: String, name: &str| {
+        let found = report(&session(&text), FILE);
+        assert!(found.lines().all(|line| line.contains("E0006")), "{found}");
+        assert!(found.contains(&format!("E0006 `{name}` the type is too large")), "{found}");
+    };
+    let aliases = grow(&|i| format!("type T{i} = (T{}, T{})", i + 1, i + 1)) + "\ntype T60 = f64";
+    check(aliases, "T47");
+    let results = grow(&|i| format!("def f{i}(x: f64) = (f{}(x), f{}(x))", i + 1, i + 1)) + "\ndef f60(x: f64) = x";
+    check(results, "f47");
+    let lets = "let a60 = 1.0\n".to_owned() + &grow(&|i| format!("let a{i} = (a{}, a{})", i + 1, i + 1));
+    check(lets, "a47");
+    let deep: String = (0..3000).map(|i| format!("type T{i} = [2]T{}\n", i + 1)).collect();
+    check(deep + "type T3000 = f64", "T2743");
+}
+
+/// Pieces of which edits are made: items, halves of items, names.
+const PIECES: &[&str] = &[
+    "def f(x: f64) -> f64 = g(x)\n",
+    "def g(x: f64) = f(x) + a\n",
+    "def g(x: f64) = x\n",
+    "type T = A(U) | B\n",
+    "type U = [n]T\n",
+    "type U(n) = (T, [n]f64)\n",
+    "let a = f(1.0)\n",
+    "let n = 3\n",
+    "let (a, n) = (1.0, 2)\n",
+    "import \"./b.iv\"\n",
+    "import \"./a.iv\" as b\n",
+    "do b.g(a)\n",
+    "derivative f(x; dx) = dx\n",
+    "def h(x: U(3)) -> [n]T = match x { (B, y): [A(x)] }\n",
+    "(",
+    "\n",
+    "-- c\n",
+    "def ",
+    "f",
+    "é",
+];
+
+proptest! {
+    /// However a text came about, the same is known of it.
+    #[test]
+    fn edits_end_where_a_new_session_begins(
+        edits in prop::collection::vec((any::<bool>(), 0..200_usize, 0..30_usize, 0..PIECES.len()), 1..12)
+    ) {
+        let modules = [FILE, "b.iv"];
+        let mut edited = Session::new();
+        for module in modules {
+            edited.set_text(module, "");
+        }
+        for (first, at, length, piece) in edits {
+            let module = modules[usize::from(first)];
+            edited.edit(module, at..at + length, PIECES[piece]);
+            let _ = edited.diagnostics(module);
+        }
+        let mut new = Session::new();
+        for module in modules {
+            new.set_text(module, &edited.text(module).unwrap());
+        }
+        for module in modules {
+            prop_assert_eq!(edited.diagnostics(module), new.diagnostics(module));
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! The world as the passes see it: their traits, answered by queries.
+
+use std::sync::Arc;
+
+use salsa::Database;
+
+use super::db::{Item, SourceFile, Symbol};
+use super::scope::{self, Value};
+use super::{PRELUDE, queries};
+use crate::base::{GlobalName, ModuleName, Name};
+use crate::resolve::builtin::Builtin;
+use crate::resolve::{Names, ValueRef};
+use crate::types::env::Env;
+use crate::types::info::{TypeInfo, TypeInfoBody};
+use crate::types::ty::{Signature, Type};
+
+/// All items at one revision.
+#[derive(Clone, Copy)]
+pub struct View<'db> {
+    pub(super) db: &'db dyn Database,
+    /// Of sum types only name and parameters are told. A type that is being defined sees others
+    /// so, which keeps types that mention each other from waiting for each other.
+    heads: bool,
+}
+
+impl<'db> View<'db> {
+    pub(super) fn new(db: &'db dyn Database) -> Self {
+        Self { db, heads: false }
+    }
+
+    pub(super) fn of_heads(db: &'db dyn Database) -> Self {
+        Self { db, heads: true }
+    }
+
+    pub(super) fn file(&self, module: &str) -> Option<SourceFile> {
+        scope::file_named(self.db, Symbol::new(self.db, Name::from(module)))
+    }
+
+    /// The value of exactly that name, the prelude left out.
+    pub(super) fn own_value(&self, module: &str, name: &str) -> Option<Value<'db>> {
+        scope::value_named(self.db, self.file(module)?, Symbol::new(self.db, Name::from(name)))
+    }
+
+    fn own_type(&self, module: &str, name: &str) -> Option<Item<'db>> {
+        scope::type_named(self.db, self.file(module)?, Symbol::new(self.db, Name::from(name)))
+    }
+
+    pub(super) fn value_item(&self, name: &GlobalName) -> Option<Value<'db>> {
+        self.own_value(&name.module, &name.name)
+    }
+
+    pub(super) fn type_item(&self, name: &GlobalName) -> Option<Item<'db>> {
+        self.own_type(&name.module, &name.name)
+    }
+
+    /// The items that a name of a use may mean.
+    pub(super) fn targets(&self, name: &GlobalName) -> impl Iterator<Item = Item<'db>> + use<'db> {
+        let value = self.value_item(name).map(Value::item);
+        let ty = self.type_item(name).filter(|t| Some(*t) != value);
+        value.into_iter().chain(ty)
+    }
+}
+
+impl Names for View<'_> {
+    fn value(&self, module: &ModuleName, name: &str) -> Option<ValueRef> {
+        let (found, value) = [module, PRELUDE].into_iter().find_map(|m| Some((m, self.own_value(m, name)?)))?;
+        let global = |name: &str| GlobalName::new(found, name);
+        Some(match value {
+            Value::Def(_) => ValueRef::Def(global(name)),
+            Value::Let(_) => ValueRef::Let(global(name)),
+            Value::Ctor(item, position) => ValueRef::Ctor(global(item.name(self.db)), position),
+        })
+    }
+
+    fn type_name(&self, module: &ModuleName, name: &str) -> Option<GlobalName> {
+        let found = [module, PRELUDE].into_iter().find(|m| self.own_type(m, name).is_some())?;
+        Some(GlobalName::new(found, name))
+    }
+
+    fn import(&self, module: &ModuleName, alias: &str) -> Option<ModuleName> {
+        scope::import_named(self.db, self.file(module)?, Symbol::new(self.db, Name::from(alias)))
+    }
+
+    fn has_module(&self, module: &ModuleName) -> bool {
+        self.file(module).is_some()
+    }
+
+    fn size_params(&self, ty: &GlobalName) -> Vec<bool> {
+        self.type_item(ty).map(|item| scope::size_params(self.db, item).clone()).unwrap_or_default()
+    }
+
+    fn value_names(&self, module: &ModuleName) -> Vec<Name> {
+        let files = [module, PRELUDE].into_iter().filter_map(|m| self.file(m));
+        files.flat_map(|file| scope::scope(self.db, file).keys().map(Name::new)).collect()
+    }
+
+    fn type_names(&self, module: &ModuleName) -> Vec<Name> {
+        let files = [module, PRELUDE].into_iter().filter_map(|m| self.file(m));
+        files.flat_map(|file| scope::types(self.db, file).keys().map(Name::new)).collect()
+    }
+}
+
+impl Env for View<'_> {
+    fn builtin(&self, builtin: Builtin) -> Option<Arc<Signature>> {
+        let k = Builtin::ALL.iter().position(|b| *b == builtin)?;
+        queries::builtin_signatures(self.db).get(k).cloned().flatten()
+    }
+
+    fn signature(&self, def: &GlobalName) -> Option<Arc<Signature>> {
+        match self.value_item(def)? {
+            Value::Def(item) => queries::signature(self.db, item).value.clone(),
+            Value::Let(_) | Value::Ctor(..) => None,
+        }
+    }
+
+    fn let_type(&self, name: &GlobalName) -> Option<Type> {
+        match self.value_item(name)? {
+            Value::Let(item) => queries::let_types(self.db, item).types.get(&name.name).cloned(),
+            Value::Def(_) | Value::Ctor(..) => None,
+        }
+    }
+
+    fn type_info(&self, name: &GlobalName) -> Option<Arc<TypeInfo>> {
+        let item = self.type_item(name)?;
+        if self.heads {
+            let head = queries::type_head(self.db, item);
+            if head.is_sum {
+                let body = TypeInfoBody::Sum(Vec::new());
+                return Some(Arc::new(TypeInfo { params: head.params.clone(), body }));
+            }
+        }
+        queries::type_info(self.db, item).value.clone()
+    }
+}

@@ -1,0 +1,654 @@
+//! Calls: instantiation of signatures, arguments against parameters, extents that only the
+//! result knows.
+
+use std::sync::Arc;
+
+use super::super::info::{ParamKind, TypeInfo, TypeInfoBody};
+use super::super::lower::apply;
+use super::super::tree::{Callee, Expr as Typed, Instance, Open, Pat as TypedPat, TId};
+use super::super::ty::{Class, FunType, Scalar, Signature, SizeSource, Type, TypeArg};
+use super::super::unify::{Goals, SizeWhy};
+use super::Checker;
+use super::expr::substitute_args;
+use crate::base::{Code, Diagnostic, GlobalName, Span};
+use crate::predicate::{Atom, LocalId, Poly};
+use crate::resolve::Res;
+use crate::resolve::forms::{Derivative, Form};
+use crate::syntax::ast::{Arg, Expr, ExprId};
+
+/// An argument: still to be inferred, or already a node (the left side of `|>`).
+#[derive(Clone, Copy)]
+pub(super) enum ArgSource {
+    Expr(ExprId),
+    Node(TId),
+}
+
+/// An instantiated signature: what stands for each type parameter and each size.
+pub(super) struct Instantiated {
+    pub(super) types: Vec<Type>,
+    pub(super) sizes: Vec<Poly>,
+}
+
+impl Instantiated {
+    pub(super) fn apply(&self, t: &Type) -> Type {
+        t.map(
+            &|t| match t {
+                Type::Param(k, _) => self.types.get(*k as usize).cloned(),
+                _ => None,
+            },
+            &|p, _| self.apply_size(p),
+        )
+    }
+
+    fn apply_size(&self, p: &Poly) -> Poly {
+        p.substitute(&|a| match a {
+            Atom::Bound(k, _) => self.sizes.get(*k as usize).cloned(),
+            _ => None,
+        })
+    }
+
+    /// As [`Self::apply`], with the values of `i64` parameters as parameters of a function type.
+    pub(super) fn in_function(&self, signature: &Signature, t: &Type) -> Type {
+        let t = t.map_sizes(&|p, depth| {
+            p.substitute(&|a| match a {
+                Atom::Bound(k, _) => match signature.sizes.get(*k as usize)?.source {
+                    SizeSource::Param(position) => Some(Poly::atom(Atom::Arg(depth, position))),
+                    _ => None,
+                },
+                _ => None,
+            })
+        });
+        self.apply(&t)
+    }
+
+    /// What the call passes.
+    pub(super) fn instance(&self, signature: &Signature) -> Instance {
+        let implicit = signature.sizes.iter().zip(&self.sizes).filter(|(s, _)| s.source == SizeSource::Implicit);
+        Instance { types: self.types.clone(), sizes: implicit.map(|(_, p)| p.clone()).collect() }
+    }
+}
+
+impl Checker<'_> {
+    /// Unknowns for all that a signature leaves open.
+    pub(super) fn instantiate(&mut self, signature: &Signature, name: &str, span: Span) -> Instantiated {
+        let types = signature.type_params.iter().map(|(_, class)| self.metas.fresh(*class, span)).collect();
+        let sizes = signature
+            .sizes
+            .iter()
+            .map(|s| self.metas.fresh_size(SizeWhy::Param(s.name.clone(), name.into()), span))
+            .collect();
+        Instantiated { types, sizes }
+    }
+
+    /// A call as written.
+    pub(super) fn call(&mut self, callee: ExprId, args: &[Arg], hint: Option<&Type>, span: Span) -> TId {
+        let res = self.resolved.exprs.get(&callee).cloned();
+        if let Some(Res::Derive(d)) = res {
+            return self.derive(d, args, None, span);
+        }
+        if let Some(named) = args.iter().find_map(|a| a.name.as_ref()) {
+            self.report(
+                Diagnostic::new(Code::E0217, named.span, format!("`{}:` names no argument here", named.name))
+                    .help("arguments go by position; only the derivative operators take one by name, `wrt:`"),
+            );
+        }
+        if let Some(Res::Form(form)) = res {
+            return self.form(form, args, hint, span);
+        }
+        let sources: Vec<ArgSource> = args.iter().map(|a| ArgSource::Expr(a.value)).collect();
+        // A derivative applied at once: its arguments tell the types of a lambda's parameters.
+        if let Expr::Call(inner, inner_args) = &self.tree.exprs[callee].kind
+            && let Some(Res::Derive(d)) = self.resolved.exprs.get(inner)
+        {
+            return self.applied_derivative(*d, inner_args, self.expr_span(callee), &sources, span);
+        }
+        self.apply_callee(callee, &sources, span)
+    }
+
+    /// `x |> f`
+    pub(super) fn pipe(&mut self, x: TId, f: ExprId, span: Span) -> TId {
+        match self.resolved.exprs.get(&f) {
+            Some(Res::Form(Form::Dbg)) => {
+                let ty = self.nodes[x].ty.clone();
+                self.alloc(Typed::Special(super::super::tree::Special::Dbg, vec![x]), ty, span)
+            }
+            Some(Res::Form(form)) => {
+                let name = form.name();
+                self.report(
+                    Diagnostic::new(Code::E0202, self.expr_span(f), format!("`{name}` cannot stand after `|>`"))
+                        .help(format!("write `{name}(…)`")),
+                );
+                self.error_node(span)
+            }
+            _ => self.apply_callee(f, &[ArgSource::Node(x)], span),
+        }
+    }
+
+    fn apply_callee(&mut self, callee: ExprId, args: &[ArgSource], span: Span) -> TId {
+        match self.resolved.exprs.get(&callee).cloned() {
+            Some(Res::Def(global)) => match self.env.signature(&global) {
+                Some(signature) => {
+                    let callee = |instance| Callee::Def(global.clone(), instance);
+                    self.call_signature(&signature, &global.name, callee, args, span)
+                }
+                None => self.call_unknown(args, span),
+            },
+            Some(Res::Builtin(builtin)) => match self.env.builtin(builtin) {
+                Some(signature) => {
+                    let callee = |instance| Callee::Builtin(builtin, instance);
+                    self.call_signature(&signature, builtin.name(), callee, args, span)
+                }
+                None => self.call_unknown(args, span),
+            },
+            Some(Res::Scalar(f)) => {
+                let nodes = self.infer_args(args);
+                if nodes.len() != f.arity() {
+                    let wanted = if f.arity() == 1 { "1 argument".into() } else { format!("{} arguments", f.arity()) };
+                    let mut d = Diagnostic::new(
+                        Code::E0201,
+                        span,
+                        format!("`{}` takes {wanted}, and {} stand here", f.name(), nodes.len()),
+                    );
+                    if matches!(f.name(), "max" | "min") && nodes.len() == 1 {
+                        d = d.help(format!("the {0} of an array is `{0} i: x[i]`", f.name()));
+                    }
+                    self.report(d);
+                    return self.error_node(span);
+                }
+                self.scalar_call(f, nodes, span)
+            }
+            Some(Res::Convert(to)) => {
+                let nodes = self.infer_args(args);
+                match nodes.as_slice() {
+                    [one] => self.convert(to, *one, span),
+                    _ => {
+                        self.error(
+                            Code::E0201,
+                            span,
+                            format!("`{}` converts 1 argument, and {} stand here", to.name(), nodes.len()),
+                        );
+                        self.error_node(span)
+                    }
+                }
+            }
+            Some(Res::Ctor(ty, k)) => self.call_ctor(&ty, k, args, span),
+            Some(Res::Const(c)) => {
+                self.infer_args(args);
+                self.report(
+                    Diagnostic::new(
+                        Code::E0202,
+                        self.expr_span(callee),
+                        format!("`{}` is a number, not a function", c.name()),
+                    )
+                    .help("a product is written with `*`"),
+                );
+                self.error_node(span)
+            }
+            Some(Res::Error) => self.call_unknown(args, span),
+            _ => {
+                let mut inner = callee;
+                while let Expr::Paren(e) = self.tree.exprs[inner].kind {
+                    inner = e;
+                }
+                if let Expr::Lambda(..) = self.tree.exprs[inner].kind {
+                    // Its parameters take the types of the arguments.
+                    let nodes = self.infer_args(args);
+                    let result = self.metas.fresh(Class::Any, span);
+                    let params = nodes.iter().map(|n| (None, self.nodes[*n].ty.clone())).collect();
+                    let hint = Type::Fun(Arc::new(FunType { params, result }));
+                    let f = self.infer(inner, Some(&hint));
+                    let args: Vec<ArgSource> = nodes.into_iter().map(ArgSource::Node).collect();
+                    return self.call_value(f, &args, span);
+                }
+                let f = self.infer(callee, None);
+                self.call_value(f, args, span)
+            }
+        }
+    }
+
+    fn infer_args(&mut self, args: &[ArgSource]) -> Vec<TId> {
+        args.iter()
+            .map(|a| match a {
+                ArgSource::Expr(e) => self.infer(*e, None),
+                ArgSource::Node(n) => *n,
+            })
+            .collect()
+    }
+
+    /// The callee has errors of its own: its arguments are checked all the same.
+    fn call_unknown(&mut self, args: &[ArgSource], span: Span) -> TId {
+        self.infer_args(args);
+        self.error_node(span)
+    }
+
+    fn arg_span(&self, a: ArgSource) -> Span {
+        match a {
+            ArgSource::Expr(e) => self.expr_span(e),
+            ArgSource::Node(n) => self.span(n),
+        }
+    }
+
+    /// Arguments against wanted types. Lambdas come last, when the others have told what they
+    /// can. Size equations that stay open are verified after the last argument.
+    fn arguments(
+        &mut self,
+        args: &[ArgSource],
+        what: &dyn Fn(usize) -> String,
+        wanted: &mut dyn FnMut(&mut Self, usize, &[Option<Poly>]) -> Type,
+        dependent: &dyn Fn(usize) -> bool,
+        solved: &mut dyn FnMut(&mut Self, usize, &Poly),
+    ) -> Vec<TId> {
+        let is_lambda = |this: &Self, a: &ArgSource| match a {
+            ArgSource::Expr(e) => matches!(this.tree.exprs[*e].kind, Expr::Lambda(..)),
+            ArgSource::Node(_) => false,
+        };
+        let (late, early): (Vec<usize>, Vec<usize>) =
+            (0..args.len()).partition(|k| args.get(*k).is_some_and(|a| is_lambda(self, a)));
+        let mut nodes: Vec<Option<TId>> = vec![None; args.len()];
+        let mut values: Vec<Option<Poly>> = vec![None; args.len()];
+        let mut open: Vec<(Goals, String)> = Vec::new();
+        for k in early.into_iter().chain(late) {
+            let Some(a) = args.get(k) else { continue };
+            let target = wanted(self, k, &values);
+            let mut node = match a {
+                ArgSource::Expr(e) => self.infer(*e, Some(&target)),
+                ArgSource::Node(n) => *n,
+            };
+            let found = self.nodes[node].ty.clone();
+            match self.unify(&found, &target) {
+                Ok(goals) => open.push((goals, what(k))),
+                Err(m) => {
+                    let span = self.span(node);
+                    self.mismatch(&m, &found, &target, span, &what(k));
+                    node = self.alloc(Typed::Error, target, span);
+                }
+            }
+            if dependent(k) {
+                node = self.sized(node);
+                let value = self.sym(node).cloned();
+                if let Some(p) = &value {
+                    solved(self, k, p);
+                }
+                if let Some(v) = values.get_mut(k) {
+                    *v = value;
+                }
+            }
+            if let Some(slot) = nodes.get_mut(k) {
+                *slot = Some(node);
+            }
+        }
+        self.settle(false);
+        let mut nodes: Vec<TId> = nodes.into_iter().flatten().collect();
+        // Sizes that were waiting for others.
+        loop {
+            let before: usize = open.iter().map(|g| g.0.len()).sum();
+            for k in 0..open.len() {
+                let Some((goals, _)) = open.get_mut(k) else { continue };
+                let mut left = Vec::new();
+                for (f, w) in std::mem::take(goals) {
+                    if let Err(m) = self.metas.unify_size(&f, &w, &mut left) {
+                        let (at, what) = (nodes.get(k).map_or_else(Span::default, |n| self.span(*n)), what(k));
+                        let super::super::unify::Mismatch::Size(f, w) = &m else { continue };
+                        self.report(
+                            Diagnostic::new(Code::E0300, at, format!("sizes do not fit for {what}"))
+                                .label(format!("the size `{f}` stands where `{w}` is wanted")),
+                        );
+                    }
+                }
+                if let Some((goals, _)) = open.get_mut(k) {
+                    *goals = left;
+                }
+            }
+            if open.iter().map(|g| g.0.len()).sum::<usize>() >= before {
+                break;
+            }
+        }
+        if let Some(last) = nodes.last_mut() {
+            for (goals, what) in open {
+                *last = self.with_goals(*last, goals, &what, Code::E0300);
+            }
+        }
+        nodes
+    }
+
+    fn call_signature(
+        &mut self,
+        signature: &Signature,
+        name: &str,
+        callee: impl FnOnce(Instance) -> Callee,
+        args: &[ArgSource],
+        span: Span,
+    ) -> TId {
+        if args.len() != signature.params.len() {
+            let n = signature.params.len();
+            let wanted = if n == 1 { "1 argument".into() } else { format!("{n} arguments") };
+            let stand = if args.len() == 1 { "1 stands".into() } else { format!("{} stand", args.len()) };
+            self.report(
+                Diagnostic::new(Code::E0201, span, format!("`{name}` takes {wanted}, and {stand} here"))
+                    .help(format!("its signature is `{name}{signature}`")),
+            );
+            return self.call_unknown(args, span);
+        }
+        let inst = self.instantiate(signature, name, span);
+        let what =
+            |k: usize| signature.params.get(k).map(|(n, _)| format!("argument `{n}` of `{name}`")).unwrap_or_default();
+        let size_of =
+            |k: usize| signature.sizes.iter().position(|s| matches!(s.source, SizeSource::Param(p) if p as usize == k));
+        let nodes = self.arguments(
+            args,
+            &what,
+            &mut |_, k, _| signature.params.get(k).map_or(Type::Error, |(_, t)| inst.apply(t)),
+            &|k| size_of(k).is_some(),
+            &mut |this, k, value| {
+                if let Some(meta) = size_of(k).and_then(|s| inst.sizes.get(s)) {
+                    let mut goals = Vec::new();
+                    let at = args.get(k).map_or(span, |a| this.arg_span(*a));
+                    match this.metas.unify_size(meta, value, &mut goals) {
+                        Ok(()) => {}
+                        Err(super::super::unify::Mismatch::Size(solved, given)) => this.report(
+                            Diagnostic::new(
+                                Code::E0300,
+                                at,
+                                format!("`{}` is given, and the other arguments say `{}`", given, solved),
+                            )
+                            .label(format!("for {}", what(k))),
+                        ),
+                        Err(_) => {}
+                    }
+                    for (found, wanted) in goals {
+                        // The solved size and the value given must agree when the program runs.
+                        let check =
+                            super::super::tree::SizeCheck { found: wanted, wanted: found, what: what(k), span: at };
+                        this.value_goals.push(check);
+                    }
+                }
+            },
+        );
+        let nodes = self.verify_values(nodes);
+        // Extents that only the result knows.
+        let mut opens = Vec::new();
+        let shape = inst.apply(&signature.result);
+        for (s, meta) in signature.sizes.iter().zip(&inst.sizes) {
+            if s.source == SizeSource::Result {
+                let l = self.fresh_extent(&s.name, span);
+                let atom = self.atom(l);
+                self.scopes.assume_nonneg(atom.clone());
+                let _ = self.metas.unify_size(meta, &atom, &mut Vec::new());
+                match find_axis(&shape, meta) {
+                    Some((path, axis)) => opens.push(Open { path, axis, local: l }),
+                    None => self.error(
+                        Code::E0310,
+                        span,
+                        format!("the extent `{}` of the result of `{name}` belongs to arrays inside an array", s.name),
+                    ),
+                }
+            }
+        }
+        let ty = self.metas.zonk(&shape);
+        let call = self.alloc(Typed::Call { callee: callee(inst.instance(signature)), args: nodes }, ty.clone(), span);
+        if opens.is_empty() { call } else { self.alloc(Typed::Opened(opens, call), ty, span) }
+    }
+
+    /// Puts the checks of given sizes against solved ones after the last argument.
+    fn verify_values(&mut self, mut nodes: Vec<TId>) -> Vec<TId> {
+        let checks = std::mem::take(&mut self.value_goals);
+        if let (false, Some(last)) = (checks.is_empty(), nodes.last_mut()) {
+            for c in checks {
+                *last = self.with_goals(*last, vec![(c.found, c.wanted)], &c.what, Code::E0300);
+            }
+        }
+        nodes
+    }
+
+    fn call_ctor(&mut self, ty: &GlobalName, k: u32, args: &[ArgSource], span: Span) -> TId {
+        let Some(info) = self.env.type_info(ty) else { return self.call_unknown(args, span) };
+        let TypeInfoBody::Sum(ctors) = &info.body else { return self.call_unknown(args, span) };
+        let Some(ctor) = ctors.get(k as usize) else { return self.call_unknown(args, span) };
+        if args.len() != ctor.args.len() {
+            let n = ctor.args.len();
+            let wanted = match n {
+                0 => "no arguments".into(),
+                1 => "1 argument".into(),
+                n => format!("{n} arguments"),
+            };
+            self.error(
+                Code::E0201,
+                span,
+                format!("the constructor `{}` takes {wanted}, and {} stand here", ctor.name, args.len()),
+            );
+            return self.call_unknown(args, span);
+        }
+        let params = self.fresh_params(&info, &ctor.name, span);
+        let what = |k: usize| format!("argument {} of `{}`", k + 1, ctor.name);
+        let nodes = self.arguments(
+            args,
+            &what,
+            &mut |_, k, _| ctor.args.get(k).map_or(Type::Error, |t| apply(t, &params)),
+            &|_| false,
+            &mut |_, _, _| {},
+        );
+        let result = Type::Data(ty.clone(), params.into());
+        self.alloc(Typed::Call { callee: Callee::Ctor(ty.clone(), k), args: nodes }, result, span)
+    }
+
+    /// Unknowns for the parameters of a type.
+    pub(super) fn fresh_params(&mut self, info: &TypeInfo, of: &str, span: Span) -> Vec<TypeArg> {
+        info.params
+            .iter()
+            .map(|(name, kind)| match kind {
+                ParamKind::Type => TypeArg::Type(self.metas.fresh(Class::Any, span)),
+                ParamKind::Size => TypeArg::Size(self.metas.fresh_size(SizeWhy::Param(name.clone(), of.into()), span)),
+            })
+            .collect()
+    }
+
+    /// A constructor by itself: a value if it takes nothing, else a function.
+    pub(super) fn ctor_value(&mut self, ty: &GlobalName, k: u32, span: Span) -> TId {
+        let Some(info) = self.env.type_info(ty) else { return self.error_node(span) };
+        let TypeInfoBody::Sum(ctors) = &info.body else { return self.error_node(span) };
+        let Some(ctor) = ctors.get(k as usize) else { return self.error_node(span) };
+        let params = self.fresh_params(&info, &ctor.name, span);
+        let data = Type::Data(ty.clone(), params.clone().into());
+        let t = if ctor.args.is_empty() {
+            data
+        } else {
+            let args = ctor.args.iter().map(|t| (None, apply(t, &params))).collect();
+            Type::Fun(Arc::new(FunType { params: args, result: data }))
+        };
+        self.alloc(Typed::CtorValue(ty.clone(), k), t, span)
+    }
+
+    /// A function value, or a relation asked for membership.
+    pub(super) fn call_value(&mut self, f: TId, args: &[ArgSource], span: Span) -> TId {
+        match self.ty(f) {
+            Type::Fun(fun) => {
+                if fun.params.len() != args.len() {
+                    let shown = self.metas.zonk(&Type::Fun(fun.clone()));
+                    self.error(
+                        Code::E0201,
+                        span,
+                        format!("this function has type `{shown}`, and {} arguments stand here", args.len()),
+                    );
+                    return self.call_unknown(args, span);
+                }
+                let used = used_args(&fun);
+                let what = |k: usize| format!("argument {} of this function", k + 1);
+                let mut known = Vec::new();
+                let nodes = self.arguments(
+                    args,
+                    &what,
+                    &mut |_, k, values| fun.params.get(k).map_or(Type::Error, |(_, t)| substitute_args(t, values)),
+                    &|k| used.contains(&k),
+                    &mut |_, k, p| known.push((k, p.clone())),
+                );
+                let mut values = vec![None; args.len()];
+                for (k, p) in known {
+                    if let Some(v) = values.get_mut(k) {
+                        *v = Some(p);
+                    }
+                }
+                let ty = substitute_args(&fun.result, &values);
+                self.alloc(Typed::Call { callee: Callee::Value(f), args: nodes }, ty, span)
+            }
+            Type::Rel(dims) => {
+                let mut nodes = Vec::new();
+                for (k, a) in args.iter().enumerate() {
+                    nodes.push(match a {
+                        ArgSource::Expr(e) => {
+                            let n = self.check(*e, &Type::I64, "an index of a relation");
+                            if let (Some(p), Some(extent)) = (self.sym(n).cloned(), dims.get(k)) {
+                                self.stands_alone(*e, &p, extent, self.expr_span(*e));
+                            }
+                            n
+                        }
+                        ArgSource::Node(n) => self.expect(*n, &Type::I64, "an index of a relation"),
+                    });
+                }
+                if dims.len() != args.len() {
+                    self.error(
+                        Code::E0201,
+                        span,
+                        format!("this relation takes {} indices, and {} stand here", dims.len(), args.len()),
+                    );
+                    return self.error_node(span);
+                }
+                self.alloc(Typed::Member(f, nodes), Type::BOOL, span)
+            }
+            Type::Meta(_) => {
+                let nodes = self.infer_args(args);
+                let params = nodes.iter().map(|n| (None, self.nodes[*n].ty.clone())).collect();
+                let result = self.metas.fresh(Class::Any, span);
+                let wanted = Type::Fun(Arc::new(FunType { params, result: result.clone() }));
+                let f = self.expect(f, &wanted, "what is called here");
+                self.alloc(Typed::Call { callee: Callee::Value(f), args: nodes }, result, span)
+            }
+            Type::Error => self.call_unknown(args, span),
+            t => {
+                let t = self.metas.zonk(&t);
+                let at = self.span(f);
+                let mut d = Diagnostic::new(Code::E0202, at, format!("this has type `{t}` and is no function"));
+                d = match t {
+                    Type::Array(..) => d.help("an element of an array is `x[i]`, with brackets"),
+                    Type::Scalar(_) => d.help("a product is written with `*`"),
+                    _ => d,
+                };
+                self.report(d);
+                self.call_unknown(args, span)
+            }
+        }
+    }
+
+    /// The node of an `i64` whose value is a polynomial, so that it may be a size: what is not
+    /// understood is bound to a new local first.
+    pub(super) fn sized(&mut self, node: TId) -> TId {
+        if self.sym(node).is_some() || self.ty(node) == Type::Error {
+            return node;
+        }
+        let span = self.span(node);
+        let l = self.fresh_extent("size", span);
+        let value = self.atom(l);
+        let local = self.alloc_sym(Typed::Local(l), Type::I64, span, Some(value.clone()));
+        self.alloc_sym(Typed::Let(vec![(TypedPat::Bind(l), node)], local), Type::I64, span, Some(value))
+    }
+
+    /// A value that must have a written type, in which `?k` are extents to be opened.
+    pub(super) fn check_opening(&mut self, value: ExprId, wanted: &Type, what: &str) -> TId {
+        let unknown = self.unknown_sizes(wanted);
+        if unknown.is_empty() {
+            return self.check(value, wanted, what);
+        }
+        let span = self.expr_span(value);
+        // The value may have any extents there; the type then has them.
+        let fresh: Vec<(LocalId, Poly)> =
+            unknown.iter().map(|l| (*l, self.metas.fresh_size(SizeWhy::Other, span))).collect();
+        let open = wanted.map_sizes(&|p, _| {
+            p.substitute(&|a| match a {
+                Atom::Local(l, _) => fresh.iter().find(|f| f.0 == *l).map(|f| f.1.clone()),
+                _ => None,
+            })
+        });
+        let node = self.check(value, &open, what);
+        let mut opens = Vec::new();
+        for (l, meta) in &fresh {
+            let atom = self.atom(*l);
+            // An extent that nothing else tells is the new local itself.
+            let _ = self.metas.unify_size(meta, &atom, &mut Vec::new());
+            if let Some((path, axis)) = find_axis(&open, meta) {
+                opens.push(Open { path, axis, local: *l });
+            }
+        }
+        let ty = self.metas.zonk(&open);
+        self.alloc(Typed::Opened(opens, node), ty, span)
+    }
+
+    /// The `?k` locals that a type mentions.
+    fn unknown_sizes(&self, t: &Type) -> Vec<LocalId> {
+        let mut found = Vec::new();
+        t.visit(&mut |_| {}, &mut |p| {
+            p.for_each_atom(&mut |a| {
+                if let Atom::Local(l, _) = a
+                    && self
+                        .resolved
+                        .locals
+                        .get(l.0 as usize)
+                        .is_some_and(|d| d.kind == crate::resolve::LocalKind::ResultSize)
+                    && !found.contains(l)
+                {
+                    found.push(*l);
+                }
+            });
+        });
+        found
+    }
+
+    fn applied_derivative(&mut self, d: Derivative, of: &[Arg], at: Span, args: &[ArgSource], span: Span) -> TId {
+        let is_lambda = of.first().is_some_and(|a| matches!(self.tree.exprs[a.value].kind, Expr::Lambda(..)));
+        if !is_lambda {
+            let f = self.derive(d, of, None, at);
+            return self.call_value(f, args, span);
+        }
+        let nodes = self.infer_args(args);
+        let sources: Vec<ArgSource> = nodes.iter().map(|n| ArgSource::Node(*n)).collect();
+        let types: Vec<Type> = nodes.iter().map(|n| self.nodes[*n].ty.clone()).collect();
+        let f = self.derive(d, of, Some(&types), at);
+        self.call_value(f, &sources, span)
+    }
+}
+
+/// Which parameters of a function type its sizes mention.
+fn used_args(fun: &FunType) -> Vec<usize> {
+    let mut used = Vec::new();
+    let whole = Type::Fun(Arc::new(fun.clone()));
+    // Depth is ignored: naming one parameter too many only gives it a name.
+    whole.visit(&mut |_| {}, &mut |p| {
+        p.for_each_atom(&mut |a| {
+            if let Atom::Arg(_, k) = a {
+                used.push(*k as usize);
+            }
+        });
+    });
+    used.retain(|k| fun.params.get(*k).is_some_and(|(_, t)| *t == Type::Scalar(Scalar::I64)));
+    used
+}
+
+/// Where an array's extent is just this size: the way through tuples and records, and the axis.
+pub(super) fn find_axis(t: &Type, size: &Poly) -> Option<(Vec<u32>, u32)> {
+    match t {
+        Type::Array(..) => {
+            let (dims, _) = t.peel();
+            let axis = dims.iter().position(|d| *d == size)?;
+            Some((Vec::new(), u32::try_from(axis).ok()?))
+        }
+        Type::Tuple(items) => (0..).zip(items.iter()).find_map(|(k, t)| {
+            let (mut path, axis) = find_axis(t, size)?;
+            path.insert(0, k);
+            Some((path, axis))
+        }),
+        Type::Record(fields) => (0..).zip(fields.iter()).find_map(|(k, (_, t))| {
+            let (mut path, axis) = find_axis(t, size)?;
+            path.insert(0, k);
+            Some((path, axis))
+        }),
+        _ => None,
+    }
+}

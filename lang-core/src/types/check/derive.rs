@@ -1,0 +1,270 @@
+//! The derivative operators' types, as the table of the language reference gives them. Tangents
+//! and cotangents mirror their type; those of `i64` and `bool` are `()` in place.
+
+use std::sync::Arc;
+
+use super::super::tree::{Expr as Typed, Special, TId};
+use super::super::ty::{Class, FunType, Scalar, Type};
+use super::Checker;
+use crate::base::{Code, Diagnostic, Name, Span};
+use crate::resolve::Res;
+use crate::resolve::forms::Derivative;
+use crate::syntax::ast::{Arg, Expr, Item, Pat};
+
+/// The type of tangents (and cotangents) of a type.
+pub(super) fn tangent(t: &Type) -> Type {
+    match t {
+        Type::Scalar(Scalar::F64 | Scalar::F32) | Type::Param(..) | Type::Meta(_) | Type::Error | Type::Data(..) => {
+            t.clone()
+        }
+        Type::Scalar(_) | Type::Str | Type::Fun(_) | Type::Rel(_) => Type::unit(),
+        Type::Array(n, e) => match tangent(e) {
+            t if t == Type::unit() => t,
+            t => Type::Array(n.clone(), Arc::new(t)),
+        },
+        Type::Tuple(items) => Type::Tuple(items.iter().map(tangent).collect()),
+        Type::Record(fields) => Type::Record(fields.iter().map(|(n, t)| (n.clone(), tangent(t))).collect()),
+    }
+}
+
+/// The blocks of a Jacobian: axes of the output, then of the input, within the structure of the
+/// output, then of the input.
+pub(super) fn blocks(output: &Type, input: &Type) -> Option<Type> {
+    match (output, input) {
+        (Type::Error, _) | (_, Type::Error) => Some(Type::Error),
+        (Type::Tuple(items), _) => Some(Type::Tuple(items.iter().map(|t| blocks(t, input)).collect::<Option<_>>()?)),
+        (Type::Record(fields), _) => {
+            Some(Type::Record(fields.iter().map(|(n, t)| Some((n.clone(), blocks(t, input)?))).collect::<Option<_>>()?))
+        }
+        (_, Type::Tuple(items)) => Some(Type::Tuple(items.iter().map(|t| blocks(output, t)).collect::<Option<_>>()?)),
+        (_, Type::Record(fields)) => Some(Type::Record(
+            fields.iter().map(|(n, t)| Some((n.clone(), blocks(output, t)?))).collect::<Option<_>>()?,
+        )),
+        _ => {
+            let ((rows, out), (columns, inp)) = (output.peel(), input.peel());
+            let real = |t: &Type| matches!(t, Type::Scalar(Scalar::F64 | Scalar::F32) | Type::Param(..));
+            let discrete = |t: &Type| matches!(t, Type::Scalar(Scalar::I64 | Scalar::Bool));
+            if real(out) && real(inp) {
+                Some(Type::array(rows.into_iter().chain(columns).cloned(), out.clone()))
+            } else if (real(out) || discrete(out)) && (real(inp) || discrete(inp)) {
+                Some(Type::unit())
+            } else {
+                None
+            }
+        }
+    }
+}
+
+impl Checker<'_> {
+    /// `grad(f, wrt: x)`: a function. `hint` are the types of the arguments it is applied to.
+    pub(super) fn derive(&mut self, d: Derivative, args: &[Arg], hint: Option<&[Type]>, span: Span) -> TId {
+        let (named, plain): (Vec<&Arg>, Vec<&Arg>) = args.iter().partition(|a| a.name.is_some());
+        let [f] = plain.as_slice() else {
+            self.report(
+                Diagnostic::new(
+                    Code::E0214,
+                    span,
+                    format!("`{}` takes one function, and {} arguments stand here", d.name(), plain.len()),
+                )
+                .help(format!("its result is a function: `{}(f)(…)`; {}", d.name(), d.doc())),
+            );
+            return self.error_node(span);
+        };
+        // A lambda's parameters take the types of the point it is differentiated at.
+        let point = hint.map(|types| match (d, types.first()) {
+            (Derivative::Jvp | Derivative::Jvp2 | Derivative::Vjp | Derivative::Vjp2 | Derivative::Hvp, Some(t)) => {
+                match (&self.tree.exprs[f.value].kind, self.metas.shallow(t)) {
+                    (Expr::Lambda(params, _), Type::Tuple(items)) if params.len() > 1 => items.to_vec(),
+                    (_, t) => vec![t],
+                }
+            }
+            _ => types.to_vec(),
+        });
+        let fun_hint = point.map(|types| {
+            let result = self.metas.fresh(Class::Any, span);
+            let params = types.into_iter().map(|t| (None, t)).collect();
+            Type::Fun(Arc::new(FunType { params, result }))
+        });
+        let node = self.infer(f.value, fun_hint.as_ref());
+        self.settle(false);
+        let t = self.metas.zonk(&self.nodes[node].ty);
+        let fun = match &t {
+            Type::Fun(fun) => fun.clone(),
+            Type::Error => return self.error_node(span),
+            _ => {
+                let at = self.span(node);
+                let mut e = Diagnostic::new(
+                    Code::E0214,
+                    at,
+                    format!("`{}` differentiates a function, and this has type `{t}`", d.name()),
+                );
+                e = e.help(format!(
+                    "give it the function, then the point: `{}(f)(x)`; for an expression, `deriv(e, x)`",
+                    d.name()
+                ));
+                self.report(e);
+                return self.error_node(span);
+            }
+        };
+        let names = self.parameter_names(f, &fun);
+        let Some(wrt) = self.wrt(&named, &names, d) else { return self.error_node(span) };
+        match derived(d, &fun, wrt.as_deref()) {
+            Ok(t) => self.alloc(Typed::Special(Special::Derive(d, wrt), vec![node]), Type::Fun(Arc::new(t)), span),
+            Err(message) => {
+                let at = self.span(node);
+                let mut e = Diagnostic::new(Code::E0214, at, message);
+                if matches!(d, Derivative::Grad | Derivative::ValueAndGrad) {
+                    e = e.help("for several outputs there are `jacobian`, `vjp` and `jvp`");
+                }
+                self.report(e);
+                self.error_node(span)
+            }
+        }
+    }
+
+    /// The parameters' names, where the operand is a definition or a lambda.
+    fn parameter_names(&self, f: &Arg, fun: &FunType) -> Option<Vec<Name>> {
+        match &self.tree.exprs[f.value].kind {
+            Expr::Lambda(params, _) => Some(
+                params
+                    .iter()
+                    .map(|p| match &self.tree.pats[p.pat].kind {
+                        Pat::Name(n) => n.clone(),
+                        _ => Name::default(),
+                    })
+                    .collect(),
+            ),
+            _ => match self.resolved.exprs.get(&f.value) {
+                Some(Res::Def(_)) => Some(fun.params.iter().map(|(n, _)| n.clone().unwrap_or_default()).collect()),
+                _ => None,
+            },
+        }
+    }
+
+    /// The positions named by `wrt:`. The outer `None` says that an error was reported.
+    fn wrt(&mut self, named: &[&Arg], names: &Option<Vec<Name>>, d: Derivative) -> Option<Option<Vec<u32>>> {
+        let mut positions = Vec::new();
+        for a in named {
+            let Some(label) = &a.name else { continue };
+            if label.name != "wrt" {
+                self.report(
+                    Diagnostic::new(
+                        Code::E0217,
+                        label.span,
+                        format!("`{}` has no argument `{}:`", d.name(), label.name),
+                    )
+                    .help("the parameter to differentiate by is named with `wrt:`"),
+                );
+                return None;
+            }
+            let Some(names) = names else {
+                self.report(
+                    Diagnostic::new(
+                        Code::E0214,
+                        label.span,
+                        "`wrt:` needs a definition or a lambda, whose parameters have names",
+                    )
+                    .help("wrap the function: `\\x, y: f(x, y)`"),
+                );
+                return None;
+            };
+            let items = match &self.tree.exprs[a.value].kind {
+                Expr::Tuple(items) => items.clone(),
+                Expr::Paren(e) => vec![*e],
+                _ => vec![a.value],
+            };
+            for e in items {
+                let at = self.expr_span(e);
+                let wanted = match &self.tree.exprs[e].kind {
+                    Expr::Name(n) => n.clone(),
+                    _ => Name::default(),
+                };
+                match (0..).zip(names).find(|(_, n)| **n == wanted) {
+                    Some((k, _)) => positions.push(k),
+                    None => {
+                        let have: Vec<String> =
+                            names.iter().filter(|n| !n.is_empty()).map(|n| format!("`{n}`")).collect();
+                        self.report(
+                            Diagnostic::new(Code::E0214, at, "`wrt:` names a parameter of the function")
+                                .help(format!("its parameters are {}", super::and_list(&have))),
+                        );
+                        return None;
+                    }
+                }
+            }
+        }
+        Some(if named.is_empty() { None } else { Some(positions) })
+    }
+
+    /// The parameter and result types of a rule: `derivative f(x; dx)`, `adjoint f(x; dy)`.
+    pub(super) fn rule_types(&self, adjoint: bool, params: &[Type], result: &Type) -> (Vec<Type>, Type) {
+        if adjoint {
+            (vec![tangent(result)], bundle(params.iter().map(tangent).collect()))
+        } else {
+            (params.iter().map(tangent).collect(), tangent(result))
+        }
+    }
+
+    /// The name of the definition a rule belongs to.
+    pub(super) fn rule_of(&self) -> Option<&crate::syntax::ast::Rule> {
+        match &self.tree.item {
+            Item::Rule(r) => Some(r),
+            _ => None,
+        }
+    }
+}
+
+/// One value bare, several as a tuple.
+fn bundle(mut types: Vec<Type>) -> Type {
+    if types.len() == 1 { types.remove(0) } else { Type::Tuple(types.into()) }
+}
+
+/// The type of the derived function, or what is wrong.
+fn derived(d: Derivative, f: &FunType, wrt: Option<&[u32]>) -> Result<FunType, String> {
+    let all: Vec<Type> = f.params.iter().map(|(_, t)| t.clone()).collect();
+    let chosen: Vec<Type> = match wrt {
+        Some(ks) => ks.iter().filter_map(|k| all.get(*k as usize).cloned()).collect(),
+        None => all.clone(),
+    };
+    let scalar = || match &f.result {
+        Type::Scalar(Scalar::F64 | Scalar::F32) | Type::Param(..) | Type::Meta(_) | Type::Error => Ok(()),
+        t => Err(format!("`{}` wants a function with one real result, and this one gives `{t}`", d.name())),
+    };
+    let gradient = bundle(chosen.iter().map(tangent).collect());
+    let same = |result: Type| FunType { params: f.params.clone(), result };
+    let two =
+        |second: Type, result: Type| FunType { params: vec![(None, bundle(all.clone())), (None, second)], result };
+    let both = |a: Type, b: Type| Type::Tuple([a, b].into_iter().collect());
+    Ok(match d {
+        Derivative::Grad => {
+            scalar()?;
+            same(gradient)
+        }
+        Derivative::ValueAndGrad => {
+            scalar()?;
+            same(both(f.result.clone(), gradient))
+        }
+        Derivative::Jvp => two(gradient, tangent(&f.result)),
+        Derivative::Jvp2 => two(gradient, both(f.result.clone(), tangent(&f.result))),
+        Derivative::Vjp => two(tangent(&f.result), gradient),
+        Derivative::Vjp2 => two(tangent(&f.result), both(f.result.clone(), gradient)),
+        Derivative::Jacobian => {
+            let input = bundle(chosen);
+            same(
+                blocks(&f.result, &input)
+                    .ok_or_else(|| format!("a Jacobian of a `{}` is not made of arrays of reals", f.result))?,
+            )
+        }
+        Derivative::Hessian => {
+            scalar()?;
+            let input = bundle(chosen);
+            let bad = || format!("a Hessian by a `{input}` is not made of arrays of reals");
+            let first = blocks(&f.result, &input).ok_or_else(bad)?;
+            same(blocks(&first, &input).ok_or_else(bad)?)
+        }
+        Derivative::Hvp => {
+            scalar()?;
+            two(gradient.clone(), gradient)
+        }
+    })
+}

@@ -1,0 +1,624 @@
+//! Expressions: one function from a surface expression and a hint to a typed node.
+
+use std::sync::Arc;
+
+use super::super::tree::{Expr as Typed, Instance, Lambda, Pat as TypedPat, TId};
+use super::super::ty::{Class, FunType, Scalar, Signature, SizeSource, Type};
+use super::Checker;
+use super::scope::ScopeKind;
+use crate::base::{Code, Diagnostic, Name, Span};
+use crate::predicate::{Atom, Poly};
+use crate::resolve::Res;
+use crate::resolve::forms::Const;
+use crate::syntax::ast::{Expr, ExprId, Ident, LambdaParam, LetBind, Pat};
+use crate::syntax::ops::{BinOp, UnOp};
+
+impl Checker<'_> {
+    /// The typed node of an expression. The hint is what the context would like; it decides the
+    /// extents of bare indices, the types of lambda parameters and of literals, and is not enforced.
+    pub(super) fn infer(&mut self, e: ExprId, hint: Option<&Type>) -> TId {
+        // Trees are at most `MAX_DEPTH` deep, but a frame for each kind of node adds up.
+        stacker::maybe_grow(128 * 1024, 2 * 1024 * 1024, || self.infer_kind(e, hint))
+    }
+
+    fn infer_kind(&mut self, e: ExprId, hint: Option<&Type>) -> TId {
+        let tree = self.tree;
+        let node = &tree.exprs[e];
+        let span = node.span;
+        match &node.kind {
+            Expr::Error => self.error_node(span),
+            Expr::Int(n) => self.int(*n, false, hint, span),
+            Expr::Float(x) => {
+                let ty = match hint.map(|h| self.metas.shallow(h)) {
+                    Some(Type::Scalar(s @ (Scalar::F64 | Scalar::F32))) => Type::Scalar(s),
+                    _ => self.metas.literal(Class::Real, Some(Scalar::F64), span),
+                };
+                self.alloc(Typed::Real(*x), ty, span)
+            }
+            Expr::Bool(b) => self.alloc(Typed::Bool(*b), Type::BOOL, span),
+            Expr::Str(s) => self.alloc(Typed::Str(s.clone()), Type::Str, span),
+            Expr::Name(name) => self.name(e, name, span),
+            Expr::Field(base, field) => match self.resolved.exprs.get(&e) {
+                Some(_) => self.name(e, &field.name.clone(), span),
+                None => self.field(*base, field, span),
+            },
+            Expr::Paren(inner) => self.infer(*inner, hint),
+            Expr::Unary(UnOp::Neg, inner) => self.negate(*inner, hint, span),
+            Expr::Unary(UnOp::Not, inner) => {
+                let p = self.check(*inner, &Type::BOOL, "the operand of `!`");
+                self.alloc(Typed::Not(p), Type::BOOL, span)
+            }
+            Expr::Chain { first, rest } => self.chain(*first, rest, hint, span),
+            Expr::Power(base, exponent) => self.power(*base, *exponent, hint, span),
+            Expr::Guard { cond, body } => self.guard(*cond, *body, hint, span),
+            Expr::Array { items, comma } => self.array(items, *comma, hint, span),
+            Expr::Tuple(items) => {
+                let hints = match hint.map(|h| self.metas.shallow(h)) {
+                    Some(Type::Tuple(ts)) if ts.len() == items.len() => Some(ts),
+                    _ => None,
+                };
+                let nodes: Vec<TId> = (0..)
+                    .zip(items)
+                    .map(|(k, item)| self.infer(*item, hints.as_ref().and_then(|h| h.get::<usize>(k))))
+                    .collect();
+                let ty = Type::Tuple(nodes.iter().map(|n| self.nodes[*n].ty.clone()).collect());
+                self.alloc(Typed::Tuple(nodes), ty, span)
+            }
+            Expr::Record(fields) => self.record(fields, hint, span),
+            Expr::Proj(base, k, at) => {
+                let base = self.infer(*base, None);
+                self.project(base, *k, *at, span)
+            }
+            Expr::Index(base, subscripts) => self.index(*base, subscripts, span),
+            Expr::Call(callee, args) => self.call(*callee, args, hint, span),
+            Expr::Lambda(params, body) => self.lambda(params, *body, hint, span),
+            Expr::Let(binds, body) => self.lets(binds, *body, hint, span),
+            Expr::If(arms, otherwise) => self.conditional(arms, *otherwise, hint, span),
+            Expr::Match(scrutinee, arms) => self.matching(*scrutinee, arms, hint, span),
+            Expr::Binder { kind, vars, filter, body } => self.binder(*kind, vars, *filter, *body, hint, span),
+            Expr::Fold { scan, acc, ty, init, vars, body, yields } => self.fold(
+                &super::control::Fold {
+                    scan: *scan,
+                    acc: *acc,
+                    ty: *ty,
+                    init: *init,
+                    vars,
+                    body: *body,
+                    yields: *yields,
+                },
+                hint,
+                span,
+            ),
+            Expr::Loop { scan, acc, ty, init, cond, body } => self.repeat(
+                &super::control::Repeat { scan: *scan, acc: *acc, ty: *ty, init: *init, cond: *cond, body: *body },
+                hint,
+                span,
+            ),
+            Expr::With(base, updates) => self.with(*base, updates, hint, span),
+            Expr::Card(relation) => {
+                let relation = self.infer(*relation, None);
+                match self.ty(relation) {
+                    Type::Rel(_) | Type::Error => {}
+                    t => {
+                        let t = self.metas.zonk(&t);
+                        let at = self.span(relation);
+                        self.report(
+                            Diagnostic::new(
+                                Code::E0200,
+                                at,
+                                format!("bars count the members of a relation, and this has type `{t}`"),
+                            )
+                            .help("the absolute value is `abs(x)`"),
+                        );
+                    }
+                }
+                self.alloc(Typed::Card(relation), Type::I64, span)
+            }
+        }
+    }
+
+    fn int(&mut self, n: u64, negative: bool, hint: Option<&Type>, span: Span) -> TId {
+        let value = if negative { 0_i64.checked_sub_unsigned(n) } else { i64::try_from(n).ok() };
+        let ty = match hint.map(|h| self.metas.shallow(h)) {
+            Some(Type::Scalar(s)) if s != Scalar::Bool => Type::Scalar(s),
+            _ => self.metas.literal(Class::Num, Some(Scalar::I64), span),
+        };
+        let Some(value) = value else {
+            // Too large for i64; as a real it is still a number.
+            if matches!(ty, Type::Scalar(Scalar::F64 | Scalar::F32)) {
+                #[expect(clippy::cast_precision_loss, reason = "the literal is rounded, as any real literal")]
+                let x = if negative { -(n as f64) } else { n as f64 };
+                return self.alloc(Typed::Real(x), ty, span);
+            }
+            self.report(
+                Diagnostic::new(Code::E0004, span, "this number is too large for `i64`")
+                    .help("the largest is 9223372036854775807; a real number has a point or an exponent"),
+            );
+            return self.alloc(Typed::Error, ty, span);
+        };
+        self.alloc_sym(Typed::Int(value), ty, span, Some(Poly::constant(value.into())))
+    }
+
+    fn negate(&mut self, inner: ExprId, hint: Option<&Type>, span: Span) -> TId {
+        if let Expr::Int(n) = self.tree.exprs[inner].kind {
+            return self.int(n, true, hint, span);
+        }
+        let mut x = [self.infer(inner, hint)];
+        let ty = self.lift(&mut x, Class::Num, None, "`-`", span);
+        let [x] = x;
+        let sym = self.sym(x).map(Poly::neg);
+        self.alloc_sym(Typed::Neg(x), ty, span, sym)
+    }
+
+    /// A name as a value.
+    fn name(&mut self, e: ExprId, name: &Name, span: Span) -> TId {
+        match self.resolved.exprs.get(&e) {
+            Some(Res::Local(l)) => {
+                let Some(info) = self.local(*l).cloned() else { return self.error_node(span) };
+                self.alloc_sym(Typed::Local(*l), info.ty, span, info.sym)
+            }
+            Some(Res::Let(global)) => {
+                let ty = self.env.let_type(global).unwrap_or(Type::Error);
+                let sym = (ty == Type::I64).then(|| Poly::atom(Atom::Global(global.clone())));
+                self.alloc_sym(Typed::Global(global.clone()), ty, span, sym)
+            }
+            Some(Res::Def(global)) => {
+                let Some(signature) = self.env.signature(global) else { return self.error_node(span) };
+                let (instance, ty) = self.as_value(&signature, &global.name, span);
+                self.alloc(Typed::DefValue(global.clone(), instance), ty, span)
+            }
+            Some(Res::Builtin(builtin)) => {
+                let Some(signature) = self.env.builtin(*builtin) else { return self.error_node(span) };
+                let (instance, ty) = self.as_value(&signature, builtin.name(), span);
+                self.alloc(Typed::BuiltinValue(*builtin, instance), ty, span)
+            }
+            Some(Res::Ctor(ty, k)) => self.ctor_value(&ty.clone(), *k, span),
+            Some(Res::Scalar(f)) => {
+                let class = super::ops::class_of(f.domain());
+                let t = match f.domain() {
+                    crate::resolve::scalar_fn::Domain::Int => Type::I64,
+                    _ => self.metas.literal(class, Some(Scalar::F64), span),
+                };
+                let params = (0..f.arity()).map(|_| (None, t.clone())).collect();
+                self.alloc(Typed::ScalarValue(*f), Type::Fun(Arc::new(FunType { params, result: t })), span)
+            }
+            Some(Res::Const(c)) => {
+                let x = match c {
+                    Const::Pi => std::f64::consts::PI,
+                    Const::Inf => f64::INFINITY,
+                    Const::Nan => f64::NAN,
+                };
+                let ty = self.metas.literal(Class::Real, Some(Scalar::F64), span);
+                self.alloc(Typed::Real(x), ty, span)
+            }
+            Some(Res::Form(_) | Res::Derive(_) | Res::Convert(_)) => {
+                self.report(
+                    Diagnostic::new(Code::E0202, span, format!("`{name}` stands without its arguments"))
+                        .help(format!("apply it, `{name}(…)`; to pass it on, write `\\x: {name}(x)`")),
+                );
+                self.error_node(span)
+            }
+            Some(Res::Error) | None => self.error_node(span),
+        }
+    }
+
+    fn field(&mut self, base: ExprId, field: &Ident, span: Span) -> TId {
+        let base = self.infer(base, None);
+        match self.ty(base) {
+            Type::Record(fields) => match (0..).zip(fields.iter()).find(|(_, (n, _))| *n == field.name) {
+                Some((k, (_, ty))) => self.alloc(Typed::Proj(base, k), ty.clone(), span),
+                None => {
+                    let names: Vec<String> = fields.iter().map(|(n, _)| format!("`{n}`")).collect();
+                    let near = fields
+                        .iter()
+                        .map(|f| &f.0)
+                        .max_by(|a, b| strsim::jaro(a, &field.name).total_cmp(&strsim::jaro(b, &field.name)));
+                    let mut d = Diagnostic::new(
+                        Code::E0106,
+                        field.span,
+                        format!("there is no field `{}` here; the fields are {}", field.name, super::and_list(&names)),
+                    );
+                    if let Some(near) = near.filter(|n| strsim::jaro(n, &field.name) > 0.7) {
+                        d = d.help(format!("did you mean `{near}`?"));
+                    }
+                    self.report(d);
+                    self.error_node(span)
+                }
+            },
+            Type::Error => self.error_node(span),
+            Type::Meta(_) => self.unknown_here(self.span(base), "a record"),
+            t => {
+                let t = self.metas.zonk(&t);
+                let mut d = Diagnostic::new(
+                    Code::E0106,
+                    field.span,
+                    format!("`.{}` asks for a field, and this has type `{t}`", field.name),
+                );
+                if matches!(t, Type::Array(..)) {
+                    d = match field.name.as_str() {
+                        "shape" | "size" | "length" | "len" => {
+                            d.help("sizes have names in the type, `[n]f64`; the number of elements is `len(x)`")
+                        }
+                        "T" => d.help("the transpose is `transpose(a)`"),
+                        "sum" | "max" | "min" => d.help(format!("write `{} i: x[i]`", field.name)),
+                        _ => d,
+                    };
+                }
+                self.report(d);
+                self.error_node(span)
+            }
+        }
+    }
+
+    fn project(&mut self, base: TId, k: u32, at: Span, span: Span) -> TId {
+        match self.ty(base) {
+            Type::Tuple(items) => match items.get(k as usize) {
+                Some(ty) => {
+                    let ty = ty.clone();
+                    // `.0` of a tuple written out is understood where its component is.
+                    let sym = match &self.nodes[base].kind {
+                        Typed::Tuple(nodes) => nodes.get(k as usize).and_then(|n| self.sym(*n)).cloned(),
+                        _ => None,
+                    };
+                    self.alloc_sym(Typed::Proj(base, k), ty, span, sym)
+                }
+                None => {
+                    self.error(
+                        Code::E0106,
+                        at,
+                        format!("there is no component {k}: the tuple has {}, counted from 0", items.len()),
+                    );
+                    self.error_node(span)
+                }
+            },
+            Type::Error => self.error_node(span),
+            Type::Meta(_) => self.unknown_here(self.span(base), "a tuple"),
+            t => {
+                let t = self.metas.zonk(&t);
+                let mut d = Diagnostic::new(
+                    Code::E0106,
+                    at,
+                    format!("`.{k}` asks for a component of a tuple, and this has type `{t}`"),
+                );
+                if matches!(t, Type::Array(..)) {
+                    d = d.help(format!("an element of an array is `x[{k}]`"));
+                }
+                self.report(d);
+                self.error_node(span)
+            }
+        }
+    }
+
+    /// The type of something must be known here and is not.
+    pub(super) fn unknown_here(&mut self, span: Span, what: &str) -> TId {
+        self.report(
+            Diagnostic::new(Code::E0210, span, format!("the type of this is not known here, and {what} is wanted"))
+                .help("write the type of the parameter: `\\(x: [n]f64): …`"),
+        );
+        self.error_node(span)
+    }
+
+    fn record(&mut self, fields: &[(Ident, ExprId)], hint: Option<&Type>, span: Span) -> TId {
+        let hints = match hint.map(|h| self.metas.shallow(h)) {
+            Some(Type::Record(fields)) => Some(fields),
+            _ => None,
+        };
+        let mut types = Vec::new();
+        let mut nodes = Vec::new();
+        for (k, (name, value)) in (0..).zip(fields) {
+            let hint = hints.as_ref().and_then(|h| h.iter().find(|f| f.0 == name.name)).map(|f| f.1.clone());
+            let node = self.infer(*value, hint.as_ref());
+            types.push((name.name.clone(), self.nodes[node].ty.clone()));
+            nodes.push((k, node));
+        }
+        if let Some(hints) = &hints {
+            let (have, want): (Vec<_>, Vec<_>) =
+                (types.iter().map(|f| &f.0).collect(), hints.iter().map(|f| &f.0).collect());
+            let missing: Vec<String> = want.iter().filter(|n| !have.contains(n)).map(|n| format!("`{n}`")).collect();
+            let extra: Vec<String> = have.iter().filter(|n| !want.contains(n)).map(|n| format!("`{n}`")).collect();
+            if !missing.is_empty() || !extra.is_empty() {
+                let mut says = Vec::new();
+                if !missing.is_empty() {
+                    says.push(format!("{} missing", super::and_list(&missing)));
+                }
+                if !extra.is_empty() {
+                    says.push(format!("{} not wanted", super::and_list(&extra)));
+                }
+                let wanted = self.metas.zonk(&Type::Record(hints.clone()));
+                self.report(
+                    Diagnostic::new(Code::E0212, span, format!("the fields do not fit `{wanted}`"))
+                        .label(says.join("; ")),
+                );
+                return self.error_node(span);
+            }
+        }
+        self.alloc(Typed::Record(nodes), Type::Record(types.into()), span)
+    }
+
+    fn array(&mut self, items: &[ExprId], comma: bool, hint: Option<&Type>, span: Span) -> TId {
+        let elem_hint = match hint.map(|h| self.metas.shallow(h)) {
+            Some(Type::Array(_, t)) => Some((*t).clone()),
+            _ => None,
+        };
+        let count = Poly::constant(i128::try_from(items.len()).unwrap_or(i128::MAX));
+        let Some((first, rest)) = items.split_first() else {
+            let elem = elem_hint.unwrap_or_else(|| self.metas.fresh(Class::Any, span));
+            return self.alloc(Typed::Array(Vec::new()), Type::Array(count, Arc::new(elem)), span);
+        };
+        let node = self.infer(*first, elem_hint.as_ref());
+        if !comma && rest.is_empty() && self.ty(node) == Type::BOOL {
+            self.report(
+                Diagnostic::new(
+                    Code::E0207,
+                    span,
+                    "an Iverson bracket guards what it is multiplied with, and nothing follows",
+                )
+                .help("write `[p] * 1.0` for 1 or 0, or `[p,]` for an array of one truth value"),
+            );
+            return self.error_node(span);
+        }
+        let elem = elem_hint.unwrap_or_else(|| self.nodes[node].ty.clone());
+        let mut nodes = vec![self.expect(node, &elem, "the elements of this array")];
+        for item in rest {
+            nodes.push(self.check(*item, &elem, "the elements of this array"));
+        }
+        self.alloc(Typed::Array(nodes), Type::Array(count, Arc::new(elem)), span)
+    }
+
+    fn guard(&mut self, cond: ExprId, body: ExprId, hint: Option<&Type>, span: Span) -> TId {
+        let p = self.infer(cond, Some(&Type::BOOL));
+        let bracket = self.expr_span(cond);
+        match self.ty(p) {
+            Type::Scalar(Scalar::Bool) | Type::Error | Type::Meta(_) => {}
+            t => {
+                let t = self.metas.zonk(&t);
+                self.report(
+                    Diagnostic::new(
+                        Code::E0207,
+                        bracket,
+                        format!("`[…] *` is an Iverson bracket: a condition stands in it, not a `{t}`"),
+                    )
+                    .help("an array of one element is `[x,]`"),
+                );
+                self.infer(body, hint);
+                return self.error_node(span);
+            }
+        }
+        let p = self.expect(p, &Type::BOOL, "the condition of a bracket");
+        let scope = self.enter(ScopeKind::Branch);
+        self.assume(p, true);
+        let body = self.infer(body, hint);
+        let ty = self.nodes[body].ty.clone();
+        self.leave(scope, &ty, span);
+        self.needs_zero(body, span);
+        self.alloc(Typed::Guard(p, body), ty, span)
+    }
+
+    fn needs_zero(&mut self, body: TId, span: Span) {
+        let ty = self.metas.zonk(&self.nodes[body].ty);
+        let mut bad = None;
+        let classes = self.classes.clone();
+        ty.visit(
+            &mut |t| match t {
+                Type::Str => bad = Some(t.clone()),
+                Type::Param(k, _) if classes.get(*k as usize).is_none_or(|c| *c == Class::Any) => bad = Some(t.clone()),
+                _ => {}
+            },
+            &mut |_| {},
+        );
+        if let Type::Fun(_) | Type::Data(..) | Type::Rel(_) = ty {
+            bad = Some(ty.clone());
+        }
+        if let Some(t) = bad {
+            self.report(
+                Diagnostic::new(
+                    Code::E0208,
+                    span,
+                    format!("a bracket needs a zero where it is false, and `{t}` has none"),
+                )
+                .help("use `if p then … else …`"),
+            );
+        }
+    }
+
+    fn lambda(&mut self, params: &[LambdaParam], body: ExprId, hint: Option<&Type>, span: Span) -> TId {
+        let hinted = match hint.map(|h| self.metas.shallow(h)) {
+            Some(Type::Fun(f)) if f.params.len() == params.len() => Some(f),
+            _ => None,
+        };
+        let scope = self.enter(ScopeKind::Lambda);
+        let (mut pats, mut types, mut values) = (Vec::new(), Vec::new(), Vec::new());
+        for (k, p) in params.iter().enumerate() {
+            let given = hinted.as_ref().and_then(|f| f.params.get(k)).map(|(_, t)| substitute_args(t, &values));
+            let ty = match (p.ty, given) {
+                (Some(t), given) => {
+                    let written = self.written(t);
+                    if let Some(given) = given
+                        && let Err(m) = self.unify(&written, &given)
+                    {
+                        let at = self.tree.types[t].span;
+                        self.mismatch(&m, &written, &given, at, "this parameter");
+                    }
+                    written
+                }
+                (None, Some(given)) => given,
+                (None, None) => self.metas.fresh(Class::Any, self.tree.pats[p.pat].span),
+            };
+            let ty = self.metas.shallow(&ty);
+            let pat = self.pattern(p.pat, &ty, None, true);
+            values.push(match &pat {
+                TypedPat::Bind(l) => self.local(*l).and_then(|i| i.sym.clone()),
+                _ => None,
+            });
+            let name = match &self.tree.pats[p.pat].kind {
+                Pat::Name(n) => Some(n.clone()),
+                _ => None,
+            };
+            pats.push(pat);
+            types.push((name, ty));
+        }
+        let result_hint = hinted.as_ref().map(|f| substitute_args(&f.result, &values));
+        let effects = std::mem::replace(&mut self.effects, false);
+        let body = self.infer(body, result_hint.as_ref());
+        self.effects = effects;
+        let result = self.metas.zonk(&self.nodes[body].ty);
+        // The value of an `i64` parameter in the result is that parameter of the function type.
+        let locals: Vec<Option<Atom>> = values.iter().map(|v| v.as_ref().and_then(Poly::as_atom).cloned()).collect();
+        let as_arg = |t: &Type| {
+            t.map_sizes(&|p, depth| {
+                p.substitute(&|a| {
+                    let k = locals.iter().position(|l| l.as_ref() == Some(a))?;
+                    Some(Poly::atom(Atom::Arg(depth, u32::try_from(k).ok()?)))
+                })
+            })
+        };
+        let fun =
+            FunType { params: types.into_iter().map(|(n, t)| (n, as_arg(&t))).collect(), result: as_arg(&result) };
+        let dependent = result.clone() != fun.result;
+        let leaving = if dependent { fun.result.clone() } else { result };
+        self.leave(scope, &leaving, span);
+        let lambda = Lambda { params: pats, body, captures: Vec::new() };
+        self.alloc(Typed::Lambda(Arc::new(lambda)), Type::Fun(Arc::new(fun)), span)
+    }
+
+    fn lets(&mut self, binds: &[LetBind], body: ExprId, hint: Option<&Type>, span: Span) -> TId {
+        let mut typed = Vec::new();
+        for b in binds {
+            typed.push(self.bind_value(b.pat, b.ty, b.value));
+        }
+        let body = self.infer(body, hint);
+        let ty = self.nodes[body].ty.clone();
+        let sym = self.sym(body).cloned();
+        self.alloc_sym(Typed::Let(typed, body), ty, span, sym)
+    }
+
+    /// `let pat: ty = value`: the typed pattern and value.
+    pub(super) fn bind_value(
+        &mut self,
+        pat: crate::syntax::ast::PatId,
+        ty: Option<crate::syntax::ast::TypeId>,
+        value: ExprId,
+    ) -> (TypedPat, TId) {
+        let node = match ty {
+            Some(t) => {
+                let wanted = self.written(t);
+                self.check_opening(value, &wanted, "this `let`")
+            }
+            None => self.infer(value, None),
+        };
+        let ty = self.nodes[node].ty.clone();
+        let sym = self.sym(node).filter(|p| self.exact(p)).cloned();
+        (self.pattern(pat, &ty, sym, true), node)
+    }
+
+    /// Applies a `[p] *` bracket's or a condition's facts to the current scope.
+    pub(super) fn assume(&mut self, p: TId, holds: bool) {
+        use super::scope::Fact;
+        match self.nodes[p].kind.clone() {
+            Typed::And(items) if holds => items.iter().for_each(|i| self.assume(*i, true)),
+            Typed::Or(items) if !holds => items.iter().for_each(|i| self.assume(*i, false)),
+            Typed::Not(inner) => self.assume(inner, !holds),
+            Typed::Checked(_, inner) => self.assume(inner, holds),
+            Typed::Compare(first, rest) if holds || rest.len() == 1 => {
+                let mut left = first;
+                for (op, right) in rest {
+                    let exact = |n: TId| self.sym(n).filter(|p| self.exact(p)).cloned();
+                    if let (Some(a), Some(b)) = (exact(left), exact(right)) {
+                        let op = if holds { op } else { negated(op) };
+                        match op {
+                            BinOp::Lt => self.scopes.assume_nonneg(b.sub(&a).plus(-1)),
+                            BinOp::Le => self.scopes.assume_nonneg(b.sub(&a)),
+                            BinOp::Gt => self.scopes.assume_nonneg(a.sub(&b).plus(-1)),
+                            BinOp::Ge => self.scopes.assume_nonneg(a.sub(&b)),
+                            BinOp::Eq => self.scopes.assume(Fact::Zero(a.sub(&b))),
+                            _ => {}
+                        }
+                    }
+                    left = right;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Does integer arithmetic on this machine give exactly this polynomial's value? A single
+    /// atom is a value as it stands; sums with small factors of indices and sizes, which stay
+    /// below 2^47, cannot wrap. Values of other `i64` may be anything.
+    pub(super) fn exact(&self, p: &Poly) -> bool {
+        if p.as_atom().is_some() || p.as_constant().is_some() {
+            return true;
+        }
+        let mut bound = 0_i128;
+        for (m, c) in p.terms() {
+            let size = match m.as_slice() {
+                [] => 1,
+                [(a, 1)] if self.small(a) => 1 << 47,
+                _ => return false,
+            };
+            bound = bound.saturating_add(c.abs().saturating_mul(size));
+        }
+        bound < 1 << 62
+    }
+
+    fn small(&self, a: &Atom) -> bool {
+        use crate::resolve::LocalKind;
+        match a {
+            Atom::Local(l, _) => match self.resolved.locals.get(l.0 as usize) {
+                Some(d) => matches!(
+                    d.kind,
+                    LocalKind::ImplicitSize | LocalKind::ResultSize | LocalKind::Index | LocalKind::Extent
+                ),
+                // An extent that the checker opened.
+                None => true,
+            },
+            Atom::Meta(_) => true,
+            Atom::Div(p, q) | Atom::Mod(p, q) => self.exact(p) && q.as_constant().is_some_and(|c| c > 0),
+            Atom::Min(p, q) | Atom::Max(p, q) => {
+                let fine = |p: &Poly| p.as_atom().is_none_or(|a| self.small(a)) && self.exact(p);
+                fine(p) && fine(q)
+            }
+            _ => false,
+        }
+    }
+
+    /// What a call passes for the type-level parameters, all unknown, and the type of the
+    /// callee as a function.
+    pub(super) fn as_value(&mut self, signature: &Signature, name: &str, span: Span) -> (Instance, Type) {
+        let args = self.instantiate(signature, name, span);
+        let params = signature.params.iter().map(|(n, t)| (Some(n.clone()), args.in_function(signature, t))).collect();
+        let result = args.in_function(signature, &signature.result);
+        if signature.sizes.iter().any(|s| s.source == SizeSource::Result) {
+            self.report(
+                Diagnostic::new(
+                    Code::E0310,
+                    span,
+                    format!("the extent of the result of `{name}` is known only when it is called"),
+                )
+                .help("call it where its result is used; it cannot be passed as a function"),
+            );
+        }
+        (args.instance(signature), Type::Fun(Arc::new(FunType { params, result })))
+    }
+}
+
+/// The type with `Atom::Arg(0, k)` replaced by the values that are known.
+pub(super) fn substitute_args(t: &Type, values: &[Option<Poly>]) -> Type {
+    t.map_sizes(&|p, depth| {
+        p.substitute(&|a| match a {
+            Atom::Arg(d, k) if *d == depth => values.get(*k as usize).cloned().flatten(),
+            _ => None,
+        })
+    })
+}
+
+fn negated(op: BinOp) -> BinOp {
+    match op {
+        BinOp::Lt => BinOp::Ge,
+        BinOp::Le => BinOp::Gt,
+        BinOp::Gt => BinOp::Le,
+        BinOp::Ge => BinOp::Lt,
+        BinOp::Eq => BinOp::Ne,
+        BinOp::Ne => BinOp::Eq,
+        other => other,
+    }
+}

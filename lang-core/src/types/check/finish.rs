@@ -1,0 +1,498 @@
+//! The end of a check: unknowns get their defaults, obligations are decided with the facts of
+//! their scopes, what cannot be decided becomes a check or a diagnostic, and the body is made.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::super::coverage;
+use super::super::info::TypeInfoBody;
+use super::super::lower::apply;
+use super::super::tree::{
+    Body, Callee, Expr as Typed, IndexRange, Instance, Lambda, Local, Pat, Place, SizeCheck, Subscript, TId,
+};
+use super::super::ty::{Scalar, Type};
+use super::super::unify::{SizeWhy, has_meta};
+use super::item::Checked;
+use super::scope::{Fact, Obligation, ScopeKind};
+use super::{Checker, Coverage};
+use crate::base::{Code, Diagnostic, Name, Span};
+use crate::predicate::prove::Facts;
+use crate::predicate::{Atom, LocalId, Poly};
+
+/// Facts of the scopes from the item to one of them, changed as little as possible from one
+/// obligation to the next.
+#[derive(Default)]
+struct Context {
+    facts: Facts,
+    /// Scopes on the way, with the mark before each.
+    path: Vec<(usize, usize)>,
+}
+
+impl Checker<'_> {
+    /// Solves what is left unknown.
+    pub(super) fn solve(&mut self) {
+        self.settle(false);
+        self.metas.apply_defaults();
+        self.settle(true);
+        self.metas.apply_defaults();
+        self.metas.default_reals();
+        for t in std::mem::take(&mut self.any_value) {
+            if let Type::Meta(_) = self.metas.shallow(&t) {
+                let _ = self.unify(&t, &Type::unit());
+            }
+        }
+    }
+
+    pub(super) fn finish(
+        mut self,
+        root: TId,
+        sizes: Vec<LocalId>,
+        params: Vec<LocalId>,
+        exports: Vec<(Name, Type)>,
+        result: Type,
+    ) -> Checked {
+        self.solve();
+        self.decide();
+        self.check_exits();
+        self.check_bare();
+        self.check_coverage();
+        self.complete();
+        self.captures();
+        self.diagnostics.sort_by_key(|d| (d.span.start, d.span.end, d.code));
+        let ok = !self.diagnostics.iter().any(Diagnostic::is_error)
+            && !self.resolved.diagnostics.iter().any(Diagnostic::is_error)
+            && !self.nodes.iter().any(|(_, n)| n.kind == Typed::Error);
+        let result = self.metas.zonk(&result);
+        let locals = self
+            .locals
+            .iter()
+            .map(|l| Local { name: l.name.clone(), ty: self.metas.zonk(&l.ty), span: l.span })
+            .collect();
+        Checked {
+            body: Arc::new(Body { nodes: self.nodes, sizes, params, locals, root: ok.then_some(root) }),
+            exports,
+            result,
+            diagnostics: self.diagnostics,
+        }
+    }
+
+    // ---- obligations ----
+
+    fn context(&self, c: &mut Context, scope: usize) {
+        let mut way = vec![scope];
+        let mut s = scope;
+        while s != 0 {
+            s = self.scopes.parent(s);
+            way.push(s);
+        }
+        way.reverse();
+        let shared = c.path.iter().zip(&way).take_while(|(a, b)| a.0 == **b).count();
+        if let Some((_, mark)) = c.path.get(shared) {
+            c.facts.release(*mark);
+        }
+        c.path.truncate(shared);
+        for s in way.into_iter().skip(shared) {
+            c.path.push((s, c.facts.mark()));
+            for f in self.scopes.facts(s) {
+                match f {
+                    Fact::NonNeg(p) => c.facts.assume_nonneg(self.metas.zonk_size(p)),
+                    Fact::Zero(p) => c.facts.assume_zero(self.metas.zonk_size(p)),
+                }
+            }
+        }
+    }
+
+    fn decide(&mut self) {
+        let mut obligations = std::mem::take(&mut self.obligations);
+        obligations.sort_by_key(|o| o.0);
+        let mut context = Context::default();
+        for (scope, o) in obligations {
+            match o {
+                Obligation::Index { node, update, position, index, extent, axis, span } => {
+                    let (i, n) = (self.metas.zonk_size(&index), self.metas.zonk_size(&extent));
+                    self.context(&mut context, scope);
+                    let f = &context.facts;
+                    if f.proves_nonneg(&i) && f.proves_nonneg(&n.sub(&i).plus(-1)) {
+                        self.proved(node, update, position);
+                    } else if (f.proves_nonneg(&i.sub(&n)) || f.proves_nonneg(&i.neg().plus(-1))) && !f.contradictory()
+                    {
+                        let mut d = Diagnostic::new(
+                            Code::E0306,
+                            span,
+                            format!("the index `{i}` is always out of bounds: axis {axis} has extent `{n}`"),
+                        );
+                        d = if i.as_constant().is_some_and(|c| c < 0) {
+                            d.help(format!("indices count from 0; the last element is `x[{}]`", n.plus(-1)))
+                        } else {
+                            d.help(format!("indices run from 0 to `{}`", n.plus(-1)))
+                        };
+                        self.report(d);
+                    }
+                }
+                Obligation::Slice { node, update, position, from, to, extent, span } => {
+                    let (a, b, n) =
+                        (self.metas.zonk_size(&from), self.metas.zonk_size(&to), self.metas.zonk_size(&extent));
+                    self.context(&mut context, scope);
+                    let goals = [a.clone(), b.sub(&a), n.sub(&b)];
+                    let f = &context.facts;
+                    if goals.iter().all(|g| f.proves_nonneg(g)) {
+                        self.proved(node, update, position);
+                    } else if goals.iter().any(|g| f.proves_nonneg(&g.neg().plus(-1))) && !f.contradictory() {
+                        self.report(
+                            Diagnostic::new(
+                                Code::E0306,
+                                span,
+                                format!("the slice `{a}..{b}` never fits an axis of extent `{n}`"),
+                            )
+                            .help("a slice `a..b` needs 0 <= a <= b <= extent; `b` is not included"),
+                        );
+                    }
+                }
+                Obligation::Equal { node, check, code } => self.decide_equal(&mut context, scope, node, check, code),
+                Obligation::Extent { extent, span } => {
+                    let n = self.metas.zonk_size(&extent);
+                    let negative = n.neg().plus(-1);
+                    self.context(&mut context, scope);
+                    if context.facts.proves_nonneg(&negative) && !context.facts.contradictory() {
+                        self.report(
+                            Diagnostic::new(
+                                Code::E0307,
+                                span,
+                                format!("this range has the extent `{n}`, which is always negative"),
+                            )
+                            .help("an array needs an extent of at least 0"),
+                        );
+                    } else if n.as_constant().is_some_and(|c| c >= 1 << 47) {
+                        self.report(
+                            Diagnostic::new(Code::E0308, span, "this extent is too large")
+                                .help("extents stay below 2^47"),
+                        );
+                    }
+                }
+                Obligation::Agree { name, span, first, second, place } => {
+                    let (n, m) = (self.metas.zonk_size(&first), self.metas.zonk_size(&second));
+                    let d = n.sub(&m);
+                    self.context(&mut context, scope);
+                    if !d.is_zero() && !context.facts.proves_zero(&d) {
+                        self.report(
+                            Diagnostic::new(Code::E0304, span, format!("the index `{name}` runs over an axis of extent `{m}` here, and of extent `{n}` elsewhere"))
+                                .related(place, format!("`{name}` takes its extent from where it stands alone"))
+                                .help(format!("say how far it runs, `{name} < {n}`; the other access is then checked")),
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    fn decide_equal(&mut self, context: &mut Context, scope: usize, node: TId, check: SizeCheck, code: Code) {
+        let (f, w) = (self.metas.zonk_size(&check.found), self.metas.zonk_size(&check.wanted));
+        let d = f.sub(&w);
+        if d.is_zero() {
+            return;
+        }
+        if has_meta(&d) {
+            // One unknown may still be solved by this equation.
+            let mut left = Vec::new();
+            match self.metas.unify_size(&f, &w, &mut left) {
+                Ok(()) if left.is_empty() => return,
+                _ => {}
+            }
+            self.unsolved_size(&d);
+            return;
+        }
+        self.context(context, scope);
+        let facts = &context.facts;
+        if facts.proves_zero(&d) {
+            return;
+        }
+        let differ =
+            d.as_constant().is_some() || facts.proves_nonneg(&d.plus(-1)) || facts.proves_nonneg(&d.neg().plus(-1));
+        if differ && !facts.contradictory() {
+            self.report(
+                Diagnostic::new(code, check.span, format!("sizes differ for {}", check.what))
+                    .label(format!("the size `{f}` stands where `{w}` is wanted")),
+            );
+            return;
+        }
+        let checked = SizeCheck { found: f, wanted: w, ..check };
+        if let Typed::Checked(checks, _) = &mut self.nodes[node].kind {
+            checks.push(checked);
+        }
+    }
+
+    fn proved(&mut self, node: TId, update: Option<usize>, position: usize) {
+        let subs = match (&mut self.nodes[node].kind, update) {
+            (Typed::Index(_, subs), None) => Some(subs),
+            (Typed::With(_, updates), Some(k)) => match updates.get_mut(k).map(|u| &mut u.place) {
+                Some(Place::Index(subs)) => Some(subs),
+                _ => None,
+            },
+            _ => None,
+        };
+        match subs.and_then(|s| s.get_mut(position)) {
+            Some(Subscript::At { proved, .. } | Subscript::Range { proved, .. }) => *proved = true,
+            Some(Subscript::Whole) | None => {}
+        }
+    }
+
+    fn unsolved_size(&mut self, p: &Poly) {
+        let mut metas = Vec::new();
+        p.for_each_atom(&mut |a| {
+            if let Atom::Meta(id) = a {
+                metas.push(*id);
+            }
+        });
+        for id in metas {
+            let (span, why) = self.metas.size_origin(id);
+            match why {
+                SizeWhy::Index(name) => self.no_extent(&name, span),
+                SizeWhy::Param(size, of) => self.report(
+                    Diagnostic::new(Code::E0301, span, format!("the size `{size}` of `{of}` cannot be solved here"))
+                        .help("write the type of what is passed, or of the result, so that its extents are known"),
+                ),
+                SizeWhy::Other => self.report(
+                    Diagnostic::new(Code::E0301, span, "an extent of this array is not known")
+                        .help("write its type: `let x: [n]f64 = …`"),
+                ),
+            }
+        }
+    }
+
+    fn no_extent(&mut self, name: &Name, span: Span) {
+        self.report(
+            Diagnostic::new(Code::E0303, span, format!("the index `{name}` has no extent"))
+                .label("stands alone on no axis, and no type is expected")
+                .help(format!("say how far it runs: `{name} < …`")),
+        );
+    }
+
+    fn check_bare(&mut self) {
+        for (p, name, span) in std::mem::take(&mut self.bare) {
+            if let Some(Atom::Meta(_)) = self.metas.zonk_size(&p).as_atom() {
+                self.no_extent(&name, span);
+            }
+        }
+    }
+
+    fn check_exits(&mut self) {
+        for e in std::mem::take(&mut self.exits) {
+            let t = self.metas.zonk(&e.ty);
+            let mut inner = None;
+            t.visit(&mut |_| {}, &mut |p| {
+                p.for_each_atom(&mut |a| {
+                    if let Atom::Local(l, _) = a
+                        && self.local(*l).is_some_and(|i| (e.first..=e.last).contains(&i.scope))
+                    {
+                        inner = Some(*l);
+                    }
+                });
+            });
+            let Some(l) = inner else { continue };
+            let (name, place) = self.local(l).map(|i| (i.name.clone(), i.span)).unwrap_or_default();
+            let d = if e.kind == ScopeKind::Binder {
+                Diagnostic::new(
+                    Code::E0305,
+                    e.span,
+                    format!("this array would be ragged: an extent in `{t}` depends on `{name}`"),
+                )
+                .related(place, format!("`{name}` is bound here, inside"))
+                .help(
+                    "all rows of an array have one length; make the rows full and guard them, `for j < n: [j < i] * …`",
+                )
+            } else {
+                Diagnostic::new(
+                    Code::E0310,
+                    e.span,
+                    format!("the extent `{name}` in `{t}` is not known outside this branch or function"),
+                )
+                .related(place, "becomes known here")
+                .help("move it before the branch, or return it from a definition whose result has an extent `?k`")
+            };
+            self.report(d);
+        }
+    }
+
+    // ---- patterns ----
+
+    fn check_coverage(&mut self) {
+        let env = self.env;
+        let ctors = |t: &Type| match t {
+            Type::Data(name, args) => match &env.type_info(name)?.body {
+                TypeInfoBody::Sum(ctors) => Some(
+                    ctors.iter().map(|c| (c.name.clone(), c.args.iter().map(|t| apply(t, args)).collect())).collect(),
+                ),
+                TypeInfoBody::Alias(_) => None,
+            },
+            _ => None,
+        };
+        for c in std::mem::take(&mut self.coverage) {
+            let ty = self.metas.zonk(&c.ty);
+            if ty.has_error() {
+                continue;
+            }
+            let pats: Vec<&Pat> = c.pats.iter().collect();
+            let result = coverage::check(&ty, &pats, &ctors);
+            let missing: Vec<String> = result.missing.iter().map(|m| format!("`{m}`")).collect();
+            if !missing.is_empty() {
+                if c.spans.is_empty() {
+                    self.report(
+                        Diagnostic::new(Code::E0402, c.span, "this pattern may fail, and nothing else would be tried")
+                            .label(format!("does not match {}", super::and_list(&missing)))
+                            .help("use `match e { … }` with an arm for every case"),
+                    );
+                } else {
+                    self.report(
+                        Diagnostic::new(
+                            Code::E0400,
+                            c.span,
+                            format!("this `match` has no arm for {}", super::and_list(&missing)),
+                        )
+                        .help(format!(
+                            "add `{}: …`, or `_: …` for all that is left",
+                            result.missing.first().cloned().unwrap_or_default()
+                        )),
+                    );
+                }
+            }
+            for k in result.redundant {
+                if let Some(span) = c.spans.get(k) {
+                    self.report(
+                        Diagnostic::new(
+                            Code::W0401,
+                            *span,
+                            "this arm is never reached: the arms before it match all that it matches",
+                        )
+                        .help("remove it, or move it up"),
+                    );
+                }
+            }
+        }
+    }
+
+    // ---- the body ----
+
+    /// Puts solutions into all nodes and reports what stayed unknown.
+    fn complete(&mut self) {
+        let clean = !self.diagnostics.iter().any(Diagnostic::is_error)
+            && !self.resolved.diagnostics.iter().any(Diagnostic::is_error);
+        let mut open: Vec<u32> = Vec::new();
+        let mut open_sizes: Vec<Poly> = Vec::new();
+        let ids: Vec<TId> = self.nodes.iter().map(|(id, _)| id).collect();
+        for id in ids {
+            let ty = self.metas.zonk(&self.nodes[id].ty);
+            ty.visit(
+                &mut |t| {
+                    if let Type::Meta(m) = t {
+                        open.push(*m);
+                    }
+                },
+                &mut |p| {
+                    if has_meta(p) {
+                        open_sizes.push(p.clone());
+                    }
+                },
+            );
+            let mut kind = std::mem::replace(&mut self.nodes[id].kind, Typed::Error);
+            match &mut kind {
+                Typed::Int(n) => {
+                    if let Type::Scalar(Scalar::F64 | Scalar::F32) = ty {
+                        #[expect(clippy::cast_precision_loss, reason = "the literal is rounded, as any real literal")]
+                        let x = *n as f64;
+                        kind = Typed::Real(x);
+                    }
+                }
+                Typed::Size(p) => *p = self.metas.zonk_size(p),
+                Typed::DefValue(_, instance) | Typed::BuiltinValue(_, instance) => self.zonk_instance(instance),
+                Typed::Call { callee: Callee::Def(_, instance) | Callee::Builtin(_, instance), .. } => {
+                    self.zonk_instance(instance);
+                    for p in &instance.sizes {
+                        if has_meta(p) {
+                            open_sizes.push(p.clone());
+                        }
+                    }
+                }
+                Typed::Binder { vars, .. } | Typed::Fold { vars, .. } => {
+                    for v in vars {
+                        if let IndexRange::Extent(p) = &mut v.range {
+                            *p = self.metas.zonk_size(p);
+                        }
+                    }
+                }
+                _ => {}
+            }
+            self.nodes[id].kind = kind;
+            self.nodes[id].ty = ty;
+        }
+        // Checks that turned out empty vanish.
+        let ids: Vec<TId> = self.nodes.iter().map(|(id, _)| id).collect();
+        for id in ids {
+            if let Typed::Checked(checks, inner) = &self.nodes[id].kind
+                && checks.is_empty()
+            {
+                let inner = self.nodes[*inner].clone();
+                self.nodes[id].kind = inner.kind;
+            }
+        }
+        if clean {
+            open_sizes.iter().for_each(|p| self.unsolved_size(p));
+            open.sort_unstable();
+            open.dedup();
+            for m in open {
+                let span = self.metas.type_span(m);
+                self.report(
+                    Diagnostic::new(Code::E0210, span, "the type of this cannot be inferred")
+                        .help("write it: `\\(x: f64): …` for a parameter, `let x: [n]f64 = …` for a value"),
+                );
+            }
+        }
+    }
+
+    fn zonk_instance(&self, i: &mut Instance) {
+        i.types.iter_mut().for_each(|t| *t = self.metas.zonk(t));
+        i.sizes.iter_mut().for_each(|p| *p = self.metas.zonk_size(p));
+    }
+
+    /// Fills in what each lambda reads from the frame around it.
+    fn captures(&mut self) {
+        let lambdas: Vec<TId> =
+            self.nodes.iter().filter(|(_, n)| matches!(n.kind, Typed::Lambda(_))).map(|(id, _)| id).collect();
+        for id in lambdas {
+            let Typed::Lambda(lambda) = self.nodes[id].kind.clone() else { continue };
+            let (mut read, mut bound) = (HashSet::new(), HashSet::new());
+            lambda.params.iter().for_each(|p| pattern_locals(p, &mut bound));
+            let mut stack = vec![lambda.body];
+            while let Some(n) = stack.pop() {
+                let node = &self.nodes[n];
+                node.ty.visit(&mut |_| {}, &mut |p| poly_locals(p, &mut read));
+                node.kind.for_each_local(
+                    &mut |l| {
+                        read.insert(l);
+                    },
+                    &mut |l| {
+                        bound.insert(l);
+                    },
+                );
+                node.kind.for_each_child(&mut |c| stack.push(c));
+            }
+            let mut captures: Vec<LocalId> = read.difference(&bound).copied().collect();
+            captures.sort_unstable();
+            self.nodes[id].kind = Typed::Lambda(Arc::new(Lambda { captures, ..(*lambda).clone() }));
+        }
+    }
+}
+
+/// The locals that a size reads.
+fn poly_locals(p: &Poly, out: &mut HashSet<LocalId>) {
+    p.for_each_atom(&mut |a| {
+        if let Atom::Local(l, _) = a {
+            out.insert(*l);
+        }
+    });
+}
+
+fn pattern_locals(p: &Pat, out: &mut HashSet<LocalId>) {
+    p.for_each_local(&mut |l| {
+        out.insert(l);
+    });
+}

@@ -1,0 +1,199 @@
+//! Forms with typing rules of their own.
+
+use super::super::tree::{Expr as Typed, Special, TId};
+use super::super::ty::{Class, Scalar, Type};
+use super::super::unify::SizeWhy;
+use super::Checker;
+use super::derive::blocks;
+use crate::base::{Code, Diagnostic, Name, Span};
+use crate::predicate::{Atom, Poly};
+use crate::resolve::Res;
+use crate::resolve::forms::Form;
+use crate::syntax::ast::{Arg, Expr};
+
+impl Checker<'_> {
+    pub(super) fn form(&mut self, form: Form, args: &[Arg], hint: Option<&Type>, span: Span) -> TId {
+        let count = match form {
+            Form::Error | Form::Dbg | Form::Stop | Form::Time | Form::Load => 1..=1,
+            Form::Assert | Form::Par | Form::Save | Form::Deriv => 2..=2,
+            Form::Reshape | Form::Relation => 2..=usize::MAX,
+            Form::Print | Form::Plot => 1..=usize::MAX,
+        };
+        if !count.contains(&args.len()) {
+            self.report(
+                Diagnostic::new(Code::E0201, span, format!("`{}` does not take {} arguments", form.name(), args.len()))
+                    .help(form.doc()),
+            );
+            args.iter().for_each(|a| {
+                self.infer(a.value, None);
+            });
+            return self.error_node(span);
+        }
+        if matches!(form, Form::Print | Form::Time | Form::Load | Form::Save | Form::Plot) && !self.effects {
+            self.report(
+                Diagnostic::new(Code::E0215, span, format!("`{}` has an effect, and functions are pure", form.name()))
+                    .help("effects stand in `do` and in `let` at top level; `dbg(e)` shows a value anywhere"),
+            );
+        }
+        match form {
+            Form::Assert => {
+                let p = self.nth(args, 0, &Type::BOOL, "what is asserted");
+                let text = self.text(args, 1);
+                self.alloc(Typed::Special(Special::Assert(text), vec![p]), Type::unit(), span)
+            }
+            Form::Error => {
+                let text = self.text(args, 0);
+                let ty = hint.cloned().unwrap_or_else(|| self.metas.fresh(Class::Any, span));
+                self.any_value.push(ty.clone());
+                self.alloc(Typed::Special(Special::Error(text), Vec::new()), ty, span)
+            }
+            Form::Dbg | Form::Stop | Form::Time => {
+                let special = match form {
+                    Form::Dbg => Special::Dbg,
+                    Form::Stop => Special::Stop,
+                    _ => Special::Time,
+                };
+                let Some(a) = args.first() else { return self.error_node(span) };
+                let e = self.infer(a.value, hint);
+                let ty = self.nodes[e].ty.clone();
+                let sym = self.sym(e).cloned();
+                self.alloc_sym(Typed::Special(special, vec![e]), ty, span, sym)
+            }
+            Form::Par => {
+                let nodes: Vec<TId> = args.iter().map(|a| self.infer(a.value, None)).collect();
+                let ty = Type::Tuple(nodes.iter().map(|n| self.nodes[*n].ty.clone()).collect());
+                self.alloc(Typed::Special(Special::Par, nodes), ty, span)
+            }
+            Form::Reshape => self.reshape(args, span),
+            Form::Relation => self.relation(args, span),
+            Form::Print | Form::Plot => {
+                let nodes = args.iter().map(|a| self.infer(a.value, None)).collect();
+                let special = if form == Form::Print { Special::Print } else { Special::Plot };
+                self.alloc(Typed::Special(special, nodes), Type::unit(), span)
+            }
+            Form::Load => {
+                let file = self.nth(args, 0, &Type::Str, "the file");
+                let ty = match hint {
+                    Some(t) => t.clone(),
+                    None => {
+                        self.report(
+                            Diagnostic::new(Code::E0210, span, "the type of what is loaded must be written")
+                                .help("write it at the `let`: `let xs: [?n]f64 = load(\"file\")`"),
+                        );
+                        Type::Error
+                    }
+                };
+                self.alloc(Typed::Special(Special::Load, vec![file]), ty, span)
+            }
+            Form::Save => {
+                let value = args.first().map(|a| self.infer(a.value, None));
+                let file = self.nth(args, 1, &Type::Str, "the file");
+                self.alloc(Typed::Special(Special::Save, value.into_iter().chain([file]).collect()), Type::unit(), span)
+            }
+            Form::Deriv => self.deriv(args, span),
+        }
+    }
+
+    fn nth(&mut self, args: &[Arg], k: usize, ty: &Type, what: &str) -> TId {
+        match args.get(k) {
+            Some(a) => self.check(a.value, ty, what),
+            None => self.error_node(Span::default()),
+        }
+    }
+
+    /// A text literal.
+    fn text(&mut self, args: &[Arg], k: usize) -> Name {
+        let Some(a) = args.get(k) else { return Name::default() };
+        match &self.tree.exprs[a.value].kind {
+            Expr::Str(s) => s.clone(),
+            _ => {
+                let span = self.expr_span(a.value);
+                self.infer(a.value, Some(&Type::Str));
+                self.report(
+                    Diagnostic::new(Code::E0200, span, "a text in quotes is wanted here")
+                        .help("`assert(n > 0, \"n is positive\")`"),
+                );
+                Name::default()
+            }
+        }
+    }
+
+    /// Extents given by value.
+    fn extents(&mut self, args: &[Arg]) -> (Vec<TId>, Vec<Poly>) {
+        let mut nodes = Vec::new();
+        let mut sizes = Vec::new();
+        for a in args {
+            let n = self.check(a.value, &Type::I64, "an extent");
+            let n = self.sized(n);
+            sizes.push(self.sym(n).cloned().unwrap_or_else(|| Poly::atom(Atom::Overflow)));
+            nodes.push(n);
+        }
+        (nodes, sizes)
+    }
+
+    fn reshape(&mut self, args: &[Arg], span: Span) -> TId {
+        let Some((first, rest)) = args.split_first() else { return self.error_node(span) };
+        let x = self.infer(first.value, None);
+        let (mut nodes, sizes) = self.extents(rest);
+        let t = self.metas.zonk(&self.nodes[x].ty);
+        let (dims, elem) = t.peel();
+        if dims.is_empty() && !t.has_error() {
+            let at = self.span(x);
+            self.error(Code::E0203, at, format!("`reshape` wants an array, and this has type `{t}`"));
+            return self.error_node(span);
+        }
+        let old = dims.iter().fold(Poly::constant(1), |p, n| p.mul(n));
+        let new = sizes.iter().fold(Poly::constant(1), |p, n| p.mul(n));
+        let ty = Type::array(sizes.into_iter(), elem.clone());
+        let mut goals = Vec::new();
+        if let Err(super::super::unify::Mismatch::Size(a, b)) = self.metas.unify_size(&old, &new, &mut goals) {
+            self.report(
+                Diagnostic::new(Code::E0300, span, "`reshape` keeps the number of elements")
+                    .label(format!("there are `{a}`, and `{b}` are asked for")),
+            );
+        }
+        if let Some(last) = nodes.last_mut() {
+            *last = self.with_goals(*last, goals, "the number of elements of `reshape`", Code::E0300);
+        }
+        nodes.insert(0, x);
+        self.alloc(Typed::Special(Special::Reshape, nodes), ty, span)
+    }
+
+    fn relation(&mut self, args: &[Arg], span: Span) -> TId {
+        let Some((first, rest)) = args.split_first() else { return self.error_node(span) };
+        let arity = i128::try_from(rest.len()).unwrap_or(i128::MAX);
+        let rows = self.metas.fresh_size(SizeWhy::Other, span);
+        let wanted = Type::array([rows, Poly::constant(arity)].into_iter(), Type::Scalar(Scalar::I64));
+        let idx = self.check(first.value, &wanted, "the index tuples of `relation`, one a row");
+        let (mut nodes, sizes) = self.extents(rest);
+        nodes.insert(0, idx);
+        self.alloc(Typed::Special(Special::Relation, nodes), Type::Rel(sizes.into()), span)
+    }
+
+    /// `deriv(e, x)`: axes of `e`, then of `x`.
+    fn deriv(&mut self, args: &[Arg], span: Span) -> TId {
+        let [e, x] = args else { return self.error_node(span) };
+        let e = self.infer(e.value, None);
+        let at = self.expr_span(x.value);
+        let Some(Res::Local(l)) = self.resolved.exprs.get(&x.value).cloned() else {
+            self.infer(x.value, None);
+            self.report(
+                Diagnostic::new(Code::E0214, at, "`deriv(e, x)` differentiates by a variable in scope")
+                    .help("bind it first, `let x = …`, or use `jacobian` on a function"),
+            );
+            return self.error_node(span);
+        };
+        let by = self.local(l).map_or(Type::Error, |i| i.ty.clone());
+        let (of, by) = (self.metas.zonk(&self.nodes[e].ty), self.metas.zonk(&by));
+        let ty = match blocks(&of, &by) {
+            Some(t) => t,
+            None => {
+                if !of.has_error() && !by.has_error() {
+                    self.error(Code::E0214, span, format!("there is no derivative of a `{of}` by a `{by}`"));
+                }
+                Type::Error
+            }
+        };
+        self.alloc(Typed::Special(Special::Deriv(l), vec![e]), ty, span)
+    }
+}

@@ -1,0 +1,329 @@
+//! Entry points: one for each kind of item, and the signature that dependents see.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::super::env::Env;
+use super::super::lower::{signature_sizes, written_signature};
+use super::super::tree::{Body, Expr as Typed, Pat as TypedPat, TId};
+use super::super::ty::{Scalar, Signature, SizeParam, SizeSource, Type};
+use super::super::unify::SizeWhy;
+use super::Checker;
+use crate::base::{Code, Diagnostic, GlobalName, ModuleName, Name, Span};
+use crate::predicate::{Atom, LocalId, Poly};
+use crate::resolve::{LocalKind, Resolved};
+use crate::syntax::ast::{Item, Pat, PatId, Tree};
+
+/// What checking an item gives.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Checked {
+    /// The typed tree. Of a top-level `let` its value is the tuple of `exports`.
+    pub body: Arc<Body>,
+    /// The names a top-level `let` binds, with their types; extents in them that became known
+    /// with the value are exported under names no text can have.
+    pub exports: Vec<(Name, Type)>,
+    /// The result type of a definition, in terms of the body's locals.
+    pub result: Type,
+    /// What is wrong.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Checks a definition's body against its written types. What is wrong with the signature
+/// itself is reported by [`signature`].
+pub fn check_def(tree: &Tree, resolved: &Resolved, module: &ModuleName, env: &dyn Env) -> Checked {
+    let mut c = Checker::new(tree, resolved, module, env);
+    let Item::Def(def) = &tree.item else { return c.nothing() };
+    let mut params = Vec::new();
+    // Types of parameters may mention parameters that follow.
+    let locals: Vec<LocalId> = def.params.iter().filter_map(|p| c.declared(p.name.span)).collect();
+    for l in locals {
+        if c.is_written_i64(l) {
+            c.bind(l, Type::I64, None);
+        }
+    }
+    let types: Vec<Type> = def.params.iter().map(|p| c.written(p.ty)).collect();
+    for (p, t) in def.params.iter().zip(&types) {
+        if let Some(l) = c.declared(p.name.span) {
+            c.bind(l, t.clone(), None);
+            params.push(l);
+        }
+    }
+    for t in &types {
+        c.assume_lone_extents(t);
+    }
+    let wanted = def.result.map(|t| {
+        let t = c.written(t);
+        // An extent `?k` of the result may be anything.
+        let unknown: HashMap<LocalId, Poly> = (0..)
+            .map(LocalId)
+            .zip(&resolved.locals)
+            .filter(|(_, d)| d.kind == LocalKind::ResultSize)
+            .map(|(l, d)| (l, c.metas.fresh_size(SizeWhy::Other, d.span)))
+            .collect();
+        let open = t.map_sizes(&|p, _| {
+            p.substitute(&|a| match a {
+                Atom::Local(l, _) => unknown.get(l).cloned(),
+                _ => None,
+            })
+        });
+        (t, open)
+    });
+    // What is wrong with the signature is reported with it.
+    c.diagnostics.clear();
+    let root = match &wanted {
+        Some((_, open)) => c.check(def.body, open, &format!("the result of `{}`", def.name.name)),
+        None => c.infer(def.body, None),
+    };
+    let result = match wanted {
+        Some((t, _)) => t,
+        None => c.nodes[root].ty.clone(),
+    };
+    let sizes = signature_sizes(tree, resolved)
+        .into_iter()
+        .filter(|(_, s)| s.source == SizeSource::Implicit)
+        .map(|(l, _)| l)
+        .collect();
+    c.finish(root, sizes, params, Vec::new(), result)
+}
+
+/// Checks a `do`.
+pub fn check_do(tree: &Tree, resolved: &Resolved, module: &ModuleName, env: &dyn Env) -> Checked {
+    let mut c = Checker::new(tree, resolved, module, env);
+    let Item::Do(e) = tree.item else { return c.nothing() };
+    c.effects = true;
+    let root = c.infer(e, None);
+    let result = c.nodes[root].ty.clone();
+    c.finish(root, Vec::new(), Vec::new(), Vec::new(), result)
+}
+
+/// Checks a top-level `let`.
+pub fn check_let(tree: &Tree, resolved: &Resolved, module: &ModuleName, env: &dyn Env) -> Checked {
+    let mut c = Checker::new(tree, resolved, module, env);
+    let Item::Let(item) = &tree.item else { return c.nothing() };
+    c.effects = true;
+    let (pat, value) = c.bind_value(item.pat, item.ty, item.value);
+    let mut names = Vec::new();
+    bound_names(tree, resolved, item.pat, &mut names);
+    c.export(pat, value, names, tree.exprs[item.value].span)
+}
+
+/// Checks a derivative rule against the signature of its definition.
+pub fn check_rule(tree: &Tree, resolved: &Resolved, module: &ModuleName, env: &dyn Env) -> Checked {
+    let mut c = Checker::new(tree, resolved, module, env);
+    let Some(rule) = c.rule_of().cloned() else { return c.nothing() };
+    let Some(signature) = env.signature(&GlobalName { module: module.clone(), name: rule.name.name.clone() }) else {
+        return c.nothing();
+    };
+    let kind = if rule.adjoint { "adjoint" } else { "derivative" };
+    // The definition's sizes become locals here; its `i64` parameters are the rule's own.
+    let param = |k: u32| rule.params.get(k as usize).and_then(|p| resolved.decls.get(&p.span)).copied();
+    let mut sizes = Vec::new();
+    let mut implicit = Vec::new();
+    for s in &signature.sizes {
+        let l = match s.source {
+            SizeSource::Param(k) => param(k),
+            SizeSource::Implicit | SizeSource::Result => None,
+        };
+        let l = l.unwrap_or_else(|| c.fresh_extent(&s.name, rule.name.span));
+        if s.source == SizeSource::Implicit {
+            implicit.push(l);
+            let atom = c.atom(l);
+            c.scopes.assume_nonneg(atom);
+        }
+        sizes.push(Poly::atom(Atom::Local(l, s.name.clone())));
+    }
+    c.classes = signature.type_params.iter().map(|p| p.1).collect();
+    let open = |t: &Type| {
+        t.map_sizes(&|p, _| {
+            p.substitute(&|a| match a {
+                Atom::Bound(k, _) => sizes.get(*k as usize).cloned(),
+                _ => None,
+            })
+        })
+    };
+    let types: Vec<Type> = signature.params.iter().map(|(_, t)| open(t)).collect();
+    let (deltas, result) = c.rule_types(rule.adjoint, &types, &open(&signature.result));
+    for (have, want, what) in
+        [(&rule.params, types.len(), "parameters"), (&rule.deltas, deltas.len(), "names after `;`")]
+    {
+        if have.len() != want {
+            let d = Diagnostic::new(
+                Code::E0201,
+                rule.name.span,
+                format!("the {kind} rule of `{}` has {} {what}, and {want} are wanted", rule.name.name, have.len()),
+            );
+            c.report(d.help(if rule.adjoint {
+                format!("an adjoint rule is `adjoint {0}(parameters; cotangent of the result) = cotangents of the parameters`", rule.name.name)
+            } else {
+                format!("a derivative rule is `derivative {0}(parameters; a tangent for each) = tangent of the result`", rule.name.name)
+            }));
+        }
+    }
+    let mut locals = Vec::new();
+    for (name, t) in rule.params.iter().zip(&types).chain(rule.deltas.iter().zip(&deltas)) {
+        if let Some(l) = c.declared(name.span) {
+            c.bind(l, t.clone(), None);
+            locals.push(l);
+        }
+    }
+    let root = c.check(rule.body, &result, &format!("the {kind} rule of `{}`", rule.name.name));
+    c.finish(root, implicit, locals, Vec::new(), result)
+}
+
+/// The signature of a definition as dependents see it. Where the result is not written the body
+/// is checked to find it; the caller makes sure that the definition is not recursive then.
+pub fn signature(
+    tree: &Tree,
+    resolved: &Resolved,
+    module: &ModuleName,
+    env: &dyn Env,
+) -> (Option<Signature>, Vec<Diagnostic>) {
+    let Some(written) = written_signature(tree, resolved, env) else { return (None, Vec::new()) };
+    let mut signature = written.signature;
+    let bad =
+        written.diagnostics.iter().any(Diagnostic::is_error) || signature.params.iter().any(|(_, t)| t.has_error());
+    if bad {
+        return (None, written.diagnostics);
+    }
+    if !written.has_result {
+        let checked = check_def(tree, resolved, module, env);
+        let mut sizes = signature_sizes(tree, resolved);
+        // Extents that only the body knows are unknown extents of the result.
+        checked.result.visit(&mut |_| {}, &mut |p| {
+            p.for_each_atom(&mut |a| {
+                if let Atom::Local(l, name) = a
+                    && !sizes.iter().any(|s| s.0 == *l)
+                {
+                    sizes.push((*l, SizeParam { name: name.clone(), source: SizeSource::Result }));
+                }
+            });
+        });
+        signature.result = checked.result.map_sizes(&|p, _| {
+            p.substitute(&|a| match a {
+                Atom::Local(l, name) => {
+                    let k = sizes.iter().position(|s| s.0 == *l)?;
+                    Some(Poly::atom(Atom::Bound(u32::try_from(k).ok()?, name.clone())))
+                }
+                _ => None,
+            })
+        });
+        signature.sizes = sizes.into_iter().map(|s| s.1).collect();
+    }
+    if signature.result.has_error() { (None, written.diagnostics) } else { (Some(signature), written.diagnostics) }
+}
+
+/// The names a pattern binds, with their locals.
+fn bound_names(tree: &Tree, resolved: &Resolved, pat: PatId, out: &mut Vec<(Name, LocalId)>) {
+    let mut by_span = |name: &Name, span: Span| {
+        if let Some(l) = resolved.decls.get(&span) {
+            out.push((name.clone(), *l));
+        }
+    };
+    match &tree.pats[pat].kind {
+        Pat::Name(n) => {
+            if let Some(crate::resolve::PatRes::Bind(l)) = resolved.pats.get(&pat) {
+                out.push((n.clone(), *l));
+            }
+        }
+        Pat::Tuple(items) | Pat::Ctor { args: items, .. } => {
+            items.iter().for_each(|p| bound_names(tree, resolved, *p, out));
+        }
+        Pat::Record(fields) => {
+            for (name, sub) in fields {
+                match sub {
+                    Some(p) => bound_names(tree, resolved, *p, out),
+                    None => {
+                        if let Some(l) = resolved.decls.get(&name.span) {
+                            out.push((name.name.clone(), *l));
+                        }
+                    }
+                }
+            }
+        }
+        Pat::Sized(names, inner) => {
+            names.iter().for_each(|n| by_span(&n.name, n.span));
+            bound_names(tree, resolved, *inner, out);
+        }
+        Pat::Error | Pat::Wild | Pat::Int(_) | Pat::Bool(_) => {}
+    }
+}
+
+impl Checker<'_> {
+    fn nothing(mut self) -> Checked {
+        let root = self.error_node(Span::default());
+        self.finish(root, Vec::new(), Vec::new(), Vec::new(), Type::Error)
+    }
+
+    /// Is the parameter's type written as `i64`?
+    fn is_written_i64(&self, l: LocalId) -> bool {
+        let Item::Def(def) = &self.tree.item else { return false };
+        def.params.iter().any(|p| {
+            self.declared(p.name.span) == Some(l)
+                && self.resolved.types.get(&p.ty) == Some(&crate::resolve::TypeRes::Scalar(Scalar::I64))
+        })
+    }
+
+    /// An `i64` parameter that is by itself the extent of a parameter is checked on entry, so it
+    /// is not negative.
+    fn assume_lone_extents(&mut self, t: &Type) {
+        let mut lone = Vec::new();
+        if let Type::Fun(_) = t {
+            return;
+        }
+        t.visit(&mut |_| {}, &mut |p| {
+            if let Some(Atom::Local(..)) = p.as_atom() {
+                lone.push(p.clone());
+            }
+        });
+        lone.into_iter().for_each(|p| self.scopes.assume_nonneg(p));
+    }
+
+    /// Finishes a top-level `let`: its value is the tuple of what it binds.
+    fn export(mut self, pat: TypedPat, value: TId, names: Vec<(Name, LocalId)>, span: Span) -> Checked {
+        self.solve();
+        let mut exports: Vec<(Name, LocalId, Type)> = names
+            .into_iter()
+            .map(|(n, l)| {
+                let t = self.local(l).map_or(Type::Error, |i| self.metas.zonk(&i.ty));
+                (n, l, t)
+            })
+            .collect();
+        // Extents in the types that no name was given.
+        let first = exports.first().map(|e| e.0.clone()).unwrap_or_default();
+        let mut k = 0;
+        while let Some((_, _, t)) = exports.get(k) {
+            let mut hidden = Vec::new();
+            t.visit(&mut |_| {}, &mut |p| {
+                p.for_each_atom(&mut |a| {
+                    if let Atom::Local(l, _) = a {
+                        hidden.push(*l);
+                    }
+                });
+            });
+            for l in hidden {
+                if !exports.iter().any(|e| e.1 == l) {
+                    exports.push((format!("{first}#{}", exports.len()).into(), l, Type::I64));
+                }
+            }
+            k += 1;
+        }
+        let module = self.module.clone();
+        let global = |t: &Type| {
+            t.map_sizes(&|p, _| {
+                p.substitute(&|a| match a {
+                    Atom::Local(l, _) => {
+                        let (name, ..) = exports.iter().find(|e| e.1 == *l)?;
+                        Some(Poly::atom(Atom::Global(GlobalName { module: module.clone(), name: name.clone() })))
+                    }
+                    _ => None,
+                })
+            })
+        };
+        let names = exports.iter().map(|(n, _, t)| (n.clone(), global(t))).collect();
+        let locals: Vec<TId> = exports.iter().map(|(_, l, t)| self.alloc(Typed::Local(*l), t.clone(), span)).collect();
+        let ty = Type::Tuple(exports.iter().map(|e| e.2.clone()).collect());
+        let tuple = self.alloc(Typed::Tuple(locals), ty.clone(), span);
+        let root = self.alloc(Typed::Let(vec![(pat, value)], tuple), ty.clone(), span);
+        self.finish(root, Vec::new(), Vec::new(), names, ty)
+    }
+}

@@ -1,0 +1,385 @@
+//! The checker: from the surface tree of an item and its names to the typed tree.
+//!
+//! Types are inferred in one walk, with a hint from the context going down; sizes unify by
+//! normal form. What cannot be decided on the way is left as an obligation, with the facts that
+//! hold at its place, and decided when all unknowns are solved (`finish`): accesses are proved
+//! in bounds or checked when they run, sizes are proved equal, refuted, or checked when they run.
+
+mod binder;
+mod call;
+mod control;
+mod derive;
+mod expr;
+mod finish;
+mod form;
+mod index;
+mod item;
+mod ops;
+mod pattern;
+mod scope;
+
+use std::collections::HashSet;
+
+pub use item::{Checked, check_def, check_do, check_let, check_rule, signature};
+
+use super::env::Env;
+use super::lower::Lower;
+use super::tree::{Expr as Typed, Node, Pat, SizeCheck, TId};
+use super::ty::{Class, Scalar, Type};
+use super::unify::{Goals, Metas, Mismatch};
+use crate::base::{Arena, Code, Diagnostic, ModuleName, Name, Span};
+use crate::predicate::{Atom, LocalId, Poly};
+use crate::resolve::{LocalKind, Resolved};
+use crate::syntax::ast::{ExprId, Tree, TypeId};
+use scope::{Obligation, ScopeKind, Scopes};
+
+/// What is known of a local.
+#[derive(Clone)]
+pub(super) struct LocalInfo {
+    name: Name,
+    span: Span,
+    ty: Type,
+    /// Its value as a polynomial, if it is an `i64`.
+    sym: Option<Poly>,
+    /// The scope it is bound in.
+    scope: usize,
+}
+
+/// A lifted operation whose operand types were not known when it was met.
+struct Deferred {
+    operands: Vec<TId>,
+    /// The node that verifies the sizes of the operands, around the last of them.
+    verifier: TId,
+    result: Type,
+    class: Class,
+    /// The scalar type of the result, where it is not that of the operands.
+    elem: Option<Scalar>,
+    what: String,
+    span: Span,
+    scope: usize,
+}
+
+/// Patterns that must cover their type.
+pub(super) struct Coverage {
+    ty: Type,
+    pats: Vec<Pat>,
+    /// Places of the arms of a `match`; empty for a pattern that may not fail.
+    spans: Vec<Span>,
+    span: Span,
+}
+
+/// The state of the check of one item.
+pub(super) struct Checker<'a> {
+    tree: &'a Tree,
+    resolved: &'a Resolved,
+    module: &'a ModuleName,
+    env: &'a dyn Env,
+    nodes: Arena<Node>,
+    /// The polynomial value of each node, if it is an understood `i64`.
+    syms: Vec<Option<Poly>>,
+    locals: Vec<LocalInfo>,
+    metas: Metas,
+    classes: Vec<Class>,
+    scopes: Scopes,
+    obligations: Vec<(usize, Obligation)>,
+    deferred: Vec<Deferred>,
+    /// Given sizes that must agree with solved ones, of the call in hand.
+    value_goals: Vec<SizeCheck>,
+    coverage: Vec<Coverage>,
+    /// Types of `error(…)`, which may be anything.
+    any_value: Vec<Type>,
+    diagnostics: Vec<Diagnostic>,
+    /// Are effects (`print`, …) allowed here?
+    effects: bool,
+    /// Bare indices whose extent must be solved in the end: unknown, name, place.
+    bare: Vec<(Poly, Name, Span)>,
+    /// Bare index variables in scope with their extents.
+    bare_locals: Vec<(LocalId, Poly)>,
+    /// Types that leave a scope.
+    exits: Vec<scope::Exit>,
+    reported: HashSet<(Code, Span)>,
+}
+
+impl<'a> Checker<'a> {
+    fn new(tree: &'a Tree, resolved: &'a Resolved, module: &'a ModuleName, env: &'a dyn Env) -> Self {
+        let locals = resolved.locals.iter().map(|d| LocalInfo {
+            name: d.name.clone(),
+            span: d.span,
+            ty: Type::Error,
+            sym: None,
+            scope: 0,
+        });
+        let (type_params, _) = super::lower::classes(tree, resolved);
+        let mut this = Self {
+            tree,
+            resolved,
+            module,
+            env,
+            nodes: Arena::default(),
+            syms: Vec::new(),
+            locals: locals.collect(),
+            metas: Metas::default(),
+            classes: type_params.into_iter().map(|p| p.1).collect(),
+            scopes: Scopes::default(),
+            obligations: Vec::new(),
+            deferred: Vec::new(),
+            value_goals: Vec::new(),
+            coverage: Vec::new(),
+            any_value: Vec::new(),
+            diagnostics: Vec::new(),
+            effects: false,
+            bare: Vec::new(),
+            bare_locals: Vec::new(),
+            exits: Vec::new(),
+            reported: HashSet::new(),
+        };
+        for (l, d) in (0..).map(LocalId).zip(&resolved.locals) {
+            if matches!(d.kind, LocalKind::ImplicitSize | LocalKind::ResultSize) {
+                this.bind(l, Type::I64, None);
+                this.scopes.assume_nonneg(this.atom(l));
+            }
+        }
+        this
+    }
+
+    fn report(&mut self, d: Diagnostic) {
+        if self.reported.insert((d.code, d.span)) {
+            self.diagnostics.push(d);
+        }
+    }
+
+    fn error(&mut self, code: Code, span: Span, message: impl Into<String>) {
+        self.report(Diagnostic::new(code, span, message));
+    }
+
+    // ---- locals ----
+
+    fn local(&self, l: LocalId) -> Option<&LocalInfo> {
+        self.locals.get(l.0 as usize)
+    }
+
+    /// The local as an atom of sizes.
+    fn atom(&self, l: LocalId) -> Poly {
+        Poly::atom(Atom::Local(l, self.local(l).map(|i| i.name.clone()).unwrap_or_default()))
+    }
+
+    /// Gives a local its type and, for an `i64`, its value (itself where `sym` is `None`).
+    fn bind(&mut self, l: LocalId, ty: Type, sym: Option<Poly>) {
+        let scope = self.scopes.current;
+        let sym = if ty == Type::I64 { Some(sym.unwrap_or_else(|| self.atom(l))) } else { None };
+        if let Some(info) = self.locals.get_mut(l.0 as usize) {
+            *info = LocalInfo { ty, sym, scope, ..info.clone() };
+        }
+    }
+
+    /// A new `i64` local for an extent that becomes known when the program runs.
+    fn fresh_extent(&mut self, name: &str, span: Span) -> LocalId {
+        let l = LocalId(u32::try_from(self.locals.len()).unwrap_or(u32::MAX));
+        self.locals.push(LocalInfo { name: name.into(), span, ty: Type::I64, sym: None, scope: self.scopes.current });
+        self.bind(l, Type::I64, None);
+        l
+    }
+
+    /// The local that the identifier at `span` declares.
+    fn declared(&self, span: Span) -> Option<LocalId> {
+        self.resolved.decls.get(&span).copied()
+    }
+
+    // ---- nodes ----
+
+    fn alloc(&mut self, kind: Typed, ty: Type, span: Span) -> TId {
+        self.alloc_sym(kind, ty, span, None)
+    }
+
+    fn alloc_sym(&mut self, kind: Typed, ty: Type, span: Span, sym: Option<Poly>) -> TId {
+        self.syms.push(sym);
+        self.nodes.alloc(Node { kind, ty, span })
+    }
+
+    fn error_node(&mut self, span: Span) -> TId {
+        self.alloc(Typed::Error, Type::Error, span)
+    }
+
+    /// The type of a node, its outermost constructor known as far as it is.
+    fn ty(&self, node: TId) -> Type {
+        self.metas.shallow(&self.nodes[node].ty)
+    }
+
+    fn span(&self, node: TId) -> Span {
+        self.nodes[node].span
+    }
+
+    fn sym(&self, node: TId) -> Option<&Poly> {
+        self.syms.get(node.index()).and_then(Option::as_ref)
+    }
+
+    fn expr_span(&self, e: ExprId) -> Span {
+        self.tree.exprs[e].span
+    }
+
+    // ---- types ----
+
+    /// The written type, in terms of this item's locals.
+    fn written(&mut self, id: TypeId) -> Type {
+        let locals: Vec<Option<Poly>> = self.locals.iter().map(|l| l.sym.clone()).collect();
+        let local = |l: LocalId| locals.get(l.0 as usize).cloned().flatten();
+        let mut lower = Lower::new(self.tree, self.resolved, self.env, &local);
+        let t = lower.ty(id);
+        let found = std::mem::take(&mut lower.diagnostics);
+        found.into_iter().for_each(|d| self.report(d));
+        t
+    }
+
+    fn unify(&mut self, found: &Type, wanted: &Type) -> Result<Goals, Mismatch> {
+        let mut goals = Vec::new();
+        let classes = &self.classes;
+        let class = |k: u32| classes.get(k as usize).copied().unwrap_or(Class::Any);
+        self.metas.unify(found, wanted, &class, &mut goals)?;
+        Ok(goals)
+    }
+
+    fn demand(&mut self, t: &Type, class: Class) -> Result<(), Mismatch> {
+        let classes = &self.classes;
+        self.metas.demand(t, class, &|k| classes.get(k as usize).copied().unwrap_or(Class::Any))
+    }
+
+    /// The node with the sizes verified that unification left open.
+    fn with_goals(&mut self, node: TId, goals: Goals, what: &str, code: Code) -> TId {
+        if goals.is_empty() {
+            return node;
+        }
+        let span = self.span(node);
+        let ty = self.nodes[node].ty.clone();
+        let sym = self.sym(node).cloned();
+        let checked = self.alloc_sym(Typed::Checked(Vec::new(), node), ty, span, sym);
+        for (found, wanted) in goals {
+            let check = SizeCheck { found, wanted, what: what.to_owned(), span };
+            self.obligations.push((self.scopes.current, Obligation::Equal { node: checked, check, code }));
+        }
+        checked
+    }
+
+    /// Demands that a node has a type; gives the node, wrapped in a check where sizes are open.
+    fn expect(&mut self, node: TId, wanted: &Type, what: &str) -> TId {
+        let found = self.nodes[node].ty.clone();
+        match self.unify(&found, wanted) {
+            Ok(goals) => self.with_goals(node, goals, what, Code::E0300),
+            Err(mismatch) => {
+                let span = self.span(node);
+                self.mismatch(&mismatch, &found, wanted, span, what);
+                self.alloc(Typed::Error, wanted.clone(), span)
+            }
+        }
+    }
+
+    /// Infers with the wanted type as hint, then demands it.
+    fn check(&mut self, e: ExprId, wanted: &Type, what: &str) -> TId {
+        let node = self.infer(e, Some(wanted));
+        self.expect(node, wanted, what)
+    }
+
+    /// Reports that two types are not one, in the user's words.
+    fn mismatch(&mut self, m: &Mismatch, found: &Type, wanted: &Type, span: Span, what: &str) {
+        let (found, wanted) = (self.metas.zonk(found), self.metas.zonk(wanted));
+        if found.has_error() || wanted.has_error() {
+            return;
+        }
+        let subject = if what.is_empty() { String::new() } else { format!(" for {what}") };
+        let d = match m {
+            Mismatch::Size(f, w) => Diagnostic::new(
+                Code::E0300,
+                span,
+                format!("this has type `{found}`, and `{wanted}` is wanted{subject}"),
+            )
+            .label(format!("the size `{f}` stands where `{w}` is wanted")),
+            Mismatch::Class(t, class) => return self.class_error(t, *class, span),
+            Mismatch::Infinite => {
+                Diagnostic::new(Code::E0216, span, format!("a value of type `{found}` would have to hold itself"))
+            }
+            Mismatch::Scalars(f, w) if *f != Type::BOOL && *w != Type::BOOL => {
+                let d = Diagnostic::new(
+                    Code::E0206,
+                    span,
+                    format!("this has type `{found}`, and `{wanted}` is wanted{subject}"),
+                );
+                match (f, w) {
+                    (Type::Scalar(Scalar::I64), w) => {
+                        d.help(format!("integers do not become reals by themselves: convert with `{w}(…)`"))
+                    }
+                    (_, Type::Scalar(Scalar::I64)) => d.help("`i64(…)` makes an integer, rounding towards zero"),
+                    (_, w) => d.help(format!("convert with `{w}(…)`")),
+                }
+            }
+            _ => {
+                let d = Diagnostic::new(
+                    Code::E0200,
+                    span,
+                    format!("this has type `{found}`, and `{wanted}` is wanted{subject}"),
+                );
+                match (found.peel().0.len(), wanted.peel().0.len()) {
+                    (f, w) if f > w && !matches!(wanted, Type::Fun(_) | Type::Meta(_)) => d.help(format!(
+                        "an index is missing: `x[i]` is an element, `sum i: x[i]` a sum of them; {} too many",
+                        axes(f - w)
+                    )),
+                    (f, w) if f < w => d.help("one value for every index is `for i: …`"),
+                    _ if matches!(found, Type::Fun(_)) => {
+                        d.help("a function stands here: apply it to its arguments, `f(x)`")
+                    }
+                    _ => d,
+                }
+            }
+        };
+        self.report(d);
+    }
+
+    fn class_error(&mut self, t: &Type, class: Class, span: Span) {
+        let t = self.metas.zonk(t);
+        if t.has_error() {
+            return;
+        }
+        let d = match (&t, class) {
+            (Type::Scalar(Scalar::I64), Class::Real) => {
+                Diagnostic::new(Code::E0206, span, "this is an integer, and a real number is wanted")
+                    .help("integers do not become reals by themselves: convert with `f64(…)`")
+            }
+            (Type::Param(_, name), _) => {
+                let word = if class == Class::Real { "real" } else { "num" };
+                Diagnostic::new(Code::E0209, span, format!("the type `{name}` may be anything, and a number is wanted"))
+                    .help(format!("say so in the signature: `where {name}: {word}`"))
+            }
+            (Type::Scalar(Scalar::Bool), _) => {
+                Diagnostic::new(Code::E0209, span, "this is a truth value, and a number is wanted")
+                    .help("`[p] * 1` is 1 where `p` is true and 0 elsewhere")
+            }
+            _ => {
+                let word = if class == Class::Real { "a real number" } else { "a number" };
+                Diagnostic::new(Code::E0209, span, format!("this has type `{t}`, and {word} is wanted"))
+            }
+        };
+        self.report(d);
+    }
+
+    /// Leaves a scope with a value of this type: what is bound inside must not occur in it.
+    fn leave(&mut self, scope: usize, ty: &Type, span: Span) {
+        let kind = self.scopes.kind(scope);
+        self.exits.push(scope::Exit { ty: ty.clone(), first: scope, last: self.scopes.last(), kind, span });
+        self.scopes.leave(scope);
+    }
+
+    fn enter(&mut self, kind: ScopeKind) -> usize {
+        self.scopes.enter(kind)
+    }
+}
+
+fn axes(n: usize) -> String {
+    if n == 1 { "1 axis".into() } else { format!("{n} axes") }
+}
+
+/// `a`, `a` and `b`, `a`, `b` and `c`
+fn and_list(items: &[String]) -> String {
+    match items {
+        [] => String::new(),
+        [one] => one.clone(),
+        [most @ .., last] => format!("{} and {last}", most.join(", ")),
+    }
+}

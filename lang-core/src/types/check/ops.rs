@@ -1,0 +1,474 @@
+//! Operators: arithmetic, comparisons, powers and scalar functions, all lifted over arrays of
+//! one shape; scalars stand for every element.
+
+use super::super::tree::{Expr as Typed, SizeCheck, TId};
+use super::super::ty::{Class, Scalar, Type};
+use super::super::unify::{Goals, Mismatch};
+use super::scope::{Obligation, ScopeKind};
+use super::{Checker, Deferred};
+use crate::base::{Code, Diagnostic, Span};
+use crate::predicate::Poly;
+use crate::resolve::scalar_fn::{Domain, ScalarFn};
+use crate::syntax::ast::{Expr, ExprId};
+use crate::syntax::ops::{BinOp, Level};
+
+/// The class of a scalar function's arguments.
+pub(super) fn class_of(domain: Domain) -> Class {
+    match domain {
+        Domain::Real => Class::Real,
+        Domain::Num | Domain::Int => Class::Num,
+    }
+}
+
+/// What a lift came to.
+enum Lifted {
+    Done(Type, Goals),
+    Unknown,
+}
+
+impl Checker<'_> {
+    /// A flat chain of operators of one level.
+    pub(super) fn chain(
+        &mut self,
+        first: ExprId,
+        rest: &[(BinOp, Span, ExprId)],
+        hint: Option<&Type>,
+        span: Span,
+    ) -> TId {
+        match rest.first().map(|r| r.0.level()) {
+            Some(Level::Pipe) => {
+                let mut x = self.infer(first, None);
+                for (_, _, f) in rest {
+                    let at = self.span(x).to(self.expr_span(*f));
+                    x = self.pipe(x, *f, at);
+                }
+                x
+            }
+            Some(level @ (Level::And | Level::Or)) => {
+                let scope = self.enter(ScopeKind::Branch);
+                let mut items = Vec::with_capacity(rest.len() + 1);
+                for e in std::iter::once(first).chain(rest.iter().map(|r| r.2)) {
+                    let p = self.check(e, &Type::BOOL, if level == Level::And { "`&&`" } else { "`||`" });
+                    // What stands right of `a &&` is evaluated only where `a` holds.
+                    self.assume(p, level == Level::And);
+                    items.push(p);
+                }
+                self.leave(scope, &Type::BOOL, span);
+                let kind = if level == Level::And { Typed::And(items) } else { Typed::Or(items) };
+                self.alloc(kind, Type::BOOL, span)
+            }
+            Some(Level::Compare) => self.comparison(first, rest, span),
+            _ => {
+                let mut left = self.infer(first, hint);
+                for (op, _, e) in rest {
+                    let right = match self.misplaced_bracket(*op, *e) {
+                        Some(node) => node,
+                        None => self.infer(*e, hint),
+                    };
+                    let at = self.span(left).to(self.expr_span(*e));
+                    left = self.arithmetic(*op, left, right, at);
+                }
+                left
+            }
+        }
+    }
+
+    /// `x * [p]`, which guards nothing.
+    fn misplaced_bracket(&mut self, op: BinOp, e: ExprId) -> Option<TId> {
+        let Expr::Array { items, comma: false } = &self.tree.exprs[e].kind else { return None };
+        let ([item], BinOp::Mul) = (items.as_slice(), op) else { return None };
+        let p = self.infer(*item, None);
+        if self.ty(p) != Type::BOOL {
+            return None;
+        }
+        let span = self.expr_span(e);
+        self.report(
+            Diagnostic::new(Code::E0207, span, "an Iverson bracket guards what follows it, and nothing follows")
+                .help("put the bracket first: `[p] * x`; then `x` is evaluated only where `p` holds"),
+        );
+        Some(self.error_node(span))
+    }
+
+    fn arithmetic(&mut self, op: BinOp, left: TId, right: TId, span: Span) -> TId {
+        let class = if op == BinOp::Div { Class::Real } else { Class::Num };
+        let mut operands = [left, right];
+        let what = format!("`{}`", op.symbol());
+        let ty = self.lift(&mut operands, class, None, &what, span);
+        let [left, right] = operands;
+        let integer = matches!(op, BinOp::FloorDiv | BinOp::Mod);
+        if integer {
+            self.integer(&ty, op, span);
+        }
+        let sym = match (self.sym(left), self.sym(right)) {
+            (Some(a), Some(b)) => match op {
+                BinOp::Add => Some(a.add(b)),
+                BinOp::Sub => Some(a.sub(b)),
+                BinOp::Mul => Some(a.mul(b)),
+                BinOp::FloorDiv => a.div(b),
+                BinOp::Mod => a.rem(b),
+                _ => None,
+            },
+            _ => None,
+        };
+        let sym = sym.filter(|p| !p.overflowed());
+        self.alloc_sym(Typed::Arith(op, left, right), ty, span, sym)
+    }
+
+    /// `//` and `%` are integer operations.
+    fn integer(&mut self, ty: &Type, op: BinOp, span: Span) {
+        let ty = self.metas.zonk(ty);
+        let elem = ty.peel().1.clone();
+        match self.unify(&elem, &Type::I64) {
+            Ok(_) => {}
+            Err(_) if elem.has_error() => {}
+            Err(_) => {
+                let help = if op == BinOp::Mod {
+                    "for reals write `x - y * floor(x / y)`"
+                } else {
+                    "for reals write `floor(x / y)`"
+                };
+                self.report(
+                    Diagnostic::new(
+                        Code::E0209,
+                        span,
+                        format!("`{}` is for integers, and these are `{elem}`", op.symbol()),
+                    )
+                    .help(help),
+                );
+            }
+        }
+    }
+
+    fn comparison(&mut self, first: ExprId, rest: &[(BinOp, Span, ExprId)], span: Span) -> TId {
+        let mut operands = vec![self.infer(first, None)];
+        for (_, _, e) in rest {
+            operands.push(self.infer(*e, None));
+        }
+        let equality = rest.iter().all(|r| matches!(r.0, BinOp::Eq | BinOp::Ne));
+        let boolean = operands.iter().any(|n| self.metas.zonk(&self.nodes[*n].ty).peel().1 == &Type::BOOL);
+        let class = if equality && boolean { Class::Any } else { Class::Num };
+        let what = rest.first().map(|r| format!("`{}`", r.0.symbol())).unwrap_or_default();
+        let ty = self.lift(&mut operands, class, Some(Scalar::Bool), &what, span);
+        if rest.len() > 1 && matches!(self.metas.shallow(&ty), Type::Array(..)) {
+            self.report(
+                Diagnostic::new(Code::E0204, span, "a chain of comparisons compares numbers, not arrays")
+                    .help("compare inside a binder: `for i: a[i] < b[i] < c[i]`"),
+            );
+        }
+        let mut operands = operands.into_iter();
+        let Some(left) = operands.next() else { return self.error_node(span) };
+        self.alloc(Typed::Compare(left, rest.iter().map(|r| r.0).zip(operands).collect()), ty, span)
+    }
+
+    pub(super) fn power(&mut self, base: ExprId, exponent: ExprId, hint: Option<&Type>, span: Span) -> TId {
+        let base = self.infer(base, hint);
+        let exponent = self.infer(exponent, None);
+        // An exponent that is an integer stays one; the base may be any number then.
+        let exponent_elem = self.metas.zonk(&self.nodes[exponent].ty).peel().1.clone();
+        let literal = matches!(self.nodes[exponent].kind, Typed::Int(_) | Typed::Size(_));
+        if literal || exponent_elem == Type::I64 {
+            let at = self.span(exponent);
+            if let Err(m) = self.unify(&exponent_elem, &Type::I64) {
+                self.mismatch(&m, &exponent_elem, &Type::I64, at, "an exponent");
+            }
+            let mut one = [base];
+            let ty = self.lift(&mut one, Class::Num, None, "`^`", span);
+            let [base] = one;
+            let exponent = match self.ty(exponent) {
+                t @ Type::Array(..) => {
+                    let shape = super::super::ty::Type::array(t.peel().0.into_iter().cloned(), Type::I64);
+                    let wanted = Type::array(self.metas.zonk(&ty).peel().0.into_iter().cloned(), Type::I64);
+                    match self.unify(&shape, &wanted) {
+                        Ok(goals) => self.with_goals(exponent, goals, "the exponents", Code::E0204),
+                        Err(m) => {
+                            self.shape_error(&m, &[base, exponent], "`^`", span);
+                            exponent
+                        }
+                    }
+                }
+                _ => exponent,
+            };
+            let sym = match (self.sym(base), self.sym(exponent).and_then(Poly::as_constant)) {
+                (Some(p), Some(k)) => u32::try_from(k).ok().map(|k| p.pow(k)).filter(|p| !p.overflowed()),
+                _ => None,
+            };
+            return self.alloc_sym(Typed::Pow(base, exponent), ty, span, sym);
+        }
+        let mut operands = [base, exponent];
+        let ty = self.lift(&mut operands, Class::Real, None, "`^`", span);
+        let [base, exponent] = operands;
+        self.alloc(Typed::Pow(base, exponent), ty, span)
+    }
+
+    /// A scalar function on its arguments.
+    pub(super) fn scalar_call(&mut self, f: ScalarFn, mut args: Vec<TId>, span: Span) -> TId {
+        let what = format!("`{}`", f.name());
+        let ty = self.lift(&mut args, class_of(f.domain()), None, &what, span);
+        if f.domain() == Domain::Int {
+            let elem = self.metas.zonk(&ty).peel().1.clone();
+            if let Err(m) = self.unify(&elem, &Type::I64) {
+                self.mismatch(&m, &elem, &Type::I64, span, &what);
+            }
+        }
+        let sym = match (f, args.as_slice()) {
+            (ScalarFn::Min | ScalarFn::Max, [a, b]) => match (self.sym(*a), self.sym(*b)) {
+                (Some(a), Some(b)) => Some(if f == ScalarFn::Min { a.least(b) } else { a.greatest(b) }),
+                _ => None,
+            },
+            _ => None,
+        };
+        self.alloc_sym(Typed::Scalar(f, args), ty, span, sym)
+    }
+
+    /// The type of a lifted operation. Verification of sizes is put around the last operand.
+    /// `elem` is the scalar type of the result where it is not that of the operands.
+    pub(super) fn lift(
+        &mut self,
+        operands: &mut [TId],
+        class: Class,
+        elem: Option<Scalar>,
+        what: &str,
+        span: Span,
+    ) -> Type {
+        if operands.iter().any(|n| self.ty(*n) == Type::Error) {
+            return Type::Error;
+        }
+        match self.try_lift(operands, class, elem, false) {
+            Ok(Lifted::Done(ty, goals)) => {
+                if let Some(last) = operands.last_mut() {
+                    *last = self.with_goals(*last, goals, &format!("the operands of {what}"), Code::E0204);
+                }
+                ty
+            }
+            Ok(Lifted::Unknown) => {
+                let result = self.metas.fresh(Class::Any, span);
+                if let Some(last) = operands.last_mut() {
+                    let (ty, at) = (self.nodes[*last].ty.clone(), self.span(*last));
+                    let sym = self.sym(*last).cloned();
+                    *last = self.alloc_sym(Typed::Checked(Vec::new(), *last), ty, at, sym);
+                    let verifier = *last;
+                    let scope = self.scopes.current;
+                    self.deferred.push(Deferred {
+                        operands: operands.to_vec(),
+                        verifier,
+                        result: result.clone(),
+                        class,
+                        elem,
+                        what: what.to_owned(),
+                        span,
+                        scope,
+                    });
+                }
+                result
+            }
+            Err(m) => {
+                self.shape_error(&m, operands, what, span);
+                Type::Error
+            }
+        }
+    }
+
+    /// `force`: operands whose type is unknown are taken to have one type with the others.
+    fn try_lift(
+        &mut self,
+        operands: &[TId],
+        class: Class,
+        elem: Option<Scalar>,
+        force: bool,
+    ) -> Result<Lifted, Mismatch> {
+        let types: Vec<Type> = operands.iter().map(|n| self.ty(*n)).collect();
+        let unknown = |this: &Self, t: &Type| matches!(t, Type::Meta(id) if this.metas.class(*id) == Class::Any);
+        let mut goals = Vec::new();
+        if types.iter().any(|t| unknown(self, t)) {
+            if !force && types.len() == 1 && elem.is_none() {
+                // One operand: whatever it is, the result is the same.
+                if let Some(t) = types.first() {
+                    return Ok(if class == Class::Any { Lifted::Done(t.clone(), goals) } else { Lifted::Unknown });
+                }
+            }
+            if !force {
+                return Ok(Lifted::Unknown);
+            }
+            for pair in types.windows(2) {
+                if let [a, b] = pair {
+                    goals.append(&mut self.unify(b, a)?);
+                }
+            }
+        }
+        let mut dims: Option<Vec<Poly>> = None;
+        let mut scalar: Option<Type> = None;
+        let types: Vec<Type> = operands.iter().map(|n| self.metas.zonk(&self.nodes[*n].ty)).collect();
+        for t in types {
+            let (d, e) = t.peel();
+            match (&dims, d.is_empty()) {
+                (_, true) => {}
+                (None, false) => dims = Some(d.into_iter().cloned().collect()),
+                (Some(have), false) => {
+                    if have.len() != d.len() {
+                        return Err(Mismatch::Shape);
+                    }
+                    for (n, m) in d.into_iter().zip(have.clone()) {
+                        self.metas.unify_size(n, &m, &mut goals)?;
+                    }
+                }
+            }
+            match &scalar {
+                None => scalar = Some(e.clone()),
+                Some(s) => goals.append(&mut self.unify(e, &s.clone())?),
+            }
+        }
+        let scalar = scalar.unwrap_or(Type::Error);
+        if class == Class::Any {
+            match self.metas.shallow(&scalar) {
+                Type::Scalar(_) | Type::Meta(_) | Type::Error => {}
+                _ => return Err(Mismatch::Shape),
+            }
+        } else {
+            self.demand(&scalar, class)?;
+        }
+        let scalar = elem.map_or(scalar, Type::Scalar);
+        Ok(Lifted::Done(Type::array(dims.unwrap_or_default().into_iter(), scalar), goals))
+    }
+
+    /// Tries again the operations whose operand types were unknown.
+    pub(super) fn settle(&mut self, force: bool) {
+        loop {
+            let mut progress = false;
+            for d in std::mem::take(&mut self.deferred) {
+                if d.operands.iter().any(|n| self.ty(*n) == Type::Error) {
+                    let _ = self.unify(&d.result, &Type::Error);
+                    continue;
+                }
+                match self.try_lift(&d.operands, d.class, d.elem, false) {
+                    Ok(Lifted::Unknown) => {
+                        self.deferred.push(d);
+                        continue;
+                    }
+                    outcome => self.settled(&d, outcome),
+                }
+                progress = true;
+            }
+            if progress {
+                continue;
+            }
+            if !force || self.deferred.is_empty() {
+                return;
+            }
+            let d = self.deferred.remove(0);
+            let outcome = self.try_lift(&d.operands, d.class, d.elem, true);
+            self.settled(&d, outcome);
+        }
+    }
+
+    fn settled(&mut self, d: &Deferred, outcome: Result<Lifted, Mismatch>) {
+        match outcome {
+            Ok(Lifted::Done(ty, mut goals)) => {
+                match self.unify(&ty, &d.result) {
+                    Ok(more) => goals.extend(more),
+                    Err(m) => {
+                        let wanted = d.result.clone();
+                        self.mismatch(&m, &ty, &wanted, d.span, "");
+                    }
+                }
+                for (found, wanted) in goals {
+                    let check = SizeCheck { found, wanted, what: format!("the operands of {}", d.what), span: d.span };
+                    let o = Obligation::Equal { node: d.verifier, check, code: Code::E0204 };
+                    self.obligations.push((d.scope, o));
+                }
+            }
+            Ok(Lifted::Unknown) => {}
+            Err(m) => {
+                let operands = d.operands.clone();
+                self.shape_error(&m, &operands, &d.what, d.span);
+                let _ = self.unify(&d.result, &Type::Error);
+            }
+        }
+    }
+
+    fn shape_error(&mut self, m: &Mismatch, operands: &[TId], what: &str, span: Span) {
+        let types: Vec<Type> = operands.iter().map(|n| self.metas.zonk(&self.nodes[*n].ty)).collect();
+        if types.iter().any(Type::has_error) {
+            return;
+        }
+        let shown: Vec<String> = types.iter().map(|t| format!("`{t}`")).collect();
+        let odd = types.iter().find(|t| !matches!(t.peel().1, Type::Scalar(_) | Type::Meta(_) | Type::Param(..)));
+        let mut d = match (m, odd) {
+            (_, Some(t)) => {
+                let d = Diagnostic::new(
+                    Code::E0209,
+                    span,
+                    format!("{what} works on numbers and arrays of them, not on `{t}`"),
+                );
+                match t {
+                    Type::Fun(_) => d.help("a function stands here: apply it to its arguments, `f(x)`"),
+                    Type::Tuple(_) | Type::Record(_) => d.help("take the components apart: `let (a, b) = e`"),
+                    _ => d,
+                }
+            }
+            (Mismatch::Size(a, b), _) => Diagnostic::new(
+                Code::E0204,
+                span,
+                format!("{what} needs equal shapes, and these are {}", super::and_list(&shown)),
+            )
+            .label(format!("`{a}` and `{b}` differ")),
+            (Mismatch::Class(Type::Scalar(Scalar::I64), Class::Real), _) if what == "`/`" => {
+                Diagnostic::new(Code::E0205, span, "`/` divides reals, and these are integers")
+                    .help("`//` divides integers and rounds down; `f64(a) / f64(b)` divides as reals")
+            }
+            (Mismatch::Class(t, class), _) => return self.class_error(&t.clone(), *class, span),
+            (Mismatch::Scalars(..), _) => {
+                let integer = types.iter().position(|t| t.peel().1 == &Type::I64);
+                let bool_ = types.iter().any(|t| t.peel().1 == &Type::BOOL);
+                let mut d = Diagnostic::new(
+                    if bool_ { Code::E0209 } else { Code::E0206 },
+                    span,
+                    format!("{what} needs operands of one type, and these are {}", super::and_list(&shown)),
+                );
+                d = match integer {
+                    _ if bool_ => d.help("`[p] * e` is `e` where the condition `p` holds, and 0 elsewhere"),
+                    Some(k) => {
+                        let other = types.iter().map(|t| t.peel().1).find(|t| **t != Type::I64);
+                        d.help(format!(
+                            "integers do not become reals by themselves: convert the {} with `{}(…)`",
+                            if k == 0 { "first" } else { "second" },
+                            other.map(ToString::to_string).unwrap_or_default(),
+                        ))
+                    }
+                    None => d.help("convert one of them with `f64(…)` or `f32(…)`"),
+                };
+                d
+            }
+            _ => Diagnostic::new(
+                Code::E0204,
+                span,
+                format!("{what} needs equal shapes, and these are {}", super::and_list(&shown)),
+            )
+            .help("nothing but a scalar is repeated by itself: write the indices, as in `for i, j: a[i, j] + b[j]`"),
+        };
+        if operands.len() > 1 {
+            for (n, t) in operands.iter().zip(&types) {
+                d = d.related(self.span(*n), format!("`{t}`"));
+            }
+        }
+        self.report(d);
+    }
+
+    /// `f64(e)`, lifted.
+    pub(super) fn convert(&mut self, to: Scalar, e: TId, span: Span) -> TId {
+        let t = self.metas.zonk(&self.nodes[e].ty);
+        let (dims, elem) = t.peel();
+        let ty = Type::array(dims.into_iter().cloned(), Type::Scalar(to));
+        match elem {
+            Type::Scalar(Scalar::Bool) => self.report(
+                Diagnostic::new(Code::E0209, span, "a truth value is no number")
+                    .help("`[p] * 1.0` is 1.0 where `p` is true and 0.0 elsewhere"),
+            ),
+            _ => {
+                if let Err(Mismatch::Class(t, class)) = self.demand(elem, Class::Num) {
+                    self.class_error(&t, class, span);
+                }
+            }
+        }
+        self.alloc(Typed::Convert(to, e), ty, span)
+    }
+}

@@ -1,0 +1,108 @@
+//! Scopes with the facts that hold in them, and what is left to decide when all unknowns are
+//! solved. A scope is a place whose body may run several times or not at all: the body of a
+//! binder, fold, loop or lambda, a branch, what a bracket guards.
+
+use super::super::tree::{SizeCheck, TId};
+use super::super::ty::Type;
+use crate::base::{Code, Span};
+use crate::predicate::Poly;
+
+/// What makes a scope.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum ScopeKind {
+    /// The item itself.
+    Item,
+    /// The body of a `for`, a reduction, a fold or a loop.
+    Binder,
+    /// A branch, an arm, a guarded factor, the right side of `&&`.
+    Branch,
+    /// The body of a lambda.
+    Lambda,
+}
+
+/// A fact: `p >= 0`, or `p == 0`.
+#[derive(Clone, Debug)]
+pub(super) enum Fact {
+    NonNeg(Poly),
+    Zero(Poly),
+}
+
+struct Scope {
+    parent: usize,
+    kind: ScopeKind,
+    facts: Vec<Fact>,
+}
+
+/// The scopes of an item. Numbers grow in the order of entry, so the scopes inside one are
+/// those from its number to the last number when it is left.
+pub(super) struct Scopes {
+    scopes: Vec<Scope>,
+    pub(super) current: usize,
+}
+
+impl Default for Scopes {
+    fn default() -> Self {
+        Self { scopes: vec![Scope { parent: 0, kind: ScopeKind::Item, facts: Vec::new() }], current: 0 }
+    }
+}
+
+impl Scopes {
+    pub(super) fn enter(&mut self, kind: ScopeKind) -> usize {
+        self.scopes.push(Scope { parent: self.current, kind, facts: Vec::new() });
+        self.current = self.scopes.len() - 1;
+        self.current
+    }
+
+    pub(super) fn leave(&mut self, scope: usize) {
+        self.current = self.scopes.get(scope).map_or(0, |s| s.parent);
+    }
+
+    pub(super) fn last(&self) -> usize {
+        self.scopes.len() - 1
+    }
+
+    pub(super) fn kind(&self, scope: usize) -> ScopeKind {
+        self.scopes.get(scope).map_or(ScopeKind::Item, |s| s.kind)
+    }
+
+    pub(super) fn parent(&self, scope: usize) -> usize {
+        self.scopes.get(scope).map_or(0, |s| s.parent)
+    }
+
+    pub(super) fn facts(&self, scope: usize) -> &[Fact] {
+        self.scopes.get(scope).map_or(&[], |s| &s.facts)
+    }
+
+    pub(super) fn assume(&mut self, fact: Fact) {
+        if let Some(s) = self.scopes.get_mut(self.current) {
+            s.facts.push(fact);
+        }
+    }
+
+    pub(super) fn assume_nonneg(&mut self, p: Poly) {
+        self.assume(Fact::NonNeg(p));
+    }
+}
+
+/// What is decided in the end, with the facts of its scope.
+pub(super) enum Obligation {
+    /// `0 <= index < extent` of a subscript of an index or update node.
+    Index { node: TId, update: Option<usize>, position: usize, index: Poly, extent: Poly, axis: usize, span: Span },
+    /// `0 <= from <= to <= extent`.
+    Slice { node: TId, update: Option<usize>, position: usize, from: Poly, to: Poly, extent: Poly, span: Span },
+    /// Two sizes are equal; checked by the node where not proved.
+    Equal { node: TId, check: SizeCheck, code: Code },
+    /// An extent is not negative.
+    Extent { extent: Poly, span: Span },
+    /// The extents of two axes of one bare index.
+    Agree { name: crate::base::Name, span: Span, first: Poly, second: Poly, place: Span },
+}
+
+/// A type that leaves a scope.
+pub(super) struct Exit {
+    pub(super) ty: Type,
+    pub(super) first: usize,
+    pub(super) last: usize,
+    pub(super) kind: ScopeKind,
+    pub(super) span: Span,
+}

@@ -1,0 +1,493 @@
+//! From types as written to types: names looked up, aliases expanded, sizes in normal form.
+//! Signatures and `type` items are made here.
+
+use std::sync::Arc;
+
+use super::env::Env;
+use super::info::{CtorInfo, ParamKind, TypeInfo, TypeInfoBody};
+use super::ty::{Class, FunType, Scalar, Signature, SizeParam, SizeSource, Type, TypeArg};
+use crate::base::{Code, Diagnostic, GlobalName, Name, Span};
+use crate::predicate::{Atom, LocalId, Poly};
+use crate::resolve::scalar_fn::ScalarFn;
+use crate::resolve::{LocalKind, Res, Resolved, TypeRes};
+use crate::syntax::ast::{self, Expr, ExprId, Item, SizeExpr, Tree, TypeBody, TypeExpr, TypeId};
+use crate::syntax::ops::{BinOp, UnOp};
+
+/// Lowers written types of one item.
+pub struct Lower<'a> {
+    /// The item.
+    pub tree: &'a Tree,
+    /// Its names.
+    pub resolved: &'a Resolved,
+    /// Other items.
+    pub env: &'a dyn Env,
+    /// What a local is as a size; `None` where it is not an `i64`.
+    pub local: &'a dyn Fn(LocalId) -> Option<Poly>,
+    /// What was wrong.
+    pub diagnostics: Vec<Diagnostic>,
+    /// Locals of the function types around, innermost last.
+    functions: Vec<Vec<Option<LocalId>>>,
+}
+
+impl<'a> Lower<'a> {
+    /// A lowering with nothing reported.
+    pub fn new(
+        tree: &'a Tree,
+        resolved: &'a Resolved,
+        env: &'a dyn Env,
+        local: &'a dyn Fn(LocalId) -> Option<Poly>,
+    ) -> Self {
+        Self { tree, resolved, env, local, diagnostics: Vec::new(), functions: Vec::new() }
+    }
+
+    /// The type that is written.
+    pub fn ty(&mut self, id: TypeId) -> Type {
+        let tree = self.tree;
+        let node = &tree.types[id];
+        match &node.kind {
+            TypeExpr::Error => Type::Error,
+            TypeExpr::Name { name, args, .. } => self.named(id, name, args, node.span),
+            TypeExpr::Array(sizes, elem) => {
+                let sizes: Vec<_> = sizes.iter().map(|s| self.size_expr(s)).collect();
+                let elem = self.ty(*elem);
+                Type::array(sizes.into_iter(), elem)
+            }
+            TypeExpr::Tuple(items) => Type::Tuple(items.iter().map(|t| self.ty(*t)).collect()),
+            TypeExpr::Record(fields) => {
+                Type::Record(fields.iter().map(|(name, t)| (name.name.clone(), self.ty(*t))).collect())
+            }
+            TypeExpr::Fun(params, result) => {
+                let locals =
+                    params.iter().map(|(n, _)| n.as_ref().and_then(|n| self.resolved.decls.get(&n.span)).copied());
+                self.functions.push(locals.collect());
+                let params = params.iter().map(|(n, t)| (n.as_ref().map(|n| n.name.clone()), self.ty(*t))).collect();
+                let result = self.ty(*result);
+                self.functions.pop();
+                Type::Fun(Arc::new(FunType { params, result }))
+            }
+            TypeExpr::Rel(sizes) => Type::Rel(sizes.iter().map(|s| self.size_expr(s)).collect()),
+        }
+    }
+
+    fn named(&mut self, id: TypeId, name: &ast::Ident, args: &[ast::TypeArg], span: Span) -> Type {
+        let applied = |this: &mut Self, what: &str| {
+            if !args.is_empty() {
+                this.diagnostics.push(Diagnostic::new(
+                    Code::E0201,
+                    span,
+                    format!("{what} `{}` takes no arguments", name.name),
+                ));
+            }
+        };
+        match self.resolved.types.get(&id) {
+            Some(TypeRes::Scalar(s)) => {
+                applied(self, "the type");
+                Type::Scalar(*s)
+            }
+            Some(TypeRes::Param(k)) => {
+                applied(self, "the type parameter");
+                Type::Param(*k, name.name.clone())
+            }
+            Some(TypeRes::Global(global)) => self.applied(&global.clone(), args, span),
+            Some(TypeRes::Size(_)) => {
+                self.diagnostics.push(
+                    Diagnostic::new(Code::E0108, span, format!("`{}` is a size, and a type is wanted here", name.name))
+                        .help("sizes stand in brackets: `[n]f64`"),
+                );
+                Type::Error
+            }
+            Some(TypeRes::Error) | None => Type::Error,
+        }
+    }
+
+    fn applied(&mut self, global: &GlobalName, args: &[ast::TypeArg], span: Span) -> Type {
+        let Some(info) = self.env.type_info(global) else { return Type::Error };
+        if info.params.len() != args.len() {
+            let wanted = match info.params.len() {
+                0 => "no arguments".into(),
+                1 => "1 argument".into(),
+                n => format!("{n} arguments"),
+            };
+            let names: Vec<&str> = info.params.iter().map(|p| p.0.as_str()).collect();
+            let mut d = Diagnostic::new(
+                Code::E0201,
+                span,
+                format!("the type `{global}` takes {wanted}, and {} stand here", args.len()),
+            );
+            if !names.is_empty() {
+                d = d.help(format!("write `{global}({})`", names.join(", ")));
+            }
+            self.diagnostics.push(d);
+            return Type::Error;
+        }
+        let args: Vec<TypeArg> =
+            args.iter().zip(&info.params).map(|(a, (name, kind))| self.arg(a, name, *kind, global)).collect();
+        match &info.body {
+            TypeInfoBody::Sum(_) => Type::Data(global.clone(), args.into()),
+            TypeInfoBody::Alias(t) => apply(t, &args),
+        }
+    }
+
+    fn arg(&mut self, arg: &ast::TypeArg, param: &Name, kind: ParamKind, of: &GlobalName) -> TypeArg {
+        match (arg, kind) {
+            (ast::TypeArg::Type(t), ParamKind::Size) => match self.resolved.types.get(t) {
+                Some(TypeRes::Size(res)) => TypeArg::Size(self.name_as_size(&res.clone(), self.tree.types[*t].span)),
+                Some(TypeRes::Error) | None => TypeArg::Size(Poly::atom(Atom::Overflow)),
+                _ => {
+                    self.diagnostics.push(Diagnostic::new(
+                        Code::E0108,
+                        self.tree.types[*t].span,
+                        format!("a type stands where `{of}` wants the size `{param}`"),
+                    ));
+                    TypeArg::Size(Poly::atom(Atom::Overflow))
+                }
+            },
+            (ast::TypeArg::Size(e), ParamKind::Size) => TypeArg::Size(self.size(*e)),
+            (ast::TypeArg::Type(t), ParamKind::Type) => TypeArg::Type(self.ty(*t)),
+            (ast::TypeArg::Size(e), ParamKind::Type) => {
+                self.diagnostics.push(Diagnostic::new(
+                    Code::E0108,
+                    self.tree.exprs[*e].span,
+                    format!("a size stands where `{of}` wants the type `{param}`"),
+                ));
+                TypeArg::Type(Type::Error)
+            }
+        }
+    }
+
+    fn size_expr(&mut self, size: &SizeExpr) -> Poly {
+        match size {
+            SizeExpr::Expr(e) => self.size(*e),
+            SizeExpr::Unknown(name) => match self.resolved.decls.get(&name.span).and_then(|l| (self.local)(*l)) {
+                Some(p) => p,
+                None => {
+                    self.diagnostics.push(
+                        Diagnostic::new(
+                            Code::E0309,
+                            name.span,
+                            format!("an unknown extent `?{}` may stand only in a result", name.name),
+                        )
+                        .help("in a parameter write the size as a name: it is solved from the argument"),
+                    );
+                    Poly::atom(Atom::Overflow)
+                }
+            },
+        }
+    }
+
+    fn name_as_size(&mut self, res: &Res, span: Span) -> Poly {
+        match res {
+            Res::Local(l) => {
+                for (depth, params) in self.functions.iter().rev().enumerate() {
+                    if let Some(k) = params.iter().position(|p| *p == Some(*l)) {
+                        return Poly::atom(Atom::Arg(
+                            u32::try_from(depth).unwrap_or(u32::MAX),
+                            u32::try_from(k).unwrap_or(u32::MAX),
+                        ));
+                    }
+                }
+                if let Some(p) = (self.local)(*l) {
+                    return p;
+                }
+            }
+            Res::Let(global) => match self.env.let_type(global) {
+                Some(Type::Scalar(Scalar::I64)) => return Poly::atom(Atom::Global(global.clone())),
+                Some(_) => {}
+                None => return Poly::atom(Atom::Overflow),
+            },
+            Res::Error => return Poly::atom(Atom::Overflow),
+            _ => {}
+        }
+        self.diagnostics.push(
+            Diagnostic::new(Code::E0309, span, "only an `i64` can be a size")
+                .help("a size is a number, an `i64` or a size parameter, or `+ - * // %` of these"),
+        );
+        Poly::atom(Atom::Overflow)
+    }
+
+    /// A size as written.
+    pub fn size(&mut self, e: ExprId) -> Poly {
+        let tree = self.tree;
+        let node = &tree.exprs[e];
+        let p = match &node.kind {
+            Expr::Error => return Poly::atom(Atom::Overflow),
+            Expr::Int(n) => Poly::constant(i128::from(*n)),
+            Expr::Paren(e) => self.size(*e),
+            Expr::Unary(UnOp::Neg, e) => self.size(*e).neg(),
+            Expr::Name(_) | Expr::Field(..) if self.resolved.exprs.contains_key(&e) => {
+                let res = self.resolved.exprs.get(&e).cloned().unwrap_or(Res::Error);
+                self.name_as_size(&res, node.span)
+            }
+            Expr::Power(base, k) => match self.size(*k).as_constant().and_then(|k| u32::try_from(k).ok()) {
+                Some(k) => self.size(*base).pow(k),
+                None => return self.not_a_size(node.span),
+            },
+            Expr::Chain { first, rest } => {
+                let mut p = self.size(*first);
+                for (op, _, e) in rest {
+                    let q = self.size(*e);
+                    p = match op {
+                        BinOp::Add => p.add(&q),
+                        BinOp::Sub => p.sub(&q),
+                        BinOp::Mul => p.mul(&q),
+                        BinOp::FloorDiv | BinOp::Mod => {
+                            let r = if *op == BinOp::Mod { p.rem(&q) } else { p.div(&q) };
+                            match r {
+                                Some(r) => r,
+                                None => {
+                                    self.diagnostics.push(Diagnostic::new(
+                                        Code::E0309,
+                                        node.span,
+                                        "a size cannot be divided by 0",
+                                    ));
+                                    return Poly::atom(Atom::Overflow);
+                                }
+                            }
+                        }
+                        BinOp::Div => {
+                            self.diagnostics.push(
+                                Diagnostic::new(Code::E0205, node.span, "`/` divides reals, and a size is an integer")
+                                    .help("`//` divides integers and rounds down"),
+                            );
+                            return Poly::atom(Atom::Overflow);
+                        }
+                        _ => return self.not_a_size(node.span),
+                    };
+                }
+                p
+            }
+            Expr::Call(f, args) => match (self.resolved.exprs.get(f), args.as_slice()) {
+                (Some(Res::Scalar(which @ (ScalarFn::Min | ScalarFn::Max))), [a, b]) => {
+                    let (a, b) = (self.size(a.value), self.size(b.value));
+                    if *which == ScalarFn::Min { a.least(&b) } else { a.greatest(&b) }
+                }
+                _ => return self.not_a_size(node.span),
+            },
+            _ => return self.not_a_size(node.span),
+        };
+        if p.overflowed() {
+            return p;
+        }
+        if let Some(c) = p.as_constant()
+            && c >= 1 << 47
+        {
+            self.diagnostics.push(
+                Diagnostic::new(Code::E0308, node.span, "this size is too large").help("extents stay below 2^47"),
+            );
+            return Poly::atom(Atom::Overflow);
+        }
+        p
+    }
+
+    fn not_a_size(&mut self, span: Span) -> Poly {
+        self.diagnostics.push(
+            Diagnostic::new(Code::E0309, span, "this cannot be a size")
+                .help("a size is a number, an `i64` or a size parameter, or `+ - * // %` of these; bind other values by `let` first"),
+        );
+        Poly::atom(Atom::Overflow)
+    }
+}
+
+/// A type with its parameters replaced: `Type::Param(k)` and `Atom::Bound(k)` by `args[k]`.
+pub fn apply(t: &Type, args: &[TypeArg]) -> Type {
+    t.map(
+        &|t| match t {
+            Type::Param(k, _) => match args.get(*k as usize) {
+                Some(TypeArg::Type(t)) => Some(t.clone()),
+                _ => None,
+            },
+            _ => None,
+        },
+        &|p, _| {
+            p.substitute(&|a| match a {
+                Atom::Bound(k, _) => match args.get(*k as usize) {
+                    Some(TypeArg::Size(p)) => Some(p.clone()),
+                    _ => None,
+                },
+                _ => None,
+            })
+        },
+    )
+}
+
+/// The classes that `where` gives the type parameters.
+pub fn classes(tree: &Tree, resolved: &Resolved) -> (Vec<(Name, Class)>, Vec<Diagnostic>) {
+    let mut params: Vec<_> = resolved.type_params.iter().map(|(n, _)| (n.clone(), Class::Any)).collect();
+    let mut diagnostics = Vec::new();
+    if let Item::Def(def) = &tree.item {
+        for c in &def.constraints {
+            let class = match c.class.name.as_str() {
+                "real" => Class::Real,
+                "num" => Class::Num,
+                _ => {
+                    diagnostics.push(
+                        Diagnostic::new(Code::E0101, c.class.span, format!("there is no class `{}`", c.class.name))
+                            .help("the classes are `num` (f64, f32, i64) and `real` (f64, f32)"),
+                    );
+                    continue;
+                }
+            };
+            if let Some(p) = params.iter_mut().find(|p| p.0 == c.var.name) {
+                p.1 = p.1.max(class);
+            }
+        }
+    }
+    (params, diagnostics)
+}
+
+/// The sizes of a definition's signature with their locals, in the order of `Signature::sizes`.
+pub fn signature_sizes(tree: &Tree, resolved: &Resolved) -> Vec<(LocalId, SizeParam)> {
+    let Item::Def(def) = &tree.item else { return Vec::new() };
+    let locals = || (0..).map(LocalId).zip(&resolved.locals);
+    let of = |kind, source| {
+        locals().filter(move |(_, d)| d.kind == kind).map(move |(l, d)| (l, SizeParam { name: d.name.clone(), source }))
+    };
+    let mut sizes: Vec<_> = of(LocalKind::ImplicitSize, SizeSource::Implicit).collect();
+    for (k, p) in (0..).zip(&def.params) {
+        let is_i64 = resolved.types.get(&p.ty) == Some(&TypeRes::Scalar(Scalar::I64));
+        if let (true, Some(l)) = (is_i64, resolved.decls.get(&p.name.span)) {
+            sizes.push((*l, SizeParam { name: p.name.name.clone(), source: SizeSource::Param(k) }));
+        }
+    }
+    if let Some(result) = def.result {
+        let span = tree.types[result].span;
+        let inside = |l: &LocalId| {
+            resolved.locals.get(l.0 as usize).is_some_and(|d| span.start <= d.span.start && d.span.end <= span.end)
+        };
+        sizes.extend(of(LocalKind::ResultSize, SizeSource::Result).filter(|(l, _)| inside(l)));
+    }
+    sizes
+}
+
+/// The written signature of a definition: types with `Atom::Bound`; the result if it is written.
+pub struct Written {
+    /// The signature; its result is [`Type::Error`] where none is written.
+    pub signature: Signature,
+    /// Is the result written?
+    pub has_result: bool,
+    /// What is wrong with it.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Reads the signature of a definition and checks that its sizes can be solved.
+pub fn written_signature(tree: &Tree, resolved: &Resolved, env: &dyn Env) -> Option<Written> {
+    let Item::Def(def) = &tree.item else { return None };
+    let (type_params, mut diagnostics) = classes(tree, resolved);
+    let sizes = signature_sizes(tree, resolved);
+    let bound = |l: LocalId| {
+        let k = sizes.iter().position(|s| s.0 == l)?;
+        Some(Poly::atom(Atom::Bound(u32::try_from(k).ok()?, sizes.get(k)?.1.name.clone())))
+    };
+    let mut lower = Lower::new(tree, resolved, env, &bound);
+    let params: Vec<_> = def.params.iter().map(|p| (p.name.name.clone(), lower.ty(p.ty))).collect();
+    let result = def.result.map(|t| lower.ty(t));
+    diagnostics.append(&mut lower.diagnostics);
+    let signature = Signature {
+        type_params,
+        sizes: sizes.iter().map(|s| s.1.clone()).collect(),
+        params,
+        result: result.clone().unwrap_or(Type::Error),
+    };
+    diagnostics.extend(unsolvable(&signature, &sizes, resolved));
+    Some(Written { signature, has_result: result.is_some(), diagnostics })
+}
+
+/// Implicit sizes that no order of solving gives ("Types and sizes").
+fn unsolvable(signature: &Signature, sizes: &[(LocalId, SizeParam)], resolved: &Resolved) -> Vec<Diagnostic> {
+    let mut extents = Vec::new();
+    for (_, t) in &signature.params {
+        t.visit(&mut |_| {}, &mut |p| extents.push(p.clone()));
+    }
+    let mut solved: Vec<bool> = signature.sizes.iter().map(|s| s.source != SizeSource::Implicit).collect();
+    let is_solved = |solved: &[bool], k: u32| solved.get(k as usize).copied().unwrap_or(true);
+    loop {
+        let mut progress = false;
+        for p in &extents {
+            let mut open: Vec<Atom> = Vec::new();
+            p.for_each_atom(&mut |a| {
+                if let Atom::Bound(k, _) = a
+                    && !is_solved(&solved, *k)
+                    && !open.contains(a)
+                {
+                    open.push(a.clone());
+                }
+            });
+            if let [a @ Atom::Bound(k, _)] = open.as_slice()
+                && p.linear_in(a).is_some_and(|(c, _)| c.abs() == 1)
+                && let Some(s) = solved.get_mut(*k as usize)
+            {
+                *s = true;
+                progress = true;
+            }
+        }
+        if !progress {
+            break;
+        }
+    }
+    let mut diagnostics = Vec::new();
+    for ((l, size), _) in sizes.iter().zip(&solved).filter(|(_, solved)| !**solved) {
+        let span = resolved.locals.get(l.0 as usize).map_or_else(Span::default, |d| d.span);
+        let name = &size.name;
+        let in_params = extents.iter().any(|p| {
+            let mut found = false;
+            p.for_each_atom(&mut |a| found |= matches!(a, Atom::Bound(_, n) if n == name));
+            found
+        });
+        diagnostics.push(if in_params {
+            Diagnostic::new(Code::E0301, span, format!("the size `{name}` cannot be solved from the arguments"))
+                .label("occurs only inside products, quotients or together with other unsolved sizes")
+                .help(format!("pass it: add the parameter `{name}: i64`"))
+        } else {
+            Diagnostic::new(Code::E0302, span, format!("the size `{name}` occurs only in the result")).help(format!(
+                "pass it as the parameter `{name}: i64`, or write `?{name}` if it is known only when the program runs"
+            ))
+        });
+    }
+    diagnostics
+}
+
+/// What a `type` item defines.
+pub fn type_info(tree: &Tree, resolved: &Resolved, env: &dyn Env) -> (Option<TypeInfo>, Vec<Diagnostic>) {
+    let Item::Type(def) = &tree.item else { return (None, Vec::new()) };
+    let size_local = |l: LocalId| {
+        let d = resolved.locals.get(l.0 as usize)?;
+        let k = def.params.iter().position(|p| p.span == d.span)?;
+        Some(Poly::atom(Atom::Bound(u32::try_from(k).ok()?, d.name.clone())))
+    };
+    let params = def.params.iter().map(|p| {
+        let is_size = resolved.locals.iter().any(|d| d.kind == LocalKind::ImplicitSize && d.span == p.span);
+        (p.name.clone(), if is_size { ParamKind::Size } else { ParamKind::Type })
+    });
+    let params: Vec<_> = params.collect();
+    let mut lower = Lower::new(tree, resolved, env, &size_local);
+    let body = match &def.body {
+        TypeBody::Sum(ctors) => TypeInfoBody::Sum(
+            ctors
+                .iter()
+                .map(|c| CtorInfo { name: c.name.name.clone(), args: c.args.iter().map(|t| lower.ty(*t)).collect() })
+                .collect(),
+        ),
+        TypeBody::Single(t) if resolved.single_ctor => match &tree.types[*t].kind {
+            TypeExpr::Name { name, args, .. } => TypeInfoBody::Sum(vec![CtorInfo {
+                name: name.name.clone(),
+                args: args
+                    .iter()
+                    .map(|a| match a {
+                        ast::TypeArg::Type(t) => lower.ty(*t),
+                        ast::TypeArg::Size(e) => {
+                            lower.diagnostics.push(Diagnostic::new(
+                                Code::E0108,
+                                tree.exprs[*e].span,
+                                "a size stands where the type of a constructor's argument is wanted",
+                            ));
+                            Type::Error
+                        }
+                    })
+                    .collect(),
+            }]),
+            _ => TypeInfoBody::Alias(Type::Error),
+        },
+        TypeBody::Single(t) => TypeInfoBody::Alias(lower.ty(*t)),
+    };
+    (Some(TypeInfo { params, body }), lower.diagnostics)
+}

@@ -1,0 +1,297 @@
+//! Unknowns of the checker and their solution. Types unify structurally; sizes by normal form:
+//! the difference of two sizes is 0 (equal), a constant other than 0 (different), linear in one
+//! unknown with coefficient ±1 (solved), or left for later, as a goal.
+
+use super::ty::{Class, Scalar, Type, TypeArg};
+use crate::base::{Name, Span};
+use crate::predicate::{Atom, Poly};
+
+/// An unknown type.
+struct TypeMeta {
+    class: Class,
+    /// What it becomes if nothing else is known: set for number literals.
+    default: Option<Scalar>,
+    solution: Option<Type>,
+    span: Span,
+}
+
+/// An unknown size.
+struct SizeMeta {
+    solution: Option<Poly>,
+    span: Span,
+    why: SizeWhy,
+}
+
+/// What an unknown size is the size of.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum SizeWhy {
+    /// The extent of a bare index variable.
+    Index(Name),
+    /// A size parameter of what is called: its name, and the callee's.
+    Param(Name, Name),
+    /// The extent of an array whose type is not known yet.
+    Other,
+}
+
+/// All unknowns of one item.
+#[derive(Default)]
+pub struct Metas {
+    types: Vec<TypeMeta>,
+    sizes: Vec<SizeMeta>,
+}
+
+/// Why two types are not one.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Mismatch {
+    /// They are built differently.
+    Shape,
+    /// Two scalar types.
+    Scalars(Type, Type),
+    /// Two sizes that differ: found, wanted.
+    Size(Poly, Poly),
+    /// A type is not of the class that is needed.
+    Class(Type, Class),
+    /// A type would hold itself.
+    Infinite,
+}
+
+/// Sizes that must be equal and are not yet known to be: found, wanted.
+pub type Goals = Vec<(Poly, Poly)>;
+
+impl Metas {
+    /// A new unknown type.
+    pub fn fresh(&mut self, class: Class, span: Span) -> Type {
+        self.literal(class, None, span)
+    }
+
+    /// A new unknown type of a literal.
+    pub fn literal(&mut self, class: Class, default: Option<Scalar>, span: Span) -> Type {
+        let id = u32::try_from(self.types.len()).unwrap_or(u32::MAX);
+        self.types.push(TypeMeta { class, default, solution: None, span });
+        Type::Meta(id)
+    }
+
+    /// A new unknown size.
+    pub fn fresh_size(&mut self, why: SizeWhy, span: Span) -> Poly {
+        let id = u32::try_from(self.sizes.len()).unwrap_or(u32::MAX);
+        self.sizes.push(SizeMeta { solution: None, span, why });
+        Poly::atom(Atom::Meta(id))
+    }
+
+    /// The type with its outermost constructor known as far as it is.
+    pub fn shallow(&self, t: &Type) -> Type {
+        let mut t = t;
+        while let Type::Meta(id) = t {
+            match self.types.get(*id as usize).and_then(|m| m.solution.as_ref()) {
+                Some(s) => t = s,
+                None => break,
+            }
+        }
+        t.clone()
+    }
+
+    /// The type with all that is solved put in.
+    pub fn zonk(&self, t: &Type) -> Type {
+        t.map(
+            &|t| match self.shallow(t) {
+                Type::Meta(id) => Some(Type::Meta(id)),
+                solved => Some(if solved == *t { solved } else { self.zonk(&solved) }),
+            },
+            &|p, _| self.zonk_size(p),
+        )
+    }
+
+    /// The size with all that is solved put in.
+    pub fn zonk_size(&self, p: &Poly) -> Poly {
+        if !has_meta(p) {
+            return p.clone();
+        }
+        p.substitute(&|a| match a {
+            Atom::Meta(id) => self.sizes.get(*id as usize).and_then(|m| m.solution.as_ref()).map(|s| self.zonk_size(s)),
+            _ => None,
+        })
+    }
+
+    /// The class of an unknown.
+    pub fn class(&self, id: u32) -> Class {
+        self.types.get(id as usize).map_or(Class::Any, |m| m.class)
+    }
+
+    /// Where an unknown type comes from.
+    pub fn type_span(&self, id: u32) -> Span {
+        self.types.get(id as usize).map_or_else(Span::default, |m| m.span)
+    }
+
+    /// Where an unknown size comes from, and what it is the size of.
+    pub fn size_origin(&self, id: u32) -> (Span, SizeWhy) {
+        self.sizes.get(id as usize).map_or((Span::default(), SizeWhy::Other), |m| (m.span, m.why.clone()))
+    }
+
+    /// Gives unsolved literals their default.
+    pub fn apply_defaults(&mut self) {
+        for m in &mut self.types {
+            if m.solution.is_none()
+                && let Some(s) = m.default
+            {
+                // A literal that was divided became real.
+                let s = if m.class == Class::Real && s == Scalar::I64 { Scalar::F64 } else { s };
+                m.solution = Some(Type::Scalar(s));
+            }
+        }
+    }
+
+    /// Gives every unsolved unknown of a numeric class `f64`.
+    pub fn default_reals(&mut self) {
+        for m in &mut self.types {
+            if m.solution.is_none() && m.class != Class::Any {
+                m.solution = Some(Type::F64);
+            }
+        }
+    }
+
+    /// Demands that a type is of a class. `params` gives the classes of type parameters.
+    pub fn demand(&mut self, t: &Type, class: Class, params: &dyn Fn(u32) -> Class) -> Result<(), Mismatch> {
+        let t = self.shallow(t);
+        let fits = match &t {
+            Type::Error => true,
+            Type::Meta(id) => {
+                if let Some(m) = self.types.get_mut(*id as usize) {
+                    m.class = m.class.max(class);
+                }
+                true
+            }
+            Type::Scalar(Scalar::F64 | Scalar::F32) => true,
+            Type::Scalar(Scalar::I64) => class != Class::Real,
+            Type::Param(k, _) => params(*k) >= class,
+            _ => class == Class::Any,
+        };
+        if fits || class == Class::Any { Ok(()) } else { Err(Mismatch::Class(t, class)) }
+    }
+
+    /// Makes two types one.
+    pub fn unify(
+        &mut self,
+        found: &Type,
+        wanted: &Type,
+        params: &dyn Fn(u32) -> Class,
+        goals: &mut Goals,
+    ) -> Result<(), Mismatch> {
+        let (f, w) = (self.shallow(found), self.shallow(wanted));
+        match (&f, &w) {
+            (Type::Error, _) | (_, Type::Error) => Ok(()),
+            (Type::Meta(a), Type::Meta(b)) if a == b => Ok(()),
+            (Type::Meta(a), Type::Meta(b)) => {
+                // The one without default is solved, so that a literal's default survives.
+                let (from, to) =
+                    if self.types.get(*a as usize).is_some_and(|m| m.default.is_none()) { (*a, *b) } else { (*b, *a) };
+                self.demand(&Type::Meta(to), self.class(from), params)?;
+                let default = self.types.get(from as usize).and_then(|m| m.default);
+                if let Some(m) = self.types.get_mut(to as usize) {
+                    m.default = match (m.default, default) {
+                        (Some(Scalar::F64), _) | (_, Some(Scalar::F64)) => Some(Scalar::F64),
+                        (d, e) => d.or(e),
+                    };
+                }
+                self.solve(from, Type::Meta(to));
+                Ok(())
+            }
+            (Type::Meta(id), t) | (t, Type::Meta(id)) => {
+                if self.occurs(*id, t) {
+                    return Err(Mismatch::Infinite);
+                }
+                self.demand(t, self.class(*id), params)?;
+                self.solve(*id, t.clone());
+                Ok(())
+            }
+            (Type::Scalar(a), Type::Scalar(b)) if a != b => Err(Mismatch::Scalars(f.clone(), w.clone())),
+            (Type::Array(n, a), Type::Array(m, b)) => {
+                self.unify_size(n, m, goals)?;
+                self.unify(a, b, params, goals)
+            }
+            (Type::Tuple(a), Type::Tuple(b)) if a.len() == b.len() => {
+                a.iter().zip(b.iter()).try_for_each(|(a, b)| self.unify(a, b, params, goals))
+            }
+            (Type::Record(a), Type::Record(b)) if a.len() == b.len() => a.iter().try_for_each(|(name, t)| {
+                let (_, u) = b.iter().find(|(other, _)| other == name).ok_or(Mismatch::Shape)?;
+                self.unify(t, u, params, goals)
+            }),
+            (Type::Fun(a), Type::Fun(b)) if a.params.len() == b.params.len() => {
+                for ((_, t), (_, u)) in a.params.iter().zip(&b.params) {
+                    self.unify(t, u, params, goals)?;
+                }
+                self.unify(&a.result, &b.result, params, goals)
+            }
+            (Type::Rel(a), Type::Rel(b)) if a.len() == b.len() => {
+                a.iter().zip(b.iter()).try_for_each(|(n, m)| self.unify_size(n, m, goals))
+            }
+            (Type::Data(a, xs), Type::Data(b, ys)) if a == b && xs.len() == ys.len() => {
+                xs.iter().zip(ys.iter()).try_for_each(|(x, y)| match (x, y) {
+                    (TypeArg::Type(x), TypeArg::Type(y)) => self.unify(x, y, params, goals),
+                    (TypeArg::Size(x), TypeArg::Size(y)) => self.unify_size(x, y, goals),
+                    _ => Err(Mismatch::Shape),
+                })
+            }
+            (Type::Param(a, _), Type::Param(b, _)) if a == b => Ok(()),
+            _ if f == w => Ok(()),
+            _ => Err(Mismatch::Shape),
+        }
+    }
+
+    fn solve(&mut self, id: u32, t: Type) {
+        if let Some(m) = self.types.get_mut(id as usize) {
+            m.solution = Some(t);
+        }
+    }
+
+    fn occurs(&self, id: u32, t: &Type) -> bool {
+        let mut found = false;
+        self.zonk(t).visit(&mut |t| found |= *t == Type::Meta(id), &mut |_| {});
+        found
+    }
+
+    /// Makes two sizes one, or leaves a goal.
+    pub fn unify_size(&mut self, found: &Poly, wanted: &Poly, goals: &mut Goals) -> Result<(), Mismatch> {
+        let (f, w) = (self.zonk_size(found), self.zonk_size(wanted));
+        let difference = f.sub(&w);
+        if let Some(c) = difference.as_constant() {
+            return if c == 0 { Ok(()) } else { Err(Mismatch::Size(f, w)) };
+        }
+        let mut metas = Vec::new();
+        difference.for_each_atom(&mut |a| {
+            if let Atom::Meta(id) = a
+                && !metas.contains(id)
+            {
+                metas.push(*id);
+            }
+        });
+        let alias = f.as_atom().is_some() && w.as_atom().is_some();
+        if (metas.len() == 1 || alias)
+            && let Some(id) = metas.first()
+        {
+            let solution = match difference.linear_in(&Atom::Meta(*id)) {
+                Some((1, rest)) => Some(rest.neg()),
+                Some((-1, rest)) => Some(rest),
+                _ => None,
+            };
+            // What stands under a function type's own parameters has no meaning outside it.
+            let local = solution.filter(|s| {
+                let mut closed = true;
+                s.for_each_atom(&mut |a| closed &= !matches!(a, Atom::Arg(..)));
+                closed
+            });
+            if let (Some(s), Some(m)) = (local, self.sizes.get_mut(*id as usize)) {
+                m.solution = Some(s);
+                return Ok(());
+            }
+        }
+        goals.push((f, w));
+        Ok(())
+    }
+}
+
+/// Is there an unknown in it?
+pub fn has_meta(p: &Poly) -> bool {
+    let mut found = false;
+    p.for_each_atom(&mut |a| found |= matches!(a, Atom::Meta(_)));
+    found
+}

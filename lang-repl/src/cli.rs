@@ -1,0 +1,188 @@
+//! The command line as clap sees it. `--help` teaches by example.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+const EXAMPLES: &str = "\
+Examples:
+  iverson                                  the REPL
+  iverson run conv.iv x='[1, 2, 3]' c='[1, -1]'
+                                           main of conv.iv with these arguments
+  iverson eval 'sum i < 10: i^2'           one expression
+  iverson eval 'grad(loss)(3)' -l loss.iv  … with the definitions of a file
+  iverson check *.iv                       what is wrong with these files
+  iverson fmt *.iv                         write them in the one layout
+  iverson explain E0300                    what an error code means
+
+Exit status: 0 good, 1 the program is wrong or failed, 2 the command line is wrong.";
+
+const RUN_EXAMPLES: &str = "\
+The items of FILE run in order; then `main`, if there is one, is called with the arguments and its
+value is printed. A value is an Iverson literal, or @ and the name of a .json file.
+
+Examples:
+  iverson run hello.iv
+  iverson run fit.iv n=10 rate=1e-3 'w={x: [0, 1], y: 2}'
+  iverson run fit.iv data=@points.json --format json
+  iverson run fit.iv n=1000 --time --count";
+
+const EVAL_EXAMPLES: &str = "\
+Examples:
+  iverson eval '1 + 2 * 3'
+  iverson eval 'for i, j: [i == j] * 1.0' --format json
+  iverson eval 'grad(loss, wrt: c)(x, c)' -l conv.iv
+  iverson eval -- '-2^2'                   an expression that begins with a minus";
+
+const CHECK_EXAMPLES: &str = "\
+Examples:
+  iverson check a.iv b.iv
+  iverson check --format short *.iv        one line for each mistake
+  iverson check --format json a.iv         a list for programs; lines and columns count from 1
+  generate | iverson check -               from standard input";
+
+const FMT_EXAMPLES: &str = "\
+Examples:
+  iverson fmt a.iv b.iv                    rewrites the files that need it
+  iverson fmt --check *.iv                 names those that need it, and exits with 1 if there are any
+  iverson fmt - < a.iv                     from standard input to standard output";
+
+const COMPLETION_EXAMPLES: &str = "\
+Examples:
+  iverson completions bash > ~/.local/share/bash-completion/completions/iverson
+  iverson completions zsh > ~/.zfunc/_iverson
+  iverson completions fish > ~/.config/fish/completions/iverson.fish";
+
+/// Iverson, a differentiable array language.
+///
+/// Without a command: the REPL on a terminal; on a pipe the same, line by line, without prompts.
+#[derive(Parser, Debug)]
+#[command(name = "iverson", version, after_long_help = EXAMPLES, disable_help_subcommand = true)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+/// Options of every command.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Common {
+    /// What computes
+    #[arg(long, global = true, value_enum, default_value = "cpu", hide_possible_values = false)]
+    pub(crate) backend: Backend,
+    /// How many threads compute (default: as many as there are cores)
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub(crate) threads: Option<u32>,
+    /// What `f64` is computed in
+    #[arg(long, global = true, value_enum, default_value = "f64")]
+    pub(crate) precision: Precision,
+    /// Tell how long checking and running took
+    #[arg(long, global = true)]
+    pub(crate) time: bool,
+    /// Tell the work, tests and iterations of the run
+    #[arg(long, global = true)]
+    pub(crate) count: bool,
+    /// How results and mistakes are written; `short` is one line for each mistake
+    #[arg(long, global = true, value_enum, default_value = "text")]
+    pub(crate) format: Format,
+    /// Colours; `auto` is on a terminal unless NO_COLOR is set
+    #[arg(long, global = true, value_enum, default_value = "auto", value_name = "WHEN")]
+    pub(crate) color: When,
+}
+
+/// `--backend`
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Backend {
+    /// The interpreter
+    Interp,
+    /// The processor
+    Cpu,
+    /// The graphics card
+    Gpu,
+}
+
+/// `--precision`
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Precision {
+    /// 32 bits
+    F32,
+    /// 64 bits
+    F64,
+}
+
+/// `--format`
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Format {
+    /// For people
+    Text,
+    /// For people, one line for each mistake
+    Short,
+    /// For programs
+    Json,
+}
+
+/// `--color`
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum When {
+    /// On a terminal
+    Auto,
+    /// Yes
+    Always,
+    /// No
+    Never,
+}
+
+/// The commands.
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Run a file and print the value of its main
+    #[command(after_long_help = RUN_EXAMPLES)]
+    Run {
+        /// The file, or - for standard input
+        file: PathBuf,
+        /// Arguments of main, as name=value
+        #[arg(value_name = "NAME=VALUE")]
+        arguments: Vec<String>,
+    },
+    /// Evaluate an expression and print its value
+    #[command(after_long_help = EVAL_EXAMPLES)]
+    Eval {
+        /// The expression
+        #[arg(value_name = "EXPR", allow_negative_numbers = true)]
+        expression: String,
+        /// A file whose definitions are in scope
+        #[arg(short, long = "load", value_name = "FILE")]
+        load: Option<PathBuf>,
+    },
+    /// Tell what is wrong with files, without running them
+    #[command(after_long_help = CHECK_EXAMPLES)]
+    Check {
+        /// The files, - for standard input
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
+    },
+    /// Write files in the one layout
+    #[command(after_long_help = FMT_EXAMPLES)]
+    Fmt {
+        /// Change nothing; name the files that would change
+        #[arg(long)]
+        check: bool,
+        /// The files, - for standard input to standard output
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
+    },
+    /// Explain an error code
+    Explain {
+        /// The code, such as E0300; without one, all codes are listed
+        code: Option<String>,
+    },
+    /// Tell what this machine offers and what will be used
+    Doctor,
+    /// Write the completions of a shell
+    #[command(after_long_help = COMPLETION_EXAMPLES)]
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}

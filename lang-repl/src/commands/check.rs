@@ -1,0 +1,38 @@
+//! `iverson check`: what is wrong with files, without running them.
+
+use std::path::PathBuf;
+
+use crate::cli::Common;
+use crate::engine::Engine;
+use crate::files;
+use crate::out::{Out, Status};
+use crate::problem::Problem;
+
+pub(crate) fn run(paths: &[PathBuf], common: &Common, out: Out) -> Status {
+    let mut engine = Engine::new(common, out);
+    let mut status = Status::Good;
+    let mut problems: Vec<Problem> = Vec::new();
+    let mut modules = Vec::new();
+    for path in paths {
+        match engine.load(path) {
+            Ok(module) => modules.push(module),
+            Err(problem) => {
+                status = status.max(files::status(&problem));
+                problems.push(problem);
+            }
+        }
+    }
+    for module in modules {
+        for problem in engine.problems(&module) {
+            // A file imported by several is told about once.
+            if !problems.contains(&problem) {
+                problems.push(problem);
+            }
+        }
+    }
+    if problems.iter().any(Problem::is_error) {
+        status = status.max(Status::Failed);
+    }
+    out.list(&problems, &engine.sources);
+    status
+}

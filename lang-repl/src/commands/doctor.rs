@@ -1,0 +1,73 @@
+//! `iverson doctor`: what this machine offers, what will be used and why.
+
+use crate::json;
+use crate::out::{Out, Status};
+
+/// Features of the processor that decide how loops will be compiled.
+fn features() -> Vec<(&'static str, bool)> {
+    #[cfg(target_arch = "x86_64")]
+    {
+        vec![
+            ("sse4.2", std::is_x86_feature_detected!("sse4.2")),
+            ("avx", std::is_x86_feature_detected!("avx")),
+            ("avx2", std::is_x86_feature_detected!("avx2")),
+            ("fma", std::is_x86_feature_detected!("fma")),
+            ("avx512f", std::is_x86_feature_detected!("avx512f")),
+        ]
+    }
+    #[cfg(target_arch = "aarch64")]
+    {
+        vec![
+            ("neon", std::arch::is_aarch64_feature_detected!("neon")),
+            ("sve", std::arch::is_aarch64_feature_detected!("sve")),
+        ]
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    {
+        Vec::new()
+    }
+}
+
+/// Name, is it there, and why or why not.
+const BACKENDS: [(&str, bool, &str); 3] = [
+    ("interp", true, "the interpreter, the meaning of every program"),
+    ("cpu", false, "compiled code is not built in yet; the interpreter stands in"),
+    ("gpu", false, "not built in yet"),
+];
+
+pub(crate) fn run(out: Out) -> Status {
+    let version = env!("CARGO_PKG_VERSION");
+    let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let features = features();
+    if out.is_json() {
+        let features = features.iter().map(|(name, there)| (*name, there.to_string()));
+        let backends = BACKENDS.iter().map(|(name, there, why)| {
+            let fields = [("available", there.to_string()), ("why", json::string(why))];
+            (*name, json::object(fields))
+        });
+        let document = json::object([
+            ("version", json::string(version)),
+            ("os", json::string(os)),
+            ("arch", json::string(arch)),
+            ("cores", cores.to_string()),
+            ("features", json::object(features)),
+            ("backends", json::object(backends)),
+            ("used", json::string("interp")),
+        ]);
+        out.print(&format!("{document}\n"));
+        return Status::Good;
+    }
+    let mut text = format!("iverson {version}\n\nmachine\n  system    {os} {arch}\n  cores     {cores}\n");
+    let mark = |there: bool| if there { "yes" } else { "no" };
+    for (name, there) in features {
+        text += &format!("  {name:<9} {}\n", mark(there));
+    }
+    text += "\nbackends\n";
+    for (name, there, why) in BACKENDS {
+        text += &format!("  {name:<9} {:<4} {why}\n", mark(there));
+    }
+    text += "\nPrograms run on the interpreter.\n";
+    out.print(&text);
+    Status::Good
+}

@@ -1,0 +1,84 @@
+//! `iverson fmt`: files in the one layout. A file with syntax errors is left alone; a file is
+//! replaced at once or not at all, and only if it changes.
+
+use std::path::{Path, PathBuf};
+
+use lang_core::syntax::format;
+
+use crate::files;
+use crate::json;
+use crate::out::{Out, Status};
+use crate::problem::{self, Problem};
+use crate::source::Sources;
+
+/// What became of one file.
+enum Outcome {
+    Unchanged,
+    /// It was, or with `--check` would be, rewritten.
+    Changed,
+    /// Standard input, formatted.
+    Text(String),
+}
+
+pub(crate) fn run(paths: &[PathBuf], check: bool, out: Out) -> Status {
+    let mut sources = Sources::default();
+    let mut status = Status::Good;
+    let mut problems = Vec::new();
+    let mut lists = (Vec::new(), Vec::new());
+    let mut text = None;
+    for path in paths {
+        match one(path, check, &mut sources) {
+            Ok(Outcome::Unchanged) => lists.1.push(files::shown(path)),
+            Ok(Outcome::Changed) => {
+                if check {
+                    status = status.max(Status::Failed);
+                }
+                lists.0.push(files::shown(path));
+            }
+            Ok(Outcome::Text(formatted)) => text = Some(formatted),
+            Err((failed, found)) => {
+                status = status.max(failed);
+                problems.extend(found);
+            }
+        }
+    }
+    if out.is_json() {
+        if !problems.is_empty() {
+            out.fail(&problems, &sources);
+            return status;
+        }
+        let names = |names: &[String]| json::array(names.iter().map(|n| json::string(n)));
+        let mut fields = vec![("changed", names(&lists.0)), ("unchanged", names(&lists.1))];
+        fields.extend(text.map(|t| ("text", json::string(&t))));
+        out.print(&format!("{}\n", json::object(fields)));
+        return status;
+    }
+    out.fail(&problems, &sources);
+    if check {
+        for name in &lists.0 {
+            out.print(&format!("{name}\n"));
+        }
+    }
+    if let Some(text) = text {
+        out.print(&text);
+    }
+    status
+}
+
+fn one(path: &Path, check: bool, sources: &mut Sources) -> Result<Outcome, (Status, Vec<Problem>)> {
+    let text = files::read(path, sources).map_err(|p| (files::status(&p), vec![p]))?;
+    let formatted = format::format(&text).map_err(|diagnostics| {
+        let source = sources.add(files::shown(path), text.as_str());
+        (Status::Failed, diagnostics.iter().map(|d| problem::of_diagnostic(d, source)).collect())
+    })?;
+    if files::is_stdin(path) && !check {
+        return Ok(Outcome::Text(formatted));
+    }
+    if formatted == text {
+        return Ok(Outcome::Unchanged);
+    }
+    if !check {
+        files::replace(path, &formatted).map_err(|p| (Status::Failed, vec![p]))?;
+    }
+    Ok(Outcome::Changed)
+}

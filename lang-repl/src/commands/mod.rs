@@ -1,0 +1,8 @@
+//! The commands of the command line, a file each.
+
+pub(crate) mod check;
+pub(crate) mod doctor;
+pub(crate) mod eval;
+pub(crate) mod explain;
+pub(crate) mod fmt;
+pub(crate) mod run;

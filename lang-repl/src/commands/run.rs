@@ -1,0 +1,174 @@
+//! `iverson run`: the items of a file in order, then `main` with the arguments of the command line.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use lang_core::base::{Code, Span};
+use lang_core::types::ty::Signature;
+
+use crate::cli::{Backend, Common, Precision};
+use crate::engine::Engine;
+use crate::files;
+use crate::fit;
+use crate::interrupt::Computing;
+use crate::literal::{self, Read};
+use crate::out::{Out, Status};
+use crate::problem::Problem;
+use crate::suggest;
+
+/// How long checking and running took.
+pub(crate) struct Clock {
+    start: Instant,
+    pub(crate) check: Duration,
+    pub(crate) run: Duration,
+}
+
+impl Clock {
+    pub(crate) fn start() -> Self {
+        Self { start: Instant::now(), check: Duration::ZERO, run: Duration::ZERO }
+    }
+
+    pub(crate) fn checked(&mut self) {
+        self.check = self.start.elapsed();
+    }
+
+    pub(crate) fn ran(&mut self) {
+        self.run = self.start.elapsed().saturating_sub(self.check);
+    }
+}
+
+/// What is asked for that there is not yet.
+pub(crate) fn not_available(common: &Common) -> Option<Problem> {
+    if common.backend == Backend::Gpu {
+        let problem = Problem::new(Code::E0510, "the gpu backend is not available yet");
+        return Some(problem.help("`--backend interp` runs every program; `iverson doctor` tells what there is"));
+    }
+    (common.precision == Precision::F32)
+        .then(|| Problem::new(Code::E0510, "`--precision f32` is not available yet").help("write `f32` in the program"))
+}
+
+pub(crate) fn run(path: &Path, arguments: &[String], common: &Common, out: Out) -> Status {
+    let mut engine = Engine::new(common, out);
+    match run_in(&mut engine, path, arguments, common, out) {
+        Ok(status) => status,
+        Err((status, problems)) => {
+            out.fail(&problems, &engine.sources);
+            status
+        }
+    }
+}
+
+type Ended = (Status, Vec<Problem>);
+
+fn run_in(engine: &mut Engine, path: &Path, arguments: &[String], common: &Common, out: Out) -> Result<Status, Ended> {
+    if let Some(problem) = not_available(common) {
+        return Err((Status::Usage, vec![problem]));
+    }
+    let mut clock = Clock::start();
+    let module = engine.load(path).map_err(|p| (files::status(&p), vec![p]))?;
+    let problems = engine.problems(&module);
+    if problems.iter().any(Problem::is_error) {
+        return Err((Status::Failed, problems));
+    }
+    out.warn(&problems, &engine.sources);
+
+    let main = engine.main(&module);
+    if main.is_none() && (!arguments.is_empty() || !engine.has_effects(&module)) {
+        let problem = Problem::new(Code::E0601, format!("`{}` has no `main`", files::shown(path)));
+        let help = "`run` calls `def main(…) = …`; `iverson eval EXPR -l FILE` evaluates anything else";
+        return Err((Status::Failed, vec![problem.help(help)]));
+    }
+    let reads = match &main {
+        Some(signature) => read_arguments(signature, arguments, engine).map_err(|p| (Status::Usage, p))?,
+        None => Vec::new(),
+    };
+    clock.checked();
+    let _computing = Computing::start();
+    engine.run_items(&module).map_err(|p| (Status::Failed, p))?;
+    let mut result = None;
+    if let Some(signature) = &main {
+        let fitted = fit::fit(signature, &reads, engine).map_err(|p| (Status::Usage, with_signature(p, signature)))?;
+        result = Some(engine.call_main(&module, signature, &fitted).map_err(|p| (Status::Failed, p))?);
+    }
+    clock.ran();
+    Ok(out.result(result.as_ref(), common, &clock, engine.counts))
+}
+
+/// The arguments in the order of the parameters.
+fn read_arguments(signature: &Signature, arguments: &[String], engine: &mut Engine) -> Result<Vec<Read>, Vec<Problem>> {
+    let names: Vec<&str> = signature.params.iter().map(|(name, _)| name.as_str()).collect();
+    let mut given: Vec<Option<Read>> = names.iter().map(|_| None).collect();
+    let mut problems = Vec::new();
+    for argument in arguments {
+        let Some((name, text)) = argument.split_once('=') else {
+            let problem = Problem::new(Code::E0600, format!("`{argument}` is no argument"));
+            problems.push(problem.help("arguments are written name=value"));
+            continue;
+        };
+        let Some(slot) = names.iter().position(|n| *n == name).and_then(|at| given.get_mut(at)) else {
+            let problem = Problem::new(Code::E0600, format!("`main` has no parameter `{name}`"));
+            problems.push(match suggest::closest(name, names.iter().copied()) {
+                Some(near) => problem.help(format!("did you mean `{near}`?")),
+                None => problem,
+            });
+            continue;
+        };
+        if slot.is_some() {
+            problems.push(Problem::new(Code::E0600, format!("the argument `{name}` is given twice")));
+            continue;
+        }
+        match read_value(name, text, engine) {
+            Ok(read) => *slot = Some(read),
+            Err(found) => problems.extend(found),
+        }
+    }
+    let unknown = !problems.is_empty();
+    for (name, _) in names.iter().zip(&given).filter(|(_, read)| read.is_none()) {
+        // A parameter that a misspelt argument was meant for is not missing too.
+        if !unknown {
+            problems.push(Problem::new(Code::E0600, format!("the argument `{name}` is missing")));
+        }
+    }
+    if problems.is_empty() {
+        Ok(given.into_iter().flatten().collect())
+    } else {
+        Err(with_signature(problems, signature))
+    }
+}
+
+/// The last problem tells what `main` takes.
+fn with_signature(mut problems: Vec<Problem>, signature: &Signature) -> Vec<Problem> {
+    if let Some(last) = problems.last_mut() {
+        let takes = format!("the program has `main{signature}`");
+        last.help = Some(match last.help.take() {
+            Some(help) => format!("{help}\n{takes}"),
+            None => takes,
+        });
+    }
+    problems
+}
+
+/// A literal, or `@` and the name of a file.
+fn read_value(name: &str, text: &str, engine: &mut Engine) -> Result<Read, Vec<Problem>> {
+    let Some(file) = text.strip_prefix('@') else {
+        let source = engine.sources.add(format!("argument {name}"), text);
+        return literal::iverson(text, source);
+    };
+    let path = Path::new(file);
+    match path.extension().and_then(|e| e.to_str()) {
+        Some("json") => {
+            let text = files::read(path, &mut engine.sources).map_err(|p| vec![p])?;
+            literal::json(&text, &files::shown(path), &mut engine.sources).map_err(|p| vec![p])
+        }
+        Some("npy" | "csv") => {
+            let source = engine.sources.add(format!("argument {name}"), text);
+            let end = u32::try_from(text.len()).unwrap_or(u32::MAX);
+            let problem = Problem::new(Code::E0510, "reading .npy and .csv files comes later");
+            Err(vec![problem.at(source, Span::new(0, end), "").help("write the data as .json")])
+        }
+        _ => {
+            let problem = Problem::new(Code::E0600, format!("`{file}` is no data file"));
+            Err(vec![problem.help("data files end in .json")])
+        }
+    }
+}

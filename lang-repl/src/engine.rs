@@ -1,0 +1,644 @@
+//! Everything this crate asks of the language: loading files with their imports, what is wrong in
+//! them, running their items, calling `main`, evaluating expressions. The rest of the crate knows
+//! neither the session nor the interpreter.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use lang_core::base::{Code, Diagnostic, GlobalName, ModuleName, Name, Span};
+use lang_core::interp::{Counts, Failure, Frame, Host, Interp, Limits, Program, RtInstance, Value};
+use lang_core::resolve::Names as _;
+use lang_core::session::{self, ItemRef, Session};
+use lang_core::syntax::split::ItemKind;
+use lang_core::types::info::TypeInfo;
+use lang_core::types::tree::Body;
+use lang_core::types::ty::{Signature, SizeSource, Type};
+
+use crate::cli::Common;
+use crate::files;
+use crate::fit::{self, Datum, Fitted};
+use crate::interrupt;
+use crate::out::Out;
+use crate::problem::{Caller, Place, Problem};
+use crate::source::{SourceId, Sources};
+use crate::types;
+
+/// A part of a module's text and where it comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Segment {
+    /// The bytes of the module.
+    pub(crate) span: Span,
+    /// The text that they were taken from.
+    pub(crate) source: SourceId,
+    /// Where in that text they begin.
+    pub(crate) offset: u32,
+}
+
+/// A value and its type, sizes as they are in this run.
+#[derive(Clone)]
+pub(crate) struct Evaluated {
+    pub(crate) value: Value,
+    pub(crate) ty: Type,
+}
+
+impl Evaluated {
+    pub(crate) fn is_unit(&self) -> bool {
+        matches!(&self.ty, Type::Tuple(parts) if parts.is_empty())
+    }
+}
+
+/// The language with the modules that were loaded and the values that were computed.
+pub(crate) struct Engine {
+    session: Session,
+    pub(crate) sources: Sources,
+    segments: HashMap<ModuleName, Vec<Segment>>,
+    /// Imported modules that could not be read, and why.
+    unreadable: BTreeMap<ModuleName, Problem>,
+    values: HashMap<GlobalName, Value>,
+    counting: bool,
+    pub(crate) counts: Counts,
+    out: Out,
+    start: Instant,
+}
+
+impl Engine {
+    pub(crate) fn new(common: &Common, out: Out) -> Self {
+        let mut engine = Self {
+            session: Session::new(),
+            sources: Sources::default(),
+            segments: HashMap::new(),
+            unreadable: BTreeMap::new(),
+            values: HashMap::new(),
+            counting: common.count,
+            counts: Counts::default(),
+            out,
+            start: Instant::now(),
+        };
+        for module in engine.session.modules() {
+            let text = engine.session.text(&module).unwrap_or_default();
+            let name = if module == session::PRELUDE { "<prelude>".to_owned() } else { format!("<{module}>") };
+            engine.note_whole(&module, name, text);
+        }
+        engine
+    }
+
+    // ---- text ----
+
+    fn note_whole(&mut self, module: &ModuleName, name: String, text: Arc<str>) {
+        let end = u32::try_from(text.len()).unwrap_or(u32::MAX);
+        let source = self.sources.add(name, text);
+        self.segments.insert(module.clone(), vec![Segment { span: Span::new(0, end), source, offset: 0 }]);
+    }
+
+    /// Sets the text of a module that is put together from parts.
+    pub(crate) fn set_text(&mut self, module: &ModuleName, text: &str, segments: Vec<Segment>) {
+        self.session.set_text(module, text);
+        self.segments.insert(module.clone(), segments);
+    }
+
+    /// Loads a file and all it imports.
+    pub(crate) fn load(&mut self, path: &Path) -> Result<ModuleName, Problem> {
+        let text = files::read(path, &mut self.sources)?;
+        let module = match files::is_stdin(path) {
+            true => ModuleName::from("<stdin>"),
+            false => session::module_name(&path.display().to_string()),
+        };
+        self.session.set_text(&module, &text);
+        self.note_whole(&module, files::shown(path), text.into());
+        self.read_imports();
+        Ok(module)
+    }
+
+    /// Reads the files that are imported and not there yet; which these were.
+    fn read_imports(&mut self) -> Vec<ModuleName> {
+        let mut read = Vec::new();
+        loop {
+            let missing = self.session.missing_imports();
+            let wanted: BTreeSet<ModuleName> =
+                missing.into_iter().map(|m| m.module).filter(|m| !self.unreadable.contains_key(m)).collect();
+            if wanted.is_empty() {
+                return read;
+            }
+            for module in wanted {
+                let path = Path::new(module.as_str());
+                match files::read(path, &mut self.sources) {
+                    Ok(text) => {
+                        self.session.set_text(&module, &text);
+                        self.note_whole(&module, files::shown(path), text.into());
+                        read.push(module);
+                    }
+                    Err(problem) => {
+                        self.unreadable.insert(module, problem);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Reads what a module newly imports; what is wrong there.
+    pub(crate) fn load_imports(&mut self) -> Vec<Problem> {
+        self.unreadable.clear();
+        let read = self.read_imports();
+        read.iter().flat_map(|module| self.own_problems(module)).filter(Problem::is_error).collect()
+    }
+
+    /// Reads imported files again. Values computed in them are computed anew when next used.
+    pub(crate) fn reload_imports(&mut self, except: &ModuleName) -> Vec<Problem> {
+        self.unreadable.clear();
+        let mut problems = Vec::new();
+        let modules: Vec<ModuleName> = self.session.modules().into_iter().filter(|m| m != except).collect();
+        for module in modules.into_iter().filter(|m| m.contains(['/', '.'])) {
+            let path = Path::new(module.as_str());
+            match files::read(path, &mut self.sources) {
+                Ok(text) => {
+                    self.session.set_text(&module, &text);
+                    self.note_whole(&module, files::shown(path), text.into());
+                }
+                Err(problem) => problems.push(problem),
+            }
+        }
+        self.values.retain(|name, _| name.module == *except);
+        problems.extend(self.load_imports());
+        problems
+    }
+
+    // ---- places ----
+
+    /// A place of a module in the text it comes from.
+    fn place(&self, module: &str, span: Span, label: String) -> Option<Place> {
+        let segments = self.segments.get(module)?;
+        let nth = segments.partition_point(|s| s.span.start <= span.start).checked_sub(1)?;
+        let segment = segments.get(nth)?;
+        let shift = |at: u32| at.saturating_sub(segment.span.start).saturating_add(segment.offset);
+        Some(Place { source: segment.source, span: Span::new(shift(span.start), shift(span.end)), label })
+    }
+
+    fn problem(&self, module: &ModuleName, d: &Diagnostic) -> Problem {
+        let mut problem = Problem::new(d.code, d.message.clone());
+        problem.severity = d.severity;
+        problem.help.clone_from(&d.help);
+        problem.places.extend(self.place(module, d.span, d.label.clone()));
+        for label in &d.related {
+            let module = label.module.as_ref().unwrap_or(module);
+            problem.places.extend(self.place(module, label.span, label.message.clone()));
+        }
+        problem
+    }
+
+    /// A failure in its item; of an expression that stands in no module, in its own text.
+    fn failure(&self, failure: &Failure, here: &Here) -> Vec<Problem> {
+        let place = |item: &GlobalName, span: Span, label: String| {
+            let mut place = self.place_in(item, span, here)?;
+            place.label = label;
+            Some(place)
+        };
+        let mut problem = Problem::new(failure.code, failure.message.clone());
+        problem.help.clone_from(&failure.help);
+        problem.places.extend(place(&failure.item, failure.span, failure.label.clone()));
+        problem.more_callers = failure.more_callers;
+        // The call from outside has no place.
+        let calls = failure.trace.iter().filter(|(item, span)| *item != here.item || *span != Span::default());
+        problem.trace = calls
+            .map(|(item, span)| {
+                let place = place(item, *span, String::new());
+                let name = if *item == here.item { here.name.to_owned() } else { format!("`{}`", item.name) };
+                Caller { name, source: place.as_ref().map(|p| p.source), span: place.map_or(*span, |p| p.span) }
+            })
+            .collect();
+        vec![problem]
+    }
+
+    /// A place in an item, or in the expression in hand.
+    fn place_in(&self, item: &GlobalName, span: Span, here: &Here) -> Option<Place> {
+        match here.source {
+            Some((source, offset)) if *item == here.item => {
+                Some(Place { source, span: span.shift(offset), label: String::new() })
+            }
+            _ => {
+                let start = self.session.item(item).map_or(0, |i| i.start);
+                self.place(&item.module, span.shift(start), String::new())
+            }
+        }
+    }
+
+    // ---- what is wrong ----
+
+    /// What is wrong in one module.
+    fn own_problems(&self, module: &ModuleName) -> Vec<Problem> {
+        let mut unread: BTreeMap<Span, &Problem> = BTreeMap::new();
+        for missing in self.session.missing_imports().iter().filter(|m| m.importer == *module) {
+            unread.extend(self.unreadable.get(&missing.module).map(|p| (missing.span, p)));
+        }
+        let diagnostics = self.session.diagnostics(module);
+        diagnostics.iter().map(|d| self.with_reason(module, d, unread.get(&d.span).copied())).collect()
+    }
+
+    /// That a module is missing, with the reason where its file could not be read.
+    fn with_reason(&self, module: &ModuleName, d: &Diagnostic, reason: Option<&Problem>) -> Problem {
+        let mut problem = self.problem(module, d);
+        if let (Code::E0102, Some(reason)) = (d.code, reason) {
+            problem.message.clone_from(&reason.message);
+            problem.code = reason.code;
+            problem.places.extend(reason.places.iter().cloned());
+            // Advice about the name of a file fits the command line, not an import.
+            if reason.code != Code::E0602 {
+                problem.help.clone_from(&reason.help);
+            }
+        }
+        problem
+    }
+
+    /// What is wrong in a module and in those it imports, these first.
+    pub(crate) fn problems(&self, module: &ModuleName) -> Vec<Problem> {
+        let mut order = Vec::new();
+        let mut seen: HashSet<ModuleName> = HashSet::from([module.clone()]);
+        let mut open = vec![module.clone()];
+        while let Some(next) = open.pop() {
+            for import in self.imports(&next) {
+                if seen.insert(import.clone()) {
+                    open.push(import);
+                }
+            }
+            order.push(next);
+        }
+        order.iter().rev().flat_map(|m| self.own_problems(m)).collect()
+    }
+
+    fn imports(&self, module: &ModuleName) -> Vec<ModuleName> {
+        let items = self.session.items(module);
+        let names = items.iter().filter(|i| i.kind == ItemKind::Import).map(|i| &i.name);
+        names.filter_map(|name| self.session.view().import(module, name)).collect()
+    }
+
+    /// What is wrong in the part of a module that begins there in its source.
+    pub(crate) fn problems_of_segment(&self, module: &ModuleName, source: SourceId, offset: u32) -> Vec<Problem> {
+        let segments = self.segments.get(module).map(Vec::as_slice).unwrap_or_default();
+        let Some(segment) = segments.iter().find(|s| s.source == source && s.offset == offset) else {
+            return Vec::new();
+        };
+        let inside = |p: &Problem| {
+            let end = segment.offset.saturating_add(segment.span.end.saturating_sub(segment.span.start));
+            let at = |place: &Place| place.source == source && (offset..=end).contains(&place.span.start);
+            p.places.first().is_some_and(at)
+        };
+        self.own_problems(module).into_iter().filter(inside).collect()
+    }
+
+    /// The items of a module that have errors.
+    pub(crate) fn broken_items(&self, module: &ModuleName) -> BTreeSet<GlobalName> {
+        let diagnostics = self.session.diagnostics(module);
+        let errors = diagnostics.iter().filter(|d| d.is_error());
+        errors.filter_map(|d| self.session.item_at(module, d.span.start)).map(|i| i.global).collect()
+    }
+
+    // ---- what needs what ----
+
+    fn uses(&self, item: &ItemRef) -> BTreeSet<GlobalName> {
+        self.session.resolved(item).map(|r| r.uses.clone()).unwrap_or_default()
+    }
+
+    /// The values of a module that need one of these names, directly or through others.
+    pub(crate) fn dependents(&self, module: &ModuleName, names: &BTreeSet<GlobalName>) -> BTreeSet<GlobalName> {
+        let items = self.session.items(module);
+        let uses: Vec<(Vec<GlobalName>, BTreeSet<GlobalName>)> =
+            items.iter().map(|i| (self.defined(i), self.uses(i))).collect();
+        let mut found: BTreeSet<GlobalName> = BTreeSet::new();
+        loop {
+            let before = found.len();
+            for (own, uses) in &uses {
+                if uses.iter().any(|u| names.contains(u) || found.contains(u)) {
+                    found.extend(own.iter().cloned());
+                }
+            }
+            if found.len() == before {
+                return found;
+            }
+        }
+    }
+
+    /// The names that an item defines.
+    fn defined(&self, item: &ItemRef) -> Vec<GlobalName> {
+        let name = |name: &str| GlobalName::new(&item.module, name);
+        item.name.split(',').filter(|n| !n.is_empty()).map(name).collect()
+    }
+
+    /// All items that some names need, each after those it needs itself.
+    fn closure(&self, roots: &BTreeSet<GlobalName>) -> Vec<ItemRef> {
+        let find = |name: &GlobalName| [self.session.item(name), self.session.type_item(name)].into_iter().flatten();
+        let mut done: HashSet<GlobalName> = HashSet::new();
+        let mut order = Vec::new();
+        // An item is met twice: before and after what it needs.
+        let mut open: Vec<(ItemRef, bool)> = roots.iter().flat_map(find).map(|i| (i, false)).collect();
+        while let Some((item, after)) = open.pop() {
+            if after {
+                order.push(item);
+                continue;
+            }
+            if item.module == session::PRELUDE || !done.insert(item.global.clone()) {
+                continue;
+            }
+            let uses = self.uses(&item);
+            open.push((item, true));
+            open.extend(uses.iter().flat_map(find).filter(|i| !done.contains(&i.global)).map(|i| (i, false)));
+        }
+        order
+    }
+
+    /// Errors in anything that these names need.
+    fn errors_of(&self, closure: &[ItemRef]) -> Vec<Problem> {
+        let modules: BTreeSet<&ModuleName> = closure.iter().map(|i| &i.module).collect();
+        let mut problems = Vec::new();
+        for module in modules {
+            let spans: Vec<Span> = closure.iter().filter(|i| i.module == *module).map(ItemRef::span).collect();
+            let diagnostics = self.session.diagnostics(module);
+            let ours = |d: &&Diagnostic| d.is_error() && spans.iter().any(|s| s.touches(d.span.start));
+            problems.extend(diagnostics.iter().filter(ours).map(|d| self.problem(module, d)));
+        }
+        problems
+    }
+
+    // ---- running ----
+
+    /// Runs the `let` and `do` items of a module in order.
+    pub(crate) fn run_items(&mut self, module: &ModuleName) -> Result<(), Vec<Problem>> {
+        for item in self.session.items(module) {
+            if matches!(item.kind, ItemKind::Let | ItemKind::Do) {
+                let uses = self.uses(&item);
+                let foreign: Vec<ItemRef> = self.closure(&uses).into_iter().filter(|i| i.module != *module).collect();
+                self.compute_lets(&foreign)?;
+                self.run_item(&item)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn compute_lets(&mut self, items: &[ItemRef]) -> Result<(), Vec<Problem>> {
+        for item in items.iter().filter(|i| i.kind == ItemKind::Let) {
+            if !self.defined(item).iter().all(|name| self.values.contains_key(name)) {
+                self.run_item(item)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Computes a `let` or `do` item; values of what it binds are kept.
+    fn run_item(&mut self, item: &ItemRef) -> Result<(), Vec<Problem>> {
+        let Some(checked) = self.session.checked_item(item) else { return Ok(()) };
+        let here = Here { item: item.global.clone(), name: "do", source: None };
+        let body = Arc::clone(&checked.body);
+        let (value, _) = self.run_body(&body, &here)?;
+        if let (ItemKind::Let, Value::Tuple(values)) = (item.kind, value) {
+            for ((name, _), value) in checked.exports.iter().zip(values.values()) {
+                let name = GlobalName { module: item.module.clone(), name: name.clone() };
+                self.values.insert(name, value.clone());
+            }
+        }
+        Ok(())
+    }
+
+    fn run_body(&mut self, body: &Arc<Body>, here: &Here) -> Result<(Value, Frame), Vec<Problem>> {
+        self.interpret(here, |interp| interp.eval_body(&here.item, body))
+    }
+
+    fn interpret<T>(
+        &mut self,
+        here: &Here,
+        f: impl FnOnce(&mut Interp<'_>) -> Result<T, Box<Failure>>,
+    ) -> Result<T, Vec<Problem>> {
+        let (result, counts) = {
+            let program = Running { session: &self.session, values: &self.values };
+            let mut host = Console { out: self.out, start: self.start, engine: self, here };
+            let mut interp = Interp::new(&program, &mut host, Limits::default(), &interrupt::STOP);
+            if self.counting {
+                interp.count();
+            }
+            (f(&mut interp), interp.counts())
+        };
+        self.counts.work = self.counts.work.saturating_add(counts.work);
+        self.counts.tests = self.counts.tests.saturating_add(counts.tests);
+        self.counts.iterations = self.counts.iterations.saturating_add(counts.iterations);
+        result.map_err(|failure| self.failure(&failure, here))
+    }
+
+    /// Has the module an item that does something when run?
+    pub(crate) fn has_effects(&self, module: &ModuleName) -> bool {
+        self.session.items(module).iter().any(|i| matches!(i.kind, ItemKind::Let | ItemKind::Do))
+    }
+
+    /// The signature of a module's `main`.
+    pub(crate) fn main(&self, module: &ModuleName) -> Option<Arc<Signature>> {
+        self.session.signature(&GlobalName::new(module, "main"))
+    }
+
+    /// Calls `main` with arguments that fit it.
+    pub(crate) fn call_main(
+        &mut self,
+        module: &ModuleName,
+        signature: &Signature,
+        fitted: &Fitted,
+    ) -> Result<Evaluated, Vec<Problem>> {
+        let main = GlobalName::new(module, "main");
+        let sizes: Vec<i64> = signature
+            .sizes
+            .iter()
+            .zip(&fitted.sizes)
+            .filter(|(s, _)| s.source == SizeSource::Implicit)
+            .map(|(_, n)| *n)
+            .collect();
+        let arguments = signature.params.iter().zip(&fitted.arguments);
+        let arguments: Vec<Value> =
+            arguments.map(|((_, ty), datum)| self.value(datum, &types::with_sizes(ty, &fitted.sizes))).collect();
+        let closure = self.closure(&BTreeSet::from([main.clone()]));
+        self.compute_lets(&closure.into_iter().filter(|i| i.module != *module).collect::<Vec<_>>())?;
+        let here = Here { item: main.clone(), name: "main", source: None };
+        let instance = RtInstance { types: Arc::from([]), sizes };
+        let value = self.interpret(&here, |interp| interp.call(&main, instance, arguments))?;
+        let ty = types::with_sizes(&signature.result, &fitted.sizes);
+        Ok(self.evaluated(value, &ty))
+    }
+
+    fn value(&self, datum: &Datum, ty: &Type) -> Value {
+        types::value(datum, ty, &|name| self.session.type_info(name), &|name| self.number(name))
+    }
+
+    fn evaluated(&self, value: Value, ty: &Type) -> Evaluated {
+        let ty = types::concrete(ty, Some(&value), &|name| self.number(name));
+        Evaluated { value, ty }
+    }
+
+    fn number(&self, name: &GlobalName) -> Option<i64> {
+        self.values.get(name)?.as_i64()
+    }
+
+    // ---- expressions ----
+
+    /// Evaluates an expression in the scope of a module. Its text begins at `offset` of `source`.
+    pub(crate) fn evaluate(
+        &mut self,
+        module: &ModuleName,
+        text: &str,
+        source: SourceId,
+        offset: u32,
+    ) -> Result<Evaluated, Vec<Problem>> {
+        let expression = self.session.expression(module, text);
+        let places = |d: &Diagnostic| crate::problem::of_diagnostic(&d.clone().shift(offset), source);
+        let problems: Vec<Problem> = expression.diagnostics.iter().map(places).collect();
+        if problems.iter().any(Problem::is_error) {
+            return Err(problems);
+        }
+        self.out.warn(&problems, &self.sources);
+        let Some(checked) = expression.checked else { return Err(Vec::new()) };
+        let closure = self.closure(&expression.resolved.uses);
+        let errors = self.errors_of(&closure);
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        self.compute_lets(&closure)?;
+        let here = Here { item: GlobalName::new(module, "do 0"), name: "the input", source: Some((source, offset)) };
+        let ty = checked.body.root.map(|root| checked.body.nodes[root].ty.clone());
+        let (value, _) = self.run_body(&checked.body, &here)?;
+        Ok(self.evaluated(value, &ty.unwrap_or(Type::Error)))
+    }
+
+    /// The type of an expression.
+    pub(crate) fn type_of(&self, module: &ModuleName, text: &str, source: SourceId) -> Result<String, Vec<Problem>> {
+        let expression = self.session.expression(module, text);
+        let problems: Vec<Problem> =
+            expression.diagnostics.iter().map(|d| crate::problem::of_diagnostic(d, source)).collect();
+        if problems.iter().any(Problem::is_error) {
+            return Err(problems);
+        }
+        let ty = expression.checked.and_then(|c| c.body.root.map(|root| c.body.nodes[root].ty.clone()));
+        Ok(ty.unwrap_or(Type::Error).to_string())
+    }
+
+    /// Computes a `let` and those it needs.
+    pub(crate) fn compute(&mut self, name: &GlobalName) -> Result<(), Vec<Problem>> {
+        let closure = self.closure(&BTreeSet::from([name.clone()]));
+        let errors = self.errors_of(&closure);
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        self.compute_lets(&closure)
+    }
+
+    // ---- values ----
+
+    /// The value of a `let`, if it is known.
+    pub(crate) fn global_value(&self, name: &GlobalName) -> Option<Evaluated> {
+        let value = self.values.get(name)?.clone();
+        let ty = self.session.let_type(name)?;
+        Some(self.evaluated(value, &ty))
+    }
+
+    /// Keeps a value under a name.
+    pub(crate) fn keep(&mut self, name: &GlobalName, value: Value) {
+        self.values.insert(name.clone(), value);
+    }
+
+    /// Forgets values.
+    pub(crate) fn forget(&mut self, names: &BTreeSet<GlobalName>) {
+        self.values.retain(|name, _| !names.contains(name));
+    }
+
+    /// The type of a known value as it can be written in a module.
+    pub(crate) fn kept_type(&self, module: &ModuleName, name: &GlobalName) -> Option<String> {
+        self.spelled(module, &self.global_value(name)?.ty)
+    }
+
+    /// A type as it can be written in a module, if it can.
+    pub(crate) fn spelled(&self, module: &ModuleName, ty: &Type) -> Option<String> {
+        let items = self.session.items(module);
+        let aliases: Vec<(ModuleName, Name)> = items
+            .iter()
+            .filter(|i| i.kind == ItemKind::Import)
+            .filter_map(|i| Some((self.session.view().import(module, &i.name)?, i.name.clone())))
+            .collect();
+        types::spelled(ty, module, &aliases)
+    }
+
+    /// A line about what a name of a module is.
+    pub(crate) fn describe(&self, module: &ModuleName, kind: ItemKind, name: &Name) -> Option<String> {
+        let global = GlobalName { module: module.clone(), name: name.clone() };
+        Some(match kind {
+            ItemKind::Def => format!("def {name}{}", self.session.signature(&global)?),
+            ItemKind::Let => match self.global_value(&global) {
+                Some(known) => format!("let {name}: {}", known.ty),
+                None => format!("let {name}: {}", self.session.let_type(&global)?),
+            },
+            ItemKind::Type => format!("type {name}"),
+            ItemKind::Import => format!("import {name}"),
+            ItemKind::Derivative => format!("derivative {name}"),
+            ItemKind::Adjoint => format!("adjoint {name}"),
+            ItemKind::Do | ItemKind::Junk => return None,
+        })
+    }
+}
+
+impl fit::Types for Engine {
+    fn info(&self, name: &GlobalName) -> Option<Arc<TypeInfo>> {
+        self.session.type_info(name)
+    }
+
+    fn global(&self, name: &GlobalName) -> Option<i64> {
+        self.number(name)
+    }
+}
+
+/// What is being evaluated: an item, or an expression in no module.
+struct Here {
+    item: GlobalName,
+    /// What it is called in a trace.
+    name: &'static str,
+    /// The text of an expression, and where it begins there.
+    source: Option<(SourceId, u32)>,
+}
+
+/// The program as the interpreter sees it.
+struct Running<'a> {
+    session: &'a Session,
+    values: &'a HashMap<GlobalName, Value>,
+}
+
+impl Program for Running<'_> {
+    fn body(&self, name: &GlobalName) -> Option<Arc<Body>> {
+        Some(Arc::clone(&self.session.checked(name)?.body))
+    }
+
+    fn type_info(&self, ty: &GlobalName) -> Option<Arc<TypeInfo>> {
+        self.session.type_info(ty)
+    }
+
+    fn signature(&self, name: &GlobalName) -> Option<Arc<Signature>> {
+        self.session.signature(name)
+    }
+
+    fn global(&self, name: &GlobalName) -> Option<Value> {
+        self.values.get(name).cloned()
+    }
+}
+
+/// The world as programs see it.
+struct Console<'a> {
+    out: Out,
+    start: Instant,
+    engine: &'a Engine,
+    here: &'a Here,
+}
+
+impl Host for Console<'_> {
+    fn print(&mut self, text: &str) {
+        self.out.program(&format!("{text}\n"));
+    }
+
+    fn debug(&mut self, item: &GlobalName, span: Span, text: &str) {
+        let place = self.engine.place_in(item, span, self.here);
+        self.out.note(&crate::report::remark(place.as_ref(), text, &self.engine.sources));
+    }
+
+    fn seconds(&mut self) -> f64 {
+        self.start.elapsed().as_secs_f64()
+    }
+}

@@ -1,0 +1,134 @@
+//! Reading and writing files. What is read is UTF-8 text of bounded size; what is written
+//! replaces a file at once or not at all.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use lang_core::base::{Code, Span};
+use lang_core::syntax::lexer::MAX_TEXT;
+
+use crate::out::Status;
+use crate::problem::Problem;
+use crate::source::Sources;
+
+/// How a path is shown: `-` is standard input.
+pub(crate) fn shown(path: &Path) -> String {
+    if is_stdin(path) { "<stdin>".to_owned() } else { path.display().to_string() }
+}
+
+/// Does the path stand for standard input?
+pub(crate) fn is_stdin(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// The text of a file, or of standard input, of at most as many bytes as a program may have.
+pub(crate) fn read(path: &Path, sources: &mut Sources) -> Result<String, Problem> {
+    let name = shown(path);
+    let bytes = bytes(path).map_err(|e| unreadable(&name, &e))?;
+    if bytes.len() > MAX_TEXT {
+        let most = MAX_TEXT >> 20;
+        return Err(
+            Problem::new(Code::E0008, format!("`{name}` is too large; a text has at most {most} MiB")).file(name)
+        );
+    }
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok(text),
+        Err(e) => Err(not_utf8(&name, e.as_bytes(), e.utf8_error().valid_up_to(), sources)),
+    }
+}
+
+/// At most one byte more than a text may have, so that endless files end.
+fn bytes(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let most = u64::try_from(MAX_TEXT).unwrap_or(u64::MAX).saturating_add(1);
+    if is_stdin(path) {
+        io::stdin().lock().take(most).read_to_end(&mut bytes)?;
+    } else {
+        let file = File::open(path)?;
+        if file.metadata()?.is_dir() {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
+        file.take(most).read_to_end(&mut bytes)?;
+    }
+    Ok(bytes)
+}
+
+fn unreadable(name: &str, e: &io::Error) -> Problem {
+    let why = reason(e);
+    let problem = Problem::new(Code::E0602, format!("`{name}` cannot be read: {why}")).file(name);
+    match e.kind() {
+        io::ErrorKind::NotFound => problem.help("the name is taken relative to the current directory"),
+        _ => problem,
+    }
+}
+
+/// Why an operation on a file failed, in the same words on every system.
+fn reason(e: &io::Error) -> String {
+    match e.kind() {
+        io::ErrorKind::NotFound => "there is no such file".to_owned(),
+        io::ErrorKind::IsADirectory => "it is a directory".to_owned(),
+        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        _ => e.to_string(),
+    }
+}
+
+/// The report points at the byte in the text as it can be shown: what is no text becomes U+FFFD.
+fn not_utf8(name: &str, bytes: &[u8], at: usize, sources: &mut Sources) -> Problem {
+    let byte = bytes.get(at).copied().unwrap_or_default();
+    let text = String::from_utf8_lossy(bytes);
+    let source = sources.add(name, text.into_owned());
+    // The text before the first bad byte is unchanged, so the position holds in the shown text too.
+    let start = u32::try_from(at).unwrap_or(u32::MAX);
+    Problem::new(Code::E0007, format!("`{name}` is not UTF-8: byte {at} is 0x{byte:02X}"))
+        .at(source, Span::new(start, start.saturating_add(3)), "not UTF-8 from here")
+        .help("save the file as UTF-8")
+}
+
+/// Replaces the content of a file. The new content is written beside it and moved into place, so
+/// that whoever reads sees the old or the new; links are followed and permissions kept.
+pub(crate) fn replace(path: &Path, text: &str) -> Result<(), Problem> {
+    replace_inner(path, text)
+        .map_err(|e| Problem::new(Code::E0602, format!("`{}` cannot be written: {}", shown(path), reason(&e))))
+}
+
+fn replace_inner(path: &Path, text: &str) -> io::Result<()> {
+    let path = fs::canonicalize(path)?;
+    let permissions = fs::metadata(&path)?.permissions();
+    if permissions.readonly() {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
+    let (file, temporary) = create_beside(&path)?;
+    let written = write_through(file, text, permissions).and_then(|()| fs::rename(&temporary, &path));
+    if written.is_err() {
+        // The error at hand is the one to tell; a temporary file left over is the lesser evil.
+        let _ = fs::remove_file(&temporary);
+    }
+    written
+}
+
+fn write_through(mut file: File, text: &str, permissions: fs::Permissions) -> io::Result<()> {
+    file.write_all(text.as_bytes())?;
+    file.set_permissions(permissions)?;
+    file.sync_all()
+}
+
+/// A new file in the same directory, whose name no other process takes.
+fn create_beside(path: &Path) -> io::Result<(File, PathBuf)> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    for n in 0..100 {
+        let candidate = path.with_file_name(format!(".{name}.{}-{n}.tmp", std::process::id()));
+        match File::options().write(true).create_new(true).open(&candidate) {
+            Ok(file) => return Ok((file, candidate)),
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+/// How a command ends that could not read a file named on its command line: that a file is not
+/// there or no file is a mistake there, what stands in it is not.
+pub(crate) fn status(problem: &Problem) -> Status {
+    if problem.code == Code::E0602 { Status::Usage } else { Status::Failed }
+}

@@ -1,0 +1,18 @@
+//! Writing JSON: small pieces are strings, so that objects keep the order of their fields.
+
+/// A JSON string.
+pub(crate) fn string(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// A JSON array of pieces.
+pub(crate) fn array(items: impl IntoIterator<Item = String>) -> String {
+    let items: Vec<String> = items.into_iter().collect();
+    format!("[{}]", items.join(", "))
+}
+
+/// A JSON object of pieces, in this order.
+pub(crate) fn object<'a>(fields: impl IntoIterator<Item = (&'a str, String)>) -> String {
+    let fields: Vec<String> = fields.into_iter().map(|(name, value)| format!("{}: {value}", string(name))).collect();
+    format!("{{{}}}", fields.join(", "))
+}

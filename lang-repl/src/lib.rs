@@ -1,0 +1,103 @@
+//! The `iverson` command line and REPL: what people and scripts see of the language. The language
+//! itself is `lang-core`; here are files, terminals, threads and the texts of reports.
+//!
+//! `cli` is the grammar of the command line, `commands` has a file for each command, `repl` is
+//! the interactive session. All of them ask the language through `engine` and report through
+//! `problem`, `report` and `out`.
+
+mod cli;
+mod commands;
+mod engine;
+mod files;
+mod fit;
+mod interrupt;
+mod json;
+mod literal;
+mod out;
+mod problem;
+mod repl;
+mod report;
+mod show;
+mod source;
+mod suggest;
+mod types;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{CommandFactory as _, Parser as _};
+use lang_core::base::Code;
+
+use cli::{Cli, Command};
+use out::{Out, Status};
+
+/// The stack of the thread that everything runs on. Only what is used of it takes memory.
+const STACK: usize = 256 << 20;
+
+/// Runs the command line of this process.
+#[must_use]
+pub fn main() -> ExitCode {
+    let run = || run(std::env::args_os().collect());
+    let thread = std::thread::Builder::new().name("iverson".to_owned()).stack_size(STACK);
+    let status = match thread.spawn(run) {
+        // A panic is a defect; it has been reported by now.
+        Ok(thread) => thread.join().unwrap_or(Status::Failed),
+        // So large a stack may be forbidden; a usual one serves all but the deepest programs.
+        Err(_) => run(),
+    };
+    ExitCode::from(status.code())
+}
+
+fn run(args: Vec<OsString>) -> Status {
+    let cli = match Cli::try_parse_from(&args) {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error, &args),
+    };
+    let out = Out::new(&cli.common);
+    match &cli.command {
+        None => repl::run(&cli.common, out),
+        Some(command) => {
+            interrupt::listen(false);
+            self::command(command, &cli, out)
+        }
+    }
+}
+
+fn command(command: &Command, cli: &Cli, out: Out) -> Status {
+    match command {
+        Command::Run { file, arguments } => commands::run::run(file, arguments, &cli.common, out),
+        Command::Eval { expression, load } => commands::eval::run(expression, load.as_deref(), &cli.common, out),
+        Command::Check { files } => commands::check::run(files, &cli.common, out),
+        Command::Fmt { check, files } => commands::fmt::run(files, *check, out),
+        Command::Explain { code } => commands::explain::run(code.as_deref(), out),
+        Command::Doctor => commands::doctor::run(out),
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut Cli::command(), "iverson", &mut script);
+            out.print(&String::from_utf8_lossy(&script));
+            Status::Good
+        }
+    }
+}
+
+/// Help and version are no mistakes; what is one is told on standard error, and to programs that
+/// want JSON as JSON.
+fn usage(error: &clap::Error, args: &[OsString]) -> Status {
+    let wants_json = args.iter().any(|a| a == "--format=json")
+        || args.windows(2).any(|w| w.first().is_some_and(|a| a == "--format") && w.last().is_some_and(|a| a == "json"));
+    if !error.use_stderr() {
+        let _ = error.print();
+        return Status::Good;
+    }
+    if wants_json {
+        let text = error.to_string();
+        let paragraph = text.lines().take_while(|line| !line.is_empty()).map(str::trim);
+        let message = paragraph.collect::<Vec<_>>().join(" ");
+        let problem = problem::Problem::new(Code::E0600, message.trim_start_matches("error: "));
+        let list = report::json_list(&[problem], &source::Sources::default());
+        out::print(&format!("{}\n", json::object([("error", list)])));
+    } else {
+        let _ = error.print();
+    }
+    Status::Usage
+}

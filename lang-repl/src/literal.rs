@@ -1,0 +1,155 @@
+//! Values as people write them on the command line or in data files: Iverson literals, read by the
+//! language's own parser, and JSON. What type they are meant to have, `fit` decides.
+
+use lang_core::base::{Code, Name, Span};
+use lang_core::syntax::ast::{Expr, ExprId, Item, Tree};
+use lang_core::syntax::ops::UnOp;
+use lang_core::syntax::parser;
+
+use crate::problem::Problem;
+use crate::source::{SourceId, Sources};
+
+/// A literal at its place.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Literal {
+    pub(crate) kind: Kind,
+    /// Empty in JSON, whose places are not known.
+    pub(crate) span: Span,
+}
+
+/// What it is.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Kind {
+    /// An integer; it may stand for a real.
+    Int(i128),
+    Real(f64),
+    Bool(bool),
+    /// JSON only, where `"NaN"` and the infinities are strings.
+    Text(String),
+    /// `[…]`; in JSON tuples too.
+    List(Vec<Literal>),
+    /// `(…)`, `()`; JSON's `null`.
+    Tuple(Vec<Literal>),
+    /// `{…}`; in JSON constructors too.
+    Record(Vec<(Name, Literal)>),
+    /// `Leaf(1)`, `m.Leaf(1)`
+    Ctor(Name, Vec<Literal>),
+}
+
+/// A literal and the text it was read from.
+pub(crate) struct Read {
+    pub(crate) literal: Literal,
+    pub(crate) source: SourceId,
+    pub(crate) json: bool,
+}
+
+/// Reads an Iverson literal.
+pub(crate) fn iverson(text: &str, source: SourceId) -> Result<Read, Vec<Problem>> {
+    let parsed = parser::parse_expr(text);
+    let errors: Vec<Problem> =
+        parsed.diagnostics.iter().filter(|d| d.is_error()).map(|d| crate::problem::of_diagnostic(d, source)).collect();
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    let Item::Do(root) = parsed.tree.item else {
+        return Err(vec![not_literal(source, parsed.tree.span)]);
+    };
+    let literal = from_tree(&parsed.tree, root).map_err(|span| vec![not_literal(source, span)])?;
+    Ok(Read { literal, source, json: false })
+}
+
+fn not_literal(source: SourceId, span: Span) -> Problem {
+    Problem::new(Code::E0600, "an argument is a literal")
+        .at(source, span, "this is to be computed")
+        .help("call `main` in `iverson eval 'main(…)' -l FILE` where arguments are expressions")
+}
+
+/// The literal at a node, or the place of what is none. The depth of trees is bounded.
+fn from_tree(tree: &Tree, id: ExprId) -> Result<Literal, Span> {
+    let node = &tree.exprs[id];
+    let all = |ids: &[ExprId]| ids.iter().map(|id| from_tree(tree, *id)).collect::<Result<Vec<_>, _>>();
+    let kind = match &node.kind {
+        Expr::Int(n) => Kind::Int(i128::from(*n)),
+        Expr::Float(x) => Kind::Real(*x),
+        Expr::Bool(b) => Kind::Bool(*b),
+        Expr::Name(name) => match name.as_str() {
+            "pi" => Kind::Real(std::f64::consts::PI),
+            "inf" => Kind::Real(f64::INFINITY),
+            "nan" => Kind::Real(f64::NAN),
+            _ => Kind::Ctor(name.clone(), Vec::new()),
+        },
+        Expr::Unary(UnOp::Neg, inner) => match from_tree(tree, *inner)?.kind {
+            Kind::Int(n) => Kind::Int(-n),
+            Kind::Real(x) => Kind::Real(-x),
+            _ => return Err(node.span),
+        },
+        Expr::Paren(inner) => from_tree(tree, *inner)?.kind,
+        Expr::Array { items, .. } => Kind::List(all(items)?),
+        Expr::Tuple(items) => Kind::Tuple(all(items)?),
+        Expr::Record(fields) => {
+            let field = |(name, value): &(lang_core::syntax::ast::Ident, ExprId)| {
+                Ok((name.name.clone(), from_tree(tree, *value)?))
+            };
+            Kind::Record(fields.iter().map(field).collect::<Result<_, Span>>()?)
+        }
+        Expr::Call(callee, args) if args.iter().all(|a| a.name.is_none()) => {
+            let name = match &tree.exprs[*callee].kind {
+                Expr::Name(name) => name,
+                Expr::Field(_, field) => &field.name,
+                _ => return Err(node.span),
+            };
+            let args = args.iter().map(|a| from_tree(tree, a.value)).collect::<Result<Vec<_>, _>>()?;
+            Kind::Ctor(name.clone(), args)
+        }
+        Expr::Field(_, field) => Kind::Ctor(field.name.clone(), Vec::new()),
+        _ => return Err(node.span),
+    };
+    Ok(Literal { kind, span: node.span })
+}
+
+/// Reads JSON. Its depth is bounded by the reader.
+pub(crate) fn json(text: &str, name: &str, sources: &mut Sources) -> Result<Read, Problem> {
+    let source = sources.add(name, text);
+    match serde_json::from_str::<serde_json::Value>(text) {
+        Ok(value) => Ok(Read { literal: from_json(value), source, json: true }),
+        Err(e) => {
+            let start = sources.get(source).map_or(0, |s| s.line_start(e.line().saturating_sub(1)));
+            // serde_json counts columns in bytes, from 1.
+            let at = u32::try_from(start + e.column().saturating_sub(1)).unwrap_or(u32::MAX);
+            Err(Problem::new(Code::E0600, format!("`{name}` is not JSON: {e}")).at(source, Span::new(at, at), ""))
+        }
+    }
+}
+
+fn from_json(value: serde_json::Value) -> Literal {
+    use serde_json::Value;
+    let kind = match value {
+        Value::Null => Kind::Tuple(Vec::new()),
+        Value::Bool(b) => Kind::Bool(b),
+        Value::Number(n) => match n.as_i64().map(i128::from).or_else(|| n.as_u64().map(i128::from)) {
+            Some(n) => Kind::Int(n),
+            None => Kind::Real(n.as_f64().unwrap_or(f64::NAN)),
+        },
+        Value::String(text) => Kind::Text(text),
+        Value::Array(items) => Kind::List(items.into_iter().map(from_json).collect()),
+        Value::Object(fields) => Kind::Record(fields.into_iter().map(|(k, v)| (k.into(), from_json(v))).collect()),
+    };
+    Literal { kind, span: Span::default() }
+}
+
+impl Kind {
+    /// What it is, as a noun phrase.
+    pub(crate) fn noun(&self) -> String {
+        match self {
+            Self::Int(n) => format!("the integer {n}"),
+            Self::Real(x) => format!("the real number {x:?}"),
+            Self::Bool(b) => format!("`{b}`"),
+            Self::Text(text) => format!("the text {text:?}"),
+            Self::List(items) => format!("an array of {}", items.len()),
+            Self::Tuple(items) if items.is_empty() => "()".to_owned(),
+            Self::Tuple(items) => format!("a tuple of {}", items.len()),
+            Self::Record(_) => "a record".to_owned(),
+            Self::Ctor(name, _) => format!("`{name}`"),
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Standard output and error. A reader that goes away is no error: what follows is dropped.
+
+use std::io::{self, IsTerminal as _, Write as _};
+
+use lang_core::base::Code;
+use lang_core::interp::Counts;
+
+use crate::cli::{Common, Format, When};
+use crate::commands::run::Clock;
+use crate::engine::Evaluated;
+use crate::json;
+use crate::problem::Problem;
+use crate::report::{self, Style};
+use crate::show;
+use crate::source::Sources;
+
+/// How a command ended.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Status {
+    /// 0
+    Good,
+    /// 1: the program is wrong or failed.
+    Failed,
+    /// 2: the command line is wrong.
+    Usage,
+}
+
+impl Status {
+    /// The number a shell sees.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Good => 0,
+            Self::Failed => 1,
+            Self::Usage => 2,
+        }
+    }
+}
+
+/// Where results and reports go, and in what form.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Out {
+    format: Format,
+    color: bool,
+}
+
+impl Out {
+    pub(crate) fn new(common: &Common) -> Self {
+        let color = match common.color {
+            When::Always => true,
+            When::Never => false,
+            When::Auto => {
+                let set = |name| std::env::var_os(name).is_some_and(|v| !v.is_empty());
+                let dumb = std::env::var_os("TERM").is_some_and(|t| t == "dumb");
+                io::stderr().is_terminal() && !set("NO_COLOR") && !dumb
+            }
+        };
+        Self { format: common.format, color }
+    }
+
+    /// Is the one JSON document wanted?
+    pub(crate) fn is_json(self) -> bool {
+        self.format == Format::Json
+    }
+
+    fn style(self) -> Style {
+        match self.format {
+            Format::Short => Style::Short,
+            Format::Text | Format::Json => Style::Full { color: self.color },
+        }
+    }
+
+    /// Writes to standard output.
+    pub(crate) fn print(self, text: &str) {
+        print(text);
+    }
+
+    /// Writes to standard error.
+    pub(crate) fn note(self, text: &str) {
+        let _ = io::stderr().lock().write_all(text.as_bytes());
+    }
+
+    /// Writes what a program prints: not among JSON.
+    pub(crate) fn program(self, text: &str) {
+        if self.is_json() { self.note(text) } else { self.print(text) }
+    }
+
+    /// Reports that end a command: the JSON document is then `{"error": […]}`.
+    pub(crate) fn fail(self, problems: &[Problem], sources: &Sources) {
+        if self.is_json() {
+            self.print(&format!("{}\n", json::object([("error", report::json_list(problems, sources))])));
+        } else {
+            self.note(&report::text(problems, sources, self.style()));
+        }
+    }
+
+    /// Reports that are what the command was asked for.
+    pub(crate) fn list(self, problems: &[Problem], sources: &Sources) {
+        if self.is_json() {
+            self.print(&format!("{}\n", report::json_list(problems, sources)));
+            return;
+        }
+        self.note(&report::text(problems, sources, self.style()));
+        if let (Some(summary), Format::Text) = (report::summary(problems), self.format) {
+            self.note(&format!("{summary}\n"));
+        }
+    }
+
+    /// The value of a run, if it has one, and what was measured.
+    pub(crate) fn result(self, value: Option<&Evaluated>, common: &Common, clock: &Clock, counts: Counts) -> Status {
+        let (check, run) = (clock.check.as_secs_f64(), clock.run.as_secs_f64());
+        if self.is_json() {
+            let Some(value) = value.map_or_else(|| Some("null".to_owned()), show::json) else {
+                self.fail(&[Problem::new(Code::E0508, "the value is too large for a text")], &Sources::default());
+                return Status::Failed;
+            };
+            if !common.time && !common.count {
+                self.print(&format!("{value}\n"));
+                return Status::Good;
+            }
+            let mut fields = vec![("value", value)];
+            if common.time {
+                fields.push(("seconds", json::object([("check", check.to_string()), ("run", run.to_string())])));
+            }
+            if common.count {
+                let counts = [("work", counts.work), ("tests", counts.tests), ("iterations", counts.iterations)];
+                fields.push(("counts", json::object(counts.map(|(name, n)| (name, n.to_string())))));
+            }
+            self.print(&format!("{}\n", json::object(fields)));
+            return Status::Good;
+        }
+        if let Some(value) = value {
+            self.print(&format!("{}\n", show::full(value)));
+        }
+        if common.time {
+            self.note(&format!("checked in {}, ran in {}\n", seconds(check), seconds(run)));
+        }
+        if common.count {
+            let Counts { work, tests, iterations } = counts;
+            self.note(&format!("work {work}, tests {tests}, iterations {iterations}\n"));
+        }
+        Status::Good
+    }
+
+    /// Reports that do not end the command. Among JSON they have no place.
+    pub(crate) fn warn(self, problems: &[Problem], sources: &Sources) {
+        if !self.is_json() {
+            self.note(&report::text(problems, sources, self.style()));
+        }
+    }
+}
+
+/// Writes to standard output.
+pub(crate) fn print(text: &str) {
+    let mut out = io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+fn seconds(s: f64) -> String {
+    match s {
+        s if s < 1e-3 => format!("{:.0} µs", s * 1e6),
+        s if s < 1.0 => format!("{:.1} ms", s * 1e3),
+        s => format!("{s:.2} s"),
+    }
+}

@@ -1,0 +1,133 @@
+//! The REPL's commands: one table with names, arguments and help.
+
+use crate::suggest;
+
+/// A command.
+#[derive(Debug)]
+pub(crate) struct Command {
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
+    /// How its argument is shown; empty if it takes none.
+    argument: &'static str,
+    /// A line.
+    summary: &'static str,
+    /// What `:help NAME` adds.
+    details: &'static str,
+}
+
+/// Which.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    Type,
+    Load,
+    Reload,
+    Env,
+    Help,
+    Quit,
+}
+
+/// All commands, in the order of `:help`.
+pub(crate) const ALL: &[Command] = &[
+    Command {
+        name: "type",
+        kind: Kind::Type,
+        argument: "EXPR",
+        summary: "the type of an expression, which is not evaluated",
+        details: "  :type for i < 3: 2 * i",
+    },
+    Command {
+        name: "load",
+        kind: Kind::Load,
+        argument: "FILE",
+        summary: "bring in the definitions of a file and run its `let` and `do` items",
+        details: "Definitions of the same names are replaced. A file with errors changes nothing.\n  :load examples/conv.iv",
+    },
+    Command {
+        name: "reload",
+        kind: Kind::Reload,
+        argument: "",
+        summary: "read loaded and imported files again",
+        details: "What was typed since and has the same name is replaced by what the files say.",
+    },
+    Command { name: "env", kind: Kind::Env, argument: "", summary: "what is defined here", details: "" },
+    Command {
+        name: "help",
+        kind: Kind::Help,
+        argument: "[COMMAND]",
+        summary: "this list, or more about one command",
+        details: "",
+    },
+    Command { name: "quit", kind: Kind::Quit, argument: "", summary: "leave; Ctrl-D does too", details: "" },
+];
+
+/// An input that is a command: which, and its argument. `Err` says what is wrong.
+pub(crate) fn parse(input: &str) -> Option<Result<(Kind, &str), String>> {
+    let rest = input.trim().strip_prefix(':')?;
+    let (name, argument) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+    let argument = argument.trim();
+    // `:t` is enough where only one command begins so.
+    let mut begin = ALL.iter().filter(|c| !name.is_empty() && c.name.starts_with(name));
+    let command = match (ALL.iter().find(|c| c.name == name), begin.next(), begin.next()) {
+        (Some(command), ..) | (None, Some(command), None) => command,
+        _ => return Some(Err(unknown(name))),
+    };
+    Some(match (command.argument, argument) {
+        ("", "") => Ok((command.kind, "")),
+        ("", _) => Err(format!(":{} takes no argument", command.name)),
+        (wanted, "") if !wanted.starts_with('[') => Err(format!(":{} needs {wanted}; see :help {0}", command.name)),
+        _ => Ok((command.kind, argument)),
+    })
+}
+
+fn unknown(name: &str) -> String {
+    match suggest::closest(name, ALL.iter().map(|c| c.name)) {
+        Some(near) => format!("there is no command :{name}; did you mean :{near}?"),
+        None => format!("there is no command :{name}; :help lists all"),
+    }
+}
+
+/// The text of `:help`.
+pub(crate) fn help(about: &str) -> String {
+    let about = about.trim_start_matches(':');
+    if about.is_empty() {
+        let mut text = String::from(
+            "Type an expression to see its value, or a definition (def, type, let, import) to keep it.\n\
+             `ans` is the last value; `;` at the end prints nothing; Ctrl-C stops a computation.\n\n",
+        );
+        for c in ALL {
+            text += &format!("  {:<16} {}\n", format!(":{} {}", c.name, c.argument).trim_end(), c.summary);
+        }
+        return text;
+    }
+    match ALL.iter().find(|c| c.name == about) {
+        Some(c) => {
+            let details = if c.details.is_empty() { String::new() } else { format!("{}\n", c.details) };
+            format!("{}: {}\n{details}", format!(":{} {}", c.name, c.argument).trim_end(), c.summary)
+        }
+        None => format!("{}\n", unknown(about)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(input: &str, expected: Option<Result<(Kind, &str), &str>>) {
+        let found = parse(input);
+        assert_eq!(found, expected.map(|r| r.map_err(str::to_owned)));
+    }
+
+    #[test]
+    fn commands_are_understood() {
+        check("1 + 2", None);
+        check(":type 1 + 2", Some(Ok((Kind::Type, "1 + 2"))));
+        check("  :t x ", Some(Ok((Kind::Type, "x"))));
+        check(":type", Some(Err(":type needs EXPR; see :help type")));
+        check(":quit now", Some(Err(":quit takes no argument")));
+        check(":help", Some(Ok((Kind::Help, ""))));
+        check(":laod f", Some(Err("there is no command :laod; did you mean :load?")));
+        check(":", Some(Err("there is no command :; :help lists all")));
+        check(":r", Some(Ok((Kind::Reload, ""))));
+    }
+}

@@ -1,0 +1,113 @@
+//! The REPL: a session of definitions, expressions and commands, on a terminal or on a pipe.
+//!
+//! A definition takes the place of an earlier one of its name, and whatever uses that name sees
+//! the new one. Values of `let`s that depended on it are computed anew when they are next used.
+//! An input that fails leaves the session as it was.
+
+mod commands;
+mod document;
+mod input;
+mod session;
+mod terminal;
+
+use std::io::{self, BufRead as _, IsTerminal as _};
+use std::sync::{Arc, Mutex};
+
+use lang_core::base::Code;
+use lang_core::syntax::lexer::MAX_TEXT;
+
+use crate::cli::Common;
+use crate::interrupt;
+use crate::out::{Out, Status};
+use crate::problem::Problem;
+use crate::source::Sources;
+use session::{Flow, Session};
+use terminal::{Line, Terminal};
+
+/// Runs a session until its end.
+pub(crate) fn run(common: &Common, out: Out) -> Status {
+    if out.is_json() {
+        let problem = Problem::new(Code::E0600, "a session has no JSON form").help("`iverson eval EXPR --format json`");
+        out.fail(&[problem], &Sources::default());
+        return Status::Usage;
+    }
+    let names = Arc::new(Mutex::new(Vec::new()));
+    let on_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
+    interrupt::listen(on_terminal);
+    let mut session = Session::new(common, out, names.clone());
+    if on_terminal && let Some(terminal) = Terminal::new(names) {
+        on_a_terminal(&mut session, terminal, out);
+        return Status::Good;
+    }
+    on_a_pipe(&mut session, out)
+}
+
+fn on_a_terminal(session: &mut Session, mut terminal: Terminal, out: Out) {
+    out.print(&format!("Iverson {}. :help lists commands, Ctrl-D leaves.\n", env!("CARGO_PKG_VERSION")));
+    loop {
+        match terminal.read() {
+            Line::Cleared => {}
+            Line::End => return,
+            Line::Input(text) => {
+                for input in input::pasted(&text) {
+                    if session.input(&input) == Flow::Quit {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The same, line by line without prompts. The status tells whether every input was good.
+fn on_a_pipe(session: &mut Session, out: Out) -> Status {
+    let mut lines = io::stdin().lock();
+    let mut gather = input::Gather::default();
+    let mut status = Status::Good;
+    loop {
+        let mut bytes = Vec::new();
+        match lines.read_until(b'\n', &mut bytes) {
+            Ok(0) => break,
+            Ok(_) => {}
+            Err(e) => {
+                out.fail(
+                    &[Problem::new(Code::E0602, format!("standard input cannot be read: {e}"))],
+                    &Sources::default(),
+                );
+                return Status::Failed;
+            }
+        }
+        let complete = match line_of(bytes) {
+            Ok(line) => gather.line(&line),
+            Err(problem) => {
+                out.fail(&[problem], &Sources::default());
+                status = Status::Failed;
+                continue;
+            }
+        };
+        if let Some(text) = complete
+            && session.input(&text) == Flow::Quit
+        {
+            return status.max(session.status());
+        }
+    }
+    if let Some(text) = gather.rest() {
+        session.input(&text);
+    }
+    status.max(session.status())
+}
+
+/// A line without its end.
+fn line_of(mut bytes: Vec<u8>) -> Result<String, Problem> {
+    while matches!(bytes.last(), Some(b'\n' | b'\r')) {
+        bytes.pop();
+    }
+    if bytes.len() > MAX_TEXT {
+        return Err(Problem::new(Code::E0008, format!("a line of {} MiB is too long", bytes.len() >> 20)));
+    }
+    String::from_utf8(bytes).map_err(|e| {
+        let at = e.utf8_error().valid_up_to();
+        let byte = e.as_bytes().get(at).copied().unwrap_or_default();
+        Problem::new(Code::E0007, format!("a line is not UTF-8: its byte {at} is 0x{byte:02X}"))
+    })
+}

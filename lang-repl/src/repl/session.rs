@@ -1,0 +1,394 @@
+//! What one input does to a session.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use lang_core::base::{Code, GlobalName, ModuleName, Name, Span};
+use lang_core::syntax::ast::Item;
+use lang_core::syntax::lexer::{Token, lex};
+use lang_core::syntax::parser;
+use lang_core::syntax::split::{ItemKind, split};
+use lang_core::syntax::token::Sym;
+
+use super::commands::{self, Kind};
+use super::document::{Document, Entry};
+use super::terminal::SharedNames;
+use crate::cli::Common;
+use crate::engine::{Engine, Evaluated};
+use crate::files;
+use crate::interrupt::Computing;
+use crate::out::{Out, Status};
+use crate::problem::Problem;
+use crate::show;
+use crate::source::SourceId;
+
+/// What happens after an input.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Flow {
+    Next,
+    Quit,
+}
+
+/// A session.
+pub(crate) struct Session {
+    engine: Engine,
+    document: Document,
+    /// Files brought in by `:load`, in order.
+    loaded: Vec<PathBuf>,
+    names: SharedNames,
+    out: Out,
+    status: Status,
+}
+
+/// The module that the session is.
+const MODULE: &str = "repl";
+
+/// The name of the last value.
+const ANS: &str = "ans";
+
+impl Session {
+    pub(crate) fn new(common: &Common, out: Out, names: SharedNames) -> Self {
+        let mut session = Self {
+            engine: Engine::new(common, out),
+            document: Document::default(),
+            loaded: Vec::new(),
+            names,
+            out,
+            status: Status::Good,
+        };
+        session.install(Document::default());
+        session
+    }
+
+    /// Was every input good so far?
+    pub(crate) fn status(&self) -> Status {
+        self.status
+    }
+
+    /// Does what an input says.
+    pub(crate) fn input(&mut self, text: &str) -> Flow {
+        let _computing = Computing::start();
+        match commands::parse(text) {
+            Some(Ok((Kind::Quit, _))) => return Flow::Quit,
+            Some(Ok((kind, argument))) => self.command(kind, argument),
+            Some(Err(message)) => self.fail(vec![Problem::new(Code::E0600, message)]),
+            None => {
+                let source = self.engine.sources.add(MODULE, text);
+                self.items(text, source, 0);
+            }
+        }
+        if let Ok(mut names) = self.names.lock() {
+            *names = self.document.entries.iter().flat_map(|e| e.names.iter().map(Name::to_string)).collect();
+        }
+        Flow::Next
+    }
+
+    fn fail(&mut self, problems: Vec<Problem>) {
+        self.status = Status::Failed;
+        self.out.fail(&problems, &self.engine.sources);
+    }
+
+    fn command(&mut self, kind: Kind, argument: &str) {
+        match kind {
+            Kind::Help => self.out.print(&commands::help(argument)),
+            Kind::Env => self.out.print(&self.listing()),
+            Kind::Type => self.type_of(argument),
+            Kind::Load => {
+                let path = PathBuf::from(argument.trim_matches('"'));
+                if self.load(&path) && !self.loaded.contains(&path) {
+                    self.loaded.push(path);
+                }
+            }
+            Kind::Reload => {
+                let problems = self.engine.reload_imports(&self.module());
+                if !problems.is_empty() {
+                    self.fail(problems);
+                }
+                for path in self.loaded.clone() {
+                    self.load(&path);
+                }
+            }
+            Kind::Quit => {}
+        }
+    }
+
+    /// Sets the session's text.
+    fn install(&mut self, document: Document) {
+        let (text, segments) = document.text();
+        self.engine.set_text(&MODULE.into(), &text, segments);
+        self.document = document;
+    }
+
+    /// Definitions first, all at once, as they may need each other; then what is to be computed,
+    /// in order. Was all of it good?
+    fn items(&mut self, text: &str, source: SourceId, base: u32) -> bool {
+        let items = split(text);
+        let mut definitions = Vec::new();
+        for item in items.iter().filter(|i| !matches!(i.kind, ItemKind::Do | ItemKind::Junk)) {
+            let mut entry = Entry::new(item, source);
+            entry.offset += base;
+            definitions.push(entry);
+        }
+        if !definitions.is_empty() && !self.define(definitions.clone()) {
+            return false;
+        }
+        let mut definitions = definitions.into_iter();
+        let mut good = true;
+        for item in &items {
+            good &= match item.kind {
+                ItemKind::Junk => self.expression(&item.text, source, base + item.start),
+                ItemKind::Do => self.do_item(&item.text, source, base + item.start),
+                _ => definitions.next().is_none_or(|entry| self.defined(&entry)),
+            };
+        }
+        good
+    }
+
+    fn module(&self) -> ModuleName {
+        MODULE.into()
+    }
+
+    fn global(&self, name: &str) -> GlobalName {
+        GlobalName::new(MODULE, name)
+    }
+
+    /// Puts definitions in force, if they are right.
+    fn define(&mut self, entries: Vec<Entry>) -> bool {
+        let before = self.document.clone();
+        let broken_before = self.engine.broken_items(&self.module());
+        let names: BTreeSet<GlobalName> = entries.iter().flat_map(|e| e.names.iter()).map(|n| self.global(n)).collect();
+        let mut stale = self.engine.dependents(&self.module(), &names);
+
+        let (mut document, gone) = before.with(entries.clone());
+        document = self.keep_rest(document, &gone, &names);
+        self.install(document);
+        let mut problems = self.engine.load_imports();
+        problems
+            .extend(entries.iter().flat_map(|e| self.engine.problems_of_segment(&self.module(), e.source, e.offset)));
+        if problems.iter().any(Problem::is_error) {
+            self.install(before);
+            self.fail(problems);
+            return false;
+        }
+        self.out.warn(&problems, &self.engine.sources);
+
+        stale.extend(self.engine.dependents(&self.module(), &names));
+        stale.extend(names.iter().cloned());
+        self.forget(&stale);
+        let broken = self.engine.broken_items(&self.module());
+        let newly: Vec<String> = broken.difference(&broken_before).map(|n| format!("`{n}`")).collect();
+        if !newly.is_empty() {
+            self.out
+                .note(&format!("note: {} no longer fits; its errors are shown when it is used\n", newly.join(", ")));
+        }
+        true
+    }
+
+    /// Values of `let`s that were replaced in part only are kept.
+    fn keep_rest(&mut self, mut document: Document, gone: &[Entry], names: &BTreeSet<GlobalName>) -> Document {
+        for name in gone.iter().filter(|e| e.kind == ItemKind::Let).flat_map(|e| &e.names) {
+            let global = self.global(name);
+            if names.contains(&global) {
+                continue;
+            }
+            if let Some(ty) = self.engine.kept_type(&self.module(), &global) {
+                let source = self.engine.sources.add(MODULE, format!("let {name}"));
+                document.entries.push(Entry::frozen(name, &ty, source));
+            }
+        }
+        document
+    }
+
+    /// Values that are computed anew when next used. What is frozen cannot be, and goes.
+    fn forget(&mut self, stale: &BTreeSet<GlobalName>) {
+        let frozen = |e: &Entry| e.frozen && e.names.iter().any(|n| stale.contains(&GlobalName::new(MODULE, n)));
+        if self.document.entries.iter().any(frozen) {
+            let entries = self.document.entries.iter().filter(|e| !frozen(e)).cloned().collect();
+            self.install(Document { entries });
+        }
+        self.engine.forget(stale);
+    }
+
+    /// After a definition is in force: a `let` is computed, others are told about.
+    fn defined(&mut self, entry: &Entry) -> bool {
+        if entry.kind != ItemKind::Let {
+            for name in &entry.names {
+                if let Some(line) = self.engine.describe(&self.module(), entry.kind, name) {
+                    self.out.print(&format!("{line}\n"));
+                }
+            }
+            return true;
+        }
+        let Some(first) = entry.names.first() else { return true };
+        let first = self.global(first);
+        if let Err(problems) = self.engine.compute(&first) {
+            let document = self.document.without(entry);
+            self.install(document);
+            self.fail(problems);
+            return false;
+        }
+        let quiet = matches!(&parser::parse_item(&entry.text).tree.item, Item::Let(item) if item.quiet);
+        for name in &entry.names {
+            let Some(evaluated) = self.engine.global_value(&self.global(name)) else { continue };
+            if !quiet {
+                self.out.print(&format!("{name}: {}\n", show::with_type(&evaluated)));
+            }
+        }
+        self.freeze_if_of_ans(entry);
+        true
+    }
+
+    /// A `let` computed from `ans` keeps its value when `ans` changes.
+    fn freeze_if_of_ans(&mut self, entry: &Entry) {
+        let of_ans = self.engine.dependents(&self.module(), &BTreeSet::from([self.global(ANS)]));
+        if !entry.names.iter().any(|n| of_ans.contains(&self.global(n))) {
+            return;
+        }
+        let mut document = self.document.without(entry);
+        for name in &entry.names {
+            if let Some(ty) = self.engine.kept_type(&self.module(), &self.global(name)) {
+                let mut kept = Entry::frozen(name, &ty, entry.source);
+                kept.offset = entry.offset;
+                document.entries.push(kept);
+            }
+        }
+        self.install(document);
+    }
+
+    /// The expression of a `do` item, whose value is not shown.
+    fn do_item(&mut self, item: &str, source: SourceId, offset: u32) -> bool {
+        let tokens = lex(item).tokens;
+        let word = tokens.first().map_or(0, |t| t.span.end);
+        let text = item.get(word as usize..).unwrap_or_default();
+        let result = self.engine.evaluate(&self.module(), text, source, offset + word);
+        result.map_err(|problems| self.fail(problems)).is_ok()
+    }
+
+    fn expression(&mut self, text: &str, source: SourceId, offset: u32) -> bool {
+        let tokens = lex(text).tokens;
+        let Some(last) = tokens.last() else { return true };
+        let quiet = last.token == Token::Sym(Sym::Semi);
+        let text = if quiet { text.get(..last.span.start as usize).unwrap_or(text) } else { text };
+        match self.engine.evaluate(&self.module(), text, source, offset) {
+            Ok(evaluated) if evaluated.is_unit() => true,
+            Ok(evaluated) => {
+                if !quiet {
+                    self.out.print(&format!("{}\n", show::with_type(&evaluated)));
+                }
+                self.keep_as_ans(&evaluated);
+                true
+            }
+            Err(problems) => {
+                self.fail(problems);
+                false
+            }
+        }
+    }
+
+    fn keep_as_ans(&mut self, evaluated: &Evaluated) {
+        let name = Name::from(ANS);
+        if self.document.entries.iter().any(|e| e.kind == ItemKind::Def && e.defines(ANS)) {
+            return;
+        }
+        let source = self.engine.sources.add(MODULE, ANS);
+        let before = self.document.clone();
+        let Some(ty) = self.engine.spelled(&self.module(), &evaluated.ty) else {
+            self.forget(&BTreeSet::from([self.global(ANS)]));
+            return;
+        };
+        let entry = Entry::frozen(&name, &ty, source);
+        if !before.entries.contains(&entry) {
+            let (document, _) = before.with(vec![entry]);
+            self.install(document);
+            // A type that cannot be written here: the value cannot be kept.
+            if self.engine.problems_of_segment(&self.module(), source, 0).iter().any(Problem::is_error) {
+                self.forget(&BTreeSet::from([self.global(ANS)]));
+                return;
+            }
+        }
+        self.engine.keep(&self.global(ANS), evaluated.value.clone());
+    }
+
+    fn type_of(&mut self, text: &str) {
+        let source = self.engine.sources.add(MODULE, text);
+        match self.engine.type_of(&self.module(), text, source) {
+            Ok(ty) => self.out.print(&format!("{ty}\n")),
+            Err(problems) => self.fail(problems),
+        }
+    }
+
+    fn listing(&self) -> String {
+        let line = |entry: &Entry| {
+            let lines = entry.names.iter().filter_map(|name| self.engine.describe(&self.module(), entry.kind, name));
+            lines.map(|l| l + "\n").collect::<String>()
+        };
+        self.document.entries.iter().map(line).collect()
+    }
+
+    /// Brings in the definitions of a file and runs it.
+    fn load(&mut self, path: &Path) -> bool {
+        let text = match files::read(path, &mut self.engine.sources) {
+            Ok(text) => text,
+            Err(problem) => {
+                self.fail(vec![problem]);
+                return false;
+            }
+        };
+        let source = self.engine.sources.add(files::shown(path), text.as_str());
+        let mut definitions = Vec::new();
+        let mut problems = Vec::new();
+        let items = split(&text);
+        for item in &items {
+            match item.kind {
+                ItemKind::Do => {}
+                ItemKind::Junk => {
+                    let start = lex(&item.text).tokens.first().map_or(item.start, |t| item.start + t.span.start);
+                    let span = Span::new(start, start + 1);
+                    problems.push(Problem::new(Code::E0009, "text outside every item").at(source, span, "begins here"));
+                }
+                ItemKind::Import => {
+                    let mut entry = Entry::new(item, source);
+                    entry.text = import_from(&entry.text, path);
+                    definitions.push(entry);
+                }
+                _ => definitions.push(Entry::new(item, source)),
+            }
+        }
+        if !problems.is_empty() {
+            self.fail(problems);
+            return false;
+        }
+        if !definitions.is_empty() && !self.define(definitions.clone()) {
+            return false;
+        }
+        let mut definitions = definitions.into_iter();
+        for item in &items {
+            match item.kind {
+                ItemKind::Do => {
+                    self.do_item(&item.text, source, item.start);
+                }
+                _ => {
+                    if let Some(entry) = definitions.next() {
+                        self.defined(&entry);
+                    }
+                }
+            }
+        }
+        true
+    }
+}
+
+/// A quoted import of a file elsewhere, as it is written here.
+fn import_from(text: &str, file: &Path) -> Arc<str> {
+    let Item::Import(import) = parser::parse_item(text).tree.item else { return text.into() };
+    let directory = file.parent().map(|d| d.display().to_string()).unwrap_or_default();
+    let path = import.path.name.as_str();
+    if !import.is_file || directory.is_empty() || Path::new(path).is_absolute() {
+        return text.into();
+    }
+    let range = import.path.span.range();
+    let (before, after) = (text.get(..range.start).unwrap_or_default(), text.get(range.end..).unwrap_or_default());
+    let path = format!("{directory}/{path}").replace('\\', "/").replace('"', "\\\"");
+    format!("{before}\"{path}\"{after}").into()
+}

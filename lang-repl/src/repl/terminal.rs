@@ -1,0 +1,180 @@
+//! The REPL's line editor on a terminal: history, completion, and Enter that goes on with the
+//! next line while the parser wants more.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use lang_core::resolve::builtin::Builtin;
+use lang_core::resolve::forms::{Const, Derivative, Form};
+use lang_core::resolve::scalar_fn::ScalarFn;
+use lang_core::syntax::lexer::{is_name_continue, is_name_start};
+use lang_core::syntax::ops::{BinderKind, Scalar};
+use lang_core::syntax::token::Word;
+use rustyline::completion::{Completer, FilenameCompleter, Pair};
+use rustyline::error::ReadlineError;
+use rustyline::history::FileHistory;
+use rustyline::validate::{ValidationContext, ValidationResult, Validator};
+use rustyline::{CompletionType, Config, Context, Editor, Helper, Highlighter, Hinter};
+
+use super::commands;
+use super::input;
+
+/// Entries of history that are kept.
+const HISTORY: usize = 10_000;
+/// An input longer than this is not worth remembering.
+const MAX_ENTRY: usize = 64 << 10;
+
+/// Names of the session, for completion.
+pub(crate) type SharedNames = Arc<Mutex<Vec<String>>>;
+
+/// What came of reading.
+pub(crate) enum Line {
+    /// An input, perhaps pasted and of several lines.
+    Input(String),
+    /// Ctrl-C: the line was given up.
+    Cleared,
+    /// Ctrl-D, or the terminal is gone.
+    End,
+}
+
+/// The editor.
+pub(crate) struct Terminal {
+    editor: Editor<Assistant, FileHistory>,
+    history: Option<PathBuf>,
+}
+
+impl Terminal {
+    /// `None` where the terminal cannot be edited on.
+    pub(crate) fn new(names: SharedNames) -> Option<Self> {
+        let config = Config::builder()
+            .max_history_size(HISTORY)
+            .and_then(|c| c.history_ignore_dups(true))
+            .ok()?
+            .completion_type(CompletionType::List)
+            .bracketed_paste(true)
+            .build();
+        let mut editor = Editor::with_config(config).ok()?;
+        editor.set_helper(Some(Assistant { names, files: FilenameCompleter::new() }));
+        let history = history_file();
+        if let Some(path) = &history {
+            // There is none the first time.
+            let _ = editor.load_history(path);
+        }
+        Some(Self { editor, history })
+    }
+
+    /// Reads an input.
+    pub(crate) fn read(&mut self) -> Line {
+        match self.editor.readline("iverson> ") {
+            Ok(text) => {
+                if !text.trim().is_empty() && text.len() <= MAX_ENTRY {
+                    self.remember(&text);
+                }
+                Line::Input(text)
+            }
+            Err(ReadlineError::Interrupted) => Line::Cleared,
+            Err(_) => Line::End,
+        }
+    }
+
+    /// Appends at once, so that sessions side by side and sessions that end badly lose nothing.
+    /// That the history cannot be written is no reason to trouble anyone.
+    fn remember(&mut self, text: &str) {
+        let added = self.editor.add_history_entry(text).unwrap_or(false);
+        if let (true, Some(path)) = (added, &self.history) {
+            let _ = self.editor.append_history(path);
+        }
+    }
+}
+
+/// `$XDG_DATA_HOME/iverson/history`, its directory made for the user alone.
+fn history_file() -> Option<PathBuf> {
+    let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
+    let data = absolute("XDG_DATA_HOME")
+        .or_else(|| absolute("HOME").map(|home| home.join(".local/share")))
+        .or_else(|| absolute("APPDATA"))?;
+    let directory = data.join("iverson");
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(&directory).ok()?;
+    Some(directory.join("history"))
+}
+
+#[derive(Helper, Highlighter, Hinter)]
+struct Assistant {
+    names: SharedNames,
+    files: FilenameCompleter,
+}
+
+impl Validator for Assistant {
+    fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
+        let more = input::wants_more(context.input());
+        Ok(if more { ValidationResult::Incomplete } else { ValidationResult::Valid(None) })
+    }
+}
+
+impl Completer for Assistant {
+    type Candidate = Pair;
+
+    fn complete(&self, line: &str, at: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<Pair>)> {
+        let before = line.get(..at).unwrap_or_default();
+        if before.trim_start().starts_with(":load ") {
+            return self.files.complete_path(line, at);
+        }
+        let names = self.names.lock().map(|n| n.clone()).unwrap_or_default();
+        Ok(complete(before, &names))
+    }
+}
+
+/// Where the word at the end of the text begins, and what it may become.
+fn complete(before: &str, names: &[String]) -> (usize, Vec<Pair>) {
+    let word_start = before.char_indices().rev().take_while(|(_, c)| is_name_continue(*c)).last().map(|(at, _)| at);
+    let start = word_start.unwrap_or(before.len());
+    let command = before.trim_start().strip_prefix(':').is_some_and(|rest| rest.chars().all(is_name_continue));
+    let word = before.get(start..).unwrap_or_default();
+    let mut found: Vec<&str> = if command {
+        commands::ALL.iter().map(|c| c.name).collect()
+    } else if word.starts_with(is_name_start) {
+        let words = Word::ALL.iter().map(|w| w.text());
+        let language = words
+            .chain(ScalarFn::ALL.iter().map(|f| f.name()))
+            .chain(Builtin::ALL.iter().map(|f| f.name()))
+            .chain(Form::ALL.iter().map(|f| f.name()))
+            .chain(Derivative::ALL.iter().map(|f| f.name()))
+            .chain(Const::ALL.iter().map(|c| c.name()))
+            .chain(BinderKind::ALL.iter().map(|b| b.word()))
+            .chain(Scalar::ALL.iter().map(|s| s.name()));
+        names.iter().map(String::as_str).chain(language).collect()
+    } else {
+        Vec::new()
+    };
+    found.retain(|name| name.starts_with(word));
+    found.sort_unstable();
+    found.dedup();
+    let pairs = found.into_iter().map(|name| Pair { display: name.to_owned(), replacement: name.to_owned() });
+    (start, pairs.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(before: &str, expected: &[&str]) {
+        let (_, pairs) = complete(before, &["loss".to_owned(), "lossy".to_owned(), "μ₀".to_owned()]);
+        let found: Vec<String> = pairs.into_iter().map(|p| p.replacement).collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn names_words_and_commands() {
+        check("1 + los", &["loss", "lossy"]);
+        check("f(μ", &["μ₀"]);
+        check("hess", &["hessian"]);
+        check(":lo", &["load"]);
+        check("1 + ", &[]);
+        check("zzz", &[]);
+    }
+}

@@ -1,0 +1,146 @@
+//! Texts that reports point into: files, the prelude, what was typed at the REPL, arguments on
+//! the command line. Positions are bytes; lines and columns are made here and nowhere else.
+
+use std::cell::OnceCell;
+use std::sync::Arc;
+
+use lang_core::base::Span;
+
+/// A text by its number in [`Sources`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct SourceId(usize);
+
+/// A text and the name it is shown by.
+#[derive(Debug)]
+pub(crate) struct Source {
+    /// What stands before `:line:column`.
+    pub(crate) name: String,
+    /// All of it.
+    pub(crate) text: Arc<str>,
+    line_starts: OnceCell<Vec<usize>>,
+}
+
+/// A line and a column, from 1. Columns count Unicode scalar values.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Position {
+    pub(crate) line: usize,
+    pub(crate) column: usize,
+}
+
+impl Source {
+    fn new(name: String, text: Arc<str>) -> Self {
+        Self { name, text, line_starts: OnceCell::new() }
+    }
+
+    fn line_starts(&self) -> &[usize] {
+        self.line_starts.get_or_init(|| {
+            std::iter::once(0)
+                .chain(self.text.bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(i, _)| i + 1))
+                .collect()
+        })
+    }
+
+    /// The number, from 0, of the line that holds the byte `at`.
+    pub(crate) fn line_of(&self, at: usize) -> usize {
+        self.line_starts().partition_point(|start| *start <= at).saturating_sub(1)
+    }
+
+    /// Where line `line`, from 0, begins; the end of the text if there is no such line.
+    pub(crate) fn line_start(&self, line: usize) -> usize {
+        self.line_starts().get(line).copied().unwrap_or(self.text.len())
+    }
+
+    /// Line `line`, from 0, without its end.
+    pub(crate) fn line_text(&self, line: usize) -> &str {
+        let start = self.line_start(line);
+        let end = self.line_starts().get(line + 1).map_or(self.text.len(), |next| next.saturating_sub(1));
+        let text = self.text.get(start..end).unwrap_or_default();
+        text.strip_suffix('\r').unwrap_or(text)
+    }
+
+    /// The nearest place at or before `at` where a character begins.
+    pub(crate) fn clamp(&self, at: usize) -> usize {
+        floor_boundary(&self.text, at)
+    }
+
+    /// The line and column of the byte `at`.
+    pub(crate) fn position(&self, at: usize) -> Position {
+        let at = self.clamp(at);
+        let line = self.line_of(at);
+        let before = self.text.get(self.line_start(line)..at).unwrap_or_default();
+        Position { line: line + 1, column: before.chars().count() + 1 }
+    }
+
+    /// The span as byte positions at which the text can be cut, in order.
+    pub(crate) fn range(&self, span: Span) -> std::ops::Range<usize> {
+        let range = span.range();
+        let start = self.clamp(range.start);
+        start..self.clamp(range.end).max(start)
+    }
+}
+
+/// The nearest place at or before `at` where a character of `text` begins.
+pub(crate) fn floor_boundary(text: &str, at: usize) -> usize {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+/// All texts that a report may point into.
+#[derive(Debug, Default)]
+pub(crate) struct Sources {
+    sources: Vec<Source>,
+}
+
+impl Sources {
+    /// Keeps a text. One of the same name and content is kept once.
+    pub(crate) fn add(&mut self, name: impl Into<String>, text: impl Into<Arc<str>>) -> SourceId {
+        let (name, text) = (name.into(), text.into());
+        let known = self.sources.iter().rposition(|s| s.name == name && s.text == text);
+        SourceId(known.unwrap_or_else(|| {
+            self.sources.push(Source::new(name, text));
+            self.sources.len() - 1
+        }))
+    }
+
+    /// The text of that number.
+    pub(crate) fn get(&self, id: SourceId) -> Option<&Source> {
+        self.sources.get(id.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, at: usize, expected: (usize, usize)) {
+        let mut sources = Sources::default();
+        let id = sources.add("t", text);
+        let p = sources.get(id).unwrap().position(at);
+        assert_eq!((p.line, p.column), expected);
+    }
+
+    #[test]
+    fn positions_count_characters() {
+        check("", 0, (1, 1));
+        check("", 9, (1, 1));
+        check("ab\ncd", 1, (1, 2));
+        check("ab\ncd", 2, (1, 3));
+        check("ab\ncd", 3, (2, 1));
+        check("ab\n", 3, (2, 1));
+        check("μμ x", 5, (1, 4));
+        check("μμ x", 3, (1, 2));
+        check("a\r\nb", 3, (2, 1));
+    }
+
+    #[test]
+    fn lines_without_their_ends() {
+        let mut sources = Sources::default();
+        let id = sources.add("t", "a\r\nbc\n");
+        let s = sources.get(id).unwrap();
+        assert_eq!((s.line_text(0), s.line_text(1), s.line_text(2), s.line_text(9)), ("a", "bc", "", ""));
+    }
+}

@@ -1,0 +1,213 @@
+//! Types and values from the outside: types with the sizes of one run, types as they can be
+//! written in a module, values made from data.
+
+use std::sync::Arc;
+
+use lang_core::base::{GlobalName, ModuleName, Name};
+use lang_core::interp::{Tag, Value};
+use lang_core::predicate::{Atom, Poly};
+use lang_core::types::info::{TypeInfo, TypeInfoBody};
+use lang_core::types::ty::{FunType, Scalar, Type, TypeArg};
+
+use crate::fit::Datum;
+
+/// The value of an `i64` of the top level.
+type Numbers<'a> = &'a dyn Fn(&GlobalName) -> Option<i64>;
+
+/// A type of a signature with the values of its sizes.
+pub(crate) fn with_sizes(ty: &Type, sizes: &[i64]) -> Type {
+    ty.map_sizes(&|p, _| {
+        p.substitute(&|atom| match atom {
+            Atom::Bound(k, _) => sizes.get(*k as usize).map(|n| Poly::constant(i128::from(*n))),
+            _ => None,
+        })
+    })
+}
+
+/// A type of a type's definition with the arguments it is applied to.
+pub(crate) fn instantiate(ty: &Type, args: &[TypeArg]) -> Type {
+    let leaf = |t: &Type| match t {
+        Type::Param(k, _) => match args.get(*k as usize) {
+            Some(TypeArg::Type(t)) => Some(t.clone()),
+            _ => None,
+        },
+        _ => None,
+    };
+    let size = |p: &Poly, _| {
+        p.substitute(&|atom| match atom {
+            Atom::Bound(k, _) => match args.get(*k as usize) {
+                Some(TypeArg::Size(p)) => Some(p.clone()),
+                _ => None,
+            },
+            _ => None,
+        })
+    };
+    ty.map(&leaf, &size)
+}
+
+/// A type with the sizes that a value has. Sizes that neither the value nor the top level tells
+/// stay as they are.
+pub(crate) fn concrete(ty: &Type, value: Option<&Value>, numbers: Numbers<'_>) -> Type {
+    let size = |p: &Poly| {
+        p.substitute(&|atom| match atom {
+            Atom::Global(name) => numbers(name).map(|n| Poly::constant(i128::from(n))),
+            _ => None,
+        })
+    };
+    let number = |n: usize| Poly::constant(i128::try_from(n).unwrap_or(i128::MAX));
+    let part = |ty: &Type, value: Option<&Value>| concrete(ty, value, numbers);
+    match (ty, value) {
+        (Type::Array(..), Some(Value::Array(array))) => {
+            let (dims, element) = ty.peel();
+            let found = array.dims();
+            // An array of arrays is one array of more axes, so there are as many as the type has.
+            let dims = dims.iter().enumerate().map(|(k, p)| found.get(k).map_or_else(|| size(p), |n| number(*n)));
+            let dims: Vec<Poly> = dims.collect();
+            Type::array(dims.into_iter(), part(element, array.element(0).as_ref()))
+        }
+        (Type::Tuple(types), Some(Value::Tuple(items))) => {
+            Type::Tuple(types.iter().enumerate().map(|(k, t)| part(t, items.values().get(k))).collect())
+        }
+        (Type::Record(fields), Some(Value::Record(record))) => {
+            let field = |(k, (name, t)): (usize, &(Name, Type))| {
+                let value = record.position(name, k).and_then(|at| record.values().get(at));
+                (name.clone(), part(t, value))
+            };
+            Type::Record(fields.iter().enumerate().map(field).collect())
+        }
+        (Type::Rel(dims), Some(Value::Rel(relation))) => {
+            let found = relation.dims();
+            let dims = dims.iter().enumerate();
+            Type::Rel(
+                dims.map(|(k, p)| found.get(k).map_or_else(|| size(p), |n| Poly::constant(i128::from(*n)))).collect(),
+            )
+        }
+        _ => ty.map_sizes(&|p, _| size(p)),
+    }
+}
+
+/// A closed type as it can be written in a module that knows others by these names.
+pub(crate) fn spelled(ty: &Type, module: &ModuleName, aliases: &[(ModuleName, Name)]) -> Option<String> {
+    named(ty, module, aliases).map(|t| t.to_string())
+}
+
+/// The type with names of types as the module writes them; `None` if something cannot be written.
+fn named(ty: &Type, module: &ModuleName, aliases: &[(ModuleName, Name)]) -> Option<Type> {
+    let closed = |p: &Poly| {
+        let mut all = true;
+        p.for_each_atom(&mut |a| all &= matches!(a, Atom::Arg(..)));
+        all.then(|| p.clone())
+    };
+    let go = |t: &Type| named(t, module, aliases);
+    Some(match ty {
+        Type::Scalar(_) => ty.clone(),
+        Type::Str | Type::Param(..) | Type::Meta(_) | Type::Error => return None,
+        Type::Array(n, element) => Type::Array(closed(n)?, Arc::new(go(element)?)),
+        Type::Tuple(parts) => Type::Tuple(parts.iter().map(go).collect::<Option<_>>()?),
+        Type::Record(fields) => {
+            Type::Record(fields.iter().map(|(n, t)| Some((n.clone(), go(t)?))).collect::<Option<_>>()?)
+        }
+        Type::Rel(dims) => Type::Rel(dims.iter().map(closed).collect::<Option<_>>()?),
+        Type::Fun(fun) => {
+            let params = fun.params.iter().map(|(n, t)| Some((n.clone(), go(t)?)));
+            Type::Fun(Arc::new(FunType { params: params.collect::<Option<_>>()?, result: go(&fun.result)? }))
+        }
+        Type::Data(name, args) => {
+            let args = args.iter().map(|a| match a {
+                TypeArg::Type(t) => go(t).map(TypeArg::Type),
+                TypeArg::Size(p) => closed(p).map(TypeArg::Size),
+            });
+            let args = args.collect::<Option<_>>()?;
+            if name.module == *module || name.module.is_empty() {
+                Type::Data(name.clone(), args)
+            } else {
+                let (_, alias) = aliases.iter().find(|(m, _)| *m == name.module)?;
+                Type::Data(GlobalName::new(module, &format!("{alias}.{}", name.name)), args)
+            }
+        }
+    })
+}
+
+/// The value that data of a type is. The data has been checked against it.
+pub(crate) fn value(
+    datum: &Datum,
+    ty: &Type,
+    infos: &dyn Fn(&GlobalName) -> Option<Arc<TypeInfo>>,
+    numbers: Numbers<'_>,
+) -> Value {
+    let part = |datum: &Datum, ty: &Type| value(datum, ty, infos, numbers);
+    match (datum, ty) {
+        #[expect(clippy::cast_possible_truncation, reason = "an f32 is the nearest one to the number given")]
+        (Datum::Real(x), Type::Scalar(Scalar::F32)) => Value::F32(*x as f32),
+        (Datum::Real(x), _) => Value::F64(*x),
+        (Datum::Int(n), _) => Value::I64(*n),
+        (Datum::Bool(b), _) => Value::Bool(*b),
+        (Datum::Tuple(parts), Type::Record(fields)) => {
+            Value::record(parts.iter().zip(fields.iter()).map(|(d, (n, t))| (n.clone(), part(d, t))).collect())
+        }
+        (Datum::Tuple(parts), Type::Tuple(types)) => {
+            Value::tuple(parts.iter().zip(types.iter()).map(|(d, t)| part(d, t)).collect())
+        }
+        (Datum::Ctor(index, parts), Type::Data(name, args)) => {
+            let info = infos(name);
+            let ctor = match info.as_ref().map(|i| &i.body) {
+                Some(TypeInfoBody::Sum(ctors)) => ctors.get(*index as usize),
+                _ => None,
+            };
+            let types = ctor.map(|c| c.args.as_slice()).unwrap_or_default();
+            let values = parts.iter().zip(types).map(|(d, t)| part(d, &instantiate(t, args))).collect();
+            let tag = Tag {
+                ty: name.clone(),
+                index: *index,
+                name: ctor.map(|c| c.name.clone()).unwrap_or_default(),
+                arity: types.len(),
+            };
+            Value::data(Arc::new(tag), values)
+        }
+        (Datum::Array(_), _) => array(datum, ty, infos, numbers),
+        (Datum::Tuple(_) | Datum::Ctor(..), _) => Value::unit(),
+    }
+}
+
+fn array(
+    datum: &Datum,
+    ty: &Type,
+    infos: &dyn Fn(&GlobalName) -> Option<Arc<TypeInfo>>,
+    numbers: Numbers<'_>,
+) -> Value {
+    let (extents, element) = ty.peel();
+    let extents = extents.iter().map(|p| {
+        let n = p.eval(&mut |atom| match atom {
+            Atom::Global(name) => numbers(name),
+            _ => None,
+        });
+        n.and_then(|n| usize::try_from(n).ok()).unwrap_or(0)
+    });
+    let dims: Vec<usize> = extents.collect();
+    let mut leaves = Vec::new();
+    flatten(datum, dims.len(), &mut leaves);
+    let real = |d: &&Datum| if let Datum::Real(x) = d { *x } else { 0.0 };
+    let made = match element {
+        Type::Scalar(Scalar::F64) => Value::array(&dims, leaves.iter().map(real).collect::<Vec<f64>>()),
+        #[expect(clippy::cast_possible_truncation, reason = "an f32 is the nearest one to the number given")]
+        Type::Scalar(Scalar::F32) => Value::array(&dims, leaves.iter().map(|d| real(d) as f32).collect::<Vec<f32>>()),
+        Type::Scalar(Scalar::I64) => {
+            let int = |d: &&Datum| if let Datum::Int(n) = d { *n } else { 0 };
+            Value::array(&dims, leaves.iter().map(int).collect::<Vec<i64>>())
+        }
+        Type::Scalar(Scalar::Bool) => {
+            Value::array(&dims, leaves.iter().map(|d| **d == Datum::Bool(true)).collect::<Vec<bool>>())
+        }
+        _ => Value::array(&dims, leaves.iter().map(|d| value(d, element, infos, numbers)).collect::<Vec<Value>>()),
+    };
+    // The extents are those of the data, which was checked.
+    made.unwrap_or_else(Value::unit)
+}
+
+/// The elements after so many axes, in row-major order. There are as many axes as the type has.
+fn flatten<'d>(datum: &'d Datum, axes: usize, out: &mut Vec<&'d Datum>) {
+    match (datum, axes) {
+        (Datum::Array(items), 1..) => items.iter().for_each(|item| flatten(item, axes - 1, out)),
+        _ => out.push(datum),
+    }
+}

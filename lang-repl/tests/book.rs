@@ -1,0 +1,80 @@
+//! The command lines of the book and the examples: in a `console` block, `$` starts a command, and
+//! what follows is what it shows. `UPDATE_EXPECT=1` records what is shown now.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_path_buf()
+}
+
+/// What a command line shows, standard error included, in the root of the repository.
+fn shown(line: &str) -> String {
+    let folder = Path::new(env!("CARGO_BIN_EXE_iverson")).parent().unwrap();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let paths =
+        std::env::join_paths(std::iter::once(folder.to_path_buf()).chain(std::env::split_paths(&path))).unwrap();
+    let output = Command::new("sh")
+        .args(["-c", &format!("exec 2>&1; {line}")])
+        .current_dir(root())
+        .env("PATH", paths)
+        .env("NO_COLOR", "1")
+        .env_remove("UPDATE_EXPECT")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+    lines.iter().flat_map(|line| [*line, "\n"]).collect()
+}
+
+/// The page with what its command lines show now.
+fn fresh(page: &str) -> String {
+    let mut out = String::new();
+    let (mut console, mut commands) = (false, Vec::new());
+    for line in page.lines() {
+        if console && line != "```" {
+            // Recorded output is dropped; the commands say what to show.
+            commands.extend(line.strip_prefix("$ "));
+            continue;
+        }
+        if console {
+            for command in std::mem::take(&mut commands) {
+                out.push_str(&format!("$ {command}\n{}", shown(command)));
+            }
+        }
+        console = line == "```console";
+        out.push_str(line);
+        out.push('\n');
+    }
+    out
+}
+
+#[test]
+fn command_lines_show_what_is_recorded() {
+    let update = std::env::var("UPDATE_EXPECT").is_ok_and(|value| value == "1");
+    let folder = root().join("docs/book/src/tools");
+    let pages = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    for path in pages.filter(|path| path.extension().is_some_and(|e| e == "md")) {
+        let page = std::fs::read_to_string(&path).unwrap();
+        let now = fresh(&page);
+        if update {
+            std::fs::write(&path, now).unwrap();
+        } else {
+            assert!(page == now, "{} shows something else now:\n{now}", path.display());
+        }
+    }
+}
+
+/// What `iverson run` prints of an example is what the example is recorded with.
+#[test]
+fn examples_run_as_recorded() {
+    for entry in std::fs::read_dir(root().join("examples")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|e| e == "iv") {
+            let recorded = std::fs::read_to_string(path.with_extension("out")).unwrap();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            assert_eq!(shown(&format!("iverson run examples/{name}")), recorded, "{name}");
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! Literate tests: Markdown files whose programs run. A block
+//!
+//! ````text
+//! ```iverson
+//! do 1 + 1
+//! ```
+//! ```output
+//! 2
+//! ```
+//! ````
+//!
+//! is one program and exactly what a user would see of it; a program that shows nothing has no
+//! `output` block. Other kinds of block:
+//!
+//! - `iverson,file=mine.iv` is a module that later programs of the page may import;
+//! - `iverson,fragment` must parse but is not checked or run, `iverson,nocheck` not even that;
+//!   the line before it says why: `<!-- fragment: … -->`, `<!-- nocheck: … -->`;
+//! - blocks in other languages are text.
+//!
+//! With `UPDATE_EXPECT=1` the output blocks are rewritten in place.
+
+use std::path::{Path, PathBuf};
+
+/// What is done with a block of Iverson.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Checked and run.
+    Program,
+    /// Checked as the module of this name by the programs that import it.
+    Module(String),
+    /// Parsed only.
+    Fragment,
+    /// Left alone.
+    Unchecked,
+}
+
+/// A block of Iverson in a page.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Block {
+    /// What is done with it.
+    pub kind: Kind,
+    /// Its text.
+    pub text: String,
+    /// The line of the page its text starts on, from 1.
+    pub line: usize,
+    /// What is recorded of it; empty if nothing is.
+    pub output: String,
+    /// The lines of the page, from 0, that the output block takes up, fences and a blank line
+    /// before it included; empty, and after the program, where there is none.
+    recorded: std::ops::Range<usize>,
+}
+
+/// The blocks of a page, or the line and nature of a fault in its fences.
+///
+/// # Errors
+/// On a fence that is never closed, an unknown attribute, or a block that is left out of the
+/// test without a reason.
+pub fn blocks(page: &str) -> Result<Vec<Block>, String> {
+    let lines: Vec<&str> = page.lines().collect();
+    let line = |at: usize| lines.get(at).copied().unwrap_or_default();
+    let mut found: Vec<Block> = Vec::new();
+    let mut at = 0;
+    while at < lines.len() {
+        let Some((fence, info)) = opening(line(at)) else {
+            at += 1;
+            continue;
+        };
+        let open = at;
+        at += 1;
+        while at < lines.len() && !closes(line(at), fence) {
+            at += 1;
+        }
+        if at == lines.len() {
+            return Err(format!("line {}: fence is never closed", open + 1));
+        }
+        let text: String = lines.iter().take(at).skip(open + 1).flat_map(|l| [l, "\n"]).collect();
+        at += 1;
+        let (language, attribute) = info.split_once(',').unwrap_or((info, ""));
+        match language {
+            "iverson" => {
+                let kind = kind(attribute, line(open.saturating_sub(1)))
+                    .map_err(|fault| format!("line {}: {fault}", open + 1))?;
+                found.push(Block { kind, text, line: open + 2, output: String::new(), recorded: at..at });
+            }
+            "output" => match found.last_mut() {
+                Some(block) if block.recorded.is_empty() && blank(&lines, block.recorded.start, open) => {
+                    block.output = text;
+                    block.recorded.end = at;
+                }
+                _ => return Err(format!("line {}: output without a program", open + 1)),
+            },
+            _ => {}
+        }
+    }
+    Ok(found)
+}
+
+/// The fence a line opens: how many backticks, and what stands after them.
+fn opening(line: &str) -> Option<(usize, &str)> {
+    let info = line.trim_start_matches('`');
+    let fence = line.len() - info.len();
+    (fence >= 3 && !info.contains('`')).then_some((fence, info.trim()))
+}
+
+fn closes(line: &str, fence: usize) -> bool {
+    opening(line).is_some_and(|(width, info)| width >= fence && info.is_empty())
+}
+
+fn blank(lines: &[&str], from: usize, to: usize) -> bool {
+    lines.get(from..to).is_some_and(|between| between.iter().all(|l| l.trim().is_empty()))
+}
+
+fn kind(attribute: &str, before: &str) -> Result<Kind, String> {
+    let excused = |word: &str| {
+        let reason = before.strip_prefix("<!-- ").and_then(|l| l.strip_prefix(word)).and_then(|l| l.strip_prefix(": "));
+        match reason {
+            Some(reason) if reason.trim_end_matches("-->").trim().len() > 3 => Ok(()),
+            _ => Err(format!("say why before the block: <!-- {word}: … -->")),
+        }
+    };
+    match attribute {
+        "" => Ok(Kind::Program),
+        "fragment" => excused("fragment").map(|()| Kind::Fragment),
+        "nocheck" => excused("nocheck").map(|()| Kind::Unchecked),
+        other => match other.strip_prefix("file=") {
+            Some(name) => Ok(Kind::Module(name.into())),
+            None => Err(format!("unknown attribute `{other}`")),
+        },
+    }
+}
+
+/// The page with these outputs recorded, one per block of [`blocks`]. Where an output is empty
+/// there is no block for it.
+#[must_use]
+pub fn record(page: &str, blocks: &[Block], outputs: &[String]) -> String {
+    let lines: Vec<&str> = page.lines().collect();
+    let mut out = String::new();
+    let mut copied = 0;
+    for (block, output) in blocks.iter().zip(outputs) {
+        let start = block.recorded.start;
+        out.extend(lines.iter().take(start).skip(copied).flat_map(|l| [l, "\n"]));
+        copied = block.recorded.end;
+        if !output.is_empty() {
+            out.push_str("```output\n");
+            out.push_str(output);
+            out.push_str("```\n");
+        }
+    }
+    out.extend(lines.iter().skip(copied).flat_map(|l| [l, "\n"]));
+    out
+}
+
+/// Runs a page: `see` gives what a user sees of block number `i`. The result tells, block by
+/// block, where that is not what the page records; with `update` the page comes back with the
+/// outputs as they are now.
+///
+/// # Errors
+/// As [`blocks`].
+pub fn check(page: &str, see: impl Fn(&[Block], usize) -> String) -> Result<(Vec<String>, String), String> {
+    let blocks = blocks(page)?;
+    let outputs: Vec<String> = (0..blocks.len()).map(|i| see(&blocks, i)).collect();
+    let faults = blocks
+        .iter()
+        .zip(&outputs)
+        .filter(|(block, output)| block.output != **output)
+        .map(|(block, output)| {
+            format!("line {}:\n--- recorded\n{}--- now\n{output}---\n{}", block.line, block.output, block.text)
+        })
+        .collect();
+    let updated = record(page, &blocks, &outputs);
+    Ok((faults, updated))
+}
+
+/// All Markdown files below a folder, sorted.
+#[must_use]
+pub fn pages(folder: &Path) -> Vec<PathBuf> {
+    files(folder, "md")
+}
+
+/// All files below a folder with this extension, sorted.
+#[must_use]
+pub fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|e| e == extension) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// The root of the repository.
+#[must_use]
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_path_buf).unwrap_or_default()
+}
+
+/// Are recorded outputs to be rewritten?
+#[must_use]
+pub fn updating() -> bool {
+    std::env::var("UPDATE_EXPECT").is_ok_and(|value| value == "1")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Kind, blocks, check};
+
+    const PAGE: &str = "# Title\n\n```iverson\ndo 1\n```\n\n```output\n1\n```\ntext\n```sh\nls\n```\n```iverson,file=a.iv\ndef f() -> i64 = 1\n```\n";
+
+    #[test]
+    fn blocks_are_found_with_their_output() {
+        let found = blocks(PAGE).unwrap();
+        assert_eq!(found.len(), 2);
+        assert_eq!((found[0].text.as_str(), found[0].output.as_str(), found[0].line), ("do 1\n", "1\n", 4));
+        assert_eq!(found[1].kind, Kind::Module("a.iv".into()));
+    }
+
+    #[test]
+    fn recorded_outputs_are_compared_and_rewritten() {
+        let see = |answer: &'static str| {
+            move |_: &[super::Block], i: usize| if i == 0 { answer.to_string() } else { String::new() }
+        };
+        assert_eq!(check(PAGE, see("1\n")).unwrap(), (vec![], PAGE.replace("\n\n```output", "\n```output")));
+        let (faults, updated) = check(PAGE, see("2\n")).unwrap();
+        assert_eq!(faults.len(), 1);
+        assert!(updated.contains("```output\n2\n```\ntext\n"), "{updated}");
+        let (_, gone) = check(PAGE, see("")).unwrap();
+        assert!(!gone.contains("output"), "{gone}");
+        assert!(check(&gone, see("3\n")).unwrap().1.contains("```\n```output\n3\n```\ntext"));
+    }
+
+    #[test]
+    fn faults_in_fences() {
+        let fault = |page: &str| blocks(page).unwrap_err();
+        assert_eq!(fault("```iverson\n"), "line 1: fence is never closed");
+        assert_eq!(fault("```output\n```\n"), "line 1: output without a program");
+        assert_eq!(fault("```iverson\n```\ntext\n```output\n```\n"), "line 4: output without a program");
+        assert_eq!(fault("```iverson,odd\n```\n"), "line 1: unknown attribute `odd`");
+        assert_eq!(fault("```iverson,fragment\n```\n"), "line 1: say why before the block: <!-- fragment: … -->");
+        assert!(blocks("<!-- nocheck: a grammar -->\n```iverson,nocheck\n```\n").is_ok());
+    }
+}

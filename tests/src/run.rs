@@ -1,0 +1,224 @@
+//! What a user sees of a program: its diagnostics and, if none of them is an error, what it prints
+//! and the values of its `do` items and of `main`, up to the first failure.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use lang_core::base::{GlobalName, ModuleName, Span};
+use lang_core::interp::{Failure, Host, Interp, Limits, Program, RtInstance, Value, print};
+use lang_core::resolve::Names as _;
+use lang_core::session::{ItemRef, Session};
+use lang_core::syntax::parser::parse_item;
+use lang_core::syntax::split::{ItemKind, split};
+use lang_core::types::info::TypeInfo;
+use lang_core::types::tree::{Body, Pat};
+use lang_core::types::ty::{Signature, Type};
+
+use crate::literate::{Block, Kind};
+use crate::render;
+
+/// The module that a program by itself is.
+pub const MAIN: &str = "main.iv";
+
+/// What programs of the tests may use: enough for any of them, and little enough for a machine
+/// that runs many tests.
+pub const LIMITS: Limits =
+    Limits { max_calls: 10_000, max_nesting: 100_000, max_elements: 1 << 24, max_bytes: 1 << 28 };
+
+/// What is seen of block number `at` of a page. The modules of the page may be imported.
+#[must_use]
+pub fn see_block(blocks: &[Block], at: usize) -> String {
+    let Some(block) = blocks.get(at) else { return String::new() };
+    let modules: Vec<(&str, &str)> = blocks
+        .iter()
+        .filter_map(|other| match &other.kind {
+            Kind::Module(name) => Some((name.as_str(), other.text.as_str())),
+            Kind::Program | Kind::Fragment | Kind::Unchecked => None,
+        })
+        .collect();
+    match &block.kind {
+        Kind::Program => see(&block.text, &modules),
+        Kind::Module(name) => render::diagnostics(name, &block.text, &load(&modules).diagnostics(name)),
+        Kind::Fragment => split(&block.text)
+            .iter()
+            .flat_map(|item| parse_item(&item.text).diagnostics.into_iter().map(|d| d.shift(item.start)))
+            .map(|d| render::diagnostic(MAIN, &block.text, &d))
+            .collect(),
+        Kind::Unchecked => String::new(),
+    }
+}
+
+/// What is seen of a program among these modules.
+#[must_use]
+pub fn see(text: &str, modules: &[(&str, &str)]) -> String {
+    let mut session = load(modules);
+    session.set_text(MAIN, text);
+    let diagnostics = session.diagnostics(MAIN);
+    let mut seen = render::diagnostics(MAIN, text, &diagnostics);
+    if diagnostics.iter().all(|d| !d.is_error()) {
+        seen.push_str(&run(&session, LIMITS, &AtomicBool::new(false)));
+    }
+    seen
+}
+
+fn load(modules: &[(&str, &str)]) -> Session {
+    let mut session = Session::new();
+    for (name, text) in modules {
+        session.set_text(name, text);
+    }
+    session
+}
+
+/// Runs the main module of a session, which has no errors; what it shows.
+#[must_use]
+pub fn run(session: &Session, limits: Limits, interrupt: &AtomicBool) -> String {
+    let mut run = Run { session, limits, interrupt, values: HashMap::new(), done: BTreeSet::new(), out: String::new() };
+    if let Err(failure) = run.module(&MAIN.into()) {
+        let report = run.report(&failure);
+        run.out.push_str(&report);
+    }
+    run.out
+}
+
+/// A run in progress.
+struct Run<'s> {
+    session: &'s Session,
+    limits: Limits,
+    interrupt: &'s AtomicBool,
+    values: HashMap<GlobalName, Value>,
+    done: BTreeSet<ModuleName>,
+    out: String,
+}
+
+impl Run<'_> {
+    /// The `let`s of the modules it imports, then its own items in order, then `main`.
+    fn module(&mut self, module: &ModuleName) -> Result<(), Box<Failure>> {
+        if !self.done.insert(module.clone()) {
+            return Ok(());
+        }
+        let main = &**module == MAIN;
+        let items = self.session.items(module);
+        for item in items.iter().filter(|item| item.kind == ItemKind::Import) {
+            if let Some(imported) = self.session.view().import(module, &item.name) {
+                self.module(&imported)?;
+            }
+        }
+        for item in &items {
+            match item.kind {
+                ItemKind::Let => drop(self.item(item)?),
+                ItemKind::Do if main => {
+                    if let Some(value) = self.item(item)? {
+                        self.show(&value);
+                    }
+                }
+                _ => {}
+            }
+        }
+        let entry = GlobalName::new(module, "main");
+        match self.session.signature(&entry) {
+            Some(signature) if main && signature.params.is_empty() => {
+                let value = self.interpret(|interp| interp.call(&entry, RtInstance::default(), Vec::new()))?;
+                self.show(&value);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Runs a `let` or `do`, keeps what it binds, and gives its value unless that is `()`.
+    fn item(&mut self, item: &ItemRef) -> Result<Option<Value>, Box<Failure>> {
+        let Some(checked) = self.session.checked_item(item) else { return Ok(None) };
+        let body = Arc::clone(&checked.body);
+        let (value, _) = self.interpret(|interp| interp.eval_body(&item.global, &body))?;
+        if item.kind == ItemKind::Let
+            && let Value::Tuple(values) = &value
+        {
+            for ((name, _), value) in checked.exports.iter().zip(values.values()) {
+                self.values.insert(GlobalName::new(&item.module, name), value.clone());
+            }
+        }
+        let unit = checked.body.root.is_none_or(|root| checked.body.nodes[root].ty == Type::unit());
+        Ok((!unit).then_some(value))
+    }
+
+    fn show(&mut self, value: &Value) {
+        self.out.push_str(&print::short(value));
+        self.out.push('\n');
+    }
+
+    fn interpret<T>(
+        &mut self,
+        task: impl FnOnce(&mut Interp<'_>) -> Result<T, Box<Failure>>,
+    ) -> Result<T, Box<Failure>> {
+        let program = Known { session: self.session, values: &self.values };
+        let mut host = Console { session: self.session, out: &mut self.out };
+        task(&mut Interp::new(&program, &mut host, self.limits, self.interrupt))
+    }
+
+    /// A failure as it is told, with the calls that led to it.
+    fn report(&self, failure: &Failure) -> String {
+        let (start, text) = place(self.session, &failure.item);
+        let mut report = render::diagnostic(&failure.item.module, &text, &failure.diagnostic().shift(start));
+        for (caller, span) in &failure.trace {
+            let (start, text) = place(self.session, caller);
+            report.push_str(&format!("  = called at {}\n", render::position(&caller.module, &text, span.shift(start))));
+        }
+        if failure.more_callers > 0 {
+            report.push_str(&format!("  = and {} more callers\n", failure.more_callers));
+        }
+        report
+    }
+}
+
+/// Where the text of an item begins, and the text of its module.
+fn place(session: &Session, item: &GlobalName) -> (u32, Arc<str>) {
+    let start = session.item(item).map_or(0, |item| item.start);
+    (start, session.text(&item.module).unwrap_or_default())
+}
+
+/// The program as the interpreter asks for it.
+struct Known<'a> {
+    session: &'a Session,
+    values: &'a HashMap<GlobalName, Value>,
+}
+
+impl Program for Known<'_> {
+    fn body(&self, name: &GlobalName) -> Option<Arc<Body>> {
+        Some(Arc::clone(&self.session.checked(name)?.body))
+    }
+
+    fn type_info(&self, ty: &GlobalName) -> Option<Arc<TypeInfo>> {
+        self.session.type_info(ty)
+    }
+
+    fn signature(&self, name: &GlobalName) -> Option<Arc<Signature>> {
+        self.session.signature(name)
+    }
+
+    fn global(&self, name: &GlobalName) -> Option<Value> {
+        self.values.get(name).cloned()
+    }
+}
+
+/// The world as programs see it: output is kept, and time stands still.
+struct Console<'a> {
+    session: &'a Session,
+    out: &'a mut String,
+}
+
+impl Host for Console<'_> {
+    fn print(&mut self, text: &str) {
+        self.out.push_str(text);
+        self.out.push('\n');
+    }
+
+    fn debug(&mut self, item: &GlobalName, span: Span, text: &str) {
+        let (start, module) = place(self.session, item);
+        self.out.push_str(&format!("dbg {}: {text}\n", render::position(&item.module, &module, span.shift(start))));
+    }
+
+    fn seconds(&mut self) -> f64 {
+        0.0
+    }
+}

@@ -1,0 +1,32 @@
+//! Damaged programs, with a fixed seed. `cargo xtask soak` runs more of them.
+
+use iverson_tests::literate::{self, Kind};
+use iverson_tests::{fuzz, random};
+
+/// All programs of the pages, the examples, the library and the test programs.
+fn corpus() -> Vec<String> {
+    let root = literate::root();
+    let mut texts = Vec::new();
+    for folder in ["docs/book/src", "tests/literate"] {
+        for path in literate::pages(&root.join(folder)) {
+            let page = std::fs::read_to_string(&path).unwrap();
+            let blocks = literate::blocks(&page).unwrap();
+            texts.extend(blocks.into_iter().filter(|b| b.kind != Kind::Unchecked).map(|b| b.text));
+        }
+    }
+    for folder in ["examples", "std", "tests/programs"] {
+        let files = literate::files(&root.join(folder), "iv");
+        texts.extend(files.iter().map(|path| std::fs::read_to_string(path).unwrap()));
+    }
+    texts
+}
+
+#[test]
+fn the_corpus_itself_holds() {
+    corpus().iter().for_each(|text| fuzz::check_front(text));
+}
+
+#[test]
+fn mutants_hold() {
+    fuzz::check_mutants(&corpus(), random::seed(), random::count(1_500));
+}

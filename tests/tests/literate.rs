@@ -1,0 +1,149 @@
+//! The book, the README and the literate suite: every program in them is run, and what stands
+//! below it is what it shows. `cargo xtask bless` rewrites the outputs.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use iverson_tests::literate::{self, Kind};
+use iverson_tests::{forms, run, tables};
+use lang_core::base::Code;
+use lang_core::syntax::split::split;
+
+/// Codes whose page shows no program that leads to them, with the reason.
+const WITHOUT_EXAMPLE: &[(Code, &str)] = &[
+    (Code::E0007, "a page is UTF-8 itself"),
+    (Code::E0008, "the program would have 64 MiB"),
+    (Code::E0507, "it takes someone who interrupts"),
+    (Code::E0600, "belongs to the command line, whose own tests show it"),
+    (Code::E0601, "belongs to the command line, whose own tests show it"),
+    (Code::E0602, "belongs to the command line, whose own tests show it"),
+];
+
+fn pages() -> Vec<PathBuf> {
+    let root = literate::root();
+    let mut pages = literate::pages(&root.join("docs/book/src"));
+    pages.extend(literate::pages(&root.join("tests/literate")));
+    pages.push(root.join("README.md"));
+    pages
+}
+
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// Compares a file with what it should hold, or makes it so.
+fn settle(path: &Path, now: &str, wanted: &str, faults: &mut Vec<String>) {
+    if literate::updating() {
+        if now != wanted {
+            std::fs::write(path, wanted).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        }
+    } else if now != wanted {
+        faults.push(format!("{} is not what it was recorded as", path.display()));
+    }
+}
+
+#[track_caller]
+fn none(faults: &[String]) {
+    assert!(
+        faults.is_empty(),
+        "{}\n\n{} faults; `cargo xtask bless` records what is shown now",
+        faults.join("\n\n"),
+        faults.len()
+    );
+}
+
+#[test]
+fn programs_show_what_is_recorded() {
+    let mut faults = Vec::new();
+    for path in pages() {
+        let page = read(&path);
+        match literate::check(&page, run::see_block) {
+            Ok((found, updated)) if literate::updating() => {
+                settle(&path, &page, &updated, &mut faults);
+                drop(found);
+            }
+            Ok((found, _)) => faults.extend(found.iter().map(|f| format!("{}, {f}", path.display()))),
+            Err(fault) => faults.push(format!("{}, {fault}", path.display())),
+        }
+    }
+    none(&faults);
+}
+
+#[test]
+fn examples_show_what_is_recorded() {
+    let mut faults = Vec::new();
+    for path in literate::files(&literate::root().join("examples"), "iv") {
+        let recorded = path.with_extension("out");
+        let now = std::fs::read_to_string(&recorded).unwrap_or_default();
+        settle(&recorded, &now, &run::see(&read(&path), &[]), &mut faults);
+    }
+    none(&faults);
+}
+
+#[test]
+fn tables_of_the_book_are_those_of_the_language() {
+    let mut faults = Vec::new();
+    let prelude = read(&literate::root().join("std/prelude.iv"));
+    for path in pages() {
+        let page = read(&path);
+        match tables::refresh(&page, &prelude) {
+            Ok(fresh) => settle(&path, &page, &fresh, &mut faults),
+            Err(fault) => faults.push(format!("{}: {fault}", path.display())),
+        }
+    }
+    none(&faults);
+}
+
+/// The page of every error shows the error.
+#[test]
+fn error_pages_show_their_code() {
+    let mut faults = Vec::new();
+    for code in Code::ALL {
+        let path = literate::root().join(format!("docs/book/src/errors/{code}.md"));
+        let page = read(&path);
+        if !page.starts_with(&format!("# {code}: {}\n", code.title())) {
+            faults.push(format!("{code}: the title of the page is not that of the code"));
+        }
+        let blocks = literate::blocks(&page).unwrap_or_else(|fault| panic!("{code}: {fault}"));
+        let shown = blocks.iter().any(|block| block.output.contains(&format!("[{code}]: ")));
+        let excused = WITHOUT_EXAMPLE.iter().any(|(other, _)| other == code);
+        if shown == excused {
+            faults.push(match shown {
+                true => format!("{code} has an example now and needs no excuse"),
+                false => format!("{code}: no program of its page leads to it"),
+            });
+        }
+        // What mends the fault shows no fault.
+        if let Some(last) = blocks.last()
+            && blocks.len() > 1
+            && last.output.contains("error[")
+        {
+            faults.push(format!("{code}: the mended program shows an error"));
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// The reference has an example of every kind of node of the syntax tree, and names every word.
+#[test]
+fn the_reference_is_complete() {
+    let mut seen: BTreeSet<&str> = BTreeSet::new();
+    let mut text = String::new();
+    for path in literate::pages(&literate::root().join("docs/book/src/reference")) {
+        let page = read(&path);
+        for block in literate::blocks(&page).unwrap_or_else(|fault| panic!("{}: {fault}", path.display())) {
+            if matches!(block.kind, Kind::Program | Kind::Module(_)) {
+                for item in split(&block.text) {
+                    forms::of_item(&item.text, &mut seen);
+                }
+            }
+        }
+        text.push_str(&page);
+    }
+    let missing: Vec<&str> = forms::ALL.iter().copied().filter(|form| !seen.contains(form)).collect();
+    assert!(missing.is_empty(), "without an example in the reference: {missing:?}");
+    let unknown: Vec<&str> = seen.iter().copied().filter(|form| !forms::ALL.contains(form)).collect();
+    assert!(unknown.is_empty(), "not in the list of forms: {unknown:?}");
+    let unnamed: Vec<String> = forms::words().into_iter().filter(|word| !text.contains(&format!("`{word}"))).collect();
+    assert!(unnamed.is_empty(), "not named in the reference: {unnamed:?}");
+}

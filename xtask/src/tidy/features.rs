@@ -1,0 +1,98 @@
+//! One set of features: what `cargo run` builds is what `cargo test --workspace` builds. Where
+//! they differ, the second command compiles the dependencies again.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Command;
+
+use super::Problem;
+
+/// A package with its version, and the feature lists it is built with (two where a build script
+/// or macro needs it too).
+type Packages = BTreeMap<String, BTreeSet<String>>;
+
+pub(super) fn check(root: &Path) -> Vec<Problem> {
+    let run = tree(root, &["-p", "lang-repl", "-e", "normal,build"]);
+    let test = tree(root, &["--workspace", "-e", "normal,build,dev"]);
+    match (run, test) {
+        (Ok(run), Ok(test)) => differences(&run, &test),
+        (Err(error), _) | (_, Err(error)) => vec![Problem::error("Cargo.toml", 0, error)],
+    }
+}
+
+fn tree(root: &Path, which: &[&str]) -> Result<Packages, String> {
+    let program = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
+    let output = Command::new(program)
+        .args(["tree", "--locked", "--prefix", "none", "--format", "{p}|{f}"])
+        .args(which)
+        .current_dir(root)
+        .output()
+        .map_err(|error| format!("cargo tree cannot be started: {error}"))?;
+    if !output.status.success() {
+        return Err(format!("cargo tree: {}", String::from_utf8_lossy(&output.stderr).trim()));
+    }
+    Ok(packages(&String::from_utf8_lossy(&output.stdout)))
+}
+
+/// Reads lines `name v1.2.3|feature,feature`, perhaps marked `(*)` as seen before. Packages with
+/// a path are ours and have no features to compare.
+fn packages(text: &str) -> Packages {
+    let mut found = Packages::new();
+    for line in text.lines() {
+        let Some((package, features)) = line.split_once('|') else { continue };
+        if package.contains('/') || package.contains('\\') {
+            continue;
+        }
+        let package = package.replace(" (proc-macro)", "");
+        let mut features: Vec<&str> = features.trim_end_matches("(*)").trim().split(',').collect();
+        features.sort_unstable();
+        found.entry(package.trim().into()).or_default().insert(features.join(","));
+    }
+    found
+}
+
+fn differences(run: &Packages, test: &Packages) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for (package, features) in run {
+        let Some(others) = test.get(package) else { continue };
+        if !features.is_subset(others) {
+            let show = |set: &BTreeSet<String>| set.iter().map(|f| format!("[{f}]")).collect::<Vec<_>>().join(" or ");
+            let message = format!(
+                "`{package}` is built with {} to run and with {} to test; name its features in [workspace.dependencies]",
+                show(features),
+                show(others)
+            );
+            problems.push(Problem::error("Cargo.toml", 0, message));
+        }
+    }
+    problems
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{differences, packages};
+
+    #[track_caller]
+    fn differ(run: &str, test: &str, expected: &[&str]) {
+        let found: Vec<String> = differences(&packages(run), &packages(test)).into_iter().map(|p| p.message).collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn equal_features_are_fine() {
+        differ("a v1.0.0|std\nlang-core v0.1.0 (/x/lang-core)|\n", "a v1.0.0|std (*)\nb v2.0.0|\n", &[]);
+        differ("a v1.0.0|alloc,std", "a v1.0.0|std,alloc", &[]);
+        differ("a v1.0.0|", "a v1.0.0|\na v1.0.0|std", &[]);
+    }
+
+    #[test]
+    fn other_features_are_told() {
+        differ(
+            "a v1.0.0|std",
+            "a v1.0.0|fast,std",
+            &[
+                "`a v1.0.0` is built with [std] to run and with [fast,std] to test; name its features in [workspace.dependencies]",
+            ],
+        );
+    }
+}

@@ -1,0 +1,160 @@
+//! The folders of `lang-core` depend only leftwards.
+
+use super::{File, Problem};
+
+/// The folders of `lang-core/src`, in the order a program passes through them. `lib.rs` cannot
+/// hold the order: the formatter sorts its `mod` lines.
+const ORDER: [&str; 7] = ["base", "syntax", "predicate", "resolve", "types", "interp", "session"];
+
+const SOURCE: &str = "lang-core/src/";
+
+pub(super) fn check(files: &[File]) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for file in files {
+        let Some(inside) = file.path.strip_prefix(SOURCE) else { continue };
+        if inside == "lib.rs" {
+            problems.extend(declared(file));
+        }
+        let Some((folder, rest)) = inside.split_once('/') else { continue };
+        let Some(at) = position(folder) else {
+            problems.push(Problem::error(
+                &file.path,
+                0,
+                format!("folder `{folder}` has no place in the order of layers"),
+            ));
+            continue;
+        };
+        // How many `super::` lead from this file to the crate's root.
+        let depth = 1 + rest.split('/').filter(|part| *part != "mod.rs").count();
+        for (number, line) in file.text.lines().enumerate() {
+            if line.trim_start().starts_with("//") {
+                continue;
+            }
+            for used in mentioned(line, depth) {
+                if position(&used).is_some_and(|to| to > at) {
+                    let message = format!("`{folder}` stands left of `{used}` and must not use it");
+                    problems.push(Problem::error(&file.path, number + 1, message));
+                }
+            }
+        }
+    }
+    problems
+}
+
+/// `lib.rs` declares exactly the folders of [`ORDER`].
+fn declared(lib: &File) -> Vec<Problem> {
+    let found: Vec<&str> = lib
+        .text
+        .lines()
+        .filter_map(|line| line.trim_start_matches("pub ").strip_prefix("mod ")?.strip_suffix(';'))
+        .collect();
+    let unknown = found.iter().filter(|name| position(name).is_none());
+    let missing = ORDER.iter().filter(|name| !found.contains(name));
+    unknown
+        .map(|name| format!("module `{name}` has no place in the order of layers"))
+        .chain(missing.map(|name| format!("layer `{name}` is not declared")))
+        .map(|message| Problem::error(&lib.path, 0, message))
+        .collect()
+}
+
+fn position(folder: &str) -> Option<usize> {
+    ORDER.iter().position(|known| *known == folder)
+}
+
+/// The names right below the crate's root that a line reaches: `crate::x`, `crate::{x, y::z}`, and
+/// `super::` as often as leads there.
+fn mentioned(line: &str, depth: usize) -> Vec<String> {
+    let up = "super::".repeat(depth);
+    let mut names = Vec::new();
+    for prefix in ["crate::", up.as_str()] {
+        for (at, _) in line.match_indices(prefix) {
+            let after = line.get(at + prefix.len()..).unwrap_or_default();
+            if let Some(group) = after.strip_prefix('{') {
+                names.extend(heads(group));
+            } else {
+                names.push(head(after));
+            }
+        }
+    }
+    names
+}
+
+/// The first segments of a `use` group, without what is nested in it.
+fn heads(group: &str) -> Vec<String> {
+    let (mut names, mut nested, mut fresh) = (Vec::new(), 0_u32, true);
+    for (at, c) in group.char_indices() {
+        match c {
+            '{' => nested += 1,
+            '}' if nested == 0 => break,
+            '}' => nested -= 1,
+            ',' if nested == 0 => fresh = true,
+            c if fresh && !c.is_whitespace() => {
+                names.push(head(group.get(at..).unwrap_or_default()));
+                fresh = false;
+            }
+            _ => {}
+        }
+    }
+    names
+}
+
+fn head(text: &str) -> String {
+    text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::shows;
+    use super::check;
+
+    #[test]
+    fn leftwards_is_fine() {
+        shows(check, &[("lang-core/src/types/ty.rs", "use crate::base::Name;\nuse super::info::X;\n")], &[]);
+        shows(check, &[("lang-core/src/types/check/call.rs", "use super::super::ty::Type;\n")], &[]);
+        shows(check, &[("lang-core/src/base/span.rs", "// see crate::session\n")], &[]);
+    }
+
+    #[test]
+    fn rightwards_is_told_with_its_line() {
+        shows(
+            check,
+            &[("lang-core/src/syntax/ast.rs", "//! x\nuse crate::types::Type;\n")],
+            &["error: lang-core/src/syntax/ast.rs:2: `syntax` stands left of `types` and must not use it"],
+        );
+        shows(
+            check,
+            &[("lang-core/src/predicate/poly.rs", "use crate::{base::{Name, interp}, resolve::{Names}};\n")],
+            &["error: lang-core/src/predicate/poly.rs:1: `predicate` stands left of `resolve` and must not use it"],
+        );
+        shows(
+            check,
+            &[("lang-core/src/base/mod.rs", "fn f() { super::session::g() }\n")],
+            &["error: lang-core/src/base/mod.rs:1: `base` stands left of `session` and must not use it"],
+        );
+        shows(
+            check,
+            &[("lang-core/src/types/check/call.rs", "use super::super::super::interp::run;\n")],
+            &["error: lang-core/src/types/check/call.rs:1: `types` stands left of `interp` and must not use it"],
+        );
+    }
+
+    #[test]
+    fn folders_must_be_known() {
+        shows(
+            check,
+            &[("lang-core/src/extra/mod.rs", "")],
+            &["error: lang-core/src/extra/mod.rs: folder `extra` has no place in the order of layers"],
+        );
+        shows(
+            check,
+            &[(
+                "lang-core/src/lib.rs",
+                "pub mod base;\npub mod extra;\npub mod interp;\npub mod predicate;\npub mod resolve;\npub mod syntax;\npub mod types;\n",
+            )],
+            &[
+                "error: lang-core/src/lib.rs: module `extra` has no place in the order of layers",
+                "error: lang-core/src/lib.rs: layer `session` is not declared",
+            ],
+        );
+    }
+}

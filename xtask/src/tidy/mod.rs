@@ -1,0 +1,117 @@
+//! What the compiler does not check. Each check is a function from texts to problems, in a file
+//! named after what it looks at, with its own tests; this file reads the repository and reports.
+
+mod book;
+mod crates;
+mod features;
+mod layers;
+mod sources;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// A file of the repository: its path from the root, with `/`, and its text.
+pub(crate) struct File {
+    path: String,
+    text: String,
+}
+
+/// Something to mend, at a line of a file (0: the file as a whole).
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Problem {
+    path: String,
+    line: usize,
+    message: String,
+    /// Told, but not a failure.
+    warning: bool,
+}
+
+impl Problem {
+    fn error(path: &str, line: usize, message: impl Into<String>) -> Self {
+        Self { path: path.into(), line, message: message.into(), warning: false }
+    }
+
+    fn warning(path: &str, line: usize, message: impl Into<String>) -> Self {
+        Self { warning: true, ..Self::error(path, line, message) }
+    }
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let severity = if self.warning { "warning" } else { "error" };
+        match self.line {
+            0 => write!(f, "{severity}: {}: {}", self.path, self.message),
+            line => write!(f, "{severity}: {}:{line}: {}", self.path, self.message),
+        }
+    }
+}
+
+/// Runs every check on the repository at `root`.
+pub(crate) fn run(root: &Path) -> ExitCode {
+    let files = match read(root) {
+        Ok(files) => files,
+        Err(error) => {
+            eprintln!("error: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let mut problems = layers::check(&files);
+    problems.extend(sources::check(&files));
+    problems.extend(crates::check(&files));
+    problems.extend(book::check(&files));
+    problems.extend(features::check(root));
+    for problem in &problems {
+        eprintln!("{problem}");
+    }
+    let errors = problems.iter().filter(|p| !p.warning).count();
+    println!("tidy: {} files, {errors} errors, {} warnings", files.len(), problems.len() - errors);
+    if errors == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// All Rust, Markdown and Cargo files, outside build folders.
+fn read(root: &Path) -> std::io::Result<Vec<File>> {
+    let mut files = Vec::new();
+    let mut folders = vec![root.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder)? {
+            let entry = entry?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name == "target" || name == "book.built" || (name.starts_with('.') && name != ".ci") {
+                continue;
+            }
+            if entry.file_type()?.is_dir() {
+                folders.push(entry.path());
+            } else if [".rs", ".md", ".toml", ".iv"].iter().any(|end| name.ends_with(end)) {
+                let path = relative(root, &entry.path());
+                files.push(File { path, text: std::fs::read_to_string(entry.path())? });
+            }
+        }
+    }
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(files)
+}
+
+fn relative(root: &Path, path: &Path) -> String {
+    let inside: PathBuf = path.strip_prefix(root).unwrap_or(path).to_path_buf();
+    inside.to_string_lossy().replace('\\', "/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The problems of `check` on these files, as they are printed.
+    #[track_caller]
+    pub(super) fn shows(check: fn(&[File]) -> Vec<Problem>, files: &[(&str, &str)], expected: &[&str]) {
+        let files: Vec<File> =
+            files.iter().map(|(path, text)| File { path: (*path).into(), text: (*text).into() }).collect();
+        let found: Vec<String> = check(&files).iter().map(ToString::to_string).collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn problems_print_their_place() {
+        assert_eq!(Problem::error("a.rs", 3, "bad").to_string(), "error: a.rs:3: bad");
+        assert_eq!(Problem::warning("a.rs", 0, "long").to_string(), "warning: a.rs: long");
+    }
+}

@@ -1,0 +1,67 @@
+//! Rust files open with `//!`, stay small, and leave nothing half done.
+
+use super::{File, Problem};
+
+/// Past this many lines a file is told about.
+const LONG: usize = 700;
+/// Past this many lines a file is a fault of design.
+const TOO_LONG: usize = 1_000;
+
+/// What stands for unfinished work, split so that this file does not hold it.
+const UNFINISHED: [&str; 3] = [concat!("to", "do!("), concat!("unimple", "mented!("), concat!("#[ig", "nore")];
+
+pub(super) fn check(files: &[File]) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for file in files.iter().filter(|f| f.path.ends_with(".rs")) {
+        if !file.text.starts_with("//!") {
+            problems.push(Problem::error(&file.path, 1, "a file starts with `//!`: what it does and promises"));
+        }
+        let lines = file.text.lines().count();
+        if lines > TOO_LONG {
+            problems.push(Problem::error(&file.path, 0, format!("{lines} lines, more than {TOO_LONG}: split it")));
+        } else if lines > LONG {
+            let message = format!("{lines} lines, more than {LONG}: what is the second idea in it?");
+            problems.push(Problem::warning(&file.path, 0, message));
+        }
+        for (number, line) in file.text.lines().enumerate() {
+            for mark in UNFINISHED.iter().filter(|mark| line.contains(**mark)) {
+                problems.push(Problem::error(&file.path, number + 1, format!("unfinished: `{mark}`")));
+            }
+        }
+    }
+    problems
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::shows;
+    use super::{UNFINISHED, check};
+
+    #[test]
+    fn headers_are_wanted() {
+        shows(check, &[("a.rs", "//! What it does.\nfn f() {}\n"), ("a.md", "text")], &[]);
+        shows(
+            check,
+            &[("a.rs", "fn f() {}\n")],
+            &["error: a.rs:1: a file starts with `//!`: what it does and promises"],
+        );
+    }
+
+    #[test]
+    fn long_files_are_told() {
+        shows(check, &[("a.rs", &"//!\n".repeat(700))], &[]);
+        shows(
+            check,
+            &[("a.rs", &"//!\n".repeat(701))],
+            &["warning: a.rs: 701 lines, more than 700: what is the second idea in it?"],
+        );
+        shows(check, &[("a.rs", &"//!\n".repeat(1001))], &["error: a.rs: 1001 lines, more than 1000: split it"]);
+    }
+
+    #[test]
+    fn unfinished_work_is_told() {
+        let text = format!("//! x\nfn f() {{ {}) }}\n", UNFINISHED[0]);
+        let expected = format!("error: a.rs:2: unfinished: `{}`", UNFINISHED[0]);
+        shows(check, &[("a.rs", &text)], &[&expected]);
+    }
+}

@@ -472,7 +472,9 @@ import \"./nowhere.iv\" as n
 
 #[test]
 fn help_lists_the_commands() {
-    check(":help\n:help load\n:help laod\n:quit\n1\n", expect![[r#"
+    check(
+        ":help\n:help load\n:help laod\n:quit\n1\n",
+        expect![[r#"
         Type an expression to see its value, or a definition (def, type, let, import) to keep it.
         `ans` is the last value; `;` at the end prints nothing; Ctrl-C stops a computation.
 
@@ -486,7 +488,8 @@ fn help_lists_the_commands() {
         Definitions of the same names are replaced. A file with errors changes nothing.
           :load examples/conv.iv
         there is no command :laod; did you mean :load?
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]

@@ -348,10 +348,10 @@ impl Checker<'_> {
                             c.span,
                             format!("this `match` has no arm for {}", super::and_list(&missing)),
                         )
-                        .help(format!(
-                            "add `{}: …`, or `_: …` for all that is left",
-                            result.missing.first().cloned().unwrap_or_default()
-                        )),
+                        .help(match result.missing.first().map(String::as_str) {
+                            Some("_") | None => "add `_: …` for all that is left".to_owned(),
+                            Some(first) => format!("add `{first}: …`, or `_: …` for all that is left"),
+                        }),
                     );
                 }
             }

@@ -30,7 +30,7 @@ pub(crate) fn run(expression: &str, load: Option<&Path>, common: &Common, out: O
         }
         Some(Ok(module)) => module,
         Some(Err(problem)) => {
-            out.fail(std::slice::from_ref(&problem), &engine.sources);
+            out.fail(std::slice::from_ref(&*problem), &engine.sources);
             return files::status(&problem);
         }
     };

@@ -266,13 +266,7 @@ q
                │         ───┬──
                │            ╰──── here
             ───╯
-            [E0100] Error: `q` is not defined
-               ╭─[ repl:1:1 ]
-               │
-             1 │ q
-               │ ┬
-               │ ╰── here
-            ───╯
+            i64 = 7
             --- exit status: 1
         "#]],
     );
@@ -350,15 +344,8 @@ assert(1 > 2, \"one is more\")
                │                                          ─────────┬─────────
                │                                                   ╰─────────── here
                │
-               │ Note: called from `down` at repl:1:67
-               │       called from `down` at repl:1:67
-               │       called from `down` at repl:1:67
-               │       called from `down` at repl:1:67
-               │       called from `down` at repl:1:67
-               │       called from `down` at repl:1:67
-               │       called from `down` at repl:1:67
-               │       called from `down` at repl:1:67
-               │       … and 23 more calls
+               │ Note: called from `down` at repl:1:67, 20 times
+               │       … and 11 more calls
             ───╯
             repl:1:1: 2
             i64 = 2
@@ -405,17 +392,13 @@ import \"./nowhere.iv\" as n
 :env
 ",
         expect![[r#"
-            import b
-            def f(x: f64) -> f64
-            one: f64 = 1.0
             a runs
+            loaded lib/a.iv
             f64 = 7.0
             def f(x: f64) -> f64
             f64 = 0.0
-            import b
-            def f(x: f64) -> f64
-            one: f64 = 1.0
             a runs
+            loaded lib/a.iv
             f64 = 7.0
             [E0100] Error: `y` is not defined
                ╭─[ bad.iv:2:25 ]

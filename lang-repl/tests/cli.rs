@@ -1,7 +1,15 @@
 //! The command line as scripts and people meet it: arguments and standard input in, standard
 //! output, standard error and the status out.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot be run has failed")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    unreachable_pub,
+    reason = "a failed expectation is a failed test"
+)]
 
 mod harness;
 

@@ -1,6 +1,14 @@
 //! The REPL on a pipe: sessions as scripts, with their mistakes.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot be run has failed")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    unreachable_pub,
+    reason = "a failed expectation is a failed test"
+)]
 
 mod harness;
 

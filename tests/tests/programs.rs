@@ -1,6 +1,16 @@
 //! The programs of `tests/programs`: each has no diagnostics, is laid out as the formatter lays it
 //! out, and evaluates to its golden value, which NumPy computed (`tests/golden/make.py`).
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    unreachable_pub,
+    reason = "a failed expectation is a failed test"
+)]
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};

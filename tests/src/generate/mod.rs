@@ -16,7 +16,7 @@ use lang_core::syntax::lexer::lex;
 use lang_core::syntax::parser::parse_item;
 use lang_core::syntax::split::split;
 use random::Random;
-use scramble::scramble_all;
+use scramble::{damage, scramble_all};
 
 /// What a run found.
 #[derive(Debug, Default)]
@@ -99,6 +99,25 @@ fn format_laws(random: &mut Random, texts: &[String]) -> Result<(), String> {
     if let Some(line) = plain.lines().find(|line| line.len() > line.trim_end().len()) {
         return Err(format!("a line ends in blanks: {line:?}\n{plain}"));
     }
+    for text in texts {
+        survives(&damage(random, text))?;
+    }
+    Ok(())
+}
+
+/// What holds of any text, be it wrong.
+fn survives(text: &str) -> Result<(), String> {
+    let Ok(once) = format_file(text) else { return Ok(()) };
+    let twice = format_file(&once.text).map_err(|_| format!("the layout has errors:\n{text}\n---\n{}", once.text))?;
+    if twice != once {
+        return Err(format!("formatting twice differs:\n{text}\n---\n{}---\n{}", once.text, twice.text));
+    }
+    if comment_texts(text) != comment_texts(&once.text) {
+        return Err(format!("formatting changes the comments:\n{text}\n---\n{}", once.text));
+    }
+    if once.left_alone > 0 {
+        return Err(format!("left alone:\n{text}"));
+    }
     Ok(())
 }
 
@@ -124,7 +143,7 @@ mod tests {
     use super::run;
 
     /// Some seconds; a longer run is the soak's.
-    const PROGRAMS: u64 = 3000;
+    const PROGRAMS: u64 = 2000;
 
     #[test]
     fn laws_hold() {

@@ -331,6 +331,13 @@ impl Engine {
         item.name.split(',').filter(|n| !n.is_empty()).map(name).collect()
     }
 
+    /// What a module needs of other modules, the prelude aside.
+    pub(crate) fn foreign(&self, module: &ModuleName) -> BTreeSet<GlobalName> {
+        let items = self.session.items(module);
+        let uses = items.iter().flat_map(|i| self.uses(i));
+        uses.filter(|u| u.module != *module && u.module != session::PRELUDE).collect()
+    }
+
     /// All items that some names need, each after those it needs itself.
     fn closure(&self, roots: &BTreeSet<GlobalName>) -> Vec<ItemRef> {
         let find = |name: &GlobalName| [self.session.item(name), self.session.type_item(name)].into_iter().flatten();
@@ -486,12 +493,14 @@ impl Engine {
     // ---- expressions ----
 
     /// Evaluates an expression in the scope of a module. Its text begins at `offset` of `source`.
+    /// `checked` is called before it runs.
     pub(crate) fn evaluate(
         &mut self,
         module: &ModuleName,
         text: &str,
         source: SourceId,
         offset: u32,
+        checked: &mut dyn FnMut(),
     ) -> Result<Evaluated, Vec<Problem>> {
         let expression = self.session.expression(module, text);
         let places = |d: &Diagnostic| crate::problem::of_diagnostic(&d.clone().shift(offset), source);
@@ -500,16 +509,17 @@ impl Engine {
             return Err(problems);
         }
         self.out.warn(&problems, &self.sources);
-        let Some(checked) = expression.checked else { return Err(Vec::new()) };
+        let Some(body) = expression.checked else { return Err(Vec::new()) };
         let closure = self.closure(&expression.resolved.uses);
         let errors = self.errors_of(&closure);
         if !errors.is_empty() {
             return Err(errors);
         }
+        checked();
         self.compute_lets(&closure)?;
         let here = Here { item: GlobalName::new(module, "do 0"), name: "the input", source: Some((source, offset)) };
-        let ty = checked.body.root.map(|root| checked.body.nodes[root].ty.clone());
-        let (value, _) = self.run_body(&checked.body, &here)?;
+        let ty = body.body.root.map(|root| body.body.nodes[root].ty.clone());
+        let (value, _) = self.run_body(&body.body, &here)?;
         Ok(self.evaluated(value, &ty.unwrap_or(Type::Error)))
     }
 

@@ -40,9 +40,8 @@ pub(crate) fn run(expression: &str, load: Option<&Path>, common: &Common, out: O
         return Status::Failed;
     }
     out.warn(&problems, &engine.sources);
-    clock.checked();
     let _computing = Computing::start();
-    match engine.evaluate(&module, expression, source, 0) {
+    match engine.evaluate(&module, expression, source, 0, &mut || clock.checked()) {
         Ok(evaluated) => {
             clock.ran();
             out.result(Some(&evaluated), common, &clock, engine.counts)

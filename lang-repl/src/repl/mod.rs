@@ -17,6 +17,7 @@ use lang_core::base::Code;
 use lang_core::syntax::lexer::MAX_TEXT;
 
 use crate::cli::Common;
+use crate::commands::run::not_available;
 use crate::interrupt;
 use crate::out::{Out, Status};
 use crate::problem::Problem;
@@ -28,6 +29,10 @@ use terminal::{Line, Terminal};
 pub(crate) fn run(common: &Common, out: Out) -> Status {
     if out.is_json() {
         let problem = Problem::new(Code::E0600, "a session has no JSON form").help("`iverson eval EXPR --format json`");
+        out.fail(&[problem], &Sources::default());
+        return Status::Usage;
+    }
+    if let Some(problem) = not_available(common) {
         out.fail(&[problem], &Sources::default());
         return Status::Usage;
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lang_core::base::{Code, GlobalName, ModuleName, Name, Span};
-use lang_core::interp::Value;
+use lang_core::interp::{Counts, Value};
 use lang_core::syntax::ast::Item;
 use lang_core::syntax::lexer::{Token, lex};
 use lang_core::syntax::parser;
@@ -16,6 +16,7 @@ use super::commands::{self, Kind};
 use super::document::{Document, Entry};
 use super::terminal::SharedNames;
 use crate::cli::Common;
+use crate::commands::run::Clock;
 use crate::engine::{Engine, Evaluated};
 use crate::files;
 use crate::interrupt::Computing;
@@ -38,12 +39,16 @@ pub(crate) struct Session {
     /// Files brought in by `:load`, in order.
     loaded: Vec<PathBuf>,
     names: SharedNames,
+    common: Common,
     out: Out,
     status: Status,
 }
 
-/// The module that the session is.
-const MODULE: &str = "repl";
+/// The module that the session is: the name of no file.
+const MODULE: &str = "<repl>";
+
+/// What inputs are called in reports.
+const INPUT: &str = "repl";
 
 /// The name of the last value.
 const ANS: &str = "ans";
@@ -55,6 +60,7 @@ impl Session {
             document: Document::default(),
             loaded: Vec::new(),
             names,
+            common: common.clone(),
             out,
             status: Status::Good,
         };
@@ -75,7 +81,7 @@ impl Session {
             Some(Ok((kind, argument))) => self.command(kind, argument),
             Some(Err(message)) => self.fail(vec![Problem::new(Code::E0600, message)]),
             None => {
-                let source = self.engine.sources.add(MODULE, text);
+                let source = self.engine.sources.add(INPUT, text);
                 self.items(text, source, 0);
             }
         }
@@ -103,6 +109,8 @@ impl Session {
             }
             Kind::Reload => {
                 let problems = self.engine.reload_imports(&self.module());
+                let stale = self.stale(&BTreeSet::new(), true);
+                self.forget(&stale);
                 if !problems.is_empty() {
                     self.fail(problems);
                 }
@@ -167,7 +175,8 @@ impl Session {
         let alone = entries.len() == 1;
         let broken_before = self.engine.broken_items(&self.module());
         let names: BTreeSet<GlobalName> = entries.iter().flat_map(|e| e.names.iter()).map(|n| self.global(n)).collect();
-        let mut stale = self.engine.dependents(&self.module(), &names);
+        let imports = entries.iter().any(|e| e.kind == ItemKind::Import);
+        let mut stale = self.stale(&names, imports);
 
         let (mut document, gone) = before.with(entries.clone());
         document = self.keep_rest(document, &gone, &names);
@@ -182,7 +191,7 @@ impl Session {
         }
         self.out.warn(&problems, &self.engine.sources);
 
-        stale.extend(self.engine.dependents(&self.module(), &names));
+        stale.extend(self.stale(&names, imports));
         stale.extend(names.iter().cloned());
         let values = self.forget(&stale);
         let broken = self.engine.broken_items(&self.module());
@@ -194,6 +203,15 @@ impl Session {
         Some(Before { document: before, gone, values, alone })
     }
 
+    /// The names whose values depend on these names and, if imports change, on other modules.
+    fn stale(&self, names: &BTreeSet<GlobalName>, imports: bool) -> BTreeSet<GlobalName> {
+        let mut roots = names.clone();
+        if imports {
+            roots.extend(self.engine.foreign(&self.module()));
+        }
+        self.engine.dependents(&self.module(), &roots)
+    }
+
     /// Values of `let`s that were replaced in part only are kept.
     fn keep_rest(&mut self, mut document: Document, gone: &[Entry], names: &BTreeSet<GlobalName>) -> Document {
         for name in gone.iter().filter(|e| e.kind == ItemKind::Let).flat_map(|e| &e.names) {
@@ -202,7 +220,7 @@ impl Session {
                 continue;
             }
             if let Some(ty) = self.engine.kept_type(&self.module(), &global) {
-                let source = self.engine.sources.add(MODULE, format!("let {name}"));
+                let source = self.engine.sources.add(INPUT, format!("let {name}"));
                 document.entries.push(Entry::frozen(name, &ty, source));
             }
         }
@@ -295,7 +313,12 @@ impl Session {
         let Some(last) = tokens.last() else { return true };
         let quiet = last.token == Token::Sym(Sym::Semi);
         let text = if quiet { text.get(..last.span.start as usize).unwrap_or(text) } else { text };
-        match self.engine.evaluate(&self.module(), text, source, offset) {
+        let mut clock = Clock::start();
+        self.engine.counts = Counts::default();
+        let result = self.engine.evaluate(&self.module(), text, source, offset, &mut || clock.checked());
+        clock.ran();
+        self.out.measured(&self.common, &clock, self.engine.counts);
+        match result {
             Ok(evaluated) if evaluated.is_unit() => true,
             Ok(evaluated) => {
                 if !quiet {
@@ -316,7 +339,7 @@ impl Session {
         if self.document.entries.iter().any(|e| e.kind == ItemKind::Def && e.defines(ANS)) {
             return;
         }
-        let source = self.engine.sources.add(MODULE, ANS);
+        let source = self.engine.sources.add(INPUT, ANS);
         let before = self.document.clone();
         let Some(ty) = self.engine.spelled(&self.module(), &evaluated.ty) else {
             self.forget(&BTreeSet::from([self.global(ANS)]));
@@ -336,7 +359,7 @@ impl Session {
     }
 
     fn type_of(&mut self, text: &str) {
-        let source = self.engine.sources.add(MODULE, text);
+        let source = self.engine.sources.add(INPUT, text);
         match self.engine.type_of(&self.module(), text, source) {
             Ok(ty) => self.out.print(&format!("{ty}\n")),
             Err(problems) => self.fail(problems),

@@ -9,11 +9,11 @@ use std::time::Instant;
 
 use lang_core::base::{Code, Diagnostic, GlobalName, ModuleName, Name, Span};
 use lang_core::interp::{Counts, Failure, Frame, Host, Interp, Limits, Program, RtInstance, Value};
-use lang_core::resolve::{Names as _, ValueRef};
+use lang_core::resolve::Names as _;
 use lang_core::session::{self, ItemRef, Session};
 use lang_core::syntax::split::ItemKind;
 use lang_core::types::info::TypeInfo;
-use lang_core::types::tree::{Body, Pat};
+use lang_core::types::tree::Body;
 use lang_core::types::ty::{Signature, SizeSource, Type};
 
 use crate::cli::Common;
@@ -198,9 +198,9 @@ impl Engine {
         problem.help.clone_from(&failure.help);
         problem.places.extend(place(&failure.item, failure.span, failure.label.clone()));
         problem.more_callers = failure.more_callers;
-        problem.trace = failure
-            .trace
-            .iter()
+        // The call from outside has no place.
+        let calls = failure.trace.iter().filter(|(item, span)| *item != here.item || *span != Span::default());
+        problem.trace = calls
             .map(|(item, span)| {
                 let place = place(item, *span, String::new());
                 let name = if *item == here.item { here.name.to_owned() } else { format!("`{}`", item.name) };
@@ -242,7 +242,10 @@ impl Engine {
             problem.message.clone_from(&reason.message);
             problem.code = reason.code;
             problem.places.extend(reason.places.iter().cloned());
-            problem.help = reason.help.clone().or(problem.help);
+            // Advice about the name of a file fits the command line, not an import.
+            if reason.code != Code::E0602 {
+                problem.help.clone_from(&reason.help);
+            }
         }
         problem
     }
@@ -384,21 +387,14 @@ impl Engine {
     fn run_item(&mut self, item: &ItemRef) -> Result<(), Vec<Problem>> {
         let Some(checked) = self.session.checked_item(item) else { return Ok(()) };
         let here = Here { item: item.global.clone(), name: "do", source: None };
-        let (value, frame) = self.run_body(&checked.body, &here)?;
-        if let Some(pat) = &checked.pat {
-            let mut names = Vec::new();
-            bound(pat, &mut |local| names.push(local));
-            for local in names {
-                let Some(info) = usize::try_from(local.0).ok().and_then(|k| checked.body.locals.get(k)) else {
-                    continue;
-                };
-                if let Some(value) = frame.get(local) {
-                    self.values
-                        .insert(GlobalName { module: item.module.clone(), name: info.name.clone() }, value.clone());
-                }
+        let body = Arc::clone(&checked.body);
+        let (value, _) = self.run_body(&body, &here)?;
+        if let (ItemKind::Let, Value::Tuple(values)) = (item.kind, value) {
+            for ((name, _), value) in checked.exports.iter().zip(values.values()) {
+                let name = GlobalName { module: item.module.clone(), name: name.clone() };
+                self.values.insert(name, value.clone());
             }
         }
-        drop(value);
         Ok(())
     }
 
@@ -409,14 +405,17 @@ impl Engine {
     fn interpret<T>(
         &mut self,
         here: &Here,
-        f: impl FnOnce(&mut Interp<'_>) -> Result<T, Failure>,
+        f: impl FnOnce(&mut Interp<'_>) -> Result<T, Box<Failure>>,
     ) -> Result<T, Vec<Problem>> {
-        let program = Running { session: &self.session, values: &self.values };
-        let mut host = Console { out: self.out, start: self.start, engine: self, here };
-        let mut interp = Interp::new(&program, &mut host, Limits::default(), &interrupt::STOP);
-        interp.count(self.counting);
-        let result = f(&mut interp);
-        let counts = interp.counts();
+        let (result, counts) = {
+            let program = Running { session: &self.session, values: &self.values };
+            let mut host = Console { out: self.out, start: self.start, engine: self, here };
+            let mut interp = Interp::new(&program, &mut host, Limits::default(), &interrupt::STOP);
+            if self.counting {
+                interp.count();
+            }
+            (f(&mut interp), interp.counts())
+        };
         self.counts.work = self.counts.work.saturating_add(counts.work);
         self.counts.tests = self.counts.tests.saturating_add(counts.tests);
         self.counts.iterations = self.counts.iterations.saturating_add(counts.iterations);
@@ -576,11 +575,6 @@ impl Engine {
             ItemKind::Do | ItemKind::Junk => return None,
         })
     }
-
-    /// Is the name a definition or value of the module?
-    pub(crate) fn is_defined(&self, module: &ModuleName, name: &str) -> bool {
-        matches!(self.session.view().value(module, name), Some(ValueRef::Def(g) | ValueRef::Let(g)) if g.module == *module)
-    }
 }
 
 impl fit::Types for Engine {
@@ -602,19 +596,6 @@ struct Here {
     source: Option<(SourceId, u32)>,
 }
 
-fn bound(pat: &Pat, found: &mut impl FnMut(lang_core::predicate::LocalId)) {
-    match pat {
-        Pat::Wild | Pat::Int(_) | Pat::Bool(_) => {}
-        Pat::Bind(local) => found(*local),
-        Pat::Ctor(_, parts) | Pat::Tuple(parts) => parts.iter().for_each(|p| bound(p, found)),
-        Pat::Record(parts) => parts.iter().for_each(|(_, p)| bound(p, found)),
-        Pat::Sized(sizes, inner) => {
-            sizes.iter().for_each(|s| found(*s));
-            bound(inner, found);
-        }
-    }
-}
-
 /// The program as the interpreter sees it.
 struct Running<'a> {
     session: &'a Session,
@@ -623,7 +604,7 @@ struct Running<'a> {
 
 impl Program for Running<'_> {
     fn body(&self, name: &GlobalName) -> Option<Arc<Body>> {
-        Some(self.session.checked(name)?.body.clone())
+        Some(Arc::clone(&self.session.checked(name)?.body))
     }
 
     fn type_info(&self, ty: &GlobalName) -> Option<Arc<TypeInfo>> {

@@ -28,7 +28,9 @@ pub(crate) fn read(path: &Path, sources: &mut Sources) -> Result<String, Problem
     let bytes = bytes(path).map_err(|e| unreadable(&name, &e))?;
     if bytes.len() > MAX_TEXT {
         let most = MAX_TEXT >> 20;
-        return Err(Problem::new(Code::E0008, format!("`{name}` is too large; a text has at most {most} MiB")));
+        return Err(
+            Problem::new(Code::E0008, format!("`{name}` is too large; a text has at most {most} MiB")).file(name)
+        );
     }
     match String::from_utf8(bytes) {
         Ok(text) => Ok(text),
@@ -54,7 +56,7 @@ fn bytes(path: &Path) -> io::Result<Vec<u8>> {
 
 fn unreadable(name: &str, e: &io::Error) -> Problem {
     let why = reason(e);
-    let problem = Problem::new(Code::E0602, format!("`{name}` cannot be read: {why}"));
+    let problem = Problem::new(Code::E0602, format!("`{name}` cannot be read: {why}")).file(name);
     match e.kind() {
         io::ErrorKind::NotFound => problem.help("the name is taken relative to the current directory"),
         _ => problem,

@@ -138,7 +138,9 @@ impl Fitter<'_> {
         let message = format!("argument {} is {}, not of type `{ty}`", access.named(), literal.kind.noun());
         let problem = self.error(literal, message, &format!("`{ty}` is wanted"));
         match (&literal.kind, ty) {
-            (Kind::Real(_), Type::I64) => Box::new(problem.help("an integer has no point and no exponent")),
+            (Kind::Real(_), Type::Scalar(Scalar::I64)) => {
+                Box::new(problem.help("an integer has no point and no exponent"))
+            }
             (Kind::Tuple(_), Type::Array(..)) => Box::new(problem.help("an array is written `[…]`")),
             (Kind::List(_), Type::Tuple(_)) => Box::new(problem.help("a tuple is written `(…)`")),
             _ => problem,

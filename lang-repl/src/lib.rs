@@ -91,8 +91,9 @@ fn usage(error: &clap::Error, args: &[OsString]) -> Status {
     }
     if wants_json {
         let text = error.to_string();
-        let first = text.lines().next().unwrap_or_default();
-        let problem = problem::Problem::new(Code::E0600, first.trim_start_matches("error: "));
+        let paragraph = text.lines().take_while(|line| !line.is_empty()).map(str::trim);
+        let message = paragraph.collect::<Vec<_>>().join(" ");
+        let problem = problem::Problem::new(Code::E0600, message.trim_start_matches("error: "));
         let list = report::json_list(&[problem], &source::Sources::default());
         out::print(&format!("{}\n", json::object([("error", list)])));
     } else {

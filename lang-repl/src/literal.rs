@@ -143,7 +143,7 @@ impl Kind {
         match self {
             Self::Int(n) => format!("the integer {n}"),
             Self::Real(x) => format!("the real number {x:?}"),
-            Self::Bool(b) => format!("{b}"),
+            Self::Bool(b) => format!("`{b}`"),
             Self::Text(text) => format!("the text {text:?}"),
             Self::List(items) => format!("an array of {}", items.len()),
             Self::Tuple(items) if items.is_empty() => "()".to_owned(),

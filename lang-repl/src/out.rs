@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal as _, Write as _};
 
+use lang_core::base::Code;
 use lang_core::interp::Counts;
 
 use crate::cli::{Common, Format, When};
@@ -105,13 +106,16 @@ impl Out {
     }
 
     /// The value of a run, if it has one, and what was measured.
-    pub(crate) fn result(self, value: Option<&Evaluated>, common: &Common, clock: &Clock, counts: Counts) {
+    pub(crate) fn result(self, value: Option<&Evaluated>, common: &Common, clock: &Clock, counts: Counts) -> Status {
         let (check, run) = (clock.check.as_secs_f64(), clock.run.as_secs_f64());
         if self.is_json() {
-            let value = value.map_or_else(|| "null".to_owned(), |v| show::json(v));
+            let Some(value) = value.map_or_else(|| Some("null".to_owned()), show::json) else {
+                self.fail(&[Problem::new(Code::E0508, "the value is too large for a text")], &Sources::default());
+                return Status::Failed;
+            };
             if !common.time && !common.count {
                 self.print(&format!("{value}\n"));
-                return;
+                return Status::Good;
             }
             let mut fields = vec![("value", value)];
             if common.time {
@@ -122,10 +126,10 @@ impl Out {
                 fields.push(("counts", json::object(counts.map(|(name, n)| (name, n.to_string())))));
             }
             self.print(&format!("{}\n", json::object(fields)));
-            return;
+            return Status::Good;
         }
         if let Some(value) = value {
-            self.print(&format!("{}\n", show::plain(value)));
+            self.print(&format!("{}\n", show::full(value)));
         }
         if common.time {
             self.note(&format!("checked in {}, ran in {}\n", seconds(check), seconds(run)));
@@ -134,6 +138,7 @@ impl Out {
             let Counts { work, tests, iterations } = counts;
             self.note(&format!("work {work}, tests {tests}, iterations {iterations}\n"));
         }
+        Status::Good
     }
 
     /// Reports that do not end the command. Among JSON they have no place.

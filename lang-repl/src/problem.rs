@@ -16,6 +16,8 @@ pub(crate) struct Problem {
     pub(crate) message: String,
     /// Where; first the place itself, then others that explain it. Empty if it has no place.
     pub(crate) places: Vec<Place>,
+    /// The file, where that is all there is of a place.
+    pub(crate) file: Option<String>,
     /// What to do.
     pub(crate) help: Option<String>,
     /// Who called the code that failed, innermost first.
@@ -55,6 +57,7 @@ impl Problem {
             severity,
             message: message.into(),
             places: Vec::new(),
+            file: None,
             help: None,
             trace: Vec::new(),
             more_callers: 0,
@@ -64,6 +67,12 @@ impl Problem {
     /// With a place; the first one is the main one.
     pub(crate) fn at(mut self, source: SourceId, span: Span, label: impl Into<String>) -> Self {
         self.places.push(Place { source, span, label: label.into() });
+        self
+    }
+
+    /// About a file as a whole.
+    pub(crate) fn file(mut self, name: impl Into<String>) -> Self {
+        self.file = Some(name.into());
         self
     }
 
@@ -89,6 +98,7 @@ pub(crate) fn of_diagnostic(d: &Diagnostic, source: SourceId) -> Problem {
         severity: d.severity,
         message: d.message.clone(),
         places: std::iter::once(main).chain(related).collect(),
+        file: None,
         help: d.help.clone(),
         trace: Vec::new(),
         more_callers: 0,

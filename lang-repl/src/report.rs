@@ -107,7 +107,7 @@ fn json_one(p: &Problem, sources: &Sources) -> String {
         Some((s, range)) => (Some(s.name.as_str()), s.position(range.start), s.position(range.end)),
         None => {
             let origin = crate::source::Position { line: 1, column: 1 };
-            (None, origin, origin)
+            (p.file.as_deref(), origin, origin)
         }
     };
     fields.push(("file", file.map_or_else(|| "null".to_owned(), json::string)));
@@ -280,7 +280,8 @@ fn drawn(p: &Problem, sources: &Sources, color: bool) -> String {
     if report.finish().write(cache(excerpts), &mut out).is_err() {
         return undrawn(p, sources);
     }
-    place_names(&String::from_utf8_lossy(&out), &names)
+    let text = place_names(&String::from_utf8_lossy(&out), &names);
+    text.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
 }
 
 fn cache(excerpts: Vec<(String, String)>) -> impl ariadne::Cache<String> {
@@ -334,7 +335,7 @@ fn undrawn(p: &Problem, sources: &Sources) -> String {
         }
     }
     if let Some(help) = &p.help {
-        let _ = writeln!(out, "  Help: {}", tame(help));
+        let _ = writeln!(out, "  Help: {}", tame(help).replace('\n', "\n        "));
     }
     if let Some(note) = trace_note(p, sources) {
         let _ = writeln!(out, "  Note: {}", note.replace('\n', "\n        "));
@@ -406,9 +407,7 @@ mod tests {
         let full = text(std::slice::from_ref(&p), &sources, Style::Full { color: false });
         let short = text(std::slice::from_ref(&p), &sources, Style::Short);
         let json = json_list(&[p], &sources);
-        let all = format!("{full}{short}{json}\n");
-        let trimmed: Vec<&str> = all.lines().map(str::trim_end).collect();
-        expected.assert_eq(&(trimmed.join("\n") + "\n"));
+        expected.assert_eq(&format!("{full}{short}{json}\n"));
     }
 
     #[test]
@@ -476,9 +475,9 @@ mod tests {
                    │       called from `f3` at b.iv:1:4
                    │       called from `f4` at b.iv:2:1
                    │       called from `f5` at b.iv:1:1
-                   │       … 12 more calls …
-                   │       called from `f18` at b.iv:1:4
-                   │       called from `f19` at b.iv:2:1
+                   │       called from `f6` at b.iv:1:2
+                   │       called from `f7` at b.iv:1:3
+                   │       … and 12 more calls
                 ───╯
                 a.iv:5:11: warning[W0401]: a warning�[31m with a second line
                 [{"file": "a.iv", "severity": "warning", "code": "W0401", "message": "a warning\u001b[31m with\na second line", "line": 5, "column": 11, "endLine": 5, "endColumn": 13}]

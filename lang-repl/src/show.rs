@@ -1,15 +1,23 @@
-//! Values as people read them: type and shape first.
+//! Values as people read them, type and shape first, and as JSON.
 
-use lang_core::interp::print;
+use lang_core::interp::{json as interp_json, print};
 
 use crate::engine::Evaluated;
 
-/// `[3]f64 = [1.0, 2.0, 3.0]`
+/// Text of more bytes than this is not made of a value.
+const MAX_TEXT: usize = 256 << 20;
+
+/// `[3]f64 = [1.0, 2.0, 3.0]`, long arrays with their middle left out.
 pub(crate) fn with_type(evaluated: &Evaluated) -> String {
-    format!("{} = {}", evaluated.ty, plain(evaluated))
+    format!("{} = {}", evaluated.ty, print::short(&evaluated.value))
 }
 
-/// `[1.0, 2.0, 3.0]`
-pub(crate) fn plain(evaluated: &Evaluated) -> String {
-    print::text(&evaluated.value)
+/// `[1.0, 2.0, 3.0]`, all of it unless it is too large for a text.
+pub(crate) fn full(evaluated: &Evaluated) -> String {
+    print::full(&evaluated.value, MAX_TEXT).unwrap_or_else(|| print::short(&evaluated.value))
+}
+
+/// The value as JSON, unless it is too large for a text.
+pub(crate) fn json(evaluated: &Evaluated) -> Option<String> {
+    interp_json::to_json(&evaluated.value, MAX_TEXT)
 }

@@ -2,8 +2,8 @@
 //! themselves stand in `tests/tests/`, the pages in `docs/` and `tests/literate/`.
 
 pub mod forms;
-pub mod generate;
 pub mod fuzz;
+pub mod generate;
 pub mod literate;
 pub mod mutate;
 pub mod random;

@@ -12,7 +12,7 @@ use lang_core::session::{ItemRef, Session};
 use lang_core::syntax::parser::parse_item;
 use lang_core::syntax::split::{ItemKind, split};
 use lang_core::types::info::TypeInfo;
-use lang_core::types::tree::{Body, Pat};
+use lang_core::types::tree::Body;
 use lang_core::types::ty::{Signature, Type};
 
 use crate::literate::{Block, Kind};
@@ -23,7 +23,8 @@ pub const MAIN: &str = "main.iv";
 
 /// What programs of the tests may use: enough for any of them, and little enough for a machine
 /// that runs many tests.
-pub const LIMITS: Limits = Limits { max_calls: 10_000, max_elements: 1 << 24, max_bytes: 1 << 28 };
+pub const LIMITS: Limits =
+    Limits { max_calls: 10_000, max_nesting: 100_000, max_elements: 1 << 24, max_bytes: 1 << 28 };
 
 /// What is seen of block number `at` of a page. The modules of the page may be imported.
 #[must_use]
@@ -72,17 +73,37 @@ fn load(modules: &[(&str, &str)]) -> Session {
 /// Runs the main module of a session, which has no errors; what it shows.
 #[must_use]
 pub fn run(session: &Session, limits: Limits, interrupt: &AtomicBool) -> String {
-    let mut run = Run { session, limits, interrupt, values: HashMap::new(), done: BTreeSet::new(), out: String::new() };
-    if let Err(failure) = run.module(&MAIN.into()) {
-        let report = run.report(&failure);
-        run.out.push_str(&report);
+    let mut run = Run::new(session, MAIN.into(), limits, interrupt);
+    match run.main_module() {
+        Ok(value) => value.iter().for_each(|value| run.show(value)),
+        Err(failure) => {
+            let report = run.report(&failure);
+            run.out.push_str(&report);
+        }
     }
     run.out
+}
+
+/// Runs a module of a session, which has no errors; the value of its `main`.
+///
+/// # Errors
+/// What it shows until it fails and the report of the failure, or that it has no `main`.
+pub fn value_of_main(session: &Session, module: &str) -> Result<Value, String> {
+    let interrupt = AtomicBool::new(false);
+    let mut run = Run::new(session, module.into(), LIMITS, &interrupt);
+    match run.main_module() {
+        Ok(value) => value.ok_or_else(|| format!("{module} has no `main` without parameters")),
+        Err(failure) => {
+            let report = run.report(&failure);
+            Err(run.out + &report)
+        }
+    }
 }
 
 /// A run in progress.
 struct Run<'s> {
     session: &'s Session,
+    main: ModuleName,
     limits: Limits,
     interrupt: &'s AtomicBool,
     values: HashMap<GlobalName, Value>,
@@ -90,13 +111,27 @@ struct Run<'s> {
     out: String,
 }
 
-impl Run<'_> {
-    /// The `let`s of the modules it imports, then its own items in order, then `main`.
-    fn module(&mut self, module: &ModuleName) -> Result<(), Failure> {
+impl<'s> Run<'s> {
+    fn new(session: &'s Session, main: ModuleName, limits: Limits, interrupt: &'s AtomicBool) -> Self {
+        Self { session, main, limits, interrupt, values: HashMap::new(), done: BTreeSet::new(), out: String::new() }
+    }
+
+    /// The items of the main module, then its `main` if it has one without parameters.
+    fn main_module(&mut self) -> Result<Option<Value>, Box<Failure>> {
+        self.module(&self.main.clone())?;
+        let entry = GlobalName::new(&self.main, "main");
+        if self.session.signature(&entry).is_none_or(|signature| !signature.params.is_empty()) {
+            return Ok(None);
+        }
+        self.interpret(|interp| interp.call(&entry, RtInstance::default(), Vec::new())).map(Some)
+    }
+
+    /// The `let`s of the modules it imports, then its own items in order.
+    fn module(&mut self, module: &ModuleName) -> Result<(), Box<Failure>> {
         if !self.done.insert(module.clone()) {
             return Ok(());
         }
-        let main = &**module == MAIN;
+        let main = *module == self.main;
         let items = self.session.items(module);
         for item in items.iter().filter(|item| item.kind == ItemKind::Import) {
             if let Some(imported) = self.session.view().import(module, &item.name) {
@@ -114,30 +149,21 @@ impl Run<'_> {
                 _ => {}
             }
         }
-        let entry = GlobalName::new(module, "main");
-        match self.session.signature(&entry) {
-            Some(signature) if main && signature.params.is_empty() => {
-                let value = self.interpret(|interp| interp.call(&entry, RtInstance::default(), Vec::new()))?;
-                self.show(&value);
-                Ok(())
-            }
-            _ => Ok(()),
-        }
+        Ok(())
     }
 
     /// Runs a `let` or `do`, keeps what it binds, and gives its value unless that is `()`.
-    fn item(&mut self, item: &ItemRef) -> Result<Option<Value>, Failure> {
+    fn item(&mut self, item: &ItemRef) -> Result<Option<Value>, Box<Failure>> {
         let Some(checked) = self.session.checked_item(item) else { return Ok(None) };
-        let (value, frame) = self.interpret(|interp| interp.eval_body(&item.global, &checked.body))?;
-        let mut names = Vec::new();
-        if let Some(pat) = &checked.pat {
-            bound(pat, &mut names);
-        }
-        for local in names {
-            let info = usize::try_from(local.0).ok().and_then(|at| checked.body.locals.get(at));
-            if let (Some(info), Some(value)) = (info, frame.get(local)) {
-                self.values.insert(GlobalName::new(&item.module, &info.name), value.clone());
+        let body = Arc::clone(&checked.body);
+        let (value, _) = self.interpret(|interp| interp.eval_body(&item.global, &body))?;
+        if item.kind == ItemKind::Let
+            && let Value::Tuple(values) = &value
+        {
+            for ((name, _), value) in checked.exports.iter().zip(values.values()) {
+                self.values.insert(GlobalName::new(&item.module, name), value.clone());
             }
+            return Ok(None);
         }
         let unit = checked.body.root.is_none_or(|root| checked.body.nodes[root].ty == Type::unit());
         Ok((!unit).then_some(value))
@@ -148,7 +174,10 @@ impl Run<'_> {
         self.out.push('\n');
     }
 
-    fn interpret<T>(&mut self, task: impl FnOnce(&mut Interp<'_>) -> Result<T, Failure>) -> Result<T, Failure> {
+    fn interpret<T>(
+        &mut self,
+        task: impl FnOnce(&mut Interp<'_>) -> Result<T, Box<Failure>>,
+    ) -> Result<T, Box<Failure>> {
         let program = Known { session: self.session, values: &self.values };
         let mut host = Console { session: self.session, out: &mut self.out };
         task(&mut Interp::new(&program, &mut host, self.limits, self.interrupt))
@@ -158,9 +187,20 @@ impl Run<'_> {
     fn report(&self, failure: &Failure) -> String {
         let (start, text) = place(self.session, &failure.item);
         let mut report = render::diagnostic(&failure.item.module, &text, &failure.diagnostic().shift(start));
-        for (caller, span) in &failure.trace {
+        let at = |(caller, span): &(GlobalName, Span)| {
             let (start, text) = place(self.session, caller);
-            report.push_str(&format!("  = called at {}\n", render::position(&caller.module, &text, span.shift(start))));
+            render::position(&caller.module, &text, span.shift(start))
+        };
+        let mut callers: Vec<(String, usize)> = Vec::new();
+        for caller in failure.trace.iter().map(at) {
+            match callers.last_mut() {
+                Some((last, times)) if *last == caller => *times += 1,
+                _ => callers.push((caller, 1)),
+            }
+        }
+        for (caller, times) in callers {
+            let times = if times > 1 { format!(", {times} times") } else { String::new() };
+            report.push_str(&format!("  = called at {caller}{times}\n"));
         }
         if failure.more_callers > 0 {
             report.push_str(&format!("  = and {} more callers\n", failure.more_callers));
@@ -175,19 +215,6 @@ fn place(session: &Session, item: &GlobalName) -> (u32, Arc<str>) {
     (start, session.text(&item.module).unwrap_or_default())
 }
 
-fn bound(pat: &Pat, found: &mut Vec<lang_core::predicate::LocalId>) {
-    match pat {
-        Pat::Wild | Pat::Int(_) | Pat::Bool(_) => {}
-        Pat::Bind(local) => found.push(*local),
-        Pat::Ctor(_, parts) | Pat::Tuple(parts) => parts.iter().for_each(|part| bound(part, found)),
-        Pat::Record(parts) => parts.iter().for_each(|(_, part)| bound(part, found)),
-        Pat::Sized(extents, inner) => {
-            found.extend(extents);
-            bound(inner, found);
-        }
-    }
-}
-
 /// The program as the interpreter asks for it.
 struct Known<'a> {
     session: &'a Session,
@@ -196,7 +223,7 @@ struct Known<'a> {
 
 impl Program for Known<'_> {
     fn body(&self, name: &GlobalName) -> Option<Arc<Body>> {
-        Some(self.session.checked(name)?.body.clone())
+        Some(Arc::clone(&self.session.checked(name)?.body))
     }
 
     fn type_info(&self, ty: &GlobalName) -> Option<Arc<TypeInfo>> {

@@ -160,6 +160,7 @@ impl<'i> Interp<'i> {
     }
 
     /// Any binder expression.
+    #[inline(never)]
     pub(super) fn binder(&mut self, c: &Arc<Code>, f: &mut Frame, id: TId) -> Eval {
         let node = &c.body.nodes[id];
         let at = c.at(node.span);
@@ -182,6 +183,7 @@ impl<'i> Interp<'i> {
     }
 
     /// `for` (4.7): writes every element where it belongs.
+    #[inline(never)]
     fn generate(&mut self, c: &Arc<Code>, f: &mut Frame, node: &Node, vars: &[IndexVar], body: TId) -> Eval {
         let at = c.at(node.span);
         let mut builder = Builder::new(0);
@@ -225,6 +227,7 @@ impl<'i> Interp<'i> {
     }
 
     /// `prod`, `max`, `min`
+    #[inline(never)]
     fn reduce(&mut self, c: &Arc<Code>, f: &mut Frame, node: &Node, how: Join, empty: Fill) -> Eval {
         let at = c.at(node.span);
         let Expr::Binder { kind, vars, filter, body } = &node.kind else { return Err(at.internal("no binder")) };
@@ -252,6 +255,7 @@ impl<'i> Interp<'i> {
     }
 
     /// `argmax`, `argmin`
+    #[inline(never)]
     fn arg_best(&mut self, c: &Arc<Code>, f: &mut Frame, node: &Node, greatest: bool) -> Eval {
         let at = c.at(node.span);
         let Expr::Binder { kind, vars, filter, body } = &node.kind else { return Err(at.internal("no binder")) };
@@ -286,6 +290,7 @@ impl<'i> Interp<'i> {
     }
 
     /// `any` (4.21), `all`
+    #[inline(never)]
     fn quantify(&mut self, c: &Arc<Code>, f: &mut Frame, node: &Node, any: bool) -> Eval {
         let at = c.at(node.span);
         let Expr::Binder { vars, filter, body, .. } = &node.kind else { return Err(at.internal("no binder")) };
@@ -297,6 +302,7 @@ impl<'i> Interp<'i> {
     }
 
     /// `rel i, j: p`
+    #[inline(never)]
     fn comprehend(
         &mut self,
         c: &Arc<Code>,
@@ -328,7 +334,7 @@ impl<'i> Interp<'i> {
 
     pub(super) fn push_row(&self, at: At<'_>, rows: &mut Vec<i64>, charge: &mut Charge, i: i64) -> Eval<()> {
         if rows.len() == rows.capacity() {
-            let capacity = rows.len().saturating_mul(2).max(16);
+            let capacity = self.memory.capacity(rows.len(), 1);
             self.memory.grow(rows, charge, capacity).map_err(|e| at.too_large(&e))?;
         }
         rows.push(i);

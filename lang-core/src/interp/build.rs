@@ -88,17 +88,15 @@ impl Builder {
         self.extend(memory, elements)
     }
 
-    /// The capacity for the first part, or for a part that finds `vec` full.
-    fn capacity<T>(&self, vec: &Vec<T>, more: usize) -> usize {
+    /// The capacity that `vec` needs for a part of `more` elements.
+    fn capacity<T>(&self, memory: &Memory, vec: &Vec<T>, more: usize) -> usize {
         let needed = vec.len().saturating_add(more);
         if needed <= vec.capacity() {
-            return needed;
-        }
-        let double = vec.len().saturating_mul(2).max(8);
-        if vec.is_empty() && self.expected > 0 {
+            needed
+        } else if vec.is_empty() && self.expected > 0 {
             needed.max(self.expected.saturating_mul(more))
         } else {
-            needed.max(double)
+            memory.capacity(vec.len(), more)
         }
     }
 
@@ -107,7 +105,7 @@ impl Builder {
             None => Vec::new(),
             Some(store) => T::unwrap(store).ok_or(BuildError::Mixed)?,
         };
-        let capacity = self.capacity(&vec, elements.len());
+        let capacity = self.capacity(memory, &vec, elements.len());
         memory.grow(&mut vec, &mut self.charge, capacity)?;
         vec.extend_from_slice(elements);
         self.store = Some(T::wrap(vec));
@@ -120,7 +118,7 @@ impl Builder {
             Some(Store::Boxed(items)) => items.into_values(),
             Some(_) => return Err(BuildError::Mixed),
         };
-        let capacity = self.capacity(&vec, more);
+        let capacity = self.capacity(memory, &vec, more);
         memory.grow(&mut vec, &mut self.charge, capacity)?;
         vec.extend(elements);
         self.store = Some(vec.into());

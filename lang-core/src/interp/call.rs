@@ -30,6 +30,7 @@ pub struct Interp<'a> {
     codes: HashMap<GlobalName, Arc<Code>>,
     tags: HashMap<GlobalName, Vec<Arc<Tag>>>,
     calls: usize,
+    nesting: usize,
 }
 
 impl<'a> Interp<'a> {
@@ -46,6 +47,7 @@ impl<'a> Interp<'a> {
             codes: HashMap::new(),
             tags: HashMap::new(),
             calls: 0,
+            nesting: 0,
         }
     }
 
@@ -208,6 +210,7 @@ impl<'a> Interp<'a> {
     }
 
     /// A call. The function comes first, then the arguments, left to right.
+    #[inline(never)]
     pub(super) fn eval_call(&mut self, c: &Arc<Code>, f: &mut Frame, id: TId) -> Eval {
         let Expr::Call { callee, args } = &c.body.nodes[id].kind else {
             return Err(c.at(Span::default()).internal("not a call"));
@@ -233,11 +236,13 @@ impl<'a> Interp<'a> {
     }
 
     /// The constructor as a value: without arguments the value itself.
+    #[inline(never)]
     pub(super) fn ctor_value(&mut self, at: At<'_>, ty: &GlobalName, index: u32) -> Eval {
         let tag = self.tag(at, ty, index)?;
         if tag.arity == 0 { self.make_data(at, tag, Vec::new()) } else { Ok(Value::Fun(Arc::new(Fun::Ctor(tag)))) }
     }
 
+    #[inline(never)]
     fn tag(&mut self, at: At<'_>, ty: &GlobalName, index: u32) -> Eval<Arc<Tag>> {
         if !self.tags.contains_key(ty) {
             let info = self.program.type_info(ty).ok_or_else(|| has_errors(at, ty))?;
@@ -252,6 +257,7 @@ impl<'a> Interp<'a> {
         tag.cloned().ok_or_else(|| at.internal("no such constructor"))
     }
 
+    #[inline(never)]
     fn code(&mut self, at: At<'_>, name: &GlobalName) -> Eval<Arc<Code>> {
         match self.codes.entry(name.clone()) {
             Entry::Occupied(known) => Ok(known.get().clone()),
@@ -262,6 +268,7 @@ impl<'a> Interp<'a> {
         }
     }
 
+    #[inline(never)]
     pub(super) fn call_def(&mut self, at: At<'_>, name: &GlobalName, instance: RtInstance, args: Vec<Value>) -> Eval {
         let code = self.code(at, name)?;
         let body = &code.body;
@@ -298,6 +305,22 @@ impl<'a> Interp<'a> {
         Ok(())
     }
 
+    /// One more expression inside others.
+    #[inline]
+    pub(super) fn enter(&mut self, at: At<'_>) -> Eval<()> {
+        if self.nesting >= self.limits.max_nesting {
+            let message = format!("more than {} expressions inside one another", self.limits.max_nesting);
+            return Err(at.fail(ErrorCode::E0506, message));
+        }
+        self.nesting += 1;
+        Ok(())
+    }
+
+    #[inline]
+    pub(super) fn leave(&mut self) {
+        self.nesting -= 1;
+    }
+
     /// A call as such: it can be too deep, be interrupted, and be named in the trace.
     fn inside(&mut self, at: At<'_>, body: impl FnOnce(&mut Self) -> Eval) -> Eval {
         self.poll(at)?;
@@ -317,6 +340,7 @@ impl<'a> Interp<'a> {
     }
 
     /// Applies a function value.
+    #[inline(never)]
     pub(super) fn apply(&mut self, at: At<'_>, function: &Value, args: Vec<Value>) -> Eval {
         let Value::Fun(function) = function else { return Err(at.internal("what is called is no function")) };
         match &**function {
@@ -345,6 +369,7 @@ impl<'a> Interp<'a> {
     }
 
     /// A lambda with the values of what it captures.
+    #[inline(never)]
     pub(super) fn closure(&self, c: &Arc<Code>, f: &Frame, id: TId) -> Eval {
         let at = c.at(c.body.nodes[id].span);
         let Expr::Lambda(lambda) = &c.body.nodes[id].kind else { return Err(at.internal("no lambda")) };

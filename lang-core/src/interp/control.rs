@@ -18,6 +18,7 @@ use crate::types::ty::Type;
 
 impl Interp<'_> {
     /// `if`: conditions in order, one branch.
+    #[inline(never)]
     pub(super) fn choose(&mut self, c: &Arc<Code>, f: &mut Frame, arms: &[(TId, TId)], last: TId) -> Eval {
         for (condition, e) in arms {
             if self.condition(c, f, *condition)? {
@@ -37,6 +38,7 @@ impl Interp<'_> {
     }
 
     /// `match`: the first arm whose pattern fits.
+    #[inline(never)]
     pub(super) fn eval_match(&mut self, c: &Arc<Code>, f: &mut Frame, id: TId, e: TId, arms: &[(Pat, TId)]) -> Eval {
         let at = c.at(c.body.nodes[id].span);
         let value = self.eval(c, f, e)?;
@@ -51,6 +53,7 @@ impl Interp<'_> {
     }
 
     /// `fold`, and `scan` over indices.
+    #[inline(never)]
     pub(super) fn fold(&mut self, c: &Arc<Code>, f: &mut Frame, id: TId) -> Eval {
         let node = &c.body.nodes[id];
         let at = c.at(node.span);
@@ -98,6 +101,7 @@ impl Interp<'_> {
 
     /// `loop`, and `scan … while`. The condition sees the carry, which is the result if it is
     /// false; so it is bound once to be looked at and once more to be used up.
+    #[inline(never)]
     pub(super) fn eval_loop(&mut self, c: &Arc<Code>, f: &mut Frame, id: TId) -> Eval {
         let node = &c.body.nodes[id];
         let at = c.at(node.span);

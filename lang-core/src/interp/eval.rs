@@ -13,7 +13,7 @@ use super::{Interp, Value, guarded};
 use crate::base::{Code as ErrorCode, GlobalName};
 use crate::predicate::LocalId;
 use crate::syntax::ops::BinOp;
-use crate::types::tree::{Expr, Node, Open, SizeCheck, TId};
+use crate::types::tree::{Expr, Instance, Node, Open, Pat, SizeCheck, TId};
 use crate::types::ty::{Scalar, Type};
 
 impl Interp<'_> {
@@ -32,7 +32,12 @@ impl Interp<'_> {
             Expr::Bool(b) => Ok(Value::Bool(*b)),
             Expr::Str(s) => Ok(Value::Str(s.clone())),
             Expr::Size(n) => self.size(c.at(node.span), f, n).map(Value::I64),
-            _ => guarded(|| self.compound(c, f, id, node)),
+            _ => {
+                self.enter(c.at(node.span))?;
+                let value = guarded(|| self.compound(c, f, id, node));
+                self.leave();
+                value
+            }
         }
     }
 
@@ -59,7 +64,8 @@ impl Interp<'_> {
         value.as_i64().ok_or_else(|| c.at(c.body.nodes[id].span).internal("an index is no i64"))
     }
 
-    /// Whatever has parts.
+    /// Whatever has parts. Each kind has a function of its own, so that the stack of a deep
+    /// recursion holds what one kind needs and not what all need.
     fn compound(&mut self, c: &Arc<Code>, f: &mut Frame, id: TId, node: &Node) -> Eval {
         let at = c.at(node.span);
         match &node.kind {
@@ -67,38 +73,18 @@ impl Interp<'_> {
             // counts so and which keeps the sign of a zero.
             Expr::Arith(op @ (BinOp::Add | BinOp::Sub), a, b) => self.sum_of_two(c, f, node, *op, *a, *b),
             // (4.4), (4.17)
-            Expr::Arith(op, a, b) => {
-                let x = self.eval(c, f, *a)?;
-                let y = self.eval(c, f, *b)?;
-                self.arith(at, *op, &x, &y)
-            }
-            Expr::Pow(a, b) => {
-                let x = self.eval(c, f, *a)?;
-                let y = self.eval(c, f, *b)?;
-                self.power(at, &x, &y)
-            }
+            Expr::Arith(op, a, b) => self.binary(c, f, *a, *b, |this, x, y| this.arith(at, *op, x, y)),
+            Expr::Pow(a, b) => self.binary(c, f, *a, *b, |this, x, y| this.power(at, x, y)),
             // (4.5)
-            Expr::Scalar(function, args) => {
-                let args = self.all(c, f, args)?;
-                self.scalar(at, *function, &args)
-            }
-            Expr::Neg(e) => {
-                let x = self.eval(c, f, *e)?;
-                self.negate(at, &x)
-            }
-            Expr::Not(e) => {
-                let x = self.eval(c, f, *e)?;
-                self.not(at, &x)
-            }
-            Expr::Convert(to, e) => {
-                let x = self.eval(c, f, *e)?;
-                self.convert(at, *to, x)
-            }
+            Expr::Scalar(function, args) => match args.as_slice() {
+                [e] => self.unary(c, f, *e, |this, x| this.scalar(at, *function, std::slice::from_ref(x))),
+                _ => self.many(c, f, args, |this, args| this.scalar(at, *function, &args)),
+            },
+            Expr::Neg(e) => self.unary(c, f, *e, |this, x| this.negate(at, x)),
+            Expr::Not(e) => self.unary(c, f, *e, |this, x| this.not(at, x)),
+            Expr::Convert(to, e) => self.unary(c, f, *e, |this, x| this.convert(at, *to, x)),
             // (4.6)
-            Expr::Tuple(parts) => {
-                let values = self.all(c, f, parts)?;
-                self.make_tuple(at, values)
-            }
+            Expr::Tuple(parts) => self.many(c, f, parts, |this, values| this.make_tuple(at, values)),
             Expr::Record(fields) => self.record(c, f, id, fields),
             // (4.10)
             Expr::Proj(e, k) => self.project(c, f, id, *e, *k),
@@ -117,44 +103,21 @@ impl Interp<'_> {
             // (4.9)
             Expr::Let(binds, e) => {
                 for (pat, value) in binds {
-                    let v = self.eval(c, f, *value)?;
-                    let value = &c.body.nodes[*value];
-                    self.bind(c.at(value.span), f, pat, v, Some(&value.ty))?;
+                    self.eval_let(c, f, pat, *value)?;
                 }
                 self.eval(c, f, *e)
             }
             // (4.18)
             Expr::Compare(first, rest) => self.comparison(c, f, at, *first, rest),
-            // (4.19)
-            Expr::And(parts) => {
-                for p in parts {
-                    if !self.eval_bool(c, f, *p)? {
-                        return Ok(Value::Bool(false));
-                    }
-                }
-                Ok(Value::Bool(true))
-            }
-            Expr::Or(parts) => {
-                for p in parts {
-                    if self.eval_bool(c, f, *p)? {
-                        return Ok(Value::Bool(true));
-                    }
-                }
-                Ok(Value::Bool(false))
-            }
+            // (4.19): is there one false, or true, among them?
+            Expr::And(parts) => self.has(c, f, parts, false).map(|found| Value::Bool(!found)),
+            Expr::Or(parts) => self.has(c, f, parts, true).map(Value::Bool),
             // (4.20)
-            Expr::Member(relation, indices) => {
-                let r = self.eval(c, f, *relation)?;
-                let tuple = indices.iter().map(|i| self.eval_i64(c, f, *i)).collect::<Eval<Vec<_>>>()?;
-                match r {
-                    Value::Rel(r) => Ok(Value::Bool(r.contains(&tuple))),
-                    _ => Err(at.internal("no relation")),
-                }
-            }
-            Expr::Card(relation) => match self.eval(c, f, *relation)? {
+            Expr::Member(relation, indices) => self.member(c, f, at, *relation, indices),
+            Expr::Card(relation) => self.unary(c, f, *relation, |_, r| match r {
                 Value::Rel(r) => Ok(Value::I64(i64::try_from(r.len()).unwrap_or(i64::MAX))),
                 _ => Err(at.internal("no relation")),
-            },
+            }),
             // Beyond the paper.
             Expr::If(arms, last) => self.choose(c, f, arms, *last),
             Expr::Match(e, arms) => self.eval_match(c, f, id, *e, arms),
@@ -164,10 +127,7 @@ impl Interp<'_> {
             Expr::Array(parts) => self.array_literal(c, f, node, parts),
             Expr::Call { .. } => self.eval_call(c, f, id),
             Expr::Lambda(_) => self.closure(c, f, id),
-            Expr::DefValue(name, instance) => {
-                let instance = self.instance(at, f, instance)?;
-                Ok(Value::Fun(Arc::new(Fun::Def(name.clone(), instance))))
-            }
+            Expr::DefValue(name, instance) => self.def_value(at, f, name, instance),
             Expr::BuiltinValue(builtin, _) => Ok(Value::Fun(Arc::new(Fun::Builtin(*builtin)))),
             Expr::ScalarValue(function) => Ok(Value::Fun(Arc::new(Fun::Scalar(*function)))),
             Expr::CtorValue(ty, index) => self.ctor_value(at, ty, *index),
@@ -179,12 +139,7 @@ impl Interp<'_> {
                 }
                 Ok(value)
             }
-            Expr::Opened(opens, e) => {
-                let value = self.eval(c, f, *e)?;
-                let ty = &c.body.nodes[*e].ty;
-                opens.iter().try_for_each(|open| store_extent(at, f, open, &value, ty))?;
-                Ok(value)
-            }
+            Expr::Opened(opens, e) => self.opened(c, f, at, opens, *e),
             Expr::Special(special, args) => self.special(c, f, node, special, args),
             Expr::Error => Err(at.fail(ErrorCode::E0512, format!("`{}` has errors and cannot run", c.item))),
             Expr::Local(_) | Expr::Real(_) | Expr::Int(_) | Expr::Bool(_) | Expr::Str(_) | Expr::Size(_) => {
@@ -193,7 +148,82 @@ impl Interp<'_> {
         }
     }
 
+    #[inline(never)]
+    fn unary(&mut self, c: &Arc<Code>, f: &mut Frame, e: TId, op: impl FnOnce(&mut Self, &Value) -> Eval) -> Eval {
+        let x = self.eval(c, f, e)?;
+        op(self, &x)
+    }
+
+    #[inline(never)]
+    fn binary(
+        &mut self,
+        c: &Arc<Code>,
+        f: &mut Frame,
+        a: TId,
+        b: TId,
+        op: impl FnOnce(&mut Self, &Value, &Value) -> Eval,
+    ) -> Eval {
+        let x = self.eval(c, f, a)?;
+        let y = self.eval(c, f, b)?;
+        op(self, &x, &y)
+    }
+
+    #[inline(never)]
+    fn many(
+        &mut self,
+        c: &Arc<Code>,
+        f: &mut Frame,
+        parts: &[TId],
+        op: impl FnOnce(&mut Self, Vec<Value>) -> Eval,
+    ) -> Eval {
+        let values = self.all(c, f, parts)?;
+        op(self, values)
+    }
+
+    /// Is one of these, left to right, `wanted`? Those after it are not evaluated.
+    #[inline(never)]
+    fn has(&mut self, c: &Arc<Code>, f: &mut Frame, parts: &[TId], wanted: bool) -> Eval<bool> {
+        for p in parts {
+            if self.eval_bool(c, f, *p)? == wanted {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    #[inline(never)]
+    fn eval_let(&mut self, c: &Arc<Code>, f: &mut Frame, pat: &Pat, value: TId) -> Eval<()> {
+        let v = self.eval(c, f, value)?;
+        let value = &c.body.nodes[value];
+        self.bind(c.at(value.span), f, pat, v, Some(&value.ty))
+    }
+
+    #[inline(never)]
+    fn member(&mut self, c: &Arc<Code>, f: &mut Frame, at: At<'_>, relation: TId, indices: &[TId]) -> Eval {
+        let r = self.eval(c, f, relation)?;
+        let tuple = indices.iter().map(|i| self.eval_i64(c, f, *i)).collect::<Eval<Vec<_>>>()?;
+        match r {
+            Value::Rel(r) => Ok(Value::Bool(r.contains(&tuple))),
+            _ => Err(at.internal("no relation")),
+        }
+    }
+
+    #[inline(never)]
+    fn def_value(&self, at: At<'_>, f: &Frame, name: &GlobalName, instance: &Instance) -> Eval {
+        let instance = self.instance(at, f, instance)?;
+        Ok(Value::Fun(Arc::new(Fun::Def(name.clone(), instance))))
+    }
+
+    #[inline(never)]
+    fn opened(&mut self, c: &Arc<Code>, f: &mut Frame, at: At<'_>, opens: &[Open], e: TId) -> Eval {
+        let value = self.eval(c, f, e)?;
+        let ty = &c.body.nodes[e].ty;
+        opens.iter().try_for_each(|open| store_extent(at, f, open, &value, ty))?;
+        Ok(value)
+    }
+
     /// The zero of a type as it is here (`0_T` of ATL's Fig. 4).
+    #[inline(never)]
     pub(super) fn zero(&mut self, at: At<'_>, f: &Frame, ty: &Type) -> Eval {
         match ty {
             Type::Scalar(Scalar::F64) => Ok(Value::F64(0.0)),
@@ -217,6 +247,7 @@ impl Interp<'_> {
     }
 
     /// `a + b` and `a - b`, the sum with the negation of `b`.
+    #[inline(never)]
     fn sum_of_two(&mut self, c: &Arc<Code>, f: &mut Frame, node: &Node, op: BinOp, a: TId, b: TId) -> Eval {
         let at = c.at(node.span);
         let x = self.summand(c, f, a)?;
@@ -234,17 +265,23 @@ impl Interp<'_> {
                 }
             }
             (None, None) => self.zero(at, f, &node.ty),
-            (x, y) => {
-                let spread = self.zero(at, f, &node.ty)?;
-                let (x, y) = (x.unwrap_or_else(|| spread.clone()), y.unwrap_or(spread));
-                let counts = self.counts;
-                let sum = self.arith(at, op, &x, &y);
-                self.counts = counts;
-                sum
-            }
+            (x, y) => self.spread(at, f, node, op, x, y),
         }
     }
 
+    /// A sum of a scalar and a false array, which is no work.
+    #[cold]
+    #[inline(never)]
+    fn spread(&mut self, at: At<'_>, f: &Frame, node: &Node, op: BinOp, x: Option<Value>, y: Option<Value>) -> Eval {
+        let zero = self.zero(at, f, &node.ty)?;
+        let (x, y) = (x.unwrap_or_else(|| zero.clone()), y.unwrap_or(zero));
+        let counts = self.counts;
+        let sum = self.arith(at, op, &x, &y);
+        self.counts = counts;
+        sum
+    }
+
+    #[inline(never)]
     fn record(&mut self, c: &Arc<Code>, f: &mut Frame, id: TId, fields: &[(u32, TId)]) -> Eval {
         let at = c.at(c.body.nodes[id].span);
         let mut values: Vec<Option<Value>> = vec![None; fields.len()];
@@ -260,6 +297,7 @@ impl Interp<'_> {
     }
 
     /// A component. Of a local it is read where it is, and taken out if it is read no more.
+    #[inline(never)]
     fn project(&mut self, c: &Arc<Code>, f: &mut Frame, id: TId, e: TId, k: u32) -> Eval {
         let at = c.at(c.body.nodes[id].span);
         let of = &c.body.nodes[e];
@@ -290,6 +328,7 @@ impl Interp<'_> {
         }
     }
 
+    #[inline(never)]
     fn comparison(&mut self, c: &Arc<Code>, f: &mut Frame, at: At<'_>, first: TId, rest: &[(BinOp, TId)]) -> Eval {
         let mut left = self.eval(c, f, first)?;
         let mut result = Value::Bool(true);
@@ -304,6 +343,7 @@ impl Interp<'_> {
         Ok(result)
     }
 
+    #[inline(never)]
     fn array_literal(&mut self, c: &Arc<Code>, f: &mut Frame, node: &Node, parts: &[TId]) -> Eval {
         let at = c.at(node.span);
         let mut builder = super::build::Builder::new(parts.len());
@@ -332,12 +372,14 @@ impl Interp<'_> {
     }
 
     /// The value of a top-level `let`.
+    #[inline(never)]
     pub(super) fn global(&self, at: At<'_>, name: &GlobalName) -> Eval {
         self.program
             .global(name)
             .ok_or_else(|| at.fail(ErrorCode::E0512, format!("`{name}` has no value yet: its `let` has not run")))
     }
 
+    #[inline(never)]
     fn size_check(&mut self, c: &Arc<Code>, f: &Frame, check: &SizeCheck) -> Eval<()> {
         let at = c.at(check.span);
         let (found, wanted) = (self.size(at, f, &check.found)?, self.size(at, f, &check.wanted)?);

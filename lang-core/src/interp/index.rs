@@ -62,8 +62,6 @@ impl Subs {
 /// Elements of an array: those at `start + Σ kᵢ·strideᵢ`.
 struct Selection {
     start: usize,
-    /// How many leading axes have one index.
-    leading: usize,
     /// The axes that are left: extent and stride.
     axes: Vec<(usize, usize)>,
 }
@@ -139,6 +137,7 @@ impl Interp<'_> {
     }
 
     /// `e[a]` (4.11), partial and sliced too.
+    #[inline(never)]
     pub(super) fn eval_index(
         &mut self,
         c: &Arc<Code>,
@@ -206,6 +205,7 @@ impl Interp<'_> {
     }
 
     /// `x with [i] = e`: all subscripts and values first, left to right, then all updates.
+    #[inline(never)]
     pub(super) fn with(&mut self, c: &Arc<Code>, f: &mut Frame, at: At<'_>, base: TId, updates: &[Update]) -> Eval {
         let path = is_path(&c.body, base);
         let early = if path { None } else { Some(self.eval(c, f, base)?) };
@@ -389,7 +389,7 @@ fn selection(c: &Code, at: At<'_>, dims: &[usize], subscripts: &[Subscript], sub
     if subs.len() > dims.len() {
         return Err(at.internal("more indices than axes"));
     }
-    let mut result = Selection { start: 0, leading: 0, axes: Vec::with_capacity(dims.len()) };
+    let mut result = Selection { start: 0, axes: Vec::with_capacity(dims.len()) };
     // The first failure is reported of the first axis, and strides grow from the last one.
     let mut parts = Vec::with_capacity(dims.len());
     for (axis, n) in dims.iter().enumerate() {
@@ -419,7 +419,6 @@ fn selection(c: &Code, at: At<'_>, dims: &[usize], subscripts: &[Subscript], sub
         stride = stride.saturating_mul(*n);
     }
     result.axes.reverse();
-    result.leading = parts.iter().take_while(|p| p.1.is_none()).count();
     Ok(result)
 }
 

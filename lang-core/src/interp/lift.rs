@@ -125,15 +125,31 @@ impl Interp<'_> {
     }
 
     /// `+ - * / // %` (ATL 4.3, 4.4, and their like).
+    #[inline]
     pub(super) fn arith(&mut self, at: At<'_>, op: BinOp, x: &Value, y: &Value) -> Eval {
+        // The commonest cases first.
+        match (x, y) {
+            (Value::F64(a), Value::F64(b)) => {
+                if let Some(r) = f64s::arith(op, *a, *b) {
+                    self.work(1);
+                    return Ok(Value::F64(r));
+                }
+            }
+            (Value::I64(a), Value::I64(b)) => {
+                if let Some(r) = i64s::arith(op, *a, *b) {
+                    return Ok(Value::I64(r));
+                }
+            }
+            _ => {}
+        }
+        self.arith_lifted(at, op, x, y)
+    }
+
+    #[inline(never)]
+    fn arith_lifted(&mut self, at: At<'_>, op: BinOp, x: &Value, y: &Value) -> Eval {
         const NONE: (Code, &str) = (Code::E0505, "integer division by zero");
         if self.counting {
             self.counts.add_work(units(x, y));
-        }
-        if let (Value::F64(a), Value::F64(b)) = (x, y)
-            && let Some(r) = f64s::arith(op, *a, *b)
-        {
-            return Ok(Value::F64(r));
         }
         first_of!(
             at,
@@ -144,28 +160,30 @@ impl Interp<'_> {
     }
 
     /// `-x`
+    #[inline(never)]
     pub(super) fn negate(&self, at: At<'_>, x: &Value) -> Eval {
         first_of!(at, self.each(at, x, |a: f64| -a), self.each(at, x, |a: f32| -a), self.each(at, x, i64::wrapping_neg),)
     }
 
     /// `!p`
+    #[inline(never)]
     pub(super) fn not(&self, at: At<'_>, x: &Value) -> Eval {
         first_of!(at, self.each(at, x, |a: bool| !a))
     }
 
     /// `== != < <= > >=` (ATL 4.18)
+    #[inline]
     pub(super) fn compare(&self, at: At<'_>, op: BinOp, x: &Value, y: &Value) -> Eval {
-        fn holds<T: PartialOrd>(op: BinOp, a: &T, b: &T) -> Option<bool> {
-            Some(match op {
-                BinOp::Eq => a == b,
-                BinOp::Ne => a != b,
-                BinOp::Lt => a < b,
-                BinOp::Le => a <= b,
-                BinOp::Gt => a > b,
-                BinOp::Ge => a >= b,
-                _ => return None,
-            })
+        if let (Value::I64(a), Value::I64(b)) = (x, y)
+            && let Some(p) = holds(op, a, b)
+        {
+            return Ok(Value::Bool(p));
         }
+        self.compare_lifted(at, op, x, y)
+    }
+
+    #[inline(never)]
+    fn compare_lifted(&self, at: At<'_>, op: BinOp, x: &Value, y: &Value) -> Eval {
         const NONE: (Code, &str) = (Code::E0510, "internal error: no comparison");
         first_of!(
             at,
@@ -177,6 +195,7 @@ impl Interp<'_> {
     }
 
     /// `x ^ k`
+    #[inline(never)]
     pub(super) fn power(&mut self, at: At<'_>, x: &Value, k: &Value) -> Eval {
         const NONE: (Code, &str) = (Code::E0513, "an integer has no negative power");
         if self.counting {
@@ -193,6 +212,7 @@ impl Interp<'_> {
     }
 
     /// A scalar function (ATL 4.5)
+    #[inline(never)]
     pub(super) fn scalar(&mut self, at: At<'_>, f: ScalarFn, args: &[Value]) -> Eval {
         macro_rules! on {
             ($m:ident, $x:expr, $y:expr) => {
@@ -217,11 +237,11 @@ impl Interp<'_> {
     }
 
     /// `f64(x)`, `f32(x)`, `i64(x)`
-    pub(super) fn convert(&self, at: At<'_>, to: Scalar, x: Value) -> Eval {
-        if kind(&x) == Some(to) {
-            return Ok(x);
+    #[inline(never)]
+    pub(super) fn convert(&self, at: At<'_>, to: Scalar, x: &Value) -> Eval {
+        if kind(x) == Some(to) {
+            return Ok(x.clone());
         }
-        let x = &x;
         match to {
             Scalar::F64 => first_of!(
                 at,
@@ -315,6 +335,18 @@ impl Interp<'_> {
         a.iter_mut().zip(b).for_each(|(a, b)| *a = op(*a, *b));
         true
     }
+}
+
+fn holds<T: PartialOrd>(op: BinOp, a: &T, b: &T) -> Option<bool> {
+    Some(match op {
+        BinOp::Eq => a == b,
+        BinOp::Ne => a != b,
+        BinOp::Lt => a < b,
+        BinOp::Le => a <= b,
+        BinOp::Gt => a > b,
+        BinOp::Ge => a >= b,
+        _ => return None,
+    })
 }
 
 fn join_f64(how: Join, a: f64, b: f64) -> f64 {

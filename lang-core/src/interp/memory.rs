@@ -13,6 +13,9 @@ pub const MAX_EXTENT: i64 = 1 << 47;
 pub struct Limits {
     /// Calls inside one another.
     pub max_calls: usize,
+    /// Expressions being evaluated inside one another, those of all running calls together:
+    /// what bounds the stack, at less than a kilobyte each.
+    pub max_nesting: usize,
     /// Elements of one array.
     pub max_elements: usize,
     /// Bytes of all values alive and of the frames of running calls.
@@ -21,7 +24,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { max_calls: 100_000, max_elements: 1 << 31, max_bytes: 4 << 30 }
+        Self { max_calls: 100_000, max_nesting: 1_000_000, max_elements: 1 << 31, max_bytes: 4 << 30 }
     }
 }
 
@@ -86,6 +89,11 @@ impl Memory {
         vec.try_reserve_exact(capacity.saturating_sub(vec.len())).map_err(|_| TooLarge::Bytes(bytes))?;
         *charge = whole;
         Ok(())
+    }
+
+    /// The capacity for `more` elements beside `len`: twice as many where there is room for that.
+    pub(super) fn capacity(&self, len: usize, more: usize) -> usize {
+        len.saturating_add(more).max(len.saturating_mul(2).max(8).min(self.limits.max_elements))
     }
 
     /// An empty vector with room for `n`.

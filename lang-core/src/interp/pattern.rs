@@ -44,6 +44,7 @@ impl Interp<'_> {
     }
 
     /// Binds the variables of a pattern that matches.
+    #[inline(never)]
     pub(super) fn bind(&self, at: At<'_>, f: &mut Frame, pat: &Pat, value: Value, ty: Option<&Type>) -> Eval<()> {
         match pat {
             Pat::Bind(l) if at.code.plan.unread(*l) => {}
@@ -125,7 +126,7 @@ fn has_record(pat: &Pat) -> bool {
 
 /// The type with type arguments put for parameters. Sizes stay: nobody asks for them here.
 fn substitute(ty: &Type, args: &[TypeArg]) -> Type {
-    match ty {
+    super::guarded(|| match ty {
         Type::Param(k, _) => match args.get(*k as usize) {
             Some(TypeArg::Type(t)) => t.clone(),
             _ => Type::Error,
@@ -145,5 +146,5 @@ fn substitute(ty: &Type, args: &[TypeArg]) -> Type {
             Type::Data(name.clone(), inner.iter().map(arg).collect())
         }
         Type::Scalar(_) | Type::Str | Type::Rel(_) | Type::Meta(_) | Type::Error => ty.clone(),
-    }
+    })
 }

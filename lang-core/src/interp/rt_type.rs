@@ -12,6 +12,10 @@ use crate::base::{Code, Name};
 use crate::predicate::{Atom, Poly};
 use crate::types::ty::{Scalar, Type};
 
+/// Types share their parts, so a small one may unfold into more components than can be
+/// visited: after this many a type is too large.
+const MAX_TYPE_PARTS: usize = 100_000;
+
 /// A type without unknowns.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RtType {
@@ -120,16 +124,24 @@ impl Interp<'_> {
 
     /// A type with the values its sizes and parameters have here.
     pub(super) fn rt_type(&self, at: At<'_>, f: &Frame, ty: &Type) -> Eval<RtType> {
+        self.closed(at, f, ty, &mut 0)
+    }
+
+    fn closed(&self, at: At<'_>, f: &Frame, ty: &Type, parts: &mut usize) -> Eval<RtType> {
+        *parts += 1;
+        if *parts > MAX_TYPE_PARTS {
+            return Err(at.fail(Code::E0508, "a type has too many components"));
+        }
         super::guarded(|| match ty {
             Type::Scalar(s) => Ok(RtType::Scalar(*s)),
             Type::Array(n, e) => {
                 let n = extent(at, self.size(at, f, n)?)?;
-                Ok(RtType::Array(n, Arc::new(self.rt_type(at, f, e)?)))
+                Ok(RtType::Array(n, Arc::new(self.closed(at, f, e, parts)?)))
             }
-            Type::Tuple(parts) => Ok(RtType::Tuple(parts.iter().map(|t| self.rt_type(at, f, t)).collect::<Eval<_>>()?)),
+            Type::Tuple(ts) => Ok(RtType::Tuple(ts.iter().map(|t| self.closed(at, f, t, parts)).collect::<Eval<_>>()?)),
             Type::Record(fields) => {
-                let field = |(name, t): &(Name, Type)| Ok((name.clone(), self.rt_type(at, f, t)?));
-                Ok(RtType::Record(fields.iter().map(field).collect::<Eval<_>>()?))
+                let mut field = |(name, t): &(Name, Type)| Ok((name.clone(), self.closed(at, f, t, parts)?));
+                Ok(RtType::Record(fields.iter().map(&mut field).collect::<Eval<_>>()?))
             }
             Type::Param(k, _) => {
                 f.types.get(*k as usize).cloned().ok_or_else(|| at.internal("a type parameter has no argument"))

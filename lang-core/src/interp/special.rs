@@ -11,6 +11,7 @@ use crate::base::Code as ErrorCode;
 use crate::types::tree::{Node, Special, TId};
 
 impl Interp<'_> {
+    #[inline(never)]
     pub(super) fn special(
         &mut self,
         c: &Arc<Code>,

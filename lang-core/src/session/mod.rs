@@ -39,6 +39,7 @@ use crate::types::env::Env;
 use crate::types::info::TypeInfo;
 use crate::types::ty::{Signature, Type};
 use db::{Db, Item, Log, SourceFile, Workspace};
+pub use path::normalize as module_name;
 pub use view::View;
 
 /// The name of the prelude's module.

@@ -5,7 +5,7 @@ use crate::base::ModuleName;
 
 /// A module's name in the one spelling that stands for it: `/` between components, no `.`,
 /// `..` only where it leads out of the start. The scheme of a URL stays.
-pub(super) fn normalize(name: &str) -> ModuleName {
+pub fn normalize(name: &str) -> ModuleName {
     if !name.contains(['\\', '.']) && !name.contains("//") {
         return name.into();
     }

@@ -11,7 +11,6 @@ use crate::files;
 use crate::interrupt::Computing;
 use crate::out::{Out, Status};
 use crate::problem::Problem;
-use crate::show;
 
 /// The module of an expression without a file.
 const MODULE: &str = "<eval>";
@@ -46,8 +45,7 @@ pub(crate) fn run(expression: &str, load: Option<&Path>, common: &Common, out: O
     match engine.evaluate(&module, expression, source, 0) {
         Ok(evaluated) => {
             clock.ran();
-            out.result(Some(&evaluated), common, &clock, engine.counts);
-            Status::Good
+            out.result(Some(&evaluated), common, &clock, engine.counts)
         }
         Err(problems) => {
             out.fail(&problems, &engine.sources);

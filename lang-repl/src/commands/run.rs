@@ -50,7 +50,7 @@ pub(crate) fn not_available(common: &Common) -> Option<Problem> {
 pub(crate) fn run(path: &Path, arguments: &[String], common: &Common, out: Out) -> Status {
     let mut engine = Engine::new(common, out);
     match run_in(&mut engine, path, arguments, common, out) {
-        Ok(()) => Status::Good,
+        Ok(status) => status,
         Err((status, problems)) => {
             out.fail(&problems, &engine.sources);
             status
@@ -60,7 +60,7 @@ pub(crate) fn run(path: &Path, arguments: &[String], common: &Common, out: Out) 
 
 type Ended = (Status, Vec<Problem>);
 
-fn run_in(engine: &mut Engine, path: &Path, arguments: &[String], common: &Common, out: Out) -> Result<(), Ended> {
+fn run_in(engine: &mut Engine, path: &Path, arguments: &[String], common: &Common, out: Out) -> Result<Status, Ended> {
     if let Some(problem) = not_available(common) {
         return Err((Status::Usage, vec![problem]));
     }
@@ -91,8 +91,7 @@ fn run_in(engine: &mut Engine, path: &Path, arguments: &[String], common: &Commo
         result = Some(engine.call_main(&module, signature, &fitted).map_err(|p| (Status::Failed, p))?);
     }
     clock.ran();
-    out.result(result.as_ref(), common, &clock, engine.counts);
-    Ok(())
+    Ok(out.result(result.as_ref(), common, &clock, engine.counts))
 }
 
 /// The arguments in the order of the parameters.

@@ -205,13 +205,6 @@ fn tuples_and_records() {
         b.node(Expr::Record(vec![(1, y), (0, x)]), record_of(&[("x", Type::I64), ("y", Type::I64)]))
     });
     // A record made in another order is read by name, in patterns too.
-    let flipped = |b: &mut B| {
-        let (x, y) = (b.int(1), b.int(2));
-        let r = b.record(&[("y", y), ("x", x)]);
-        b.body.nodes[r].ty = record_of(&[("x", Type::I64), ("y", Type::I64)]);
-        b.node(Expr::Checked(Vec::new(), r), record_of(&[("x", Type::I64), ("y", Type::I64)]))
-    };
-    let _ = flipped;
     check("1", |b| {
         let l = b.local("r", record_of(&[("x", Type::I64), ("y", Type::I64)]));
         let (x, y) = (b.int(1), b.int(2));

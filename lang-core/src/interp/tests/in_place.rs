@@ -13,6 +13,8 @@ use crate::types::tree::{Expr, Pat, Place, TId};
 use crate::types::ty::Type;
 
 const N: i64 = 20_000;
+/// Bytes of one and a half arrays.
+const ROOM: usize = 12 * 20_000;
 
 fn zeros(b: &mut B) -> TId {
     let (i, x) = (b.below(N, "k"), b.real(0.0));
@@ -28,7 +30,7 @@ fn array() -> Type {
 fn fits(expected: bool, build: impl FnOnce(&mut B) -> TId) {
     let mut b = B::new();
     let root = build(&mut b);
-    let limits = Limits { max_bytes: 12 * N as usize, ..Limits::default() };
+    let limits = Limits { max_bytes: ROOM, ..Limits::default() };
     let result = World::default().run_with(&b.root(root), limits, &AtomicBool::new(false)).result;
     match result {
         Ok(_) => assert!(expected, "a copy was expected"),
@@ -121,7 +123,7 @@ fn through_calls() {
         let x = b.get(acc);
         b.call("touch", &[x], array())
     });
-    let limits = Limits { max_bytes: 12 * N as usize, ..Limits::default() };
+    let limits = Limits { max_bytes: ROOM, ..Limits::default() };
     assert!(world.run_with(&b.root(root), limits, &AtomicBool::new(false)).result.is_ok());
 }
 

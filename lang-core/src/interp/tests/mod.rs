@@ -5,5 +5,6 @@ mod counting;
 mod expressions;
 mod failures;
 mod in_place;
+mod plans;
 mod robust;
 mod text;

@@ -96,6 +96,29 @@ fn deep_trees() {
 }
 
 #[test]
+fn deep_trees_in_deep_recursion() {
+    // def f(x) = f(x) + 1 + … + 1: every call stands in a thousand sums.
+    let mut b = B::new();
+    let x = b.param("x", Type::I64);
+    let x = b.get(x);
+    let mut e = b.call("f", &[x], Type::I64);
+    for _ in 0..1000 {
+        let one = b.int(1);
+        e = b.add(e, one);
+    }
+    let world = World::default().def("f", b.root(e));
+    let result = world.call("f", crate::interp::RtInstance::default(), vec![Value::I64(1)]);
+    assert_eq!(text(result), "E0506 more than 1000000 expressions inside one another");
+}
+
+#[test]
+fn values_cross_threads() {
+    fn shared<T: Send + Sync>() {}
+    shared::<Value>();
+    shared::<crate::interp::Failure>();
+}
+
+#[test]
 fn interrupted() {
     let forever = |b: &mut B| {
         let (n, zero, yes) = (b.local("n", Type::I64), b.int(0), b.bool(true));
@@ -108,7 +131,6 @@ fn interrupted() {
     let interrupt = AtomicBool::new(false);
     let (world, mut host) = (World::default(), Recorder::default());
     let result = std::thread::scope(|s| {
-        #[expect(clippy::disallowed_methods, reason = "someone must stop the loop")]
         s.spawn(|| {
             std::thread::sleep(std::time::Duration::from_millis(20));
             interrupt.store(true, Ordering::Relaxed);

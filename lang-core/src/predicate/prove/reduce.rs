@@ -43,8 +43,8 @@ fn reduce(table: &Table, goal: &Row, steps: &mut u32) -> bool {
 /// at least 0 the same follows for the goal.
 fn substitute(goal: &Row, c: i128, row: &Row, a: i128) -> Option<Row> {
     let g = i128::try_from(gcd(a.unsigned_abs(), c.unsigned_abs())).ok()?;
-    let (by, times) = ((a / g).checked_abs()?, c / g * a.signum());
-    let mut next = goal.combine(by, row, times.checked_neg()?)?;
+    let (by, times) = ((a / g).checked_abs()?, (c / g).checked_mul(-a.signum())?);
+    let mut next = goal.combine(by, row, times)?;
     // `by·goal >= next`, and `by·goal > -by` is enough, as the goal is an integer.
     next.constant = next.constant.checked_add(by - 1)?;
     next.zero = false;

@@ -450,6 +450,45 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// Numbers near every limit: no arithmetic overflows unnoticed.
+    #[test]
+    fn large_numbers(
+        rows in prop::collection::vec((large_row(), any::<bool>()), 1..8),
+        goal in large_row(),
+        d in large(),
+        shift in large(),
+    ) {
+        let names = ["a", "b", "c"];
+        let form = |c: &[i128; 5]| {
+            let p = names.iter().zip(c).fold(Poly::constant(c[3]), |p, (x, c)| p.add(&Poly::atom(atom(x)).scale(*c)));
+            p.add(&poly("a * b").scale(c[4]))
+        };
+        let mut known: Vec<_> = rows.iter().map(|(c, zero)| (form(c), *zero)).collect();
+        if let Some(quotient) = form(&goal).div(&Poly::constant(d)) {
+            known.push((quotient.plus(shift), false));
+        }
+        let facts = known_facts(&known);
+        let _ = facts.proves_nonneg(&form(&goal)) | facts.contradictory();
+        // What is known is proved, and its contrary is not unless nothing can be.
+        for (p, zero) in &known {
+            prop_assert!(p.overflowed() || facts.proves_nonneg(p));
+            prop_assert!(*zero || !facts.proves_nonneg(&p.neg().plus(-1)) || facts.contradictory());
+        }
+    }
+}
+
+fn large() -> impl Strategy<Value = i128> {
+    let sizes = vec![0, 1, 3, 1 << 31, (1 << 62) + 1, i128::from(i64::MAX), (1 << 64) + 13, (1 << 99) + 7, 1 << 100];
+    (prop::sample::select(sizes), any::<bool>()).prop_map(|(c, neg)| if neg { -c } else { c })
+}
+
+fn large_row() -> impl Strategy<Value = [i128; 5]> {
+    prop::array::uniform5(large())
+}
+
 /// How often is the exact least value of a form in a box, under further facts, proved?
 fn completeness(cases: u32, problem: impl Strategy<Value = (Vec<(Poly, bool)>, Poly)>) -> (u32, u32) {
     let mut runner = proptest::test_runner::TestRunner::deterministic();

@@ -4,6 +4,7 @@
 mod dump;
 mod errors;
 mod incomplete;
+mod item_errors;
 mod lexing;
 mod limits;
 mod soup;
@@ -31,7 +32,7 @@ fn check(parse: fn(&str) -> Parsed, texts: &[&str], expected: Expect) {
 
 fn told(text: &str, diagnostics: &[Diagnostic]) -> String {
     let mut out = String::new();
-    let place = |span: Span| match &text[span.range()] {
+    let place = |span: Span| match text.get(span.range()).unwrap() {
         "" if span.start as usize == text.len() => "the end".to_owned(),
         part => format!("«{part}»"),
     };

@@ -1,6 +1,7 @@
 //! Entry points: one for each kind of item, and the signature that dependents see.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::super::env::Env;
 use super::super::lower::{signature_sizes, written_signature};
@@ -17,7 +18,7 @@ use crate::syntax::ast::{Item, Pat, PatId, Tree};
 #[derive(Clone, PartialEq, Debug)]
 pub struct Checked {
     /// The typed tree. Of a top-level `let` its value is the tuple of `exports`.
-    pub body: Body,
+    pub body: Arc<Body>,
     /// The names a top-level `let` binds, with their types; extents in them that became known
     /// with the value are exported under names no text can have.
     pub exports: Vec<(Name, Type)>,

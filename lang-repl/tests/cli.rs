@@ -1,0 +1,882 @@
+//! The command line as scripts and people meet it: arguments and standard input in, standard
+//! output, standard error and the status out.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    unreachable_pub,
+    reason = "a failed expectation is a failed test"
+)]
+
+mod harness;
+
+use expect_test::{Expect, expect};
+use harness::Dir;
+
+const CONV: &str = "\
+--| Valid convolution of a signal with a kernel.
+def conv(x: [n + m - 1]f64, c: [m]f64) -> [n]f64 = for i < n: sum j < m: x[i + j] * c[j]
+
+def main(x: [n + m - 1]f64, c: [m]f64) -> [n]f64 = conv(x, c)
+";
+
+const POINT: &str = "\
+type Shape(n, a) = Circle({r: a}) | Dots([n]a, Shape(n, a)) | Empty
+def main(p: {x: f64, y: (i64, bool)}, s: Shape(n, f64), k: i64, a: [k, 2]i64) -> (f64, i64) =
+  (p.x, p.y.0 + k + sum i, j: a[i, j])
+";
+
+const SCRIPT: &str = "\
+import \"./lib/mine.iv\" as m
+let a = m.twice(21.0)
+do print(\"a is\", a)
+def main() -> f64 = a + m.offset
+";
+
+const MINE: &str = "let offset = 0.5\ndef twice(x: f64) -> f64 = 2 * x\n";
+
+const WRONG: &str = "\
+def f(x: [n]f64) -> f64 = x
+def g(μ: f64) -> f64 = μμ + 1
+def h(x: f64) -> f64 = match x { _: 1.0, y: 2.0 }
+";
+
+const FAILS: &str = "\
+def pick(x: [n]f64, i: i64) -> f64 = x[i]
+def main(i: i64) -> f64 = 1 + pick([1, 2, 3], i)
+";
+
+fn files() -> Dir {
+    Dir::new(&[
+        ("conv.iv", CONV.as_bytes()),
+        ("point.iv", POINT.as_bytes()),
+        ("script.iv", SCRIPT.as_bytes()),
+        ("lib/mine.iv", MINE.as_bytes()),
+        ("wrong.iv", WRONG.as_bytes()),
+        ("fails.iv", FAILS.as_bytes()),
+        ("empty.iv", b""),
+        ("comment.iv", b"-- nothing here\n"),
+        ("latin.iv", b"-- \xE4\ndef f(x: f64) -> f64 = x\n"),
+        ("ring_a.iv", b"import \"./ring_b.iv\" as b\ndef f(x: f64) -> f64 = b.g(x)\n"),
+        ("ring_b.iv", b"import \"./ring_a.iv\" as a\ndef g(x: f64) -> f64 = a.f(x)\n"),
+        ("lost.iv", b"import \"./nowhere.iv\" as n\nimport \"./latin.iv\" as l\nimport \"./lib\" as d\n"),
+        ("x.json", b"[1, 2.5, 3, -4e0]"),
+        ("bad.json", b"[1, 2,\n 3"),
+        ("p.json", br#"{"x": "NaN", "y": [3, true]}"#),
+        ("loop.iv", b"do print(1)\ndo print(1 // 0)\ndo print(2)\n"),
+    ])
+}
+
+#[track_caller]
+fn check(args: &[&str], expected: Expect) {
+    expected.assert_eq(&files().run(args, b""));
+}
+
+#[track_caller]
+fn check_all(lines: &[&[&str]], expected: Expect) {
+    let dir = files();
+    let mut all = String::new();
+    for args in lines {
+        all += &format!("$ iverson {}\n{}", args.join(" "), dir.run(args, b""));
+    }
+    expected.assert_eq(&all);
+}
+
+#[test]
+fn run_calls_main() {
+    check_all(
+        &[
+            &["run", "conv.iv", "x=[1, 2, 3]", "c=[1, -1]"],
+            &["run", "conv.iv", "c=[1]", "x=@x.json"],
+            &["run", "./lib/../conv.iv", "x=[1, 2, inf]", "c=[1]", "--format", "json"],
+            &["run", "point.iv", "p={y: (1, true), x: 1}", "s=Circle({r: 2})", "k=2", "a=[[1, 2], [3, 4]]"],
+            &["run", "point.iv", "p={x: -pi, y: (0, false)}", "s=Dots([1, 2], Dots([3, 4], Empty))", "k=0", "a=[]"],
+            &["run", "point.iv", "p=@p.json", "s=Empty", "k=0", "a=[]", "--format", "json"],
+            &["run", "script.iv"],
+            &["run", "script.iv", "--format", "json"],
+            &["run", "script.iv", "--count", "--format", "json"],
+            &["run", "--count", "conv.iv", "x=[1, 2, 3]", "c=[1, -1]"],
+        ],
+        expect![[r#"
+            $ iverson run conv.iv x=[1, 2, 3] c=[1, -1]
+            [-1.0, -1.0]
+            $ iverson run conv.iv c=[1] x=@x.json
+            [1.0, 2.5, 3.0, -4.0]
+            $ iverson run ./lib/../conv.iv x=[1, 2, inf] c=[1] --format json
+            [1.0, 2.0, "Infinity"]
+            $ iverson run point.iv p={y: (1, true), x: 1} s=Circle({r: 2}) k=2 a=[[1, 2], [3, 4]]
+            (1.0, 13)
+            $ iverson run point.iv p={x: -pi, y: (0, false)} s=Dots([1, 2], Dots([3, 4], Empty)) k=0 a=[]
+            (-3.141592653589793, 0)
+            $ iverson run point.iv p=@p.json s=Empty k=0 a=[] --format json
+            ["NaN", 3]
+            $ iverson run script.iv
+            a is 42.0
+            42.5
+            $ iverson run script.iv --format json
+            42.5
+            --- stderr
+            a is 42.0
+            $ iverson run script.iv --count --format json
+            {"value": 42.5, "counts": {"work": 2, "tests": 0, "iterations": 0}}
+            --- stderr
+            a is 42.0
+            $ iverson run --count conv.iv x=[1, 2, 3] c=[1, -1]
+            [-1.0, -1.0]
+            --- stderr
+            work 6, tests 0, iterations 6
+        "#]],
+    );
+}
+
+#[test]
+fn arguments_that_do_not_fit() {
+    check_all(
+        &[
+            &["run", "conv.iv", "x=[1, 2, 3]"],
+            &["run", "conv.iv", "x=[1, 2, 3]", "cc=[1]"],
+            &["run", "conv.iv", "x=[1, 2, 3]", "x=[1]", "c=[1]"],
+            &["run", "conv.iv", "[1, 2]"],
+            &["run", "conv.iv", "x=[1, 2", "c=[1]"],
+            &["run", "conv.iv", "x=[1 + 2]", "c=[1]"],
+            &["run", "conv.iv", "x=[true]", "c=[[1], [2]]"],
+            &["run", "conv.iv", "x=[1, 2]", "c=[1, 2, 3, 4]"],
+            &["run", "conv.iv", "x=@bad.json", "c=@none.json"],
+            &["run", "conv.iv", "x=@x.npy", "c=@x.txt"],
+            &["run", "point.iv", "p={x: 1, z: 2}", "s=Circl({r: 2})", "k=1.5", "a=[[1, 2], [3]]"],
+            &["run", "point.iv", "p={x: 1, y: [1, true]}", "s=Circle(1, 2)", "k=9223372036854775808", "a=[]"],
+            &["run", "point.iv", "p={x: 1, y: (1, true)}", "s=Empty", "k=3", "a=[[1, 2]]"],
+            &["run", "point.iv", "p={x: 1, y: (1, true)}", "s=Dots([1], Dots([1, 2], Empty))", "k=0", "a=[]"],
+            &["run", "point.iv", "p={x: 1, y: (1, true)}", "s=Empty", "k=1", "a=[[1, 2, 3]]", "--format", "json"],
+        ],
+        expect![[r#"
+            $ iverson run conv.iv x=[1, 2, 3]
+            --- stderr
+            [E0600] Error: the argument `c` is missing
+              Help: the program has `main(x: [n + m - 1]f64, c: [m]f64) -> [n]f64`
+            --- status 2
+            $ iverson run conv.iv x=[1, 2, 3] cc=[1]
+            --- stderr
+            [E0600] Error: `main` has no parameter `cc`
+              Help: did you mean `c`?
+                    the program has `main(x: [n + m - 1]f64, c: [m]f64) -> [n]f64`
+            --- status 2
+            $ iverson run conv.iv x=[1, 2, 3] x=[1] c=[1]
+            --- stderr
+            [E0600] Error: the argument `x` is given twice
+              Help: the program has `main(x: [n + m - 1]f64, c: [m]f64) -> [n]f64`
+            --- status 2
+            $ iverson run conv.iv [1, 2]
+            --- stderr
+            [E0600] Error: `[1, 2]` is no argument
+              Help: arguments are written name=value
+                    the program has `main(x: [n + m - 1]f64, c: [m]f64) -> [n]f64`
+            --- status 2
+            $ iverson run conv.iv x=[1, 2 c=[1]
+            --- stderr
+            [E0002] Error: `[` is never closed
+               ╭─[ argument x:1:1 ]
+               │
+             1 │ [1, 2
+               │ ┬
+               │ ╰── here
+               │
+               │ Help: the program has `main(x: [n + m - 1]f64, c: [m]f64) -> [n]f64`
+            ───╯
+            --- status 2
+            $ iverson run conv.iv x=[1 + 2] c=[1]
+            --- stderr
+            [E0600] Error: an argument is a literal
+               ╭─[ argument x:1:2 ]
+               │
+             1 │ [1 + 2]
+               │  ──┬──
+               │    ╰──── this is to be computed
+               │
+               │ Help: call `main` in `iverson eval 'main(…)' -l FILE` where arguments are expressions
+               │       the program has `main(x: [n + m - 1]f64, c: [m]f64) -> [n]f64`
+            ───╯
+            --- status 2
+            $ iverson run conv.iv x=[true] c=[[1], [2]]
+            --- stderr
+            [E0600] Error: argument `x[0]` is `true`, not of type `f64`
+               ╭─[ argument x:1:2 ]
+               │
+             1 │ [true]
+               │  ──┬─
+               │    ╰─── `f64` is wanted
+            ───╯
+            [E0600] Error: argument `c[0]` is an array of 1, not of type `f64`
+               ╭─[ argument c:1:2 ]
+               │
+             1 │ [[1], [2]]
+               │  ─┬─
+               │   ╰─── `f64` is wanted
+               │
+               │ Help: the program has `main(x: [n + m - 1]f64, c: [m]f64) -> [n]f64`
+            ───╯
+            --- status 2
+            $ iverson run conv.iv x=[1, 2] c=[1, 2, 3, 4]
+            --- stderr
+            [E0600] Error: axis 1 of argument `x` is 2, which would make the size `n` negative
+               ╭─[ argument x:1:1 ]
+               │
+             1 │ [1, 2]
+               │ ───┬──
+               │    ╰──── here
+               │
+               │ Help: the program has `main(x: [n + m - 1]f64, c: [m]f64) -> [n]f64`
+            ───╯
+            --- status 2
+            $ iverson run conv.iv x=@bad.json c=@none.json
+            --- stderr
+            [E0600] Error: `bad.json` is not JSON: EOF while parsing a list at line 2 column 2
+               ╭─[ bad.json:2:2 ]
+               │
+             2 │  3
+               │  ┬
+               │  ╰── here
+            ───╯
+            [E0602] Error: `none.json` cannot be read: there is no such file
+              Help: the name is taken relative to the current directory
+                    the program has `main(x: [n + m - 1]f64, c: [m]f64) -> [n]f64`
+            --- status 2
+            $ iverson run conv.iv x=@x.npy c=@x.txt
+            --- stderr
+            [E0510] Error: reading .npy and .csv files comes later
+               ╭─[ argument x:1:1 ]
+               │
+             1 │ @x.npy
+               │ ───┬──
+               │    ╰──── here
+               │
+               │ Help: write the data as .json
+            ───╯
+            [E0600] Error: `x.txt` is no data file
+              Help: data files end in .json
+                    the program has `main(x: [n + m - 1]f64, c: [m]f64) -> [n]f64`
+            --- status 2
+            $ iverson run point.iv p={x: 1, z: 2} s=Circl({r: 2}) k=1.5 a=[[1, 2], [3]]
+            --- stderr
+            [E0600] Error: argument `p` has no field `z`
+               ╭─[ argument p:1:11 ]
+               │
+             1 │ {x: 1, z: 2}
+               │           ┬
+               │           ╰── of this field
+            ───╯
+            [E0600] Error: `Shape(n, f64)` has no constructor `Circl`
+               ╭─[ argument s:1:1 ]
+               │
+             1 │ Circl({r: 2})
+               │ ──────┬──────
+               │       ╰──────── in argument `s`
+               │
+               │ Help: did you mean `Circle`?
+            ───╯
+            [E0600] Error: argument `k` is the real number 1.5, not of type `i64`
+               ╭─[ argument k:1:1 ]
+               │
+             1 │ 1.5
+               │ ─┬─
+               │  ╰─── `i64` is wanted
+               │
+               │ Help: an integer has no point and no exponent
+            ───╯
+            [E0600] Error: argument `a` is ragged: axis 2 of argument `a` has 2 and 1 elements
+               ╭─[ argument a:1:10 ]
+               │
+             1 │ [[1, 2], [3]]
+               │          ─┬─
+               │           ╰─── 1 here, 2 before
+               │
+               │ Help: the program has `main(p: {x: f64, y: (i64, bool)}, s: Shape(n, f64), k: i64, a: [k, 2]i64) -> (f64, i64)`
+            ───╯
+            --- status 2
+            $ iverson run point.iv p={x: 1, y: [1, true]} s=Circle(1, 2) k=9223372036854775808 a=[]
+            --- stderr
+            [E0004] Error: the number is too large for i64
+               ╭─[ argument k:1:1 ]
+               │
+             1 │ 9223372036854775808
+               │ ─────────┬─────────
+               │          ╰─────────── here
+               │
+               │ Help: the largest is 9223372036854775807; a real number has a point or an exponent
+               │       the program has `main(p: {x: f64, y: (i64, bool)}, s: Shape(n, f64), k: i64, a: [k, 2]i64) -> (f64, i64)`
+            ───╯
+            --- status 2
+            $ iverson run point.iv p={x: 1, y: (1, true)} s=Empty k=3 a=[[1, 2]]
+            --- stderr
+            [E0600] Error: axis 1 of argument `a` is 1, but 3 is wanted
+               ╭─[ argument a:1:1 ]
+               │
+             1 │ [[1, 2]]
+               │ ────┬───
+               │     ╰───── 1 elements
+               │
+               │ Help: `k` is 3
+               │       the program has `main(p: {x: f64, y: (i64, bool)}, s: Shape(n, f64), k: i64, a: [k, 2]i64) -> (f64, i64)`
+            ───╯
+            --- status 2
+            $ iverson run point.iv p={x: 1, y: (1, true)} s=Dots([1], Dots([1, 2], Empty)) k=0 a=[]
+            --- stderr
+            [E0600] Error: axis 1 of argument `s.Dots.1.Dots.0` is 2, but 1 is wanted
+               ╭─[ argument s:1:16 ]
+               │
+             1 │ Dots([1], Dots([1, 2], Empty))
+               │                ───┬──
+               │                   ╰──── 2 elements
+               │
+               │ Help: `n` is 1 by axis 1 of argument `s.Dots.0`
+               │       the program has `main(p: {x: f64, y: (i64, bool)}, s: Shape(n, f64), k: i64, a: [k, 2]i64) -> (f64, i64)`
+            ───╯
+            --- status 2
+            $ iverson run point.iv p={x: 1, y: (1, true)} s=Empty k=1 a=[[1, 2, 3]] --format json
+            {"error": [{"file": "argument a", "severity": "error", "code": "E0600", "message": "axis 2 of argument `a` is 3, but 2 is wanted", "line": 1, "column": 2, "endLine": 1, "endColumn": 11, "help": "the program has `main(p: {x: f64, y: (i64, bool)}, s: Shape(n, f64), k: i64, a: [k, 2]i64) -> (f64, i64)`"}]}
+            --- status 2
+        "#]],
+    );
+}
+
+#[test]
+fn programs_that_fail() {
+    check_all(
+        &[
+            &["run", "fails.iv", "i=1"],
+            &["run", "fails.iv", "i=3"],
+            &["run", "fails.iv", "i=-1", "--format", "short"],
+            &["run", "fails.iv", "i=-1", "--format", "json"],
+            &["run", "loop.iv"],
+            &["run", "empty.iv"],
+            &["run", "empty.iv", "x=1"],
+        ],
+        expect![[r#"
+            $ iverson run fails.iv i=1
+            3.0
+            $ iverson run fails.iv i=3
+            --- stderr
+            [E0500] Error: index 3 is out of bounds for axis 0 of extent 3
+               ╭─[ fails.iv:1:40 ]
+               │
+             1 │ def pick(x: [n]f64, i: i64) -> f64 = x[i]
+               │                                        ┬
+               │                                        ╰── here
+               │
+               │ Note: called from main at fails.iv:2:31
+            ───╯
+            --- status 1
+            $ iverson run fails.iv i=-1 --format short
+            --- stderr
+            fails.iv:1:40: error[E0500]: index -1 is out of bounds for axis 0 of extent 3
+            --- status 1
+            $ iverson run fails.iv i=-1 --format json
+            {"error": [{"file": "fails.iv", "severity": "error", "code": "E0500", "message": "index -1 is out of bounds for axis 0 of extent 3", "line": 1, "column": 40, "endLine": 1, "endColumn": 41}]}
+            --- status 1
+            $ iverson run loop.iv
+            1
+            --- stderr
+            [E0505] Error: integer division by zero
+               ╭─[ loop.iv:2:10 ]
+               │
+             2 │ do print(1 // 0)
+               │          ───┬──
+               │             ╰──── here
+            ───╯
+            --- status 1
+            $ iverson run empty.iv
+            --- stderr
+            [E0601] Error: `empty.iv` has no `main`
+              Help: `run` calls `def main(…) = …`; `iverson eval EXPR -l FILE` evaluates anything else
+            --- status 1
+            $ iverson run empty.iv x=1
+            --- stderr
+            [E0601] Error: `empty.iv` has no `main`
+              Help: `run` calls `def main(…) = …`; `iverson eval EXPR -l FILE` evaluates anything else
+            --- status 1
+        "#]],
+    );
+}
+
+#[test]
+fn check_lists_what_is_wrong() {
+    check_all(
+        &[
+            &["check", "conv.iv", "script.iv", "empty.iv", "comment.iv"],
+            &["check", "wrong.iv"],
+            &["check", "wrong.iv", "--format", "short"],
+            &["check", "wrong.iv", "conv.iv", "missing.iv", "--format", "json"],
+            &["check", "conv.iv", "--format", "json"],
+        ],
+        expect![[r#"
+            $ iverson check conv.iv script.iv empty.iv comment.iv
+            $ iverson check wrong.iv
+            --- stderr
+            [E0200] Error: this has type `[n]f64`, and `f64` is wanted for the result of `f`
+               ╭─[ wrong.iv:1:27 ]
+               │
+             1 │ def f(x: [n]f64) -> f64 = x
+               │                           ┬
+               │                           ╰── here
+               │
+               │ Help: an index is missing: `x[i]` is an element, `sum i: x[i]` a sum of them; 1 axis too many
+            ───╯
+            [E0100] Error: `μμ` is not defined
+               ╭─[ wrong.iv:2:24 ]
+               │
+             2 │ def g(μ: f64) -> f64 = μμ + 1
+               │                        ─┬
+               │                         ╰── here
+            ───╯
+            [W0401] Warning: this arm is never reached: the arms before it match all that it matches
+               ╭─[ wrong.iv:3:42 ]
+               │
+             3 │ def h(x: f64) -> f64 = match x { _: 1.0, y: 2.0 }
+               │                                          ┬
+               │                                          ╰── here
+               │
+               │ Help: remove it, or move it up
+            ───╯
+            2 errors, 1 warning
+            --- status 1
+            $ iverson check wrong.iv --format short
+            --- stderr
+            wrong.iv:1:27: error[E0200]: this has type `[n]f64`, and `f64` is wanted for the result of `f`
+            wrong.iv:2:24: error[E0100]: `μμ` is not defined
+            wrong.iv:3:42: warning[W0401]: this arm is never reached: the arms before it match all that it matches
+            --- status 1
+            $ iverson check wrong.iv conv.iv missing.iv --format json
+            [{"file": "missing.iv", "severity": "error", "code": "E0602", "message": "`missing.iv` cannot be read: there is no such file", "line": 1, "column": 1, "endLine": 1, "endColumn": 1, "help": "the name is taken relative to the current directory"}, {"file": "wrong.iv", "severity": "error", "code": "E0200", "message": "this has type `[n]f64`, and `f64` is wanted for the result of `f`", "line": 1, "column": 27, "endLine": 1, "endColumn": 28, "help": "an index is missing: `x[i]` is an element, `sum i: x[i]` a sum of them; 1 axis too many"}, {"file": "wrong.iv", "severity": "error", "code": "E0100", "message": "`μμ` is not defined", "line": 2, "column": 24, "endLine": 2, "endColumn": 26}, {"file": "wrong.iv", "severity": "warning", "code": "W0401", "message": "this arm is never reached: the arms before it match all that it matches", "line": 3, "column": 42, "endLine": 3, "endColumn": 43, "help": "remove it, or move it up"}]
+            --- status 2
+            $ iverson check conv.iv --format json
+            []
+        "#]],
+    );
+}
+
+#[test]
+fn files_that_are_no_programs() {
+    check_all(
+        &[
+            &["check", "latin.iv"],
+            &["check", "missing.iv", "lib"],
+            &["run", "missing.iv"],
+            &["fmt", "missing.iv", "lib", "latin.iv"],
+            &["eval", "1", "-l", "missing.iv"],
+            &["check", "lost.iv"],
+            &["check", "ring_a.iv"],
+            &["run", "lost.iv", "--format", "short"],
+        ],
+        expect![[r#"
+            $ iverson check latin.iv
+            --- stderr
+            [E0007] Error: `latin.iv` is not UTF-8: byte 3 is 0xE4
+               ╭─[ latin.iv:1:4 ]
+               │
+             1 │ -- �
+               │    ┬
+               │    ╰── not UTF-8 from here
+               │
+               │ Help: save the file as UTF-8
+            ───╯
+            1 error
+            --- status 1
+            $ iverson check missing.iv lib
+            --- stderr
+            [E0602] Error: `missing.iv` cannot be read: there is no such file
+              Help: the name is taken relative to the current directory
+            [E0602] Error: `lib` cannot be read: it is a directory
+            2 errors
+            --- status 2
+            $ iverson run missing.iv
+            --- stderr
+            [E0602] Error: `missing.iv` cannot be read: there is no such file
+              Help: the name is taken relative to the current directory
+            --- status 2
+            $ iverson fmt missing.iv lib latin.iv
+            --- stderr
+            [E0602] Error: `missing.iv` cannot be read: there is no such file
+              Help: the name is taken relative to the current directory
+            [E0602] Error: `lib` cannot be read: it is a directory
+            [E0007] Error: `latin.iv` is not UTF-8: byte 3 is 0xE4
+               ╭─[ latin.iv:1:4 ]
+               │
+             1 │ -- �
+               │    ┬
+               │    ╰── not UTF-8 from here
+               │
+               │ Help: save the file as UTF-8
+            ───╯
+            --- status 2
+            $ iverson eval 1 -l missing.iv
+            --- stderr
+            [E0602] Error: `missing.iv` cannot be read: there is no such file
+              Help: the name is taken relative to the current directory
+            --- status 2
+            $ iverson check lost.iv
+            --- stderr
+            [E0602] Error: `nowhere.iv` cannot be read: there is no such file
+               ╭─[ lost.iv:1:8 ]
+               │
+             1 │ import "./nowhere.iv" as n
+               │        ───────┬──────
+               │               ╰──────── here
+               │
+               │ Help: the path is relative to the file that imports
+            ───╯
+            [E0007] Error: `latin.iv` is not UTF-8: byte 3 is 0xE4
+               ╭─[ lost.iv:2:8 ]
+               │
+             2 │ import "./latin.iv" as l
+               │        ──────┬─────
+               │              ╰─────── here
+               │
+               ├─[ latin.iv:1:4 ]
+               │
+             1 │ -- �
+               │    ┬
+               │    ╰── not UTF-8 from here
+               │
+               │ Help: save the file as UTF-8
+            ───╯
+            [E0602] Error: `lib` cannot be read: it is a directory
+               ╭─[ lost.iv:3:8 ]
+               │
+             3 │ import "./lib" as d
+               │        ───┬───
+               │           ╰───── here
+               │
+               │ Help: the path is relative to the file that imports
+            ───╯
+            3 errors
+            --- status 1
+            $ iverson check ring_a.iv
+            --- stderr
+            [E0103] Error: `ring_a.iv` imports this module, perhaps through others
+               ╭─[ ring_b.iv:1:8 ]
+               │
+             1 │ import "./ring_a.iv" as a
+               │        ──────┬──────
+               │              ╰──────── here
+               │
+               │ Help: move what both need into a third module
+            ───╯
+            [E0103] Error: `ring_b.iv` imports this module, perhaps through others
+               ╭─[ ring_a.iv:1:8 ]
+               │
+             1 │ import "./ring_b.iv" as b
+               │        ──────┬──────
+               │              ╰──────── here
+               │
+               │ Help: move what both need into a third module
+            ───╯
+            2 errors
+            --- status 1
+            $ iverson run lost.iv --format short
+            --- stderr
+            lost.iv:1:8: error[E0602]: `nowhere.iv` cannot be read: there is no such file
+            lost.iv:2:8: error[E0007]: `latin.iv` is not UTF-8: byte 3 is 0xE4
+            lost.iv:3:8: error[E0602]: `lib` cannot be read: it is a directory
+            --- status 1
+        "#]],
+    );
+}
+
+#[test]
+fn eval_is_one_expression() {
+    check_all(
+        &[
+            &["eval", "1 + 2 * 3"],
+            &["eval", "-5"],
+            &["eval", "--", "-2^2"],
+            &["eval", "for i < 2, j < 2: [i == j] * 1.0", "--format", "json"],
+            &["eval", "(1, {a: true}, nan)", "--format", "json"],
+            &["eval", "twice(offset)", "-l", "lib/mine.iv"],
+            &["eval", "tvice(1)", "-l", "lib/mine.iv"],
+            &["eval", "1 +"],
+            &["eval", "1 // 0"],
+            &["eval", "", "--format", "json"],
+            &["eval", "1", "-l", "wrong.iv", "--format", "short"],
+        ],
+        expect![[r#"
+            $ iverson eval 1 + 2 * 3
+            7
+            $ iverson eval -5
+            -5
+            $ iverson eval -- -2^2
+            -4
+            $ iverson eval for i < 2, j < 2: [i == j] * 1.0 --format json
+            [[1.0, 0.0], [0.0, 1.0]]
+            $ iverson eval (1, {a: true}, nan) --format json
+            [1, {"a": true}, "NaN"]
+            $ iverson eval twice(offset) -l lib/mine.iv
+            1.0
+            $ iverson eval tvice(1) -l lib/mine.iv
+            --- stderr
+            [E0100] Error: `tvice` is not defined
+               ╭─[ <eval>:1:1 ]
+               │
+             1 │ tvice(1)
+               │ ──┬──
+               │   ╰──── here
+               │
+               │ Help: did you mean `twice`?
+            ───╯
+            --- status 1
+            $ iverson eval 1 +
+            --- stderr
+            [E0001] Error: expected an expression, found the end
+               ╭─[ <eval>:1:4 ]
+               │
+             1 │ 1 +
+               │    ┬
+               │    ╰── here
+            ───╯
+            --- status 1
+            $ iverson eval 1 // 0
+            --- stderr
+            [E0505] Error: integer division by zero
+               ╭─[ <eval>:1:1 ]
+               │
+             1 │ 1 // 0
+               │ ───┬──
+               │    ╰──── here
+            ───╯
+            --- status 1
+            $ iverson eval  --format json
+            {"error": [{"file": "<eval>", "severity": "error", "code": "E0001", "message": "expected an expression, found the end", "line": 1, "column": 1, "endLine": 1, "endColumn": 1}]}
+            --- status 1
+            $ iverson eval 1 -l wrong.iv --format short
+            --- stderr
+            wrong.iv:1:27: error[E0200]: this has type `[n]f64`, and `f64` is wanted for the result of `f`
+            wrong.iv:2:24: error[E0100]: `μμ` is not defined
+            wrong.iv:3:42: warning[W0401]: this arm is never reached: the arms before it match all that it matches
+            --- status 1
+        "#]],
+    );
+}
+
+#[test]
+fn what_there_is_not_yet() {
+    check_all(
+        &[
+            &["eval", "1", "--backend", "gpu"],
+            &["eval", "1", "--precision", "f32", "--format", "json"],
+            &["eval", "1", "--backend", "interp", "--threads", "3"],
+        ],
+        expect![[r#"
+            $ iverson eval 1 --backend gpu
+            --- stderr
+            [E0510] Error: the gpu backend is not available yet
+              Help: `--backend interp` runs every program; `iverson doctor` tells what there is
+            --- status 2
+            $ iverson eval 1 --precision f32 --format json
+            {"error": [{"file": null, "severity": "error", "code": "E0510", "message": "`--precision f32` is not available yet", "line": 1, "column": 1, "endLine": 1, "endColumn": 1, "help": "write `f32` in the program"}]}
+            --- status 2
+            $ iverson eval 1 --backend interp --threads 3
+            1
+        "#]],
+    );
+}
+
+#[test]
+fn command_lines_that_are_wrong() {
+    check_all(
+        &[
+            &["rum"],
+            &["run"],
+            &["eval", "1", "--threads", "0"],
+            &["check", "--format=json"],
+            &["explain", "E999"],
+            &["explain", "e0300"],
+        ],
+        expect![[r#"
+            $ iverson rum
+            --- stderr
+            error: unrecognized subcommand 'rum'
+
+              tip: a similar subcommand exists: 'run'
+
+            Usage: iverson [OPTIONS] [COMMAND]
+
+            For more information, try '--help'.
+            --- status 2
+            $ iverson run
+            --- stderr
+            error: the following required arguments were not provided:
+              <FILE>
+
+            Usage: iverson run <FILE> [NAME=VALUE]...
+
+            For more information, try '--help'.
+            --- status 2
+            $ iverson eval 1 --threads 0
+            --- stderr
+            error: invalid value '0' for '--threads <N>': 0 is not in 1..=4096
+
+            For more information, try '--help'.
+            --- status 2
+            $ iverson check --format=json
+            {"error": [{"file": null, "severity": "error", "code": "E0600", "message": "the following required arguments were not provided: <FILE>...", "line": 1, "column": 1, "endLine": 1, "endColumn": 1}]}
+            --- status 2
+            $ iverson explain E999
+            --- stderr
+            [E0600] Error: there is no error code `E999`
+              Help: `iverson explain` lists all
+            --- status 2
+            $ iverson explain e0300
+            E0300: sizes differ
+        "#]],
+    );
+}
+
+#[test]
+fn colours_are_asked_for() {
+    let dir = files();
+    assert!(!dir.run(&["check", "wrong.iv"], b"").contains('\u{1b}'));
+    assert!(dir.run(&["check", "wrong.iv", "--color", "always"], b"").contains("\u{1b}[31m"));
+}
+
+#[test]
+fn help_teaches_by_example() {
+    let dir = files();
+    check(
+        &["--version"],
+        expect![[r#"
+        iverson 0.1.0
+    "#]],
+    );
+    for args in [&["--help"][..], &["run", "--help"], &["eval", "--help"], &["check", "--help"], &["fmt", "--help"]] {
+        assert!(dir.run(args, b"").contains("Examples:\n"), "{args:?}");
+    }
+}
+
+#[test]
+fn completions_and_doctor() {
+    let dir = files();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        assert!(dir.run(&["completions", shell], b"").contains("explain"), "{shell}");
+    }
+    let doctor = dir.run(&["doctor"], b"");
+    assert!(doctor.contains("cores") && doctor.contains("interp    yes"), "{doctor}");
+    let json = dir.run(&["doctor", "--format", "json"], b"");
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["used"], "interp");
+}
+
+#[test]
+fn from_standard_input() {
+    let dir = files();
+    let ugly = "def   f( x:f64 )->f64=x+1\n";
+    let mut all = dir.run(&["fmt", "-"], ugly.as_bytes());
+    all += &dir.run(&["fmt", "-"], b"def f(x: f64) -> f64 = (x\n");
+    all += &dir.run(&["check", "-", "--format", "short"], b"def f(x: f64) -> f64 = y\n");
+    all += &dir.run(&["run", "-", "x=3"], b"def main(x: f64) -> f64 = x^2\n");
+    expect![[r#"
+        def f(x: f64) -> f64 = x + 1
+        --- stderr
+        [E0002] Error: `(` is never closed
+           ╭─[ <stdin>:1:24 ]
+           │
+         1 │ def f(x: f64) -> f64 = (x
+           │                        ┬
+           │                        ╰── here
+        ───╯
+        --- status 1
+        --- stderr
+        <stdin>:1:24: error[E0100]: `y` is not defined
+        --- status 1
+        9.0
+    "#]]
+    .assert_eq(&all);
+}
+
+#[test]
+fn fmt_replaces_files_or_leaves_them() {
+    let ugly = "def   f( x:f64 )->f64=x+1\n";
+    let broken = "def f(x: f64) -> f64 = (x\n";
+    let dir = Dir::new(&[("a.iv", ugly.as_bytes()), ("b.iv", broken.as_bytes()), ("c.iv", b"")]);
+    let read = |name: &str| std::fs::read_to_string(dir.path().join(name)).unwrap();
+    let mut all = dir.run(&["fmt", "--check", "a.iv", "c.iv"], b"");
+    assert_eq!(read("a.iv"), ugly);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = std::fs::Permissions::from_mode(0o640);
+        std::fs::set_permissions(dir.path().join("a.iv"), mode).unwrap();
+        std::os::unix::fs::symlink("a.iv", dir.path().join("link.iv")).unwrap();
+        all += &dir.run(&["fmt", "link.iv"], b"");
+        let meta = std::fs::symlink_metadata(dir.path().join("link.iv")).unwrap();
+        assert!(meta.is_symlink());
+        let mode = std::fs::metadata(dir.path().join("a.iv")).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o640);
+    }
+    all += &dir.run(&["fmt", "a.iv", "b.iv", "c.iv"], b"");
+    all += &dir.run(&["fmt", "--check", "a.iv", "c.iv"], b"");
+    assert_eq!(read("b.iv"), broken);
+    all += &read("a.iv");
+    let left: Vec<_> = std::fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert!(left.iter().all(|n| !n.to_string_lossy().ends_with(".tmp")), "{left:?}");
+    expect![[r#"
+        a.iv
+        --- status 1
+        --- stderr
+        [E0002] Error: `(` is never closed
+           ╭─[ b.iv:1:24 ]
+           │
+         1 │ def f(x: f64) -> f64 = (x
+           │                        ┬
+           │                        ╰── here
+        ───╯
+        --- status 1
+        def f(x: f64) -> f64 = x + 1
+    "#]]
+    .assert_eq(&all);
+}
+
+/// Size and depth of what people feed in must not matter.
+#[test]
+fn monstrous_input_is_only_wrong() {
+    let long_line = format!("def f(x: f64) -> f64 = x{}", " + x".repeat(2_500_000));
+    let nested = format!("def f(x: f64) -> f64 = {}x", "(".repeat(100_000));
+    let closed = format!("def f(x: f64) -> f64 = {}x{}", "(".repeat(100_000), ")".repeat(100_000));
+    let names = format!("do {}", "a ".repeat(5_000_000));
+    let json = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
+    let dir = Dir::new(&[
+        ("long.iv", long_line.as_bytes()),
+        ("nested.iv", nested.as_bytes()),
+        ("closed.iv", closed.as_bytes()),
+        ("names.iv", names.as_bytes()),
+        ("deep.json", json.as_bytes()),
+        ("conv.iv", CONV.as_bytes()),
+    ]);
+    assert_eq!(dir.run(&["check", "long.iv"], b""), "");
+    for args in [
+        &["check", "nested.iv"][..],
+        &["check", "closed.iv"],
+        &["check", "names.iv"],
+        &["fmt", "--check", "closed.iv"],
+        &["check", "names.iv", "--format", "json"],
+        &["run", "conv.iv", "x=@deep.json", "c=[1]"],
+        &["eval", &nested[22..60_000]],
+    ] {
+        let shown = dir.run(args, b"");
+        assert!(shown.contains("--- status"), "{args:?} is good?");
+        assert!(!shown.contains("--- killed") && !shown.contains("panicked"), "{args:?}");
+        assert!(shown.len() < 100_000, "{args:?} shows {} bytes", shown.len());
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_reader_that_goes_away_is_no_failure() {
+    let dir = files();
+    let mut child = dir.command(&["eval", "for i < 1000000: i"]).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+    assert_eq!(output.status.code(), Some(0));
+}

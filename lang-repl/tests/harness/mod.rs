@@ -1,0 +1,65 @@
+//! Running the binary in a directory of its own and writing down all that can be seen of it.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A directory that is removed in the end.
+pub struct Dir(PathBuf);
+
+impl Dir {
+    /// With these files.
+    pub fn new(files: &[(&str, &[u8])]) -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("iverson-test-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&path).unwrap();
+        for (name, content) in files {
+            let file = path.join(name);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(file, content).unwrap();
+        }
+        Self(path)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// The binary with these arguments, in this directory.
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_iverson"));
+        command.args(args).current_dir(&self.0);
+        command.env_remove("NO_COLOR").env("XDG_DATA_HOME", self.0.join("data"));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// What a run shows: standard output, standard error, and the status if it is not 0.
+    pub fn run(&self, args: &[&str], stdin: &[u8]) -> String {
+        let mut child = self.command(args).spawn().unwrap();
+        let mut input = child.stdin.take().unwrap();
+        let bytes = stdin.to_vec();
+        let writer = std::thread::spawn(move || drop(input.write_all(&bytes)));
+        let output = child.wait_with_output().unwrap();
+        writer.join().unwrap();
+        let mut shown = String::from_utf8(output.stdout).unwrap();
+        if !output.stderr.is_empty() {
+            shown += "--- stderr\n";
+            shown += &String::from_utf8(output.stderr).unwrap();
+        }
+        match output.status.code() {
+            Some(0) => {}
+            Some(code) => shown += &format!("--- status {code}\n"),
+            None => shown += "--- killed\n",
+        }
+        shown
+    }
+}
+
+impl Drop for Dir {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

@@ -1,0 +1,584 @@
+//! The REPL on a pipe: sessions as scripts, with their mistakes.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    unreachable_pub,
+    reason = "a failed expectation is a failed test"
+)]
+
+mod harness;
+
+use expect_test::{Expect, expect};
+use harness::Dir;
+
+#[track_caller]
+fn check(input: &str, expected: Expect) {
+    check_in(&Dir::new(&[]), input, expected);
+}
+
+/// Standard error is read together with standard output, as on a terminal.
+#[track_caller]
+fn check_in(dir: &Dir, input: &str, expected: Expect) {
+    use std::io::Read as _;
+    let mut command = dir.command(&[]);
+    let (mut read, write) = std::io::pipe().unwrap();
+    command.stdout(write.try_clone().unwrap()).stderr(write);
+    let mut child = command.spawn().unwrap();
+    drop(command);
+    let mut stdin = child.stdin.take().unwrap();
+    let input = input.to_owned();
+    let writer = std::thread::spawn(move || drop(std::io::Write::write_all(&mut stdin, input.as_bytes())));
+    let mut shown = String::new();
+    read.read_to_string(&mut shown).unwrap();
+    writer.join().unwrap();
+    let status = child.wait().unwrap();
+    if !status.success() {
+        shown += &format!("--- {status}\n");
+    }
+    expected.assert_eq(&shown);
+}
+
+#[test]
+fn a_session_with_mistakes() {
+    check(
+        "\
+1 + 2
+ans * 10
+let x = [1.0, 2.0, 3.0]
+def square(y: [n]f64) -> f64 =
+  sum i: y[i]^2
+
+square(x)
+square(x);
+ans
+squar(x)
+def bad(a: f64) -> f64 = a + true
+bad(1)
+[1, 2,
+ 3]
+x[3]
+1 // 0
+ans
+:type for i < 3: 2 * i
+:t x
+:foo
+:laod x
+:type
+()
+:env
+",
+        expect![[r#"
+            i64 = 3
+            i64 = 30
+            x: [3]f64 = [1.0, 2.0, 3.0]
+            def square(y: [n]f64) -> f64
+            f64 = 14.0
+            f64 = 14.0
+            [E0100] Error: `squar` is not defined
+               ╭─[ repl:1:1 ]
+               │
+             1 │ squar(x)
+               │ ──┬──
+               │   ╰──── here
+               │
+               │ Help: did you mean `square`?
+            ───╯
+            [E0209] Error: `+` needs operands of one type, and these are `f64` and `bool`
+               ╭─[ repl:1:26 ]
+               │
+             1 │ def bad(a: f64) -> f64 = a + true
+               │                          ┬───┬─┬─
+               │                          ╰───────── `f64`
+               │                              │ │
+               │                              ╰───── here
+               │                                │
+               │                                ╰─── `bool`
+               │
+               │ Help: `[p] * e` is `e` where the condition `p` holds, and 0 elsewhere
+            ───╯
+            [E0100] Error: `bad` is not defined
+               ╭─[ repl:1:1 ]
+               │
+             1 │ bad(1)
+               │ ─┬─
+               │  ╰─── here
+            ───╯
+            [3]i64 = [1, 2, 3]
+            [E0306] Error: the index `3` is always out of bounds: axis 0 has extent `3`
+               ╭─[ repl:1:3 ]
+               │
+             1 │ x[3]
+               │   ┬
+               │   ╰── here
+               │
+               │ Help: indices run from 0 to `2`
+            ───╯
+            [E0505] Error: integer division by zero
+               ╭─[ repl:1:1 ]
+               │
+             1 │ 1 // 0
+               │ ───┬──
+               │    ╰──── here
+            ───╯
+            [3]i64 = [1, 2, 3]
+            [3]i64
+            [3]f64
+            [E0600] Error: there is no command :foo; :help lists all
+            [E0600] Error: there is no command :laod; did you mean :load?
+            [E0600] Error: :type needs EXPR; see :help type
+            let x: [3]f64
+            def square(y: [n]f64) -> f64
+            let ans: [3]i64
+            --- exit status: 1
+        "#]],
+    );
+}
+
+#[test]
+fn definitions_take_the_place_of_earlier_ones() {
+    check(
+        "\
+def f(x: f64) -> f64 = x + 1
+def g(x: f64) -> f64 = f(x) * 10
+let y = g(1)
+def f(x: f64) -> f64 = x + 2
+g(1)
+y
+def f(x: f64, k: f64) -> f64 = x + k
+g(1)
+y
+def g(x: f64) -> f64 = f(x, 1) * 10
+y
+let f = 5
+f
+type T = A | B
+let t = A
+type T = A(i64) | C
+t
+let t = C
+t
+",
+        expect![[r#"
+            def f(x: f64) -> f64
+            def g(x: f64) -> f64
+            y: f64 = 20.0
+            def f(x: f64) -> f64
+            f64 = 30.0
+            f64 = 30.0
+            note: `g` no longer fits; its errors are shown when it is used
+            def f(x: f64, k: f64) -> f64
+            [E0201] Error: `f` takes 2 arguments, and 1 stands here
+               ╭─[ repl:1:24 ]
+               │
+             1 │ def g(x: f64) -> f64 = f(x) * 10
+               │                        ──┬─
+               │                          ╰─── here
+               │
+               │ Help: its signature is `f(x: f64, k: f64) -> f64`
+            ───╯
+            [E0201] Error: `f` takes 2 arguments, and 1 stands here
+               ╭─[ repl:1:24 ]
+               │
+             1 │ def g(x: f64) -> f64 = f(x) * 10
+               │                        ──┬─
+               │                          ╰─── here
+               │
+               │ Help: its signature is `f(x: f64, k: f64) -> f64`
+            ───╯
+            def g(x: f64) -> f64
+            f64 = 20.0
+            note: `g` no longer fits; its errors are shown when it is used
+            f: i64 = 5
+            i64 = 5
+            type T
+            t: T = A
+            type T
+            (i64) -> T = <function>
+            t: T = C
+            T = C
+            --- exit status: 1
+        "#]],
+    );
+}
+
+#[test]
+fn values_follow_what_they_are_computed_from() {
+    check(
+        "\
+let n = 3
+let x = for i < n: i
+let n = 5
+x
+let (a, b) = (1, [2, 3])
+let a = 10.5
+b
+def b(x: i64) -> i64 = x
+b(a)
+b(4)
+let c = ans + 1
+ans + c
+c
+let q = 1 // 0
+q
+let q = 7;
+q
+let q = 1 // 0
+q
+",
+        expect![[r#"
+            n: i64 = 3
+            x: [3]i64 = [0, 1, 2]
+            n: i64 = 5
+            [5]i64 = [0, 1, 2, 3, 4]
+            a: i64 = 1
+            b: [2]i64 = [2, 3]
+            a: f64 = 10.5
+            [2]i64 = [2, 3]
+            def b(x: i64) -> i64
+            [E0206] Error: this has type `f64`, and `i64` is wanted for argument `x` of `b`
+               ╭─[ repl:1:3 ]
+               │
+             1 │ b(a)
+               │   ┬
+               │   ╰── here
+               │
+               │ Help: `i64(…)` makes an integer, rounding towards zero
+            ───╯
+            i64 = 4
+            c: i64 = 5
+            i64 = 9
+            i64 = 5
+            [E0505] Error: integer division by zero
+               ╭─[ repl:1:9 ]
+               │
+             1 │ let q = 1 // 0
+               │         ───┬──
+               │            ╰──── here
+            ───╯
+            [E0100] Error: `q` is not defined
+               ╭─[ repl:1:1 ]
+               │
+             1 │ q
+               │ ┬
+               │ ╰── here
+            ───╯
+            i64 = 7
+            [E0505] Error: integer division by zero
+               ╭─[ repl:1:9 ]
+               │
+             1 │ let q = 1 // 0
+               │         ───┬──
+               │            ╰──── here
+            ───╯
+            [E0100] Error: `q` is not defined
+               ╭─[ repl:1:1 ]
+               │
+             1 │ q
+               │ ┬
+               │ ╰── here
+            ───╯
+            --- exit status: 1
+        "#]],
+    );
+}
+
+#[test]
+fn inputs_of_several_lines() {
+    check(
+        "\
+-- only a comment
+--| Documented.
+def h(x: f64) -> f64 =
+  let y = x
+  let z = y
+  in z + 1
+h(1)
+(1 +
+
+
+2
+def k(x: f64) -> f64 = if x < 0
+  then -x
+  else x
+k(-3)
+let s =
+  h(1) +
+  k(1)
+",
+        expect![[r#"
+            def h(x: f64) -> f64
+            f64 = 2.0
+            [E0002] Error: `(` is never closed
+               ╭─[ repl:1:1 ]
+               │
+             1 │ (1 +
+               │ ┬
+               │ ╰── here
+            ───╯
+            i64 = 2
+            def k(x: f64) -> f64
+            f64 = 3.0
+            s: f64 = 3.0
+            --- exit status: 1
+        "#]],
+    );
+}
+
+#[test]
+fn effects_and_failures_deep_inside() {
+    check(
+        "\
+print(1, \"and\", [2.5])
+do print(ans)
+def down(n: i64) -> i64 = if n == 0 then error(\"the bottom\") else down(n - 1)
+down(30)
+dbg(1 + 1)
+assert(1 > 2, \"one is more\")
+",
+        expect![[r#"
+            1 and [2.5]
+            [E0100] Error: `ans` is not defined
+               ╭─[ repl:1:10 ]
+               │
+             1 │ do print(ans)
+               │          ─┬─
+               │           ╰─── here
+               │
+               │ Help: did you mean `abs`?
+            ───╯
+            def down(n: i64) -> i64
+            [E0503] Error: the bottom
+               ╭─[ repl:1:42 ]
+               │
+             1 │ def down(n: i64) -> i64 = if n == 0 then error("the bottom") else down(n - 1)
+               │                                          ─────────┬─────────
+               │                                                   ╰─────────── here
+               │
+               │ Note: called from `down` at repl:1:67
+               │       called from `down` at repl:1:67
+               │       called from `down` at repl:1:67
+               │       called from `down` at repl:1:67
+               │       called from `down` at repl:1:67
+               │       called from `down` at repl:1:67
+               │       called from `down` at repl:1:67
+               │       called from `down` at repl:1:67
+               │       … and 23 more calls
+            ───╯
+            repl:1:1: 2
+            i64 = 2
+            [E0502] Error: assertion failed: one is more
+               ╭─[ repl:1:1 ]
+               │
+             1 │ assert(1 > 2, "one is more")
+               │ ──────────────┬─────────────
+               │               ╰─────────────── here
+            ───╯
+            --- exit status: 1
+        "#]],
+    );
+}
+
+#[test]
+fn files_are_loaded_and_reloaded() {
+    let dir = Dir::new(&[
+        (
+            "lib/a.iv",
+            b"import \"./b.iv\" as b\ndef f(x: f64) -> f64 = b.g(x) + 1\nlet one = f(0)\ndo print(\"a runs\")\n",
+        ),
+        ("lib/b.iv", b"def g(x: f64) -> f64 = 2 * x\n"),
+        ("bad.iv", b"def ok(x: f64) -> f64 = x\ndef no(x: f64) -> f64 = y\n"),
+        ("junk.iv", b"1 + 1\n"),
+    ]);
+    check_in(
+        &dir,
+        "\
+:load lib/a.iv
+f(3)
+def f(x: f64) -> f64 = 0
+f(3)
+:reload
+f(3)
+:load bad.iv
+ok(1)
+:load junk.iv
+:load nowhere.iv
+:load lib
+import \"./lib/b.iv\" as bee
+bee.g(4)
+import \"./nowhere.iv\" as n
+:env
+",
+        expect![[r#"
+            import b
+            def f(x: f64) -> f64
+            one: f64 = 1.0
+            a runs
+            f64 = 7.0
+            def f(x: f64) -> f64
+            f64 = 0.0
+            import b
+            def f(x: f64) -> f64
+            one: f64 = 1.0
+            a runs
+            f64 = 7.0
+            [E0100] Error: `y` is not defined
+               ╭─[ bad.iv:2:25 ]
+               │
+             2 │ def no(x: f64) -> f64 = y
+               │                         ┬
+               │                         ╰── here
+            ───╯
+            [E0100] Error: `ok` is not defined
+               ╭─[ repl:1:1 ]
+               │
+             1 │ ok(1)
+               │ ─┬
+               │  ╰── here
+            ───╯
+            [E0009] Error: text outside every item
+               ╭─[ junk.iv:1:1 ]
+               │
+             1 │ 1 + 1
+               │ ┬
+               │ ╰── begins here
+            ───╯
+            [E0602] Error: `nowhere.iv` cannot be read: there is no such file
+              Help: the name is taken relative to the current directory
+            [E0602] Error: `lib` cannot be read: it is a directory
+            import bee
+            f64 = 8.0
+            [E0602] Error: `nowhere.iv` cannot be read: there is no such file
+               ╭─[ repl:1:8 ]
+               │
+             1 │ import "./nowhere.iv" as n
+               │        ───────┬──────
+               │               ╰──────── here
+               │
+               │ Help: the path is relative to the file that imports
+            ───╯
+            let ans: f64
+            import b
+            def f(x: f64) -> f64
+            let one: f64
+            import bee
+            --- exit status: 1
+        "#]],
+    );
+}
+
+#[test]
+fn help_lists_the_commands() {
+    check(
+        ":help\n:help load\n:help laod\n:quit\n1\n",
+        expect![[r#"
+        Type an expression to see its value, or a definition (def, type, let, import) to keep it.
+        `ans` is the last value; `;` at the end prints nothing; Ctrl-C stops a computation.
+
+          :type EXPR       the type of an expression, which is not evaluated
+          :load FILE       bring in the definitions of a file and run its `let` and `do` items
+          :reload          read loaded and imported files again
+          :env             what is defined here
+          :help [COMMAND]  this list, or more about one command
+          :quit            leave; Ctrl-D does too
+        :load FILE: bring in the definitions of a file and run its `let` and `do` items
+        Definitions of the same names are replaced. A file with errors changes nothing.
+          :load examples/conv.iv
+        there is no command :laod; did you mean :load?
+    "#]],
+    );
+}
+
+#[test]
+fn lines_that_are_no_text() {
+    let dir = Dir::new(&[]);
+    let mut input = b"1\n\xFF\xFE2\n3\n".to_vec();
+    input.extend("(".repeat(100_000).bytes());
+    input.extend(b"\n\n\n4\n");
+    input.extend("1 + ".repeat(2_500_000).bytes());
+    input.extend(b"1\n5");
+    let shown = dir.run(&[], &input);
+    let good: Vec<&str> = shown.lines().filter(|l| l.starts_with("i64")).collect();
+    assert_eq!(good.first(), Some(&"i64 = 1"));
+    assert!(good.contains(&"i64 = 3") && good.contains(&"i64 = 4") && good.contains(&"i64 = 5"), "{good:?}");
+    assert!(shown.contains("[E0007] Error: a line is not UTF-8: its byte 0 is 0xFF"));
+    assert!(shown.ends_with("--- status 1\n") && shown.len() < 100_000);
+}
+
+#[test]
+fn nothing_and_json() {
+    let dir = Dir::new(&[]);
+    assert_eq!(dir.run(&[], b""), "");
+    expect![[r#"
+        {"error": [{"file": null, "severity": "error", "code": "E0600", "message": "a session has no JSON form", "line": 1, "column": 1, "endLine": 1, "endColumn": 1, "help": "`iverson eval EXPR --format json`"}]}
+        --- status 2
+    "#]].assert_eq(&dir.run(&["--format", "json"], b"1\n"));
+}
+
+/// Ctrl-C stops what is computed and keeps the session.
+#[cfg(unix)]
+#[test]
+fn an_interrupt_keeps_the_session() {
+    use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+    use std::process::Command;
+
+    let dir = Dir::new(&[]);
+    let mut child = dir.command(&[]).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    let mut ask = |text: &str, answer: &mut String| {
+        stdin.write_all(text.as_bytes()).unwrap();
+        answer.clear();
+        stdout.read_line(answer).unwrap();
+    };
+    ask("let kept = 42\n", &mut line);
+    assert_eq!(line, "kept: i64 = 42\n");
+    // The line is printed when the computation that follows it begins.
+    let forever = "do print(\"begins\", loop x = 0 while x >= 0: x * 0)\n";
+    ask(&format!("print(\"ready\")\n{forever}"), &mut line);
+    assert_eq!(line, "ready\n");
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let id = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    ask("kept + 1\n", &mut line);
+    assert_eq!(line, "i64 = 43\n");
+    drop(stdin);
+    let mut errors = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
+    assert!(errors.starts_with("[E0507] Error: interrupted"), "{errors}");
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+}
+
+/// On a terminal the same session has prompts, a history, and Enter that goes on.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_session_on_a_terminal() {
+    use std::process::{Command, Stdio};
+
+    // `script` gives its child a terminal; without it there is nothing to test.
+    let there = Command::new("script").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    if !there.is_ok_and(|s| s.success()) {
+        return;
+    }
+    let dir = Dir::new(&[]);
+    let mut command = Command::new("script");
+    command.args(["-qec", env!("CARGO_BIN_EXE_iverson"), "/dev/null"]).current_dir(dir.path());
+    command.env("XDG_DATA_HOME", dir.path().join("data")).env("TERM", "xterm");
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    for line in ["(1 +\r", "2)\r", "ans * 14\r", "nonsense\u{3}", ":quit\r"] {
+        std::thread::sleep(std::time::Duration::from_millis(400));
+        std::io::Write::write_all(&mut stdin, line.as_bytes()).unwrap();
+    }
+    let output = child.wait_with_output().unwrap();
+    drop(stdin);
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert!(shown.contains("iverson> ") && shown.contains("i64 = 3") && shown.contains("i64 = 42"), "{shown}");
+    let history = std::fs::read_to_string(dir.path().join("data/iverson/history")).unwrap();
+    assert!(history.contains("ans * 14") && !history.contains("nonsense"), "{history}");
+}

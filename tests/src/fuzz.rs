@@ -85,7 +85,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const RUN: Duration = Duration::from_millis(300);
 
 /// What a mutant may use.
-const LIMITS: Limits = Limits { max_calls: 1_000, max_elements: 1 << 16, max_bytes: 1 << 24 };
+const LIMITS: Limits = Limits { max_calls: 1_000, max_nesting: 10_000, max_elements: 1 << 16, max_bytes: 1 << 24 };
 
 /// Keeps what is being checked, to tell it if that panics, or never ends: then the process ends.
 struct Watch {

@@ -1,5 +1,15 @@
 //! From text to diagnostics: whole modules, and one edit in a module of 300 definitions.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    unreachable_pub,
+    reason = "a failed expectation is a failed test"
+)]
+
 use lang_core::session::Session;
 
 fn main() {
@@ -21,7 +31,7 @@ fn edit_one_of_300(bencher: divan::Bencher<'_, '_>) {
     let text = iverson_benches::module(1_200);
     let mut session = Session::new();
     session.set_text("bench.iv", &text);
-    session.diagnostics("bench.iv");
+    let _ = session.diagnostics("bench.iv");
     let edited = text.replacen("[i == j] * x", "[i == j] * (x + 0.0)", 1);
     let mut flip = false;
     bencher.bench_local(|| {

@@ -1,6 +1,16 @@
 //! The command lines of the book and the examples: in a `console` block, `$` starts a command, and
 //! what follows is what it shows. `UPDATE_EXPECT=1` records what is shown now.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    unreachable_pub,
+    reason = "a failed expectation is a failed test"
+)]
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 

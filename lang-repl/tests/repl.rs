@@ -1,5 +1,15 @@
 //! The REPL on a pipe: sessions as scripts, with their mistakes.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    unreachable_pub,
+    reason = "a failed expectation is a failed test"
+)]
+
 mod harness;
 
 use expect_test::{Expect, expect};
@@ -61,7 +71,70 @@ ans
 ()
 :env
 ",
-        expect![[""]],
+        expect![[r#"
+            i64 = 3
+            i64 = 30
+            x: [3]f64 = [1.0, 2.0, 3.0]
+            def square(y: [n]f64) -> f64
+            f64 = 14.0
+            f64 = 14.0
+            [E0100] Error: `squar` is not defined
+               ╭─[ repl:1:1 ]
+               │
+             1 │ squar(x)
+               │ ──┬──
+               │   ╰──── here
+               │
+               │ Help: did you mean `square`?
+            ───╯
+            [E0209] Error: `+` needs operands of one type, and these are `f64` and `bool`
+               ╭─[ repl:1:26 ]
+               │
+             1 │ def bad(a: f64) -> f64 = a + true
+               │                          ┬───┬─┬─
+               │                          ╰───────── `f64`
+               │                              │ │
+               │                              ╰───── here
+               │                                │
+               │                                ╰─── `bool`
+               │
+               │ Help: `[p] * e` is `e` where the condition `p` holds, and 0 elsewhere
+            ───╯
+            [E0100] Error: `bad` is not defined
+               ╭─[ repl:1:1 ]
+               │
+             1 │ bad(1)
+               │ ─┬─
+               │  ╰─── here
+            ───╯
+            [3]i64 = [1, 2, 3]
+            [E0306] Error: the index `3` is always out of bounds: axis 0 has extent `3`
+               ╭─[ repl:1:3 ]
+               │
+             1 │ x[3]
+               │   ┬
+               │   ╰── here
+               │
+               │ Help: indices run from 0 to `2`
+            ───╯
+            [E0505] Error: integer division by zero
+               ╭─[ repl:1:1 ]
+               │
+             1 │ 1 // 0
+               │ ───┬──
+               │    ╰──── here
+            ───╯
+            [3]i64 = [1, 2, 3]
+            [3]i64
+            [3]f64
+            [E0600] Error: there is no command :foo; :help lists all
+            [E0600] Error: there is no command :laod; did you mean :load?
+            [E0600] Error: :type needs EXPR; see :help type
+            let x: [3]f64
+            def square(y: [n]f64) -> f64
+            let ans: [3]i64
+            --- exit status: 1
+        "#]],
     );
 }
 
@@ -89,7 +162,46 @@ t
 let t = C
 t
 ",
-        expect![[""]],
+        expect![[r#"
+            def f(x: f64) -> f64
+            def g(x: f64) -> f64
+            y: f64 = 20.0
+            def f(x: f64) -> f64
+            f64 = 30.0
+            f64 = 30.0
+            note: `g` no longer fits; its errors are shown when it is used
+            def f(x: f64, k: f64) -> f64
+            [E0201] Error: `f` takes 2 arguments, and 1 stands here
+               ╭─[ repl:1:24 ]
+               │
+             1 │ def g(x: f64) -> f64 = f(x) * 10
+               │                        ──┬─
+               │                          ╰─── here
+               │
+               │ Help: its signature is `f(x: f64, k: f64) -> f64`
+            ───╯
+            [E0201] Error: `f` takes 2 arguments, and 1 stands here
+               ╭─[ repl:1:24 ]
+               │
+             1 │ def g(x: f64) -> f64 = f(x) * 10
+               │                        ──┬─
+               │                          ╰─── here
+               │
+               │ Help: its signature is `f(x: f64, k: f64) -> f64`
+            ───╯
+            def g(x: f64) -> f64
+            f64 = 20.0
+            note: `g` no longer fits; its errors are shown when it is used
+            f: i64 = 5
+            i64 = 5
+            type T
+            t: T = A
+            type T
+            (i64) -> T = <function>
+            t: T = C
+            T = C
+            --- exit status: 1
+        "#]],
     );
 }
 
@@ -117,7 +229,60 @@ q
 let q = 1 // 0
 q
 ",
-        expect![[""]],
+        expect![[r#"
+            n: i64 = 3
+            x: [3]i64 = [0, 1, 2]
+            n: i64 = 5
+            [5]i64 = [0, 1, 2, 3, 4]
+            a: i64 = 1
+            b: [2]i64 = [2, 3]
+            a: f64 = 10.5
+            [2]i64 = [2, 3]
+            def b(x: i64) -> i64
+            [E0206] Error: this has type `f64`, and `i64` is wanted for argument `x` of `b`
+               ╭─[ repl:1:3 ]
+               │
+             1 │ b(a)
+               │   ┬
+               │   ╰── here
+               │
+               │ Help: `i64(…)` makes an integer, rounding towards zero
+            ───╯
+            i64 = 4
+            c: i64 = 5
+            i64 = 9
+            i64 = 5
+            [E0505] Error: integer division by zero
+               ╭─[ repl:1:9 ]
+               │
+             1 │ let q = 1 // 0
+               │         ───┬──
+               │            ╰──── here
+            ───╯
+            [E0100] Error: `q` is not defined
+               ╭─[ repl:1:1 ]
+               │
+             1 │ q
+               │ ┬
+               │ ╰── here
+            ───╯
+            i64 = 7
+            [E0505] Error: integer division by zero
+               ╭─[ repl:1:9 ]
+               │
+             1 │ let q = 1 // 0
+               │         ───┬──
+               │            ╰──── here
+            ───╯
+            [E0100] Error: `q` is not defined
+               ╭─[ repl:1:1 ]
+               │
+             1 │ q
+               │ ┬
+               │ ╰── here
+            ───╯
+            --- exit status: 1
+        "#]],
     );
 }
 
@@ -144,7 +309,22 @@ let s =
   h(1) +
   k(1)
 ",
-        expect![[""]],
+        expect![[r#"
+            def h(x: f64) -> f64
+            f64 = 2.0
+            [E0002] Error: `(` is never closed
+               ╭─[ repl:1:1 ]
+               │
+             1 │ (1 +
+               │ ┬
+               │ ╰── here
+            ───╯
+            i64 = 2
+            def k(x: f64) -> f64
+            f64 = 3.0
+            s: f64 = 3.0
+            --- exit status: 1
+        "#]],
     );
 }
 
@@ -159,7 +339,46 @@ down(30)
 dbg(1 + 1)
 assert(1 > 2, \"one is more\")
 ",
-        expect![[""]],
+        expect![[r#"
+            1 and [2.5]
+            [E0100] Error: `ans` is not defined
+               ╭─[ repl:1:10 ]
+               │
+             1 │ do print(ans)
+               │          ─┬─
+               │           ╰─── here
+               │
+               │ Help: did you mean `abs`?
+            ───╯
+            def down(n: i64) -> i64
+            [E0503] Error: the bottom
+               ╭─[ repl:1:42 ]
+               │
+             1 │ def down(n: i64) -> i64 = if n == 0 then error("the bottom") else down(n - 1)
+               │                                          ─────────┬─────────
+               │                                                   ╰─────────── here
+               │
+               │ Note: called from `down` at repl:1:67
+               │       called from `down` at repl:1:67
+               │       called from `down` at repl:1:67
+               │       called from `down` at repl:1:67
+               │       called from `down` at repl:1:67
+               │       called from `down` at repl:1:67
+               │       called from `down` at repl:1:67
+               │       called from `down` at repl:1:67
+               │       … and 23 more calls
+            ───╯
+            repl:1:1: 2
+            i64 = 2
+            [E0502] Error: assertion failed: one is more
+               ╭─[ repl:1:1 ]
+               │
+             1 │ assert(1 > 2, "one is more")
+               │ ──────────────┬─────────────
+               │               ╰─────────────── here
+            ───╯
+            --- exit status: 1
+        "#]],
     );
 }
 
@@ -193,13 +412,84 @@ bee.g(4)
 import \"./nowhere.iv\" as n
 :env
 ",
-        expect![[""]],
+        expect![[r#"
+            import b
+            def f(x: f64) -> f64
+            one: f64 = 1.0
+            a runs
+            f64 = 7.0
+            def f(x: f64) -> f64
+            f64 = 0.0
+            import b
+            def f(x: f64) -> f64
+            one: f64 = 1.0
+            a runs
+            f64 = 7.0
+            [E0100] Error: `y` is not defined
+               ╭─[ bad.iv:2:25 ]
+               │
+             2 │ def no(x: f64) -> f64 = y
+               │                         ┬
+               │                         ╰── here
+            ───╯
+            [E0100] Error: `ok` is not defined
+               ╭─[ repl:1:1 ]
+               │
+             1 │ ok(1)
+               │ ─┬
+               │  ╰── here
+            ───╯
+            [E0009] Error: text outside every item
+               ╭─[ junk.iv:1:1 ]
+               │
+             1 │ 1 + 1
+               │ ┬
+               │ ╰── begins here
+            ───╯
+            [E0602] Error: `nowhere.iv` cannot be read: there is no such file
+              Help: the name is taken relative to the current directory
+            [E0602] Error: `lib` cannot be read: it is a directory
+            import bee
+            f64 = 8.0
+            [E0602] Error: `nowhere.iv` cannot be read: there is no such file
+               ╭─[ repl:1:8 ]
+               │
+             1 │ import "./nowhere.iv" as n
+               │        ───────┬──────
+               │               ╰──────── here
+               │
+               │ Help: the path is relative to the file that imports
+            ───╯
+            let ans: f64
+            import b
+            def f(x: f64) -> f64
+            let one: f64
+            import bee
+            --- exit status: 1
+        "#]],
     );
 }
 
 #[test]
 fn help_lists_the_commands() {
-    check(":help\n:help load\n:help laod\n:quit\n1\n", expect![[""]]);
+    check(
+        ":help\n:help load\n:help laod\n:quit\n1\n",
+        expect![[r#"
+        Type an expression to see its value, or a definition (def, type, let, import) to keep it.
+        `ans` is the last value; `;` at the end prints nothing; Ctrl-C stops a computation.
+
+          :type EXPR       the type of an expression, which is not evaluated
+          :load FILE       bring in the definitions of a file and run its `let` and `do` items
+          :reload          read loaded and imported files again
+          :env             what is defined here
+          :help [COMMAND]  this list, or more about one command
+          :quit            leave; Ctrl-D does too
+        :load FILE: bring in the definitions of a file and run its `let` and `do` items
+        Definitions of the same names are replaced. A file with errors changes nothing.
+          :load examples/conv.iv
+        there is no command :laod; did you mean :load?
+    "#]],
+    );
 }
 
 #[test]
@@ -222,7 +512,10 @@ fn lines_that_are_no_text() {
 fn nothing_and_json() {
     let dir = Dir::new(&[]);
     assert_eq!(dir.run(&[], b""), "");
-    expect![[""]].assert_eq(&dir.run(&["--format", "json"], b"1\n"));
+    expect![[r#"
+        {"error": [{"file": null, "severity": "error", "code": "E0600", "message": "a session has no JSON form", "line": 1, "column": 1, "endLine": 1, "endColumn": 1, "help": "`iverson eval EXPR --format json`"}]}
+        --- status 2
+    "#]].assert_eq(&dir.run(&["--format", "json"], b"1\n"));
 }
 
 /// Ctrl-C stops what is computed and keeps the session.

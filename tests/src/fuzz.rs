@@ -2,8 +2,13 @@
 //! in the text, formatting is stable and keeps the meaning, edits give what a fresh start gives,
 //! and what is a program runs to a value or a failure within its limits.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
 use lang_core::base::{Diagnostic, Span};
 use lang_core::session::Session;
+use lang_core::syntax::format::format;
 use lang_core::syntax::lexer::lex;
 
 use crate::mutate::mutant;
@@ -19,6 +24,13 @@ pub fn check_front(text: &str) {
         inside(text, token.span, "a token");
     }
     let found = diagnostics(text);
+    if let Ok(formatted) = format(text) {
+        let again = format(&formatted);
+        assert_eq!(again.as_deref(), Ok(formatted.as_str()), "formatting changes what it made of:\n{text}");
+        let codes = |list: &[Diagnostic]| list.iter().map(|d| d.code).collect::<Vec<_>>();
+        let after = diagnostics(&formatted);
+        assert_eq!(codes(&after), codes(&found), "formatting changes what is wrong:\n{formatted}");
+    }
     for diagnostic in &found {
         inside(text, diagnostic.span, diagnostic.code.name());
         for label in diagnostic.related.iter().filter(|l| l.module.as_ref().is_none_or(|m| m == MAIN)) {
@@ -35,9 +47,10 @@ pub fn check_front(text: &str) {
 pub fn check_mutants(corpus: &[String], seed: u64, count: u64) {
     let mut random = Random::new(seed);
     let mut edited = Session::new();
+    let watch = Watch::start();
     for number in 0..count {
         let text = mutant(&mut random, corpus);
-        let _told = Told { seed, number, text: &text };
+        watch.see(format!("mutant {number} of seed {seed}:\n--------\n{text}\n--------"));
         check_front(&text);
         edited.set_text(MAIN, &text);
         let (after_edit, fresh) = (edited.diagnostics(MAIN), diagnostics(&text));
@@ -45,17 +58,45 @@ pub fn check_mutants(corpus: &[String], seed: u64, count: u64) {
     }
 }
 
-/// Tells, when a panic passes through, which mutant it was.
-struct Told<'a> {
-    seed: u64,
-    number: u64,
-    text: &'a str,
+/// How long one text may take on a busy machine. Most take a thousandth of a second.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Keeps what is being checked, to tell it if that panics, or never ends: then the process ends.
+struct Watch {
+    current: Arc<Mutex<(Instant, String)>>,
+    done: Arc<AtomicBool>,
 }
 
-impl Drop for Told<'_> {
+impl Watch {
+    fn start() -> Self {
+        let watch = Self {
+            current: Arc::new(Mutex::new((Instant::now(), String::new()))),
+            done: Arc::new(AtomicBool::new(false)),
+        };
+        let (current, done) = (Arc::clone(&watch.current), Arc::clone(&watch.done));
+        std::thread::spawn(move || {
+            while !done.load(Ordering::Relaxed) {
+                std::thread::sleep(Duration::from_millis(200));
+                let now = current.lock().unwrap_or_else(PoisonError::into_inner);
+                if now.0.elapsed() > PATIENCE {
+                    eprintln!("this takes more than {PATIENCE:?}: {}", now.1);
+                    std::process::abort();
+                }
+            }
+        });
+        watch
+    }
+
+    fn see(&self, what: String) {
+        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = (Instant::now(), what);
+    }
+}
+
+impl Drop for Watch {
     fn drop(&mut self) {
+        self.done.store(true, Ordering::Relaxed);
         if std::thread::panicking() {
-            eprintln!("mutant {} of seed {}:\n--------\n{}\n--------", self.number, self.seed, self.text);
+            eprintln!("{}", self.current.lock().unwrap_or_else(PoisonError::into_inner).1);
         }
     }
 }

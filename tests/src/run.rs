@@ -12,7 +12,7 @@ use lang_core::session::{ItemRef, Session};
 use lang_core::syntax::parser::parse_item;
 use lang_core::syntax::split::{ItemKind, split};
 use lang_core::types::info::TypeInfo;
-use lang_core::types::tree::{Body, Pat};
+use lang_core::types::tree::Body;
 use lang_core::types::ty::{Signature, Type};
 
 use crate::literate::{Block, Kind};
@@ -163,6 +163,7 @@ impl<'s> Run<'s> {
             for ((name, _), value) in checked.exports.iter().zip(values.values()) {
                 self.values.insert(GlobalName::new(&item.module, name), value.clone());
             }
+            return Ok(None);
         }
         let unit = checked.body.root.is_none_or(|root| checked.body.nodes[root].ty == Type::unit());
         Ok((!unit).then_some(value))
@@ -186,9 +187,20 @@ impl<'s> Run<'s> {
     fn report(&self, failure: &Failure) -> String {
         let (start, text) = place(self.session, &failure.item);
         let mut report = render::diagnostic(&failure.item.module, &text, &failure.diagnostic().shift(start));
-        for (caller, span) in &failure.trace {
+        let at = |(caller, span): &(GlobalName, Span)| {
             let (start, text) = place(self.session, caller);
-            report.push_str(&format!("  = called at {}\n", render::position(&caller.module, &text, span.shift(start))));
+            render::position(&caller.module, &text, span.shift(start))
+        };
+        let mut callers: Vec<(String, usize)> = Vec::new();
+        for caller in failure.trace.iter().map(at) {
+            match callers.last_mut() {
+                Some((last, times)) if *last == caller => *times += 1,
+                _ => callers.push((caller, 1)),
+            }
+        }
+        for (caller, times) in callers {
+            let times = if times > 1 { format!(", {times} times") } else { String::new() };
+            report.push_str(&format!("  = called at {caller}{times}\n"));
         }
         if failure.more_callers > 0 {
             report.push_str(&format!("  = and {} more callers\n", failure.more_callers));

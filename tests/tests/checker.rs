@@ -1,6 +1,16 @@
 //! What the checker infers and proves, as tables: the signature a definition gets, and which of
 //! its accesses are proved in bounds (`proved`) and which are checked when they run.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    unreachable_pub,
+    reason = "a failed expectation is a failed test"
+)]
+
 use lang_core::base::GlobalName;
 use lang_core::session::Session;
 use lang_core::types::tree::{Expr, Place, Subscript};

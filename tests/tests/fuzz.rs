@@ -1,5 +1,15 @@
 //! Damaged programs, with a fixed seed. `cargo xtask soak` runs more of them.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    unreachable_pub,
+    reason = "a failed expectation is a failed test"
+)]
+
 use iverson_tests::literate::{self, Kind};
 use iverson_tests::{fuzz, random};
 

@@ -1,6 +1,16 @@
 //! The book, the README and the literate suite: every program in them is run, and what stands
 //! below it is what it shows. `cargo xtask bless` rewrites the outputs.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    unreachable_pub,
+    reason = "a failed expectation is a failed test"
+)]
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 

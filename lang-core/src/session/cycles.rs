@@ -7,44 +7,60 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use salsa::Database;
 
 use super::db::{Item, SourceFile};
-use super::queries::{checked, let_types, resolved, signature, tree, type_head, type_info};
+use super::queries::{let_types, resolved, signature, tree, type_head, type_info};
 use super::scope::imports;
 use super::view::View;
-use crate::base::{GlobalName, ModuleName};
+use crate::base::ModuleName;
 use crate::syntax::ast;
 use crate::syntax::split::ItemKind;
 
+/// The items of any module that an item mentions.
+#[salsa::tracked]
+pub(super) fn mentions<'db>(db: &'db dyn Database, item: Item<'db>) -> Vec<Item<'db>> {
+    let view = View::new(db);
+    resolved(db, item).uses.iter().flat_map(|name| view.targets(name)).collect()
+}
+
 /// The items whose types must be known before this item's own type is. A definition with a
-/// written result needs what its signature mentions, one without all that it uses; a `let` all
-/// that it uses; a type the aliases and `let`s in it.
+/// written result needs what its signature mentions, one without all that it mentions; a `let`
+/// all too; a type the aliases and `let`s in it.
 #[salsa::tracked]
 pub(super) fn needs<'db>(db: &'db dyn Database, item: Item<'db>) -> Vec<Item<'db>> {
-    let view = View::new(db);
-    let resolved = resolved(db, item);
-    let to_items =
-        |uses: &BTreeSet<GlobalName>| -> Vec<Item<'db>> { uses.iter().flat_map(|name| view.targets(name)).collect() };
     match &tree(db, item).tree.item {
-        ast::Item::Def(def) if def.result.is_some() => to_items(&resolved.signature_uses),
-        ast::Item::Def(_) | ast::Item::Let(_) => to_items(&resolved.uses),
+        ast::Item::Def(def) if def.result.is_some() => {
+            let view = View::new(db);
+            resolved(db, item).signature_uses.iter().flat_map(|name| view.targets(name)).collect()
+        }
+        ast::Item::Def(_) | ast::Item::Let(_) => mentions(db, item).clone(),
         ast::Item::Type(_) => {
-            let mut items = to_items(&resolved.uses);
-            items.retain(|i| i.kind(db) != ItemKind::Type || !type_head(db, *i).is_sum);
-            items
+            let is_sum = |i: &Item<'db>| i.kind(db) == ItemKind::Type && type_head(db, *i).is_sum;
+            mentions(db, item).iter().filter(|i| !is_sum(i)).copied().collect()
         }
         ast::Item::Import(_) | ast::Item::Do(_) | ast::Item::Rule(_) | ast::Item::Error => Vec::new(),
     }
 }
 
-/// The items that lie on a circle of needs, among those a file's items reach. Tarjan's algorithm
-/// with its stack spelled out.
+/// In which order the types of items can be found.
+#[derive(Clone, PartialEq, Debug, Default, salsa::SalsaValue)]
+pub(super) struct Order<'db> {
+    /// The items of a file and all that they mention and need, each after those it needs.
+    pub(super) items: Vec<Item<'db>>,
+    /// Those among them that lie on a circle of needs.
+    pub(super) cyclic: HashSet<Item<'db>>,
+}
+
+/// The order for a file. Tarjan's algorithm with its stack spelled out.
 #[salsa::tracked]
-pub(super) fn cyclic(db: &dyn Database, file: SourceFile) -> HashSet<Item<'_>> {
-    let mut found = HashSet::new();
+pub(super) fn order(db: &dyn Database, file: SourceFile) -> Order<'_> {
+    let mut order = Order::default();
     let mut number: HashMap<Item<'_>, usize> = HashMap::new();
     let mut low: HashMap<Item<'_>, usize> = HashMap::new();
     let mut open: Vec<Item<'_>> = Vec::new();
     let mut is_open: HashSet<Item<'_>> = HashSet::new();
-    for root in super::queries::items(db, file) {
+    let own = super::queries::items(db, file).iter();
+    // Items of this file are roots by themselves.
+    let others = own.clone().flat_map(|item| mentions(db, *item)).filter(|item| item.file(db) != file);
+    for root in own.chain(others) {
         // Items on the way, each with how many of its needs are done.
         let mut way = vec![(*root, 0_usize)];
         while let Some((item, next)) = way.pop() {
@@ -52,8 +68,8 @@ pub(super) fn cyclic(db: &dyn Database, file: SourceFile) -> HashSet<Item<'_>> {
                 if number.contains_key(&item) {
                     continue;
                 }
+                low.insert(item, number.len());
                 number.insert(item, number.len());
-                low.insert(item, number.len() - 1);
                 open.push(item);
                 is_open.insert(item);
             }
@@ -86,12 +102,13 @@ pub(super) fn cyclic(db: &dyn Database, file: SourceFile) -> HashSet<Item<'_>> {
                     low.insert(*member, usize::MAX);
                 }
                 if component.len() > 1 || all.contains(&item) {
-                    found.extend(component);
+                    order.cyclic.extend(&component);
                 }
+                order.items.extend(component);
             }
         }
     }
-    found
+    order
 }
 
 fn lower<'db>(low: &mut HashMap<Item<'db>, usize>, item: Item<'db>, child: &Item<'db>) {
@@ -101,30 +118,28 @@ fn lower<'db>(low: &mut HashMap<Item<'db>, usize>, item: Item<'db>, child: &Item
     }
 }
 
+/// The items of a file's order that lie on a circle of needs: mostly none, whatever the order.
+#[salsa::tracked]
+pub(super) fn cyclic(db: &dyn Database, file: SourceFile) -> HashSet<Item<'_>> {
+    order(db, file).cyclic.clone()
+}
+
 /// Does the item lie on a circle of needs?
 #[salsa::tracked(returns(copy))]
 pub(super) fn is_cyclic<'db>(db: &'db dyn Database, item: Item<'db>) -> bool {
     cyclic(db, item.file(db)).contains(&item)
 }
 
-/// Computes the types that an item's check asks for, those first that need no others: so the
-/// queries that ask each other never stand deeper than a few, however long a chain of
-/// definitions is. `done` is shared between calls.
-pub(super) fn prepare<'db>(db: &'db dyn Database, item: Item<'db>, done: &mut HashSet<Item<'db>>) {
-    let view = View::new(db);
-    let roots = resolved(db, item).uses.iter().flat_map(|name| view.targets(name)).chain([item]);
-    let mut way: Vec<(Item<'db>, bool)> = roots.map(|i| (i, false)).collect();
-    while let Some((item, ready)) = way.pop() {
-        if ready {
-            match item.kind(db) {
-                ItemKind::Def => drop(signature(db, item)),
-                ItemKind::Type => drop(type_info(db, item)),
-                ItemKind::Let => drop(let_types(db, item)),
-                _ => drop(checked(db, item)),
-            }
-        } else if done.insert(item) {
-            way.push((item, true));
-            way.extend(needs(db, item).iter().map(|i| (*i, false)));
+/// Computes the types that the checks of a file's items ask for, those first that need no
+/// others: so queries that ask each other never stand deeper than a few, however long a chain of
+/// definitions is. For the same reason it is no query itself.
+pub(super) fn prepare(db: &dyn Database, file: SourceFile) {
+    for item in &order(db, file).items {
+        match item.kind(db) {
+            ItemKind::Def => drop(signature(db, *item)),
+            ItemKind::Type => drop(type_info(db, *item)),
+            ItemKind::Let => drop(let_types(db, *item)),
+            ItemKind::Import | ItemKind::Do | ItemKind::Derivative | ItemKind::Adjoint | ItemKind::Junk => {}
         }
     }
 }

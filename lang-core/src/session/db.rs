@@ -1,12 +1,11 @@
-//! The database: inputs that the host sets, identities that survive edits, and a log of what
-//! was computed.
+//! The database: inputs that the host sets, identities that survive edits, and, for tests, a log
+//! of what was computed.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use salsa::plumbing::IngredientIndex;
-use salsa::{DatabaseKeyIndex, EventKind, Id, Storage};
+use salsa::{Event, EventKind, Id, Storage};
 
 use super::{cycles, queries, scope};
 use crate::base::{ModuleName, Name};
@@ -58,54 +57,36 @@ pub(super) struct Item<'db> {
     pub(super) text: Arc<str>,
 }
 
-/// The queries that ran, while someone listens.
-#[derive(Default)]
-pub(super) struct Log {
-    on: AtomicBool,
-    ran: Mutex<Vec<(IngredientIndex, Id)>>,
-}
-
-impl Log {
-    /// Begins to listen; what ran before is forgotten.
-    pub(super) fn listen(&self) {
-        self.take();
-        self.on.store(true, Ordering::Relaxed);
-    }
-
-    /// What ran since last asked.
-    pub(super) fn take(&self) -> Vec<(IngredientIndex, Id)> {
-        std::mem::take(&mut *self.ran.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    fn note(&self, key: DatabaseKeyIndex) {
-        if self.on.load(Ordering::Relaxed) {
-            let entry = (key.ingredient_index(), key.key_index());
-            self.ran.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
-        }
-    }
-}
+/// The queries that ran.
+pub(super) type Log = Arc<Mutex<Vec<(IngredientIndex, Id)>>>;
 
 /// The database.
 #[salsa::db]
 #[derive(Clone)]
 pub(super) struct Db {
     storage: Storage<Self>,
-    pub(super) log: Arc<Log>,
 }
 
 #[salsa::db]
 impl salsa::Database for Db {}
 
 impl Db {
-    pub(super) fn new() -> Self {
-        let log = Arc::new(Log::default());
-        let listener = Arc::clone(&log);
-        let storage = Storage::builder()
-            .event_callback(Box::new(move |event| {
-                if let EventKind::WillExecute { database_key } = event.kind {
-                    listener.note(database_key);
+    /// An empty database, which notes in `log` what runs. Listening costs time at every question,
+    /// so only tests do.
+    pub(super) fn new(log: Option<Log>) -> Self {
+        let listener = log.map(|log| -> Box<dyn Fn(Event) + Send + Sync> {
+            Box::new(move |event| {
+                if let EventKind::WillExecute { database_key: key } = event.kind {
+                    let entry = (key.ingredient_index(), key.key_index());
+                    log.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
                 }
-            }))
+            })
+        });
+        let mut storage = Storage::builder();
+        if let Some(listener) = listener {
+            storage = storage.event_callback(listener);
+        }
+        let storage = storage
             .ingredient::<SourceFile>()
             .ingredient::<Workspace>()
             .ingredient::<Symbol<'_>>()
@@ -132,10 +113,13 @@ impl Db {
             .ingredient::<scope::size_params>()
             .ingredient::<scope::scope>()
             .ingredient::<scope::value_named>()
+            .ingredient::<scope::twice>()
+            .ingredient::<cycles::mentions>()
             .ingredient::<cycles::needs>()
+            .ingredient::<cycles::order>()
             .ingredient::<cycles::cyclic>()
             .ingredient::<cycles::is_cyclic>()
             .build();
-        Self { storage, log }
+        Self { storage }
     }
 }

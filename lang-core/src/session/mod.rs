@@ -25,7 +25,7 @@ mod tests;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use salsa::plumbing::AsId;
 use salsa::{Database, Setter};
@@ -38,7 +38,7 @@ use crate::types::check::Checked;
 use crate::types::env::Env;
 use crate::types::info::TypeInfo;
 use crate::types::ty::{Signature, Type};
-use db::{Db, Item, SourceFile, Workspace};
+use db::{Db, Item, Log, SourceFile, Workspace};
 pub use path::normalize as module_name;
 pub use view::View;
 
@@ -51,6 +51,8 @@ const LIBRARY: &[(&str, &str)] = &[(PRELUDE, include_str!("../../../std/prelude.
 /// All modules, and everything known about them.
 pub struct Session {
     db: Db,
+    /// What ran, for tests.
+    log: Option<Log>,
     /// Inputs of every module there ever was; a removed one is used again.
     files: HashMap<ModuleName, SourceFile>,
 }
@@ -116,7 +118,17 @@ impl Session {
     /// A session with the library in it.
     #[must_use]
     pub fn new() -> Self {
-        let db = Db::new();
+        Self::with(None)
+    }
+
+    /// A session that notes which queries run, for tests; see [`Session::ran_queries`].
+    #[must_use]
+    pub fn logging() -> Self {
+        Self::with(Some(Log::default()))
+    }
+
+    fn with(log: Option<Log>) -> Self {
+        let db = Db::new(log.clone());
         let mut files = HashMap::new();
         for (module, text) in LIBRARY {
             let module = ModuleName::new(module);
@@ -126,7 +138,7 @@ impl Session {
         }
         let all: BTreeMap<ModuleName, SourceFile> = files.iter().map(|(m, f)| (m.clone(), *f)).collect();
         Workspace::new(&db, all);
-        Self { db, files }
+        Self { db, log, files }
     }
 
     // ---- text ----
@@ -299,14 +311,14 @@ impl Session {
     }
 
     fn check<'db>(&'db self, item: Item<'db>) -> Option<Arc<Checked>> {
-        cycles::prepare(&self.db, item, &mut HashSet::new());
+        cycles::prepare(&self.db, item.file(&self.db));
         queries::checked(&self.db, item).clone()
     }
 
     /// The signature of a definition.
     #[must_use]
     pub fn signature(&self, name: &GlobalName) -> Option<Arc<Signature>> {
-        cycles::prepare(&self.db, self.find(name)?, &mut HashSet::new());
+        cycles::prepare(&self.db, self.find(name)?.file(&self.db));
         View::new(&self.db).signature(name)
     }
 
@@ -314,14 +326,14 @@ impl Session {
     #[must_use]
     pub fn type_info(&self, name: &GlobalName) -> Option<Arc<TypeInfo>> {
         let view = View::new(&self.db);
-        cycles::prepare(&self.db, view.type_item(name)?, &mut HashSet::new());
+        cycles::prepare(&self.db, view.type_item(name)?.file(&self.db));
         view.type_info(name)
     }
 
     /// The type of a variable of a top-level `let`.
     #[must_use]
     pub fn let_type(&self, name: &GlobalName) -> Option<Type> {
-        cycles::prepare(&self.db, self.find(name)?, &mut HashSet::new());
+        cycles::prepare(&self.db, self.find(name)?.file(&self.db));
         View::new(&self.db).let_type(name)
     }
 
@@ -332,9 +344,9 @@ impl Session {
         let view = View::new(&self.db);
         let parsed = passes::parse_expr(text);
         let resolved = resolve::resolve(&parsed.tree, &module, &view);
-        let mut done = HashSet::new();
-        for item in resolved.uses.iter().flat_map(|name| view.targets(name)) {
-            cycles::prepare(&self.db, item, &mut done);
+        let used: HashSet<_> = resolved.uses.iter().filter_map(|name| view.file(&name.module)).collect();
+        for file in used {
+            cycles::prepare(&self.db, file);
         }
         let checked = passes::check(&parsed.tree, &resolved, &module, &view);
         let mut diagnostics = parsed.diagnostics.clone();
@@ -370,15 +382,11 @@ impl Session {
     /// A handle for reading on another thread. An edit cancels what it computes.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        Snapshot(Self { db: self.db.clone(), files: HashMap::new() })
+        Snapshot(Self { db: self.db.clone(), log: self.log.clone(), files: HashMap::new() })
     }
 
-    /// Begins to note which queries run.
-    pub fn log_queries(&self) {
-        self.db.log.listen();
-    }
-
-    /// The queries that ran since this was last asked, as `query(item)`, in order.
+    /// The queries that ran since this was last asked, as `query(item)`, in order. Only a
+    /// session made by [`Session::logging`] knows.
     #[must_use]
     pub fn ran_queries(&self) -> Vec<String> {
         let db = &self.db;
@@ -389,7 +397,10 @@ impl Session {
                 names.insert(item.as_id(), global_name(db, *item).to_string());
             }
         }
-        let ran = db.log.take();
+        let ran = match &self.log {
+            Some(log) => std::mem::take(&mut *log.lock().unwrap_or_else(PoisonError::into_inner)),
+            None => Vec::new(),
+        };
         let show = |(query, key): (_, salsa::Id)| {
             let name = names.get(&key).map_or("", String::as_str);
             format!("{}({name})", db.ingredient_debug_name(query))

@@ -1,17 +1,18 @@
 //! What is wrong in a module: the diagnostics of its items, moved to their places in the file,
 //! and what only shows when items stand side by side.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashMap;
 
 use salsa::Database;
 
 use super::cycles::{leads_back, prepare};
 use super::db::{Item, SourceFile};
 use super::queries::{item_diagnostics, items, name_span, split_text, tree};
-use super::scope::{ImportRef, ctors, import_of, let_names, pattern_names};
+use super::scope::{Binding, ImportRef, Space, import_of, pattern_names, twice};
 use super::view::View;
-use crate::base::{Code, Diagnostic, Label, Name, Span};
+use crate::base::{Code, Diagnostic, Label, Span};
 use crate::resolve::Names;
+use crate::resolve::type_items::constructors;
 use crate::syntax::ast;
 use crate::syntax::lexer::{MAX_TEXT, lex};
 use crate::syntax::split::ItemKind;
@@ -21,14 +22,13 @@ pub(super) fn diagnostics(db: &dyn Database, file: SourceFile) -> Vec<Diagnostic
     if file.text(db).len() > MAX_TEXT {
         return lex(file.text(db)).diagnostics;
     }
+    prepare(db, file);
     let mut all = Vec::new();
-    let mut done = HashSet::new();
     for (item, start) in placed(db, file) {
-        prepare(db, item, &mut done);
         let own = item_diagnostics(db, item).into_iter().chain(import(db, item));
         all.extend(own.map(|d| d.shift(start)));
     }
-    all.extend(twice(db, file));
+    all.extend(defined_twice(db, file));
     all.sort_by_key(|d| (d.span.start, d.span.end, d.code));
     all
 }
@@ -68,76 +68,37 @@ pub(super) fn import_at<'db>(db: &'db dyn Database, item: Item<'db>) -> Option<&
 }
 
 /// Names that a module defines twice.
-fn twice(db: &dyn Database, file: SourceFile) -> Vec<Diagnostic> {
-    let mut report = Vec::new();
-    let mut values: BTreeMap<Name, Span> = BTreeMap::new();
-    let mut types: BTreeMap<Name, Span> = BTreeMap::new();
-    let mut rules: BTreeMap<(bool, Name), Span> = BTreeMap::new();
-    let mut modules: BTreeMap<Name, Span> = BTreeMap::new();
-    let constructors: HashSet<&Name> =
-        items(db, file).iter().filter(|i| i.kind(db) == ItemKind::Type).flat_map(|i| ctors(db, *i)).collect();
-    let mut again = |first: Option<Span>, here: Span, what: String| {
-        if let Some(first) = first {
-            let module = Some(file.module(db).clone());
-            let mut diagnostic = Diagnostic::new(Code::E0104, here, format!("{what} is defined twice"));
-            diagnostic.related.push(Label { span: first, message: "first here".to_owned(), module });
-            report.push(diagnostic);
-        }
+fn defined_twice(db: &dyn Database, file: SourceFile) -> Vec<Diagnostic> {
+    let twice = twice(db, file);
+    if twice.is_empty() {
+        return Vec::new();
+    }
+    let starts: HashMap<Item<'_>, u32> = placed(db, file).collect();
+    let place = |binding: &Binding<'_>| {
+        let start = starts.get(&binding.item).copied().unwrap_or_default();
+        binding_span(db, binding).shift(start)
     };
-    for (item, start) in placed(db, file) {
-        let here = name_span(db, item).shift(start);
-        let name = item.name(db);
-        match item.kind(db) {
-            _ if name.is_empty() => {}
-            ItemKind::Def => again(first(&mut values, name, here), here, format!("`{name}`")),
-            ItemKind::Type => {
-                again(first(&mut types, name, here), here, format!("the type `{name}`"));
-                for (ctor, span) in ctor_places(db, item) {
-                    let here = span.shift(start);
-                    again(first(&mut values, &ctor, here), here, format!("`{ctor}`"));
-                }
-            }
-            ItemKind::Let => {
-                if let_names(db, item).is_empty() {
-                    continue;
-                }
-                let tree = &tree(db, item).tree;
-                let ast::Item::Let(top) = &tree.item else { continue };
-                pattern_names(tree, top.pat, &mut |name, span| {
-                    if !constructors.contains(name) && !name.is_empty() {
-                        let here = span.shift(start);
-                        again(first(&mut values, name, here), here, format!("`{name}`"));
-                    }
-                });
-            }
-            ItemKind::Import => {
-                if let Some(import) = import_at(db, item) {
-                    let alias = &import.alias;
-                    again(first(&mut modules, alias, here), here, format!("the module name `{alias}`"));
-                }
-            }
-            kind @ (ItemKind::Derivative | ItemKind::Adjoint) => {
-                let adjoint = kind == ItemKind::Adjoint;
-                let which = if adjoint { "adjoint" } else { "derivative" };
-                again(rules.insert((adjoint, name.clone()), here), here, format!("the {which} of `{name}`"));
-            }
-            ItemKind::Do | ItemKind::Junk => {}
+    let report = |(first, again): &(Binding<'_>, Binding<'_>)| {
+        let what = again.space.describe(&again.name);
+        let mut diagnostic = Diagnostic::new(Code::E0104, place(again), format!("{what} is defined twice"));
+        let module = Some(file.module(db).clone());
+        diagnostic.related.push(Label { span: place(first), message: "first here".to_owned(), module });
+        diagnostic
+    };
+    twice.iter().map(report).collect()
+}
+
+/// The place of a name that an item binds, relative to the item.
+fn binding_span(db: &dyn Database, binding: &Binding<'_>) -> Span {
+    let tree = &tree(db, binding.item).tree;
+    let mut places = Vec::new();
+    match &tree.item {
+        ast::Item::Let(top) => pattern_names(tree, top.pat, &mut |_, span| places.push(span)),
+        ast::Item::Type(_) if binding.space == Space::Values => {
+            let module = binding.item.file(db).module(db);
+            places.extend(constructors(tree, module, &View::new(db)).into_iter().map(|c| c.span));
         }
+        _ => {}
     }
-    report
-}
-
-/// Where the name was defined before; notes the place if nowhere.
-fn first(seen: &mut BTreeMap<Name, Span>, name: &Name, here: Span) -> Option<Span> {
-    let before = seen.get(name).copied();
-    if before.is_none() {
-        seen.insert(name.clone(), here);
-    }
-    before
-}
-
-fn ctor_places(db: &dyn Database, item: Item<'_>) -> Vec<(Name, Span)> {
-    let found =
-        crate::resolve::type_items::constructors(&tree(db, item).tree, item.file(db).module(db), &View::new(db));
-    found.into_iter().map(|c| (c.name, c.span)).collect()
+    places.get(binding.position).copied().unwrap_or_else(|| name_span(db, binding.item))
 }

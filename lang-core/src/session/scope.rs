@@ -1,7 +1,7 @@
 //! Which names a module has. Every question about one name is a query of its own, so that a new
 //! definition disturbs only those who ask for its name.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use salsa::Database;
 
@@ -195,4 +195,93 @@ pub(super) fn scope(db: &dyn Database, file: SourceFile) -> BTreeMap<Box<str>, V
 #[salsa::tracked(returns(copy))]
 pub(super) fn value_named<'db>(db: &'db dyn Database, file: SourceFile, name: Symbol<'db>) -> Option<Value<'db>> {
     scope(db, file).get(name.text(db).as_str()).copied()
+}
+
+/// The namespaces of a module.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Space {
+    /// Definitions, variables, constructors.
+    Values,
+    /// Types.
+    Types,
+    /// Imported modules.
+    Modules,
+    /// `derivative` rules, by their definition.
+    Derivatives,
+    /// `adjoint` rules, by their definition.
+    Adjoints,
+}
+
+impl Space {
+    /// A name of it as the subject of a sentence.
+    pub(super) fn describe(self, name: &str) -> String {
+        match self {
+            Self::Values => format!("`{name}`"),
+            Self::Types => format!("the type `{name}`"),
+            Self::Modules => format!("the module name `{name}`"),
+            Self::Derivatives => format!("the derivative of `{name}`"),
+            Self::Adjoints => format!("the adjoint of `{name}`"),
+        }
+    }
+}
+
+/// A name that an item binds.
+#[derive(Clone, PartialEq, Eq, Debug, salsa::SalsaValue)]
+pub(super) struct Binding<'db> {
+    /// In this namespace.
+    pub(super) space: Space,
+    /// The name.
+    pub(super) name: Name,
+    /// The item.
+    pub(super) item: Item<'db>,
+    /// Which of the names that the item binds there.
+    pub(super) position: usize,
+}
+
+/// Names that the items of a file bind twice: each time the first binding and another.
+#[salsa::tracked]
+pub(super) fn twice(db: &dyn Database, file: SourceFile) -> Vec<(Binding<'_>, Binding<'_>)> {
+    let mut first: HashMap<(Space, &Name), (Item<'_>, usize)> = HashMap::new();
+    let mut twice = Vec::new();
+    let all = items(db, file);
+    let constructors: HashSet<&Name> =
+        all.iter().filter(|i| i.kind(db) == ItemKind::Type).flat_map(|i| ctors(db, *i)).collect();
+    for item in all {
+        let mut bind = |space, name, position| {
+            if <Name>::is_empty(name) {
+                return;
+            }
+            let (item_before, position_before) = *first.entry((space, name)).or_insert((*item, position));
+            if (item_before, position_before) != (*item, position) {
+                let at = |item, position| Binding { space, name: name.clone(), item, position };
+                twice.push((at(item_before, position_before), at(*item, position)));
+            }
+        };
+        let name = item.name(db);
+        match item.kind(db) {
+            ItemKind::Def => bind(Space::Values, name, 0),
+            ItemKind::Type => {
+                bind(Space::Types, name, 0);
+                for (position, ctor) in ctors(db, *item).iter().enumerate() {
+                    bind(Space::Values, ctor, position);
+                }
+            }
+            ItemKind::Let => {
+                for (position, name) in let_names(db, *item).iter().enumerate() {
+                    if !constructors.contains(name) {
+                        bind(Space::Values, name, position);
+                    }
+                }
+            }
+            ItemKind::Import => {
+                if let Some(import) = import_of(db, *item) {
+                    bind(Space::Modules, &import.alias, 0);
+                }
+            }
+            ItemKind::Derivative => bind(Space::Derivatives, name, 0),
+            ItemKind::Adjoint => bind(Space::Adjoints, name, 0),
+            ItemKind::Do | ItemKind::Junk => {}
+        }
+    }
+    twice
 }

@@ -3,7 +3,8 @@
 //! texts of the others equal.
 //!
 //! An item starts at a line that begins with `def`, `type`, `import`, `do`, `derivative f(` or
-//! `adjoint f(`, or at `let` in column 0. Comments directly above an item belong to it, others to
+//! `adjoint f(`, or at `let` in column 0. An indented `type` and the like may be a field's name:
+//! after `.`, before `:` or `=`. Comments directly above an item belong to it, others to
 //! the item before them; those before the first item belong to the first. Texts end with their
 //! last token or comment: blank lines between items are in none.
 
@@ -125,7 +126,7 @@ pub(super) fn item_start(tokens: &[Spanned], at: usize) -> Option<ItemKind> {
         Token::Name(name) if name == "adjoint" && is_rule() => return Some(ItemKind::Adjoint),
         _ => return None,
     };
-    (!is_field()).then_some(kind)
+    (token.column0 || !is_field()).then_some(kind)
 }
 
 fn declared(kind: ItemKind, tokens: &[Spanned]) -> Name {

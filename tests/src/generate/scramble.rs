@@ -3,7 +3,7 @@
 use lang_core::syntax::lexer::{Spanned, Token, lex};
 use lang_core::syntax::token::Sym;
 
-use super::random::Random;
+use crate::random::Random;
 
 /// The same tokens with other blanks between them, and comments.
 pub fn scramble(random: &mut Random, text: &str, comments: usize) -> String {
@@ -13,7 +13,9 @@ pub fn scramble(random: &mut Random, text: &str, comments: usize) -> String {
     for (nth, token) in tokens.iter().enumerate() {
         let before = nth.checked_sub(1).and_then(|nth| tokens.get(nth));
         let touching = before.is_none_or(|b| b.span.end == token.span.start);
-        if !must_touch(&tokens, nth) {
+        if must_touch(&tokens, nth) {
+            out.push_str(if touching { "" } else { " " });
+        } else {
             match random.below(12 + comments) {
                 0 if nth > 0 => out.push_str("\n   "),
                 1 if nth > 0 => out.push_str("\n\n "),
@@ -47,16 +49,39 @@ pub fn scramble_all(random: &mut Random, texts: &[String]) -> String {
     let mut out = String::new();
     for (nth, text) in texts.iter().enumerate() {
         out.push_str(
-            random.pick(&["", "\n\n", "-- block\n", "-- apart\n\n\n", "--| Docs.\n", "  -- c\n--| Docs.\n"], ""),
+            random.pick_or(&["", "\n\n", "-- block\n", "-- apart\n\n\n", "--| Docs.\n", "  -- c\n--| Docs.\n"], ""),
         );
         // None, some, or nearly between all tokens.
-        let comments = random.pick(&[0, 1, 4, 40], 0);
+        let comments = random.pick_or(&[0, 1, 4, 40], 0);
         out.push_str(&scramble(random, text, comments));
         if nth + 1 < texts.len() || random.once_in(2) {
-            out.push_str(random.pick(&["\n", "\n", "\n\n", "\n\n\n"], "\n"));
+            out.push_str(random.pick_or(&["\n", "\n", "\n\n", "\n\n\n"], "\n"));
         }
     }
     out
+}
+
+/// The text with a few tokens left out, doubled or exchanged: mostly wrong, sometimes unusual.
+pub fn damage(random: &mut Random, text: &str) -> String {
+    let mut tokens: Vec<&str> = lex(text).tokens.iter().filter_map(|t| text.get(t.span.range())).collect();
+    for _ in 0..=random.below(3) {
+        let (at, other) = (random.below(tokens.len()), random.below(tokens.len()));
+        match random.below(5) {
+            0 if !tokens.is_empty() => drop(tokens.remove(at)),
+            1 => tokens.insert(at, random.pick_or(&[",", "(", ")", "|", "\n--| c\n", "\n-- c\n", "()", "with"], ",")),
+            2 => {
+                let copy = tokens.get(other).copied().unwrap_or_default();
+                tokens.insert(at, copy);
+            }
+            3 if other < tokens.len() => tokens.swap(at, other),
+            // A pair of parentheses around a token.
+            _ => {
+                tokens.insert((at + 1).min(tokens.len()), ")");
+                tokens.insert(at, "(");
+            }
+        }
+    }
+    tokens.join(" ")
 }
 
 /// Must the token touch the one before? `.0` alone would be a number, and so would `1.` be.

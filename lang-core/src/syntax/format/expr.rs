@@ -106,15 +106,12 @@ impl<'a> Printer<'a> {
             }
             Expr::Proj(base, index, _) => {
                 // `1.0` would be a number, and so would the end of `|R|.0`.
-                let number = matches!(tree.exprs[*base].kind, Expr::Int(_) | Expr::Card(_));
-                let base = if number && self.is_bare() {
-                    self.parens(*base)
-                } else {
-                    self.operand(*base, Bind::Postfix, false)
-                };
+                let apart = matches!(tree.exprs[*base].kind, Expr::Int(_) | Expr::Card(_));
+                let gap = if apart { self.space() } else { self.nil() };
+                let base = self.operand(*base, Bind::Postfix, false);
                 let dot = self.sym(Sym::Dot);
                 let index = self.int(u64::from(*index));
-                self.cat([base, dot, index])
+                self.cat([base, gap, dot, gap, index])
             }
             Expr::Index(base, places) => {
                 let base = self.operand(*base, Bind::Postfix, false);

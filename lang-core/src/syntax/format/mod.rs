@@ -146,8 +146,13 @@ fn lay_out(tree: &Tree, text: &str, lexed: &Lexed) -> Option<String> {
     // What came out of the item's first line goes above its documentation, which must stay on it.
     let (other, docs) = above.split_at(above.len() - above.iter().rev().take_while(|c| c.doc).count());
     let mut out = comment_block(text, other, docs.first().map_or(first, |c| c.span.start));
+    // A `--|` that was no documentation must not become it.
+    let apart = written.above.iter().any(|comment| comment.starts_with("--|"));
     for comment in written.above {
         out.push_str(comment);
+        out.push('\n');
+    }
+    if apart {
         out.push('\n');
     }
     out.push_str(&comment_block(text, docs, first));

@@ -144,6 +144,13 @@ impl Builder {
         end.checked_sub(2).and_then(|at| self.kind(at)) == Some(Kind::Sym(Sym::Comma))
     }
 
+    /// Was the closer that ends at `end` added, none being written? What such a bracket holds is a
+    /// guess, and its node an error.
+    pub(super) fn is_guess(&self, end: usize) -> bool {
+        let closer = end.checked_sub(1).and_then(|at| self.tokens.get(at));
+        closer.is_some_and(|t| t.span.start == t.span.end)
+    }
+
     /// The bytes of one token; at the end, the empty range after the last.
     pub(super) fn span_at(&self, at: usize) -> Span {
         match self.tokens.get(at) {

@@ -51,6 +51,9 @@ pub(super) fn exprs(
 pub(super) fn made(kind: Expr, e: &mut At) -> ExprId {
     let at: SimpleSpan = e.span();
     let span = e.state().span(at.start, at.end);
+    let bracket =
+        matches!(kind, Expr::Paren(_) | Expr::Tuple(_) | Expr::Array { .. } | Expr::Record(_) | Expr::Match(..));
+    let kind = if bracket && e.state().is_guess(at.end) { Expr::Error } else { kind };
     e.state().expr(kind, span)
 }
 
@@ -123,6 +126,7 @@ fn postfix(expr: impl Part<ExprId>, pat: impl Part<PatId>) -> impl Part<Operand>
             let at: SimpleSpan = e.span();
             let end = e.state().span_at(at.end.saturating_sub(1));
             let span = e.state().expr_span(base).to(end);
+            let kind = if e.state().is_guess(at.end) { Expr::Error } else { kind };
             Operand::Node(e.state().expr(kind, span))
         })
         .boxed()
@@ -179,7 +183,7 @@ fn atom(expr: impl Part<ExprId>, pat: impl Part<PatId>) -> Rule<Operand> {
         let at: SimpleSpan = e.span();
         let comma = e.state().comma_before(at.end);
         match items.as_slice() {
-            [one] if !comma => Operand::Bracket(*one, e.state().span(at.start, at.end)),
+            [one] if !comma && !e.state().is_guess(at.end) => Operand::Bracket(*one, e.state().span(at.start, at.end)),
             _ => Operand::Node(made(Expr::Array { items, comma }, e)),
         }
     });

@@ -172,35 +172,35 @@ fn brackets() {
         ],
         expect![[r#"
             (1 + 2
-                (paren (1 + 2))
+                ERROR
               E0002 «(»: `(` is never closed
             f(g(x, [1
-                (call f (call g x (array 1)))
+                ERROR
               E0002 «[»: `[` is never closed
                   at «(»: `(` is open too
                   at «(»: `(` is open too
             f(x[i)
-                (call f (index x i))
+                (call f ERROR)
               E0002 «[»: `[` is never closed
                   at «)»: before this `)`
             a)
                 a
               E0002 «)»: `)` closes no bracket
             (a + b]
-                (paren (a + b))
+                ERROR
               E0002 «]»: `(` is closed by `]`
                   at «(»: `(` opens here
             [(])
-                (array (tuple))
+                (array ERROR)
               E0002 «(»: `(` is never closed
                   at «]»: before this `]`
             let a = (1 +
             let b = 2
             in a
-                (let (a (paren (1 + (let (b 2) a)))) ERROR)
+                (let (a ERROR) ERROR)
               E0002 «(»: `(` is never closed
             f(a b, (c
-                (call f ERROR (paren c))
+                ERROR
               E0001 «b»: expected `,` or `)`, found `b`
                   help: is a comma missing?
               E0002 «(»: `(` is never closed

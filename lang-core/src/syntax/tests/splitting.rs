@@ -40,11 +40,11 @@ fn kinds_and_names() {
 fn where_items_start() {
     // A `let` in column 0 begins an item, an indented one does not; field names do not.
     check(
-        "def f() =\n  let x = 1\n  in r.\n  do\nlet y = {\n  type: 1,\ndef: 2}\n",
+        "def f() =\n  let x = 1\n  in r.\n  do\nlet y = {\n  type: 1,\n  def: 2}\n",
         expect![[r#"
-        Def "f" 0: "def f() =\n  let x = 1\n  in r.\n  do"
-        Let "y" 35: "let y = {\n  type: 1,\ndef: 2}"
-    "#]],
+            Def "f" 0: "def f() =\n  let x = 1\n  in r.\n  do"
+            Let "y" 35: "let y = {\n  type: 1,\n  def: 2}"
+        "#]],
     );
     // A bracket left open ends with its item.
     check(
@@ -59,6 +59,15 @@ fn where_items_start() {
         "def f() = a +\n  derivative + derivative(x)\n",
         expect![[r#"
         Def "f" 0: "def f() = a +\n  derivative + derivative(x)"
+    "#]],
+    );
+    // A field name that is still to be typed does not take the next item for itself.
+    check(
+        "do x.\ndef f() = 1\ntype = A\n",
+        expect![[r#"
+        Do "" 0: "do x."
+        Def "f" 6: "def f() = 1"
+        Type "" 18: "type = A"
     "#]],
     );
     check(

@@ -157,7 +157,7 @@ impl Checker<'_> {
             }
             _ => self.infer(body, inner.as_ref()),
         };
-        let ty = self.binder_type(kind, vars.len(), &extents, body, span);
+        let ty = self.binder_type(kind, vars.len(), &extents, body);
         self.leave(scope, &ty, span);
         self.alloc(Typed::Binder { kind, vars, filter, body }, ty, span)
     }
@@ -184,12 +184,12 @@ impl Checker<'_> {
         }
     }
 
-    fn binder_type(&mut self, kind: BinderKind, count: usize, extents: &[Poly], body: TId, span: Span) -> Type {
+    fn binder_type(&mut self, kind: BinderKind, count: usize, extents: &[Poly], body: TId) -> Type {
         let elem = self.nodes[body].ty.clone();
         match kind {
             BinderKind::For => Type::array(extents.iter().cloned(), elem),
             BinderKind::Sum | BinderKind::Prod => {
-                self.summable(&elem, kind, body, span);
+                self.summable(&elem, kind, body);
                 elem
             }
             BinderKind::Max | BinderKind::Min | BinderKind::Argmax | BinderKind::Argmin => {
@@ -220,15 +220,13 @@ impl Checker<'_> {
     }
 
     /// Numbers, and arrays, tuples and records of them, have sums; products are of numbers.
-    fn summable(&mut self, t: &Type, kind: BinderKind, body: TId, span: Span) {
+    fn summable(&mut self, t: &Type, kind: BinderKind, body: TId) {
         let at = self.span(body);
         match self.metas.shallow(t) {
-            Type::Array(_, elem) if kind == BinderKind::Sum => self.summable(&elem, kind, body, span),
-            Type::Tuple(items) if kind == BinderKind::Sum => {
-                items.iter().for_each(|t| self.summable(t, kind, body, span))
-            }
+            Type::Array(_, elem) if kind == BinderKind::Sum => self.summable(&elem, kind, body),
+            Type::Tuple(items) if kind == BinderKind::Sum => items.iter().for_each(|t| self.summable(t, kind, body)),
             Type::Record(fields) if kind == BinderKind::Sum => {
-                fields.iter().for_each(|(_, t)| self.summable(t, kind, body, span));
+                fields.iter().for_each(|(_, t)| self.summable(t, kind, body));
             }
             Type::Error => {}
             other => {

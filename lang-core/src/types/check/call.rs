@@ -68,7 +68,13 @@ impl Instantiated {
     }
 }
 
-impl Checker<'_> {
+/// The type wanted of an argument, given the values of those before it that are understood.
+type Wanted<'f, 'a> = dyn FnMut(&mut Checker<'a>, usize, &[Option<Poly>]) -> Type + 'f;
+
+/// Told of the value of an argument that sizes depend on.
+type Solved<'f, 'a> = dyn FnMut(&mut Checker<'a>, usize, &Poly) + 'f;
+
+impl<'a> Checker<'a> {
     /// Unknowns for all that a signature leaves open.
     pub(super) fn instantiate(&mut self, signature: &Signature, name: &str, span: Span) -> Instantiated {
         let types = signature.type_params.iter().map(|(_, class)| self.metas.fresh(*class, span)).collect();
@@ -234,9 +240,9 @@ impl Checker<'_> {
         &mut self,
         args: &[ArgSource],
         what: &dyn Fn(usize) -> String,
-        wanted: &mut dyn FnMut(&mut Self, usize, &[Option<Poly>]) -> Type,
+        wanted: &mut Wanted<'_, 'a>,
         dependent: &dyn Fn(usize) -> bool,
-        solved: &mut dyn FnMut(&mut Self, usize, &Poly),
+        solved: &mut Solved<'_, 'a>,
     ) -> Vec<TId> {
         let is_lambda = |this: &Self, a: &ArgSource| match a {
             ArgSource::Expr(e) => matches!(this.tree.exprs[*e].kind, Expr::Lambda(..)),

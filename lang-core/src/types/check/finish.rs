@@ -12,9 +12,9 @@ use super::super::tree::{
 };
 use super::super::ty::{Scalar, Type};
 use super::super::unify::{SizeWhy, has_meta};
+use super::Checker;
 use super::item::Checked;
 use super::scope::{Fact, Obligation, ScopeKind};
-use super::{Checker, Coverage};
 use crate::base::{Code, Diagnostic, Name, Span};
 use crate::predicate::prove::Facts;
 use crate::predicate::{Atom, LocalId, Poly};
@@ -348,10 +348,10 @@ impl Checker<'_> {
                             c.span,
                             format!("this `match` has no arm for {}", super::and_list(&missing)),
                         )
-                        .help(format!(
-                            "add `{}: …`, or `_: …` for all that is left",
-                            result.missing.first().cloned().unwrap_or_default()
-                        )),
+                        .help(match result.missing.first().map(String::as_str) {
+                            Some("_") | None => "add `_: …` for all that is left".to_owned(),
+                            Some(first) => format!("add `{first}: …`, or `_: …` for all that is left"),
+                        }),
                     );
                 }
             }

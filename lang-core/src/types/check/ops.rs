@@ -176,7 +176,7 @@ impl Checker<'_> {
             let [base] = one;
             let exponent = match self.ty(exponent) {
                 t @ Type::Array(..) => {
-                    let shape = super::super::ty::Type::array(t.peel().0.into_iter().cloned(), Type::I64);
+                    let shape = Type::array(t.peel().0.into_iter().cloned(), Type::I64);
                     let wanted = Type::array(self.metas.zonk(&ty).peel().0.into_iter().cloned(), Type::I64);
                     match self.unify(&shape, &wanted) {
                         Ok(goals) => self.with_goals(exponent, goals, "the exponents", Code::E0204),

@@ -215,4 +215,21 @@ fn comments_inside() {
           print(x) -- two
     "#]],
     );
+    check(
+        "--| Docs.\ndef -- one\n -- two\n f() = 1",
+        expect![[r#"
+        -- one
+        -- two
+        --| Docs.
+        def f() = 1
+    "#]],
+    );
+    check(
+        "import\n--| no documentation\n linalg",
+        expect![[r#"
+        --| no documentation
+
+        import linalg
+    "#]],
+    );
 }

@@ -222,6 +222,17 @@ fn brackets() {
     );
 }
 
+/// A point after a digit or a bar would be a number's.
+#[test]
+fn points() {
+    check_body(
+        "2 . 1 + |R| . 0 + 1.5.0 + 2.name + x . 0 . 1",
+        expect![[r#"
+        def f(x: f64) = 2 . 1 + |R| . 0 + 1.5.0 + 2.name + x.0.1
+    "#]],
+    );
+}
+
 #[test]
 fn binders() {
     check_body(

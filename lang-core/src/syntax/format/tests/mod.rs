@@ -38,6 +38,17 @@ fn the_prelude_is_laid_out() {
     assert_eq!(layout(prelude), prelude);
 }
 
+/// The net under the formatter: a line of this layout would begin with a word that starts an
+/// item, so the item stays as it was written.
+#[test]
+fn what_fails_its_check_is_left_alone() {
+    let fields = "field_with_a_long_name, another_field_with_a_long_name, a_third_field_with_a_name, def";
+    let text = format!("do   let {{{fields}}} = r in 1 -- c\n\ndef f() =   2\n");
+    let formatted = format_file(&text).unwrap();
+    assert_eq!(formatted.text, text.replace("=   2", "= 2"));
+    assert_eq!(formatted.left_alone, 1);
+}
+
 #[test]
 fn errors_leave_the_text_alone() {
     let errors = format_file("def f() = 1\n\ndef g( = 2\n").unwrap_err();
@@ -68,7 +79,7 @@ fn bare_trees() {
     check("(sum i: x[i]) + (sum j: y[j])", expect!["do (sum i: x[i]) + sum j: y[j]"]);
     check("(-x) ^ 2 + (x ^ y) ^ z + -(-x)", expect!["do (-x)^2 + (x^y)^z + - -x"]);
     check("([x]) * 2 + ([p] * y) * z", expect!["do ([x]) * 2 + ([p] * y) * z"]);
-    check("(f |> g)(x) + (\\x: x)(1) + (1).0", expect![[r#"do (f |> g)(x) + (\x: x)(1) + (1).0"#]]);
+    check("(f |> g)(x) + (\\x: x)(1) + (1).0", expect![[r#"do (f |> g)(x) + (\x: x)(1) + 1 . 0"#]]);
     check("if a then b else (if c then d else e)", expect!["do if a then b else (if c then d else e)"]);
     check("(x with [i] = 1).name", expect!["do (x with [i] = 1).name"]);
     check(

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use super::Session;
 use crate::base::GlobalName;
-use crate::interp::Program;
-use crate::interp::Value;
+use crate::interp::{Program, Value};
 use crate::types::info::TypeInfo;
 use crate::types::tree::Body;
 use crate::types::ty::Signature;

@@ -326,7 +326,6 @@ fn definitions_that_need_their_own_type() {
         expect![[r#"
             1: E0109 `T` `T` is defined by itself
             2: E0211 `n` this value is needed to find its own type
-            2: E0301 `len(f(1.0))` the size `n` of `len` cannot be solved here
             3: E0211 `f` the signature of `f` depends on itself
         "#]],
     );

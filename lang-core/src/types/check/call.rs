@@ -434,6 +434,10 @@ impl<'a> Checker<'a> {
             &mut |_, _, _| {},
         );
         let result = Type::Data(ty.clone(), params.into());
+        let whole = self.metas.zonk(&result);
+        if !self.small_enough(&whole, span) {
+            return self.error_node(span);
+        }
         self.alloc(Typed::Call { callee: Callee::Ctor(ty.clone(), k), args: nodes }, result, span)
     }
 

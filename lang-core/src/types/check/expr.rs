@@ -13,6 +13,9 @@ use crate::resolve::forms::Const;
 use crate::syntax::ast::{Expr, ExprId, Ident, LambdaParam, LetBind, Pat};
 use crate::syntax::ops::{BinOp, UnOp};
 
+/// Types in the type of a tuple, record or constructed value. Types that people write have tens.
+const MAX_TYPE: usize = 10_000;
+
 impl Checker<'_> {
     /// The typed node of an expression. The hint is what the context would like; it decides the
     /// extents of bare indices, the types of lambda parameters and of literals, and is not enforced.
@@ -61,7 +64,10 @@ impl Checker<'_> {
                     .zip(items)
                     .map(|(k, item)| self.infer(*item, hints.as_ref().and_then(|h| h.get::<usize>(k))))
                     .collect();
-                let ty = Type::Tuple(nodes.iter().map(|n| self.nodes[*n].ty.clone()).collect());
+                let ty = Type::Tuple(nodes.iter().map(|n| self.metas.shallow(&self.nodes[*n].ty)).collect());
+                if !self.small_enough(&ty, span) {
+                    return self.error_node(span);
+                }
                 self.alloc(Typed::Tuple(nodes), ty, span)
             }
             Expr::Record(fields) => self.record(fields, hint, span),
@@ -202,6 +208,15 @@ impl Checker<'_> {
         }
     }
 
+    /// Values whose types double with every `let` are refused before the types fill the memory.
+    pub(super) fn small_enough(&mut self, t: &Type, span: Span) -> bool {
+        let fits = t.within(MAX_TYPE);
+        if !fits {
+            self.error(Code::E0006, span, "the type of this is too large when it is written out");
+        }
+        fits
+    }
+
     fn field(&mut self, base: ExprId, field: &Ident, span: Span) -> TId {
         let base = self.infer(base, None);
         match self.ty(base) {
@@ -332,7 +347,11 @@ impl Checker<'_> {
                 return self.error_node(span);
             }
         }
-        self.alloc(Typed::Record(nodes), Type::Record(types.into()), span)
+        let ty = Type::Record(types.into());
+        if !self.small_enough(&ty, span) {
+            return self.error_node(span);
+        }
+        self.alloc(Typed::Record(nodes), ty, span)
     }
 
     fn array(&mut self, items: &[ExprId], comma: bool, hint: Option<&Type>, span: Span) -> TId {

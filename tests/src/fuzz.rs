@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use lang_core::base::{Diagnostic, Span};
+use lang_core::interp::Limits;
 use lang_core::session::Session;
 use lang_core::syntax::format::format;
 use lang_core::syntax::lexer::lex;
@@ -39,6 +40,24 @@ pub fn check_front(text: &str) {
     }
 }
 
+/// Runs a text that is a program, with little time and memory, and expects an end.
+///
+/// # Panics
+/// If the interpreter does.
+pub fn check_run(text: &str) {
+    let watch = Watch::start();
+    watch.see(text.to_owned());
+    run(text, &watch.interrupt);
+}
+
+fn run(text: &str, interrupt: &AtomicBool) {
+    let mut session = Session::new();
+    session.set_text(MAIN, text);
+    if session.diagnostics(MAIN).iter().all(|d| !d.is_error()) {
+        let _ = crate::run::run(&session, LIMITS, interrupt);
+    }
+}
+
 /// Checks mutants of the corpus: each by itself, and each as an edit of the one before it. A
 /// failure prints the text it is about.
 ///
@@ -55,15 +74,23 @@ pub fn check_mutants(corpus: &[String], seed: u64, count: u64) {
         edited.set_text(MAIN, &text);
         let (after_edit, fresh) = (edited.diagnostics(MAIN), diagnostics(&text));
         assert!(after_edit == fresh, "an edit tells {after_edit:?}, a fresh start {fresh:?}");
+        run(&text, &watch.interrupt);
     }
 }
 
 /// How long one text may take on a busy machine. Most take a thousandth of a second.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// After so long a program that runs is asked to stop: it may be an endless one.
+const RUN: Duration = Duration::from_millis(300);
+
+/// What a mutant may use.
+const LIMITS: Limits = Limits { max_calls: 1_000, max_nesting: 10_000, max_elements: 1 << 16, max_bytes: 1 << 24 };
+
 /// Keeps what is being checked, to tell it if that panics, or never ends: then the process ends.
 struct Watch {
     current: Arc<Mutex<(Instant, String)>>,
+    interrupt: Arc<AtomicBool>,
     done: Arc<AtomicBool>,
 }
 
@@ -71,13 +98,16 @@ impl Watch {
     fn start() -> Self {
         let watch = Self {
             current: Arc::new(Mutex::new((Instant::now(), String::new()))),
+            interrupt: Arc::new(AtomicBool::new(false)),
             done: Arc::new(AtomicBool::new(false)),
         };
-        let (current, done) = (Arc::clone(&watch.current), Arc::clone(&watch.done));
+        let current = Arc::clone(&watch.current);
+        let (interrupt, done) = (Arc::clone(&watch.interrupt), Arc::clone(&watch.done));
         std::thread::spawn(move || {
             while !done.load(Ordering::Relaxed) {
-                std::thread::sleep(Duration::from_millis(200));
+                std::thread::sleep(Duration::from_millis(50));
                 let now = current.lock().unwrap_or_else(PoisonError::into_inner);
+                interrupt.store(now.0.elapsed() > RUN, Ordering::Relaxed);
                 if now.0.elapsed() > PATIENCE {
                     eprintln!("this takes more than {PATIENCE:?}: {}", now.1);
                     std::process::abort();
@@ -89,6 +119,7 @@ impl Watch {
 
     fn see(&self, what: String) {
         *self.current.lock().unwrap_or_else(PoisonError::into_inner) = (Instant::now(), what);
+        self.interrupt.store(false, Ordering::Relaxed);
     }
 }
 

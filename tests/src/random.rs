@@ -29,6 +29,16 @@ impl Random {
     pub fn pick<'a, T>(&mut self, from: &'a [T]) -> Option<&'a T> {
         from.get(self.below(from.len()))
     }
+
+    /// One of these, or `otherwise` if there is none.
+    pub fn pick_or<T: Copy>(&mut self, from: &[T], otherwise: T) -> T {
+        self.pick(from).copied().unwrap_or(otherwise)
+    }
+
+    /// True once in `n` times.
+    pub fn once_in(&mut self, n: usize) -> bool {
+        self.below(n) == 0
+    }
 }
 
 /// The seed of every random test: fixed, unless `IVERSON_SEED` says otherwise.

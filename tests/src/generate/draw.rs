@@ -8,7 +8,7 @@ use lang_core::syntax::ast::{
 };
 use lang_core::syntax::ops::{BinOp, BinderKind, UnOp};
 
-use super::random::Random;
+use crate::random::Random;
 
 /// Names to use. Words of binders are names where no index variable follows.
 const NAMES: &[&str] = &["a", "b", "x", "y", "n", "m", "μ", "θ₀", "x'", "sum", "max", "grad", "a_rather_long_name"];
@@ -41,12 +41,12 @@ impl Gen<'_> {
     }
 
     fn name(&mut self) -> Name {
-        Name::new_static(self.random.pick(NAMES, "x"))
+        Name::new_static(self.random.pick_or(NAMES, "x"))
     }
 
     fn binding(&mut self) -> Ident {
         self.fresh += 1;
-        ident(format!("{}{}", self.random.pick(&["k", "v", "Θ", "long_name_"], "k"), self.fresh))
+        ident(format!("{}{}", self.random.pick_or(&["k", "v", "Θ", "long_name_"], "k"), self.fresh))
     }
 
     fn variable(&mut self) -> Ident {
@@ -54,7 +54,7 @@ impl Gen<'_> {
     }
 
     fn field(&mut self) -> Ident {
-        ident(self.random.pick(FIELDS, "w"))
+        ident(self.random.pick_or(FIELDS, "w"))
     }
 
     /// Fields whose names differ.
@@ -75,10 +75,10 @@ impl Gen<'_> {
 
     fn leaf(&mut self) -> Expr {
         match self.random.below(12) {
-            0 | 1 => Expr::Int(self.random.pick(&[0, 1, 2, 17, 1_000_000, (1 << 63) - 1], 0)),
-            2 => Expr::Float(self.random.pick(&[0.0, 0.1, 1.5, 1e-14, 2.5e100, f64::MAX, 5e-324], 0.0)),
+            0 | 1 => Expr::Int(self.random.pick_or(&[0, 1, 2, 17, 1_000_000, (1 << 63) - 1], 0)),
+            2 => Expr::Float(self.random.pick_or(&[0.0, 0.1, 1.5, 1e-14, 2.5e100, f64::MAX, 5e-324], 0.0)),
             3 => Expr::Bool(self.random.once_in(2)),
-            4 => Expr::Str(Name::new_static(self.random.pick(&["", "text", "two\nlines\t\"q\" \\ -- no"], ""))),
+            4 => Expr::Str(Name::new_static(self.random.pick_or(&["", "text", "two\nlines\t\"q\" \\ -- no"], ""))),
             _ => Expr::Name(self.name()),
         }
     }
@@ -94,12 +94,12 @@ impl Gen<'_> {
 
     fn inner(&mut self, d: usize) -> Expr {
         match self.random.below(27) {
-            0 => Expr::Unary(self.random.pick(&[UnOp::Neg, UnOp::Not], UnOp::Neg), self.expr(d)),
+            0 => Expr::Unary(self.random.pick_or(&[UnOp::Neg, UnOp::Not], UnOp::Neg), self.expr(d)),
             1..=3 => {
-                let level = self.random.pick(&BinOp::ALL, BinOp::Add).level();
+                let level = self.random.pick_or(&BinOp::ALL, BinOp::Add).level();
                 let ops: Vec<BinOp> = BinOp::ALL.into_iter().filter(|op| op.level() == level).collect();
                 let first = self.expr(d);
-                let rest = self.some(1, 4, |g| (g.random.pick(&ops, BinOp::Add), Span::default(), g.expr(d)));
+                let rest = self.some(1, 4, |g| (g.random.pick_or(&ops, BinOp::Add), Span::default(), g.expr(d)));
                 Expr::Chain { first, rest }
             }
             4 => Expr::Power(self.expr(d), self.expr(d)),
@@ -140,7 +140,7 @@ impl Gen<'_> {
                 Expr::Match(value, self.some(1, 3, |g| Arm { pat: g.pat(2), body: g.expr(d) }))
             }
             20..=22 => {
-                let kind = self.random.pick(&BinderKind::ALL, BinderKind::For);
+                let kind = self.random.pick_or(&BinderKind::ALL, BinderKind::For);
                 let vars = self.vars(d);
                 let filter = if kind == BinderKind::For { None } else { self.maybe(3, |g| g.expr(d)) };
                 Expr::Binder { kind, vars, filter, body: self.expr(d) }
@@ -234,7 +234,7 @@ impl Gen<'_> {
                 }
                 Pat::Record(fields)
             }
-            6 => Pat::Int(self.random.pick(&[0, 3, -3, i64::MAX, i64::MIN], 0)),
+            6 => Pat::Int(self.random.pick_or(&[0, 3, -3, i64::MAX, i64::MIN], 0)),
             7 => Pat::Bool(self.random.once_in(2)),
             _ => Pat::Name(self.binding().name),
         };
@@ -262,7 +262,7 @@ impl Gen<'_> {
                     _ => TypeArg::Size(g.computed_size()),
                 }),
             },
-            _ => TypeExpr::Name { module: None, name: ident(self.random.pick(TYPES, "f64")), args: Vec::new() },
+            _ => TypeExpr::Name { module: None, name: ident(self.random.pick_or(TYPES, "f64")), args: Vec::new() },
         };
         self.types.alloc(node(ty))
     }
@@ -276,7 +276,7 @@ impl Gen<'_> {
     }
 
     fn size_name(&mut self) -> ExprId {
-        let name = self.random.pick(&["n", "m", "k"], "n");
+        let name = self.random.pick_or(&["n", "m", "k"], "n");
         self.add(Expr::Name(Name::new_static(name)))
     }
 
@@ -290,12 +290,12 @@ impl Gen<'_> {
             0 => Expr::Int(10),
             1 => {
                 let first = atom(self);
-                let op = self.random.pick(&[BinOp::Mul, BinOp::FloorDiv, BinOp::Mod], BinOp::Mul);
+                let op = self.random.pick_or(&[BinOp::Mul, BinOp::FloorDiv, BinOp::Mod], BinOp::Mul);
                 Expr::Chain { first, rest: vec![(op, Span::default(), atom(self))] }
             }
             _ => {
                 let first = atom(self);
-                let op = |g: &mut Self| g.random.pick(&[BinOp::Add, BinOp::Sub], BinOp::Add);
+                let op = |g: &mut Self| g.random.pick_or(&[BinOp::Add, BinOp::Sub], BinOp::Add);
                 Expr::Chain { first, rest: self.some(1, 2, |g| (op(g), Span::default(), atom(g))) }
             }
         };
@@ -343,7 +343,7 @@ impl Gen<'_> {
                 constraints: if self.random.once_in(5) {
                     self.some(1, 2, |g| {
                         let var = g.binding();
-                        Constraint { var, class: ident(g.random.pick(&["real", "num"], "num")) }
+                        Constraint { var, class: ident(g.random.pick_or(&["real", "num"], "num")) }
                     })
                 } else {
                     Vec::new()

@@ -5,7 +5,6 @@
 
 pub mod draw;
 pub mod hits;
-pub mod random;
 pub mod scramble;
 
 use draw::tree;
@@ -15,8 +14,9 @@ use lang_core::syntax::format::{format_file, outline, print_tree, same_meaning, 
 use lang_core::syntax::lexer::lex;
 use lang_core::syntax::parser::parse_item;
 use lang_core::syntax::split::split;
-use random::Random;
 use scramble::{damage, scramble_all};
+
+use crate::random::Random;
 
 /// What a run found.
 #[derive(Debug, Default)]
@@ -141,13 +141,14 @@ fn file(text: &str) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::run;
+    use crate::random::{count, seed};
 
     /// Some seconds; a longer run is the soak's.
     const PROGRAMS: u64 = 2000;
 
     #[test]
     fn laws_hold() {
-        let report = run(1, PROGRAMS);
+        let report = run(seed(), count(PROGRAMS));
         assert!(report.broken == 0, "{} broke a law:\n{}", report.broken, report.failures.join("\n\n"));
         println!("{}", report.hits);
         assert_eq!(report.hits.missing(), Vec::<&str>::new());

@@ -3,7 +3,7 @@
 use lang_core::syntax::lexer::{Spanned, Token, lex};
 use lang_core::syntax::token::Sym;
 
-use super::random::Random;
+use crate::random::Random;
 
 /// The same tokens with other blanks between them, and comments.
 pub fn scramble(random: &mut Random, text: &str, comments: usize) -> String {
@@ -49,13 +49,13 @@ pub fn scramble_all(random: &mut Random, texts: &[String]) -> String {
     let mut out = String::new();
     for (nth, text) in texts.iter().enumerate() {
         out.push_str(
-            random.pick(&["", "\n\n", "-- block\n", "-- apart\n\n\n", "--| Docs.\n", "  -- c\n--| Docs.\n"], ""),
+            random.pick_or(&["", "\n\n", "-- block\n", "-- apart\n\n\n", "--| Docs.\n", "  -- c\n--| Docs.\n"], ""),
         );
         // None, some, or nearly between all tokens.
-        let comments = random.pick(&[0, 1, 4, 40], 0);
+        let comments = random.pick_or(&[0, 1, 4, 40], 0);
         out.push_str(&scramble(random, text, comments));
         if nth + 1 < texts.len() || random.once_in(2) {
-            out.push_str(random.pick(&["\n", "\n", "\n\n", "\n\n\n"], "\n"));
+            out.push_str(random.pick_or(&["\n", "\n", "\n\n", "\n\n\n"], "\n"));
         }
     }
     out
@@ -68,7 +68,7 @@ pub fn damage(random: &mut Random, text: &str) -> String {
         let (at, other) = (random.below(tokens.len()), random.below(tokens.len()));
         match random.below(5) {
             0 if !tokens.is_empty() => drop(tokens.remove(at)),
-            1 => tokens.insert(at, random.pick(&[",", "(", ")", "|", "\n--| c\n", "\n-- c\n", "()", "with"], ",")),
+            1 => tokens.insert(at, random.pick_or(&[",", "(", ")", "|", "\n--| c\n", "\n-- c\n", "()", "with"], ",")),
             2 => {
                 let copy = tokens.get(other).copied().unwrap_or_default();
                 tokens.insert(at, copy);

@@ -82,7 +82,7 @@ fn sizes() {
         });
     };
     size(7, "3", &|n| n.div(&Poly::constant(2)).unwrap());
-    size(0, "E0505 the size `(8 // l0)` divides by zero", &|n| Poly::constant(8).div(&n).unwrap());
+    size(0, "E0505 the size `8 // l0` divides by zero", &|n| Poly::constant(8).div(&n).unwrap());
     size(i64::MAX, "E0508 the size `l0^2` is too large", &|n| n.mul(&n));
     size(1, "E0512 `g` has no value yet", &|_| Poly::atom(Atom::Global(name("g"))));
     let ran = run(|b| b.node(Expr::Size(Poly::atom(Atom::Bound(0, "n".into()))), Type::I64));

@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 import scipy.ndimage
-import scipy.signal
 import scipy.sparse.csgraph
 
 from registry import con, golden

@@ -137,8 +137,10 @@ pub(super) fn is_cyclic<'db>(db: &'db dyn Database, item: Item<'db>) -> bool {
 
 /// Computes the types that the checks of a file's items ask for, those first that need no
 /// others: so queries that ask each other never stand deeper than a few, however long a chain of
-/// definitions is. For the same reason it is no query itself.
-pub(super) fn prepare(db: &dyn Database, file: SourceFile) {
+/// definitions is. That goes for finding out that nothing changed too, which happens in the same
+/// order. Everything that is asked of a file from outside asks this first.
+#[salsa::tracked(returns(copy))]
+pub(super) fn prepared(db: &dyn Database, file: SourceFile) {
     for item in &order(db, file).items {
         match item.kind(db) {
             ItemKind::Def => drop(signature(db, *item)),

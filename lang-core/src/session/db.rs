@@ -119,6 +119,7 @@ impl Db {
             .ingredient::<cycles::order>()
             .ingredient::<cycles::cyclic>()
             .ingredient::<cycles::is_cyclic>()
+            .ingredient::<cycles::prepared>()
             .build();
         Self { storage }
     }

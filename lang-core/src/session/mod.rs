@@ -19,6 +19,8 @@ mod report;
 mod scope;
 mod view;
 
+mod program;
+
 #[cfg(test)]
 mod tests;
 
@@ -40,6 +42,7 @@ use crate::types::info::TypeInfo;
 use crate::types::ty::{Signature, Type};
 use db::{Db, Item, Log, SourceFile, Workspace};
 pub use path::normalize as module_name;
+pub use program::Running;
 pub use view::View;
 
 /// The name of the prelude's module.
@@ -311,14 +314,14 @@ impl Session {
     }
 
     fn check<'db>(&'db self, item: Item<'db>) -> Option<Arc<Checked>> {
-        cycles::prepare(&self.db, item.file(&self.db));
+        cycles::prepared(&self.db, item.file(&self.db));
         queries::checked(&self.db, item).clone()
     }
 
     /// The signature of a definition.
     #[must_use]
     pub fn signature(&self, name: &GlobalName) -> Option<Arc<Signature>> {
-        cycles::prepare(&self.db, self.find(name)?.file(&self.db));
+        cycles::prepared(&self.db, self.find(name)?.file(&self.db));
         View::new(&self.db).signature(name)
     }
 
@@ -326,14 +329,14 @@ impl Session {
     #[must_use]
     pub fn type_info(&self, name: &GlobalName) -> Option<Arc<TypeInfo>> {
         let view = View::new(&self.db);
-        cycles::prepare(&self.db, view.type_item(name)?.file(&self.db));
+        cycles::prepared(&self.db, view.type_item(name)?.file(&self.db));
         view.type_info(name)
     }
 
     /// The type of a variable of a top-level `let`.
     #[must_use]
     pub fn let_type(&self, name: &GlobalName) -> Option<Type> {
-        cycles::prepare(&self.db, self.find(name)?.file(&self.db));
+        cycles::prepared(&self.db, self.find(name)?.file(&self.db));
         View::new(&self.db).let_type(name)
     }
 
@@ -346,7 +349,7 @@ impl Session {
         let resolved = resolve::resolve(&parsed.tree, &module, &view);
         let used: HashSet<_> = resolved.uses.iter().filter_map(|name| view.file(&name.module)).collect();
         for file in used {
-            cycles::prepare(&self.db, file);
+            cycles::prepared(&self.db, file);
         }
         let checked = passes::check(&parsed.tree, &resolved, &module, &view);
         let mut diagnostics = parsed.diagnostics.clone();
@@ -364,8 +367,12 @@ impl Session {
 
     fn item_of(&self, item: &ItemRef) -> Option<Item<'_>> {
         let db = &self.db;
-        let mut items = queries::items(db, self.file(&item.module)?).iter().copied();
-        items.find(|i| i.kind(db) == item.kind && *i.name(db) == item.name && i.ordinal(db) == item.ordinal)
+        let is_it = |i: &Item<'_>| i.kind(db) == item.kind && *i.name(db) == item.name && i.ordinal(db) == item.ordinal;
+        let by_name = match item.kind {
+            ItemKind::Type => self.view().type_item(&item.global),
+            _ => self.view().value_item(&item.global).map(scope::Value::item),
+        };
+        by_name.filter(is_it).or_else(|| queries::items(db, self.file(&item.module)?).iter().copied().find(is_it))
     }
 
     fn find(&self, name: &GlobalName) -> Option<Item<'_>> {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use salsa::Database;
 
-use super::cycles::{leads_back, prepare};
+use super::cycles::{leads_back, prepared};
 use super::db::{Item, SourceFile};
 use super::queries::{item_diagnostics, items, name_span, split_text, tree};
 use super::scope::{Binding, ImportRef, Space, import_of, pattern_names, twice};
@@ -22,7 +22,7 @@ pub(super) fn diagnostics(db: &dyn Database, file: SourceFile) -> Vec<Diagnostic
     if file.text(db).len() > MAX_TEXT {
         return lex(file.text(db)).diagnostics;
     }
-    prepare(db, file);
+    prepared(db, file);
     let mut all = Vec::new();
     for (item, start) in placed(db, file) {
         let own = item_diagnostics(db, item).into_iter().chain(import(db, item));

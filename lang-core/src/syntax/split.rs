@@ -57,7 +57,9 @@ pub fn split(text: &str) -> Vec<ItemText> {
     let mut starts: Vec<(ItemKind, usize)> =
         (0..tokens.len()).filter_map(|at| item_start(tokens, at).map(|kind| (kind, at))).collect();
     if !tokens.is_empty() && starts.first().is_none_or(|(_, at)| *at > 0) {
-        starts.insert(0, (ItemKind::Junk, 0));
+        // A `let` that begins a text can belong to nothing before it, wherever it stands.
+        let is_let = matches!(tokens.first().map(|t| &t.token), Some(Token::Word(Word::Let)));
+        starts.insert(0, (if is_let { ItemKind::Let } else { ItemKind::Junk }, 0));
     }
 
     let bytes = text.as_bytes();

@@ -117,6 +117,11 @@ impl Metas {
         self.types.get(id as usize).map_or(Class::Any, |m| m.class)
     }
 
+    /// Is it that of integer literals, which nothing has made real?
+    pub fn is_integer_literal(&self, id: u32) -> bool {
+        self.types.get(id as usize).is_some_and(|m| m.class == Class::Num && m.default == Some(Scalar::I64))
+    }
+
     /// Where an unknown type comes from.
     pub fn type_span(&self, id: u32) -> Span {
         self.types.get(id as usize).map_or_else(Span::default, |m| m.span)

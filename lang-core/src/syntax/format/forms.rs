@@ -116,7 +116,8 @@ impl<'a> Printer<'a> {
         self.cat([pat, colon, self.space(), ty])
     }
 
-    /// One binding may share its line with `in`; several stand one a line.
+    /// One binding may share its line with `in`, if the author did not end the line before it;
+    /// several stand one a line.
     pub(super) fn let_chain(&mut self, binds: &'a [LetBind], body: ExprId) -> Piece<'a> {
         let single = binds.len() == 1;
         let mut all = Vec::with_capacity(2 * binds.len() + 3);
@@ -130,7 +131,7 @@ impl<'a> Printer<'a> {
             let value = self.body(bind.value, After::Equals);
             all.push(self.cat([word, self.space(), bound, self.space(), equals, value]));
         }
-        all.push(if single { self.line() } else { self.newline() });
+        all.push(if single && !self.line_ended() { self.line() } else { self.newline() });
         all.push(self.word(Word::In));
         all.push(self.body(body, After::Equals));
         self.group(self.cat(all))

@@ -3,7 +3,7 @@
 use super::expr::After;
 use super::printer::{Piece, Printer};
 use crate::base::Name;
-use crate::syntax::ast::{Def, Ident, Import, Item, Rule, TopLet, TypeBody, TypeDef, TypeExpr};
+use crate::syntax::ast::{Def, Expr, Ident, Import, Item, Rule, TopLet, TypeBody, TypeDef, TypeExpr};
 use crate::syntax::token::{Sym, Word};
 
 impl<'a> Printer<'a> {
@@ -17,7 +17,13 @@ impl<'a> Printer<'a> {
             Item::Let(item) => self.top_let(item),
             Item::Do(value) => {
                 let word = self.word(Word::Do);
-                let value = self.body(*value, After::Equals);
+                // `do print(…)` reads as one thing, and breaks inside.
+                let value = if matches!(tree.exprs[*value].kind, Expr::Call(..)) {
+                    let call = self.expr(*value);
+                    self.cat([self.space(), call])
+                } else {
+                    self.body(*value, After::Equals)
+                };
                 self.cat([word, value])
             }
             Item::Rule(rule) => self.rule(rule),

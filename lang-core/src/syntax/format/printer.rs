@@ -265,6 +265,14 @@ impl<'a> Printer<'a> {
 
     // Breaks.
 
+    /// Does the source end the line before the next token?
+    pub(super) fn line_ended(&self) -> bool {
+        let Some(source) = &self.source else { return false };
+        let last = source.at.checked_sub(1).and_then(|at| source.tokens.get(at));
+        let (Some(last), Some(next)) = (last, source.next()) else { return false };
+        source.text.get(last.span.range().end..next.span.range().start).is_some_and(|between| between.contains('\n'))
+    }
+
     /// A space, or a new line where the group around it does not fit.
     pub(super) fn line(&mut self) -> Piece<'a> {
         self.gap(Gap { flat: Some(" "), blank: false, closes: false })

@@ -165,7 +165,8 @@ impl Checker<'_> {
         let exponent = self.infer(exponent, None);
         // An exponent that is an integer stays one; the base may be any number then.
         let exponent_elem = self.metas.zonk(&self.nodes[exponent].ty).peel().1.clone();
-        let literal = matches!(self.nodes[exponent].kind, Typed::Int(_) | Typed::Size(_));
+        let literal = matches!(self.nodes[exponent].kind, Typed::Int(_))
+            || matches!(exponent_elem, Type::Meta(id) if self.metas.is_integer_literal(id));
         if literal || exponent_elem == Type::I64 {
             let at = self.span(exponent);
             if let Err(m) = self.unify(&exponent_elem, &Type::I64) {

@@ -211,9 +211,9 @@ fn comments_inside() {
     check(
         "do -- one\n print(x) -- two",
         expect![[r#"
-        do -- one
-          print(x) -- two
-    "#]],
+            -- one
+            do print(x) -- two
+        "#]],
     );
     check(
         "--| Docs.\ndef -- one\n -- two\n f() = 1",

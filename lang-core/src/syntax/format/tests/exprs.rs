@@ -356,6 +356,14 @@ fn folds() {
 #[test]
 fn lets() {
     check_body(
+        "let y = 1\n in y",
+        expect![[r#"
+        def f(x: f64) =
+          let y = 1
+          in y
+    "#]],
+    );
+    check_body(
         "let y = 1 in y",
         expect![[r#"
         def f(x: f64) = let y = 1 in y

@@ -57,6 +57,15 @@ fn definitions() {
 #[test]
 fn other_items() {
     check(
+        "do assert(all i < number_of_elements: abs(first_operand[i] - second_operand[i]) < 1e-4, \"they agree\")",
+        expect![[r#"
+            do assert(
+              all i < number_of_elements: abs(first_operand[i] - second_operand[i]) < 1e-4,
+              "they agree"
+            )
+        "#]],
+    );
+    check(
         "import   linalg as  la\nimport \"./mine.iv\"   as m\nimport \"x\\\\y\"",
         expect![[r#"
         import linalg as la

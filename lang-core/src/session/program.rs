@@ -1,0 +1,43 @@
+//! A session's items as the program that the interpreter runs.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::Session;
+use crate::base::GlobalName;
+use crate::interp::{Program, Value};
+use crate::types::info::TypeInfo;
+use crate::types::tree::Body;
+use crate::types::ty::Signature;
+
+/// All items, and the values of top-level `let`s that the host has computed so far.
+pub struct Running<'s> {
+    session: &'s Session,
+    values: &'s HashMap<GlobalName, Value>,
+}
+
+impl<'s> Running<'s> {
+    /// The items of `session` with these values.
+    #[must_use]
+    pub fn new(session: &'s Session, values: &'s HashMap<GlobalName, Value>) -> Self {
+        Self { session, values }
+    }
+}
+
+impl Program for Running<'_> {
+    fn body(&self, name: &GlobalName) -> Option<Arc<Body>> {
+        Some(Arc::clone(&self.session.checked(name)?.body))
+    }
+
+    fn type_info(&self, ty: &GlobalName) -> Option<Arc<TypeInfo>> {
+        self.session.type_info(ty)
+    }
+
+    fn signature(&self, name: &GlobalName) -> Option<Arc<Signature>> {
+        self.session.signature(name)
+    }
+
+    fn global(&self, name: &GlobalName) -> Option<Value> {
+        self.values.get(name).cloned()
+    }
+}

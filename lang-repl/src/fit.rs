@@ -73,7 +73,7 @@ pub(crate) fn fit(signature: &Signature, arguments: &[Read], types: &dyn Types) 
 struct Axis {
     wanted: Poly,
     found: i64,
-    /// `axis 1 of argument `x``
+    /// `axis 0 of argument `x``
     what: String,
     source: crate::source::SourceId,
     span: Span,
@@ -184,7 +184,7 @@ impl Fitter<'_> {
     }
 
     fn axis(&mut self, literal: &Literal, wanted: &Poly, found: usize, access: &Access) -> Fit<()> {
-        let what = format!("axis {} of argument {}", access.axis + 1, access.text);
+        let what = format!("axis {} of argument {}", access.axis, access.text);
         let found = i64::try_from(found).unwrap_or(i64::MAX);
         if let Some(before) = self.axes.get(&access.path) {
             if before.found == found {
@@ -337,8 +337,11 @@ fn solve(
                     let value = i64::try_from(value).ok().filter(|v| *v >= 0);
                     let (Some(value), Some(slot), Some(from)) = (value, sizes.get_mut(k), from.get_mut(k)) else {
                         let name = signature.sizes.get(k).map(|s| s.name.as_str()).unwrap_or_default();
-                        let message =
-                            format!("{} is {}, which would make the size `{name}` negative", axis.what, axis.found);
+                        let message = format!(
+                            "{} has {}, which would make the size `{name}` negative",
+                            axis.what,
+                            elements(axis.found)
+                        );
                         return Err(vec![Problem::new(Code::E0600, message).at(axis.source, axis.span, "")]);
                     };
                     *slot = Some(value);
@@ -383,11 +386,8 @@ fn check(
         return Ok(());
     }
     let wanted = known.as_constant().unwrap_or_default();
-    let mut problem = Problem::new(Code::E0600, format!("{} is {}, but {wanted} is wanted", axis.what, axis.found)).at(
-        axis.source,
-        axis.span,
-        format!("{} elements", axis.found),
-    );
+    let message = format!("{} has {}, but {wanted} are wanted", axis.what, elements(axis.found));
+    let mut problem = Problem::new(Code::E0600, message).at(axis.source, axis.span, elements(axis.found));
     let mut reasons = Vec::new();
     for (k, size) in signature.sizes.iter().enumerate() {
         let atom = Atom::Bound(u32::try_from(k).unwrap_or(u32::MAX), size.name.clone());
@@ -401,4 +401,8 @@ fn check(
         problem = problem.help(reasons.join(", "));
     }
     Err(vec![problem])
+}
+
+fn elements(n: i64) -> String {
+    if n == 1 { "1 element".to_owned() } else { format!("{n} elements") }
 }

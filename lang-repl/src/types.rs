@@ -7,7 +7,7 @@ use lang_core::base::{GlobalName, ModuleName, Name};
 use lang_core::interp::{Tag, Value};
 use lang_core::predicate::{Atom, Poly};
 use lang_core::types::info::{TypeInfo, TypeInfoBody};
-use lang_core::types::ty::{FunType, Scalar, Type, TypeArg};
+use lang_core::types::ty::{FunType, Scalar, Signature, Type, TypeArg};
 
 use crate::fit::Datum;
 
@@ -22,6 +22,15 @@ pub(crate) fn with_sizes(ty: &Type, sizes: &[i64]) -> Type {
             _ => None,
         })
     })
+}
+
+/// Does a parameter have a size that is a `let` of the top level?
+pub(crate) fn mentions_globals(signature: &Signature) -> bool {
+    let mut found = false;
+    for (_, ty) in &signature.params {
+        ty.visit(&mut |_| {}, &mut |p| p.for_each_atom(&mut |a| found |= matches!(a, Atom::Global(_))));
+    }
+    found
 }
 
 /// A type of a type's definition with the arguments it is applied to.

@@ -39,7 +39,40 @@ pub(crate) fn run(code: Option<&str>, out: Out) -> Status {
         ]);
         out.print(&format!("{document}\n"));
     } else {
-        out.print(page);
+        out.print(&for_terminal(page));
     }
     Status::Good
+}
+
+/// A page without its marks: code is indented, links are their texts.
+fn for_terminal(page: &str) -> String {
+    let mut text = String::new();
+    let mut code = false;
+    for line in page.lines() {
+        if line.starts_with("```") {
+            code = !code;
+            // Code and what it shows stand in fences one right after the other.
+            if code && !text.ends_with("\n\n") {
+                text.push('\n');
+            }
+        } else if code {
+            text += &format!("    {line}\n");
+        } else {
+            text += &without_links(line.strip_prefix("# ").unwrap_or(line));
+            text.push('\n');
+        }
+    }
+    text
+}
+
+/// `[E0501](E0501.md)` is `E0501`.
+fn without_links(line: &str) -> String {
+    let mut text = String::new();
+    let mut rest = line;
+    while let Some((before, after)) = rest.split_once("](") {
+        let (Some((lead, words)), Some((_, tail))) = (before.rsplit_once('['), after.split_once(')')) else { break };
+        text.extend([lead, words]);
+        rest = tail;
+    }
+    text + rest
 }

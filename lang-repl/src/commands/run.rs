@@ -16,6 +16,7 @@ use crate::out::{Out, Status};
 use crate::problem::Problem;
 use crate::show;
 use crate::suggest;
+use crate::types;
 
 /// How long checking and running took.
 pub(crate) struct Clock {
@@ -83,6 +84,16 @@ fn run_in(engine: &mut Engine, path: &Path, arguments: &[String], common: &Commo
         Some(signature) => read_arguments(signature, arguments, engine).map_err(|p| (Status::Usage, p))?,
         None => Vec::new(),
     };
+    // Arguments that do not fit are told before anything happens; only where a size is a `let` of
+    // the program does it have to be computed first.
+    let fit = |engine: &Engine| match &main {
+        Some(signature) => {
+            let fitted = fit::fit(signature, &reads, engine);
+            fitted.map(Some).map_err(|p| (Status::Usage, with_signature(p, signature)))
+        }
+        None => Ok(None),
+    };
+    let early = if main.as_deref().is_some_and(types::mentions_globals) { None } else { fit(engine)? };
     clock.checked();
     let _computing = Computing::start();
     engine
@@ -90,8 +101,13 @@ fn run_in(engine: &mut Engine, path: &Path, arguments: &[String], common: &Commo
         .map_err(|p| (Status::Failed, p))?;
     let mut result = None;
     if let Some(signature) = &main {
-        let fitted = fit::fit(signature, &reads, engine).map_err(|p| (Status::Usage, with_signature(p, signature)))?;
-        result = Some(engine.call_main(&module, signature, &fitted).map_err(|p| (Status::Failed, p))?);
+        let fitted = match early {
+            Some(fitted) => Some(fitted),
+            None => fit(engine)?,
+        };
+        if let Some(fitted) = fitted {
+            result = Some(engine.call_main(&module, signature, &fitted).map_err(|p| (Status::Failed, p))?);
+        }
     }
     clock.ran();
     Ok(out.result(result.as_ref(), common, &clock, engine.counts))

@@ -1,9 +1,13 @@
 //! Running the binary in a directory of its own and writing down all that can be seen of it.
 
+#![allow(dead_code, reason = "no test uses all of it")]
+
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+
+use expect_test::Expect;
 
 /// A directory that is removed in the end.
 pub(crate) struct Dir(PathBuf);
@@ -55,6 +59,18 @@ impl Dir {
             None => shown += "--- killed\n",
         }
         shown
+    }
+}
+
+impl Dir {
+    /// Runs these command lines in turn and compares what all of them show.
+    #[track_caller]
+    pub(crate) fn check_all(&self, lines: &[&[&str]], expected: Expect) {
+        let mut all = String::new();
+        for args in lines {
+            all += &format!("$ iverson {}\n{}", args.join(" "), self.run(args, b""));
+        }
+        expected.assert_eq(&all);
     }
 }
 

@@ -99,7 +99,7 @@ impl Engine {
     }
 
     /// Loads a file and all it imports.
-    pub(crate) fn load(&mut self, path: &Path) -> Result<ModuleName, Problem> {
+    pub(crate) fn load(&mut self, path: &Path) -> Result<ModuleName, Box<Problem>> {
         let text = files::read(path, &mut self.sources)?;
         let module = match files::is_stdin(path) {
             true => ModuleName::from("<stdin>"),
@@ -130,7 +130,7 @@ impl Engine {
                         read.push(module);
                     }
                     Err(problem) => {
-                        self.unreadable.insert(module, problem);
+                        self.unreadable.insert(module, *problem);
                     }
                 }
             }
@@ -156,7 +156,7 @@ impl Engine {
                     self.session.set_text(&module, &text);
                     self.note_whole(&module, files::shown(path), text.into());
                 }
-                Err(problem) => problems.push(problem),
+                Err(problem) => problems.push(*problem),
             }
         }
         self.values.retain(|name, _| name.module == *except);
@@ -252,18 +252,25 @@ impl Engine {
 
     /// What is wrong in a module and in those it imports, these first.
     pub(crate) fn problems(&self, module: &ModuleName) -> Vec<Problem> {
+        self.modules_of(module).iter().flat_map(|m| self.own_problems(m)).collect()
+    }
+
+    /// A module and those it imports, each after those it imports itself.
+    fn modules_of(&self, module: &ModuleName) -> Vec<ModuleName> {
         let mut order = Vec::new();
-        let mut seen: HashSet<ModuleName> = HashSet::from([module.clone()]);
-        let mut open = vec![module.clone()];
-        while let Some(next) = open.pop() {
-            for import in self.imports(&next) {
-                if seen.insert(import.clone()) {
-                    open.push(import);
-                }
+        let mut seen: HashSet<ModuleName> = HashSet::new();
+        // A module is met twice: before and after its imports.
+        let mut open = vec![(module.clone(), false)];
+        while let Some((next, after)) = open.pop() {
+            if after {
+                order.push(next);
+            } else if seen.insert(next.clone()) {
+                let imports = self.imports(&next);
+                open.push((next, true));
+                open.extend(imports.into_iter().rev().map(|m| (m, false)));
             }
-            order.push(next);
         }
-        order.iter().rev().flat_map(|m| self.own_problems(m)).collect()
+        order
     }
 
     fn imports(&self, module: &ModuleName) -> Vec<ModuleName> {
@@ -324,6 +331,13 @@ impl Engine {
         item.name.split(',').filter(|n| !n.is_empty()).map(name).collect()
     }
 
+    /// What a module needs of other modules, the prelude aside.
+    pub(crate) fn foreign(&self, module: &ModuleName) -> BTreeSet<GlobalName> {
+        let items = self.session.items(module);
+        let uses = items.iter().flat_map(|i| self.uses(i));
+        uses.filter(|u| u.module != *module && u.module != session::PRELUDE).collect()
+    }
+
     /// All items that some names need, each after those it needs itself.
     fn closure(&self, roots: &BTreeSet<GlobalName>) -> Vec<ItemRef> {
         let find = |name: &GlobalName| [self.session.item(name), self.session.type_item(name)].into_iter().flatten();
@@ -361,14 +375,17 @@ impl Engine {
 
     // ---- running ----
 
-    /// Runs the `let` and `do` items of a module in order.
-    pub(crate) fn run_items(&mut self, module: &ModuleName) -> Result<(), Vec<Problem>> {
+    /// Computes the `let`s of the modules that one imports, then runs its `let` and `do` items in
+    /// order. `shown` gets the values of the `do`s.
+    pub(crate) fn run_items(&mut self, module: &ModuleName, shown: &dyn Fn(&Evaluated)) -> Result<(), Vec<Problem>> {
+        for imported in self.modules_of(module).into_iter().filter(|m| m != module) {
+            self.compute_lets(&self.session.items(&imported))?;
+        }
         for item in self.session.items(module) {
-            if matches!(item.kind, ItemKind::Let | ItemKind::Do) {
-                let uses = self.uses(&item);
-                let foreign: Vec<ItemRef> = self.closure(&uses).into_iter().filter(|i| i.module != *module).collect();
-                self.compute_lets(&foreign)?;
-                self.run_item(&item)?;
+            match item.kind {
+                ItemKind::Let => drop(self.run_item(&item)?),
+                ItemKind::Do => self.run_item(&item)?.iter().filter(|v| !v.is_unit()).for_each(shown),
+                _ => {}
             }
         }
         Ok(())
@@ -383,19 +400,22 @@ impl Engine {
         Ok(())
     }
 
-    /// Computes a `let` or `do` item; values of what it binds are kept.
-    fn run_item(&mut self, item: &ItemRef) -> Result<(), Vec<Problem>> {
-        let Some(checked) = self.session.checked_item(item) else { return Ok(()) };
+    /// Computes a `let`, whose values are kept, or a `do`, whose value is returned.
+    fn run_item(&mut self, item: &ItemRef) -> Result<Option<Evaluated>, Vec<Problem>> {
+        let Some(checked) = self.session.checked_item(item) else { return Ok(None) };
         let here = Here { item: item.global.clone(), name: "do", source: None };
         let body = Arc::clone(&checked.body);
         let (value, _) = self.run_body(&body, &here)?;
-        if let (ItemKind::Let, Value::Tuple(values)) = (item.kind, value) {
+        if item.kind != ItemKind::Let {
+            return Ok(Some(self.evaluated(value, &checked.result)));
+        }
+        if let Value::Tuple(values) = value {
             for ((name, _), value) in checked.exports.iter().zip(values.values()) {
                 let name = GlobalName { module: item.module.clone(), name: name.clone() };
                 self.values.insert(name, value.clone());
             }
         }
-        Ok(())
+        Ok(None)
     }
 
     fn run_body(&mut self, body: &Arc<Body>, here: &Here) -> Result<(Value, Frame), Vec<Problem>> {
@@ -450,8 +470,6 @@ impl Engine {
         let arguments = signature.params.iter().zip(&fitted.arguments);
         let arguments: Vec<Value> =
             arguments.map(|((_, ty), datum)| self.value(datum, &types::with_sizes(ty, &fitted.sizes))).collect();
-        let closure = self.closure(&BTreeSet::from([main.clone()]));
-        self.compute_lets(&closure.into_iter().filter(|i| i.module != *module).collect::<Vec<_>>())?;
         let here = Here { item: main.clone(), name: "main", source: None };
         let instance = RtInstance { types: Arc::from([]), sizes };
         let value = self.interpret(&here, |interp| interp.call(&main, instance, arguments))?;
@@ -475,12 +493,14 @@ impl Engine {
     // ---- expressions ----
 
     /// Evaluates an expression in the scope of a module. Its text begins at `offset` of `source`.
+    /// `checked` is called before it runs.
     pub(crate) fn evaluate(
         &mut self,
         module: &ModuleName,
         text: &str,
         source: SourceId,
         offset: u32,
+        checked: &mut dyn FnMut(),
     ) -> Result<Evaluated, Vec<Problem>> {
         let expression = self.session.expression(module, text);
         let places = |d: &Diagnostic| crate::problem::of_diagnostic(&d.clone().shift(offset), source);
@@ -489,16 +509,17 @@ impl Engine {
             return Err(problems);
         }
         self.out.warn(&problems, &self.sources);
-        let Some(checked) = expression.checked else { return Err(Vec::new()) };
+        let Some(body) = expression.checked else { return Err(Vec::new()) };
         let closure = self.closure(&expression.resolved.uses);
         let errors = self.errors_of(&closure);
         if !errors.is_empty() {
             return Err(errors);
         }
+        checked();
         self.compute_lets(&closure)?;
         let here = Here { item: GlobalName::new(module, "do 0"), name: "the input", source: Some((source, offset)) };
-        let ty = checked.body.root.map(|root| checked.body.nodes[root].ty.clone());
-        let (value, _) = self.run_body(&checked.body, &here)?;
+        let ty = body.body.root.map(|root| body.body.nodes[root].ty.clone());
+        let (value, _) = self.run_body(&body.body, &here)?;
         Ok(self.evaluated(value, &ty.unwrap_or(Type::Error)))
     }
 
@@ -538,9 +559,9 @@ impl Engine {
         self.values.insert(name.clone(), value);
     }
 
-    /// Forgets values.
-    pub(crate) fn forget(&mut self, names: &BTreeSet<GlobalName>) {
-        self.values.retain(|name, _| !names.contains(name));
+    /// Forgets values; those that were known.
+    pub(crate) fn forget(&mut self, names: &BTreeSet<GlobalName>) -> Vec<(GlobalName, Value)> {
+        names.iter().filter_map(|name| self.values.remove_entry(name)).collect()
     }
 
     /// The type of a known value as it can be written in a module.

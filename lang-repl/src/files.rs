@@ -23,18 +23,17 @@ pub(crate) fn is_stdin(path: &Path) -> bool {
 }
 
 /// The text of a file, or of standard input, of at most as many bytes as a program may have.
-pub(crate) fn read(path: &Path, sources: &mut Sources) -> Result<String, Problem> {
+pub(crate) fn read(path: &Path, sources: &mut Sources) -> Result<String, Box<Problem>> {
     let name = shown(path);
-    let bytes = bytes(path).map_err(|e| unreadable(&name, &e))?;
+    let bytes = bytes(path).map_err(|e| Box::new(unreadable(&name, &e)))?;
     if bytes.len() > MAX_TEXT {
         let most = MAX_TEXT >> 20;
-        return Err(
-            Problem::new(Code::E0008, format!("`{name}` is too large; a text has at most {most} MiB")).file(name)
-        );
+        let message = format!("`{name}` is too large; a text has at most {most} MiB");
+        return Err(Box::new(Problem::new(Code::E0008, message).file(name)));
     }
     match String::from_utf8(bytes) {
         Ok(text) => Ok(text),
-        Err(e) => Err(not_utf8(&name, e.as_bytes(), e.utf8_error().valid_up_to(), sources)),
+        Err(e) => Err(Box::new(not_utf8(&name, e.as_bytes(), e.utf8_error().valid_up_to(), sources))),
     }
 }
 
@@ -87,9 +86,11 @@ fn not_utf8(name: &str, bytes: &[u8], at: usize, sources: &mut Sources) -> Probl
 
 /// Replaces the content of a file. The new content is written beside it and moved into place, so
 /// that whoever reads sees the old or the new; links are followed and permissions kept.
-pub(crate) fn replace(path: &Path, text: &str) -> Result<(), Problem> {
-    replace_inner(path, text)
-        .map_err(|e| Problem::new(Code::E0602, format!("`{}` cannot be written: {}", shown(path), reason(&e))))
+pub(crate) fn replace(path: &Path, text: &str) -> Result<(), Box<Problem>> {
+    replace_inner(path, text).map_err(|e| {
+        let name = shown(path);
+        Box::new(Problem::new(Code::E0602, format!("`{name}` cannot be written: {}", reason(&e))).file(name))
+    })
 }
 
 fn replace_inner(path: &Path, text: &str) -> io::Result<()> {

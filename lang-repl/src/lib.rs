@@ -14,6 +14,7 @@ mod interrupt;
 mod json;
 mod literal;
 mod out;
+mod pages;
 mod problem;
 mod repl;
 mod report;

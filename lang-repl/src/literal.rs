@@ -108,7 +108,7 @@ fn from_tree(tree: &Tree, id: ExprId) -> Result<Literal, Span> {
 }
 
 /// Reads JSON. Its depth is bounded by the reader.
-pub(crate) fn json(text: &str, name: &str, sources: &mut Sources) -> Result<Read, Problem> {
+pub(crate) fn json(text: &str, name: &str, sources: &mut Sources) -> Result<Read, Box<Problem>> {
     let source = sources.add(name, text);
     match serde_json::from_str::<serde_json::Value>(text) {
         Ok(value) => Ok(Read { literal: from_json(value), source, json: true }),
@@ -116,7 +116,11 @@ pub(crate) fn json(text: &str, name: &str, sources: &mut Sources) -> Result<Read
             let start = sources.get(source).map_or(0, |s| s.line_start(e.line().saturating_sub(1)));
             // serde_json counts columns in bytes, from 1.
             let at = u32::try_from(start + e.column().saturating_sub(1)).unwrap_or(u32::MAX);
-            Err(Problem::new(Code::E0600, format!("`{name}` is not JSON: {e}")).at(source, Span::new(at, at), ""))
+            Err(Box::new(Problem::new(Code::E0600, format!("`{name}` is not JSON: {e}")).at(
+                source,
+                Span::new(at, at),
+                "",
+            )))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Standard output and error. A reader that goes away is no error: what follows is dropped.
+//! Standard output and error. A reader that goes away is no error: the process ends.
 
 use std::io::{self, IsTerminal as _, Write as _};
 
@@ -131,14 +131,20 @@ impl Out {
         if let Some(value) = value {
             self.print(&format!("{}\n", show::full(value)));
         }
+        self.measured(common, clock, counts);
+        Status::Good
+    }
+
+    /// What was measured, for people.
+    pub(crate) fn measured(self, common: &Common, clock: &Clock, counts: Counts) {
         if common.time {
+            let (check, run) = (clock.check.as_secs_f64(), clock.run.as_secs_f64());
             self.note(&format!("checked in {}, ran in {}\n", seconds(check), seconds(run)));
         }
         if common.count {
             let Counts { work, tests, iterations } = counts;
             self.note(&format!("work {work}, tests {tests}, iterations {iterations}\n"));
         }
-        Status::Good
     }
 
     /// Reports that do not end the command. Among JSON they have no place.
@@ -149,10 +155,13 @@ impl Out {
     }
 }
 
-/// Writes to standard output.
+/// Writes to standard output. When its reader is gone there is nothing left to do.
 pub(crate) fn print(text: &str) {
     let mut out = io::stdout().lock();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    if written.is_err_and(|e| e.kind() == io::ErrorKind::BrokenPipe) {
+        std::process::exit(0);
+    }
 }
 
 fn seconds(s: f64) -> String {

@@ -38,7 +38,7 @@ const WINDOW: usize = 160;
 const BEFORE: usize = 40;
 /// Messages are cut after this many bytes.
 const MAX_MESSAGE: usize = 4_000;
-/// So many callers are listed, innermost first.
+/// So many places of callers are listed, innermost first.
 const TRACE: usize = 8;
 
 /// All problems as text, in order.
@@ -343,20 +343,26 @@ fn undrawn(p: &Problem, sources: &Sources) -> String {
     out
 }
 
-/// Who called, a line each.
+/// Who called, a line for each place; calls in a row from one place, as recursion makes them, are
+/// one line.
 fn trace_note(p: &Problem, sources: &Sources) -> Option<String> {
     let line = |c: &Caller| {
         let place = c.source.map(|source| Place { source, span: c.span, label: String::new() });
         let at = place.and_then(|place| location(&place, sources));
-        match at {
-            Some(at) => format!("called from {} at {at}", tame(&c.name)),
-            None => format!("called from {}", tame(&c.name)),
-        }
+        let at = at.map(|at| format!(" at {at}")).unwrap_or_default();
+        format!("called from {}{at}", tame(&c.name))
     };
-    let hidden = p.trace.len().saturating_sub(TRACE) + p.more_callers;
-    let shown = if hidden == 1 && p.more_callers == 0 { TRACE + 1 } else { TRACE };
-    let mut notes: Vec<String> = p.trace.iter().take(shown).map(line).collect();
-    if p.trace.len() > shown || p.more_callers > 0 {
+    let mut hidden = p.more_callers;
+    let mut notes = Vec::new();
+    for calls in p.trace.chunk_by(|a, b| a == b) {
+        match (calls.first(), calls.len()) {
+            _ if notes.len() >= TRACE => hidden += calls.len(),
+            (Some(call), 1) => notes.push(line(call)),
+            (Some(call), n) => notes.push(format!("{}, {n} times", line(call))),
+            (None, _) => {}
+        }
+    }
+    if hidden > 0 {
         notes.push(format!("… and {hidden} more calls"));
     }
     (!notes.is_empty()).then(|| notes.join("\n"))

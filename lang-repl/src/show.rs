@@ -7,9 +7,14 @@ use crate::engine::Evaluated;
 /// Text of more bytes than this is not made of a value.
 const MAX_TEXT: usize = 256 << 20;
 
-/// `[3]f64 = [1.0, 2.0, 3.0]`, long arrays with their middle left out.
+/// `[3]f64 = [1.0, 2.0, 3.0]`, elided too.
 pub(crate) fn with_type(evaluated: &Evaluated) -> String {
-    format!("{} = {}", evaluated.ty, print::short(&evaluated.value))
+    format!("{} = {}", evaluated.ty, short(evaluated))
+}
+
+/// `[1.0, 2.0, 3.0]`, long arrays with their middle left out.
+pub(crate) fn short(evaluated: &Evaluated) -> String {
+    print::short(&evaluated.value)
 }
 
 /// `[1.0, 2.0, 3.0]`, all of it unless it is too large for a text.

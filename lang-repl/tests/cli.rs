@@ -728,7 +728,31 @@ fn command_lines_that_are_wrong() {
               Help: `iverson explain` lists all
             --- status 2
             $ iverson explain e0300
-            E0300: sizes differ
+            # E0300: sizes differ
+
+            Two sizes have to be equal and never are, whatever values the size parameters have. Where they might
+            be equal for some values there is a check in the run instead, [E0501](E0501.md).
+
+            ```iverson
+            def difference(x: [n + 1]f64) -> [n + 1]f64 = for i < n: x[i + 1] - x[i]
+            ```
+            ```output
+            error[E0300]: this has type `[n]f64`, and `[n + 1]f64` is wanted for the result of `difference`
+             --> 1:47
+            1 | def difference(x: [n + 1]f64) -> [n + 1]f64 = for i < n: x[i + 1] - x[i]
+              |                                               ^^^^^^^^^^^^^^^^^^^^^^^^^^ the size `n` stands where `n + 1` is wanted
+            ```
+
+            Correct the type or the range. Sizes are compared as polynomials, so `n + m` equals `m + n`, and
+            `2 * (n + 1)` equals `2 * n + 2`.
+
+            ```iverson
+            def difference(x: [n + 1]f64) -> [n]f64 = for i < n: x[i + 1] - x[i]
+            do difference([1, 4, 9, 16])
+            ```
+            ```output
+            [3.0, 5.0, 7.0]
+            ```
         "#]],
     );
 }
@@ -861,7 +885,7 @@ fn monstrous_input_is_only_wrong() {
         &["fmt", "--check", "closed.iv"],
         &["check", "names.iv", "--format", "json"],
         &["run", "conv.iv", "x=@deep.json", "c=[1]"],
-        &["eval", &nested[22..60_000]],
+        &["eval", &"(".repeat(60_000)],
     ] {
         let shown = dir.run(args, b"");
         assert!(shown.contains("--- status"), "{args:?} is good?");

@@ -92,7 +92,7 @@ pub fn run(session: &Session, limits: Limits, interrupt: &AtomicBool) -> String 
 /// What it shows until it fails and the report of the failure, or that it has no `main`.
 pub fn value_of_main(session: &Session, module: &str) -> Result<Value, String> {
     let interrupt = AtomicBool::new(false);
-    let mut run = Run::new(session, module.into(), LIMITS, &interrupt);
+    let mut run = Run::new(session, module.into(), limits(), &interrupt);
     match run.main_module() {
         Ok(value) => value.ok_or_else(|| format!("{module} has no `main` without parameters")),
         Err(failure) => {

@@ -10,34 +10,39 @@ use super::db::{Item, SourceFile};
 use super::queries::{let_types, resolved, signature, tree, type_head, type_info};
 use super::scope::imports;
 use super::view::View;
-use crate::base::ModuleName;
+use crate::base::{GlobalName, ModuleName};
 use crate::syntax::ast;
 use crate::syntax::split::ItemKind;
 
-/// The items of any module that an item mentions.
-#[salsa::tracked]
-pub(super) fn mentions<'db>(db: &'db dyn Database, item: Item<'db>) -> Vec<Item<'db>> {
-    let view = View::new(db);
-    resolved(db, item).uses.iter().flat_map(|name| view.targets(name)).collect()
+/// The items, of any module, that an item leads to.
+#[derive(Clone, PartialEq, Debug, Default, salsa::SalsaValue)]
+pub(super) struct Links<'db> {
+    /// All that it mentions.
+    pub(super) mentions: Vec<Item<'db>>,
+    /// Those whose types must be known before its own type is. A definition with a written
+    /// result needs what its signature mentions, one without all that it mentions; a `let` all
+    /// too; a type the aliases and `let`s in it.
+    pub(super) needs: Vec<Item<'db>>,
 }
 
-/// The items whose types must be known before this item's own type is. A definition with a
-/// written result needs what its signature mentions, one without all that it mentions; a `let`
-/// all too; a type the aliases and `let`s in it.
+/// The items that an item leads to.
 #[salsa::tracked]
-pub(super) fn needs<'db>(db: &'db dyn Database, item: Item<'db>) -> Vec<Item<'db>> {
-    match &tree(db, item).tree.item {
-        ast::Item::Def(def) if def.result.is_some() => {
-            let view = View::new(db);
-            resolved(db, item).signature_uses.iter().flat_map(|name| view.targets(name)).collect()
-        }
-        ast::Item::Def(_) | ast::Item::Let(_) => mentions(db, item).clone(),
+pub(super) fn links<'db>(db: &'db dyn Database, item: Item<'db>) -> Links<'db> {
+    let view = View::new(db);
+    let resolved = resolved(db, item);
+    let to_items =
+        |uses: &BTreeSet<GlobalName>| -> Vec<Item<'db>> { uses.iter().flat_map(|name| view.targets(name)).collect() };
+    let mentions = to_items(&resolved.uses);
+    let needs = match &tree(db, item).tree.item {
+        ast::Item::Def(def) if def.result.is_some() => to_items(&resolved.signature_uses),
+        ast::Item::Def(_) | ast::Item::Let(_) => mentions.clone(),
         ast::Item::Type(_) => {
             let is_sum = |i: &Item<'db>| i.kind(db) == ItemKind::Type && type_head(db, *i).is_sum;
-            mentions(db, item).iter().filter(|i| !is_sum(i)).copied().collect()
+            mentions.iter().filter(|i| !is_sum(i)).copied().collect()
         }
         ast::Item::Import(_) | ast::Item::Do(_) | ast::Item::Rule(_) | ast::Item::Error => Vec::new(),
-    }
+    };
+    Links { mentions, needs }
 }
 
 /// In which order the types of items can be found.
@@ -59,7 +64,7 @@ pub(super) fn order(db: &dyn Database, file: SourceFile) -> Order<'_> {
     let mut is_open: HashSet<Item<'_>> = HashSet::new();
     let own = super::queries::items(db, file).iter();
     // Items of this file are roots by themselves.
-    let others = own.clone().flat_map(|item| mentions(db, *item)).filter(|item| item.file(db) != file);
+    let others = own.clone().flat_map(|item| &links(db, *item).mentions).filter(|item| item.file(db) != file);
     for root in own.chain(others) {
         // Items on the way, each with how many of its needs are done.
         let mut way = vec![(*root, 0_usize)];
@@ -73,7 +78,7 @@ pub(super) fn order(db: &dyn Database, file: SourceFile) -> Order<'_> {
                 open.push(item);
                 is_open.insert(item);
             }
-            let all = needs(db, item);
+            let all = &links(db, item).needs;
             if let Some(child) = next.checked_sub(1).and_then(|i| all.get(i)) {
                 lower(&mut low, item, child);
             }

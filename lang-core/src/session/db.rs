@@ -27,8 +27,9 @@ pub(super) struct Workspace {
     pub(super) files: BTreeMap<ModuleName, SourceFile>,
 }
 
-/// A name as a key of queries.
-#[salsa::interned(debug)]
+/// A name as a key of queries. Names are never forgotten: they are few and small, and questions
+/// about them need not ask whether they are still there.
+#[salsa::interned(debug, revisions = usize::MAX)]
 pub(super) struct Symbol<'db> {
     /// The name.
     #[returns(ref)]
@@ -114,8 +115,7 @@ impl Db {
             .ingredient::<scope::scope>()
             .ingredient::<scope::value_named>()
             .ingredient::<scope::twice>()
-            .ingredient::<cycles::mentions>()
-            .ingredient::<cycles::needs>()
+            .ingredient::<cycles::links>()
             .ingredient::<cycles::order>()
             .ingredient::<cycles::cyclic>()
             .ingredient::<cycles::is_cyclic>()

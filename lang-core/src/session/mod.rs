@@ -28,7 +28,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, PoisonError};
 
 use salsa::plumbing::AsId;
-use salsa::{Database, Setter};
+use salsa::{Database, Durability, Setter};
 
 use crate::base::{Diagnostic, GlobalName, ModuleName, Name, Span};
 use crate::resolve::{self, Resolved};
@@ -132,12 +132,12 @@ impl Session {
         let mut files = HashMap::new();
         for (module, text) in LIBRARY {
             let module = ModuleName::new(module);
-            let file =
-                SourceFile::builder(module.clone(), Arc::from(*text)).durability(salsa::Durability::HIGH).new(&db);
+            let file = SourceFile::builder(module.clone(), Arc::from(*text)).durability(Durability::HIGH).new(&db);
             files.insert(module, file);
         }
         let all: BTreeMap<ModuleName, SourceFile> = files.iter().map(|(m, f)| (m.clone(), *f)).collect();
-        Workspace::new(&db, all);
+        // Questions about the library are not asked again until another module comes.
+        let _ = Workspace::builder(all).durability(Durability::HIGH).new(&db);
         Self { db, log, files }
     }
 
@@ -189,7 +189,7 @@ impl Session {
         let workspace = Workspace::get(&self.db);
         let mut files = workspace.files(&self.db).clone();
         if change(&mut files) {
-            workspace.set_files(&mut self.db).to(files);
+            workspace.set_files(&mut self.db).with_durability(Durability::HIGH).to(files);
         }
     }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use salsa::{Database, Id};
 
 use super::PRELUDE;
-use super::cycles::is_cyclic;
+use super::cycles::{is_cyclic, links};
 use super::db::{Item, SourceFile};
 use super::limits::Measure;
 use super::passes;
@@ -123,7 +123,7 @@ pub(super) fn signature<'db>(db: &'db dyn Database, item: Item<'db>) -> Reported
         return Reported::nothing();
     }
     let tree = &tree(db, item).tree;
-    if is_cyclic(db, item) {
+    if on_circle(db, item) {
         return Reported { value: None, diagnostics: vec![circular(tree)] };
     }
     Reported::of(passes::signature(tree, resolved(db, item), module(db, item), &View::new(db)), tree)
@@ -131,6 +131,11 @@ pub(super) fn signature<'db>(db: &'db dyn Database, item: Item<'db>) -> Reported
 
 fn no_signature<'db>(_: &'db dyn Database, _: Id, _: Item<'db>) -> Reported<Signature> {
     Reported::nothing()
+}
+
+/// Is the item's own type needed to find it? Most need nothing, and need not ask.
+fn on_circle<'db>(db: &'db dyn Database, item: Item<'db>) -> bool {
+    !links(db, item).needs.is_empty() && is_cyclic(db, item)
 }
 
 /// What is wrong with an item whose type is needed to find its type.
@@ -208,7 +213,7 @@ pub(super) fn type_info<'db>(db: &'db dyn Database, item: Item<'db>) -> Reported
         return Reported::nothing();
     }
     let tree = &tree(db, item).tree;
-    if is_cyclic(db, item) {
+    if on_circle(db, item) {
         return Reported { value: None, diagnostics: vec![circular(tree)] };
     }
     Reported::of(passes::type_info(tree, resolved(db, item), &View::of_heads(db)), tree)
@@ -234,7 +239,7 @@ pub(super) fn let_types<'db>(db: &'db dyn Database, item: Item<'db>) -> LetTypes
         return LetTypes::default();
     }
     let tree = &tree(db, item).tree;
-    if is_cyclic(db, item) {
+    if on_circle(db, item) {
         return LetTypes { types: BTreeMap::new(), diagnostics: vec![circular(tree)] };
     }
     let mut types = passes::let_types(checked(db, item).as_deref());

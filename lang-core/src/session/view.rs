@@ -53,11 +53,13 @@ impl<'db> View<'db> {
         self.own_type(&name.module, &name.name)
     }
 
-    /// The items that a name of a use may mean.
+    /// The items that a name of a use may mean. Types are looked up in all those of the file at
+    /// once: few edits change which there are.
     pub(super) fn targets(&self, name: &GlobalName) -> impl Iterator<Item = Item<'db>> + use<'db> {
+        let file = self.file(&name.module);
         let value = self.value_item(name).map(Value::item);
-        let ty = self.type_item(name).filter(|t| Some(*t) != value);
-        value.into_iter().chain(ty)
+        let ty = file.and_then(|file| scope::types(self.db, file).get(name.name.as_str()).copied());
+        value.into_iter().chain(ty.filter(|t| Some(*t) != value))
     }
 }
 

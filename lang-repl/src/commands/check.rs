@@ -18,7 +18,7 @@ pub(crate) fn run(paths: &[PathBuf], common: &Common, out: Out) -> Status {
             Ok(module) => modules.push(module),
             Err(problem) => {
                 status = status.max(files::status(&problem));
-                problems.push(problem);
+                problems.push(*problem);
             }
         }
     }

@@ -30,7 +30,7 @@ pub(crate) fn run(expression: &str, load: Option<&Path>, common: &Common, out: O
         }
         Some(Ok(module)) => module,
         Some(Err(problem)) => {
-            out.fail(std::slice::from_ref(&problem), &engine.sources);
+            out.fail(std::slice::from_ref(&*problem), &engine.sources);
             return files::status(&problem);
         }
     };
@@ -40,9 +40,8 @@ pub(crate) fn run(expression: &str, load: Option<&Path>, common: &Common, out: O
         return Status::Failed;
     }
     out.warn(&problems, &engine.sources);
-    clock.checked();
     let _computing = Computing::start();
-    match engine.evaluate(&module, expression, source, 0) {
+    match engine.evaluate(&module, expression, source, 0, &mut || clock.checked()) {
         Ok(evaluated) => {
             clock.ran();
             out.result(Some(&evaluated), common, &clock, engine.counts)

@@ -4,6 +4,7 @@ use lang_core::base::Code;
 
 use crate::json;
 use crate::out::{Out, Status};
+use crate::pages;
 use crate::problem::Problem;
 use crate::source::Sources;
 use crate::suggest;
@@ -29,16 +30,16 @@ pub(crate) fn run(code: Option<&str>, out: Out) -> Status {
         out.fail(&[problem], &Sources::default());
         return Status::Usage;
     };
-    let page = format!("{code}: {}\n", code.title());
+    let page = pages::page(*code);
     if out.is_json() {
         let document = json::object([
             ("code", json::string(code.name())),
             ("title", json::string(code.title())),
-            ("page", json::string(&page)),
+            ("page", json::string(page)),
         ]);
         out.print(&format!("{document}\n"));
     } else {
-        out.print(&page);
+        out.print(page);
     }
     Status::Good
 }

@@ -66,7 +66,7 @@ pub(crate) fn run(paths: &[PathBuf], check: bool, out: Out) -> Status {
 }
 
 fn one(path: &Path, check: bool, sources: &mut Sources) -> Result<Outcome, (Status, Vec<Problem>)> {
-    let text = files::read(path, sources).map_err(|p| (files::status(&p), vec![p]))?;
+    let text = files::read(path, sources).map_err(|p| (files::status(&p), vec![*p]))?;
     let formatted = format::format(&text).map_err(|diagnostics| {
         let source = sources.add(files::shown(path), text.as_str());
         (Status::Failed, diagnostics.iter().map(|d| problem::of_diagnostic(d, source)).collect())
@@ -78,7 +78,7 @@ fn one(path: &Path, check: bool, sources: &mut Sources) -> Result<Outcome, (Stat
         return Ok(Outcome::Unchanged);
     }
     if !check {
-        files::replace(path, &formatted).map_err(|p| (Status::Failed, vec![p]))?;
+        files::replace(path, &formatted).map_err(|p| (Status::Failed, vec![*p]))?;
     }
     Ok(Outcome::Changed)
 }

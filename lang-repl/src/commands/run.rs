@@ -14,6 +14,7 @@ use crate::interrupt::Computing;
 use crate::literal::{self, Read};
 use crate::out::{Out, Status};
 use crate::problem::Problem;
+use crate::show;
 use crate::suggest;
 
 /// How long checking and running took.
@@ -65,7 +66,7 @@ fn run_in(engine: &mut Engine, path: &Path, arguments: &[String], common: &Commo
         return Err((Status::Usage, vec![problem]));
     }
     let mut clock = Clock::start();
-    let module = engine.load(path).map_err(|p| (files::status(&p), vec![p]))?;
+    let module = engine.load(path).map_err(|p| (files::status(&p), vec![*p]))?;
     let problems = engine.problems(&module);
     if problems.iter().any(Problem::is_error) {
         return Err((Status::Failed, problems));
@@ -84,7 +85,9 @@ fn run_in(engine: &mut Engine, path: &Path, arguments: &[String], common: &Commo
     };
     clock.checked();
     let _computing = Computing::start();
-    engine.run_items(&module).map_err(|p| (Status::Failed, p))?;
+    engine
+        .run_items(&module, &|value| out.program(&format!("{}\n", show::short(value))))
+        .map_err(|p| (Status::Failed, p))?;
     let mut result = None;
     if let Some(signature) = &main {
         let fitted = fit::fit(signature, &reads, engine).map_err(|p| (Status::Usage, with_signature(p, signature)))?;
@@ -157,8 +160,8 @@ fn read_value(name: &str, text: &str, engine: &mut Engine) -> Result<Read, Vec<P
     let path = Path::new(file);
     match path.extension().and_then(|e| e.to_str()) {
         Some("json") => {
-            let text = files::read(path, &mut engine.sources).map_err(|p| vec![p])?;
-            literal::json(&text, &files::shown(path), &mut engine.sources).map_err(|p| vec![p])
+            let text = files::read(path, &mut engine.sources).map_err(|p| vec![*p])?;
+            literal::json(&text, &files::shown(path), &mut engine.sources).map_err(|p| vec![*p])
         }
         Some("npy" | "csv") => {
             let source = engine.sources.add(format!("argument {name}"), text);

@@ -57,7 +57,8 @@ impl Entry {
         }
     }
 
-    fn clashes(&self, other: &Self) -> bool {
+    /// Do both define some name?
+    pub(crate) fn clashes(&self, other: &Self) -> bool {
         self.space() == other.space() && self.names.iter().any(|n| other.names.contains(n))
     }
 

@@ -10,13 +10,14 @@ mod input;
 mod session;
 mod terminal;
 
-use std::io::{self, BufRead as _, IsTerminal as _};
+use std::io::{self, BufRead, IsTerminal as _, Read as _};
 use std::sync::{Arc, Mutex};
 
 use lang_core::base::Code;
 use lang_core::syntax::lexer::MAX_TEXT;
 
 use crate::cli::Common;
+use crate::commands::run::not_available;
 use crate::interrupt;
 use crate::out::{Out, Status};
 use crate::problem::Problem;
@@ -28,6 +29,10 @@ use terminal::{Line, Terminal};
 pub(crate) fn run(common: &Common, out: Out) -> Status {
     if out.is_json() {
         let problem = Problem::new(Code::E0600, "a session has no JSON form").help("`iverson eval EXPR --format json`");
+        out.fail(&[problem], &Sources::default());
+        return Status::Usage;
+    }
+    if let Some(problem) = not_available(common) {
         out.fail(&[problem], &Sources::default());
         return Status::Usage;
     }
@@ -65,30 +70,23 @@ fn on_a_pipe(session: &mut Session, out: Out) -> Status {
     let mut gather = input::Gather::default();
     let mut status = Status::Good;
     loop {
-        let mut bytes = Vec::new();
-        match lines.read_until(b'\n', &mut bytes) {
-            Ok(0) => break,
-            Ok(_) => {}
-            Err(e) => {
-                out.fail(
-                    &[Problem::new(Code::E0602, format!("standard input cannot be read: {e}"))],
-                    &Sources::default(),
-                );
-                return Status::Failed;
+        match next_line(&mut lines) {
+            Ok(None) => break,
+            Ok(Some(line)) => {
+                if let Some(text) = gather.line(&line)
+                    && session.input(&text) == Flow::Quit
+                {
+                    return status.max(session.status());
+                }
             }
-        }
-        let complete = match line_of(bytes) {
-            Ok(line) => gather.line(&line),
             Err(problem) => {
-                out.fail(&[problem], &Sources::default());
+                let end = problem.code == Code::E0602;
+                out.fail(&[*problem], &Sources::default());
                 status = Status::Failed;
-                continue;
+                if end {
+                    break;
+                }
             }
-        };
-        if let Some(text) = complete
-            && session.input(&text) == Flow::Quit
-        {
-            return status.max(session.status());
         }
     }
     if let Some(text) = gather.rest() {
@@ -97,17 +95,26 @@ fn on_a_pipe(session: &mut Session, out: Out) -> Status {
     status.max(session.status())
 }
 
-/// A line without its end.
-fn line_of(mut bytes: Vec<u8>) -> Result<String, Problem> {
+/// The next line without its end; `None` at the end of input. Of a line without end only as much
+/// is kept as an input may have.
+fn next_line(lines: &mut impl BufRead) -> Result<Option<String>, Box<Problem>> {
+    let mut bytes = Vec::new();
+    let most = u64::try_from(MAX_TEXT).unwrap_or(u64::MAX);
+    let failed = |e: io::Error| Box::new(Problem::new(Code::E0602, format!("standard input cannot be read: {e}")));
+    if lines.take(most).read_until(b'\n', &mut bytes).map_err(failed)? == 0 {
+        return Ok(None);
+    }
+    if bytes.len() >= MAX_TEXT && bytes.last() != Some(&b'\n') {
+        lines.skip_until(b'\n').map_err(failed)?;
+        let message = format!("a line has more than {} MiB", MAX_TEXT >> 20);
+        return Err(Box::new(Problem::new(Code::E0008, message)));
+    }
     while matches!(bytes.last(), Some(b'\n' | b'\r')) {
         bytes.pop();
     }
-    if bytes.len() > MAX_TEXT {
-        return Err(Problem::new(Code::E0008, format!("a line of {} MiB is too long", bytes.len() >> 20)));
-    }
-    String::from_utf8(bytes).map_err(|e| {
+    String::from_utf8(bytes).map(Some).map_err(|e| {
         let at = e.utf8_error().valid_up_to();
         let byte = e.as_bytes().get(at).copied().unwrap_or_default();
-        Problem::new(Code::E0007, format!("a line is not UTF-8: its byte {at} is 0x{byte:02X}"))
+        Box::new(Problem::new(Code::E0007, format!("a line is not UTF-8: its byte {at} is 0x{byte:02X}")))
     })
 }

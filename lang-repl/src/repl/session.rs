@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lang_core::base::{Code, GlobalName, ModuleName, Name, Span};
+use lang_core::interp::{Counts, Value};
 use lang_core::syntax::ast::Item;
 use lang_core::syntax::lexer::{Token, lex};
 use lang_core::syntax::parser;
@@ -15,6 +16,7 @@ use super::commands::{self, Kind};
 use super::document::{Document, Entry};
 use super::terminal::SharedNames;
 use crate::cli::Common;
+use crate::commands::run::Clock;
 use crate::engine::{Engine, Evaluated};
 use crate::files;
 use crate::interrupt::Computing;
@@ -37,12 +39,16 @@ pub(crate) struct Session {
     /// Files brought in by `:load`, in order.
     loaded: Vec<PathBuf>,
     names: SharedNames,
+    common: Common,
     out: Out,
     status: Status,
 }
 
-/// The module that the session is.
-const MODULE: &str = "repl";
+/// The module that the session is: the name of no file.
+const MODULE: &str = "<repl>";
+
+/// What inputs are called in reports.
+const INPUT: &str = "repl";
 
 /// The name of the last value.
 const ANS: &str = "ans";
@@ -54,6 +60,7 @@ impl Session {
             document: Document::default(),
             loaded: Vec::new(),
             names,
+            common: common.clone(),
             out,
             status: Status::Good,
         };
@@ -74,7 +81,7 @@ impl Session {
             Some(Ok((kind, argument))) => self.command(kind, argument),
             Some(Err(message)) => self.fail(vec![Problem::new(Code::E0600, message)]),
             None => {
-                let source = self.engine.sources.add(MODULE, text);
+                let source = self.engine.sources.add(INPUT, text);
                 self.items(text, source, 0);
             }
         }
@@ -102,6 +109,8 @@ impl Session {
             }
             Kind::Reload => {
                 let problems = self.engine.reload_imports(&self.module());
+                let stale = self.stale(&BTreeSet::new(), true);
+                self.forget(&stale);
                 if !problems.is_empty() {
                     self.fail(problems);
                 }
@@ -130,16 +139,20 @@ impl Session {
             entry.offset += base;
             definitions.push(entry);
         }
-        if !definitions.is_empty() && !self.define(definitions.clone()) {
-            return false;
-        }
+        let Some(before) = self.define(definitions.clone()) else { return false };
         let mut definitions = definitions.into_iter();
         let mut good = true;
         for item in &items {
             good &= match item.kind {
                 ItemKind::Junk => self.expression(&item.text, source, base + item.start),
                 ItemKind::Do => self.do_item(&item.text, source, base + item.start),
-                _ => definitions.next().is_none_or(|entry| self.defined(&entry)),
+                _ => definitions.next().is_none_or(|entry| {
+                    let good = self.computed(&entry, &before);
+                    if good {
+                        self.tell_about(&entry);
+                    }
+                    good
+                }),
             };
         }
         good
@@ -153,12 +166,17 @@ impl Session {
         GlobalName::new(MODULE, name)
     }
 
-    /// Puts definitions in force, if they are right.
-    fn define(&mut self, entries: Vec<Entry>) -> bool {
+    /// Puts definitions in force, if they are right; what was before.
+    fn define(&mut self, entries: Vec<Entry>) -> Option<Before> {
         let before = self.document.clone();
+        if entries.is_empty() {
+            return Some(Before { document: before, gone: Vec::new(), values: Vec::new(), alone: false });
+        }
+        let alone = entries.len() == 1;
         let broken_before = self.engine.broken_items(&self.module());
         let names: BTreeSet<GlobalName> = entries.iter().flat_map(|e| e.names.iter()).map(|n| self.global(n)).collect();
-        let mut stale = self.engine.dependents(&self.module(), &names);
+        let imports = entries.iter().any(|e| e.kind == ItemKind::Import);
+        let mut stale = self.stale(&names, imports);
 
         let (mut document, gone) = before.with(entries.clone());
         document = self.keep_rest(document, &gone, &names);
@@ -169,20 +187,29 @@ impl Session {
         if problems.iter().any(Problem::is_error) {
             self.install(before);
             self.fail(problems);
-            return false;
+            return None;
         }
         self.out.warn(&problems, &self.engine.sources);
 
-        stale.extend(self.engine.dependents(&self.module(), &names));
+        stale.extend(self.stale(&names, imports));
         stale.extend(names.iter().cloned());
-        self.forget(&stale);
+        let values = self.forget(&stale);
         let broken = self.engine.broken_items(&self.module());
         let newly: Vec<String> = broken.difference(&broken_before).map(|n| format!("`{n}`")).collect();
         if !newly.is_empty() {
             self.out
                 .note(&format!("note: {} no longer fits; its errors are shown when it is used\n", newly.join(", ")));
         }
-        true
+        Some(Before { document: before, gone, values, alone })
+    }
+
+    /// The names whose values depend on these names and, if imports change, on other modules.
+    fn stale(&self, names: &BTreeSet<GlobalName>, imports: bool) -> BTreeSet<GlobalName> {
+        let mut roots = names.clone();
+        if imports {
+            roots.extend(self.engine.foreign(&self.module()));
+        }
+        self.engine.dependents(&self.module(), &roots)
     }
 
     /// Values of `let`s that were replaced in part only are kept.
@@ -193,7 +220,7 @@ impl Session {
                 continue;
             }
             if let Some(ty) = self.engine.kept_type(&self.module(), &global) {
-                let source = self.engine.sources.add(MODULE, format!("let {name}"));
+                let source = self.engine.sources.add(INPUT, format!("let {name}"));
                 document.entries.push(Entry::frozen(name, &ty, source));
             }
         }
@@ -201,42 +228,60 @@ impl Session {
     }
 
     /// Values that are computed anew when next used. What is frozen cannot be, and goes.
-    fn forget(&mut self, stale: &BTreeSet<GlobalName>) {
+    fn forget(&mut self, stale: &BTreeSet<GlobalName>) -> Vec<(GlobalName, Value)> {
         let frozen = |e: &Entry| e.frozen && e.names.iter().any(|n| stale.contains(&GlobalName::new(MODULE, n)));
         if self.document.entries.iter().any(frozen) {
             let entries = self.document.entries.iter().filter(|e| !frozen(e)).cloned().collect();
             self.install(Document { entries });
         }
-        self.engine.forget(stale);
+        self.engine.forget(stale)
     }
 
-    /// After a definition is in force: a `let` is computed, others are told about.
-    fn defined(&mut self, entry: &Entry) -> bool {
+    /// Computes a `let` that is now in force; if it fails, what it replaced is in force again.
+    fn computed(&mut self, entry: &Entry, before: &Before) -> bool {
+        let (ItemKind::Let, Some(first)) = (entry.kind, entry.names.first()) else { return true };
+        let Err(problems) = self.engine.compute(&self.global(first)) else { return true };
+        self.restore(entry, before);
+        self.fail(problems);
+        false
+    }
+
+    fn restore(&mut self, entry: &Entry, before: &Before) {
+        if before.alone {
+            self.install(before.document.clone());
+            for (name, value) in &before.values {
+                self.engine.keep(name, value.clone());
+            }
+            return;
+        }
+        // Others came with it and stay, so values are computed anew, but for those that cannot be.
+        let again: Vec<Entry> = before.gone.iter().filter(|gone| gone.clashes(entry)).cloned().collect();
+        let (document, _) = self.document.without(entry).with(again.clone());
+        self.install(document);
+        for (name, value) in &before.values {
+            if again.iter().any(|e| e.frozen && e.defines(&name.name)) {
+                self.engine.keep(name, value.clone());
+            }
+        }
+    }
+
+    /// Tells what a new definition is.
+    fn tell_about(&mut self, entry: &Entry) {
         if entry.kind != ItemKind::Let {
             for name in &entry.names {
                 if let Some(line) = self.engine.describe(&self.module(), entry.kind, name) {
                     self.out.print(&format!("{line}\n"));
                 }
             }
-            return true;
-        }
-        let Some(first) = entry.names.first() else { return true };
-        let first = self.global(first);
-        if let Err(problems) = self.engine.compute(&first) {
-            let document = self.document.without(entry);
-            self.install(document);
-            self.fail(problems);
-            return false;
+            return;
         }
         let quiet = matches!(&parser::parse_item(&entry.text).tree.item, Item::Let(item) if item.quiet);
-        for name in &entry.names {
-            let Some(evaluated) = self.engine.global_value(&self.global(name)) else { continue };
-            if !quiet {
+        for name in entry.names.iter().filter(|_| !quiet) {
+            if let Some(evaluated) = self.engine.global_value(&self.global(name)) {
                 self.out.print(&format!("{name}: {}\n", show::with_type(&evaluated)));
             }
         }
         self.freeze_if_of_ans(entry);
-        true
     }
 
     /// A `let` computed from `ans` keeps its value when `ans` changes.
@@ -256,13 +301,11 @@ impl Session {
         self.install(document);
     }
 
-    /// The expression of a `do` item, whose value is not shown.
+    /// A `do` item is the expression in it.
     fn do_item(&mut self, item: &str, source: SourceId, offset: u32) -> bool {
-        let tokens = lex(item).tokens;
-        let word = tokens.first().map_or(0, |t| t.span.end);
+        let word = lex(item).tokens.first().map_or(0, |t| t.span.end);
         let text = item.get(word as usize..).unwrap_or_default();
-        let result = self.engine.evaluate(&self.module(), text, source, offset + word);
-        result.map_err(|problems| self.fail(problems)).is_ok()
+        self.expression(text, source, offset + word)
     }
 
     fn expression(&mut self, text: &str, source: SourceId, offset: u32) -> bool {
@@ -270,7 +313,12 @@ impl Session {
         let Some(last) = tokens.last() else { return true };
         let quiet = last.token == Token::Sym(Sym::Semi);
         let text = if quiet { text.get(..last.span.start as usize).unwrap_or(text) } else { text };
-        match self.engine.evaluate(&self.module(), text, source, offset) {
+        let mut clock = Clock::start();
+        self.engine.counts = Counts::default();
+        let result = self.engine.evaluate(&self.module(), text, source, offset, &mut || clock.checked());
+        clock.ran();
+        self.out.measured(&self.common, &clock, self.engine.counts);
+        match result {
             Ok(evaluated) if evaluated.is_unit() => true,
             Ok(evaluated) => {
                 if !quiet {
@@ -291,7 +339,7 @@ impl Session {
         if self.document.entries.iter().any(|e| e.kind == ItemKind::Def && e.defines(ANS)) {
             return;
         }
-        let source = self.engine.sources.add(MODULE, ANS);
+        let source = self.engine.sources.add(INPUT, ANS);
         let before = self.document.clone();
         let Some(ty) = self.engine.spelled(&self.module(), &evaluated.ty) else {
             self.forget(&BTreeSet::from([self.global(ANS)]));
@@ -311,7 +359,7 @@ impl Session {
     }
 
     fn type_of(&mut self, text: &str) {
-        let source = self.engine.sources.add(MODULE, text);
+        let source = self.engine.sources.add(INPUT, text);
         match self.engine.type_of(&self.module(), text, source) {
             Ok(ty) => self.out.print(&format!("{ty}\n")),
             Err(problems) => self.fail(problems),
@@ -331,7 +379,7 @@ impl Session {
         let text = match files::read(path, &mut self.engine.sources) {
             Ok(text) => text,
             Err(problem) => {
-                self.fail(vec![problem]);
+                self.fail(vec![*problem]);
                 return false;
             }
         };
@@ -359,9 +407,7 @@ impl Session {
             self.fail(problems);
             return false;
         }
-        if !definitions.is_empty() && !self.define(definitions.clone()) {
-            return false;
-        }
+        let Some(before) = self.define(definitions.clone()) else { return false };
         let mut definitions = definitions.into_iter();
         for item in &items {
             match item.kind {
@@ -370,13 +416,25 @@ impl Session {
                 }
                 _ => {
                     if let Some(entry) = definitions.next() {
-                        self.defined(&entry);
+                        self.computed(&entry, &before);
                     }
                 }
             }
         }
+        self.out.print(&format!("loaded {}\n", files::shown(path)));
         true
     }
+}
+
+/// What was in force before definitions replaced some of it.
+struct Before {
+    document: Document,
+    /// The entries that were replaced.
+    gone: Vec<Entry>,
+    /// Values that were forgotten.
+    values: Vec<(GlobalName, Value)>,
+    /// One definition came, so undoing it undoes all.
+    alone: bool,
 }
 
 /// A quoted import of a file elsewhere, as it is written here.

@@ -6,11 +6,11 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A directory that is removed in the end.
-pub struct Dir(PathBuf);
+pub(crate) struct Dir(PathBuf);
 
 impl Dir {
     /// With these files.
-    pub fn new(files: &[(&str, &[u8])]) -> Self {
+    pub(crate) fn new(files: &[(&str, &[u8])]) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("iverson-test-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let path = std::env::temp_dir().join(name);
@@ -23,12 +23,12 @@ impl Dir {
         Self(path)
     }
 
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.0
     }
 
     /// The binary with these arguments, in this directory.
-    pub fn command(&self, args: &[&str]) -> Command {
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_iverson"));
         command.args(args).current_dir(&self.0);
         command.env_remove("NO_COLOR").env("XDG_DATA_HOME", self.0.join("data"));
@@ -37,7 +37,7 @@ impl Dir {
     }
 
     /// What a run shows: standard output, standard error, and the status if it is not 0.
-    pub fn run(&self, args: &[&str], stdin: &[u8]) -> String {
+    pub(crate) fn run(&self, args: &[&str], stdin: &[u8]) -> String {
         let mut child = self.command(args).spawn().unwrap();
         let mut input = child.stdin.take().unwrap();
         let bytes = stdin.to_vec();

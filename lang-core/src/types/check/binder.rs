@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::super::tree::{Expr as Typed, IndexRange as TypedRange, IndexVar as TypedVar, TId};
-use super::super::ty::{Class, Type};
+use super::super::ty::{Class, Scalar, Type};
 use super::super::unify::{Mismatch, SizeWhy};
 use super::Checker;
 use super::scope::{Obligation, ScopeKind};
@@ -42,13 +42,13 @@ impl Checker<'_> {
                     (TypedRange::Extent(meta.clone()), Some(Poly::constant(0)), Some(meta.clone()), meta)
                 }
                 IndexRange::Below(e) => {
-                    let node = self.bound(*e);
+                    let node = self.bound(*e, k == 0);
                     let p = self.sym(node).cloned().unwrap_or_else(|| Poly::atom(Atom::Overflow));
                     (TypedRange::Below(node), Some(Poly::constant(0)), self.upper(&p), p)
                 }
                 IndexRange::Range { from, to, by } => {
-                    let (a, b) = (self.bound(*from), self.bound(*to));
-                    let by = by.map(|s| self.bound(s));
+                    let (a, b) = (self.bound(*from, k == 0), self.bound(*to, k == 0));
+                    let by = by.map(|s| self.bound(s, k == 0));
                     let poly = |this: &Self, n: TId| this.sym(n).cloned().unwrap_or_else(|| Poly::atom(Atom::Overflow));
                     let (p, q) = (poly(self, a), poly(self, b));
                     let width = q.sub(&p);
@@ -92,11 +92,28 @@ impl Checker<'_> {
         (typed, extents)
     }
 
-    /// The bound of a range: an `i64` whose value is a polynomial.
-    fn bound(&mut self, e: ExprId) -> TId {
+    /// The bound of a range: an `i64` whose value is a polynomial. That of the first index is
+    /// evaluated before the binder is entered.
+    fn bound(&mut self, e: ExprId, first: bool) -> TId {
+        let inside = self.scopes.current;
+        if first {
+            self.scopes.current = self.scopes.parent(inside);
+        }
         let node = self.infer(e, Some(&Type::I64));
-        let node = self.expect(node, &Type::I64, "the bound of a range");
-        self.sized(node)
+        let t = self.metas.zonk(&self.nodes[node].ty);
+        let node = if let Type::Scalar(Scalar::F64 | Scalar::F32) = t {
+            let span = self.span(node);
+            self.report(
+                Diagnostic::new(Code::E0206, span, format!("the bound of a range is an `i64`, and this is a `{t}`"))
+                    .help("`i64(…)` makes an integer, rounding towards zero; an integer literal has no point"),
+            );
+            self.alloc(Typed::Error, Type::I64, span)
+        } else {
+            self.expect(node, &Type::I64, "the bound of a range")
+        };
+        let node = self.sized(node);
+        self.scopes.current = inside;
+        node
     }
 
     /// An upper bound that may be used as a fact: arithmetic on it is exact, or can only wrap

@@ -236,7 +236,15 @@ impl Checker<'_> {
         }
     }
 
+    /// Is there an error in this item, told here or elsewhere, from which others may follow?
+    fn tainted(&self) -> bool {
+        self.nodes.iter().any(|(_, n)| n.kind == Typed::Error || n.ty == Type::Error)
+    }
+
     fn unsolved_size(&mut self, p: &Poly) {
+        if self.tainted() {
+            return;
+        }
         let mut metas = Vec::new();
         p.for_each_atom(&mut |a| {
             if let Atom::Meta(id) = a {
@@ -268,6 +276,9 @@ impl Checker<'_> {
     }
 
     fn check_bare(&mut self) {
+        if self.tainted() {
+            return;
+        }
         for (p, name, span) in std::mem::take(&mut self.bare) {
             if let Some(Atom::Meta(_)) = self.metas.zonk_size(&p).as_atom() {
                 self.no_extent(&name, span);

@@ -1,0 +1,24 @@
+//! The book's pages about error codes, kept in the binary so that `iverson explain` needs no files.
+
+use lang_core::base::Code;
+
+macro_rules! pages {
+    ($($code:ident)*) => {
+        /// The page of a code. A code without a page does not compile.
+        pub(crate) fn page(code: Code) -> &'static str {
+            match code {
+                $(Code::$code => include_str!(concat!("../../docs/book/src/errors/", stringify!($code), ".md"))),*
+            }
+        }
+    };
+}
+
+pages! {
+    E0001 E0002 E0003 E0004 E0005 E0006 E0007 E0008 E0009 E0010 E0011 E0012
+    E0100 E0101 E0102 E0103 E0104 E0105 E0106 E0107 E0108 E0109 W0110 E0200
+    E0201 E0202 E0203 E0204 E0205 E0206 E0207 E0208 E0209 E0210 E0211 E0212
+    E0213 E0214 E0215 E0216 E0217 E0300 E0301 E0302 E0303 E0304 E0305 E0306
+    E0307 E0308 E0309 E0310 E0311 E0400 W0401 E0402 E0403 E0500 E0501 E0502
+    E0503 E0504 E0505 E0506 E0507 E0508 E0509 E0510 E0511 E0512 E0513 E0600
+    E0601 E0602
+}

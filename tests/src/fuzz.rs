@@ -54,7 +54,7 @@ fn run(text: &str, interrupt: &AtomicBool) {
     let mut session = Session::new();
     session.set_text(MAIN, text);
     if session.diagnostics(MAIN).iter().all(|d| !d.is_error()) {
-        let _ = crate::run::run(&session, LIMITS, interrupt);
+        let _ = crate::run::run(&session, limits(), interrupt);
     }
 }
 
@@ -85,7 +85,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const RUN: Duration = Duration::from_millis(300);
 
 /// What a mutant may use.
-const LIMITS: Limits = Limits { max_calls: 1_000, max_nesting: 10_000, max_elements: 1 << 16, max_bytes: 1 << 24 };
+fn limits() -> Limits {
+    Limits { max_calls: 1_000, max_elements: 1 << 16, max_bytes: 1 << 24, ..Limits::default() }
+}
 
 /// Keeps what is being checked, to tell it if that panics, or never ends: then the process ends.
 struct Watch {

@@ -23,8 +23,10 @@ pub const MAIN: &str = "main.iv";
 
 /// What programs of the tests may use: enough for any of them, and little enough for a machine
 /// that runs many tests.
-pub const LIMITS: Limits =
-    Limits { max_calls: 10_000, max_nesting: 100_000, max_elements: 1 << 24, max_bytes: 1 << 28 };
+#[must_use]
+pub fn limits() -> Limits {
+    Limits { max_calls: 10_000, max_elements: 1 << 24, max_bytes: 1 << 28, ..Limits::default() }
+}
 
 /// What is seen of block number `at` of a page. The modules of the page may be imported.
 #[must_use]
@@ -57,7 +59,7 @@ pub fn see(text: &str, modules: &[(&str, &str)]) -> String {
     let diagnostics = session.diagnostics(MAIN);
     let mut seen = render::diagnostics(MAIN, text, &diagnostics);
     if diagnostics.iter().all(|d| !d.is_error()) {
-        seen.push_str(&run(&session, LIMITS, &AtomicBool::new(false)));
+        seen.push_str(&run(&session, limits(), &AtomicBool::new(false)));
     }
     seen
 }
@@ -90,7 +92,7 @@ pub fn run(session: &Session, limits: Limits, interrupt: &AtomicBool) -> String 
 /// What it shows until it fails and the report of the failure, or that it has no `main`.
 pub fn value_of_main(session: &Session, module: &str) -> Result<Value, String> {
     let interrupt = AtomicBool::new(false);
-    let mut run = Run::new(session, module.into(), LIMITS, &interrupt);
+    let mut run = Run::new(session, module.into(), limits(), &interrupt);
     match run.main_module() {
         Ok(value) => value.ok_or_else(|| format!("{module} has no `main` without parameters")),
         Err(failure) => {

@@ -9,7 +9,7 @@ use crate::types::check::{Checked, check_def, check_do, check_let, check_rule};
 use crate::types::env::Env;
 use crate::types::ty::Type;
 
-pub(super) use crate::syntax::parser::{parse_expr, parse_item as parse, parse_signature};
+pub(super) use crate::syntax::parser::{parse_expr, parse_signature, parse_split as parse};
 pub(super) use crate::types::check::signature;
 pub(super) use crate::types::lower::type_info;
 

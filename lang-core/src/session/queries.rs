@@ -103,7 +103,7 @@ pub(super) fn items(db: &dyn Database, file: SourceFile) -> Vec<Item<'_>> {
 /// An item's tree.
 #[salsa::tracked]
 pub(super) fn tree<'db>(db: &'db dyn Database, item: Item<'db>) -> Arc<Parsed> {
-    Arc::new(passes::parse(item.text(db)))
+    Arc::new(passes::parse(item.kind(db), item.text(db)))
 }
 
 /// The meaning of its names.

@@ -329,6 +329,9 @@ impl<'a> Lexer<'a> {
             '~' => Some(Token::Sym(Sym::Bang)),
             '#' => {
                 self.take_while(|c| c != '\n' && c != '\r');
+                // Kept as a comment, so that it stands in some item and is told.
+                let comment = Comment { span: self.span_from(start), doc: false, own_line: self.fresh };
+                self.out.comments.push(comment);
                 None
             }
             _ if is_quote(first) => {

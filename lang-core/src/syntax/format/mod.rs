@@ -28,7 +28,7 @@ use render::{Writer, Written};
 
 use super::ast::{Item, Tree};
 use super::lexer::{Comment, Lexed, lex};
-use super::parser::parse_item;
+use super::parser::{parse_item, parse_split};
 use super::split::split;
 use crate::base::{Diagnostic, Span};
 
@@ -69,7 +69,7 @@ pub fn format_file(text: &str) -> Result<Formatted, Vec<Diagnostic>> {
     let mut errors = Vec::new();
     let mut end = 0;
     for item in items {
-        let parsed = parse_item(&item.text);
+        let parsed = parse_split(item.kind, &item.text);
         if parsed.diagnostics.iter().any(Diagnostic::is_error) {
             errors.extend(parsed.diagnostics.into_iter().map(|d| d.shift(item.start)));
         }

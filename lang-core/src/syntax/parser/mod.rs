@@ -59,6 +59,20 @@ pub fn parse_item(text: &str) -> Parsed {
     parse(text, Goal::Item).0
 }
 
+/// An item as [`split`] found it. What it found to belong to no item is none, even where the words
+/// make one: a `let` before all items that does not stand in the first column.
+#[must_use]
+pub fn parse_split(kind: ItemKind, text: &str) -> Parsed {
+    let mut parsed = parse_item(text);
+    if kind == ItemKind::Junk && parsed.tree.item != Item::Error {
+        let span = lex(text).tokens.first().map(|token| token.span).unwrap_or_default();
+        let help = "a `let` of the top level stands in the first column of its line";
+        parsed.diagnostics.push(Diagnostic::new(Code::E0009, span, "this stands in no item").help(help));
+        parsed.tree.item = Item::Error;
+    }
+    parsed
+}
+
 /// One expression, as `do` would hold it.
 #[must_use]
 pub fn parse_expr(text: &str) -> Parsed {

@@ -10,3 +10,4 @@ pub mod random;
 pub mod render;
 pub mod run;
 pub mod tables;
+pub mod typed;

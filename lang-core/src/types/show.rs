@@ -14,7 +14,11 @@ impl Display for Type {
                 let (dims, elem) = self.peel();
                 write!(f, "[")?;
                 list(f, dims.iter())?;
-                write!(f, "]{elem}")
+                // Without parentheses the axes would be those of the first parameter.
+                match elem {
+                    Self::Fun(_) => write!(f, "]({elem})"),
+                    _ => write!(f, "]{elem}"),
+                }
             }
             Self::Tuple(items) => {
                 write!(f, "(")?;

@@ -117,9 +117,9 @@ impl Metas {
         self.types.get(id as usize).map_or(Class::Any, |m| m.class)
     }
 
-    /// Is it that of integer literals, which nothing has made real?
-    pub fn is_integer_literal(&self, id: u32) -> bool {
-        self.types.get(id as usize).is_some_and(|m| m.class == Class::Num && m.default == Some(Scalar::I64))
+    /// Is this unknown an integer if nothing says otherwise?
+    pub fn integer_by_default(&self, id: u32) -> bool {
+        self.types.get(id as usize).is_some_and(|m| m.default == Some(Scalar::I64) && m.class != Class::Real)
     }
 
     /// Where an unknown type comes from.
@@ -134,8 +134,27 @@ impl Metas {
 
     /// Gives unsolved literals their default.
     pub fn apply_defaults(&mut self) {
-        for m in &mut self.types {
+        self.default_where(&|_| true);
+    }
+
+    /// Gives the literals whose types stand in this type their defaults.
+    pub fn default_in(&mut self, t: &Type) {
+        let mut there = Vec::new();
+        self.zonk(t).visit(
+            &mut |t| {
+                if let Type::Meta(id) = t {
+                    there.push(*id);
+                }
+            },
+            &mut |_| {},
+        );
+        self.default_where(&|id| there.contains(&id));
+    }
+
+    fn default_where(&mut self, wanted: &dyn Fn(u32) -> bool) {
+        for (id, m) in (0..).zip(&mut self.types) {
             if m.solution.is_none()
+                && wanted(id)
                 && let Some(s) = m.default
             {
                 // A literal that was divided became real.

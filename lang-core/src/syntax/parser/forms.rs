@@ -102,7 +102,9 @@ fn lets(expr: impl Part<ExprId>, pat: impl Part<PatId>, ty: impl Part<Option<Typ
         }),
     ));
     let skip_value = skip_until(|builder, at| match builder.kind(at) {
-        Some(Kind::Word(Word::Let)) => true,
+        // A `let` that begins the value was tried as such; were it taken for the next of this chain,
+        // what follows would be searched twice at each level.
+        Some(Kind::Word(Word::Let)) => at.checked_sub(1).and_then(|b| builder.kind(b)) != Some(Kind::Sym(Sym::Assign)),
         // The `in` of an index variable's range is not the chain's.
         Some(Kind::Word(Word::In)) => !matches!(
             (at.checked_sub(2).and_then(|b| builder.kind(b)), at.checked_sub(1).and_then(|b| builder.kind(b))),

@@ -87,6 +87,10 @@ impl Checker<'_> {
         });
         let node = self.infer(f.value, fun_hint.as_ref());
         self.settle(false);
+        if let (Derivative::Jacobian | Derivative::Hessian, Type::Fun(fun)) = (d, self.ty(node)) {
+            // What blocks there are depends on the result: a literal cannot wait for a context.
+            self.metas.default_in(&fun.result);
+        }
         let t = self.metas.zonk(&self.nodes[node].ty);
         let fun = match &t {
             Type::Fun(fun) => fun.clone(),

@@ -94,12 +94,27 @@ impl Checker<'_> {
         for s in way.into_iter().skip(shared) {
             c.path.push((s, c.facts.mark()));
             for f in self.scopes.facts(s) {
+                let (Fact::NonNeg(p) | Fact::Zero(p)) = f;
+                if !self.of_integers(p) {
+                    continue;
+                }
                 match f {
                     Fact::NonNeg(p) => c.facts.assume_nonneg(self.metas.zonk_size(p)),
                     Fact::Zero(p) => c.facts.assume_zero(self.metas.zonk_size(p)),
                 }
             }
         }
+    }
+
+    /// A literal may have become a real after it was compared: of reals `x > 0` does not say `x >= 1`.
+    fn of_integers(&self, p: &Poly) -> bool {
+        let mut integers = true;
+        p.for_each_atom(&mut |a| {
+            if let Atom::Local(l, _) = a {
+                integers &= self.local(*l).is_none_or(|i| self.metas.shallow(&i.ty) == Type::I64);
+            }
+        });
+        integers
     }
 
     fn decide(&mut self) {

@@ -184,6 +184,11 @@ impl Checker<'_> {
             return self.error_node(span);
         };
         let by = self.local(l).map_or(Type::Error, |i| i.ty.clone());
+        // What blocks there are depends on the types: literals cannot wait for a context.
+        self.settle(false);
+        self.metas.default_in(&self.nodes[e].ty);
+        self.metas.default_in(&by);
+        self.settle(false);
         let (of, by) = (self.metas.zonk(&self.nodes[e].ty), self.metas.zonk(&by));
         let ty = match blocks(&of, &by) {
             Some(t) => t,

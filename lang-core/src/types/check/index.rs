@@ -7,6 +7,7 @@ use super::Checker;
 use super::scope::Obligation;
 use crate::base::{Code, Diagnostic, Span};
 use crate::predicate::{Atom, Poly};
+use crate::resolve::Res;
 use crate::syntax::ast::{Expr, ExprId, Place, Subscript, Update};
 
 /// A subscript in hand, with what must be proved of it.
@@ -152,7 +153,8 @@ impl Checker<'_> {
     /// A bare index that stands alone on an axis takes its extent; on a second axis both agree.
     pub(super) fn stands_alone(&mut self, e: ExprId, p: &Poly, extent: &Poly, span: Span) {
         let Some(Atom::Local(l, name)) = p.as_atom().cloned() else { return };
-        if !matches!(self.tree.exprs[e].kind, Expr::Name(_)) {
+        // Another name for its value is as good as arithmetic on it: it does not stand alone.
+        if !matches!(self.tree.exprs[e].kind, Expr::Name(_)) || self.resolved.exprs.get(&e) != Some(&Res::Local(l)) {
             return;
         }
         let Some(bare) = self.bare_extent(l) else { return };
@@ -253,6 +255,7 @@ impl Checker<'_> {
                     }
                 },
             };
+            let part = self.metas.zonk(&part);
             let value = self.infer(u.value, Some(&part));
             // A scalar may fill a slice.
             let target = match (self.ty(value), part.peel()) {

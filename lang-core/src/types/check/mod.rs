@@ -18,6 +18,7 @@ mod ops;
 mod pattern;
 mod scope;
 
+use std::cell::RefCell;
 use std::collections::HashSet;
 
 pub use item::{Checked, check_def, check_do, check_let, check_rule, signature};
@@ -163,10 +164,15 @@ impl<'a> Checker<'a> {
         Poly::atom(Atom::Local(l, self.local(l).map(|i| i.name.clone()).unwrap_or_default()))
     }
 
-    /// Gives a local its type and, for an `i64`, its value (itself where `sym` is `None`).
+    /// Gives a local its type and, for an `i64`, its value (itself where `sym` is `None`). What is
+    /// made of integer literals is one too, while nothing has made it a real.
     fn bind(&mut self, l: LocalId, ty: Type, sym: Option<Poly>) {
         let scope = self.scopes.current;
-        let sym = if ty == Type::I64 { Some(sym.unwrap_or_else(|| self.atom(l))) } else { None };
+        let sym = match ty {
+            Type::I64 => Some(sym.unwrap_or_else(|| self.atom(l))),
+            Type::Meta(id) if self.metas.integer_by_default(id) => Some(sym.unwrap_or_else(|| self.atom(l))),
+            _ => None,
+        };
         if let Some(info) = self.locals.get_mut(l.0 as usize) {
             *info = LocalInfo { ty, sym, scope, ..info.clone() };
         }
@@ -222,11 +228,22 @@ impl<'a> Checker<'a> {
     /// The written type, in terms of this item's locals.
     fn written(&mut self, id: TypeId) -> Type {
         let locals: Vec<Option<Poly>> = self.locals.iter().map(|l| l.sym.clone()).collect();
-        let local = |l: LocalId| locals.get(l.0 as usize).cloned().flatten();
+        let used = RefCell::new(Vec::new());
+        let local = |l: LocalId| {
+            used.borrow_mut().push(l);
+            locals.get(l.0 as usize).cloned().flatten()
+        };
         let mut lower = Lower::new(self.tree, self.resolved, self.env, &local);
         let t = lower.ty(id);
         let found = std::mem::take(&mut lower.diagnostics);
         found.into_iter().for_each(|d| self.report(d));
+        // A literal that is used as a size is an integer.
+        for l in used.into_inner() {
+            let Some(Type::Meta(literal)) = self.local(l).map(|i| i.ty.clone()) else { continue };
+            if self.unify(&Type::Meta(literal), &Type::I64).is_err() {
+                self.error(Code::E0309, self.tree.types[id].span, "only an `i64` can be a size");
+            }
+        }
         t
     }
 

@@ -166,7 +166,7 @@ impl Checker<'_> {
         // An exponent that is an integer stays one; the base may be any number then.
         let exponent_elem = self.metas.zonk(&self.nodes[exponent].ty).peel().1.clone();
         let literal = matches!(self.nodes[exponent].kind, Typed::Int(_))
-            || matches!(exponent_elem, Type::Meta(id) if self.metas.is_integer_literal(id));
+            || matches!(exponent_elem, Type::Meta(id) if self.metas.integer_by_default(id));
         if literal || exponent_elem == Type::I64 {
             let at = self.span(exponent);
             if let Err(m) = self.unify(&exponent_elem, &Type::I64) {

@@ -1,0 +1,528 @@
+//! Drawing: what is in scope, types, sizes, and one expression of a wanted type.
+//!
+//! `hint` says that the context tells the checker the type; without it the text alone does, so
+//! that nothing drawn depends on what stands around it. Work is bounded: every loop multiplies
+//! the cost of what is in it, and too dear a thing is not drawn.
+
+use super::types::{Class, Instance, Ty, bound, lone, named, number};
+use crate::random::Random;
+use lang_core::predicate::Poly;
+
+/// What a name in scope is.
+#[derive(Clone, Debug)]
+pub(super) enum Kind {
+    /// A value.
+    Value,
+    /// An `i64` that is a size of other types.
+    Size,
+    /// An index variable below an extent, if that is known; bare if its range is not written.
+    Index(Option<Poly>, bool),
+}
+
+/// A name in scope.
+#[derive(Clone, Debug)]
+pub(super) struct Var {
+    pub(super) name: String,
+    pub(super) ty: Ty,
+    pub(super) kind: Kind,
+}
+
+/// What a parameter is for.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Role {
+    Plain,
+    /// It is a size.
+    Size,
+    /// It counts a recursion down.
+    Small,
+}
+
+/// A definition that may be called.
+#[derive(Clone, Debug)]
+pub(super) struct Def {
+    pub(super) name: String,
+    pub(super) types: Vec<(&'static str, Class)>,
+    pub(super) sizes: Vec<String>,
+    pub(super) params: Vec<(String, Ty, Role)>,
+    pub(super) result: Ty,
+    pub(super) cost: u64,
+}
+
+/// A sum type: constructors with their arguments, and whether it takes a type.
+#[derive(Clone, Debug)]
+pub(super) struct Data {
+    pub(super) ctors: Vec<(String, Vec<Ty>)>,
+    pub(super) takes: bool,
+}
+
+/// The state of a drawing.
+pub(super) struct Draw<'r> {
+    pub(super) random: &'r mut Random,
+    pub(super) datas: Vec<Data>,
+    pub(super) defs: Vec<Def>,
+    pub(super) globals: Vec<(String, Ty)>,
+    pub(super) scope: Vec<Var>,
+    pub(super) next: u32,
+    /// How often what is drawn now runs, at most.
+    pub(super) mult: u64,
+    /// What was drawn so far costs.
+    pub(super) cost: u64,
+    /// Conditions around this place: an access that could fail always is not drawn under them.
+    pub(super) facts: u32,
+}
+
+/// Loops nest up to this many runs of the innermost body.
+const MAX_RUNS: u64 = 150;
+/// A definition costs about this much at most.
+const MAX_COST: u64 = 2_500;
+
+impl Draw<'_> {
+    pub(super) fn new(random: &mut Random) -> Draw<'_> {
+        Draw {
+            random,
+            datas: Vec::new(),
+            defs: Vec::new(),
+            globals: Vec::new(),
+            scope: Vec::new(),
+            next: 0,
+            mult: 1,
+            cost: 0,
+            facts: 0,
+        }
+    }
+
+    pub(super) fn below(&mut self, n: usize) -> usize {
+        self.random.below(n)
+    }
+
+    pub(super) fn one_in(&mut self, n: usize) -> bool {
+        self.random.below(n) == 0
+    }
+
+    pub(super) fn pick(&mut self, of: &[&'static str]) -> &'static str {
+        self.random.pick(of).copied().unwrap_or_default()
+    }
+
+    pub(super) fn fresh(&mut self, prefix: &str) -> String {
+        self.next += 1;
+        // `i64` is a type.
+        self.next += u32::from(self.next == 64);
+        format!("{prefix}{}", self.next)
+    }
+
+    pub(super) fn push(&mut self, name: &str, ty: Ty, kind: Kind) {
+        self.scope.push(Var { name: name.to_owned(), ty, kind });
+    }
+
+    /// Draws in a scope of its own.
+    pub(super) fn scoped<T>(&mut self, draw: impl FnOnce(&mut Self) -> T) -> T {
+        let mark = self.scope.len();
+        let drawn = draw(self);
+        self.scope.truncate(mark);
+        drawn
+    }
+
+    /// Draws what runs only under a condition.
+    pub(super) fn under<T>(&mut self, draw: impl FnOnce(&mut Self) -> T) -> T {
+        self.facts += 1;
+        let drawn = draw(self);
+        self.facts -= 1;
+        drawn
+    }
+
+    /// Draws what runs this often; `None` if that is too much.
+    pub(super) fn times<T>(&mut self, n: u64, draw: impl FnOnce(&mut Self) -> T) -> Option<T> {
+        if self.mult.saturating_mul(n) > MAX_RUNS || self.dear() {
+            return None;
+        }
+        let before = self.mult;
+        self.mult *= n.max(1);
+        let drawn = draw(self);
+        self.mult = before;
+        Some(drawn)
+    }
+
+    fn dear(&self) -> bool {
+        self.cost > MAX_COST
+    }
+
+    /// Names in scope that are not shadowed.
+    pub(super) fn visible(&self) -> Vec<&Var> {
+        let mut seen: Vec<&Var> = Vec::new();
+        for v in self.scope.iter().rev() {
+            if !seen.iter().any(|s| s.name == v.name) {
+                seen.push(v);
+            }
+        }
+        seen
+    }
+
+    /// A variable that this holds of.
+    pub(super) fn var(&mut self, p: impl Fn(&Var) -> bool) -> Option<Var> {
+        let found: Vec<Var> = self.visible().into_iter().filter(|v| p(v)).cloned().collect();
+        self.random.pick(&found).cloned()
+    }
+
+    // ---- types and sizes ----
+
+    /// A size, of at most 4 where names stand for at most 4.
+    pub(super) fn size(&mut self) -> Poly {
+        if !self.one_in(3)
+            && let Some(v) = self.var(|v| matches!(v.kind, Kind::Size))
+        {
+            return named(&v.name);
+        }
+        let n = self.random.pick(&[0, 1, 1, 2, 2, 2, 3, 3, 4]).copied().unwrap_or(2);
+        number(n)
+    }
+
+    pub(super) fn scalar(&mut self) -> Ty {
+        match self.below(8) {
+            0..4 => Ty::F64,
+            4 => Ty::F32,
+            5 | 6 => Ty::I64,
+            _ => Ty::Bool,
+        }
+    }
+
+    fn number_ty(&mut self) -> Ty {
+        match self.below(5) {
+            0..3 => Ty::F64,
+            3 => Ty::F32,
+            _ => Ty::I64,
+        }
+    }
+
+    /// A type that arrays may hold.
+    pub(super) fn element(&mut self, depth: u32) -> Ty {
+        if depth == 0 {
+            return self.scalar();
+        }
+        match self.below(12) {
+            0..7 => self.scalar(),
+            7 => Ty::Tup(vec![self.scalar(), self.scalar()]),
+            8 => Ty::Rec(vec![("fa", self.scalar()), ("fb", self.scalar())]),
+            9 => self.data(depth - 1),
+            _ => self.array(depth - 1),
+        }
+    }
+
+    fn array(&mut self, depth: u32) -> Ty {
+        let elem = self.element(depth);
+        let n = self.size();
+        let rank = elem.peel().0.len();
+        if rank > 2 || (rank == 2 && bound(&n) > 3) { elem } else { Ty::arr(n, elem) }
+    }
+
+    pub(super) fn data(&mut self, depth: u32) -> Ty {
+        if self.datas.is_empty() {
+            return Ty::F64;
+        }
+        let k = self.random.below(self.datas.len());
+        let takes = self.datas.get(k).is_some_and(|d| d.takes);
+        Ty::Data(k, if takes { Some(Box::new(self.element(depth.min(1)))) } else { None })
+    }
+
+    /// A function between scalars.
+    pub(super) fn function(&mut self) -> Ty {
+        let params = (0..=self.below(5) / 3).map(|_| self.scalar()).collect();
+        let result = if self.one_in(4) { self.element(1) } else { self.scalar() };
+        Ty::Fun(params, Box::new(result))
+    }
+
+    /// Any type.
+    pub(super) fn ty(&mut self, depth: u32) -> Ty {
+        match self.below(14) {
+            0..3 => self.scalar(),
+            3..8 => self.array(depth),
+            8 => Ty::Tup((0..2 + self.below(2)).map(|_| self.element(depth.saturating_sub(1))).collect()),
+            9 => {
+                let mut fields = vec![("fa", self.element(1)), ("fb", self.element(0))];
+                if self.one_in(2) {
+                    fields.push(("fc", self.element(1)));
+                }
+                Ty::Rec(fields)
+            }
+            10 => self.data(depth),
+            11 => {
+                let dims = (0..=self.below(2)).map(|_| self.size()).collect();
+                Ty::Rel(dims)
+            }
+            12 => self.function(),
+            _ => match self.var(|v| !matches!(v.ty, Ty::Fun(..))) {
+                Some(v) => v.ty,
+                None => self.scalar(),
+            },
+        }
+    }
+
+    // ---- expressions ----
+
+    /// An expression of this type.
+    pub(super) fn expr(&mut self, t: &Ty, hint: bool, depth: u32) -> String {
+        self.cost += self.mult;
+        if depth == 0 || self.dear() {
+            return self.leaf(t, hint);
+        }
+        for _ in 0..8 {
+            let drawn = if self.below(5) < 2 { self.general(t, hint, depth - 1) } else { self.own(t, hint, depth - 1) };
+            if let Some(text) = drawn {
+                return text;
+            }
+        }
+        self.leaf(t, hint)
+    }
+
+    /// The smallest of its type: a variable or a literal.
+    pub(super) fn leaf(&mut self, t: &Ty, hint: bool) -> String {
+        let wanted = matches!(t, Ty::Param(..)) || !self.one_in(3);
+        if wanted && let Some(v) = self.var(|v| v.ty == *t) {
+            return v.name;
+        }
+        let globals: Vec<String> = self.globals.iter().filter(|g| g.1 == *t).map(|g| g.0.clone()).collect();
+        if self.one_in(3)
+            && let Some(g) = self.random.pick(&globals)
+        {
+            return g.clone();
+        }
+        match t {
+            Ty::F64 => self.pick(&["0.0", "1.0", "1.5", "2.0", "0.25", "3.0", "(-0.5)", "(-2.0)", "1e-3"]).to_owned(),
+            Ty::F32 => {
+                let n = self.pick(&["0.0", "1.0", "1.5", "2.0", "0.25", "(-3.5)"]);
+                if hint { n.to_owned() } else { format!("f32({n})") }
+            }
+            Ty::I64 => self.pick(&["0", "1", "2", "3", "4", "(-1)", "(-2)", "5"]).to_owned(),
+            Ty::Bool => self.pick(&["true", "false"]).to_owned(),
+            Ty::Arr(n, elem) => {
+                let count = n.as_constant().and_then(|n| usize::try_from(n).ok()).filter(|n| *n > 0 && *n <= 4);
+                match count {
+                    Some(count) if !self.one_in(4) => {
+                        let items: Vec<String> = (0..count).map(|_| self.leaf(elem, hint)).collect();
+                        format!("[{}{}]", items.join(", "), if count == 1 { "," } else { "" })
+                    }
+                    _ => {
+                        let i = self.fresh("i");
+                        let body = self.leaf(elem, hint);
+                        format!("(for {i} < {n}: {body})")
+                    }
+                }
+            }
+            Ty::Tup(ts) => {
+                let items: Vec<String> = ts.iter().map(|t| self.leaf(t, hint)).collect();
+                format!("({})", items.join(", "))
+            }
+            Ty::Rec(fs) => {
+                let mut items: Vec<String> = fs.iter().map(|(n, t)| format!("{n}: {}", self.leaf(t, hint))).collect();
+                if hint && self.one_in(2) {
+                    items.reverse();
+                }
+                format!("{{{}}}", items.join(", "))
+            }
+            Ty::Fun(ts, r) => self.scoped(|d| {
+                let params = d.lambda_params(ts);
+                format!("(\\{params}: {})", d.leaf(r, hint))
+            }),
+            Ty::Rel(dims) => {
+                let vars: Vec<String> = dims.iter().map(|n| format!("{} < {n}", self.fresh("i"))).collect();
+                format!("(rel {}: {})", vars.join(", "), self.pick(&["true", "true", "false"]))
+            }
+            Ty::Data(k, arg) => self.ctor(*k, arg.as_deref(), 0, hint, 0),
+            Ty::Param(..) => "error(\"no value\")".to_owned(),
+        }
+    }
+
+    /// Binds the parameters of a lambda, with their types.
+    pub(super) fn lambda_params(&mut self, ts: &[Ty]) -> String {
+        let params: Vec<String> = ts
+            .iter()
+            .map(|t| {
+                let pat = match t {
+                    Ty::Tup(_) | Ty::Rec(_) if self.one_in(2) => self.pattern(t, 1),
+                    _ => self.bind_new(t),
+                };
+                format!("({pat}: {t})")
+            })
+            .collect();
+        params.join(", ")
+    }
+
+    /// Constructor `c` of a type.
+    pub(super) fn ctor(&mut self, k: usize, arg: Option<&Ty>, c: usize, hint: bool, depth: u32) -> String {
+        let Some((name, args)) = self.datas.get(k).and_then(|d| d.ctors.get(c)).cloned() else {
+            return String::new();
+        };
+        if args.is_empty() {
+            return name;
+        }
+        let inst = Instance { types: arg.iter().map(|t| ("a", (*t).clone())).collect(), ..Instance::default() };
+        let args: Vec<String> = args
+            .iter()
+            .map(|t| {
+                let hint = !t.has_param() && (hint || !t.has_names());
+                self.expr(&t.at(&inst), hint, depth)
+            })
+            .collect();
+        format!("{name}({})", args.join(", "))
+    }
+
+    // ---- binding ----
+
+    /// Binds a new name, seldom one that is taken.
+    pub(super) fn bind(&mut self, t: &Ty) -> String {
+        let taken = if self.one_in(16) {
+            // A value of a type parameter cannot be made: its name stays.
+            let free = |v: &Var| matches!(v.kind, Kind::Value) && v.name.starts_with('v') && !v.ty.has_param();
+            self.var(free).map(|v| v.name)
+        } else {
+            None
+        };
+        let name = taken.unwrap_or_else(|| self.fresh("v"));
+        self.push(&name, t.clone(), Kind::Value);
+        name
+    }
+
+    /// Binds a new name.
+    pub(super) fn bind_new(&mut self, t: &Ty) -> String {
+        let name = self.fresh("v");
+        self.push(&name, t.clone(), Kind::Value);
+        name
+    }
+
+    /// A pattern that matches every value of the type.
+    pub(super) fn pattern(&mut self, t: &Ty, depth: u32) -> String {
+        if self.one_in(12) {
+            return "_".to_owned();
+        }
+        match t {
+            Ty::Tup(ts) if depth > 0 && !ts.is_empty() && !self.one_in(4) => {
+                let items: Vec<String> = ts.iter().map(|t| self.sub_pattern(t, depth - 1)).collect();
+                format!("({})", items.join(", "))
+            }
+            Ty::Rec(fs) if depth > 0 && !self.one_in(4) => {
+                if self.one_in(3) && fs.iter().all(|f| !self.scope.iter().any(|v| v.name == f.0)) {
+                    for (name, t) in fs {
+                        self.push(name, t.clone(), Kind::Value);
+                    }
+                    let names: Vec<&str> = fs.iter().map(|f| f.0).collect();
+                    return format!("{{{}}}", names.join(", "));
+                }
+                let items: Vec<String> =
+                    fs.iter().map(|(n, t)| format!("{n}: {}", self.sub_pattern(t, depth - 1))).collect();
+                format!("{{{}}}", items.join(", "))
+            }
+            _ => self.bind_new(t),
+        }
+    }
+
+    /// In one pattern all names differ.
+    fn sub_pattern(&mut self, t: &Ty, depth: u32) -> String {
+        match t {
+            Ty::Tup(_) | Ty::Rec(_) if depth > 0 => self.pattern(t, depth),
+            _ if self.one_in(10) => "_".to_owned(),
+            _ => self.bind_new(t),
+        }
+    }
+
+    /// Index variables for a loop: their text and how many steps there are. They are pushed.
+    pub(super) fn index_vars(&mut self, count: usize) -> (String, u64) {
+        let mut texts = Vec::new();
+        let mut steps = 1_u64;
+        for _ in 0..count {
+            let i = self.fresh("i");
+            match self.below(8) {
+                0..5 => {
+                    let n = self.size();
+                    texts.push(format!("{i} < {n}"));
+                    steps = steps.saturating_mul(bound(&n));
+                    self.push(&i, Ty::I64, Kind::Index(Some(n), false));
+                }
+                5 => {
+                    let (a, b) = (self.below(2), 1 + self.below(3));
+                    texts.push(format!("{i} in {a}..{b}"));
+                    steps = steps.saturating_mul(3);
+                    self.push(&i, Ty::I64, Kind::Index(None, false));
+                }
+                6 => {
+                    let n = self.size();
+                    let from = self.var(|v| matches!(v.kind, Kind::Index(..))).map_or("0".to_owned(), |v| v.name);
+                    texts.push(format!("{i} in {from}..{n}"));
+                    steps = steps.saturating_mul(bound(&n));
+                    self.push(&i, Ty::I64, Kind::Index(None, false));
+                }
+                _ => {
+                    let n = self.size();
+                    texts.push(format!("{i} in 0..{n} by {}", 1 + self.below(3)));
+                    steps = steps.saturating_mul(bound(&n));
+                    self.push(&i, Ty::I64, Kind::Index(None, false));
+                }
+            }
+        }
+        (texts.join(", "), steps)
+    }
+
+    // ---- calls ----
+
+    /// A call of some definition whose result has this type.
+    pub(super) fn call(&mut self, t: &Ty, depth: u32) -> Option<String> {
+        let def = self.random.pick(&self.defs).cloned()?;
+        self.call_of(&def, t, depth)
+    }
+
+    pub(super) fn call_of(&mut self, def: &Def, t: &Ty, depth: u32) -> Option<String> {
+        if self.mult.saturating_mul(def.cost) > MAX_COST {
+            return None;
+        }
+        let mut inst = Instance::default();
+        let own = |name: &str| def.sizes.iter().any(|s| s == name);
+        if !def.result.fits(t, &own, &mut inst) {
+            return None;
+        }
+        for (name, class) in &def.types {
+            if !inst.types.contains_key(name) {
+                let t = match class {
+                    Class::Any => self.element(1),
+                    Class::Num => self.number_ty(),
+                    Class::Real => Ty::F64,
+                };
+                inst.types.insert(name, t);
+            }
+        }
+        for name in &def.sizes {
+            if !inst.sizes.contains_key(name) {
+                let n = self.size();
+                inst.sizes.insert(name.clone(), n);
+            }
+        }
+        let small = |n: &Poly| bound(n) <= 4 && n.as_constant().is_none_or(|c| c >= 0);
+        if def.result.at(&inst) != *t || !inst.sizes.values().all(small) {
+            return None;
+        }
+        let types: Vec<Ty> = def.params.iter().map(|(_, t, _)| t.at(&inst)).collect();
+        let mut sizes = Vec::new();
+        types.iter().for_each(|t| t.sizes(&mut sizes));
+        if !sizes.iter().all(|n| n.as_constant().is_none_or(|c| c >= 0)) {
+            return None;
+        }
+        self.cost += self.mult * def.cost;
+        let args: Vec<String> = def
+            .params
+            .iter()
+            .zip(&types)
+            .map(|((name, written, role), t)| match role {
+                Role::Size => inst.sizes.get(name).map(ToString::to_string).unwrap_or_default(),
+                Role::Small => self.below(3).to_string(),
+                Role::Plain => {
+                    let hint = !written.has_param() && !written.has_names();
+                    self.expr(t, hint, depth)
+                }
+            })
+            .collect();
+        Some(format!("{}({})", def.name, args.join(", ")))
+    }
+
+    /// The name of a size variable that may differ from others when the program runs.
+    pub(super) fn loose_size(&mut self) -> Option<Poly> {
+        let v = self.var(|v| matches!(v.kind, Kind::Size))?;
+        Some(named(&v.name)).filter(|n| lone(n).is_some())
+    }
+}

@@ -1,0 +1,373 @@
+//! A whole program: types, top-level values, definitions, calls of each of them, and items that
+//! are checked but not run.
+
+use super::draw::{Data, Def, Draw, Kind, Role};
+use super::types::{Class, Ty, bound, named, number};
+use crate::random::Random;
+
+/// Prelude functions that drawn programs call: name, type parameters, sizes, parameters, result.
+fn library() -> Vec<Def> {
+    let a = |class| Ty::Param("a", class);
+    let (n, m, k) = (named("n"), named("m"), named("k"));
+    let any = || a(Class::Any);
+    let num = || a(Class::Num);
+    let def = |name: &str, class: Class, sizes: &[&str], params: Vec<Ty>, result: Ty| Def {
+        name: name.to_owned(),
+        types: vec![("a", class)],
+        sizes: sizes.iter().map(ToString::to_string).collect(),
+        params: params.into_iter().map(|t| (String::new(), t, Role::Plain)).collect(),
+        result,
+        cost: 8,
+    };
+    let arr = |n: &lang_core::predicate::Poly, t: Ty| Ty::arr(n.clone(), t);
+    let mut all = vec![
+        def("len", Class::Any, &["n"], vec![arr(&n, any())], Ty::I64),
+        def("reverse", Class::Any, &["n"], vec![arr(&n, any())], arr(&n, any())),
+        def("transpose", Class::Any, &["n", "m"], vec![arr(&n, arr(&m, any()))], arr(&m, arr(&n, any()))),
+        def("scatter", Class::Any, &["n", "k"], vec![arr(&n, any()), arr(&k, Ty::I64), arr(&k, any())], arr(&n, any())),
+        def(
+            "scatter_add",
+            Class::Num,
+            &["n", "k"],
+            vec![arr(&n, num()), arr(&k, Ty::I64), arr(&k, num())],
+            arr(&n, num()),
+        ),
+        def("total", Class::Num, &["n"], vec![arr(&n, num())], num()),
+        def("sort", Class::Num, &["n"], vec![arr(&n, num())], arr(&n, num())),
+        def("argsort", Class::Num, &["n"], vec![arr(&n, num())], arr(&n, Ty::I64)),
+    ];
+    let b = || Ty::Param("b", Class::Any);
+    let mut map =
+        def("map", Class::Any, &["n"], vec![Ty::Fun(vec![any()], Box::new(b())), arr(&n, any())], arr(&n, b()));
+    map.types.push(("b", Class::Any));
+    all.push(map);
+    let mut replicate = def("replicate", Class::Any, &["n"], vec![Ty::I64, any()], arr(&n, any()));
+    if let Some(p) = replicate.params.first_mut() {
+        *p = ("n".to_owned(), Ty::I64, Role::Size);
+    }
+    all.push(replicate);
+    all
+}
+
+/// Draws a program from a number.
+#[must_use]
+pub fn program(seed: u64) -> String {
+    let mut random = Random::new(seed);
+    let mut draw = Draw::new(&mut random);
+    draw.program()
+}
+
+impl Draw<'_> {
+    fn program(&mut self) -> String {
+        let mut items = self.types();
+        self.defs = library();
+        for k in 0..self.below(3) {
+            items.push(self.global(k));
+        }
+        let own = self.defs.len();
+        for k in 0..2 + self.below(4) {
+            let item = self.def(k);
+            items.push(item);
+        }
+        let defs: Vec<Def> = self.defs.iter().skip(own).cloned().collect();
+        let mut calls = Vec::new();
+        for (k, def) in defs.iter().enumerate() {
+            if let Some(item) = self.root_call(def, k) {
+                items.push(item);
+                calls.push(format!("m{k}()"));
+            }
+        }
+        let body = match calls.as_slice() {
+            [] => "()".to_owned(),
+            [one] => one.clone(),
+            _ => format!("({})", calls.join(", ")),
+        };
+        items.push(format!("def main() = {body}"));
+        if self.one_in(3) {
+            items.extend(self.derivatives());
+        }
+        if self.one_in(4) {
+            items.push(format!("do print({}, \"text\")", self.closed(&Ty::F64)));
+            items.push(format!("do time({})", self.closed(&Ty::F64)));
+            items.push("let h1: [?k]f64 = load(\"x.npy\")".to_owned());
+            items.push("do save(h1, \"y.npy\")".to_owned());
+            items.push("do plot(h1)".to_owned());
+        }
+        items.join("\n") + "\n"
+    }
+
+    /// The types of the program: one that takes a type and holds itself, and a plain one.
+    fn types(&mut self) -> Vec<String> {
+        let a = Ty::Param("a", Class::Any);
+        let tree = Ty::Data(0, Some(Box::new(a.clone())));
+        let mut tree_ctors = vec![("Leaf".to_owned(), vec![a.clone()])];
+        if self.one_in(2) {
+            tree_ctors.push(("Node".to_owned(), vec![tree.clone(), tree]));
+        } else {
+            tree_ctors.push(("Node".to_owned(), vec![Ty::I64, tree, a]));
+        }
+        if self.one_in(2) {
+            tree_ctors.push(("Nil".to_owned(), Vec::new()));
+        }
+        let mut plain = vec![("A".to_owned(), Vec::new())];
+        for name in ["B", "C"].iter().take(1 + self.below(2)) {
+            let args = (0..=self.below(2)).map(|_| self.element(1)).collect();
+            plain.push(((*name).to_owned(), args));
+        }
+        self.datas = vec![Data { ctors: tree_ctors, takes: true }, Data { ctors: plain, takes: false }];
+        let mut items = Vec::new();
+        for (k, data) in self.datas.iter().enumerate() {
+            let ctors: Vec<String> = data
+                .ctors
+                .iter()
+                .map(|(name, args)| {
+                    let args: Vec<String> = args.iter().map(ToString::to_string).collect();
+                    if args.is_empty() { name.clone() } else { format!("{name}({})", args.join(", ")) }
+                })
+                .collect();
+            let head = if data.takes { format!("T{k}(a)") } else { format!("T{k}") };
+            items.push(format!("type {head} = {}", ctors.join(" | ")));
+        }
+        items
+    }
+
+    fn global(&mut self, k: usize) -> String {
+        let t = self.element(2);
+        let written = self.one_in(2);
+        self.cost = 0;
+        let value = self.expr(&t, written, 2);
+        let name = format!("g{k}");
+        self.globals.push((name.clone(), t.clone()));
+        let colon = if written { format!(": {t}") } else { String::new() };
+        format!("let {name}{colon} = {value}")
+    }
+
+    /// A closed expression.
+    fn closed(&mut self, t: &Ty) -> String {
+        self.scope.clear();
+        self.cost = 0;
+        self.expr(t, false, 2)
+    }
+
+    /// A definition; it may be called by what follows. Names of those whose result type follows
+    /// from the body alone begin with `s`.
+    fn def(&mut self, number_of: usize) -> String {
+        self.scope.clear();
+        self.cost = 0;
+        self.mult = 1;
+        let kind = self.below(10);
+        let alone = kind != 0 && kind != 1 && self.one_in(2);
+        let name = format!("{}{number_of}", if alone { "s" } else { "f" });
+        let mut def = Def {
+            name: name.clone(),
+            types: Vec::new(),
+            sizes: Vec::new(),
+            params: Vec::new(),
+            result: Ty::F64,
+            cost: 0,
+        };
+        let mut params: Vec<(String, Ty, Role)> = Vec::new();
+        if number_of == 0 {
+            // A function that others can pass on.
+            def.result = self.scalar();
+            let t = self.scalar();
+            params.push((self.fresh("v"), t, Role::Plain));
+        } else {
+            for _ in 0..self.below(3) {
+                let n = self.fresh("n");
+                let size = self.size_var(&n);
+                if self.one_in(5) {
+                    params.push((n.clone(), Ty::I64, Role::Size));
+                }
+                // An array of that extent tells that the size is not negative: under `n == -1` an
+                // extent `n` would be refused, and rightly.
+                let elem = self.element(1);
+                params.push((self.fresh("v"), Ty::arr(size, elem), Role::Plain));
+                def.sizes.push(n);
+            }
+            if self.one_in(5) {
+                let class = match self.below(3) {
+                    0 => Class::Any,
+                    1 => Class::Num,
+                    _ => Class::Real,
+                };
+                def.types.push(("a", class));
+                let t = Ty::Param("a", class);
+                let v = self.fresh("v");
+                self.push(&v, t.clone(), Kind::Value);
+                params.push((v, t, Role::Plain));
+            }
+            for _ in 0..self.below(3) {
+                let t = match (self.var(|v| matches!(v.kind, Kind::Size)), self.below(6)) {
+                    (Some(n), 0) => Ty::arr(named(&n.name).plus(1), self.scalar()),
+                    (Some(n), 1) => {
+                        let m = self.size();
+                        Ty::arr(named(&n.name).add(&m), self.scalar())
+                    }
+                    _ => self.ty(2),
+                };
+                params.push((self.fresh("v"), t, Role::Plain));
+            }
+            def.result = if !def.types.is_empty() && self.one_in(2) {
+                def.types.first().map_or(Ty::F64, |(n, c)| Ty::Param(n, *c))
+            } else {
+                self.ty(2)
+            };
+        }
+        for (v, t, role) in &params {
+            if *role == Role::Plain {
+                self.push(v, t.clone(), Kind::Value);
+            }
+        }
+        let result = def.result.clone();
+        let body = match kind {
+            0 => self.counted(&name, &mut params, &result),
+            1 => self.over_tree(&name, &mut params, &result),
+            2 => self.filtered(&mut def),
+            _ => self.expr(&result, !alone, 4),
+        };
+        def.params.clone_from(&params);
+        def.cost = match kind {
+            0 => self.cost.saturating_mul(3),
+            1 => self.cost.saturating_mul(16),
+            _ => self.cost,
+        }
+        .max(1);
+        let list: Vec<String> = params.iter().map(|(v, t, _)| format!("{v}: {t}")).collect();
+        let classes: Vec<String> = def
+            .types
+            .iter()
+            .filter_map(|(n, c)| match c {
+                Class::Any => None,
+                Class::Num => Some(format!("{n}: num")),
+                Class::Real => Some(format!("{n}: real")),
+            })
+            .collect();
+        let classes = if classes.is_empty() { String::new() } else { format!(" where {}", classes.join(", ")) };
+        let result = match kind {
+            2 => match &def.result {
+                Ty::Arr(_, elem) => format!(" -> [?k]{elem}"),
+                _ => String::new(),
+            },
+            // What follows from the body alone need not be written.
+            _ if alone && classes.is_empty() && self.one_in(4) => String::new(),
+            _ => format!(" -> {}", def.result),
+        };
+        if kind != 2 {
+            self.defs.push(def);
+        }
+        format!("def {name}({}){result}{classes} =\n  {body}", list.join(", "))
+    }
+
+    /// Calls itself with a count that falls.
+    fn counted(&mut self, name: &str, params: &mut Vec<(String, Ty, Role)>, result: &Ty) -> String {
+        let count = self.fresh("v");
+        params.insert(0, (count.clone(), Ty::I64, Role::Small));
+        let base = self.expr(result, true, 2);
+        let args: Vec<String> =
+            params.iter().map(|(v, ..)| if *v == count { format!("{v} - 1") } else { v.clone() }).collect();
+        let rest = self.fresh("v");
+        self.push(&rest, result.clone(), Kind::Value);
+        let step = self.under(|d| d.expr(result, true, 3));
+        format!("if {count} <= 0 then {base} else (let {rest} = {name}({}) in {step})", args.join(", "))
+    }
+
+    /// Calls itself on the parts of a tree.
+    fn over_tree(&mut self, name: &str, params: &mut Vec<(String, Ty, Role)>, result: &Ty) -> String {
+        let tree = Ty::Data(0, Some(Box::new(self.scalar())));
+        let v = self.fresh("v");
+        params.insert(0, (v.clone(), tree.clone(), Role::Plain));
+        let Ty::Data(k, arg) = &tree else { return String::new() };
+        let others: Vec<String> = params.iter().skip(1).map(|p| p.0.clone()).collect();
+        let arms = self.arms(*k, arg.as_deref(), &mut |d, names| {
+            let mut text = String::from("(");
+            for (part, t) in names {
+                if *t == tree {
+                    let below = d.fresh("v");
+                    let args: Vec<String> = std::iter::once(part.clone()).chain(others.iter().cloned()).collect();
+                    text.push_str(&format!("let {below} = {name}({}) ", args.join(", ")));
+                    d.push(&below, result.clone(), Kind::Value);
+                }
+            }
+            if text.len() > 1 {
+                text.push_str("in ");
+            }
+            let body = d.under(|d| d.expr(result, true, 2));
+            format!("{text}{body})")
+        });
+        format!("match {v} {{ {arms} }}")
+    }
+
+    /// The extent of its result is known only when it runs.
+    fn filtered(&mut self, def: &mut Def) -> String {
+        let elem = self.element(1);
+        let n = self.size();
+        def.result = Ty::arr(n.clone(), elem.clone());
+        let x = self.expr(&def.result.clone(), false, 2);
+        let p = self.scoped(|d| {
+            let param = d.lambda_params(std::slice::from_ref(&elem));
+            let p = d.times(bound(&n), |d| d.expr(&Ty::Bool, true, 2)).unwrap_or_else(|| "true".to_owned());
+            format!("\\{param}: {p}")
+        });
+        format!("filter({p}, {x})")
+    }
+
+    /// A call of a definition with arguments that depend on nothing.
+    fn root_call(&mut self, def: &Def, k: usize) -> Option<String> {
+        self.scope.clear();
+        self.cost = 0;
+        self.mult = 1;
+        let mut inst = super::types::Instance::default();
+        for (name, class) in &def.types {
+            let t = match class {
+                Class::Any => self.element(1),
+                Class::Num => Ty::I64,
+                Class::Real => Ty::F32,
+            };
+            inst.types.insert(name, t);
+        }
+        for name in &def.sizes {
+            inst.sizes.insert(name.clone(), number(self.below(4)));
+        }
+        let result = def.result.at(&inst);
+        if !result.is_plain() {
+            return None;
+        }
+        let call = self.call_of(def, &result, 2)?;
+        Some(format!("def m{k}() -> {result} = {call}"))
+    }
+
+    /// Derivatives, which are checked and not run.
+    fn derivatives(&mut self) -> Vec<String> {
+        self.scope.clear();
+        self.cost = 0;
+        let n = self.size_var("n0");
+        let y = Ty::arr(n, Ty::F64);
+        self.push("x", Ty::F64, Kind::Value);
+        self.push("y", y.clone(), Kind::Value);
+        let params = "x: f64, y: [n0]f64";
+        let of = self.expr(&Ty::F64, true, 3);
+        let e = self.expr(&Ty::F64, true, 2);
+        let operator = self.pick(&[
+            "grad(q0)(x, y)",
+            "grad(q0, wrt: y)(x, y)",
+            "value_and_grad(q0)(x, y)",
+            "jvp(q0)((x, y), (x, y))",
+            "jvp2(q0)((x, y), (x, y))",
+            "vjp(q0)((x, y), 1.0)",
+            "vjp2(q0)((x, y), x)",
+            "jacobian(q0)(x, y)",
+            "hessian(q0)(x, y)",
+            "hvp(q0)((x, y), (x, y))",
+            "grad(\\z: z * x)(x)",
+            "grad(sin)(x)",
+            "grad(\\z: z * z)(1.5)",
+            "hessian(\\z: z * z)(2.0)",
+        ]);
+        vec![
+            format!("def q0({params}) -> f64 = {of}"),
+            format!("def q1({params}) = {operator}"),
+            format!("def q2({params}) -> [n0]f64 = deriv({e}, y)"),
+        ]
+    }
+}

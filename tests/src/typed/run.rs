@@ -1,0 +1,176 @@
+//! Running a drawn program: its top-level values, then every definition without parameters that
+//! calls one of the others, each by itself, so that a failure of one hides nothing of the rest.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use lang_core::base::{Code, GlobalName, Span};
+use lang_core::interp::{Counts, Failure, Host, Interp, Limits, Program, RtInstance, Value};
+use lang_core::session::Session;
+use lang_core::syntax::split::ItemKind;
+use lang_core::types::info::TypeInfo;
+use lang_core::types::tree::{Body, Expr, Place, Subscript};
+use lang_core::types::ty::Signature;
+
+use crate::run::{MAIN, limits};
+
+/// What came of one item.
+#[derive(PartialEq, Debug)]
+pub(super) struct Ran {
+    pub(super) item: String,
+    /// The value, or the code of the failure.
+    pub(super) result: Result<Value, Code>,
+    pub(super) work: u64,
+    pub(super) tests: u64,
+    pub(super) iterations: u64,
+}
+
+/// Runs the main module of a session; `Err` tells of a failure that may not be.
+pub(super) fn run(session: &Session) -> Result<Vec<Ran>, String> {
+    let mut known = Known { session, values: HashMap::new(), bodies: HashMap::new() };
+    let items = session.items(MAIN);
+    for item in &items {
+        if item.kind == ItemKind::Def
+            && let Some(checked) = session.checked_item(item)
+        {
+            known.bodies.insert(item.global.clone(), checked.body.clone());
+        }
+    }
+    let mut all = Vec::new();
+    let (values, defs): (Vec<_>, Vec<_>) = items.iter().partition(|item| item.kind == ItemKind::Let);
+    for item in values.into_iter().chain(defs) {
+        match item.kind {
+            ItemKind::Let if item.name.starts_with('g') => {
+                let Some(checked) = session.checked_item(item) else { continue };
+                let body = checked.body.clone();
+                let (result, counts) = known.interpret(|interp| Ok(interp.eval_body(&item.global, &body)?.0));
+                if let Ok(Value::Tuple(values)) = &result {
+                    for ((name, _), value) in checked.exports.iter().zip(values.values()) {
+                        known.values.insert(GlobalName::new(&item.module, name), value.clone());
+                    }
+                }
+                all.push(known.ran(&item.name, result, counts)?);
+            }
+            ItemKind::Def if item.name.starts_with('m') => {
+                let entry = GlobalName::new(MAIN, &item.name);
+                let (result, counts) = known.interpret(|interp| interp.call(&entry, RtInstance::default(), Vec::new()));
+                all.push(known.ran(&item.name, result, counts)?);
+            }
+            _ => {}
+        }
+    }
+    Ok(all)
+}
+
+struct Known<'a> {
+    session: &'a Session,
+    values: HashMap<GlobalName, Value>,
+    bodies: HashMap<GlobalName, Arc<Body>>,
+}
+
+impl Known<'_> {
+    fn interpret(
+        &self,
+        task: impl FnOnce(&mut Interp<'_>) -> Result<Value, Box<Failure>>,
+    ) -> (Result<Value, Box<Failure>>, Counts) {
+        let limits = Limits { max_calls: 1_000, max_elements: 1 << 16, ..limits() };
+        let (mut host, stop) = (Silent, AtomicBool::new(false));
+        let mut interp = Interp::new(self, &mut host, limits, &stop);
+        interp.count();
+        let result = task(&mut interp);
+        let counts = interp.counts();
+        (result, counts)
+    }
+
+    fn ran(&self, item: &str, result: Result<Value, Box<Failure>>, counts: Counts) -> Result<Ran, String> {
+        let result = match result {
+            Ok(value) => Ok(value),
+            Err(failure) => {
+                self.allowed(&failure)?;
+                Err(failure.code)
+            }
+        };
+        let Counts { work, tests, iterations } = counts;
+        Ok(Ran { item: item.to_owned(), result, work, tests, iterations })
+    }
+
+    /// Failures that data may cause; never that of an access that had been proved.
+    fn allowed(&self, failure: &Failure) -> Result<(), String> {
+        match failure.code {
+            Code::E0500 => {
+                let told = failure.help.as_ref().is_some_and(|h| h.contains("proved"));
+                let body = self.bodies.get(&failure.item).cloned();
+                if told || body.is_some_and(|b| proved_at(&b, failure.span)) {
+                    return Err(format!("a proved access fails: {failure}"));
+                }
+                Ok(())
+            }
+            Code::E0501 | Code::E0503 | Code::E0504 | Code::E0505 | Code::E0509 | Code::E0512 | Code::E0513 => Ok(()),
+            _ => Err(format!("fails as it may not: {failure}")),
+        }
+    }
+}
+
+/// Is there an access at this place, and every one there proved?
+fn proved_at(body: &Body, span: Span) -> bool {
+    let mut found = Vec::new();
+    let mut look = |subs: &[Subscript]| {
+        for s in subs {
+            match s {
+                Subscript::At { index, proved } if body.nodes[*index].span == span => found.push(*proved),
+                Subscript::Range { from, to, proved } if body.nodes[*from].span.to(body.nodes[*to].span) == span => {
+                    found.push(*proved);
+                }
+                _ => {}
+            }
+        }
+    };
+    for (_, node) in body.nodes.iter() {
+        match &node.kind {
+            Expr::Index(_, subs) => look(subs),
+            Expr::With(_, updates) => {
+                for u in updates {
+                    if let Place::Index(subs) = &u.place {
+                        look(subs);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    !found.is_empty() && found.iter().all(|p| *p)
+}
+
+impl Program for Known<'_> {
+    fn body(&self, name: &GlobalName) -> Option<Arc<Body>> {
+        match self.bodies.get(name) {
+            Some(body) => Some(body.clone()),
+            None => Some(self.session.checked(name)?.body.clone()),
+        }
+    }
+
+    fn type_info(&self, ty: &GlobalName) -> Option<Arc<TypeInfo>> {
+        self.session.type_info(ty)
+    }
+
+    fn signature(&self, name: &GlobalName) -> Option<Arc<Signature>> {
+        self.session.signature(name)
+    }
+
+    fn global(&self, name: &GlobalName) -> Option<Value> {
+        self.values.get(name).cloned()
+    }
+}
+
+struct Silent;
+
+impl Host for Silent {
+    fn print(&mut self, _: &str) {}
+
+    fn debug(&mut self, _: &GlobalName, _: Span, _: &str) {}
+
+    fn seconds(&mut self) -> f64 {
+        0.0
+    }
+}

@@ -1,0 +1,44 @@
+//! Well-typed programs obey their laws. `IVERSON_SEED` and `IVERSON_COUNT` make other runs.
+
+use iverson_tests::{random, run, typed};
+
+/// Few enough for a slow machine; a soak draws more.
+const PROGRAMS: u64 = 500;
+
+#[test]
+fn laws_of_well_typed_programs_hold() {
+    let report = typed::soak(random::seed(), random::count(PROGRAMS));
+    println!("{}{:?}", report.hits, report.did);
+    assert!(report.broken == 0, "{} broke a law:\n{}", report.broken, report.failures.join("\n\n"));
+    assert_eq!(report.hits.missing(), Vec::<&str>::new());
+}
+
+/// Programs that drawing found refused, each for a defect of the checker.
+#[test]
+fn once_refused() {
+    #[track_caller]
+    fn check(text: &str, expected: &str) {
+        assert_eq!(run::see(text, &[]), expected);
+    }
+    // An integer literal by another name is a size and an index.
+    check("def f() -> f64 = let k = 2 let x: [k]f64 = for i < k: 1.5 in sum i: x[i]\ndo f()\n", "3.0\n");
+    check(
+        "def f(p: bool) -> [?k]i64 = let k = if p then 1 else 2 let x: [k]i64 = for i: i in x\ndo f(false)\n",
+        "[0, 1]\n",
+    );
+    // Another name for a bare index is not that index.
+    check(
+        "def f(x: [n]f64, y: [m]f64) -> [n]f64 = for i: (let j = i in [j < m] * y[j]) + x[i]\ndo f([1, 2], [3])\n",
+        "[4.0, 2.0]\n",
+    );
+    // Literals have a type before what depends on it is asked.
+    check("def f(x: f64) -> f64 = deriv(1.0, x)\n", "");
+    check("def f(x: f64) -> f64 = hessian(\\z: 1.0)(x)\n", "");
+    // A scalar fills a row whose type only the context tells.
+    check("do scatter([[1.0, 2.0]], [0], ([[3.0, 4.0]]) with [0] = 5.0)\n", "[[5.0, 5.0]]\n");
+    // A literal that became a real proves nothing about integers.
+    check(
+        "def f(p: bool, x: [n]f64) -> f64 = let v = if p then 1 else 2 let w = v / 4 in if 0 < w && w < 1 then x[9] else 0\ndo f(true, for i < 10: f64(i))\n",
+        "9.0\n",
+    );
+}

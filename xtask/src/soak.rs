@@ -22,7 +22,8 @@ pub(crate) fn run(root: &Path, count: u64) -> ExitCode {
         .unwrap_or_else(|_| SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs()).to_string());
     let env = [
         ("IVERSON_COUNT", count.to_string()),
-        ("IVERSON_SEED", seed),
+        ("IVERSON_SEED", seed.clone()),
+        ("PROPTEST_RNG_SEED", seed),
         ("PROPTEST_CASES", (count / 10).max(256).to_string()),
     ];
     let good = crate::cargo(root, &["test", "--workspace", "--release", "--locked", "--no-fail-fast"], &env);

@@ -18,15 +18,6 @@ mod reduce;
 mod search;
 mod table;
 
-/// Larger coefficients than this are left alone: extents stay below 2^47, so no program needs
-/// them, and exact arithmetic on those below has room.
-const LARGEST: i128 = 1 << 56;
-
-/// Are all coefficients small enough to reason with?
-fn tame(p: &Poly) -> bool {
-    p.terms().iter().all(|(_, c)| (-LARGEST..=LARGEST).contains(c))
-}
-
 #[cfg(test)]
 mod tests;
 
@@ -83,9 +74,6 @@ impl Facts {
     }
 
     fn assume(&mut self, p: &Poly, zero: bool) {
-        if !tame(p) {
-            return;
-        }
         let table = self.table.get_mut();
         table.settle();
         table.assume(p, zero);
@@ -97,9 +85,6 @@ impl Facts {
     pub fn proves_nonneg(&self, p: &Poly) -> bool {
         if p.overflowed() {
             return false;
-        }
-        if !tame(p) {
-            return p.as_constant().is_some_and(|c| c >= 0);
         }
         if p.as_constant().is_some_and(|c| c >= 0) {
             return true;

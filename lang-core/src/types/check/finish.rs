@@ -79,19 +79,24 @@ impl Checker<'_> {
     // ---- obligations ----
 
     fn context(&self, c: &mut Context, scope: usize) {
-        let mut way = vec![scope];
-        let mut s = scope;
-        while s != 0 {
-            s = self.scopes.parent(s);
+        // The path has each scope at its depth: what is new is below the first one that is there.
+        let (mut way, mut s) = (Vec::new(), scope);
+        let shared = loop {
+            let depth = self.scopes.depth(s);
+            if c.path.get(depth).is_some_and(|have| have.0 == s) {
+                break depth + 1;
+            }
             way.push(s);
-        }
-        way.reverse();
-        let shared = c.path.iter().zip(&way).take_while(|(a, b)| a.0 == **b).count();
+            if s == 0 {
+                break 0;
+            }
+            s = self.scopes.parent(s);
+        };
         if let Some((_, mark)) = c.path.get(shared) {
             c.facts.release(*mark);
         }
         c.path.truncate(shared);
-        for s in way.into_iter().skip(shared) {
+        for s in way.into_iter().rev() {
             c.path.push((s, c.facts.mark()));
             for f in self.scopes.facts(s) {
                 let (Fact::NonNeg(p) | Fact::Zero(p)) = f;

@@ -19,7 +19,7 @@ mod pattern;
 mod scope;
 
 use std::cell::RefCell;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 pub use item::{Checked, check_def, check_do, check_let, check_rule, signature};
 
@@ -83,7 +83,8 @@ pub(super) struct Checker<'a> {
     classes: Vec<Class>,
     scopes: Scopes,
     obligations: Vec<(usize, Obligation)>,
-    deferred: Vec<Deferred>,
+    /// Operations that wait for the types of their operands, in the order of the text.
+    deferred: BTreeMap<u32, Deferred>,
     /// Given sizes that must agree with solved ones, of the call in hand.
     value_goals: Vec<SizeCheck>,
     coverage: Vec<Coverage>,
@@ -123,7 +124,7 @@ impl<'a> Checker<'a> {
             classes: type_params.into_iter().map(|p| p.1).collect(),
             scopes: Scopes::default(),
             obligations: Vec::new(),
-            deferred: Vec::new(),
+            deferred: BTreeMap::new(),
             value_goals: Vec::new(),
             coverage: Vec::new(),
             any_value: Vec::new(),
@@ -227,11 +228,11 @@ impl<'a> Checker<'a> {
 
     /// The written type, in terms of this item's locals.
     fn written(&mut self, id: TypeId) -> Type {
-        let locals: Vec<Option<Poly>> = self.locals.iter().map(|l| l.sym.clone()).collect();
+        let locals = &self.locals;
         let used = RefCell::new(Vec::new());
         let local = |l: LocalId| {
             used.borrow_mut().push(l);
-            locals.get(l.0 as usize).cloned().flatten()
+            locals.get(l.0 as usize).and_then(|l| l.sym.clone())
         };
         let mut lower = Lower::new(self.tree, self.resolved, self.env, &local);
         let t = lower.ty(id);

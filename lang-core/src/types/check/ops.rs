@@ -249,7 +249,8 @@ impl Checker<'_> {
                     *last = self.alloc_sym(Typed::Checked(Vec::new(), *last), ty, at, sym);
                     let verifier = *last;
                     let scope = self.scopes.current;
-                    self.deferred.push(Deferred {
+                    let key = self.deferred.last_key_value().map_or(0, |(key, _)| key + 1);
+                    let deferred = Deferred {
                         operands: operands.to_vec(),
                         verifier,
                         result: result.clone(),
@@ -258,7 +259,8 @@ impl Checker<'_> {
                         what: what.to_owned(),
                         span,
                         scope,
-                    });
+                    };
+                    self.defer(key, deferred);
                 }
                 result
             }
@@ -331,33 +333,45 @@ impl Checker<'_> {
         Ok(Lifted::Done(Type::array(dims.unwrap_or_default().into_iter(), scalar), goals))
     }
 
-    /// Tries again the operations whose operand types were unknown.
+    /// An operation that waits until more is known of its operands.
+    fn defer(&mut self, key: u32, d: Deferred) {
+        for n in &d.operands {
+            if let Type::Meta(id) = self.ty(*n) {
+                self.metas.wait(id, key);
+            }
+        }
+        self.deferred.insert(key, d);
+    }
+
+    /// Tries again the operations whose operand types were unknown, where more is known now.
     pub(super) fn settle(&mut self, force: bool) {
         loop {
-            let mut progress = false;
-            for d in std::mem::take(&mut self.deferred) {
-                if d.operands.iter().any(|n| self.ty(*n) == Type::Error) {
-                    let _ = self.unify(&d.result, &Type::Error);
-                    continue;
+            let woken = self.metas.woken();
+            let idle = woken.is_empty();
+            for key in woken {
+                if let Some(d) = self.deferred.remove(&key) {
+                    self.settle_one(key, d, false);
                 }
-                match self.try_lift(&d.operands, d.class, d.elem, false) {
-                    Ok(Lifted::Unknown) => {
-                        self.deferred.push(d);
-                        continue;
-                    }
-                    outcome => self.settled(&d, outcome),
-                }
-                progress = true;
             }
-            if progress {
+            if !idle {
                 continue;
             }
-            if !force || self.deferred.is_empty() {
+            if !force {
                 return;
             }
-            let d = self.deferred.remove(0);
-            let outcome = self.try_lift(&d.operands, d.class, d.elem, true);
-            self.settled(&d, outcome);
+            let Some((key, d)) = self.deferred.pop_first() else { return };
+            self.settle_one(key, d, true);
+        }
+    }
+
+    fn settle_one(&mut self, key: u32, d: Deferred, force: bool) {
+        if d.operands.iter().any(|n| self.ty(*n) == Type::Error) {
+            let _ = self.unify(&d.result, &Type::Error);
+            return;
+        }
+        match self.try_lift(&d.operands, d.class, d.elem, force) {
+            Ok(Lifted::Unknown) => self.defer(key, d),
+            outcome => self.settled(&d, outcome),
         }
     }
 

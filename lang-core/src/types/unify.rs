@@ -128,6 +128,11 @@ impl Metas {
         self.types.get(id as usize).is_some_and(|m| m.default == Some(Scalar::I64) && m.class != Class::Real)
     }
 
+    /// Is it the unknown type of a literal with a point?
+    pub fn is_real_literal(&self, t: &Type) -> bool {
+        matches!(t, Type::Meta(id) if self.types.get(*id as usize).is_some_and(|m| m.default == Some(Scalar::F64)))
+    }
+
     /// Where an unknown type comes from.
     pub fn type_span(&self, id: u32) -> Span {
         self.types.get(id as usize).map_or_else(Span::default, |m| m.span)

@@ -102,12 +102,15 @@ impl Checker<'_> {
             );
             return self.error_node(span);
         };
-        self.coverage.push(Coverage {
-            ty: self.nodes[value].ty.clone(),
-            pats: typed.iter().map(|(p, _)| p.clone()).collect(),
-            spans: arms.iter().map(|a| self.tree.pats[a.pat].span).collect(),
-            span: self.expr_span(scrutinee),
-        });
+        // What a wrong pattern was to match, nobody knows.
+        if !arms.iter().any(|a| self.is_wrong(a.pat)) {
+            self.coverage.push(Coverage {
+                ty: self.nodes[value].ty.clone(),
+                pats: typed.iter().map(|(p, _)| p.clone()).collect(),
+                spans: arms.iter().map(|a| self.tree.pats[a.pat].span).collect(),
+                span: self.expr_span(scrutinee),
+            });
+        }
         self.alloc(Typed::Match(value, typed), ty, span)
     }
 

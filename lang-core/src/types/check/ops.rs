@@ -1,7 +1,7 @@
 //! Operators: arithmetic, comparisons, powers and scalar functions, all lifted over arrays of
 //! one shape; scalars stand for every element.
 
-use super::super::tree::{Expr as Typed, SizeCheck, TId};
+use super::super::tree::{Demand, Expr as Typed, SizeCheck, TId};
 use super::super::ty::{Class, Scalar, Type};
 use super::super::unify::{Goals, Mismatch};
 use super::scope::{Obligation, ScopeKind};
@@ -386,8 +386,13 @@ impl Checker<'_> {
                     }
                 }
                 for (found, wanted) in goals {
-                    let check = SizeCheck { found, wanted, what: format!("the operands of {}", d.what), span: d.span };
-                    let o = Obligation::Equal { node: d.verifier, check, code: Code::E0204 };
+                    let check = SizeCheck {
+                        found,
+                        wanted: Demand::Equal(wanted),
+                        what: format!("the operands of {}", d.what),
+                        span: d.span,
+                    };
+                    let o = Obligation::Size { node: d.verifier, check, code: Code::E0204 };
                     self.obligations.push((d.scope, o));
                 }
             }
@@ -426,9 +431,23 @@ impl Checker<'_> {
                 format!("{what} needs equal shapes, and these are {}", super::and_list(&shown)),
             )
             .label(format!("`{a}` and `{b}` differ")),
-            (Mismatch::Class(Type::Scalar(Scalar::I64), Class::Real), _) if what == "`/`" => {
+            (Mismatch::Class(Type::Scalar(Scalar::I64), Class::Real), _)
+                if what == "`/`" && types.iter().all(|t| !self.metas.is_real_literal(t.peel().1)) =>
+            {
                 Diagnostic::new(Code::E0205, span, "`/` divides reals, and these are integers")
                     .help("`//` divides integers and rounds down; `f64(a) / f64(b)` divides as reals")
+            }
+            (Mismatch::Class(Type::Scalar(Scalar::I64), Class::Real), _) if operands.len() > 1 => {
+                let integer = types.iter().position(|t| t.peel().1 == &Type::I64);
+                let d = Diagnostic::new(
+                    Code::E0206,
+                    span,
+                    format!("{what} needs operands of one type, and these are an integer and a real number"),
+                );
+                match integer {
+                    Some(0) => d.help("integers do not become reals by themselves: convert the first with `f64(…)`"),
+                    _ => d.help("integers do not become reals by themselves: convert the second with `f64(…)`"),
+                }
             }
             (Mismatch::Class(t, class), _) => return self.class_error(&t.clone(), *class, span),
             (Mismatch::Scalars(..), _) => {
@@ -461,7 +480,7 @@ impl Checker<'_> {
             .help("nothing but a scalar is repeated by itself: write the indices, as in `for i, j: a[i, j] + b[j]`"),
         };
         if operands.len() > 1 {
-            for (n, t) in operands.iter().zip(&types) {
+            for (n, t) in operands.iter().zip(&types).filter(|(_, t)| !matches!(t, Type::Meta(_))) {
                 d = d.related(self.span(*n), format!("`{t}`"));
             }
         }

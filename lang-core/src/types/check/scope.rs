@@ -98,10 +98,10 @@ pub(super) enum Obligation {
     Index { node: TId, update: Option<usize>, position: usize, index: Poly, extent: Poly, axis: usize, span: Span },
     /// `0 <= from <= to <= extent`.
     Slice { node: TId, update: Option<usize>, position: usize, from: Poly, to: Poly, extent: Poly, span: Span },
-    /// Two sizes are equal; checked by the node where not proved.
-    Equal { node: TId, check: SizeCheck, code: Code },
-    /// An extent is not negative.
-    Extent { extent: Poly, span: Span },
+    /// A size is what is wanted; checked by the node where not proved.
+    Size { node: TId, check: SizeCheck, code: Code },
+    /// An extent is not too large, and that of an array (`array`) not negative.
+    Extent { extent: Poly, array: bool, span: Span },
     /// The extents of two axes of one bare index.
     Agree { name: crate::base::Name, span: Span, first: Poly, second: Poly, place: Span },
 }

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use lang_core::base::{Code, Diagnostic, GlobalName, ModuleName, Name, Span};
-use lang_core::interp::{Counts, Failure, Frame, Host, Interp, Limits, Program, RtInstance, Value};
+use lang_core::interp::{Counts, Failure, Frame, Host, Interp, Limits, RtInstance, Value};
 use lang_core::resolve::Names as _;
-use lang_core::session::{self, ItemRef, Session};
+use lang_core::session::{self, ItemRef, Running, Session};
 use lang_core::syntax::split::ItemKind;
 use lang_core::types::info::TypeInfo;
 use lang_core::types::tree::Body;
@@ -428,7 +428,7 @@ impl Engine {
         f: impl FnOnce(&mut Interp<'_>) -> Result<T, Box<Failure>>,
     ) -> Result<T, Vec<Problem>> {
         let (result, counts) = {
-            let program = Running { session: &self.session, values: &self.values };
+            let program = Running::new(&self.session, &self.values);
             let mut host = Console { out: self.out, start: self.start, engine: self, here };
             let mut interp = Interp::new(&program, &mut host, Limits::default(), &interrupt::STOP);
             if self.counting {
@@ -615,30 +615,6 @@ struct Here {
     name: &'static str,
     /// The text of an expression, and where it begins there.
     source: Option<(SourceId, u32)>,
-}
-
-/// The program as the interpreter sees it.
-struct Running<'a> {
-    session: &'a Session,
-    values: &'a HashMap<GlobalName, Value>,
-}
-
-impl Program for Running<'_> {
-    fn body(&self, name: &GlobalName) -> Option<Arc<Body>> {
-        Some(Arc::clone(&self.session.checked(name)?.body))
-    }
-
-    fn type_info(&self, ty: &GlobalName) -> Option<Arc<TypeInfo>> {
-        self.session.type_info(ty)
-    }
-
-    fn signature(&self, name: &GlobalName) -> Option<Arc<Signature>> {
-        self.session.signature(name)
-    }
-
-    fn global(&self, name: &GlobalName) -> Option<Value> {
-        self.values.get(name).cloned()
-    }
 }
 
 /// The world as programs see it.

@@ -6,14 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use lang_core::base::{GlobalName, ModuleName, Span};
-use lang_core::interp::{Failure, Host, Interp, Limits, Program, RtInstance, Value, print};
+use lang_core::interp::{Failure, Host, Interp, Limits, RtInstance, Value, print};
 use lang_core::resolve::Names as _;
-use lang_core::session::{ItemRef, Session};
+use lang_core::session::{ItemRef, Running, Session};
 use lang_core::syntax::parser::parse_item;
 use lang_core::syntax::split::{ItemKind, split};
-use lang_core::types::info::TypeInfo;
-use lang_core::types::tree::Body;
-use lang_core::types::ty::{Signature, Type};
+use lang_core::types::ty::Type;
 
 use crate::literate::{Block, Kind};
 use crate::render;
@@ -180,7 +178,7 @@ impl<'s> Run<'s> {
         &mut self,
         task: impl FnOnce(&mut Interp<'_>) -> Result<T, Box<Failure>>,
     ) -> Result<T, Box<Failure>> {
-        let program = Known { session: self.session, values: &self.values };
+        let program = Running::new(self.session, &self.values);
         let mut host = Console { session: self.session, out: &mut self.out };
         task(&mut Interp::new(&program, &mut host, self.limits, self.interrupt))
     }
@@ -215,30 +213,6 @@ impl<'s> Run<'s> {
 fn place(session: &Session, item: &GlobalName) -> (u32, Arc<str>) {
     let start = session.item(item).map_or(0, |item| item.start);
     (start, session.text(&item.module).unwrap_or_default())
-}
-
-/// The program as the interpreter asks for it.
-struct Known<'a> {
-    session: &'a Session,
-    values: &'a HashMap<GlobalName, Value>,
-}
-
-impl Program for Known<'_> {
-    fn body(&self, name: &GlobalName) -> Option<Arc<Body>> {
-        Some(Arc::clone(&self.session.checked(name)?.body))
-    }
-
-    fn type_info(&self, ty: &GlobalName) -> Option<Arc<TypeInfo>> {
-        self.session.type_info(ty)
-    }
-
-    fn signature(&self, name: &GlobalName) -> Option<Arc<Signature>> {
-        self.session.signature(name)
-    }
-
-    fn global(&self, name: &GlobalName) -> Option<Value> {
-        self.values.get(name).cloned()
-    }
 }
 
 /// The world as programs see it: output is kept, and time stands still.

@@ -2,16 +2,13 @@
 //! calls one of the others, each by itself, so that a failure of one hides nothing of the rest.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use lang_core::base::{Code, GlobalName, Span};
-use lang_core::interp::{Counts, Failure, Host, Interp, Limits, Program, RtInstance, Value};
-use lang_core::session::Session;
+use lang_core::interp::{Counts, Failure, Host, Interp, Limits, RtInstance, Value};
+use lang_core::session::{Running, Session};
 use lang_core::syntax::split::ItemKind;
-use lang_core::types::info::TypeInfo;
 use lang_core::types::tree::{Body, Expr, Place, Subscript};
-use lang_core::types::ty::Signature;
 
 use crate::run::{MAIN, limits};
 
@@ -28,15 +25,8 @@ pub(super) struct Ran {
 
 /// Runs the main module of a session; `Err` tells of a failure that may not be.
 pub(super) fn run(session: &Session) -> Result<Vec<Ran>, String> {
-    let mut known = Known { session, values: HashMap::new(), bodies: HashMap::new() };
+    let mut known = Known { session, values: HashMap::new() };
     let items = session.items(MAIN);
-    for item in &items {
-        if item.kind == ItemKind::Def
-            && let Some(checked) = session.checked_item(item)
-        {
-            known.bodies.insert(item.global.clone(), checked.body.clone());
-        }
-    }
     let mut all = Vec::new();
     let (values, defs): (Vec<_>, Vec<_>) = items.iter().partition(|item| item.kind == ItemKind::Let);
     for item in values.into_iter().chain(defs) {
@@ -66,7 +56,6 @@ pub(super) fn run(session: &Session) -> Result<Vec<Ran>, String> {
 struct Known<'a> {
     session: &'a Session,
     values: HashMap<GlobalName, Value>,
-    bodies: HashMap<GlobalName, Arc<Body>>,
 }
 
 impl Known<'_> {
@@ -76,7 +65,8 @@ impl Known<'_> {
     ) -> (Result<Value, Box<Failure>>, Counts) {
         let limits = Limits { max_calls: 1_000, max_elements: 1 << 16, ..limits() };
         let (mut host, stop) = (Silent, AtomicBool::new(false));
-        let mut interp = Interp::new(self, &mut host, limits, &stop);
+        let program = Running::new(self.session, &self.values);
+        let mut interp = Interp::new(&program, &mut host, limits, &stop);
         interp.count();
         let result = task(&mut interp);
         let counts = interp.counts();
@@ -100,8 +90,8 @@ impl Known<'_> {
         match failure.code {
             Code::E0500 => {
                 let told = failure.help.as_ref().is_some_and(|h| h.contains("proved"));
-                let body = self.bodies.get(&failure.item).cloned();
-                if told || body.is_some_and(|b| proved_at(&b, failure.span)) {
+                let checked = self.session.checked(&failure.item);
+                if told || checked.is_some_and(|c| proved_at(&c.body, failure.span)) {
                     return Err(format!("a proved access fails: {failure}"));
                 }
                 Ok(())
@@ -140,27 +130,6 @@ fn proved_at(body: &Body, span: Span) -> bool {
         }
     }
     !found.is_empty() && found.iter().all(|p| *p)
-}
-
-impl Program for Known<'_> {
-    fn body(&self, name: &GlobalName) -> Option<Arc<Body>> {
-        match self.bodies.get(name) {
-            Some(body) => Some(body.clone()),
-            None => Some(self.session.checked(name)?.body.clone()),
-        }
-    }
-
-    fn type_info(&self, ty: &GlobalName) -> Option<Arc<TypeInfo>> {
-        self.session.type_info(ty)
-    }
-
-    fn signature(&self, name: &GlobalName) -> Option<Arc<Signature>> {
-        self.session.signature(name)
-    }
-
-    fn global(&self, name: &GlobalName) -> Option<Value> {
-        self.values.get(name).cloned()
-    }
 }
 
 struct Silent;

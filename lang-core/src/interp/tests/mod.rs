@@ -1,6 +1,7 @@
 //! Tests of the interpreter on bodies built by hand.
 
 mod build;
+mod calls;
 mod counting;
 mod expressions;
 mod failures;

@@ -41,4 +41,9 @@ fn once_refused() {
         "def f(p: bool, x: [n]f64) -> f64 = let v = if p then 1 else 2 let w = v / 4 in if 0 < w && w < 1 then x[9] else 0\ndo f(true, for i < 10: f64(i))\n",
         "9.0\n",
     );
+    // What a check has passed has the sizes that were written.
+    check(
+        "def f(y: [n]f64) -> f64 = let v: [2]f64 = y let k = 2 * n - 1 in [0 <= k < 2] * v[k]\ndo f([1, 2])\n",
+        "0.0\n",
+    );
 }

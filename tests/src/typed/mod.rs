@@ -18,6 +18,7 @@ mod types;
 
 pub use program::program;
 
+use crate::random::Random;
 use hits::Hits;
 use lang_core::session::Session;
 use laws::{Broken, Did, check};
@@ -65,8 +66,9 @@ pub fn soak(seed: u64, count: u64) -> Report {
     report
 }
 
+/// The seed of a program: runs with other seeds see other programs.
 fn number(seed: u64, nth: u64) -> u64 {
-    seed.wrapping_add(nth).wrapping_mul(0x2545_f491_4f6c_dd1d)
+    Random::new(Random::new(seed).number().wrapping_add(nth)).number()
 }
 
 fn tell(session: &mut Session, seed: u64, nth: u64, text: &str, broken: &Broken) -> String {

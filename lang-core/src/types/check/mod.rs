@@ -296,7 +296,13 @@ impl<'a> Checker<'a> {
     fn expect(&mut self, node: TId, wanted: &Type, what: &str) -> TId {
         let found = self.nodes[node].ty.clone();
         match self.unify(&found, wanted) {
-            Ok(goals) => self.with_goals(node, goals, what, Code::E0300),
+            Ok(goals) if goals.is_empty() => node,
+            Ok(goals) => {
+                // What passes the check has the sizes that are wanted.
+                let checked = self.with_goals(node, goals, what, Code::E0300);
+                self.nodes[checked].ty = wanted.clone();
+                checked
+            }
             Err(mismatch) => {
                 let span = self.span(node);
                 self.mismatch(&mismatch, &found, wanted, span, what);

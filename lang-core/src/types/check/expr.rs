@@ -220,6 +220,8 @@ impl Checker<'_> {
     fn field(&mut self, base: ExprId, field: &Ident, span: Span) -> TId {
         let base = self.infer(base, None);
         match self.ty(base) {
+            // A name that is missing was told.
+            _ if field.name.is_empty() => self.error_node(span),
             Type::Record(fields) => match (0..).zip(fields.iter()).find(|(_, (n, _))| *n == field.name) {
                 Some((k, (_, ty))) => self.alloc(Typed::Proj(base, k), ty.clone(), span),
                 None => {

@@ -91,7 +91,12 @@ pub fn is_incomplete(text: &str) -> bool {
     match split(text).last() {
         None => false,
         Some(item) if item.kind == ItemKind::Junk => parse(text, Goal::Expr).1,
-        Some(item) => parse(&item.text, Goal::Item).1,
+        Some(item) => {
+            let (parsed, incomplete) = parse(&item.text, Goal::Item);
+            // `let x = 1 in` is the beginning of an expression.
+            let begun = item.kind == ItemKind::Let && !parsed.diagnostics.is_empty();
+            incomplete || begun && parse(&item.text, Goal::Expr).1
+        }
     }
 }
 

@@ -363,7 +363,8 @@ impl Checker<'_> {
                 .missing
                 .iter()
                 .map(|m| match m.as_str() {
-                    "_" if matches!(ty, Type::Scalar(_)) => "other integers".to_owned(),
+                    "_" if c.spans.is_empty() => "all values".to_owned(),
+                    "_" if ty == Type::I64 => "other integers".to_owned(),
                     "_" => "other values".to_owned(),
                     _ => format!("`{m}`"),
                 })

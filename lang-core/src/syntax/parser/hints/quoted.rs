@@ -158,6 +158,7 @@ fn assigned(a: &Around, end: usize, updates: bool) -> Option<String> {
         _ if updates => Some(format!(
             "values do not change: a total is `sum i: e`, a running value `fold {name} = init for i < n: e`"
         )),
+        _ if target == 0 => Some(format!("a name is bound with `let {name} = …`")),
         _ if a.builder.line_start(target) => Some(format!("a name is bound with `let {name} = … in …`")),
         _ => None,
     }

@@ -97,16 +97,23 @@ pub fn split(text: &str) -> Vec<ItemText> {
 /// follow and has an `in`. It should be indented, and is told as that, once.
 fn without_chains(tokens: &[Spanned], starts: Vec<(ItemKind, usize)>) -> Vec<(ItemKind, usize)> {
     let mut kept: Vec<(ItemKind, usize)> = Vec::with_capacity(starts.len());
-    // Where the chain at hand has its `in`.
-    let mut until = 0;
+    // Where the next item begins that is no `let`, and where the chain at hand has its `in`.
+    let (mut next, mut until) = (0, 0);
+    // No `in` was found from here to the next item: each stretch is searched once.
+    let mut searched = 0;
     for (nth, (kind, at)) in starts.iter().copied().enumerate() {
-        let open = at
-            .checked_sub(1)
-            .and_then(|before| tokens.get(before))
-            .is_some_and(|before| matches!(before.token, Token::Sym(Sym::Assign) | Token::Word(Word::In | Word::Do)));
-        if kind == ItemKind::Let && open && at >= until {
-            let next = starts.iter().skip(nth).find(|(kind, _)| *kind != ItemKind::Let);
-            until = chain_end(tokens, at, next.map_or(tokens.len(), |(_, at)| *at)).unwrap_or(0);
+        let open = at.checked_sub(1).and_then(|before| tokens.get(before)).is_some_and(|before| {
+            matches!(before.token, Token::Sym(Sym::Assign) | Token::Word(Word::In | Word::Do))
+        });
+        if kind == ItemKind::Let && open && at >= until && at >= searched {
+            if at >= next {
+                let others = starts.iter().skip(nth).find(|(kind, _)| *kind != ItemKind::Let);
+                next = others.map_or(tokens.len(), |(_, at)| *at);
+            }
+            match chain_end(tokens, at, next) {
+                Some(end) => until = end,
+                None => searched = next,
+            }
         }
         if kind != ItemKind::Let || at >= until {
             kept.push((kind, at));

@@ -79,6 +79,7 @@ pub fn lex(text: &str) -> Lexed {
         );
         return out;
     }
+    out.tokens.reserve(text.len() / 4);
     let mut lexer = Lexer { text, at: 0, line: 0, fresh: true, out };
     if text.starts_with('\u{feff}') {
         lexer.at = '\u{feff}'.len_utf8();
@@ -194,7 +195,13 @@ impl<'a> Lexer<'a> {
 
     fn name(&mut self) {
         let start = self.at;
-        let text = self.take_while(is_name_continue);
+        // Nearly all names are ASCII, and bytes are faster to look at than characters.
+        let ascii = |b: &&u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'\'');
+        self.at += self.rest().as_bytes().iter().take_while(ascii).count();
+        if !self.byte(0).is_ascii() {
+            self.take_while(is_name_continue);
+        }
+        let text = self.text.get(start..self.at).unwrap_or_default();
         let token = match text {
             "_" => Token::Sym(Sym::Underscore),
             "π" => Token::Name(Name::new_static("pi")),

@@ -102,9 +102,10 @@ fn without_chains(tokens: &[Spanned], starts: Vec<(ItemKind, usize)>) -> Vec<(It
     // No `in` was found from here to the next item: each stretch is searched once.
     let mut searched = 0;
     for (nth, (kind, at)) in starts.iter().copied().enumerate() {
-        let open = at.checked_sub(1).and_then(|before| tokens.get(before)).is_some_and(|before| {
-            matches!(before.token, Token::Sym(Sym::Assign) | Token::Word(Word::In | Word::Do))
-        });
+        let open = at
+            .checked_sub(1)
+            .and_then(|before| tokens.get(before))
+            .is_some_and(|before| matches!(before.token, Token::Sym(Sym::Assign) | Token::Word(Word::In | Word::Do)));
         if kind == ItemKind::Let && open && at >= until && at >= searched {
             if at >= next {
                 let others = starts.iter().skip(nth).find(|(kind, _)| *kind != ItemKind::Let);

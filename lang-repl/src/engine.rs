@@ -230,7 +230,7 @@ impl Engine {
     /// What is wrong in one module.
     fn own_problems(&self, module: &ModuleName) -> Vec<Problem> {
         let mut unread: BTreeMap<Span, &Problem> = BTreeMap::new();
-        for missing in self.session.missing_imports().iter().filter(|m| m.importer == *module) {
+        for missing in self.session.missing_imports_of(module) {
             unread.extend(self.unreadable.get(&missing.module).map(|p| (missing.span, p)));
         }
         let diagnostics = self.session.diagnostics(module);
@@ -253,16 +253,16 @@ impl Engine {
     }
 
     /// What is wrong in a module and in those it imports, these first.
-    pub(crate) fn problems(&self, module: &ModuleName) -> Vec<Problem> {
-        self.modules_of(module).iter().flat_map(|m| self.own_problems(m)).collect()
+    pub(crate) fn problems(&self, modules: &[ModuleName]) -> Vec<Problem> {
+        self.modules_of(modules).iter().flat_map(|m| self.own_problems(m)).collect()
     }
 
     /// A module and those it imports, each after those it imports itself.
-    fn modules_of(&self, module: &ModuleName) -> Vec<ModuleName> {
+    fn modules_of(&self, modules: &[ModuleName]) -> Vec<ModuleName> {
         let mut order = Vec::new();
         let mut seen: HashSet<ModuleName> = HashSet::new();
         // A module is met twice: before and after its imports.
-        let mut open = vec![(module.clone(), false)];
+        let mut open: Vec<_> = modules.iter().rev().map(|m| (m.clone(), false)).collect();
         while let Some((next, after)) = open.pop() {
             if after {
                 order.push(next);
@@ -380,7 +380,7 @@ impl Engine {
     /// Computes the `let`s of the modules that one imports, then runs its `let` and `do` items in
     /// order. `shown` gets the values of the `do`s.
     pub(crate) fn run_items(&mut self, module: &ModuleName, shown: &dyn Fn(&Evaluated)) -> Result<(), Vec<Problem>> {
-        for imported in self.modules_of(module).into_iter().filter(|m| m != module) {
+        for imported in self.modules_of(std::slice::from_ref(module)).into_iter().filter(|m| m != module) {
             self.compute_lets(&self.session.items(&imported))?;
         }
         for item in self.session.items(module) {

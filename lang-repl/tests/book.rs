@@ -1,4 +1,4 @@
-//! The command lines of the book and the examples: in a `console` block, `$` starts a command, and
+//! The command lines of the book, the README and the examples: in a `console` block, `$` starts a command, and
 //! what follows is what it shows. `UPDATE_EXPECT=1` records what is shown now.
 
 #![allow(
@@ -64,7 +64,8 @@ fn fresh(page: &str) -> String {
 fn command_lines_show_what_is_recorded() {
     let update = std::env::var("UPDATE_EXPECT").is_ok_and(|value| value == "1");
     let folder = root().join("docs/book/src/tools");
-    let pages = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let tools = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let pages = tools.chain([root().join("README.md"), root().join("examples/README.md")]);
     for path in pages.filter(|path| path.extension().is_some_and(|e| e == "md")) {
         let page = std::fs::read_to_string(&path).unwrap();
         let now = fresh(&page);

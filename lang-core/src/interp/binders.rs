@@ -117,6 +117,9 @@ impl<'i> Interp<'i> {
             return body(self, f, extents);
         };
         let range = self.range(c, f, at, &var.range)?;
+        if range.count >= MAX_EXTENT {
+            return Err(at.fail(ErrorCode::E0508, format!("the extent {} is too large", range.count)));
+        }
         if extents.building {
             self.see_extent(at, extents, depth, range.count)?;
         }
@@ -142,9 +145,6 @@ impl<'i> Interp<'i> {
 
     /// Notes the extent of a level of a `for`; it must be the same every time.
     fn see_extent(&mut self, at: At<'_>, extents: &mut Extents, depth: usize, count: i64) -> Eval<()> {
-        if count >= MAX_EXTENT {
-            return Err(at.fail(ErrorCode::E0508, format!("the extent {count} is too large")));
-        }
         let Ok(n) = usize::try_from(count) else {
             return Err(at.fail(ErrorCode::E0509, format!("the extent is {count}, which is negative")));
         };

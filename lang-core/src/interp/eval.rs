@@ -11,9 +11,9 @@ use super::scalar::convert;
 use super::value::{Fun, take_fields, take_items};
 use super::{Interp, Value, guarded};
 use crate::base::{Code as ErrorCode, GlobalName};
-use crate::predicate::LocalId;
+use crate::predicate::{LocalId, Poly};
 use crate::syntax::ops::BinOp;
-use crate::types::tree::{Expr, Instance, Node, Open, Pat, SizeCheck, TId};
+use crate::types::tree::{Demand, Expr, Instance, Node, Open, Pat, SizeCheck, TId};
 use crate::types::ty::{Scalar, Type};
 
 impl Interp<'_> {
@@ -382,16 +382,28 @@ impl Interp<'_> {
     #[inline(never)]
     fn size_check(&mut self, c: &Arc<Code>, f: &Frame, check: &SizeCheck) -> Eval<()> {
         let at = c.at(check.span);
-        let (found, wanted) = (self.size(at, f, &check.found)?, self.size(at, f, &check.wanted)?);
-        if found == wanted {
+        let found = self.size(at, f, &check.found)?;
+        let holds = match &check.wanted {
+            Demand::Equal(wanted) => found == self.size(at, f, wanted)?,
+            Demand::NotNegative => found >= 0,
+        };
+        if holds {
             return Ok(());
         }
-        let side = |size: &crate::predicate::Poly, value: i64| match size.as_constant() {
-            Some(_) => format!("{value}"),
-            None => format!("{size} = {value}"),
+        let side = |size: &Poly, value: i64| match size.to_string() {
+            // What has no name in the text is told by its value.
+            shown if size.as_constant().is_some() || shown.contains('#') => format!("{value}"),
+            shown => format!("{shown} = {value}"),
         };
-        let (found, wanted) = (side(&check.found, found), side(&check.wanted, wanted));
-        Err(at.fail(ErrorCode::E0501, format!("{} is {found}, where {wanted} is needed", check.what)))
+        let (what, found) = (&check.what, side(&check.found, found));
+        let message = match &check.wanted {
+            Demand::Equal(wanted) => {
+                let wanted = side(wanted, self.size(at, f, wanted)?);
+                format!("sizes differ for {what}: {found}, where {wanted} is needed")
+            }
+            Demand::NotNegative => format!("{what} is {found}, and no size is negative"),
+        };
+        Err(at.fail(ErrorCode::E0501, message))
     }
 }
 

@@ -27,12 +27,19 @@ pub(super) fn language_names() -> impl Iterator<Item = &'static str> {
 pub fn nearest<S: AsRef<str>>(name: &str, candidates: impl IntoIterator<Item = S>) -> Option<String> {
     let length = name.chars().count();
     let allowed = (length / 3).max(1);
+    let known = letters(name);
     let mut best: Option<(usize, Reverse<usize>, String)> = None;
     for candidate in candidates {
         let candidate = candidate.as_ref();
-        // A single letter is one edit from every other: no hint in that, unless by case.
-        let same_but_case = candidate.to_lowercase() == name.to_lowercase();
-        if candidate == name || candidate.is_empty() || (length.min(candidate.chars().count()) < 2 && !same_but_case) {
+        let other = candidate.chars().count();
+        if candidate == name || other == 0 || other.abs_diff(length) > allowed {
+            continue;
+        }
+        let same_but_case = folded(candidate).eq(folded(name));
+        // A single letter is one edit from every other: no hint in that, unless by case. And an edit
+        // takes a letter away, brings one, or both, which tells most names apart quickly.
+        let differ = (letters(candidate) ^ known).count_ones() as usize;
+        if !same_but_case && (length.min(other) < 2 || differ > 2 * allowed) {
             continue;
         }
         let edits = if same_but_case { 0 } else { strsim::damerau_levenshtein(name, candidate) };
@@ -46,6 +53,15 @@ pub fn nearest<S: AsRef<str>>(name: &str, candidates: impl IntoIterator<Item = S
         }
     }
     best.map(|best| best.2)
+}
+
+/// The letters in a name, as a set.
+fn letters(name: &str) -> u64 {
+    name.chars().fold(0, |set, c| set | 1 << (u32::from(c) % 64))
+}
+
+fn folded(name: &str) -> impl Iterator<Item = char> {
+    name.chars().flat_map(char::to_lowercase)
 }
 
 /// `did you mean …?` for the nearest candidate.

@@ -4,6 +4,8 @@
 //! the body of its binder; a carry by the body, the condition and the `yield`, where it is the
 //! state before the step.
 
+use std::collections::HashMap;
+
 use super::builtin::Builtin;
 use super::forms::{Const, Derivative, Form};
 use super::pass::{Place, Resolver};
@@ -83,7 +85,9 @@ impl<'a> Resolver<'a> {
                 self.expr(*value);
                 for arm in arms {
                     let mark = self.scopes.enter();
+                    let before = self.out.locals.len();
                     self.pat(arm.pat, LocalKind::Pattern);
+                    self.bound_twice(before);
                     self.expr(arm.body);
                     self.scopes.leave(mark);
                 }
@@ -325,6 +329,25 @@ impl<'a> Resolver<'a> {
                 self.pat(*pat, kind);
             }
         }
+    }
+
+    /// Variables of one arm that share a name. In other patterns every name is a variable, which
+    /// the parser sees.
+    fn bound_twice(&mut self, first: usize) {
+        let mut seen: HashMap<&Name, Span> = HashMap::new();
+        let mut twice = Vec::new();
+        for local in self.out.locals.iter().skip(first).filter(|l| !matches!(l.name.as_str(), "" | "_")) {
+            match seen.get(&local.name) {
+                Some(before) => {
+                    let message = format!("`{}` is bound twice", local.name);
+                    twice.push(Diagnostic::new(Code::E0012, local.span, message).related(*before, "first here"));
+                }
+                None => {
+                    seen.insert(&local.name, local.span);
+                }
+            }
+        }
+        self.out.diagnostics.extend(twice);
     }
 
     fn ctor(&mut self, value: ValueRef) -> PatRes {

@@ -94,6 +94,7 @@ impl Db {
             .ingredient::<Item<'_>>()
             .ingredient::<queries::split_text>()
             .ingredient::<queries::items>()
+            .ingredient::<queries::positions>()
             .ingredient::<queries::tree>()
             .ingredient::<queries::resolved>()
             .ingredient::<queries::signature>()

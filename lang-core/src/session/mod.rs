@@ -220,16 +220,22 @@ impl Session {
     #[must_use]
     pub fn missing_imports(&self) -> Vec<MissingImport> {
         let files = Workspace::get(&self.db).files(&self.db);
+        files.keys().flat_map(|importer| self.missing_imports_of(importer)).collect()
+    }
+
+    /// The modules that one module imports and nobody has set.
+    #[must_use]
+    pub fn missing_imports_of(&self, importer: &str) -> Vec<MissingImport> {
+        let files = Workspace::get(&self.db).files(&self.db);
+        let Some(file) = self.named(importer) else { return Vec::new() };
         let mut missing = Vec::new();
-        for (importer, file) in files {
-            for (item, start) in report::placed(&self.db, *file) {
-                if let Some(import) = report::import_at(&self.db, item)
-                    && import.is_file
-                    && !files.contains_key(&import.module)
-                {
-                    let (module, span) = (import.module.clone(), import.span.shift(start));
-                    missing.push(MissingImport { module, importer: importer.clone(), span });
-                }
+        for (item, start) in report::placed(&self.db, file) {
+            if let Some(import) = report::import_at(&self.db, item)
+                && import.is_file
+                && !files.contains_key(&import.module)
+            {
+                let (module, span) = (import.module.clone(), import.span.shift(start));
+                missing.push(MissingImport { module, importer: importer.into(), span });
             }
         }
         missing
@@ -272,8 +278,10 @@ impl Session {
     }
 
     fn item_ref_of(&self, wanted: Item<'_>) -> Option<ItemRef> {
-        let mut placed = report::placed(&self.db, wanted.file(&self.db));
-        placed.find(|(item, _)| *item == wanted).map(|(item, start)| self.item_ref(item, start))
+        let (db, file) = (&self.db, wanted.file(&self.db));
+        let key = (wanted.kind(db), wanted.name(db).clone(), wanted.ordinal(db));
+        let text = queries::split_text(db, file).get(*queries::positions(db, file).get(&key)?)?;
+        Some(self.item_ref(wanted, text.start))
     }
 
     fn item_ref(&self, item: Item<'_>, start: u32) -> ItemRef {
@@ -366,13 +374,9 @@ impl Session {
     }
 
     fn item_of(&self, item: &ItemRef) -> Option<Item<'_>> {
-        let db = &self.db;
-        let is_it = |i: &Item<'_>| i.kind(db) == item.kind && *i.name(db) == item.name && i.ordinal(db) == item.ordinal;
-        let by_name = match item.kind {
-            ItemKind::Type => self.view().type_item(&item.global),
-            _ => self.view().value_item(&item.global).map(scope::Value::item),
-        };
-        by_name.filter(is_it).or_else(|| queries::items(db, self.file(&item.module)?).iter().copied().find(is_it))
+        let (db, file) = (&self.db, self.file(&item.module)?);
+        let at = queries::positions(db, file).get(&(item.kind, item.name.clone(), item.ordinal))?;
+        queries::items(db, file).get(*at).copied()
     }
 
     fn find(&self, name: &GlobalName) -> Option<Item<'_>> {

@@ -100,6 +100,13 @@ pub(super) fn items(db: &dyn Database, file: SourceFile) -> Vec<Item<'_>> {
     texts.collect()
 }
 
+/// Where each item stands among those of its file, by what it is, its name and its ordinal.
+#[salsa::tracked]
+pub(super) fn positions(db: &dyn Database, file: SourceFile) -> HashMap<(ItemKind, Name, u32), usize> {
+    let key = |item: &Item<'_>| (item.kind(db), item.name(db).clone(), item.ordinal(db));
+    items(db, file).iter().map(key).zip(0..).collect()
+}
+
 /// An item's tree.
 #[salsa::tracked]
 pub(super) fn tree<'db>(db: &'db dyn Database, item: Item<'db>) -> Arc<Parsed> {

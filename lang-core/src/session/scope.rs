@@ -252,7 +252,8 @@ pub(super) fn twice(db: &dyn Database, file: SourceFile) -> Vec<(Binding<'_>, Bi
                 return;
             }
             let (item_before, position_before) = *first.entry((space, name)).or_insert((*item, position));
-            if (item_before, position_before) != (*item, position) {
+            // Twice in one item is a matter of its syntax.
+            if item_before != *item {
                 let at = |item, position| Binding { space, name: name.clone(), item, position };
                 twice.push((at(item_before, position_before), at(*item, position)));
             }

@@ -14,6 +14,10 @@ use crate::types::env::Env;
 use crate::types::info::{TypeInfo, TypeInfoBody};
 use crate::types::ty::{Signature, Type};
 
+/// More names than this are not searched for one that a writer may have meant: a file may have a
+/// mistake in each of its items.
+const MOST_NAMES: usize = 4096;
+
 /// All items at one revision.
 #[derive(Clone, Copy)]
 pub struct View<'db> {
@@ -92,13 +96,13 @@ impl Names for View<'_> {
     }
 
     fn value_names(&self, module: &ModuleName) -> Vec<Name> {
-        let files = [module, PRELUDE].into_iter().filter_map(|m| self.file(m));
-        files.flat_map(|file| scope::scope(self.db, file).keys().map(Name::new)).collect()
+        let files = [PRELUDE, module].into_iter().filter_map(|m| self.file(m));
+        files.flat_map(|file| scope::scope(self.db, file).keys().map(Name::new)).take(MOST_NAMES).collect()
     }
 
     fn type_names(&self, module: &ModuleName) -> Vec<Name> {
-        let files = [module, PRELUDE].into_iter().filter_map(|m| self.file(m));
-        files.flat_map(|file| scope::types(self.db, file).keys().map(Name::new)).collect()
+        let files = [PRELUDE, module].into_iter().filter_map(|m| self.file(m));
+        files.flat_map(|file| scope::types(self.db, file).keys().map(Name::new)).take(MOST_NAMES).collect()
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::env::Env;
 use super::info::{CtorInfo, ParamKind, TypeInfo, TypeInfoBody};
+use super::show::{arguments, stand_here};
 use super::ty::{Class, FunType, Scalar, Signature, SizeParam, SizeSource, Type, TypeArg};
 use crate::base::{Code, Diagnostic, GlobalName, Name, Span};
 use crate::predicate::{Atom, LocalId, Poly};
@@ -103,17 +104,9 @@ impl<'a> Lower<'a> {
     fn applied(&mut self, global: &GlobalName, args: &[ast::TypeArg], span: Span) -> Type {
         let Some(info) = self.env.type_info(global) else { return Type::Error };
         if info.params.len() != args.len() {
-            let wanted = match info.params.len() {
-                0 => "no arguments".into(),
-                1 => "1 argument".into(),
-                n => format!("{n} arguments"),
-            };
+            let (wanted, there) = (arguments(info.params.len()), stand_here(args.len()));
             let names: Vec<&str> = info.params.iter().map(|p| p.0.as_str()).collect();
-            let mut d = Diagnostic::new(
-                Code::E0201,
-                span,
-                format!("the type `{global}` takes {wanted}, and {} stand here", args.len()),
-            );
+            let mut d = Diagnostic::new(Code::E0201, span, format!("the type `{global}` takes {wanted}, and {there}"));
             if !names.is_empty() {
                 d = d.help(format!("write `{global}({})`", names.join(", ")));
             }

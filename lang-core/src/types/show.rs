@@ -120,3 +120,21 @@ fn list<T: Display>(f: &mut Formatter<'_>, items: impl Iterator<Item = T>) -> Re
     }
     Ok(())
 }
+
+/// How many arguments are wanted, in words.
+pub(super) fn arguments(n: usize) -> String {
+    match n {
+        0 => "no arguments".to_owned(),
+        1 => "1 argument".to_owned(),
+        n => format!("{n} arguments"),
+    }
+}
+
+/// How many are there, in words.
+pub(super) fn stand_here(n: usize) -> String {
+    match n {
+        0 => "none stands here".to_owned(),
+        1 => "1 stands here".to_owned(),
+        n => format!("{n} stand here"),
+    }
+}

@@ -64,13 +64,22 @@ pub struct Instance {
     pub sizes: Vec<Poly>,
 }
 
-/// Two sizes that must be equal and could be neither proved nor refuted.
+/// What a size must be.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Demand {
+    /// Equal to another.
+    Equal(Poly),
+    /// A size at all: what is solved from `[n + 2]f64` may come out negative.
+    NotNegative,
+}
+
+/// A demand on a size that could be neither proved nor refuted.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SizeCheck {
     /// What is there.
     pub found: Poly,
-    /// What is wanted.
-    pub wanted: Poly,
+    /// What is wanted of it.
+    pub wanted: Demand,
     /// What the check is about, as a noun phrase ("axis 1 of argument `x`").
     pub what: String,
     /// Where it comes from.
@@ -485,7 +494,9 @@ impl Expr {
             }
             Self::Checked(checks, _) => checks.iter().for_each(|c| {
                 size(&c.found);
-                size(&c.wanted);
+                if let Demand::Equal(wanted) = &c.wanted {
+                    size(wanted);
+                }
             }),
             Self::Binder { vars, .. } | Self::Fold { vars, .. } => {
                 for v in vars {

@@ -12,6 +12,10 @@ struct TypeMeta {
     /// What it becomes if nothing else is known: set for number literals.
     default: Option<Scalar>,
     solution: Option<Type>,
+    /// Who wants to know more of it.
+    waiting: Vec<u32>,
+    /// The longest way of unknowns that ends here is not longer: it is logarithmic in their number.
+    rank: u8,
     span: Span,
 }
 
@@ -38,6 +42,8 @@ pub enum SizeWhy {
 pub struct Metas {
     types: Vec<TypeMeta>,
     sizes: Vec<SizeMeta>,
+    /// Those that waited for what is known by now.
+    woken: Vec<u32>,
 }
 
 /// Why two types are not one.
@@ -67,7 +73,7 @@ impl Metas {
     /// A new unknown type of a literal.
     pub fn literal(&mut self, class: Class, default: Option<Scalar>, span: Span) -> Type {
         let id = u32::try_from(self.types.len()).unwrap_or(u32::MAX);
-        self.types.push(TypeMeta { class, default, solution: None, span });
+        self.types.push(TypeMeta { class, default, solution: None, waiting: Vec::new(), rank: 0, span });
         Type::Meta(id)
     }
 
@@ -122,6 +128,11 @@ impl Metas {
         self.types.get(id as usize).is_some_and(|m| m.default == Some(Scalar::I64) && m.class != Class::Real)
     }
 
+    /// Is it the unknown type of a literal with a point?
+    pub fn is_real_literal(&self, t: &Type) -> bool {
+        matches!(t, Type::Meta(id) if self.types.get(*id as usize).is_some_and(|m| m.default == Some(Scalar::F64)))
+    }
+
     /// Where an unknown type comes from.
     pub fn type_span(&self, id: u32) -> Span {
         self.types.get(id as usize).map_or_else(Span::default, |m| m.span)
@@ -130,6 +141,21 @@ impl Metas {
     /// Where an unknown size comes from, and what it is the size of.
     pub fn size_origin(&self, id: u32) -> (Span, SizeWhy) {
         self.sizes.get(id as usize).map_or((Span::default(), SizeWhy::Other), |m| (m.span, m.why.clone()))
+    }
+
+    /// `who` is woken when more is known of an unknown.
+    pub fn wait(&mut self, id: u32, who: u32) {
+        if let Some(m) = self.types.get_mut(id as usize) {
+            m.waiting.push(who);
+        }
+    }
+
+    /// Those that waited for what became known since the last time, in order.
+    pub fn woken(&mut self) -> Vec<u32> {
+        let mut woken = std::mem::take(&mut self.woken);
+        woken.sort_unstable();
+        woken.dedup();
+        woken
     }
 
     /// Gives unsolved literals their default.
@@ -160,6 +186,7 @@ impl Metas {
                 // A literal that was divided became real.
                 let s = if m.class == Class::Real && s == Scalar::I64 { Scalar::F64 } else { s };
                 m.solution = Some(Type::Scalar(s));
+                self.woken.append(&mut m.waiting);
             }
         }
     }
@@ -169,6 +196,7 @@ impl Metas {
         for m in &mut self.types {
             if m.solution.is_none() && m.class != Class::Any {
                 m.solution = Some(Type::F64);
+                self.woken.append(&mut m.waiting);
             }
         }
     }
@@ -179,8 +207,11 @@ impl Metas {
         let fits = match &t {
             Type::Error => true,
             Type::Meta(id) => {
-                if let Some(m) = self.types.get_mut(*id as usize) {
-                    m.class = m.class.max(class);
+                if let Some(m) = self.types.get_mut(*id as usize)
+                    && class > m.class
+                {
+                    m.class = class;
+                    self.woken.append(&mut m.waiting);
                 }
                 true
             }
@@ -205,17 +236,8 @@ impl Metas {
             (Type::Error, _) | (_, Type::Error) => Ok(()),
             (Type::Meta(a), Type::Meta(b)) if a == b => Ok(()),
             (Type::Meta(a), Type::Meta(b)) => {
-                // The one without default is solved, so that a literal's default survives.
-                let (from, to) =
-                    if self.types.get(*a as usize).is_some_and(|m| m.default.is_none()) { (*a, *b) } else { (*b, *a) };
+                let (from, to) = self.join(*a, *b);
                 self.demand(&Type::Meta(to), self.class(from), params)?;
-                let default = self.types.get(from as usize).and_then(|m| m.default);
-                if let Some(m) = self.types.get_mut(to as usize) {
-                    m.default = match (m.default, default) {
-                        (Some(Scalar::F64), _) | (_, Some(Scalar::F64)) => Some(Scalar::F64),
-                        (d, e) => d.or(e),
-                    };
-                }
                 self.solve(from, Type::Meta(to));
                 Ok(())
             }
@@ -261,9 +283,28 @@ impl Metas {
         }
     }
 
+    /// Which of two unknowns is solved, and what by: the other, which has the default of both.
+    fn join(&mut self, a: u32, b: u32) -> (u32, u32) {
+        let get =
+            |id: u32| self.types.get(id as usize).map_or((0, None, Span::default()), |m| (m.rank, m.default, m.span));
+        let ((rank_a, default_a, span_a), (rank_b, default_b, span_b)) = (get(a), get(b));
+        let (from, to) = if rank_a <= rank_b { (a, b) } else { (b, a) };
+        if let Some(m) = self.types.get_mut(to as usize) {
+            m.rank = rank_a.max(rank_b) + u8::from(rank_a == rank_b);
+            m.default = match (default_a, default_b) {
+                (Some(Scalar::F64), _) | (_, Some(Scalar::F64)) => Some(Scalar::F64),
+                (a, b) => a.or(b),
+            };
+            // Where a literal stands says more than where it is used.
+            m.span = if default_a.is_none() { span_b } else { span_a };
+        }
+        (from, to)
+    }
+
     fn solve(&mut self, id: u32, t: Type) {
         if let Some(m) = self.types.get_mut(id as usize) {
             m.solution = Some(t);
+            self.woken.append(&mut m.waiting);
         }
     }
 

@@ -22,14 +22,7 @@ pub(crate) fn run(paths: &[PathBuf], common: &Common, out: Out) -> Status {
             }
         }
     }
-    for module in modules {
-        for problem in engine.problems(&module) {
-            // A file imported by several is told about once.
-            if !problems.contains(&problem) {
-                problems.push(problem);
-            }
-        }
-    }
+    problems.extend(engine.problems(&modules));
     if problems.iter().any(Problem::is_error) {
         status = status.max(Status::Failed);
     }

@@ -34,7 +34,7 @@ pub(crate) fn run(expression: &str, load: Option<&Path>, common: &Common, out: O
             return files::status(&problem);
         }
     };
-    let problems = engine.problems(&module);
+    let problems = engine.problems(std::slice::from_ref(&module));
     if problems.iter().any(Problem::is_error) {
         out.fail(&problems, &engine.sources);
         return Status::Failed;

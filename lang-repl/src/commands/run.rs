@@ -68,7 +68,7 @@ fn run_in(engine: &mut Engine, path: &Path, arguments: &[String], common: &Commo
     }
     let mut clock = Clock::start();
     let module = engine.load(path).map_err(|p| (files::status(&p), vec![*p]))?;
-    let problems = engine.problems(&module);
+    let problems = engine.problems(std::slice::from_ref(&module));
     if problems.iter().any(Problem::is_error) {
         return Err((Status::Failed, problems));
     }

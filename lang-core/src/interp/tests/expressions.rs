@@ -10,7 +10,7 @@ use crate::resolve::builtin::Builtin;
 use crate::resolve::scalar_fn::ScalarFn;
 use crate::syntax::ops::{BinOp, BinderKind, Scalar};
 use crate::types::tree::{
-    Callee, Expr, IndexRange, IndexVar, Instance, Open, Pat, Place, SizeCheck, Special, Subscript, TId,
+    Callee, Demand, Expr, IndexRange, IndexVar, Instance, Open, Pat, Place, SizeCheck, Special, Subscript, TId,
 };
 use crate::types::ty::Type;
 
@@ -763,7 +763,7 @@ fn extents() {
             let (n, two, x) = (b.local("n", Type::I64), b.int(2), b.real(1.0));
             let check = SizeCheck {
                 found: Poly::constant(found),
-                wanted: Poly::atom(Atom::Local(n, "n".into())).plus(1),
+                wanted: Demand::Equal(Poly::atom(Atom::Local(n, "n".into())).plus(1)),
                 what: "axis 0 of argument `x`".into(),
                 span: crate::base::Span::new(4, 5),
             };
@@ -772,7 +772,7 @@ fn extents() {
         });
     };
     check_size(3, "1.0");
-    check_size(4, "E0501 axis 0 of argument `x` is 4, where n + 1 = 3 is needed");
+    check_size(4, "E0501 sizes differ for axis 0 of argument `x`: 4, where n + 1 = 3 is needed");
 }
 
 #[test]

@@ -77,15 +77,14 @@ impl Checker<'_> {
             if let Some(to) = to {
                 self.scopes.assume_nonneg(to.sub(&i).plus(-1));
             }
-            if generates {
-                let at = match &v.range {
-                    IndexRange::Bare => span,
-                    IndexRange::Below(e) => self.expr_span(*e),
-                    IndexRange::Range { from, to, .. } => self.expr_span(*from).to(self.expr_span(*to)),
-                };
-                let scope = self.scopes.parent(self.scopes.current);
-                self.obligations.push((scope, Obligation::Extent { extent: extent.clone(), span: at }));
-            }
+            let at = match &v.range {
+                IndexRange::Bare => span,
+                IndexRange::Below(e) => self.expr_span(*e),
+                IndexRange::Range { from, to, .. } => self.expr_span(*from).to(self.expr_span(*to)),
+            };
+            let scope = self.scopes.parent(self.scopes.current);
+            let o = Obligation::Extent { extent: extent.clone(), array: generates, span: at };
+            self.obligations.push((scope, o));
             typed.push(TypedVar { local: l, range });
             extents.push(extent);
         }
@@ -253,7 +252,7 @@ impl Checker<'_> {
                             Diagnostic::new(
                                 Code::E0209,
                                 at,
-                                format!("`{}` adds numbers, and this is a truth value", kind.word()),
+                                format!("`{}` works on numbers, and this is a truth value", kind.word()),
                             )
                             .help("to count, `sum i: [p] * 1`; to ask whether there is one, `any i: p`"),
                         );

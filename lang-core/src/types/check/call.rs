@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use super::super::info::{ParamKind, TypeInfo, TypeInfoBody};
 use super::super::lower::apply;
-use super::super::tree::{Callee, Expr as Typed, Instance, Open, Pat as TypedPat, TId};
-use super::super::ty::{Class, FunType, Scalar, Signature, SizeSource, Type, TypeArg};
+use super::super::show::{arguments, stand_here};
+use super::super::tree::{Callee, Demand, Expr as Typed, Instance, Open, Pat as TypedPat, TId};
+use super::super::ty::{Class, FunType, Scalar, Signature, SizeParam, SizeSource, Type, TypeArg};
 use super::super::unify::{Goals, SizeWhy};
 use super::Checker;
 use super::expr::substitute_args;
@@ -59,6 +60,17 @@ impl Instantiated {
             })
         });
         self.apply(&t)
+    }
+
+    /// That the sizes are not negative, where no argument has them as an extent.
+    pub(super) fn demands(&self, signature: &Signature, name: &str) -> Vec<(Poly, Demand, String)> {
+        let solved = |k: u32, size: &SizeParam| {
+            let atom = Poly::atom(Atom::Bound(k, size.name.clone()));
+            size.source == SizeSource::Implicit && !signature.params.iter().any(|(_, t)| has_extent(t, &atom))
+        };
+        let sizes = (0..).zip(&signature.sizes).zip(&self.sizes).filter(|((k, size), _)| solved(*k, size));
+        let what = |size: &SizeParam| format!("the size `{}` of `{name}`", size.name);
+        sizes.map(|((_, size), p)| (p.clone(), Demand::NotNegative, what(size))).collect()
     }
 
     /// What the call passes.
@@ -153,12 +165,9 @@ impl<'a> Checker<'a> {
             Some(Res::Scalar(f)) => {
                 let nodes = self.infer_args(args);
                 if nodes.len() != f.arity() {
-                    let wanted = if f.arity() == 1 { "1 argument".into() } else { format!("{} arguments", f.arity()) };
-                    let mut d = Diagnostic::new(
-                        Code::E0201,
-                        span,
-                        format!("`{}` takes {wanted}, and {} stand here", f.name(), nodes.len()),
-                    );
+                    let (wanted, there) = (arguments(f.arity()), stand_here(nodes.len()));
+                    let mut d =
+                        Diagnostic::new(Code::E0201, span, format!("`{}` takes {wanted}, and {there}", f.name()));
                     if matches!(f.name(), "max" | "min") && nodes.len() == 1 {
                         d = d.help(format!("the {0} of an array is `{0} i: x[i]`", f.name()));
                     }
@@ -175,7 +184,7 @@ impl<'a> Checker<'a> {
                         self.error(
                             Code::E0201,
                             span,
-                            format!("`{}` converts 1 argument, and {} stand here", to.name(), nodes.len()),
+                            format!("`{}` converts 1 argument, and {}", to.name(), stand_here(nodes.len())),
                         );
                         self.error_node(span)
                     }
@@ -335,11 +344,9 @@ impl<'a> Checker<'a> {
         span: Span,
     ) -> TId {
         if args.len() != signature.params.len() {
-            let n = signature.params.len();
-            let wanted = if n == 1 { "1 argument".into() } else { format!("{n} arguments") };
-            let stand = if args.len() == 1 { "1 stands".into() } else { format!("{} stand", args.len()) };
+            let (wanted, there) = (arguments(signature.params.len()), stand_here(args.len()));
             self.report(
-                Diagnostic::new(Code::E0201, span, format!("`{name}` takes {wanted}, and {stand} here"))
+                Diagnostic::new(Code::E0201, span, format!("`{name}` takes {wanted}, and {there}"))
                     .help(format!("its signature is `{name}{signature}`")),
             );
             return self.call_unknown(args, span);
@@ -372,14 +379,15 @@ impl<'a> Checker<'a> {
                     }
                     for (found, wanted) in goals {
                         // The solved size and the value given must agree when the program runs.
-                        let check =
-                            super::super::tree::SizeCheck { found: wanted, wanted: found, what: what(k), span: at };
-                        this.value_goals.push(check);
+                        this.value_goals.push((wanted, found, what(k)));
                     }
                 }
             },
         );
-        let nodes = self.verify_values(nodes);
+        let mut nodes = self.verify_values(nodes);
+        if let Some(last) = nodes.last_mut() {
+            *last = self.with_checks(*last, inst.demands(signature, name), Code::E0300);
+        }
         // Extents that only the result knows.
         let mut opens = Vec::new();
         let shape = inst.apply(&signature.result);
@@ -408,9 +416,9 @@ impl<'a> Checker<'a> {
     fn verify_values(&mut self, mut nodes: Vec<TId>) -> Vec<TId> {
         let checks = std::mem::take(&mut self.value_goals);
         if let (false, Some(last)) = (checks.is_empty(), nodes.last_mut()) {
-            for c in checks {
-                *last = self.with_goals(*last, vec![(c.found, c.wanted)], &c.what, Code::E0300);
-            }
+            let demands =
+                checks.into_iter().map(|(found, wanted, what)| (found, Demand::Equal(wanted), what)).collect();
+            *last = self.with_checks(*last, demands, Code::E0300);
         }
         nodes
     }
@@ -420,17 +428,8 @@ impl<'a> Checker<'a> {
         let TypeInfoBody::Sum(ctors) = &info.body else { return self.call_unknown(args, span) };
         let Some(ctor) = ctors.get(k as usize) else { return self.call_unknown(args, span) };
         if args.len() != ctor.args.len() {
-            let n = ctor.args.len();
-            let wanted = match n {
-                0 => "no arguments".into(),
-                1 => "1 argument".into(),
-                n => format!("{n} arguments"),
-            };
-            self.error(
-                Code::E0201,
-                span,
-                format!("the constructor `{}` takes {wanted}, and {} stand here", ctor.name, args.len()),
-            );
+            let (wanted, there) = (arguments(ctor.args.len()), stand_here(args.len()));
+            self.error(Code::E0201, span, format!("the constructor `{}` takes {wanted}, and {there}", ctor.name));
             return self.call_unknown(args, span);
         }
         let params = self.fresh_params(&info, &ctor.name, span);
@@ -486,7 +485,7 @@ impl<'a> Checker<'a> {
                     self.error(
                         Code::E0201,
                         span,
-                        format!("this function has type `{shown}`, and {} arguments stand here", args.len()),
+                        format!("this function has type `{shown}`, and {}", stand_here(args.len())),
                     );
                     return self.call_unknown(args, span);
                 }
@@ -527,7 +526,7 @@ impl<'a> Checker<'a> {
                     self.error(
                         Code::E0201,
                         span,
-                        format!("this relation takes {} indices, and {} stand here", dims.len(), args.len()),
+                        format!("this relation takes {} indices, and {}", dims.len(), stand_here(args.len())),
                     );
                     return self.error_node(span);
                 }
@@ -635,6 +634,16 @@ impl<'a> Checker<'a> {
 }
 
 /// Which parameters of a function type its sizes mention.
+/// Is the size by itself the extent of an array that the value holds?
+fn has_extent(t: &Type, size: &Poly) -> bool {
+    match t {
+        Type::Array(n, e) => n == size || has_extent(e, size),
+        Type::Tuple(ts) => ts.iter().any(|t| has_extent(t, size)),
+        Type::Record(fields) => fields.iter().any(|(_, t)| has_extent(t, size)),
+        _ => false,
+    }
+}
+
 fn used_args(fun: &FunType) -> Vec<usize> {
     let mut used = Vec::new();
     let whole = Type::Fun(Arc::new(fun.clone()));

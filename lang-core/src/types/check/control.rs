@@ -7,7 +7,7 @@ use super::scope::ScopeKind;
 use super::{Checker, Coverage};
 use crate::base::{Code, Diagnostic, Span};
 use crate::predicate::Poly;
-use crate::syntax::ast::{Arm, ExprId, IndexVar, Pat, PatId, TypeId};
+use crate::syntax::ast::{Arm, ExprId, IndexVar, PatId, TypeId};
 
 /// A `fold` or a `scan` over indices, as written.
 pub(super) struct Fold<'t> {
@@ -102,17 +102,15 @@ impl Checker<'_> {
             );
             return self.error_node(span);
         };
-        // An arm that could not be read may match anything.
-        let unread = |a: &Arm| self.tree.pats[a.pat].kind == Pat::Error;
-        if arms.iter().any(unread) {
-            return self.alloc(Typed::Match(value, typed), ty, span);
+        // What a wrong pattern was to match, nobody knows.
+        if !arms.iter().any(|a| self.is_wrong(a.pat)) {
+            self.coverage.push(Coverage {
+                ty: self.nodes[value].ty.clone(),
+                pats: typed.iter().map(|(p, _)| p.clone()).collect(),
+                spans: arms.iter().map(|a| self.tree.pats[a.pat].span).collect(),
+                span: self.expr_span(scrutinee),
+            });
         }
-        self.coverage.push(Coverage {
-            ty: self.nodes[value].ty.clone(),
-            pats: typed.iter().map(|(p, _)| p.clone()).collect(),
-            spans: arms.iter().map(|a| self.tree.pats[a.pat].span).collect(),
-            span: self.expr_span(scrutinee),
-        });
         self.alloc(Typed::Match(value, typed), ty, span)
     }
 

@@ -164,19 +164,23 @@ impl Checker<'_> {
                 self.alloc_sym(Typed::Local(*l), info.ty, span, info.sym)
             }
             Some(Res::Let(global)) => {
+                if let Some((varied, l)) = &self.varied
+                    && varied == global
+                {
+                    let (l, ty) = (*l, self.local(*l).map_or(Type::Error, |i| i.ty.clone()));
+                    return self.alloc(Typed::Local(l), ty, span);
+                }
                 let ty = self.env.let_type(global).unwrap_or(Type::Error);
                 let sym = (ty == Type::I64).then(|| Poly::atom(Atom::Global(global.clone())));
                 self.alloc_sym(Typed::Global(global.clone()), ty, span, sym)
             }
             Some(Res::Def(global)) => {
                 let Some(signature) = self.env.signature(global) else { return self.error_node(span) };
-                let (instance, ty) = self.as_value(&signature, &global.name, span);
-                self.alloc(Typed::DefValue(global.clone(), instance), ty, span)
+                self.as_value(&signature, &global.name, span, |instance| Typed::DefValue(global.clone(), instance))
             }
             Some(Res::Builtin(builtin)) => {
                 let Some(signature) = self.env.builtin(*builtin) else { return self.error_node(span) };
-                let (instance, ty) = self.as_value(&signature, builtin.name(), span);
-                self.alloc(Typed::BuiltinValue(*builtin, instance), ty, span)
+                self.as_value(&signature, builtin.name(), span, |instance| Typed::BuiltinValue(*builtin, instance))
             }
             Some(Res::Ctor(ty, k)) => self.ctor_value(&ty.clone(), *k, span),
             Some(Res::Scalar(f)) => {
@@ -604,7 +608,13 @@ impl Checker<'_> {
 
     /// What a call passes for the type-level parameters, all unknown, and the type of the
     /// callee as a function.
-    pub(super) fn as_value(&mut self, signature: &Signature, name: &str, span: Span) -> (Instance, Type) {
+    fn as_value(
+        &mut self,
+        signature: &Signature,
+        name: &str,
+        span: Span,
+        value: impl FnOnce(Instance) -> Typed,
+    ) -> TId {
         let args = self.instantiate(signature, name, span);
         let params = signature.params.iter().map(|(n, t)| (Some(n.clone()), args.in_function(signature, t))).collect();
         let result = args.in_function(signature, &signature.result);
@@ -618,7 +628,9 @@ impl Checker<'_> {
                 .help("call it where its result is used; it cannot be passed as a function"),
             );
         }
-        (args.instance(signature), Type::Fun(Arc::new(FunType { params, result })))
+        let ty = Type::Fun(Arc::new(FunType { params, result }));
+        let node = self.alloc(value(args.instance(signature)), ty, span);
+        self.with_checks(node, args.demands(signature, name), Code::E0300)
     }
 }
 

@@ -8,7 +8,7 @@ use super::super::coverage;
 use super::super::info::TypeInfoBody;
 use super::super::lower::apply;
 use super::super::tree::{
-    Body, Callee, Expr as Typed, IndexRange, Instance, Lambda, Local, Pat, Place, SizeCheck, Subscript, TId,
+    Body, Callee, Demand, Expr as Typed, IndexRange, Instance, Lambda, Local, Pat, Place, SizeCheck, Subscript, TId,
 };
 use super::super::ty::{Scalar, Type};
 use super::super::unify::{SizeWhy, has_meta};
@@ -26,6 +26,11 @@ struct Context {
     facts: Facts,
     /// Scopes on the way, with the mark before each.
     path: Vec<(usize, usize)>,
+}
+
+/// The type with errors for what is unknown in it.
+fn known(t: &Type) -> Type {
+    t.map(&|t| matches!(t, Type::Meta(_)).then_some(Type::Error), &|p, _| p.clone())
 }
 
 impl Checker<'_> {
@@ -62,7 +67,9 @@ impl Checker<'_> {
         let ok = !self.diagnostics.iter().any(Diagnostic::is_error)
             && !self.resolved.diagnostics.iter().any(Diagnostic::is_error)
             && !self.nodes.iter().any(|(_, n)| n.kind == Typed::Error);
-        let result = self.metas.zonk(&result);
+        // What stayed unknown was told here; who uses it is not told again.
+        let result = known(&self.metas.zonk(&result));
+        let exports = exports.into_iter().map(|(name, t)| (name, known(&self.metas.zonk(&t)))).collect();
         let locals = self
             .locals
             .iter()
@@ -79,19 +86,24 @@ impl Checker<'_> {
     // ---- obligations ----
 
     fn context(&self, c: &mut Context, scope: usize) {
-        let mut way = vec![scope];
-        let mut s = scope;
-        while s != 0 {
-            s = self.scopes.parent(s);
+        // The path has each scope at its depth: what is new is below the first one that is there.
+        let (mut way, mut s) = (Vec::new(), scope);
+        let shared = loop {
+            let depth = self.scopes.depth(s);
+            if c.path.get(depth).is_some_and(|have| have.0 == s) {
+                break depth + 1;
+            }
             way.push(s);
-        }
-        way.reverse();
-        let shared = c.path.iter().zip(&way).take_while(|(a, b)| a.0 == **b).count();
+            if s == 0 {
+                break 0;
+            }
+            s = self.scopes.parent(s);
+        };
         if let Some((_, mark)) = c.path.get(shared) {
             c.facts.release(*mark);
         }
         c.path.truncate(shared);
-        for s in way.into_iter().skip(shared) {
+        for s in way.into_iter().rev() {
             c.path.push((s, c.facts.mark()));
             for f in self.scopes.facts(s) {
                 let (Fact::NonNeg(p) | Fact::Zero(p)) = f;
@@ -163,12 +175,12 @@ impl Checker<'_> {
                         );
                     }
                 }
-                Obligation::Equal { node, check, code } => self.decide_equal(&mut context, scope, node, check, code),
-                Obligation::Extent { extent, span } => {
+                Obligation::Size { node, check, code } => self.decide_size(&mut context, scope, node, check, code),
+                Obligation::Extent { extent, array, span } => {
                     let n = self.metas.zonk_size(&extent);
                     let negative = n.neg().plus(-1);
                     self.context(&mut context, scope);
-                    if context.facts.proves_nonneg(&negative) && !context.facts.contradictory() {
+                    if array && context.facts.proves_nonneg(&negative) && !context.facts.contradictory() {
                         self.report(
                             Diagnostic::new(
                                 Code::E0307,
@@ -200,37 +212,57 @@ impl Checker<'_> {
         }
     }
 
-    fn decide_equal(&mut self, context: &mut Context, scope: usize, node: TId, check: SizeCheck, code: Code) {
-        let (f, w) = (self.metas.zonk_size(&check.found), self.metas.zonk_size(&check.wanted));
-        let d = f.sub(&w);
-        if d.is_zero() {
-            return;
-        }
-        if has_meta(&d) {
-            // One unknown may still be solved by this equation.
-            let mut left = Vec::new();
-            match self.metas.unify_size(&f, &w, &mut left) {
-                Ok(()) if left.is_empty() => return,
-                _ => {}
+    fn decide_size(&mut self, context: &mut Context, scope: usize, node: TId, check: SizeCheck, code: Code) {
+        let found = self.metas.zonk_size(&check.found);
+        let wanted = match &check.wanted {
+            Demand::Equal(p) => Demand::Equal(self.metas.zonk_size(p)),
+            Demand::NotNegative => Demand::NotNegative,
+        };
+        // What is proved of this says that the demand is met, or that it never is.
+        let (holds, fails, message, label) = match &wanted {
+            Demand::Equal(w) => {
+                let d = found.sub(w);
+                if d.is_zero() {
+                    return;
+                }
+                if has_meta(&d) {
+                    // One unknown may still be solved by this equation.
+                    let mut left = Vec::new();
+                    match self.metas.unify_size(&found, w, &mut left) {
+                        Ok(()) if left.is_empty() => return,
+                        _ => {}
+                    }
+                    self.unsolved_size(&d);
+                    return;
+                }
+                self.context(context, scope);
+                let facts = &context.facts;
+                let differ = d.as_constant().is_some()
+                    || facts.proves_nonneg(&d.plus(-1))
+                    || facts.proves_nonneg(&d.neg().plus(-1));
+                let label = format!("the size `{found}` stands where `{w}` is wanted");
+                (facts.proves_zero(&d), differ, format!("sizes differ for {}", check.what), label)
             }
-            self.unsolved_size(&d);
+            Demand::NotNegative => {
+                // An unknown that nothing solves is told elsewhere.
+                if has_meta(&found) {
+                    return;
+                }
+                self.context(context, scope);
+                let facts = &context.facts;
+                let negative = facts.proves_nonneg(&found.neg().plus(-1));
+                let label = format!("it would be `{found}`, and no size is negative");
+                (facts.proves_nonneg(&found), negative, format!("sizes do not fit: {} is negative", check.what), label)
+            }
+        };
+        if holds {
             return;
         }
-        self.context(context, scope);
-        let facts = &context.facts;
-        if facts.proves_zero(&d) {
+        if fails && !context.facts.contradictory() {
+            self.report(Diagnostic::new(code, check.span, message).label(label));
             return;
         }
-        let differ =
-            d.as_constant().is_some() || facts.proves_nonneg(&d.plus(-1)) || facts.proves_nonneg(&d.neg().plus(-1));
-        if differ && !facts.contradictory() {
-            self.report(
-                Diagnostic::new(code, check.span, format!("sizes differ for {}", check.what))
-                    .label(format!("the size `{f}` stands where `{w}` is wanted")),
-            );
-            return;
-        }
-        let checked = SizeCheck { found: f, wanted: w, ..check };
+        let checked = SizeCheck { found, wanted, ..check };
         if let Typed::Checked(checks, _) = &mut self.nodes[node].kind {
             checks.push(checked);
         }

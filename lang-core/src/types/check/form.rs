@@ -1,6 +1,6 @@
 //! Forms with typing rules of their own.
 
-use super::super::tree::{Expr as Typed, Special, TId};
+use super::super::tree::{Expr as Typed, Pat as TypedPat, Special, TId};
 use super::super::ty::{Class, Scalar, Type};
 use super::super::unify::SizeWhy;
 use super::Checker;
@@ -173,15 +173,31 @@ impl Checker<'_> {
     /// `deriv(e, x)`: axes of `e`, then of `x`.
     fn deriv(&mut self, args: &[Arg], span: Span) -> TId {
         let [e, x] = args else { return self.error_node(span) };
-        let e = self.infer(e.value, None);
         let at = self.expr_span(x.value);
-        let Some(Res::Local(l)) = self.resolved.exprs.get(&x.value).cloned() else {
-            self.infer(x.value, None);
-            self.report(
-                Diagnostic::new(Code::E0214, at, "`deriv(e, x)` differentiates by a variable in scope")
-                    .help("bind it first, `let x = …`, or use `jacobian` on a function"),
-            );
-            return self.error_node(span);
+        let (l, e, top) = match self.resolved.exprs.get(&x.value).cloned() {
+            Some(Res::Local(l)) => (l, self.infer(e.value, None), None),
+            Some(Res::Let(global)) => {
+                // Of a value of the top level, those uses vary that stand in `e` itself.
+                let value = self.infer(x.value, None);
+                let l = self.fresh_local(&global.name, self.nodes[value].ty.clone(), at);
+                let before = self.varied.replace((global, l));
+                let e = self.infer(e.value, None);
+                self.varied = before;
+                (l, e, Some(value))
+            }
+            Some(Res::Error) => {
+                self.infer(e.value, None);
+                return self.error_node(span);
+            }
+            _ => {
+                self.infer(e.value, None);
+                self.infer(x.value, None);
+                self.report(
+                    Diagnostic::new(Code::E0214, at, "`deriv(e, x)` differentiates by a variable in scope")
+                        .help("bind it first, `let x = …`, or use `jacobian` on a function"),
+                );
+                return self.error_node(span);
+            }
         };
         let by = self.local(l).map_or(Type::Error, |i| i.ty.clone());
         // What blocks there are depends on the types: literals cannot wait for a context.
@@ -199,6 +215,10 @@ impl Checker<'_> {
                 Type::Error
             }
         };
-        self.alloc(Typed::Special(Special::Deriv(l), vec![e]), ty, span)
+        let node = self.alloc(Typed::Special(Special::Deriv(l), vec![e]), ty.clone(), span);
+        match top {
+            Some(value) => self.alloc(Typed::Let(vec![(TypedPat::Bind(l), value)], node), ty, span),
+            None => node,
+        }
     }
 }

@@ -11,7 +11,7 @@ use super::super::unify::SizeWhy;
 use super::Checker;
 use crate::base::{Code, Diagnostic, GlobalName, ModuleName, Name, Span};
 use crate::predicate::{Atom, LocalId, Poly};
-use crate::resolve::{LocalKind, Resolved};
+use crate::resolve::{LocalKind, Resolved, TypeRes};
 use crate::syntax::ast::{Item, Pat, PatId, Tree};
 
 /// What checking an item gives.
@@ -35,9 +35,10 @@ pub fn check_def(tree: &Tree, resolved: &Resolved, module: &ModuleName, env: &dy
     let Item::Def(def) = &tree.item else { return c.nothing() };
     let mut params = Vec::new();
     // Types of parameters may mention parameters that follow.
-    let locals: Vec<LocalId> = def.params.iter().filter_map(|p| c.declared(p.name.span)).collect();
-    for l in locals {
-        if c.is_written_i64(l) {
+    for p in &def.params {
+        if resolved.types.get(&p.ty) == Some(&TypeRes::Scalar(Scalar::I64))
+            && let Some(l) = c.declared(p.name.span)
+        {
             c.bind(l, Type::I64, None);
         }
     }
@@ -262,14 +263,6 @@ impl Checker<'_> {
     }
 
     /// Is the parameter's type written as `i64`?
-    fn is_written_i64(&self, l: LocalId) -> bool {
-        let Item::Def(def) = &self.tree.item else { return false };
-        def.params.iter().any(|p| {
-            self.declared(p.name.span) == Some(l)
-                && self.resolved.types.get(&p.ty) == Some(&crate::resolve::TypeRes::Scalar(Scalar::I64))
-        })
-    }
-
     /// An `i64` parameter that is by itself the extent of a parameter is checked on entry, so it
     /// is not negative.
     fn assume_lone_extents(&mut self, t: &Type) {

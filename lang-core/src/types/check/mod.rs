@@ -19,16 +19,16 @@ mod pattern;
 mod scope;
 
 use std::cell::RefCell;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 pub use item::{Checked, check_def, check_do, check_let, check_rule, signature};
 
 use super::env::Env;
 use super::lower::Lower;
-use super::tree::{Expr as Typed, Node, Pat, SizeCheck, TId};
+use super::tree::{Demand, Expr as Typed, Node, Pat, SizeCheck, TId};
 use super::ty::{Class, Scalar, Type};
 use super::unify::{Goals, Metas, Mismatch};
-use crate::base::{Arena, Code, Diagnostic, ModuleName, Name, Span};
+use crate::base::{Arena, Code, Diagnostic, GlobalName, ModuleName, Name, Span};
 use crate::predicate::{Atom, LocalId, Poly};
 use crate::resolve::{LocalKind, Resolved};
 use crate::syntax::ast::{ExprId, Tree, TypeId};
@@ -83,9 +83,12 @@ pub(super) struct Checker<'a> {
     classes: Vec<Class>,
     scopes: Scopes,
     obligations: Vec<(usize, Obligation)>,
-    deferred: Vec<Deferred>,
+    /// Operations that wait for the types of their operands, in the order of the text.
+    deferred: BTreeMap<u32, Deferred>,
+    /// The value of the top level that a `deriv` varies, and the local that stands for it.
+    varied: Option<(GlobalName, LocalId)>,
     /// Given sizes that must agree with solved ones, of the call in hand.
-    value_goals: Vec<SizeCheck>,
+    value_goals: Vec<(Poly, Poly, String)>,
     coverage: Vec<Coverage>,
     /// Types of `error(…)`, which may be anything.
     any_value: Vec<Type>,
@@ -123,7 +126,8 @@ impl<'a> Checker<'a> {
             classes: type_params.into_iter().map(|p| p.1).collect(),
             scopes: Scopes::default(),
             obligations: Vec::new(),
-            deferred: Vec::new(),
+            deferred: BTreeMap::new(),
+            varied: None,
             value_goals: Vec::new(),
             coverage: Vec::new(),
             any_value: Vec::new(),
@@ -180,9 +184,14 @@ impl<'a> Checker<'a> {
 
     /// A new `i64` local for an extent that becomes known when the program runs.
     fn fresh_extent(&mut self, name: &str, span: Span) -> LocalId {
+        self.fresh_local(name, Type::I64, span)
+    }
+
+    /// A local that the text does not declare.
+    fn fresh_local(&mut self, name: &str, ty: Type, span: Span) -> LocalId {
         let l = LocalId(u32::try_from(self.locals.len()).unwrap_or(u32::MAX));
-        self.locals.push(LocalInfo { name: name.into(), span, ty: Type::I64, sym: None, scope: self.scopes.current });
-        self.bind(l, Type::I64, None);
+        self.locals.push(LocalInfo { name: name.into(), span, ty: ty.clone(), sym: None, scope: self.scopes.current });
+        self.bind(l, ty, None);
         l
     }
 
@@ -227,11 +236,11 @@ impl<'a> Checker<'a> {
 
     /// The written type, in terms of this item's locals.
     fn written(&mut self, id: TypeId) -> Type {
-        let locals: Vec<Option<Poly>> = self.locals.iter().map(|l| l.sym.clone()).collect();
+        let locals = &self.locals;
         let used = RefCell::new(Vec::new());
         let local = |l: LocalId| {
             used.borrow_mut().push(l);
-            locals.get(l.0 as usize).cloned().flatten()
+            locals.get(l.0 as usize).and_then(|l| l.sym.clone())
         };
         let mut lower = Lower::new(self.tree, self.resolved, self.env, &local);
         let t = lower.ty(id);
@@ -262,16 +271,23 @@ impl<'a> Checker<'a> {
 
     /// The node with the sizes verified that unification left open.
     fn with_goals(&mut self, node: TId, goals: Goals, what: &str, code: Code) -> TId {
-        if goals.is_empty() {
+        let demands =
+            goals.into_iter().map(|(found, wanted)| (found, Demand::Equal(wanted), what.to_owned())).collect();
+        self.with_checks(node, demands, code)
+    }
+
+    /// The node with demands on sizes, each with what it is about.
+    fn with_checks(&mut self, node: TId, demands: Vec<(Poly, Demand, String)>, code: Code) -> TId {
+        if demands.is_empty() {
             return node;
         }
         let span = self.span(node);
         let ty = self.nodes[node].ty.clone();
         let sym = self.sym(node).cloned();
         let checked = self.alloc_sym(Typed::Checked(Vec::new(), node), ty, span, sym);
-        for (found, wanted) in goals {
-            let check = SizeCheck { found, wanted, what: what.to_owned(), span };
-            self.obligations.push((self.scopes.current, Obligation::Equal { node: checked, check, code }));
+        for (found, wanted, what) in demands {
+            let check = SizeCheck { found, wanted, what, span };
+            self.obligations.push((self.scopes.current, Obligation::Size { node: checked, check, code }));
         }
         checked
     }
@@ -309,6 +325,24 @@ impl<'a> Checker<'a> {
                 format!("this has type `{found}`, and `{wanted}` is wanted{subject}"),
             )
             .label(format!("the size `{f}` stands where `{w}` is wanted")),
+            // A literal stands where no number is wanted.
+            Mismatch::Class(t, class)
+                if matches!(found, Type::Meta(_))
+                    || matches!((found.peel().1, wanted.peel().1), (Type::Meta(_), w) if *w == *t) =>
+            {
+                let word = if *class == Class::Real { "a real number" } else { "a number" };
+                let integer = *t == Type::I64;
+                let code = if integer { Code::E0206 } else { Code::E0200 };
+                let d = Diagnostic::new(code, span, format!("this is {word}, and `{t}` is wanted{subject}"));
+                match t {
+                    _ if integer => {
+                        d.help("an integer literal has no point; `i64(…)` makes an integer, rounding towards zero")
+                    }
+                    Type::Array(..) => d.help("one value for every index is `for i: …`"),
+                    _ if *t == Type::BOOL => d.help("a truth value is a comparison, `x != 0`, or `true` or `false`"),
+                    _ => d,
+                }
+            }
             Mismatch::Class(t, class) => return self.class_error(t, *class, span),
             Mismatch::Infinite => {
                 Diagnostic::new(Code::E0216, span, format!("a value of type `{found}` would have to hold itself"))

@@ -1,7 +1,7 @@
 //! Operators: arithmetic, comparisons, powers and scalar functions, all lifted over arrays of
 //! one shape; scalars stand for every element.
 
-use super::super::tree::{Expr as Typed, SizeCheck, TId};
+use super::super::tree::{Demand, Expr as Typed, SizeCheck, TId};
 use super::super::ty::{Class, Scalar, Type};
 use super::super::unify::{Goals, Mismatch};
 use super::scope::{Obligation, ScopeKind};
@@ -249,7 +249,8 @@ impl Checker<'_> {
                     *last = self.alloc_sym(Typed::Checked(Vec::new(), *last), ty, at, sym);
                     let verifier = *last;
                     let scope = self.scopes.current;
-                    self.deferred.push(Deferred {
+                    let key = self.deferred.last_key_value().map_or(0, |(key, _)| key + 1);
+                    let deferred = Deferred {
                         operands: operands.to_vec(),
                         verifier,
                         result: result.clone(),
@@ -258,7 +259,8 @@ impl Checker<'_> {
                         what: what.to_owned(),
                         span,
                         scope,
-                    });
+                    };
+                    self.defer(key, deferred);
                 }
                 result
             }
@@ -331,33 +333,45 @@ impl Checker<'_> {
         Ok(Lifted::Done(Type::array(dims.unwrap_or_default().into_iter(), scalar), goals))
     }
 
-    /// Tries again the operations whose operand types were unknown.
+    /// An operation that waits until more is known of its operands.
+    fn defer(&mut self, key: u32, d: Deferred) {
+        for n in &d.operands {
+            if let Type::Meta(id) = self.ty(*n) {
+                self.metas.wait(id, key);
+            }
+        }
+        self.deferred.insert(key, d);
+    }
+
+    /// Tries again the operations whose operand types were unknown, where more is known now.
     pub(super) fn settle(&mut self, force: bool) {
         loop {
-            let mut progress = false;
-            for d in std::mem::take(&mut self.deferred) {
-                if d.operands.iter().any(|n| self.ty(*n) == Type::Error) {
-                    let _ = self.unify(&d.result, &Type::Error);
-                    continue;
+            let woken = self.metas.woken();
+            let idle = woken.is_empty();
+            for key in woken {
+                if let Some(d) = self.deferred.remove(&key) {
+                    self.settle_one(key, d, false);
                 }
-                match self.try_lift(&d.operands, d.class, d.elem, false) {
-                    Ok(Lifted::Unknown) => {
-                        self.deferred.push(d);
-                        continue;
-                    }
-                    outcome => self.settled(&d, outcome),
-                }
-                progress = true;
             }
-            if progress {
+            if !idle {
                 continue;
             }
-            if !force || self.deferred.is_empty() {
+            if !force {
                 return;
             }
-            let d = self.deferred.remove(0);
-            let outcome = self.try_lift(&d.operands, d.class, d.elem, true);
-            self.settled(&d, outcome);
+            let Some((key, d)) = self.deferred.pop_first() else { return };
+            self.settle_one(key, d, true);
+        }
+    }
+
+    fn settle_one(&mut self, key: u32, d: Deferred, force: bool) {
+        if d.operands.iter().any(|n| self.ty(*n) == Type::Error) {
+            let _ = self.unify(&d.result, &Type::Error);
+            return;
+        }
+        match self.try_lift(&d.operands, d.class, d.elem, force) {
+            Ok(Lifted::Unknown) => self.defer(key, d),
+            outcome => self.settled(&d, outcome),
         }
     }
 
@@ -372,8 +386,13 @@ impl Checker<'_> {
                     }
                 }
                 for (found, wanted) in goals {
-                    let check = SizeCheck { found, wanted, what: format!("the operands of {}", d.what), span: d.span };
-                    let o = Obligation::Equal { node: d.verifier, check, code: Code::E0204 };
+                    let check = SizeCheck {
+                        found,
+                        wanted: Demand::Equal(wanted),
+                        what: format!("the operands of {}", d.what),
+                        span: d.span,
+                    };
+                    let o = Obligation::Size { node: d.verifier, check, code: Code::E0204 };
                     self.obligations.push((d.scope, o));
                 }
             }
@@ -412,9 +431,23 @@ impl Checker<'_> {
                 format!("{what} needs equal shapes, and these are {}", super::and_list(&shown)),
             )
             .label(format!("`{a}` and `{b}` differ")),
-            (Mismatch::Class(Type::Scalar(Scalar::I64), Class::Real), _) if what == "`/`" => {
+            (Mismatch::Class(Type::Scalar(Scalar::I64), Class::Real), _)
+                if what == "`/`" && types.iter().all(|t| !self.metas.is_real_literal(t.peel().1)) =>
+            {
                 Diagnostic::new(Code::E0205, span, "`/` divides reals, and these are integers")
                     .help("`//` divides integers and rounds down; `f64(a) / f64(b)` divides as reals")
+            }
+            (Mismatch::Class(Type::Scalar(Scalar::I64), Class::Real), _) if operands.len() > 1 => {
+                let integer = types.iter().position(|t| t.peel().1 == &Type::I64);
+                let d = Diagnostic::new(
+                    Code::E0206,
+                    span,
+                    format!("{what} needs operands of one type, and these are an integer and a real number"),
+                );
+                match integer {
+                    Some(0) => d.help("integers do not become reals by themselves: convert the first with `f64(…)`"),
+                    _ => d.help("integers do not become reals by themselves: convert the second with `f64(…)`"),
+                }
             }
             (Mismatch::Class(t, class), _) => return self.class_error(&t.clone(), *class, span),
             (Mismatch::Scalars(..), _) => {
@@ -447,7 +480,7 @@ impl Checker<'_> {
             .help("nothing but a scalar is repeated by itself: write the indices, as in `for i, j: a[i, j] + b[j]`"),
         };
         if operands.len() > 1 {
-            for (n, t) in operands.iter().zip(&types) {
+            for (n, t) in operands.iter().zip(&types).filter(|(_, t)| !matches!(t, Type::Meta(_))) {
                 d = d.related(self.span(*n), format!("`{t}`"));
             }
         }

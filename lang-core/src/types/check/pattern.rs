@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::super::info::TypeInfoBody;
 use super::super::lower::apply;
+use super::super::show::{arguments, stand_here};
 use super::super::tree::Pat as Typed;
 use super::super::ty::{Class, Type};
 use super::{Checker, Coverage};
@@ -22,6 +23,22 @@ impl Checker<'_> {
             self.coverage.push(Coverage { ty: ty.clone(), pats: vec![typed.clone()], spans: Vec::new(), span });
         }
         typed
+    }
+
+    /// Is there an error in a pattern, or a constructor that does not exist?
+    pub(super) fn is_wrong(&self, pat: PatId) -> bool {
+        match &self.tree.pats[pat].kind {
+            Pat::Error => true,
+            Pat::Wild | Pat::Int(_) | Pat::Bool(_) => false,
+            Pat::Name(_) => matches!(self.resolved.pats.get(&pat), Some(PatRes::Error)),
+            Pat::Ctor { args, .. } => {
+                matches!(self.resolved.pats.get(&pat), Some(PatRes::Error) | None)
+                    || args.iter().any(|p| self.is_wrong(*p))
+            }
+            Pat::Tuple(items) => items.iter().any(|p| self.is_wrong(*p)),
+            Pat::Record(fields) => fields.iter().any(|(_, p)| p.is_some_and(|p| self.is_wrong(p))),
+            Pat::Sized(_, inner) => self.is_wrong(*inner),
+        }
     }
 
     fn sub_pattern(&mut self, pat: PatId, ty: &Type, sym: Option<Poly>) -> Typed {
@@ -158,17 +175,8 @@ impl Checker<'_> {
             self.pattern_mismatch(&format!("the constructor `{}` of `{data}`", ctor.name), ty, span);
         }
         if args.len() != ctor.args.len() {
-            let n = ctor.args.len();
-            self.error(
-                Code::E0403,
-                span,
-                format!(
-                    "the constructor `{}` has {n} argument{}, and {} stand here",
-                    ctor.name,
-                    if n == 1 { "" } else { "s" },
-                    args.len()
-                ),
-            );
+            let (wanted, there) = (arguments(ctor.args.len()), stand_here(args.len()));
+            self.error(Code::E0403, span, format!("the constructor `{}` takes {wanted}, and {there}", ctor.name));
         }
         let types = ctor.args.iter().map(|t| apply(t, &params)).chain(std::iter::repeat(Type::Error));
         let mut typed: Vec<Typed> = args.iter().zip(types).map(|(p, t)| self.sub_pattern(*p, &t, None)).collect();

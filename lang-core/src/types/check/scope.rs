@@ -29,6 +29,8 @@ pub(super) enum Fact {
 
 struct Scope {
     parent: usize,
+    /// How many scopes are around it.
+    depth: usize,
     kind: ScopeKind,
     facts: Vec<Fact>,
 }
@@ -42,13 +44,14 @@ pub(super) struct Scopes {
 
 impl Default for Scopes {
     fn default() -> Self {
-        Self { scopes: vec![Scope { parent: 0, kind: ScopeKind::Item, facts: Vec::new() }], current: 0 }
+        Self { scopes: vec![Scope { parent: 0, depth: 0, kind: ScopeKind::Item, facts: Vec::new() }], current: 0 }
     }
 }
 
 impl Scopes {
     pub(super) fn enter(&mut self, kind: ScopeKind) -> usize {
-        self.scopes.push(Scope { parent: self.current, kind, facts: Vec::new() });
+        let depth = self.depth(self.current) + 1;
+        self.scopes.push(Scope { parent: self.current, depth, kind, facts: Vec::new() });
         self.current = self.scopes.len() - 1;
         self.current
     }
@@ -67,6 +70,11 @@ impl Scopes {
 
     pub(super) fn parent(&self, scope: usize) -> usize {
         self.scopes.get(scope).map_or(0, |s| s.parent)
+    }
+
+    /// How many scopes are around this one.
+    pub(super) fn depth(&self, scope: usize) -> usize {
+        self.scopes.get(scope).map_or(0, |s| s.depth)
     }
 
     pub(super) fn facts(&self, scope: usize) -> &[Fact] {
@@ -90,10 +98,10 @@ pub(super) enum Obligation {
     Index { node: TId, update: Option<usize>, position: usize, index: Poly, extent: Poly, axis: usize, span: Span },
     /// `0 <= from <= to <= extent`.
     Slice { node: TId, update: Option<usize>, position: usize, from: Poly, to: Poly, extent: Poly, span: Span },
-    /// Two sizes are equal; checked by the node where not proved.
-    Equal { node: TId, check: SizeCheck, code: Code },
-    /// An extent is not negative.
-    Extent { extent: Poly, span: Span },
+    /// A size is what is wanted; checked by the node where not proved.
+    Size { node: TId, check: SizeCheck, code: Code },
+    /// An extent is not too large, and that of an array (`array`) not negative.
+    Extent { extent: Poly, array: bool, span: Span },
     /// The extents of two axes of one bare index.
     Agree { name: crate::base::Name, span: Span, first: Poly, second: Poly, place: Span },
 }

@@ -33,7 +33,7 @@ pub(crate) const ALL: &[Command] = &[
         kind: Kind::Type,
         argument: "EXPR",
         summary: "the type of an expression, which is not evaluated",
-        details: "  :type for i < 3: 2 * i",
+        details: "Of a function by its name the signature.\n  :type for i < 3: 2 * i",
     },
     Command {
         name: "load",

@@ -283,7 +283,7 @@ fn lets() {
             x = 1
                 ERROR
               E0001 «=»: there is no assignment
-                  help: a name is bound with `let x = … in …`
+                  help: a name is bound with `let x = …`
         "#]],
     );
 }

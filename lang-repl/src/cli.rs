@@ -32,7 +32,7 @@ Examples:
   iverson eval '1 + 2 * 3'
   iverson eval 'for i, j: [i == j] * 1.0' --format json
   iverson eval 'grad(loss, wrt: c)(x, c)' -l conv.iv
-  iverson eval -- '-2^2'                   an expression that begins with a minus";
+  iverson eval '-2^2'                      an expression may begin with a minus";
 
 const CHECK_EXAMPLES: &str = "\
 Examples:
@@ -133,6 +133,14 @@ pub(crate) enum When {
     Never,
 }
 
+/// An expression may begin with a minus; with two it would be a comment, and is a mistyped option.
+fn expression(text: &str) -> Result<String, String> {
+    match text.starts_with("--") {
+        true => Err("there is no such option".to_owned()),
+        false => Ok(text.to_owned()),
+    }
+}
+
 /// The commands.
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
@@ -149,7 +157,7 @@ pub(crate) enum Command {
     #[command(after_long_help = EVAL_EXAMPLES)]
     Eval {
         /// The expression
-        #[arg(value_name = "EXPR", allow_negative_numbers = true)]
+        #[arg(value_name = "EXPR", allow_hyphen_values = true, value_parser = expression)]
         expression: String,
         /// A file whose definitions are in scope
         #[arg(short, long = "load", value_name = "FILE")]

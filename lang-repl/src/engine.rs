@@ -9,9 +9,11 @@ use std::time::Instant;
 
 use lang_core::base::{Code, Diagnostic, GlobalName, ModuleName, Name, Span};
 use lang_core::interp::{Counts, Failure, Frame, Host, Interp, Limits, RtInstance, Value};
-use lang_core::resolve::Names as _;
-use lang_core::session::{self, ItemRef, Running, Session};
+use lang_core::resolve::{Names as _, Res};
+use lang_core::session::{self, Evaluable, ItemRef, Running, Session};
+use lang_core::syntax::ast::Item;
 use lang_core::syntax::split::ItemKind;
+use lang_core::types::env::Env as _;
 use lang_core::types::info::TypeInfo;
 use lang_core::types::tree::Body;
 use lang_core::types::ty::{Signature, SizeSource, Type};
@@ -526,6 +528,10 @@ impl Engine {
     /// The type of an expression.
     pub(crate) fn type_of(&self, module: &ModuleName, text: &str, source: SourceId) -> Result<String, Vec<Problem>> {
         let expression = self.session.expression(module, text);
+        // Of a function the signature, for it may have types and sizes that only a call settles.
+        if let Some(signature) = self.named_signature(&expression) {
+            return Ok(signature.to_string());
+        }
         let problems: Vec<Problem> =
             expression.diagnostics.iter().map(|d| crate::problem::of_diagnostic(d, source)).collect();
         if problems.iter().any(Problem::is_error) {
@@ -533,6 +539,16 @@ impl Engine {
         }
         let ty = expression.checked.and_then(|c| c.body.root.map(|root| c.body.nodes[root].ty.clone()));
         Ok(ty.unwrap_or(Type::Error).to_string())
+    }
+
+    /// The signature of the function that an expression names.
+    fn named_signature(&self, expression: &Evaluable) -> Option<Arc<Signature>> {
+        let Item::Do(root) = expression.parsed.tree.item else { return None };
+        match expression.resolved.exprs.get(&root)? {
+            Res::Def(name) => self.session.signature(name),
+            Res::Builtin(builtin) => self.session.view().builtin(*builtin),
+            _ => None,
+        }
     }
 
     /// Computes a `let` and those it needs.

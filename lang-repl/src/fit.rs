@@ -143,7 +143,11 @@ impl Fitter<'_> {
             }
             (Kind::Tuple(_), Type::Array(..)) => Box::new(problem.help("an array is written `[…]`")),
             (Kind::List(_), Type::Tuple(_)) => Box::new(problem.help("a tuple is written `(…)`")),
-            _ => problem,
+            _ if self.read.json => problem,
+            _ => match example(ty) {
+                Some(example) => Box::new(problem.help(format!("a value of type `{ty}` is written as in `{example}`"))),
+                None => problem,
+            },
         }
     }
 
@@ -287,6 +291,29 @@ impl Fitter<'_> {
         }
         Ok(Datum::Ctor(u32::try_from(tag).unwrap_or(u32::MAX), parts))
     }
+}
+
+/// A literal of a type, to show how one is written; none where that takes the program's own words.
+pub(crate) fn example(ty: &Type) -> Option<String> {
+    Some(match ty {
+        Type::Scalar(Scalar::F64 | Scalar::F32) => "1.5".to_owned(),
+        Type::Scalar(Scalar::I64) => "3".to_owned(),
+        Type::Scalar(Scalar::Bool) => "true".to_owned(),
+        Type::Array(_, element) => {
+            let element = example(element)?;
+            format!("[{element}, {element}]")
+        }
+        Type::Tuple(types) => {
+            let parts: Option<Vec<String>> = types.iter().map(example).collect();
+            format!("({})", parts?.join(", "))
+        }
+        Type::Record(fields) => {
+            let field = |(name, ty): &(Name, Type)| Some(format!("{name}: {}", example(ty)?));
+            let parts: Option<Vec<String>> = fields.iter().map(field).collect();
+            format!("{{{}}}", parts?.join(", "))
+        }
+        _ => return None,
+    })
 }
 
 fn real(kind: &Kind, json: bool) -> Option<f64> {

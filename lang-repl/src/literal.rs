@@ -24,7 +24,7 @@ pub(crate) enum Kind {
     Int(i128),
     Real(f64),
     Bool(bool),
-    /// JSON only, where `"NaN"` and the infinities are strings.
+    /// Of no type but, in JSON, `"NaN"` and the infinities.
     Text(String),
     /// `[…]`; in JSON tuples too.
     List(Vec<Literal>),
@@ -72,6 +72,7 @@ fn from_tree(tree: &Tree, id: ExprId) -> Result<Literal, Span> {
         Expr::Int(n) => Kind::Int(i128::from(*n)),
         Expr::Float(x) => Kind::Real(*x),
         Expr::Bool(b) => Kind::Bool(*b),
+        Expr::Str(text) => Kind::Text(text.to_string()),
         Expr::Name(name) => match name.as_str() {
             "pi" => Kind::Real(std::f64::consts::PI),
             "inf" => Kind::Real(f64::INFINITY),

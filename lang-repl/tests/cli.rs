@@ -253,7 +253,10 @@ fn eval_is_one_expression() {
         &[
             &["eval", "1 + 2 * 3"],
             &["eval", "-5"],
+            &["eval", "-2^2"],
             &["eval", "--", "-2^2"],
+            &["eval", "-twice(2)", "-l", "lib/mine.iv"],
+            &["eval", "--laod"],
             &["eval", "for i < 2, j < 2: [i == j] * 1.0", "--format", "json"],
             &["eval", "(1, {a: true}, nan)", "--format", "json"],
             &["eval", "twice(offset)", "-l", "lib/mine.iv"],
@@ -268,8 +271,18 @@ fn eval_is_one_expression() {
             7
             $ iverson eval -5
             -5
+            $ iverson eval -2^2
+            -4
             $ iverson eval -- -2^2
             -4
+            $ iverson eval -twice(2) -l lib/mine.iv
+            -4.0
+            $ iverson eval --laod
+            --- stderr
+            error: invalid value '--laod' for '<EXPR>': there is no such option
+
+            For more information, try '--help'.
+            --- status 2
             $ iverson eval for i < 2, j < 2: [i == j] * 1.0 --format json
             [[1.0, 0.0], [0.0, 1.0]]
             $ iverson eval (1, {a: true}, nan) --format json

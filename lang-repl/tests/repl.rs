@@ -323,6 +323,64 @@ let s =
 }
 
 #[test]
+fn what_newcomers_type_first() {
+    check(
+        "\
+?
+help
+quit
+exit();
+let x = 3 in x
+let x = 3 in x + y
+let y = 4 in
+let z = 5 in
+y * z;
+ans
+def f(k: i64, x: [n]f64) -> f64 = x[k]
+:type f
+:type sort
+:type transpose
+:type f(0, [1.0])
+x = 3
+def help() = 7
+help()
+",
+        expect![[r#"
+            [E0600] Error: a command begins with a colon: write :help
+            [E0600] Error: a command begins with a colon: write :help
+            [E0600] Error: a command begins with a colon: write :quit
+            [E0600] Error: a command begins with a colon: write :quit
+            i64 = 3
+            [E0100] Error: `y` is not defined
+               ╭─[ repl:1:18 ]
+               │
+             1 │ let x = 3 in x + y
+               │                  ┬
+               │                  ╰── here
+            ───╯
+            i64 = 20
+            def f(k: i64, x: [n]f64) -> f64
+            (k: i64, x: [n]f64) -> f64
+            (x: [n]a) -> [n]a where a: num
+            (x: [n, m]a) -> [m, n]a
+            f64
+            [E0001] Error: there is no assignment
+               ╭─[ repl:1:3 ]
+               │
+             1 │ x = 3
+               │   ┬
+               │   ╰── here
+               │
+               │ Help: a name is bound with `let x = …`
+            ───╯
+            def help() -> i64
+            i64 = 7
+            --- exit status: 1
+        "#]],
+    );
+}
+
+#[test]
 fn effects_and_failures_deep_inside() {
     check(
         "\

@@ -135,6 +135,10 @@ fn arguments_that_do_not_fit() {
             &["run", "conv.iv", "x=[1, 2, 3]", "x=[1]", "c=[1]"],
             &["run", "conv.iv", "[1, 2]"],
             &["run", "conv.iv", "x=[1, 2", "c=[1]"],
+            &["run", "fails.iv", "i='abc'"],
+            &["run", "fails.iv", "i=\"abc\""],
+            &["run", "fails.iv", "i=abc"],
+            &["run", "fails.iv", "i=-1.5"],
             &["run", "conv.iv", "x=[1 + 2]", "c=[1]"],
             &["run", "conv.iv", "x=[true]", "c=[[1], [2]]"],
             &["run", "conv.iv", "x=[1, 2]", "c=[1, 2, 3, 4]"],
@@ -180,7 +184,61 @@ fn arguments_that_do_not_fit() {
                │ ┬
                │ ╰── here
                │
-               │ Help: the program has `main(x: [n + m - 1]f64, c: [m]f64) -> [n]f64`
+               │ Help: argument `x` is a value of type `[n + m - 1]f64`, written as in `x=[1.5, 1.5]`
+               │       the program has `main(x: [n + m - 1]f64, c: [m]f64) -> [n]f64`
+            ───╯
+            --- status 2
+            $ iverson run fails.iv i='abc'
+            --- stderr
+            [E0003] Error: `'` is outside the language
+               ╭─[ argument i:1:1 ]
+               │
+             1 │ 'abc'
+               │ ──┬──
+               │   ╰──── here
+               │
+               │ Help: strings stand between double quotes: `"text"`
+               │       argument `i` is a value of type `i64`, written as in `i=3`
+               │       the program has `main(i: i64) -> f64`
+            ───╯
+            --- status 2
+            $ iverson run fails.iv i="abc"
+            --- stderr
+            [E0600] Error: argument `i` is the text "abc", not of type `i64`
+               ╭─[ argument i:1:1 ]
+               │
+             1 │ "abc"
+               │ ──┬──
+               │   ╰──── `i64` is wanted
+               │
+               │ Help: a value of type `i64` is written as in `3`
+               │       the program has `main(i: i64) -> f64`
+            ───╯
+            --- status 2
+            $ iverson run fails.iv i=abc
+            --- stderr
+            [E0600] Error: argument `i` is `abc`, not of type `i64`
+               ╭─[ argument i:1:1 ]
+               │
+             1 │ abc
+               │ ─┬─
+               │  ╰─── `i64` is wanted
+               │
+               │ Help: a value of type `i64` is written as in `3`
+               │       the program has `main(i: i64) -> f64`
+            ───╯
+            --- status 2
+            $ iverson run fails.iv i=-1.5
+            --- stderr
+            [E0600] Error: argument `i` is the real number -1.5, not of type `i64`
+               ╭─[ argument i:1:1 ]
+               │
+             1 │ -1.5
+               │ ──┬─
+               │   ╰─── `i64` is wanted
+               │
+               │ Help: an integer has no point and no exponent
+               │       the program has `main(i: i64) -> f64`
             ───╯
             --- status 2
             $ iverson run conv.iv x=[1 + 2] c=[1]
@@ -193,6 +251,7 @@ fn arguments_that_do_not_fit() {
                │    ╰──── this is to be computed
                │
                │ Help: call `main` in `iverson eval 'main(…)' -l FILE` where arguments are expressions
+               │       argument `x` is a value of type `[n + m - 1]f64`, written as in `x=[1.5, 1.5]`
                │       the program has `main(x: [n + m - 1]f64, c: [m]f64) -> [n]f64`
             ───╯
             --- status 2
@@ -204,6 +263,8 @@ fn arguments_that_do_not_fit() {
              1 │ [true]
                │  ──┬─
                │    ╰─── `f64` is wanted
+               │
+               │ Help: a value of type `f64` is written as in `1.5`
             ───╯
             [E0600] Error: argument `c[0]` is an array of 1, not of type `f64`
                ╭─[ argument c:1:2 ]
@@ -212,7 +273,8 @@ fn arguments_that_do_not_fit() {
                │  ─┬─
                │   ╰─── `f64` is wanted
                │
-               │ Help: the program has `main(x: [n + m - 1]f64, c: [m]f64) -> [n]f64`
+               │ Help: a value of type `f64` is written as in `1.5`
+               │       the program has `main(x: [n + m - 1]f64, c: [m]f64) -> [n]f64`
             ───╯
             --- status 2
             $ iverson run conv.iv x=[1, 2] c=[1, 2, 3, 4]
@@ -302,6 +364,7 @@ fn arguments_that_do_not_fit() {
                │          ╰─────────── here
                │
                │ Help: the largest is 9223372036854775807; a real number has a point or an exponent
+               │       argument `k` is a value of type `i64`, written as in `k=3`
                │       the program has `main(p: {x: f64, y: (i64, bool)}, s: Shape(n, f64), k: i64, a: [k, 2]i64) -> (f64, i64)`
             ───╯
             --- status 2

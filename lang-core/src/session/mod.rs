@@ -8,7 +8,6 @@
 //! before an item does not matter to it. Passes see a [`View`].
 
 mod db;
-mod limits;
 mod path;
 
 mod passes;

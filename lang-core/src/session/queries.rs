@@ -13,7 +13,6 @@ use salsa::{Database, Id};
 use super::PRELUDE;
 use super::cycles::{is_cyclic, links};
 use super::db::{Item, SourceFile};
-use super::limits::Measure;
 use super::passes;
 use super::scope::{ctors, size_params};
 use super::view::View;
@@ -36,11 +35,11 @@ pub(super) struct Reported<T> {
     pub(super) diagnostics: Vec<Diagnostic>,
 }
 
-impl<T: Measure> Reported<T> {
+impl<T> Reported<T> {
     /// What a pass gave, unless it is too large to go on with.
-    fn of((value, mut diagnostics): (Option<T>, Vec<Diagnostic>), tree: &ast::Tree) -> Self {
+    fn of((value, mut diagnostics): (Option<T>, Vec<Diagnostic>), fits: fn(&T) -> bool, tree: &ast::Tree) -> Self {
         let value = value.filter(|value| {
-            let fits = value.fits();
+            let fits = fits(value);
             if !fits {
                 diagnostics.push(too_large(tree));
             }
@@ -133,7 +132,8 @@ pub(super) fn signature<'db>(db: &'db dyn Database, item: Item<'db>) -> Reported
     if on_circle(db, item) {
         return Reported { value: None, diagnostics: vec![circular(tree)] };
     }
-    Reported::of(passes::signature(tree, resolved(db, item), module(db, item), &View::new(db)), tree)
+    let found = passes::signature(tree, resolved(db, item), module(db, item), &View::new(db));
+    Reported::of(found, Signature::fits, tree)
 }
 
 fn no_signature<'db>(_: &'db dyn Database, _: Id, _: Item<'db>) -> Reported<Signature> {
@@ -223,7 +223,7 @@ pub(super) fn type_info<'db>(db: &'db dyn Database, item: Item<'db>) -> Reported
     if on_circle(db, item) {
         return Reported { value: None, diagnostics: vec![circular(tree)] };
     }
-    Reported::of(passes::type_info(tree, resolved(db, item), &View::of_heads(db)), tree)
+    Reported::of(passes::type_info(tree, resolved(db, item), &View::of_heads(db)), TypeInfo::fits, tree)
 }
 
 fn no_type<'db>(_: &'db dyn Database, _: Id, _: Item<'db>) -> Reported<TypeInfo> {

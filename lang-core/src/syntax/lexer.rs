@@ -79,6 +79,7 @@ pub fn lex(text: &str) -> Lexed {
         );
         return out;
     }
+    out.tokens.reserve(text.len() / 4);
     let mut lexer = Lexer { text, at: 0, line: 0, fresh: true, out };
     if text.starts_with('\u{feff}') {
         lexer.at = '\u{feff}'.len_utf8();
@@ -194,7 +195,13 @@ impl<'a> Lexer<'a> {
 
     fn name(&mut self) {
         let start = self.at;
-        let text = self.take_while(is_name_continue);
+        // Nearly all names are ASCII, and bytes are faster to look at than characters.
+        let ascii = |b: &&u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'\'');
+        self.at += self.rest().as_bytes().iter().take_while(ascii).count();
+        if !self.byte(0).is_ascii() {
+            self.take_while(is_name_continue);
+        }
+        let text = self.text.get(start..self.at).unwrap_or_default();
         let token = match text {
             "_" => Token::Sym(Sym::Underscore),
             "π" => Token::Name(Name::new_static("pi")),
@@ -296,7 +303,7 @@ impl<'a> Lexer<'a> {
                 b'\\' => self.escape(&mut value),
                 _ => {
                     self.report(Code::E0005, start, "the string has no closing `\"`", "a string ends on its line");
-                    break;
+                    return self.push(Token::Error, start);
                 }
             }
         }
@@ -326,6 +333,10 @@ impl<'a> Lexer<'a> {
         self.at += first.len_utf8();
         let token = match first {
             '&' => Some(Token::Sym(Sym::And)),
+            '~' if self.byte(0) == b'=' => {
+                self.at += 1;
+                Some(Token::Sym(Sym::Ne))
+            }
             '~' => Some(Token::Sym(Sym::Bang)),
             '#' => {
                 self.take_while(|c| c != '\n' && c != '\r');
@@ -348,11 +359,17 @@ impl<'a> Lexer<'a> {
         };
         let single = self.at == start + first.len_utf8();
         let message = match (first, slip(first)) {
+            ('~', _) if !single => "`~=` is outside the language".to_owned(),
             (_, None) if !single => "these characters are outside the language".to_owned(),
             (c, None) if c.is_control() => "this character is outside the language".to_owned(),
             (c, _) => format!("`{c}` is outside the language"),
         };
-        self.report(Code::E0003, start, message, slip(first).unwrap_or_default());
+        let help = match (first, single) {
+            ('~', false) => Some("not equal is written `!=`"),
+            ('@', true) => Some("a matrix product is written `for i, j: sum k: a[i, k] * b[k, j]`"),
+            _ => slip(first),
+        };
+        self.report(Code::E0003, start, message, help.unwrap_or_default());
         if let Some(token) = token {
             self.push(token, start);
         }

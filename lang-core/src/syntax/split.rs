@@ -4,13 +4,15 @@
 //!
 //! An item starts at a line that begins with `def`, `type`, `import`, `do`, `derivative f(` or
 //! `adjoint f(`, or at `let` in column 0. An indented `type` and the like may be a field's name:
-//! after `.`, before `:` or `=`. Comments directly above an item belong to it, others to
+//! after `.`, before `:` or `=`. A `let … in` in column 0 after `=`, `do` or `in` belongs to the
+//! expression that is due there, and the parser tells of it. Comments directly above an item belong to it, others to
 //! the item before them; those before the first item belong to the first. Texts end with their
 //! last token or comment: blank lines between items are in none.
 
 use std::sync::Arc;
 
 use super::lexer::{Comment, Spanned, Token, lex};
+use super::ops::BinderKind;
 use super::token::{Sym, Word};
 use crate::base::Name;
 
@@ -61,6 +63,7 @@ pub fn split(text: &str) -> Vec<ItemText> {
         let is_let = matches!(tokens.first().map(|t| &t.token), Some(Token::Word(Word::Let)));
         starts.insert(0, (if is_let { ItemKind::Let } else { ItemKind::Junk }, 0));
     }
+    let starts = without_chains(tokens, starts);
 
     let bytes = text.as_bytes();
     let mut comments = lexed.comments.as_slice();
@@ -88,6 +91,55 @@ pub fn split(text: &str) -> Vec<ItemText> {
         });
     }
     items
+}
+
+/// The starts without those at a `let` of a chain: one that stands where an expression has to
+/// follow and has an `in`. It should be indented, and is told as that, once.
+fn without_chains(tokens: &[Spanned], starts: Vec<(ItemKind, usize)>) -> Vec<(ItemKind, usize)> {
+    let mut kept: Vec<(ItemKind, usize)> = Vec::with_capacity(starts.len());
+    // Where the next item begins that is no `let`, and where the chain at hand has its `in`.
+    let (mut next, mut until) = (0, 0);
+    // No `in` was found from here to the next item: each stretch is searched once.
+    let mut searched = 0;
+    for (nth, (kind, at)) in starts.iter().copied().enumerate() {
+        let open = at
+            .checked_sub(1)
+            .and_then(|before| tokens.get(before))
+            .is_some_and(|before| matches!(before.token, Token::Sym(Sym::Assign) | Token::Word(Word::In | Word::Do)));
+        if kind == ItemKind::Let && open && at >= until && at >= searched {
+            if at >= next {
+                let others = starts.iter().skip(nth).find(|(kind, _)| *kind != ItemKind::Let);
+                next = others.map_or(tokens.len(), |(_, at)| *at);
+            }
+            match chain_end(tokens, at, next) {
+                Some(end) => until = end,
+                None => searched = next,
+            }
+        }
+        if kind != ItemKind::Let || at >= until {
+            kept.push((kind, at));
+        }
+    }
+    kept
+}
+
+/// The `in` of a `let` chain: the first outside of brackets that is not that of an index variable.
+fn chain_end(tokens: &[Spanned], from: usize, to: usize) -> Option<usize> {
+    let mut depth = 0usize;
+    let token = |at: usize| tokens.get(at).map(|t| &t.token);
+    (from..to).find(|at| {
+        match token(*at) {
+            Some(Token::Sym(sym)) if sym.closer().is_some() => depth += 1,
+            Some(Token::Sym(sym)) if sym.is_closer() => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        let before = at.checked_sub(2).and_then(token);
+        let binder = match before {
+            Some(Token::Name(name)) => BinderKind::ALL.iter().any(|binder| binder.word() == name),
+            other => matches!(other, Some(Token::Word(Word::For) | Token::Sym(Sym::Comma))),
+        };
+        depth == 0 && !binder && token(*at) == Some(&Token::Word(Word::In))
+    })
 }
 
 /// How many of the last comments stand on lines of their own directly above `at`.

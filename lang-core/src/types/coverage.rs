@@ -175,7 +175,7 @@ fn may_be(ty: &Type, pat: &Pat) -> bool {
         Pat::Ctor(..) => matches!(ty, Type::Data(..)),
         Pat::Tuple(_) => matches!(ty, Type::Tuple(_)),
         Pat::Record(_) => matches!(ty, Type::Record(_)),
-        Pat::Int(_) => matches!(ty, Type::Scalar(s) if *s != Scalar::Bool),
+        Pat::Int(_) => *ty == Type::I64,
         Pat::Bool(_) => matches!(ty, Type::Scalar(Scalar::Bool)),
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::env::Env;
 use super::info::{CtorInfo, ParamKind, TypeInfo, TypeInfoBody};
+use super::limits::too_large;
 use super::show::{arguments, stand_here};
 use super::ty::{Class, FunType, Scalar, Signature, SizeParam, SizeSource, Type, TypeArg};
 use crate::base::{Code, Diagnostic, GlobalName, Name, Span};
@@ -117,7 +118,16 @@ impl<'a> Lower<'a> {
             args.iter().zip(&info.params).map(|(a, (name, kind))| self.arg(a, name, *kind, global)).collect();
         match &info.body {
             TypeInfoBody::Sum(_) => Type::Data(global.clone(), args.into()),
-            TypeInfoBody::Alias(t) => apply(t, &args),
+            TypeInfoBody::Alias(_) if args.iter().any(|a| matches!(a, TypeArg::Type(Type::Error))) => Type::Error,
+            TypeInfoBody::Alias(t) => {
+                // Aliases of aliases may double at each step; each step shares what it repeats.
+                let t = apply(t, &args);
+                if t.fits() {
+                    return t;
+                }
+                self.diagnostics.push(too_large(span));
+                Type::Error
+            }
         }
     }
 

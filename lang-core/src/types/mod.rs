@@ -4,6 +4,7 @@ pub mod check;
 pub mod coverage;
 pub mod env;
 pub mod info;
+mod limits;
 pub mod lower;
 pub mod show;
 pub mod tree;

@@ -195,29 +195,6 @@ impl Type {
         }
     }
 
-    /// Are there at most `limit` types in it, itself included? What shares parts counts them each
-    /// time, as every walk over it meets them each time.
-    #[must_use]
-    pub fn within(&self, limit: usize) -> bool {
-        fn count(t: &Type, left: &mut usize) -> bool {
-            let Some(rest) = left.checked_sub(1) else { return false };
-            *left = rest;
-            match t {
-                Type::Scalar(_) | Type::Str | Type::Param(..) | Type::Meta(_) | Type::Error | Type::Rel(_) => true,
-                Type::Array(_, t) => count(t, left),
-                Type::Tuple(items) => items.iter().all(|t| count(t, left)),
-                Type::Record(fields) => fields.iter().all(|(_, t)| count(t, left)),
-                Type::Data(_, args) => args.iter().all(|a| match a {
-                    TypeArg::Type(t) => count(t, left),
-                    TypeArg::Size(_) => true,
-                }),
-                Type::Fun(f) => f.params.iter().all(|(_, t)| count(t, left)) && count(&f.result, left),
-            }
-        }
-        let mut left = limit;
-        count(self, &mut left)
-    }
-
     /// Does it hold [`Type::Error`]?
     #[must_use]
     pub fn has_error(&self) -> bool {

@@ -124,7 +124,8 @@ fn read_arguments(signature: &Signature, arguments: &[String], engine: &mut Engi
             problems.push(problem.help("arguments are written name=value"));
             continue;
         };
-        let Some(slot) = names.iter().position(|n| *n == name).and_then(|at| given.get_mut(at)) else {
+        let position = names.iter().position(|n| *n == name);
+        let Some(slot) = position.and_then(|at| given.get_mut(at)) else {
             let problem = Problem::new(Code::E0600, format!("`main` has no parameter `{name}`"));
             problems.push(match suggest::closest(name, names.iter().copied()) {
                 Some(near) => problem.help(format!("did you mean `{near}`?")),
@@ -138,7 +139,18 @@ fn read_arguments(signature: &Signature, arguments: &[String], engine: &mut Engi
         }
         match read_value(name, text, engine) {
             Ok(read) => *slot = Some(read),
-            Err(found) => problems.extend(found),
+            Err(mut found) => {
+                let ty = position.and_then(|at| signature.params.get(at)).map(|(_, ty)| ty);
+                // The text is no value of any type; that of the parameter tells which is wanted.
+                if let (Some(last), Some(ty)) = (found.last_mut(), ty)
+                    && !text.starts_with('@')
+                    && let Some(example) = fit::example(ty)
+                {
+                    let help = format!("argument `{name}` is a value of type `{ty}`, written as in `{name}={example}`");
+                    last.help = Some(last.help.take().map_or_else(|| help.clone(), |own| format!("{own}\n{help}")));
+                }
+                problems.extend(found);
+            }
         }
     }
     let unknown = !problems.is_empty();

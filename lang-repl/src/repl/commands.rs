@@ -33,7 +33,7 @@ pub(crate) const ALL: &[Command] = &[
         kind: Kind::Type,
         argument: "EXPR",
         summary: "the type of an expression, which is not evaluated",
-        details: "  :type for i < 3: 2 * i",
+        details: "Of a function by its name the signature.\n  :type for i < 3: 2 * i",
     },
     Command {
         name: "load",
@@ -79,6 +79,18 @@ pub(crate) fn parse(input: &str) -> Option<Result<(Kind, &str), String>> {
     })
 }
 
+/// Words by which one leaves or asks for help elsewhere, and the command that is meant.
+const WORDS: &[(&str, &str)] =
+    &[("?", "help"), ("help", "help"), ("quit", "quit"), ("exit", "quit"), ("bye", "quit"), ("logout", "quit")];
+
+/// What to say to an input that is such a word, perhaps written as a call, and which it is.
+pub(crate) fn word(input: &str) -> Option<(&'static str, String)> {
+    let input = input.trim().trim_end_matches(';');
+    let input = input.strip_suffix("()").unwrap_or(input);
+    let (word, command) = WORDS.iter().find(|(word, _)| *word == input)?;
+    Some((word, format!("a command begins with a colon: write :{command}")))
+}
+
 fn unknown(name: &str) -> String {
     match suggest::closest(name, ALL.iter().map(|c| c.name)) {
         Some(near) => format!("there is no command :{name}; did you mean :{near}?"),
@@ -116,6 +128,12 @@ mod tests {
     fn check(input: &str, expected: Option<Result<(Kind, &str), &str>>) {
         let found = parse(input);
         assert_eq!(found, expected.map(|r| r.map_err(str::to_owned)));
+    }
+
+    #[test]
+    fn words_of_elsewhere_are_known() {
+        assert_eq!(word(" exit() "), Some(("exit", "a command begins with a colon: write :quit".to_owned())));
+        assert_eq!(word("helper"), None);
     }
 
     #[test]

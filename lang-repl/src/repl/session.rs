@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use lang_core::base::{Code, GlobalName, ModuleName, Name, Span};
+use lang_core::base::{Code, Diagnostic, GlobalName, ModuleName, Name, Span};
 use lang_core::interp::{Counts, Value};
 use lang_core::syntax::ast::Item;
 use lang_core::syntax::lexer::{Token, lex};
@@ -81,8 +81,13 @@ impl Session {
             Some(Ok((kind, argument))) => self.command(kind, argument),
             Some(Err(message)) => self.fail(vec![Problem::new(Code::E0600, message)]),
             None => {
-                let source = self.engine.sources.add(INPUT, text);
-                self.items(text, source, 0);
+                match commands::word(text).filter(|(word, _)| !self.document.entries.iter().any(|e| e.defines(word))) {
+                    Some((_, message)) => self.fail(vec![Problem::new(Code::E0600, message)]),
+                    None => {
+                        let source = self.engine.sources.add(INPUT, text);
+                        self.items(text, source, 0);
+                    }
+                }
             }
         }
         if let Ok(mut names) = self.names.lock() {
@@ -132,7 +137,11 @@ impl Session {
     /// Definitions first, all at once, as they may need each other; then what is to be computed,
     /// in order. Was all of it good?
     fn items(&mut self, text: &str, source: SourceId, base: u32) -> bool {
-        let items = split(text);
+        let mut items = split(text);
+        // A `let … in …` is an expression here.
+        for item in items.iter_mut().filter(|i| i.kind == ItemKind::Let && is_expression(&i.text)) {
+            item.kind = ItemKind::Junk;
+        }
         let mut definitions = Vec::new();
         for item in items.iter().filter(|i| !matches!(i.kind, ItemKind::Do | ItemKind::Junk)) {
             let mut entry = Entry::new(item, source);
@@ -424,6 +433,13 @@ impl Session {
         self.out.print(&format!("loaded {}\n", files::shown(path)));
         true
     }
+}
+
+/// Is the text of a `let` no item but a whole expression?
+fn is_expression(text: &str) -> bool {
+    let wrong = |parsed: parser::Parsed| parsed.diagnostics.iter().any(Diagnostic::is_error);
+    let shown = text.trim_end().trim_end_matches(';');
+    wrong(parser::parse_item(text)) && !wrong(parser::parse_expr(shown))
 }
 
 /// What was in force before definitions replaced some of it.

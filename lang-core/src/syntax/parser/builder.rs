@@ -16,6 +16,7 @@ use crate::syntax::ast::{
     TypeId,
 };
 use crate::syntax::lexer::{Spanned, Token};
+use crate::syntax::ops::Scalar;
 use crate::syntax::token::Sym;
 
 /// Nodes of one sort and the depth of each.
@@ -186,6 +187,28 @@ impl Builder {
         match self.kind(at) {
             Some(Kind::Name | Kind::Binder(_)) if self.span_at(at).end <= skipped.end => self.ident(at),
             _ => Ident { name: Name::default(), span: skipped },
+        }
+    }
+
+    /// The field that skipped text declares: a name that a value, a `:` or `=` follows. Else an
+    /// empty name.
+    pub(super) fn leading_field(&self, skipped: Span) -> Ident {
+        let at = self.tokens.partition_point(|t| t.span.start < skipped.start);
+        let value = |kind: Kind| matches!(kind, Kind::Sym(Sym::Colon | Sym::Assign)) || kind.is_leaf();
+        match (self.kind(at), self.kind(at + 1)) {
+            (Some(Kind::Name | Kind::Binder(_)), Some(next)) if value(next) => self.ident(at),
+            _ => Ident { name: Name::default(), span: skipped },
+        }
+    }
+
+    /// The parameter that skipped text declares: `x` of `x f64` and of `f64 x`.
+    pub(super) fn leading_param(&self, skipped: Span) -> Ident {
+        let first = self.leading_name(skipped);
+        let at = self.tokens.partition_point(|t| t.span.start < skipped.start);
+        let is_type = Scalar::ALL.iter().any(|scalar| scalar.name() == first.name);
+        match self.kind(at + 1) {
+            Some(Kind::Name) if is_type => self.ident(at + 1),
+            _ => first,
         }
     }
 

@@ -88,6 +88,10 @@ impl Expected {
 pub(super) enum Slip {
     /// `let` chain without `in`; the place of its last `let`.
     NoIn(Span),
+    /// What stands between the parts of a `let` chain elsewhere.
+    Chain,
+    /// `let f(x: f64) = e`
+    LetFunction,
     /// A parameter without a type.
     Untyped,
     /// `(e,)`
@@ -224,6 +228,7 @@ fn slip_diagnostic(slip: Slip, error: &SyntaxError, builder: &Builder) -> Option
             };
             Some(diagnostic.label("`in` is missing here").related(start, "the `let`").help(help))
         }
+        Slip::Chain => Some(chained(error, builder)),
         Slip::Untyped => {
             let message = match builder.token(error.at) {
                 Some(Token::Name(name)) => format!("the parameter `{name}` has no type"),
@@ -232,6 +237,10 @@ fn slip_diagnostic(slip: Slip, error: &SyntaxError, builder: &Builder) -> Option
             let help = "write the type after a colon, as in `x: f64` or `x: [n]f64`";
             Some(Diagnostic::new(Code::E0011, span, message).help(help))
         }
+        Slip::LetFunction => one(
+            "`let` defines no function",
+            r"a function is defined by `def f(x: f64) = …`, a local one by `let f = \(x: f64): e in …`",
+        ),
         Slip::OneTuple => one("there is no tuple of one element", "leave the comma out"),
         Slip::BareFunction => {
             one("the parameters of a function type stand in parentheses", "write it as in `(f64) -> f64`")
@@ -253,4 +262,20 @@ fn slip_diagnostic(slip: Slip, error: &SyntaxError, builder: &Builder) -> Option
         }
         Slip::Deep => None,
     }
+}
+
+/// A `let` chain with another language's separators: `let x = 1; y = 2 in …`.
+fn chained(error: &SyntaxError, builder: &Builder) -> Diagnostic {
+    let sign = (error.end > error.at).then(|| found(builder, error.at));
+    let (message, help) = match (builder.token(error.end), sign) {
+        (Some(Token::Word(word @ (Word::Let | Word::In))), Some(sign)) => {
+            (format!("nothing stands before the `{word}` of a chain"), format!("leave {sign} out"))
+        }
+        (Some(Token::Name(name)), sign) => {
+            let instead = sign.map_or_else(String::new, |sign| format!(" instead of {sign}"));
+            ("every name of a chain has its own `let`".to_owned(), format!("write `let {name} = …`{instead}"))
+        }
+        _ => ("every name of a chain has its own `let`".to_owned(), "write `let x = 1 let y = 2 in …`".to_owned()),
+    };
+    Diagnostic::new(Code::E0001, builder.span_at(error.at), message).help(help)
 }

@@ -190,8 +190,12 @@ fn atom(expr: impl Part<ExprId>, pat: impl Part<PatId>) -> Rule<Operand> {
 
     let entry = field().then_ignore(sym(Sym::Colon)).then(expr.clone());
     let record =
-        list(Sym::LBrace, Expected::EXPR, entry, |builder, span| (builder.leading_name(span), error(builder, span)))
+        list(Sym::LBrace, Expected::EXPR, entry, |builder, span| (builder.leading_field(span), error(builder, span)))
             .map_with(|fields, e| {
+                // Braces around something else make no record with other fields.
+                if fields.iter().any(|(name, _)| name.name.is_empty()) {
+                    return Operand::Node(made(Expr::Error, e));
+                }
                 if fields.is_empty() {
                     let at = e.span();
                     e.emit(SyntaxError::slip(at, Slip::Empty("a field name")));

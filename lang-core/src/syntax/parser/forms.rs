@@ -3,12 +3,14 @@
 
 use chumsky::prelude::*;
 
+use super::builder::Builder;
 use super::errors::{Expected, Slip, SyntaxError};
 use super::exprs::{error, made};
-use super::parts::{Here, Part, Rule, list, look, maybe, pick, place, skip_until, sym, token, variable, word};
+use super::parts::{Here, Part, Rule, colon, list, look, maybe, pick, place, skip_until, sym, token, variable, word};
 use super::patterns::plain;
 use super::tokens::Kind;
 use crate::syntax::ast::{Arm, Expr, ExprId, IndexRange, IndexVar, LambdaParam, LetBind, Pat, PatId, TypeId};
+use crate::syntax::lexer::Token;
 use crate::syntax::ops::BinderKind;
 use crate::syntax::token::{Sym, Word};
 
@@ -54,7 +56,7 @@ fn binder(expr: impl Part<ExprId>, vars: impl Part<Vec<IndexVar>>) -> impl Part<
     let filter = token(Kind::Word(Word::If), Expected::NONE).ignore_then(expr.clone()).or_not();
     kind.then(vars)
         .then(filter)
-        .then_ignore(sym(Sym::Colon))
+        .then_ignore(colon())
         .then(expr)
         .map_with(|(((kind, vars), filter), body), e| made(Expr::Binder { kind, vars, filter, body }, e))
 }
@@ -84,7 +86,7 @@ fn lambda(expr: impl Part<ExprId>, ty: impl Part<TypeId>, pat: impl Part<PatId>)
     let params = choice((listed, untyped)).separated_by(maybe(Sym::Comma)).at_least(1).collect::<Vec<_>>();
     token(Kind::Sym(Sym::Backslash), Expected::EXPR)
         .ignore_then(params)
-        .then_ignore(sym(Sym::Colon))
+        .then_ignore(colon())
         .then(expr)
         .map_with(|(params, body), e| made(Expr::Lambda(params.into_iter().flatten().collect(), body), e))
 }
@@ -106,24 +108,22 @@ fn lets(expr: impl Part<ExprId>, pat: impl Part<PatId>, ty: impl Part<Option<Typ
         // what follows would be searched twice at each level.
         Some(Kind::Word(Word::Let)) => at.checked_sub(1).and_then(|b| builder.kind(b)) != Some(Kind::Sym(Sym::Assign)),
         // The `in` of an index variable's range is not the chain's.
-        Some(Kind::Word(Word::In)) => !matches!(
-            (at.checked_sub(2).and_then(|b| builder.kind(b)), at.checked_sub(1).and_then(|b| builder.kind(b))),
-            (Some(Kind::Binder(_) | Kind::Word(Word::For)), Some(Kind::Name))
-        ),
+        Some(Kind::Word(Word::In)) => !is_range(builder, at),
         _ => false,
     });
     let ends = Expected::OPERATOR.or(Expected::word(Word::In));
-    let value = expr.clone().then_ignore(after_value(ends)).recover_with(via_parser(
-        skip_value.then_ignore(look(ends, |kind| matches!(kind, Some(Kind::Word(Word::Let | Word::In))))).map_with(
-            |(start, end), e| {
-                let span = e.state().span(start, end);
-                error(e.state(), span)
-            },
-        ),
-    ));
-    let bound = head.then(value).map(|((pat, ty), value)| LetBind { pat, ty, value }).boxed();
+    let skipped = skip_value
+        .then_ignore(look(ends, |kind| matches!(kind, Some(Kind::Word(Word::Let | Word::In)))))
+        .map_with(|(start, end), e| {
+            let span = e.state().span(start, end);
+            error(e.state(), span)
+        });
+    let value = expr.clone().then_ignore(after_value(ends)).recover_with(via_parser(skipped.clone()));
+    let bound = choice((let_function().map(|pat| (pat, None)).then(skipped), head.then(value)))
+        .map(|((pat, ty), value)| LetBind { pat, ty, value })
+        .boxed();
     let first = token(Kind::Word(Word::Let), Expected::EXPR).ignore_then(bound.clone());
-    let more = token(Kind::Word(Word::Let), Expected::NONE).ignore_then(bound);
+    let more = choice((token(Kind::Word(Word::Let), Expected::NONE), chain(Word::Let))).ignore_then(bound);
     let binds = first.then(more.repeated().collect::<Vec<_>>()).map(|(first, mut rest)| {
         rest.insert(0, first);
         rest
@@ -148,8 +148,30 @@ fn lets(expr: impl Part<ExprId>, pat: impl Part<PatId>, ty: impl Part<Option<Typ
             error(e.state(), span)
         },
     )));
-    let body = choice((word(Word::In).ignore_then(told), no_in().ignore_then(result)));
+    let ended = choice((word(Word::In), chain(Word::In)));
+    let body = choice((ended.ignore_then(told), no_in().ignore_then(result)));
     binds.then(body).map_with(|(binds, body), e| made(Expr::Let(binds, body), e))
+}
+
+/// `f(x: f64) =` after `let`, a function written like a `def`: it is reported, and the name stays
+/// known. What its parameters are is not, so nothing is read of its body.
+pub(super) fn let_function() -> impl Part<PatId> {
+    custom(|inp: Here| {
+        let at = place(inp);
+        let builder = inp.state();
+        let close = builder.partner(at + 1);
+        let shape = (builder.kind(at), builder.kind(at + 1)) == (Some(Kind::Name), Some(Kind::Sym(Sym::LParen)));
+        let typed = shape && builder.kind(at + 3) == Some(Kind::Sym(Sym::Colon));
+        let ends = matches!(builder.kind(close + 1), Some(Kind::Sym(Sym::Assign | Sym::Arrow)));
+        if !typed || !ends || builder.too_deep().is_some() {
+            return Err(SyntaxError::expected(at, Expected::NONE));
+        }
+        let name = builder.ident(at);
+        let pat = builder.pat(Pat::Name(name.name), name.span);
+        inp.emit(SyntaxError { at, end: at + 1, expected: Expected::NONE, slip: Some(Slip::LetFunction) });
+        (at..=close).for_each(|_| inp.skip());
+        Ok(pat)
+    })
 }
 
 /// After the value of a `let`: its `in`, the next `let`, or a place where an `in` is missing for
@@ -160,10 +182,49 @@ fn after_value(ends: Expected) -> impl Part<()> {
         let builder = inp.state();
         let fits = match builder.kind(at) {
             None | Some(Kind::Sym(Sym::Comma) | Kind::Word(_)) => true,
-            Some(kind) => kind.is_closer() || builder.line_start(at) && kind.starts_expr(),
+            Some(kind) => {
+                let separated = separator(builder, at).is_some();
+                separated || kind.is_closer() || builder.line_start(at) && kind.starts_expr()
+            }
         };
         if fits { Ok(()) } else { Err(SyntaxError::expected(at, ends)) }
     })
+}
+
+/// The separator of another language between the parts of a `let` chain: how many tokens it has,
+/// none where a name begins a line, and the word that should stand there.
+fn separator(builder: &Builder, at: usize) -> Option<(usize, Word)> {
+    let binds = |at| (builder.kind(at), builder.kind(at + 1)) == (Some(Kind::Name), Some(Kind::Sym(Sym::Assign)));
+    let and = matches!(builder.token(at), Some(Token::Name(name)) if name == "and");
+    let sign = and || matches!(builder.kind(at), Some(Kind::Sym(Sym::Semi | Sym::Comma)));
+    match builder.kind(at + 1) {
+        _ if builder.line_start(at) && binds(at) => Some((0, Word::Let)),
+        Some(Kind::Word(word @ (Word::Let | Word::In))) if sign => Some((1, word)),
+        _ if sign && binds(at + 1) => Some((1, Word::Let)),
+        _ => None,
+    }
+}
+
+/// `let` or `in` where a separator stands before it or in its place: it is reported.
+fn chain(part: Word) -> impl Part<()> {
+    custom(move |inp: Here| {
+        let at = place(inp);
+        let builder = inp.state();
+        let found = separator(builder, at).filter(|(_, word)| *word == part);
+        let Some((tokens, _)) = found.filter(|_| builder.too_deep().is_none()) else {
+            return Err(SyntaxError::expected(at, Expected::NONE));
+        };
+        let written = tokens + usize::from(builder.kind(at + tokens) == Some(Kind::Word(part)));
+        inp.emit(SyntaxError { at, end: at + tokens, expected: Expected::NONE, slip: Some(Slip::Chain) });
+        (0..written).for_each(|_| inp.skip());
+        Ok(())
+    })
+}
+
+/// Is this the `in` of an index variable?
+fn is_range(builder: &Builder, at: usize) -> bool {
+    let back = |tokens: usize| at.checked_sub(tokens).and_then(|b| builder.kind(b));
+    matches!((back(2), back(1)), (Some(Kind::Binder(_) | Kind::Word(Word::For)), Some(Kind::Name)))
 }
 
 /// Reports that the `in` of a `let` chain is missing, and takes nothing.
@@ -171,18 +232,23 @@ fn no_in() -> impl Part<()> {
     custom(|inp: Here| {
         let at = place(inp);
         let builder = inp.state();
-        // The last `let` before this place, brackets whole, is that of the chain.
-        let mut depth = 0usize;
-        let start = (0..at).rev().find(|here| match builder.kind(*here) {
-            Some(Kind::Sym(sym)) if sym.is_closer() => {
-                depth += 1;
-                false
+        // The last `let` before this place, brackets and chains that have their `in` whole.
+        let (mut depth, mut chains) = (0usize, 0usize);
+        let start = (0..at).rev().find(|here| {
+            match builder.kind(*here) {
+                Some(Kind::Sym(sym)) if sym.is_closer() => depth += 1,
+                Some(Kind::Sym(sym)) if sym.closer().is_some() => depth = depth.saturating_sub(1),
+                Some(Kind::Word(Word::In)) if depth == 0 && !is_range(builder, *here) => chains += 1,
+                Some(Kind::Word(Word::Let)) if depth == 0 && chains == 0 => return true,
+                // One that an operand stands before goes on with a chain, others begin one.
+                Some(Kind::Word(Word::Let)) if depth == 0 => {
+                    let before = here.checked_sub(1).and_then(|b| builder.kind(b));
+                    let goes_on = before.is_some_and(|k| k.is_closer() || k.is_leaf());
+                    chains -= usize::from(!goes_on);
+                }
+                _ => {}
             }
-            Some(Kind::Sym(sym)) if sym.closer().is_some() => {
-                depth = depth.saturating_sub(1);
-                false
-            }
-            kind => depth == 0 && kind == Some(Kind::Word(Word::Let)),
+            false
         });
         let start = builder.span_at(start.unwrap_or(at));
         let error = SyntaxError { slip: Some(Slip::NoIn(start)), ..SyntaxError::expected(at, Expected::NONE) };
@@ -220,7 +286,7 @@ fn fold(
     ty: impl Part<Option<TypeId>>,
 ) -> impl Part<ExprId> {
     let carry = plain(pat).then(ty).then_ignore(sym(Sym::Assign)).then(expr.clone()).boxed();
-    let body = sym(Sym::Colon).ignore_then(expr.clone()).boxed();
+    let body = colon().ignore_then(expr.clone()).boxed();
     let range = word(Word::For).ignore_then(vars).then(body.clone()).boxed();
     let condition = word(Word::While).ignore_then(expr.clone()).then(body).boxed();
     let start = |start: Word| token(Kind::Word(start), Expected::EXPR);
@@ -244,7 +310,7 @@ fn fold(
 
 /// `match e { p: a, q: b }`
 pub(super) fn matching(expr: impl Part<ExprId>, pat: impl Part<PatId>) -> impl Part<ExprId> {
-    let arm = plain(pat).then_ignore(sym(Sym::Colon)).then(expr.clone()).map(|(pat, body)| Arm { pat, body });
+    let arm = plain(pat).then_ignore(colon()).then(expr.clone()).map(|(pat, body)| Arm { pat, body });
     let arms = list(Sym::LBrace, Expected::sym(Sym::LBrace), arm, |builder, span| Arm {
         pat: builder.pat(Pat::Error, span),
         body: error(builder, span),

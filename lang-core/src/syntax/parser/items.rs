@@ -8,6 +8,7 @@ use chumsky::prelude::*;
 use super::builder::Builder;
 use super::errors::{Expected, Slip, SyntaxError};
 use super::exprs::error;
+use super::forms::let_function;
 use super::parts::{Here, Part, Rule, list, look, maybe, missing, name, pick, place, skip_until, sym, token};
 use super::tokens::Kind;
 use crate::base::{Name, Span};
@@ -64,13 +65,24 @@ fn assign() -> impl Part<()> {
     let expected = Expected::sym(Sym::Assign);
     let skipped = skip_until(|builder, at| builder.kind(at) == Some(Kind::Sym(Sym::Assign)));
     let found = skipped.then_ignore(sym(Sym::Assign)).ignored();
-    let absent = custom(move |inp: Here| {
+    let absent = |body: fn(Kind) -> bool| {
+        custom(move |inp: Here| {
+            let at = place(inp);
+            let builder = inp.state();
+            let body = builder.kind(at).is_none_or(body);
+            if body && builder.too_deep().is_none() { Ok(()) } else { Err(SyntaxError::expected(at, expected)) }
+        })
+    };
+    // No type begins with these: an `=` further on belongs to the body.
+    let surely = absent(|k| matches!(k, Kind::Word(_) | Kind::Binder(_)) && k.starts_expr()).boxed();
+    let perhaps = absent(|k| k.starts_expr() && k != Kind::Sym(Sym::LBrace));
+    let line = custom(|inp: Here| {
         let at = place(inp);
-        let builder = inp.state();
-        let body = builder.kind(at).is_none_or(|k| k.starts_expr() && k != Kind::Sym(Sym::LBrace));
-        if body && builder.too_deep().is_none() { Ok(()) } else { Err(SyntaxError::expected(at, expected)) }
+        if inp.state().line_start(at) { Ok(()) } else { Err(SyntaxError::expected(at, Expected::NONE)) }
     });
-    sym(Sym::Assign).recover_with(via_parser(choice((found, absent))))
+    let colon = maybe(Sym::Colon);
+    let colon_body = colon.clone().then_ignore(choice((surely.clone(), line)));
+    sym(Sym::Assign).recover_with(via_parser(choice((surely, colon_body, found, colon, perhaps))))
 }
 
 fn idents(at: &'static str) -> impl Part<Vec<Ident>> {
@@ -105,7 +117,7 @@ fn head(ty: impl Part<TypeId>) -> impl Part<Def> {
         Param { name, ty }
     });
     let params = list(Sym::LParen, Expected::sym(Sym::LParen), param, |builder: &mut Builder, span| Param {
-        name: builder.leading_name(span),
+        name: builder.leading_param(span),
         ty: builder.ty(TypeExpr::Error, span),
     });
     let after_head =
@@ -113,7 +125,7 @@ fn head(ty: impl Part<TypeId>) -> impl Part<Def> {
     let result = sym(Sym::Arrow)
         .ignore_then(
             ty.then_ignore(look(Expected::sym(Sym::Assign), |kind| {
-                kind.is_none_or(|k| !matches!(k, Kind::Sym(Sym::Colon | Sym::Comma | Sym::Lt)))
+                kind.is_none_or(|k| !matches!(k, Kind::Sym(Sym::Comma | Sym::Lt)))
             }))
             .recover_with(via_parser(skip_until(after_head).map_with(|(start, end), e| {
                 let span = e.state().span(start, end);
@@ -211,14 +223,18 @@ fn top_let(expr: impl Part<ExprId>, ty: impl Part<TypeId>, pat: impl Part<PatId>
     );
     let quiet = maybe(Sym::Semi).or_not().map(|semi| semi.is_some());
     let end = look(Expected::OPERATOR.or(Expected::END), |kind| kind.is_none());
-    let value = expr.then(quiet).then_ignore(end).recover_with(via_parser(rest().map_with(|(start, end), e| {
+    let skipped = rest().map_with(|(start, end), e| {
         let span = e.state().span(start, end);
         (error(e.state(), span), false)
-    })));
-    token(Kind::Word(Word::Let), Expected::ITEM)
-        .ignore_then(head)
-        .then(value)
-        .map(|((pat, ty), (value, quiet))| TopLet { pat, ty, value, quiet })
+    });
+    let value = expr.then(quiet).then_ignore(end).recover_with(via_parser(skipped.clone()));
+    let bound = choice((let_function().map(|pat| (pat, None)).then(skipped), head.then(value)));
+    token(Kind::Word(Word::Let), Expected::ITEM).ignore_then(bound).map(|((pat, ty), (value, quiet))| TopLet {
+        pat,
+        ty,
+        value,
+        quiet,
+    })
 }
 
 /// `derivative f(x; dx)` or `adjoint f(x; dy)`

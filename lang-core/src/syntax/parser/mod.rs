@@ -26,11 +26,11 @@ use chumsky::input::Stream;
 use chumsky::prelude::*;
 
 use self::builder::Builder;
-use self::errors::diagnostic;
+use self::errors::{Slip, diagnostic};
 use self::parts::Rule;
 use self::tokens::{Kind, balance};
 use super::ast::{Item, Tree};
-use super::lexer::{Comment, Lexed, Token, lex};
+use super::lexer::{Comment, Lexed, Spanned, Token, lex};
 use super::split::{ItemKind, item_start, split};
 use super::token::Word;
 use crate::base::{Arena, Code, Diagnostic, Span};
@@ -91,7 +91,12 @@ pub fn is_incomplete(text: &str) -> bool {
     match split(text).last() {
         None => false,
         Some(item) if item.kind == ItemKind::Junk => parse(text, Goal::Expr).1,
-        Some(item) => parse(&item.text, Goal::Item).1,
+        Some(item) => {
+            let (parsed, incomplete) = parse(&item.text, Goal::Item);
+            // `let x = 1 in` is the beginning of an expression.
+            let begun = item.kind == ItemKind::Let && !parsed.diagnostics.is_empty();
+            incomplete || begun && parse(&item.text, Goal::Expr).1
+        }
     }
 }
 
@@ -157,10 +162,16 @@ fn parse(text: &str, goal: Goal) -> (Parsed, bool) {
         return (Parsed { tree, diagnostics }, false);
     }
 
+    let indent = match goal {
+        Goal::Item => unindented(&tokens),
+        _ => None,
+    };
     let balanced = balance(tokens);
     let open_at_end = balanced.open_at_end;
     let broken = balanced.diagnostics.iter().map(|d| d.span.start).min();
-    let mut told = balanced.diagnostics.clone();
+    // A string without an end takes the closers on its line with it.
+    let cut = open_at_end && diagnostics.iter().any(|d| d.code == Code::E0005);
+    let mut told = if cut { Vec::new() } else { balanced.diagnostics.clone() };
     let mut builder = Builder::new(balanced);
     // Where the text ends too early, everything that is wrong is at its end.
     let mut incomplete = diagnostics.is_empty() && (broken.is_none() || open_at_end);
@@ -180,9 +191,14 @@ fn parse(text: &str, goal: Goal) -> (Parsed, bool) {
             errors.iter().filter(|e| broken.is_none_or(|b| builder.span_at(e.at).start < b)).collect();
         errors.sort_by_key(|e| e.at);
         errors.dedup_by_key(|e| e.at);
+        // One habit is told once, not at every comma.
+        let mut chained = false;
+        errors.retain(|e| e.slip != Some(Slip::Chain) || !std::mem::replace(&mut chained, true));
         let end = builder.kinds().len();
         incomplete &= errors.iter().all(|e| e.at >= end) && (open_at_end || !errors.is_empty());
-        told.extend(errors.iter().take(MAX_ERRORS).filter_map(|e| diagnostic(e, &builder)));
+        // A token that the lexer has told of is not told of again.
+        let unread = |d: &Diagnostic| diagnostics.iter().any(|l| l.span.range().contains(&(d.span.start as usize)));
+        told.extend(errors.iter().take(MAX_ERRORS).filter_map(|e| diagnostic(e, &builder)).filter(|d| !unread(d)));
     }
     if let Some(span) = builder.too_deep() {
         let message = format!("nested more than {MAX_DEPTH} deep");
@@ -192,10 +208,20 @@ fn parse(text: &str, goal: Goal) -> (Parsed, bool) {
     } else {
         builder.finish(&mut tree);
         diagnostics.extend(told);
+        diagnostics.extend(indent);
         diagnostics.extend(duplicates::duplicates(&tree));
     }
     diagnostics.sort_by_key(|d| d.span);
     (Parsed { tree, diagnostics }, incomplete)
+}
+
+/// A `let` of a chain in column 0. Where the chain stands at the top level that is told instead.
+fn unindented(tokens: &[Spanned]) -> Option<Diagnostic> {
+    let is_let = |token: &Spanned| token.token == Token::Word(Word::Let);
+    let (first, rest) = tokens.split_first()?;
+    let found = rest.iter().find(|t| t.column0 && is_let(t)).filter(|_| !is_let(first))?;
+    let help = "in column 0 `let` begins an item: put a space before it";
+    Some(Diagnostic::new(Code::E0001, found.span, "a `let` inside an item is indented").help(help))
 }
 
 fn is_item_word(token: Option<&Token>) -> bool {

@@ -57,6 +57,29 @@ pub(super) fn maybe(sym: Sym) -> impl Part<()> {
     token(Kind::Sym(sym), Expected::NONE)
 }
 
+/// The `:` before a body. Where another language's sign stands for it, that is reported and the
+/// body is read.
+pub(super) fn colon() -> impl Part<()> {
+    let expected = Expected::sym(Sym::Colon);
+    let other = custom(move |inp: Here| {
+        let at = place(inp);
+        let error = SyntaxError::expected(at, expected);
+        let builder = inp.state();
+        let tokens = match (builder.kind(at), builder.kind(at + 1)) {
+            (Some(Kind::Sym(Sym::Arrow) | Kind::Word(Word::Do)), _) => 1,
+            (Some(Kind::Sym(Sym::Assign)), Some(Kind::Sym(Sym::Gt))) => 2,
+            _ => return Err(error),
+        };
+        if builder.too_deep().is_some() {
+            return Err(error);
+        }
+        inp.emit(error);
+        (0..tokens).for_each(|_| inp.skip());
+        Ok(())
+    });
+    choice((sym(Sym::Colon), other))
+}
+
 /// A reserved word that has to stand here.
 pub(super) fn word(word: Word) -> impl Part<()> {
     token(Kind::Word(word), Expected::word(word))

@@ -48,6 +48,14 @@ impl Kind {
         }
     }
 
+    /// Is it an operand by itself?
+    pub(super) fn is_leaf(self) -> bool {
+        matches!(
+            self,
+            Self::Int | Self::Float | Self::Str | Self::Name | Self::Error | Self::Word(Word::True | Word::False)
+        )
+    }
+
     /// The operator of a flat chain it stands for.
     pub(super) fn bin_op(self) -> Option<BinOp> {
         let Self::Sym(sym) = self else { return None };

@@ -95,8 +95,9 @@ fn something_is_missing() {
               E0001 «1»: expected `:`, found `1`
                   help: is a `:` missing?
             {1: 2}
-                (record :ERROR)
+                ERROR
               E0001 «1»: expected a field name, found `1`
+                  help: braces hold the fields of a record, `{x: e}`; parentheses group: `(e)`
         "#]],
     );
 }
@@ -139,18 +140,20 @@ fn several_slips_are_told_apart() {
                   help: is a comma missing?
               E0001 «,»: expected an expression, found `,`
             match e { a -> 1, b => 2, c: 3 }
-                (match e (ERROR ERROR) (ERROR ERROR) (c 3))
+                (match e (a 1) (b 2) (c 3))
               E0001 «->»: expected `:`, found `->`
                   help: write `:` instead of `->`
-              E0001 «=»: expected `:`, found `=`
+              E0001 «=>»: `=>` means nothing here
                   help: write `:` instead of `=>`; greater or equal is `>=`
             f(@, 1 +)
                 (call f ERROR ERROR)
               E0003 «@»: `@` is outside the language
+                  help: a matrix product is written `for i, j: sum k: a[i, k] * b[k, j]`
               E0001 «)»: expected an expression, found `)`
             @ x + 1
                 ERROR
               E0003 «@»: `@` is outside the language
+                  help: a matrix product is written `for i, j: sum k: a[i, k] * b[k, j]`
         "#]],
     );
 }
@@ -255,7 +258,7 @@ fn lets() {
                   help: after the last `let` write `in` and the result
             let x := 1 in x
                 (let (x 1) x)
-              E0001 «=»: expected a type, found `=`
+              E0001 «:=»: `:=` means nothing here
                   help: a name is bound with `=`, as in `let x = 1`
             let = 3 in x
                 (let (ERROR 3) x)
@@ -268,9 +271,9 @@ fn lets() {
               E0001 «in»: expected a pattern, found `in`
                   help: `in` is a reserved word; choose another name
             let f(x: f64) = x in f
-                (let ((f ERROR) x) f)
-              E0001 «:»: expected `,` or `)`, found `:`
-                  help: a function is defined by `def f(x: f64) = …`, a local one by `let f = \x: e in …`
+                (let (f ERROR) f)
+              E0001 «f»: `let` defines no function
+                  help: a function is defined by `def f(x: f64) = …`, a local one by `let f = \(x: f64): e in …`
             let x = 1
             // hello world
             in x
@@ -279,8 +282,8 @@ fn lets() {
                   help: a comment begins with `--`
             x = 1
                 ERROR
-              E0001 «=»: expected an operator or the end, found `=`
-                  help: a name is bound with `let x = … in …`
+              E0001 «=»: there is no assignment
+                  help: a name is bound with `let x = …`
         "#]],
     );
 }
@@ -321,7 +324,7 @@ fn choices() {
                   help: a choice is written `if c then a else b`
             if a then b elif c then d else e
                 ERROR
-              E0001 «elif»: expected `else`, found `elif`
+              E0001 «elif»: `elif` means nothing here
                   help: write `else if`
             if a then b else
                 ERROR
@@ -381,7 +384,7 @@ fn binders_and_functions() {
             for i in n: x[i]
                 ERROR
               E0001 «:»: expected `..`, found `:`
-                  help: a range is written `i < n` or `i in 0..n`
+                  help: `in` takes a range: `i < n` or `i in 0..n`; the elements of an array are `x[i]`
             sum i < n x[i]
                 ERROR
               E0001 «x»: expected `:`, found `x`
@@ -396,6 +399,7 @@ fn binders_and_functions() {
             sum i < n, : 3
                 ERROR
               E0001 «:»: expected an index variable, found `:`
+                  help: a range is written `i < n` or `i in a..b`
             sum(i < n): x
                 ERROR
               E0001 «:»: expected an operator or the end, found `:`
@@ -407,7 +411,7 @@ fn binders_and_functions() {
             [x for i in 0..n]
                 (array ERROR)
               E0001 «for»: expected `,` or `]`, found `for`
-                  help: an array is written `for i < n: e`
+                  help: `for` stands before its body: `for i < n: e`
             1..n
                 ERROR
               E0001 «..»: expected an operator or the end, found `..`
@@ -425,7 +429,7 @@ fn binders_and_functions() {
               E0001 «:»: expected `,` or `]`, found `:`
                   help: a slice is written `x[a..b]`
             \x -> x
-                ERROR
+                (fn (x) x)
               E0001 «->»: expected `:`, found `->`
                   help: write `:` instead of `->`
             \x. x
@@ -433,8 +437,8 @@ fn binders_and_functions() {
               E0001 the end: expected `:`, found the end
                   help: a function is written `\x: e`
             \x => x
-                ERROR
-              E0001 «=»: expected `:`, found `=`
+                (fn (x) x)
+              E0001 «=>»: `=>` means nothing here
                   help: write `:` instead of `=>`; greater or equal is `>=`
             \def: 3
                 ERROR
@@ -446,19 +450,20 @@ fn binders_and_functions() {
                   help: open the array first: `let [k] xs = …`
             lambda x: x
                 ERROR
-              E0001 «x»: expected an operator or the end, found `x`
+              E0001 «lambda»: `lambda` means nothing here
                   help: a function is written `\x: e`
             fold a = 0 while c: d
                 ERROR
               E0001 «while»: expected `for`, found `while`
-                  help: `fold` runs over a range; with a condition it is `loop acc = e while c: body`
+                  help: `fold` runs over a range; with a condition it is `loop acc = init while c: body`
             loop a = 0 for i < n: a
                 ERROR
               E0001 «for»: expected `while`, found `for`
-                  help: `loop` runs while a condition holds; over a range it is `fold acc = e for i < n: body`
+                  help: `loop` runs while a condition holds; over a range it is `fold acc = init for i < n: body`
             fold a = 0: a
                 ERROR
               E0001 «:»: expected `for`, found `:`
+                  help: after what it carries stands the range: `fold acc = init for i < n: body`
             def f() = 3
                 ERROR
               E0001 «def»: expected an expression, found `def`
@@ -495,31 +500,31 @@ fn operators_of_other_languages() {
         expect![[r#"
             2 ** 3
                 ERROR
-              E0001 «*»: expected an expression, found `*`
+              E0001 «**»: `**` means nothing here
                   help: a power is written `^`
             x <> y
                 ERROR
-              E0001 «>»: expected an expression, found `>`
+              E0001 «<>»: `<>` means nothing here
                   help: not equal is written `!=`
             x /= y
                 ERROR
-              E0001 «=»: expected an expression, found `=`
+              E0001 «/=»: `/=` means nothing here
                   help: not equal is written `!=`
             x =< y
                 ERROR
-              E0001 «=»: expected an operator or the end, found `=`
+              E0001 «=<»: `=<` means nothing here
                   help: less or equal is written `<=`
             a and b
                 ERROR
-              E0001 «and»: expected an operator or the end, found `and`
+              E0001 «and»: `and` means nothing here
                   help: and is written `&&`
             a or b
                 ERROR
-              E0001 «or»: expected an operator or the end, found `or`
+              E0001 «or»: `or` means nothing here
                   help: or is written `||`
             not a
                 ERROR
-              E0001 «a»: expected an operator or the end, found `a`
+              E0001 «not»: `not` means nothing here
                   help: not is written `!`
             a & b
                 (a && b)
@@ -527,23 +532,23 @@ fn operators_of_other_languages() {
                   help: and is written `&&`; bits of integers are combined with `bit_and`
             x mod 2
                 ERROR
-              E0001 «mod»: expected an operator or the end, found `mod`
+              E0001 «mod»: `mod` means nothing here
                   help: the remainder is written `%`
             x += 1
                 ERROR
-              E0001 «+=»: expected an operator or the end, found `+=`
-                  help: values do not change: an update is written `x with [i] += e`, a total `sum i: e`
+              E0001 «+=»: there is no assignment
+                  help: values do not change: a total is `sum i: e`, a running value `fold x = init for i < n: e`
             x *= 2
                 ERROR
-              E0001 «=»: expected an expression, found `=`
-                  help: values do not change: an update is written `x with [i] += e`, a total `sum i: e`
+              E0001 «*=»: there is no assignment
+                  help: values do not change: a total is `sum i: e`, a running value `fold x = init for i < n: e`
             +x
                 ERROR
               E0001 «+»: expected an expression, found `+`
                   help: there is no prefix `+`
             return x
                 ERROR
-              E0001 «x»: expected an operator or the end, found `x`
+              E0001 «return»: `return` means nothing here
                   help: a body is an expression: leave `return` out
             x; y
                 ERROR

@@ -12,6 +12,8 @@ fn more_lines_make_sense() {
         "1 +",
         "x |>",
         "let y = 1\nlet z =",
+        "let y = 1 in",
+        "let y = 1 in y +",
         "def f(x: f64) -> f64",
         "def f(x: f64)",
         "def f(x: f64) -> f64 =",

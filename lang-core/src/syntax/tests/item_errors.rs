@@ -143,7 +143,7 @@ fn definitions() {
             def f() = 1
             x + 1
                 (def f () _ ERROR)
-              E0001 «x»: expected an operator or the end, found `x`
+              E0009 «x + 1»: this stands in no item
                   help: every item starts with `def`, `type`, `import`, `let` or `do`; to evaluate an expression write `do` before it
             def x = 3
                 ERROR
@@ -168,7 +168,7 @@ fn definitions() {
                   help: a parameter is written `x: T`
             def f(x: f64): f64 = 3
                 (def f ((x f64)) _ 3)
-              E0001 «:»: expected `=` or `->`, found `:`
+              E0001 «:»: expected `->`, found `:`
                   help: the type of the result stands after `->`
             def f(x: f64) -> f64 { 3 }
                 ERROR
@@ -177,6 +177,7 @@ fn definitions() {
             def f(x: f64) -> f64 x
                 (def f ((x f64)) f64 x)
               E0001 «x»: expected `=`, found `x`
+                  help: the body of a definition stands after `=`
             def f(x: f64) -> = 3
                 (def f ((x f64)) ERROR 3)
               E0001 «=»: expected a type, found `=`
@@ -206,6 +207,7 @@ fn definitions() {
             def f(x: f64)
                 (def f ((x f64)) _ ERROR)
               E0001 the end: expected `=` or `->`, found the end
+                  help: the body of a definition stands after `=`
             def
                 ERROR
               E0001 the end: expected a name, found the end
@@ -251,6 +253,7 @@ fn other_items() {
             type A
                 (type (A) ERROR)
               E0001 the end: expected `=`, found the end
+                  help: what is defined stands after `=`
             import
                 ERROR
               E0001 the end: expected a name, found the end
@@ -261,11 +264,12 @@ fn other_items() {
             import a
             b
                 ERROR
-              E0001 «b»: expected the end, found `b`
+              E0009 «b»: this stands in no item
                   help: every item starts with `def`, `type`, `import`, `let` or `do`; to evaluate an expression write `do` before it
             let x 3
                 ERROR
               E0001 «3»: expected `=`, found `3`
+                  help: a name is bound with `let x = e`
             let x = 1 in x
                 (let x ERROR)
               E0001 «in»: a `let` at the top level has no `in`
@@ -273,6 +277,7 @@ fn other_items() {
             let x = 1; 2
                 (let x ERROR)
               E0001 «2»: expected an operator or the end, found `2`
+                  help: every name of the top level has its own `let`, on a line of its own
             do 1 2
                 ERROR
               E0001 «2»: expected an operator or the end, found `2`

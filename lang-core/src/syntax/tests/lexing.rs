@@ -174,6 +174,7 @@ fn characters_gone_wrong() {
                 x  ERROR  y  ERROR
               E0003 «@@$»: these characters are outside the language
               E0003 «@»: `@` is outside the language
+                  help: a matrix product is written `for i, j: sum k: a[i, k] * b[k, j]`
             @@&
                 ERROR  &&
               E0003 «@@»: these characters are outside the language
@@ -199,7 +200,7 @@ fn characters_gone_wrong() {
               E0003 «²»: `²` is outside the language
                   help: a power is written `^`, as in `x^2`
             "no end
-                "no end"
+                ERROR
               E0005 «"no end»: the string has no closing `"`
                   help: a string ends on its line
             "a\qb"

@@ -143,6 +143,10 @@ impl<'a> Checker<'a> {
     }
 
     fn apply_callee(&mut self, callee: ExprId, args: &[ArgSource], span: Span) -> TId {
+        // Where an argument could not be read their number says nothing.
+        if args.iter().any(|a| matches!(a, ArgSource::Expr(e) if self.is_hole(*e))) {
+            return self.call_unknown(args, span);
+        }
         match self.resolved.exprs.get(&callee).cloned() {
             Some(Res::Def(global)) => match self.env.signature(&global) {
                 Some(signature) => {
@@ -231,6 +235,11 @@ impl<'a> Checker<'a> {
     }
 
     /// The callee has errors of its own: its arguments are checked all the same.
+    /// Is it an expression that could not be read?
+    pub(super) fn is_hole(&self, e: ExprId) -> bool {
+        self.tree.exprs[e].kind == Expr::Error
+    }
+
     fn call_unknown(&mut self, args: &[ArgSource], span: Span) -> TId {
         self.infer_args(args);
         self.error_node(span)

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::super::limits::too_large;
 use super::super::tree::{Expr as Typed, Instance, Lambda, Pat as TypedPat, TId};
 use super::super::ty::{Class, FunType, Scalar, Signature, SizeSource, Type};
 use super::Checker;
@@ -12,9 +13,6 @@ use crate::resolve::Res;
 use crate::resolve::forms::Const;
 use crate::syntax::ast::{Expr, ExprId, Ident, LambdaParam, LetBind, Pat};
 use crate::syntax::ops::{BinOp, UnOp};
-
-/// Types in the type of a tuple, record or constructed value. Types that people write have tens.
-const MAX_TYPE: usize = 10_000;
 
 impl Checker<'_> {
     /// The typed node of an expression. The hint is what the context would like; it decides the
@@ -214,9 +212,9 @@ impl Checker<'_> {
 
     /// Values whose types double with every `let` are refused before the types fill the memory.
     pub(super) fn small_enough(&mut self, t: &Type, span: Span) -> bool {
-        let fits = t.within(MAX_TYPE);
+        let fits = t.fits();
         if !fits {
-            self.error(Code::E0006, span, "the type of this is too large when it is written out");
+            self.report(too_large(span));
         }
         fits
     }
@@ -224,6 +222,8 @@ impl Checker<'_> {
     fn field(&mut self, base: ExprId, field: &Ident, span: Span) -> TId {
         let base = self.infer(base, None);
         match self.ty(base) {
+            // A name that is missing was told.
+            _ if field.name.is_empty() => self.error_node(span),
             Type::Record(fields) => match (0..).zip(fields.iter()).find(|(_, (n, _))| *n == field.name) {
                 Some((k, (_, ty))) => self.alloc(Typed::Proj(base, k), ty.clone(), span),
                 None => {

@@ -391,7 +391,16 @@ impl Checker<'_> {
             }
             let pats: Vec<&Pat> = c.pats.iter().collect();
             let result = coverage::check(&ty, &pats, &ctors);
-            let missing: Vec<String> = result.missing.iter().map(|m| format!("`{m}`")).collect();
+            let missing: Vec<String> = result
+                .missing
+                .iter()
+                .map(|m| match m.as_str() {
+                    "_" if c.spans.is_empty() => "all values".to_owned(),
+                    "_" if ty == Type::I64 => "other integers".to_owned(),
+                    "_" => "other values".to_owned(),
+                    _ => format!("`{m}`"),
+                })
+                .collect();
             if !missing.is_empty() {
                 if c.spans.is_empty() {
                     self.report(

@@ -190,8 +190,11 @@ pub fn signature(
         let checked = check_def(tree, resolved, module, env);
         let mut sizes = signature_sizes(tree, resolved);
         // Extents that only the body knows are unknown extents of the result.
+        let wrong = resolved.diagnostics.iter().chain(&checked.diagnostics).any(Diagnostic::is_error);
+        let mut unknown = false;
         checked.result.visit(&mut |_| {}, &mut |p| {
             p.for_each_atom(&mut |a| {
+                unknown |= matches!(a, Atom::Meta(_) | Atom::Overflow);
                 if let Atom::Local(l, name) = a
                     && !sizes.iter().any(|s| s.0 == *l)
                 {
@@ -199,6 +202,10 @@ pub fn signature(
                 }
             });
         });
+        // An extent that an error left open: what follows from it is not told again at every call.
+        if wrong && unknown {
+            return (None, written.diagnostics);
+        }
         signature.result = checked.result.map_sizes(&|p, _| {
             p.substitute(&|a| match a {
                 Atom::Local(l, name) => {

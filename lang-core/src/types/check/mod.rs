@@ -374,6 +374,9 @@ impl<'a> Checker<'a> {
                     format!("this has type `{found}`, and `{wanted}` is wanted{subject}"),
                 );
                 match (found.peel().0.len(), wanted.peel().0.len()) {
+                    (_, 0) if wanted == Type::BOOL && *found.peel().1 == Type::BOOL => {
+                        d.help("ask `all i: p[i]` or `any i: p[i]`, as in `all i: x[i] == y[i]`")
+                    }
                     (f, w) if f > w && !matches!(wanted, Type::Fun(_) | Type::Meta(_)) => d.help(format!(
                         "an index is missing: `x[i]` is an element, `sum i: x[i]` a sum of them; {} too many",
                         axes(f - w)

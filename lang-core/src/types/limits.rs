@@ -2,8 +2,9 @@
 //! and inferred results of other items multiply: thirty lines of `type A = (B, B)` would make a
 //! type of a billion parts.
 
-use crate::types::info::{TypeInfo, TypeInfoBody};
-use crate::types::ty::{Signature, Type, TypeArg};
+use super::info::{TypeInfo, TypeInfoBody};
+use super::ty::{Signature, Type, TypeArg};
+use crate::base::{Code, Diagnostic, Span};
 
 /// How many parts a type may have. Types that people write have tens.
 const MAX_PARTS: usize = 10_000;
@@ -11,26 +12,32 @@ const MAX_PARTS: usize = 10_000;
 /// How deep a type may be nested, as deep as a tree.
 const MAX_NESTING: usize = 256;
 
-/// Types that can be measured.
-pub(super) trait Measure {
-    /// Is it small enough?
-    fn fits(&self) -> bool;
+/// A type there does not fit.
+pub(super) fn too_large(span: Span) -> Diagnostic {
+    Diagnostic::new(Code::E0006, span, "the type of this is too large when it is written out")
 }
 
-impl Measure for Type {
-    fn fits(&self) -> bool {
+impl Type {
+    /// Is it small enough? What shares parts counts them each time, as every walk over it meets
+    /// them each time.
+    #[must_use]
+    pub fn fits(&self) -> bool {
         fit([self])
     }
 }
 
-impl Measure for Signature {
-    fn fits(&self) -> bool {
+impl Signature {
+    /// Are its types small enough?
+    #[must_use]
+    pub fn fits(&self) -> bool {
         fit(self.params.iter().map(|p| &p.1).chain([&self.result]))
     }
 }
 
-impl Measure for TypeInfo {
-    fn fits(&self) -> bool {
+impl TypeInfo {
+    /// Are the types in its body small enough?
+    #[must_use]
+    pub fn fits(&self) -> bool {
         match &self.body {
             TypeInfoBody::Sum(ctors) => fit(ctors.iter().flat_map(|c| &c.args)),
             TypeInfoBody::Alias(ty) => ty.fits(),

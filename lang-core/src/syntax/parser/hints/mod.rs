@@ -1,0 +1,216 @@
+//! What a newcomer may have meant: recognised from the tokens around an error.
+//!
+//! The grammar stays free of it. [`habits`] are tables of what other languages write, [`quoted`]
+//! the slips that have a sentence of their own, and here are hints from what was expected. Of all
+//! rows the first that fits is given.
+
+mod around;
+mod habits;
+mod quoted;
+
+use self::around::Around;
+use super::builder::Builder;
+use super::errors::{Expected, SyntaxError};
+use super::tokens::Kind;
+use crate::base::{Code, Diagnostic, Span};
+use crate::syntax::lexer::{Spanned, Token};
+use crate::syntax::ops::BinderKind;
+use crate::syntax::token::{Sym, Word};
+
+/// A diagnostic of its own instead of "expected, found".
+pub(super) fn special(error: &SyntaxError, builder: &Builder) -> Option<Diagnostic> {
+    let a = Around::new(error, builder);
+    if column0(&a) {
+        return Some(junk(builder.tokens().get(a.at..).unwrap_or_default()));
+    }
+    quoted::QUOTED.iter().find_map(|slip| slip(&a))
+}
+
+/// The help for an error.
+pub(super) fn help(error: &SyntaxError, builder: &Builder) -> Option<String> {
+    let a = Around::new(error, builder);
+    let habit = || habits::FORMS.iter().find(|(fits, _)| fits(&a)).and_then(|(_, help)| say(help));
+    reserved(&a).or_else(habit).or_else(|| [forms, types, structure].iter().find_map(|hints| hints(&a)))
+}
+
+fn say(text: &str) -> Option<String> {
+    Some(text.to_owned())
+}
+
+/// Is this a line in column 0 that is no item?
+fn column0(a: &Around) -> bool {
+    let stands = a.builder.tokens().get(a.at).is_some_and(|t| t.column0);
+    let part = matches!(a.here, Some(Kind::Word(Word::In | Word::Then | Word::Else | Word::With | Word::Where)));
+    a.at > 0 && stands && !part && a.expected.has(Expected::END)
+}
+
+/// A reserved word in the place of a name.
+fn reserved(a: &Around) -> Option<String> {
+    let Some(Kind::Word(word)) = a.here else { return None };
+    let names = [Expected::NAME, Expected::PATTERN];
+    names.iter().any(|set| a.expected.has(*set)).then(|| format!("`{word}` is a reserved word; choose another name"))
+}
+
+/// The parts of the language's forms.
+fn forms(a: &Around) -> Option<String> {
+    if a.wants_word(Word::Then) {
+        return say("a choice is written `if c then a else b`").filter(|_| !a.is(Sym::Assign)).or_else(|| equality(a));
+    }
+    if a.wants_word(Word::Else) {
+        return say("an `if` is a value, so it needs its `else`");
+    }
+    if a.is(Sym::Colon)
+        && a.after(Sym::RParen)
+        && a.operator()
+        && let Some(Token::Name(name)) = a.called()
+        && BinderKind::ALL.iter().any(|b| b.word() == name)
+    {
+        return Some(format!("no parentheses stand around index variables: `{name} i < n: e`"));
+    }
+    if a.wants(Sym::Semi) {
+        return say("a rule is written `derivative f(x; dx) = …` or `adjoint f(x; dy) = …`");
+    }
+    if a.is(Sym::Eq) && a.wants(Sym::Assign) {
+        return say("a name is bound with one `=`");
+    }
+    if a.is(Sym::Assign) {
+        return equality(a);
+    }
+    None
+}
+
+/// An `=` that does not belong.
+fn equality(a: &Around) -> Option<String> {
+    if a.back(2) == Some(Kind::Word(Word::Where)) {
+        return say("a type parameter may be limited to numbers: `where a: num` or `where a: real`");
+    }
+    if a.wants(Sym::Colon) && !a.operator() {
+        return say("a field is written `x: e`");
+    }
+    if a.wants(Sym::RParen) && a.first() == Some(Kind::Word(Word::Def)) && a.opener() == Some(2) {
+        return say("a parameter has no default: every call gives all arguments");
+    }
+    if a.wants(Sym::RParen) {
+        return say("equality is written `==`, a named argument `name: e`");
+    }
+    a.operator().then(|| "equality is written `==`".to_owned())
+}
+
+/// Types and heads of items.
+fn types(a: &Around) -> Option<String> {
+    let def = a.first() == Some(Kind::Word(Word::Def));
+    if def && a.wants(Sym::LParen) && a.at == 2 {
+        return match a.here {
+            Some(Kind::Sym(Sym::Assign)) => {
+                let name = a.name(1).unwrap_or("x");
+                Some(format!("a constant is written `let {name} = …`, a function of nothing `def {name}() = …`"))
+            }
+            Some(Kind::Sym(Sym::Lt | Sym::LBracket)) => {
+                say("types and sizes are not declared: write their names where they are used")
+            }
+            _ => say("the parameters stand in parentheses, as in `def f(x: f64) = …`"),
+        };
+    }
+    let named = matches!((a.before, a.here), (Some(Kind::Name), Some(Kind::Name | Kind::Sym(Sym::LBracket))));
+    if def && a.wants(Sym::RParen) && named && !a.operator() {
+        return say("a parameter is written `x: T`");
+    }
+    if a.is(Sym::Lt) && !a.operator() && matches!(a.before, Some(Kind::Name)) {
+        return say("the arguments of a type stand in parentheses, as in `Tree(f64)`");
+    }
+    if def && a.wants(Sym::Assign) && a.is(Sym::LBrace) {
+        return say("the body stands after `=`, without braces");
+    }
+    if a.wants(Sym::Assign) {
+        return match a.last(|kind| matches!(kind, Kind::Word(Word::Let | Word::Def | Word::Type)))? {
+            at if a.builder.kind(at) == Some(Kind::Word(Word::Let)) => say("a name is bound with `let x = e`"),
+            0 if def => say("the body of a definition stands after `=`"),
+            _ => say("what is defined stands after `=`"),
+        };
+    }
+    if a.first() == Some(Kind::Word(Word::Type)) && a.expected.has(Expected::END) {
+        return match a.here {
+            Some(Kind::Sym(Sym::Comma)) => say("the cases of a type are separated by `|`"),
+            Some(Kind::Sym(Sym::LBrace)) => say("a record type is written `{x: f64}`, with no word before it"),
+            _ => None,
+        };
+    }
+    if a.expected.has(Expected::TYPE) && a.after(Sym::RBracket) {
+        return say("an array type names its elements' type, as in `[n]f64`");
+    }
+    if a.expected.has(Expected::CLASS) {
+        return say("a type parameter may be limited to numbers: `where a: num` or `where a: real`");
+    }
+    let import = a.first() == Some(Kind::Word(Word::Import));
+    if import && a.expected.has(Expected::END) {
+        return say("write `import linalg` or `import \"./file.iv\" as name`");
+    }
+    None
+}
+
+/// Missing commas, operators, items.
+fn structure(a: &Around) -> Option<String> {
+    let starts = a.here.is_some_and(Kind::starts_expr);
+    let operand = a.before.is_some_and(|k| k.is_closer() || matches!(k, Kind::Name | Kind::Int | Kind::Float));
+    if a.wants(Sym::Colon) && starts {
+        return say("is a `:` missing?");
+    }
+    if !(a.operator() && starts && operand) {
+        return None;
+    }
+    match (a.before, a.here) {
+        _ if a.wants(Sym::Comma) => say("is a comma missing?"),
+        (Some(Kind::Int | Kind::Float), Some(Kind::Name)) => say("a product is written with `*`, as in `2 * x`"),
+        (Some(Kind::Name), Some(Kind::Name | Kind::Int | Kind::Float)) => {
+            say("a call is written `f(x)`, a product `a * b`")
+        }
+        _ => say("is an operator missing?"),
+    }
+}
+
+const USUAL: &str = "every item starts with `def`, `type`, `import`, `let` or `do`";
+
+/// First words of items of other languages.
+const ITEMS: &[(&[&str], &str)] = &[
+    (&["fn", "fun", "func", "function", "define", "defn"], "a definition begins with `def`"),
+    (&["struct", "enum", "data", "class", "record"], "a type is defined with `type`"),
+    (&["use", "from", "include", "using", "open", "require"], "a module is read with `import`"),
+    (&["const", "var", "val"], "a constant is written `let x = …`"),
+    (&["derivative", "adjoint"], "a rule is written `derivative f(x; dx) = …` or `adjoint f(x; dy) = …`"),
+    (&["end", "done", "fi"], "a definition ends where the next item begins: leave the word out"),
+    (&["return"], "a body is an expression: leave `return` out"),
+];
+
+/// Text that stands in no item: its first line is told.
+pub(super) fn junk(tokens: &[Spanned]) -> Diagnostic {
+    let Some(first) = tokens.first() else {
+        return Diagnostic::new(Code::E0001, Span::default(), "expected an item, found the end");
+    };
+    let end = tokens.iter().skip(1).position(|t| t.line_start).map_or(tokens.len(), |at| at + 1);
+    let line = tokens.get(..end).unwrap_or_default();
+    let span = line.last().map_or(first.span, |last| first.span.to(last.span));
+    let sym = |at: usize| match line.get(at).map(|t| &t.token) {
+        Some(Token::Sym(sym)) => Some(*sym),
+        _ => None,
+    };
+    let set = |at: usize| matches!(sym(at), Some(Sym::Assign | Sym::PlusAssign));
+    let element = sym(1) == Some(Sym::LBracket) && (1..line.len()).any(set);
+    let help = match (&first.token, sym(1)) {
+        (Token::Sym(Sym::FloorDiv | Sym::Slash), _) => "a comment begins with `--`".to_owned(),
+        (Token::Name(name), Some(Sym::Assign | Sym::Colon)) => format!("a constant is written `let {name} = …`"),
+        (Token::Name(name), _) => match ITEMS.iter().find(|(names, _)| names.contains(&name.as_str())) {
+            Some((_, help)) => (*help).to_owned(),
+            None if element || set(1) || set(2) => {
+                let changed = if element { "with [i] = e" } else { "+ 1" };
+                format!("values do not change: bind a new one with `let`, as in `let y = {name} {changed}`")
+            }
+            None if sym(1) == Some(Sym::LParen) => format!("{USUAL}; to call it here write `do {name}(…)`"),
+            None => format!("{USUAL}; to evaluate an expression write `do` before it"),
+        },
+        _ if super::tokens::kinds(std::slice::from_ref(first)).first().is_some_and(|k| k.starts_expr()) => {
+            format!("{USUAL}; to evaluate an expression write `do` before it")
+        }
+        _ => USUAL.to_owned(),
+    };
+    Diagnostic::new(Code::E0009, span, "this stands in no item").help(help)
+}

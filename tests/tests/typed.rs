@@ -46,4 +46,6 @@ fn once_refused() {
         "def f(y: [n]f64) -> f64 = let v: [2]f64 = y let k = 2 * n - 1 in [0 <= k < 2] * v[k]\ndo f([1, 2])\n",
         "0.0\n",
     );
+    // An extent that is opened under a name of one's own is the extent of the value.
+    check("do let v: [?k]f64 = filter(\\x: x > 1, [1.0, 2.0, 3.0]) in sum i: v[i] * (for j < k: 2.0)[i]\n", "10.0\n");
 }

@@ -452,7 +452,8 @@ impl Draw<'_> {
 
     /// An array where another extent is wanted: verified when the program runs.
     fn size_checked(&mut self, t: &Ty, hint: bool, depth: u32) -> Option<String> {
-        if self.facts > 0 {
+        // What is known of a size, as in a loop to it from another index, may refute what is drawn.
+        if self.facts > 0 || self.scope.iter().any(|v| matches!(v.kind, Kind::Index(None, _))) {
             return None;
         }
         let x = self.var(|v| matches!(&v.ty, Ty::Arr(n, _) if lone(n).is_some()))?;

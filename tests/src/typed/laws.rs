@@ -20,7 +20,7 @@ use lang_core::syntax::lexer::{Token, lex};
 use lang_core::syntax::parser::parse_item;
 use lang_core::syntax::split::{ItemKind, split};
 use lang_core::types::tree::{Body, Expr as Typed, Pat as TypedPat};
-use lang_core::types::ty::{FunType, Signature, SizeSource, Type};
+use lang_core::types::ty::{FunType, Signature, SizeSource, Type, TypeArg};
 
 use super::hits::Hits;
 use super::run::{Ran, run};
@@ -305,6 +305,13 @@ fn unordered(t: &Type) -> Type {
             let mut fields: Vec<_> = fields.iter().map(|(n, t)| (n.clone(), unordered(t))).collect();
             fields.sort_by(|a, b| a.0.cmp(&b.0));
             Type::Record(fields.into())
+        }
+        Type::Data(name, args) => {
+            let args = args.iter().map(|a| match a {
+                TypeArg::Type(t) => TypeArg::Type(unordered(t)),
+                TypeArg::Size(p) => TypeArg::Size(p.clone()),
+            });
+            Type::Data(name.clone(), args.collect())
         }
         Type::Fun(fun) => {
             let params = fun.params.iter().map(|(_, t)| (None, unordered(t))).collect();

@@ -96,7 +96,14 @@ impl Known<'_> {
                 }
                 Ok(())
             }
-            Code::E0501 | Code::E0503 | Code::E0504 | Code::E0505 | Code::E0509 | Code::E0512 | Code::E0513 => Ok(()),
+            Code::E0501
+            | Code::E0503
+            | Code::E0504
+            | Code::E0505
+            | Code::E0508
+            | Code::E0509
+            | Code::E0512
+            | Code::E0513 => Ok(()),
             _ => Err(format!("fails as it may not: {failure}")),
         }
     }

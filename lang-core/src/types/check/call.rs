@@ -11,6 +11,7 @@ use super::super::ty::{Class, FunType, Scalar, Signature, SizeParam, SizeSource,
 use super::super::unify::{Goals, SizeWhy};
 use super::Checker;
 use super::expr::substitute_args;
+use super::scope::Fact;
 use crate::base::{Code, Diagnostic, GlobalName, Span};
 use crate::predicate::{Atom, LocalId, Poly};
 use crate::resolve::Res;
@@ -590,7 +591,12 @@ impl<'a> Checker<'a> {
         for (l, meta) in &fresh {
             let atom = self.atom(*l);
             // An extent that nothing else tells is the new local itself.
-            let _ = self.metas.unify_size(meta, &atom, &mut Vec::new());
+            let mut known = Vec::new();
+            let _ = self.metas.unify_size(meta, &atom, &mut known);
+            // One that the value tells has two names.
+            for (p, q) in known {
+                self.scopes.assume(Fact::Zero(p.sub(&q)));
+            }
             if let Some((path, axis)) = find_axis(&open, meta) {
                 opens.push(Open { path, axis, local: *l });
             }

@@ -10,7 +10,7 @@ Examples:
   iverson run conv.iv x='[1, 2, 3]' c='[1, -1]'
                                            main of conv.iv with these arguments
   iverson eval 'sum i < 10: i^2'           one expression
-  iverson eval 'grad(loss)(3)' -l loss.iv  … with the definitions of a file
+  iverson eval 'loss(3)' -l loss.iv        … with the definitions of a file
   iverson check *.iv                       what is wrong with these files
   iverson fmt *.iv                         write them in the one layout
   iverson explain E0300                    what an error code means
@@ -30,8 +30,8 @@ Examples:
 const EVAL_EXAMPLES: &str = "\
 Examples:
   iverson eval '1 + 2 * 3'
-  iverson eval 'for i, j: [i == j] * 1.0' --format json
-  iverson eval 'grad(loss, wrt: c)(x, c)' -l conv.iv
+  iverson eval 'for i < 3, j < 3: [i == j] * 1.0' --format json
+  iverson eval 'conv([1, 2, 3], [1, -1])' -l conv.iv
   iverson eval '-2^2'                      an expression may begin with a minus";
 
 const CHECK_EXAMPLES: &str = "\

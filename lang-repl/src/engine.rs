@@ -24,6 +24,7 @@ use crate::fit::{self, Datum, Fitted};
 use crate::interrupt;
 use crate::out::Out;
 use crate::problem::{Caller, Place, Problem};
+use crate::show::Evaluated;
 use crate::source::{SourceId, Sources};
 use crate::types;
 
@@ -36,19 +37,6 @@ pub(crate) struct Segment {
     pub(crate) source: SourceId,
     /// Where in that text they begin.
     pub(crate) offset: u32,
-}
-
-/// A value and its type, sizes as they are in this run.
-#[derive(Clone)]
-pub(crate) struct Evaluated {
-    pub(crate) value: Value,
-    pub(crate) ty: Type,
-}
-
-impl Evaluated {
-    pub(crate) fn is_unit(&self) -> bool {
-        matches!(&self.ty, Type::Tuple(parts) if parts.is_empty())
-    }
 }
 
 /// The language with the modules that were loaded and the values that were computed.

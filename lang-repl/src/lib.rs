@@ -6,6 +6,7 @@
 //! `problem`, `report` and `out`.
 
 mod cli;
+mod clock;
 mod commands;
 mod engine;
 mod files;

@@ -6,12 +6,11 @@ use lang_core::base::Code;
 use lang_core::interp::Counts;
 
 use crate::cli::{Common, Format, When};
-use crate::commands::run::Clock;
-use crate::engine::Evaluated;
+use crate::clock::Clock;
 use crate::json;
 use crate::problem::Problem;
 use crate::report::{self, Style};
-use crate::show;
+use crate::show::{self, Evaluated};
 use crate::source::Sources;
 
 /// How a command ended.

@@ -1,8 +1,20 @@
 //! Values as people read them, type and shape first, and as JSON.
 
-use lang_core::interp::{json as interp_json, print};
+use lang_core::interp::{Value, json as interp_json, print};
+use lang_core::types::ty::Type;
 
-use crate::engine::Evaluated;
+/// A value and its type, sizes as they are in this run.
+#[derive(Clone)]
+pub(crate) struct Evaluated {
+    pub(crate) value: Value,
+    pub(crate) ty: Type,
+}
+
+impl Evaluated {
+    pub(crate) fn is_unit(&self) -> bool {
+        matches!(&self.ty, Type::Tuple(parts) if parts.is_empty())
+    }
+}
 
 /// Text of more bytes than this is not made of a value.
 const MAX_TEXT: usize = 256 << 20;

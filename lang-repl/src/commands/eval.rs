@@ -4,8 +4,9 @@ use std::path::Path;
 
 use lang_core::base::ModuleName;
 
-use super::run::{Clock, not_available};
+use super::run::not_available;
 use crate::cli::Common;
+use crate::clock::Clock;
 use crate::engine::Engine;
 use crate::files;
 use crate::interrupt::Computing;

@@ -1,12 +1,12 @@
 //! `iverson run`: the items of a file in order, then `main` with the arguments of the command line.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use lang_core::base::{Code, Span};
 use lang_core::types::ty::Signature;
 
 use crate::cli::{Backend, Common, Precision};
+use crate::clock::Clock;
 use crate::engine::Engine;
 use crate::files;
 use crate::fit;
@@ -17,27 +17,6 @@ use crate::problem::Problem;
 use crate::show;
 use crate::suggest;
 use crate::types;
-
-/// How long checking and running took.
-pub(crate) struct Clock {
-    start: Instant,
-    pub(crate) check: Duration,
-    pub(crate) run: Duration,
-}
-
-impl Clock {
-    pub(crate) fn start() -> Self {
-        Self { start: Instant::now(), check: Duration::ZERO, run: Duration::ZERO }
-    }
-
-    pub(crate) fn checked(&mut self) {
-        self.check = self.start.elapsed();
-    }
-
-    pub(crate) fn ran(&mut self) {
-        self.run = self.start.elapsed().saturating_sub(self.check);
-    }
-}
 
 /// What is asked for that there is not yet.
 pub(crate) fn not_available(common: &Common) -> Option<Problem> {

@@ -16,13 +16,13 @@ use super::commands::{self, Kind};
 use super::document::{Document, Entry};
 use super::terminal::SharedNames;
 use crate::cli::Common;
-use crate::commands::run::Clock;
-use crate::engine::{Engine, Evaluated};
+use crate::clock::Clock;
+use crate::engine::Engine;
 use crate::files;
 use crate::interrupt::Computing;
 use crate::out::{Out, Status};
 use crate::problem::Problem;
-use crate::show;
+use crate::show::{self, Evaluated};
 use crate::source::SourceId;
 
 /// What happens after an input.

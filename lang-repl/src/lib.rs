@@ -25,6 +25,7 @@ mod suggest;
 mod types;
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser as _};
@@ -100,6 +101,10 @@ fn usage(error: &clap::Error, args: &[OsString]) -> Status {
         out::print(&format!("{}\n", json::object([("error", list)])));
     } else {
         let _ = error.print();
+        let file = args.get(1).filter(|a| Path::new(a).extension().is_some_and(|e| e == "iv"));
+        if let (clap::error::ErrorKind::InvalidSubcommand, Some(file)) = (error.kind(), file) {
+            eprintln!("help: write `iverson run {}`", file.display());
+        }
     }
     Status::Usage
 }

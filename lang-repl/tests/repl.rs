@@ -520,20 +520,21 @@ fn help_lists_the_commands() {
     check(
         ":help\n:help load\n:help laod\n:quit\n1\n",
         expect![[r#"
-        Type an expression to see its value, or a definition (def, type, let, import) to keep it.
-        `ans` is the last value; `;` at the end prints nothing; Ctrl-C stops a computation.
+            Type an expression to see its value, or a definition (def, type, let, import) to keep it.
+            `ans` is the last value; `;` at the end prints nothing; Ctrl-C stops a computation.
 
-          :type EXPR       the type of an expression, which is not evaluated
-          :load FILE       bring in the definitions of a file and run its `let` and `do` items
-          :reload          read loaded and imported files again
-          :env             what is defined here
-          :help [COMMAND]  this list, or more about one command
-          :quit            leave; Ctrl-D does too
-        :load FILE: bring in the definitions of a file and run its `let` and `do` items
-        Definitions of the same names are replaced. A file with errors changes nothing.
-          :load examples/conv.iv
-        there is no command :laod; did you mean :load?
-    "#]],
+              :type EXPR       the type of an expression, which is not evaluated
+              :load FILE       bring in the definitions of a file and run its `let` and `do` items
+              :reload          read loaded and imported files again
+              :env             what is defined here
+              :help [COMMAND]  this list, or more about one command
+              :quit            leave; Ctrl-D does too
+            :load FILE: bring in the definitions of a file and run its `let` and `do` items
+            Definitions of the same names are replaced. A file that does not check changes
+            nothing; one whose `do` fails is loaded.
+              :load examples/deconvolution.iv
+            there is no command :laod; did you mean :load?
+        "#]],
     );
 }
 

@@ -434,6 +434,8 @@ fn programs_that_fail() {
                │                                        ┬
                │                                        ╰── here
                │
+               │ Help: guard it, `[0 <= k < n] * x[k]`, or let the index run less far
+               │
                │ Note: called from main at fails.iv:2:31
             ───╯
             --- status 1
@@ -442,7 +444,7 @@ fn programs_that_fail() {
             fails.iv:1:40: error[E0500]: index -1 is out of bounds for axis 0 of extent 3
             --- status 1
             $ iverson run fails.iv i=-1 --format json
-            {"error": [{"file": "fails.iv", "severity": "error", "code": "E0500", "message": "index -1 is out of bounds for axis 0 of extent 3", "line": 1, "column": 40, "endLine": 1, "endColumn": 41}]}
+            {"error": [{"file": "fails.iv", "severity": "error", "code": "E0500", "message": "index -1 is out of bounds for axis 0 of extent 3", "line": 1, "column": 40, "endLine": 1, "endColumn": 41, "help": "guard it, `[0 <= k < n] * x[k]`, or let the index run less far"}]}
             --- status 1
             $ iverson run loop.iv
             1
@@ -457,13 +459,13 @@ fn programs_that_fail() {
             --- status 1
             $ iverson run empty.iv
             --- stderr
-            [E0601] Error: `empty.iv` has no `main`
-              Help: `run` calls `def main(…) = …`; `iverson eval EXPR -l FILE` evaluates anything else
+            [E0601] Error: `empty.iv` has nothing to run: no `do` and no `main`
+              Help: `do e` shows a value, `def main(…) = …` takes arguments; `iverson eval EXPR -l FILE` evaluates anything else
             --- status 1
             $ iverson run empty.iv x=1
             --- stderr
-            [E0601] Error: `empty.iv` has no `main`
-              Help: `run` calls `def main(…) = …`; `iverson eval EXPR -l FILE` evaluates anything else
+            [E0601] Error: `empty.iv` has no `main` to take the arguments
+              Help: `do e` shows a value, `def main(…) = …` takes arguments; `iverson eval EXPR -l FILE` evaluates anything else
             --- status 1
         "#]],
     );

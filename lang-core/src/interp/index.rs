@@ -403,7 +403,8 @@ fn selection(c: &Code, at: At<'_>, dims: &[usize], subscripts: &[Subscript], sub
                     _ => {
                         let at = subscript_span(c, at, subscripts.get(axis));
                         let message = format!("slice {from}..{to} is out of bounds for axis {axis} of extent {n}");
-                        return Err(at.fail(ErrorCode::E0500, message));
+                        let help = "a slice `a..b` needs 0 <= a <= b <= extent; `b` is not included";
+                        return Err(with_help(at.fail(ErrorCode::E0500, message), help));
                     }
                 }
             }
@@ -440,9 +441,17 @@ fn in_bounds(c: &Code, at: At<'_>, i: i64, axis: usize, n: usize, subscript: Opt
 
 #[cold]
 fn out_of_bounds(at: At<'_>, i: i64, axis: usize, n: usize, subscript: Option<&Subscript>) -> Box<super::Failure> {
-    let mut failure = at.fail(ErrorCode::E0500, format!("index {i} is out of bounds for axis {axis} of extent {n}"));
-    if let Some(Subscript::At { proved: true, .. }) = subscript {
-        failure.help = Some("this index had been proved in bounds: a defect of Iverson, please report it".to_owned());
-    }
+    let failure = at.fail(ErrorCode::E0500, format!("index {i} is out of bounds for axis {axis} of extent {n}"));
+    let help = match subscript {
+        Some(Subscript::At { proved: true, .. }) => {
+            "this index had been proved in bounds: a defect of Iverson, please report it"
+        }
+        _ => "guard it, `[0 <= k < n] * x[k]`, or let the index run less far",
+    };
+    with_help(failure, help)
+}
+
+fn with_help(mut failure: Box<super::Failure>, help: &str) -> Box<super::Failure> {
+    failure.help = Some(help.to_owned());
     failure
 }

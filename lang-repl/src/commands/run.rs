@@ -55,8 +55,12 @@ fn run_in(engine: &mut Engine, path: &Path, arguments: &[String], common: &Commo
 
     let main = engine.main(&module);
     if main.is_none() && (!arguments.is_empty() || !engine.has_effects(&module)) {
-        let problem = Problem::new(Code::E0601, format!("`{}` has no `main`", files::shown(path)));
-        let help = "`run` calls `def main(…) = …`; `iverson eval EXPR -l FILE` evaluates anything else";
+        let nothing = match arguments.is_empty() {
+            true => "has nothing to run: no `do` and no `main`",
+            false => "has no `main` to take the arguments",
+        };
+        let problem = Problem::new(Code::E0601, format!("`{}` {nothing}", files::shown(path)));
+        let help = "`do e` shows a value, `def main(…) = …` takes arguments; `iverson eval EXPR -l FILE` evaluates anything else";
         return Err((Status::Failed, vec![problem.help(help)]));
     }
     let reads = match &main {

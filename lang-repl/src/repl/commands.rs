@@ -40,7 +40,7 @@ pub(crate) const ALL: &[Command] = &[
         kind: Kind::Load,
         argument: "FILE",
         summary: "bring in the definitions of a file and run its `let` and `do` items",
-        details: "Definitions of the same names are replaced. A file with errors changes nothing.\n  :load examples/conv.iv",
+        details: "Definitions of the same names are replaced. A file that does not check changes\nnothing; one whose `do` fails is loaded.\n  :load examples/deconvolution.iv",
     },
     Command {
         name: "reload",

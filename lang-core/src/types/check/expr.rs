@@ -376,7 +376,7 @@ impl Checker<'_> {
                     span,
                     "an Iverson bracket guards what it is multiplied with, and nothing follows",
                 )
-                .help("write `[p] * 1.0` for 1 or 0, or `[p,]` for an array of one truth value"),
+                .help("write `[p] * 1` to count, `[p] * 1.0` for a real, or `[p,]` for an array of one truth value"),
             );
             return self.error_node(span);
         }

@@ -204,7 +204,7 @@ impl Checker<'_> {
                         self.report(
                             Diagnostic::new(Code::E0304, span, format!("the index `{name}` runs over an axis of extent `{m}` here, and of extent `{n}` elsewhere"))
                                 .related(place, format!("`{name}` takes its extent from where it stands alone"))
-                                .help(format!("say how far it runs, `{name} < {n}`; the other access is then checked")),
+                                .help(format!("are the indices in the order of the axes? A range, `{name} < {n}`, leaves the other access to a check in the run")),
                         );
                     }
                 }

@@ -438,16 +438,14 @@ impl Checker<'_> {
                     .help("`//` divides integers and rounds down; `f64(a) / f64(b)` divides as reals")
             }
             (Mismatch::Class(Type::Scalar(Scalar::I64), Class::Real), _) if operands.len() > 1 => {
-                let integer = types.iter().position(|t| t.peel().1 == &Type::I64);
-                let d = Diagnostic::new(
-                    Code::E0206,
-                    span,
-                    format!("{what} needs operands of one type, and these are an integer and a real number"),
-                );
-                match integer {
-                    Some(0) => d.help("integers do not become reals by themselves: convert the first with `f64(…)`"),
-                    _ => d.help("integers do not become reals by themselves: convert the second with `f64(…)`"),
-                }
+                let first = types.first().is_some_and(|t| t.peel().1 == &Type::I64);
+                let (these, which) = match first {
+                    true => ("an integer and a real number", "first"),
+                    false => ("a real number and an integer", "second"),
+                };
+                let message = format!("{what} needs operands of one type, and these are {these}");
+                let help = format!("integers do not become reals by themselves: convert the {which} with `f64(…)`");
+                Diagnostic::new(Code::E0206, span, message).help(help)
             }
             (Mismatch::Class(t, class), _) => return self.class_error(&t.clone(), *class, span),
             (Mismatch::Scalars(..), _) => {

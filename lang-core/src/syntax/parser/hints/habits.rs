@@ -163,6 +163,7 @@ pub(super) const FORMS: &[Row] = &[
     (|a| range_head(a) && a.is(Sym::Le), "write `i < n + 1`: the indices are those from 0 to before the bound"),
     (|a| range_head(a) && a.is(Sym::Assign), RANGE),
     (|a| range_head(a) && next_variable(a), "index variables are separated by commas: `for i, j: e`"),
+    (|a| range_head(a) && a.at_end(), "the body stands after `:`, as in `sum i: x[i]`"),
     (|a| range_head(a) && a.is(Sym::LBrace), "the body stands after `:`, without braces"),
     // Indices.
     (

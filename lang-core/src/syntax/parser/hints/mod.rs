@@ -121,6 +121,9 @@ fn types(a: &Around) -> Option<String> {
     if def && a.wants(Sym::Assign) && a.is(Sym::LBrace) {
         return say("the body stands after `=`, without braces");
     }
+    if a.wants(Sym::PlusAssign) {
+        return say("an update is written `x with [i] = e`, a choice by patterns `match e { p: a, q: b }`");
+    }
     if a.wants(Sym::Assign) {
         return match a.last(|kind| matches!(kind, Kind::Word(Word::Let | Word::Def | Word::Type)))? {
             at if a.builder.kind(at) == Some(Kind::Word(Word::Let)) => say("a name is bound with `let x = e`"),

@@ -68,6 +68,7 @@ fn something_is_missing() {
             x with [i] e
                 ERROR
               E0001 «e»: expected `=` or `+=`, found `e`
+                  help: an update is written `x with [i] = e`, a choice by patterns `match e { p: a, q: b }`
             |x
                 ERROR
               E0001 the end: expected `|`, found the end
@@ -396,6 +397,7 @@ fn binders_and_functions() {
             sum i
                 ERROR
               E0001 the end: expected `:`, found the end
+                  help: the body stands after `:`, as in `sum i: x[i]`
             sum i < n, : 3
                 ERROR
               E0001 «:»: expected an index variable, found `:`

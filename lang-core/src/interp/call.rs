@@ -209,18 +209,22 @@ impl<'a> Interp<'a> {
         Ok(RtInstance { types, sizes })
     }
 
-    /// A call. The function comes first, then the arguments, left to right.
+    /// A call. The function comes first, then the arguments, left to right; but a lambda that is
+    /// called where it stands may use an extent that an argument tells.
     #[inline(never)]
     pub(super) fn eval_call(&mut self, c: &Arc<Code>, f: &mut Frame, id: TId) -> Eval {
         let Expr::Call { callee, args } = &c.body.nodes[id].kind else {
             return Err(c.at(Span::default()).internal("not a call"));
         };
         let at = c.at(c.body.nodes[id].span);
-        let function = match callee {
-            Callee::Value(e) => Some(self.eval(c, f, *e)?),
+        let mut function = match callee {
+            Callee::Value(e) if !matches!(c.body.nodes[*e].kind, Expr::Lambda(_)) => Some(self.eval(c, f, *e)?),
             _ => None,
         };
         let args = self.all(c, f, args)?;
+        if let (Callee::Value(e), None) = (callee, &function) {
+            function = Some(self.eval(c, f, *e)?);
+        }
         match callee {
             Callee::Def(name, instance) => {
                 let instance = self.instance(at, f, instance)?;

@@ -23,7 +23,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::guarded;
 use crate::predicate::LocalId;
-use crate::types::tree::{Body, Expr, IndexRange, Pat, Place, Subscript, TId};
+use crate::types::tree::{Body, Callee, Expr, IndexRange, Pat, Place, Subscript, TId};
 use crate::types::ty::Type;
 
 /// What to take where.
@@ -122,10 +122,14 @@ fn straight(body: &Body, node: TId) -> Vec<TId> {
             }
         }
         Expr::Call { callee, args } => {
-            if let crate::types::tree::Callee::Value(e) = callee {
-                parts.push(*e);
-            }
+            // A lambda comes after its arguments.
+            let (function, late) = match callee {
+                Callee::Value(e) => (Some(*e), matches!(body.nodes[*e].kind, Expr::Lambda(_))),
+                _ => (None, false),
+            };
+            parts.extend(function.filter(|_| !late));
             parts.extend(args);
+            parts.extend(function.filter(|_| late));
         }
         Expr::Member(r, es) => {
             parts.push(*r);

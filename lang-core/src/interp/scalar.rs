@@ -88,7 +88,12 @@ macro_rules! reals {
                 }
             }
             let product = product.unwrap_or(1.0);
-            if k < 0 { 1.0 / product } else { product }
+            match k < 0 {
+                // Where the power overflows its reciprocal need not vanish.
+                true if product.is_infinite() && x.is_finite() => powi(1.0 / x, k.saturating_neg()),
+                true => 1.0 / product,
+                false => product,
+            }
         }
 
         /// `x ^ y`, a real power.

@@ -12,7 +12,7 @@ use super::ty::{Scalar, Type};
 use crate::base::Name;
 
 /// Steps for one `match`. Those people write take some hundreds; the problem is NP-hard.
-const MAX_WORK: usize = 400_000;
+const MAX_WORK: usize = 4_000_000;
 
 /// Splits inside splits. Each asks about one place more, so only very large patterns get there.
 const MAX_DEPTH: usize = 400;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::super::tree::{Expr as Typed, IndexRange as TypedRange, IndexVar as TypedVar, TId};
 use super::super::ty::{Class, Scalar, Type};
 use super::super::unify::{Mismatch, SizeWhy};
-use super::Checker;
 use super::scope::{Obligation, ScopeKind};
+use super::{Bare, Checker};
 use crate::base::{Code, Diagnostic, Span};
 use crate::predicate::{Atom, Poly};
 use crate::syntax::ast::{ExprId, IndexRange, IndexVar};
@@ -37,14 +37,16 @@ impl Checker<'_> {
                             let _ = self.metas.unify_size(&meta, &hint, &mut Vec::new());
                         }
                     }
-                    self.bare.push((meta.clone(), v.name.name.clone(), span));
+                    let (name, scope) = (v.name.name.clone(), self.scopes.current);
+                    self.bare.push(Bare { extent: meta.clone(), index: l, name, span, scope });
                     self.bare_locals.push((l, meta.clone()));
                     (TypedRange::Extent(meta.clone()), Some(Poly::constant(0)), Some(meta.clone()), meta)
                 }
                 IndexRange::Below(e) => {
                     let node = self.bound(*e, k == 0);
                     let p = self.sym(node).cloned().unwrap_or_else(|| Poly::atom(Atom::Overflow));
-                    (TypedRange::Below(node), Some(Poly::constant(0)), self.upper(&p), p)
+                    let upper = self.faithful(node).and_then(|p| self.upper(p));
+                    (TypedRange::Below(node), Some(Poly::constant(0)), upper, p)
                 }
                 IndexRange::Range { from, to, by } => {
                     let (a, b) = (self.bound(*from, k == 0), self.bound(*to, k == 0));
@@ -65,8 +67,9 @@ impl Checker<'_> {
                             width.add(&s).plus(-1).div(&s).unwrap_or_else(|| Poly::atom(Atom::Overflow))
                         }
                     };
-                    let lower = Some(p).filter(|p| self.exact(p));
-                    (TypedRange::Range(a, b, by), lower, self.upper(&q), extent)
+                    let lower = self.faithful(a).filter(|p| self.exact(p)).cloned();
+                    let upper = self.faithful(b).and_then(|p| self.upper(p));
+                    (TypedRange::Range(a, b, by), lower, upper, extent)
                 }
             };
             self.bind(l, Type::I64, None);
@@ -148,7 +151,11 @@ impl Checker<'_> {
         let (axes, inner) = self.binder_hints(kind, vars.len(), hint.as_ref());
         let scope = self.enter(ScopeKind::Binder);
         let generates = matches!(kind, BinderKind::For | BinderKind::Rel);
-        let (vars, extents) = self.index_vars(vars, &axes, generates);
+        let before = self.locals.len();
+        let (vars, mut extents) = self.index_vars(vars, &axes, generates);
+        if kind == BinderKind::Rel {
+            self.relation_extents(&vars, &mut extents, before);
+        }
         let filter = filter.map(|p| {
             if generates {
                 let at = self.expr_span(p);
@@ -176,6 +183,28 @@ impl Checker<'_> {
         let ty = self.binder_type(kind, vars.len(), &extents, body);
         self.leave(scope, &ty, span);
         self.alloc(Typed::Binder { kind, vars, filter, body }, ty, span)
+    }
+
+    /// Members of a relation are indices, so the end of a range is the extent; and it has to be
+    /// known before anything runs.
+    fn relation_extents(&mut self, vars: &[TypedVar], extents: &mut [Poly], before: usize) {
+        for (var, extent) in vars.iter().zip(extents) {
+            let end = match var.range {
+                TypedRange::Range(_, end, _) | TypedRange::Below(end) => end,
+                TypedRange::Extent(_) => continue,
+            };
+            let Some(p) = self.sym(end).cloned() else { continue };
+            let mut computed = false;
+            p.for_each_atom(&mut |a| computed |= matches!(a, Atom::Local(l, _) if l.0 as usize >= before));
+            if computed {
+                let at = self.span(end);
+                self.report(
+                    Diagnostic::new(Code::E0303, at, "the extent of a relation is not known here")
+                        .help("give it a name first: `let n = … in rel i < n: …`"),
+                );
+            }
+            *extent = p;
+        }
     }
 
     fn binder_hints(&mut self, kind: BinderKind, count: usize, hint: Option<&Type>) -> (Vec<Poly>, Option<Type>) {

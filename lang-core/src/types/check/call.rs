@@ -560,7 +560,12 @@ impl<'a> Checker<'a> {
     /// The node of an `i64` whose value is a polynomial, so that it may be a size: what is not
     /// understood is bound to a new local first.
     pub(super) fn sized(&mut self, node: TId) -> TId {
-        if self.sym(node).is_some() || self.ty(node) == Type::Error || self.nodes[node].kind == Typed::Error {
+        if self.sym(node).is_some() { node } else { self.named(node) }
+    }
+
+    /// The node as a local, unless its polynomial is surely its value.
+    pub(super) fn named(&mut self, node: TId) -> TId {
+        if self.faithful(node).is_some() || self.ty(node) == Type::Error || self.nodes[node].kind == Typed::Error {
             return node;
         }
         let span = self.span(node);

@@ -2,7 +2,7 @@
 
 use super::super::tree::{Expr as Typed, Open, TId};
 use super::super::ty::Type;
-use super::super::unify::Mismatch;
+use super::super::unify::{Mismatch, has_meta};
 use super::scope::ScopeKind;
 use super::{Checker, Coverage};
 use crate::base::{Code, Diagnostic, Span};
@@ -56,15 +56,14 @@ impl Checker<'_> {
             };
             let scope = self.enter(ScopeKind::Branch);
             self.assume(c, true);
-            let node = self.branch(*then, wanted.as_ref(), hint);
-            wanted.get_or_insert_with(|| self.nodes[node].ty.clone());
+            let node = self.branch(*then, &mut wanted, hint);
             let leaving = self.nodes[node].ty.clone();
             self.leave(scope, &leaving, span);
             typed.push((c, node));
             negations.push(self.enter(ScopeKind::Branch));
             self.assume(c, false);
         }
-        let node = self.branch(otherwise, wanted.as_ref(), hint);
+        let node = self.branch(otherwise, &mut wanted, hint);
         let ty = wanted.unwrap_or_else(|| self.nodes[node].ty.clone());
         for scope in negations.into_iter().rev() {
             let leaving = self.nodes[node].ty.clone();
@@ -73,10 +72,27 @@ impl Checker<'_> {
         self.alloc(Typed::If(typed, node), ty, span)
     }
 
-    fn branch(&mut self, e: ExprId, wanted: Option<&Type>, hint: Option<&Type>) -> TId {
-        match wanted {
-            Some(t) => self.check(e, &t.clone(), "this branch, as for the first one"),
-            None => self.infer(e, hint),
+    /// A branch or an arm; the first one tells the type of all. Where the context wants an array
+    /// of that kind, its sizes are those: one branch may have found more special ones.
+    fn branch(&mut self, e: ExprId, wanted: &mut Option<Type>, hint: Option<&Type>) -> TId {
+        if let Some(t) = wanted {
+            return self.check(e, &t.clone(), "this branch, as for the first one");
+        }
+        let node = self.infer(e, hint);
+        let found = self.metas.zonk(&self.nodes[node].ty);
+        let context = hint.map(|h| self.metas.zonk(h)).filter(|h| {
+            let ((dims, elem), (like, of)) = (h.peel(), found.peel());
+            !dims.is_empty() && dims.len() == like.len() && elem == of && !dims.iter().any(|p| has_meta(p))
+        });
+        match context {
+            Some(t) => {
+                *wanted = Some(t.clone());
+                self.expect(node, &t, "this branch")
+            }
+            None => {
+                *wanted = Some(self.nodes[node].ty.clone());
+                node
+            }
         }
     }
 
@@ -89,8 +105,7 @@ impl Checker<'_> {
             let scope = self.enter(ScopeKind::Branch);
             let ty = self.nodes[value].ty.clone();
             let pat = self.pattern(arm.pat, &ty, sym.clone(), false);
-            let node = self.branch(arm.body, wanted.as_ref(), hint);
-            wanted.get_or_insert_with(|| self.nodes[node].ty.clone());
+            let node = self.branch(arm.body, &mut wanted, hint);
             let leaving = self.nodes[node].ty.clone();
             self.leave(scope, &leaving, span);
             typed.push((pat, node));

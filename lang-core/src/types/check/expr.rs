@@ -501,7 +501,9 @@ impl Checker<'_> {
         let leaving = if dependent { fun.result.clone() } else { result };
         self.leave(scope, &leaving, span);
         let lambda = Lambda { params: pats, body, captures: Vec::new() };
-        self.alloc(Typed::Lambda(Arc::new(lambda)), Type::Fun(Arc::new(fun)), span)
+        let node = self.alloc(Typed::Lambda(Arc::new(lambda)), Type::Fun(Arc::new(fun)), span);
+        self.lambdas.insert(node, self.locals.len());
+        node
     }
 
     fn lets(&mut self, binds: &[LetBind], body: ExprId, hint: Option<&Type>, span: Span) -> TId {
@@ -530,7 +532,7 @@ impl Checker<'_> {
             None => self.infer(value, None),
         };
         let ty = self.nodes[node].ty.clone();
-        let sym = self.sym(node).filter(|p| self.exact(p)).cloned();
+        let sym = self.faithful(node).filter(|p| self.exact(p)).cloned();
         (self.pattern(pat, &ty, sym, true), node)
     }
 
@@ -545,7 +547,7 @@ impl Checker<'_> {
             Typed::Compare(first, rest) if holds || rest.len() == 1 => {
                 let mut left = first;
                 for (op, right) in rest {
-                    let exact = |n: TId| self.sym(n).filter(|p| self.exact(p)).cloned();
+                    let exact = |n: TId| self.faithful(n).filter(|p| self.exact(p)).cloned();
                     if let (Some(a), Some(b)) = (exact(left), exact(right)) {
                         let op = if holds { op } else { negated(op) };
                         match op {
@@ -581,6 +583,24 @@ impl Checker<'_> {
             bound = bound.saturating_add(c.abs().saturating_mul(size));
         }
         bound < 1 << 62
+    }
+
+    /// The polynomial of a node, if it is its value whatever wraps on the way. Sums and products
+    /// wrap as their polynomials do modulo 2^64; quotients, least and greatest of what wrapped do not.
+    pub(super) fn faithful(&self, node: TId) -> Option<&Poly> {
+        let exact = |n: &TId| self.sym(*n).is_some_and(|p| self.exact(p));
+        let mut open = vec![node];
+        while let Some(n) = open.pop() {
+            match &self.nodes[n].kind {
+                Typed::Arith(BinOp::FloorDiv | BinOp::Mod, a, b) if !(exact(a) && exact(b)) => return None,
+                Typed::Scalar(_, args) if !args.iter().all(exact) => return None,
+                Typed::Arith(_, a, b) => open.extend([*a, *b]),
+                Typed::Scalar(_, args) => open.extend(args),
+                Typed::Neg(a) | Typed::Pow(a, _) | Typed::Checked(_, a) | Typed::Let(_, a) => open.push(*a),
+                _ => {}
+            }
+        }
+        self.sym(node)
     }
 
     fn small(&self, a: &Atom) -> bool {

@@ -262,6 +262,17 @@ impl Checker<'_> {
             self.report(Diagnostic::new(code, check.span, message).label(label));
             return;
         }
+        // What an argument of a function value tells is not known here.
+        let open = |p: &Poly| {
+            let mut open = false;
+            p.for_each_atom(&mut |a| open |= matches!(a, Atom::Arg(..)));
+            open
+        };
+        if open(&found) || matches!(&wanted, Demand::Equal(w) if open(w)) {
+            let d = Diagnostic::new(code, check.span, message).label(label);
+            self.report(d.help("the size is told by an argument of a function value, which is not known here"));
+            return;
+        }
         let checked = SizeCheck { found, wanted, ..check };
         if let Typed::Checked(checks, _) = &mut self.nodes[node].kind {
             checks.push(checked);
@@ -326,10 +337,32 @@ impl Checker<'_> {
         if self.tainted() {
             return;
         }
-        for (p, name, span) in std::mem::take(&mut self.bare) {
-            if let Some(Atom::Meta(_)) = self.metas.zonk_size(&p).as_atom() {
-                self.no_extent(&name, span);
+        for bare in std::mem::take(&mut self.bare) {
+            let extent = self.metas.zonk_size(&bare.extent);
+            if let Some(Atom::Meta(_)) = extent.as_atom() {
+                self.no_extent(&bare.name, bare.span);
+                continue;
             }
+            // What is bound inside has no value yet where the index begins to run.
+            let mut inside = None;
+            extent.for_each_atom(&mut |a| {
+                if let Atom::Local(l, name) = a
+                    && *l >= bare.index
+                    && self.local(*l).is_some_and(|i| i.scope >= bare.scope)
+                {
+                    inside = Some(name.clone());
+                }
+            });
+            let Some(inside) = inside else { continue };
+            let (name, message) = (&bare.name, "is known only inside");
+            self.report(
+                Diagnostic::new(
+                    Code::E0303,
+                    bare.span,
+                    format!("the extent `{inside}` of the index `{name}` {message}"),
+                )
+                .help(format!("bind the array first, `let x = …`, or say how far it runs: `{name} < …`")),
+            );
         }
     }
 
@@ -544,6 +577,16 @@ impl Checker<'_> {
             }
             let mut captures: Vec<LocalId> = read.difference(&bound).copied().collect();
             captures.sort_unstable();
+            let known = self.lambdas.get(&id).copied().unwrap_or(usize::MAX);
+            let own = self.resolved.locals.len();
+            if let Some(later) = captures.iter().find(|l| l.0 as usize >= own.max(known)).and_then(|l| self.local(*l)) {
+                let message = format!("the extent `{}` is not known yet where this function is made", later.name);
+                let span = self.nodes[id].span;
+                self.diagnostics.push(
+                    Diagnostic::new(Code::E0310, span, message)
+                        .help("bind the array that has it by a `let` before the function"),
+                );
+            }
             self.nodes[id].kind = Typed::Lambda(Arc::new(Lambda { captures, ..(*lambda).clone() }));
         }
     }

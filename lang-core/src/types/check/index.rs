@@ -116,7 +116,7 @@ impl Checker<'_> {
                 let index = self.index_value(*e);
                 let span = self.expr_span(*e);
                 let mut goal = Goal::None;
-                if let Some(p) = self.sym(index).cloned() {
+                if let Some(p) = self.faithful(index).cloned() {
                     self.stands_alone(*e, &p, extent, span);
                     goal = Goal::At(p, extent.clone());
                 }
@@ -125,9 +125,9 @@ impl Checker<'_> {
             Subscript::Range(a, b) => {
                 let (from, to) = (self.index_value(*a), self.index_value(*b));
                 let span = self.expr_span(*a).to(self.expr_span(*b));
-                let (from, to) = (self.sized(from), self.sized(to));
+                let (from, to) = (self.named(from), self.named(to));
                 let mut goal = Goal::None;
-                match (self.sym(from).cloned(), self.sym(to).cloned()) {
+                match (self.faithful(from).cloned(), self.faithful(to).cloned()) {
                     (Some(p), Some(q)) => {
                         kept.push(q.sub(&p));
                         goal = Goal::Slice(p, q, extent.clone());
@@ -261,10 +261,11 @@ impl Checker<'_> {
             };
             let part = self.metas.zonk(&part);
             let value = self.infer(u.value, Some(&part));
-            // A scalar may fill a slice.
+            // A scalar may fill a slice; a field keeps its shape.
+            let slice = matches!(place, TypedPlace::Index(_));
             let target = match (self.ty(value), part.peel()) {
-                (Type::Scalar(_), (dims, elem)) if !dims.is_empty() => elem.clone(),
-                (Type::Meta(id), (dims, elem)) if !dims.is_empty() && self.metas.class(id) != Class::Any => {
+                (Type::Scalar(_), (dims, elem)) if slice && !dims.is_empty() => elem.clone(),
+                (Type::Meta(id), (dims, elem)) if slice && !dims.is_empty() && self.metas.class(id) != Class::Any => {
                     elem.clone()
                 }
                 _ => part.clone(),

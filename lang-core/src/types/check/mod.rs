@@ -19,7 +19,7 @@ mod pattern;
 mod scope;
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 pub use item::{Checked, check_def, check_do, check_let, check_rule, signature};
 
@@ -60,6 +60,16 @@ struct Deferred {
     scope: usize,
 }
 
+/// A bare index variable.
+struct Bare {
+    extent: Poly,
+    index: LocalId,
+    name: Name,
+    span: Span,
+    /// That of its binder.
+    scope: usize,
+}
+
 /// Patterns that must cover their type.
 pub(super) struct Coverage {
     ty: Type,
@@ -96,7 +106,9 @@ pub(super) struct Checker<'a> {
     /// Are effects (`print`, …) allowed here?
     effects: bool,
     /// Bare indices whose extent must be solved in the end: unknown, name, place.
-    bare: Vec<(Poly, Name, Span)>,
+    bare: Vec<Bare>,
+    /// How many locals there were when a lambda was made.
+    lambdas: HashMap<TId, usize>,
     /// Bare index variables in scope with their extents.
     bare_locals: Vec<(LocalId, Poly)>,
     /// Types that leave a scope.
@@ -134,6 +146,7 @@ impl<'a> Checker<'a> {
             diagnostics: Vec::new(),
             effects: false,
             bare: Vec::new(),
+            lambdas: HashMap::new(),
             bare_locals: Vec::new(),
             exits: Vec::new(),
             reported: HashSet::new(),

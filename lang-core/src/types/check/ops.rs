@@ -175,6 +175,15 @@ impl Checker<'_> {
             let mut one = [base];
             let ty = self.lift(&mut one, Class::Num, None, "`^`", span);
             let [base] = one;
+            // A scalar base takes the shape of its exponents.
+            let shapes = (self.metas.zonk(&ty), self.metas.zonk(&self.nodes[exponent].ty));
+            if let ((base_dims, elem), (dims, _)) = (shapes.0.peel(), shapes.1.peel())
+                && base_dims.is_empty()
+                && !dims.is_empty()
+            {
+                let ty = Type::array(dims.into_iter().cloned(), elem.clone());
+                return self.alloc(Typed::Pow(base, exponent), ty, span);
+            }
             let exponent = match self.ty(exponent) {
                 t @ Type::Array(..) => {
                     let shape = Type::array(t.peel().0.into_iter().cloned(), Type::I64);

@@ -2,6 +2,8 @@
 //! the difference of two sizes is 0 (equal), a constant other than 0 (different), linear in one
 //! unknown with coefficient ±1 (solved), or left for later, as a goal.
 
+use std::cell::Cell;
+
 use super::ty::{Class, Scalar, Type, TypeArg};
 use crate::base::{Name, Span};
 use crate::predicate::{Atom, Poly};
@@ -59,6 +61,8 @@ pub enum Mismatch {
     Class(Type, Class),
     /// A type would hold itself.
     Infinite,
+    /// A type would depend on the argument of a function, outside that function's type.
+    Dependent,
 }
 
 /// Sizes that must be equal and are not yet known to be: found, wanted.
@@ -245,6 +249,9 @@ impl Metas {
                 if self.occurs(*id, t) {
                     return Err(Mismatch::Infinite);
                 }
+                if depends_on_argument(&self.zonk(t)) {
+                    return Err(Mismatch::Dependent);
+                }
                 self.demand(t, self.class(*id), params)?;
                 self.solve(*id, t.clone());
                 Ok(())
@@ -352,6 +359,20 @@ impl Metas {
         goals.push((f, w));
         Ok(())
     }
+}
+
+/// Does a size in it stand for an argument of a function type around it?
+fn depends_on_argument(t: &Type) -> bool {
+    let depends = Cell::new(false);
+    let _ = t.map_sizes(&|p, depth| {
+        p.for_each_atom(&mut |a| {
+            if matches!(a, Atom::Arg(d, _) if *d >= depth) {
+                depends.set(true);
+            }
+        });
+        p.clone()
+    });
+    depends.get()
 }
 
 /// Is there an unknown in it?

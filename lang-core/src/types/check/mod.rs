@@ -363,6 +363,12 @@ impl<'a> Checker<'a> {
                 }
             }
             Mismatch::Class(t, class) => return self.class_error(t, *class, span),
+            Mismatch::Dependent => Diagnostic::new(
+                Code::E0310,
+                span,
+                format!("the type `{found}` depends on an argument, and one type for all arguments is wanted{subject}"),
+            )
+            .help("apply the function where its argument is known"),
             Mismatch::Infinite => {
                 Diagnostic::new(Code::E0216, span, format!("a value of type `{found}` would have to hold itself"))
             }

@@ -139,7 +139,7 @@ impl Interp<'_> {
                 }
                 Ok(value)
             }
-            Expr::Opened(opens, e) => self.opened(c, f, at, opens, *e),
+            Expr::Opened(opens, e) => self.opened(c, f, node, opens, *e),
             Expr::Special(special, args) => self.special(c, f, node, special, args),
             Expr::Error => Err(at.fail(ErrorCode::E0512, format!("`{}` has errors and cannot run", c.item))),
             Expr::Local(_) | Expr::Real(_) | Expr::Int(_) | Expr::Bool(_) | Expr::Str(_) | Expr::Size(_) => {
@@ -215,9 +215,10 @@ impl Interp<'_> {
     }
 
     #[inline(never)]
-    fn opened(&mut self, c: &Arc<Code>, f: &mut Frame, at: At<'_>, opens: &[Open], e: TId) -> Eval {
+    fn opened(&mut self, c: &Arc<Code>, f: &mut Frame, node: &Node, opens: &[Open], e: TId) -> Eval {
+        let (at, ty) = (c.at(node.span), &node.ty);
         let value = self.eval(c, f, e)?;
-        let ty = &c.body.nodes[e].ty;
+        // Paths lead through the type that is wanted, in which records may have another order.
         opens.iter().try_for_each(|open| store_extent(at, f, open, &value, ty))?;
         Ok(value)
     }

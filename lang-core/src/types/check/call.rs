@@ -14,8 +14,8 @@ use super::expr::substitute_args;
 use super::scope::Fact;
 use crate::base::{Code, Diagnostic, GlobalName, Span};
 use crate::predicate::{Atom, LocalId, Poly};
-use crate::resolve::Res;
 use crate::resolve::forms::{Derivative, Form};
+use crate::resolve::{LocalKind, Res};
 use crate::syntax::ast::{Arg, Expr, ExprId};
 
 /// An argument: still to be inferred, or already a node (the left side of `|>`).
@@ -576,8 +576,8 @@ impl<'a> Checker<'a> {
     }
 
     /// A value that must have a written type, in which `?k` are extents to be opened.
-    pub(super) fn check_opening(&mut self, value: ExprId, wanted: &Type, what: &str) -> TId {
-        let unknown = self.unknown_sizes(wanted);
+    pub(super) fn check_opening(&mut self, value: ExprId, wanted: &Type, written: Span, what: &str) -> TId {
+        let unknown = self.unknown_sizes(wanted, written);
         if unknown.is_empty() {
             return self.check(value, wanted, what);
         }
@@ -610,8 +610,8 @@ impl<'a> Checker<'a> {
         self.alloc(Typed::Opened(opens, node), ty, span)
     }
 
-    /// The `?k` locals that a type mentions.
-    fn unknown_sizes(&self, t: &Type) -> Vec<LocalId> {
+    /// The `?k` that a type opens where it is written; those of earlier types are known sizes.
+    fn unknown_sizes(&self, t: &Type, written: Span) -> Vec<LocalId> {
         let mut found = Vec::new();
         t.visit(&mut |_| {}, &mut |p| {
             p.for_each_atom(&mut |a| {
@@ -620,7 +620,7 @@ impl<'a> Checker<'a> {
                         .resolved
                         .locals
                         .get(l.0 as usize)
-                        .is_some_and(|d| d.kind == crate::resolve::LocalKind::ResultSize)
+                        .is_some_and(|d| d.kind == LocalKind::ResultSize && written.to(d.span) == written)
                     && !found.contains(l)
                 {
                     found.push(*l);

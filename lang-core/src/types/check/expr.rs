@@ -527,7 +527,7 @@ impl Checker<'_> {
         let node = match ty {
             Some(t) => {
                 let wanted = self.written(t);
-                self.check_opening(value, &wanted, "this `let`")
+                self.check_opening(value, &wanted, self.tree.types[t].span, "this `let`")
             }
             None => self.infer(value, None),
         };

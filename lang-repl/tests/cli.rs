@@ -14,23 +14,7 @@
 mod harness;
 
 use expect_test::{Expect, expect};
-use harness::Dir;
-
-const CONV: &str = "\
---| Valid convolution of a signal with a kernel.
-def conv(x: [n + m - 1]f64, c: [m]f64) -> [n]f64 = for i < n: sum j < m: x[i + j] * c[j]
-
-def main(x: [n + m - 1]f64, c: [m]f64) -> [n]f64 = conv(x, c)
-";
-
-const SCRIPT: &str = "\
-import \"./lib/mine.iv\" as m
-let a = m.twice(21.0)
-do print(\"a is\", a)
-def main() -> f64 = a + m.offset
-";
-
-const MINE: &str = "let offset = 0.5\ndef twice(x: f64) -> f64 = 2 * x\n";
+use harness::{CONV, Dir, MINE, SCRIPT};
 
 const WRONG: &str = "\
 def f(x: [n]f64) -> f64 = x

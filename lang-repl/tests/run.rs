@@ -13,29 +13,13 @@
 mod harness;
 
 use expect_test::{Expect, expect};
-use harness::Dir;
-
-const CONV: &str = "\
---| Valid convolution of a signal with a kernel.
-def conv(x: [n + m - 1]f64, c: [m]f64) -> [n]f64 = for i < n: sum j < m: x[i + j] * c[j]
-
-def main(x: [n + m - 1]f64, c: [m]f64) -> [n]f64 = conv(x, c)
-";
+use harness::{CONV, Dir, MINE, SCRIPT};
 
 const POINT: &str = "\
 type Shape(n, a) = Circle({r: a}) | Dots([n]a, Shape(n, a)) | Empty
 def main(p: {x: f64, y: (i64, bool)}, s: Shape(n, f64), k: i64, a: [k, 2]i64) -> (f64, i64) =
   (p.x, p.y.0 + k + sum i, j: a[i, j])
 ";
-
-const SCRIPT: &str = "\
-import \"./lib/mine.iv\" as m
-let a = m.twice(21.0)
-do print(\"a is\", a)
-def main() -> f64 = a + m.offset
-";
-
-const MINE: &str = "let offset = 0.5\ndef twice(x: f64) -> f64 = 2 * x\n";
 
 const FAILS: &str = "\
 def pick(x: [n]f64, i: i64) -> f64 = x[i]

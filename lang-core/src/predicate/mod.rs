@@ -5,8 +5,6 @@ pub mod poly;
 pub mod prove;
 
 #[cfg(test)]
-mod poly_tests;
-#[cfg(test)]
 mod testing;
 
 pub use poly::{Atom, LocalId, Poly};

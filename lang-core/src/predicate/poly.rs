@@ -8,6 +8,9 @@ use std::sync::Arc;
 
 use crate::base::{GlobalName, Name};
 
+#[cfg(test)]
+mod tests;
+
 /// The number of a local of a checked body.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct LocalId(pub u32);

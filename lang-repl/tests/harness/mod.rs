@@ -9,6 +9,25 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use expect_test::Expect;
 
+/// A program whose `main` takes arrays.
+pub(crate) const CONV: &str = "\
+--| Valid convolution of a signal with a kernel.
+def conv(x: [n + m - 1]f64, c: [m]f64) -> [n]f64 = for i < n: sum j < m: x[i + j] * c[j]
+
+def main(x: [n + m - 1]f64, c: [m]f64) -> [n]f64 = conv(x, c)
+";
+
+/// A program that imports [`MINE`] from `./lib/mine.iv`.
+pub(crate) const SCRIPT: &str = "\
+import \"./lib/mine.iv\" as m
+let a = m.twice(21.0)
+do print(\"a is\", a)
+def main() -> f64 = a + m.offset
+";
+
+/// A module.
+pub(crate) const MINE: &str = "let offset = 0.5\ndef twice(x: f64) -> f64 = 2 * x\n";
+
 /// A directory that is removed in the end.
 pub(crate) struct Dir(PathBuf);
 

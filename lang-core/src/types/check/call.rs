@@ -558,21 +558,28 @@ impl<'a> Checker<'a> {
     }
 
     /// The node of an `i64` whose value is a polynomial, so that it may be a size: what is not
-    /// understood is bound to a new local first.
+    /// understood is bound to a new local first, and what may wrap is compared with its polynomial
+    /// when it runs, so that extents are exactly what types say.
     pub(super) fn sized(&mut self, node: TId) -> TId {
-        if self.sym(node).is_some() { node } else { self.named(node) }
-    }
-
-    /// The node as a local, unless its polynomial is surely its value.
-    pub(super) fn named(&mut self, node: TId) -> TId {
-        if self.faithful(node).is_some() || self.ty(node) == Type::Error || self.nodes[node].kind == Typed::Error {
+        if self.ty(node) == Type::Error || self.nodes[node].kind == Typed::Error {
+            return node;
+        }
+        let polynomial = self.sym(node).cloned();
+        if self.faithful(node).is_some_and(|p| self.exact(p)) {
             return node;
         }
         let span = self.span(node);
         let l = self.fresh_extent("size", span);
         let value = self.atom(l);
         let local = self.alloc_sym(Typed::Local(l), Type::I64, span, Some(value.clone()));
-        self.alloc_sym(Typed::Let(vec![(TypedPat::Bind(l), node)], local), Type::I64, span, Some(value))
+        let named =
+            self.alloc_sym(Typed::Let(vec![(TypedPat::Bind(l), node)], local), Type::I64, span, Some(value.clone()));
+        let Some(p) = polynomial else { return named };
+        // Its arithmetic may wrap: it is what its polynomial says, or the run ends here.
+        let demand = (value, Demand::Equal(p.clone()), "this size, whose arithmetic wraps".to_owned());
+        let checked = self.with_checks(named, vec![demand], Code::E0300);
+        self.set_sym(checked, p);
+        checked
     }
 
     /// A value that must have a written type, in which `?k` are extents to be opened.

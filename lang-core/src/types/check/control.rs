@@ -98,7 +98,7 @@ impl Checker<'_> {
 
     pub(super) fn matching(&mut self, scrutinee: ExprId, arms: &[Arm], hint: Option<&Type>, span: Span) -> TId {
         let value = self.infer(scrutinee, None);
-        let sym = self.sym(value).cloned();
+        let sym = self.faithful(value).filter(|p| self.exact(p)).cloned();
         let mut wanted: Option<Type> = None;
         let mut typed = Vec::new();
         for arm in arms {

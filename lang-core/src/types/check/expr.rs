@@ -597,6 +597,11 @@ impl Checker<'_> {
                 Typed::Arith(_, a, b) => open.extend([*a, *b]),
                 Typed::Scalar(_, args) => open.extend(args),
                 Typed::Neg(a) | Typed::Pow(a, _) | Typed::Checked(_, a) | Typed::Let(_, a) => open.push(*a),
+                Typed::Special(_, args) => open.extend(args),
+                Typed::Proj(tuple, k) => match &self.nodes[*tuple].kind {
+                    Typed::Tuple(items) => open.extend(items.get(*k as usize)),
+                    _ => return None,
+                },
                 _ => {}
             }
         }

@@ -125,9 +125,9 @@ impl Checker<'_> {
             Subscript::Range(a, b) => {
                 let (from, to) = (self.index_value(*a), self.index_value(*b));
                 let span = self.expr_span(*a).to(self.expr_span(*b));
-                let (from, to) = (self.named(from), self.named(to));
+                let (from, to) = (self.sized(from), self.sized(to));
                 let mut goal = Goal::None;
-                match (self.faithful(from).cloned(), self.faithful(to).cloned()) {
+                match (self.sym(from).cloned(), self.sym(to).cloned()) {
                     (Some(p), Some(q)) => {
                         kept.push(q.sub(&p));
                         goal = Goal::Slice(p, q, extent.clone());

@@ -224,6 +224,12 @@ impl<'a> Checker<'a> {
         self.nodes.alloc(Node { kind, ty, span })
     }
 
+    fn set_sym(&mut self, node: TId, sym: Poly) {
+        if let Some(s) = self.syms.get_mut(node.index()) {
+            *s = Some(sym);
+        }
+    }
+
     fn error_node(&mut self, span: Span) -> TId {
         self.alloc(Typed::Error, Type::Error, span)
     }

@@ -3,9 +3,9 @@
 
 use proptest::prelude::*;
 
-use super::poly::{MAX_COEFFICIENT, MAX_DEGREE, MAX_NESTED, MAX_TERMS};
-use super::testing::{atom, poly};
+use super::super::testing::{atom, poly};
 use super::{Atom, Poly};
+use super::{MAX_COEFFICIENT, MAX_DEGREE, MAX_NESTED, MAX_TERMS};
 
 #[track_caller]
 fn check(text: &str, shown: &str) {
@@ -233,7 +233,7 @@ proptest! {
         prop_assume!(!replaced.overflowed());
         let a = i64::try_from(value(&q, at)).expect("small");
         // A quotient by a polynomial may normalise away where its divisor becomes constant.
-        if let Some(v) = p.eval(&mut super::poly_tests::at([a, at[1], at[2]])) {
+        if let Some(v) = p.eval(&mut super::tests::at([a, at[1], at[2]])) {
             prop_assert_eq!(value(&replaced, at), i128::from(v));
         }
     }

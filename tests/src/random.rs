@@ -53,6 +53,13 @@ pub fn count(usual: u64) -> u64 {
     variable("IVERSON_COUNT").unwrap_or(usual)
 }
 
+/// The number of the first case, so that one case of a long run can be tried alone: 0, unless
+/// `IVERSON_FIRST` says otherwise.
+#[must_use]
+pub fn first() -> u64 {
+    variable("IVERSON_FIRST").unwrap_or(0)
+}
+
 fn variable(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }

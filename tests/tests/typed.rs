@@ -1,4 +1,5 @@
-//! Well-typed programs obey their laws. `IVERSON_SEED` and `IVERSON_COUNT` make other runs.
+//! Well-typed programs obey their laws. `IVERSON_SEED` and `IVERSON_COUNT` make other runs, and
+//! `IVERSON_FIRST` with a count of 1 tries one program of a run alone.
 
 use iverson_tests::{random, run, typed};
 
@@ -7,10 +8,12 @@ const PROGRAMS: u64 = 500;
 
 #[test]
 fn laws_of_well_typed_programs_hold() {
-    let report = typed::soak(random::seed(), random::count(PROGRAMS));
+    let report = typed::soak(random::seed(), random::first(), random::count(PROGRAMS));
     println!("{}{:?}", report.hits, report.did);
     assert!(report.broken == 0, "{} broke a law:\n{}", report.broken, report.failures.join("\n\n"));
-    assert_eq!(report.hits.missing(), Vec::<&str>::new());
+    if report.programs >= PROGRAMS {
+        assert_eq!(report.hits.missing(), Vec::<&str>::new());
+    }
 }
 
 /// Programs that drawing found refused, each for a defect of the checker.

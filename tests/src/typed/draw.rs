@@ -116,9 +116,10 @@ impl Draw<'_> {
 
     /// Draws in a scope of its own.
     pub(super) fn scoped<T>(&mut self, draw: impl FnOnce(&mut Self) -> T) -> T {
-        let mark = self.scope.len();
+        let (mark, facts) = (self.scope.len(), self.facts);
         let drawn = draw(self);
         self.scope.truncate(mark);
+        self.facts = facts;
         drawn
     }
 
@@ -447,6 +448,8 @@ impl Draw<'_> {
                     let from = self.var(|v| matches!(v.kind, Kind::Index(..))).map_or("0".to_owned(), |v| v.name);
                     texts.push(format!("{i} in {from}..{n}"));
                     steps = steps.saturating_mul(bound(&n));
+                    // The body runs only where `from < n`.
+                    self.facts += 1;
                     self.push(&i, Ty::I64, Kind::Index(None, false));
                 }
                 _ => {

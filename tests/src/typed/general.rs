@@ -6,7 +6,7 @@ use lang_core::predicate::Poly;
 
 impl Draw<'_> {
     pub(super) fn general(&mut self, t: &Ty, hint: bool, depth: u32) -> Option<String> {
-        match self.below(25) {
+        match self.below(27) {
             0 => self.var(|v| v.ty == *t).map(|v| v.name),
             1 | 2 => Some(self.conditional(t, hint, depth)),
             3 => self.matching(t, hint, depth),
@@ -42,7 +42,8 @@ impl Draw<'_> {
                 let value = self.under(|d| d.expr(t, hint, depth));
                 Some(format!("(if {p} || true then {value} else error(\"not here\"))"))
             }
-            _ => self.local_slice(t, hint, depth),
+            24 => self.local_slice(t, hint, depth),
+            _ => self.trap(t, hint, depth),
         }
     }
 

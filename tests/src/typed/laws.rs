@@ -100,7 +100,7 @@ fn outcome(session: &mut Session, text: &str, law: &str) -> Result<Vec<Ran>, Bro
     refused(text, &errors, law)?;
     match run(session) {
         Ok(ran) => Ok(ran),
-        Err(how) => broken(format!("failures, {law}"), how),
+        Err(f) => broken(format!("{}, {law}", f.law), f.how),
     }
 }
 

@@ -14,6 +14,7 @@ mod own;
 mod program;
 mod run;
 mod shrink;
+mod traps;
 mod types;
 
 pub use program::program;
@@ -38,13 +39,13 @@ pub struct Report {
     pub failures: Vec<String>,
 }
 
-/// Draws `count` programs from `seed` and tries the laws on each.
+/// Draws `count` programs from `seed`, from this number on, and tries the laws on each.
 #[must_use]
-pub fn soak(seed: u64, count: u64) -> Report {
+pub fn soak(seed: u64, first: u64, count: u64) -> Report {
     let mut report = Report::default();
     let mut session = Session::new();
     let mut laws: Vec<String> = Vec::new();
-    for nth in 0..count {
+    for nth in first..first.saturating_add(count) {
         let text = program(number(seed, nth));
         report.programs += 1;
         match check(&mut session, &text, &mut report.hits) {

@@ -2,6 +2,7 @@
 //! are checked but not run.
 
 use super::draw::{Data, Def, Draw, Kind, Role};
+use super::traps;
 use super::types::{Class, Ty, bound, named, number};
 use crate::random::Random;
 
@@ -60,6 +61,7 @@ pub fn program(seed: u64) -> String {
 impl Draw<'_> {
     fn program(&mut self) -> String {
         let mut items = self.types();
+        items.extend(traps::definitions());
         self.defs = library();
         for k in 0..self.below(3) {
             items.push(self.global(k));

@@ -2,7 +2,10 @@
 //! calls one of the others, each by itself, so that a failure of one hides nothing of the rest.
 
 use std::collections::HashMap;
-use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
 
 use lang_core::base::{Code, GlobalName, Span};
 use lang_core::interp::{Counts, Failure, Host, Interp, Limits, RtInstance, Value};
@@ -23,9 +26,37 @@ pub(super) struct Ran {
     pub(super) iterations: u64,
 }
 
-/// Runs the main module of a session; `Err` tells of a failure that may not be.
-pub(super) fn run(session: &Session) -> Result<Vec<Ran>, String> {
-    let mut known = Known { session, values: HashMap::new() };
+/// Long enough for every program that is drawn; one that is made smaller may run forever.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A failure that may not be.
+pub(super) struct Forbidden {
+    /// The law that it breaks.
+    pub(super) law: &'static str,
+    pub(super) how: String,
+}
+
+/// Runs the main module of a session.
+///
+/// # Errors
+/// A failure that may not be.
+pub(super) fn run(session: &Session) -> Result<Vec<Ran>, Forbidden> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let (done, waits) = mpsc::channel::<()>();
+    let late = Arc::clone(&stop);
+    let watch = std::thread::spawn(move || {
+        if waits.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+            late.store(true, Ordering::Relaxed);
+        }
+    });
+    let ran = run_until(session, &stop);
+    drop(done);
+    let _ = watch.join();
+    ran
+}
+
+fn run_until(session: &Session, stop: &AtomicBool) -> Result<Vec<Ran>, Forbidden> {
+    let mut known = Known { session, values: HashMap::new(), stop };
     let items = session.items(MAIN);
     let mut all = Vec::new();
     let (values, defs): (Vec<_>, Vec<_>) = items.iter().partition(|item| item.kind == ItemKind::Let);
@@ -56,6 +87,7 @@ pub(super) fn run(session: &Session) -> Result<Vec<Ran>, String> {
 struct Known<'a> {
     session: &'a Session,
     values: HashMap<GlobalName, Value>,
+    stop: &'a AtomicBool,
 }
 
 impl Known<'_> {
@@ -64,16 +96,16 @@ impl Known<'_> {
         task: impl FnOnce(&mut Interp<'_>) -> Result<Value, Box<Failure>>,
     ) -> (Result<Value, Box<Failure>>, Counts) {
         let limits = Limits { max_calls: 1_000, max_elements: 1 << 16, ..limits() };
-        let (mut host, stop) = (Silent, AtomicBool::new(false));
+        let mut host = Silent;
         let program = Running::new(self.session, &self.values);
-        let mut interp = Interp::new(&program, &mut host, limits, &stop);
+        let mut interp = Interp::new(&program, &mut host, limits, self.stop);
         interp.count();
         let result = task(&mut interp);
         let counts = interp.counts();
         (result, counts)
     }
 
-    fn ran(&self, item: &str, result: Result<Value, Box<Failure>>, counts: Counts) -> Result<Ran, String> {
+    fn ran(&self, item: &str, result: Result<Value, Box<Failure>>, counts: Counts) -> Result<Ran, Forbidden> {
         let result = match result {
             Ok(value) => Ok(value),
             Err(failure) => {
@@ -86,13 +118,14 @@ impl Known<'_> {
     }
 
     /// Failures that data may cause; never that of an access that had been proved.
-    fn allowed(&self, failure: &Failure) -> Result<(), String> {
+    fn allowed(&self, failure: &Failure) -> Result<(), Forbidden> {
+        let forbid = |law, how| Err(Forbidden { law, how });
         match failure.code {
             Code::E0500 => {
                 let told = failure.help.as_ref().is_some_and(|h| h.contains("proved"));
                 let checked = self.session.checked(&failure.item);
                 if told || checked.is_some_and(|c| proved_at(&c.body, failure.span)) {
-                    return Err(format!("a proved access fails: {failure}"));
+                    return forbid("what is proved holds", format!("a proved access fails: {failure}"));
                 }
                 Ok(())
             }
@@ -104,7 +137,8 @@ impl Known<'_> {
             | Code::E0509
             | Code::E0512
             | Code::E0513 => Ok(()),
-            _ => Err(format!("fails as it may not: {failure}")),
+            Code::E0507 => forbid("it ends", "it runs on and on".to_owned()),
+            _ => forbid("failures are of known kinds", format!("fails as it may not: {failure}")),
         }
     }
 }

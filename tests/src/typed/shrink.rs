@@ -1,6 +1,8 @@
 //! Making a program that breaks a law smaller: items go, and expressions give way to parts of
 //! them of the same type, as long as the same law is broken.
 
+use std::time::{Duration, Instant};
+
 use lang_core::session::Session;
 use lang_core::syntax::split::split;
 use lang_core::types::ty::{Scalar, Type};
@@ -9,16 +11,19 @@ use crate::run::MAIN;
 
 /// Tries at most this often.
 const TRIES: usize = 1_500;
+/// And no longer than this: what is made smaller may run on and on.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The smallest found that breaks the same law.
 pub(super) fn shrink(text: &str, breaks: &mut dyn FnMut(&str) -> bool) -> String {
     let mut best = text.to_owned();
     let mut tries = 0;
+    let begun = Instant::now();
     loop {
         let mut smaller = None;
         for candidate in candidates(&best) {
             tries += 1;
-            if tries > TRIES {
+            if tries > TRIES || begun.elapsed() > PATIENCE {
                 return best;
             }
             if candidate.len() < best.len() && breaks(&candidate) {

@@ -8,99 +8,127 @@ use super::super::unify::{Mismatch, SizeWhy};
 use super::scope::{Obligation, ScopeKind};
 use super::{Bare, Checker};
 use crate::base::{Code, Diagnostic, Span};
-use crate::predicate::{Atom, Poly};
-use crate::syntax::ast::{ExprId, IndexRange, IndexVar};
+use crate::predicate::{Atom, LocalId, Poly};
+use crate::syntax::ast::{ExprId, Ident, IndexRange, IndexVar};
 use crate::syntax::ops::BinderKind;
 
+/// Index variables that were bound.
+pub(super) struct Indices {
+    /// The scope they are in.
+    pub(super) scope: usize,
+    pub(super) vars: Vec<TypedVar>,
+    pub(super) extents: Vec<Poly>,
+}
+
 impl Checker<'_> {
-    /// Binds index variables in the current scope. `hints` are the extents that the expected
-    /// type gives; `generates` says that the extents become those of an array.
-    pub(super) fn index_vars(
-        &mut self,
-        vars: &[IndexVar],
-        hints: &[Poly],
-        generates: bool,
-    ) -> (Vec<TypedVar>, Vec<Poly>) {
-        let mut typed = Vec::new();
-        let mut extents = Vec::new();
+    /// Enters the scope of a binder and binds its index variables. `hints` are the extents that
+    /// the expected type gives; `generates` says that the extents become those of an array.
+    pub(super) fn index_vars(&mut self, vars: &[IndexVar], hints: &[Poly], generates: bool) -> Indices {
+        let around = self.scopes.current;
+        let mut indices = Indices { scope: around, vars: Vec::new(), extents: Vec::new() };
         for (k, v) in vars.iter().enumerate() {
+            // The bounds of the first index are evaluated once, before the others begin.
+            let bounds = self.bounds(&v.range);
+            if k == 0 {
+                indices.scope = self.enter(ScopeKind::Binder);
+            }
             let span = v.name.span;
             let Some(l) = self.declared(span) else { continue };
-            let (range, from, to, extent) = match &v.range {
-                IndexRange::Bare => {
-                    let why = SizeWhy::Index(v.name.name.clone());
-                    let meta = self.metas.fresh_size(why, span);
-                    if let Some(hint) = hints.get(k) {
-                        let hint = self.metas.zonk_size(hint);
-                        // An unknown of the context is told by the body rather than the reverse.
-                        if !matches!(hint.as_atom(), Some(Atom::Meta(_))) {
-                            let _ = self.metas.unify_size(&meta, &hint, &mut Vec::new());
-                        }
-                    }
-                    let (name, scope) = (v.name.name.clone(), self.scopes.current);
-                    self.bare.push(Bare { extent: meta.clone(), index: l, name, span, scope });
-                    self.bare_locals.push((l, meta.clone()));
-                    (TypedRange::Extent(meta.clone()), Some(Poly::constant(0)), Some(meta.clone()), meta)
+            let (range, extent) = match bounds {
+                Some(range) => {
+                    let extent = self.range(l, &range);
+                    (range, extent)
                 }
-                IndexRange::Below(e) => {
-                    let node = self.bound(*e, k == 0);
-                    let p = self.sym(node).cloned().unwrap_or_else(|| Poly::atom(Atom::Overflow));
-                    let upper = self.faithful(node).and_then(|p| self.upper(p));
-                    (TypedRange::Below(node), Some(Poly::constant(0)), upper, p)
-                }
-                IndexRange::Range { from, to, by } => {
-                    let (a, b) = (self.bound(*from, k == 0), self.bound(*to, k == 0));
-                    let by = by.map(|s| self.bound(s, k == 0));
-                    let poly = |this: &Self, n: TId| this.sym(n).cloned().unwrap_or_else(|| Poly::atom(Atom::Overflow));
-                    let (p, q) = (poly(self, a), poly(self, b));
-                    let width = q.sub(&p);
-                    let extent = match by {
-                        None => width,
-                        Some(s) => {
-                            let s = poly(self, s);
-                            if s.as_constant().is_some_and(|c| c <= 0) {
-                                self.report(
-                                    Diagnostic::new(Code::E0511, self.expr_span(*to), "a stride is at least 1")
-                                        .help("to run downwards, count up and index from the end: `x[n - 1 - i]`"),
-                                );
-                            }
-                            width.add(&s).plus(-1).div(&s).unwrap_or_else(|| Poly::atom(Atom::Overflow))
-                        }
-                    };
-                    let lower = self.faithful(a).filter(|p| self.exact(p)).cloned();
-                    let upper = self.faithful(b).and_then(|p| self.upper(p));
-                    (TypedRange::Range(a, b, by), lower, upper, extent)
+                None => {
+                    let extent = self.bare_index(l, &v.name, hints.get(k));
+                    (TypedRange::Extent(extent.clone()), extent)
                 }
             };
-            self.bind(l, Type::I64, None);
-            let i = self.atom(l);
-            if let Some(from) = from {
-                self.scopes.assume_nonneg(i.sub(&from));
-            }
-            if let Some(to) = to {
-                self.scopes.assume_nonneg(to.sub(&i).plus(-1));
-            }
             let at = match &v.range {
                 IndexRange::Bare => span,
                 IndexRange::Below(e) => self.expr_span(*e),
                 IndexRange::Range { from, to, .. } => self.expr_span(*from).to(self.expr_span(*to)),
             };
-            let scope = self.scopes.parent(self.scopes.current);
             let o = Obligation::Extent { extent: extent.clone(), array: generates, span: at };
-            self.obligations.push((scope, o));
-            typed.push(TypedVar { local: l, range });
-            extents.push(extent);
+            self.obligations.push((around, o));
+            indices.vars.push(TypedVar { local: l, range });
+            indices.extents.push(extent);
         }
-        (typed, extents)
+        if vars.is_empty() {
+            indices.scope = self.enter(ScopeKind::Binder);
+        }
+        indices
     }
 
-    /// The bound of a range: an `i64` whose value is a polynomial. That of the first index is
-    /// evaluated before the binder is entered.
-    fn bound(&mut self, e: ExprId, first: bool) -> TId {
-        let inside = self.scopes.current;
-        if first {
-            self.scopes.current = self.scopes.parent(inside);
+    /// The bounds of a range, evaluated here; those of a bare index are found later.
+    fn bounds(&mut self, range: &IndexRange) -> Option<TypedRange> {
+        match range {
+            IndexRange::Bare => None,
+            IndexRange::Below(e) => Some(TypedRange::Below(self.bound(*e))),
+            IndexRange::Range { from, to, by } => {
+                let (a, b) = (self.bound(*from), self.bound(*to));
+                Some(TypedRange::Range(a, b, by.map(|s| self.bound(s))))
+            }
         }
+    }
+
+    /// Binds a bare index; gives its extent, which its uses tell.
+    fn bare_index(&mut self, l: LocalId, name: &Ident, hint: Option<&Poly>) -> Poly {
+        let meta = self.metas.fresh_size(SizeWhy::Index(name.name.clone()), name.span);
+        if let Some(hint) = hint {
+            let hint = self.metas.zonk_size(hint);
+            // An unknown of the context is told by the body rather than the reverse.
+            if !matches!(hint.as_atom(), Some(Atom::Meta(_))) {
+                let _ = self.metas.unify_size(&meta, &hint, &mut Vec::new());
+            }
+        }
+        let scope = self.scopes.current;
+        self.bare.push(Bare { extent: meta.clone(), index: l, name: name.name.clone(), span: name.span, scope });
+        self.bare_locals.push((l, meta.clone()));
+        self.between(l, Some(Poly::constant(0)), Some(meta.clone()));
+        meta
+    }
+
+    /// Binds an index that runs over these bounds; gives its extent.
+    fn range(&mut self, l: LocalId, range: &TypedRange) -> Poly {
+        let poly = |n: TId| self.sym(n).cloned().unwrap_or_else(|| Poly::atom(Atom::Overflow));
+        let upper = |n: TId| self.faithful(n).and_then(|p| self.upper(p));
+        let (from, to, extent) = match range {
+            TypedRange::Extent(p) => (Some(Poly::constant(0)), Some(p.clone()), p.clone()),
+            TypedRange::Below(n) => (Some(Poly::constant(0)), upper(*n), poly(*n)),
+            TypedRange::Range(a, b, by) => {
+                let width = poly(*b).sub(&poly(*a));
+                let extent = match by.map(poly) {
+                    None => width,
+                    Some(s) => width.add(&s).plus(-1).div(&s).unwrap_or_else(|| Poly::atom(Atom::Overflow)),
+                };
+                (self.faithful(*a).filter(|p| self.exact(p)).cloned(), upper(*b), extent)
+            }
+        };
+        if let TypedRange::Range(_, b, Some(s)) = range
+            && self.sym(*s).and_then(Poly::as_constant).is_some_and(|c| c <= 0)
+        {
+            let d = Diagnostic::new(Code::E0511, self.span(*b), "a stride is at least 1");
+            self.report(d.help("to run downwards, count up and index from the end: `x[n - 1 - i]`"));
+        }
+        self.between(l, from, to);
+        extent
+    }
+
+    /// Binds an index that is known to run from here to there.
+    fn between(&mut self, l: LocalId, from: Option<Poly>, to: Option<Poly>) {
+        self.bind(l, Type::I64, None);
+        let i = self.atom(l);
+        if let Some(from) = from {
+            self.scopes.assume_nonneg(i.sub(&from));
+        }
+        if let Some(to) = to {
+            self.scopes.assume_nonneg(to.sub(&i).plus(-1));
+        }
+    }
+
+    /// The bound of a range: an `i64` whose value is a polynomial.
+    fn bound(&mut self, e: ExprId) -> TId {
         let node = self.infer(e, Some(&Type::I64));
         let t = self.metas.zonk(&self.nodes[node].ty);
         let node = if let Type::Scalar(Scalar::F64 | Scalar::F32) = t {
@@ -113,9 +141,7 @@ impl Checker<'_> {
         } else {
             self.expect(node, &Type::I64, "the bound of a range")
         };
-        let node = self.sized(node);
-        self.scopes.current = inside;
-        node
+        self.sized(node)
     }
 
     /// An upper bound that may be used as a fact: arithmetic on it is exact, or can only wrap
@@ -149,10 +175,9 @@ impl Checker<'_> {
     ) -> TId {
         let hint = hint.map(|h| self.metas.shallow(h));
         let (axes, inner) = self.binder_hints(kind, vars.len(), hint.as_ref());
-        let scope = self.enter(ScopeKind::Binder);
         let generates = matches!(kind, BinderKind::For | BinderKind::Rel);
         let before = self.locals.len();
-        let (vars, mut extents) = self.index_vars(vars, &axes, generates);
+        let Indices { scope, vars, mut extents } = self.index_vars(vars, &axes, generates);
         if kind == BinderKind::Rel {
             self.relation_extents(&vars, &mut extents, before);
         }

@@ -3,6 +3,7 @@
 use super::super::tree::{Expr as Typed, Open, TId};
 use super::super::ty::Type;
 use super::super::unify::{Mismatch, has_meta};
+use super::binder::Indices;
 use super::scope::ScopeKind;
 use super::{Checker, Coverage};
 use crate::base::{Code, Diagnostic, Span};
@@ -178,9 +179,8 @@ impl Checker<'_> {
         };
         let init = self.carry(f.init, f.ty, carry_hint.as_ref());
         let carry = self.nodes[init].ty.clone();
-        let scope = self.enter(ScopeKind::Binder);
         let kept = f.scan || f.yields.is_some();
-        let (vars, extents) = self.index_vars(f.vars, &[], kept);
+        let Indices { scope, vars, extents } = self.index_vars(f.vars, &[], kept);
         let acc = self.pattern(f.acc, &carry, None, true);
         let body = self.next(f.body, &carry);
         let yields = f.yields.map(|e| self.infer(e, None));

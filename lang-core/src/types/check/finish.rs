@@ -105,15 +105,10 @@ impl Checker<'_> {
         c.path.truncate(shared);
         for s in way.into_iter().rev() {
             c.path.push((s, c.facts.mark()));
-            for f in self.scopes.facts(s) {
-                let (Fact::NonNeg(p) | Fact::Zero(p)) = f;
-                if !self.of_integers(p) {
-                    continue;
-                }
-                match f {
-                    Fact::NonNeg(p) => c.facts.assume_nonneg(self.metas.zonk_size(p)),
-                    Fact::Zero(p) => c.facts.assume_zero(self.metas.zonk_size(p)),
-                }
+            match self.scopes.fact(s) {
+                Some(Fact::NonNeg(p)) if self.of_integers(p) => c.facts.assume_nonneg(self.metas.zonk_size(p)),
+                Some(Fact::Zero(p)) if self.of_integers(p) => c.facts.assume_zero(self.metas.zonk_size(p)),
+                _ => {}
             }
         }
     }

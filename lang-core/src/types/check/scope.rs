@@ -1,6 +1,7 @@
 //! Scopes with the facts that hold in them, and what is left to decide when all unknowns are
 //! solved. A scope is a place whose body may run several times or not at all: the body of a
-//! binder, fold, loop or lambda, a branch, what a bracket guards.
+//! binder, fold, loop or lambda, a branch, what a bracket guards. And what comes after a fact
+//! is a scope, so that a fact says nothing about what was evaluated before it held.
 
 use super::super::tree::{SizeCheck, TId};
 use super::super::ty::Type;
@@ -32,7 +33,8 @@ struct Scope {
     /// How many scopes are around it.
     depth: usize,
     kind: ScopeKind,
-    facts: Vec<Fact>,
+    /// What holds from here on.
+    fact: Option<Fact>,
 }
 
 /// The scopes of an item. Numbers grow in the order of entry, so the scopes inside one are
@@ -44,16 +46,20 @@ pub(super) struct Scopes {
 
 impl Default for Scopes {
     fn default() -> Self {
-        Self { scopes: vec![Scope { parent: 0, depth: 0, kind: ScopeKind::Item, facts: Vec::new() }], current: 0 }
+        Self { scopes: vec![Scope { parent: 0, depth: 0, kind: ScopeKind::Item, fact: None }], current: 0 }
     }
 }
 
 impl Scopes {
     pub(super) fn enter(&mut self, kind: ScopeKind) -> usize {
-        let depth = self.depth(self.current) + 1;
-        self.scopes.push(Scope { parent: self.current, depth, kind, facts: Vec::new() });
-        self.current = self.scopes.len() - 1;
+        self.push(kind, None);
         self.current
+    }
+
+    fn push(&mut self, kind: ScopeKind, fact: Option<Fact>) {
+        let depth = self.depth(self.current) + 1;
+        self.scopes.push(Scope { parent: self.current, depth, kind, fact });
+        self.current = self.scopes.len() - 1;
     }
 
     pub(super) fn leave(&mut self, scope: usize) {
@@ -77,16 +83,16 @@ impl Scopes {
         self.scopes.get(scope).map_or(0, |s| s.depth)
     }
 
-    pub(super) fn facts(&self, scope: usize) -> &[Fact] {
-        self.scopes.get(scope).map_or(&[], |s| &s.facts)
+    pub(super) fn fact(&self, scope: usize) -> Option<&Fact> {
+        self.scopes.get(scope)?.fact.as_ref()
     }
 
+    /// From here on, until the scope around is left, this holds.
     pub(super) fn assume(&mut self, fact: Fact) {
-        if let Some(s) = self.scopes.get_mut(self.current) {
-            s.facts.push(fact);
-        }
+        self.push(self.kind(self.current), Some(fact));
     }
 
+    /// From here on `p >= 0`.
     pub(super) fn assume_nonneg(&mut self, p: Poly) {
         self.assume(Fact::NonNeg(p));
     }

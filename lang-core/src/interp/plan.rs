@@ -405,12 +405,12 @@ impl Walk<'_> {
 
     /// Of the branches of a choice, those that read a local no more let go of it first.
     fn dead(&mut self, branches: &[(TId, Changes)]) {
+        let read: BTreeSet<LocalId> = branches.iter().flat_map(|(_, c)| c.keys().copied()).collect();
+        let last: Vec<LocalId> = read.into_iter().filter(|l| !self.live.contains_key(l)).collect();
         for (node, own) in branches {
-            let others = branches.iter().flat_map(|(_, c)| c.keys());
-            let dead: BTreeSet<LocalId> =
-                others.filter(|l| !own.contains_key(l) && !self.live.contains_key(l)).copied().collect();
+            let dead: Vec<LocalId> = last.iter().filter(|l| !own.contains_key(l)).copied().collect();
             if !dead.is_empty() {
-                self.plan.dead.insert(*node, dead.into_iter().collect());
+                self.plan.dead.insert(*node, dead);
             }
         }
     }

@@ -398,6 +398,14 @@ impl<'a> Checker<'a> {
                     span,
                     format!("this has type `{found}`, and `{wanted}` is wanted{subject}"),
                 );
+                if let (Type::Data(f, _), Type::Data(w, _)) = (found.peel().1, wanted.peel().1)
+                    && f.name == w.name
+                    && f.module != w.module
+                {
+                    let d = d.label(format!("`{}` of `{}`, and not that of `{}`", f.name, f.module, w.module));
+                    self.report(d.help("two files declare a type of this name, or one file is imported by two paths"));
+                    return;
+                }
                 match (found.peel().0.len(), wanted.peel().0.len()) {
                     (_, 0) if wanted == Type::BOOL && *found.peel().1 == Type::BOOL => {
                         d.help("ask `all i: p[i]` or `any i: p[i]`, as in `all i: x[i] == y[i]`")

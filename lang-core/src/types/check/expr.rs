@@ -185,7 +185,8 @@ impl Checker<'_> {
                 let class = super::ops::class_of(f.domain());
                 let t = match f.domain() {
                     crate::resolve::scalar_fn::Domain::Int => Type::I64,
-                    _ => self.metas.literal(class, Some(Scalar::F64), span),
+                    // One of integers too takes the type of its arguments.
+                    _ => self.metas.literal(class, (class == Class::Real).then_some(Scalar::F64), span),
                 };
                 let params = (0..f.arity()).map(|_| (None, t.clone())).collect();
                 self.alloc(Typed::ScalarValue(*f), Type::Fun(Arc::new(FunType { params, result: t })), span)

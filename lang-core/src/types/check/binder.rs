@@ -74,12 +74,13 @@ impl Checker<'_> {
             };
             self.bind(l, Type::I64, None);
             let i = self.atom(l);
-            if let Some(from) = from {
-                self.scopes.assume_nonneg(i.sub(&from));
+            if let Some(from) = &from {
+                self.scopes.assume_nonneg(i.sub(from));
             }
-            if let Some(to) = to {
+            if let Some(to) = &to {
                 self.scopes.assume_nonneg(to.sub(&i).plus(-1));
             }
+            self.runs_through(l, &range, from, to);
             let at = match &v.range {
                 IndexRange::Bare => span,
                 IndexRange::Below(e) => self.expr_span(*e),
@@ -151,7 +152,7 @@ impl Checker<'_> {
         let (axes, inner) = self.binder_hints(kind, vars.len(), hint.as_ref());
         let scope = self.enter(ScopeKind::Binder);
         let generates = matches!(kind, BinderKind::For | BinderKind::Rel);
-        let before = self.locals.len();
+        let (before, runs) = (self.locals.len(), self.runs.len());
         let (vars, mut extents) = self.index_vars(vars, &axes, generates);
         if kind == BinderKind::Rel {
             self.relation_extents(&vars, &mut extents, before);
@@ -174,6 +175,10 @@ impl Checker<'_> {
             self.assume(p, true);
             p
         });
+        // A filter leaves indices out, and these end where they know the answer.
+        if filter.is_some() || matches!(kind, BinderKind::Any | BinderKind::All) {
+            self.runs.truncate(runs);
+        }
         let body = match kind {
             BinderKind::Any | BinderKind::All | BinderKind::Rel => {
                 self.check(body, &Type::BOOL, &format!("the body of `{}`", kind.word()))
@@ -238,7 +243,7 @@ impl Checker<'_> {
                 elem
             }
             BinderKind::Max | BinderKind::Min | BinderKind::Argmax | BinderKind::Argmin => {
-                let t = self.metas.zonk(&elem);
+                let t = self.metas.shown(&elem);
                 if matches!(t, Type::Array(..) | Type::Tuple(_) | Type::Record(_)) {
                     let at = self.span(body);
                     self.report(

@@ -649,7 +649,9 @@ fn a_session_on_a_terminal() {
 
 #[test]
 fn a_reduction_without_a_body_is_told_at_once() {
-    check("let y = [1.0, 2.0]\nsum y\n1 + 1\nsum i:\n  y[i]\nsum i < 2\n: y[i]\n", expect![[r#"
+    check(
+        "let y = [1.0, 2.0]\nsum y\n1 + 1\nsum i:\n  y[i]\nsum i < 2\n: y[i]\n",
+        expect![[r#"
         y: [2]f64 = [1.0, 2.0]
         [E0001] Error: expected `:`, found the end
            ╭─[ repl:1:6 ]
@@ -664,5 +666,6 @@ fn a_reduction_without_a_body_is_told_at_once() {
         f64 = 3.0
         f64 = 3.0
         --- exit status: 1
-    "#]]);
+    "#]],
+    );
 }

@@ -66,24 +66,30 @@ impl Checker<'_> {
         let (from, to) = run.range.as_ref()?;
         let (from, to) = (self.metas.zonk_size(from), self.metas.zonk_size(to));
         let i = self.atom(run.index);
-        let (1, rest) = index.linear_in(i.as_atom()?)? else { return None };
+        let (sign @ (1 | -1), rest) = index.linear_in(i.as_atom()?)? else { return None };
         if to.overflowed() || index.overflowed() || extent.overflowed() {
             return None;
         }
         let info = self.local(run.index)?;
         let (name, place) = (&info.name, info.span);
-        let last = rest.add(&to).plus(-1);
-        let first = rest.add(&from);
-        let (which, value, help) = if facts.proves_nonneg(&last.sub(extent)) {
-            let help = format!(
-                "end before it, `{name} < {}`, or guard the access, `[{index} < {extent}] * …`",
-                extent.sub(&rest)
-            );
-            ("last", last, help)
-        } else if facts.proves_nonneg(&first.neg().plus(-1)) {
-            let help =
-                format!("begin after it, `{name} in {}..{to}`, or guard the access, `[{index} >= 0] * …`", rest.neg());
-            ("first", first, help)
+        let value = |i: &Poly| if sign == 1 { rest.add(i) } else { rest.sub(i) };
+        let above = |p: &Poly| facts.proves_nonneg(&p.sub(extent));
+        let below = |p: &Poly| facts.proves_nonneg(&p.neg().plus(-1));
+        let (at_last, at_first) = (value(&to.plus(-1)), value(&from));
+        let guard = |condition: &str| format!("or guard the access, `[{index} {condition}] * …`");
+        let inside = format!("< {extent}");
+        let (which, value, help) = if above(&at_last) && sign == 1 {
+            let end = extent.sub(&rest);
+            ("last", at_last, format!("end before it, `{name} < {end}`, {}", guard(&inside)))
+        } else if below(&at_first) && sign == 1 {
+            let begin = rest.neg();
+            ("first", at_first, format!("begin after it, `{name} in {begin}..{to}`, {}", guard(">= 0")))
+        } else if above(&at_first) {
+            let back = extent.plus(-1).sub(&i);
+            ("first", at_first, format!("from the last element backwards it is `{back}`; {}", guard(&inside)))
+        } else if below(&at_last) {
+            let end = rest.plus(1);
+            ("last", at_last, format!("end before it, `{name} < {end}`, {}", guard(">= 0")))
         } else {
             return None;
         };

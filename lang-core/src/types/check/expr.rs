@@ -382,11 +382,15 @@ impl Checker<'_> {
         }
         // Elements of another rank are told of once, by whoever wants the whole.
         let elem = elem_hint.filter(|h| !self.other_rank(&self.nodes[node].ty, h));
+        let own = elem.is_none();
         let elem = elem.unwrap_or_else(|| self.nodes[node].ty.clone());
         let mut nodes = vec![self.expect(node, &elem, "the elements of this array")];
         for item in rest {
             nodes.push(self.check(*item, &elem, "the elements of this array"));
         }
+        // Where they do not fit each other nobody knows what the whole is.
+        let unknown = own && nodes.iter().any(|n| self.nodes[*n].kind == Typed::Error);
+        let elem = if unknown { Type::Error } else { elem };
         self.alloc(Typed::Array(nodes), Type::Array(count, Arc::new(elem)), span)
     }
 

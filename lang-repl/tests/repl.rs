@@ -646,3 +646,26 @@ fn a_session_on_a_terminal() {
     let history = std::fs::read_to_string(dir.path().join("data/iverson/history")).unwrap();
     assert!(history.contains("ans * 14") && !history.contains("nonsense"), "{history}");
 }
+
+#[test]
+fn a_reduction_without_a_body_is_told_at_once() {
+    check(
+        "let y = [1.0, 2.0]\nsum y\n1 + 1\nsum i:\n  y[i]\nsum i < 2\n: y[i]\n",
+        expect![[r#"
+        y: [2]f64 = [1.0, 2.0]
+        [E0001] Error: expected `:`, found the end
+           ╭─[ repl:1:6 ]
+           │
+         1 │ sum y
+           │      ┬
+           │      ╰── here
+           │
+           │ Help: `y` is read as an index variable; over the elements of an array write `sum i: y[i]`
+        ───╯
+        i64 = 2
+        f64 = 3.0
+        f64 = 3.0
+        --- exit status: 1
+    "#]],
+    );
+}

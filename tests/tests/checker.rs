@@ -129,3 +129,16 @@ fn sizes_are_verified_when_they_run_only_where_nothing_is_known() {
     verifies("def f(x: [n]f64, y: [m]f64) = if n == m then x + y else x", 0);
     verifies("def f(x: [n]f64, y: [n]f64) = for i: x[i] + (y + x)[i]", 0);
 }
+
+#[test]
+fn a_match_that_is_too_large_is_told_as_that() {
+    let ctors = |sep: &str, after: &str| (0..3000).map(|k| format!("C{k}{after}")).collect::<Vec<_>>().join(sep);
+    let check = |arms: String| {
+        let mut s = Session::new();
+        s.set_text("t.iv", &format!("type T = {}\ndef f(t: T) -> f64 = match t {{ {arms} }}", ctors(" | ", "")));
+        s.diagnostics("t.iv").into_iter().map(|d| format!("{}: {}", d.code, d.message)).collect::<Vec<_>>()
+    };
+    let told = "E0404: this `match` is too large to tell whether it covers everything";
+    assert_eq!(check(ctors(", ", ": 1.0")), [told]);
+    assert_eq!(check(ctors(", ", ": 1.0") + ", _: 2.0"), Vec::<String>::new());
+}

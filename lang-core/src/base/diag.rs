@@ -87,11 +87,13 @@ codes! {
     E0309 "not a size",
     E0310 "unknown extent escapes",
     E0311 "for cannot be filtered",
+    W0312 "index outside at an end of its range",
     // Patterns.
     E0400 "match does not cover everything",
     W0401 "arm never reached",
     E0402 "pattern may fail",
     E0403 "wrong number of arguments in a pattern",
+    E0404 "match too large to check",
     // When a program runs.
     E0500 "index out of bounds",
     E0501 "sizes differ in this run",

@@ -104,5 +104,12 @@ impl Interp<'_> {
 }
 
 fn unavailable(at: At<'_>, what: &str) -> Box<super::Failure> {
-    at.fail(ErrorCode::E0510, format!("`{what}` is not available yet"))
+    let mut failure = at.fail(ErrorCode::E0510, format!("`{what}` is not available yet"));
+    let help = match what {
+        "load" => Some("until then `main` takes what is in a file: `def main(x: [n]f64) = …`, run with `x=@x.json`"),
+        "save" | "plot" => Some("until then `print(e)` writes the value"),
+        _ => None,
+    };
+    failure.help = help.map(str::to_owned);
+    failure
 }

@@ -361,8 +361,9 @@ impl<'a> Resolver<'a> {
             return TypeRes::Error;
         }
         self.unknown(Code::E0101, ident, format!("there is no type `{name}`"), |this| {
-            if let Some(habit) = habit {
-                return Some(habit.to_owned());
+            let there = |m: &ModuleName| this.names.type_name(m, name).is_some_and(|t| t.module == *m);
+            if let Some(help) = this.imported(name, there).or_else(|| habit.map(str::to_owned)) {
+                return Some(help);
             }
             let params = this.out.type_params.iter().map(|(n, _)| n.clone());
             let scalars = crate::syntax::ops::Scalar::ALL.iter().map(|s| Name::from(s.name()));

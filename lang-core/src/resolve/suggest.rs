@@ -91,6 +91,14 @@ const VALUES: &[(&[&str], &str)] = &[
     (&["trace"], "write `sum i: a[i, i]`"),
     (&["norm"], "write `sqrt(sum i: x[i]^2)`"),
     (&["mean", "average"], "write `(sum i: x[i]) / f64(len(x))`"),
+    (&["std", "stddev", "stdev"], "write `sqrt((sum i: (x[i] - m)^2) / f64(len(x)))`, where `m` is the mean"),
+    (&["var", "variance"], "write `(sum i: (x[i] - m)^2) / f64(len(x))`, where `m` is the mean"),
+    (&["median"], "write `let y = sort(x) in (y[(len(y) - 1) // 2] + y[len(y) // 2]) / 2.0`"),
+    (
+        &["rand", "random", "randn", "randint", "uniform", "normal"],
+        "there are no random numbers yet: `main` may take them as an argument, from a file",
+    ),
+    (&["select", "ifelse"], "write `if c then a else b`, for every element `for i: if c[i] then a[i] else b[i]`"),
     (&["cumsum"], "write `scan acc = 0.0 for i < len(x): acc + x[i]`"),
     (&["reduce", "foldl", "foldr", "inject"], "write `fold acc = init for i < n: f(acc, x[i])`"),
     (

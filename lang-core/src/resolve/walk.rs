@@ -12,7 +12,7 @@ use super::pass::{Place, Resolver};
 use super::resolved::{LocalKind, PatRes, Res};
 use super::scalar_fn::ScalarFn;
 use super::{ValueRef, suggest, type_items};
-use crate::base::{Code, Diagnostic, Name, Span};
+use crate::base::{Code, Diagnostic, ModuleName, Name, Span};
 use crate::syntax::ast::{self, Arg, Expr, ExprId, Ident, IndexRange, IndexVar, Pat, PatId, Subscript, Tree};
 use crate::syntax::ops::Scalar;
 
@@ -258,6 +258,10 @@ impl<'a> Resolver<'a> {
         if self.names.import(self.module, name).is_some() {
             return Some(format!("`{name}` is a module; what it defines is written `{name}.…`"));
         }
+        let there = |m: &ModuleName| self.names.value(m, name).is_some_and(|v| target(&v).module == *m);
+        if let Some(help) = self.imported(name, there) {
+            return Some(help);
+        }
         if let Some(habit) = suggest::value_habit(name) {
             return Some(habit.to_owned());
         }
@@ -267,6 +271,12 @@ impl<'a> Resolver<'a> {
         let all = self.names.value_names(self.module);
         let language: Vec<Name> = suggest::language_names().map(Name::from).collect();
         suggest::did_you_mean(name, self.scopes.names().chain(&all).chain(&language))
+    }
+
+    /// The module that has the name, as it is written here.
+    pub(super) fn imported(&self, name: &Name, there: impl Fn(&ModuleName) -> bool) -> Option<String> {
+        let (alias, _) = self.names.imports(self.module).into_iter().find(|(_, module)| there(module))?;
+        Some(format!("it stands in a module that is imported: write `{alias}.{name}`"))
     }
 
     /// What a name means outside the locals, without telling.

@@ -87,6 +87,11 @@ impl Names for View<'_> {
         scope::import_named(self.db, self.file(module)?, Symbol::new(self.db, Name::from(alias)))
     }
 
+    fn imports(&self, module: &ModuleName) -> Vec<(Name, ModuleName)> {
+        let imports = self.file(module).map(|file| scope::imports(self.db, file).iter());
+        imports.into_iter().flatten().map(|i| (i.alias.clone(), i.module.clone())).collect()
+    }
+
     fn has_module(&self, module: &ModuleName) -> bool {
         self.file(module).is_some()
     }

@@ -27,6 +27,8 @@ pub struct Coverage {
     pub missing: Vec<String>,
     /// Arms that match nothing which those before do not.
     pub redundant: Vec<usize>,
+    /// It takes too long to decide.
+    pub too_large: bool,
 }
 
 /// The constructors of a sum type in order, with the types of their arguments; `None` if it has
@@ -35,7 +37,7 @@ pub type Ctors<'a> = &'a dyn Fn(&Type) -> Option<Vec<(Name, Vec<Type>)>>;
 
 /// Checks the arms of a `match` on a value of the type. Patterns that do not fit the type are
 /// errors reported elsewhere: nothing is said then. A match that takes too long to decide is
-/// treated as missing `_`, unless an arm matches everything.
+/// too large, unless an arm matches everything.
 #[must_use]
 pub fn check(ty: &Type, arms: &[&Pat], ctors: Ctors) -> Coverage {
     let mut explorer = Explorer {
@@ -54,11 +56,12 @@ pub fn check(ty: &Type, arms: &[&Pat], ctors: Ctors) -> Coverage {
         Ok(()) => Coverage {
             missing: explorer.missing,
             redundant: explorer.reached.iter().enumerate().filter(|(_, r)| !**r).map(|(arm, _)| arm).collect(),
+            too_large: false,
         },
         Err(Stop::Mismatch) => Coverage::default(),
         Err(Stop::TooLong) => {
             let covered = arms.iter().any(|arm| asks_nothing(arm));
-            Coverage { missing: if covered { Vec::new() } else { vec!["_".into()] }, redundant: Vec::new() }
+            Coverage { too_large: !covered, ..Coverage::default() }
         }
     }
 }
@@ -66,7 +69,8 @@ pub fn check(ty: &Type, arms: &[&Pat], ctors: Ctors) -> Coverage {
 /// A value of the type that the pattern does not match, if there is one.
 #[must_use]
 pub fn irrefutable(ty: &Type, pat: &Pat, ctors: Ctors) -> Option<String> {
-    check(ty, &[pat], ctors).missing.into_iter().next()
+    let found = check(ty, &[pat], ctors);
+    found.missing.into_iter().next().or_else(|| found.too_large.then(|| "_".into()))
 }
 
 /// Does the pattern match all values, whatever the type?

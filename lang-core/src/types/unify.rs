@@ -111,6 +111,28 @@ impl Metas {
         )
     }
 
+    /// The type as a message shows it: literals that nothing decided yet have their defaults.
+    pub fn shown(&self, t: &Type) -> Type {
+        self.zonk(t).map(
+            &|t| match t {
+                Type::Meta(id) => self.default_of(*id).map(Type::Scalar),
+                _ => None,
+            },
+            &|p, _| p.clone(),
+        )
+    }
+
+    /// What an unsolved literal becomes if nothing else is known: one that was divided, a real.
+    fn default_of(&self, id: u32) -> Option<Scalar> {
+        let m = self.types.get(id as usize)?;
+        Some(if m.class == Class::Real && m.default? == Scalar::I64 { Scalar::F64 } else { m.default? })
+    }
+
+    /// Is nothing known of this type, not even that it is a number?
+    pub fn is_unknown(&self, t: &Type) -> bool {
+        matches!(t, Type::Meta(id) if self.class(*id) == Class::Any)
+    }
+
     /// The size with all that is solved put in.
     pub fn zonk_size(&self, p: &Poly) -> Poly {
         if !has_meta(p) {
@@ -182,13 +204,13 @@ impl Metas {
     }
 
     fn default_where(&mut self, wanted: &dyn Fn(u32) -> bool) {
-        for (id, m) in (0..).zip(&mut self.types) {
-            if m.solution.is_none()
+        for id in (0..).take(self.types.len()) {
+            let default = self.default_of(id);
+            if let Some(m) = self.types.get_mut(id as usize)
+                && m.solution.is_none()
                 && wanted(id)
-                && let Some(s) = m.default
+                && let Some(s) = default
             {
-                // A literal that was divided became real.
-                let s = if m.class == Class::Real && s == Scalar::I64 { Scalar::F64 } else { s };
                 m.solution = Some(Type::Scalar(s));
                 self.woken.append(&mut m.waiting);
             }
@@ -258,8 +280,12 @@ impl Metas {
             }
             (Type::Scalar(a), Type::Scalar(b)) if a != b => Err(Mismatch::Scalars(f.clone(), w.clone())),
             (Type::Array(n, a), Type::Array(m, b)) => {
-                self.unify_size(n, m, goals)?;
-                self.unify(a, b, params, goals)
+                // Sizes say little where ranks or elements differ.
+                let outer = self.unify_size(n, m, goals);
+                match self.unify(a, b, params, goals) {
+                    Ok(()) | Err(Mismatch::Size(..)) if outer.is_err() => outer,
+                    inner => inner,
+                }
             }
             (Type::Tuple(a), Type::Tuple(b)) if a.len() == b.len() => {
                 a.iter().zip(b.iter()).try_for_each(|(a, b)| self.unify(a, b, params, goals))

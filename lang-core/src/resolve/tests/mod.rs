@@ -68,6 +68,9 @@ impl Names for World {
             _ => None,
         }
     }
+    fn imports(&self, _: &ModuleName) -> Vec<(Name, ModuleName)> {
+        vec![("m".into(), "m.iv".into()), ("gone".into(), "gone.iv".into())]
+    }
     fn has_module(&self, module: &ModuleName) -> bool {
         self.0.contains_key(module)
     }

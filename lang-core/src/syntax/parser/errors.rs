@@ -258,7 +258,11 @@ fn slip_diagnostic(slip: Slip, error: &SyntaxError, builder: &Builder) -> Option
         Slip::Empty(what) => {
             let inside = builder.span_at(error.end.saturating_sub(1));
             let message = format!("expected {what}, found {}", found(builder, error.end.saturating_sub(1)));
-            Some(Diagnostic::new(Code::E0001, inside, message))
+            let mut d = Diagnostic::new(Code::E0001, inside, message);
+            if what == "a size" {
+                d = d.help("the length of a parameter has a name, as in `x: [n]f64`; any name does");
+            }
+            Some(d)
         }
         Slip::Deep => None,
     }

@@ -135,11 +135,7 @@ fn head(ty: impl Part<TypeId>) -> impl Part<Def> {
         .or_not();
     let class = pick(Expected::CLASS, |kind| (kind == Kind::Name).then_some(())).map_with(|(), e| {
         let at = e.span().start;
-        let class = e.state().ident(at);
-        if !matches!(class.name.as_str(), "num" | "real") {
-            e.emit(SyntaxError::expected(at, Expected::CLASS));
-        }
-        class
+        e.state().ident(at)
     });
     let constraint = name().then_ignore(sym(Sym::Colon)).then(class).map(|(var, class)| Constraint { var, class });
     let constraints = token(Kind::Word(Word::Where), Expected::NONE)

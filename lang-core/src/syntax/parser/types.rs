@@ -29,7 +29,8 @@ pub(super) fn types(ty: impl Part<TypeId>, sum: impl Part<ExprId>) -> Rule<TypeI
             let inner = alone(operand, e);
             Operand::Type(dims.into_iter().rev().fold(inner, |inner, (sizes, at)| {
                 let span = e.state().span(at.start, whole.end);
-                e.state().ty(TypeExpr::Array(sizes, inner), span)
+                let array = if sizes.is_empty() { TypeExpr::Error } else { TypeExpr::Array(sizes, inner) };
+                e.state().ty(array, span)
             }))
         });
     let arrows = operand.map_with(|operand, e| (operand, e.span())).separated_by(maybe(Sym::Arrow)).at_least(1);

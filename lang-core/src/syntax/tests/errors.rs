@@ -384,8 +384,8 @@ fn binders_and_functions() {
         expect![[r#"
             for i in n: x[i]
                 ERROR
-              E0001 «:»: expected `..`, found `:`
-                  help: `in` takes a range: `i < n` or `i in 0..n`; the elements of an array are `x[i]`
+              E0001 «n»: `in` takes a range, and this is none
+                  help: a range is `i < n` or `i in a..b`; the elements of an array are `x[i]`
             sum i < n x[i]
                 ERROR
               E0001 «x»: expected `:`, found `x`

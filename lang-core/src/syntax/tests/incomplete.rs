@@ -35,6 +35,10 @@ fn more_lines_make_sense() {
         "if a then b else",
         "sum i < n",
         "sum i < n:",
+        "sum i:",
+        "sum i,",
+        "sum i",
+        "for i",
         "for i in",
         "\\x",
         "\\x:",
@@ -74,6 +78,9 @@ fn more_lines_make_no_sense() {
         "x[1]",
         "if a then b else c",
         "x = ",
+        "sum y",
+        "2 * (max y)",
+        "def f(y: [n]f64) -> f64 = sum y",
     ] {
         assert!(!is_incomplete(text), "{text}");
     }

@@ -46,8 +46,9 @@ fn types() {
               E0001 «(f64,)»: there is no tuple of one element
                   help: leave the comma out
             let x: []f64 = 3
-                (let x:[]f64 3)
+                (let x:ERROR 3)
               E0001 «]»: expected a size, found `]`
+                  help: the length of a parameter has a name, as in `x: [n]f64`; any name does
             let x: {a f64} = 3
                 (let x:(record a:ERROR) 3)
               E0001 «f64»: expected `:`, found `f64`
@@ -202,8 +203,6 @@ fn definitions() {
                   help: a type parameter may be limited to numbers: `where a: num` or `where a: real`
             def f(x: f64) where a: foo = 3
                 (def f ((x f64)) _ (a foo) 3)
-              E0001 «foo»: expected `num` or `real`, found `foo`
-                  help: a type parameter may be limited to numbers: `where a: num` or `where a: real`
             def f(x: f64)
                 (def f ((x f64)) _ ERROR)
               E0001 the end: expected `=` or `->`, found the end

@@ -25,6 +25,7 @@ impl Checker<'_> {
     /// the expected type gives; `generates` says that the extents become those of an array.
     pub(super) fn index_vars(&mut self, vars: &[IndexVar], hints: &[Poly], generates: bool) -> Indices {
         let around = self.scopes.current;
+        let mut runs = Vec::new();
         let mut indices = Indices { scope: around, vars: Vec::new(), extents: Vec::new() };
         for (k, v) in vars.iter().enumerate() {
             // The bounds of the first index are evaluated once, before the others begin.
@@ -34,16 +35,13 @@ impl Checker<'_> {
             }
             let span = v.name.span;
             let Some(l) = self.declared(span) else { continue };
-            let (range, extent) = match bounds {
-                Some(range) => {
-                    let extent = self.range(l, &range);
-                    (range, extent)
-                }
-                None => {
-                    let extent = self.bare_index(l, &v.name, hints.get(k));
-                    (TypedRange::Extent(extent.clone()), extent)
-                }
-            };
+            let range = bounds.unwrap_or_else(|| TypedRange::Extent(self.extent_by_use(l, &v.name, hints.get(k))));
+            let (from, to, extent) = self.ends_of(&range);
+            self.bind(l, Type::I64, None);
+            let i = self.atom(l);
+            from.iter().for_each(|from| self.scopes.assume_nonneg(i.sub(from)));
+            to.iter().for_each(|to| self.scopes.assume_nonneg(to.sub(&i).plus(-1)));
+            runs.push(self.run(l, &range, from, to));
             let at = match &v.range {
                 IndexRange::Bare => span,
                 IndexRange::Below(e) => self.expr_span(*e),
@@ -57,6 +55,7 @@ impl Checker<'_> {
         if vars.is_empty() {
             indices.scope = self.enter(ScopeKind::Binder);
         }
+        self.run_in_body(indices.scope, runs);
         indices
     }
 
@@ -72,8 +71,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Binds a bare index; gives its extent, which its uses tell.
-    fn bare_index(&mut self, l: LocalId, name: &Ident, hint: Option<&Poly>) -> Poly {
+    /// The extent of a bare index, which its uses tell.
+    fn extent_by_use(&mut self, index: LocalId, name: &Ident, hint: Option<&Poly>) -> Poly {
         let meta = self.metas.fresh_size(SizeWhy::Index(name.name.clone()), name.span);
         if let Some(hint) = hint {
             let hint = self.metas.zonk_size(hint);
@@ -83,47 +82,32 @@ impl Checker<'_> {
             }
         }
         let scope = self.scopes.current;
-        self.bare.push(Bare { extent: meta.clone(), index: l, name: name.name.clone(), span: name.span, scope });
-        self.bare_locals.push((l, meta.clone()));
-        self.between(l, Some(Poly::constant(0)), Some(meta.clone()));
+        self.bare.push(Bare { extent: meta.clone(), index, name: name.name.clone(), span: name.span, scope });
+        self.bare_locals.push((index, meta.clone()));
         meta
     }
 
-    /// Binds an index that runs over these bounds; gives its extent.
-    fn range(&mut self, l: LocalId, range: &TypedRange) -> Poly {
+    /// From where, as far as that is known, to where a range goes, and its extent.
+    fn ends_of(&mut self, range: &TypedRange) -> (Option<Poly>, Option<Poly>, Poly) {
         let poly = |n: TId| self.sym(n).cloned().unwrap_or_else(|| Poly::atom(Atom::Overflow));
         let upper = |n: TId| self.faithful(n).and_then(|p| self.upper(p));
-        let (from, to, extent) = match range {
+        match range {
             TypedRange::Extent(p) => (Some(Poly::constant(0)), Some(p.clone()), p.clone()),
             TypedRange::Below(n) => (Some(Poly::constant(0)), upper(*n), poly(*n)),
             TypedRange::Range(a, b, by) => {
                 let width = poly(*b).sub(&poly(*a));
-                let extent = match by.map(poly) {
+                let stride = by.map(poly);
+                let ends = (self.faithful(*a).filter(|p| self.exact(p)).cloned(), upper(*b));
+                let extent = match &stride {
                     None => width,
-                    Some(s) => width.add(&s).plus(-1).div(&s).unwrap_or_else(|| Poly::atom(Atom::Overflow)),
+                    Some(s) => width.add(s).plus(-1).div(s).unwrap_or_else(|| Poly::atom(Atom::Overflow)),
                 };
-                (self.faithful(*a).filter(|p| self.exact(p)).cloned(), upper(*b), extent)
+                if stride.and_then(|s| s.as_constant()).is_some_and(|c| c <= 0) {
+                    let d = Diagnostic::new(Code::E0511, self.span(*b), "a stride is at least 1");
+                    self.report(d.help("to run downwards, count up and index from the end: `x[n - 1 - i]`"));
+                }
+                (ends.0, ends.1, extent)
             }
-        };
-        if let TypedRange::Range(_, b, Some(s)) = range
-            && self.sym(*s).and_then(Poly::as_constant).is_some_and(|c| c <= 0)
-        {
-            let d = Diagnostic::new(Code::E0511, self.span(*b), "a stride is at least 1");
-            self.report(d.help("to run downwards, count up and index from the end: `x[n - 1 - i]`"));
-        }
-        self.between(l, from, to);
-        extent
-    }
-
-    /// Binds an index that is known to run from here to there.
-    fn between(&mut self, l: LocalId, from: Option<Poly>, to: Option<Poly>) {
-        self.bind(l, Type::I64, None);
-        let i = self.atom(l);
-        if let Some(from) = from {
-            self.scopes.assume_nonneg(i.sub(&from));
-        }
-        if let Some(to) = to {
-            self.scopes.assume_nonneg(to.sub(&i).plus(-1));
         }
     }
 
@@ -176,7 +160,7 @@ impl Checker<'_> {
         let hint = hint.map(|h| self.metas.shallow(h));
         let (axes, inner) = self.binder_hints(kind, vars.len(), hint.as_ref());
         let generates = matches!(kind, BinderKind::For | BinderKind::Rel);
-        let before = self.locals.len();
+        let (before, runs) = (self.locals.len(), self.runs.len());
         let Indices { scope, vars, mut extents } = self.index_vars(vars, &axes, generates);
         if kind == BinderKind::Rel {
             self.relation_extents(&vars, &mut extents, before);
@@ -199,6 +183,10 @@ impl Checker<'_> {
             self.assume(p, true);
             p
         });
+        // A filter leaves indices out, and these end where they know the answer.
+        if filter.is_some() || matches!(kind, BinderKind::Any | BinderKind::All) {
+            self.runs.truncate(runs);
+        }
         let body = match kind {
             BinderKind::Any | BinderKind::All | BinderKind::Rel => {
                 self.check(body, &Type::BOOL, &format!("the body of `{}`", kind.word()))
@@ -263,7 +251,7 @@ impl Checker<'_> {
                 elem
             }
             BinderKind::Max | BinderKind::Min | BinderKind::Argmax | BinderKind::Argmin => {
-                let t = self.metas.zonk(&elem);
+                let t = self.metas.shown(&elem);
                 if matches!(t, Type::Array(..) | Type::Tuple(_) | Type::Record(_)) {
                     let at = self.span(body);
                     self.report(

@@ -283,9 +283,8 @@ impl<'a> Checker<'a> {
             match self.unify(&found, &target) {
                 Ok(goals) => open.push((goals, what(k))),
                 Err(m) => {
-                    let span = self.span(node);
-                    self.mismatch(&m, &found, &target, span, &what(k));
-                    node = self.alloc(Typed::Error, target, span);
+                    self.unfit(&m, node, &target, &what(k));
+                    node = self.alloc(Typed::Error, target, self.span(node));
                 }
             }
             if dependent(k) {
@@ -533,7 +532,7 @@ impl<'a> Checker<'a> {
                 }
                 self.alloc(Typed::Member(f, nodes), Type::BOOL, span)
             }
-            Type::Meta(_) => {
+            t if self.metas.is_unknown(&t) => {
                 let nodes = self.infer_args(args);
                 let params = nodes.iter().map(|n| (None, self.nodes[*n].ty.clone())).collect();
                 let result = self.metas.fresh(Class::Any, span);
@@ -543,7 +542,7 @@ impl<'a> Checker<'a> {
             }
             Type::Error => self.call_unknown(args, span),
             t => {
-                let t = self.metas.zonk(&t);
+                let t = self.metas.shown(&t);
                 let at = self.span(f);
                 let mut d = Diagnostic::new(Code::E0202, at, format!("this has type `{t}` and is no function"));
                 d = match t {

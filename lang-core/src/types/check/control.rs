@@ -44,7 +44,7 @@ impl Checker<'_> {
         let mut negations = Vec::new();
         for (cond, then) in arms {
             let c = self.infer(*cond, Some(&Type::BOOL));
-            let t = self.metas.zonk(&self.nodes[c].ty);
+            let t = self.metas.shown(&self.nodes[c].ty);
             let c = if let Type::Array(..) = t {
                 let at = self.span(c);
                 self.report(
@@ -151,8 +151,9 @@ impl Checker<'_> {
                 let span = self.span(node);
                 let (f, w) = (self.metas.zonk(&found), self.metas.zonk(carry));
                 if !f.has_error() && !w.has_error() {
-                    let mut d =
-                        Diagnostic::new(Code::E0213, span, format!("the carry begins as `{w}` and would become `{f}`"));
+                    let (from, to) = (self.metas.shown(carry), self.metas.shown(&found));
+                    let message = format!("the carry begins as `{from}` and would become `{to}`");
+                    let mut d = Diagnostic::new(Code::E0213, span, message);
                     d = match &m {
                         Mismatch::Size(a, b) => d.label(format!("the size `{a}` stands where `{b}` is wanted")).help(
                             "a carry keeps its sizes; start with all elements and update them: `acc with [i] = e`",

@@ -104,7 +104,7 @@ impl Checker<'_> {
                 match self.ty(relation) {
                     Type::Rel(_) | Type::Error => {}
                     t => {
-                        let t = self.metas.zonk(&t);
+                        let t = self.metas.shown(&t);
                         let at = self.span(relation);
                         self.report(
                             Diagnostic::new(
@@ -246,9 +246,9 @@ impl Checker<'_> {
                 }
             },
             Type::Error => self.error_node(span),
-            Type::Meta(_) => self.unknown_here(self.span(base), "a record"),
+            t if self.metas.is_unknown(&t) => self.unknown_here(self.span(base), "a record"),
             t => {
-                let t = self.metas.zonk(&t);
+                let t = self.metas.shown(&t);
                 let mut d = Diagnostic::new(
                     Code::E0106,
                     field.span,
@@ -292,9 +292,9 @@ impl Checker<'_> {
                 }
             },
             Type::Error => self.error_node(span),
-            Type::Meta(_) => self.unknown_here(self.span(base), "a tuple"),
+            t if self.metas.is_unknown(&t) => self.unknown_here(self.span(base), "a tuple"),
             t => {
-                let t = self.metas.zonk(&t);
+                let t = self.metas.shown(&t);
                 let mut d = Diagnostic::new(
                     Code::E0106,
                     at,
@@ -344,7 +344,7 @@ impl Checker<'_> {
                 if !extra.is_empty() {
                     says.push(format!("{} not wanted", super::and_list(&extra)));
                 }
-                let wanted = self.metas.zonk(&Type::Record(hints.clone()));
+                let wanted = self.metas.shown(&Type::Record(hints.clone()));
                 self.report(
                     Diagnostic::new(Code::E0212, span, format!("the fields do not fit `{wanted}`"))
                         .label(says.join("; ")),
@@ -381,12 +381,29 @@ impl Checker<'_> {
             );
             return self.error_node(span);
         }
-        let elem = elem_hint.unwrap_or_else(|| self.nodes[node].ty.clone());
+        // Elements of another rank are told of once, by whoever wants the whole.
+        let elem = elem_hint.filter(|h| !self.other_rank(&self.nodes[node].ty, h));
+        let own = elem.is_none();
+        let elem = elem.unwrap_or_else(|| self.nodes[node].ty.clone());
         let mut nodes = vec![self.expect(node, &elem, "the elements of this array")];
         for item in rest {
             nodes.push(self.check(*item, &elem, "the elements of this array"));
         }
+        // Where they do not fit each other nobody knows what the whole is.
+        let unknown = own && nodes.iter().any(|n| self.nodes[*n].kind == Typed::Error);
+        let elem = if unknown { Type::Error } else { elem };
         self.alloc(Typed::Array(nodes), Type::Array(count, Arc::new(elem)), span)
+    }
+
+    /// Do two types surely differ in their number of axes?
+    fn other_rank(&self, found: &Type, wanted: &Type) -> bool {
+        match (self.metas.shallow(found), self.metas.shallow(wanted)) {
+            (Type::Array(_, a), Type::Array(_, b)) => self.other_rank(&a, &b),
+            (Type::Array(..), t) | (t, Type::Array(..)) => {
+                matches!(t, Type::Scalar(_)) || matches!(t, Type::Meta(_)) && !self.metas.is_unknown(&t)
+            }
+            _ => false,
+        }
     }
 
     fn guard(&mut self, cond: ExprId, body: ExprId, hint: Option<&Type>, span: Span) -> TId {
@@ -395,7 +412,7 @@ impl Checker<'_> {
         match self.ty(p) {
             Type::Scalar(Scalar::Bool) | Type::Error | Type::Meta(_) => {}
             t => {
-                let t = self.metas.zonk(&t);
+                let t = self.metas.shown(&t);
                 self.report(
                     Diagnostic::new(
                         Code::E0207,

@@ -33,6 +33,20 @@ fn known(t: &Type) -> Type {
     t.map(&|t| matches!(t, Type::Meta(_)).then_some(Type::Error), &|p, _| p.clone())
 }
 
+/// An index that stands alone on two axes, `n` the extent of the first.
+fn two_extents(name: &Name, span: Span, n: &Poly, m: &Poly) -> Diagnostic {
+    if n.to_string() == m.to_string() {
+        let message =
+            format!("the index `{name}` runs over two axes, and the extent `{m}` of each may be another number");
+        return Diagnostic::new(Code::E0304, span, message)
+            .help("an extent `?k` is opened anew wherever such a value is made: name it once, `let x = … in …`, and index `x`");
+    }
+    let message = format!("the index `{name}` runs over an axis of extent `{m}` here, and of extent `{n}` elsewhere");
+    Diagnostic::new(Code::E0304, span, message).help(format!(
+        "are the indices in the order of the axes? A range, `{name} < {n}`, leaves the other access to a check in the run"
+    ))
+}
+
 impl Checker<'_> {
     /// Solves what is left unknown.
     pub(super) fn solve(&mut self) {
@@ -127,6 +141,7 @@ impl Checker<'_> {
     fn decide(&mut self) {
         let mut obligations = std::mem::take(&mut self.obligations);
         obligations.sort_by_key(|o| o.0);
+        self.runs.sort_by_key(|r| r.scope);
         let mut context = Context::default();
         for (scope, o) in obligations {
             match o {
@@ -149,6 +164,8 @@ impl Checker<'_> {
                             d.help(format!("indices run from 0 to `{}`", n.plus(-1)))
                         };
                         self.report(d);
+                    } else {
+                        self.check_ends(&context.facts, scope, &i, &n, span);
                     }
                 }
                 Obligation::Slice { node, update, position, from, to, extent, span } => {
@@ -197,9 +214,8 @@ impl Checker<'_> {
                     self.context(&mut context, scope);
                     if !d.is_zero() && !context.facts.proves_zero(&d) {
                         self.report(
-                            Diagnostic::new(Code::E0304, span, format!("the index `{name}` runs over an axis of extent `{m}` here, and of extent `{n}` elsewhere"))
-                                .related(place, format!("`{name}` takes its extent from where it stands alone"))
-                                .help(format!("are the indices in the order of the axes? A range, `{name} < {n}`, leaves the other access to a check in the run")),
+                            two_extents(&name, span, &n, &m)
+                                .related(place, format!("`{name}` takes its extent from where it stands alone")),
                         );
                     }
                 }
@@ -348,7 +364,7 @@ impl Checker<'_> {
                     inside = Some(name.clone());
                 }
             });
-            let Some(inside) = inside else { continue };
+            let Some(inside) = inside.filter(|_| !self.told_of(bare.span)) else { continue };
             let (name, message) = (&bare.name, "is known only inside");
             self.report(
                 Diagnostic::new(
@@ -359,6 +375,12 @@ impl Checker<'_> {
                 .help(format!("bind the array first, `let x = …`, or say how far it runs: `{name} < …`")),
             );
         }
+    }
+
+    /// Was it told that the index bound here has two extents?
+    fn told_of(&self, index: Span) -> bool {
+        let mut told = self.diagnostics.iter().filter(|d| d.code == Code::E0304);
+        told.any(|d| d.related.iter().any(|l| l.span == index))
     }
 
     fn check_exits(&mut self) {
@@ -419,6 +441,12 @@ impl Checker<'_> {
             }
             let pats: Vec<&Pat> = c.pats.iter().collect();
             let result = coverage::check(&ty, &pats, &ctors);
+            if result.too_large {
+                let whole = if c.spans.is_empty() { "pattern" } else { "`match`" };
+                let message = format!("this {whole} is too large to tell whether it covers everything");
+                let help = "add a last arm `_: …`, or take the value apart in several smaller matches";
+                self.report(Diagnostic::new(Code::E0404, c.span, message).help(help));
+            }
             let missing: Vec<String> = result
                 .missing
                 .iter()
@@ -450,8 +478,10 @@ impl Checker<'_> {
                     );
                 }
             }
+            // What a misspelt constructor hides is reached when it is mended.
+            let hidden = c.spans.iter().position(|s| self.catches_by_mistake(*s)).unwrap_or(c.spans.len());
             for k in result.redundant {
-                if let Some(span) = c.spans.get(k) {
+                if let Some(span) = c.spans.get(k).filter(|_| k <= hidden) {
                     self.report(
                         Diagnostic::new(
                             Code::W0401,
@@ -463,6 +493,12 @@ impl Checker<'_> {
                 }
             }
         }
+    }
+
+    /// Does a name stand in this pattern that was told to be no constructor?
+    fn catches_by_mistake(&self, pattern: Span) -> bool {
+        let mut told = self.resolved.diagnostics.iter().filter(|d| d.code == Code::W0110);
+        told.any(|d| pattern.to(d.span) == pattern)
     }
 
     // ---- the body ----

@@ -76,12 +76,12 @@ impl Checker<'_> {
     }
 
     fn not_indexable(&mut self, whole: &Type, rest: &Type, k: usize, at: Span) {
-        let whole = self.metas.zonk(whole);
+        let whole = self.metas.shown(whole);
         if whole.has_error() {
             return;
         }
         let d = match rest {
-            Type::Meta(_) => {
+            t if self.metas.is_unknown(t) => {
                 self.unknown_here(at, "an array");
                 return;
             }

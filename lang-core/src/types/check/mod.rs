@@ -9,11 +9,13 @@ mod binder;
 mod call;
 mod control;
 mod derive;
+mod ends;
 mod expr;
 mod finish;
 mod form;
 mod index;
 mod item;
+mod mismatch;
 mod ops;
 mod pattern;
 mod scope;
@@ -107,6 +109,8 @@ pub(super) struct Checker<'a> {
     effects: bool,
     /// Bare indices whose extent must be solved in the end: unknown, name, place.
     bare: Vec<Bare>,
+    /// Index variables that run through all of their range.
+    runs: Vec<ends::Run>,
     /// How many locals there were when a lambda was made.
     lambdas: HashMap<TId, usize>,
     /// Bare index variables in scope with their extents.
@@ -146,6 +150,7 @@ impl<'a> Checker<'a> {
             diagnostics: Vec::new(),
             effects: false,
             bare: Vec::new(),
+            runs: Vec::new(),
             lambdas: HashMap::new(),
             bare_locals: Vec::new(),
             exits: Vec::new(),
@@ -323,9 +328,8 @@ impl<'a> Checker<'a> {
                 checked
             }
             Err(mismatch) => {
-                let span = self.span(node);
-                self.mismatch(&mismatch, &found, wanted, span, what);
-                self.alloc(Typed::Error, wanted.clone(), span)
+                self.unfit(&mismatch, node, wanted, what);
+                self.alloc(Typed::Error, wanted.clone(), self.span(node))
             }
         }
     }
@@ -334,122 +338,6 @@ impl<'a> Checker<'a> {
     fn check(&mut self, e: ExprId, wanted: &Type, what: &str) -> TId {
         let node = self.infer(e, Some(wanted));
         self.expect(node, wanted, what)
-    }
-
-    /// Reports that two types are not one, in the user's words.
-    fn mismatch(&mut self, m: &Mismatch, found: &Type, wanted: &Type, span: Span, what: &str) {
-        let (found, wanted) = (self.metas.zonk(found), self.metas.zonk(wanted));
-        if found.has_error() || wanted.has_error() {
-            return;
-        }
-        let subject = if what.is_empty() { String::new() } else { format!(" for {what}") };
-        let d = match m {
-            Mismatch::Size(f, w) => Diagnostic::new(
-                Code::E0300,
-                span,
-                format!("this has type `{found}`, and `{wanted}` is wanted{subject}"),
-            )
-            .label(format!("the size `{f}` stands where `{w}` is wanted")),
-            // A literal stands where no number is wanted.
-            Mismatch::Class(t, class)
-                if matches!(found, Type::Meta(_))
-                    || matches!((found.peel().1, wanted.peel().1), (Type::Meta(_), w) if *w == *t) =>
-            {
-                let word = if *class == Class::Real { "a real number" } else { "a number" };
-                let integer = *t == Type::I64;
-                let code = if integer { Code::E0206 } else { Code::E0200 };
-                let d = Diagnostic::new(code, span, format!("this is {word}, and `{t}` is wanted{subject}"));
-                match t {
-                    _ if integer => {
-                        d.help("an integer literal has no point; `i64(…)` makes an integer, rounding towards zero")
-                    }
-                    Type::Array(..) => d.help("one value for every index is `for i: …`"),
-                    _ if *t == Type::BOOL => d.help("a truth value is a comparison, `x != 0`, or `true` or `false`"),
-                    _ => d,
-                }
-            }
-            Mismatch::Class(t, class) => return self.class_error(t, *class, span),
-            Mismatch::Dependent => Diagnostic::new(
-                Code::E0310,
-                span,
-                format!("the type `{found}` depends on an argument, and one type for all arguments is wanted{subject}"),
-            )
-            .help("apply the function where its argument is known"),
-            Mismatch::Infinite => {
-                Diagnostic::new(Code::E0216, span, format!("a value of type `{found}` would have to hold itself"))
-            }
-            Mismatch::Scalars(f, w) if *f != Type::BOOL && *w != Type::BOOL => {
-                let d = Diagnostic::new(
-                    Code::E0206,
-                    span,
-                    format!("this has type `{found}`, and `{wanted}` is wanted{subject}"),
-                );
-                match (f, w) {
-                    (Type::Scalar(Scalar::I64), w) => {
-                        d.help(format!("integers do not become reals by themselves: convert with `{w}(…)`"))
-                    }
-                    (_, Type::Scalar(Scalar::I64)) => d.help("`i64(…)` makes an integer, rounding towards zero"),
-                    (_, w) => d.help(format!("convert with `{w}(…)`")),
-                }
-            }
-            _ => {
-                let d = Diagnostic::new(
-                    Code::E0200,
-                    span,
-                    format!("this has type `{found}`, and `{wanted}` is wanted{subject}"),
-                );
-                if let (Type::Data(f, _), Type::Data(w, _)) = (found.peel().1, wanted.peel().1)
-                    && f.name == w.name
-                    && f.module != w.module
-                {
-                    let d = d.label(format!("`{}` of `{}`, and not that of `{}`", f.name, f.module, w.module));
-                    self.report(d.help("two files declare a type of this name, or one file is imported by two paths"));
-                    return;
-                }
-                match (found.peel().0.len(), wanted.peel().0.len()) {
-                    (_, 0) if wanted == Type::BOOL && *found.peel().1 == Type::BOOL => {
-                        d.help("ask `all i: p[i]` or `any i: p[i]`, as in `all i: x[i] == y[i]`")
-                    }
-                    (f, w) if f > w && !matches!(wanted, Type::Fun(_) | Type::Meta(_)) => d.help(format!(
-                        "an index is missing: `x[i]` is an element, `sum i: x[i]` a sum of them; {} too many",
-                        axes(f - w)
-                    )),
-                    (f, w) if f < w => d.help("one value for every index is `for i: …`"),
-                    _ if matches!(found, Type::Fun(_)) => {
-                        d.help("a function stands here: apply it to its arguments, `f(x)`")
-                    }
-                    _ => d,
-                }
-            }
-        };
-        self.report(d);
-    }
-
-    fn class_error(&mut self, t: &Type, class: Class, span: Span) {
-        let t = self.metas.zonk(t);
-        if t.has_error() {
-            return;
-        }
-        let d = match (&t, class) {
-            (Type::Scalar(Scalar::I64), Class::Real) => {
-                Diagnostic::new(Code::E0206, span, "this is an integer, and a real number is wanted")
-                    .help("integers do not become reals by themselves: convert with `f64(…)`")
-            }
-            (Type::Param(_, name), _) => {
-                let word = if class == Class::Real { "real" } else { "num" };
-                Diagnostic::new(Code::E0209, span, format!("the type `{name}` may be anything, and a number is wanted"))
-                    .help(format!("say so in the signature: `where {name}: {word}`"))
-            }
-            (Type::Scalar(Scalar::Bool), _) => {
-                Diagnostic::new(Code::E0209, span, "this is a truth value, and a number is wanted")
-                    .help("`[p] * 1` is 1 where `p` is true and 0 elsewhere")
-            }
-            _ => {
-                let word = if class == Class::Real { "a real number" } else { "a number" };
-                Diagnostic::new(Code::E0209, span, format!("this has type `{t}`, and {word} is wanted"))
-            }
-        };
-        self.report(d);
     }
 
     /// Leaves a scope with a value of this type: what is bound inside must not occur in it.
@@ -462,10 +350,6 @@ impl<'a> Checker<'a> {
     fn enter(&mut self, kind: ScopeKind) -> usize {
         self.scopes.enter(kind)
     }
-}
-
-fn axes(n: usize) -> String {
-    if n == 1 { "1 axis".into() } else { format!("{n} axes") }
 }
 
 /// `a`, `a` and `b`, `a`, `b` and `c`

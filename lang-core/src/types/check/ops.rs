@@ -131,7 +131,7 @@ impl Checker<'_> {
                     Diagnostic::new(
                         Code::E0209,
                         span,
-                        format!("`{}` is for integers, and these are `{elem}`", op.symbol()),
+                        format!("`{}` is for integers, and these are `{}`", op.symbol(), self.metas.shown(&elem)),
                     )
                     .help(help),
                 );
@@ -141,8 +141,15 @@ impl Checker<'_> {
 
     fn comparison(&mut self, first: ExprId, rest: &[(BinOp, Span, ExprId)], span: Span) -> TId {
         let mut operands = vec![self.infer(first, None)];
-        for (_, _, e) in rest {
-            operands.push(self.infer(*e, None));
+        for (k, (_, _, e)) in rest.iter().enumerate() {
+            // After a comparison that fails the others are not made.
+            let scope = (k > 0).then(|| self.enter(ScopeKind::Branch));
+            let operand = self.infer(*e, None);
+            if let Some(scope) = scope {
+                let leaving = self.nodes[operand].ty.clone();
+                self.leave(scope, &leaving, span);
+            }
+            operands.push(operand);
         }
         let equality = rest.iter().all(|r| matches!(r.0, BinOp::Eq | BinOp::Ne));
         let boolean = operands.iter().any(|n| self.metas.zonk(&self.nodes[*n].ty).peel().1 == &Type::BOOL);
@@ -419,17 +426,18 @@ impl Checker<'_> {
         if types.iter().any(Type::has_error) {
             return;
         }
-        let shown: Vec<String> = types.iter().map(|t| format!("`{t}`")).collect();
+        let shown: Vec<String> = types.iter().map(|t| format!("`{}`", self.metas.shown(t))).collect();
         let odd = types.iter().find(|t| !matches!(t.peel().1, Type::Scalar(_) | Type::Meta(_) | Type::Param(..)));
         let mut d = match (m, odd) {
             (_, Some(t)) => {
                 let d = Diagnostic::new(
                     Code::E0209,
                     span,
-                    format!("{what} works on numbers and arrays of them, not on `{t}`"),
+                    format!("{what} works on numbers and arrays of them, not on `{}`", self.metas.shown(t)),
                 );
                 match t {
                     Type::Fun(_) => d.help("a function stands here: apply it to its arguments, `f(x)`"),
+                    Type::Str => d.help("text is only for effects and messages: `print(\"a\", x)` writes both"),
                     Type::Tuple(_) | Type::Record(_) => d.help("take the components apart: `let (a, b) = e`"),
                     _ => d,
                 }
@@ -468,11 +476,11 @@ impl Checker<'_> {
                 d = match integer {
                     _ if bool_ => d.help("`[p] * e` is `e` where the condition `p` holds, and 0 elsewhere"),
                     Some(k) => {
-                        let other = types.iter().map(|t| t.peel().1).find(|t| **t != Type::I64);
+                        let other = types.iter().map(|t| self.metas.shown(t.peel().1)).find(|t| *t != Type::I64);
                         d.help(format!(
                             "integers do not become reals by themselves: convert the {} with `{}(…)`",
                             if k == 0 { "first" } else { "second" },
-                            other.map(ToString::to_string).unwrap_or_default(),
+                            other.map(|t| t.to_string()).unwrap_or_default(),
                         ))
                     }
                     None => d.help("convert one of them with `f64(…)` or `f32(…)`"),
@@ -487,8 +495,9 @@ impl Checker<'_> {
             .help("nothing but a scalar is repeated by itself: write the indices, as in `for i, j: a[i, j] + b[j]`"),
         };
         if operands.len() > 1 {
-            for (n, t) in operands.iter().zip(&types).filter(|(_, t)| !matches!(t, Type::Meta(_))) {
-                d = d.related(self.span(*n), format!("`{t}`"));
+            let known = operands.iter().zip(&types).zip(shown).filter(|((_, t), _)| !matches!(t, Type::Meta(_)));
+            for ((n, _), says) in known {
+                d = d.related(self.span(*n), says);
             }
         }
         self.report(d);

@@ -222,7 +222,7 @@ fn work_is_bounded() {
     };
     let mut arms: Vec<_> = (0..n).map(arm).collect();
     let hard = coverage(&ty, &arms);
-    assert_eq!((hard.missing, hard.redundant), (vec!["_".to_string()], vec![]));
+    assert_eq!(hard, Coverage { too_large: true, ..Coverage::default() });
     arms.push(Pat::Wild);
     assert_eq!(coverage(&ty, &arms), Coverage::default());
     // Wide: places that no arm asks about cost nothing, however many they are.
@@ -232,7 +232,7 @@ fn work_is_bounded() {
     last[n - 1] = Pat::Bool(true);
     let found = coverage(&ty, &[Pat::Tuple(last)]);
     assert!(found.missing.len() == 1 && found.missing[0].ends_with("_, false)"));
-    assert_eq!(coverage(&ty, &[Pat::Tuple(vec![Pat::Bool(true); n])]).missing, ["_"]);
+    assert!(coverage(&ty, &[Pat::Tuple(vec![Pat::Bool(true); n])]).too_large);
     // Many arms.
     let mut arms: Vec<_> = (0..400).map(Pat::Int).collect();
     arms.push(Pat::Wild);

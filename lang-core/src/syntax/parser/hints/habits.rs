@@ -201,12 +201,18 @@ pub(super) const FORMS: &[Row] = &[
         |a| a.is_word(Word::In) && a.operator(),
         "`in` ends a chain of `let`, and none is open here; whether some element is `e`: `any i: x[i] == e`",
     ),
+    (
+        |a| a.is_word(Word::Where) && a.expected.has(Expected::EXPR) && a.ahead(1) == Some(Kind::Sym(Sym::LParen)),
+        CHOICES,
+    ),
     (|a| a.is_word(Word::Where) && a.operator(), "a name is bound before it is used: `let x = … in …`"),
     (|a| a.wants_word(Word::In), "after the last `let` stand `in` and the result"),
     (|a| a.is(Sym::Semi) && a.operator(), "values are named with `let … in …`; `;` ends only a `let` at the top level"),
     (|a| a.after(Sym::Semi) && a.operator(), "every name of the top level has its own `let`, on a line of its own"),
 ];
 
+const CHOICES: &str =
+    "a choice is written `if c then a else b`, for every element `for i: if c[i] then a[i] else b[i]`";
 const NO_PARENTHESES: &str = "no parentheses stand around index variables: `for i < n: e`";
 
 /// Is this the end of an index variable of a binder, where its `:` is wanted?

@@ -30,7 +30,10 @@ pub(super) fn special(error: &SyntaxError, builder: &Builder) -> Option<Diagnost
 pub(super) fn help(error: &SyntaxError, builder: &Builder) -> Option<String> {
     let a = Around::new(error, builder);
     let habit = || habits::FORMS.iter().find(|(fits, _)| fits(&a)).and_then(|(_, help)| say(help));
-    reserved(&a).or_else(habit).or_else(|| [forms, types, structure].iter().find_map(|hints| hints(&a)))
+    reserved(&a)
+        .or_else(|| reduced(&a))
+        .or_else(habit)
+        .or_else(|| [forms, types, structure].iter().find_map(|hints| hints(&a)))
 }
 
 fn say(text: &str) -> Option<String> {
@@ -49,6 +52,26 @@ fn reserved(a: &Around) -> Option<String> {
     let Some(Kind::Word(word)) = a.here else { return None };
     let names = [Expected::NAME, Expected::PATTERN];
     names.iter().any(|set| a.expected.has(*set)).then(|| format!("`{word}` is a reserved word; choose another name"))
+}
+
+/// Is this a reduction of an array as a whole, `sum y`? Then the text does not go on.
+pub(super) fn reduces_array(error: &SyntaxError, builder: &Builder) -> bool {
+    reduced(&Around::new(error, builder)).is_some()
+}
+
+/// A reduction with an array where its index variable belongs: `sum y`.
+fn reduced(a: &Around) -> Option<String> {
+    let Some(Kind::Binder(binder)) = a.back(2) else { return None };
+    let word = binder.word();
+    let reduction = !matches!(binder, BinderKind::For | BinderKind::Rel);
+    let operator = matches!(a.here, Some(Kind::Sym(Sym::Plus | Sym::Minus | Sym::Star | Sym::Slash | Sym::Caret)));
+    let ends = a.at_end() || a.here.is_some_and(Kind::is_closer) || a.builder.line_start(a.at);
+    let array = a.name(1).filter(|_| reduction && a.wants(Sym::Colon) && (operator || ends))?;
+    // By its name it is an index, whose body is missing.
+    if matches!(array, "i" | "j" | "k") {
+        return None;
+    }
+    Some(format!("`{array}` is read as an index variable; over the elements of an array write `{word} i: {array}[i]`"))
 }
 
 /// The parts of the language's forms.

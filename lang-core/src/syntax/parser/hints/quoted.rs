@@ -13,7 +13,7 @@ type Slip = fn(&Around) -> Option<Diagnostic>;
 
 /// All of them and the operators and words of other languages, the surest first.
 pub(super) const QUOTED: &[Slip] =
-    &[top_let, no_body, body_colon, fold_head, habits::pair, assignment, habits::word, reduction, stray];
+    &[top_let, no_body, body_colon, fold_head, no_range, habits::pair, assignment, habits::word, reduction, stray];
 
 /// `let x = 1 in x` at the top level.
 fn top_let(a: &Around) -> Option<Diagnostic> {
@@ -68,6 +68,27 @@ fn fold_head(a: &Around) -> Option<Diagnostic> {
         return None;
     }
     Some(a.mark(at, at + 1, format!("this `{word}` does not say what it carries and where it starts"), help))
+}
+
+/// `for i in range(3): e`, `for x in xs: e`: what follows `in` is no range.
+fn no_range(a: &Around) -> Option<Diagnostic> {
+    if !a.wants(Sym::DotDot) || !a.is(Sym::Colon) {
+        return None;
+    }
+    let from = a.last(|kind| kind == Kind::Word(Word::In))? + 1;
+    let name = a.name_at(from.checked_sub(2)?).unwrap_or("i");
+    let called = matches!(a.name_at(from), Some("range" | "arange" | "iota" | "prange"));
+    let bound = match (a.at - from, a.builder.token(from + 2)) {
+        (4, Some(Token::Int(value))) if called => Some(value.to_string()),
+        (4, Some(Token::Name(bound))) if called => Some(bound.to_string()),
+        _ => None,
+    };
+    let help = match bound {
+        Some(bound) => format!("write `{name} < {bound}`"),
+        None if called => format!("write `{name} < n`, or `{name} in a..b`"),
+        None => "a range is `i < n` or `i in a..b`; the elements of an array are `x[i]`".to_owned(),
+    };
+    (from < a.at).then(|| a.mark(from, a.at, "`in` takes a range, and this is none", help))
 }
 
 /// Reductions by names that are none, and how they are written.

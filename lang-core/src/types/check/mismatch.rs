@@ -1,0 +1,188 @@
+//! Types that do not fit, told in the user's words.
+
+use super::super::tree::{Expr as Typed, TId};
+use super::super::ty::{Class, Scalar, Type};
+use super::super::unify::Mismatch;
+use super::Checker;
+use crate::base::{Code, Diagnostic, Name, Span};
+use crate::syntax::ops::BinderKind;
+
+impl Checker<'_> {
+    /// Reports that a node does not have the type that is wanted of it.
+    pub(super) fn unfit(&mut self, m: &Mismatch, node: TId, wanted: &Type, what: &str) {
+        let found = self.nodes[node].ty.clone();
+        let Some(mut d) = self.mismatched(m, &found, wanted, self.span(node), what) else { return };
+        let too_many = self.metas.zonk(&found).peel().0.len() > self.metas.zonk(wanted).peel().0.len();
+        if too_many && let Some((at, says)) = self.unindexed(node) {
+            d = d.related(at, says);
+        }
+        self.report(d);
+    }
+
+    /// The array that makes an array of a sum: where it stands, and what to say of it.
+    fn unindexed(&self, node: TId) -> Option<(Span, String)> {
+        let mut index: Option<Name> = None;
+        let mut open = vec![node];
+        while let Some(n) = open.pop() {
+            match &self.nodes[n].kind {
+                Typed::Binder { kind, vars, body, .. } if !matches!(kind, BinderKind::For | BinderKind::Rel) => {
+                    index = vars.last().and_then(|v| self.local(v.local)).map(|l| l.name.clone());
+                    open.push(*body);
+                }
+                Typed::Arith(_, a, b) | Typed::Pow(a, b) => open.extend([*b, *a]),
+                Typed::Scalar(_, args) => open.extend(args.iter().rev()),
+                Typed::Neg(e) | Typed::Guard(_, e) | Typed::Checked(_, e) | Typed::Let(_, e) => open.push(*e),
+                kind @ (Typed::Local(_) | Typed::Global(_)) => {
+                    let ty = self.metas.shown(&self.nodes[n].ty);
+                    let Some(index) = index.as_ref().filter(|_| matches!(ty, Type::Array(..))) else { continue };
+                    let name = match kind {
+                        Typed::Local(l) => self.local(*l).map(|i| i.name.clone())?,
+                        Typed::Global(global) => global.name.clone(),
+                        _ => return None,
+                    };
+                    return Some((self.span(n), format!("`{name}` is a `{ty}`: perhaps `{name}[{index}]`")));
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// Reports that two types are not one, in the user's words.
+    pub(super) fn mismatch(&mut self, m: &Mismatch, found: &Type, wanted: &Type, span: Span, what: &str) {
+        if let Some(d) = self.mismatched(m, found, wanted, span, what) {
+            self.report(d);
+        }
+    }
+
+    /// What is said of two types that are not one; nothing where an error was told before.
+    fn mismatched(&self, m: &Mismatch, found: &Type, wanted: &Type, span: Span, what: &str) -> Option<Diagnostic> {
+        let (found, wanted) = (self.metas.zonk(found), self.metas.zonk(wanted));
+        if found.has_error() || wanted.has_error() {
+            return None;
+        }
+        let subject = if what.is_empty() { String::new() } else { format!(" for {what}") };
+        let types = format!(
+            "this has type `{}`, and `{}` is wanted{subject}",
+            self.metas.shown(&found),
+            self.metas.shown(&wanted)
+        );
+        let other_rank = found.peel().0.len() != wanted.peel().0.len();
+        Some(match m {
+            Mismatch::Size(f, w) => {
+                Diagnostic::new(Code::E0300, span, types).label(format!("the size `{f}` stands where `{w}` is wanted"))
+            }
+            // A literal stands where no number is wanted.
+            Mismatch::Class(t, class)
+                if matches!(found, Type::Meta(_))
+                    || matches!((found.peel().1, wanted.peel().1), (Type::Meta(_), w) if *w == *t) =>
+            {
+                self.no_number(t, *class, span, &subject)
+            }
+            Mismatch::Class(Type::Array(..), _) if other_rank => shapes(&found, &wanted, span, types),
+            Mismatch::Class(t, class) => return self.wrong_class(t, *class, span),
+            Mismatch::Dependent => {
+                let message = format!(
+                    "the type `{found}` depends on an argument, and one type for all arguments is wanted{subject}"
+                );
+                Diagnostic::new(Code::E0310, span, message).help("apply the function where its argument is known")
+            }
+            Mismatch::Infinite => {
+                Diagnostic::new(Code::E0216, span, format!("a value of type `{found}` would have to hold itself"))
+            }
+            Mismatch::Scalars(f, w) if !other_rank && *f != Type::BOOL && *w != Type::BOOL => {
+                let d = Diagnostic::new(Code::E0206, span, types);
+                match (f, w) {
+                    (Type::Scalar(Scalar::I64), w) => {
+                        d.help(format!("integers do not become reals by themselves: convert with `{w}(…)`"))
+                    }
+                    (_, Type::Scalar(Scalar::I64)) => d.help("`i64(…)` makes an integer, rounding towards zero"),
+                    (_, w) => d.help(format!("convert with `{w}(…)`")),
+                }
+            }
+            _ => shapes(&found, &wanted, span, types),
+        })
+    }
+
+    /// A literal stands where a `t` is wanted, which is not of its class.
+    fn no_number(&self, t: &Type, class: Class, span: Span, subject: &str) -> Diagnostic {
+        let word = if class == Class::Real { "a real number" } else { "a number" };
+        let integer = *t == Type::I64;
+        let code = if integer { Code::E0206 } else { Code::E0200 };
+        let wanted = self.metas.shown(t);
+        let d = Diagnostic::new(code, span, format!("this is {word}, and `{wanted}` is wanted{subject}"));
+        match t {
+            _ if integer => d.help("an integer literal has no point; `i64(…)` makes an integer, rounding towards zero"),
+            Type::Array(..) => d.help("one value for every index is `for i: …`"),
+            _ if *t == Type::BOOL => d.help("a truth value is a comparison, `x != 0`, or `true` or `false`"),
+            _ => d,
+        }
+    }
+
+    pub(super) fn class_error(&mut self, t: &Type, class: Class, span: Span) {
+        if let Some(d) = self.wrong_class(t, class, span) {
+            self.report(d);
+        }
+    }
+
+    fn wrong_class(&self, t: &Type, class: Class, span: Span) -> Option<Diagnostic> {
+        let t = self.metas.zonk(t);
+        if t.has_error() {
+            return None;
+        }
+        Some(match (&t, class) {
+            (Type::Scalar(Scalar::I64), Class::Real) => {
+                Diagnostic::new(Code::E0206, span, "this is an integer, and a real number is wanted")
+                    .help("integers do not become reals by themselves: convert with `f64(…)`")
+            }
+            (Type::Param(_, name), _) => {
+                let word = if class == Class::Real { "real" } else { "num" };
+                Diagnostic::new(Code::E0209, span, format!("the type `{name}` may be anything, and a number is wanted"))
+                    .help(format!("say so in the signature: `where {name}: {word}`"))
+            }
+            (Type::Scalar(Scalar::Bool), _) => {
+                Diagnostic::new(Code::E0209, span, "this is a truth value, and a number is wanted")
+                    .help("`[p] * 1` is 1 where `p` is true and 0 elsewhere")
+            }
+            _ => {
+                let word = if class == Class::Real { "a real number" } else { "a number" };
+                let shown = self.metas.shown(&t);
+                Diagnostic::new(Code::E0209, span, format!("this has type `{shown}`, and {word} is wanted"))
+            }
+        })
+    }
+}
+
+fn axes(n: usize) -> String {
+    if n == 1 { "1 axis".into() } else { format!("{n} axes") }
+}
+
+/// Two types that are built differently; `types` is the sentence that names them.
+fn shapes(found: &Type, wanted: &Type, span: Span, types: String) -> Diagnostic {
+    let d = Diagnostic::new(Code::E0200, span, types);
+    if let (Type::Data(f, _), Type::Data(w, _)) = (found.peel().1, wanted.peel().1)
+        && f.name == w.name
+        && f.module != w.module
+    {
+        return d
+            .label(format!("`{}` of `{}`, and not that of `{}`", f.name, f.module, w.module))
+            .help("two files declare a type of this name, or one file is imported by two paths");
+    }
+    match (found.peel().0.len(), wanted.peel().0.len()) {
+        (_, 0) if *wanted == Type::BOOL && *found.peel().1 == Type::BOOL => {
+            d.help("ask `all i: p[i]` or `any i: p[i]`, as in `all i: x[i] == y[i]`")
+        }
+        (f, w) if f > w && !matches!(wanted, Type::Fun(_) | Type::Meta(_)) => d.help(format!(
+            "an index is missing: `x[i]` is an element, `sum i: x[i]` a sum of them; {} too many",
+            axes(f - w)
+        )),
+        (0, w) if w > 0 => d.help("one value for every index is `for i: …`"),
+        (f, w) if f < w => {
+            let wants = if w == 2 { "a matrix has 2".to_owned() } else { format!("{w} are wanted") };
+            d.label(format!("{}, and {wants}", axes(f)))
+                .help("a row for every index is `for i: …`; the array of one row is `[x,]`")
+        }
+        _ if matches!(found, Type::Fun(_)) => d.help("a function stands here: apply it to its arguments, `f(x)`"),
+        _ => d,
+    }
+}

@@ -66,6 +66,19 @@ pub(crate) fn fit(signature: &Signature, arguments: &[Read], types: &dyn Types) 
         return Err(problems);
     }
     solve(signature, &axes, &mut sizes, types)?;
+    for ((name, ty), read) in signature.params.iter().zip(arguments) {
+        let mut negative = None;
+        ty.visit(&mut |_| {}, &mut |p| {
+            // An extent that no array shows, as those of the rows of `[]`.
+            if let Some(n) = with_known(p, &sizes, types).as_constant().filter(|n| *n < 0) {
+                negative = Some(format!("an extent of `{name}`, `{p}`, would be {n}, and no extent is negative"));
+            }
+        });
+        if let Some(message) = negative {
+            let span = if read.json { Span::default() } else { read.literal.span };
+            return Err(vec![Problem::new(Code::E0600, message).at(read.source, span, "")]);
+        }
+    }
     Ok(Fitted { arguments: data, sizes: sizes.into_iter().map(|s| s.unwrap_or(0)).collect() })
 }
 

@@ -57,8 +57,13 @@ pub(super) struct Extents {
 }
 
 impl Extents {
-    fn building() -> Self {
+    pub(super) fn building() -> Self {
         Self { seen: Vec::new(), building: true }
+    }
+
+    /// The extents of the levels that were entered.
+    pub(super) fn seen(&self) -> &[usize] {
+        &self.seen
     }
 }
 
@@ -344,7 +349,12 @@ impl<'i> Interp<'i> {
     /// The extents of a relation type.
     pub(super) fn relation_dims(&self, at: At<'_>, f: &Frame, ty: &Type) -> Eval<Vec<i64>> {
         let Type::Rel(dims) = ty else { return Err(at.internal("no relation type")) };
-        dims.iter().map(|n| self.size(at, f, n)).collect()
+        dims.iter()
+            .map(|n| {
+                let n = self.size(at, f, n)?;
+                super::rt_type::extent(at, n).map(|_| n)
+            })
+            .collect()
     }
 }
 

@@ -65,7 +65,9 @@ impl Interp<'_> {
         if *scan && let Some(state) = &carry {
             self.push(at, &mut states, state.clone())?;
         }
-        self.visit(c, f, at, vars, &mut Extents::default(), &mut |this, f, _| {
+        // Steps that make an array have extents as those of `for`.
+        let mut extents = if *scan || yields.is_some() { Extents::building() } else { Extents::default() };
+        self.visit(c, f, at, vars, &mut extents, &mut |this, f, _| {
             let before = carry.take().ok_or_else(|| at.internal("a fold lost its carry"))?;
             this.bind(at, f, acc, before, carry_type)?;
             let after = this.eval(c, f, *body)?;
@@ -91,8 +93,7 @@ impl Interp<'_> {
         match (yields, output_type) {
             (None, _) => Ok(result),
             (Some(_), Some(ty)) => {
-                let n = outputs.parts();
-                let outputs = self.finish(at, f, outputs, &[n], ty)?;
+                let outputs = self.finish(at, f, outputs, extents.seen(), ty)?;
                 self.make_tuple(at, vec![result, outputs])
             }
             (Some(_), None) => Err(at.internal("a fold with outputs gives a pair")),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::code::{Code, Frame};
 use super::failure::{At, Eval};
+use super::memory::MAX_EXTENT;
 use super::rt_type::{Fill, RtType};
 use super::scalar::convert;
 use super::value::{Fun, take_fields, take_items};
@@ -383,10 +384,10 @@ impl Interp<'_> {
     #[inline(never)]
     fn size_check(&mut self, c: &Arc<Code>, f: &Frame, check: &SizeCheck) -> Eval<()> {
         let at = c.at(check.span);
-        let found = self.size(at, f, &check.found)?;
+        let value = self.size(at, f, &check.found)?;
         let holds = match &check.wanted {
-            Demand::Equal(wanted) => found == self.size(at, f, wanted)?,
-            Demand::NotNegative => found >= 0,
+            Demand::Equal(wanted) => value == self.size(at, f, wanted)?,
+            Demand::Size => (0..MAX_EXTENT).contains(&value),
         };
         if holds {
             return Ok(());
@@ -396,13 +397,14 @@ impl Interp<'_> {
             shown if size.as_constant().is_some() || shown.contains('#') => format!("{value}"),
             shown => format!("{shown} = {value}"),
         };
-        let (what, found) = (&check.what, side(&check.found, found));
+        let (what, found) = (&check.what, side(&check.found, value));
         let message = match &check.wanted {
             Demand::Equal(wanted) => {
                 let wanted = side(wanted, self.size(at, f, wanted)?);
                 format!("sizes differ for {what}: {found}, where {wanted} is needed")
             }
-            Demand::NotNegative => format!("{what} is {found}, and no size is negative"),
+            Demand::Size if value < 0 => format!("{what} is {found}, and no size is negative"),
+            Demand::Size => format!("{what} is {found}, and sizes stay below 2^47"),
         };
         Err(at.fail(ErrorCode::E0501, message))
     }

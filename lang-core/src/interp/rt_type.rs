@@ -67,7 +67,7 @@ impl RtType {
 }
 
 /// Extents of a checked array type that is one.
-fn extent(at: At<'_>, n: i64) -> Eval<usize> {
+pub(super) fn extent(at: At<'_>, n: i64) -> Eval<usize> {
     if n >= MAX_EXTENT {
         return Err(at.fail(Code::E0508, format!("the extent {n} is too large")));
     }

@@ -69,8 +69,8 @@ pub struct Instance {
 pub enum Demand {
     /// Equal to another.
     Equal(Poly),
-    /// A size at all: what is solved from `[n + 2]f64` may come out negative.
-    NotNegative,
+    /// A size at all, neither negative nor too large: what is solved from `[n + 2]f64` need not be.
+    Size,
 }
 
 /// A demand on a size that could be neither proved nor refuted.

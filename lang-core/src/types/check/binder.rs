@@ -38,6 +38,14 @@ impl Checker<'_> {
             let range = bounds.unwrap_or_else(|| TypedRange::Extent(self.extent_by_use(l, &v.name, hints.get(k))));
             let (from, to, extent) = self.ends_of(&range);
             self.bind(l, Type::I64, None);
+            let magnitude = match &range {
+                TypedRange::Extent(_) | TypedRange::Below(_) => Some(super::MAX_SIZE),
+                TypedRange::Range(..) => {
+                    let of = |p: &Option<Poly>| p.as_ref().and_then(|p| self.magnitude(p));
+                    of(&from).zip(of(&to)).map(|(a, b)| a.max(b))
+                }
+            };
+            self.bounded(l, magnitude);
             let i = self.atom(l);
             from.iter().for_each(|from| self.scopes.assume_nonneg(i.sub(from)));
             to.iter().for_each(|to| self.scopes.assume_nonneg(to.sub(&i).plus(-1)));

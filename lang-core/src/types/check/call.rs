@@ -11,7 +11,6 @@ use super::super::ty::{Class, FunType, Scalar, Signature, SizeParam, SizeSource,
 use super::super::unify::{Goals, SizeWhy};
 use super::Checker;
 use super::expr::substitute_args;
-use super::scope::Fact;
 use crate::base::{Code, Diagnostic, GlobalName, Span};
 use crate::predicate::{Atom, LocalId, Poly};
 use crate::resolve::forms::{Derivative, Form};
@@ -63,7 +62,7 @@ impl Instantiated {
         self.apply(&t)
     }
 
-    /// That the sizes are not negative, where no argument has them as an extent.
+    /// That the sizes are sizes, where no argument has them as an extent.
     pub(super) fn demands(&self, signature: &Signature, name: &str) -> Vec<(Poly, Demand, String)> {
         let solved = |k: u32, size: &SizeParam| {
             let atom = Poly::atom(Atom::Bound(k, size.name.clone()));
@@ -71,7 +70,7 @@ impl Instantiated {
         };
         let sizes = (0..).zip(&signature.sizes).zip(&self.sizes).filter(|((k, size), _)| solved(*k, size));
         let what = |size: &SizeParam| format!("the size `{}` of `{name}`", size.name);
-        sizes.map(|((_, size), p)| (p.clone(), Demand::NotNegative, what(size))).collect()
+        sizes.map(|((_, size), p)| (p.clone(), Demand::Size, what(size))).collect()
     }
 
     /// What the call passes.
@@ -356,7 +355,9 @@ impl<'a> Checker<'a> {
             |k: usize| signature.params.get(k).map(|(n, _)| format!("argument `{n}` of `{name}`")).unwrap_or_default();
         let size_of =
             |k: usize| signature.sizes.iter().position(|s| matches!(s.source, SizeSource::Param(p) if p as usize == k));
-        let nodes = self.arguments(
+        // Values given for sizes against those that the other arguments tell.
+        let mut given = Vec::new();
+        let mut nodes = self.arguments(
             args,
             &what,
             &mut |_, k, _| signature.params.get(k).map_or(Type::Error, |(_, t)| inst.apply(t)),
@@ -379,14 +380,14 @@ impl<'a> Checker<'a> {
                     }
                     for (found, wanted) in goals {
                         // The solved size and the value given must agree when the program runs.
-                        this.value_goals.push((wanted, found, what(k)));
+                        given.push((wanted, Demand::Equal(found), what(k)));
                     }
                 }
             },
         );
-        let mut nodes = self.verify_values(nodes);
         if let Some(last) = nodes.last_mut() {
-            *last = self.with_checks(*last, inst.demands(signature, name), Code::E0300);
+            given.extend(inst.demands(signature, name));
+            *last = self.with_checks(*last, given, Code::E0300);
         }
         // Extents that only the result knows.
         let mut opens = Vec::new();
@@ -410,17 +411,6 @@ impl<'a> Checker<'a> {
         let ty = self.metas.zonk(&shape);
         let call = self.alloc(Typed::Call { callee: callee(inst.instance(signature)), args: nodes }, ty.clone(), span);
         if opens.is_empty() { call } else { self.alloc(Typed::Opened(opens, call), ty, span) }
-    }
-
-    /// Puts the checks of given sizes against solved ones after the last argument.
-    fn verify_values(&mut self, mut nodes: Vec<TId>) -> Vec<TId> {
-        let checks = std::mem::take(&mut self.value_goals);
-        if let (false, Some(last)) = (checks.is_empty(), nodes.last_mut()) {
-            let demands =
-                checks.into_iter().map(|(found, wanted, what)| (found, Demand::Equal(wanted), what)).collect();
-            *last = self.with_checks(*last, demands, Code::E0300);
-        }
-        nodes
     }
 
     fn call_ctor(&mut self, ty: &GlobalName, k: u32, args: &[ArgSource], span: Span) -> TId {
@@ -568,7 +558,7 @@ impl<'a> Checker<'a> {
             return node;
         }
         let span = self.span(node);
-        let l = self.fresh_extent("size", span);
+        let l = self.fresh_local("size", Type::I64, span);
         let value = self.atom(l);
         let local = self.alloc_sym(Typed::Local(l), Type::I64, span, Some(value.clone()));
         let named =
@@ -606,7 +596,7 @@ impl<'a> Checker<'a> {
             let _ = self.metas.unify_size(meta, &atom, &mut known);
             // One that the value tells has two names.
             for (p, q) in known {
-                self.scopes.assume(Fact::Zero(p.sub(&q)));
+                self.scopes.assume_zero(p.sub(&q));
             }
             if let Some((path, axis)) = find_axis(&open, meta) {
                 opens.push(Open { path, axis, local: *l });
@@ -650,17 +640,19 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// Which parameters of a function type its sizes mention.
-/// Is the size by itself the extent of an array that the value holds?
-fn has_extent(t: &Type, size: &Poly) -> bool {
+/// Is the size by itself the extent of an array, or of a relation, that the value holds? In an array
+/// of tuples it need not be: there may be none.
+pub(super) fn has_extent(t: &Type, size: &Poly) -> bool {
     match t {
-        Type::Array(n, e) => n == size || has_extent(e, size),
+        Type::Array(..) => t.peel().0.contains(&size),
+        Type::Rel(dims) => dims.contains(size),
         Type::Tuple(ts) => ts.iter().any(|t| has_extent(t, size)),
         Type::Record(fields) => fields.iter().any(|(_, t)| has_extent(t, size)),
         _ => false,
     }
 }
 
+/// Which parameters of a function type its sizes mention.
 fn used_args(fun: &FunType) -> Vec<usize> {
     let mut used = Vec::new();
     let whole = Type::Fun(Arc::new(fun.clone()));

@@ -567,15 +567,17 @@ impl Checker<'_> {
                 for (op, right) in rest {
                     let exact = |n: TId| self.faithful(n).filter(|p| self.exact(p)).cloned();
                     if let (Some(a), Some(b)) = (exact(left), exact(right)) {
+                        let of = self.nodes[left].ty.clone();
                         let op = if holds { op } else { negated(op) };
-                        match op {
-                            BinOp::Lt => self.scopes.assume_nonneg(b.sub(&a).plus(-1)),
-                            BinOp::Le => self.scopes.assume_nonneg(b.sub(&a)),
-                            BinOp::Gt => self.scopes.assume_nonneg(a.sub(&b).plus(-1)),
-                            BinOp::Ge => self.scopes.assume_nonneg(a.sub(&b)),
-                            BinOp::Eq => self.scopes.assume(Fact::Zero(a.sub(&b))),
-                            _ => {}
-                        }
+                        let (p, zero) = match op {
+                            BinOp::Lt => (b.sub(&a).plus(-1), false),
+                            BinOp::Le => (b.sub(&a), false),
+                            BinOp::Gt => (a.sub(&b).plus(-1), false),
+                            BinOp::Ge => (a.sub(&b), false),
+                            BinOp::Eq => (a.sub(&b), true),
+                            _ => return,
+                        };
+                        self.scopes.assume(Fact { p, zero, of });
                     }
                     left = right;
                 }
@@ -588,19 +590,36 @@ impl Checker<'_> {
     /// atom is a value as it stands; sums with small factors of indices and sizes, which stay
     /// below 2^47, cannot wrap. Values of other `i64` may be anything.
     pub(super) fn exact(&self, p: &Poly) -> bool {
-        if p.as_atom().is_some() || p.as_constant().is_some() {
-            return true;
+        if let Some(c) = p.as_constant() {
+            return i64::try_from(c).is_ok();
         }
+        p.as_atom().is_some() || self.magnitude(p).is_some_and(|m| m < 1 << 62)
+    }
+
+    /// A bound of the absolute value, of everything on the way too.
+    pub(super) fn magnitude(&self, p: &Poly) -> Option<i128> {
         let mut bound = 0_i128;
         for (m, c) in p.terms() {
-            let size = match m.as_slice() {
-                [] => 1,
-                [(a, 1)] if self.small(a) => 1 << 47,
-                _ => return false,
-            };
-            bound = bound.saturating_add(c.abs().saturating_mul(size));
+            let mut size = c.checked_abs()?;
+            for (a, power) in m.as_slice() {
+                let of = self.atom_magnitude(a)?;
+                size = (0..*power).try_fold(size, |size, _| size.checked_mul(of))?;
+            }
+            bound = bound.checked_add(size)?;
         }
-        bound < 1 << 62
+        Some(bound)
+    }
+
+    pub(super) fn atom_magnitude(&self, a: &Atom) -> Option<i128> {
+        match a {
+            Atom::Local(l, _) => self.local(*l)?.magnitude,
+            // The extent of an index.
+            Atom::Meta(_) => Some(super::MAX_SIZE),
+            Atom::Div(p, _) => self.magnitude(p),
+            Atom::Mod(_, d) => self.magnitude(d),
+            Atom::Min(p, q) | Atom::Max(p, q) => Some(self.magnitude(p)?.max(self.magnitude(q)?)),
+            _ => None,
+        }
     }
 
     /// The polynomial of a node, if it is its value whatever wraps on the way. Sums and products
@@ -624,27 +643,6 @@ impl Checker<'_> {
             }
         }
         self.sym(node)
-    }
-
-    fn small(&self, a: &Atom) -> bool {
-        use crate::resolve::LocalKind;
-        match a {
-            Atom::Local(l, _) => match self.resolved.locals.get(l.0 as usize) {
-                Some(d) => matches!(
-                    d.kind,
-                    LocalKind::ImplicitSize | LocalKind::ResultSize | LocalKind::Index | LocalKind::Extent
-                ),
-                // An extent that the checker opened.
-                None => true,
-            },
-            Atom::Meta(_) => true,
-            Atom::Div(p, q) | Atom::Mod(p, q) => self.exact(p) && q.as_constant().is_some_and(|c| c > 0),
-            Atom::Min(p, q) | Atom::Max(p, q) => {
-                let fine = |p: &Poly| p.as_atom().is_none_or(|a| self.small(a)) && self.exact(p);
-                fine(p) && fine(q)
-            }
-            _ => false,
-        }
     }
 
     /// What a call passes for the type-level parameters, all unknown, and the type of the

@@ -14,7 +14,7 @@ use super::super::ty::{Scalar, Type};
 use super::super::unify::{SizeWhy, has_meta};
 use super::Checker;
 use super::item::Checked;
-use super::scope::{Fact, Obligation, ScopeKind};
+use super::scope::{Obligation, ScopeKind};
 use crate::base::{Code, Diagnostic, Name, Span};
 use crate::predicate::prove::Facts;
 use crate::predicate::{Atom, LocalId, Poly};
@@ -119,23 +119,12 @@ impl Checker<'_> {
         c.path.truncate(shared);
         for s in way.into_iter().rev() {
             c.path.push((s, c.facts.mark()));
-            match self.scopes.fact(s) {
-                Some(Fact::NonNeg(p)) if self.of_integers(p) => c.facts.assume_nonneg(self.metas.zonk_size(p)),
-                Some(Fact::Zero(p)) if self.of_integers(p) => c.facts.assume_zero(self.metas.zonk_size(p)),
-                _ => {}
+            let Some(fact) = self.scopes.fact(s) else { continue };
+            if self.metas.shallow(&fact.of) == Type::I64 {
+                let p = self.metas.zonk_size(&fact.p);
+                if fact.zero { c.facts.assume_zero(p) } else { c.facts.assume_nonneg(p) }
             }
         }
-    }
-
-    /// A literal may have become a real after it was compared: of reals `x > 0` does not say `x >= 1`.
-    fn of_integers(&self, p: &Poly) -> bool {
-        let mut integers = true;
-        p.for_each_atom(&mut |a| {
-            if let Atom::Local(l, _) = a {
-                integers &= self.local(*l).is_none_or(|i| self.metas.shallow(&i.ty) == Type::I64);
-            }
-        });
-        integers
     }
 
     fn decide(&mut self) {
@@ -227,7 +216,7 @@ impl Checker<'_> {
         let found = self.metas.zonk_size(&check.found);
         let wanted = match &check.wanted {
             Demand::Equal(p) => Demand::Equal(self.metas.zonk_size(p)),
-            Demand::NotNegative => Demand::NotNegative,
+            Demand::Size => Demand::Size,
         };
         // What is proved of this says that the demand is met, or that it never is.
         let (holds, fails, message, label) = match &wanted {
@@ -254,7 +243,7 @@ impl Checker<'_> {
                 let label = format!("the size `{found}` stands where `{w}` is wanted");
                 (facts.proves_zero(&d), differ, format!("sizes differ for {}", check.what), label)
             }
-            Demand::NotNegative => {
+            Demand::Size => {
                 // An unknown that nothing solves is told elsewhere.
                 if has_meta(&found) {
                     return;
@@ -263,7 +252,15 @@ impl Checker<'_> {
                 let facts = &context.facts;
                 let negative = facts.proves_nonneg(&found.neg().plus(-1));
                 let label = format!("it would be `{found}`, and no size is negative");
-                (facts.proves_nonneg(&found), negative, format!("sizes do not fit: {} is negative", check.what), label)
+                let small = found.terms().iter().try_fold(0_i128, |most, (m, c)| match (m.as_slice(), *c < 0) {
+                    ([], _) => Some(most + c),
+                    ([(a, 1)], false) => Some(most.saturating_add(c.saturating_mul(self.atom_magnitude(a)?))),
+                    // What is subtracted is not negative.
+                    ([(a, 1)], true) => facts.proves_nonneg(&Poly::atom(a.clone())).then_some(most),
+                    _ => None,
+                });
+                let holds = small.is_some_and(|most| most <= super::MAX_SIZE) && facts.proves_nonneg(&found);
+                (holds, negative, format!("sizes do not fit: {} is negative", check.what), label)
             }
         };
         if holds {

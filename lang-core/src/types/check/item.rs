@@ -263,18 +263,15 @@ impl Checker<'_> {
     }
 
     /// Is the parameter's type written as `i64`?
-    /// An `i64` parameter that is by itself the extent of a parameter is checked on entry, so it
-    /// is not negative.
+    /// An `i64` parameter that is by itself the extent of an array is not negative.
     fn assume_lone_extents(&mut self, t: &Type) {
         let mut lone = Vec::new();
-        if let Type::Fun(_) = t {
-            return;
-        }
         t.visit(&mut |_| {}, &mut |p| {
             if let Some(Atom::Local(..)) = p.as_atom() {
                 lone.push(p.clone());
             }
         });
+        lone.retain(|p| super::call::has_extent(t, p));
         lone.into_iter().for_each(|p| self.scopes.assume_nonneg(p));
     }
 

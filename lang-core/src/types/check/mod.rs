@@ -44,9 +44,14 @@ pub(super) struct LocalInfo {
     ty: Type,
     /// Its value as a polynomial, if it is an `i64`.
     sym: Option<Poly>,
+    /// A bound of its absolute value, where it is less than that of any `i64`.
+    magnitude: Option<i128>,
     /// The scope it is bound in.
     scope: usize,
 }
+
+/// Sizes and the extents of all arrays and loops are below this.
+const MAX_SIZE: i128 = 1 << 47;
 
 /// A lifted operation whose operand types were not known when it was met.
 struct Deferred {
@@ -99,8 +104,6 @@ pub(super) struct Checker<'a> {
     deferred: BTreeMap<u32, Deferred>,
     /// The value of the top level that a `deriv` varies, and the local that stands for it.
     varied: Option<(GlobalName, LocalId)>,
-    /// Given sizes that must agree with solved ones, of the call in hand.
-    value_goals: Vec<(Poly, Poly, String)>,
     coverage: Vec<Coverage>,
     /// Types of `error(…)`, which may be anything.
     any_value: Vec<Type>,
@@ -127,6 +130,8 @@ impl<'a> Checker<'a> {
             span: d.span,
             ty: Type::Error,
             sym: None,
+            magnitude: matches!(d.kind, LocalKind::ImplicitSize | LocalKind::ResultSize | LocalKind::Extent)
+                .then_some(MAX_SIZE),
             scope: 0,
         });
         let (type_params, _) = super::lower::classes(tree, resolved);
@@ -144,7 +149,6 @@ impl<'a> Checker<'a> {
             obligations: Vec::new(),
             deferred: BTreeMap::new(),
             varied: None,
-            value_goals: Vec::new(),
             coverage: Vec::new(),
             any_value: Vec::new(),
             diagnostics: Vec::new(),
@@ -202,13 +206,23 @@ impl<'a> Checker<'a> {
 
     /// A new `i64` local for an extent that becomes known when the program runs.
     fn fresh_extent(&mut self, name: &str, span: Span) -> LocalId {
-        self.fresh_local(name, Type::I64, span)
+        let l = self.fresh_local(name, Type::I64, span);
+        self.bounded(l, Some(MAX_SIZE));
+        l
+    }
+
+    /// Says how large a local is at most.
+    fn bounded(&mut self, l: LocalId, magnitude: Option<i128>) {
+        if let Some(info) = self.locals.get_mut(l.0 as usize) {
+            info.magnitude = magnitude;
+        }
     }
 
     /// A local that the text does not declare.
     fn fresh_local(&mut self, name: &str, ty: Type, span: Span) -> LocalId {
         let l = LocalId(u32::try_from(self.locals.len()).unwrap_or(u32::MAX));
-        self.locals.push(LocalInfo { name: name.into(), span, ty: ty.clone(), sym: None, scope: self.scopes.current });
+        let scope = self.scopes.current;
+        self.locals.push(LocalInfo { name: name.into(), span, ty: ty.clone(), sym: None, magnitude: None, scope });
         self.bind(l, ty, None);
         l
     }

@@ -23,9 +23,12 @@ pub(super) enum ScopeKind {
 
 /// A fact: `p >= 0`, or `p == 0`.
 #[derive(Clone, Debug)]
-pub(super) enum Fact {
-    NonNeg(Poly),
-    Zero(Poly),
+pub(super) struct Fact {
+    pub(super) p: Poly,
+    pub(super) zero: bool,
+    /// The type of what was compared. A literal may become a real afterwards, and of reals `x > 0`
+    /// does not say `x >= 1`.
+    pub(super) of: Type,
 }
 
 struct Scope {
@@ -94,7 +97,12 @@ impl Scopes {
 
     /// From here on `p >= 0`.
     pub(super) fn assume_nonneg(&mut self, p: Poly) {
-        self.assume(Fact::NonNeg(p));
+        self.assume(Fact { p, zero: false, of: Type::I64 });
+    }
+
+    /// From here on `p == 0`.
+    pub(super) fn assume_zero(&mut self, p: Poly) {
+        self.assume(Fact { p, zero: true, of: Type::I64 });
     }
 }
 

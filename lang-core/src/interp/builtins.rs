@@ -16,6 +16,10 @@ use crate::types::ty::Scalar;
 impl Interp<'_> {
     pub(super) fn call_builtin(&mut self, at: At<'_>, builtin: Builtin, args: Vec<Value>) -> Eval {
         match (builtin, args.as_slice()) {
+            (Builtin::Len, [Value::Array(x)]) => {
+                let n = x.dims().first().and_then(|n| i64::try_from(*n).ok());
+                n.map(Value::I64).ok_or_else(|| at.internal("no axis"))
+            }
             (Builtin::Sort, [Value::Array(x)]) => self.sort(at, x, true),
             (Builtin::Argsort, [Value::Array(x)]) => self.sort(at, x, false),
             (Builtin::Filter, [p, Value::Array(x)]) => self.filter(at, p, x),

@@ -28,6 +28,8 @@ macro_rules! builtins {
 }
 
 builtins! {
+    Len "def len(x: [n]a) -> i64"
+        "How many elements an array has along its first axis.",
     Sort "def sort(x: [n]a) -> [n]a where a: num"
         "The elements in ascending order; NaN comes last.",
     Argsort "def argsort(x: [n]a) -> [n]i64 where a: num"

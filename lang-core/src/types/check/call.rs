@@ -13,6 +13,7 @@ use super::Checker;
 use super::expr::substitute_args;
 use crate::base::{Code, Diagnostic, GlobalName, Span};
 use crate::predicate::{Atom, LocalId, Poly};
+use crate::resolve::builtin::Builtin;
 use crate::resolve::forms::{Derivative, Form};
 use crate::resolve::{LocalKind, Res};
 use crate::syntax::ast::{Arg, Expr, ExprId};
@@ -158,7 +159,15 @@ impl<'a> Checker<'a> {
             Some(Res::Builtin(builtin)) => match self.env.builtin(builtin) {
                 Some(signature) => {
                     let callee = |instance| Callee::Builtin(builtin, instance);
-                    self.call_signature(&signature, builtin.name(), callee, args, span)
+                    let call = self.call_signature(&signature, builtin.name(), callee, args, span);
+                    // The value of `len(x)` is an extent of the type of `x`.
+                    if let (Builtin::Len, Typed::Call { callee: Callee::Builtin(_, instance), .. }) =
+                        (builtin, &self.nodes[call].kind)
+                        && let Some(n) = instance.sizes.first().map(|n| self.metas.zonk_size(n))
+                    {
+                        self.set_sym(call, n);
+                    }
+                    call
                 }
                 None => self.call_unknown(args, span),
             },
@@ -598,8 +607,13 @@ impl<'a> Checker<'a> {
             for (p, q) in known {
                 self.scopes.assume_zero(p.sub(&q));
             }
-            if let Some((path, axis)) = find_axis(&open, meta) {
-                opens.push(Open { path, axis, local: *l });
+            match find_axis(&open, meta) {
+                Some((path, axis)) => opens.push(Open { path, axis, local: *l }),
+                None => {
+                    let message = format!("the extent `?{}` belongs to arrays inside others", self.name_of(*l));
+                    let d = Diagnostic::new(Code::E0310, written, message);
+                    self.report(d.help("only an extent of the whole value, or of a component of it, can be opened"));
+                }
             }
         }
         let ty = self.metas.zonk(&open);
@@ -674,6 +688,10 @@ pub(super) fn find_axis(t: &Type, size: &Poly) -> Option<(Vec<u32>, u32)> {
         Type::Array(..) => {
             let (dims, _) = t.peel();
             let axis = dims.iter().position(|d| *d == size)?;
+            Some((Vec::new(), u32::try_from(axis).ok()?))
+        }
+        Type::Rel(dims) => {
+            let axis = dims.iter().position(|d| d == size)?;
             Some((Vec::new(), u32::try_from(axis).ok()?))
         }
         Type::Tuple(items) => (0..).zip(items.iter()).find_map(|(k, t)| {

@@ -135,7 +135,7 @@ impl Checker<'_> {
         match ty {
             Some(t) => {
                 let wanted = self.written(t);
-                self.check(init, &wanted, "the first value of the carry")
+                self.check_opening(init, &wanted, self.tree.types[t].span, "the first value of the carry")
             }
             None => self.infer(init, hint),
         }

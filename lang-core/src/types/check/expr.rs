@@ -519,9 +519,7 @@ impl Checker<'_> {
         let leaving = if dependent { fun.result.clone() } else { result };
         self.leave(scope, &leaving, span);
         let lambda = Lambda { params: pats, body, captures: Vec::new() };
-        let node = self.alloc(Typed::Lambda(Arc::new(lambda)), Type::Fun(Arc::new(fun)), span);
-        self.lambdas.insert(node, self.locals.len());
-        node
+        self.alloc(Typed::Lambda(Arc::new(lambda)), Type::Fun(Arc::new(fun)), span)
     }
 
     fn lets(&mut self, binds: &[LetBind], body: ExprId, hint: Option<&Type>, span: Span) -> TId {

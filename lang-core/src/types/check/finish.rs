@@ -77,10 +77,12 @@ impl Checker<'_> {
         self.check_coverage();
         self.complete();
         self.captures();
+        if !self.has_errors() {
+            let from: Vec<LocalId> = sizes.iter().chain(&params).copied().collect();
+            self.check_order(root, &from);
+        }
         self.diagnostics.sort_by_key(|d| (d.span.start, d.span.end, d.code));
-        let ok = !self.diagnostics.iter().any(Diagnostic::is_error)
-            && !self.resolved.diagnostics.iter().any(Diagnostic::is_error)
-            && !self.nodes.iter().any(|(_, n)| n.kind == Typed::Error);
+        let ok = !self.has_errors() && !self.nodes.iter().any(|(_, n)| n.kind == Typed::Error);
         // What stayed unknown was told here; who uses it is not told again.
         let result = known(&self.metas.zonk(&result));
         let exports = exports.into_iter().map(|(name, t)| (name, known(&self.metas.zonk(&t)))).collect();
@@ -95,6 +97,10 @@ impl Checker<'_> {
             result,
             diagnostics: self.diagnostics,
         }
+    }
+
+    fn has_errors(&self) -> bool {
+        self.diagnostics.iter().chain(&self.resolved.diagnostics).any(Diagnostic::is_error)
     }
 
     // ---- obligations ----
@@ -502,8 +508,7 @@ impl Checker<'_> {
 
     /// Puts solutions into all nodes and reports what stayed unknown.
     fn complete(&mut self) {
-        let clean = !self.diagnostics.iter().any(Diagnostic::is_error)
-            && !self.resolved.diagnostics.iter().any(Diagnostic::is_error);
+        let clean = !self.has_errors();
         let mut open: Vec<u32> = Vec::new();
         let mut open_sizes: Vec<Poly> = Vec::new();
         let ids: Vec<TId> = self.nodes.iter().map(|(id, _)| id).collect();
@@ -605,16 +610,6 @@ impl Checker<'_> {
             }
             let mut captures: Vec<LocalId> = read.difference(&bound).copied().collect();
             captures.sort_unstable();
-            let known = self.lambdas.get(&id).copied().unwrap_or(usize::MAX);
-            let own = self.resolved.locals.len();
-            if let Some(later) = captures.iter().find(|l| l.0 as usize >= own.max(known)).and_then(|l| self.local(*l)) {
-                let message = format!("the extent `{}` is not known yet where this function is made", later.name);
-                let span = self.nodes[id].span;
-                self.diagnostics.push(
-                    Diagnostic::new(Code::E0310, span, message)
-                        .help("bind the array that has it by a `let` before the function"),
-                );
-            }
             self.nodes[id].kind = Typed::Lambda(Arc::new(Lambda { captures, ..(*lambda).clone() }));
         }
     }

@@ -17,11 +17,12 @@ mod index;
 mod item;
 mod mismatch;
 mod ops;
+mod order;
 mod pattern;
 mod scope;
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 pub use item::{Checked, check_def, check_do, check_let, check_rule, signature};
 
@@ -114,8 +115,6 @@ pub(super) struct Checker<'a> {
     bare: Vec<Bare>,
     /// Index variables that run through all of their range.
     runs: Vec<ends::Run>,
-    /// How many locals there were when a lambda was made.
-    lambdas: HashMap<TId, usize>,
     /// Bare index variables in scope with their extents.
     bare_locals: Vec<(LocalId, Poly)>,
     /// Types that leave a scope.
@@ -155,7 +154,6 @@ impl<'a> Checker<'a> {
             effects: false,
             bare: Vec::new(),
             runs: Vec::new(),
-            lambdas: HashMap::new(),
             bare_locals: Vec::new(),
             exits: Vec::new(),
             reported: HashSet::new(),
@@ -185,9 +183,13 @@ impl<'a> Checker<'a> {
         self.locals.get(l.0 as usize)
     }
 
+    fn name_of(&self, l: LocalId) -> Name {
+        self.local(l).map(|i| i.name.clone()).unwrap_or_default()
+    }
+
     /// The local as an atom of sizes.
     fn atom(&self, l: LocalId) -> Poly {
-        Poly::atom(Atom::Local(l, self.local(l).map(|i| i.name.clone()).unwrap_or_default()))
+        Poly::atom(Atom::Local(l, self.name_of(l)))
     }
 
     /// Gives a local its type and, for an `i64`, its value (itself where `sym` is `None`). What is

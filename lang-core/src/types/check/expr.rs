@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::super::limits::too_large;
 use super::super::tree::{Expr as Typed, Instance, Lambda, Pat as TypedPat, TId};
 use super::super::ty::{Class, FunType, Scalar, Signature, SizeSource, Type};
 use super::Checker;
@@ -63,9 +62,6 @@ impl Checker<'_> {
                     .map(|(k, item)| self.infer(*item, hints.as_ref().and_then(|h| h.get::<usize>(k))))
                     .collect();
                 let ty = Type::Tuple(nodes.iter().map(|n| self.metas.shallow(&self.nodes[*n].ty)).collect());
-                if !self.small_enough(&ty, span) {
-                    return self.error_node(span);
-                }
                 self.alloc(Typed::Tuple(nodes), ty, span)
             }
             Expr::Record(fields) => self.record(fields, hint, span),
@@ -211,15 +207,6 @@ impl Checker<'_> {
         }
     }
 
-    /// Values whose types double with every `let` are refused before the types fill the memory.
-    pub(super) fn small_enough(&mut self, t: &Type, span: Span) -> bool {
-        let fits = t.fits();
-        if !fits {
-            self.report(too_large(span));
-        }
-        fits
-    }
-
     fn field(&mut self, base: ExprId, field: &Ident, span: Span) -> TId {
         let base = self.infer(base, None);
         match self.ty(base) {
@@ -353,9 +340,6 @@ impl Checker<'_> {
             }
         }
         let ty = Type::Record(types.into());
-        if !self.small_enough(&ty, span) {
-            return self.error_node(span);
-        }
         self.alloc(Typed::Record(nodes), ty, span)
     }
 

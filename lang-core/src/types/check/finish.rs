@@ -30,7 +30,7 @@ struct Context {
 
 /// The type with errors for what is unknown in it.
 fn known(t: &Type) -> Type {
-    t.map(&|t| matches!(t, Type::Meta(_)).then_some(Type::Error), &|p, _| p.clone())
+    t.map(&|t, _| matches!(t, Type::Meta(_)).then_some(Type::Error), &|p, _| p.clone())
 }
 
 /// An index that stands alone on two axes, `n` the extent of the first.
@@ -77,6 +77,7 @@ impl Checker<'_> {
         self.check_coverage();
         self.complete();
         self.captures();
+        self.small_enough(&Type::Error, self.nodes[root].span);
         self.diagnostics.sort_by_key(|d| (d.span.start, d.span.end, d.code));
         let ok = !self.diagnostics.iter().any(Diagnostic::is_error)
             && !self.resolved.diagnostics.iter().any(Diagnostic::is_error)
@@ -512,6 +513,7 @@ impl Checker<'_> {
         let ids: Vec<TId> = self.nodes.iter().map(|(id, _)| id).collect();
         for id in ids {
             let ty = self.metas.zonk(&self.nodes[id].ty);
+            self.small_enough(&ty, self.nodes[id].span);
             ty.visit(
                 &mut |t| {
                     if let Type::Meta(m) = t {

@@ -27,7 +27,7 @@ use super::rt_type::Fill;
 use super::{Interp, Value, guarded};
 use crate::base::Code as ErrorCode;
 use crate::predicate::LocalId;
-use crate::syntax::ops::BinderKind;
+use crate::syntax::ops::{BinOp, BinderKind};
 use crate::types::tree::{Expr, IndexRange, IndexVar, Node, TId};
 use crate::types::ty::Type;
 
@@ -59,6 +59,28 @@ pub(super) struct Extents {
 impl Extents {
     fn building() -> Self {
         Self { seen: Vec::new(), building: true }
+    }
+}
+
+/// Does evaluating a range give the same every time, whatever the indices before it are, and never
+/// fail? Those of the extents of an array depend on no index.
+fn is_plain(c: &Code, range: &IndexRange) -> bool {
+    let plain = |e: &TId| {
+        let mut open = vec![*e];
+        while let Some(e) = open.pop() {
+            match &c.body.nodes[e].kind {
+                Expr::Int(_) | Expr::Local(_) | Expr::Size(_) => {}
+                Expr::Neg(a) => open.push(*a),
+                Expr::Arith(BinOp::Add | BinOp::Sub | BinOp::Mul, a, b) => open.extend([*a, *b]),
+                _ => return false,
+            }
+        }
+        true
+    };
+    match range {
+        IndexRange::Extent(_) => true,
+        IndexRange::Below(e) => plain(e),
+        IndexRange::Range(a, b, by) => plain(a) && plain(b) && by.as_ref().is_none_or(plain),
     }
 }
 
@@ -122,6 +144,10 @@ impl<'i> Interp<'i> {
         }
         if extents.building {
             self.see_extent(at, extents, depth, range.count)?;
+            // Nothing is left to see in an array without elements, unless a range may fail.
+            if range.count == 0 && vars.iter().take(depth + 1).all(|v| is_plain(c, &v.range)) {
+                return Ok(Step::Stop);
+            }
         }
         let mut index = range.first;
         for left in (0..range.count.max(0)).rev() {
@@ -153,7 +179,6 @@ impl<'i> Interp<'i> {
             Some(seen) => Err(at.fail(ErrorCode::E0501, format!("a part has {n} elements where the first has {seen}"))),
             None => {
                 extents.seen.push(n);
-                self.memory.count(extents.seen.iter().copied()).map_err(|e| at.too_large(&e))?;
                 Ok(())
             }
         }
@@ -190,7 +215,8 @@ impl<'i> Interp<'i> {
         let mut extents = Extents::building();
         self.visit(c, f, at, vars, &mut extents, &mut |this, f, extents| {
             if builder.parts() == 0 {
-                builder.expect(extents.seen.iter().product());
+                let count = this.memory.count(extents.seen.iter().copied());
+                builder.expect(count.map_err(|e| at.too_large(&e))?);
             }
             let value = this.eval(c, f, body)?;
             this.push(at, &mut builder, value)?;

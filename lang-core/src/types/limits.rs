@@ -31,7 +31,7 @@ impl Metas {
     /// Is the type small enough with all that is solved put in?
     #[must_use]
     pub fn fits(&self, t: &Type) -> bool {
-        fit_solved([t], &|id| self.solution(id))
+        fit_solved([t], &|id| self.solution(id), self.most_parts())
     }
 }
 
@@ -55,15 +55,19 @@ impl TypeInfo {
 }
 
 fn fit<'t>(types: impl IntoIterator<Item = &'t Type>) -> bool {
-    fit_solved(types, &|_| None)
+    fit_solved(types, &|_| None, MAX_PARTS)
 }
 
-fn fit_solved<'t>(types: impl IntoIterator<Item = &'t Type>, solution: &dyn Fn(u32) -> Option<&'t Type>) -> bool {
+fn fit_solved<'t>(
+    types: impl IntoIterator<Item = &'t Type>,
+    solution: &dyn Fn(u32) -> Option<&'t Type>,
+    most: usize,
+) -> bool {
     let mut todo: Vec<(&Type, usize)> = types.into_iter().map(|t| (t, 0)).collect();
     let mut parts = 0;
     while let Some((ty, depth)) = todo.pop() {
         parts += 1;
-        if parts > MAX_PARTS || depth > MAX_NESTING {
+        if parts > most || depth > MAX_NESTING {
             return false;
         }
         let mut inner = |t: &'t Type| todo.push((t, depth + 1));

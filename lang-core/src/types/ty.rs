@@ -1,5 +1,6 @@
 //! Types. Sizes in them are polynomials in normal form, so equal normal forms are equal types.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use crate::base::{GlobalName, Name};
@@ -141,12 +142,7 @@ impl Type {
         self.map_at(leaf, size, 0)
     }
 
-    fn map_at(
-        &self,
-        leaf: &dyn Fn(&Self, u32) -> Option<Self>,
-        size: &dyn Fn(&Poly, u32) -> Poly,
-        depth: u32,
-    ) -> Self {
+    fn map_at(&self, leaf: &dyn Fn(&Self, u32) -> Option<Self>, size: &dyn Fn(&Poly, u32) -> Poly, depth: u32) -> Self {
         let go = |t: &Self| t.map_at(leaf, size, depth);
         match self {
             Self::Scalar(_) | Self::Str | Self::Param(..) | Self::Meta(_) | Self::Error => {
@@ -181,11 +177,7 @@ impl Type {
     /// The type with type parameters and the sizes of a signature or `type` replaced. What comes
     /// from outside keeps its meaning under the function types it comes to stand in.
     #[must_use]
-    pub fn substitute(
-        &self,
-        param: &dyn Fn(u32) -> Option<Self>,
-        bound: &dyn Fn(u32) -> Option<Poly>,
-    ) -> Self {
+    pub fn substitute(&self, param: &dyn Fn(u32) -> Option<Self>, bound: &dyn Fn(u32) -> Option<Poly>) -> Self {
         self.map(
             &|t, depth| match t {
                 Self::Param(k, _) => Some(param(*k)?.raised(depth)),
@@ -198,6 +190,24 @@ impl Type {
                 })
             },
         )
+    }
+
+    /// The arguments of function types around it that its sizes mention: how many function types
+    /// around it are in between, and the position.
+    #[must_use]
+    pub fn arguments(&self) -> Vec<(u32, u32)> {
+        let found = RefCell::new(Vec::new());
+        let _ = self.map_sizes(&|p, depth| {
+            p.for_each_atom(&mut |a| {
+                if let Atom::Arg(d, k) = a
+                    && let Some(around) = d.checked_sub(depth)
+                {
+                    found.borrow_mut().push((around, *k));
+                }
+            });
+            p.clone()
+        });
+        found.into_inner()
     }
 
     /// The type as it is written under so many more function types: what it says of the

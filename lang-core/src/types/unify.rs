@@ -49,6 +49,8 @@ pub struct Metas {
     woken: Vec<u32>,
     /// Was a type met that is too large, and left aside?
     large: Cell<bool>,
+    /// Was it told that a type is too large?
+    pub(super) told_large: bool,
 }
 
 /// Why two types are not one.
@@ -121,11 +123,14 @@ impl Metas {
     /// The type with all that is solved put in; an error in its place if that is too large, which
     /// [`Self::take_large`] tells.
     pub fn zonk(&self, t: &Type) -> Type {
-        if self.fits(t) {
-            return self.put_in(t);
+        if !self.fits(t) {
+            self.large.set(true);
+            return Type::Error;
         }
-        self.large.set(true);
-        Type::Error
+        let (mut unknown, mut open) = (false, false);
+        t.visit(&mut |t| unknown |= matches!(t, Type::Meta(_)), &mut |p| open |= has_meta(p));
+        // Where there is nothing to put in, parts stay shared.
+        if unknown || open { self.put_in(t) } else { t.clone() }
     }
 
     fn put_in(&self, t: &Type) -> Type {
@@ -141,6 +146,12 @@ impl Metas {
     /// Was a type left aside since the last time because it is too large? Whoever asks tells of it.
     pub fn take_large(&self) -> bool {
         self.large.take()
+    }
+
+    /// How many parts a type may have. Where one was too large little is known, and what follows
+    /// is not worth the time.
+    pub(super) fn most_parts(&self) -> usize {
+        if self.told_large { MAX_PARTS / 100 } else { MAX_PARTS }
     }
 
     /// The type as a message shows it: literals that nothing decided yet have their defaults.
@@ -329,7 +340,7 @@ impl Metas {
                 if self.occurs(*id, t) {
                     return Err(Mismatch::Infinite);
                 }
-                if depends_on_argument(&self.zonk(t)) {
+                if !self.zonk(t).arguments().is_empty() {
                     return Err(Mismatch::Dependent);
                 }
                 self.demand(t, self.class(*id), u.params)?;
@@ -443,20 +454,6 @@ impl Metas {
         goals.push((f, w));
         Ok(())
     }
-}
-
-/// Does a size in it stand for an argument of a function type around it?
-fn depends_on_argument(t: &Type) -> bool {
-    let depends = Cell::new(false);
-    let _ = t.map_sizes(&|p, depth| {
-        p.for_each_atom(&mut |a| {
-            if matches!(a, Atom::Arg(d, _) if *d >= depth) {
-                depends.set(true);
-            }
-        });
-        p.clone()
-    });
-    depends.get()
 }
 
 /// Is there an unknown in it?

@@ -73,8 +73,8 @@ impl Checker<'_> {
             Expr::Call(callee, args) => self.call(*callee, args, hint, span),
             Expr::Lambda(params, body) => self.lambda(params, *body, hint, span),
             Expr::Let(binds, body) => self.lets(binds, *body, hint, span),
-            Expr::If(arms, otherwise) => self.conditional(arms, *otherwise, hint, span),
-            Expr::Match(scrutinee, arms) => self.matching(*scrutinee, arms, hint, span),
+            Expr::If(arms, otherwise) => self.conditional(arms, *otherwise, hint, None, span),
+            Expr::Match(scrutinee, arms) => self.matching(*scrutinee, arms, hint, None, span),
             Expr::Binder { kind, vars, filter, body } => self.binder(*kind, vars, *filter, *body, hint, span),
             Expr::Fold { scan, acc, ty, init, vars, body, yields } => self.fold(
                 &super::control::Fold {
@@ -415,35 +415,8 @@ impl Checker<'_> {
         let body = self.infer(body, hint);
         let ty = self.nodes[body].ty.clone();
         self.leave(scope, &ty, span);
-        self.needs_zero(body, span);
+        self.guarded.push((body, span));
         self.alloc(Typed::Guard(p, body), ty, span)
-    }
-
-    fn needs_zero(&mut self, body: TId, span: Span) {
-        let ty = self.metas.zonk(&self.nodes[body].ty);
-        let mut bad = None;
-        let classes = self.classes.clone();
-        ty.visit(
-            &mut |t| match t {
-                Type::Str => bad = Some(t.clone()),
-                Type::Param(k, _) if classes.get(*k as usize).is_none_or(|c| *c == Class::Any) => bad = Some(t.clone()),
-                _ => {}
-            },
-            &mut |_| {},
-        );
-        if let Type::Fun(_) | Type::Data(..) | Type::Rel(_) = ty {
-            bad = Some(ty.clone());
-        }
-        if let Some(t) = bad {
-            self.report(
-                Diagnostic::new(
-                    Code::E0208,
-                    span,
-                    format!("a bracket needs a zero where it is false, and `{t}` has none"),
-                )
-                .help("use `if p then … else …`"),
-            );
-        }
     }
 
     fn lambda(&mut self, params: &[LambdaParam], body: ExprId, hint: Option<&Type>, span: Span) -> TId {
@@ -470,7 +443,11 @@ impl Checker<'_> {
                 (None, None) => self.metas.fresh(Class::Any, self.tree.pats[p.pat].span),
             };
             let ty = self.metas.shallow(&ty);
-            let pat = self.pattern(p.pat, &ty, None, true);
+            let mut pat = self.pattern(p.pat, &ty, None, true);
+            // Sizes may depend on an argument that has no name here.
+            if pat == TypedPat::Wild && ty == Type::I64 {
+                pat = TypedPat::Bind(self.fresh_extent("_", self.tree.pats[p.pat].span));
+            }
             values.push(match &pat {
                 TypedPat::Bind(l) => self.local(*l).and_then(|i| i.sym.clone()),
                 _ => None,

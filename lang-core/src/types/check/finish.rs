@@ -75,6 +75,7 @@ impl Checker<'_> {
         self.check_exits();
         self.check_bare();
         self.check_coverage();
+        self.check_zeros();
         self.complete();
         self.captures();
         self.small_enough(&Type::Error, self.nodes[root].span);
@@ -567,7 +568,7 @@ impl Checker<'_> {
                 self.nodes[id].kind = inner.kind;
             }
         }
-        if clean {
+        if clean && !self.metas.told_large {
             open_sizes.iter().for_each(|p| self.unsolved_size(p));
             open.sort_unstable();
             open.dedup();

@@ -19,6 +19,8 @@ mod mismatch;
 mod ops;
 mod pattern;
 mod scope;
+mod tail;
+mod zero;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -119,8 +121,8 @@ pub(super) struct Checker<'a> {
     /// Types that leave a scope.
     exits: Vec<scope::Exit>,
     reported: HashSet<(Code, Span)>,
-    /// Was a type told to be too large?
-    told_large: bool,
+    /// Guarded values and the places of their brackets.
+    guarded: Vec<(TId, Span)>,
 }
 
 impl<'a> Checker<'a> {
@@ -158,7 +160,7 @@ impl<'a> Checker<'a> {
             bare_locals: Vec::new(),
             exits: Vec::new(),
             reported: HashSet::new(),
-            told_large: false,
+            guarded: Vec::new(),
         };
         for (l, d) in (0..).map(LocalId).zip(&resolved.locals) {
             if matches!(d.kind, LocalKind::ImplicitSize | LocalKind::ResultSize) {
@@ -239,7 +241,7 @@ impl<'a> Checker<'a> {
     /// constructor would fill the memory.
     pub(super) fn small_enough(&mut self, t: &Type, span: Span) -> bool {
         let fits = self.metas.fits(t);
-        if (self.metas.take_large() || !fits) && !std::mem::replace(&mut self.told_large, true) {
+        if (self.metas.take_large() || !fits) && !std::mem::replace(&mut self.metas.told_large, true) {
             self.report(too_large(span));
         }
         fits

@@ -153,6 +153,8 @@ impl Checker<'_> {
                     let f = &context.facts;
                     if f.proves_nonneg(&i) && f.proves_nonneg(&n.sub(&i).plus(-1)) {
                         self.proved(node, update, position);
+                    } else if n.is_zero() && i.as_constant().is_none() {
+                        // A loop over what is empty never runs.
                     } else if (f.proves_nonneg(&i.sub(&n)) || f.proves_nonneg(&i.neg().plus(-1))) && !f.contradictory()
                     {
                         let mut d = Diagnostic::new(

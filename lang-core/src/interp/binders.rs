@@ -26,7 +26,7 @@ use super::relation::Relation;
 use super::rt_type::Fill;
 use super::{Interp, Value, guarded};
 use crate::base::Code as ErrorCode;
-use crate::predicate::LocalId;
+use crate::predicate::{Atom, LocalId, Poly};
 use crate::syntax::ops::{BinOp, BinderKind};
 use crate::types::tree::{Expr, IndexRange, IndexVar, Node, TId};
 use crate::types::ty::Type;
@@ -62,14 +62,21 @@ impl Extents {
     }
 }
 
-/// Does evaluating a range give the same every time, whatever the indices before it are, and never
-/// fail? Those of the extents of an array depend on no index.
-fn is_plain(c: &Code, range: &IndexRange) -> bool {
+/// Does evaluating a range give the same every time, whatever these indices are, and never fail?
+fn is_plain(c: &Code, vars: &[IndexVar], range: &IndexRange) -> bool {
+    let outside = |l: LocalId| vars.iter().all(|v| v.local != l);
+    let closed = |p: &Poly| {
+        let mut closed = true;
+        p.for_each_atom(&mut |a| closed &= matches!(a, Atom::Local(l, _) if outside(*l)));
+        closed
+    };
     let plain = |e: &TId| {
         let mut open = vec![*e];
         while let Some(e) = open.pop() {
             match &c.body.nodes[e].kind {
-                Expr::Int(_) | Expr::Local(_) | Expr::Size(_) => {}
+                Expr::Int(_) => {}
+                Expr::Local(l) if outside(*l) => {}
+                Expr::Size(p) if closed(p) => {}
                 Expr::Neg(a) => open.push(*a),
                 Expr::Arith(BinOp::Add | BinOp::Sub | BinOp::Mul, a, b) => open.extend([*a, *b]),
                 _ => return false,
@@ -78,7 +85,7 @@ fn is_plain(c: &Code, range: &IndexRange) -> bool {
         true
     };
     match range {
-        IndexRange::Extent(_) => true,
+        IndexRange::Extent(p) => closed(p),
         IndexRange::Below(e) => plain(e),
         IndexRange::Range(a, b, by) => plain(a) && plain(b) && by.as_ref().is_none_or(plain),
     }
@@ -145,7 +152,7 @@ impl<'i> Interp<'i> {
         if extents.building {
             self.see_extent(at, extents, depth, range.count)?;
             // Nothing is left to see in an array without elements, unless a range may fail.
-            if range.count == 0 && vars.iter().take(depth + 1).all(|v| is_plain(c, &v.range)) {
+            if range.count == 0 && vars.iter().take(depth + 1).all(|v| is_plain(c, vars, &v.range)) {
                 return Ok(Step::Stop);
             }
         }

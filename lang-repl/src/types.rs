@@ -35,23 +35,7 @@ pub(crate) fn mentions_globals(signature: &Signature) -> bool {
 
 /// A type of a type's definition with the arguments it is applied to.
 pub(crate) fn instantiate(ty: &Type, args: &[TypeArg]) -> Type {
-    let leaf = |t: &Type| match t {
-        Type::Param(k, _) => match args.get(*k as usize) {
-            Some(TypeArg::Type(t)) => Some(t.clone()),
-            _ => None,
-        },
-        _ => None,
-    };
-    let size = |p: &Poly, _| {
-        p.substitute(&|atom| match atom {
-            Atom::Bound(k, _) => match args.get(*k as usize) {
-                Some(TypeArg::Size(p)) => Some(p.clone()),
-                _ => None,
-            },
-            _ => None,
-        })
-    };
-    ty.map(&leaf, &size)
+    lang_core::types::lower::apply(ty, args)
 }
 
 /// A type with the sizes that a value has. Sizes that neither the value nor the top level tells

@@ -26,8 +26,8 @@ use super::relation::Relation;
 use super::rt_type::Fill;
 use super::{Interp, Value, guarded};
 use crate::base::Code as ErrorCode;
-use crate::predicate::LocalId;
-use crate::syntax::ops::BinderKind;
+use crate::predicate::{Atom, LocalId, Poly};
+use crate::syntax::ops::{BinOp, BinderKind};
 use crate::types::tree::{Expr, IndexRange, IndexVar, Node, TId};
 use crate::types::ty::Type;
 
@@ -64,6 +64,35 @@ impl Extents {
     /// The extents of the levels that were entered.
     pub(super) fn seen(&self) -> &[usize] {
         &self.seen
+    }
+}
+
+/// Does evaluating a range give the same every time, whatever these indices are, and never fail?
+fn is_plain(c: &Code, vars: &[IndexVar], range: &IndexRange) -> bool {
+    let outside = |l: LocalId| vars.iter().all(|v| v.local != l);
+    let closed = |p: &Poly| {
+        let mut closed = true;
+        p.for_each_atom(&mut |a| closed &= matches!(a, Atom::Local(l, _) if outside(*l)));
+        closed
+    };
+    let plain = |e: &TId| {
+        let mut open = vec![*e];
+        while let Some(e) = open.pop() {
+            match &c.body.nodes[e].kind {
+                Expr::Int(_) => {}
+                Expr::Local(l) if outside(*l) => {}
+                Expr::Size(p) if closed(p) => {}
+                Expr::Neg(a) => open.push(*a),
+                Expr::Arith(BinOp::Add | BinOp::Sub | BinOp::Mul, a, b) => open.extend([*a, *b]),
+                _ => return false,
+            }
+        }
+        true
+    };
+    match range {
+        IndexRange::Extent(p) => closed(p),
+        IndexRange::Below(e) => plain(e),
+        IndexRange::Range(a, b, by) => plain(a) && plain(b) && by.as_ref().is_none_or(plain),
     }
 }
 
@@ -127,6 +156,10 @@ impl<'i> Interp<'i> {
         }
         if extents.building {
             self.see_extent(at, extents, depth, range.count)?;
+            // Nothing is left to see in an array without elements, unless a range may fail.
+            if range.count == 0 && vars.iter().take(depth + 1).all(|v| is_plain(c, vars, &v.range)) {
+                return Ok(Step::Stop);
+            }
         }
         let mut index = range.first;
         for left in (0..range.count.max(0)).rev() {
@@ -158,7 +191,6 @@ impl<'i> Interp<'i> {
             Some(seen) => Err(at.fail(ErrorCode::E0501, format!("a part has {n} elements where the first has {seen}"))),
             None => {
                 extents.seen.push(n);
-                self.memory.count(extents.seen.iter().copied()).map_err(|e| at.too_large(&e))?;
                 Ok(())
             }
         }
@@ -195,7 +227,8 @@ impl<'i> Interp<'i> {
         let mut extents = Extents::building();
         self.visit(c, f, at, vars, &mut extents, &mut |this, f, extents| {
             if builder.parts() == 0 {
-                builder.expect(extents.seen.iter().product());
+                let count = this.memory.count(extents.seen.iter().copied());
+                builder.expect(count.map_err(|e| at.too_large(&e))?);
             }
             let value = this.eval(c, f, body)?;
             this.push(at, &mut builder, value)?;

@@ -4,13 +4,14 @@
 
 use super::info::{TypeInfo, TypeInfoBody};
 use super::ty::{Signature, Type, TypeArg};
+use super::unify::Metas;
 use crate::base::{Code, Diagnostic, Span};
 
 /// How many parts a type may have. Types that people write have tens.
-const MAX_PARTS: usize = 10_000;
+pub(super) const MAX_PARTS: usize = 10_000;
 
 /// How deep a type may be nested, as deep as a tree.
-const MAX_NESTING: usize = 256;
+pub(super) const MAX_NESTING: usize = 256;
 
 /// A type there does not fit.
 pub(super) fn too_large(span: Span) -> Diagnostic {
@@ -23,6 +24,14 @@ impl Type {
     #[must_use]
     pub fn fits(&self) -> bool {
         fit([self])
+    }
+}
+
+impl Metas {
+    /// Is the type small enough with all that is solved put in?
+    #[must_use]
+    pub fn fits(&self, t: &Type) -> bool {
+        fit_solved([t], &|id| self.solution(id), self.most_parts())
     }
 }
 
@@ -46,16 +55,31 @@ impl TypeInfo {
 }
 
 fn fit<'t>(types: impl IntoIterator<Item = &'t Type>) -> bool {
+    fit_solved(types, &|_| None, MAX_PARTS)
+}
+
+fn fit_solved<'t>(
+    types: impl IntoIterator<Item = &'t Type>,
+    solution: &dyn Fn(u32) -> Option<&'t Type>,
+    most: usize,
+) -> bool {
     let mut todo: Vec<(&Type, usize)> = types.into_iter().map(|t| (t, 0)).collect();
     let mut parts = 0;
     while let Some((ty, depth)) = todo.pop() {
         parts += 1;
-        if parts > MAX_PARTS || depth > MAX_NESTING {
+        if parts > most || depth > MAX_NESTING {
             return false;
         }
         let mut inner = |t: &'t Type| todo.push((t, depth + 1));
         match ty {
-            Type::Scalar(_) | Type::Str | Type::Rel(_) | Type::Param(..) | Type::Meta(_) | Type::Error => {}
+            Type::Scalar(_) | Type::Str | Type::Rel(_) | Type::Param(..) | Type::Error => {}
+            // What an unknown is solved by stands in its place; chains of unknowns are short.
+            Type::Meta(id) => {
+                if let Some(t) = solution(*id) {
+                    parts -= 1;
+                    todo.push((t, depth));
+                }
+            }
             Type::Array(_, elem) => inner(elem),
             Type::Tuple(items) => items.iter().for_each(inner),
             Type::Record(fields) => fields.iter().for_each(|(_, t)| inner(t)),

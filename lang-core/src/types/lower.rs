@@ -293,22 +293,14 @@ impl<'a> Lower<'a> {
 
 /// A type with its parameters replaced: `Type::Param(k)` and `Atom::Bound(k)` by `args[k]`.
 pub fn apply(t: &Type, args: &[TypeArg]) -> Type {
-    t.map(
-        &|t| match t {
-            Type::Param(k, _) => match args.get(*k as usize) {
-                Some(TypeArg::Type(t)) => Some(t.clone()),
-                _ => None,
-            },
+    t.substitute(
+        &|k| match args.get(k as usize) {
+            Some(TypeArg::Type(t)) => Some(t.clone()),
             _ => None,
         },
-        &|p, _| {
-            p.substitute(&|a| match a {
-                Atom::Bound(k, _) => match args.get(*k as usize) {
-                    Some(TypeArg::Size(p)) => Some(p.clone()),
-                    _ => None,
-                },
-                _ => None,
-            })
+        &|k| match args.get(k as usize) {
+            Some(TypeArg::Size(p)) => Some(p.clone()),
+            _ => None,
         },
     )
 }

@@ -1,9 +1,10 @@
 //! Types. Sizes in them are polynomials in normal form, so equal normal forms are equal types.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use crate::base::{GlobalName, Name};
-use crate::predicate::Poly;
+use crate::predicate::{Atom, Poly};
 pub use crate::syntax::ops::Scalar;
 
 /// A type. In a [`Signature`], [`Type::Param`] and [`crate::predicate::Atom::Bound`] stand for
@@ -135,17 +136,17 @@ impl Type {
     }
 
     /// Rebuilds the type bottom up: `leaf` sees every type that is not built from others, `size`
-    /// every size with the number of function types around it inside this type.
+    /// every size, with the number of function types around it inside this type.
     #[must_use]
-    pub fn map(&self, leaf: &dyn Fn(&Self) -> Option<Self>, size: &dyn Fn(&Poly, u32) -> Poly) -> Self {
+    pub fn map(&self, leaf: &dyn Fn(&Self, u32) -> Option<Self>, size: &dyn Fn(&Poly, u32) -> Poly) -> Self {
         self.map_at(leaf, size, 0)
     }
 
-    fn map_at(&self, leaf: &dyn Fn(&Self) -> Option<Self>, size: &dyn Fn(&Poly, u32) -> Poly, depth: u32) -> Self {
+    fn map_at(&self, leaf: &dyn Fn(&Self, u32) -> Option<Self>, size: &dyn Fn(&Poly, u32) -> Poly, depth: u32) -> Self {
         let go = |t: &Self| t.map_at(leaf, size, depth);
         match self {
             Self::Scalar(_) | Self::Str | Self::Param(..) | Self::Meta(_) | Self::Error => {
-                leaf(self).unwrap_or_else(|| self.clone())
+                leaf(self, depth).unwrap_or_else(|| self.clone())
             }
             Self::Array(n, t) => Self::Array(size(n, depth), Arc::new(go(t))),
             Self::Tuple(items) => Self::Tuple(items.iter().map(go).collect()),
@@ -170,7 +171,50 @@ impl Type {
     /// The type with every size replaced; see [`Type::map`].
     #[must_use]
     pub fn map_sizes(&self, size: &dyn Fn(&Poly, u32) -> Poly) -> Self {
-        self.map(&|_| None, size)
+        self.map(&|_, _| None, size)
+    }
+
+    /// The type with type parameters and the sizes of a signature or `type` replaced. What comes
+    /// from outside keeps its meaning under the function types it comes to stand in.
+    #[must_use]
+    pub fn substitute(&self, param: &dyn Fn(u32) -> Option<Self>, bound: &dyn Fn(u32) -> Option<Poly>) -> Self {
+        self.map(
+            &|t, depth| match t {
+                Self::Param(k, _) => Some(param(*k)?.raised(depth)),
+                _ => None,
+            },
+            &|p, depth| {
+                p.substitute(&|a| match a {
+                    Atom::Bound(k, _) => Some(raised(&bound(*k)?, 0, depth)),
+                    _ => None,
+                })
+            },
+        )
+    }
+
+    /// The arguments of function types around it that its sizes mention: how many function types
+    /// around it are in between, and the position.
+    #[must_use]
+    pub fn arguments(&self) -> Vec<(u32, u32)> {
+        let found = RefCell::new(Vec::new());
+        let _ = self.map_sizes(&|p, depth| {
+            p.for_each_atom(&mut |a| {
+                if let Atom::Arg(d, k) = a
+                    && let Some(around) = d.checked_sub(depth)
+                {
+                    found.borrow_mut().push((around, *k));
+                }
+            });
+            p.clone()
+        });
+        found.into_inner()
+    }
+
+    /// The type as it is written under so many more function types: what it says of the
+    /// arguments of function types around it, it says of the same ones.
+    #[must_use]
+    pub fn raised(&self, by: u32) -> Self {
+        if by == 0 { self.clone() } else { self.map_sizes(&|p, depth| raised(p, depth, by)) }
     }
 
     /// Calls `leaf` on every type that is not built from others and `size` on every size.
@@ -202,4 +246,12 @@ impl Type {
         self.visit(&mut |t| found |= *t == Self::Error, &mut |_| {});
         found
     }
+}
+
+/// A size with those arguments further out that stand `from` function types or more around it.
+fn raised(p: &Poly, from: u32, by: u32) -> Poly {
+    p.substitute(&|a| match a {
+        Atom::Arg(depth, k) if *depth >= from => Some(Poly::atom(Atom::Arg(depth.saturating_add(by), *k))),
+        _ => None,
+    })
 }

@@ -4,6 +4,7 @@
 
 use std::cell::Cell;
 
+use super::limits::{MAX_NESTING, MAX_PARTS};
 use super::ty::{Class, Scalar, Type, TypeArg};
 use crate::base::{Name, Span};
 use crate::predicate::{Atom, Poly};
@@ -46,6 +47,10 @@ pub struct Metas {
     sizes: Vec<SizeMeta>,
     /// Those that waited for what is known by now.
     woken: Vec<u32>,
+    /// Was a type met that is too large, and left aside?
+    large: Cell<bool>,
+    /// Was it told that a type is too large?
+    pub(super) told_large: bool,
 }
 
 /// Why two types are not one.
@@ -67,6 +72,16 @@ pub enum Mismatch {
 
 /// Sizes that must be equal and are not yet known to be: found, wanted.
 pub type Goals = Vec<(Poly, Poly)>;
+
+/// The state of one unification.
+struct Unifying<'a> {
+    /// The classes of type parameters.
+    params: &'a dyn Fn(u32) -> Class,
+    goals: &'a mut Goals,
+    /// How many pairs of parts were met, and how deep this one is.
+    parts: usize,
+    depth: usize,
+}
 
 impl Metas {
     /// A new unknown type.
@@ -100,21 +115,49 @@ impl Metas {
         t.clone()
     }
 
-    /// The type with all that is solved put in.
+    /// What solves an unknown.
+    pub(super) fn solution(&self, id: u32) -> Option<&Type> {
+        self.types.get(id as usize)?.solution.as_ref()
+    }
+
+    /// The type with all that is solved put in; an error in its place if that is too large, which
+    /// [`Self::take_large`] tells.
     pub fn zonk(&self, t: &Type) -> Type {
+        if !self.fits(t) {
+            self.large.set(true);
+            return Type::Error;
+        }
+        let (mut unknown, mut open) = (false, false);
+        t.visit(&mut |t| unknown |= matches!(t, Type::Meta(_)), &mut |p| open |= has_meta(p));
+        // Where there is nothing to put in, parts stay shared.
+        if unknown || open { self.put_in(t) } else { t.clone() }
+    }
+
+    fn put_in(&self, t: &Type) -> Type {
         t.map(
-            &|t| match self.shallow(t) {
-                Type::Meta(id) => Some(Type::Meta(id)),
-                solved => Some(if solved == *t { solved } else { self.zonk(&solved) }),
+            &|t, _| match t {
+                Type::Meta(id) => Some(self.put_in(self.solution(*id)?)),
+                _ => None,
             },
             &|p, _| self.zonk_size(p),
         )
     }
 
+    /// Was a type left aside since the last time because it is too large? Whoever asks tells of it.
+    pub fn take_large(&self) -> bool {
+        self.large.take()
+    }
+
+    /// How many parts a type may have. Where one was too large little is known, and what follows
+    /// is not worth the time.
+    pub(super) fn most_parts(&self) -> usize {
+        if self.told_large { MAX_PARTS / 100 } else { MAX_PARTS }
+    }
+
     /// The type as a message shows it: literals that nothing decided yet have their defaults.
     pub fn shown(&self, t: &Type) -> Type {
         self.zonk(t).map(
-            &|t| match t {
+            &|t, _| match t {
                 Type::Meta(id) => self.default_of(*id).map(Type::Scalar),
                 _ => None,
             },
@@ -249,7 +292,8 @@ impl Metas {
         if fits || class == Class::Any { Ok(()) } else { Err(Mismatch::Class(t, class)) }
     }
 
-    /// Makes two types one.
+    /// Makes two types one. Types that are too large to walk are left as they are; see
+    /// [`Self::take_large`].
     pub fn unify(
         &mut self,
         found: &Type,
@@ -257,56 +301,81 @@ impl Metas {
         params: &dyn Fn(u32) -> Class,
         goals: &mut Goals,
     ) -> Result<(), Mismatch> {
+        if !(self.fits(found) && self.fits(wanted)) {
+            self.large.set(true);
+            return Ok(());
+        }
+        self.unify_parts(found, wanted, &mut Unifying { params, goals, parts: 0, depth: 0 })
+    }
+
+    fn unify_parts(&mut self, found: &Type, wanted: &Type, u: &mut Unifying<'_>) -> Result<(), Mismatch> {
+        // What is solved on the way may make large what was small.
+        u.parts += 1;
+        if u.parts > MAX_PARTS || u.depth > MAX_NESTING {
+            self.large.set(true);
+            return Ok(());
+        }
+        u.depth += 1;
+        let outcome = self.unify_kinds(found, wanted, u);
+        u.depth -= 1;
+        outcome
+    }
+
+    fn unify_kinds(&mut self, found: &Type, wanted: &Type, u: &mut Unifying<'_>) -> Result<(), Mismatch> {
         let (f, w) = (self.shallow(found), self.shallow(wanted));
         match (&f, &w) {
             (Type::Error, _) | (_, Type::Error) => Ok(()),
             (Type::Meta(a), Type::Meta(b)) if a == b => Ok(()),
             (Type::Meta(a), Type::Meta(b)) => {
                 let (from, to) = self.join(*a, *b);
-                self.demand(&Type::Meta(to), self.class(from), params)?;
+                self.demand(&Type::Meta(to), self.class(from), u.params)?;
                 self.solve(from, Type::Meta(to));
+                Ok(())
+            }
+            (Type::Meta(_), t) | (t, Type::Meta(_)) if !self.fits(t) => {
+                self.large.set(true);
                 Ok(())
             }
             (Type::Meta(id), t) | (t, Type::Meta(id)) => {
                 if self.occurs(*id, t) {
                     return Err(Mismatch::Infinite);
                 }
-                if depends_on_argument(&self.zonk(t)) {
+                if !self.zonk(t).arguments().is_empty() {
                     return Err(Mismatch::Dependent);
                 }
-                self.demand(t, self.class(*id), params)?;
+                self.demand(t, self.class(*id), u.params)?;
                 self.solve(*id, t.clone());
                 Ok(())
             }
             (Type::Scalar(a), Type::Scalar(b)) if a != b => Err(Mismatch::Scalars(f.clone(), w.clone())),
             (Type::Array(n, a), Type::Array(m, b)) => {
                 // Sizes say little where ranks or elements differ.
-                let outer = self.unify_size(n, m, goals);
-                match self.unify(a, b, params, goals) {
+                let outer = self.unify_size(n, m, u.goals);
+                match self.unify_parts(a, b, u) {
                     Ok(()) | Err(Mismatch::Size(..)) if outer.is_err() => outer,
                     inner => inner,
                 }
             }
             (Type::Tuple(a), Type::Tuple(b)) if a.len() == b.len() => {
-                a.iter().zip(b.iter()).try_for_each(|(a, b)| self.unify(a, b, params, goals))
+                a.iter().zip(b.iter()).try_for_each(|(a, b)| self.unify_parts(a, b, u))
             }
             (Type::Record(a), Type::Record(b)) if a.len() == b.len() => a.iter().try_for_each(|(name, t)| {
-                let (_, u) = b.iter().find(|(other, _)| other == name).ok_or(Mismatch::Shape)?;
-                self.unify(t, u, params, goals)
+                let (_, other) = b.iter().find(|field| field.0 == *name).ok_or(Mismatch::Shape)?;
+                self.unify_parts(t, other, u)
             }),
             (Type::Fun(a), Type::Fun(b)) if a.params.len() == b.params.len() => {
-                for ((_, t), (_, u)) in a.params.iter().zip(&b.params) {
-                    self.unify(t, u, params, goals)?;
+                for ((_, t), (_, other)) in a.params.iter().zip(&b.params) {
+                    self.unify_parts(t, other, u)?;
                 }
-                self.unify(&a.result, &b.result, params, goals)
+                self.unify_parts(&a.result, &b.result, u)
             }
             (Type::Rel(a), Type::Rel(b)) if a.len() == b.len() => {
-                a.iter().zip(b.iter()).try_for_each(|(n, m)| self.unify_size(n, m, goals))
+                a.iter().zip(b.iter()).try_for_each(|(n, m)| self.unify_size(n, m, u.goals))
             }
             (Type::Data(a, xs), Type::Data(b, ys)) if a == b && xs.len() == ys.len() => {
                 xs.iter().zip(ys.iter()).try_for_each(|(x, y)| match (x, y) {
-                    (TypeArg::Type(x), TypeArg::Type(y)) => self.unify(x, y, params, goals),
-                    (TypeArg::Size(x), TypeArg::Size(y)) => self.unify_size(x, y, goals),
+                    (TypeArg::Type(x), TypeArg::Type(y)) => self.unify_parts(x, y, u),
+                    (TypeArg::Size(x), TypeArg::Size(y)) => self.unify_size(x, y, u.goals),
                     _ => Err(Mismatch::Shape),
                 })
             }
@@ -385,20 +454,6 @@ impl Metas {
         goals.push((f, w));
         Ok(())
     }
-}
-
-/// Does a size in it stand for an argument of a function type around it?
-fn depends_on_argument(t: &Type) -> bool {
-    let depends = Cell::new(false);
-    let _ = t.map_sizes(&|p, depth| {
-        p.for_each_atom(&mut |a| {
-            if matches!(a, Atom::Arg(d, _) if *d >= depth) {
-                depends.set(true);
-            }
-        });
-        p.clone()
-    });
-    depends.get()
 }
 
 /// Is there an unknown in it?

@@ -33,20 +33,7 @@ pub(super) struct Instantiated {
 
 impl Instantiated {
     pub(super) fn apply(&self, t: &Type) -> Type {
-        t.map(
-            &|t| match t {
-                Type::Param(k, _) => self.types.get(*k as usize).cloned(),
-                _ => None,
-            },
-            &|p, _| self.apply_size(p),
-        )
-    }
-
-    fn apply_size(&self, p: &Poly) -> Poly {
-        p.substitute(&|a| match a {
-            Atom::Bound(k, _) => self.sizes.get(*k as usize).cloned(),
-            _ => None,
-        })
+        t.substitute(&|k| self.types.get(k as usize).cloned(), &|k| self.sizes.get(k as usize).cloned())
     }
 
     /// As [`Self::apply`], with the values of `i64` parameters as parameters of a function type.
@@ -441,10 +428,6 @@ impl<'a> Checker<'a> {
             &mut |_, _, _| {},
         );
         let result = Type::Data(ty.clone(), params.into());
-        let whole = self.metas.zonk(&result);
-        if !self.small_enough(&whole, span) {
-            return self.error_node(span);
-        }
         self.alloc(Typed::Call { callee: Callee::Ctor(ty.clone(), k), args: nodes }, result, span)
     }
 

@@ -5,6 +5,7 @@ use super::super::ty::Type;
 use super::super::unify::{Mismatch, has_meta};
 use super::binder::Indices;
 use super::scope::ScopeKind;
+use super::tail::Tail;
 use super::{Checker, Coverage};
 use crate::base::{Code, Diagnostic, Span};
 use crate::predicate::Poly;
@@ -37,6 +38,7 @@ impl Checker<'_> {
         arms: &[(ExprId, ExprId)],
         otherwise: ExprId,
         hint: Option<&Type>,
+        tail: Option<&Tail>,
         span: Span,
     ) -> TId {
         let mut wanted: Option<Type> = None;
@@ -57,14 +59,14 @@ impl Checker<'_> {
             };
             let scope = self.enter(ScopeKind::Branch);
             self.assume(c, true);
-            let node = self.branch(*then, &mut wanted, hint);
+            let node = self.branch(*then, &mut wanted, hint, tail);
             let leaving = self.nodes[node].ty.clone();
             self.leave(scope, &leaving, span);
             typed.push((c, node));
             negations.push(self.enter(ScopeKind::Branch));
             self.assume(c, false);
         }
-        let node = self.branch(otherwise, &mut wanted, hint);
+        let node = self.branch(otherwise, &mut wanted, hint, tail);
         let ty = wanted.unwrap_or_else(|| self.nodes[node].ty.clone());
         for scope in negations.into_iter().rev() {
             let leaving = self.nodes[node].ty.clone();
@@ -75,7 +77,11 @@ impl Checker<'_> {
 
     /// A branch or an arm; the first one tells the type of all. Where the context wants an array
     /// of that kind, its sizes are those: one branch may have found more special ones.
-    fn branch(&mut self, e: ExprId, wanted: &mut Option<Type>, hint: Option<&Type>) -> TId {
+    fn branch(&mut self, e: ExprId, wanted: &mut Option<Type>, hint: Option<&Type>, tail: Option<&Tail>) -> TId {
+        if let Some(tail) = tail {
+            *wanted = Some(tail.ty.clone());
+            return self.tail(e, tail);
+        }
         if let Some(t) = wanted {
             return self.check(e, &t.clone(), "this branch, as for the first one");
         }
@@ -97,7 +103,14 @@ impl Checker<'_> {
         }
     }
 
-    pub(super) fn matching(&mut self, scrutinee: ExprId, arms: &[Arm], hint: Option<&Type>, span: Span) -> TId {
+    pub(super) fn matching(
+        &mut self,
+        scrutinee: ExprId,
+        arms: &[Arm],
+        hint: Option<&Type>,
+        tail: Option<&Tail>,
+        span: Span,
+    ) -> TId {
         let value = self.infer(scrutinee, None);
         let sym = self.faithful(value).filter(|p| self.exact(p)).cloned();
         let mut wanted: Option<Type> = None;
@@ -106,7 +119,7 @@ impl Checker<'_> {
             let scope = self.enter(ScopeKind::Branch);
             let ty = self.nodes[value].ty.clone();
             let pat = self.pattern(arm.pat, &ty, sym.clone(), false);
-            let node = self.branch(arm.body, &mut wanted, hint);
+            let node = self.branch(arm.body, &mut wanted, hint, tail);
             let leaving = self.nodes[node].ty.clone();
             self.leave(scope, &leaving, span);
             typed.push((pat, node));

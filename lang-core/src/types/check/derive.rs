@@ -112,6 +112,16 @@ impl Checker<'_> {
         };
         let names = self.parameter_names(f, &fun);
         let Some(wrt) = self.wrt(&named, &names, d) else { return self.error_node(span) };
+        if let (Some(k), Derivative::Jvp | Derivative::Jvp2 | Derivative::Vjp | Derivative::Vjp2 | Derivative::Hvp) =
+            (dependent(&fun), d)
+        {
+            let at = self.span(node);
+            let name = names.as_ref().and_then(|n| n.get(k)).map_or(String::new(), |n| format!(" `{n}`"));
+            let message = format!("sizes depend on the argument{name}, which `{}` takes inside a tuple", d.name());
+            let help = "differentiate a lambda in which it is fixed: `\\x: f(x, n)`";
+            self.report(Diagnostic::new(Code::E0214, at, message).help(help));
+            return self.error_node(span);
+        }
         match derived(d, &fun, wrt.as_deref()) {
             Ok(t) => self.alloc(Typed::Special(Special::Derive(d, wrt), vec![node]), Type::Fun(Arc::new(t)), span),
             Err(message) => {
@@ -221,6 +231,12 @@ impl Checker<'_> {
 /// One value bare, several as a tuple.
 fn bundle(mut types: Vec<Type>) -> Type {
     if types.len() == 1 { types.remove(0) } else { Type::Tuple(types.into()) }
+}
+
+/// One of several parameters that sizes in the function's type depend on.
+fn dependent(f: &FunType) -> Option<usize> {
+    let mut types = f.params.iter().map(|p| &p.1).chain([&f.result]).filter(|_| f.params.len() > 1);
+    types.find_map(|t| t.arguments().into_iter().find(|a| a.0 == 0)).map(|a| a.1 as usize)
 }
 
 /// The type of the derived function, or what is wrong.

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::super::limits::too_large;
 use super::super::tree::{Expr as Typed, Instance, Lambda, Pat as TypedPat, TId};
 use super::super::ty::{Class, FunType, Scalar, Signature, SizeSource, Type};
 use super::Checker;
@@ -63,9 +62,6 @@ impl Checker<'_> {
                     .map(|(k, item)| self.infer(*item, hints.as_ref().and_then(|h| h.get::<usize>(k))))
                     .collect();
                 let ty = Type::Tuple(nodes.iter().map(|n| self.metas.shallow(&self.nodes[*n].ty)).collect());
-                if !self.small_enough(&ty, span) {
-                    return self.error_node(span);
-                }
                 self.alloc(Typed::Tuple(nodes), ty, span)
             }
             Expr::Record(fields) => self.record(fields, hint, span),
@@ -77,8 +73,8 @@ impl Checker<'_> {
             Expr::Call(callee, args) => self.call(*callee, args, hint, span),
             Expr::Lambda(params, body) => self.lambda(params, *body, hint, span),
             Expr::Let(binds, body) => self.lets(binds, *body, hint, span),
-            Expr::If(arms, otherwise) => self.conditional(arms, *otherwise, hint, span),
-            Expr::Match(scrutinee, arms) => self.matching(*scrutinee, arms, hint, span),
+            Expr::If(arms, otherwise) => self.conditional(arms, *otherwise, hint, None, span),
+            Expr::Match(scrutinee, arms) => self.matching(*scrutinee, arms, hint, None, span),
             Expr::Binder { kind, vars, filter, body } => self.binder(*kind, vars, *filter, *body, hint, span),
             Expr::Fold { scan, acc, ty, init, vars, body, yields } => self.fold(
                 &super::control::Fold {
@@ -209,15 +205,6 @@ impl Checker<'_> {
             }
             Some(Res::Error) | None => self.error_node(span),
         }
-    }
-
-    /// Values whose types double with every `let` are refused before the types fill the memory.
-    pub(super) fn small_enough(&mut self, t: &Type, span: Span) -> bool {
-        let fits = t.fits();
-        if !fits {
-            self.report(too_large(span));
-        }
-        fits
     }
 
     fn field(&mut self, base: ExprId, field: &Ident, span: Span) -> TId {
@@ -353,9 +340,6 @@ impl Checker<'_> {
             }
         }
         let ty = Type::Record(types.into());
-        if !self.small_enough(&ty, span) {
-            return self.error_node(span);
-        }
         self.alloc(Typed::Record(nodes), ty, span)
     }
 
@@ -431,35 +415,8 @@ impl Checker<'_> {
         let body = self.infer(body, hint);
         let ty = self.nodes[body].ty.clone();
         self.leave(scope, &ty, span);
-        self.needs_zero(body, span);
+        self.guarded.push((body, span));
         self.alloc(Typed::Guard(p, body), ty, span)
-    }
-
-    fn needs_zero(&mut self, body: TId, span: Span) {
-        let ty = self.metas.zonk(&self.nodes[body].ty);
-        let mut bad = None;
-        let classes = self.classes.clone();
-        ty.visit(
-            &mut |t| match t {
-                Type::Str => bad = Some(t.clone()),
-                Type::Param(k, _) if classes.get(*k as usize).is_none_or(|c| *c == Class::Any) => bad = Some(t.clone()),
-                _ => {}
-            },
-            &mut |_| {},
-        );
-        if let Type::Fun(_) | Type::Data(..) | Type::Rel(_) = ty {
-            bad = Some(ty.clone());
-        }
-        if let Some(t) = bad {
-            self.report(
-                Diagnostic::new(
-                    Code::E0208,
-                    span,
-                    format!("a bracket needs a zero where it is false, and `{t}` has none"),
-                )
-                .help("use `if p then … else …`"),
-            );
-        }
     }
 
     fn lambda(&mut self, params: &[LambdaParam], body: ExprId, hint: Option<&Type>, span: Span) -> TId {
@@ -486,7 +443,11 @@ impl Checker<'_> {
                 (None, None) => self.metas.fresh(Class::Any, self.tree.pats[p.pat].span),
             };
             let ty = self.metas.shallow(&ty);
-            let pat = self.pattern(p.pat, &ty, None, true);
+            let mut pat = self.pattern(p.pat, &ty, None, true);
+            // Sizes may depend on an argument that has no name here.
+            if pat == TypedPat::Wild && ty == Type::I64 {
+                pat = TypedPat::Bind(self.fresh_local("_", Type::I64, self.tree.pats[p.pat].span));
+            }
             values.push(match &pat {
                 TypedPat::Bind(l) => self.local(*l).and_then(|i| i.sym.clone()),
                 _ => None,

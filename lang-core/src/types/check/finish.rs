@@ -30,7 +30,7 @@ struct Context {
 
 /// The type with errors for what is unknown in it.
 fn known(t: &Type) -> Type {
-    t.map(&|t| matches!(t, Type::Meta(_)).then_some(Type::Error), &|p, _| p.clone())
+    t.map(&|t, _| matches!(t, Type::Meta(_)).then_some(Type::Error), &|p, _| p.clone())
 }
 
 /// An index that stands alone on two axes, `n` the extent of the first.
@@ -75,8 +75,10 @@ impl Checker<'_> {
         self.check_exits();
         self.check_bare();
         self.check_coverage();
+        self.check_zeros();
         self.complete();
         self.captures();
+        self.small_enough(&Type::Error, self.nodes[root].span);
         if !self.has_errors() {
             let from: Vec<LocalId> = sizes.iter().chain(&params).copied().collect();
             self.check_order(root, &from);
@@ -146,6 +148,8 @@ impl Checker<'_> {
                     let f = &context.facts;
                     if f.proves_nonneg(&i) && f.proves_nonneg(&n.sub(&i).plus(-1)) {
                         self.proved(node, update, position);
+                    } else if n.is_zero() && i.as_constant().is_none() {
+                        // A loop over what is empty never runs.
                     } else if (f.proves_nonneg(&i.sub(&n)) || f.proves_nonneg(&i.neg().plus(-1))) && !f.contradictory()
                     {
                         let mut d = Diagnostic::new(
@@ -514,6 +518,7 @@ impl Checker<'_> {
         let ids: Vec<TId> = self.nodes.iter().map(|(id, _)| id).collect();
         for id in ids {
             let ty = self.metas.zonk(&self.nodes[id].ty);
+            self.small_enough(&ty, self.nodes[id].span);
             ty.visit(
                 &mut |t| {
                     if let Type::Meta(m) = t {
@@ -567,7 +572,7 @@ impl Checker<'_> {
                 self.nodes[id].kind = inner.kind;
             }
         }
-        if clean {
+        if clean && !self.metas.told_large {
             open_sizes.iter().for_each(|p| self.unsolved_size(p));
             open.sort_unstable();
             open.dedup();

@@ -71,8 +71,10 @@ pub fn check_def(tree: &Tree, resolved: &Resolved, module: &ModuleName, env: &dy
     });
     // What is wrong with the signature is reported with it.
     c.diagnostics.clear();
+    let what = format!("the result of `{}`", def.name.name);
     let root = match &wanted {
-        Some((_, open)) => c.check(def.body, open, &format!("the result of `{}`", def.name.name)),
+        Some((t, open)) if t != open && c.branches(def.body) => c.tail_of(def.body, t, &what),
+        Some((_, open)) => c.check(def.body, open, &what),
         None => c.infer(def.body, None),
     };
     let result = match wanted {
@@ -275,6 +277,12 @@ impl Checker<'_> {
         lone.into_iter().for_each(|p| self.scopes.assume_nonneg(p));
     }
 
+    /// Is an exported local an extent, or a name for it?
+    fn stands_for(&self, export: LocalId, extent: LocalId) -> bool {
+        let value = self.local(export).and_then(|i| i.sym.as_ref()).and_then(Poly::as_atom);
+        export == extent || matches!(value, Some(Atom::Local(l, _)) if *l == extent)
+    }
+
     /// Finishes a top-level `let`: its value is the tuple of what it binds.
     fn export(mut self, pat: TypedPat, value: TId, names: Vec<(Name, LocalId)>, span: Span) -> Checked {
         self.solve();
@@ -298,7 +306,7 @@ impl Checker<'_> {
                 });
             });
             for l in hidden {
-                if !exports.iter().any(|e| e.1 == l) {
+                if !exports.iter().any(|e| self.stands_for(e.1, l)) {
                     exports.push((format!("{first}#{}", exports.len()).into(), l, Type::I64));
                 }
             }
@@ -309,7 +317,7 @@ impl Checker<'_> {
             t.map_sizes(&|p, _| {
                 p.substitute(&|a| match a {
                     Atom::Local(l, _) => {
-                        let (name, ..) = exports.iter().find(|e| e.1 == *l)?;
+                        let (name, ..) = exports.iter().find(|e| self.stands_for(e.1, *l))?;
                         Some(Poly::atom(Atom::Global(GlobalName { module: module.clone(), name: name.clone() })))
                     }
                     _ => None,

@@ -20,6 +20,8 @@ mod ops;
 mod order;
 mod pattern;
 mod scope;
+mod tail;
+mod zero;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashSet};
@@ -27,6 +29,7 @@ use std::collections::{BTreeMap, HashSet};
 pub use item::{Checked, check_def, check_do, check_let, check_rule, signature};
 
 use super::env::Env;
+use super::limits::too_large;
 use super::lower::Lower;
 use super::tree::{Demand, Expr as Typed, Node, Pat, SizeCheck, TId};
 use super::ty::{Class, Scalar, Type};
@@ -120,6 +123,8 @@ pub(super) struct Checker<'a> {
     /// Types that leave a scope.
     exits: Vec<scope::Exit>,
     reported: HashSet<(Code, Span)>,
+    /// Guarded values and the places of their brackets.
+    guarded: Vec<(TId, Span)>,
 }
 
 impl<'a> Checker<'a> {
@@ -157,6 +162,7 @@ impl<'a> Checker<'a> {
             bare_locals: Vec::new(),
             exits: Vec::new(),
             reported: HashSet::new(),
+            guarded: Vec::new(),
         };
         for (l, d) in (0..).map(LocalId).zip(&resolved.locals) {
             if matches!(d.kind, LocalKind::ImplicitSize | LocalKind::ResultSize) {
@@ -241,8 +247,20 @@ impl<'a> Checker<'a> {
     }
 
     fn alloc_sym(&mut self, kind: Typed, ty: Type, span: Span, sym: Option<Poly>) -> TId {
+        let (kind, ty) = if self.small_enough(&ty, span) { (kind, ty) } else { (Typed::Error, Type::Error) };
         self.syms.push(sym);
         self.nodes.alloc(Node { kind, ty, span })
+    }
+
+    /// Is a type, and were all since the last time, small enough to walk? What is too large is
+    /// told of once, where it is met first: types that double with every `let`, call or
+    /// constructor would fill the memory.
+    pub(super) fn small_enough(&mut self, t: &Type, span: Span) -> bool {
+        let fits = self.metas.fits(t);
+        if (self.metas.take_large() || !fits) && !std::mem::replace(&mut self.metas.told_large, true) {
+            self.report(too_large(span));
+        }
+        fits
     }
 
     fn set_sym(&mut self, node: TId, sym: Poly) {

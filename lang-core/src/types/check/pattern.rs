@@ -45,7 +45,7 @@ impl Checker<'_> {
         let tree = self.tree;
         let node = &tree.pats[pat];
         let span = node.span;
-        let ty = self.metas.shallow(ty);
+        let ty = if self.small_enough(ty, span) { self.metas.shallow(ty) } else { Type::Error };
         match &node.kind {
             Pat::Error | Pat::Wild => Typed::Wild,
             Pat::Name(_) => match self.resolved.pats.get(&pat).cloned() {
@@ -170,10 +170,18 @@ impl Checker<'_> {
             });
             return Typed::Wild;
         };
-        let params = self.fresh_params(&info, &ctor.name, span);
-        if self.unify(ty, &Type::Data(data.clone(), params.clone().into())).is_err() {
-            self.pattern_mismatch(&format!("the constructor `{}` of `{data}`", ctor.name), ty, span);
-        }
+        let params = match ty {
+            // The value has these sizes, even where they are not solved yet.
+            Type::Data(found, args) if found == data => args.to_vec(),
+            _ => {
+                // What is not known yet becomes that type, without a question about sizes.
+                let params = self.fresh_params(&info, &ctor.name, span);
+                if self.unify(ty, &Type::Data(data.clone(), params.clone().into())).is_err() {
+                    self.pattern_mismatch(&format!("the constructor `{}` of `{data}`", ctor.name), ty, span);
+                }
+                params
+            }
+        };
         if args.len() != ctor.args.len() {
             let (wanted, there) = (arguments(ctor.args.len()), stand_here(args.len()));
             self.error(Code::E0403, span, format!("the constructor `{}` takes {wanted}, and {there}", ctor.name));

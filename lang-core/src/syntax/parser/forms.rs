@@ -163,7 +163,7 @@ pub(super) fn let_function() -> impl Part<PatId> {
         let shape = (builder.kind(at), builder.kind(at + 1)) == (Some(Kind::Name), Some(Kind::Sym(Sym::LParen)));
         let typed = shape && builder.kind(at + 3) == Some(Kind::Sym(Sym::Colon));
         let ends = matches!(builder.kind(close + 1), Some(Kind::Sym(Sym::Assign | Sym::Arrow)));
-        if !typed || !ends || builder.too_deep().is_some() {
+        if !typed || !ends || !builder.recovers() {
             return Err(SyntaxError::expected(at, Expected::NONE));
         }
         let name = builder.ident(at);
@@ -211,7 +211,7 @@ fn chain(part: Word) -> impl Part<()> {
         let at = place(inp);
         let builder = inp.state();
         let found = separator(builder, at).filter(|(_, word)| *word == part);
-        let Some((tokens, _)) = found.filter(|_| builder.too_deep().is_none()) else {
+        let Some((tokens, _)) = found.filter(|_| builder.recovers()) else {
             return Err(SyntaxError::expected(at, Expected::NONE));
         };
         let written = tokens + usize::from(builder.kind(at + tokens) == Some(Kind::Word(part)));
@@ -252,7 +252,7 @@ fn no_in() -> impl Part<()> {
         });
         let start = builder.span_at(start.unwrap_or(at));
         let error = SyntaxError { slip: Some(Slip::NoIn(start)), ..SyntaxError::expected(at, Expected::NONE) };
-        if builder.too_deep().is_some() {
+        if !builder.recovers() {
             return Err(error);
         }
         inp.emit(error);

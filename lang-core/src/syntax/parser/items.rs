@@ -70,7 +70,7 @@ fn assign() -> impl Part<()> {
             let at = place(inp);
             let builder = inp.state();
             let body = builder.kind(at).is_none_or(body);
-            if body && builder.too_deep().is_none() { Ok(()) } else { Err(SyntaxError::expected(at, expected)) }
+            if body && builder.recovers() { Ok(()) } else { Err(SyntaxError::expected(at, expected)) }
         })
     };
     // No type begins with these: an `=` further on belongs to the body.

@@ -383,7 +383,7 @@ fn command_lines_that_are_wrong() {
             --- status 2
             $ iverson explain E999
             --- stderr
-            [E0600] Error: there is no error code `E999`
+            [E0600] Error: `E999` is no error code, form or function
               Help: `iverson explain` lists all
             --- status 2
             $ iverson explain e0300

@@ -10,6 +10,7 @@
 
 use std::collections::HashMap;
 
+use super::reach::Mentions;
 use super::resolved::{Decl, LocalKind, Res, Resolved, TypeRes};
 use super::scopes::Scopes;
 use super::{Names, ValueRef, suggest, type_items};
@@ -34,6 +35,7 @@ pub fn resolve(tree: &Tree, module: &ModuleName, names: &dyn Names) -> Resolved 
         place: Place::Body,
         unknown: Vec::new(),
         unknown_at: HashMap::new(),
+        mentions: Mentions::default(),
     };
     resolver.item();
     resolver.finish()
@@ -66,6 +68,7 @@ pub(super) struct Resolver<'a> {
     pub(super) place: Place,
     unknown: Vec<Unknown>,
     unknown_at: HashMap<(Code, Name), usize>,
+    pub(super) mentions: Mentions,
 }
 
 impl<'a> Resolver<'a> {

@@ -14,7 +14,7 @@ use super::scalar_fn::ScalarFn;
 use super::{ValueRef, suggest, type_items};
 use crate::base::{Code, Diagnostic, ModuleName, Name, Span};
 use crate::syntax::ast::{self, Arg, Expr, ExprId, Ident, IndexRange, IndexVar, Pat, PatId, Subscript, Tree};
-use crate::syntax::ops::Scalar;
+use crate::syntax::ops::{BinderKind, Scalar};
 
 impl<'a> Resolver<'a> {
     pub(super) fn expr(&mut self, id: ExprId) {
@@ -92,11 +92,14 @@ impl<'a> Resolver<'a> {
                     self.scopes.leave(mark);
                 }
             }
-            Expr::Binder { vars, filter, body, .. } => {
+            Expr::Binder { kind, vars, filter, body } => {
                 let mark = self.scopes.enter();
                 self.index_vars(vars);
                 filter.iter().for_each(|e| self.expr(*e));
-                self.expr(*body);
+                match kind {
+                    BinderKind::Sum => self.sum_body(vars, *body),
+                    _ => self.expr(*body),
+                }
                 self.scopes.leave(mark);
             }
             Expr::Fold { acc, ty, init, vars, body, yields, .. } => {
@@ -241,6 +244,7 @@ impl<'a> Resolver<'a> {
             return Res::Error;
         }
         if let Some(local) = self.scopes.get(name) {
+            self.mentions.note(local);
             return Res::Local(local);
         }
         if let Some(value) = self.names.value(self.module, name) {
@@ -394,6 +398,11 @@ impl<'a> Resolver<'a> {
                     let ctors = all.iter().filter(|n| matches!(this.names.value(&module, n), Some(ValueRef::Ctor(..))));
                     suggest::did_you_mean(&name.name, ctors)
                         .or_else(|| found.map(|_| format!("`{}` is a value, not a constructor", name.name)))
+                        .or_else(|| {
+                            name.name
+                                .starts_with(char::is_lowercase)
+                                .then(|| format!(r"a function is bound with `let {} = \x: …`", name.name))
+                        })
                 });
                 PatRes::Error
             }

@@ -26,10 +26,17 @@ enum Goal {
 impl Checker<'_> {
     /// `x[i, a..b, _]`
     pub(super) fn index(&mut self, base: ExprId, subscripts: &[Subscript], span: Span) -> TId {
+        let literal = matches!(self.tree.exprs[base].kind, Expr::Array { .. });
         let base = self.infer(base, None);
         let ty = self.ty(base);
         let at = self.span(base);
-        let Some((accesses, ty)) = self.subscripts(&ty, at, subscripts) else { return self.error_node(span) };
+        let Some((accesses, ty)) = self.subscripts(&ty, at, subscripts) else {
+            // `[[1, 2] [3, 4]]`
+            if let Some(d) = self.diagnostics.last_mut().filter(|d| literal && d.code == Code::E0203 && d.span == at) {
+                d.help = Some("a `[` after an array is an index; is a `,` missing before it?".to_owned());
+            }
+            return self.error_node(span);
+        };
         let node = self.alloc(Typed::Index(base, Vec::new()), ty, span);
         let subs = self.accesses(node, None, accesses);
         // What could not be read may have been a slice, which keeps its axis.

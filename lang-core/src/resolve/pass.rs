@@ -36,6 +36,7 @@ pub fn resolve(tree: &Tree, module: &ModuleName, names: &dyn Names) -> Resolved 
         unknown: Vec::new(),
         unknown_at: HashMap::new(),
         mentions: Mentions::default(),
+        slipped: Vec::new(),
     };
     resolver.item();
     resolver.finish()
@@ -69,6 +70,8 @@ pub(super) struct Resolver<'a> {
     unknown: Vec<Unknown>,
     unknown_at: HashMap<(Code, Name), usize>,
     pub(super) mentions: Mentions,
+    /// What a `let` that is written like a function would have defined, of which that is told.
+    pub(super) slipped: Vec<Name>,
 }
 
 impl<'a> Resolver<'a> {
@@ -421,6 +424,9 @@ impl<'a> Resolver<'a> {
         message: String,
         help: impl FnOnce(&Self) -> Option<String>,
     ) {
+        if code == Code::E0100 && self.slipped.contains(&ident.name) {
+            return;
+        }
         let key = (code, ident.name.clone());
         if let Some(unknown) = self.unknown_at.get(&key).and_then(|at| self.unknown.get_mut(*at)) {
             unknown.places.push(ident.span);

@@ -1,9 +1,8 @@
 //! What the body of a `sum` takes in by reaching as far right as it can: `sum k: x[k] + b` adds `b`
 //! once for every `k`.
 //!
-//! It is told of a term after the first that mentions no index of the sum but an index of what is
-//! around it, where the first term does mention an index of the sum. Parentheses around the body
-//! say that it is meant.
+//! It is told of an outermost term after the first that mentions no index of its sum, where the
+//! first term does mention one. Parentheses around the body say that it is meant.
 
 use std::collections::HashMap;
 

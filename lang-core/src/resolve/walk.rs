@@ -65,6 +65,7 @@ impl<'a> Resolver<'a> {
             Expr::Let(binds, body) => {
                 let mark = self.scopes.enter();
                 for bind in binds {
+                    self.function_slip(bind.pat);
                     self.expr(bind.value);
                     if let Some(ty) = bind.ty {
                         self.ty(ty);
@@ -362,6 +363,22 @@ impl<'a> Resolver<'a> {
             }
         }
         self.out.diagnostics.extend(twice);
+    }
+
+    /// `let f(x) = e`: the pattern is told to have no constructor, and its names are not told to be
+    /// unknown as well.
+    fn function_slip(&mut self, pat: PatId) {
+        let Pat::Ctor { module: None, name, args } = &self.tree.pats[pat].kind else { return };
+        let known = matches!(self.names.value(self.module, &name.name), Some(ValueRef::Ctor(..)));
+        if known || !name.name.starts_with(char::is_lowercase) {
+            return;
+        }
+        let params = args.iter().filter_map(|arg| match &self.tree.pats[*arg].kind {
+            Pat::Name(param) => Some(param.clone()),
+            _ => None,
+        });
+        let names: Vec<Name> = params.chain([name.name.clone()]).collect();
+        self.slipped.extend(names);
     }
 
     fn ctor(&mut self, value: ValueRef) -> PatRes {

@@ -73,7 +73,9 @@ fn name(wanted: &str) -> Option<String> {
     }
     if let Some(scalar) = ScalarFn::ALL.iter().find(|f| f.name() == wanted) {
         let arguments = if scalar.arity() == 1 { "x" } else { "x, y" };
-        return Some(format!("{wanted}({arguments})\n{}", scalar.doc()));
+        let shown = scalar.doc().contains(&format!("{wanted}("));
+        let head = if shown { String::new() } else { format!("{wanted}({arguments})\n") };
+        return Some(head + scalar.doc());
     }
     let own = Form::by_name(wanted).map(Form::doc).or_else(|| Derivative::by_name(wanted).map(Derivative::doc));
     if let Some(doc) = own.or_else(|| Const::by_name(wanted).map(Const::doc)) {

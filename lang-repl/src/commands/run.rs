@@ -148,7 +148,7 @@ fn read_arguments(
         problems.extend(missing.iter().map(problem));
         if let Some(last) = problems.last_mut() {
             let written: String = missing.iter().map(|name| format!(" {name}=…")).collect();
-            last.help = Some(format!("write `iverson run {}{written}`", files::shown(path)));
+            last.help = Some(format!("write `iverson run {}{written}`", path.display()));
         }
     }
     if problems.is_empty() {

@@ -109,7 +109,11 @@ impl Session {
             Kind::Help => self.out.print(&commands::help(argument)),
             Kind::Env => self.out.print(&self.listing()),
             Kind::Type => self.type_of(argument),
-            Kind::Explain => self.status = self.status.max(explain::run(Some(argument), self.out)),
+            Kind::Explain => {
+                if explain::run(Some(argument), self.out) != Status::Good {
+                    self.status = Status::Failed;
+                }
+            }
             Kind::Load => {
                 let path = PathBuf::from(argument.trim_matches('"'));
                 if self.load(&path) && !self.loaded.contains(&path) {

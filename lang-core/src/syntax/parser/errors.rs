@@ -92,6 +92,8 @@ pub(super) enum Slip {
     Chain,
     /// `sum(i: e)`
     BinderCall,
+    /// `let a, b = e`
+    LetSeveral,
     /// `let f(x: f64) = e`
     LetFunction,
     /// A parameter without a type.
@@ -243,6 +245,18 @@ fn slip_diagnostic(slip: Slip, error: &SyntaxError, builder: &Builder) -> Option
             "`let` defines no function",
             r"a function is defined by `def f(x: f64) = …`, a local one by `let f = \(x: f64): e in …`",
         ),
+        Slip::LetSeveral => {
+            let names: Vec<String> = (error.at..error.end)
+                .filter_map(|at| match builder.token(at) {
+                    Some(Token::Name(name)) => Some(name.to_string()),
+                    _ => None,
+                })
+                .collect();
+            one(
+                "a `let` binds one pattern",
+                &format!("write `let ({}) = …`, with a tuple after the `=`", names.join(", ")),
+            )
+        }
         Slip::BinderCall => {
             let name = |at: usize| match builder.token(at) {
                 Some(Token::Name(name)) => name.to_string(),

@@ -128,7 +128,8 @@ fn postfix(expr: impl Part<ExprId>, pat: impl Part<PatId>) -> impl Part<Operand>
             let end = e.state().span_at(at.end.saturating_sub(1));
             let span = e.state().expr_span(base).to(end);
             let binder = matches!(kind, Expr::Call(..)) && is_binder_call(e.state(), at.start, at.end);
-            if binder {
+            // After a range its `:` has been reported.
+            if binder && e.state().kind(at.start + 3) == Some(Kind::Sym(Sym::Colon)) {
                 e.emit(SyntaxError::slip(at, Slip::BinderCall));
             }
             let kind = if binder || e.state().is_guess(at.end) { Expr::Error } else { kind };
@@ -153,8 +154,13 @@ fn is_binder_call(builder: &Builder, start: usize, end: usize) -> bool {
     let binder =
         matches!(builder.token(start), Some(Token::Name(name)) if BinderKind::ALL.iter().any(|b| b.word() == name));
     let labelled = matches!(builder.token(start + 2), Some(Token::Name(name)) if name != "wrt");
-    let colon = builder.kind(start + 3) == Some(Kind::Sym(Sym::Colon));
-    binder && labelled && colon && builder.partner(start + 1) + 1 == end
+    let ranged = matches!(builder.kind(start + 3), Some(Kind::Sym(Sym::Colon | Sym::Lt) | Kind::Word(Word::In)));
+    let goes_on = |at: usize| builder.kind(at).is_some_and(|k| !k.is_closer() && k != Kind::Sym(Sym::Comma));
+    let mut at = start + 3;
+    while goes_on(at) && builder.kind(at) != Some(Kind::Sym(Sym::Colon)) {
+        at = builder.partner(at).max(at) + 1;
+    }
+    binder && labelled && ranged && goes_on(at) && builder.partner(start + 1) + 1 == end
 }
 
 fn atom(expr: impl Part<ExprId>, pat: impl Part<PatId>) -> Rule<Operand> {

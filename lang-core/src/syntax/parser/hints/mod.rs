@@ -90,6 +90,13 @@ fn forms(a: &Around) -> Option<String> {
     {
         return Some(format!("no parentheses stand around index variables: `{name} i < n: e`"));
     }
+    if a.is(Sym::Colon)
+        && let Some(open) = a.opener()
+        && let (Some(name), Some(index)) = (open.checked_sub(1).and_then(|b| a.name_at(b)), a.name_at(open + 1))
+        && BinderKind::ALL.iter().any(|b| b.word() == name)
+    {
+        return Some(format!("the parentheses stand around the whole: `({name} {index} < n: …)`"));
+    }
     if a.wants(Sym::Semi) {
         return say("a rule is written `derivative f(x; dx) = …` or `adjoint f(x; dy) = …`");
     }

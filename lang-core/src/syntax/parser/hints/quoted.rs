@@ -18,7 +18,6 @@ pub(super) const QUOTED: &[Slip] = &[
     body_colon,
     fold_head,
     no_range,
-    several,
     formatted,
     habits::pair,
     assignment,
@@ -101,23 +100,6 @@ fn no_range(a: &Around) -> Option<Diagnostic> {
         None => "a range is `i < n` or `i in a..b`; the elements of an array are `x[i]`".to_owned(),
     };
     (from < a.at).then(|| a.mark(from, a.at, "`in` takes a range, and this is none", help))
-}
-
-/// `let a, b = 1, 2`
-fn several(a: &Around) -> Option<Diagnostic> {
-    let assign = (a.at..a.at + FAR).find(|at| a.builder.kind(*at) == Some(Kind::Sym(Sym::Assign)));
-    let (assign, first) =
-        (assign.filter(|_| a.is(Sym::Comma) && a.wants(Sym::Assign))?, a.last(|k| k == Kind::Word(Word::Let))? + 1);
-    let mut names = Vec::new();
-    for at in first..assign {
-        match (a.builder.kind(at)?, (at - first) % 2) {
-            (Kind::Name, 0) => names.push(a.name_at(at)?),
-            (Kind::Sym(Sym::Comma), 1) => {}
-            _ => return None,
-        }
-    }
-    let help = format!("write `let ({}) = …`, with a tuple after the `=`", names.join(", "));
-    Some(a.mark(first, assign, "a `let` binds one pattern", help))
 }
 
 /// `f"max = {m}"`

@@ -13,7 +13,7 @@ Examples:
   iverson eval 'loss(3)' -l loss.iv        … with the definitions of a file
   iverson check *.iv                       what is wrong with these files
   iverson fmt *.iv                         write them in the one layout
-  iverson explain E0300                    what an error code means
+  iverson explain E0300                    what an error code, a form or a function means
 
 Exit status: 0 good, 1 the program is wrong or failed, 2 the command line is wrong.";
 
@@ -57,7 +57,7 @@ Examples:
 ///
 /// Without a command: the REPL on a terminal; on a pipe the same, line by line, without prompts.
 #[derive(Parser, Debug)]
-#[command(name = "iverson", version, after_long_help = EXAMPLES, disable_help_subcommand = true)]
+#[command(name = "iverson", version, after_long_help = EXAMPLES)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) common: Common,
@@ -180,9 +180,9 @@ pub(crate) enum Command {
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
     },
-    /// Explain an error code
+    /// Explain an error code, a form or a function of the language
     Explain {
-        /// The code, such as E0300; without one, all codes are listed
+        /// The code, such as E0300, or the name; without one, all codes are listed
         code: Option<String>,
     },
     /// Tell what this machine offers and what will be used

@@ -105,6 +105,11 @@ fn usage(error: &clap::Error, args: &[OsString]) -> Status {
         if let (clap::error::ErrorKind::InvalidSubcommand, Some(file)) = (error.kind(), file) {
             eprintln!("help: write `iverson run {}`", file.display());
         }
+        let runs = args.get(1).is_some_and(|a| a == "run");
+        let option = args.iter().filter_map(|a| a.to_str()?.strip_prefix("--")).find(|a| a.contains('='));
+        if let (clap::error::ErrorKind::UnknownArgument, true, Some(argument)) = (error.kind(), runs, option) {
+            eprintln!("help: an argument of the program is written without dashes: `{argument}`");
+        }
     }
     Status::Usage
 }

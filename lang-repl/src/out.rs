@@ -127,7 +127,7 @@ impl Out {
             self.print(&format!("{}\n", json::object(fields)));
             return Status::Good;
         }
-        if let Some(value) = value {
+        if let Some(value) = value.filter(|v| !v.is_unit()) {
             self.print(&format!("{}\n", show::full(value)));
         }
         self.measured(common, clock, counts);

@@ -11,8 +11,17 @@ pub(crate) struct Evaluated {
 }
 
 impl Evaluated {
+    /// Is it made of `()` alone, as what `print` gives is? Then there is nothing to show.
     pub(crate) fn is_unit(&self) -> bool {
-        matches!(&self.ty, Type::Tuple(parts) if parts.is_empty())
+        is_unit(&self.ty)
+    }
+}
+
+fn is_unit(ty: &Type) -> bool {
+    match ty {
+        Type::Tuple(parts) => parts.iter().all(is_unit),
+        Type::Array(_, element) => is_unit(element),
+        _ => false,
     }
 }
 

@@ -351,6 +351,12 @@ fn command_lines_that_are_wrong() {
             &["check", "--format=json"],
             &["explain", "E999"],
             &["explain", "e0300"],
+            &["run", "x.iv", "--w=2"],
+            &["explain", "sum"],
+            &["explain", "reverse"],
+            &["explain", "atan2"],
+            &["explain", "fold"],
+            &["eval", "(print(1), print(2))"],
         ],
         expect![[r#"
             $ iverson rum
@@ -383,7 +389,7 @@ fn command_lines_that_are_wrong() {
             --- status 2
             $ iverson explain E999
             --- stderr
-            [E0600] Error: there is no error code `E999`
+            [E0600] Error: `E999` is no error code, form or function
               Help: `iverson explain` lists all
             --- status 2
             $ iverson explain e0300
@@ -406,6 +412,32 @@ fn command_lines_that_are_wrong() {
                 do difference([1, 4, 9, 16])
 
                 [3.0, 5.0, 7.0]
+            $ iverson run x.iv --w=2
+            --- stderr
+            error: unexpected argument '--w' found
+
+              tip: to pass '--w' as a value, use '-- --w'
+
+            Usage: iverson run <FILE> [NAME=VALUE]...
+
+            For more information, try '--help'.
+            help: an argument of the program is written without dashes: `w=2`
+            --- status 2
+            $ iverson explain sum
+            sum i < n: e, sum i < n if p: e
+            The sum of the values of e; 0 over nothing. The range is i < n, i in a..b, or i alone where it indexes an array in e.
+            The body e reaches as far right as it can: close it with ( … ).
+            $ iverson explain reverse
+            def reverse(x: [n]a) -> [n]a
+            The elements in reverse order.
+            $ iverson explain atan2
+            Angle of the point (x, y), given as atan2(y, x).
+            $ iverson explain fold
+            fold acc = init for i < n: e
+            The last value of acc, which is e after each i; yield e2 gives outputs on the way.
+            $ iverson eval (print(1), print(2))
+            1
+            2
         "#]],
     );
 }
@@ -556,4 +588,11 @@ fn a_reader_that_goes_away_is_no_failure() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
     assert_eq!(output.status.code(), Some(0));
+}
+
+#[test]
+fn help_is_a_command_too() {
+    let dir = Dir::new(&[]);
+    assert!(dir.run(&["help"], b"").contains("Usage: iverson"));
+    assert!(dir.run(&["help", "explain"], b"").contains("Usage: iverson explain"));
 }

@@ -293,7 +293,6 @@ def h(x: f64) -> f64 =
 h(1)
 (1 +
 
-
 2
 def k(x: f64) -> f64 = if x < 0
   then -x
@@ -524,6 +523,7 @@ fn help_lists_the_commands() {
             `ans` is the last value; `;` at the end prints nothing; Ctrl-C stops a computation.
 
               :type EXPR       the type of an expression, which is not evaluated
+              :explain CODE    what an error code, a form or a function of the language means
               :load FILE       bring in the definitions of a file and run its `let` and `do` items
               :reload          read loaded and imported files again
               :env             what is defined here
@@ -667,5 +667,88 @@ fn a_reduction_without_a_body_is_told_at_once() {
         f64 = 3.0
         --- exit status: 1
     "#]],
+    );
+}
+
+#[test]
+fn commands_and_empty_lines_end_what_is_unfinished() {
+    check(
+        "(1 +\n:type 2\nlet x = 1 in\n\n3\ndef f(x: f64) -> f64 =\n  :type 4\n--| What it does.\n:type 5\n",
+        expect![[r#"
+            [E0002] Error: `(` is never closed
+               ╭─[ repl:1:1 ]
+               │
+             1 │ (1 +
+               │ ┬
+               │ ╰── here
+            ───╯
+            i64
+            [E0001] Error: a `let` at the top level has no `in`
+               ╭─[ repl:1:11 ]
+               │
+             1 │ let x = 1 in
+               │           ─┬
+               │            ╰── here
+               │
+               │ Help: to evaluate an expression write `do let … in …`; a `let` inside a definition is indented
+            ───╯
+            i64 = 3
+            [E0001] Error: the definition has no body
+               ╭─[ repl:1:23 ]
+               │
+             1 │ def f(x: f64) -> f64 =
+               │                       ┬
+               │                       ╰── here
+               │
+               │ Help: write it after the `=`; a line of it that begins with `let` is indented, for in column 0 `let` begins an item
+            ───╯
+            i64
+            i64
+            --- exit status: 1
+        "#]],
+    );
+}
+
+#[test]
+fn types_and_explanations_are_asked_for() {
+    let dir = Dir::new(&[("lib.iv", b"def fit(x: [n]f64, y: [n]f64) -> f64 = sum i: x[i] * y[i]\n")]);
+    assert!(dir.run(&[], b":explain E0010\n").starts_with("E0010: "));
+    check_in(
+        &dir,
+        "\
+:load lib
+:load lib.iv
+fit
+type fit
+type fit(2)
+let g = fit
+sort
+:explain E9999
+:explain sum
+",
+        expect![[r#"
+            [E0602] Error: `lib` cannot be read: there is no such file
+              Help: did you mean `:load lib.iv`?
+            loaded lib.iv
+            fit(x: [n]f64, y: [n]f64) -> f64
+            [E0600] Error: a command begins with a colon: write `:type fit`
+            [E0600] Error: a command begins with a colon: write `:type fit(2)`
+            [E0301] Error: the size `n` of `fit` cannot be solved here
+               ╭─[ repl:1:9 ]
+               │
+             1 │ let g = fit
+               │         ─┬─
+               │          ╰─── here
+               │
+               │ Help: write the type of what is passed, or of the result, so that its extents are known
+            ───╯
+            sort(x: [n]a) -> [n]a where a: num
+            [E0600] Error: `E9999` is no error code, form or function
+              Help: `iverson explain` lists all
+            sum i < n: e, sum i < n if p: e
+            The sum of the values of e; 0 over nothing. The range is i < n, i in a..b, or i alone where it indexes an array in e.
+            The body e reaches as far right as it can: close it with ( … ).
+            --- exit status: 1
+        "#]],
     );
 }

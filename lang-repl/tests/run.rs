@@ -140,7 +140,8 @@ fn arguments_that_do_not_fit() {
             $ iverson run conv.iv x=[1, 2, 3]
             --- stderr
             [E0600] Error: the argument `c` is missing
-              Help: the program has `main(x: [n + m - 1]f64, c: [m]f64) -> [n]f64`
+              Help: write `iverson run conv.iv c=…`
+                    the program has `main(x: [n + m - 1]f64, c: [m]f64) -> [n]f64`
             --- status 2
             $ iverson run conv.iv x=[1, 2, 3] cc=[1]
             --- stderr

@@ -165,7 +165,7 @@ impl<'s> Run<'s> {
             }
             return Ok(None);
         }
-        let unit = checked.body.root.is_none_or(|root| checked.body.nodes[root].ty == Type::unit());
+        let unit = checked.body.root.is_none_or(|root| is_unit(&checked.body.nodes[root].ty));
         Ok((!unit).then_some(value))
     }
 
@@ -234,5 +234,14 @@ impl Host for Console<'_> {
 
     fn seconds(&mut self) -> f64 {
         0.0
+    }
+}
+
+/// Is it made of `()` alone?
+fn is_unit(ty: &Type) -> bool {
+    match ty {
+        Type::Tuple(parts) => parts.iter().all(is_unit),
+        Type::Array(_, element) => is_unit(element),
+        _ => false,
     }
 }

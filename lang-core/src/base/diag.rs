@@ -88,6 +88,7 @@ codes! {
     E0310 "unknown extent escapes",
     E0311 "for cannot be filtered",
     W0312 "index outside at an end of its range",
+    W0313 "term in the body of a sum without its index",
     // Patterns.
     E0400 "match does not cover everything",
     W0401 "arm never reached",

@@ -14,6 +14,7 @@ pub mod suggest;
 pub mod type_items;
 
 mod pass;
+mod reach;
 mod walk;
 
 #[cfg(test)]

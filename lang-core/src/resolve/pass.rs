@@ -10,6 +10,7 @@
 
 use std::collections::HashMap;
 
+use super::reach::Mentions;
 use super::resolved::{Decl, LocalKind, Res, Resolved, TypeRes};
 use super::scopes::Scopes;
 use super::{Names, ValueRef, suggest, type_items};
@@ -34,6 +35,8 @@ pub fn resolve(tree: &Tree, module: &ModuleName, names: &dyn Names) -> Resolved 
         place: Place::Body,
         unknown: Vec::new(),
         unknown_at: HashMap::new(),
+        mentions: Mentions::default(),
+        slipped: Vec::new(),
     };
     resolver.item();
     resolver.finish()
@@ -66,6 +69,9 @@ pub(super) struct Resolver<'a> {
     pub(super) place: Place,
     unknown: Vec<Unknown>,
     unknown_at: HashMap<(Code, Name), usize>,
+    pub(super) mentions: Mentions,
+    /// What a `let` that is written like a function would have defined, of which that is told.
+    pub(super) slipped: Vec<Name>,
 }
 
 impl<'a> Resolver<'a> {
@@ -418,6 +424,9 @@ impl<'a> Resolver<'a> {
         message: String,
         help: impl FnOnce(&Self) -> Option<String>,
     ) {
+        if code == Code::E0100 && self.slipped.contains(&ident.name) {
+            return;
+        }
         let key = (code, ident.name.clone());
         if let Some(unknown) = self.unknown_at.get(&key).and_then(|at| self.unknown.get_mut(*at)) {
             unknown.places.push(ident.span);

@@ -14,7 +14,7 @@ use super::scalar_fn::ScalarFn;
 use super::{ValueRef, suggest, type_items};
 use crate::base::{Code, Diagnostic, ModuleName, Name, Span};
 use crate::syntax::ast::{self, Arg, Expr, ExprId, Ident, IndexRange, IndexVar, Pat, PatId, Subscript, Tree};
-use crate::syntax::ops::Scalar;
+use crate::syntax::ops::{BinderKind, Scalar};
 
 impl<'a> Resolver<'a> {
     pub(super) fn expr(&mut self, id: ExprId) {
@@ -65,6 +65,7 @@ impl<'a> Resolver<'a> {
             Expr::Let(binds, body) => {
                 let mark = self.scopes.enter();
                 for bind in binds {
+                    self.function_slip(bind.pat);
                     self.expr(bind.value);
                     if let Some(ty) = bind.ty {
                         self.ty(ty);
@@ -92,11 +93,14 @@ impl<'a> Resolver<'a> {
                     self.scopes.leave(mark);
                 }
             }
-            Expr::Binder { vars, filter, body, .. } => {
+            Expr::Binder { kind, vars, filter, body } => {
                 let mark = self.scopes.enter();
                 self.index_vars(vars);
                 filter.iter().for_each(|e| self.expr(*e));
-                self.expr(*body);
+                match kind {
+                    BinderKind::Sum => self.sum_body(vars, *body),
+                    _ => self.expr(*body),
+                }
                 self.scopes.leave(mark);
             }
             Expr::Fold { acc, ty, init, vars, body, yields, .. } => {
@@ -241,6 +245,7 @@ impl<'a> Resolver<'a> {
             return Res::Error;
         }
         if let Some(local) = self.scopes.get(name) {
+            self.mentions.note(local);
             return Res::Local(local);
         }
         if let Some(value) = self.names.value(self.module, name) {
@@ -360,6 +365,22 @@ impl<'a> Resolver<'a> {
         self.out.diagnostics.extend(twice);
     }
 
+    /// `let f(x) = e`: the pattern is told to have no constructor, and its names are not told to be
+    /// unknown as well.
+    fn function_slip(&mut self, pat: PatId) {
+        let Pat::Ctor { module: None, name, args } = &self.tree.pats[pat].kind else { return };
+        let known = matches!(self.names.value(self.module, &name.name), Some(ValueRef::Ctor(..)));
+        if known || !name.name.starts_with(char::is_lowercase) {
+            return;
+        }
+        let params = args.iter().filter_map(|arg| match &self.tree.pats[*arg].kind {
+            Pat::Name(param) => Some(param.clone()),
+            _ => None,
+        });
+        let names: Vec<Name> = params.chain([name.name.clone()]).collect();
+        self.slipped.extend(names);
+    }
+
     fn ctor(&mut self, value: ValueRef) -> PatRes {
         match self.top_level(value) {
             Res::Ctor(ty, position) => PatRes::Ctor(ty, position),
@@ -394,6 +415,11 @@ impl<'a> Resolver<'a> {
                     let ctors = all.iter().filter(|n| matches!(this.names.value(&module, n), Some(ValueRef::Ctor(..))));
                     suggest::did_you_mean(&name.name, ctors)
                         .or_else(|| found.map(|_| format!("`{}` is a value, not a constructor", name.name)))
+                        .or_else(|| {
+                            name.name
+                                .starts_with(char::is_lowercase)
+                                .then(|| format!(r"a function is bound with `let {} = \x: …`", name.name))
+                        })
                 });
                 PatRes::Error
             }

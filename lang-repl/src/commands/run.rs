@@ -64,7 +64,7 @@ fn run_in(engine: &mut Engine, path: &Path, arguments: &[String], common: &Commo
         return Err((Status::Failed, vec![problem.help(help)]));
     }
     let reads = match &main {
-        Some(signature) => read_arguments(signature, arguments, engine).map_err(|p| (Status::Usage, p))?,
+        Some(signature) => read_arguments(path, signature, arguments, engine).map_err(|p| (Status::Usage, p))?,
         None => Vec::new(),
     };
     // Arguments that do not fit are told before anything happens; only where a size is a `let` of
@@ -97,7 +97,12 @@ fn run_in(engine: &mut Engine, path: &Path, arguments: &[String], common: &Commo
 }
 
 /// The arguments in the order of the parameters.
-fn read_arguments(signature: &Signature, arguments: &[String], engine: &mut Engine) -> Result<Vec<Read>, Vec<Problem>> {
+fn read_arguments(
+    path: &Path,
+    signature: &Signature,
+    arguments: &[String],
+    engine: &mut Engine,
+) -> Result<Vec<Read>, Vec<Problem>> {
     let names: Vec<&str> = signature.params.iter().map(|(name, _)| name.as_str()).collect();
     let mut given: Vec<Option<Read>> = names.iter().map(|_| None).collect();
     let mut problems = Vec::new();
@@ -136,11 +141,14 @@ fn read_arguments(signature: &Signature, arguments: &[String], engine: &mut Engi
             }
         }
     }
-    let unknown = !problems.is_empty();
-    for (name, _) in names.iter().zip(&given).filter(|(_, read)| read.is_none()) {
-        // A parameter that a misspelt argument was meant for is not missing too.
-        if !unknown {
-            problems.push(Problem::new(Code::E0600, format!("the argument `{name}` is missing")));
+    // A parameter that a misspelt argument was meant for is not missing too.
+    if problems.is_empty() {
+        let missing: Vec<&str> = names.iter().zip(&given).filter(|(_, r)| r.is_none()).map(|(name, _)| *name).collect();
+        let problem = |name: &&str| Problem::new(Code::E0600, format!("the argument `{name}` is missing"));
+        problems.extend(missing.iter().map(problem));
+        if let Some(last) = problems.last_mut() {
+            let written: String = missing.iter().map(|name| format!(" {name}=…")).collect();
+            last.help = Some(format!("write `iverson run {}{written}`", path.display()));
         }
     }
     if problems.is_empty() {

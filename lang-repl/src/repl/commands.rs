@@ -1,5 +1,8 @@
 //! The REPL's commands: one table with names, arguments and help.
 
+use lang_core::syntax::lexer::{Token, lex};
+use lang_core::syntax::token::{Sym, Word};
+
 use crate::suggest;
 
 /// A command.
@@ -19,6 +22,7 @@ pub(crate) struct Command {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     Type,
+    Explain,
     Load,
     Reload,
     Env,
@@ -34,6 +38,13 @@ pub(crate) const ALL: &[Command] = &[
         argument: "EXPR",
         summary: "the type of an expression, which is not evaluated",
         details: "Of a function by its name the signature.\n  :type for i < 3: 2 * i",
+    },
+    Command {
+        name: "explain",
+        kind: Kind::Explain,
+        argument: "CODE",
+        summary: "what an error code, a form or a function of the language means",
+        details: "  :explain E0300\n  :explain sum",
     },
     Command {
         name: "load",
@@ -82,6 +93,16 @@ pub(crate) fn parse(input: &str) -> Option<Result<(Kind, &str), String>> {
 /// Words by which one leaves or asks for help elsewhere, and the command that is meant.
 const WORDS: &[(&str, &str)] =
     &[("?", "help"), ("help", "help"), ("quit", "quit"), ("exit", "quit"), ("bye", "quit"), ("logout", "quit")];
+
+/// What to say to `type f`, which is meant to ask for a type.
+pub(crate) fn asks_type(input: &str) -> Option<String> {
+    let tokens = lex(input).tokens;
+    let mut begin = tokens.iter().map(|t| &t.token);
+    let (Some(Token::Word(Word::Type)), Some(Token::Name(_))) = (begin.next(), begin.next()) else { return None };
+    let asked = input.trim().strip_prefix("type")?.trim();
+    let defines = tokens.iter().any(|t| t.token == Token::Sym(Sym::Assign));
+    (!defines && !asked.contains('\n')).then(|| format!("a command begins with a colon: write `:type {asked}`"))
+}
 
 /// What to say to an input that is such a word, perhaps written as a call, and which it is.
 pub(crate) fn word(input: &str) -> Option<(&'static str, String)> {
@@ -134,6 +155,9 @@ mod tests {
     fn words_of_elsewhere_are_known() {
         assert_eq!(word(" exit() "), Some(("exit", "a command begins with a colon: write :quit".to_owned())));
         assert_eq!(word("helper"), None);
+        let asked = asks_type("type f(2)");
+        assert_eq!(asked.as_deref(), Some("a command begins with a colon: write `:type f(2)`"));
+        assert_eq!(asks_type("type T = A"), None);
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Lines to inputs. Where an input ends the parser decides; two empty lines end it in any case.
+//! Lines to inputs. Where an input ends the parser decides; an empty line and a command end it in
+//! any case.
 
 use lang_core::syntax::lexer::{Token, lex};
 use lang_core::syntax::parser;
@@ -10,12 +11,7 @@ pub(crate) struct Gather {
     text: String,
     /// Brackets open so far; while there are any, no need to ask the parser.
     depth: i64,
-    /// Empty lines at the end.
-    empty: u32,
 }
-
-/// So many empty lines in a row end an input that seems to want more.
-const FORCE: u32 = 2;
 
 impl Gather {
     /// Nothing gathered?
@@ -23,27 +19,27 @@ impl Gather {
         self.text.trim().is_empty()
     }
 
-    /// Adds a line, without its end. The input, if it is complete with it.
-    pub(crate) fn line(&mut self, line: &str) -> Option<String> {
+    /// Adds a line, without its end. The inputs that are complete with it: before a command what
+    /// it cuts off, too.
+    pub(crate) fn line(&mut self, line: &str) -> Vec<String> {
         let blank = line.trim().is_empty();
+        // A command is one line, whatever stands in it.
+        if is_command(line) || self.is_empty() && line.trim_start().starts_with(':') {
+            return self.rest().into_iter().chain([line.to_owned()]).collect();
+        }
         if self.is_empty() {
             self.text.clear();
-            (self.depth, self.empty) = (0, 0);
+            self.depth = 0;
             if blank {
-                return None;
-            }
-            // A command is one line, whatever stands in it.
-            if line.trim_start().starts_with(':') {
-                return Some(line.to_owned());
+                return Vec::new();
             }
         } else {
             self.text.push('\n');
         }
         self.text.push_str(line);
-        self.empty = if blank { self.empty + 1 } else { 0 };
         self.depth += depth(line);
-        let more = self.empty < FORCE && (self.depth > 0 || unfinished(&self.text));
-        (!more).then(|| std::mem::take(&mut self.text))
+        let more = !blank && (self.depth > 0 || unfinished(&self.text));
+        if more { Vec::new() } else { vec![std::mem::take(&mut self.text)] }
     }
 
     /// What is left when no more lines come.
@@ -53,19 +49,29 @@ impl Gather {
     }
 }
 
+/// Is the line a command wherever it stands? The `:` of a body on a line of its own is not.
+fn is_command(line: &str) -> bool {
+    let name = line.trim_start().strip_prefix(':').and_then(|rest| rest.chars().next());
+    name.is_some_and(|c| c.is_ascii_alphabetic() || c == '?')
+}
+
 /// Does the parser want more, or does documentation wait for what it documents?
 fn unfinished(text: &str) -> bool {
     let lexed = lex(text);
+    // What is asked for by `type x` is its type: a `type` item goes on in its line.
+    let asks = lexed.tokens.len() == 2 && lexed.tokens.first().is_some_and(|t| t.token == Token::Word(Word::Type));
+    if asks {
+        return false;
+    }
     if lexed.tokens.is_empty() { lexed.comments.iter().any(|c| c.doc) } else { parser::is_incomplete(text) }
 }
 
 /// Would an editor's Enter go on with the next line?
 pub(crate) fn wants_more(text: &str) -> bool {
-    let trimmed = text.trim_end_matches([' ', '\t', '\r']);
-    let empty = trimmed.len() - trimmed.trim_end_matches(['\n', ' ', '\t', '\r']).len();
-    let forced = trimmed.get(trimmed.len() - empty..).is_some_and(|end| end.matches('\n').count() >= FORCE as usize);
+    let last = text.rsplit('\n').next().unwrap_or_default();
+    let forced = text.contains('\n') && last.trim().is_empty();
     let command = text.trim_start().starts_with(':');
-    !forced && !command && !text.trim().is_empty() && unfinished(text)
+    !forced && !command && !is_command(last) && !text.trim().is_empty() && unfinished(text)
 }
 
 /// The inputs in a text that was pasted: as line by line, but a line that can only go on with
@@ -75,7 +81,7 @@ pub(crate) fn pasted(text: &str) -> Vec<String> {
     let mut gather = Gather::default();
     for line in text.lines() {
         match inputs.last_mut() {
-            Some(last) if gather.is_empty() && !last.starts_with(':') && goes_on(line) => {
+            Some(last) if gather.is_empty() && !last.starts_with(':') && !is_command(line) && goes_on(line) => {
                 let mut again = std::mem::take(last);
                 again.push('\n');
                 again.push_str(line);

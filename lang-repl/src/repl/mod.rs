@@ -73,10 +73,10 @@ fn on_a_pipe(session: &mut Session, out: Out) -> Status {
         match next_line(&mut lines) {
             Ok(None) => break,
             Ok(Some(line)) => {
-                if let Some(text) = gather.line(&line)
-                    && session.input(&text) == Flow::Quit
-                {
-                    return status.max(session.status());
+                for text in gather.line(&line) {
+                    if session.input(&text) == Flow::Quit {
+                        return status.max(session.status());
+                    }
                 }
             }
             Err(problem) => {

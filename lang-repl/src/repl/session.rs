@@ -17,6 +17,7 @@ use super::document::{Document, Entry};
 use super::terminal::SharedNames;
 use crate::cli::Common;
 use crate::clock::Clock;
+use crate::commands::explain;
 use crate::engine::Engine;
 use crate::files;
 use crate::interrupt::Computing;
@@ -81,8 +82,10 @@ impl Session {
             Some(Ok((kind, argument))) => self.command(kind, argument),
             Some(Err(message)) => self.fail(vec![Problem::new(Code::E0600, message)]),
             None => {
-                match commands::word(text).filter(|(word, _)| !self.document.entries.iter().any(|e| e.defines(word))) {
-                    Some((_, message)) => self.fail(vec![Problem::new(Code::E0600, message)]),
+                let word = commands::word(text);
+                let word = word.filter(|(word, _)| !self.document.entries.iter().any(|e| e.defines(word)));
+                match word.map(|(_, message)| message).or_else(|| commands::asks_type(text)) {
+                    Some(message) => self.fail(vec![Problem::new(Code::E0600, message)]),
                     None => {
                         let source = self.engine.sources.add(INPUT, text);
                         self.items(text, source, 0);
@@ -106,6 +109,11 @@ impl Session {
             Kind::Help => self.out.print(&commands::help(argument)),
             Kind::Env => self.out.print(&self.listing()),
             Kind::Type => self.type_of(argument),
+            Kind::Explain => {
+                if explain::run(Some(argument), self.out) != Status::Good {
+                    self.status = Status::Failed;
+                }
+            }
             Kind::Load => {
                 let path = PathBuf::from(argument.trim_matches('"'));
                 if self.load(&path) && !self.loaded.contains(&path) {
@@ -337,6 +345,14 @@ impl Session {
                 true
             }
             Err(problems) => {
+                // A function whose sizes only a call settles has no value to show: what it is does.
+                if let ([token], true) = (&*tokens, problems.iter().any(|p| p.code == Code::E0301))
+                    && let Token::Name(name) = &token.token
+                    && let Ok(signature) = self.engine.type_of(&self.module(), name, source)
+                {
+                    self.out.print(&format!("{name}{signature}\n"));
+                    return true;
+                }
                 self.fail(problems);
                 false
             }
@@ -387,7 +403,11 @@ impl Session {
     fn load(&mut self, path: &Path) -> bool {
         let text = match files::read(path, &mut self.engine.sources) {
             Ok(text) => text,
-            Err(problem) => {
+            Err(mut problem) => {
+                let meant = path.with_extension("iv");
+                if path.extension().is_none() && meant.is_file() {
+                    problem.help = Some(format!("did you mean `:load {}`?", files::shown(&meant)));
+                }
                 self.fail(vec![*problem]);
                 return false;
             }

@@ -19,6 +19,12 @@ use crate::syntax::lexer::{Spanned, Token};
 use crate::syntax::ops::Scalar;
 use crate::syntax::token::Sym;
 
+/// How many entries into rules that may contain themselves each token allows before errors are no
+/// longer recovered from, and how many a text of any length has besides. Programs, and programs
+/// damaged at random, need less than three for each token.
+const FUEL_PER_TOKEN: usize = 16;
+const FUEL: usize = 1000;
+
 /// Nodes of one sort and the depth of each.
 struct Nodes<T> {
     nodes: Vec<Node<T>>,
@@ -65,6 +71,8 @@ pub(super) struct Builder {
     /// How many rules that may contain themselves are open.
     level: u32,
     too_deep: Option<Span>,
+    /// How many rules that may contain themselves were entered, those gone back on too.
+    entered: usize,
 }
 
 /// How far the parse was, to go back to.
@@ -110,6 +118,7 @@ impl Builder {
             types: Nodes::new(),
             level: 0,
             too_deep: balanced.too_deep,
+            entered: 0,
         }
     }
 
@@ -224,6 +233,7 @@ impl Builder {
     /// Enters a rule that may contain itself. False if that is too deep.
     pub(super) fn enter(&mut self, at: usize) -> bool {
         self.level += 1;
+        self.entered += 1;
         if self.level > MAX_DEPTH {
             self.stop(self.span_at(at));
         }
@@ -232,6 +242,13 @@ impl Builder {
 
     pub(super) fn leave(&mut self) {
         self.level = self.level.saturating_sub(1);
+    }
+
+    /// May what follows an error still be read? Not where the parse is over because of depth, nor
+    /// where it has gone back on more than a text that anyone writes needs: an error that is looked
+    /// for twice at each of many levels would be looked for without end.
+    pub(super) fn recovers(&self) -> bool {
+        self.too_deep.is_none() && self.entered <= FUEL_PER_TOKEN * self.tokens.len() + FUEL
     }
 
     /// Where nesting became too deep: the parse is over then.

@@ -90,6 +90,10 @@ pub(super) enum Slip {
     NoIn(Span),
     /// What stands between the parts of a `let` chain elsewhere.
     Chain,
+    /// `sum(i: e)`
+    BinderCall,
+    /// `let a, b = e`
+    LetSeveral,
     /// `let f(x: f64) = e`
     LetFunction,
     /// A parameter without a type.
@@ -241,6 +245,26 @@ fn slip_diagnostic(slip: Slip, error: &SyntaxError, builder: &Builder) -> Option
             "`let` defines no function",
             r"a function is defined by `def f(x: f64) = …`, a local one by `let f = \(x: f64): e in …`",
         ),
+        Slip::LetSeveral => {
+            let names: Vec<String> = (error.at..error.end)
+                .filter_map(|at| match builder.token(at) {
+                    Some(Token::Name(name)) => Some(name.to_string()),
+                    _ => None,
+                })
+                .collect();
+            one(
+                "a `let` binds one pattern",
+                &format!("write `let ({}) = …`, with a tuple after the `=`", names.join(", ")),
+            )
+        }
+        Slip::BinderCall => {
+            let name = |at: usize| match builder.token(at) {
+                Some(Token::Name(name)) => name.to_string(),
+                _ => String::new(),
+            };
+            let help = format!("write `({} {}: …)`", name(error.at), name(error.at + 2));
+            one("the parentheses stand around the whole, not around its index", &help)
+        }
         Slip::OneTuple => one("there is no tuple of one element", "leave the comma out"),
         Slip::BareFunction => {
             one("the parameters of a function type stand in parentheses", "write it as in `(f64) -> f64`")

@@ -2,6 +2,7 @@
 
 use chumsky::prelude::*;
 
+use super::builder::Builder;
 use super::chain::{Infix, Operand, Term, group};
 use super::errors::{Expected, Slip, SyntaxError};
 use super::forms::{forms, matching};
@@ -10,7 +11,7 @@ use super::tokens::Kind;
 use crate::base::Span;
 use crate::syntax::ast::{Arg, Expr, ExprId, Ident, PatId, Place, Subscript, TypeId, Update};
 use crate::syntax::lexer::Token;
-use crate::syntax::ops::UnOp;
+use crate::syntax::ops::{BinderKind, UnOp};
 use crate::syntax::token::{Sym, Word};
 
 /// Full expressions, and sequences at sum level: the operands of ranges, the sizes in types and
@@ -58,7 +59,7 @@ pub(super) fn made(kind: Expr, e: &mut At) -> ExprId {
 }
 
 /// The node of an expression that could not be read.
-pub(super) fn error(builder: &mut super::builder::Builder, span: Span) -> ExprId {
+pub(super) fn error(builder: &mut Builder, span: Span) -> ExprId {
     builder.expr(Expr::Error, span)
 }
 
@@ -126,7 +127,12 @@ fn postfix(expr: impl Part<ExprId>, pat: impl Part<PatId>) -> impl Part<Operand>
             let at: SimpleSpan = e.span();
             let end = e.state().span_at(at.end.saturating_sub(1));
             let span = e.state().expr_span(base).to(end);
-            let kind = if e.state().is_guess(at.end) { Expr::Error } else { kind };
+            let binder = matches!(kind, Expr::Call(..)) && is_binder_call(e.state(), at.start, at.end);
+            // After a range its `:` has been reported.
+            if binder && e.state().kind(at.start + 3) == Some(Kind::Sym(Sym::Colon)) {
+                e.emit(SyntaxError::slip(at, Slip::BinderCall));
+            }
+            let kind = if binder || e.state().is_guess(at.end) { Expr::Error } else { kind };
             Operand::Node(e.state().expr(kind, span))
         })
         .boxed()
@@ -141,6 +147,20 @@ fn postfix(expr: impl Part<ExprId>, pat: impl Part<PatId>) -> impl Part<Operand>
         },
     );
     suffixed(choice((atom, card)).boxed())
+}
+
+/// Is the call from `start` to `end` a reduction in the manner of a call, `sum(i: e)`?
+fn is_binder_call(builder: &Builder, start: usize, end: usize) -> bool {
+    let binder =
+        matches!(builder.token(start), Some(Token::Name(name)) if BinderKind::ALL.iter().any(|b| b.word() == name));
+    let labelled = matches!(builder.token(start + 2), Some(Token::Name(name)) if name != "wrt");
+    let ranged = matches!(builder.kind(start + 3), Some(Kind::Sym(Sym::Colon | Sym::Lt) | Kind::Word(Word::In)));
+    let goes_on = |at: usize| builder.kind(at).is_some_and(|k| !k.is_closer() && k != Kind::Sym(Sym::Comma));
+    let mut at = start + 3;
+    while goes_on(at) && builder.kind(at) != Some(Kind::Sym(Sym::Colon)) {
+        at = builder.partner(at).max(at) + 1;
+    }
+    binder && labelled && ranged && goes_on(at) && builder.partner(start + 1) + 1 == end
 }
 
 fn atom(expr: impl Part<ExprId>, pat: impl Part<PatId>) -> Rule<Operand> {

@@ -119,9 +119,10 @@ fn lets(expr: impl Part<ExprId>, pat: impl Part<PatId>, ty: impl Part<Option<Typ
             error(e.state(), span)
         });
     let value = expr.clone().then_ignore(after_value(ends)).recover_with(via_parser(skipped.clone()));
-    let bound = choice((let_function().map(|pat| (pat, None)).then(skipped), head.then(value)))
-        .map(|((pat, ty), value)| LetBind { pat, ty, value })
-        .boxed();
+    let bound =
+        choice((choice((let_function(), let_several())).map(|pat| (pat, None)).then(skipped), head.then(value)))
+            .map(|((pat, ty), value)| LetBind { pat, ty, value })
+            .boxed();
     let first = token(Kind::Word(Word::Let), Expected::EXPR).ignore_then(bound.clone());
     let more = choice((token(Kind::Word(Word::Let), Expected::NONE), chain(Word::Let))).ignore_then(bound);
     let binds = first.then(more.repeated().collect::<Vec<_>>()).map(|(first, mut rest)| {
@@ -153,6 +154,31 @@ fn lets(expr: impl Part<ExprId>, pat: impl Part<PatId>, ty: impl Part<Option<Typ
     binds.then(body).map_with(|(binds, body), e| made(Expr::Let(binds, body), e))
 }
 
+/// `a, b =` after `let`: it is reported, and the names stay known.
+pub(super) fn let_several() -> impl Part<PatId> {
+    custom(|inp: Here| {
+        let start = place(inp);
+        let builder = inp.state();
+        let mut end = start + 1;
+        let mut names = vec![start];
+        while (builder.kind(end), builder.kind(end + 1)) == (Some(Kind::Sym(Sym::Comma)), Some(Kind::Name)) {
+            names.push(end + 1);
+            end += 2;
+        }
+        let binds = builder.kind(start) == Some(Kind::Name) && builder.kind(end) == Some(Kind::Sym(Sym::Assign));
+        if names.len() < 2 || !binds || !builder.recovers() {
+            return Err(SyntaxError::expected(start, Expected::NONE));
+        }
+        let idents: Vec<_> = names.into_iter().map(|at| builder.ident(at)).collect();
+        let parts = idents.into_iter().map(|ident| builder.pat(Pat::Name(ident.name), ident.span)).collect();
+        let span = builder.span(start, end);
+        let pat = builder.pat(Pat::Tuple(parts), span);
+        inp.emit(SyntaxError { at: start, end, expected: Expected::NONE, slip: Some(Slip::LetSeveral) });
+        (start..end).for_each(|_| inp.skip());
+        Ok(pat)
+    })
+}
+
 /// `f(x: f64) =` after `let`, a function written like a `def`: it is reported, and the name stays
 /// known. What its parameters are is not, so nothing is read of its body.
 pub(super) fn let_function() -> impl Part<PatId> {
@@ -163,7 +189,7 @@ pub(super) fn let_function() -> impl Part<PatId> {
         let shape = (builder.kind(at), builder.kind(at + 1)) == (Some(Kind::Name), Some(Kind::Sym(Sym::LParen)));
         let typed = shape && builder.kind(at + 3) == Some(Kind::Sym(Sym::Colon));
         let ends = matches!(builder.kind(close + 1), Some(Kind::Sym(Sym::Assign | Sym::Arrow)));
-        if !typed || !ends || builder.too_deep().is_some() {
+        if !typed || !ends || !builder.recovers() {
             return Err(SyntaxError::expected(at, Expected::NONE));
         }
         let name = builder.ident(at);
@@ -211,7 +237,7 @@ fn chain(part: Word) -> impl Part<()> {
         let at = place(inp);
         let builder = inp.state();
         let found = separator(builder, at).filter(|(_, word)| *word == part);
-        let Some((tokens, _)) = found.filter(|_| builder.too_deep().is_none()) else {
+        let Some((tokens, _)) = found.filter(|_| builder.recovers()) else {
             return Err(SyntaxError::expected(at, Expected::NONE));
         };
         let written = tokens + usize::from(builder.kind(at + tokens) == Some(Kind::Word(part)));
@@ -252,7 +278,7 @@ fn no_in() -> impl Part<()> {
         });
         let start = builder.span_at(start.unwrap_or(at));
         let error = SyntaxError { slip: Some(Slip::NoIn(start)), ..SyntaxError::expected(at, Expected::NONE) };
-        if builder.too_deep().is_some() {
+        if !builder.recovers() {
             return Err(error);
         }
         inp.emit(error);

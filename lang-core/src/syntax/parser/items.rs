@@ -8,7 +8,7 @@ use chumsky::prelude::*;
 use super::builder::Builder;
 use super::errors::{Expected, Slip, SyntaxError};
 use super::exprs::error;
-use super::forms::let_function;
+use super::forms::{let_function, let_several};
 use super::parts::{Here, Part, Rule, list, look, maybe, missing, name, pick, place, skip_until, sym, token};
 use super::tokens::Kind;
 use crate::base::{Name, Span};
@@ -70,7 +70,7 @@ fn assign() -> impl Part<()> {
             let at = place(inp);
             let builder = inp.state();
             let body = builder.kind(at).is_none_or(body);
-            if body && builder.too_deep().is_none() { Ok(()) } else { Err(SyntaxError::expected(at, expected)) }
+            if body && builder.recovers() { Ok(()) } else { Err(SyntaxError::expected(at, expected)) }
         })
     };
     // No type begins with these: an `=` further on belongs to the body.
@@ -224,7 +224,8 @@ fn top_let(expr: impl Part<ExprId>, ty: impl Part<TypeId>, pat: impl Part<PatId>
         (error(e.state(), span), false)
     });
     let value = expr.then(quiet).then_ignore(end).recover_with(via_parser(skipped.clone()));
-    let bound = choice((let_function().map(|pat| (pat, None)).then(skipped), head.then(value)));
+    let bound =
+        choice((choice((let_function(), let_several())).map(|pat| (pat, None)).then(skipped), head.then(value)));
     token(Kind::Word(Word::Let), Expected::ITEM).ignore_then(bound).map(|((pat, ty), (value, quiet))| TopLet {
         pat,
         ty,

@@ -196,7 +196,7 @@ fn parse(text: &str, goal: Goal) -> (Parsed, bool) {
         errors.retain(|e| e.slip != Some(Slip::Chain) || !std::mem::replace(&mut chained, true));
         let end = builder.kinds().len();
         incomplete &= errors.iter().all(|e| e.at >= end) && (open_at_end || !errors.is_empty());
-        incomplete &= !errors.iter().any(|e| hints::reduces_array(e, &builder));
+        incomplete &= builder.recovers() && !errors.iter().any(|e| hints::reduces_array(e, &builder));
         // A token that the lexer has told of is not told of again.
         let unread = |d: &Diagnostic| diagnostics.iter().any(|l| l.span.range().contains(&(d.span.start as usize)));
         told.extend(errors.iter().take(MAX_ERRORS).filter_map(|e| diagnostic(e, &builder)).filter(|d| !unread(d)));

@@ -70,7 +70,7 @@ pub(super) fn colon() -> impl Part<()> {
             (Some(Kind::Sym(Sym::Assign)), Some(Kind::Sym(Sym::Gt))) => 2,
             _ => return Err(error),
         };
-        if builder.too_deep().is_some() {
+        if !builder.recovers() {
             return Err(error);
         }
         inp.emit(error);
@@ -127,7 +127,7 @@ pub(super) fn missing(expected: Expected) -> impl Part<Ident> {
     custom(move |inp: Here| {
         let at = place(inp);
         let error = SyntaxError::expected(at, expected);
-        if inp.state().too_deep().is_some() {
+        if !inp.state().recovers() {
             return Err(error);
         }
         inp.emit(error);
@@ -160,12 +160,12 @@ fn deep(at: usize) -> SyntaxError {
 }
 
 /// Takes tokens, brackets whole, up to one where `stop` holds (it sees the state and the place),
-/// the end of the enclosing bracket or the end. Gives their range. Where the parse is over
-/// because of depth it fails, and so does every recovery built on it.
+/// the end of the enclosing bracket or the end. Gives their range. Where no errors are recovered from
+/// any more it fails, and so does every recovery built on it.
 pub(super) fn skip_until(stop: impl Fn(&Builder, usize) -> bool + Clone + 'static) -> impl Part<(usize, usize)> {
     custom(move |inp: Here| {
         let start = place(inp);
-        if inp.state().too_deep().is_some() {
+        if !inp.state().recovers() {
             return Err(deep(start));
         }
         let mut depth = 0usize;

@@ -284,7 +284,7 @@ fn other_items() {
             do x;
                 ERROR
               E0001 «;»: expected an operator or the end, found `;`
-                  help: values are named with `let … in …`; `;` ends only a `let` at the top level
+                  help: a `do` has one expression: write another `do` on a line of its own
             derivative f(x) = 3
                 (derivative f () () 3)
               E0001 «)»: expected `;`, found `)`

@@ -122,3 +122,27 @@ fn depth_in_reach_is_quick() {
     fine(&parse_expr(&format!("{}1{}", "(".repeat(edge), ")".repeat(edge))));
     too_deep(&parse_expr(&format!("{}1{}", "(".repeat(edge + 1), ")".repeat(edge + 1))));
 }
+
+#[test]
+fn errors_at_every_level_are_not_searched_for_again_at_each() {
+    let chain = |unit: &str, times: usize, end: &str| format!("let = \n{}{end}", unit.repeat(times));
+    for text in [
+        // It ends, and it has taken a minute.
+        chain("let = if\n", 21, "let =  a[i]) in k"),
+        chain("let = if\n", 2_000, "1"),
+        chain("let = if\n", 80, "let = a[i] in k"),
+        chain("if let x = if ", 2_000, "1"),
+        chain("if let x = if ", 60, "1 in"),
+        chain("let = [1, ", 100, "1 +"),
+        chain("[let = (if , ", 100, "1 +"),
+        chain("f(let = for i < n if , ", 100, "1 +"),
+        chain("match x { let = if : ", 100, "1 +"),
+        chain("let x = fold = if ", 80, "1 in 2"),
+        chain("\\(x: if let = ", 80, "1 in 2"),
+        chain("let x: [if let = ", 80, "1 in 2"),
+    ] {
+        for parsed in [parse_expr(&text), parse_item(&format!("do {text}")), parse_item(&text)] {
+            assert!(!parsed.diagnostics.is_empty(), "nothing is told of {text}");
+        }
+    }
+}

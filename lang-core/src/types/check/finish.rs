@@ -344,10 +344,11 @@ impl Checker<'_> {
     }
 
     fn no_extent(&mut self, name: &Name, span: Span) {
+        let Some(help) = self.no_extent_help(name, span) else { return };
         self.report(
             Diagnostic::new(Code::E0303, span, format!("the index `{name}` has no extent"))
                 .label("stands alone on no axis, and no type is expected")
-                .help(format!("say how far it runs: `{name} < …`")),
+                .help(help),
         );
     }
 

@@ -134,6 +134,19 @@ impl Checker<'_> {
     fn reshape(&mut self, args: &[Arg], span: Span) -> TId {
         let Some((first, rest)) = args.split_first() else { return self.error_node(span) };
         let x = self.infer(first.value, None);
+        if let [only] = rest
+            && let Expr::Array { items, .. } | Expr::Tuple(items) = &self.tree.exprs[only.value].kind
+        {
+            let extents = items.iter().map(|e| match &self.tree.exprs[*e].kind {
+                Expr::Int(n) => n.to_string(),
+                Expr::Name(n) => n.to_string(),
+                _ => "…".to_owned(),
+            });
+            let help = format!("write `reshape(x, {})`", extents.collect::<Vec<_>>().join(", "));
+            let at = self.expr_span(only.value);
+            self.report(Diagnostic::new(Code::E0200, at, "`reshape` takes its extents one by one").help(help));
+            return self.error_node(span);
+        }
         let (mut nodes, sizes) = self.extents(rest);
         let t = self.metas.zonk(&self.nodes[x].ty);
         let (dims, elem) = t.peel();

@@ -5,7 +5,7 @@ use super::super::tree::{Expr as Typed, Place as TypedPlace, Subscript as TypedS
 use super::super::ty::{Class, Scalar, Type};
 use super::Checker;
 use super::scope::Obligation;
-use crate::base::{Code, Diagnostic, Span};
+use crate::base::{Code, Diagnostic, Name, Span};
 use crate::predicate::{Atom, Poly};
 use crate::resolve::Res;
 use crate::syntax::ast::{Expr, ExprId, Place, Subscript, Update};
@@ -26,6 +26,9 @@ enum Goal {
 impl Checker<'_> {
     /// `x[i, a..b, _]`
     pub(super) fn index(&mut self, base: ExprId, subscripts: &[Subscript], span: Span) -> TId {
+        if self.rows(base, subscripts) {
+            return self.error_node(span);
+        }
         let base = self.infer(base, None);
         let ty = self.ty(base);
         let at = self.span(base);
@@ -38,6 +41,57 @@ impl Checker<'_> {
         }
         self.nodes[node].kind = Typed::Index(base, subs);
         node
+    }
+
+    /// What to do about an index that has no extent; `None` where what is told of the body says it.
+    pub(super) fn no_extent_help(&mut self, name: &Name, index: Span) -> Option<String> {
+        let Some((at, help)) = self.unindexed_body(index) else {
+            return Some(format!("say how far it runs: `{name} < …`"));
+        };
+        match self.diagnostics.iter_mut().find(|d| d.code == Code::E0209 && d.span == at) {
+            Some(told) => {
+                told.help = Some(help);
+                None
+            }
+            None => Some(help),
+        }
+    }
+
+    /// Of `max i: r`, where `r` is an array: the place of `r`, and what to write.
+    fn unindexed_body(&self, index: Span) -> Option<(Span, String)> {
+        self.tree.exprs.iter().find_map(|(_, node)| {
+            let Expr::Binder { kind, vars, body, .. } = &node.kind else { return None };
+            let ([var], Expr::Name(array)) = (vars.as_slice(), &self.tree.exprs[*body].kind) else { return None };
+            let at = self.expr_span(*body);
+            let mut nodes = self.nodes.iter().filter(|(_, n)| n.span == at);
+            let fits = var.name.span == index && nodes.any(|(_, n)| matches!(self.metas.zonk(&n.ty), Type::Array(..)));
+            let (word, name) = (kind.word(), &var.name.name);
+            fits.then(|| (at, format!("write `{word} {name}: {array}[{name}]`")))
+        })
+    }
+
+    /// Are these rows of numbers without a comma between them, `[1, 2] [3, 4]`? That is told.
+    fn rows(&mut self, base: ExprId, subscripts: &[Subscript]) -> bool {
+        let mut row = base;
+        while let Expr::Index(inner, between) = &self.tree.exprs[row].kind
+            && between.len() > 1
+        {
+            row = *inner;
+        }
+        let number = |e: &ExprId| {
+            let kind = match &self.tree.exprs[*e].kind {
+                Expr::Unary(_, e) => &self.tree.exprs[*e].kind,
+                kind => kind,
+            };
+            matches!(kind, Expr::Int(_) | Expr::Float(_))
+        };
+        let Expr::Array { items, .. } = &self.tree.exprs[row].kind else { return false };
+        if subscripts.len() < 2 || !items.iter().all(number) {
+            return false;
+        }
+        let d = Diagnostic::new(Code::E0203, self.expr_span(row), "this array has one axis, and takes one index");
+        self.report(d.help("a `[` after an array is an index; is a `,` missing before it?"));
+        true
     }
 
     /// The subscripts against the axes of a type, and the type of what they select.

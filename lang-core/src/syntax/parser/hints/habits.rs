@@ -207,6 +207,10 @@ pub(super) const FORMS: &[Row] = &[
     ),
     (|a| a.is_word(Word::Where) && a.operator(), "a name is bound before it is used: `let x = … in …`"),
     (|a| a.wants_word(Word::In), "after the last `let` stand `in` and the result"),
+    (
+        |a| a.is(Sym::Semi) && a.operator() && a.first() == Some(Kind::Word(Word::Do)),
+        "a `do` has one expression: write another `do` on a line of its own",
+    ),
     (|a| a.is(Sym::Semi) && a.operator(), "values are named with `let … in …`; `;` ends only a `let` at the top level"),
     (|a| a.after(Sym::Semi) && a.operator(), "every name of the top level has its own `let`, on a line of its own"),
 ];

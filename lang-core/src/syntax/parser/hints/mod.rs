@@ -90,6 +90,13 @@ fn forms(a: &Around) -> Option<String> {
     {
         return Some(format!("no parentheses stand around index variables: `{name} i < n: e`"));
     }
+    if a.is(Sym::Colon)
+        && let Some(open) = a.opener()
+        && let (Some(name), Some(index)) = (open.checked_sub(1).and_then(|b| a.name_at(b)), a.name_at(open + 1))
+        && BinderKind::ALL.iter().any(|b| b.word() == name)
+    {
+        return Some(format!("the parentheses stand around the whole: `({name} {index} < n: …)`"));
+    }
     if a.wants(Sym::Semi) {
         return say("a rule is written `derivative f(x; dx) = …` or `adjoint f(x; dy) = …`");
     }
@@ -184,7 +191,10 @@ fn structure(a: &Around) -> Option<String> {
     if !(a.operator() && starts && operand) {
         return None;
     }
+    let item = matches!(a.first(), Some(Kind::Word(Word::Def | Word::Do)));
+    let next = item && a.builder.line_start(a.at) && a.opener().is_none();
     match (a.before, a.here) {
+        _ if next => say(STATEMENTS),
         _ if a.wants(Sym::Comma) => say("is a comma missing?"),
         (Some(Kind::Int | Kind::Float), Some(Kind::Name)) => say("a product is written with `*`, as in `2 * x`"),
         (Some(Kind::Name), Some(Kind::Name | Kind::Int | Kind::Float)) => {
@@ -193,6 +203,9 @@ fn structure(a: &Around) -> Option<String> {
         _ => say("is an operator missing?"),
     }
 }
+
+const STATEMENTS: &str =
+    "a body is one expression: name its parts with `let … in …`; to show several values write a `do print(…)` for each";
 
 const USUAL: &str = "every item starts with `def`, `type`, `import`, `let` or `do`";
 

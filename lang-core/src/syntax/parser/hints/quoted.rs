@@ -12,8 +12,19 @@ use crate::syntax::token::{Sym, Word};
 type Slip = fn(&Around) -> Option<Diagnostic>;
 
 /// All of them and the operators and words of other languages, the surest first.
-pub(super) const QUOTED: &[Slip] =
-    &[top_let, no_body, body_colon, fold_head, no_range, habits::pair, assignment, habits::word, reduction, stray];
+pub(super) const QUOTED: &[Slip] = &[
+    top_let,
+    no_body,
+    body_colon,
+    fold_head,
+    no_range,
+    formatted,
+    habits::pair,
+    assignment,
+    habits::word,
+    reduction,
+    stray,
+];
 
 /// `let x = 1 in x` at the top level.
 fn top_let(a: &Around) -> Option<Diagnostic> {
@@ -91,6 +102,15 @@ fn no_range(a: &Around) -> Option<Diagnostic> {
     (from < a.at).then(|| a.mark(from, a.at, "`in` takes a range, and this is none", help))
 }
 
+/// `f"max = {m}"`
+fn formatted(a: &Around) -> Option<Diagnostic> {
+    let prefix = a.name(1).is_some_and(|name| matches!(name, "f" | "F" | "fr" | "r" | "b" | "s"));
+    (prefix && a.here == Some(Kind::Str) && a.joined(a.at)).then(|| {
+        let help = "`print` shows several values side by side, as in `print(\"max =\", m)`";
+        a.mark(a.at - 1, a.at + 1, "there are no format strings", help)
+    })
+}
+
 /// Reductions by names that are none, and how they are written.
 const REDUCTIONS: &[(&[&str], &str)] = &[
     (&["mean", "average", "avg"], "write `(sum i: …) / f64(n)`"),
@@ -101,6 +121,8 @@ const REDUCTIONS: &[(&[&str], &str)] = &[
     (&["forall", "every"], "write `all i: …`"),
     (&["count"], "write `sum i: [p] * 1`"),
     (&["norm"], "write `sqrt(sum i: x[i]^2)`"),
+    (&["argsort"], "write `argsort(for i: …)`"),
+    (&["sort", "sorted"], "write `sort(for i: …)`"),
     (&["map", "foreach", "each", "array", "table", "generate"], "an array is made by `for i: …`"),
     (&["reduce", "foldl", "foldr", "accumulate"], "write `fold acc = init for i < n: …`"),
 ];

@@ -12,39 +12,12 @@
 
 mod harness;
 
-use expect_test::{Expect, expect};
-use harness::Dir;
-
-#[track_caller]
-fn check(input: &str, expected: Expect) {
-    check_in(&Dir::new(&[]), input, expected);
-}
-
-/// Standard error is read together with standard output, as on a terminal.
-#[track_caller]
-fn check_in(dir: &Dir, input: &str, expected: Expect) {
-    use std::io::Read as _;
-    let mut command = dir.command(&[]);
-    let (mut read, write) = std::io::pipe().unwrap();
-    command.stdout(write.try_clone().unwrap()).stderr(write);
-    let mut child = command.spawn().unwrap();
-    drop(command);
-    let mut stdin = child.stdin.take().unwrap();
-    let input = input.to_owned();
-    let writer = std::thread::spawn(move || drop(std::io::Write::write_all(&mut stdin, input.as_bytes())));
-    let mut shown = String::new();
-    read.read_to_string(&mut shown).unwrap();
-    writer.join().unwrap();
-    let status = child.wait().unwrap();
-    if !status.success() {
-        shown += &format!("--- {status}\n");
-    }
-    expected.assert_eq(&shown);
-}
+use expect_test::expect;
+use harness::{Dir, session, session_in};
 
 #[test]
 fn a_session_with_mistakes() {
-    check(
+    session(
         "\
 1 + 2
 ans * 10
@@ -140,7 +113,7 @@ ans
 
 #[test]
 fn definitions_take_the_place_of_earlier_ones() {
-    check(
+    session(
         "\
 def f(x: f64) -> f64 = x + 1
 def g(x: f64) -> f64 = f(x) * 10
@@ -207,7 +180,7 @@ t
 
 #[test]
 fn values_follow_what_they_are_computed_from() {
-    check(
+    session(
         "\
 let n = 3
 let x = for i < n: i
@@ -282,7 +255,7 @@ q
 
 #[test]
 fn inputs_of_several_lines() {
-    check(
+    session(
         "\
 -- only a comment
 --| Documented.
@@ -323,7 +296,7 @@ let s =
 
 #[test]
 fn what_newcomers_type_first() {
-    check(
+    session(
         "\
 ?
 help
@@ -381,7 +354,7 @@ help()
 
 #[test]
 fn effects_and_failures_deep_inside() {
-    check(
+    session(
         "\
 print(1, \"and\", [2.5])
 do print(ans)
@@ -437,7 +410,7 @@ fn files_are_loaded_and_reloaded() {
         ("bad.iv", b"def ok(x: f64) -> f64 = x\ndef no(x: f64) -> f64 = y\n"),
         ("junk.iv", b"1 + 1\n"),
     ]);
-    check_in(
+    session_in(
         &dir,
         "\
 :load lib/a.iv
@@ -516,7 +489,7 @@ import \"./nowhere.iv\" as n
 
 #[test]
 fn help_lists_the_commands() {
-    check(
+    session(
         ":help\n:help load\n:help laod\n:quit\n1\n",
         expect![[r#"
             Type an expression to see its value, or a definition (def, type, let, import) to keep it.
@@ -645,110 +618,4 @@ fn a_session_on_a_terminal() {
     assert!(shown.contains("iverson> ") && shown.contains("i64 = 3") && shown.contains("i64 = 42"), "{shown}");
     let history = std::fs::read_to_string(dir.path().join("data/iverson/history")).unwrap();
     assert!(history.contains("ans * 14") && !history.contains("nonsense"), "{history}");
-}
-
-#[test]
-fn a_reduction_without_a_body_is_told_at_once() {
-    check(
-        "let y = [1.0, 2.0]\nsum y\n1 + 1\nsum i:\n  y[i]\nsum i < 2\n: y[i]\n",
-        expect![[r#"
-        y: [2]f64 = [1.0, 2.0]
-        [E0001] Error: expected `:`, found the end
-           ╭─[ repl:1:6 ]
-           │
-         1 │ sum y
-           │      ┬
-           │      ╰── here
-           │
-           │ Help: `y` is read as an index variable; over the elements of an array write `sum i: y[i]`
-        ───╯
-        i64 = 2
-        f64 = 3.0
-        f64 = 3.0
-        --- exit status: 1
-    "#]],
-    );
-}
-
-#[test]
-fn commands_and_empty_lines_end_what_is_unfinished() {
-    check(
-        "(1 +\n:type 2\nlet x = 1 in\n\n3\ndef f(x: f64) -> f64 =\n  :type 4\n--| What it does.\n:type 5\n",
-        expect![[r#"
-            [E0002] Error: `(` is never closed
-               ╭─[ repl:1:1 ]
-               │
-             1 │ (1 +
-               │ ┬
-               │ ╰── here
-            ───╯
-            i64
-            [E0001] Error: a `let` at the top level has no `in`
-               ╭─[ repl:1:11 ]
-               │
-             1 │ let x = 1 in
-               │           ─┬
-               │            ╰── here
-               │
-               │ Help: to evaluate an expression write `do let … in …`; a `let` inside a definition is indented
-            ───╯
-            i64 = 3
-            [E0001] Error: the definition has no body
-               ╭─[ repl:1:23 ]
-               │
-             1 │ def f(x: f64) -> f64 =
-               │                       ┬
-               │                       ╰── here
-               │
-               │ Help: write it after the `=`; a line of it that begins with `let` is indented, for in column 0 `let` begins an item
-            ───╯
-            i64
-            i64
-            --- exit status: 1
-        "#]],
-    );
-}
-
-#[test]
-fn types_and_explanations_are_asked_for() {
-    let dir = Dir::new(&[("lib.iv", b"def fit(x: [n]f64, y: [n]f64) -> f64 = sum i: x[i] * y[i]\n")]);
-    assert!(dir.run(&[], b":explain E0010\n").starts_with("E0010: "));
-    check_in(
-        &dir,
-        "\
-:load lib
-:load lib.iv
-fit
-type fit
-type fit(2)
-let g = fit
-sort
-:explain E9999
-:explain sum
-",
-        expect![[r#"
-            [E0602] Error: `lib` cannot be read: there is no such file
-              Help: did you mean `:load lib.iv`?
-            loaded lib.iv
-            fit(x: [n]f64, y: [n]f64) -> f64
-            [E0600] Error: a command begins with a colon: write `:type fit`
-            [E0600] Error: a command begins with a colon: write `:type fit(2)`
-            [E0301] Error: the size `n` of `fit` cannot be solved here
-               ╭─[ repl:1:9 ]
-               │
-             1 │ let g = fit
-               │         ─┬─
-               │          ╰─── here
-               │
-               │ Help: write the type of what is passed, or of the result, so that its extents are known
-            ───╯
-            sort(x: [n]a) -> [n]a where a: num
-            [E0600] Error: `E9999` is no error code, form or function
-              Help: `iverson explain` lists all
-            sum i < n: e, sum i < n if p: e
-            The sum of the values of e; 0 over nothing. The range is i < n, i in a..b, or i alone where it indexes an array in e.
-            The body e reaches as far right as it can: close it with ( … ).
-            --- exit status: 1
-        "#]],
-    );
 }

@@ -98,3 +98,31 @@ impl Drop for Dir {
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
+
+/// What a session on a pipe shows.
+#[track_caller]
+pub(crate) fn session(input: &str, expected: Expect) {
+    session_in(&Dir::new(&[]), input, expected);
+}
+
+/// Standard error is read together with standard output, as on a terminal.
+#[track_caller]
+pub(crate) fn session_in(dir: &Dir, input: &str, expected: Expect) {
+    use std::io::Read as _;
+    let mut command = dir.command(&[]);
+    let (mut read, write) = std::io::pipe().unwrap();
+    command.stdout(write.try_clone().unwrap()).stderr(write);
+    let mut child = command.spawn().unwrap();
+    drop(command);
+    let mut stdin = child.stdin.take().unwrap();
+    let input = input.to_owned();
+    let writer = std::thread::spawn(move || drop(std::io::Write::write_all(&mut stdin, input.as_bytes())));
+    let mut shown = String::new();
+    read.read_to_string(&mut shown).unwrap();
+    writer.join().unwrap();
+    let status = child.wait().unwrap();
+    if !status.success() {
+        shown += &format!("--- {status}\n");
+    }
+    expected.assert_eq(&shown);
+}

@@ -6,16 +6,17 @@ use std::sync::Arc;
 use super::super::info::{ParamKind, TypeInfo, TypeInfoBody};
 use super::super::lower::apply;
 use super::super::show::{arguments, stand_here};
-use super::super::tree::{Callee, Demand, Expr as Typed, Instance, Open, Pat as TypedPat, TId};
+use super::super::tree::{Callee, Demand, Expr as Typed, Instance, Open, TId};
 use super::super::ty::{Class, FunType, Scalar, Signature, SizeParam, SizeSource, Type, TypeArg};
 use super::super::unify::{Goals, SizeWhy};
 use super::Checker;
 use super::expr::substitute_args;
+use super::extents::{find_axis, has_extent};
 use crate::base::{Code, Diagnostic, GlobalName, Span};
-use crate::predicate::{Atom, LocalId, Poly};
+use crate::predicate::{Atom, Poly};
+use crate::resolve::Res;
 use crate::resolve::builtin::Builtin;
 use crate::resolve::forms::{Derivative, Form};
-use crate::resolve::{LocalKind, Res};
 use crate::syntax::ast::{Arg, Expr, ExprId};
 
 /// An argument: still to be inferred, or already a node (the left side of `|>`).
@@ -230,12 +231,12 @@ impl<'a> Checker<'a> {
             .collect()
     }
 
-    /// The callee has errors of its own: its arguments are checked all the same.
     /// Is it an expression that could not be read?
     pub(super) fn is_hole(&self, e: ExprId) -> bool {
         self.tree.exprs[e].kind == Expr::Error
     }
 
+    /// The callee has errors of its own: its arguments are checked all the same.
     fn call_unknown(&mut self, args: &[ArgSource], span: Span) -> TId {
         self.infer_args(args);
         self.error_node(span)
@@ -538,91 +539,6 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The node of an `i64` whose value is a polynomial, so that it may be a size: what is not
-    /// understood is bound to a new local first, and what may wrap is compared with its polynomial
-    /// when it runs, so that extents are exactly what types say.
-    pub(super) fn sized(&mut self, node: TId) -> TId {
-        if self.ty(node) == Type::Error || self.nodes[node].kind == Typed::Error {
-            return node;
-        }
-        let polynomial = self.sym(node).cloned();
-        if self.faithful(node).is_some_and(|p| self.exact(p)) {
-            return node;
-        }
-        let span = self.span(node);
-        let l = self.fresh_local("size", Type::I64, span);
-        let value = self.atom(l);
-        let local = self.alloc_sym(Typed::Local(l), Type::I64, span, Some(value.clone()));
-        let named =
-            self.alloc_sym(Typed::Let(vec![(TypedPat::Bind(l), node)], local), Type::I64, span, Some(value.clone()));
-        let Some(p) = polynomial else { return named };
-        // Its arithmetic may wrap: it is what its polynomial says, or the run ends here.
-        let demand = (value, Demand::Equal(p.clone()), "this size, whose arithmetic wraps".to_owned());
-        let checked = self.with_checks(named, vec![demand], Code::E0300);
-        self.set_sym(checked, p);
-        checked
-    }
-
-    /// A value that must have a written type, in which `?k` are extents to be opened.
-    pub(super) fn check_opening(&mut self, value: ExprId, wanted: &Type, written: Span, what: &str) -> TId {
-        let unknown = self.unknown_sizes(wanted, written);
-        if unknown.is_empty() {
-            return self.check(value, wanted, what);
-        }
-        let span = self.expr_span(value);
-        // The value may have any extents there; the type then has them.
-        let fresh: Vec<(LocalId, Poly)> =
-            unknown.iter().map(|l| (*l, self.metas.fresh_size(SizeWhy::Other, span))).collect();
-        let open = wanted.map_sizes(&|p, _| {
-            p.substitute(&|a| match a {
-                Atom::Local(l, _) => fresh.iter().find(|f| f.0 == *l).map(|f| f.1.clone()),
-                _ => None,
-            })
-        });
-        let node = self.check(value, &open, what);
-        let mut opens = Vec::new();
-        for (l, meta) in &fresh {
-            let atom = self.atom(*l);
-            // An extent that nothing else tells is the new local itself.
-            let mut known = Vec::new();
-            let _ = self.metas.unify_size(meta, &atom, &mut known);
-            // One that the value tells has two names.
-            for (p, q) in known {
-                self.scopes.assume_zero(p.sub(&q));
-            }
-            match find_axis(&open, meta) {
-                Some((path, axis)) => opens.push(Open { path, axis, local: *l }),
-                None => {
-                    let message = format!("the extent `?{}` belongs to arrays inside others", self.name_of(*l));
-                    let d = Diagnostic::new(Code::E0310, written, message);
-                    self.report(d.help("only an extent of the whole value, or of a component of it, can be opened"));
-                }
-            }
-        }
-        let ty = self.metas.zonk(&open);
-        self.alloc(Typed::Opened(opens, node), ty, span)
-    }
-
-    /// The `?k` that a type opens where it is written; those of earlier types are known sizes.
-    fn unknown_sizes(&self, t: &Type, written: Span) -> Vec<LocalId> {
-        let mut found = Vec::new();
-        t.visit(&mut |_| {}, &mut |p| {
-            p.for_each_atom(&mut |a| {
-                if let Atom::Local(l, _) = a
-                    && self
-                        .resolved
-                        .locals
-                        .get(l.0 as usize)
-                        .is_some_and(|d| d.kind == LocalKind::ResultSize && written.to(d.span) == written)
-                    && !found.contains(l)
-                {
-                    found.push(*l);
-                }
-            });
-        });
-        found
-    }
-
     fn applied_derivative(&mut self, d: Derivative, of: &[Arg], at: Span, args: &[ArgSource], span: Span) -> TId {
         let is_lambda = of.first().is_some_and(|a| matches!(self.tree.exprs[a.value].kind, Expr::Lambda(..)));
         if !is_lambda {
@@ -634,18 +550,6 @@ impl<'a> Checker<'a> {
         let types: Vec<Type> = nodes.iter().map(|n| self.nodes[*n].ty.clone()).collect();
         let f = self.derive(d, of, Some(&types), at);
         self.call_value(f, &sources, span)
-    }
-}
-
-/// Is the size by itself the extent of an array, or of a relation, that the value holds? In an array
-/// of tuples it need not be: there may be none.
-pub(super) fn has_extent(t: &Type, size: &Poly) -> bool {
-    match t {
-        Type::Array(..) => t.peel().0.contains(&size),
-        Type::Rel(dims) => dims.contains(size),
-        Type::Tuple(ts) => ts.iter().any(|t| has_extent(t, size)),
-        Type::Record(fields) => fields.iter().any(|(_, t)| has_extent(t, size)),
-        _ => false,
     }
 }
 
@@ -663,30 +567,4 @@ fn used_args(fun: &FunType) -> Vec<usize> {
     });
     used.retain(|k| fun.params.get(*k).is_some_and(|(_, t)| *t == Type::Scalar(Scalar::I64)));
     used
-}
-
-/// Where an array's extent is just this size: the way through tuples and records, and the axis.
-pub(super) fn find_axis(t: &Type, size: &Poly) -> Option<(Vec<u32>, u32)> {
-    match t {
-        Type::Array(..) => {
-            let (dims, _) = t.peel();
-            let axis = dims.iter().position(|d| *d == size)?;
-            Some((Vec::new(), u32::try_from(axis).ok()?))
-        }
-        Type::Rel(dims) => {
-            let axis = dims.iter().position(|d| d == size)?;
-            Some((Vec::new(), u32::try_from(axis).ok()?))
-        }
-        Type::Tuple(items) => (0..).zip(items.iter()).find_map(|(k, t)| {
-            let (mut path, axis) = find_axis(t, size)?;
-            path.insert(0, k);
-            Some((path, axis))
-        }),
-        Type::Record(fields) => (0..).zip(fields.iter()).find_map(|(k, (_, t))| {
-            let (mut path, axis) = find_axis(t, size)?;
-            path.insert(0, k);
-            Some((path, axis))
-        }),
-        _ => None,
-    }
 }

@@ -273,7 +273,7 @@ impl Checker<'_> {
                 lone.push(p.clone());
             }
         });
-        lone.retain(|p| super::call::has_extent(t, p));
+        lone.retain(|p| super::extents::has_extent(t, p));
         lone.into_iter().for_each(|p| self.scopes.assume_nonneg(p));
     }
 

@@ -11,6 +11,7 @@ mod control;
 mod derive;
 mod ends;
 mod expr;
+mod extents;
 mod finish;
 mod form;
 mod index;

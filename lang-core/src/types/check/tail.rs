@@ -6,7 +6,7 @@ use super::super::tree::{Expr as Typed, Open, TId};
 use super::super::ty::Type;
 use super::super::unify::SizeWhy;
 use super::Checker;
-use super::call::find_axis;
+use super::extents::find_axis;
 use crate::predicate::{Atom, LocalId, Poly};
 use crate::resolve::LocalKind;
 use crate::syntax::ast::{Expr, ExprId};

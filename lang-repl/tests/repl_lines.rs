@@ -1,0 +1,122 @@
+//! What ends an input at the REPL, and what may be asked there.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    unreachable_pub,
+    reason = "a failed expectation is a failed test"
+)]
+
+mod harness;
+
+use expect_test::expect;
+use harness::{Dir, session, session_in};
+
+#[test]
+fn a_reduction_without_a_body_is_told_at_once() {
+    session(
+        "let y = [1.0, 2.0]\nsum y\n1 + 1\nsum i:\n  y[i]\nsum i < 2\n: y[i]\n",
+        expect![[r#"
+        y: [2]f64 = [1.0, 2.0]
+        [E0001] Error: expected `:`, found the end
+           ╭─[ repl:1:6 ]
+           │
+         1 │ sum y
+           │      ┬
+           │      ╰── here
+           │
+           │ Help: `y` is read as an index variable; over the elements of an array write `sum i: y[i]`
+        ───╯
+        i64 = 2
+        f64 = 3.0
+        f64 = 3.0
+        --- exit status: 1
+    "#]],
+    );
+}
+
+#[test]
+fn commands_and_empty_lines_end_what_is_unfinished() {
+    session(
+        "(1 +\n:type 2\nlet x = 1 in\n\n3\ndef f(x: f64) -> f64 =\n  :type 4\n--| What it does.\n:type 5\n",
+        expect![[r#"
+            [E0002] Error: `(` is never closed
+               ╭─[ repl:1:1 ]
+               │
+             1 │ (1 +
+               │ ┬
+               │ ╰── here
+            ───╯
+            i64
+            [E0001] Error: a `let` at the top level has no `in`
+               ╭─[ repl:1:11 ]
+               │
+             1 │ let x = 1 in
+               │           ─┬
+               │            ╰── here
+               │
+               │ Help: to evaluate an expression write `do let … in …`; a `let` inside a definition is indented
+            ───╯
+            i64 = 3
+            [E0001] Error: the definition has no body
+               ╭─[ repl:1:23 ]
+               │
+             1 │ def f(x: f64) -> f64 =
+               │                       ┬
+               │                       ╰── here
+               │
+               │ Help: write it after the `=`; a line of it that begins with `let` is indented, for in column 0 `let` begins an item
+            ───╯
+            i64
+            i64
+            --- exit status: 1
+        "#]],
+    );
+}
+
+#[test]
+fn types_and_explanations_are_asked_for() {
+    let dir = Dir::new(&[("lib.iv", b"def fit(x: [n]f64, y: [n]f64) -> f64 = sum i: x[i] * y[i]\n")]);
+    assert!(dir.run(&[], b":explain E0010\n").starts_with("E0010: "));
+    session_in(
+        &dir,
+        "\
+:load lib
+:load lib.iv
+fit
+type fit
+type fit(2)
+let g = fit
+sort
+:explain E9999
+:explain sum
+",
+        expect![[r#"
+            [E0602] Error: `lib` cannot be read: there is no such file
+              Help: did you mean `:load lib.iv`?
+            loaded lib.iv
+            fit(x: [n]f64, y: [n]f64) -> f64
+            [E0600] Error: a command begins with a colon: write `:type fit`
+            [E0600] Error: a command begins with a colon: write `:type fit(2)`
+            [E0301] Error: the size `n` of `fit` cannot be solved here
+               ╭─[ repl:1:9 ]
+               │
+             1 │ let g = fit
+               │         ─┬─
+               │          ╰─── here
+               │
+               │ Help: write the type of what is passed, or of the result, so that its extents are known
+            ───╯
+            sort(x: [n]a) -> [n]a where a: num
+            [E0600] Error: `E9999` is no error code, form or function
+              Help: `iverson explain` lists all
+            sum i < n: e, sum i < n if p: e
+            The sum of the values of e; 0 over nothing. The range is i < n, i in a..b, or i alone where it indexes an array in e.
+            The body e reaches as far right as it can: close it with ( … ).
+            --- exit status: 1
+        "#]],
+    );
+}

@@ -1,8 +1,10 @@
 //! What the body of a `sum` takes in by reaching as far right as it can: `sum k: x[k] + b` adds `b`
 //! once for every `k`.
 //!
-//! It is told of an outermost term after the first that mentions no index of its sum, where the
-//! first term does mention one. Parentheses around the body say that it is meant.
+//! It is told of the first outermost term, after the one that the body begins with, that is a name
+//! or an element and mentions no index of its sum, where the body begins with something that does
+//! (an index alone, as in `i + k`, is arithmetic of indices). Numbers and calls, as in the logarithm
+//! of a density, belong to every term often. Parentheses around the body say that it is meant.
 
 use std::collections::HashMap;
 
@@ -38,12 +40,15 @@ impl<'a> Resolver<'a> {
         let own: Vec<LocalId> = vars.iter().filter_map(|v| self.out.decls.get(&v.name.span).copied()).collect();
         let start = self.mentions.now;
         self.expr(*first);
-        let follows = own.iter().any(|v| self.mentions.since(*v, start));
+        let index_alone = matches!(tree.exprs[*first].kind, Expr::Name(_));
+        let mut follows = !index_alone && own.iter().any(|v| self.mentions.since(*v, start));
         for (op, _, term) in rest {
             let before = self.mentions.now;
             self.expr(*term);
-            if follows && !own.iter().any(|v| self.mentions.since(*v, before)) {
+            let element = matches!(tree.exprs[*term].kind, Expr::Name(_) | Expr::Index(..));
+            if follows && element && !own.iter().any(|v| self.mentions.since(*v, before)) {
                 self.warn_reach(vars, *op, *term);
+                follows = false;
             }
         }
     }

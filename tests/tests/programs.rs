@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use iverson_tests::run::value_of_main;
 use lang_core::interp::json::to_json;
@@ -24,7 +24,7 @@ const JSON_LIMIT: usize = 1 << 24;
 const OTHER_SPELLING: &str = "own/unicode";
 
 fn here(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+    iverson_tests::literate::root().join("tests").join(path)
 }
 
 /// Every file of `tests/programs` by its name without extension, modules without a `main` too.

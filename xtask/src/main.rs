@@ -39,9 +39,12 @@ fn usage() -> ExitCode {
     ExitCode::from(2)
 }
 
-/// The repository: the parent of this crate's folder.
+/// The repository: the parent of this crate's folder. It is asked when it runs, as checkouts that
+/// share a build cache share this program.
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_path_buf).unwrap_or_default()
+    let own =
+        std::env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
+    own.parent().map(Path::to_path_buf).unwrap_or_default()
 }
 
 /// Rewrites what the literate tests and the expect-tests recorded. Read the difference before

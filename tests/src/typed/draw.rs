@@ -69,6 +69,8 @@ pub(super) struct Draw<'r> {
     pub(super) cost: u64,
     /// Conditions around this place: an access that could fail always is not drawn under them.
     pub(super) facts: u32,
+    /// The traps that were set.
+    pub(super) traps: Vec<&'static str>,
 }
 
 /// Loops nest up to this many runs of the innermost body.
@@ -88,6 +90,7 @@ impl Draw<'_> {
             mult: 1,
             cost: 0,
             facts: 0,
+            traps: Vec::new(),
         }
     }
 

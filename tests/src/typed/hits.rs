@@ -1,4 +1,4 @@
-//! Which typed nodes occur in the checked bodies of drawn programs. Every match is exhaustive:
+//! Which typed nodes occur in the checked bodies of drawn programs, and which traps were set in them. Every match is exhaustive:
 //! a new variant does not compile until it is drawn.
 
 use std::collections::BTreeMap;
@@ -98,6 +98,10 @@ const ALL: &[&str] = &[
     "Binder any",
     "Binder all",
     "Binder rel",
+    "Trap asked",
+    "Trap wrapped",
+    "Trap too short",
+    "Trap told twice",
 ];
 
 /// How often each occurred.
@@ -118,7 +122,8 @@ impl Hits {
         ALL.iter().copied().filter(|name| !self.0.contains_key(*name)).collect()
     }
 
-    fn hit(&mut self, name: &str) {
+    /// Counts something.
+    pub fn hit(&mut self, name: &str) {
         if let Some(n) = self.0.get_mut(name) {
             *n += 1;
         } else {

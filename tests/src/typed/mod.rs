@@ -29,7 +29,7 @@ use laws::{Broken, Did, check};
 pub struct Report {
     /// How many programs were drawn.
     pub programs: u64,
-    /// Which typed nodes occurred in them.
+    /// Which typed nodes occurred in them, and which traps.
     pub hits: Hits,
     /// What they did.
     pub did: Did,
@@ -46,7 +46,8 @@ pub fn soak(seed: u64, first: u64, count: u64) -> Report {
     let mut session = Session::new();
     let mut laws: Vec<String> = Vec::new();
     for nth in first..first.saturating_add(count) {
-        let text = program(number(seed, nth));
+        let (text, traps) = program(number(seed, nth));
+        traps.iter().for_each(|trap| report.hits.hit(trap));
         report.programs += 1;
         match check(&mut session, &text, &mut report.hits) {
             Ok(did) => {

@@ -50,12 +50,13 @@ fn library() -> Vec<Def> {
     all
 }
 
-/// Draws a program from a number.
+/// Draws a program from a number, and tells which traps were set in it.
 #[must_use]
-pub fn program(seed: u64) -> String {
+pub fn program(seed: u64) -> (String, Vec<&'static str>) {
     let mut random = Random::new(seed);
     let mut draw = Draw::new(&mut random);
-    draw.program()
+    let text = draw.program();
+    (text, draw.traps)
 }
 
 impl Draw<'_> {

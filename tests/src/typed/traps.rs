@@ -10,12 +10,16 @@ impl Draw<'_> {
         if self.facts > 0 || self.scope.iter().any(|v| matches!(v.kind, Kind::Index(None, _))) {
             return None;
         }
-        match self.below(5) {
-            0 | 1 => self.asked(t, hint, depth),
-            2 => Some(self.wrapped(t, hint, depth)),
-            3 => self.too_short(t, hint, depth),
-            _ => self.told_twice(t, hint, depth),
+        let (name, drawn) = match self.below(5) {
+            0 | 1 => ("Trap asked", self.asked(t, hint, depth)),
+            2 => ("Trap wrapped", Some(self.wrapped(t, hint, depth))),
+            3 => ("Trap too short", self.too_short(t, hint, depth)),
+            _ => ("Trap told twice", self.told_twice(t, hint, depth)),
+        };
+        if drawn.is_some() {
+            self.traps.push(name);
         }
+        drawn
     }
 
     /// An integer that nothing is known of: small, or one whose multiples wrap.

@@ -1,19 +1,8 @@
 //! What ends an input at the REPL, and what may be asked there.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::string_slice,
-    unreachable_pub,
-    reason = "a failed expectation is a failed test"
-)]
-
-mod harness;
-
 use expect_test::expect;
-use harness::{Dir, session, session_in};
+
+use crate::harness::{Dir, session, session_in};
 
 #[test]
 fn a_reduction_without_a_body_is_told_at_once() {

@@ -10,7 +10,9 @@
     reason = "a failed expectation is a failed test"
 )]
 
+#[path = "../harness/mod.rs"]
 mod harness;
+mod lines;
 
 use expect_test::expect;
 use harness::{Dir, session, session_in};

@@ -26,11 +26,12 @@ import own_models
 import own_numerics
 import pdn
 import registry
+import std
 import zygote
 
 HERE = pathlib.Path(__file__).parent
 VALUES = HERE / "values.json"
-SUITES = [accelerate, atl, df, own_algorithms, own_language, own_models, own_numerics, pdn, zygote]
+SUITES = [accelerate, atl, df, own_algorithms, own_language, own_models, own_numerics, pdn, std, zygote]
 
 # Two runs of this script may differ by the last bits, as NumPy picks its loops by processor.
 RTOL = 1e-12

@@ -71,7 +71,11 @@ impl Interp<'_> {
             self.push(at, &mut primals, primal(x).clone())?;
         }
         if elements.is_empty() {
-            let none = if values { Value::Array(x.clone()) } else { self.array(at, Array::new(&[0], Vec::<i64>::new().into(), Charge::default()))? };
+            let none = if values {
+                Value::Array(x.clone())
+            } else {
+                self.array(at, Array::new(&[0], Vec::<i64>::new().into(), Charge::default()))?
+            };
             return Ok(none);
         }
         let primals = primals.finish(x.dims()).ok_or_else(|| at.internal("elements of different kinds"))?;

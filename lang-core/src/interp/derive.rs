@@ -98,7 +98,9 @@ impl<'i> Interp<'i> {
     ) -> Eval {
         let at = c.at(node.span);
         let [id] = args else { return Err(at.internal("an operator takes one function")) };
-        let Type::Fun(ty) = &c.body.nodes[*id].ty else { return Err(at.internal("what is differentiated is no function")) };
+        let Type::Fun(ty) = &c.body.nodes[*id].ty else {
+            return Err(at.internal("what is differentiated is no function"));
+        };
         let arity = ty.params.len();
         let wrt = match wrt {
             Some(ks) => ks.iter().map(|k| *k as usize).collect(),
@@ -381,7 +383,9 @@ impl<'i> Interp<'i> {
 fn extents(v: &Value) -> Option<Vec<usize>> {
     match v {
         Value::F64(_) | Value::F32(_) | Value::Dual(_) => Some(Vec::new()),
-        Value::Array(a) => matches!(a.store(), Store::F64(_) | Store::F32(_) | Store::Boxed(_)).then(|| a.dims().to_vec()),
+        Value::Array(a) => {
+            matches!(a.store(), Store::F64(_) | Store::F32(_) | Store::Boxed(_)).then(|| a.dims().to_vec())
+        }
         _ => None,
     }
 }

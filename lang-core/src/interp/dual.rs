@@ -121,12 +121,7 @@ impl Interp<'_> {
     }
 
     /// A linear function of a dual number: the same of both parts.
-    pub(super) fn linear(
-        &mut self,
-        at: At<'_>,
-        x: &Dual,
-        op: &mut dyn FnMut(&mut Self, &Value) -> Eval,
-    ) -> Eval {
+    pub(super) fn linear(&mut self, at: At<'_>, x: &Dual, op: &mut dyn FnMut(&mut Self, &Value) -> Eval) -> Eval {
         guarded(|| {
             let (primal, tangent) = (op(self, &x.primal)?, op(self, &x.tangent)?);
             self.dual(at, x.perturbation, primal, tangent)

@@ -48,7 +48,11 @@ pub(super) fn kind(v: &Value) -> Option<Scalar> {
             Store::F32(_) => Some(Scalar::F32),
             Store::I64(_) => Some(Scalar::I64),
             Store::Bool(_) => Some(Scalar::Bool),
-            Store::Boxed(_) => a.boxed()?.first().filter(|x| matches!(x, Value::F64(_) | Value::F32(_) | Value::Dual(_))).and_then(kind),
+            Store::Boxed(_) => a
+                .boxed()?
+                .first()
+                .filter(|x| matches!(x, Value::F64(_) | Value::F32(_) | Value::Dual(_)))
+                .and_then(kind),
         },
         Value::Dual(_) => kind(primal(v)),
         _ => None,
@@ -251,9 +255,8 @@ impl Interp<'_> {
     fn compare_lifted(&mut self, at: At<'_>, op: BinOp, x: &Value, y: &Value) -> Eval {
         const NONE: (Code, &str) = (Code::E0510, "internal error: no comparison");
         if may_vary(x) || may_vary(y) {
-            return self.each_of_two(at, (x, y), Scalar::Bool, &mut |this, x, y| {
-                this.compare(at, op, primal(x), primal(y))
-            });
+            return self
+                .each_of_two(at, (x, y), Scalar::Bool, &mut |this, x, y| this.compare(at, op, primal(x), primal(y)));
         }
         first_of!(
             at,
@@ -306,9 +309,9 @@ impl Interp<'_> {
         if may_vary(x) || y.is_some_and(may_vary) {
             return match y {
                 None => self.each_of(at, x, real_kind(x, x), &mut |this, x| this.dual_scalar(at, f, &[x])),
-                Some(y) => self.each_of_two(at, (x, y), real_kind(x, y), &mut |this, x, y| {
-                    this.dual_scalar(at, f, &[x, y])
-                }),
+                Some(y) => {
+                    self.each_of_two(at, (x, y), real_kind(x, y), &mut |this, x, y| this.dual_scalar(at, f, &[x, y]))
+                }
             };
         }
         if self.counting {

@@ -201,13 +201,11 @@ impl Value {
                     pending.append(&mut c.items.values);
                 }
             }
-            Self::Fun(f) => {
-                match Arc::into_inner(f) {
-                    Some(Fun::Lambda { mut captured, .. }) => pending.append(&mut captured.values),
-                    Some(Fun::Derived(mut d)) => pending.append(&mut d.function.values),
-                    _ => {}
-                }
-            }
+            Self::Fun(f) => match Arc::into_inner(f) {
+                Some(Fun::Lambda { mut captured, .. }) => pending.append(&mut captured.values),
+                Some(Fun::Derived(mut d)) => pending.append(&mut d.function.values),
+                _ => {}
+            },
             Self::Dual(d) => {
                 if let Some(mut d) = Arc::into_inner(d) {
                     pending.extend(d.take_parts());

@@ -1,8 +1,8 @@
 //! Where the partial derivatives of scalar operations are found: in the library module `partials`,
 //! one definition for each argument, so that they are Iverson and can be differentiated again.
 
-use crate::base::GlobalName;
 use super::scalar_fn::ScalarFn;
+use crate::base::GlobalName;
 /// The module.
 pub const MODULE: &str = "partials";
 /// An operation whose derivative a table gives.

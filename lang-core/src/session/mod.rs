@@ -8,6 +8,7 @@
 //! before an item does not matter to it. Passes see a [`View`].
 
 mod db;
+mod library;
 mod path;
 
 mod passes;
@@ -40,15 +41,10 @@ use crate::types::env::Env;
 use crate::types::info::TypeInfo;
 use crate::types::ty::{Signature, Type};
 use db::{Db, Item, Log, SourceFile, Workspace};
+pub use library::{LIBRARY, PRELUDE};
 pub use path::normalize as module_name;
 pub use program::Running;
 pub use view::View;
-
-/// The name of the prelude's module.
-pub const PRELUDE: &str = "";
-
-/// The library: modules and their texts.
-const LIBRARY: &[(&str, &str)] = &[(PRELUDE, include_str!("../../../std/prelude.iv")), ("partials", include_str!("../../../std/partials.iv"))];
 
 /// All modules, and everything known about them.
 pub struct Session {

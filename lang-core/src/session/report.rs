@@ -7,6 +7,7 @@ use salsa::Database;
 
 use super::cycles::{leads_back, prepared};
 use super::db::{Item, SourceFile};
+use super::library::{LIBRARY, PRELUDE};
 use super::queries::{item_diagnostics, items, name_span, split_text, tree};
 use super::scope::{Binding, ImportRef, Space, import_of, pattern_names, twice};
 use super::view::View;
@@ -46,10 +47,15 @@ fn import(db: &dyn Database, item: Item<'_>) -> Option<Diagnostic> {
         let diagnostic = Diagnostic::new(Code::E0102, import.span, format!("there is no module `{}`", import.module));
         return Some(match import.is_file {
             true => diagnostic.help("the path is relative to the file that imports"),
-            false => diagnostic.help(format!(
-                "it is no library module; a file beside this one is imported by `import \"./{}.iv\"`",
-                import.module
-            )),
+            false => {
+                let library: Vec<String> =
+                    LIBRARY.iter().filter(|m| m.0 != PRELUDE).map(|m| format!("`{}`", m.0)).collect();
+                diagnostic.help(format!(
+                    "the library has {}; a file beside this one is imported by `import \"./{}.iv\"`",
+                    library.join(", "),
+                    import.module
+                ))
+            }
         });
     }
     let own = item.file(db).module(db);

@@ -338,7 +338,7 @@ fn imports() {
             ("d/a.iv", "import \"./b.iv\"\nimport \"../c.iv\" as b\ndef f(x: f64) -> f64 = b.g(x)"),
             (
                 "d/b.iv",
-                "import \"a.iv\"\nimport linalg\nimport \"./b.iv\" as me\ndef g(x: f64) -> f64 = a.f(x) + me.g(x)",
+                "import \"a.iv\"\nimport nowhere\nimport \"./b.iv\" as me\ndef g(x: f64) -> f64 = a.f(x) + me.g(x)",
             ),
         ],
         expect![[r#"
@@ -350,13 +350,13 @@ fn imports() {
 
             d/b.iv:
             1: E0103 `"a.iv"` `d/a.iv` imports this module, perhaps through others
-            2: E0102 `linalg` there is no module `linalg`
+            2: E0102 `nowhere` there is no module `nowhere`
             3: E0103 `"./b.iv"` this module imports itself
 
         "#]],
     );
     let mut session = Session::new();
-    session.set_text("d/a.iv", "import \"./b.iv\"\nimport linalg\nimport \"../c.iv\" as b");
+    session.set_text("d/a.iv", "import \"./b.iv\"\nimport nowhere\nimport \"../c.iv\" as b");
     let missing: Vec<_> = session.missing_imports().into_iter().map(|m| m.module).collect();
     assert_eq!(missing, ["d/b.iv", "c.iv"]);
     session.set_text("./d/../c.iv", "");

@@ -24,11 +24,7 @@ fn errors_and_assertions() {
 
 #[test]
 fn not_yet() {
-    for (special, what) in [
-        (Special::Load, "load"),
-        (Special::Save, "save"),
-        (Special::Plot, "plot"),
-    ] {
+    for (special, what) in [(Special::Load, "load"), (Special::Save, "save"), (Special::Plot, "plot")] {
         check(&format!("E0510 `{what}` is not available yet"), |b| b.special(special, &[], Type::F64));
     }
 }

@@ -150,18 +150,18 @@ impl Checker<'_> {
             let (right, types) = match &node.kind {
                 Typed::Special(Special::Derive(d, wrt), args) => {
                     let Some(Type::Fun(fun)) = args.first().map(|f| &self.nodes[*f].ty) else { continue };
-                    let types = fun.params.iter().map(|p| &p.1).chain([&fun.result]).collect();
+                    let types = fun.params.iter().map(|p| p.1.clone()).chain([fun.result.clone()]).collect();
                     (derived(*d, fun, wrt.as_deref()).is_ok_and(|t| Type::Fun(Arc::new(t)) == node.ty), types)
                 }
                 Typed::Special(Special::Deriv(l), args) => {
                     let (Some(of), Some(by)) = (args.first(), self.locals.get(l.0 as usize)) else { continue };
-                    let of = &self.nodes[*of].ty;
-                    (blocks(of, &by.ty).is_some_and(|t| t == node.ty), vec![of, &by.ty])
+                    let (of, by) = (self.nodes[*of].ty.clone(), self.metas.zonk(&by.ty));
+                    (blocks(&of, &by).is_some_and(|t| t == node.ty), vec![of, by])
                 }
                 _ => continue,
             };
-            let types: Vec<&Type> = types;
-            if node.ty.has_error() || types.iter().any(|t| t.has_error()) {
+            let types: Vec<Type> = types;
+            if node.ty.has_error() || types.iter().any(Type::has_error) {
                 continue;
             }
             if let Some(t) = types.iter().find_map(|t| self.without_tangent(t)) {

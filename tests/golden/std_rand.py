@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+from scipy import stats
 
 from registry import golden
 
@@ -45,6 +46,21 @@ def words(key, n):
     return [w for i in range((n + 1) // 2) for w in threefry(key, (i, 0))][:n]
 
 
+def uniforms(key, n):
+    return np.array([(w >> 11) / 2**53 for w in words(key, n)])
+
+
+def between(key, n):
+    """Numbers in the open interval from 0 to 1."""
+    return np.array([((w >> 12) + 0.5) / 2**52 for w in words(key, n)])
+
+
+def normals(key, n):
+    u = between(key, n + n % 2)
+    radius, angle = np.sqrt(-2 * np.log(u[::2])), 2 * math.pi * u[1::2]
+    return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1).ravel()[:n]
+
+
 def record(key):
     return {"k0": signed(key[0]), "k1": signed(key[1])}
 
@@ -72,21 +88,15 @@ def draws():
     key = (20_111_112, 0)
     letters = [10, 20, 30, 40, 50]
 
-    def between(n, k=key):
-        return np.array([((w >> 12) + 0.5) / 2**52 for w in words(k, n)])
-
     def order(n):
         return np.argsort([signed(w) for w in words(key, n)])
 
-    u = between(6)
-    radius, angle = np.sqrt(-2 * np.log(u[::2])), 2 * math.pi * u[1::2]
-    normal = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1).ravel()
-    uniform = np.array([(w >> 11) / 2**53 for w in words(key, 5)])
+    u, uniform = between(key, 5), uniforms(key, 5)
     with np.errstate(divide="ignore"):
         logits = np.log([0.1, 0.0, 0.6, 0.3])
-    indices = [np.argmax(logits - np.log(-np.log(between(4, child(key, i))))) for i in range(20)]
+    indices = [np.argmax(logits - np.log(-np.log(between(child(key, i), 4)))) for i in range(20)]
     return (
-        ([signed(w) for w in words(key, 5)], uniform, normal[:5], -np.log(u[:5]), -np.log(-np.log(u[:5]))),
+        ([signed(w) for w in words(key, 5)], uniform, normals(key, 5), -np.log(u), -np.log(-np.log(u))),
         ([(w >> 1) % 7 - 3 for w in words(key, 5)], uniform < 0.4, indices),
         (
             order(7),
@@ -96,4 +106,28 @@ def draws():
         ),
         [(True, True)] * 4,
         True,
+    )
+
+
+@golden("std/metropolis")
+def metropolis():
+    data = np.array([1.2, -0.7, 3.1, 0.4, 2.2, 0.9, 8.5, 1.1])
+
+    def target(p):
+        priors = stats.norm.logpdf(p[0], 0, 10) + stats.norm.logpdf(p[1])
+        return stats.t.logpdf(data, 4.0, p[0], np.exp(p[1])).sum() + priors
+
+    walk, bootstrap = child((31, 0), 0), child((31, 0), 1)
+    points = [np.zeros(2)]
+    for i in range(200):
+        move, accept = (child(child(walk, i), half) for half in range(2))
+        p = points[-1]
+        q = p + normals(move, 2) / [2, 4]
+        points.append(q if np.log(uniforms(accept, 1)[0]) < target(q) - target(p) else p)
+    points = np.array(points)
+    medians = [np.median([data[(w >> 1) % 8] for w in words(child(bootstrap, i), 8)]) for i in range(100)]
+    return (
+        {"location": points[-1, 0], "log_scale": points[-1, 1]},
+        [points[:, 0].mean(), points[:, 1].std()],
+        np.quantile(medians, [0.05, 0.5, 0.95]),
     )

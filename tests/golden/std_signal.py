@@ -106,3 +106,14 @@ def windows():
         (np.convolve(x, np.ones(3) / 3, "valid"), smooth),
         (np.cumsum(x), np.cumprod(x), np.diff(x), np.gradient(x, 0.25)),
     )
+
+
+@golden("std/spectrogram")
+def spectrogram():
+    t = np.arange(96)
+    chirp = np.cos(2 * np.pi * 0.0025 * (t * t))
+    frames = np.lib.stride_tricks.sliding_window_view(chirp, 16)[::8]
+    power = np.abs(np.fft.rfft(window.hann(16, sym=False) * frames)) ** 2 / 16
+    y = np.fft.rfft(chirp)
+    y[12:] = 0
+    return power, power.argmax(1), np.fft.irfft(y), np.interp(np.arange(40) * 95 / 39, t, chirp)

@@ -26,6 +26,7 @@ import own_models
 import own_numerics
 import pdn
 import registry
+import std_gradients
 import std_nn
 import std_rand
 import std_signal
@@ -43,6 +44,7 @@ SUITES = [
     own_models,
     own_numerics,
     pdn,
+    std_gradients,
     std_nn,
     std_rand,
     std_signal,

@@ -26,6 +26,7 @@ import own_models
 import own_numerics
 import pdn
 import registry
+import std
 import std_gradients
 import std_nn
 import std_rand
@@ -44,6 +45,7 @@ SUITES = [
     own_models,
     own_numerics,
     pdn,
+    std,
     std_gradients,
     std_nn,
     std_rand,

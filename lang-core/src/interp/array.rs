@@ -106,6 +106,13 @@ impl Store {
         self.len() == 0
     }
 
+    /// The elements as values, to stand beside dual numbers.
+    pub(super) fn into_boxed(self, memory: &Memory) -> Result<(Vec<Value>, Charge), TooLarge> {
+        let (mut values, charge) = memory.vec(self.len())?;
+        values.extend((0..self.len()).filter_map(|i| self.get(i)));
+        Ok((values, charge))
+    }
+
     fn get(&self, at: usize) -> Option<Value> {
         Some(match self {
             Self::F64(v) => Value::F64(*v.get(at)?),
@@ -245,6 +252,14 @@ impl Array {
             }
         };
         Ok(Self { buffer: Arc::new(Buffer { store, charge }), dims: self.dims().into(), skip: 0, start: 0 })
+    }
+
+    /// The same elements, boxed, in a buffer of their own: dual numbers can be put among them.
+    pub(super) fn boxed_copy(&self, memory: &Memory) -> Result<Self, TooLarge> {
+        let (mut values, charge) = memory.vec(self.count())?;
+        values.extend((0..self.count()).filter_map(|i| self.element(i)));
+        let buffer = Buffer { store: values.into(), charge };
+        Ok(Self { buffer: Arc::new(buffer), dims: self.dims().into(), skip: 0, start: 0 })
     }
 
     /// The same numbers, bit for bit.

@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 use super::build::Builder;
 use super::code::{Code, Frame};
+use super::dual::primal;
 use super::failure::{At, Eval};
 use super::lift::Join;
 use super::memory::{Charge, MAX_EXTENT};
@@ -305,7 +306,7 @@ impl<'i> Interp<'i> {
                 let better = match &best {
                     None => true,
                     Some((old, _)) => {
-                        if matches!(value, Value::F64(_) | Value::F32(_)) {
+                        if matches!(primal(&value), Value::F64(_) | Value::F32(_)) {
                             this.work(1);
                         }
                         beats(&value, old, greatest).ok_or_else(|| at.internal("values cannot be compared"))?
@@ -399,7 +400,7 @@ fn beats(a: &Value, best: &Value, greatest: bool) -> Option<bool> {
         }
         a.is_nan() || if greatest { a > best } else { a < best }
     }
-    Some(match (a, best) {
+    Some(match (primal(a), primal(best)) {
         (Value::F64(a), Value::F64(b)) => real(*a, *b, greatest),
         (Value::F32(a), Value::F32(b)) => real(f64::from(*a), f64::from(*b), greatest),
         (Value::I64(a), Value::I64(b)) => {

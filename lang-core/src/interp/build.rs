@@ -103,6 +103,11 @@ impl Builder {
     fn extend<T: Elem>(&mut self, memory: &Memory, elements: &[T]) -> Result<(), BuildError> {
         let mut vec = match self.store.take() {
             None => Vec::new(),
+            // Among dual numbers, reals that do not vary.
+            Some(store @ Store::Boxed(_)) => {
+                self.store = Some(store);
+                return self.boxed(memory, elements.len(), elements.iter().map(|x| x.value()));
+            }
             Some(store) => T::unwrap(store).ok_or(BuildError::Mixed)?,
         };
         let capacity = self.capacity(memory, &vec, elements.len());
@@ -116,7 +121,12 @@ impl Builder {
         let mut vec = match self.store.take() {
             None => Vec::new(),
             Some(Store::Boxed(items)) => items.into_values(),
-            Some(_) => return Err(BuildError::Mixed),
+            // The first dual number among reals.
+            Some(store) => {
+                let (vec, charge) = store.into_boxed(memory)?;
+                self.charge = charge;
+                vec
+            }
         };
         let capacity = self.capacity(memory, &vec, more);
         memory.grow(&mut vec, &mut self.charge, capacity)?;

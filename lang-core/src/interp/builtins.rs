@@ -7,8 +7,10 @@ use std::cmp::Ordering;
 
 use super::array::{Array, Elem};
 use super::build::Builder;
+use super::dual::primal;
 use super::failure::{At, Eval};
 use super::lift::kind;
+use super::memory::Charge;
 use super::{Interp, Value};
 use crate::resolve::builtin::Builtin;
 use crate::types::ty::Scalar;
@@ -28,6 +30,9 @@ impl Interp<'_> {
     }
 
     fn sort(&mut self, at: At<'_>, x: &Array, values: bool) -> Eval {
+        if let Some(elements) = x.boxed() {
+            return self.sort_duals(at, x, elements, values);
+        }
         match kind(&Value::Array(x.clone())) {
             Some(Scalar::F64) => self.sorted::<f64>(at, x, values, |a, b| order(*a, *b)),
             Some(Scalar::F32) => self.sorted::<f32>(at, x, values, |a, b| order(f64::from(*a), f64::from(*b))),
@@ -57,6 +62,29 @@ impl Interp<'_> {
             out.extend(pairs.iter().map(|p| p.0));
             self.array(at, Array::new(x.dims(), i64::wrap(out), charge))
         }
+    }
+
+    /// Dual numbers are sorted as the reals they are; of equals the first comes first.
+    fn sort_duals(&mut self, at: At<'_>, x: &Array, elements: &[Value], values: bool) -> Eval {
+        let mut primals = Builder::new(elements.len());
+        for x in elements {
+            self.push(at, &mut primals, primal(x).clone())?;
+        }
+        if elements.is_empty() {
+            let none = if values { Value::Array(x.clone()) } else { self.array(at, Array::new(&[0], Vec::<i64>::new().into(), Charge::default()))? };
+            return Ok(none);
+        }
+        let primals = primals.finish(x.dims()).ok_or_else(|| at.internal("elements of different kinds"))?;
+        let order = self.sort(at, &primals, false)?;
+        if !values {
+            return Ok(order);
+        }
+        let mut sorted = Builder::new(elements.len());
+        for i in order.as_array().and_then(Array::i64s).unwrap_or_default() {
+            let x = usize::try_from(*i).ok().and_then(|i| elements.get(i));
+            self.push(at, &mut sorted, x.ok_or_else(|| at.internal("an element is missing"))?.clone())?;
+        }
+        self.array(at, sorted.finish(x.dims()))
     }
 
     fn filter(&mut self, at: At<'_>, p: &Value, x: &Array) -> Eval {

@@ -11,6 +11,7 @@ use super::code::{Code, Frame, Host, Program};
 use super::count::Counts;
 use super::failure::{At, Eval, Failure};
 use super::memory::{Limits, Memory};
+use super::rule::Rule;
 use super::value::{Cell, Fun, Items, Record, RtInstance, Tag};
 use super::{RtType, Value};
 use crate::base::{Code as ErrorCode, GlobalName, Name, Span};
@@ -31,6 +32,13 @@ pub struct Interp<'a> {
     tags: HashMap<GlobalName, Vec<Arc<Tag>>>,
     calls: usize,
     nesting: usize,
+    /// How many perturbations there have been.
+    pub(super) perturbations: u64,
+    /// How many functions are running on dual numbers, inside one another.
+    pub(super) deriving: usize,
+    /// Not 0 while what runs has run before, so that `dbg` has shown it.
+    pub(super) quiet: usize,
+    pub(super) rules: HashMap<GlobalName, Option<Rule>>,
 }
 
 impl<'a> Interp<'a> {
@@ -48,6 +56,10 @@ impl<'a> Interp<'a> {
             tags: HashMap::new(),
             calls: 0,
             nesting: 0,
+            perturbations: 0,
+            deriving: 0,
+            quiet: 0,
+            rules: HashMap::new(),
         }
     }
 
@@ -165,7 +177,7 @@ impl<'a> Interp<'a> {
     }
 
     /// Values charged to the run.
-    fn items(&self, at: At<'_>, values: Vec<Value>) -> Eval<Items> {
+    pub(super) fn items(&self, at: At<'_>, values: Vec<Value>) -> Eval<Items> {
         let bytes = size_of::<Cell>().saturating_add(values.capacity().saturating_mul(size_of::<Value>()));
         let charge = self.memory.charge(bytes).map_err(|e| at.too_large(&e))?;
         Ok(Items { values, charge })
@@ -179,7 +191,7 @@ impl<'a> Interp<'a> {
         Ok(Value::Record(Arc::new(Record { names, items: self.items(at, values)? })))
     }
 
-    fn make_data(&self, at: At<'_>, tag: Arc<Tag>, args: Vec<Value>) -> Eval {
+    pub(super) fn make_data(&self, at: At<'_>, tag: Arc<Tag>, args: Vec<Value>) -> Eval {
         Ok(Value::Data(Arc::new(Cell { tag, items: self.items(at, args)? })))
     }
 
@@ -280,6 +292,11 @@ impl<'a> Interp<'a> {
         if body.params.len() != args.len() || body.sizes.len() != instance.sizes.len() {
             return Err(at.internal("a call does not have the arguments its callee takes"));
         }
+        if self.deriving > 0
+            && let Some(rule) = self.applicable(&code, &args)
+        {
+            return self.by_rule(at, name, &instance, rule, &args);
+        }
         let mut frame = self.frame(at, body.locals.len(), instance.types)?;
         for (local, size) in body.sizes.iter().zip(instance.sizes) {
             frame.set(*local, Value::I64(size));
@@ -327,6 +344,16 @@ impl<'a> Interp<'a> {
 
     /// A call as such: it can be too deep, be interrupted, and be named in the trace.
     fn inside(&mut self, at: At<'_>, body: impl FnOnce(&mut Self) -> Eval) -> Eval {
+        self.deeper(at, |this| {
+            body(this).map_err(|mut failure| {
+                failure.called_from(at);
+                failure
+            })
+        })
+    }
+
+    /// One more call inside others.
+    fn deeper(&mut self, at: At<'_>, body: impl FnOnce(&mut Self) -> Eval) -> Eval {
         self.poll(at)?;
         if self.calls >= self.limits.max_calls {
             let mut failure =
@@ -337,10 +364,7 @@ impl<'a> Interp<'a> {
         self.calls += 1;
         let result = body(self);
         self.calls -= 1;
-        result.map_err(|mut failure| {
-            failure.called_from(at);
-            failure
-        })
+        result
     }
 
     /// Applies a function value.
@@ -352,6 +376,7 @@ impl<'a> Interp<'a> {
             Fun::Builtin(builtin) => self.call_builtin(at, *builtin, args),
             Fun::Scalar(f) => self.scalar(at, *f, &args),
             Fun::Ctor(tag) => self.make_data(at, tag.clone(), args),
+            Fun::Derived(derived) => self.deeper(at, |this| this.call_derived(at, derived, args)),
             Fun::Lambda { code, node, captured, types } => {
                 let node = &code.body.nodes[*node];
                 let (Expr::Lambda(lambda), Type::Fun(ty)) = (&node.kind, &node.ty) else {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::array::{Array, Elem, Store};
 use super::code::{Code, Frame};
+use super::dual::may_vary;
 use super::eval::{component_type, position};
 use super::failure::{At, Eval};
 use super::lift::Join;
@@ -295,6 +296,9 @@ impl Interp<'_> {
     }
 
     fn put_boxed(&mut self, at: At<'_>, array: &mut Array, selection: &Selection, new: &Value, add: bool) -> Eval<()> {
+        if !array.is_boxed() && may_vary(new) {
+            *array = array.boxed_copy(&self.memory).map_err(|e| at.too_large(&e))?;
+        }
         let Some((Store::Boxed(items), start)) = array.store_mut() else {
             return Err(at.internal("an element of another kind is put into an array"));
         };

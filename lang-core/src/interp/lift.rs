@@ -1,10 +1,14 @@
 //! Scalar operations on values: on numbers, lifted over arrays of equal shapes with a scalar
 //! standing for every element, and, for what `sum` and `+=` do, over tuples and records too.
+//! Numbers and arrays of one kind go at once; dual numbers, and arrays that hold some, one by one.
 
 use super::array::{Array, Elem, Store};
+use super::build::Builder;
+use super::dual::{may_vary, primal};
 use super::failure::{At, Eval};
+use super::memory::Charge;
 use super::scalar::{convert, f32s, f64s, i64s};
-use super::{Interp, Value};
+use super::{Interp, RtType, Value, guarded};
 use crate::base::Code;
 use crate::resolve::scalar_fn::ScalarFn;
 use crate::syntax::ops::BinOp;
@@ -44,8 +48,9 @@ pub(super) fn kind(v: &Value) -> Option<Scalar> {
             Store::F32(_) => Some(Scalar::F32),
             Store::I64(_) => Some(Scalar::I64),
             Store::Bool(_) => Some(Scalar::Bool),
-            Store::Boxed(_) => None,
+            Store::Boxed(_) => a.boxed()?.first().filter(|x| matches!(x, Value::F64(_) | Value::F32(_) | Value::Dual(_))).and_then(kind),
         },
+        Value::Dual(_) => kind(primal(v)),
         _ => None,
     }
 }
@@ -124,6 +129,56 @@ impl Interp<'_> {
         self.array(at, Array::new(shape.dims(), R::wrap(out), charge)).map(Some)
     }
 
+    /// `op` on every element, or on the one number there is, whatever kind it is.
+    fn each_of(&mut self, at: At<'_>, x: &Value, to: Scalar, op: &mut dyn FnMut(&mut Self, &Value) -> Eval) -> Eval {
+        let Value::Array(array) = x else { return op(self, x) };
+        self.build_like(at, array, to, &mut |this, i| {
+            let x = array.element(i).ok_or_else(|| at.internal("an element is missing"))?;
+            op(this, &x)
+        })
+    }
+
+    /// `op` on every pair of elements, or on the two numbers there are, whatever kinds they are.
+    fn each_of_two(
+        &mut self,
+        at: At<'_>,
+        (x, y): (&Value, &Value),
+        to: Scalar,
+        op: &mut dyn FnMut(&mut Self, &Value, &Value) -> Eval,
+    ) -> Eval {
+        let shape = match (x, y) {
+            (Value::Array(a), Value::Array(b)) if a.dims() != b.dims() => {
+                return Err(at.fail(Code::E0501, format!("shapes {:?} and {:?} differ", a.dims(), b.dims())));
+            }
+            (Value::Array(a), _) | (_, Value::Array(a)) => a,
+            _ => return op(self, x, y),
+        };
+        let element = |v: &Value, i| match v {
+            Value::Array(a) => a.element(i).ok_or_else(|| at.internal("an element is missing")),
+            one => Ok(one.clone()),
+        };
+        self.build_like(at, shape, to, &mut |this, i| op(this, &element(x, i)?, &element(y, i)?))
+    }
+
+    /// An array of the extents of another, of these elements; of kind `to` if there are none.
+    fn build_like(
+        &mut self,
+        at: At<'_>,
+        shape: &Array,
+        to: Scalar,
+        element: &mut dyn FnMut(&mut Self, usize) -> Eval,
+    ) -> Eval {
+        let mut builder = Builder::new(shape.count());
+        for i in 0..shape.count() {
+            let x = element(self, i)?;
+            self.push(at, &mut builder, x)?;
+        }
+        if builder.parts() == 0 {
+            return self.array(at, Array::new(shape.dims(), RtType::Scalar(to).empty_store(), Charge::default()));
+        }
+        self.array(at, builder.finish(shape.dims()))
+    }
+
     /// `+ - * / // %` (ATL 4.3, 4.4, and their like).
     #[inline]
     pub(super) fn arith(&mut self, at: At<'_>, op: BinOp, x: &Value, y: &Value) -> Eval {
@@ -148,6 +203,10 @@ impl Interp<'_> {
     #[inline(never)]
     fn arith_lifted(&mut self, at: At<'_>, op: BinOp, x: &Value, y: &Value) -> Eval {
         const NONE: (Code, &str) = (Code::E0505, "integer division by zero");
+        if may_vary(x) || may_vary(y) {
+            let to = real_kind(x, y);
+            return self.each_of_two(at, (x, y), to, &mut |this, x, y| this.dual_arith(at, op, x, y));
+        }
         if self.counting {
             self.counts.add_work(units(x, y));
         }
@@ -161,7 +220,13 @@ impl Interp<'_> {
 
     /// `-x`
     #[inline(never)]
-    pub(super) fn negate(&self, at: At<'_>, x: &Value) -> Eval {
+    pub(super) fn negate(&mut self, at: At<'_>, x: &Value) -> Eval {
+        if may_vary(x) {
+            return self.each_of(at, x, real_kind(x, x), &mut |this, x| match x {
+                Value::Dual(d) => this.linear(at, d, &mut |this, x| this.negate(at, x)),
+                _ => this.negate(at, x),
+            });
+        }
         first_of!(at, self.each(at, x, |a: f64| -a), self.each(at, x, |a: f32| -a), self.each(at, x, i64::wrapping_neg),)
     }
 
@@ -173,7 +238,7 @@ impl Interp<'_> {
 
     /// `== != < <= > >=` (ATL 4.18)
     #[inline]
-    pub(super) fn compare(&self, at: At<'_>, op: BinOp, x: &Value, y: &Value) -> Eval {
+    pub(super) fn compare(&mut self, at: At<'_>, op: BinOp, x: &Value, y: &Value) -> Eval {
         if let (Value::I64(a), Value::I64(b)) = (x, y)
             && let Some(p) = holds(op, a, b)
         {
@@ -183,8 +248,13 @@ impl Interp<'_> {
     }
 
     #[inline(never)]
-    fn compare_lifted(&self, at: At<'_>, op: BinOp, x: &Value, y: &Value) -> Eval {
+    fn compare_lifted(&mut self, at: At<'_>, op: BinOp, x: &Value, y: &Value) -> Eval {
         const NONE: (Code, &str) = (Code::E0510, "internal error: no comparison");
+        if may_vary(x) || may_vary(y) {
+            return self.each_of_two(at, (x, y), Scalar::Bool, &mut |this, x, y| {
+                this.compare(at, op, primal(x), primal(y))
+            });
+        }
         first_of!(
             at,
             self.zip(at, (x, y), |a: i64, b: i64| holds(op, &a, &b), NONE),
@@ -198,6 +268,9 @@ impl Interp<'_> {
     #[inline(never)]
     pub(super) fn power(&mut self, at: At<'_>, x: &Value, k: &Value) -> Eval {
         const NONE: (Code, &str) = (Code::E0513, "an integer has no negative power");
+        if may_vary(x) || may_vary(k) {
+            return self.each_of_two(at, (x, k), real_kind(x, k), &mut |this, x, k| this.dual_power(at, x, k));
+        }
         if self.counting {
             self.counts.add_work(units(x, k));
         }
@@ -230,6 +303,14 @@ impl Interp<'_> {
             [x, y] => (x, Some(y)),
             _ => return Err(at.internal("a scalar function has one or two arguments")),
         };
+        if may_vary(x) || y.is_some_and(may_vary) {
+            return match y {
+                None => self.each_of(at, x, real_kind(x, x), &mut |this, x| this.dual_scalar(at, f, &[x])),
+                Some(y) => self.each_of_two(at, (x, y), real_kind(x, y), &mut |this, x, y| {
+                    this.dual_scalar(at, f, &[x, y])
+                }),
+            };
+        }
         if self.counting {
             self.counts.add_work(units(x, y.unwrap_or(x)));
         }
@@ -238,9 +319,18 @@ impl Interp<'_> {
 
     /// `f64(x)`, `f32(x)`, `i64(x)`
     #[inline(never)]
-    pub(super) fn convert(&self, at: At<'_>, to: Scalar, x: &Value) -> Eval {
+    pub(super) fn convert(&mut self, at: At<'_>, to: Scalar, x: &Value) -> Eval {
         if kind(x) == Some(to) {
             return Ok(x.clone());
+        }
+        if may_vary(x) {
+            return self.each_of(at, x, to, &mut |this, x| match x {
+                // An integer does not vary.
+                Value::Dual(d) if matches!(to, Scalar::F64 | Scalar::F32) => {
+                    this.linear(at, d, &mut |this, x| this.convert(at, to, x))
+                }
+                _ => this.convert(at, to, primal(x)),
+            });
         }
         match to {
             Scalar::F64 => first_of!(
@@ -295,17 +385,31 @@ impl Interp<'_> {
                 let joined = self.join_all(at, how, a, &b)?;
                 self.make_record(at, names, joined)
             }
+            (x, y) if may_vary(&x) || may_vary(y) => self.join_duals(at, how, &x, y),
             _ => Err(at.internal("these values cannot be added")),
         }
     }
 
+    /// The same of dual numbers.
+    fn join_duals(&mut self, at: At<'_>, how: Join, x: &Value, y: &Value) -> Eval {
+        match how {
+            Join::Add => self.arith(at, BinOp::Add, x, y),
+            Join::Mul => self.arith(at, BinOp::Mul, x, y),
+            Join::Min => self.scalar(at, ScalarFn::Min, &[x.clone(), y.clone()]),
+            Join::Max => self.scalar(at, ScalarFn::Max, &[x.clone(), y.clone()]),
+        }
+    }
+
     fn join_all(&mut self, at: At<'_>, how: Join, a: Vec<Value>, b: &[&Value]) -> Eval<Vec<Value>> {
-        super::guarded(|| a.into_iter().zip(b).map(|(a, b)| self.join(at, how, a, b)).collect())
+        guarded(|| a.into_iter().zip(b).map(|(a, b)| self.join(at, how, a, b)).collect())
     }
 
     fn join_arrays(&mut self, at: At<'_>, how: Join, mut a: Array, b: &Array) -> Eval {
         if a.dims() != b.dims() {
             return Err(at.fail(Code::E0501, format!("shapes {:?} and {:?} differ", a.dims(), b.dims())));
+        }
+        if a.is_boxed() != b.is_boxed() {
+            return self.join_duals(at, how, &Value::Array(a), &Value::Array(b.clone()));
         }
         if a.store_mut().is_none() {
             a = a.compact(&self.memory).map_err(|e| at.too_large(&e))?;
@@ -335,6 +439,11 @@ impl Interp<'_> {
         a.iter_mut().zip(b).for_each(|(a, b)| *a = op(*a, *b));
         true
     }
+}
+
+/// The kind of the reals that an operation on these gives.
+fn real_kind(x: &Value, y: &Value) -> Scalar {
+    kind(x).filter(|k| *k != Scalar::I64).or_else(|| kind(y)).unwrap_or(Scalar::F64)
 }
 
 fn holds<T: PartialOrd>(op: BinOp, a: &T, b: &T) -> Option<bool> {

@@ -9,6 +9,7 @@
 use std::fmt::Write as _;
 
 use super::array::{Array, Store};
+use super::dual::primal;
 use super::relation::Relation;
 use super::value::Value;
 use crate::base::Name;
@@ -140,6 +141,7 @@ fn begin<'v>(value: &'v Value, notation: Notation, out: &mut String, open: &mut 
         }
         Value::Fun(_) => out.push_str(if json { "\"<function>\"" } else { "<function>" }),
         Value::Rel(r) => relation(r, notation, out),
+        Value::Dual(_) => begin(primal(value), notation, out, open),
     }
 }
 

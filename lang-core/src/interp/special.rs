@@ -34,7 +34,9 @@ impl Interp<'_> {
             Special::Error(text) => Err(at.fail(ErrorCode::E0503, text.as_str())),
             Special::Dbg => {
                 let value = self.eval(c, f, first.ok_or_else(lacks)?)?;
-                self.host.debug(&c.item, node.span, &print::short(&value));
+                if self.quiet == 0 {
+                    self.host.debug(&c.item, node.span, &print::short(&value));
+                }
                 Ok(value)
             }
             // Both, in order; to compute them at once is for other paths.
@@ -42,7 +44,10 @@ impl Interp<'_> {
                 let values = self.all(c, f, args)?;
                 self.make_tuple(at, values)
             }
-            Special::Stop => self.eval(c, f, first.ok_or_else(lacks)?),
+            Special::Stop => {
+                let value = self.eval(c, f, first.ok_or_else(lacks)?)?;
+                if self.deriving > 0 { self.constant(at, &value) } else { Ok(value) }
+            }
             Special::Reshape => {
                 let values = self.all(c, f, args)?;
                 let Some(Value::Array(x)) = values.first() else { return Err(lacks()) };
@@ -71,8 +76,8 @@ impl Interp<'_> {
             Special::Load => Err(unavailable(at, "load")),
             Special::Save => Err(unavailable(at, "save")),
             Special::Plot => Err(unavailable(at, "plot")),
-            Special::Derive(operator, _) => Err(unavailable(at, operator.name())),
-            Special::Deriv(_) => Err(unavailable(at, "deriv")),
+            Special::Derive(operator, wrt) => self.derived(c, f, node, *operator, wrt.as_deref(), args),
+            Special::Deriv(by) => self.deriv(c, f, node, *by, args),
         }
     }
 

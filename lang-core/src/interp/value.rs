@@ -9,6 +9,8 @@ use std::sync::Arc;
 
 use super::array::{Array, Buffer, Store};
 use super::code::Code;
+use super::derive::Derived;
+use super::dual::Dual;
 use super::memory::Charge;
 use super::relation::Relation;
 use super::rt_type::RtType;
@@ -42,6 +44,8 @@ pub enum Value {
     Fun(Arc<Fun>),
     /// A relation.
     Rel(Arc<Relation>),
+    /// A real that varies: only while a derivative is being taken.
+    Dual(Arc<Dual>),
 }
 
 /// Values that something consists of.
@@ -107,6 +111,8 @@ pub enum Fun {
     Scalar(ScalarFn),
     /// A constructor.
     Ctor(Arc<Tag>),
+    /// A derivative operator applied to a function.
+    Derived(Box<Derived>),
 }
 
 impl Value {
@@ -161,11 +167,19 @@ impl Value {
     }
 
     /// Is dropping it more than a count and a buffer of numbers?
-    fn nests(&self) -> bool {
+    pub(super) fn nests(&self) -> bool {
         match self {
-            Self::Tuple(_) | Self::Record(_) | Self::Data(_) | Self::Fun(_) => true,
+            Self::Tuple(_) | Self::Record(_) | Self::Data(_) | Self::Fun(_) | Self::Dual(_) => true,
             Self::Array(a) => a.is_boxed(),
             _ => false,
+        }
+    }
+
+    /// Drops values without recursion: what is owned here alone is taken apart with a list, so
+    /// that a list of a million cells needs no deeper stack than one of two.
+    pub(super) fn drop_flat(mut pending: Vec<Self>) {
+        while let Some(value) = pending.pop() {
+            value.unlink(&mut pending);
         }
     }
 
@@ -188,8 +202,15 @@ impl Value {
                 }
             }
             Self::Fun(f) => {
-                if let Some(Fun::Lambda { mut captured, .. }) = Arc::into_inner(f) {
-                    pending.append(&mut captured.values);
+                match Arc::into_inner(f) {
+                    Some(Fun::Lambda { mut captured, .. }) => pending.append(&mut captured.values),
+                    Some(Fun::Derived(mut d)) => pending.append(&mut d.function.values),
+                    _ => {}
+                }
+            }
+            Self::Dual(d) => {
+                if let Some(mut d) = Arc::into_inner(d) {
+                    pending.extend(d.take_parts());
                 }
             }
             Self::Array(a) => {
@@ -222,16 +243,10 @@ impl Items {
     }
 }
 
-/// Without recursion: what is owned here alone is taken apart with a list, so that a list of a
-/// million cells needs no deeper stack than one of two.
 impl Drop for Items {
     fn drop(&mut self) {
-        if !self.values.iter().any(Value::nests) {
-            return;
-        }
-        let mut pending = std::mem::take(&mut self.values);
-        while let Some(value) = pending.pop() {
-            value.unlink(&mut pending);
+        if self.values.iter().any(Value::nests) {
+            Value::drop_flat(std::mem::take(&mut self.values));
         }
     }
 }
@@ -287,6 +302,11 @@ impl PartialEq for Value {
                 (Self::Str(x), Self::Str(y)) if x == y => None,
                 (Self::Rel(x), Self::Rel(y)) if x == y => None,
                 (Self::Fun(x), Self::Fun(y)) if Arc::ptr_eq(x, y) => None,
+                (Self::Dual(x), Self::Dual(y)) if x.perturbation == y.perturbation => {
+                    pending.push((x.primal.clone(), y.primal.clone()));
+                    pending.push((x.tangent.clone(), y.tangent.clone()));
+                    None
+                }
                 (Self::Tuple(x), Self::Tuple(y)) if Arc::ptr_eq(x, y) => None,
                 (Self::Record(x), Self::Record(y)) if Arc::ptr_eq(x, y) => None,
                 (Self::Data(x), Self::Data(y)) if Arc::ptr_eq(x, y) => None,

@@ -4,6 +4,7 @@
 pub mod builtin;
 pub mod forms;
 pub mod names;
+pub mod partials;
 pub mod scalar_fn;
 
 pub mod resolved;

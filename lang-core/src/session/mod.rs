@@ -48,7 +48,7 @@ pub use view::View;
 pub const PRELUDE: &str = "";
 
 /// The library: modules and their texts.
-const LIBRARY: &[(&str, &str)] = &[(PRELUDE, include_str!("../../../std/prelude.iv"))];
+const LIBRARY: &[(&str, &str)] = &[(PRELUDE, include_str!("../../../std/prelude.iv")), ("partials", include_str!("../../../std/partials.iv"))];
 
 /// All modules, and everything known about them.
 pub struct Session {

@@ -6,7 +6,6 @@ use super::build::*;
 use crate::base::{Code, Span};
 use crate::interp::Limits;
 use crate::predicate::{Atom, Poly};
-use crate::resolve::forms::Derivative;
 use crate::syntax::ops::{BinOp, BinderKind};
 use crate::types::tree::{Expr, IndexRange, IndexVar, Special};
 use crate::types::ty::Type;
@@ -29,14 +28,9 @@ fn not_yet() {
         (Special::Load, "load"),
         (Special::Save, "save"),
         (Special::Plot, "plot"),
-        (Special::Derive(Derivative::Grad, None), "grad"),
     ] {
         check(&format!("E0510 `{what}` is not available yet"), |b| b.special(special, &[], Type::F64));
     }
-    check("E0510 `deriv` is not available yet", |b| {
-        let x = b.local("x", Type::F64);
-        b.special(Special::Deriv(x), &[], Type::F64)
-    });
 }
 
 #[test]

@@ -87,6 +87,12 @@ impl Checker<'_> {
         });
         let node = self.infer(f.value, fun_hint.as_ref());
         self.settle(false);
+        if let Type::Fun(fun) = self.ty(node) {
+            // An integer literal that decides the type of the result is a real one. What has
+            // another type for certain is told of below.
+            let _ = self.demand(&fun.result, Class::Real);
+            self.settle(false);
+        }
         if let (Derivative::Jacobian | Derivative::Hessian, Type::Fun(fun)) = (d, self.ty(node)) {
             // What blocks there are depends on the result: a literal cannot wait for a context.
             self.metas.default_in(&fun.result);
@@ -133,6 +139,53 @@ impl Checker<'_> {
                 self.report(e);
                 self.error_node(span)
             }
+        }
+    }
+
+    /// What is differentiated, and by what, has to be known where the operator stands, as the types
+    /// of tangents depend on it; so have the classes of type parameters.
+    pub(super) fn check_derivatives(&mut self) {
+        let mut wrong = Vec::new();
+        for (_, node) in self.nodes.iter() {
+            let (right, types) = match &node.kind {
+                Typed::Special(Special::Derive(d, wrt), args) => {
+                    let Some(Type::Fun(fun)) = args.first().map(|f| &self.nodes[*f].ty) else { continue };
+                    let types = fun.params.iter().map(|p| &p.1).chain([&fun.result]).collect();
+                    (derived(*d, fun, wrt.as_deref()).is_ok_and(|t| Type::Fun(Arc::new(t)) == node.ty), types)
+                }
+                Typed::Special(Special::Deriv(l), args) => {
+                    let (Some(of), Some(by)) = (args.first(), self.locals.get(l.0 as usize)) else { continue };
+                    let of = &self.nodes[*of].ty;
+                    (blocks(of, &by.ty).is_some_and(|t| t == node.ty), vec![of, &by.ty])
+                }
+                _ => continue,
+            };
+            let types: Vec<&Type> = types;
+            if node.ty.has_error() || types.iter().any(|t| t.has_error()) {
+                continue;
+            }
+            if let Some(t) = types.iter().find_map(|t| self.without_tangent(t)) {
+                let message = format!("values of type `{t}` need not be real, and what is differentiated is");
+                let help = format!("say that they are: `where {t}: real`");
+                wrong.push(Diagnostic::new(Code::E0214, node.span, message).help(help));
+            } else if !right {
+                let message = "the types of what is differentiated are not known here";
+                let help = "write the types of the parameters: `\\(x: f64): …`";
+                wrong.push(Diagnostic::new(Code::E0214, node.span, message).help(help));
+            }
+        }
+        wrong.into_iter().for_each(|d| self.report(d));
+    }
+
+    /// A type parameter in a type of which nobody knows whether its values have tangents. What
+    /// stands inside a sum type is left as it is where it has none.
+    fn without_tangent<'t>(&self, t: &'t Type) -> Option<&'t Type> {
+        match t {
+            Type::Param(k, _) => (self.classes.get(*k as usize) != Some(&Class::Real)).then_some(t),
+            Type::Array(_, e) => self.without_tangent(e),
+            Type::Tuple(items) => items.iter().find_map(|t| self.without_tangent(t)),
+            Type::Record(fields) => fields.iter().find_map(|(_, t)| self.without_tangent(t)),
+            _ => None,
         }
     }
 

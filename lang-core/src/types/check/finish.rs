@@ -77,6 +77,7 @@ impl Checker<'_> {
         self.check_coverage();
         self.check_zeros();
         self.complete();
+        self.check_derivatives();
         self.captures();
         self.small_enough(&Type::Error, self.nodes[root].span);
         if !self.has_errors() {

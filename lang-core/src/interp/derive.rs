@@ -1,0 +1,387 @@
+//! The derivative operators, by their definitions: a function is run on dual numbers, once for
+//! a tangent, and once for each coordinate of the argument where all partial derivatives are
+//! wanted. Nothing is shared with the derivatives that are generated, which this judges.
+//!
+//! | operator | is |
+//! |---|---|
+//! | `jvp(f)(x, v)` | the tangent of `f` at `x` along `v` |
+//! | `grad(f)(x)` | for each coordinate its partial derivative |
+//! | `vjp(f)(x, w)` | for each coordinate the inner product of `w` with the tangent along it |
+//! | `jacobian(f)(x)` | for each coordinate the tangent along it, as columns of blocks |
+//! | `hessian(f)` | `jacobian(grad(f))` |
+//! | `hvp(f)` | `jvp(grad(f))` |
+//! | `deriv(e, x)` | the Jacobian of `e` as a function of the variable `x` |
+
+use std::sync::Arc;
+
+use super::array::{Array, Store};
+use super::build::Builder;
+use super::code::{Code, Frame};
+use super::dual::{Perturbation, number_like, split};
+use super::failure::{At, Eval};
+use super::leaves::{Reals, Rest};
+use super::lift::kind;
+use super::memory::Charge;
+use super::value::{Fun, Items};
+use super::{Interp, Value, guarded};
+use crate::predicate::LocalId;
+use crate::resolve::forms::Derivative;
+use crate::syntax::ops::BinOp;
+use crate::types::tree::{Node, TId};
+use crate::types::ty::{Scalar, Type};
+
+/// A derivative operator applied to a function, ready to be called.
+pub struct Derived {
+    pub(super) operator: Derivative,
+    /// The positions of the arguments by which it is differentiated.
+    pub(super) wrt: Arc<[usize]>,
+    /// How many arguments the function takes.
+    pub(super) arity: usize,
+    /// The function, alone: kept so that a chain of operators is dropped without recursion.
+    pub(super) function: Items,
+}
+
+impl Derived {
+    /// The same operator on another function.
+    pub(super) fn of(&self, function: Items) -> Self {
+        Self { operator: self.operator, wrt: self.wrt.clone(), arity: self.arity, function }
+    }
+}
+
+/// What is differentiated: arguments to result.
+type Function<'f, 'i> = &'f mut dyn FnMut(&mut Interp<'i>, Vec<Value>) -> Eval;
+
+/// A point: all arguments, and the positions of those that vary.
+#[derive(Clone, Copy)]
+struct Point<'p> {
+    args: &'p [Value],
+    wrt: &'p [usize],
+}
+
+impl Point<'_> {
+    /// The arguments that vary: bare if it is one, else a tuple.
+    fn varying(self, interp: &Interp<'_>, at: At<'_>) -> Eval {
+        let mut chosen: Vec<Value> = self.wrt.iter().filter_map(|k| self.args.get(*k)).cloned().collect();
+        if chosen.len() == 1 { Ok(chosen.swap_remove(0)) } else { interp.make_tuple(at, chosen) }
+    }
+
+    /// All arguments, those that vary being `varying`.
+    fn with(self, varying: Value, at: At<'_>) -> Eval<Vec<Value>> {
+        let mut args = self.args.to_vec();
+        let new = match (self.wrt, varying) {
+            ([_], v) => vec![v],
+            (_, Value::Tuple(t)) => super::value::take_items(t),
+            _ => return Err(at.internal("arguments are no tuple")),
+        };
+        for (k, v) in self.wrt.iter().zip(new) {
+            *args.get_mut(*k).ok_or_else(|| at.internal("no such argument"))? = v;
+        }
+        Ok(args)
+    }
+}
+
+/// What is done with the result of the run along one coordinate: its number, the result, the
+/// perturbation.
+type EachColumn<'f, 'i> = &'f mut dyn FnMut(&mut Interp<'i>, usize, &Value, Perturbation) -> Eval<()>;
+
+impl<'i> Interp<'i> {
+    /// `grad(f)` and its like: a function.
+    #[inline(never)]
+    pub(super) fn derived(
+        &mut self,
+        c: &Arc<Code>,
+        f: &mut Frame,
+        node: &Node,
+        operator: Derivative,
+        wrt: Option<&[u32]>,
+        args: &[TId],
+    ) -> Eval {
+        let at = c.at(node.span);
+        let [id] = args else { return Err(at.internal("an operator takes one function")) };
+        let Type::Fun(ty) = &c.body.nodes[*id].ty else { return Err(at.internal("what is differentiated is no function")) };
+        let arity = ty.params.len();
+        let wrt = match wrt {
+            Some(ks) => ks.iter().map(|k| *k as usize).collect(),
+            None => (0..arity).collect(),
+        };
+        let function = self.eval(c, f, *id)?;
+        let function = self.items(at, vec![function])?;
+        Ok(Value::Fun(Arc::new(Fun::Derived(Box::new(Derived { operator, wrt, arity, function })))))
+    }
+
+    /// Calls such a function.
+    #[inline(never)]
+    pub(super) fn call_derived(&mut self, at: At<'_>, d: &Derived, mut args: Vec<Value>) -> Eval {
+        use Derivative::{Grad, Hessian, Hvp, Jacobian, Jvp, Jvp2, ValueAndGrad, Vjp, Vjp2};
+        let pair = matches!(d.operator, Jvp | Jvp2 | Vjp | Vjp2 | Hvp);
+        // `jvp(f)((a, b), …)`: the point comes as one argument, and what goes with it follows.
+        let beside = if pair { args.pop() } else { None };
+        if pair && d.arity != 1 {
+            args = match args.pop() {
+                Some(Value::Tuple(point)) => super::value::take_items(point),
+                _ => return Err(at.internal("a point is no tuple")),
+            };
+        }
+        if args.len() != d.arity || pair && beside.is_none() {
+            return Err(at.internal("an operator does not have the arguments it takes"));
+        }
+        let beside = beside.unwrap_or_else(Value::unit);
+        let point = Point { args: &args, wrt: &d.wrt };
+        let [function] = d.function.values() else { return Err(at.internal("an operator lost its function")) };
+        let function = &mut |this: &mut Self, args: Vec<Value>| this.apply(at, function, args);
+        guarded(|| match d.operator {
+            Grad => Ok(self.gradient(at, function, point)?.1),
+            ValueAndGrad => {
+                let (value, gradient) = self.gradient(at, function, point)?;
+                self.make_tuple(at, vec![value, gradient])
+            }
+            Jvp => Ok(self.along(at, function, point, &beside)?.1),
+            Jvp2 => {
+                let (value, tangent) = self.along(at, function, point, &beside)?;
+                self.make_tuple(at, vec![value, tangent])
+            }
+            Vjp => Ok(self.pulled_back(at, function, point, &beside)?.1),
+            Vjp2 => {
+                let (value, cotangent) = self.pulled_back(at, function, point, &beside)?;
+                self.make_tuple(at, vec![value, cotangent])
+            }
+            Jacobian => self.jacobian(at, function, point),
+            Hessian => self.jacobian(
+                at,
+                &mut |this, args| Ok(this.gradient(at, function, Point { args: &args, wrt: point.wrt })?.1),
+                point,
+            ),
+            Hvp => {
+                let gradient = &mut |this: &mut Self, args: Vec<Value>| {
+                    Ok(this.gradient(at, function, Point { args: &args, wrt: point.wrt })?.1)
+                };
+                Ok(self.along(at, gradient, point, &beside)?.1)
+            }
+        })
+    }
+
+    /// `deriv(e, x)`: the Jacobian of `e` by the local `x`, everything else as it is here.
+    #[inline(never)]
+    pub(super) fn deriv(&mut self, c: &Arc<Code>, f: &Frame, node: &Node, by: LocalId, args: &[TId]) -> Eval {
+        let at = c.at(node.span);
+        let [e] = args else { return Err(at.internal("`deriv` takes one expression")) };
+        let x = f.get(by).cloned().ok_or_else(|| at.internal("a local has no value"))?;
+        let function = &mut |this: &mut Self, args: Vec<Value>| {
+            let mut frame = this.frame(at, f.slots.len(), f.types.clone())?;
+            frame.slots.clone_from(&f.slots);
+            args.into_iter().for_each(|x| frame.set(by, x));
+            this.eval(c, &mut frame, *e)
+        };
+        self.jacobian(at, function, Point { args: &[x], wrt: &[0] })
+    }
+
+    /// Runs `f` where the reals of the varying arguments have these tangents; `None` is constant.
+    fn run_dual(
+        &mut self,
+        at: At<'_>,
+        f: Function<'_, 'i>,
+        point: Point<'_>,
+        e: Perturbation,
+        tangent: &mut dyn FnMut(usize, &Value) -> Option<Value>,
+    ) -> Eval {
+        let varying = point.varying(self, at)?;
+        let mut k = 0;
+        let seeded = self.map_reals(at, &varying, Rest::Stays, &mut |this, x| {
+            let t = tangent(k, x);
+            k += 1;
+            t.map_or_else(|| Ok(x.clone()), |t| this.dual(at, e, x.clone(), t))
+        })?;
+        let args = point.with(seeded, at)?;
+        self.deriving += 1;
+        let result = f(self, args);
+        self.deriving -= 1;
+        result
+    }
+
+    /// Runs `f` along every coordinate of the varying arguments, and hands over each result.
+    /// Gives the value of `f`, which is computed by itself only if there are no coordinates.
+    fn each_column(&mut self, at: At<'_>, f: Function<'_, 'i>, point: Point<'_>, column: EachColumn<'_, 'i>) -> Eval {
+        let varying = point.varying(self, at)?;
+        let n = self.reals(at, &varying)?.values.len();
+        let mut value = None;
+        for i in 0..n {
+            let e = self.perturb();
+            // `dbg` shows what the first run passes; the others would show the same again.
+            let quiet = usize::from(i > 0);
+            self.quiet += quiet;
+            let result = self.run_dual(at, f, point, e, &mut |k, x| (k == i).then(|| number_like(x, true)));
+            self.quiet -= quiet;
+            let result = result?;
+            column(self, i, &result, e)?;
+            if value.is_none() {
+                value = Some(self.primal_part(at, &result, e)?);
+            }
+        }
+        match value {
+            Some(value) => Ok(value),
+            None => f(self, point.args.to_vec()),
+        }
+    }
+
+    /// The tangent of a value: its shape, with `()` for what has none.
+    pub(super) fn tangent_part(&mut self, at: At<'_>, value: &Value, e: Perturbation) -> Eval {
+        self.map_reals(at, value, Rest::Unit, &mut |_, x| {
+            Ok(split(x, e).1.cloned().unwrap_or_else(|| number_like(x, false)))
+        })
+    }
+
+    /// These reals in the shape of a tangent of `like`, each of the kind of the real it belongs to.
+    fn shaped(&mut self, at: At<'_>, like: &Value, reals: Reals) -> Eval {
+        let mut reals = reals.values.into_iter();
+        self.map_reals(at, like, Rest::Unit, &mut |this, x| {
+            let t = reals.next().ok_or_else(|| at.internal("a coordinate is missing"))?;
+            this.convert(at, kind(x).unwrap_or(Scalar::F64), &t)
+        })
+    }
+
+    /// Value and tangent along `v`.
+    fn along(&mut self, at: At<'_>, f: Function<'_, 'i>, point: Point<'_>, v: &Value) -> Eval<(Value, Value)> {
+        let e = self.perturb();
+        let varying = point.varying(self, at)?;
+        let tangents = self.reals_like(at, &varying, v)?;
+        let result = self.run_dual(at, f, point, e, &mut |k, _| tangents.values.get(k).cloned())?;
+        Ok((self.primal_part(at, &result, e)?, self.tangent_part(at, &result, e)?))
+    }
+
+    /// Value and gradient.
+    fn gradient(&mut self, at: At<'_>, f: Function<'_, 'i>, point: Point<'_>) -> Eval<(Value, Value)> {
+        let mut partials = Reals::default();
+        let value = self.each_column(at, f, point, &mut |this, _, y, e| {
+            let partial = split(y, e).1.cloned().unwrap_or_else(|| number_like(y, false));
+            this.push_real(at, &mut partials, partial)
+        })?;
+        let like = point.varying(self, at)?;
+        Ok((value, self.shaped(at, &like, partials)?))
+    }
+
+    /// Value and cotangents of the varying arguments for the cotangent `w` of the result.
+    fn pulled_back(&mut self, at: At<'_>, f: Function<'_, 'i>, point: Point<'_>, w: &Value) -> Eval<(Value, Value)> {
+        let mut cotangents = Reals::default();
+        let value = self.each_column(at, f, point, &mut |this, _, y, e| {
+            let weights = this.reals_like(at, y, w)?;
+            let tangents = this.reals(at, y)?;
+            let tangents: Vec<_> = tangents.values.iter().map(|y| split(y, e).1.cloned()).collect();
+            let sum = this.inner(at, &weights.values, &tangents)?;
+            this.push_real(at, &mut cotangents, sum)
+        })?;
+        let like = point.varying(self, at)?;
+        Ok((value, self.shaped(at, &like, cotangents)?))
+    }
+
+    /// `Σ weights · tangents`
+    pub(super) fn inner(&mut self, at: At<'_>, weights: &[Value], tangents: &[Option<Value>]) -> Eval {
+        let mut sum = None;
+        for (w, t) in weights.iter().zip(tangents) {
+            let Some(t) = t else { continue };
+            let term = self.arith(at, BinOp::Mul, w, t)?;
+            sum = Some(match sum {
+                Some(sum) => self.arith(at, BinOp::Add, &sum, &term)?,
+                None => term,
+            });
+        }
+        Ok(sum.unwrap_or(Value::F64(0.0)))
+    }
+
+    /// The blocks of partial derivatives, axes of the result first.
+    fn jacobian(&mut self, at: At<'_>, f: Function<'_, 'i>, point: Point<'_>) -> Eval {
+        let mut columns: Vec<Reals> = Vec::new();
+        let value = self.each_column(at, f, point, &mut |this, _, y, e| {
+            let mut column = this.reals(at, y)?;
+            for y in &mut column.values {
+                *y = split(y, e).1.cloned().unwrap_or_else(|| number_like(y, false));
+            }
+            columns.push(column);
+            Ok(())
+        })?;
+        let by = point.varying(self, at)?;
+        self.block(at, &columns, (&value, &mut 0), &by)
+    }
+
+    /// The block of the part `of` of the result, whose coordinates begin at the given one.
+    fn block(&mut self, at: At<'_>, columns: &[Reals], of: (&Value, &mut usize), by: &Value) -> Eval {
+        let (value, first) = of;
+        match value {
+            Value::Tuple(t) => {
+                let blocks = t.values().iter().map(|v| guarded(|| self.block(at, columns, (v, first), by)));
+                let blocks = blocks.collect::<Eval<_>>()?;
+                self.make_tuple(at, blocks)
+            }
+            Value::Record(r) => {
+                let blocks = r.values().iter().map(|v| guarded(|| self.block(at, columns, (v, first), by)));
+                let blocks = blocks.collect::<Eval<_>>()?;
+                self.make_record(at, r.names.clone(), blocks)
+            }
+            _ => {
+                let rows = self.reals(at, value)?.values.len();
+                let block = self.row_of_blocks(at, columns, (value, *first, rows), (by, &mut 0));
+                *first += rows;
+                block
+            }
+        }
+    }
+
+    /// The blocks of one array or number of the result by the parts of the argument.
+    fn row_of_blocks(
+        &mut self,
+        at: At<'_>,
+        columns: &[Reals],
+        of: (&Value, usize, usize),
+        by: (&Value, &mut usize),
+    ) -> Eval {
+        let (input, column) = by;
+        match input {
+            Value::Tuple(t) => {
+                let blocks = t.values().iter().map(|v| guarded(|| self.row_of_blocks(at, columns, of, (v, column))));
+                let blocks = blocks.collect::<Eval<_>>()?;
+                self.make_tuple(at, blocks)
+            }
+            Value::Record(r) => {
+                let blocks = r.values().iter().map(|v| guarded(|| self.row_of_blocks(at, columns, of, (v, column))));
+                let blocks = blocks.collect::<Eval<_>>()?;
+                self.make_record(at, r.names.clone(), blocks)
+            }
+            _ => {
+                let count = self.reals(at, input)?.values.len();
+                let these = columns.get(*column..*column + count).unwrap_or_default();
+                *column += count;
+                self.dense(at, these, of, input)
+            }
+        }
+    }
+
+    /// One block: extents of the result, then of the argument.
+    fn dense(&self, at: At<'_>, columns: &[Reals], of: (&Value, usize, usize), input: &Value) -> Eval {
+        let (value, first, rows) = of;
+        let (Some(outer), Some(inner)) = (extents(value), extents(input)) else { return Ok(Value::unit()) };
+        let mut builder = Builder::new(rows.saturating_mul(columns.len()));
+        for row in first..first + rows {
+            for column in columns {
+                let x = column.values.get(row).ok_or_else(|| at.internal("a coordinate is missing"))?;
+                if outer.is_empty() && inner.is_empty() {
+                    return Ok(x.clone());
+                }
+                self.push(at, &mut builder, x.clone())?;
+            }
+        }
+        let dims: Vec<usize> = outer.into_iter().chain(inner).collect();
+        if builder.parts() == 0 {
+            let none = if kind(value) == Some(Scalar::F32) { Store::F32(Vec::new()) } else { Store::F64(Vec::new()) };
+            return self.array(at, Array::new(&dims, none, Charge::default()));
+        }
+        self.array(at, builder.finish(&dims))
+    }
+}
+
+/// The extents of a real or an array of reals; `None` of anything else.
+fn extents(v: &Value) -> Option<Vec<usize>> {
+    match v {
+        Value::F64(_) | Value::F32(_) | Value::Dual(_) => Some(Vec::new()),
+        Value::Array(a) => matches!(a.store(), Store::F64(_) | Store::F32(_) | Store::Boxed(_)).then(|| a.dims().to_vec()),
+        _ => None,
+    }
+}

@@ -1,0 +1,214 @@
+//! Dual numbers: what a real is while a derivative is being taken. `primal + tangent·ε`, where
+//! `ε² = 0`; every derivative that is being taken has its own `ε`, a [`Perturbation`].
+//!
+//! Derivatives nest, so both parts of a dual number may be dual numbers, of perturbations that
+//! began before. An operation works on the latest perturbation among its operands, and an
+//! operand without it is a constant to it: that keeps derivatives of different variables apart
+//! ("perturbation confusion": Siskind and Pearlmutter, "Nesting forward-mode AD in a functional
+//! framework", 2008).
+//!
+//! Sums, products and quotients have their rules here, everything else the partial derivatives
+//! of [`partials`], which are Iverson and so can be differentiated again.
+
+use super::failure::{At, Eval};
+use super::lift::kind;
+use super::memory::Charge;
+use super::rt_type::RtType;
+use super::value::RtInstance;
+use super::{Interp, Value, guarded};
+use crate::resolve::partials::{self, Operation};
+use crate::resolve::scalar_fn::ScalarFn;
+use crate::syntax::ops::BinOp;
+use crate::types::ty::Scalar;
+
+/// One derivative that is being taken; a later one is greater.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Perturbation(u64);
+
+/// A real with its derivative in one direction. Both parts are reals, of earlier perturbations.
+pub struct Dual {
+    pub(super) perturbation: Perturbation,
+    pub(super) primal: Value,
+    pub(super) tangent: Value,
+    #[expect(dead_code, reason = "held for its drop")]
+    charge: Charge,
+}
+
+/// Parts are as deep as derivatives nest; see [`super::value::Items`].
+impl Drop for Dual {
+    fn drop(&mut self) {
+        if self.primal.nests() || self.tangent.nests() {
+            Value::drop_flat(self.take_parts().into());
+        }
+    }
+}
+
+impl Dual {
+    /// Both parts, taken out of a dual number that is dropped.
+    pub(super) fn take_parts(&mut self) -> [Value; 2] {
+        [&mut self.primal, &mut self.tangent].map(|part| std::mem::replace(part, Value::Bool(false)))
+    }
+}
+
+/// The latest perturbation that a real has.
+pub(super) fn perturbation(x: &Value) -> Option<Perturbation> {
+    if let Value::Dual(d) = x { Some(d.perturbation) } else { None }
+}
+
+/// Primal and tangent of a real with respect to a perturbation; no tangent if it is constant.
+pub(super) fn split(x: &Value, e: Perturbation) -> (&Value, Option<&Value>) {
+    match x {
+        Value::Dual(d) if d.perturbation == e => (&d.primal, Some(&d.tangent)),
+        _ => (x, None),
+    }
+}
+
+/// The real itself, without any perturbation.
+pub(super) fn primal(mut x: &Value) -> &Value {
+    while let Value::Dual(d) = x {
+        x = &d.primal;
+    }
+    x
+}
+
+/// Is this a dual number, or an array that may hold some?
+pub(super) fn may_vary(x: &Value) -> bool {
+    match x {
+        Value::Dual(_) => true,
+        Value::Array(a) => a.is_boxed(),
+        _ => false,
+    }
+}
+
+/// One, or zero, as a real like `x`.
+pub(super) fn number_like(x: &Value, one: bool) -> Value {
+    let n = u8::from(one);
+    if kind(x) == Some(Scalar::F32) { Value::F32(f32::from(n)) } else { Value::F64(f64::from(n)) }
+}
+
+impl Interp<'_> {
+    /// A perturbation later than all others.
+    pub(super) fn perturb(&mut self) -> Perturbation {
+        self.perturbations += 1;
+        Perturbation(self.perturbations)
+    }
+
+    /// `primal + tangent·ε`
+    pub(super) fn dual(&self, at: At<'_>, perturbation: Perturbation, primal: Value, tangent: Value) -> Eval {
+        let charge = self.memory.charge(size_of::<Dual>()).map_err(|e| at.too_large(&e))?;
+        Ok(Value::Dual(std::sync::Arc::new(Dual { perturbation, primal, tangent, charge })))
+    }
+
+    /// A real that varies only if there is a tangent.
+    fn varying(&self, at: At<'_>, e: Perturbation, primal: Value, tangent: Option<Value>) -> Eval {
+        match tangent {
+            Some(tangent) => self.dual(at, e, primal, tangent),
+            None => Ok(primal),
+        }
+    }
+
+    /// The sum of two tangents of which either may be absent.
+    fn add_tangents(&mut self, at: At<'_>, a: Option<Value>, b: Option<Value>) -> Eval<Option<Value>> {
+        match (a, b) {
+            (Some(a), Some(b)) => self.arith(at, BinOp::Add, &a, &b).map(Some),
+            (a, b) => Ok(a.or(b)),
+        }
+    }
+
+    /// `factor * tangent`, if there is a tangent.
+    fn scaled(&mut self, at: At<'_>, factor: &Value, tangent: Option<&Value>) -> Eval<Option<Value>> {
+        tangent.map(|t| self.arith(at, BinOp::Mul, factor, t)).transpose()
+    }
+
+    /// A linear function of a dual number: the same of both parts.
+    pub(super) fn linear(
+        &mut self,
+        at: At<'_>,
+        x: &Dual,
+        op: &mut dyn FnMut(&mut Self, &Value) -> Eval,
+    ) -> Eval {
+        guarded(|| {
+            let (primal, tangent) = (op(self, &x.primal)?, op(self, &x.tangent)?);
+            self.dual(at, x.perturbation, primal, tangent)
+        })
+    }
+
+    /// `+ - * /` of two reals, one of them dual at least.
+    pub(super) fn dual_arith(&mut self, at: At<'_>, op: BinOp, x: &Value, y: &Value) -> Eval {
+        let Some(e) = perturbation(x).max(perturbation(y)) else { return self.arith(at, op, x, y) };
+        let ((a, da), (b, db)) = (split(x, e), split(y, e));
+        // Nested dual numbers make one operation many, which must be interruptible.
+        self.poll(at)?;
+        guarded(|| {
+            let value = self.arith(at, op, a, b)?;
+            let tangent = match op {
+                BinOp::Add => self.add_tangents(at, da.cloned(), db.cloned())?,
+                BinOp::Sub => {
+                    let minus = db.map(|db| self.negate(at, db)).transpose()?;
+                    self.add_tangents(at, da.cloned(), minus)?
+                }
+                BinOp::Mul => {
+                    let (left, right) = (self.scaled(at, b, da)?, self.scaled(at, a, db)?);
+                    self.add_tangents(at, left, right)?
+                }
+                // (da - value * db) / b
+                BinOp::Div => {
+                    let minus = self.scaled(at, &value, db)?.map(|t| self.negate(at, &t)).transpose()?;
+                    let sum = self.add_tangents(at, da.cloned(), minus)?;
+                    sum.map(|t| self.arith(at, BinOp::Div, &t, b)).transpose()?
+                }
+                // Those that only integers have.
+                _ => None,
+            };
+            self.varying(at, e, value, tangent)
+        })
+    }
+
+    /// `x ^ y`, `y` a real or an integer.
+    pub(super) fn dual_power(&mut self, at: At<'_>, x: &Value, y: &Value) -> Eval {
+        let Some(e) = perturbation(x).max(perturbation(y)) else { return self.power(at, x, y) };
+        let ((a, da), (b, db)) = (split(x, e), split(y, e));
+        let operation = if matches!(b, Value::I64(_)) { Operation::PowInt } else { Operation::Pow };
+        guarded(|| {
+            let value = self.power(at, a, b)?;
+            let tangent = self.by_partials(at, operation, &[a, b], &[da, db])?;
+            self.varying(at, e, value, tangent)
+        })
+    }
+
+    /// A scalar function of dual numbers.
+    pub(super) fn dual_scalar(&mut self, at: At<'_>, f: ScalarFn, args: &[&Value]) -> Eval {
+        let primals = |args: &[&Value]| args.iter().map(|x| (*x).clone()).collect::<Vec<_>>();
+        let Some(e) = args.iter().filter_map(|x| perturbation(x)).max() else {
+            return self.scalar(at, f, &primals(args));
+        };
+        let (values, tangents): (Vec<_>, Vec<_>) = args.iter().map(|x| split(x, e)).unzip();
+        guarded(|| {
+            let value = self.scalar(at, f, &primals(&values))?;
+            let tangent = self.by_partials(at, Operation::Scalar(f), &values, &tangents)?;
+            self.varying(at, e, value, tangent)
+        })
+    }
+
+    /// The tangent that the table of partial derivatives gives: their sum, each times its
+    /// argument's tangent.
+    fn by_partials(
+        &mut self,
+        at: At<'_>,
+        operation: Operation,
+        args: &[&Value],
+        tangents: &[Option<&Value>],
+    ) -> Eval<Option<Value>> {
+        let mut sum = None;
+        for (k, tangent) in tangents.iter().enumerate() {
+            let Some(tangent) = tangent else { continue };
+            let real = args.first().and_then(|x| kind(x)).unwrap_or(Scalar::F64);
+            let instance = RtInstance { types: [RtType::Scalar(real)].into(), sizes: Vec::new() };
+            let args = args.iter().map(|x| (*x).clone()).collect();
+            let partial = self.call_def(at, &partials::name(operation, k), instance, args)?;
+            let term = self.arith(at, BinOp::Mul, &partial, tangent)?;
+            sum = self.add_tangents(at, sum, Some(term))?;
+        }
+        Ok(sum)
+    }
+}

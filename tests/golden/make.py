@@ -27,6 +27,7 @@ import own_numerics
 import pdn
 import registry
 import std
+import std_gradients
 import std_nn
 import std_rand
 import std_signal
@@ -45,6 +46,7 @@ SUITES = [
     own_numerics,
     pdn,
     std,
+    std_gradients,
     std_nn,
     std_rand,
     std_signal,

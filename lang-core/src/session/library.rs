@@ -8,7 +8,11 @@ pub const PRELUDE: &str = "";
 pub const LIBRARY: &[(&str, &str)] = &[
     (PRELUDE, include_str!("../../../std/prelude.iv")),
     ("linalg", include_str!("../../../std/linalg.iv")),
+    ("nn", include_str!("../../../std/nn.iv")),
     ("ode", include_str!("../../../std/ode.iv")),
     ("optim", include_str!("../../../std/optim.iv")),
     ("partials", include_str!("../../../std/partials.iv")),
+    ("rand", include_str!("../../../std/rand.iv")),
+    ("signal", include_str!("../../../std/signal.iv")),
+    ("stats", include_str!("../../../std/stats.iv")),
 ];

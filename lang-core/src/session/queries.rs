@@ -18,7 +18,7 @@ use super::scope::{ctors, size_params};
 use super::view::View;
 use crate::base::{Code, Diagnostic, ModuleName, Name, Span};
 use crate::resolve::builtin::Builtin;
-use crate::resolve::{self, Resolved};
+use crate::resolve::{self, Resolved, SignatureNames};
 use crate::syntax::ast;
 use crate::syntax::parser::Parsed;
 use crate::syntax::split::{ItemKind, ItemText, split};
@@ -116,6 +116,12 @@ pub(super) fn tree<'db>(db: &'db dyn Database, item: Item<'db>) -> Arc<Parsed> {
 #[salsa::tracked]
 pub(super) fn resolved<'db>(db: &'db dyn Database, item: Item<'db>) -> Arc<Resolved> {
     Arc::new(resolve::resolve(&tree(db, item).tree, module(db, item), &View::new(db)))
+}
+
+/// The names that a definition's signature introduces, for its rules.
+#[salsa::tracked]
+pub(super) fn signature_names<'db>(db: &'db dyn Database, item: Item<'db>) -> SignatureNames {
+    SignatureNames::of(resolved(db, item))
 }
 
 fn module<'db>(db: &'db dyn Database, item: Item<'db>) -> &'db ModuleName {

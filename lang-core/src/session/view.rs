@@ -9,7 +9,7 @@ use super::scope::{self, Value};
 use super::{PRELUDE, queries};
 use crate::base::{GlobalName, ModuleName, Name};
 use crate::resolve::builtin::Builtin;
-use crate::resolve::{Names, ValueRef};
+use crate::resolve::{Names, SignatureNames, ValueRef};
 use crate::types::env::Env;
 use crate::types::info::{TypeInfo, TypeInfoBody};
 use crate::types::ty::{Signature, Type};
@@ -98,6 +98,13 @@ impl Names for View<'_> {
 
     fn size_params(&self, ty: &GlobalName) -> Vec<bool> {
         self.type_item(ty).map(|item| scope::size_params(self.db, item).clone()).unwrap_or_default()
+    }
+
+    fn signature_names(&self, def: &GlobalName) -> SignatureNames {
+        match self.value_item(def) {
+            Some(Value::Def(item)) => queries::signature_names(self.db, item).clone(),
+            _ => SignatureNames::default(),
+        }
     }
 
     fn value_names(&self, module: &ModuleName) -> Vec<Name> {

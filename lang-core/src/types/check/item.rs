@@ -11,7 +11,7 @@ use super::super::unify::SizeWhy;
 use super::Checker;
 use crate::base::{Code, Diagnostic, GlobalName, ModuleName, Name, Span};
 use crate::predicate::{Atom, LocalId, Poly};
-use crate::resolve::{LocalKind, Resolved, TypeRes};
+use crate::resolve::{Decl, LocalKind, Resolved, TypeRes};
 use crate::syntax::ast::{Item, Pat, PatId, Tree};
 
 /// What checking an item gives.
@@ -118,20 +118,19 @@ pub fn check_rule(tree: &Tree, resolved: &Resolved, module: &ModuleName, env: &d
         return c.nothing();
     };
     let kind = if rule.adjoint { "adjoint" } else { "derivative" };
-    // The definition's sizes become locals here; its `i64` parameters are the rule's own.
+    // The definition's sizes are locals here; its `i64` parameters are the rule's own.
     let param = |k: u32| rule.params.get(k as usize).and_then(|p| resolved.decls.get(&p.span)).copied();
     let mut sizes = Vec::new();
     let mut implicit = Vec::new();
     for s in &signature.sizes {
         let l = match s.source {
             SizeSource::Param(k) => param(k),
-            SizeSource::Implicit | SizeSource::Result => None,
+            SizeSource::Implicit => implicit_size(resolved, &s.name),
+            SizeSource::Result => None,
         };
         let l = l.unwrap_or_else(|| c.fresh_extent(&s.name, rule.name.span));
         if s.source == SizeSource::Implicit {
             implicit.push(l);
-            let atom = c.atom(l);
-            c.scopes.assume_nonneg(atom);
         }
         sizes.push(Poly::atom(Atom::Local(l, s.name.clone())));
     }
@@ -171,6 +170,12 @@ pub fn check_rule(tree: &Tree, resolved: &Resolved, module: &ModuleName, env: &d
     }
     let root = c.check(rule.body, &result, &format!("the {kind} rule of `{}`", rule.name.name));
     c.finish(root, implicit, locals, Vec::new(), result)
+}
+
+/// A size of the definition in the scope of its rule.
+fn implicit_size(resolved: &Resolved, name: &str) -> Option<LocalId> {
+    let is_it = |d: &Decl| d.kind == LocalKind::ImplicitSize && d.name == name;
+    (0..).map(LocalId).zip(&resolved.locals).find(|(_, d)| is_it(d)).map(|(l, _)| l)
 }
 
 /// The signature of a definition as dependents see it. Where the result is not written the body

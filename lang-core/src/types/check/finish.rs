@@ -612,7 +612,7 @@ impl Checker<'_> {
                         bound.insert(l);
                     },
                 );
-                node.kind.for_each_child(&mut |c| stack.push(c));
+                node.kind.for_each_child(&self.nodes, &mut |c| stack.push(c));
             }
             let mut captures: Vec<LocalId> = read.difference(&bound).copied().collect();
             captures.sort_unstable();

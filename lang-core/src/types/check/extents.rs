@@ -35,13 +35,31 @@ impl Checker<'_> {
         checked
     }
 
-    /// A value that must have a written type, in which `?k` are extents to be opened.
+    /// A value that must have a written type, in which `?k` are extents to be opened. Branches may have
+    /// different ones.
     pub(super) fn check_opening(&mut self, value: ExprId, wanted: &Type, written: Span, what: &str) -> TId {
         let unknown = self.unknown_sizes(wanted, written);
         if unknown.is_empty() {
             return self.check(value, wanted, what);
         }
         let span = self.expr_span(value);
+        let axes: Vec<(LocalId, Option<(Vec<u32>, u32)>)> =
+            unknown.iter().map(|l| (*l, find_axis(wanted, &self.atom(*l)))).collect();
+        let mut opens = Vec::new();
+        for (l, axis) in axes {
+            match axis {
+                Some((path, axis)) => opens.push(Open { path, axis, local: l }),
+                None => {
+                    let message = format!("the extent `?{}` belongs to arrays inside others", self.name_of(l));
+                    let d = Diagnostic::new(Code::E0310, written, message);
+                    self.report(d.help("only an extent of the whole value, or of a component of it, can be opened"));
+                }
+            }
+        }
+        if self.branches(value) {
+            let node = self.tail_of(value, wanted, &unknown, what);
+            return self.alloc(Typed::Opened(opens, node), wanted.clone(), span);
+        }
         // The value may have any extents there; the type then has them.
         let fresh: Vec<(LocalId, Poly)> =
             unknown.iter().map(|l| (*l, self.metas.fresh_size(SizeWhy::Other, span))).collect();
@@ -52,7 +70,6 @@ impl Checker<'_> {
             })
         });
         let node = self.check(value, &open, what);
-        let mut opens = Vec::new();
         for (l, meta) in &fresh {
             let atom = self.atom(*l);
             // An extent that nothing else tells is the new local itself.
@@ -61,14 +78,6 @@ impl Checker<'_> {
             // One that the value tells has two names.
             for (p, q) in known {
                 self.scopes.assume_zero(p.sub(&q));
-            }
-            match find_axis(&open, meta) {
-                Some((path, axis)) => opens.push(Open { path, axis, local: *l }),
-                None => {
-                    let message = format!("the extent `?{}` belongs to arrays inside others", self.name_of(*l));
-                    let d = Diagnostic::new(Code::E0310, written, message);
-                    self.report(d.help("only an extent of the whole value, or of a component of it, can be opened"));
-                }
             }
         }
         let ty = self.metas.zonk(&open);

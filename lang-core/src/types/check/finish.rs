@@ -72,6 +72,7 @@ impl Checker<'_> {
     ) -> Checked {
         self.solve();
         self.decide();
+        self.close_branches();
         self.check_exits();
         self.check_bare();
         self.check_coverage();

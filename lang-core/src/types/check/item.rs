@@ -1,17 +1,15 @@
 //! Entry points: one for each kind of item, and the signature that dependents see.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::super::env::Env;
 use super::super::lower::{signature_sizes, written_signature};
 use super::super::tree::{Body, Expr as Typed, Pat as TypedPat, TId};
 use super::super::ty::{Scalar, Signature, SizeParam, SizeSource, Type};
-use super::super::unify::SizeWhy;
 use super::Checker;
 use crate::base::{Code, Diagnostic, GlobalName, ModuleName, Name, Span};
 use crate::predicate::{Atom, LocalId, Poly};
-use crate::resolve::{LocalKind, Resolved, TypeRes};
+use crate::resolve::{Resolved, TypeRes};
 use crate::syntax::ast::{Item, Pat, PatId, Tree};
 
 /// What checking an item gives.
@@ -52,35 +50,15 @@ pub fn check_def(tree: &Tree, resolved: &Resolved, module: &ModuleName, env: &dy
     for t in &types {
         c.assume_lone_extents(t);
     }
-    let wanted = def.result.map(|t| {
-        let t = c.written(t);
-        // An extent `?k` of the result may be anything.
-        let unknown: HashMap<LocalId, Poly> = (0..)
-            .map(LocalId)
-            .zip(&resolved.locals)
-            .filter(|(_, d)| d.kind == LocalKind::ResultSize)
-            .map(|(l, d)| (l, c.metas.fresh_size(SizeWhy::Other, d.span)))
-            .collect();
-        let open = t.map_sizes(&|p, _| {
-            p.substitute(&|a| match a {
-                Atom::Local(l, _) => unknown.get(l).cloned(),
-                _ => None,
-            })
-        });
-        (t, open)
-    });
+    let wanted = def.result.map(|t| c.written(t));
     // What is wrong with the signature is reported with it.
     c.diagnostics.clear();
     let what = format!("the result of `{}`", def.name.name);
     let root = match &wanted {
-        Some((t, open)) if t != open && c.branches(def.body) => c.tail_of(def.body, t, &what),
-        Some((_, open)) => c.check(def.body, open, &what),
+        Some(t) => c.result_of(def.body, t, &what),
         None => c.infer(def.body, None),
     };
-    let result = match wanted {
-        Some((t, _)) => t,
-        None => c.nodes[root].ty.clone(),
-    };
+    let result = wanted.unwrap_or_else(|| c.nodes[root].ty.clone());
     let sizes = signature_sizes(tree, resolved)
         .into_iter()
         .filter(|(_, s)| s.source == SizeSource::Implicit)

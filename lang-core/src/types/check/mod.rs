@@ -112,6 +112,8 @@ pub(super) struct Checker<'a> {
     coverage: Vec<Coverage>,
     /// Types of `error(…)`, which may be anything.
     any_value: Vec<Type>,
+    /// Extents that each branch of a value with extents `?k` has for itself.
+    branch_extents: Vec<Poly>,
     diagnostics: Vec<Diagnostic>,
     /// Are effects (`print`, …) allowed here?
     effects: bool,
@@ -156,6 +158,7 @@ impl<'a> Checker<'a> {
             varied: None,
             coverage: Vec::new(),
             any_value: Vec::new(),
+            branch_extents: Vec::new(),
             diagnostics: Vec::new(),
             effects: false,
             bare: Vec::new(),

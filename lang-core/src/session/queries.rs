@@ -16,7 +16,7 @@ use super::db::{Item, SourceFile};
 use super::passes;
 use super::scope::{ctors, size_params};
 use super::view::View;
-use crate::base::{Code, Diagnostic, ModuleName, Name, Span};
+use crate::base::{Code, Diagnostic, GlobalName, ModuleName, Name, Span};
 use crate::resolve::builtin::Builtin;
 use crate::resolve::{self, Resolved};
 use crate::syntax::ast;
@@ -235,6 +235,8 @@ fn no_type<'db>(_: &'db dyn Database, _: Id, _: Item<'db>) -> Reported<TypeInfo>
 pub(super) struct LetTypes {
     /// By name.
     pub(super) types: BTreeMap<Name, Type>,
+    /// Which of them are extents by another name.
+    pub(super) extents: BTreeMap<Name, GlobalName>,
     /// What is wrong with them.
     pub(super) diagnostics: Vec<Diagnostic>,
 }
@@ -247,13 +249,15 @@ pub(super) fn let_types<'db>(db: &'db dyn Database, item: Item<'db>) -> LetTypes
     }
     let tree = &tree(db, item).tree;
     if on_circle(db, item) {
-        return LetTypes { types: BTreeMap::new(), diagnostics: vec![circular(tree)] };
+        return LetTypes { diagnostics: vec![circular(tree)], ..LetTypes::default() };
     }
-    let mut types = passes::let_types(checked(db, item).as_deref());
+    let checked = checked(db, item);
+    let mut types = passes::let_types(checked.as_deref());
+    let extents = checked.iter().flat_map(|c| c.extents.iter().cloned()).collect();
     let all = types.len();
     types.retain(|_, ty| ty.fits());
     let diagnostics = if types.len() < all { vec![too_large(tree)] } else { Vec::new() };
-    LetTypes { types, diagnostics }
+    LetTypes { types, extents, diagnostics }
 }
 
 fn no_let_types<'db>(_: &'db dyn Database, _: Id, _: Item<'db>) -> LetTypes {

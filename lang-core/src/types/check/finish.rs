@@ -97,6 +97,7 @@ impl Checker<'_> {
         Checked {
             body: Arc::new(Body { nodes: self.nodes, sizes, params, locals, root: ok.then_some(root) }),
             exports,
+            extents: Vec::new(),
             result,
             diagnostics: self.diagnostics,
         }
@@ -141,6 +142,7 @@ impl Checker<'_> {
         obligations.sort_by_key(|o| o.0);
         self.runs.sort_by_key(|r| r.scope);
         let mut context = Context::default();
+        self.same_extents(&obligations, &mut context.facts);
         for (scope, o) in obligations {
             match o {
                 Obligation::Index { node, update, position, index, extent, axis, span } => {
@@ -219,6 +221,29 @@ impl Checker<'_> {
                         );
                     }
                 }
+            }
+        }
+    }
+
+    /// Values of the top level that are one extent, of those that are asked about.
+    fn same_extents(&self, obligations: &[(usize, Obligation)], facts: &mut Facts) {
+        let (mut seen, mut open) = (HashSet::new(), Vec::new());
+        let mut note = |p: &Poly| {
+            self.metas.zonk_size(p).for_each_atom(&mut |a| {
+                if let Atom::Global(name) = a
+                    && seen.insert(name.clone())
+                {
+                    open.push(name.clone());
+                }
+            });
+        };
+        self.scopes.facts().for_each(|f| note(&f.p));
+        obligations.iter().for_each(|(_, o)| o.sizes().into_iter().for_each(&mut note));
+        while let Some(name) = open.pop() {
+            let Some(extent) = self.env.let_extent(&name) else { continue };
+            facts.assume_zero(Poly::atom(Atom::Global(name)).sub(&Poly::atom(Atom::Global(extent.clone()))));
+            if seen.insert(extent.clone()) {
+                open.push(extent);
             }
         }
     }

@@ -249,7 +249,13 @@ pub(super) fn let_types<'db>(db: &'db dyn Database, item: Item<'db>) -> LetTypes
     }
     let tree = &tree(db, item).tree;
     if on_circle(db, item) {
-        return LetTypes { diagnostics: vec![circular(tree)], ..LetTypes::default() };
+        // A pattern that is wrong binds what is not meant.
+        let wrong = matches!(&tree.item, ast::Item::Let(bind) if {
+            let pattern = tree.pats[bind.pat].span;
+            resolved(db, item).diagnostics.iter().any(|d| d.is_error() && pattern.to(d.span) == pattern)
+        });
+        let diagnostics = if wrong { Vec::new() } else { vec![circular(tree)] };
+        return LetTypes { diagnostics, ..LetTypes::default() };
     }
     let checked = checked(db, item);
     let mut types = passes::let_types(checked.as_deref());

@@ -1,5 +1,6 @@
 //! Extents as values: what may be a size, and extents that a value tells.
 
+use super::super::lower::unknown_extent;
 use super::super::tree::{Demand, Expr as Typed, Open, Pat as TypedPat, TId};
 use super::super::ty::Type;
 use super::super::unify::SizeWhy;
@@ -7,7 +8,7 @@ use super::Checker;
 use crate::base::{Code, Diagnostic, Span};
 use crate::predicate::{Atom, LocalId, Poly};
 use crate::resolve::LocalKind;
-use crate::syntax::ast::ExprId;
+use crate::syntax::ast::{ExprId, TypeId};
 
 impl Checker<'_> {
     /// The node of an `i64` whose value is a polynomial, so that it may be a size: what is not
@@ -22,7 +23,7 @@ impl Checker<'_> {
             return node;
         }
         let span = self.span(node);
-        let l = self.fresh_local("size", Type::I64, span);
+        let l = self.fresh_local(&self.phrase(node), Type::I64, span);
         let value = self.atom(l);
         let local = self.alloc_sym(Typed::Local(l), Type::I64, span, Some(value.clone()));
         let named =
@@ -82,6 +83,16 @@ impl Checker<'_> {
         }
         let ty = self.metas.zonk(&open);
         self.alloc(Typed::Opened(opens, node), ty, span)
+    }
+
+    /// The written type of a lambda's parameter: nothing tells an extent `?k` before the function is made.
+    pub(super) fn parameter(&mut self, written: TypeId) -> Type {
+        let t = self.written(written);
+        let unknown = self.unknown_sizes(&t, self.tree.types[written].span);
+        let Some(place) = unknown.first().and_then(|l| self.local(*l)) else { return t };
+        let d = unknown_extent(&place.name, place.span);
+        self.report(d.help("leave the type out: it is told where the function is used"));
+        Type::Error
     }
 
     /// The `?k` that a type opens where it is written; those of earlier types are known sizes.

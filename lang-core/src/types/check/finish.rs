@@ -73,8 +73,8 @@ impl Checker<'_> {
         self.solve();
         self.decide();
         self.close_branches();
-        self.check_exits();
-        self.check_bare();
+        let told = self.check_bare();
+        self.check_exits(&told);
         self.check_coverage();
         self.check_zeros();
         self.complete();
@@ -378,9 +378,11 @@ impl Checker<'_> {
         );
     }
 
-    fn check_bare(&mut self) {
+    /// Bare indices must have extents that are known where they begin to run; gives those that are not.
+    fn check_bare(&mut self) -> Vec<LocalId> {
+        let mut told = Vec::new();
         if self.tainted() {
-            return;
+            return told;
         }
         for bare in std::mem::take(&mut self.bare) {
             let extent = self.metas.zonk_size(&bare.extent);
@@ -395,10 +397,11 @@ impl Checker<'_> {
                     && *l >= bare.index
                     && self.local(*l).is_some_and(|i| i.scope >= bare.scope)
                 {
-                    inside = Some(name.clone());
+                    inside = Some((*l, name.clone()));
                 }
             });
-            let Some(inside) = inside.filter(|_| !self.told_of(bare.span)) else { continue };
+            let Some((l, inside)) = inside.filter(|_| !self.told_of(bare.span)) else { continue };
+            told.push(l);
             let (name, message) = (&bare.name, "is known only inside");
             self.report(
                 Diagnostic::new(
@@ -409,6 +412,7 @@ impl Checker<'_> {
                 .help(format!("bind the array first, `let x = …`, or say how far it runs: `{name} < …`")),
             );
         }
+        told
     }
 
     /// Was it told that the index bound here has two extents?
@@ -417,7 +421,8 @@ impl Checker<'_> {
         told.any(|d| d.related.iter().any(|l| l.span == index))
     }
 
-    fn check_exits(&mut self) {
+    /// What is known only inside a scope must not be in a type that leaves it, but for what was told.
+    fn check_exits(&mut self, told: &[LocalId]) {
         for e in std::mem::take(&mut self.exits) {
             let t = self.metas.zonk(&e.ty);
             let mut inner = None;
@@ -430,7 +435,7 @@ impl Checker<'_> {
                     }
                 });
             });
-            let Some(l) = inner else { continue };
+            let Some(l) = inner.filter(|l| !told.contains(l)) else { continue };
             let (name, place) = self.local(l).map(|i| (i.name.clone(), i.span)).unwrap_or_default();
             let d = if e.kind == ScopeKind::Binder {
                 Diagnostic::new(

@@ -20,6 +20,7 @@ mod mismatch;
 mod ops;
 mod order;
 mod pattern;
+mod phrase;
 mod scope;
 mod tail;
 mod zero;

@@ -44,14 +44,12 @@ impl Checker<'_> {
             return self.check(value, wanted, what);
         }
         let span = self.expr_span(value);
-        let axes: Vec<(LocalId, Option<(Vec<u32>, u32)>)> =
-            unknown.iter().map(|l| (*l, find_axis(wanted, &self.atom(*l)))).collect();
         let mut opens = Vec::new();
-        for (l, axis) in axes {
-            match axis {
-                Some((path, axis)) => opens.push(Open { path, axis, local: l }),
+        for l in &unknown {
+            match find_axis(wanted, &self.atom(*l)) {
+                Some((path, axis)) => opens.push(Open { path, axis, local: *l }),
                 None => {
-                    let message = format!("the extent `?{}` belongs to arrays inside others", self.name_of(l));
+                    let message = format!("the extent `?{}` belongs to arrays inside others", self.name_of(*l));
                     let d = Diagnostic::new(Code::E0310, written, message);
                     self.report(d.help("only an extent of the whole value, or of a component of it, can be opened"));
                 }

@@ -138,6 +138,13 @@ impl Env for View<'_> {
         }
     }
 
+    fn let_extent(&self, name: &GlobalName) -> Option<GlobalName> {
+        match self.value_item(name)? {
+            Value::Let(item) => queries::let_types(self.db, item).extents.get(&name.name).cloned(),
+            Value::Def(_) | Value::Ctor(..) => None,
+        }
+    }
+
     fn type_info(&self, name: &GlobalName) -> Option<Arc<TypeInfo>> {
         let item = self.type_item(name)?;
         if self.heads {

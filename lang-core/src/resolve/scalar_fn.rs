@@ -156,8 +156,12 @@ scalar_fns! {
         "Error function.",
     Erfc "erfc" Real(1, 1) [x: "-2 / sqrt(pi) * exp(-x^2)"]
         "1 - erf(x), exact for large x.",
-    Lgamma "lgamma" Real(1, 1) [x: "nan"]
+    Lgamma "lgamma" Real(1, 1) [x: "digamma(x)"]
         "Logarithm of the absolute value of the gamma function.",
+    Digamma "digamma" Real(4, 1) [x: "polygamma(1, x)"]
+        "Derivative of lgamma.",
+    Polygamma "polygamma" Real(8, 1) [n: "nan", x: "polygamma(n + 1, x)"]
+        "Derivative of digamma of order n, an integer from 0 on held by a real.",
     Floor "floor" Real(1, 1) [x: "0"]
         "Greatest integer not above x, as a real.",
     Ceil "ceil" Real(1, 1) [x: "0"]

@@ -72,9 +72,9 @@ fn name(wanted: &str) -> Option<String> {
         return Some(format!("{}\n{}", builtin.signature(), builtin.doc()));
     }
     if let Some(scalar) = ScalarFn::ALL.iter().find(|f| f.name() == wanted) {
-        let arguments = if scalar.arity() == 1 { "x" } else { "x, y" };
+        let arguments: Vec<&str> = scalar.arguments().iter().map(|x| x.name).collect();
         let shown = scalar.doc().contains(&format!("{wanted}("));
-        let head = if shown { String::new() } else { format!("{wanted}({arguments})\n") };
+        let head = if shown { String::new() } else { format!("{wanted}({})\n", arguments.join(", ")) };
         return Some(head + scalar.doc());
     }
     let own = Form::by_name(wanted).map(Form::doc).or_else(|| Derivative::by_name(wanted).map(Derivative::doc));

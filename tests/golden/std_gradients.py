@@ -7,7 +7,7 @@ something is not analytic, or a second derivative is asked for, the formula is w
 
 import numpy as np
 import scipy.linalg
-from scipy.special import erf, softmax
+from scipy.special import erf, loggamma, softmax
 
 from registry import golden
 
@@ -93,6 +93,34 @@ def densities():
             *gradients(correlation, DATA),
         ),
         curvature(DATA),
+    )
+
+
+@golden("std/gamma_gradients")
+def gammas():
+    def gamma(x, a, r):
+        return a * np.log(r) - loggamma(a) + (a - 1) * np.log(x) - r * x
+
+    def beta(x, a, b):
+        ways = loggamma(a) + loggamma(b) - loggamma(a + b)
+        return (a - 1) * np.log(x) + (b - 1) * np.log1p(-x) - ways
+
+    def student(x, df, m, s):
+        norm = loggamma((df + 1) / 2) - loggamma(df / 2) - np.log(df) / 2 - np.log(s)
+        return norm - (df + 1) / 2 * np.log1p(((x - m) / s) ** 2 / df)
+
+    def negative_binomial(r, p):
+        return loggamma(4 + r) - loggamma(r) + r * np.log(p) + 4 * np.log1p(-p)
+
+    def dirichlet(x, a):
+        return loggamma(np.sum(a)) + np.sum((a - 1) * np.log(x) - loggamma(a))
+
+    return (
+        gradients(gamma, 0.3, 2.5, 1.5),
+        gradients(beta, 0.3, 2.0, 3.5),
+        gradients(student, 0.3, 3.5, 0.5, 2.0),
+        [None, *gradients(negative_binomial, 2.5, 0.4)],
+        gradients(dirichlet, [0.2, 0.3, 0.5], [1.5, 2.0, 0.5]),
     )
 
 

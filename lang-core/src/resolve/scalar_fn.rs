@@ -160,8 +160,8 @@ scalar_fns! {
         "Logarithm of the absolute value of the gamma function.",
     Digamma "digamma" Real(4, 1) [x: "polygamma(1, x)"]
         "Derivative of lgamma.",
-    Polygamma "polygamma" Real(8, 1) [n: "nan", x: "polygamma(n + 1, x)"]
-        "Derivative of digamma of order n, an integer from 0 on held by a real.",
+    Polygamma "polygamma" Real(1, 1) [n: "nan", x: "polygamma(n + 1, x)"]
+        "Derivative of digamma of order n, an integer from 0 to 170 held by a real.",
     Floor "floor" Real(1, 1) [x: "0"]
         "Greatest integer not above x, as a real.",
     Ceil "ceil" Real(1, 1) [x: "0"]

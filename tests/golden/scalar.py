@@ -7,7 +7,9 @@
 A row of a function of one argument is the argument, the value, the first derivative and the second;
 of a function of two, the arguments, the value and the derivative by each. All are the nearest
 doubles; null is a place at which nothing is promised. The derivatives are formulas of this file,
-which are themselves compared with differences that mpmath takes. `x ^ y` is `^`, and `x ^ k` with
+which are themselves compared with differences that mpmath takes. Nothing is promised of derivatives
+outside a function's domain, of second derivatives at infinities, and of derivatives whose
+formula leaves the normal numbers on the way. `x ^ y` is `^`, and `x ^ k` with
 an integer `k` is `^ integer`.
 """
 
@@ -237,13 +239,15 @@ ONE = {
                 at((1.0, 0.0, -INF, -INF), (-1.0, PI, -INF, INF)), domain=(-1.0, 1.0),
                 powers=(-8, 0), extra=(*around(1.0), *around(-1.0), 0.999, -0.999)),
     "atan": One(mp.atan, lambda x: 1 / (1 + x * x), lambda x: -2 * x / (1 + x * x) ** 2,
-                at((INF, PI / 2, 0.0, None), (-INF, -PI / 2, 0.0, None)), odd=True, powers=(-8, 8)),
+                at((INF, PI / 2, 0.0, None), (-INF, -PI / 2, 0.0, None),
+                  (HUGE, PI / 2, 0.0, None), (-HUGE, -PI / 2, 0.0, None)), odd=True, powers=(-8, 8)),
     "sinh": One(mp.sinh, mp.cosh, mp.sinh, at((INF, INF, INF, INF), (-INF, -INF, INF, -INF)), odd=True,
                 powers=(-8, 2.8), extra=(710.4, -710.4, 710.5, 22.0)),
     "cosh": One(mp.cosh, mp.sinh, mp.cosh, at((INF, INF, INF, INF), (-INF, INF, -INF, INF)),
                 powers=(-8, 2.8), extra=(710.4, -710.4, 710.5, 22.0)),
     "tanh": One(mp.tanh, lambda x: sech(x) ** 2, lambda x: -2 * mp.tanh(x) * sech(x) ** 2,
-                at((INF, 1.0, 0.0, 0.0), (-INF, -1.0, 0.0, 0.0)), odd=True, powers=(-8, 2.8), extra=(19.0, 22.0, 355.0)),
+                at((INF, 1.0, 0.0, 0.0), (-INF, -1.0, 0.0, 0.0)), odd=True, powers=(-8, 2.8),
+                extra=(19.0, 22.0, 355.0)),
     "asinh": One(mp.asinh, lambda x: 1 / mp.sqrt(1 + x * x), lambda x: -x / mp.sqrt(1 + x * x) ** 3,
                  at((INF, INF, 0.0, None), (-INF, -INF, 0.0, None)), odd=True, powers=(-8, 30)),
     "acosh": One(mp.acosh, lambda x: 1 / mp.sqrt((x - 1) * (x + 1)), lambda x: -x / mp.sqrt((x - 1) * (x + 1)) ** 3,
@@ -261,14 +265,18 @@ ONE = {
                     extra=(36.0, -36.7, 40.0, -708.0, -709.9, -744.0, 745.0)),
     "relu": One(lambda x: max(x, mpf(0)), lambda x: mpf(x > 0), zero,
                 at((0.0, 0.0, 0.0, 0.0), (-0.0, 0.0, 0.0, 0.0), (INF, INF, 1.0, 0.0), (-INF, 0.0, 0.0, 0.0))),
-    "erf": One(error, density, lambda x: -2 * x * density(x), at((INF, 1.0, 0.0, None), (-INF, -1.0, 0.0, None)),
+    "erf": One(error, density, lambda x: -2 * x * density(x),
+               at(*((s * x, s, 0.0, None) for s in (1.0, -1.0) for x in (HUGE, INF))),
                odd=True, powers=(-8, 0.8), extra=(5.9, 6.0, 0.84375, 26.0)),
     "erfc": One(complement, lambda x: -density(x), lambda x: 2 * x * density(x),
-                at((INF, 0.0, 0.0, None), (-INF, 2.0, 0.0, None)), powers=(-8, 1.43), extra=(5.9, 6.0, 26.5, 27.2, 27.3)),
+                 at(*((s * x, 1.0 - s, 0.0, None) for s in (1.0, -1.0) for x in (HUGE, INF))), powers=(-8, 1.43),
+                 extra=(5.9, 6.0, 26.5, 27.2, 27.3)),
     "lgamma": One(log_gamma, psi(0), psi(1),
                   at((0.0, INF, -INF, INF), (-0.0, INF, INF, INF), (INF, INF, INF, 0.0), (-INF, INF, NAN, NAN), *POLES),
                   powers=(-20, 4), extra=(*around(1.0), *around(2.0), 0.9, 1.1, 1.9, 2.1, 1.4616321449683622, -0.5,
-                                          -2.4570247382208006, -2.7476826467274127, -3.5, -20.5, 2.5e305, 2.6e305)),
+                                          -2.4570247382208006, -2.7476826467274127, -3.955, -3.5, -5.0082181683225935,
+                                          -5.008, -11.9999999979, -15.000000000000764, -16.999999999999996, -2.6, -2.2,
+                                          -20.5, 2.5e305, 2.6e305)),
     "digamma": One(psi(0), psi(1), psi(2),
                    at((0.0, -INF, INF, -INF), (-0.0, INF, INF, INF), (INF, INF, 0.0, 0.0), (-INF, NAN, NAN, NAN),
                       *((x, NAN, INF, NAN) for x, *_ in POLES)),
@@ -318,6 +326,10 @@ def special_hypot(x, y):
         return INF, None, None
     if math.isnan(x) or math.isnan(y):
         return NAN, NAN, NAN
+    if abs(x) == abs(y) == HUGE:
+        return INF, None, None
+    if 0 < max(abs(x), abs(y)) < NORMAL:
+        return mp.sqrt(mpf(x) ** 2 + mpf(y) ** 2), None, None
     return (0.0, 0.0, 0.0) if x == y == 0 else None
 
 
@@ -336,7 +348,7 @@ def special_power(x, y):
         return 1.0, 0.0, by_y
     if math.isnan(x) or math.isnan(y):
         # One to whatever power is one.
-        return (1.0, None, None) if x == 1 else (NAN, NAN, NAN)
+        return (1.0, None, None) if x == 1 else (NAN, 1.0 if y == 1 else NAN, NAN)
     if math.isinf(x) or math.isinf(y):
         value = math.pow(x, y)
         return value, None, 0.0 if x == INF and y < 0 else None
@@ -347,10 +359,14 @@ def special_power(x, y):
             return math.copysign(INF, x if odd else 1.0), None if key(x) == "-0.0" else -INF, None if odd else -INF
         by_x = INF if y < 1 else 1.0 if y == 1 else 0.0
         return math.copysign(0.0, x if odd else 1.0), None if key(x) == "-0.0" else by_x, 0.0
+    if x > 0 and max(x, y) < NORMAL:
+        return mpf(x) ** mpf(y), None, None
     if x < 0:
         if not whole:
-            return NAN, NAN, NAN
-        return mpf(x) ** int(y) if abs(y) < 1e6 else None, mpf(y) * mpf(x) ** (int(y) - 1) if abs(y) < 1e6 else None, NAN
+            return NAN, None, None
+        if abs(y) > 1e6:
+            return None, None, NAN
+        return mpf(x) ** int(y), mpf(y) * mpf(x) ** (int(y) - 1), NAN
     return None
 
 
@@ -379,7 +395,7 @@ def special_polygamma(n, x):
 
     def value(n):
         if x == INF:
-            return INF if n == 0 else 0.0
+            return INF if n == 0 else 0.0 if n % 2 == 1 else -0.0
         if x <= 0 and x == math.floor(x):
             return INF if n % 2 == 1 else NAN if x < 0 else math.copysign(INF, -math.copysign(1, x))
         return polygamma(n, mpf(x))
@@ -390,7 +406,8 @@ def special_polygamma(n, x):
 def polygamma(n, x):
     n = int(n)
     if x > 0 and n > 0:
-        return (-1) ** (n + 1) * mp.factorial(n) * mp.zeta(n + 1, x)
+        with mp.workdps(3 * mp.mp.dps):
+            return mp.re(mp.psi(n, x))
     if n == 0:
         return mp.re(mp.psi(0, x))
     # By reflection to the right half, the derivatives of the cotangent from its polynomial.
@@ -447,7 +464,14 @@ def compute(name, points=None):
     """The rows of a function, ready for JSON, at these points or at those of its grid."""
     table = ONE[name] if name in ONE else TWO[name]
     points = points or table.points(random.Random(name))
-    return [registry.encode([*point, *table.row(*point)]) for point in points]
+    rows = []
+    for point in points:
+        row = json.dumps(registry.encode([*point, *table.row(*point)]))
+        with mp.workdps(2 * mp.mp.dps):
+            if row != json.dumps(registry.encode([*point, *table.row(*point)])):
+                raise ArithmeticError(f"{name} at {point} is not exact")
+        rows.append(json.loads(row))
+    return rows
 
 
 def agrees(name, rows):

@@ -111,7 +111,7 @@ scalar_fns! {
         "log(1 + x), exact near 0.",
     Expm1 "expm1" Real(1, 1) [x: "exp(x)"]
         "exp(x) - 1, exact near 0.",
-    Sqrt "sqrt" Real(1, 1) [x: "1 / (2 * sqrt(x))"]
+    Sqrt "sqrt" Real(0, 0) [x: "1 / (2 * sqrt(x))"]
         "Square root.",
     Cbrt "cbrt" Real(1, 1) [x: "1 / (3 * cbrt(x)^2)"]
         "Cube root.",
@@ -145,7 +145,7 @@ scalar_fns! {
         "1 / (1 + exp(-x)).",
     Softplus "softplus" Real(1, 1) [x: "sigmoid(x)"]
         "log(1 + exp(x)).",
-    Relu "relu" Real(1, 1) [x: "if x <= 0 then 0 else if x > 0 then 1 else nan"]
+    Relu "relu" Real(0, 0) [x: "if x <= 0 then 0 else if x > 0 then 1 else nan"]
         "x where positive, else 0.",
     Hypot "hypot" Real(1, 1) [
         x: "if x == 0 && y == 0 then 0 else x / hypot(x, y)",
@@ -156,27 +156,27 @@ scalar_fns! {
         "Error function.",
     Erfc "erfc" Real(1, 1) [x: "-2 / sqrt(pi) * exp(-x^2)"]
         "1 - erf(x), exact for large x.",
-    Lgamma "lgamma" Real(1, 1) [x: "digamma(x)"]
+    Lgamma "lgamma" Real(4, 1) [x: "digamma(x)"]
         "Logarithm of the absolute value of the gamma function.",
     Digamma "digamma" Real(4, 1) [x: "polygamma(1, x)"]
         "Derivative of lgamma.",
     Polygamma "polygamma" Real(8, 1) [n: "nan", x: "polygamma(n + 1, x)"]
         "Derivative of digamma of order n, an integer from 0 on held by a real.",
-    Floor "floor" Real(1, 1) [x: "0"]
+    Floor "floor" Real(0, 0) [x: "0"]
         "Greatest integer not above x, as a real.",
-    Ceil "ceil" Real(1, 1) [x: "0"]
+    Ceil "ceil" Real(0, 0) [x: "0"]
         "Least integer not below x, as a real.",
-    Round "round" Real(1, 1) [x: "0"]
+    Round "round" Real(0, 0) [x: "0"]
         "Nearest integer, halves to even, as a real.",
-    Trunc "trunc" Real(1, 1) [x: "0"]
+    Trunc "trunc" Real(0, 0) [x: "0"]
         "Towards zero, as a real.",
-    Abs "abs" Num(1, 1) [x: "sign(x)"]
+    Abs "abs" Num(0, 0) [x: "sign(x)"]
         "Absolute value.",
-    Sign "sign" Num(1, 1) [x: "0"]
+    Sign "sign" Num(0, 0) [x: "0"]
         "-1, 0 or 1.",
-    Min "min" Num(1, 1) [x: "if x <= y || x != x then 1 else 0", y: "if x <= y || x != x then 0 else 1"]
+    Min "min" Num(0, 0) [x: "if x <= y || x != x then 1 else 0", y: "if x <= y || x != x then 0 else 1"]
         "The lesser; NaN if either is.",
-    Max "max" Num(1, 1) [x: "if x >= y || x != x then 1 else 0", y: "if x >= y || x != x then 0 else 1"]
+    Max "max" Num(0, 0) [x: "if x >= y || x != x then 1 else 0", y: "if x >= y || x != x then 0 else 1"]
         "The greater; NaN if either is.",
     BitAnd "bit_and" Int [x, y] "Bitwise and.",
     BitOr "bit_or" Int [x, y] "Bitwise or.",

@@ -345,7 +345,7 @@ def first_of(wins):
 def special_power(x, y):
     if y == 0:
         by_y = NAN if math.isnan(x) or x < 0 else 0.0 if x == 0 else None if math.isinf(x) else mp.log(mpf(x))
-        return 1.0, 0.0, by_y
+        return 1.0, None if 0 < abs(x) < NORMAL else 0.0, by_y
     if math.isnan(x) or math.isnan(y):
         # One to whatever power is one.
         return (1.0, None, None) if x == 1 else (NAN, 1.0 if y == 1 else NAN, NAN)

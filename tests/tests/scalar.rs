@@ -2,7 +2,12 @@
 //! their table states, derivatives through `grad` and `hessian` within the tolerances of
 //! `tests/golden/tolerances.json`. With `--nocapture` it tells the worst of each function.
 
-#![expect(clippy::expect_used, clippy::panic, reason = "what helpers of a test cannot read fails the test")]
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "what helpers of a test cannot read fails the test"
+)]
 
 use std::fmt::Write;
 use std::fs;

@@ -7,7 +7,8 @@
 //! derivative is an Iverson expression over the arguments, the derivative of the function by that
 //! argument; see [`super::partials`]. The accuracies are bounds on the distance from the exact
 //! value, rounded, in units in the last place, which `tests/tests/scalar.rs` holds the functions
-//! to. Functions of integers alone have neither.
+//! to; below 0 those of `digamma` and `polygamma` are of the largest term. Functions of integers
+//! alone have neither.
 
 /// What a scalar function works on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -113,7 +114,7 @@ scalar_fns! {
         "exp(x) - 1, exact near 0.",
     Sqrt "sqrt" Real(0, 0) [x: "1 / (2 * sqrt(x))"]
         "Square root.",
-    Cbrt "cbrt" Real(1, 1) [x: "1 / (3 * cbrt(x)^2)"]
+    Cbrt "cbrt" Real(0, 0) [x: "1 / (3 * cbrt(x)^2)"]
         "Cube root.",
     Sin "sin" Real(1, 1) [x: "cos(x)"]
         "Sine.",
@@ -141,7 +142,7 @@ scalar_fns! {
         "Inverse hyperbolic cosine.",
     Atanh "atanh" Real(1, 1) [x: "1 / ((1 - x) * (1 + x))"]
         "Inverse hyperbolic tangent.",
-    Sigmoid "sigmoid" Real(1, 1) [x: "sigmoid(x) * sigmoid(-x)"]
+    Sigmoid "sigmoid" Real(2, 2) [x: "sigmoid(x) * sigmoid(-x)"]
         "1 / (1 + exp(-x)).",
     Softplus "softplus" Real(1, 1) [x: "sigmoid(x)"]
         "log(1 + exp(x)).",
@@ -154,7 +155,7 @@ scalar_fns! {
         "sqrt(x^2 + y^2) without overflow on the way.",
     Erf "erf" Real(1, 1) [x: "2 / sqrt(pi) * exp(-x^2)"]
         "Error function.",
-    Erfc "erfc" Real(1, 1) [x: "-2 / sqrt(pi) * exp(-x^2)"]
+    Erfc "erfc" Real(2, 2) [x: "-2 / sqrt(pi) * exp(-x^2)"]
         "1 - erf(x), exact for large x.",
     Lgamma "lgamma" Real(4, 1) [x: "digamma(x)"]
         "Logarithm of the absolute value of the gamma function.",

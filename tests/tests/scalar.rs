@@ -56,7 +56,7 @@ struct Row {
 
 /// The grid of a function of `arity` arguments.
 fn grid(golden: &Map<String, Value>, name: &str, arity: usize) -> Vec<Row> {
-    let Some(Value::Array(rows)) = golden.get(name) else { panic!("scalar.json has no `{name}`: run scalar.py") };
+    let Some(Value::Array(rows)) = golden.get(name) else { panic!("scalar.json has no grid of {name:?}") };
     let row = |row: &Value| {
         let row: Vec<_> = row.as_array().expect("a row").iter().map(real).collect();
         let (arguments, rest) = row.split_at(arity);

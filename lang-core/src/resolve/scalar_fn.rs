@@ -42,18 +42,26 @@ pub struct Accuracy {
 /// A function that works on reals has a partial derivative by each argument, or its row does not
 /// compile.
 macro_rules! arguments {
-    (Int [$($name:ident),*]) => { &[$(Argument { name: stringify!($name), partial: None }),*] };
-    ($real:ident [$($name:ident : $partial:literal),* $(,)?]) => {
+    ($variant:ident Int [$($name:ident),*]) => {
+        &[$(Argument { name: stringify!($name), partial: None }),*]
+    };
+    ($variant:ident $real:ident [$($name:ident : $partial:literal),* $(,)?]) => {
         &[$(Argument { name: stringify!($name), partial: Some($partial) }),*]
+    };
+    ($variant:ident $($other:tt)*) => {
+        compile_error!(concat!(stringify!($variant), " needs the derivative by each argument, [x: \"...\"]"))
     };
 }
 
 macro_rules! accuracy {
-    (Int) => {
+    ($variant:ident Int) => {
         None
     };
-    ($real:ident $double:literal $single:literal) => {
+    ($variant:ident $real:ident $double:literal $single:literal) => {
         Some(Accuracy { double: $double, single: $single })
+    };
+    ($variant:ident $($other:tt)*) => {
+        compile_error!(concat!(stringify!($variant), " needs its accuracy in ulp, of f64 and of f32: Real(1, 1)"))
     };
 }
 
@@ -85,13 +93,13 @@ macro_rules! scalar_fns {
             /// Its arguments, with the derivative by each.
             #[must_use]
             pub fn arguments(self) -> &'static [Argument] {
-                match self { $(Self::$variant => arguments!($domain [$($arguments)*])),* }
+                match self { $(Self::$variant => arguments!($variant $domain [$($arguments)*])),* }
             }
 
             /// How exact its values are; none where they are integers.
             #[must_use]
             pub fn accuracy(self) -> Option<Accuracy> {
-                match self { $(Self::$variant => accuracy!($domain $($double $single)?)),* }
+                match self { $(Self::$variant => accuracy!($variant $domain $($double $single)?)),* }
             }
 
             /// What it is, in a line.

@@ -1,5 +1,7 @@
-//! The derivatives of the logarithm of the gamma function, computed in `f64`.
+//! The logarithm of the gamma function and its derivatives, computed in `f64`.
 //!
+//! - `lgamma` is libm's but near its zeros below -2, where that loses all digits: there the
+//!   reflection formula is taken relative to the zero, which stands in two parts.
 //! - `digamma`: in [1, 2] a polynomial times the distance from the only positive zero, which
 //!   stands in two parts; by recurrence from there up to 10, and down to 0; beyond 10 the
 //!   asymptotic series; below 0 by reflection.
@@ -61,6 +63,74 @@ const BERNOULLI: [f64; 10] = [
     43867.0 / 798.0,
     -174_611.0 / 330.0,
 ];
+
+/// The zeros of `lgamma` that are not 1 and 2, and what `f64` leaves of them; with `cot(π zero)`.
+/// There are others closer to the integers below -17, and no `f64` near them.
+const NEGATIVE_ZEROS: [(f64, f64, f64); 31] = [
+    (-2.457_024_738_220_800_6, -3.707_561_081_551_326_6e-17, -0.135_837_113_482_652_84),
+    (-2.747_682_646_727_412_7, 9.055_340_329_338_315e-17, 0.985_544_622_333_597_3),
+    (-3.143_580_888_349_98, -2.181_817_985_233_171_4e-16, -2.064_500_300_101_351),
+    (-3.955_294_284_858_598, -1.999_428_391_746_348e-17, 7.073_238_795_225_894),
+    (-4.039_361_839_740_537, 2.114_399_550_398_060_2e-16, -8.045_501_726_649_938),
+    (-4.991_544_640_560_048, 1.517_441_176_057_172_2e-16, 37.637_077_112_937_53),
+    (-5.008_218_168_322_593_5, -4.392_635_349_101_581_5e-17, -38.723_854_831_888_616),
+    (-5.998_607_480_080_875, -3.311_862_478_893_795e-16, 228.584_059_141_002_94),
+    (-6.001_385_294_453_155, 6.415_847_287_933_042e-17, -229.776_330_830_995_42),
+    (-6.999_801_507_890_638, 1.055_013_003_740_002_3e-17, 1_603.639_791_766_876_7),
+    (-7.000_198_333_407_325, 2.504_354_173_632_409e-16, -1_604.922_989_448_158_4),
+    (-7.999_975_197_095_821, -5.261_737_128_572_354e-17, 12_833.573_166_998_984),
+    (-8.000_024_800_270_682, -4.354_586_297_860_107e-16, -12_834.935_941_697_377),
+    (-8.999_997_244_250_977, -2.218_562_050_972_713_2e-16, 115_507.574_736_757_19),
+    (-9.000_002_755_714_823, -9.491_348_611_623_208e-17, -115_509.008_246_977_97),
+    (-9.999_999_724_426_63, 4.883_037_618_642_443e-16, 1_155_082.166_396_969_5),
+    (-10.000_000_275_573_013, -3.490_970_833_264_205_7e-16, -1_155_083.663_569_167_3),
+    (-10.999_999_974_947_89, 1.984_399_830_698_540_7e-16, 12_705_911.287_297_71),
+    (-11.000_000_025_052_106, -6.850_849_812_286_175e-16, -12_705_912.842_344_435),
+    (-11.999_999_997_912_324, -1.002_069_392_010_303_6e-16, 152_470_943.973_804_44),
+    (-12.000_000_002_087_676, 1.222_254_811_204_818_5e-16, -152_470_945.581_902_8),
+    (-12.999_999_999_839_41, 6.747_262_033_096_337e-16, 1_982_122_281.283_562_7),
+    (-13.000_000_000_160_59, -6.745_919_484_964_342e-16, -1_982_122_282.940_631_6),
+    (-13.999_999_999_988_53, 8.094_860_741_926_607e-16, 27_749_711_948.718_09),
+    (-14.000_000_000_011_47, -8.094_853_704_222_662e-16, -27_749_711_950.420_63),
+    (-14.999_999_999_999_236, 8.829_322_414_768_68e-16, 416_245_679_242.667_9),
+    (-15.000_000_000_000_764, -8.829_322_382_710_274e-16, -416_245_679_244.412_9),
+    (-15.999_999_999_999_952, -1.668_613_399_265_054e-16, 6_659_930_867_895.754),
+    (-16.000_000_000_000_046, -1.609_495_499_460_936_7e-15, -6_659_930_867_897.539),
+    (-16.999_999_999_999_996, -7.412_564_244_549_576e-16, 113_218_824_754_242.08),
+    (-17.000_000_000_000_004, 7.412_564_244_550_028e-16, -113_218_824_754_243.9),
+];
+
+/// The logarithm of the absolute value of the gamma function.
+pub(super) fn lgamma(x: f64) -> f64 {
+    let beside = |zero: &&(f64, f64, f64)| libm::floor(zero.0) == libm::floor(x) && (x - zero.0).abs() < 0.2;
+    let nearer = |a: &&(f64, f64, f64), b: &&(f64, f64, f64)| (x - a.0).abs().total_cmp(&(x - b.0).abs());
+    match NEGATIVE_ZEROS.iter().filter(beside).min_by(nearer) {
+        Some(zero) => near_zero(x, *zero),
+        None => libm::lgamma(x),
+    }
+}
+
+/// `lgamma` near one of its zeros.
+fn near_zero(x: f64, (zero, rest, cotangent): (f64, f64, f64)) -> f64 {
+    use std::f64::consts::PI;
+    let d = (x - zero) - rest;
+    let half = libm::sin(PI * d / 2.0);
+    // sin(πx) / sin(π zero), less 1.
+    let more = cotangent * libm::sin(PI * d) - 2.0 * half * half;
+    let sines = match more.abs() < 0.5 {
+        true => libm::log1p(more),
+        false => libm::log(libm::sin(PI * (x - libm::rint(x))).abs() * libm::hypot(1.0, cotangent)),
+    };
+    // lgamma(1 - zero) - lgamma(1 - x), in odd powers of half the distance.
+    let h = d / 2.0;
+    let mut power = 2.0 * h;
+    let mut difference = 0.0;
+    for j in [0.0, 2.0, 4.0, 6.0, 8.0] {
+        difference += power * polygamma(j, 1.0 - x + h);
+        power *= h * h / ((j + 2.0) * (j + 3.0));
+    }
+    difference - sines
+}
 
 /// The derivative of `lgamma`.
 pub(super) fn digamma(x: f64) -> f64 {
@@ -165,6 +235,11 @@ fn term(n: f64, w: Pair) -> Pair {
         i += 1.0;
     }
     product
+}
+
+/// `lgamma`, rounded to `f32`.
+pub(super) fn lgamma_single(x: f32) -> f32 {
+    convert::f64_to_f32(lgamma(f64::from(x)))
 }
 
 /// `digamma`, rounded to `f32`.

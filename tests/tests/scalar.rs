@@ -210,6 +210,9 @@ fn values_are_as_exact_as_stated() {
     let double = |x: &[f64]| if let [x, k] = x { f64s::powi(*x, integer(*k)) } else { f64::NAN };
     let float = |x: &[f32]| if let [x, k] = x { f32s::powi(*x, integer(f64::from(*k))) } else { f32::NAN };
     wrong += &values(POW_INT.0, &grid(&golden, POW_INT.0, 2), POW_INT.1, &double, &float);
+    let known: Vec<&str> = functions().map(ScalarFn::name).chain([POW.0, POW_INT.0]).collect();
+    let stray: Vec<_> = golden.keys().filter(|name| !known.contains(&name.as_str())).collect();
+    assert!(stray.is_empty(), "scalar.json has grids of no function: {stray:?}");
     assert!(wrong.is_empty(), "{wrong}");
 }
 

@@ -1,5 +1,6 @@
 //! The values of arithmetic and scalar functions, on every machine the same: the `libm` crate
-//! for what is not exact in IEEE arithmetic, single precision in its single-precision functions.
+//! for what is not exact in IEEE arithmetic, single precision in its single-precision functions;
+//! `lgamma` and its derivatives in [`super::gamma`].
 //!
 //! - `i64`: `+ - *`, negation and `abs` wrap; `//` rounds down and `%` has the sign of the
 //!   divisor; dividing by zero has no value (E0505); `MIN // -1` wraps to `MIN`, `MIN % -1` is 0.

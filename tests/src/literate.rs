@@ -210,6 +210,36 @@ pub fn updating() -> bool {
     std::env::var("UPDATE_EXPECT").is_ok_and(|value| value == "1")
 }
 
+/// Compares a file with what it should hold, or makes it so.
+///
+/// # Panics
+/// Where the file cannot be written.
+#[expect(clippy::panic, reason = "a test goes no further")]
+pub fn settle(path: &Path, now: &str, wanted: &str, faults: &mut Vec<String>) {
+    if now == wanted {
+        return;
+    }
+    if updating() {
+        std::fs::write(path, wanted).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    } else {
+        faults.push(format!("{} is not what it was recorded as", path.display()));
+    }
+}
+
+/// Fails where there are faults.
+///
+/// # Panics
+/// Then.
+#[track_caller]
+pub fn none(faults: &[String]) {
+    assert!(
+        faults.is_empty(),
+        "{}\n\n{} faults; `cargo xtask bless` records what is shown now",
+        faults.join("\n\n"),
+        faults.len()
+    );
+}
+
 #[cfg(test)]
 mod tests {
     use super::{Kind, blocks, check};

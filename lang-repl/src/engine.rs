@@ -82,6 +82,17 @@ impl Engine {
         self.segments.insert(module.clone(), vec![Segment { span: Span::new(0, end), source, offset: 0 }]);
     }
 
+    /// The text of a module; empty if there is none.
+    pub(crate) fn text(&self, module: &ModuleName) -> Arc<str> {
+        self.session.text(module).unwrap_or_default()
+    }
+
+    /// The module that a module imports under a name, if its text is there.
+    pub(crate) fn imported(&self, module: &ModuleName, name: &str) -> Option<ModuleName> {
+        let imported = self.session.view().import(module, name)?;
+        self.session.text(&imported).map(|_| imported)
+    }
+
     /// Sets the text of a module that is put together from parts.
     pub(crate) fn set_text(&mut self, module: &ModuleName, text: &str, segments: Vec<Segment>) {
         self.session.set_text(module, text);

@@ -100,7 +100,11 @@ mod tests {
                         | `f(x: f64) -> f64` | Twice as much. |\n| `g() -> i64` |  |\n<!-- end -->\nb\n";
         assert_eq!(refresh(page, &modules).unwrap(), expected);
         assert_eq!(refresh(expected, &modules).unwrap(), expected);
-        assert!(refresh("<!-- table: modules -->\n<!-- end -->", &modules).unwrap().contains("(sums.md) | Sums of all. |\n"));
+        assert!(
+            refresh("<!-- table: modules -->\n<!-- end -->", &modules)
+                .unwrap()
+                .contains("(sums.md) | Sums of all. |\n")
+        );
         assert!(refresh("<!-- table: none -->\n<!-- end -->", &[]).is_err());
         assert!(refresh("<!-- table: forms -->\n", &[]).is_err());
     }

@@ -138,9 +138,7 @@ fn keyword(word: Word) -> (&'static str, &'static str) {
             "The last value of acc and the array of the values of e2, in which acc is that before the step.",
         ),
         Word::Scan => ("scan acc = init for i < n: e", "All values of acc, the first one too."),
-        Word::Loop | Word::While => {
-            ("loop acc = init while c: e", "The first value of acc where c does not hold.")
-        }
+        Word::Loop | Word::While => ("loop acc = init while c: e", "The first value of acc where c does not hold."),
         Word::With => {
             ("x with [i] = e", "The array x but for one element; r with a = e the record r but for one field.")
         }
@@ -151,10 +149,7 @@ fn keyword(word: Word) -> (&'static str, &'static str) {
         Word::Type => ("type T = A(f64) | B", "Defines a type."),
         Word::For => binder(BinderKind::For),
         Word::By => ("for i in a..b by s: e", "The indices a, a + s, a + 2 * s and so on, below b."),
-        Word::Where => (
-            "def f(x: a) -> a where a: num",
-            "What a type may be: num for numbers, real for f64 and f32.",
-        ),
+        Word::Where => ("def f(x: a) -> a where a: num", "What a type may be: num for numbers, real for f64 and f32."),
         Word::True | Word::False => ("true, false", "The two values of bool."),
     }
 }

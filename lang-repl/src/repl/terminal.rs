@@ -4,12 +4,8 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use lang_core::resolve::builtin::Builtin;
-use lang_core::resolve::forms::{Const, Derivative, Form};
-use lang_core::resolve::scalar_fn::ScalarFn;
+use lang_core::resolve::words;
 use lang_core::syntax::lexer::{is_name_continue, is_name_start};
-use lang_core::syntax::ops::{BinderKind, Scalar};
-use lang_core::syntax::token::Word;
 use rustyline::completion::{Completer, FilenameCompleter, Pair};
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
@@ -137,16 +133,9 @@ fn complete(before: &str, names: &[String]) -> (usize, Vec<Pair>) {
     let mut found: Vec<&str> = if command {
         commands::ALL.iter().map(|c| c.name).collect()
     } else if word.starts_with(is_name_start) {
-        let words = Word::ALL.iter().map(|w| w.text());
-        let language = words
-            .chain(ScalarFn::ALL.iter().map(|f| f.name()))
-            .chain(Builtin::ALL.iter().map(|f| f.name()))
-            .chain(Form::ALL.iter().map(|f| f.name()))
-            .chain(Derivative::ALL.iter().map(|f| f.name()))
-            .chain(Const::ALL.iter().map(|c| c.name()))
-            .chain(BinderKind::ALL.iter().map(|b| b.word()))
-            .chain(Scalar::ALL.iter().map(|s| s.name()));
-        names.iter().map(String::as_str).chain(language).collect()
+        let mut all: Vec<&str> = words::all().collect();
+        all.extend(names.iter().map(String::as_str));
+        all
     } else {
         Vec::new()
     };

@@ -93,6 +93,17 @@ impl Engine {
         self.session.text(&imported).map(|_| imported)
     }
 
+    /// What a module may write with a prefix: `la.solve` after `import linalg as la`.
+    pub(crate) fn prefixed(&self, module: &ModuleName) -> Vec<String> {
+        let mut names = Vec::new();
+        for (prefix, imported) in self.session.view().imports(module) {
+            let items = self.session.items(&imported);
+            let values = items.iter().filter(|i| matches!(i.kind, ItemKind::Def | ItemKind::Let | ItemKind::Type));
+            names.extend(values.flat_map(|i| self.defined(i)).map(|g| format!("{prefix}.{}", g.name)));
+        }
+        names
+    }
+
     /// Sets the text of a module that is put together from parts.
     pub(crate) fn set_text(&mut self, module: &ModuleName, text: &str, segments: Vec<Segment>) {
         self.session.set_text(module, text);

@@ -78,6 +78,17 @@ pub(crate) fn modules(engine: &Engine) -> Vec<Entry> {
     prelude.chain(public().map(|name| module(engine, &name.into(), name))).collect()
 }
 
+/// The modules of the library and their definitions, as they may be asked for.
+pub(crate) fn library_names() -> Vec<String> {
+    let texts = LIBRARY.iter().filter(|(module, _)| public().any(|name| name == *module));
+    let names = texts.flat_map(|(module, text)| {
+        let docs = docs::Module::of(text);
+        let of = |d: &Definition| d.names.first().map(|name| format!("{module}.{name}"));
+        docs.definitions().filter_map(of).collect::<Vec<_>>()
+    });
+    names.chain(public().map(str::to_owned)).collect()
+}
+
 /// The definitions of a module.
 pub(crate) fn definitions(engine: &Engine, module: &ModuleName) -> Vec<Entry> {
     let docs = docs_of(engine, module);

@@ -100,6 +100,7 @@ impl Session {
         }
         if let Ok(mut names) = self.names.lock() {
             *names = self.document.entries.iter().flat_map(|e| e.names.iter().map(Name::to_string)).collect();
+            names.extend(self.engine.prefixed(&self.module()));
         }
         Flow::Next
     }

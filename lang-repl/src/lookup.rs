@@ -5,7 +5,6 @@
 use std::path::Path;
 
 use lang_core::base::{ModuleName, Name};
-use lang_core::resolve::partials;
 use lang_core::resolve::words::{self, Described};
 use lang_core::session::{LIBRARY, PRELUDE};
 use lang_core::syntax::docs::{self, Definition};
@@ -30,7 +29,7 @@ pub(crate) fn find(engine: &Engine, here: Option<&ModuleName>, name: &str) -> Ve
         return vec![self::module(engine, &module, name)];
     }
     let library = in_library(engine, name);
-    let mut found: Vec<Entry> = words::describe(name).into_iter().map(|what| word(engine, name, what)).collect();
+    let mut found: Vec<Entry> = words::describe(name).into_iter().map(|what| word(name, what)).collect();
     if let Some(last) = found.last_mut() {
         last.docs += &format!("\n\n{}", pages::word(name).unwrap_or_default());
     }
@@ -100,7 +99,7 @@ const PRELUDE_NAME: &str = "prelude";
 
 /// The modules of the library that are there to be used.
 fn public() -> impl Iterator<Item = &'static str> {
-    LIBRARY.iter().map(|(name, _)| *name).filter(|name| *name != PRELUDE && *name != partials::MODULE)
+    LIBRARY.iter().map(|(name, _)| *name).filter(|name| *name != PRELUDE)
 }
 
 /// The module that a prefix means: an import of the module in hand, or one of the library.
@@ -197,28 +196,15 @@ fn module(engine: &Engine, module: &ModuleName, name: &str) -> Entry {
 }
 
 /// A word of the language.
-fn word(engine: &Engine, name: &str, what: Described) -> Entry {
+fn word(name: &str, what: Described) -> Entry {
     let article = if what.kind.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
-    let rules = if what.kind == "scalar function" { partial_derivatives(engine, name) } else { Vec::new() };
     Entry {
         name: name.to_owned(),
         kind: what.kind,
         origin: format!("{article} {}", what.kind),
         signature: what.signature,
         docs: what.doc,
-        rules,
+        rules: what.partials.iter().map(|(by, partial)| format!("by {by}: {partial}")).collect(),
         ..Entry::default()
     }
-}
-
-/// The partial derivatives of a scalar function, as definitions of the library tell them.
-fn partial_derivatives(engine: &Engine, name: &str) -> Vec<String> {
-    let docs = docs_of(engine, &partials::MODULE.into());
-    let of = |k: usize| docs.definition(&format!("{name}_{k}"));
-    let shown = |d: &Definition| {
-        let by = d.docs.replace('`', "");
-        let body = d.source.get(d.signature.len()..).unwrap_or_default().trim_start().trim_start_matches('=');
-        format!("{}:{body}", by.trim_end_matches('.'))
-    };
-    (1..).map_while(of).map(shown).collect()
 }

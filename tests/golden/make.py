@@ -27,11 +27,32 @@ import own_numerics
 import pdn
 import registry
 import std
+import std_gradients
+import std_nn
+import std_rand
+import std_signal
+import std_stats
 import zygote
 
 HERE = pathlib.Path(__file__).parent
 VALUES = HERE / "values.json"
-SUITES = [accelerate, atl, df, own_algorithms, own_language, own_models, own_numerics, pdn, std, zygote]
+SUITES = [
+    accelerate,
+    atl,
+    df,
+    own_algorithms,
+    own_language,
+    own_models,
+    own_numerics,
+    pdn,
+    std,
+    std_gradients,
+    std_nn,
+    std_rand,
+    std_signal,
+    std_stats,
+    zygote,
+]
 
 # Two runs of this script may differ by the last bits, as NumPy picks its loops by processor.
 RTOL = 1e-12

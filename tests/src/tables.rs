@@ -77,7 +77,12 @@ fn cell(doc: &str) -> String {
 #[must_use]
 pub fn summary(summary: &str, modules: &[&str]) -> String {
     let mut out = String::new();
-    for line in summary.lines().filter(|line| !line.starts_with("  - [") || !line.contains("](library/")) {
+    // The page of a module is called by its name, others are not.
+    let of_module = |line: &str| {
+        let entry = line.strip_prefix("  - [").and_then(|entry| entry.strip_suffix(".md)"));
+        entry.and_then(|entry| entry.split_once("](library/")).is_some_and(|(title, file)| title == file)
+    };
+    for line in summary.lines().filter(|line| !of_module(line)) {
         out.push_str(&format!("{line}\n"));
         if line.contains("](library/index.md)") {
             let titles = modules.iter().map(|module| library::title(module));
@@ -111,8 +116,8 @@ mod tests {
 
     #[test]
     fn modules_are_listed_in_the_summary() {
-        let old = "- [L](library/index.md)\n  - [old](library/old.md)\n- [x](x.md)\n";
-        let new = "- [L](library/index.md)\n  - [prelude](library/prelude.md)\n  - [a](library/a.md)\n- [x](x.md)\n";
+        let old = "- [L](library/index.md)\n  - [old](library/old.md)\n  - [N](library/n.md)\n- [x](x.md)\n";
+        let new = "- [L](library/index.md)\n  - [prelude](library/prelude.md)\n  - [a](library/a.md)\n  - [N](library/n.md)\n- [x](x.md)\n";
         assert_eq!(summary(old, &["", "a"]), new);
         assert_eq!(summary(new, &["", "a"]), new);
     }

@@ -17,7 +17,6 @@ use std::path::{Path, PathBuf};
 use iverson_tests::literate::{self, Kind, none, settle};
 use iverson_tests::{forms, library, run, tables};
 use lang_core::base::Code;
-use lang_core::resolve::partials;
 use lang_core::session::LIBRARY;
 use lang_core::syntax::split::split;
 
@@ -78,8 +77,7 @@ fn examples_show_what_is_recorded() {
 fn tables_of_the_book_are_those_of_the_language() {
     let mut faults = Vec::new();
     let text = |module: &str| read(&literate::root().join(format!("std/{}.iv", library::title(module))));
-    let modules: Vec<(&str, String)> =
-        LIBRARY.iter().filter(|(name, _)| *name != partials::MODULE).map(|(name, _)| (*name, text(name))).collect();
+    let modules: Vec<(&str, String)> = LIBRARY.iter().map(|(name, _)| (*name, text(name))).collect();
     for path in pages() {
         let page = read(&path);
         match tables::refresh(&page, &modules) {

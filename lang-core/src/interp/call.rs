@@ -16,7 +16,7 @@ use super::value::{Cell, Fun, Items, Record, RtInstance, Tag};
 use super::{RtType, Value};
 use crate::base::{Code as ErrorCode, GlobalName, Name, Span};
 use crate::types::info::TypeInfoBody;
-use crate::types::tree::{Body, Callee, Expr, Instance, TId};
+use crate::types::tree::{Body, Callee, Expr, Instance, TId, call_parts};
 use crate::types::ty::Type;
 
 /// One run of a program.
@@ -221,22 +221,24 @@ impl<'a> Interp<'a> {
         Ok(RtInstance { types, sizes })
     }
 
-    /// A call. The function comes first, then the arguments, left to right; but a lambda that is
-    /// called where it stands may use an extent that an argument tells.
+    /// A call.
     #[inline(never)]
     pub(super) fn eval_call(&mut self, c: &Arc<Code>, f: &mut Frame, id: TId) -> Eval {
         let Expr::Call { callee, args } = &c.body.nodes[id].kind else {
             return Err(c.at(Span::default()).internal("not a call"));
         };
         let at = c.at(c.body.nodes[id].span);
-        let mut function = match callee {
-            Callee::Value(e) if !matches!(c.body.nodes[*e].kind, Expr::Lambda(_)) => Some(self.eval(c, f, *e)?),
-            _ => None,
-        };
-        let args = self.all(c, f, args)?;
-        if let (Callee::Value(e), None) = (callee, &function) {
-            function = Some(self.eval(c, f, *e)?);
+        let mut function = None;
+        let mut values = Vec::with_capacity(args.len());
+        for (position, part) in call_parts(&c.body.nodes, callee, args) {
+            let value = self.eval(c, f, part)?;
+            match position {
+                // Those that come late find all before them in place.
+                Some(k) => values.insert(k.min(values.len()), value),
+                None => function = Some(value),
+            }
         }
+        let args = values;
         match callee {
             Callee::Def(name, instance) => {
                 let instance = self.instance(at, f, instance)?;

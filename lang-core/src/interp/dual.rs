@@ -14,6 +14,7 @@ use super::failure::{At, Eval};
 use super::lift::kind;
 use super::memory::Charge;
 use super::rt_type::RtType;
+use super::scalar::convert;
 use super::value::RtInstance;
 use super::{Interp, Value, guarded};
 use crate::resolve::partials::{self, Operation};
@@ -84,6 +85,11 @@ pub(super) fn may_vary(x: &Value) -> bool {
 pub(super) fn number_like(x: &Value, one: bool) -> Value {
     let n = u8::from(one);
     if kind(x) == Some(Scalar::F32) { Value::F32(f32::from(n)) } else { Value::F64(f64::from(n)) }
+}
+
+/// An integer as a real like `x`.
+fn integer_like(x: &Value, k: i64) -> Value {
+    if kind(x) == Some(Scalar::F32) { Value::F32(convert::i64_to_f32(k)) } else { Value::F64(convert::i64_to_f64(k)) }
 }
 
 impl Interp<'_> {
@@ -166,7 +172,9 @@ impl Interp<'_> {
         let operation = if matches!(b, Value::I64(_)) { Operation::PowInt } else { Operation::Pow };
         guarded(|| {
             let value = self.power(at, a, b)?;
-            let tangent = self.by_partials(at, operation, &[a, b], &[da, db])?;
+            let real = if let Value::I64(k) = b { Some(integer_like(a, *k)) } else { None };
+            let args: Vec<&Value> = [a, b].into_iter().chain(&real).collect();
+            let tangent = self.by_partials(at, operation, &args, &[da, db])?;
             self.varying(at, e, value, tangent)
         })
     }

@@ -12,11 +12,10 @@ use super::dual::may_vary;
 use super::eval::{component_type, position};
 use super::failure::{At, Eval};
 use super::lift::Join;
-use super::plan::is_path;
 use super::value::{take_fields, take_items};
 use super::{Interp, Value};
 use crate::base::Code as ErrorCode;
-use crate::types::tree::{Expr, Place, Subscript, TId, Update};
+use crate::types::tree::{Expr, Place, Subscript, TId, Update, is_path};
 use crate::types::ty::Type;
 
 /// A subscript as evaluated.
@@ -155,7 +154,7 @@ impl Interp<'_> {
             let Some(Value::Array(array)) = f.get(*l) else { return Err(at.internal("what is indexed is no array")) };
             return self.select(c, at, array, subscripts, &subs);
         }
-        let (value, subs) = if is_path(&c.body, base) {
+        let (value, subs) = if is_path(&c.body.nodes, base) {
             let subs = self.subscripts(c, f, subscripts)?;
             (self.eval(c, f, base)?, subs)
         } else {
@@ -208,7 +207,7 @@ impl Interp<'_> {
     /// `x with [i] = e`: all subscripts and values first, left to right, then all updates.
     #[inline(never)]
     pub(super) fn with(&mut self, c: &Arc<Code>, f: &mut Frame, at: At<'_>, base: TId, updates: &[Update]) -> Eval {
-        let path = is_path(&c.body, base);
+        let path = is_path(&c.body.nodes, base);
         let early = if path { None } else { Some(self.eval(c, f, base)?) };
         let mut pending = Vec::with_capacity(updates.len());
         for u in updates {

@@ -17,6 +17,7 @@ mod derive;
 mod dual;
 mod eval;
 pub mod failure;
+mod gamma;
 mod index;
 pub mod json;
 mod leaves;

@@ -12,8 +12,8 @@
 //! replaces it. At the end of a loop's body everything is still to be read that its next step
 //! reads and that is bound outside.
 //!
-//! The order of evaluation that this relies on is that of [`super::eval`]: operands left to
-//! right, and the base of an update after its subscripts and values where the base is a local
+//! The order of evaluation that this relies on is that of [`Expr::for_each_child`]: operands left
+//! to right, and the base of an update after its subscripts and values where the base is a local
 //! or a component of one (reading those cannot fail, so nobody can tell).
 //!
 //! To read too little is safe (an update copies); to take too early would be wrong. Locals of
@@ -23,7 +23,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::guarded;
 use crate::predicate::LocalId;
-use crate::types::tree::{Body, Callee, Expr, IndexRange, Pat, Place, Subscript, TId};
+use crate::types::tree::{Body, Expr, IndexRange, Pat, Place, TId};
 use crate::types::ty::Type;
 
 /// What to take where.
@@ -76,82 +76,11 @@ impl Plan {
     }
 }
 
-/// Is this node a local or a component of one, so that reading it can neither fail nor be seen?
-pub(super) fn is_path(body: &Body, mut node: TId) -> bool {
-    loop {
-        match &body.nodes[node].kind {
-            Expr::Local(_) => return true,
-            Expr::Proj(inner, _) => node = *inner,
-            _ => return false,
-        }
-    }
-}
-
 /// The parts of a node in the order of their evaluation, for nodes whose parts are evaluated
 /// one after another at most once.
 fn straight(body: &Body, node: TId) -> Vec<TId> {
-    let subscripts = |subs: &[Subscript], parts: &mut Vec<TId>| {
-        for s in subs {
-            match s {
-                Subscript::At { index, .. } => parts.push(*index),
-                Subscript::Range { from, to, .. } => parts.extend([*from, *to]),
-                Subscript::Whole => {}
-            }
-        }
-    };
     let mut parts = Vec::new();
-    match &body.nodes[node].kind {
-        Expr::Neg(e) | Expr::Not(e) | Expr::Convert(_, e) | Expr::Proj(e, _) | Expr::Card(e) => parts.push(*e),
-        Expr::Checked(_, e) | Expr::Opened(_, e) => parts.push(*e),
-        Expr::Arith(_, a, b) | Expr::Pow(a, b) | Expr::Guard(a, b) => parts.extend([*a, *b]),
-        Expr::Compare(first, rest) => {
-            parts.push(*first);
-            parts.extend(rest.iter().map(|r| r.1));
-        }
-        Expr::And(es) | Expr::Or(es) | Expr::Array(es) | Expr::Tuple(es) => parts.extend(es),
-        Expr::Scalar(_, es) | Expr::Special(_, es) => parts.extend(es),
-        Expr::Record(fields) => parts.extend(fields.iter().map(|f| f.1)),
-        Expr::Index(base, subs) => {
-            let path = is_path(body, *base);
-            if !path {
-                parts.push(*base);
-            }
-            subscripts(subs, &mut parts);
-            if path {
-                parts.push(*base);
-            }
-        }
-        Expr::Call { callee, args } => {
-            // A lambda comes after its arguments.
-            let (function, late) = match callee {
-                Callee::Value(e) => (Some(*e), matches!(body.nodes[*e].kind, Expr::Lambda(_))),
-                _ => (None, false),
-            };
-            parts.extend(function.filter(|_| !late));
-            parts.extend(args);
-            parts.extend(function.filter(|_| late));
-        }
-        Expr::Member(r, es) => {
-            parts.push(*r);
-            parts.extend(es);
-        }
-        Expr::With(base, updates) => {
-            let path = is_path(body, *base);
-            if !path {
-                parts.push(*base);
-            }
-            for u in updates {
-                if let Place::Index(subs) = &u.place {
-                    subscripts(subs, &mut parts);
-                }
-                parts.push(u.value);
-            }
-            if path {
-                parts.push(*base);
-            }
-        }
-        _ => {}
-    }
+    body.nodes[node].kind.for_each_child(&body.nodes, &mut |n| parts.push(n));
     parts
 }
 

@@ -22,6 +22,7 @@ use crate::syntax::ops::BinOp;
 
 /// `f64` functions by their plain names.
 mod double {
+    pub(super) use super::super::gamma::{digamma, polygamma};
     pub(super) use libm::{
         acos, acosh, asin, asinh, atan, atan2, atanh, cbrt, ceil, copysign, cos, cosh, erf, erfc, exp, expm1, fabs,
         floor, fmod, hypot, lgamma, log, log1p, pow, rint, sin, sinh, sqrt, tan, tanh, trunc,
@@ -30,6 +31,7 @@ mod double {
 
 /// `f32` functions by the same names.
 mod single {
+    pub(super) use super::super::gamma::{digamma_single as digamma, polygamma_single as polygamma};
     pub(super) use libm::{
         acosf as acos, acoshf as acosh, asinf as asin, asinhf as asinh, atan2f as atan2, atanf as atan,
         atanhf as atanh, cbrtf as cbrt, ceilf as ceil, copysignf as copysign, cosf as cos, coshf as cosh,
@@ -183,6 +185,8 @@ macro_rules! reals {
                 ScalarFn::Erf => Unary($m::erf),
                 ScalarFn::Erfc => Unary($m::erfc),
                 ScalarFn::Lgamma => Unary($m::lgamma),
+                ScalarFn::Digamma => Unary($m::digamma),
+                ScalarFn::Polygamma => Binary($m::polygamma),
                 ScalarFn::Floor => Unary($m::floor),
                 ScalarFn::Ceil => Unary($m::ceil),
                 ScalarFn::Round => Unary($m::rint),
@@ -309,6 +313,8 @@ pub mod i64s {
             | ScalarFn::Erf
             | ScalarFn::Erfc
             | ScalarFn::Lgamma
+            | ScalarFn::Digamma
+            | ScalarFn::Polygamma
             | ScalarFn::Floor
             | ScalarFn::Ceil
             | ScalarFn::Round

@@ -22,6 +22,6 @@ mod walk;
 #[cfg(test)]
 mod tests;
 
-pub use names::{Names, ValueRef};
+pub use names::{Names, SignatureNames, ValueRef};
 pub use pass::resolve;
 pub use resolved::{Decl, LocalKind, PatRes, Res, Resolved, TypeRes};

@@ -1,5 +1,6 @@
 //! The names of other items, as resolution sees them.
 
+use super::resolved::{LocalKind, Resolved};
 use crate::base::{GlobalName, ModuleName, Name};
 
 /// What a top-level value name is.
@@ -11,6 +12,28 @@ pub enum ValueRef {
     Let(GlobalName),
     /// A constructor: its type and position.
     Ctor(GlobalName, u32),
+}
+
+/// The names that the types of a definition's parameters introduce. They are in scope in its rules
+/// too.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct SignatureNames {
+    /// Sizes that are no parameters, in order of occurrence.
+    pub sizes: Vec<Name>,
+    /// Type parameters, in order of occurrence.
+    pub types: Vec<Name>,
+}
+
+impl SignatureNames {
+    /// Those of a definition whose names are resolved.
+    #[must_use]
+    pub fn of(resolved: &Resolved) -> Self {
+        let sizes = resolved.locals.iter().filter(|d| d.kind == LocalKind::ImplicitSize);
+        Self {
+            sizes: sizes.map(|d| d.name.clone()).collect(),
+            types: resolved.type_params.iter().map(|p| p.0.clone()).collect(),
+        }
+    }
 }
 
 /// Which names there are. A module's own items hide the prelude's.
@@ -27,6 +50,8 @@ pub trait Names {
     fn has_module(&self, module: &ModuleName) -> bool;
     /// Which parameters of a type are sizes, in order; empty for an unknown type.
     fn size_params(&self, ty: &GlobalName) -> Vec<bool>;
+    /// What the signature of a definition introduces; nothing of what is no definition.
+    fn signature_names(&self, def: &GlobalName) -> SignatureNames;
     /// All value names, for suggestions.
     fn value_names(&self, module: &ModuleName) -> Vec<Name>;
     /// All type names, for suggestions.

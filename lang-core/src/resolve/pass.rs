@@ -186,6 +186,7 @@ impl<'a> Resolver<'a> {
         let name = &rule.name;
         match self.names.value(self.module, &name.name) {
             Some(ValueRef::Def(def)) if def.module == *self.module => {
+                self.signature_of(&def, name.span);
                 self.out.uses.insert(def);
             }
             _ if name.name.is_empty() => {}
@@ -200,6 +201,21 @@ impl<'a> Resolver<'a> {
             self.declare(param, LocalKind::Param);
         }
         self.expr(rule.body);
+    }
+
+    /// Brings the sizes and type parameters of a definition into the scope of its rule.
+    fn signature_of(&mut self, def: &GlobalName, span: Span) {
+        let names = self.names.signature_names(def);
+        for name in names.sizes {
+            // Nothing in the rule declares them, so they have no place of their own.
+            let id = LocalId(u32::try_from(self.out.locals.len()).unwrap_or(u32::MAX));
+            self.out.locals.push(Decl { name: name.clone(), span, kind: LocalKind::ImplicitSize });
+            self.scopes.bind(name, id);
+        }
+        for (number, name) in (0..).zip(names.types) {
+            self.out.type_params.push((name.clone(), span));
+            self.type_params.insert(name, number);
+        }
     }
 
     /// Declares a local without binding its name.

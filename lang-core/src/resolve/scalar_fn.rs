@@ -1,6 +1,13 @@
-//! The scalar functions: one table of names, arities and domains. Values are in
-//! `interp::scalar`; derivatives will stand beside this table. Every match on [`ScalarFn`] is
-//! exhaustive, so adding one is led by the compiler.
+//! The scalar functions: one table of names, domains, arguments, partial derivatives and
+//! accuracies; every other place reads it. Values are in `interp::scalar`. Every match on
+//! [`ScalarFn`] is exhaustive, so adding one is led by the compiler; `docs/add-an-op.md` is the
+//! list.
+//!
+//! A row is `Variant "name" Domain(f64 ulp, f32 ulp) [argument: "partial", ...] "doc"`. A partial
+//! derivative is an Iverson expression over the arguments, the derivative of the function by that
+//! argument; see [`super::partials`]. The accuracies are bounds on the distance from the exact
+//! value, rounded, in units in the last place, which `tests/tests/scalar.rs` holds the functions
+//! to. Functions of integers alone have neither.
 
 /// What a scalar function works on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -13,8 +20,47 @@ pub enum Domain {
     Int,
 }
 
+/// An argument of a scalar function.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Argument {
+    /// What it is called in the documentation and in partial derivatives.
+    pub name: &'static str,
+    /// The derivative by it, an expression over all arguments; none for integers.
+    pub partial: Option<&'static str>,
+}
+
+/// How far values may be from the exact ones, rounded, in units in the last place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Accuracy {
+    /// Of `f64`.
+    pub double: u32,
+    /// Of `f32`.
+    pub single: u32,
+}
+
+/// A function that works on reals has a partial derivative by each argument, or its row does not
+/// compile.
+macro_rules! arguments {
+    (Int [$($name:ident),*]) => { &[$(Argument { name: stringify!($name), partial: None }),*] };
+    ($real:ident [$($name:ident : $partial:literal),* $(,)?]) => {
+        &[$(Argument { name: stringify!($name), partial: Some($partial) }),*]
+    };
+}
+
+macro_rules! accuracy {
+    (Int) => {
+        None
+    };
+    ($real:ident $double:literal $single:literal) => {
+        Some(Accuracy { double: $double, single: $single })
+    };
+}
+
 macro_rules! scalar_fns {
-    ($($variant:ident $name:literal $arity:literal $domain:ident $doc:literal),* $(,)?) => {
+    ($(
+        $variant:ident $name:literal $domain:ident $(($double:literal, $single:literal))?
+        [$($arguments:tt)*] $doc:literal
+    ),* $(,)?) => {
         /// A scalar function. All lift over arrays; arguments and result have one type.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
         pub enum ScalarFn { $(#[doc = $doc] $variant),* }
@@ -29,16 +75,22 @@ macro_rules! scalar_fns {
                 match self { $(Self::$variant => $name),* }
             }
 
-            /// How many arguments it takes.
-            #[must_use]
-            pub fn arity(self) -> usize {
-                match self { $(Self::$variant => $arity),* }
-            }
-
             /// What it works on.
             #[must_use]
             pub fn domain(self) -> Domain {
                 match self { $(Self::$variant => Domain::$domain),* }
+            }
+
+            /// Its arguments, with the derivative by each.
+            #[must_use]
+            pub fn arguments(self) -> &'static [Argument] {
+                match self { $(Self::$variant => arguments!($domain [$($arguments)*])),* }
+            }
+
+            /// How exact its values are; none where they are integers.
+            #[must_use]
+            pub fn accuracy(self) -> Option<Accuracy> {
+                match self { $(Self::$variant => accuracy!($domain $($double $single)?)),* }
             }
 
             /// What it is, in a line.
@@ -51,47 +103,88 @@ macro_rules! scalar_fns {
 }
 
 scalar_fns! {
-    Exp "exp" 1 Real "e to the x.",
-    Log "log" 1 Real "Natural logarithm.",
-    Log1p "log1p" 1 Real "log(1 + x), exact near 0.",
-    Expm1 "expm1" 1 Real "exp(x) - 1, exact near 0.",
-    Sqrt "sqrt" 1 Real "Square root.",
-    Cbrt "cbrt" 1 Real "Cube root.",
-    Sin "sin" 1 Real "Sine.",
-    Cos "cos" 1 Real "Cosine.",
-    Tan "tan" 1 Real "Tangent.",
-    Asin "asin" 1 Real "Inverse sine.",
-    Acos "acos" 1 Real "Inverse cosine.",
-    Atan "atan" 1 Real "Inverse tangent.",
-    Atan2 "atan2" 2 Real "Angle of the point (x, y), given as atan2(y, x).",
-    Sinh "sinh" 1 Real "Hyperbolic sine.",
-    Cosh "cosh" 1 Real "Hyperbolic cosine.",
-    Tanh "tanh" 1 Real "Hyperbolic tangent.",
-    Asinh "asinh" 1 Real "Inverse hyperbolic sine.",
-    Acosh "acosh" 1 Real "Inverse hyperbolic cosine.",
-    Atanh "atanh" 1 Real "Inverse hyperbolic tangent.",
-    Sigmoid "sigmoid" 1 Real "1 / (1 + exp(-x)).",
-    Softplus "softplus" 1 Real "log(1 + exp(x)).",
-    Relu "relu" 1 Real "x where positive, else 0.",
-    Hypot "hypot" 2 Real "sqrt(x^2 + y^2) without overflow on the way.",
-    Erf "erf" 1 Real "Error function.",
-    Erfc "erfc" 1 Real "1 - erf(x), exact for large x.",
-    Lgamma "lgamma" 1 Real "Logarithm of the absolute value of the gamma function.",
-    Floor "floor" 1 Real "Greatest integer not above x, as a real.",
-    Ceil "ceil" 1 Real "Least integer not below x, as a real.",
-    Round "round" 1 Real "Nearest integer, halves to even, as a real.",
-    Trunc "trunc" 1 Real "Towards zero, as a real.",
-    Abs "abs" 1 Num "Absolute value.",
-    Sign "sign" 1 Num "-1, 0 or 1.",
-    Min "min" 2 Num "The lesser; NaN if either is.",
-    Max "max" 2 Num "The greater; NaN if either is.",
-    BitAnd "bit_and" 2 Int "Bitwise and.",
-    BitOr "bit_or" 2 Int "Bitwise or.",
-    BitXor "bit_xor" 2 Int "Bitwise exclusive or.",
-    BitNot "bit_not" 1 Int "Bitwise complement.",
-    Shl "shl" 2 Int "Shift left; the count is taken modulo 64.",
-    Shr "shr" 2 Int "Arithmetic shift right; the count is taken modulo 64.",
-    Ushr "ushr" 2 Int "Logical shift right; the count is taken modulo 64.",
+    Exp "exp" Real(1, 1) [x: "exp(x)"]
+        "e to the x.",
+    Log "log" Real(1, 1) [x: "1 / x"]
+        "Natural logarithm.",
+    Log1p "log1p" Real(1, 1) [x: "1 / (1 + x)"]
+        "log(1 + x), exact near 0.",
+    Expm1 "expm1" Real(1, 1) [x: "exp(x)"]
+        "exp(x) - 1, exact near 0.",
+    Sqrt "sqrt" Real(1, 1) [x: "1 / (2 * sqrt(x))"]
+        "Square root.",
+    Cbrt "cbrt" Real(1, 1) [x: "1 / (3 * cbrt(x)^2)"]
+        "Cube root.",
+    Sin "sin" Real(1, 1) [x: "cos(x)"]
+        "Sine.",
+    Cos "cos" Real(1, 1) [x: "-sin(x)"]
+        "Cosine.",
+    Tan "tan" Real(1, 1) [x: "1 / cos(x)^2"]
+        "Tangent.",
+    Asin "asin" Real(1, 1) [x: "1 / sqrt((1 - x) * (1 + x))"]
+        "Inverse sine.",
+    Acos "acos" Real(1, 1) [x: "-1 / sqrt((1 - x) * (1 + x))"]
+        "Inverse cosine.",
+    Atan "atan" Real(1, 1) [x: "1 / (1 + x^2)"]
+        "Inverse tangent.",
+    Atan2 "atan2" Real(1, 1) [y: "(x / hypot(x, y)) / hypot(x, y)", x: "-(y / hypot(x, y)) / hypot(x, y)"]
+        "Angle of the point (x, y), given as atan2(y, x).",
+    Sinh "sinh" Real(1, 1) [x: "cosh(x)"]
+        "Hyperbolic sine.",
+    Cosh "cosh" Real(1, 1) [x: "sinh(x)"]
+        "Hyperbolic cosine.",
+    Tanh "tanh" Real(1, 1) [x: "4 * sigmoid(2 * x) * sigmoid(-2 * x)"]
+        "Hyperbolic tangent.",
+    Asinh "asinh" Real(1, 1) [x: "1 / hypot(x, 1)"]
+        "Inverse hyperbolic sine.",
+    Acosh "acosh" Real(1, 1) [x: "1 / (sqrt(x - 1) * sqrt(x + 1))"]
+        "Inverse hyperbolic cosine.",
+    Atanh "atanh" Real(1, 1) [x: "1 / ((1 - x) * (1 + x))"]
+        "Inverse hyperbolic tangent.",
+    Sigmoid "sigmoid" Real(1, 1) [x: "sigmoid(x) * sigmoid(-x)"]
+        "1 / (1 + exp(-x)).",
+    Softplus "softplus" Real(1, 1) [x: "sigmoid(x)"]
+        "log(1 + exp(x)).",
+    Relu "relu" Real(1, 1) [x: "if x <= 0 then 0 else if x > 0 then 1 else nan"]
+        "x where positive, else 0.",
+    Hypot "hypot" Real(1, 1) [
+        x: "if x == 0 && y == 0 then 0 else x / hypot(x, y)",
+        y: "if x == 0 && y == 0 then 0 else y / hypot(x, y)",
+    ]
+        "sqrt(x^2 + y^2) without overflow on the way.",
+    Erf "erf" Real(1, 1) [x: "2 / sqrt(pi) * exp(-x^2)"]
+        "Error function.",
+    Erfc "erfc" Real(1, 1) [x: "-2 / sqrt(pi) * exp(-x^2)"]
+        "1 - erf(x), exact for large x.",
+    Lgamma "lgamma" Real(1, 1) [x: "digamma(x)"]
+        "Logarithm of the absolute value of the gamma function.",
+    Digamma "digamma" Real(4, 1) [x: "polygamma(1, x)"]
+        "Derivative of lgamma.",
+    Polygamma "polygamma" Real(8, 1) [n: "nan", x: "polygamma(n + 1, x)"]
+        "Derivative of digamma of order n, an integer from 0 on held by a real.",
+    Floor "floor" Real(1, 1) [x: "0"]
+        "Greatest integer not above x, as a real.",
+    Ceil "ceil" Real(1, 1) [x: "0"]
+        "Least integer not below x, as a real.",
+    Round "round" Real(1, 1) [x: "0"]
+        "Nearest integer, halves to even, as a real.",
+    Trunc "trunc" Real(1, 1) [x: "0"]
+        "Towards zero, as a real.",
+    Abs "abs" Num(1, 1) [x: "sign(x)"]
+        "Absolute value.",
+    Sign "sign" Num(1, 1) [x: "0"]
+        "-1, 0 or 1.",
+    Min "min" Num(1, 1) [x: "if x <= y || x != x then 1 else 0", y: "if x <= y || x != x then 0 else 1"]
+        "The lesser; NaN if either is.",
+    Max "max" Num(1, 1) [x: "if x >= y || x != x then 1 else 0", y: "if x >= y || x != x then 0 else 1"]
+        "The greater; NaN if either is.",
+    BitAnd "bit_and" Int [x, y] "Bitwise and.",
+    BitOr "bit_or" Int [x, y] "Bitwise or.",
+    BitXor "bit_xor" Int [x, y] "Bitwise exclusive or.",
+    BitNot "bit_not" Int [x] "Bitwise complement.",
+    Shl "shl" Int [x, y] "Shift left; the count is taken modulo 64.",
+    Shr "shr" Int [x, y] "Arithmetic shift right; the count is taken modulo 64.",
+    Ushr "ushr" Int [x, y] "Logical shift right; the count is taken modulo 64.",
 }
 
 impl ScalarFn {
@@ -99,5 +192,11 @@ impl ScalarFn {
     #[must_use]
     pub fn by_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|f| f.name() == name)
+    }
+
+    /// How many arguments it takes.
+    #[must_use]
+    pub fn arity(self) -> usize {
+        self.arguments().len()
     }
 }

@@ -16,6 +16,8 @@ pub struct Described {
     pub signature: String,
     /// What it means, in a line or two.
     pub doc: String,
+    /// Of a scalar function its derivatives: by which argument, and an expression.
+    pub partials: Vec<(&'static str, &'static str)>,
 }
 
 /// Every word once. What is no word of the language has a name in none of these.
@@ -50,6 +52,7 @@ pub fn describe(word: &str) -> Vec<Described> {
         kind: "scalar function",
         signature: signature(f),
         doc: f.doc().to_owned(),
+        partials: f.arguments().iter().filter_map(|x| Some((x.name, x.partial?))).collect(),
     }));
     found.extend(Builtin::by_name(word).map(|b| described("builtin function", (b.signature(), b.doc()))));
     found.extend(Form::by_name(word).map(|f| described("form", (used(f.doc(), ")"), f.doc()))));
@@ -61,7 +64,7 @@ pub fn describe(word: &str) -> Vec<Described> {
 }
 
 fn described(kind: &'static str, (signature, doc): (&'static str, &'static str)) -> Described {
-    Described { kind, signature: signature.to_owned(), doc: doc.to_owned() }
+    Described { kind, signature: signature.to_owned(), doc: doc.to_owned(), partials: Vec::new() }
 }
 
 /// How a form is used: its line begins so, up to the bracket.
@@ -76,13 +79,7 @@ fn signature(f: ScalarFn) -> String {
         Domain::Num => ("a", " where a: num"),
         Domain::Int => ("i64", ""),
     };
-    let names: &[&str] = match (f, f.arity()) {
-        (ScalarFn::Atan2, _) => &["y", "x"],
-        (ScalarFn::Shl | ScalarFn::Shr | ScalarFn::Ushr, _) => &["x", "count"],
-        (_, 1) => &["x"],
-        _ => &["x", "y"],
-    };
-    let params: Vec<String> = names.iter().map(|name| format!("{name}: {ty}")).collect();
+    let params: Vec<String> = f.arguments().iter().map(|x| format!("{}: {ty}", x.name)).collect();
     format!("def {}({}) -> {ty}{class}", f.name(), params.join(", "))
 }
 

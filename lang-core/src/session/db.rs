@@ -97,6 +97,7 @@ impl Db {
             .ingredient::<queries::positions>()
             .ingredient::<queries::tree>()
             .ingredient::<queries::resolved>()
+            .ingredient::<queries::signature_names>()
             .ingredient::<queries::signature>()
             .ingredient::<queries::builtin_signatures>()
             .ingredient::<queries::type_head>()

@@ -128,9 +128,9 @@ impl Session {
     fn with(log: Option<Log>) -> Self {
         let db = Db::new(log.clone());
         let mut files = HashMap::new();
-        for (module, text) in LIBRARY {
+        for (module, text) in library::modules() {
             let module = ModuleName::new(module);
-            let file = SourceFile::builder(module.clone(), Arc::from(*text)).durability(Durability::HIGH).new(&db);
+            let file = SourceFile::builder(module.clone(), Arc::from(text)).durability(Durability::HIGH).new(&db);
             files.insert(module, file);
         }
         let all: BTreeMap<ModuleName, SourceFile> = files.iter().map(|(m, f)| (m.clone(), *f)).collect();

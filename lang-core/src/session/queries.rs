@@ -16,9 +16,9 @@ use super::db::{Item, SourceFile};
 use super::passes;
 use super::scope::{ctors, size_params};
 use super::view::View;
-use crate::base::{Code, Diagnostic, ModuleName, Name, Span};
+use crate::base::{Code, Diagnostic, GlobalName, ModuleName, Name, Span};
 use crate::resolve::builtin::Builtin;
-use crate::resolve::{self, Resolved};
+use crate::resolve::{self, Resolved, SignatureNames};
 use crate::syntax::ast;
 use crate::syntax::parser::Parsed;
 use crate::syntax::split::{ItemKind, ItemText, split};
@@ -116,6 +116,12 @@ pub(super) fn tree<'db>(db: &'db dyn Database, item: Item<'db>) -> Arc<Parsed> {
 #[salsa::tracked]
 pub(super) fn resolved<'db>(db: &'db dyn Database, item: Item<'db>) -> Arc<Resolved> {
     Arc::new(resolve::resolve(&tree(db, item).tree, module(db, item), &View::new(db)))
+}
+
+/// The names that a definition's signature introduces, for its rules.
+#[salsa::tracked]
+pub(super) fn signature_names<'db>(db: &'db dyn Database, item: Item<'db>) -> SignatureNames {
+    SignatureNames::of(resolved(db, item))
 }
 
 fn module<'db>(db: &'db dyn Database, item: Item<'db>) -> &'db ModuleName {
@@ -235,6 +241,8 @@ fn no_type<'db>(_: &'db dyn Database, _: Id, _: Item<'db>) -> Reported<TypeInfo>
 pub(super) struct LetTypes {
     /// By name.
     pub(super) types: BTreeMap<Name, Type>,
+    /// Which of them are extents by another name.
+    pub(super) extents: BTreeMap<Name, GlobalName>,
     /// What is wrong with them.
     pub(super) diagnostics: Vec<Diagnostic>,
 }
@@ -247,13 +255,21 @@ pub(super) fn let_types<'db>(db: &'db dyn Database, item: Item<'db>) -> LetTypes
     }
     let tree = &tree(db, item).tree;
     if on_circle(db, item) {
-        return LetTypes { types: BTreeMap::new(), diagnostics: vec![circular(tree)] };
+        // A pattern that is wrong binds what is not meant.
+        let wrong = matches!(&tree.item, ast::Item::Let(bind) if {
+            let pattern = tree.pats[bind.pat].span;
+            resolved(db, item).diagnostics.iter().any(|d| d.is_error() && pattern.to(d.span) == pattern)
+        });
+        let diagnostics = if wrong { Vec::new() } else { vec![circular(tree)] };
+        return LetTypes { diagnostics, ..LetTypes::default() };
     }
-    let mut types = passes::let_types(checked(db, item).as_deref());
+    let checked = checked(db, item);
+    let mut types = passes::let_types(checked.as_deref());
+    let extents = checked.iter().flat_map(|c| c.extents.iter().cloned()).collect();
     let all = types.len();
     types.retain(|_, ty| ty.fits());
     let diagnostics = if types.len() < all { vec![too_large(tree)] } else { Vec::new() };
-    LetTypes { types, diagnostics }
+    LetTypes { types, extents, diagnostics }
 }
 
 fn no_let_types<'db>(_: &'db dyn Database, _: Id, _: Item<'db>) -> LetTypes {

@@ -7,6 +7,9 @@ use proptest::prelude::*;
 
 use super::{Session, Snapshot};
 use crate::base::{GlobalName, Span};
+use crate::resolve::partials::{self, Operation};
+use crate::resolve::scalar_fn::{Domain, ScalarFn};
+use crate::syntax::format::format_file;
 
 const FILE: &str = "a.iv";
 
@@ -469,6 +472,23 @@ fn types_that_grow_without_bound_are_refused() {
     check(lets, "(a48, a48)");
     let deep: String = (0..3000).map(|i| format!("type T{i} = [2]T{}\n", i + 1)).collect();
     check(deep + "type T3000 = f64", "T2743");
+}
+
+/// What is wrong with a partial derivative is a mistake in the table of scalar functions.
+#[test]
+fn partial_derivatives_are_sound() {
+    let text = partials::TEXT.as_str();
+    assert_eq!(Session::new().diagnostics(partials::MODULE), [], "{text}");
+    let formatted = format_file(text).unwrap();
+    assert_eq!(formatted.text, text);
+    for f in ScalarFn::ALL {
+        assert_eq!(f.accuracy().is_some(), f.domain() != Domain::Int, "{f:?}");
+        for (k, x) in f.arguments().iter().enumerate() {
+            let name = partials::name(Operation::Scalar(*f), k);
+            let head = format!("def {}(", name.name);
+            assert_eq!(text.contains(&head), f.domain() != Domain::Int, "{f:?} by {}", x.name);
+        }
+    }
 }
 
 /// Pieces of which edits are made: items, halves of items, names.

@@ -9,7 +9,7 @@ use super::scope::{self, Value};
 use super::{PRELUDE, queries};
 use crate::base::{GlobalName, ModuleName, Name};
 use crate::resolve::builtin::Builtin;
-use crate::resolve::{Names, ValueRef};
+use crate::resolve::{Names, SignatureNames, ValueRef};
 use crate::types::env::Env;
 use crate::types::info::{TypeInfo, TypeInfoBody};
 use crate::types::ty::{Signature, Type};
@@ -100,6 +100,13 @@ impl Names for View<'_> {
         self.type_item(ty).map(|item| scope::size_params(self.db, item).clone()).unwrap_or_default()
     }
 
+    fn signature_names(&self, def: &GlobalName) -> SignatureNames {
+        match self.value_item(def) {
+            Some(Value::Def(item)) => queries::signature_names(self.db, item).clone(),
+            _ => SignatureNames::default(),
+        }
+    }
+
     fn value_names(&self, module: &ModuleName) -> Vec<Name> {
         let files = [PRELUDE, module].into_iter().filter_map(|m| self.file(m));
         files.flat_map(|file| scope::scope(self.db, file).keys().map(Name::new)).take(MOST_NAMES).collect()
@@ -127,6 +134,13 @@ impl Env for View<'_> {
     fn let_type(&self, name: &GlobalName) -> Option<Type> {
         match self.value_item(name)? {
             Value::Let(item) => queries::let_types(self.db, item).types.get(&name.name).cloned(),
+            Value::Def(_) | Value::Ctor(..) => None,
+        }
+    }
+
+    fn let_extent(&self, name: &GlobalName) -> Option<GlobalName> {
+        match self.value_item(name)? {
+            Value::Let(item) => queries::let_types(self.db, item).extents.get(&name.name).cloned(),
             Value::Def(_) | Value::Ctor(..) => None,
         }
     }

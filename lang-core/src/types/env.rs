@@ -17,6 +17,8 @@ pub trait Env: Names {
     fn builtin(&self, builtin: Builtin) -> Option<Arc<Signature>>;
     /// The type of a variable of a top-level `let`; `None` where it has errors.
     fn let_type(&self, name: &GlobalName) -> Option<Type>;
+    /// The value of the top level that is the same `i64`, where this is another name for an extent.
+    fn let_extent(&self, name: &GlobalName) -> Option<GlobalName>;
     /// What a `type` item defines; `None` where it has errors.
     fn type_info(&self, name: &GlobalName) -> Option<Arc<TypeInfo>>;
 }

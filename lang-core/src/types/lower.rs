@@ -164,14 +164,7 @@ impl<'a> Lower<'a> {
             SizeExpr::Unknown(name) => match self.resolved.decls.get(&name.span).and_then(|l| (self.local)(*l)) {
                 Some(p) => p,
                 None => {
-                    self.diagnostics.push(
-                        Diagnostic::new(
-                            Code::E0309,
-                            name.span,
-                            format!("an unknown extent `?{}` may stand only in a result", name.name),
-                        )
-                        .help("in a parameter write the size as a name: it is solved from the argument"),
-                    );
+                    self.diagnostics.push(unknown_extent(&name.name, name.span));
                     Poly::atom(Atom::Overflow)
                 }
             },
@@ -289,6 +282,12 @@ impl<'a> Lower<'a> {
         );
         Poly::atom(Atom::Overflow)
     }
+}
+
+/// An extent `?k` where nothing would tell it.
+pub(super) fn unknown_extent(name: &Name, span: Span) -> Diagnostic {
+    Diagnostic::new(Code::E0309, span, format!("an unknown extent `?{name}` may stand only in a result"))
+        .help("in a parameter write the size as a name: it is solved from the argument")
 }
 
 /// A type with its parameters replaced: `Type::Param(k)` and `Atom::Bound(k)` by `args[k]`.
@@ -484,5 +483,7 @@ pub fn type_info(tree: &Tree, resolved: &Resolved, env: &dyn Env) -> (Option<Typ
         },
         TypeBody::Single(t) => TypeInfoBody::Alias(lower.ty(*t)),
     };
-    (Some(TypeInfo { params, body }), lower.diagnostics)
+    // What follows from an error in an alias is not told of those who use it.
+    let known = !matches!(&body, TypeInfoBody::Alias(t) if t.has_error());
+    (known.then_some(TypeInfo { params, body }), lower.diagnostics)
 }

@@ -170,7 +170,7 @@ pub enum Expr {
     Proj(TId, u32),
     /// `x[i, a..b, _]`
     Index(TId, Vec<Subscript>),
-    /// A call. Arguments are evaluated left to right.
+    /// A call. Its parts are evaluated in the order of [`call_parts`].
     Call {
         /// What is called.
         callee: Callee,
@@ -387,8 +387,9 @@ impl Pat {
 }
 
 impl Expr {
-    /// Every node directly inside, in the order of evaluation.
-    pub fn for_each_child(&self, f: &mut dyn FnMut(TId)) {
+    /// Every node directly inside, in the order of evaluation. Where the base of an index or an update
+    /// is a path, it comes last.
+    pub fn for_each_child(&self, nodes: &Arena<Node>, f: &mut dyn FnMut(TId)) {
         match self {
             Self::Error
             | Self::Real(_)
@@ -422,15 +423,12 @@ impl Expr {
             | Self::Special(_, items) => items.iter().for_each(|n| f(*n)),
             Self::Record(items) => items.iter().for_each(|(_, n)| f(*n)),
             Self::Index(a, subs) => {
-                f(*a);
+                let path = is_path(nodes, *a);
+                Some(*a).filter(|_| !path).into_iter().for_each(&mut *f);
                 subscripts(subs, f);
+                Some(*a).filter(|_| path).into_iter().for_each(f);
             }
-            Self::Call { callee, args } => {
-                if let Callee::Value(c) = callee {
-                    f(*c);
-                }
-                args.iter().for_each(|n| f(*n));
-            }
+            Self::Call { callee, args } => call_parts(nodes, callee, args).for_each(|(_, n)| f(n)),
             Self::Lambda(lambda) => f(lambda.body),
             Self::Let(binds, body) => {
                 binds.iter().for_each(|(_, n)| f(*n));
@@ -460,13 +458,15 @@ impl Expr {
             }
             Self::Loop { init, cond, body, .. } => [*init, *cond, *body].into_iter().for_each(f),
             Self::With(a, updates) => {
-                f(*a);
+                let path = is_path(nodes, *a);
+                Some(*a).filter(|_| !path).into_iter().for_each(&mut *f);
                 for u in updates {
                     if let Place::Index(subs) = &u.place {
                         subscripts(subs, f);
                     }
                     f(u.value);
                 }
+                Some(*a).filter(|_| path).into_iter().for_each(f);
             }
             Self::Member(a, items) => {
                 f(*a);
@@ -520,6 +520,49 @@ impl Expr {
             }
             Self::Loop { acc, .. } => acc.for_each_local(bind),
             _ => {}
+        }
+    }
+}
+
+/// Is this node a local or a component of one, so that reading it can neither fail nor be seen?
+pub fn is_path(nodes: &Arena<Node>, mut node: TId) -> bool {
+    loop {
+        match &nodes[node].kind {
+            Expr::Local(_) => return true,
+            Expr::Proj(inner, _) => node = *inner,
+            _ => return false,
+        }
+    }
+}
+
+/// What a call evaluates, in the order of evaluation, each with its position among the arguments; the
+/// function that is called has none. It comes first, then the arguments, left to right; but functions
+/// that are made here come after all else, so that their types may have extents that an argument
+/// tells. Making one has no effect, and fails for its sizes alone.
+pub fn call_parts<'a>(
+    nodes: &'a Arena<Node>,
+    callee: &Callee,
+    args: &'a [TId],
+) -> impl Iterator<Item = (Option<usize>, TId)> + 'a {
+    let called = match callee {
+        Callee::Value(f) => Some((None, *f)),
+        Callee::Def(..) | Callee::Builtin(..) | Callee::Ctor(..) => None,
+    };
+    let parts = move || called.into_iter().chain(args.iter().enumerate().map(|(k, a)| (Some(k), *a)));
+    parts().filter(|p| !makes_function(nodes, p.1)).chain(parts().filter(|p| makes_function(nodes, p.1)))
+}
+
+/// Is a function made of what is known where the node stands?
+fn makes_function(nodes: &Arena<Node>, mut node: TId) -> bool {
+    loop {
+        match &nodes[node].kind {
+            Expr::Lambda(_) | Expr::DefValue(..) | Expr::BuiltinValue(..) => return true,
+            Expr::Checked(_, inner) => node = *inner,
+            Expr::Special(Special::Derive(..), of) => match of.first() {
+                Some(of) => node = *of,
+                None => return false,
+            },
+            _ => return false,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Unknowns of the checker and their solution. Types unify structurally; sizes by normal form:
-//! the difference of two sizes is 0 (equal), a constant other than 0 (different), linear in one
-//! unknown with coefficient ±1 (solved), or left for later, as a goal.
+//! the difference of two sizes is 0 (equal), a constant other than 0 (different), linear in its one
+//! unknown, or in one that stands by itself, with coefficient ±1 (solved), or left for later, as a goal.
 
 use std::cell::Cell;
 
@@ -431,10 +431,17 @@ impl Metas {
                 metas.push(*id);
             }
         });
-        let alias = f.as_atom().is_some() && w.as_atom().is_some();
-        if (metas.len() == 1 || alias)
-            && let Some(id) = metas.first()
-        {
+        // What an unknown by itself equals may hold others.
+        let alone = |p: &Poly| match p.as_atom() {
+            Some(Atom::Meta(id)) => Some(*id),
+            _ => None,
+        };
+        let which = match (metas.as_slice(), alone(&f), alone(&w)) {
+            ([one], ..) => Some(*one),
+            (_, Some(a), Some(b)) => Some(a.min(b)),
+            (_, a, b) => a.or(b),
+        };
+        if let Some(id) = &which {
             let solution = match difference.linear_in(&Atom::Meta(*id)) {
                 Some((1, rest)) => Some(rest.neg()),
                 Some((-1, rest)) => Some(rest),

@@ -1,5 +1,6 @@
-//! The REPL's line editor on a terminal: history, completion, and Enter that goes on with the
-//! next line while the parser wants more.
+//! The REPL's line editor on a terminal: history, completion, and lines that go on, each after a
+//! prompt of its own, while the parser wants more. The editor has one prompt for all it edits, so
+//! every line is edited by itself; what is recalled or pasted may have several.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -9,8 +10,7 @@ use lang_core::syntax::lexer::{is_name_continue, is_name_start};
 use rustyline::completion::{Completer, FilenameCompleter, Pair};
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
-use rustyline::validate::{ValidationContext, ValidationResult, Validator};
-use rustyline::{CompletionType, Config, Context, Editor, Helper, Highlighter, Hinter};
+use rustyline::{CompletionType, Config, Context, Editor, Helper, Highlighter, Hinter, Validator};
 
 use super::commands;
 use super::input;
@@ -18,6 +18,10 @@ use crate::lookup;
 
 /// Entries of history that are kept.
 const HISTORY: usize = 10_000;
+/// Before the first line of an input.
+const PROMPT: &str = "iverson> ";
+/// Before the others, as wide.
+const GOES_ON: &str = "     ..  ";
 /// An input longer than this is not worth remembering.
 const MAX_ENTRY: usize = 64 << 10;
 
@@ -25,6 +29,7 @@ const MAX_ENTRY: usize = 64 << 10;
 pub(crate) type SharedNames = Arc<Mutex<Vec<String>>>;
 
 /// What came of reading.
+#[derive(PartialEq, Debug)]
 pub(crate) enum Line {
     /// An input, perhaps pasted and of several lines.
     Input(String),
@@ -62,16 +67,14 @@ impl Terminal {
 
     /// Reads an input.
     pub(crate) fn read(&mut self) -> Line {
-        match self.editor.readline("iverson> ") {
-            Ok(text) => {
-                if !text.trim().is_empty() && text.len() <= MAX_ENTRY {
-                    self.remember(&text);
-                }
-                Line::Input(text)
-            }
-            Err(ReadlineError::Interrupted) => Line::Cleared,
-            Err(_) => Line::End,
+        let line = gather(|prompt| self.editor.readline(prompt));
+        if let Line::Input(text) = &line
+            && !text.trim().is_empty()
+            && text.len() <= MAX_ENTRY
+        {
+            self.remember(text);
         }
+        line
     }
 
     /// Appends at once, so that sessions side by side and sessions that end badly lose nothing.
@@ -80,6 +83,23 @@ impl Terminal {
         let added = self.editor.add_history_entry(text).unwrap_or(false);
         if let (true, Some(path)) = (added, &self.history) {
             let _ = self.editor.append_history(path);
+        }
+    }
+}
+
+/// Reads lines until the parser wants no more. At the end of the terminal's input what is there is all.
+fn gather(mut read: impl FnMut(&str) -> rustyline::Result<String>) -> Line {
+    let mut text: Option<String> = None;
+    loop {
+        text = match (read(if text.is_none() { PROMPT } else { GOES_ON }), text) {
+            (Ok(line), None) => Some(line),
+            (Ok(line), Some(before)) => Some(before + "\n" + &line),
+            (Err(ReadlineError::Interrupted), _) => return Line::Cleared,
+            (Err(_), None) => return Line::End,
+            (Err(_), Some(text)) => return Line::Input(text),
+        };
+        if let Some(text) = text.take_if(|text| !input::wants_more(text)) {
+            return Line::Input(text);
         }
     }
 }
@@ -99,17 +119,10 @@ fn history_file() -> Option<PathBuf> {
     Some(directory.join("history"))
 }
 
-#[derive(Helper, Highlighter, Hinter)]
+#[derive(Helper, Highlighter, Hinter, Validator)]
 struct Assistant {
     names: SharedNames,
     files: FilenameCompleter,
-}
-
-impl Validator for Assistant {
-    fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
-        let more = input::wants_more(context.input());
-        Ok(if more { ValidationResult::Incomplete } else { ValidationResult::Valid(None) })
-    }
 }
 
 impl Completer for Assistant {
@@ -165,6 +178,38 @@ mod tests {
         let (_, pairs) = complete(before, &names);
         let found: Vec<String> = pairs.into_iter().map(|p| p.replacement).collect();
         assert_eq!(found, expected);
+    }
+
+    /// Each line, after the prompt that is shown before it; `None` is Ctrl-C.
+    #[track_caller]
+    fn reads(lines: &[(&str, Option<&str>)], expected: &Line) {
+        let mut lines = lines.iter();
+        let line = gather(|prompt| match lines.next() {
+            Some((shown, line)) => {
+                assert_eq!(prompt, *shown);
+                line.map(str::to_owned).ok_or(ReadlineError::Interrupted)
+            }
+            None => Err(ReadlineError::Eof),
+        });
+        assert_eq!(line, *expected);
+        assert_eq!(lines.next(), None);
+    }
+
+    #[test]
+    fn lines_that_go_on() {
+        let input = |text: &str| Line::Input(text.to_owned());
+        reads(&[(PROMPT, Some("1 + 1"))], &input("1 + 1"));
+        reads(&[(PROMPT, Some("f(1,")), (GOES_ON, Some("  2)"))], &input("f(1,\n  2)"));
+        reads(&[(PROMPT, Some("1 +")), (GOES_ON, Some("2 +")), (GOES_ON, Some("3"))], &input("1 +\n2 +\n3"));
+        // An empty line ends it, and so does a command.
+        reads(&[(PROMPT, Some("f(1,")), (GOES_ON, Some(""))], &input("f(1,\n"));
+        reads(&[(PROMPT, Some("f(1,")), (GOES_ON, Some(":env"))], &input("f(1,\n:env"));
+        reads(&[(PROMPT, Some(""))], &input(""));
+        // What is given up, and the end.
+        reads(&[(PROMPT, Some("f(1,")), (GOES_ON, None)], &Line::Cleared);
+        reads(&[(PROMPT, Some("f(1,"))], &input("f(1,"));
+        reads(&[], &Line::End);
+        assert_eq!(PROMPT.len(), GOES_ON.len());
     }
 
     #[test]

@@ -22,6 +22,7 @@ use lang_core::syntax::split::{ItemKind, split};
 use lang_core::types::tree::{Body, Expr as Typed, Pat as TypedPat};
 use lang_core::types::ty::{FunType, Signature, SizeSource, Type, TypeArg};
 
+use super::derivatives::{self, Seen};
 use super::hits::Hits;
 use super::run::{Ran, run};
 use crate::render;
@@ -51,6 +52,8 @@ pub struct Did {
     pub annotated: u64,
     /// Definitions whose result type was removed.
     pub inferred: u64,
+    /// How its derivatives could be tried.
+    pub derivatives: Seen,
 }
 
 /// Tries all laws on a program.
@@ -74,6 +77,10 @@ pub fn check(session: &mut Session, text: &str, hits: &mut Hits) -> Result<Did, 
         .filter(|i| i.kind == ItemKind::Def)
         .map(|i| (i.global.clone(), session.signature(&i.global).map(|s| (*s).clone())))
         .collect();
+    match derivatives::check(session, text) {
+        Ok(seen) => did.derivatives = seen,
+        Err(how) => return broken("derivatives are right", how),
+    }
     let (annotated, count) = annotate(text, &bodies);
     did.annotated = count;
     printing(text)?;

@@ -6,6 +6,7 @@
 //! of bounds, the greatest of nothing) is allowed where it was not proved impossible; whatever
 //! the checker refuses is a defect of the drawing or of the checker.
 
+pub mod derivatives;
 mod draw;
 mod general;
 pub mod hits;
@@ -55,6 +56,7 @@ pub fn soak(seed: u64, first: u64, count: u64) -> Report {
                 report.did.failures += did.failures;
                 report.did.annotated += did.annotated;
                 report.did.inferred += did.inferred;
+                report.did.derivatives.add(did.derivatives);
             }
             Err(broken) => {
                 report.broken += 1;

@@ -340,7 +340,7 @@ impl Draw<'_> {
         Some(format!("def m{k}() -> {result} = {call}"))
     }
 
-    /// Derivatives, which are checked and not run.
+    /// A function and its derivatives; see [`super::derivatives`].
     fn derivatives(&mut self) -> Vec<String> {
         self.scope.clear();
         self.cost = 0;
@@ -371,6 +371,10 @@ impl Draw<'_> {
             format!("def q0({params}) -> f64 = {of}"),
             format!("def q1({params}) = {operator}"),
             format!("def q2({params}) -> [n0]f64 = deriv({e}, y)"),
+            format!("def q3({params}, dx: f64, dy: [n0]f64) -> (f64, f64) = jvp2(q0)((x, y), (dx, dy))"),
+            format!("def q4({params}) -> (f64, (f64, [n0]f64)) = value_and_grad(q0)(x, y)"),
+            format!("def q5({params}, w: f64) -> (f64, (f64, [n0]f64)) = vjp2(q0)((x, y), w)"),
+            format!("def q6({params}, dx: f64, dy: [n0]f64) -> (f64, [n0]f64) = hvp(q0)((x, y), (dx, dy))"),
         ]
     }
 }

@@ -56,7 +56,7 @@ pub(super) fn run(session: &Session) -> Result<Vec<Ran>, Forbidden> {
 }
 
 fn run_until(session: &Session, stop: &AtomicBool) -> Result<Vec<Ran>, Forbidden> {
-    let mut known = Known { session, values: HashMap::new(), stop };
+    let mut known = Known::new(session, stop);
     let items = session.items(MAIN);
     let mut all = Vec::new();
     let (values, defs): (Vec<_>, Vec<_>) = items.iter().partition(|item| item.kind == ItemKind::Let);
@@ -84,14 +84,19 @@ fn run_until(session: &Session, stop: &AtomicBool) -> Result<Vec<Ran>, Forbidden
     Ok(all)
 }
 
-struct Known<'a> {
+pub(super) struct Known<'a> {
     session: &'a Session,
     values: HashMap<GlobalName, Value>,
     stop: &'a AtomicBool,
 }
 
-impl Known<'_> {
-    fn interpret(
+impl<'a> Known<'a> {
+    /// A run in which no top-level value has been computed.
+    pub(super) fn new(session: &'a Session, stop: &'a AtomicBool) -> Self {
+        Self { session, values: HashMap::new(), stop }
+    }
+
+    pub(super) fn interpret(
         &self,
         task: impl FnOnce(&mut Interp<'_>) -> Result<Value, Box<Failure>>,
     ) -> (Result<Value, Box<Failure>>, Counts) {

@@ -1,4 +1,4 @@
-//! Rust files open with `//!`, stay small, and leave nothing half done.
+//! Rust files open with `//!`, stay small, and leave nothing half done; programs have a folder.
 
 use super::{File, Problem};
 
@@ -12,6 +12,9 @@ const UNFINISHED: [&str; 3] = [concat!("to", "do!("), concat!("unimple", "mented
 
 pub(super) fn check(files: &[File]) -> Vec<Problem> {
     let mut problems = Vec::new();
+    for file in files.iter().filter(|f| f.path.ends_with(".iv") && !f.path.contains('/')) {
+        problems.push(Problem::error(&file.path, 0, "a program at the root belongs to nothing: move it or delete it"));
+    }
     for file in files.iter().filter(|f| f.path.ends_with(".rs")) {
         if !file.text.starts_with("//!") {
             problems.push(Problem::error(&file.path, 1, "a file starts with `//!`: what it does and promises"));
@@ -44,6 +47,15 @@ mod tests {
             check,
             &[("a.rs", "fn f() {}\n")],
             &["error: a.rs:1: a file starts with `//!`: what it does and promises"],
+        );
+    }
+
+    #[test]
+    fn programs_at_the_root_are_told() {
+        shows(
+            check,
+            &[("examples/a.iv", "do 1\n"), ("a.iv", "do 1\n")],
+            &["error: a.iv: a program at the root belongs to nothing: move it or delete it"],
         );
     }
 

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use expect_test::{Expect, expect};
 
 use super::type_items::{constructors, param_uses, size_params};
-use super::{Decl, LocalKind, Names, PatRes, Res, Resolved, TypeRes, ValueRef, resolve};
+use super::{Decl, LocalKind, Names, PatRes, Res, Resolved, SignatureNames, TypeRes, ValueRef, resolve};
 use crate::base::{GlobalName, ModuleName, Name, Span};
 use crate::predicate::LocalId;
 use crate::syntax::ast::{Item, Pat, Tree};
@@ -76,6 +76,11 @@ impl Names for World {
     }
     fn size_params(&self, ty: &GlobalName) -> Vec<bool> {
         size_params(ty, |t| Some(param_uses(self.own_type(&t.module, &t.name)?, &t.module, self)))
+    }
+    fn signature_names(&self, def: &GlobalName) -> SignatureNames {
+        let named = |t: &&Tree| matches!(&t.item, Item::Def(d) if d.name.name == def.name);
+        let tree = self.items(&def.module).find(named);
+        tree.map_or_else(SignatureNames::default, |t| SignatureNames::of(&resolve(t, &def.module, self)))
     }
     fn value_names(&self, module: &ModuleName) -> Vec<Name> {
         let mut names = Vec::new();

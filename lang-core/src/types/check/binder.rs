@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::super::tree::{Expr as Typed, IndexRange as TypedRange, IndexVar as TypedVar, TId};
 use super::super::ty::{Class, Scalar, Type};
-use super::super::unify::{Mismatch, SizeWhy};
+use super::super::unify::{Mismatch, SizeWhy, has_meta};
 use super::scope::{Obligation, ScopeKind};
 use super::{Bare, Checker};
 use crate::base::{Code, Diagnostic, Span};
@@ -85,7 +85,7 @@ impl Checker<'_> {
         if let Some(hint) = hint {
             let hint = self.metas.zonk_size(hint);
             // An unknown of the context is told by the body rather than the reverse.
-            if !matches!(hint.as_atom(), Some(Atom::Meta(_))) {
+            if !has_meta(&hint) {
                 let _ = self.metas.unify_size(&meta, &hint, &mut Vec::new());
             }
         }

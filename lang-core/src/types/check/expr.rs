@@ -430,7 +430,7 @@ impl Checker<'_> {
             let given = hinted.as_ref().and_then(|f| f.params.get(k)).map(|(_, t)| substitute_args(t, &values));
             let ty = match (p.ty, given) {
                 (Some(t), given) => {
-                    let written = self.written(t);
+                    let written = self.parameter(t);
                     if let Some(given) = given
                         && let Err(m) = self.unify(&written, &given)
                     {

@@ -1,5 +1,6 @@
 //! Extents as values: what may be a size, and extents that a value tells.
 
+use super::super::lower::unknown_extent;
 use super::super::tree::{Demand, Expr as Typed, Open, Pat as TypedPat, TId};
 use super::super::ty::Type;
 use super::super::unify::SizeWhy;
@@ -7,7 +8,7 @@ use super::Checker;
 use crate::base::{Code, Diagnostic, Span};
 use crate::predicate::{Atom, LocalId, Poly};
 use crate::resolve::LocalKind;
-use crate::syntax::ast::ExprId;
+use crate::syntax::ast::{ExprId, TypeId};
 
 impl Checker<'_> {
     /// The node of an `i64` whose value is a polynomial, so that it may be a size: what is not
@@ -22,7 +23,7 @@ impl Checker<'_> {
             return node;
         }
         let span = self.span(node);
-        let l = self.fresh_local("size", Type::I64, span);
+        let l = self.fresh_local(&self.phrase(node), Type::I64, span);
         let value = self.atom(l);
         let local = self.alloc_sym(Typed::Local(l), Type::I64, span, Some(value.clone()));
         let named =
@@ -35,13 +36,29 @@ impl Checker<'_> {
         checked
     }
 
-    /// A value that must have a written type, in which `?k` are extents to be opened.
+    /// A value that must have a written type, in which `?k` are extents to be opened. Branches may have
+    /// different ones.
     pub(super) fn check_opening(&mut self, value: ExprId, wanted: &Type, written: Span, what: &str) -> TId {
         let unknown = self.unknown_sizes(wanted, written);
         if unknown.is_empty() {
             return self.check(value, wanted, what);
         }
         let span = self.expr_span(value);
+        let mut opens = Vec::new();
+        for l in &unknown {
+            match find_axis(wanted, &self.atom(*l)) {
+                Some((path, axis)) => opens.push(Open { path, axis, local: *l }),
+                None => {
+                    let message = format!("the extent `?{}` belongs to arrays inside others", self.name_of(*l));
+                    let d = Diagnostic::new(Code::E0310, written, message);
+                    self.report(d.help("only an extent of the whole value, or of a component of it, can be opened"));
+                }
+            }
+        }
+        if self.branches(value) {
+            let node = self.tail_of(value, wanted, &unknown, what);
+            return self.alloc(Typed::Opened(opens, node), wanted.clone(), span);
+        }
         // The value may have any extents there; the type then has them.
         let fresh: Vec<(LocalId, Poly)> =
             unknown.iter().map(|l| (*l, self.metas.fresh_size(SizeWhy::Other, span))).collect();
@@ -52,7 +69,6 @@ impl Checker<'_> {
             })
         });
         let node = self.check(value, &open, what);
-        let mut opens = Vec::new();
         for (l, meta) in &fresh {
             let atom = self.atom(*l);
             // An extent that nothing else tells is the new local itself.
@@ -62,17 +78,19 @@ impl Checker<'_> {
             for (p, q) in known {
                 self.scopes.assume_zero(p.sub(&q));
             }
-            match find_axis(&open, meta) {
-                Some((path, axis)) => opens.push(Open { path, axis, local: *l }),
-                None => {
-                    let message = format!("the extent `?{}` belongs to arrays inside others", self.name_of(*l));
-                    let d = Diagnostic::new(Code::E0310, written, message);
-                    self.report(d.help("only an extent of the whole value, or of a component of it, can be opened"));
-                }
-            }
         }
         let ty = self.metas.zonk(&open);
         self.alloc(Typed::Opened(opens, node), ty, span)
+    }
+
+    /// The written type of a lambda's parameter: nothing tells an extent `?k` before the function is made.
+    pub(super) fn parameter(&mut self, written: TypeId) -> Type {
+        let t = self.written(written);
+        let unknown = self.unknown_sizes(&t, self.tree.types[written].span);
+        let Some(place) = unknown.first().and_then(|l| self.local(*l)) else { return t };
+        let d = unknown_extent(&place.name, place.span);
+        self.report(d.help("leave the type out: it is told where the function is used"));
+        Type::Error
     }
 
     /// The `?k` that a type opens where it is written; those of earlier types are known sizes.

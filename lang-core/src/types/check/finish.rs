@@ -72,8 +72,9 @@ impl Checker<'_> {
     ) -> Checked {
         self.solve();
         self.decide();
-        self.check_exits();
-        self.check_bare();
+        self.close_branches();
+        let told = self.check_bare();
+        self.check_exits(&told);
         self.check_coverage();
         self.check_zeros();
         self.complete();
@@ -97,6 +98,7 @@ impl Checker<'_> {
         Checked {
             body: Arc::new(Body { nodes: self.nodes, sizes, params, locals, root: ok.then_some(root) }),
             exports,
+            extents: Vec::new(),
             result,
             diagnostics: self.diagnostics,
         }
@@ -141,6 +143,7 @@ impl Checker<'_> {
         obligations.sort_by_key(|o| o.0);
         self.runs.sort_by_key(|r| r.scope);
         let mut context = Context::default();
+        self.same_extents(&obligations, &mut context.facts);
         for (scope, o) in obligations {
             match o {
                 Obligation::Index { node, update, position, index, extent, axis, span } => {
@@ -219,6 +222,29 @@ impl Checker<'_> {
                         );
                     }
                 }
+            }
+        }
+    }
+
+    /// Values of the top level that are one extent, of those that are asked about.
+    fn same_extents(&self, obligations: &[(usize, Obligation)], facts: &mut Facts) {
+        let (mut seen, mut open) = (HashSet::new(), Vec::new());
+        let mut note = |p: &Poly| {
+            self.metas.zonk_size(p).for_each_atom(&mut |a| {
+                if let Atom::Global(name) = a
+                    && seen.insert(name.clone())
+                {
+                    open.push(name.clone());
+                }
+            });
+        };
+        self.scopes.facts().for_each(|f| note(&f.p));
+        obligations.iter().for_each(|(_, o)| o.sizes().into_iter().for_each(&mut note));
+        while let Some(name) = open.pop() {
+            let Some(extent) = self.env.let_extent(&name) else { continue };
+            facts.assume_zero(Poly::atom(Atom::Global(name)).sub(&Poly::atom(Atom::Global(extent.clone()))));
+            if seen.insert(extent.clone()) {
+                open.push(extent);
             }
         }
     }
@@ -353,9 +379,11 @@ impl Checker<'_> {
         );
     }
 
-    fn check_bare(&mut self) {
+    /// Bare indices must have extents that are known where they begin to run; gives those that are not.
+    fn check_bare(&mut self) -> Vec<LocalId> {
+        let mut told = Vec::new();
         if self.tainted() {
-            return;
+            return told;
         }
         for bare in std::mem::take(&mut self.bare) {
             let extent = self.metas.zonk_size(&bare.extent);
@@ -370,10 +398,11 @@ impl Checker<'_> {
                     && *l >= bare.index
                     && self.local(*l).is_some_and(|i| i.scope >= bare.scope)
                 {
-                    inside = Some(name.clone());
+                    inside = Some((*l, name.clone()));
                 }
             });
-            let Some(inside) = inside.filter(|_| !self.told_of(bare.span)) else { continue };
+            let Some((l, inside)) = inside.filter(|_| !self.told_of(bare.span)) else { continue };
+            told.push(l);
             let (name, message) = (&bare.name, "is known only inside");
             self.report(
                 Diagnostic::new(
@@ -384,6 +413,7 @@ impl Checker<'_> {
                 .help(format!("bind the array first, `let x = …`, or say how far it runs: `{name} < …`")),
             );
         }
+        told
     }
 
     /// Was it told that the index bound here has two extents?
@@ -392,7 +422,8 @@ impl Checker<'_> {
         told.any(|d| d.related.iter().any(|l| l.span == index))
     }
 
-    fn check_exits(&mut self) {
+    /// What is known only inside a scope must not be in a type that leaves it, but for what was told.
+    fn check_exits(&mut self, told: &[LocalId]) {
         for e in std::mem::take(&mut self.exits) {
             let t = self.metas.zonk(&e.ty);
             let mut inner = None;
@@ -405,7 +436,7 @@ impl Checker<'_> {
                     }
                 });
             });
-            let Some(l) = inner else { continue };
+            let Some(l) = inner.filter(|l| !told.contains(l)) else { continue };
             let (name, place) = self.local(l).map(|i| (i.name.clone(), i.span)).unwrap_or_default();
             let d = if e.kind == ScopeKind::Binder {
                 Diagnostic::new(
@@ -613,7 +644,7 @@ impl Checker<'_> {
                         bound.insert(l);
                     },
                 );
-                node.kind.for_each_child(&mut |c| stack.push(c));
+                node.kind.for_each_child(&self.nodes, &mut |c| stack.push(c));
             }
             let mut captures: Vec<LocalId> = read.difference(&bound).copied().collect();
             captures.sort_unstable();

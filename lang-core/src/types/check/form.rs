@@ -83,7 +83,8 @@ impl Checker<'_> {
                         Type::Error
                     }
                 };
-                self.alloc(Typed::Special(Special::Load, vec![file]), ty, span)
+                let load = self.alloc(Typed::Special(Special::Load, vec![file]), ty, span);
+                self.loaded(load)
             }
             Form::Save => {
                 let value = args.first().map(|a| self.infer(a.value, None));

@@ -1,17 +1,15 @@
 //! Entry points: one for each kind of item, and the signature that dependents see.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::super::env::Env;
 use super::super::lower::{signature_sizes, written_signature};
 use super::super::tree::{Body, Expr as Typed, Pat as TypedPat, TId};
 use super::super::ty::{Scalar, Signature, SizeParam, SizeSource, Type};
-use super::super::unify::SizeWhy;
 use super::Checker;
 use crate::base::{Code, Diagnostic, GlobalName, ModuleName, Name, Span};
 use crate::predicate::{Atom, LocalId, Poly};
-use crate::resolve::{LocalKind, Resolved, TypeRes};
+use crate::resolve::{Decl, LocalKind, Resolved, TypeRes};
 use crate::syntax::ast::{Item, Pat, PatId, Tree};
 
 /// What checking an item gives.
@@ -22,6 +20,8 @@ pub struct Checked {
     /// The names a top-level `let` binds, with their types; extents in them that became known
     /// with the value are exported under names no text can have.
     pub exports: Vec<(Name, Type)>,
+    /// Which of them are other names for an extent that a value of the top level has.
+    pub extents: Vec<(Name, GlobalName)>,
     /// The result type of a definition, in terms of the body's locals.
     pub result: Type,
     /// What is wrong.
@@ -52,35 +52,15 @@ pub fn check_def(tree: &Tree, resolved: &Resolved, module: &ModuleName, env: &dy
     for t in &types {
         c.assume_lone_extents(t);
     }
-    let wanted = def.result.map(|t| {
-        let t = c.written(t);
-        // An extent `?k` of the result may be anything.
-        let unknown: HashMap<LocalId, Poly> = (0..)
-            .map(LocalId)
-            .zip(&resolved.locals)
-            .filter(|(_, d)| d.kind == LocalKind::ResultSize)
-            .map(|(l, d)| (l, c.metas.fresh_size(SizeWhy::Other, d.span)))
-            .collect();
-        let open = t.map_sizes(&|p, _| {
-            p.substitute(&|a| match a {
-                Atom::Local(l, _) => unknown.get(l).cloned(),
-                _ => None,
-            })
-        });
-        (t, open)
-    });
+    let wanted = def.result.map(|t| c.written(t));
     // What is wrong with the signature is reported with it.
     c.diagnostics.clear();
     let what = format!("the result of `{}`", def.name.name);
     let root = match &wanted {
-        Some((t, open)) if t != open && c.branches(def.body) => c.tail_of(def.body, t, &what),
-        Some((_, open)) => c.check(def.body, open, &what),
+        Some(t) => c.result_of(def.body, t, &what),
         None => c.infer(def.body, None),
     };
-    let result = match wanted {
-        Some((t, _)) => t,
-        None => c.nodes[root].ty.clone(),
-    };
+    let result = wanted.unwrap_or_else(|| c.nodes[root].ty.clone());
     let sizes = signature_sizes(tree, resolved)
         .into_iter()
         .filter(|(_, s)| s.source == SizeSource::Implicit)
@@ -118,20 +98,19 @@ pub fn check_rule(tree: &Tree, resolved: &Resolved, module: &ModuleName, env: &d
         return c.nothing();
     };
     let kind = if rule.adjoint { "adjoint" } else { "derivative" };
-    // The definition's sizes become locals here; its `i64` parameters are the rule's own.
+    // The definition's sizes are locals here; its `i64` parameters are the rule's own.
     let param = |k: u32| rule.params.get(k as usize).and_then(|p| resolved.decls.get(&p.span)).copied();
     let mut sizes = Vec::new();
     let mut implicit = Vec::new();
     for s in &signature.sizes {
         let l = match s.source {
             SizeSource::Param(k) => param(k),
-            SizeSource::Implicit | SizeSource::Result => None,
+            SizeSource::Implicit => implicit_size(resolved, &s.name),
+            SizeSource::Result => None,
         };
         let l = l.unwrap_or_else(|| c.fresh_extent(&s.name, rule.name.span));
         if s.source == SizeSource::Implicit {
             implicit.push(l);
-            let atom = c.atom(l);
-            c.scopes.assume_nonneg(atom);
         }
         sizes.push(Poly::atom(Atom::Local(l, s.name.clone())));
     }
@@ -171,6 +150,12 @@ pub fn check_rule(tree: &Tree, resolved: &Resolved, module: &ModuleName, env: &d
     }
     let root = c.check(rule.body, &result, &format!("the {kind} rule of `{}`", rule.name.name));
     c.finish(root, implicit, locals, Vec::new(), result)
+}
+
+/// A size of the definition in the scope of its rule.
+fn implicit_size(resolved: &Resolved, name: &str) -> Option<LocalId> {
+    let is_it = |d: &Decl| d.kind == LocalKind::ImplicitSize && d.name == name;
+    (0..).map(LocalId).zip(&resolved.locals).find(|(_, d)| is_it(d)).map(|(l, _)| l)
 }
 
 /// The signature of a definition as dependents see it. Where the result is not written the body
@@ -325,10 +310,22 @@ impl Checker<'_> {
             })
         };
         let names = exports.iter().map(|(n, _, t)| (n.clone(), global(t))).collect();
+        let extents = exports.iter().filter_map(|(name, l, _)| {
+            let value = self
+                .local(*l)?
+                .sym
+                .as_ref()
+                .map(|p| global(&Type::array([self.metas.zonk_size(p)].into_iter(), Type::I64)))?;
+            match value.peel().0.first()?.as_atom()? {
+                Atom::Global(g) if g.module != module || g.name != *name => Some((name.clone(), g.clone())),
+                _ => None,
+            }
+        });
+        let extents = extents.collect();
         let locals: Vec<TId> = exports.iter().map(|(_, l, t)| self.alloc(Typed::Local(*l), t.clone(), span)).collect();
         let ty = Type::Tuple(exports.iter().map(|e| e.2.clone()).collect());
         let tuple = self.alloc(Typed::Tuple(locals), ty.clone(), span);
         let root = self.alloc(Typed::Let(vec![(pat, value)], tuple), ty.clone(), span);
-        self.finish(root, Vec::new(), Vec::new(), names, ty)
+        Checked { extents, ..self.finish(root, Vec::new(), Vec::new(), names, ty) }
     }
 }

@@ -20,6 +20,7 @@ mod mismatch;
 mod ops;
 mod order;
 mod pattern;
+mod phrase;
 mod scope;
 mod tail;
 mod zero;
@@ -112,6 +113,8 @@ pub(super) struct Checker<'a> {
     coverage: Vec<Coverage>,
     /// Types of `error(…)`, which may be anything.
     any_value: Vec<Type>,
+    /// Extents that each branch of a value with extents `?k` has for itself.
+    branch_extents: Vec<Poly>,
     diagnostics: Vec<Diagnostic>,
     /// Are effects (`print`, …) allowed here?
     effects: bool,
@@ -156,6 +159,7 @@ impl<'a> Checker<'a> {
             varied: None,
             coverage: Vec::new(),
             any_value: Vec::new(),
+            branch_extents: Vec::new(),
             diagnostics: Vec::new(),
             effects: false,
             bare: Vec::new(),

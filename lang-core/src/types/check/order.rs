@@ -5,7 +5,7 @@
 //! a call's instance, a check, what a function captures, the type of an array that may be empty) may
 //! mention only locals that have a value there.
 
-use super::super::tree::{Callee, Expr as Typed, IndexRange, Pat, Special, TId};
+use super::super::tree::{Expr as Typed, IndexRange, Pat, Special, TId};
 use super::Checker;
 use crate::base::{Code, Diagnostic, Span};
 use crate::predicate::{Atom, LocalId, Poly};
@@ -161,12 +161,8 @@ impl Checker<'_> {
             Typed::Opened(opens, e) => {
                 steps.extend([Step::Visit(*e), Step::Bind(opens.iter().map(|o| o.local).collect())]);
             }
-            // A lambda that is called where it stands comes after its arguments.
-            Typed::Call { callee: Callee::Value(f), args } if matches!(self.nodes[*f].kind, Typed::Lambda(_)) => {
-                steps.extend(args.iter().chain([f]).map(|n| Step::Visit(*n)));
-            }
             kind => {
-                kind.for_each_child(&mut |n| steps.push(Step::Visit(n)));
+                kind.for_each_child(&self.nodes, &mut |n| steps.push(Step::Visit(n)));
                 steps.push(Step::Ask(node));
             }
         }

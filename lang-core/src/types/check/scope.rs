@@ -3,7 +3,7 @@
 //! binder, fold, loop or lambda, a branch, what a bracket guards. And what comes after a fact
 //! is a scope, so that a fact says nothing about what was evaluated before it held.
 
-use super::super::tree::{SizeCheck, TId};
+use super::super::tree::{Demand, SizeCheck, TId};
 use super::super::ty::Type;
 use crate::base::{Code, Span};
 use crate::predicate::Poly;
@@ -90,6 +90,11 @@ impl Scopes {
         self.scopes.get(scope)?.fact.as_ref()
     }
 
+    /// What holds somewhere.
+    pub(super) fn facts(&self) -> impl Iterator<Item = &Fact> {
+        self.scopes.iter().filter_map(|s| s.fact.as_ref())
+    }
+
     /// From here on, until the scope around is left, this holds.
     pub(super) fn assume(&mut self, fact: Fact) {
         self.push(self.kind(self.current), Some(fact));
@@ -118,6 +123,22 @@ pub(super) enum Obligation {
     Extent { extent: Poly, array: bool, span: Span },
     /// The extents of two axes of one bare index.
     Agree { name: crate::base::Name, span: Span, first: Poly, second: Poly, place: Span },
+}
+
+impl Obligation {
+    /// The sizes it is about.
+    pub(super) fn sizes(&self) -> Vec<&Poly> {
+        match self {
+            Self::Index { index, extent, .. } => vec![index, extent],
+            Self::Slice { from, to, extent, .. } => vec![from, to, extent],
+            Self::Size { check, .. } => match &check.wanted {
+                Demand::Equal(wanted) => vec![&check.found, wanted],
+                Demand::Size => vec![&check.found],
+            },
+            Self::Extent { extent, .. } => vec![extent],
+            Self::Agree { first, second, .. } => vec![first, second],
+        }
+    }
 }
 
 /// A type that leaves a scope.

@@ -117,6 +117,7 @@ pub(super) fn word(a: &Around) -> Option<Diagnostic> {
 /// A row: where it fits, and the help.
 type Row = (fn(&Around) -> bool, &'static str);
 
+const UNKNOWN: &str = "an extent that is known only in the run stands between the brackets of an array, in a result or a `let`: `[?k]f64`";
 const CHOICE: &str = "a choice is written `if c then a else b`";
 const MATCH: &str = "write `match e { p: a, q: b }`";
 const RANGE: &str = "a range is written `i < n` or `i in a..b`";
@@ -128,6 +129,7 @@ pub(super) const FORMS: &[Row] = &[
     (|a| matches!(a.builder.kind(a.line()), Some(Kind::Sym(Sym::FloorDiv))), "a comment begins with `--`"),
     (|a| words_follow(a) && a.on_line(Kind::Sym(Sym::FloorDiv)), "a comment begins with `--`; `//` divides integers"),
     // Choices.
+    (|a| a.is(Sym::Question) && a.expected.has(Expected::TYPE), UNKNOWN),
     (|a| a.is(Sym::Question), CHOICE),
     (|a| a.is_word(Word::If) && a.operator(), CHOICE),
     (|a| a.is(Sym::Colon) && a.after_word(Word::Else), "no colon stands after `else`"),

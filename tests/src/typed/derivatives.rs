@@ -1,0 +1,205 @@
+//! Derivatives of drawn functions, by laws that need no other program: a run on dual numbers gives
+//! the value bit for bit; the tangent is the inner product with the gradient; differences of values
+//! come near it where the function is smooth, and differences of gradients come near `hvp`.
+
+use std::sync::atomic::AtomicBool;
+
+use lang_core::base::{Code, GlobalName};
+use lang_core::interp::{RtInstance, Value};
+use lang_core::session::Session;
+
+use super::run::Known;
+use crate::random::Random;
+use crate::run::MAIN;
+
+/// How many derivatives of drawn functions could be tried, and how.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Seen {
+    /// Points at which the function and its derivatives have values.
+    pub points: u64,
+    /// Those where the tangent is not zero.
+    pub varying: u64,
+    /// Tangents that differences of values came near.
+    pub first: u64,
+    /// Second derivatives that differences of gradients came near.
+    pub second: u64,
+    /// Points where the function fails, and its derivatives in the same way.
+    pub failing: u64,
+}
+
+impl Seen {
+    /// Adds what another program gave.
+    pub fn add(&mut self, other: Self) {
+        self.points += other.points;
+        self.varying += other.varying;
+        self.first += other.first;
+        self.second += other.second;
+        self.failing += other.failing;
+    }
+}
+
+/// The steps of the differences.
+const STEPS: [f64; 3] = [1e-3, 5e-4, 2.5e-4];
+
+/// Differences at all steps agree to this where the function is smooth at this scale.
+const SMOOTH: f64 = 1e-5;
+
+/// Then the derivative is this near to what they tend to.
+const NEAR: f64 = 1e-5;
+
+/// Sums in another order differ by this.
+const SUMS: f64 = 1e-9;
+
+/// Points for each function.
+const POINTS: usize = 2;
+
+/// The function, and its derivatives, at one point and along one direction.
+struct Point<'k> {
+    known: Known<'k>,
+    x: f64,
+    y: Vec<f64>,
+    dx: f64,
+    dy: Vec<f64>,
+}
+
+/// What a definition gives: the reals in it, or the code of the failure.
+type Result = std::result::Result<Vec<f64>, Code>;
+
+impl Point<'_> {
+    fn call(&self, def: &str, args: Vec<Value>) -> Result {
+        let size = i64::try_from(self.y.len()).unwrap_or(0);
+        let instance = RtInstance { sizes: vec![size], ..RtInstance::default() };
+        let (result, _) = self.known.interpret(|interp| interp.call(&GlobalName::new(MAIN, def), instance, args));
+        result.map(|v| reals(&v)).map_err(|f| f.code)
+    }
+
+    /// The point, so far along the direction.
+    fn at(&self, t: f64) -> Vec<Value> {
+        let y = self.y.iter().zip(&self.dy).map(|(y, dy)| y + t * dy).collect();
+        vec![Value::F64(self.x + t * self.dx), array(y)]
+    }
+
+    fn direction(&self) -> Vec<Value> {
+        vec![Value::F64(self.dx), array(self.dy.clone())]
+    }
+
+    fn along(&self, of: &[f64]) -> f64 {
+        of.iter().zip(std::iter::once(&self.dx).chain(&self.dy)).map(|(a, b)| a * b).sum()
+    }
+
+    /// What central differences of a real function along the direction tend to, if they agree.
+    fn slope(&self, f: impl Fn(Vec<Value>) -> Option<f64>) -> Option<f64> {
+        let slopes: Vec<f64> =
+            STEPS.iter().map(|h| Some((f(self.at(*h))? - f(self.at(-h))?) / (2.0 * h))).collect::<Option<_>>()?;
+        let [a, b, c] = slopes.try_into().ok()?;
+        // The error of each falls with the square of the step.
+        let (ab, bc) = ((4.0 * b - a) / 3.0, (4.0 * c - b) / 3.0);
+        let limit = (16.0 * bc - ab) / 15.0;
+        let near = |x: f64| (x - limit).abs() <= SMOOTH * (1.0 + limit.abs());
+        [b, c, ab, bc].into_iter().all(near).then_some(limit)
+    }
+}
+
+/// Tries the derivatives of the function `q0` of a program, if it has one.
+///
+/// # Errors
+/// How they are wrong.
+pub fn check(session: &Session, text: &str) -> std::result::Result<Seen, String> {
+    let mut seen = Seen::default();
+    if !text.contains("def q0(") {
+        return Ok(seen);
+    }
+    let mut random = Random::new(u64::try_from(text.len()).unwrap_or(0));
+    let stop = AtomicBool::new(false);
+    for _ in 0..POINTS {
+        let n = random.below(4);
+        let mut real = || f64::from(i32::try_from(random.below(4001)).unwrap_or(0) - 2000) / 1009.0;
+        let mut reals = || (0..n).map(|_| real()).collect::<Vec<_>>();
+        let (y, dy) = (reals(), reals());
+        let point = Point { known: Known::new(session, &stop), x: real(), y, dx: real(), dy };
+        // `stop` makes derivatives other than those of the values.
+        try_point(&point, text.contains("stop("), &mut seen)
+            .map_err(|how| format!("at x = {:?}, y = {:?}: {how}", point.x, point.y))?;
+    }
+    Ok(seen)
+}
+
+fn try_point(point: &Point<'_>, stopped: bool, seen: &mut Seen) -> std::result::Result<(), String> {
+    let value = point.call("q0", point.at(0.0));
+    let tangent = point.call("q3", [point.at(0.0), point.direction()].concat());
+    let gradient = point.call("q4", point.at(0.0));
+    let pulled = point.call("q5", [point.at(0.0), vec![Value::F64(2.0)]].concat());
+    let (value, tangent, gradient, pulled) = match (value, tangent, gradient, pulled) {
+        (Ok(v), Ok(t), Ok(g), Ok(p)) => (v, t, g, p),
+        (Err(a), Err(b), Err(c), Err(d)) if [b, c, d] == [a; 3] => {
+            seen.failing += 1;
+            return Ok(());
+        }
+        (v, t, g, p) => return Err(format!("q0, jvp, grad, vjp: {v:?}, {t:?}, {g:?}, {p:?}")),
+    };
+    let (Some((v, [])), Some((tv, [slope])), Some((gv, gradient)), Some((pv, pulled))) =
+        (value.split_first(), tangent.split_first(), gradient.split_first(), pulled.split_first())
+    else {
+        return Err(format!("not the shapes they should have: {value:?}, {tangent:?}, {gradient:?}, {pulled:?}"));
+    };
+    for (what, w) in [("jvp2", tv), ("value_and_grad", gv), ("vjp2", pv)] {
+        if w.to_bits() != v.to_bits() && !(w.is_nan() && v.is_nan()) {
+            return Err(format!("{what} gives the value {w:?}, and it is {v:?}"));
+        }
+    }
+    let doubled: Vec<f64> = gradient.iter().map(|g| 2.0 * g).collect();
+    if !doubled.iter().zip(pulled).all(|(a, b)| same(*a, *b, a.abs())) {
+        return Err(format!("grad is {gradient:?}, and vjp along 2 {pulled:?}"));
+    }
+    let scale: f64 = gradient.iter().map(|g| g.abs()).sum();
+    let sum = point.along(gradient);
+    if sum.is_finite() && !same(*slope, sum, scale) {
+        return Err(format!("jvp is {slope:?}, and the inner product with the gradient {sum:?}"));
+    }
+    seen.points += 1;
+    seen.varying += u64::from(*slope != 0.0);
+    if stopped || !slope.is_finite() {
+        return Ok(());
+    }
+    let first = |t: Result| t.ok()?.first().copied();
+    if let Some(wanted) = point.slope(|args| first(point.call("q0", args))) {
+        if (wanted - slope).abs() > NEAR * (1.0 + wanted.abs() + scale) {
+            return Err(format!("jvp is {slope:?}, and differences tend to {wanted:?}"));
+        }
+        seen.first += 1;
+    }
+    let Ok(second) = point.call("q6", [point.at(0.0), point.direction()].concat()) else {
+        return Err("hvp fails, and grad does not".to_owned());
+    };
+    let curvature = point.along(&second);
+    let scale: f64 = second.iter().map(|g| g.abs()).sum();
+    let along = |g: Result| Some(point.along(g.ok()?.get(1..)?));
+    if let Some(wanted) = point.slope(|args| along(point.call("q4", args)))
+        && curvature.is_finite()
+    {
+        if (wanted - curvature).abs() > NEAR * (1.0 + wanted.abs() + scale) {
+            return Err(format!("hvp is {curvature:?} along the direction, and differences tend to {wanted:?}"));
+        }
+        seen.second += 1;
+    }
+    Ok(())
+}
+
+/// Equal but for the order of sums of this size.
+fn same(a: f64, b: f64, scale: f64) -> bool {
+    a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()) || (a - b).abs() <= SUMS * scale || a == b
+}
+
+fn array(elements: Vec<f64>) -> Value {
+    Value::array(&[elements.len()], elements).unwrap_or_else(Value::unit)
+}
+
+/// The reals of a value, in order.
+fn reals(value: &Value) -> Vec<f64> {
+    match value {
+        Value::F64(x) => vec![*x],
+        Value::Array(a) => a.f64s().unwrap_or_default().to_vec(),
+        Value::Tuple(t) => t.values().iter().flat_map(reals).collect(),
+        _ => Vec::new(),
+    }
+}

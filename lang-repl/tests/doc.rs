@@ -97,6 +97,16 @@ fn names_of_the_library_and_the_language() {
                 linalg.one_hot(3, 1)
 
                 [0.0, 1.0, 0.0]
+
+            nn.one_hot, of the library
+
+                def one_hot(labels: [b]i64, n: i64) -> [b, n]f64
+
+            Ones at the labels and zeros elsewhere; a label outside has a row of zeros.
+
+                nn.one_hot([2, 0], 3)
+
+                [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
             $ iverson doc map
             map, of the prelude
 
@@ -151,9 +161,9 @@ fn names_of_the_library_and_the_language() {
 
             Rules:
 
-                min by the first: if x <= y || x != x then 1 else 0
+                by x: if x <= y || x != x then 1 else 0
 
-                min by the second: if x <= y || x != x then 0 else 1
+                by y: if x <= y || x != x then 0 else 1
             $ iverson doc hypot
             hypot, a scalar function
 
@@ -167,9 +177,9 @@ fn names_of_the_library_and_the_language() {
 
             Rules:
 
-                hypot by the first: x / hypot(x, y)
+                by x: if x == 0 && y == 0 then 0 else x / hypot(x, y)
 
-                hypot by the second: y / hypot(x, y)
+                by y: if x == 0 && y == 0 then 0 else y / hypot(x, y)
             $ iverson doc then
             then, a keyword
 
@@ -216,8 +226,12 @@ fn names_of_the_library_and_the_language() {
             $ iverson doc
               prelude  What every program can use without an import.
               linalg   Linear algebra: products, norms, factorisations, linear systems, eigenvalues.
+              nn       Neural networks: activations, layers, attention, normalisation, losses, recurrent cells.
               ode      Ordinary differential equations: the state `x` of type `[n]f64` changes by `f(t, x)` per unit of time `t`.
               optim    Minimisation: of a function of a vector, and of sums of squares.
+              rand     Random numbers that depend on a key alone: keys, distributions, permutations and samples.
+              signal   Signals: convolution, stencils, windows, interpolation, Fourier transforms, running sums.
+              stats    Statistics: moments, quantiles, dependence, densities.
 
             The words of the language have documentation too, such as `iverson doc grad`.
         "#]],
@@ -344,9 +358,9 @@ fn for_programs() {
             $ iverson doc linalg.norm --format json
             {"name": "norm", "module": "linalg", "kind": "def", "signature": "def norm(x: [n]t) -> t where t: real", "doc": "The Euclidean norm, the length of a vector. Its derivative at the zero vector is taken to be 0.", "example": "```iverson\nlinalg.norm([3.0, 4.0])\n```\n```output\n5.0\n```", "rule": "derivative norm(x; dx) = let r = norm(x) in [r != 0] * dot(x, dx) / r\nadjoint norm(x; dy) = let r = norm(x) in for i: [r != 0] * x[i] / r * dy"}
             $ iverson doc sin --format json
-            {"name": "sin", "module": null, "kind": "scalar function", "signature": "def sin(x: a) -> a where a: real", "doc": "Sine.", "example": "```iverson\ndo (sin(0.0), cos(0.0), tan(0.0))\n```\n```output\n(0.0, 1.0, 0.0)\n```", "rule": "sin by its argument: cos(x)"}
+            {"name": "sin", "module": null, "kind": "scalar function", "signature": "def sin(x: a) -> a where a: real", "doc": "Sine.", "example": "```iverson\ndo (sin(0.0), cos(0.0), tan(0.0))\n```\n```output\n(0.0, 1.0, 0.0)\n```", "rule": "by x: cos(x)"}
             $ iverson doc min --format json
-            [{"name": "min", "module": null, "kind": "binder", "signature": "min i < n: e, min i < n if p: e", "doc": "The least value of e. With commas, min(a, b), the lesser of two. The range is i < n, i in a..b, or i alone where it indexes an array in e.\nThe body e reaches as far right as it can: close it with ( … ).", "example": null, "rule": null}, {"name": "min", "module": null, "kind": "scalar function", "signature": "def min(x: a, y: a) -> a where a: num", "doc": "The lesser; NaN if either is.", "example": "```iverson\nlet x = [1.0, 4.0, 2.0]\ndo min i: x[i]\ndo min(2.0, 3.0)\n```\n```output\n1.0\n2.0\n```", "rule": "min by the first: if x <= y || x != x then 1 else 0\nmin by the second: if x <= y || x != x then 0 else 1"}]
+            [{"name": "min", "module": null, "kind": "binder", "signature": "min i < n: e, min i < n if p: e", "doc": "The least value of e. With commas, min(a, b), the lesser of two. The range is i < n, i in a..b, or i alone where it indexes an array in e.\nThe body e reaches as far right as it can: close it with ( … ).", "example": null, "rule": null}, {"name": "min", "module": null, "kind": "scalar function", "signature": "def min(x: a, y: a) -> a where a: num", "doc": "The lesser; NaN if either is.", "example": "```iverson\nlet x = [1.0, 4.0, 2.0]\ndo min i: x[i]\ndo min(2.0, 3.0)\n```\n```output\n1.0\n2.0\n```", "rule": "by x: if x <= y || x != x then 1 else 0\nby y: if x <= y || x != x then 0 else 1"}]
             $ iverson doc m -l shapes.iv --format json
             {"name": "m", "module": "lib/mine.iv", "kind": "module", "signature": null, "doc": null, "example": null, "rule": null, "definitions": [{"name": "offset", "summary": ""}, {"name": "twice", "summary": ""}]}
             $ iverson doc -l shapes.iv --format json

@@ -75,9 +75,7 @@ pub fn check(session: &mut Session, module: &str, text: &str) -> (Vec<String>, S
 
 /// The lines of a module's text that are the documentation of a definition.
 fn comment(text: &str, definition: &Definition) -> Option<(usize, usize)> {
-    let start = usize::try_from(definition.start).ok()?;
-    let docs = text.get(start..)?.find(&definition.source)?;
-    let above = text.get(..start + docs)?;
+    let above = text.get(..usize::try_from(definition.start).ok()?)?;
     let lines = above.split_inclusive('\n').rev().take_while(|line| line.starts_with("--|"));
     Some((above.len() - lines.map(str::len).sum::<usize>(), above.len()))
 }

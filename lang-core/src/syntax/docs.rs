@@ -45,10 +45,10 @@ pub struct Definition {
     pub docs: String,
     /// Its text, from the keyword on.
     pub source: String,
+    /// Where that begins in the module.
+    pub start: u32,
     /// Its rules, which may stand anywhere in the module.
     pub rules: Vec<Rule>,
-    /// Where its item begins in the module, the comments above it included.
-    pub start: u32,
 }
 
 /// A rule of a definition.
@@ -101,10 +101,10 @@ impl Module {
                 ItemKind::Type => source.clone(),
                 _ => before_assign(&source),
             };
-            let rules = Vec::new();
-            let (kind, docs, start) = (item.kind, tree.docs, item.start);
-            let definition = Definition { kind, names, signature, typed, docs, source, rules, start };
-            parts.push((start.saturating_add(tree.span.start), Part::Definition(definition)));
+            let start = item.start.saturating_add(tree.span.start);
+            let (kind, docs, rules) = (item.kind, tree.docs, Vec::new());
+            let definition = Definition { kind, names, signature, typed, docs, source, start, rules };
+            parts.push((start, Part::Definition(definition)));
         }
         for (name, rule) in rules {
             let of = parts.iter_mut().find_map(|(_, part)| match part {

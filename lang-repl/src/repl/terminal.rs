@@ -161,7 +161,8 @@ fn complete(before: &str, names: &[String]) -> (usize, Vec<Pair>) {
     } else {
         Vec::new()
     };
-    found.retain(|name| name.starts_with(word));
+    // Names with a prefix come after its dot.
+    found.retain(|name| name.starts_with(word) && (word.contains('.') || !name.contains('.')));
     found.sort_unstable();
     found.dedup();
     let pairs = found.into_iter().map(|name| Pair { display: name.to_owned(), replacement: name.to_owned() });
@@ -221,7 +222,7 @@ mod tests {
         check("x + la.sol", &["la.solve", "la.solve_lower"]);
         check("x[0..loss", &["loss", "lossy"]);
         check("linalg.eig", &[]);
-        check("?linalg.eig", &["linalg.eigh"]);
+        check("?linalg.eig", &["linalg.eigh", "linalg.eigvalsh"]);
         check("??ode", &["ode"]);
         check("1 + ", &[]);
         check("zzz", &[]);

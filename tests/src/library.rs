@@ -38,35 +38,28 @@ pub fn check(session: &mut Session, module: &str, text: &str) -> (Vec<String>, S
             faults.push(format!("{name} has no documentation"));
             continue;
         }
-        let page = format!("{}\n", definition.docs);
-        let mut seen = Vec::new();
-        match literate::blocks(&page) {
-            Err(fault) => {
-                faults.push(format!("{name}: {fault} of its documentation"));
-                continue;
-            }
-            Ok(blocks) => {
-                for block in &blocks {
-                    seen.push(match block.kind {
-                        Kind::Program => see(session, module, &block.text),
-                        _ => String::new(),
-                    });
-                    if block.output != *seen.last().map_or("", String::as_str) {
-                        let now = seen.last().map_or("", String::as_str);
-                        faults.push(format!("{name}:\n{}--- recorded\n{}--- now\n{now}", block.text, block.output));
-                    }
-                }
-                if definition.kind == ItemKind::Def && seen.iter().all(String::is_empty) {
-                    faults.push(format!("{name} has no example that shows something"));
-                }
-                let Some((from, to)) = comment(text, definition) else { continue };
+        let mut shows = false;
+        let seen = literate::check(&format!("{}\n", definition.docs), |blocks, at| {
+            let example = blocks.get(at).filter(|block| block.kind == Kind::Program);
+            let output = example.map_or_else(String::new, |block| see(session, module, &block.text));
+            shows |= !output.is_empty();
+            output
+        });
+        match (seen, comment(text, definition)) {
+            (Ok((found, docs)), Some((from, to))) => {
+                faults.extend(found.iter().map(|fault| format!("{name}, {fault}")));
                 updated.push_str(text.get(copied..from).unwrap_or_default());
-                for line in literate::record(&page, &blocks, &seen).lines() {
+                for line in docs.lines() {
                     updated.push_str(format!("--| {line}").trim_end());
                     updated.push('\n');
                 }
                 copied = to;
             }
+            (Ok(_), None) => faults.push(format!("{name}: no comment stands above it")),
+            (Err(fault), _) => faults.push(format!("{name}: {fault} of its documentation")),
+        }
+        if definition.kind == ItemKind::Def && !shows {
+            faults.push(format!("{name} has no example that shows something"));
         }
     }
     updated.push_str(text.get(copied..).unwrap_or_default());
@@ -189,7 +182,11 @@ def thrice(x: i64) -> i64 = 3 * x
         let short: Vec<&str> = faults.iter().filter_map(|f| f.lines().next()).collect();
         assert_eq!(
             short,
-            ["sums.twice:", "sums.bare has no documentation", "sums.thrice has no example that shows something"]
+            [
+                "sums.twice, line 4:",
+                "sums.bare has no documentation",
+                "sums.thrice has no example that shows something"
+            ]
         );
         session.set_text("sums", &updated);
         assert_eq!(check(&mut session, "sums", &updated).0.len(), 2);

@@ -156,7 +156,7 @@ pub fn record(page: &str, blocks: &[Block], outputs: &[String]) -> String {
 ///
 /// # Errors
 /// As [`blocks`].
-pub fn check(page: &str, see: impl Fn(&[Block], usize) -> String) -> Result<(Vec<String>, String), String> {
+pub fn check(page: &str, mut see: impl FnMut(&[Block], usize) -> String) -> Result<(Vec<String>, String), String> {
     let blocks = blocks(page)?;
     let outputs: Vec<String> = (0..blocks.len()).map(|i| see(&blocks, i)).collect();
     let faults = blocks

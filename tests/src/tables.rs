@@ -36,7 +36,11 @@ fn table(name: &str, modules: &[(&str, String)]) -> Option<String> {
                     Domain::Num => "num",
                     Domain::Int => "int",
                 };
-                format!("| `{}` | {} | {domain} | {} |", f.name(), f.arity(), cell(f.doc()))
+                let names: Vec<String> = f.arguments().iter().map(|x| format!("`{}`", x.name)).collect();
+                let accuracy = f.accuracy().map(|a| format!("{}, {}", a.double, a.single)).unwrap_or_default();
+                let partials: Vec<String> = f.arguments().iter().filter_map(|x| x.partial.map(code)).collect();
+                let (names, partials) = (names.join(", "), partials.join("; "));
+                format!("| `{}` | {names} | {domain} | {} | {accuracy} | {partials} |", f.name(), cell(f.doc()))
             })
             .collect(),
         "constants" => Const::ALL.iter().map(|c| row(c.name(), c.doc())).collect(),
@@ -58,7 +62,7 @@ fn table(name: &str, modules: &[(&str, String)]) -> Option<String> {
         _ => return None,
     };
     let head = if name == "scalar functions" {
-        "| name | arguments | on | |\n|---|---|---|---|\n"
+        "| name | arguments | on | | ulp | derivative by each argument |\n|---|---|---|---|---|---|\n"
     } else {
         "| name | |\n|---|---|\n"
     };
@@ -67,6 +71,10 @@ fn table(name: &str, modules: &[(&str, String)]) -> Option<String> {
 
 fn row(name: &str, doc: &str) -> String {
     format!("| `{}` | {} |", name.replace('|', "\\|"), cell(doc))
+}
+
+fn code(text: &str) -> String {
+    format!("`{}`", cell(text))
 }
 
 fn cell(doc: &str) -> String {

@@ -147,7 +147,9 @@ fn programs_have_their_golden_values() {
     let texts = texts();
     let session = session(&texts);
     let (golden, tolerances) = (json("golden/values.json"), json("golden/tolerances.json"));
-    let stray: Vec<_> = tolerances.keys().filter(|name| !golden.contains_key(*name)).collect();
+    // Those of `tests/tests/scalar.rs` stand in the same file.
+    let own = tolerances.keys().filter(|name| !name.starts_with("scalar/"));
+    let stray: Vec<_> = own.filter(|name| !golden.contains_key(*name)).collect();
     assert!(stray.is_empty(), "tolerances of no program: {stray:?}");
 
     let mut wrong = Vec::new();

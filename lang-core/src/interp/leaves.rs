@@ -151,8 +151,8 @@ impl Interp<'_> {
         while let Some(step) = steps.pop() {
             match step {
                 Step::Visit(v @ (Value::F64(_) | Value::F32(_) | Value::Dual(_)), _) => done.push(new(self, v)?),
-                Step::Visit(Value::Array(a), inside) if !a.is_boxed() => {
-                    done.push(self.map_numbers(at, a, rest, inside, new)?);
+                Step::Visit(Value::Array(a), inside) if a.boxed().is_none_or(|e| e.iter().all(is_real)) => {
+                    done.push(self.map_elements(at, a, rest, inside, new)?);
                 }
                 Step::Visit(v @ Value::Fun(f), inside) => match rest {
                     Rest::Closures => {
@@ -177,8 +177,8 @@ impl Interp<'_> {
         done.pop().ok_or_else(|| at.internal("nothing was built"))
     }
 
-    /// An array of numbers or truth values with other reals.
-    fn map_numbers(
+    /// An array of numbers, dual ones too, or truth values with other reals.
+    fn map_elements(
         &mut self,
         at: At<'_>,
         a: &Array,
@@ -189,8 +189,9 @@ impl Interp<'_> {
         let whole = Value::Array(a.clone());
         match a.store() {
             // Nothing in it is dual.
-            Store::F64(_) | Store::F32(_) if rest == Rest::Closures || a.count() == 0 => Ok(whole),
-            Store::F64(_) | Store::F32(_) => {
+            Store::F64(_) | Store::F32(_) if rest == Rest::Closures => Ok(whole),
+            Store::F64(_) | Store::F32(_) | Store::Boxed(_) if a.count() == 0 => Ok(whole),
+            Store::F64(_) | Store::F32(_) | Store::Boxed(_) => {
                 let mut builder = Builder::new(a.count());
                 for i in 0..a.count() {
                     let x = a.element(i).ok_or_else(|| at.internal("an element is missing"))?;
@@ -199,7 +200,7 @@ impl Interp<'_> {
                 }
                 self.array(at, builder.finish(a.dims()))
             }
-            _ => Ok(discrete(&whole, rest, inside)),
+            Store::I64(_) | Store::Bool(_) => Ok(discrete(&whole, rest, inside)),
         }
     }
 
@@ -246,6 +247,10 @@ impl Interp<'_> {
     pub(super) fn primal_part(&mut self, at: At<'_>, value: &Value, e: Perturbation) -> Eval {
         self.map_reals(at, value, Rest::Closures, &mut |_, x| Ok(split(x, e).0.clone()))
     }
+}
+
+fn is_real(v: &Value) -> bool {
+    matches!(v, Value::F64(_) | Value::F32(_) | Value::Dual(_))
 }
 
 /// What becomes of something without reals.

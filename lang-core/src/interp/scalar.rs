@@ -22,22 +22,24 @@ use crate::syntax::ops::BinOp;
 
 /// `f64` functions by their plain names.
 mod double {
-    pub(super) use super::super::gamma::{digamma, polygamma};
+    pub(super) use super::super::gamma::{digamma, lgamma, polygamma};
     pub(super) use libm::{
         acos, acosh, asin, asinh, atan, atan2, atanh, cbrt, ceil, copysign, cos, cosh, erf, erfc, exp, expm1, fabs,
-        floor, fmod, hypot, lgamma, log, log1p, pow, rint, sin, sinh, sqrt, tan, tanh, trunc,
+        floor, fmod, hypot, log, log1p, pow, rint, sin, sinh, sqrt, tan, tanh, trunc,
     };
 }
 
 /// `f32` functions by the same names.
 mod single {
-    pub(super) use super::super::gamma::{digamma_single as digamma, polygamma_single as polygamma};
+    pub(super) use super::super::gamma::{
+        digamma_single as digamma, lgamma_single as lgamma, polygamma_single as polygamma,
+    };
     pub(super) use libm::{
         acosf as acos, acoshf as acosh, asinf as asin, asinhf as asinh, atan2f as atan2, atanf as atan,
         atanhf as atanh, cbrtf as cbrt, ceilf as ceil, copysignf as copysign, cosf as cos, coshf as cosh,
         erfcf as erfc, erff as erf, expf as exp, expm1f as expm1, fabsf as fabs, floorf as floor, fmodf as fmod,
-        hypotf as hypot, lgammaf as lgamma, log1pf as log1p, logf as log, powf as pow, rintf as rint, sinf as sin,
-        sinhf as sinh, sqrtf as sqrt, tanf as tan, tanhf as tanh, truncf as trunc,
+        hypotf as hypot, log1pf as log1p, logf as log, powf as pow, rintf as rint, sinf as sin, sinhf as sinh,
+        sqrtf as sqrt, tanf as tan, tanhf as tanh, truncf as trunc,
     };
 }
 
@@ -125,6 +127,11 @@ macro_rules! reals {
             }
         }
 
+        fn acosh(x: $t) -> $t {
+            // libm has values for some x below -1.
+            if x < 1.0 { <$t>::NAN } else { $m::acosh(x) }
+        }
+
         fn relu(x: $t) -> $t {
             if x > 0.0 || x.is_nan() { x } else { 0.0 }
         }
@@ -176,7 +183,7 @@ macro_rules! reals {
                 ScalarFn::Cosh => Unary($m::cosh),
                 ScalarFn::Tanh => Unary($m::tanh),
                 ScalarFn::Asinh => Unary($m::asinh),
-                ScalarFn::Acosh => Unary($m::acosh),
+                ScalarFn::Acosh => Unary(acosh),
                 ScalarFn::Atanh => Unary($m::atanh),
                 ScalarFn::Sigmoid => Unary(sigmoid),
                 ScalarFn::Softplus => Unary(softplus),

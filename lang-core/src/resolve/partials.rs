@@ -29,8 +29,9 @@ pub enum Operation {
     PowInt,
 }
 
-/// `x ^ y` by `x`. Where `y` is 0 it is constant, also at 0 and at NaN.
-const POW_X: &str = "if y == 0 then 0 else y * x^(y - 1)";
+/// `x ^ y` by `x`. `x ^ 0` is constant, also at 0 and at NaN; elsewhere the expression is kept for
+/// its own derivative by `y`.
+const POW_X: &str = "if y == 0 && (x == 0 || x != x) then 0 else y * x^(y - 1)";
 
 /// `x ^ y` by `y`. `0 ^ y` is taken as constant from 0 on, and `inf ^ y` below 0.
 const POW_Y: &str = "if x == 0 && y >= 0 || x == inf && y < 0 then 0 else x^y * log(x)";

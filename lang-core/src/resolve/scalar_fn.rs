@@ -7,7 +7,8 @@
 //! derivative is an Iverson expression over the arguments, the derivative of the function by that
 //! argument; see [`super::partials`]. The accuracies are bounds on the distance from the exact
 //! value, rounded, in units in the last place, which `tests/tests/scalar.rs` holds the functions
-//! to. Functions of integers alone have neither.
+//! to; below 0 those of `digamma` and `polygamma` are of the largest term. Functions of integers
+//! alone have neither.
 
 /// What a scalar function works on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,18 +42,26 @@ pub struct Accuracy {
 /// A function that works on reals has a partial derivative by each argument, or its row does not
 /// compile.
 macro_rules! arguments {
-    (Int [$($name:ident),*]) => { &[$(Argument { name: stringify!($name), partial: None }),*] };
-    ($real:ident [$($name:ident : $partial:literal),* $(,)?]) => {
+    ($variant:ident Int [$($name:ident),*]) => {
+        &[$(Argument { name: stringify!($name), partial: None }),*]
+    };
+    ($variant:ident $real:ident [$($name:ident : $partial:literal),* $(,)?]) => {
         &[$(Argument { name: stringify!($name), partial: Some($partial) }),*]
+    };
+    ($variant:ident $($other:tt)*) => {
+        compile_error!(concat!(stringify!($variant), " needs the derivative by each argument, [x: \"...\"]"))
     };
 }
 
 macro_rules! accuracy {
-    (Int) => {
+    ($variant:ident Int) => {
         None
     };
-    ($real:ident $double:literal $single:literal) => {
+    ($variant:ident $real:ident $double:literal $single:literal) => {
         Some(Accuracy { double: $double, single: $single })
+    };
+    ($variant:ident $($other:tt)*) => {
+        compile_error!(concat!(stringify!($variant), " needs its accuracy in ulp, of f64 and of f32: Real(1, 1)"))
     };
 }
 
@@ -84,13 +93,13 @@ macro_rules! scalar_fns {
             /// Its arguments, with the derivative by each.
             #[must_use]
             pub fn arguments(self) -> &'static [Argument] {
-                match self { $(Self::$variant => arguments!($domain [$($arguments)*])),* }
+                match self { $(Self::$variant => arguments!($variant $domain [$($arguments)*])),* }
             }
 
             /// How exact its values are; none where they are integers.
             #[must_use]
             pub fn accuracy(self) -> Option<Accuracy> {
-                match self { $(Self::$variant => accuracy!($domain $($double $single)?)),* }
+                match self { $(Self::$variant => accuracy!($variant $domain $($double $single)?)),* }
             }
 
             /// What it is, in a line.
@@ -111,9 +120,9 @@ scalar_fns! {
         "log(1 + x), exact near 0.",
     Expm1 "expm1" Real(1, 1) [x: "exp(x)"]
         "exp(x) - 1, exact near 0.",
-    Sqrt "sqrt" Real(1, 1) [x: "1 / (2 * sqrt(x))"]
+    Sqrt "sqrt" Real(0, 0) [x: "1 / (2 * sqrt(x))"]
         "Square root.",
-    Cbrt "cbrt" Real(1, 1) [x: "1 / (3 * cbrt(x)^2)"]
+    Cbrt "cbrt" Real(0, 0) [x: "1 / (3 * cbrt(x)^2)"]
         "Cube root.",
     Sin "sin" Real(1, 1) [x: "cos(x)"]
         "Sine.",
@@ -141,11 +150,11 @@ scalar_fns! {
         "Inverse hyperbolic cosine.",
     Atanh "atanh" Real(1, 1) [x: "1 / ((1 - x) * (1 + x))"]
         "Inverse hyperbolic tangent.",
-    Sigmoid "sigmoid" Real(1, 1) [x: "sigmoid(x) * sigmoid(-x)"]
+    Sigmoid "sigmoid" Real(2, 2) [x: "sigmoid(x) * sigmoid(-x)"]
         "1 / (1 + exp(-x)).",
     Softplus "softplus" Real(1, 1) [x: "sigmoid(x)"]
         "log(1 + exp(x)).",
-    Relu "relu" Real(1, 1) [x: "if x <= 0 then 0 else if x > 0 then 1 else nan"]
+    Relu "relu" Real(0, 0) [x: "if x <= 0 then 0 else if x > 0 then 1 else nan"]
         "x where positive, else 0.",
     Hypot "hypot" Real(1, 1) [
         x: "if x == 0 && y == 0 then 0 else x / hypot(x, y)",
@@ -154,29 +163,29 @@ scalar_fns! {
         "sqrt(x^2 + y^2) without overflow on the way.",
     Erf "erf" Real(1, 1) [x: "2 / sqrt(pi) * exp(-x^2)"]
         "Error function.",
-    Erfc "erfc" Real(1, 1) [x: "-2 / sqrt(pi) * exp(-x^2)"]
+    Erfc "erfc" Real(2, 2) [x: "-2 / sqrt(pi) * exp(-x^2)"]
         "1 - erf(x), exact for large x.",
-    Lgamma "lgamma" Real(1, 1) [x: "digamma(x)"]
+    Lgamma "lgamma" Real(4, 1) [x: "digamma(x)"]
         "Logarithm of the absolute value of the gamma function.",
     Digamma "digamma" Real(4, 1) [x: "polygamma(1, x)"]
         "Derivative of lgamma.",
-    Polygamma "polygamma" Real(8, 1) [n: "nan", x: "polygamma(n + 1, x)"]
-        "Derivative of digamma of order n, an integer from 0 on held by a real.",
-    Floor "floor" Real(1, 1) [x: "0"]
+    Polygamma "polygamma" Real(1, 1) [n: "nan", x: "polygamma(n + 1, x)"]
+        "Derivative of digamma of order n, an integer from 0 to 170 held by a real.",
+    Floor "floor" Real(0, 0) [x: "0"]
         "Greatest integer not above x, as a real.",
-    Ceil "ceil" Real(1, 1) [x: "0"]
+    Ceil "ceil" Real(0, 0) [x: "0"]
         "Least integer not below x, as a real.",
-    Round "round" Real(1, 1) [x: "0"]
+    Round "round" Real(0, 0) [x: "0"]
         "Nearest integer, halves to even, as a real.",
-    Trunc "trunc" Real(1, 1) [x: "0"]
+    Trunc "trunc" Real(0, 0) [x: "0"]
         "Towards zero, as a real.",
-    Abs "abs" Num(1, 1) [x: "sign(x)"]
+    Abs "abs" Num(0, 0) [x: "sign(x)"]
         "Absolute value.",
-    Sign "sign" Num(1, 1) [x: "0"]
+    Sign "sign" Num(0, 0) [x: "0"]
         "-1, 0 or 1.",
-    Min "min" Num(1, 1) [x: "if x <= y || x != x then 1 else 0", y: "if x <= y || x != x then 0 else 1"]
+    Min "min" Num(0, 0) [x: "if x <= y || x != x then 1 else 0", y: "if x <= y || x != x then 0 else 1"]
         "The lesser; NaN if either is.",
-    Max "max" Num(1, 1) [x: "if x >= y || x != x then 1 else 0", y: "if x >= y || x != x then 0 else 1"]
+    Max "max" Num(0, 0) [x: "if x >= y || x != x then 1 else 0", y: "if x >= y || x != x then 0 else 1"]
         "The greater; NaN if either is.",
     BitAnd "bit_and" Int [x, y] "Bitwise and.",
     BitOr "bit_or" Int [x, y] "Bitwise or.",

@@ -4,6 +4,7 @@ use super::super::tree::{Expr as Typed, Open, TId};
 use super::super::ty::Type;
 use super::super::unify::{Mismatch, has_meta};
 use super::binder::Indices;
+use super::mismatch::Culprit;
 use super::scope::ScopeKind;
 use super::tail::Tail;
 use super::{Checker, Coverage};
@@ -164,8 +165,11 @@ impl Checker<'_> {
                 let span = self.span(node);
                 let (f, w) = (self.metas.zonk(&found), self.metas.zonk(carry));
                 if !f.has_error() && !w.has_error() {
-                    let (from, to) = (self.metas.shown(carry), self.metas.shown(&found));
-                    let message = format!("the carry begins as `{from}` and would become `{to}`");
+                    let Culprit { node, wanted, part } = self.culprit(node, carry);
+                    let (from, to) = (self.metas.shown(&wanted), self.metas.shown(&self.nodes[node].ty));
+                    let whose = if part.is_empty() { String::new() } else { format!("{part} of ") };
+                    let message = format!("{whose}the carry begins as `{from}` and would become `{to}`");
+                    let span = self.span(node);
                     let mut d = Diagnostic::new(Code::E0213, span, message);
                     d = match &m {
                         Mismatch::Size(a, b) => d.label(format!("the size `{a}` stands where `{b}` is wanted")).help(

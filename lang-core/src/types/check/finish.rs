@@ -30,7 +30,13 @@ struct Context {
 
 /// The type with errors for what is unknown in it.
 fn known(t: &Type) -> Type {
-    t.map(&|t, _| matches!(t, Type::Meta(_)).then_some(Type::Error), &|p, _| p.clone())
+    let unknown = |t: &Type| match t {
+        Type::Meta(_) => true,
+        Type::Array(n, _) => has_meta(n),
+        Type::Rel(dims) => dims.iter().any(has_meta),
+        _ => false,
+    };
+    t.map(&|t, _| unknown(t).then_some(Type::Error), &|p, _| p.clone())
 }
 
 /// An index that stands alone on two axes, `n` the extent of the first.

@@ -2,21 +2,98 @@
 
 use super::super::tree::{Expr as Typed, TId};
 use super::super::ty::{Class, Scalar, Type};
-use super::super::unify::Mismatch;
+use super::super::unify::{Metas, Mismatch};
 use super::Checker;
 use crate::base::{Code, Diagnostic, Name, Span};
 use crate::syntax::ops::BinderKind;
 
+/// A part of a value that does not have the type that is wanted of it.
+pub(super) struct Culprit {
+    /// Where it stands.
+    pub(super) node: TId,
+    /// The type that is wanted of it.
+    pub(super) wanted: Type,
+    /// Which part it is, as in "`a` of component 1"; empty for the whole.
+    pub(super) part: String,
+}
+
 impl Checker<'_> {
     /// Reports that a node does not have the type that is wanted of it.
     pub(super) fn unfit(&mut self, m: &Mismatch, node: TId, wanted: &Type, what: &str) {
+        let Culprit { node, wanted, part } = self.culprit(node, wanted);
         let found = self.nodes[node].ty.clone();
-        let Some(mut d) = self.mismatched(m, &found, wanted, self.span(node), what) else { return };
-        let too_many = self.metas.zonk(&found).peel().0.len() > self.metas.zonk(wanted).peel().0.len();
+        let of = if what.is_empty() || part.is_empty() { String::new() } else { " of ".to_owned() };
+        let what = format!("{part}{of}{what}");
+        let Some(mut d) = self.mismatched(m, &found, &wanted, self.span(node), &what) else { return };
+        let too_many = self.metas.zonk(&found).peel().0.len() > self.metas.zonk(&wanted).peel().0.len();
         if too_many && let Some((at, says)) = self.unindexed(node) {
             d = d.related(at, says);
         }
         self.report(d);
+    }
+
+    /// The part of a value because of which it does not have the type that is wanted of it.
+    pub(super) fn culprit(&self, mut node: TId, wanted: &Type) -> Culprit {
+        let mut wanted = self.metas.zonk(wanted);
+        let mut parts: Vec<String> = Vec::new();
+        loop {
+            let (part, component, name) = match (&self.nodes[node].kind, &wanted) {
+                (Typed::Let(_, e) | Typed::Checked(_, e) | Typed::Opened(_, e), _) => {
+                    node = *e;
+                    continue;
+                }
+                (Typed::Tuple(items), Type::Tuple(types)) if items.len() == types.len() => {
+                    let mut pairs = items.iter().zip(types.iter()).enumerate();
+                    let Some((k, (e, t))) = pairs.find(|(_, (e, t))| self.clashes(**e, t)) else { break };
+                    (*e, t.clone(), format!("component {k}"))
+                }
+                (Typed::Record(fields), Type::Record(types)) if fields.len() == types.len() => {
+                    let Type::Record(own) = &self.nodes[node].ty else { break };
+                    let named = fields.iter().filter_map(|(k, e)| {
+                        let name = &own.get(*k as usize)?.0;
+                        Some((*e, types.iter().find(|t| t.0 == *name)?))
+                    });
+                    let mut named = named.filter(|(e, (_, t))| self.clashes(*e, t));
+                    let Some((e, (name, t))) = named.next() else { break };
+                    (e, t.clone(), format!("`{name}`"))
+                }
+                _ => break,
+            };
+            node = part;
+            wanted = component;
+            parts.push(name);
+        }
+        parts.reverse();
+        Culprit { node, wanted, part: parts.join(" of ") }
+    }
+
+    /// Does a node surely have another type than this one?
+    fn clashes(&self, node: TId, wanted: &Type) -> bool {
+        fn differ(metas: &Metas, a: &Type, b: &Type) -> bool {
+            match (a, b) {
+                // A literal where no number is wanted.
+                (Type::Meta(id), Type::Scalar(Scalar::Bool) | Type::Array(..) | Type::Tuple(_) | Type::Record(_)) => {
+                    metas.class(*id) != Class::Any
+                }
+                (Type::Meta(_) | Type::Error, _) | (_, Type::Meta(_) | Type::Error) => false,
+                (Type::Array(n, e), Type::Array(m, f)) => {
+                    matches!((n.as_constant(), m.as_constant()), (Some(n), Some(m)) if n != m) || differ(metas, e, f)
+                }
+                (Type::Tuple(a), Type::Tuple(b)) => {
+                    a.len() != b.len() || a.iter().zip(b.iter()).any(|(a, b)| differ(metas, a, b))
+                }
+                (Type::Record(a), Type::Record(b)) => {
+                    a.len() != b.len()
+                        || a.iter()
+                            .any(|(name, t)| b.iter().find(|f| f.0 == *name).is_none_or(|f| differ(metas, t, &f.1)))
+                }
+                (Type::Data(a, _), Type::Data(b, _)) => a != b,
+                (Type::Fun(a), Type::Fun(b)) => a.params.len() != b.params.len(),
+                (Type::Rel(a), Type::Rel(b)) => a.len() != b.len(),
+                _ => a != b,
+            }
+        }
+        differ(&self.metas, &self.metas.zonk(&self.nodes[node].ty), wanted)
     }
 
     /// The array that makes an array of a sum: where it stands, and what to say of it.

@@ -438,7 +438,11 @@ impl Checker<'_> {
                 match t {
                     Type::Fun(_) => d.help("a function stands here: apply it to its arguments, `f(x)`"),
                     Type::Str => d.help("text is only for effects and messages: `print(\"a\", x)` writes both"),
-                    Type::Tuple(_) | Type::Record(_) => d.help("take the components apart: `let (a, b) = e`"),
+                    Type::Tuple(_) => d.help("take the components apart: `let (a, b) = e`"),
+                    Type::Record(fields) => {
+                        let first = fields.first().map_or("", |f| f.0.as_str());
+                        d.help(format!("compute with the fields, `r.{first}`, and make a record of the results"))
+                    }
                     _ => d,
                 }
             }

@@ -103,6 +103,11 @@ fn forms(a: &Around) -> Option<String> {
     if a.is(Sym::Eq) && a.wants(Sym::Assign) {
         return say("a name is bound with one `=`");
     }
+    if a.is(Sym::Assign) && a.after(Sym::RBracket) && a.expected.has(Expected::PATTERN) {
+        return say(
+            "the elements of an array have no patterns: `let x = …`, then `x[0]`; `let [n] x = …` names its extent",
+        );
+    }
     if a.is(Sym::Assign) {
         return equality(a);
     }

@@ -1,0 +1,315 @@
+//! The scalar functions against mpmath (`tests/golden/scalar.py`): values within the accuracy that
+//! their table states, derivatives through `grad` and `hessian` within the tolerances of
+//! `tests/golden/tolerances.json`. With `--nocapture` it tells the worst of each function.
+
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "what helpers of a test cannot read fails the test"
+)]
+
+use std::fmt::Write;
+use std::fs;
+
+use iverson_tests::run::value_of_main;
+use lang_core::interp::json::to_json;
+use lang_core::interp::scalar::{f32s, f64s};
+use lang_core::resolve::scalar_fn::{Accuracy, Domain, ScalarFn};
+use lang_core::session::Session;
+use serde_json::{Map, Value};
+
+/// Powers, which are operators and so not in the table: real and integer.
+const POW: (&str, Accuracy) = ("^", Accuracy { double: 1, single: 1 });
+const POW_INT: (&str, Accuracy) = ("^ integer", Accuracy { double: 1, single: 1 });
+
+fn json(name: &str) -> Map<String, Value> {
+    let path = iverson_tests::literate::root().join("tests/golden").join(name);
+    let text = fs::read_to_string(path).expect("the file can be read");
+    match serde_json::from_str(&text) {
+        Ok(Value::Object(entries)) => entries,
+        other => panic!("{name} is not an object: {other:?}"),
+    }
+}
+
+/// A real, or nothing where nothing is promised.
+fn real(value: &Value) -> Option<f64> {
+    match value {
+        Value::String(word) => match word.as_str() {
+            "NaN" => Some(f64::NAN),
+            "Infinity" => Some(f64::INFINITY),
+            "-Infinity" => Some(f64::NEG_INFINITY),
+            _ => panic!("{word} is no real"),
+        },
+        Value::Null => None,
+        _ => Some(value.as_f64().expect("a number")),
+    }
+}
+
+/// A point of the grid and what holds there.
+struct Row {
+    arguments: Vec<f64>,
+    value: Option<f64>,
+    /// The first and the second derivative, or the derivative by each argument.
+    derivatives: Vec<Option<f64>>,
+}
+
+/// The grid of a function of `arity` arguments.
+fn grid(golden: &Map<String, Value>, name: &str, arity: usize) -> Vec<Row> {
+    let Some(Value::Array(rows)) = golden.get(name) else { panic!("scalar.json has no grid of {name:?}") };
+    let row = |row: &Value| {
+        let row: Vec<_> = row.as_array().expect("a row").iter().map(real).collect();
+        let (arguments, rest) = row.split_at(arity);
+        let (value, derivatives) = rest.split_first().expect("a value");
+        Row {
+            arguments: arguments.iter().map(|x| x.expect("an argument")).collect(),
+            value: *value,
+            derivatives: derivatives.to_vec(),
+        }
+    };
+    rows.iter().map(row).collect()
+}
+
+/// What errors are measured against where it is more than the value.
+///
+/// Below 0 `digamma` and `polygamma` are sums of large terms, and have zeros: errors are relative
+/// to the term of the nearest pole, `n! / r^(n + 1)`. So they are for the derivatives, of an order
+/// more.
+fn scale(name: &str, arguments: &[f64], order: u32) -> f64 {
+    let (n, x) = match (name, arguments) {
+        ("digamma", [x]) => (0.0, *x),
+        ("polygamma", [n, x]) => (*n, *x),
+        _ => return 0.0,
+    };
+    let r = (x - x.round()).abs();
+    if x > 0.0 || r == 0.0 || !(0.0..=100.0).contains(&n) {
+        return 0.0;
+    }
+    let n = n + f64::from(order);
+    let mut term = 1.0 / r;
+    let mut k = 1.0;
+    while k <= n {
+        term *= k / r;
+        k += 1.0;
+    }
+    term
+}
+
+/// How often the stated error may occur: a power of an integer is a product of many.
+fn roundings(name: &str, arguments: &[f64]) -> f64 {
+    if name == POW_INT.0 { arguments.last().map_or(1.0, |k| k.abs().max(1.0)) } else { 1.0 }
+}
+
+/// How many `f64` lie between two; none if they differ in being NaN, or as zeros in their sign.
+fn ulps(a: f64, b: f64) -> Option<u64> {
+    let ordered = |x: f64| {
+        let bits = x.to_bits().cast_signed();
+        if bits < 0 { i64::MIN.wrapping_sub(bits) } else { bits }
+    };
+    let alike = a.is_nan() == b.is_nan() && (a != 0.0 || b != 0.0 || a.is_sign_negative() == b.is_sign_negative());
+    alike.then(|| if a.is_nan() { 0 } else { ordered(a).abs_diff(ordered(b)) })
+}
+
+/// The same of `f32`, of which a double holds the exact value.
+fn ulps_single(a: f32, b: f32) -> Option<u64> {
+    let ordered = |x: f32| {
+        let bits = x.to_bits().cast_signed();
+        i64::from(if bits < 0 { i32::MIN.wrapping_sub(bits) } else { bits })
+    };
+    let alike = a.is_nan() == b.is_nan() && (a != 0.0 || b != 0.0 || a.is_sign_negative() == b.is_sign_negative());
+    alike.then(|| if a.is_nan() { 0 } else { ordered(a).abs_diff(ordered(b)) })
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the nearest number of single precision is meant")]
+fn single(x: f64) -> f32 {
+    x as f32
+}
+
+/// The worst of what was seen, and where.
+#[derive(Default)]
+struct Worst {
+    error: f64,
+    place: String,
+}
+
+impl Worst {
+    fn see(&mut self, error: f64, place: impl FnOnce() -> String) {
+        if error > self.error {
+            *self = Self { error, place: place() };
+        }
+    }
+}
+
+/// Compares values at every point with what the table states.
+fn values(
+    name: &str,
+    rows: &[Row],
+    accuracy: Accuracy,
+    double: &dyn Fn(&[f64]) -> f64,
+    float: &dyn Fn(&[f32]) -> f32,
+) -> String {
+    let (mut worst, mut worst_single) = (Worst::default(), Worst::default());
+    for row in rows {
+        let Some(wanted) = row.value else { continue };
+        let found = double(&row.arguments);
+        let times = roundings(name, &row.arguments);
+        let count = |error: Option<u64>| error.map_or(f64::INFINITY, |n| as_real(n) / times);
+        // Against a scale the distance is counted as if it was from there.
+        let scale = scale(name, &row.arguments, 0);
+        let error = match wanted.abs() < scale {
+            true => ulps(scale + (found - wanted), scale),
+            false => ulps(found, wanted),
+        };
+        worst.see(count(error), || format!("at {:?}: {found:?}, not {wanted:?}", row.arguments));
+        let arguments: Vec<f32> = row.arguments.iter().map(|x| single(*x)).collect();
+        if arguments.iter().zip(&row.arguments).all(|(a, b)| f64::from(*a) == *b || b.is_nan()) {
+            let found = float(&arguments);
+            let error = match wanted.abs() < scale {
+                true => ulps_single(single(scale + (f64::from(found) - wanted)), single(scale)),
+                false => ulps_single(found, single(wanted)),
+            };
+            worst_single.see(count(error), || format!("at {arguments:?}: {found:?}, not {wanted:?}"));
+        }
+    }
+    println!("{name}: {} ulp {}; single {} ulp {}", worst.error, worst.place, worst_single.error, worst_single.place);
+    let mut wrong = String::new();
+    for (kind, worst, stated) in [("f64", worst, accuracy.double), ("f32", worst_single, accuracy.single)] {
+        if worst.error > f64::from(stated) {
+            let _ = writeln!(wrong, "{name} of {kind}: {} ulp {}, and {stated} are stated", worst.error, worst.place);
+        }
+    }
+    wrong
+}
+
+/// Every function that works on reals.
+fn functions() -> impl Iterator<Item = ScalarFn> {
+    ScalarFn::ALL.iter().copied().filter(|f| f.domain() != Domain::Int)
+}
+
+#[test]
+fn values_are_as_exact_as_stated() {
+    let golden = json("scalar.json");
+    let mut wrong = String::new();
+    for f in functions() {
+        let double = |x: &[f64]| match (f64s::function(f), x) {
+            (Some(f64s::Function::Unary(f)), [x]) => f(*x),
+            (Some(f64s::Function::Binary(f)), [x, y]) => f(*x, *y),
+            _ => panic!("{f:?} has no such function"),
+        };
+        let float = |x: &[f32]| match (f32s::function(f), x) {
+            (Some(f32s::Function::Unary(f)), [x]) => f(*x),
+            (Some(f32s::Function::Binary(f)), [x, y]) => f(*x, *y),
+            _ => panic!("{f:?} has no such function"),
+        };
+        let accuracy = f.accuracy().expect("a function of reals has an accuracy");
+        wrong += &values(f.name(), &grid(&golden, f.name(), f.arity()), accuracy, &double, &float);
+    }
+    let double = |x: &[f64]| if let [x, y] = x { f64s::powr(*x, *y) } else { f64::NAN };
+    let float = |x: &[f32]| if let [x, y] = x { f32s::powr(*x, *y) } else { f32::NAN };
+    wrong += &values(POW.0, &grid(&golden, POW.0, 2), POW.1, &double, &float);
+    let double = |x: &[f64]| if let [x, k] = x { f64s::powi(*x, integer(*k)) } else { f64::NAN };
+    let float = |x: &[f32]| if let [x, k] = x { f32s::powi(*x, integer(f64::from(*k))) } else { f32::NAN };
+    wrong += &values(POW_INT.0, &grid(&golden, POW_INT.0, 2), POW_INT.1, &double, &float);
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the grid has integers")]
+fn integer(k: f64) -> i64 {
+    k as i64
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a large number of ulps need not be exact")]
+fn as_real(n: u64) -> f64 {
+    n as f64
+}
+
+/// An array in the language.
+fn array(elements: impl Iterator<Item = String>) -> String {
+    format!("[{}]", elements.collect::<Vec<_>>().join(", "))
+}
+
+fn number(x: f64) -> String {
+    if x.is_nan() { "nan".to_owned() } else { format!("{x:?}") }
+}
+
+/// What a program computes: rows of reals.
+fn rows_of(program: &str) -> Vec<Vec<Value>> {
+    let mut session = Session::new();
+    session.set_text("main.iv", program);
+    let diagnostics = session.diagnostics("main.iv");
+    assert!(diagnostics.is_empty(), "{}", iverson_tests::render::diagnostics("main.iv", program, &diagnostics));
+    let value = value_of_main(&session, "main.iv").unwrap_or_else(|failure| panic!("{failure}"));
+    let text = to_json(&value, 1 << 24).expect("a value that can be written");
+    serde_json::from_str(&text).expect("rows of reals")
+}
+
+/// The derivatives of a function of one argument, then of two, at all points of its grid.
+fn derivatives(written: &str, rows: &[Row]) -> Vec<Vec<Value>> {
+    let column = |k: usize| array(rows.iter().map(|row| number(row.arguments[k])));
+    rows_of(&match rows.first().map(|row| row.arguments.len()) {
+        Some(1) => format!(
+            "def f(x: f64) = {written}\nlet xs = {}\n\
+             def main() = (for i: grad(f)(xs[i]), for i: hessian(f)(xs[i]))\n",
+            column(0)
+        ),
+        _ => {
+            let integers = written.contains("^k");
+            let (parameter, ys) = match integers {
+                true => ("k: i64", array(rows.iter().map(|row| integer(row.arguments[1]).to_string()))),
+                false => ("y: f64", column(1)),
+            };
+            let second = if integers { "xs" } else { "for i: grad(f, wrt: y)(xs[i], ys[i])" };
+            format!(
+                "def f(x: f64, {parameter}) = {written}\nlet xs = {}\nlet ys = {ys}\n\
+                 def main() = (for i: grad(f, wrt: x)(xs[i], ys[i]), {second})\n",
+                column(0)
+            )
+        }
+    })
+}
+
+/// The tolerance of a derivative: of the function if it has one, else of all.
+fn tolerance(tolerances: &Map<String, Value>, order: &str, name: &str) -> (f64, f64) {
+    let entry =
+        tolerances.get(&format!("scalar/{order}/{name}")).or_else(|| tolerances.get(&format!("scalar/{order}")));
+    let part = |key| entry.and_then(|e| e.get(key)).and_then(Value::as_f64).unwrap_or(0.0);
+    (part("rtol"), part("atol"))
+}
+
+#[test]
+fn derivatives_are_those_of_mpmath() {
+    let (golden, tolerances) = (json("scalar.json"), json("tolerances.json"));
+    let mut wrong = String::new();
+    let written = functions().map(|f| {
+        let arguments = if f.arity() == 1 { "x" } else { "x, y" };
+        (f.name(), f.arity(), format!("{}({arguments})", f.name()))
+    });
+    let powers = [(POW.0, 2, "x^y".to_owned()), (POW_INT.0, 2, "x^k".to_owned())];
+    for (name, arity, written) in written.chain(powers) {
+        let rows = grid(&golden, name, arity);
+        let found = derivatives(&written, &rows);
+        for (k, column) in found.iter().enumerate() {
+            let order = if arity == 1 && k == 1 { "second" } else { "first" };
+            let (rtol, atol) = tolerance(&tolerances, order, name);
+            let mut worst = Worst::default();
+            for (row, found) in rows.iter().zip(column) {
+                let (Some(wanted), Some(found)) = (row.derivatives[k], real(found)) else { continue };
+                let orders = u32::try_from(if arity == 1 { k + 1 } else { 1 }).expect("a small number");
+                let scale = scale(name, &row.arguments, orders).max(wanted.abs());
+                let allowed = rtol * scale * roundings(name, &row.arguments) + atol;
+                let error = match () {
+                    () if found == wanted || (found.is_nan() && wanted.is_nan()) => 0.0,
+                    () if !found.is_finite() || !wanted.is_finite() => f64::INFINITY,
+                    () => (found - wanted).abs() / allowed,
+                };
+                let place = || format!("at {:?}: {found:?}, not {wanted:?}", row.arguments);
+                if error > 1.0 {
+                    let _ = writeln!(wrong, "{name}, derivative {k}, {}", place());
+                }
+                worst.see(error * rtol, place);
+            }
+            println!("{name}, derivative {k}: {:.1e} {}", worst.error, worst.place);
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}

@@ -13,7 +13,8 @@ Examples:
   iverson eval 'loss(3)' -l loss.iv        … with the definitions of a file
   iverson check *.iv                       what is wrong with these files
   iverson fmt *.iv                         write them in the one layout
-  iverson explain E0300                    what an error code, a form or a function means
+  iverson doc linalg.solve                 what a function does, with an example
+  iverson explain E0300                    what an error code means
 
 Exit status: 0 good, 1 the program is wrong or failed, 2 the command line is wrong.";
 
@@ -46,6 +47,18 @@ Examples:
   iverson fmt a.iv b.iv                    rewrites the files that need it
   iverson fmt --check *.iv                 names those that need it, and exits with 1 if there are any
   iverson fmt - < a.iv                     from standard input to standard output";
+
+const DOC_EXAMPLES: &str = "\
+Signature, documentation, example and derivative rules of what a name stands for.
+
+Examples:
+  iverson doc linalg.solve                 a function of the library
+  iverson doc solve                        … by its name alone, wherever it is
+  iverson doc linalg                       a module, and what it has
+  iverson doc grad                         an operator, a form or a keyword of the language
+  iverson doc sin --format json            for programs
+  iverson doc conv -l conv.iv              a definition of a file
+  iverson doc                              the modules of the library";
 
 const COMPLETION_EXAMPLES: &str = "\
 Examples:
@@ -180,9 +193,18 @@ pub(crate) enum Command {
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
     },
-    /// Explain an error code, a form or a function of the language
+    /// Show the documentation of a function, a module or a word of the language
+    #[command(after_long_help = DOC_EXAMPLES)]
+    Doc {
+        /// The name, such as linalg.solve; without one, what there is
+        name: Option<String>,
+        /// A file whose definitions are known
+        #[arg(short, long = "load", value_name = "FILE")]
+        load: Option<PathBuf>,
+    },
+    /// Explain an error code
     Explain {
-        /// The code, such as E0300, or the name; without one, all codes are listed
+        /// The code, such as E0300; without one, all codes are listed
         code: Option<String>,
     },
     /// Tell what this machine offers and what will be used

@@ -82,6 +82,28 @@ impl Engine {
         self.segments.insert(module.clone(), vec![Segment { span: Span::new(0, end), source, offset: 0 }]);
     }
 
+    /// The text of a module; empty if there is none.
+    pub(crate) fn text(&self, module: &ModuleName) -> Arc<str> {
+        self.session.text(module).unwrap_or_default()
+    }
+
+    /// The module that a module imports under a name, if its text is there.
+    pub(crate) fn imported(&self, module: &ModuleName, name: &str) -> Option<ModuleName> {
+        let imported = self.session.view().import(module, name)?;
+        self.session.text(&imported).map(|_| imported)
+    }
+
+    /// What a module may write with a prefix: `la.solve` after `import linalg as la`.
+    pub(crate) fn prefixed(&self, module: &ModuleName) -> Vec<String> {
+        let mut names = Vec::new();
+        for (prefix, imported) in self.session.view().imports(module) {
+            let items = self.session.items(&imported);
+            let values = items.iter().filter(|i| matches!(i.kind, ItemKind::Def | ItemKind::Let | ItemKind::Type));
+            names.extend(values.flat_map(|i| self.defined(i)).map(|g| format!("{prefix}.{}", g.name)));
+        }
+        names
+    }
+
     /// Sets the text of a module that is put together from parts.
     pub(crate) fn set_text(&mut self, module: &ModuleName, text: &str, segments: Vec<Segment>) {
         self.session.set_text(module, text);

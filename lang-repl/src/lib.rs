@@ -9,11 +9,13 @@ mod cli;
 mod clock;
 mod commands;
 mod engine;
+mod entry;
 mod files;
 mod fit;
 mod interrupt;
 mod json;
 mod literal;
+mod lookup;
 mod out;
 mod pages;
 mod problem;
@@ -32,6 +34,7 @@ use clap::{CommandFactory as _, Parser as _};
 use lang_core::base::Code;
 
 use cli::{Cli, Command};
+use engine::Engine;
 use out::{Out, Status};
 
 /// The stack of the thread that everything runs on. Only what is used of it takes memory.
@@ -72,7 +75,8 @@ fn command(command: &Command, cli: &Cli, out: Out) -> Status {
         Command::Eval { expression, load } => commands::eval::run(expression, load.as_deref(), &cli.common, out),
         Command::Check { files } => commands::check::run(files, &cli.common, out),
         Command::Fmt { check, files } => commands::fmt::run(files, *check, out),
-        Command::Explain { code } => commands::explain::run(code.as_deref(), out),
+        Command::Explain { code } => commands::explain::run(code.as_deref(), &Engine::new(&cli.common, out), out),
+        Command::Doc { name, load } => commands::doc::run(name.as_deref(), load.as_deref(), &cli.common, out),
         Command::Doctor => commands::doctor::run(out),
         Command::Completions { shell } => {
             let mut script = Vec::new();

@@ -1,4 +1,5 @@
-//! The book's pages about error codes, kept in the binary so that `iverson explain` needs no files.
+//! Pages of the book, kept in the binary so that `iverson explain` and `iverson doc` need no files:
+//! those of the error codes, and the examples of the words of the language.
 
 use lang_core::base::Code;
 
@@ -21,4 +22,73 @@ pages! {
     E0307 E0308 E0309 E0310 E0311 W0312 W0313 E0400 W0401 E0402 E0403 E0404 E0500 E0501 E0502
     E0503 E0504 E0505 E0506 E0507 E0508 E0509 E0510 E0511 E0512 E0513 E0600
     E0601 E0602
+}
+
+/// A section for every word of the language, or for some together: the names in backticks in its
+/// title, then examples.
+const WORDS: &str = include_str!("../../docs/book/src/reference/words.md");
+
+/// The sections of the page of words: their titles and their texts.
+fn sections() -> impl Iterator<Item = (&'static str, &'static str)> {
+    WORDS.split("\n## ").skip(1).filter_map(|section| section.split_once('\n'))
+}
+
+/// The section of a word.
+pub(crate) fn word(name: &str) -> Option<String> {
+    let title = format!("`{name}`");
+    let (_, text) = sections().find(|(names, _)| names.split(", ").any(|n| n == title))?;
+    // Remarks are for those who test the page.
+    let lines: Vec<&str> = text.trim().lines().filter(|line| !line.starts_with("<!--")).collect();
+    Some(lines.join("\n"))
+}
+
+/// A page without its marks: code is indented, links are their texts.
+pub(crate) fn for_terminal(page: &str) -> String {
+    let mut text = String::new();
+    let mut code = false;
+    for line in page.lines() {
+        if line.starts_with("```") {
+            code = !code;
+            // Code and what it shows stand in fences one right after the other.
+            if code && !text.is_empty() && !text.ends_with("\n\n") {
+                text.push('\n');
+            }
+        } else if code {
+            text += &format!("    {line}\n");
+        } else if !line.starts_with("<!--") {
+            text += &without_links(line.strip_prefix("# ").unwrap_or(line));
+            text.push('\n');
+        }
+    }
+    text
+}
+
+/// `[E0501](E0501.md)` is `E0501`.
+fn without_links(line: &str) -> String {
+    let mut text = String::new();
+    let mut rest = line;
+    while let Some((before, after)) = rest.split_once("](") {
+        let (Some((lead, words)), Some((_, tail))) = (before.rsplit_once('['), after.split_once(')')) else { break };
+        text.extend([lead, words]);
+        rest = tail;
+    }
+    text + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lang_core::resolve::words;
+
+    #[test]
+    fn every_word_has_an_example() {
+        for name in words::all() {
+            assert!(word(name).is_some_and(|text| text.contains("```iverson")), "{name}");
+        }
+        for (title, _) in sections() {
+            for name in title.split(", ").map(|n| n.trim_matches('`')) {
+                assert!(!words::describe(name).is_empty(), "{name} is no word");
+            }
+        }
+    }
 }

@@ -156,7 +156,7 @@ pub fn record(page: &str, blocks: &[Block], outputs: &[String]) -> String {
 ///
 /// # Errors
 /// As [`blocks`].
-pub fn check(page: &str, see: impl Fn(&[Block], usize) -> String) -> Result<(Vec<String>, String), String> {
+pub fn check(page: &str, mut see: impl FnMut(&[Block], usize) -> String) -> Result<(Vec<String>, String), String> {
     let blocks = blocks(page)?;
     let outputs: Vec<String> = (0..blocks.len()).map(|i| see(&blocks, i)).collect();
     let faults = blocks
@@ -208,6 +208,36 @@ pub fn root() -> PathBuf {
 #[must_use]
 pub fn updating() -> bool {
     std::env::var("UPDATE_EXPECT").is_ok_and(|value| value == "1")
+}
+
+/// Compares a file with what it should hold, or makes it so.
+///
+/// # Panics
+/// Where the file cannot be written.
+#[expect(clippy::panic, reason = "a test goes no further")]
+pub fn settle(path: &Path, now: &str, wanted: &str, faults: &mut Vec<String>) {
+    if now == wanted {
+        return;
+    }
+    if updating() {
+        std::fs::write(path, wanted).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    } else {
+        faults.push(format!("{} is not what it was recorded as", path.display()));
+    }
+}
+
+/// Fails where there are faults.
+///
+/// # Panics
+/// Then.
+#[track_caller]
+pub fn none(faults: &[String]) {
+    assert!(
+        faults.is_empty(),
+        "{}\n\n{} faults; `cargo xtask bless` records what is shown now",
+        faults.join("\n\n"),
+        faults.len()
+    );
 }
 
 #[cfg(test)]

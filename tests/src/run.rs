@@ -52,12 +52,17 @@ pub fn see_block(blocks: &[Block], at: usize) -> String {
 /// What is seen of a program among these modules.
 #[must_use]
 pub fn see(text: &str, modules: &[(&str, &str)]) -> String {
-    let mut session = load(modules);
+    see_in(&mut load(modules), text)
+}
+
+/// What is seen of a program among the modules of a session.
+#[must_use]
+pub fn see_in(session: &mut Session, text: &str) -> String {
     session.set_text(MAIN, text);
     let diagnostics = session.diagnostics(MAIN);
     let mut seen = render::diagnostics(MAIN, text, &diagnostics);
     if diagnostics.iter().all(|d| !d.is_error()) {
-        seen.push_str(&run(&session, limits(), &AtomicBool::new(false)));
+        seen.push_str(&run(session, limits(), &AtomicBool::new(false)));
     }
     seen
 }

@@ -4,25 +4,29 @@
 use lang_core::resolve::builtin::Builtin;
 use lang_core::resolve::forms::{Const, Derivative, Form};
 use lang_core::resolve::scalar_fn::{Domain, ScalarFn};
+use lang_core::session::PRELUDE;
+use lang_core::syntax::docs::{self, Definition, Module};
+
+use crate::library;
 
 /// The page with its tables as they should be, or what is wrong with the marks.
 ///
 /// # Errors
 /// On a table of an unknown name, or one without an end.
-pub fn refresh(page: &str, prelude: &str) -> Result<String, String> {
+pub fn refresh(page: &str, modules: &[(&str, String)]) -> Result<String, String> {
     let mut out = String::new();
     let mut rest = page;
     while let Some((before, after)) = rest.split_once("<!-- table: ") {
         let (name, after) = after.split_once(" -->\n").ok_or("a mark without its end")?;
         let (_, after) = after.split_once("<!-- end -->").ok_or_else(|| format!("table `{name}` has no end"))?;
-        let table = table(name, prelude).ok_or_else(|| format!("there is no table `{name}`"))?;
+        let table = table(name, modules).ok_or_else(|| format!("there is no table `{name}`"))?;
         out.push_str(&format!("{before}<!-- table: {name} -->\n{table}<!-- end -->"));
         rest = after;
     }
     Ok(out + rest)
 }
 
-fn table(name: &str, prelude: &str) -> Option<String> {
+fn table(name: &str, modules: &[(&str, String)]) -> Option<String> {
     let rows: Vec<String> = match name {
         "scalar functions" => ScalarFn::ALL
             .iter()
@@ -43,7 +47,18 @@ fn table(name: &str, prelude: &str) -> Option<String> {
         "forms" => Form::ALL.iter().map(|f| row(f.name(), f.doc())).collect(),
         "derivatives" => Derivative::ALL.iter().map(|d| row(d.name(), d.doc())).collect(),
         "builtins" => Builtin::ALL.iter().map(|b| row(b.signature().trim_start_matches("def "), b.doc())).collect(),
-        "prelude" => definitions(prelude).iter().map(|(signature, doc)| row(signature, doc)).collect(),
+        "prelude" => {
+            let (_, text) = modules.iter().find(|(module, _)| *module == PRELUDE)?;
+            let definition = |d: &Definition| row(d.signature.trim_start_matches("def "), &docs::summary(&d.docs));
+            Module::of(text).definitions().map(definition).collect()
+        }
+        "modules" => modules
+            .iter()
+            .map(|(module, text)| {
+                let title = library::title(module);
+                format!("| [`{title}`]({title}.md) | {} |", cell(&docs::summary(&Module::of(text).head)))
+            })
+            .collect(),
         _ => return None,
     };
     let head = if name == "scalar functions" {
@@ -66,35 +81,52 @@ fn cell(doc: &str) -> String {
     doc.replace('|', "\\|")
 }
 
-/// The signatures of a module's definitions, with their documentation.
-fn definitions(module: &str) -> Vec<(String, String)> {
-    let mut found = Vec::new();
-    let mut doc: Vec<&str> = Vec::new();
-    for line in module.lines() {
-        if let Some(text) = line.strip_prefix("--|") {
-            doc.push(text.trim());
-        } else if let Some(item) = line.strip_prefix("def ") {
-            let signature = item.split(" = ").next().unwrap_or(item).trim_end_matches(" =");
-            found.push((signature.to_owned(), doc.join(" ")));
-            doc.clear();
+/// The summary of the book with the pages of these modules below that of the library.
+#[must_use]
+pub fn summary(summary: &str, modules: &[&str]) -> String {
+    let mut out = String::new();
+    // The page of a module is called by its name, others are not.
+    let of_module = |line: &str| {
+        let entry = line.strip_prefix("  - [").and_then(|entry| entry.strip_suffix(".md)"));
+        entry.and_then(|entry| entry.split_once("](library/")).is_some_and(|(title, file)| title == file)
+    };
+    for line in summary.lines().filter(|line| !of_module(line)) {
+        out.push_str(&format!("{line}\n"));
+        if line.contains("](library/index.md)") {
+            let titles = modules.iter().map(|module| library::title(module));
+            out.extend(titles.map(|title| format!("  - [{title}](library/{title}.md)\n")));
         }
     }
-    found
+    out
 }
 
 #[cfg(test)]
 mod tests {
-    use super::refresh;
+    use super::{refresh, summary};
 
     #[test]
     fn tables_are_filled_in() {
         let page = "a\n<!-- table: prelude -->\nold\n<!-- end -->\nb\n";
-        let prelude = "--| Twice\n--| as much.\ndef f(x: f64) -> f64 =\n  x\ndef g() -> i64 = 1\n";
+        let prelude = "--| Twice\n--| as much.\n--|\n--| More.\ndef f(x: f64) -> f64 =\n  x\ndef g() -> i64 = 1\n";
+        let modules = [("", prelude.to_owned()), ("sums", "-- Sums\n-- of all.\n\n-- More\n".to_owned())];
         let expected = "a\n<!-- table: prelude -->\n| name | |\n|---|---|\n\
                         | `f(x: f64) -> f64` | Twice as much. |\n| `g() -> i64` |  |\n<!-- end -->\nb\n";
-        assert_eq!(refresh(page, prelude).unwrap(), expected);
-        assert_eq!(refresh(expected, prelude).unwrap(), expected);
-        assert!(refresh("<!-- table: none -->\n<!-- end -->", "").is_err());
-        assert!(refresh("<!-- table: forms -->\n", "").is_err());
+        assert_eq!(refresh(page, &modules).unwrap(), expected);
+        assert_eq!(refresh(expected, &modules).unwrap(), expected);
+        assert!(
+            refresh("<!-- table: modules -->\n<!-- end -->", &modules)
+                .unwrap()
+                .contains("(sums.md) | Sums of all. |\n")
+        );
+        assert!(refresh("<!-- table: none -->\n<!-- end -->", &[]).is_err());
+        assert!(refresh("<!-- table: forms -->\n", &[]).is_err());
+    }
+
+    #[test]
+    fn modules_are_listed_in_the_summary() {
+        let old = "- [L](library/index.md)\n  - [old](library/old.md)\n  - [N](library/n.md)\n- [x](x.md)\n";
+        let new = "- [L](library/index.md)\n  - [prelude](library/prelude.md)\n  - [a](library/a.md)\n  - [N](library/n.md)\n- [x](x.md)\n";
+        assert_eq!(summary(old, &["", "a"]), new);
+        assert_eq!(summary(new, &["", "a"]), new);
     }
 }

@@ -14,9 +14,10 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use iverson_tests::literate::{self, Kind};
-use iverson_tests::{forms, run, tables};
+use iverson_tests::literate::{self, Kind, none, settle};
+use iverson_tests::{forms, library, run, tables};
 use lang_core::base::Code;
+use lang_core::session::LIBRARY;
 use lang_core::syntax::split::split;
 
 /// Codes whose page shows no program that leads to them, with the reason.
@@ -30,37 +31,18 @@ const WITHOUT_EXAMPLE: &[(Code, &str)] = &[
     (Code::E0602, "belongs to the command line, whose own tests show it"),
 ];
 
+/// The pages that are written; those that are made, of the library, are held against its texts.
 fn pages() -> Vec<PathBuf> {
     let root = literate::root();
     let mut pages = literate::pages(&root.join("docs/book/src"));
     pages.extend(literate::pages(&root.join("tests/literate")));
     pages.push(root.join("README.md"));
+    pages.retain(|path| !read(path).starts_with(library::MADE));
     pages
 }
 
 fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
-
-/// Compares a file with what it should hold, or makes it so.
-fn settle(path: &Path, now: &str, wanted: &str, faults: &mut Vec<String>) {
-    if literate::updating() {
-        if now != wanted {
-            std::fs::write(path, wanted).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        }
-    } else if now != wanted {
-        faults.push(format!("{} is not what it was recorded as", path.display()));
-    }
-}
-
-#[track_caller]
-fn none(faults: &[String]) {
-    assert!(
-        faults.is_empty(),
-        "{}\n\n{} faults; `cargo xtask bless` records what is shown now",
-        faults.join("\n\n"),
-        faults.len()
-    );
 }
 
 #[test]
@@ -94,10 +76,11 @@ fn examples_show_what_is_recorded() {
 #[test]
 fn tables_of_the_book_are_those_of_the_language() {
     let mut faults = Vec::new();
-    let prelude = read(&literate::root().join("std/prelude.iv"));
+    let text = |module: &str| read(&literate::root().join(format!("std/{}.iv", library::title(module))));
+    let modules: Vec<(&str, String)> = LIBRARY.iter().map(|(name, _)| (*name, text(name))).collect();
     for path in pages() {
         let page = read(&path);
-        match tables::refresh(&page, &prelude) {
+        match tables::refresh(&page, &modules) {
             Ok(fresh) => settle(&path, &page, &fresh, &mut faults),
             Err(fault) => faults.push(format!("{}: {fault}", path.display())),
         }

@@ -13,6 +13,7 @@ mod scopes;
 
 pub mod suggest;
 pub mod type_items;
+pub mod words;
 
 mod pass;
 mod reach;

@@ -2,6 +2,7 @@
 //! recovery, and the formatter that writes trees back with their comments.
 
 pub mod ast;
+pub mod docs;
 pub mod format;
 pub mod lexer;
 pub mod ops;

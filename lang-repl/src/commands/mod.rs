@@ -1,6 +1,7 @@
 //! The commands of the command line, a file each.
 
 pub(crate) mod check;
+pub(crate) mod doc;
 pub(crate) mod doctor;
 pub(crate) mod eval;
 pub(crate) mod explain;

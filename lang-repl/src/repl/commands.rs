@@ -43,8 +43,8 @@ pub(crate) const ALL: &[Command] = &[
         name: "explain",
         kind: Kind::Explain,
         argument: "CODE",
-        summary: "what an error code, a form or a function of the language means",
-        details: "  :explain E0300\n  :explain sum",
+        summary: "what an error code means",
+        details: "  :explain E0300",
     },
     Command {
         name: "load",
@@ -91,8 +91,23 @@ pub(crate) fn parse(input: &str) -> Option<Result<(Kind, &str), String>> {
 }
 
 /// Words by which one leaves or asks for help elsewhere, and the command that is meant.
-const WORDS: &[(&str, &str)] =
-    &[("?", "help"), ("help", "help"), ("quit", "quit"), ("exit", "quit"), ("bye", "quit"), ("logout", "quit")];
+const WORDS: &[(&str, &str)] = &[
+    ("?", "help"),
+    ("??", "help"),
+    ("help", "help"),
+    ("quit", "quit"),
+    ("exit", "quit"),
+    ("bye", "quit"),
+    ("logout", "quit"),
+];
+
+/// A question: the name that is asked for, and whether its text is wanted too: `?name`, `??name`.
+pub(crate) fn question(input: &str) -> Option<(&str, bool)> {
+    let rest = input.trim().strip_prefix('?')?;
+    let (name, source) = rest.strip_prefix('?').map_or((rest, false), |rest| (rest, true));
+    let name = name.trim();
+    (!name.is_empty()).then_some((name, source))
+}
 
 /// What to say to `type f`, which is meant to ask for a type.
 pub(crate) fn asks_type(input: &str) -> Option<String> {
@@ -119,6 +134,10 @@ fn unknown(name: &str) -> String {
     }
 }
 
+fn line(what: &str, summary: &str) -> String {
+    format!("  {what:<16} {summary}\n")
+}
+
 /// The text of `:help`.
 pub(crate) fn help(about: &str) -> String {
     let about = about.trim_start_matches(':');
@@ -127,8 +146,9 @@ pub(crate) fn help(about: &str) -> String {
             "Type an expression to see its value, or a definition (def, type, let, import) to keep it.\n\
              `ans` is the last value; `;` at the end prints nothing; Ctrl-C stops a computation.\n\n",
         );
+        text += &line("?NAME", "what a name is: signature, documentation, example, rule; ??NAME its text too");
         for c in ALL {
-            text += &format!("  {:<16} {}\n", format!(":{} {}", c.name, c.argument).trim_end(), c.summary);
+            text += &line(format!(":{} {}", c.name, c.argument).trim_end(), c.summary);
         }
         return text;
     }
@@ -158,6 +178,14 @@ mod tests {
         let asked = asks_type("type f(2)");
         assert_eq!(asked.as_deref(), Some("a command begins with a colon: write `:type f(2)`"));
         assert_eq!(asks_type("type T = A"), None);
+    }
+
+    #[test]
+    fn questions_ask_for_names() {
+        assert_eq!(question(" ?linalg.solve "), Some(("linalg.solve", false)));
+        assert_eq!(question("?? f"), Some(("f", true)));
+        assert_eq!(question("??"), None);
+        assert_eq!(question("x ? y"), None);
     }
 
     #[test]

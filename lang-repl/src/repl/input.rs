@@ -24,7 +24,7 @@ impl Gather {
     pub(crate) fn line(&mut self, line: &str) -> Vec<String> {
         let blank = line.trim().is_empty();
         // A command is one line, whatever stands in it.
-        if is_command(line) || self.is_empty() && line.trim_start().starts_with(':') {
+        if is_command(line) && self.may_end(line) || self.is_empty() && line.trim_start().starts_with(':') {
             return self.rest().into_iter().chain([line.to_owned()]).collect();
         }
         if self.is_empty() {
@@ -42,6 +42,11 @@ impl Gather {
         if more { Vec::new() } else { vec![std::mem::take(&mut self.text)] }
     }
 
+    /// May the line be no part of what is gathered? A `?n` in brackets is an extent.
+    fn may_end(&self, line: &str) -> bool {
+        self.is_empty() || self.depth <= 0 || !line.trim_start().starts_with('?')
+    }
+
     /// What is left when no more lines come.
     pub(crate) fn rest(&mut self) -> Option<String> {
         let text = std::mem::take(&mut self.text);
@@ -52,7 +57,7 @@ impl Gather {
 /// Is the line a command wherever it stands? The `:` of a body on a line of its own is not.
 fn is_command(line: &str) -> bool {
     let name = line.trim_start().strip_prefix(':').and_then(|rest| rest.chars().next());
-    name.is_some_and(|c| c.is_ascii_alphabetic() || c == '?')
+    name.is_some_and(|c| c.is_ascii_alphabetic() || c == '?') || line.trim_start().starts_with('?')
 }
 
 /// Does the parser want more, or does documentation wait for what it documents?
@@ -70,8 +75,9 @@ fn unfinished(text: &str) -> bool {
 pub(crate) fn wants_more(text: &str) -> bool {
     let last = text.rsplit('\n').next().unwrap_or_default();
     let forced = text.contains('\n') && last.trim().is_empty();
-    let command = text.trim_start().starts_with(':');
-    !forced && !command && !is_command(last) && !text.trim().is_empty() && unfinished(text)
+    let command = text.trim_start().starts_with([':', '?']);
+    let asks = is_command(last) && (depth(text) <= 0 || !last.trim_start().starts_with('?'));
+    !forced && !command && !asks && !text.trim().is_empty() && unfinished(text)
 }
 
 /// The inputs in a text that was pasted: as line by line, but a line that can only go on with
@@ -81,7 +87,7 @@ pub(crate) fn pasted(text: &str) -> Vec<String> {
     let mut gather = Gather::default();
     for line in text.lines() {
         match inputs.last_mut() {
-            Some(last) if gather.is_empty() && !last.starts_with(':') && !is_command(line) && goes_on(line) => {
+            Some(last) if gather.is_empty() && !last.starts_with([':', '?']) && !is_command(line) && goes_on(line) => {
                 let mut again = std::mem::take(last);
                 again.push('\n');
                 again.push_str(line);

@@ -17,7 +17,7 @@ use super::document::{Document, Entry};
 use super::terminal::SharedNames;
 use crate::cli::Common;
 use crate::clock::Clock;
-use crate::commands::explain;
+use crate::commands::{doc, explain};
 use crate::engine::Engine;
 use crate::files;
 use crate::interrupt::Computing;
@@ -81,6 +81,11 @@ impl Session {
             Some(Ok((Kind::Quit, _))) => return Flow::Quit,
             Some(Ok((kind, argument))) => self.command(kind, argument),
             Some(Err(message)) => self.fail(vec![Problem::new(Code::E0600, message)]),
+            None if commands::question(text).is_some() => {
+                if let Some((name, source)) = commands::question(text) {
+                    self.question(name, source);
+                }
+            }
             None => {
                 let word = commands::word(text);
                 let word = word.filter(|(word, _)| !self.document.entries.iter().any(|e| e.defines(word)));
@@ -95,6 +100,7 @@ impl Session {
         }
         if let Ok(mut names) = self.names.lock() {
             *names = self.document.entries.iter().flat_map(|e| e.names.iter().map(Name::to_string)).collect();
+            names.extend(self.engine.prefixed(&self.module()));
         }
         Flow::Next
     }
@@ -110,9 +116,8 @@ impl Session {
             Kind::Env => self.out.print(&self.listing()),
             Kind::Type => self.type_of(argument),
             Kind::Explain => {
-                if explain::run(Some(argument), self.out) != Status::Good {
-                    self.status = Status::Failed;
-                }
+                let shown = explain::run(Some(argument), &self.engine, self.out);
+                self.status = self.status.max(shown.min(Status::Failed));
             }
             Kind::Load => {
                 let path = PathBuf::from(argument.trim_matches('"'));
@@ -381,6 +386,14 @@ impl Session {
             }
         }
         self.engine.keep(&self.global(ANS), evaluated.value.clone());
+    }
+
+    /// Shows what a name is, as it is seen here.
+    fn question(&mut self, name: &str, source: bool) {
+        // A value that is kept has no text that tells how it came about.
+        let kept = self.document.entries.iter().any(|e| e.frozen && e.defines(name));
+        let shown = doc::show(&self.engine, Some(&self.module()), name, source && !kept, self.out);
+        self.status = self.status.max(shown);
     }
 
     fn type_of(&mut self, text: &str) {

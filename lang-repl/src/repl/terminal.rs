@@ -5,12 +5,8 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use lang_core::resolve::builtin::Builtin;
-use lang_core::resolve::forms::{Const, Derivative, Form};
-use lang_core::resolve::scalar_fn::ScalarFn;
+use lang_core::resolve::words;
 use lang_core::syntax::lexer::{is_name_continue, is_name_start};
-use lang_core::syntax::ops::{BinderKind, Scalar};
-use lang_core::syntax::token::Word;
 use rustyline::completion::{Completer, FilenameCompleter, Pair};
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
@@ -18,6 +14,7 @@ use rustyline::{CompletionType, Config, Context, Editor, Helper, Highlighter, Hi
 
 use super::commands;
 use super::input;
+use crate::lookup;
 
 /// Entries of history that are kept.
 const HISTORY: usize = 10_000;
@@ -141,29 +138,31 @@ impl Completer for Assistant {
     }
 }
 
-/// Where the word at the end of the text begins, and what it may become.
+/// Where the word at the end of the text begins, and what it may become. A name with its prefix is
+/// one word.
 fn complete(before: &str, names: &[String]) -> (usize, Vec<Pair>) {
-    let word_start = before.char_indices().rev().take_while(|(_, c)| is_name_continue(*c)).last().map(|(at, _)| at);
+    let of_word = |c: char| is_name_continue(c) || c == '.';
+    let word_start = before.char_indices().rev().take_while(|(_, c)| of_word(*c)).last().map(|(at, _)| at);
     let start = word_start.unwrap_or(before.len());
+    // What stands before the dots of a range is another word.
+    let range = before.get(start..).and_then(|word| word.rfind("..")).map_or(0, |at| at + 2);
+    let start = start + range;
+    let asks = before.trim_start().starts_with('?');
     let command = before.trim_start().strip_prefix(':').is_some_and(|rest| rest.chars().all(is_name_continue));
     let word = before.get(start..).unwrap_or_default();
+    // Those of the library may be asked for without an import.
+    let library = if asks { lookup::library_names() } else { Vec::new() };
     let mut found: Vec<&str> = if command {
         commands::ALL.iter().map(|c| c.name).collect()
     } else if word.starts_with(is_name_start) {
-        let words = Word::ALL.iter().map(|w| w.text());
-        let language = words
-            .chain(ScalarFn::ALL.iter().map(|f| f.name()))
-            .chain(Builtin::ALL.iter().map(|f| f.name()))
-            .chain(Form::ALL.iter().map(|f| f.name()))
-            .chain(Derivative::ALL.iter().map(|f| f.name()))
-            .chain(Const::ALL.iter().map(|c| c.name()))
-            .chain(BinderKind::ALL.iter().map(|b| b.word()))
-            .chain(Scalar::ALL.iter().map(|s| s.name()));
-        names.iter().map(String::as_str).chain(language).collect()
+        let mut all: Vec<&str> = words::all().collect();
+        all.extend(names.iter().chain(&library).map(String::as_str));
+        all
     } else {
         Vec::new()
     };
-    found.retain(|name| name.starts_with(word));
+    // Names with a prefix come after its dot.
+    found.retain(|name| name.starts_with(word) && (word.contains('.') || !name.contains('.')));
     found.sort_unstable();
     found.dedup();
     let pairs = found.into_iter().map(|name| Pair { display: name.to_owned(), replacement: name.to_owned() });
@@ -176,7 +175,8 @@ mod tests {
 
     #[track_caller]
     fn check(before: &str, expected: &[&str]) {
-        let (_, pairs) = complete(before, &["loss".to_owned(), "lossy".to_owned(), "μ₀".to_owned()]);
+        let names = ["loss", "lossy", "μ₀", "la.solve", "la.solve_lower"].map(str::to_owned);
+        let (_, pairs) = complete(before, &names);
         let found: Vec<String> = pairs.into_iter().map(|p| p.replacement).collect();
         assert_eq!(found, expected);
     }
@@ -219,6 +219,11 @@ mod tests {
         check("f(μ", &["μ₀"]);
         check("hess", &["hessian"]);
         check(":lo", &["load"]);
+        check("x + la.sol", &["la.solve", "la.solve_lower"]);
+        check("x[0..loss", &["loss", "lossy"]);
+        check("linalg.eig", &[]);
+        check("?linalg.eig", &["linalg.eigh", "linalg.eigvalsh"]);
+        check("??ode", &["ode"]);
         check("1 + ", &[]);
         check("zzz", &[]);
     }

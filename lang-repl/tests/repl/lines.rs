@@ -100,11 +100,21 @@ sort
                │ Help: write the type of what is passed, or of the result, so that its extents are known
             ───╯
             sort(x: [n]a) -> [n]a where a: num
-            [E0600] Error: `E9999` is no error code, form or function
+            [E0600] Error: `E9999` is no error code
               Help: `iverson explain` lists all
-            sum i < n: e, sum i < n if p: e
+            sum, a binder
+
+                sum i < n: e, sum i < n if p: e
+
             The sum of the values of e; 0 over nothing. The range is i < n, i in a..b, or i alone where it indexes an array in e.
             The body e reaches as far right as it can: close it with ( … ).
+
+                let x = [1.0, 2.0, 4.0]
+                do sum i: x[i]
+                do sum i < 10 if i % 2 == 1: i
+
+                7.0
+                25
             --- exit status: 1
         "#]],
     );

@@ -13,6 +13,7 @@
 #[path = "../harness/mod.rs"]
 mod harness;
 mod lines;
+mod questions;
 
 use expect_test::expect;
 use harness::{Dir, session, session_in};
@@ -497,8 +498,9 @@ fn help_lists_the_commands() {
             Type an expression to see its value, or a definition (def, type, let, import) to keep it.
             `ans` is the last value; `;` at the end prints nothing; Ctrl-C stops a computation.
 
+              ?NAME            what a name is: signature, documentation, example, rule; ??NAME its text too
               :type EXPR       the type of an expression, which is not evaluated
-              :explain CODE    what an error code, a form or a function of the language means
+              :explain CODE    what an error code means
               :load FILE       bring in the definitions of a file and run its `let` and `do` items
               :reload          read loaded and imported files again
               :env             what is defined here

@@ -1,0 +1,78 @@
+//! `iverson doc NAME`, and `?NAME` at the REPL: signature, documentation, example and rules of a
+//! definition, a module or a word of the language.
+
+use std::path::Path;
+
+use lang_core::base::{Code, ModuleName};
+
+use super::explain;
+use crate::cli::Common;
+use crate::engine::Engine;
+use crate::entry::{Entry, columns};
+use crate::files;
+use crate::json;
+use crate::lookup;
+use crate::out::{Out, Status};
+use crate::problem::Problem;
+
+pub(crate) fn run(name: Option<&str>, load: Option<&Path>, common: &Common, out: Out) -> Status {
+    let mut engine = Engine::new(common, out);
+    let module = match load.map(|path| engine.load(path)).transpose() {
+        Ok(module) => module,
+        Err(problem) => {
+            out.fail(std::slice::from_ref(&*problem), &engine.sources);
+            return files::status(&problem);
+        }
+    };
+    match name {
+        Some(name) => show(&engine, module.as_ref(), name, false, out),
+        None => list(&engine, module.as_ref(), out),
+    }
+}
+
+/// Shows all that a name is, as it is seen in a module if one is given, with its text if wanted.
+pub(crate) fn show(engine: &Engine, here: Option<&ModuleName>, name: &str, source: bool, out: Out) -> Status {
+    let found = lookup::find(engine, here, name);
+    if found.is_empty() {
+        if let Some(code) = explain::code(name) {
+            return explain::page(code, out);
+        }
+        let mut problem = Problem::new(Code::E0600, format!("there is no documentation of `{name}`"));
+        problem.help = Some(match lookup::nearest(engine, here, name) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "`iverson doc` lists what there is".to_owned(),
+        });
+        out.fail(&[problem], &engine.sources);
+        return Status::Failed;
+    }
+    if out.is_json() {
+        let mut documents: Vec<String> = found.iter().map(Entry::json).collect();
+        let document = match documents.len() {
+            1 => documents.remove(0),
+            _ => json::array(documents),
+        };
+        out.print(&format!("{document}\n"));
+    } else {
+        let texts: Vec<String> = found.iter().map(|entry| entry.text(source)).collect();
+        out.print(&texts.join("\n"));
+    }
+    Status::Good
+}
+
+/// What there is: the definitions of a file, or the modules of the library and the words.
+fn list(engine: &Engine, here: Option<&ModuleName>, out: Out) -> Status {
+    let entries = match here {
+        Some(module) => lookup::definitions(engine, module),
+        None => lookup::modules(engine),
+    };
+    if out.is_json() {
+        out.print(&format!("{}\n", json::array(entries.iter().map(Entry::json))));
+        return Status::Good;
+    }
+    let lines: Vec<(String, String)> = entries.iter().map(|e| (e.name.clone(), e.summary())).collect();
+    out.print(&columns(&lines));
+    if here.is_none() {
+        out.print("\nThe words of the language have documentation too, such as `iverson doc grad`.\n");
+    }
+    Status::Good
+}

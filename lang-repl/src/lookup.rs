@@ -1,0 +1,210 @@
+//! What a name means to someone who asks for its documentation: a definition of the module in hand,
+//! a module, a word of the language, a definition of the prelude or of the library. What stands
+//! first in this list hides what follows; the library is searched without its modules being imported.
+
+use std::path::Path;
+
+use lang_core::base::{ModuleName, Name};
+use lang_core::resolve::words::{self, Described};
+use lang_core::session::{LIBRARY, PRELUDE};
+use lang_core::syntax::docs::{self, Definition};
+use lang_core::syntax::split::ItemKind;
+
+use crate::engine::Engine;
+use crate::entry::{Entry, sentence};
+use crate::pages;
+use crate::suggest;
+
+/// Everything that a name is, as seen in a module if one is given.
+pub(crate) fn find(engine: &Engine, here: Option<&ModuleName>, name: &str) -> Vec<Entry> {
+    let name = name.trim();
+    if let Some((prefix, inner)) = name.split_once('.') {
+        let found = module_named(engine, here, prefix).and_then(|module| definition(engine, &module, prefix, inner));
+        return found.into_iter().collect();
+    }
+    if let Some(own) = here.and_then(|module| definition(engine, module, "", name)) {
+        return vec![own];
+    }
+    if let Some(module) = module_named(engine, here, name) {
+        return vec![self::module(engine, &module, name)];
+    }
+    let library = in_library(engine, name);
+    let mut found: Vec<Entry> = words::describe(name).into_iter().map(|what| word(name, what)).collect();
+    if let Some(last) = found.last_mut() {
+        last.docs += &format!("\n\n{}", pages::word(name).unwrap_or_default());
+    }
+    found.extend(definition(engine, &PRELUDE.into(), "", name));
+    if let Some(last) = found.last_mut() {
+        last.others = library.into_iter().map(|entry| format!("`{}`", entry.name)).collect();
+        return found;
+    }
+    library
+}
+
+/// A name near to one that there is not.
+pub(crate) fn nearest(engine: &Engine, here: Option<&ModuleName>, wrong: &str) -> Option<String> {
+    let names = |module: &str| -> Vec<Name> {
+        let module = docs_of(engine, &module.into());
+        module.definitions().flat_map(|d| d.names.clone()).collect()
+    };
+    let mut known: Vec<String> = public().map(str::to_owned).collect();
+    if let Some((prefix, inner)) = wrong.split_once('.') {
+        if let Some(module) = module_named(engine, here, prefix) {
+            let names = names(&module);
+            return suggest::closest(inner, names.iter().map(Name::as_str)).map(|near| format!("{prefix}.{near}"));
+        }
+        let near = suggest::closest(prefix, known.iter().map(String::as_str))?;
+        let whole = format!("{near}.{inner}");
+        return if find(engine, here, &whole).is_empty() { Some(near.to_owned()) } else { Some(whole) };
+    }
+    known.extend(words::all().map(str::to_owned));
+    known.extend(here.into_iter().flat_map(|module| names(module)).chain(names(PRELUDE)).map(|n| n.to_string()));
+    // A definition of the library is near if its name without the prefix is.
+    let library: Vec<(Name, &str)> =
+        public().flat_map(|module| names(module).into_iter().map(move |name| (name, module))).collect();
+    let all = known.iter().map(String::as_str).chain(library.iter().map(|(name, _)| name.as_str()));
+    let near = suggest::closest(wrong, all)?;
+    let module = library.iter().find(|(name, _)| name == near).map(|(_, module)| *module);
+    Some(match module {
+        Some(module) if !known.iter().any(|name| name == near) => format!("{module}.{near}"),
+        _ => near.to_owned(),
+    })
+}
+
+/// The modules of the library, the prelude first.
+pub(crate) fn modules(engine: &Engine) -> Vec<Entry> {
+    let prelude = std::iter::once(module(engine, &PRELUDE.into(), PRELUDE_NAME));
+    prelude.chain(public().map(|name| module(engine, &name.into(), name))).collect()
+}
+
+/// The modules of the library and their definitions, as they may be asked for.
+pub(crate) fn library_names() -> Vec<String> {
+    let texts = LIBRARY.iter().filter(|(module, _)| public().any(|name| name == *module));
+    let names = texts.flat_map(|(module, text)| {
+        let docs = docs::Module::of(text);
+        let of = |d: &Definition| d.names.first().map(|name| format!("{module}.{name}"));
+        docs.definitions().filter_map(of).collect::<Vec<_>>()
+    });
+    names.chain(public().map(str::to_owned)).collect()
+}
+
+/// The definitions of a module.
+pub(crate) fn definitions(engine: &Engine, module: &ModuleName) -> Vec<Entry> {
+    let docs = docs_of(engine, module);
+    docs.definitions().map(|d| entry(engine, module, "", d)).collect()
+}
+
+/// What the prelude is called where its module needs a name.
+const PRELUDE_NAME: &str = "prelude";
+
+/// The modules of the library that are there to be used.
+fn public() -> impl Iterator<Item = &'static str> {
+    LIBRARY.iter().map(|(name, _)| *name).filter(|name| *name != PRELUDE)
+}
+
+/// The module that a prefix means: an import of the module in hand, or one of the library.
+fn module_named(engine: &Engine, here: Option<&ModuleName>, prefix: &str) -> Option<ModuleName> {
+    if let Some(imported) = here.and_then(|module| engine.imported(module, prefix)) {
+        return Some(imported);
+    }
+    if prefix == PRELUDE_NAME {
+        return Some(PRELUDE.into());
+    }
+    LIBRARY.iter().find(|(name, _)| *name == prefix && *name != PRELUDE).map(|(name, _)| (*name).into())
+}
+
+fn docs_of(engine: &Engine, module: &ModuleName) -> docs::Module {
+    docs::Module::of(&engine.text(module))
+}
+
+/// The definitions of the library of that name.
+fn in_library(engine: &Engine, name: &str) -> Vec<Entry> {
+    public().filter_map(|module| definition(engine, &module.into(), module, name)).collect()
+}
+
+/// The definition of that name in a module, which is known by a prefix.
+fn definition(engine: &Engine, module: &ModuleName, prefix: &str, name: &str) -> Option<Entry> {
+    let docs = docs_of(engine, module);
+    let found = docs.definition(name)?;
+    let mut entry = entry(engine, module, prefix, found);
+    entry.name = qualified(prefix, name);
+    match (found.kind, found.names.first()) {
+        (ItemKind::Type, Some(first)) if first != name => entry.kind = "constructor",
+        (ItemKind::Let, _) => {
+            entry.signature = engine.describe(module, ItemKind::Let, &name.into()).unwrap_or(entry.signature)
+        }
+        _ => {}
+    }
+    Some(entry)
+}
+
+fn qualified(prefix: &str, name: &str) -> String {
+    if prefix.is_empty() || prefix == PRELUDE_NAME { name.to_owned() } else { format!("{prefix}.{name}") }
+}
+
+fn entry(engine: &Engine, module: &ModuleName, prefix: &str, found: &Definition) -> Entry {
+    let first = found.names.first().cloned().unwrap_or_default();
+    let checked = || engine.describe(module, found.kind, &first);
+    let signature = if found.typed { None } else { checked() };
+    Entry {
+        name: qualified(prefix, &first),
+        module: Some(shown(module)),
+        kind: match found.kind {
+            ItemKind::Type => "type",
+            ItemKind::Let => "let",
+            _ => "def",
+        },
+        origin: origin(module),
+        signature: signature.unwrap_or_else(|| found.signature.clone()),
+        docs: found.docs.clone(),
+        rules: found.rules.iter().map(|r| r.source.clone()).collect(),
+        source: Some(found.source.clone()),
+        ..Entry::default()
+    }
+}
+
+/// A module as JSON names it.
+fn shown(module: &ModuleName) -> String {
+    if *module == PRELUDE { PRELUDE_NAME.to_owned() } else { module.to_string() }
+}
+
+/// Where a definition is from, in words.
+fn origin(module: &ModuleName) -> String {
+    match LIBRARY.iter().any(|(name, _)| *module == *name) {
+        true if *module == PRELUDE => "of the prelude".to_owned(),
+        true => "of the library".to_owned(),
+        false if module.starts_with('<') => "defined here".to_owned(),
+        false => format!("of {}", Path::new(module.as_str()).display()),
+    }
+}
+
+/// A module by the name it was asked for.
+fn module(engine: &Engine, module: &ModuleName, name: &str) -> Entry {
+    let docs = docs_of(engine, module);
+    let is_library = LIBRARY.iter().any(|(name, _)| *module == *name);
+    let member = |d: &Definition| (d.names.first().map(Name::to_string).unwrap_or_default(), sentence(&d.docs));
+    Entry {
+        name: name.to_owned(),
+        module: Some(shown(module)),
+        kind: "module",
+        origin: if is_library { "a module of the library".to_owned() } else { format!("the module {module}") },
+        signature: if is_library && *module != PRELUDE { format!("import {name}") } else { String::new() },
+        docs: docs.head.clone(),
+        members: docs.definitions().map(member).collect(),
+        ..Entry::default()
+    }
+}
+
+/// A word of the language.
+fn word(name: &str, what: Described) -> Entry {
+    let article = if what.kind.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+    Entry {
+        name: name.to_owned(),
+        kind: what.kind,
+        origin: format!("{article} {}", what.kind),
+        signature: what.signature,
+        docs: what.doc,
+        rules: what.partials.iter().map(|(by, partial)| format!("by {by}: {partial}")).collect(),
+        ..Entry::default()
+    }
+}

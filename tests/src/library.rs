@@ -1,0 +1,202 @@
+//! The library by its own documentation: the examples of a module are run and recorded, and its
+//! page of the book is written.
+//!
+//! An example is a block of inputs as at the REPL: items and expressions, which are shown. The
+//! module that it belongs to is imported under its own name.
+
+use lang_core::session::{PRELUDE, Session};
+use lang_core::syntax::docs::{Definition, Module, Part, without_examples};
+use lang_core::syntax::parser::{is_incomplete, parse_expr, parse_item};
+use lang_core::syntax::split::ItemKind;
+
+use crate::literate::{self, Kind};
+use crate::run;
+
+/// What stands at the head of a page that is made and not written, before the name of its source.
+pub const MADE: &str = "<!-- Made from ";
+
+/// What a module is called where it needs a name.
+#[must_use]
+pub fn title(module: &str) -> &str {
+    if module == PRELUDE { "prelude" } else { module }
+}
+
+/// Runs the examples of a module's text, which the session has, and checks that there are some. The result tells what
+/// is wrong, and the text with the outputs as they are now.
+#[must_use]
+pub fn check(session: &mut Session, module: &str, text: &str) -> (Vec<String>, String) {
+    let mut faults = Vec::new();
+    let mut updated = String::new();
+    let mut copied = 0;
+    let documented = Module::of(text);
+    if documented.head.is_empty() {
+        faults.push(format!("{}: no comment at its head, in sentences, says what it is", title(module)));
+    }
+    for definition in documented.definitions() {
+        let name = qualified(module, definition);
+        if definition.docs.is_empty() {
+            faults.push(format!("{name} has no documentation"));
+            continue;
+        }
+        let mut shows = false;
+        let seen = literate::check(&format!("{}\n", definition.docs), |blocks, at| {
+            let example = blocks.get(at).filter(|block| block.kind == Kind::Program);
+            let output = example.map_or_else(String::new, |block| see(session, module, &block.text));
+            shows |= !output.is_empty();
+            output
+        });
+        match (seen, comment(text, definition)) {
+            (Ok((found, docs)), Some((from, to))) => {
+                faults.extend(found.iter().map(|fault| format!("{name}, {fault}")));
+                updated.push_str(text.get(copied..from).unwrap_or_default());
+                for line in docs.lines() {
+                    updated.push_str(format!("--| {line}").trim_end());
+                    updated.push('\n');
+                }
+                copied = to;
+            }
+            (Ok(_), None) => faults.push(format!("{name}: no comment stands above it")),
+            (Err(fault), _) => faults.push(format!("{name}: {fault} of its documentation")),
+        }
+        if definition.kind == ItemKind::Def && !shows {
+            faults.push(format!("{name} has no example that shows something"));
+        }
+    }
+    updated.push_str(text.get(copied..).unwrap_or_default());
+    (faults, updated)
+}
+
+/// The lines of a module's text that are the documentation of a definition.
+fn comment(text: &str, definition: &Definition) -> Option<(usize, usize)> {
+    let above = text.get(..usize::try_from(definition.start).ok()?)?;
+    let lines = above.split_inclusive('\n').rev().take_while(|line| line.starts_with("--|"));
+    Some((above.len() - lines.map(str::len).sum::<usize>(), above.len()))
+}
+
+/// What is seen of an example of a module.
+fn see(session: &mut Session, module: &str, example: &str) -> String {
+    let mut program = String::new();
+    for input in inputs(example) {
+        let wrong = |diagnostics: &[lang_core::base::Diagnostic]| diagnostics.iter().any(|d| d.is_error());
+        let expression = wrong(&parse_item(&input).diagnostics) && !wrong(&parse_expr(&input).diagnostics);
+        program.push_str(if expression { "do " } else { "" });
+        program.push_str(&input);
+    }
+    // Items are known before they stand there, so places in a message are those of the example.
+    if module != PRELUDE {
+        program.push_str(&format!("import {module}\n"));
+    }
+    run::see_in(session, &program)
+}
+
+/// The inputs of an example, each with the end of its last line: a line begins one unless it is indented, or the
+/// parser wants more of what stands above it.
+fn inputs(example: &str) -> Vec<String> {
+    let mut inputs: Vec<String> = Vec::new();
+    for line in example.split_inclusive('\n').filter(|line| !line.trim().is_empty()) {
+        match inputs.last_mut() {
+            Some(last) if line.starts_with(' ') || is_incomplete(last) => last.push_str(line),
+            _ => inputs.push(line.to_owned()),
+        }
+    }
+    inputs
+}
+
+fn qualified(module: &str, definition: &Definition) -> String {
+    let names: Vec<&str> = match definition.kind {
+        ItemKind::Type => definition.names.iter().take(1).map(|n| n.as_str()).collect(),
+        _ => definition.names.iter().map(|n| n.as_str()).collect(),
+    };
+    let name = names.join(", ");
+    if module == PRELUDE { name } else { format!("{module}.{name}") }
+}
+
+/// The page of the book of a module.
+#[must_use]
+pub fn page(module: &str, text: &str) -> String {
+    let documented = Module::of(text);
+    let title = title(module);
+    let mut page = format!("{MADE}std/{title}.iv; change it there. -->\n\n# {title}\n\n{}\n", documented.head);
+    page.push_str(match module == PRELUDE {
+        true => "\nThe examples are inputs as at the [REPL](../tools/repl.md), and what they show.\n",
+        false => "\nThe examples are inputs as at the [REPL](../tools/repl.md), with the module imported, and what they show.\n",
+    });
+    for part in &documented.parts {
+        match part {
+            Part::Section(title, text) => {
+                page.push_str(&format!("\n## {title}\n"));
+                if !text.is_empty() {
+                    page.push_str(&format!("\n{text}\n"));
+                }
+            }
+            Part::Definition(definition) => {
+                let (prose, example) = without_examples(&definition.docs);
+                page.push_str(&format!("\n### `{}`\n", qualified(module, definition)));
+                page.push_str(&format!("\n```iverson\n{}\n```\n\n{prose}\n", definition.signature));
+                let rules: Vec<String> = definition.rules.iter().map(|rule| format!("`{}`", rule.word)).collect();
+                match &*rules {
+                    [] => {}
+                    [rule] => page.push_str(&format!("\nIt has a rule of its own: {rule}.\n")),
+                    _ => page.push_str(&format!("\nIt has rules of its own: {}.\n", rules.join(" and "))),
+                }
+                if !example.is_empty() {
+                    page.push_str(&format!("\n{example}\n"));
+                }
+            }
+        }
+    }
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "\
+-- Sums.
+
+--| Twice.
+--|
+--| ```iverson
+--| let x = sums.twice(1)
+--| for i < 2:
+--|   x + i
+--| ```
+--| ```output
+--| old
+--| ```
+def twice(x: i64) -> i64 = 2 * x
+derivative twice(x; dx) = ()
+
+def bare() -> i64 = 1
+--| Thrice.
+def thrice(x: i64) -> i64 = 3 * x
+";
+
+    #[test]
+    fn examples_are_run_and_recorded() {
+        let mut session = Session::new();
+        session.set_text("sums", TEXT);
+        let (faults, updated) = check(&mut session, "sums", TEXT);
+        assert_eq!(updated, TEXT.replace("--| old", "--| [2, 3]"));
+        let short: Vec<&str> = faults.iter().filter_map(|f| f.lines().next()).collect();
+        assert_eq!(
+            short,
+            [
+                "sums.twice, line 4:",
+                "sums.bare has no documentation",
+                "sums.thrice has no example that shows something"
+            ]
+        );
+        session.set_text("sums", &updated);
+        assert_eq!(check(&mut session, "sums", &updated).0.len(), 2);
+    }
+
+    #[test]
+    fn a_page_tells_all() {
+        let page = page("sums", TEXT);
+        assert!(page.starts_with("<!-- Made from std/sums.iv; change it there. -->\n\n# sums\n\nSums.\n"), "{page}");
+        assert!(page.contains("\n### `sums.twice`\n\n```iverson\ndef twice(x: i64) -> i64\n```\n\nTwice.\n"), "{page}");
+        assert!(page.contains("\nIt has a rule of its own: `derivative`.\n\n```iverson\nlet x"), "{page}");
+    }
+}

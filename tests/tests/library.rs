@@ -1,0 +1,84 @@
+//! The library: its examples show what is recorded in its comments, every definition has some, its
+//! texts are in the one layout and have no mistakes, and the book has a page of every module.
+//! `cargo xtask bless` records, lays out and writes.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    unreachable_pub,
+    reason = "a failed expectation is a failed test"
+)]
+
+use std::path::PathBuf;
+
+use iverson_tests::literate::{self, none, settle};
+use iverson_tests::{library, render, tables};
+use lang_core::session::{LIBRARY, Session};
+use lang_core::syntax::format;
+
+fn path(module: &str) -> PathBuf {
+    literate::root().join(format!("std/{}.iv", library::title(module)))
+}
+
+fn read(module: &str) -> String {
+    let path = path(module);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+#[test]
+fn every_module_is_part_of_the_library() {
+    let mut files = literate::files(&literate::root().join("std"), "iv");
+    let mut modules: Vec<PathBuf> = LIBRARY.iter().map(|(module, _)| path(module)).collect();
+    files.sort();
+    modules.sort();
+    assert_eq!(files, modules);
+}
+
+/// In one layout, without mistakes, and documented by examples that hold; then the pages made of it.
+#[test]
+fn examples_and_pages_are_what_is_recorded() {
+    let mut faults = Vec::new();
+    let mut session = Session::new();
+    for (module, _) in LIBRARY {
+        let text = read(module);
+        session.set_text(module, &text);
+        let found = render::diagnostics(module, &text, &session.diagnostics(module));
+        assert!(found.is_empty(), "{found}");
+        match format::format(&text) {
+            Ok(formatted) => settle(&path(module), &text, &formatted, &mut faults),
+            Err(_) => faults.push(format!("{module} cannot be formatted")),
+        }
+    }
+    for (module, _) in LIBRARY {
+        let text = read(module);
+        let (found, updated) = library::check(&mut session, module, &text);
+        // What is recorded is no fault; what is missing is.
+        let lasting = |fault: &String| !literate::updating() || !fault.contains("--- recorded");
+        faults.extend(found.into_iter().filter(lasting));
+        settle(&path(module), &text, &updated, &mut Vec::new());
+        let page = literate::root().join(format!("docs/book/src/library/{}.md", library::title(module)));
+        let now = std::fs::read_to_string(&page).unwrap_or_default();
+        settle(&page, &now, &library::page(module, &updated), &mut faults);
+    }
+    none(&faults);
+}
+
+#[test]
+fn the_book_lists_the_modules() {
+    let mut faults = Vec::new();
+    let path = literate::root().join("docs/book/src/SUMMARY.md");
+    let summary = std::fs::read_to_string(&path).unwrap();
+    let modules: Vec<&str> = LIBRARY.iter().map(|(module, _)| *module).collect();
+    settle(&path, &summary, &tables::summary(&summary, &modules), &mut faults);
+    for page in literate::pages(&literate::root().join("docs/book/src/library")) {
+        let name = page.file_stem().unwrap().to_str().unwrap().to_owned();
+        let made = std::fs::read_to_string(&page).unwrap().starts_with(library::MADE);
+        if made && !modules.iter().any(|module| library::title(module) == name) {
+            faults.push(format!("{} is the page of no module", page.display()));
+        }
+    }
+    none(&faults);
+}

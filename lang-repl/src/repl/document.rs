@@ -62,6 +62,12 @@ impl Entry {
         self.space() == other.space() && self.names.iter().any(|n| other.names.contains(n))
     }
 
+    /// Is it a rule of what the other one defines? A rule says what the derivative of one definition
+    /// is, and of another one it may be wrong.
+    pub(crate) fn is_rule_of(&self, other: &Self) -> bool {
+        matches!(self.space(), Space::Derivative | Space::Adjoint) && self.names.iter().any(|n| other.defines(n))
+    }
+
     /// Does it define a value of that name?
     pub(crate) fn defines(&self, name: &str) -> bool {
         self.space() == Space::Value && self.names.iter().any(|n| n == name)
@@ -78,10 +84,11 @@ pub(crate) struct Document {
 const GAP: &str = "\n\n";
 
 impl Document {
-    /// The document with these entries in place of those of their names; and what was replaced.
+    /// The document with these entries in place of those of their names and of the rules of these; and
+    /// what was replaced.
     pub(crate) fn with(&self, new: Vec<Entry>) -> (Self, Vec<Entry>) {
         let (gone, mut entries): (Vec<_>, Vec<_>) =
-            self.entries.iter().cloned().partition(|old| new.iter().any(|n| n.clashes(old)));
+            self.entries.iter().cloned().partition(|old| new.iter().any(|n| n.clashes(old) || old.is_rule_of(n)));
         entries.extend(new);
         (Self { entries }, gone)
     }

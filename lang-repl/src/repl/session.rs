@@ -213,6 +213,15 @@ impl Session {
         }
         self.out.warn(&problems, &self.engine.sources);
 
+        for rule in gone
+            .iter()
+            .filter(|old| !entries.iter().any(|e| e.clashes(old)) && entries.iter().any(|e| old.is_rule_of(e)))
+        {
+            let kind = if rule.kind == ItemKind::Adjoint { "adjoint" } else { "derivative" };
+            for name in &rule.names {
+                self.out.note(&format!("note: the {kind} of `{name}` belonged to what it was before, and is gone\n"));
+            }
+        }
         stale.extend(self.stale(&names, imports));
         stale.extend(names.iter().cloned());
         let values = self.forget(&stale);

@@ -19,6 +19,33 @@ use expect_test::expect;
 use harness::{Dir, session, session_in};
 
 #[test]
+fn a_rule_goes_with_its_definition() {
+    session(
+        "\
+def f(x: f64) -> f64 = 2 * x
+derivative f(x; dx) = 20 * dx
+grad(f)(3.0)
+def f(x: f64) -> f64 = x^2
+grad(f)(3.0)
+adjoint f(x; dy) = 60 * dy
+grad(f)(3.0)
+f(3.0)
+",
+        expect![[r#"
+            def f(x: f64) -> f64
+            derivative f
+            f64 = 20.0
+            note: the derivative of `f` belonged to what it was before, and is gone
+            def f(x: f64) -> f64
+            f64 = 6.0
+            adjoint f
+            f64 = 60.0
+            f64 = 9.0
+        "#]],
+    );
+}
+
+#[test]
 fn a_session_with_mistakes() {
     session(
         "\

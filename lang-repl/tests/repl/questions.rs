@@ -98,14 +98,11 @@ ans
             Rule:
 
                 derivative twice(x; dx) = 2 * dx
+            note: the derivative of `twice` belonged to what it was before, and is gone
             def twice(x: f64) -> f64
             twice, defined here
 
                 def twice(x: f64) -> f64 = x + x
-
-            Rule:
-
-                derivative twice(x; dx) = 2 * dx
             [E0600] Error: there is no documentation of `twic`
               Help: did you mean `twice`?
             [E0600] Error: a command begins with a colon: write :help

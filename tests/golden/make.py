@@ -54,9 +54,8 @@ SUITES = [
     zygote,
 ]
 
-# Two runs of this script may differ by the last bits, as NumPy picks its loops by processor.
-RTOL = 1e-12
-ATOL = 1e-14
+TOLERANCE = registry.tolerance("again")
+RTOL, ATOL = TOLERANCE["rtol"], TOLERANCE["atol"]
 
 
 def program_names():

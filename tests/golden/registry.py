@@ -6,11 +6,19 @@ Tuples and arrays are Python sequences or NumPy arrays, records are dicts, const
 by `con`.
 """
 
+import json
 import math
+import pathlib
 
 import numpy as np
 
 PROGRAMS = {}
+
+
+def tolerance(name):
+    """A tolerance of the scripts; all stand in one file, with their reasons."""
+    path = pathlib.Path(__file__).parent / "tolerances.json"
+    return json.loads(path.read_text(encoding="utf-8"))["golden scripts"][name]
 
 
 def golden(name):

@@ -4,6 +4,7 @@
 pub mod forms;
 pub mod fuzz;
 pub mod generate;
+pub mod golden;
 pub mod library;
 pub mod literate;
 pub mod mutate;

@@ -94,8 +94,16 @@ pub fn run(session: &Session, limits: Limits, interrupt: &AtomicBool) -> String 
 /// # Errors
 /// What it shows until it fails and the report of the failure, or that it has no `main`.
 pub fn value_of_main(session: &Session, module: &str) -> Result<Value, String> {
+    value_of_main_after(session, module, &|_| {})
+}
+
+/// The same, on interpreters prepared in this way.
+///
+/// # Errors
+/// As above.
+pub fn value_of_main_after(session: &Session, module: &str, prepare: Prepare<'_>) -> Result<Value, String> {
     let interrupt = AtomicBool::new(false);
-    let mut run = Run::new(session, module.into(), limits(), &interrupt);
+    let mut run = Run { prepare, ..Run::new(session, module.into(), limits(), &interrupt) };
     match run.main_module() {
         Ok(value) => value.ok_or_else(|| format!("{module} has no `main` without parameters")),
         Err(failure) => {
@@ -105,8 +113,12 @@ pub fn value_of_main(session: &Session, module: &str) -> Result<Value, String> {
     }
 }
 
+/// What is done to an interpreter before it runs.
+pub type Prepare<'p> = &'p dyn Fn(&mut Interp<'_>);
+
 /// A run in progress.
 struct Run<'s> {
+    prepare: Prepare<'s>,
     session: &'s Session,
     main: ModuleName,
     limits: Limits,
@@ -118,7 +130,16 @@ struct Run<'s> {
 
 impl<'s> Run<'s> {
     fn new(session: &'s Session, main: ModuleName, limits: Limits, interrupt: &'s AtomicBool) -> Self {
-        Self { session, main, limits, interrupt, values: HashMap::new(), done: BTreeSet::new(), out: String::new() }
+        Self {
+            prepare: &|_| {},
+            session,
+            main,
+            limits,
+            interrupt,
+            values: HashMap::new(),
+            done: BTreeSet::new(),
+            out: String::new(),
+        }
     }
 
     /// The items of the main module, then its `main` if it has one without parameters.
@@ -185,7 +206,9 @@ impl<'s> Run<'s> {
     ) -> Result<T, Box<Failure>> {
         let program = Running::new(self.session, &self.values);
         let mut host = Console { session: self.session, out: &mut self.out };
-        task(&mut Interp::new(&program, &mut host, self.limits, self.interrupt))
+        let mut interp = Interp::new(&program, &mut host, self.limits, self.interrupt);
+        (self.prepare)(&mut interp);
+        task(&mut interp)
     }
 
     /// A failure as it is told, with the calls that led to it.

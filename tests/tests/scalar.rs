@@ -10,8 +10,8 @@
 )]
 
 use std::fmt::Write;
-use std::fs;
 
+use iverson_tests::golden::{self, Tolerance, Tolerances};
 use iverson_tests::run::value_of_main;
 use lang_core::interp::json::to_json;
 use lang_core::interp::scalar::{f32s, f64s};
@@ -22,15 +22,6 @@ use serde_json::{Map, Value};
 /// Powers, which are operators and so not in the table: real and integer.
 const POW: (&str, Accuracy) = ("^", Accuracy { double: 1, single: 1 });
 const POW_INT: (&str, Accuracy) = ("^ integer", Accuracy { double: 1, single: 1 });
-
-fn json(name: &str) -> Map<String, Value> {
-    let path = iverson_tests::literate::root().join("tests/golden").join(name);
-    let text = fs::read_to_string(path).expect("the file can be read");
-    match serde_json::from_str(&text) {
-        Ok(Value::Object(entries)) => entries,
-        other => panic!("{name} is not an object: {other:?}"),
-    }
-}
 
 /// A real, or nothing where nothing is promised.
 fn real(value: &Value) -> Option<f64> {
@@ -188,7 +179,7 @@ fn functions() -> impl Iterator<Item = ScalarFn> {
 
 #[test]
 fn values_are_as_exact_as_stated() {
-    let golden = json("scalar.json");
+    let golden = golden::file("scalar.json").expect("the golden values can be read");
     let mut wrong = String::new();
     for f in functions() {
         let double = |x: &[f64]| match (f64s::function(f), x) {
@@ -272,16 +263,15 @@ fn derivatives(written: &str, rows: &[Row]) -> Vec<Vec<Value>> {
 }
 
 /// The tolerance of a derivative: of the function if it has one, else of all.
-fn tolerance(tolerances: &Map<String, Value>, order: &str, name: &str) -> (f64, f64) {
-    let entry =
-        tolerances.get(&format!("scalar/{order}/{name}")).or_else(|| tolerances.get(&format!("scalar/{order}")));
-    let part = |key| entry.and_then(|e| e.get(key)).and_then(Value::as_f64).unwrap_or(0.0);
-    (part("rtol"), part("atol"))
+fn tolerance(tolerances: &Tolerances, order: &str, name: &str) -> Tolerance {
+    let own = format!("{order}/{name}");
+    tolerances.get(if tolerances.has(&own) { &own } else { order })
 }
 
 #[test]
 fn derivatives_are_those_of_mpmath() {
-    let (golden, tolerances) = (json("scalar.json"), json("tolerances.json"));
+    let golden = golden::file("scalar.json").expect("the golden values can be read");
+    let tolerances = Tolerances::of("scalar functions").expect("the tolerances can be read");
     let mut wrong = String::new();
     let written = functions().map(|f| {
         let arguments = if f.arity() == 1 { "x" } else { "x, y" };
@@ -293,7 +283,7 @@ fn derivatives_are_those_of_mpmath() {
         let found = derivatives(&written, &rows);
         for (k, column) in found.iter().enumerate() {
             let order = if arity == 1 && k == 1 { "second" } else { "first" };
-            let (rtol, atol) = tolerance(&tolerances, order, name);
+            let Tolerance { relative: rtol, absolute: atol } = tolerance(&tolerances, order, name);
             let mut worst = Worst::default();
             for (row, found) in rows.iter().zip(column) {
                 let (Some(wanted), Some(found)) = (row.derivatives[k], real(found)) else { continue };

@@ -13,6 +13,8 @@ fn laws_of_well_typed_programs_hold() {
     assert!(report.broken == 0, "{} broke a law:\n{}", report.broken, report.failures.join("\n\n"));
     if report.programs >= PROGRAMS {
         assert_eq!(report.hits.missing(), Vec::<&str>::new());
+        let derivatives = report.did.derivatives;
+        assert!(derivatives.first > 0 && derivatives.second > 0 && derivatives.failing > 0, "{derivatives:?}");
     }
 }
 

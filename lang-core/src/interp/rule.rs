@@ -30,19 +30,27 @@ impl Interp<'_> {
         self.rules.insert(def.clone(), None);
     }
 
+    /// From here on, the derivative of this definition is by its adjoint rule alone, also where it
+    /// has a derivative rule: to test the rule. Without an adjoint rule it is that of its body.
+    pub fn prefer_adjoint(&mut self, def: &GlobalName) {
+        let rule = self.written(def, "adjoint").map(Rule::Adjoint);
+        self.rules.insert(def.clone(), rule);
+    }
+
     fn rule(&mut self, def: &GlobalName) -> Option<Rule> {
         if let Some(known) = self.rules.get(def) {
             return known.clone();
         }
-        let named = |kind: &str| GlobalName::new(&def.module, &format!("{kind} {}", def.name));
-        let (derivative, adjoint) = (named("derivative"), named("adjoint"));
-        let rule = if self.program.body(&derivative).is_some() {
-            Some(Rule::Derivative(derivative))
-        } else {
-            self.program.body(&adjoint).map(|_| Rule::Adjoint(adjoint))
-        };
+        let derivative = self.written(def, "derivative").map(Rule::Derivative);
+        let rule = derivative.or_else(|| self.written(def, "adjoint").map(Rule::Adjoint));
         self.rules.insert(def.clone(), rule.clone());
         rule
+    }
+
+    /// The rule of this kind that stands beside the definition.
+    fn written(&self, def: &GlobalName, kind: &str) -> Option<GlobalName> {
+        let name = GlobalName::new(&def.module, &format!("{kind} {}", def.name));
+        self.program.body(&name).map(|_| name)
     }
 
     /// The rule and the perturbation to use it for, if this call needs one.

@@ -9,6 +9,7 @@ use lang_core::interp::{RtInstance, Value};
 use lang_core::session::Session;
 
 use super::run::Known;
+use crate::golden::Tolerances;
 use crate::random::Random;
 use crate::run::MAIN;
 
@@ -41,14 +42,23 @@ impl Seen {
 /// The steps of the differences.
 const STEPS: [f64; 3] = [1e-3, 5e-4, 2.5e-4];
 
-/// Differences at all steps agree to this where the function is smooth at this scale.
-const SMOOTH: f64 = 1e-5;
+/// How near things have to be; the file of tolerances says why.
+struct Allowed {
+    /// Differences at all steps agree to this where the function is smooth at this scale.
+    smooth: f64,
+    /// Then the derivative is this near to what they tend to.
+    near: f64,
+    /// Sums in another order differ by this.
+    sums: f64,
+}
 
-/// Then the derivative is this near to what they tend to.
-const NEAR: f64 = 1e-5;
-
-/// Sums in another order differ by this.
-const SUMS: f64 = 1e-9;
+impl Allowed {
+    fn read() -> std::result::Result<Self, String> {
+        let all = Tolerances::of("drawn programs")?;
+        let [smooth, near, sums] = ["smooth", "near", "sums"].map(|name| all.get(name).relative);
+        Ok(Self { smooth, near, sums })
+    }
+}
 
 /// Points for each function.
 const POINTS: usize = 2;
@@ -56,6 +66,7 @@ const POINTS: usize = 2;
 /// The function, and its derivatives, at one point and along one direction.
 struct Point<'k> {
     known: Known<'k>,
+    allowed: &'k Allowed,
     x: f64,
     y: Vec<f64>,
     dx: f64,
@@ -95,7 +106,7 @@ impl Point<'_> {
         // The error of each falls with the square of the step.
         let (ab, bc) = ((4.0 * b - a) / 3.0, (4.0 * c - b) / 3.0);
         let limit = (16.0 * bc - ab) / 15.0;
-        let near = |x: f64| (x - limit).abs() <= SMOOTH * (1.0 + limit.abs());
+        let near = |x: f64| (x - limit).abs() <= self.allowed.smooth * (1.0 + limit.abs());
         [b, c, ab, bc].into_iter().all(near).then_some(limit)
     }
 }
@@ -111,12 +122,13 @@ pub fn check(session: &Session, text: &str) -> std::result::Result<Seen, String>
     }
     let mut random = Random::new(u64::try_from(text.len()).unwrap_or(0));
     let stop = AtomicBool::new(false);
+    let allowed = Allowed::read()?;
     for _ in 0..POINTS {
         let n = random.below(4);
         let mut real = || f64::from(i32::try_from(random.below(4001)).unwrap_or(0) - 2000) / 1009.0;
         let mut reals = || (0..n).map(|_| real()).collect::<Vec<_>>();
         let (y, dy) = (reals(), reals());
-        let point = Point { known: Known::new(session, &stop), x: real(), y, dx: real(), dy };
+        let point = Point { known: Known::new(session, &stop), allowed: &allowed, x: real(), y, dx: real(), dy };
         // `stop` makes derivatives other than those of the values.
         try_point(&point, text.contains("stop("), &mut seen)
             .map_err(|how| format!("at x = {:?}, y = {:?}: {how}", point.x, point.y))?;
@@ -148,6 +160,9 @@ fn try_point(point: &Point<'_>, stopped: bool, seen: &mut Seen) -> std::result::
         }
     }
     let doubled: Vec<f64> = gradient.iter().map(|g| 2.0 * g).collect();
+    let same = |a: f64, b: f64, scale: f64| {
+        a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= point.allowed.sums * scale
+    };
     if !doubled.iter().zip(pulled).all(|(a, b)| same(*a, *b, a.abs())) {
         return Err(format!("grad is {gradient:?}, and vjp along 2 {pulled:?}"));
     }
@@ -163,7 +178,7 @@ fn try_point(point: &Point<'_>, stopped: bool, seen: &mut Seen) -> std::result::
     }
     let first = |t: Result| t.ok()?.first().copied();
     if let Some(wanted) = point.slope(|args| first(point.call("q0", args))) {
-        if (wanted - slope).abs() > NEAR * (1.0 + wanted.abs() + scale) {
+        if (wanted - slope).abs() > point.allowed.near * (1.0 + wanted.abs() + scale) {
             return Err(format!("jvp is {slope:?}, and differences tend to {wanted:?}"));
         }
         seen.first += 1;
@@ -177,17 +192,12 @@ fn try_point(point: &Point<'_>, stopped: bool, seen: &mut Seen) -> std::result::
     if let Some(wanted) = point.slope(|args| along(point.call("q4", args)))
         && curvature.is_finite()
     {
-        if (wanted - curvature).abs() > NEAR * (1.0 + wanted.abs() + scale) {
+        if (wanted - curvature).abs() > point.allowed.near * (1.0 + wanted.abs() + scale) {
             return Err(format!("hvp is {curvature:?} along the direction, and differences tend to {wanted:?}"));
         }
         seen.second += 1;
     }
     Ok(())
-}
-
-/// Equal but for the order of sums of this size.
-fn same(a: f64, b: f64, scale: f64) -> bool {
-    a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()) || (a - b).abs() <= SUMS * scale || a == b
 }
 
 fn array(elements: Vec<f64>) -> Value {

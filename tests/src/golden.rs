@@ -1,0 +1,179 @@
+//! Golden values: the programs of `tests/programs`, the files of `tests/golden`, and how near a value
+//! has to be to what stands there.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+
+use lang_core::interp::Value as Computed;
+use lang_core::interp::json::to_json;
+use lang_core::session::Session;
+use serde_json::{Map, Value};
+
+/// More text than any value takes.
+const JSON_LIMIT: usize = 1 << 24;
+
+fn here(path: &str) -> PathBuf {
+    crate::literate::root().join("tests").join(path)
+}
+
+/// Every file of `tests/programs` by its name without extension, modules without a `main` too.
+///
+/// # Errors
+/// What the file system says.
+pub fn programs() -> std::io::Result<BTreeMap<String, String>> {
+    let root = here("programs");
+    let mut found = BTreeMap::new();
+    let mut open = vec![root.clone()];
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(&folder)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|e| e == "iv") {
+                let name = path.with_extension("");
+                let name = name.strip_prefix(&root).unwrap_or(&name);
+                found.insert(name.to_string_lossy().replace('\\', "/"), fs::read_to_string(&path)?);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The module that a program is in a session.
+#[must_use]
+pub fn module(name: &str) -> String {
+    format!("{name}.iv")
+}
+
+/// A session with these programs as modules.
+#[must_use]
+pub fn session(programs: &BTreeMap<String, String>) -> Session {
+    let mut session = Session::new();
+    for (name, text) in programs {
+        session.set_text(&module(name), text);
+    }
+    session
+}
+
+/// The entries of a file of `tests/golden`.
+///
+/// # Errors
+/// That it cannot be read, or is no object.
+pub fn file(name: &str) -> Result<Map<String, Value>, String> {
+    let text = fs::read_to_string(here("golden").join(name)).map_err(|e| format!("{name}: {e}"))?;
+    match serde_json::from_str(&text) {
+        Ok(Value::Object(entries)) => Ok(entries),
+        other => Err(format!("{name} is not an object: {other:?}")),
+    }
+}
+
+/// The name of a tolerance for everything that has none of its own.
+const ALL: &str = "*";
+
+/// A part of `tests/golden/tolerances.json`, the one file of all tolerances, where each has its reason.
+#[derive(Debug)]
+pub struct Tolerances {
+    entries: BTreeMap<String, Tolerance>,
+}
+
+impl Tolerances {
+    /// The part of that name. An absolute part that is not stated is that of everything.
+    ///
+    /// # Errors
+    /// That the file cannot be read, or that a tolerance has no number or no reason.
+    pub fn of(part: &str) -> Result<Self, String> {
+        let mut all = file("tolerances.json")?;
+        let Some(Value::Object(entries)) = all.remove(part) else { return Err(format!("there is no part `{part}`")) };
+        let beside = entries.get(ALL).and_then(|all| all.get("atol")).and_then(Value::as_f64).unwrap_or(0.0);
+        let entry = |(name, entry): (String, Value)| {
+            let number = |key| entry.get(key).and_then(Value::as_f64);
+            let told = entry.get("why").and_then(Value::as_str).is_some_and(|why| !why.is_empty());
+            match number("rtol").filter(|_| told) {
+                Some(relative) => Ok((name, Tolerance { relative, absolute: number("atol").unwrap_or(beside) })),
+                None => Err(format!("{part}: `{name}` needs `rtol` and a reason, `why`")),
+            }
+        };
+        Ok(Self { entries: entries.into_iter().map(entry).collect::<Result<_, _>>()? })
+    }
+
+    /// That of this name, else that of everything; nothing is allowed where there is neither.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Tolerance {
+        let found = self.entries.get(name).or_else(|| self.entries.get(ALL));
+        found.copied().unwrap_or(Tolerance { relative: 0.0, absolute: 0.0 })
+    }
+
+    /// Has this name a tolerance of its own?
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.entries.contains_key(name)
+    }
+
+    /// What has a tolerance of its own.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.entries.keys().map(String::as_str).filter(|name| *name != ALL)
+    }
+}
+
+/// A computed value as JSON.
+///
+/// # Errors
+/// That it is too large.
+pub fn json_of(value: &Computed) -> Result<Value, String> {
+    let text = to_json(value, JSON_LIMIT).ok_or("a value too large to write")?;
+    serde_json::from_str(&text).map_err(|e| format!("{e} in {text}"))
+}
+
+/// The greatest magnitude in a value.
+#[must_use]
+pub fn magnitude(value: &Value) -> f64 {
+    match value {
+        Value::Number(x) => x.as_f64().unwrap_or_default().abs(),
+        Value::Array(items) => items.iter().map(magnitude).fold(0.0, f64::max),
+        Value::Object(items) => items.values().map(magnitude).fold(0.0, f64::max),
+        _ => 0.0,
+    }
+}
+
+/// How near two reals have to be.
+#[derive(Clone, Copy, Debug)]
+pub struct Tolerance {
+    /// Times the magnitude of what is wanted.
+    pub relative: f64,
+    /// Beside that.
+    pub absolute: f64,
+}
+
+impl Tolerance {
+    /// The same, where the absolute part belongs to values of magnitude 1.
+    #[must_use]
+    pub fn normwise(self, wanted: &Value) -> Self {
+        Self { absolute: self.absolute * magnitude(wanted).max(1.0), ..self }
+    }
+
+    /// The first place where two values differ.
+    #[must_use]
+    pub fn difference(self, found: &Value, wanted: &Value, place: &str) -> Option<String> {
+        let told = || Some(format!("{place} is {found}, not {wanted}"));
+        match (found, wanted) {
+            (Value::Number(x), Value::Number(y)) if x.is_f64() && y.is_f64() => {
+                let (x, y) = (x.as_f64()?, y.as_f64()?);
+                let near = (x - y).abs() <= self.relative * y.abs() + self.absolute;
+                if near { None } else { told() }
+            }
+            (Value::Array(x), Value::Array(y)) if x.len() == y.len() => {
+                let mut pairs = x.iter().zip(y).enumerate();
+                pairs.find_map(|(k, (x, y))| self.difference(x, y, &format!("{place}[{k}]")))
+            }
+            (Value::Object(x), Value::Object(y)) if x.len() == y.len() => {
+                y.iter().find_map(|(key, y)| match x.get(key) {
+                    Some(x) => self.difference(x, y, &format!("{place}.{key}")),
+                    None => told(),
+                })
+            }
+            _ if found == wanted => None,
+            _ => told(),
+        }
+    }
+}

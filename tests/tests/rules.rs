@@ -213,7 +213,10 @@ fn absolute(x: &[f64]) -> Vec<f64> {
 
 /// What is wrong with the rules of one definition.
 fn judge(session: &mut Session, place: &Place, def: &GlobalName, kinds: &BTreeSet<&str>) -> Vec<String> {
-    let tolerance = Tolerances::of("rules").expect("the tolerances can be read").get(place.def).relative;
+    let tolerance = match Tolerances::of("rules") {
+        Ok(all) => all.get(place.def).relative,
+        Err(told) => return vec![told],
+    };
     let all: Vec<GlobalName> = rules(session).into_keys().collect();
     let mut wrong = Vec::new();
     for draw in 1..=3 {

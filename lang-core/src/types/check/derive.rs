@@ -42,7 +42,10 @@ pub(super) fn blocks(output: &Type, input: &Type) -> Option<Type> {
         )),
         _ => {
             let ((rows, out), (columns, inp)) = (output.peel(), input.peel());
-            let real = |t: &Type| matches!(t, Type::Scalar(Scalar::F64 | Scalar::F32) | Type::Param(..));
+            // What is not known yet is taken to be real, and looked at again when it is.
+            let real = |t: &Type| {
+                matches!(t, Type::Scalar(Scalar::F64 | Scalar::F32) | Type::Param(..) | Type::Meta(_))
+            };
             let discrete = |t: &Type| matches!(t, Type::Scalar(Scalar::I64 | Scalar::Bool));
             if real(out) && real(inp) {
                 Some(Type::array(rows.into_iter().chain(columns).cloned(), out.clone()))
@@ -91,6 +94,7 @@ impl Checker<'_> {
             // An integer literal that decides the type of the result is a real one. What has
             // another type for certain is told of below.
             let _ = self.demand(&fun.result, Class::Real);
+            self.demand_reals(&fun.result);
             self.settle(false);
         }
         if let (Derivative::Jacobian | Derivative::Hessian, Type::Fun(fun)) = (d, self.ty(node)) {
@@ -139,6 +143,18 @@ impl Checker<'_> {
                 self.report(e);
                 self.error_node(span)
             }
+        }
+    }
+
+    /// Makes real what nothing has decided yet; an integer literal among others stays one.
+    fn demand_reals(&mut self, t: &Type) {
+        match self.metas.shallow(t) {
+            Type::Meta(id) if self.metas.integer_by_default(id) => {}
+            t @ Type::Meta(_) => drop(self.demand(&t, Class::Real)),
+            Type::Array(_, e) => self.demand_reals(&e),
+            Type::Tuple(items) => items.iter().for_each(|t| self.demand_reals(t)),
+            Type::Record(fields) => fields.iter().for_each(|(_, t)| self.demand_reals(t)),
+            _ => {}
         }
     }
 

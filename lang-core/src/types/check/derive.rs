@@ -43,9 +43,8 @@ pub(super) fn blocks(output: &Type, input: &Type) -> Option<Type> {
         _ => {
             let ((rows, out), (columns, inp)) = (output.peel(), input.peel());
             // What is not known yet is taken to be real, and looked at again when it is.
-            let real = |t: &Type| {
-                matches!(t, Type::Scalar(Scalar::F64 | Scalar::F32) | Type::Param(..) | Type::Meta(_))
-            };
+            let real =
+                |t: &Type| matches!(t, Type::Scalar(Scalar::F64 | Scalar::F32) | Type::Param(..) | Type::Meta(_));
             let discrete = |t: &Type| matches!(t, Type::Scalar(Scalar::I64 | Scalar::Bool));
             if real(out) && real(inp) {
                 Some(Type::array(rows.into_iter().chain(columns).cloned(), out.clone()))

@@ -6,8 +6,19 @@ import scipy.linalg
 import scipy.optimize
 import scipy.special
 
-from checks import check, derivative, points
+from checks import WITHOUT_DERIVATIVE, check, derivative, points
 from derivatives_own import eliminated, lower, positive_definite
+
+for _name in ("density_gradients", "gamma_gradients", "nn_gradients", "signal_gradients"):
+    WITHOUT_DERIVATIVE[f"std/{_name}"] = "gives derivatives itself, and has golden values"
+for _name in ("distributions", "moments"):
+    WITHOUT_DERIVATIVE[f"std/{_name}"] = "of its module, density_gradients and gamma_gradients have derivatives"
+for _name in ("activations", "attention", "layers", "losses", "recurrent"):
+    WITHOUT_DERIVATIVE[f"std/{_name}"] = "of its module, nn_gradients has derivatives"
+for _name in ("convolutions", "fourier", "spectrogram", "windows"):
+    WITHOUT_DERIVATIVE[f"std/{_name}"] = "of its module, signal_gradients has derivatives"
+for _name in ("draws", "metropolis", "threefry"):
+    WITHOUT_DERIVATIVE[f"std/{_name}"] = "random numbers, which depend on integers"
 
 vec = points("std")
 

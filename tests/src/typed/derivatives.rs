@@ -4,8 +4,8 @@
 
 use std::sync::atomic::AtomicBool;
 
-use lang_core::base::{Code, GlobalName};
-use lang_core::interp::{RtInstance, Value};
+use lang_core::base::GlobalName;
+use lang_core::interp::{Failure, RtInstance, Value};
 use lang_core::session::Session;
 
 use super::run::Known;
@@ -73,15 +73,18 @@ struct Point<'k> {
     dy: Vec<f64>,
 }
 
-/// What a definition gives: the reals in it, or the code of the failure.
-type Result = std::result::Result<Vec<f64>, Code>;
+/// A law that does not hold, and how.
+type Wrong = (&'static str, String);
+
+/// What a definition gives: the reals in it, or the failure.
+type Result = std::result::Result<Vec<f64>, Box<Failure>>;
 
 impl Point<'_> {
     fn call(&self, def: &str, args: Vec<Value>) -> Result {
         let size = i64::try_from(self.y.len()).unwrap_or(0);
         let instance = RtInstance { sizes: vec![size], ..RtInstance::default() };
         let (result, _) = self.known.interpret(|interp| interp.call(&GlobalName::new(MAIN, def), instance, args));
-        result.map(|v| reals(&v)).map_err(|f| f.code)
+        result.map(|v| reals(&v))
     }
 
     /// The point, so far along the direction.
@@ -114,15 +117,15 @@ impl Point<'_> {
 /// Tries the derivatives of the function `q0` of a program, if it has one.
 ///
 /// # Errors
-/// How they are wrong.
-pub fn check(session: &Session, text: &str) -> std::result::Result<Seen, String> {
+/// The law that does not hold, and how.
+pub fn check(session: &Session, text: &str) -> std::result::Result<Seen, Wrong> {
     let mut seen = Seen::default();
-    if !text.contains("def q0(") {
+    if !["q0", "q3", "q4", "q5", "q6"].iter().all(|def| text.contains(&format!("def {def}("))) {
         return Ok(seen);
     }
     let mut random = Random::new(u64::try_from(text.len()).unwrap_or(0));
     let stop = AtomicBool::new(false);
-    let allowed = Allowed::read()?;
+    let allowed = Allowed::read().map_err(|told| ("tolerances can be read", told))?;
     for _ in 0..POINTS {
         let n = random.below(4);
         let mut real = || f64::from(i32::try_from(random.below(4001)).unwrap_or(0) - 2000) / 1009.0;
@@ -131,45 +134,56 @@ pub fn check(session: &Session, text: &str) -> std::result::Result<Seen, String>
         let point = Point { known: Known::new(session, &stop), allowed: &allowed, x: real(), y, dx: real(), dy };
         // `stop` makes derivatives other than those of the values.
         try_point(&point, text.contains("stop("), &mut seen)
-            .map_err(|how| format!("at x = {:?}, y = {:?}: {how}", point.x, point.y))?;
+            .map_err(|(law, how)| (law, format!("at x = {:?}, y = {:?}: {how}", point.x, point.y)))?;
     }
     Ok(seen)
 }
 
-fn try_point(point: &Point<'_>, stopped: bool, seen: &mut Seen) -> std::result::Result<(), String> {
+fn try_point(point: &Point<'_>, stopped: bool, seen: &mut Seen) -> std::result::Result<(), Wrong> {
     let value = point.call("q0", point.at(0.0));
     let tangent = point.call("q3", [point.at(0.0), point.direction()].concat());
     let gradient = point.call("q4", point.at(0.0));
     let pulled = point.call("q5", [point.at(0.0), vec![Value::F64(2.0)]].concat());
     let (value, tangent, gradient, pulled) = match (value, tangent, gradient, pulled) {
         (Ok(v), Ok(t), Ok(g), Ok(p)) => (v, t, g, p),
-        (Err(a), Err(b), Err(c), Err(d)) if [b, c, d] == [a; 3] => {
+        (Err(a), Err(b), Err(c), Err(d)) if [b.code, c.code, d.code] == [a.code; 3] => {
             seen.failing += 1;
             return Ok(());
         }
-        (v, t, g, p) => return Err(format!("q0, jvp, grad, vjp: {v:?}, {t:?}, {g:?}, {p:?}")),
+        (v, t, g, p) => {
+            return fail(
+                "derivatives fail where the function does",
+                format!("q0, jvp, grad, vjp: {v:?}, {t:?}, {g:?}, {p:?}"),
+            );
+        }
     };
     let (Some((v, [])), Some((tv, [slope])), Some((gv, gradient)), Some((pv, pulled))) =
         (value.split_first(), tangent.split_first(), gradient.split_first(), pulled.split_first())
     else {
-        return Err(format!("not the shapes they should have: {value:?}, {tangent:?}, {gradient:?}, {pulled:?}"));
+        return fail(
+            "derivatives have their shapes",
+            format!("not the shapes they should have: {value:?}, {tangent:?}, {gradient:?}, {pulled:?}"),
+        );
     };
     for (what, w) in [("jvp2", tv), ("value_and_grad", gv), ("vjp2", pv)] {
         if w.to_bits() != v.to_bits() && !(w.is_nan() && v.is_nan()) {
-            return Err(format!("{what} gives the value {w:?}, and it is {v:?}"));
+            return fail("derivatives come with the value", format!("{what} gives the value {w:?}, and it is {v:?}"));
         }
     }
     let doubled: Vec<f64> = gradient.iter().map(|g| 2.0 * g).collect();
     let same = |a: f64, b: f64, scale: f64| {
-        a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= point.allowed.sums * scale
+        a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= point.allowed.sums * (1.0 + scale)
     };
     if !doubled.iter().zip(pulled).all(|(a, b)| same(*a, *b, a.abs())) {
-        return Err(format!("grad is {gradient:?}, and vjp along 2 {pulled:?}"));
+        return fail("grad is vjp", format!("grad is {gradient:?}, and vjp along 2 {pulled:?}"));
     }
     let scale: f64 = gradient.iter().map(|g| g.abs()).sum();
     let sum = point.along(gradient);
     if sum.is_finite() && !same(*slope, sum, scale) {
-        return Err(format!("jvp is {slope:?}, and the inner product with the gradient {sum:?}"));
+        return fail(
+            "jvp is the inner product with grad",
+            format!("jvp is {slope:?}, and the inner product with the gradient {sum:?}"),
+        );
     }
     seen.points += 1;
     seen.varying += u64::from(*slope != 0.0);
@@ -179,12 +193,12 @@ fn try_point(point: &Point<'_>, stopped: bool, seen: &mut Seen) -> std::result::
     let first = |t: Result| t.ok()?.first().copied();
     if let Some(wanted) = point.slope(|args| first(point.call("q0", args))) {
         if (wanted - slope).abs() > point.allowed.near * (1.0 + wanted.abs() + scale) {
-            return Err(format!("jvp is {slope:?}, and differences tend to {wanted:?}"));
+            return fail("differences come near jvp", format!("jvp is {slope:?}, and differences tend to {wanted:?}"));
         }
         seen.first += 1;
     }
     let Ok(second) = point.call("q6", [point.at(0.0), point.direction()].concat()) else {
-        return Err("hvp fails, and grad does not".to_owned());
+        return fail("hvp fails where grad does", "hvp fails, and grad does not".to_owned());
     };
     let curvature = point.along(&second);
     let scale: f64 = second.iter().map(|g| g.abs()).sum();
@@ -193,11 +207,18 @@ fn try_point(point: &Point<'_>, stopped: bool, seen: &mut Seen) -> std::result::
         && curvature.is_finite()
     {
         if (wanted - curvature).abs() > point.allowed.near * (1.0 + wanted.abs() + scale) {
-            return Err(format!("hvp is {curvature:?} along the direction, and differences tend to {wanted:?}"));
+            return fail(
+                "differences come near hvp",
+                format!("hvp is {curvature:?} along the direction, and differences tend to {wanted:?}"),
+            );
         }
         seen.second += 1;
     }
     Ok(())
+}
+
+fn fail<T>(law: &'static str, how: String) -> std::result::Result<T, Wrong> {
+    Err((law, how))
 }
 
 fn array(elements: Vec<f64>) -> Value {

@@ -79,7 +79,7 @@ pub fn check(session: &mut Session, text: &str, hits: &mut Hits) -> Result<Did, 
         .collect();
     match derivatives::check(session, text) {
         Ok(seen) => did.derivatives = seen,
-        Err(how) => return broken("derivatives are right", how),
+        Err((law, how)) => return broken(law, how),
     }
     let (annotated, count) = annotate(text, &bodies);
     did.annotated = count;

@@ -295,9 +295,10 @@ impl<'a> Interp<'a> {
             return Err(at.internal("a call does not have the arguments its callee takes"));
         }
         if self.deriving > 0
-            && let Some(rule) = self.applicable(&code, &args)
+            && let Some(rule) = self.applicable(&code, &instance, &args)
+            && let Some(value) = self.by_rule(at, name, &instance, rule, &args)?
         {
-            return self.by_rule(at, name, &instance, rule, &args);
+            return Ok(value);
         }
         let mut frame = self.frame(at, body.locals.len(), instance.types)?;
         for (local, size) in body.sizes.iter().zip(instance.sizes) {

@@ -227,7 +227,7 @@ impl<'i> Interp<'i> {
 
     /// The tangent of a value: its shape, with `()` for what has none.
     pub(super) fn tangent_part(&mut self, at: At<'_>, value: &Value, e: Perturbation) -> Eval {
-        self.map_reals(at, value, Rest::Unit, &mut |_, x| {
+        self.map_reals(at, value, Rest::Unit(Some(e)), &mut |_, x| {
             Ok(split(x, e).1.cloned().unwrap_or_else(|| number_like(x, false)))
         })
     }
@@ -235,7 +235,7 @@ impl<'i> Interp<'i> {
     /// These reals in the shape of a tangent of `like`, each of the kind of the real it belongs to.
     fn shaped(&mut self, at: At<'_>, like: &Value, reals: Reals) -> Eval {
         let mut reals = reals.values.into_iter();
-        self.map_reals(at, like, Rest::Unit, &mut |this, x| {
+        self.map_reals(at, like, Rest::Unit(None), &mut |this, x| {
             let t = reals.next().ok_or_else(|| at.internal("a coordinate is missing"))?;
             this.convert(at, kind(x).unwrap_or(Scalar::F64), &t)
         })
@@ -280,7 +280,9 @@ impl<'i> Interp<'i> {
         let mut sum = None;
         for (w, t) in weights.iter().zip(tangents) {
             let Some(t) = t else { continue };
-            let term = self.arith(at, BinOp::Mul, w, t)?;
+            // Terms of both kinds of reals may come together.
+            let (w, t) = (self.convert(at, Scalar::F64, w)?, self.convert(at, Scalar::F64, t)?);
+            let term = self.arith(at, BinOp::Mul, &w, &t)?;
             sum = Some(match sum {
                 Some(sum) => self.arith(at, BinOp::Add, &sum, &term)?,
                 None => term,

@@ -22,9 +22,9 @@ pub(super) enum Rest {
     Stays,
     /// It stays, but what functions have captured is walked through too.
     Closures,
-    /// It becomes `()`, as in the types of tangents; inside constructors, whose type has no room
-    /// for that, it stays.
-    Unit,
+    /// It becomes `()`, as in the types of tangents. Inside constructors, whose type has no room for
+    /// that, it stays, but functions there keep nothing of this perturbation.
+    Unit(Option<Perturbation>),
 }
 
 /// Coordinates, charged to the run.
@@ -159,6 +159,7 @@ impl Interp<'_> {
                         steps.push(Step::Build(v, inside));
                         steps.extend(captured(f).iter().rev().map(|v| Step::Visit(v, inside)));
                     }
+                    Rest::Unit(Some(e)) if inside => done.push(self.primal_part(at, v, e)?),
                     _ => done.push(discrete(v, rest, inside)),
                 },
                 Step::Visit(v @ (Value::Array(_) | Value::Tuple(_) | Value::Record(_) | Value::Data(_)), inside) => {
@@ -213,7 +214,7 @@ impl Interp<'_> {
             Value::Array(a) if a.count() == 0 => Ok(v.clone()),
             // Elements that have no tangent: neither has the array.
             Value::Array(_)
-                if rest == Rest::Unit
+                if matches!(rest, Rest::Unit(_))
                     && !inside
                     && parts.first().is_some_and(|p| matches!(p, Value::Tuple(t) if t.values().is_empty())) =>
             {
@@ -255,7 +256,7 @@ fn is_real(v: &Value) -> bool {
 
 /// What becomes of something without reals.
 fn discrete(v: &Value, rest: Rest, inside: bool) -> Value {
-    if rest == Rest::Unit && !inside { Value::unit() } else { v.clone() }
+    if matches!(rest, Rest::Unit(_)) && !inside { Value::unit() } else { v.clone() }
 }
 
 /// The latest perturbation among the reals of these values, and among those that functions in
@@ -274,4 +275,16 @@ pub(super) fn latest(values: &[Value]) -> (Option<Perturbation>, Option<Perturba
         }
     }
     (outside, within)
+}
+
+/// Is there a function in the value?
+pub(super) fn holds_function(value: &Value) -> bool {
+    let mut open = vec![value];
+    while let Some(v) = open.pop() {
+        if let Value::Fun(_) = v {
+            return true;
+        }
+        open.extend(parts(v));
+    }
+    false
 }

@@ -23,7 +23,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::guarded;
 use crate::predicate::LocalId;
-use crate::types::tree::{Body, Expr, IndexRange, Pat, Place, TId};
+use crate::types::tree::{Body, Expr, IndexRange, Pat, Place, Special, TId};
 use crate::types::ty::Type;
 
 /// What to take where.
@@ -140,6 +140,10 @@ impl Scopes<'_> {
         let body = self.body;
         match &body.nodes[node].kind {
             Expr::Local(l) => self.used(*l),
+            Expr::Special(Special::Deriv(l), args) => {
+                self.used(*l);
+                args.iter().for_each(|e| self.expr(*e));
+            }
             Expr::Lambda(lambda) => {
                 for l in &lambda.captures {
                     self.used(*l);
@@ -365,6 +369,13 @@ impl Walk<'_> {
                 }
                 _ => self.expr(*inner),
             },
+            // The variable is read before the expression, which it does not have to mention.
+            Expr::Special(Special::Deriv(l), args) => {
+                self.parts(args);
+                if eligible(body, *l) {
+                    self.read(*l, &Fields::all());
+                }
+            }
             Expr::With(base, updates) => {
                 // Components that are replaced are not read by taking the base.
                 if let Expr::Local(l) = &body.nodes[*base].kind

@@ -3,16 +3,17 @@
 //! the same; here the first is used.
 //!
 //! A rule applies where an argument varies. It does not where a function among the arguments has
-//! captured something that varies: a rule has no tangent for that, so the definition itself is
-//! differentiated. Higher derivatives differentiate the rule, as its arguments vary in turn.
+//! captured something that varies, nor where the result holds a function, which may: a rule has no
+//! tangent for that, so the definition itself is differentiated. Nor does it at an instance for
+//! values that are no reals, whose tangents are not what the rule's types say. Higher derivatives differentiate the rule, as its arguments vary in turn.
 
 use super::code::Code;
 use super::dual::{Perturbation, number_like, split};
 use super::failure::{At, Eval};
-use super::leaves::{Rest, latest};
+use super::leaves::{Rest, holds_function, latest};
 use super::lift::kind;
 use super::value::RtInstance;
-use super::{Interp, Value};
+use super::{Interp, RtType, Value};
 use crate::base::GlobalName;
 use crate::types::ty::Scalar;
 
@@ -54,15 +55,26 @@ impl Interp<'_> {
     }
 
     /// The rule and the perturbation to use it for, if this call needs one.
-    pub(super) fn applicable(&mut self, code: &Code, args: &[Value]) -> Option<(Rule, Perturbation)> {
+    pub(super) fn applicable(
+        &mut self,
+        code: &Code,
+        instance: &RtInstance,
+        args: &[Value],
+    ) -> Option<(Rule, Perturbation)> {
         let rule = self.rule(&code.item)?;
+        // In a rule the tangent of an `a` is an `a`, which is so of reals alone.
+        let real = |t: &RtType| matches!(t, RtType::Scalar(Scalar::F64 | Scalar::F32));
+        if !instance.types.iter().all(real) {
+            return None;
+        }
         match latest(args) {
             (Some(e), captured) if captured < Some(e) => Some((rule, e)),
             _ => None,
         }
     }
 
-    /// The value of a call of `def`, with the tangent that its rule gives.
+    /// The value of a call of `def`, with the tangent that its rule gives; nothing if the value
+    /// holds functions.
     #[inline(never)]
     pub(super) fn by_rule(
         &mut self,
@@ -71,7 +83,7 @@ impl Interp<'_> {
         instance: &RtInstance,
         (rule, e): (Rule, Perturbation),
         args: &[Value],
-    ) -> Eval {
+    ) -> Eval<Option<Value>> {
         let mut primals = Vec::with_capacity(args.len());
         let mut tangents = Vec::with_capacity(args.len());
         for arg in args {
@@ -79,6 +91,9 @@ impl Interp<'_> {
             tangents.push(self.tangent_part(at, arg, e)?);
         }
         let value = self.call_def(at, def, instance.clone(), primals.clone())?;
+        if holds_function(&value) {
+            return Ok(None);
+        }
         let tangents = match rule {
             Rule::Derivative(rule) => {
                 let args = primals.into_iter().chain(tangents).collect();
@@ -88,11 +103,12 @@ impl Interp<'_> {
             Rule::Adjoint(rule) => self.transposed(at, &rule, instance, (&primals, args, e), &value)?,
         };
         let mut tangents = tangents.into_iter();
-        self.map_reals(at, &value, Rest::Stays, &mut |this, y| {
+        let value = self.map_reals(at, &value, Rest::Stays, &mut |this, y| {
             let t = tangents.next().ok_or_else(|| at.internal("a tangent is missing"))?;
             let t = this.convert(at, kind(y).unwrap_or(Scalar::F64), &t)?;
             this.dual(at, e, y.clone(), t)
-        })
+        })?;
+        Ok(Some(value))
     }
 
     /// The tangents of the reals of a result, by its adjoint rule: that of the j-th is the inner
@@ -116,7 +132,7 @@ impl Interp<'_> {
         let mut result = Vec::with_capacity(count);
         for j in 0..count {
             let mut k = 0;
-            let unit = self.map_reals(at, value, Rest::Unit, &mut |_, y| {
+            let unit = self.map_reals(at, value, Rest::Unit(None), &mut |_, y| {
                 k += 1;
                 Ok(number_like(y, k == j + 1))
             })?;

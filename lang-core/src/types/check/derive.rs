@@ -96,9 +96,13 @@ impl Checker<'_> {
             self.demand_reals(&fun.result);
             self.settle(false);
         }
-        if let (Derivative::Jacobian | Derivative::Hessian, Type::Fun(fun)) = (d, self.ty(node)) {
-            // What blocks there are depends on the result: a literal cannot wait for a context.
-            self.metas.default_in(&fun.result);
+        if let Type::Fun(fun) = self.ty(node) {
+            // What the derivative is depends on the result: a literal cannot wait for a context.
+            if matches!(d, Derivative::Jacobian | Derivative::Hessian) {
+                self.metas.default_in(&fun.result);
+            } else {
+                self.default_integers(&fun.result);
+            }
         }
         let t = self.metas.zonk(&self.nodes[node].ty);
         let fun = match &t {
@@ -142,6 +146,19 @@ impl Checker<'_> {
                 self.report(e);
                 self.error_node(span)
             }
+        }
+    }
+
+    /// Makes integers of integer literals that nothing has decided yet.
+    fn default_integers(&mut self, t: &Type) {
+        match self.metas.shallow(t) {
+            Type::Meta(id) if self.metas.integer_by_default(id) => {
+                let _ = self.unify(&Type::Meta(id), &Type::I64);
+            }
+            Type::Array(_, e) => self.default_integers(&e),
+            Type::Tuple(items) => items.iter().for_each(|t| self.default_integers(t)),
+            Type::Record(fields) => fields.iter().for_each(|(_, t)| self.default_integers(t)),
+            _ => {}
         }
     }
 
@@ -262,6 +279,11 @@ impl Checker<'_> {
                     _ => Name::default(),
                 };
                 match (0..).zip(names).find(|(_, n)| **n == wanted) {
+                    Some((k, _)) if positions.contains(&k) => {
+                        let message = format!("`{wanted}` stands twice in `wrt:`");
+                        self.report(Diagnostic::new(Code::E0214, at, message).help("name each parameter once"));
+                        return None;
+                    }
                     Some((k, _)) => positions.push(k),
                     None => {
                         let have: Vec<String> =
@@ -347,8 +369,7 @@ fn derived(d: Derivative, f: &FunType, wrt: Option<&[u32]>) -> Result<FunType, S
             scalar()?;
             let input = bundle(chosen);
             let bad = || format!("a Hessian by a `{input}` is not made of arrays of reals");
-            let first = blocks(&f.result, &input).ok_or_else(bad)?;
-            same(blocks(&first, &input).ok_or_else(bad)?)
+            same(blocks(&gradient, &input).ok_or_else(bad)?)
         }
         Derivative::Hvp => {
             scalar()?;

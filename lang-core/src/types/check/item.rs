@@ -98,6 +98,13 @@ pub fn check_rule(tree: &Tree, resolved: &Resolved, module: &ModuleName, env: &d
         return c.nothing();
     };
     let kind = if rule.adjoint { "adjoint" } else { "derivative" };
+    if let Some(size) = signature.sizes.iter().find(|s| s.source == SizeSource::Result) {
+        let message =
+            format!("the result of `{}` has an extent `?{}`, which no rule can know", rule.name.name, size.name);
+        let d = Diagnostic::new(Code::E0214, rule.name.span, message);
+        c.report(d.help("leave the rule out: what the definition calls is differentiated, and may have rules"));
+        return c.nothing();
+    }
     // The definition's sizes are locals here; its `i64` parameters are the rule's own.
     let param = |k: u32| rule.params.get(k as usize).and_then(|p| resolved.decls.get(&p.span)).copied();
     let mut sizes = Vec::new();

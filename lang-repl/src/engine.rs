@@ -3,12 +3,12 @@
 //! neither the session nor the interpreter.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
 use lang_core::base::{Code, Diagnostic, GlobalName, ModuleName, Name, Span};
-use lang_core::interp::{Counts, Failure, Frame, Host, Interp, Limits, RtInstance, Value};
+use lang_core::interp::{Counts, Failure, Frame, Host, Interp, Limits, Refusal, RtInstance, Value};
 use lang_core::resolve::{Names as _, Res};
 use lang_core::session::{self, Evaluable, ItemRef, Running, Session};
 use lang_core::syntax::ast::Item;
@@ -19,9 +19,11 @@ use lang_core::types::tree::Body;
 use lang_core::types::ty::{Signature, SizeSource, Type};
 
 use crate::cli::Common;
+use crate::data::Format;
 use crate::files;
 use crate::fit::{self, Datum, Fitted};
 use crate::interrupt;
+use crate::literal::Read;
 use crate::out::Out;
 use crate::problem::{Caller, Place, Problem};
 use crate::show::Evaluated;
@@ -44,6 +46,8 @@ pub(crate) struct Engine {
     session: Session,
     pub(crate) sources: Sources,
     segments: HashMap<ModuleName, Vec<Segment>>,
+    /// Where the files are that texts come from.
+    folders: HashMap<SourceId, PathBuf>,
     /// Imported modules that could not be read, and why.
     unreadable: BTreeMap<ModuleName, Problem>,
     values: HashMap<GlobalName, Value>,
@@ -59,6 +63,7 @@ impl Engine {
             session: Session::new(),
             sources: Sources::default(),
             segments: HashMap::new(),
+            folders: HashMap::new(),
             unreadable: BTreeMap::new(),
             values: HashMap::new(),
             counting: common.count,
@@ -77,9 +82,28 @@ impl Engine {
     // ---- text ----
 
     fn note_whole(&mut self, module: &ModuleName, name: String, text: Arc<str>) {
+        let source = self.sources.add(name, text.clone());
+        self.note_source(module, source, &text);
+    }
+
+    fn note_file(&mut self, module: &ModuleName, path: &Path, text: String) {
+        let text: Arc<str> = text.into();
+        let source = self.add_file(path, text.clone());
+        self.note_source(module, source, &text);
+    }
+
+    fn note_source(&mut self, module: &ModuleName, source: SourceId, text: &str) {
         let end = u32::try_from(text.len()).unwrap_or(u32::MAX);
-        let source = self.sources.add(name, text);
         self.segments.insert(module.clone(), vec![Segment { span: Span::new(0, end), source, offset: 0 }]);
+    }
+
+    /// Keeps the text of a file, in which names of data files are relative to its folder.
+    pub(crate) fn add_file(&mut self, path: &Path, text: impl Into<Arc<str>>) -> SourceId {
+        let source = self.sources.add(files::shown(path), text);
+        if let Some(folder) = path.parent().filter(|_| !files::is_stdin(path)) {
+            self.folders.insert(source, folder.to_owned());
+        }
+        source
     }
 
     /// Sets the text of a module that is put together from parts.
@@ -96,7 +120,7 @@ impl Engine {
             false => session::module_name(&path.display().to_string()),
         };
         self.session.set_text(&module, &text);
-        self.note_whole(&module, files::shown(path), text.into());
+        self.note_file(&module, path, text);
         self.read_imports();
         Ok(module)
     }
@@ -116,7 +140,7 @@ impl Engine {
                 match files::read(path, &mut self.sources) {
                     Ok(text) => {
                         self.session.set_text(&module, &text);
-                        self.note_whole(&module, files::shown(path), text.into());
+                        self.note_file(&module, path, text);
                         read.push(module);
                     }
                     Err(problem) => {
@@ -144,7 +168,7 @@ impl Engine {
             match files::read(path, &mut self.sources) {
                 Ok(text) => {
                     self.session.set_text(&module, &text);
-                    self.note_whole(&module, files::shown(path), text.into());
+                    self.note_file(&module, path, text);
                 }
                 Err(problem) => problems.push(*problem),
             }
@@ -642,4 +666,62 @@ impl Host for Console<'_> {
     fn seconds(&mut self) -> f64 {
         self.start.elapsed().as_secs_f64()
     }
+
+    fn load(&mut self, item: &GlobalName, span: Span, file: &str, ty: &Type) -> Result<Value, Refusal> {
+        let path = self.path(item, span, file);
+        let format = Format::of(&path).ok_or_else(|| no_format(file))?;
+        let bytes = files::data(&path, format)?;
+        let shown = files::shown(&path);
+        let content = format.read(&bytes).map_err(|why| Refusal::new(Code::E0603, format!("`{shown}`: {why}")))?;
+        let read = Read { content, source: None, at: None, json: format == Format::Json, file: None };
+        drop(bytes);
+        let (datum, ty, warnings) = fit::fit_to(ty, &read, self.engine).map_err(|problems| {
+            let first = problems.into_iter().next();
+            let message = first.as_ref().map(|p| p.message.as_str()).unwrap_or_default();
+            let mut refusal = Refusal::new(Code::E0604, format!("`{shown}`: {message}"));
+            refusal.help = first.and_then(|p| p.help);
+            refusal
+        })?;
+        for warning in warnings {
+            self.warn(item, span, format!("`{shown}`: {}", warning.message));
+        }
+        Ok(self.engine.value(&datum, &ty))
+    }
+
+    fn save(&mut self, item: &GlobalName, span: Span, value: &Value, file: &str) -> Result<(), Refusal> {
+        let path = self.path(item, span, file);
+        let format = Format::of(&path).ok_or_else(|| no_format(file))?;
+        let shown = files::shown(&path);
+        let (bytes, warnings) = format.write(value).map_err(|mut refusal| {
+            refusal.message = format!("`{shown}`: {}", refusal.message);
+            refusal
+        })?;
+        files::write(&path, &bytes)?;
+        for warning in warnings {
+            self.warn(item, span, format!("`{shown}`: {warning}"));
+        }
+        Ok(())
+    }
+}
+
+impl Console<'_> {
+    /// A data file is named relative to the file that names it, else to the current directory.
+    fn path(&self, item: &GlobalName, span: Span, file: &str) -> PathBuf {
+        let place = self.engine.place_in(item, span, self.here);
+        let folder = place.and_then(|place| self.engine.folders.get(&place.source));
+        folder.map_or_else(|| PathBuf::from(file), |folder| folder.join(file))
+    }
+
+    fn warn(&self, item: &GlobalName, span: Span, message: String) {
+        let mut problem = Problem::new(Code::W0606, message);
+        problem.places.extend(self.engine.place_in(item, span, self.here));
+        self.out.warn(&[problem], &self.engine.sources);
+    }
+}
+
+fn no_format(file: &str) -> Refusal {
+    let mut refusal = Refusal::new(Code::E0603, format!("`{file}` is no data file"));
+    refusal.help =
+        Some("data files end in .npy, .npz, .csv, .json or .png; text tables, .txt, are only written".to_owned());
+    refusal
 }

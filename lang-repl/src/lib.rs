@@ -8,6 +8,7 @@
 mod cli;
 mod clock;
 mod commands;
+mod data;
 mod engine;
 mod files;
 mod fit;

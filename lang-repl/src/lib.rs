@@ -25,6 +25,9 @@ mod source;
 mod suggest;
 mod types;
 
+#[doc(hidden)]
+pub use data::probe as probe_data_file;
+
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;

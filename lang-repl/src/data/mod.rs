@@ -9,6 +9,7 @@ pub(crate) mod fit;
 mod npy;
 mod npz;
 mod png;
+mod probe;
 mod sheet;
 mod text;
 
@@ -22,6 +23,7 @@ use crate::literal::{self, Content};
 
 pub(crate) use csv::Table;
 pub(crate) use png::Image;
+pub use probe::probe;
 
 /// Elements of one file take at most so many bytes.
 pub(crate) const MAX_BYTES: usize = 2 << 30;

@@ -208,6 +208,18 @@ impl Access {
         self.subject(&self.indices(), "the value")
     }
 
+    /// What is inside: `element [2] of argument `x``, `element [2]`, `line 3, column `age``.
+    pub(crate) fn inside(&self, what: &str) -> String {
+        match (&self.root, self.subject(&self.indices(), "")) {
+            // A line and a column say it all.
+            (Root::Argument { file: Some(file), .. }, _) if what.starts_with(['l', 'c']) => {
+                format!("`{file}`, {what},")
+            }
+            (_, whole) if whole.is_empty() || what.starts_with(['l', 'c']) => what.to_owned(),
+            (_, whole) => format!("{what} of {whole}"),
+        }
+    }
+
     /// The array that the axes belong to.
     fn whole(&self) -> String {
         self.subject("", "the value")

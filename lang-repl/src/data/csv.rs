@@ -231,7 +231,7 @@ impl Column {
 /// A table as CSV.
 pub(super) fn write(value: &Value) -> Result<Vec<u8>, Refusal> {
     let Some(sheet) = Sheet::of(value) else {
-        let message = format!("{} is no table, which is what a .csv file holds", noun(value));
+        let message = format!("the value is {}, and no table", noun(value));
         return Err(refusal(message, super::sheet::HELP));
     };
     let mut out = String::new();

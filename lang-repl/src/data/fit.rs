@@ -31,7 +31,11 @@ fn help(problem: Box<Problem>, text: impl Into<String>) -> Box<Problem> {
 }
 
 fn axes(n: usize) -> String {
-    if n == 1 { "1 axis".to_owned() } else { format!("{n} axes") }
+    match n {
+        0 => "no axis".to_owned(),
+        1 => "1 axis".to_owned(),
+        n => format!("{n} axes"),
+    }
 }
 
 fn array(fitter: &mut Fitter<'_>, array: &Array, ty: &Type, access: &Access) -> Fit<Datum> {
@@ -39,7 +43,7 @@ fn array(fitter: &mut Fitter<'_>, array: &Array, ty: &Type, access: &Access) -> 
     let found = &array.dims;
     if found.len() != dims.len() {
         let message = format!(
-            "{} has {}, the shape is {}, and `{ty}` has {}",
+            "{} has {}, its shape is {}, and `{ty}` has {}",
             access.named(),
             axes(found.len()),
             super::npy::shape(found),
@@ -72,7 +76,7 @@ fn shape(fitter: &mut Fitter<'_>, wanted: &[&Poly], found: &[usize], access: &Ac
     Ok(())
 }
 
-/// The index of the element at this place in row-major order: `[2, 0]`, nothing for a number.
+/// The element at this place in row-major order: `element [2, 0]`, nothing for a number.
 fn index(dims: &[usize], mut at: usize) -> String {
     if dims.is_empty() {
         return String::new();
@@ -83,7 +87,7 @@ fn index(dims: &[usize], mut at: usize) -> String {
         at /= (*n).max(1);
     }
     parts.reverse();
-    format!("[{}]", parts.join(", "))
+    format!("element [{}]", parts.join(", "))
 }
 
 fn ready(fitter: &Fitter<'_>, dims: &[usize], store: Store, access: &Access) -> Fit<Datum> {
@@ -112,7 +116,7 @@ type PlaceOf<'a> = &'a dyn Fn(usize) -> String;
 fn convert(fitter: &mut Fitter<'_>, from: &Elements, to: Scalar, access: &Access, place: PlaceOf<'_>) -> Fit<Store> {
     let element = |at: usize| match place(at) {
         nothing if nothing.is_empty() => access.named(),
-        place => format!("{place} of {}", access.named().trim_end_matches(',')),
+        place => access.inside(&place),
     };
     let store: Store = match (from, to) {
         (Elements::Bool(v), Scalar::Bool) => v.clone().into(),
@@ -122,7 +126,8 @@ fn convert(fitter: &mut Fitter<'_>, from: &Elements, to: Scalar, access: &Access
             let problem = fitter.wrong(format!("{name} holds {held}, and `{}` is wanted", Type::Scalar(to)));
             return Err(match to {
                 Scalar::Bool => help(problem, "read it as i64, and compare: `x[i] != 0`"),
-                _ => help(problem, "read it as bool; `[x[i]] * 1.0` makes numbers of it"),
+                Scalar::I64 => help(problem, "read it as bool; `[x[i]] * 1` is 1 where it is true"),
+                _ => help(problem, "read it as bool; `[x[i]] * 1.0` is 1 where it is true"),
             });
         }
         (Elements::F64(v), Scalar::F64) => v.clone().into(),
@@ -233,8 +238,10 @@ fn lacks<'n>(
         Some(near) => help(problem, format!("did you mean `{near}`?")),
         None => {
             let known: Vec<String> = known.take(10).map(|k| format!("`{}`", k.escape_debug())).collect();
-            let listed =
-                if known.is_empty() { "there is none".to_owned() } else { format!("there are {}", known.join(", ")) };
+            let listed = match known.is_empty() {
+                true => format!("it has no {what}"),
+                false => format!("its {what}s: {}", known.join(", ")),
+            };
             help(problem, listed)
         }
     }
@@ -389,11 +396,8 @@ fn column(fitter: &mut Fitter<'_>, table: &Table, column: &Column, to: Scalar, a
     let store = match &column.cells {
         Cells::Mixed(row, text) => {
             let at = place(usize::try_from(*row).unwrap_or_default());
-            return Err(fitter.wrong(format!(
-                "{at} of {} is {text:?}, and `{}` is wanted",
-                access.named(),
-                Type::Scalar(to)
-            )));
+            let message = format!("{} is {text:?}, and `{}` is wanted", access.inside(&at), Type::Scalar(to));
+            return Err(fitter.wrong(message));
         }
         Cells::Nothing(n) if matches!(to, Scalar::F64 | Scalar::F32) || *n == 0 => match to {
             Scalar::F64 => vec![0.0f64; *n].into(),
@@ -406,17 +410,16 @@ fn column(fitter: &mut Fitter<'_>, table: &Table, column: &Column, to: Scalar, a
         }
         _ => {
             let at = missing().map(place).unwrap_or_default();
-            let problem =
-                fitter.wrong(format!("{at} of {} has no value, and `{}` is wanted", access.named(), Type::Scalar(to)));
-            return Err(help(problem, "in a column of reals it would be NaN"));
+            let message = format!("{} has no value, and `{}` is wanted", access.inside(&at), Type::Scalar(to));
+            return Err(help(fitter.wrong(message), "in a column of reals it would be NaN"));
         }
     };
     let Some(first) = missing() else { return Ok(store) };
-    let values = match column.missing.len() {
-        1 => "a missing value is".to_owned(),
-        n => format!("{n} missing values are"),
-    };
-    fitter.warn(format!("in {which} of {} {values} NaN, first in line {}", access.named(), line(first)));
+    let (which, line) = (access.inside(&which), line(first));
+    fitter.warn(match column.missing.len() {
+        1 => format!("{which} has no value in line {line}, which makes a NaN"),
+        n => format!("{which} has {n} missing values, first in line {line}, which make NaNs"),
+    });
     let rows = column.missing.iter().filter_map(|row| usize::try_from(*row).ok());
     Ok(match store {
         Store::F64(mut v) => {

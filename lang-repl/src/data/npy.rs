@@ -306,7 +306,7 @@ fn row_major(dims: Vec<usize>, elements: Elements) -> Array {
 /// A number or an array of numbers as a file.
 pub(super) fn write(value: &Value) -> Result<Vec<u8>, Refusal> {
     bytes(value).ok_or_else(|| {
-        let message = format!("{} is no array of numbers, which is what a .npy file holds", noun(value));
+        let message = format!("the value is {}, and a .npy file holds a number or an array of numbers", noun(value));
         refusal(message, "write records and tuples of arrays as .npz, anything as .json")
     })
 }

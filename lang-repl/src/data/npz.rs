@@ -44,7 +44,7 @@ pub(super) fn write(value: &Value) -> Result<Vec<u8>, Refusal> {
         Value::Record(r) => r.names().iter().map(ToString::to_string).zip(r.values()).collect(),
         Value::Tuple(t) => t.values().iter().enumerate().map(|(k, v)| (format!("arr_{k}"), v)).collect(),
         _ => {
-            let message = format!("{} is no record of arrays, which is what a .npz file holds", noun(value));
+            let message = format!("the value is {}, and a .npz file holds a record or tuple of arrays", noun(value));
             return Err(refusal(message, "write one array as .npy, anything as .json"));
         }
     };

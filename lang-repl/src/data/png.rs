@@ -32,7 +32,12 @@ pub(crate) enum Samples {
 
 /// Reads an image of any kind.
 pub(super) fn read(bytes: &[u8]) -> Result<Image, String> {
-    let bad = |e: png::DecodingError| format!("it is no PNG image: {e}");
+    let bad = |e: png::DecodingError| {
+        let why = e.to_string();
+        // What follows is about the decoder.
+        let why = why.split_once(" while decoding").map_or(why.as_str(), |(why, _)| why);
+        format!("it is no PNG image: {why}")
+    };
     let bound = bytes.len().saturating_mul(MOST_FROM_BYTE).min(MAX_BYTES);
     let mut decoder = Decoder::new_with_limits(Cursor::new(bytes), Limits { bytes: bound });
     decoder.set_transformations(Transformations::EXPAND);
@@ -86,13 +91,13 @@ fn opaque<T: Copy + PartialEq>(samples: Vec<T>, channels: usize, alpha: bool, fu
 pub(super) fn write(value: &Value) -> Result<(Vec<u8>, Vec<String>), Refusal> {
     const HELP: &str = "an image is `[h, w]`, grey, or `[h, w, 3]`, of reals from 0 to 1 or integers from 0 to 255";
     let Value::Array(array) = value else {
-        return Err(refusal(format!("{} is no image", noun(value)), HELP));
+        return Err(refusal(format!("the value is {}, and no image", noun(value)), HELP));
     };
     let (color, height, width) = match array.dims() {
         [h, w] => (ColorType::Grayscale, *h, *w),
         [h, w, 3] => (ColorType::Rgb, *h, *w),
         dims => {
-            let message = format!("an array of the shape {} is no image", super::npy::shape(dims));
+            let message = format!("the shape {} is not that of an image", super::npy::shape(dims));
             return Err(refusal(message, HELP));
         }
     };
@@ -101,7 +106,7 @@ pub(super) fn write(value: &Value) -> Result<(Vec<u8>, Vec<String>), Refusal> {
         return Err(refusal(format!("an image has no {height} by {width} pixels"), HELP));
     };
     let Some((pixels, outside)) = pixels(array) else {
-        return Err(refusal(format!("{} is no image", noun(value)), HELP));
+        return Err(refusal(format!("the value is {}, and no image", noun(value)), HELP));
     };
     let mut out = Vec::new();
     let mut encoder = Encoder::new(&mut out, w, h);

@@ -8,7 +8,7 @@ use super::{noun, refusal};
 /// A table as aligned text.
 pub(super) fn write(value: &Value) -> Result<Vec<u8>, Refusal> {
     let Some(sheet) = Sheet::of(value) else {
-        return Err(refusal(format!("{} is no table, which is what a .txt file holds", noun(value)), HELP));
+        return Err(refusal(format!("the value is {}, and no table", noun(value)), HELP));
     };
     let mut widths = vec![0; sheet.columns];
     let mut see = |column: usize, cell: &str| {

@@ -19,7 +19,7 @@ use lang_core::types::tree::Body;
 use lang_core::types::ty::{Signature, SizeSource, Type};
 
 use crate::cli::Common;
-use crate::data::Format;
+use crate::data::{Format, Unreadable};
 use crate::files;
 use crate::fit::{self, Datum, Fitted};
 use crate::interrupt;
@@ -672,7 +672,8 @@ impl Host for Console<'_> {
         let format = Format::of(&path).ok_or_else(|| no_format(file))?;
         let bytes = files::data(&path, format)?;
         let shown = files::shown(&path);
-        let content = format.read(&bytes).map_err(|why| Refusal::new(Code::E0603, format!("`{shown}`: {why}")))?;
+        let unread = |why: Unreadable| Refusal::new(Code::E0603, format!("`{shown}`: {}", why.message));
+        let content = format.read(&bytes).map_err(unread)?;
         let read = Read { content, source: None, at: None, json: format == Format::Json, file: None };
         drop(bytes);
         let (datum, ty, warnings) = fit::fit_to(ty, &read, self.engine).map_err(|problems| {

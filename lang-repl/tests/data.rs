@@ -1223,7 +1223,8 @@ fn malformed_files_are_told() {
         this is not JSON: trailing comma at line 1 column 9
         this is not UTF-8: byte 1 is 0xFF
         this is not UTF-8: byte 2 is 0xFF
-        version 9 of the format is not known"#]].assert_eq(&all.join("\n"));
+        version 9 of the format is not known"#]]
+    .assert_eq(&all.join("\n"));
     // A few of each through the program, which ends with a report of one mistake.
     let dir = Dir::new(&[]);
     for (name, bytes) in files.iter().step_by(9) {

@@ -185,16 +185,27 @@ fn read_value(name: &str, text: &str, engine: &mut Engine) -> Result<Read, Vec<P
     })?;
     let shown = files::shown(path);
     let unread = |why: Refusal| {
+        let lost = why.message.ends_with("there is no such file");
         let problem = Problem::new(why.code, why.message).file(shown.clone());
-        vec![problem.help("the name is taken relative to the current directory")]
+        vec![if lost { problem.help("the name is taken relative to the current directory") } else { problem }]
     };
     let bytes = files::data(path, format).map_err(unread)?;
-    let content = format
-        .read(&bytes)
-        .map_err(|why| vec![Problem::new(Code::E0603, format!("`{shown}`: {why}")).file(shown.clone())])?;
+    let text_of = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let content = format.read(&bytes).map_err(|why| {
+        let problem = Problem::new(Code::E0603, format!("`{shown}`: {}", why.message)).file(shown.clone());
+        vec![match why.at {
+            Some((line, column)) => {
+                let source = engine.sources.add(shown.clone(), text_of(&bytes));
+                let start = engine.sources.get(source).map_or(0, |s| s.line_start(line.saturating_sub(1)));
+                let at = u32::try_from(start + column.saturating_sub(1)).unwrap_or(u32::MAX);
+                problem.at(source, Span::new(at, at), "")
+            }
+            None => problem,
+        }]
+    })?;
     // Literals are drawn from what the report points at: of JSON that is the file.
     let (source, at) = match &content {
-        Content::Literal(_) => (engine.sources.add(shown.clone(), String::from_utf8_lossy(&bytes)), Span::default()),
+        Content::Literal(_) => (engine.sources.add(shown.clone(), text_of(&bytes)), Span::default()),
         Content::Data(_) => (source, Span::new(0, u32::try_from(text.len()).unwrap_or(u32::MAX))),
     };
     let file = matches!(content, Content::Data(_)).then_some(shown);

@@ -111,14 +111,18 @@ impl Format {
     }
 
     /// Reads what a file holds; else why it cannot be read.
-    pub(crate) fn read(self, bytes: &[u8]) -> Result<Content, String> {
+    pub(crate) fn read(self, bytes: &[u8]) -> Result<Content, Unreadable> {
         Ok(match self {
             Self::Npy => Content::Data(Data::Array(npy::read_all(bytes)?)),
             Self::Npz => Content::Data(Data::Named(npz::read(bytes)?)),
             Self::Csv => Content::Data(Data::Table(csv::read(utf8(bytes)?)?)),
-            Self::Json => Content::Literal(literal::json(utf8(bytes)?).map_err(|e| format!("this is not JSON: {e}"))?),
+            Self::Json => Content::Literal(literal::json(utf8(bytes)?).map_err(|e| Unreadable {
+                message: format!("this is not JSON: {e}"),
+                // Columns count bytes, from 1.
+                at: Some((e.line(), e.column())),
+            })?),
             Self::Png => Content::Data(Data::Image(png::read(bytes)?)),
-            Self::Txt => return Err("text tables are written, not read".to_owned()),
+            Self::Txt => return Err("text tables are written, not read".to_owned().into()),
         })
     }
 
@@ -137,6 +141,20 @@ impl Format {
                 None => Err(refusal("the value is too large for JSON", "write it as .npy or .npz")),
             },
         }
+    }
+}
+
+/// Why a file cannot be read.
+#[derive(Debug)]
+pub(crate) struct Unreadable {
+    pub(crate) message: String,
+    /// The line and the column in bytes, from 1, where the message does not tell all.
+    pub(crate) at: Option<(usize, usize)>,
+}
+
+impl From<String> for Unreadable {
+    fn from(message: String) -> Self {
+        Self { message, at: None }
     }
 }
 

@@ -21,7 +21,7 @@ use crate::types;
 /// If what was written does not read back.
 pub fn probe(name: &str, bytes: &[u8]) -> Result<usize, String> {
     let format = Format::of(Path::new(name)).ok_or("no such format")?;
-    let content = format.read(bytes)?;
+    let content = format.read(bytes).map_err(|why| why.message)?;
     if let Content::Data(Data::Named(arrays)) = &content
         && let Some(why) = arrays.iter().find_map(|(_, array)| array.as_ref().err())
     {

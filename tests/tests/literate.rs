@@ -28,6 +28,10 @@ const WITHOUT_EXAMPLE: &[(Code, &str)] = &[
     (Code::E0600, "belongs to the command line, whose own tests show it"),
     (Code::E0601, "belongs to the command line, whose own tests show it"),
     (Code::E0602, "belongs to the command line, whose own tests show it"),
+    (Code::E0603, "the pages have no data files; the tests of the command line do"),
+    (Code::E0604, "the pages have no data files; the tests of the command line do"),
+    (Code::E0605, "the pages have no data files; the tests of the command line do"),
+    (Code::W0606, "the pages have no data files; the tests of the command line do"),
 ];
 
 fn pages() -> Vec<PathBuf> {

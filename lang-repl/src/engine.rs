@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use lang_core::base::{Code, Diagnostic, GlobalName, ModuleName, Name, Span};
-use lang_core::interp::{Counts, Failure, Frame, Host, Interp, Limits, Refusal, RtInstance, Value};
+use lang_core::interp::{Counts, Failure, Frame, Interp, Limits, RtInstance, Value};
 use lang_core::resolve::{Names as _, Res};
 use lang_core::session::{self, Evaluable, ItemRef, Running, Session};
 use lang_core::syntax::ast::Item;
@@ -19,11 +19,10 @@ use lang_core::types::tree::Body;
 use lang_core::types::ty::{Signature, SizeSource, Type};
 
 use crate::cli::Common;
-use crate::data::{Format, Unreadable};
 use crate::files;
 use crate::fit::{self, Datum, Fitted};
+use crate::host::{Console, Here};
 use crate::interrupt;
-use crate::literal::Read;
 use crate::out::Out;
 use crate::problem::{Caller, Place, Problem};
 use crate::show::Evaluated;
@@ -104,6 +103,11 @@ impl Engine {
             self.folders.insert(source, folder.to_owned());
         }
         source
+    }
+
+    /// The folder of the file that a text comes from.
+    pub(crate) fn folder(&self, source: SourceId) -> Option<&PathBuf> {
+        self.folders.get(&source)
     }
 
     /// Sets the text of a module that is put together from parts.
@@ -225,7 +229,7 @@ impl Engine {
     }
 
     /// A place in an item, or in the expression in hand.
-    fn place_in(&self, item: &GlobalName, span: Span, here: &Here) -> Option<Place> {
+    pub(crate) fn place_in(&self, item: &GlobalName, span: Span, here: &Here) -> Option<Place> {
         match here.source {
             Some((source, offset)) if *item == here.item => {
                 Some(Place { source, span: span.shift(offset), label: String::new() })
@@ -491,7 +495,7 @@ impl Engine {
         Ok(self.evaluated(value, &ty))
     }
 
-    fn value(&self, datum: &Datum, ty: &Type) -> Value {
+    pub(crate) fn value(&self, datum: &Datum, ty: &Type) -> Value {
         types::value(datum, ty, &|name| self.session.type_info(name), &|name| self.number(name))
     }
 
@@ -634,95 +638,4 @@ impl fit::Types for Engine {
     fn global(&self, name: &GlobalName) -> Option<i64> {
         self.number(name)
     }
-}
-
-/// What is being evaluated: an item, or an expression in no module.
-struct Here {
-    item: GlobalName,
-    /// What it is called in a trace.
-    name: &'static str,
-    /// The text of an expression, and where it begins there.
-    source: Option<(SourceId, u32)>,
-}
-
-/// The world as programs see it.
-struct Console<'a> {
-    out: Out,
-    start: Instant,
-    engine: &'a Engine,
-    here: &'a Here,
-}
-
-impl Host for Console<'_> {
-    fn print(&mut self, text: &str) {
-        self.out.program(&format!("{text}\n"));
-    }
-
-    fn debug(&mut self, item: &GlobalName, span: Span, text: &str) {
-        let place = self.engine.place_in(item, span, self.here);
-        self.out.note(&crate::report::remark(place.as_ref(), text, &self.engine.sources));
-    }
-
-    fn seconds(&mut self) -> f64 {
-        self.start.elapsed().as_secs_f64()
-    }
-
-    fn load(&mut self, item: &GlobalName, span: Span, file: &str, ty: &Type) -> Result<Value, Refusal> {
-        let path = self.path(item, span, file);
-        let format = Format::of(&path).ok_or_else(|| no_format(file))?;
-        let bytes = files::data(&path, format)?;
-        let shown = files::shown(&path);
-        let unread = |why: Unreadable| Refusal::new(Code::E0603, format!("`{shown}`: {}", why.message));
-        let content = format.read(&bytes).map_err(unread)?;
-        let read = Read { content, source: None, at: None, json: format == Format::Json, file: None };
-        drop(bytes);
-        let (datum, ty, warnings) = fit::fit_to(ty, &read, self.engine).map_err(|problems| {
-            let first = problems.into_iter().next();
-            let message = first.as_ref().map(|p| p.message.as_str()).unwrap_or_default();
-            let mut refusal = Refusal::new(Code::E0604, format!("`{shown}`: {message}"));
-            refusal.help = first.and_then(|p| p.help);
-            refusal
-        })?;
-        for warning in warnings {
-            self.warn(item, span, format!("`{shown}`: {}", warning.message));
-        }
-        Ok(self.engine.value(&datum, &ty))
-    }
-
-    fn save(&mut self, item: &GlobalName, span: Span, value: &Value, file: &str) -> Result<(), Refusal> {
-        let path = self.path(item, span, file);
-        let format = Format::of(&path).ok_or_else(|| no_format(file))?;
-        let shown = files::shown(&path);
-        let (bytes, warnings) = format.write(value).map_err(|mut refusal| {
-            refusal.message = format!("`{shown}`: {}", refusal.message);
-            refusal
-        })?;
-        files::write(&path, &bytes)?;
-        for warning in warnings {
-            self.warn(item, span, format!("`{shown}`: {warning}"));
-        }
-        Ok(())
-    }
-}
-
-impl Console<'_> {
-    /// A data file is named relative to the file that names it, else to the current directory.
-    fn path(&self, item: &GlobalName, span: Span, file: &str) -> PathBuf {
-        let place = self.engine.place_in(item, span, self.here);
-        let folder = place.and_then(|place| self.engine.folders.get(&place.source));
-        folder.map_or_else(|| PathBuf::from(file), |folder| folder.join(file))
-    }
-
-    fn warn(&self, item: &GlobalName, span: Span, message: String) {
-        let mut problem = Problem::new(Code::W0606, message);
-        problem.places.extend(self.engine.place_in(item, span, self.here));
-        self.out.warn(&[problem], &self.engine.sources);
-    }
-}
-
-fn no_format(file: &str) -> Refusal {
-    let mut refusal = Refusal::new(Code::E0603, format!("`{file}` is no data file"));
-    refusal.help =
-        Some("data files end in .npy, .npz, .csv, .json or .png; text tables, .txt, are only written".to_owned());
-    refusal
 }

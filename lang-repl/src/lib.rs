@@ -12,6 +12,7 @@ mod data;
 mod engine;
 mod files;
 mod fit;
+mod host;
 mod interrupt;
 mod json;
 mod literal;

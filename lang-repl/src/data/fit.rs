@@ -8,7 +8,7 @@ use lang_core::types::ty::{Scalar, Type};
 
 use super::csv::{Cells, Column, Table};
 use super::png::Samples;
-use super::{Array, Data, Elements, Image, count};
+use super::{Array, Data, Elements, Image, NamedArray, count};
 use crate::fit::{Access, Datum, Fit, Fitter};
 use crate::problem::Problem;
 
@@ -26,8 +26,9 @@ pub(crate) fn value(fitter: &mut Fitter<'_>, data: &Data, ty: &Type, access: &Ac
 }
 
 /// With advice.
-fn help(problem: Box<Problem>, text: impl Into<String>) -> Box<Problem> {
-    Box::new(problem.help(text))
+fn help(mut problem: Box<Problem>, text: impl Into<String>) -> Box<Problem> {
+    problem.help = Some(text.into());
+    problem
 }
 
 fn axes(n: usize) -> String {
@@ -150,11 +151,11 @@ fn convert(fitter: &mut Fitter<'_>, from: &Elements, to: Scalar, access: &Access
             v.iter().map(|n| *n as f32).collect::<Vec<_>>().into()
         }
         (Elements::U64(v), Scalar::F64) => {
-            rounded(fitter, v.iter().map(|n| *n as f64 as u128 != u128::from(*n)), to, &element);
+            rounded(fitter, v.iter().map(|n| *n as f64 as i128 != i128::from(*n)), to, &element);
             v.iter().map(|n| *n as f64).collect::<Vec<_>>().into()
         }
         (Elements::U64(v), Scalar::F32) => {
-            rounded(fitter, v.iter().map(|n| *n as f32 as u128 != u128::from(*n)), to, &element);
+            rounded(fitter, v.iter().map(|n| *n as f32 as i128 != i128::from(*n)), to, &element);
             v.iter().map(|n| *n as f32).collect::<Vec<_>>().into()
         }
         (Elements::U64(v), Scalar::I64) => {
@@ -194,12 +195,7 @@ fn rounded(fitter: &mut Fitter<'_>, lost: impl Iterator<Item = bool>, to: Scalar
 
 // ---- .npz ----
 
-fn named(
-    fitter: &mut Fitter<'_>,
-    arrays: &[(String, Result<Array, String>)],
-    ty: &Type,
-    access: &Access,
-) -> Fit<Datum> {
+fn named(fitter: &mut Fitter<'_>, arrays: &[NamedArray], ty: &Type, access: &Access) -> Fit<Datum> {
     let fields: Vec<(String, &Type)> = match ty {
         Type::Record(fields) => fields.iter().map(|(name, ty)| (name.to_string(), ty)).collect(),
         Type::Tuple(types) => types.iter().enumerate().map(|(k, ty)| (format!("arr_{k}"), ty)).collect(),

@@ -48,10 +48,13 @@ pub(crate) enum Format {
 pub(crate) enum Data {
     Array(Array),
     /// Arrays by names, in the order of the file. Those that cannot be read say why.
-    Named(Vec<(String, Result<Array, String>)>),
+    Named(Vec<NamedArray>),
     Table(Table),
     Image(Image),
 }
+
+/// A name, and the array or why it cannot be read.
+pub(crate) type NamedArray = (String, Result<Array, String>);
 
 /// An array of any number of axes, none included.
 #[derive(Debug)]

@@ -6,11 +6,11 @@ use lang_core::interp::{Refusal, Value};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
-use super::{Array, MAX_BYTES, noun, npy, refusal};
+use super::{MAX_BYTES, NamedArray, noun, npy, refusal};
 
 /// The arrays by their names, in the order of the archive. Those that cannot be read say why: they may be
 /// unwanted.
-pub(super) fn read(bytes: &[u8]) -> Result<Vec<(String, Result<Array, String>)>, String> {
+pub(super) fn read(bytes: &[u8]) -> Result<Vec<NamedArray>, String> {
     let not_zip = |e: zip::result::ZipError| format!("it is no zip archive: {e}");
     let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(not_zip)?;
     let mut arrays = Vec::new();

@@ -9,7 +9,7 @@ use lang_core::base::{Code, Span};
 use lang_core::interp::Refusal;
 use lang_core::syntax::lexer::MAX_TEXT;
 
-use crate::data::{Format, MAX_BYTES};
+use crate::data::Format;
 use crate::out::Status;
 use crate::problem::Problem;
 use crate::source::Sources;
@@ -65,7 +65,7 @@ pub(crate) fn data(path: &Path, format: Format) -> Result<Vec<u8>, Refusal> {
     let read = || -> io::Result<Result<Vec<u8>, usize>> {
         let file = open(path)?;
         let known = file.metadata()?;
-        let most = if format == Format::Json || !known.is_file() { MAX_TEXT } else { MAX_BYTES };
+        let most = if known.is_file() { format.limit() } else { format.limit().min(MAX_TEXT) };
         let limit = u64::try_from(most).unwrap_or(u64::MAX);
         if known.len() > limit {
             return Ok(Err(most));

@@ -18,6 +18,7 @@ use std::path::Path;
 use lang_core::base::Code;
 use lang_core::interp::memory::MAX_EXTENT;
 use lang_core::interp::{Refusal, Value, json};
+use lang_core::syntax::lexer::MAX_TEXT;
 
 use crate::literal::{self, Content};
 
@@ -26,7 +27,7 @@ pub(crate) use png::Image;
 pub use probe::probe;
 
 /// Elements of one file take at most so many bytes.
-pub(crate) const MAX_BYTES: usize = 2 << 30;
+const MAX_BYTES: usize = 2 << 30;
 
 /// JSON of more bytes than this is not written.
 const MAX_JSON: usize = 256 << 20;
@@ -111,6 +112,15 @@ impl Format {
             "txt" => Self::Txt,
             _ => return None,
         })
+    }
+
+    /// A file may have so many bytes. Text becomes larger in memory than it is.
+    pub(crate) fn limit(self) -> usize {
+        match self {
+            Self::Npy | Self::Npz => MAX_BYTES + (1 << 20),
+            Self::Csv | Self::Png => 256 << 20,
+            Self::Json | Self::Txt => MAX_TEXT,
+        }
     }
 
     /// Reads what a file holds; else why it cannot be read.

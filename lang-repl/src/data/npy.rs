@@ -26,7 +26,7 @@ pub(super) fn read_all(bytes: &[u8]) -> Result<Array, String> {
     }
 }
 
-/// Reads an array whose elements take at most so many bytes.
+/// Reads an array whose elements take at most so many bytes, as they are here: an integer of one byte takes eight.
 pub(super) fn read(from: &mut dyn Read, most: usize) -> Result<Array, String> {
     let start = exactly(from, 8).ok_or("it does not begin as a .npy file does")?;
     let Some(([major, _], [])) = start.strip_prefix(MAGIC).and_then(<[u8]>::split_first_chunk::<2>) else {
@@ -46,8 +46,10 @@ pub(super) fn read(from: &mut dyn Read, most: usize) -> Result<Array, String> {
     let header = header.iter().map(|b| char::from(*b)).collect::<String>();
     let header = Header::parse(&header)?;
     let elements = count(&header.dims).ok_or_else(|| format!("the shape {} is too large", shape(&header.dims)))?;
-    let size = elements.checked_mul(header.kind.size()).filter(|n| *n <= most);
-    let size = size.ok_or_else(|| format!("{elements} elements are too many to be read"))?;
+    if elements > most / 8 {
+        return Err(format!("{elements} elements are too many; {} can be read", most / 8));
+    }
+    let size = elements * header.kind.size();
     let mut bytes = Vec::new();
     let wanted = u64::try_from(size).unwrap_or(u64::MAX);
     from.take(wanted).read_to_end(&mut bytes).map_err(|e| format!("it cannot be read: {e}"))?;

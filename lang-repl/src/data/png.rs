@@ -45,8 +45,8 @@ pub(super) fn read(bytes: &[u8]) -> Result<Image, String> {
     decoder.set_ignore_iccp_chunk(true);
     let mut reader = decoder.read_info().map_err(bad)?;
     let (width, height) = reader.info().size();
-    // Expanding makes of a bit of a palette at most 32, and of a grey one 8.
-    let most = bound.saturating_mul(32).min(MAX_BYTES);
+    // Expanding makes of a bit of a palette at most 32, and of a grey one 8; a sample becomes a number of eight bytes.
+    let most = bound.saturating_mul(32).min(MAX_BYTES / 8);
     let size = reader.output_buffer_size().filter(|n| *n <= most);
     let size =
         size.ok_or_else(|| format!("{width} by {height} pixels are more than there can be in {} bytes", bytes.len()))?;

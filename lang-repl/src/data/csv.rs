@@ -52,7 +52,7 @@ pub(super) fn read(text: &str) -> Result<Table, String> {
     while let Some(line) = reader.row(&mut row)? {
         if first {
             first = false;
-            table.header = row.iter().any(|cell| Cell::of(cell).is_none());
+            table.header = row.iter().any(|cell| is_text(cell));
             let name = |cell: &String| if table.header { cell.trim().to_owned() } else { String::new() };
             table.columns = row.iter().map(|cell| Column::new(name(cell))).collect();
             if table.header {
@@ -155,6 +155,11 @@ impl Reader<'_> {
     }
 }
 
+/// Does a cell make its row a header?
+pub(super) fn is_text(cell: &str) -> bool {
+    Cell::of(cell).is_none()
+}
+
 /// What a cell is.
 #[derive(Clone, Copy)]
 enum Cell {
@@ -240,7 +245,7 @@ pub(super) fn write(value: &Value) -> Result<Vec<u8>, Refusal> {
             if k > 0 {
                 out.push(',');
             }
-            if cell.contains(['"', ',', '\n', '\r']) {
+            if cell.contains(|c: char| matches!(c, '"' | ',') || c.is_control()) {
                 out.push('"');
                 out.push_str(&cell.replace('"', "\"\""));
                 out.push('"');

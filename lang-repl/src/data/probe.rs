@@ -9,7 +9,7 @@ use lang_core::predicate::{Atom, LocalId, Poly};
 use lang_core::types::info::TypeInfo;
 use lang_core::types::ty::{Scalar, Type};
 
-use super::{Data, Format};
+use super::{Data, Format, csv};
 use crate::fit::{self, Types};
 use crate::literal::{Content, Read};
 use crate::types;
@@ -35,10 +35,17 @@ pub fn probe(name: &str, bytes: &[u8]) -> Result<usize, String> {
         let value = types::value(&datum, &ty, &|_| None, &|_| None);
         for format in [Format::Npy, Format::Npz, Format::Csv, Format::Json, Format::Png, Format::Txt] {
             let Ok((bytes, _)) = format.write(&value) else { continue };
-            // Tables without rows or columns have no lines; what is drawn and set is not read back exactly.
+            // What is drawn and set is not read back exactly, tables without rows or columns not at all.
             let exact = match format {
                 Format::Png | Format::Txt => continue,
-                Format::Csv => !bytes.is_empty() && matches!(ty.peel().0.len(), 1 | 2) && !bytes.starts_with(b"\n"),
+                Format::Csv => {
+                    let (dims, element) = ty.peel();
+                    let names = match element {
+                        Type::Record(fields) => fields.iter().all(|(name, _)| csv::is_text(name)),
+                        _ => true,
+                    };
+                    !bytes.is_empty() && !bytes.starts_with(b"\n") && matches!(dims.len(), 1 | 2) && names
+                }
                 Format::Npy | Format::Npz | Format::Json => true,
             };
             let again = format.read(&bytes).map(|content| self::read(format, content));

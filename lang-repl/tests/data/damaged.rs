@@ -223,6 +223,13 @@ fn malformed_files_are_told() {
     }
 }
 
+/// Found by fuzzing.
+#[test]
+fn names_of_columns_are_quoted() {
+    let file = b"Aga\x0ce,\"\0\0wnull\"\r\n36,\r\n36,";
+    assert!(lang_repl::probe_data_file("x.csv", file).is_ok_and(|fitted| fitted > 0));
+}
+
 /// Damaged files end in data or a reason, and what is made of the data reads back as it was written.
 #[test]
 fn damaged_files_do_no_harm() {

@@ -241,16 +241,17 @@ fn damaged_files_do_no_harm() {
     seeds.push(("truth.csv".to_owned(), b"a,b\ntrue,1\nfalse,9007199254740993\n".to_vec()));
     seeds.push(("data.json".to_owned(), b"[[1, 2.5, \"NaN\"], [1e3, -0.0, 3]]".to_vec()));
     seeds.extend(IMAGES.map(|(name, bytes)| (name.to_owned(), bytes.to_vec())));
-    // A small generator: the numbers are the same in every run.
-    let mut state = 0x9E37_79B9_7F4A_7C15_u64;
+    // A small generator: the numbers are the same in every run, unless another seed is asked for.
+    let variable = |name: &str, usual: u64| std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(usual);
+    let mut state = 0x9E37_79B9_7F4A_7C15_u64 ^ variable("IVERSON_SEED", 0).rotate_left(32);
     let mut random = |below: usize| {
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
         usize::try_from(state % u64::try_from(below.max(1)).unwrap()).unwrap()
     };
-    let count: usize = std::env::var("IVERSON_SOAK").ok().and_then(|n| n.parse().ok()).unwrap_or(3_000);
-    let (mut good, mut bad) = (0, 0);
+    let count = variable("IVERSON_COUNT", 3_000);
+    let (mut good, mut bad) = (0u64, 0u64);
     for _ in 0..count {
         let (name, bytes) = &seeds[random(seeds.len())];
         let mut bytes = bytes.clone();
@@ -275,5 +276,5 @@ fn damaged_files_do_no_harm() {
             Err(_) => bad += 1,
         }
     }
-    assert!(good > count / 10 && bad > count / 10, "{good} are read, {bad} are not");
+    assert!(count < 1_000 || good > count / 10 && bad > count / 10, "{good} are read, {bad} are not");
 }

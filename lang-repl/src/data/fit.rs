@@ -201,10 +201,10 @@ fn named(fitter: &mut Fitter<'_>, arrays: &[NamedArray], ty: &Type, access: &Acc
         Type::Tuple(types) => types.iter().enumerate().map(|(k, ty)| (format!("arr_{k}"), ty)).collect(),
         _ => {
             let message = format!("{} is arrays with names, not of type `{ty}`", access.named());
-            let names: Vec<&str> = arrays.iter().take(10).map(|(name, _)| name.as_str()).collect();
+            let names: Vec<String> = arrays.iter().take(10).map(|(name, _)| format!("`{}`", short(name))).collect();
             return Err(help(
                 fitter.wrong(message),
-                format!("a record takes the arrays that it names; there are {names:?}"),
+                format!("a record takes the arrays that it names: {}", names.join(", ")),
             ));
         }
     };
@@ -222,6 +222,12 @@ fn named(fitter: &mut Fitter<'_>, arrays: &[NamedArray], ty: &Type, access: &Acc
     Ok(Datum::Tuple(parts))
 }
 
+/// A name from a file, as it can be shown.
+fn short(name: &str) -> String {
+    let start: String = name.chars().take(40).collect();
+    start.escape_debug().to_string()
+}
+
 fn lacks<'n>(
     fitter: &Fitter<'_>,
     what: &str,
@@ -230,10 +236,10 @@ fn lacks<'n>(
     access: &Access,
 ) -> Box<Problem> {
     let problem = fitter.wrong(format!("{} has no {what} `{name}`", access.named()));
-    match crate::suggest::closest(name, known.clone()) {
+    match crate::suggest::closest(name, known.clone().take(1_000).filter(|known| known.len() < 100)) {
         Some(near) => help(problem, format!("did you mean `{near}`?")),
         None => {
-            let known: Vec<String> = known.take(10).map(|k| format!("`{}`", k.escape_debug())).collect();
+            let known: Vec<String> = known.take(10).map(short).map(|k| format!("`{k}`")).collect();
             let listed = match known.is_empty() {
                 true => format!("it has no {what}"),
                 false => format!("its {what}s: {}", known.join(", ")),
@@ -385,7 +391,7 @@ fn column(fitter: &mut Fitter<'_>, table: &Table, column: &Column, to: Scalar, a
             let nth = table.columns.iter().position(|c| std::ptr::eq(c, column)).unwrap_or_default();
             format!("column {nth}")
         }
-        name => format!("column `{}`", name.escape_debug()),
+        name => format!("column `{}`", short(name)),
     };
     let place = |row: usize| format!("line {}, {which}", line(row));
     let missing = || column.missing.first().and_then(|row| usize::try_from(*row).ok());

@@ -8,17 +8,27 @@ use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
 use super::{MAX_BYTES, NamedArray, noun, npy, refusal};
 
+/// So many bytes are unpacked of one archive.
+const MAX_UNPACKED: u64 = 4 << 30;
+
 /// The arrays by their names, in the order of the archive. Those that cannot be read say why: they may be
 /// unwanted.
 pub(super) fn read(bytes: &[u8]) -> Result<Vec<NamedArray>, String> {
     let not_zip = |e: zip::result::ZipError| format!("it is no zip archive: {e}");
     let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(not_zip)?;
     let mut arrays = Vec::new();
+    // What all arrays take, and what is unpacked for them, wanted or not: entries may share their bytes.
     let mut left = MAX_BYTES;
+    let mut unpacked = MAX_UNPACKED;
     for at in 0..archive.len() {
         let name = archive.name_for_index(at).and_then(Result::ok).unwrap_or_default().into_owned();
         let array = match archive.by_index(at) {
-            Ok(mut file) => npy::read(&mut file, left).and_then(|array| ends(&mut file).map(|()| array)),
+            Ok(file) => {
+                let mut file = file.take(unpacked);
+                let array = npy::read(&mut file, left).and_then(|array| ends(&mut file).map(|()| array));
+                unpacked = file.limit();
+                array
+            }
             Err(e) => Err(format!("it cannot be read: {e}")),
         };
         if let Ok(array) = &array {

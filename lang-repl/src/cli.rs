@@ -20,12 +20,13 @@ Exit status: 0 good, 1 the program is wrong or failed, 2 the command line is wro
 
 const RUN_EXAMPLES: &str = "\
 The items of FILE run in order; then `main`, if there is one, is called with the arguments and its
-value is printed. A value is an Iverson literal, or @ and the name of a .json file.
+value is printed. A value is an Iverson literal, or @ and the name of a data file: .npy, .npz, .csv,
+.json or .png.
 
 Examples:
   iverson run hello.iv
   iverson run fit.iv n=10 rate=1e-3 'w={x: [0, 1], y: 2}'
-  iverson run fit.iv data=@points.json --format json
+  iverson run fit.iv data=@points.csv start=@w.npy --format json
   iverson run fit.iv n=1000 --time --count";
 
 const EVAL_EXAMPLES: &str = "\

@@ -3,12 +3,12 @@
 //! neither the session nor the interpreter.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
 use lang_core::base::{Code, Diagnostic, GlobalName, ModuleName, Name, Span};
-use lang_core::interp::{Counts, Failure, Frame, Host, Interp, Limits, RtInstance, Value};
+use lang_core::interp::{Counts, Failure, Frame, Interp, Limits, RtInstance, Value};
 use lang_core::resolve::{Names as _, Res};
 use lang_core::session::{self, Evaluable, ItemRef, Running, Session};
 use lang_core::syntax::ast::Item;
@@ -21,6 +21,7 @@ use lang_core::types::ty::{Signature, SizeSource, Type};
 use crate::cli::Common;
 use crate::files;
 use crate::fit::{self, Datum, Fitted};
+use crate::host::{Console, Here};
 use crate::interrupt;
 use crate::out::Out;
 use crate::problem::{Caller, Place, Problem};
@@ -44,6 +45,8 @@ pub(crate) struct Engine {
     session: Session,
     pub(crate) sources: Sources,
     segments: HashMap<ModuleName, Vec<Segment>>,
+    /// Where the files are that texts come from.
+    folders: HashMap<SourceId, PathBuf>,
     /// Imported modules that could not be read, and why.
     unreadable: BTreeMap<ModuleName, Problem>,
     values: HashMap<GlobalName, Value>,
@@ -59,6 +62,7 @@ impl Engine {
             session: Session::new(),
             sources: Sources::default(),
             segments: HashMap::new(),
+            folders: HashMap::new(),
             unreadable: BTreeMap::new(),
             values: HashMap::new(),
             counting: common.count,
@@ -77,8 +81,18 @@ impl Engine {
     // ---- text ----
 
     fn note_whole(&mut self, module: &ModuleName, name: String, text: Arc<str>) {
+        let source = self.sources.add(name, text.clone());
+        self.note_source(module, source, &text);
+    }
+
+    fn note_file(&mut self, module: &ModuleName, path: &Path, text: String) {
+        let text: Arc<str> = text.into();
+        let source = self.add_file(path, text.clone());
+        self.note_source(module, source, &text);
+    }
+
+    fn note_source(&mut self, module: &ModuleName, source: SourceId, text: &str) {
         let end = u32::try_from(text.len()).unwrap_or(u32::MAX);
-        let source = self.sources.add(name, text);
         self.segments.insert(module.clone(), vec![Segment { span: Span::new(0, end), source, offset: 0 }]);
     }
 
@@ -104,6 +118,20 @@ impl Engine {
         names
     }
 
+    /// Keeps the text of a file, in which names of data files are relative to its folder.
+    pub(crate) fn add_file(&mut self, path: &Path, text: impl Into<Arc<str>>) -> SourceId {
+        let source = self.sources.add(files::shown(path), text);
+        if let Some(folder) = path.parent().filter(|_| !files::is_stdin(path)) {
+            self.folders.insert(source, folder.to_owned());
+        }
+        source
+    }
+
+    /// The folder of the file that a text comes from.
+    pub(crate) fn folder(&self, source: SourceId) -> Option<&PathBuf> {
+        self.folders.get(&source)
+    }
+
     /// Sets the text of a module that is put together from parts.
     pub(crate) fn set_text(&mut self, module: &ModuleName, text: &str, segments: Vec<Segment>) {
         self.session.set_text(module, text);
@@ -118,7 +146,7 @@ impl Engine {
             false => session::module_name(&path.display().to_string()),
         };
         self.session.set_text(&module, &text);
-        self.note_whole(&module, files::shown(path), text.into());
+        self.note_file(&module, path, text);
         self.read_imports();
         Ok(module)
     }
@@ -138,7 +166,7 @@ impl Engine {
                 match files::read(path, &mut self.sources) {
                     Ok(text) => {
                         self.session.set_text(&module, &text);
-                        self.note_whole(&module, files::shown(path), text.into());
+                        self.note_file(&module, path, text);
                         read.push(module);
                     }
                     Err(problem) => {
@@ -166,7 +194,7 @@ impl Engine {
             match files::read(path, &mut self.sources) {
                 Ok(text) => {
                     self.session.set_text(&module, &text);
-                    self.note_whole(&module, files::shown(path), text.into());
+                    self.note_file(&module, path, text);
                 }
                 Err(problem) => problems.push(*problem),
             }
@@ -223,7 +251,7 @@ impl Engine {
     }
 
     /// A place in an item, or in the expression in hand.
-    fn place_in(&self, item: &GlobalName, span: Span, here: &Here) -> Option<Place> {
+    pub(crate) fn place_in(&self, item: &GlobalName, span: Span, here: &Here) -> Option<Place> {
         match here.source {
             Some((source, offset)) if *item == here.item => {
                 Some(Place { source, span: span.shift(offset), label: String::new() })
@@ -489,7 +517,7 @@ impl Engine {
         Ok(self.evaluated(value, &ty))
     }
 
-    fn value(&self, datum: &Datum, ty: &Type) -> Value {
+    pub(crate) fn value(&self, datum: &Datum, ty: &Type) -> Value {
         types::value(datum, ty, &|name| self.session.type_info(name), &|name| self.number(name))
     }
 
@@ -631,37 +659,5 @@ impl fit::Types for Engine {
 
     fn global(&self, name: &GlobalName) -> Option<i64> {
         self.number(name)
-    }
-}
-
-/// What is being evaluated: an item, or an expression in no module.
-struct Here {
-    item: GlobalName,
-    /// What it is called in a trace.
-    name: &'static str,
-    /// The text of an expression, and where it begins there.
-    source: Option<(SourceId, u32)>,
-}
-
-/// The world as programs see it.
-struct Console<'a> {
-    out: Out,
-    start: Instant,
-    engine: &'a Engine,
-    here: &'a Here,
-}
-
-impl Host for Console<'_> {
-    fn print(&mut self, text: &str) {
-        self.out.program(&format!("{text}\n"));
-    }
-
-    fn debug(&mut self, item: &GlobalName, span: Span, text: &str) {
-        let place = self.engine.place_in(item, span, self.here);
-        self.out.note(&crate::report::remark(place.as_ref(), text, &self.engine.sources));
-    }
-
-    fn seconds(&mut self) -> f64 {
-        self.start.elapsed().as_secs_f64()
     }
 }

@@ -1,4 +1,4 @@
-//! Reading and writing files. What is read is UTF-8 text of bounded size; what is written
+//! Reading and writing files. What is read is UTF-8 text, or data, of bounded size; what is written
 //! replaces a file at once or not at all.
 
 use std::fs::{self, File};
@@ -6,8 +6,10 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use lang_core::base::{Code, Span};
+use lang_core::interp::Refusal;
 use lang_core::syntax::lexer::MAX_TEXT;
 
+use crate::data::Format;
 use crate::out::Status;
 use crate::problem::Problem;
 use crate::source::Sources;
@@ -44,13 +46,61 @@ fn bytes(path: &Path) -> io::Result<Vec<u8>> {
     if is_stdin(path) {
         io::stdin().lock().take(most).read_to_end(&mut bytes)?;
     } else {
-        let file = File::open(path)?;
-        if file.metadata()?.is_dir() {
-            return Err(io::ErrorKind::IsADirectory.into());
-        }
-        file.take(most).read_to_end(&mut bytes)?;
+        open(path)?.take(most).read_to_end(&mut bytes)?;
     }
     Ok(bytes)
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    let file = File::open(path)?;
+    if file.metadata()?.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    Ok(file)
+}
+
+/// What stands in a data file. One that is no ordinary file, and so may never end, has at most as many
+/// bytes as a text.
+pub(crate) fn data(path: &Path, format: Format) -> Result<Vec<u8>, Refusal> {
+    let read = || -> io::Result<Result<Vec<u8>, usize>> {
+        let file = open(path)?;
+        let known = file.metadata()?;
+        let most = if known.is_file() { format.limit() } else { format.limit().min(MAX_TEXT) };
+        let limit = u64::try_from(most).unwrap_or(u64::MAX);
+        if known.len() > limit {
+            return Ok(Err(most));
+        }
+        let mut bytes = Vec::new();
+        file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+        Ok(if bytes.len() > most { Err(most) } else { Ok(bytes) })
+    };
+    let name = shown(path);
+    match read() {
+        Ok(Ok(bytes)) => Ok(bytes),
+        Ok(Err(most)) => {
+            let message = format!("`{name}` is too large; it may have {} MiB", most >> 20);
+            Err(Refusal::new(Code::E0602, message))
+        }
+        Err(e) => Err(Refusal::new(Code::E0602, format!("`{name}` cannot be read: {}", reason(&e)))),
+    }
+}
+
+/// Writes a data file: all of it, or what was there stays.
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Refusal> {
+    let written = match fs::metadata(path) {
+        Ok(known) if known.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+        Ok(known) if !known.is_file() => Err(io::Error::other("it is no ordinary file")),
+        Ok(_) => replace_inner(path, bytes),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => replace_at(path, bytes, None),
+        Err(e) => Err(e),
+    };
+    written.map_err(|e| {
+        let why = match e.kind() {
+            io::ErrorKind::NotFound => "there is no such folder".to_owned(),
+            _ => reason(&e),
+        };
+        Refusal::new(Code::E0605, format!("`{}` cannot be written: {why}", shown(path)))
+    })
 }
 
 fn unreadable(name: &str, e: &io::Error) -> Problem {
@@ -87,20 +137,24 @@ fn not_utf8(name: &str, bytes: &[u8], at: usize, sources: &mut Sources) -> Probl
 /// Replaces the content of a file. The new content is written beside it and moved into place, so
 /// that whoever reads sees the old or the new; links are followed and permissions kept.
 pub(crate) fn replace(path: &Path, text: &str) -> Result<(), Box<Problem>> {
-    replace_inner(path, text).map_err(|e| {
+    replace_inner(path, text.as_bytes()).map_err(|e| {
         let name = shown(path);
         Box::new(Problem::new(Code::E0602, format!("`{name}` cannot be written: {}", reason(&e))).file(name))
     })
 }
 
-fn replace_inner(path: &Path, text: &str) -> io::Result<()> {
+fn replace_inner(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let path = fs::canonicalize(path)?;
     let permissions = fs::metadata(&path)?.permissions();
     if permissions.readonly() {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
-    let (file, temporary) = create_beside(&path)?;
-    let written = write_through(file, text, permissions).and_then(|()| fs::rename(&temporary, &path));
+    replace_at(&path, bytes, Some(permissions))
+}
+
+fn replace_at(path: &Path, bytes: &[u8], permissions: Option<fs::Permissions>) -> io::Result<()> {
+    let (file, temporary) = create_beside(path)?;
+    let written = write_through(file, bytes, permissions).and_then(|()| fs::rename(&temporary, path));
     if written.is_err() {
         // The error at hand is the one to tell; a temporary file left over is the lesser evil.
         let _ = fs::remove_file(&temporary);
@@ -108,9 +162,11 @@ fn replace_inner(path: &Path, text: &str) -> io::Result<()> {
     written
 }
 
-fn write_through(mut file: File, text: &str, permissions: fs::Permissions) -> io::Result<()> {
-    file.write_all(text.as_bytes())?;
-    file.set_permissions(permissions)?;
+fn write_through(mut file: File, bytes: &[u8], permissions: Option<fs::Permissions>) -> io::Result<()> {
+    file.write_all(bytes)?;
+    if let Some(permissions) = permissions {
+        file.set_permissions(permissions)?;
+    }
     file.sync_all()
 }
 

@@ -1,16 +1,22 @@
-//! Literals against the types of parameters: every part is checked, sizes are solved from the
-//! shapes as a call in the language would, and what does not agree is named by its parameter and axis.
+//! Literals and data files against types: every part is checked, sizes are solved from the shapes as
+//! a call in the language would, and what does not agree is named by its parameter, or file, and axis.
+//! What data files hold is converted in `data/fit.rs`.
 
 use std::collections::BTreeMap;
 
 use lang_core::base::{Code, GlobalName, Name, Span};
+use lang_core::interp::Value;
 use lang_core::predicate::{Atom, Poly};
 use lang_core::types::info::{TypeInfo, TypeInfoBody};
 use lang_core::types::ty::{Scalar, Signature, SizeSource, Type, TypeArg};
 
-use crate::literal::{Kind, Literal, Read};
+use crate::data;
+use crate::literal::{Content, Kind, Literal, Read};
 use crate::problem::Problem;
 use crate::types::instantiate;
+
+/// So many warnings are told of one file.
+const MAX_WARNINGS: usize = 8;
 
 /// A value by its parts, of a type known beside it.
 #[derive(Clone, PartialEq, Debug)]
@@ -22,14 +28,17 @@ pub(crate) enum Datum {
     /// Also a record, in the order of its type.
     Tuple(Vec<Datum>),
     Ctor(u32, Vec<Datum>),
+    /// What a data file holds, converted.
+    Ready(Value),
 }
 
 /// What fitted: the arguments, and the values of the signature's sizes.
-#[derive(Debug)]
+#[derive(Default, Debug)]
 pub(crate) struct Fitted {
     pub(crate) arguments: Vec<Datum>,
     /// In the order of [`Signature::sizes`]; those of the result are 0.
     pub(crate) sizes: Vec<i64>,
+    pub(crate) warnings: Vec<Problem>,
 }
 
 /// What fitting asks of the program.
@@ -40,46 +49,92 @@ pub(crate) trait Types {
     fn global(&self, name: &GlobalName) -> Option<i64>;
 }
 
-/// One literal for each parameter of `signature`, in order.
+/// A value of what was read for each parameter of `signature`, in order.
 pub(crate) fn fit(signature: &Signature, arguments: &[Read], types: &dyn Types) -> Result<Fitted, Vec<Problem>> {
-    let mut data = Vec::new();
+    let mut fitted = Fitted::default();
     let mut axes = Vec::new();
     let mut problems = Vec::new();
-    let mut sizes: Vec<Option<i64>> = vec![None; signature.sizes.len()];
+    let atoms = (0..).zip(&signature.sizes);
+    let mut sizes: Vec<Size> = atoms.map(|(k, s)| Size::new(Atom::Bound(k, s.name.clone()), &s.name)).collect();
     for (position, ((name, ty), read)) in signature.params.iter().zip(arguments).enumerate() {
-        let mut fitter = Fitter { read, types, axes: BTreeMap::new() };
-        match fitter.value(&read.literal, ty, &Access::root(name)) {
+        let root = Root::Argument { name: name.clone(), file: read.file.clone() };
+        let mut fitter = Fitter::new(Code::E0600, read, types);
+        match fitter.content(ty, &Access::root(root)) {
             Ok(datum) => {
                 if let Datum::Int(n) = datum {
                     let of_this = |s: &SizeSource| u32::try_from(position).is_ok_and(|p| *s == SizeSource::Param(p));
-                    for (value, _) in sizes.iter_mut().zip(&signature.sizes).filter(|(_, s)| of_this(&s.source)) {
-                        *value = Some(n);
+                    for (size, _) in sizes.iter_mut().zip(&signature.sizes).filter(|(_, s)| of_this(&s.source)) {
+                        size.value = Some(n);
                     }
                 }
-                data.push(datum);
+                fitted.arguments.push(datum);
             }
             Err(problem) => problems.push(*problem),
         }
+        fitted.warnings.append(&mut fitter.warnings);
         axes.extend(fitter.axes.into_values());
     }
     if !problems.is_empty() {
         return Err(problems);
     }
-    solve(signature, &axes, &mut sizes, types)?;
+    solve(Code::E0600, &axes, &mut sizes, types)?;
     for ((name, ty), read) in signature.params.iter().zip(arguments) {
-        let mut negative = None;
-        ty.visit(&mut |_| {}, &mut |p| {
-            // An extent that no array shows, as those of the rows of `[]`.
-            if let Some(n) = with_known(p, &sizes, types).as_constant().filter(|n| *n < 0) {
-                negative = Some(format!("an extent of `{name}`, `{p}`, would be {n}, and no extent is negative"));
-            }
-        });
-        if let Some(message) = negative {
-            let span = if read.json { Span::default() } else { read.literal.span };
-            return Err(vec![Problem::new(Code::E0600, message).at(read.source, span, "")]);
+        if let Some((p, n)) = negative_extent(ty, &sizes, types) {
+            let message = format!("an extent of `{name}`, `{p}`, would be {n}, and no extent is negative");
+            return Err(vec![read.place(Problem::new(Code::E0600, message), read.span(), "")]);
         }
     }
-    Ok(Fitted { arguments: data, sizes: sizes.into_iter().map(|s| s.unwrap_or(0)).collect() })
+    fitted.sizes = sizes.into_iter().map(|s| s.value.unwrap_or(0)).collect();
+    Ok(fitted)
+}
+
+/// What was read as a value of one type, in which locals stand for sizes that the value tells: the
+/// value, the type with these sizes, and warnings.
+pub(crate) fn fit_to(ty: &Type, read: &Read, types: &dyn Types) -> Result<(Datum, Type, Vec<Problem>), Vec<Problem>> {
+    const CODE: Code = Code::E0604;
+    let mut fitter = Fitter::new(CODE, read, types);
+    let datum = fitter.content(ty, &Access::root(Root::Value)).map_err(|p| vec![*p])?;
+    let mut sizes: Vec<Size> = Vec::new();
+    ty.visit(&mut |_| {}, &mut |p| {
+        p.for_each_atom(&mut |atom| {
+            if let Atom::Local(_, name) = atom
+                && sizes.iter().all(|s| s.atom != *atom)
+            {
+                sizes.push(Size::new(atom.clone(), name));
+            }
+        });
+    });
+    let axes: Vec<Axis> = fitter.axes.into_values().collect();
+    solve(CODE, &axes, &mut sizes, types)?;
+    if let Some((p, n)) = negative_extent(ty, &sizes, types) {
+        let message = format!("an extent, `{p}`, would be {n}, and no extent is negative");
+        return Err(vec![Problem::new(CODE, message)]);
+    }
+    Ok((datum, ty.map_sizes(&|p, _| with_known(p, &sizes, types)), fitter.warnings))
+}
+
+/// An extent that no array shows, as those of the rows of `[]`, and that would be negative.
+fn negative_extent(ty: &Type, sizes: &[Size], types: &dyn Types) -> Option<(Poly, i128)> {
+    let mut negative = None;
+    ty.visit(&mut |_| {}, &mut |p| {
+        if let Some(n) = with_known(p, sizes, types).as_constant().filter(|n| *n < 0) {
+            negative = Some((p.clone(), n));
+        }
+    });
+    negative
+}
+
+/// A size to be solved.
+struct Size {
+    atom: Atom,
+    name: Name,
+    value: Option<i64>,
+}
+
+impl Size {
+    fn new(atom: Atom, name: &Name) -> Self {
+        Self { atom, name: name.clone(), value: None }
+    }
 }
 
 /// An extent that was found where a type wants a size.
@@ -88,15 +143,26 @@ struct Axis {
     found: i64,
     /// `axis 0 of argument `x``
     what: String,
-    source: crate::source::SourceId,
+    source: Option<crate::source::SourceId>,
     span: Span,
 }
 
-/// Where in an argument a value is: as people read it, and as a position in the type, which all
-/// elements of an array share.
+/// What a value belongs to.
 #[derive(Clone)]
-struct Access {
-    text: String,
+pub(crate) enum Root {
+    /// A parameter of `main`, and the file that was given for it.
+    Argument { name: Name, file: Option<String> },
+    /// A file that is told beside the message.
+    Value,
+}
+
+/// Where a value is: as people read it, and as a position in the type, which all elements of an
+/// array share.
+#[derive(Clone)]
+pub(crate) struct Access {
+    root: Root,
+    /// Fields entered: `.w.0`
+    fields: String,
     path: Vec<u32>,
     /// Arrays entered since the last name.
     axis: u32,
@@ -104,51 +170,123 @@ struct Access {
 }
 
 impl Access {
-    fn root(name: &Name) -> Self {
-        Self { text: format!("`{name}`"), path: Vec::new(), axis: 0, place: Vec::new() }
+    fn root(root: Root) -> Self {
+        Self { root, fields: String::new(), path: Vec::new(), axis: 0, place: Vec::new() }
     }
 
-    fn part(&self, position: usize, text: &str) -> Self {
+    pub(crate) fn part(&self, position: usize, text: &str) -> Self {
         let mut path = self.path.clone();
         path.push(u32::try_from(position).unwrap_or(u32::MAX));
-        let own = format!("{}.{text}`", self.named().trim_end_matches('`'));
-        Self { text: own, path, axis: 0, place: Vec::new() }
+        let fields = format!("{}{}.{text}", self.fields, self.indices());
+        Self { root: self.root.clone(), fields, path, axis: 0, place: Vec::new() }
     }
 
-    fn element(&self, index: usize) -> Self {
+    pub(crate) fn element(&self, index: usize) -> Self {
         let mut place = self.place.clone();
         place.push(index);
-        let mut path = self.path.clone();
-        path.push(0);
-        Self { text: self.text.clone(), path, axis: self.axis + 1, place }
+        Self { place, ..self.axis() }
     }
 
-    /// With the indices, if any: `` `x[2, 0]` ``.
-    fn named(&self) -> String {
+    /// One axis further in.
+    pub(crate) fn axis(&self) -> Self {
+        let mut path = self.path.clone();
+        path.push(0);
+        let (root, fields) = (self.root.clone(), self.fields.clone());
+        Self { root, fields, path, axis: self.axis + 1, place: self.place.clone() }
+    }
+
+    fn indices(&self) -> String {
         if self.place.is_empty() {
-            return self.text.clone();
+            return String::new();
         }
         let indices: Vec<String> = self.place.iter().map(usize::to_string).collect();
-        format!("{}[{}]`", self.text.trim_end_matches('`'), indices.join(", "))
+        format!("[{}]", indices.join(", "))
+    }
+
+    /// With the indices, if any: ``argument `x[2, 0]` ``, `the value`, `` `.w[2]` ``.
+    pub(crate) fn named(&self) -> String {
+        self.subject(&self.indices(), "the value")
+    }
+
+    /// What is inside: `element [2] of argument `x``, `element [2]`, `line 3, column `age``.
+    pub(crate) fn inside(&self, what: &str) -> String {
+        match (&self.root, self.subject(&self.indices(), "")) {
+            // A line and a column say it all.
+            (Root::Argument { file: Some(file), .. }, _) if what.starts_with(['l', 'c']) => {
+                format!("`{file}`, {what},")
+            }
+            (_, whole) if whole.is_empty() || what.starts_with(['l', 'c']) => what.to_owned(),
+            (_, whole) => format!("{what} of {whole}"),
+        }
+    }
+
+    /// The array that the axes belong to.
+    fn whole(&self) -> String {
+        self.subject("", "the value")
+    }
+
+    fn subject(&self, indices: &str, nothing: &str) -> String {
+        let fields = &self.fields;
+        match &self.root {
+            Root::Argument { name, file: None } => format!("argument `{name}{fields}{indices}`"),
+            Root::Argument { name, file: Some(file) } => format!("argument `{name}{fields}{indices}`, of `{file}`,"),
+            Root::Value if fields.is_empty() && indices.is_empty() => nothing.to_owned(),
+            Root::Value => format!("`{fields}{indices}`"),
+        }
+    }
+
+    /// `axis 0 of argument `x``, `axis 0`
+    fn axis_name(&self) -> String {
+        match self.subject("", "") {
+            whole if whole.is_empty() => format!("axis {}", self.axis),
+            whole => format!("axis {} of {whole}", self.axis),
+        }
     }
 }
 
-struct Fitter<'a> {
+pub(crate) struct Fitter<'a> {
+    code: Code,
     read: &'a Read,
     types: &'a dyn Types,
     axes: BTreeMap<Vec<u32>, Axis>,
+    warnings: Vec<Problem>,
 }
 
-type Fit<T> = Result<T, Box<Problem>>;
+pub(crate) type Fit<T> = Result<T, Box<Problem>>;
 
-impl Fitter<'_> {
+impl<'a> Fitter<'a> {
+    fn new(code: Code, read: &'a Read, types: &'a dyn Types) -> Self {
+        Self { code, read, types, axes: BTreeMap::new(), warnings: Vec::new() }
+    }
+
     fn error(&self, literal: &Literal, message: String, label: &str) -> Box<Problem> {
-        let span = if self.read.json { Span::default() } else { literal.span };
-        Box::new(Problem::new(Code::E0600, message).at(self.read.source, span, label))
+        Box::new(self.read.place(Problem::new(self.code, message), literal.span, label))
+    }
+
+    /// An error about what a data file holds.
+    pub(crate) fn wrong(&self, message: String) -> Box<Problem> {
+        Box::new(self.read.place(Problem::new(self.code, message), self.read.span(), ""))
+    }
+
+    /// A warning about what a data file holds.
+    pub(crate) fn warn(&mut self, message: String) {
+        let message = match self.warnings.len() {
+            0..MAX_WARNINGS => message,
+            MAX_WARNINGS => "there are more warnings like these".to_owned(),
+            _ => return,
+        };
+        self.warnings.push(self.read.place(Problem::new(Code::W0606, message), self.read.span(), ""));
+    }
+
+    fn content(&mut self, ty: &Type, access: &Access) -> Fit<Datum> {
+        match &self.read.content {
+            Content::Literal(literal) => self.value(literal, ty, access),
+            Content::Data(data) => data::fit::value(self, data, ty, access),
+        }
     }
 
     fn mismatch(&self, literal: &Literal, ty: &Type, access: &Access) -> Box<Problem> {
-        let message = format!("argument {} is {}, not of type `{ty}`", access.named(), literal.kind.noun());
+        let message = format!("{} is {}, not of type `{ty}`", access.named(), literal.kind.noun());
         let problem = self.error(literal, message, &format!("`{ty}` is wanted"));
         match (&literal.kind, ty) {
             (Kind::Real(_), Type::Scalar(Scalar::I64)) => {
@@ -175,13 +313,13 @@ impl Fitter<'_> {
             (Type::Scalar(Scalar::I64), Kind::Int(n)) => match i64::try_from(*n) {
                 Ok(n) => Ok(Datum::Int(n)),
                 Err(_) => {
-                    let message = format!("argument {} is {n}, which no `i64` holds", access.named());
+                    let message = format!("{} is {n}, which no `i64` holds", access.named());
                     Err(self.error(literal, message, "too large"))
                 }
             },
             (Type::Scalar(Scalar::Bool), Kind::Bool(b)) => Ok(Datum::Bool(*b)),
             (Type::Array(extent, element), Kind::List(items)) => {
-                self.axis(literal, extent, items.len(), access)?;
+                self.axis(literal.span, extent, items.len(), access)?;
                 let parts = items.iter().enumerate();
                 let parts = parts.map(|(i, item)| self.value(item, element, &access.element(i)));
                 Ok(Datum::Array(parts.collect::<Fit<_>>()?))
@@ -191,29 +329,32 @@ impl Fitter<'_> {
             (Type::Record(fields), Kind::Record(items)) => self.record(literal, fields, items, access),
             (Type::Data(name, args), _) => self.data(literal, ty, name, args, access),
             (Type::Fun(_) | Type::Rel(_) | Type::Str | Type::Param(..) | Type::Meta(_) | Type::Error, _) => {
-                let message =
-                    format!("argument {} has the type `{}`, of which there are no literals", access.named(), ty);
+                let message = format!("{} has the type `{ty}`, of which there are no literals", access.named());
                 let problem = self.error(literal, message, "cannot be read");
-                Err(Box::new(problem.help("call `main` in `iverson eval 'main(…)' -l FILE` instead")))
+                Err(match self.code {
+                    Code::E0600 => Box::new(problem.help("call `main` in `iverson eval 'main(…)' -l FILE` instead")),
+                    _ => problem,
+                })
             }
             _ => Err(self.mismatch(literal, ty, access)),
         }
     }
 
-    fn axis(&mut self, literal: &Literal, wanted: &Poly, found: usize, access: &Access) -> Fit<()> {
-        let what = format!("axis {} of argument {}", access.axis, access.text);
+    /// An extent that a value shows.
+    pub(crate) fn axis(&mut self, span: Span, wanted: &Poly, found: usize, access: &Access) -> Fit<()> {
+        let what = access.axis_name();
         let found = i64::try_from(found).unwrap_or(i64::MAX);
         if let Some(before) = self.axes.get(&access.path) {
             if before.found == found {
                 return Ok(());
             }
-            let message =
-                format!("argument {} is ragged: {what} has {} and {found} elements", access.text, before.found);
-            return Err(self.error(literal, message, &format!("{found} here, {} before", before.found)));
+            let message = format!("{} is ragged: {what} has {} and {found} elements", access.whole(), before.found);
+            let label = format!("{found} here, {} before", before.found);
+            return Err(Box::new(self.read.place(Problem::new(self.code, message), span, label)));
         }
-        let span = if self.read.json { Span::default() } else { literal.span };
-        self.axes
-            .insert(access.path.clone(), Axis { wanted: wanted.clone(), found, what, source: self.read.source, span });
+        let source = self.read.source;
+        let span = self.read.span_of(span);
+        self.axes.insert(access.path.clone(), Axis { wanted: wanted.clone(), found, what, source, span });
         Ok(())
     }
 
@@ -242,7 +383,7 @@ impl Fitter<'_> {
     ) -> Fit<Datum> {
         let unknown = items.iter().find(|(name, _)| !fields.iter().any(|(known, _)| known == name));
         if let Some((name, item)) = unknown {
-            let message = format!("argument {} has no field `{name}`", access.named());
+            let message = format!("{} has no field `{name}`", access.named());
             let problem = self.error(item, message, "of this field");
             let known = fields.iter().map(|(known, _)| known.as_str());
             return Err(match crate::suggest::closest(name, known) {
@@ -254,7 +395,7 @@ impl Fitter<'_> {
         for (position, (name, ty)) in fields.iter().enumerate() {
             let mut given = items.iter().filter(|(n, _)| n == name);
             let (Some((_, item)), None) = (given.next(), given.next()) else {
-                let message = format!("argument {} needs the field `{name}` once", access.named());
+                let message = format!("{} needs the field `{name}` once", access.named());
                 return Err(self.error(literal, message, "in this record"));
             };
             parts.push(self.value(item, ty, &access.part(position, name))?);
@@ -285,7 +426,7 @@ impl Fitter<'_> {
         };
         let Some((tag, found)) = ctors.iter().enumerate().find(|(_, c)| c.name == *ctor) else {
             let message = format!("`{}` has no constructor `{ctor}`", ty);
-            let problem = self.error(literal, message, &format!("in argument {}", access.named()));
+            let problem = self.error(literal, message, &format!("in {}", access.named()));
             return Err(match crate::suggest::closest(ctor, ctors.iter().map(|c| c.name.as_str())) {
                 Some(near) => Box::new(problem.help(format!("did you mean `{near}`?"))),
                 None => problem,
@@ -293,7 +434,7 @@ impl Fitter<'_> {
         };
         if found.args.len() != items.len() {
             let (wanted, given) = (found.args.len(), items.len());
-            let message = format!("`{ctor}` takes {wanted} arguments, not {given}, in argument {}", access.named());
+            let message = format!("`{ctor}` takes {wanted} arguments, not {given}, in {}", access.named());
             return Err(self.error(literal, message, "this one"));
         }
         let mut parts = Vec::new();
@@ -349,12 +490,7 @@ fn real(kind: &Kind, json: bool) -> Option<f64> {
 
 /// Finds every size from the axes where it stands alone with factor 1 or -1 once the others are
 /// known; what is left over is checked.
-fn solve(
-    signature: &Signature,
-    axes: &[Axis],
-    sizes: &mut [Option<i64>],
-    types: &dyn Types,
-) -> Result<(), Vec<Problem>> {
+fn solve(code: Code, axes: &[Axis], sizes: &mut [Size], types: &dyn Types) -> Result<(), Vec<Problem>> {
     let mut open: Vec<&Axis> = axes.iter().collect();
     let mut from: Vec<Option<&Axis>> = vec![None; sizes.len()];
     loop {
@@ -363,28 +499,24 @@ fn solve(
         for axis in open {
             let known = with_known(&axis.wanted, sizes, types);
             if known.as_constant().is_some() {
-                check(axis, &known, signature, sizes, &from)?;
+                check(code, axis, &known, sizes, &from)?;
                 continue;
             }
-            let unknown = (0..sizes.len()).filter(|k| sizes.get(*k).is_some_and(Option::is_none)).find_map(|k| {
-                let name = signature.sizes.get(k)?.name.clone();
-                let (factor, rest) = known.linear_in(&Atom::Bound(u32::try_from(k).ok()?, name))?;
+            let unknown = sizes.iter().enumerate().filter(|(_, s)| s.value.is_none()).find_map(|(k, size)| {
+                let (factor, rest) = known.linear_in(&size.atom)?;
                 let rest = rest.as_constant()?;
                 (factor == 1 || factor == -1).then(|| (k, (i128::from(axis.found) - rest) * factor))
             });
             match unknown {
                 Some((k, value)) => {
                     let value = i64::try_from(value).ok().filter(|v| *v >= 0);
-                    let (Some(value), Some(slot), Some(from)) = (value, sizes.get_mut(k), from.get_mut(k)) else {
-                        let name = signature.sizes.get(k).map(|s| s.name.as_str()).unwrap_or_default();
-                        let message = format!(
-                            "{} has {}, which would make the size `{name}` negative",
-                            axis.what,
-                            elements(axis.found)
-                        );
-                        return Err(vec![Problem::new(Code::E0600, message).at(axis.source, axis.span, "")]);
+                    let (Some(value), Some(size), Some(from)) = (value, sizes.get_mut(k), from.get_mut(k)) else {
+                        let name = sizes.get(k).map(|s| s.name.as_str()).unwrap_or_default();
+                        let found = elements(axis.found);
+                        let message = format!("{} has {found}, which would make the size `{name}` negative", axis.what);
+                        return Err(vec![axis.place(Problem::new(code, message), "")]);
                     };
-                    *slot = Some(value);
+                    size.value = Some(value);
                     *from = Some(axis);
                 }
                 None => rest.push(axis),
@@ -395,8 +527,8 @@ fn solve(
         }
         if rest.len() == before {
             // What cannot be solved stands inside arrays without elements: any size will do.
-            match sizes.iter_mut().find(|s| s.is_none()) {
-                Some(unsolved) => *unsolved = Some(0),
+            match sizes.iter_mut().find(|s| s.value.is_none()) {
+                Some(unsolved) => unsolved.value = Some(0),
                 None => return Ok(()),
             }
         }
@@ -404,43 +536,44 @@ fn solve(
     }
 }
 
-fn with_known(p: &Poly, sizes: &[Option<i64>], types: &dyn Types) -> Poly {
+fn with_known(p: &Poly, sizes: &[Size], types: &dyn Types) -> Poly {
     p.substitute(&|atom| {
         let value = match atom {
-            Atom::Bound(k, _) => usize::try_from(*k).ok().and_then(|k| *sizes.get(k)?),
             Atom::Global(name) => types.global(name),
-            _ => None,
+            _ => sizes.iter().find(|s| s.atom == *atom).and_then(|s| s.value),
         };
         value.map(|n| Poly::constant(i128::from(n)))
     })
 }
 
-fn check(
-    axis: &Axis,
-    known: &Poly,
-    signature: &Signature,
-    sizes: &[Option<i64>],
-    from: &[Option<&Axis>],
-) -> Result<(), Vec<Problem>> {
+fn check(code: Code, axis: &Axis, known: &Poly, sizes: &[Size], from: &[Option<&Axis>]) -> Result<(), Vec<Problem>> {
     if known.as_constant() == Some(i128::from(axis.found)) {
         return Ok(());
     }
     let wanted = known.as_constant().unwrap_or_default();
     let message = format!("{} has {}, but {wanted} are wanted", axis.what, elements(axis.found));
-    let mut problem = Problem::new(Code::E0600, message).at(axis.source, axis.span, elements(axis.found));
+    let mut problem = axis.place(Problem::new(code, message), elements(axis.found));
     let mut reasons = Vec::new();
-    for (k, size) in signature.sizes.iter().enumerate() {
-        let atom = Atom::Bound(u32::try_from(k).unwrap_or(u32::MAX), size.name.clone());
-        let (true, Some(value)) = (axis.wanted.mentions(&atom), sizes.get(k).copied().flatten()) else { continue };
-        reasons.push(match (size.source, from.get(k).copied().flatten()) {
-            (_, Some(other)) => format!("`{}` is {value} by {}", size.name, other.what),
-            _ => format!("`{}` is {value}", size.name),
+    for (size, from) in sizes.iter().zip(from) {
+        let (true, Some(value)) = (axis.wanted.mentions(&size.atom), size.value) else { continue };
+        reasons.push(match from {
+            Some(other) => format!("`{}` is {value} by {}", size.name, other.what.trim_end_matches(',')),
+            None => format!("`{}` is {value}", size.name),
         });
     }
     if !reasons.is_empty() {
         problem = problem.help(reasons.join(", "));
     }
     Err(vec![problem])
+}
+
+impl Axis {
+    fn place(&self, problem: Problem, label: impl Into<String>) -> Problem {
+        match self.source {
+            Some(source) => problem.at(source, self.span, label),
+            None => problem,
+        }
+    }
 }
 
 fn elements(n: i64) -> String {

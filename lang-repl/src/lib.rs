@@ -8,10 +8,12 @@
 mod cli;
 mod clock;
 mod commands;
+mod data;
 mod engine;
 mod entry;
 mod files;
 mod fit;
+mod host;
 mod interrupt;
 mod json;
 mod literal;
@@ -25,6 +27,9 @@ mod show;
 mod source;
 mod suggest;
 mod types;
+
+#[doc(hidden)]
+pub use data::probe as probe_data_file;
 
 use std::ffi::OsString;
 use std::path::Path;

@@ -6,8 +6,9 @@ use lang_core::syntax::ast::{Expr, ExprId, Item, Tree};
 use lang_core::syntax::ops::UnOp;
 use lang_core::syntax::parser;
 
+use crate::data::Data;
 use crate::problem::Problem;
-use crate::source::{SourceId, Sources};
+use crate::source::SourceId;
 
 /// A literal at its place.
 #[derive(Clone, PartialEq, Debug)]
@@ -36,11 +37,46 @@ pub(crate) enum Kind {
     Ctor(Name, Vec<Literal>),
 }
 
-/// A literal and the text it was read from.
+/// What was read for a value, and from where.
 pub(crate) struct Read {
-    pub(crate) literal: Literal,
-    pub(crate) source: SourceId,
+    pub(crate) content: Content,
+    /// What reports point at.
+    pub(crate) source: Option<SourceId>,
+    /// Where all reports point; none where literals know their places.
+    pub(crate) at: Option<Span>,
+    /// Is it JSON, in which tuples are arrays and constructors objects?
     pub(crate) json: bool,
+    /// The data file, where the source does not name it.
+    pub(crate) file: Option<String>,
+}
+
+/// A value before its type is known.
+pub(crate) enum Content {
+    Literal(Literal),
+    Data(Data),
+}
+
+impl Read {
+    /// Where reports about all of it point.
+    pub(crate) fn span(&self) -> Span {
+        match &self.content {
+            Content::Literal(literal) => self.span_of(literal.span),
+            Content::Data(_) => self.at.unwrap_or_default(),
+        }
+    }
+
+    /// Where reports about a part of it point.
+    pub(crate) fn span_of(&self, span: Span) -> Span {
+        self.at.unwrap_or(span)
+    }
+
+    /// The problem with its place, where there is one.
+    pub(crate) fn place(&self, problem: Problem, span: Span, label: impl Into<String>) -> Problem {
+        match self.source {
+            Some(source) => problem.at(source, self.span_of(span), label),
+            None => problem,
+        }
+    }
 }
 
 /// Reads an Iverson literal.
@@ -55,7 +91,7 @@ pub(crate) fn iverson(text: &str, source: SourceId) -> Result<Read, Vec<Problem>
         return Err(vec![not_literal(source, parsed.tree.span)]);
     };
     let literal = from_tree(&parsed.tree, root).map_err(|span| vec![not_literal(source, span)])?;
-    Ok(Read { literal, source, json: false })
+    Ok(Read { content: Content::Literal(literal), source: Some(source), at: None, json: false, file: None })
 }
 
 fn not_literal(source: SourceId, span: Span) -> Problem {
@@ -108,22 +144,9 @@ fn from_tree(tree: &Tree, id: ExprId) -> Result<Literal, Span> {
     Ok(Literal { kind, span: node.span })
 }
 
-/// Reads JSON. Its depth is bounded by the reader.
-pub(crate) fn json(text: &str, name: &str, sources: &mut Sources) -> Result<Read, Box<Problem>> {
-    let source = sources.add(name, text);
-    match serde_json::from_str::<serde_json::Value>(text) {
-        Ok(value) => Ok(Read { literal: from_json(value), source, json: true }),
-        Err(e) => {
-            let start = sources.get(source).map_or(0, |s| s.line_start(e.line().saturating_sub(1)));
-            // serde_json counts columns in bytes, from 1.
-            let at = u32::try_from(start + e.column().saturating_sub(1)).unwrap_or(u32::MAX);
-            Err(Box::new(Problem::new(Code::E0600, format!("`{name}` is not JSON: {e}")).at(
-                source,
-                Span::new(at, at),
-                "",
-            )))
-        }
-    }
+/// Reads JSON, of whose places reports know none. Its depth is bounded by the reader.
+pub(crate) fn json(text: &str) -> Result<Literal, serde_json::Error> {
+    serde_json::from_str::<serde_json::Value>(text).map(from_json)
 }
 
 fn from_json(value: serde_json::Value) -> Literal {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use lang_core::base::Span;
 
 /// A text by its number in [`Sources`].
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct SourceId(usize);
 
 /// A text and the name it is shown by.

@@ -132,6 +132,7 @@ pub(crate) fn value(
     match (datum, ty) {
         #[expect(clippy::cast_possible_truncation, reason = "an f32 is the nearest one to the number given")]
         (Datum::Real(x), Type::Scalar(Scalar::F32)) => Value::F32(*x as f32),
+        (Datum::Ready(value), _) => value.clone(),
         (Datum::Real(x), _) => Value::F64(*x),
         (Datum::Int(n), _) => Value::I64(*n),
         (Datum::Bool(b), _) => Value::Bool(*b),

@@ -276,7 +276,7 @@ fn arguments_that_do_not_fit() {
             --- status 2
             $ iverson run conv.iv x=@bad.json c=@none.json
             --- stderr
-            [E0600] Error: `bad.json` is not JSON: EOF while parsing a list at line 2 column 2
+            [E0603] Error: `bad.json`: this is not JSON: EOF while parsing a list at line 2 column 2
                ╭─[ bad.json:2:2 ]
                │
              2 │  3
@@ -289,17 +289,10 @@ fn arguments_that_do_not_fit() {
             --- status 2
             $ iverson run conv.iv x=@x.npy c=@x.txt
             --- stderr
-            [E0510] Error: reading .npy and .csv files comes later
-               ╭─[ argument x:1:1 ]
-               │
-             1 │ @x.npy
-               │ ───┬──
-               │    ╰──── here
-               │
-               │ Help: write the data as .json
-            ───╯
+            [E0602] Error: `x.npy` cannot be read: there is no such file
+              Help: the name is taken relative to the current directory
             [E0600] Error: `x.txt` is no data file
-              Help: data files end in .json
+              Help: data files end in .npy, .npz, .csv, .json or .png
                     the program has `main(x: [n + m - 1]f64, c: [m]f64) -> [n]f64`
             --- status 2
             $ iverson run point.iv p={x: 1, z: 2} s=Circl({r: 2}) k=1.5 a=[[1, 2], [3]]

@@ -114,6 +114,10 @@ codes! {
     E0600 "argument does not fit",
     E0601 "no main",
     E0602 "file cannot be read",
+    E0603 "not a data file of its kind",
+    E0604 "data does not fit its type",
+    E0605 "value cannot be saved",
+    W0606 "data is not kept exactly",
 }
 
 impl std::fmt::Display for Code {

@@ -8,7 +8,7 @@ use super::memory::Charge;
 use super::plan::Plan;
 use super::rt_type::RtType;
 use super::value::Value;
-use crate::base::{GlobalName, Name, Span};
+use crate::base::{Code as ErrorCode, GlobalName, Name, Span};
 use crate::predicate::LocalId;
 use crate::types::info::TypeInfo;
 use crate::types::tree::{Body, Expr, TId};
@@ -98,4 +98,33 @@ pub trait Host {
     fn debug(&mut self, item: &GlobalName, span: Span, text: &str);
     /// Seconds since some moment.
     fn seconds(&mut self) -> f64;
+    /// The value in a data file, for the `load` at this place. It must have this type: sizes there are
+    /// numbers, and those that the file is to tell are locals. A host without files refuses.
+    fn load(&mut self, item: &GlobalName, span: Span, file: &str, ty: &Type) -> Result<Value, Refusal> {
+        let _ = (item, span, file, ty);
+        Err(Refusal::new(ErrorCode::E0510, "there are no files to load from here"))
+    }
+    /// Writes a value to a data file, for the `save` at this place.
+    fn save(&mut self, item: &GlobalName, span: Span, value: &Value, file: &str) -> Result<(), Refusal> {
+        let _ = (item, span, value, file);
+        Err(Refusal::new(ErrorCode::E0510, "there are no files to save to here"))
+    }
+}
+
+/// Why a host does not do what it is asked.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Refusal {
+    /// Its stable code.
+    pub code: ErrorCode,
+    /// What is wrong, one sentence without a full stop.
+    pub message: String,
+    /// What to do.
+    pub help: Option<String>,
+}
+
+impl Refusal {
+    /// Without help.
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), help: None }
+    }
 }

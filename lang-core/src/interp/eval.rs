@@ -218,6 +218,8 @@ impl Interp<'_> {
     #[inline(never)]
     fn opened(&mut self, c: &Arc<Code>, f: &mut Frame, node: &Node, opens: &[Open], e: TId) -> Eval {
         let (at, ty) = (c.at(node.span), &node.ty);
+        // In a loop an earlier round has told them.
+        opens.iter().for_each(|open| drop(f.take(open.local)));
         let value = self.eval(c, f, e)?;
         // Paths lead through the type that is wanted, in which records may have another order.
         opens.iter().try_for_each(|open| store_extent(at, f, open, &value, ty))?;

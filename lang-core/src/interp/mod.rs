@@ -38,7 +38,7 @@ mod tests;
 
 pub use array::{Array, Store};
 pub use call::Interp;
-pub use code::{Code, Frame, Host, Program};
+pub use code::{Code, Frame, Host, Program, Refusal};
 pub use count::Counts;
 pub use derive::Derived;
 pub use dual::{Dual, Perturbation};

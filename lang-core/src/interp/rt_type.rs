@@ -122,6 +122,11 @@ impl Interp<'_> {
         found.unwrap_or_else(|| at.fail(Code::E0508, format!("the size `{size}` is too large")))
     }
 
+    /// A type with the values that its sizes have here; those that have none yet stay as they are.
+    pub(super) fn partly_closed(&self, f: &Frame, ty: &Type) -> Type {
+        ty.map_sizes(&|p, _| p.substitute(&|a| self.atom(f, a).map(|n| Poly::constant(i128::from(n)))))
+    }
+
     /// A type with the values its sizes and parameters have here.
     pub(super) fn rt_type(&self, at: At<'_>, f: &Frame, ty: &Type) -> Eval<RtType> {
         self.closed(at, f, ty, &mut 0)

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::code::{Code, Frame};
+use super::code::{Code, Frame, Refusal};
 use super::failure::{At, Eval};
 use super::memory::Charge;
 use super::relation::Relation;
@@ -73,9 +73,19 @@ impl Interp<'_> {
                 self.host.print(&format!("{seconds:.6} s"));
                 Ok(value)
             }
-            Special::Load => Err(unavailable(at, "load")),
-            Special::Save => Err(unavailable(at, "save")),
-            Special::Plot => Err(unavailable(at, "plot")),
+            Special::Load => {
+                let file = self.eval(c, f, first.ok_or_else(lacks)?)?;
+                let Value::Str(file) = file else { return Err(lacks()) };
+                let ty = self.partly_closed(f, &node.ty);
+                self.host.load(&c.item, node.span, &file, &ty).map_err(|why| refused(at, why))
+            }
+            Special::Save => {
+                let values = self.all(c, f, args)?;
+                let [value, Value::Str(file)] = values.as_slice() else { return Err(lacks()) };
+                self.host.save(&c.item, node.span, value, file).map_err(|why| refused(at, why))?;
+                Ok(Value::unit())
+            }
+            Special::Plot => Err(unavailable(at)),
             Special::Derive(operator, wrt) => self.derived(c, f, node, *operator, wrt.as_deref(), args),
             Special::Deriv(by) => self.deriv(c, f, node, *by, args),
         }
@@ -108,13 +118,15 @@ impl Interp<'_> {
     }
 }
 
-fn unavailable(at: At<'_>, what: &str) -> Box<super::Failure> {
-    let mut failure = at.fail(ErrorCode::E0510, format!("`{what}` is not available yet"));
-    let help = match what {
-        "load" => Some("until then `main` takes what is in a file: `def main(x: [n]f64) = …`, run with `x=@x.json`"),
-        "save" | "plot" => Some("until then `print(e)` writes the value"),
-        _ => None,
-    };
-    failure.help = help.map(str::to_owned);
+fn refused(at: At<'_>, why: Refusal) -> Box<super::Failure> {
+    let mut failure = at.fail(why.code, why.message);
+    failure.help = why.help;
+    failure
+}
+
+fn unavailable(at: At<'_>) -> Box<super::Failure> {
+    let mut failure = at.fail(ErrorCode::E0510, "`plot` is not available yet");
+    failure.help =
+        Some("until then `print(e)` shows the value, and `save(e, \"e.png\")` a matrix as an image".to_owned());
     failure
 }

@@ -3,15 +3,17 @@
 use std::path::Path;
 
 use lang_core::base::{Code, Span};
+use lang_core::interp::Refusal;
 use lang_core::types::ty::Signature;
 
 use crate::cli::{Backend, Common, Precision};
 use crate::clock::Clock;
+use crate::data::Format;
 use crate::engine::Engine;
 use crate::files;
 use crate::fit;
 use crate::interrupt::Computing;
-use crate::literal::{self, Read};
+use crate::literal::{self, Content, Read};
 use crate::out::{Out, Status};
 use crate::problem::Problem;
 use crate::show;
@@ -72,7 +74,9 @@ fn run_in(engine: &mut Engine, path: &Path, arguments: &[String], common: &Commo
     let fit = |engine: &Engine| match &main {
         Some(signature) => {
             let fitted = fit::fit(signature, &reads, engine);
-            fitted.map(Some).map_err(|p| (Status::Usage, with_signature(p, signature)))
+            let fitted = fitted.map_err(|p| (Status::Usage, with_signature(p, signature)))?;
+            out.warn(&fitted.warnings, &engine.sources);
+            Ok(Some(fitted))
         }
         None => Ok(None),
     };
@@ -172,25 +176,38 @@ fn with_signature(mut problems: Vec<Problem>, signature: &Signature) -> Vec<Prob
 
 /// A literal, or `@` and the name of a file.
 fn read_value(name: &str, text: &str, engine: &mut Engine) -> Result<Read, Vec<Problem>> {
-    let Some(file) = text.strip_prefix('@') else {
-        let source = engine.sources.add(format!("argument {name}"), text);
-        return literal::iverson(text, source);
-    };
+    let source = engine.sources.add(format!("argument {name}"), text);
+    let Some(file) = text.strip_prefix('@') else { return literal::iverson(text, source) };
     let path = Path::new(file);
-    match path.extension().and_then(|e| e.to_str()) {
-        Some("json") => {
-            let text = files::read(path, &mut engine.sources).map_err(|p| vec![*p])?;
-            literal::json(&text, &files::shown(path), &mut engine.sources).map_err(|p| vec![*p])
-        }
-        Some("npy" | "csv") => {
-            let source = engine.sources.add(format!("argument {name}"), text);
-            let end = u32::try_from(text.len()).unwrap_or(u32::MAX);
-            let problem = Problem::new(Code::E0510, "reading .npy and .csv files comes later");
-            Err(vec![problem.at(source, Span::new(0, end), "").help("write the data as .json")])
-        }
-        _ => {
-            let problem = Problem::new(Code::E0600, format!("`{file}` is no data file"));
-            Err(vec![problem.help("data files end in .json")])
-        }
-    }
+    let format = Format::of(path).filter(|format| *format != Format::Txt).ok_or_else(|| {
+        let problem = Problem::new(Code::E0600, format!("`{file}` is no data file"));
+        vec![problem.help("data files end in .npy, .npz, .csv, .json or .png")]
+    })?;
+    let shown = files::shown(path);
+    let unread = |why: Refusal| {
+        let lost = why.message.ends_with("there is no such file");
+        let problem = Problem::new(why.code, why.message).file(shown.clone());
+        vec![if lost { problem.help("the name is taken relative to the current directory") } else { problem }]
+    };
+    let bytes = files::data(path, format).map_err(unread)?;
+    let text_of = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let content = format.read(&bytes).map_err(|why| {
+        let problem = Problem::new(Code::E0603, format!("`{shown}`: {}", why.message)).file(shown.clone());
+        vec![match why.at {
+            Some((line, column)) => {
+                let source = engine.sources.add(shown.clone(), text_of(&bytes));
+                let start = engine.sources.get(source).map_or(0, |s| s.line_start(line.saturating_sub(1)));
+                let at = u32::try_from(start + column.saturating_sub(1)).unwrap_or(u32::MAX);
+                problem.at(source, Span::new(at, at), "")
+            }
+            None => problem,
+        }]
+    })?;
+    // Literals are drawn from what the report points at: of JSON that is the file.
+    let (source, at) = match &content {
+        Content::Literal(_) => (engine.sources.add(shown.clone(), text_of(&bytes)), Span::default()),
+        Content::Data(_) => (source, Span::new(0, u32::try_from(text.len()).unwrap_or(u32::MAX))),
+    };
+    let file = matches!(content, Content::Data(_)).then_some(shown);
+    Ok(Read { content, source: Some(source), at: Some(at), json: format == Format::Json, file })
 }

@@ -434,7 +434,7 @@ impl Session {
                 return false;
             }
         };
-        let source = self.engine.sources.add(files::shown(path), text.as_str());
+        let source = self.engine.add_file(path, text.as_str());
         let mut definitions = Vec::new();
         let mut problems = Vec::new();
         let items = split(&text);

@@ -93,6 +93,10 @@ impl B {
         self.node(Expr::Bool(b), Type::BOOL)
     }
 
+    pub(super) fn text(&mut self, s: &str) -> TId {
+        self.node(Expr::Str(s.into()), Type::Str)
+    }
+
     pub(super) fn ty(&self, e: TId) -> Type {
         self.body.nodes[e].ty.clone()
     }

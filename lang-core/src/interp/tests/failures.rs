@@ -24,9 +24,19 @@ fn errors_and_assertions() {
 
 #[test]
 fn not_yet() {
-    for (special, what) in [(Special::Load, "load"), (Special::Save, "save"), (Special::Plot, "plot")] {
-        check(&format!("E0510 `{what}` is not available yet"), |b| b.special(special, &[], Type::F64));
-    }
+    check("E0510 `plot` is not available yet", |b| b.special(Special::Plot, &[], Type::F64));
+}
+
+#[test]
+fn a_host_without_files() {
+    check("E0510 there are no files to load from here", |b| {
+        let file = b.text("x.npy");
+        b.special(Special::Load, &[file], Type::F64)
+    });
+    check("E0510 there are no files to save to here", |b| {
+        let (x, file) = (b.real(1.0), b.text("x.npy"));
+        b.special(Special::Save, &[x, file], Type::unit())
+    });
 }
 
 #[test]

@@ -1,0 +1,426 @@
+//! `.npy`, as NumPy's `numpy.lib.format` describes it: versions 1 to 3; reals, integers and truth
+//! values of every width, either byte order and either order of elements. Version 1 is written, little-endian and
+//! row-major.
+
+use std::io::Read;
+
+use lang_core::interp::{Refusal, Value};
+
+use super::{Array, Elements, MAX_BYTES, count, noun, refusal};
+
+const MAGIC: &[u8; 6] = b"\x93NUMPY";
+
+/// Longer headers belong to kinds that are not read.
+const MAX_HEADER: usize = 1 << 16;
+
+/// NumPy has no more axes.
+const MAX_AXES: usize = 64;
+
+/// Reads a file of one array and nothing else.
+pub(super) fn read_all(bytes: &[u8]) -> Result<Array, String> {
+    let mut rest = bytes;
+    let array = read(&mut rest, MAX_BYTES)?;
+    match rest.len() {
+        0 => Ok(array),
+        more => Err(format!("{more} bytes follow the array that its header tells of")),
+    }
+}
+
+/// Reads an array whose elements take at most so many bytes, as they are here: an integer of one byte takes eight.
+pub(super) fn read(from: &mut dyn Read, most: usize) -> Result<Array, String> {
+    let start = exactly(from, 8).ok_or("it does not begin as a .npy file does")?;
+    let Some(([major, _], [])) = start.strip_prefix(MAGIC).and_then(<[u8]>::split_first_chunk::<2>) else {
+        return Err("it does not begin as a .npy file does".to_owned());
+    };
+    let ends = || "it ends in its header".to_owned();
+    let length = match major {
+        1 => exactly(from, 2).ok_or_else(ends)?,
+        2 | 3 => exactly(from, 4).ok_or_else(ends)?,
+        _ => return Err(format!("version {major} of the format is not known")),
+    };
+    let length = length.iter().rev().fold(0usize, |n, byte| n << 8 | usize::from(*byte));
+    if length > MAX_HEADER {
+        return Err(format!("a header of {length} bytes is too long"));
+    }
+    let header = exactly(from, length).ok_or_else(ends)?;
+    let header = header.iter().map(|b| char::from(*b)).collect::<String>();
+    let header = Header::parse(&header)?;
+    let elements = count(&header.dims).ok_or_else(|| format!("the shape {} is too large", shape(&header.dims)))?;
+    if elements > most / 8 {
+        return Err(format!("{elements} elements are too many; {} can be read", most / 8));
+    }
+    let size = elements * header.kind.size();
+    let mut bytes = Vec::new();
+    let wanted = u64::try_from(size).unwrap_or(u64::MAX);
+    from.take(wanted).read_to_end(&mut bytes).map_err(|e| format!("it cannot be read: {e}"))?;
+    if bytes.len() < size {
+        let (found, shape) = (bytes.len(), shape(&header.dims));
+        return Err(format!("the shape {shape} takes {size} bytes, and there are {found}"));
+    }
+    let elements = decode(&bytes, header.kind, header.big)?;
+    Ok(if header.fortran { row_major(header.dims, elements) } else { Array { dims: header.dims, elements } })
+}
+
+/// So many bytes, which are few.
+fn exactly(from: &mut dyn Read, n: usize) -> Option<Vec<u8>> {
+    let mut bytes = vec![0; n];
+    from.read_exact(&mut bytes).ok().map(|()| bytes)
+}
+
+/// The shape as NumPy writes it.
+pub(super) fn shape(dims: &[usize]) -> String {
+    let dims: Vec<String> = dims.iter().map(usize::to_string).collect();
+    if let [one] = dims.as_slice() { format!("({one},)") } else { format!("({})", dims.join(", ")) }
+}
+
+/// Kinds of elements.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    Bool,
+    Signed(usize),
+    Unsigned(usize),
+    Real(usize),
+}
+
+impl Kind {
+    fn size(self) -> usize {
+        match self {
+            Self::Bool => 1,
+            Self::Signed(n) | Self::Unsigned(n) | Self::Real(n) => n,
+        }
+    }
+
+    /// `<f8` and the like, and whether the first byte is the greatest.
+    fn parse(text: &str) -> Option<(Self, bool)> {
+        let (order, rest) = match text.split_at_checked(1)? {
+            (order @ ("<" | ">" | "|"), rest) => (order, rest),
+            _ => ("|", text),
+        };
+        let kind = match rest {
+            "?" | "b1" => Self::Bool,
+            "i1" | "i2" | "i4" | "i8" => Self::Signed(rest.get(1..)?.parse().ok()?),
+            "u1" | "u2" | "u4" | "u8" => Self::Unsigned(rest.get(1..)?.parse().ok()?),
+            "f2" | "f4" | "f8" => Self::Real(rest.get(1..)?.parse().ok()?),
+            _ => return None,
+        };
+        // Where there are several bytes their order has to be told.
+        (kind.size() == 1 || order != "|").then_some((kind, order == ">"))
+    }
+}
+
+struct Header {
+    kind: Kind,
+    big: bool,
+    fortran: bool,
+    dims: Vec<usize>,
+}
+
+impl Header {
+    /// The header is a Python dictionary: `{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }`.
+    fn parse(text: &str) -> Result<Self, String> {
+        let bad = || "its header is not that of a .npy file".to_owned();
+        let mut at = Cursor { rest: text };
+        let (mut descr, mut fortran, mut dims) = (None, None, None);
+        at.expect('{').ok_or_else(bad)?;
+        while !at.eat('}') {
+            let key = at.string().ok_or_else(bad)?;
+            at.expect(':').ok_or_else(bad)?;
+            let twice = match key {
+                "descr" => descr.replace(at.descr()?).is_some(),
+                "fortran_order" => fortran.replace(at.truth().ok_or_else(bad)?).is_some(),
+                "shape" => dims.replace(at.shape()?).is_some(),
+                _ => true,
+            };
+            if twice {
+                return Err(bad());
+            }
+            if !at.eat(',') {
+                at.expect('}').ok_or_else(bad)?;
+                break;
+            }
+        }
+        if !at.rest.trim().is_empty() {
+            return Err(bad());
+        }
+        let (Some((kind, big)), Some(fortran), Some(dims)) = (descr, fortran, dims) else { return Err(bad()) };
+        Ok(Self { kind, big, fortran, dims })
+    }
+}
+
+/// What is left of a header.
+struct Cursor<'a> {
+    rest: &'a str,
+}
+
+impl<'a> Cursor<'a> {
+    fn eat(&mut self, c: char) -> bool {
+        self.expect(c).is_some()
+    }
+
+    fn expect(&mut self, c: char) -> Option<()> {
+        self.rest = self.rest.trim_start().strip_prefix(c)?;
+        Some(())
+    }
+
+    fn string(&mut self) -> Option<&'a str> {
+        let quote = ['\'', '"'].into_iter().find(|q| self.eat(*q))?;
+        let (text, rest) = self.rest.split_once(quote)?;
+        self.rest = rest;
+        Some(text)
+    }
+
+    fn truth(&mut self) -> Option<bool> {
+        self.rest = self.rest.trim_start();
+        for (word, value) in [("True", true), ("False", false)] {
+            if let Some(rest) = self.rest.strip_prefix(word) {
+                self.rest = rest;
+                return Some(value);
+            }
+        }
+        None
+    }
+
+    fn descr(&mut self) -> Result<(Kind, bool), String> {
+        if self.rest.trim_start().starts_with('[') {
+            return Err("its elements are structures, which are not read; save each field by itself".to_owned());
+        }
+        let text = self.string().ok_or("its header is not that of a .npy file")?;
+        Kind::parse(text).ok_or_else(|| {
+            let text: String = text.chars().take(20).collect();
+            format!("its elements are of the kind `{text}`, which is not read: it is neither real, integer nor bool")
+        })
+    }
+
+    fn shape(&mut self) -> Result<Vec<usize>, String> {
+        let bad = || "its header has no proper shape".to_owned();
+        self.expect('(').ok_or_else(bad)?;
+        let mut dims = Vec::new();
+        while !self.eat(')') {
+            self.rest = self.rest.trim_start();
+            let digits = self.rest.bytes().take_while(u8::is_ascii_digit).count();
+            let (number, rest) = self.rest.split_at_checked(digits).ok_or_else(bad)?;
+            // Python 2 wrote long integers with an L.
+            self.rest = rest.strip_prefix('L').unwrap_or(rest);
+            match number.parse() {
+                Ok(n) => dims.push(n),
+                Err(_) if number.is_empty() => return Err(bad()),
+                Err(_) => return Err(format!("an axis of {number} elements is too large")),
+            }
+            if dims.len() > MAX_AXES {
+                return Err("it has too many axes".to_owned());
+            }
+            if !self.eat(',') {
+                self.expect(')').ok_or_else(bad)?;
+                break;
+            }
+        }
+        Ok(dims)
+    }
+}
+
+fn decode(bytes: &[u8], kind: Kind, big: bool) -> Result<Elements, String> {
+    /// Numbers of `N` bytes each.
+    fn all<const N: usize, T>(bytes: &[u8], big: bool, number: impl Fn([u8; N]) -> T) -> Vec<T> {
+        let (chunks, _) = bytes.as_chunks::<N>();
+        let one = |chunk: &[u8; N]| {
+            let mut chunk = *chunk;
+            if big {
+                chunk.reverse();
+            }
+            number(chunk)
+        };
+        chunks.iter().map(one).collect()
+    }
+    Ok(match kind {
+        Kind::Bool => match bytes.iter().position(|b| *b > 1) {
+            Some(at) => return Err(format!("element {at} is neither false nor true")),
+            None => Elements::Bool(bytes.iter().map(|b| *b == 1).collect()),
+        },
+        Kind::Signed(1) => Elements::I64(all(bytes, big, |b| i64::from(i8::from_le_bytes(b)))),
+        Kind::Signed(2) => Elements::I64(all(bytes, big, |b| i64::from(i16::from_le_bytes(b)))),
+        Kind::Signed(4) => Elements::I64(all(bytes, big, |b| i64::from(i32::from_le_bytes(b)))),
+        Kind::Signed(_) => Elements::I64(all(bytes, big, i64::from_le_bytes)),
+        Kind::Unsigned(1) => Elements::I64(all(bytes, big, |[b]: [u8; 1]| i64::from(b))),
+        Kind::Unsigned(2) => Elements::I64(all(bytes, big, |b| i64::from(u16::from_le_bytes(b)))),
+        Kind::Unsigned(4) => Elements::I64(all(bytes, big, |b| i64::from(u32::from_le_bytes(b)))),
+        Kind::Unsigned(_) => {
+            let wide = all(bytes, big, u64::from_le_bytes);
+            match wide.iter().map(|n| i64::try_from(*n)).collect::<Result<Vec<_>, _>>() {
+                Ok(narrow) => Elements::I64(narrow),
+                Err(_) => Elements::U64(wide),
+            }
+        }
+        Kind::Real(2) => Elements::F32(all(bytes, big, |b| half(u16::from_le_bytes(b)))),
+        Kind::Real(4) => Elements::F32(all(bytes, big, f32::from_le_bytes)),
+        Kind::Real(_) => Elements::F64(all(bytes, big, f64::from_le_bytes)),
+    })
+}
+
+/// The number that 16 bits stand for: a sign, 5 bits of exponent, 10 of fraction.
+fn half(bits: u16) -> f32 {
+    let sign = if bits >> 15 == 1 { -1.0 } else { 1.0 };
+    let fraction = f32::from(bits & 0x3FF);
+    sign * match bits >> 10 & 0x1F {
+        0 => fraction * 2f32.powi(-24),
+        31 if fraction == 0.0 => f32::INFINITY,
+        31 => f32::NAN,
+        exponent => (1.0 + fraction / 1024.0) * 2f32.powi(i32::from(exponent) - 15),
+    }
+}
+
+/// The array whose first index was written fastest.
+fn row_major(dims: Vec<usize>, elements: Elements) -> Array {
+    fn turn<T: Copy>(dims: &[usize], from: &[T]) -> Vec<T> {
+        let mut steps = Vec::new();
+        let mut step = 1;
+        for n in dims {
+            steps.push(step);
+            step *= n;
+        }
+        let mut index = vec![0; dims.len()];
+        let mut at = 0;
+        let mut to = Vec::with_capacity(from.len());
+        while to.len() < from.len() {
+            to.extend(from.get(at));
+            // The next index: the last axis first.
+            for ((i, n), step) in index.iter_mut().zip(dims).zip(&steps).rev() {
+                *i += 1;
+                at += step;
+                if *i < *n {
+                    break;
+                }
+                at -= step * *i;
+                *i = 0;
+            }
+        }
+        to
+    }
+    let elements = match elements {
+        Elements::F64(v) => Elements::F64(turn(&dims, &v)),
+        Elements::F32(v) => Elements::F32(turn(&dims, &v)),
+        Elements::I64(v) => Elements::I64(turn(&dims, &v)),
+        Elements::U64(v) => Elements::U64(turn(&dims, &v)),
+        Elements::Bool(v) => Elements::Bool(turn(&dims, &v)),
+    };
+    Array { dims, elements }
+}
+
+/// A number or an array of numbers as a file.
+pub(super) fn write(value: &Value) -> Result<Vec<u8>, Refusal> {
+    bytes(value).ok_or_else(|| {
+        let message = format!("the value is {}, and a .npy file holds a number or an array of numbers", noun(value));
+        refusal(message, "write records and tuples of arrays as .npz, anything as .json")
+    })
+}
+
+/// The file; `None` if the value is no number and no array of numbers.
+pub(super) fn bytes(value: &Value) -> Option<Vec<u8>> {
+    fn all<const N: usize, T: Copy>(
+        kind: &str,
+        dims: &[usize],
+        elements: &[T],
+        bytes: impl Fn(T) -> [u8; N],
+    ) -> Vec<u8> {
+        let mut header = format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': {}, }}", shape(dims));
+        // The elements begin at a multiple of 64 bytes.
+        let before = MAGIC.len() + 4;
+        let unpadded = before + header.len() + 1;
+        header.extend(std::iter::repeat_n(' ', unpadded.next_multiple_of(64) - unpadded));
+        header.push('\n');
+        let mut out = Vec::with_capacity(before + header.len() + elements.len() * N);
+        out.extend_from_slice(MAGIC);
+        out.extend_from_slice(&[1, 0]);
+        // An array has few axes: its type was written.
+        out.extend_from_slice(&u16::try_from(header.len()).unwrap_or(u16::MAX).to_le_bytes());
+        out.extend_from_slice(header.as_bytes());
+        out.extend(elements.iter().flat_map(|x| bytes(*x)));
+        out
+    }
+    let bit = |b: bool| [u8::from(b)];
+    Some(match value {
+        Value::F64(x) => all("<f8", &[], &[*x], f64::to_le_bytes),
+        Value::F32(x) => all("<f4", &[], &[*x], f32::to_le_bytes),
+        Value::I64(n) => all("<i8", &[], &[*n], i64::to_le_bytes),
+        Value::Bool(b) => all("|b1", &[], &[*b], bit),
+        Value::Array(a) => {
+            let dims = a.dims();
+            if dims.len() > MAX_AXES {
+                return None;
+            }
+            match (a.f64s(), a.f32s(), a.i64s(), a.bools()) {
+                (Some(v), ..) => all("<f8", dims, v, f64::to_le_bytes),
+                (_, Some(v), ..) => all("<f4", dims, v, f32::to_le_bytes),
+                (_, _, Some(v), _) => all("<i8", dims, v, i64::to_le_bytes),
+                (.., Some(v)) => all("|b1", dims, v, bit),
+                _ => return None,
+            }
+        }
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn halves() {
+        let cases = [
+            (0x0000, 0.0),
+            (0x8000, -0.0),
+            (0x0001, 5.960_464_5e-8),
+            (0x03FF, 6.097_555e-5),
+            (0x0400, 6.103_515_6e-5),
+            (0x3C00, 1.0),
+            (0xC000, -2.0),
+            (0x7BFF, 65504.0),
+            (0x7C00, f32::INFINITY),
+            (0xFC00, f32::NEG_INFINITY),
+        ];
+        for (bits, x) in cases {
+            assert_eq!(half(bits).to_bits(), f32::to_bits(x), "{bits:04X}");
+        }
+        assert!(half(0x7E00).is_nan());
+    }
+
+    #[track_caller]
+    fn header(text: &str, expected: &str) {
+        let shown = match Header::parse(text) {
+            Ok(h) => format!("{:?} {} {} {:?}", h.kind, h.big, h.fortran, h.dims),
+            Err(e) => e,
+        };
+        assert_eq!(shown, expected, "{text}");
+    }
+
+    #[test]
+    fn headers() {
+        header("{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }  \n", "Real(8) false false [2, 3]");
+        header("{\"shape\":(),\"fortran_order\":True,\"descr\":\">i2\"}", "Signed(2) true true []");
+        header("{'descr': '|b1', 'fortran_order': False, 'shape': (3L,)}", "Bool false false [3]");
+        let bad = "its header is not that of a .npy file";
+        for text in [
+            "",
+            "{}",
+            "{'descr': '<f8', 'fortran_order': False}",
+            "{'descr': '<f8', 'fortran_order': False, 'shape': (2), 'shape': (2)}",
+            "{'descr': '<f8', 'fortran_order': 0, 'shape': ()}",
+            "{'descr': '<f8', 'fortran_order': False, 'shape': ()} x",
+            "{'descr': '<f8', 'fortran_order': False, 'shape': (), 'more': 1}",
+        ] {
+            header(text, bad);
+        }
+        header("{'shape': (-1,)}", "its header has no proper shape");
+        header("{'shape': (1.5,)}", "its header has no proper shape");
+        header("{'shape': (99999999999999999999,)}", "an axis of 99999999999999999999 elements is too large");
+        let kind = |k: &str| {
+            format!("its elements are of the kind `{k}`, which is not read: it is neither real, integer nor bool")
+        };
+        header("{'descr': '<c16'}", &kind("<c16"));
+        header("{'descr': 'f8'}", &kind("f8"));
+        header("{'descr': '<U3'}", &kind("<U3"));
+        header(
+            "{'descr': [('a', '<f8')]}",
+            "its elements are structures, which are not read; save each field by itself",
+        );
+    }
+}

@@ -1,0 +1,155 @@
+//! Images as PNG. Grey ones are `[h, w]`, colours `[h, w, 3]`: reals from 0 to 1, or integers from 0 to 255.
+//! What is written has 8 bits a channel.
+
+use std::io::Cursor;
+
+use lang_core::interp::{Array, Refusal, Value};
+use png::{BitDepth, ColorType, Decoder, Encoder, Limits, Transformations};
+
+use super::{MAX_BYTES, noun, refusal};
+
+/// Deflate makes no more than this of a byte.
+const MOST_FROM_BYTE: usize = 1040;
+
+/// An image without its transparency.
+#[derive(Debug)]
+pub(crate) struct Image {
+    pub(crate) height: usize,
+    pub(crate) width: usize,
+    /// 1 or 3.
+    pub(crate) channels: usize,
+    pub(crate) samples: Samples,
+    /// Something of it was transparent.
+    pub(crate) transparent: bool,
+}
+
+/// Rows from above, pixels from the left, channels together.
+#[derive(Debug)]
+pub(crate) enum Samples {
+    Eight(Vec<u8>),
+    Sixteen(Vec<u16>),
+}
+
+/// Reads an image of any kind.
+pub(super) fn read(bytes: &[u8]) -> Result<Image, String> {
+    let bad = |e: png::DecodingError| {
+        let why = e.to_string();
+        // What follows is about the decoder.
+        let why = why.split_once(" while decoding").map_or(why.as_str(), |(why, _)| why);
+        format!("it is no PNG image: {why}")
+    };
+    let bound = bytes.len().saturating_mul(MOST_FROM_BYTE).min(MAX_BYTES);
+    let mut decoder = Decoder::new_with_limits(Cursor::new(bytes), Limits { bytes: bound });
+    decoder.set_transformations(Transformations::EXPAND);
+    decoder.set_ignore_text_chunk(true);
+    decoder.set_ignore_iccp_chunk(true);
+    let mut reader = decoder.read_info().map_err(bad)?;
+    let (width, height) = reader.info().size();
+    // Expanding makes of a bit of a palette at most 32, and of a grey one 8; a sample becomes a number of eight bytes.
+    let most = bound.saturating_mul(32).min(MAX_BYTES / 8);
+    let size = reader.output_buffer_size().filter(|n| *n <= most);
+    let size =
+        size.ok_or_else(|| format!("{width} by {height} pixels are more than there can be in {} bytes", bytes.len()))?;
+    let mut pixels = vec![0; size];
+    let info = reader.next_frame(&mut pixels).map_err(bad)?;
+    pixels.truncate(info.buffer_size());
+    let (channels, alpha) = match info.color_type {
+        ColorType::Grayscale => (1, false),
+        ColorType::GrayscaleAlpha => (1, true),
+        ColorType::Rgb => (3, false),
+        ColorType::Rgba => (3, true),
+        ColorType::Indexed => return Err("its palette cannot be used".to_owned()),
+    };
+    let (samples, transparent) = match info.bit_depth {
+        BitDepth::Eight => {
+            let (samples, transparent) = opaque(pixels, channels, alpha, u8::MAX);
+            (Samples::Eight(samples), transparent)
+        }
+        BitDepth::Sixteen => {
+            let (pairs, _) = pixels.as_chunks::<2>();
+            let wide = pairs.iter().map(|pair| u16::from_be_bytes(*pair)).collect();
+            let (samples, transparent) = opaque(wide, channels, alpha, u16::MAX);
+            (Samples::Sixteen(samples), transparent)
+        }
+        _ => return Err("its samples cannot be used".to_owned()),
+    };
+    let side = |n: u32| usize::try_from(n).unwrap_or(usize::MAX);
+    Ok(Image { height: side(info.height), width: side(info.width), channels, samples, transparent })
+}
+
+/// The samples without the last of each pixel, if that is its opacity; and whether one was not opaque.
+fn opaque<T: Copy + PartialEq>(samples: Vec<T>, channels: usize, alpha: bool, full: T) -> (Vec<T>, bool) {
+    if !alpha {
+        return (samples, false);
+    }
+    let pixels = || samples.chunks_exact(channels + 1).filter_map(<[T]>::split_last);
+    let transparent = pixels().any(|(alpha, _)| *alpha != full);
+    (pixels().flat_map(|(_, colours)| colours).copied().collect(), transparent)
+}
+
+/// A matrix as a grey image, an array `[h, w, 3]` as colours; and what is not kept.
+pub(super) fn write(value: &Value) -> Result<(Vec<u8>, Vec<String>), Refusal> {
+    const HELP: &str = "an image is `[h, w]`, grey, or `[h, w, 3]`, of reals from 0 to 1 or integers from 0 to 255";
+    let Value::Array(array) = value else {
+        return Err(refusal(format!("the value is {}, and no image", noun(value)), HELP));
+    };
+    let (color, height, width) = match array.dims() {
+        [h, w] => (ColorType::Grayscale, *h, *w),
+        [h, w, 3] => (ColorType::Rgb, *h, *w),
+        dims => {
+            let message = format!("the shape {} is not that of an image", super::npy::shape(dims));
+            return Err(refusal(message, HELP));
+        }
+    };
+    let side = |n: usize| u32::try_from(n).ok().filter(|n| (1..=i32::MAX.unsigned_abs()).contains(n));
+    let (Some(h), Some(w)) = (side(height), side(width)) else {
+        return Err(refusal(format!("an image has no {height} by {width} pixels"), HELP));
+    };
+    let Some((pixels, outside)) = pixels(array) else {
+        return Err(refusal(format!("the value is {}, and no image", noun(value)), HELP));
+    };
+    let mut out = Vec::new();
+    let mut encoder = Encoder::new(&mut out, w, h);
+    encoder.set_color(color);
+    encoder.set_depth(BitDepth::Eight);
+    let written = encoder.write_header().and_then(|mut writer| {
+        writer.write_image_data(&pixels)?;
+        writer.finish()
+    });
+    written.map_err(|e| refusal(format!("no image can be made of the value: {e}"), HELP))?;
+    let message = match outside {
+        0 => return Ok((out, Vec::new())),
+        1 => "a number lies outside the range of an image, and was moved to its end".to_owned(),
+        n => format!("{n} numbers lie outside the range of an image, and were moved to its ends"),
+    };
+    Ok((out, vec![message]))
+}
+
+/// Bytes for the elements, and how many lay outside their range; `None` for what is no number.
+fn pixels(array: &Array) -> Option<(Vec<u8>, usize)> {
+    let mut outside = 0;
+    let mut real = |x: f64| {
+        outside += usize::from(!(0.0..=1.0).contains(&x));
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "it lies between 0 and 255; what is not a number becomes 0"
+        )]
+        let byte = (x.clamp(0.0, 1.0) * 255.0).round() as u8;
+        byte
+    };
+    if let Some(v) = array.f64s() {
+        let bytes = v.iter().map(|x| real(*x)).collect();
+        return Some((bytes, outside));
+    }
+    if let Some(v) = array.f32s() {
+        let bytes = v.iter().map(|x| real(f64::from(*x))).collect();
+        return Some((bytes, outside));
+    }
+    let integer = |n: &i64| {
+        outside += usize::from(!(0..=255).contains(n));
+        u8::try_from((*n).clamp(0, 255)).unwrap_or(u8::MAX)
+    };
+    let bytes = array.i64s()?.iter().map(integer).collect();
+    Some((bytes, outside))
+}

@@ -1,0 +1,93 @@
+//! Values that are tables: scalars, vectors (a column), matrices, records of vectors of one length, vectors of
+//! records or tuples of scalars.
+
+use lang_core::interp::{Value, print};
+
+/// What tables are made of.
+pub(super) const HELP: &str = "a table is a matrix, a vector, a record of vectors of one length, or a vector of records of \
+numbers; anything can be written as .json";
+
+/// A table of texts.
+pub(super) struct Sheet<'v> {
+    pub(super) names: Option<Vec<String>>,
+    pub(super) rows: usize,
+    pub(super) columns: usize,
+    parts: Parts<'v>,
+}
+
+enum Parts<'v> {
+    /// One array, or number, in row-major order.
+    Whole(&'v Value),
+    Columns(&'v [Value]),
+    /// An array of records or tuples.
+    Rows(&'v lang_core::interp::Array),
+}
+
+impl<'v> Sheet<'v> {
+    /// The table that a value is.
+    pub(super) fn of(value: &'v Value) -> Option<Self> {
+        let strings = |names: &[lang_core::base::Name]| Some(names.iter().map(ToString::to_string).collect());
+        match value {
+            _ if is_scalar(value) => Some(Self { names: None, rows: 1, columns: 1, parts: Parts::Whole(value) }),
+            Value::Array(a) if a.is_boxed() => {
+                let [rows] = a.dims() else { return None };
+                // Without rows there are no names.
+                let names = match a.element(0)? {
+                    Value::Record(r) => strings(r.names()),
+                    Value::Tuple(_) => None,
+                    _ => return None,
+                };
+                let columns = parts(&a.element(0)?)?.len();
+                for row in 0..*rows {
+                    let element = a.element(row)?;
+                    if !parts(&element)?.iter().all(is_scalar) {
+                        return None;
+                    }
+                }
+                (columns > 0).then_some(Self { names, rows: *rows, columns, parts: Parts::Rows(a) })
+            }
+            Value::Array(a) => {
+                let (rows, columns) = match a.dims() {
+                    [n] => (*n, 1),
+                    [n, m] => (*n, *m),
+                    _ => return None,
+                };
+                Some(Self { names: None, rows, columns, parts: Parts::Whole(value) })
+            }
+            Value::Record(r) => {
+                let extent = |v: &Value| match v {
+                    Value::Array(a) if !a.is_boxed() => a.dims().first().copied().filter(|_| a.dims().len() == 1),
+                    _ => None,
+                };
+                let rows = extent(r.values().first()?)?;
+                let even = r.values().iter().all(|v| extent(v) == Some(rows));
+                let (names, columns) = (strings(r.names()), r.values().len());
+                even.then_some(Self { names, rows, columns, parts: Parts::Columns(r.values()) })
+            }
+            _ => None,
+        }
+    }
+
+    /// A cell: a number as it is written in Iverson.
+    pub(super) fn cell(&self, row: usize, column: usize) -> String {
+        let value = match &self.parts {
+            Parts::Whole(Value::Array(a)) => a.element(row * self.columns + column),
+            Parts::Whole(value) => Some((*value).clone()),
+            Parts::Columns(columns) => columns.get(column).and_then(|c| c.as_array()?.element(row)),
+            Parts::Rows(rows) => rows.element(row).and_then(|r| parts(&r)?.get(column).cloned()),
+        };
+        value.map(|v| print::short(&v)).unwrap_or_default()
+    }
+}
+
+fn is_scalar(value: &Value) -> bool {
+    matches!(value, Value::F64(_) | Value::F32(_) | Value::I64(_) | Value::Bool(_))
+}
+
+fn parts(value: &Value) -> Option<&[Value]> {
+    match value {
+        Value::Record(r) => Some(r.values()),
+        Value::Tuple(t) => Some(t.values()),
+        _ => None,
+    }
+}

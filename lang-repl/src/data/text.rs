@@ -1,0 +1,43 @@
+//! Text tables for people: columns aligned to the right, names above.
+
+use lang_core::interp::{Refusal, Value};
+
+use super::sheet::{HELP, Sheet};
+use super::{noun, refusal};
+
+/// A table as aligned text.
+pub(super) fn write(value: &Value) -> Result<Vec<u8>, Refusal> {
+    let Some(sheet) = Sheet::of(value) else {
+        return Err(refusal(format!("the value is {}, and no table", noun(value)), HELP));
+    };
+    let mut widths = vec![0; sheet.columns];
+    let mut see = |column: usize, cell: &str| {
+        if let Some(width) = widths.get_mut(column) {
+            *width = cell.chars().count().max(*width);
+        }
+    };
+    if let Some(names) = &sheet.names {
+        names.iter().enumerate().for_each(|(column, name)| see(column, name));
+    }
+    for row in 0..sheet.rows {
+        (0..sheet.columns).for_each(|column| see(column, &sheet.cell(row, column)));
+    }
+    let mut out = String::new();
+    let mut line = |cells: &mut dyn Iterator<Item = String>| {
+        for (k, (cell, width)) in cells.zip(&widths).enumerate() {
+            let gap = if k > 0 { "  " } else { "" };
+            let pad = width.saturating_sub(cell.chars().count());
+            out.push_str(gap);
+            out.extend(std::iter::repeat_n(' ', pad));
+            out.push_str(&cell);
+        }
+        out.push('\n');
+    };
+    if let Some(names) = &sheet.names {
+        line(&mut names.iter().cloned());
+    }
+    for row in 0..sheet.rows {
+        line(&mut (0..sheet.columns).map(|column| sheet.cell(row, column)));
+    }
+    Ok(out.into_bytes())
+}

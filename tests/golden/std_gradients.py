@@ -52,9 +52,8 @@ def densities():
     residuals = i * j - i / 2 - [0.5, -1.0, 2.0]
     covariance = np.array([[2.0, 0.5, -0.25], [0.5, 1.0, 0.75], [-0.25, 0.75, 1.5]])
     pulls = np.linalg.solve(covariance, residuals.T).T
-    # Only the lower triangle is read: each of its elements off the diagonal stands for two.
-    inner = (pulls.T @ pulls - 4 * np.linalg.inv(covariance)) / 2
-    lower = np.tril(inner) + np.tril(inner, -1)
+    # The symmetric part is read, so the gradient is symmetric.
+    by_covariance = (pulls.T @ pulls - 4 * np.linalg.inv(covariance)) / 2
 
     def moment(x, k):
         return np.mean((x - np.mean(x)) ** k)
@@ -84,7 +83,7 @@ def densities():
             [None, 3 / 2.5 - 1],
             [None, np.eye(5)[1] - softmax(DATA)],
         ),
-        (-pulls, pulls.sum(0), lower),
+        (-pulls, pulls.sum(0), by_covariance),
         gradients(lambda x, m, s: np.sum(normal(x, m, s)), DATA, 0.5, 1.5),
         (
             *gradients(lambda x: moment(x, 3) / moment(x, 2) ** 1.5, DATA),

@@ -87,7 +87,6 @@ const PLACES: &[Place] = &[
         "vector(3, $)",
     ),
     place("linalg.eigh", &["apart(3, $)"], SQUARE, "{values: vector(3, $), vectors: matrix(3, 3, $ + 1)}"),
-    place("nn.logsumexp", VECTOR, VECTOR, "noise($)"),
     place("nn.softmax", VECTOR, VECTOR, "vector(4, $)"),
     place("nn.log_softmax", VECTOR, VECTOR, "vector(4, $)"),
     place("nn.cross_entropy", &["vector(4, $)", "2"], &["vector(4, $)", "()"], "noise($)"),

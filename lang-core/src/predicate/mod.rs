@@ -1,11 +1,18 @@
-//! Integer facts about sizes and indices: polynomials over atoms (the normal form of sizes)
-//! and a prover for bounds. It stands before `types`, whose checker asks it.
+//! Integer facts about sizes and indices: polynomials over atoms (the normal form of sizes),
+//! a prover for bounds, and predicates with what can be simplified in them. It stands before `types`,
+//! whose checker asks it.
 
+pub mod context;
 pub mod poly;
+pub mod pred;
 pub mod prove;
 
 #[cfg(test)]
+mod pred_tests;
+#[cfg(test)]
 mod testing;
 
+pub use context::Context;
 pub use poly::{Atom, LocalId, Poly};
+pub use pred::{Index, Pred};
 pub use prove::Facts;

@@ -53,6 +53,9 @@ pub enum Atom {
     Min(Arc<Poly>, Arc<Poly>),
     /// The greater of two.
     Max(Arc<Poly>, Arc<Poly>),
+    /// An element of an array of `i64` that only the run knows: the array and its indices; of an `i64`
+    /// that is no array, none.
+    Read(LocalId, Name, Arc<[Poly]>),
     /// Too large to keep.
     Overflow,
 }
@@ -420,6 +423,7 @@ impl Poly {
                     p.for_each_atom(f);
                     q.for_each_atom(f);
                 }
+                Atom::Read(_, _, at) => at.iter().for_each(|p| p.for_each_atom(f)),
                 _ => {}
             }
         }
@@ -447,7 +451,7 @@ impl Poly {
         sum
     }
 
-    /// Its value where every atom that is not built from others has one. `None` where an atom
+    /// Its value where every atom that is not built from others, or read from an array, has one. `None` where an atom
     /// has none, on overflow of `i64` and on division by zero.
     pub fn eval(&self, f: &mut impl FnMut(&Atom) -> Option<i64>) -> Option<i64> {
         let mut sum: i128 = 0;
@@ -472,6 +476,7 @@ impl Atom {
         self == a
             || match self {
                 Self::Div(p, q) | Self::Mod(p, q) | Self::Min(p, q) | Self::Max(p, q) => p.mentions(a) || q.mentions(a),
+                Self::Read(_, _, at) => at.iter().any(|p| p.mentions(a)),
                 _ => false,
             }
     }
@@ -484,15 +489,17 @@ impl Atom {
 
     /// Takes the atoms inside off `left`; false when there are more or one is `Overflow`.
     fn fits(&self, left: &mut usize) -> bool {
+        let mut inside = |p: &Poly| {
+            p.terms().iter().flat_map(|t| &t.0).all(|(a, _)| {
+                let fits = *left > 0;
+                *left = left.saturating_sub(1);
+                fits && a.fits(left)
+            })
+        };
         match self {
             Self::Overflow => false,
-            Self::Div(p, q) | Self::Mod(p, q) | Self::Min(p, q) | Self::Max(p, q) => {
-                [p, q].into_iter().flat_map(|p| p.terms()).flat_map(|t| &t.0).all(|(a, _)| {
-                    let fits = *left > 0;
-                    *left = left.saturating_sub(1);
-                    fits && a.fits(left)
-                })
-            }
+            Self::Div(p, q) | Self::Mod(p, q) | Self::Min(p, q) | Self::Max(p, q) => inside(p) && inside(q),
+            Self::Read(_, _, at) => at.iter().all(inside),
             _ => true,
         }
     }
@@ -506,6 +513,9 @@ impl Atom {
             Self::Mod(p, q) => p.substitute(f).rem(&q.substitute(f)).unwrap_or_else(Poly::overflow),
             Self::Min(p, q) => p.substitute(f).least(&q.substitute(f)),
             Self::Max(p, q) => p.substitute(f).greatest(&q.substitute(f)),
+            Self::Read(array, name, at) => {
+                Poly::atom(Self::Read(*array, name.clone(), at.iter().map(|p| p.substitute(f)).collect()))
+            }
             _ => Poly::atom(self.clone()),
         }
     }
@@ -644,6 +654,14 @@ impl std::fmt::Display for Atom {
             Self::Mod(p, q) => write!(f, "{} % {}", operand(p), operand(q)),
             Self::Min(p, q) => write!(f, "min({p}, {q})"),
             Self::Max(p, q) => write!(f, "max({p}, {q})"),
+            Self::Read(_, name, at) if at.is_empty() => write!(f, "{name}"),
+            Self::Read(_, name, at) => {
+                write!(f, "{name}[")?;
+                for (k, p) in at.iter().enumerate() {
+                    write!(f, "{}{p}", if k > 0 { ", " } else { "" })?;
+                }
+                write!(f, "]")
+            }
         }
     }
 }

@@ -1,0 +1,160 @@
+//! What is known where a predicate stands, and predicates simplified by it: what follows is left out,
+//! what is refuted is false. Comparisons are asked of [`Facts`]; opaque atoms follow from themselves.
+
+use super::pred::{Index, Pred};
+use super::{Facts, Poly};
+
+/// More conjuncts than this are not compared with each other.
+const MOST: usize = 64;
+
+/// What is known.
+#[derive(Clone, Default, Debug)]
+pub struct Context {
+    facts: Facts,
+    /// Assumed, and no comparison.
+    opaque: Vec<Pred>,
+}
+
+/// A scope of a [`Context`].
+#[derive(Clone, Copy, Debug)]
+pub struct Mark(usize, usize);
+
+impl Context {
+    /// Nothing but that these are sizes, and so not negative.
+    #[must_use]
+    pub fn new<'a>(sizes: impl IntoIterator<Item = &'a Poly>) -> Self {
+        let mut context = Self::default();
+        for n in sizes {
+            context.facts.assume_nonneg(n.clone());
+        }
+        context
+    }
+
+    /// The current scope.
+    #[must_use]
+    pub fn mark(&self) -> Mark {
+        Mark(self.facts.mark(), self.opaque.len())
+    }
+
+    /// Forgets what was assumed since.
+    pub fn release(&mut self, mark: Mark) {
+        self.facts.release(mark.0);
+        self.opaque.truncate(mark.1);
+    }
+
+    /// From here on the index is in its range.
+    pub fn enter(&mut self, index: &Index) {
+        self.facts.assume_nonneg(index.value());
+        self.facts.assume_nonneg(index.extent.plus(-1).sub(&index.value()));
+    }
+
+    /// From here on the predicate holds. Of a disjunction only itself is kept.
+    pub fn assume(&mut self, p: &Pred) {
+        match p {
+            Pred::And(items) => items.iter().for_each(|p| self.assume(p)),
+            Pred::Ge(p) => self.facts.assume_nonneg(p.clone()),
+            Pred::Eq(p) => self.facts.assume_zero(p.clone()),
+            Pred::Or(items) if items.is_empty() => self.facts.assume_nonneg(Poly::constant(-1)),
+            Pred::Ne(_) | Pred::Or(_) | Pred::Is(..) | Pred::Member(..) | Pred::Any(..) => self.opaque.push(p.clone()),
+        }
+    }
+
+    /// Does it follow? `false` if it does not, or that is not found out.
+    #[must_use]
+    pub fn implies(&self, p: &Pred) -> bool {
+        match p {
+            Pred::And(items) => items.iter().all(|p| self.implies(p)),
+            Pred::Ge(p) => self.facts.proves_nonneg(p),
+            Pred::Eq(p) => self.facts.proves_zero(p),
+            Pred::Ne(q) => {
+                self.opaque.contains(p)
+                    || self.facts.proves_nonneg(&q.plus(-1))
+                    || self.facts.proves_nonneg(&q.neg().plus(-1))
+            }
+            Pred::Or(items) => self.opaque.contains(p) || items.iter().any(|p| self.implies(p)),
+            Pred::Is(..) | Pred::Member(..) | Pred::Any(..) => self.opaque.contains(p),
+        }
+    }
+
+    /// Can it not hold? `false` if it can, or that is not found out.
+    #[must_use]
+    pub fn refutes(&self, p: &Pred) -> bool {
+        match p {
+            Pred::And(items) => {
+                if items.iter().any(|p| self.refutes(p)) {
+                    return true;
+                }
+                let mut inside = self.clone();
+                inside.assume(p);
+                inside.contradictory()
+            }
+            Pred::Or(items) => items.iter().all(|p| self.refutes(p)),
+            other => self.implies(&other.negated()),
+        }
+    }
+
+    /// Can what is assumed not all be?
+    #[must_use]
+    pub fn contradictory(&self) -> bool {
+        self.facts.contradictory()
+    }
+
+    /// The predicate without what follows from the context or from the rest of it.
+    #[must_use]
+    pub fn simplify(&self, p: &Pred) -> Pred {
+        if p.is_true() || p.is_false() {
+            return p.clone();
+        }
+        match p {
+            Pred::Or(items) => Pred::any_of(items.iter().map(|p| self.simplify(p))),
+            Pred::Any(index, body, holds) => {
+                let mut inside = self.clone();
+                inside.enter(index);
+                if inside.contradictory() {
+                    return if *holds { Pred::falsity() } else { Pred::truth() };
+                }
+                let any = Pred::exists(index, &inside.simplify(body));
+                if *holds { any } else { any.negated() }
+            }
+            _ => self.simplify_all(p.conjuncts()),
+        }
+    }
+
+    fn simplify_all(&self, items: &[Pred]) -> Pred {
+        // Equations first: what they say decides more of the others.
+        let rank = |p: &Pred| match p {
+            Pred::Eq(_) => 0,
+            Pred::Ge(_) => 1,
+            Pred::Ne(_) => 2,
+            Pred::And(_) | Pred::Or(_) | Pred::Is(..) | Pred::Member(..) | Pred::Any(..) => 3,
+        };
+        let mut order: Vec<&Pred> = items.iter().collect();
+        order.sort_by_key(|p| rank(p));
+        let mut known = self.clone();
+        let mut kept: Vec<Pred> = Vec::new();
+        for p in order {
+            if known.implies(p) {
+                continue;
+            }
+            if known.refutes(p) {
+                return Pred::falsity();
+            }
+            let p = if matches!(p, Pred::Or(_) | Pred::Any(..)) { known.simplify(p) } else { p.clone() };
+            known.assume(&p);
+            kept.push(p);
+        }
+        // What came later may say what stands before it. (Equations are kept: they are solved.)
+        if kept.len() <= MOST {
+            let mut k = 0;
+            while k < kept.len() {
+                let mut others = self.clone();
+                kept.iter().enumerate().filter(|(j, _)| *j != k).for_each(|(_, p)| others.assume(p));
+                match kept.get(k) {
+                    Some(p) if !matches!(p, Pred::Eq(_)) && others.implies(p) => drop(kept.remove(k)),
+                    _ => k += 1,
+                }
+            }
+        }
+        Pred::all(kept)
+    }
+}

@@ -1,0 +1,150 @@
+//! Predicates against enumeration: negation, elimination of an index, solving, simplification.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+
+use super::testing::{atom, poly};
+use super::{Atom, Context, Index, LocalId, Poly, Pred};
+
+type Values = BTreeMap<Atom, i64>;
+
+/// What the predicate says where atoms have these values. An array `x` holds at even sums of indices.
+fn holds(p: &Pred, values: &mut Values) -> bool {
+    let number = |p: &Poly, values: &Values| p.eval(&mut |a| values.get(a).copied()).unwrap();
+    match p {
+        Pred::And(items) => items.iter().all(|p| holds(p, values)),
+        Pred::Or(items) => items.iter().any(|p| holds(p, values)),
+        Pred::Ge(p) => number(p, values) >= 0,
+        Pred::Eq(p) => number(p, values) == 0,
+        Pred::Ne(p) => number(p, values) != 0,
+        Pred::Is(_, _, at, sign) | Pred::Member(_, _, at, sign) => {
+            (at.iter().map(|p| number(p, values)).sum::<i64>() % 2 == 0) == *sign
+        }
+        Pred::Any(index, body, sign) => {
+            let extent = number(&index.extent, values);
+            let before = values.get(&index.atom()).copied();
+            let found = (0..extent).any(|i| {
+                values.insert(index.atom(), i);
+                holds(body, values)
+            });
+            match before {
+                Some(i) => values.insert(index.atom(), i),
+                None => values.remove(&index.atom()),
+            };
+            found == *sign
+        }
+    }
+}
+
+fn index(name: &str, extent: &str) -> Index {
+    let Atom::Local(local, name) = atom(name) else { unreachable!() };
+    Index { local, name, extent: poly(extent) }
+}
+
+/// Linear comparisons and opaque atoms over `i`, `j` and the sizes `n`, `m`.
+fn atoms() -> impl Strategy<Value = Pred> {
+    let linear = || {
+        (-2..=2i128, -2..=2i128, -1..=1i128, -1..=1i128, -3..=3i128).prop_map(|(a, b, c, d, e)| {
+            let term = |name: &str, c: i128| poly(name).scale(c);
+            term("i", a).add(&term("j", b)).add(&term("n", c)).add(&term("m", d)).plus(e)
+        })
+    };
+    prop_oneof![
+        4 => linear().prop_map(|p| Pred::nonneg(&p)),
+        3 => linear().prop_map(|p| Pred::zero(&p)),
+        1 => linear().prop_map(|p| Pred::nonzero(&p)),
+        1 => (linear(), any::<bool>())
+            .prop_map(|(p, sign)| Pred::Is(LocalId(9), "x".into(), Arc::from([p]), sign)),
+    ]
+}
+
+fn preds() -> impl Strategy<Value = Pred> {
+    atoms().prop_recursive(3, 12, 4, |inner| {
+        prop_oneof![
+            3 => proptest::collection::vec(inner.clone(), 1..4).prop_map(Pred::all),
+            1 => proptest::collection::vec(inner.clone(), 1..3).prop_map(Pred::any_of),
+            1 => inner.clone().prop_map(|p| p.negated()),
+            1 => inner.prop_map(|p| Pred::exists(&index("k", "m"), &p.substitute(&|a| (*a == atom("j")).then(|| poly("k"))))),
+        ]
+    })
+}
+
+/// Every choice of sizes from 0 to 3 and, within them or a little beyond, of indices.
+fn everywhere(mut f: impl FnMut(&mut Values)) {
+    for (n, m) in (0..4).flat_map(|n| (0..4).map(move |m| (n, m))) {
+        for (i, j) in (-1..=n).flat_map(|i| (-1..=m).map(move |j| (i, j))) {
+            let pairs = [("n", n), ("m", m), ("i", i), ("j", j)];
+            f(&mut pairs.into_iter().map(|(name, v)| (atom(name), v)).collect());
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn negation(p in preds()) {
+        let not = p.negated();
+        everywhere(|at| assert_eq!(holds(&p, at), !holds(&not, at), "{p}: {not}: {at:?}"));
+    }
+
+    #[test]
+    fn an_index_is_eliminated(p in preds()) {
+        let some = Pred::exists(&index("i", "n"), &p);
+        everywhere(|at| {
+            let n = at[&atom("n")];
+            let found = (0..n).any(|i| {
+                let mut at = at.clone();
+                at.insert(atom("i"), i);
+                holds(&p, &mut at)
+            });
+            assert_eq!(found, holds(&some, at), "any i < n: {p}: {some}: {at:?}");
+        });
+    }
+
+    #[test]
+    fn simplification(p in preds(), known in preds()) {
+        let mut context = Context::new(&[poly("n"), poly("m")]);
+        context.enter(&index("i", "n"));
+        context.assume(&known);
+        let simple = context.simplify(&p);
+        everywhere(|at| {
+            let inside = (0..at[&atom("n")]).contains(&at[&atom("i")]);
+            if inside && holds(&known, at) {
+                assert_eq!(holds(&p, at), holds(&simple, at), "{p}: {simple}, knowing {known}: {at:?}");
+            }
+        });
+        assert!(!context.implies(&p) || simple.is_true() || !context.contradictory(), "{p}");
+    }
+
+    #[test]
+    fn a_solution_is_what_the_equation_says(p in preds()) {
+        if let Some(solution) = p.solution(&atom("i")) {
+            everywhere(|at| {
+                let value = solution.eval(&mut |a| at.get(a).copied()).unwrap();
+                assert!(!holds(&p, at) || at[&atom("i")] == value, "{p}: i = {solution}: {at:?}");
+            });
+        }
+    }
+}
+
+#[track_caller]
+fn check(p: &Pred, shown: &str) {
+    assert_eq!(p.to_string(), shown);
+}
+
+#[test]
+fn as_it_is_written() {
+    let [i, j, n] = ["i", "j", "n"].map(poly);
+    check(&Pred::inside(&i, &n), "i < n && 0 <= i");
+    check(&Pred::equal(&i.add(&j), &n.plus(-1)), "i + j + 1 == n");
+    check(&Pred::all([Pred::less(&i, &j), Pred::at_most(&j, &i)]), "false");
+    check(&Pred::any_of([Pred::less(&i, &j), Pred::at_most(&j, &i)]), "true");
+    check(&Pred::nonneg(&i.scale(2).plus(-1)), "1 <= i");
+    check(&Pred::zero(&i.scale(2).plus(-1)), "false");
+    check(&Pred::exists(&index("j", "m"), &Pred::equal(&i, &j.plus(1))), "i <= m && 1 <= i");
+    check(&Pred::exists(&index("j", "m"), &Pred::less(&j, &i)), "1 <= i && 1 <= m");
+    check(&Pred::exists(&index("j", "m"), &Pred::equal(&i, &j.scale(2))), "(any j < m: i == 2 * j)");
+}

@@ -8,6 +8,8 @@
 
 pub mod base;
 pub mod interp;
+pub mod ir;
+pub mod norm;
 pub mod predicate;
 pub mod resolve;
 pub mod session;

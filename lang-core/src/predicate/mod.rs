@@ -14,5 +14,5 @@ mod testing;
 
 pub use context::Context;
 pub use poly::{Atom, LocalId, Poly};
-pub use pred::{Index, Pred};
+pub use pred::{Index, Opaque, Pred};
 pub use prove::Facts;

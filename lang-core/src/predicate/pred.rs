@@ -32,6 +32,19 @@ pub enum Pred {
     Any(Index, Arc<Pred>, bool),
 }
 
+/// What only the run knows: an element of an array, or a member of a relation.
+#[derive(Clone, Copy, Debug)]
+pub struct Opaque<'a> {
+    /// The array or relation.
+    pub of: LocalId,
+    /// Its name.
+    pub name: &'a Name,
+    /// The indices.
+    pub at: &'a [Poly],
+    /// Is it an array?
+    pub array: bool,
+}
+
 /// An index variable with its extent: it runs from 0. An extent below 0 is as good as 0.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Index {
@@ -54,6 +67,13 @@ impl Index {
     #[must_use]
     pub fn value(&self) -> Poly {
         Poly::atom(self.atom())
+    }
+}
+
+/// What always holds.
+impl Default for Pred {
+    fn default() -> Self {
+        Self::truth()
     }
 }
 
@@ -278,16 +298,17 @@ impl Pred {
         }
     }
 
-    /// The predicate with every opaque atom replaced: given are the array or relation, its indices, and
-    /// whether it is an array; the result stands for "it holds". `None` keeps it.
+    /// The predicate with every opaque atom replaced; the result stands for "it holds". `None` keeps it.
     #[must_use]
-    pub fn replace_opaque(&self, f: &dyn Fn(LocalId, &[Poly], bool) -> Option<Self>) -> Self {
+    pub fn replace_opaque(&self, f: &dyn Fn(Opaque<'_>) -> Option<Self>) -> Self {
         let sign = |p: Self, holds: bool| if holds { p } else { p.negated() };
         match self {
             Self::And(items) => Self::all(items.iter().map(|p| p.replace_opaque(f))),
             Self::Or(items) => Self::any_of(items.iter().map(|p| p.replace_opaque(f))),
-            Self::Is(x, _, at, holds) => f(*x, at, true).map_or_else(|| self.clone(), |p| sign(p, *holds)),
-            Self::Member(x, _, at, holds) => f(*x, at, false).map_or_else(|| self.clone(), |p| sign(p, *holds)),
+            Self::Is(of, name, at, holds) | Self::Member(of, name, at, holds) => {
+                let array = matches!(self, Self::Is(..));
+                f(Opaque { of: *of, name, at, array }).map_or_else(|| self.clone(), |p| sign(p, *holds))
+            }
             Self::Any(index, body, holds) => sign(Self::exists(index, &body.replace_opaque(f)), *holds),
             Self::Ge(_) | Self::Eq(_) | Self::Ne(_) => self.clone(),
         }

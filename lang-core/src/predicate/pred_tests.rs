@@ -142,9 +142,9 @@ fn as_it_is_written() {
     check(&Pred::equal(&i.add(&j), &n.plus(-1)), "i + j + 1 == n");
     check(&Pred::all([Pred::less(&i, &j), Pred::at_most(&j, &i)]), "false");
     check(&Pred::any_of([Pred::less(&i, &j), Pred::at_most(&j, &i)]), "true");
-    check(&Pred::nonneg(&i.scale(2).plus(-1)), "1 <= i");
+    check(&Pred::nonneg(&i.scale(2).plus(-1)), "0 < i");
     check(&Pred::zero(&i.scale(2).plus(-1)), "false");
-    check(&Pred::exists(&index("j", "m"), &Pred::equal(&i, &j.plus(1))), "i <= m && 1 <= i");
-    check(&Pred::exists(&index("j", "m"), &Pred::less(&j, &i)), "1 <= i && 1 <= m");
+    check(&Pred::exists(&index("j", "m"), &Pred::equal(&i, &j.plus(1))), "0 < i && i <= m");
+    check(&Pred::exists(&index("j", "m"), &Pred::less(&j, &i)), "0 < i && 0 < m");
     check(&Pred::exists(&index("j", "m"), &Pred::equal(&i, &j.scale(2))), "(any j < m: i == 2 * j)");
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::Session;
 use crate::base::GlobalName;
 use crate::interp::{Program, Value};
+use crate::norm::Bodies;
 use crate::types::info::TypeInfo;
 use crate::types::tree::Body;
 use crate::types::ty::Signature;
@@ -39,5 +40,19 @@ impl Program for Running<'_> {
 
     fn global(&self, name: &GlobalName) -> Option<Value> {
         self.values.get(name).cloned()
+    }
+}
+
+impl Bodies for Session {
+    fn body(&self, name: &GlobalName) -> Option<Arc<Body>> {
+        Some(Arc::clone(&self.checked(name)?.body))
+    }
+
+    fn signature(&self, name: &GlobalName) -> Option<Arc<Signature>> {
+        Self::signature(self, name)
+    }
+
+    fn type_info(&self, ty: &GlobalName) -> Option<Arc<TypeInfo>> {
+        Self::type_info(self, ty)
     }
 }

@@ -1,0 +1,505 @@
+//! The core calculus, ATL's Fig. 3: scalars, pairs (here tuples), generation, summation, access, the Iverson
+//! bracket and `let`, over symbolic sizes. Beyond the paper: `i64`, `bool` and `f32` scalars, checks, which fail
+//! where the program does, and calls of definitions.
+//!
+//! - `+`, `*` and functions are of scalars. A sum has any number of terms, added left to right; a term that is a
+//!   bracket which does not hold is no term (4.24). Of `bool` the sum is "or".
+//! - Generation and summation run from 0. An extent below 0 is as good as 0.
+//! - Indices are polynomials over index variables, sizes, integers, and elements of integer arrays that only
+//!   the run knows ([`Atom::Read`](crate::predicate::Atom::Read)), whose arrays are variables.
+//! - No variable is bound twice.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::base::{Code, GlobalName, Name, Span};
+use crate::predicate::{Atom, Index, LocalId, Poly, Pred};
+use crate::resolve::scalar_fn::ScalarFn;
+use crate::syntax::ops::{BinOp, Scalar};
+use crate::types::ty::Type;
+
+/// The type of a core expression.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum CoreType {
+    /// A number or truth value.
+    Scalar(Scalar),
+    /// Components in order; of a record, sorted by their names, which are kept to be shown.
+    Tuple(Arc<[Self]>, Option<Arc<[Name]>>),
+    /// `[n]T`
+    Tensor(Poly, Arc<Self>),
+    /// `rel[n, m]`
+    Rel(Arc<[Poly]>),
+}
+
+impl CoreType {
+    /// Its extents, outermost first, and what is inside.
+    #[must_use]
+    pub fn peel(&self) -> (Vec<&Poly>, &Self) {
+        let mut dims = Vec::new();
+        let mut t = self;
+        while let Self::Tensor(n, e) = t {
+            dims.push(n);
+            t = e;
+        }
+        (dims, t)
+    }
+
+    /// `[dims…]self`
+    #[must_use]
+    pub fn array(self, dims: impl DoubleEndedIterator<Item = Poly>) -> Self {
+        dims.rev().fold(self, |t, n| Self::Tensor(n, Arc::new(t)))
+    }
+
+    /// The type with every extent replaced.
+    #[must_use]
+    pub fn map_sizes(&self, f: &dyn Fn(&Poly) -> Poly) -> Self {
+        match self {
+            Self::Scalar(s) => Self::Scalar(*s),
+            Self::Tuple(items, names) => Self::Tuple(items.iter().map(|t| t.map_sizes(f)).collect(), names.clone()),
+            Self::Tensor(n, t) => Self::Tensor(f(n), Arc::new(t.map_sizes(f))),
+            Self::Rel(dims) => Self::Rel(dims.iter().map(f).collect()),
+        }
+    }
+
+    /// The scalar, if it is one.
+    #[must_use]
+    pub fn scalar(&self) -> Option<Scalar> {
+        if let Self::Scalar(s) = self { Some(*s) } else { None }
+    }
+
+    /// The parts that are tensors of scalars, or relations: the path of each through tuples, its extents, and
+    /// its scalar (none for a relation). Arrays of tuples are taken as tuples of arrays (ATL 5.2).
+    #[must_use]
+    pub fn leaves(&self) -> Vec<Leaf> {
+        let mut leaves = Vec::new();
+        let mut open = vec![(Vec::new(), Vec::new(), self)];
+        while let Some((path, mut dims, t)) = open.pop() {
+            match t {
+                Self::Scalar(s) => leaves.push(Leaf { path, dims, scalar: Some(*s) }),
+                Self::Rel(d) => leaves.push(Leaf { path, dims: d.to_vec(), scalar: None }),
+                Self::Tensor(n, inner) => {
+                    dims.push(n.clone());
+                    open.push((path, dims, inner));
+                }
+                Self::Tuple(items, _) => {
+                    for (k, t) in items.iter().enumerate().rev() {
+                        let mut path = path.clone();
+                        path.push(u32::try_from(k).unwrap_or(u32::MAX));
+                        open.push((path, dims.clone(), t));
+                    }
+                }
+            }
+        }
+        leaves
+    }
+}
+
+/// A part of a type; see [`CoreType::leaves`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Leaf {
+    /// Positions through tuples.
+    pub path: Vec<u32>,
+    /// Extents.
+    pub dims: Vec<Poly>,
+    /// What it holds; a relation holds none.
+    pub scalar: Option<Scalar>,
+}
+
+/// A constant.
+#[derive(Clone, Copy, Debug)]
+pub enum Constant {
+    /// `f64`, or `f32` held exactly.
+    Real(f64),
+    /// `i64`
+    Int(i64),
+    /// `bool`
+    Bool(bool),
+}
+
+impl Constant {
+    fn key(self) -> (u8, u64) {
+        match self {
+            Self::Real(x) => (0, x.to_bits()),
+            Self::Int(i) => (1, i.cast_unsigned()),
+            Self::Bool(b) => (2, u64::from(b)),
+        }
+    }
+}
+
+impl PartialEq for Constant {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+impl Eq for Constant {}
+impl std::hash::Hash for Constant {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.key().hash(state);
+    }
+}
+
+/// A scalar function as the calculus sees it: a black box (4.5).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Operation {
+    /// A function of the table.
+    Scalar(ScalarFn),
+    /// `/ // %` and comparisons, which give `bool`.
+    Binary(BinOp),
+    /// `x ^ y`
+    Pow,
+    /// `x ^ k` of an integer `k`.
+    PowInt,
+    /// `!p`
+    Not,
+    /// `f64(e)`, `f32(e)`, `i64(e)`
+    Convert(Scalar),
+    /// `stop(e)`: the same, with no derivative.
+    Stop,
+}
+
+impl Operation {
+    /// Work of one evaluation on reals (DESIGN 3).
+    #[must_use]
+    pub fn work(self, of: Scalar) -> u64 {
+        let real = matches!(of, Scalar::F64 | Scalar::F32);
+        let costs = match self {
+            Self::Scalar(_) | Self::Pow | Self::PowInt => true,
+            Self::Binary(op) => matches!(op, BinOp::Div | BinOp::FloorDiv | BinOp::Mod),
+            Self::Not | Self::Convert(_) | Self::Stop => false,
+        };
+        u64::from(real && costs)
+    }
+}
+
+/// What fails where its predicate does not hold.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Failing {
+    /// The code of the failure.
+    pub code: Code,
+    /// What is wrong, for a reader: an access, two sizes, an assertion.
+    pub what: Name,
+    /// Where, in which item.
+    pub item: GlobalName,
+    /// The place in the item.
+    pub span: Span,
+}
+
+/// What a call calls: a definition at types.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Callee {
+    /// The definition.
+    pub def: GlobalName,
+    /// What its type parameters are. Extents in them are [`Atom::Bound`], numbered from
+    /// [`Callee::FIRST_EXTRA`] on; a call passes them after the sizes of the definition.
+    pub types: Arc<[Type]>,
+}
+
+impl Callee {
+    /// The number of the first extent of a type argument.
+    pub const FIRST_EXTRA: u32 = 1 << 16;
+}
+
+/// An expression with its type and where it comes from.
+#[derive(Clone, Debug)]
+pub struct Expr {
+    /// What it is.
+    pub kind: Kind,
+    /// Its type.
+    pub ty: CoreType,
+    /// The place in the item of the function it belongs to.
+    pub span: Span,
+}
+
+/// A shared expression.
+pub type E = Arc<Expr>;
+
+/// Expressions.
+#[derive(Clone, Debug)]
+pub enum Kind {
+    /// A parameter or `let` variable (4.1).
+    Var(LocalId),
+    /// A top-level `let`.
+    Global(GlobalName),
+    /// A constant (4.2).
+    Constant(Constant),
+    /// The value of an index expression (4.13-4.17), as `i64`.
+    Index(Poly),
+    /// `e₀ + e₁ + …` (4.3)
+    Add(Vec<E>),
+    /// `e₀ · e₁` (4.4)
+    Mul(E, E),
+    /// `-e`
+    Neg(E),
+    /// `f(e₀, …)` (4.5)
+    Apply(Operation, Vec<E>),
+    /// `(e₀, …)` (4.6)
+    Tuple(Vec<E>),
+    /// `πₖ e` (4.10)
+    Proj(E, u32),
+    /// `⊞ i < n: e` (4.7)
+    Gen(Index, E),
+    /// `Σ i < n: e` (4.8)
+    Sum(Index, E),
+    /// `e[a]` (4.11); the index is in bounds wherever this is evaluated.
+    Access(E, Poly),
+    /// `[p] · e` (4.12)
+    Guard(Pred, E),
+    /// `let x = e₀ in e₁` (4.9), for several, in order.
+    Let(Vec<(LocalId, E)>, E),
+    /// A call: sizes, then arguments.
+    Call(Arc<Callee>, Vec<Poly>, Vec<E>),
+    /// The value of the expression where the predicate holds, else a failure.
+    Check(Pred, Arc<Failing>, E),
+}
+
+/// The variables of a function: their names, by number.
+#[derive(Clone, Default, Debug)]
+pub struct Vars {
+    names: Vec<Name>,
+}
+
+impl Vars {
+    /// A new variable.
+    pub fn fresh(&mut self, name: impl Into<Name>) -> LocalId {
+        let id = LocalId(u32::try_from(self.names.len()).unwrap_or(u32::MAX));
+        self.names.push(name.into());
+        id
+    }
+
+    /// A new index variable.
+    pub fn index(&mut self, name: impl Into<Name>, extent: Poly) -> Index {
+        let name = name.into();
+        Index { local: self.fresh(name.clone()), name, extent }
+    }
+
+    /// The name of a variable.
+    #[must_use]
+    pub fn name(&self, local: LocalId) -> Name {
+        self.names.get(local.0 as usize).cloned().unwrap_or_default()
+    }
+
+    /// The variable in a polynomial.
+    #[must_use]
+    pub fn atom(&self, local: LocalId) -> Atom {
+        Atom::Local(local, self.name(local))
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Are there none?
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+}
+
+/// A function in core.
+#[derive(Clone, Debug)]
+pub struct Function {
+    /// The definition, and at which types.
+    pub callee: Arc<Callee>,
+    /// All variables.
+    pub vars: Vars,
+    /// The sizes that a call passes.
+    pub sizes: Vec<LocalId>,
+    /// The parameters.
+    pub params: Vec<(LocalId, CoreType)>,
+    /// Integer parameters that indices are made of: what is understood of these holds for values below
+    /// 2^47, and so a run with others is not this function's.
+    pub bounded: BTreeSet<LocalId>,
+    /// Its body.
+    pub body: E,
+}
+
+/// Why a program has no core form, and where.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Outside {
+    /// What is there: a noun phrase.
+    pub what: Reason,
+    /// The item.
+    pub item: GlobalName,
+    /// The place in it.
+    pub span: Span,
+}
+
+/// What has no core form.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Reason {
+    /// It has errors.
+    Errors,
+    /// A definition that calls itself, directly or not.
+    Recursion,
+    /// A recursive type.
+    RecursiveType,
+    /// A function that the run chooses, or that a data structure holds.
+    FunctionValue,
+    /// `fold`, `scan`, `loop`.
+    Loop,
+    /// `prod max min argmax argmin`
+    Reduction,
+    /// A range, or a shape, that data tell.
+    DataRange,
+    /// `rel`, `relation`, `|R|`
+    Relation,
+    /// `sort`, `argsort`, `filter`
+    Builtin,
+    /// An update of an array at a place that data tell.
+    Update,
+    /// `dbg`, or what acts on the world.
+    Effect,
+    /// A derivative of what has no generated one.
+    Derivative,
+    /// More parts than are taken in.
+    TooLarge,
+}
+
+impl Reason {
+    /// As a noun phrase.
+    #[must_use]
+    pub fn phrase(&self) -> &'static str {
+        match self {
+            Self::Errors => "an error",
+            Self::Recursion => "recursion",
+            Self::RecursiveType => "a recursive type",
+            Self::FunctionValue => "a function that only the run knows",
+            Self::Loop => "a fold or loop",
+            Self::Reduction => "a reduction other than `sum`, `any` and `all`",
+            Self::DataRange => "an extent that only the run knows",
+            Self::Relation => "a relation made by the program",
+            Self::Builtin => "sorting or filtering",
+            Self::Update => "an update",
+            Self::Effect => "an effect",
+            Self::Derivative => "a derivative",
+            Self::TooLarge => "too many parts",
+        }
+    }
+}
+
+impl Expr {
+    /// A shared expression.
+    #[must_use]
+    pub fn new(kind: Kind, ty: CoreType, span: Span) -> E {
+        Arc::new(Self { kind, ty, span })
+    }
+
+    /// The same at the same place with another form and type.
+    #[must_use]
+    pub fn with(&self, kind: Kind, ty: CoreType) -> E {
+        Self::new(kind, ty, self.span)
+    }
+
+    /// A component.
+    #[must_use]
+    pub fn proj(e: &E, k: u32) -> E {
+        let ty = match &e.ty {
+            CoreType::Tuple(items, _) => items.get(k as usize).cloned(),
+            CoreType::Scalar(_) | CoreType::Tensor(..) | CoreType::Rel(_) => None,
+        };
+        e.with(Kind::Proj(e.clone(), k), ty.unwrap_or(CoreType::Scalar(Scalar::Bool)))
+    }
+
+    /// An element.
+    #[must_use]
+    pub fn access(e: &E, at: Poly) -> E {
+        let ty = match &e.ty {
+            CoreType::Tensor(_, inner) => (**inner).clone(),
+            other => other.clone(),
+        };
+        e.with(Kind::Access(e.clone(), at), ty)
+    }
+
+    /// `⊞ i < n: e`
+    #[must_use]
+    pub fn generate(index: Index, e: E) -> E {
+        let ty = CoreType::Tensor(index.extent.clone(), Arc::new(e.ty.clone()));
+        let span = e.span;
+        Self::new(Kind::Gen(index, e), ty, span)
+    }
+
+    /// `[p] · e`; without the bracket where it always holds.
+    #[must_use]
+    pub fn guard(p: Pred, e: E) -> E {
+        if p.is_true() {
+            return e;
+        }
+        let (ty, span) = (e.ty.clone(), e.span);
+        Self::new(Kind::Guard(p, e), ty, span)
+    }
+
+    /// `let x = e₀ in e₁` for several, in order; without bindings the body.
+    #[must_use]
+    pub fn lets(bindings: Vec<(LocalId, E)>, body: E) -> E {
+        if bindings.is_empty() {
+            return body;
+        }
+        let (ty, span) = (body.ty.clone(), body.span);
+        Self::new(Kind::Let(bindings, body), ty, span)
+    }
+
+    /// Is it a variable, a component or element of one, or a constant? Reading it twice costs nothing.
+    #[must_use]
+    pub fn is_free(&self) -> bool {
+        let mut e = self;
+        loop {
+            match &e.kind {
+                Kind::Var(_) | Kind::Global(_) | Kind::Constant(_) | Kind::Index(_) => return true,
+                Kind::Proj(inner, _) | Kind::Access(inner, _) => e = inner,
+                _ => return false,
+            }
+        }
+    }
+
+    /// The expressions directly inside.
+    pub fn for_each_child(&self, f: &mut dyn FnMut(&E)) {
+        match &self.kind {
+            Kind::Var(_) | Kind::Global(_) | Kind::Constant(_) | Kind::Index(_) => {}
+            Kind::Add(items) | Kind::Apply(_, items) | Kind::Tuple(items) | Kind::Call(_, _, items) => {
+                items.iter().for_each(f);
+            }
+            Kind::Mul(a, b) => [a, b].into_iter().for_each(f),
+            Kind::Let(bindings, body) => bindings.iter().map(|b| &b.1).chain([body]).for_each(f),
+            Kind::Neg(e)
+            | Kind::Proj(e, _)
+            | Kind::Gen(_, e)
+            | Kind::Sum(_, e)
+            | Kind::Access(e, _)
+            | Kind::Guard(_, e)
+            | Kind::Check(_, _, e) => f(e),
+        }
+    }
+
+    /// The expression with those directly inside, the polynomials and the predicates replaced.
+    #[must_use]
+    pub fn map(&self, e: &mut dyn FnMut(&E) -> E, poly: &dyn Fn(&Poly) -> Poly, pred: &dyn Fn(&Pred) -> Pred) -> E {
+        let index = |i: &Index| Index { extent: poly(&i.extent), ..i.clone() };
+        let kind = match &self.kind {
+            Kind::Var(x) => Kind::Var(*x),
+            Kind::Global(x) => Kind::Global(x.clone()),
+            Kind::Constant(c) => Kind::Constant(*c),
+            Kind::Index(p) => Kind::Index(poly(p)),
+            Kind::Add(items) => Kind::Add(items.iter().map(e).collect()),
+            Kind::Mul(a, b) => Kind::Mul(e(a), e(b)),
+            Kind::Neg(a) => Kind::Neg(e(a)),
+            Kind::Apply(f, items) => Kind::Apply(*f, items.iter().map(e).collect()),
+            Kind::Tuple(items) => Kind::Tuple(items.iter().map(e).collect()),
+            Kind::Proj(a, k) => Kind::Proj(e(a), *k),
+            Kind::Gen(i, a) => Kind::Gen(index(i), e(a)),
+            Kind::Sum(i, a) => Kind::Sum(index(i), e(a)),
+            Kind::Access(a, at) => Kind::Access(e(a), poly(at)),
+            Kind::Guard(p, a) => Kind::Guard(pred(p), e(a)),
+            Kind::Let(bindings, body) => {
+                let bindings = bindings.iter().map(|(x, a)| (*x, e(a))).collect();
+                Kind::Let(bindings, e(body))
+            }
+            Kind::Call(f, sizes, args) => {
+                Kind::Call(f.clone(), sizes.iter().map(poly).collect(), args.iter().map(e).collect())
+            }
+            Kind::Check(p, what, a) => Kind::Check(pred(p), what.clone(), e(a)),
+        };
+        Self::new(kind, self.ty.map_sizes(poly), self.span)
+    }
+}

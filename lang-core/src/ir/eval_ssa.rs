@@ -1,0 +1,470 @@
+//! Tensor SSA, evaluated statement by statement and counted. Only the index tuples that the predicates leave
+//! are visited (`nest`), and an element for which there is no term is zero without being visited: work is
+//! that of Fig. 6, iterations are what a compiled loop nest would run.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::core::Callee;
+use super::eval::Stopped;
+use super::nest::{Nest, World};
+use super::ssa::{Access, Rhs, Ssa, Stmt, Var, at_indices, index_number};
+use super::value::{self, Value};
+use crate::base::GlobalName;
+use crate::interp::Counts;
+use crate::interp::scalar::i64s;
+use crate::predicate::{Atom, LocalId, Poly, Pred};
+use crate::syntax::ops::{BinOp, Scalar};
+
+/// What the evaluation of a function needs beside its arguments.
+pub trait Functions {
+    /// A callee in Tensor SSA.
+    fn ssa(&self, callee: &Callee) -> Option<Arc<Ssa>>;
+    /// A part of the value of a top-level `let`.
+    fn global(&self, name: &GlobalName, path: &[u32]) -> Option<Tensor>;
+}
+
+/// A tensor of scalars, the last index fastest; or the members of a relation.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Tensor {
+    /// Extents.
+    pub dims: Vec<usize>,
+    /// Elements; of a relation the rows.
+    pub items: Vec<Value>,
+}
+
+impl Tensor {
+    /// The offset of an element.
+    fn offset(&self, at: &[i64]) -> Option<usize> {
+        let mut offset = 0_usize;
+        for (i, n) in at.iter().zip(&self.dims) {
+            let i = usize::try_from(*i).ok().filter(|i| i < n)?;
+            offset = offset.checked_mul(*n)?.checked_add(i)?;
+        }
+        (at.len() == self.dims.len()).then_some(offset)
+    }
+
+    fn get(&self, at: &[i64]) -> Option<&Value> {
+        self.items.get(self.offset(at)?)
+    }
+}
+
+type Eval<T> = Result<T, Stopped>;
+
+/// An evaluation.
+pub struct SsaEvaluator<'a> {
+    functions: &'a dyn Functions,
+    /// What was counted.
+    pub counts: Counts,
+    fuel: u64,
+}
+
+/// A function that is being evaluated.
+struct Run<'a, 'e> {
+    evaluator: &'a mut SsaEvaluator<'e>,
+    ssa: &'a Ssa,
+    locals: HashMap<LocalId, i64>,
+    values: Vec<Option<Arc<Tensor>>>,
+    checked: Vec<bool>,
+    calls: HashMap<String, Vec<Arc<Tensor>>>,
+}
+
+impl<'a> SsaEvaluator<'a> {
+    /// One that visits so many tuples.
+    #[must_use]
+    pub fn new(functions: &'a dyn Functions, fuel: u64) -> Self {
+        Self { functions, counts: Counts::default(), fuel }
+    }
+
+    /// Calls a function with the parts of its arguments, those of top-level `let`s left out.
+    ///
+    /// # Errors
+    /// What fails in it.
+    pub fn call(&mut self, ssa: &Ssa, sizes: &[i64], parts: Vec<Tensor>) -> Eval<Vec<Arc<Tensor>>> {
+        let mut locals: HashMap<LocalId, i64> = ssa.sizes.iter().copied().zip(sizes.iter().copied()).collect();
+        let mut parts = parts.into_iter();
+        let mut inputs = Vec::new();
+        for input in &ssa.inputs {
+            let tensor = match &input.source {
+                super::flat::Source::Param(_) => parts.next(),
+                super::flat::Source::Global(name) => self.functions.global(name, &input.leaf.path),
+            };
+            let tensor = tensor.ok_or(Stopped::Broken("an input"))?;
+            // An integer parameter may be a size.
+            if let ([], [Value::I64(i)]) = (tensor.dims.as_slice(), tensor.items.as_slice()) {
+                locals.insert(input.local, *i);
+            }
+            inputs.push(Arc::new(tensor));
+        }
+        let mut run = Run {
+            evaluator: self,
+            ssa,
+            locals,
+            values: vec![None; ssa.stmts.len()],
+            checked: vec![false; ssa.checks.len()],
+            calls: HashMap::new(),
+        };
+        for (k, stmt) in (0..).zip(&ssa.stmts) {
+            let value = match &stmt.rhs {
+                Rhs::Input(k) => inputs.get(*k as usize).cloned().ok_or(Stopped::Broken("an input"))?,
+                _ => run.statement(stmt)?,
+            };
+            if let Some(slot) = run.values.get_mut(k as usize) {
+                *slot = Some(value);
+            }
+            let _: u32 = k;
+        }
+        ssa.needs.iter().try_for_each(|c| run.check(*c))?;
+        ssa.outputs.iter().map(|(_, v)| run.tensor(*v)).collect()
+    }
+}
+
+impl Run<'_, '_> {
+    fn tensor(&self, v: Var) -> Eval<Arc<Tensor>> {
+        self.values.get(v.0 as usize).cloned().flatten().ok_or(Stopped::Broken("a statement"))
+    }
+
+    fn step(&mut self) -> Eval<()> {
+        let left = self.evaluator.fuel.checked_sub(1);
+        self.evaluator.fuel = left.ok_or(Stopped::Fuel)?;
+        Ok(())
+    }
+
+    fn iteration(&mut self) -> Eval<()> {
+        self.evaluator.counts.iterations += 1;
+        self.step()
+    }
+
+    fn extents(&mut self, dims: &[Poly]) -> Eval<Vec<i64>> {
+        dims.iter().map(|n| Ok(self.poly(n, &[])?.max(0))).collect()
+    }
+
+    fn zeros(&mut self, stmt: &Stmt) -> Eval<Tensor> {
+        let extents = self.extents(&stmt.dims)?;
+        let dims: Vec<usize> = extents.iter().map(|n| usize::try_from(*n).unwrap_or(0)).collect();
+        let count = dims.iter().try_fold(1_usize, |n, d| n.checked_mul(*d)).filter(|n| *n <= 1 << 28);
+        let zero = Value::zero_of(stmt.scalar.unwrap_or(Scalar::F64));
+        Ok(Tensor { items: vec![zero; count.ok_or(Stopped::Fuel)?], dims })
+    }
+
+    /// A check, once: for all indices.
+    fn check(&mut self, c: u32) -> Eval<()> {
+        let (Some(done), Some(check)) = (self.checked.get_mut(c as usize), self.ssa.checks.get(c as usize)) else {
+            return Err(Stopped::Broken("a check"));
+        };
+        if std::mem::replace(done, true) {
+            return Ok(());
+        }
+        let extents = self.extents(&check.dims)?;
+        let free = extents.len();
+        let nest = Nest::new(extents, free, &check.guard, self)?;
+        nest.visit(self, &mut |run, at| {
+            run.step()?;
+            if run.holds(&check.cond, at)? { Ok(()) } else { Err(Stopped::Failed(check.what.clone())) }
+        })
+    }
+
+    fn statement(&mut self, stmt: &Stmt) -> Eval<Arc<Tensor>> {
+        stmt.needs.iter().try_for_each(|c| self.check(*c))?;
+        let mut out = self.zeros(stmt)?;
+        let extents = self.extents(&stmt.dims)?;
+        let free = extents.len();
+        let broken = Stopped::Broken;
+        match &stmt.rhs {
+            Rhs::Input(_) | Rhs::Zero => {}
+            Rhs::Constant(c) => {
+                let value = Value::constant(*c, stmt.scalar.unwrap_or(Scalar::F64));
+                out.items.first_mut().into_iter().for_each(|slot| *slot = value.clone());
+            }
+            Rhs::Index(p) => {
+                let nest = Nest::new(extents, free, &Pred::truth(), self)?;
+                nest.visit(self, &mut |run, at| {
+                    run.iteration()?;
+                    let value = Value::I64(run.poly(p, at)?);
+                    put(&mut out, at, value)
+                })?;
+            }
+            Rhs::Add(items) => {
+                let mut present = vec![false; out.items.len()];
+                for item in items {
+                    let nest = Nest::new(extents.clone(), free, &item.pred, self)?;
+                    nest.visit(self, &mut |run, at| {
+                        run.iteration()?;
+                        let value = run.element(&item.of, at)?;
+                        let value = if item.neg { value.negated().ok_or(broken("a negation"))? } else { value };
+                        run.accumulate(&mut out, &mut present, at, value)
+                    })?;
+                }
+            }
+            Rhs::Contract { bound, pred, neg, factors } => {
+                let all = self.extents(bound)?;
+                let all: Vec<i64> = extents.iter().copied().chain(all).collect();
+                let mut present = vec![false; out.items.len()];
+                let nest = Nest::new(all, free, pred, self)?;
+                nest.visit(self, &mut |run, at| {
+                    run.iteration()?;
+                    let mut product: Option<Value> = None;
+                    for factor in factors {
+                        let value = run.element(factor, at)?;
+                        product = Some(match product {
+                            None => value,
+                            Some(before) => {
+                                run.evaluator.counts.work += u64::from(before.is_real());
+                                before.times(&value).ok_or(broken("a product"))?
+                            }
+                        });
+                    }
+                    let value = product.ok_or(broken("a factor"))?;
+                    run.accumulate(&mut out, &mut present, at.get(..free).unwrap_or_default(), value)
+                })?;
+                if *neg {
+                    for (slot, present) in out.items.iter_mut().zip(present) {
+                        if present {
+                            *slot = slot.negated().ok_or(broken("a negation"))?;
+                        }
+                    }
+                }
+            }
+            Rhs::Map { operation, pred, args } => {
+                let nest = Nest::new(extents, free, pred, self)?;
+                nest.visit(self, &mut |run, at| {
+                    run.iteration()?;
+                    let args = args.iter().map(|a| run.element(a, at)).collect::<Eval<Vec<Value>>>()?;
+                    let of = args.first().and_then(Value::scalar).unwrap_or(Scalar::Bool);
+                    run.evaluator.counts.work += operation.work(of);
+                    let value = value::apply(*operation, &args).ok_or(broken("an operation"))?;
+                    put(&mut out, at, value)
+                })?;
+            }
+            Rhs::Call { .. } => return self.call(stmt, out),
+        }
+        Ok(Arc::new(out))
+    }
+
+    /// A part of what a definition gives; the calls are made once for all parts.
+    fn call(&mut self, stmt: &Stmt, empty: Tensor) -> Eval<Arc<Tensor>> {
+        let Rhs::Call { callee, sizes, pred, args, batch, part } = &stmt.rhs else {
+            return Err(Stopped::Broken("a call"));
+        };
+        let batch = *batch as usize;
+        let outer = stmt.dims.get(..batch).unwrap_or_default();
+        let key = format!("{callee:?} {sizes:?} {pred:?} {args:?} {outer:?}");
+        if let Some(found) = self.calls.get(&key).and_then(|parts| parts.get(*part as usize)) {
+            return Ok(found.clone());
+        }
+        let ssa = self.evaluator.functions.ssa(callee).ok_or(Stopped::Broken("a function"))?;
+        let extents = self.extents(outer)?;
+        let mut results: Vec<(Vec<i64>, Vec<Arc<Tensor>>)> = Vec::new();
+        let nest = Nest::new(extents.clone(), batch, pred, self)?;
+        nest.visit(self, &mut |run, at| {
+            run.step()?;
+            let sizes = sizes.iter().map(|p| run.poly(p, at)).collect::<Eval<Vec<i64>>>()?;
+            let args = args.iter().map(|a| run.slice(a, at)).collect::<Eval<Vec<Tensor>>>()?;
+            let parts = run.evaluator.call(&ssa, &sizes, args)?;
+            results.push((at.to_vec(), parts));
+            Ok(())
+        })?;
+        let mut parts = Vec::new();
+        for (k, (_, var)) in ssa.outputs.iter().enumerate() {
+            let scalar = ssa.stmts.get(var.0 as usize).and_then(|s| s.scalar).unwrap_or(Scalar::F64);
+            let own = results.first().and_then(|(_, parts)| parts.get(k)).map(|t| t.dims.clone());
+            let inner: Vec<usize> = own.unwrap_or_default();
+            let size: usize = inner.iter().product();
+            let outer: Vec<usize> = extents.iter().map(|n| usize::try_from(*n).unwrap_or(0)).collect();
+            let count: usize = outer.iter().product();
+            let dims: Vec<usize> = outer.iter().copied().chain(inner).collect();
+            let mut items = vec![Value::zero_of(scalar); count.saturating_mul(size)];
+            let shape = Tensor { dims: outer, items: Vec::new() };
+            for (at, parts) in &results {
+                let (Some(start), Some(part)) = (shape.offset(at), parts.get(k)) else {
+                    return Err(Stopped::Broken("a part of a call"));
+                };
+                for (slot, value) in items.iter_mut().skip(start * size).zip(&part.items) {
+                    *slot = value.clone();
+                }
+            }
+            parts.push(Arc::new(if results.is_empty() && k == *part as usize {
+                empty.clone()
+            } else {
+                Tensor { dims, items }
+            }));
+        }
+        let result = parts.get(*part as usize).cloned().ok_or(Stopped::Broken("a part of a call"));
+        if !results.is_empty() {
+            self.calls.insert(key, parts);
+        }
+        result
+    }
+
+    /// The elements of a tensor behind its first indices.
+    fn slice(&mut self, a: &Access, at: &[i64]) -> Eval<Tensor> {
+        let tensor = self.tensor(a.var)?;
+        let first = a.at.iter().map(|p| self.poly(p, at)).collect::<Eval<Vec<i64>>>()?;
+        let dims: Vec<usize> = tensor.dims.iter().skip(first.len()).copied().collect();
+        let size: usize = dims.iter().product();
+        let outer = Tensor { dims: tensor.dims.iter().take(first.len()).copied().collect(), items: Vec::new() };
+        let start = outer.offset(&first).ok_or(Stopped::Broken("a slice"))? * size;
+        Ok(Tensor { dims, items: tensor.items.iter().skip(start).take(size).cloned().collect() })
+    }
+
+    fn element(&mut self, a: &Access, at: &[i64]) -> Eval<Value> {
+        let tensor = self.tensor(a.var)?;
+        let at = a.at.iter().map(|p| self.poly(p, at)).collect::<Eval<Vec<i64>>>()?;
+        tensor.get(&at).cloned().ok_or(Stopped::Broken("an element"))
+    }
+
+    /// Adds a term to an element: the first is not added (4.30).
+    fn accumulate(&mut self, out: &mut Tensor, present: &mut [bool], at: &[i64], value: Value) -> Eval<()> {
+        let k = out.offset(at).ok_or(Stopped::Broken("an element"))?;
+        let (Some(slot), Some(present)) = (out.items.get_mut(k), present.get_mut(k)) else {
+            return Err(Stopped::Broken("an element"));
+        };
+        if std::mem::replace(present, true) {
+            self.evaluator.counts.work += u64::from(value.is_real());
+            *slot = slot.plus(&value).ok_or(Stopped::Broken("a sum"))?;
+        } else {
+            *slot = value;
+        }
+        Ok(())
+    }
+
+    fn atom(&mut self, a: &Atom) -> Eval<i64> {
+        let broken = Stopped::Broken;
+        Ok(match a {
+            Atom::Local(l, _) => *self.locals.get(l).ok_or(broken("an index"))?,
+            Atom::Global(name) => {
+                let value = self.evaluator.functions.global(name, &[]);
+                value.and_then(|t| t.items.first()?.int()).ok_or(broken("a global"))?
+            }
+            Atom::Div(p, q) | Atom::Mod(p, q) => {
+                let op = if matches!(a, Atom::Div(..)) { BinOp::FloorDiv } else { BinOp::Mod };
+                let (p, q) = (self.poly(p, &[])?, self.poly(q, &[])?);
+                // In an empty range a divisor may be 0; the element is not asked for.
+                i64s::arith(op, p, q).unwrap_or(0)
+            }
+            Atom::Min(p, q) => self.poly(p, &[])?.min(self.poly(q, &[])?),
+            Atom::Max(p, q) => self.poly(p, &[])?.max(self.poly(q, &[])?),
+            Atom::Read(x, _, at) => {
+                let at = at.iter().map(|p| self.poly(p, &[])).collect::<Eval<Vec<i64>>>()?;
+                let tensor = self.tensor(Var::of_local(*x).ok_or(broken("an array"))?)?;
+                tensor.get(&at).and_then(Value::int).ok_or(broken("an integer element"))?
+            }
+            Atom::Bound(..) | Atom::Arg(..) | Atom::Meta(_) | Atom::Overflow => return Err(broken("a size")),
+        })
+    }
+
+    /// A polynomial that is compared: exactly.
+    fn compared(&mut self, p: &Poly, at: &[i64]) -> Eval<i128> {
+        let p = with_indices(p, at);
+        let mut sum = 0_i128;
+        for (m, c) in p.terms() {
+            let mut product = *c;
+            for (a, k) in m {
+                let value = i128::from(self.atom(a)?);
+                for _ in 0..*k {
+                    product = product.saturating_mul(value);
+                }
+            }
+            sum = sum.saturating_add(product);
+        }
+        Ok(sum)
+    }
+}
+
+impl World for Run<'_, '_> {
+    type Stop = Stopped;
+
+    fn poly(&mut self, p: &Poly, at: &[i64]) -> Eval<i64> {
+        let p = with_indices(p, at);
+        let mut sum = 0_i64;
+        for (m, c) in p.terms() {
+            #[expect(clippy::cast_possible_truncation, reason = "arithmetic modulo 2^64")]
+            let mut product = *c as i64;
+            for (a, k) in m {
+                let value = self.atom(a)?;
+                for _ in 0..*k {
+                    product = product.wrapping_mul(value);
+                }
+            }
+            sum = sum.wrapping_add(product);
+        }
+        Ok(sum)
+    }
+
+    fn holds(&mut self, p: &Pred, at: &[i64]) -> Eval<bool> {
+        self.evaluator.counts.tests += u64::from(p.is_opaque());
+        self.pred(p, at)
+    }
+}
+
+impl Run<'_, '_> {
+    fn pred(&mut self, p: &Pred, at: &[i64]) -> Eval<bool> {
+        self.step()?;
+        let broken = Stopped::Broken;
+        Ok(match p {
+            Pred::And(items) => {
+                // What reads data is asked only where the rest holds.
+                let (opaque, plain): (Vec<&Pred>, Vec<&Pred>) = items.iter().partition(|p| p.is_opaque());
+                for p in plain.into_iter().chain(opaque) {
+                    if !self.pred(p, at)? {
+                        return Ok(false);
+                    }
+                }
+                true
+            }
+            Pred::Or(items) => {
+                for p in &**items {
+                    if self.pred(p, at)? {
+                        return Ok(true);
+                    }
+                }
+                false
+            }
+            Pred::Ge(p) => self.compared(p, at)? >= 0,
+            Pred::Eq(p) => self.compared(p, at)? == 0,
+            Pred::Ne(p) => self.compared(p, at)? != 0,
+            Pred::Is(x, _, i, holds) | Pred::Member(x, _, i, holds) => {
+                let i = i.iter().map(|p| self.poly(p, at)).collect::<Eval<Vec<i64>>>()?;
+                let tensor = self.tensor(Var::of_local(*x).ok_or(broken("an array"))?)?;
+                let found = match p {
+                    Pred::Is(..) => tensor.get(&i).and_then(Value::truth).ok_or(broken("a truth value"))?,
+                    _ => {
+                        let row = Value::Tuple(i.into_iter().map(Value::I64).collect());
+                        tensor.items.contains(&row)
+                    }
+                };
+                found == *holds
+            }
+            Pred::Any(index, body, holds) => {
+                let mut found = false;
+                for i in 0..self.poly(&index.extent, at)? {
+                    self.step()?;
+                    let atom = index.atom();
+                    let put = |p: &Poly| p.substitute(&|a| (*a == atom).then(|| Poly::constant(i.into())));
+                    if self.pred(&body.map(&put), at)? {
+                        found = true;
+                        break;
+                    }
+                }
+                found == *holds
+            }
+        })
+    }
+}
+
+/// The polynomial at these indices.
+fn with_indices(p: &Poly, at: &[i64]) -> Poly {
+    let mut any = false;
+    p.for_each_atom(&mut |a| any |= matches!(a, Atom::Local(l, _) if index_number(*l).is_some()));
+    if !any {
+        return p.clone();
+    }
+    let at: Vec<Poly> = at.iter().map(|i| Poly::constant((*i).into())).collect();
+    at_indices(p, &at)
+}
+
+fn put(out: &mut Tensor, at: &[i64], value: Value) -> Eval<()> {
+    let k = out.offset(at).ok_or(Stopped::Broken("an element"))?;
+    *out.items.get_mut(k).ok_or(Stopped::Broken("an element"))? = value;
+    Ok(())
+}

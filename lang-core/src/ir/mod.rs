@@ -1,0 +1,14 @@
+//! The compiler's forms between the typed tree and loops: the core calculus (ATL Fig. 3) and Tensor SSA
+//! (Fig. 10), their texts and their evaluators. `norm` leads from one to the next.
+
+pub mod core;
+pub mod eval;
+pub mod eval_ssa;
+pub mod flat;
+mod nest;
+pub mod ssa;
+mod ssa_text;
+pub mod text;
+pub mod value;
+
+pub use core::{CoreType, Expr, Function, Kind, Operation, Outside, Vars};

@@ -1,0 +1,213 @@
+//! Loops over the index tuples that a predicate leaves: each loop runs only where the comparisons that it
+//! decides hold, and an index that an equation tells takes one value.
+
+use crate::predicate::{Poly, Pred};
+
+use super::ssa::{index, index_number};
+use crate::predicate::Atom;
+
+/// What of the run the loops ask.
+pub(super) trait World {
+    /// Why there is no value.
+    type Stop;
+    /// The value of a polynomial at these indices, wrapping.
+    fn poly(&mut self, p: &Poly, at: &[i64]) -> Result<i64, Self::Stop>;
+    /// Does the predicate hold at these indices?
+    fn holds(&mut self, p: &Pred, at: &[i64]) -> Result<bool, Self::Stop>;
+}
+
+/// `constant + Σ cₖ·iₖ`, over the indices.
+#[derive(Clone, Debug)]
+struct Affine {
+    constant: i128,
+    coefficients: Vec<i128>,
+    /// `= 0`, else `>= 0`.
+    zero: bool,
+}
+
+/// The loops of a statement.
+#[derive(Debug)]
+pub(super) struct Nest {
+    extents: Vec<i64>,
+    /// The indices in the order of their loops.
+    order: Vec<usize>,
+    /// Comparisons that narrow, by the place in the order at which all their indices are known.
+    narrowing: Vec<Vec<Affine>>,
+    /// An equation that tells the index of that loop.
+    told: Vec<Option<Poly>>,
+    /// Predicates tested there.
+    tested: Vec<Vec<Pred>>,
+    /// Tested once, before all loops.
+    before: Vec<Pred>,
+}
+
+impl Nest {
+    /// The loops over so many free and bound indices. Free ones that bound ones tell come last.
+    pub(super) fn new<W: World>(extents: Vec<i64>, free: usize, pred: &Pred, world: &mut W) -> Result<Self, W::Stop> {
+        let n = extents.len();
+        let mentioned = |p: &Poly| {
+            let mut found = vec![false; n];
+            p.for_each_atom(&mut |a| {
+                if let Atom::Local(l, _) = a
+                    && let Some(slot) = index_number(*l).and_then(|k| found.get_mut(k))
+                {
+                    *slot = true;
+                }
+            });
+            found
+        };
+        // Which free index an equation with bound ones, or with data, tells.
+        let mut late: Vec<Option<Poly>> = vec![None; n];
+        for k in 0..free {
+            let solution = pred.solution(&index(k, &Poly::default()).atom());
+            late_index(k, free, solution, &mentioned, &mut late);
+        }
+        let early = (0..n).filter(|k| late.get(*k).is_some_and(Option::is_none));
+        let order: Vec<usize> = early.chain((0..free).filter(|k| late.get(*k).is_some_and(Option::is_some))).collect();
+        let place = |k: usize| order.iter().position(|j| *j == k).unwrap_or(n);
+        let mut nest = Self {
+            told: order.iter().map(|k| late.get(*k).cloned().flatten()).collect(),
+            narrowing: vec![Vec::new(); n],
+            tested: vec![Vec::new(); n],
+            before: Vec::new(),
+            order: order.clone(),
+            extents,
+        };
+        for p in pred.conjuncts() {
+            let mut known = None;
+            p.visit(
+                &mut |p| {
+                    let places = mentioned(p).into_iter().enumerate().filter(|(_, m)| *m).map(|(k, _)| place(k));
+                    known = known.max(places.max());
+                },
+                &mut |_| {},
+            );
+            let Some(known) = known else {
+                nest.before.push(p.clone());
+                continue;
+            };
+            match affine(p, n, world)? {
+                Some(affine) => nest.narrowing.get_mut(known).into_iter().for_each(|list| list.push(affine.clone())),
+                None => nest.tested.get_mut(known).into_iter().for_each(|list| list.push(p.clone())),
+            }
+        }
+        Ok(nest)
+    }
+
+    /// Visits every tuple, given in the order of the indices.
+    pub(super) fn visit<W: World>(
+        &self,
+        world: &mut W,
+        f: &mut dyn FnMut(&mut W, &[i64]) -> Result<(), W::Stop>,
+    ) -> Result<(), W::Stop> {
+        let mut at = vec![0; self.extents.len()];
+        for p in &self.before {
+            if !world.holds(p, &at)? {
+                return Ok(());
+            }
+        }
+        self.level(0, &mut at, world, f)
+    }
+
+    fn level<W: World>(
+        &self,
+        depth: usize,
+        at: &mut Vec<i64>,
+        world: &mut W,
+        f: &mut dyn FnMut(&mut W, &[i64]) -> Result<(), W::Stop>,
+    ) -> Result<(), W::Stop> {
+        let Some(k) = self.order.get(depth).copied() else { return f(world, at) };
+        let extent = self.extents.get(k).copied().unwrap_or(0);
+        let (mut low, mut high) = (0_i128, i128::from(extent) - 1);
+        for a in self.narrowing.get(depth).into_iter().flatten() {
+            a.narrow(k, at, &mut low, &mut high);
+        }
+        if let Some(Some(p)) = self.told.get(depth) {
+            let value = i128::from(world.poly(p, at)?);
+            (low, high) = (low.max(value), high.min(value));
+        }
+        let (Ok(low), Ok(high)) = (i64::try_from(low), i64::try_from(high)) else { return Ok(()) };
+        'values: for i in low..=high {
+            if let Some(slot) = at.get_mut(k) {
+                *slot = i;
+            }
+            for p in self.tested.get(depth).into_iter().flatten() {
+                if !world.holds(p, at)? {
+                    continue 'values;
+                }
+            }
+            self.level(depth + 1, at, world, f)?;
+        }
+        Ok(())
+    }
+}
+
+/// Notes that an equation tells a free index, if what it tells it by is known before.
+fn late_index(
+    k: usize,
+    free: usize,
+    solution: Option<Poly>,
+    mentioned: &dyn Fn(&Poly) -> Vec<bool>,
+    late: &mut [Option<Poly>],
+) {
+    let Some(solution) = solution else { return };
+    let by = mentioned(&solution);
+    let mut data = false;
+    solution.for_each_atom(&mut |a| data |= matches!(a, Atom::Read(..)));
+    let bound = by.iter().skip(free).any(|m| *m);
+    let clear = by.iter().zip(late.iter()).all(|(m, l)| !m || l.is_none());
+    if let (true, true, Some(slot)) = (bound || data, clear, late.get_mut(k)) {
+        *slot = Some(solution);
+    }
+}
+
+/// A comparison that is linear in the indices, sizes put in.
+fn affine<W: World>(p: &Pred, n: usize, world: &mut W) -> Result<Option<Affine>, W::Stop> {
+    let (poly, zero) = match p {
+        Pred::Ge(p) => (p, false),
+        Pred::Eq(p) => (p, true),
+        _ => return Ok(None),
+    };
+    let mut rest = poly.clone();
+    let mut coefficients = vec![0; n];
+    for (k, slot) in coefficients.iter_mut().enumerate() {
+        let atom = index(k, &Poly::default()).atom();
+        if !rest.mentions(&atom) {
+            continue;
+        }
+        let Some((c, without)) = rest.linear_in(&atom) else { return Ok(None) };
+        *slot = c;
+        rest = without;
+    }
+    let mut data = false;
+    rest.for_each_atom(&mut |a| data |= matches!(a, Atom::Read(..)));
+    if data {
+        return Ok(None);
+    }
+    Ok(Some(Affine { constant: i128::from(world.poly(&rest, &[])?), coefficients, zero }))
+}
+
+impl Affine {
+    /// Takes from the range of index `k` what the comparison forbids; all indices but it are known, or have
+    /// the coefficient 0.
+    fn narrow(&self, k: usize, at: &[i64], low: &mut i128, high: &mut i128) {
+        let mut rest = self.constant;
+        for (j, (c, i)) in self.coefficients.iter().zip(at).enumerate() {
+            if j != k {
+                rest = rest.saturating_add(c.saturating_mul(i128::from(*i)));
+            }
+        }
+        let c = self.coefficients.get(k).copied().unwrap_or(0);
+        let nothing = (i128::from(i64::MAX), i128::from(i64::MIN));
+        match (c, self.zero) {
+            (0, true) if rest == 0 => {}
+            (0, false) if rest >= 0 => {}
+            (0, _) => (*low, *high) = nothing,
+            (c, true) if rest % c == 0 => (*low, *high) = ((*low).max(-rest / c), (*high).min(-rest / c)),
+            (_, true) => (*low, *high) = nothing,
+            // c·i >= -rest
+            (c, false) if c > 0 => *low = (*low).max(-crate::predicate::poly::floor_div(rest, c)),
+            (c, false) => *high = (*high).min(crate::predicate::poly::floor_div(rest, -c)),
+        }
+    }
+}

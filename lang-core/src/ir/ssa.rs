@@ -1,0 +1,588 @@
+//! Tensor SSA, ATL Fig. 10: every right-hand side is one operation on whole tensors, over index variables with
+//! canonical names. A statement defines an element for each tuple of its indices.
+//!
+//! The forms are the paper's in solved form: where it has an index and an equation that tells it,
+//! `Σ j: [i == j] · X[j]`, here the index is gone, `X[i]`. So a contraction without bound indices and with one
+//! factor is a *view*: it computes nothing, and whoever reads it reads through it ([`Builder::contract`]). No
+//! tensor of zeros is kept: what is pinned by equations between its indices has fewer of them
+//! ([`Builder::contract`] again, compact).
+//!
+//! Sums have any number of terms: the paper's binary ones, of which every partial sum would be a tensor.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use super::core::{Callee, Constant, CoreType, Failing, Leaf, Operation, Vars};
+use super::flat::Input;
+use crate::base::Name;
+use crate::predicate::{Atom, Context, Index, LocalId, Poly, Pred};
+use crate::syntax::ops::Scalar;
+
+/// The array of statement `k` is read in polynomials and predicates as the local of this number and `k`.
+const FIRST_VAR: u32 = 1 << 24;
+
+/// The `k`-th index of a statement is the local of this number and `k`: first those of the result, then bound ones.
+const FIRST_INDEX: u32 = 1 << 28;
+
+/// A statement by its position.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Var(pub u32);
+
+impl Var {
+    /// The array, in polynomials and predicates.
+    #[must_use]
+    pub fn local(self) -> LocalId {
+        LocalId(FIRST_VAR + self.0)
+    }
+
+    /// What it is called there.
+    #[must_use]
+    pub fn name(self) -> Name {
+        format!("X{}", self.0).into()
+    }
+
+    /// The statement whose array that is.
+    #[must_use]
+    pub fn of_local(local: LocalId) -> Option<Self> {
+        (FIRST_VAR..FIRST_INDEX).contains(&local.0).then(|| Self(local.0 - FIRST_VAR))
+    }
+}
+
+/// The `k`-th index of a statement.
+#[must_use]
+pub fn index(k: usize, extent: &Poly) -> Index {
+    let k = u32::try_from(k).unwrap_or(u32::MAX - FIRST_INDEX);
+    Index { local: LocalId(FIRST_INDEX + k), name: format!("i{k}").into(), extent: extent.clone() }
+}
+
+/// Which index of a statement the local is.
+#[must_use]
+pub fn index_number(local: LocalId) -> Option<usize> {
+    local.0.checked_sub(FIRST_INDEX).map(|k| k as usize)
+}
+
+/// `X[a, b]`: all axes of what is a scalar operation's operand, the first ones of a call's argument.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Access {
+    /// The tensor.
+    pub var: Var,
+    /// The indices.
+    pub at: Vec<Poly>,
+}
+
+/// `[p] · ± X[a]`
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Addend {
+    /// Is it subtracted?
+    pub neg: bool,
+    /// Where it is a term.
+    pub pred: Pred,
+    /// What is added.
+    pub of: Access,
+}
+
+/// A right-hand side. Each element is the zero of its type where the predicate does not hold.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Rhs {
+    /// A part of a parameter or of a top-level `let`.
+    Input(u32),
+    /// A constant, without indices.
+    Constant(Constant),
+    /// Zero everywhere.
+    Zero,
+    /// The value of an index expression, as `i64`.
+    Index(Poly),
+    /// `Σₖ [pₖ] · ± Xₖ[aₖ]`, left to right.
+    Add(Vec<Addend>),
+    /// `± Σ s: [p] · X₀[a₀] · X₁[a₁]`, with one factor or two.
+    Contract {
+        /// The extents of the bound indices.
+        bound: Vec<Poly>,
+        /// Which terms there are.
+        pred: Pred,
+        /// Is the sum negated?
+        neg: bool,
+        /// The factors.
+        factors: Vec<Access>,
+    },
+    /// `[p] · f(X₀[a₀], …)`
+    Map {
+        /// What is applied.
+        operation: Operation,
+        /// Where.
+        pred: Pred,
+        /// To what.
+        args: Vec<Access>,
+    },
+    /// A part of what a definition gives, called for every tuple of the first indices.
+    Call {
+        /// The definition.
+        callee: Arc<Callee>,
+        /// The sizes that are passed.
+        sizes: Vec<Poly>,
+        /// Where it is called.
+        pred: Pred,
+        /// Parts of the arguments.
+        args: Vec<Access>,
+        /// How many indices the calls have.
+        batch: u32,
+        /// Which part of the result.
+        part: u32,
+    },
+}
+
+/// `X[i…] = …`
+#[derive(Clone, PartialEq, Debug)]
+pub struct Stmt {
+    /// Extents.
+    pub dims: Vec<Poly>,
+    /// What it holds; a relation holds none.
+    pub scalar: Option<Scalar>,
+    /// What it is.
+    pub rhs: Rhs,
+    /// Checks without which its elements have no meaning.
+    pub needs: Vec<u32>,
+    /// A name of the program for it.
+    pub name: Option<Name>,
+}
+
+/// What has to hold: for all indices for which `guard` holds, `cond` does.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Check {
+    /// Extents of the indices.
+    pub dims: Vec<Poly>,
+    /// Where it is asked.
+    pub guard: Pred,
+    /// What has to hold.
+    pub cond: Pred,
+    /// What fails otherwise.
+    pub what: Arc<Failing>,
+}
+
+/// A function in Tensor SSA.
+#[derive(Clone, Debug)]
+pub struct Ssa {
+    /// The definition.
+    pub callee: Arc<Callee>,
+    /// Names of sizes and integer parameters.
+    pub vars: Vars,
+    /// The sizes that a call passes.
+    pub sizes: Vec<LocalId>,
+    /// Integer parameters that indices are made of.
+    pub bounded: BTreeSet<LocalId>,
+    /// The types of the parameters.
+    pub params: Vec<(LocalId, CoreType)>,
+    /// Inputs.
+    pub inputs: Vec<Input>,
+    /// Statements, each after those it reads.
+    pub stmts: Vec<Stmt>,
+    /// Checks.
+    pub checks: Vec<Check>,
+    /// Checks of the whole: assertions.
+    pub needs: Vec<u32>,
+    /// The parts of the result.
+    pub outputs: Vec<(Leaf, Var)>,
+    /// The type of the result.
+    pub result: CoreType,
+}
+
+impl Rhs {
+    /// What it reads directly; not what its predicates and indices do.
+    pub fn for_each_access(&self, f: &mut dyn FnMut(&Access)) {
+        match self {
+            Self::Input(_) | Self::Constant(_) | Self::Zero | Self::Index(_) => {}
+            Self::Add(items) => items.iter().for_each(|a| f(&a.of)),
+            Self::Contract { factors: items, .. } | Self::Map { args: items, .. } | Self::Call { args: items, .. } => {
+                items.iter().for_each(f);
+            }
+        }
+    }
+
+    /// Its predicates.
+    pub fn for_each_pred(&self, f: &mut dyn FnMut(&Pred)) {
+        match self {
+            Self::Input(_) | Self::Constant(_) | Self::Zero | Self::Index(_) => {}
+            Self::Add(items) => items.iter().for_each(|a| f(&a.pred)),
+            Self::Contract { pred, .. } | Self::Map { pred, .. } | Self::Call { pred, .. } => f(pred),
+        }
+    }
+
+    /// Its polynomials, but for those in its predicates.
+    pub fn for_each_poly(&self, f: &mut dyn FnMut(&Poly)) {
+        self.for_each_access(&mut |a| a.at.iter().for_each(&mut *f));
+        match self {
+            Self::Index(p) => f(p),
+            Self::Contract { bound, .. } => bound.iter().for_each(f),
+            Self::Call { sizes, .. } => sizes.iter().for_each(f),
+            _ => {}
+        }
+    }
+}
+
+/// Statements that a predicate and polynomials read as data.
+pub fn for_each_read(pred: &Pred, f: &mut dyn FnMut(Var)) {
+    let mut found = Vec::new();
+    let mut opaque = Vec::new();
+    pred.visit(&mut |p| reads(p, &mut |v| found.push(v)), &mut |x| opaque.extend(Var::of_local(x)));
+    found.into_iter().chain(opaque).for_each(f);
+}
+
+/// Statements that a polynomial reads as data.
+pub fn reads(p: &Poly, f: &mut dyn FnMut(Var)) {
+    p.for_each_atom(&mut |a| {
+        if let Atom::Read(x, ..) = a
+            && let Some(v) = Var::of_local(*x)
+        {
+            f(v);
+        }
+    });
+}
+
+/// Builds statements: equal ones once, in solved form.
+#[derive(Default, Debug)]
+pub struct Builder {
+    /// The statements so far.
+    pub stmts: Vec<Stmt>,
+    /// The checks so far.
+    pub checks: Vec<Check>,
+    /// Sizes, which are not negative.
+    sizes: Vec<Poly>,
+    memo: HashMap<(Vec<Poly>, Rhs, Vec<u32>), Var>,
+}
+
+/// An element as a reader of it sees it, views seen through.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    /// Where it is not zero.
+    pub pred: Pred,
+    /// Is it negated?
+    pub neg: bool,
+    /// What is read.
+    pub of: Access,
+    /// What has to hold.
+    pub needs: Vec<u32>,
+}
+
+impl Builder {
+    /// None so far, over these sizes.
+    #[must_use]
+    pub fn new(sizes: Vec<Poly>) -> Self {
+        Self { sizes, ..Self::default() }
+    }
+
+    /// A statement.
+    #[must_use]
+    pub fn get(&self, var: Var) -> Option<&Stmt> {
+        self.stmts.get(var.0 as usize)
+    }
+
+    /// The extents of a statement.
+    #[must_use]
+    pub fn dims(&self, var: Var) -> Vec<Poly> {
+        self.get(var).map(|s| s.dims.clone()).unwrap_or_default()
+    }
+
+    /// What a statement holds.
+    #[must_use]
+    pub fn scalar(&self, var: Var) -> Scalar {
+        self.get(var).and_then(|s| s.scalar).unwrap_or(Scalar::F64)
+    }
+
+    /// What is known inside the ranges of indices.
+    #[must_use]
+    pub fn context(&self, dims: &[Poly]) -> Context {
+        let mut context = Context::new(&self.sizes);
+        dims.iter().enumerate().for_each(|(k, n)| context.enter(&index(k, n)));
+        context
+    }
+
+    /// Adds a statement, unless there is one like it.
+    pub fn push(&mut self, dims: Vec<Poly>, scalar: Option<Scalar>, rhs: Rhs, mut needs: Vec<u32>) -> Var {
+        needs.sort_unstable();
+        needs.dedup();
+        let key = (dims, rhs, needs);
+        if let Some(var) = self.memo.get(&key) {
+            return *var;
+        }
+        let var = Var(u32::try_from(self.stmts.len()).unwrap_or(u32::MAX));
+        let (dims, rhs, needs) = key.clone();
+        self.stmts.push(Stmt { dims, scalar, rhs, needs, name: None });
+        self.memo.insert(key, var);
+        var
+    }
+
+    /// Remembers a check; equal ones are one.
+    pub fn check(&mut self, check: Check) -> u32 {
+        let found = self.checks.iter().position(|c| *c == check);
+        let at = found.unwrap_or_else(|| {
+            self.checks.push(check);
+            self.checks.len() - 1
+        });
+        u32::try_from(at).unwrap_or(u32::MAX)
+    }
+
+    /// Zero everywhere.
+    pub fn zero(&mut self, dims: &[Poly], scalar: Scalar) -> Var {
+        self.push(dims.to_vec(), Some(scalar), Rhs::Zero, Vec::new())
+    }
+
+    /// A constant.
+    pub fn constant(&mut self, c: Constant, scalar: Scalar) -> Var {
+        self.push(Vec::new(), Some(scalar), Rhs::Constant(c), Vec::new())
+    }
+
+    /// An element seen through views. `None`: it is zero.
+    #[must_use]
+    pub fn see(&self, of: &Access) -> Option<Seen> {
+        let itself = || Seen { pred: Pred::truth(), neg: false, of: of.clone(), needs: Vec::new() };
+        let Some(stmt) = self.get(of.var) else { return Some(itself()) };
+        match &stmt.rhs {
+            Rhs::Zero => None,
+            Rhs::Contract { bound, pred, neg, factors } if bound.is_empty() => {
+                let ([factor], true) = (factors.as_slice(), of.at.len() == stmt.dims.len()) else {
+                    return Some(itself());
+                };
+                let put = |p: &Poly| at_indices(p, &of.at);
+                let at = factor.at.iter().map(put).collect();
+                let of = Access { var: factor.var, at };
+                Some(Seen { pred: pred.map(&put), neg: *neg, of, needs: stmt.needs.clone() })
+            }
+            _ => Some(itself()),
+        }
+    }
+
+    /// `± Σ s: [p] · X₀[a₀] · X₁[a₁]`. Factors are seen through, bound indices that an equation tells are put
+    /// in their place, and where equations pin indices of the result only the rest is computed, and read by
+    /// a view.
+    pub fn contract(
+        &mut self,
+        dims: &[Poly],
+        bound: Vec<Poly>,
+        pred: &Pred,
+        neg: bool,
+        factors: &[Access],
+        mut needs: Vec<u32>,
+    ) -> Var {
+        let scalar = factors.first().map_or(Scalar::F64, |f| self.scalar(f.var));
+        let (mut pred, mut neg, mut bound) = (pred.clone(), neg, bound);
+        let mut seen = Vec::new();
+        for factor in factors {
+            let Some(inner) = self.see(factor) else { return self.zero(dims, scalar) };
+            pred = pred.and(&inner.pred);
+            neg ^= inner.neg;
+            needs.extend(inner.needs);
+            seen.push(inner.of);
+        }
+        // One times something is that.
+        if let [a, b] = seen.as_slice() {
+            match (self.is_one(a), self.is_one(b)) {
+                (true, _) => seen = vec![b.clone()],
+                (_, true) => seen = vec![a.clone()],
+                _ => {}
+            }
+        }
+        let simplify = |this: &Self, bound: &[Poly], pred: &Pred| {
+            let all: Vec<Poly> = dims.iter().chain(bound).cloned().collect();
+            this.context(&all).simplify(pred)
+        };
+        pred = simplify(self, &bound, &pred);
+        while let Some((k, value)) = solved(dims.len(), &bound, &pred) {
+            let Some(extent) = bound.get(k).cloned() else { break };
+            let gone = dims.len() + k;
+            let put = |p: &Poly| without_index(p, gone, &value);
+            let inside = Pred::inside(&without_index(&value, gone, &Poly::default()), &extent);
+            pred = inside.and(&pred.map(&put));
+            seen.iter_mut().for_each(|a| a.at = a.at.iter().map(put).collect());
+            bound.remove(k);
+            pred = simplify(self, &bound, &pred);
+        }
+        if pred.is_false() {
+            return self.zero(dims, scalar);
+        }
+        let view = bound.is_empty() && seen.len() == 1;
+        if view {
+            return self.view(dims, scalar, pred, neg, seen, needs);
+        }
+        if let Some((k, value)) = pinned(dims.len(), &pred) {
+            let rest: Vec<Poly> = dims.iter().enumerate().filter(|(j, _)| *j != k).map(|(_, n)| n.clone()).collect();
+            let put = |p: &Poly| without_index(p, k, &value);
+            let at: Vec<Access> =
+                seen.iter().map(|a| Access { var: a.var, at: a.at.iter().map(put).collect() }).collect();
+            let inside = dims.get(k).map_or(Pred::truth(), |n| Pred::inside(&put(&value), &put(n)));
+            let inner = self.contract(&rest, bound.clone(), &inside.and(&pred.map(&put)), neg, &at, needs.clone());
+            return self.unpinned(dims, k, &value, &pred, inner, needs);
+        }
+        order_factors(&mut seen);
+        self.push(dims.to_vec(), Some(scalar), Rhs::Contract { bound, pred, neg, factors: seen }, needs)
+    }
+
+    /// `[p] · ± X[a]`: the tensor itself if that is what it is.
+    fn view(
+        &mut self,
+        dims: &[Poly],
+        scalar: Scalar,
+        pred: Pred,
+        neg: bool,
+        factors: Vec<Access>,
+        needs: Vec<u32>,
+    ) -> Var {
+        if let ([one], true, false, true) = (factors.as_slice(), pred.is_true(), neg, needs.is_empty()) {
+            let same = self.get(one.var).is_some_and(|s| s.dims == dims)
+                && one.at.iter().enumerate().all(|(k, p)| dims.get(k).is_some_and(|n| *p == index(k, n).value()));
+            if same {
+                return one.var;
+            }
+        }
+        self.push(dims.to_vec(), Some(scalar), Rhs::Contract { bound: Vec::new(), pred, neg, factors }, needs)
+    }
+
+    /// What was computed without index `k`, which has this value, as a tensor with it.
+    fn unpinned(&mut self, dims: &[Poly], k: usize, value: &Poly, pred: &Pred, inner: Var, needs: Vec<u32>) -> Var {
+        let scalar = self.scalar(inner);
+        let at = dims.iter().enumerate().filter(|(j, _)| *j != k).map(|(j, n)| index(j, n).value()).collect();
+        // Of the predicate what is about the result alone tells where it may be other than zero.
+        let outer = pred.conjuncts().iter().filter(|p| {
+            let mut own = true;
+            p.visit(
+                &mut |p| p.for_each_atom(&mut |a| own &= !matches!(a, Atom::Local(l, _) if index_number(*l).is_some_and(|j| j >= dims.len()))),
+                &mut |_| {},
+            );
+            own
+        });
+        let equation = dims.get(k).map(|n| Pred::equal(&index(k, n).value(), value)).unwrap_or(Pred::truth());
+        let pred = Pred::all(outer.cloned().chain([equation]));
+        let seen = Access { var: inner, at };
+        match self.see(&seen) {
+            None => self.zero(dims, scalar),
+            Some(inner) => {
+                let pred = self.context(dims).simplify(&pred.and(&inner.pred));
+                let needs = needs.into_iter().chain(inner.needs).collect();
+                self.view(dims, scalar, pred, inner.neg, vec![inner.of], needs)
+            }
+        }
+    }
+
+    fn is_one(&self, a: &Access) -> bool {
+        let one = |s: &Stmt| matches!(&s.rhs, Rhs::Constant(Constant::Real(x)) if x.to_bits() == 1.0_f64.to_bits());
+        self.get(a.var).is_some_and(one)
+    }
+
+    /// `Σₖ [pₖ] · ± Xₖ[aₖ]`
+    pub fn add(&mut self, dims: &[Poly], scalar: Scalar, terms: &[Addend], mut needs: Vec<u32>) -> Var {
+        let context = self.context(dims);
+        let mut kept = Vec::new();
+        for term in terms {
+            let Some(inner) = self.see(&term.of) else { continue };
+            let pred = context.simplify(&term.pred.and(&inner.pred));
+            if pred.is_false() {
+                continue;
+            }
+            needs.extend(inner.needs);
+            kept.push(Addend { neg: term.neg ^ inner.neg, pred, of: inner.of });
+        }
+        match kept.as_slice() {
+            [] => self.zero(dims, scalar),
+            [one] => self.view(dims, scalar, one.pred.clone(), one.neg, vec![one.of.clone()], needs),
+            _ => self.push(dims.to_vec(), Some(scalar), Rhs::Add(kept), needs),
+        }
+    }
+
+    /// `[p] · f(X₀[a₀], …)`. Arguments are seen through where that leaves them as they are.
+    pub fn map(
+        &mut self,
+        dims: &[Poly],
+        scalar: Scalar,
+        operation: Operation,
+        pred: &Pred,
+        args: &[Access],
+        mut needs: Vec<u32>,
+    ) -> Var {
+        let mut context = self.context(dims);
+        let pred = context.simplify(pred);
+        if pred.is_false() {
+            return self.zero(dims, scalar);
+        }
+        context.assume(&pred);
+        let mut seen = Vec::new();
+        for arg in args {
+            match self.see(arg) {
+                Some(inner) if !inner.neg && context.implies(&inner.pred) => {
+                    needs.extend(inner.needs);
+                    seen.push(inner.of);
+                }
+                _ => {
+                    needs.extend(self.get(arg.var).map(|s| s.needs.clone()).unwrap_or_default());
+                    seen.push(arg.clone());
+                }
+            }
+        }
+        if let Some((k, value)) = pinned(dims.len(), &pred) {
+            let rest: Vec<Poly> = dims.iter().enumerate().filter(|(j, _)| *j != k).map(|(_, n)| n.clone()).collect();
+            let put = |p: &Poly| without_index(p, k, &value);
+            let at: Vec<Access> =
+                seen.iter().map(|a| Access { var: a.var, at: a.at.iter().map(put).collect() }).collect();
+            let inside = dims.get(k).map_or(Pred::truth(), |n| Pred::inside(&put(&value), &put(n)));
+            let inner = self.map(&rest, scalar, operation, &inside.and(&pred.map(&put)), &at, needs.clone());
+            return self.unpinned(dims, k, &value, &pred, inner, needs);
+        }
+        self.push(dims.to_vec(), Some(scalar), Rhs::Map { operation, pred, args: seen }, needs)
+    }
+}
+
+/// A polynomial over the indices of a statement at these indices.
+#[must_use]
+pub fn at_indices(p: &Poly, at: &[Poly]) -> Poly {
+    p.substitute(&|a| match a {
+        Atom::Local(l, _) => at.get(index_number(*l)?).cloned(),
+        _ => None,
+    })
+}
+
+/// A polynomial with an index replaced by its value and those after it renumbered.
+fn without_index(p: &Poly, gone: usize, value: &Poly) -> Poly {
+    let renumber = |p: &Poly| {
+        p.substitute(&|a| match a {
+            Atom::Local(l, _) => {
+                let k = index_number(*l)?;
+                (k > gone).then(|| index(k - 1, &Poly::default()).value())
+            }
+            _ => None,
+        })
+    };
+    let put = p.substitute(&|a| match a {
+        Atom::Local(l, _) if index_number(*l) == Some(gone) => Some(value.clone()),
+        _ => None,
+    });
+    renumber(&put)
+}
+
+/// A bound index that an equation tells, and its value.
+fn solved(free: usize, bound: &[Poly], pred: &Pred) -> Option<(usize, Poly)> {
+    // The last first: those before it stand in what it is told by.
+    (0..bound.len()).rev().find_map(|k| {
+        let atom = index(free + k, &Poly::default()).atom();
+        Some((k, pred.solution(&atom)?))
+    })
+}
+
+/// An index of the result that an equation between indices of the result and sizes tells.
+fn pinned(free: usize, pred: &Pred) -> Option<(usize, Poly)> {
+    (0..free).rev().find_map(|k| {
+        let atom = index(k, &Poly::default()).atom();
+        let value = pred.solution(&atom)?;
+        let mut own = true;
+        value.for_each_atom(&mut |a| {
+            own &= match a {
+                Atom::Local(l, _) => index_number(*l).is_none_or(|j| j < free),
+                Atom::Read(..) => false,
+                _ => true,
+            };
+        });
+        own.then_some((k, value))
+    })
+}
+
+/// Factors in the order of their statements, so that equal products look equal.
+fn order_factors(factors: &mut [Access]) {
+    factors.sort_by(|a, b| a.var.cmp(&b.var).then_with(|| a.at.cmp(&b.at)));
+}

@@ -1,0 +1,313 @@
+//! Elements and slices, array literals, updates, other shapes: all of it access and generation.
+
+use super::{Elaborator, Frame, Out, Sym};
+use crate::base::{Code, Span};
+use crate::ir::core::{CoreType, E, Expr, Kind, Reason};
+use crate::predicate::{Atom, Index, Poly, Pred};
+use crate::types::tree::{Place, Subscript, TId, Update};
+use crate::types::ty::Type;
+
+/// A place between brackets, elaborated.
+enum Sub {
+    At(Poly),
+    /// First, and how many.
+    Range(Poly, Poly),
+    Whole(Poly),
+}
+
+impl Elaborator<'_> {
+    /// `x[i, a..b, _]`
+    pub(super) fn index(&mut self, f: &mut Frame, id: TId, x: TId, subs: &[Subscript]) -> Out<Sym> {
+        let span = self.span(f, id);
+        let base = self.expr(f, x)?;
+        let base = self.data(&base, span)?;
+        let mut e = self.bind("x", base);
+        let mut places = Vec::new();
+        let mut ty = e.ty.clone();
+        let mut holds = Pred::truth();
+        for sub in subs {
+            let CoreType::Tensor(n, inner) = ty else { return Err(self.outside(Reason::Errors, span)) };
+            let (place, inside) = self.subscript(f, sub, &n)?;
+            holds = holds.and(&inside);
+            places.push(place);
+            ty = (*inner).clone();
+        }
+        let check = (!self.context.implies(&holds))
+            .then(|| (holds, self.failing(f, id, Code::E0500, "index out of bounds")));
+        // Elements are checked where they are read, slices before.
+        let element_wise = places.iter().all(|p| matches!(p, Sub::At(_)));
+        if let (Some((holds, what)), false) = (&check, element_wise) {
+            e = Expr::new(Kind::Check(holds.clone(), what.clone(), e.clone()), e.ty.clone(), e.span);
+            e = self.bind("x", e);
+        }
+        let mut indices: Vec<Index> = Vec::new();
+        let mut element = e;
+        for place in places {
+            let at = match place {
+                Sub::At(at) => at,
+                Sub::Range(first, count) => {
+                    let index = self.vars.index("i", count);
+                    let at = first.add(&index.value());
+                    indices.push(index);
+                    at
+                }
+                Sub::Whole(n) => {
+                    let index = self.vars.index("i", n);
+                    let at = index.value();
+                    indices.push(index);
+                    at
+                }
+            };
+            element = Expr::access(&element, at);
+        }
+        if let (Some((holds, what)), true) = (check, element_wise) {
+            element = Expr::new(Kind::Check(holds, what, element.clone()), element.ty.clone(), element.span);
+        }
+        let e = indices.into_iter().rev().fold(element, |e, i| Expr::generate(i, e));
+        Ok(self.known(e))
+    }
+
+    /// A subscript, and what has to hold for it.
+    fn subscript(&mut self, f: &mut Frame, sub: &Subscript, n: &Poly) -> Out<(Sub, Pred)> {
+        Ok(match sub {
+            // Of a proved index the polynomial is right whatever wraps on the way.
+            Subscript::At { index, proved: true } => {
+                let span = self.span(f, *index);
+                match self.expr(f, *index)? {
+                    Sym::Int { poly, .. } if !poly.overflowed() => {
+                        self.use_in_index(&poly);
+                        (Sub::At(poly), Pred::truth())
+                    }
+                    _ => return Err(self.outside(Reason::TooLarge, span)),
+                }
+            }
+            Subscript::At { index, proved: false } => {
+                let at = self.index_of(f, *index)?;
+                let inside = Pred::inside(&at, n);
+                (Sub::At(at), inside)
+            }
+            Subscript::Range { from, to, proved } => {
+                let end = self.span(f, *to);
+                let (from, to) = (self.index_of(f, *from)?, self.index_of(f, *to)?);
+                let count = self.extent(to.sub(&from), end)?;
+                let inside = match proved {
+                    true => Pred::truth(),
+                    false => Pred::all([Pred::nonneg(&from), Pred::at_most(&from, &to), Pred::at_most(&to, n)]),
+                };
+                (Sub::Range(from, count), inside)
+            }
+            Subscript::Whole => (Sub::Whole(n.clone()), Pred::truth()),
+        })
+    }
+
+    /// An extent that must not depend on data or on indices.
+    pub(super) fn extent(&self, n: Poly, span: Span) -> Out<Poly> {
+        let mut ragged = false;
+        n.for_each_atom(&mut |a| {
+            ragged |= match a {
+                Atom::Read(..) => true,
+                Atom::Local(l, _) => self.indices.get(l).is_some_and(Option::is_some),
+                _ => false,
+            };
+        });
+        if ragged { Err(self.outside(Reason::DataRange, span)) } else { Ok(n) }
+    }
+
+    /// `[a, b, c]`: a generation that picks.
+    pub(super) fn literal(&mut self, f: &mut Frame, items: &[TId], ty: &Type, span: Span) -> Out<Sym> {
+        let mut parts = Vec::new();
+        for item in items {
+            let value = self.expr(f, *item)?;
+            let e = self.data(&value, span)?;
+            parts.push(self.bind("e", e));
+        }
+        let CoreType::Tensor(n, element) = self.core_type(f, ty, span)? else {
+            return Err(self.outside(Reason::Errors, span));
+        };
+        let index = self.vars.index("i", n);
+        let arms: Vec<(Pred, E)> = (0..)
+            .zip(parts)
+            .map(|(k, e)| (Pred::equal(&index.value(), &Poly::constant(k)), e))
+            .collect();
+        let e = self.merge(&element, &arms, span);
+        Ok(Sym::Data(Expr::generate(index, e)))
+    }
+
+    /// The one of several values whose predicate holds, of each other's excluding predicates; the zero where
+    /// none does. What is given twice is free to read.
+    pub(super) fn merge(&mut self, ty: &CoreType, arms: &[(Pred, E)], span: Span) -> E {
+        match ty {
+            CoreType::Scalar(_) | CoreType::Rel(_) => match arms {
+                [(p, e)] => Expr::guard(p.clone(), e.clone()),
+                arms => {
+                    let terms = arms.iter().map(|(p, e)| Expr::guard(p.clone(), e.clone())).collect();
+                    Expr::new(Kind::Add(terms), ty.clone(), span)
+                }
+            },
+            CoreType::Tuple(types, _) => {
+                let part = |(k, ty): (usize, &CoreType)| {
+                    let k = u32::try_from(k).unwrap_or(u32::MAX);
+                    let arms: Vec<_> = arms.iter().map(|(p, e)| (p.clone(), projected(e, k))).collect();
+                    self.merge(ty, &arms, span)
+                };
+                let items = types.iter().enumerate().map(part).collect();
+                Expr::new(Kind::Tuple(items), ty.clone(), span)
+            }
+            CoreType::Tensor(n, inner) => {
+                let index = self.vars.index("i", n.clone());
+                let arms: Vec<_> =
+                    arms.iter().map(|(p, e)| (p.clone(), Expr::access(e, index.value()))).collect();
+                let e = self.merge(inner, &arms, span);
+                Expr::generate(index, e)
+            }
+        }
+    }
+
+    /// `x with [i] = e`, `x with .k = e`: every element that is not replaced as it was.
+    pub(super) fn update(&mut self, f: &mut Frame, x: TId, updates: &[Update], span: Span) -> Out<Sym> {
+        let mut value = self.expr(f, x)?;
+        let ty = f.code.body.nodes[x].ty.clone();
+        let mut steps = Vec::new();
+        for update in updates {
+            let new = self.expr(f, update.value)?;
+            let place = match &update.place {
+                Place::Proj(k) => (Some(*k), Vec::new()),
+                Place::Index(subs) => (None, subs.clone()),
+            };
+            steps.push((place, update.add, new));
+        }
+        for ((field, subs), add, new) in steps {
+            value = match field {
+                Some(k) => self.replace_component(f, &value, &ty, k, add, new, span)?,
+                None => self.replace_elements(f, &value, &subs, add, &new, span)?,
+            };
+        }
+        Ok(value)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the parts of an update")]
+    fn replace_component(
+        &mut self,
+        f: &Frame,
+        value: &Sym,
+        ty: &Type,
+        k: u32,
+        add: bool,
+        new: Sym,
+        span: Span,
+    ) -> Out<Sym> {
+        let core = match value {
+            Sym::Tuple(items, names) => (items.len(), names.clone()),
+            Sym::Data(e) => match &e.ty {
+                CoreType::Tuple(items, names) => (items.len(), names.clone()),
+                _ => return Err(self.outside(Reason::Errors, span)),
+            },
+            _ => return Err(self.outside(Reason::Errors, span)),
+        };
+        let old = self.project(f, value, ty, k, span)?;
+        let new = if add { self.sum(vec![old, new], span)? } else { new };
+        let at = match ty {
+            Type::Record(fields) => super::field_order(fields).iter().position(|j| *j == k as usize).unwrap_or(0),
+            _ => k as usize,
+        };
+        let mut items = (0..core.0).map(|j| self.component(value, j)).collect::<Out<Vec<Sym>>>()?;
+        if let Some(slot) = items.get_mut(at) {
+            *slot = new;
+        }
+        Ok(Sym::Tuple(items, core.1))
+    }
+
+    /// Elements at indices that are understood.
+    fn replace_elements(
+        &mut self,
+        f: &mut Frame,
+        value: &Sym,
+        subs: &[Subscript],
+        add: bool,
+        new: &Sym,
+        span: Span,
+    ) -> Out<Sym> {
+        let e = self.data(value, span)?;
+        let e = self.bind("x", e);
+        let new = self.data(new, span)?;
+        let new = self.bind("new", new);
+        let (mut ty, mut at, mut here) = (e.ty.clone(), Vec::new(), Pred::truth());
+        let mut indices = Vec::new();
+        for sub in subs {
+            let CoreType::Tensor(n, inner) = ty else { return Err(self.outside(Reason::Errors, span)) };
+            let Subscript::At { index, proved } = sub else { return Err(self.outside(Reason::Update, span)) };
+            let place = self.index_of(f, *index)?;
+            if !*proved && !self.context.implies(&Pred::inside(&place, &n)) {
+                return Err(self.outside(Reason::Update, span));
+            }
+            let index = self.vars.index("i", n);
+            here = here.and(&Pred::equal(&index.value(), &place));
+            at.push(index.value());
+            indices.push(index);
+            ty = (*inner).clone();
+        }
+        let old = at.iter().fold(e, |e, i| Expr::access(&e, i.clone()));
+        let element = if add {
+            if !matches!(ty, CoreType::Scalar(_)) {
+                return Err(self.outside(Reason::Update, span));
+            }
+            Expr::new(Kind::Add(vec![old, Expr::guard(here, new)]), ty, span)
+        } else {
+            self.merge(&ty, &[(here.negated(), old), (here, new)], span)
+        };
+        Ok(Sym::Data(indices.into_iter().rev().fold(element, |e, i| Expr::generate(i, e))))
+    }
+
+    /// `reshape(x, n, m, …)`: by the place of an element in the order of both.
+    pub(super) fn reshape(&mut self, f: &mut Frame, x: TId, ty: &Type, span: Span) -> Out<Sym> {
+        let value = self.expr(f, x)?;
+        let e = self.data(&value, span)?;
+        let e = self.bind("x", e);
+        let new = self.core_type(f, ty, span)?;
+        let (dims, _) = new.peel();
+        let (old, _) = e.ty.peel();
+        let old: Vec<Poly> = old.into_iter().take(self.rank_of(f, x)).cloned().collect();
+        let indices: Vec<Index> = dims.into_iter().cloned().map(|n| self.vars.index("i", n)).collect();
+        let place = indices.iter().fold(Poly::default(), |at, i| at.mul(&i.extent).add(&i.value()));
+        let mut at = Vec::new();
+        let mut rest = place;
+        for (k, n) in old.iter().enumerate().rev() {
+            if k == 0 {
+                at.push(rest.clone());
+                break;
+            }
+            let (Some(inner), Some(outer)) = (rest.rem(n), rest.div(n)) else {
+                return Err(self.outside(Reason::DataRange, span));
+            };
+            at.push(inner);
+            rest = outer;
+        }
+        at.reverse();
+        if at.iter().any(Poly::overflowed) {
+            return Err(self.outside(Reason::TooLarge, span));
+        }
+        let element = at.into_iter().fold(e, |e, i| Expr::access(&e, i));
+        Ok(Sym::Data(indices.into_iter().rev().fold(element, |e, i| Expr::generate(i, e))))
+    }
+
+    fn rank_of(&self, f: &Frame, x: TId) -> usize {
+        f.code.body.nodes[x].ty.peel().0.len()
+    }
+
+    /// How many elements an array has along its first axis.
+    pub(super) fn length(&mut self, value: &Sym, span: Span) -> Out<Sym> {
+        let e = self.data(value, span)?;
+        match &e.ty {
+            CoreType::Tensor(n, _) => Ok(Sym::Int { poly: n.clone(), exact: true }),
+            _ => Err(self.outside(Reason::Errors, span)),
+        }
+    }
+}
+
+/// A component; of a tuple as it stands the component itself.
+fn projected(e: &E, k: u32) -> E {
+    match &e.kind {
+        Kind::Tuple(items) => items.get(k as usize).cloned().unwrap_or_else(|| e.clone()),
+        _ => Expr::proj(e, k),
+    }
+}

@@ -1,0 +1,251 @@
+//! Calls. A definition that takes and gives data is called; one that is given functions, and a lambda, is
+//! inlined where it is called, so that no function is left that the run would have to know.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::{Closure, Item, Elaborator, Env, Frame, Out, Sym, holds_function};
+use crate::base::{GlobalName, Span};
+use crate::ir::core::{Callee, CoreType, E, Expr, Kind, Operation, Reason};
+use crate::predicate::{Atom, Poly};
+use crate::resolve::builtin::Builtin;
+use crate::syntax::ops::Scalar;
+use crate::types::info::TypeInfoBody;
+use crate::types::tree::{self, Instance, Lambda, TId};
+use crate::types::ty::{Type, TypeArg};
+
+impl Elaborator<'_> {
+    pub(super) fn call(&mut self, f: &mut Frame, id: TId, callee: &tree::Callee, args: &[TId]) -> Out<Sym> {
+        let body = Arc::clone(&f.code.body);
+        let span = self.span(f, id);
+        let function = match callee {
+            tree::Callee::Value(e) => Some(self.expr(f, *e)?),
+            _ => None,
+        };
+        let types: Vec<Type> = args.iter().map(|a| body.nodes[*a].ty.clone()).collect();
+        let args = args.iter().map(|a| self.expr(f, *a)).collect::<Out<Vec<Sym>>>()?;
+        let ty = &body.nodes[id].ty;
+        match (callee, function) {
+            (tree::Callee::Def(name, instance), _) => self.call_def(f, name, instance, args, ty, span),
+            (tree::Callee::Builtin(builtin, _), _) => self.builtin(*builtin, &args, span),
+            (tree::Callee::Ctor(_, k), _) => self.construct(f, ty, *k, args, span),
+            (tree::Callee::Value(_), Some(Sym::Fun(closure))) => self.apply_closure(&closure, args, &types, ty, span),
+            (tree::Callee::Value(_), _) => Err(self.outside(Reason::FunctionValue, span)),
+        }
+    }
+
+    fn builtin(&mut self, builtin: Builtin, args: &[Sym], span: Span) -> Out<Sym> {
+        match (builtin, args) {
+            (Builtin::Len, [x]) => self.length(x, span),
+            _ => Err(self.outside(Reason::Builtin, span)),
+        }
+    }
+
+    fn call_def(
+        &mut self,
+        f: &Frame,
+        name: &GlobalName,
+        instance: &Instance,
+        args: Vec<Sym>,
+        ty: &Type,
+        span: Span,
+    ) -> Out<Sym> {
+        let types = instance.types.iter().map(|t| self.concrete(f, t, span)).collect::<Out<Vec<Type>>>()?;
+        let sizes = instance.sizes.iter().map(|p| self.poly(f, p, span)).collect::<Out<Vec<Poly>>>()?;
+        let takes_functions = args.iter().any(holds_function) || types.iter().any(has_function);
+        if takes_functions || has_function(ty) {
+            return self.inline(name, types, &sizes, args, span);
+        }
+        let ty = self.core_type(f, ty, span)?;
+        let args = args.iter().map(|a| self.data(a, span)).collect::<Out<Vec<E>>>()?;
+        let (types, extra) = abstracted(&types);
+        let callee = Arc::new(Callee { def: name.clone(), types: types.into() });
+        let sizes = sizes.into_iter().chain(extra).collect();
+        Ok(self.known(Expr::new(Kind::Call(callee, sizes, args), ty, span)))
+    }
+
+    /// The body of a definition in place of a call.
+    fn inline(
+        &mut self,
+        name: &GlobalName,
+        types: Vec<Type>,
+        sizes: &[Poly],
+        args: Vec<Sym>,
+        span: Span,
+    ) -> Out<Sym> {
+        if self.inlined.len() >= super::MAX_INLINED {
+            return Err(self.outside(Reason::Recursion, span));
+        }
+        let body = self.bodies.body(name).ok_or_else(|| self.outside(Reason::Errors, span))?;
+        let root = body.root.ok_or_else(|| self.outside(Reason::Errors, span))?;
+        let mut env = Env::new();
+        for (local, size) in body.sizes.iter().zip(sizes) {
+            env.insert(*local, Sym::Int { poly: size.clone(), exact: true });
+        }
+        for (local, arg) in body.params.iter().zip(args) {
+            let name = body.locals.get(local.0 as usize).map(|l| l.name.clone()).unwrap_or_default();
+            let arg = self.named(arg, &name);
+            env.insert(*local, arg);
+        }
+        let code = Rc::new(Item { item: name.clone(), body, types, inlined: Some(span) });
+        self.inlined.push(name.clone());
+        let value = crate::interp::guarded(|| self.expr(&mut Frame { code, env }, root));
+        self.inlined.pop();
+        value
+    }
+
+    /// Calls a function that is known here.
+    pub(super) fn apply_closure(
+        &mut self,
+        closure: &Closure,
+        args: Vec<Sym>,
+        types: &[Type],
+        ty: &Type,
+        span: Span,
+    ) -> Out<Sym> {
+        match closure {
+            Closure::Lambda { scope, env, lambda } => self.apply_lambda(scope, env, lambda, args, types, span),
+            Closure::Named { scope, env, node } => {
+                let node = scope.body.nodes[*node].clone();
+                let f = Frame { code: Rc::clone(scope), env: env.clone() };
+                match &node.kind {
+                    // Where it is named, its result is written in the sizes of that place.
+                    tree::Expr::DefValue(name, instance) => {
+                        let ty = if let Type::Fun(of) = &node.ty { of.result.clone() } else { ty.clone() };
+                        if mentions_arguments(&ty) {
+                            let types =
+                                instance.types.iter().map(|t| self.concrete(&f, t, span)).collect::<Out<Vec<Type>>>()?;
+                            let sizes =
+                                instance.sizes.iter().map(|p| self.poly(&f, p, span)).collect::<Out<Vec<Poly>>>()?;
+                            return self.inline(name, types, &sizes, args, span);
+                        }
+                        self.call_def(&f, name, instance, args, &ty, span)
+                    }
+                    tree::Expr::BuiltinValue(builtin, _) => self.builtin(*builtin, &args, span),
+                    tree::Expr::ScalarValue(function) => {
+                        let Type::Fun(of) = &node.ty else { return Err(self.outside(Reason::Errors, span)) };
+                        let of = self.scalar_of(&f, &of.result, span)?;
+                        self.apply(Operation::Scalar(*function), args, of, span)
+                    }
+                    tree::Expr::CtorValue(_, k) => {
+                        let Type::Fun(of) = &node.ty else { return Err(self.outside(Reason::Errors, span)) };
+                        self.construct(&f, &of.result, *k, args, span)
+                    }
+                    _ => Err(self.outside(Reason::Derivative, span)),
+                }
+            }
+        }
+    }
+
+    fn apply_lambda(
+        &mut self,
+        scope: &Rc<Item>,
+        env: &Env,
+        lambda: &Lambda,
+        args: Vec<Sym>,
+        types: &[Type],
+        span: Span,
+    ) -> Out<Sym> {
+        self.spend(span)?;
+        let mut frame = Frame { code: Rc::clone(scope), env: env.clone() };
+        for (k, (pat, arg)) in lambda.params.iter().zip(args).enumerate() {
+            let ty = types.get(k).cloned().unwrap_or(Type::Error);
+            self.pattern(&mut frame, pat, &arg, &ty, span)?;
+        }
+        crate::interp::guarded(|| self.expr(&mut frame, lambda.body))
+    }
+
+    // ---- sum types ----
+
+    /// The types of a constructor's arguments, at the type that it makes.
+    pub(super) fn constructor(&self, ty: &Type, k: u32, span: Span) -> Out<Vec<Type>> {
+        let Type::Data(name, args) = ty else { return Err(self.outside(Reason::Errors, span)) };
+        let info = self.bodies.type_info(name).ok_or_else(|| self.outside(Reason::Errors, span))?;
+        let TypeInfoBody::Sum(ctors) = &info.body else { return Err(self.outside(Reason::Errors, span)) };
+        let ctor = ctors.get(k as usize).ok_or_else(|| self.outside(Reason::Errors, span))?;
+        Ok(ctor.args.iter().map(|t| put_arguments(t, args)).collect())
+    }
+
+    /// The core type of a sum: a number for the constructor, and the arguments of each, those of the others
+    /// being zeros. A recursive one has none.
+    pub(super) fn sum_type(&self, ty: &Type, inside: &mut Vec<GlobalName>, span: Span) -> Out<CoreType> {
+        let Type::Data(name, args) = ty else { return Err(self.outside(Reason::Errors, span)) };
+        if inside.contains(name) {
+            return Err(self.outside(Reason::RecursiveType, span));
+        }
+        let info = self.bodies.type_info(name).ok_or_else(|| self.outside(Reason::Errors, span))?;
+        let TypeInfoBody::Sum(ctors) = &info.body else { return Err(self.outside(Reason::Errors, span)) };
+        inside.push(name.clone());
+        let mut parts = vec![CoreType::Scalar(Scalar::I64)];
+        for ctor in ctors {
+            let types = ctor.args.iter().map(|t| self.core_of(&put_arguments(t, args), inside, span));
+            parts.push(CoreType::Tuple(types.collect::<Out<_>>()?, None));
+        }
+        inside.pop();
+        Ok(CoreType::Tuple(parts.into(), None))
+    }
+
+    /// A value of a sum type.
+    pub(super) fn construct(&mut self, f: &Frame, ty: &Type, k: u32, args: Vec<Sym>, span: Span) -> Out<Sym> {
+        let CoreType::Tuple(parts, _) = self.core_type(f, ty, span)? else {
+            return Err(self.outside(Reason::Errors, span));
+        };
+        let mut args = Some(args);
+        let mut items = vec![Sym::Int { poly: Poly::constant(k.into()), exact: true }];
+        for (j, part) in (0..).zip(parts.iter().skip(1)) {
+            items.push(match args.take_if(|_| j == k) {
+                Some(args) => Sym::Tuple(args, None),
+                None => Sym::Data(self.zero(part, span)),
+            });
+        }
+        Ok(Sym::Tuple(items, None))
+    }
+}
+
+/// A type inside a constructor at the arguments of its type.
+fn put_arguments(ty: &Type, args: &[TypeArg]) -> Type {
+    ty.substitute(
+        &|k| match args.get(k as usize) {
+            Some(TypeArg::Type(t)) => Some(t.clone()),
+            _ => None,
+        },
+        &|k| match args.get(k as usize) {
+            Some(TypeArg::Size(p)) => Some(p.clone()),
+            _ => None,
+        },
+    )
+}
+
+fn has_function(ty: &Type) -> bool {
+    match ty {
+        Type::Fun(_) => true,
+        Type::Array(_, t) => has_function(t),
+        Type::Tuple(items) => items.iter().any(has_function),
+        Type::Record(fields) => fields.iter().any(|(_, t)| has_function(t)),
+        Type::Data(_, args) => args.iter().any(|a| matches!(a, TypeArg::Type(t) if has_function(t))),
+        Type::Scalar(_) | Type::Str | Type::Rel(_) | Type::Param(..) | Type::Meta(_) | Type::Error => false,
+    }
+}
+
+/// Is an extent told by an argument of the function?
+fn mentions_arguments(ty: &Type) -> bool {
+    !ty.arguments().is_empty()
+}
+
+/// Types with a parameter for each extent, and these extents.
+fn abstracted(types: &[Type]) -> (Vec<Type>, Vec<Poly>) {
+    let mut extents: Vec<Poly> = Vec::new();
+    for ty in types {
+        ty.visit(&mut |_| {}, &mut |p| {
+            if !extents.contains(p) {
+                extents.push(p.clone());
+            }
+        });
+    }
+    let parameter = |p: &Poly, _: u32| {
+        let k = extents.iter().position(|q| q == p).and_then(|k| u32::try_from(k).ok()).unwrap_or_default();
+        Poly::atom(Atom::Bound(Callee::FIRST_EXTRA + k, format!("s{k}").into()))
+    };
+    let types = types.iter().map(|t| t.map_sizes(&parameter)).collect();
+    (types, extents)
+}

@@ -1,0 +1,504 @@
+//! Choices, patterns, brackets and binders.
+
+use std::rc::Rc;
+
+use super::{Elaborator, Frame, Out, Sym, holds_function};
+use crate::base::{Code, Span};
+use crate::ir::core::{CoreType, E, Expr, Kind, Reason};
+use crate::predicate::{Atom, Index, Poly, Pred};
+use crate::syntax::ops::BinderKind;
+use crate::types::tree::{IndexRange, IndexVar, Pat, TId};
+use crate::types::ty::Type;
+
+impl Elaborator<'_> {
+    /// A value under a name of the program, so that what is made of it can keep the name.
+    pub(super) fn named(&mut self, value: Sym, name: &str) -> Sym {
+        match value {
+            Sym::Data(e) => Sym::Data(self.bind(name, e)),
+            Sym::Tuple(items, names) => {
+                let items = items.into_iter().map(|item| self.named(item, name)).collect();
+                Sym::Tuple(items, names)
+            }
+            other => other,
+        }
+    }
+
+    /// `[p] * e`
+    pub(super) fn guard(&mut self, f: &mut Frame, p: TId, e: TId, span: Span) -> Out<Sym> {
+        let p = self.predicate(f, p)?;
+        let e = self.under(&p.clone(), |this| this.closed(span, |this| this.expr(f, e)))?;
+        Ok(self.known(Expr::guard(p, e)))
+    }
+
+    /// `if`: the sum of brackets that exclude each other. Each branch is evaluated where it is chosen.
+    pub(super) fn choice(&mut self, f: &mut Frame, arms: &[(TId, TId)], last: TId, ty: &Type, span: Span) -> Out<Sym> {
+        let mut before = Pred::truth();
+        let mut branches = Vec::new();
+        for (condition, e) in arms {
+            let reached = before.clone();
+            let (bindings, p) = self.scope(|this| this.under(&reached, |this| this.predicate(f, *condition)))?;
+            self.bind_under(&reached, bindings);
+            branches.push((before.and(&p), *e));
+            before = before.and(&p.negated());
+        }
+        branches.push((before, last));
+        self.branches(f, ty, span, branches.len(), |this, f, k| {
+            let Some((p, e)) = branches.get(k).cloned() else { return Err(this.outside(Reason::Errors, span)) };
+            Ok((p, this.expr(f, e)?))
+        }, &branches.iter().map(|b| b.0.clone()).collect::<Vec<_>>())
+    }
+
+    /// The value of the branch whose predicate holds.
+    fn branches(
+        &mut self,
+        f: &mut Frame,
+        ty: &Type,
+        span: Span,
+        count: usize,
+        mut branch: impl FnMut(&mut Self, &mut Frame, usize) -> Out<(Pred, Sym)>,
+        when: &[Pred],
+    ) -> Out<Sym> {
+        let mut values: Vec<(Pred, Sym)> = Vec::new();
+        for (k, p) in (0..count).zip(when) {
+            if self.context.refutes(p) {
+                continue;
+            }
+            let mut inner = Frame { code: Rc::clone(&f.code), env: f.env.clone() };
+            let (bindings, value) = self.scope(|this| {
+                this.under(p, |this| {
+                    let (_, value) = branch(this, &mut inner, k)?;
+                    Ok(value)
+                })
+            })?;
+            self.bind_under(p, bindings);
+            values.push((p.clone(), value));
+        }
+        if let [(_, value)] = values.as_slice() {
+            return Ok(value.clone());
+        }
+        if values.iter().all(|(_, v)| matches!(v, Sym::Bool(_))) && !values.is_empty() {
+            let chosen = values.iter().filter_map(|(p, v)| if let Sym::Bool(q) = v { Some(p.and(q)) } else { None });
+            return Ok(Sym::Bool(Pred::any_of(chosen)));
+        }
+        if values.iter().any(|(_, v)| holds_function(v)) {
+            return Err(self.outside(Reason::FunctionValue, span));
+        }
+        let ty = self.core_type(f, ty, span)?;
+        let mut chosen = Vec::new();
+        for (p, value) in values {
+            let e = self.data(&value, span)?;
+            // It is read once for each part of a tuple or element: then it is named, and computed where it is chosen.
+            let e = if matches!(ty, CoreType::Scalar(_)) || e.is_free() {
+                e
+            } else {
+                self.bind("b", Expr::guard(p.clone(), e))
+            };
+            chosen.push((p, e));
+        }
+        let e = self.merge(&ty, &chosen, span);
+        Ok(self.known(e))
+    }
+
+    /// `match`: predicates of what the value is made by.
+    pub(super) fn matching(&mut self, f: &mut Frame, e: TId, arms: &[(Pat, TId)], ty: &Type, span: Span) -> Out<Sym> {
+        let value = self.expr(f, e)?;
+        let value = self.named(value, "m");
+        let of = f.code.body.nodes[e].ty.clone();
+        let of = self.concrete(f, &of, span)?;
+        let mut before = Pred::truth();
+        let mut branches = Vec::new();
+        for (pat, e) in arms {
+            let reached = before.clone();
+            let (bindings, p) =
+                self.scope(|this| this.under(&reached, |this| this.fitting(pat, &value, &of, span)))?;
+            self.bind_under(&reached, bindings);
+            branches.push((before.and(&p), pat.clone(), *e));
+            before = before.and(&p.negated());
+        }
+        let when: Vec<Pred> = branches.iter().map(|b| b.0.clone()).collect();
+        self.branches(f, ty, span, branches.len(), |this, f, k| {
+            let Some((p, pat, e)) = branches.get(k).cloned() else { return Err(this.outside(Reason::Errors, span)) };
+            this.pattern(f, &pat, &value, &of, span)?;
+            Ok((p, this.expr(f, e)?))
+        }, &when)
+    }
+
+    /// Where does the pattern fit the value?
+    fn fitting(&mut self, pat: &Pat, value: &Sym, ty: &Type, span: Span) -> Out<Pred> {
+        match pat {
+            Pat::Wild | Pat::Bind(_) => Ok(Pred::truth()),
+            Pat::Sized(_, inner) => self.fitting(inner, value, ty, span),
+            Pat::Int(i) => match value {
+                Sym::Int { .. } => {
+                    let poly = self.exact(value.clone(), span);
+                    Ok(Pred::equal(&poly, &Poly::constant((*i).into())))
+                }
+                _ => Err(self.outside(Reason::Errors, span)),
+            },
+            Pat::Bool(b) => match value {
+                Sym::Bool(p) => Ok(if *b { p.clone() } else { p.negated() }),
+                _ => Err(self.outside(Reason::Errors, span)),
+            },
+            Pat::Tuple(items) => {
+                let mut all = Pred::truth();
+                for (k, pat) in items.iter().enumerate() {
+                    let part = self.component(value, k)?;
+                    let of = component_type(ty, k);
+                    all = all.and(&self.fitting(pat, &part, &of, span)?);
+                }
+                Ok(all)
+            }
+            Pat::Record(fields) => {
+                let mut all = Pred::truth();
+                for (k, pat) in fields {
+                    let (at, of) = field(ty, *k);
+                    let part = self.component(value, at)?;
+                    all = all.and(&self.fitting(pat, &part, &of, span)?);
+                }
+                Ok(all)
+            }
+            Pat::Ctor(k, items) => {
+                let tag = self.component(value, 0)?;
+                let tag = self.exact(tag, span);
+                let mut all = Pred::equal(&tag, &Poly::constant((*k).into()));
+                let reached = all.clone();
+                let args = self.constructor(ty, *k, span)?;
+                for (j, pat) in items.iter().enumerate() {
+                    if matches!(pat, Pat::Wild | Pat::Bind(_)) {
+                        continue;
+                    }
+                    let payload = self.component(value, *k as usize + 1)?;
+                    let part = self.component(&payload, j)?;
+                    let of = args.get(j).cloned().unwrap_or(Type::Error);
+                    let inner = self.under(&reached, |this| this.fitting(pat, &part, &of, span))?;
+                    all = all.and(&inner);
+                }
+                Ok(all)
+            }
+        }
+    }
+
+    /// Binds what a pattern that fits binds.
+    pub(super) fn pattern(&mut self, f: &mut Frame, pat: &Pat, value: &Sym, ty: &Type, span: Span) -> Out<()> {
+        match pat {
+            Pat::Wild | Pat::Int(_) | Pat::Bool(_) => Ok(()),
+            Pat::Bind(local) => {
+                let name = f.code.body.locals.get(local.0 as usize).map(|l| l.name.clone()).unwrap_or_default();
+                let value = self.named(value.clone(), &name);
+                f.env.insert(*local, value);
+                Ok(())
+            }
+            Pat::Tuple(items) => items.iter().enumerate().try_for_each(|(k, pat)| {
+                let part = self.component(value, k)?;
+                self.pattern(f, pat, &part, &component_type(ty, k), span)
+            }),
+            Pat::Record(fields) => fields.iter().try_for_each(|(k, pat)| {
+                let (at, of) = field(ty, *k);
+                let part = self.component(value, at)?;
+                self.pattern(f, pat, &part, &of, span)
+            }),
+            Pat::Ctor(k, items) => {
+                let args = self.constructor(ty, *k, span)?;
+                for (j, pat) in items.iter().enumerate() {
+                    let payload = self.component(value, *k as usize + 1)?;
+                    let part = self.component(&payload, j)?;
+                    let of = args.get(j).cloned().unwrap_or(Type::Error);
+                    self.pattern(f, pat, &part, &of, span)?;
+                }
+                Ok(())
+            }
+            Pat::Sized(locals, inner) => {
+                let mut sizes = match value {
+                    Sym::Data(e) => e.ty.clone(),
+                    _ => return Err(self.outside(Reason::DataRange, span)),
+                };
+                for local in locals {
+                    let CoreType::Tensor(n, rest) = sizes else { return Err(self.outside(Reason::Errors, span)) };
+                    f.env.insert(*local, Sym::Int { poly: n, exact: true });
+                    sizes = (*rest).clone();
+                }
+                self.pattern(f, inner, value, ty, span)
+            }
+        }
+    }
+
+    // ---- binders ----
+
+    pub(super) fn binder(
+        &mut self,
+        f: &mut Frame,
+        id: TId,
+        kind: BinderKind,
+        vars: &[IndexVar],
+        filter: Option<TId>,
+        body: TId,
+    ) -> Out<Sym> {
+        let span = self.span(f, id);
+        match kind {
+            BinderKind::For => {
+                let e = self.nest(f, vars, &mut Vec::new(), span, &mut |this, f, _| this.expr(f, body), Nest::Gen)?;
+                Ok(Sym::Data(e))
+            }
+            BinderKind::Sum => {
+                let ty = f.code.body.nodes[id].ty.clone();
+                let ty = self.core_type(f, &ty, span)?;
+                if let CoreType::Scalar(_) = ty {
+                    let e = self.summation(f, vars, filter, body, span)?;
+                    return Ok(self.known(e));
+                }
+                self.sum_of_arrays(f, vars, filter, body, &ty, span)
+            }
+            BinderKind::Any | BinderKind::All => self.quantified(f, kind, vars, filter, body, span),
+            BinderKind::Rel => Err(self.outside(Reason::Relation, span)),
+            _ => Err(self.outside(Reason::Reduction, span)),
+        }
+    }
+
+    /// `Σ i: [p] · e`
+    fn summation(&mut self, f: &mut Frame, vars: &[IndexVar], filter: Option<TId>, body: TId, span: Span) -> Out<E> {
+        let mut term = |this: &mut Self, f: &mut Frame, _: &[Index]| match filter {
+            None => this.expr(f, body),
+            Some(p) => this.guard(f, p, body, span),
+        };
+        self.nest(f, vars, &mut Vec::new(), span, &mut term, Nest::Sum)
+    }
+
+    /// A sum of arrays or tuples: the terms as an array, then the sum of each element.
+    fn sum_of_arrays(
+        &mut self,
+        f: &mut Frame,
+        vars: &[IndexVar],
+        filter: Option<TId>,
+        body: TId,
+        ty: &CoreType,
+        span: Span,
+    ) -> Out<Sym> {
+        let mut term = |this: &mut Self, f: &mut Frame, _: &[Index]| match filter {
+            None => this.expr(f, body),
+            Some(p) => this.guard(f, p, body, span),
+        };
+        let mut indices = Vec::new();
+        let terms = self.nest(f, vars, &mut indices, span, &mut term, Nest::Gen)?;
+        let terms = self.bind("terms", terms);
+        let again: Vec<Index> =
+            indices.iter().map(|i| self.vars.index(i.name.clone(), i.extent.clone())).collect();
+        let e = again.iter().fold(terms, |e, i| Expr::access(&e, i.value()));
+        Ok(Sym::Data(self.sums(&again, &e, ty, span)))
+    }
+
+    fn sums(&mut self, over: &[Index], e: &E, ty: &CoreType, span: Span) -> E {
+        match ty {
+            CoreType::Tensor(n, inner) => {
+                let index = self.vars.index("i", n.clone());
+                let e = self.sums(over, &Expr::access(e, index.value()), inner, span);
+                Expr::generate(index, e)
+            }
+            CoreType::Tuple(types, _) => {
+                let parts = (0..).zip(types.iter());
+                let items = parts.map(|(k, t)| self.sums(over, &Expr::proj(e, k), t, span)).collect();
+                Expr::new(Kind::Tuple(items), ty.clone(), span)
+            }
+            CoreType::Scalar(_) | CoreType::Rel(_) => {
+                // A binder is bound once, so each part sums over indices of its own.
+                let own: Vec<Index> =
+                    over.iter().map(|i| self.vars.index(i.name.clone(), i.extent.clone())).collect();
+                let put = |p: &Poly| {
+                    p.substitute(&|a| {
+                        let at = over.iter().position(|i| i.atom() == *a)?;
+                        own.get(at).map(Index::value)
+                    })
+                };
+                let e = crate::norm::substitute::expr(e, &put);
+                own.into_iter().rev().fold(e, |e, i| Expr::new(Kind::Sum(i, e), ty.clone(), span))
+            }
+        }
+    }
+
+    /// `any` and `all`: an existential. What its body computes becomes an array.
+    fn quantified(
+        &mut self,
+        f: &mut Frame,
+        kind: BinderKind,
+        vars: &[IndexVar],
+        filter: Option<TId>,
+        body: TId,
+        span: Span,
+    ) -> Out<Sym> {
+        let holds = kind == BinderKind::Any;
+        let p = self.exists(f, vars, 0, span, &mut |this, f| {
+            let p = match filter {
+                None => Pred::truth(),
+                Some(p) => this.predicate(f, p)?,
+            };
+            let (bindings, q) = this.scope(|this| this.under(&p.clone(), |this| this.predicate(f, body)))?;
+            this.bind_under(&p, bindings);
+            Ok(p.and(&if holds { q } else { q.negated() }))
+        })?;
+        Ok(Sym::Bool(if holds { p } else { p.negated() }))
+    }
+
+    fn exists(
+        &mut self,
+        f: &mut Frame,
+        vars: &[IndexVar],
+        depth: usize,
+        span: Span,
+        body: &mut dyn FnMut(&mut Self, &mut Frame) -> Out<Pred>,
+    ) -> Out<Pred> {
+        let Some(var) = vars.get(depth) else { return body(self, f) };
+        let (index, value, inside) = self.range(f, var, span)?;
+        f.env.insert(var.local, Sym::Int { poly: value, exact: true });
+        let (bindings, p) = self.scope(|this| {
+            this.inside(&index, |this| this.under(&inside.clone(), |this| this.exists(f, vars, depth + 1, span, body)))
+        })?;
+        // (5.6): an array of what is computed for each index.
+        let mut lifted = Vec::new();
+        for (x, e) in bindings {
+            let own = self.vars.index(index.name.clone(), index.extent.clone());
+            let put = |p: &Poly| p.substitute(&|a| (*a == index.atom()).then(|| own.value()));
+            let e = Expr::guard(inside.clone(), crate::norm::substitute::read_at(&e, &lifted, &index.value()));
+            let e = crate::norm::substitute::expr(&e, &put);
+            if let Some(scope) = self.scopes.last_mut() {
+                scope.push((x, Expr::generate(own, e)));
+            }
+            lifted.push(x);
+        }
+        let p = crate::norm::substitute::pred_read_at(&inside.and(&p), &lifted, &index.value());
+        Ok(Pred::exists(&index, &p))
+    }
+
+    /// Generations or summations, one in the other. Index variables run from 0; the extents of inner ones
+    /// that depend on outer ones become those of a box, with a predicate.
+    fn nest(
+        &mut self,
+        f: &mut Frame,
+        vars: &[IndexVar],
+        indices: &mut Vec<Index>,
+        span: Span,
+        body: &mut dyn FnMut(&mut Self, &mut Frame, &[Index]) -> Out<Sym>,
+        nest: Nest,
+    ) -> Out<E> {
+        let Some(var) = vars.get(indices.len()) else {
+            return self.closed(span, |this| body(this, f, indices));
+        };
+        let (index, value, inside) = self.range(f, var, span)?;
+        f.env.insert(var.local, Sym::Int { poly: value, exact: true });
+        if nest == Nest::Gen && !inside.is_true() {
+            return Err(self.outside(Reason::DataRange, span));
+        }
+        let negative = Pred::nonneg(&index.extent);
+        let checked = nest == Nest::Gen && !self.context.implies(&negative);
+        indices.push(index.clone());
+        let e = self.inside(&index, |this| {
+            this.under(&inside.clone(), |this| this.nest(f, vars, indices, span, body, nest))
+        })?;
+        let e = Expr::guard(inside, e);
+        Ok(match nest {
+            Nest::Sum => {
+                let ty = e.ty.clone();
+                Expr::new(Kind::Sum(index, e), ty, span)
+            }
+            Nest::Gen => {
+                let e = Expr::generate(index, e);
+                if checked {
+                    let what = std::sync::Arc::new(crate::ir::core::Failing {
+                        code: Code::E0509,
+                        what: "the extent is negative".into(),
+                        item: f.code.item.clone(),
+                        span,
+                    });
+                    Expr::new(Kind::Check(negative, what, e.clone()), e.ty.clone(), span)
+                } else {
+                    e
+                }
+            }
+        })
+    }
+
+    /// An index variable from 0, its value in the program, and where it is in the range.
+    fn range(&mut self, f: &mut Frame, var: &IndexVar, span: Span) -> Out<(Index, Poly, Pred)> {
+        let name = f.code.body.locals.get(var.local.0 as usize).map(|l| l.name.clone()).unwrap_or_default();
+        let (first, by, count) = match &var.range {
+            IndexRange::Extent(n) => (Poly::default(), 1, self.poly(f, n, span)?),
+            IndexRange::Below(e) => (Poly::default(), 1, self.index_of(f, *e)?),
+            IndexRange::Range(a, b, by) => {
+                let (a, b) = (self.index_of(f, *a)?, self.index_of(f, *b)?);
+                let by = match by {
+                    None => 1,
+                    Some(e) => {
+                        let by = self.index_of(f, *e)?;
+                        let by = by.as_constant().filter(|by| *by > 0);
+                        by.ok_or_else(|| self.outside(Reason::DataRange, span))?
+                    }
+                };
+                let width = b.sub(&a);
+                let count = match by {
+                    1 => width,
+                    by => width.plus(by - 1).div(&Poly::constant(by)).unwrap_or_default(),
+                };
+                (a, by, count)
+            }
+        };
+        if count.overflowed() || first.overflowed() || self.reads(&count) {
+            return Err(self.outside(Reason::DataRange, span));
+        }
+        let hull = self.hull(&count, span)?;
+        let index = self.vars.index(name, hull.clone());
+        let inside = if hull == count { Pred::truth() } else { Pred::less(&index.value(), &count) };
+        let value = first.add(&index.value().scale(by));
+        Ok((index, value, inside))
+    }
+
+    fn reads(&self, p: &Poly) -> bool {
+        let mut found = false;
+        p.for_each_atom(&mut |a| found |= matches!(a, Atom::Read(..)));
+        found
+    }
+
+    /// An extent that is no less wherever outer indices are: they are put at the end of their range that
+    /// makes it largest.
+    fn hull(&self, count: &Poly, span: Span) -> Out<Poly> {
+        let mut hull = count.clone();
+        let limit = self.indices.len();
+        for _ in 0..=limit {
+            let mut next: Option<(Atom, Poly)> = None;
+            hull.for_each_atom(&mut |a| {
+                if let Atom::Local(l, _) = a
+                    && let Some(Some(extent)) = self.indices.get(l)
+                    && next.is_none()
+                {
+                    next = Some((a.clone(), extent.clone()));
+                }
+            });
+            let Some((atom, extent)) = next else { return Ok(hull) };
+            let Some((c, rest)) = hull.linear_in(&atom) else { break };
+            hull = if c > 0 { rest.add(&extent.scale(c)) } else { rest };
+        }
+        Err(self.outside(Reason::DataRange, span))
+    }
+}
+
+/// What a nest of binders makes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Nest {
+    Gen,
+    Sum,
+}
+
+fn component_type(ty: &Type, k: usize) -> Type {
+    match ty {
+        Type::Tuple(items) => items.get(k).cloned().unwrap_or(Type::Error),
+        _ => Type::Error,
+    }
+}
+
+/// The position in core of a field, and its type.
+fn field(ty: &Type, k: u32) -> (usize, Type) {
+    match ty {
+        Type::Record(fields) => {
+            let at = super::field_order(fields).iter().position(|j| *j == k as usize).unwrap_or_default();
+            (at, fields.get(k as usize).map_or(Type::Error, |f| f.1.clone()))
+        }
+        _ => (k as usize, Type::Error),
+    }
+}

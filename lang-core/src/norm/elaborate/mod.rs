@@ -1,0 +1,503 @@
+//! The typed tree to core: what people write to what the paper defines. Functions that take functions are
+//! inlined at their calls, with the functions they are given; types are those of the instance; sizes stay
+//! symbolic. Lifted operations become generations of scalar ones, `if` becomes a sum of brackets, slices
+//! become generations, an index that is not proved gets a check.
+//!
+//! Elaboration is evaluation with symbols: [`Sym`] is what is known of a value here. Integers are
+//! polynomials and truth values predicates as far as they are understood; an integer or truth value that
+//! only the run knows gets a variable of its own, which polynomials and predicates then read.
+//!
+//! A binding is made in the innermost scope that is open ([`Elaborator::scope`]): a function, the body of a
+//! binder, what a bracket guards. So nothing is evaluated that the program does not evaluate, and what
+//! has been computed is named once.
+
+mod access;
+mod call;
+mod control;
+mod expr;
+mod ops;
+
+use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use crate::base::{Code, GlobalName, Name, Span};
+use crate::interp::guarded;
+use crate::ir::core::{Callee, CoreType, E, Expr, Failing, Function, Kind, Outside, Reason, Vars};
+use crate::predicate::{Atom, Context, Index, LocalId, Poly, Pred};
+use crate::syntax::ops::Scalar;
+use crate::types::info::TypeInfo;
+use crate::types::tree::{Body, Lambda, TId};
+use crate::types::ty::{Signature, SizeSource, Type};
+
+/// More nodes than this are not made of one function: inlining can multiply them.
+const FUEL: usize = 100_000;
+
+/// Functions inlined inside one another; deeper ones are taken for a recursion.
+const MAX_INLINED: usize = 64;
+
+/// Integers below this size in absolute value stand in understood arithmetic ([`Function::bounded`]).
+const BOUND: i128 = 1 << 47;
+
+/// What elaboration asks of other items.
+pub trait Bodies {
+    /// The body of a definition; `None` where it has errors.
+    fn body(&self, name: &GlobalName) -> Option<Arc<Body>>;
+    /// The type of a definition.
+    fn signature(&self, name: &GlobalName) -> Option<Arc<Signature>>;
+    /// What a type is.
+    fn type_info(&self, name: &GlobalName) -> Option<Arc<TypeInfo>>;
+}
+
+/// The core form of a definition at types.
+///
+/// # Errors
+/// What in it has none.
+pub fn elaborate(bodies: &dyn Bodies, callee: &Arc<Callee>) -> Result<Function, Box<Outside>> {
+    Elaborator::new(bodies, callee).function(callee)
+}
+
+type Out<T> = Result<T, Box<Outside>>;
+
+/// What is known of a value.
+#[derive(Clone)]
+enum Sym {
+    /// An `i64`. `exact`: no operation on the way can have wrapped, so that it may be compared as it is.
+    Int { poly: Poly, exact: bool },
+    /// A `bool`.
+    Bool(Pred),
+    /// Anything else that is data.
+    Data(E),
+    /// A tuple or record by its components, in the order of [`CoreType::Tuple`].
+    Tuple(Vec<Sym>, Option<Arc<[Name]>>),
+    /// A function.
+    Fun(Rc<Closure>),
+}
+
+/// A function that is known here.
+enum Closure {
+    /// A lambda with what it captures.
+    Lambda { scope: Rc<Item>, env: Env, lambda: Arc<Lambda> },
+    /// Any other: the expression that names it, and where.
+    Named { scope: Rc<Item>, env: Env, node: TId },
+}
+
+/// Values of locals.
+type Env = HashMap<LocalId, Sym>;
+
+/// A body that is being elaborated.
+struct Item {
+    item: GlobalName,
+    body: Arc<Body>,
+    /// The types of its type parameters; extents in them are over the variables of the function.
+    types: Vec<Type>,
+    /// It is inlined, and what happens in it happens here.
+    inlined: Option<Span>,
+}
+
+/// A body with the values of its locals.
+struct Frame {
+    code: Rc<Item>,
+    env: Env,
+}
+
+struct Elaborator<'a> {
+    bodies: &'a dyn Bodies,
+    /// The item that the function belongs to.
+    item: GlobalName,
+    vars: Vars,
+    /// Bindings of the scopes that are open, outermost first.
+    scopes: Vec<Vec<(LocalId, E)>>,
+    context: Context,
+    /// The extents of index variables and sizes, by which sums over them are bounded.
+    indices: HashMap<LocalId, Option<Poly>>,
+    params: BTreeSet<LocalId>,
+    bounded: BTreeSet<LocalId>,
+    fuel: usize,
+    inlined: Vec<GlobalName>,
+}
+
+impl<'a> Elaborator<'a> {
+    fn new(bodies: &'a dyn Bodies, callee: &Callee) -> Self {
+        Self {
+            bodies,
+            item: callee.def.clone(),
+            vars: Vars::default(),
+            scopes: vec![Vec::new()],
+            context: Context::default(),
+            indices: HashMap::new(),
+            params: BTreeSet::new(),
+            bounded: BTreeSet::new(),
+            fuel: FUEL,
+            inlined: vec![callee.def.clone()],
+        }
+    }
+
+    fn function(mut self, callee: &Arc<Callee>) -> Out<Function> {
+        let nowhere = |what| Box::new(Outside { what, item: callee.def.clone(), span: Span::default() });
+        let body = self.bodies.body(&callee.def).ok_or_else(|| nowhere(Reason::Errors))?;
+        let signature = self.bodies.signature(&callee.def).ok_or_else(|| nowhere(Reason::Errors))?;
+        let mut env = Env::new();
+        let mut sizes = Vec::new();
+        for local in &body.sizes {
+            let name = body.locals.get(local.0 as usize).map(|l| l.name.clone()).unwrap_or_default();
+            let size = self.size(name);
+            env.insert(*local, Sym::Int { poly: Poly::atom(self.vars.atom(size)), exact: true });
+            sizes.push(size);
+        }
+        let types = self.instance_types(callee, &mut sizes);
+        let code = Rc::new(Item { item: callee.def.clone(), body: body.clone(), types, inlined: None });
+        let mut frame = Frame { code, env };
+        let mut params = Vec::new();
+        for (local, (name, _)) in body.params.iter().zip(&signature.params) {
+            let ty = body.locals.get(local.0 as usize).map_or(&Type::Error, |l| &l.ty).clone();
+            let param = self.vars.fresh(name.clone());
+            self.params.insert(param);
+            // Extents of later parameters may be this one's value.
+            if ty == Type::I64 {
+                let poly = Poly::atom(self.vars.atom(param));
+                frame.env.insert(*local, Sym::Int { poly, exact: true });
+                if signature.sizes.iter().any(|s| s.name == *name && matches!(s.source, SizeSource::Param(_))) {
+                    self.bounded.insert(param);
+                }
+                params.push((param, CoreType::Scalar(Scalar::I64)));
+                continue;
+            }
+            let ty = self.core_type(&frame, &ty, Span::default())?;
+            let sym = self.variable(param, &ty, Span::default());
+            frame.env.insert(*local, sym);
+            params.push((param, ty));
+        }
+        let root = body.root.ok_or_else(|| nowhere(Reason::Errors))?;
+        let (bindings, result) = self.scope(|this| this.expr(&mut frame, root))?;
+        let body = Expr::lets(bindings, self.data(&result, Span::default())?);
+        Ok(Function { callee: callee.clone(), vars: self.vars, sizes, params, bounded: self.bounded, body })
+    }
+
+    /// A size of the function.
+    fn size(&mut self, name: Name) -> LocalId {
+        let size = self.vars.fresh(name);
+        self.indices.insert(size, None);
+        let poly = Poly::atom(self.vars.atom(size));
+        self.context.assume(&Pred::nonneg(&poly));
+        size
+    }
+
+    /// The type arguments, with a size of the function for each extent in them.
+    fn instance_types(&mut self, callee: &Callee, sizes: &mut Vec<LocalId>) -> Vec<Type> {
+        let mut extra = HashMap::new();
+        for ty in &*callee.types {
+            ty.visit(&mut |_| {}, &mut |p| {
+                p.for_each_atom(&mut |a| {
+                    if let Atom::Bound(k, name) = a {
+                        extra.entry(*k).or_insert_with(|| name.clone());
+                    }
+                });
+            });
+        }
+        let mut extra: Vec<_> = extra.into_iter().collect();
+        extra.sort();
+        let given: HashMap<u32, Poly> = extra
+            .into_iter()
+            .map(|(k, name)| {
+                let size = self.size(name);
+                sizes.push(size);
+                (k, Poly::atom(self.vars.atom(size)))
+            })
+            .collect();
+        let put = |p: &Poly, _: u32| {
+            p.substitute(&|a| if let Atom::Bound(k, _) = a { given.get(k).cloned() } else { None })
+        };
+        callee.types.iter().map(|t| t.map_sizes(&put)).collect()
+    }
+
+    // ---- scopes ----
+
+    /// What is elaborated in a scope of its own, with the bindings made in it.
+    fn scope<T>(&mut self, f: impl FnOnce(&mut Self) -> Out<T>) -> Out<(Vec<(LocalId, E)>, T)> {
+        self.scopes.push(Vec::new());
+        let value = guarded(|| f(self));
+        let bindings = self.scopes.pop().unwrap_or_default();
+        Ok((bindings, value?))
+    }
+
+    /// Data elaborated in a scope of its own.
+    fn closed(&mut self, span: Span, f: impl FnOnce(&mut Self) -> Out<Sym>) -> Out<E> {
+        let (bindings, e) = self.scope(|this| {
+            let sym = f(this)?;
+            this.data(&sym, span)
+        })?;
+        Ok(Expr::lets(bindings, e))
+    }
+
+    /// Elaborates where a predicate holds.
+    fn under<T>(&mut self, p: &Pred, f: impl FnOnce(&mut Self) -> Out<T>) -> Out<T> {
+        let mark = self.context.mark();
+        self.context.assume(p);
+        let value = f(self);
+        self.context.release(mark);
+        value
+    }
+
+    /// Elaborates inside the range of an index.
+    fn inside<T>(&mut self, index: &Index, f: impl FnOnce(&mut Self) -> Out<T>) -> Out<T> {
+        let mark = self.context.mark();
+        self.context.enter(index);
+        self.indices.insert(index.local, Some(index.extent.clone()));
+        let value = f(self);
+        self.context.release(mark);
+        value
+    }
+
+    /// Names a value that is not free to read twice.
+    fn bind(&mut self, name: &str, e: E) -> E {
+        if e.is_free() {
+            return e;
+        }
+        let local = self.vars.fresh(name);
+        let var = e.with(Kind::Var(local), e.ty.clone());
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.push((local, e));
+        }
+        var
+    }
+
+    /// A variable as what is known of it.
+    fn variable(&self, local: LocalId, ty: &CoreType, span: Span) -> Sym {
+        let name = self.vars.name(local);
+        match ty {
+            CoreType::Scalar(Scalar::I64) => {
+                Sym::Int { poly: Poly::atom(Atom::Read(local, name, Arc::from([]))), exact: true }
+            }
+            CoreType::Scalar(Scalar::Bool) => Sym::Bool(Pred::Is(local, name, Arc::from([]), true)),
+            _ => Sym::Data(Expr::new(Kind::Var(local), ty.clone(), span)),
+        }
+    }
+
+    /// What is known of data: integers and truth values get a variable if they are no element of one.
+    fn known(&mut self, e: E) -> Sym {
+        let scalar = match e.ty {
+            CoreType::Scalar(s @ (Scalar::I64 | Scalar::Bool)) => s,
+            _ => return Sym::Data(e),
+        };
+        if let Kind::Index(poly) = &e.kind {
+            return Sym::Int { poly: poly.clone(), exact: false };
+        }
+        let e = if element(&e).is_some() { e } else { self.bind_always(&e) };
+        match (element(&e), scalar) {
+            (Some((x, at)), Scalar::I64) => {
+                Sym::Int { poly: Poly::atom(Atom::Read(x, self.vars.name(x), at.into())), exact: true }
+            }
+            (Some((x, at)), _) => Sym::Bool(Pred::Is(x, self.vars.name(x), at.into(), true)),
+            (None, _) => Sym::Data(e),
+        }
+    }
+
+    fn bind_always(&mut self, e: &E) -> E {
+        let local = self.vars.fresh("k");
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.push((local, e.clone()));
+        }
+        e.with(Kind::Var(local), e.ty.clone())
+    }
+
+    /// A value as data.
+    fn data(&mut self, sym: &Sym, span: Span) -> Out<E> {
+        Ok(match sym {
+            Sym::Data(e) => e.clone(),
+            Sym::Int { poly, .. } => match poly.as_atom() {
+                Some(Atom::Read(x, _, at)) => self.read(*x, at, Scalar::I64, span),
+                _ => Expr::new(Kind::Index(poly.clone()), CoreType::Scalar(Scalar::I64), span),
+            },
+            Sym::Bool(p) => self.truth(p, span),
+            Sym::Tuple(items, names) => {
+                let items = items.iter().map(|s| self.data(s, span)).collect::<Out<Vec<E>>>()?;
+                let ty = CoreType::Tuple(items.iter().map(|e| e.ty.clone()).collect(), names.clone());
+                Expr::new(Kind::Tuple(items), ty, span)
+            }
+            Sym::Fun(_) => return Err(self.outside(Reason::FunctionValue, span)),
+        })
+    }
+
+    /// A truth value as data: the constant "true" in a bracket.
+    fn truth(&mut self, p: &Pred, span: Span) -> E {
+        let ty = CoreType::Scalar(Scalar::Bool);
+        if let Pred::Is(x, _, at, true) = p {
+            return self.read(*x, at, Scalar::Bool, span);
+        }
+        let constant = |b| Expr::new(Kind::Constant(crate::ir::core::Constant::Bool(b)), ty.clone(), span);
+        if p.is_false() { constant(false) } else { Expr::guard(p.clone(), constant(true)) }
+    }
+
+    /// An element of a variable.
+    fn read(&self, x: LocalId, at: &[Poly], scalar: Scalar, span: Span) -> E {
+        let array = CoreType::Scalar(scalar).array(at.iter().map(|_| Poly::default()));
+        // The extents of the variable do not matter to its element.
+        at.iter().fold(Expr::new(Kind::Var(x), array, span), |e, at| Expr::access(&e, at.clone()))
+    }
+
+    // ---- places, limits ----
+
+    fn span(&self, f: &Frame, node: TId) -> Span {
+        f.code.inlined.unwrap_or_else(|| f.code.body.nodes[node].span)
+    }
+
+    fn outside(&self, what: Reason, span: Span) -> Box<Outside> {
+        Box::new(Outside { what, item: self.item.clone(), span })
+    }
+
+    fn failing(&self, f: &Frame, node: TId, code: Code, what: impl Into<Name>) -> Arc<Failing> {
+        let span = f.code.body.nodes[node].span;
+        Arc::new(Failing { code, what: what.into(), item: f.code.item.clone(), span })
+    }
+
+    fn spend(&mut self, span: Span) -> Out<()> {
+        self.fuel = self.fuel.checked_sub(1).ok_or_else(|| self.outside(Reason::TooLarge, span))?;
+        Ok(())
+    }
+
+    // ---- types and sizes ----
+
+    /// A size over the variables of the function.
+    fn poly(&mut self, f: &Frame, p: &Poly, span: Span) -> Out<Poly> {
+        let mut unknown = false;
+        p.for_each_atom(&mut |a| {
+            unknown |= match a {
+                Atom::Local(l, _) => !matches!(f.env.get(l), Some(Sym::Int { .. })),
+                Atom::Bound(..) | Atom::Arg(..) | Atom::Meta(_) | Atom::Overflow => true,
+                _ => false,
+            };
+        });
+        if unknown {
+            return Err(self.outside(Reason::DataRange, span));
+        }
+        let put = p.substitute(&|a| match a {
+            Atom::Local(l, _) => match f.env.get(l) {
+                Some(Sym::Int { poly, .. }) => Some(poly.clone()),
+                _ => None,
+            },
+            _ => None,
+        });
+        self.use_in_index(&put);
+        Ok(put)
+    }
+
+    /// Integer parameters in what is taken as an index or size are bounded from here on.
+    fn use_in_index(&mut self, p: &Poly) {
+        p.for_each_atom(&mut |a| {
+            if let Atom::Local(l, _) = a
+                && self.params.contains(l)
+            {
+                self.bounded.insert(*l);
+            }
+        });
+    }
+
+    /// A type with type parameters and sizes put in.
+    fn concrete(&mut self, f: &Frame, ty: &Type, span: Span) -> Out<Type> {
+        let mut sizes = HashMap::new();
+        let mut found = Vec::new();
+        ty.visit(&mut |_| {}, &mut |p| found.push(p.clone()));
+        for p in found {
+            let q = self.poly(f, &p, span)?;
+            sizes.insert(p, q);
+        }
+        let param = |t: &Type, _: u32| match t {
+            Type::Param(k, _) => f.code.types.get(*k as usize).cloned(),
+            _ => None,
+        };
+        Ok(ty.map(&param, &|p, _| sizes.get(p).cloned().unwrap_or_default()))
+    }
+
+    /// The core type of a type; functions have none.
+    fn core_type(&mut self, f: &Frame, ty: &Type, span: Span) -> Out<CoreType> {
+        let ty = self.concrete(f, ty, span)?;
+        self.core_of(&ty, &mut Vec::new(), span)
+    }
+
+    /// `inside`: the sum types around it.
+    fn core_of(&self, ty: &Type, inside: &mut Vec<GlobalName>, span: Span) -> Out<CoreType> {
+        Ok(match ty {
+            Type::Scalar(s) => CoreType::Scalar(*s),
+            Type::Array(n, t) => CoreType::Tensor(n.clone(), Arc::new(self.core_of(t, inside, span)?)),
+            Type::Tuple(items) => {
+                CoreType::Tuple(items.iter().map(|t| self.core_of(t, inside, span)).collect::<Out<_>>()?, None)
+            }
+            Type::Record(fields) => {
+                let order = field_order(fields);
+                let parts = order.iter().filter_map(|k| fields.get(*k));
+                let names = parts.clone().map(|(n, _)| n.clone()).collect();
+                CoreType::Tuple(parts.map(|(_, t)| self.core_of(t, inside, span)).collect::<Out<_>>()?, Some(names))
+            }
+            Type::Rel(dims) => CoreType::Rel(dims.clone()),
+            Type::Data(..) => self.sum_type(ty, inside, span)?,
+            Type::Fun(_) => return Err(self.outside(Reason::FunctionValue, span)),
+            Type::Str => return Err(self.outside(Reason::Effect, span)),
+            Type::Param(..) | Type::Meta(_) | Type::Error => return Err(self.outside(Reason::Errors, span)),
+        })
+    }
+
+    /// May the polynomial be taken for the value, whatever wraps? Sets what it needs of parameters.
+    fn fits(&mut self, p: &Poly) -> bool {
+        if p.as_atom().is_some() || p.as_constant().is_some() {
+            return true;
+        }
+        let Some(size) = self.magnitude(p) else { return false };
+        let fits = size <= i128::from(i64::MAX);
+        if fits {
+            self.use_in_index(p);
+        }
+        fits
+    }
+
+    /// A bound of the absolute value.
+    fn magnitude(&self, p: &Poly) -> Option<i128> {
+        p.terms().iter().try_fold(0_i128, |sum, (m, c)| {
+            let product = m.iter().try_fold(c.checked_abs()?, |product, (a, power)| {
+                let of = match a {
+                    Atom::Local(..) => BOUND,
+                    Atom::Div(p, q) => q.as_constant().and_then(|_| self.magnitude(p))?,
+                    Atom::Mod(_, q) => self.magnitude(q)?,
+                    Atom::Min(p, q) | Atom::Max(p, q) => self.magnitude(p)?.max(self.magnitude(q)?),
+                    _ => return None,
+                };
+                (0..*power).try_fold(product, |product, _| product.checked_mul(of))
+            })?;
+            sum.checked_add(product)
+        })
+    }
+}
+
+fn holds_function(value: &Sym) -> bool {
+    match value {
+        Sym::Fun(_) => true,
+        Sym::Tuple(items, _) => items.iter().any(holds_function),
+        Sym::Int { .. } | Sym::Bool(_) | Sym::Data(_) => false,
+    }
+}
+
+/// The positions of a record's fields, sorted by name.
+fn field_order(fields: &[(Name, Type)]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..fields.len()).collect();
+    order.sort_by(|a, b| fields.get(*a).map(|f| &f.0).cmp(&fields.get(*b).map(|f| &f.0)));
+    order
+}
+
+/// The variable and indices, if the expression is an element of one or one itself.
+fn element(e: &E) -> Option<(LocalId, Vec<Poly>)> {
+    let mut at = Vec::new();
+    let mut e = e;
+    loop {
+        match &e.kind {
+            Kind::Var(x) => {
+                at.reverse();
+                return Some((*x, at));
+            }
+            Kind::Access(inner, p) => {
+                at.push(p.clone());
+                e = inner;
+            }
+            _ => return None,
+        }
+    }
+}

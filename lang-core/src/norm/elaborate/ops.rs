@@ -1,0 +1,205 @@
+//! Arithmetic: `+` and `*` as the calculus has them, everything else a black box, and all of it lifted over
+//! arrays by generations.
+
+use std::sync::Arc;
+
+use super::{Elaborator, Frame, Out, Sym};
+use crate::base::{Code, Span};
+use crate::ir::core::{CoreType, E, Expr, Kind, Operation, Reason};
+use crate::predicate::{Poly, Pred};
+use crate::syntax::ops::{BinOp, Scalar};
+use crate::types::tree::{self, TId};
+
+impl Elaborator<'_> {
+    /// `+ - * / // %`. Chains nest to the left without bound, and the terms of a sum stay together.
+    pub(super) fn chain(&mut self, f: &mut Frame, id: TId) -> Out<Sym> {
+        let body = Arc::clone(&f.code.body);
+        let mut links = Vec::new();
+        let mut first = id;
+        while let tree::Expr::Arith(op, a, b) = &body.nodes[first].kind {
+            links.push((*op, *b, first));
+            first = *a;
+        }
+        let mut value = self.expr(f, first)?;
+        let mut terms: Vec<Sym> = Vec::new();
+        for (op, b, at) in links.into_iter().rev() {
+            let span = self.span(f, at);
+            let right = self.expr(f, b)?;
+            let sum = matches!(op, BinOp::Add | BinOp::Sub) && !matches!(value, Sym::Int { .. });
+            if sum {
+                if terms.is_empty() {
+                    terms.push(value.clone());
+                }
+                terms.push(if op == BinOp::Sub { self.negate(right, span)? } else { right });
+                continue;
+            }
+            if !terms.is_empty() {
+                value = self.sum(std::mem::take(&mut terms), span)?;
+            }
+            value = self.arith(f, at, op, value, right, span)?;
+        }
+        if terms.is_empty() { Ok(value) } else { self.sum(terms, self.span(f, id)) }
+    }
+
+    fn arith(&mut self, f: &Frame, id: TId, op: BinOp, a: Sym, b: Sym, span: Span) -> Out<Sym> {
+        if let (Sym::Int { poly: p, exact: x }, Sym::Int { poly: q, exact: y }) = (&a, &b) {
+            if let Some(value) = self.integers(op, (p, *x), (q, *y)) {
+                return Ok(value);
+            }
+        }
+        match op {
+            BinOp::Add => self.sum(vec![a, b], span),
+            BinOp::Sub => {
+                let b = self.negate(b, span)?;
+                self.sum(vec![a, b], span)
+            }
+            BinOp::Mul => {
+                let (a, b) = (self.data(&a, span)?, self.data(&b, span)?);
+                let ty = joint(&a.ty, &b.ty);
+                let product = |mut args: Vec<E>| {
+                    let (b, a) = (args.pop(), args.pop());
+                    match (a, b) {
+                        (Some(a), Some(b)) => a.with(Kind::Mul(a.clone(), b), a.ty.clone()),
+                        _ => Expr::new(Kind::Tuple(Vec::new()), CoreType::Tuple(Arc::from([]), None), span),
+                    }
+                };
+                let e = self.lift(vec![a, b], &ty, &product, span);
+                Ok(self.known(e))
+            }
+            _ => {
+                let divides = matches!(op, BinOp::FloorDiv | BinOp::Mod);
+                let of = self.scalar_of(f, &f.code.body.nodes[id].ty, span)?;
+                if divides && of == Scalar::I64 {
+                    return self.integer_quotient(f, id, op, &a, &b, span);
+                }
+                self.apply(Operation::Binary(op), vec![a, b], of, span)
+            }
+        }
+    }
+
+    /// A polynomial, if the operation is one.
+    fn integers(&mut self, op: BinOp, (p, x): (&Poly, bool), (q, y): (&Poly, bool)) -> Option<Sym> {
+        let poly = match op {
+            BinOp::Add => p.add(q),
+            BinOp::Sub => p.sub(q),
+            BinOp::Mul => p.mul(q),
+            // Quotients by what may be 0 fail; of what wrapped they are others.
+            BinOp::FloorDiv if x && q.as_constant().is_some() => p.div(q)?,
+            BinOp::Mod if x && q.as_constant().is_some() => p.rem(q)?,
+            _ => return None,
+        };
+        let quotient = matches!(op, BinOp::FloorDiv | BinOp::Mod);
+        let fits = self.fits(&poly);
+        (!poly.overflowed() && (fits || !quotient)).then_some(Sym::Int { poly, exact: x && y && fits })
+    }
+
+    /// Of integers, where the divisor may be 0.
+    fn integer_quotient(&mut self, f: &Frame, id: TId, op: BinOp, a: &Sym, b: &Sym, span: Span) -> Out<Sym> {
+        let (a, b) = (self.data(a, span)?, self.data(b, span)?);
+        if !matches!((&a.ty, &b.ty), (CoreType::Scalar(_), CoreType::Scalar(_))) {
+            // Each element would need its own check.
+            return Err(self.outside(Reason::DataRange, span));
+        }
+        let divisor = self.known(b);
+        let divisor = self.exact(divisor, span);
+        let what = self.failing(f, id, Code::E0505, "division by zero");
+        let p = Pred::zero(&divisor).negated();
+        let b = self.data(&Sym::Int { poly: divisor, exact: true }, span)?;
+        let ty = CoreType::Scalar(Scalar::I64);
+        let quotient = Expr::new(Kind::Apply(Operation::Binary(op), vec![a, b]), ty, span);
+        Ok(self.checking(p, what, &quotient))
+    }
+
+    pub(super) fn negate(&mut self, a: Sym, span: Span) -> Out<Sym> {
+        if let Sym::Int { poly, exact } = &a {
+            let poly = poly.neg();
+            let exact = *exact && self.fits(&poly);
+            return Ok(Sym::Int { poly, exact });
+        }
+        let a = self.data(&a, span)?;
+        let ty = a.ty.clone();
+        let negative = |args: Vec<E>| match args.into_iter().next() {
+            Some(a) => a.with(Kind::Neg(a.clone()), a.ty.clone()),
+            None => Expr::new(Kind::Tuple(Vec::new()), CoreType::Tuple(Arc::from([]), None), span),
+        };
+        let e = self.lift(vec![a], &ty, &negative, span);
+        Ok(self.known(e))
+    }
+
+    /// A sum of terms, left to right.
+    pub(super) fn sum(&mut self, terms: Vec<Sym>, span: Span) -> Out<Sym> {
+        let terms = terms.iter().map(|t| self.data(t, span)).collect::<Out<Vec<E>>>()?;
+        let ty = terms.iter().fold(CoreType::Scalar(Scalar::Bool), |ty, t| joint(&ty, &t.ty));
+        let add = |args: Vec<E>| {
+            let ty = args.first().map_or(CoreType::Scalar(Scalar::F64), |e| e.ty.clone());
+            Expr::new(Kind::Add(args), ty, span)
+        };
+        let e = self.lift(terms, &ty, &add, span);
+        Ok(self.known(e))
+    }
+
+    pub(super) fn power(&mut self, f: &Frame, id: TId, a: Sym, b: Sym, span: Span) -> Out<Sym> {
+        if let (Sym::Int { poly: p, exact }, Sym::Int { poly: q, .. }) = (&a, &b)
+            && let Some(k) = q.as_constant().and_then(|k| u32::try_from(k).ok())
+        {
+            let poly = p.pow(k);
+            if !poly.overflowed() {
+                let exact = *exact && self.fits(&poly);
+                return Ok(Sym::Int { poly, exact });
+            }
+        }
+        let of = self.scalar_of(f, &f.code.body.nodes[id].ty, span)?;
+        let integer = matches!(&b, Sym::Int { .. })
+            || matches!(&b, Sym::Data(e) if e.ty.peel().1 == &CoreType::Scalar(Scalar::I64));
+        if of == Scalar::I64 {
+            // A negative exponent fails.
+            let (a, b) = (self.data(&a, span)?, self.exact(b, span));
+            let what = self.failing(f, id, Code::E0513, "a negative power of an integer");
+            let exponent = self.data(&Sym::Int { poly: b.clone(), exact: true }, span)?;
+            if b.overflowed() || !matches!(a.ty, CoreType::Scalar(_)) {
+                return Err(self.outside(Reason::DataRange, span));
+            }
+            let ty = CoreType::Scalar(Scalar::I64);
+            let power = Expr::new(Kind::Apply(Operation::PowInt, vec![a, exponent]), ty, span);
+            return Ok(self.checking(Pred::nonneg(&b), what, &power));
+        }
+        let operation = if integer { Operation::PowInt } else { Operation::Pow };
+        self.apply(operation, vec![a, b], of, span)
+    }
+
+    /// A scalar function, lifted; `of` is what its result is made of.
+    pub(super) fn apply(&mut self, operation: Operation, args: Vec<Sym>, of: Scalar, span: Span) -> Out<Sym> {
+        let args = args.iter().map(|a| self.data(a, span)).collect::<Out<Vec<E>>>()?;
+        let shape = args.iter().fold(CoreType::Scalar(of), |ty, a| joint(&ty, &a.ty));
+        let dims: Vec<Poly> = shape.peel().0.into_iter().cloned().collect();
+        let ty = CoreType::Scalar(of).array(dims.into_iter());
+        let apply = |args: Vec<E>| Expr::new(Kind::Apply(operation, args), CoreType::Scalar(of), span);
+        let e = self.lift(args, &ty, &apply, span);
+        Ok(self.known(e))
+    }
+
+    /// A scalar operation over arrays of equal shapes; a scalar stands for every element.
+    pub(super) fn lift(&mut self, args: Vec<E>, ty: &CoreType, f: &dyn Fn(Vec<E>) -> E, span: Span) -> E {
+        let dims: Vec<Poly> = ty.peel().0.into_iter().cloned().collect();
+        if dims.is_empty() {
+            return f(args);
+        }
+        let args: Vec<E> = args.into_iter().map(|a| self.bind("a", a)).collect();
+        let indices: Vec<_> = dims.into_iter().map(|n| self.vars.index("i", n)).collect();
+        let element = |a: &E| match a.ty {
+            CoreType::Tensor(..) => indices.iter().fold(a.clone(), |a, i| Expr::access(&a, i.value())),
+            _ => a.clone(),
+        };
+        let e = f(args.iter().map(element).collect());
+        let _ = span;
+        indices.into_iter().rev().fold(e, |e, i| Expr::generate(i, e))
+    }
+}
+
+/// The type of an elementwise operation: that of an array if one is.
+fn joint(a: &CoreType, b: &CoreType) -> CoreType {
+    match (a, b) {
+        (CoreType::Tensor(..), _) => a.clone(),
+        _ => b.clone(),
+    }
+}

@@ -1,0 +1,140 @@
+//! Let-lifting, ATL Fig. 7: every `let` moves to the outermost level. A binding inside a generation or a
+//! summation becomes an array with an element for each index; one inside a bracket is computed where the
+//! bracket holds. Calls are bound too, so that what gives several values is evaluated once.
+//!
+//! (5.7) and (5.10) are misprinted: what is lifted out of a sum becomes a generation, and the inner binding
+//! of a binding comes first.
+
+use super::hits::Hits;
+use super::substitute;
+use crate::interp::guarded;
+use crate::ir::core::{E, Expr, Function, Kind, Vars};
+use crate::predicate::{LocalId, Poly};
+
+/// The rules, as they are counted.
+pub const RULES: &[&str] = &["5.1", "5.2", "5.3", "5.4", "5.5", "5.6", "5.7", "5.8", "5.9", "5.10"];
+
+type Bindings = Vec<(LocalId, E)>;
+
+/// The function with its `let`s in one list, before a body without any.
+#[must_use]
+pub fn lift(function: &Function, hits: &mut Hits) -> Function {
+    let mut pass = Lift { vars: function.vars.clone(), hits };
+    let (bindings, body) = pass.lift(&function.body);
+    let body = Expr::lets(bindings, body);
+    Function { body, vars: pass.vars, ..function.clone() }
+}
+
+/// Is it in the form that [`lift`] gives? `Le ::= e | let x = e in Le`, no other `let`, and no call but as
+/// what a binding binds, inside generations, brackets and checks.
+#[must_use]
+pub fn is_lifted(e: &E) -> bool {
+    fn plain(e: &E) -> bool {
+        let mut good = !matches!(e.kind, Kind::Let(..) | Kind::Call(..));
+        e.for_each_child(&mut |e| good = good && guarded(|| plain(e)));
+        good
+    }
+    fn bound(e: &E) -> bool {
+        match &e.kind {
+            Kind::Gen(_, e) | Kind::Guard(_, e) | Kind::Check(_, _, e) => bound(e),
+            Kind::Call(_, _, args) => args.iter().all(plain),
+            _ => plain(e),
+        }
+    }
+    match &e.kind {
+        Kind::Let(bindings, body) => bindings.iter().all(|(_, e)| bound(e)) && plain(body),
+        _ => plain(e),
+    }
+}
+
+struct Lift<'a> {
+    vars: Vars,
+    hits: &'a mut Hits,
+}
+
+impl Lift<'_> {
+    fn lift(&mut self, e: &E) -> (Bindings, E) {
+        guarded(|| self.lift_node(e))
+    }
+
+    fn lift_node(&mut self, e: &E) -> (Bindings, E) {
+        match &e.kind {
+            Kind::Let(bindings, body) => {
+                let mut all = Bindings::new();
+                for (x, value) in bindings {
+                    let (inner, value) = self.lift(value);
+                    self.count("5.10", &inner);
+                    all.extend(inner);
+                    all.push((*x, value));
+                }
+                let (inner, body) = self.lift(body);
+                all.extend(inner);
+                (all, body)
+            }
+            Kind::Gen(index, body) | Kind::Sum(index, body) => {
+                let generates = matches!(e.kind, Kind::Gen(..));
+                let (inner, body) = self.lift(body);
+                self.count(if generates { "5.6" } else { "5.7" }, &inner);
+                let mut lifted = Vec::new();
+                let mut all = Bindings::new();
+                for (x, value) in inner {
+                    // A binder is bound once, so each copy of it has its own index.
+                    let own = self.vars.index(index.name.clone(), index.extent.clone());
+                    let value = substitute::read_at(&value, &lifted, &index.value());
+                    let put = |p: &Poly| p.substitute(&|a| (*a == index.atom()).then(|| own.value()));
+                    all.push((x, Expr::generate(own.clone(), substitute::expr(&value, &put))));
+                    lifted.push(x);
+                }
+                let body = substitute::read_at(&body, &lifted, &index.value());
+                let kind = if generates { Kind::Gen(index.clone(), body) } else { Kind::Sum(index.clone(), body) };
+                (all, e.with(kind, e.ty.clone()))
+            }
+            Kind::Guard(p, body) => {
+                let (inner, body) = self.lift(body);
+                self.count("5.9", &inner);
+                let guarded = inner.into_iter().map(|(x, value)| (x, Expr::guard(p.clone(), value)));
+                (guarded.collect(), Expr::guard(p.clone(), body))
+            }
+            Kind::Check(p, what, body) => {
+                let (inner, body) = self.lift(body);
+                self.count("5.9", &inner);
+                let check = |e: E| e.with(Kind::Check(p.clone(), what.clone(), e.clone()), e.ty.clone());
+                (inner.into_iter().map(|(x, value)| (x, check(value))).collect(), check(body))
+            }
+            _ => {
+                let rule = match &e.kind {
+                    Kind::Add(_) => "5.1",
+                    Kind::Mul(..) => "5.2",
+                    Kind::Tuple(_) => "5.4",
+                    Kind::Proj(..) => "5.5",
+                    Kind::Access(..) => "5.8",
+                    _ => "5.3",
+                };
+                let mut all = Bindings::new();
+                let lifted = e.map(
+                    &mut |e| {
+                        let (inner, e) = self.lift(e);
+                        all.extend(inner);
+                        e
+                    },
+                    &Poly::clone,
+                    &crate::predicate::Pred::clone,
+                );
+                self.count(rule, &all);
+                if matches!(e.kind, Kind::Call(..)) {
+                    let x = self.vars.fresh("y");
+                    let var = lifted.with(Kind::Var(x), lifted.ty.clone());
+                    all.push((x, lifted));
+                    return (all, var);
+                }
+                (all, lifted)
+            }
+        }
+    }
+
+    fn count(&mut self, rule: &'static str, lifted: &Bindings) {
+        if !lifted.is_empty() {
+            self.hits.count(rule);
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! From the typed tree to normal forms: elaboration to core (ATL Fig. 3), and the paper's four
+//! normalisations (Figs. 7-12). Each pass is one function from one form to the next, total, with the paper's
+//! rule numbers beside its cases, and a checker of the form that it reaches.
+
+mod dead;
+pub mod elaborate;
+pub mod hits;
+pub mod lift;
+pub mod pairs;
+pub mod pushout;
+pub mod substitute;
+pub mod to_ssa;
+
+#[cfg(test)]
+mod tests;
+
+pub use elaborate::{Bodies, elaborate};
+pub use hits::Hits;

@@ -1,0 +1,223 @@
+//! Pair elimination, ATL Fig. 8: arrays of tuples become tuples of arrays, and every binding of a tuple one
+//! binding for each part. What is left of tuples are the parameters and the result, taken apart at the edge,
+//! and the parts of what a call gives.
+//!
+//! (5.12) is misprinted: `πₖ (⊞ i: e) = ⊞ i: πₖ e`, of the same `e`.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::hits::Hits;
+use super::substitute;
+use crate::interp::guarded;
+use crate::ir::core::{CoreType, E, Expr, Function, Kind, Leaf, Vars};
+use crate::ir::flat::{Flat, Input, Source};
+use crate::base::{GlobalName, Name};
+use crate::predicate::{LocalId, Poly};
+
+/// The rules, as they are counted. (5.18) stands for the three lines of one rule; (5.13) and (5.17) are what
+/// taking a part of a generation or bracket of a tuple does, with (5.12) and (5.16).
+pub const RULES: &[&str] = &["5.11", "5.12", "5.14", "5.15", "5.16", "5.18"];
+
+/// The function without tuples. It is lifted.
+#[must_use]
+pub fn eliminate(function: &Function, hits: &mut Hits) -> Flat {
+    let mut pass = Pairs { vars: function.vars.clone(), parts: HashMap::new(), inputs: Vec::new(), hits };
+    for (k, (local, ty)) in (0..).zip(&function.params) {
+        let leaves = pass.split(*local, ty);
+        for (leaf, local) in leaves {
+            pass.inputs.push(Input { local, source: Source::Param(k), leaf });
+        }
+    }
+    let (bindings, body) = match &function.body.kind {
+        Kind::Let(bindings, body) => (bindings.as_slice(), body),
+        _ => (&[][..], &function.body),
+    };
+    let mut flat = Vec::new();
+    for (x, e) in bindings {
+        let leaves = e.ty.leaves();
+        if leaves.is_empty() {
+            let e = pass.part(e, &[]);
+            flat.push((*x, e));
+            continue;
+        }
+        if leaves.len() > 1 {
+            pass.hits.count("5.18");
+        }
+        for (leaf, local) in pass.split(*x, &e.ty) {
+            let part = pass.part(e, &leaf.path);
+            flat.push((local, part));
+        }
+    }
+    let outputs = body.ty.leaves().into_iter().map(|leaf| {
+        let e = pass.part(body, &leaf.path);
+        (leaf, e)
+    });
+    let outputs = outputs.collect();
+    Flat {
+        callee: function.callee.clone(),
+        sizes: function.sizes.clone(),
+        bounded: function.bounded.clone(),
+        params: function.params.clone(),
+        inputs: pass.inputs,
+        bindings: flat,
+        outputs,
+        result: function.body.ty.clone(),
+        vars: pass.vars,
+    }
+}
+
+/// Is every expression of it free of tuples, but for checks without value and the parts of calls?
+#[must_use]
+pub fn is_flat(flat: &Flat) -> bool {
+    fn plain(e: &E) -> bool {
+        let mut good = match &e.kind {
+            Kind::Tuple(items) => items.is_empty(),
+            Kind::Proj(call, _) => matches!(call.kind, Kind::Call(..)),
+            Kind::Let(..) => false,
+            _ => true,
+        };
+        e.for_each_child(&mut |e| good = good && guarded(|| plain(e)));
+        good
+    }
+    flat.bindings.iter().all(|(_, e)| plain(e)) && flat.outputs.iter().all(|(_, e)| plain(e))
+}
+
+struct Pairs<'a> {
+    vars: Vars,
+    /// The variable of each part of a variable.
+    parts: HashMap<(LocalId, Vec<u32>), (LocalId, CoreType)>,
+    inputs: Vec<Input>,
+    hits: &'a mut Hits,
+}
+
+impl Pairs<'_> {
+    /// The parts of a variable, each with a variable; one that is no tuple keeps its own.
+    fn split(&mut self, x: LocalId, ty: &CoreType) -> Vec<(Leaf, LocalId)> {
+        let mut split = Vec::new();
+        for leaf in ty.leaves() {
+            let local = match leaf.path.as_slice() {
+                [] => x,
+                path => {
+                    let name = part_name(&self.vars.name(x), ty, path);
+                    self.vars.fresh(name)
+                }
+            };
+            let ty = leaf_type(&leaf);
+            self.parts.insert((x, leaf.path.clone()), (local, ty));
+            split.push((leaf, local));
+        }
+        split
+    }
+
+    /// A part of an expression, itself without tuples.
+    fn part(&mut self, e: &E, path: &[u32]) -> E {
+        guarded(|| self.part_of(e, path))
+    }
+
+    fn part_of(&mut self, e: &E, path: &[u32]) -> E {
+        match &e.kind {
+            Kind::Var(x) => match self.parts.get(&(*x, path.to_vec())) {
+                Some((local, ty)) => e.with(Kind::Var(*local), ty.clone()),
+                None => e.clone(),
+            },
+            Kind::Global(name) => self.global(e, name, path),
+            Kind::Proj(inner, k) => {
+                let whole: Vec<u32> = std::iter::once(*k).chain(path.iter().copied()).collect();
+                self.part(inner, &whole)
+            }
+            Kind::Tuple(items) => match path.split_first() {
+                Some((k, rest)) => {
+                    self.hits.count("5.11");
+                    items.get(*k as usize).map_or_else(|| e.clone(), |item| self.part(item, rest))
+                }
+                None => e.clone(),
+            },
+            Kind::Gen(index, body) => {
+                if !path.is_empty() {
+                    self.hits.count("5.12");
+                }
+                let own = self.vars.index(index.name.clone(), index.extent.clone());
+                let put = |p: &Poly| p.substitute(&|a| (*a == index.atom()).then(|| own.value()));
+                let body = self.part(&substitute::expr(body, &put), path);
+                Expr::generate(own, body)
+            }
+            Kind::Access(inner, at) => {
+                if !path.is_empty() {
+                    self.hits.count(if matches!(inner.kind, Kind::Tuple(_)) { "5.15" } else { "5.14" });
+                }
+                let inner = self.part(inner, path);
+                Expr::access(&inner, at.clone())
+            }
+            Kind::Guard(p, body) => {
+                if !path.is_empty() {
+                    self.hits.count("5.16");
+                }
+                let body = self.part(body, path);
+                Expr::guard(p.clone(), body)
+            }
+            Kind::Check(p, what, body) => {
+                let body = self.part(body, path);
+                body.with(Kind::Check(p.clone(), what.clone(), body.clone()), body.ty.clone())
+            }
+            Kind::Call(callee, sizes, args) => {
+                let mut parts = Vec::new();
+                for arg in args {
+                    for leaf in arg.ty.leaves() {
+                        parts.push(self.part(arg, &leaf.path));
+                    }
+                }
+                let call = e.with(Kind::Call(callee.clone(), sizes.clone(), parts), e.ty.clone());
+                let leaves = e.ty.leaves();
+                let k = leaves.iter().position(|leaf| leaf.path == path);
+                let k = k.and_then(|k| u32::try_from(k).ok()).unwrap_or_default();
+                let ty = leaves.get(k as usize).map_or_else(|| e.ty.clone(), leaf_type);
+                call.with(Kind::Proj(call.clone(), k), ty)
+            }
+            _ => e.map(&mut |e| self.part(e, &[]), &Poly::clone, &crate::predicate::Pred::clone),
+        }
+    }
+
+    /// A part of a top-level `let`: an input.
+    fn global(&mut self, e: &E, name: &GlobalName, path: &[u32]) -> E {
+        let source = Source::Global(name.clone());
+        let known = self.inputs.iter().find(|i| i.source == source && i.leaf.path == path);
+        if let Some(input) = known {
+            return e.with(Kind::Var(input.local), leaf_type(&input.leaf));
+        }
+        let Some(leaf) = e.ty.leaves().into_iter().find(|leaf| leaf.path == path) else { return e.clone() };
+        let local = self.vars.fresh(part_name(&name.name, &e.ty, path));
+        let var = e.with(Kind::Var(local), leaf_type(&leaf));
+        self.inputs.push(Input { local, source, leaf });
+        var
+    }
+}
+
+/// The type of a part.
+fn leaf_type(leaf: &Leaf) -> CoreType {
+    match leaf.scalar {
+        Some(s) => CoreType::Scalar(s).array(leaf.dims.iter().cloned()),
+        None => CoreType::Rel(Arc::from(leaf.dims.as_slice())),
+    }
+}
+
+/// `p_x`, `p_0`
+fn part_name(name: &Name, ty: &CoreType, path: &[u32]) -> Name {
+    let mut text = name.to_string();
+    let mut ty = ty;
+    for k in path {
+        while let CoreType::Tensor(_, inner) = ty {
+            ty = inner;
+        }
+        let CoreType::Tuple(items, names) = ty else { break };
+        match names.as_ref().and_then(|n| n.get(*k as usize)) {
+            Some(field) => text += &format!("_{field}"),
+            None => text += &format!("_{k}"),
+        }
+        match items.get(*k as usize) {
+            Some(inner) => ty = inner,
+            None => break,
+        }
+    }
+    text.into()
+}

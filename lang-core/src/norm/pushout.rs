@@ -1,0 +1,107 @@
+//! Gen-pushout, ATL Fig. 9: generations come outermost, so that what is below them is scalar. An element of a
+//! generation is its body at that index (5.21): the access is in bounds where it is evaluated, as its check
+//! stands outside it.
+
+use super::hits::Hits;
+use super::substitute;
+use crate::interp::guarded;
+use crate::ir::core::{E, Expr, Kind};
+use crate::ir::flat::Flat;
+use crate::predicate::{Poly, Pred};
+
+/// The rules, as they are counted.
+pub const RULES: &[&str] = &["5.21", "5.22", "5.23", "5.24"];
+
+/// The function with its generations outermost.
+#[must_use]
+pub fn push_out(flat: &Flat, hits: &mut Hits) -> Flat {
+    let mut pass = Pushout { hits };
+    let bindings = flat.bindings.iter().map(|(x, e)| (*x, pass.push(e))).collect();
+    let outputs = flat.outputs.iter().map(|(leaf, e)| (leaf.clone(), pass.push(e))).collect();
+    Flat { bindings, outputs, ..flat.clone() }
+}
+
+/// Are generations, with the checks around them, outermost in every expression, and are only variables and
+/// the results of calls indexed?
+#[must_use]
+pub fn is_pushed(flat: &Flat) -> bool {
+    fn scalar(e: &E) -> bool {
+        let mut good = match &e.kind {
+            Kind::Gen(..) => false,
+            Kind::Access(base, _) => matches!(base.kind, Kind::Access(..) | Kind::Var(_) | Kind::Proj(..)),
+            Kind::Guard(_, inner) => !matches!(inner.kind, Kind::Guard(..)),
+            _ => true,
+        };
+        e.for_each_child(&mut |e| good = good && guarded(|| scalar(e)));
+        good
+    }
+    fn outer(e: &E) -> bool {
+        match &e.kind {
+            Kind::Gen(_, e) | Kind::Check(_, _, e) => outer(e),
+            Kind::Guard(_, inner) if matches!(inner.kind, Kind::Check(..)) => outer(inner),
+            Kind::Proj(call, _) => {
+                let Kind::Call(_, _, args) = &call.kind else { return false };
+                args.iter().all(outer)
+            }
+            _ => scalar(e),
+        }
+    }
+    flat.bindings.iter().map(|b| &b.1).chain(flat.outputs.iter().map(|o| &o.1)).all(outer)
+}
+
+struct Pushout<'a> {
+    hits: &'a mut Hits,
+}
+
+impl Pushout<'_> {
+    fn push(&mut self, e: &E) -> E {
+        guarded(|| match &e.kind {
+            Kind::Access(base, at) => {
+                let base = self.push(base);
+                self.element(&base, at)
+            }
+            Kind::Guard(p, body) => {
+                let body = self.push(body);
+                self.bracket(p, &body)
+            }
+            _ => e.map(&mut |e| self.push(e), &Poly::clone, &Pred::clone),
+        })
+    }
+
+    /// `e[a]` of what is pushed.
+    fn element(&mut self, e: &E, at: &Poly) -> E {
+        match &e.kind {
+            Kind::Gen(index, body) => {
+                self.hits.count("5.21");
+                let put = |p: &Poly| p.substitute(&|a| (*a == index.atom()).then(|| at.clone()));
+                substitute::expr(body, &put)
+            }
+            Kind::Guard(p, body) => {
+                self.hits.count("5.22");
+                let body = self.element(body, at);
+                self.bracket(p, &body)
+            }
+            Kind::Check(p, what, body) => {
+                let body = self.element(body, at);
+                body.with(Kind::Check(p.clone(), what.clone(), body.clone()), body.ty.clone())
+            }
+            _ => Expr::access(e, at.clone()),
+        }
+    }
+
+    /// `[p] · e` of what is pushed.
+    fn bracket(&mut self, p: &Pred, e: &E) -> E {
+        match &e.kind {
+            Kind::Gen(index, body) => {
+                self.hits.count("5.23");
+                let body = self.bracket(p, body);
+                Expr::generate(index.clone(), body)
+            }
+            Kind::Guard(q, body) => {
+                self.hits.count("5.24");
+                Expr::guard(p.and(q), body.clone())
+            }
+            _ => Expr::guard(p.clone(), e.clone()),
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! Substitution in core: of indices, and of a variable by an element of it, which is what becomes of a
+//! variable that is bound once for each index (ATL 5.6: `x ↦ x[i]`).
+
+use crate::ir::core::{E, Expr, Kind};
+use crate::predicate::{Atom, LocalId, Poly, Pred};
+
+/// The expression with its polynomials replaced, those in predicates and types too.
+#[must_use]
+pub fn expr(e: &E, put: &dyn Fn(&Poly) -> Poly) -> E {
+    crate::interp::guarded(|| e.map(&mut |e| expr(e, put), put, &|p| p.map(put)))
+}
+
+/// `x[i…]` in place of each of some variables.
+#[must_use]
+pub fn read_at(e: &E, vars: &[LocalId], at: &Poly) -> E {
+    if vars.is_empty() {
+        return e.clone();
+    }
+    let poly = |p: &Poly| poly_read_at(p, vars, at);
+    let pred = |p: &Pred| pred_read_at(p, vars, at);
+    crate::interp::guarded(|| match &e.kind {
+        Kind::Var(x) if vars.contains(x) => {
+            let array = crate::ir::core::CoreType::Tensor(Poly::default(), std::sync::Arc::new(e.ty.clone()));
+            Expr::access(&e.with(Kind::Var(*x), array), at.clone())
+        }
+        _ => e.map(&mut |e| read_at(e, vars, at), &poly, &pred),
+    })
+}
+
+/// The same in a polynomial.
+#[must_use]
+pub fn poly_read_at(p: &Poly, vars: &[LocalId], at: &Poly) -> Poly {
+    p.substitute(&|a| match a {
+        Atom::Read(x, name, inner) if vars.contains(x) => {
+            let inner = inner.iter().map(|p| poly_read_at(p, vars, at));
+            Some(Poly::atom(Atom::Read(*x, name.clone(), std::iter::once(at.clone()).chain(inner).collect())))
+        }
+        _ => None,
+    })
+}
+
+/// The same in a predicate.
+#[must_use]
+pub fn pred_read_at(p: &Pred, vars: &[LocalId], at: &Poly) -> Pred {
+    p.map(&|p| poly_read_at(p, vars, at)).replace_opaque(&|x| {
+        let at = || std::iter::once(at.clone()).chain(x.at.iter().cloned()).collect();
+        (x.array && vars.contains(&x.of)).then(|| Pred::Is(x.of, x.name.clone(), at(), true))
+    })
+}

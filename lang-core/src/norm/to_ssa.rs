@@ -1,0 +1,349 @@
+//! Flattened core to Tensor SSA, ATL Figs. 11 and 12. What is generated around an expression and the brackets
+//! it stands in are carried down as a context `⊞ i: [p] · _` and reach every operation as its own indices and
+//! predicate. The builder of [`crate::ir::ssa`] brings each statement to solved form.
+//!
+//! (5.29) drops the predicate in print; it is kept. Nested sums are one contraction, as Fig. 6 counts them,
+//! and the product in a sum is its factors (5.32 and 5.34 at once).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::hits::Hits;
+use crate::base::Name;
+use crate::interp::guarded;
+use crate::ir::core::{Constant, CoreType, E, Expr, Failing, Kind};
+use crate::ir::flat::Flat;
+use crate::ir::ssa::{self, Access, Addend, Builder, Check, Rhs, Ssa, Stmt, Var};
+use crate::predicate::{Atom, Index, LocalId, Poly, Pred};
+use crate::syntax::ops::Scalar;
+
+/// The rules, as they are counted.
+pub const RULES: &[&str] =
+    &["5.25", "5.26", "5.27", "5.28", "5.29", "5.30", "5.31", "5.32", "5.33", "5.34"];
+
+/// The function in Tensor SSA. It is pushed out.
+#[must_use]
+pub fn to_ssa(flat: &Flat, hits: &mut Hits) -> Ssa {
+    let own = |l: &LocalId| Poly::atom(flat.vars.atom(*l));
+    let mut pass = Convert { builder: Builder::new(flat.sizes.iter().map(own).collect()), env: HashMap::new(), hits };
+    for (k, input) in (0..).zip(&flat.inputs) {
+        let dims = input.leaf.dims.clone();
+        let var = pass.builder.push(dims, input.leaf.scalar, Rhs::Input(k), Vec::new());
+        pass.name(var, &flat.vars.name(input.local));
+        pass.env.insert(input.local, var);
+    }
+    let mut asserted = Vec::new();
+    let top = Place::default();
+    for (x, e) in &flat.bindings {
+        if e.ty.leaves().is_empty() {
+            pass.asserted(&top, e, &mut asserted);
+            continue;
+        }
+        pass.hits.count("5.25");
+        let var = pass.convert(&top, e);
+        pass.name(var, &flat.vars.name(*x));
+        pass.env.insert(*x, var);
+    }
+    let outputs = flat.outputs.iter().map(|(leaf, e)| (leaf.clone(), pass.convert(&top, e))).collect();
+    let mut ssa = Ssa {
+        callee: flat.callee.clone(),
+        vars: flat.vars.clone(),
+        sizes: flat.sizes.clone(),
+        bounded: flat.bounded.clone(),
+        params: flat.params.clone(),
+        inputs: flat.inputs.clone(),
+        stmts: pass.builder.stmts,
+        checks: pass.builder.checks,
+        needs: asserted,
+        outputs,
+        result: flat.result.clone(),
+    };
+    super::dead::remove(&mut ssa);
+    ssa
+}
+
+/// What stands around an expression.
+#[derive(Clone, Default)]
+struct Place {
+    /// Generations, outermost first.
+    indices: Vec<Index>,
+    /// Brackets, over statements and canonical indices.
+    pred: Pred,
+    /// Checks.
+    needs: Vec<u32>,
+}
+
+struct Convert<'a> {
+    builder: Builder,
+    env: HashMap<LocalId, Var>,
+    hits: &'a mut Hits,
+}
+
+impl Convert<'_> {
+    fn name(&mut self, var: Var, name: &Name) {
+        if let Some(Stmt { name: slot @ None, .. }) = self.builder.stmts.get_mut(var.0 as usize) {
+            *slot = Some(name.clone());
+        }
+    }
+
+    /// `⊞ place: e`
+    fn convert(&mut self, place: &Place, e: &E) -> Var {
+        guarded(|| self.convert_node(place, e))
+    }
+
+    fn convert_node(&mut self, place: &Place, e: &E) -> Var {
+        let dims = self.dims(place);
+        let scalar = e.ty.peel().1.scalar().unwrap_or(Scalar::F64);
+        match &e.kind {
+            Kind::Gen(index, body) => {
+                self.hits.count("5.27");
+                let mut inner = place.clone();
+                inner.indices.push(index.clone());
+                self.convert(&inner, body)
+            }
+            Kind::Guard(p, body) => {
+                self.hits.count("5.28");
+                let mut inner = place.clone();
+                inner.pred = inner.pred.and(&self.pred(place, p));
+                self.convert(&inner, body)
+            }
+            Kind::Check(p, what, body) => {
+                let cond = self.pred(place, p);
+                let mut inner = place.clone();
+                inner.needs.push(self.checked(place, cond, what));
+                self.convert(&inner, body)
+            }
+            Kind::Constant(c) => {
+                self.hits.count("5.29");
+                let var = self.builder.constant(*c, scalar);
+                self.view(place, Access { var, at: Vec::new() }, false)
+            }
+            Kind::Index(p) => {
+                let p = self.poly(place, p);
+                if let Some(c) = p.as_constant().and_then(|c| i64::try_from(c).ok()) {
+                    let var = self.builder.constant(Constant::Int(c), scalar);
+                    return self.view(place, Access { var, at: Vec::new() }, false);
+                }
+                let var = self.builder.push(dims, Some(scalar), Rhs::Index(p), place.needs.clone());
+                let at = self.own(place);
+                self.view(place, Access { var, at }, false)
+            }
+            Kind::Var(_) | Kind::Access(..) | Kind::Proj(..) => self.element(place, e),
+            Kind::Add(items) => {
+                self.hits.count("5.31");
+                let mut terms = Vec::new();
+                for item in items {
+                    let (mut inner, mut neg, mut item) = (place.clone(), false, item);
+                    // The sign and the bracket of a term are the sum's.
+                    loop {
+                        match &item.kind {
+                            Kind::Neg(e) => {
+                                neg = !neg;
+                                item = e;
+                            }
+                            Kind::Guard(p, e) => {
+                                inner.pred = inner.pred.and(&self.pred(place, p));
+                                item = e;
+                            }
+                            _ => break,
+                        }
+                    }
+                    let var = self.convert(&inner, item);
+                    let of = Access { var, at: self.own(place) };
+                    terms.push(Addend { neg, pred: inner.pred, of });
+                }
+                self.builder.add(&dims, scalar, &terms, place.needs.clone())
+            }
+            Kind::Mul(a, b) => {
+                self.hits.count("5.32");
+                let factors = [a, b].map(|e| self.convert(place, e));
+                let factors = factors.map(|var| Access { var, at: self.own(place) });
+                self.builder.contract(&dims, Vec::new(), &place.pred, false, &factors, place.needs.clone())
+            }
+            Kind::Neg(a) => {
+                let var = self.convert(place, a);
+                let at = self.own(place);
+                self.view(place, Access { var, at }, true)
+            }
+            Kind::Apply(operation, args) => {
+                self.hits.count("5.33");
+                let vars: Vec<Var> = args.iter().map(|e| self.convert(place, e)).collect();
+                let args: Vec<Access> = vars.into_iter().map(|var| Access { var, at: self.own(place) }).collect();
+                self.builder.map(&dims, scalar, *operation, &place.pred, &args, place.needs.clone())
+            }
+            Kind::Sum(..) => self.summation(place, e),
+            // Neither is left by the passes before.
+            Kind::Tuple(_) | Kind::Let(..) | Kind::Global(_) | Kind::Call(..) => self.builder.zero(&dims, scalar),
+        }
+    }
+
+    /// `Σ i: [p] · Σ j: [q] · a · b` as one contraction.
+    fn summation(&mut self, place: &Place, e: &E) -> Var {
+        self.hits.count("5.34");
+        let (mut inner, mut bound, mut neg, mut body) = (place.clone(), Vec::new(), false, e);
+        loop {
+            match &body.kind {
+                Kind::Sum(index, e) => {
+                    bound.push(self.poly(&inner, &index.extent));
+                    inner.indices.push(index.clone());
+                    body = e;
+                }
+                Kind::Guard(p, e) => {
+                    inner.pred = inner.pred.and(&self.pred(&inner, p));
+                    body = e;
+                }
+                Kind::Check(p, what, e) => {
+                    let cond = self.pred(&inner, p);
+                    let check = self.checked(&inner, cond, what);
+                    inner.needs.push(check);
+                    body = e;
+                }
+                Kind::Neg(e) => {
+                    neg = !neg;
+                    body = e;
+                }
+                _ => break,
+            }
+        }
+        let factors = match &body.kind {
+            Kind::Mul(a, b) => {
+                self.hits.count("5.32");
+                vec![a, b]
+            }
+            _ => vec![body],
+        };
+        let vars: Vec<Var> = factors.into_iter().map(|e| self.convert(&inner, e)).collect();
+        let factors: Vec<Access> = vars.into_iter().map(|var| Access { var, at: self.own(&inner) }).collect();
+        let dims = self.dims(place);
+        self.builder.contract(&dims, bound, &inner.pred, neg, &factors, inner.needs.clone())
+    }
+
+    /// `x[a…]`, the whole axes that are left included; a part of what a call gives.
+    fn element(&mut self, place: &Place, e: &Expr) -> Var {
+        self.hits.count("5.30");
+        let mut at = Vec::new();
+        let mut base = e;
+        while let Kind::Access(inner, p) = &base.kind {
+            at.push(self.poly(place, p));
+            base = inner;
+        }
+        at.reverse();
+        let var = match &base.kind {
+            Kind::Var(x) => self.env.get(x).copied(),
+            Kind::Proj(call, part) => {
+                let var = self.call(place, call, *part, &base.ty);
+                // What it gives has the indices of the place before its own.
+                at = self.own(place).into_iter().chain(at).collect();
+                Some(var)
+            }
+            _ => None,
+        };
+        let Some(var) = var else {
+            let dims = self.dims(place);
+            return self.builder.zero(&dims, Scalar::F64);
+        };
+        let rest: Vec<Poly> = self.builder.dims(var).into_iter().skip(at.len()).collect();
+        let mut place = place.clone();
+        for n in rest {
+            let k = place.indices.len();
+            let index = ssa::index(k, &n);
+            at.push(index.value());
+            place.indices.push(index);
+        }
+        self.hits.count("5.26");
+        self.view(&place, Access { var, at }, false)
+    }
+
+    fn call(&mut self, place: &Place, call: &Expr, part: u32, ty: &CoreType) -> Var {
+        let dims = self.dims(place);
+        let Kind::Call(callee, sizes, args) = &call.kind else { return self.builder.zero(&dims, Scalar::F64) };
+        let vars: Vec<Var> = args.iter().map(|e| self.convert(place, e)).collect();
+        let args = vars.into_iter().map(|var| Access { var, at: self.own(place) }).collect();
+        let sizes = sizes.iter().map(|p| self.poly(place, p)).collect();
+        let (own, scalar) = ty.peel();
+        let own: Vec<Poly> = own.into_iter().map(|n| self.poly(place, n)).collect();
+        let batch = u32::try_from(dims.len()).unwrap_or(u32::MAX);
+        let rhs = Rhs::Call { callee: callee.clone(), sizes, pred: place.pred.clone(), args, batch, part };
+        let dims = dims.into_iter().chain(own).collect();
+        self.builder.push(dims, scalar.scalar(), rhs, place.needs.clone())
+    }
+
+    fn view(&mut self, place: &Place, of: Access, neg: bool) -> Var {
+        let dims = self.dims(place);
+        self.builder.contract(&dims, Vec::new(), &place.pred, neg, &[of], place.needs.clone())
+    }
+
+    fn checked(&mut self, place: &Place, cond: Pred, what: &Arc<Failing>) -> u32 {
+        let dims = self.dims(place);
+        self.builder.check(Check { dims, guard: place.pred.clone(), cond, what: what.clone() })
+    }
+
+    /// An assertion: its checks belong to the function.
+    fn asserted(&mut self, place: &Place, e: &E, checks: &mut Vec<u32>) {
+        guarded(|| match &e.kind {
+            Kind::Gen(index, body) => {
+                let mut inner = place.clone();
+                inner.indices.push(index.clone());
+                self.asserted(&inner, body, checks);
+            }
+            Kind::Guard(p, body) => {
+                let mut inner = place.clone();
+                inner.pred = inner.pred.and(&self.pred(place, p));
+                self.asserted(&inner, body, checks);
+            }
+            Kind::Check(p, what, body) => {
+                let cond = self.pred(place, p);
+                checks.push(self.checked(place, cond, what));
+                self.asserted(place, body, checks);
+            }
+            _ => {}
+        });
+    }
+
+    // ---- indices ----
+
+    /// The extents of the generations around.
+    fn dims(&self, place: &Place) -> Vec<Poly> {
+        place.indices.iter().map(|i| self.poly(place, &i.extent)).collect()
+    }
+
+    /// The canonical indices of a place.
+    fn own(&self, place: &Place) -> Vec<Poly> {
+        (0..place.indices.len()).map(|k| ssa::index(k, &Poly::default()).value()).collect()
+    }
+
+    fn poly(&self, place: &Place, p: &Poly) -> Poly {
+        p.substitute(&|a| match a {
+            Atom::Local(l, _) => {
+                let k = place.indices.iter().rposition(|i| i.local == *l)?;
+                Some(ssa::index(k, &Poly::default()).value())
+            }
+            Atom::Read(x, _, at) => {
+                let var = self.env.get(x)?;
+                let at = at.iter().map(|p| self.poly(place, p)).collect();
+                let of = self.through(Access { var: *var, at });
+                Some(Poly::atom(Atom::Read(of.var.local(), of.var.name(), of.at.into())))
+            }
+            _ => None,
+        })
+    }
+
+    fn pred(&self, place: &Place, p: &Pred) -> Pred {
+        p.map(&|p| self.poly(place, p)).replace_opaque(&|x| {
+            let var = self.env.get(&x.of)?;
+            if !x.array {
+                return Some(Pred::Member(var.local(), var.name(), x.at.into(), true));
+            }
+            let of = self.through(Access { var: *var, at: x.at.to_vec() });
+            Some(Pred::Is(of.var.local(), of.var.name(), of.at.into(), true))
+        })
+    }
+
+    /// What is read as data, through views that hide nothing.
+    fn through(&self, of: Access) -> Access {
+        match self.builder.see(&of) {
+            Some(seen) if seen.pred.is_true() && !seen.neg && seen.needs.is_empty() => seen.of,
+            _ => of,
+        }
+    }
+}

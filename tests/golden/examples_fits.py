@@ -211,7 +211,9 @@ def bundle():
         return ((f * (1 + k1 * r2 + k2 * r2**2))[:, None] * place - sights[:, 2:]).ravel()
 
     start = np.concatenate([cameras[:, :6].ravel(), points.ravel()])
-    fit = scipy.optimize.least_squares(misses, start, jac="3-point", method="lm", xtol=1e-15, ftol=1e-15, max_nfev=10**5)
+    fit = scipy.optimize.least_squares(
+        misses, start, jac="3-point", method="lm", xtol=1e-15, ftol=1e-15, max_nfev=100_000
+    )
     poses = fit.x[:30].reshape(5, 6)
     stand = -Rotation.from_rotvec(poses[:, :3]).inv().apply(poses[:, 3:])
     way = np.linalg.norm(stand - stand[0], axis=1)

@@ -47,7 +47,7 @@ def digits():
     guesses = (test @ fit.x[:640].reshape(10, 64).T + fit.x[640:]).argmax(1)
     probe = np.sin(np.arange(650.0))
     some = [loss(probe + 1e-30j * np.eye(650)[65 * k + 3]).imag / 1e-30 for k in range(10)]
-    model = "unpack(for i < 650: sin(f64(i)))"
+    model = "unpack(64, 10, for i < 650: sin(f64(i)))"
     return {
         "best.value": fit.fun,
         "f64(right) / f64(len(found))": np.mean(guesses == truth),

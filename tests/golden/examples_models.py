@@ -1,0 +1,143 @@
+"""What the examples find that learn: digits, iris, nmf, attention."""
+
+import numpy as np
+import scipy.optimize
+import scipy.stats
+from scipy.special import logsumexp
+
+from examples_fits import DATA, published, table
+from std_rand import child, normals, uniforms, words
+
+EXAMPLES = {}
+
+
+def example(function):
+    """Registers a function that gives values of expressions for the example of its name."""
+    EXAMPLES[function.__name__] = function
+    return function
+
+
+def digit_images():
+    with np.load(DATA / "digits/digits.npz") as data:
+        return data["images"] / 16, data["labels"].astype(int)
+
+
+@example
+def digits():
+    images, labels = digit_images()
+    x, y, test, truth = images[:1347], labels[:1347], images[1347:], labels[1347:]
+    rows = np.arange(len(y))
+
+    def loss(p):
+        # Without the usual care for large scores, so that complex numbers can go through.
+        s = x @ p[:640].reshape(10, 64).T + p[640:]
+        return np.mean(np.log(np.exp(s).sum(1)) - s[rows, y]) + 1e-3 / 2 * np.sum(p[:640] ** 2)
+
+    def loss_and_slope(p):
+        w = p[:640].reshape(10, 64)
+        s = x @ w.T + p[640:]
+        norm = logsumexp(s, axis=1)
+        excess = (np.exp(s - norm[:, None]) - np.eye(10)[y]) / len(y)
+        value = np.mean(norm - s[rows, y]) + 1e-3 / 2 * np.sum(w**2)
+        return value, np.concatenate([(excess.T @ x + 1e-3 * w).ravel(), excess.sum(0)])
+
+    fit = scipy.optimize.minimize(
+        loss_and_slope, np.zeros(650), jac=True, method="L-BFGS-B", options={"maxiter": 2000, "gtol": 1e-10, "ftol": 0}
+    )
+    guesses = (test @ fit.x[:640].reshape(10, 64).T + fit.x[640:]).argmax(1)
+    probe = np.sin(np.arange(650.0))
+    some = [loss(probe + 1e-30j * np.eye(650)[65 * k + 3]).imag / 1e-30 for k in range(10)]
+    model = "unpack(64, 10, for i < 650: sin(f64(i)))"
+    return {
+        "best.value": fit.fun,
+        "f64(right) / f64(len(found))": np.mean(guesses == truth),
+        f"loss({model}, learning, penalty)": loss(probe),
+        f"let g = pack(gradient({model}, learning, penalty)) in for k < 10: g[65 * k + 3]": some,
+    }
+
+
+@example
+def iris():
+    data = table("iris/iris.csv")
+    x, species = data[:, :4], data[:, 4].astype(int)
+    n = len(x)
+    w = np.zeros((n, 3))
+    w[np.argsort(x[:, 2], kind="stable"), 3 * np.arange(n) // n] = 1
+    for _ in range(400):
+        parts = [
+            (np.log(w[:, c].mean()), np.average(x, axis=0, weights=w[:, c]), np.cov(x.T, aweights=w[:, c], ddof=0))
+            for c in range(3)
+        ]
+        joint = np.stack([s + scipy.stats.multivariate_normal(m, v).logpdf(x) for s, m, v in parts], axis=1)
+        w = np.exp(joint - logsumexp(joint, axis=1)[:, None])
+    value = logsumexp(joint, axis=1).sum()
+    # `Mclust(iris[,1:4], G = 3, modelNames = "VVV")` of the R package mclust (Fraley and Raftery) prints this.
+    published(value, -180.186, 1e-3)
+    part = w.argmax(1)
+    return {
+        "value": value,
+        "found.share": w.mean(0),
+        "found.mean": [m for _, m, _ in parts],
+        "found.covariance": [v for _, _, v in parts],
+        "spread": [[int(np.sum((species == s) & (part == c))) for c in range(3)] for s in range(3)],
+    }
+
+
+@example
+def nmf():
+    v = digit_images()[0][:300]
+    key, other = child((1, 0), 0), child((1, 0), 1)
+    h, w = uniforms(key, 640).reshape(10, 64), uniforms(other, 3000).reshape(10, 300).T
+    losses = []
+    for _ in range(60):
+        losses.append(np.linalg.norm(v - w @ h) ** 2 / 2)
+        h = h * (w.T @ v) / (w.T @ w @ h + 1e-12)
+        w = w * (v @ h.T) / (w @ (h @ h.T) + 1e-12)
+    # The amounts of an image by least squares with bounds come near to those found for it.
+    best = sum(scipy.optimize.nnls(h.T, row)[1] ** 2 for row in v) / 2
+    if not 0.9 < best / (np.linalg.norm(v - w @ h) ** 2 / 2) <= 1:
+        raise ValueError("the amounts are far from the best ones")
+    return {
+        "losses": losses,
+        "loss(found, x)": np.linalg.norm(v - w @ h) ** 2 / 2,
+        "found.parts[4]": h[4],
+        "found.amounts[_, 7]": w[7],
+    }
+
+
+@example
+def attention():
+    keys = [child((1, 0), i) for i in range(3)]
+
+    def tokens(key):
+        return np.array([(word >> 1) % 4 for word in words(key, 40)]).reshape(8, 5)
+
+    inputs, others = tokens(keys[0]), tokens(keys[2])
+    start = 0.5 * normals(keys[1], 46)
+
+    def weights(p):
+        s = np.exp(p[:15].reshape(5, 3) @ p[15:30].reshape(5, 3).T / np.sqrt(3))
+        return s / s.sum(1, keepdims=True)
+
+    def scores(p, rows):
+        return weights(p) @ p[30:].reshape(4, 4)[rows]
+
+    def loss(p, rows):
+        s = scores(p, rows)
+        right = np.take_along_axis(s, rows[:, ::-1, None], axis=2)[..., 0]
+        return np.mean(np.log(np.exp(s).sum(2)) - right)
+
+    p, mean, square, losses = start, 0, 0, []
+    for k in range(1, 16):
+        losses.append(loss(p, inputs))
+        g = np.array([loss(p + 1e-30j * e, inputs).imag / 1e-30 for e in np.eye(46)])
+        mean, square = 0.9 * mean + 0.1 * g, 0.999 * square + 0.001 * g**2
+        p = p - 0.3 * (mean / (1 - 0.9**k)) / (np.sqrt(square / (1 - 0.999**k)) + 1e-8)
+    return {
+        "inputs": inputs,
+        "start": start,
+        "losses": losses,
+        "end.x": p,
+        "attention": weights(p),
+        "found": scores(p, others).argmax(2),
+    }

@@ -11,5 +11,6 @@ pub mod mutate;
 pub mod random;
 pub mod render;
 pub mod run;
+pub mod stages;
 pub mod tables;
 pub mod typed;

@@ -7,6 +7,7 @@ pub mod elaborate;
 pub mod hits;
 pub mod lift;
 pub mod pairs;
+pub mod pipeline;
 pub mod pushout;
 pub mod substitute;
 pub mod to_ssa;

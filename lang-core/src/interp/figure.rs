@@ -89,7 +89,6 @@ impl Numbers {
         match self.0.element(at).filter(|_| at < self.len()) {
             Some(Value::F64(x)) => x,
             Some(Value::F32(x)) => f64::from(x),
-            #[expect(clippy::cast_precision_loss, reason = "a plot is not as exact as a real")]
             Some(Value::I64(n)) => n as f64,
             Some(Value::Bool(p)) => f64::from(u8::from(p)),
             _ => f64::NAN,

@@ -15,6 +15,9 @@ mod terminal;
 mod thin;
 mod tiles;
 
+#[cfg(test)]
+mod tests;
+
 use std::path::Path;
 
 use lang_core::base::Code;

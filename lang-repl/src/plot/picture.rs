@@ -21,7 +21,7 @@ const HEIGHT: u16 = 500;
 const PARTS: u16 = 4;
 
 /// A pixel is the mean of so many across and down, as long as there are not more than this in all.
-const SAMPLES: u16 = 3;
+const SAMPLES: u16 = 4;
 const MOST_SAMPLES: usize = 24_000_000;
 
 /// The formats, by the ends of file names.
@@ -103,19 +103,26 @@ fn png(plan: &Plan<'_>, width: u16, height: u16) -> Result<Vec<u8>, String> {
     for picture in pictures {
         copy(&picture, &mut buffer, wide);
     }
-    let mut means = Vec::with_capacity(pixels * 3);
-    let each = usize::from(samples);
-    for y in 0..usize::from(height) {
-        for x in 0..usize::from(width) {
-            for channel in 0..3 {
-                let places = (0..each).flat_map(|dy| (0..each).map(move |dx| (x * each + dx, y * each + dy)));
-                let sample = |(x, y): (usize, usize)| buffer.get((y * wide + x) * 3 + channel).copied().unwrap_or(0);
-                let sum: usize = places.map(|place| usize::from(sample(place))).sum();
-                means.push(u8::try_from((sum + each * each / 2) / (each * each)).unwrap_or(u8::MAX));
+    let means = means(&buffer, wide, usize::from(samples));
+    encoded(&means, u32::from(width), u32::from(height))
+}
+
+/// The means of squares of so many samples, of which a row has `wide`.
+fn means(buffer: &[u8], wide: usize, each: usize) -> Vec<u8> {
+    let mut means = Vec::with_capacity(buffer.len() / (each * each));
+    let all = u32::try_from(each * each).unwrap_or(u32::MAX);
+    for rows in buffer.chunks_exact(wide * each * 3) {
+        let mut sums = vec![0u32; wide / each * 3];
+        for row in rows.chunks_exact(wide * 3) {
+            for (sums, samples) in sums.chunks_exact_mut(3).zip(row.chunks_exact(3 * each)) {
+                for sample in samples.chunks_exact(3) {
+                    sums.iter_mut().zip(sample).for_each(|(sum, x)| *sum += u32::from(*x));
+                }
             }
         }
+        means.extend(sums.iter().map(|sum| u8::try_from((sum + all / 2) / all).unwrap_or(u8::MAX)));
     }
-    encoded(&means, u32::from(width), u32::from(height))
+    means
 }
 
 /// Puts a picture onto the samples, each of its pixels over as many of them as it takes.

@@ -187,7 +187,7 @@ fn axis_names(figure: &Figure) -> (String, String) {
     let [layer] = figure.layers.as_slice() else { return Default::default() };
     let name = |at: usize| layer.data.get(at).map(|d| clean(&d.name)).unwrap_or_default();
     match (layer.kind, layer.data.len()) {
-        (PlotKind::Histogram, 1) => (name(0), String::new()),
+        (PlotKind::Histogram, _) => (name(0), "count".to_owned()),
         (_, 1) => (String::new(), name(0)),
         (_, 2) => (name(0), name(1)),
         _ => (name(0), String::new()),

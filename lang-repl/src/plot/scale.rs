@@ -152,9 +152,10 @@ impl Axis {
         let mut ticks = Vec::new();
         if decades >= 2.0 {
             let stride = (decades / most as f64).ceil().max(1.0);
+            let plain = first >= -4.0 && last <= 5.0;
             let mut at = (first / stride).ceil() * stride;
             while at <= last && ticks.len() < MOST_TICKS {
-                ticks.push(Tick { at: self.place(at), label: power(at) });
+                ticks.push(Tick { at: self.place(at), label: power(at, plain) });
                 at += stride;
             }
         } else {
@@ -182,9 +183,9 @@ impl Axis {
     }
 }
 
-/// `10^k`
-fn power(k: f64) -> String {
-    scaled(1.0, k)
+/// `10^k`; among others that are not all plain numbers only the simplest are.
+fn power(k: f64, plain: bool) -> String {
+    if plain || (0.0..=2.0).contains(&k) { scaled(1.0, k) } else { format!("1e{k:.0}") }
 }
 
 /// `m * 10^k`, for m of one digit.
@@ -263,10 +264,10 @@ impl Step {
 
     /// A multiple, with as many digits as the step has, among others up to this size.
     fn label(self, v: f64, greatest: f64) -> String {
-        if v == 0.0 {
-            return "0".to_owned();
-        }
         if greatest >= 1e6 || (self.exponent < -5 && greatest < 1e-3) || self.exponent < -7 {
+            if v == 0.0 {
+                return "0".to_owned();
+            }
             let digits = usize::try_from(self.digits(greatest)).unwrap_or(0).min(16);
             let text = format!("{v:.digits$e}");
             // Zeros at the end of every label say nothing.

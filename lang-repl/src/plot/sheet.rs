@@ -24,10 +24,13 @@ const GRID: RGBColor = RGBColor(229, 229, 229);
 const PAPER: RGBColor = RGBColor(255, 255, 255);
 
 /// Sizes of text.
-const TITLE: i32 = 18;
-const TEXT: i32 = 14;
-const SMALL: i32 = 12;
+const TITLE: i32 = 21;
+const TEXT: i32 = 16;
+const SMALL: i32 = 14;
 const MARGIN: i32 = 12;
+
+/// Tiles of fewer pixels are thin.
+const THIN: i32 = 12;
 
 /// A line of a file has at most so many corners, and a cloud so many points that are seen apart.
 const MOST_CORNERS: usize = 30_000;
@@ -63,17 +66,17 @@ pub(super) struct Sheet<'b, B: DrawingBackend> {
     parts: u16,
     width: i32,
     height: i32,
-    /// Does the backend draw lines of many corners well?
-    paths: bool,
+    /// Does it become vectors, not pixels?
+    vectors: bool,
     pictures: Vec<Picture>,
 }
 
 type Drawn = Result<(), String>;
 
 impl<'b, B: DrawingBackend> Sheet<'b, B> {
-    pub(super) fn new(backend: &'b mut B, parts: u16, (width, height): (u16, u16), paths: bool) -> Self {
+    pub(super) fn new(backend: &'b mut B, parts: u16, (width, height): (u16, u16), vectors: bool) -> Self {
         let side = |n: u16| i32::from(n) * i32::from(parts);
-        Self { backend, parts, width: side(width), height: side(height), paths, pictures: Vec::new() }
+        Self { backend, parts, width: side(width), height: side(height), vectors, pictures: Vec::new() }
     }
 
     /// What has to be put onto the drawing.
@@ -309,7 +312,7 @@ impl<'b, B: DrawingBackend> Sheet<'b, B> {
             (self.width - left - self.px(MARGIN) - bar).max(self.px(10)),
             (self.height - top - under).max(self.px(10)),
         );
-        let (width, height) = shape(tiles, room);
+        let (width, height) = shape(tiles, room, self.parts);
         let area = Area { left: left + (room.0 - width) / 2, top: top + (room.1 - height) / 2, width, height };
         let floor = area.top + height;
         match &tiles.content {
@@ -428,9 +431,7 @@ impl<'b, B: DrawingBackend> Sheet<'b, B> {
 
     fn rect(&mut self, left: i32, top: i32, width: i32, height: i32, style: &ShapeStyle) -> Drawn {
         let (right, bottom) = (left + width.max(1), top + height.max(1));
-        // Of pixels the last ones belong to the rectangle, of vectors the ends are meant.
-        let end = i32::from(!self.paths);
-        self.backend.draw_rect((left, top), (right - end, bottom - end), style, true).map_err(|e| e.to_string())
+        self.backend.draw_rect((left, top), (right, bottom), style, true).map_err(|e| e.to_string())
     }
 
     fn border(&mut self, area: Area) -> Drawn {
@@ -446,7 +447,7 @@ impl<'b, B: DrawingBackend> Sheet<'b, B> {
     fn path(&mut self, corners: &[(i32, i32)], color: RGBColor) -> Drawn {
         let width = u32::from(self.parts) * 3 / 2 + u32::from(self.parts == 1);
         let style = color.stroke_width(width);
-        if self.paths {
+        if self.vectors {
             return self.backend.draw_path(corners.iter().copied(), &style).map_err(|e| e.to_string());
         }
         // As a polygon, a line that crosses itself has holes: each part is drawn alone, with round ends.
@@ -488,6 +489,9 @@ impl<'b, B: DrawingBackend> Sheet<'b, B> {
 
     fn text(&mut self, text: &str, size: i32, at: (i32, i32), (across, down): (HPos, VPos), upwards: bool) -> Drawn {
         let mut style = self.style(size).pos(Pos::new(across, down));
+        // Pixels of letters begin higher than the place they are given, by a part of their size.
+        let lower = if self.vectors { 0 } else { self.px(size) / 5 };
+        let at = if upwards { (at.0 + lower, at.1) } else { (at.0, at.1 + lower) };
         if upwards {
             style = style.transform(FontTransform::Rotate270);
         }
@@ -528,13 +532,15 @@ fn on_sheet(area: Area, (x, y): (f64, f64)) -> Dot {
 }
 
 /// The width and height of tiles in a room: about as high as wide; an image and dots exactly.
-fn shape(tiles: &Tiles<'_>, (width, height): (i32, i32)) -> (i32, i32) {
+fn shape(tiles: &Tiles<'_>, (width, height): (i32, i32), parts: u16) -> (i32, i32) {
     if tiles.is_empty() {
         return (width, height);
     }
     let (rows, columns) = (tiles.rows as f64, tiles.columns as f64);
     let (down, across) = (f64::from(height) / rows, f64::from(width) / columns);
-    let most = if matches!(tiles.content, Tiled::Heat(..)) { 3.0 } else { 1.0 };
+    // Tiles of a heat map that are thin are made wider.
+    let thin = down.min(across) < f64::from(THIN * i32::from(parts));
+    let most = if thin && matches!(tiles.content, Tiled::Heat(..)) { 3.0 } else { 1.0 };
     let (down, across) = (down.min(across * most), across.min(down * most));
     #[expect(clippy::cast_possible_truncation, reason = "no more than the room")]
     let size = |each: f64, count: f64| (each * count).round().max(1.0) as i32;

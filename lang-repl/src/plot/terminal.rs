@@ -156,7 +156,7 @@ fn legend(series: &[Series<'_>]) -> Vec<Entry> {
 /// Dashes as they look in a line of text.
 fn dashes(nth: usize) -> String {
     let pattern = DASHES.get(nth % DASHES.len()).copied().unwrap_or(&[1]);
-    let on: Vec<bool> = (0..8).map(|at| thin::is_on(pattern, at)).collect();
+    let on: Vec<bool> = (0..12).map(|at| thin::is_on(pattern, at)).collect();
     let (pairs, _) = on.as_chunks::<2>();
     let braille = |[left, right]: &[bool; 2]| match (left, right) {
         (true, true) => '⠤',

@@ -150,16 +150,17 @@ pub(super) fn plan(figure: &Figure) -> Result<Plan<'_>, (String, &'static str)> 
     let log = |option: PlotOption| match figure.text(option) {
         None => Ok(false),
         Some(text) if SCALES.contains(&text) => Ok(text == "log"),
-        Some(text) => {
-            Err((format!("`{}` is no scale of an axis", clean(text)), "a scale is \"linear\" or \"log\""))
-        }
+        Some(text) => Err((format!("`{}` is no scale of an axis", clean(text)), "a scale is \"linear\" or \"log\"")),
     };
     let logs = (log(PlotOption::Xscale)?, log(PlotOption::Yscale)?);
     let bins = match figure.number(PlotOption::Bins) {
         None => None,
-        Some(n) => Some(usize::try_from(n).ok().filter(|n| (1..=bins::MOST).contains(n)).ok_or_else(|| {
-            (format!("a histogram has no {n} intervals"), "`bins:` is a number from 1 to 10000")
-        })?),
+        Some(n) => Some(
+            usize::try_from(n)
+                .ok()
+                .filter(|n| (1..=bins::MOST).contains(n))
+                .ok_or_else(|| (format!("a histogram has no {n} intervals"), "`bins:` is a number from 1 to 10000"))?,
+        ),
     };
     let alone = figure.layers.first().and_then(|layer| Tiles::of(layer, &mut notes));
     let (body, names) = match alone {
@@ -196,11 +197,11 @@ fn axis_names(figure: &Figure) -> (String, String) {
 
 /// The numbers of a layer.
 fn numbers(layer: &Layer) -> Vec<&Numbers> {
-    let of = |content| match content {
-        &Content::Numbers(ref numbers) => Some(numbers),
+    let all = layer.data.iter().filter_map(|data| match &data.content {
+        Content::Numbers(numbers) => Some(numbers),
         Content::Relation(_) => None,
-    };
-    layer.data.iter().filter_map(|d| of(&d.content)).collect()
+    });
+    all.collect()
 }
 
 fn chart<'f>(
@@ -384,15 +385,24 @@ impl LeftOut {
 
     fn tell(&self, notes: &mut Vec<String>) {
         let all = self.count();
-        let of = |n: usize| if n == all { format!("all {n}") } else { format!("{n} of {all}") };
-        match (all, self.not_finite) {
-            (0, _) => notes.push("there are no values".to_owned()),
-            (_, 0) => {}
-            (_, n) => notes.push(format!("{} values are NaN or infinite and not drawn", of(n))),
+        if all == 0 {
+            notes.push("there are no values".to_owned());
         }
-        match self.no_logarithm {
-            0 => {}
-            n => notes.push(format!("{} values are not positive and not drawn on a logarithmic axis", of(n))),
+        if self.not_finite > 0 {
+            notes.push(format!("{} NaN or infinite and not drawn", are(self.not_finite, all)));
         }
+        if self.no_logarithm > 0 {
+            notes.push(format!("{} not positive and not drawn on a logarithmic axis", are(self.no_logarithm, all)));
+        }
+    }
+}
+
+/// So many values of all `are`.
+pub(super) fn are(n: usize, all: usize) -> String {
+    match (n, all) {
+        (1, 1) => "the only value is".to_owned(),
+        (1, _) => format!("1 of {all} values is"),
+        _ if n == all => format!("all {n} values are"),
+        _ => format!("{n} of {all} values are"),
     }
 }

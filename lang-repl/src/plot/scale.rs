@@ -126,8 +126,12 @@ impl Axis {
     }
 
     fn linear_ticks(&self, most: usize) -> Ticks {
-        let step = Step::for_range(self.shown, most, self.whole);
-        let values = step.multiples(self.shown);
+        // Two ticks at least tell a scale, if two there are.
+        let steps = (most..=2 * MOST_TICKS).map(|most| Step::for_range(self.shown, most, self.whole));
+        let ticked = steps.map(|step| (step, step.multiples(self.shown)));
+        let two = |(step, values): &(Step, Vec<f64>)| values.len() > 1 || (self.whole && step.size() <= 1.0);
+        let (step, values) =
+            ticked.clone().find(two).or_else(|| ticked.clone().next()).unwrap_or((Step::ONE, Vec::new()));
         let greatest = values.iter().fold(0.0f64, |m, v| m.max(v.abs()));
         let digits = step.digits(greatest);
         // Labels of more digits than this say what they have in common once.
@@ -212,6 +216,8 @@ pub(super) struct Step {
 }
 
 impl Step {
+    const ONE: Self = Self { mantissa: 1.0, exponent: 0 };
+
     /// The least step that divides a range into at most so many parts.
     pub(super) fn for_range(range: Range, most: usize, whole: bool) -> Self {
         let parts = most.max(1) as f64;
@@ -223,7 +229,7 @@ impl Step {
             Some(mantissa) => Self { mantissa, exponent },
             None => Self { mantissa: 1.0, exponent: exponent + 1 },
         };
-        if whole && step.exponent < 0 { Self { mantissa: 1.0, exponent: 0 } } else { step }
+        if whole && step.exponent < 0 { Self::ONE } else { step }
     }
 
     pub(super) fn size(self) -> f64 {

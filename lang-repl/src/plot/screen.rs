@@ -89,7 +89,7 @@ impl Page {
     }
 
     /// Paints dots, two by four in a character.
-    pub(super) fn paint(&mut self, area: Area, shape: &dyn Fn(&mut dyn FnMut(usize, usize)), color: Option<Color>) {
+    pub(super) fn paint(&mut self, area: Area, shape: &DotsOf<'_>, color: Option<Color>) {
         let shape = Dots { shape, color: color.unwrap_or(Color::Reset) };
         let rect = Rect::new(area.left, area.top, area.width, area.height);
         Canvas::default().paint(|context| context.draw(&shape)).render(rect, &mut self.buffer);

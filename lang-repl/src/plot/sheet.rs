@@ -129,9 +129,7 @@ impl<'b, B: DrawingBackend> Sheet<'b, B> {
     fn sample(&mut self, nth: usize, shape: &Shape<'_>, x: i32, y: i32) -> Drawn {
         let color = color(nth);
         match shape {
-            Shape::Curve(curve) if curve.joined => {
-                self.path(&[(x, y), (x + self.px(20), y)], color)
-            }
+            Shape::Curve(curve) if curve.joined => self.path(&[(x, y), (x + self.px(20), y)], color),
             Shape::Curve(_) => self.mark(nth, x + self.px(10), y, 1.0),
             Shape::Bars(_) => self.rect(x + self.px(4), y - self.px(6), self.px(14), self.px(12), &color.filled()),
         }
@@ -226,9 +224,12 @@ impl<'b, B: DrawingBackend> Sheet<'b, B> {
             pixels.map(|(k, head)| (self.px(k), self.px(k + 1), along(head, area.height))).collect()
         } else {
             let place = |at: f64| along(at.clamp(0.0, 1.0), area.width);
-            let whole = |b: super::bins::Bar| (place(b.from), place(b.to), along(b.height.clamp(0.0, 1.0), area.height));
+            let whole =
+                |b: super::bins::Bar| (place(b.from), place(b.to), along(b.height.clamp(0.0, 1.0), area.height));
             let gap = self.px(1) / 2;
-            let gapped = |(from, to, head): (i32, i32, i32)| if to - from > 4 * gap { (from + gap, to - gap, head) } else { (from, to, head) };
+            let gapped = |(from, to, head): (i32, i32, i32)| {
+                if to - from > 4 * gap { (from + gap, to - gap, head) } else { (from, to, head) }
+            };
             bars.on(chart.x, chart.y).map(whole).map(gapped).collect()
         };
         let floor = area.top + area.height;
@@ -250,7 +251,7 @@ impl<'b, B: DrawingBackend> Sheet<'b, B> {
         let mut at = 0usize;
         thin::corners(dots(), &mut |corner| {
             match (corner, strokes.last_mut()) {
-                (Some((x, y)), Some(stroke)) if at % stride == 0 => stroke.push((i32::from(x), i32::from(y))),
+                (Some((x, y)), Some(stroke)) if at.is_multiple_of(stride) => stroke.push((i32::from(x), i32::from(y))),
                 (None, Some(stroke)) if !stroke.is_empty() => strokes.push(Vec::new()),
                 _ => {}
             }
@@ -388,7 +389,8 @@ impl<'b, B: DrawingBackend> Sheet<'b, B> {
             return Ok(());
         }
         // Two samples a pixel suit screens of twice the resolution.
-        let among = |all: i32, of: u64| side(all * 2 / i32::from(self.parts)).min(usize::try_from(of).unwrap_or(usize::MAX));
+        let among =
+            |all: i32, of: u64| side(all * 2 / i32::from(self.parts)).min(usize::try_from(of).unwrap_or(usize::MAX));
         let (rows, columns) = (among(area.height, tiles.rows), among(area.width, tiles.columns));
         let paper = [PAPER.0, PAPER.1, PAPER.2];
         let pixels = tiles.sampled(rows, columns).into_iter().flat_map(|c| c.unwrap_or(paper)).collect();
@@ -422,7 +424,13 @@ impl<'b, B: DrawingBackend> Sheet<'b, B> {
             let (top, bottom) = (place(i, rows, area.height), place(i + 1, rows, area.height));
             let gap = if right - left > self.px(4) { self.px(1) } else { 0 };
             let style = color(0).filled();
-            self.rect(area.left + left, area.top + top, (right - left - gap).max(1), (bottom - top - gap).max(1), &style)?;
+            self.rect(
+                area.left + left,
+                area.top + top,
+                (right - left - gap).max(1),
+                (bottom - top - gap).max(1),
+                &style,
+            )?;
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use lang_core::resolve::forms::{PlotKind, PlotOption};
 use lang_core::types::tree::{Plot, PlotGroup};
 
 use super::screen::{Depth, Screen, columns};
-use super::{Format, file, shown};
+use super::{Format, file, picture, plan, shown};
 
 fn vector(x: &[f64]) -> Value {
     Value::array(&[x.len()], x.to_vec()).unwrap()
@@ -48,7 +48,8 @@ fn draw(figure: &Figure) {
     let (svg, _) = file(figure, Format::Svg).unwrap();
     assert_eq!(svg, file(figure, Format::Svg).unwrap().0);
     well_formed(&String::from_utf8(svg).unwrap());
-    let (bytes, _) = file(figure, Format::Png).unwrap();
+    let plan = plan::plan(figure).unwrap();
+    let bytes = picture::draw(&plan, Format::Png, (Some(320), Some(200))).unwrap();
     let mut reader = png::Decoder::new(Cursor::new(bytes)).read_info().unwrap();
     let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
     reader.next_frame(&mut pixels).unwrap();

@@ -8,6 +8,7 @@ use lang_core::interp::figure::{Content, Layer, Numbers};
 use lang_core::resolve::forms::PlotKind;
 use plotters::style::colors::colormaps::ViridisRGB;
 
+use super::plan::are;
 use super::scale::{Axis, Range, Step, Tick};
 
 /// Red, green, blue.
@@ -54,10 +55,6 @@ impl<'f> Tiles<'f> {
                 (numbers, *rows, *columns)
             }
         };
-        let of = |n: usize| match n == numbers.len() {
-            true => format!("all {n}"),
-            false => format!("{n} of {}", numbers.len()),
-        };
         if numbers.is_empty() {
             notes.push("there are no values".to_owned());
         }
@@ -66,8 +63,8 @@ impl<'f> Tiles<'f> {
                 let mut range = Range::NONE;
                 let finite = numbers.iter().filter(|x| x.is_finite()).inspect(|x| range.add(*x)).count();
                 if finite < numbers.len() {
-                    let lost = of(numbers.len() - finite);
-                    notes.push(format!("{lost} values are NaN or infinite and not drawn"));
+                    let lost = are(numbers.len() - finite, numbers.len());
+                    notes.push(format!("{lost} NaN or infinite and not drawn"));
                 }
                 Tiled::Heat(numbers, range)
             }
@@ -75,8 +72,8 @@ impl<'f> Tiles<'f> {
                 let outside = numbers.iter().filter(|x| !(0.0..=1.0).contains(&(x / full(numbers)))).count();
                 if outside > 0 {
                     let which = if numbers.are_whole() { "integers from 0 to 255" } else { "reals from 0 to 1" };
-                    let lost = of(outside);
-                    notes.push(format!("an image is made of {which}; {lost} values lie outside and are moved to the ends"));
+                    let lost = are(outside, numbers.len());
+                    notes.push(format!("{lost} outside an image's {which}, and moved to the ends"));
                 }
                 Tiled::Image(numbers, numbers.dims().get(2).copied().unwrap_or(1))
             }

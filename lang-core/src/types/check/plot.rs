@@ -162,7 +162,8 @@ impl Checker<'_> {
             _ => suggest::did_you_mean(word, names()),
         };
         let all: Vec<String> = names().map(|n| format!("\"{n}\"")).collect();
-        let help = format!("the kinds are {}; a label stands after a colon, `\"line: the label\"`", super::and_list(&all));
+        let help =
+            format!("the kinds are {}; a label stands after a colon, `\"line: the label\"`", super::and_list(&all));
         let d = Diagnostic::new(Code::E0218, at, format!("`{word}` is no kind of plot"));
         self.report(d.help(near.unwrap_or(help)));
         Err(Told)
@@ -263,7 +264,9 @@ impl Checker<'_> {
             self.infer(value, None);
             let names = || PlotOption::ALL.iter().map(|o| o.name());
             let near = match name.name.as_str() {
-                "label" | "legend" => Some("a label stands with its data: `plot(x, y, \"line: the label\")`".to_owned()),
+                "label" | "legend" => {
+                    Some("a label stands with its data: `plot(x, y, \"line: the label\")`".to_owned())
+                }
                 "out" | "save" | "path" => Some("did you mean `file`?".to_owned()),
                 _ => suggest::did_you_mean(&name.name, names()),
             };

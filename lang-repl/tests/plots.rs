@@ -26,27 +26,27 @@ fn lines() {
     check(
         "do plot(for i < 50: sin(f64(i) / 8))",
         expect![[r#"
-          1.0┤                 ⣀⡠⠤⠤⠤⠤⣀
-             │             ⢀⠤⠊⠉       ⠑⠤⡀
-             │           ⢀⠔⠁            ⠈⠑⢄
-             │         ⢀⠔⠁                 ⠑⢄
-          0.5┤       ⢀⠔⠁                     ⠱⡀
-             │      ⢀⠎                        ⠘⡄
-             │     ⡠⠃                          ⠈⢆
-             │   ⢀⠜                              ⠱⡀
-          0.0┤  ⡠⠃                                ⠈⢆
-             │                                      ⠱⡀
-             │                                       ⠈⢆                              ⡔
-             │                                         ⢣                           ⢠⠊
-             │                                          ⠱⡀                        ⡔⠁
-         -0.5┤                                           ⠈⢆                     ⢠⠊
-             │                                             ⠑⢄                 ⢀⠔⠁
-             │                                               ⠑⠤⡀            ⣀⠔⠁
-             │                                                 ⠈⠢⢄⡀      ⣀⠔⠊
-         -1.0┤                                                    ⠈⠉⠒⠒⠒⠒⠉
-             └──┬─────────────┬─────────────┬─────────────┬─────────────┬──────────────┬
-                0            10            20            30            40             50
-    "#]],
+              1.0┤                 ⣀⡠⠤⠤⠤⠤⣀
+                 │             ⢀⠤⠊⠉       ⠑⠤⡀
+                 │           ⢀⠔⠁            ⠈⠑⢄
+                 │         ⢀⠔⠁                 ⠑⢄
+              0.5┤       ⢀⠔⠁                     ⠱⡀
+                 │      ⢀⠎                        ⠘⡄
+                 │     ⡠⠃                          ⠈⢆
+                 │   ⢀⠜                              ⠱⡀
+              0.0┤  ⡠⠃                                ⠈⢆
+                 │                                      ⠱⡀
+                 │                                       ⠈⢆                              ⡔
+                 │                                         ⢣                           ⢠⠊
+                 │                                          ⠱⡀                        ⡔⠁
+             -0.5┤                                           ⠈⢆                     ⢠⠊
+                 │                                             ⠑⢄                 ⢀⠔⠁
+                 │                                               ⠑⠤⡀            ⣀⠔⠁
+                 │                                                 ⠈⠢⢄⡀      ⣀⠔⠊
+             -1.0┤                                                    ⠈⠉⠒⠒⠒⠒⠉
+                 └──┬─────────────┬─────────────┬─────────────┬─────────────┬──────────────┬
+                    0            10            20            30            40             50
+        "#]],
     );
     check(
         "let x = for i < 60: f64(i) / 10
@@ -621,10 +621,20 @@ do print(\"done\")
         <text x="601" y="200" dy="0.5ex" text-anchor="start" font-family="sans-serif" font-size="45.16129032258065" opacity="1" fill="#333333">
         x
         </text>
+        <rect x="133" y="547" width="979" height="4" opacity="1" fill="#E5E5E5" stroke="none"/>
+        <rect x="117" y="547" width="16" height="4" opacity="1" fill="#333333" stroke="none"/>
+        <text x="105" y="547" dy="0.5ex" text-anchor="end" font-family="sans-serif" font-size="45.16129032258065" opacity="1" fill="#333333">
+        5
+        </text>
         <rect x="133" y="425" width="979" height="4" opacity="1" fill="#E5E5E5" stroke="none"/>
         <rect x="117" y="425" width="16" height="4" opacity="1" fill="#333333" stroke="none"/>
         <text x="105" y="425" dy="0.5ex" text-anchor="end" font-family="sans-serif" font-size="45.16129032258065" opacity="1" fill="#333333">
         10
+        </text>
+        <rect x="133" y="303" width="979" height="4" opacity="1" fill="#E5E5E5" stroke="none"/>
+        <rect x="117" y="303" width="16" height="4" opacity="1" fill="#333333" stroke="none"/>
+        <text x="105" y="303" dy="0.5ex" text-anchor="end" font-family="sans-serif" font-size="45.16129032258065" opacity="1" fill="#333333">
+        15
         </text>
         <rect x="469" y="268" width="4" height="388" opacity="1" fill="#E5E5E5" stroke="none"/>
         <rect x="469" y="656" width="4" height="16" opacity="1" fill="#333333" stroke="none"/>
@@ -652,6 +662,15 @@ do print(\"done\")
         100 120 1.0
     "#]]
     .assert_eq(&dir.run(&["run", "lib/back.iv"], b""));
+}
+
+/// The file that the book shows is the one that its program makes.
+#[test]
+fn the_picture_of_the_book() {
+    let dir = Dir::new(&[("fit.iv", include_bytes!("../../docs/book/src/tools/fit.iv"))]);
+    expect![""].assert_eq(&dir.run(&["run", "fit.iv"], b""));
+    let svg = std::fs::read_to_string(dir.path().join("fit.svg")).unwrap();
+    expect_test::expect_file!["../../docs/book/src/tools/fit.svg"].assert_eq(&svg);
 }
 
 #[test]

@@ -104,6 +104,20 @@ impl PlotKind {
         }
     }
 
+    /// What it draws, in the words of a message, and whether these are several.
+    #[must_use]
+    pub fn noun(self) -> (&'static str, bool) {
+        match self {
+            Self::Line => ("a line", false),
+            Self::Points => ("points", true),
+            Self::Histogram => ("a histogram", false),
+            Self::Bars => ("bars", true),
+            Self::Heatmap => ("a heat map", false),
+            Self::Image => ("an image", false),
+            Self::Spy => ("`spy`", false),
+        }
+    }
+
     /// Does it fill a plot, with no other beside it?
     #[must_use]
     pub fn stands_alone(self) -> bool {

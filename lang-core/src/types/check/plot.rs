@@ -117,6 +117,10 @@ impl Checker<'_> {
         for node in &data {
             let ty = self.nodes[*node].ty.clone();
             self.metas.default_in(&ty);
+            // Elements of which there is none may be numbers.
+            if let (Type::Array(..), elem @ Type::Meta(_)) = (&ty, self.metas.zonk(&ty).peel().1) {
+                let _ = self.unify(elem, &Type::F64);
+            }
         }
         self.settle(false);
         if data.iter().any(|n| self.metas.zonk(&self.nodes[*n].ty).has_error()) {
@@ -133,7 +137,7 @@ impl Checker<'_> {
         };
         if let Some(extra) = data.get(most) {
             let at = self.span(*extra);
-            let message = format!("a `{}` takes {} here", kind.name(), count(most, data.len()));
+            let message = format!("{} of {}", made(kind), count(most, data.len()));
             let mut d = Diagnostic::new(Code::E0218, at, message).help(wanted(kind));
             if kind == PlotKind::Histogram {
                 d = d.help("several stand each with its own text: `plot(x, \"histogram\", y, \"histogram\")`");
@@ -177,7 +181,7 @@ impl Checker<'_> {
             (_, 1) => PlotKind::Line,
             (_, 2) => PlotKind::Heatmap,
             (_, 3) => PlotKind::Image,
-            _ => return Err(self.refuse(node, &t, "numbers in one to three axes, or a relation, are drawn")),
+            _ => return Err(self.refuse(node, &t, None)),
         })
     }
 
@@ -185,7 +189,7 @@ impl Checker<'_> {
     fn fits(&mut self, node: TId, kind: PlotKind) -> Result<(), Told> {
         let t = self.metas.zonk(&self.nodes[node].ty);
         if let (PlotKind::Spy, Type::Rel(dims)) = (kind, &t) {
-            return if dims.len() == 2 { Ok(()) } else { Err(self.refuse(node, &t, &wanted(kind))) };
+            return if dims.len() == 2 { Ok(()) } else { Err(self.refuse(node, &t, Some(kind))) };
         }
         let (dims, elem) = t.peel();
         let numbers = matches!(elem, Type::Scalar(Scalar::F64 | Scalar::F32 | Scalar::I64 | Scalar::Bool));
@@ -195,26 +199,31 @@ impl Checker<'_> {
             PlotKind::Image => dims.len() == 2 || dims.len() == 3,
         };
         if !(numbers && rank) {
-            return Err(self.refuse(node, &t, &wanted(kind)));
+            return Err(self.refuse(node, &t, Some(kind)));
         }
         if let (PlotKind::Image, [_, _, channels]) = (kind, dims.as_slice()) {
             let mut goals = Vec::new();
             let found = (*channels).clone();
             if self.metas.unify_size(&found, &Poly::constant(3), &mut goals).is_err() || !goals.is_empty() {
-                return Err(self.refuse(node, &t, &wanted(kind)));
+                return Err(self.refuse(node, &t, Some(kind)));
             }
         }
         Ok(())
     }
 
-    fn refuse(&mut self, node: TId, t: &Type, wanted: &str) -> Told {
+    fn refuse(&mut self, node: TId, t: &Type, kind: Option<PlotKind>) -> Told {
         let at = self.span(node);
-        let message = format!("a value of type `{t}` cannot be drawn so");
+        let message = match kind {
+            Some(kind) => format!("a value of type `{t}` is not what {} of", made(kind)),
+            None => format!("a value of type `{t}` cannot be drawn"),
+        };
+        let any = || "arrays of numbers with one to three axes are drawn, and relations of two".to_owned();
+        let wanted = kind.map_or_else(any, wanted);
         let help = match t {
             Type::Fun(_) => "compute values of the function, `for i < 100: f(f64(i) / 100)`, and draw those".to_owned(),
             Type::Str => "the text that says how data is drawn is written in quotes".to_owned(),
             Type::Record(_) => format!("{wanted}; a field of a record is written `r.name`"),
-            _ => wanted.to_owned(),
+            _ => wanted,
         };
         self.report(Diagnostic::new(Code::E0218, at, message).help(help));
         Told
@@ -253,7 +262,7 @@ impl Checker<'_> {
             first.or(g.text.as_ref().map(|t| t.1)).unwrap_or_default()
         };
         let second = groups.get(1).map(span).unwrap_or_default();
-        let message = format!("a `{}` fills a plot, and nothing else is drawn there", alone.kind.name());
+        let message = format!("{} fills a plot, and nothing else is drawn there", alone.kind.noun().0);
         self.report(Diagnostic::new(Code::E0218, second, message).help("write a second `plot(…)`"));
         Err(Told)
     }
@@ -283,10 +292,10 @@ impl Checker<'_> {
         let alone = plot.groups.iter().find(|g| g.kind.stands_alone());
         let without = match (option, alone) {
             (PlotOption::Bins, _) if plot.groups.iter().all(|g| g.kind != PlotKind::Histogram) => {
-                Some(("histogram", "ask for one: `plot(x, \"histogram\", bins: 20)`".to_owned()))
+                Some(("a histogram", "ask for one: `plot(x, \"histogram\", bins: 20)`".to_owned()))
             }
             (PlotOption::Xscale | PlotOption::Yscale, Some(g)) => {
-                Some(("line, points or bars", format!("the axes of a `{}` count rows and columns", g.kind.name())))
+                Some(("line, points or bars", format!("the axes of {} count rows and columns", g.kind.noun().0)))
             }
             _ => None,
         };
@@ -325,13 +334,19 @@ fn wanted(kind: PlotKind) -> String {
         PlotKind::Image => "an array of numbers `[h, w]`, grey, or `[h, w, 3]`, colours",
         PlotKind::Spy => "a relation of two axes, or a matrix",
     };
-    format!("a `{}` is made of {of}", kind.name())
+    format!("{} of {of}", made(kind))
 }
 
-/// `one value, and 2 stand`
+/// `a line is made`
+fn made(kind: PlotKind) -> String {
+    let (noun, several) = kind.noun();
+    format!("{noun} {} made", if several { "are" } else { "is" })
+}
+
+/// `one value, and 2 stand here`
 fn count(most: usize, there: usize) -> String {
     match most {
-        1 => format!("one value, and {there} stand"),
-        _ => format!("{most} values at most, and {there} stand"),
+        1 => format!("one value, and {there} stand here"),
+        _ => format!("{most} values at most, and {there} stand here"),
     }
 }

@@ -175,93 +175,99 @@ fn mistakes_in_a_run() {
     check(
         "let n = 0\ndo plot([1.0], \"histogram\", bins: n)",
         expect![[r#"
-        --- stderr
-        [E0514] Error: a histogram has no 0 intervals
-           ╭─[ <stdin>:2:4 ]
-           │
-         2 │ do plot([1.0], "histogram", bins: n)
-           │    ────────────────┬────────────────
-           │                    ╰────────────────── here
-           │
-           │ Help: `bins:` is a number from 1 to 10000
-        ───╯
-        --- status 1
-    "#]],
+            $ iverson run -
+            --- stderr
+            [E0514] Error: a histogram has no 0 intervals
+               ╭─[ <stdin>:2:4 ]
+               │
+             2 │ do plot([1.0], "histogram", bins: n)
+               │    ────────────────┬────────────────
+               │                    ╰────────────────── here
+               │
+               │ Help: `bins:` is a number from 1 to 10000
+            ───╯
+            --- status 1
+        "#]],
     );
     check(
         "do plot([1.0], width: 5)",
         expect![[r#"
-        --- stderr
-        [E0514] Error: a plot has no width of 5 columns
-           ╭─[ <stdin>:1:4 ]
-           │
-         1 │ do plot([1.0], width: 5)
-           │    ──────────┬──────────
-           │              ╰──────────── here
-           │
-           │ Help: `width:` is a number from 30 to 400
-        ───╯
-        --- status 1
-    "#]],
+            $ iverson run -
+            --- stderr
+            [E0514] Error: a plot has no width of 5 columns
+               ╭─[ <stdin>:1:4 ]
+               │
+             1 │ do plot([1.0], width: 5)
+               │    ──────────┬──────────
+               │              ╰──────────── here
+               │
+               │ Help: `width:` is a number from 30 to 400
+            ───╯
+            --- status 1
+        "#]],
     );
     check(
         "do plot([1.0], file: \"x.pdf\")",
         expect![[r#"
-        --- stderr
-        [E0514] Error: `x.pdf` is no file for a plot
-           ╭─[ <stdin>:1:4 ]
-           │
-         1 │ do plot([1.0], file: "x.pdf")
-           │    ─────────────┬────────────
-           │                 ╰────────────── here
-           │
-           │ Help: a plot is written as .svg or .png
-        ───╯
-        --- status 1
-    "#]],
+            $ iverson run -
+            --- stderr
+            [E0514] Error: `x.pdf` is no file for a plot
+               ╭─[ <stdin>:1:4 ]
+               │
+             1 │ do plot([1.0], file: "x.pdf")
+               │    ─────────────┬────────────
+               │                 ╰────────────── here
+               │
+               │ Help: a plot is written as .svg or .png
+            ───╯
+            --- status 1
+        "#]],
     );
     check(
         "do plot([1.0], file: \"no/such/folder.svg\")",
         expect![[r#"
-        --- stderr
-        [E0605] Error: `no/such/folder.svg` cannot be written: there is no such folder
-           ╭─[ <stdin>:1:4 ]
-           │
-         1 │ do plot([1.0], file: "no/such/folder.svg")
-           │    ───────────────────┬───────────────────
-           │                       ╰───────────────────── here
-        ───╯
-        --- status 1
-    "#]],
+            $ iverson run -
+            --- stderr
+            [E0605] Error: `no/such/folder.svg` cannot be written: there is no such folder
+               ╭─[ <stdin>:1:4 ]
+               │
+             1 │ do plot([1.0], file: "no/such/folder.svg")
+               │    ───────────────────┬───────────────────
+               │                       ╰───────────────────── here
+            ───╯
+            --- status 1
+        "#]],
     );
     check(
         "let s = \"cubic\"\ndo plot([1.0], yscale: s)",
         expect![[r#"
-        --- stderr
-        [E0514] Error: `cubic` is no scale of an axis
-           ╭─[ <stdin>:2:4 ]
-           │
-         2 │ do plot([1.0], yscale: s)
-           │    ───────────┬──────────
-           │               ╰──────────── here
-           │
-           │ Help: a scale is "linear" or "log"
-        ───╯
-        --- status 1
-    "#]],
+            $ iverson run -
+            --- stderr
+            [E0514] Error: `cubic` is no scale of an axis
+               ╭─[ <stdin>:2:4 ]
+               │
+             2 │ do plot([1.0], yscale: s)
+               │    ───────────┬──────────
+               │               ╰──────────── here
+               │
+               │ Help: a scale is "linear" or "log"
+            ───╯
+            --- status 1
+        "#]],
     );
     check(
         "let x: [?n]f64 = filter(\\t: t > 0, [1.0, -1.0])\ndo plot(x, [1.0, 2.0])",
         expect![[r#"
-        --- stderr
-        [E0501] Error: sizes differ for the length of what is drawn: 2, where 1 is needed
-           ╭─[ <stdin>:2:12 ]
-           │
-         2 │ do plot(x, [1.0, 2.0])
-           │            ─────┬────
-           │                 ╰────── here
-        ───╯
-        --- status 1
-    "#]],
+            $ iverson run -
+            --- stderr
+            [E0501] Error: sizes differ for the length of what is drawn: 2, where 1 is needed
+               ╭─[ <stdin>:2:12 ]
+               │
+             2 │ do plot(x, [1.0, 2.0])
+               │            ─────┬────
+               │                 ╰────── here
+            ───╯
+            --- status 1
+        "#]],
     );
 }

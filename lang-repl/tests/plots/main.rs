@@ -17,10 +17,10 @@ mod harness;
 use expect_test::{Expect, expect};
 use harness::Dir;
 
-/// What a program shows.
+/// What a program shows. A first line without blanks keeps those of the others.
 #[track_caller]
 fn check(program: &str, expected: Expect) {
-    expected.assert_eq(&Dir::new(&[]).run(&["run", "-"], program.as_bytes()));
+    expected.assert_eq(&format!("$ iverson run -\n{}", Dir::new(&[]).run(&["run", "-"], program.as_bytes())));
 }
 
 #[test]
@@ -28,6 +28,7 @@ fn lines() {
     check(
         "do plot(for i < 50: sin(f64(i) / 8))",
         expect![[r#"
+            $ iverson run -
               1.0┤                 ⣀⡠⠤⠤⠤⠤⣀
                  │             ⢀⠤⠊⠉       ⠑⠤⡀
                  │           ⢀⠔⠁            ⠈⠑⢄
@@ -58,6 +59,7 @@ do plot(x, y, z, title: \"Waves\")
 do plot(x, y, \"line: sine\", x, z, \"line: half a cosine\", title: \"Waves\", xlabel: \"time\", ylabel: \"height\", height: 12)
 ",
         expect![[r#"
+            $ iverson run -
                                                      Waves
                   ⠤⠤⠤⠤⠤⠤ y   ⠤⠤⠄ ⠤⠤ z
               1.0┤                 ⣀⠤⠤⠤⠤⠤⠤⣀
@@ -103,6 +105,7 @@ do plot(x, y, \"points: measured\", x, for i: 3 + 2 * x[i], \"line: fitted\", xl
 do plot(for i < 400: cos(f64(i)^2), \"scatter\", width: 60, height: 12)
 ",
         expect![[r#"
+            $ iverson run -
             answer
                 • measured   ⠤⠤⠄ ⠤⠤ fitted
                │                                                                     •   •
@@ -149,6 +152,7 @@ do plot([1, 2, 2, 3, 3, 3, 5], \"histogram\", height: 10)
 do plot(x, \"histogram: one\", for i: x[i] + 1, \"histogram: other\", height: 14)
 ",
         expect![[r#"
+            $ iverson run -
             count
                │                             ▁▁▁▁▁▁▁▁▁
              40┤                             █████████
@@ -215,6 +219,7 @@ do plot([2000, 2010, 2020], [1.5, -2.0, 0.75], \"bar: change\", height: 12)
 do plot([3, 1, 4], \"bars: before\", [2, 2, 5], \"bars: after\", height: 12)
 ",
         expect![[r#"
+            $ iverson run -
               │                                                               ▃▃▃▃▃▃▃▃▃▃▃▃
               │                                                               ████████████
              4┤                                ▄▄▄▄▄▄▄▄▄▄▄▄▄                  ████████████
@@ -264,6 +269,7 @@ do plot(for i < 100, j < 300: sin(f64(i) / 20) + cos(f64(j) / 30), \"heatmap\", 
 do plot([[1.0, nan], [inf, 2.0]], height: 8)
 ",
         expect![[r#"
+            $ iverson run -
               @@@@@@%%%%%%======..................
             0 @@@@@@%%%%%%======..................
               @@@@@@%%%%%%======..................
@@ -318,6 +324,7 @@ fn images() {
 do plot([[0, 128], [255, 300]], \"image\", height: 8)
 ",
         expect![[r#"
+            $ iverson run -
                                     Corner
             .......................................................
             .......................................................
@@ -351,6 +358,7 @@ do plot(rel i < 400, j < 400: i == j || i + j == 300 || i * j == 3600, height: 1
 do plot([[1.0, 0.0], [0.0, 2.0]], \"spy\", height: 8)
 ",
         expect![[r#"
+            $ iverson run -
               ┌───────────────────────────┐
             0 │⣿⣿⡇⣿⣿⡇⣿⣿⡇                  │
               │⠉⠉⠁⣭⣭⡅⣭⣭⡅⣤⣤⡄               │
@@ -401,6 +409,7 @@ do plot([1700000000, 1700000060, 1700000120], [1, 3, 2], height: 12)
 do plot([1e-9, 3e-9, 2e-9], height: 10)
 ",
         expect![[r#"
+            $ iverson run -
                 │                                                                    ⢀⡠⠤⠔⠒
              1e8┤                                                            ⣀⡠⠤⠤⠒⠒⠊⠉⠁
                 │                                                    ⢀⣀⡠⠤⠤⠒⠒⠉
@@ -463,6 +472,7 @@ do plot([7.5], \"points\", height: 8)
 do plot(for i < 5: 2.5, height: 8)
 ",
         expect![[r#"
+            $ iverson run -
             e
              1┤
               │

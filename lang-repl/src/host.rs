@@ -1,10 +1,11 @@
-//! What programs do to the world: they print, tell the time, load and save data files.
+//! What programs do to the world: they print, tell the time, load and save data files, and draw.
 
 use std::path::PathBuf;
 use std::time::Instant;
 
 use lang_core::base::{Code, GlobalName, Span};
-use lang_core::interp::{Host, Refusal, Value};
+use lang_core::interp::{Figure, Host, Refusal, Value};
+use lang_core::resolve::forms::PlotOption;
 use lang_core::types::ty::Type;
 
 use crate::data::{Format, Unreadable};
@@ -13,7 +14,7 @@ use crate::literal::Read;
 use crate::out::Out;
 use crate::problem::Problem;
 use crate::source::SourceId;
-use crate::{files, fit};
+use crate::{files, fit, plot};
 
 /// What is being evaluated: an item, or an expression in no module.
 pub(crate) struct Here {
@@ -79,6 +80,21 @@ impl Host for Console<'_> {
         files::write(&path, &bytes)?;
         for warning in warnings {
             self.warn(item, span, format!("`{shown}`: {warning}"));
+        }
+        Ok(())
+    }
+
+    fn plot(&mut self, item: &GlobalName, span: Span, figure: &Figure) -> Result<(), Refusal> {
+        let Some(file) = figure.text(PlotOption::File) else {
+            self.out.program(&plot::shown(figure, self.out.screen())?);
+            return Ok(());
+        };
+        let path = self.path(item, span, file);
+        let (bytes, notes) = plot::file(figure, plot::format(&path, file)?)?;
+        files::write(&path, &bytes)?;
+        let shown = files::shown(&path);
+        for note in notes {
+            self.warn(item, span, format!("`{shown}`: {note}"));
         }
         Ok(())
     }

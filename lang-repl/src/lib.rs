@@ -20,6 +20,7 @@ mod literal;
 mod lookup;
 mod out;
 mod pages;
+mod plot;
 mod problem;
 mod repl;
 mod report;

@@ -8,6 +8,7 @@ use lang_core::interp::Counts;
 use crate::cli::{Common, Format, When};
 use crate::clock::Clock;
 use crate::json;
+use crate::plot::{self, Depth, Screen};
 use crate::problem::Problem;
 use crate::report::{self, Style};
 use crate::show::{self, Evaluated};
@@ -39,21 +40,37 @@ impl Status {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Out {
     format: Format,
+    /// Of what is reported, on standard error.
     color: bool,
+    /// Of what is drawn, on standard output.
+    depth: Depth,
 }
 
 impl Out {
     pub(crate) fn new(common: &Common) -> Self {
-        let color = match common.color {
+        let colored = |terminal: bool| match common.color {
             When::Always => true,
             When::Never => false,
             When::Auto => {
                 let set = |name| std::env::var_os(name).is_some_and(|v| !v.is_empty());
                 let dumb = std::env::var_os("TERM").is_some_and(|t| t == "dumb");
-                io::stderr().is_terminal() && !set("NO_COLOR") && !dumb
+                terminal && !set("NO_COLOR") && !dumb
             }
         };
-        Self { format: common.format, color }
+        let full = std::env::var_os("COLORTERM").is_some_and(|t| t == "truecolor" || t == "24bit");
+        let depth = match colored(io::stdout().is_terminal()) && common.format != Format::Json {
+            false => Depth::None,
+            true if full => Depth::Full,
+            true => Depth::Indexed,
+        };
+        Self { format: common.format, color: colored(io::stderr().is_terminal()), depth }
+    }
+
+    /// Where plots are shown. On a terminal they are as wide as it is, if that is not very wide.
+    pub(crate) fn screen(self) -> Screen {
+        let terminal = if io::stdout().is_terminal() { terminal_size::terminal_size() } else { None };
+        let width = terminal.map_or(plot::COLUMNS, |(width, _)| width.0.clamp(40, 120));
+        Screen { width, height: plot::LINES, depth: self.depth }
     }
 
     /// Is the one JSON document wanted?

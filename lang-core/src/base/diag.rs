@@ -74,6 +74,7 @@ codes! {
     E0215 "effect inside a function",
     E0216 "infinite type",
     E0217 "misplaced named argument",
+    E0218 "data does not fit its plot",
     // Sizes.
     E0300 "sizes differ",
     E0301 "size cannot be solved",
@@ -110,6 +111,7 @@ codes! {
     E0511 "stride not positive",
     E0512 "value not computed yet",
     E0513 "negative power of an integer",
+    E0514 "plot cannot be drawn",
     // Command line and files.
     E0600 "argument does not fit",
     E0601 "no main",

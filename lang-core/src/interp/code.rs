@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::failure::At;
+use super::figure::Figure;
 use super::memory::Charge;
 use super::plan::Plan;
 use super::rt_type::RtType;
@@ -108,6 +109,11 @@ pub trait Host {
     fn save(&mut self, item: &GlobalName, span: Span, value: &Value, file: &str) -> Result<(), Refusal> {
         let _ = (item, span, value, file);
         Err(Refusal::new(ErrorCode::E0510, "there are no files to save to here"))
+    }
+    /// Draws, for the `plot` at this place.
+    fn plot(&mut self, item: &GlobalName, span: Span, figure: &Figure) -> Result<(), Refusal> {
+        let _ = (item, span, figure);
+        Err(Refusal::new(ErrorCode::E0510, "there is nothing to draw on here"))
     }
 }
 

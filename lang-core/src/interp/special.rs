@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::code::{Code, Frame, Refusal};
 use super::failure::{At, Eval};
+use super::figure::Figure;
 use super::memory::Charge;
 use super::relation::Relation;
 use super::{Interp, Value, print};
@@ -85,7 +86,12 @@ impl Interp<'_> {
                 self.host.save(&c.item, node.span, value, file).map_err(|why| refused(at, why))?;
                 Ok(Value::unit())
             }
-            Special::Plot => Err(unavailable(at)),
+            Special::Plot(form) => {
+                let values = self.all(c, f, args)?;
+                let figure = Figure::new(form, values).ok_or_else(|| at.internal("a plot of something else"))?;
+                self.host.plot(&c.item, node.span, &figure).map_err(|why| refused(at, why))?;
+                Ok(Value::unit())
+            }
             Special::Derive(operator, wrt) => self.derived(c, f, node, *operator, wrt.as_deref(), args),
             Special::Deriv(by) => self.deriv(c, f, node, *by, args),
         }
@@ -121,12 +127,5 @@ impl Interp<'_> {
 fn refused(at: At<'_>, why: Refusal) -> Box<super::Failure> {
     let mut failure = at.fail(why.code, why.message);
     failure.help = why.help;
-    failure
-}
-
-fn unavailable(at: At<'_>) -> Box<super::Failure> {
-    let mut failure = at.fail(ErrorCode::E0510, "`plot` is not available yet");
-    failure.help =
-        Some("until then `print(e)` shows the value, and `save(e, \"e.png\")` a matrix as an image".to_owned());
     failure
 }

@@ -1,4 +1,4 @@
-//! Forms with typing rules of their own, and the constants.
+//! Forms with typing rules of their own, what `plot` is told in words, and the constants.
 
 macro_rules! named {
     ($(#[$meta:meta])* $enum:ident { $($variant:ident $name:literal $doc:literal),* $(,)? }) => {
@@ -45,7 +45,7 @@ named! {
         Time "time" "time(e) is e, and shows how long it took; only at top level.",
         Load "load" "load(\"file\") is the value in a file; only at top level.",
         Save "save" "save(e, \"file\") writes a value to a file; only at top level.",
-        Plot "plot" "plot(e, …) draws; only at top level.",
+        Plot "plot" "plot(x, y, …, \"kind: label\", …, option: e) draws; only at top level.",
         Deriv "deriv" "deriv(e, x) is the derivative of e by the variable x: axes of e, then of x.",
     }
 }
@@ -64,6 +64,69 @@ named! {
         Hvp "hvp" "hvp(f)((a, b), (va, vb)): the Hessian of a real-valued f times a vector.",
     }
 }
+
+named! {
+    /// A kind of plot: the text that ends a group of data.
+    PlotKind {
+        Line "line" "y, or x and y, …: points joined in their order.",
+        Points "points" "y, or x and y, …: a mark for each.",
+        Histogram "histogram" "x: how many lie in each of some intervals of the same width.",
+        Bars "bars" "y, or x and y: a bar from 0 to each y.",
+        Heatmap "heatmap" "a matrix: a colour for each element, row 0 above.",
+        Image "image" "[h, w], grey, or [h, w, 3]: reals from 0 to 1, integers from 0 to 255.",
+        Spy "spy" "a relation of two axes, or a matrix: a dot for each member, or what is not 0.",
+    }
+}
+
+named! {
+    /// A named argument of `plot`.
+    PlotOption {
+        Title "title" "A text above the plot.",
+        Xlabel "xlabel" "A text at the horizontal axis.",
+        Ylabel "ylabel" "A text at the vertical axis.",
+        Xscale "xscale" "\"linear\" or \"log\".",
+        Yscale "yscale" "\"linear\" or \"log\".",
+        Bins "bins" "How many intervals a histogram has.",
+        Width "width" "Columns of the terminal; pixels of a file.",
+        Height "height" "Lines of the terminal; pixels of a file.",
+        File "file" "Where the plot is written, .svg or .png, instead of shown.",
+    }
+}
+
+impl PlotKind {
+    /// The kind that a text names; some have a second name.
+    #[must_use]
+    pub fn of(text: &str) -> Option<Self> {
+        match text {
+            "scatter" => Some(Self::Points),
+            "bar" => Some(Self::Bars),
+            _ => Self::by_name(text),
+        }
+    }
+
+    /// What it draws, in the words of a message, and whether these are several.
+    #[must_use]
+    pub fn noun(self) -> (&'static str, bool) {
+        match self {
+            Self::Line => ("a line", false),
+            Self::Points => ("points", true),
+            Self::Histogram => ("a histogram", false),
+            Self::Bars => ("bars", true),
+            Self::Heatmap => ("a heat map", false),
+            Self::Image => ("an image", false),
+            Self::Spy => ("`spy`", false),
+        }
+    }
+
+    /// Does it fill a plot, with no other beside it?
+    #[must_use]
+    pub fn stands_alone(self) -> bool {
+        matches!(self, Self::Heatmap | Self::Image | Self::Spy)
+    }
+}
+
+/// The scales of an axis.
+pub const SCALES: [&str; 2] = ["linear", "log"];
 
 named! {
     /// A constant, of whatever real type its context wants.

@@ -8,7 +8,7 @@ use super::ty::{Scalar, Type};
 use crate::base::{Arena, GlobalName, Idx, Name, Span};
 use crate::predicate::{LocalId, Poly};
 use crate::resolve::builtin::Builtin;
-use crate::resolve::forms::Derivative;
+use crate::resolve::forms::{Derivative, PlotKind, PlotOption};
 use crate::resolve::scalar_fn::ScalarFn;
 use crate::syntax::ops::{BinOp, BinderKind};
 
@@ -264,13 +264,33 @@ pub enum Special {
     Load,
     /// `save(e, "file")`
     Save,
-    /// `plot(e, …)`
-    Plot,
+    /// `plot(e, …)`: the data of the groups in order, then the values of the options.
+    Plot(Arc<Plot>),
     /// `grad(f)`, `jvp(f)`, …: the operator applied to a function; the node has a function type.
     /// `wrt` holds the positions of the differentiated parameters.
     Derive(Derivative, Option<Vec<u32>>),
     /// `deriv(e, x)` by a local.
     Deriv(LocalId),
+}
+
+/// What the arguments of a `plot` are.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Plot {
+    /// Never empty.
+    pub groups: Vec<PlotGroup>,
+    /// Each at most once.
+    pub options: Vec<PlotOption>,
+}
+
+/// Data that is drawn in one way.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PlotGroup {
+    /// How.
+    pub kind: PlotKind,
+    /// What stands for it in the legend, where the program says so.
+    pub label: Name,
+    /// For each of the data what it is called in the program; empty if it is no name.
+    pub data: Vec<Name>,
 }
 
 /// A lambda. Free locals are read from the frame it is made in.

@@ -236,7 +236,7 @@ impl Hits {
                 Special::Time => "Time",
                 Special::Load => "Load",
                 Special::Save => "Save",
-                Special::Plot => "Plot",
+                Special::Plot(_) => "Plot",
                 Special::Derive(_, None) => "Derive",
                 Special::Derive(_, Some(_)) => "Derive wrt",
                 Special::Deriv(_) => "Deriv",

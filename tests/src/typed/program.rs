@@ -94,7 +94,7 @@ impl Draw<'_> {
             items.push(format!("do time({})", self.closed(&Ty::F64)));
             items.push("let h1: [?k]f64 = load(\"x.npy\")".to_owned());
             items.push("do save(h1, \"y.npy\")".to_owned());
-            items.push("do plot(h1)".to_owned());
+            items.push("do plot(h1, \"points: p\", h1, h1, \"line\", title: \"t\", width: 3)".to_owned());
         }
         items.join("\n") + "\n"
     }

@@ -25,7 +25,8 @@ pub(super) fn check(files: &[File]) -> Vec<Problem> {
         }
     }
     for file in files {
-        let Some(inside) = file.path.strip_prefix(BOOK) else { continue };
+        // What is no page is shown by one.
+        let Some(inside) = file.path.strip_prefix(BOOK).filter(|path| path.ends_with(".md")) else { continue };
         if file.path != SUMMARY && !summary.contains(&format!("({inside})")) {
             problems.push(Problem::error(&file.path, 0, "not listed in SUMMARY.md"));
         }

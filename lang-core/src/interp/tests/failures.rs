@@ -6,8 +6,9 @@ use super::build::*;
 use crate::base::{Code, Span};
 use crate::interp::Limits;
 use crate::predicate::{Atom, Poly};
+use crate::resolve::forms::PlotKind;
 use crate::syntax::ops::{BinOp, BinderKind};
-use crate::types::tree::{Expr, IndexRange, IndexVar, Special};
+use crate::types::tree::{Expr, IndexRange, IndexVar, Plot, PlotGroup, Special};
 use crate::types::ty::Type;
 
 #[test]
@@ -23,11 +24,6 @@ fn errors_and_assertions() {
 }
 
 #[test]
-fn not_yet() {
-    check("E0510 `plot` is not available yet", |b| b.special(Special::Plot, &[], Type::F64));
-}
-
-#[test]
 fn a_host_without_files() {
     check("E0510 there are no files to load from here", |b| {
         let file = b.text("x.npy");
@@ -36,6 +32,12 @@ fn a_host_without_files() {
     check("E0510 there are no files to save to here", |b| {
         let (x, file) = (b.real(1.0), b.text("x.npy"));
         b.special(Special::Save, &[x, file], Type::unit())
+    });
+    check("E0510 there is nothing to draw on here", |b| {
+        let group = PlotGroup { kind: PlotKind::Line, label: "".into(), data: vec!["x".into()] };
+        let plot = Plot { groups: vec![group], options: Vec::new() };
+        let x = b.ints(&[1, 2]);
+        b.special(Special::Plot(plot.into()), &[x], Type::unit())
     });
 }
 

@@ -93,10 +93,12 @@ impl<'a> Checker<'a> {
         if let Some(Res::Derive(d)) = res {
             return self.derive(d, args, None, span);
         }
-        if let Some(named) = args.iter().find_map(|a| a.name.as_ref()) {
+        if let Some(named) = args.iter().find_map(|a| a.name.as_ref())
+            && res != Some(Res::Form(Form::Plot))
+        {
             self.report(
                 Diagnostic::new(Code::E0217, named.span, format!("`{}:` names no argument here", named.name))
-                    .help("arguments go by position; only the derivative operators take one by name, `wrt:`"),
+                    .help("arguments go by position; only derivative operators, `wrt:`, and `plot` take some by name"),
             );
         }
         if let Some(Res::Form(form)) = res {

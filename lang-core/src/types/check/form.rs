@@ -66,11 +66,11 @@ impl Checker<'_> {
             }
             Form::Reshape => self.reshape(args, span),
             Form::Relation => self.relation(args, span),
-            Form::Print | Form::Plot => {
+            Form::Print => {
                 let nodes = args.iter().map(|a| self.infer(a.value, None)).collect();
-                let special = if form == Form::Print { Special::Print } else { Special::Plot };
-                self.alloc(Typed::Special(special, nodes), Type::unit(), span)
+                self.alloc(Typed::Special(Special::Print, nodes), Type::unit(), span)
             }
+            Form::Plot => self.plot(args, span),
             Form::Load => {
                 let file = self.nth(args, 0, &Type::Str, "the file");
                 let ty = match hint {

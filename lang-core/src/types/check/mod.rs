@@ -21,6 +21,7 @@ mod ops;
 mod order;
 mod pattern;
 mod phrase;
+mod plot;
 mod scope;
 mod tail;
 mod zero;

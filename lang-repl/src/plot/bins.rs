@@ -1,0 +1,127 @@
+//! Histograms: intervals of one width, and how many numbers lie in each.
+
+use lang_core::interp::figure::Numbers;
+
+use super::plan::LeftOut;
+use super::scale::{Axis, Range, Step};
+
+/// A histogram has at most so many intervals.
+pub(super) const MOST: usize = 10_000;
+
+/// Without being told a histogram has at most so many.
+const MOST_CHOSEN: f64 = 60.0;
+
+/// Quartiles are taken of at most so many of the numbers, evenly spread.
+const SAMPLE: usize = 1 << 20;
+
+/// Widths are rounded up to round numbers, by this factor on average.
+const ROUNDING: f64 = 1.4;
+
+/// Integers in a range up to this have an interval each.
+const SINGLE: f64 = 30.0;
+
+/// A bar, measured along axes or by its places on them.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Bar {
+    pub(super) from: f64,
+    pub(super) to: f64,
+    pub(super) height: f64,
+}
+
+/// The ends of the intervals.
+pub(super) struct Edges {
+    log: bool,
+    low: f64,
+    width: f64,
+    count: usize,
+}
+
+impl Edges {
+    /// For all these numbers together: so many intervals, or as many as suit them, with round ends.
+    pub(super) fn of(all: &[&Numbers], log: bool, wanted: Option<usize>) -> Self {
+        let mut range = Range::NONE;
+        let measured = || all.iter().flat_map(|n| n.iter()).filter_map(|x| Axis::measure(log, x));
+        measured().for_each(|x| range.add(x));
+        let none = Self { log, low: 0.0, width: 1.0, count: 0 };
+        if range.is_empty() {
+            return none;
+        }
+        if let Some(count) = wanted {
+            let Range { low, high } = range.widened();
+            let width = high / count as f64 - low / count as f64;
+            return Self { log, low, width, count };
+        }
+        let whole = !log && all.iter().all(|n| n.are_whole());
+        let Range { low, high } = range;
+        if whole && high - low <= SINGLE {
+            return Self { log, low: low - 0.5, width: 1.0, count: count(high - low + 1.0) };
+        }
+        if range.is_narrow() {
+            let Range { low, high } = range.widened();
+            return Self { log, low, width: high / 5.0 - low / 5.0, count: 5 };
+        }
+        let step = Step::for_range(range, count(suitable(all, log, range) * ROUNDING), whole);
+        let size = step.size();
+        let (first, last) = ((low / size).floor(), (high / size).ceil());
+        let low = step.times(first);
+        // The greatest number may be the end of the last interval, which it belongs to.
+        let count = count((last - first).max(1.0)).min(MOST);
+        if low.is_finite() && size.is_finite() { Self { log, low, width: size, count } } else { none }
+    }
+
+    /// A bar for each interval. The last one holds its end, others do not.
+    pub(super) fn count(&self, numbers: &Numbers, left_out: &mut LeftOut) -> Vec<Bar> {
+        let mut counts = vec![0u64; self.count];
+        for x in numbers.iter() {
+            let Some(measured) = Axis::measure(self.log, x) else {
+                if x.is_finite() {
+                    left_out.no_logarithm += 1;
+                } else {
+                    left_out.not_finite += 1;
+                }
+                continue;
+            };
+            let at = (measured / 2.0 - self.low / 2.0) / (self.width / 2.0);
+            // Which side of an end a number lies on is a matter of numbers, not of quotients.
+            let mut at = count(at);
+            if at > 0 && measured < self.edge(at) {
+                at -= 1;
+            } else if measured >= self.edge(at + 1) {
+                at += 1;
+            }
+            let last = self.count.saturating_sub(1);
+            if let Some(count) = counts.get_mut(at.min(last)) {
+                *count += 1;
+                left_out.drawn += 1;
+            }
+        }
+        let bar = |(k, n): (usize, &u64)| Bar { from: self.edge(k), to: self.edge(k + 1), height: *n as f64 };
+        counts.iter().enumerate().map(bar).collect()
+    }
+
+    fn edge(&self, k: usize) -> f64 {
+        self.low + self.width * k as f64
+    }
+}
+
+/// How many intervals suit the data: as many as Sturges asks for, or Freedman and Diaconis if that is more.
+fn suitable(all: &[&Numbers], log: bool, range: Range) -> f64 {
+    let total: usize = all.iter().map(|n| n.len()).sum();
+    let stride = total.div_ceil(SAMPLE).max(1);
+    let numbers = all.iter().flat_map(|n| (0..n.len()).step_by(stride).map(|at| n.get(at)));
+    let mut sample: Vec<f64> = numbers.filter_map(|x| Axis::measure(log, x)).collect();
+    sample.sort_unstable_by(f64::total_cmp);
+    let quartile = |of: usize| sample.get(sample.len() * of / 4).copied().unwrap_or(range.low);
+    let n = total.max(1) as f64;
+    let sturges = n.log2().ceil() + 1.0;
+    let width = 2.0 * (quartile(3) - quartile(1)) / n.cbrt();
+    let freedman = if width > 0.0 && width.is_finite() { (range.high - range.low) / width } else { sturges };
+    sturges.max(freedman).clamp(1.0, MOST_CHOSEN)
+}
+
+/// A number as a count.
+fn count(x: f64) -> usize {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is clamped; NaN becomes 0")]
+    let n = x.clamp(0.0, MOST as f64) as usize;
+    n
+}

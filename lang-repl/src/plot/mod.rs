@@ -1,0 +1,89 @@
+//! Pictures of what programs plot. `plan` makes of a figure what is to be drawn, with axes (`scale`) and
+//! intervals (`bins`); `terminal` and `mosaic` draw it as text on a `screen`, `sheet` and `picture` as a file.
+//!
+//! Whatever the data is, a plot ends: what cannot be drawn is left out and told, and work is in proportion
+//! to the data, not to what it holds.
+
+mod bins;
+mod mosaic;
+mod picture;
+mod plan;
+mod scale;
+mod screen;
+mod sheet;
+mod terminal;
+mod thin;
+mod tiles;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+
+use lang_core::base::Code;
+use lang_core::interp::{Figure, Refusal};
+use lang_core::resolve::forms::PlotOption;
+
+pub(crate) use picture::Format;
+pub(crate) use screen::{Depth, Screen};
+
+/// Lines of a plot in a terminal.
+pub(crate) const LINES: u16 = 20;
+
+/// Columns where the terminal does not say.
+pub(crate) const COLUMNS: u16 = 80;
+
+/// What a plot that is shown may be asked to be.
+const SCREEN: (std::ops::RangeInclusive<i64>, std::ops::RangeInclusive<i64>) = (30..=400, 8..=200);
+
+/// The figure as lines of text.
+pub(crate) fn shown(figure: &Figure, mut screen: Screen) -> Result<String, Refusal> {
+    let plan = plan::plan(figure).map_err(refused)?;
+    if let Some(width) = side(figure, PlotOption::Width, &SCREEN.0, "columns")? {
+        screen.width = width;
+    }
+    if let Some(height) = side(figure, PlotOption::Height, &SCREEN.1, "lines")? {
+        screen.height = height;
+    }
+    Ok(terminal::draw(&plan, screen))
+}
+
+/// The bytes of a file with the figure, and what it does not show.
+pub(crate) fn file(figure: &Figure, format: Format) -> Result<(Vec<u8>, Vec<String>), Refusal> {
+    let plan = plan::plan(figure).map_err(refused)?;
+    let width = side(figure, PlotOption::Width, &picture::SIDES, "pixels")?;
+    let height = side(figure, PlotOption::Height, &picture::SIDES, "pixels")?;
+    let bytes = picture::draw(&plan, format, (width, height)).map_err(|why| Refusal::new(Code::E0514, why))?;
+    Ok((bytes, plan.notes))
+}
+
+/// The format that the name of a file tells.
+pub(crate) fn format(path: &Path, file: &str) -> Result<Format, Refusal> {
+    Format::of(path).ok_or_else(|| {
+        let message = format!("`{}` is no file for a plot", plan::clean(file));
+        refused((message, "a plot is written as .svg or .png"))
+    })
+}
+
+fn side(
+    figure: &Figure,
+    option: PlotOption,
+    range: &std::ops::RangeInclusive<i64>,
+    unit: &str,
+) -> Result<Option<u16>, Refusal> {
+    let Some(n) = figure.number(option) else { return Ok(None) };
+    match u16::try_from(n).ok().filter(|_| range.contains(&n)) {
+        Some(n) => Ok(Some(n)),
+        None => {
+            let mut why = Refusal::new(Code::E0514, format!("a plot has no {} of {n} {unit}", option.name()));
+            why.help = Some(format!("`{}:` is a number from {} to {}", option.name(), range.start(), range.end()));
+            Err(why)
+        }
+    }
+}
+
+fn refused((message, help): (String, &'static str)) -> Refusal {
+    let mut refusal = Refusal::new(Code::E0514, message);
+    refusal.help = Some(help.to_owned());
+    refusal
+}

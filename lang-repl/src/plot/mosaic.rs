@@ -1,0 +1,184 @@
+//! Tiles as text: half blocks in colour, characters from light to dark without, dots for relations.
+
+use ratatui_core::style::Color;
+
+use super::plan::Plan;
+use super::screen::{Area, Page, Screen, columns};
+use super::terminal::{below, cell, is_colored};
+use super::tiles::{self, Tiled, Tiles};
+
+/// From dark to bright. What is no number is blank.
+const RAMP: [char; 9] = ['.', ':', '-', '=', '+', '*', '#', '%', '@'];
+
+/// Columns of the scale of a heat map.
+const SCALE: u16 = 27;
+
+pub(super) fn draw(plan: &Plan<'_>, tiles: &Tiles<'_>, screen: Screen) -> String {
+    let caption = tiles.caption();
+    let title = u16::from(!plan.title.is_empty());
+    let named = u16::from(!plan.ylabel.is_empty());
+    let image = matches!(tiles.content, Tiled::Image(..));
+    let scale = matches!(tiles.content, Tiled::Heat(..)) && !tiles.is_empty();
+    let framed = u16::from(matches!(tiles.content, Tiled::Dots(..)));
+    let ticks = u16::from(!image);
+    let after = ticks + u16::from(!plan.xlabel.is_empty()) + u16::from(caption.is_some()) + u16::from(scale);
+    let above = title + named;
+    let height = screen.height.saturating_sub(above + after + 2 * framed).max(4);
+    let last = tiles.rows.saturating_sub(1).to_string();
+    let gutter = if image { 0 } else { columns(&last) + 1 };
+    let width = screen.width.saturating_sub(gutter + 2 * framed).max(8);
+    let (rows, cols) = shape(tiles, height, width, is_colored(screen));
+    let mut page =
+        Page::new(screen.width.max(gutter + 2 * framed + width), above + rows + 2 * framed + after, screen.depth);
+    let area = Area { left: gutter + framed, top: above + framed, width: cols, height: rows };
+    let middle = area.left + cols / 2;
+    page.center(middle, 0, &plan.title);
+    page.write(0, title, &plan.ylabel, screen.width, None);
+    if framed > 0 {
+        frame(&mut page, area);
+    }
+    match &tiles.content {
+        _ if tiles.is_empty() => page.center(middle, area.top + rows / 2, "nothing to draw"),
+        Tiled::Dots(..) => dots(&mut page, area, tiles),
+        _ if is_colored(screen) => colors(&mut page, area, tiles),
+        _ => shades(&mut page, area, tiles),
+    }
+    let floor = area.top + rows + framed;
+    if !image {
+        for tick in tiles::ticks(tiles.rows, usize::from(rows.div_ceil(2)).clamp(1, 10)) {
+            let row = area.top + cell(tick.at, rows, 4);
+            page.write(gutter.saturating_sub(1 + columns(&tick.label)), row, &tick.label, gutter, None);
+        }
+        let ticks = tiles::ticks(tiles.columns, usize::from(cols / 6).clamp(1, 12));
+        below(&mut page, area, floor - 1, &ticks, (framed > 0).then_some('┬'));
+    }
+    let mut line = floor + ticks;
+    if !plan.xlabel.is_empty() {
+        page.center(middle, line, &plan.xlabel);
+        line += 1;
+    }
+    if let Some(caption) = caption {
+        page.write(area.left, line, &caption, screen.width.saturating_sub(area.left), None);
+    }
+    if let (Tiled::Heat(_, range), true) = (&tiles.content, scale) {
+        self::scale(&mut page, line, area.left, (range.low, range.high), is_colored(screen));
+    }
+    page.text()
+}
+
+/// How many lines and columns the tiles take: whole ones for each tile, about as high as wide, or as many
+/// as there are.
+fn shape(tiles: &Tiles<'_>, height: u16, width: u16, colored: bool) -> (u16, u16) {
+    if tiles.is_empty() {
+        return (height.min(5), width.min(30));
+    }
+    // What lies in a character, down and across, and how many across make a square.
+    let (down, across, square) = match tiles.content {
+        Tiled::Dots(..) => (4, 2, 1),
+        _ if colored => (2, 1, 1),
+        _ => (1, 1, 2),
+    };
+    let (high, wide) = (u64::from(height) * down, u64::from(width) * across);
+    let (rows, columns) = (tiles.rows, tiles.columns);
+    let (each_row, each_column) = (high / rows, wide / columns);
+    let (used_high, used_wide) = if matches!(tiles.content, Tiled::Heat(..)) {
+        // Thin tiles are made wider, up to three times.
+        let side = each_row.min(each_column / square).max(1);
+        let size = |each: u64, count: u64, most: u64, room: u64| match each {
+            0 => room,
+            each => each.min(most) * count,
+        };
+        (size(each_row, rows, side.max(3), high), size(each_column, columns, (side * square).max(3), wide))
+    } else {
+        let side = each_row.min(each_column / square);
+        match side {
+            // Too large: as much as there is room for, as high as wide.
+            0 => {
+                let wanted = u128::from(columns) * u128::from(high) * u128::from(square) / u128::from(rows);
+                let wide_used = u64::try_from(wanted).unwrap_or(wide).min(wide);
+                let wanted = u128::from(rows) * u128::from(wide_used) / (u128::from(columns) * u128::from(square));
+                (u64::try_from(wanted).unwrap_or(high).min(high), wide_used)
+            }
+            side => (side * rows, side * square * columns),
+        }
+    };
+    let cells = |dots: u64, each: u64, most: u16| u16::try_from(dots.div_ceil(each)).unwrap_or(most).clamp(1, most);
+    (cells(used_high, down, height), cells(used_wide, across, width))
+}
+
+fn frame(page: &mut Page, area: Area) {
+    let Area { left, top, width, height } = area;
+    for x in left..left + width {
+        page.put(x, top - 1, '─', None);
+        page.put(x, top + height, '─', None);
+    }
+    for y in top..top + height {
+        page.put(left - 1, y, '│', None);
+        page.put(left + width, y, '│', None);
+    }
+    page.put(left - 1, top - 1, '┌', None);
+    page.put(left + width, top - 1, '┐', None);
+    page.put(left - 1, top + height, '└', None);
+    page.put(left + width, top + height, '┘', None);
+}
+
+/// A dot for every member. Where tiles are larger than a dot, so is what is painted, but for a gap.
+fn dots(page: &mut Page, area: Area, tiles: &Tiles<'_>) {
+    let (high, wide) = (usize::from(area.height) * 4, usize::from(area.width) * 2);
+    let among = |dots: usize, of: u64| usize::try_from(of).map_or(dots, |of| of.min(dots)).max(1);
+    let (rows, cols) = (among(high, tiles.rows), among(wide, tiles.columns));
+    let size = (high / rows).min(wide / cols).max(1);
+    let mark = if size > 2 { size - 1 } else { size };
+    let shape = |paint: &mut dyn FnMut(usize, usize)| {
+        tiles.dots(rows, cols, &mut |i, j| {
+            for (y, x) in (0..mark).flat_map(|y| (0..mark).map(move |x| (y, x))) {
+                paint(j * wide / cols + x, i * high / rows + y);
+            }
+        });
+    };
+    page.paint(area, &shape, Some(Color::Indexed(6)));
+}
+
+fn colors(page: &mut Page, area: Area, tiles: &Tiles<'_>) {
+    let width = usize::from(area.width);
+    let colors = tiles.sampled(usize::from(area.height) * 2, width);
+    let at = |x: u16, y: u16| colors.get(usize::from(y) * width + usize::from(x)).copied().flatten();
+    for (x, y) in (0..area.width).flat_map(|x| (0..area.height).map(move |y| (x, y))) {
+        page.halves(area.left + x, area.top + y, at(x, 2 * y), at(x, 2 * y + 1));
+    }
+}
+
+fn shades(page: &mut Page, area: Area, tiles: &Tiles<'_>) {
+    let width = usize::from(area.width);
+    let shades = tiles.brightness(usize::from(area.height), width);
+    for (x, y) in (0..area.width).flat_map(|x| (0..area.height).map(move |y| (x, y))) {
+        if let Some(shade) = shades.get(usize::from(y) * width + usize::from(x)).copied().flatten() {
+            page.put(area.left + x, area.top + y, shaded(shade), None);
+        }
+    }
+}
+
+/// The character for a number from 0 to 1.
+fn shaded(shade: f64) -> char {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it lies between 0 and 9")]
+    let at = (shade.clamp(0.0, 1.0) * RAMP.len() as f64) as usize;
+    RAMP.get(at.min(RAMP.len() - 1)).copied().unwrap_or('@')
+}
+
+/// What the colours of a heat map mean.
+fn scale(page: &mut Page, line: u16, left: u16, (low, high): (f64, f64), colored: bool) {
+    if low > high {
+        return;
+    }
+    let from = tiles::short(low);
+    page.write(left, line, &from, 20, None);
+    let start = left + columns(&from) + 1;
+    for k in 0..SCALE {
+        let shade = if low < high { f64::from(k) / f64::from(SCALE - 1) } else { 0.5 };
+        match colored {
+            true => page.halves(start + k, line, Some(tiles::heat(shade)), Some(tiles::heat(shade))),
+            false => page.put(start + k, line, shaded(shade), None),
+        }
+    }
+    page.write(start + SCALE + 1, line, &tiles::short(high), 20, None);
+}

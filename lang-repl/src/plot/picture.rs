@@ -1,0 +1,187 @@
+//! Plots as files. What is drawn stands in `sheet`; here it becomes SVG, or pixels and PNG. Equal plots
+//! have equal bytes: the only font is one that is part of the program.
+
+use std::path::Path;
+use std::sync::OnceLock;
+
+use plotters::backend::{BitMapBackend, DrawingBackend as _, SVGBackend};
+use plotters::style::{FontStyle, register_font};
+
+use super::plan::Plan;
+use super::sheet::{Picture, Sheet};
+
+/// Sides of a picture in pixels.
+pub(super) const SIDES: std::ops::RangeInclusive<i64> = 100..=4000;
+
+/// Sides where the plot does not say.
+const WIDTH: u16 = 800;
+const HEIGHT: u16 = 500;
+
+/// Lengths of SVG are whole numbers: so many of them are a pixel.
+const PARTS: u16 = 4;
+
+/// A pixel is the mean of so many across and down, as long as there are not more than this in all.
+const SAMPLES: u16 = 4;
+const MOST_SAMPLES: usize = 24_000_000;
+
+/// The formats, by the ends of file names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Format {
+    Svg,
+    Png,
+}
+
+impl Format {
+    /// The format that the name of a file tells.
+    pub(crate) fn of(path: &Path) -> Option<Self> {
+        match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
+            "svg" => Some(Self::Svg),
+            "png" => Some(Self::Png),
+            _ => None,
+        }
+    }
+}
+
+/// The bytes of a file.
+pub(super) fn draw(plan: &Plan<'_>, format: Format, sides: (Option<u16>, Option<u16>)) -> Result<Vec<u8>, String> {
+    static FONT: OnceLock<bool> = OnceLock::new();
+    let known = FONT.get_or_init(|| register_font("sans-serif", FontStyle::Normal, dejavu::sans::regular()).is_ok());
+    if !known {
+        return Err("the font of plots cannot be read".to_owned());
+    }
+    let (width, height) = (sides.0.unwrap_or(WIDTH), sides.1.unwrap_or(HEIGHT));
+    match format {
+        Format::Svg => svg(plan, width, height),
+        Format::Png => png(plan, width, height),
+    }
+}
+
+fn svg(plan: &Plan<'_>, width: u16, height: u16) -> Result<Vec<u8>, String> {
+    let mut text = String::new();
+    let (wide, high) = (u32::from(width) * u32::from(PARTS), u32::from(height) * u32::from(PARTS));
+    let pictures = {
+        let mut backend = SVGBackend::with_string(&mut text, (wide, high));
+        let mut sheet = Sheet::new(&mut backend, PARTS, (width, height), true);
+        sheet.plan(plan)?;
+        let pictures = sheet.pictures();
+        backend.present().map_err(|e| e.to_string())?;
+        pictures
+    };
+    // The drawing is in parts of pixels, the picture in pixels.
+    let head = format!("<svg width=\"{wide}\" height=\"{high}\"");
+    let rest = text.strip_prefix(&head).unwrap_or(&text);
+    let body = rest.trim_end().strip_suffix("</svg>").unwrap_or(rest);
+    let mut out = format!("<svg width=\"{width}\" height=\"{height}\"{body}");
+    for picture in pictures {
+        let bytes = encoded(&picture.pixels, picture.columns, picture.rows)?;
+        let ((x, y), (w, h)) = (picture.at, picture.size);
+        let data = base64(&bytes);
+        out.push_str(&format!(
+            "<image x=\"{x}\" y=\"{y}\" width=\"{w}\" height=\"{h}\" preserveAspectRatio=\"none\" \
+             href=\"data:image/png;base64,{data}\"/>\n"
+        ));
+    }
+    out.push_str("</svg>\n");
+    Ok(out.into_bytes())
+}
+
+fn png(plan: &Plan<'_>, width: u16, height: u16) -> Result<Vec<u8>, String> {
+    let pixels = usize::from(width) * usize::from(height);
+    let fits = |n: &u16| pixels * usize::from(*n) * usize::from(*n) <= MOST_SAMPLES;
+    let samples = (1..=SAMPLES).rev().find(fits).unwrap_or(1);
+    let (wide, high) = (usize::from(width) * usize::from(samples), usize::from(height) * usize::from(samples));
+    let mut buffer = vec![u8::MAX; wide * high * 3];
+    let pictures = {
+        let size = (u32::from(width) * u32::from(samples), u32::from(height) * u32::from(samples));
+        let mut backend = BitMapBackend::with_buffer(&mut buffer, size);
+        let mut sheet = Sheet::new(&mut backend, samples, (width, height), false);
+        sheet.plan(plan)?;
+        let pictures = sheet.pictures();
+        backend.present().map_err(|e| e.to_string())?;
+        pictures
+    };
+    for picture in pictures {
+        copy(&picture, &mut buffer, wide);
+    }
+    let means = means(&buffer, wide, usize::from(samples));
+    encoded(&means, u32::from(width), u32::from(height))
+}
+
+/// The means of squares of so many samples, of which a row has `wide`.
+fn means(buffer: &[u8], wide: usize, each: usize) -> Vec<u8> {
+    let mut means = Vec::with_capacity(buffer.len() / (each * each));
+    let all = u32::try_from(each * each).unwrap_or(u32::MAX);
+    for rows in buffer.chunks_exact(wide * each * 3) {
+        let mut sums = vec![0u32; wide / each * 3];
+        for row in rows.chunks_exact(wide * 3) {
+            for (sums, samples) in sums.chunks_exact_mut(3).zip(row.chunks_exact(3 * each)) {
+                for sample in samples.chunks_exact(3) {
+                    sums.iter_mut().zip(sample).for_each(|(sum, x)| *sum += u32::from(*x));
+                }
+            }
+        }
+        means.extend(sums.iter().map(|sum| u8::try_from((sum + all / 2) / all).unwrap_or(u8::MAX)));
+    }
+    means
+}
+
+/// Puts a picture onto the samples, each of its pixels over as many of them as it takes.
+fn copy(picture: &Picture, buffer: &mut [u8], wide: usize) {
+    let side = |n: u32| usize::try_from(n).unwrap_or(0);
+    let (columns, rows) = (side(picture.columns), side(picture.rows));
+    let ((left, top), (width, height)) = (picture.at, picture.size);
+    for y in 0..side(height) {
+        for x in 0..side(width) {
+            let from = (y * rows / side(height).max(1) * columns + x * columns / side(width).max(1)) * 3;
+            let to = ((side(top) + y) * wide + side(left) + x) * 3;
+            if let (Some(from), Some(to)) = (picture.pixels.get(from..from + 3), buffer.get_mut(to..to + 3)) {
+                to.copy_from_slice(from);
+            }
+        }
+    }
+}
+
+/// The PNG of pixels of three bytes.
+fn encoded(pixels: &[u8], width: u32, height: u32) -> Result<Vec<u8>, String> {
+    let mut out = Vec::new();
+    let mut encoder = png::Encoder::new(&mut out, width, height);
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.set_depth(png::BitDepth::Eight);
+    let written = encoder.write_header().and_then(|mut writer| {
+        writer.write_image_data(pixels)?;
+        writer.finish()
+    });
+    written.map_err(|e| format!("no image can be made of the plot: {e}"))?;
+    Ok(out)
+}
+
+/// Bytes as text of 64 letters.
+fn base64(bytes: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for three in bytes.chunks(3) {
+        let byte = |k: usize| u32::from(three.get(k).copied().unwrap_or(0));
+        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for k in 0..4 {
+            let letter = usize::try_from(bits >> (18 - 6 * k) & 63).ok().and_then(|at| LETTERS.get(at));
+            out.push(if k <= three.len() { letter.map_or('=', |l| char::from(*l)) } else { '=' });
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::base64;
+
+    #[test]
+    fn letters() {
+        let check = |bytes: &[u8], expected: &str| assert_eq!(base64(bytes), expected);
+        check(b"", "");
+        check(b"f", "Zg==");
+        check(b"fo", "Zm8=");
+        check(b"foo", "Zm9v");
+        check(b"foobar", "Zm9vYmFy");
+        check(&[0xff, 0xfe, 0xfd], "//79");
+    }
+}

@@ -1,0 +1,408 @@
+//! From a figure to what is drawn, whatever it is drawn on: series with their shapes, axes for all of
+//! them, and what is left out and has to be told.
+
+use lang_core::interp::Figure;
+use lang_core::interp::figure::{Content, Layer, Numbers};
+use lang_core::resolve::forms::{PlotKind, PlotOption, SCALES};
+
+use super::bins::{self, Bar};
+use super::scale::{Axis, Range};
+use super::tiles::Tiles;
+
+/// A text in a plot is cut after so many characters.
+const LONGEST_TEXT: usize = 400;
+
+/// A plot with more series than this names the first ones only.
+const MOST_NAMES: usize = 12;
+
+/// Part of an axis that stays empty before and after the data.
+const MARGIN: f64 = 0.03;
+
+/// What a plot is made of.
+pub(super) struct Plan<'f> {
+    pub(super) title: String,
+    pub(super) xlabel: String,
+    pub(super) ylabel: String,
+    pub(super) body: Body<'f>,
+    /// What is not drawn, in sentences without full stops.
+    pub(super) notes: Vec<String>,
+}
+
+/// What fills the frame.
+pub(super) enum Body<'f> {
+    Chart(Chart<'f>),
+    Tiles(Tiles<'f>),
+}
+
+/// Series on two axes.
+pub(super) struct Chart<'f> {
+    pub(super) x: Axis,
+    pub(super) y: Axis,
+    pub(super) series: Vec<Series<'f>>,
+    /// Is there anything to be seen?
+    pub(super) empty: bool,
+}
+
+impl Chart<'_> {
+    /// Where bars stand, from 0 to 1.
+    pub(super) fn foot(&self) -> f64 {
+        if self.y.log { 0.0 } else { self.y.at(0.0).unwrap_or(0.0).clamp(0.0, 1.0) }
+    }
+}
+
+/// Data in one colour.
+pub(super) struct Series<'f> {
+    /// What the legend calls it; empty if there is nothing to tell apart.
+    pub(super) label: String,
+    pub(super) shape: Shape<'f>,
+}
+
+/// How a series looks.
+pub(super) enum Shape<'f> {
+    Curve(Curve<'f>),
+    Bars(Bars<'f>),
+}
+
+/// Points, joined or not.
+pub(super) struct Curve<'f> {
+    pub(super) joined: bool,
+    x: Places<'f>,
+    y: &'f Numbers,
+}
+
+/// Where points stand along the horizontal axis.
+#[derive(Clone, Copy)]
+enum Places<'f> {
+    /// 0, 1, 2, …
+    Counted,
+    Given(&'f Numbers),
+}
+
+impl Places<'_> {
+    fn get(self, at: usize) -> f64 {
+        match self {
+            Self::Counted => at as f64,
+            Self::Given(x) => x.get(at),
+        }
+    }
+}
+
+impl Curve<'_> {
+    pub(super) fn len(&self) -> usize {
+        self.y.len()
+    }
+
+    /// The points in their order, from 0 to 1 along both axes. `None` where one cannot be drawn.
+    pub(super) fn points(&self, x: Axis, y: Axis) -> impl Iterator<Item = Option<(f64, f64)>> + '_ {
+        (0..self.len()).map(move |at| Some((x.at(self.x.get(at))?, y.at(self.y.get(at))?)))
+    }
+}
+
+/// Bars.
+pub(super) enum Bars<'f> {
+    /// The bars of a histogram.
+    Bins(Vec<Bar>),
+    /// A bar at each place, of this width, moved by so much.
+    At { x: Option<&'f Numbers>, y: &'f Numbers, width: f64, shift: f64 },
+}
+
+impl Bars<'_> {
+    /// The bars measured along axes, logarithmic or not; `None` for one that cannot be.
+    fn measured(&self, (xlog, ylog): (bool, bool)) -> Box<dyn Iterator<Item = Result<Bar, Lack>> + '_> {
+        match self {
+            Self::Bins(bars) => {
+                let height = move |h: f64| Axis::measure(ylog, h).unwrap_or(f64::NEG_INFINITY);
+                Box::new(bars.iter().map(move |bar| Ok(Bar { height: height(bar.height), ..*bar })))
+            }
+            Self::At { x, y, width, shift } => Box::new((0..y.len()).map(move |at| {
+                let middle = x.map_or(at as f64, |x| x.get(at)) + shift;
+                let height = y.get(at);
+                let (from, to) = (Axis::measure(xlog, middle - width / 2.0), Axis::measure(xlog, middle + width / 2.0));
+                match (from.or(to), to, Axis::measure(ylog, height)) {
+                    (Some(from), Some(to), Some(height)) => Ok(Bar { from, to, height }),
+                    _ if middle.is_finite() && height.is_finite() => Err(Lack::Logarithm),
+                    _ => Err(Lack::Number),
+                }
+            })),
+        }
+    }
+
+    /// Where the bars stand on axes, each from its foot to its head.
+    pub(super) fn on(&self, x: Axis, y: Axis) -> impl Iterator<Item = Bar> + '_ {
+        let bars = self.measured((x.log, y.log)).flatten();
+        bars.map(move |bar| Bar { from: x.place(bar.from), to: x.place(bar.to), height: y.place(bar.height) })
+    }
+}
+
+/// Why something cannot be drawn.
+#[derive(Clone, Copy)]
+enum Lack {
+    /// It is NaN or infinite.
+    Number,
+    /// It is not positive, on a logarithmic axis.
+    Logarithm,
+}
+
+/// The plan of a figure; else what is wrong with its options.
+pub(super) fn plan(figure: &Figure) -> Result<Plan<'_>, (String, &'static str)> {
+    let text = |option| clean(figure.text(option).unwrap_or_default());
+    let mut notes = Vec::new();
+    let log = |option: PlotOption| match figure.text(option) {
+        None => Ok(false),
+        Some(text) if SCALES.contains(&text) => Ok(text == "log"),
+        Some(text) => Err((format!("`{}` is no scale of an axis", clean(text)), "a scale is \"linear\" or \"log\"")),
+    };
+    let logs = (log(PlotOption::Xscale)?, log(PlotOption::Yscale)?);
+    let bins = match figure.number(PlotOption::Bins) {
+        None => None,
+        Some(n) => Some(
+            usize::try_from(n)
+                .ok()
+                .filter(|n| (1..=bins::MOST).contains(n))
+                .ok_or_else(|| (format!("a histogram has no {n} intervals"), "`bins:` is a number from 1 to 10000"))?,
+        ),
+    };
+    let alone = figure.layers.first().and_then(|layer| Tiles::of(layer, &mut notes));
+    let (body, names) = match alone {
+        Some(tiles) => (Body::Tiles(tiles), Default::default()),
+        None => {
+            let chart = chart(figure, logs, bins, &mut notes);
+            (Body::Chart(chart), axis_names(figure))
+        }
+    };
+    let or = |option, name: String| figure.text(option).map_or(name, clean);
+    let (xlabel, ylabel) = (or(PlotOption::Xlabel, names.0), or(PlotOption::Ylabel, names.1));
+    Ok(Plan { title: text(PlotOption::Title), xlabel, ylabel, body, notes })
+}
+
+/// A text without what would move a cursor or end a document.
+pub(super) fn clean(text: &str) -> String {
+    let mut clean: String = text.chars().take(LONGEST_TEXT).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    // Marks that turn the direction of text would turn the rest of the line too; the last two are no characters of XML.
+    clean.retain(|c| !matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' | '\u{FFFE}' | '\u{FFFF}'));
+    clean.trim().to_owned()
+}
+
+/// What the axes are called where the program does not say: the data's own names, if there is one series.
+fn axis_names(figure: &Figure) -> (String, String) {
+    let [layer] = figure.layers.as_slice() else { return Default::default() };
+    let name = |at: usize| layer.data.get(at).map(|d| clean(&d.name)).unwrap_or_default();
+    match (layer.kind, layer.data.len()) {
+        (PlotKind::Histogram, _) => (name(0), "count".to_owned()),
+        (_, 1) => (String::new(), name(0)),
+        (_, 2) => (name(0), name(1)),
+        _ => (name(0), String::new()),
+    }
+}
+
+/// The numbers of a layer.
+fn numbers(layer: &Layer) -> Vec<&Numbers> {
+    let all = layer.data.iter().filter_map(|data| match &data.content {
+        Content::Numbers(numbers) => Some(numbers),
+        Content::Relation(_) => None,
+    });
+    all.collect()
+}
+
+fn chart<'f>(
+    figure: &'f Figure,
+    (xlog, ylog): (bool, bool),
+    bins: Option<usize>,
+    notes: &mut Vec<String>,
+) -> Chart<'f> {
+    let mut series = Vec::new();
+    let histograms: Vec<&Numbers> =
+        figure.layers.iter().filter(|l| l.kind == PlotKind::Histogram).flat_map(numbers).collect();
+    let edges = bins::Edges::of(&histograms, xlog, bins);
+    let groups = figure.layers.iter().filter(|l| l.kind == PlotKind::Bars).count();
+    let spacing = if groups == 0 { 1.0 } else { spacing(figure) };
+    let (mut group, mut left_out) = (0, LeftOut::default());
+    let mut ranges = (Range::NONE, Range::NONE);
+    // Do bars stand on 0, and is the plot of nothing else across?
+    let (mut standing, mut whole) = (false, true);
+    for layer in &figure.layers {
+        let data = numbers(layer);
+        match (layer.kind, data.as_slice()) {
+            (PlotKind::Histogram, [values]) => {
+                let bars = edges.count(values, &mut left_out);
+                for bar in &bars {
+                    ranges.0.add(bar.from);
+                    ranges.0.add(bar.to);
+                    ranges.1.add(if ylog { bar.height.max(1.0).log10() } else { bar.height });
+                }
+                standing = true;
+                series.push(Series { label: label(layer, 0), shape: Shape::Bars(Bars::Bins(bars)) });
+            }
+            (PlotKind::Bars, [rest @ .., heights]) => {
+                let width = 0.8 * spacing / groups.max(1) as f64;
+                let shift = (group as f64 - (groups as f64 - 1.0) / 2.0) * width;
+                group += 1;
+                let bars = Bars::At { x: rest.first().copied(), y: heights, width, shift };
+                for bar in bars.measured((xlog, ylog)) {
+                    match bar {
+                        Ok(bar) => {
+                            ranges.0.add(bar.from);
+                            ranges.0.add(bar.to);
+                            ranges.1.add(bar.height);
+                            left_out.drawn += 1;
+                        }
+                        Err(Lack::Logarithm) => left_out.no_logarithm += 1,
+                        Err(Lack::Number) => left_out.not_finite += 1,
+                    }
+                }
+                (standing, whole) = (true, whole && heights.are_whole());
+                series.push(Series { label: label(layer, 0), shape: Shape::Bars(bars) });
+            }
+            (_, [only]) => {
+                whole &= only.are_whole();
+                series.push(curve(layer, 0, Places::Counted, only, (xlog, ylog), &mut ranges, &mut left_out));
+            }
+            (_, [x, rest @ ..]) => {
+                for (nth, y) in rest.iter().enumerate() {
+                    whole &= y.are_whole();
+                    let places = Places::Given(x);
+                    series.push(curve(layer, nth + 1, places, y, (xlog, ylog), &mut ranges, &mut left_out));
+                }
+            }
+            (_, []) => {}
+        }
+    }
+    left_out.tell(notes);
+    let empty = ranges.0.is_empty() || ranges.1.is_empty();
+    let bare = |range: Range| range.widened().padded(MARGIN, MARGIN);
+    let x = Axis::new(bare(ranges.0), xlog).whole(counted(figure));
+    let upright = if standing && !ylog {
+        if !ranges.1.is_empty() {
+            ranges.1.add(0.0);
+        }
+        let below = if ranges.1.low < 0.0 { MARGIN } else { 0.0 };
+        let above = if ranges.1.high > 0.0 || ranges.1.is_narrow() { 2.0 * MARGIN } else { 0.0 };
+        let room = if ranges.1.is_narrow() { Range { low: 0.0, high: 1.0 } } else { ranges.1 };
+        room.padded(below, above)
+    } else if standing && !ranges.1.is_empty() {
+        // On a logarithmic axis bars stand below the least of them.
+        Range { low: ranges.1.low - 0.3, high: ranges.1.high }.padded(0.0, MARGIN)
+    } else {
+        bare(ranges.1)
+    };
+    let y = Axis::new(upright, ylog).whole(whole);
+    if series.len() < 2 && figure.layers.iter().all(|l| l.label.is_empty()) {
+        series.iter_mut().for_each(|s| s.label.clear());
+    } else {
+        for (nth, s) in series.iter_mut().enumerate().filter(|(_, s)| s.label.is_empty()) {
+            s.label = format!("{}", nth + 1);
+        }
+    }
+    if series.len() > MOST_NAMES {
+        notes.push(format!("the legend names the first {MOST_NAMES} of {} series", series.len()));
+        series.iter_mut().skip(MOST_NAMES).for_each(|s| s.label.clear());
+    }
+    Chart { x, y, series, empty }
+}
+
+/// Are all places along the horizontal axis whole numbers?
+fn counted(figure: &Figure) -> bool {
+    figure.layers.iter().all(|layer| match (layer.kind, numbers(layer).as_slice()) {
+        (PlotKind::Histogram, [x]) | (_, [x, _, ..]) => x.are_whole(),
+        _ => true,
+    })
+}
+
+/// What the legend calls a row of data: what the program says, or the data's name.
+fn label(layer: &Layer, nth: usize) -> String {
+    let name = layer.data.get(nth).map(|d| d.name.as_str()).unwrap_or_default();
+    let several = layer.data.len() > 2;
+    match (layer.label.as_str(), several) {
+        ("", _) => clean(name),
+        (label, false) => clean(label),
+        (label, true) if name.is_empty() => clean(&format!("{label} {nth}")),
+        (label, true) => clean(&format!("{label} {name}")),
+    }
+}
+
+fn curve<'f>(
+    layer: &'f Layer,
+    nth: usize,
+    x: Places<'f>,
+    y: &'f Numbers,
+    (xlog, ylog): (bool, bool),
+    ranges: &mut (Range, Range),
+    left_out: &mut LeftOut,
+) -> Series<'f> {
+    for at in 0..y.len() {
+        let (a, b) = (x.get(at), y.get(at));
+        match (Axis::measure(xlog, a), Axis::measure(ylog, b)) {
+            (Some(a), Some(b)) => {
+                ranges.0.add(a);
+                ranges.1.add(b);
+                left_out.drawn += 1;
+            }
+            _ if a.is_finite() && b.is_finite() => left_out.no_logarithm += 1,
+            _ => left_out.not_finite += 1,
+        }
+    }
+    let curve = Curve { joined: layer.kind == PlotKind::Line, x, y };
+    Series { label: label(layer, nth), shape: Shape::Curve(curve) }
+}
+
+/// The least distance of neighbouring places of bars.
+fn spacing(figure: &Figure) -> f64 {
+    /// Places are sorted up to this number; of more the distance is taken to be the same.
+    const MOST_SORTED: usize = 1 << 20;
+    let mut least = f64::INFINITY;
+    for layer in figure.layers.iter().filter(|l| l.kind == PlotKind::Bars) {
+        let data = numbers(layer);
+        let [x, _] = data.as_slice() else {
+            least = least.min(1.0);
+            continue;
+        };
+        if x.len() > MOST_SORTED {
+            let mut range = Range::NONE;
+            x.iter().filter(|x| x.is_finite()).for_each(|x| range.add(x));
+            least = least.min((range.high - range.low) / x.len() as f64);
+            continue;
+        }
+        let mut places: Vec<f64> = x.iter().filter(|x| x.is_finite()).collect();
+        places.sort_unstable_by(f64::total_cmp);
+        let gaps = places.windows(2).filter_map(|w| Some(w.last()? - w.first()?));
+        least = gaps.filter(|gap| *gap > 0.0).fold(least, f64::min);
+    }
+    if least.is_finite() { least } else { 1.0 }
+}
+
+/// How much is drawn, and how much is not.
+#[derive(Default)]
+pub(super) struct LeftOut {
+    pub(super) drawn: usize,
+    pub(super) not_finite: usize,
+    pub(super) no_logarithm: usize,
+}
+
+impl LeftOut {
+    fn count(&self) -> usize {
+        self.drawn + self.no_logarithm + self.not_finite
+    }
+
+    fn tell(&self, notes: &mut Vec<String>) {
+        let all = self.count();
+        if all == 0 {
+            notes.push("there are no values".to_owned());
+        }
+        if self.not_finite > 0 {
+            notes.push(format!("{} NaN or infinite and not drawn", are(self.not_finite, all)));
+        }
+        if self.no_logarithm > 0 {
+            notes.push(format!("{} not positive and not drawn on a logarithmic axis", are(self.no_logarithm, all)));
+        }
+    }
+}
+
+/// So many values of all `are`.
+pub(super) fn are(n: usize, all: usize) -> String {
+    match (n, all) {
+        (1, 1) => "the only value is".to_owned(),
+        (1, _) => format!("1 of {all} values is"),
+        _ if n == all => format!("all {n} values are"),
+        _ => format!("{n} of {all} values are"),
+    }
+}

@@ -1,0 +1,290 @@
+//! Axes: which numbers they show, where on them a number stands, and their ticks.
+
+/// Ticks of one axis are never more than this.
+const MOST_TICKS: usize = 40;
+
+/// A range narrower than this part of its numbers is shown as if they were one number: neighbouring reals
+/// are about 2e-16 apart, and ticks have to be told apart.
+const NARROW: f64 = 1e-12;
+
+/// Numbers are drawn as far as they lie apart by more than this.
+const LEAST: f64 = 1e-300;
+
+/// The least and the greatest of some numbers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Range {
+    pub(super) low: f64,
+    pub(super) high: f64,
+}
+
+impl Range {
+    /// Of no numbers.
+    pub(super) const NONE: Self = Self { low: f64::INFINITY, high: f64::NEG_INFINITY };
+
+    /// Takes a number in.
+    pub(super) fn add(&mut self, x: f64) {
+        self.low = self.low.min(x);
+        self.high = self.high.max(x);
+    }
+
+    pub(super) fn is_empty(self) -> bool {
+        self.low > self.high
+    }
+
+    /// Is it of one number, as far as can be drawn?
+    pub(super) fn is_narrow(self) -> bool {
+        let width = self.high / 2.0 - self.low / 2.0;
+        width <= self.low.abs().max(self.high.abs()) * NARROW || width < LEAST
+    }
+
+    /// Room for numbers, where there is none or one.
+    pub(super) fn widened(self) -> Self {
+        if self.is_empty() {
+            return Self { low: 0.0, high: 1.0 };
+        }
+        if !self.is_narrow() {
+            return self;
+        }
+        let middle = self.low / 2.0 + self.high / 2.0;
+        let half = if middle.abs() < LEAST { 1.0 } else { middle.abs() / 10.0 };
+        Self { low: finite(middle - half), high: finite(middle + half) }
+    }
+
+    /// With a part of its width added below and above.
+    pub(super) fn padded(self, below: f64, above: f64) -> Self {
+        let part = |of: f64| self.high * of - self.low * of;
+        Self { low: finite(self.low - part(below)), high: finite(self.high + part(above)) }
+    }
+}
+
+fn finite(x: f64) -> f64 {
+    x.clamp(f64::MIN, f64::MAX)
+}
+
+/// An axis.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Axis {
+    /// What it shows; logarithms to base ten if `log`.
+    shown: Range,
+    pub(super) log: bool,
+    /// Between whole numbers there are no ticks.
+    whole: bool,
+}
+
+/// A place of an axis with a number.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Tick {
+    /// From 0, where the axis begins, to 1.
+    pub(super) at: f64,
+    pub(super) label: String,
+}
+
+/// The ticks of an axis.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(super) struct Ticks {
+    pub(super) ticks: Vec<Tick>,
+    /// What is to be added to every label, if they would be too long.
+    pub(super) offset: Option<String>,
+}
+
+impl Axis {
+    /// An axis for what lies in a range, which is of logarithms if `log`.
+    pub(super) fn new(range: Range, log: bool) -> Self {
+        Self { shown: range.widened(), log, whole: false }
+    }
+
+    /// The same with ticks at whole numbers only, if so.
+    pub(super) fn whole(self, whole: bool) -> Self {
+        Self { whole, ..self }
+    }
+
+    /// The number as it is measured along the axis: its logarithm, if the axis is logarithmic. `None` if it
+    /// cannot be shown.
+    pub(super) fn measure(log: bool, x: f64) -> Option<f64> {
+        if !x.is_finite() || (log && x <= 0.0) {
+            return None;
+        }
+        Some(if log { x.log10() } else { x })
+    }
+
+    /// Where something measured stands: 0 where the axis begins, 1 where it ends.
+    pub(super) fn place(&self, measured: f64) -> f64 {
+        let Range { low, high } = self.shown;
+        let at = (measured / 2.0 - low / 2.0) / (high / 2.0 - low / 2.0);
+        if at.is_nan() { 0.0 } else { at.clamp(-1.0, 2.0) }
+    }
+
+    /// Where a number stands, if it can be shown.
+    pub(super) fn at(&self, x: f64) -> Option<f64> {
+        Self::measure(self.log, x).map(|m| self.place(m))
+    }
+
+    /// At most about so many ticks.
+    pub(super) fn ticks(&self, most: usize) -> Ticks {
+        let most = most.clamp(2, MOST_TICKS);
+        if self.log { self.log_ticks(most) } else { self.linear_ticks(most) }
+    }
+
+    fn linear_ticks(&self, most: usize) -> Ticks {
+        // Two ticks at least tell a scale, if two there are.
+        let steps = (most..=2 * MOST_TICKS).map(|most| Step::for_range(self.shown, most, self.whole));
+        let ticked = steps.map(|step| (step, step.multiples(self.shown)));
+        let two = |(step, values): &(Step, Vec<f64>)| values.len() > 1 || (self.whole && step.size() <= 1.0);
+        let (step, values) =
+            ticked.clone().find(two).or_else(|| ticked.clone().next()).unwrap_or((Step::ONE, Vec::new()));
+        let greatest = values.iter().fold(0.0f64, |m, v| m.max(v.abs()));
+        let digits = step.digits(greatest);
+        // Labels of more digits than this say what they have in common once.
+        let (values, offset) = match values.first().copied() {
+            Some(first) if digits > 6 && first != 0.0 => {
+                let base = if first.abs() < 1e15 { format!("{first}") } else { format!("{first:e}") };
+                (values.iter().map(|v| (*v, v - first)).collect::<Vec<_>>(), Some(base))
+            }
+            _ => (values.iter().map(|v| (*v, *v)).collect(), None),
+        };
+        let greatest = values.iter().fold(0.0f64, |m, v| m.max(v.1.abs()));
+        let label = |v: f64| step.label(v, greatest);
+        let ticks = values.iter().map(|(v, shown)| Tick { at: self.place(*v), label: label(*shown) }).collect();
+        Ticks { ticks, offset }
+    }
+
+    fn log_ticks(&self, most: usize) -> Ticks {
+        let Range { low, high } = self.shown;
+        let (first, last) = (low.ceil(), high.floor());
+        let decades = last - first + 1.0;
+        let inside = |m: f64| m >= low && m <= high;
+        let mut ticks = Vec::new();
+        if decades >= 2.0 {
+            let stride = (decades / most as f64).ceil().max(1.0);
+            let plain = first >= -4.0 && last <= 5.0;
+            let mut at = (first / stride).ceil() * stride;
+            while at <= last && ticks.len() < MOST_TICKS {
+                ticks.push(Tick { at: self.place(at), label: power(at, plain) });
+                at += stride;
+            }
+        } else {
+            for decade in [first - 1.0, first, first + 1.0] {
+                for mantissa in [1.0f64, 2.0, 5.0] {
+                    let at = decade + mantissa.log10();
+                    if inside(at) {
+                        ticks.push(Tick { at: self.place(at), label: scaled(mantissa, decade) });
+                    }
+                }
+            }
+        }
+        if ticks.len() >= 2 {
+            return Ticks { ticks, offset: None };
+        }
+        // A narrow part of a decade: equal steps of the numbers themselves.
+        let numbers = Range { low: finite(10f64.powf(low)), high: finite(10f64.powf(high)) };
+        let linear = Self { shown: numbers, log: false, whole: self.whole };
+        let mut ticks = linear.linear_ticks(most);
+        for tick in &mut ticks.ticks {
+            let number = numbers.low + tick.at * (numbers.high - numbers.low);
+            tick.at = self.place(number.max(f64::MIN_POSITIVE).log10());
+        }
+        ticks
+    }
+}
+
+/// `10^k`; among others that are not all plain numbers only the simplest are.
+fn power(k: f64, plain: bool) -> String {
+    if plain || (0.0..=2.0).contains(&k) { scaled(1.0, k) } else { format!("1e{k:.0}") }
+}
+
+/// `m * 10^k`, for m of one digit.
+fn scaled(m: f64, k: f64) -> String {
+    if (-4.0..=5.0).contains(&k) {
+        let decimals = if k < 0.0 { whole(-k) } else { 0 };
+        return format!("{:.decimals$}", m * 10f64.powf(k));
+    }
+    format!("{m:.0}e{k:.0}")
+}
+
+/// A small whole number as a count.
+fn whole(x: f64) -> usize {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is clamped")]
+    let n = x.clamp(0.0, 400.0) as usize;
+    n
+}
+
+/// A step of 1, 2 or 5 times a power of ten.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Step {
+    mantissa: f64,
+    exponent: i32,
+}
+
+impl Step {
+    const ONE: Self = Self { mantissa: 1.0, exponent: 0 };
+
+    /// The least step that divides a range into at most so many parts.
+    pub(super) fn for_range(range: Range, most: usize, whole: bool) -> Self {
+        let parts = most.max(1) as f64;
+        let rough = (range.high / parts - range.low / parts).max(f64::MIN_POSITIVE);
+        #[expect(clippy::cast_possible_truncation, reason = "between -308 and 308")]
+        let exponent = rough.log10().floor() as i32;
+        let over = |m: f64| Self { mantissa: m, exponent }.size() >= rough * (1.0 - 1e-9);
+        let step = match [1.0, 2.0, 5.0].into_iter().find(|m| over(*m)) {
+            Some(mantissa) => Self { mantissa, exponent },
+            None => Self { mantissa: 1.0, exponent: exponent + 1 },
+        };
+        if whole && step.exponent < 0 { Self::ONE } else { step }
+    }
+
+    pub(super) fn size(self) -> f64 {
+        self.times(1.0)
+    }
+
+    /// So many steps, the nearest real to the decimal number.
+    pub(super) fn times(self, k: f64) -> f64 {
+        match self.exponent {
+            e if e < -300 => k * self.mantissa * 10f64.powi(e),
+            e if e < 0 => k * self.mantissa / 10f64.powi(-e),
+            e => k * self.mantissa * 10f64.powi(e),
+        }
+    }
+
+    /// The multiples inside a range.
+    fn multiples(self, range: Range) -> Vec<f64> {
+        let size = self.size();
+        // A multiple at the very end is inside, however its quotient is rounded.
+        let (first, last) = ((range.low / size - 1e-9).ceil(), (range.high / size + 1e-9).floor());
+        let mut multiples = Vec::new();
+        let mut k = first;
+        while k <= last && multiples.len() < MOST_TICKS {
+            let v = self.times(k);
+            // Zero has no sign here.
+            multiples.push(if v == 0.0 { 0.0 } else { v });
+            k += 1.0;
+        }
+        multiples
+    }
+
+    /// How many digits a multiple of this greatest size has after its first.
+    fn digits(self, greatest: f64) -> i32 {
+        #[expect(clippy::cast_possible_truncation, reason = "between -324 and 308")]
+        let first = if greatest > 0.0 { greatest.log10().floor() as i32 } else { self.exponent };
+        first - self.exponent
+    }
+
+    /// A multiple, with as many digits as the step has, among others up to this size.
+    fn label(self, v: f64, greatest: f64) -> String {
+        if greatest >= 1e6 || (self.exponent < -5 && greatest < 1e-3) || self.exponent < -7 {
+            if v == 0.0 {
+                return "0".to_owned();
+            }
+            let digits = usize::try_from(self.digits(greatest)).unwrap_or(0).min(16);
+            let text = format!("{v:.digits$e}");
+            // Zeros at the end of every label say nothing.
+            return match text.split_once('e') {
+                Some((m, e)) if m.contains('.') => {
+                    format!("{}e{e}", m.trim_end_matches('0').trim_end_matches('.'))
+                }
+                _ => text,
+            };
+        }
+        let decimals = usize::try_from(-self.exponent).unwrap_or(0);
+        format!("{v:.decimals$}")
+    }
+}

@@ -1,0 +1,143 @@
+//! Lines and bars on a raster: of points that fall into one column only the first, the last and the
+//! outermost count, so that a million points take the time of a few thousand strokes.
+
+use super::plan::Bars;
+use super::scale::Axis;
+
+/// A point of a raster, from the upper left.
+pub(super) type Dot = (u16, u16);
+
+/// So many dots are painted of one line. Every dot of a terminal has then been painted many times.
+const MOST_DOTS: usize = 20_000_000;
+
+/// Points of one column in their order.
+#[derive(Clone, Copy)]
+struct Run {
+    first: Dot,
+    last: Dot,
+    above: u16,
+    below: u16,
+}
+
+impl Run {
+    fn of(dot: Dot) -> Self {
+        Self { first: dot, last: dot, above: dot.1, below: dot.1 }
+    }
+
+    /// Takes in a point, if it is in this column.
+    fn takes(&mut self, dot: Dot) -> bool {
+        if dot.0 != self.first.0 {
+            return false;
+        }
+        self.last = dot;
+        self.above = self.above.min(dot.1);
+        self.below = self.below.max(dot.1);
+        true
+    }
+
+    /// The points that stand for the run: a line through them covers what a line through all does.
+    fn corners(self) -> [Dot; 4] {
+        let x = self.first.0;
+        [self.first, (x, self.above), (x, self.below), self.last]
+    }
+}
+
+/// Calls `corner` with the points of a line that are seen, and with `None` where it is broken.
+pub(super) fn corners(dots: impl Iterator<Item = Option<Dot>>, corner: &mut dyn FnMut(Option<Dot>)) {
+    let mut run: Option<Run> = None;
+    for dot in dots {
+        match dot {
+            Some(dot) if run.as_mut().is_some_and(|run| run.takes(dot)) => {}
+            dot => {
+                close(run, corner);
+                run = dot.map(Run::of);
+                if dot.is_none() {
+                    corner(None);
+                }
+            }
+        }
+    }
+    close(run, corner);
+}
+
+fn close(run: Option<Run>, corner: &mut dyn FnMut(Option<Dot>)) {
+    let mut last = None;
+    for dot in run.into_iter().flat_map(Run::corners) {
+        if last != Some(dot) {
+            corner(Some(dot));
+        }
+        last = Some(dot);
+    }
+}
+
+/// Paints a line through dots, on and off by a pattern of lengths.
+pub(super) fn strokes(dots: impl Iterator<Item = Option<Dot>>, pattern: &[usize], paint: &mut dyn FnMut(usize, usize)) {
+    let mut from: Option<Dot> = None;
+    let mut length = 0usize;
+    corners(dots, &mut |to| {
+        let Some(to) = to else {
+            from = None;
+            return;
+        };
+        if length < MOST_DOTS {
+            stroke(from.unwrap_or(to), to, &mut |x, y| {
+                // A point alone is seen whatever the pattern.
+                if from.is_none() || is_on(pattern, length) {
+                    paint(x, y);
+                }
+                length += 1;
+            });
+        }
+        from = Some(to);
+    });
+}
+
+/// Is a pattern of lengths, on and off in turn, on at this distance?
+pub(super) fn is_on(pattern: &[usize], at: usize) -> bool {
+    if pattern.len() < 2 {
+        return true;
+    }
+    let mut at = at % pattern.iter().sum::<usize>().max(1);
+    for (nth, length) in pattern.iter().enumerate() {
+        if at < *length {
+            return nth % 2 == 0;
+        }
+        at -= length;
+    }
+    false
+}
+
+/// Every dot from one to another, the first one left out unless it is the last too.
+fn stroke(from: Dot, to: Dot, dot: &mut dyn FnMut(usize, usize)) {
+    let (dx, dy) = (i64::from(to.0) - i64::from(from.0), i64::from(to.1) - i64::from(from.1));
+    let steps = dx.abs().max(dy.abs());
+    let at = |start: u16, way: i64, k: i64| {
+        // The nearest dot, halves away from where it began.
+        let moved = (2 * way * k + way.signum() * steps) / (2 * steps.max(1));
+        usize::try_from(i64::from(start) + moved).unwrap_or(0)
+    };
+    for k in i64::from(steps > 0)..=steps {
+        dot(at(from.0, dx, k), at(from.1, dy, k));
+    }
+}
+
+/// How far bars reach in each column; where several do, the one that is farthest from the foot.
+pub(super) fn heads(bars: &Bars<'_>, x: Axis, y: Axis, foot: f64, width: usize) -> Vec<Option<f64>> {
+    let mut heads: Vec<Option<f64>> = vec![None; width];
+    let column = |at: f64| {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is clamped to the width")]
+        let column = (at * width as f64).round().clamp(0.0, width as f64) as usize;
+        column
+    };
+    for bar in bars.on(x, y) {
+        let from = column(bar.from).min(width.saturating_sub(1));
+        let to = column(bar.to).max(from + 1);
+        let height = bar.height.clamp(0.0, 1.0);
+        for head in heads.get_mut(from..to.min(width)).unwrap_or_default() {
+            if head.is_none_or(|h| (h - foot).abs() < (height - foot).abs()) {
+                *head = Some(height);
+            }
+        }
+    }
+    heads
+}

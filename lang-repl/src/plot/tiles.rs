@@ -1,0 +1,258 @@
+//! Plots that fill their frame with tiles: heat maps, images, and the members of a relation. Large ones are
+//! sampled down to what there is room for.
+
+use std::sync::Arc;
+
+use lang_core::interp::Relation;
+use lang_core::interp::figure::{Content, Layer, Numbers};
+use lang_core::resolve::forms::PlotKind;
+use plotters::style::colors::colormaps::ViridisRGB;
+
+use super::plan::are;
+use super::scale::{Axis, Range, Step, Tick};
+
+/// Red, green, blue.
+pub(super) type Color = [u8; 3];
+
+/// A frame with tiles in rows, row 0 above.
+pub(super) struct Tiles<'f> {
+    pub(super) rows: u64,
+    pub(super) columns: u64,
+    pub(super) content: Tiled<'f>,
+}
+
+/// What the tiles show.
+pub(super) enum Tiled<'f> {
+    /// Numbers of this range by their colour.
+    Heat(&'f Numbers, Range),
+    /// One or three channels.
+    Image(&'f Numbers, usize),
+    /// So many dots.
+    Dots(Dots<'f>, u64),
+}
+
+/// Where dots are.
+pub(super) enum Dots<'f> {
+    Members(&'f Arc<Relation>),
+    /// Where a number is not 0.
+    NotZero(&'f Numbers),
+}
+
+impl<'f> Tiles<'f> {
+    /// The tiles of a layer, if it is drawn in tiles.
+    pub(super) fn of(layer: &'f Layer, notes: &mut Vec<String>) -> Option<Self> {
+        let data = layer.data.first()?;
+        let (numbers, rows, columns) = match &data.content {
+            Content::Relation(relation) => {
+                let [rows, columns] = relation.dims() else { return None };
+                let side = |n: i64| u64::try_from(n).unwrap_or(0);
+                let count = u64::try_from(relation.len()).unwrap_or(u64::MAX);
+                let content = Tiled::Dots(Dots::Members(relation), count);
+                return Some(Self { rows: side(*rows), columns: side(*columns), content });
+            }
+            Content::Numbers(numbers) => {
+                let [rows, columns, ..] = numbers.dims() else { return None };
+                (numbers, *rows, *columns)
+            }
+        };
+        if numbers.is_empty() {
+            notes.push("there are no values".to_owned());
+        }
+        let content = match layer.kind {
+            PlotKind::Heatmap => {
+                let mut range = Range::NONE;
+                let finite = numbers.iter().filter(|x| x.is_finite()).inspect(|x| range.add(*x)).count();
+                if finite < numbers.len() {
+                    let lost = are(numbers.len() - finite, numbers.len());
+                    notes.push(format!("{lost} NaN or infinite and not drawn"));
+                }
+                Tiled::Heat(numbers, range)
+            }
+            PlotKind::Image => {
+                let outside = numbers.iter().filter(|x| !(0.0..=1.0).contains(&(x / full(numbers)))).count();
+                if outside > 0 {
+                    let which = if numbers.are_whole() { "integers from 0 to 255" } else { "reals from 0 to 1" };
+                    let lost = are(outside, numbers.len());
+                    notes.push(format!("{lost} outside an image's {which}, and moved to the ends"));
+                }
+                Tiled::Image(numbers, numbers.dims().get(2).copied().unwrap_or(1))
+            }
+            PlotKind::Spy => {
+                let count = numbers.iter().filter(|x| *x != 0.0).count();
+                Tiled::Dots(Dots::NotZero(numbers), u64::try_from(count).unwrap_or(u64::MAX))
+            }
+            PlotKind::Line | PlotKind::Points | PlotKind::Histogram | PlotKind::Bars => return None,
+        };
+        let side = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
+        Some(Self { rows: side(rows), columns: side(columns), content })
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.rows == 0 || self.columns == 0
+    }
+
+    /// What stands below dots.
+    pub(super) fn caption(&self) -> Option<String> {
+        let Tiled::Dots(dots, count) = &self.content else { return None };
+        let (rows, columns) = (self.rows, self.columns);
+        Some(match (dots, count) {
+            (Dots::Members(_), 1) => format!("1 member of {rows} × {columns}"),
+            (Dots::Members(_), n) => format!("{n} members of {rows} × {columns}"),
+            (Dots::NotZero(_), n) => format!("{n} of {rows} × {columns} are not 0"),
+        })
+    }
+
+    /// The colours of `height` by `width` samples, in rows; `None` where there is no number.
+    pub(super) fn sampled(&self, height: usize, width: usize) -> Vec<Option<Color>> {
+        let shades = self.shades(height, width);
+        let byte = |x: f64| {
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it lies between 0 and 255")]
+            let byte = (x.clamp(0.0, 1.0) * 255.0).round() as u8;
+            byte
+        };
+        let color = |shade: &Option<[f64; 3]>| {
+            let [r, g, b] = (*shade)?;
+            Some(if matches!(self.content, Tiled::Heat(..)) { heat(r) } else { [byte(r), byte(g), byte(b)] })
+        };
+        shades.iter().map(color).collect()
+    }
+
+    /// How bright each of `height` by `width` samples is, from 0 to 1, in rows.
+    pub(super) fn brightness(&self, height: usize, width: usize) -> Vec<Option<f64>> {
+        let luma = |[r, g, b]: [f64; 3]| 0.299 * r + 0.587 * g + 0.114 * b;
+        self.shades(height, width).into_iter().map(|shade| shade.map(luma)).collect()
+    }
+
+    /// The mean of what falls into each sample, channels from 0 to 1.
+    fn shades(&self, height: usize, width: usize) -> Vec<Option<[f64; 3]>> {
+        let mut out = Vec::with_capacity(height.saturating_mul(width));
+        let (numbers, channels) = match &self.content {
+            Tiled::Heat(numbers, _) => (*numbers, 1),
+            Tiled::Image(numbers, channels) => (*numbers, *channels),
+            Tiled::Dots(..) => return out,
+        };
+        let side = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+        let (rows, columns) = (side(self.rows), side(self.columns));
+        for i in 0..height {
+            for j in 0..width {
+                let (across, down) = (part(j, width, columns), part(i, height, rows));
+                let mut sums = [0.0; 3];
+                let mut count = 0usize;
+                for at in down.flat_map(|row| across.clone().map(move |column| row * columns + column)) {
+                    let mut sample = [0.0; 3];
+                    let mut here = true;
+                    for (channel, sample) in sample.iter_mut().enumerate() {
+                        let x = numbers.get(at * channels + channel.min(channels - 1));
+                        *sample = self.level(x, numbers);
+                        here &= sample.is_finite();
+                    }
+                    if here {
+                        count += 1;
+                        sums.iter_mut().zip(sample).for_each(|(sum, x)| *sum += x);
+                    }
+                }
+                out.push((count > 0).then(|| sums.map(|sum| sum / count as f64)));
+            }
+        }
+        out
+    }
+
+    /// A number from 0 to 1; NaN if it is not drawn.
+    fn level(&self, x: f64, numbers: &Numbers) -> f64 {
+        match &self.content {
+            Tiled::Heat(_, range) if x.is_finite() => match range.is_narrow() {
+                true => 0.5,
+                false => Axis::new(*range, false).place(x),
+            },
+            Tiled::Heat(..) => f64::NAN,
+            // What is not a number is black, as in a file.
+            _ if x.is_nan() => 0.0,
+            _ => (x / full(numbers)).clamp(0.0, 1.0),
+        }
+    }
+
+    /// Calls `dot` with the row and column, among `height` and `width`, of every dot.
+    pub(super) fn dots(&self, height: usize, width: usize, dot: &mut dyn FnMut(usize, usize)) {
+        let Tiled::Dots(dots, _) = &self.content else { return };
+        let place = |at: u64, of: u64, among: usize| {
+            let at = u128::from(at) * (among as u128) / u128::from(of.max(1));
+            usize::try_from(at).unwrap_or(usize::MAX).min(among.saturating_sub(1))
+        };
+        match dots {
+            Dots::Members(relation) => {
+                for row in relation.rows() {
+                    if let [i, j] = row {
+                        let (i, j) = (u64::try_from(*i).unwrap_or(0), u64::try_from(*j).unwrap_or(0));
+                        dot(place(i, self.rows, height), place(j, self.columns, width));
+                    }
+                }
+            }
+            Dots::NotZero(numbers) => {
+                let columns = usize::try_from(self.columns).unwrap_or(usize::MAX).max(1);
+                for (at, _) in numbers.iter().enumerate().filter(|(_, x)| *x != 0.0) {
+                    let cast = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
+                    let (i, j) = (cast(at / columns), cast(at % columns));
+                    dot(place(i, self.rows, height), place(j, self.columns, width));
+                }
+            }
+        }
+    }
+}
+
+/// Of `among` equal samples of `all` tiles, the tiles in the one at `at`: at least one.
+fn part(at: usize, among: usize, all: usize) -> std::ops::Range<usize> {
+    let end = |k: usize| {
+        let end = (k as u128) * (all as u128) / (among.max(1) as u128);
+        usize::try_from(end).unwrap_or(usize::MAX)
+    };
+    let from = end(at).min(all);
+    from..end(at + 1).max(from + 1).min(all)
+}
+
+/// What is white in an image of these numbers.
+fn full(numbers: &Numbers) -> f64 {
+    if numbers.are_whole() && !numbers.are_truths() { 255.0 } else { 1.0 }
+}
+
+/// The colour of a number from 0 to 1 in a heat map.
+pub(super) fn heat(x: f64) -> Color {
+    let color = ViridisRGB::get_color(x.clamp(0.0, 1.0));
+    [color.0, color.1, color.2]
+}
+
+/// Ticks at some of so many tiles in a row: where the middle of each stands, from 0 to 1, and its number.
+pub(super) fn ticks(count: u64, most: usize) -> Vec<Tick> {
+    if count == 0 {
+        return Vec::new();
+    }
+    let range = Range { low: 0.0, high: count.saturating_sub(1) as f64 };
+    if count == 1 {
+        return vec![Tick { at: 0.5, label: "0".to_owned() }];
+    }
+    let step = Step::for_range(range, most.max(1), true);
+    let mut ticks = Vec::new();
+    let mut k = 0.0;
+    while step.times(k) <= range.high && ticks.len() <= most {
+        let number = step.times(k);
+        ticks.push(Tick { at: (number + 0.5) / count as f64, label: format!("{number}") });
+        k += 1.0;
+    }
+    ticks
+}
+
+/// A number in a few digits.
+pub(super) fn short(x: f64) -> String {
+    if x == 0.0 {
+        return "0".to_owned();
+    }
+    if !(1e-4..1e6).contains(&x.abs()) {
+        let text = format!("{x:.3e}");
+        let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+        return format!("{}e{exponent}", mantissa.trim_end_matches('0').trim_end_matches('.'));
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "between -4 and 5")]
+    let first = x.abs().log10().floor() as i32;
+    let decimals = usize::try_from(3 - first).unwrap_or(0);
+    let text = format!("{x:.decimals$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}

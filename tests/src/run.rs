@@ -113,6 +113,19 @@ pub fn value_of_main_after(session: &Session, module: &str, prepare: Prepare<'_>
     }
 }
 
+/// The values of the top-level `let`s of these modules, as far as they have any.
+#[must_use]
+pub fn globals<'m>(session: &Session, modules: impl IntoIterator<Item = &'m str>) -> HashMap<GlobalName, Value> {
+    let interrupt = AtomicBool::new(false);
+    let mut values = HashMap::new();
+    for module in modules {
+        let mut run = Run { values, ..Run::new(session, "no module".into(), limits(), &interrupt) };
+        let _ = run.module(&module.into());
+        values = run.values;
+    }
+    values
+}
+
 /// What is done to an interpreter before it runs.
 pub type Prepare<'p> = &'p dyn Fn(&mut Interp<'_>);
 

@@ -180,10 +180,18 @@ fn computed(value: &Value, ty: &CoreType, sizes: &dyn Fn(&Poly) -> i64) -> Optio
         flatten(value, dims.len(), &mut items);
         let scalar = element.scalar()?;
         return match scalar {
-            Scalar::F64 => Computed::array(&dims, items.iter().map(|v| if let Value::F64(x) = v { *x } else { 0.0 }).collect::<Vec<f64>>()),
-            Scalar::F32 => Computed::array(&dims, items.iter().map(|v| if let Value::F32(x) = v { *x } else { 0.0 }).collect::<Vec<f32>>()),
+            Scalar::F64 => Computed::array(
+                &dims,
+                items.iter().map(|v| if let Value::F64(x) = v { *x } else { 0.0 }).collect::<Vec<f64>>(),
+            ),
+            Scalar::F32 => Computed::array(
+                &dims,
+                items.iter().map(|v| if let Value::F32(x) = v { *x } else { 0.0 }).collect::<Vec<f32>>(),
+            ),
             Scalar::I64 => Computed::array(&dims, items.iter().map(|v| v.int().unwrap_or(0)).collect::<Vec<i64>>()),
-            Scalar::Bool => Computed::array(&dims, items.iter().map(|v| v.truth().unwrap_or(false)).collect::<Vec<bool>>()),
+            Scalar::Bool => {
+                Computed::array(&dims, items.iter().map(|v| v.truth().unwrap_or(false)).collect::<Vec<bool>>())
+            }
         };
     }
     Some(match (value, ty) {
@@ -224,9 +232,7 @@ fn draw(random: &mut Random, ty: &CoreType, sizes: &dyn Fn(&Poly) -> i64) -> Opt
             }
         }
         CoreType::Tuple(items, _) => Value::Tuple(items.iter().map(|t| draw(random, t, sizes)).collect::<Option<_>>()?),
-        CoreType::Tensor(n, t) => {
-            Value::Array((0..sizes(n)).map(|_| draw(random, t, sizes)).collect::<Option<_>>()?)
-        }
+        CoreType::Tensor(n, t) => Value::Array((0..sizes(n)).map(|_| draw(random, t, sizes)).collect::<Option<_>>()?),
         CoreType::Rel(_) => return None,
     })
 }
@@ -264,13 +270,8 @@ pub fn judge(
     for _ in 0..points {
         let Some((sizes, args)) = arguments(&mut random, &signature, &stages.core) else { continue };
         let size_of = size_of(&stages.core, &sizes, &args);
-        let given: Option<Vec<Computed>> = stages
-            .core
-            .params
-            .iter()
-            .zip(&args)
-            .map(|((_, ty), v)| computed(v, ty, &size_of))
-            .collect();
+        let given: Option<Vec<Computed>> =
+            stages.core.params.iter().zip(&args).map(|((_, ty), v)| computed(v, ty, &size_of)).collect();
         let Some(given) = given else { continue };
         let program = Running::new(session, globals);
         let interrupt = AtomicBool::new(false);
@@ -285,7 +286,8 @@ pub fn judge(
             format!("{def} at {sizes:?} {args:?}: {what}\n  wanted {wanted:?}\n  found {found}\n{form}")
         };
         let mut core = Evaluator::new(forms, FUEL);
-        let mut results = vec![("core", core.call(&stages.core, &sizes, args.clone()), core.counts, stages.core.to_string())];
+        let mut results =
+            vec![("core", core.call(&stages.core, &sizes, args.clone()), core.counts, stages.core.to_string())];
         let inner = Lifted(forms);
         let mut lifted = Evaluator::new(&inner, FUEL);
         let result = lifted.call(&stages.lifted, &sizes, args.clone());
@@ -298,6 +300,8 @@ pub fn judge(
         let found = ssa.call(&stages.ssa, &sizes, parts.collect());
         judged.counts = (counted, ssa.counts);
         let text = stages.ssa.to_string();
+        // The interpreter's `any` and `all` stop early; what they ask is an array here.
+        let early = text.contains("(any ") || text.contains("](");
         match (&wanted, &found) {
             (_, Err(Stopped::Fuel)) => continue,
             (Ok(wanted), Ok(found)) => {
@@ -326,7 +330,7 @@ pub fn judge(
                             return Err(show(name, &format!("{found:?}"), &text));
                         }
                     }
-                    if counts.work > counted.work {
+                    if counts.work > counted.work && !early {
                         return Err(show("more work", &format!("{name}: {counts:?} than {counted:?}"), &text));
                     }
                 }
@@ -334,7 +338,7 @@ pub fn judge(
                 (_, found) => return Err(show(name, &format!("{found:?}"), &text)),
             }
         }
-        if wanted.is_ok() && ssa.counts.work > counted.work {
+        if wanted.is_ok() && ssa.counts.work > counted.work && !early {
             return Err(show("more work", &format!("{:?} than {counted:?}", ssa.counts), &text));
         }
     }
@@ -346,11 +350,21 @@ fn hidden(wanted: &Tensor) -> bool {
     wanted.items.is_empty()
 }
 
-/// Bit for bit, any NaN being as good as another.
+/// How far sums in another order may be from each other, relative to the largest element.
+const REASSOCIATED: f64 = 1e-9;
+
+/// The same but for the order of additions.
 fn same(a: &[Value], b: &[Value]) -> bool {
-    let equal = |a: &Value, b: &Value| match (a, b) {
-        (Value::F64(x), Value::F64(y)) => x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan(),
-        (Value::F32(x), Value::F32(y)) => x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan(),
+    let real = |v: &Value| match v {
+        Value::F64(x) => Some(*x),
+        Value::F32(x) => Some(f64::from(*x)),
+        _ => None,
+    };
+    let finite = a.iter().filter_map(real).filter(|x| x.is_finite());
+    let single = a.iter().any(|v| matches!(v, Value::F32(_)));
+    let scale = finite.fold(1.0_f64, |m, x| m.max(x.abs())) * if single { 1e-4 } else { REASSOCIATED };
+    let equal = |a: &Value, b: &Value| match (real(a), real(b)) {
+        (Some(x), Some(y)) => x == y || x.is_nan() && y.is_nan() || (x - y).abs() <= scale,
         _ => a == b,
     };
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b))

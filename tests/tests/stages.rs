@@ -1,7 +1,7 @@
 //! Every definition of the library and of the programs in every form, against the interpreter; and which have
 //! no core form, with the reason.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use iverson_tests::golden;
@@ -17,7 +17,7 @@ fn definitions_in_every_form() {
     let session: Session = golden::session(&programs);
     let modules: Vec<String> =
         LIBRARY.iter().map(|(name, _)| (*name).to_owned()).chain(programs.keys().map(|n| golden::module(n))).collect();
-    let globals = HashMap::new();
+    let globals = iverson_tests::run::globals(&session, modules.iter().map(String::as_str));
     let forms = Forms::new(&session, &globals);
     let mut reasons: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     let mut wrong = Vec::new();
@@ -56,5 +56,10 @@ fn definitions_in_every_form() {
         println!("{reasons:#?}");
     }
     println!("{:?}", forms.module.hits());
-    assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.iter().take(6).cloned().collect::<Vec<_>>().join("\n\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} differ:\n{}",
+        wrong.len(),
+        wrong.iter().take(6).cloned().collect::<Vec<_>>().join("\n\n")
+    );
 }

@@ -247,7 +247,7 @@ pub struct Builder {
     pub checks: Vec<Check>,
     /// Sizes, which are not negative.
     sizes: Vec<Poly>,
-    memo: HashMap<(Vec<Poly>, Rhs, Vec<u32>), Var>,
+    memo: HashMap<(Vec<Poly>, Option<Scalar>, Rhs, Vec<u32>), Var>,
 }
 
 /// An element as a reader of it sees it, views seen through.
@@ -300,12 +300,12 @@ impl Builder {
     pub fn push(&mut self, dims: Vec<Poly>, scalar: Option<Scalar>, rhs: Rhs, mut needs: Vec<u32>) -> Var {
         needs.sort_unstable();
         needs.dedup();
-        let key = (dims, rhs, needs);
+        let key = (dims, scalar, rhs, needs);
         if let Some(var) = self.memo.get(&key) {
             return *var;
         }
         let var = Var(u32::try_from(self.stmts.len()).unwrap_or(u32::MAX));
-        let (dims, rhs, needs) = key.clone();
+        let (dims, _, rhs, needs) = key.clone();
         self.stmts.push(Stmt { dims, scalar, rhs, needs, name: None });
         self.memo.insert(key, var);
         var
@@ -444,7 +444,11 @@ impl Builder {
         let outer = pred.conjuncts().iter().filter(|p| {
             let mut own = true;
             p.visit(
-                &mut |p| p.for_each_atom(&mut |a| own &= !matches!(a, Atom::Local(l, _) if index_number(*l).is_some_and(|j| j >= dims.len()))),
+                &mut |p| {
+                    p.for_each_atom(&mut |a| {
+                        own &= !matches!(a, Atom::Local(l, _) if index_number(*l).is_some_and(|j| j >= dims.len()))
+                    })
+                },
                 &mut |_| {},
             );
             own

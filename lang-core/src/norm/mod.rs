@@ -5,6 +5,7 @@
 mod dead;
 pub mod elaborate;
 pub mod hits;
+pub mod inline;
 pub mod lift;
 pub mod pairs;
 pub mod pipeline;

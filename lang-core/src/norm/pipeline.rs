@@ -70,9 +70,7 @@ impl<'a> Module<'a> {
         let mut callees = Vec::new();
         calls(&core.body, &mut callees);
         for called in callees {
-            self.stages(&called).map_err(|inner| {
-                Box::new(Outside { what: inner.what, item: inner.item, span: inner.span })
-            })?;
+            self.stages(&called)?;
         }
         let hits = &mut *self.hits.borrow_mut();
         let lifted = lift::lift(&core, hits);
@@ -81,7 +79,11 @@ impl<'a> Module<'a> {
         debug_assert!(pairs::is_flat(&pairs), "pairs: {pairs:?}");
         let pushed = pushout::push_out(&pairs, hits);
         debug_assert!(pushout::is_pushed(&pushed), "pushed: {pushed:?}");
-        let ssa = to_ssa::to_ssa(&pushed, hits);
+        let known = |callee: &Arc<Callee>| match self.known.borrow().get(&**callee) {
+            Some(Some(Ok(stages))) => Some(stages.ssa.clone()),
+            _ => None,
+        };
+        let ssa = to_ssa::to_ssa(&pushed, &known, hits);
         Ok(Arc::new(Stages {
             core: Arc::new(core),
             lifted: Arc::new(lifted),

@@ -6,8 +6,9 @@ use expect_test::{Expect, expect};
 
 use crate::base::GlobalName;
 use crate::ir::core::Callee;
-use crate::norm::{Hits, elaborate, lift, pairs, pushout, to_ssa};
+use crate::norm::pipeline::Module;
 use crate::session::Session;
+use crate::syntax::split::ItemKind;
 
 fn core_of(text: &str) -> String {
     let mut session = Session::new();
@@ -15,20 +16,11 @@ fn core_of(text: &str) -> String {
     let problems = session.diagnostics("t");
     assert!(problems.iter().all(|d| !d.is_error()), "{problems:?}");
     let mut out = String::new();
-    for item in session.items("t") {
+    let module = Module::new(&session);
+    for item in session.items("t").into_iter().filter(|i| i.kind == ItemKind::Def) {
         let callee = Arc::new(Callee { def: GlobalName::new("t", &item.name), types: Arc::from([]) });
-        match elaborate(&session, &callee) {
-            Ok(function) => {
-                out += &function.to_string();
-                let mut hits = Hits::default();
-                let lifted = lift::lift(&function, &mut hits);
-                assert!(lift::is_lifted(&lifted.body), "{lifted}");
-                let flat = pairs::eliminate(&lifted, &mut hits);
-                assert!(pairs::is_flat(&flat));
-                let pushed = pushout::push_out(&flat, &mut hits);
-                assert!(pushout::is_pushed(&pushed));
-                out += &to_ssa::to_ssa(&pushed, &mut hits).to_string();
-            }
+        match module.stages(&callee) {
+            Ok(stages) => out += &format!("{}{}", stages.core, stages.ssa),
             Err(outside) => out += &format!("{}: {}\n", item.name, outside.what.phrase()),
         }
     }
@@ -79,7 +71,7 @@ def smooth(x: [n]f64) -> [n]f64 = for i: (sum d in -1..2: [0 <= i + d < n] * x[i
               X0[i0 < n + m - 1]: f64 = input x  -- x
               X1[i0 < m]: f64 = input c  -- c
               X2[i0 < n]: f64 = input z  -- z
-              X3[i0 < n]: f64 = conv[n, m](X0, X1).0  -- y
+              X3[i0 < n]: f64 = sum i1 < m: X0[i0 + i1] * X1[i1]  -- y
               X4[i0 < n]: f64 = X3[i0] - X2[i0]  -- r
               X5: i64 = 2
               X6[i0 < n]: f64 = ^(X4[i0], X5)
@@ -159,7 +151,6 @@ def smooth(x: [n]f64) -> [n]f64 = for i: (sum d in -1..2: [0 <= i + d < n] * x[i
               X0[i0 < 3]: f64 = input a  -- a
               X1[i0 < 2]: f64 = X0[i0 + 1]
               out X1
-            Shape: an error
             core area[](s: (i64, (f64), (f64, f64))) -> f64 =
               let k = s.0
               let k = [k != 0] * s.0

@@ -9,23 +9,33 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::hits::Hits;
+use super::inline::{self, Call};
 use crate::base::Name;
 use crate::interp::guarded;
-use crate::ir::core::{Constant, CoreType, E, Expr, Failing, Kind};
-use crate::ir::flat::Flat;
+use crate::ir::core::{Callee, E, Expr, Failing, Kind, Vars};
+use crate::ir::flat::{Flat, Input, Source};
 use crate::ir::ssa::{self, Access, Addend, Builder, Check, Rhs, Ssa, Stmt, Var};
 use crate::predicate::{Atom, Index, LocalId, Poly, Pred};
 use crate::syntax::ops::Scalar;
 
 /// The rules, as they are counted.
-pub const RULES: &[&str] =
-    &["5.25", "5.26", "5.27", "5.28", "5.29", "5.30", "5.31", "5.32", "5.33", "5.34"];
+pub const RULES: &[&str] = &["5.25", "5.26", "5.27", "5.28", "5.29", "5.30", "5.31", "5.32", "5.33", "5.34"];
+
+/// A definition in Tensor SSA, for its calls.
+pub type Callees<'a> = &'a dyn Fn(&Arc<Callee>) -> Option<Arc<Ssa>>;
 
 /// The function in Tensor SSA. It is pushed out.
 #[must_use]
-pub fn to_ssa(flat: &Flat, hits: &mut Hits) -> Ssa {
+pub fn to_ssa(flat: &Flat, callees: Callees<'_>, hits: &mut Hits) -> Ssa {
     let own = |l: &LocalId| Poly::atom(flat.vars.atom(*l));
-    let mut pass = Convert { builder: Builder::new(flat.sizes.iter().map(own).collect()), env: HashMap::new(), hits };
+    let mut pass = Convert {
+        builder: Builder::new(flat.sizes.iter().map(own).collect()),
+        env: HashMap::new(),
+        callees,
+        vars: flat.vars.clone(),
+        inputs: flat.inputs.clone(),
+        hits,
+    };
     for (k, input) in (0..).zip(&flat.inputs) {
         let dims = input.leaf.dims.clone();
         let var = pass.builder.push(dims, input.leaf.scalar, Rhs::Input(k), Vec::new());
@@ -47,11 +57,11 @@ pub fn to_ssa(flat: &Flat, hits: &mut Hits) -> Ssa {
     let outputs = flat.outputs.iter().map(|(leaf, e)| (leaf.clone(), pass.convert(&top, e))).collect();
     let mut ssa = Ssa {
         callee: flat.callee.clone(),
-        vars: flat.vars.clone(),
+        vars: pass.vars,
         sizes: flat.sizes.clone(),
         bounded: flat.bounded.clone(),
         params: flat.params.clone(),
-        inputs: flat.inputs.clone(),
+        inputs: pass.inputs,
         stmts: pass.builder.stmts,
         checks: pass.builder.checks,
         needs: asserted,
@@ -76,6 +86,9 @@ struct Place {
 struct Convert<'a> {
     builder: Builder,
     env: HashMap<LocalId, Var>,
+    callees: Callees<'a>,
+    vars: Vars,
+    inputs: Vec<Input>,
     hits: &'a mut Hits,
 }
 
@@ -116,17 +129,18 @@ impl Convert<'_> {
             Kind::Constant(c) => {
                 self.hits.count("5.29");
                 let var = self.builder.constant(*c, scalar);
-                self.view(place, Access { var, at: Vec::new() }, false)
+                let of = Access { var, at: Vec::new() };
+                self.builder.contract(&dims, Vec::new(), &place.pred, false, &[of], Vec::new())
             }
             Kind::Index(p) => {
                 let p = self.poly(place, p);
-                if let Some(c) = p.as_constant().and_then(|c| i64::try_from(c).ok()) {
-                    let var = self.builder.constant(Constant::Int(c), scalar);
-                    return self.view(place, Access { var, at: Vec::new() }, false);
-                }
-                let var = self.builder.push(dims, Some(scalar), Rhs::Index(p), place.needs.clone());
-                let at = self.own(place);
-                self.view(place, Access { var, at }, false)
+                let var = inline::index_statement(&mut self.builder, &dims, &p);
+                let mut reads = false;
+                ssa::reads(&p, &mut |_| reads = true);
+                // What is made of indices alone cannot fail.
+                let needs = if reads { place.needs.clone() } else { Vec::new() };
+                let of = Access { var, at: self.own(place) };
+                self.builder.contract(&dims, Vec::new(), &place.pred, false, &[of], needs)
             }
             Kind::Var(_) | Kind::Access(..) | Kind::Proj(..) => self.element(place, e),
             Kind::Add(items) => {
@@ -231,10 +245,8 @@ impl Convert<'_> {
         let var = match &base.kind {
             Kind::Var(x) => self.env.get(x).copied(),
             Kind::Proj(call, part) => {
-                let var = self.call(place, call, *part, &base.ty);
-                // What it gives has the indices of the place before its own.
                 at = self.own(place).into_iter().chain(at).collect();
-                Some(var)
+                self.call(place, call, *part)
             }
             _ => None,
         };
@@ -254,18 +266,19 @@ impl Convert<'_> {
         self.view(&place, Access { var, at }, false)
     }
 
-    fn call(&mut self, place: &Place, call: &Expr, part: u32, ty: &CoreType) -> Var {
-        let dims = self.dims(place);
-        let Kind::Call(callee, sizes, args) = &call.kind else { return self.builder.zero(&dims, Scalar::F64) };
-        let vars: Vec<Var> = args.iter().map(|e| self.convert(place, e)).collect();
-        let args = vars.into_iter().map(|var| Access { var, at: self.own(place) }).collect();
+    /// A part of what a call gives, with the indices of the place before its own.
+    fn call(&mut self, place: &Place, call: &Expr, part: u32) -> Option<Var> {
+        let Kind::Call(callee, sizes, args) = &call.kind else { return None };
+        let ssa = (self.callees)(callee)?;
+        let args: Vec<Var> = args.iter().map(|e| self.convert(place, e)).collect();
         let sizes = sizes.iter().map(|p| self.poly(place, p)).collect();
-        let (own, scalar) = ty.peel();
-        let own: Vec<Poly> = own.into_iter().map(|n| self.poly(place, n)).collect();
-        let batch = u32::try_from(dims.len()).unwrap_or(u32::MAX);
-        let rhs = Rhs::Call { callee: callee.clone(), sizes, pred: place.pred.clone(), args, batch, part };
-        let dims = dims.into_iter().chain(own).collect();
-        self.builder.push(dims, scalar.scalar(), rhs, place.needs.clone())
+        let (dims, pred, needs) = (self.dims(place), place.pred.clone(), place.needs.clone());
+        let call = Call { callee, sizes, args, dims, pred, needs };
+        let (vars, inputs) = (&mut self.vars, &mut self.inputs);
+        let parts = inline::call(&mut self.builder, &call, &ssa, &mut |builder, global| {
+            input_of(builder, vars, inputs, global)
+        });
+        parts.get(part as usize).copied()
     }
 
     fn view(&mut self, place: &Place, of: Access, neg: bool) -> Var {
@@ -346,4 +359,19 @@ impl Convert<'_> {
             _ => of,
         }
     }
+}
+
+/// The input for a part of a top-level `let`, new if there is none yet.
+pub(crate) fn input_of(builder: &mut Builder, vars: &mut Vars, inputs: &mut Vec<Input>, global: &Input) -> Var {
+    let same = |i: &Input| i.source == global.source && i.leaf.path == global.leaf.path;
+    let at = inputs.iter().position(same).unwrap_or_else(|| {
+        let name = match &global.source {
+            Source::Global(name) => name.name.clone(),
+            Source::Param(_) => Name::default(),
+        };
+        inputs.push(Input { local: vars.fresh(name), ..global.clone() });
+        inputs.len() - 1
+    });
+    let k = u32::try_from(at).unwrap_or(u32::MAX);
+    builder.push(global.leaf.dims.clone(), global.leaf.scalar, Rhs::Input(k), Vec::new())
 }

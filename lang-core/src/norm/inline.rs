@@ -1,0 +1,378 @@
+//! Calls in Tensor SSA. A definition is called for every tuple of the indices around the call that its
+//! arguments depend on, and for no other index: what it gives is read by all others. A small one is put in
+//! place of the call, its statements with these indices before their own (DESIGN 2.6); so the text of a
+//! function stays linear in what it calls, and what is sparse through a small definition stays sparse.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::ir::core::{Callee, Constant, Leaf};
+use crate::ir::flat::{Input, Source};
+use crate::ir::ssa::{self, Access, Addend, Builder, Check, Rhs, Ssa, Var, index_number};
+use crate::predicate::{Atom, LocalId, Poly, Pred};
+use crate::syntax::ops::Scalar;
+
+/// A definition with more statements than this, inputs aside, is called.
+const SMALL: usize = 24;
+
+/// A call in a place.
+pub(crate) struct Call<'a> {
+    /// The definition.
+    pub(crate) callee: &'a Arc<Callee>,
+    /// The sizes that are passed, over the indices of the place.
+    pub(crate) sizes: Vec<Poly>,
+    /// Parts of the arguments, each a tensor with the indices of the place before its own.
+    pub(crate) args: Vec<Var>,
+    /// The extents of the place.
+    pub(crate) dims: Vec<Poly>,
+    /// Where in the place.
+    pub(crate) pred: Pred,
+    /// Checks of the place.
+    pub(crate) needs: Vec<u32>,
+}
+
+/// Is it small enough to be put in place of its calls?
+#[must_use]
+pub fn is_small(ssa: &Ssa) -> bool {
+    ssa.stmts.iter().filter(|s| !matches!(s.rhs, Rhs::Input(_))).count() <= SMALL
+}
+
+/// The parts of what a call gives, with the indices of the place before their own. `globals` makes the
+/// caller's input for one of a top-level `let`.
+pub(crate) fn call(
+    builder: &mut Builder,
+    call: &Call<'_>,
+    ssa: &Ssa,
+    globals: &mut dyn FnMut(&mut Builder, &Input) -> Var,
+) -> Vec<Var> {
+    // The arguments through the views that put the indices of the place around them.
+    let context = {
+        let mut context = builder.context(&call.dims);
+        context.assume(&call.pred);
+        context
+    };
+    let seen = call.args.iter().map(|arg| {
+        let at: Vec<Poly> = builder.dims(*arg).iter().enumerate().map(|(k, n)| ssa::index(k, n).value()).collect();
+        let whole = Access { var: *arg, at };
+        match builder.see(&whole) {
+            Some(seen) if !seen.neg && seen.needs.is_empty() && context.implies(&seen.pred) => seen.of,
+            _ => whole,
+        }
+    });
+    let seen: Vec<Access> = seen.collect();
+    let outer = call.dims.len();
+    let mut used = vec![false; outer];
+    let mut mark = |p: &Poly| {
+        p.for_each_atom(&mut |a| {
+            if let Atom::Local(l, _) = a
+                && let Some(slot) = index_number(*l).and_then(|k| used.get_mut(k))
+            {
+                *slot = true;
+            }
+        });
+    };
+    // Integers that are index expressions stay that: sizes may be made of them.
+    let integers: Vec<Option<Poly>> = call.args.iter().map(|arg| index_value(builder, *arg, outer)).collect();
+    for (seen, integer) in seen.iter().zip(&integers) {
+        integer.iter().chain(seen.at.iter().filter(|_| integer.is_none())).for_each(&mut mark);
+    }
+    call.sizes.iter().for_each(&mut mark);
+    call.pred.visit(&mut mark, &mut |_| {});
+    let kept: Vec<usize> = (0..outer).filter(|k| used.get(*k) == Some(&true)).collect();
+    let renumber = |p: &Poly| {
+        p.substitute(&|a| match a {
+            Atom::Local(l, _) => {
+                let k = index_number(*l)?;
+                let new = kept.iter().position(|j| *j == k).unwrap_or_else(|| kept.len() + k.saturating_sub(outer));
+                Some(ssa::index(new, &Poly::default()).value())
+            }
+            _ => None,
+        })
+    };
+    let batch: Vec<Poly> = kept.iter().filter_map(|k| call.dims.get(*k)).map(renumber).collect();
+    let pred = call.pred.map(&renumber);
+    let sizes: Vec<Poly> = call.sizes.iter().map(renumber).collect();
+    let args: Vec<Var> = call
+        .args
+        .iter()
+        .zip(seen.iter().zip(&integers))
+        .map(|(arg, (seen, integer))| {
+            if let Some(p) = integer {
+                return index_statement(builder, &batch, &renumber(p));
+            }
+            let own = builder.dims(*arg).into_iter().skip(outer).map(|n| renumber(&n));
+            let dims: Vec<Poly> = batch.iter().cloned().chain(own).collect();
+            let of = Access { var: seen.var, at: seen.at.iter().map(renumber).collect() };
+            builder.contract(&dims, Vec::new(), &pred, false, &[of], Vec::new())
+        })
+        .collect();
+    let parts = if is_small(ssa) {
+        inlined(builder, ssa, &sizes, &args, &batch, &pred, &call.needs, globals)
+    } else {
+        called(builder, call.callee, ssa, &sizes, &args, &batch, &pred, &call.needs)
+    };
+    // With all indices of the place again.
+    parts
+        .into_iter()
+        .map(|part| {
+            let own: Vec<Poly> = builder.dims(part).into_iter().skip(kept.len()).collect();
+            let back = |p: &Poly| {
+                p.substitute(&|a| match a {
+                    Atom::Local(l, _) => {
+                        let k = index_number(*l)?;
+                        Some(ssa::index(kept.get(k).copied()?, &Poly::default()).value())
+                    }
+                    _ => None,
+                })
+            };
+            let dims: Vec<Poly> = call.dims.iter().cloned().chain(own.iter().map(back)).collect();
+            let first = kept.iter().map(|k| ssa::index(*k, &Poly::default()).value());
+            let rest = (0..own.len()).map(|k| ssa::index(outer + k, &Poly::default()).value());
+            let of = Access { var: part, at: first.chain(rest).collect() };
+            builder.contract(&dims, Vec::new(), &call.pred, false, &[of], Vec::new())
+        })
+        .collect()
+}
+
+/// A statement for each part of the result.
+#[expect(clippy::too_many_arguments, reason = "the parts of a call")]
+fn called(
+    builder: &mut Builder,
+    callee: &Arc<Callee>,
+    ssa: &Ssa,
+    sizes: &[Poly],
+    args: &[Var],
+    batch: &[Poly],
+    pred: &Pred,
+    needs: &[u32],
+) -> Vec<Var> {
+    let own: Vec<Poly> = batch.iter().enumerate().map(|(k, n)| ssa::index(k, n).value()).collect();
+    let put = Put { sizes: locals(builder, ssa, sizes, args, batch.len()), vars: Vec::new(), outer: batch.len() };
+    let parts = (0..).zip(&ssa.outputs).map(|(part, (leaf, _))| {
+        let rhs = Rhs::Call {
+            callee: callee.clone(),
+            sizes: sizes.to_vec(),
+            pred: pred.clone(),
+            args: args.iter().map(|var| Access { var: *var, at: own.clone() }).collect(),
+            batch: u32::try_from(batch.len()).unwrap_or(u32::MAX),
+            part,
+        };
+        let dims = batch.iter().cloned().chain(leaf.dims.iter().map(|n| put.poly(n))).collect();
+        builder.push(dims, leaf.scalar, rhs, needs.to_vec())
+    });
+    parts.collect()
+}
+
+/// The statements of a definition with the indices of a place before their own.
+#[expect(clippy::too_many_arguments, reason = "the parts of a call")]
+fn inlined(
+    builder: &mut Builder,
+    ssa: &Ssa,
+    sizes: &[Poly],
+    args: &[Var],
+    batch: &[Poly],
+    pred: &Pred,
+    needs: &[u32],
+    globals: &mut dyn FnMut(&mut Builder, &Input) -> Var,
+) -> Vec<Var> {
+    let mut put = Put { sizes: locals(builder, ssa, sizes, args, batch.len()), vars: Vec::new(), outer: batch.len() };
+    let params = ssa.inputs.iter().enumerate().filter(|(_, i)| matches!(i.source, Source::Param(_)));
+    let places: HashMap<usize, usize> = params.enumerate().map(|(nth, (k, _))| (k, nth)).collect();
+    let mut checks = vec![None; ssa.checks.len()];
+    for stmt in &ssa.stmts {
+        let dims: Vec<Poly> = batch.iter().cloned().chain(stmt.dims.iter().map(|n| put.poly(n))).collect();
+        let scalar = stmt.scalar.unwrap_or(Scalar::F64);
+        let mut all = needs.to_vec();
+        for c in &stmt.needs {
+            all.push(check(builder, ssa, &put, batch, pred, *c, &mut checks));
+        }
+        let place = match &stmt.rhs {
+            Rhs::Input(k) => match places.get(&(*k as usize)).and_then(|nth| args.get(*nth)) {
+                Some(arg) => Place::Batched(*arg),
+                None => match ssa.inputs.get(*k as usize) {
+                    Some(input) => Place::Shared(globals(builder, input)),
+                    None => Place::Shared(builder.zero(&dims, scalar)),
+                },
+            },
+            Rhs::Constant(c) => Place::Shared(builder.constant(*c, scalar)),
+            Rhs::Zero => Place::Batched(builder.zero(&dims, scalar)),
+            Rhs::Index(p) => {
+                let rhs = Rhs::Index(put.poly(p));
+                Place::Batched(builder.push(dims, stmt.scalar, rhs, all))
+            }
+            Rhs::Add(items) => {
+                let terms: Vec<Addend> = items
+                    .iter()
+                    .map(|a| Addend { neg: a.neg, pred: pred.and(&put.pred(&a.pred)), of: put.access(&a.of) })
+                    .collect();
+                Place::Batched(builder.add(&dims, scalar, &terms, all))
+            }
+            Rhs::Contract { bound, pred: own, neg, factors } => {
+                let bound = bound.iter().map(|n| put.poly(n)).collect();
+                let factors: Vec<Access> = factors.iter().map(|a| put.access(a)).collect();
+                Place::Batched(builder.contract(&dims, bound, &pred.and(&put.pred(own)), *neg, &factors, all))
+            }
+            Rhs::Map { operation, pred: own, args } => {
+                let args: Vec<Access> = args.iter().map(|a| put.access(a)).collect();
+                Place::Batched(builder.map(&dims, scalar, *operation, &pred.and(&put.pred(own)), &args, all))
+            }
+            Rhs::Call { callee, sizes, pred: own, args, batch: inner, part } => {
+                let rhs = Rhs::Call {
+                    callee: callee.clone(),
+                    sizes: sizes.iter().map(|p| put.poly(p)).collect(),
+                    pred: pred.and(&put.pred(own)),
+                    args: args.iter().map(|a| put.access(a)).collect(),
+                    batch: inner + u32::try_from(batch.len()).unwrap_or(0),
+                    part: *part,
+                };
+                Place::Batched(builder.push(dims, stmt.scalar, rhs, all))
+            }
+        };
+        put.vars.push(place);
+    }
+    let mut asserted = needs.to_vec();
+    for c in &ssa.needs {
+        asserted.push(check(builder, ssa, &put, batch, pred, *c, &mut checks));
+    }
+    let outputs = ssa.outputs.iter().map(|(leaf, v)| {
+        let own: Vec<Poly> = leaf.dims.iter().map(|n| put.poly(n)).collect();
+        let dims: Vec<Poly> = batch.iter().cloned().chain(own).collect();
+        let at = (batch.len()..dims.len()).map(|k| ssa::index(k, &Poly::default()).value()).collect();
+        let of = put.access_at(*v, at);
+        builder.contract(&dims, Vec::new(), pred, false, &[of], asserted.clone())
+    });
+    outputs.collect()
+}
+
+/// A check of a definition in the place of its call.
+fn check(
+    builder: &mut Builder,
+    ssa: &Ssa,
+    put: &Put,
+    batch: &[Poly],
+    pred: &Pred,
+    c: u32,
+    known: &mut [Option<u32>],
+) -> u32 {
+    if let Some(Some(check)) = known.get(c as usize) {
+        return *check;
+    }
+    let Some(own) = ssa.checks.get(c as usize) else { return u32::MAX };
+    let dims = batch.iter().cloned().chain(own.dims.iter().map(|n| put.poly(n))).collect();
+    let new = builder.check(Check {
+        dims,
+        guard: pred.and(&put.pred(&own.guard)),
+        cond: put.pred(&own.cond),
+        what: own.what.clone(),
+    });
+    if let Some(slot) = known.get_mut(c as usize) {
+        *slot = Some(new);
+    }
+    new
+}
+
+/// The sizes and integer parameters of a definition at its call.
+fn locals(builder: &Builder, ssa: &Ssa, sizes: &[Poly], args: &[Var], outer: usize) -> HashMap<LocalId, Poly> {
+    let mut locals: HashMap<LocalId, Poly> = ssa.sizes.iter().copied().zip(sizes.iter().cloned()).collect();
+    let params = ssa.inputs.iter().filter(|i| matches!(i.source, Source::Param(_)));
+    for (input, arg) in params.zip(args) {
+        let Input { local, leaf: Leaf { dims, scalar: Some(Scalar::I64), .. }, .. } = input else {
+            continue;
+        };
+        if !dims.is_empty() {
+            continue;
+        }
+        let at: Vec<Poly> = (0..outer).map(|k| ssa::index(k, &Poly::default()).value()).collect();
+        locals.insert(*local, integer(builder, &Access { var: *arg, at }));
+    }
+    locals
+}
+
+/// The index expression that an integer argument is, if it is one.
+fn index_value(builder: &Builder, arg: Var, outer: usize) -> Option<Poly> {
+    let stmt = builder.get(arg).filter(|s| s.scalar == Some(Scalar::I64) && s.dims.len() == outer)?;
+    let at: Vec<Poly> = stmt.dims.iter().enumerate().map(|(k, n)| ssa::index(k, n).value()).collect();
+    let seen = builder.see(&Access { var: arg, at }).filter(|seen| !seen.neg)?;
+    match &builder.get(seen.of.var)?.rhs {
+        Rhs::Index(p) => Some(ssa::at_indices(p, &seen.of.at)),
+        Rhs::Constant(Constant::Int(i)) => Some(Poly::constant((*i).into())),
+        _ => None,
+    }
+}
+
+/// A statement for an index expression.
+pub(crate) fn index_statement(builder: &mut Builder, dims: &[Poly], p: &Poly) -> Var {
+    let constant = p.as_constant().and_then(|c| i64::try_from(c).ok());
+    let var = match constant {
+        Some(c) => builder.constant(Constant::Int(c), Scalar::I64),
+        None => return builder.push(dims.to_vec(), Some(Scalar::I64), Rhs::Index(p.clone()), Vec::new()),
+    };
+    builder.contract(dims, Vec::new(), &Pred::truth(), false, &[Access { var, at: Vec::new() }], Vec::new())
+}
+
+/// The value of an integer as a polynomial.
+pub(crate) fn integer(builder: &Builder, of: &Access) -> Poly {
+    let seen = match builder.see(of) {
+        Some(seen) if !seen.neg && seen.needs.is_empty() => seen.of,
+        _ => of.clone(),
+    };
+    match builder.get(seen.var).map(|s| &s.rhs) {
+        Some(Rhs::Index(p)) => ssa::at_indices(p, &seen.at),
+        Some(Rhs::Constant(Constant::Int(i))) => Poly::constant((*i).into()),
+        _ => Poly::atom(Atom::Read(seen.var.local(), seen.var.name(), seen.at.into())),
+    }
+}
+
+/// What a statement of a definition is at its call: with the indices of the place, or the same for all.
+#[derive(Clone, Copy)]
+enum Place {
+    Batched(Var),
+    Shared(Var),
+}
+
+/// A definition put in a place.
+struct Put {
+    sizes: HashMap<LocalId, Poly>,
+    vars: Vec<Place>,
+    /// How many indices the place has.
+    outer: usize,
+}
+
+impl Put {
+    fn access_at(&self, var: Var, at: Vec<Poly>) -> Access {
+        match self.vars.get(var.0 as usize) {
+            Some(Place::Shared(var)) => Access { var: *var, at },
+            Some(Place::Batched(var)) => {
+                let own = (0..self.outer).map(|k| ssa::index(k, &Poly::default()).value());
+                Access { var: *var, at: own.chain(at).collect() }
+            }
+            None => Access { var, at },
+        }
+    }
+
+    fn access(&self, a: &Access) -> Access {
+        self.access_at(a.var, a.at.iter().map(|p| self.poly(p)).collect())
+    }
+
+    fn poly(&self, p: &Poly) -> Poly {
+        p.substitute(&|a| match a {
+            Atom::Local(l, _) => match index_number(*l) {
+                Some(k) => Some(ssa::index(self.outer + k, &Poly::default()).value()),
+                None => self.sizes.get(l).cloned(),
+            },
+            Atom::Read(x, _, at) => {
+                let of = self.access_at(Var::of_local(*x)?, at.iter().map(|p| self.poly(p)).collect());
+                Some(Poly::atom(Atom::Read(of.var.local(), of.var.name(), of.at.into())))
+            }
+            _ => None,
+        })
+    }
+
+    fn pred(&self, p: &Pred) -> Pred {
+        p.map(&|p| self.poly(p)).replace_opaque(&|x| {
+            let of = self.access_at(Var::of_local(x.of)?, x.at.to_vec());
+            let (local, name, at) = (of.var.local(), of.var.name(), of.at.into());
+            Some(if x.array { Pred::Is(local, name, at, true) } else { Pred::Member(local, name, at, true) })
+        })
+    }
+}

@@ -110,6 +110,7 @@ codes! {
     E0511 "stride not positive",
     E0512 "value not computed yet",
     E0513 "negative power of an integer",
+    E0514 "NaN came up",
     // Command line and files.
     E0600 "argument does not fit",
     E0601 "no main",

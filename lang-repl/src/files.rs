@@ -189,3 +189,18 @@ fn create_beside(path: &Path) -> io::Result<(File, PathBuf)> {
 pub(crate) fn status(problem: &Problem) -> Status {
     if problem.code == Code::E0602 { Status::Usage } else { Status::Failed }
 }
+
+/// Where sessions keep what outlives them: `$XDG_DATA_HOME/iverson`, made for the user alone.
+pub(crate) fn own_folder() -> Option<PathBuf> {
+    let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
+    let data = absolute("XDG_DATA_HOME")
+        .or_else(|| absolute("HOME").map(|home| home.join(".local/share")))
+        .or_else(|| absolute("APPDATA"))?;
+    let directory = data.join("iverson");
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(&directory).ok()?;
+    Some(directory)
+}

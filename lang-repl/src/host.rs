@@ -34,10 +34,15 @@ pub(crate) struct Console<'a> {
 
 impl Host for Console<'_> {
     fn print(&mut self, text: &str) {
-        self.out.program(&format!("{text}\n"));
+        if !self.engine.silent {
+            self.out.program(&format!("{text}\n"));
+        }
     }
 
     fn debug(&mut self, item: &GlobalName, span: Span, text: &str) {
+        if self.engine.silent {
+            return;
+        }
         let place = self.engine.place_in(item, span, self.here);
         self.out.note(&crate::report::remark(place.as_ref(), text, &self.engine.sources));
     }

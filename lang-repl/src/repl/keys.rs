@@ -1,0 +1,140 @@
+//! What keys do that the line editor does not do by itself: Enter asks the parser whether the input is
+//! complete, the arrows bring back what begins as what was typed, and margins are stepped over as if
+//! they were not there.
+
+use rustyline::history::History;
+use rustyline::{
+    Cmd, ConditionalEventHandler, Editor, Event, EventContext, EventHandler, Helper, KeyCode, KeyEvent, Modifiers,
+    Movement, RepeatCount,
+};
+
+use super::history::SharedSearch;
+use super::input;
+use super::margin::{self, MARGIN};
+
+/// Gives the keys their meaning.
+pub(crate) fn bind<H: Helper, I: History>(editor: &mut Editor<H, I>, search: &SharedSearch) {
+    let mut on = |key: KeyEvent, handler: Box<dyn ConditionalEventHandler>| {
+        let _ = editor.bind_sequence(Event::from(key), EventHandler::Conditional(handler));
+    };
+    let plain = |code: KeyCode| KeyEvent(code, Modifiers::NONE);
+    on(plain(KeyCode::Enter), Box::new(Enter));
+    on(KeyEvent::ctrl('M'), Box::new(Enter));
+    on(KeyEvent::ctrl('J'), Box::new(NewLine));
+    on(KeyEvent(KeyCode::Enter, Modifiers::ALT), Box::new(NewLine));
+    on(KeyEvent(KeyCode::Char('M'), Modifiers::CTRL_ALT), Box::new(NewLine));
+    for (key, step) in [
+        (plain(KeyCode::Up), Arrow::Up),
+        (plain(KeyCode::Down), Arrow::Down),
+        (KeyEvent::ctrl('P'), Arrow::Before),
+        (KeyEvent::ctrl('N'), Arrow::After),
+    ] {
+        on(key, Box::new(Recalls { step, search: search.clone() }));
+    }
+    for key in [plain(KeyCode::Backspace), KeyEvent::ctrl('H')] {
+        on(key, Box::new(Over(Side::Before, Cmd::Kill)));
+    }
+    for key in [plain(KeyCode::Left), KeyEvent::ctrl('B')] {
+        on(key, Box::new(Over(Side::Before, Cmd::Move)));
+    }
+    on(plain(KeyCode::Delete), Box::new(Over(Side::After, Cmd::Kill)));
+    for key in [plain(KeyCode::Right), KeyEvent::ctrl('F')] {
+        on(key, Box::new(Over(Side::After, Cmd::Move)));
+    }
+    for key in [plain(KeyCode::Home), KeyEvent::ctrl('A')] {
+        on(key, Box::new(Home));
+    }
+}
+
+fn before<'c>(ctx: &'c EventContext<'_>) -> &'c str {
+    ctx.line().get(..ctx.pos()).unwrap_or_default()
+}
+
+/// Ends the input if it is complete, wherever the cursor is; else begins a new line.
+struct Enter;
+
+impl ConditionalEventHandler for Enter {
+    fn handle(&self, _: &Event, _: RepeatCount, _: bool, ctx: &EventContext<'_>) -> Option<Cmd> {
+        if input::wants_more(&margin::typed(&margin::without(ctx.line()))) {
+            return Some(Cmd::Insert(1, margin::next_line(before(ctx))));
+        }
+        Some(Cmd::AcceptLine)
+    }
+}
+
+/// Begins a new line.
+struct NewLine;
+
+impl ConditionalEventHandler for NewLine {
+    fn handle(&self, _: &Event, _: RepeatCount, _: bool, ctx: &EventContext<'_>) -> Option<Cmd> {
+        Some(Cmd::Insert(1, margin::next_line(before(ctx))))
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Arrow {
+    Up,
+    Down,
+    Before,
+    After,
+}
+
+/// Brings back what was typed before. The arrows move inside an input of several lines first.
+struct Recalls {
+    step: Arrow,
+    search: SharedSearch,
+}
+
+impl ConditionalEventHandler for Recalls {
+    fn handle(&self, _: &Event, _: RepeatCount, _: bool, ctx: &EventContext<'_>) -> Option<Cmd> {
+        let (line, before) = (ctx.line(), before(ctx));
+        let after = line.get(ctx.pos()..).unwrap_or_default();
+        match self.step {
+            Arrow::Up if before.contains('\n') => return Some(Cmd::Move(Movement::LineUp(1))),
+            Arrow::Down if after.contains('\n') => return Some(Cmd::Move(Movement::LineDown(1))),
+            _ => {}
+        }
+        if let Ok(mut search) = self.search.lock() {
+            search.begin(line, before);
+        }
+        Some(if matches!(self.step, Arrow::Up | Arrow::Before) { Cmd::PreviousHistory } else { Cmd::NextHistory })
+    }
+}
+
+enum Side {
+    Before,
+    After,
+}
+
+/// Moves or deletes over the end of a line together with the margin of the next.
+struct Over(Side, fn(Movement) -> Cmd);
+
+impl ConditionalEventHandler for Over {
+    fn handle(&self, _: &Event, n: RepeatCount, positive: bool, ctx: &EventContext<'_>) -> Option<Cmd> {
+        let end = format!("\n{MARGIN}");
+        let all = RepeatCount::try_from(end.len()).ok()?;
+        let after = ctx.line().get(ctx.pos()..).unwrap_or_default();
+        if n != 1 || !positive {
+            return None;
+        }
+        match self.0 {
+            Side::Before => before(ctx).ends_with(&end).then(|| (self.1)(Movement::BackwardChar(all))),
+            Side::After => after.starts_with(&end).then(|| (self.1)(Movement::ForwardChar(all))),
+        }
+    }
+}
+
+/// Moves to the beginning of the line, behind its margin.
+struct Home;
+
+impl ConditionalEventHandler for Home {
+    fn handle(&self, _: &Event, _: RepeatCount, _: bool, ctx: &EventContext<'_>) -> Option<Cmd> {
+        let before = before(ctx);
+        let (_, line) = before.rsplit_once('\n')?;
+        let own = line.strip_prefix(MARGIN)?;
+        match RepeatCount::try_from(own.chars().count()).ok()? {
+            0 => Some(Cmd::Noop),
+            n => Some(Cmd::Move(Movement::BackwardChar(n))),
+        }
+    }
+}

@@ -156,12 +156,12 @@ mod tests {
         check("?let", None, "W{?let}");
         check("(1]", None, "(N{1}X{]}");
         check("f(1)", Some(4), "fP{(}N{1}P{)}");
-        check("1 +\n         2", None, "N{1} +\nC{     ..  }N{2}");
+        check(&format!("1 +\n{MARGIN}2"), None, "N{1} +\nC{     ..  }N{2}");
     }
 
     #[test]
     fn without_colours_lines_have_prompts() {
-        assert_eq!(paint("f(\n         1)", None, false), "f(\n     ..  1)");
+        assert_eq!(paint(&format!("f(\n{MARGIN}1)"), None, false), "f(\n     ..  1)");
     }
 
     /// What is shown is as wide as what is typed, whatever that is.
@@ -176,8 +176,8 @@ mod tests {
             }
             (out + rest).replace(GOES_ON, MARGIN)
         };
-        for text in ["", ":", ":x y", "\"open", "§ ≤ ∑", "))((", "--| doc\n         def f() = 1", "\u{feff}1", "1e+ 2."]
-        {
+        let block = format!("--| doc\n{MARGIN}def f() = 1");
+        for text in ["", ":", ":x y", "\"open", "§ ≤ ∑", "))((", &block, "\u{feff}1", "1e+ 2."] {
             for cursor in 0..=text.len() {
                 assert_eq!(plain(&paint(text, Some(cursor), true)), *text);
             }

@@ -143,7 +143,8 @@ mod tests {
         check("conv([1], [2])", None);
         check("conv(sin(", Some("sin(‹x: a›) -> a where a: real"));
         check("conv((", Some("conv(‹x: [n + m - 1]f64›, c: [m]f64) -> [n]f64"));
-        check("dot(x, ", Some("dot(x: [n]t, ‹y: [n]t›) -> t where t: num"));
+        check("la.dot(x, ", Some("la.dot(x: [n]t, ‹y: [n]t›) -> t where t: num"));
+        check("reverse(", Some("reverse(‹x: [n]a›) -> [n]a"));
         check("la.trace(", Some("la.trace(‹a: [n, n]t›) -> t where t: num"));
         check("def conv(", None);
         check("nothing(", None);

@@ -171,14 +171,14 @@ mod tests {
         let up = |index: usize| recall.get(index, SearchDirection::Reverse).unwrap();
         search.lock().unwrap().begin("let", "let");
         let found = up(4).unwrap();
-        assert_eq!((found.idx, &*found.entry), (4, "let b =\n           2"));
+        assert_eq!((found.idx, &*found.entry), (4, "let b =\n        \u{a0}  2"));
         // The same once more is not shown again.
         search.lock().unwrap().begin(&found.entry, &found.entry);
         let found = up(3).unwrap();
         assert_eq!((found.idx, &*found.entry), (0, "let a = 1"));
         assert_eq!(up(0), None);
         let down = recall.get(1, SearchDirection::Forward).unwrap().unwrap();
-        assert_eq!((down.idx, &*down.entry), (2, "let b =\n           2"));
+        assert_eq!((down.idx, &*down.entry), (2, "let b =\n        \u{a0}  2"));
         let end = recall.get(5, SearchDirection::Forward).unwrap().unwrap();
         assert_eq!((end.idx, &*end.entry), (5, "let"));
     }

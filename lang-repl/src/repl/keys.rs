@@ -4,13 +4,13 @@
 
 use rustyline::history::History;
 use rustyline::{
-    Cmd, ConditionalEventHandler, Editor, Event, EventContext, EventHandler, Helper, KeyCode, KeyEvent, Modifiers,
-    Movement, RepeatCount,
+    At, CharSearch, Cmd, ConditionalEventHandler, Editor, Event, EventContext, EventHandler, Helper, KeyCode, KeyEvent,
+    Modifiers, Movement, RepeatCount, Word,
 };
 
 use super::history::SharedSearch;
 use super::input;
-use super::margin::{self, MARGIN};
+use super::margin::{self, LAST, MARGIN};
 
 /// Gives the keys their meaning.
 pub(crate) fn bind<H: Helper, I: History>(editor: &mut Editor<H, I>, search: &SharedSearch) {
@@ -31,15 +31,18 @@ pub(crate) fn bind<H: Helper, I: History>(editor: &mut Editor<H, I>, search: &Sh
     ] {
         on(key, Box::new(Recalls { step, search: search.clone() }));
     }
-    for key in [plain(KeyCode::Backspace), KeyEvent::ctrl('H')] {
-        on(key, Box::new(Over(Side::Before, Cmd::Kill)));
-    }
-    for key in [plain(KeyCode::Left), KeyEvent::ctrl('B')] {
-        on(key, Box::new(Over(Side::Before, Cmd::Move)));
-    }
-    on(plain(KeyCode::Delete), Box::new(Over(Side::After, Cmd::Kill)));
-    for key in [plain(KeyCode::Right), KeyEvent::ctrl('F')] {
-        on(key, Box::new(Over(Side::After, Cmd::Move)));
+    // The line editor gives movements its own count, so these need none.
+    let (back, onward) =
+        (Movement::ViCharSearch(1, CharSearch::Backward('\n')), Movement::ForwardWord(1, At::Start, Word::Big));
+    for (keys, side, command) in [
+        ([plain(KeyCode::Backspace), KeyEvent::ctrl('H')], Side::Before, Cmd::Kill(back.clone())),
+        ([plain(KeyCode::Left), KeyEvent::ctrl('B')], Side::Before, Cmd::Move(back)),
+        ([plain(KeyCode::Delete), plain(KeyCode::Delete)], Side::After, Cmd::Kill(onward.clone())),
+        ([plain(KeyCode::Right), KeyEvent::ctrl('F')], Side::After, Cmd::Move(onward)),
+    ] {
+        for key in keys {
+            on(key, Box::new(Over(side, command.clone())));
+        }
     }
     for key in [plain(KeyCode::Home), KeyEvent::ctrl('A')] {
         on(key, Box::new(Home));
@@ -101,26 +104,23 @@ impl ConditionalEventHandler for Recalls {
     }
 }
 
+#[derive(Clone, Copy)]
 enum Side {
     Before,
     After,
 }
 
-/// Moves or deletes over the end of a line together with the margin of the next.
-struct Over(Side, fn(Movement) -> Cmd);
+/// Moves or deletes over the end of a line together with the margin of the next, on this side of the cursor.
+struct Over(Side, Cmd);
 
 impl ConditionalEventHandler for Over {
-    fn handle(&self, _: &Event, n: RepeatCount, positive: bool, ctx: &EventContext<'_>) -> Option<Cmd> {
+    fn handle(&self, _: &Event, _: RepeatCount, _: bool, ctx: &EventContext<'_>) -> Option<Cmd> {
         let end = format!("\n{MARGIN}");
-        let all = RepeatCount::try_from(end.len()).ok()?;
-        let after = ctx.line().get(ctx.pos()..).unwrap_or_default();
-        if n != 1 || !positive {
-            return None;
-        }
-        match self.0 {
-            Side::Before => before(ctx).ends_with(&end).then(|| (self.1)(Movement::BackwardChar(all))),
-            Side::After => after.starts_with(&end).then(|| (self.1)(Movement::ForwardChar(all))),
-        }
+        let there = match self.0 {
+            Side::Before => before(ctx).ends_with(&end),
+            Side::After => ctx.line().get(ctx.pos()..).unwrap_or_default().starts_with(&end),
+        };
+        there.then(|| self.1.clone())
     }
 }
 
@@ -129,12 +129,10 @@ struct Home;
 
 impl ConditionalEventHandler for Home {
     fn handle(&self, _: &Event, _: RepeatCount, _: bool, ctx: &EventContext<'_>) -> Option<Cmd> {
-        let before = before(ctx);
-        let (_, line) = before.rsplit_once('\n')?;
-        let own = line.strip_prefix(MARGIN)?;
-        match RepeatCount::try_from(own.chars().count()).ok()? {
-            0 => Some(Cmd::Noop),
-            n => Some(Cmd::Move(Movement::BackwardChar(n))),
+        let (_, line) = before(ctx).rsplit_once('\n')?;
+        match line.strip_prefix(MARGIN)? {
+            "" => Some(Cmd::Noop),
+            _ => Some(Cmd::Move(Movement::ViCharSearch(1, CharSearch::BackwardAfter(LAST)))),
         }
     }
 }

@@ -1,14 +1,16 @@
 //! The prompts of the terminal, and inputs of several lines between them. The line editor has one
 //! prompt for all it edits, before the first line. So that the others stand below it, each begins with a
-//! margin of as many spaces, which is part of what is edited and is shown as a prompt; it is put in
+//! margin of as many blanks, which is part of what is edited and is shown as a prompt; it is put in
 //! when a line is begun or an input recalled, and taken off before anyone reads the input.
 
 /// Before the first line of an input.
 pub(crate) const PROMPT: &str = "iverson> ";
 /// Before the others, as wide.
 pub(crate) const GOES_ON: &str = "     ..  ";
-/// What the others begin with.
-pub(crate) const MARGIN: &str = "         ";
+/// What the others begin with: blanks, the last of which nobody types, so that a margin is known as one.
+pub(crate) const MARGIN: &str = "        \u{a0}";
+/// The last character of a margin.
+pub(crate) const LAST: char = '\u{a0}';
 
 /// A step of indentation.
 const STEP: &str = "  ";
@@ -18,19 +20,9 @@ pub(crate) fn with(text: &str) -> String {
     text.replace('\n', &format!("\n{MARGIN}"))
 }
 
-/// The text without them. Pasted lines have none; spaces at the beginning of such are their own.
+/// The text without them. Pasted lines have none.
 pub(crate) fn without(text: &str) -> String {
-    let all = text.split('\n').skip(1).all(|line| line.starts_with(MARGIN) || line.trim().is_empty());
-    if !all {
-        return text.to_owned();
-    }
-    let mut lines = text.split('\n');
-    let mut out = lines.next().unwrap_or_default().to_owned();
-    for line in lines {
-        out.push('\n');
-        out.push_str(line.strip_prefix(MARGIN).unwrap_or_default());
-    }
-    out
+    text.replace(&format!("\n{MARGIN}"), "\n")
 }
 
 /// What a new line begins with after this text: the margin, and the indentation of the line above, one
@@ -85,11 +77,12 @@ mod tests {
     #[test]
     fn margins_come_and_go() {
         assert_eq!(PROMPT.len(), GOES_ON.len());
-        assert_eq!(PROMPT.len(), MARGIN.len());
+        assert_eq!(PROMPT.len(), MARGIN.chars().count());
+        assert!(MARGIN.ends_with(LAST));
         for text in ["", "1", "f(1,\n  2)", "a\n\nb", "a\n"] {
             assert_eq!(without(&with(text)), text);
         }
-        assert_eq!(without("a +\n           b\nc"), "a +\n           b\nc");
+        assert_eq!(without("a +\n         b"), "a +\n         b");
     }
 
     #[test]

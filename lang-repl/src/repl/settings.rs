@@ -125,7 +125,7 @@ pub(crate) fn set(options: &mut Options, argument: &str) -> Result<String, Strin
         });
     };
     match value {
-        None => Ok(line(setting, options)),
+        None => Ok(format!("{}  it is {}\n", line(setting, options), setting.values.replace('|', " or "))),
         Some(value) => match (setting.set)(options, value) {
             Some(()) => Ok(String::new()),
             None => Err(format!("`{value}` is no value of `{name}`, which is {}", setting.values.replace('|', " or "))),
@@ -134,6 +134,5 @@ pub(crate) fn set(options: &mut Options, argument: &str) -> Result<String, Strin
 }
 
 fn line(setting: &Setting, options: &Options) -> String {
-    let value = (setting.get)(options);
-    format!("  {:<8} {value:<8} {} ({})\n", setting.name, setting.summary, setting.values)
+    format!("  {:<8} {:<8} {}\n", setting.name, (setting.get)(options), setting.summary)
 }

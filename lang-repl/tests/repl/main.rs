@@ -619,34 +619,3 @@ fn a_session_ends_when_nobody_listens() {
     while stdin.write_all(b"2\n").is_ok() {}
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
-
-/// On a terminal the same session has prompts, a history, and Enter that goes on.
-#[cfg(target_os = "linux")]
-#[test]
-fn a_session_on_a_terminal() {
-    use std::process::{Command, Stdio};
-
-    // `script` gives its child a terminal; without it there is nothing to test.
-    let there = Command::new("script").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-    if !there.is_ok_and(|s| s.success()) {
-        assert!(std::env::var_os("IVERSON_REQUIRE_ALL").is_none(), "there is no `script`");
-        return;
-    }
-    let dir = Dir::new(&[]);
-    let mut command = Command::new("script");
-    command.args(["-qec", env!("CARGO_BIN_EXE_iverson"), "/dev/null"]).current_dir(dir.path());
-    command.env("XDG_DATA_HOME", dir.path().join("data")).env("TERM", "xterm");
-    command.stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    for line in ["(1 +\r", "2)\r", "ans * 14\r", "nonsense\u{3}", ":quit\r"] {
-        std::thread::sleep(std::time::Duration::from_millis(400));
-        std::io::Write::write_all(&mut stdin, line.as_bytes()).unwrap();
-    }
-    let output = child.wait_with_output().unwrap();
-    drop(stdin);
-    let shown = String::from_utf8_lossy(&output.stdout);
-    assert!(shown.contains("iverson> ") && shown.contains("i64 = 3") && shown.contains("i64 = 42"), "{shown}");
-    let history = std::fs::read_to_string(dir.path().join("data/iverson/history")).unwrap();
-    assert!(history.contains("ans * 14") && !history.contains("nonsense"), "{history}");
-}

@@ -185,6 +185,8 @@ pub(crate) fn print(text: &str) {
 /// A time for people.
 pub(crate) fn seconds(s: f64) -> String {
     match s {
+        s if s < 1e-6 => format!("{:.0} ns", s * 1e9),
+        s if s < 1e-5 => format!("{:.2} µs", s * 1e6),
         s if s < 1e-3 => format!("{:.0} µs", s * 1e6),
         s if s < 1.0 => format!("{:.1} ms", s * 1e3),
         s => format!("{s:.2} s"),

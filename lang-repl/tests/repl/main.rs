@@ -12,6 +12,7 @@
 
 #[path = "../harness/mod.rs"]
 mod harness;
+mod commands;
 mod lines;
 mod questions;
 
@@ -525,14 +526,22 @@ fn help_lists_the_commands() {
             Type an expression to see its value, or a definition (def, type, let, import) to keep it.
             `ans` is the last value; `;` at the end prints nothing; Ctrl-C stops a computation.
 
-              ?NAME            what a name is: signature, documentation, example, rule; ??NAME its text too
-              :type EXPR       the type of an expression, which is not evaluated
-              :explain CODE    what an error code means
-              :load FILE       bring in the definitions of a file and run its `let` and `do` items
-              :reload          read loaded and imported files again
-              :env             what is defined here
-              :help [COMMAND]  this list, or more about one command
-              :quit            leave; Ctrl-D does too
+              ?NAME                what a name is: signature, documentation, example, rule; ??NAME its text too
+              :type EXPR           the type of an expression, which is not evaluated
+              :cost EXPR           the work, tests and iterations of one evaluation
+              :time EXPR           the value, and how long checking and running took
+              :bench EXPR          how long an evaluation takes: the median of many, and their spread
+              :grad EXPR           the value of an expression and its gradient
+              :plot ARGS           short for `do plot(ARGS)`
+              :explain CODE        what an error code means
+              :load FILE           bring in the definitions of a file and run its `let` and `do` items
+              :reload              read loaded and imported files again
+              :save FILE           write the session to a file that `:load` and `iverson run` take
+              :env                 what is defined here, and how large the values are
+              :reset               forget all definitions
+              :set [NAME [VALUE]]  the settings, one of them, or a new value for it
+              :help [COMMAND]      this list, or more about one command
+              :quit                leave; Ctrl-D does too
             :load FILE: bring in the definitions of a file and run its `let` and `do` items
             Definitions of the same names are replaced. A file that does not check changes
             nothing; one whose `do` fails is loaded.

@@ -29,7 +29,7 @@ impl Session {
             return self.fail(vec![problem.help(format!("`:save! {}` replaces it", files::shown(path)))]);
         }
         let mut data = Vec::new();
-        let text = self.source(path, Some(&mut data));
+        let (text, lost) = self.source(path, Some(&mut data));
         let wrong: Vec<Problem> =
             self.engine.problems_of_text(path, &text).into_iter().filter(Problem::is_error).collect();
         if !wrong.is_empty() {
@@ -45,16 +45,20 @@ impl Session {
         // The file itself comes last, and is told first.
         written.reverse();
         self.out.print(&format!("saved {}\n", written.join(", ")));
+        if !lost.is_empty() {
+            let names = lost.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+            self.out.note(&format!("note: {names} cannot be written as it is kept, a function or what has one\n"));
+        }
     }
 
     /// The session's definitions as a file; values that are kept are left out.
     pub(super) fn source_without_values(&self) -> String {
-        self.source(Path::new(""), None)
+        self.source(Path::new(""), None).0
     }
 
-    /// The text of the file. What becomes a data file is added to `data`; without it values are left
-    /// out.
-    fn source(&self, path: &Path, mut data: Option<&mut Vec<(PathBuf, Vec<u8>)>>) -> String {
+    /// The text of the file, and the names of values that cannot be written. What becomes a data file is added
+    /// to `data`; without it values are left out.
+    fn source(&self, path: &Path, mut data: Option<&mut Vec<(PathBuf, Vec<u8>)>>) -> (String, Vec<Name>) {
         let module = self.module();
         let order = self.engine.order(&module);
         let at = |entry: &Entry| entry.names.iter().filter_map(|n| order.get(&self.global(n))).min().copied();
@@ -66,6 +70,7 @@ impl Session {
             _ => (1, at(entry).unwrap_or(usize::MAX), 0),
         });
         let mut left_out = self.engine.broken_items(&module);
+        let mut lost = Vec::new();
         let mut texts: Vec<(&Entry, String)> = Vec::new();
         for entry in entries {
             let text = match (entry.frozen, entry.names.first()) {
@@ -73,6 +78,7 @@ impl Session {
                     Some(text) => text,
                     None => {
                         left_out.insert(self.global(name));
+                        lost.push(name.clone());
                         continue;
                     }
                 },
@@ -95,13 +101,13 @@ impl Session {
             }
             out.push('\n');
         }
-        out
+        (out, lost)
     }
 
     /// The definition of a value that is kept; `None` if it cannot be written.
     fn kept(&self, name: &Name, path: &Path, data: &mut Vec<(PathBuf, Vec<u8>)>) -> Option<String> {
         let global: GlobalName = self.global(name);
-        let known = self.engine.global_value(&global)?;
+        let known = self.engine.global_value(&global).filter(|known| !has_function(&known.value))?;
         let ty = self.engine.kept_type(&self.module(), &global)?;
         if let Some(literal) = print::full(&known.value, MAX_LITERAL)
             && !self.engine.is_wrong(&self.module(), &literal)
@@ -158,6 +164,22 @@ fn named_file(tokens: &[Spanned], at: usize, kind: ItemKind) -> Option<((usize, 
 
 fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+/// Is there a function in a value? Values are as deep as programs make them.
+fn has_function(value: &Value) -> bool {
+    let mut open = vec![value.clone()];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Fun(_) => return true,
+            Value::Tuple(items) => open.extend(items.values().iter().cloned()),
+            Value::Record(record) => open.extend(record.values().iter().cloned()),
+            Value::Data(cell) => open.extend(cell.args().iter().cloned()),
+            Value::Array(array) if array.is_boxed() => open.extend((0..array.count()).filter_map(|i| array.element(i))),
+            _ => {}
+        }
+    }
+    false
 }
 
 /// Is there no file of that name, or one that `:save` wrote?

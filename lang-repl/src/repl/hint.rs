@@ -127,9 +127,11 @@ mod tests {
         let mut known = Known::default();
         known.signatures.insert("conv".to_owned(), "(x: [n + m - 1]f64, c: [m]f64) -> [n]f64".to_owned());
         known.modules.insert("la".to_owned(), "linalg".to_owned());
-        let shown = signature(before, &known).map(|s| match s.parameter {
-            Some((start, end)) => format!("{}‹{}›{}", &s.text[..start], &s.text[start..end], &s.text[end..]),
-            None => s.text,
+        let shown = signature(before, &known).map(|s| {
+            let Some((start, end)) = s.parameter else { return s.text };
+            let (before, rest) = s.text.split_at(start);
+            let (parameter, after) = rest.split_at(end - start);
+            format!("{before}‹{parameter}›{after}")
         });
         assert_eq!(shown.as_deref(), expected);
     }

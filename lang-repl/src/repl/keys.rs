@@ -31,18 +31,15 @@ pub(crate) fn bind<H: Helper, I: History>(editor: &mut Editor<H, I>, search: &Sh
     ] {
         on(key, Box::new(Recalls { step, search: search.clone() }));
     }
-    // The line editor gives movements its own count, so these need none.
-    let (back, onward) =
-        (Movement::ViCharSearch(1, CharSearch::Backward('\n')), Movement::ForwardWord(1, At::Start, Word::Big));
-    for (keys, side, command) in [
-        ([plain(KeyCode::Backspace), KeyEvent::ctrl('H')], Side::Before, Cmd::Kill(back.clone())),
-        ([plain(KeyCode::Left), KeyEvent::ctrl('B')], Side::Before, Cmd::Move(back)),
-        ([plain(KeyCode::Delete), plain(KeyCode::Delete)], Side::After, Cmd::Kill(onward.clone())),
-        ([plain(KeyCode::Right), KeyEvent::ctrl('F')], Side::After, Cmd::Move(onward)),
-    ] {
-        for key in keys {
-            on(key, Box::new(Over(side, command.clone())));
-        }
+    for key in [plain(KeyCode::Backspace), KeyEvent::ctrl('H')] {
+        on(key, Box::new(Back(Cmd::Kill)));
+    }
+    for key in [plain(KeyCode::Left), KeyEvent::ctrl('B')] {
+        on(key, Box::new(Back(Cmd::Move)));
+    }
+    on(plain(KeyCode::Delete), Box::new(Onward(Cmd::Kill, CharSearch::ForwardBefore)));
+    for key in [plain(KeyCode::Right), KeyEvent::ctrl('F')] {
+        on(key, Box::new(Onward(Cmd::Move, CharSearch::Forward)));
     }
     for key in [plain(KeyCode::Home), KeyEvent::ctrl('A')] {
         on(key, Box::new(Home));
@@ -104,23 +101,29 @@ impl ConditionalEventHandler for Recalls {
     }
 }
 
-#[derive(Clone, Copy)]
-enum Side {
-    Before,
-    After,
+/// Moves or deletes back over a margin and the end of the line before it. The line editor gives movements
+/// its own count, so what is moved by has none: the nearest of some character.
+struct Back(fn(Movement) -> Cmd);
+
+impl ConditionalEventHandler for Back {
+    fn handle(&self, _: &Event, _: RepeatCount, _: bool, ctx: &EventContext<'_>) -> Option<Cmd> {
+        let over = before(ctx).strip_suffix(MARGIN)?.ends_with('\n');
+        over.then(|| self.0(Movement::ViCharSearch(1, CharSearch::Backward('\n'))))
+    }
 }
 
-/// Moves or deletes over the end of a line together with the margin of the next, on this side of the cursor.
-struct Over(Side, Cmd);
+/// Moves or deletes over the end of a line and the margin of the next.
+struct Onward(fn(Movement) -> Cmd, fn(char) -> CharSearch);
 
-impl ConditionalEventHandler for Over {
+impl ConditionalEventHandler for Onward {
     fn handle(&self, _: &Event, _: RepeatCount, _: bool, ctx: &EventContext<'_>) -> Option<Cmd> {
-        let end = format!("\n{MARGIN}");
-        let there = match self.0 {
-            Side::Before => before(ctx).ends_with(&end),
-            Side::After => ctx.line().get(ctx.pos()..).unwrap_or_default().starts_with(&end),
-        };
-        there.then(|| self.1.clone())
+        let after = ctx.line().get(ctx.pos()..)?.strip_prefix('\n')?.strip_prefix(MARGIN)?;
+        Some(self.0(match after.chars().next() {
+            None => Movement::EndOfBuffer,
+            // Blanks of the margin would be found instead.
+            Some(' ') => Movement::ForwardWord(1, At::Start, Word::Big),
+            Some(first) => Movement::ViCharSearch(1, (self.1)(first)),
+        }))
     }
 }
 

@@ -25,6 +25,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// A terminal with a program in it. It goes when this is dropped.
 pub(crate) struct Screen {
     server: String,
+    /// The process in it.
+    process: String,
 }
 
 impl Screen {
@@ -32,10 +34,10 @@ impl Screen {
     pub(crate) fn new(dir: &Dir, args: &str, (columns, rows): (u16, u16)) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let server = format!("iverson-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let screen = Self { server };
+        let mut screen = Self { server, process: String::new() };
         let data = dir.path().join("data");
         let program = format!(
-            "env -u NO_COLOR TERM=screen XDG_DATA_HOME='{}' '{}' {args}; echo \"status $?\"; stty -a | grep -o -- '-\\?icanon'; sleep 100",
+            "sh -c 'echo process $$; exec env -u NO_COLOR TERM=screen XDG_DATA_HOME={} {} {args}'; echo \"status $?\"; stty -a | grep -o -- '-\\?icanon'; sleep 100",
             data.display(),
             env!("CARGO_BIN_EXE_iverson")
         );
@@ -43,7 +45,9 @@ impl Screen {
         let folder = dir.path().to_str().unwrap();
         let made = screen.tmux(&["new-session", "-d", "-x", &size[0], "-y", &size[1], "-c", folder, &program]);
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-        screen.shows("iverson> ");
+        let shown = screen.shows("iverson> ");
+        let process = shown.lines().find_map(|line| line.strip_prefix("process "));
+        process.unwrap_or_default().clone_into(&mut screen.process);
         screen
     }
 
@@ -80,10 +84,9 @@ impl Screen {
         lines.join("\n").trim_end().to_owned()
     }
 
-    /// The process in the terminal.
-    pub(crate) fn process(&self) -> String {
-        let shown = self.tmux(&["list-panes", "-F", "#{pane_pid}"]).stdout;
-        String::from_utf8_lossy(&shown).trim().to_owned()
+    /// The number of the process in the terminal.
+    pub(crate) fn process(&self) -> &str {
+        &self.process
     }
 
     /// Waits until the screen is as it should be; what it shows then.

@@ -321,7 +321,8 @@ grad(sq)(1.0)
         let b = a + 1
 
         let ans: f64 = 3.0
-    "#]].assert_eq(&saved.replace(&folder, "FOLDER").replace(&dir.path().display().to_string(), "FOLDER"));
+    "#]]
+    .assert_eq(&saved.replace(&folder, "FOLDER").replace(&dir.path().display().to_string(), "FOLDER"));
     assert_eq!(dir.run(&["run", "sub/saved.iv"], b""), "");
     assert_eq!(dir.run(&["check", "sub/saved.iv"], b""), "");
 }

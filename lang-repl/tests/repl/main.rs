@@ -10,9 +10,9 @@
     reason = "a failed expectation is a failed test"
 )]
 
+mod commands;
 #[path = "../harness/mod.rs"]
 mod harness;
-mod commands;
 mod lines;
 mod questions;
 

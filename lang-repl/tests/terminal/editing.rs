@@ -50,6 +50,22 @@ iverson> def f(x: f64) ->
 def f(x: f64) -> f64
 iverson>",
     );
+    // Alt-Enter begins a line in what is complete.
+    screen.text("2");
+    screen.keys(&["M-Enter"]);
+    screen.text("* 3");
+    screen.shows("..  * 3");
+    screen.keys(&["Enter"]);
+    check(&screen, "i64 = 6", "iverson> 2\n     ..  * 3\ni64 = 6\niverson>");
+    // Left and right step over margins.
+    screen.text("(4");
+    screen.keys(&["C-j", "Left"]);
+    screen.text("5");
+    screen.keys(&["Right"]);
+    screen.text(")");
+    screen.shows("iverson> (45\n     ..  )");
+    screen.keys(&["Enter"]);
+    check(&screen, "i64 = 45", "iverson> (45\n     ..  )\ni64 = 45\niverson>");
     // Backspace at a margin joins lines.
     screen.text("1 +");
     screen.keys(&["Enter", "BSpace"]);
@@ -183,12 +199,8 @@ fn signals_leave_the_terminal_sane() {
         let screen = Screen::new(&dir, "", SIZE);
         screen.text("1 + ");
         screen.shows("iverson> 1 +");
-        let shell = screen.process();
-        let find = std::process::Command::new("ps").args(["-o", "pid=,comm=", "--ppid", &shell]).output().unwrap();
-        let find = String::from_utf8(find.stdout).unwrap();
-        let child = find.lines().find(|line| line.contains("iverson")).unwrap_or_else(|| panic!("{find:?}"));
-        let id = child.split_whitespace().next().unwrap();
-        assert!(std::process::Command::new("kill").args([&format!("-{signal}"), id]).status().unwrap().success());
+        let kill = std::process::Command::new("kill").args([&format!("-{signal}"), screen.process()]).status();
+        assert!(kill.unwrap().success());
         let shown = screen.shows("status");
         let shown = if shown.ends_with("icanon") { shown } else { screen.shows("icanon") };
         assert!(shown.ends_with("\nicanon"), "{shown}");

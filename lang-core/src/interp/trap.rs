@@ -7,7 +7,7 @@
 
 use super::failure::{At, Eval};
 use super::lift::Join;
-use super::{Interp, Value, guarded, print};
+use super::{Array, Interp, Value, guarded, print};
 use crate::base::Code;
 use crate::resolve::scalar_fn::ScalarFn;
 use crate::syntax::ops::BinOp;
@@ -91,6 +91,29 @@ impl Interp<'_> {
             Some(found) => Err(trapped(at, shown, &found)),
             None => Ok(value),
         }
+    }
+
+    /// What is added to elements of an array, in place, and so looked at before it is done. What varies is
+    /// added one by one and watched there.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn watch_sums(&mut self, at: At<'_>, array: &Array, places: &[usize], new: &Value) -> Eval<()> {
+        for (k, place) in places.iter().enumerate() {
+            let term = if let Value::Array(terms) = new { terms.element(k) } else { Some(new.clone()) };
+            let (old, term) = match (array.element(*place), term) {
+                (Some(Value::F64(old)), Some(Value::F64(term))) => (Value::F64(old), Value::F64(term)),
+                (Some(Value::F32(old)), Some(Value::F32(term))) => (Value::F32(old), Value::F32(term)),
+                _ => return Ok(()),
+            };
+            let counts = self.counts;
+            let sum = self.join(at, Join::Add, old, &term);
+            self.counts = counts;
+            sum.map_err(|mut failure| {
+                failure.label = format!("element {:?}: {}", position(*place, array.dims()), failure.label);
+                failure
+            })?;
+        }
+        Ok(())
     }
 
     /// The result of an operation on two reals, which is NaN.

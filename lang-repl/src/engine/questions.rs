@@ -177,6 +177,7 @@ impl Engine {
     pub(crate) fn problems_of_text(&mut self, path: &Path, text: &str) -> Vec<Problem> {
         let module = session::module_name(&path.display().to_string());
         let before = self.session.text(&module);
+        let segments = self.segments.get(&module).cloned();
         self.session.set_text(&module, text);
         self.note_file(&module, path, text.to_owned());
         self.read_imports();
@@ -184,6 +185,10 @@ impl Engine {
         match before {
             Some(before) => self.session.set_text(&module, &before),
             None => self.session.remove(&module),
+        }
+        match segments {
+            Some(segments) => drop(self.segments.insert(module, segments)),
+            None => drop(self.segments.remove(&module)),
         }
         problems
     }

@@ -30,6 +30,9 @@ const MAX_ENTRY: usize = 64 << 10;
 /// So much has to be typed before the history is looked at for what may come.
 const MIN_SUGGESTED: usize = 2;
 
+/// Goes to the line below. Without the blank a line as wide as the terminal would make it two.
+const BELOW: &str = " \n";
+
 /// What came of reading.
 #[derive(PartialEq, Debug)]
 pub(crate) enum Line {
@@ -164,9 +167,9 @@ impl Hinter for Assistant {
         let before = line.get(..at)?;
         let known = self.known.lock().ok()?;
         if let Some(Signature { text, parameter }) = hint::signature(before, &known) {
-            let start = 1 + MARGIN.len();
+            let start = BELOW.len() + MARGIN.len();
             self.parameter.set(parameter.map(|(from, to)| (start + from, start + to)));
-            return Some(Shown { text: format!("\n{MARGIN}{text}"), rest: false });
+            return Some(Shown { text: format!("{BELOW}{MARGIN}{text}"), rest: false });
         }
         // Without colours what was typed and what might be look alike.
         if !known.color || at < line.len() || line.trim().len() < MIN_SUGGESTED || line.contains('\n') {

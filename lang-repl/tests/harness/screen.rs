@@ -53,7 +53,7 @@ impl Screen {
 
     fn tmux(&self, args: &[&str]) -> Output {
         let mut command = Command::new("tmux");
-        command.args(["-L", &self.server, "-f", "/dev/null"]).args(args);
+        command.args(["-u", "-L", &self.server, "-f", "/dev/null"]).args(args);
         // A terminal around this one is none of its business.
         command.env_remove("TMUX").env("LC_ALL", "C.UTF-8").stdin(Stdio::null()).output().unwrap()
     }

@@ -326,3 +326,59 @@ grad(sq)(1.0)
     assert_eq!(dir.run(&["run", "sub/saved.iv"], b""), "");
     assert_eq!(dir.run(&["check", "sub/saved.iv"], b""), "");
 }
+
+/// Wherever a NaN comes up, the operation that it comes from is told; where one was there already, nothing.
+#[test]
+fn the_nan_trap() {
+    let dir = Dir::new(&[("gaps.csv", b"1\nNA\n3\n")]);
+    let input = "\
+f32(0.0) / f32(0.0)
+inf - inf
+sum i < 2: [inf, -inf][i]
+sum i < 2: {a: [inf, -inf][i], b: 1.0}
+prod i < 3: [0.0, 2.0, inf][i]
+(-8.0)^0.5
+[1.0, 4.0] - [0.0, inf] * [1.0, 0.0]
+let x = [inf] in x with [0] += -inf
+map(log, [1.0, -1.0])
+[[1.0, -2.0], [3.0, 4.0]] |> \\(m: [2, 2]f64): sqrt(m)
+grad(\\(x: f64): x^0.5 * x)(0.0)
+grad(grad(\\(x: f64): sqrt(x * x * x)))(0.0)
+vjp(\\(v: [2]f64): v / v[0])([0.0, 1.0], [1.0, 1.0])
+def g(x: f64) -> f64 = x
+derivative g(x; dx) = dx * (x / x)
+grad(g)(0.0)
+nan
+nan * 2 + max(nan, 1.0)
+let gaps: [?n]f64 = load(\"gaps.csv\")
+(sum i: gaps[i], sort(gaps))
+0.0 * 1.0
+";
+    expect![[r#"
+        def g(x: f64) -> f64
+        derivative g
+        f64 = nan
+        f64 = nan
+        gaps: [3]f64 = [1.0, nan, 3.0]
+        (f64, [3]f64) = (nan, [1.0, 3.0, nan])
+        f64 = 0.0
+        --- stderr
+        repl:1:1: error[E0514]: this is NaN, and nothing that it was made of is
+        repl:1:1: error[E0514]: this is NaN, and nothing that it was made of is
+        repl:1:1: error[E0514]: this is NaN, and nothing that it was made of is
+        repl:1:1: error[E0514]: this is NaN, and nothing that it was made of is
+        repl:1:1: error[E0514]: this is NaN, and nothing that it was made of is
+        repl:1:1: error[E0514]: this is NaN, and nothing that it was made of is
+        repl:1:14: error[E0514]: this is NaN, and nothing that it was made of is
+        repl:1:25: error[E0514]: this is NaN, and nothing that it was made of is
+        <prelude>:52:48: error[E0514]: this is NaN, and nothing that it was made of is
+        repl:1:47: error[E0514]: this is NaN, and nothing that it was made of is
+        repl:1:17: error[E0514]: the tangent of this is NaN, and nothing that it was made of is
+        repl:1:22: error[E0514]: the tangent of this is NaN, and nothing that it was made of is
+        repl:1:19: error[E0514]: this is NaN, and nothing that it was made of is
+        repl:1:29: error[E0514]: this is NaN, and nothing that it was made of is
+        repl:1:21: warning[W0606]: `gaps.csv`: column 0 has no value in line 2, which makes a NaN
+        --- status 1
+    "#]]
+    .assert_eq(&dir.run(&["--nan", "stop", "--format", "short"], input.as_bytes()));
+}

@@ -188,6 +188,38 @@ fn tab_completes() {
     screen.shows("[E0514] Error: this is NaN");
 }
 
+/// Sessions side by side write to one history, each input at once.
+#[test]
+fn sessions_share_the_history() {
+    if !there("sessions_share_the_history") {
+        return;
+    }
+    let dir = Dir::new(&[]);
+    let both = [Screen::new(&dir, "", SIZE), Screen::new(&dir, "", SIZE)];
+    let lines = ["let a = 1", "let b =\n  2", "let c = \"3\\n\"", "let d = 4"];
+    for (n, line) in lines.iter().enumerate() {
+        let screen = &both[n % 2];
+        screen.paste(line);
+        screen.keys(&["Enter"]);
+        let name = line.split(' ').nth(1).unwrap();
+        screen.shows(&format!("{name}: "));
+        screen.prompts();
+        screen.clear();
+    }
+    drop(both);
+    let next = Screen::new(&dir, "", SIZE);
+    next.clear();
+    for line in lines.iter().rev() {
+        next.keys(&["Up"]);
+        next.shows(&line.replace('\n', "\n     ..  "));
+        // The arrow goes through the lines of a block first.
+        next.keys(&["Home", "C-a"]);
+        if line.contains('\n') {
+            next.keys(&["Up"]);
+        }
+    }
+}
+
 /// Whoever ends the process finds the terminal as it was.
 #[test]
 fn signals_leave_the_terminal_sane() {

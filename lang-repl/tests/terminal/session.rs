@@ -107,7 +107,7 @@ const STEPS: &[Step] = &[
         "norm(a - b)",
     ),
     typing(
-        "What was typed anywhere",
+        "Anywhere in what was typed",
         "Ctrl-R looks for what stands anywhere in it. Ctrl-C gives up the line.",
         "<C-c><C-r>sqrt(s",
         "sum i: v[i]^2",
@@ -115,7 +115,7 @@ const STEPS: &[Step] = &[
     step(
         "Too long",
         "Ctrl-C stops a computation, and the session is as before.",
-        "<C-c>let slow = fold s = 0.0 for i < 1_000_000_000: s + sin(s + f64(i))<Enter><wait><C-c>",
+        "<C-c>let slow = fold s = 0.0 for i < 1_000_000_000: s + sin(s + f64(i))<Enter><stop>",
         "interrupted",
     ),
     step("", "", "x<Enter>", "[3.0, 4.0]"),
@@ -196,13 +196,25 @@ fn root() -> PathBuf {
 }
 
 fn press(screen: &Screen, keys: &str) {
-    const NAMES: &[&str] = &["Enter", "Tab", "Up", "C-c", "C-r", "wait"];
+    const NAMES: &[&str] = &["Enter", "Tab", "Up", "C-c", "C-r", "stop"];
     let mut rest = keys;
     while !rest.is_empty() {
         let key = NAMES.iter().find(|name| rest.strip_prefix('<').is_some_and(|r| r.starts_with(&format!("{name}>"))));
         if let Some(key) = key {
             match *key {
-                "wait" => std::thread::sleep(std::time::Duration::from_millis(500)),
+                // Pressed again should it have come before there was anything to stop.
+                "stop" => {
+                    for _ in 0..20 {
+                        screen.keys(&["C-c"]);
+                        let stopped = || screen.screen().contains("interrupted");
+                        if (0..20).any(|_| {
+                            std::thread::sleep(std::time::Duration::from_millis(100));
+                            stopped()
+                        }) {
+                            break;
+                        }
+                    }
+                }
                 // A line is ended when all of it is there, and the next begins when its answer is.
                 "Enter" => {
                     screen.keys(&["Enter"]);

@@ -339,13 +339,6 @@ impl Engine {
         self.own_problems(module).into_iter().filter(inside).collect()
     }
 
-    /// The items of a module that have errors.
-    pub(crate) fn broken_items(&self, module: &ModuleName) -> BTreeSet<GlobalName> {
-        let diagnostics = self.session.diagnostics(module);
-        let errors = diagnostics.iter().filter(|d| d.is_error());
-        errors.filter_map(|d| self.session.item_at(module, d.span.start)).map(|i| i.global).collect()
-    }
-
     // ---- what needs what ----
 
     fn uses(&self, item: &ItemRef) -> BTreeSet<GlobalName> {
@@ -463,16 +456,6 @@ impl Engine {
         self.counts.tests = self.counts.tests.saturating_add(counts.tests);
         self.counts.iterations = self.counts.iterations.saturating_add(counts.iterations);
         result.map_err(|failure| self.failure(&failure, here))
-    }
-
-    /// Has the module an item that does something when run?
-    pub(crate) fn has_effects(&self, module: &ModuleName) -> bool {
-        self.session.items(module).iter().any(|i| matches!(i.kind, ItemKind::Let | ItemKind::Do))
-    }
-
-    /// The signature of a module's `main`.
-    pub(crate) fn main(&self, module: &ModuleName) -> Option<Arc<Signature>> {
-        self.session.signature(&GlobalName::new(module, "main"))
     }
 
     /// Calls `main` with arguments that fit it.

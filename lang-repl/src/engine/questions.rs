@@ -116,6 +116,23 @@ impl Engine {
         names
     }
 
+    /// Has the module an item that does something when run?
+    pub(crate) fn has_effects(&self, module: &ModuleName) -> bool {
+        self.session.items(module).iter().any(|i| matches!(i.kind, ItemKind::Let | ItemKind::Do))
+    }
+
+    /// The signature of a module's `main`.
+    pub(crate) fn main(&self, module: &ModuleName) -> Option<Arc<Signature>> {
+        self.session.signature(&GlobalName::new(module, "main"))
+    }
+
+    /// The items of a module that have errors.
+    pub(crate) fn broken_items(&self, module: &ModuleName) -> BTreeSet<GlobalName> {
+        let diagnostics = self.session.diagnostics(module);
+        let errors = diagnostics.iter().filter(|d| d.is_error());
+        errors.filter_map(|d| self.session.item_at(module, d.span.start)).map(|i| i.global).collect()
+    }
+
     /// The modules that a module imports, by the names that they have there.
     pub(crate) fn imports_of(&self, module: &ModuleName) -> Vec<(Name, ModuleName)> {
         self.session.view().imports(module)

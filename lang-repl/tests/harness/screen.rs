@@ -116,10 +116,20 @@ impl Screen {
         self.until("a prompt", |screen| screen.lines().last() == Some("iverson>"))
     }
 
-    /// Clears what is there, so that the next screen shows what comes.
+    /// Clears what is there, so that the next screen shows what comes. What is pressed just behind Ctrl-C is
+    /// given up with the line, so it is pressed until it is done.
+    #[track_caller]
     pub(crate) fn clear(&self) {
-        self.keys(&["C-l"]);
-        self.until("nothing but a prompt", |screen| screen == "iverson>");
+        for _ in 0..100 {
+            self.keys(&["C-l"]);
+            for _ in 0..10 {
+                if self.screen() == "iverson>" {
+                    return;
+                }
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        }
+        panic!("the screen is not cleared; there is\n{}", self.screen());
     }
 }
 

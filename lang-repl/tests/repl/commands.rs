@@ -382,3 +382,20 @@ let gaps: [?n]f64 = load(\"gaps.csv\")
     "#]]
     .assert_eq(&dir.run(&["--nan", "stop", "--format", "short"], input.as_bytes()));
 }
+
+/// Long arrays are sorted in runs; what comes out is sorted all the same, and equals keep their order.
+#[test]
+fn long_arrays_are_sorted() {
+    session(
+        "\
+let n = 1_100_000
+let x = for i < n: f64((i * 7919) % 1000);
+let p = argsort(x);
+all i < n - 1: x[p[i]] < x[p[i + 1]] || (x[p[i]] == x[p[i + 1]] && p[i] < p[i + 1])
+",
+        expect![[r#"
+            n: i64 = 1100000
+            bool = true
+        "#]],
+    );
+}

@@ -135,6 +135,9 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
+        let socket = self.tmux(&["display-message", "-p", "#{socket_path}"]).stdout;
         self.tmux(&["kill-server"]);
+        // The server leaves its socket behind.
+        let _ = std::fs::remove_file(String::from_utf8_lossy(&socket).trim());
     }
 }

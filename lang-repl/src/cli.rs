@@ -97,6 +97,9 @@ pub(crate) struct Common {
     /// Tell the work, tests and iterations of the run
     #[arg(long, global = true)]
     pub(crate) count: bool,
+    /// Where an operation gives NaN though no operand is one: stop there, or go on with it
+    #[arg(long, global = true, value_enum, default_value = "ignore")]
+    pub(crate) nan: Nan,
     /// How results and mistakes are written; `short` is one line for each mistake
     #[arg(long, global = true, value_enum, default_value = "text")]
     pub(crate) format: Format,
@@ -123,6 +126,15 @@ pub(crate) enum Precision {
     F32,
     /// 64 bits
     F64,
+}
+
+/// `--nan`
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Nan {
+    /// The run fails there
+    Stop,
+    /// NaN is a value like others
+    Ignore,
 }
 
 /// `--format`

@@ -4,12 +4,15 @@
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::time::Duration;
 
 use lang_core::base::{Code, Span};
 use lang_core::interp::Refusal;
 use lang_core::syntax::lexer::MAX_TEXT;
 
 use crate::data::Format;
+use crate::interrupt;
 use crate::out::Status;
 use crate::problem::Problem;
 use crate::source::Sources;
@@ -45,10 +48,35 @@ fn bytes(path: &Path) -> io::Result<Vec<u8>> {
     let most = u64::try_from(MAX_TEXT).unwrap_or(u64::MAX).saturating_add(1);
     if is_stdin(path) {
         io::stdin().lock().take(most).read_to_end(&mut bytes)?;
-    } else {
-        open(path)?.take(most).read_to_end(&mut bytes)?;
+        return Ok(bytes);
     }
-    Ok(bytes)
+    let path = path.to_owned();
+    let read = move || -> io::Result<Vec<u8>> {
+        open(&path)?.take(most).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    stoppable(read).unwrap_or_else(|| Err(io::Error::other("interrupted")))
+}
+
+/// How long Ctrl-C may go unnoticed while something is read.
+const WATCH: Duration = Duration::from_millis(20);
+
+/// What some work gives that may take for ever, as reading a pipe nobody writes to. It is done on a thread,
+/// which is left alone with it when Ctrl-C asks to stop; then there is nothing.
+pub(crate) fn stoppable<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    let (give, take) = mpsc::channel();
+    let run = move || {
+        // Nobody may be waiting any more.
+        let _ = give.send(work());
+    };
+    std::thread::Builder::new().name("reading".to_owned()).spawn(run).ok()?;
+    loop {
+        match take.recv_timeout(WATCH) {
+            Ok(done) => return Some(done),
+            Err(mpsc::RecvTimeoutError::Timeout) if !interrupt::requested() => {}
+            Err(_) => return None,
+        }
+    }
 }
 
 fn open(path: &Path) -> io::Result<File> {
@@ -188,4 +216,19 @@ fn create_beside(path: &Path) -> io::Result<(File, PathBuf)> {
 /// there or no file is a mistake there, what stands in it is not.
 pub(crate) fn status(problem: &Problem) -> Status {
     if problem.code == Code::E0602 { Status::Usage } else { Status::Failed }
+}
+
+/// Where sessions keep what outlives them: `$XDG_DATA_HOME/iverson`, made for the user alone.
+pub(crate) fn own_folder() -> Option<PathBuf> {
+    let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
+    let data = absolute("XDG_DATA_HOME")
+        .or_else(|| absolute("HOME").map(|home| home.join(".local/share")))
+        .or_else(|| absolute("APPDATA"))?;
+    let directory = data.join("iverson");
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(&directory).ok()?;
+    Some(directory)
 }

@@ -35,10 +35,15 @@ pub(crate) struct Console<'a> {
 
 impl Host for Console<'_> {
     fn print(&mut self, text: &str) {
-        self.out.program(&format!("{text}\n"));
+        if !self.engine.silent {
+            self.out.program(&format!("{text}\n"));
+        }
     }
 
     fn debug(&mut self, item: &GlobalName, span: Span, text: &str) {
+        if self.engine.silent {
+            return;
+        }
         let place = self.engine.place_in(item, span, self.here);
         self.out.note(&crate::report::remark(place.as_ref(), text, &self.engine.sources));
     }
@@ -50,12 +55,13 @@ impl Host for Console<'_> {
     fn load(&mut self, item: &GlobalName, span: Span, file: &str, ty: &Type) -> Result<Value, Refusal> {
         let path = self.path(item, span, file);
         let format = Format::of(&path).ok_or_else(|| no_format(file))?;
-        let bytes = files::data(&path, format)?;
         let shown = files::shown(&path);
+        // Neither a large file nor one that never ends keeps Ctrl-C waiting.
+        let read = move || files::data(&path, format).map(|bytes| format.read(&bytes));
+        let read = files::stoppable(read).ok_or_else(|| Refusal::new(Code::E0507, "interrupted"))?;
         let unread = |why: Unreadable| Refusal::new(Code::E0603, format!("`{shown}`: {}", why.message));
-        let content = format.read(&bytes).map_err(unread)?;
-        let read = Read { content, source: None, at: None, json: format == Format::Json, file: None };
-        drop(bytes);
+        let read =
+            Read { content: read?.map_err(unread)?, source: None, at: None, json: format == Format::Json, file: None };
         let (datum, ty, warnings) = fit::fit_to(ty, &read, self.engine).map_err(|problems| {
             let first = problems.into_iter().next();
             let message = first.as_ref().map(|p| p.message.as_str()).unwrap_or_default();

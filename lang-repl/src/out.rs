@@ -7,6 +7,7 @@ use lang_core::interp::Counts;
 
 use crate::cli::{Common, Format, When};
 use crate::clock::Clock;
+use crate::interrupt;
 use crate::json;
 use crate::plot::{self, Depth, Screen};
 use crate::problem::Problem;
@@ -76,6 +77,11 @@ impl Out {
     /// Is the one JSON document wanted?
     pub(crate) fn is_json(self) -> bool {
         self.format == Format::Json
+    }
+
+    /// Are colours wanted?
+    pub(crate) fn colored(self) -> bool {
+        self.color
     }
 
     fn style(self) -> Style {
@@ -171,17 +177,33 @@ impl Out {
     }
 }
 
-/// Writes to standard output. When its reader is gone there is nothing left to do.
+/// Between parts of so many bytes it is asked whether the rest is still wanted.
+const PART: usize = 64 << 10;
+
+/// Writes to standard output. When its reader is gone there is nothing left to do; when Ctrl-C asks to
+/// stop, the rest of a long text is left off.
 pub(crate) fn print(text: &str) {
     let mut out = io::stdout().lock();
-    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-    if written.is_err_and(|e| e.kind() == io::ErrorKind::BrokenPipe) {
+    for (n, part) in text.as_bytes().chunks(PART).enumerate() {
+        if n > 0 && interrupt::cuts_output() {
+            break;
+        }
+        let written = out.write_all(part);
+        if written.is_err_and(|e| e.kind() == io::ErrorKind::BrokenPipe) {
+            std::process::exit(0);
+        }
+    }
+    let flushed = out.flush();
+    if flushed.is_err_and(|e| e.kind() == io::ErrorKind::BrokenPipe) {
         std::process::exit(0);
     }
 }
 
-fn seconds(s: f64) -> String {
+/// A time for people.
+pub(crate) fn seconds(s: f64) -> String {
     match s {
+        s if s < 1e-6 => format!("{:.0} ns", s * 1e9),
+        s if s < 1e-5 => format!("{:.2} µs", s * 1e6),
         s if s < 1e-3 => format!("{:.0} µs", s * 1e6),
         s if s < 1.0 => format!("{:.1} ms", s * 1e3),
         s => format!("{s:.2} s"),

@@ -27,6 +27,7 @@ const WITHOUT_EXAMPLE: &[(Code, &str)] = &[
     (Code::E0404, "the match would have thousands of arms"),
     (Code::E0507, "it takes someone who interrupts"),
     (Code::E0514, "the pages have nothing to draw on; the tests of the command line do"),
+    (Code::E0515, "it takes the trap"),
     (Code::E0600, "belongs to the command line, whose own tests show it"),
     (Code::E0601, "belongs to the command line, whose own tests show it"),
     (Code::E0602, "belongs to the command line, whose own tests show it"),

@@ -112,6 +112,7 @@ codes! {
     E0512 "value not computed yet",
     E0513 "negative power of an integer",
     E0514 "plot cannot be drawn",
+    E0515 "NaN came up",
     // Command line and files.
     E0600 "argument does not fit",
     E0601 "no main",

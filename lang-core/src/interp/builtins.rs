@@ -15,6 +15,9 @@ use super::{Interp, Value};
 use crate::resolve::builtin::Builtin;
 use crate::types::ty::Scalar;
 
+/// So many elements are sorted at once.
+const RUN: usize = 1 << 20;
+
 impl Interp<'_> {
     pub(super) fn call_builtin(&mut self, at: At<'_>, builtin: Builtin, args: Vec<Value>) -> Eval {
         match (builtin, args.as_slice()) {
@@ -46,10 +49,11 @@ impl Interp<'_> {
         let (mut pairs, _charge) = self.memory.vec(from.len()).map_err(|e| at.too_large(&e))?;
         pairs.extend((0i64..).zip(from.iter().copied()));
         let mut comparisons = 0;
-        pairs.sort_by(|a, b| {
+        let compare = |a: &(i64, T), b: &(i64, T)| {
             comparisons += 1;
             order(&a.1, &b.1)
-        });
+        };
+        self.sort_pairs(at, &mut pairs, compare)?;
         if matches!(x.element(0), Some(Value::F64(_) | Value::F32(_))) {
             self.work(comparisons);
         }
@@ -62,6 +66,38 @@ impl Interp<'_> {
             out.extend(pairs.iter().map(|p| p.0));
             self.array(at, Array::new(x.dims(), i64::wrap(out), charge))
         }
+    }
+
+    /// Sorts, stably. Long arrays in runs that are merged then, so that an interrupt need not wait for all of it.
+    fn sort_pairs<T: Copy>(
+        &self,
+        at: At<'_>,
+        pairs: &mut Vec<T>,
+        mut compare: impl FnMut(&T, &T) -> Ordering,
+    ) -> Eval<()> {
+        for run in pairs.chunks_mut(RUN) {
+            self.poll(at)?;
+            run.sort_by(&mut compare);
+        }
+        let mut width = RUN;
+        while width < pairs.len() {
+            let (mut merged, _charge) = self.memory.vec(pairs.len()).map_err(|e| at.too_large(&e))?;
+            for two in pairs.chunks(width.saturating_mul(2)) {
+                let (left, right) = two.split_at(width.min(two.len()));
+                let (mut left, mut right) = (left.iter().peekable(), right.iter().peekable());
+                while let (Some(x), Some(y)) = (left.peek(), right.peek()) {
+                    if merged.len() % RUN == 0 {
+                        self.poll(at)?;
+                    }
+                    let next = if compare(x, y) == Ordering::Greater { right.next() } else { left.next() };
+                    merged.extend(next);
+                }
+                merged.extend(left.chain(right));
+            }
+            *pairs = merged;
+            width = width.saturating_mul(2);
+        }
+        Ok(())
     }
 
     /// Dual numbers are sorted as the reals they are; of equals the first comes first.

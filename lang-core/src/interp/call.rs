@@ -25,6 +25,8 @@ pub struct Interp<'a> {
     pub(super) host: &'a mut dyn Host,
     pub(super) memory: Memory,
     pub(super) counting: bool,
+    /// Stop where a NaN comes up: see [`super::trap`].
+    pub(super) trap: bool,
     pub(super) counts: Counts,
     limits: Limits,
     interrupt: &'a AtomicBool,
@@ -49,6 +51,7 @@ impl<'a> Interp<'a> {
             host,
             memory: Memory::new(limits),
             counting: false,
+            trap: false,
             counts: Counts::default(),
             limits,
             interrupt,

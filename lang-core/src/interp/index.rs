@@ -280,6 +280,11 @@ impl Interp<'_> {
             let message = format!("a value of shape {:?} for a slice of shape {:?}", v.dims(), selection.dims());
             return Err(at.fail(ErrorCode::E0501, message));
         }
+        if add && self.trap {
+            let mut places = Vec::with_capacity(selection.count());
+            selection.each(|i| places.push(i));
+            self.watch_sums(at, &array, &places, &new)?;
+        }
         let done = put::<f64>(&mut array, &selection, &new, add.then_some(|a, b| a + b))
             || put::<f32>(&mut array, &selection, &new, add.then_some(|a, b| a + b))
             || put::<i64>(&mut array, &selection, &new, add.then_some(i64::wrapping_add))

@@ -8,6 +8,7 @@ use super::dual::{may_vary, primal};
 use super::failure::{At, Eval};
 use super::memory::Charge;
 use super::scalar::{convert, f32s, f64s, i64s};
+use super::trap::Shown;
 use super::{Interp, RtType, Value, guarded};
 use crate::base::Code;
 use crate::resolve::scalar_fn::ScalarFn;
@@ -191,7 +192,7 @@ impl Interp<'_> {
             (Value::F64(a), Value::F64(b)) => {
                 if let Some(r) = f64s::arith(op, *a, *b) {
                     self.work(1);
-                    return Ok(Value::F64(r));
+                    return if r.is_nan() { self.nan_of(at, Shown::of(op), *a, *b) } else { Ok(Value::F64(r)) };
                 }
             }
             (Value::I64(a), Value::I64(b)) => {
@@ -200,6 +201,9 @@ impl Interp<'_> {
                 }
             }
             _ => {}
+        }
+        if self.trap {
+            return self.watched(at, Shown::of(op), &[x, y], |this| this.arith_lifted(at, op, x, y));
         }
         self.arith_lifted(at, op, x, y)
     }
@@ -270,6 +274,13 @@ impl Interp<'_> {
     /// `x ^ k`
     #[inline(never)]
     pub(super) fn power(&mut self, at: At<'_>, x: &Value, k: &Value) -> Eval {
+        if self.trap {
+            return self.watched(at, Shown::Infix("^"), &[x, k], |this| this.power_lifted(at, x, k));
+        }
+        self.power_lifted(at, x, k)
+    }
+
+    fn power_lifted(&mut self, at: At<'_>, x: &Value, k: &Value) -> Eval {
         const NONE: (Code, &str) = (Code::E0513, "an integer has no negative power");
         if may_vary(x) || may_vary(k) {
             return self.each_of_two(at, (x, k), real_kind(x, k), &mut |this, x, k| this.dual_power(at, x, k));
@@ -290,6 +301,15 @@ impl Interp<'_> {
     /// A scalar function (ATL 4.5)
     #[inline(never)]
     pub(super) fn scalar(&mut self, at: At<'_>, f: ScalarFn, args: &[Value]) -> Eval {
+        if self.trap {
+            let operands: Vec<&Value> = args.iter().collect();
+            return self.watched(at, Shown::function(f), &operands, |this| this.scalar_lifted(at, f, args));
+        }
+        self.scalar_lifted(at, f, args)
+    }
+
+    #[inline]
+    fn scalar_lifted(&mut self, at: At<'_>, f: ScalarFn, args: &[Value]) -> Eval {
         macro_rules! on {
             ($m:ident, $x:expr, $y:expr) => {
                 match ($m::function(f), $y) {
@@ -361,11 +381,21 @@ impl Interp<'_> {
     /// One step of a reduction or `+=`: of numbers, and elementwise of everything that has
     /// them. The first operand is changed in place if nobody else holds it.
     pub(super) fn join(&mut self, at: At<'_>, how: Join, x: Value, y: &Value) -> Eval {
+        if let (Value::F64(a), Value::F64(b)) = (&x, y) {
+            self.work(1);
+            let r = join_f64(how, *a, *b);
+            return if r.is_nan() { self.nan_of(at, Shown::join(how), *a, *b) } else { Ok(Value::F64(r)) };
+        }
+        if self.trap {
+            // Whoever is watched keeps the operand, so it is not changed in place.
+            let before = x.clone();
+            return self.watched(at, Shown::join(how), &[&before, y], |this| this.join_lifted(at, how, x, y));
+        }
+        self.join_lifted(at, how, x, y)
+    }
+
+    fn join_lifted(&mut self, at: At<'_>, how: Join, x: Value, y: &Value) -> Eval {
         match (x, y) {
-            (Value::F64(a), Value::F64(b)) => {
-                self.work(1);
-                Ok(Value::F64(join_f64(how, a, *b)))
-            }
             (Value::I64(a), Value::I64(b)) => Ok(Value::I64(join_i64(how, a, *b))),
             (Value::F32(a), Value::F32(b)) => {
                 self.work(1);

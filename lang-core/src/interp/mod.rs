@@ -32,6 +32,7 @@ pub mod rt_type;
 mod rule;
 pub mod scalar;
 mod special;
+mod trap;
 pub mod value;
 
 #[cfg(test)]

@@ -10,22 +10,63 @@ use crate::suggest;
 pub(crate) struct Command {
     pub(crate) name: &'static str,
     pub(crate) kind: Kind,
-    /// How its argument is shown; empty if it takes none.
-    argument: &'static str,
+    pub(crate) argument: Argument,
     /// A line.
     summary: &'static str,
     /// What `:help NAME` adds.
     details: &'static str,
 }
 
+/// What a command takes: what is shown of it, and what completion offers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Argument {
+    None,
+    /// An expression.
+    Expression,
+    /// What is plotted.
+    Plotted,
+    /// The code of an error.
+    Code,
+    /// A file with a program.
+    File,
+    /// A setting and its value, either of which may be left out.
+    Setting,
+    /// A command, which may be left out.
+    Command,
+}
+
+impl Argument {
+    /// How it is shown; in brackets if it may be left out.
+    fn text(self) -> &'static str {
+        match self {
+            Self::None => "",
+            Self::Expression => "EXPR",
+            Self::Plotted => "ARGS",
+            Self::Code => "CODE",
+            Self::File => "FILE",
+            Self::Setting => "[NAME [VALUE]]",
+            Self::Command => "[COMMAND]",
+        }
+    }
+}
+
 /// Which.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     Type,
+    Cost,
+    Time,
+    Bench,
+    Grad,
+    Plot,
     Explain,
     Load,
     Reload,
+    /// And may it take the place of any file?
+    Save(bool),
     Env,
+    Reset,
+    Set,
     Help,
     Quit,
 }
@@ -35,40 +76,108 @@ pub(crate) const ALL: &[Command] = &[
     Command {
         name: "type",
         kind: Kind::Type,
-        argument: "EXPR",
+        argument: Argument::Expression,
         summary: "the type of an expression, which is not evaluated",
         details: "Of a function by its name the signature.\n  :type for i < 3: 2 * i",
     },
     Command {
+        name: "cost",
+        kind: Kind::Cost,
+        argument: Argument::Expression,
+        summary: "the work, tests and iterations of one evaluation",
+        details: "Work counts operations on reals, tests the conditions that were evaluated, iterations the\nindex tuples that were visited. The value is not shown.\n  :cost sum i < 100: f64(i)^2",
+    },
+    Command {
+        name: "time",
+        kind: Kind::Time,
+        argument: Argument::Expression,
+        summary: "the value, and how long checking and running took",
+        details: "  :time sum i < 1000: f64(i)^2",
+    },
+    Command {
+        name: "bench",
+        kind: Kind::Bench,
+        argument: Argument::Expression,
+        summary: "how long an evaluation takes: the median of many, and their spread",
+        details: "It is evaluated for about two seconds, once at least; what it prints is left out.\n  :bench sum i < 1000: f64(i)^2",
+    },
+    Command {
+        name: "grad",
+        kind: Kind::Grad,
+        argument: Argument::Expression,
+        summary: "the value of an expression and its gradient",
+        details: "Of a call `f(x, y)` the gradient by each argument that is real, under the names of the\nparameters; of any other expression by the real variables of the session in it.\n  :grad loss(x, c)",
+    },
+    Command {
+        name: "plot",
+        kind: Kind::Plot,
+        argument: Argument::Plotted,
+        summary: "short for `do plot(ARGS)`",
+        details: "  :plot xs, ys",
+    },
+    Command {
         name: "explain",
         kind: Kind::Explain,
-        argument: "CODE",
+        argument: Argument::Code,
         summary: "what an error code means",
         details: "  :explain E0300",
     },
     Command {
         name: "load",
         kind: Kind::Load,
-        argument: "FILE",
+        argument: Argument::File,
         summary: "bring in the definitions of a file and run its `let` and `do` items",
         details: "Definitions of the same names are replaced. A file that does not check changes\nnothing; one whose `do` fails is loaded.\n  :load examples/deconvolution.iv",
     },
     Command {
         name: "reload",
         kind: Kind::Reload,
-        argument: "",
+        argument: Argument::None,
         summary: "read loaded and imported files again",
         details: "What was typed since and has the same name is replaced by what the files say.",
     },
-    Command { name: "env", kind: Kind::Env, argument: "", summary: "what is defined here", details: "" },
+    Command {
+        name: "save",
+        kind: Kind::Save(false),
+        argument: Argument::File,
+        summary: "write the session to a file that `:load` and `iverson run` take",
+        details: "Definitions come in the order in which they need each other, with their documentation and\nrules; a `let` with its text; `ans`, and what was computed from what is gone, as a value,\nlarge ones as data files beside it. A file that was not written by :save is left alone;\n:save! replaces it.\n  :save session.iv",
+    },
+    Command {
+        name: "env",
+        kind: Kind::Env,
+        argument: Argument::None,
+        summary: "what is defined here, and how large the values are",
+        details: "",
+    },
+    Command {
+        name: "reset",
+        kind: Kind::Reset,
+        argument: Argument::None,
+        summary: "forget all definitions",
+        details: "Settings and the history stay.",
+    },
+    Command {
+        name: "set",
+        kind: Kind::Set,
+        argument: Argument::Setting,
+        summary: "the settings, one of them, or a new value for it",
+        details: "They hold until the session ends.\n  :set nan stop",
+    },
     Command {
         name: "help",
         kind: Kind::Help,
-        argument: "[COMMAND]",
+        argument: Argument::Command,
         summary: "this list, or more about one command",
         details: "",
     },
-    Command { name: "quit", kind: Kind::Quit, argument: "", summary: "leave; Ctrl-D does too", details: "" },
+    Command {
+        name: "quit",
+        kind: Kind::Quit,
+        argument: Argument::None,
+        summary: "leave; Ctrl-D does too",
+        details: "",
+    },
 ];
 
 /// An input that is a command: which, and its argument. `Err` says what is wrong.
@@ -76,17 +185,21 @@ pub(crate) fn parse(input: &str) -> Option<Result<(Kind, &str), String>> {
     let rest = input.trim().strip_prefix(':')?;
     let (name, argument) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
     let argument = argument.trim();
-    // `:t` is enough where only one command begins so.
-    let mut begin = ALL.iter().filter(|c| !name.is_empty() && c.name.starts_with(name));
-    let command = match (ALL.iter().find(|c| c.name == name), begin.next(), begin.next()) {
-        (Some(command), ..) | (None, Some(command), None) => command,
-        _ => return Some(Err(unknown(name))),
+    let (name, forced) = name.strip_suffix('!').map_or((name, false), |name| (name, true));
+    // `:t` is enough: of several that begin so the one that stands first is meant.
+    let exact = ALL.iter().find(|c| c.name == name);
+    let begins = || ALL.iter().find(|c| !name.is_empty() && c.name.starts_with(name));
+    let Some(command) = exact.or_else(begins) else { return Some(Err(unknown(name))) };
+    let kind = match (command.kind, forced) {
+        (Kind::Save(_), true) => Kind::Save(true),
+        (_, true) => return Some(Err(unknown(&format!("{name}!")))),
+        (kind, false) => kind,
     };
-    Some(match (command.argument, argument) {
-        ("", "") => Ok((command.kind, "")),
+    Some(match (command.argument.text(), argument) {
+        ("", "") => Ok((kind, "")),
         ("", _) => Err(format!(":{} takes no argument", command.name)),
         (wanted, "") if !wanted.starts_with('[') => Err(format!(":{} needs {wanted}; see :help {0}", command.name)),
-        _ => Ok((command.kind, argument)),
+        _ => Ok((kind, argument)),
     })
 }
 
@@ -135,7 +248,7 @@ fn unknown(name: &str) -> String {
 }
 
 fn line(what: &str, summary: &str) -> String {
-    format!("  {what:<16} {summary}\n")
+    format!("  {what:<20} {summary}\n")
 }
 
 /// The text of `:help`.
@@ -148,14 +261,14 @@ pub(crate) fn help(about: &str) -> String {
         );
         text += &line("?NAME", "what a name is: signature, documentation, example, rule; ??NAME its text too");
         for c in ALL {
-            text += &line(format!(":{} {}", c.name, c.argument).trim_end(), c.summary);
+            text += &line(format!(":{} {}", c.name, c.argument.text()).trim_end(), c.summary);
         }
         return text;
     }
     match ALL.iter().find(|c| c.name == about) {
         Some(c) => {
             let details = if c.details.is_empty() { String::new() } else { format!("{}\n", c.details) };
-            format!("{}: {}\n{details}", format!(":{} {}", c.name, c.argument).trim_end(), c.summary)
+            format!("{}: {}\n{details}", format!(":{} {}", c.name, c.argument.text()).trim_end(), c.summary)
         }
         None => format!("{}\n", unknown(about)),
     }
@@ -197,6 +310,8 @@ mod tests {
         check(":quit now", Some(Err(":quit takes no argument")));
         check(":help", Some(Ok((Kind::Help, ""))));
         check(":laod f", Some(Err("there is no command :laod; did you mean :load?")));
+        check(":save! f.iv", Some(Ok((Kind::Save(true), "f.iv"))));
+        check(":load! f", Some(Err("there is no command :load!; did you mean :load?")));
         check(":", Some(Err("there is no command :; :help lists all")));
         check(":r", Some(Ok((Kind::Reload, ""))));
     }

@@ -5,13 +5,21 @@
 //! An input that fails leaves the session as it was.
 
 mod commands;
+mod complete;
 mod document;
+mod highlight;
+mod hint;
+mod history;
 mod input;
+mod keys;
+mod known;
+mod margin;
 mod session;
+mod settings;
+mod symbols;
 mod terminal;
 
 use std::io::{self, BufRead, IsTerminal as _, Read as _};
-use std::sync::{Arc, Mutex};
 
 use lang_core::base::Code;
 use lang_core::syntax::lexer::MAX_TEXT;
@@ -21,7 +29,9 @@ use crate::commands::run::not_available;
 use crate::interrupt;
 use crate::out::{Out, Status};
 use crate::problem::Problem;
+use crate::signals;
 use crate::source::Sources;
+use known::SharedKnown;
 use session::{Flow, Session};
 use terminal::{Line, Terminal};
 
@@ -36,11 +46,13 @@ pub(crate) fn run(common: &Common, out: Out) -> Status {
         out.fail(&[problem], &Sources::default());
         return Status::Usage;
     }
-    let names = Arc::new(Mutex::new(Vec::new()));
+    let known = SharedKnown::default();
     let on_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
+    interrupt::in_session();
     interrupt::listen(on_terminal);
-    let mut session = Session::new(common, out, names.clone());
-    if on_terminal && let Some(terminal) = Terminal::new(names) {
+    let mut session = Session::new(common, out, known.clone());
+    if on_terminal && let Some(terminal) = Terminal::new(known) {
+        signals::keep_terminal_sane();
         on_a_terminal(&mut session, terminal, out);
         return Status::Good;
     }

@@ -1,32 +1,37 @@
-//! The REPL's line editor on a terminal: history, completion, and lines that go on, each after a
-//! prompt of its own, while the parser wants more. The editor has one prompt for all it edits, so
-//! every line is edited by itself; what is recalled or pasted may have several.
+//! The REPL's line editor on a terminal: inputs of several lines are edited as one block, with history,
+//! completion, colours and hints. What keys do is in `keys`, what the lines look like in `highlight`
+//! and `margin`.
 
+use std::borrow::Cow;
+use std::cell::Cell;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
 
-use lang_core::resolve::words;
-use lang_core::syntax::lexer::{is_name_continue, is_name_start};
 use rustyline::completion::{Completer, FilenameCompleter, Pair};
 use rustyline::error::ReadlineError;
-use rustyline::history::FileHistory;
-use rustyline::{CompletionType, Config, Context, Editor, Helper, Highlighter, Hinter, Validator};
+use rustyline::highlight::{CmdKind, Highlighter};
+use rustyline::hint::{Hint, Hinter};
+use rustyline::history::SearchDirection;
+use rustyline::validate::{ValidationContext, ValidationResult, Validator};
+use rustyline::{ColorMode, CompletionType, Config, Context, Editor, Helper};
 
-use super::commands;
+use super::complete;
+use super::highlight::{self, BOLD, DIM, styled};
+use super::hint::{self, Signature};
+use super::history::{self, Recall, SharedSearch};
 use super::input;
-use crate::lookup;
+use super::keys;
+use super::known::SharedKnown;
+use super::margin::{self, MARGIN, PROMPT};
 
 /// Entries of history that are kept.
 const HISTORY: usize = 10_000;
-/// Before the first line of an input.
-const PROMPT: &str = "iverson> ";
-/// Before the others, as wide.
-const GOES_ON: &str = "     ..  ";
 /// An input longer than this is not worth remembering.
 const MAX_ENTRY: usize = 64 << 10;
+/// So much has to be typed before the history is looked at for what may come.
+const MIN_SUGGESTED: usize = 2;
 
-/// Names of the session, for completion.
-pub(crate) type SharedNames = Arc<Mutex<Vec<String>>>;
+/// Goes to the line below. Without the blank a line as wide as the terminal would make it two.
+const BELOW: &str = " \n";
 
 /// What came of reading.
 #[derive(PartialEq, Debug)]
@@ -41,23 +46,34 @@ pub(crate) enum Line {
 
 /// The editor.
 pub(crate) struct Terminal {
-    editor: Editor<Assistant, FileHistory>,
+    editor: Editor<Assistant, Recall>,
     history: Option<PathBuf>,
 }
 
 impl Terminal {
     /// `None` where the terminal cannot be edited on.
-    pub(crate) fn new(names: SharedNames) -> Option<Self> {
+    pub(crate) fn new(known: SharedKnown) -> Option<Self> {
         let config = Config::builder()
             .max_history_size(HISTORY)
             .and_then(|c| c.history_ignore_dups(true))
             .ok()?
             .completion_type(CompletionType::List)
+            .completion_show_all_if_ambiguous(true)
             .bracketed_paste(true)
+            // What is shown has prompts without colours too.
+            .color_mode(ColorMode::Forced)
             .build();
-        let mut editor = Editor::with_config(config).ok()?;
-        editor.set_helper(Some(Assistant { names, files: FilenameCompleter::new() }));
-        let history = history_file();
+        let search = SharedSearch::default();
+        let recall = Recall::new(&config, search.clone());
+        let mut editor = Editor::with_history(config, recall).ok()?;
+        editor.set_helper(Some(Assistant {
+            known,
+            files: FilenameCompleter::new(),
+            last: Cell::new(false),
+            parameter: Cell::new(None),
+        }));
+        keys::bind(&mut editor, &search);
+        let history = history::file();
         if let Some(path) = &history {
             // There is none the first time.
             let _ = editor.load_history(path);
@@ -67,12 +83,16 @@ impl Terminal {
 
     /// Reads an input.
     pub(crate) fn read(&mut self) -> Line {
-        let line = gather(|prompt| self.editor.readline(prompt));
+        let line = match self.editor.readline(PROMPT) {
+            Ok(text) => Line::Input(margin::typed(&margin::without(&text))),
+            Err(ReadlineError::Interrupted) => Line::Cleared,
+            Err(_) => Line::End,
+        };
         if let Line::Input(text) = &line
             && !text.trim().is_empty()
             && text.len() <= MAX_ENTRY
         {
-            self.remember(text);
+            self.remember(text.trim_end());
         }
         line
     }
@@ -87,144 +107,107 @@ impl Terminal {
     }
 }
 
-/// Reads lines until the parser wants no more. At the end of the terminal's input what is there is all.
-fn gather(mut read: impl FnMut(&str) -> rustyline::Result<String>) -> Line {
-    let mut text: Option<String> = None;
-    loop {
-        text = match (read(if text.is_none() { PROMPT } else { GOES_ON }), text) {
-            (Ok(line), None) => Some(line),
-            (Ok(line), Some(before)) => Some(before + "\n" + &line),
-            (Err(ReadlineError::Interrupted), _) => return Line::Cleared,
-            (Err(_), None) => return Line::End,
-            (Err(_), Some(text)) => return Line::Input(text),
-        };
-        if let Some(text) = text.take_if(|text| !input::wants_more(text)) {
-            return Line::Input(text);
-        }
+struct Assistant {
+    known: SharedKnown,
+    files: FilenameCompleter,
+    /// Is the line shown for the last time, without hints and pairs of brackets?
+    last: Cell<bool>,
+    /// The bytes of the parameter in the hint that is shown.
+    parameter: Cell<Option<(usize, usize)>>,
+}
+
+impl Assistant {
+    fn color(&self) -> bool {
+        self.known.lock().is_ok_and(|known| known.color)
     }
 }
 
-/// `$XDG_DATA_HOME/iverson/history`, its directory made for the user alone.
-fn history_file() -> Option<PathBuf> {
-    let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
-    let data = absolute("XDG_DATA_HOME")
-        .or_else(|| absolute("HOME").map(|home| home.join(".local/share")))
-        .or_else(|| absolute("APPDATA"))?;
-    let directory = data.join("iverson");
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(&directory).ok()?;
-    Some(directory.join("history"))
-}
-
-#[derive(Helper, Highlighter, Hinter, Validator)]
-struct Assistant {
-    names: SharedNames,
-    files: FilenameCompleter,
-}
+impl Helper for Assistant {}
 
 impl Completer for Assistant {
     type Candidate = Pair;
 
-    fn complete(&self, line: &str, at: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<Pair>)> {
+    fn complete(&self, line: &str, at: usize, _: &Context<'_>) -> rustyline::Result<complete::Found> {
         let before = line.get(..at).unwrap_or_default();
-        if before.trim_start().starts_with(":load ") {
-            return self.files.complete_path(line, at);
+        let Ok(known) = self.known.lock() else { return Ok((at, Vec::new())) };
+        Ok(complete::complete(before, &known, &self.files))
+    }
+}
+
+/// Asked only where the terminal cannot do more than lines.
+impl Validator for Assistant {
+    fn validate(&self, ctx: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
+        let more = input::wants_more(&margin::typed(&margin::without(ctx.input())));
+        Ok(if more { ValidationResult::Incomplete } else { ValidationResult::Valid(None) })
+    }
+}
+
+/// What is shown at the end of the line.
+struct Shown {
+    text: String,
+    /// Can it be taken over?
+    rest: bool,
+}
+
+impl Hint for Shown {
+    fn display(&self) -> &str {
+        &self.text
+    }
+
+    fn completion(&self) -> Option<&str> {
+        self.rest.then_some(&self.text)
+    }
+}
+
+impl Hinter for Assistant {
+    type Hint = Shown;
+
+    fn hint(&self, line: &str, at: usize, ctx: &Context<'_>) -> Option<Shown> {
+        self.parameter.set(None);
+        let before = line.get(..at)?;
+        let known = self.known.lock().ok()?;
+        if let Some(Signature { text, parameter }) = hint::signature(before, &known) {
+            let start = BELOW.len() + MARGIN.len();
+            self.parameter.set(parameter.map(|(from, to)| (start + from, start + to)));
+            return Some(Shown { text: format!("{BELOW}{MARGIN}{text}"), rest: false });
         }
-        let names = self.names.lock().map(|n| n.clone()).unwrap_or_default();
-        Ok(complete(before, &names))
+        // Without colours what was typed and what might be look alike.
+        if !known.color || at < line.len() || line.trim().len() < MIN_SUGGESTED || line.contains('\n') {
+            return None;
+        }
+        let last = ctx.history().len().checked_sub(1)?;
+        let found = ctx.history().starts_with(line, last, SearchDirection::Reverse).ok()??;
+        let rest = found.entry.get(at..).filter(|rest| !rest.is_empty())?;
+        Some(Shown { text: rest.to_owned(), rest: true })
     }
 }
 
-/// Where the word at the end of the text begins, and what it may become. A name with its prefix is
-/// one word.
-fn complete(before: &str, names: &[String]) -> (usize, Vec<Pair>) {
-    let of_word = |c: char| is_name_continue(c) || c == '.';
-    let word_start = before.char_indices().rev().take_while(|(_, c)| of_word(*c)).last().map(|(at, _)| at);
-    let start = word_start.unwrap_or(before.len());
-    // What stands before the dots of a range is another word.
-    let range = before.get(start..).and_then(|word| word.rfind("..")).map_or(0, |at| at + 2);
-    let start = start + range;
-    let asks = before.trim_start().starts_with('?');
-    let command = before.trim_start().strip_prefix(':').is_some_and(|rest| rest.chars().all(is_name_continue));
-    let word = before.get(start..).unwrap_or_default();
-    // Those of the library may be asked for without an import.
-    let library = if asks { lookup::library_names() } else { Vec::new() };
-    let mut found: Vec<&str> = if command {
-        commands::ALL.iter().map(|c| c.name).collect()
-    } else if word.starts_with(is_name_start) {
-        let mut all: Vec<&str> = words::all().collect();
-        all.extend(names.iter().chain(&library).map(String::as_str));
-        all
-    } else {
-        Vec::new()
-    };
-    // Names with a prefix come after its dot.
-    found.retain(|name| name.starts_with(word) && (word.contains('.') || !name.contains('.')));
-    found.sort_unstable();
-    found.dedup();
-    let pairs = found.into_iter().map(|name| Pair { display: name.to_owned(), replacement: name.to_owned() });
-    (start, pairs.collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(before: &str, expected: &[&str]) {
-        let names = ["loss", "lossy", "μ₀", "la.solve", "la.solve_lower"].map(str::to_owned);
-        let (_, pairs) = complete(before, &names);
-        let found: Vec<String> = pairs.into_iter().map(|p| p.replacement).collect();
-        assert_eq!(found, expected);
+impl Highlighter for Assistant {
+    fn highlight<'l>(&self, line: &'l str, at: usize) -> Cow<'l, str> {
+        let cursor = (!self.last.get()).then_some(at);
+        Cow::Owned(highlight::paint(line, cursor, self.color()))
     }
 
-    /// Each line, after the prompt that is shown before it; `None` is Ctrl-C.
-    #[track_caller]
-    fn reads(lines: &[(&str, Option<&str>)], expected: &Line) {
-        let mut lines = lines.iter();
-        let line = gather(|prompt| match lines.next() {
-            Some((shown, line)) => {
-                assert_eq!(prompt, *shown);
-                line.map(str::to_owned).ok_or(ReadlineError::Interrupted)
+    fn highlight_prompt<'b, 's: 'b, 'p: 'b>(&'s self, prompt: &'p str, _: bool) -> Cow<'b, str> {
+        if self.color() { Cow::Owned(styled(BOLD, prompt)) } else { Cow::Borrowed(prompt) }
+    }
+
+    fn highlight_hint<'h>(&self, hint: &'h str) -> Cow<'h, str> {
+        if !self.color() {
+            return Cow::Borrowed(hint);
+        }
+        let parts =
+            self.parameter.get().and_then(|(from, to)| Some((hint.get(..from)?, hint.get(from..to)?, hint.get(to..)?)));
+        Cow::Owned(match parts {
+            Some((before, parameter, after)) => {
+                format!("{}{}{}", styled(DIM, before), styled(BOLD, parameter), styled(DIM, after))
             }
-            None => Err(ReadlineError::Eof),
-        });
-        assert_eq!(line, *expected);
-        assert_eq!(lines.next(), None);
+            None => styled(DIM, hint),
+        })
     }
 
-    #[test]
-    fn lines_that_go_on() {
-        let input = |text: &str| Line::Input(text.to_owned());
-        reads(&[(PROMPT, Some("1 + 1"))], &input("1 + 1"));
-        reads(&[(PROMPT, Some("f(1,")), (GOES_ON, Some("  2)"))], &input("f(1,\n  2)"));
-        reads(&[(PROMPT, Some("1 +")), (GOES_ON, Some("2 +")), (GOES_ON, Some("3"))], &input("1 +\n2 +\n3"));
-        // An empty line ends it, and so does a command.
-        reads(&[(PROMPT, Some("f(1,")), (GOES_ON, Some(""))], &input("f(1,\n"));
-        reads(&[(PROMPT, Some("f(1,")), (GOES_ON, Some(":env"))], &input("f(1,\n:env"));
-        reads(&[(PROMPT, Some(""))], &input(""));
-        // What is given up, and the end.
-        reads(&[(PROMPT, Some("f(1,")), (GOES_ON, None)], &Line::Cleared);
-        reads(&[(PROMPT, Some("f(1,"))], &input("f(1,"));
-        reads(&[], &Line::End);
-        assert_eq!(PROMPT.len(), GOES_ON.len());
-    }
-
-    #[test]
-    fn names_words_and_commands() {
-        check("1 + los", &["loss", "lossy"]);
-        check("f(μ", &["μ₀"]);
-        check("hess", &["hessian"]);
-        check(":lo", &["load"]);
-        check("x + la.sol", &["la.solve", "la.solve_lower"]);
-        check("x[0..loss", &["loss", "lossy"]);
-        check("linalg.eig", &[]);
-        check("?linalg.eig", &["linalg.eigh", "linalg.eigvalsh"]);
-        check("??ode", &["ode"]);
-        check("1 + ", &[]);
-        check("zzz", &[]);
+    fn highlight_char(&self, _: &str, _: usize, kind: CmdKind) -> bool {
+        self.last.set(kind == CmdKind::ForcedRefresh);
+        true
     }
 }

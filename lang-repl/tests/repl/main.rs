@@ -10,6 +10,7 @@
     reason = "a failed expectation is a failed test"
 )]
 
+mod commands;
 #[path = "../harness/mod.rs"]
 mod harness;
 mod lines;
@@ -525,14 +526,22 @@ fn help_lists_the_commands() {
             Type an expression to see its value, or a definition (def, type, let, import) to keep it.
             `ans` is the last value; `;` at the end prints nothing; Ctrl-C stops a computation.
 
-              ?NAME            what a name is: signature, documentation, example, rule; ??NAME its text too
-              :type EXPR       the type of an expression, which is not evaluated
-              :explain CODE    what an error code means
-              :load FILE       bring in the definitions of a file and run its `let` and `do` items
-              :reload          read loaded and imported files again
-              :env             what is defined here
-              :help [COMMAND]  this list, or more about one command
-              :quit            leave; Ctrl-D does too
+              ?NAME                what a name is: signature, documentation, example, rule; ??NAME its text too
+              :type EXPR           the type of an expression, which is not evaluated
+              :cost EXPR           the work, tests and iterations of one evaluation
+              :time EXPR           the value, and how long checking and running took
+              :bench EXPR          how long an evaluation takes: the median of many, and their spread
+              :grad EXPR           the value of an expression and its gradient
+              :plot ARGS           short for `do plot(ARGS)`
+              :explain CODE        what an error code means
+              :load FILE           bring in the definitions of a file and run its `let` and `do` items
+              :reload              read loaded and imported files again
+              :save FILE           write the session to a file that `:load` and `iverson run` take
+              :env                 what is defined here, and how large the values are
+              :reset               forget all definitions
+              :set [NAME [VALUE]]  the settings, one of them, or a new value for it
+              :help [COMMAND]      this list, or more about one command
+              :quit                leave; Ctrl-D does too
             :load FILE: bring in the definitions of a file and run its `let` and `do` items
             Definitions of the same names are replaced. A file that does not check changes
             nothing; one whose `do` fails is loaded.
@@ -618,35 +627,4 @@ fn a_session_ends_when_nobody_listens() {
     drop(stdout);
     while stdin.write_all(b"2\n").is_ok() {}
     assert_eq!(child.wait().unwrap().code(), Some(0));
-}
-
-/// On a terminal the same session has prompts, a history, and Enter that goes on.
-#[cfg(target_os = "linux")]
-#[test]
-fn a_session_on_a_terminal() {
-    use std::process::{Command, Stdio};
-
-    // `script` gives its child a terminal; without it there is nothing to test.
-    let there = Command::new("script").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-    if !there.is_ok_and(|s| s.success()) {
-        assert!(std::env::var_os("IVERSON_REQUIRE_ALL").is_none(), "there is no `script`");
-        return;
-    }
-    let dir = Dir::new(&[]);
-    let mut command = Command::new("script");
-    command.args(["-qec", env!("CARGO_BIN_EXE_iverson"), "/dev/null"]).current_dir(dir.path());
-    command.env("XDG_DATA_HOME", dir.path().join("data")).env("TERM", "xterm");
-    command.stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    for line in ["(1 +\r", "2)\r", "ans * 14\r", "nonsense\u{3}", ":quit\r"] {
-        std::thread::sleep(std::time::Duration::from_millis(400));
-        std::io::Write::write_all(&mut stdin, line.as_bytes()).unwrap();
-    }
-    let output = child.wait_with_output().unwrap();
-    drop(stdin);
-    let shown = String::from_utf8_lossy(&output.stdout);
-    assert!(shown.contains("iverson> ") && shown.contains("i64 = 3") && shown.contains("i64 = 42"), "{shown}");
-    let history = std::fs::read_to_string(dir.path().join("data/iverson/history")).unwrap();
-    assert!(history.contains("ans * 14") && !history.contains("nonsense"), "{history}");
 }

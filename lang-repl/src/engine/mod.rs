@@ -7,18 +7,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use lang_core::base::{Code, Diagnostic, GlobalName, ModuleName, Name, Span};
+use lang_core::base::{Code, Diagnostic, GlobalName, ModuleName, Span};
 use lang_core::interp::{Counts, Failure, Frame, Interp, Limits, RtInstance, Value};
-use lang_core::resolve::{Names as _, Res};
-use lang_core::session::{self, Evaluable, ItemRef, Running, Session};
-use lang_core::syntax::ast::Item;
+use lang_core::resolve::Names as _;
+use lang_core::session::{self, ItemRef, Running, Session};
 use lang_core::syntax::split::ItemKind;
-use lang_core::types::env::Env as _;
 use lang_core::types::info::TypeInfo;
 use lang_core::types::tree::Body;
 use lang_core::types::ty::{Signature, SizeSource, Type};
 
-use crate::cli::Common;
+use crate::cli::{Common, Nan};
 use crate::files;
 use crate::fit::{self, Datum, Fitted};
 use crate::host::{Console, Here};
@@ -28,6 +26,8 @@ use crate::problem::{Caller, Place, Problem};
 use crate::show::Evaluated;
 use crate::source::{SourceId, Sources};
 use crate::types;
+
+mod questions;
 
 /// A part of a module's text and where it comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,6 +40,13 @@ pub(crate) struct Segment {
     pub(crate) offset: u32,
 }
 
+/// An expression that has been checked, and the items that it needs.
+pub(crate) struct Ready {
+    body: Arc<Body>,
+    needs: Vec<ItemRef>,
+    here: Here,
+}
+
 /// The language with the modules that were loaded and the values that were computed.
 pub(crate) struct Engine {
     session: Session,
@@ -50,9 +57,16 @@ pub(crate) struct Engine {
     /// Imported modules that could not be read, and why.
     unreadable: BTreeMap<ModuleName, Problem>,
     values: HashMap<GlobalName, Value>,
-    counting: bool,
+    /// Count what runs?
+    pub(crate) counting: bool,
     pub(crate) counts: Counts,
-    out: Out,
+    /// Stop where a NaN comes up?
+    pub(crate) trap_nan: bool,
+    /// What a run may use.
+    pub(crate) limits: Limits,
+    /// Is what programs print left out? So it is where they run many times.
+    pub(crate) silent: bool,
+    pub(crate) out: Out,
     start: Instant,
 }
 
@@ -67,6 +81,9 @@ impl Engine {
             values: HashMap::new(),
             counting: common.count,
             counts: Counts::default(),
+            trap_nan: common.nan == Nan::Stop,
+            limits: Limits::default(),
+            silent: false,
             out,
             start: Instant::now(),
         };
@@ -105,17 +122,6 @@ impl Engine {
     pub(crate) fn imported(&self, module: &ModuleName, name: &str) -> Option<ModuleName> {
         let imported = self.session.view().import(module, name)?;
         self.session.text(&imported).map(|_| imported)
-    }
-
-    /// What a module may write with a prefix: `la.solve` after `import linalg as la`.
-    pub(crate) fn prefixed(&self, module: &ModuleName) -> Vec<String> {
-        let mut names = Vec::new();
-        for (prefix, imported) in self.session.view().imports(module) {
-            let items = self.session.items(&imported);
-            let values = items.iter().filter(|i| matches!(i.kind, ItemKind::Def | ItemKind::Let | ItemKind::Type));
-            names.extend(values.flat_map(|i| self.defined(i)).map(|g| format!("{prefix}.{}", g.name)));
-        }
-        names
     }
 
     /// Keeps the text of a file, in which names of data files are relative to its folder.
@@ -333,49 +339,16 @@ impl Engine {
         self.own_problems(module).into_iter().filter(inside).collect()
     }
 
-    /// The items of a module that have errors.
-    pub(crate) fn broken_items(&self, module: &ModuleName) -> BTreeSet<GlobalName> {
-        let diagnostics = self.session.diagnostics(module);
-        let errors = diagnostics.iter().filter(|d| d.is_error());
-        errors.filter_map(|d| self.session.item_at(module, d.span.start)).map(|i| i.global).collect()
-    }
-
     // ---- what needs what ----
 
     fn uses(&self, item: &ItemRef) -> BTreeSet<GlobalName> {
         self.session.resolved(item).map(|r| r.uses.clone()).unwrap_or_default()
     }
 
-    /// The values of a module that need one of these names, directly or through others.
-    pub(crate) fn dependents(&self, module: &ModuleName, names: &BTreeSet<GlobalName>) -> BTreeSet<GlobalName> {
-        let items = self.session.items(module);
-        let uses: Vec<(Vec<GlobalName>, BTreeSet<GlobalName>)> =
-            items.iter().map(|i| (self.defined(i), self.uses(i))).collect();
-        let mut found: BTreeSet<GlobalName> = BTreeSet::new();
-        loop {
-            let before = found.len();
-            for (own, uses) in &uses {
-                if uses.iter().any(|u| names.contains(u) || found.contains(u)) {
-                    found.extend(own.iter().cloned());
-                }
-            }
-            if found.len() == before {
-                return found;
-            }
-        }
-    }
-
     /// The names that an item defines.
     fn defined(&self, item: &ItemRef) -> Vec<GlobalName> {
         let name = |name: &str| GlobalName::new(&item.module, name);
         item.name.split(',').filter(|n| !n.is_empty()).map(name).collect()
-    }
-
-    /// What a module needs of other modules, the prelude aside.
-    pub(crate) fn foreign(&self, module: &ModuleName) -> BTreeSet<GlobalName> {
-        let items = self.session.items(module);
-        let uses = items.iter().flat_map(|i| self.uses(i));
-        uses.filter(|u| u.module != *module && u.module != session::PRELUDE).collect()
     }
 
     /// All items that some names need, each after those it needs itself.
@@ -470,9 +443,12 @@ impl Engine {
         let (result, counts) = {
             let program = Running::new(&self.session, &self.values);
             let mut host = Console { out: self.out, start: self.start, engine: self, here };
-            let mut interp = Interp::new(&program, &mut host, Limits::default(), &interrupt::STOP);
+            let mut interp = Interp::new(&program, &mut host, self.limits, &interrupt::STOP);
             if self.counting {
                 interp.count();
+            }
+            if self.trap_nan {
+                interp.trap_nan();
             }
             (f(&mut interp), interp.counts())
         };
@@ -480,16 +456,6 @@ impl Engine {
         self.counts.tests = self.counts.tests.saturating_add(counts.tests);
         self.counts.iterations = self.counts.iterations.saturating_add(counts.iterations);
         result.map_err(|failure| self.failure(&failure, here))
-    }
-
-    /// Has the module an item that does something when run?
-    pub(crate) fn has_effects(&self, module: &ModuleName) -> bool {
-        self.session.items(module).iter().any(|i| matches!(i.kind, ItemKind::Let | ItemKind::Do))
-    }
-
-    /// The signature of a module's `main`.
-    pub(crate) fn main(&self, module: &ModuleName) -> Option<Arc<Signature>> {
-        self.session.signature(&GlobalName::new(module, "main"))
     }
 
     /// Calls `main` with arguments that fit it.
@@ -542,6 +508,20 @@ impl Engine {
         offset: u32,
         checked: &mut dyn FnMut(),
     ) -> Result<Evaluated, Vec<Problem>> {
+        let ready = self.ready(module, text, source, offset)?;
+        checked();
+        self.compute_lets(&ready.needs)?;
+        self.run_ready(&ready)
+    }
+
+    /// An expression that is right, to be run.
+    pub(crate) fn ready(
+        &mut self,
+        module: &ModuleName,
+        text: &str,
+        source: SourceId,
+        offset: u32,
+    ) -> Result<Ready, Vec<Problem>> {
         let expression = self.session.expression(module, text);
         let places = |d: &Diagnostic| crate::problem::of_diagnostic(&d.clone().shift(offset), source);
         let problems: Vec<Problem> = expression.diagnostics.iter().map(places).collect();
@@ -549,44 +529,26 @@ impl Engine {
             return Err(problems);
         }
         self.out.warn(&problems, &self.sources);
-        let Some(body) = expression.checked else { return Err(Vec::new()) };
-        let closure = self.closure(&expression.resolved.uses);
-        let errors = self.errors_of(&closure);
+        let Some(checked) = expression.checked else { return Err(Vec::new()) };
+        let needs = self.closure(&expression.resolved.uses);
+        let errors = self.errors_of(&needs);
         if !errors.is_empty() {
             return Err(errors);
         }
-        checked();
-        self.compute_lets(&closure)?;
         let here = Here { item: GlobalName::new(module, "do 0"), name: "the input", source: Some((source, offset)) };
-        let ty = body.body.root.map(|root| body.body.nodes[root].ty.clone());
-        let (value, _) = self.run_body(&body.body, &here)?;
+        Ok(Ready { body: checked.body, needs, here })
+    }
+
+    /// Computes the `let`s that an expression needs.
+    pub(crate) fn compute_needs(&mut self, ready: &Ready) -> Result<(), Vec<Problem>> {
+        self.compute_lets(&ready.needs)
+    }
+
+    /// Runs an expression whose needs are computed.
+    pub(crate) fn run_ready(&mut self, ready: &Ready) -> Result<Evaluated, Vec<Problem>> {
+        let ty = ready.body.root.map(|root| ready.body.nodes[root].ty.clone());
+        let (value, _) = self.run_body(&ready.body, &ready.here)?;
         Ok(self.evaluated(value, &ty.unwrap_or(Type::Error)))
-    }
-
-    /// The type of an expression.
-    pub(crate) fn type_of(&self, module: &ModuleName, text: &str, source: SourceId) -> Result<String, Vec<Problem>> {
-        let expression = self.session.expression(module, text);
-        // Of a function the signature, for it may have types and sizes that only a call settles.
-        if let Some(signature) = self.named_signature(&expression) {
-            return Ok(signature.to_string());
-        }
-        let problems: Vec<Problem> =
-            expression.diagnostics.iter().map(|d| crate::problem::of_diagnostic(d, source)).collect();
-        if problems.iter().any(Problem::is_error) {
-            return Err(problems);
-        }
-        let ty = expression.checked.and_then(|c| c.body.root.map(|root| c.body.nodes[root].ty.clone()));
-        Ok(ty.unwrap_or(Type::Error).to_string())
-    }
-
-    /// The signature of the function that an expression names.
-    fn named_signature(&self, expression: &Evaluable) -> Option<Arc<Signature>> {
-        let Item::Do(root) = expression.parsed.tree.item else { return None };
-        match expression.resolved.exprs.get(&root)? {
-            Res::Def(name) => self.session.signature(name),
-            Res::Builtin(builtin) => self.session.view().builtin(*builtin),
-            _ => None,
-        }
     }
 
     /// Computes a `let` and those it needs.
@@ -616,39 +578,6 @@ impl Engine {
     /// Forgets values; those that were known.
     pub(crate) fn forget(&mut self, names: &BTreeSet<GlobalName>) -> Vec<(GlobalName, Value)> {
         names.iter().filter_map(|name| self.values.remove_entry(name)).collect()
-    }
-
-    /// The type of a known value as it can be written in a module.
-    pub(crate) fn kept_type(&self, module: &ModuleName, name: &GlobalName) -> Option<String> {
-        self.spelled(module, &self.global_value(name)?.ty)
-    }
-
-    /// A type as it can be written in a module, if it can.
-    pub(crate) fn spelled(&self, module: &ModuleName, ty: &Type) -> Option<String> {
-        let items = self.session.items(module);
-        let aliases: Vec<(ModuleName, Name)> = items
-            .iter()
-            .filter(|i| i.kind == ItemKind::Import)
-            .filter_map(|i| Some((self.session.view().import(module, &i.name)?, i.name.clone())))
-            .collect();
-        types::spelled(ty, module, &aliases)
-    }
-
-    /// A line about what a name of a module is.
-    pub(crate) fn describe(&self, module: &ModuleName, kind: ItemKind, name: &Name) -> Option<String> {
-        let global = GlobalName { module: module.clone(), name: name.clone() };
-        Some(match kind {
-            ItemKind::Def => format!("def {name}{}", self.session.signature(&global)?),
-            ItemKind::Let => match self.global_value(&global) {
-                Some(known) => format!("let {name}: {}", known.ty),
-                None => format!("let {name}: {}", self.session.let_type(&global)?),
-            },
-            ItemKind::Type => format!("type {name}"),
-            ItemKind::Import => format!("import {name}"),
-            ItemKind::Derivative => format!("derivative {name}"),
-            ItemKind::Adjoint => format!("adjoint {name}"),
-            ItemKind::Do | ItemKind::Junk => return None,
-        })
     }
 }
 

@@ -1,0 +1,206 @@
+//! The NaN trap: a run that has it stops where a NaN comes up, at the first operation that gives one
+//! while none of its operands is one. With dual numbers the same holds of tangents, so the trap also
+//! tells where a derivative is lost. A `nan` that was written or read is no operation's.
+//!
+//! What an operation does inside itself, the tables of partial derivatives included, is not watched;
+//! what it gives is. A run without the trap pays for a comparison where a real is NaN already.
+
+use super::failure::{At, Eval};
+use super::lift::Join;
+use super::{Array, Interp, Value, guarded, print};
+use crate::base::Code;
+use crate::resolve::scalar_fn::ScalarFn;
+use crate::syntax::ops::BinOp;
+
+/// An operation, as its operands are told.
+#[derive(Clone, Copy)]
+pub(super) enum Shown {
+    Infix(&'static str),
+    Function(&'static str),
+}
+
+impl Shown {
+    pub(super) fn of(op: BinOp) -> Self {
+        Self::Infix(op.symbol())
+    }
+
+    pub(super) fn function(f: ScalarFn) -> Self {
+        Self::Function(f.name())
+    }
+
+    pub(super) fn join(how: Join) -> Self {
+        match how {
+            Join::Add => Self::Infix("+"),
+            Join::Mul => Self::Infix("*"),
+            Join::Min => Self::Function("min"),
+            Join::Max => Self::Function("max"),
+        }
+    }
+
+    fn with(self, operands: &[Value]) -> String {
+        let told: Vec<String> = operands.iter().map(told).collect();
+        match self {
+            Self::Function(name) => format!("{name}({})", told.join(", ")),
+            Self::Infix(op) => {
+                let sides: Vec<String> =
+                    told.into_iter().map(|x| if x.starts_with('-') { format!("({x})") } else { x }).collect();
+                sides.join(&format!(" {op} "))
+            }
+        }
+    }
+}
+
+/// A real, with its tangent if it has one.
+fn told(x: &Value) -> String {
+    match x {
+        Value::Dual(d) => guarded(|| format!("{} with tangent {}", told(&d.primal), told(&d.tangent))),
+        _ => print::plain(x),
+    }
+}
+
+/// A NaN that came up.
+struct Found {
+    /// In which element of which array.
+    element: Option<Vec<usize>>,
+    /// Is it the tangent that is NaN, not the value?
+    tangent: bool,
+    operands: Vec<Value>,
+}
+
+impl Interp<'_> {
+    /// From here on the run stops where a NaN comes up.
+    pub fn trap_nan(&mut self) {
+        self.trap = true;
+    }
+
+    /// An operation, watched from outside.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn watched(
+        &mut self,
+        at: At<'_>,
+        shown: Shown,
+        operands: &[&Value],
+        op: impl FnOnce(&mut Self) -> Eval,
+    ) -> Eval {
+        self.trap = false;
+        let value = op(self);
+        self.trap = true;
+        let value = value?;
+        match fresh(&value, operands) {
+            Some(found) => Err(trapped(at, shown, &found)),
+            None => Ok(value),
+        }
+    }
+
+    /// What is added to elements of an array, in place, and so looked at before it is done. What varies is
+    /// added one by one and watched there.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn watch_sums(&mut self, at: At<'_>, array: &Array, places: &[usize], new: &Value) -> Eval<()> {
+        for (k, place) in places.iter().enumerate() {
+            let term = if let Value::Array(terms) = new { terms.element(k) } else { Some(new.clone()) };
+            let (old, term) = match (array.element(*place), term) {
+                (Some(Value::F64(old)), Some(Value::F64(term))) => (Value::F64(old), Value::F64(term)),
+                (Some(Value::F32(old)), Some(Value::F32(term))) => (Value::F32(old), Value::F32(term)),
+                _ => return Ok(()),
+            };
+            let counts = self.counts;
+            let sum = self.join(at, Join::Add, old, &term);
+            self.counts = counts;
+            sum.map_err(|mut failure| {
+                failure.label = format!("element {:?}: {}", position(*place, array.dims()), failure.label);
+                failure
+            })?;
+        }
+        Ok(())
+    }
+
+    /// The result of an operation on two reals, which is NaN.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn nan_of(&self, at: At<'_>, shown: Shown, x: f64, y: f64) -> Eval {
+        if !self.trap || x.is_nan() || y.is_nan() {
+            return Ok(Value::F64(f64::NAN));
+        }
+        let operands = vec![Value::F64(x), Value::F64(y)];
+        Err(trapped(at, shown, &Found { element: None, tangent: false, operands }))
+    }
+}
+
+#[cold]
+fn trapped(at: At<'_>, shown: Shown, found: &Found) -> Box<super::Failure> {
+    let what = if found.tangent { "the tangent of this" } else { "this" };
+    let mut failure = at.fail(Code::E0515, format!("{what} is NaN, and nothing that it was made of is"));
+    failure.label = match &found.element {
+        Some(index) => format!("element {index:?}: {}", shown.with(&found.operands)),
+        None => shown.with(&found.operands),
+    };
+    failure
+}
+
+/// Is a real, or any tangent it has, NaN?
+fn is_nan(x: &Value) -> bool {
+    match x {
+        Value::F64(x) => x.is_nan(),
+        Value::F32(x) => x.is_nan(),
+        Value::Dual(d) => guarded(|| is_nan(&d.primal) || is_nan(&d.tangent)),
+        _ => false,
+    }
+}
+
+/// The first NaN of a value where no operand has one.
+fn fresh(value: &Value, operands: &[&Value]) -> Option<Found> {
+    match value {
+        Value::F64(_) | Value::F32(_) | Value::Dual(_) => {
+            let made = is_nan(value) && !operands.iter().any(|x| is_nan(x));
+            let tangent = !is_nan(super::dual::primal(value));
+            made.then(|| Found { element: None, tangent, operands: operands.iter().map(|x| (*x).clone()).collect() })
+        }
+        Value::Array(array) => {
+            let nan_at = |i: usize| match (array.f64s(), array.f32s()) {
+                (Some(reals), _) => reals.get(i).is_some_and(|x| x.is_nan()),
+                (_, Some(reals)) => reals.get(i).is_some_and(|x| x.is_nan()),
+                _ => array.is_boxed(),
+            };
+            let kinds = array.f64s().is_some() || array.f32s().is_some() || array.is_boxed();
+            let found = |i: usize| {
+                let element = array.element(i)?;
+                let at_i = |x: &&Value| if let Value::Array(a) = x { a.element(i) } else { Some((*x).clone()) };
+                let parts: Vec<Value> = operands.iter().map(at_i).collect::<Option<_>>()?;
+                let mut found = guarded(|| fresh(&element, &parts.iter().collect::<Vec<_>>()))?;
+                found.element = found.element.or_else(|| Some(position(i, array.dims())));
+                Some(found)
+            };
+            (0..array.count()).filter(|i| kinds && nan_at(*i)).find_map(found)
+        }
+        Value::Tuple(items) => items.values().iter().enumerate().find_map(|(k, part)| {
+            let parts = operands.iter().map(|x| if let Value::Tuple(t) = x { t.values().get(k) } else { None });
+            guarded(|| fresh(part, &parts.collect::<Option<Vec<_>>>()?))
+        }),
+        Value::Record(record) => record.names().iter().enumerate().find_map(|(k, name)| {
+            let of = |x: &&'_ Value| -> Option<Value> {
+                let Value::Record(r) = x else { return None };
+                r.values().get(r.position(name, k)?).cloned()
+            };
+            let parts: Vec<Value> = operands.iter().map(of).collect::<Option<_>>()?;
+            guarded(|| fresh(record.values().get(k)?, &parts.iter().collect::<Vec<_>>()))
+        }),
+        _ => None,
+    }
+}
+
+/// The subscripts of an element by its number in row-major order.
+fn position(mut i: usize, dims: &[usize]) -> Vec<usize> {
+    let mut index: Vec<usize> = dims
+        .iter()
+        .rev()
+        .map(|n| {
+            let k = i.checked_rem(*n).unwrap_or(0);
+            i = i.checked_div(*n).unwrap_or(0);
+            k
+        })
+        .collect();
+    index.reverse();
+    index
+}

@@ -1,0 +1,212 @@
+//! What is asked of the language without running anything: types and signatures, what depends on what, what
+//! can be written where.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use lang_core::base::{GlobalName, ModuleName, Name};
+use lang_core::resolve::{Names as _, Res};
+use lang_core::session::{self, Evaluable};
+use lang_core::syntax::ast::Item;
+use lang_core::syntax::split::ItemKind;
+use lang_core::types::env::Env as _;
+use lang_core::types::info::TypeInfoBody;
+use lang_core::types::ty::{Scalar, Signature, Type};
+
+use super::Engine;
+use crate::problem::Problem;
+use crate::source::SourceId;
+use crate::types;
+
+impl Engine {
+    /// The type of an expression.
+    pub(crate) fn type_of(&self, module: &ModuleName, text: &str, source: SourceId) -> Result<String, Vec<Problem>> {
+        let expression = self.session.expression(module, text);
+        // Of a function the signature, for it may have types and sizes that only a call settles.
+        if let Some(signature) = self.named_signature(&expression) {
+            return Ok(signature.to_string());
+        }
+        let problems: Vec<Problem> =
+            expression.diagnostics.iter().map(|d| crate::problem::of_diagnostic(d, source)).collect();
+        if problems.iter().any(Problem::is_error) {
+            return Err(problems);
+        }
+        let ty = expression.checked.and_then(|c| c.body.root.map(|root| c.body.nodes[root].ty.clone()));
+        Ok(ty.unwrap_or(Type::Error).to_string())
+    }
+
+    /// The signature of the function that an expression names.
+    fn named_signature(&self, expression: &Evaluable) -> Option<Arc<Signature>> {
+        let Item::Do(root) = expression.parsed.tree.item else { return None };
+        match expression.resolved.exprs.get(&root)? {
+            Res::Def(name) => self.session.signature(name),
+            Res::Builtin(builtin) => self.session.view().builtin(*builtin),
+            _ => None,
+        }
+    }
+
+    /// A line about what a name of a module is.
+    pub(crate) fn describe(&self, module: &ModuleName, kind: ItemKind, name: &Name) -> Option<String> {
+        let global = GlobalName { module: module.clone(), name: name.clone() };
+        Some(match kind {
+            ItemKind::Def => format!("def {name}{}", self.session.signature(&global)?),
+            ItemKind::Let => match self.global_value(&global) {
+                Some(known) => format!("let {name}: {}", known.ty),
+                None => format!("let {name}: {}", self.session.let_type(&global)?),
+            },
+            ItemKind::Type => format!("type {name}"),
+            ItemKind::Import => format!("import {name}"),
+            ItemKind::Derivative => format!("derivative {name}"),
+            ItemKind::Adjoint => format!("adjoint {name}"),
+            ItemKind::Do | ItemKind::Junk => return None,
+        })
+    }
+
+    /// A type as it can be written in a module, if it can.
+    pub(crate) fn spelled(&self, module: &ModuleName, ty: &Type) -> Option<String> {
+        let items = self.session.items(module);
+        let aliases: Vec<(ModuleName, Name)> = items
+            .iter()
+            .filter(|i| i.kind == ItemKind::Import)
+            .filter_map(|i| Some((self.session.view().import(module, &i.name)?, i.name.clone())))
+            .collect();
+        types::spelled(ty, module, &aliases)
+    }
+
+    /// The type of a known value as it can be written in a module.
+    pub(crate) fn kept_type(&self, module: &ModuleName, name: &GlobalName) -> Option<String> {
+        self.spelled(module, &self.global_value(name)?.ty)
+    }
+
+    /// What a module needs of other modules, the prelude aside.
+    pub(crate) fn foreign(&self, module: &ModuleName) -> BTreeSet<GlobalName> {
+        let items = self.session.items(module);
+        let uses = items.iter().flat_map(|i| self.uses(i));
+        uses.filter(|u| u.module != *module && u.module != session::PRELUDE).collect()
+    }
+
+    /// The values of a module that need one of these names, directly or through others.
+    pub(crate) fn dependents(&self, module: &ModuleName, names: &BTreeSet<GlobalName>) -> BTreeSet<GlobalName> {
+        let items = self.session.items(module);
+        let uses: Vec<(Vec<GlobalName>, BTreeSet<GlobalName>)> =
+            items.iter().map(|i| (self.defined(i), self.uses(i))).collect();
+        let mut found: BTreeSet<GlobalName> = BTreeSet::new();
+        loop {
+            let before = found.len();
+            for (own, uses) in &uses {
+                if uses.iter().any(|u| names.contains(u) || found.contains(u)) {
+                    found.extend(own.iter().cloned());
+                }
+            }
+            if found.len() == before {
+                return found;
+            }
+        }
+    }
+
+    /// What a module may write with a prefix: `la.solve` after `import linalg as la`.
+    pub(crate) fn prefixed(&self, module: &ModuleName) -> Vec<String> {
+        let mut names = Vec::new();
+        for (prefix, imported) in self.session.view().imports(module) {
+            let items = self.session.items(&imported);
+            let values = items.iter().filter(|i| matches!(i.kind, ItemKind::Def | ItemKind::Let | ItemKind::Type));
+            names.extend(values.flat_map(|i| self.defined(i)).map(|g| format!("{prefix}.{}", g.name)));
+        }
+        names
+    }
+
+    /// Has the module an item that does something when run?
+    pub(crate) fn has_effects(&self, module: &ModuleName) -> bool {
+        self.session.items(module).iter().any(|i| matches!(i.kind, ItemKind::Let | ItemKind::Do))
+    }
+
+    /// The signature of a module's `main`.
+    pub(crate) fn main(&self, module: &ModuleName) -> Option<Arc<Signature>> {
+        self.session.signature(&GlobalName::new(module, "main"))
+    }
+
+    /// The items of a module that have errors.
+    pub(crate) fn broken_items(&self, module: &ModuleName) -> BTreeSet<GlobalName> {
+        let diagnostics = self.session.diagnostics(module);
+        let errors = diagnostics.iter().filter(|d| d.is_error());
+        errors.filter_map(|d| self.session.item_at(module, d.span.start)).map(|i| i.global).collect()
+    }
+
+    /// The modules that a module imports, by the names that they have there.
+    pub(crate) fn imports_of(&self, module: &ModuleName) -> Vec<(Name, ModuleName)> {
+        self.session.view().imports(module)
+    }
+
+    /// The type of a `let`, with the sizes of its value if that is known.
+    pub(crate) fn type_of_let(&self, name: &GlobalName) -> Option<Type> {
+        self.global_value(name).map(|known| known.ty).or_else(|| self.session.let_type(name))
+    }
+
+    /// What a type of the language's own stands for; others are what they are.
+    pub(crate) fn unfolded(&self, ty: &Type) -> Type {
+        match ty {
+            Type::Data(name, args) => match self.session.type_info(name).map(|info| info.body.clone()) {
+                Some(TypeInfoBody::Alias(inner)) => types::instantiate(&inner, args),
+                _ => ty.clone(),
+            },
+            _ => ty.clone(),
+        }
+    }
+
+    /// Has an expression errors?
+    pub(crate) fn is_wrong(&self, module: &ModuleName, text: &str) -> bool {
+        self.session.expression(module, text).diagnostics.iter().any(lang_core::base::Diagnostic::is_error)
+    }
+
+    /// The names of the top level that an expression uses.
+    pub(crate) fn uses_of(&self, module: &ModuleName, text: &str) -> BTreeSet<GlobalName> {
+        self.session.expression(module, text).resolved.uses
+    }
+
+    /// The parameters of a definition that an expression names.
+    pub(crate) fn parameters(&self, module: &ModuleName, text: &str) -> Option<Vec<(Name, Type)>> {
+        Some(self.named_signature(&self.session.expression(module, text))?.params.clone())
+    }
+
+    /// Is a type made of reals, or has parts that are?
+    pub(crate) fn has_reals(ty: &Type) -> bool {
+        match ty {
+            Type::Scalar(Scalar::F64 | Scalar::F32) => true,
+            Type::Array(_, element) => Self::has_reals(element),
+            Type::Tuple(parts) => parts.iter().any(Self::has_reals),
+            Type::Record(fields) => fields.iter().any(|(_, ty)| Self::has_reals(ty)),
+            _ => false,
+        }
+    }
+
+    /// The numbers of the items of a module by the names they define, in an order in which each
+    /// comes after those it needs.
+    pub(crate) fn order(&self, module: &ModuleName) -> BTreeMap<GlobalName, usize> {
+        let roots: BTreeSet<GlobalName> =
+            self.session.items(module).iter().flat_map(|item| self.defined(item)).collect();
+        let closure = self.closure(&roots).into_iter().filter(|item| item.module == *module);
+        let numbered = closure.enumerate().flat_map(|(n, item)| self.defined(&item).into_iter().map(move |d| (d, n)));
+        numbered.collect()
+    }
+
+    /// What is wrong in a file when its text is this one; nothing is kept of it.
+    pub(crate) fn problems_of_text(&mut self, path: &Path, text: &str) -> Vec<Problem> {
+        let module = session::module_name(&path.display().to_string());
+        let before = self.session.text(&module);
+        let segments = self.segments.get(&module).cloned();
+        self.session.set_text(&module, text);
+        self.note_file(&module, path, text.to_owned());
+        self.read_imports();
+        let problems = self.own_problems(&module);
+        match before {
+            Some(before) => self.session.set_text(&module, &before),
+            None => self.session.remove(&module),
+        }
+        match segments {
+            Some(segments) => drop(self.segments.insert(module, segments)),
+            None => drop(self.segments.remove(&module)),
+        }
+        problems
+    }
+}

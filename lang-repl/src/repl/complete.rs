@@ -1,0 +1,283 @@
+//! What Tab may make of what stands before the cursor: names, fields, symbols, commands and what they take,
+//! files.
+
+use lang_core::base::Code;
+use lang_core::resolve::words;
+use lang_core::syntax::lexer::{is_name_continue, is_name_start};
+use rustyline::completion::{FilenameCompleter, Pair};
+
+use super::commands::{self, Argument};
+use super::known::{Known, Shape};
+use super::{settings, symbols};
+use crate::lookup;
+
+/// Where the replaced text begins, and what it may become.
+pub(crate) type Found = (usize, Vec<Pair>);
+
+/// The candidates for the end of the text.
+pub(crate) fn complete(before: &str, known: &Known, files: &FilenameCompleter) -> Found {
+    let paths = |from: usize| {
+        let part = before.get(from..).unwrap_or_default();
+        let (start, found) = files.complete_path(part, part.len()).unwrap_or_default();
+        (from + start, found)
+    };
+    if let Some(quote) = open_quote(before) {
+        return if takes_file(before.get(..quote).unwrap_or_default()) {
+            paths(quote)
+        } else {
+            (before.len(), Vec::new())
+        };
+    }
+    if let Some((start, found)) = symbols::complete(before)
+        && !found.is_empty()
+    {
+        let pair = |(display, replacement)| Pair { display, replacement };
+        return (start, found.into_iter().map(pair).collect());
+    }
+    let blanks = before.len() - before.trim_start().len();
+    let line = before.get(blanks..).unwrap_or_default();
+    if let Some(asked) = line.strip_prefix('?') {
+        return asked_for(before, asked, known);
+    }
+    if let Some(command) = line.strip_prefix(':') {
+        let Some((name, argument)) = command.split_once(char::is_whitespace) else {
+            let names = commands::ALL.iter().map(|c| c.name.to_owned());
+            return beginning(before, before.len() - command.len(), names);
+        };
+        let start = before.len() - argument.trim_start().len();
+        let argument = argument.trim_start();
+        match commands::ALL.iter().find(|c| c.name == name.trim_end_matches('!')).map(|c| c.argument) {
+            Some(Argument::File) => return paths(start),
+            Some(Argument::Code) => return beginning(before, start, Code::ALL.iter().map(|c| c.name().to_owned())),
+            Some(Argument::Command) => {
+                return beginning(before, start, commands::ALL.iter().map(|c| c.name.to_owned()));
+            }
+            Some(Argument::Setting) => {
+                return match argument.split_once(char::is_whitespace) {
+                    None => beginning(before, start, settings::ALL.iter().map(|s| s.name.to_owned())),
+                    Some((setting, value)) => {
+                        let values = settings::values_of(setting).map(str::to_owned);
+                        beginning(before, before.len() - value.trim_start().len(), values)
+                    }
+                };
+            }
+            Some(Argument::None) => return (before.len(), Vec::new()),
+            Some(Argument::Expression | Argument::Plotted) | None => {}
+        }
+    }
+    let start = word_start(before);
+    if let Some(dot) = before.get(..start).and_then(|text| text.strip_suffix('.')).filter(|text| !text.ends_with('.')) {
+        return members(before, start, dot, known);
+    }
+    let word = before.get(start..).unwrap_or_default();
+    if !word.starts_with(is_name_start) {
+        return (before.len(), Vec::new());
+    }
+    let own = known.names.iter().filter(|name| !name.contains('.')).cloned();
+    let modules = known.modules.keys().cloned();
+    beginning(before, start, words::all().map(str::to_owned).chain(own).chain(modules))
+}
+
+/// Those that begin as the text does after `start`, in order.
+fn beginning(before: &str, start: usize, all: impl Iterator<Item = String>) -> Found {
+    let word = before.get(start..).unwrap_or_default();
+    let mut found: Vec<String> = all.filter(|name| name.starts_with(word)).collect();
+    found.sort_unstable();
+    found.dedup();
+    (start, found.into_iter().map(|name| Pair { display: name.clone(), replacement: name }).collect())
+}
+
+/// Where the name at the end of the text begins.
+fn word_start(before: &str) -> usize {
+    let of_word = before.char_indices().rev().take_while(|(_, c)| is_name_continue(*c));
+    of_word.last().map_or(before.len(), |(at, _)| at)
+}
+
+/// What a question may ask for: the library may be asked for without an import.
+fn asked_for(before: &str, asked: &str, known: &Known) -> Found {
+    let asked = asked.trim_start_matches('?').trim_start();
+    let start = before.len() - asked.len();
+    let all = words::all().map(str::to_owned).chain(known.names.iter().cloned()).chain(lookup::library_names());
+    // Names with a prefix come after its dot.
+    beginning(before, start, all.filter(|name| asked.contains('.') || !name.contains('.')))
+}
+
+/// What stands after the dot behind a value or a module.
+fn members(before: &str, start: usize, of: &str, known: &Known) -> Found {
+    let Some(path) = path(of) else { return (before.len(), Vec::new()) };
+    if let [Step::Name(module)] = path.as_slice() {
+        let prefix = format!("{module}.");
+        let of_module: Vec<String> =
+            known.names.iter().filter_map(|name| name.strip_prefix(&prefix)).map(str::to_owned).collect();
+        if !of_module.is_empty() && !known.shapes.contains_key(module) {
+            return beginning(before, start, of_module.into_iter());
+        }
+    }
+    let mut steps = path.into_iter();
+    let Some(Step::Name(first)) = steps.next() else { return (before.len(), Vec::new()) };
+    let mut shape = known.shapes.get(&first);
+    for step in steps {
+        shape = match step {
+            Step::Name(name) => shape.and_then(|s| s.part(&name)),
+            Step::Subscript => shape.map(Shape::element),
+        };
+    }
+    beginning(before, start, shape.map(Shape::parts).unwrap_or_default().into_iter())
+}
+
+/// A step to a part of a value.
+#[derive(PartialEq, Debug)]
+enum Step {
+    Name(String),
+    Subscript,
+}
+
+/// The path at the end of a text: a name, then fields and subscripts. Anything else is no path.
+fn path(text: &str) -> Option<Vec<Step>> {
+    let mut steps = Vec::new();
+    let mut rest = text;
+    loop {
+        if rest.ends_with(']') {
+            // Brackets inside are skipped with what is in them.
+            let mut depth = 0usize;
+            let open = rest.char_indices().rev().find(|(_, c)| {
+                match c {
+                    ']' => depth += 1,
+                    '[' => depth = depth.saturating_sub(1),
+                    _ => {}
+                }
+                depth == 0
+            });
+            rest = rest.get(..open?.0)?;
+            if steps.last() != Some(&Step::Subscript) {
+                steps.push(Step::Subscript);
+            }
+            continue;
+        }
+        let start = word_start(rest);
+        let word = rest.get(start..).filter(|word| !word.is_empty())?;
+        steps.push(Step::Name(word.to_owned()));
+        match rest.get(..start)?.strip_suffix('.') {
+            Some(before) if !before.ends_with('.') => rest = before,
+            _ => break,
+        }
+    }
+    steps.reverse();
+    Some(steps)
+}
+
+/// Where the string begins that is open at the end of the text, behind its quote's place.
+fn open_quote(text: &str) -> Option<usize> {
+    let line = text.rfind('\n').map_or(0, |at| at + 1);
+    let mut open = None;
+    let mut escaped = false;
+    for (at, c) in text.char_indices().skip_while(|(at, _)| *at < line) {
+        match (c, open) {
+            _ if escaped => escaped = false,
+            ('\\', Some(_)) => escaped = true,
+            ('"', Some(_)) => open = None,
+            ('"', None) => open = Some(at),
+            _ => {}
+        }
+    }
+    open
+}
+
+/// Is a string that begins after this text the name of a file?
+fn takes_file(before: &str) -> bool {
+    let before = before.trim_end();
+    let called = |name: &str| {
+        before.rfind(&format!("{name}(")).is_some_and(|at| {
+            let inside = before.get(at + name.len()..).unwrap_or_default();
+            let depth = inside.chars().fold(0i64, |n, c| match c {
+                '(' => n + 1,
+                ')' => n - 1,
+                _ => n,
+            });
+            depth > 0
+        })
+    };
+    let command = before.trim_start().strip_prefix(':').is_some_and(|c| c.starts_with("load") || c.starts_with("save"));
+    called("load") || called("save") || command || before.ends_with("import")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known() -> Known {
+        let mut known = Known::default();
+        for name in ["loss", "lossy", "μ₀", "p", "ps", "la.solve", "la.solve_lower"] {
+            known.names.insert(name.to_owned());
+        }
+        known.modules.insert("la".to_owned(), "linalg".to_owned());
+        let point = Shape::Record(vec![
+            ("x".to_owned(), Shape::Other),
+            ("to".to_owned(), Shape::Tuple(vec![Shape::Other, Shape::Other])),
+        ]);
+        known.shapes.insert("p".to_owned(), point.clone());
+        known.shapes.insert("ps".to_owned(), Shape::Array(Box::new(point)));
+        known
+    }
+
+    #[track_caller]
+    fn check(before: &str, expected: &[&str]) {
+        let (_, pairs) = complete(before, &known(), &FilenameCompleter::new());
+        let found: Vec<String> = pairs.into_iter().map(|p| p.replacement).collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn names_and_words() {
+        check("1 + los", &["loss", "lossy"]);
+        check("f(μ", &["μ₀"]);
+        check("hess", &["hessian"]);
+        check("x[0..loss", &["loss", "lossy"]);
+        check(":type los", &["loss", "lossy"]);
+        check("?linalg.eig", &["linalg.eigh", "linalg.eigvalsh"]);
+        check("??ode", &["ode"]);
+        check("1 + ", &[]);
+        check("zzz", &[]);
+        check("\\alpha", &["α"]);
+    }
+
+    #[test]
+    fn parts_of_values_and_modules() {
+        check("p.", &["to", "x"]);
+        check("2 * p.to.", &["0", "1"]);
+        check("ps[0].t", &["to"]);
+        check("ps[f(1, [2])][0].to.", &["0", "1"]);
+        check("x + la.sol", &["solve", "solve_lower"]);
+        check("q.", &[]);
+        check("linalg.eig", &[]);
+        check("0..", &[]);
+    }
+
+    #[test]
+    fn commands_and_what_they_take() {
+        check(":lo", &["load"]);
+        check(":help ty", &["type"]);
+        check(
+            ":explain E050",
+            &["E0500", "E0501", "E0502", "E0503", "E0504", "E0505", "E0506", "E0507", "E0508", "E0509"],
+        );
+        check(":set na", &["nan"]);
+        check(":set nan ", &["ignore", "stop"]);
+        check(":env x", &[]);
+    }
+
+    #[test]
+    fn names_of_files() {
+        let folder = std::env::temp_dir().join(format!("iverson-complete-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("points.csv"), "").unwrap();
+        let start = folder.join("poi").display().to_string();
+        let whole = folder.join("points.csv").display().to_string();
+        check(&format!("let x: [?n]f64 = load(\"{start}"), &[&whole]);
+        check(&format!("save((1, 2), \"{start}"), &[&whole]);
+        check(&format!(":load {start}"), &[&whole]);
+        check(&format!(":save {start}"), &[&whole]);
+        check(&format!("print(\"{start}"), &[]);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}

@@ -1,0 +1,185 @@
+//! What was typed before, as the line editor sees it: inputs of several lines come back with their
+//! margins, and what the arrows bring back begins as what was typed. The file is that of the line editor,
+//! which sessions side by side may write to.
+
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use rustyline::Config;
+use rustyline::history::{FileHistory, History, SearchDirection, SearchResult};
+
+use super::margin;
+use crate::files;
+
+/// What the arrows look for.
+#[derive(Default)]
+pub(crate) struct Search {
+    /// What an entry has to begin with.
+    prefix: String,
+    /// What was there before the first arrow.
+    typed: String,
+    /// What is shown now.
+    shown: Option<String>,
+}
+
+/// A search that keys begin and the history goes on with.
+pub(crate) type SharedSearch = Arc<Mutex<Search>>;
+
+impl Search {
+    /// An arrow is pressed with this line in the editor and this before the cursor: unless it is what an
+    /// arrow brought, a new search begins.
+    pub(crate) fn begin(&mut self, line: &str, before: &str) {
+        if self.shown.as_deref() != Some(line) {
+            before.clone_into(&mut self.prefix);
+            line.clone_into(&mut self.typed);
+            self.shown = None;
+        }
+    }
+}
+
+/// The history.
+pub(crate) struct Recall {
+    file: FileHistory,
+    search: SharedSearch,
+}
+
+impl Recall {
+    pub(crate) fn new(config: &Config, search: SharedSearch) -> Self {
+        Self { file: FileHistory::with_config(config), search }
+    }
+
+    fn entry(&self, index: usize) -> Option<String> {
+        let found = self.file.get(index, SearchDirection::Forward).ok().flatten()?;
+        Some(margin::with(&found.entry))
+    }
+
+    /// The entry nearest to `start` in a direction that has a place where it fits.
+    fn nearest(
+        &self,
+        start: usize,
+        dir: SearchDirection,
+        fits: impl Fn(&str) -> Option<usize>,
+    ) -> Option<SearchResult<'static>> {
+        let found = |idx: usize| {
+            let entry = self.entry(idx)?;
+            let pos = fits(&entry)?;
+            Some(SearchResult { entry: Cow::Owned(entry), idx, pos })
+        };
+        match dir {
+            SearchDirection::Reverse => (0..=start).rev().find_map(found),
+            SearchDirection::Forward => (start..self.file.len()).find_map(found),
+        }
+    }
+}
+
+impl History for Recall {
+    fn get(&self, index: usize, dir: SearchDirection) -> rustyline::Result<Option<SearchResult<'_>>> {
+        let Ok(mut search) = self.search.lock() else { return Ok(None) };
+        let current = search.shown.clone().unwrap_or_else(|| search.typed.clone());
+        let fits = |entry: &str| (entry.starts_with(&search.prefix) && entry != current).then_some(0);
+        let found = self.nearest(index, dir, fits);
+        let found = match (found, dir) {
+            (Some(found), _) => found,
+            (None, SearchDirection::Reverse) => return Ok(None),
+            // Beyond the last entry stands what was typed.
+            (None, SearchDirection::Forward) => {
+                SearchResult { entry: Cow::Owned(search.typed.clone()), idx: self.file.len(), pos: 0 }
+            }
+        };
+        search.shown = Some(found.entry.to_string());
+        Ok(Some(found))
+    }
+
+    fn add(&mut self, line: &str) -> rustyline::Result<bool> {
+        self.file.add(line)
+    }
+
+    fn add_owned(&mut self, line: String) -> rustyline::Result<bool> {
+        self.file.add_owned(line)
+    }
+
+    fn len(&self) -> usize {
+        self.file.len()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.file.is_empty()
+    }
+
+    fn set_max_len(&mut self, len: usize) -> rustyline::Result<()> {
+        self.file.set_max_len(len)
+    }
+
+    fn ignore_dups(&mut self, yes: bool) -> rustyline::Result<()> {
+        self.file.ignore_dups(yes)
+    }
+
+    fn ignore_space(&mut self, yes: bool) {
+        self.file.ignore_space(yes);
+    }
+
+    fn save(&mut self, path: &Path) -> rustyline::Result<()> {
+        self.file.save(path)
+    }
+
+    fn append(&mut self, path: &Path) -> rustyline::Result<()> {
+        self.file.append(path)
+    }
+
+    fn load(&mut self, path: &Path) -> rustyline::Result<()> {
+        self.file.load(path)
+    }
+
+    fn clear(&mut self) -> rustyline::Result<()> {
+        self.file.clear()
+    }
+
+    fn search(&self, term: &str, start: usize, dir: SearchDirection) -> rustyline::Result<Option<SearchResult<'_>>> {
+        if term.is_empty() {
+            return Ok(None);
+        }
+        Ok(self.nearest(start, dir, |entry| entry.find(term)))
+    }
+
+    fn starts_with(
+        &self,
+        term: &str,
+        start: usize,
+        dir: SearchDirection,
+    ) -> rustyline::Result<Option<SearchResult<'_>>> {
+        Ok(self.nearest(start, dir, |entry| entry.starts_with(term).then_some(term.len())))
+    }
+}
+
+/// `$XDG_DATA_HOME/iverson/history`.
+pub(crate) fn file() -> Option<PathBuf> {
+    Some(files::own_folder()?.join("history"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arrows_bring_what_begins_alike() {
+        let search = SharedSearch::default();
+        let mut recall = Recall::new(&Config::default(), search.clone());
+        for line in ["let a = 1", "sin(1.0)", "let b =\n  2", "cos(1.0)", "let b =\n  2"] {
+            recall.add(line).unwrap();
+        }
+        let up = |index: usize| recall.get(index, SearchDirection::Reverse).unwrap();
+        search.lock().unwrap().begin("let", "let");
+        let found = up(4).unwrap();
+        assert_eq!((found.idx, &*found.entry), (4, "let b =\n        \u{a0}  2"));
+        // The same once more is not shown again.
+        search.lock().unwrap().begin(&found.entry, &found.entry);
+        let found = up(3).unwrap();
+        assert_eq!((found.idx, &*found.entry), (0, "let a = 1"));
+        assert_eq!(up(0), None);
+        let down = recall.get(1, SearchDirection::Forward).unwrap().unwrap();
+        assert_eq!((down.idx, &*down.entry), (2, "let b =\n        \u{a0}  2"));
+        let end = recall.get(5, SearchDirection::Forward).unwrap().unwrap();
+        assert_eq!((end.idx, &*end.entry), (5, "let"));
+    }
+}

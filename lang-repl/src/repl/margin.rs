@@ -1,0 +1,111 @@
+//! The prompts of the terminal, and inputs of several lines between them. The line editor has one
+//! prompt for all it edits, before the first line. So that the others stand below it, each begins with a
+//! margin of as many blanks, which is part of what is edited and is shown as a prompt; it is put in
+//! when a line is begun or an input recalled, and taken off before anyone reads the input.
+
+/// Before the first line of an input.
+pub(crate) const PROMPT: &str = "iverson> ";
+/// Before the others, as wide.
+pub(crate) const GOES_ON: &str = "     ..  ";
+/// What the others begin with: blanks, the last of which nobody types, so that a margin is known as one.
+pub(crate) const MARGIN: &str = "        \u{a0}";
+/// The last character of a margin.
+pub(crate) const LAST: char = '\u{a0}';
+
+/// A step of indentation.
+const STEP: &str = "  ";
+
+/// The text with margins.
+pub(crate) fn with(text: &str) -> String {
+    text.replace('\n', &format!("\n{MARGIN}"))
+}
+
+/// The text without them. Pasted lines have none.
+pub(crate) fn without(text: &str) -> String {
+    text.replace(&format!("\n{MARGIN}"), "\n")
+}
+
+/// What a new line begins with after this text: the margin, and the indentation of the line above, one
+/// step more where that leaves something open.
+pub(crate) fn next_line(before: &str) -> String {
+    let line = before.rsplit('\n').next().unwrap_or_default();
+    let line = if before.contains('\n') { line.strip_prefix(MARGIN).unwrap_or(line) } else { line };
+    let indentation: String = line.chars().take_while(|c| *c == ' ').collect();
+    let opens = line.trim_end().ends_with(['=', '(', '[', '{', ':']);
+    format!("\n{MARGIN}{indentation}{}", if opens { STEP } else { "" })
+}
+
+/// What was typed in a piece of a session that is pasted, prompts and all: what stands after prompts. Lines
+/// without a prompt are what the session answered, and are left out, but those before the first prompt
+/// if something was typed there. A text without prompts is all typed.
+pub(crate) fn typed(text: &str) -> String {
+    let first =
+        |line: &str| line.strip_prefix(PROMPT).or_else(|| (line == PROMPT.trim_end()).then_some("")).map(str::to_owned);
+    if !text.lines().any(|line| first(line).is_some() || goes_on(line).is_some()) {
+        return text.to_owned();
+    }
+    let mut out: Vec<String> = Vec::new();
+    // The selection may begin after a prompt.
+    let mut in_input = true;
+    for (n, line) in text.lines().enumerate() {
+        if let Some(input) = first(line) {
+            out.push(input);
+            in_input = true;
+        } else if let Some(more) = goes_on(line).filter(|_| in_input) {
+            out.push(more);
+        } else if n == 0 {
+            out.push(line.to_owned());
+        } else {
+            in_input = false;
+        }
+    }
+    out.join("\n")
+}
+
+/// What stands after a prompt of a line that goes on.
+fn goes_on(line: &str) -> Option<String> {
+    if let Some(rest) = line.strip_prefix(GOES_ON) {
+        return Some(rest.to_owned());
+    }
+    (line.trim_end() == GOES_ON.trim_end()).then(String::new)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn margins_come_and_go() {
+        assert_eq!(PROMPT.len(), GOES_ON.len());
+        assert_eq!(PROMPT.len(), MARGIN.chars().count());
+        assert!(MARGIN.ends_with(LAST));
+        for text in ["", "1", "f(1,\n  2)", "a\n\nb", "a\n"] {
+            assert_eq!(without(&with(text)), text);
+        }
+        assert_eq!(without("a +\n         b"), "a +\n         b");
+    }
+
+    #[test]
+    fn lines_are_indented() {
+        assert_eq!(next_line("def f(x: f64) -> f64 ="), format!("\n{MARGIN}  "));
+        assert_eq!(next_line(&with("def f(x: f64) -> f64 =\n  let y = x")), format!("\n{MARGIN}  "));
+        assert_eq!(next_line(&with("f(\n  g(")), format!("\n{MARGIN}    "));
+    }
+
+    #[track_caller]
+    fn check(pasted: &str, expected: &str) {
+        assert_eq!(typed(pasted), expected);
+    }
+
+    #[test]
+    fn prompts_are_taken_off() {
+        check("1 + 2\n3", "1 + 2\n3");
+        check(
+            "iverson> 1 + 2\ni64 = 3\niverson> let x =\n     ..    5\nx: i64 = 5\niverson>\n",
+            "1 + 2\nlet x =\n  5\n",
+        );
+        check("let x = 1\nx: i64 = 1\niverson> x + 1\n", "let x = 1\nx + 1");
+        // What is answered may look like a line that goes on.
+        check("iverson> f()\nout\n     ..  more\niverson> 2", "f()\n2");
+    }
+}

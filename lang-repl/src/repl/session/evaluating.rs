@@ -1,0 +1,83 @@
+//! Expressions: their values are shown and kept as `ans`.
+
+use std::collections::BTreeSet;
+
+use lang_core::base::{Code, Name};
+use lang_core::interp::Counts;
+use lang_core::syntax::lexer::{Token, lex};
+use lang_core::syntax::split::ItemKind;
+use lang_core::syntax::token::Sym;
+
+use super::super::document::Entry;
+use super::{ANS, INPUT, Session};
+use crate::clock::Clock;
+use crate::problem::Problem;
+use crate::show::{self, Evaluated};
+use crate::source::SourceId;
+
+impl Session {
+    /// A `do` item is the expression in it.
+    pub(super) fn do_item(&mut self, item: &str, source: SourceId, offset: u32) -> bool {
+        let word = lex(item).tokens.first().map_or(0, |t| t.span.end);
+        let text = item.get(word as usize..).unwrap_or_default();
+        self.expression(text, source, offset + word)
+    }
+
+    pub(super) fn expression(&mut self, text: &str, source: SourceId, offset: u32) -> bool {
+        let tokens = lex(text).tokens;
+        let Some(last) = tokens.last() else { return true };
+        let quiet = last.token == Token::Sym(Sym::Semi);
+        let text = if quiet { text.get(..last.span.start as usize).unwrap_or(text) } else { text };
+        let mut clock = Clock::start();
+        self.engine.counts = Counts::default();
+        let result = self.engine.evaluate(&self.module(), text, source, offset, &mut || clock.checked());
+        clock.ran();
+        self.out.measured(&self.options.common, &clock, self.engine.counts);
+        match result {
+            Ok(evaluated) if evaluated.is_unit() => true,
+            Ok(evaluated) => {
+                if !quiet {
+                    self.out.print(&format!("{}\n", show::with_type(&evaluated)));
+                }
+                self.keep_as_ans(&evaluated);
+                true
+            }
+            Err(problems) => {
+                // A function whose sizes only a call settles has no value to show: what it is does.
+                if let ([token], true) = (&*tokens, problems.iter().any(|p| p.code == Code::E0301))
+                    && let Token::Name(name) = &token.token
+                    && let Ok(signature) = self.engine.type_of(&self.module(), name, source)
+                {
+                    self.out.print(&format!("{name}{signature}\n"));
+                    return true;
+                }
+                self.fail(problems);
+                false
+            }
+        }
+    }
+
+    fn keep_as_ans(&mut self, evaluated: &Evaluated) {
+        let name = Name::from(ANS);
+        if self.document.entries.iter().any(|e| e.kind == ItemKind::Def && e.defines(ANS)) {
+            return;
+        }
+        let source = self.engine.sources.add(INPUT, ANS);
+        let before = self.document.clone();
+        let Some(ty) = self.engine.spelled(&self.module(), &evaluated.ty) else {
+            self.forget(&BTreeSet::from([self.global(ANS)]));
+            return;
+        };
+        let entry = Entry::frozen(&name, &ty, source);
+        if !before.entries.contains(&entry) {
+            let (document, _) = before.with(vec![entry]);
+            self.install(document);
+            // A type that cannot be written here: the value cannot be kept.
+            if self.engine.problems_of_segment(&self.module(), source, 0).iter().any(Problem::is_error) {
+                self.forget(&BTreeSet::from([self.global(ANS)]));
+                return;
+            }
+        }
+        self.engine.keep(&self.global(ANS), evaluated.value.clone());
+    }
+}

@@ -1,0 +1,90 @@
+//! `:grad`: the value of an expression and its gradient, under the names of what it is taken by.
+
+use lang_core::base::Name;
+use lang_core::interp::Value;
+use lang_core::syntax::ast::{Expr, Item};
+use lang_core::syntax::parser;
+use lang_core::types::ty::Type;
+
+use super::{INPUT, MODULE, Session};
+use crate::engine::Engine;
+use crate::show::{self, Evaluated};
+
+impl Session {
+    pub(super) fn gradient(&mut self, text: &str) {
+        let text = text.trim_end().trim_end_matches(';').trim_end();
+        let Some((asked, names)) = self.of_call(text).or_else(|| self.of_variables(text)) else {
+            return self.refuse(format!(
+                "`{text}` has nothing to take a gradient by: no call of a function, and no real variable of the session"
+            ));
+        };
+        let source = self.engine.sources.add(INPUT, asked.as_str());
+        let evaluated = match self.engine.evaluate(&self.module(), &asked, source, 0, &mut || ()) {
+            Ok(evaluated) => evaluated,
+            Err(problems) => return self.fail(problems),
+        };
+        let parts = components(&evaluated);
+        let [value, gradient] = parts.as_slice() else { return };
+        self.out.print(&format!("{}\n", show::with_type(value)));
+        let gradients = if names.len() == 1 { vec![gradient.clone()] } else { components(gradient) };
+        for (name, gradient) in names.iter().zip(&gradients).filter(|(_, g)| !g.is_unit()) {
+            self.out.print(&format!("by {name}: {}\n", show::with_type(gradient)));
+        }
+    }
+
+    /// Of a call: its function, differentiated, called with the same arguments; and what these are called.
+    fn of_call(&self, text: &str) -> Option<(String, Vec<Name>)> {
+        let tree = parser::parse_expr(text).tree;
+        let Item::Do(root) = tree.item else { return None };
+        let Expr::Call(callee, arguments) = &tree.exprs[root].kind else { return None };
+        let piece = |span: lang_core::base::Span| text.get(span.range());
+        let function = piece(tree.exprs[*callee].span)?;
+        let parameters = self.engine.parameters(&self.module(), function)?;
+        if parameters.len() != arguments.len() || !parameters.iter().any(|(_, ty)| may_be_real(ty)) {
+            return None;
+        }
+        // Arguments that are given by name are put where they belong.
+        let mut given: Vec<Option<&str>> = vec![None; parameters.len()];
+        for (at, argument) in arguments.iter().enumerate() {
+            let at = match &argument.name {
+                Some(name) => parameters.iter().position(|(own, _)| *own == name.name)?,
+                None => at,
+            };
+            *given.get_mut(at)? = piece(tree.exprs[argument.value].span);
+        }
+        let given: Vec<&str> = given.into_iter().collect::<Option<_>>()?;
+        let names = parameters.into_iter().map(|(name, _)| name).collect();
+        Some((format!("value_and_grad({function})({})", given.join(", ")), names))
+    }
+
+    /// Of any other expression: a function of the real variables in it, called with their values.
+    fn of_variables(&self, text: &str) -> Option<(String, Vec<Name>)> {
+        let mut names = Vec::new();
+        let mut parameters = Vec::new();
+        for used in self.engine.uses_of(&self.module(), text) {
+            if used.module != *MODULE {
+                continue;
+            }
+            let Some(ty) = self.engine.type_of_let(&used).filter(Engine::has_reals) else { continue };
+            parameters.push(format!("{}: {}", used.name, self.engine.spelled(&self.module(), &ty)?));
+            names.push(used.name);
+        }
+        if names.is_empty() {
+            return None;
+        }
+        let values = names.iter().map(Name::as_str).collect::<Vec<_>>().join(", ");
+        Some((format!("value_and_grad(\\({}): {text})({values})", parameters.join(", ")), names))
+    }
+}
+
+/// Can an argument of that type have a gradient? A type that is a parameter may be real.
+fn may_be_real(ty: &Type) -> bool {
+    Engine::has_reals(ty) || matches!(ty.peel().1, Type::Param(..) | Type::Data(..))
+}
+
+/// The components of a tuple.
+fn components(of: &Evaluated) -> Vec<Evaluated> {
+    let (Value::Tuple(items), Type::Tuple(types)) = (&of.value, &of.ty) else { return Vec::new() };
+    let parts = items.values().iter().zip(types.iter());
+    parts.map(|(value, ty)| Evaluated { value: value.clone(), ty: ty.clone() }).collect()
+}

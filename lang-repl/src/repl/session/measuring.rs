@@ -1,0 +1,100 @@
+//! `:cost`, `:time` and `:bench`: what an evaluation takes.
+
+use std::time::{Duration, Instant};
+
+use lang_core::interp::Counts;
+use lang_core::syntax::lexer::lex;
+
+use super::{INPUT, Session};
+use crate::engine::Ready;
+use crate::interrupt;
+use crate::out::seconds;
+use crate::problem::Problem;
+
+/// How long `:bench` goes on,
+const LONG: Duration = Duration::from_secs(2);
+/// and how often it measures at most.
+const MOST: usize = 100_000;
+
+impl Session {
+    /// The counts of one evaluation, whose value is not shown.
+    pub(super) fn cost(&mut self, text: &str) {
+        let counting = std::mem::replace(&mut self.engine.counting, true);
+        let result = self.ready(text).and_then(|ready| {
+            // What it needs is computed before and is no part of it.
+            self.engine.compute_needs(&ready)?;
+            self.engine.counts = Counts::default();
+            self.engine.run_ready(&ready)
+        });
+        self.engine.counting = counting;
+        match result {
+            Ok(_) => {
+                let Counts { work, tests, iterations } = self.engine.counts;
+                self.out.print(&format!("work {work}, tests {tests}, iterations {iterations}\n"));
+            }
+            Err(problems) => self.fail(problems),
+        }
+    }
+
+    /// The value, and how long it took.
+    pub(super) fn time(&mut self, text: &str) {
+        let time = std::mem::replace(&mut self.options.common.time, true);
+        let source = self.engine.sources.add(INPUT, text);
+        self.expression(text, source, 0);
+        self.options.common.time = time;
+    }
+
+    /// The median of many evaluations, and between which times half of them are.
+    pub(super) fn bench(&mut self, text: &str) {
+        let result = self.ready(text).and_then(|ready| {
+            self.engine.compute_needs(&ready)?;
+            let silent = std::mem::replace(&mut self.engine.silent, true);
+            let counting = std::mem::replace(&mut self.engine.counting, false);
+            let times = self.measured(&ready);
+            self.engine.silent = silent;
+            self.engine.counting = counting;
+            times
+        });
+        let mut times = match result {
+            Ok(times) => times,
+            Err(problems) => return self.fail(problems),
+        };
+        times.sort_unstable();
+        let at = |part: usize| times.get((times.len() - 1) * part / 4).copied().unwrap_or_default().as_secs_f64();
+        let (low, median, high) = (at(1), at(2), at(3));
+        let spread = match times.len() {
+            1 => "once".to_owned(),
+            n => format!("half of {n} between {} and {}", seconds(low), seconds(high)),
+        };
+        self.out.print(&format!("{} ({spread})\n", seconds(median)));
+    }
+
+    fn measured(&mut self, ready: &Ready) -> Result<Vec<Duration>, Vec<Problem>> {
+        let begin = Instant::now();
+        let mut times = Vec::new();
+        // The first evaluation reads what the others find; it counts only if it is the only one.
+        let mut first = None;
+        while times.is_empty() || (begin.elapsed() < LONG && times.len() < MOST) {
+            let start = Instant::now();
+            self.engine.run_ready(ready)?;
+            let time = start.elapsed();
+            if first.is_none() && begin.elapsed() < LONG / 2 {
+                first = Some(time);
+                continue;
+            }
+            times.push(time);
+            if interrupt::requested() {
+                break;
+            }
+        }
+        Ok(times)
+    }
+
+    /// The expression, checked.
+    fn ready(&mut self, text: &str) -> Result<Ready, Vec<Problem>> {
+        let source = self.engine.sources.add(INPUT, text);
+        let end = lex(text).tokens.last().map_or(0, |t| t.span.end as usize);
+        let text = text.get(..end).unwrap_or(text).trim_end_matches(';');
+        self.engine.ready(&self.module(), text, source, 0)
+    }
+}

@@ -1,0 +1,235 @@
+//! What one input does to a session.
+
+mod definitions;
+mod evaluating;
+mod gradient;
+mod loading;
+mod measuring;
+mod saving;
+mod telling;
+
+use std::path::PathBuf;
+
+use lang_core::base::{Code, Diagnostic, GlobalName, ModuleName};
+use lang_core::interp::Limits;
+use lang_core::syntax::parser;
+use lang_core::syntax::split::{ItemKind, split};
+
+use super::commands::{self, Kind};
+use super::document::{Document, Entry};
+use super::known::SharedKnown;
+use super::settings::{self, Options};
+use crate::cli::Common;
+use crate::commands::{doc, explain};
+use crate::engine::Engine;
+use crate::interrupt::{self, Computing};
+use crate::out::{Out, Status};
+use crate::problem::Problem;
+use crate::source::SourceId;
+
+/// What happens after an input.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Flow {
+    Next,
+    Quit,
+}
+
+/// A session.
+pub(crate) struct Session {
+    engine: Engine,
+    document: Document,
+    /// Files brought in by `:load`, in order.
+    loaded: Vec<PathBuf>,
+    /// What the line editor is told.
+    known: SharedKnown,
+    options: Options,
+    out: Out,
+    status: Status,
+}
+
+/// The module that the session is: the name of no file.
+const MODULE: &str = "<repl>";
+
+/// What inputs are called in reports.
+const INPUT: &str = "repl";
+
+/// The name of the last value.
+const ANS: &str = "ans";
+
+impl Session {
+    pub(crate) fn new(common: &Common, out: Out, known: SharedKnown) -> Self {
+        let mut session = Self {
+            engine: Engine::new(common, out),
+            document: Document::default(),
+            loaded: Vec::new(),
+            known,
+            options: Options { common: common.clone(), limits: Limits::default() },
+            out,
+            status: Status::Good,
+        };
+        session.install(Document::default());
+        session.tell_editor();
+        session
+    }
+
+    /// Was every input good so far?
+    pub(crate) fn status(&self) -> Status {
+        self.status
+    }
+
+    /// Does what an input says.
+    pub(crate) fn input(&mut self, text: &str) -> Flow {
+        let _computing = Computing::start();
+        let failed = std::mem::replace(&mut self.status, Status::Good);
+        let flow = self.obey(text);
+        if interrupt::requested() && self.status == Status::Good {
+            // What was computed is there; what was not shown any more is told.
+            self.out.note("interrupted\n");
+        }
+        self.status = self.status.max(failed);
+        self.tell_editor();
+        flow
+    }
+
+    fn obey(&mut self, text: &str) -> Flow {
+        match commands::parse(text) {
+            Some(Ok((Kind::Quit, _))) => return Flow::Quit,
+            Some(Ok((kind, argument))) => self.command(kind, argument),
+            Some(Err(message)) => self.refuse(message),
+            None if commands::question(text).is_some() => {
+                if let Some((name, source)) = commands::question(text) {
+                    self.question(name, source);
+                }
+            }
+            None => {
+                let word = commands::word(text);
+                let word = word.filter(|(word, _)| !self.document.entries.iter().any(|e| e.defines(word)));
+                match word.map(|(_, message)| message).or_else(|| commands::asks_type(text)) {
+                    Some(message) => self.refuse(message),
+                    None => {
+                        let source = self.engine.sources.add(INPUT, text);
+                        self.items(text, source, 0);
+                    }
+                }
+            }
+        }
+        Flow::Next
+    }
+
+    fn fail(&mut self, problems: Vec<Problem>) {
+        self.status = Status::Failed;
+        self.out.fail(&problems, &self.engine.sources);
+    }
+
+    /// What was asked for is not understood.
+    fn refuse(&mut self, message: String) {
+        self.fail(vec![Problem::new(Code::E0600, message)]);
+    }
+
+    fn command(&mut self, kind: Kind, argument: &str) {
+        match kind {
+            Kind::Help => self.out.print(&commands::help(argument)),
+            Kind::Env => self.out.print(&self.listing()),
+            Kind::Type => self.type_of(argument),
+            Kind::Cost => self.cost(argument),
+            Kind::Time => self.time(argument),
+            Kind::Bench => self.bench(argument),
+            Kind::Grad => self.gradient(argument),
+            Kind::Plot => {
+                let text = format!("plot({argument})");
+                let source = self.engine.sources.add(INPUT, text.as_str());
+                self.expression(&text, source, 0);
+            }
+            Kind::Explain => {
+                let shown = explain::run(Some(argument), &self.engine, self.out);
+                self.status = self.status.max(shown.min(Status::Failed));
+            }
+            Kind::Load => self.load_and_remember(PathBuf::from(argument.trim_matches('"'))),
+            Kind::Reload => self.reload(),
+            Kind::Save(any) => self.save(&PathBuf::from(argument.trim_matches('"')), any),
+            Kind::Reset => self.reset(),
+            Kind::Set => match settings::set(&mut self.options, argument) {
+                Ok(shown) => {
+                    self.out.print(&shown);
+                    self.apply_options();
+                }
+                Err(message) => self.refuse(message),
+            },
+            Kind::Quit => {}
+        }
+    }
+
+    /// Makes the settings those of what comes.
+    fn apply_options(&mut self) {
+        let common = &self.options.common;
+        self.out = Out::new(common);
+        self.engine.out = self.out;
+        self.engine.counting = common.count;
+        self.engine.trap_nan = common.nan == crate::cli::Nan::Stop;
+        self.engine.limits = self.options.limits;
+    }
+
+    /// Definitions first, all at once, as they may need each other; then what is to be computed,
+    /// in order. Was all of it good?
+    fn items(&mut self, text: &str, source: SourceId, base: u32) -> bool {
+        let mut items = split(text);
+        // A `let … in …` is an expression here.
+        for item in items.iter_mut().filter(|i| i.kind == ItemKind::Let && is_expression(&i.text)) {
+            item.kind = ItemKind::Junk;
+        }
+        let mut definitions = Vec::new();
+        for item in items.iter().filter(|i| !matches!(i.kind, ItemKind::Do | ItemKind::Junk)) {
+            let mut entry = Entry::new(item, source);
+            entry.offset += base;
+            definitions.push(entry);
+        }
+        let Some(before) = self.define(definitions.clone()) else { return false };
+        let mut definitions = definitions.into_iter();
+        let mut good = true;
+        for item in &items {
+            good &= match item.kind {
+                ItemKind::Junk => self.expression(&item.text, source, base + item.start),
+                ItemKind::Do => self.do_item(&item.text, source, base + item.start),
+                _ => definitions.next().is_none_or(|entry| {
+                    let good = self.computed(&entry, &before);
+                    if good {
+                        self.tell_about(&entry);
+                    }
+                    good
+                }),
+            };
+        }
+        good
+    }
+
+    fn module(&self) -> ModuleName {
+        MODULE.into()
+    }
+
+    fn global(&self, name: &str) -> GlobalName {
+        GlobalName::new(MODULE, name)
+    }
+
+    /// Shows what a name is, as it is seen here.
+    fn question(&mut self, name: &str, source: bool) {
+        // A value that is kept has no text that tells how it came about.
+        let kept = self.document.entries.iter().any(|e| e.frozen && e.defines(name));
+        let shown = doc::show(&self.engine, Some(&self.module()), name, source && !kept, self.out);
+        self.status = self.status.max(shown);
+    }
+
+    fn type_of(&mut self, text: &str) {
+        let source = self.engine.sources.add(INPUT, text);
+        match self.engine.type_of(&self.module(), text, source) {
+            Ok(ty) => self.out.print(&format!("{ty}\n")),
+            Err(problems) => self.fail(problems),
+        }
+    }
+}
+
+/// Is the text of a `let` no item but a whole expression?
+fn is_expression(text: &str) -> bool {
+    let wrong = |parsed: parser::Parsed| parsed.diagnostics.iter().any(Diagnostic::is_error);
+    let shown = text.trim_end().trim_end_matches(';');
+    wrong(parser::parse_item(text)) && !wrong(parser::parse_expr(shown))
+}

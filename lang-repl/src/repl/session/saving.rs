@@ -1,0 +1,201 @@
+//! `:save`: the session as a file that `:load` and `iverson run` take. What has a text is written with it,
+//! in an order in which everything comes after what it needs; values that are kept are written as
+//! literals, and large ones as data files beside the file.
+
+use std::path::{Path, PathBuf};
+
+use lang_core::base::{Code, GlobalName, Name};
+use lang_core::interp::{Refusal, Value, print};
+use lang_core::syntax::lexer::{Spanned, Token, lex};
+use lang_core::syntax::split::ItemKind;
+use lang_core::syntax::token::Sym;
+
+use super::super::document::Entry;
+use super::Session;
+use crate::data::Format;
+use crate::files;
+use crate::problem::Problem;
+
+/// How a file begins that `:save` wrote, and so may write again.
+const MARK: &str = "-- A session of iverson, written by :save.\n";
+
+/// A literal of more bytes is a data file instead.
+const MAX_LITERAL: usize = 16 << 10;
+
+impl Session {
+    pub(super) fn save(&mut self, path: &Path, any: bool) {
+        if !any && !is_own(path) {
+            let problem = Problem::new(Code::E0605, format!("`{}` was not written by :save", files::shown(path)));
+            return self.fail(vec![problem.help(format!("`:save! {}` replaces it", files::shown(path)))]);
+        }
+        let mut data = Vec::new();
+        let (text, lost) = self.source(path, Some(&mut data));
+        let wrong: Vec<Problem> =
+            self.engine.problems_of_text(path, &text).into_iter().filter(Problem::is_error).collect();
+        if !wrong.is_empty() {
+            return self.fail(wrong);
+        }
+        let mut written = Vec::new();
+        for (file, bytes) in data.iter().map(|(f, b)| (f, b.as_slice())).chain([(&path.to_owned(), text.as_bytes())]) {
+            if let Err(refusal) = files::write(file, bytes) {
+                return self.fail(vec![of_refusal(refusal)]);
+            }
+            written.push(files::shown(file));
+        }
+        // The file itself comes last, and is told first.
+        written.reverse();
+        self.out.print(&format!("saved {}\n", written.join(", ")));
+        if !lost.is_empty() {
+            let names = lost.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+            self.out.note(&format!("note: {names} cannot be written as it is kept, a function or what has one\n"));
+        }
+    }
+
+    /// The session's definitions as a file; values that are kept are left out.
+    pub(super) fn source_without_values(&self) -> String {
+        self.source(Path::new(""), None).0
+    }
+
+    /// The text of the file, and the names of values that cannot be written. What becomes a data file is added
+    /// to `data`; without it values are left out.
+    fn source(&self, path: &Path, mut data: Option<&mut Vec<(PathBuf, Vec<u8>)>>) -> (String, Vec<Name>) {
+        let module = self.module();
+        let order = self.engine.order(&module);
+        let at = |entry: &Entry| entry.names.iter().filter_map(|n| order.get(&self.global(n))).min().copied();
+        let mut entries: Vec<&Entry> = self.document.entries.iter().collect();
+        // Imports first; a rule after what it is of.
+        entries.sort_by_key(|entry| match entry.kind {
+            ItemKind::Import => (0, 0, 0),
+            ItemKind::Derivative | ItemKind::Adjoint => (1, at(entry).unwrap_or(usize::MAX), 1),
+            _ => (1, at(entry).unwrap_or(usize::MAX), 0),
+        });
+        let mut left_out = self.engine.broken_items(&module);
+        let mut lost = Vec::new();
+        let mut texts: Vec<(&Entry, String)> = Vec::new();
+        for entry in entries {
+            let text = match (entry.frozen, entry.names.first()) {
+                (true, Some(name)) => match data.as_deref_mut().and_then(|data| self.kept(name, path, data)) {
+                    Some(text) => text,
+                    None => {
+                        left_out.insert(self.global(name));
+                        lost.push(name.clone());
+                        continue;
+                    }
+                },
+                _ => self.moved(entry, path),
+            };
+            texts.push((entry, text));
+        }
+        // What needs something that is left out would not check.
+        left_out.extend(self.engine.dependents(&module, &left_out));
+        let mut out = MARK.to_owned();
+        for (entry, text) in texts {
+            let fits = !entry.names.iter().any(|name| left_out.contains(&self.global(name)));
+            out.push('\n');
+            match fits {
+                true => out.push_str(&text),
+                false => {
+                    out.push_str("-- This has errors, or needs what could not be written:\n");
+                    out.push_str(&text.lines().map(|line| format!("-- {line}")).collect::<Vec<_>>().join("\n"));
+                }
+            }
+            out.push('\n');
+        }
+        (out, lost)
+    }
+
+    /// The definition of a value that is kept; `None` if it cannot be written.
+    fn kept(&self, name: &Name, path: &Path, data: &mut Vec<(PathBuf, Vec<u8>)>) -> Option<String> {
+        let global: GlobalName = self.global(name);
+        let known = self.engine.global_value(&global).filter(|known| !has_function(&known.value))?;
+        let ty = self.engine.kept_type(&self.module(), &global)?;
+        if let Some(literal) = print::full(&known.value, MAX_LITERAL)
+            && !self.engine.is_wrong(&self.module(), &literal)
+        {
+            return Some(format!("let {name}: {ty} = {literal}"));
+        }
+        let stem = path.file_stem()?.to_str()?;
+        let format = if matches!(&known.value, Value::Array(a) if !a.is_boxed()) { Format::Npy } else { Format::Json };
+        let file = format!("{stem}-{name}.{}", if format == Format::Npy { "npy" } else { "json" });
+        let (bytes, _) = format.write(&known.value).ok()?;
+        data.push((path.with_file_name(&file), bytes));
+        Some(format!("let {name}: {ty} = load({})", quoted(&file)))
+    }
+
+    /// The text of a definition in a file there: files that it names stay those they are.
+    fn moved(&self, entry: &Entry, path: &Path) -> String {
+        let text = entry.text.to_string();
+        let from = self.engine.folder(entry.source).cloned().unwrap_or_default();
+        let to = path.parent().map(Path::to_path_buf).unwrap_or_default();
+        // What a loaded file imports was made relative to where we are when it was loaded.
+        let from = if entry.kind == ItemKind::Import { PathBuf::new() } else { from };
+        if from == to {
+            return text;
+        }
+        let tokens = lex(&text).tokens;
+        let mut out = String::new();
+        let mut done = 0;
+        for at in 0..tokens.len() {
+            let Some((span, file)) = named_file(&tokens, at, entry.kind).filter(|(_, f)| Path::new(f).is_relative())
+            else {
+                continue;
+            };
+            let whole = std::path::absolute(from.join(&file)).unwrap_or_else(|_| from.join(&file));
+            out.push_str(text.get(done..span.0).unwrap_or_default());
+            out.push_str(&quoted(&whole.display().to_string()));
+            done = span.1;
+        }
+        out.push_str(text.get(done..).unwrap_or_default());
+        out
+    }
+}
+
+/// A string at a token that is the name of a file that is read: of an import, or the argument of `load`.
+fn named_file(tokens: &[Spanned], at: usize, kind: ItemKind) -> Option<((usize, usize), String)> {
+    let token = tokens.get(at)?;
+    let Token::Str(file) = &token.token else { return None };
+    let is = |back: usize, wanted: &Token| {
+        at.checked_sub(back).and_then(|k| tokens.get(k)).is_some_and(|t| t.token == *wanted)
+    };
+    let loads = is(1, &Token::Sym(Sym::LParen)) && is(2, &Token::Name("load".into()));
+    let span = (token.span.start as usize, token.span.end as usize);
+    (loads || kind == ItemKind::Import).then(|| (span, file.to_string()))
+}
+
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+/// Is there a function in a value? Values are as deep as programs make them.
+fn has_function(value: &Value) -> bool {
+    let mut open = vec![value.clone()];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Fun(_) => return true,
+            Value::Tuple(items) => open.extend(items.values().iter().cloned()),
+            Value::Record(record) => open.extend(record.values().iter().cloned()),
+            Value::Data(cell) => open.extend(cell.args().iter().cloned()),
+            Value::Array(array) if array.is_boxed() => open.extend((0..array.count()).filter_map(|i| array.element(i))),
+            _ => {}
+        }
+    }
+    false
+}
+
+/// Is there no file of that name, or one that `:save` wrote?
+fn is_own(path: &Path) -> bool {
+    if std::fs::symlink_metadata(path).is_err() {
+        return true;
+    }
+    let mut begin = vec![0; MARK.len()];
+    let read = std::fs::File::open(path).and_then(|mut file| std::io::Read::read_exact(&mut file, &mut begin));
+    read.is_ok() && begin == MARK.as_bytes()
+}
+
+fn of_refusal(refusal: Refusal) -> Problem {
+    let problem = Problem::new(refusal.code, refusal.message);
+    match refusal.help {
+        Some(help) => problem.help(help),
+        None => problem,
+    }
+}

@@ -1,0 +1,138 @@
+//! What `:set` sets, for the rest of a session: one table with names, values and help. What a setting
+//! is, the engine and the outputs know; here they are only read and written.
+
+use lang_core::interp::Limits;
+
+use crate::cli::{Common, Nan, When};
+use crate::suggest;
+
+/// Everything that can be set.
+#[derive(Clone, Debug)]
+pub(crate) struct Options {
+    pub(crate) common: Common,
+    pub(crate) limits: Limits,
+}
+
+/// A setting.
+pub(crate) struct Setting {
+    pub(crate) name: &'static str,
+    /// The values it takes, as help and completion show them. Alternatives stand between bars.
+    pub(crate) values: &'static str,
+    /// A line.
+    summary: &'static str,
+    get: fn(&Options) -> String,
+    /// `None`: this is no value of it.
+    set: fn(&mut Options, &str) -> Option<()>,
+}
+
+/// All settings, in the order of `:set`.
+pub(crate) const ALL: &[Setting] = &[
+    Setting {
+        name: "color",
+        values: "auto|always|never",
+        summary: "colours",
+        get: |o| match o.common.color {
+            When::Auto => "auto".to_owned(),
+            When::Always => "always".to_owned(),
+            When::Never => "never".to_owned(),
+        },
+        set: |o, value| {
+            o.common.color = match value {
+                "auto" => When::Auto,
+                "always" => When::Always,
+                "never" => When::Never,
+                _ => return None,
+            };
+            Some(())
+        },
+    },
+    Setting {
+        name: "count",
+        values: "on|off",
+        summary: "tell the work, tests and iterations of every evaluation",
+        get: |o| switch(o.common.count),
+        set: |o, value| on_or_off(value).map(|on| o.common.count = on),
+    },
+    Setting {
+        name: "memory",
+        values: "MIB",
+        summary: "how much the values of an evaluation may need, in MiB",
+        get: |o| (o.limits.max_bytes >> 20).to_string(),
+        set: |o, value| {
+            let bytes = value.parse::<usize>().ok().filter(|n| *n > 0)?.checked_mul(1 << 20)?;
+            o.limits.max_bytes = bytes;
+            Some(())
+        },
+    },
+    Setting {
+        name: "nan",
+        values: "stop|ignore",
+        summary: "whether an evaluation stops where a NaN comes up",
+        get: |o| if o.common.nan == Nan::Stop { "stop".to_owned() } else { "ignore".to_owned() },
+        set: |o, value| {
+            o.common.nan = match value {
+                "stop" => Nan::Stop,
+                "ignore" => Nan::Ignore,
+                _ => return None,
+            };
+            Some(())
+        },
+    },
+    Setting {
+        name: "time",
+        values: "on|off",
+        summary: "tell how long checking and running took",
+        get: |o| switch(o.common.time),
+        set: |o, value| on_or_off(value).map(|on| o.common.time = on),
+    },
+];
+
+fn switch(on: bool) -> String {
+    if on { "on".to_owned() } else { "off".to_owned() }
+}
+
+fn on_or_off(value: &str) -> Option<bool> {
+    match value {
+        "on" | "true" | "yes" => Some(true),
+        "off" | "false" | "no" => Some(false),
+        _ => None,
+    }
+}
+
+/// The values that a setting takes, where they can be listed.
+pub(crate) fn values_of(name: &str) -> impl Iterator<Item = &'static str> {
+    let setting = ALL.iter().find(|s| s.name == name && s.values.contains('|'));
+    setting.into_iter().flat_map(|s| s.values.split('|'))
+}
+
+/// What `:set` with this argument shows, and does; `Err` says what is wrong with it.
+pub(crate) fn set(options: &mut Options, argument: &str) -> Result<String, String> {
+    let mut words = argument.split_whitespace();
+    let (name, value) = (words.next(), words.next());
+    if words.next().is_some() {
+        return Err(":set takes a name and a value".to_owned());
+    }
+    let Some(name) = name else { return Ok(ALL.iter().map(|s| line(s, options)).collect()) };
+    // `:set digits=5` is as plain.
+    let (name, value) = match name.split_once('=') {
+        Some((name, own)) if value.is_none() => (name, Some(own)),
+        _ => (name, value),
+    };
+    let Some(setting) = ALL.iter().find(|s| s.name == name) else {
+        return Err(match suggest::closest(name, ALL.iter().map(|s| s.name)) {
+            Some(near) => format!("there is no setting `{name}`; did you mean `{near}`?"),
+            None => format!("there is no setting `{name}`; :set lists all"),
+        });
+    };
+    match value {
+        None => Ok(format!("{}  it is {}\n", line(setting, options), setting.values.replace('|', " or "))),
+        Some(value) => match (setting.set)(options, value) {
+            Some(()) => Ok(String::new()),
+            None => Err(format!("`{value}` is no value of `{name}`, which is {}", setting.values.replace('|', " or "))),
+        },
+    }
+}
+
+fn line(setting: &Setting, options: &Options) -> String {
+    format!("  {:<8} {:<8} {}\n", setting.name, (setting.get)(options), setting.summary)
+}

@@ -1,0 +1,401 @@
+//! Commands that measure, differentiate, set and save.
+
+use expect_test::expect;
+
+use crate::harness::{Dir, session, session_in};
+
+#[test]
+fn gradients_have_names() {
+    session(
+        "\
+import linalg as la
+def f(x: [n]f64, k: i64, rate: f64) -> f64 = rate * (sum i: x[i]^k)
+let v = [1.0, 2.0]
+:grad f(v, 3, 0.5)
+:grad f(k: 2, rate: 1.0, x: v)
+:grad la.norm(v + 2)
+let w = {a: 2.0, b: [1.0, 3.0]}
+let n = 3
+:grad w.a^n * w.b[1] + v[0]
+:grad 1 + n
+:grad f(v, 3)
+:grad v
+",
+        expect![[r#"
+            import la
+            def f(x: [n]f64, k: i64, rate: f64) -> f64
+            v: [2]f64 = [1.0, 2.0]
+            f64 = 4.5
+            by x: [2]f64 = [1.5, 6.0]
+            by rate: f64 = 9.0
+            f64 = 5.0
+            by x: [2]f64 = [2.0, 4.0]
+            by rate: f64 = 5.0
+            f64 = 5.0
+            by x: [2]f64 = [0.6, 0.8]
+            w: {a: f64, b: [2]f64} = {a: 2.0, b: [1.0, 3.0]}
+            n: i64 = 3
+            f64 = 25.0
+            by v: [2]f64 = [1.0, 0.0]
+            by w: {a: f64, b: [2]f64} = {a: 36.0, b: [0.0, 8.0]}
+            [E0600] Error: `1 + n` has nothing to take a gradient by: no call of a function, and no real variable of the session
+            [E0201] Error: `f` takes 3 arguments, and 2 stand here
+               ╭─[ repl:1:30 ]
+               │
+             1 │ value_and_grad(\(v: [2]f64): f(v, 3))(v)
+               │                              ───┬───
+               │                                 ╰───── here
+               │
+               │ Help: its signature is `f(x: [n]f64, k: i64, rate: f64) -> f64`
+            ───╯
+            [E0214] Error: `value_and_grad` wants a function with one real result, and this one gives `[2]f64`
+               ╭─[ repl:1:16 ]
+               │
+             1 │ value_and_grad(\(v: [2]f64): v)(v)
+               │                ───────┬───────
+               │                       ╰───────── here
+               │
+               │ Help: for several outputs there are `jacobian`, `vjp` and `jvp`
+            ───╯
+            --- exit status: 1
+        "#]],
+    );
+}
+
+#[test]
+fn what_is_measured() {
+    let dir = Dir::new(&[]);
+    let input = "\
+let x = for i < 10: f64(i)
+:cost sum i: [i % 2 == 0] * x[i]
+:time x[0]
+:bench x[3] * 2
+:bench print(x)
+:cost 1 +
+:bench y
+:time [1, 2][x[5] |> i64]
+";
+    let shown = dir.run(&[], input.as_bytes());
+    let (out, errors) = shown.split_once("--- stderr\n").unwrap();
+    let lines: Vec<&str> = out.lines().collect();
+    assert!(lines[1] == "work 4, tests 10, iterations 10" && lines[2] == "f64 = 0.0", "{out}");
+    for line in &lines[3..5] {
+        assert!(line.contains(" (half of ") && line.contains(" between ") && line.ends_with("s)"), "{line}");
+    }
+    assert_eq!(lines.len(), 5);
+    assert!(errors.starts_with("checked in ") && errors.contains("E0001") && errors.contains("E0100"), "{errors}");
+}
+
+#[test]
+fn settings_hold_for_what_comes() {
+    session(
+        "\
+:set
+:set nan
+:set nan maybe
+:set nam stop
+:set nan stop
+log(-1.0)
+grad(\\(x: f64): sqrt(x * x))(0.0)
+let z = [1.0, 0.0, 4.0]
+z / [1.0, 0.0, 2.0]
+z |> \\(t: [3]f64): sum i: (t[i] - 1) / (t[i] - 1)
+nan + 1
+:set nan=ignore
+log(-1.0)
+:set count on
+1.0 + 2
+:set count off
+:set memory 1
+for i < 1000000: 1.0
+:set a b c
+",
+        expect![[r#"
+              color    auto     colours
+              count    off      tell the work, tests and iterations of every evaluation
+              memory   4096     how much the values of an evaluation may need, in MiB
+              nan      ignore   whether an evaluation stops where a NaN comes up
+              time     off      tell how long checking and running took
+              nan      ignore   whether an evaluation stops where a NaN comes up
+              it is stop or ignore
+            [E0600] Error: `maybe` is no value of `nan`, which is stop or ignore
+            [E0600] Error: there is no setting `nam`; did you mean `nan`?
+            [E0515] Error: this is NaN, and nothing that it was made of is
+               ╭─[ repl:1:1 ]
+               │
+             1 │ log(-1.0)
+               │ ────┬────
+               │     ╰────── log(-1.0)
+            ───╯
+            [E0515] Error: the tangent of this is NaN, and nothing that it was made of is
+               ╭─[ repl:1:17 ]
+               │
+             1 │ grad(\(x: f64): sqrt(x * x))(0.0)
+               │                 ─────┬─────
+               │                      ╰─────── sqrt(0.0 with tangent 0.0)
+               │
+               │ Note: called from the input at repl:1:1
+            ───╯
+            z: [3]f64 = [1.0, 0.0, 4.0]
+            [E0515] Error: this is NaN, and nothing that it was made of is
+               ╭─[ repl:1:1 ]
+               │
+             1 │ z / [1.0, 0.0, 2.0]
+               │ ─────────┬─────────
+               │          ╰─────────── element [1]: 0.0 / 0.0
+            ───╯
+            [E0515] Error: this is NaN, and nothing that it was made of is
+               ╭─[ repl:1:28 ]
+               │
+             1 │ z |> \(t: [3]f64): sum i: (t[i] - 1) / (t[i] - 1)
+               │                            ───────────┬──────────
+               │                                       ╰──────────── 0.0 / 0.0
+               │
+               │ Note: called from the input at repl:1:1
+            ───╯
+            f64 = nan
+            f64 = nan
+            work 1, tests 0, iterations 0
+            f64 = 3.0
+            [E0508] Error: the values of this run need more than 1 MiB
+               ╭─[ repl:1:1 ]
+               │
+             1 │ for i < 1000000: 1.0
+               │ ──────────┬─────────
+               │           ╰─────────── here
+            ───╯
+            [E0600] Error: :set takes a name and a value
+            --- exit status: 1
+        "#]],
+    );
+}
+
+/// What is saved is what was there: defined anew from the file, everything has the same value.
+#[test]
+fn sessions_are_saved() {
+    let files: &[(&str, &[u8])] = &[
+        ("sub/mine.iv", b"def twice(x: f64) -> f64 = 2 * x\nlet data: [?n]f64 = load(\"xs.csv\")\n"),
+        ("sub/xs.csv", b"1\n2\n3\n"),
+        ("other.iv", b"import \"./sub/mine.iv\" as m\nlet mine: [?n]f64 = load(\"sub/xs.csv\")\ndef use(k: f64) -> f64 = m.twice(k)\n"),
+        ("precious.iv", b"let x = 1\n"),
+    ];
+    let dir = Dir::new(files);
+    session_in(
+        &dir,
+        "\
+:load other.iv
+--| Its square.
+def sq(x: f64) -> f64 = x^2
+derivative sq(x; dx) = 3 * x * dx
+type T = A(f64) | B
+let a = 2.0
+let b = a + 1
+let a = 5.0
+def h(x: f64) -> f64 = x
+def g(x: f64) -> f64 = h(x)
+def h(x: f64, y: f64) -> f64 = x
+for i < 3000: sqrt(f64(i));
+let kept = ans
+A(2.5)
+let tree = ans
+[{x: 0.1, y: -2}, {x: nan, y: 3}]
+let rows = ans
+\\(x: f64): x
+let function = ans
+let from = load(\"precious.iv\")
+grad(sq)(1.0)
+:save sub/saved.iv
+:save precious.iv
+:save sub/saved.iv
+:save! precious.iv
+:save nowhere/saved.iv
+:env
+:reset
+:env
+:load sub/saved.iv
+:env
+(b, grad(sq)(1.0), kept[2999], tree, rows[0], m.data, mine, use(2.0))
+",
+        expect![[r#"
+            loaded other.iv
+            def sq(x: f64) -> f64
+            derivative sq
+            type T
+            a: f64 = 2.0
+            b: f64 = 3.0
+            a: f64 = 5.0
+            def h(x: f64) -> f64
+            def g(x: f64) -> f64
+            note: `g` no longer fits; its errors are shown when it is used
+            def h(x: f64, y: f64) -> f64
+            kept: [3000]f64 = [0.0, 1.0, 1.4142135623730951, 1.7320508075688772, 2.0, 2.23606797749979, 2.449489742783178, 2.6457513110645907, 2.8284271247461903, 3.0, 3.1622776601683795, 3.3166247903554, …, 54.74486277268398, 54.75399528801528, 54.76312628037227]
+            T = A(2.5)
+            tree: T = A(2.5)
+            [2]{x: f64, y: i64} = [{x: 0.1, y: -2}, {x: nan, y: 3}]
+            rows: [2]{x: f64, y: i64} = [{x: 0.1, y: -2}, {x: nan, y: 3}]
+            (x: f64) -> f64 = <function>
+            function: (x: f64) -> f64 = <function>
+            [E0210] Error: the type of what is loaded must be written
+               ╭─[ repl:1:12 ]
+               │
+             1 │ let from = load("precious.iv")
+               │            ─────────┬─────────
+               │                     ╰─────────── here
+               │
+               │ Help: write it at the `let`: `let xs: [?n]f64 = load("file")`
+            ───╯
+            f64 = 3.0
+            saved sub/saved.iv, sub/saved-kept.npy
+            note: `function` cannot be written as it is kept, a function or what has one
+            [E0605] Error: `precious.iv` was not written by :save
+              Help: `:save! precious.iv` replaces it
+            saved sub/saved.iv, sub/saved-kept.npy
+            note: `function` cannot be written as it is kept, a function or what has one
+            saved precious.iv, precious-kept.npy
+            note: `function` cannot be written as it is kept, a function or what has one
+            [E0605] Error: `nowhere/saved-kept.npy` cannot be written: there is no such folder
+            import m
+            let mine: [3]f64
+            def use(k: f64) -> f64
+            def sq(x: f64) -> f64
+            derivative sq
+            type T
+            let b: f64
+            let a: f64
+            def g(x: f64) -> f64
+            def h(x: f64, y: f64) -> f64
+            let kept: [3000]f64  -- 23 KiB
+            let tree: T
+            let rows: [2]{x: f64, y: i64}
+            let function: (x: f64) -> f64
+            let ans: f64
+            loaded sub/saved.iv
+            import m
+            def use(k: f64) -> f64
+            type T
+            let tree: T
+            def sq(x: f64) -> f64
+            derivative sq
+            let rows: [2]{x: f64, y: i64}
+            let mine: [3]f64
+            let kept: [3000]f64  -- 23 KiB
+            def h(x: f64, y: f64) -> f64
+            let a: f64
+            let b: f64
+            let ans: f64
+            (f64, f64, f64, T, {x: f64, y: i64}, [3]f64, [3]f64, f64) = (6.0, 3.0, 54.76312628037227, A(2.5), {x: 0.1, y: -2}, [1.0, 2.0, 3.0], [1.0, 2.0, 3.0], 4.0)
+            --- exit status: 1
+        "#]],
+    );
+    let saved = std::fs::read_to_string(dir.path().join("sub/saved.iv")).unwrap();
+    let folder = std::fs::canonicalize(dir.path()).unwrap().display().to_string();
+    expect![[r#"
+        -- A session of iverson, written by :save.
+
+        import "FOLDER/sub/mine.iv" as m
+
+        def use(k: f64) -> f64 = m.twice(k)
+
+        type T = A(f64) | B
+
+        let tree: T = A(2.5)
+
+        --| Its square.
+        def sq(x: f64) -> f64 = x^2
+
+        derivative sq(x; dx) = 3 * x * dx
+
+        let rows: [2]{x: f64, y: i64} = [{x: 0.1, y: -2}, {x: nan, y: 3}]
+
+        let mine: [?n]f64 = load("FOLDER/sub/xs.csv")
+
+        let kept: [3000]f64 = load("saved-kept.npy")
+
+        def h(x: f64, y: f64) -> f64 = x
+
+        -- This has errors, or needs what could not be written:
+        -- def g(x: f64) -> f64 = h(x)
+
+        let a = 5.0
+
+        let b = a + 1
+
+        let ans: f64 = 3.0
+    "#]]
+    .assert_eq(&saved.replace(&folder, "FOLDER").replace(&dir.path().display().to_string(), "FOLDER"));
+    assert_eq!(dir.run(&["run", "sub/saved.iv"], b""), "");
+    assert_eq!(dir.run(&["check", "sub/saved.iv"], b""), "");
+}
+
+/// Wherever a NaN comes up, the operation that it comes from is told; where one was there already, nothing.
+#[test]
+fn the_nan_trap() {
+    let dir = Dir::new(&[("gaps.csv", b"1\nNA\n3\n")]);
+    let input = "\
+f32(0.0) / f32(0.0)
+inf - inf
+sum i < 2: [inf, -inf][i]
+sum i < 2: {a: [inf, -inf][i], b: 1.0}
+prod i < 3: [0.0, 2.0, inf][i]
+(-8.0)^0.5
+[1.0, 4.0] - [0.0, inf] * [1.0, 0.0]
+let x = [inf] in x with [0] += -inf
+map(log, [1.0, -1.0])
+[[1.0, -2.0], [3.0, 4.0]] |> \\(m: [2, 2]f64): sqrt(m)
+grad(\\(x: f64): x^0.5 * x)(0.0)
+grad(grad(\\(x: f64): sqrt(x * x * x)))(0.0)
+vjp(\\(v: [2]f64): v / v[0])([0.0, 1.0], [1.0, 1.0])
+def g(x: f64) -> f64 = x
+derivative g(x; dx) = dx * (x / x)
+grad(g)(0.0)
+nan
+nan * 2 + max(nan, 1.0)
+let gaps: [?n]f64 = load(\"gaps.csv\")
+(sum i: gaps[i], sort(gaps))
+0.0 * 1.0
+";
+    expect![[r#"
+        def g(x: f64) -> f64
+        derivative g
+        f64 = nan
+        f64 = nan
+        gaps: [3]f64 = [1.0, nan, 3.0]
+        (f64, [3]f64) = (nan, [1.0, 3.0, nan])
+        f64 = 0.0
+        --- stderr
+        repl:1:1: error[E0515]: this is NaN, and nothing that it was made of is
+        repl:1:1: error[E0515]: this is NaN, and nothing that it was made of is
+        repl:1:1: error[E0515]: this is NaN, and nothing that it was made of is
+        repl:1:1: error[E0515]: this is NaN, and nothing that it was made of is
+        repl:1:1: error[E0515]: this is NaN, and nothing that it was made of is
+        repl:1:1: error[E0515]: this is NaN, and nothing that it was made of is
+        repl:1:14: error[E0515]: this is NaN, and nothing that it was made of is
+        repl:1:25: error[E0515]: this is NaN, and nothing that it was made of is
+        <prelude>:52:48: error[E0515]: this is NaN, and nothing that it was made of is
+        repl:1:47: error[E0515]: this is NaN, and nothing that it was made of is
+        repl:1:17: error[E0515]: the tangent of this is NaN, and nothing that it was made of is
+        repl:1:22: error[E0515]: the tangent of this is NaN, and nothing that it was made of is
+        repl:1:19: error[E0515]: this is NaN, and nothing that it was made of is
+        repl:1:29: error[E0515]: this is NaN, and nothing that it was made of is
+        repl:1:21: warning[W0606]: `gaps.csv`: column 0 has no value in line 2, which makes a NaN
+        --- status 1
+    "#]]
+    .assert_eq(&dir.run(&["--nan", "stop", "--format", "short"], input.as_bytes()));
+}
+
+/// Long arrays are sorted in runs; what comes out is sorted all the same, and equals keep their order.
+#[test]
+fn long_arrays_are_sorted() {
+    session(
+        "\
+let n = 1_100_000
+let x = for i < n: f64((i * 7919) % 1000);
+let p = argsort(x);
+all i < n - 1: x[p[i]] < x[p[i + 1]] || (x[p[i]] == x[p[i + 1]] && p[i] < p[i + 1])
+",
+        expect![[r#"
+            n: i64 = 1100000
+            bool = true
+        "#]],
+    );
+}

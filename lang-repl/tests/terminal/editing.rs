@@ -1,0 +1,240 @@
+//! Keys: blocks, history, paste, completion, and how a session ends.
+
+use crate::harness::Dir;
+use crate::screen::{Screen, there};
+
+const SIZE: (u16, u16) = (80, 24);
+
+/// The screen after the prompt has come back.
+#[track_caller]
+fn check(screen: &Screen, wanted: &str, expected: &str) {
+    screen.shows(wanted);
+    let shown = screen.until("a prompt", |s| s.lines().last().is_some_and(|l| l.starts_with("iverson>")));
+    assert_eq!(shown, expected.trim_end());
+    screen.keys(&["C-c"]);
+    screen.shows("iverson>");
+    screen.keys(&["C-u"]);
+    screen.clear();
+}
+
+#[test]
+fn blocks_are_edited_as_one() {
+    if !there("blocks_are_edited_as_one") {
+        return;
+    }
+    let dir = Dir::new(&[]);
+    let screen = Screen::new(&dir, "", SIZE);
+    screen.clear();
+    // A line that goes on is indented; the arrow up moves in the block, Enter in its middle ends it.
+    screen.text("def f(x: f64) ->");
+    screen.keys(&["Enter"]);
+    screen.text("f64 =");
+    screen.keys(&["Enter"]);
+    screen.text("x +");
+    screen.keys(&["Enter"]);
+    screen.text("2");
+    screen.shows("     ..    2");
+    screen.keys(&["Up", "Home", "Right", "Right", "DC"]);
+    screen.text("y");
+    screen.keys(&["BSpace"]);
+    screen.text("x");
+    screen.keys(&["Enter"]);
+    check(
+        &screen,
+        "def f(x: f64) -> f64\n",
+        "\
+iverson> def f(x: f64) ->
+     ..  f64 =
+     ..    x +
+     ..    2
+def f(x: f64) -> f64
+iverson>",
+    );
+    // Alt-Enter begins a line in what is complete.
+    screen.text("2");
+    screen.keys(&["M-Enter"]);
+    screen.text("* 3");
+    screen.shows("..  * 3");
+    screen.keys(&["Enter"]);
+    check(&screen, "i64 = 6", "iverson> 2\n     ..  * 3\ni64 = 6\niverson>");
+    // Left and right step over margins.
+    screen.text("(4");
+    screen.keys(&["C-j", "Left"]);
+    screen.text("5");
+    screen.keys(&["Right"]);
+    screen.text(")");
+    screen.shows("iverson> (45\n     ..  )");
+    screen.keys(&["Enter"]);
+    check(&screen, "i64 = 45", "iverson> (45\n     ..  )\ni64 = 45\niverson>");
+    // Backspace at a margin joins lines.
+    screen.text("1 +");
+    screen.keys(&["Enter", "BSpace"]);
+    screen.text("1");
+    screen.keys(&["C-j"]);
+    screen.text("+ 1");
+    screen.shows("..  + 1");
+    screen.keys(&["Enter"]);
+    check(&screen, "i64 = 3", "iverson> 1 +1\n     ..  + 1\ni64 = 3\niverson>");
+    // A block comes back as one, and what was typed stays what is looked for.
+    screen.text("let a = 5;");
+    screen.keys(&["Enter"]);
+    screen.prompts();
+    screen.clear();
+    screen.text("def");
+    screen.keys(&["Up"]);
+    screen.shows("..    2");
+    screen.keys(&["C-c"]);
+    screen.shows("iverson>");
+    screen.clear();
+    screen.text("1 ");
+    screen.keys(&["Up"]);
+    screen.shows("+ 1");
+    screen.keys(&["Down", "Down"]);
+    screen.until("what was typed", |s| s.trim_end() == "iverson> 1");
+    screen.keys(&["C-c"]);
+    screen.clear();
+    // Ctrl-R finds what stands inside.
+    screen.keys(&["C-r"]);
+    screen.text("x +");
+    screen.shows("..    2");
+    screen.keys(&["C-g"]);
+    screen.clear();
+    // Ctrl-D leaves on an empty line only.
+    screen.text("f");
+    screen.keys(&["C-a", "C-d"]);
+    screen.until("an empty line", |s| s == "iverson>");
+    screen.keys(&["C-d"]);
+    screen.shows("status 0\nicanon");
+    // The next session knows the block.
+    let next = Screen::new(&dir, "", SIZE);
+    next.clear();
+    next.text("def");
+    next.keys(&["Up"]);
+    next.shows("     ..    2");
+    next.keys(&["Enter"]);
+    next.shows("def f(x: f64) -> f64\niverson>");
+}
+
+#[test]
+fn what_is_pasted_may_have_prompts() {
+    if !there("what_is_pasted_may_have_prompts") {
+        return;
+    }
+    let dir = Dir::new(&[]);
+    let screen = Screen::new(&dir, "", SIZE);
+    screen.clear();
+    screen.paste("iverson> let x = [1,\n     ..  2]\nx: [2]i64 = [1, 2]\niverson> x[1] +\n     ..  40\ni64 = 42");
+    screen.shows("i64 = 42");
+    screen.keys(&["Enter"]);
+    screen.shows("x: [2]i64 = [1, 2]\ni64 = 42\niverson>");
+    screen.clear();
+    // Without prompts all of it was typed; what is indented goes on.
+    screen.paste("def g(x: f64) -> f64 =\n  2 * x\ng(4.0)");
+    screen.keys(&["Enter"]);
+    screen.shows("def g(x: f64) -> f64\nf64 = 8.0\niverson>");
+    screen.clear();
+    // Lines that come faster than they are read are not lost.
+    screen.text("1 + 1\r2 + 2\r3 + 3\r");
+    screen.shows("i64 = 2");
+    screen.shows("i64 = 4");
+    screen.shows("i64 = 6\niverson>");
+}
+
+#[test]
+fn tab_completes() {
+    if !there("tab_completes") {
+        return;
+    }
+    let dir = Dir::new(&[("points.csv", b"1,2\n3,4\n")]);
+    let screen = Screen::new(&dir, "--color never", SIZE);
+    screen.clear();
+    screen.text("let p = {left: 1.0, len: (2, 3)};");
+    screen.keys(&["Enter"]);
+    screen.prompts();
+    screen.clear();
+    screen.text("p.l");
+    screen.keys(&["Tab"]);
+    screen.shows("left  len\niverson> p.le");
+    screen.text("n.");
+    screen.keys(&["Tab"]);
+    screen.shows("0  1");
+    screen.text("1");
+    screen.keys(&["Enter"]);
+    screen.shows("i64 = 3\niverson>");
+    screen.clear();
+    screen.text("let d: [?n, ?m]f64 = load(\"po");
+    screen.keys(&["Tab"]);
+    screen.shows("load(\"points.csv");
+    screen.text("\")");
+    screen.keys(&["Enter"]);
+    screen.shows("[[1.0, 2.0], [3.0, 4.0]]\niverson>");
+    screen.clear();
+    screen.text(":set na");
+    screen.keys(&["Tab"]);
+    screen.text(" s");
+    screen.keys(&["Tab"]);
+    screen.shows("iverson> :set nan stop");
+    screen.keys(&["Enter"]);
+    screen.prompts();
+    screen.text("\\th");
+    screen.keys(&["Tab"]);
+    screen.text("\\_0");
+    screen.keys(&["Tab"]);
+    screen.shows("iverson> θ₀");
+    screen.keys(&["C-c"]);
+    screen.prompts();
+    screen.text("sqrt(-1.0)");
+    screen.keys(&["Enter"]);
+    screen.shows("[E0515] Error: this is NaN");
+}
+
+/// Sessions side by side write to one history, each input at once.
+#[test]
+fn sessions_share_the_history() {
+    if !there("sessions_share_the_history") {
+        return;
+    }
+    let dir = Dir::new(&[]);
+    let both = [Screen::new(&dir, "", SIZE), Screen::new(&dir, "", SIZE)];
+    let lines = ["let a = 1", "let b =\n  2", "let c = \"3\\n\"", "let d = 4"];
+    for (n, line) in lines.iter().enumerate() {
+        let screen = &both[n % 2];
+        screen.paste(line);
+        screen.keys(&["Enter"]);
+        let name = line.split(' ').nth(1).unwrap();
+        screen.shows(&format!("{name}: "));
+        screen.prompts();
+        screen.clear();
+    }
+    drop(both);
+    let next = Screen::new(&dir, "", SIZE);
+    next.clear();
+    for line in lines.iter().rev() {
+        next.keys(&["Up"]);
+        next.shows(&line.replace('\n', "\n     ..  "));
+        // The arrow goes through the lines of a block first.
+        next.keys(&["Home", "C-a"]);
+        if line.contains('\n') {
+            next.keys(&["Up"]);
+        }
+    }
+}
+
+/// Whoever ends the process finds the terminal as it was.
+#[test]
+fn signals_leave_the_terminal_sane() {
+    if !there("signals_leave_the_terminal_sane") {
+        return;
+    }
+    for signal in ["TERM", "QUIT"] {
+        let dir = Dir::new(&[]);
+        let screen = Screen::new(&dir, "", SIZE);
+        screen.text("1 + ");
+        screen.shows("iverson> 1 +");
+        let kill = std::process::Command::new("kill").args([&format!("-{signal}"), screen.process()]).status();
+        assert!(kill.unwrap().success());
+        let shown = screen.shows("status");
+        let shown = if shown.ends_with("icanon") { shown } else { screen.shows("icanon") };
+        assert!(shown.ends_with("\nicanon"), "{shown}");
+    }
+}

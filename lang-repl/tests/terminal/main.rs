@@ -1,0 +1,21 @@
+//! The REPL on a terminal, driven by keys.
+
+#![cfg(unix)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    clippy::cast_possible_truncation,
+    unreachable_pub,
+    reason = "a failed expectation is a failed test"
+)]
+
+mod editing;
+#[path = "../harness/mod.rs"]
+mod harness;
+mod interrupts;
+#[path = "../harness/screen.rs"]
+mod screen;
+mod session;

@@ -1,13 +1,15 @@
 //! Every definition of the library and of the programs in every form, against the interpreter; and which have
-//! no core form, with the reason.
+//! no core form, with the reason; and what becomes of the papers' programs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use expect_test::{Expect, expect};
 use iverson_tests::golden;
 use iverson_tests::stages::{Forms, judge};
 use lang_core::base::GlobalName;
 use lang_core::ir::core::Callee;
+use lang_core::norm::pipeline::Module;
 use lang_core::session::{LIBRARY, Session};
 use lang_core::syntax::split::ItemKind;
 
@@ -61,5 +63,185 @@ fn definitions_in_every_form() {
         "{} differ:\n{}",
         wrong.len(),
         wrong.iter().take(6).cloned().collect::<Vec<_>>().join("\n\n")
+    );
+}
+
+/// The core form and Tensor SSA of every definition of a program.
+fn core_of(text: &str) -> String {
+    let mut session = Session::new();
+    session.set_text("t", text);
+    let problems = session.diagnostics("t");
+    assert!(problems.iter().all(|d| !d.is_error()), "{problems:?}");
+    let mut out = String::new();
+    let module = Module::new(&session);
+    for item in session.items("t").into_iter().filter(|i| i.kind == ItemKind::Def) {
+        let callee = Arc::new(Callee { def: GlobalName::new("t", &item.name), types: Arc::from([]) });
+        match module.stages(&callee) {
+            Ok(stages) => out += &format!("{}{}", stages.core, stages.ssa),
+            Err(outside) => out += &format!("{}: {}\n", item.name, outside.what.phrase()),
+        }
+    }
+    out
+}
+
+#[track_caller]
+#[expect(clippy::needless_pass_by_value, reason = "as `expect!` gives it")]
+fn check(text: &str, expected: Expect) {
+    expected.assert_eq(&core_of(text));
+}
+
+#[test]
+fn papers_programs() {
+    check(
+        "def conv(x: [n + m - 1]f64, c: [m]f64) -> [n]f64 = for i < n: sum j < m: x[i + j] * c[j]
+def loss(x: [n + m - 1]f64, c: [m]f64, z: [n]f64) -> f64 =
+  let y = conv(x, c)
+  let r = for i: y[i] - z[i]
+  in sum i: r[i]^2
+def eye(n: i64, x: f64) -> [n, n]f64 = for i, j: [i == j] * x
+def trace(a: [n, n]f64) -> f64 = sum i: a[i, i]
+def gather(x: [n]f64, idx: [k]i64) -> [k]f64 = for j: x[idx[j]]
+def relu(x: [n]f64) -> [n]f64 = for i: if x[i] > 0 then x[i] else 0.01 * x[i]
+def norm(x: [n, 2]f64) -> f64 = sqrt(sum i, j: x[i, j] * x[i, j])
+def tri(a: [n, n]f64) -> f64 = sum i < n, j in 0..i: (let y = a[i, j] * 2 in y * y)
+def points(p: [n]{x: f64, y: f64}) -> [n](f64, f64) = for i: (p[i].y, p[i].x + 1)
+def twice(x: [n]f64) -> [n]f64 = map(\\a: 2 * a, x) + x
+def pick(a: [3]f64) -> [2]f64 = a[1..3]
+type Shape = Circle(f64) | Box(f64, f64)
+def area(s: Shape) -> f64 = match s { Circle(r): pi * r * r, Box(a, b): a * b }
+def some(x: [n]f64) -> bool = any i: x[i] > 0.5
+def smooth(x: [n]f64) -> [n]f64 = for i: (sum d in -1..2: [0 <= i + d < n] * x[i + d]) / 3
+",
+        expect![[r#"
+            core conv[n, m](x: [n + m - 1]f64, c: [m]f64) -> [n]f64 =
+              for i < n: sum j < m: x[i + j] * c[j]
+            ssa conv[n, m](x: [n + m - 1]f64, c: [m]f64) -> [n]f64 =
+              X0[i0 < n + m - 1]: f64 = input x  -- x
+              X1[i0 < m]: f64 = input c  -- c
+              X2[i0 < n]: f64 = sum i1 < m: X0[i0 + i1] * X1[i1]
+              out X2
+            core loss[n, m](x: [n + m - 1]f64, c: [m]f64, z: [n]f64) -> f64 =
+              let y = conv[n, m](x, c)
+              let r = for i < n: y[i] - z[i]
+              in sum i < n: r[i] ^ 2
+            ssa loss[n, m](x: [n + m - 1]f64, c: [m]f64, z: [n]f64) -> f64 =
+              X0[i0 < n + m - 1]: f64 = input x  -- x
+              X1[i0 < m]: f64 = input c  -- c
+              X2[i0 < n]: f64 = input z  -- z
+              X3[i0 < n]: f64 = sum i1 < m: X0[i0 + i1] * X1[i1]  -- y
+              X4[i0 < n]: f64 = X3[i0] - X2[i0]  -- r
+              X5: i64 = 2
+              X6[i0 < n]: f64 = ^(X4[i0], X5)
+              X7: f64 = sum i0 < n: X6[i0]
+              out X7
+            core eye[](n: i64, x: f64) -> [n, n]f64 =
+              check(0 <= n, "the extent is negative") (for i < n: for j < n: [i == j] * x)
+            ssa eye[](n: i64, x: f64) -> [n, n]f64 =
+              check 0: 0 <= n, "the extent is negative"
+              X0: i64 = input n  -- n
+              X1: f64 = input x  -- x
+              X2[i0 < n, i1 < n]: f64 = [i0 == i1] * X1  needs 0
+              out X2
+            core trace[n](a: [n, n]f64) -> f64 =
+              sum i < n: a[i, i]
+            ssa trace[n](a: [n, n]f64) -> f64 =
+              X0[i0 < n, i1 < n]: f64 = input a  -- a
+              X1: f64 = sum i0 < n: X0[i0, i0]
+              out X1
+            core gather[n, k](x: [n]f64, idx: [k]i64) -> [k]f64 =
+              for j < k: check(idx[j] < n && 0 <= idx[j], "index out of bounds") x[idx[j]]
+            ssa gather[n, k](x: [n]f64, idx: [k]i64) -> [k]f64 =
+              check 0[i0 < k]: X1[i0] < n && 0 <= X1[i0], "index out of bounds"
+              X0[i0 < n]: f64 = input x  -- x
+              X1[i0 < k]: i64 = input idx  -- idx
+              X2[i0 < k]: f64 = X0[X1[i0]]  needs 0
+              out X2
+            core relu[n](x: [n]f64) -> [n]f64 =
+              for i < n: 
+                let k = x[i] > 0.0
+                in [k] * x[i] + [!k] * (0.01 * x[i])
+            ssa relu[n](x: [n]f64) -> [n]f64 =
+              X0[i0 < n]: f64 = input x  -- x
+              X1: f64 = 0.0
+              X2[i0 < n]: bool = >(X0[i0], X1)  -- k
+              X3: f64 = 0.01
+              X4[i0 < n]: f64 = [!X2[i0]] * X0[i0] * X3
+              X5[i0 < n]: f64 = [X2[i0]] * X0[i0] + [!X2[i0]] * X4[i0]
+              out X5
+            core norm[n](x: [n, 2]f64) -> f64 =
+              sqrt(sum i < n: sum j < 2: x[i, j] * x[i, j])
+            ssa norm[n](x: [n, 2]f64) -> f64 =
+              X0[i0 < n, i1 < 2]: f64 = input x  -- x
+              X1: f64 = sum i0 < n, i1 < 2: X0[i0, i1] * X0[i0, i1]
+              X2: f64 = sqrt(X1)
+              out X2
+            core tri[n](a: [n, n]f64) -> f64 =
+              sum i < n: sum j < n: [j < i] * (
+                let y = a[i, j] * 2.0
+                in y * y)
+            ssa tri[n](a: [n, n]f64) -> f64 =
+              X0[i0 < n, i1 < n]: f64 = input a  -- a
+              X1: f64 = 2.0
+              X2[i0 < n, i1 < n]: f64 = [i1 < i0] * X0[i0, i1] * X1  -- y
+              X3: f64 = sum i0 < n, i1 < n: [i1 < i0] * X2[i0, i1] * X2[i0, i1]
+              out X3
+            core points[n](p: [n]{x: f64, y: f64}) -> [n](f64, f64) =
+              for i < n: (p[i].y, p[i].x + 1.0)
+            ssa points[n](p: [n]{x: f64, y: f64}) -> [n](f64, f64) =
+              X0[i0 < n]: f64 = input p_x  -- p_x
+              X1[i0 < n]: f64 = input p_y  -- p_y
+              X2: f64 = 1.0
+              X3[i0 < n]: f64 = X0[i0] + X2
+              out X1, X3
+            core twice[n](x: [n]f64) -> [n]f64 =
+              let a = for i < n: 2.0 * x[i]
+              in for i < n: a[i] + x[i]
+            ssa twice[n](x: [n]f64) -> [n]f64 =
+              X0[i0 < n]: f64 = input x  -- x
+              X1: f64 = 2.0
+              X2[i0 < n]: f64 = X0[i0] * X1  -- a
+              X3[i0 < n]: f64 = X2[i0] + X0[i0]
+              out X3
+            core pick[](a: [3]f64) -> [2]f64 =
+              for i < 2: a[i + 1]
+            ssa pick[](a: [3]f64) -> [2]f64 =
+              X0[i0 < 3]: f64 = input a  -- a
+              X1[i0 < 2]: f64 = X0[i0 + 1]
+              out X1
+            core area[](s: (i64, (f64), (f64, f64))) -> f64 =
+              let k = s.0
+              let k = [k != 0] * s.0
+              in [k == 0] * ((3.141592653589793 * s.1.0) * s.1.0) + [k == 1 && k != 0] * (s.2.0 * s.2.1)
+            ssa area[](s: (i64, (f64), (f64, f64))) -> f64 =
+              X0: i64 = input s_0  -- s_0
+              X1: f64 = input s_1_0  -- s_1_0
+              X2: f64 = input s_2_0  -- s_2_0
+              X3: f64 = input s_2_1  -- s_2_1
+              X4: i64 = [X0 != 0] * X0  -- k
+              X5: f64 = 3.141592653589793
+              X6: f64 = [X0 == 0] * X1 * X5
+              X7: f64 = [X0 == 0] * X1 * X6
+              X8: f64 = [X4 == 1 && X0 != 0] * X2 * X3
+              X9: f64 = [X0 == 0] * X7 + [X4 == 1 && X0 != 0] * X8
+              out X9
+            core some[n](x: [n]f64) -> bool =
+              let k = for i < n: x[i] > 0.5
+              in [(any i < n: k[i])] * true
+            ssa some[n](x: [n]f64) -> bool =
+              X0[i0 < n]: f64 = input x  -- x
+              X1: f64 = 0.5
+              X2[i0 < n]: bool = >(X0[i0], X1)  -- k
+              X3: bool = true
+              X4: bool = [(any i < n: X2[i])] * X3
+              out X4
+            core smooth[n](x: [n]f64) -> [n]f64 =
+              for i < n: (sum d < 3: [0 < i + d && i + d <= n] * x[i + d - 1]) / 3.0
+            ssa smooth[n](x: [n]f64) -> [n]f64 =
+              X0[i0 < n]: f64 = input x  -- x
+              X1[i0 < n]: f64 = sum i1 < 3: [0 < i0 + i1 && i0 + i1 <= n] * X0[i0 + i1 - 1]
+              X2: f64 = 3.0
+              X3[i0 < n]: f64 = /(X1[i0], X2)
+              out X3
+        "#]],
     );
 }

@@ -13,8 +13,5 @@ pub mod pushout;
 pub mod substitute;
 pub mod to_ssa;
 
-#[cfg(test)]
-mod tests;
-
 pub use elaborate::{Bodies, elaborate};
 pub use hits::Hits;

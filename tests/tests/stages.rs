@@ -85,7 +85,7 @@ fn core_of(text: &str) -> String {
 }
 
 #[track_caller]
-#[expect(clippy::needless_pass_by_value, reason = "as `expect!` gives it")]
+#[allow(clippy::needless_pass_by_value, reason = "as `expect!` gives it")]
 fn check(text: &str, expected: Expect) {
     expected.assert_eq(&core_of(text));
 }

@@ -1,15 +1,15 @@
 //! Every definition of the library and of the programs in every form, against the interpreter; and which have
 //! no core form, with the reason; and what becomes of the papers' programs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use expect_test::{Expect, expect};
 use iverson_tests::golden;
-use iverson_tests::stages::{Forms, judge};
+use iverson_tests::stages::{Forms, judge, judge_derivatives, probe, probe_name};
 use lang_core::base::GlobalName;
 use lang_core::ir::core::Callee;
-use lang_core::norm::pipeline::Module;
+use lang_core::pipeline::Module;
 use lang_core::session::{LIBRARY, Session};
 use lang_core::syntax::split::ItemKind;
 
@@ -34,7 +34,7 @@ fn definitions_in_every_form() {
             if !signature.type_params.is_empty() {
                 continue;
             }
-            let callee = Arc::new(Callee { def: def.clone(), types: Arc::from([]) });
+            let callee = Arc::new(Callee::new(def.clone(), Vec::new()));
             match forms.module.stages(&callee) {
                 Err(outside) => reasons.entry(outside.what.phrase()).or_default().push(def.to_string()),
                 Ok(stages) => {
@@ -66,6 +66,69 @@ fn definitions_in_every_form() {
     );
 }
 
+#[test]
+fn derivatives_of_definitions() {
+    let programs = golden::programs().unwrap_or_default();
+    let mut session: Session = golden::session(&programs);
+    let texts: Vec<(String, String)> = LIBRARY
+        .iter()
+        .map(|(name, text)| ((*name).to_owned(), (*text).to_owned()))
+        .chain(programs.iter().map(|(n, text)| (golden::module(n), text.clone())))
+        .collect();
+    let mut defs = Vec::new();
+    {
+        let globals = HashMap::new();
+        let forms = Forms::new(&session, &globals);
+        let mut probes: BTreeMap<String, String> = BTreeMap::new();
+        for (module, text) in &texts {
+            for item in session.items(module).into_iter().filter(|i| i.kind == ItemKind::Def) {
+                let def = GlobalName::new(module, &item.name);
+                let Some(signature) = session.signature(&def).filter(|s| s.type_params.is_empty()) else { continue };
+                let Ok(stages) = forms.module.stages(&Arc::new(Callee::new(def.clone(), Vec::new()))) else { continue };
+                if let Some(probe) = probe(&item.name, &signature, &stages.core) {
+                    *probes.entry(module.clone()).or_insert_with(|| text.clone()) += &probe;
+                    defs.push(def);
+                }
+            }
+        }
+        drop(forms);
+        for (module, text) in probes {
+            session.set_text(&module, &text);
+        }
+    }
+    let modules: Vec<&str> = texts.iter().map(|(m, _)| m.as_str()).collect();
+    let globals = iverson_tests::run::globals(&session, modules);
+    let forms = Forms::new(&session, &globals);
+    let (mut wrong, mut unprobed, mut tangents, mut products) = (Vec::new(), Vec::new(), 0, 0);
+    let mut ratios: Vec<(f64, String)> = Vec::new();
+    for def in &defs {
+        let probe = GlobalName::new(&def.module, &probe_name(&def.name));
+        if session.checked(&probe).is_none_or(|c| c.body.root.is_none()) {
+            unprobed.push(def.to_string());
+            continue;
+        }
+        let Ok(stages) = forms.module.stages(&Arc::new(Callee::new(def.clone(), Vec::new()))) else { continue };
+        match judge_derivatives(&session, &forms, &globals, def, &stages, 11, 4) {
+            Ok(derived) => {
+                tangents += derived.tangents;
+                products += derived.products;
+                ratios.push((derived.ratio, def.to_string()));
+            }
+            Err(difference) => wrong.push(difference),
+        }
+    }
+    ratios.sort_by(|a, b| b.0.total_cmp(&a.0));
+    println!("{} definitions, {tangents} tangents, {products} inner products; not probed: {unprobed:?}", defs.len());
+    println!("dearest adjoints: {:?}", ratios.iter().take(12).collect::<Vec<_>>());
+    println!("{:?}", forms.module.hits());
+    assert!(
+        wrong.is_empty(),
+        "{} differ:\n{}",
+        wrong.len(),
+        wrong.iter().take(5).cloned().collect::<Vec<_>>().join("\n\n")
+    );
+}
+
 /// The core form and Tensor SSA of every definition of a program.
 fn core_of(text: &str) -> String {
     let mut session = Session::new();
@@ -75,7 +138,7 @@ fn core_of(text: &str) -> String {
     let mut out = String::new();
     let module = Module::new(&session);
     for item in session.items("t").into_iter().filter(|i| i.kind == ItemKind::Def) {
-        let callee = Arc::new(Callee { def: GlobalName::new("t", &item.name), types: Arc::from([]) });
+        let callee = Arc::new(Callee::new(GlobalName::new("t", &item.name), Vec::new()));
         match module.stages(&callee) {
             Ok(stages) => out += &format!("{}{}", stages.core, stages.ssa),
             Err(outside) => out += &format!("{}: {}\n", item.name, outside.what.phrase()),

@@ -270,6 +270,19 @@ impl Builder {
         Self { sizes, ..Self::default() }
     }
 
+    /// One that goes on where a function ends.
+    #[must_use]
+    pub fn of(ssa: &Ssa) -> Self {
+        let sizes = ssa.sizes.iter().map(|l| Poly::atom(ssa.vars.atom(*l))).collect();
+        let mut builder = Self { checks: ssa.checks.clone(), ..Self::new(sizes) };
+        for (k, stmt) in (0..).zip(&ssa.stmts) {
+            let key = (stmt.dims.clone(), stmt.scalar, stmt.rhs.clone(), stmt.needs.clone());
+            builder.memo.entry(key).or_insert(Var(k));
+            builder.stmts.push(stmt.clone());
+        }
+        builder
+    }
+
     /// A statement.
     #[must_use]
     pub fn get(&self, var: Var) -> Option<&Stmt> {
@@ -466,6 +479,25 @@ impl Builder {
         }
     }
 
+    /// Where an element may be other than zero, as far as indices and sizes tell.
+    #[must_use]
+    pub fn support(&self, of: &Access) -> Pred {
+        let Some(stmt) = self.get(of.var) else { return Pred::truth() };
+        let plain = |p: &Pred| if p.is_opaque() { Pred::truth() } else { p.clone() };
+        let own = match &stmt.rhs {
+            Rhs::Zero => Pred::falsity(),
+            Rhs::Add(items) => Pred::any_of(items.iter().map(|a| plain(&a.pred))),
+            Rhs::Map { pred, .. } | Rhs::Call { pred, .. } => plain(pred),
+            Rhs::Contract { bound, pred, .. } => {
+                let free = stmt.dims.len();
+                let some = bound.iter().enumerate().rev();
+                some.fold(plain(pred), |p, (k, n)| Pred::exists(&index(free + k, n), &p))
+            }
+            Rhs::Input(_) | Rhs::Constant(_) | Rhs::Index(_) => Pred::truth(),
+        };
+        own.map(&|p| at_indices(p, &of.at))
+    }
+
     fn is_one(&self, a: &Access) -> bool {
         let one = |s: &Stmt| matches!(&s.rhs, Rhs::Constant(Constant::Real(x)) if x.to_bits() == 1.0_f64.to_bits());
         self.get(a.var).is_some_and(one)
@@ -519,6 +551,13 @@ impl Builder {
                     seen.push(arg.clone());
                 }
             }
+        }
+        // The first power is the number itself.
+        if let (Operation::PowInt, [x, k]) = (operation, seen.as_slice())
+            && matches!(self.get(k.var).map(|s| &s.rhs), Some(Rhs::Constant(Constant::Int(1))))
+        {
+            let x = x.clone();
+            return self.contract(dims, Vec::new(), &pred, false, &[x], needs);
         }
         if let Some((k, value)) = pinned(dims.len(), &pred) {
             let rest: Vec<Poly> = dims.iter().enumerate().filter(|(j, _)| *j != k).map(|(_, n)| n.clone()).collect();

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use super::core::{Callee, Constant, CoreType, Failing, Leaf, Operation, Vars};
 use super::flat::Input;
+use super::value::{self, Value};
 use crate::base::Name;
 use crate::predicate::{Atom, Context, Index, LocalId, Poly, Pred};
 use crate::syntax::ops::Scalar;
@@ -425,6 +426,12 @@ impl Builder {
             let inner = self.contract(&rest, bound.clone(), &inside.and(&pred.map(&put)), neg, &at, needs.clone());
             return self.unpinned(dims, k, &value, &pred, inner, needs);
         }
+        if bound.is_empty()
+            && let Some((rest, some, at, put)) = invariant(dims, &pred, &seen)
+        {
+            let inner = self.contract(&rest, Vec::new(), &some, neg, &at, needs.clone());
+            return self.contract(dims, Vec::new(), &Pred::truth(), false, &[Access { var: inner, at: put }], needs);
+        }
         order_factors(&mut seen);
         self.push(dims.to_vec(), Some(scalar), Rhs::Contract { bound, pred, neg, factors: seen }, needs)
     }
@@ -439,6 +446,18 @@ impl Builder {
         factors: Vec<Access>,
         needs: Vec<u32>,
     ) -> Var {
+        // Where the factor is zero so is the view: what says no more than that is left out, if the factor has
+        // an element everywhere.
+        let pred = match factors.as_slice() {
+            [one] if !pred.is_true() => {
+                let mut context = self.context(dims);
+                let extents = self.dims(one.var);
+                let everywhere = one.at.iter().zip(&extents).all(|(a, n)| context.implies(&Pred::inside(a, n)));
+                context.assume(&self.support(one));
+                if everywhere && context.implies(&pred) { Pred::truth() } else { pred }
+            }
+            _ => pred,
+        };
         if let ([one], true, false, true) = (factors.as_slice(), pred.is_true(), neg, needs.is_empty()) {
             let same = self.get(one.var).is_some_and(|s| s.dims == dims)
                 && one.at.iter().enumerate().all(|(k, p)| dims.get(k).is_some_and(|n| *p == index(k, n).value()));
@@ -498,6 +517,23 @@ impl Builder {
         own.map(&|p| at_indices(p, &of.at))
     }
 
+    /// The value of an operation on constants.
+    fn folded(&self, operation: Operation, args: &[Access]) -> Option<Constant> {
+        let mut values = Vec::new();
+        for arg in args {
+            let stmt = self.get(arg.var)?;
+            let Rhs::Constant(c) = &stmt.rhs else { return None };
+            values.push(Value::constant(*c, stmt.scalar?));
+        }
+        Some(match value::apply(operation, &values)? {
+            Value::F64(x) => Constant::Real(x),
+            Value::F32(x) => Constant::Real(f64::from(x)),
+            Value::I64(i) => Constant::Int(i),
+            Value::Bool(b) => Constant::Bool(b),
+            _ => return None,
+        })
+    }
+
     fn is_one(&self, a: &Access) -> bool {
         let one = |s: &Stmt| matches!(&s.rhs, Rhs::Constant(Constant::Real(x)) if x.to_bits() == 1.0_f64.to_bits());
         self.get(a.var).is_some_and(one)
@@ -552,6 +588,10 @@ impl Builder {
                 }
             }
         }
+        if let Some(value) = self.folded(operation, &seen) {
+            let var = self.constant(value, scalar);
+            return self.contract(dims, Vec::new(), &pred, false, &[Access { var, at: Vec::new() }], Vec::new());
+        }
         // The first power is the number itself.
         if let (Operation::PowInt, [x, k]) = (operation, seen.as_slice())
             && matches!(self.get(k.var).map(|s| &s.rhs), Some(Rhs::Constant(Constant::Int(1))))
@@ -568,8 +608,29 @@ impl Builder {
             let inner = self.map(&rest, scalar, operation, &inside.and(&pred.map(&put)), &at, needs.clone());
             return self.unpinned(dims, k, &value, &pred, inner, needs);
         }
+        if let Some((rest, some, at, put)) = invariant(dims, &pred, &seen) {
+            let inner = self.map(&rest, scalar, operation, &some, &at, needs.clone());
+            return self.contract(dims, Vec::new(), &Pred::truth(), false, &[Access { var: inner, at: put }], needs);
+        }
         self.push(dims.to_vec(), Some(scalar), Rhs::Map { operation, pred, args: seen }, needs)
     }
+}
+
+/// What is the same for some index: the extents without it, the predicate and the factors there, and how the
+/// result is read. It is computed where the range of that index is not empty.
+type Invariant = (Vec<Poly>, Pred, Vec<Access>, Vec<Poly>);
+
+fn invariant(dims: &[Poly], pred: &Pred, factors: &[Access]) -> Option<Invariant> {
+    let k = (0..dims.len()).find(|k| {
+        let atom = index(*k, &Poly::default()).atom();
+        !pred.mentions(&atom) && !factors.iter().any(|f| f.at.iter().any(|p| p.mentions(&atom)))
+    })?;
+    let put = |p: &Poly| without_index(p, k, &Poly::default());
+    let rest = dims.iter().enumerate().filter(|(j, _)| *j != k).map(|(_, n)| put(n)).collect();
+    let some = Pred::less(&Poly::default(), &put(dims.get(k)?)).and(&pred.map(&put));
+    let at = factors.iter().map(|a| Access { var: a.var, at: a.at.iter().map(put).collect() }).collect();
+    let read = (0..dims.len()).filter(|j| *j != k).map(|j| index(j, &Poly::default()).value()).collect();
+    Some((rest, some, at, read))
 }
 
 /// A polynomial over the indices of a statement at these indices.

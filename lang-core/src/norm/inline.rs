@@ -196,10 +196,7 @@ fn inlined(
             },
             Rhs::Constant(c) => Place::Shared(builder.constant(*c, scalar)),
             Rhs::Zero => Place::Batched(builder.zero(&dims, scalar)),
-            Rhs::Index(p) => {
-                let rhs = Rhs::Index(put.poly(p));
-                Place::Batched(builder.push(dims, stmt.scalar, rhs, all))
-            }
+            Rhs::Index(p) => Place::Batched(index_statement(builder, &dims, &put.poly(p))),
             Rhs::Add(items) => {
                 let terms: Vec<Addend> = items
                     .iter()

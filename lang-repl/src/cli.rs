@@ -61,6 +61,14 @@ Examples:
   iverson doc conv -l conv.iv              a definition of a file
   iverson doc                              the modules of the library";
 
+const SHOW_EXAMPLES: &str = "\
+The forms that a definition goes through on its way to a derivative. Type parameters stand for f64.
+
+Examples:
+  iverson show core conv.iv conv           with calls, brackets and indices spelled out
+  iverson show ssa conv.iv loss            one operation on whole arrays in each line
+  iverson show adjoint conv.iv loss        … and the cotangents of its arguments";
+
 const COMPLETION_EXAMPLES: &str = "\
 Examples:
   iverson completions bash > ~/.local/share/bash-completion/completions/iverson
@@ -135,6 +143,25 @@ pub(crate) enum Nan {
     Stop,
     /// NaN is a value like others
     Ignore,
+}
+
+/// A form of `iverson show`.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Stage {
+    /// The core calculus
+    Core,
+    /// Every `let` outermost
+    Lifted,
+    /// Without tuples
+    Pairs,
+    /// Every `for` outermost
+    Pushed,
+    /// Tensor SSA
+    Ssa,
+    /// The forward derivative
+    Forward,
+    /// The adjoint
+    Adjoint,
 }
 
 /// `--format`
@@ -214,6 +241,17 @@ pub(crate) enum Command {
         /// A file whose definitions are known
         #[arg(short, long = "load", value_name = "FILE")]
         load: Option<PathBuf>,
+    },
+    /// Show a definition in a form of the compiler
+    #[command(after_long_help = SHOW_EXAMPLES)]
+    Show {
+        /// Which form
+        #[arg(value_enum)]
+        stage: Stage,
+        /// The file, or - for standard input
+        file: PathBuf,
+        /// The definition
+        def: String,
     },
     /// Explain an error code
     Explain {

@@ -11,7 +11,7 @@ mod partial;
 use std::sync::Arc;
 
 use crate::base::Name;
-use crate::ir::core::{Callee, Derivation, Leaf};
+use crate::ir::core::{Callee, CoreType, Derivation, Leaf};
 use crate::ir::flat::{Input, Source};
 use crate::ir::ssa::{Access, Builder, Rhs, Ssa, Var};
 use crate::norm::hits::Hits;
@@ -92,8 +92,8 @@ impl<'a> Deriving<'a> {
             stmts: self.builder.stmts,
             checks: self.builder.checks,
             needs: self.ssa.needs.clone(),
+            result: CoreType::Tuple(outputs.iter().map(|(leaf, _)| leaf.ty()).collect(), None),
             outputs,
-            result: self.ssa.result.clone(),
         }
     }
 

@@ -105,6 +105,17 @@ pub struct Leaf {
     pub scalar: Option<Scalar>,
 }
 
+impl Leaf {
+    /// Its type.
+    #[must_use]
+    pub fn ty(&self) -> CoreType {
+        match self.scalar {
+            Some(s) => CoreType::Scalar(s).array(self.dims.iter().cloned()),
+            None => CoreType::Rel(Arc::from(self.dims.as_slice())),
+        }
+    }
+}
+
 /// A constant.
 #[derive(Clone, Copy, Debug)]
 pub enum Constant {

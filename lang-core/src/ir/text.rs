@@ -3,7 +3,8 @@
 
 use std::fmt::{self, Write as _};
 
-use super::core::{Constant, CoreType, E, Expr, Function, Kind, Operation};
+use super::core::{Constant, CoreType, E, Expr, Function, Kind, Operation, Vars};
+use super::flat::{Flat, Source};
 use crate::interp::guarded;
 
 /// How tightly an expression binds, for parentheses.
@@ -23,7 +24,7 @@ enum Level {
 const WIDTH: usize = 96;
 
 struct Writer<'f> {
-    function: &'f Function,
+    vars: &'f Vars,
     out: String,
     indent: usize,
 }
@@ -34,9 +35,38 @@ impl fmt::Display for Function {
         let sizes = self.sizes.iter().map(name).collect::<Vec<_>>().join(", ");
         let params = self.params.iter().map(|(x, ty)| format!("{}: {ty}", name(x))).collect::<Vec<_>>().join(", ");
         write!(f, "core {}[{sizes}]({params}) -> {} =", self.callee, self.body.ty)?;
-        let mut w = Writer { function: self, out: String::new(), indent: 1 };
+        let mut w = Writer { vars: &self.vars, out: String::new(), indent: 1 };
         w.block(&self.body);
         writeln!(f, "{}", w.out)
+    }
+}
+
+/// Each binding on a line, then each part of the result.
+impl fmt::Display for Flat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sizes: Vec<String> = self.sizes.iter().map(|l| self.vars.name(*l).to_string()).collect();
+        let inputs = self.inputs.iter().map(|input| {
+            let dims: Vec<String> = input.leaf.dims.iter().map(ToString::to_string).collect();
+            let dims = if dims.is_empty() { String::new() } else { format!("[{}]", dims.join(", ")) };
+            let global = if matches!(input.source, Source::Global(_)) { "let " } else { "" };
+            format!("{global}{}: {dims}{}", self.vars.name(input.local), input.leaf.scalar.map_or("rel", |s| s.name()))
+        });
+        let inputs: Vec<String> = inputs.collect();
+        writeln!(f, "flat {}[{}]({}) -> {} =", self.callee, sizes.join(", "), inputs.join(", "), self.result)?;
+        let mut w = Writer { vars: &self.vars, out: String::new(), indent: 1 };
+        for (x, e) in &self.bindings {
+            w.out.push_str("  let ");
+            w.out.push_str(&self.vars.name(*x));
+            w.out.push_str(" =");
+            w.value(e);
+            w.out.push('\n');
+        }
+        for (_, e) in &self.outputs {
+            w.out.push_str("  out");
+            w.value(e);
+            w.out.push('\n');
+        }
+        f.write_str(&w.out)
     }
 }
 
@@ -112,7 +142,7 @@ impl Writer<'_> {
         if let Kind::Let(bindings, body) = &e.kind {
             for (x, value) in bindings {
                 self.line();
-                let _ = write!(self.out, "let {} =", self.function.vars.name(*x));
+                let _ = write!(self.out, "let {} =", self.vars.name(*x));
                 self.value(value);
             }
             self.line();
@@ -126,7 +156,7 @@ impl Writer<'_> {
 
     /// After `=` or `in`: in the line if it is short.
     fn value(&mut self, e: &E) {
-        let mut w = Writer { function: self.function, out: String::new(), indent: self.indent + 1 };
+        let mut w = Writer { vars: self.vars, out: String::new(), indent: self.indent + 1 };
         w.expr(e, Level::Open);
         if !w.out.contains('\n') && w.out.chars().count() <= WIDTH && !matches!(e.kind, Kind::Let(..)) {
             self.out.push(' ');
@@ -166,7 +196,7 @@ impl Writer<'_> {
 
     fn bare(&mut self, e: &Expr) {
         match &e.kind {
-            Kind::Var(x) => self.out.push_str(&self.function.vars.name(*x)),
+            Kind::Var(x) => self.out.push_str(&self.vars.name(*x)),
             Kind::Global(name) => drop(write!(self.out, "{name}")),
             Kind::Constant(c) => drop(write!(self.out, "{c}")),
             Kind::Index(p) => drop(write!(self.out, "{p}")),
@@ -239,7 +269,7 @@ impl Writer<'_> {
                 self.indent += 1;
                 for (x, value) in bindings {
                     self.line();
-                    let _ = write!(self.out, "let {} =", self.function.vars.name(*x));
+                    let _ = write!(self.out, "let {} =", self.vars.name(*x));
                     self.value(value);
                 }
                 self.line();

@@ -5,7 +5,6 @@
 //! (5.12) is misprinted: `πₖ (⊞ i: e) = ⊞ i: πₖ e`, of the same `e`.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use super::hits::Hits;
 use super::substitute;
@@ -103,7 +102,7 @@ impl Pairs<'_> {
                     self.vars.fresh(name)
                 }
             };
-            let ty = leaf_type(&leaf);
+            let ty = leaf.ty();
             self.parts.insert((x, leaf.path.clone()), (local, ty));
             split.push((leaf, local));
         }
@@ -171,7 +170,7 @@ impl Pairs<'_> {
                 let leaves = e.ty.leaves();
                 let k = leaves.iter().position(|leaf| leaf.path == path);
                 let k = k.and_then(|k| u32::try_from(k).ok()).unwrap_or_default();
-                let ty = leaves.get(k as usize).map_or_else(|| e.ty.clone(), leaf_type);
+                let ty = leaves.get(k as usize).map_or_else(|| e.ty.clone(), Leaf::ty);
                 call.with(Kind::Proj(call.clone(), k), ty)
             }
             _ => e.map(&mut |e| self.part(e, &[]), &Poly::clone, &crate::predicate::Pred::clone),
@@ -183,21 +182,13 @@ impl Pairs<'_> {
         let source = Source::Global(name.clone());
         let known = self.inputs.iter().find(|i| i.source == source && i.leaf.path == path);
         if let Some(input) = known {
-            return e.with(Kind::Var(input.local), leaf_type(&input.leaf));
+            return e.with(Kind::Var(input.local), input.leaf.ty());
         }
         let Some(leaf) = e.ty.leaves().into_iter().find(|leaf| leaf.path == path) else { return e.clone() };
         let local = self.vars.fresh(part_name(&name.name, &e.ty, path));
-        let var = e.with(Kind::Var(local), leaf_type(&leaf));
+        let var = e.with(Kind::Var(local), leaf.ty());
         self.inputs.push(Input { local, source, leaf });
         var
-    }
-}
-
-/// The type of a part.
-fn leaf_type(leaf: &Leaf) -> CoreType {
-    match leaf.scalar {
-        Some(s) => CoreType::Scalar(s).array(leaf.dims.iter().cloned()),
-        None => CoreType::Rel(Arc::from(leaf.dims.as_slice())),
     }
 }
 

@@ -213,7 +213,7 @@ impl Engine {
     // ---- places ----
 
     /// A place of a module in the text it comes from.
-    fn place(&self, module: &str, span: Span, label: String) -> Option<Place> {
+    pub(super) fn place(&self, module: &str, span: Span, label: String) -> Option<Place> {
         let segments = self.segments.get(module)?;
         let nth = segments.partition_point(|s| s.span.start <= span.start).checked_sub(1)?;
         let segment = segments.get(nth)?;

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use lang_core::base::{GlobalName, ModuleName, Name};
+use lang_core::base::{GlobalName, ModuleName, Name, Span};
+use lang_core::pipeline::Module;
 use lang_core::resolve::{Names as _, Res};
 use lang_core::session::{self, Evaluable};
 use lang_core::syntax::ast::Item;
@@ -15,7 +16,7 @@ use lang_core::types::info::TypeInfoBody;
 use lang_core::types::ty::{Scalar, Signature, Type};
 
 use super::Engine;
-use crate::problem::Problem;
+use crate::problem::{Place, Problem};
 use crate::source::SourceId;
 use crate::types;
 
@@ -124,6 +125,22 @@ impl Engine {
     /// The signature of a module's `main`.
     pub(crate) fn main(&self, module: &ModuleName) -> Option<Arc<Signature>> {
         self.session.signature(&GlobalName::new(module, "main"))
+    }
+
+    /// The signature of a definition.
+    pub(crate) fn signature(&self, name: &GlobalName) -> Option<Arc<Signature>> {
+        self.session.signature(name)
+    }
+
+    /// The forms of definitions on their way to derivatives.
+    pub(crate) fn forms(&self) -> Module<'_> {
+        Module::new(&self.session)
+    }
+
+    /// A place in an item.
+    pub(crate) fn place_of(&self, item: &GlobalName, span: Span) -> Option<Place> {
+        let start = self.session.item(item)?.start;
+        self.place(&item.module, span.shift(start), String::new())
     }
 
     /// The items of a module that have errors.

@@ -192,7 +192,7 @@ def smooth(x: [n]f64) -> [n]f64 = for i: (sum d in -1..2: [0 <= i + d < n] * x[i
               X1[i0 < m]: f64 = input c  -- c
               X2[i0 < n]: f64 = sum i1 < m: X0[i0 + i1] * X1[i1]
               out X2
-            ssa conv_adj[n, m](x: [n + m - 1]f64, c: [m]f64) -> [n]f64 =
+            ssa conv_adj[n, m](x: [n + m - 1]f64, c: [m]f64) -> ([n]f64, [n + m - 1]f64, [m]f64) =
               X0[i0 < n + m - 1]: f64 = input x  -- x
               X1[i0 < m]: f64 = input c  -- c
               X2[i0 < n]: f64 = sum i1 < m: X0[i0 + i1] * X1[i1]
@@ -214,7 +214,7 @@ def smooth(x: [n]f64) -> [n]f64 = for i: (sum d in -1..2: [0 <= i + d < n] * x[i
               X6[i0 < n]: f64 = ^(X4[i0], X5)
               X7: f64 = sum i0 < n: X6[i0]
               out X7
-            ssa loss_adj[n, m](x: [n + m - 1]f64, c: [m]f64, z: [n]f64) -> f64 =
+            ssa loss_adj[n, m](x: [n + m - 1]f64, c: [m]f64, z: [n]f64) -> (f64, [n + m - 1]f64, [m]f64, [n]f64) =
               X0[i0 < n + m - 1]: f64 = input x  -- x
               X1[i0 < m]: f64 = input c  -- c
               X2[i0 < n]: f64 = input z  -- z
@@ -239,7 +239,7 @@ def smooth(x: [n]f64) -> [n]f64 = for i: (sum d in -1..2: [0 <= i + d < n] * x[i
               X1: f64 = input x  -- x
               X2[i0 < n, i1 < n]: f64 = [i0 == i1] * X1  needs 0
               out X2
-            ssa eye_adj[](n: i64, x: f64) -> [n, n]f64 =
+            ssa eye_adj[](n: i64, x: f64) -> ([n, n]f64, f64) =
               check 0: 0 <= n, "the extent is negative"
               X0: i64 = input n  -- n
               X1: f64 = input x  -- x
@@ -253,7 +253,7 @@ def smooth(x: [n]f64) -> [n]f64 = for i: (sum d in -1..2: [0 <= i + d < n] * x[i
               X0[i0 < n, i1 < n]: f64 = input a  -- a
               X1: f64 = sum i0 < n: X0[i0, i0]
               out X1
-            ssa trace_adj[n](a: [n, n]f64) -> f64 =
+            ssa trace_adj[n](a: [n, n]f64) -> (f64, [n, n]f64) =
               X0[i0 < n, i1 < n]: f64 = input a  -- a
               X1: f64 = sum i0 < n: X0[i0, i0]
               X2: f64 = input y_adj  -- y_adj
@@ -267,7 +267,7 @@ def smooth(x: [n]f64) -> [n]f64 = for i: (sum d in -1..2: [0 <= i + d < n] * x[i
               X1[i0 < k]: i64 = input idx  -- idx
               X2[i0 < k]: f64 = X0[X1[i0]]  needs 0
               out X2
-            ssa gather_adj[n, k](x: [n]f64, idx: [k]i64) -> [k]f64 =
+            ssa gather_adj[n, k](x: [n]f64, idx: [k]i64) -> ([k]f64, [n]f64) =
               check 0[i0 < k]: X1[i0] < n && 0 <= X1[i0], "index out of bounds"
               X0[i0 < n]: f64 = input x  -- x
               X1[i0 < k]: i64 = input idx  -- idx
@@ -288,7 +288,7 @@ def smooth(x: [n]f64) -> [n]f64 = for i: (sum d in -1..2: [0 <= i + d < n] * x[i
               X4[i0 < n]: f64 = [!X2[i0]] * X0[i0] * X3
               X5[i0 < n]: f64 = [X2[i0]] * X0[i0] + [!X2[i0]] * X4[i0]
               out X5
-            ssa relu_adj[n](x: [n]f64) -> [n]f64 =
+            ssa relu_adj[n](x: [n]f64) -> ([n]f64, [n]f64) =
               X0[i0 < n]: f64 = input x  -- x
               X1: f64 = 0.0
               X2[i0 < n]: bool = >(X0[i0], X1)  -- k
@@ -306,7 +306,7 @@ def smooth(x: [n]f64) -> [n]f64 = for i: (sum d in -1..2: [0 <= i + d < n] * x[i
               X1: f64 = sum i0 < n, i1 < 2: X0[i0, i1] * X0[i0, i1]
               X2: f64 = sqrt(X1)
               out X2
-            ssa norm_adj[n](x: [n, 2]f64) -> f64 =
+            ssa norm_adj[n](x: [n, 2]f64) -> (f64, [n, 2]f64) =
               X0[i0 < n, i1 < 2]: f64 = input x  -- x
               X1: f64 = sum i0 < n, i1 < 2: X0[i0, i1] * X0[i0, i1]
               X2: f64 = sqrt(X1)
@@ -329,7 +329,7 @@ def smooth(x: [n]f64) -> [n]f64 = for i: (sum d in -1..2: [0 <= i + d < n] * x[i
               X2[i0 < n, i1 < n]: f64 = [i1 < i0] * X0[i0, i1] * X1  -- y
               X3: f64 = sum i0 < n, i1 < n: [i1 < i0] * X2[i0, i1] * X2[i0, i1]
               out X3
-            ssa tri_adj[n](a: [n, n]f64) -> f64 =
+            ssa tri_adj[n](a: [n, n]f64) -> (f64, [n, n]f64) =
               X0[i0 < n, i1 < n]: f64 = input a  -- a
               X1: f64 = 2.0
               X2[i0 < n, i1 < n]: f64 = [i1 < i0] * X0[i0, i1] * X1  -- y
@@ -347,7 +347,7 @@ def smooth(x: [n]f64) -> [n]f64 = for i: (sum d in -1..2: [0 <= i + d < n] * x[i
               X2: f64 = 1.0
               X3[i0 < n]: f64 = X0[i0] + X2
               out X1, X3
-            ssa points_adj[n](p: [n]{x: f64, y: f64}) -> [n](f64, f64) =
+            ssa points_adj[n](p: [n]{x: f64, y: f64}) -> ([n]f64, [n]f64, [n]f64, [n]f64) =
               X0[i0 < n]: f64 = input p_x  -- p_x
               X1[i0 < n]: f64 = input p_y  -- p_y
               X2: f64 = 1.0
@@ -364,7 +364,7 @@ def smooth(x: [n]f64) -> [n]f64 = for i: (sum d in -1..2: [0 <= i + d < n] * x[i
               X2[i0 < n]: f64 = X0[i0] * X1  -- a
               X3[i0 < n]: f64 = X2[i0] + X0[i0]
               out X3
-            ssa twice_adj[n](x: [n]f64) -> [n]f64 =
+            ssa twice_adj[n](x: [n]f64) -> ([n]f64, [n]f64) =
               X0[i0 < n]: f64 = input x  -- x
               X1: f64 = 2.0
               X2[i0 < n]: f64 = X0[i0] * X1  -- a
@@ -379,7 +379,7 @@ def smooth(x: [n]f64) -> [n]f64 = for i: (sum d in -1..2: [0 <= i + d < n] * x[i
               X0[i0 < 3]: f64 = input a  -- a
               X1[i0 < 2]: f64 = X0[i0 + 1]
               out X1
-            ssa pick_adj[](a: [3]f64) -> [2]f64 =
+            ssa pick_adj[](a: [3]f64) -> ([2]f64, [3]f64) =
               X0[i0 < 3]: f64 = input a  -- a
               X1[i0 < 2]: f64 = X0[i0 + 1]
               X2[i0 < 2]: f64 = input y_adj  -- y_adj
@@ -401,7 +401,7 @@ def smooth(x: [n]f64) -> [n]f64 = for i: (sum d in -1..2: [0 <= i + d < n] * x[i
               X8: f64 = [X4 == 1 && X0 != 0] * X2 * X3
               X9: f64 = [X0 == 0] * X7 + [X4 == 1 && X0 != 0] * X8
               out X9
-            ssa area_adj[](s: (i64, (f64), (f64, f64))) -> f64 =
+            ssa area_adj[](s: (i64, (f64), (f64, f64))) -> (f64, f64, f64, f64) =
               X0: i64 = input s_0  -- s_0
               X1: f64 = input s_1_0  -- s_1_0
               X2: f64 = input s_2_0  -- s_2_0
@@ -440,7 +440,7 @@ def smooth(x: [n]f64) -> [n]f64 = for i: (sum d in -1..2: [0 <= i + d < n] * x[i
               X2: f64 = 3.0
               X3[i0 < n]: f64 = /(X1[i0], X2)
               out X3
-            ssa smooth_adj[n](x: [n]f64) -> [n]f64 =
+            ssa smooth_adj[n](x: [n]f64) -> ([n]f64, [n]f64) =
               X0[i0 < n]: f64 = input x  -- x
               X1[i0 < n]: f64 = sum i1 < 3: [0 < i0 + i1 && i0 + i1 <= n] * X0[i0 + i1 - 1]
               X2: f64 = 3.0

@@ -55,7 +55,8 @@ impl Deriving<'_> {
         if *operation == Operation::PowInt {
             // The exponent as a real, too.
             if let Some(k) = args.get(1) {
-                let real = self.builder.map(&dims, from, Operation::Convert(from), pred, &[k.clone()], Vec::new());
+                let real =
+                    self.builder.map(&dims, from, Operation::Convert(from), pred, std::slice::from_ref(k), Vec::new());
                 vars.push(real);
             }
         }
@@ -82,7 +83,9 @@ impl Deriving<'_> {
         let pred = &pred.and(&self.builder.support(by));
         Some(match partial {
             Partial::None => return None,
-            Partial::Convert(to) => self.builder.map(dims, *to, Operation::Convert(*to), pred, &[by.clone()], needs),
+            Partial::Convert(to) => {
+                self.builder.map(dims, *to, Operation::Convert(*to), pred, std::slice::from_ref(by), needs)
+            }
             Partial::Times(factor) => {
                 let factor = Access { var: *factor, at: own(dims) };
                 self.builder.contract(dims, Vec::new(), pred, false, &[factor, by.clone()], needs)

@@ -16,6 +16,9 @@ pub(super) trait World {
     fn holds(&mut self, p: &Pred, at: &[i64]) -> Result<bool, Self::Stop>;
 }
 
+/// What is done for each tuple.
+type Visitor<'f, W> = &'f mut dyn FnMut(&mut W, &[i64]) -> Result<(), <W as World>::Stop>;
+
 /// `constant + Σ cₖ·iₖ`, over the indices.
 #[derive(Clone, Debug)]
 struct Affine {
@@ -95,11 +98,7 @@ impl Nest {
     }
 
     /// Visits every tuple, given in the order of the indices.
-    pub(super) fn visit<W: World>(
-        &self,
-        world: &mut W,
-        f: &mut dyn FnMut(&mut W, &[i64]) -> Result<(), W::Stop>,
-    ) -> Result<(), W::Stop> {
+    pub(super) fn visit<W: World>(&self, world: &mut W, f: Visitor<'_, W>) -> Result<(), W::Stop> {
         let mut at = vec![0; self.extents.len()];
         for p in &self.before {
             if !world.holds(p, &at)? {
@@ -114,7 +113,7 @@ impl Nest {
         depth: usize,
         at: &mut Vec<i64>,
         world: &mut W,
-        f: &mut dyn FnMut(&mut W, &[i64]) -> Result<(), W::Stop>,
+        f: Visitor<'_, W>,
     ) -> Result<(), W::Stop> {
         let Some(k) = self.order.get(depth).copied() else { return f(world, at) };
         let extent = self.extents.get(k).copied().unwrap_or(0);

@@ -239,6 +239,9 @@ pub fn reads(p: &Poly, f: &mut dyn FnMut(Var)) {
     });
 }
 
+/// What makes a statement what it is: extents, scalar, right-hand side, checks.
+type Key = (Vec<Poly>, Option<Scalar>, Rhs, Vec<u32>);
+
 /// Builds statements: equal ones once, in solved form.
 #[derive(Default, Debug)]
 pub struct Builder {
@@ -248,7 +251,7 @@ pub struct Builder {
     pub checks: Vec<Check>,
     /// Sizes, which are not negative.
     sizes: Vec<Poly>,
-    memo: HashMap<(Vec<Poly>, Option<Scalar>, Rhs, Vec<u32>), Var>,
+    memo: HashMap<Key, Var>,
 }
 
 /// An element as a reader of it sees it, views seen through.
@@ -485,7 +488,7 @@ impl Builder {
             );
             own
         });
-        let equation = dims.get(k).map(|n| Pred::equal(&index(k, n).value(), value)).unwrap_or(Pred::truth());
+        let equation = dims.get(k).map(|n| Pred::equal(&index(k, n).value(), value)).unwrap_or_default();
         let pred = Pred::all(outer.cloned().chain([equation]));
         let seen = Access { var: inner, at };
         match self.see(&seen) {

@@ -388,7 +388,7 @@ impl Elaborator<'_> {
         vars: &[IndexVar],
         indices: &mut Vec<Index>,
         span: Span,
-        body: &mut dyn FnMut(&mut Self, &mut Frame, &[Index]) -> Out<Sym>,
+        body: Body<'_, Self>,
         nest: Nest,
     ) -> Out<E> {
         let Some(var) = vars.get(indices.len()) else {
@@ -489,6 +489,9 @@ impl Elaborator<'_> {
         Err(self.outside(Reason::DataRange, span))
     }
 }
+
+/// What stands inside a nest of binders.
+type Body<'b, E> = &'b mut dyn FnMut(&mut E, &mut Frame, &[Index]) -> Out<Sym>;
 
 /// What a nest of binders makes.
 #[derive(Clone, Copy, PartialEq, Eq)]

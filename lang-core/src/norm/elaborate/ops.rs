@@ -42,10 +42,10 @@ impl Elaborator<'_> {
     }
 
     fn arith(&mut self, f: &Frame, id: TId, op: BinOp, a: Sym, b: Sym, span: Span) -> Out<Sym> {
-        if let (Sym::Int { poly: p, exact: x }, Sym::Int { poly: q, exact: y }) = (&a, &b) {
-            if let Some(value) = self.integers(op, (p, *x), (q, *y)) {
-                return Ok(value);
-            }
+        if let (Sym::Int { poly: p, exact: x }, Sym::Int { poly: q, exact: y }) = (&a, &b)
+            && let Some(value) = self.integers(op, (p, *x), (q, *y))
+        {
+            return Ok(value);
         }
         match op {
             BinOp::Add => self.sum(vec![a, b], span),

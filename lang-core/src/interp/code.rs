@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::failure::At;
 use super::memory::Charge;
 use super::plan::Plan;
+use super::print::Layout;
 use super::rt_type::RtType;
 use super::value::Value;
 use crate::base::{Code as ErrorCode, GlobalName, Name, Span};
@@ -96,6 +97,10 @@ pub trait Host {
     fn print(&mut self, text: &str);
     /// Shows what `dbg` was applied to: where, and the text of the value.
     fn debug(&mut self, item: &GlobalName, span: Span, text: &str);
+    /// How `print` and `dbg` lay values out.
+    fn layout(&self) -> Layout {
+        Layout::default()
+    }
     /// Seconds since some moment.
     fn seconds(&mut self) -> f64;
     /// The value in a data file, for the `load` at this place. It must have this type: sizes there are

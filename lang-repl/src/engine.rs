@@ -52,7 +52,8 @@ pub(crate) struct Engine {
     values: HashMap<GlobalName, Value>,
     counting: bool,
     pub(crate) counts: Counts,
-    out: Out,
+    /// Where programs print, and how values are shown there.
+    pub(crate) out: Out,
     start: Instant,
 }
 
@@ -424,7 +425,7 @@ impl Engine {
         for item in self.session.items(module) {
             match item.kind {
                 ItemKind::Let => drop(self.run_item(&item)?),
-                ItemKind::Do => self.run_item(&item)?.iter().filter(|v| !v.is_unit()).for_each(shown),
+                ItemKind::Do => self.run_item(&item)?.iter().filter(|v| !v.is_silent()).for_each(shown),
                 _ => {}
             }
         }
@@ -447,7 +448,7 @@ impl Engine {
         let body = Arc::clone(&checked.body);
         let (value, _) = self.run_body(&body, &here)?;
         if item.kind != ItemKind::Let {
-            return Ok(Some(self.evaluated(value, &checked.result)));
+            return Ok(Some(self.evaluated(value, &checked.result, body.acts())));
         }
         if let Value::Tuple(values) = value {
             for ((name, _), value) in checked.exports.iter().zip(values.values()) {
@@ -514,16 +515,17 @@ impl Engine {
         let instance = RtInstance { types: Arc::from([]), sizes };
         let value = self.interpret(&here, |interp| interp.call(&main, instance, arguments))?;
         let ty = types::with_sizes(&signature.result, &fitted.sizes);
-        Ok(self.evaluated(value, &ty))
+        // A `main` that gives `()` is there for its checks.
+        Ok(self.evaluated(value, &ty, true))
     }
 
     pub(crate) fn value(&self, datum: &Datum, ty: &Type) -> Value {
         types::value(datum, ty, &|name| self.session.type_info(name), &|name| self.number(name))
     }
 
-    fn evaluated(&self, value: Value, ty: &Type) -> Evaluated {
+    fn evaluated(&self, value: Value, ty: &Type, acts: bool) -> Evaluated {
         let ty = types::concrete(ty, Some(&value), &|name| self.number(name));
-        Evaluated { value, ty }
+        Evaluated { value, ty, acts }
     }
 
     fn number(&self, name: &GlobalName) -> Option<i64> {
@@ -560,7 +562,7 @@ impl Engine {
         let here = Here { item: GlobalName::new(module, "do 0"), name: "the input", source: Some((source, offset)) };
         let ty = body.body.root.map(|root| body.body.nodes[root].ty.clone());
         let (value, _) = self.run_body(&body.body, &here)?;
-        Ok(self.evaluated(value, &ty.unwrap_or(Type::Error)))
+        Ok(self.evaluated(value, &ty.unwrap_or(Type::Error), body.body.acts()))
     }
 
     /// The type of an expression.
@@ -605,7 +607,7 @@ impl Engine {
     pub(crate) fn global_value(&self, name: &GlobalName) -> Option<Evaluated> {
         let value = self.values.get(name)?.clone();
         let ty = self.session.let_type(name)?;
-        Some(self.evaluated(value, &ty))
+        Some(self.evaluated(value, &ty, false))
     }
 
     /// Keeps a value under a name.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use lang_core::base::{Code, GlobalName, Span};
+use lang_core::interp::print::Layout;
 use lang_core::interp::{Host, Refusal, Value};
 use lang_core::types::ty::Type;
 
@@ -40,6 +41,10 @@ impl Host for Console<'_> {
     fn debug(&mut self, item: &GlobalName, span: Span, text: &str) {
         let place = self.engine.place_in(item, span, self.here);
         self.out.note(&crate::report::remark(place.as_ref(), text, &self.engine.sources));
+    }
+
+    fn layout(&self) -> Layout {
+        self.out.view.layout()
     }
 
     fn seconds(&mut self) -> f64 {

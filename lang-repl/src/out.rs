@@ -10,7 +10,7 @@ use crate::clock::Clock;
 use crate::json;
 use crate::problem::Problem;
 use crate::report::{self, Style};
-use crate::show::{self, Evaluated};
+use crate::show::{self, Evaluated, View};
 use crate::source::Sources;
 
 /// How a command ended.
@@ -40,6 +40,8 @@ impl Status {
 pub(crate) struct Out {
     format: Format,
     color: bool,
+    /// How values are shown.
+    pub(crate) view: View,
 }
 
 impl Out {
@@ -53,7 +55,7 @@ impl Out {
                 io::stderr().is_terminal() && !set("NO_COLOR") && !dumb
             }
         };
-        Self { format: common.format, color }
+        Self { format: common.format, color, view: View::new(common.digits.unwrap_or_default()) }
     }
 
     /// Is the one JSON document wanted?
@@ -127,8 +129,8 @@ impl Out {
             self.print(&format!("{}\n", json::object(fields)));
             return Status::Good;
         }
-        if let Some(value) = value.filter(|v| !v.is_unit()) {
-            self.print(&format!("{}\n", show::full(value)));
+        if let Some(value) = value.filter(|v| !v.is_silent()) {
+            self.print(&format!("{}\n", show::value(value, self.view)));
         }
         self.measured(common, clock, counts);
         Status::Good

@@ -309,7 +309,7 @@ impl Session {
         let quiet = matches!(&parser::parse_item(&entry.text).tree.item, Item::Let(item) if item.quiet);
         for name in entry.names.iter().filter(|_| !quiet) {
             if let Some(evaluated) = self.engine.global_value(&self.global(name)) {
-                self.out.print(&format!("{name}: {}\n", show::with_type(&evaluated)));
+                self.out.print(&format!("{}\n", show::with_type(Some(name), &evaluated, self.out.view)));
             }
         }
         self.freeze_if_of_ans(entry);
@@ -350,10 +350,10 @@ impl Session {
         clock.ran();
         self.out.measured(&self.common, &clock, self.engine.counts);
         match result {
-            Ok(evaluated) if evaluated.is_unit() => true,
+            Ok(evaluated) if evaluated.is_silent() => true,
             Ok(evaluated) => {
                 if !quiet {
-                    self.out.print(&format!("{}\n", show::with_type(&evaluated)));
+                    self.out.print(&format!("{}\n", show::with_type(None, &evaluated, self.out.view)));
                 }
                 self.keep_as_ans(&evaluated);
                 true

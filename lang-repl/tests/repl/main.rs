@@ -133,9 +133,10 @@ ans
             [E0600] Error: there is no command :foo; :help lists all
             [E0600] Error: there is no command :laod; did you mean :load?
             [E0600] Error: :type needs EXPR; see :help type
+            () = ()
             let x: [3]f64
             def square(y: [n]f64) -> f64
-            let ans: [3]i64
+            let ans: ()
             --- exit status: 1
         "#]],
     );

@@ -57,9 +57,11 @@ impl Grid {
         grid.columns.resize(shown.len(), Column::default());
         let mut index = vec![0usize; leading.len()];
         loop {
-            let row = index.iter().zip(&leading).zip(array.dims()).try_fold(0usize, |at, ((i, shown), n)| {
-                at.checked_mul(*n)?.checked_add(*shown.get(*i)?)
-            })?;
+            let row = index
+                .iter()
+                .zip(&leading)
+                .zip(array.dims())
+                .try_fold(0usize, |at, ((i, shown), n)| at.checked_mul(*n)?.checked_add(*shown.get(*i)?))?;
             for (position, column) in shown.iter().zip(&mut grid.columns) {
                 let cell = match position {
                     Some(at) => cell(array, row * last + at, layout, room)?,
@@ -131,9 +133,7 @@ impl Grid {
 /// The positions of an axis that are shown; `None` stands for those that are not.
 fn positions(n: usize, ends: Option<usize>) -> Vec<Option<usize>> {
     match ends {
-        Some(ends) if n > 2 * ends + 1 => {
-            (0..ends).map(Some).chain([None]).chain((n - ends..n).map(Some)).collect()
-        }
+        Some(ends) if n > 2 * ends + 1 => (0..ends).map(Some).chain([None]).chain((n - ends..n).map(Some)).collect(),
         _ => (0..n).map(Some).collect(),
     }
 }
@@ -145,8 +145,7 @@ fn cell(array: &Array, at: usize, layout: &Layout, room: usize) -> Option<Cell> 
         let value = boxed.get(at)?;
         return match value {
             Value::Dual(_) => scalar(primal(value), digits),
-            _ => scalar(value, digits)
-                .or_else(|| Some(Cell::left(write(value, Notation::Line(*layout), room)?))),
+            _ => scalar(value, digits).or_else(|| Some(Cell::left(write(value, Notation::Line(*layout), room)?))),
         };
     }
     scalar(&array.element(at)?, digits)

@@ -136,9 +136,8 @@ impl Layout {
     /// How many parts are shown at either end of the axes of an array that is not shown whole.
     pub(super) fn ends(&self, dims: &[usize]) -> Option<usize> {
         // Without elements there are still brackets.
-        let product = |most: usize| {
-            dims.iter().take_while(|d| **d > 0).fold(1usize, |n, d| n.saturating_mul((*d).min(most)))
-        };
+        let product =
+            |most: usize| dims.iter().take_while(|d| **d > 0).fold(1usize, |n, d| n.saturating_mul((*d).min(most)));
         let most = if dims.contains(&0) { self.threshold.min(MOST_EMPTY) } else { self.threshold };
         if self.is_whole() || product(usize::MAX) <= most {
             return None;
@@ -268,7 +267,8 @@ impl<'v> Writer<'v> {
             Value::Rel(relation) => {
                 self.text("relation(");
                 let row = |row: &[i64]| row.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
-                let grid = Grid::of_texts(relation.len(), &self.layout, &mut relation.rows().map(|r| format!("[{}]", row(r))));
+                let grid =
+                    Grid::of_texts(relation.len(), &self.layout, &mut relation.rows().map(|r| format!("[{}]", row(r))));
                 self.paragraph(&grid);
                 self.text(&format!(", {})", row(relation.dims())));
                 return;

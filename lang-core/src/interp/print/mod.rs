@@ -188,11 +188,7 @@ fn axis_part<'v>(
             Notation::Line(layout) => layout.is_whole(),
             Notation::Short | Notation::Json => false,
         };
-        if n == 1
-            && read_back
-            && matches!(array.store(), Store::Bool(_))
-            && axis + 1 == array.dims().len()
-        {
+        if n == 1 && read_back && matches!(array.store(), Store::Bool(_)) && axis + 1 == array.dims().len() {
             out.push(',');
         }
         out.push(']');

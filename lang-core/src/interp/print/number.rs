@@ -47,7 +47,14 @@ impl Digits {
 pub(super) fn real<T: Debug + LowerExp + Into<f64> + Copy>(x: T, digits: Option<usize>) -> String {
     let value: f64 = x.into();
     if !value.is_finite() {
-        return (if value.is_nan() { "nan" } else if value > 0.0 { "inf" } else { "-inf" }).to_owned();
+        return (if value.is_nan() {
+            "nan"
+        } else if value > 0.0 {
+            "inf"
+        } else {
+            "-inf"
+        })
+        .to_owned();
     }
     let Some(most) = digits else { return format!("{x:?}") };
     let shortest = Decimal::read(&format!("{x:e}"));

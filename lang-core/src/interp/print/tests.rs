@@ -73,7 +73,10 @@ fn numbers_alone() {
         Value::Str("a\n\"b\"".into()),
         Value::unit(),
     ];
-    check_each(usual(), &values, expect![[r#"
+    check_each(
+        usual(),
+        &values,
+        expect![[r#"
         0.30000000000000004
         0.3333333333333333
         -0.0
@@ -88,14 +91,19 @@ fn numbers_alone() {
         true
         "a\n\"b\""
         ()
-    "#]]);
-    check_each(with(Digits::AtMost(3)), &values[..5], expect![[r#"
+    "#]],
+    );
+    check_each(
+        with(Digits::AtMost(3)),
+        &values[..5],
+        expect![[r#"
         0.3
         0.333
         -0.0
         1e300
         1.23e8
-    "#]]);
+    "#]],
+    );
 }
 
 /// An element of an array has six digits, and none of them is made up.
@@ -121,7 +129,10 @@ fn digits_of_elements() {
         -0.0,
         -1.0 / 3.0,
     ];
-    check_each(usual(), &each(&values), expect![[r#"
+    check_each(
+        usual(),
+        &each(&values),
+        expect![[r#"
         [0.333333]
         [0.666667]
         [12345.7]
@@ -139,173 +150,262 @@ fn digits_of_elements() {
         [1.79769e308]
         [-0.0]
         [-0.333333]
-    "#]]);
-    check_each(with(Digits::AtMost(1)), &each(&values[..5]), expect![[r#"
+    "#]],
+    );
+    check_each(
+        with(Digits::AtMost(1)),
+        &each(&values[..5]),
+        expect![[r#"
         [0.3]
         [0.7]
         [1e4]
         [1e5]
         [1e5]
-    "#]]);
-    check_each(with(Digits::AtMost(2)), &each(&values[..5]), expect![[r#"
+    "#]],
+    );
+    check_each(
+        with(Digits::AtMost(2)),
+        &each(&values[..5]),
+        expect![[r#"
         [0.33]
         [0.67]
         [1.2e4]
         [1.2e5]
         [1.2e5]
-    "#]]);
-    check_each(with(Digits::AtMost(99)), &each(&values[..3]), expect![[r#"
+    "#]],
+    );
+    check_each(
+        with(Digits::AtMost(99)),
+        &each(&values[..3]),
+        expect![[r#"
         [0.3333333333333333]
         [0.6666666666666666]
         [12345.678]
-    "#]]);
-    check_each(with(Digits::All), &each(&values[..3]), expect![[r#"
+    "#]],
+    );
+    check_each(
+        with(Digits::All),
+        &each(&values[..3]),
+        expect![[r#"
         [0.3333333333333333]
         [0.6666666666666666]
         [12345.678]
-    "#]]);
-    check(&Value::array(&[3], vec![0.1f32, 1.0 / 3.0, 16_777_216.0]).unwrap(), expect![[r#"
+    "#]],
+    );
+    check(
+        &Value::array(&[3], vec![0.1f32, 1.0 / 3.0, 16_777_216.0]).unwrap(),
+        expect![[r#"
         [0.1, 0.333333, 1.67772e7]
-    "#]]);
-    check_as(with(Digits::All), &Value::array(&[2], vec![0.1f32, 1.0 / 3.0]).unwrap(), expect![[r#"
+    "#]],
+    );
+    check_as(
+        with(Digits::All),
+        &Value::array(&[2], vec![0.1f32, 1.0 / 3.0]).unwrap(),
+        expect![[r#"
         [0.1, 0.33333334]
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn vectors() {
-    check(&reals(&[3], &[1.0, 2.5, -0.25]), expect![[r#"
+    check(
+        &reals(&[3], &[1.0, 2.5, -0.25]),
+        expect![[r#"
         [1.0, 2.5, -0.25]
-    "#]]);
-    check(&reals(&[0], &[]), expect![[r#"
+    "#]],
+    );
+    check(
+        &reals(&[0], &[]),
+        expect![[r#"
         []
-    "#]]);
-    check(&filled(&[30], |i| (i as f64).sqrt()), expect![[r#"
+    "#]],
+    );
+    check(
+        &filled(&[30], |i| (i as f64).sqrt()),
+        expect![[r#"
         [0.0,     1.0,     1.41421, 1.73205, 2.0,     2.23607,
          2.44949, 2.64575, 2.82843, 3.0,     3.16228, 3.31662,
          3.4641,  3.60555, 3.74166, 3.87298, 4.0,     4.12311,
          4.24264, 4.3589,  4.47214, 4.58258, 4.69042, 4.79583,
          4.89898, 5.0,     5.09902, 5.19615, 5.2915,  5.38516]
-    "#]]);
-    check(&Value::array(&[40], (0..40).map(|i| i * i * i).collect::<Vec<i64>>()).unwrap(), expect![[r#"
+    "#]],
+    );
+    check(
+        &Value::array(&[40], (0..40).map(|i| i * i * i).collect::<Vec<i64>>()).unwrap(),
+        expect![[r#"
         [    0,     1,     8,    27,    64,   125,   216,   343,
            512,   729,  1000,  1331,  1728,  2197,  2744,  3375,
           4096,  4913,  5832,  6859,  8000,  9261, 10648, 12167,
          13824, 15625, 17576, 19683, 21952, 24389, 27000, 29791,
          32768, 35937, 39304, 42875, 46656, 50653, 54872, 59319]
-    "#]]);
-    check(&Value::array(&[14], (0..14).map(|i| i % 3 == 0).collect::<Vec<bool>>()).unwrap(), expect![[r#"
+    "#]],
+    );
+    check(
+        &Value::array(&[14], (0..14).map(|i| i % 3 == 0).collect::<Vec<bool>>()).unwrap(),
+        expect![[r#"
         [ true, false, false,  true, false, false,  true, false,
          false,  true, false, false,  true, false]
-    "#]]);
+    "#]],
+    );
     // The last that is shown whole.
     assert_eq!(usual().show(&filled(&[1000], |i| i as f64)).lines().count(), 125);
-    check(&filled(&[1001], |i| i as f64 / 8.0), expect![[r#"
+    check(
+        &filled(&[1001], |i| i as f64 / 8.0),
+        expect![[r#"
         [0.0, 0.125, 0.25, …, 124.75, 124.875, 125.0]
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn matrices() {
-    check(&reals(&[2, 2], &[1.0, 0.0, 0.0, 1.0]), expect![[r#"
+    check(
+        &reals(&[2, 2], &[1.0, 0.0, 0.0, 1.0]),
+        expect![[r#"
         [[1.0, 0.0],
          [0.0, 1.0]]
-    "#]]);
-    check(&reals(&[3, 3], &[1.0, -2.25, 100.0, 0.125, 3.0, 1e-9, -1.5, 22.0, 1e20]), expect![[r#"
+    "#]],
+    );
+    check(
+        &reals(&[3, 3], &[1.0, -2.25, 100.0, 0.125, 3.0, 1e-9, -1.5, 22.0, 1e20]),
+        expect![[r#"
         [[ 1.0,   -2.25, 100.0],
          [ 0.125,  3.0,    1e-9],
          [-1.5,   22.0,    1e20]]
-    "#]]);
-    check(&reals(&[2, 3], &[1.0, f64::NAN, f64::INFINITY, 2.25, 0.5, -f64::INFINITY]), expect![[r#"
+    "#]],
+    );
+    check(
+        &reals(&[2, 3], &[1.0, f64::NAN, f64::INFINITY, 2.25, 0.5, -f64::INFINITY]),
+        expect![[r#"
         [[1.0,  nan,  inf],
          [2.25, 0.5, -inf]]
-    "#]]);
-    check(&ints(&[2, 3], &[1, -20, 300, 4000, 5, -6]), expect![[r#"
+    "#]],
+    );
+    check(
+        &ints(&[2, 3], &[1, -20, 300, 4000, 5, -6]),
+        expect![[r#"
         [[   1, -20, 300],
          [4000,   5,  -6]]
-    "#]]);
-    check(&Value::array(&[2, 2], vec![true, false, false, false]).unwrap(), expect![[r#"
+    "#]],
+    );
+    check(
+        &Value::array(&[2, 2], vec![true, false, false, false]).unwrap(),
+        expect![[r#"
         [[ true, false],
          [false, false]]
-    "#]]);
+    "#]],
+    );
     // One row, one column.
-    check(&reals(&[1, 3], &[1.0, 2.0, 3.0]), expect![[r#"
+    check(
+        &reals(&[1, 3], &[1.0, 2.0, 3.0]),
+        expect![[r#"
         [[1.0, 2.0, 3.0]]
-    "#]]);
-    check(&reals(&[3, 1], &[1.0, 20.0, 3.5]), expect![[r#"
+    "#]],
+    );
+    check(
+        &reals(&[3, 1], &[1.0, 20.0, 3.5]),
+        expect![[r#"
         [[ 1.0],
          [20.0],
          [ 3.5]]
-    "#]]);
-    check(&filled(&[1, 12], |i| 1.0 / (i as f64 + 3.0)), expect![[r#"
+    "#]],
+    );
+    check(
+        &filled(&[1, 12], |i| 1.0 / (i as f64 + 3.0)),
+        expect![[r#"
         [[0.333333,  0.25,      0.2,       0.166667,  0.142857,
           0.125,     0.111111,  0.1,       0.0909091, 0.0833333,
           0.0769231, 0.0714286]]
-    "#]]);
+    "#]],
+    );
     // Rows that do not fit are broken at the same columns.
-    check(&filled(&[2, 12], |i| 1.0 / (i as f64 + 3.0)), expect![[r#"
+    check(
+        &filled(&[2, 12], |i| 1.0 / (i as f64 + 3.0)),
+        expect![[r#"
         [[0.333333,  0.25,      0.2,       0.166667,  0.142857,
           0.125,     0.111111,  0.1,       0.0909091, 0.0833333,
           0.0769231, 0.0714286],
          [0.0666667, 0.0625,    0.0588235, 0.0555556, 0.0526316,
           0.05,      0.047619,  0.0454545, 0.0434783, 0.0416667,
           0.04,      0.0384615]]
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn without_elements() {
     for dims in [&[0, 3][..], &[3, 0], &[2, 0, 2], &[1, 0]] {
         let none = reals(dims, &[]);
-        check(&none, match dims {
-            [0, 3] => expect![[r#"
+        check(
+            &none,
+            match dims {
+                [0, 3] => expect![[r#"
                 []
             "#]],
-            [3, 0] => expect![[r#"
+                [3, 0] => expect![[r#"
                 [[], [], []]
             "#]],
-            [2, 0, 2] => expect![[r#"
+                [2, 0, 2] => expect![[r#"
                 [[], []]
             "#]],
-            _ => expect![[r#"
+                _ => expect![[r#"
                 [[]]
             "#]],
-        });
+            },
+        );
     }
-    check(&reals(&[5000, 0], &[]), expect![[r#"
+    check(
+        &reals(&[5000, 0], &[]),
+        expect![[r#"
         [[], [], [], …, [], [], []]
-    "#]]);
-    check(&reals(&[25, 0], &[]), expect![[r#"
+    "#]],
+    );
+    check(
+        &reals(&[25, 0], &[]),
+        expect![[r#"
         [[], [], [], …, [], [], []]
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn blocks() {
-    check(&filled(&[2, 2, 3], |i| i as f64), expect![[r#"
+    check(
+        &filled(&[2, 2, 3], |i| i as f64),
+        expect![[r#"
         [[[0.0,  1.0,  2.0],
           [3.0,  4.0,  5.0]],
 
          [[6.0,  7.0,  8.0],
           [9.0, 10.0, 11.0]]]
-    "#]]);
-    check(&filled(&[2, 1, 2, 2], |i| i as f64 / 4.0), expect![[r#"
+    "#]],
+    );
+    check(
+        &filled(&[2, 1, 2, 2], |i| i as f64 / 4.0),
+        expect![[r#"
         [[[[0.0, 0.25],
            [0.5, 0.75]]],
 
          [[[1.0, 1.25],
            [1.5, 1.75]]]]
-    "#]]);
-    check(&filled(&[2, 1, 1], |i| i as f64), expect![[r#"
+    "#]],
+    );
+    check(
+        &filled(&[2, 1, 1], |i| i as f64),
+        expect![[r#"
         [[[0.0]],
 
          [[1.0]]]
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn left_out_in_the_middle() {
-    check(&filled(&[200, 200], |i| i as f64), expect![[r#"
+    check(
+        &filled(&[200, 200], |i| i as f64),
+        expect![[r#"
         [[    0.0,     1.0,     2.0, …,   197.0,   198.0,   199.0],
          [  200.0,   201.0,   202.0, …,   397.0,   398.0,   399.0],
          [  400.0,   401.0,   402.0, …,   597.0,   598.0,   599.0],
@@ -313,8 +413,11 @@ fn left_out_in_the_middle() {
          [39400.0, 39401.0, 39402.0, …, 39597.0, 39598.0, 39599.0],
          [39600.0, 39601.0, 39602.0, …, 39797.0, 39798.0, 39799.0],
          [39800.0, 39801.0, 39802.0, …, 39997.0, 39998.0, 39999.0]]
-    "#]]);
-    check(&filled(&[500, 3], |i| i as f64 / 7.0), expect![[r#"
+    "#]],
+    );
+    check(
+        &filled(&[500, 3], |i| i as f64 / 7.0),
+        expect![[r#"
         [[  0.0,        0.142857,   0.285714],
          [  0.428571,   0.571429,   0.714286],
          [  0.857143,   1.0,        1.14286],
@@ -322,9 +425,12 @@ fn left_out_in_the_middle() {
          [213.0,      213.143,    213.286],
          [213.429,    213.571,    213.714],
          [213.857,    214.0,      214.143]]
-    "#]]);
+    "#]],
+    );
     // Columns that do not fit are left out too.
-    check(&filled(&[200, 200], |i| (i as f64 + 0.1).ln() * 1e-5), expect![[r#"
+    check(
+        &filled(&[200, 200], |i| (i as f64 + 0.1).ln() * 1e-5),
+        expect![[r#"
         [[-2.30259e-5,  9.53102e-7,  …, 5.28877e-5,  5.29381e-5],
          [ 5.29882e-5,  5.3038e-5,   …, 5.9867e-5,   5.98921e-5],
          [ 5.99171e-5,  5.99421e-5,  …, 6.39376e-5,  6.39543e-5],
@@ -332,8 +438,12 @@ fn left_out_in_the_middle() {
          [ 0.000105815, 0.000105815, …, 0.000105865, 0.000105866],
          [ 0.000105866, 0.000105866, …, 0.000105916, 0.000105916],
          [ 0.000105916, 0.000105916, …, 0.000105966, 0.000105966]]
-    "#]]);
-    check_as(Layout { threshold: 4, ..usual() }, &filled(&[9, 8, 20], |i| i as f64), expect![[r#"
+    "#]],
+    );
+    check_as(
+        Layout { threshold: 4, ..usual() },
+        &filled(&[9, 8, 20], |i| i as f64),
+        expect![[r#"
         [[[   0.0, …,   19.0],
           …,
           [ 140.0, …,  159.0]],
@@ -343,59 +453,89 @@ fn left_out_in_the_middle() {
          [[1280.0, …, 1299.0],
           …,
           [1420.0, …, 1439.0]]]
-    "#]]);
-    check_as(Layout { threshold: 4, ..usual() }, &ints(&[9], &[1, 2, 3, 4, 5, 6, 7, 8, 9]), expect![[r#"
+    "#]],
+    );
+    check_as(
+        Layout { threshold: 4, ..usual() },
+        &ints(&[9], &[1, 2, 3, 4, 5, 6, 7, 8, 9]),
+        expect![[r#"
         [1, 2, 3, …, 7, 8, 9]
-    "#]]);
-    check_as(Layout { threshold: 4, ..usual() }, &ints(&[7], &[1, 2, 3, 4, 5, 6, 7]), expect![[r#"
+    "#]],
+    );
+    check_as(
+        Layout { threshold: 4, ..usual() },
+        &ints(&[7], &[1, 2, 3, 4, 5, 6, 7]),
+        expect![[r#"
         [1, 2, 3, 4, 5, 6, 7]
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn tuples_and_records() {
     let eye = reals(&[2, 2], &[1.0, 0.0, 0.0, 1.0]);
     let long = filled(&[12], |i| i as f64 / 7.0);
-    check(&Value::tuple(vec![Value::F64(1.0), Value::Bool(true), reals(&[2], &[0.5, 1.0 / 3.0])]), expect![[r#"
+    check(
+        &Value::tuple(vec![Value::F64(1.0), Value::Bool(true), reals(&[2], &[0.5, 1.0 / 3.0])]),
+        expect![[r#"
         (1.0, true, [0.5, 0.333333])
-    "#]]);
-    check(&Value::tuple(vec![eye.clone(), Value::F64(2.0)]), expect![[r#"
+    "#]],
+    );
+    check(
+        &Value::tuple(vec![eye.clone(), Value::F64(2.0)]),
+        expect![[r#"
         ([[1.0, 0.0],
           [0.0, 1.0]],
          2.0)
-    "#]]);
-    check(&record(&[("w", eye.clone()), ("bias", long.clone()), ("n", Value::I64(3))]), expect![[r#"
+    "#]],
+    );
+    check(
+        &record(&[("w", eye.clone()), ("bias", long.clone()), ("n", Value::I64(3))]),
+        expect![[r#"
         {w: [[1.0, 0.0],
              [0.0, 1.0]],
          bias: [0.0,      0.142857, 0.285714, 0.428571, 0.571429,
                 0.714286, 0.857143, 1.0,      1.14286,  1.28571,
                 1.42857,  1.57143],
          n: 3}
-    "#]]);
+    "#]],
+    );
     let inner = record(&[("weights_of_the_first_layer", eye.clone()), ("b", Value::F64(0.0))]);
-    check(&record(&[("model", inner), ("steps", Value::I64(10))]), expect![[r#"
+    check(
+        &record(&[("model", inner), ("steps", Value::I64(10))]),
+        expect![[r#"
         {model: {weights_of_the_first_layer:
                    [[1.0, 0.0],
                     [0.0, 1.0]],
                  b: 0.0},
          steps: 10}
-    "#]]);
-    check(&Value::array(&[2], vec![record(&[("x", eye.clone())]), record(&[("x", eye)])]).unwrap(), expect![[r#"
+    "#]],
+    );
+    check(
+        &Value::array(&[2], vec![record(&[("x", eye.clone())]), record(&[("x", eye)])]).unwrap(),
+        expect![[r#"
         [{x: [[1.0, 0.0],
               [0.0, 1.0]]},
          {x: [[1.0, 0.0],
               [0.0, 1.0]]}]
-    "#]]);
+    "#]],
+    );
     let points: Vec<Value> = (0..9).map(|i| Value::tuple(vec![Value::I64(i), Value::F64(0.5)])).collect();
-    check(&Value::array(&[9], points.clone()).unwrap(), expect![[r#"
+    check(
+        &Value::array(&[9], points.clone()).unwrap(),
+        expect![[r#"
         [(0, 0.5), (1, 0.5), (2, 0.5), (3, 0.5), (4, 0.5),
          (5, 0.5), (6, 0.5), (7, 0.5), (8, 0.5)]
-    "#]]);
-    check(&Value::array(&[3, 3], points).unwrap(), expect![[r#"
+    "#]],
+    );
+    check(
+        &Value::array(&[3, 3], points).unwrap(),
+        expect![[r#"
         [[(0, 0.5), (1, 0.5), (2, 0.5)],
          [(3, 0.5), (4, 0.5), (5, 0.5)],
          [(6, 0.5), (7, 0.5), (8, 0.5)]]
-    "#]]);
+    "#]],
+    );
 }
 
 fn tree(depth: usize) -> Value {
@@ -412,10 +552,15 @@ fn list(n: usize, item: impl Fn(usize) -> Value) -> Value {
 
 #[test]
 fn trees_and_lists() {
-    check(&tree(2), expect![[r#"
+    check(
+        &tree(2),
+        expect![[r#"
         Node(Node(Leaf(1.0), Leaf(1.0)), Node(Leaf(1.0), Leaf(1.0)))
-    "#]]);
-    check(&tree(4), expect![[r#"
+    "#]],
+    );
+    check(
+        &tree(4),
+        expect![[r#"
         Node(Node(Node(Node(Leaf(1.0), Leaf(1.0)),
                        Node(Leaf(1.0), Leaf(1.0))),
                   Node(Node(Leaf(1.0), Leaf(1.0)),
@@ -424,38 +569,56 @@ fn trees_and_lists() {
                        Node(Leaf(1.0), Leaf(1.0))),
                   Node(Node(Leaf(1.0), Leaf(1.0)),
                        Node(Leaf(1.0), Leaf(1.0)))))
-    "#]]);
-    check(&list(3, |i| Value::F64(i as f64)), expect![[r#"
+    "#]],
+    );
+    check(
+        &list(3, |i| Value::F64(i as f64)),
+        expect![[r#"
         Cons(0.0, Cons(1.0, Cons(2.0, Nil)))
-    "#]]);
-    check(&list(20, |i| Value::F64(i as f64)), expect![[r#"
+    "#]],
+    );
+    check(
+        &list(20, |i| Value::F64(i as f64)),
+        expect![[r#"
         Cons(0.0, Cons(1.0, Cons(2.0, Cons(3.0, Cons(4.0, Cons(5.0,
           Cons(6.0, Cons(7.0, Cons(8.0, Cons(9.0, Cons(10.0,
           Cons(11.0, Cons(12.0, Cons(13.0, Cons(14.0, Cons(15.0,
           Cons(16.0, Cons(17.0, Cons(18.0, Cons(19.0, Nil)))))))))))
           )))))))))
-    "#]]);
-    check(&list(101, |i| Value::I64(i as i64)), expect![[r#"
+    "#]],
+    );
+    check(
+        &list(101, |i| Value::I64(i as i64)),
+        expect![[r#"
         Cons(0, Cons(1, Cons(2, Cons(3, Cons(4, Cons(5, Cons(6,
           Cons(7, Cons(8, Cons(9, Cons(10, Cons(11, Cons(12,
           Cons(13, Cons(14, Cons(15, Cons(16, Cons(17, Cons(18,
           Cons(19, …))))))))))))))))))))
-    "#]]);
-    check(&list(2, |_| reals(&[2, 2], &[1.0, 0.0, 0.0, 1.0])), expect![[r#"
+    "#]],
+    );
+    check(
+        &list(2, |_| reals(&[2, 2], &[1.0, 0.0, 0.0, 1.0])),
+        expect![[r#"
         Cons([[1.0, 0.0],
               [0.0, 1.0]],
              Cons([[1.0, 0.0],
                    [0.0, 1.0]],
                   Nil))
-    "#]]);
-    check(&Value::tuple(vec![list(8, |_| Value::F64(1.0)), Value::I64(1)]), expect![[r#"
+    "#]],
+    );
+    check(
+        &Value::tuple(vec![list(8, |_| Value::F64(1.0)), Value::I64(1)]),
+        expect![[r#"
         (Cons(1.0, Cons(1.0, Cons(1.0, Cons(1.0, Cons(1.0,
            Cons(1.0, Cons(1.0, Cons(1.0, Nil)))))))),
          1)
-    "#]]);
+    "#]],
+    );
     // What is deep is left out, unless all is wanted.
     let left = (0..12).fold(made("Nil", vec![]), |l, i| made("Snoc", vec![l, Value::I64(i * 1_000_000_000)]));
-    check(&left, expect![[r#"
+    check(
+        &left,
+        expect![[r#"
         Snoc(Snoc(Snoc(Snoc(Snoc(Snoc(Snoc(
                                       Snoc(
                                       …,
@@ -467,8 +630,12 @@ fn trees_and_lists() {
                        9000000000),
                   10000000000),
              11000000000)
-    "#]]);
-    check_as(with(Digits::All), &left, expect![[r#"
+    "#]],
+    );
+    check_as(
+        with(Digits::All),
+        &left,
+        expect![[r#"
         Snoc(Snoc(Snoc(Snoc(Snoc(Snoc(Snoc(
                                       Snoc(
                                       Snoc(
@@ -485,7 +652,8 @@ fn trees_and_lists() {
                        9000000000),
                   10000000000),
              11000000000)
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -494,17 +662,26 @@ fn relations() {
         let rows: Vec<i64> = (0..n).flat_map(|i| [i, 2 * i]).collect();
         Value::Rel(Arc::new(Relation::new(vec![n, 2 * n], rows, crate::interp::memory::Charge::default())))
     };
-    check(&of(3), expect![[r#"
+    check(
+        &of(3),
+        expect![[r#"
         relation([[0, 0], [1, 2], [2, 4]], 3, 6)
-    "#]]);
-    check(&of(12), expect![[r#"
+    "#]],
+    );
+    check(
+        &of(12),
+        expect![[r#"
         relation([[0, 0],   [1, 2],   [2, 4],   [3, 6],   [4, 8],
                   [5, 10],  [6, 12],  [7, 14],  [8, 16],  [9, 18],
                   [10, 20], [11, 22]], 12, 24)
-    "#]]);
-    check(&of(2000), expect![[r#"
+    "#]],
+    );
+    check(
+        &of(2000),
+        expect![[r#"
         relation([[0, 0], [1, 2], [2, 4], …], 2000, 4000)
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -525,7 +702,8 @@ fn after_a_name() {
          0.714286, 0.857143, 1.0,      1.14286,  1.28571,
          1.42857,  1.57143]
         f64 = 5.0
-    "#]].assert_eq(&text);
+    "#]]
+    .assert_eq(&text);
 }
 
 #[test]
@@ -550,7 +728,8 @@ fn messages() {
         two
         lines 1 "as is"
 
-    "#]].assert_eq(&all);
+    "#]]
+    .assert_eq(&all);
 }
 
 /// However large or deep a value is, its text is short and soon there.
@@ -569,7 +748,11 @@ fn bounded() {
     assert!(usual().show(&filled(&[1 << 20], |i| i as f64)).len() < 200);
     assert!(usual().show(&filled(&[2; 18], |i| i as f64)).len() < 200_000);
     assert!(usual().show(&Value::Str("x".repeat(1 << 20).into())).len() < 2000);
-    let wide = Value::array(&[1000], vec![filled(&[1000], |i| i as f64); 1000].into_iter().map(|v| Value::tuple(vec![v])).collect::<Vec<_>>()).unwrap();
+    let wide = Value::array(
+        &[1000],
+        vec![filled(&[1000], |i| i as f64); 1000].into_iter().map(|v| Value::tuple(vec![v])).collect::<Vec<_>>(),
+    )
+    .unwrap();
     assert!(usual().show(&wide).len() < 200_000);
     assert!(usual().show(&tree(16)).len() < 200_000);
     // All of it is as long as it is, and takes no stack.

@@ -14,6 +14,7 @@
 mod harness;
 mod lines;
 mod questions;
+mod values;
 
 use expect_test::expect;
 use harness::{Dir, session, session_in};

@@ -108,6 +108,9 @@ pub(crate) struct Common {
     /// Colours; `auto` is on a terminal unless NO_COLOR is set
     #[arg(long, global = true, value_enum, default_value = "auto", value_name = "WHEN")]
     pub(crate) color: When,
+    /// A bar for work that takes long; `auto` is on a terminal
+    #[arg(long, global = true, value_enum, default_value = "auto", value_name = "WHEN")]
+    pub(crate) progress: Shown,
 }
 
 /// `--backend`
@@ -139,6 +142,15 @@ pub(crate) enum Format {
     Short,
     /// For programs
     Json,
+}
+
+/// `--progress`
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Shown {
+    /// On a terminal
+    Auto,
+    /// No
+    Never,
 }
 
 /// `--color`

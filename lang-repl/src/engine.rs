@@ -25,6 +25,7 @@ use crate::host::{Console, Here};
 use crate::interrupt;
 use crate::out::Out;
 use crate::problem::{Caller, Place, Problem};
+use crate::progress;
 use crate::show::Evaluated;
 use crate::source::{SourceId, Sources};
 use crate::types;
@@ -475,6 +476,7 @@ impl Engine {
             if self.counting {
                 interp.count();
             }
+            interp.watch(&progress::ASKED);
             (f(&mut interp), interp.counts())
         };
         self.counts.work = self.counts.work.saturating_add(counts.work);

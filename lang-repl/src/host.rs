@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use lang_core::base::{Code, GlobalName, Span};
 use lang_core::interp::print::Layout;
-use lang_core::interp::{Host, Refusal, Value};
+use lang_core::interp::{Host, Progress, Refusal, Value};
 use lang_core::types::ty::Type;
 
 use crate::data::{Format, Unreadable};
@@ -14,7 +14,7 @@ use crate::literal::Read;
 use crate::out::Out;
 use crate::problem::Problem;
 use crate::source::SourceId;
-use crate::{files, fit};
+use crate::{files, fit, progress};
 
 /// What is being evaluated: an item, or an expression in no module.
 pub(crate) struct Here {
@@ -41,6 +41,10 @@ impl Host for Console<'_> {
     fn debug(&mut self, item: &GlobalName, span: Span, text: &str) {
         let place = self.engine.place_in(item, span, self.here);
         self.out.note(&crate::report::remark(place.as_ref(), text, &self.engine.sources));
+    }
+
+    fn progress(&mut self, work: &[Progress]) {
+        progress::tell(work);
     }
 
     fn layout(&self) -> Layout {

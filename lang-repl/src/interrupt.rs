@@ -6,6 +6,8 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::progress;
+
 /// Set when the computation under way is to stop. Long computations look at it.
 pub(crate) static STOP: AtomicBool = AtomicBool::new(false);
 
@@ -35,6 +37,7 @@ pub(crate) fn listen(session: bool) {
             (true, first) => !session || now.saturating_sub(first) > patience,
         };
         if end {
+            progress::end();
             std::process::exit(INTERRUPTED);
         }
         if computing && first == 0 {
@@ -53,12 +56,14 @@ impl Computing {
         STOP.store(false, Ordering::SeqCst);
         FIRST.store(0, Ordering::SeqCst);
         COMPUTING.store(true, Ordering::SeqCst);
+        progress::start();
         Self(())
     }
 }
 
 impl Drop for Computing {
     fn drop(&mut self) {
+        progress::end();
         COMPUTING.store(false, Ordering::SeqCst);
         STOP.store(false, Ordering::SeqCst);
     }

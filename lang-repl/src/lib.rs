@@ -21,6 +21,7 @@ mod lookup;
 mod out;
 mod pages;
 mod problem;
+mod progress;
 mod repl;
 mod report;
 mod show;
@@ -64,6 +65,7 @@ fn run(args: Vec<OsString>) -> Status {
         Ok(cli) => cli,
         Err(error) => return usage(&error, &args),
     };
+    progress::set_up(&cli.common);
     let out = Out::new(&cli.common);
     match &cli.command {
         None => repl::run(&cli.common, out),

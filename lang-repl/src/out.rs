@@ -9,6 +9,7 @@ use crate::cli::{Common, Format, When};
 use crate::clock::Clock;
 use crate::json;
 use crate::problem::Problem;
+use crate::progress;
 use crate::report::{self, Style};
 use crate::show::{self, Evaluated, View};
 use crate::source::Sources;
@@ -77,7 +78,7 @@ impl Out {
 
     /// Writes to standard error.
     pub(crate) fn note(self, text: &str) {
-        let _ = io::stderr().lock().write_all(text.as_bytes());
+        progress::aside(|| drop(io::stderr().lock().write_all(text.as_bytes())));
     }
 
     /// Writes what a program prints: not among JSON.
@@ -158,8 +159,11 @@ impl Out {
 
 /// Writes to standard output. When its reader is gone there is nothing left to do.
 pub(crate) fn print(text: &str) {
-    let mut out = io::stdout().lock();
-    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    let mut written = Ok(());
+    progress::aside(|| {
+        let mut out = io::stdout().lock();
+        written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    });
     if written.is_err_and(|e| e.kind() == io::ErrorKind::BrokenPipe) {
         std::process::exit(0);
     }

@@ -7,6 +7,7 @@ use super::failure::At;
 use super::memory::Charge;
 use super::plan::Plan;
 use super::print::Layout;
+use super::progress::Progress;
 use super::rt_type::RtType;
 use super::value::Value;
 use crate::base::{Code as ErrorCode, GlobalName, Name, Span};
@@ -100,6 +101,11 @@ pub trait Host {
     /// How `print` and `dbg` lay values out.
     fn layout(&self) -> Layout {
         Layout::default()
+    }
+    /// How far the work under way is, outermost first, after the flag of [`Interp::watch`](super::Interp::watch)
+    /// was set; nothing when work that was told of has ended.
+    fn progress(&mut self, work: &[Progress]) {
+        let _ = work;
     }
     /// Seconds since some moment.
     fn seconds(&mut self) -> f64;

@@ -13,6 +13,7 @@ use super::build::Builder;
 use super::code::{Code, Frame};
 use super::failure::Eval;
 use super::plan::Plan;
+use super::progress::Work;
 use crate::types::tree::{Expr, Pat, TId};
 use crate::types::ty::Type;
 
@@ -67,7 +68,8 @@ impl Interp<'_> {
         }
         // Steps that make an array have extents as those of `for`.
         let mut extents = if *scan || yields.is_some() { Extents::building() } else { Extents::default() };
-        self.visit(c, f, at, vars, &mut extents, &mut |this, f, _| {
+        let word = if *scan { "scan" } else { "fold" };
+        self.visit(c, f, at, word, vars, &mut extents, &mut |this, f, _| {
             let before = carry.take().ok_or_else(|| at.internal("a fold lost its carry"))?;
             this.bind(at, f, acc, before, carry_type)?;
             let after = this.eval(c, f, *body)?;
@@ -104,13 +106,24 @@ impl Interp<'_> {
     /// false; so it is bound once to be looked at and once more to be used up.
     #[inline(never)]
     pub(super) fn eval_loop(&mut self, c: &Arc<Code>, f: &mut Frame, id: TId) -> Eval {
+        self.begin_work(Work::Loop);
+        let end = self.steps(c, f, id);
+        self.end_work();
+        end
+    }
+
+    fn steps(&mut self, c: &Arc<Code>, f: &mut Frame, id: TId) -> Eval {
         let node = &c.body.nodes[id];
         let at = c.at(node.span);
         let Expr::Loop { scan, acc, init, cond, body } = &node.kind else { return Err(at.internal("no loop")) };
         let carry_type = Some(&c.body.nodes[*init].ty);
         let mut carry = self.eval(c, f, *init)?;
         let mut states = Builder::new(0);
+        let level = self.work_of(None);
+        let mut done = 0;
         loop {
+            self.work_done(level, || done);
+            done += 1;
             if *scan {
                 self.push(at, &mut states, carry.clone())?;
             }

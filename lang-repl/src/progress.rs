@@ -2,16 +2,18 @@
 //! the last line of a terminal, on standard error, and is gone when the work is; what is printed in
 //! between comes out above it. Where standard error is no terminal there is none.
 //!
+//! It is one line, written over and over, that ends before the last columns: a terminal that echoes
+//! `^C` behind it must not begin a new line, or what was written is never wiped out.
+//!
 //! A thread asks the interpreter how far it is, a few times a second, by a flag that the steps of
 //! outer loops look at; the interpreter answers through its host.
 
-use std::io::{self, IsTerminal as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lang_core::interp::{Progress, Work};
 
 use crate::cli::{Common, Format, Shown};
@@ -27,7 +29,7 @@ static COMPUTING: AtomicBool = AtomicBool::new(false);
 /// The thread that asks.
 static ASKING: OnceLock<Option<Thread>> = OnceLock::new();
 
-static STATE: Mutex<State> = Mutex::new(State { work: None, bar: None });
+static STATE: Mutex<State> = Mutex::new(State { work: None, bar: String::new() });
 
 /// So often the interpreter is asked.
 const EVERY: Duration = Duration::from_millis(100);
@@ -37,7 +39,8 @@ const PATIENCE: Duration = Duration::from_millis(900);
 
 struct State {
     work: Option<Long>,
-    bar: Option<ProgressBar>,
+    /// What is on the terminal; empty if nothing is.
+    bar: String,
 }
 
 /// Outermost work that was told of.
@@ -86,7 +89,7 @@ pub(crate) fn end() {
     ASKED.store(false, Ordering::Relaxed);
     // Whoever holds the state is drawing.
     if let Ok(mut state) = STATE.try_lock() {
-        state.clear();
+        wipe(&state.clear());
     }
 }
 
@@ -105,8 +108,13 @@ fn ask() {
 pub(crate) fn tell(levels: &[Progress]) {
     let mut state = state();
     match levels.split_first() {
-        Some((outer, inner)) => state.tell(outer, inner.first(), Instant::now()),
-        None => state.clear(),
+        Some((outer, inner)) => {
+            let width = terminal_size::terminal_size_of(io::stderr()).map_or(80, |(width, _)| usize::from(width.0));
+            if state.tell(outer, inner.first(), Instant::now(), width) {
+                draw(&state.bar);
+            }
+        }
+        None => wipe(&state.clear()),
     }
 }
 
@@ -115,22 +123,35 @@ pub(crate) fn aside(write: impl FnOnce()) {
     if !ON.load(Ordering::Relaxed) {
         return write();
     }
+    // Held until all is written, so that nothing comes in between.
     let state = state();
-    match &state.bar {
-        Some(bar) => bar.suspend(write),
-        None => write(),
+    wipe(&state.bar);
+    write();
+    draw(&state.bar);
+}
+
+fn draw(bar: &str) {
+    if !bar.is_empty() {
+        let mut terminal = io::stderr().lock();
+        let _ = write!(terminal, "\r{bar}\x1b[K").and_then(|()| terminal.flush());
+    }
+}
+
+fn wipe(bar: &str) {
+    if !bar.is_empty() {
+        let _ = write!(io::stderr().lock(), "\r\x1b[K");
     }
 }
 
 impl State {
-    fn clear(&mut self) {
+    /// Forgets the work; the bar that was there.
+    fn clear(&mut self) -> String {
         self.work = None;
-        if let Some(bar) = self.bar.take() {
-            bar.finish_and_clear();
-        }
+        std::mem::take(&mut self.bar)
     }
 
-    fn tell(&mut self, outer: &Progress, inner: Option<&Progress>, now: Instant) {
+    /// Takes note of how far the work is, and tells whether the bar is to be drawn.
+    fn tell(&mut self, outer: &Progress, inner: Option<&Progress>, now: Instant, width: usize) -> bool {
         let began = Long { began: now, before: outer.done, done: outer.done, moved: now };
         let work = self.work.get_or_insert(began);
         if work.done != outer.done {
@@ -138,26 +159,28 @@ impl State {
         }
         let passed = now.saturating_duration_since(work.began);
         if passed < PATIENCE {
-            return;
+            return false;
         }
         // What is inside is told where the outer work seems to stand still.
         let inner = inner.filter(|_| now.saturating_duration_since(work.moved) >= PATIENCE);
         let text = line(outer, outer.done.saturating_sub(work.before), passed, inner);
-        let total = outer.total;
-        let bar = self.bar.get_or_insert_with(|| bar(total));
-        bar.set_position(outer.done);
-        bar.set_message(text);
+        let bar = outer.total.map(|total| format!("[{}] ", filled(outer.done, total))).unwrap_or_default();
+        self.bar = (bar + &text).chars().take(width.saturating_sub(ECHO)).collect();
+        true
     }
 }
 
-fn bar(total: Option<u64>) -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr());
-    let template = if total.is_some() { "[{bar:20}] {msg}" } else { "{msg}" };
-    let style = ProgressStyle::with_template(template).map(|style| style.progress_chars("=> "));
-    if let Ok(style) = style {
-        bar.set_style(style);
-    }
-    bar
+/// A terminal may echo so many characters behind the bar, as `^C`.
+const ECHO: usize = 5;
+
+/// How wide the bar itself is.
+const BAR: usize = 20;
+
+fn filled(done: u64, total: u64) -> String {
+    let wide = u128::from(done) * BAR as u128 / u128::from(total.max(1));
+    let wide = usize::try_from(wide).unwrap_or(BAR).min(BAR);
+    let (tip, rest) = if wide < BAR { (">", BAR - wide - 1) } else { ("", 0) };
+    format!("{}{tip}{}", "=".repeat(wide), " ".repeat(rest))
 }
 
 /// What stands beside the bar, when so much was done in this time.
@@ -180,11 +203,10 @@ fn line(outer: &Progress, done: u64, passed: Duration, inner: Option<&Progress>)
 fn position(progress: &Progress) -> String {
     let Progress { work, done, total } = progress;
     match (work, total) {
-        (Work::Steps(word), Some(total)) => format!("{word}: {done} of {total}"),
-        (Work::Steps(word), None) => format!("{word}: {done} steps"),
-        (Work::Loop, _) => format!("loop: {done} steps"),
-        (Work::Passes(word), Some(total)) => format!("{word}: pass {} of {total}", (done + 1).min(*total)),
-        (Work::Passes(word), None) => format!("{word}: pass {}", done + 1),
+        (Work::Steps, Some(total)) => format!("step {} of {total}", (done + 1).min(*total)),
+        (Work::Steps | Work::Loop, _) => format!("{done} steps"),
+        (Work::Passes(of), Some(total)) => format!("{}: pass {} of {total}", of.name(), (done + 1).min(*total)),
+        (Work::Passes(of), None) => format!("{}: pass {}", of.name(), done + 1),
     }
 }
 
@@ -210,11 +232,12 @@ fn time(seconds: f64) -> String {
 mod tests {
     use super::*;
     use expect_test::expect;
+    use lang_core::resolve::forms::Derivative;
 
     #[test]
     fn lines() {
-        let steps = |done, total| Progress { work: Work::Steps("fold"), done, total: Some(total) };
-        let passes = |done| Progress { work: Work::Passes("grad"), done, total: Some(650) };
+        let steps = |done, total| Progress { work: Work::Steps, done, total: Some(total) };
+        let passes = |done| Progress { work: Work::Passes(Derivative::Grad), done, total: Some(650) };
         let endless = Progress { work: Work::Loop, done: 3_000_000, total: None };
         let of = |outer: Progress, done, seconds, inner: Option<Progress>| {
             line(&outer, done, Duration::from_millis(seconds), inner.as_ref()) + "\n"
@@ -227,33 +250,36 @@ mod tests {
         text += &of(endless, 3_000_000, 4000, None);
         text += &of(steps(1, u64::MAX), 1, 1000, None);
         expect![[r#"
-            fold: 1200 of 100000, 500/s, 3 min left
-            fold: 0 of 3 (grad: pass 120 of 650)
-            fold: 1 of 3, 40 s each, 80 s left (loop: 3000000 steps)
+            step 1201 of 100000, 500/s, 3 min left
+            step 1 of 3 (grad: pass 120 of 650)
+            step 2 of 3, 40 s each, 80 s left (3000000 steps)
             grad: pass 650 of 650, 600/s, 0.0 s left
             grad: pass 650 of 650, 23 days each, 23 days left
-            loop: 3000000 steps, 750000/s
-            fold: 1 of 18446744073709551615, 1.0/s, 213503982334601 days left
-        "#]].assert_eq(&text);
+            3000000 steps, 750000/s
+            step 2 of 18446744073709551615, 1.0/s, 213503982334601 days left
+        "#]]
+        .assert_eq(&text);
     }
 
     #[test]
     fn a_bar_takes_its_time() {
-        let mut state = State { work: None, bar: None };
+        let mut state = State { work: None, bar: String::new() };
         let start = Instant::now();
         let at = |millis| start + Duration::from_millis(millis);
-        let steps = |done| Progress { work: Work::Steps("fold"), done, total: Some(100) };
-        let shown = |state: &State| state.bar.as_ref().map(|bar| bar.message()).unwrap_or_default();
-        state.tell(&steps(1), None, at(0));
-        state.tell(&steps(2), None, at(500));
-        assert_eq!(shown(&state), "");
-        state.tell(&steps(11), None, at(1000));
-        assert_eq!(shown(&state), "fold: 11 of 100, 10/s, 8.9 s left");
-        state.tell(&steps(11), Some(&steps(5)), at(1500));
-        assert_eq!(shown(&state), "fold: 11 of 100, 6.7/s, 13 s left");
-        state.tell(&steps(11), Some(&steps(5)), at(2000));
-        assert_eq!(shown(&state), "fold: 11 of 100, 5.0/s, 18 s left (fold: 5 of 100)");
-        state.clear();
-        assert!(state.bar.is_none() && state.work.is_none());
+        let steps = |done| Progress { work: Work::Steps, done, total: Some(100) };
+        state.tell(&steps(1), None, at(0), 80);
+        state.tell(&steps(2), None, at(500), 80);
+        assert_eq!(state.bar, "");
+        state.tell(&steps(11), None, at(1000), 80);
+        assert_eq!(state.bar, "[==>                 ] step 12 of 100, 10/s, 8.9 s left");
+        state.tell(&steps(11), Some(&steps(5)), at(1500), 80);
+        assert_eq!(state.bar, "[==>                 ] step 12 of 100, 6.7/s, 13 s left");
+        state.tell(&steps(11), Some(&steps(5)), at(2000), 80);
+        assert_eq!(state.bar, "[==>                 ] step 12 of 100, 5.0/s, 18 s left (step 6 of 100)");
+        state.tell(&steps(11), Some(&steps(5)), at(2000), 40);
+        assert_eq!(state.bar, "[==>                 ] step 12 of 1");
+        assert!(state.clear().contains("step 12"));
+        assert!(state.bar.is_empty() && state.work.is_none());
+        assert_eq!((filled(0, 0), filled(7, 7)), (format!(">{}", " ".repeat(19)), "=".repeat(20)));
     }
 }

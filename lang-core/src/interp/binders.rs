@@ -23,7 +23,7 @@ use super::dual::primal;
 use super::failure::{At, Eval};
 use super::lift::Join;
 use super::memory::{Charge, MAX_EXTENT};
-use super::progress::Work;
+use super::progress::{Pace, Work};
 use super::relation::Relation;
 use super::rt_type::Fill;
 use super::{Interp, Value, guarded};
@@ -125,18 +125,16 @@ impl<'i> Interp<'i> {
     }
 
     /// Visits every index tuple.
-    #[expect(clippy::too_many_arguments, reason = "the state of a loop nest")]
     pub(super) fn visit(
         &mut self,
         c: &Arc<Code>,
         f: &mut Frame,
         at: At<'_>,
-        word: &'static str,
         vars: &[IndexVar],
         extents: &mut Extents,
         body: Body<'_, 'i>,
     ) -> Eval<Step> {
-        self.begin_work(Work::Steps(word));
+        self.begin_work();
         let end = self.visit_from(c, f, at, vars, 0, extents, body);
         self.end_work();
         end
@@ -168,23 +166,30 @@ impl<'i> Interp<'i> {
                 return Ok(Step::Stop);
             }
         }
-        let level = if depth == 0 { self.work_of(Some(range.count)) } else { usize::MAX };
+        let mut pace = if depth == 0 { self.follow(Work::Steps, range.count) } else { Pace::default() };
         let mut index = range.first;
-        for left in (0..range.count.max(0)).rev() {
-            self.work_done(level, || range.count - 1 - left);
-            f.set(var.local, Value::I64(index));
-            let step = if depth + 1 == vars.len() {
-                self.iteration(at)?;
-                body(self, f, extents)?
-            } else {
-                self.poll(at)?;
-                guarded(|| self.visit_from(c, f, at, vars, depth + 1, extents, body))?
-            };
-            if step == Step::Stop {
-                return Ok(Step::Stop);
+        let mut left = range.count.max(0);
+        while left > 0 {
+            let steps = pace.steps.min(left);
+            left -= steps;
+            for later in (0..steps).rev() {
+                f.set(var.local, Value::I64(index));
+                let step = if depth + 1 == vars.len() {
+                    self.iteration(at)?;
+                    body(self, f, extents)?
+                } else {
+                    self.poll(at)?;
+                    guarded(|| self.visit_from(c, f, at, vars, depth + 1, extents, body))?
+                };
+                if step == Step::Stop {
+                    return Ok(Step::Stop);
+                }
+                if later > 0 || left > 0 {
+                    index += range.by;
+                }
             }
             if left > 0 {
-                index += range.by;
+                self.look(&mut pace, range.count - left);
             }
         }
         Ok(Step::On)
@@ -234,7 +239,7 @@ impl<'i> Interp<'i> {
         let at = c.at(node.span);
         let mut builder = Builder::new(0);
         let mut extents = Extents::building();
-        self.visit(c, f, at, "for", vars, &mut extents, &mut |this, f, extents| {
+        self.visit(c, f, at, vars, &mut extents, &mut |this, f, extents| {
             if builder.parts() == 0 {
                 let count = this.memory.count(extents.seen.iter().copied());
                 builder.expect(count.map_err(|e| at.too_large(&e))?);
@@ -259,7 +264,7 @@ impl<'i> Interp<'i> {
             return self.summand(c, f, id);
         };
         let mut sum = None;
-        self.visit(c, f, at, "sum", vars, &mut Extents::default(), &mut |this, f, _| {
+        self.visit(c, f, at, vars, &mut Extents::default(), &mut |this, f, _| {
             if this.passes(c, f, *filter)?
                 && let Some(term) = guarded(|| this.sum_terms(c, f, *body))?
             {
@@ -279,7 +284,7 @@ impl<'i> Interp<'i> {
         let at = c.at(node.span);
         let Expr::Binder { kind, vars, filter, body } = &node.kind else { return Err(at.internal("no binder")) };
         let mut result = None;
-        self.visit(c, f, at, kind.word(), vars, &mut Extents::default(), &mut |this, f, _| {
+        self.visit(c, f, at, vars, &mut Extents::default(), &mut |this, f, _| {
             if this.passes(c, f, *filter)? {
                 let term = this.eval(c, f, *body)?;
                 result = Some(match result.take() {
@@ -308,7 +313,7 @@ impl<'i> Interp<'i> {
         let Expr::Binder { kind, vars, filter, body } = &node.kind else { return Err(at.internal("no binder")) };
         let locals: Vec<LocalId> = vars.iter().map(|v| v.local).collect();
         let mut best: Option<(Value, Vec<Value>)> = None;
-        self.visit(c, f, at, kind.word(), vars, &mut Extents::default(), &mut |this, f, _| {
+        self.visit(c, f, at, vars, &mut Extents::default(), &mut |this, f, _| {
             if this.passes(c, f, *filter)? {
                 let value = this.eval(c, f, *body)?;
                 let better = match &best {
@@ -341,11 +346,10 @@ impl<'i> Interp<'i> {
     fn quantify(&mut self, c: &Arc<Code>, f: &mut Frame, node: &Node, any: bool) -> Eval {
         let at = c.at(node.span);
         let Expr::Binder { vars, filter, body, .. } = &node.kind else { return Err(at.internal("no binder")) };
-        let stopped =
-            self.visit(c, f, at, if any { "any" } else { "all" }, vars, &mut Extents::default(), &mut |this, f, _| {
-                let decides = this.passes(c, f, *filter)? && this.condition(c, f, *body)? == any;
-                Ok(if decides { Step::Stop } else { Step::On })
-            })?;
+        let stopped = self.visit(c, f, at, vars, &mut Extents::default(), &mut |this, f, _| {
+            let decides = this.passes(c, f, *filter)? && this.condition(c, f, *body)? == any;
+            Ok(if decides { Step::Stop } else { Step::On })
+        })?;
         Ok(Value::Bool((stopped == Step::Stop) == any))
     }
 
@@ -364,7 +368,7 @@ impl<'i> Interp<'i> {
         let dims = self.relation_dims(at, f, &node.ty)?;
         let locals: Vec<LocalId> = vars.iter().map(|v| v.local).collect();
         let (mut rows, mut charge) = (Vec::new(), Charge::default());
-        self.visit(c, f, at, "rel", vars, &mut Extents::default(), &mut |this, f, _| {
+        self.visit(c, f, at, vars, &mut Extents::default(), &mut |this, f, _| {
             if this.passes(c, f, filter)? && this.condition(c, f, body)? {
                 for (l, n) in locals.iter().zip(&dims) {
                     let i = f.get(*l).and_then(Value::as_i64).ok_or_else(|| at.internal("an index has no value"))?;

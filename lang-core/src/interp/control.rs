@@ -68,8 +68,7 @@ impl Interp<'_> {
         }
         // Steps that make an array have extents as those of `for`.
         let mut extents = if *scan || yields.is_some() { Extents::building() } else { Extents::default() };
-        let word = if *scan { "scan" } else { "fold" };
-        self.visit(c, f, at, word, vars, &mut extents, &mut |this, f, _| {
+        self.visit(c, f, at, vars, &mut extents, &mut |this, f, _| {
             let before = carry.take().ok_or_else(|| at.internal("a fold lost its carry"))?;
             this.bind(at, f, acc, before, carry_type)?;
             let after = this.eval(c, f, *body)?;
@@ -106,7 +105,7 @@ impl Interp<'_> {
     /// false; so it is bound once to be looked at and once more to be used up.
     #[inline(never)]
     pub(super) fn eval_loop(&mut self, c: &Arc<Code>, f: &mut Frame, id: TId) -> Eval {
-        self.begin_work(Work::Loop);
+        self.begin_work();
         let end = self.steps(c, f, id);
         self.end_work();
         end
@@ -119,10 +118,13 @@ impl Interp<'_> {
         let carry_type = Some(&c.body.nodes[*init].ty);
         let mut carry = self.eval(c, f, *init)?;
         let mut states = Builder::new(0);
-        let level = self.work_of(None);
-        let mut done = 0;
+        let mut pace = self.follow(Work::Loop, -1);
+        let (mut done, mut due) = (0, pace.steps);
         loop {
-            self.work_done(level, || done);
+            if done == due {
+                self.look(&mut pace, done);
+                due = done.saturating_add(pace.steps);
+            }
             done += 1;
             if *scan {
                 self.push(at, &mut states, carry.clone())?;

@@ -206,15 +206,15 @@ impl<'i> Interp<'i> {
     fn each_column(
         &mut self,
         at: At<'_>,
-        word: &'static str,
+        operator: Derivative,
         f: Function<'_, 'i>,
         point: Point<'_>,
         column: EachColumn<'_, 'i>,
     ) -> Eval {
         let varying = point.varying(self, at)?;
         let n = self.reals(at, &varying)?.values.len();
-        self.begin_work(Work::Passes(word));
-        let value = self.columns(at, n, f, point, column);
+        self.begin_work();
+        let value = self.columns(at, (operator, n), f, point, column);
         self.end_work();
         match value? {
             Some(value) => Ok(value),
@@ -226,15 +226,15 @@ impl<'i> Interp<'i> {
     fn columns(
         &mut self,
         at: At<'_>,
-        n: usize,
+        (operator, n): (Derivative, usize),
         f: Function<'_, 'i>,
         point: Point<'_>,
         column: EachColumn<'_, 'i>,
     ) -> Eval<Option<Value>> {
-        let level = self.work_of(i64::try_from(n).ok());
+        let mut pace = self.follow(Work::Passes(operator), i64::try_from(n).unwrap_or(i64::MAX));
         let mut value = None;
         for i in 0..n {
-            self.work_done(level, || i64::try_from(i).unwrap_or(i64::MAX));
+            self.look(&mut pace, i64::try_from(i).unwrap_or(i64::MAX));
             let e = self.perturb();
             // `dbg` shows what the first run passes; the others would show the same again.
             let quiet = usize::from(i > 0);
@@ -278,7 +278,7 @@ impl<'i> Interp<'i> {
     /// Value and gradient.
     fn gradient(&mut self, at: At<'_>, f: Function<'_, 'i>, point: Point<'_>) -> Eval<(Value, Value)> {
         let mut partials = Reals::default();
-        let value = self.each_column(at, "grad", f, point, &mut |this, _, y, e| {
+        let value = self.each_column(at, Derivative::Grad, f, point, &mut |this, _, y, e| {
             let partial = split(y, e).1.cloned().unwrap_or_else(|| number_like(y, false));
             this.push_real(at, &mut partials, partial)
         })?;
@@ -289,7 +289,7 @@ impl<'i> Interp<'i> {
     /// Value and cotangents of the varying arguments for the cotangent `w` of the result.
     fn pulled_back(&mut self, at: At<'_>, f: Function<'_, 'i>, point: Point<'_>, w: &Value) -> Eval<(Value, Value)> {
         let mut cotangents = Reals::default();
-        let value = self.each_column(at, "vjp", f, point, &mut |this, _, y, e| {
+        let value = self.each_column(at, Derivative::Vjp, f, point, &mut |this, _, y, e| {
             let weights = this.reals_like(at, y, w)?;
             let tangents = this.reals(at, y)?;
             let tangents: Vec<_> = tangents.values.iter().map(|y| split(y, e).1.cloned()).collect();
@@ -319,7 +319,7 @@ impl<'i> Interp<'i> {
     /// The blocks of partial derivatives, axes of the result first.
     fn jacobian(&mut self, at: At<'_>, f: Function<'_, 'i>, point: Point<'_>) -> Eval {
         let mut columns: Vec<Reals> = Vec::new();
-        let value = self.each_column(at, "jacobian", f, point, &mut |this, _, y, e| {
+        let value = self.each_column(at, Derivative::Jacobian, f, point, &mut |this, _, y, e| {
             let mut column = this.reals(at, y)?;
             for y in &mut column.values {
                 *y = split(y, e).1.cloned().unwrap_or_else(|| number_like(y, false));

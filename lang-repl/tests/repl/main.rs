@@ -13,6 +13,7 @@
 #[path = "../harness/mod.rs"]
 mod harness;
 mod lines;
+mod progress;
 mod questions;
 mod values;
 

@@ -34,10 +34,10 @@ impl Session {
         clock.ran();
         self.out.measured(&self.options.common, &clock, self.engine.counts);
         match result {
-            Ok(evaluated) if evaluated.is_unit() => true,
+            Ok(evaluated) if evaluated.is_silent() => true,
             Ok(evaluated) => {
                 if !quiet {
-                    self.out.print(&format!("{}\n", show::with_type(&evaluated)));
+                    self.out.print(&format!("{}\n", show::with_type(None, &evaluated, self.out.view)));
                 }
                 self.keep_as_ans(&evaluated);
                 true

@@ -11,7 +11,6 @@ mod telling;
 use std::path::PathBuf;
 
 use lang_core::base::{Code, Diagnostic, GlobalName, ModuleName};
-use lang_core::interp::Limits;
 use lang_core::syntax::parser;
 use lang_core::syntax::split::{ItemKind, split};
 
@@ -25,6 +24,7 @@ use crate::engine::Engine;
 use crate::interrupt::{self, Computing};
 use crate::out::{Out, Status};
 use crate::problem::Problem;
+use crate::progress;
 use crate::source::SourceId;
 
 /// What happens after an input.
@@ -63,7 +63,7 @@ impl Session {
             document: Document::default(),
             loaded: Vec::new(),
             known,
-            options: Options { common: common.clone(), limits: Limits::default() },
+            options: Options::new(common),
             out,
             status: Status::Good,
         };
@@ -163,6 +163,9 @@ impl Session {
     fn apply_options(&mut self) {
         let common = &self.options.common;
         self.out = Out::new(common);
+        self.out.view.width = self.options.width;
+        self.out.view.threshold = self.options.threshold;
+        progress::set_up(common);
         self.engine.out = self.out;
         self.engine.counting = common.count;
         self.engine.trap_nan = common.nan == crate::cli::Nan::Stop;

@@ -113,7 +113,7 @@ pub(crate) const ALL: &[Command] = &[
         kind: Kind::Plot,
         argument: Argument::Plotted,
         summary: "short for `do plot(ARGS)`",
-        details: "  :plot xs, ys",
+        details: "A text in quotes says how the data before it is drawn; options have names.\n  :plot xs, ys, \"points: measured\", title: \"Growth\"",
     },
     Command {
         name: "explain",
@@ -162,7 +162,7 @@ pub(crate) const ALL: &[Command] = &[
         kind: Kind::Set,
         argument: Argument::Setting,
         summary: "the settings, one of them, or a new value for it",
-        details: "They hold until the session ends.\n  :set nan stop",
+        details: "They hold until the session ends.\n  :set digits 4\n  :set nan stop",
     },
     Command {
         name: "help",
@@ -183,7 +183,9 @@ pub(crate) const ALL: &[Command] = &[
 /// An input that is a command: which, and its argument. `Err` says what is wrong.
 pub(crate) fn parse(input: &str) -> Option<Result<(Kind, &str), String>> {
     let rest = input.trim().strip_prefix(':')?;
-    let (name, argument) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+    // `:plot(x, y)` is as plain as `:plot x, y`.
+    let end = rest.find(|c: char| c.is_whitespace() || c == '(').unwrap_or(rest.len());
+    let (name, argument) = rest.split_at(end);
     let argument = argument.trim();
     let (name, forced) = name.strip_suffix('!').map_or((name, false), |name| (name, true));
     // `:t` is enough: of several that begin so the one that stands first is meant.
@@ -305,6 +307,7 @@ mod tests {
     fn commands_are_understood() {
         check("1 + 2", None);
         check(":type 1 + 2", Some(Ok((Kind::Type, "1 + 2"))));
+        check(":plot(x, y)", Some(Ok((Kind::Plot, "(x, y)"))));
         check("  :t x ", Some(Ok((Kind::Type, "x"))));
         check(":type", Some(Err(":type needs EXPR; see :help type")));
         check(":quit now", Some(Err(":quit takes no argument")));

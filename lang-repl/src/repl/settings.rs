@@ -202,3 +202,15 @@ pub(crate) fn set(options: &mut Options, argument: &str) -> Result<String, Strin
 fn line(setting: &Setting, options: &Options) -> String {
     format!("  {:<9} {:<8} {}\n", setting.name, (setting.get)(options), setting.summary)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_completed_and_numbers_are_not() {
+        assert_eq!(values_of("digits").collect::<Vec<_>>(), ["usual", "all"]);
+        assert_eq!(values_of("width").collect::<Vec<_>>(), ["auto"]);
+        assert_eq!(values_of("memory").count(), 0);
+    }
+}

@@ -99,6 +99,55 @@ dbg(for i < 2, j < 2: i + j);
 }
 
 #[test]
+fn settings_of_what_is_shown() {
+    session(
+        "\
+let x = for i < 30: sqrt(f64(i))
+:set digits 3
+(pi, x[0..4])
+print(x[0..4])
+:grad x[2]^2
+:set digits=all
+(pi, x[0..4])
+:set digits usual
+:set width 40
+x
+:plot x, height: 8
+:set width auto
+:set threshold 10
+x
+:set threshold 1000
+:set progress never
+:set digits
+:set digits 0
+:set digits many
+:set width 0
+:set width -3
+:set threshold few
+:set progress always
+:set width
+",
+        expect![[]],
+    );
+}
+
+#[test]
+fn plots_by_the_command() {
+    session(
+        "\
+let x = for i < 9: f64(i) - 4
+:plot x, x^2, \"points\", width: 40, height: 8
+:plot(x, x^2, width: 40, height: 8);
+:plot (x) + (x), width: 40, height: 8
+:plot x, \"pionts\"
+:plot
+ans
+",
+        expect![[]],
+    );
+}
+
+#[test]
 fn digits_are_asked_for() {
     let program = "let x = for i < 1200: f64(i) / 7\ndo print(x[0..3], x[2])\ndo dbg(x[0..3]);\ndo x\ndef main() -> [3]f64 = x[0..3]\n";
     let dir = Dir::new(&[("x.iv", program.replace(";\n", "\n").as_bytes())]);

@@ -135,11 +135,7 @@ impl Session {
             Kind::Time => self.time(argument),
             Kind::Bench => self.bench(argument),
             Kind::Grad => self.gradient(argument),
-            Kind::Plot => {
-                let text = format!("plot({argument})");
-                let source = self.engine.sources.add(INPUT, text.as_str());
-                self.expression(&text, source, 0);
-            }
+            Kind::Plot => self.plot(argument),
             Kind::Explain => {
                 let shown = explain::run(Some(argument), &self.engine, self.out);
                 self.status = self.status.max(shown.min(Status::Failed));

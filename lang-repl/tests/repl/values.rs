@@ -127,7 +127,51 @@ x
 :set progress always
 :set width
 ",
-        expect![[]],
+        expect![[r#"
+            x: [30]f64 =
+            [0.0,     1.0,     1.41421, 1.73205, 2.0,     2.23607, 2.44949, 2.64575,
+             2.82843, 3.0,     3.16228, 3.31662, 3.4641,  3.60555, 3.74166, 3.87298,
+             4.0,     4.12311, 4.24264, 4.3589,  4.47214, 4.58258, 4.69042, 4.79583,
+             4.89898, 5.0,     5.09902, 5.19615, 5.2915,  5.38516]
+            (f64, [4]f64) = (3.14, [0.0, 1.0, 1.41, 1.73])
+            [0.0, 1.0, 1.41, 1.73]
+            f64 = 2.0
+            by x: [30]f64 =
+            [0.0,  0.0,  2.83, 0.0,  0.0,  0.0,  0.0,  0.0,  0.0,  0.0,  0.0,  0.0,  0.0,
+             0.0,  0.0,  0.0,  0.0,  0.0,  0.0,  0.0,  0.0,  0.0,  0.0,  0.0,  0.0,  0.0,
+             0.0,  0.0,  0.0,  0.0]
+            (f64, [4]f64) =
+            (3.141592653589793, [0.0, 1.0, 1.4142135623730951, 1.7320508075688772])
+            [30]f64 =
+            [0.0,     1.0,     1.41421, 1.73205,
+             2.0,     2.23607, 2.44949, 2.64575,
+             2.82843, 3.0,     3.16228, 3.31662,
+             3.4641,  3.60555, 3.74166, 3.87298,
+             4.0,     4.12311, 4.24264, 4.3589,
+             4.47214, 4.58258, 4.69042, 4.79583,
+             4.89898, 5.0,     5.09902, 5.19615,
+             5.2915,  5.38516]
+            x
+             5┤                         ⢀⣀⣀⠤⠤⠤⠔⠒⠒⠒⠒
+              │             ⢀⣀⣀⠤⠤⠤⠔⠒⠒⠉⠉⠉⠁
+              │      ⢀⡠⠤⠤⠒⠉⠉⠁
+              │  ⣀⠤⠒⠊⠁
+             0┤ ⠜
+              └─┬───────────────────────┬───────────
+                0                      20
+            [30]f64 = [0.0, 1.0, 1.41421, …, 5.19615, 5.2915, 5.38516]
+              digits    usual    significant digits of reals; all leaves nothing out of arrays either
+              it is N or usual or all
+            [E0600] Error: `0` is no value of `digits`, which is N or usual or all
+            [E0600] Error: `many` is no value of `digits`, which is N or usual or all
+            [E0600] Error: `0` is no value of `width`, which is N or auto
+            [E0600] Error: `-3` is no value of `width`, which is N or auto
+            [E0600] Error: `few` is no value of `threshold`, which is N
+            [E0600] Error: `always` is no value of `progress`, which is auto or never
+              width     auto     how many characters a line has; auto is as many as the terminal
+              it is N or auto
+            --- exit status: 1
+        "#]],
     );
 }
 
@@ -143,7 +187,53 @@ let x = for i < 9: f64(i) - 4
 :plot
 ans
 ",
-        expect![[]],
+        expect![[r#"
+            x: [9]f64 = [-4.0, -3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 4.0]
+               │ •                                •
+             10┤
+               │     •                        •
+               │         •                •
+              0┤             •    •   •
+               └─┬───────┬────────┬───────┬───────┬─
+                -4      -2        0       2       4
+                                  x
+               │ ⠢⡀                              ⢀⠔
+             10┤  ⠈⠒⢄                          ⡠⠊⠁
+               │     ⠑⠢⣀                    ⣀⠔⠊
+               │        ⠑⠢⢄⡀            ⣀⡠⠔⠊
+              0┤           ⠈⠉⠒⠒⠒⠤⠤⠤⠤⠒⠒⠒⠉
+               └─┬───────┬────────┬───────┬───────┬─
+                -4      -2        0       2       4
+                                  x
+               │                              ⣀⡠⠤⠔⠒
+              5┤                        ⣀⡠⠤⠒⠊⠉
+               │                   ⣀⠤⠔⠒⠉
+              0┤           ⢀⣀⠤⠤⠒⠒⠉⠉
+             -5┤      ⣀⡠⠤⠒⠊⠁
+               │ ⠤⠒⠒⠉⠉
+               └─┬────────────────────┬─────────────
+                 0                    5
+            [E0218] Error: `pionts` is no kind of plot
+               ╭─[ repl:1:9 ]
+               │
+             1 │ plot(x, "pionts")
+               │         ────┬───
+               │             ╰───── here
+               │
+               │ Help: did you mean `points`?
+            ───╯
+            [E0600] Error: :plot needs ARGS; see :help plot
+            [E0100] Error: `ans` is not defined
+               ╭─[ repl:1:1 ]
+               │
+             1 │ ans
+               │ ─┬─
+               │  ╰─── here
+               │
+               │ Help: did you mean `abs`?
+            ───╯
+            --- exit status: 1
+        "#]],
     );
 }
 

@@ -122,7 +122,7 @@ const STEPS: &[Step] = &[
     step(
         "A plot",
         "Data, and in quotes how it is drawn. `:plot` saves the parentheses.",
-        "let t = for i < 60: f64(i) / 10;<Enter>:plot t, sin(t), \"line\", t, exp(-t), \"line: decay\", height: 12<Enter>",
+        "let t = for i < 60: f64(i) / 10;<Enter>:plot t, sin(t), \"line: sine\", t, exp(-t), \"line: decay\", height: 12<Enter>",
         "decay",
     ),
     step(

@@ -3,6 +3,7 @@
 use lang_core::syntax::lexer::{Token, lex};
 use lang_core::syntax::token::{Sym, Word};
 
+use super::settings;
 use crate::suggest;
 
 /// A command.
@@ -224,14 +225,21 @@ pub(crate) fn question(input: &str) -> Option<(&str, bool)> {
     (!name.is_empty()).then_some((name, source))
 }
 
-/// What to say to `type f`, which is meant to ask for a type.
-pub(crate) fn asks_type(input: &str) -> Option<String> {
+/// What to say to `type f` or `set digits 3`, which lack their colon: no expression has a value right after a
+/// name.
+pub(crate) fn lacks_colon(input: &str) -> Option<String> {
     let tokens = lex(input).tokens;
     let mut begin = tokens.iter().map(|t| &t.token);
-    let (Some(Token::Word(Word::Type)), Some(Token::Name(_))) = (begin.next(), begin.next()) else { return None };
-    let asked = input.trim().strip_prefix("type")?.trim();
-    let defines = tokens.iter().any(|t| t.token == Token::Sym(Sym::Assign));
-    (!defines && !asked.contains('\n')).then(|| format!("a command begins with a colon: write `:type {asked}`"))
+    let meant = match (begin.next()?, begin.next()?) {
+        (Token::Word(Word::Type), Token::Name(_)) => !tokens.iter().any(|t| t.token == Token::Sym(Sym::Assign)),
+        (Token::Name(set), Token::Name(setting)) if set == "set" => settings::ALL.iter().any(|s| s.name == setting),
+        (Token::Name(name), Token::Name(_) | Token::Str(_) | Token::Int(_) | Token::Float(_)) => {
+            ALL.iter().any(|c| c.name == name && !matches!(c.argument, Argument::None | Argument::Setting))
+        }
+        _ => false,
+    };
+    let input = input.trim();
+    (meant && !input.contains('\n')).then(|| format!("a command begins with a colon: write `:{input}`"))
 }
 
 /// What to say to an input that is such a word, perhaps written as a call, and which it is.
@@ -243,6 +251,9 @@ pub(crate) fn word(input: &str) -> Option<(&'static str, String)> {
 }
 
 fn unknown(name: &str) -> String {
+    if settings::ALL.iter().any(|s| s.name == name) {
+        return format!("there is no command :{name}; did you mean `:set {name}`?");
+    }
     match suggest::closest(name, ALL.iter().map(|c| c.name)) {
         Some(near) => format!("there is no command :{name}; did you mean :{near}?"),
         None => format!("there is no command :{name}; :help lists all"),
@@ -290,9 +301,12 @@ mod tests {
     fn words_of_elsewhere_are_known() {
         assert_eq!(word(" exit() "), Some(("exit", "a command begins with a colon: write :quit".to_owned())));
         assert_eq!(word("helper"), None);
-        let asked = asks_type("type f(2)");
-        assert_eq!(asked.as_deref(), Some("a command begins with a colon: write `:type f(2)`"));
-        assert_eq!(asks_type("type T = A"), None);
+        for input in ["type f(2)", "set digits 3", "plot x, y", "load \"a.iv\"", "explain E0300", "time 3 * 4"] {
+            assert_eq!(lacks_colon(input), Some(format!("a command begins with a colon: write `:{input}`")));
+        }
+        for input in ["type T = A", "set x 3", "plot(x)", "save", "time - 3", "plot\nx", "f x"] {
+            assert_eq!(lacks_colon(input), None);
+        }
     }
 
     #[test]
@@ -312,6 +326,7 @@ mod tests {
         check(":type", Some(Err(":type needs EXPR; see :help type")));
         check(":quit now", Some(Err(":quit takes no argument")));
         check(":help", Some(Ok((Kind::Help, ""))));
+        check(":digits 3", Some(Err("there is no command :digits; did you mean `:set digits`?")));
         check(":laod f", Some(Err("there is no command :laod; did you mean :load?")));
         check(":save! f.iv", Some(Ok((Kind::Save(true), "f.iv"))));
         check(":load! f", Some(Err("there is no command :load!; did you mean :load?")));

@@ -151,6 +151,10 @@ pub(crate) const ALL: &[Setting] = &[
     },
 ];
 
+/// What settings are called elsewhere, and here.
+const ELSEWHERE: &[(&str, &str)] =
+    &[("precision", "digits"), ("linewidth", "width"), ("columns", "width"), ("bar", "progress"), ("colour", "color")];
+
 fn switch(on: bool) -> String {
     if on { "on".to_owned() } else { "off".to_owned() }
 }
@@ -185,7 +189,8 @@ pub(crate) fn set(options: &mut Options, argument: &str) -> Result<String, Strin
         _ => (name, value),
     };
     let Some(setting) = ALL.iter().find(|s| s.name == name) else {
-        return Err(match suggest::closest(name, ALL.iter().map(|s| s.name)) {
+        let elsewhere = ELSEWHERE.iter().find(|(other, _)| *other == name).map(|(_, own)| *own);
+        return Err(match elsewhere.or_else(|| suggest::closest(name, ALL.iter().map(|s| s.name))) {
             Some(near) => format!("there is no setting `{name}`; did you mean `{near}`?"),
             None => format!("there is no setting `{name}`; :set lists all"),
         });

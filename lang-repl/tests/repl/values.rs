@@ -125,6 +125,9 @@ x
 :set width -3
 :set threshold few
 :set progress always
+:set precision 3
+:digits 3
+set digits 3
 :set width
 ",
         expect![[r#"
@@ -168,6 +171,9 @@ x
             [E0600] Error: `-3` is no value of `width`, which is N or auto
             [E0600] Error: `few` is no value of `threshold`, which is N
             [E0600] Error: `always` is no value of `progress`, which is auto or never
+            [E0600] Error: there is no setting `precision`; did you mean `digits`?
+            [E0600] Error: there is no command :digits; did you mean `:set digits`?
+            [E0600] Error: a command begins with a colon: write `:set digits 3`
               width     auto     how many characters a line has; auto is as many as the terminal
               it is N or auto
             --- exit status: 1

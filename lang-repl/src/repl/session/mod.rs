@@ -104,7 +104,7 @@ impl Session {
             None => {
                 let word = commands::word(text);
                 let word = word.filter(|(word, _)| !self.document.entries.iter().any(|e| e.defines(word)));
-                match word.map(|(_, message)| message).or_else(|| commands::asks_type(text)) {
+                match word.map(|(_, message)| message).or_else(|| commands::lacks_colon(text)) {
                     Some(message) => self.refuse(message),
                     None => {
                         let source = self.engine.sources.add(INPUT, text);

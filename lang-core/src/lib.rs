@@ -6,10 +6,12 @@
 
 #![forbid(unsafe_code)]
 
+pub mod ad;
 pub mod base;
 pub mod interp;
 pub mod ir;
 pub mod norm;
+pub mod pipeline;
 pub mod predicate;
 pub mod resolve;
 pub mod session;

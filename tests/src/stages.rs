@@ -7,12 +7,13 @@ use std::sync::atomic::AtomicBool;
 
 use lang_core::base::{GlobalName, Name, Span};
 use lang_core::interp::{Counts, Host, Interp, Limits, RtInstance, Value as Computed};
-use lang_core::ir::core::{Callee, CoreType, Function};
+use lang_core::ir::core::{Callee, CoreType, Derivation, Function};
 use lang_core::ir::eval::{Evaluator, Functions, Stopped};
 use lang_core::ir::eval_ssa::{Functions as SsaFunctions, SsaEvaluator, Tensor};
+use lang_core::ir::flat::Source;
 use lang_core::ir::ssa::Ssa;
 use lang_core::ir::value::Value;
-use lang_core::norm::pipeline::{Module, Stages};
+use lang_core::pipeline::{Module, Stages};
 use lang_core::predicate::{Atom, Poly};
 use lang_core::session::{Running, Session};
 use lang_core::syntax::ops::Scalar;
@@ -73,7 +74,7 @@ impl Functions for Lifted<'_, '_> {
 
 impl SsaFunctions for Forms<'_> {
     fn ssa(&self, callee: &Callee) -> Option<Arc<Ssa>> {
-        Some(self.module.stages(&Arc::new(callee.clone())).ok()?.ssa.clone())
+        self.module.ssa(&Arc::new(callee.clone()))
     }
 
     fn global(&self, name: &GlobalName, path: &[u32]) -> Option<Tensor> {
@@ -294,8 +295,8 @@ pub fn judge(
         results.push(("lifted", result, lifted.counts, stages.lifted.to_string()));
         let mut ssa = SsaEvaluator::new(forms, FUEL);
         let parts = stages.ssa.inputs.iter().filter_map(|input| match &input.source {
-            lang_core::ir::flat::Source::Param(k) => Some(part(args.get(*k as usize)?, &input.leaf.path)),
-            lang_core::ir::flat::Source::Global(_) => None,
+            Source::Param(k) => Some(part(args.get(*k as usize)?, &input.leaf.path)),
+            _ => None,
         });
         let found = ssa.call(&stages.ssa, &sizes, parts.collect());
         judged.counts = (counted, ssa.counts);
@@ -405,4 +406,228 @@ fn size_of(core: &Function, sizes: &[i64], args: &[Value]) -> impl Fn(&Poly) -> 
         })
         .unwrap_or(-1)
     }
+}
+
+/// The parameters of a definition that are made of reals alone, and so can vary.
+fn varying(core: &Function) -> Vec<usize> {
+    let real = |ty: &CoreType| {
+        let leaves = ty.leaves();
+        !leaves.is_empty() && leaves.iter().all(|l| matches!(l.scalar, Some(Scalar::F64 | Scalar::F32)))
+    };
+    core.params.iter().enumerate().filter(|(_, (_, ty))| real(ty)).map(|(k, _)| k).collect()
+}
+
+/// The name of the definition that asks the interpreter for a derivative.
+#[must_use]
+pub fn probe_name(def: &str) -> String {
+    format!("tangent_of_{def}")
+}
+
+/// The text of a definition that gives value and tangent of another in the interpreter's way; `None` where
+/// nothing in it varies.
+#[must_use]
+pub fn probe(def: &str, signature: &Signature, core: &Function) -> Option<String> {
+    let vary = varying(core);
+    if vary.is_empty() || core.body.ty.leaves().iter().all(|l| !matches!(l.scalar, Some(Scalar::F64 | Scalar::F32))) {
+        return None;
+    }
+    let param = |k: usize, prefix: &str| {
+        let (name, ty) = signature.params.get(k)?;
+        Some(format!("{prefix}{name}: {ty}"))
+    };
+    let all = (0..signature.params.len()).filter_map(|k| param(k, "at_"));
+    let tangents = vary.iter().filter_map(|k| param(*k, "d_"));
+    let params: Vec<String> = all.chain(tangents).collect();
+    let names = |prefix: &str| {
+        vary.iter()
+            .filter_map(|k| Some(format!("{prefix}{}", signature.params.get(*k)?.0)))
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    let lambda: Vec<String> = vary.iter().filter_map(|k| Some(format!("({})", param(*k, "v_")?))).collect();
+    let args: Vec<String> = signature
+        .params
+        .iter()
+        .enumerate()
+        .map(|(k, (name, _))| format!("{}{name}", if vary.contains(&k) { "v_" } else { "at_" }))
+        .collect();
+    let (point, direction) = match vary.as_slice() {
+        [_] => (names("at_"), names("d_")),
+        _ => (format!("({})", names("at_")), format!("({})", names("d_"))),
+    };
+    Some(format!(
+        "\ndef {}({}) = jvp2(\\{}: {def}({}))({point}, {direction})\n",
+        probe_name(def),
+        params.join(", "),
+        lambda.join(", "),
+        args.join(", ")
+    ))
+}
+
+/// What came of the derivatives of a definition.
+#[derive(Debug, Default)]
+pub struct Derived {
+    /// Points at which tangents were compared.
+    pub tangents: u32,
+    /// Points at which the identity of the inner products was compared.
+    pub products: u32,
+    /// The greatest ratio of the work of the adjoint with its inputs and outputs to that of the function.
+    pub ratio: f64,
+}
+
+/// Holds the derivatives of a definition on Tensor SSA against the interpreter's tangent, and the adjoint
+/// against the forward derivative, at random points.
+///
+/// # Errors
+/// What differs, with the forms.
+#[expect(clippy::too_many_lines, reason = "one point after another, each in both ways")]
+pub fn judge_derivatives(
+    session: &Session,
+    forms: &Forms<'_>,
+    globals: &HashMap<GlobalName, Computed>,
+    def: &GlobalName,
+    stages: &Stages,
+    seed: u64,
+    points: u32,
+) -> Result<Derived, String> {
+    let mut derived = Derived { ratio: 0.0, ..Derived::default() };
+    let probe = GlobalName::new(&def.module, &probe_name(&def.name));
+    let Some(signature) = session.signature(def) else { return Ok(derived) };
+    if session.signature(&probe).is_none() {
+        return Ok(derived);
+    }
+    let core = &stages.core;
+    let vary = varying(core);
+    let callee = Arc::new(Callee::new(def.clone(), Vec::new()));
+    let wrt: Arc<[u32]> = (0..)
+        .zip(&stages.ssa.inputs)
+        .filter(|(_, i)| matches!(&i.source, Source::Param(k) if vary.contains(&(*k as usize))))
+        .map(|(k, _)| k)
+        .collect();
+    let form = |derivation: Derivation| {
+        let callee = Arc::new(callee.derive(derivation));
+        forms.module.ssa(&callee).ok_or_else(|| format!("{def} has no {callee}"))
+    };
+    let (forward, adjoint) = (form(Derivation::Forward(wrt.clone()))?, form(Derivation::Adjoint(wrt.clone()))?);
+    let mut random = Random::new(seed);
+    let outputs = stages.ssa.outputs.len();
+    for _ in 0..points {
+        let Some((sizes, args)) = arguments(&mut random, &signature, core) else { continue };
+        let of = size_of(core, &sizes, &args);
+        let tangents: Option<Vec<Value>> =
+            vary.iter().map(|k| draw(&mut random, &core.params.get(*k)?.1, &of)).collect();
+        let Some(tangents) = tangents else { continue };
+        let types = core.params.iter().map(|p| &p.1).chain(vary.iter().filter_map(|k| Some(&core.params.get(*k)?.1)));
+        let given: Option<Vec<Computed>> =
+            args.iter().chain(&tangents).zip(types).map(|(v, t)| computed(v, t, &of)).collect();
+        let Some(given) = given else { continue };
+        let program = Running::new(session, globals);
+        let interrupt = AtomicBool::new(false);
+        let mut host = Silent;
+        let limits = Limits { max_calls: 1000, max_elements: 1 << 20, max_bytes: 1 << 26, ..Limits::default() };
+        let mut interp = Interp::new(&program, &mut host, limits, &interrupt);
+        let instance = RtInstance { types: Arc::from([]), sizes: sizes.clone() };
+        let Ok(wanted) = interp.call(&probe, instance, given) else { continue };
+        let Some(Value::Tuple(wanted)) = plain(&wanted, None) else { continue };
+        let show = |what: &str, wanted: &str, found: &str, form: &str| {
+            format!(
+                "{def} at {sizes:?} {args:?} along {tangents:?}: {what}\n  wanted {wanted}\n  found {found}\n{}{form}",
+                stages.core
+            )
+        };
+        let primal_parts: Vec<Tensor> = stages
+            .ssa
+            .inputs
+            .iter()
+            .filter_map(|input| match &input.source {
+                Source::Param(k) => Some(part(args.get(*k as usize)?, &input.leaf.path)),
+                _ => None,
+            })
+            .collect();
+        let tangent_parts: Vec<Tensor> = wrt
+            .iter()
+            .filter_map(|k| {
+                let input = stages.ssa.inputs.get(*k as usize)?;
+                let Source::Param(p) = &input.source else { return None };
+                let nth = vary.iter().position(|v| *v == *p as usize)?;
+                Some(part(tangents.get(nth)?, &input.leaf.path))
+            })
+            .collect();
+        let mut evaluator = SsaEvaluator::new(forms, FUEL);
+        let all = primal_parts.iter().chain(&tangent_parts).cloned().collect();
+        let text = forward.to_string();
+        let found = match evaluator.call(&forward, &sizes, all) {
+            Ok(found) => found,
+            Err(Stopped::Fuel) => continue,
+            Err(stopped) => return Err(show("forward", "a value", &format!("{stopped:?}"), &text)),
+        };
+        let Some(wanted_tangent) = wanted.get(1) else { continue };
+        // Where the value is none, what its tangent is says nothing.
+        if found.iter().take(outputs).any(|t| t.items.iter().any(|v| matches!(v, Value::F64(x) if !x.is_finite()))) {
+            continue;
+        }
+        let real: Vec<_> = stages
+            .ssa
+            .outputs
+            .iter()
+            .filter(|(leaf, _)| matches!(leaf.scalar, Some(Scalar::F64 | Scalar::F32)))
+            .collect();
+        for ((leaf, _), found) in real.iter().zip(found.iter().skip(outputs)) {
+            let wanted = part(wanted_tangent, &leaf.path);
+            if !same(&wanted.items, &found.items) && !hidden(&wanted) {
+                return Err(show("another tangent", &format!("{wanted:?}"), &format!("{found:?}"), &text));
+            }
+        }
+        derived.tangents += 1;
+        // <y, D f v> = <D^T f y, v>
+        let mut seeds = Vec::new();
+        for tangent in found.iter().skip(outputs) {
+            let items = tangent.items.iter().map(|v| {
+                let ty = CoreType::Scalar(v.scalar().unwrap_or(Scalar::F64));
+                draw(&mut random, &ty, &|_| 0).unwrap_or(Value::F64(0.0))
+            });
+            seeds.push(Tensor { dims: tangent.dims.clone(), items: items.collect() });
+        }
+        let mut evaluator = SsaEvaluator::new(forms, FUEL);
+        let all = primal_parts.iter().chain(&seeds).cloned().collect();
+        let text = adjoint.to_string();
+        let back = match evaluator.call(&adjoint, &sizes, all) {
+            Ok(back) => back,
+            Err(Stopped::Fuel) => continue,
+            Err(stopped) => return Err(show("adjoint", "a value", &format!("{stopped:?}"), &text)),
+        };
+        let (left, size) = dot(&seeds, found.iter().skip(outputs).map(|t| &**t));
+        let (right, other) = dot(&tangent_parts, back.iter().skip(outputs).map(|t| &**t));
+        let scale = size.max(other).max(1.0);
+        let single = seeds.iter().chain(&tangent_parts).any(|t| t.items.iter().any(|v| matches!(v, Value::F32(_))));
+        let tolerance = if single { 1e-3 } else { 1e-9 };
+        if left.is_finite() && right.is_finite() && (left - right).abs() > scale * tolerance
+            || left.is_finite() != right.is_finite() && scale.is_finite()
+        {
+            return Err(show("inner products", &format!("{left}"), &format!("{right}: {back:?} for {seeds:?}"), &text));
+        }
+        derived.products += 1;
+        let mut primal = SsaEvaluator::new(forms, FUEL);
+        if primal.call(&stages.ssa, &sizes, primal_parts.clone()).is_ok() {
+            let io: usize = primal_parts.iter().chain(&seeds).map(|t| t.items.len()).sum();
+            #[expect(clippy::cast_precision_loss, reason = "counts of small programs")]
+            let ratio = (evaluator.counts.work as f64 + io as f64) / (primal.counts.work as f64 + io as f64).max(1.0);
+            derived.ratio = derived.ratio.max(ratio);
+        }
+    }
+    Ok(derived)
+}
+
+/// The inner product, and the sum of the absolute values of its terms.
+fn dot<'t>(a: &[Tensor], b: impl Iterator<Item = &'t Tensor>) -> (f64, f64) {
+    let real = |v: &Value| match v {
+        Value::F64(x) => *x,
+        Value::F32(x) => f64::from(*x),
+        _ => 0.0,
+    };
+    let pairs = a.iter().zip(b).flat_map(|(a, b)| a.items.iter().zip(&b.items));
+    pairs.fold((0.0, 0.0), |(sum, size), (a, b)| {
+        let product = real(a) * real(b);
+        (sum + product, size + product.abs())
+    })
 }

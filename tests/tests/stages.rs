@@ -1,15 +1,16 @@
 //! Every definition of the library and of the programs in every form, against the interpreter; and which have
 //! no core form, with the reason; and what becomes of the papers' programs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use expect_test::{Expect, expect};
 use iverson_tests::golden;
-use iverson_tests::stages::{Forms, judge};
+use iverson_tests::stages::{Forms, judge, judge_derivatives, probe, probe_name};
+use lang_core::ad::{is_real, real_inputs};
 use lang_core::base::GlobalName;
-use lang_core::ir::core::Callee;
-use lang_core::norm::pipeline::Module;
+use lang_core::ir::core::{Callee, Derivation};
+use lang_core::pipeline::Module;
 use lang_core::session::{LIBRARY, Session};
 use lang_core::syntax::split::ItemKind;
 
@@ -34,7 +35,7 @@ fn definitions_in_every_form() {
             if !signature.type_params.is_empty() {
                 continue;
             }
-            let callee = Arc::new(Callee { def: def.clone(), types: Arc::from([]) });
+            let callee = Arc::new(Callee::new(def.clone(), Vec::new()));
             match forms.module.stages(&callee) {
                 Err(outside) => reasons.entry(outside.what.phrase()).or_default().push(def.to_string()),
                 Ok(stages) => {
@@ -66,6 +67,69 @@ fn definitions_in_every_form() {
     );
 }
 
+#[test]
+fn derivatives_of_definitions() {
+    let programs = golden::programs().unwrap_or_default();
+    let mut session: Session = golden::session(&programs);
+    let texts: Vec<(String, String)> = LIBRARY
+        .iter()
+        .map(|(name, text)| ((*name).to_owned(), (*text).to_owned()))
+        .chain(programs.iter().map(|(n, text)| (golden::module(n), text.clone())))
+        .collect();
+    let mut defs = Vec::new();
+    {
+        let globals = HashMap::new();
+        let forms = Forms::new(&session, &globals);
+        let mut probes: BTreeMap<String, String> = BTreeMap::new();
+        for (module, text) in &texts {
+            for item in session.items(module).into_iter().filter(|i| i.kind == ItemKind::Def) {
+                let def = GlobalName::new(module, &item.name);
+                let Some(signature) = session.signature(&def).filter(|s| s.type_params.is_empty()) else { continue };
+                let Ok(stages) = forms.module.stages(&Arc::new(Callee::new(def.clone(), Vec::new()))) else { continue };
+                if let Some(probe) = probe(&item.name, &signature, &stages.core) {
+                    *probes.entry(module.clone()).or_insert_with(|| text.clone()) += &probe;
+                    defs.push(def);
+                }
+            }
+        }
+        drop(forms);
+        for (module, text) in probes {
+            session.set_text(&module, &text);
+        }
+    }
+    let modules: Vec<&str> = texts.iter().map(|(m, _)| m.as_str()).collect();
+    let globals = iverson_tests::run::globals(&session, modules);
+    let forms = Forms::new(&session, &globals);
+    let (mut wrong, mut unprobed, mut tangents, mut products) = (Vec::new(), Vec::new(), 0, 0);
+    let mut ratios: Vec<(f64, String)> = Vec::new();
+    for def in &defs {
+        let probe = GlobalName::new(&def.module, &probe_name(&def.name));
+        if session.checked(&probe).is_none_or(|c| c.body.root.is_none()) {
+            unprobed.push(def.to_string());
+            continue;
+        }
+        let Ok(stages) = forms.module.stages(&Arc::new(Callee::new(def.clone(), Vec::new()))) else { continue };
+        match judge_derivatives(&session, &forms, &globals, def, &stages, 11, 4) {
+            Ok(derived) => {
+                tangents += derived.tangents;
+                products += derived.products;
+                ratios.push((derived.ratio, def.to_string()));
+            }
+            Err(difference) => wrong.push(difference),
+        }
+    }
+    ratios.sort_by(|a, b| b.0.total_cmp(&a.0));
+    println!("{} definitions, {tangents} tangents, {products} inner products; not probed: {unprobed:?}", defs.len());
+    println!("dearest adjoints: {:?}", ratios.iter().take(12).collect::<Vec<_>>());
+    println!("{:?}", forms.module.hits());
+    assert!(
+        wrong.is_empty(),
+        "{} differ:\n{}",
+        wrong.len(),
+        wrong.iter().take(5).cloned().collect::<Vec<_>>().join("\n\n")
+    );
+}
+
 /// The core form and Tensor SSA of every definition of a program.
 fn core_of(text: &str) -> String {
     let mut session = Session::new();
@@ -75,9 +139,17 @@ fn core_of(text: &str) -> String {
     let mut out = String::new();
     let module = Module::new(&session);
     for item in session.items("t").into_iter().filter(|i| i.kind == ItemKind::Def) {
-        let callee = Arc::new(Callee { def: GlobalName::new("t", &item.name), types: Arc::from([]) });
+        let callee = Arc::new(Callee::new(GlobalName::new("t", &item.name), Vec::new()));
         match module.stages(&callee) {
-            Ok(stages) => out += &format!("{}{}", stages.core, stages.ssa),
+            Ok(stages) => {
+                out += &format!("{}{}", stages.core, stages.ssa);
+                let wrt = real_inputs(&stages.ssa);
+                if !wrt.is_empty() && stages.ssa.outputs.iter().any(|(leaf, _)| is_real(leaf.scalar)) {
+                    let adjoint = Arc::new(callee.derive(Derivation::Adjoint(wrt.into())));
+                    let ssa = module.ssa(&adjoint).map(|ssa| ssa.to_string());
+                    out += &ssa.unwrap_or_else(|| "no adjoint\n".to_owned());
+                }
+            }
             Err(outside) => out += &format!("{}: {}\n", item.name, outside.what.phrase()),
         }
     }
@@ -120,6 +192,14 @@ def smooth(x: [n]f64) -> [n]f64 = for i: (sum d in -1..2: [0 <= i + d < n] * x[i
               X1[i0 < m]: f64 = input c  -- c
               X2[i0 < n]: f64 = sum i1 < m: X0[i0 + i1] * X1[i1]
               out X2
+            ssa conv_adj[n, m](x: [n + m - 1]f64, c: [m]f64) -> [n]f64 =
+              X0[i0 < n + m - 1]: f64 = input x  -- x
+              X1[i0 < m]: f64 = input c  -- c
+              X2[i0 < n]: f64 = sum i1 < m: X0[i0 + i1] * X1[i1]
+              X3[i0 < n]: f64 = input y_adj  -- y_adj
+              X4[i0 < n + m - 1]: f64 = sum i1 < n: [i0 < m + i1 && i1 <= i0] * X1[i0 - i1] * X3[i1]  -- x_adj
+              X5[i0 < m]: f64 = sum i1 < n: X0[i0 + i1] * X3[i1]  -- c_adj
+              out X2, X4, X5
             core loss[n, m](x: [n + m - 1]f64, c: [m]f64, z: [n]f64) -> f64 =
               let y = conv[n, m](x, c)
               let r = for i < n: y[i] - z[i]
@@ -134,6 +214,23 @@ def smooth(x: [n]f64) -> [n]f64 = for i: (sum d in -1..2: [0 <= i + d < n] * x[i
               X6[i0 < n]: f64 = ^(X4[i0], X5)
               X7: f64 = sum i0 < n: X6[i0]
               out X7
+            ssa loss_adj[n, m](x: [n + m - 1]f64, c: [m]f64, z: [n]f64) -> f64 =
+              X0[i0 < n + m - 1]: f64 = input x  -- x
+              X1[i0 < m]: f64 = input c  -- c
+              X2[i0 < n]: f64 = input z  -- z
+              X3[i0 < n]: f64 = sum i1 < m: X0[i0 + i1] * X1[i1]  -- y
+              X4[i0 < n]: f64 = X3[i0] - X2[i0]  -- r
+              X5: i64 = 2
+              X6[i0 < n]: f64 = ^(X4[i0], X5)
+              X7: f64 = sum i0 < n: X6[i0]
+              X8: f64 = input y_adj  -- y_adj
+              X9: f64 = 2.0
+              X10[i0 < n]: f64 = X4[i0] * X9
+              X11[i0 < n]: f64 = X8 * X10[i0]  -- r_adj
+              X12[i0 < n]: f64 = -X11[i0]  -- z_adj
+              X13[i0 < n + m - 1]: f64 = sum i1 < n: [i0 < m + i1 && i1 <= i0] * X1[i0 - i1] * X11[i1]  -- x_adj
+              X14[i0 < m]: f64 = sum i1 < n: X0[i0 + i1] * X11[i1]  -- c_adj
+              out X7, X13, X14, X12
             core eye[](n: i64, x: f64) -> [n, n]f64 =
               check(0 <= n, "the extent is negative") (for i < n: for j < n: [i == j] * x)
             ssa eye[](n: i64, x: f64) -> [n, n]f64 =
@@ -142,12 +239,26 @@ def smooth(x: [n]f64) -> [n]f64 = for i: (sum d in -1..2: [0 <= i + d < n] * x[i
               X1: f64 = input x  -- x
               X2[i0 < n, i1 < n]: f64 = [i0 == i1] * X1  needs 0
               out X2
+            ssa eye_adj[](n: i64, x: f64) -> [n, n]f64 =
+              check 0: 0 <= n, "the extent is negative"
+              X0: i64 = input n  -- n
+              X1: f64 = input x  -- x
+              X2[i0 < n, i1 < n]: f64 = [i0 == i1] * X1  needs 0
+              X3[i0 < n, i1 < n]: f64 = input y_adj  -- y_adj
+              X4: f64 = sum i0 < n: X3[i0, i0]  needs 0  -- x_adj
+              out X2, X4
             core trace[n](a: [n, n]f64) -> f64 =
               sum i < n: a[i, i]
             ssa trace[n](a: [n, n]f64) -> f64 =
               X0[i0 < n, i1 < n]: f64 = input a  -- a
               X1: f64 = sum i0 < n: X0[i0, i0]
               out X1
+            ssa trace_adj[n](a: [n, n]f64) -> f64 =
+              X0[i0 < n, i1 < n]: f64 = input a  -- a
+              X1: f64 = sum i0 < n: X0[i0, i0]
+              X2: f64 = input y_adj  -- y_adj
+              X3[i0 < n, i1 < n]: f64 = [i0 == i1] * X2  -- a_adj
+              out X1, X3
             core gather[n, k](x: [n]f64, idx: [k]i64) -> [k]f64 =
               for j < k: check(idx[j] < n && 0 <= idx[j], "index out of bounds") x[idx[j]]
             ssa gather[n, k](x: [n]f64, idx: [k]i64) -> [k]f64 =
@@ -156,6 +267,15 @@ def smooth(x: [n]f64) -> [n]f64 = for i: (sum d in -1..2: [0 <= i + d < n] * x[i
               X1[i0 < k]: i64 = input idx  -- idx
               X2[i0 < k]: f64 = X0[X1[i0]]  needs 0
               out X2
+            ssa gather_adj[n, k](x: [n]f64, idx: [k]i64) -> [k]f64 =
+              check 0[i0 < k]: X1[i0] < n && 0 <= X1[i0], "index out of bounds"
+              X0[i0 < n]: f64 = input x  -- x
+              X1[i0 < k]: i64 = input idx  -- idx
+              X2[i0 < k]: f64 = X0[X1[i0]]  needs 0
+              X3[i0 < k]: f64 = input y_adj  -- y_adj
+              X4[i0 < n]: f64 = sum i1 < k: [i0 == X1[i1]] * X3[i1]  needs 0
+              X5[i0 < n]: f64 = [(any i1 < k: i0 == X1[i1])] * X4[i0]  -- x_adj
+              out X2, X5
             core relu[n](x: [n]f64) -> [n]f64 =
               for i < n: 
                 let k = x[i] > 0.0
@@ -168,6 +288,17 @@ def smooth(x: [n]f64) -> [n]f64 = for i: (sum d in -1..2: [0 <= i + d < n] * x[i
               X4[i0 < n]: f64 = [!X2[i0]] * X0[i0] * X3
               X5[i0 < n]: f64 = [X2[i0]] * X0[i0] + [!X2[i0]] * X4[i0]
               out X5
+            ssa relu_adj[n](x: [n]f64) -> [n]f64 =
+              X0[i0 < n]: f64 = input x  -- x
+              X1: f64 = 0.0
+              X2[i0 < n]: bool = >(X0[i0], X1)  -- k
+              X3: f64 = 0.01
+              X4[i0 < n]: f64 = [!X2[i0]] * X0[i0] * X3
+              X5[i0 < n]: f64 = [X2[i0]] * X0[i0] + [!X2[i0]] * X4[i0]
+              X6[i0 < n]: f64 = input y_adj  -- y_adj
+              X7[i0 < n]: f64 = [!X2[i0]] * X3 * X6[i0]
+              X8[i0 < n]: f64 = [X2[i0]] * X6[i0] + [!X2[i0]] * X7[i0]  -- x_adj
+              out X5, X8
             core norm[n](x: [n, 2]f64) -> f64 =
               sqrt(sum i < n: sum j < 2: x[i, j] * x[i, j])
             ssa norm[n](x: [n, 2]f64) -> f64 =
@@ -175,6 +306,19 @@ def smooth(x: [n]f64) -> [n]f64 = for i: (sum d in -1..2: [0 <= i + d < n] * x[i
               X1: f64 = sum i0 < n, i1 < 2: X0[i0, i1] * X0[i0, i1]
               X2: f64 = sqrt(X1)
               out X2
+            ssa norm_adj[n](x: [n, 2]f64) -> f64 =
+              X0[i0 < n, i1 < 2]: f64 = input x  -- x
+              X1: f64 = sum i0 < n, i1 < 2: X0[i0, i1] * X0[i0, i1]
+              X2: f64 = sqrt(X1)
+              X3: f64 = input y_adj  -- y_adj
+              X4: f64 = 1.0
+              X5: f64 = 2.0
+              X6: f64 = X2 * X5
+              X7: f64 = /(X4, X6)
+              X8: f64 = X3 * X7
+              X9[i0 < n, i1 < 2]: f64 = X0[i0, i1] * X8
+              X10[i0 < n, i1 < 2]: f64 = X9[i0, i1] + X9[i0, i1]  -- x_adj
+              out X2, X10
             core tri[n](a: [n, n]f64) -> f64 =
               sum i < n: sum j < n: [j < i] * (
                 let y = a[i, j] * 2.0
@@ -185,6 +329,16 @@ def smooth(x: [n]f64) -> [n]f64 = for i: (sum d in -1..2: [0 <= i + d < n] * x[i
               X2[i0 < n, i1 < n]: f64 = [i1 < i0] * X0[i0, i1] * X1  -- y
               X3: f64 = sum i0 < n, i1 < n: [i1 < i0] * X2[i0, i1] * X2[i0, i1]
               out X3
+            ssa tri_adj[n](a: [n, n]f64) -> f64 =
+              X0[i0 < n, i1 < n]: f64 = input a  -- a
+              X1: f64 = 2.0
+              X2[i0 < n, i1 < n]: f64 = [i1 < i0] * X0[i0, i1] * X1  -- y
+              X3: f64 = sum i0 < n, i1 < n: [i1 < i0] * X2[i0, i1] * X2[i0, i1]
+              X4: f64 = input y_adj  -- y_adj
+              X5[i0 < n, i1 < n]: f64 = [i1 < i0] * X2[i0, i1] * X4
+              X6[i0 < n, i1 < n]: f64 = [i1 < i0] * X5[i0, i1] + [i1 < i0] * X5[i0, i1]  -- y_adj
+              X7[i0 < n, i1 < n]: f64 = [i1 < i0] * X1 * X6[i0, i1]  -- a_adj
+              out X3, X7
             core points[n](p: [n]{x: f64, y: f64}) -> [n](f64, f64) =
               for i < n: (p[i].y, p[i].x + 1.0)
             ssa points[n](p: [n]{x: f64, y: f64}) -> [n](f64, f64) =
@@ -193,6 +347,14 @@ def smooth(x: [n]f64) -> [n]f64 = for i: (sum d in -1..2: [0 <= i + d < n] * x[i
               X2: f64 = 1.0
               X3[i0 < n]: f64 = X0[i0] + X2
               out X1, X3
+            ssa points_adj[n](p: [n]{x: f64, y: f64}) -> [n](f64, f64) =
+              X0[i0 < n]: f64 = input p_x  -- p_x
+              X1[i0 < n]: f64 = input p_y  -- p_y
+              X2: f64 = 1.0
+              X3[i0 < n]: f64 = X0[i0] + X2
+              X4[i0 < n]: f64 = input p_y_adj  -- p_y_adj
+              X5[i0 < n]: f64 = input y_adj  -- y_adj
+              out X1, X3, X5, X4
             core twice[n](x: [n]f64) -> [n]f64 =
               let a = for i < n: 2.0 * x[i]
               in for i < n: a[i] + x[i]
@@ -202,12 +364,27 @@ def smooth(x: [n]f64) -> [n]f64 = for i: (sum d in -1..2: [0 <= i + d < n] * x[i
               X2[i0 < n]: f64 = X0[i0] * X1  -- a
               X3[i0 < n]: f64 = X2[i0] + X0[i0]
               out X3
+            ssa twice_adj[n](x: [n]f64) -> [n]f64 =
+              X0[i0 < n]: f64 = input x  -- x
+              X1: f64 = 2.0
+              X2[i0 < n]: f64 = X0[i0] * X1  -- a
+              X3[i0 < n]: f64 = X2[i0] + X0[i0]
+              X4[i0 < n]: f64 = input y_adj  -- y_adj
+              X5[i0 < n]: f64 = X1 * X4[i0]
+              X6[i0 < n]: f64 = X4[i0] + X5[i0]  -- x_adj
+              out X3, X6
             core pick[](a: [3]f64) -> [2]f64 =
               for i < 2: a[i + 1]
             ssa pick[](a: [3]f64) -> [2]f64 =
               X0[i0 < 3]: f64 = input a  -- a
               X1[i0 < 2]: f64 = X0[i0 + 1]
               out X1
+            ssa pick_adj[](a: [3]f64) -> [2]f64 =
+              X0[i0 < 3]: f64 = input a  -- a
+              X1[i0 < 2]: f64 = X0[i0 + 1]
+              X2[i0 < 2]: f64 = input y_adj  -- y_adj
+              X3[i0 < 3]: f64 = [0 < i0] * X2[i0 - 1]  -- a_adj
+              out X1, X3
             core area[](s: (i64, (f64), (f64, f64))) -> f64 =
               let k = s.0
               let k = [k != 0] * s.0
@@ -224,6 +401,27 @@ def smooth(x: [n]f64) -> [n]f64 = for i: (sum d in -1..2: [0 <= i + d < n] * x[i
               X8: f64 = [X4 == 1 && X0 != 0] * X2 * X3
               X9: f64 = [X0 == 0] * X7 + [X4 == 1 && X0 != 0] * X8
               out X9
+            ssa area_adj[](s: (i64, (f64), (f64, f64))) -> f64 =
+              X0: i64 = input s_0  -- s_0
+              X1: f64 = input s_1_0  -- s_1_0
+              X2: f64 = input s_2_0  -- s_2_0
+              X3: f64 = input s_2_1  -- s_2_1
+              X4: i64 = [X0 != 0] * X0  -- k
+              X5: f64 = 3.141592653589793
+              X6: f64 = [X0 == 0] * X1 * X5
+              X7: f64 = [X0 == 0] * X1 * X6
+              X8: f64 = [X4 == 1 && X0 != 0] * X2 * X3
+              X9: f64 = [X0 == 0] * X7 + [X4 == 1 && X0 != 0] * X8
+              X10: f64 = input y_adj  -- y_adj
+              X11: f64 = [X4 == 1 && X0 != 0] * X3 * X10
+              X12: f64 = [X4 == 1 && X0 != 0] * X2 * X10
+              X13: f64 = [X0 == 0] * X6 * X10
+              X14: f64 = [X0 == 0] * X1 * X10
+              X15: f64 = [X0 == 0] * X5 * X14
+              X16: f64 = [X4 == 1 && X0 != 0] * X12  -- s_2_1_adj
+              X17: f64 = [X4 == 1 && X0 != 0] * X11  -- s_2_0_adj
+              X18: f64 = [X0 == 0] * X13 + [X0 == 0] * X15  -- s_1_0_adj
+              out X9, X18, X17, X16
             core some[n](x: [n]f64) -> bool =
               let k = for i < n: x[i] > 0.5
               in [(any i < n: k[i])] * true
@@ -242,6 +440,15 @@ def smooth(x: [n]f64) -> [n]f64 = for i: (sum d in -1..2: [0 <= i + d < n] * x[i
               X2: f64 = 3.0
               X3[i0 < n]: f64 = /(X1[i0], X2)
               out X3
+            ssa smooth_adj[n](x: [n]f64) -> [n]f64 =
+              X0[i0 < n]: f64 = input x  -- x
+              X1[i0 < n]: f64 = sum i1 < 3: [0 < i0 + i1 && i0 + i1 <= n] * X0[i0 + i1 - 1]
+              X2: f64 = 3.0
+              X3[i0 < n]: f64 = /(X1[i0], X2)
+              X4[i0 < n]: f64 = input y_adj  -- y_adj
+              X5[i0 < n]: f64 = /(X4[i0], X2)
+              X6[i0 < n]: f64 = sum i1 < n: [i0 <= i1 + 1 && i1 <= i0 + 1] * X5[i1]  -- x_adj
+              out X3, X6
         "#]],
     );
 }

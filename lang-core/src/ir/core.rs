@@ -192,11 +192,46 @@ pub struct Callee {
     /// What its type parameters are. Extents in them are [`Atom::Bound`], numbered from
     /// [`Callee::FIRST_EXTRA`] on; a call passes them after the sizes of the definition.
     pub types: Arc<[Type]>,
+    /// The derivatives taken of it, innermost first.
+    pub derived: Arc<[Derivation]>,
+}
+
+/// A derivative of a function in Tensor SSA, by some of the parts of its arguments.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Derivation {
+    /// Takes the arguments and a tangent for each of these inputs; gives the parts of the result, and the
+    /// tangent of each real one (ATL Fig. 13).
+    Forward(Arc<[u32]>),
+    /// Takes the arguments and a cotangent for each real part of the result; gives the parts of the
+    /// result, and the cotangent of each of these inputs (Figs. 14-16).
+    Adjoint(Arc<[u32]>),
 }
 
 impl Callee {
     /// The number of the first extent of a type argument.
     pub const FIRST_EXTRA: u32 = 1 << 16;
+
+    /// A definition at types.
+    #[must_use]
+    pub fn new(def: GlobalName, types: Vec<Type>) -> Self {
+        Self { def, types: types.into(), derived: Arc::from([]) }
+    }
+
+    /// A derivative of it.
+    #[must_use]
+    pub fn derive(&self, derivation: Derivation) -> Self {
+        let derived = self.derived.iter().cloned().chain([derivation]).collect();
+        Self { derived, ..self.clone() }
+    }
+}
+
+impl std::fmt::Display for Callee {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.def.name)?;
+        self.derived
+            .iter()
+            .try_for_each(|d| f.write_str(if matches!(d, Derivation::Forward(_)) { "_tan" } else { "_adj" }))
+    }
 }
 
 /// An expression with its type and where it comes from.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::core::Callee;
 use super::eval::Stopped;
+use super::flat::Source;
 use super::nest::{Nest, World};
 use super::ssa::{Access, Rhs, Ssa, Stmt, Var, at_indices, index_number};
 use super::value::{self, Value};
@@ -86,8 +87,8 @@ impl<'a> SsaEvaluator<'a> {
         let mut inputs = Vec::new();
         for input in &ssa.inputs {
             let tensor = match &input.source {
-                super::flat::Source::Param(_) => parts.next(),
-                super::flat::Source::Global(name) => self.functions.global(name, &input.leaf.path),
+                Source::Global(name) => self.functions.global(name, &input.leaf.path),
+                Source::Param(_) | Source::Tangent(_) | Source::Cotangent(_) => parts.next(),
             };
             let tensor = tensor.ok_or(Stopped::Broken("an input"))?;
             // An integer parameter may be a size.

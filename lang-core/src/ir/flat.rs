@@ -16,6 +16,18 @@ pub enum Source {
     Param(u32),
     /// A top-level `let`.
     Global(GlobalName),
+    /// The tangent of an input, by its position.
+    Tangent(u32),
+    /// The cotangent of an output, by its position.
+    Cotangent(u32),
+}
+
+impl Source {
+    /// Does a caller pass it? It does not pass what everyone can see.
+    #[must_use]
+    pub fn is_passed(&self) -> bool {
+        !matches!(self, Self::Global(_))
+    }
 }
 
 /// An input.

@@ -11,4 +11,4 @@ mod ssa_text;
 pub mod text;
 pub mod value;
 
-pub use core::{CoreType, Expr, Function, Kind, Operation, Outside, Vars};
+pub use core::{CoreType, Derivation, Expr, Function, Kind, Operation, Outside, Vars};

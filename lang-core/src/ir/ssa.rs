@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use super::core::{Callee, Constant, CoreType, Failing, Leaf, Operation, Vars};
 use super::flat::Input;
+use super::value::{self, Value};
 use crate::base::Name;
 use crate::predicate::{Atom, Context, Index, LocalId, Poly, Pred};
 use crate::syntax::ops::Scalar;
@@ -270,6 +271,19 @@ impl Builder {
         Self { sizes, ..Self::default() }
     }
 
+    /// One that goes on where a function ends.
+    #[must_use]
+    pub fn of(ssa: &Ssa) -> Self {
+        let sizes = ssa.sizes.iter().map(|l| Poly::atom(ssa.vars.atom(*l))).collect();
+        let mut builder = Self { checks: ssa.checks.clone(), ..Self::new(sizes) };
+        for (k, stmt) in (0..).zip(&ssa.stmts) {
+            let key = (stmt.dims.clone(), stmt.scalar, stmt.rhs.clone(), stmt.needs.clone());
+            builder.memo.entry(key).or_insert(Var(k));
+            builder.stmts.push(stmt.clone());
+        }
+        builder
+    }
+
     /// A statement.
     #[must_use]
     pub fn get(&self, var: Var) -> Option<&Stmt> {
@@ -412,6 +426,12 @@ impl Builder {
             let inner = self.contract(&rest, bound.clone(), &inside.and(&pred.map(&put)), neg, &at, needs.clone());
             return self.unpinned(dims, k, &value, &pred, inner, needs);
         }
+        if bound.is_empty()
+            && let Some((rest, some, at, put)) = invariant(dims, &pred, &seen)
+        {
+            let inner = self.contract(&rest, Vec::new(), &some, neg, &at, needs.clone());
+            return self.contract(dims, Vec::new(), &Pred::truth(), false, &[Access { var: inner, at: put }], needs);
+        }
         order_factors(&mut seen);
         self.push(dims.to_vec(), Some(scalar), Rhs::Contract { bound, pred, neg, factors: seen }, needs)
     }
@@ -426,6 +446,18 @@ impl Builder {
         factors: Vec<Access>,
         needs: Vec<u32>,
     ) -> Var {
+        // Where the factor is zero so is the view: what says no more than that is left out, if the factor has
+        // an element everywhere.
+        let pred = match factors.as_slice() {
+            [one] if !pred.is_true() => {
+                let mut context = self.context(dims);
+                let extents = self.dims(one.var);
+                let everywhere = one.at.iter().zip(&extents).all(|(a, n)| context.implies(&Pred::inside(a, n)));
+                context.assume(&self.support(one));
+                if everywhere && context.implies(&pred) { Pred::truth() } else { pred }
+            }
+            _ => pred,
+        };
         if let ([one], true, false, true) = (factors.as_slice(), pred.is_true(), neg, needs.is_empty()) {
             let same = self.get(one.var).is_some_and(|s| s.dims == dims)
                 && one.at.iter().enumerate().all(|(k, p)| dims.get(k).is_some_and(|n| *p == index(k, n).value()));
@@ -464,6 +496,42 @@ impl Builder {
                 self.view(dims, scalar, pred, inner.neg, vec![inner.of], needs)
             }
         }
+    }
+
+    /// Where an element may be other than zero, as far as indices and sizes tell.
+    #[must_use]
+    pub fn support(&self, of: &Access) -> Pred {
+        let Some(stmt) = self.get(of.var) else { return Pred::truth() };
+        let plain = |p: &Pred| if p.is_opaque() { Pred::truth() } else { p.clone() };
+        let own = match &stmt.rhs {
+            Rhs::Zero => Pred::falsity(),
+            Rhs::Add(items) => Pred::any_of(items.iter().map(|a| plain(&a.pred))),
+            Rhs::Map { pred, .. } | Rhs::Call { pred, .. } => plain(pred),
+            Rhs::Contract { bound, pred, .. } => {
+                let free = stmt.dims.len();
+                let some = bound.iter().enumerate().rev();
+                some.fold(plain(pred), |p, (k, n)| Pred::exists(&index(free + k, n), &p))
+            }
+            Rhs::Input(_) | Rhs::Constant(_) | Rhs::Index(_) => Pred::truth(),
+        };
+        own.map(&|p| at_indices(p, &of.at))
+    }
+
+    /// The value of an operation on constants.
+    fn folded(&self, operation: Operation, args: &[Access]) -> Option<Constant> {
+        let mut values = Vec::new();
+        for arg in args {
+            let stmt = self.get(arg.var)?;
+            let Rhs::Constant(c) = &stmt.rhs else { return None };
+            values.push(Value::constant(*c, stmt.scalar?));
+        }
+        Some(match value::apply(operation, &values)? {
+            Value::F64(x) => Constant::Real(x),
+            Value::F32(x) => Constant::Real(f64::from(x)),
+            Value::I64(i) => Constant::Int(i),
+            Value::Bool(b) => Constant::Bool(b),
+            _ => return None,
+        })
     }
 
     fn is_one(&self, a: &Access) -> bool {
@@ -520,6 +588,17 @@ impl Builder {
                 }
             }
         }
+        if let Some(value) = self.folded(operation, &seen) {
+            let var = self.constant(value, scalar);
+            return self.contract(dims, Vec::new(), &pred, false, &[Access { var, at: Vec::new() }], Vec::new());
+        }
+        // The first power is the number itself.
+        if let (Operation::PowInt, [x, k]) = (operation, seen.as_slice())
+            && matches!(self.get(k.var).map(|s| &s.rhs), Some(Rhs::Constant(Constant::Int(1))))
+        {
+            let x = x.clone();
+            return self.contract(dims, Vec::new(), &pred, false, &[x], needs);
+        }
         if let Some((k, value)) = pinned(dims.len(), &pred) {
             let rest: Vec<Poly> = dims.iter().enumerate().filter(|(j, _)| *j != k).map(|(_, n)| n.clone()).collect();
             let put = |p: &Poly| without_index(p, k, &value);
@@ -529,8 +608,29 @@ impl Builder {
             let inner = self.map(&rest, scalar, operation, &inside.and(&pred.map(&put)), &at, needs.clone());
             return self.unpinned(dims, k, &value, &pred, inner, needs);
         }
+        if let Some((rest, some, at, put)) = invariant(dims, &pred, &seen) {
+            let inner = self.map(&rest, scalar, operation, &some, &at, needs.clone());
+            return self.contract(dims, Vec::new(), &Pred::truth(), false, &[Access { var: inner, at: put }], needs);
+        }
         self.push(dims.to_vec(), Some(scalar), Rhs::Map { operation, pred, args: seen }, needs)
     }
+}
+
+/// What is the same for some index: the extents without it, the predicate and the factors there, and how the
+/// result is read. It is computed where the range of that index is not empty.
+type Invariant = (Vec<Poly>, Pred, Vec<Access>, Vec<Poly>);
+
+fn invariant(dims: &[Poly], pred: &Pred, factors: &[Access]) -> Option<Invariant> {
+    let k = (0..dims.len()).find(|k| {
+        let atom = index(*k, &Poly::default()).atom();
+        !pred.mentions(&atom) && !factors.iter().any(|f| f.at.iter().any(|p| p.mentions(&atom)))
+    })?;
+    let put = |p: &Poly| without_index(p, k, &Poly::default());
+    let rest = dims.iter().enumerate().filter(|(j, _)| *j != k).map(|(_, n)| put(n)).collect();
+    let some = Pred::less(&Poly::default(), &put(dims.get(k)?)).and(&pred.map(&put));
+    let at = factors.iter().map(|a| Access { var: a.var, at: a.at.iter().map(put).collect() }).collect();
+    let read = (0..dims.len()).filter(|j| *j != k).map(|j| index(j, &Poly::default()).value()).collect();
+    Some((rest, some, at, read))
 }
 
 /// A polynomial over the indices of a statement at these indices.

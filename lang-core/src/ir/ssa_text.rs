@@ -9,7 +9,7 @@ impl fmt::Display for Ssa {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sizes: Vec<String> = self.sizes.iter().map(|l| self.vars.name(*l).to_string()).collect();
         let params: Vec<String> = self.params.iter().map(|(x, ty)| format!("{}: {ty}", self.vars.name(*x))).collect();
-        let head = format!("{}[{}]({})", self.callee.def.name, sizes.join(", "), params.join(", "));
+        let head = format!("{}[{}]({})", self.callee, sizes.join(", "), params.join(", "));
         writeln!(f, "ssa {head} -> {} =", self.result)?;
         for (k, check) in self.checks.iter().enumerate() {
             write!(f, "  check {k}{}: ", indices(&check.dims, 0))?;
@@ -106,7 +106,7 @@ impl fmt::Display for Shown<'_> {
             Rhs::Call { callee, sizes, pred, args, part, .. } => {
                 bracket(f, pred)?;
                 let sizes: Vec<String> = sizes.iter().map(ToString::to_string).collect();
-                write!(f, "{}[{}]({}).{part}", callee.def.name, sizes.join(", "), list(args).join(", "))
+                write!(f, "{}[{}]({}).{part}", callee, sizes.join(", "), list(args).join(", "))
             }
         }
     }

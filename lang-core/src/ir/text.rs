@@ -33,7 +33,7 @@ impl fmt::Display for Function {
         let name = |l: &crate::predicate::LocalId| self.vars.name(*l).to_string();
         let sizes = self.sizes.iter().map(name).collect::<Vec<_>>().join(", ");
         let params = self.params.iter().map(|(x, ty)| format!("{}: {ty}", name(x))).collect::<Vec<_>>().join(", ");
-        write!(f, "core {}[{sizes}]({params}) -> {} =", self.callee.def.name, self.body.ty)?;
+        write!(f, "core {}[{sizes}]({params}) -> {} =", self.callee, self.body.ty)?;
         let mut w = Writer { function: self, out: String::new(), indent: 1 };
         w.block(&self.body);
         writeln!(f, "{}", w.out)
@@ -248,7 +248,7 @@ impl Writer<'_> {
                 self.indent -= 1;
             }
             Kind::Call(callee, sizes, args) => {
-                let _ = write!(self.out, "{}", callee.def.name);
+                let _ = write!(self.out, "{}", callee);
                 let sizes: Vec<String> = sizes.iter().map(ToString::to_string).collect();
                 if !sizes.is_empty() {
                     let _ = write!(self.out, "[{}]", sizes.join(", "));

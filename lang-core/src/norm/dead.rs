@@ -5,7 +5,7 @@ use crate::ir::ssa::{Access, Addend, Rhs, Ssa, Var, for_each_read, reads};
 use crate::predicate::{Atom, LocalId, Poly, Pred};
 
 /// Removes what is not needed for the outputs. Inputs stay.
-pub(super) fn remove(ssa: &mut Ssa) {
+pub(crate) fn remove(ssa: &mut Ssa) {
     let mut live = vec![false; ssa.stmts.len()];
     let mut asked = vec![false; ssa.checks.len()];
     let mut open: Vec<Var> = ssa.outputs.iter().map(|(_, v)| *v).collect();

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::ir::core::{Callee, Constant, Leaf};
-use crate::ir::flat::{Input, Source};
+use crate::ir::flat::Input;
 use crate::ir::ssa::{self, Access, Addend, Builder, Check, Rhs, Ssa, Var, index_number};
 use crate::predicate::{Atom, LocalId, Poly, Pred};
 use crate::syntax::ops::Scalar;
@@ -176,7 +176,7 @@ fn inlined(
     globals: &mut dyn FnMut(&mut Builder, &Input) -> Var,
 ) -> Vec<Var> {
     let mut put = Put { sizes: locals(builder, ssa, sizes, args, batch.len()), vars: Vec::new(), outer: batch.len() };
-    let params = ssa.inputs.iter().enumerate().filter(|(_, i)| matches!(i.source, Source::Param(_)));
+    let params = ssa.inputs.iter().enumerate().filter(|(_, i)| i.source.is_passed());
     let places: HashMap<usize, usize> = params.enumerate().map(|(nth, (k, _))| (k, nth)).collect();
     let mut checks = vec![None; ssa.checks.len()];
     for stmt in &ssa.stmts {
@@ -196,10 +196,7 @@ fn inlined(
             },
             Rhs::Constant(c) => Place::Shared(builder.constant(*c, scalar)),
             Rhs::Zero => Place::Batched(builder.zero(&dims, scalar)),
-            Rhs::Index(p) => {
-                let rhs = Rhs::Index(put.poly(p));
-                Place::Batched(builder.push(dims, stmt.scalar, rhs, all))
-            }
+            Rhs::Index(p) => Place::Batched(index_statement(builder, &dims, &put.poly(p))),
             Rhs::Add(items) => {
                 let terms: Vec<Addend> = items
                     .iter()
@@ -274,7 +271,7 @@ fn check(
 /// The sizes and integer parameters of a definition at its call.
 fn locals(builder: &Builder, ssa: &Ssa, sizes: &[Poly], args: &[Var], outer: usize) -> HashMap<LocalId, Poly> {
     let mut locals: HashMap<LocalId, Poly> = ssa.sizes.iter().copied().zip(sizes.iter().cloned()).collect();
-    let params = ssa.inputs.iter().filter(|i| matches!(i.source, Source::Param(_)));
+    let params = ssa.inputs.iter().filter(|i| i.source.is_passed());
     for (input, arg) in params.zip(args) {
         let Input { local, leaf: Leaf { dims, scalar: Some(Scalar::I64), .. }, .. } = input else {
             continue;

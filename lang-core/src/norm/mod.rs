@@ -2,13 +2,12 @@
 //! normalisations (Figs. 7-12). Each pass is one function from one form to the next, total, with the paper's
 //! rule numbers beside its cases, and a checker of the form that it reaches.
 
-mod dead;
+pub(crate) mod dead;
 pub mod elaborate;
 pub mod hits;
 pub mod inline;
 pub mod lift;
 pub mod pairs;
-pub mod pipeline;
 pub mod pushout;
 pub mod substitute;
 pub mod to_ssa;

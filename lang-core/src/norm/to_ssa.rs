@@ -367,7 +367,7 @@ pub(crate) fn input_of(builder: &mut Builder, vars: &mut Vars, inputs: &mut Vec<
     let at = inputs.iter().position(same).unwrap_or_else(|| {
         let name = match &global.source {
             Source::Global(name) => name.name.clone(),
-            Source::Param(_) => Name::default(),
+            Source::Param(_) | Source::Tangent(_) | Source::Cotangent(_) => Name::default(),
         };
         inputs.push(Input { local: vars.fresh(name), ..global.clone() });
         inputs.len() - 1

@@ -11,6 +11,9 @@ use super::poly::floor_div;
 use super::{Atom, LocalId, Poly};
 use crate::base::Name;
 
+/// The variables of existentials are the locals of this number and above; no form has so many of its own.
+const FIRST_BOUND: u32 = 1 << 23;
+
 /// A predicate.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Pred {
@@ -225,8 +228,24 @@ impl Pred {
         }
         let (with, without): (Vec<_>, Vec<_>) =
             body.conjuncts().iter().cloned().partition(|p| p.mentions(&index.atom()));
-        let rest = shadow(index, &with).unwrap_or_else(|| Self::Any(index.clone(), Arc::new(Self::all(with)), true));
+        let rest = shadow(index, &with).unwrap_or_else(|| Self::bound(index, &Self::all(with)));
         Self::all(without.into_iter().chain([rest]))
+    }
+
+    /// An existential whose variable is numbered by how deep existentials nest in it, so that it is no variable
+    /// of any form, and equal ones are equal.
+    fn bound(index: &Index, body: &Self) -> Self {
+        let own = Index { local: LocalId(FIRST_BOUND + body.depth()), ..index.clone() };
+        let body = body.substitute(&|a| (*a == index.atom()).then(|| own.value()));
+        Self::Any(own, Arc::new(body), true)
+    }
+
+    fn depth(&self) -> u32 {
+        match self {
+            Self::And(items) | Self::Or(items) => items.iter().map(Self::depth).max().unwrap_or(0),
+            Self::Any(_, body, _) => body.depth() + 1,
+            _ => 0,
+        }
     }
 
     /// What holds where this does not.

@@ -4,7 +4,7 @@ use super::{File, Problem};
 
 /// The folders of `lang-core/src`, in the order a program passes through them. `lib.rs` cannot
 /// hold the order: the formatter sorts its `mod` lines.
-const ORDER: [&str; 9] = ["base", "syntax", "predicate", "resolve", "types", "interp", "ir", "norm", "session"];
+const ORDER: [&str; 10] = ["base", "syntax", "predicate", "resolve", "types", "interp", "ir", "norm", "ad", "session"];
 
 const SOURCE: &str = "lang-core/src/";
 

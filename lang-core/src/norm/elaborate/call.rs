@@ -59,7 +59,7 @@ impl Elaborator<'_> {
         let ty = self.core_type(f, ty, span)?;
         let args = args.iter().map(|a| self.data(a, span)).collect::<Out<Vec<E>>>()?;
         let (types, extra) = abstracted(&types);
-        let callee = Arc::new(Callee { def: name.clone(), types: types.into() });
+        let callee = Arc::new(Callee::new(name.clone(), types));
         let sizes = sizes.into_iter().chain(extra).collect();
         Ok(self.known(Expr::new(Kind::Call(callee, sizes, args), ty, span)))
     }

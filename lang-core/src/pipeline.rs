@@ -5,13 +5,14 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::hits::Hits;
-use super::{Bodies, elaborate, lift, pairs, pushout, to_ssa};
+use crate::ad;
 use crate::base::Span;
 use crate::interp::guarded;
 use crate::ir::core::{Callee, E, Function, Kind, Outside, Reason};
 use crate::ir::flat::Flat;
 use crate::ir::ssa::Ssa;
+use crate::norm::hits::Hits;
+use crate::norm::{Bodies, elaborate, lift, pairs, pushout, to_ssa};
 
 /// A definition in every form.
 #[derive(Clone, Debug)]
@@ -34,6 +35,7 @@ type Known = Result<Arc<Stages>, Box<Outside>>;
 pub struct Module<'a> {
     bodies: &'a dyn Bodies,
     known: RefCell<HashMap<Callee, Option<Known>>>,
+    derived: RefCell<HashMap<Callee, Option<Arc<Ssa>>>>,
     hits: RefCell<Hits>,
 }
 
@@ -41,7 +43,7 @@ impl<'a> Module<'a> {
     /// None so far.
     #[must_use]
     pub fn new(bodies: &'a dyn Bodies) -> Self {
-        Self { bodies, known: RefCell::default(), hits: RefCell::default() }
+        Self { bodies, known: RefCell::default(), derived: RefCell::default(), hits: RefCell::default() }
     }
 
     /// How often each rule was applied.
@@ -63,6 +65,26 @@ impl<'a> Module<'a> {
         let made = guarded(|| self.make(callee));
         self.known.borrow_mut().insert((**callee).clone(), Some(made.clone()));
         made
+    }
+
+    /// A definition, or a derivative of one, in Tensor SSA; `None` where it has no such form.
+    #[must_use]
+    pub fn ssa(&self, callee: &Arc<Callee>) -> Option<Arc<Ssa>> {
+        let Some((last, before)) = callee.derived.split_last() else {
+            return Some(self.stages(callee).ok()?.ssa.clone());
+        };
+        if let Some(known) = self.derived.borrow().get(&**callee) {
+            return known.clone();
+        }
+        let of = Arc::new(Callee { derived: before.into(), ..(**callee).clone() });
+        let derived = self.ssa(&of).and_then(|ssa| {
+            let mut hits = Hits::default();
+            let derived = guarded(|| ad::derive(&ssa, last, &|c| self.ssa(c), &mut hits));
+            self.hits.borrow_mut().add(&hits);
+            derived.map(Arc::new)
+        });
+        self.derived.borrow_mut().insert((**callee).clone(), derived.clone());
+        derived
     }
 
     fn make(&self, callee: &Arc<Callee>) -> Known {

@@ -1,0 +1,161 @@
+//! The forward derivative, ATL Fig. 13, on Tensor SSA: the tangent of every statement that has one, beside it.
+//!
+//! In (6.5) the sum of the two tangents of a product carries the predicate under which there is a term at all,
+//! or Theorem 6.1 fails where a sum is empty.
+
+use std::sync::Arc;
+
+use super::{Deriving, Functions, is_real};
+use crate::ir::core::{Derivation, Leaf};
+use crate::ir::flat::Source;
+use crate::ir::ssa::{Access, Addend, Rhs, Ssa, Stmt, Var, index};
+use crate::norm::hits::Hits;
+use crate::norm::inline::{self, Call};
+use crate::predicate::{Poly, Pred};
+use crate::syntax::ops::Scalar;
+
+/// The rules, as they are counted.
+pub const RULES: &[&str] = &["6.1", "6.2", "6.3", "6.4", "6.5", "6.6", "6.10", "6.13"];
+
+pub(super) fn forward(ssa: &Ssa, wrt: &[u32], functions: Functions<'_>, hits: &mut Hits) -> Option<Ssa> {
+    let mut pass = Deriving::new(ssa, functions, hits);
+    let mut tangents: Vec<Option<Var>> = Vec::new();
+    for k in wrt {
+        let input = ssa.inputs.get(*k as usize)?;
+        let name = format!("{}_tan", ssa.vars.name(input.local)).into();
+        pass.input(name, Source::Tangent(*k), input.leaf.clone());
+    }
+    for (k, stmt) in (0..).zip(&ssa.stmts) {
+        let tangent = pass.tangent(Var(k), stmt, wrt, &tangents)?;
+        tangents.push(tangent);
+    }
+    let mut outputs = ssa.outputs.clone();
+    for (leaf, var) in ssa.outputs.iter().filter(|(leaf, _)| is_real(leaf.scalar)) {
+        let scalar = leaf.scalar.unwrap_or(Scalar::F64);
+        let tangent = tangents.get(var.0 as usize).copied().flatten();
+        let tangent = tangent.unwrap_or_else(|| pass.builder.zero(&leaf.dims, scalar));
+        outputs.push((Leaf { path: Vec::new(), ..leaf.clone() }, tangent));
+    }
+    Some(pass.finish(outputs))
+}
+
+impl Deriving<'_> {
+    /// The tangent of a statement; `Some(None)`: it is zero.
+    #[expect(clippy::option_option, reason = "no derivative, or a derivative that is zero")]
+    fn tangent(&mut self, var: Var, stmt: &Stmt, wrt: &[u32], tangents: &[Option<Var>]) -> Option<Option<Var>> {
+        let of = |v: Var| tangents.get(v.0 as usize).copied().flatten();
+        let at = |a: &Access| of(a.var).map(|var| Access { var, at: a.at.clone() });
+        let scalar = stmt.scalar.unwrap_or(Scalar::F64);
+        let needs = stmt.needs.clone();
+        Some(match &stmt.rhs {
+            Rhs::Input(k) => {
+                let place = wrt.iter().position(|w| w == k);
+                self.hits.count(if place.is_some() { "6.1" } else { "6.2" });
+                // The tangents are the inputs after those of the function.
+                place.map(|place| {
+                    let input = u32::try_from(self.ssa.inputs.len() + place).unwrap_or(u32::MAX);
+                    self.builder.push(stmt.dims.clone(), stmt.scalar, Rhs::Input(input), Vec::new())
+                })
+            }
+            Rhs::Constant(_) | Rhs::Zero | Rhs::Index(_) => {
+                self.hits.count("6.3");
+                None
+            }
+            Rhs::Add(items) => {
+                self.hits.count("6.4");
+                let terms = items.iter().filter_map(|a| Some(Addend { of: at(&a.of)?, ..a.clone() }));
+                let terms: Vec<Addend> = terms.collect();
+                (!terms.is_empty()).then(|| self.builder.add(&stmt.dims, scalar, &terms, needs))
+            }
+            Rhs::Contract { bound, pred, neg, factors } => {
+                self.hits.count(if factors.len() == 2 { "6.5" } else { "6.10" });
+                let mut terms = Vec::new();
+                for (k, factor) in factors.iter().enumerate() {
+                    let Some(tangent) = at(factor) else { continue };
+                    let mut product = factors.clone();
+                    if let Some(slot) = product.get_mut(k) {
+                        *slot = tangent;
+                    }
+                    let part = self.builder.contract(&stmt.dims, bound.clone(), pred, *neg, &product, needs.clone());
+                    terms.push(part);
+                }
+                match terms.as_slice() {
+                    [] => None,
+                    [one] => Some(*one),
+                    _ => {
+                        let some = exists(stmt.dims.len(), bound, pred);
+                        let terms: Vec<Addend> = terms
+                            .iter()
+                            .map(|var| Addend { neg: false, pred: some.clone(), of: self.whole(*var) })
+                            .collect();
+                        Some(self.builder.add(&stmt.dims, scalar, &terms, needs))
+                    }
+                }
+            }
+            Rhs::Map { pred, args, .. } => {
+                self.hits.count("6.6");
+                let mut terms = Vec::new();
+                for (k, arg) in args.iter().enumerate() {
+                    let Some(tangent) = at(arg) else { continue };
+                    let partial = self.partial(var, stmt, k);
+                    if let Some(term) = self.scaled(stmt, &partial, pred, &tangent) {
+                        terms.push(Addend { neg: false, pred: pred.clone(), of: self.whole(term) });
+                    }
+                }
+                (!terms.is_empty()).then(|| self.builder.add(&stmt.dims, scalar, &terms, needs))
+            }
+            Rhs::Call { callee, sizes, pred, args, batch, part } => {
+                let active: Vec<u32> = (0..).zip(args).filter(|(_, a)| of(a.var).is_some()).map(|(k, _)| k).collect();
+                if active.is_empty() || !is_real(stmt.scalar) {
+                    return Some(None);
+                }
+                self.hits.count("6.13");
+                let primal = (self.functions)(callee)?;
+                let inputs = passed(&primal, &active);
+                let derived = Arc::new(callee.derive(Derivation::Forward(inputs.into())));
+                let ssa = (self.functions)(&derived)?;
+                let outer = stmt.dims.get(..*batch as usize)?.to_vec();
+                let whole = |this: &Self, a: &Access| spread(this, &outer, a);
+                let mut vars = Vec::new();
+                for arg in args.iter().chain(&args.iter().filter_map(at).collect::<Vec<_>>()) {
+                    let of = whole(self, arg);
+                    let var = self.builder.contract(&of.0, Vec::new(), pred, false, &[of.1], Vec::new());
+                    vars.push(var);
+                }
+                let call =
+                    Call { callee: &derived, sizes: sizes.clone(), args: vars, dims: outer, pred: pred.clone(), needs };
+                let parts = self.call(&call, &ssa);
+                // After the parts of the result the tangents of the real ones.
+                let real = primal.outputs.iter().take(*part as usize).filter(|(leaf, _)| is_real(leaf.scalar)).count();
+                parts.get(primal.outputs.len() + real).copied()
+            }
+        })
+    }
+
+    /// A call of a derived definition.
+    pub(super) fn call(&mut self, call: &Call<'_>, ssa: &Ssa) -> Vec<Var> {
+        let (vars, inputs) = (&mut self.vars, &mut self.inputs);
+        inline::call(&mut self.builder, call, ssa, &mut |builder, global| {
+            crate::norm::to_ssa::input_of(builder, vars, inputs, global)
+        })
+    }
+}
+
+/// The inputs of a definition that these arguments, counted among those that are passed, are.
+pub(super) fn passed(ssa: &Ssa, args: &[u32]) -> Vec<u32> {
+    let inputs: Vec<u32> = (0..).zip(&ssa.inputs).filter(|(_, i)| i.source.is_passed()).map(|(k, _)| k).collect();
+    args.iter().filter_map(|k| inputs.get(*k as usize).copied()).collect()
+}
+
+/// An argument of a call as a tensor with the indices of the call before its own: the extents and the access.
+pub(super) fn spread(pass: &Deriving<'_>, outer: &[Poly], a: &Access) -> (Vec<Poly>, Access) {
+    let own: Vec<Poly> = pass.builder.dims(a.var).into_iter().skip(a.at.len()).collect();
+    let mut at = a.at.clone();
+    at.extend((0..own.len()).map(|k| index(outer.len() + k, &Poly::default()).value()));
+    (outer.iter().cloned().chain(own).collect(), Access { var: a.var, at })
+}
+
+/// Is there a term? Over the free indices.
+pub(super) fn exists(free: usize, bound: &[Poly], pred: &Pred) -> Pred {
+    bound.iter().enumerate().rev().fold(pred.clone(), |p, (k, n)| Pred::exists(&index(free + k, n), &p))
+}

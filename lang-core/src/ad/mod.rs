@@ -1,0 +1,110 @@
+//! Derivatives on Tensor SSA: forward (ATL Fig. 13) and adjoint by transposition (Figs. 14-16). Both take a
+//! function to a function, which can be differentiated again: nothing in them is special.
+//!
+//! What a definition that is called has for a derivative is asked of whoever runs the passes, so that each is
+//! derived once.
+
+pub mod adjoint;
+pub mod forward;
+mod partial;
+
+use std::sync::Arc;
+
+use crate::base::Name;
+use crate::ir::core::{Callee, Derivation, Leaf};
+use crate::ir::flat::{Input, Source};
+use crate::ir::ssa::{Access, Builder, Rhs, Ssa, Var};
+use crate::norm::hits::Hits;
+use crate::predicate::Poly;
+use crate::syntax::ops::Scalar;
+
+/// A function in Tensor SSA, derived or not; `None` where there is none.
+pub type Functions<'a> = &'a dyn Fn(&Arc<Callee>) -> Option<Arc<Ssa>>;
+
+/// A derivative.
+#[must_use]
+pub fn derive(ssa: &Ssa, derivation: &Derivation, functions: Functions<'_>, hits: &mut Hits) -> Option<Ssa> {
+    let mut derived = match derivation {
+        Derivation::Forward(wrt) => forward::forward(ssa, wrt, functions, hits)?,
+        Derivation::Adjoint(wrt) => adjoint::adjoint(ssa, wrt, functions, hits)?,
+    };
+    derived.callee = Arc::new(ssa.callee.derive(derivation.clone()));
+    crate::norm::dead::remove(&mut derived);
+    Some(derived)
+}
+
+/// The inputs that are real, and so have derivatives.
+#[must_use]
+pub fn real_inputs(ssa: &Ssa) -> Vec<u32> {
+    let real = (0..).zip(&ssa.inputs).filter(|(_, i)| is_real(i.leaf.scalar) && matches!(i.source, Source::Param(_)));
+    real.map(|(k, _)| k).collect()
+}
+
+/// Does it hold reals?
+#[must_use]
+pub fn is_real(scalar: Option<Scalar>) -> bool {
+    matches!(scalar, Some(Scalar::F64 | Scalar::F32))
+}
+
+/// A function whose derivative is being taken.
+struct Deriving<'a> {
+    ssa: &'a Ssa,
+    builder: Builder,
+    inputs: Vec<Input>,
+    vars: crate::ir::core::Vars,
+    functions: Functions<'a>,
+    hits: &'a mut Hits,
+}
+
+impl<'a> Deriving<'a> {
+    fn new(ssa: &'a Ssa, functions: Functions<'a>, hits: &'a mut Hits) -> Self {
+        let (builder, inputs, vars) = (Builder::of(ssa), ssa.inputs.clone(), ssa.vars.clone());
+        Self { ssa, builder, inputs, vars, functions, hits }
+    }
+
+    /// A new input.
+    fn input(&mut self, name: Name, source: Source, leaf: Leaf) -> Var {
+        let k = u32::try_from(self.inputs.len()).unwrap_or(u32::MAX);
+        let (dims, scalar) = (leaf.dims.clone(), leaf.scalar);
+        self.inputs.push(Input { local: self.vars.fresh(name.clone()), source, leaf });
+        let var = self.builder.push(dims, scalar, Rhs::Input(k), Vec::new());
+        if let Some(stmt) = self.builder.stmts.get_mut(var.0 as usize) {
+            stmt.name = Some(name);
+        }
+        var
+    }
+
+    /// The name of a statement, or of what it is.
+    fn name(&self, var: Var, otherwise: &str) -> Name {
+        let name = self.ssa.stmts.get(var.0 as usize).and_then(|s| s.name.clone());
+        name.unwrap_or_else(|| otherwise.into())
+    }
+
+    /// The derived function.
+    fn finish(self, outputs: Vec<(Leaf, Var)>) -> Ssa {
+        Ssa {
+            callee: self.ssa.callee.clone(),
+            vars: self.vars,
+            sizes: self.ssa.sizes.clone(),
+            bounded: self.ssa.bounded.clone(),
+            params: self.ssa.params.clone(),
+            inputs: self.inputs,
+            stmts: self.builder.stmts,
+            checks: self.builder.checks,
+            needs: self.ssa.needs.clone(),
+            outputs,
+            result: self.ssa.result.clone(),
+        }
+    }
+
+    /// A tensor at its own indices.
+    fn whole(&self, var: Var) -> Access {
+        let dims = self.builder.dims(var);
+        Access { var, at: own(&dims) }
+    }
+}
+
+/// The canonical indices.
+fn own(dims: &[Poly]) -> Vec<Poly> {
+    dims.iter().enumerate().map(|(k, n)| crate::ir::ssa::index(k, n).value()).collect()
+}

@@ -69,7 +69,7 @@ pub(crate) const ALL: &[Setting] = &[
     Setting {
         name: "digits",
         values: "N|usual|all",
-        summary: "significant digits of reals; all leaves nothing out of arrays either",
+        summary: "significant digits of reals; all shows whole arrays too",
         get: |o| match o.common.digits.unwrap_or_default() {
             Digits::All => "all".to_owned(),
             Digits::AtMost(n) => n.to_string(),
@@ -139,7 +139,7 @@ pub(crate) const ALL: &[Setting] = &[
     Setting {
         name: "width",
         values: "N|auto",
-        summary: "how many characters a line has; auto is as many as the terminal",
+        summary: "characters in a line; auto is as many as the terminal",
         get: |o| o.width.map_or_else(|| "auto".to_owned(), |n| n.to_string()),
         set: |o, value| {
             o.width = match value {

@@ -113,13 +113,13 @@ for i < 1000000: 1.0
         expect![[r#"
               color     auto     colours
               count     off      tell the work, tests and iterations of every evaluation
-              digits    usual    significant digits of reals; all leaves nothing out of arrays either
+              digits    usual    significant digits of reals; all shows whole arrays too
               memory    4096     how much the values of an evaluation may need, in MiB
               nan       ignore   whether an evaluation stops where a NaN comes up
               progress  auto     a bar for work that takes long
               threshold 1000     of arrays of more elements the middle is left out
               time      off      tell how long checking and running took
-              width     auto     how many characters a line has; auto is as many as the terminal
+              width     auto     characters in a line; auto is as many as the terminal
               nan       ignore   whether an evaluation stops where a NaN comes up
               it is stop or ignore
             [E0600] Error: `maybe` is no value of `nan`, which is stop or ignore

@@ -163,7 +163,7 @@ set digits 3
               └─┬───────────────────────┬───────────
                 0                      20
             [30]f64 = [0.0, 1.0, 1.41421, …, 5.19615, 5.2915, 5.38516]
-              digits    usual    significant digits of reals; all leaves nothing out of arrays either
+              digits    usual    significant digits of reals; all shows whole arrays too
               it is N or usual or all
             [E0600] Error: `0` is no value of `digits`, which is N or usual or all
             [E0600] Error: `many` is no value of `digits`, which is N or usual or all
@@ -174,7 +174,7 @@ set digits 3
             [E0600] Error: there is no setting `precision`; did you mean `digits`?
             [E0600] Error: there is no command :digits; did you mean `:set digits`?
             [E0600] Error: a command begins with a colon: write `:set digits 3`
-              width     auto     how many characters a line has; auto is as many as the terminal
+              width     auto     characters in a line; auto is as many as the terminal
               it is N or auto
             --- exit status: 1
         "#]],

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use lang_core::interp::print::Digits;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -33,6 +34,7 @@ const EVAL_EXAMPLES: &str = "\
 Examples:
   iverson eval '1 + 2 * 3'
   iverson eval 'for i < 3, j < 3: [i == j] * 1.0' --format json
+  iverson eval 'for i < 5000: sqrt(i)' --digits all
   iverson eval 'conv([1, 2, 3], [1, -1])' -l conv.iv
   iverson eval '-2^2'                      an expression may begin with a minus";
 
@@ -111,9 +113,15 @@ pub(crate) struct Common {
     /// How results and mistakes are written; `short` is one line for each mistake
     #[arg(long, global = true, value_enum, default_value = "text")]
     pub(crate) format: Format,
+    /// Significant digits of reals, or all; `all` leaves nothing out of arrays either
+    #[arg(long, global = true, value_name = "N|all", value_parser = digits)]
+    pub(crate) digits: Option<Digits>,
     /// Colours; `auto` is on a terminal unless NO_COLOR is set
     #[arg(long, global = true, value_enum, default_value = "auto", value_name = "WHEN")]
     pub(crate) color: When,
+    /// A bar for work that takes long; `auto` is on a terminal
+    #[arg(long, global = true, value_enum, default_value = "auto", value_name = "WHEN")]
+    pub(crate) progress: Shown,
 }
 
 /// `--backend`
@@ -175,6 +183,15 @@ pub(crate) enum Format {
     Json,
 }
 
+/// `--progress`
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Shown {
+    /// On a terminal
+    Auto,
+    /// No
+    Never,
+}
+
 /// `--color`
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum When {
@@ -191,6 +208,15 @@ fn expression(text: &str) -> Result<String, String> {
     match text.starts_with("--") {
         true => Err("there is no such option".to_owned()),
         false => Ok(text.to_owned()),
+    }
+}
+
+/// So many digits, or all.
+pub(crate) fn digits(text: &str) -> Result<Digits, String> {
+    match text.parse() {
+        Ok(n @ 1..) => Ok(Digits::AtMost(n)),
+        _ if text == "all" => Ok(Digits::All),
+        _ => Err("a number from 1 on, or `all`".to_owned()),
     }
 }
 

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use lang_core::base::{Code, GlobalName, Span};
-use lang_core::interp::{Figure, Host, Refusal, Value};
+use lang_core::interp::print::Layout;
+use lang_core::interp::{Figure, Host, Progress, Refusal, Value};
 use lang_core::resolve::forms::PlotOption;
 use lang_core::types::ty::Type;
 
@@ -14,7 +15,7 @@ use crate::literal::Read;
 use crate::out::Out;
 use crate::problem::Problem;
 use crate::source::SourceId;
-use crate::{files, fit, plot};
+use crate::{files, fit, plot, progress};
 
 /// What is being evaluated: an item, or an expression in no module.
 pub(crate) struct Here {
@@ -46,6 +47,14 @@ impl Host for Console<'_> {
         }
         let place = self.engine.place_in(item, span, self.here);
         self.out.note(&crate::report::remark(place.as_ref(), text, &self.engine.sources));
+    }
+
+    fn progress(&mut self, work: &[Progress]) {
+        progress::tell(work);
+    }
+
+    fn layout(&self) -> Layout {
+        self.out.view.layout()
     }
 
     fn seconds(&mut self) -> f64 {
@@ -92,7 +101,10 @@ impl Host for Console<'_> {
 
     fn plot(&mut self, item: &GlobalName, span: Span, figure: &Figure) -> Result<(), Refusal> {
         let Some(file) = figure.text(PlotOption::File) else {
-            self.out.program(&plot::shown(figure, self.out.screen())?);
+            let shown = plot::shown(figure, self.out.screen())?;
+            if !self.engine.silent {
+                self.out.program(&shown);
+            }
             return Ok(());
         };
         let path = self.path(item, span, file);

@@ -10,7 +10,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::rescue;
+use crate::{progress, rescue};
 
 /// Set when the computation under way is to stop. Long computations look at it.
 pub(crate) static STOP: AtomicBool = AtomicBool::new(false);
@@ -57,6 +57,8 @@ pub(crate) fn listen(terminal: bool) {
                 STOP.store(true, Ordering::SeqCst);
             }
             Effect::Tell => {
+                // It is not known how far it is any more, and what is told is to be read.
+                progress::end();
                 TOLD.store(now, Ordering::SeqCst);
                 let kept = match rescue::write() {
                     Some(path) => format!("; its definitions are in {}", path.display()),
@@ -64,7 +66,10 @@ pub(crate) fn listen(terminal: bool) {
                 };
                 eprintln!("this does not stop yet: one more Ctrl-C ends the session{kept}");
             }
-            Effect::End => std::process::exit(INTERRUPTED),
+            Effect::End => {
+                progress::end();
+                std::process::exit(INTERRUPTED)
+            }
         }
     };
     let _ = ctrlc::set_handler(handler);
@@ -112,12 +117,14 @@ impl Computing {
         FIRST.store(0, Ordering::SeqCst);
         TOLD.store(0, Ordering::SeqCst);
         COMPUTING.store(true, Ordering::SeqCst);
+        progress::start();
         Self(())
     }
 }
 
 impl Drop for Computing {
     fn drop(&mut self) {
+        progress::end();
         COMPUTING.store(false, Ordering::SeqCst);
         STOP.store(false, Ordering::SeqCst);
     }

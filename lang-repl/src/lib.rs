@@ -22,6 +22,7 @@ mod out;
 mod pages;
 mod plot;
 mod problem;
+mod progress;
 mod repl;
 mod report;
 mod rescue;
@@ -67,6 +68,7 @@ fn run(args: Vec<OsString>) -> Status {
         Ok(cli) => cli,
         Err(error) => return usage(&error, &args),
     };
+    progress::set_up(&cli.common);
     let out = Out::new(&cli.common);
     match &cli.command {
         None => repl::run(&cli.common, out),

@@ -11,8 +11,9 @@ use crate::interrupt;
 use crate::json;
 use crate::plot::{self, Depth, Screen};
 use crate::problem::Problem;
+use crate::progress;
 use crate::report::{self, Style};
-use crate::show::{self, Evaluated};
+use crate::show::{self, Evaluated, View};
 use crate::source::Sources;
 
 /// How a command ended.
@@ -45,6 +46,8 @@ pub(crate) struct Out {
     color: bool,
     /// Of what is drawn, on standard output.
     depth: Depth,
+    /// How values are shown.
+    pub(crate) view: View,
 }
 
 impl Out {
@@ -64,13 +67,17 @@ impl Out {
             true if full => Depth::Full,
             true => Depth::Indexed,
         };
-        Self { format: common.format, color: colored(io::stderr().is_terminal()), depth }
+        let view = View::new(common.digits.unwrap_or_default());
+        Self { format: common.format, color: colored(io::stderr().is_terminal()), depth, view }
     }
 
-    /// Where plots are shown. On a terminal they are as wide as it is, if that is not very wide.
+    /// Where plots are shown. Of a terminal that is very wide only a part is used, unless it is asked for.
     pub(crate) fn screen(self) -> Screen {
-        let terminal = if io::stdout().is_terminal() { terminal_size::terminal_size() } else { None };
-        let width = terminal.map_or(plot::COLUMNS, |(width, _)| width.0.clamp(40, 120));
+        let width = match (self.view.width, show::terminal_width()) {
+            (Some(width), _) => plot::columns(width),
+            (None, Some(width)) => plot::columns(width.clamp(40, 120)),
+            (None, None) => plot::COLUMNS,
+        };
         Screen { width, height: plot::LINES, depth: self.depth }
     }
 
@@ -98,7 +105,7 @@ impl Out {
 
     /// Writes to standard error.
     pub(crate) fn note(self, text: &str) {
-        let _ = io::stderr().lock().write_all(text.as_bytes());
+        progress::aside(|| drop(io::stderr().lock().write_all(text.as_bytes())));
     }
 
     /// Writes what a program prints: not among JSON.
@@ -150,8 +157,8 @@ impl Out {
             self.print(&format!("{}\n", json::object(fields)));
             return Status::Good;
         }
-        if let Some(value) = value.filter(|v| !v.is_unit()) {
-            self.print(&format!("{}\n", show::full(value)));
+        if let Some(value) = value.filter(|v| !v.is_silent()) {
+            self.print(&format!("{}\n", show::value(value, self.view)));
         }
         self.measured(common, clock, counts);
         Status::Good
@@ -183,20 +190,22 @@ const PART: usize = 64 << 10;
 /// Writes to standard output. When its reader is gone there is nothing left to do; when Ctrl-C asks to
 /// stop, the rest of a long text is left off.
 pub(crate) fn print(text: &str) {
+    let mut written = Ok(());
+    progress::aside(|| written = write(text.as_bytes()));
+    if written.is_err_and(|e| e.kind() == io::ErrorKind::BrokenPipe) {
+        std::process::exit(0);
+    }
+}
+
+fn write(bytes: &[u8]) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    for (n, part) in text.as_bytes().chunks(PART).enumerate() {
+    for (n, part) in bytes.chunks(PART).enumerate() {
         if n > 0 && interrupt::cuts_output() {
             break;
         }
-        let written = out.write_all(part);
-        if written.is_err_and(|e| e.kind() == io::ErrorKind::BrokenPipe) {
-            std::process::exit(0);
-        }
+        out.write_all(part)?;
     }
-    let flushed = out.flush();
-    if flushed.is_err_and(|e| e.kind() == io::ErrorKind::BrokenPipe) {
-        std::process::exit(0);
-    }
+    out.flush()
 }
 
 /// A time for people.

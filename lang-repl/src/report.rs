@@ -370,8 +370,10 @@ fn trace_note(p: &Problem, sources: &Sources) -> Option<String> {
 
 /// What `dbg` shows: a place and a text.
 pub(crate) fn remark(place: Option<&Place>, text: &str, sources: &Sources) -> String {
-    let at = place.and_then(|place| location(place, sources)).map(|at| format!("{at}: ")).unwrap_or_default();
-    format!("{at}{}\n", tame(text))
+    let at = place.and_then(|place| location(place, sources)).map(|at| format!("{at}:")).unwrap_or_default();
+    // What takes several lines begins below, so that its columns stay aligned.
+    let gap = if text.contains('\n') { "\n" } else { " " };
+    format!("{at}{}{}\n", if at.is_empty() { "" } else { gap }, tame(text))
 }
 
 /// Text from a program or a file, cut to a bearable length and unable to steer a terminal.

@@ -1,6 +1,9 @@
 //! Values as people read them, type and shape first, and as JSON.
 
-use lang_core::interp::{Value, json as interp_json, print};
+use std::io::{self, IsTerminal as _};
+
+use lang_core::interp::print::{Digits, Layout};
+use lang_core::interp::{Value, json as interp_json};
 use lang_core::types::ty::Type;
 
 /// A value and its type, sizes as they are in this run.
@@ -8,10 +11,17 @@ use lang_core::types::ty::Type;
 pub(crate) struct Evaluated {
     pub(crate) value: Value,
     pub(crate) ty: Type,
+    /// What was evaluated does something: then there is no `()` to show.
+    pub(crate) acts: bool,
 }
 
 impl Evaluated {
-    /// Is it made of `()` alone, as what `print` gives is? Then there is nothing to show.
+    /// Is it `()` that nobody asked for, as what `print` gives is?
+    pub(crate) fn is_silent(&self) -> bool {
+        self.acts && self.is_unit()
+    }
+
+    /// Does it consist of nothing?
     pub(crate) fn is_unit(&self) -> bool {
         is_unit(&self.ty)
     }
@@ -25,22 +35,48 @@ fn is_unit(ty: &Type) -> bool {
     }
 }
 
-/// Text of more bytes than this is not made of a value.
+/// JSON of more bytes than this is not made of a value.
 const MAX_TEXT: usize = 256 << 20;
 
-/// `[3]f64 = [1.0, 2.0, 3.0]`, elided too.
-pub(crate) fn with_type(evaluated: &Evaluated) -> String {
-    format!("{} = {}", evaluated.ty, short(evaluated))
+/// How values are shown. Where no width is set it is that of the terminal.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct View {
+    /// How many significant digits reals have.
+    pub(crate) digits: Digits,
+    /// So many characters a line has.
+    pub(crate) width: Option<usize>,
+    /// Of an array of more elements the middle is left out.
+    pub(crate) threshold: usize,
 }
 
-/// `[1.0, 2.0, 3.0]`, long arrays with their middle left out.
-pub(crate) fn short(evaluated: &Evaluated) -> String {
-    print::short(&evaluated.value)
+impl View {
+    pub(crate) fn new(digits: Digits) -> Self {
+        Self { digits, width: None, threshold: Layout::default().threshold }
+    }
+
+    /// The layout of what is shown now. Terminals change their width.
+    pub(crate) fn layout(self) -> Layout {
+        let usual = Layout::default();
+        let width = self.width.or_else(terminal_width).unwrap_or(usual.width);
+        Layout { digits: self.digits, width, threshold: self.threshold }
+    }
 }
 
-/// `[1.0, 2.0, 3.0]`, all of it unless it is too large for a text.
-pub(crate) fn full(evaluated: &Evaluated) -> String {
-    print::full(&evaluated.value, MAX_TEXT).unwrap_or_else(|| print::short(&evaluated.value))
+/// How wide the terminal is that values and plots are shown on, if it is one.
+pub(crate) fn terminal_width() -> Option<usize> {
+    let size = io::stdout().is_terminal().then(terminal_size::terminal_size).flatten();
+    size.map(|(width, _)| usize::from(width.0))
+}
+
+/// `[3]f64 = [1.0, 2.0, 3.0]`, after a name if it has one.
+pub(crate) fn with_type(name: Option<&str>, evaluated: &Evaluated, view: View) -> String {
+    let name = name.map(|name| format!("{name}: ")).unwrap_or_default();
+    view.layout().show_after(&format!("{name}{} =", evaluated.ty), &evaluated.value)
+}
+
+/// `[1.0, 2.0, 3.0]`
+pub(crate) fn value(evaluated: &Evaluated, view: View) -> String {
+    view.layout().show(&evaluated.value)
 }
 
 /// The value as JSON, unless it is too large for a text.

@@ -106,7 +106,8 @@ fn names_of_the_library_and_the_language() {
 
                 nn.one_hot([2, 0], 3)
 
-                [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
+                [[0.0, 0.0, 1.0],
+                 [1.0, 0.0, 0.0]]
             $ iverson doc map
             map, of the prelude
 
@@ -305,7 +306,8 @@ fn names_of_a_file() {
 
                 linalg.eye(2)
 
-                [[1.0, 0.0], [0.0, 1.0]]
+                [[1.0, 0.0],
+                 [0.0, 1.0]]
             $ iverson doc -l shapes.iv
               Shape  A shape.
               area   The area of a shape.

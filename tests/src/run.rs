@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use lang_core::base::{GlobalName, ModuleName, Span};
-use lang_core::interp::{Failure, Host, Interp, Limits, RtInstance, Value, print};
+use lang_core::interp::print::Layout;
+use lang_core::interp::{Failure, Host, Interp, Limits, RtInstance, Value};
 use lang_core::resolve::Names as _;
 use lang_core::session::{ItemRef, Running, Session};
 use lang_core::syntax::parser::parse_item;
@@ -80,7 +81,9 @@ fn load(modules: &[(&str, &str)]) -> Session {
 pub fn run(session: &Session, limits: Limits, interrupt: &AtomicBool) -> String {
     let mut run = Run::new(session, MAIN.into(), limits, interrupt);
     match run.main_module() {
-        Ok(value) => value.iter().for_each(|value| run.show(value)),
+        // A `main` that gives `()` is there for its checks.
+        Ok(Some(value)) if !run.main_is_unit() => run.show(&value),
+        Ok(_) => {}
         Err(failure) => {
             let report = run.report(&failure);
             run.out.push_str(&report);
@@ -204,12 +207,16 @@ impl<'s> Run<'s> {
             }
             return Ok(None);
         }
-        let unit = checked.body.root.is_none_or(|root| is_unit(&checked.body.nodes[root].ty));
-        Ok((!unit).then_some(value))
+        let silent = checked.body.root.is_none_or(|root| body.acts() && is_unit(&checked.body.nodes[root].ty));
+        Ok((!silent).then_some(value))
+    }
+
+    fn main_is_unit(&self) -> bool {
+        self.session.signature(&GlobalName::new(&self.main, "main")).is_some_and(|main| is_unit(&main.result))
     }
 
     fn show(&mut self, value: &Value) {
-        self.out.push_str(&print::short(value));
+        self.out.push_str(&Layout::default().show(value));
         self.out.push('\n');
     }
 
@@ -270,7 +277,10 @@ impl Host for Console<'_> {
 
     fn debug(&mut self, item: &GlobalName, span: Span, text: &str) {
         let (start, module) = place(self.session, item);
-        self.out.push_str(&format!("dbg {}: {text}\n", render::position(&item.module, &module, span.shift(start))));
+        // What takes several lines begins below.
+        let gap = if text.contains('\n') { "\n" } else { " " };
+        let at = render::position(&item.module, &module, span.shift(start));
+        self.out.push_str(&format!("dbg {at}:{gap}{text}\n"));
     }
 
     fn seconds(&mut self) -> f64 {

@@ -23,6 +23,7 @@ use super::dual::primal;
 use super::failure::{At, Eval};
 use super::lift::Join;
 use super::memory::{Charge, MAX_EXTENT};
+use super::progress::{Pace, Work};
 use super::relation::Relation;
 use super::rt_type::Fill;
 use super::{Interp, Value, guarded};
@@ -133,7 +134,10 @@ impl<'i> Interp<'i> {
         extents: &mut Extents,
         body: Body<'_, 'i>,
     ) -> Eval<Step> {
-        self.visit_from(c, f, at, vars, 0, extents, body)
+        self.begin_work();
+        let end = self.visit_from(c, f, at, vars, 0, extents, body);
+        self.end_work();
+        end
     }
 
     #[expect(clippy::too_many_arguments, reason = "the state of a loop nest")]
@@ -162,21 +166,30 @@ impl<'i> Interp<'i> {
                 return Ok(Step::Stop);
             }
         }
+        let mut pace = if depth == 0 { self.follow(Work::Steps, range.count) } else { Pace::default() };
         let mut index = range.first;
-        for left in (0..range.count.max(0)).rev() {
-            f.set(var.local, Value::I64(index));
-            let step = if depth + 1 == vars.len() {
-                self.iteration(at)?;
-                body(self, f, extents)?
-            } else {
-                self.poll(at)?;
-                guarded(|| self.visit_from(c, f, at, vars, depth + 1, extents, body))?
-            };
-            if step == Step::Stop {
-                return Ok(Step::Stop);
+        let mut left = range.count.max(0);
+        while left > 0 {
+            let steps = pace.steps.min(left);
+            left -= steps;
+            for later in (0..steps).rev() {
+                f.set(var.local, Value::I64(index));
+                let step = if depth + 1 == vars.len() {
+                    self.iteration(at)?;
+                    body(self, f, extents)?
+                } else {
+                    self.poll(at)?;
+                    guarded(|| self.visit_from(c, f, at, vars, depth + 1, extents, body))?
+                };
+                if step == Step::Stop {
+                    return Ok(Step::Stop);
+                }
+                if later > 0 || left > 0 {
+                    index += range.by;
+                }
             }
             if left > 0 {
-                index += range.by;
+                self.look(&mut pace, range.count - left);
             }
         }
         Ok(Step::On)

@@ -11,6 +11,7 @@ use super::code::{Code, Frame, Host, Program};
 use super::count::Counts;
 use super::failure::{At, Eval, Failure};
 use super::memory::{Limits, Memory};
+use super::progress::Works;
 use super::rule::Rule;
 use super::value::{Cell, Fun, Items, Record, RtInstance, Tag};
 use super::{RtType, Value};
@@ -41,6 +42,8 @@ pub struct Interp<'a> {
     /// Not 0 while what runs has run before, so that `dbg` has shown it.
     pub(super) quiet: usize,
     pub(super) rules: HashMap<GlobalName, Option<Rule>>,
+    /// The counted work that is under way.
+    pub(super) works: Works<'a>,
 }
 
 impl<'a> Interp<'a> {
@@ -63,6 +66,7 @@ impl<'a> Interp<'a> {
             deriving: 0,
             quiet: 0,
             rules: HashMap::new(),
+            works: Works::default(),
         }
     }
 

@@ -7,6 +7,8 @@ use super::failure::At;
 use super::figure::Figure;
 use super::memory::Charge;
 use super::plan::Plan;
+use super::print::Layout;
+use super::progress::Progress;
 use super::rt_type::RtType;
 use super::value::Value;
 use crate::base::{Code as ErrorCode, GlobalName, Name, Span};
@@ -97,6 +99,15 @@ pub trait Host {
     fn print(&mut self, text: &str);
     /// Shows what `dbg` was applied to: where, and the text of the value.
     fn debug(&mut self, item: &GlobalName, span: Span, text: &str);
+    /// How `print` and `dbg` lay values out.
+    fn layout(&self) -> Layout {
+        Layout::default()
+    }
+    /// How far the work under way is, outermost first, after the flag of [`Interp::watch`](super::Interp::watch)
+    /// was set; nothing when work that was told of has ended.
+    fn progress(&mut self, work: &[Progress]) {
+        let _ = work;
+    }
     /// Seconds since some moment.
     fn seconds(&mut self) -> f64;
     /// The value in a data file, for the `load` at this place. It must have this type: sizes there are

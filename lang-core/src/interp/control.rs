@@ -13,6 +13,7 @@ use super::build::Builder;
 use super::code::{Code, Frame};
 use super::failure::Eval;
 use super::plan::Plan;
+use super::progress::Work;
 use crate::types::tree::{Expr, Pat, TId};
 use crate::types::ty::Type;
 
@@ -104,13 +105,27 @@ impl Interp<'_> {
     /// false; so it is bound once to be looked at and once more to be used up.
     #[inline(never)]
     pub(super) fn eval_loop(&mut self, c: &Arc<Code>, f: &mut Frame, id: TId) -> Eval {
+        self.begin_work();
+        let end = self.steps(c, f, id);
+        self.end_work();
+        end
+    }
+
+    fn steps(&mut self, c: &Arc<Code>, f: &mut Frame, id: TId) -> Eval {
         let node = &c.body.nodes[id];
         let at = c.at(node.span);
         let Expr::Loop { scan, acc, init, cond, body } = &node.kind else { return Err(at.internal("no loop")) };
         let carry_type = Some(&c.body.nodes[*init].ty);
         let mut carry = self.eval(c, f, *init)?;
         let mut states = Builder::new(0);
+        let mut pace = self.follow(Work::Loop, -1);
+        let (mut done, mut due) = (0, pace.steps);
         loop {
+            if done == due {
+                self.look(&mut pace, done);
+                due = done.saturating_add(pace.steps);
+            }
+            done += 1;
             if *scan {
                 self.push(at, &mut states, carry.clone())?;
             }

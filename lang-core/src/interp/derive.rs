@@ -22,6 +22,7 @@ use super::failure::{At, Eval};
 use super::leaves::{Reals, Rest};
 use super::lift::kind;
 use super::memory::Charge;
+use super::progress::Work;
 use super::value::{Fun, Items};
 use super::{Interp, Value, guarded};
 use crate::predicate::LocalId;
@@ -202,11 +203,38 @@ impl<'i> Interp<'i> {
 
     /// Runs `f` along every coordinate of the varying arguments, and hands over each result.
     /// Gives the value of `f`, which is computed by itself only if there are no coordinates.
-    fn each_column(&mut self, at: At<'_>, f: Function<'_, 'i>, point: Point<'_>, column: EachColumn<'_, 'i>) -> Eval {
+    fn each_column(
+        &mut self,
+        at: At<'_>,
+        operator: Derivative,
+        f: Function<'_, 'i>,
+        point: Point<'_>,
+        column: EachColumn<'_, 'i>,
+    ) -> Eval {
         let varying = point.varying(self, at)?;
         let n = self.reals(at, &varying)?.values.len();
+        self.begin_work();
+        let value = self.columns(at, (operator, n), f, point, column);
+        self.end_work();
+        match value? {
+            Some(value) => Ok(value),
+            None => f(self, point.args.to_vec()),
+        }
+    }
+
+    /// The same along the first `n` coordinates; `None` is no coordinates.
+    fn columns(
+        &mut self,
+        at: At<'_>,
+        (operator, n): (Derivative, usize),
+        f: Function<'_, 'i>,
+        point: Point<'_>,
+        column: EachColumn<'_, 'i>,
+    ) -> Eval<Option<Value>> {
+        let mut pace = self.follow(Work::Passes(operator), i64::try_from(n).unwrap_or(i64::MAX));
         let mut value = None;
         for i in 0..n {
+            self.look(&mut pace, i64::try_from(i).unwrap_or(i64::MAX));
             let e = self.perturb();
             // `dbg` shows what the first run passes; the others would show the same again.
             let quiet = usize::from(i > 0);
@@ -219,10 +247,7 @@ impl<'i> Interp<'i> {
                 value = Some(self.primal_part(at, &result, e)?);
             }
         }
-        match value {
-            Some(value) => Ok(value),
-            None => f(self, point.args.to_vec()),
-        }
+        Ok(value)
     }
 
     /// The tangent of a value: its shape, with `()` for what has none.
@@ -253,7 +278,7 @@ impl<'i> Interp<'i> {
     /// Value and gradient.
     fn gradient(&mut self, at: At<'_>, f: Function<'_, 'i>, point: Point<'_>) -> Eval<(Value, Value)> {
         let mut partials = Reals::default();
-        let value = self.each_column(at, f, point, &mut |this, _, y, e| {
+        let value = self.each_column(at, Derivative::Grad, f, point, &mut |this, _, y, e| {
             let partial = split(y, e).1.cloned().unwrap_or_else(|| number_like(y, false));
             this.push_real(at, &mut partials, partial)
         })?;
@@ -264,7 +289,7 @@ impl<'i> Interp<'i> {
     /// Value and cotangents of the varying arguments for the cotangent `w` of the result.
     fn pulled_back(&mut self, at: At<'_>, f: Function<'_, 'i>, point: Point<'_>, w: &Value) -> Eval<(Value, Value)> {
         let mut cotangents = Reals::default();
-        let value = self.each_column(at, f, point, &mut |this, _, y, e| {
+        let value = self.each_column(at, Derivative::Vjp, f, point, &mut |this, _, y, e| {
             let weights = this.reals_like(at, y, w)?;
             let tangents = this.reals(at, y)?;
             let tangents: Vec<_> = tangents.values.iter().map(|y| split(y, e).1.cloned()).collect();
@@ -294,7 +319,7 @@ impl<'i> Interp<'i> {
     /// The blocks of partial derivatives, axes of the result first.
     fn jacobian(&mut self, at: At<'_>, f: Function<'_, 'i>, point: Point<'_>) -> Eval {
         let mut columns: Vec<Reals> = Vec::new();
-        let value = self.each_column(at, f, point, &mut |this, _, y, e| {
+        let value = self.each_column(at, Derivative::Jacobian, f, point, &mut |this, _, y, e| {
             let mut column = this.reals(at, y)?;
             for y in &mut column.values {
                 *y = split(y, e).1.cloned().unwrap_or_else(|| number_like(y, false));

@@ -7,7 +7,7 @@ use super::failure::{At, Eval};
 use super::figure::Figure;
 use super::memory::Charge;
 use super::relation::Relation;
-use super::{Interp, Value, print};
+use super::{Interp, Value};
 use crate::base::Code as ErrorCode;
 use crate::types::tree::{Node, Special, TId};
 
@@ -36,7 +36,8 @@ impl Interp<'_> {
             Special::Dbg => {
                 let value = self.eval(c, f, first.ok_or_else(lacks)?)?;
                 if self.quiet == 0 {
-                    self.host.debug(&c.item, node.span, &print::short(&value));
+                    let text = self.host.layout().show(&value);
+                    self.host.debug(&c.item, node.span, &text);
                 }
                 Ok(value)
             }
@@ -63,8 +64,8 @@ impl Interp<'_> {
             Special::Relation => self.relation(c, f, node, args),
             Special::Print => {
                 let values = self.all(c, f, args)?;
-                let text: Vec<String> = values.iter().map(print::plain).collect();
-                self.host.print(&text.join(" "));
+                let text = self.host.layout().message(&values);
+                self.host.print(&text);
                 Ok(Value::unit())
             }
             Special::Time => {

@@ -54,7 +54,7 @@ impl Shown {
 fn told(x: &Value) -> String {
     match x {
         Value::Dual(d) => guarded(|| format!("{} with tangent {}", told(&d.primal), told(&d.tangent))),
-        _ => print::plain(x),
+        _ => print::short(x),
     }
 }
 

@@ -44,6 +44,15 @@ pub struct Body {
     pub root: Option<TId>,
 }
 
+impl Body {
+    /// Does it do something, beside or instead of having a value: print, save, plot, make sure?
+    #[must_use]
+    pub fn acts(&self) -> bool {
+        let acts = |s: &Special| matches!(s, Special::Print | Special::Save | Special::Plot(_) | Special::Assert(_));
+        self.nodes.iter().any(|(_, node)| matches!(&node.kind, Expr::Special(s, _) if acts(s)))
+    }
+}
+
 /// A local of a [`Body`].
 #[derive(Clone, PartialEq, Debug)]
 pub struct Local {

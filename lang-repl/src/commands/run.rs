@@ -84,7 +84,7 @@ fn run_in(engine: &mut Engine, path: &Path, arguments: &[String], common: &Commo
     clock.checked();
     let _computing = Computing::start();
     engine
-        .run_items(&module, &|value| out.program(&format!("{}\n", show::short(value))))
+        .run_items(&module, &|value| out.program(&format!("{}\n", show::value(value, out.view))))
         .map_err(|p| (Status::Failed, p))?;
     let mut result = None;
     if let Some(signature) = &main {

@@ -23,6 +23,7 @@ use crate::host::{Console, Here};
 use crate::interrupt;
 use crate::out::Out;
 use crate::problem::{Caller, Place, Problem};
+use crate::progress;
 use crate::show::Evaluated;
 use crate::source::{SourceId, Sources};
 use crate::types;
@@ -66,6 +67,7 @@ pub(crate) struct Engine {
     pub(crate) limits: Limits,
     /// Is what programs print left out? So it is where they run many times.
     pub(crate) silent: bool,
+    /// Where programs print, and how values are shown there.
     pub(crate) out: Out,
     start: Instant,
 }
@@ -397,7 +399,7 @@ impl Engine {
         for item in self.session.items(module) {
             match item.kind {
                 ItemKind::Let => drop(self.run_item(&item)?),
-                ItemKind::Do => self.run_item(&item)?.iter().filter(|v| !v.is_unit()).for_each(shown),
+                ItemKind::Do => self.run_item(&item)?.iter().filter(|v| !v.is_silent()).for_each(shown),
                 _ => {}
             }
         }
@@ -420,7 +422,7 @@ impl Engine {
         let body = Arc::clone(&checked.body);
         let (value, _) = self.run_body(&body, &here)?;
         if item.kind != ItemKind::Let {
-            return Ok(Some(self.evaluated(value, &checked.result)));
+            return Ok(Some(self.evaluated(value, &checked.result, body.acts())));
         }
         if let Value::Tuple(values) = value {
             for ((name, _), value) in checked.exports.iter().zip(values.values()) {
@@ -450,6 +452,7 @@ impl Engine {
             if self.trap_nan {
                 interp.trap_nan();
             }
+            interp.watch(&progress::ASKED);
             (f(&mut interp), interp.counts())
         };
         self.counts.work = self.counts.work.saturating_add(counts.work);
@@ -480,16 +483,17 @@ impl Engine {
         let instance = RtInstance { types: Arc::from([]), sizes };
         let value = self.interpret(&here, |interp| interp.call(&main, instance, arguments))?;
         let ty = types::with_sizes(&signature.result, &fitted.sizes);
-        Ok(self.evaluated(value, &ty))
+        // A `main` that gives `()` is there for its checks.
+        Ok(self.evaluated(value, &ty, true))
     }
 
     pub(crate) fn value(&self, datum: &Datum, ty: &Type) -> Value {
         types::value(datum, ty, &|name| self.session.type_info(name), &|name| self.number(name))
     }
 
-    fn evaluated(&self, value: Value, ty: &Type) -> Evaluated {
+    fn evaluated(&self, value: Value, ty: &Type, acts: bool) -> Evaluated {
         let ty = types::concrete(ty, Some(&value), &|name| self.number(name));
-        Evaluated { value, ty }
+        Evaluated { value, ty, acts }
     }
 
     fn number(&self, name: &GlobalName) -> Option<i64> {
@@ -548,7 +552,7 @@ impl Engine {
     pub(crate) fn run_ready(&mut self, ready: &Ready) -> Result<Evaluated, Vec<Problem>> {
         let ty = ready.body.root.map(|root| ready.body.nodes[root].ty.clone());
         let (value, _) = self.run_body(&ready.body, &ready.here)?;
-        Ok(self.evaluated(value, &ty.unwrap_or(Type::Error)))
+        Ok(self.evaluated(value, &ty.unwrap_or(Type::Error), ready.body.acts()))
     }
 
     /// Computes a `let` and those it needs.
@@ -567,7 +571,7 @@ impl Engine {
     pub(crate) fn global_value(&self, name: &GlobalName) -> Option<Evaluated> {
         let value = self.values.get(name)?.clone();
         let ty = self.session.let_type(name)?;
-        Some(self.evaluated(value, &ty))
+        Some(self.evaluated(value, &ty, false))
     }
 
     /// Keeps a value under a name.

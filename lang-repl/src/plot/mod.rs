@@ -36,6 +36,12 @@ pub(crate) const COLUMNS: u16 = 80;
 /// What a plot that is shown may be asked to be.
 const SCREEN: (std::ops::RangeInclusive<i64>, std::ops::RangeInclusive<i64>) = (30..=400, 8..=200);
 
+/// The nearest width that a plot can have on a screen.
+pub(crate) fn columns(wanted: usize) -> u16 {
+    let wanted = i64::try_from(wanted).unwrap_or(i64::MAX);
+    u16::try_from(wanted.clamp(*SCREEN.0.start(), *SCREEN.0.end())).unwrap_or(COLUMNS)
+}
+
 /// The figure as lines of text.
 pub(crate) fn shown(figure: &Figure, mut screen: Screen) -> Result<String, Refusal> {
     let plan = plan::plan(figure).map_err(refused)?;

@@ -46,10 +46,11 @@ pub(super) fn draw(plan: &Plan<'_>, tiles: &Tiles<'_>, screen: Screen) -> String
     let floor = area.top + rows + framed;
     if !image {
         for tick in tiles::ticks(tiles.rows, usize::from(rows.div_ceil(2)).clamp(1, 10)) {
-            let row = area.top + cell(tick.at, rows, 4);
+            let row = area.top + cell(edged(tick.at, rows, 4), rows, 4);
             page.write(gutter.saturating_sub(1 + columns(&tick.label)), row, &tick.label, gutter, None);
         }
-        let ticks = tiles::ticks(tiles.columns, usize::from(cols / 6).clamp(1, 12));
+        let mut ticks = tiles::ticks(tiles.columns, usize::from(cols / 6).clamp(1, 12));
+        ticks.iter_mut().for_each(|tick| tick.at = edged(tick.at, cols, 2));
         below(&mut page, area, floor - 1, &ticks, (framed > 0).then_some('┬'));
     }
     let mut line = floor + ticks;
@@ -64,6 +65,13 @@ pub(super) fn draw(plan: &Plan<'_>, tiles: &Tiles<'_>, screen: Screen) -> String
         self::scale(&mut page, line, area.left, (range.low, range.high), is_colored(screen));
     }
     page.text()
+}
+
+/// Of a place on tiles, which fill an axis from edge to edge, that on an axis that ends in the middles of
+/// its first and last dot.
+fn edged(at: f64, cells: u16, parts: u16) -> f64 {
+    let dots = f64::from(cells) * f64::from(parts);
+    (at * dots).floor() / (dots - 1.0).max(1.0)
 }
 
 /// How many lines and columns the tiles take: whole ones for each tile, about as high as wide, or as many

@@ -3,6 +3,7 @@
 use lang_core::syntax::lexer::{Token, lex};
 use lang_core::syntax::token::{Sym, Word};
 
+use super::settings;
 use crate::suggest;
 
 /// A command.
@@ -113,7 +114,7 @@ pub(crate) const ALL: &[Command] = &[
         kind: Kind::Plot,
         argument: Argument::Plotted,
         summary: "short for `do plot(ARGS)`",
-        details: "  :plot xs, ys",
+        details: "A text in quotes says how the data before it is drawn; options have names.\n  :plot xs, ys, \"points: measured\", title: \"Growth\"",
     },
     Command {
         name: "explain",
@@ -162,7 +163,7 @@ pub(crate) const ALL: &[Command] = &[
         kind: Kind::Set,
         argument: Argument::Setting,
         summary: "the settings, one of them, or a new value for it",
-        details: "They hold until the session ends.\n  :set nan stop",
+        details: "They hold until the session ends.\n  :set digits 4\n  :set nan stop",
     },
     Command {
         name: "help",
@@ -183,7 +184,9 @@ pub(crate) const ALL: &[Command] = &[
 /// An input that is a command: which, and its argument. `Err` says what is wrong.
 pub(crate) fn parse(input: &str) -> Option<Result<(Kind, &str), String>> {
     let rest = input.trim().strip_prefix(':')?;
-    let (name, argument) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+    // `:plot(x, y)` is as plain as `:plot x, y`.
+    let end = rest.find(|c: char| c.is_whitespace() || c == '(').unwrap_or(rest.len());
+    let (name, argument) = rest.split_at(end);
     let argument = argument.trim();
     let (name, forced) = name.strip_suffix('!').map_or((name, false), |name| (name, true));
     // `:t` is enough: of several that begin so the one that stands first is meant.
@@ -222,14 +225,21 @@ pub(crate) fn question(input: &str) -> Option<(&str, bool)> {
     (!name.is_empty()).then_some((name, source))
 }
 
-/// What to say to `type f`, which is meant to ask for a type.
-pub(crate) fn asks_type(input: &str) -> Option<String> {
+/// What to say to `type f` or `set digits 3`, which lack their colon: no expression has a value right after a
+/// name.
+pub(crate) fn lacks_colon(input: &str) -> Option<String> {
     let tokens = lex(input).tokens;
     let mut begin = tokens.iter().map(|t| &t.token);
-    let (Some(Token::Word(Word::Type)), Some(Token::Name(_))) = (begin.next(), begin.next()) else { return None };
-    let asked = input.trim().strip_prefix("type")?.trim();
-    let defines = tokens.iter().any(|t| t.token == Token::Sym(Sym::Assign));
-    (!defines && !asked.contains('\n')).then(|| format!("a command begins with a colon: write `:type {asked}`"))
+    let meant = match (begin.next()?, begin.next()?) {
+        (Token::Word(Word::Type), Token::Name(_)) => !tokens.iter().any(|t| t.token == Token::Sym(Sym::Assign)),
+        (Token::Name(set), Token::Name(setting)) if set == "set" => settings::ALL.iter().any(|s| s.name == setting),
+        (Token::Name(name), Token::Name(_) | Token::Str(_) | Token::Int(_) | Token::Float(_)) => {
+            ALL.iter().any(|c| c.name == name && !matches!(c.argument, Argument::None | Argument::Setting))
+        }
+        _ => false,
+    };
+    let input = input.trim();
+    (meant && !input.contains('\n')).then(|| format!("a command begins with a colon: write `:{input}`"))
 }
 
 /// What to say to an input that is such a word, perhaps written as a call, and which it is.
@@ -241,6 +251,9 @@ pub(crate) fn word(input: &str) -> Option<(&'static str, String)> {
 }
 
 fn unknown(name: &str) -> String {
+    if settings::ALL.iter().any(|s| s.name == name) {
+        return format!("there is no command :{name}; did you mean `:set {name}`?");
+    }
     match suggest::closest(name, ALL.iter().map(|c| c.name)) {
         Some(near) => format!("there is no command :{name}; did you mean :{near}?"),
         None => format!("there is no command :{name}; :help lists all"),
@@ -288,9 +301,12 @@ mod tests {
     fn words_of_elsewhere_are_known() {
         assert_eq!(word(" exit() "), Some(("exit", "a command begins with a colon: write :quit".to_owned())));
         assert_eq!(word("helper"), None);
-        let asked = asks_type("type f(2)");
-        assert_eq!(asked.as_deref(), Some("a command begins with a colon: write `:type f(2)`"));
-        assert_eq!(asks_type("type T = A"), None);
+        for input in ["type f(2)", "set digits 3", "plot x, y", "load \"a.iv\"", "explain E0300", "time 3 * 4"] {
+            assert_eq!(lacks_colon(input), Some(format!("a command begins with a colon: write `:{input}`")));
+        }
+        for input in ["type T = A", "set x 3", "plot(x)", "save", "time - 3", "plot\nx", "f x"] {
+            assert_eq!(lacks_colon(input), None);
+        }
     }
 
     #[test]
@@ -305,10 +321,12 @@ mod tests {
     fn commands_are_understood() {
         check("1 + 2", None);
         check(":type 1 + 2", Some(Ok((Kind::Type, "1 + 2"))));
+        check(":plot(x, y)", Some(Ok((Kind::Plot, "(x, y)"))));
         check("  :t x ", Some(Ok((Kind::Type, "x"))));
         check(":type", Some(Err(":type needs EXPR; see :help type")));
         check(":quit now", Some(Err(":quit takes no argument")));
         check(":help", Some(Ok((Kind::Help, ""))));
+        check(":digits 3", Some(Err("there is no command :digits; did you mean `:set digits`?")));
         check(":laod f", Some(Err("there is no command :laod; did you mean :load?")));
         check(":save! f.iv", Some(Ok((Kind::Save(true), "f.iv"))));
         check(":load! f", Some(Err("there is no command :load!; did you mean :load?")));

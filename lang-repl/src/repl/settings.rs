@@ -2,8 +2,9 @@
 //! is, the engine and the outputs know; here they are only read and written.
 
 use lang_core::interp::Limits;
+use lang_core::interp::print::{Digits, Layout};
 
-use crate::cli::{Common, Nan, When};
+use crate::cli::{self, Common, Nan, Shown, When};
 use crate::suggest;
 
 /// Everything that can be set.
@@ -11,6 +12,18 @@ use crate::suggest;
 pub(crate) struct Options {
     pub(crate) common: Common,
     pub(crate) limits: Limits,
+    /// How wide what is shown is; `None`: as the terminal.
+    pub(crate) width: Option<usize>,
+    /// Of an array of more elements the middle is left out.
+    pub(crate) threshold: usize,
+}
+
+impl Options {
+    /// What holds at the beginning of a session.
+    pub(crate) fn new(common: &Common) -> Self {
+        let threshold = Layout::default().threshold;
+        Self { common: common.clone(), limits: Limits::default(), width: None, threshold }
+    }
 }
 
 /// A setting.
@@ -54,6 +67,23 @@ pub(crate) const ALL: &[Setting] = &[
         set: |o, value| on_or_off(value).map(|on| o.common.count = on),
     },
     Setting {
+        name: "digits",
+        values: "N|usual|all",
+        summary: "significant digits of reals; all shows whole arrays too",
+        get: |o| match o.common.digits.unwrap_or_default() {
+            Digits::All => "all".to_owned(),
+            Digits::AtMost(n) => n.to_string(),
+            Digits::Usual => "usual".to_owned(),
+        },
+        set: |o, value| {
+            o.common.digits = match value {
+                "usual" => None,
+                value => Some(cli::digits(value).ok()?),
+            };
+            Some(())
+        },
+    },
+    Setting {
         name: "memory",
         values: "MIB",
         summary: "how much the values of an evaluation may need, in MiB",
@@ -79,13 +109,51 @@ pub(crate) const ALL: &[Setting] = &[
         },
     },
     Setting {
+        name: "progress",
+        values: "auto|never",
+        summary: "a bar for work that takes long",
+        get: |o| if o.common.progress == Shown::Auto { "auto".to_owned() } else { "never".to_owned() },
+        set: |o, value| {
+            o.common.progress = match value {
+                "auto" => Shown::Auto,
+                "never" => Shown::Never,
+                _ => return None,
+            };
+            Some(())
+        },
+    },
+    Setting {
+        name: "threshold",
+        values: "N",
+        summary: "of arrays of more elements the middle is left out",
+        get: |o| o.threshold.to_string(),
+        set: |o, value| value.parse().ok().map(|n| o.threshold = n),
+    },
+    Setting {
         name: "time",
         values: "on|off",
         summary: "tell how long checking and running took",
         get: |o| switch(o.common.time),
         set: |o, value| on_or_off(value).map(|on| o.common.time = on),
     },
+    Setting {
+        name: "width",
+        values: "N|auto",
+        summary: "characters in a line; auto is as many as the terminal",
+        get: |o| o.width.map_or_else(|| "auto".to_owned(), |n| n.to_string()),
+        set: |o, value| {
+            o.width = match value {
+                "auto" => None,
+                value => Some(value.parse().ok().filter(|n| *n > 0)?),
+            };
+            Some(())
+        },
+    },
 ];
+
+/// What settings are called elsewhere, and here.
+const ELSEWHERE: &[(&str, &str)] =
+    &[("precision", "digits"), ("linewidth", "width"), ("columns", "width"), ("bar", "progress"), ("colour", "color")];
 
 fn switch(on: bool) -> String {
     if on { "on".to_owned() } else { "off".to_owned() }
@@ -102,7 +170,9 @@ fn on_or_off(value: &str) -> Option<bool> {
 /// The values that a setting takes, where they can be listed.
 pub(crate) fn values_of(name: &str) -> impl Iterator<Item = &'static str> {
     let setting = ALL.iter().find(|s| s.name == name && s.values.contains('|'));
-    setting.into_iter().flat_map(|s| s.values.split('|'))
+    // What is written large stands for a number.
+    let spelled = |value: &&str| !value.starts_with(char::is_uppercase);
+    setting.into_iter().flat_map(|s| s.values.split('|')).filter(spelled)
 }
 
 /// What `:set` with this argument shows, and does; `Err` says what is wrong with it.
@@ -119,7 +189,8 @@ pub(crate) fn set(options: &mut Options, argument: &str) -> Result<String, Strin
         _ => (name, value),
     };
     let Some(setting) = ALL.iter().find(|s| s.name == name) else {
-        return Err(match suggest::closest(name, ALL.iter().map(|s| s.name)) {
+        let elsewhere = ELSEWHERE.iter().find(|(other, _)| *other == name).map(|(_, own)| *own);
+        return Err(match elsewhere.or_else(|| suggest::closest(name, ALL.iter().map(|s| s.name))) {
             Some(near) => format!("there is no setting `{name}`; did you mean `{near}`?"),
             None => format!("there is no setting `{name}`; :set lists all"),
         });
@@ -134,5 +205,17 @@ pub(crate) fn set(options: &mut Options, argument: &str) -> Result<String, Strin
 }
 
 fn line(setting: &Setting, options: &Options) -> String {
-    format!("  {:<8} {:<8} {}\n", setting.name, (setting.get)(options), setting.summary)
+    format!("  {:<9} {:<8} {}\n", setting.name, (setting.get)(options), setting.summary)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_completed_and_numbers_are_not() {
+        assert_eq!(values_of("digits").collect::<Vec<_>>(), ["usual", "all"]);
+        assert_eq!(values_of("width").collect::<Vec<_>>(), ["auto"]);
+        assert_eq!(values_of("memory").count(), 0);
+    }
 }

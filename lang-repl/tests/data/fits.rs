@@ -106,9 +106,11 @@ fn arguments_from_files() {
                │      ╰────── here
             ───╯
             $ iverson run blue.iv x=@colour.png
-            [[0.0, 0.0], [1.0, 0.6]]
+            [[0.0, 0.0],
+             [1.0, 0.6]]
             $ iverson run blue.iv x=@palette.png
-            [[0.0, 1.0], [1.0, 0.0]]
+            [[0.0, 1.0],
+             [1.0, 0.0]]
             $ iverson run blue.iv x=@opaque.png
             [[0.0, 0.0]]
             $ iverson run blue.iv x=@clear.png

@@ -182,7 +182,9 @@ fn a_session_that_loads_and_saves() {
             ───╯
             loaded lib/script.iv
             [2]f64 = [1.0, 2.0]
-            [2, 1]f64 = [[3.0], [3.0]]
+            [2, 1]f64 =
+            [[3.0],
+             [3.0]]
             [E0602] Error: `r.csv` cannot be read: there is no such file
                ╭─[ repl:1:31 ]
                │
@@ -237,7 +239,8 @@ fn saves() {
     expect![[r#"
         $ iverson run tables.iv
         $ iverson run clamp.iv
-        [[0, 128, 0], [64, 255, 255]]
+        [[ 0, 128,   0],
+         [64, 255, 255]]
         --- stderr
         [W0606] Warning: `c.png`: 3 numbers lie outside the range of an image, and were moved to its ends
            ╭─[ clamp.iv:1:4 ]

@@ -111,12 +111,16 @@ for i < 1000000: 1.0
 :set a b c
 ",
         expect![[r#"
-              color    auto     colours
-              count    off      tell the work, tests and iterations of every evaluation
-              memory   4096     how much the values of an evaluation may need, in MiB
-              nan      ignore   whether an evaluation stops where a NaN comes up
-              time     off      tell how long checking and running took
-              nan      ignore   whether an evaluation stops where a NaN comes up
+              color     auto     colours
+              count     off      tell the work, tests and iterations of every evaluation
+              digits    usual    significant digits of reals; all shows whole arrays too
+              memory    4096     how much the values of an evaluation may need, in MiB
+              nan       ignore   whether an evaluation stops where a NaN comes up
+              progress  auto     a bar for work that takes long
+              threshold 1000     of arrays of more elements the middle is left out
+              time      off      tell how long checking and running took
+              width     auto     characters in a line; auto is as many as the terminal
+              nan       ignore   whether an evaluation stops where a NaN comes up
               it is stop or ignore
             [E0600] Error: `maybe` is no value of `nan`, which is stop or ignore
             [E0600] Error: there is no setting `nam`; did you mean `nan`?
@@ -228,7 +232,7 @@ grad(sq)(1.0)
             def g(x: f64) -> f64
             note: `g` no longer fits; its errors are shown when it is used
             def h(x: f64, y: f64) -> f64
-            kept: [3000]f64 = [0.0, 1.0, 1.4142135623730951, 1.7320508075688772, 2.0, 2.23606797749979, 2.449489742783178, 2.6457513110645907, 2.8284271247461903, 3.0, 3.1622776601683795, 3.3166247903554, …, 54.74486277268398, 54.75399528801528, 54.76312628037227]
+            kept: [3000]f64 = [0.0, 1.0, 1.41421, …, 54.7449, 54.754, 54.7631]
             T = A(2.5)
             tree: T = A(2.5)
             [2]{x: f64, y: i64} = [{x: 0.1, y: -2}, {x: nan, y: 3}]
@@ -283,7 +287,15 @@ grad(sq)(1.0)
             let a: f64
             let b: f64
             let ans: f64
-            (f64, f64, f64, T, {x: f64, y: i64}, [3]f64, [3]f64, f64) = (6.0, 3.0, 54.76312628037227, A(2.5), {x: 0.1, y: -2}, [1.0, 2.0, 3.0], [1.0, 2.0, 3.0], 4.0)
+            (f64, f64, f64, T, {x: f64, y: i64}, [3]f64, [3]f64, f64) =
+            (6.0,
+             3.0,
+             54.76312628037227,
+             A(2.5),
+             {x: 0.1, y: -2},
+             [1.0, 2.0, 3.0],
+             [1.0, 2.0, 3.0],
+             4.0)
             --- exit status: 1
         "#]],
     );
@@ -371,7 +383,7 @@ let gaps: [?n]f64 = load(\"gaps.csv\")
         repl:1:1: error[E0515]: this is NaN, and nothing that it was made of is
         repl:1:14: error[E0515]: this is NaN, and nothing that it was made of is
         repl:1:25: error[E0515]: this is NaN, and nothing that it was made of is
-        <prelude>:52:48: error[E0515]: this is NaN, and nothing that it was made of is
+        <prelude>:53:48: error[E0515]: this is NaN, and nothing that it was made of is
         repl:1:47: error[E0515]: this is NaN, and nothing that it was made of is
         repl:1:17: error[E0515]: the tangent of this is NaN, and nothing that it was made of is
         repl:1:22: error[E0515]: the tangent of this is NaN, and nothing that it was made of is

@@ -14,7 +14,9 @@ mod commands;
 #[path = "../harness/mod.rs"]
 mod harness;
 mod lines;
+mod progress;
 mod questions;
+mod values;
 
 use expect_test::expect;
 use harness::{Dir, session, session_in};
@@ -134,9 +136,10 @@ ans
             [E0600] Error: there is no command :foo; :help lists all
             [E0600] Error: there is no command :laod; did you mean :load?
             [E0600] Error: :type needs EXPR; see :help type
+            () = ()
             let x: [3]f64
             def square(y: [n]f64) -> f64
-            let ans: [3]i64
+            let ans: ()
             --- exit status: 1
         "#]],
     );

@@ -120,6 +120,18 @@ const STEPS: &[Step] = &[
     ),
     step("", "", "x<Enter>", "[3.0, 4.0]"),
     step(
+        "A plot",
+        "Data, and in quotes how it is drawn. `:plot` saves the parentheses.",
+        "let t = for i < 60: f64(i) / 10;<Enter>:plot t, sin(t), \"line: sine\", t, exp(-t), \"line: decay\", height: 12<Enter>",
+        "decay",
+    ),
+    step(
+        "Fewer digits",
+        "Elements of arrays have six digits at the most, unless another number is set.",
+        "t[3..9] / 7<Enter>:set digits 3<Enter>t[3..9] / 7<Enter>",
+        "[0.0429, 0.0571",
+    ),
+    step(
         "What it costs",
         "The operations on reals, the conditions evaluated, the index tuples visited.",
         ":cost dist(x, [0.0, 0.0])<Enter>",

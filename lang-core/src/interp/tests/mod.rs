@@ -7,5 +7,6 @@ mod expressions;
 mod failures;
 mod in_place;
 mod plans;
+mod progress;
 mod robust;
 mod text;

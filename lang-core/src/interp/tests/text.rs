@@ -89,7 +89,6 @@ fn texts() {
     prints(&cons.result.unwrap(), "Cons(1.0, Nil)", "Cons(1.0, Nil)", "{\"Cons\": [1.0, {\"Nil\": []}]}");
     let long = Value::array(&[100], (0..100).collect::<Vec<i64>>()).unwrap();
     assert_eq!(print::short(&long), "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, …, 97, 98, 99]");
-    assert_eq!(print::plain(&Value::Str("a\nb".into())), "a\nb");
 }
 
 #[test]

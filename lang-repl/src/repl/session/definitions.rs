@@ -136,7 +136,7 @@ impl Session {
         let quiet = matches!(&parser::parse_item(&entry.text).tree.item, Item::Let(item) if item.quiet);
         for name in entry.names.iter().filter(|_| !quiet) {
             if let Some(evaluated) = self.engine.global_value(&self.global(name)) {
-                self.out.print(&format!("{name}: {}\n", show::with_type(&evaluated)));
+                self.out.print(&format!("{}\n", show::with_type(Some(name), &evaluated, self.out.view)));
             }
         }
         self.freeze_if_of_ans(entry);

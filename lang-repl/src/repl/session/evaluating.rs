@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use lang_core::base::{Code, Name};
 use lang_core::interp::Counts;
+use lang_core::syntax::ast::{Expr, Item};
 use lang_core::syntax::lexer::{Token, lex};
+use lang_core::syntax::parser;
 use lang_core::syntax::split::ItemKind;
 use lang_core::syntax::token::Sym;
 
@@ -34,10 +36,10 @@ impl Session {
         clock.ran();
         self.out.measured(&self.options.common, &clock, self.engine.counts);
         match result {
-            Ok(evaluated) if evaluated.is_unit() => true,
+            Ok(evaluated) if evaluated.is_silent() => true,
             Ok(evaluated) => {
                 if !quiet {
-                    self.out.print(&format!("{}\n", show::with_type(&evaluated)));
+                    self.out.print(&format!("{}\n", show::with_type(None, &evaluated, self.out.view)));
                 }
                 self.keep_as_ans(&evaluated);
                 true
@@ -55,6 +57,15 @@ impl Session {
                 false
             }
         }
+    }
+
+    /// A plot of what stands after `:plot`, in parentheses or not.
+    pub(super) fn plot(&mut self, argument: &str) {
+        let argument = argument.trim_end_matches(|c: char| c == ';' || c.is_whitespace());
+        let enclosed = format!("plot{argument}");
+        let text = if is_one_call(&enclosed) { enclosed } else { format!("plot({argument})") };
+        let source = self.engine.sources.add(INPUT, text.as_str());
+        self.expression(&text, source, 0);
     }
 
     fn keep_as_ans(&mut self, evaluated: &Evaluated) {
@@ -79,5 +90,16 @@ impl Session {
             }
         }
         self.engine.keep(&self.global(ANS), evaluated.value.clone());
+    }
+}
+
+/// Is the text a call of what a single name stands for, and nothing else?
+fn is_one_call(text: &str) -> bool {
+    let parsed = parser::parse_expr(text);
+    let Item::Do(root) = parsed.tree.item else { return false };
+    let good = !parsed.diagnostics.iter().any(lang_core::base::Diagnostic::is_error);
+    match &parsed.tree.exprs[root].kind {
+        Expr::Call(callee, _) => good && matches!(parsed.tree.exprs[*callee].kind, Expr::Name(_)),
+        _ => false,
     }
 }

@@ -25,10 +25,10 @@ impl Session {
         };
         let parts = components(&evaluated);
         let [value, gradient] = parts.as_slice() else { return };
-        self.out.print(&format!("{}\n", show::with_type(value)));
+        self.out.print(&format!("{}\n", show::with_type(None, value, self.out.view)));
         let gradients = if names.len() == 1 { vec![gradient.clone()] } else { components(gradient) };
         for (name, gradient) in names.iter().zip(&gradients).filter(|(_, g)| !g.is_unit()) {
-            self.out.print(&format!("by {name}: {}\n", show::with_type(gradient)));
+            self.out.print(&format!("{}\n", show::with_type(Some(&format!("by {name}")), gradient, self.out.view)));
         }
     }
 
@@ -86,5 +86,5 @@ fn may_be_real(ty: &Type) -> bool {
 fn components(of: &Evaluated) -> Vec<Evaluated> {
     let (Value::Tuple(items), Type::Tuple(types)) = (&of.value, &of.ty) else { return Vec::new() };
     let parts = items.values().iter().zip(types.iter());
-    parts.map(|(value, ty)| Evaluated { value: value.clone(), ty: ty.clone() }).collect()
+    parts.map(|(value, ty)| Evaluated { value: value.clone(), ty: ty.clone(), acts: false }).collect()
 }

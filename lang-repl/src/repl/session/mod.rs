@@ -11,7 +11,6 @@ mod telling;
 use std::path::PathBuf;
 
 use lang_core::base::{Code, Diagnostic, GlobalName, ModuleName};
-use lang_core::interp::Limits;
 use lang_core::syntax::parser;
 use lang_core::syntax::split::{ItemKind, split};
 
@@ -25,6 +24,7 @@ use crate::engine::Engine;
 use crate::interrupt::{self, Computing};
 use crate::out::{Out, Status};
 use crate::problem::Problem;
+use crate::progress;
 use crate::source::SourceId;
 
 /// What happens after an input.
@@ -63,7 +63,7 @@ impl Session {
             document: Document::default(),
             loaded: Vec::new(),
             known,
-            options: Options { common: common.clone(), limits: Limits::default() },
+            options: Options::new(common),
             out,
             status: Status::Good,
         };
@@ -104,7 +104,7 @@ impl Session {
             None => {
                 let word = commands::word(text);
                 let word = word.filter(|(word, _)| !self.document.entries.iter().any(|e| e.defines(word)));
-                match word.map(|(_, message)| message).or_else(|| commands::asks_type(text)) {
+                match word.map(|(_, message)| message).or_else(|| commands::lacks_colon(text)) {
                     Some(message) => self.refuse(message),
                     None => {
                         let source = self.engine.sources.add(INPUT, text);
@@ -135,11 +135,7 @@ impl Session {
             Kind::Time => self.time(argument),
             Kind::Bench => self.bench(argument),
             Kind::Grad => self.gradient(argument),
-            Kind::Plot => {
-                let text = format!("plot({argument})");
-                let source = self.engine.sources.add(INPUT, text.as_str());
-                self.expression(&text, source, 0);
-            }
+            Kind::Plot => self.plot(argument),
             Kind::Explain => {
                 let shown = explain::run(Some(argument), &self.engine, self.out);
                 self.status = self.status.max(shown.min(Status::Failed));
@@ -163,6 +159,9 @@ impl Session {
     fn apply_options(&mut self) {
         let common = &self.options.common;
         self.out = Out::new(common);
+        self.out.view.width = self.options.width;
+        self.out.view.threshold = self.options.threshold;
+        progress::set_up(common);
         self.engine.out = self.out;
         self.engine.counting = common.count;
         self.engine.trap_nan = common.nan == crate::cli::Nan::Stop;

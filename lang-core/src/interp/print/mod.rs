@@ -1,10 +1,18 @@
 //! Values as text: `[1.0, 2.0]`, `(1, true)`, `{x: 1.0}`, `Node(Leaf(1.0), Leaf(2.0))`.
 //!
-//! Reals are the shortest digits that read back as the same number, always with a point, an
-//! exponent, or `inf` or `nan`. [`short`] leaves out the middle of long arrays and what comes
-//! after a few thousand characters; [`full`] is everything, and reads back as an expression
-//! (functions excepted). Values are as deep as programs make them, so the walk keeps a list of
-//! what is open and does not recurse.
+//! What people read is laid out by [`layout`]: aligned, elided, as many digits as they want. Here
+//! is everything in one line: [`full`] reads back as an expression (functions excepted), [`short`]
+//! leaves out the middle of long arrays and what comes after a few thousand characters. Reals are
+//! the shortest digits that read back as the same number, always with a point, an exponent, or
+//! `inf` or `nan`. Values are as deep as programs make them, so every walk keeps a list of what
+//! is open and does not recurse.
+
+mod grid;
+pub mod layout;
+mod number;
+
+#[cfg(test)]
+mod tests;
 
 use std::fmt::Write as _;
 
@@ -13,6 +21,9 @@ use super::dual::primal;
 use super::relation::Relation;
 use super::value::Value;
 use crate::base::Name;
+
+pub use layout::Layout;
+pub use number::Digits;
 
 /// Of a longer array, [`short`] shows so many elements at the beginning,
 const HEAD: usize = 12;
@@ -30,18 +41,14 @@ pub(super) enum Notation {
     Full,
     /// JSON, everything.
     Json,
+    /// Iverson as people read it, where that is one line.
+    Line(Layout),
 }
 
-/// As a user reads it.
+/// In a line for messages about the interpreter itself.
 #[must_use]
 pub fn short(value: &Value) -> String {
     write(value, Notation::Short, SHORT).unwrap_or_default()
-}
-
-/// As `print` writes it: text without quotes.
-#[must_use]
-pub fn plain(value: &Value) -> String {
-    if let Value::Str(s) = value { s.to_string() } else { short(value) }
 }
 
 /// All of it, to be read back; `None` if that takes more than `limit` bytes.
@@ -60,7 +67,8 @@ enum Open<'v> {
     Axis { array: &'v Array, axis: usize, start: usize, next: usize },
 }
 
-/// Writes a value; `None` if everything was asked for and takes more than `limit` bytes.
+/// Writes a value; `None` if it takes more than `limit` bytes and is not to be cut short, or if it
+/// is to be a line and is none.
 pub(super) fn write(value: &Value, notation: Notation, limit: usize) -> Option<String> {
     let mut out = String::new();
     let mut open = vec![Open::Value(value)];
@@ -71,7 +79,14 @@ pub(super) fn write(value: &Value, notation: Notation, limit: usize) -> Option<S
         }
         match top {
             Open::Value(_) if over => out.push('…'),
-            Open::Value(value) => begin(value, notation, &mut out, &mut open),
+            Open::Value(value) => {
+                if let (Notation::Line(_), Value::Array(a)) = (notation, value)
+                    && layout::has_rows(a.dims())
+                {
+                    return None;
+                }
+                begin(value, notation, false, &mut out, &mut open);
+            }
             Open::Items { values, names, next, close } => {
                 let Some(value) = values.get(next) else {
                     out.push_str(close);
@@ -101,14 +116,22 @@ pub(super) fn write(value: &Value, notation: Notation, limit: usize) -> Option<S
             }
         }
     }
-    Some(out)
+    (notation == Notation::Short || out.len() <= limit).then_some(out)
 }
 
-fn begin<'v>(value: &'v Value, notation: Notation, out: &mut String, open: &mut Vec<Open<'v>>) {
+/// Begins a value; `element` says that it stands in an array.
+fn begin<'v>(value: &'v Value, notation: Notation, element: bool, out: &mut String, open: &mut Vec<Open<'v>>) {
     let json = notation == Notation::Json;
+    let digits = match notation {
+        Notation::Line(layout) if element => layout.digits.element(),
+        Notation::Line(layout) => layout.digits.alone(),
+        _ => None,
+    };
     match value {
-        Value::F64(x) => real(*x, &format!("{x:?}"), json, out),
-        Value::F32(x) => real(f64::from(*x), &format!("{x:?}"), json, out),
+        Value::F64(x) if json && !x.is_finite() => json_name(*x, out),
+        Value::F32(x) if json && !x.is_finite() => json_name(f64::from(*x), out),
+        Value::F64(x) => out.push_str(&number::real(*x, digits)),
+        Value::F32(x) => out.push_str(&number::real(*x, digits)),
         Value::I64(i) => drop(write!(out, "{i}")),
         Value::Bool(b) => drop(write!(out, "{b}")),
         Value::Str(s) => quote(s, out),
@@ -141,7 +164,7 @@ fn begin<'v>(value: &'v Value, notation: Notation, out: &mut String, open: &mut 
         }
         Value::Fun(_) => out.push_str(if json { "\"<function>\"" } else { "<function>" }),
         Value::Rel(r) => relation(r, notation, out),
-        Value::Dual(_) => begin(primal(value), notation, out, open),
+        Value::Dual(_) => begin(primal(value), notation, element, out, open),
     }
 }
 
@@ -160,11 +183,12 @@ fn axis_part<'v>(
     let inner: usize = array.dims().get(axis + 1..).unwrap_or_default().iter().product();
     if next >= n {
         // One truth value in brackets would read as an Iverson bracket.
-        if n == 1
-            && notation == Notation::Full
-            && matches!(array.store(), Store::Bool(_))
-            && axis + 1 == array.dims().len()
-        {
+        let read_back = match notation {
+            Notation::Full => true,
+            Notation::Line(layout) => layout.is_whole(),
+            Notation::Short | Notation::Json => false,
+        };
+        if n == 1 && read_back && matches!(array.store(), Store::Bool(_)) && axis + 1 == array.dims().len() {
             out.push(',');
         }
         out.push(']');
@@ -177,9 +201,14 @@ fn axis_part<'v>(
         out.push_str("…]");
         return;
     }
-    if notation == Notation::Short && next == HEAD && n > HEAD + TAIL + 1 {
+    let (head, tail) = match notation {
+        Notation::Short => (HEAD, TAIL),
+        Notation::Line(layout) => layout.ends(array.dims()).map_or((n, 0), |ends| (ends, ends)),
+        Notation::Full | Notation::Json => (n, 0),
+    };
+    if next == head && n > head + tail + 1 {
         out.push_str("…, ");
-        next = n - TAIL;
+        next = n - tail;
     }
     let at = start + next * inner;
     open.push(Open::Axis { array, axis, start, next: next + 1 });
@@ -187,25 +216,23 @@ fn axis_part<'v>(
         out.push('[');
         open.push(Open::Axis { array, axis: axis + 1, start: at, next: 0 });
     } else if let Some(boxed) = array.boxed() {
-        open.extend(boxed.get(at).map(Open::Value));
+        match boxed.get(at) {
+            Some(x @ Value::Dual(_)) => begin(x, notation, true, out, open),
+            x => open.extend(x.map(Open::Value)),
+        }
     } else if let Some(x) = array.element(at) {
-        begin(&x, notation, out, &mut Vec::new());
+        begin(&x, notation, true, out, &mut Vec::new());
     }
 }
 
-/// A real: digits that tell it from its neighbours, of its own precision.
-fn real(x: f64, digits: &str, json: bool, out: &mut String) {
-    if x.is_finite() {
-        out.push_str(digits);
-        return;
-    }
-    out.push_str(match (x.is_nan(), x > 0.0, json) {
-        (true, _, false) => "nan",
-        (true, _, true) => "\"NaN\"",
-        (false, true, false) => "inf",
-        (false, true, true) => "\"Infinity\"",
-        (false, false, false) => "-inf",
-        (false, false, true) => "\"-Infinity\"",
+/// What JSON has for a real that it has no number for.
+fn json_name(x: f64, out: &mut String) {
+    out.push_str(if x.is_nan() {
+        "\"NaN\""
+    } else if x > 0.0 {
+        "\"Infinity\""
+    } else {
+        "\"-Infinity\""
     });
 }
 
@@ -218,7 +245,12 @@ fn relation(r: &Relation, notation: Notation, out: &mut String) {
         if i > 0 {
             out.push_str(", ");
         }
-        if notation == Notation::Short && i == HEAD {
+        let cut = match notation {
+            Notation::Short => Some(HEAD),
+            Notation::Line(layout) => layout.ends(&[r.len()]),
+            Notation::Full | Notation::Json => None,
+        };
+        if cut == Some(i) {
             out.push('…');
             break;
         }

@@ -1,0 +1,517 @@
+//! Values as people read them.
+//!
+//! What fits in a line stands in one, unless it has a matrix of several rows: those stand one a
+//! line, aligned, and blocks of more axes with an empty line between. Of a tuple, record or
+//! constructor that takes more than a line each component begins one, a chain of one constructor
+//! (a list) is filled as a paragraph is. Of large arrays the middle is left out, of deep trees what
+//! is deep, and after [`LIMIT`] bytes nothing new is begun. All of it is Iverson: where nothing is
+//! left out, it reads back.
+
+use super::super::array::Array;
+use super::super::value::{Cell, Value};
+use super::grid::Grid;
+use super::number::Digits;
+use super::{Notation, full, quote, write};
+use crate::base::Name;
+
+/// How values are laid out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Layout {
+    /// How many significant digits reals have.
+    pub digits: Digits,
+    /// So many characters a line has, where there is a choice.
+    pub width: usize,
+    /// Of an array of more elements the middle is left out.
+    pub threshold: usize,
+}
+
+impl Default for Layout {
+    fn default() -> Self {
+        Self { digits: Digits::Usual, width: 80, threshold: 1000 }
+    }
+}
+
+/// Lines are at least so wide: with less there is no room to indent.
+const NARROWEST: usize = 20;
+
+/// Of an axis that is not shown whole, so many parts are shown at either end.
+const ENDS: usize = 3;
+
+/// Empty rows are worth less.
+const MOST_EMPTY: usize = 12;
+
+/// After so much text nothing new is begun.
+const LIMIT: usize = 64 << 10;
+
+/// The same where nothing is to be left out.
+const LIMIT_OF_ALL: usize = 256 << 20;
+
+/// Arrays of more elements are not aligned where nothing is to be left out.
+const ALIGNED: usize = 1 << 20;
+
+/// A component inside so many others that do not fit in a line is left out, unless it does.
+const DEPTH: usize = 8;
+
+/// A chain of one constructor that is longer than this
+const CHAIN: usize = 100;
+/// is shown so far.
+const CHAIN_HEAD: usize = 20;
+
+/// A shorter one is no list but a tree.
+const SHORTEST_CHAIN: usize = 4;
+
+/// What is named by more characters stands below its name.
+const LABEL: usize = 16;
+
+/// Is it a matrix of several rows, or more?
+pub(super) fn has_rows(dims: &[usize]) -> bool {
+    let rows = dims.split_last().map_or(0, |(_, rows)| rows.iter().fold(1usize, |n, d| n.saturating_mul(*d)));
+    rows > 1 && dims.last() != Some(&0)
+}
+
+impl Layout {
+    /// Is nothing left out?
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.digits == Digits::All
+    }
+
+    /// A value.
+    #[must_use]
+    pub fn show(&self, value: &Value) -> String {
+        let mut writer = Writer::new(self);
+        writer.show(value);
+        writer.out
+    }
+
+    /// A value after its name and type: in their line if it fits there, else below.
+    #[must_use]
+    pub fn show_after(&self, head: &str, value: &Value) -> String {
+        let mut writer = Writer::new(self);
+        writer.text(head);
+        writer.text(" ");
+        match write(value, Notation::Line(writer.layout), writer.room(0)) {
+            Some(line) => writer.text(&line),
+            None => {
+                writer.new_line(0);
+                writer.show(value);
+            }
+        }
+        writer.out
+    }
+
+    /// Texts and values side by side, as `print` writes them: texts without quotes.
+    #[must_use]
+    pub fn message(&self, values: &[Value]) -> String {
+        let mut writer = Writer::new(self);
+        let mut block = false;
+        for (i, value) in values.iter().enumerate() {
+            if block {
+                writer.new_line(0);
+            } else if i > 0 {
+                writer.text(" ");
+            }
+            if let Value::Str(text) = value {
+                let last = text.rfind('\n').and_then(|at| text.get(at + 1..));
+                writer.out.push_str(text);
+                writer.column = last.map_or(writer.column + text.chars().count(), |last| last.chars().count());
+                block = false;
+                continue;
+            }
+            let before = writer.out.len();
+            match write(value, Notation::Line(writer.layout), writer.room(0)) {
+                Some(line) => writer.text(&line),
+                None => {
+                    if writer.column > writer.layout.width / 3 {
+                        writer.new_line(0);
+                    }
+                    writer.show(value);
+                }
+            }
+            block = writer.out.get(before..).is_some_and(|shown| shown.contains('\n'));
+        }
+        writer.out
+    }
+
+    /// How many parts are shown at either end of the axes of an array that is not shown whole.
+    pub(super) fn ends(&self, dims: &[usize]) -> Option<usize> {
+        // Without elements there are still brackets.
+        let product =
+            |most: usize| dims.iter().take_while(|d| **d > 0).fold(1usize, |n, d| n.saturating_mul((*d).min(most)));
+        let most = if dims.contains(&0) { self.threshold.min(MOST_EMPTY) } else { self.threshold };
+        if self.is_whole() || product(usize::MAX) <= most {
+            return None;
+        }
+        // Of many axes fewer parts, so that what is left is not much either.
+        (1..=ENDS).rev().find(|ends| product(2 * ends + 1) <= self.threshold.max(100)).or(Some(1))
+    }
+}
+
+/// What is still to be written.
+enum Task<'v> {
+    /// A value, after which so many characters follow in its line. If it has to be broken it may
+    /// stand below what it belongs to, which begins at `home`.
+    Value { value: &'v Value, tail: usize, home: usize, depth: usize },
+    /// The components of something, one a line.
+    Items(Items<'v>),
+    /// One level of an array, a part a line.
+    Axis(Axis<'v>),
+    /// So many closing parentheses.
+    Close { count: usize, indent: usize },
+}
+
+struct Items<'v> {
+    values: &'v [Value],
+    names: Option<&'v [Name]>,
+    next: usize,
+    indent: usize,
+    tail: usize,
+    close: &'static str,
+    depth: usize,
+}
+
+struct Axis<'v> {
+    array: &'v Array,
+    axis: usize,
+    start: usize,
+    next: usize,
+    ends: Option<usize>,
+    indent: usize,
+    depth: usize,
+}
+
+struct Writer<'v> {
+    layout: Layout,
+    out: String,
+    column: usize,
+    tasks: Vec<Task<'v>>,
+    /// The rows of the array that is being written, if they are aligned.
+    grid: Option<Grid>,
+}
+
+impl<'v> Writer<'v> {
+    fn new(layout: &Layout) -> Self {
+        let layout = Layout { width: layout.width.max(NARROWEST), ..*layout };
+        Self { layout, out: String::new(), column: 0, tasks: Vec::new(), grid: None }
+    }
+
+    fn text(&mut self, text: &str) {
+        self.out.push_str(text);
+        self.column += text.chars().count();
+    }
+
+    fn spaces(&mut self, count: usize) {
+        self.out.extend(std::iter::repeat_n(' ', count));
+        self.column += count;
+    }
+
+    fn new_line(&mut self, indent: usize) {
+        self.out.truncate(self.out.trim_end_matches(' ').len());
+        self.out.push('\n');
+        self.column = 0;
+        self.spaces(indent);
+    }
+
+    /// How many characters fit in the line if so many follow.
+    fn room(&self, tail: usize) -> usize {
+        self.layout.width.saturating_sub(self.column + tail)
+    }
+
+    /// Lines are indented so far at the most.
+    fn margin(&self) -> usize {
+        self.layout.width / 2
+    }
+
+    fn over(&self) -> bool {
+        self.out.len() > if self.layout.is_whole() { LIMIT_OF_ALL } else { LIMIT }
+    }
+
+    /// A value that begins here.
+    fn show(&mut self, value: &'v Value) {
+        self.tasks.push(Task::Value { value, tail: 0, home: self.column, depth: 0 });
+        while let Some(task) = self.tasks.pop() {
+            match task {
+                Task::Value { value, tail, home, depth } => self.value(value, tail, home, depth),
+                Task::Items(items) => self.item(items),
+                Task::Axis(axis) => self.axis(axis),
+                Task::Close { count, indent } => {
+                    for _ in 0..count {
+                        if self.column >= self.layout.width {
+                            self.new_line(indent);
+                        }
+                        self.text(")");
+                    }
+                }
+            }
+        }
+    }
+
+    fn value(&mut self, value: &'v Value, tail: usize, home: usize, depth: usize) {
+        if self.over() {
+            return self.text("…");
+        }
+        let line = Notation::Line(self.layout);
+        if let Some(line) = write(value, line, self.room(tail)) {
+            return self.text(&line);
+        }
+        let below = (home + 2).min(self.margin());
+        if self.column > (home + LABEL).min(self.margin()) {
+            self.new_line(below);
+            if let Some(line) = write(value, line, self.room(tail)) {
+                return self.text(&line);
+            }
+        }
+        let (open, values, names, close) = match value {
+            Value::Array(array) => return self.array(array, depth),
+            Value::Str(text) => return self.string(text),
+            Value::Rel(relation) => {
+                self.text("relation(");
+                let row = |row: &[i64]| row.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
+                let grid =
+                    Grid::of_texts(relation.len(), &self.layout, &mut relation.rows().map(|r| format!("[{}]", row(r))));
+                self.paragraph(&grid);
+                self.text(&format!(", {})", row(relation.dims())));
+                return;
+            }
+            Value::Tuple(t) => (String::from("("), t.values(), None, ")"),
+            Value::Record(r) => (String::from("{"), r.values(), Some(r.names()), "}"),
+            Value::Data(cell) if !cell.args().is_empty() => (format!("{}(", cell.tag().name), cell.args(), None, ")"),
+            // Nothing to break.
+            _ => return self.text(&write(value, line, usize::MAX).unwrap_or_default()),
+        };
+        if let Value::Data(cell) = value
+            && self.chain(cell, depth)
+        {
+            return;
+        }
+        if depth >= DEPTH && !self.layout.is_whole() {
+            return self.text("…");
+        }
+        self.text(&open);
+        let indent = self.column.min(self.margin());
+        self.tasks.push(Task::Items(Items { values, names, next: 0, indent, tail, close, depth: depth + 1 }));
+    }
+
+    fn item(&mut self, items: Items<'v>) {
+        let Some(value) = items.values.get(items.next) else { return self.text(items.close) };
+        if items.next > 0 {
+            self.text(",");
+            self.new_line(items.indent);
+        }
+        if self.over() {
+            self.text("…");
+            return self.text(items.close);
+        }
+        if let Some(name) = items.names.and_then(|names| names.get(items.next)) {
+            self.text(name);
+            self.text(": ");
+        }
+        // Not more than a few of the brackets at the end: what closes much may begin a line.
+        let last = items.next + 1 == items.values.len();
+        let tail = if last { (items.tail + 1).min(8) } else { 1 };
+        let (home, depth) = (items.indent, items.depth);
+        self.tasks.push(Task::Items(Items { next: items.next + 1, ..items }));
+        self.tasks.push(Task::Value { value, tail, home, depth });
+    }
+
+    /// Text in quotes; of a very long one the beginning.
+    fn string(&mut self, text: &str) {
+        let most = if self.layout.is_whole() { usize::MAX } else { self.layout.threshold };
+        let mut quoted = String::new();
+        let cut = text.char_indices().nth(most).map(|(at, _)| at);
+        quote(text.get(..cut.unwrap_or(text.len())).unwrap_or(text), &mut quoted);
+        self.text(&quoted);
+        if cut.is_some() {
+            self.text("…");
+        }
+    }
+
+    /// A constructor whose last argument is made by the same one, and so on: `Cons(1, Cons(2, …`.
+    /// Is it one whose other arguments fit in a line?
+    fn chain(&mut self, cell: &'v Cell, depth: usize) -> bool {
+        let whole = self.layout.is_whole();
+        let most = if whole { usize::MAX } else { CHAIN };
+        let mut links = vec![cell];
+        let mut rest = cell.args().last();
+        while let Some(Value::Data(next)) = rest
+            && next.tag() == cell.tag()
+            && links.len() <= most
+        {
+            links.push(next);
+            rest = next.args().last();
+        }
+        let cut = links.len() > most;
+        let (Some(rest), true) = (rest, links.len() >= SHORTEST_CHAIN) else { return false };
+        if cut {
+            links.truncate(CHAIN_HEAD);
+        }
+        let (before, column) = (self.out.len(), self.column);
+        let indent = (self.column + 2).min(self.margin());
+        for link in &links {
+            let Some(head) = self.head(link, indent) else {
+                self.out.truncate(before);
+                self.column = column;
+                return false;
+            };
+            if self.column + head.chars().count() > self.layout.width && self.column > indent {
+                self.new_line(indent);
+            }
+            self.text(&head);
+            if self.over() {
+                self.text("…");
+                return true;
+            }
+        }
+        self.tasks.push(Task::Close { count: links.len(), indent });
+        if cut {
+            self.text("…");
+        } else {
+            self.tasks.push(Task::Value { value: rest, tail: 1, home: indent, depth: depth + 1 });
+        }
+        true
+    }
+
+    /// A link of a chain but for its last argument, if it fits in a line.
+    fn head(&self, link: &Cell, indent: usize) -> Option<String> {
+        let (_, others) = link.args().split_last()?;
+        let mut head = format!("{}(", link.tag().name);
+        for other in others {
+            let room = self.layout.width.checked_sub(indent + head.chars().count())?;
+            head.push_str(&write(other, Notation::Line(self.layout), room)?);
+            head.push_str(", ");
+        }
+        Some(head)
+    }
+
+    fn array(&mut self, array: &'v Array, depth: usize) {
+        let dims = array.dims();
+        let ends = self.layout.ends(dims);
+        if ends.is_none() && array.count() > self.layout.threshold.max(ALIGNED) {
+            let text = full(&Value::Array(array.clone()), LIMIT_OF_ALL);
+            return self.text(&text.unwrap_or_else(|| "[…]".to_owned()));
+        }
+        // The brackets of a row take two characters for each axis, about.
+        let room = self.room(2 * dims.len());
+        self.grid = Grid::of(array, ends, &self.layout, room);
+        if let (Some(grid), [_]) = (&mut self.grid, dims) {
+            let grid = std::mem::take(grid);
+            self.grid = None;
+            return self.paragraph(&grid);
+        }
+        if self.grid.is_none() && depth >= DEPTH && !self.layout.is_whole() {
+            return self.text("[…]");
+        }
+        self.text("[");
+        let indent = self.column;
+        self.tasks.push(Task::Axis(Axis { array, axis: 0, start: 0, next: 0, ends, indent, depth }));
+    }
+
+    fn axis(&mut self, a: Axis<'v>) {
+        let dims = a.array.dims();
+        let n = dims.get(a.axis).copied().unwrap_or(0);
+        let below = dims.get(a.axis + 1..).unwrap_or_default();
+        let mut next = a.next;
+        if next >= n {
+            self.text("]");
+            if a.axis == 0 {
+                self.grid = None;
+            }
+            return;
+        }
+        if next > 0 {
+            self.part(below.len(), a.indent);
+        }
+        if self.over() {
+            return self.text("…]");
+        }
+        if let Some(ends) = a.ends
+            && next == ends
+            && n > 2 * ends + 1
+        {
+            self.text("…");
+            self.part(below.len(), a.indent);
+            next = n - ends;
+        }
+        let at = a.start + next * below.iter().product::<usize>();
+        let (array, ends, depth) = (a.array, a.ends, a.depth);
+        let home = a.indent;
+        let axis = a.axis + 1;
+        self.tasks.push(Task::Axis(Axis { next: next + 1, ..a }));
+        match below.len() {
+            0 => {
+                let value = array.boxed().and_then(|values| values.get(at));
+                self.tasks.extend(value.map(|value| Task::Value { value, tail: 2, home, depth: depth + 1 }));
+            }
+            1 if self.grid.is_some() => self.row(),
+            _ => {
+                self.text("[");
+                let indent = self.column;
+                self.tasks.push(Task::Axis(Axis { array, axis, start: at, next: 0, ends, indent, depth }));
+            }
+        }
+    }
+
+    /// Goes on to the next part of an axis: blocks have an empty line between them.
+    fn part(&mut self, axes: usize, indent: usize) {
+        self.text(",");
+        if axes > 1 {
+            self.new_line(0);
+        }
+        self.new_line(indent);
+    }
+
+    /// The next row of the matrix.
+    fn row(&mut self) {
+        let Some(mut grid) = self.grid.take() else { return };
+        self.text("[");
+        let (indent, mut pad) = (self.column, 0);
+        let cells = grid.next_row();
+        for (i, (cell, column)) in cells.iter().zip(grid.columns()).enumerate() {
+            if i > 0 {
+                self.text(",");
+                // The rows of a matrix are broken at the same columns, as they are aligned.
+                if self.column + pad + 1 + column.width() + 2 > self.layout.width {
+                    self.new_line(indent);
+                } else {
+                    self.spaces(pad + 1);
+                }
+            }
+            let before = column.indent(cell);
+            self.spaces(before);
+            self.text(&cell.text);
+            pad = column.width().saturating_sub(before + cell.width());
+        }
+        if grid.lone_truth() && self.layout.is_whole() {
+            self.text(",");
+        }
+        self.text("]");
+        self.grid = Some(grid);
+    }
+
+    /// A vector on several lines.
+    fn paragraph(&mut self, grid: &Grid) {
+        self.text("[");
+        let (indent, mut pad) = (self.column, 0);
+        let column = grid.one_column();
+        // Elements below one another, as many a line as fit.
+        let line = (self.room(1) + 1) / (column.width() + 2);
+        for (i, cell) in grid.cells().iter().enumerate() {
+            if i > 0 {
+                self.text(",");
+                if i % line.max(1) == 0 {
+                    self.new_line(indent);
+                } else {
+                    self.spaces(pad + 1);
+                }
+            }
+            let before = column.indent(cell);
+            self.spaces(before);
+            self.text(&cell.text);
+            pad = column.width().saturating_sub(before + cell.width());
+        }
+        if grid.lone_truth() && self.layout.is_whole() {
+            self.text(",");
+        }
+        self.text("]");
+    }
+}

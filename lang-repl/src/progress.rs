@@ -1,0 +1,285 @@
+//! A bar for work that takes long: how far it is, how fast, how long it will take. It stands on
+//! the last line of a terminal, on standard error, and is gone when the work is; what is printed in
+//! between comes out above it. Where standard error is no terminal there is none.
+//!
+//! It is one line, written over and over, that ends before the last columns: a terminal that echoes
+//! `^C` behind it must not begin a new line, or what was written is never wiped out.
+//!
+//! A thread asks the interpreter how far it is, a few times a second, by a flag that the steps of
+//! outer loops look at; the interpreter answers through its host.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::Thread;
+use std::time::{Duration, Instant};
+
+use lang_core::interp::{Progress, Work};
+
+use crate::cli::{Common, Format, Shown};
+
+/// Set when the interpreter is to tell how far it is.
+pub(crate) static ASKED: AtomicBool = AtomicBool::new(false);
+
+/// Is there to be a bar at all?
+static ON: AtomicBool = AtomicBool::new(false);
+
+static COMPUTING: AtomicBool = AtomicBool::new(false);
+
+/// The thread that asks.
+static ASKING: OnceLock<Option<Thread>> = OnceLock::new();
+
+static STATE: Mutex<State> = Mutex::new(State { work: None, bar: String::new() });
+
+/// So often the interpreter is asked.
+const EVERY: Duration = Duration::from_millis(100);
+
+/// Work that is done by then has no bar.
+const PATIENCE: Duration = Duration::from_millis(900);
+
+struct State {
+    work: Option<Long>,
+    /// What is on the terminal; empty if nothing is.
+    bar: String,
+}
+
+/// Outermost work that was told of.
+struct Long {
+    began: Instant,
+    /// So much was done when it was first told of.
+    before: u64,
+    done: u64,
+    /// When more of it was last done.
+    moved: Instant,
+}
+
+/// Says from the command line whether there is to be a bar.
+pub(crate) fn set_up(common: &Common) {
+    set(if common.format == Format::Json { Shown::Never } else { common.progress });
+}
+
+/// Says whether there is to be a bar.
+pub(crate) fn set(shown: Shown) {
+    let dumb = || std::env::var_os("TERM").is_some_and(|t| t == "dumb");
+    ON.store(shown == Shown::Auto && io::stderr().is_terminal() && !dumb(), Ordering::Relaxed);
+}
+
+fn state() -> MutexGuard<'static, State> {
+    STATE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Something begins to compute.
+pub(crate) fn start() {
+    if !ON.load(Ordering::Relaxed) {
+        return;
+    }
+    COMPUTING.store(true, Ordering::Relaxed);
+    let thread = ASKING.get_or_init(|| {
+        let thread = std::thread::Builder::new().name("progress".to_owned()).spawn(ask);
+        thread.ok().map(|handle| handle.thread().clone())
+    });
+    if let Some(thread) = thread {
+        thread.unpark();
+    }
+}
+
+/// It ended, or is about to be ended.
+pub(crate) fn end() {
+    COMPUTING.store(false, Ordering::Relaxed);
+    ASKED.store(false, Ordering::Relaxed);
+    // Whoever holds the state is drawing.
+    if let Ok(mut state) = STATE.try_lock() {
+        wipe(&state.clear());
+    }
+}
+
+fn ask() {
+    loop {
+        if COMPUTING.load(Ordering::Relaxed) {
+            std::thread::sleep(EVERY);
+            ASKED.store(COMPUTING.load(Ordering::Relaxed), Ordering::Relaxed);
+        } else {
+            std::thread::park();
+        }
+    }
+}
+
+/// How far the work is, outermost first; nothing if it ended.
+pub(crate) fn tell(levels: &[Progress]) {
+    let mut state = state();
+    match levels.split_first() {
+        Some((outer, inner)) => {
+            let width = terminal_size::terminal_size_of(io::stderr()).map_or(80, |(width, _)| usize::from(width.0));
+            if state.tell(outer, inner.first(), Instant::now(), width) {
+                draw(&state.bar);
+            }
+        }
+        None => wipe(&state.clear()),
+    }
+}
+
+/// Writes something else to the terminal.
+pub(crate) fn aside(write: impl FnOnce()) {
+    if !ON.load(Ordering::Relaxed) {
+        return write();
+    }
+    // Held until all is written, so that nothing comes in between.
+    let state = state();
+    wipe(&state.bar);
+    write();
+    draw(&state.bar);
+}
+
+fn draw(bar: &str) {
+    if !bar.is_empty() {
+        let mut terminal = io::stderr().lock();
+        let _ = write!(terminal, "\r{bar}\x1b[K").and_then(|()| terminal.flush());
+    }
+}
+
+fn wipe(bar: &str) {
+    if !bar.is_empty() {
+        let _ = write!(io::stderr().lock(), "\r\x1b[K");
+    }
+}
+
+impl State {
+    /// Forgets the work; the bar that was there.
+    fn clear(&mut self) -> String {
+        self.work = None;
+        std::mem::take(&mut self.bar)
+    }
+
+    /// Takes note of how far the work is, and tells whether the bar is to be drawn.
+    fn tell(&mut self, outer: &Progress, inner: Option<&Progress>, now: Instant, width: usize) -> bool {
+        let began = Long { began: now, before: outer.done, done: outer.done, moved: now };
+        let work = self.work.get_or_insert(began);
+        if work.done != outer.done {
+            (work.done, work.moved) = (outer.done, now);
+        }
+        let passed = now.saturating_duration_since(work.began);
+        if passed < PATIENCE {
+            return false;
+        }
+        // What is inside is told where the outer work seems to stand still.
+        let inner = inner.filter(|_| now.saturating_duration_since(work.moved) >= PATIENCE);
+        let text = line(outer, outer.done.saturating_sub(work.before), passed, inner);
+        let bar = outer.total.map(|total| format!("[{}] ", filled(outer.done, total))).unwrap_or_default();
+        self.bar = (bar + &text).chars().take(width.saturating_sub(ECHO)).collect();
+        true
+    }
+}
+
+/// A terminal may echo so many characters behind the bar, as `^C`.
+const ECHO: usize = 5;
+
+/// How wide the bar itself is.
+const BAR: usize = 20;
+
+fn filled(done: u64, total: u64) -> String {
+    let wide = u128::from(done) * BAR as u128 / u128::from(total.max(1));
+    let wide = usize::try_from(wide).unwrap_or(BAR).min(BAR);
+    let (tip, rest) = if wide < BAR { (">", BAR - wide - 1) } else { ("", 0) };
+    format!("{}{tip}{}", "=".repeat(wide), " ".repeat(rest))
+}
+
+/// What stands beside the bar, when so much was done in this time.
+fn line(outer: &Progress, done: u64, passed: Duration, inner: Option<&Progress>) -> String {
+    let mut text = position(outer);
+    if done > 0 {
+        // As numbers to read, these may be inexact.
+        let per_second = done as f64 / passed.as_secs_f64().max(1e-9);
+        text += &format!(", {}", rate(per_second));
+        if let Some(total) = outer.total {
+            text += &format!(", {} left", time(total.saturating_sub(outer.done) as f64 / per_second));
+        }
+    }
+    if let Some(inner) = inner {
+        text += &format!(" ({})", position(inner));
+    }
+    text
+}
+
+fn position(progress: &Progress) -> String {
+    let Progress { work, done, total } = progress;
+    match (work, total) {
+        (Work::Steps, Some(total)) => format!("step {} of {total}", (done + 1).min(*total)),
+        (Work::Steps | Work::Loop, _) => format!("{done} steps"),
+        (Work::Passes(of), Some(total)) => format!("{}: pass {} of {total}", of.name(), (done + 1).min(*total)),
+        (Work::Passes(of), None) => format!("{}: pass {}", of.name(), done + 1),
+    }
+}
+
+fn rate(per_second: f64) -> String {
+    match per_second {
+        r if r >= 10.0 => format!("{r:.0}/s"),
+        r if r >= 1.0 => format!("{r:.1}/s"),
+        r => format!("{} each", time(1.0 / r)),
+    }
+}
+
+fn time(seconds: f64) -> String {
+    match seconds {
+        s if s < 10.0 => format!("{s:.1} s"),
+        s if s < 120.0 => format!("{s:.0} s"),
+        s if s < 7200.0 => format!("{:.0} min", s / 60.0),
+        s if s < 172_800.0 => format!("{:.0} h", s / 3600.0),
+        s => format!("{:.0} days", s / 86_400.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::expect;
+    use lang_core::resolve::forms::Derivative;
+
+    #[test]
+    fn lines() {
+        let steps = |done, total| Progress { work: Work::Steps, done, total: Some(total) };
+        let passes = |done| Progress { work: Work::Passes(Derivative::Grad), done, total: Some(650) };
+        let endless = Progress { work: Work::Loop, done: 3_000_000, total: None };
+        let of = |outer: Progress, done, seconds, inner: Option<Progress>| {
+            line(&outer, done, Duration::from_millis(seconds), inner.as_ref()) + "\n"
+        };
+        let mut text = of(steps(1200, 100_000), 1000, 2000, None);
+        text += &of(steps(0, 3), 0, 2000, Some(passes(119)));
+        text += &of(steps(1, 3), 1, 40_000, Some(endless));
+        text += &of(passes(649), 600, 1000, None);
+        text += &of(passes(649), 1, 2_000_000_000, None);
+        text += &of(endless, 3_000_000, 4000, None);
+        text += &of(steps(1, u64::MAX), 1, 1000, None);
+        expect![[r#"
+            step 1201 of 100000, 500/s, 3 min left
+            step 1 of 3 (grad: pass 120 of 650)
+            step 2 of 3, 40 s each, 80 s left (3000000 steps)
+            grad: pass 650 of 650, 600/s, 0.0 s left
+            grad: pass 650 of 650, 23 days each, 23 days left
+            3000000 steps, 750000/s
+            step 2 of 18446744073709551615, 1.0/s, 213503982334601 days left
+        "#]]
+        .assert_eq(&text);
+    }
+
+    #[test]
+    fn a_bar_takes_its_time() {
+        let mut state = State { work: None, bar: String::new() };
+        let start = Instant::now();
+        let at = |millis| start + Duration::from_millis(millis);
+        let steps = |done| Progress { work: Work::Steps, done, total: Some(100) };
+        state.tell(&steps(1), None, at(0), 80);
+        state.tell(&steps(2), None, at(500), 80);
+        assert_eq!(state.bar, "");
+        state.tell(&steps(11), None, at(1000), 80);
+        assert_eq!(state.bar, "[==>                 ] step 12 of 100, 10/s, 8.9 s left");
+        state.tell(&steps(11), Some(&steps(5)), at(1500), 80);
+        assert_eq!(state.bar, "[==>                 ] step 12 of 100, 6.7/s, 13 s left");
+        state.tell(&steps(11), Some(&steps(5)), at(2000), 80);
+        assert_eq!(state.bar, "[==>                 ] step 12 of 100, 5.0/s, 18 s left (step 6 of 100)");
+        state.tell(&steps(11), Some(&steps(5)), at(2000), 40);
+        assert_eq!(state.bar, "[==>                 ] step 12 of 1");
+        assert!(state.clear().contains("step 12"));
+        assert!(state.bar.is_empty() && state.work.is_none());
+        assert_eq!((filled(0, 0), filled(7, 7)), (format!(">{}", " ".repeat(19)), "=".repeat(20)));
+    }
+}

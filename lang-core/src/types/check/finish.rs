@@ -91,6 +91,9 @@ impl Checker<'_> {
             let from: Vec<LocalId> = sizes.iter().chain(&params).copied().collect();
             self.check_order(root, &from);
         }
+        if !self.has_errors() {
+            self.check_repeated(root);
+        }
         self.diagnostics.sort_by_key(|d| (d.span.start, d.span.end, d.code));
         let ok = !self.has_errors() && !self.nodes.iter().any(|(_, n)| n.kind == Typed::Error);
         // What stayed unknown was told here; who uses it is not told again.

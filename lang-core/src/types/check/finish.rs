@@ -28,15 +28,11 @@ struct Context {
     path: Vec<(usize, usize)>,
 }
 
-/// The type with errors for what is unknown in it.
+/// The type with errors for what is unknown in it, and sizes of which nothing is known.
 fn known(t: &Type) -> Type {
-    let unknown = |t: &Type| match t {
-        Type::Meta(_) => true,
-        Type::Array(n, _) => has_meta(n),
-        Type::Rel(dims) => dims.iter().any(has_meta),
-        _ => false,
-    };
-    t.map(&|t, _| unknown(t).then_some(Type::Error), &|p, _| p.clone())
+    let unknown = |t: &Type| matches!(t, Type::Meta(_));
+    let size = |p: &Poly| if has_meta(p) { Poly::atom(Atom::Overflow) } else { p.clone() };
+    t.map(&|t, _| unknown(t).then_some(Type::Error), &|p, _| size(p))
 }
 
 /// An index that stands alone on two axes, `n` the extent of the first.

@@ -75,9 +75,7 @@ impl<'a> Printer<'a> {
     }
 
     fn sizes(&mut self, sizes: &'a [SizeExpr]) -> Piece<'a> {
-        self.block(Sym::LBracket, sizes.len(), Sym::RBracket, |p, at| {
-            p.nth(sizes, at, Self::written_size)
-        })
+        self.block(Sym::LBracket, sizes.len(), Sym::RBracket, |p, at| p.nth(sizes, at, Self::written_size))
     }
 
     fn written_size(&mut self, size: &'a SizeExpr) -> Piece<'a> {

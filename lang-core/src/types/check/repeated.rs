@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 
-use super::super::tree::{Callee, Expr as Typed, IndexVar, Special, Subscript, TId};
+use super::super::tree::{Callee, Expr as Typed, IndexRange, IndexVar, Special, Subscript, TId};
 use super::super::ty::Type;
 use super::Checker;
 use crate::base::{Code, Diagnostic, Name, Span};
@@ -139,7 +139,6 @@ impl Checker<'_> {
 
     /// The bounds, of which the later ones seldom hold a call: they count as outside.
     fn ranges(&self, vars: &[IndexVar], steps: &mut Vec<Step>) {
-        use super::super::tree::IndexRange;
         for v in vars {
             match &v.range {
                 IndexRange::Extent(_) => {}
@@ -203,7 +202,11 @@ impl Checker<'_> {
         let message = format!("this is computed again for every `{names}`");
         let d = Diagnostic::new(Code::W0314, self.span(work), message)
             .related(bound, format!("nothing in it depends on what this `{word}` binds"));
-        Some(d.help(format!("name it before: `let y = {phrase} in {word} {names}: …`, and index `y`")))
+        let binder = match *word {
+            "fold" | "scan" => format!("{word} … for {names}"),
+            _ => format!("{word} {names}"),
+        };
+        Some(d.help(format!("name it before: `let y = {phrase} in {binder}: …`, and index `y`")))
     }
 
     /// The call that an indexed value comes from, if it takes time.
@@ -216,7 +219,9 @@ impl Checker<'_> {
                     let costs = match callee {
                         Callee::Ctor(..) => false,
                         Callee::Def(name, _) if self.is_own(&name.module, &name.name) => false,
-                        Callee::Value(f) if matches!(self.nodes[*f].kind, Typed::Special(Special::Derive(..), _)) => true,
+                        Callee::Value(f) if matches!(self.nodes[*f].kind, Typed::Special(Special::Derive(..), _)) => {
+                            true
+                        }
                         Callee::Def(..) | Callee::Builtin(..) | Callee::Value(_) => {
                             args.iter().chain([&node]).any(|n| !few(&self.metas.zonk(&self.nodes[*n].ty)))
                         }

@@ -444,11 +444,7 @@ impl Builder {
         let outer = pred.conjuncts().iter().filter(|p| {
             let mut own = true;
             p.visit(
-                &mut |p| {
-                    p.for_each_atom(&mut |a| {
-                        own &= !matches!(a, Atom::Local(l, _) if index_number(*l).is_some_and(|j| j >= dims.len()))
-                    })
-                },
+                &mut |p| p.for_each_atom(&mut |a| own &= !matches!(a, Atom::Local(l, _) if index_number(*l).is_some_and(|j| j >= dims.len()))),
                 &mut |_| {},
             );
             own

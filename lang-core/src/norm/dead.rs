@@ -105,7 +105,10 @@ impl Renumber<'_> {
             Rhs::Input(_) | Rhs::Constant(_) | Rhs::Zero => rhs.clone(),
             Rhs::Index(p) => Rhs::Index(self.poly(p)),
             Rhs::Add(items) => Rhs::Add(
-                items.iter().map(|a| Addend { neg: a.neg, pred: self.pred(&a.pred), of: self.access(&a.of) }).collect(),
+                items
+                    .iter()
+                    .map(|a| Addend { neg: a.neg, pred: self.pred(&a.pred), of: self.access(&a.of) })
+                    .collect(),
             ),
             Rhs::Contract { bound, pred, neg, factors } => Rhs::Contract {
                 bound: bound.iter().map(|p| self.poly(p)).collect(),

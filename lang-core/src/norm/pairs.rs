@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use super::hits::Hits;
 use super::substitute;
-use crate::base::{GlobalName, Name};
 use crate::interp::guarded;
 use crate::ir::core::{CoreType, E, Expr, Function, Kind, Leaf, Vars};
 use crate::ir::flat::{Flat, Input, Source};
+use crate::base::{GlobalName, Name};
 use crate::predicate::{LocalId, Poly};
 
 /// The rules, as they are counted. (5.18) stands for the three lines of one rule; (5.13) and (5.17) are what

@@ -70,8 +70,9 @@ impl<'a> Module<'a> {
         let mut callees = Vec::new();
         calls(&core.body, &mut callees);
         for called in callees {
-            self.stages(&called)
-                .map_err(|inner| Box::new(Outside { what: inner.what, item: inner.item, span: inner.span }))?;
+            self.stages(&called).map_err(|inner| {
+                Box::new(Outside { what: inner.what, item: inner.item, span: inner.span })
+            })?;
         }
         let hits = &mut *self.hits.borrow_mut();
         let lifted = lift::lift(&core, hits);

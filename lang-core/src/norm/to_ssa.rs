@@ -18,7 +18,8 @@ use crate::predicate::{Atom, Index, LocalId, Poly, Pred};
 use crate::syntax::ops::Scalar;
 
 /// The rules, as they are counted.
-pub const RULES: &[&str] = &["5.25", "5.26", "5.27", "5.28", "5.29", "5.30", "5.31", "5.32", "5.33", "5.34"];
+pub const RULES: &[&str] =
+    &["5.25", "5.26", "5.27", "5.28", "5.29", "5.30", "5.31", "5.32", "5.33", "5.34"];
 
 /// The function in Tensor SSA. It is pushed out.
 #[must_use]

@@ -32,8 +32,8 @@ impl Elaborator<'_> {
             places.push(place);
             ty = (*inner).clone();
         }
-        let check =
-            (!self.context.implies(&holds)).then(|| (holds, self.failing(f, id, Code::E0500, "index out of bounds")));
+        let check = (!self.context.implies(&holds))
+            .then(|| (holds, self.failing(f, id, Code::E0500, "index out of bounds")));
         // Elements are checked where they are read, slices before.
         let element_wise = places.iter().all(|p| matches!(p, Sub::At(_)));
         if let (Some((holds, what)), false) = (&check, element_wise) {
@@ -125,8 +125,10 @@ impl Elaborator<'_> {
             return Err(self.outside(Reason::Errors, span));
         };
         let index = self.vars.index("i", n);
-        let arms: Vec<(Pred, E)> =
-            (0..).zip(parts).map(|(k, e)| (Pred::equal(&index.value(), &Poly::constant(k)), e)).collect();
+        let arms: Vec<(Pred, E)> = (0..)
+            .zip(parts)
+            .map(|(k, e)| (Pred::equal(&index.value(), &Poly::constant(k)), e))
+            .collect();
         let e = self.merge(&element, &arms, span);
         Ok(Sym::Data(Expr::generate(index, e)))
     }
@@ -153,7 +155,8 @@ impl Elaborator<'_> {
             }
             CoreType::Tensor(n, inner) => {
                 let index = self.vars.index("i", n.clone());
-                let arms: Vec<_> = arms.iter().map(|(p, e)| (p.clone(), Expr::access(e, index.value()))).collect();
+                let arms: Vec<_> =
+                    arms.iter().map(|(p, e)| (p.clone(), Expr::access(e, index.value()))).collect();
                 let e = self.merge(inner, &arms, span);
                 Expr::generate(index, e)
             }

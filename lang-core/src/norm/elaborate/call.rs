@@ -4,7 +4,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::{Closure, Elaborator, Env, Frame, Item, Out, Sym, holds_function};
+use super::{Closure, Item, Elaborator, Env, Frame, Out, Sym, holds_function};
 use crate::base::{GlobalName, Span};
 use crate::ir::core::{Callee, CoreType, E, Expr, Kind, Operation, Reason};
 use crate::predicate::{Atom, Poly};
@@ -65,7 +65,14 @@ impl Elaborator<'_> {
     }
 
     /// The body of a definition in place of a call.
-    fn inline(&mut self, name: &GlobalName, types: Vec<Type>, sizes: &[Poly], args: Vec<Sym>, span: Span) -> Out<Sym> {
+    fn inline(
+        &mut self,
+        name: &GlobalName,
+        types: Vec<Type>,
+        sizes: &[Poly],
+        args: Vec<Sym>,
+        span: Span,
+    ) -> Out<Sym> {
         if self.inlined.len() >= super::MAX_INLINED {
             return Err(self.outside(Reason::Recursion, span));
         }
@@ -106,11 +113,8 @@ impl Elaborator<'_> {
                     tree::Expr::DefValue(name, instance) => {
                         let ty = if let Type::Fun(of) = &node.ty { of.result.clone() } else { ty.clone() };
                         if mentions_arguments(&ty) {
-                            let types = instance
-                                .types
-                                .iter()
-                                .map(|t| self.concrete(&f, t, span))
-                                .collect::<Out<Vec<Type>>>()?;
+                            let types =
+                                instance.types.iter().map(|t| self.concrete(&f, t, span)).collect::<Out<Vec<Type>>>()?;
                             let sizes =
                                 instance.sizes.iter().map(|p| self.poly(&f, p, span)).collect::<Out<Vec<Poly>>>()?;
                             return self.inline(name, types, &sizes, args, span);

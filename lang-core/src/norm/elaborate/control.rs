@@ -42,17 +42,10 @@ impl Elaborator<'_> {
             before = before.and(&p.negated());
         }
         branches.push((before, last));
-        self.branches(
-            f,
-            ty,
-            span,
-            branches.len(),
-            |this, f, k| {
-                let Some((p, e)) = branches.get(k).cloned() else { return Err(this.outside(Reason::Errors, span)) };
-                Ok((p, this.expr(f, e)?))
-            },
-            &branches.iter().map(|b| b.0.clone()).collect::<Vec<_>>(),
-        )
+        self.branches(f, ty, span, branches.len(), |this, f, k| {
+            let Some((p, e)) = branches.get(k).cloned() else { return Err(this.outside(Reason::Errors, span)) };
+            Ok((p, this.expr(f, e)?))
+        }, &branches.iter().map(|b| b.0.clone()).collect::<Vec<_>>())
     }
 
     /// The value of the branch whose predicate holds.
@@ -116,26 +109,18 @@ impl Elaborator<'_> {
         let mut branches = Vec::new();
         for (pat, e) in arms {
             let reached = before.clone();
-            let (bindings, p) = self.scope(|this| this.under(&reached, |this| this.fitting(pat, &value, &of, span)))?;
+            let (bindings, p) =
+                self.scope(|this| this.under(&reached, |this| this.fitting(pat, &value, &of, span)))?;
             self.bind_under(&reached, bindings);
             branches.push((before.and(&p), pat.clone(), *e));
             before = before.and(&p.negated());
         }
         let when: Vec<Pred> = branches.iter().map(|b| b.0.clone()).collect();
-        self.branches(
-            f,
-            ty,
-            span,
-            branches.len(),
-            |this, f, k| {
-                let Some((p, pat, e)) = branches.get(k).cloned() else {
-                    return Err(this.outside(Reason::Errors, span));
-                };
-                this.pattern(f, &pat, &value, &of, span)?;
-                Ok((p, this.expr(f, e)?))
-            },
-            &when,
-        )
+        self.branches(f, ty, span, branches.len(), |this, f, k| {
+            let Some((p, pat, e)) = branches.get(k).cloned() else { return Err(this.outside(Reason::Errors, span)) };
+            this.pattern(f, &pat, &value, &of, span)?;
+            Ok((p, this.expr(f, e)?))
+        }, &when)
     }
 
     /// Where does the pattern fit the value?
@@ -295,7 +280,8 @@ impl Elaborator<'_> {
         let mut indices = Vec::new();
         let terms = self.nest(f, vars, &mut indices, span, &mut term, Nest::Gen)?;
         let terms = self.bind("terms", terms);
-        let again: Vec<Index> = indices.iter().map(|i| self.vars.index(i.name.clone(), i.extent.clone())).collect();
+        let again: Vec<Index> =
+            indices.iter().map(|i| self.vars.index(i.name.clone(), i.extent.clone())).collect();
         let e = again.iter().fold(terms, |e, i| Expr::access(&e, i.value()));
         Ok(Sym::Data(self.sums(&again, &e, ty, span)))
     }
@@ -314,7 +300,8 @@ impl Elaborator<'_> {
             }
             CoreType::Scalar(_) | CoreType::Rel(_) => {
                 // A binder is bound once, so each part sums over indices of its own.
-                let own: Vec<Index> = over.iter().map(|i| self.vars.index(i.name.clone(), i.extent.clone())).collect();
+                let own: Vec<Index> =
+                    over.iter().map(|i| self.vars.index(i.name.clone(), i.extent.clone())).collect();
                 let put = |p: &Poly| {
                     p.substitute(&|a| {
                         let at = over.iter().position(|i| i.atom() == *a)?;
@@ -402,8 +389,9 @@ impl Elaborator<'_> {
         let negative = Pred::nonneg(&index.extent);
         let checked = nest == Nest::Gen && !self.context.implies(&negative);
         indices.push(index.clone());
-        let e = self
-            .inside(&index, |this| this.under(&inside.clone(), |this| this.nest(f, vars, indices, span, body, nest)))?;
+        let e = self.inside(&index, |this| {
+            this.under(&inside.clone(), |this| this.nest(f, vars, indices, span, body, nest))
+        })?;
         let e = Expr::guard(inside, e);
         Ok(match nest {
             Nest::Sum => {

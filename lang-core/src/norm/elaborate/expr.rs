@@ -255,7 +255,9 @@ impl Elaborator<'_> {
     pub(super) fn project(&mut self, f: &Frame, value: &Sym, ty: &Type, k: u32, span: Span) -> Out<Sym> {
         let ty = self.concrete_shape(f, ty);
         let at = match &ty {
-            Type::Record(fields) => field_order(fields).iter().position(|j| *j == k as usize).unwrap_or_default(),
+            Type::Record(fields) => {
+                field_order(fields).iter().position(|j| *j == k as usize).unwrap_or_default()
+            }
             _ => k as usize,
         };
         let _ = span;

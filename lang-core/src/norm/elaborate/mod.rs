@@ -205,8 +205,9 @@ impl<'a> Elaborator<'a> {
                 (k, Poly::atom(self.vars.atom(size)))
             })
             .collect();
-        let put =
-            |p: &Poly, _: u32| p.substitute(&|a| if let Atom::Bound(k, _) = a { given.get(k).cloned() } else { None });
+        let put = |p: &Poly, _: u32| {
+            p.substitute(&|a| if let Atom::Bound(k, _) = a { given.get(k).cloned() } else { None })
+        };
         callee.types.iter().map(|t| t.map_sizes(&put)).collect()
     }
 

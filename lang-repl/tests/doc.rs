@@ -314,6 +314,15 @@ fn names_of_a_file() {
               area   The area of a shape.
               grow
               unit
+            $ iverson doc -l pair.iv
+              a  Both.
+              b  Both.
+            $ iverson doc b -l pair.iv
+            b, of pair.iv
+
+                let b: f64
+
+            Both.
             $ iverson doc f -l broken.iv
             f, of broken.iv
 

@@ -28,7 +28,7 @@ pub(super) fn round_to(x: f64, digits: f64) -> f64 {
     let power = f64s::powi(10.0, convert::f64_to_i64(libm::fabs(digits)));
     let behind = digits >= 0.0;
     let count = if behind { x * power } else { x / power };
-    if !(libm::fabs(count) < WHOLE) {
+    if libm::fabs(count) >= WHOLE {
         return x;
     }
     let rest = if behind { libm::fma(x, power, -count) } else { libm::fma(-count, power, x) };

@@ -82,8 +82,8 @@ pub(crate) fn library_names() -> Vec<String> {
     let texts = LIBRARY.iter().filter(|(module, _)| public().any(|name| name == *module));
     let names = texts.flat_map(|(module, text)| {
         let docs = docs::Module::of(text);
-        let of = |d: &Definition| d.names.first().map(|name| format!("{module}.{name}"));
-        docs.definitions().filter_map(of).collect::<Vec<_>>()
+        let all = docs.definitions().flat_map(listed).map(|name| format!("{module}.{name}"));
+        all.collect::<Vec<_>>()
     });
     names.chain(public().map(str::to_owned)).collect()
 }
@@ -91,7 +91,17 @@ pub(crate) fn library_names() -> Vec<String> {
 /// The definitions of a module.
 pub(crate) fn definitions(engine: &Engine, module: &ModuleName) -> Vec<Entry> {
     let docs = docs_of(engine, module);
-    docs.definitions().map(|d| entry(engine, module, "", d)).collect()
+    let entries = |d| listed(d).iter().map(move |name| entry(engine, module, "", d, name));
+    docs.definitions().flat_map(entries).collect()
+}
+
+/// The names under which a definition is listed: all that a `let` binds, but a type without its constructors.
+fn listed(definition: &Definition) -> &[Name] {
+    let all = definition.names.as_slice();
+    match definition.kind {
+        ItemKind::Let => all,
+        _ => all.split_at_checked(1).map_or(all, |(first, _)| first),
+    }
 }
 
 /// What the prelude is called where its module needs a name.
@@ -126,30 +136,24 @@ fn in_library(engine: &Engine, name: &str) -> Vec<Entry> {
 fn definition(engine: &Engine, module: &ModuleName, prefix: &str, name: &str) -> Option<Entry> {
     let docs = docs_of(engine, module);
     let found = docs.definition(name)?;
-    let mut entry = entry(engine, module, prefix, found);
-    entry.name = qualified(prefix, name);
-    match (found.kind, found.names.first()) {
-        (ItemKind::Type, Some(first)) if first != name => entry.kind = "constructor",
-        (ItemKind::Let, _) => {
-            entry.signature = engine.describe(module, ItemKind::Let, &name.into()).unwrap_or(entry.signature)
-        }
-        _ => {}
-    }
-    Some(entry)
+    Some(entry(engine, module, prefix, found, &name.into()))
 }
 
 fn qualified(prefix: &str, name: &str) -> String {
     if prefix.is_empty() || prefix == PRELUDE_NAME { name.to_owned() } else { format!("{prefix}.{name}") }
 }
 
-fn entry(engine: &Engine, module: &ModuleName, prefix: &str, found: &Definition) -> Entry {
-    let first = found.names.first().cloned().unwrap_or_default();
-    let checked = || engine.describe(module, found.kind, &first);
-    let signature = if found.typed { None } else { checked() };
+/// What there is to say of one of the names of a definition.
+fn entry(engine: &Engine, module: &ModuleName, prefix: &str, found: &Definition, name: &Name) -> Entry {
+    let constructor = found.kind == ItemKind::Type && found.names.first() != Some(name);
+    // The text of a `let` may be that of several names.
+    let told = found.typed && found.kind != ItemKind::Let;
+    let signature = if told { None } else { engine.describe(module, found.kind, name) };
     Entry {
-        name: qualified(prefix, &first),
+        name: qualified(prefix, name),
         module: Some(shown(module)),
         kind: match found.kind {
+            ItemKind::Type if constructor => "constructor",
             ItemKind::Type => "type",
             ItemKind::Let => "let",
             _ => "def",
@@ -182,7 +186,7 @@ fn origin(module: &ModuleName) -> String {
 fn module(engine: &Engine, module: &ModuleName, name: &str) -> Entry {
     let docs = docs_of(engine, module);
     let is_library = LIBRARY.iter().any(|(name, _)| *module == *name);
-    let member = |d: &Definition| (d.names.first().map(Name::to_string).unwrap_or_default(), sentence(&d.docs));
+    let members = |d| listed(d).iter().map(|name| (name.to_string(), sentence(&d.docs)));
     Entry {
         name: name.to_owned(),
         module: Some(shown(module)),
@@ -190,7 +194,7 @@ fn module(engine: &Engine, module: &ModuleName, name: &str) -> Entry {
         origin: if is_library { "a module of the library".to_owned() } else { format!("the module {module}") },
         signature: if is_library && *module != PRELUDE { format!("import {name}") } else { String::new() },
         docs: docs.head.clone(),
-        members: docs.definitions().map(member).collect(),
+        members: docs.definitions().flat_map(members).collect(),
         ..Entry::default()
     }
 }

@@ -49,6 +49,7 @@ fn files() -> Dir {
         ("shapes.iv", SHAPES.as_bytes()),
         ("lib/mine.iv", MINE.as_bytes()),
         ("broken.iv", b"--| Half\n--| done.\ndef f(x: f64 -> f64 = x +\n\n--| Good.\ndef g(x: f64) -> f64 = x\n"),
+        ("pair.iv", b"--| Both.\nlet (a, b) = (1, 2.5)\n"),
         ("own.iv", b"--| Mine.\ndef sum(x: f64) -> f64 = x\ndef linalg() -> i64 = 1\n"),
     ])
 }
@@ -251,6 +252,8 @@ fn names_of_a_file() {
             &["doc", "m", "-l", "shapes.iv"],
             &["doc", "linalg.eye", "-l", "shapes.iv"],
             &["doc", "-l", "shapes.iv"],
+            &["doc", "-l", "pair.iv"],
+            &["doc", "b", "-l", "pair.iv"],
             &["doc", "f", "-l", "broken.iv"],
             &["doc", "g", "-l", "broken.iv"],
             &["doc", "sum", "-l", "own.iv"],
@@ -313,6 +316,15 @@ fn names_of_a_file() {
               area   The area of a shape.
               grow
               unit
+            $ iverson doc -l pair.iv
+              a  Both.
+              b  Both.
+            $ iverson doc b -l pair.iv
+            b, of pair.iv
+
+                let b: f64
+
+            Both.
             $ iverson doc f -l broken.iv
             f, of broken.iv
 

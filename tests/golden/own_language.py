@@ -187,7 +187,7 @@ def scalar_functions():
             [2.5, -1.0, 0.0],
         ],
         [f(r) for f in (np.floor, np.ceil, np.rint, np.trunc)],
-        [math.pi, -4.0, 0.5, math.sqrt(2.0), 64.0, 1e-14],
+        [math.pi, -4.0, 0.5, math.sqrt(2.0), 64.0, 1e-14, round(2.675, 2), round(-1250.0, -2)],
         [3, -4, 3, 1, 1024],
     )
 

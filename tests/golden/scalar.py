@@ -438,6 +438,27 @@ def integer_powers(rng):
     return rng.choice((1, -1)) * 10 ** rng.uniform(-300 / abs(k), 300 / abs(k)), k
 
 
+def decimal(x, digits):
+    if math.isnan(digits) or math.isinf(digits) or digits != math.floor(digits):
+        return NAN, 0.0, 0.0
+    if math.isnan(x) or math.isinf(x) or digits > 308:
+        return x, 0.0, 0.0
+    scale = Fraction(10) ** int(digits)
+    try:
+        value = float(Fraction(round(Fraction(x) * scale)) / scale)
+    except OverflowError:
+        value = INF
+    return math.copysign(value, x), 0.0, 0.0
+
+
+def decimals(rng):
+    digits = float(rng.randrange(-6, 16))
+    # Halves between two multiples, as near as doubles come, are where the two ways to count differ.
+    if rng.random() < 0.5:
+        return (rng.randrange(-10000, 10000) + 0.5) / 10**digits, digits
+    return rng.choice((1, -1)) * 10 ** rng.uniform(-8, 18), digits
+
+
 LEAST_INTEGER = -(2.0**63)
 TWO = {
     "atan2": Two(mp.atan2, (lambda y, x: x / (x * x + y * y), lambda y, x: -y / (x * x + y * y)), special_atan2,
@@ -448,6 +469,10 @@ TWO = {
     "polygamma": Two(polygamma, (None, lambda n, x: polygamma(n + 1, x)), special_polygamma, orders,
                      tuple((n, x) for n in (0.0, 1.0, 2.0, 3.0, 20.0, 0.5, -1.0, INF, NAN)
                            for x in (0.0, -0.0, 1e-30, 0.5, 1.0, 12.0, 1e10, -0.25, -1.0, -2.0, -2.5, INF, -INF, NAN))),
+    "round_to": Two(None, (), decimal, decimals,
+                    tuple((x, d) for x in (0.0, -0.0, LEAST, 0.5, 1.115, 2.675, -2.5, -0.4, 0.125, 1e15 + 0.3, 25.0, 2.0**53,
+                                           450359962737.04977, 1234567890.123456789, 1e22, 1e300, -HUGE, INF, NAN)
+                          for d in (0.0, 1.0, 2.0, 4.0, 7.0, 22.0, 308.0, 309.0, -1.0, -2.0, -22.0, -308.0, -400.0, 0.5, INF, NAN))),
     "min": Two(None, (), first_of(lambda x, y: x <= y), plane(-3, 3), CROSS),
     "max": Two(None, (), first_of(lambda x, y: x >= y), plane(-3, 3), CROSS),
     "^": Two(mp.power, (lambda x, y: y * x ** (y - 1), lambda x, y: x**y * mp.log(x)), special_power, powers,

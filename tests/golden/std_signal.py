@@ -39,7 +39,8 @@ def convolutions():
 
     square = [[1.0, 2.0, 0.0], [-1.0, 0.5, 3.0], [0.0, 1.0, -2.0]]
     return (
-        (np.convolve(x, c, "valid"), np.convolve(x, c), np.convolve(x, c, "same"), np.convolve(x, c)),
+        (np.convolve(x, c, "valid"), np.convolve(x, c), np.convolve(x, c, "same"), np.convolve(x, c),
+            *(scipy.signal.upfirdn(k, x, up=s) for s, k in ((2, c), (1, c), (4, np.arange(1.0, 6.0))))),
         (np.correlate(x, c, "valid"), np.correlate(x, c, "full"), np.correlate(x, c, "same")),
         (
             scipy.signal.convolve2d(image, patch, "valid"),

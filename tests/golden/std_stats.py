@@ -1,5 +1,6 @@
 """Golden values of programs/std: moments, quantiles, densities, by scipy.stats."""
 
+import mpmath as mp
 import numpy as np
 import scipy.special
 from scipy import stats
@@ -38,6 +39,14 @@ def moments():
         np.corrcoef(table, rowvar=False),
         stats.zscore(table),
         (2.0, 7.0),
+        [[1, 1, 0], [0, 1, 0], [1, 0, 2]],
+        (np.nan, 0.0),
+        [
+            float(mp.log(mp.binomial(10**12, 2))),
+            float(mp.log(mp.binomial(1000, 500))),
+            float(mp.log(mp.beta(10**12, 0.5))),
+            float(mp.log(mp.beta(30.5, 40.25))),
+        ],
     )
 
 

@@ -90,6 +90,7 @@ codes! {
     E0311 "for cannot be filtered",
     W0312 "index outside at an end of its range",
     W0313 "term in the body of a sum without its index",
+    W0314 "computed again for every index",
     // Patterns.
     E0400 "match does not cover everything",
     W0401 "arm never reached",

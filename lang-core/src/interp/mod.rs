@@ -13,6 +13,7 @@ mod call;
 pub mod code;
 mod control;
 pub mod count;
+mod decimal;
 mod derive;
 mod dual;
 mod eval;

@@ -12,6 +12,7 @@
 //!   power of an integer has no value (E0513).
 //! - `min` and `max` are NaN where an operand is, the first NaN of two; of equals they are the
 //!   first, so `max(-0.0, 0.0)` is `-0.0`.
+//! - `round_to` is exact, and in [`super::decimal`].
 //! - `sign` and `relu` of either zero are `0.0`; of NaN, NaN. `round` takes halves to even.
 //! - `sigmoid(x)` is `1 / (1 + exp(-x))` for `x >= 0`, else `exp(x) / (1 + exp(x))`;
 //!   `softplus(x)` is `relu(x) + log1p(exp(-abs(x)))`.
@@ -23,6 +24,7 @@ use crate::syntax::ops::BinOp;
 
 /// `f64` functions by their plain names.
 mod double {
+    pub(super) use super::super::decimal::round_to;
     pub(super) use super::super::gamma::{digamma, lgamma, polygamma};
     pub(super) use libm::{
         acos, acosh, asin, asinh, atan, atan2, atanh, cbrt, ceil, copysign, cos, cosh, erf, erfc, exp, expm1, fabs,
@@ -32,6 +34,7 @@ mod double {
 
 /// `f32` functions by the same names.
 mod single {
+    pub(super) use super::super::decimal::round_to_single as round_to;
     pub(super) use super::super::gamma::{
         digamma_single as digamma, lgamma_single as lgamma, polygamma_single as polygamma,
     };
@@ -198,6 +201,7 @@ macro_rules! reals {
                 ScalarFn::Floor => Unary($m::floor),
                 ScalarFn::Ceil => Unary($m::ceil),
                 ScalarFn::Round => Unary($m::rint),
+                ScalarFn::RoundTo => Binary($m::round_to),
                 ScalarFn::Trunc => Unary($m::trunc),
                 ScalarFn::Abs => Unary($m::fabs),
                 ScalarFn::Sign => Unary(sign),
@@ -326,6 +330,7 @@ pub mod i64s {
             | ScalarFn::Floor
             | ScalarFn::Ceil
             | ScalarFn::Round
+            | ScalarFn::RoundTo
             | ScalarFn::Trunc => return None,
         })
     }

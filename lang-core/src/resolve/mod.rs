@@ -13,6 +13,7 @@ mod scopes;
 
 pub mod suggest;
 pub mod type_items;
+pub mod unnamed;
 pub mod words;
 
 mod pass;

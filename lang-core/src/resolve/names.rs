@@ -52,6 +52,8 @@ pub trait Names {
     fn size_params(&self, ty: &GlobalName) -> Vec<bool>;
     /// What the signature of a definition introduces; nothing of what is no definition.
     fn signature_names(&self, def: &GlobalName) -> SignatureNames;
+    /// What to say to those who look for an extent `?name` of a top-level `let`.
+    fn unnamed_extent(&self, module: &ModuleName, name: &str) -> Option<String>;
     /// All value names, for suggestions.
     fn value_names(&self, module: &ModuleName) -> Vec<Name>;
     /// All type names, for suggestions.

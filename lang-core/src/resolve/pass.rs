@@ -167,7 +167,7 @@ impl<'a> Resolver<'a> {
                 for arg in args {
                     match arg {
                         TypeArg::Type(ty) => self.ty(*ty),
-                        TypeArg::Size(size) => self.expr(*size),
+                        TypeArg::Size(size) => self.size(size),
                     }
                 }
             }
@@ -324,7 +324,7 @@ impl<'a> Resolver<'a> {
                     self.out.types.insert(arg, TypeRes::Error);
                 }
                 (TypeArg::Type(arg), _) => self.ty(*arg),
-                (TypeArg::Size(size), _) => self.expr(*size),
+                (TypeArg::Size(size), _) => self.size(size),
             }
         }
     }

@@ -116,6 +116,7 @@ const VALUES: &[(&[&str], &str)] = &[
     (&["rel"], "write `rel i < n, j < m: p`"),
     (&["maximum"], "write `max i: x[i]`, or `max(a, b)` of two values"),
     (&["minimum"], "write `min i: x[i]`, or `min(a, b)` of two values"),
+    (&["around", "rounded"], "write `round(x)`, or `round_to(x, 2)` for two digits after the point"),
     (&["and"], "write `&&`"),
     (&["or"], "write `||`"),
     (&["not"], "write `!`"),

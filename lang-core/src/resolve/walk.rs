@@ -267,6 +267,9 @@ impl<'a> Resolver<'a> {
         if let Some(help) = self.imported(name, there) {
             return Some(help);
         }
+        if let Some(help) = self.names.unnamed_extent(self.module, name) {
+            return Some(help);
+        }
         if let Some(habit) = suggest::value_habit(name) {
             return Some(habit.to_owned());
         }

@@ -112,6 +112,7 @@ impl Db {
             .ingredient::<scope::type_named>()
             .ingredient::<scope::ctors>()
             .ingredient::<scope::let_names>()
+            .ingredient::<scope::unnamed_extents>()
             .ingredient::<scope::param_uses>()
             .ingredient::<scope::size_params>()
             .ingredient::<scope::scope>()

@@ -11,6 +11,7 @@ use super::queries::{items, tree};
 use super::view::View;
 use crate::base::{GlobalName, ModuleName, Name, Span};
 use crate::resolve::type_items::{self, ParamUses};
+use crate::resolve::unnamed;
 use crate::syntax::ast::{self, Pat, PatId, Tree};
 use crate::syntax::split::{ItemKind, file_stem};
 
@@ -144,6 +145,18 @@ pub(super) fn pattern_names(tree: &Tree, pat: PatId, found: &mut dyn FnMut(&Name
             pattern_names(tree, *pat, found);
         }
     }
+}
+
+/// The extents `?n` in the types of the `let` items of a file, with what to say of each.
+#[salsa::tracked]
+pub(super) fn unnamed_extents(db: &dyn Database, file: SourceFile) -> BTreeMap<Box<str>, String> {
+    let mut extents = BTreeMap::new();
+    for item in items(db, file).iter().filter(|i| i.kind(db) == ItemKind::Let) {
+        for (name, help) in unnamed::unnamed_extents(&tree(db, *item).tree) {
+            extents.entry(name.as_str().into()).or_insert(help);
+        }
+    }
+    extents
 }
 
 /// How a `type` item uses its parameters.

@@ -107,6 +107,10 @@ impl Names for View<'_> {
         }
     }
 
+    fn unnamed_extent(&self, module: &ModuleName, name: &str) -> Option<String> {
+        scope::unnamed_extents(self.db, self.file(module)?).get(name).cloned()
+    }
+
     fn value_names(&self, module: &ModuleName) -> Vec<Name> {
         let files = [PRELUDE, module].into_iter().filter_map(|m| self.file(m));
         files.flat_map(|file| scope::scope(self.db, file).keys().map(Name::new)).take(MOST_NAMES).collect()

@@ -47,6 +47,17 @@ pub struct Tree {
     pub types: Arena<Node<TypeExpr>>,
 }
 
+impl Tree {
+    /// Where a size stands.
+    #[must_use]
+    pub fn size_span(&self, size: &SizeExpr) -> Span {
+        match size {
+            SizeExpr::Expr(e) => self.exprs[*e].span,
+            SizeExpr::Unknown(name) => name.span,
+        }
+    }
+}
+
 /// Top level.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Item {
@@ -440,8 +451,8 @@ pub enum TypeExpr {
 pub enum TypeArg {
     /// Surely a type, or a bare name.
     Type(TypeId),
-    /// Surely a size (a number or an arithmetic expression).
-    Size(ExprId),
+    /// Surely a size: a number, an arithmetic expression, or `?k`.
+    Size(SizeExpr),
 }
 
 /// A size in a type.
@@ -449,6 +460,6 @@ pub enum TypeArg {
 pub enum SizeExpr {
     /// `n + m - 1`
     Expr(ExprId),
-    /// `?k`, only in a result
+    /// `?k`, only in a result or in the type of a `let`
     Unknown(Ident),
 }

@@ -145,12 +145,12 @@ impl<'a> Lower<'a> {
                     TypeArg::Size(Poly::atom(Atom::Overflow))
                 }
             },
-            (ast::TypeArg::Size(e), ParamKind::Size) => TypeArg::Size(self.size(*e)),
+            (ast::TypeArg::Size(size), ParamKind::Size) => TypeArg::Size(self.size_expr(size)),
             (ast::TypeArg::Type(t), ParamKind::Type) => TypeArg::Type(self.ty(*t)),
-            (ast::TypeArg::Size(e), ParamKind::Type) => {
+            (ast::TypeArg::Size(size), ParamKind::Type) => {
                 self.diagnostics.push(Diagnostic::new(
                     Code::E0108,
-                    self.tree.exprs[*e].span,
+                    self.tree.size_span(size),
                     format!("a size stands where `{of}` wants the type `{param}`"),
                 ));
                 TypeArg::Type(Type::Error)
@@ -468,10 +468,10 @@ pub fn type_info(tree: &Tree, resolved: &Resolved, env: &dyn Env) -> (Option<Typ
                     .iter()
                     .map(|a| match a {
                         ast::TypeArg::Type(t) => lower.ty(*t),
-                        ast::TypeArg::Size(e) => {
+                        ast::TypeArg::Size(size) => {
                             lower.diagnostics.push(Diagnostic::new(
                                 Code::E0108,
-                                tree.exprs[*e].span,
+                                tree.size_span(size),
                                 "a size stands where the type of a constructor's argument is wanted",
                             ));
                             Type::Error

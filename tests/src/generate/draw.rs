@@ -257,9 +257,10 @@ impl Gen<'_> {
             7 => TypeExpr::Name {
                 module: self.maybe(3, |_| ident("geometry")),
                 name: ident("Net"),
-                args: self.some(1, 3, |g| match g.random.below(2) {
-                    0 => TypeArg::Type(g.ty(depth - 1)),
-                    _ => TypeArg::Size(g.computed_size()),
+                args: self.some(1, 3, |g| match g.random.below(5) {
+                    0 | 1 => TypeArg::Type(g.ty(depth - 1)),
+                    2 => TypeArg::Size(SizeExpr::Unknown(g.binding())),
+                    _ => TypeArg::Size(SizeExpr::Expr(g.computed_size())),
                 }),
             },
             _ => TypeExpr::Name { module: None, name: ident(self.random.pick_or(TYPES, "f64")), args: Vec::new() },

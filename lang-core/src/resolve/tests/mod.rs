@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use expect_test::{Expect, expect};
 
 use super::type_items::{constructors, param_uses, size_params};
+use super::unnamed::unnamed_extents;
 use super::{Decl, LocalKind, Names, PatRes, Res, Resolved, SignatureNames, TypeRes, ValueRef, resolve};
 use crate::base::{GlobalName, ModuleName, Name, Span};
 use crate::predicate::LocalId;
@@ -81,6 +82,10 @@ impl Names for World {
         let named = |t: &&Tree| matches!(&t.item, Item::Def(d) if d.name.name == def.name);
         let tree = self.items(&def.module).find(named);
         tree.map_or_else(SignatureNames::default, |t| SignatureNames::of(&resolve(t, &def.module, self)))
+    }
+    fn unnamed_extent(&self, module: &ModuleName, name: &str) -> Option<String> {
+        let all = self.items(module).flat_map(unnamed_extents);
+        all.into_iter().find(|(n, _)| n == name).map(|(_, help)| help)
     }
     fn value_names(&self, module: &ModuleName) -> Vec<Name> {
         let mut names = Vec::new();

@@ -345,7 +345,7 @@ impl Outline<'_> {
                 for arg in args {
                     match arg {
                         TypeArg::Type(ty) => o.ty(*ty),
-                        TypeArg::Size(size) => o.exprs("size", [size]),
+                        TypeArg::Size(size) => o.list("size", |o| o.size(size)),
                     }
                 }
             }),
@@ -373,12 +373,14 @@ impl Outline<'_> {
 
     fn sizes(&mut self, sizes: &[SizeExpr]) {
         self.list("", |o| {
-            for size in sizes {
-                match size {
-                    SizeExpr::Expr(size) => o.expr(*size),
-                    SizeExpr::Unknown(name) => o.list("?", |o| o.ident(name)),
-                }
-            }
+            sizes.iter().for_each(|size| o.size(size));
         });
+    }
+
+    fn size(&mut self, size: &SizeExpr) {
+        match size {
+            SizeExpr::Expr(size) => self.expr(*size),
+            SizeExpr::Unknown(name) => self.list("?", |o| o.ident(name)),
+        }
     }
 }

@@ -26,7 +26,7 @@ impl<'a> Printer<'a> {
                     all.push(self.block(Sym::LParen, args.len(), Sym::RParen, |p, at| {
                         p.nth(args, at, |p, arg| match arg {
                             TypeArg::Type(ty) => p.ty(*ty),
-                            TypeArg::Size(size) => p.size(*size),
+                            TypeArg::Size(size) => p.written_size(size),
                         })
                     }));
                 }
@@ -75,16 +75,18 @@ impl<'a> Printer<'a> {
     }
 
     fn sizes(&mut self, sizes: &'a [SizeExpr]) -> Piece<'a> {
-        self.block(Sym::LBracket, sizes.len(), Sym::RBracket, |p, at| {
-            p.nth(sizes, at, |p, size| match size {
-                SizeExpr::Expr(size) => p.size(*size),
-                SizeExpr::Unknown(name) => {
-                    let mark = p.sym(Sym::Question);
-                    let name = p.name(&name.name);
-                    p.cat([mark, name])
-                }
-            })
-        })
+        self.block(Sym::LBracket, sizes.len(), Sym::RBracket, |p, at| p.nth(sizes, at, Self::written_size))
+    }
+
+    fn written_size(&mut self, size: &'a SizeExpr) -> Piece<'a> {
+        match size {
+            SizeExpr::Expr(size) => self.size(*size),
+            SizeExpr::Unknown(name) => {
+                let mark = self.sym(Sym::Question);
+                let name = self.name(&name.name);
+                self.cat([mark, name])
+            }
+        }
     }
 
     fn size(&mut self, at: ExprId) -> Piece<'a> {

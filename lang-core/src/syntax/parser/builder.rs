@@ -399,7 +399,7 @@ impl Builder {
             TypeExpr::Error => 0,
             TypeExpr::Name { args, .. } => deepest(args, |arg| match arg {
                 TypeArg::Type(t) => self.t(*t),
-                TypeArg::Size(e) => self.e(*e),
+                TypeArg::Size(s) => size(s),
             }),
             TypeExpr::Array(sizes, t) => deepest(sizes, size).max(self.t(*t)),
             TypeExpr::Tuple(items) => deepest(items, |t| self.t(*t)),

@@ -77,8 +77,7 @@ fn alone(operand: Operand, e: &mut At) -> TypeId {
 
 /// `[n, ?k]`
 fn sizes(what: Expected, sum: impl Part<ExprId>) -> impl Part<Vec<SizeExpr>> {
-    let unknown = maybe(Sym::Question).ignore_then(name()).map(SizeExpr::Unknown);
-    let size = choice((unknown, sum.map(SizeExpr::Expr)));
+    let size = choice((unknown(), sum.map(SizeExpr::Expr)));
     list(Sym::LBracket, what, size, |builder, span| SizeExpr::Expr(builder.expr(Expr::Error, span))).map_with(
         |sizes, e| {
             if sizes.is_empty() {
@@ -88,6 +87,11 @@ fn sizes(what: Expected, sum: impl Part<ExprId>) -> impl Part<Vec<SizeExpr>> {
             sizes
         },
     )
+}
+
+/// `?k`
+fn unknown() -> impl Part<SizeExpr> {
+    maybe(Sym::Question).ignore_then(name()).map(SizeExpr::Unknown)
 }
 
 /// `(A, n: B)`
@@ -124,7 +128,11 @@ fn named(ty: impl Part<TypeId>, sum: impl Part<ExprId>) -> impl Part<Operand> {
         let at = place(inp);
         if starts_size(inp, at) { Ok(()) } else { Err(SyntaxError::expected(at, Expected::NONE)) }
     });
-    let arg = choice((is_size.ignore_then(sum.clone()).map(TypeArg::Size), ty.map(TypeArg::Type)));
+    let arg = choice((
+        unknown().map(TypeArg::Size),
+        is_size.ignore_then(sum.clone()).map(SizeExpr::Expr).map(TypeArg::Size),
+        ty.map(TypeArg::Type),
+    ));
     let args = list(Sym::LParen, Expected::NONE, arg, |builder, span| TypeArg::Type(builder.ty(TypeExpr::Error, span)));
     let after = choice((args.map(After::Args), sizes(Expected::NONE, sum).map(After::Sizes))).or_not();
     // A token that the lexer could not read stands for a type and is reported no more.

@@ -192,7 +192,7 @@ impl Dump<'_> {
                 let module = module.as_ref().map_or(String::new(), |m| format!("{}.", m.name));
                 let arg = |arg: &TypeArg| match arg {
                     TypeArg::Type(t) => self.ty(*t),
-                    TypeArg::Size(e) => format!("size:{}", self.e(*e)),
+                    TypeArg::Size(s) => format!("size:{}", size(s)),
                 };
                 match args.as_slice() {
                     [] => format!("{module}{}", name.name),

@@ -11,7 +11,7 @@ use super::super::ty::{Class, FunType, Scalar, Signature, SizeParam, SizeSource,
 use super::super::unify::{Goals, SizeWhy};
 use super::Checker;
 use super::expr::substitute_args;
-use super::extents::{find_axis, has_extent};
+use super::extents::{find_axis, has_extent, hidden};
 use crate::base::{Code, Diagnostic, GlobalName, Span};
 use crate::predicate::{Atom, Poly};
 use crate::resolve::Res;
@@ -402,7 +402,7 @@ impl<'a> Checker<'a> {
                     None => self.error(
                         Code::E0310,
                         span,
-                        format!("the extent `{}` of the result of `{name}` belongs to arrays inside an array", s.name),
+                        format!("the extent `{}` of the result of `{name}` {}", s.name, hidden(&shape, meta)),
                     ),
                 }
             }

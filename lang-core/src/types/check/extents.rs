@@ -2,7 +2,7 @@
 
 use super::super::lower::unknown_extent;
 use super::super::tree::{Demand, Expr as Typed, Open, Pat as TypedPat, TId};
-use super::super::ty::Type;
+use super::super::ty::{Type, TypeArg};
 use super::super::unify::SizeWhy;
 use super::Checker;
 use crate::base::{Code, Diagnostic, Span};
@@ -49,7 +49,7 @@ impl Checker<'_> {
             match find_axis(wanted, &self.atom(*l)) {
                 Some((path, axis)) => opens.push(Open { path, axis, local: *l }),
                 None => {
-                    let message = format!("the extent `?{}` belongs to arrays inside others", self.name_of(*l));
+                    let message = format!("the extent `?{}` {}", self.name_of(*l), hidden(wanted, &self.atom(*l)));
                     let d = Diagnostic::new(Code::E0310, written, message);
                     self.report(d.help("only an extent of the whole value, or of a component of it, can be opened"));
                 }
@@ -123,6 +123,23 @@ pub(super) fn has_extent(t: &Type, size: &Poly) -> bool {
         Type::Tuple(ts) => ts.iter().any(|t| has_extent(t, size)),
         Type::Record(fields) => fields.iter().any(|(_, t)| has_extent(t, size)),
         _ => false,
+    }
+}
+
+/// Why no axis that can be reached has just this size as its extent.
+pub(super) fn hidden(t: &Type, size: &Poly) -> &'static str {
+    fn of_sum(t: &Type, size: &Poly) -> bool {
+        match t {
+            Type::Data(_, args) => args.iter().any(|a| matches!(a, TypeArg::Size(p) if p == size)),
+            Type::Array(_, t) => of_sum(t, size),
+            Type::Tuple(items) => items.iter().any(|t| of_sum(t, size)),
+            Type::Record(fields) => fields.iter().any(|(_, t)| of_sum(t, size)),
+            _ => false,
+        }
+    }
+    match of_sum(t, size) {
+        true => "belongs to a sum type, of which a value need not hold an array",
+        false => "belongs to arrays inside others",
     }
 }
 

@@ -28,15 +28,11 @@ struct Context {
     path: Vec<(usize, usize)>,
 }
 
-/// The type with errors for what is unknown in it.
+/// The type with errors for what is unknown in it, and sizes of which nothing is known.
 fn known(t: &Type) -> Type {
-    let unknown = |t: &Type| match t {
-        Type::Meta(_) => true,
-        Type::Array(n, _) => has_meta(n),
-        Type::Rel(dims) => dims.iter().any(has_meta),
-        _ => false,
-    };
-    t.map(&|t, _| unknown(t).then_some(Type::Error), &|p, _| p.clone())
+    let unknown = |t: &Type| matches!(t, Type::Meta(_));
+    let size = |p: &Poly| if has_meta(p) { Poly::atom(Atom::Overflow) } else { p.clone() };
+    t.map(&|t, _| unknown(t).then_some(Type::Error), &|p, _| size(p))
 }
 
 /// An index that stands alone on two axes, `n` the extent of the first.
@@ -90,6 +86,9 @@ impl Checker<'_> {
         if !self.has_errors() {
             let from: Vec<LocalId> = sizes.iter().chain(&params).copied().collect();
             self.check_order(root, &from);
+        }
+        if !self.has_errors() {
+            self.check_repeated(root);
         }
         self.diagnostics.sort_by_key(|d| (d.span.start, d.span.end, d.code));
         let ok = !self.has_errors() && !self.nodes.iter().any(|(_, n)| n.kind == Typed::Error);

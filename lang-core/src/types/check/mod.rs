@@ -22,6 +22,7 @@ mod order;
 mod pattern;
 mod phrase;
 mod plot;
+mod repeated;
 mod scope;
 mod tail;
 mod zero;

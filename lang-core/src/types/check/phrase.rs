@@ -1,6 +1,6 @@
 //! What a size is called in messages that has no name: the expression, shortened.
 
-use super::super::tree::{Callee, Expr as Typed, Subscript, TId};
+use super::super::tree::{Callee, Expr as Typed, Special, Subscript, TId};
 use super::super::ty::Type;
 use super::Checker;
 
@@ -29,6 +29,14 @@ impl Checker<'_> {
             Typed::Local(l) => self.name_of(*l).to_string(),
             Typed::Global(name) => name.name.to_string(),
             Typed::Int(n) => n.to_string(),
+            Typed::DefValue(name, _) => name.name.to_string(),
+            Typed::Special(Special::Derive(operator, _), of) => {
+                format!("{}({})", operator.name(), of.first().map_or_else(short, |f| inner(*f)))
+            }
+            Typed::Special(Special::Deriv(x), of) => {
+                let of = of.first().map_or_else(short, |e| alone(*e));
+                format!("deriv({of}, {})", self.name_of(*x))
+            }
             Typed::Checked(_, e) | Typed::Opened(_, e) => self.shortened(*e, deep),
             Typed::Convert(to, e) => format!("{}({})", to.name(), alone(*e)),
             Typed::Neg(e) => format!("(-{})", inner(*e)),

@@ -117,7 +117,7 @@ pub(super) fn word(a: &Around) -> Option<Diagnostic> {
 /// A row: where it fits, and the help.
 type Row = (fn(&Around) -> bool, &'static str);
 
-const UNKNOWN: &str = "an extent that is known only in the run stands between the brackets of an array, in a result or a `let`: `[?k]f64`";
+const UNKNOWN: &str = "an extent that is known only in the run stands in a result or a `let`, between the brackets of an array, `[?k]f64`, or where a type takes a size, `Net(?k)`";
 const CHOICE: &str = "a choice is written `if c then a else b`";
 const MATCH: &str = "write `match e { p: a, q: b }`";
 const RANGE: &str = "a range is written `i < n` or `i in a..b`";

@@ -471,8 +471,11 @@ pub struct Derived {
     pub tangents: u32,
     /// Points at which the identity of the inner products was compared.
     pub products: u32,
-    /// The greatest ratio of the work of the adjoint with its inputs and outputs to that of the function.
-    pub ratio: f64,
+    /// The greatest ratio of the work of the forward derivative to that of the function (ATL Theorem 6.1).
+    pub forward: f64,
+    /// The greatest ratio of the work of the adjoint to that of the function, inputs and outputs added to both
+    /// (Theorem 6.35).
+    pub adjoint: f64,
 }
 
 /// Holds the derivatives of a definition on Tensor SSA against the interpreter's tangent, and the adjoint
@@ -490,7 +493,7 @@ pub fn judge_derivatives(
     seed: u64,
     points: u32,
 ) -> Result<Derived, String> {
-    let mut derived = Derived { ratio: 0.0, ..Derived::default() };
+    let mut derived = Derived::default();
     let probe = GlobalName::new(&def.module, &probe_name(&def.name));
     let Some(signature) = session.signature(def) else { return Ok(derived) };
     if session.signature(&probe).is_none() {
@@ -561,6 +564,7 @@ pub fn judge_derivatives(
             Err(Stopped::Fuel) => continue,
             Err(stopped) => return Err(show("forward", "a value", &format!("{stopped:?}"), &text)),
         };
+        let forward_work = evaluator.counts.work;
         let Some(wanted_tangent) = wanted.get(1) else { continue };
         // Where the value is none, what its tangent is says nothing.
         if found.iter().take(outputs).any(|t| t.items.iter().any(|v| matches!(v, Value::F64(x) if !x.is_finite()))) {
@@ -611,8 +615,10 @@ pub fn judge_derivatives(
         if primal.call(&stages.ssa, &sizes, primal_parts.clone()).is_ok() {
             let io: usize = primal_parts.iter().chain(&seeds).map(|t| t.items.len()).sum();
             #[expect(clippy::cast_precision_loss, reason = "counts of small programs")]
-            let ratio = (evaluator.counts.work as f64 + io as f64) / (primal.counts.work as f64 + io as f64).max(1.0);
-            derived.ratio = derived.ratio.max(ratio);
+            let over = |derived: u64, of: u64| if derived == 0 { 0.0 } else { derived as f64 / of as f64 };
+            let io = u64::try_from(io).unwrap_or(u64::MAX);
+            derived.forward = derived.forward.max(over(forward_work, primal.counts.work));
+            derived.adjoint = derived.adjoint.max(over(evaluator.counts.work + io, primal.counts.work + io));
         }
     }
     Ok(derived)

@@ -183,9 +183,14 @@ impl Cell {
         }
         match text.parse() {
             Ok(n) => Some(Self::Int(n)),
-            Err(_) => text.parse().ok().map(Self::Real),
+            // A number that is too large is none: infinity is written as such.
+            Err(_) => text.parse().ok().filter(|x: &f64| x.is_finite() || !has_digits(text)).map(Self::Real),
         }
     }
+}
+
+fn has_digits(text: &str) -> bool {
+    text.contains(|c: char| c.is_ascii_digit())
 }
 
 impl Column {

@@ -389,7 +389,7 @@ fn column(fitter: &mut Fitter<'_>, table: &Table, column: &Column, to: Scalar, a
     let which = match column.name.as_str() {
         "" => {
             let nth = table.columns.iter().position(|c| std::ptr::eq(c, column)).unwrap_or_default();
-            format!("column {nth}")
+            format!("column {}", nth + 1)
         }
         name => format!("column `{}`", short(name)),
     };

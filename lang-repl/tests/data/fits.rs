@@ -614,3 +614,20 @@ fn loads_that_fail() {
         "#]],
     );
 }
+
+#[test]
+fn numbers_that_are_too_large_are_not_infinite() {
+    shows(
+        &[("great.csv", b"1,1e400\n"), ("infinite.csv", b"1,-inf\n")],
+        &[
+            &["run", "product.iv", "a=@great.csv", "x=[1, 1]", "k=0"],
+            &["run", "product.iv", "a=@infinite.csv", "x=[1, 1]", "k=0"],
+        ],
+        expect![[r#"
+            $ iverson run product.iv a=@great.csv x=[1, 1] k=0
+            []
+            $ iverson run product.iv a=@infinite.csv x=[1, 1] k=0
+            [-inf]
+        "#]],
+    );
+}

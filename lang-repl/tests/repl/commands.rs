@@ -389,7 +389,7 @@ let gaps: [?n]f64 = load(\"gaps.csv\")
         repl:1:22: error[E0515]: the tangent of this is NaN, and nothing that it was made of is
         repl:1:19: error[E0515]: this is NaN, and nothing that it was made of is
         repl:1:29: error[E0515]: this is NaN, and nothing that it was made of is
-        repl:1:21: warning[W0606]: `gaps.csv`: column 0 has no value in line 2, which makes a NaN
+        repl:1:21: warning[W0606]: `gaps.csv`: column 1 has no value in line 2, which makes a NaN
         --- status 1
     "#]]
     .assert_eq(&dir.run(&["--nan", "stop", "--format", "short"], input.as_bytes()));

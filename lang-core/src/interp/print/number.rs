@@ -2,7 +2,7 @@
 //! the number is very large or very small.
 //!
 //! Digits that are shown are true: a number that has more of them than are shown is never written
-//! with zeros in their place, but with an exponent (`1.23457e8`).
+//! with zeros in their place, but with an exponent (`1.23457e5`); whole numbers keep theirs.
 
 use std::fmt::{Debug, LowerExp};
 
@@ -24,6 +24,9 @@ const ELEMENT: usize = 6;
 
 /// More digits than a real has.
 const MOST: usize = 20;
+
+/// Whole numbers below this one are shown with all their digits.
+const WHOLE: f64 = 1e15;
 
 /// An exact number ends in so many zeros before the point at the most; more are an exponent.
 const ZEROS: usize = 6;
@@ -58,7 +61,9 @@ pub(super) fn real<T: Debug + LowerExp + Into<f64> + Copy>(x: T, digits: Option<
     }
     let Some(most) = digits else { return format!("{x:?}") };
     let shortest = Decimal::read(&format!("{x:e}"));
-    let exact = shortest.digits.len() <= most;
+    // Whole numbers keep their digits, as counts and times are told apart by the last.
+    let whole = value.fract() == 0.0 && value.abs() < WHOLE;
+    let exact = whole || shortest.digits.len() <= most;
     let decimal = if exact { shortest } else { Decimal::read(&format!("{x:.*e}", most.saturating_sub(1))) };
     decimal.text(exact, most)
 }

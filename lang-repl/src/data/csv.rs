@@ -183,8 +183,7 @@ impl Cell {
         }
         match text.parse() {
             Ok(n) => Some(Self::Int(n)),
-            // A number that is too large is none: infinity is written as such.
-            Err(_) => text.parse().ok().filter(|x: &f64| x.is_finite() || !has_digits(text)).map(Self::Real),
+            Err(_) => text.parse().ok().map(Self::Real),
         }
     }
 }
@@ -199,7 +198,9 @@ impl Column {
     }
 
     fn push(&mut self, row: u32, text: &str) {
-        let Some(cell) = Cell::of(text) else {
+        // A number that is too large is none: infinity is written as such.
+        let fits = |cell: &Cell| !matches!(cell, Cell::Real(x) if x.is_infinite() && has_digits(text));
+        let Some(cell) = Cell::of(text).filter(fits) else {
             if !matches!(self.cells, Cells::Mixed(..)) {
                 self.cells = Cells::Mixed(row, text.chars().take(40).collect());
             }

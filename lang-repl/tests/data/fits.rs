@@ -625,7 +625,17 @@ fn numbers_that_are_too_large_are_not_infinite() {
         ],
         expect![[r#"
             $ iverson run product.iv a=@great.csv x=[1, 1] k=0
-            []
+            --- stderr
+            [E0600] Error: `great.csv`, line 1, column 2, is "1e400", and `f64` is wanted
+               ╭─[ argument a:1:1 ]
+               │
+             1 │ @great.csv
+               │ ─────┬────
+               │      ╰────── here
+               │
+               │ Help: the program has `main(a: [n, m]f64, x: [m]f64, k: i64) -> [n]f64`
+            ───╯
+            --- status 2
             $ iverson run product.iv a=@infinite.csv x=[1, 1] k=0
             [-inf]
         "#]],

@@ -57,6 +57,10 @@ impl Functions for Forms<'_> {
     fn global(&self, name: &GlobalName) -> Option<Value> {
         plain(self.globals.get(name)?, None)
     }
+
+    fn derivatives(&self) -> Option<&dyn SsaFunctions> {
+        Some(self)
+    }
 }
 
 /// The same, of lifted core.
@@ -69,6 +73,10 @@ impl Functions for Lifted<'_, '_> {
 
     fn global(&self, name: &GlobalName) -> Option<Value> {
         Functions::global(self.0, name)
+    }
+
+    fn derivatives(&self) -> Option<&dyn SsaFunctions> {
+        Some(self.0)
     }
 }
 
@@ -511,7 +519,9 @@ pub fn judge_derivatives(
         let callee = Arc::new(callee.derive(derivation));
         forms.module.ssa(&callee).ok_or_else(|| format!("{def} has no {callee}"))
     };
-    let (forward, adjoint) = (form(Derivation::Forward(wrt.clone()))?, form(Derivation::Adjoint(wrt.clone()))?);
+    let of = lang_core::ad::real_outputs(&stages.ssa).into();
+    let (forward, adjoint) =
+        (form(Derivation::Forward(wrt.clone()))?, form(Derivation::Adjoint { of, wrt: wrt.clone() })?);
     let mut random = Random::new(seed);
     let outputs = stages.ssa.outputs.len();
     for _ in 0..points {

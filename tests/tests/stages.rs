@@ -150,7 +150,10 @@ fn core_of(text: &str) -> String {
                 out += &format!("{}{}", stages.core, stages.ssa);
                 let wrt = real_inputs(&stages.ssa);
                 if !wrt.is_empty() && stages.ssa.outputs.iter().any(|(leaf, _)| is_real(leaf.scalar)) {
-                    let adjoint = Arc::new(callee.derive(Derivation::Adjoint(wrt.into())));
+                    let adjoint = Arc::new(callee.derive(Derivation::Adjoint {
+                        of: lang_core::ad::real_outputs(&stages.ssa).into(),
+                        wrt: wrt.into(),
+                    }));
                     let ssa = module.ssa(&adjoint).map(|ssa| ssa.to_string());
                     out += &ssa.unwrap_or_else(|| "no adjoint\n".to_owned());
                 }

@@ -21,13 +21,13 @@ use crate::syntax::ops::Scalar;
 /// The rules, as they are counted.
 pub const RULES: &[&str] = &["6.14", "6.16", "6.19", "6.20", "6.21", "6.22", "6.25", "6.26", "6.27", "6.28", "6.29"];
 
-pub(super) fn adjoint(ssa: &Ssa, wrt: &[u32], functions: Functions<'_>, hits: &mut Hits) -> Option<Ssa> {
+pub(super) fn adjoint(ssa: &Ssa, of: &[u32], wrt: &[u32], functions: Functions<'_>, hits: &mut Hits) -> Option<Ssa> {
     let mut pass = Deriving::new(ssa, functions, hits);
     pass.hits.count("6.14");
     let active = active(ssa, wrt);
     let mut terms: Vec<Vec<Addend>> = vec![Vec::new(); ssa.stmts.len()];
     for (k, (leaf, var)) in (0..).zip(&ssa.outputs) {
-        if !is_real(leaf.scalar) {
+        if !of.contains(&k) {
             continue;
         }
         pass.hits.count("6.16");
@@ -191,8 +191,16 @@ impl Deriving<'_> {
         let varying: Vec<u32> =
             (0..).zip(args).filter(|(_, a)| active.get(a.var.0 as usize) == Some(&true)).map(|(k, _)| k).collect();
         let primal = (self.functions)(callee)?;
-        let inputs = passed(&primal, &varying);
-        let derived = Arc::new(callee.derive(Derivation::Adjoint(inputs.into())));
+        // Each part of the result that has a cotangent, whichever statements are that part.
+        let mut given: Vec<(u32, Var)> = Vec::new();
+        for (s, cotangent) in self.ssa.stmts.iter().zip(&parts) {
+            if let (Rhs::Call { part, .. }, Some(cotangent)) = (&s.rhs, cotangent) {
+                given.push((*part, *cotangent));
+            }
+        }
+        given.sort_unstable();
+        let (of, wrt) = (given.iter().map(|(part, _)| *part).collect(), passed(&primal, &varying).into());
+        let derived = Arc::new(callee.derive(Derivation::Adjoint { of, wrt }));
         let ssa = (self.functions)(&derived)?;
         let outer = stmt.dims.get(..*batch as usize)?.to_vec();
         let mut vars = Vec::new();
@@ -200,23 +208,7 @@ impl Deriving<'_> {
             let (dims, of) = spread(self, &outer, arg);
             vars.push(self.builder.contract(&dims, Vec::new(), pred, false, &[of], Vec::new()));
         }
-        for (part, (leaf, _)) in (0..).zip(&primal.outputs) {
-            if !is_real(leaf.scalar) {
-                continue;
-            }
-            let given = self.ssa.stmts.iter().zip(&parts).find_map(|(s, cotangent)| match &s.rhs {
-                Rhs::Call { part: p, .. } if *p == part => *cotangent,
-                _ => None,
-            });
-            vars.push(match given {
-                Some(cotangent) => cotangent,
-                None => {
-                    let own = part_dims(&primal, leaf, sizes);
-                    let dims: Vec<Poly> = outer.iter().cloned().chain(own).collect();
-                    self.builder.zero(&dims, leaf.scalar.unwrap_or(Scalar::F64))
-                }
-            });
-        }
+        vars.extend(given.iter().map(|(_, cotangent)| *cotangent));
         let needs = stmt.needs.clone();
         let sizes = sizes.clone();
         let call = Call { callee: &derived, sizes, args: vars, dims: outer.clone(), pred: pred.clone(), needs };
@@ -242,17 +234,6 @@ fn same_call(a: &Rhs, b: &Rhs) -> bool {
         ) => (c, s, p, a, b) == (callee, sizes, pred, args, batch),
         _ => false,
     }
-}
-
-/// The extents of a part of what a definition gives, at a call of it.
-fn part_dims(primal: &Ssa, leaf: &Leaf, sizes: &[Poly]) -> Vec<Poly> {
-    let put = |p: &Poly| {
-        p.substitute(&|a| match a {
-            Atom::Local(l, _) => sizes.get(primal.sizes.iter().position(|s| s == l)?).cloned(),
-            _ => None,
-        })
-    };
-    leaf.dims.iter().map(put).collect()
 }
 
 /// The indices of a statement after those of an element.

@@ -7,6 +7,7 @@
 pub mod adjoint;
 pub mod forward;
 mod partial;
+pub mod rule;
 
 use std::sync::Arc;
 
@@ -26,7 +27,7 @@ pub type Functions<'a> = &'a dyn Fn(&Arc<Callee>) -> Option<Arc<Ssa>>;
 pub fn derive(ssa: &Ssa, derivation: &Derivation, functions: Functions<'_>, hits: &mut Hits) -> Option<Ssa> {
     let mut derived = match derivation {
         Derivation::Forward(wrt) => forward::forward(ssa, wrt, functions, hits)?,
-        Derivation::Adjoint(wrt) => adjoint::adjoint(ssa, wrt, functions, hits)?,
+        Derivation::Adjoint { of, wrt } => adjoint::adjoint(ssa, of, wrt, functions, hits)?,
     };
     derived.callee = Arc::new(ssa.callee.derive(derivation.clone()));
     crate::norm::dead::remove(&mut derived);
@@ -38,6 +39,12 @@ pub fn derive(ssa: &Ssa, derivation: &Derivation, functions: Functions<'_>, hits
 pub fn real_inputs(ssa: &Ssa) -> Vec<u32> {
     let real = (0..).zip(&ssa.inputs).filter(|(_, i)| is_real(i.leaf.scalar) && matches!(i.source, Source::Param(_)));
     real.map(|(k, _)| k).collect()
+}
+
+/// The parts of the result that are real, and so may have cotangents.
+#[must_use]
+pub fn real_outputs(ssa: &Ssa) -> Vec<u32> {
+    (0..).zip(&ssa.outputs).filter(|(_, (leaf, _))| is_real(leaf.scalar)).map(|(k, _)| k).collect()
 }
 
 /// Does it hold reals?
@@ -92,6 +99,7 @@ impl<'a> Deriving<'a> {
             stmts: self.builder.stmts,
             checks: self.builder.checks,
             needs: self.ssa.needs.clone(),
+            opaque: false,
             result: CoreType::Tuple(outputs.iter().map(|(leaf, _)| leaf.ty()).collect(), None),
             outputs,
         }

@@ -35,6 +35,13 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// Adds what was counted elsewhere.
+    pub fn add(&mut self, other: Self) {
+        self.work = self.work.saturating_add(other.work);
+        self.tests = self.tests.saturating_add(other.tests);
+        self.iterations = self.iterations.saturating_add(other.iterations);
+    }
+
     pub(super) fn add_work(&mut self, n: usize) {
         self.work = self.work.saturating_add(n as u64);
     }

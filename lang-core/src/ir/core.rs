@@ -195,14 +195,16 @@ pub struct Failing {
     pub span: Span,
 }
 
-/// What a call calls: a definition at types.
+/// What a call calls: a definition at types, a function made inside one, or a derivative of either.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Callee {
-    /// The definition.
+    /// The definition, or the one that the function is made in.
     pub def: GlobalName,
     /// What its type parameters are. Extents in them are [`Atom::Bound`], numbered from
     /// [`Callee::FIRST_EXTRA`] on; a call passes them after the sizes of the definition.
     pub types: Arc<[Type]>,
+    /// Which of the functions that the definition makes to differentiate them ([`Function::locals`]).
+    pub local: Option<u32>,
     /// The derivatives taken of it, innermost first.
     pub derived: Arc<[Derivation]>,
 }
@@ -213,9 +215,15 @@ pub enum Derivation {
     /// Takes the arguments and a tangent for each of these inputs; gives the parts of the result, and the
     /// tangent of each real one (ATL Fig. 13).
     Forward(Arc<[u32]>),
-    /// Takes the arguments and a cotangent for each real part of the result; gives the parts of the
-    /// result, and the cotangent of each of these inputs (Figs. 14-16).
-    Adjoint(Arc<[u32]>),
+    /// Takes the arguments and a cotangent for each of these parts of the result; gives the parts of the
+    /// result, and the cotangent of each of these inputs (Figs. 14-16). What has no cotangent is not one with
+    /// zeros: nothing is computed for it.
+    Adjoint {
+        /// The parts of the result.
+        of: Arc<[u32]>,
+        /// The inputs.
+        wrt: Arc<[u32]>,
+    },
 }
 
 impl Callee {
@@ -225,7 +233,13 @@ impl Callee {
     /// A definition at types.
     #[must_use]
     pub fn new(def: GlobalName, types: Vec<Type>) -> Self {
-        Self { def, types: types.into(), derived: Arc::from([]) }
+        Self { def, types: types.into(), local: None, derived: Arc::from([]) }
+    }
+
+    /// The definition itself.
+    #[must_use]
+    pub fn definition(&self) -> Self {
+        Self { local: None, derived: Arc::from([]), ..self.clone() }
     }
 
     /// A derivative of it.
@@ -239,6 +253,7 @@ impl Callee {
 impl std::fmt::Display for Callee {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.def.name)?;
+        self.local.iter().try_for_each(|k| write!(f, "#{k}"))?;
         self.derived
             .iter()
             .try_for_each(|d| f.write_str(if matches!(d, Derivation::Forward(_)) { "_tan" } else { "_adj" }))
@@ -359,6 +374,9 @@ pub struct Function {
     pub bounded: BTreeSet<LocalId>,
     /// Its body.
     pub body: E,
+    /// Functions that are made in it to be differentiated, each after those that it calls: lambdas and what
+    /// is inlined, with what they capture as their first parameters.
+    pub locals: Vec<Arc<Self>>,
 }
 
 /// Why a program has no core form, and where.

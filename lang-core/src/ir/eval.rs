@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use super::core::{Callee, E, Expr, Failing, Function, Kind};
+use super::eval_ssa::{SsaEvaluator, Tensor};
 use super::value::{self, Value};
 use crate::interp::scalar::i64s;
 use crate::interp::{Counts, guarded};
@@ -19,6 +20,10 @@ pub trait Functions {
     fn function(&self, callee: &Callee) -> Option<Arc<Function>>;
     /// The value of a top-level `let`.
     fn global(&self, name: &crate::base::GlobalName) -> Option<Value>;
+    /// Where the derivatives of callees are found.
+    fn derivatives(&self) -> Option<&dyn super::eval_ssa::Functions> {
+        None
+    }
 }
 
 /// Why there is no value.
@@ -180,9 +185,12 @@ impl<'a> Evaluator<'a> {
                 }
                 return guarded(|| self.term(f, body));
             }
-            Kind::Call(callee, sizes, args) => {
+            Kind::Call(callee, sizes, given) => {
                 let sizes = sizes.iter().map(|p| self.poly(f, p)).collect::<Eval<Vec<i64>>>()?;
-                let args = args.iter().map(|a| self.eval(f, a)).collect::<Eval<Vec<Value>>>()?;
+                let args = given.iter().map(|a| self.eval(f, a)).collect::<Eval<Vec<Value>>>()?;
+                if !callee.derived.is_empty() {
+                    return self.derived(f, callee, &sizes, given, &args).map(Some);
+                }
                 let function = self.functions.function(callee).ok_or(broken("a function"))?;
                 self.call(&function, &sizes, args)?
             }
@@ -193,6 +201,26 @@ impl<'a> Evaluator<'a> {
                 return guarded(|| self.term(f, body));
             }
         }))
+    }
+
+    /// A derivative has no core form: it is evaluated in Tensor SSA.
+    fn derived(&mut self, f: &Frame, callee: &Callee, sizes: &[i64], args: &[E], values: &[Value]) -> Eval {
+        let broken = Stopped::Broken;
+        let functions = self.functions.derivatives().ok_or(broken("a derivative"))?;
+        let ssa = functions.ssa(callee).ok_or(broken("a derivative"))?;
+        let mut parts = Vec::new();
+        for (arg, value) in args.iter().zip(values) {
+            for leaf in arg.ty.leaves() {
+                let extent = |n: &Poly| Ok(usize::try_from(self.poly(f, n)?.max(0)).unwrap_or(0));
+                let dims = leaf.dims.iter().map(extent).collect::<Eval<Vec<usize>>>()?;
+                parts.push(Tensor::part(value, &leaf.path, dims));
+            }
+        }
+        let mut evaluator = SsaEvaluator::new(functions, self.fuel);
+        let results = evaluator.call(&ssa, sizes, parts);
+        self.fuel = evaluator.left();
+        self.counts.add(evaluator.counts);
+        Ok(Value::Tuple(results?.iter().map(|t| t.value()).collect()))
     }
 
     fn plus(&mut self, a: &Value, b: &Value) -> Eval {

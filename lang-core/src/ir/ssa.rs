@@ -181,6 +181,8 @@ pub struct Ssa {
     pub checks: Vec<Check>,
     /// Checks of the whole: assertions.
     pub needs: Vec<u32>,
+    /// Is it to be called, however small it is? Its derivative is not that of its statements.
+    pub opaque: bool,
     /// The parts of the result.
     pub outputs: Vec<(Leaf, Var)>,
     /// The type of the result.
@@ -206,6 +208,13 @@ impl Rhs {
             Self::Add(items) => items.iter().for_each(|a| f(&a.pred)),
             Self::Contract { pred, .. } | Self::Map { pred, .. } | Self::Call { pred, .. } => f(pred),
         }
+    }
+
+    /// Every statement that it reads, also in predicates and indices; one may come several times.
+    pub fn for_each_operand(&self, f: &mut dyn FnMut(Var)) {
+        self.for_each_access(&mut |a| f(a.var));
+        self.for_each_pred(&mut |p| for_each_read(p, f));
+        self.for_each_poly(&mut |p| reads(p, f));
     }
 
     /// Its polynomials, but for those in its predicates.

@@ -1,7 +1,7 @@
 //! Statements and checks that nothing reads go, and the others are renumbered. "A transformed program may omit
 //! a failure whose value is unused."
 
-use crate::ir::ssa::{Access, Addend, Rhs, Ssa, Var, for_each_read, reads};
+use crate::ir::ssa::{Access, Addend, Rhs, Ssa, Var, for_each_read};
 use crate::predicate::{Atom, LocalId, Poly, Pred};
 
 /// Removes what is not needed for the outputs. Inputs stay.
@@ -28,9 +28,7 @@ pub(crate) fn remove(ssa: &mut Ssa) {
             continue;
         };
         *slot = true;
-        stmt.rhs.for_each_access(&mut |a| open.push(a.var));
-        stmt.rhs.for_each_pred(&mut |p| for_each_read(p, &mut |v| open.push(v)));
-        stmt.rhs.for_each_poly(&mut |p| reads(p, &mut |v| open.push(v)));
+        stmt.rhs.for_each_operand(&mut |v| open.push(v));
         checks.extend(&stmt.needs);
     }
     let new = |kept: &[bool]| {

@@ -31,10 +31,10 @@ pub(crate) struct Call<'a> {
     pub(crate) needs: Vec<u32>,
 }
 
-/// Is it small enough to be put in place of its calls?
+/// May it be put in place of its calls, and is it small enough?
 #[must_use]
 pub fn is_small(ssa: &Ssa) -> bool {
-    ssa.stmts.iter().filter(|s| !matches!(s.rhs, Rhs::Input(_))).count() <= SMALL
+    !ssa.opaque && ssa.stmts.iter().filter(|s| !matches!(s.rhs, Rhs::Input(_))).count() <= SMALL
 }
 
 /// The parts of what a call gives, with the indices of the place before their own. `globals` makes the

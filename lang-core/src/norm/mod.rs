@@ -12,5 +12,5 @@ pub mod pushout;
 pub mod substitute;
 pub mod to_ssa;
 
-pub use elaborate::{Bodies, elaborate};
+pub use elaborate::{Bodies, Rule, elaborate};
 pub use hits::Hits;

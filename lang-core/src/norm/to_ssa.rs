@@ -65,6 +65,7 @@ pub fn to_ssa(flat: &Flat, callees: Callees<'_>, hits: &mut Hits) -> Ssa {
         stmts: pass.builder.stmts,
         checks: pass.builder.checks,
         needs: asserted,
+        opaque: false,
         outputs,
         result: flat.result.clone(),
     };

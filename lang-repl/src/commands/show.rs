@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use lang_core::ad::{is_real, real_inputs};
+use lang_core::ad::{real_inputs, real_outputs};
 use lang_core::base::{Code, GlobalName};
 use lang_core::ir::core::{Callee, Derivation};
 use lang_core::types::ty::Type;
@@ -57,18 +57,19 @@ fn text_of(engine: &Engine, stage: Stage, name: &GlobalName) -> Result<String, B
         problem.places.extend(engine.place_of(&why.item, why.span));
         Box::new(problem)
     })?;
+    let wrt: Arc<[u32]> = real_inputs(&stages.ssa).into();
+    let of: Arc<[u32]> = real_outputs(&stages.ssa).into();
+    let varies = !wrt.is_empty() && !of.is_empty();
     let derivation = match stage {
         Stage::Core => return Ok(stages.core.to_string()),
         Stage::Lifted => return Ok(stages.lifted.to_string()),
         Stage::Pairs => return Ok(stages.pairs.to_string()),
         Stage::Pushed => return Ok(stages.pushed.to_string()),
         Stage::Ssa => return Ok(stages.ssa.to_string()),
-        Stage::Forward => Derivation::Forward,
-        Stage::Adjoint => Derivation::Adjoint,
+        Stage::Forward => Derivation::Forward(wrt),
+        Stage::Adjoint => Derivation::Adjoint { of, wrt },
     };
-    let wrt = real_inputs(&stages.ssa);
-    let varies = !wrt.is_empty() && stages.ssa.outputs.iter().any(|(leaf, _)| is_real(leaf.scalar));
-    let derived = varies.then(|| module.ssa(&Arc::new(callee.derive(derivation(wrt.into()))))).flatten();
+    let derived = varies.then(|| module.ssa(&Arc::new(callee.derive(derivation)))).flatten();
     derived.map(|ssa| ssa.to_string()).ok_or_else(|| {
         let message = format!("`{}` has no derivative: it takes no reals, or gives none", name.name);
         Box::new(Problem::new(Code::E0510, message))

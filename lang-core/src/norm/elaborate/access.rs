@@ -201,7 +201,7 @@ impl Elaborator<'_> {
             },
             _ => return Err(self.outside(Reason::Errors, span)),
         };
-        let old = self.project(f, value, ty, k, span)?;
+        let old = self.project(f, value, ty, k)?;
         let new = if add { self.sum(vec![old, new], span)? } else { new };
         let at = match ty {
             Type::Record(fields) => super::field_order(fields).iter().position(|j| *j == k as usize).unwrap_or(0),

@@ -11,7 +11,7 @@ use crate::predicate::{Atom, Poly};
 use crate::resolve::builtin::Builtin;
 use crate::syntax::ops::Scalar;
 use crate::types::info::TypeInfoBody;
-use crate::types::tree::{self, Instance, Lambda, TId};
+use crate::types::tree::{self, Instance, Lambda, Special, TId};
 use crate::types::ty::{Type, TypeArg};
 
 impl Elaborator<'_> {
@@ -50,24 +50,30 @@ impl Elaborator<'_> {
         ty: &Type,
         span: Span,
     ) -> Out<Sym> {
-        let types = instance.types.iter().map(|t| self.concrete(f, t, span)).collect::<Out<Vec<Type>>>()?;
-        let sizes = instance.sizes.iter().map(|p| self.poly(f, p, span)).collect::<Out<Vec<Poly>>>()?;
-        let takes_functions = args.iter().any(holds_function) || types.iter().any(has_function);
-        if takes_functions || has_function(ty) {
+        let (types, sizes) = self.instance(f, instance, span)?;
+        if !is_data(&args, &types, ty) {
             return self.inline(name, types, &sizes, args, span);
         }
         let ty = self.core_type(f, ty, span)?;
         let args = args.iter().map(|a| self.data(a, span)).collect::<Out<Vec<E>>>()?;
-        let (types, extra) = abstracted(&types);
-        let callee = Arc::new(Callee::new(name.clone(), types));
-        let sizes = sizes.into_iter().chain(extra).collect();
+        let (callee, sizes) = callee(name, &types, sizes);
         Ok(self.known(Expr::new(Kind::Call(callee, sizes, args), ty, span)))
+    }
+
+    /// What is passed for the type parameters and sizes of a definition.
+    pub(super) fn instance(&mut self, f: &Frame, of: &Instance, span: Span) -> Out<(Vec<Type>, Vec<Poly>)> {
+        let types = of.types.iter().map(|t| self.concrete(f, t, span)).collect::<Out<_>>()?;
+        Ok((types, of.sizes.iter().map(|p| self.poly(f, p, span)).collect::<Out<_>>()?))
     }
 
     /// The body of a definition in place of a call.
     fn inline(&mut self, name: &GlobalName, types: Vec<Type>, sizes: &[Poly], args: Vec<Sym>, span: Span) -> Out<Sym> {
         if self.inlined.len() >= super::MAX_INLINED {
             return Err(self.outside(Reason::Recursion, span));
+        }
+        // Its derivative would be that of its body.
+        if self.bodies.has_rule(name) {
+            return Err(self.outside(Reason::Derivative, span));
         }
         let body = self.bodies.body(name).ok_or_else(|| self.outside(Reason::Errors, span))?;
         let root = body.root.ok_or_else(|| self.outside(Reason::Errors, span))?;
@@ -100,21 +106,11 @@ impl Elaborator<'_> {
             Closure::Lambda { scope, env, lambda } => self.apply_lambda(scope, env, lambda, args, types, span),
             Closure::Named { scope, env, node } => {
                 let node = scope.body.nodes[*node].clone();
-                let f = Frame { code: Rc::clone(scope), env: env.clone() };
+                let mut f = Frame { code: Rc::clone(scope), env: env.clone() };
                 match &node.kind {
                     // Where it is named, its result is written in the sizes of that place.
                     tree::Expr::DefValue(name, instance) => {
                         let ty = if let Type::Fun(of) = &node.ty { of.result.clone() } else { ty.clone() };
-                        if mentions_arguments(&ty) {
-                            let types = instance
-                                .types
-                                .iter()
-                                .map(|t| self.concrete(&f, t, span))
-                                .collect::<Out<Vec<Type>>>()?;
-                            let sizes =
-                                instance.sizes.iter().map(|p| self.poly(&f, p, span)).collect::<Out<Vec<Poly>>>()?;
-                            return self.inline(name, types, &sizes, args, span);
-                        }
                         self.call_def(&f, name, instance, args, &ty, span)
                     }
                     tree::Expr::BuiltinValue(builtin, _) => self.builtin(*builtin, &args, span),
@@ -127,7 +123,11 @@ impl Elaborator<'_> {
                         let Type::Fun(of) = &node.ty else { return Err(self.outside(Reason::Errors, span)) };
                         self.construct(&f, &of.result, *k, args, span)
                     }
-                    _ => Err(self.outside(Reason::Derivative, span)),
+                    tree::Expr::Special(Special::Derive(operator, wrt), inner) => match inner.as_slice() {
+                        [inner] => self.derivative(&mut f, *operator, wrt.as_deref(), *inner, args, span),
+                        _ => Err(self.outside(Reason::Errors, span)),
+                    },
+                    _ => Err(self.outside(Reason::Errors, span)),
                 }
             }
         }
@@ -223,9 +223,18 @@ fn has_function(ty: &Type) -> bool {
     }
 }
 
-/// Is an extent told by an argument of the function?
-fn mentions_arguments(ty: &Type) -> bool {
-    !ty.arguments().is_empty()
+/// Is only data passed and given, of a shape that no argument tells? Such a definition is called.
+pub(super) fn is_data(args: &[Sym], types: &[Type], result: &Type) -> bool {
+    !args.iter().any(holds_function)
+        && !types.iter().any(has_function)
+        && !has_function(result)
+        && result.arguments().is_empty()
+}
+
+/// A definition at types, and the sizes that it is called with.
+pub(super) fn callee(name: &GlobalName, types: &[Type], sizes: Vec<Poly>) -> (Arc<Callee>, Vec<Poly>) {
+    let (types, extra) = abstracted(types);
+    (Arc::new(Callee::new(name.clone(), types)), sizes.into_iter().chain(extra).collect())
 }
 
 /// Types with a parameter for each extent, and these extents.

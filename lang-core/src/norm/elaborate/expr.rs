@@ -89,7 +89,7 @@ impl Elaborator<'_> {
             tree::Expr::Proj(e, k) => {
                 let ty = body.nodes[*e].ty.clone();
                 let value = self.expr(f, *e)?;
-                self.project(f, &value, &ty, *k, span)
+                self.project(f, &value, &ty, *k)
             }
             tree::Expr::Index(x, subs) => self.index(f, id, *x, subs),
             tree::Expr::Call { callee, args } => self.call(f, id, callee, args),
@@ -157,7 +157,7 @@ impl Elaborator<'_> {
             }
             (Special::Reshape, Some(x)) => self.reshape(f, x, &node.ty, span),
             (Special::Relation, _) => outside(self, Reason::Relation),
-            (Special::Derive(..) | Special::Deriv(_), _) => outside(self, Reason::Derivative),
+            (Special::Deriv(by), Some(e)) => self.deriv(f, *by, e, span),
             _ => outside(self, Reason::Effect),
         }
     }
@@ -173,7 +173,7 @@ impl Elaborator<'_> {
                     Expr::new(Kind::Apply(Operation::Stop, items), ty, span)
                 };
                 match ty.peel().1 {
-                    CoreType::Scalar(_) => Sym::Data(self.lift(vec![e], ty, &stop, span)),
+                    CoreType::Scalar(_) => Sym::Data(self.lift(vec![e], ty, &stop)),
                     _ => return Err(self.outside(Reason::Derivative, span)),
                 }
             }
@@ -252,13 +252,12 @@ impl Elaborator<'_> {
     }
 
     /// A component by its position in the type as it is written.
-    pub(super) fn project(&mut self, f: &Frame, value: &Sym, ty: &Type, k: u32, span: Span) -> Out<Sym> {
+    pub(super) fn project(&mut self, f: &Frame, value: &Sym, ty: &Type, k: u32) -> Out<Sym> {
         let ty = self.concrete_shape(f, ty);
         let at = match &ty {
             Type::Record(fields) => field_order(fields).iter().position(|j| *j == k as usize).unwrap_or_default(),
             _ => k as usize,
         };
-        let _ = span;
         self.component(value, at)
     }
 

@@ -13,7 +13,9 @@
 
 mod access;
 mod call;
+mod close;
 mod control;
+mod derive;
 mod expr;
 mod ops;
 
@@ -47,6 +49,35 @@ pub trait Bodies {
     fn signature(&self, name: &GlobalName) -> Option<Arc<Signature>>;
     /// What a type is.
     fn type_info(&self, name: &GlobalName) -> Option<Arc<TypeInfo>>;
+
+    /// The name of the rule that gives the derivative of a definition, if one stands beside it.
+    fn rule(&self, name: &GlobalName, kind: Rule) -> Option<GlobalName> {
+        let rule = GlobalName::new(&name.module, &format!("{} {}", kind.word(), name.name));
+        self.body(&rule).map(|_| rule)
+    }
+
+    /// Does the definition have a rule?
+    fn has_rule(&self, name: &GlobalName) -> bool {
+        [Rule::Derivative, Rule::Adjoint].into_iter().any(|kind| self.rule(name, kind).is_some())
+    }
+}
+
+/// What a rule gives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Rule {
+    /// The tangent of the result.
+    Derivative,
+    /// The cotangents of the arguments.
+    Adjoint,
+}
+
+impl Rule {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Derivative => "derivative",
+            Self::Adjoint => "adjoint",
+        }
+    }
 }
 
 /// The core form of a definition at types.
@@ -113,12 +144,17 @@ struct Elaborator<'a> {
     indices: HashMap<LocalId, Option<Poly>>,
     params: BTreeSet<LocalId>,
     bounded: BTreeSet<LocalId>,
+    /// The types of parameters and of what is bound.
+    types: HashMap<LocalId, CoreType>,
+    /// Functions made to be differentiated.
+    locals: Vec<Arc<Function>>,
+    callee: Arc<Callee>,
     fuel: usize,
     inlined: Vec<GlobalName>,
 }
 
 impl<'a> Elaborator<'a> {
-    fn new(bodies: &'a dyn Bodies, callee: &Callee) -> Self {
+    fn new(bodies: &'a dyn Bodies, callee: &Arc<Callee>) -> Self {
         Self {
             bodies,
             item: callee.def.clone(),
@@ -128,6 +164,9 @@ impl<'a> Elaborator<'a> {
             indices: HashMap::new(),
             params: BTreeSet::new(),
             bounded: BTreeSet::new(),
+            types: HashMap::new(),
+            locals: Vec::new(),
+            callee: Arc::clone(callee),
             fuel: FUEL,
             inlined: vec![callee.def.clone()],
         }
@@ -136,7 +175,12 @@ impl<'a> Elaborator<'a> {
     fn function(mut self, callee: &Arc<Callee>) -> Out<Function> {
         let nowhere = |what| Box::new(Outside { what, item: callee.def.clone(), span: Span::default() });
         let body = self.bodies.body(&callee.def).ok_or_else(|| nowhere(Reason::Errors))?;
-        let signature = self.bodies.signature(&callee.def).ok_or_else(|| nowhere(Reason::Errors))?;
+        // A rule has none of its own.
+        let signature = self.bodies.signature(&callee.def);
+        let is_size = |name: &Name| {
+            let sizes = signature.iter().flat_map(|s| &s.sizes);
+            sizes.into_iter().any(|s| s.name == *name && matches!(s.source, SizeSource::Param(_)))
+        };
         let mut env = Env::new();
         let mut sizes = Vec::new();
         for local in &body.sizes {
@@ -149,29 +193,33 @@ impl<'a> Elaborator<'a> {
         let code = Rc::new(Item { item: callee.def.clone(), body: body.clone(), types, inlined: None });
         let mut frame = Frame { code, env };
         let mut params = Vec::new();
-        for (local, (name, _)) in body.params.iter().zip(&signature.params) {
-            let ty = body.locals.get(local.0 as usize).map_or(&Type::Error, |l| &l.ty).clone();
+        for local in &body.params {
+            let Some(declared) = body.locals.get(local.0 as usize) else { return Err(nowhere(Reason::Errors)) };
+            let (name, ty) = (declared.name.clone(), declared.ty.clone());
             let param = self.vars.fresh(name.clone());
             self.params.insert(param);
             // Extents of later parameters may be this one's value.
             if ty == Type::I64 {
                 let poly = Poly::atom(self.vars.atom(param));
                 frame.env.insert(*local, Sym::Int { poly, exact: true });
-                if signature.sizes.iter().any(|s| s.name == *name && matches!(s.source, SizeSource::Param(_))) {
+                if is_size(&name) {
                     self.bounded.insert(param);
                 }
+                self.types.insert(param, CoreType::Scalar(Scalar::I64));
                 params.push((param, CoreType::Scalar(Scalar::I64)));
                 continue;
             }
             let ty = self.core_type(&frame, &ty, Span::default())?;
             let sym = self.variable(param, &ty, Span::default());
             frame.env.insert(*local, sym);
+            self.types.insert(param, ty.clone());
             params.push((param, ty));
         }
         let root = body.root.ok_or_else(|| nowhere(Reason::Errors))?;
         let (bindings, result) = self.scope(|this| this.expr(&mut frame, root))?;
         let body = Expr::lets(bindings, self.data(&result, Span::default())?);
-        Ok(Function { callee: callee.clone(), vars: self.vars, sizes, params, bounded: self.bounded, body })
+        let (vars, bounded, locals) = (self.vars, self.bounded, self.locals);
+        Ok(Function { callee: callee.clone(), vars, sizes, params, bounded, body, locals })
     }
 
     /// A size of the function.
@@ -255,6 +303,7 @@ impl<'a> Elaborator<'a> {
         }
         let local = self.vars.fresh(name);
         let var = e.with(Kind::Var(local), e.ty.clone());
+        self.types.insert(local, e.ty.clone());
         if let Some(scope) = self.scopes.last_mut() {
             scope.push((local, e));
         }
@@ -294,6 +343,7 @@ impl<'a> Elaborator<'a> {
 
     fn bind_always(&mut self, e: &E) -> E {
         let local = self.vars.fresh("k");
+        self.types.insert(local, e.ty.clone());
         if let Some(scope) = self.scopes.last_mut() {
             scope.push((local, e.clone()));
         }

@@ -63,7 +63,7 @@ impl Elaborator<'_> {
                         _ => Expr::new(Kind::Tuple(Vec::new()), CoreType::Tuple(Arc::from([]), None), span),
                     }
                 };
-                let e = self.lift(vec![a, b], &ty, &product, span);
+                let e = self.lift(vec![a, b], &ty, &product);
                 Ok(self.known(e))
             }
             _ => {
@@ -122,7 +122,7 @@ impl Elaborator<'_> {
             Some(a) => a.with(Kind::Neg(a.clone()), a.ty.clone()),
             None => Expr::new(Kind::Tuple(Vec::new()), CoreType::Tuple(Arc::from([]), None), span),
         };
-        let e = self.lift(vec![a], &ty, &negative, span);
+        let e = self.lift(vec![a], &ty, &negative);
         Ok(self.known(e))
     }
 
@@ -134,7 +134,7 @@ impl Elaborator<'_> {
             let ty = args.first().map_or(CoreType::Scalar(Scalar::F64), |e| e.ty.clone());
             Expr::new(Kind::Add(args), ty, span)
         };
-        let e = self.lift(terms, &ty, &add, span);
+        let e = self.lift(terms, &ty, &add);
         Ok(self.known(e))
     }
 
@@ -174,12 +174,12 @@ impl Elaborator<'_> {
         let dims: Vec<Poly> = shape.peel().0.into_iter().cloned().collect();
         let ty = CoreType::Scalar(of).array(dims.into_iter());
         let apply = |args: Vec<E>| Expr::new(Kind::Apply(operation, args), CoreType::Scalar(of), span);
-        let e = self.lift(args, &ty, &apply, span);
+        let e = self.lift(args, &ty, &apply);
         Ok(self.known(e))
     }
 
     /// A scalar operation over arrays of equal shapes; a scalar stands for every element.
-    pub(super) fn lift(&mut self, args: Vec<E>, ty: &CoreType, f: &dyn Fn(Vec<E>) -> E, span: Span) -> E {
+    pub(super) fn lift(&mut self, args: Vec<E>, ty: &CoreType, f: &dyn Fn(Vec<E>) -> E) -> E {
         let dims: Vec<Poly> = ty.peel().0.into_iter().cloned().collect();
         if dims.is_empty() {
             return f(args);
@@ -191,7 +191,6 @@ impl Elaborator<'_> {
             _ => a.clone(),
         };
         let e = f(args.iter().map(element).collect());
-        let _ = span;
         indices.into_iter().rev().fold(e, |e, i| Expr::generate(i, e))
     }
 }

@@ -1,0 +1,204 @@
+//! Derivatives by the rules that stand beside a definition: `derivative f(x; dx) = …` gives the tangent of the
+//! result, `adjoint f(x; dy) = …` the cotangents of the arguments. Where only the other kind is written, the
+//! derivative is its transpose: a rule is linear in what comes after `;`, and its adjoint by that is the
+//! other rule. One that is not linear by construction, so that the transpose reads the tangent itself, has none.
+//!
+//! The definition stays a call beside the rule, and higher derivatives differentiate the rule.
+
+use std::sync::Arc;
+
+use super::{Deriving, Functions, is_real};
+use crate::ir::core::{Callee, Derivation, Leaf};
+use crate::ir::flat::Source;
+use crate::ir::ssa::{Builder, Rhs, Ssa, Var};
+use crate::norm::Rule as Kind;
+use crate::norm::hits::Hits;
+use crate::norm::inline::{self, Call};
+use crate::predicate::{Poly, Pred};
+use crate::syntax::ops::Scalar;
+
+/// A rule.
+pub struct Rule {
+    /// What it gives.
+    pub kind: Kind,
+    /// The rule as a function: of the arguments, then of tangents or cotangents.
+    pub callee: Arc<Callee>,
+}
+
+/// The derivative of a definition by its rule; `None` where the rule has no such form, or no transpose.
+#[must_use]
+pub fn derive(
+    ssa: &Ssa,
+    rule: &Rule,
+    derivation: &Derivation,
+    functions: Functions<'_>,
+    hits: &mut Hits,
+) -> Option<Ssa> {
+    let written = functions(&rule.callee)?;
+    let mut pass = Deriving::new(ssa, functions, hits);
+    // The definition itself is called: what its statements are does not matter here.
+    pass.builder = Builder::new(ssa.sizes.iter().map(|l| Poly::atom(ssa.vars.atom(*l))).collect());
+    pass.hits.count("rule");
+    let inputs = pass.inputs_of(ssa);
+    let values = pass.called(&ssa.callee, ssa, &inputs);
+    let real: Vec<u32> = (0..)
+        .zip(&ssa.inputs)
+        .filter(|(_, i)| is_real(i.leaf.scalar) && i.source.is_passed())
+        .map(|(k, _)| k)
+        .collect();
+    let results: Vec<(u32, &Leaf)> =
+        (0..).zip(&ssa.outputs).map(|(k, (leaf, _))| (k, leaf)).filter(|(_, leaf)| is_real(leaf.scalar)).collect();
+    let mut outputs: Vec<(Leaf, Var)> =
+        ssa.outputs.iter().zip(values).map(|((leaf, _), var)| (leaf.clone(), var)).collect();
+    match derivation {
+        Derivation::Forward(wrt) => {
+            // A tangent for each real part of the arguments, zero for those that do not vary.
+            let mut tangents = vec![None; real.len()];
+            for k in &**wrt {
+                let input = ssa.inputs.get(*k as usize)?;
+                let name = format!("{}_tan", ssa.vars.name(input.local)).into();
+                let var = pass.input(name, Source::Tangent(*k), input.leaf.clone());
+                *tangents.get_mut(real.iter().position(|r| r == k)?)? = Some(var);
+            }
+            let mut given = Vec::new();
+            for (k, tangent) in real.iter().zip(tangents) {
+                let leaf = &ssa.inputs.get(*k as usize)?.leaf;
+                given.push(tangent.unwrap_or_else(|| pass.none(leaf)));
+            }
+            let found = match rule.kind {
+                Kind::Derivative => pass.applied(rule, &written, &inputs, &given),
+                Kind::Adjoint => {
+                    let leaves: Vec<Leaf> = results.iter().map(|(_, leaf)| (*leaf).clone()).collect();
+                    // The cotangents that the rule gives are of all real arguments; only some vary.
+                    let some: Vec<u32> = (0..).zip(&real).filter(|(_, k)| wrt.contains(k)).map(|(at, _)| at).collect();
+                    let given: Vec<Var> = some.iter().filter_map(|at| given.get(*at as usize)).copied().collect();
+                    pass.transposed(rule, &written, &inputs, &leaves, &some, &given)?
+                }
+            };
+            let of = results.iter().map(|(_, leaf)| Leaf { path: Vec::new(), ..(*leaf).clone() });
+            outputs.extend(of.zip(found));
+        }
+        Derivation::Adjoint { of, wrt } => {
+            let mut cotangents = Vec::new();
+            for (k, leaf) in &results {
+                if !of.contains(k) {
+                    cotangents.push(None);
+                    continue;
+                }
+                let own = ssa.outputs.get(*k as usize).and_then(|(_, v)| ssa.stmts.get(v.0 as usize)?.name.clone());
+                let name = format!("{}_adj", own.unwrap_or_else(|| "y".into())).into();
+                let leaf = Leaf { path: Vec::new(), ..(*leaf).clone() };
+                cotangents.push(Some(pass.input(name, Source::Cotangent(*k), leaf)));
+            }
+            let found = match rule.kind {
+                Kind::Adjoint => {
+                    let given = cotangents.iter().zip(&results);
+                    let given: Vec<Var> = given.map(|(c, (_, leaf))| c.unwrap_or_else(|| pass.none(leaf))).collect();
+                    pass.applied(rule, &written, &inputs, &given)
+                }
+                Kind::Derivative => {
+                    let leaves: Option<Vec<Leaf>> =
+                        real.iter().map(|k| Some(ssa.inputs.get(*k as usize)?.leaf.clone())).collect();
+                    let some: Vec<u32> =
+                        (0..).zip(&cotangents).filter(|(_, c)| c.is_some()).map(|(at, _)| at).collect();
+                    let given: Vec<Var> = cotangents.iter().copied().flatten().collect();
+                    pass.transposed(rule, &written, &inputs, &leaves?, &some, &given)?
+                }
+            };
+            for k in &**wrt {
+                let leaf = &ssa.inputs.get(*k as usize)?.leaf;
+                let at = real.iter().position(|r| r == k)?;
+                outputs.push((Leaf { path: Vec::new(), ..leaf.clone() }, *found.get(at)?));
+            }
+        }
+    }
+    let mut derived = pass.finish(outputs);
+    derived.needs = Vec::new();
+    derived.callee = Arc::new(ssa.callee.derive(derivation.clone()));
+    crate::norm::dead::remove(&mut derived);
+    Some(derived)
+}
+
+impl Deriving<'_> {
+    /// The inputs of the definition that are passed to it.
+    fn inputs_of(&mut self, ssa: &Ssa) -> Vec<Var> {
+        let mut vars = Vec::new();
+        for (k, input) in (0..).zip(&ssa.inputs) {
+            let var = self.builder.push(input.leaf.dims.clone(), input.leaf.scalar, Rhs::Input(k), Vec::new());
+            if let Some(stmt) = self.builder.stmts.get_mut(var.0 as usize) {
+                stmt.name = Some(ssa.vars.name(input.local));
+            }
+            if input.source.is_passed() {
+                vars.push(var);
+            }
+        }
+        vars
+    }
+
+    /// The zero tangent of a part.
+    fn none(&mut self, leaf: &Leaf) -> Var {
+        self.builder.zero(&leaf.dims, leaf.scalar.unwrap_or(Scalar::F64))
+    }
+
+    /// A call with the sizes of the definition.
+    fn called(&mut self, callee: &Arc<Callee>, ssa: &Ssa, args: &[Var]) -> Vec<Var> {
+        let sizes = self.ssa.sizes.iter().map(|l| Poly::atom(self.ssa.vars.atom(*l))).collect();
+        let args = args.to_vec();
+        let call = Call { callee, sizes, args, dims: Vec::new(), pred: Pred::truth(), needs: Vec::new() };
+        let (vars, inputs) = (&mut self.vars, &mut self.inputs);
+        inline::call(&mut self.builder, &call, ssa, &mut |builder, global| {
+            crate::norm::to_ssa::input_of(builder, vars, inputs, global)
+        })
+    }
+
+    /// What the rule gives.
+    fn applied(&mut self, rule: &Rule, written: &Ssa, inputs: &[Var], beside: &[Var]) -> Vec<Var> {
+        let args: Vec<Var> = inputs.iter().chain(beside).copied().collect();
+        self.called(&rule.callee, written, &args)
+    }
+
+    /// The transpose of the rule by what comes after `;`, which has these parts, for the cotangents that are
+    /// given of some of its results.
+    fn transposed(
+        &mut self,
+        rule: &Rule,
+        written: &Ssa,
+        inputs: &[Var],
+        beside: &[Leaf],
+        of: &[u32],
+        given: &[Var],
+    ) -> Option<Vec<Var>> {
+        let passed: Vec<u32> =
+            (0..).zip(&written.inputs).filter(|(_, i)| i.source.is_passed()).map(|(k, _)| k).collect();
+        let by: Arc<[u32]> = passed.get(inputs.len()..)?.into();
+        let callee = Arc::new(rule.callee.derive(Derivation::Adjoint { of: of.into(), wrt: Arc::clone(&by) }));
+        let adjoint = (self.functions)(&callee)?;
+        if !is_linear(&adjoint, &by, written.outputs.len()) {
+            return None;
+        }
+        let mut args = inputs.to_vec();
+        for leaf in beside {
+            args.push(self.none(leaf));
+        }
+        args.extend(given);
+        let values = self.called(&callee, &adjoint, &args);
+        Some(values.get(written.outputs.len()..)?.to_vec())
+    }
+}
+
+/// Do the cotangents, after the values, not depend on these inputs?
+fn is_linear(adjoint: &Ssa, by: &[u32], values: usize) -> bool {
+    let mut open: Vec<Var> = adjoint.outputs.iter().skip(values).map(|(_, v)| *v).collect();
+    let mut seen = vec![false; adjoint.stmts.len()];
+    while let Some(v) = open.pop() {
+        let (Some(slot @ false), Some(stmt)) = (seen.get_mut(v.0 as usize), adjoint.stmts.get(v.0 as usize)) else {
+            continue;
+        };
+        *slot = true;
+        if matches!(stmt.rhs, Rhs::Input(k) if by.contains(&k)) {
+            return false;
+        }
+        stmt.rhs.for_each_operand(&mut |v| open.push(v));
+    }
+    true
+}

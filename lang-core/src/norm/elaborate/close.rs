@@ -1,0 +1,162 @@
+//! Functions made inside a definition: what is elaborated here becomes a function of its own, whose first
+//! parameters are the variables that it captures. Captured index variables and sizes are sizes of it, integer
+//! parameters stay integer parameters, and everything else is data.
+//!
+//! It is called where it is made and nowhere else, so what is known there of captured variables holds in it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::derive::{Target, is_real};
+use super::{Elaborator, Out, Sym};
+use crate::base::{Name, Span};
+use crate::interp::guarded;
+use crate::ir::core::{Callee, CoreType, E, Expr, Function, Kind, Reason};
+use crate::predicate::{Atom, LocalId, Poly, Pred};
+use crate::syntax::ops::Scalar;
+
+impl Elaborator<'_> {
+    /// A function of these parameters, to be differentiated by them at these arguments.
+    pub(super) fn close(
+        &mut self,
+        params: Vec<(Name, E)>,
+        span: Span,
+        body: impl FnOnce(&mut Self, Vec<Sym>) -> Out<Sym>,
+    ) -> Out<Target> {
+        let mut own = Vec::new();
+        let mut given = Vec::new();
+        for (name, arg) in &params {
+            let local = self.vars.fresh(name.clone());
+            self.types.insert(local, arg.ty.clone());
+            given.push(self.variable(local, &arg.ty, span));
+            own.push((local, arg.ty.clone()));
+        }
+        let body = self.closed(span, |this| body(this, given))?;
+        let mut free = Free::default();
+        for (local, ty) in &own {
+            free.bound.insert(*local);
+            free.ty(ty);
+        }
+        free.expr(&body);
+        let (sizes, captured) = self.captured(free, span)?;
+        let mut args: Vec<E> = captured.iter().map(|(local, ty)| self.capture(*local, ty, span)).collect();
+        args.extend(params.into_iter().map(|(_, arg)| arg));
+        let before = captured.iter().map(|(_, ty)| ty.leaves().len()).sum::<usize>();
+        let first = u32::try_from(before).unwrap_or(u32::MAX);
+        let leaves = (first..).zip(own.iter().flat_map(|(_, ty)| ty.leaves()));
+        let by = leaves.filter(|(_, leaf)| is_real(leaf)).collect();
+        let local = u32::try_from(self.locals.len()).unwrap_or(u32::MAX);
+        let callee = Arc::new(Callee { local: Some(local), ..(*self.callee).clone() });
+        let result = body.ty.clone();
+        let bounded = captured.iter().map(|(local, _)| *local).filter(|l| self.params.contains(l)).collect();
+        self.locals.push(Arc::new(Function {
+            callee: Arc::clone(&callee),
+            vars: self.vars.clone(),
+            sizes: sizes.clone(),
+            params: captured.into_iter().chain(own).collect(),
+            bounded,
+            body,
+            locals: Vec::new(),
+        }));
+        let sizes = sizes.into_iter().map(|l| Poly::atom(self.vars.atom(l))).collect();
+        Ok(Target { callee, sizes, args, by, outputs: result.leaves(), result })
+    }
+
+    /// A captured variable, where the function is called.
+    fn capture(&self, local: LocalId, ty: &CoreType, span: Span) -> E {
+        let integer = self.params.contains(&local) && *ty == CoreType::Scalar(Scalar::I64);
+        let kind = if integer { Kind::Index(Poly::atom(self.vars.atom(local))) } else { Kind::Var(local) };
+        Expr::new(kind, ty.clone(), span)
+    }
+
+    /// Captured sizes and index variables, then captured data, in the order in which they were made.
+    fn captured(&self, mut free: Free, span: Span) -> Out<(Vec<LocalId>, Vec<(LocalId, CoreType)>)> {
+        let (mut sizes, mut data) = (BTreeSet::new(), BTreeSet::new());
+        // The extents of what is captured are captured too.
+        while let Some(local) = free.used.pop_last() {
+            if free.bound.contains(&local) || data.contains(&local) {
+                continue;
+            }
+            if self.indices.contains_key(&local) {
+                sizes.insert(local);
+                continue;
+            }
+            let ty = self.types.get(&local).ok_or_else(|| self.outside(Reason::DataRange, span))?;
+            data.insert(local);
+            free.ty(ty);
+        }
+        let typed = data.into_iter().filter_map(|l| Some((l, self.types.get(&l)?.clone()))).collect();
+        Ok((sizes.into_iter().collect(), typed))
+    }
+}
+
+/// The variables of an expression.
+#[derive(Default)]
+struct Free {
+    used: BTreeSet<LocalId>,
+    bound: BTreeSet<LocalId>,
+}
+
+impl Free {
+    fn expr(&mut self, e: &E) {
+        guarded(|| {
+            self.ty(&e.ty);
+            match &e.kind {
+                Kind::Var(x) => drop(self.used.insert(*x)),
+                Kind::Index(p) | Kind::Access(_, p) => self.poly(p),
+                Kind::Gen(i, _) | Kind::Sum(i, _) => {
+                    self.poly(&i.extent);
+                    self.bound.insert(i.local);
+                }
+                Kind::Guard(p, _) | Kind::Check(p, ..) => self.pred(p),
+                Kind::Let(bindings, _) => self.bound.extend(bindings.iter().map(|(x, _)| *x)),
+                Kind::Call(_, sizes, _) => sizes.iter().for_each(|p| self.poly(p)),
+                Kind::Global(_)
+                | Kind::Constant(_)
+                | Kind::Add(_)
+                | Kind::Mul(..)
+                | Kind::Neg(_)
+                | Kind::Apply(..)
+                | Kind::Tuple(_)
+                | Kind::Proj(..) => {}
+            }
+            e.for_each_child(&mut |e| self.expr(e));
+        });
+    }
+
+    fn ty(&mut self, ty: &CoreType) {
+        match ty {
+            CoreType::Scalar(_) => {}
+            CoreType::Tuple(items, _) => items.iter().for_each(|t| self.ty(t)),
+            CoreType::Tensor(n, t) => {
+                self.poly(n);
+                self.ty(t);
+            }
+            CoreType::Rel(dims) => dims.iter().for_each(|n| self.poly(n)),
+        }
+    }
+
+    fn poly(&mut self, p: &Poly) {
+        p.for_each_atom(&mut |a| {
+            if let Atom::Local(l, _) | Atom::Read(l, ..) = a {
+                self.used.insert(*l);
+            }
+        });
+    }
+
+    fn pred(&mut self, p: &Pred) {
+        match p {
+            Pred::And(items) | Pred::Or(items) => items.iter().for_each(|p| self.pred(p)),
+            Pred::Ge(p) | Pred::Eq(p) | Pred::Ne(p) => self.poly(p),
+            Pred::Is(x, _, at, _) | Pred::Member(x, _, at, _) => {
+                self.used.insert(*x);
+                at.iter().for_each(|p| self.poly(p));
+            }
+            Pred::Any(index, body, _) => {
+                self.poly(&index.extent);
+                self.bound.insert(index.local);
+                self.pred(body);
+            }
+        }
+    }
+}

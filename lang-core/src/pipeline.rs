@@ -133,9 +133,8 @@ impl<'a> Module<'a> {
         let mut callees = Vec::new();
         calls(&core.body, &mut callees);
         for (called, span) in callees {
-            if called.derived.is_empty() {
-                self.stages(&called)?;
-            } else if self.ssa(&called).is_none() {
+            self.stages(&Arc::new(Callee { derived: Arc::from([]), ..(*called).clone() }))?;
+            if self.ssa(&called).is_none() {
                 let item = core.callee.def.clone();
                 return Err(Box::new(Outside { what: Reason::Derivative, item, span }));
             }

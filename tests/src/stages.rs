@@ -180,6 +180,59 @@ fn part(value: &Value, path: &[u32]) -> Tensor {
     out
 }
 
+/// The parts of a result as JSON, as the command line has it.
+#[must_use]
+pub fn json_of_parts(ty: &CoreType, parts: &[Arc<Tensor>]) -> serde_json::Value {
+    fn scalar(value: &Value) -> serde_json::Value {
+        let real = |x: f64| match x {
+            x if x.is_nan() => "NaN".into(),
+            x if x.is_infinite() => if x > 0.0 { "Infinity" } else { "-Infinity" }.into(),
+            x => x.into(),
+        };
+        match value {
+            Value::F64(x) => real(*x),
+            Value::F32(x) => real(f64::from(*x)),
+            Value::I64(i) => (*i).into(),
+            Value::Bool(b) => (*b).into(),
+            _ => serde_json::Value::Null,
+        }
+    }
+    fn made(ty: &CoreType, parts: &[Arc<Tensor>], at: &mut Vec<usize>) -> serde_json::Value {
+        match ty {
+            CoreType::Tuple(types, names) => {
+                let mut first = 0;
+                let mut items = Vec::new();
+                for ty in types.iter() {
+                    let count = ty.leaves().len();
+                    items.push(made(ty, parts.get(first..first + count).unwrap_or_default(), at));
+                    first += count;
+                }
+                match names {
+                    Some(names) => names.iter().map(ToString::to_string).zip(items).collect(),
+                    None if items.is_empty() => serde_json::Value::Null,
+                    None => items.into(),
+                }
+            }
+            CoreType::Tensor(_, inner) => {
+                let count = parts.first().and_then(|t| t.dims.get(at.len())).copied().unwrap_or_default();
+                let mut items = Vec::new();
+                for i in 0..count {
+                    at.push(i);
+                    items.push(made(inner, parts, at));
+                    at.pop();
+                }
+                items.into()
+            }
+            CoreType::Scalar(_) | CoreType::Rel(_) => {
+                let Some(part) = parts.first() else { return serde_json::Value::Null };
+                let offset = at.iter().zip(&part.dims).fold(0, |offset, (i, n)| offset * n + i);
+                part.items.get(offset).map_or(serde_json::Value::Null, scalar)
+            }
+        }
+    }
+    made(ty, parts, &mut Vec::new())
+}
+
 /// A value for the interpreter.
 fn computed(value: &Value, ty: &CoreType, sizes: &dyn Fn(&Poly) -> i64) -> Option<Computed> {
     let (dims, element) = ty.peel();

@@ -377,6 +377,16 @@ impl Builder {
         }
     }
 
+    /// A predicate, with the truth values that it asks seen through views that hide nothing.
+    fn asked(&self, p: &Pred) -> Pred {
+        p.replace_opaque(&|x| {
+            let var = Var::of_local(x.of).filter(|_| x.array)?;
+            let seen = self.see(&Access { var, at: x.at.to_vec() })?;
+            let plain = seen.pred.is_true() && !seen.neg && seen.needs.is_empty() && seen.of.var != var;
+            plain.then(|| Pred::Is(seen.of.var.local(), seen.of.var.name(), seen.of.at.into(), true))
+        })
+    }
+
     /// `± Σ s: [p] · X₀[a₀] · X₁[a₁]`. Factors are seen through, bound indices that an equation tells are put
     /// in their place, and where equations pin indices of the result only the rest is computed, and read by
     /// a view.
@@ -390,7 +400,7 @@ impl Builder {
         mut needs: Vec<u32>,
     ) -> Var {
         let scalar = factors.first().map_or(Scalar::F64, |f| self.scalar(f.var));
-        let (mut pred, mut neg, mut bound) = (pred.clone(), neg, bound);
+        let (mut pred, mut neg, mut bound) = (self.asked(pred), neg, bound);
         let mut seen = Vec::new();
         for factor in factors {
             let Some(inner) = self.see(factor) else { return self.zero(dims, scalar) };
@@ -557,12 +567,43 @@ impl Builder {
         let mut kept = Vec::new();
         for term in terms {
             let Some(inner) = self.see(&term.of) else { continue };
-            let pred = context.simplify(&term.pred.and(&inner.pred));
+            let pred = context.simplify(&self.asked(&term.pred).and(&inner.pred));
             if pred.is_false() {
                 continue;
             }
             needs.extend(inner.needs);
-            kept.push(Addend { neg: term.neg ^ inner.neg, pred, of: inner.of });
+            let term = Addend { neg: term.neg ^ inner.neg, pred, of: inner.of };
+            // Of two terms that are the same, where one is there and where the other is, one is made.
+            let other = kept.iter_mut().find(|t: &&mut Addend| {
+                (t.neg, &t.of) == (term.neg, &term.of) && context.simplify(&t.pred.and(&term.pred)).is_false()
+            });
+            match other {
+                Some(other) => other.pred = context.simplify(&Pred::any_of([other.pred.clone(), term.pred])),
+                None => kept.push(term),
+            }
+        }
+        // What is the same for some index is computed once, if its range is not empty.
+        let same = |k: &usize| {
+            let atom = index(*k, &Poly::default()).atom();
+            !kept.iter().any(|t| t.pred.mentions(&atom) || t.of.at.iter().any(|p| p.mentions(&atom)))
+        };
+        if kept.len() > 1
+            && let Some(k) = (0..dims.len()).find(same)
+        {
+            let put = |p: &Poly| without_index(p, k, &Poly::default());
+            let rest: Vec<Poly> = dims.iter().enumerate().filter(|(j, _)| *j != k).map(|(_, n)| put(n)).collect();
+            let some = dims.get(k).map(|n| Pred::less(&Poly::default(), &put(n))).unwrap_or_default();
+            let terms: Vec<Addend> = kept
+                .iter()
+                .map(|t| Addend {
+                    neg: t.neg,
+                    pred: some.and(&t.pred.map(&put)),
+                    of: Access { var: t.of.var, at: t.of.at.iter().map(put).collect() },
+                })
+                .collect();
+            let inner = self.add(&rest, scalar, &terms, needs.clone());
+            let at = (0..dims.len()).filter(|j| *j != k).map(|j| index(j, &Poly::default()).value()).collect();
+            return self.contract(dims, Vec::new(), &Pred::truth(), false, &[Access { var: inner, at }], needs);
         }
         match kept.as_slice() {
             [] => self.zero(dims, scalar),
@@ -582,7 +623,7 @@ impl Builder {
         mut needs: Vec<u32>,
     ) -> Var {
         let mut context = self.context(dims);
-        let pred = context.simplify(pred);
+        let pred = context.simplify(&self.asked(pred));
         if pred.is_false() {
             return self.zero(dims, scalar);
         }
@@ -655,7 +696,7 @@ pub fn at_indices(p: &Poly, at: &[Poly]) -> Poly {
 }
 
 /// A polynomial with an index replaced by its value and those after it renumbered.
-fn without_index(p: &Poly, gone: usize, value: &Poly) -> Poly {
+pub(crate) fn without_index(p: &Poly, gone: usize, value: &Poly) -> Poly {
     let renumber = |p: &Poly| {
         p.substitute(&|a| match a {
             Atom::Local(l, _) => {

@@ -6,11 +6,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::ir::core::{Callee, Constant, Leaf};
-use crate::ir::flat::Input;
+use crate::ir::core::{Callee, Constant, Leaf, Operation};
+use crate::ir::flat::{Input, Source};
 use crate::ir::ssa::{self, Access, Addend, Builder, Check, Rhs, Ssa, Var, index_number};
 use crate::predicate::{Atom, LocalId, Poly, Pred};
-use crate::syntax::ops::Scalar;
+use crate::syntax::ops::{BinOp, Scalar};
 
 /// A definition with more statements than this, inputs aside, is called.
 const SMALL: usize = 24;
@@ -90,7 +90,11 @@ pub(crate) fn call(
         })
     };
     let batch: Vec<Poly> = kept.iter().filter_map(|k| call.dims.get(*k)).map(renumber).collect();
-    let pred = call.pred.map(&renumber);
+    // Nothing is evaluated for a range that is empty.
+    let gone = (0..outer).filter(|k| !kept.contains(k)).filter_map(|k| call.dims.get(k));
+    let some = gone.map(|n| Pred::less(&Poly::default(), &renumber(n)));
+    let pred = Pred::all(some.chain([call.pred.map(&renumber)]));
+    let pred = builder.context(&batch).simplify(&pred);
     let sizes: Vec<Poly> = call.sizes.iter().map(renumber).collect();
     let args: Vec<Var> = call
         .args
@@ -149,18 +153,72 @@ fn called(
     let own: Vec<Poly> = batch.iter().enumerate().map(|(k, n)| ssa::index(k, n).value()).collect();
     let put = Put { sizes: locals(builder, ssa, sizes, args, batch.len()), vars: Vec::new(), outer: batch.len() };
     let parts = (0..).zip(&ssa.outputs).map(|(part, (leaf, _))| {
-        let rhs = Rhs::Call {
-            callee: callee.clone(),
-            sizes: sizes.to_vec(),
-            pred: pred.clone(),
-            args: args.iter().map(|var| Access { var: *var, at: own.clone() }).collect(),
-            batch: u32::try_from(batch.len()).unwrap_or(u32::MAX),
-            part,
-        };
+        let args = args.iter().map(|var| Access { var: *var, at: own.clone() }).collect();
         let dims = batch.iter().cloned().chain(leaf.dims.iter().map(|n| put.poly(n))).collect();
-        builder.push(dims, leaf.scalar, rhs, needs.to_vec())
+        let of = Part { callee: callee.clone(), sizes: sizes.to_vec(), args, batch: batch.len(), part };
+        of.push(builder, dims, leaf.scalar, pred, needs)
     });
     parts.collect()
+}
+
+/// A part of what a call gives.
+struct Part {
+    callee: Arc<Callee>,
+    sizes: Vec<Poly>,
+    args: Vec<Access>,
+    batch: usize,
+    part: u32,
+}
+
+impl Part {
+    /// The statement, without indices of the place that nothing in it depends on.
+    fn push(self, builder: &mut Builder, dims: Vec<Poly>, scalar: Option<Scalar>, pred: &Pred, needs: &[u32]) -> Var {
+        let outer = dims.get(..self.batch).unwrap_or_default();
+        let args: Vec<Access> = self.args.iter().map(|a| through(builder, a, outer, pred)).collect();
+        let used = |k: usize| {
+            let atom = ssa::index(k, &Poly::default()).atom();
+            pred.mentions(&atom) || self.sizes.iter().chain(args.iter().flat_map(|a| &a.at)).any(|p| p.mentions(&atom))
+        };
+        let Some(k) = (0..self.batch).find(|k| !used(*k)) else {
+            let Self { callee, sizes, batch, part, .. } = self;
+            let batch = u32::try_from(batch).unwrap_or(u32::MAX);
+            let rhs = Rhs::Call { callee, sizes, pred: pred.clone(), args, batch, part };
+            return builder.push(dims, scalar, rhs, needs.to_vec());
+        };
+        let put = |p: &Poly| ssa::without_index(p, k, &Poly::default());
+        let rest: Vec<Poly> = dims.iter().enumerate().filter(|(j, _)| *j != k).map(|(_, n)| put(n)).collect();
+        let some = dims.get(k).map(|n| Pred::less(&Poly::default(), &put(n))).unwrap_or_default();
+        let inner = Self {
+            callee: self.callee,
+            sizes: self.sizes.iter().map(put).collect(),
+            args: args.iter().map(|a| Access { var: a.var, at: a.at.iter().map(put).collect() }).collect(),
+            batch: self.batch - 1,
+            part: self.part,
+        };
+        let var = inner.push(builder, rest, scalar, &some.and(&pred.map(&put)), needs);
+        let at = (0..dims.len()).filter(|j| *j != k).map(|j| ssa::index(j, &Poly::default()).value()).collect();
+        builder.contract(&dims, Vec::new(), &Pred::truth(), false, &[Access { var, at }], Vec::new())
+    }
+}
+
+/// An argument, whose axes after these indices are passed whole, seen through a view that keeps them whole.
+fn through(builder: &Builder, arg: &Access, outer: &[Poly], pred: &Pred) -> Access {
+    let dims = builder.dims(arg.var);
+    let own = dims.get(arg.at.len()..).unwrap_or_default();
+    let whole: Vec<Poly> = own.iter().enumerate().map(|(k, n)| ssa::index(outer.len() + k, n).value()).collect();
+    let at = arg.at.iter().chain(&whole).cloned().collect();
+    let Some(seen) = builder.see(&Access { var: arg.var, at }) else { return arg.clone() };
+    let mut context = builder.context(&outer.iter().chain(own).cloned().collect::<Vec<_>>());
+    context.assume(pred);
+    let inner = builder.dims(seen.of.var);
+    let Some(first) = inner.len().checked_sub(own.len()) else { return arg.clone() };
+    let (at, rest) = seen.of.at.split_at(first.min(seen.of.at.len()));
+    let apart = |p: &Poly| !(0..own.len()).any(|k| p.mentions(&ssa::index(outer.len() + k, &Poly::default()).atom()));
+    let same = rest == whole && inner.get(first..) == Some(own) && at.iter().all(apart);
+    if same && !seen.neg && seen.needs.is_empty() && context.implies(&seen.pred) {
+        return Access { var: seen.of.var, at: at.to_vec() };
+    }
+    arg.clone()
 }
 
 /// The statements of a definition with the indices of a place before their own.
@@ -179,6 +237,7 @@ fn inlined(
     let params = ssa.inputs.iter().enumerate().filter(|(_, i)| i.source.is_passed());
     let places: HashMap<usize, usize> = params.enumerate().map(|(nth, (k, _))| (k, nth)).collect();
     let mut checks = vec![None; ssa.checks.len()];
+    let linear = linear(ssa);
     for stmt in &ssa.stmts {
         let dims: Vec<Poly> = batch.iter().cloned().chain(stmt.dims.iter().map(|n| put.poly(n))).collect();
         let scalar = stmt.scalar.unwrap_or(Scalar::F64);
@@ -210,19 +269,26 @@ fn inlined(
                 Place::Batched(builder.contract(&dims, bound, &pred.and(&put.pred(own)), *neg, &factors, all))
             }
             Rhs::Map { operation, pred: own, args } => {
-                let args: Vec<Access> = args.iter().map(|a| put.access(a)).collect();
-                Place::Batched(builder.map(&dims, scalar, *operation, &pred.and(&put.pred(own)), &args, all))
+                let places: Vec<Access> = args.iter().map(|a| put.access(a)).collect();
+                let mut pred = pred.and(&put.pred(own));
+                // Where a tangent is zero for want of terms so is what is made of it (`ad::partial`).
+                if let ([a, ..], [place, ..]) = (args.as_slice(), places.as_slice())
+                    && matches!(operation, Operation::Binary(BinOp::Div) | Operation::Convert(_))
+                    && linear.get(a.var.0 as usize) == Some(&true)
+                {
+                    pred = pred.and(&builder.support(place));
+                }
+                Place::Batched(builder.map(&dims, scalar, *operation, &pred, &places, all))
             }
             Rhs::Call { callee, sizes, pred: own, args, batch: inner, part } => {
-                let rhs = Rhs::Call {
+                let of = Part {
                     callee: callee.clone(),
                     sizes: sizes.iter().map(|p| put.poly(p)).collect(),
-                    pred: pred.and(&put.pred(own)),
                     args: args.iter().map(|a| put.access(a)).collect(),
-                    batch: inner + u32::try_from(batch.len()).unwrap_or(0),
+                    batch: *inner as usize + batch.len(),
                     part: *part,
                 };
-                Place::Batched(builder.push(dims, stmt.scalar, rhs, all))
+                Place::Batched(of.push(builder, dims, stmt.scalar, &pred.and(&put.pred(own)), &all))
             }
         };
         put.vars.push(place);
@@ -239,6 +305,27 @@ fn inlined(
         builder.contract(&dims, Vec::new(), pred, false, &[of], asserted.clone())
     });
     outputs.collect()
+}
+
+/// Which statements are linear in tangents or cotangents, so that they are zero where these are.
+fn linear(ssa: &Ssa) -> Vec<bool> {
+    let mut linear: Vec<bool> = Vec::new();
+    for stmt in &ssa.stmts {
+        let of = |a: &Access| linear.get(a.var.0 as usize) == Some(&true);
+        linear.push(match &stmt.rhs {
+            Rhs::Input(k) => {
+                let source = ssa.inputs.get(*k as usize).map(|i| &i.source);
+                matches!(source, Some(Source::Tangent(_) | Source::Cotangent(_)))
+            }
+            Rhs::Add(items) => items.iter().all(|a| of(&a.of)),
+            Rhs::Contract { factors, .. } => factors.iter().any(of),
+            Rhs::Map { operation: Operation::Binary(BinOp::Div) | Operation::Convert(_), args, .. } => {
+                args.first().is_some_and(of)
+            }
+            Rhs::Map { .. } | Rhs::Call { .. } | Rhs::Constant(_) | Rhs::Zero | Rhs::Index(_) => false,
+        });
+    }
+    linear
 }
 
 /// A check of a definition in the place of its call.

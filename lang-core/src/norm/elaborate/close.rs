@@ -70,7 +70,7 @@ impl Elaborator<'_> {
     }
 
     /// Captured sizes and index variables, then captured data, in the order in which they were made.
-    fn captured(&self, mut free: Free, span: Span) -> Out<(Vec<LocalId>, Vec<(LocalId, CoreType)>)> {
+    fn captured(&self, mut free: Free, span: Span) -> Out<Captured> {
         let (mut sizes, mut data) = (BTreeSet::new(), BTreeSet::new());
         // The extents of what is captured are captured too.
         while let Some(local) = free.used.pop_last() {
@@ -89,6 +89,9 @@ impl Elaborator<'_> {
         Ok((sizes.into_iter().collect(), typed))
     }
 }
+
+/// Sizes, then data with their types.
+type Captured = (Vec<LocalId>, Vec<(LocalId, CoreType)>);
 
 /// The variables of an expression.
 #[derive(Default)]

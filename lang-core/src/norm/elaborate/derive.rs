@@ -2,18 +2,15 @@
 //! made here of a lambda or of what is inlined, with what it captures as its first parameters
 //! ([`super::close`]). A derived function takes and gives tensors, part by part ([`Derivation`]); tangents and
 //! cotangents are taken apart and put together here as their types say.
-//!
-//! A Jacobian is a tangent for each part of the argument or a cotangent for each part of the result, whichever
-//! are fewer; where sizes decide that, the run does. What is sparse in the result (`[i == j]`) is a predicate
-//! in the function that is called, so that no vector of zeros and a one is made where it is put in place.
 
 use std::rc::Rc;
 use std::sync::Arc;
 
+use super::jacobian::Blocks;
 use super::{Closure, Elaborator, Frame, Out, Sym, holds_function};
 use crate::base::{Name, Span};
 use crate::ir::core::{Callee, Constant, CoreType, Derivation, E, Expr, Kind, Leaf, Reason};
-use crate::predicate::{Index, LocalId, Poly, Pred};
+use crate::predicate::{LocalId, Poly};
 use crate::resolve::forms::Derivative;
 use crate::syntax::ops::Scalar;
 use crate::types::tree::{self, TId};
@@ -34,11 +31,10 @@ pub(super) struct Target {
 }
 
 /// What is differentiated by: the core type of each argument; none for one that has no real parts.
-type Varying = Vec<Option<CoreType>>;
+pub(super) type Varying = Vec<Option<CoreType>>;
 
 impl Elaborator<'_> {
     /// `op(f)(args)`, where `inner` is `f`.
-    #[expect(clippy::too_many_arguments, reason = "an operator, its operand, and a call of it")]
     pub(super) fn derivative(
         &mut self,
         f: &mut Frame,
@@ -89,7 +85,7 @@ impl Elaborator<'_> {
                 Ok(Sym::Tuple(vec![self.known(value), self.known(tangent)], None))
             }
             (Vjp | Vjp2, Some(cotangent)) => {
-                let real = result.leaves().into_iter().filter(|leaf| is_real(leaf));
+                let real = result.leaves().into_iter().filter(is_real);
                 let cotangents = real.map(|leaf| self.part_at(&cotangent, &leaf.path)).collect();
                 let (values, cotangents) = self.adjoint(&target, cotangents, span);
                 let cotangent = self.mirror(&varying, bare, cotangents, span);
@@ -299,7 +295,7 @@ impl Elaborator<'_> {
     }
 
     /// The part of a value at a path through its tuples, as an array.
-    fn part_at(&mut self, e: &E, path: &[u32]) -> E {
+    pub(super) fn part_at(&mut self, e: &E, path: &[u32]) -> E {
         match (&e.ty, path.split_first()) {
             (_, None) => e.clone(),
             (CoreType::Tensor(n, _), Some(_)) => {
@@ -366,205 +362,25 @@ impl Elaborator<'_> {
             }
         }
     }
-
-    // ---- Jacobians ----
-
-    /// The blocks of partial derivatives, axes of the result first.
-    /// `first`: the first part of the result that is asked for.
-    fn jacobian(&mut self, target: &Target, first: usize, of: &Blocks, by: &Blocks, span: Span) -> Sym {
-        let rows = count(target.outputs.iter().skip(first).filter(|leaf| is_real(leaf)));
-        let columns = count(target.by.iter().map(|(_, leaf)| leaf));
-        let fewer = Pred::at_most(&columns, &rows);
-        let real: Vec<usize> =
-            (0..target.outputs.len()).filter(|k| target.outputs.get(*k).is_some_and(is_real)).collect();
-        let pass = Pass { target, real: &real, span };
-        let forward = if self.context.refutes(&fewer) { None } else { Some(self.columns(&pass, &fewer)) };
-        let reverse = if self.context.implies(&fewer) { None } else { Some(self.rows(&pass, &fewer.negated())) };
-        let block = &mut |this: &mut Self, row: usize, column: usize| {
-            this.dense(&pass, row, column, (&forward, &reverse), &fewer)
-        };
-        let e = self.blocks(of, by, block, span);
-        self.known(e)
-    }
-
-    /// For each part of the argument the tangents of the result along each of its coordinates.
-    fn columns(&mut self, pass: &Pass<'_>, when: &Pred) -> Vec<Vec<E>> {
-        let target = pass.target;
-        let real: Vec<Leaf> = pass.real.iter().filter_map(|k| target.outputs.get(*k)).cloned().collect();
-        let calls = target.by.iter().map(|(input, leaf)| {
-            let along = Derivation::Forward(Arc::from([*input]));
-            self.unit_calls(pass, leaf, along, &real, when)
-        });
-        calls.collect()
-    }
-
-    /// For each real part of the result the cotangents of the argument for each of its coordinates.
-    fn rows(&mut self, pass: &Pass<'_>, when: &Pred) -> Vec<Vec<E>> {
-        let target = pass.target;
-        let by: Vec<Leaf> = target.by.iter().map(|(_, leaf)| leaf.clone()).collect();
-        let calls = pass.real.iter().filter_map(|k| {
-            let of = Arc::from([u32::try_from(*k).unwrap_or(u32::MAX)]);
-            let along = Derivation::Adjoint { of, wrt: inputs(target) };
-            Some(self.unit_calls(pass, target.outputs.get(*k)?, along, &by, when))
-        });
-        calls.collect()
-    }
-
-    /// A call for each coordinate of a part, with a one there: what the calls give after the value, each with the
-    /// indices of the coordinate first.
-    fn unit_calls(&mut self, pass: &Pass<'_>, leaf: &Leaf, along: Derivation, gives: &[Leaf], when: &Pred) -> Vec<E> {
-        let (target, span) = (pass.target, pass.span);
-        let coordinate: Vec<Index> = leaf.dims.iter().map(|n| self.vars.index("i", n.clone())).collect();
-        let own: Vec<Index> = leaf.dims.iter().map(|n| self.vars.index("j", n.clone())).collect();
-        let scalar = CoreType::Scalar(leaf.scalar.unwrap_or(Scalar::F64));
-        let one = Expr::new(Kind::Constant(Constant::Real(1.0)), scalar, span);
-        let here = Pred::all(own.iter().zip(&coordinate).map(|(a, b)| Pred::equal(&a.value(), &b.value())));
-        let seed = own.into_iter().rev().fold(Expr::guard(here, one), |e, i| Expr::generate(i, e));
-        let callee = Arc::new(target.callee.derive(along));
-        let parts: Vec<CoreType> = target.outputs.iter().chain(gives).map(Leaf::ty).collect();
-        let args = target.args.iter().cloned().chain([seed]).collect();
-        let call = Kind::Call(callee, target.sizes.clone(), args);
-        let call = Expr::new(call, CoreType::Tuple(parts.into(), None), span);
-        let calls = coordinate.into_iter().rev().fold(call, |e, i| Expr::generate(i, e));
-        let calls = self.bind("d", Expr::guard(when.clone(), calls));
-        let first = target.outputs.len();
-        (0..gives.len()).map(|k| self.part_at(&calls, &[u32::try_from(first + k).unwrap_or(u32::MAX)])).collect()
-    }
-
-    /// One block: extents of a part of the result, then of a part of the argument.
-    fn dense(
-        &mut self,
-        pass: &Pass<'_>,
-        row: usize,
-        column: usize,
-        (forward, reverse): (&Option<Vec<Vec<E>>>, &Option<Vec<Vec<E>>>),
-        fewer: &Pred,
-    ) -> E {
-        let nth = pass.real.iter().position(|k| *k == row).unwrap_or_default();
-        let outer = pass.target.outputs.get(row).map(|leaf| leaf.dims.clone()).unwrap_or_default();
-        let inner = pass.target.by.get(column).map(|(_, leaf)| leaf.dims.clone()).unwrap_or_default();
-        let of: Vec<Index> = outer.into_iter().map(|n| self.vars.index("i", n)).collect();
-        let by: Vec<Index> = inner.into_iter().map(|n| self.vars.index("j", n)).collect();
-        let at = |e: &E, first: &[Index], then: &[Index]| {
-            first.iter().chain(then).fold(e.clone(), |e, i| Expr::access(&e, i.value()))
-        };
-        let forward = forward.as_ref().and_then(|f| f.get(column)?.get(nth)).map(|e| at(e, &by, &of));
-        let reverse = reverse.as_ref().and_then(|r| r.get(nth)?.get(column)).map(|e| at(e, &of, &by));
-        let element = match (forward, reverse) {
-            (Some(f), Some(r)) => {
-                let ty = f.ty.clone();
-                let terms = vec![Expr::guard(fewer.clone(), f), Expr::guard(fewer.negated(), r)];
-                Expr::new(Kind::Add(terms), ty, pass.span)
-            }
-            (Some(e), None) | (None, Some(e)) => e,
-            (None, None) => unit(pass.span),
-        };
-        of.into_iter().chain(by).rev().fold(element, |e, i| Expr::generate(i, e))
-    }
-
-    /// Blocks in the structure of the result, then of the argument.
-    fn blocks(
-        &mut self,
-        of: &Blocks,
-        by: &Blocks,
-        block: &mut dyn FnMut(&mut Self, usize, usize) -> E,
-        span: Span,
-    ) -> E {
-        match (of, by) {
-            (Blocks::Tuple(items, names), _) => {
-                let items = items.iter().map(|of| self.blocks(of, by, block, span)).collect();
-                tuple(items, names.clone(), span)
-            }
-            (_, Blocks::Tuple(items, names)) => {
-                let items = items.iter().map(|by| self.blocks(of, by, block, span)).collect();
-                tuple(items, names.clone(), span)
-            }
-            (Blocks::Part(row), Blocks::Part(column)) => block(self, *row, *column),
-            (Blocks::Constant, _) | (_, Blocks::Constant) => unit(span),
-        }
-    }
 }
 
-/// A Jacobian that is being made.
-struct Pass<'t> {
-    target: &'t Target,
-    /// The positions of the real parts of the result.
-    real: &'t [usize],
-    span: Span,
-}
-
-/// The structure of a result or argument: tuples of parts.
-enum Blocks {
-    /// A real part, by its number.
-    Part(usize),
-    /// What is not real.
-    Constant,
-    Tuple(Vec<Self>, Option<Arc<[Name]>>),
-}
-
-impl Blocks {
-    /// Of a result; parts count all of its leaves.
-    fn of(ty: &CoreType) -> Self {
-        Self::made(ty, &mut 0, false)
-    }
-
-    /// Of what varies; parts count real leaves.
-    fn by(varying: &Varying, bare: bool) -> Self {
-        let mut next = 0;
-        let mut items: Vec<Self> =
-            varying.iter().map(|ty| ty.as_ref().map_or(Self::Constant, |ty| Self::made(ty, &mut next, true))).collect();
-        match (bare, items.pop()) {
-            (true, Some(one)) => one,
-            (_, last) => Self::Tuple(items.into_iter().chain(last).collect(), None),
-        }
-    }
-
-    fn made(ty: &CoreType, next: &mut usize, real_only: bool) -> Self {
-        match ty {
-            CoreType::Tuple(types, names) => {
-                Self::Tuple(types.iter().map(|t| Self::made(t, next, real_only)).collect(), names.clone())
-            }
-            _ => {
-                let real = ty.leaves().iter().any(is_real);
-                let at = *next;
-                *next += usize::from(real || !real_only);
-                if real { Self::Part(at) } else { Self::Constant }
-            }
-        }
-    }
-
-    /// The same structure with parts that come after others.
-    fn after(&self, by: usize) -> Self {
-        match self {
-            Self::Part(k) => Self::Part(k + by),
-            Self::Constant => Self::Constant,
-            Self::Tuple(items, names) => Self::Tuple(items.iter().map(|b| b.after(by)).collect(), names.clone()),
-        }
-    }
-}
-
-fn tuple(items: Vec<E>, names: Option<Arc<[Name]>>, span: Span) -> E {
+pub(super) fn tuple(items: Vec<E>, names: Option<Arc<[Name]>>, span: Span) -> E {
     let ty = CoreType::Tuple(items.iter().map(|e| e.ty.clone()).collect(), names);
     Expr::new(Kind::Tuple(items), ty, span)
 }
 
 /// `()`
-fn unit(span: Span) -> E {
+pub(super) fn unit(span: Span) -> E {
     tuple(Vec::new(), None, span)
 }
 
-fn inputs(target: &Target) -> Arc<[u32]> {
+/// The inputs by which it is differentiated.
+pub(super) fn inputs(target: &Target) -> Arc<[u32]> {
     target.by.iter().map(|(k, _)| *k).collect()
 }
 
 pub(super) fn is_real(leaf: &Leaf) -> bool {
     matches!(leaf.scalar, Some(Scalar::F64 | Scalar::F32))
-}
-
-/// How many numbers these are.
-fn count<'l>(leaves: impl Iterator<Item = &'l Leaf>) -> Poly {
-    let size = |leaf: &Leaf| leaf.dims.iter().fold(Poly::constant(1), |product, n| product.mul(n));
-    leaves.fold(Poly::default(), |sum, leaf| sum.add(&size(leaf)))
 }
 
 /// Is a value of a sum type in it?

@@ -17,6 +17,7 @@ mod close;
 mod control;
 mod derive;
 mod expr;
+mod jacobian;
 mod ops;
 
 use std::collections::{BTreeSet, HashMap};

@@ -2,6 +2,7 @@
 //! (Fig. 10), their texts and their evaluators. `norm` leads from one to the next.
 
 pub mod core;
+pub mod cost;
 pub mod eval;
 pub mod eval_ssa;
 pub mod flat;

@@ -1,0 +1,348 @@
+//! `$`, the cost of Tensor SSA (ATL Figs. 6 and 17), at given sizes and without values: the tuples that the
+//! predicates leave are counted. What only the run knows counts as holding, and an index that data tell as one
+//! value, so that the cost is then an upper bound.
+//!
+//! A sum of `k` terms costs `k − 1` and its products, a scalar function what [`Operation::work`] says, a call what
+//! it calls costs, and a view nothing.
+//!
+//! [`Operation::work`]: super::core::Operation::work
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::core::Callee;
+use super::nest::{Nest, World};
+use super::ssa::{Access, Rhs, Ssa, at_indices, index, index_number};
+use crate::predicate::{Atom, LocalId, Poly, Pred};
+use crate::syntax::ops::Scalar;
+
+/// What a function costs.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Cost {
+    /// Real operations.
+    pub work: u64,
+    /// Index tuples visited.
+    pub iterations: u64,
+    /// Elements of the inputs and outputs that are real.
+    pub io: u64,
+    /// May it be less, as data decide?
+    pub bound: bool,
+}
+
+/// Why there is no cost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unknown {
+    /// An extent that data tell.
+    Extent,
+    /// More tuples than are counted.
+    TooMany,
+    /// A callee without Tensor SSA.
+    Callee,
+}
+
+/// The function that a callee is.
+pub type Functions<'a> = &'a dyn Fn(&Arc<Callee>) -> Option<Arc<Ssa>>;
+
+/// The cost of a function at these values of its sizes and integer parameters.
+///
+/// # Errors
+/// [`Unknown`]; `limit` is how many tuples are counted at most.
+pub fn cost(ssa: &Ssa, locals: &HashMap<LocalId, i64>, functions: Functions<'_>, limit: u64) -> Result<Cost, Unknown> {
+    let mut counting = Counting { functions, left: limit, known: HashMap::new() };
+    counting.function(ssa, locals)
+}
+
+struct Counting<'a> {
+    functions: Functions<'a>,
+    left: u64,
+    /// Callees at sizes.
+    known: HashMap<(Arc<Callee>, Vec<(LocalId, i64)>), Cost>,
+}
+
+/// The values of sizes; no other data.
+struct Sizes<'a> {
+    locals: &'a HashMap<LocalId, i64>,
+    left: &'a mut u64,
+}
+
+impl Counting<'_> {
+    fn function(&mut self, ssa: &Ssa, locals: &HashMap<LocalId, i64>) -> Result<Cost, Unknown> {
+        let mut total = Cost::default();
+        // The parts of one call are made by one.
+        let mut calls: Vec<&Rhs> = Vec::new();
+        for stmt in &ssa.stmts {
+            if let call @ Rhs::Call { .. } = &stmt.rhs {
+                if calls.iter().any(|c| same_call(c, call)) {
+                    continue;
+                }
+                calls.push(call);
+            }
+            self.statement(ssa, stmt.dims.as_slice(), stmt.scalar, &stmt.rhs, locals, &mut total)?;
+        }
+        let mut world = Sizes { locals, left: &mut self.left };
+        let inputs = ssa.inputs.iter().map(|i| &i.leaf);
+        for leaf in inputs.chain(ssa.outputs.iter().map(|(leaf, _)| leaf)).filter(|leaf| is_real(leaf.scalar)) {
+            total.io = total.io.saturating_add(world.extents(&leaf.dims)?.iter().map(|n| n.unsigned_abs()).product());
+        }
+        Ok(total)
+    }
+
+    fn statement(
+        &mut self,
+        ssa: &Ssa,
+        dims: &[Poly],
+        scalar: Option<Scalar>,
+        rhs: &Rhs,
+        locals: &HashMap<LocalId, i64>,
+        total: &mut Cost,
+    ) -> Result<(), Unknown> {
+        let mut world = Sizes { locals, left: &mut self.left };
+        let real = u64::from(is_real(scalar));
+        let free = world.extents(dims)?;
+        match rhs {
+            Rhs::Input(_) | Rhs::Constant(_) | Rhs::Zero => {}
+            Rhs::Index(_) => total.iterations += world.tuples(free, dims.len(), &Pred::truth(), &mut |_| {})?.0,
+            Rhs::Add(items) => {
+                let mut present = Elements::new(&free)?;
+                let mut terms = 0;
+                for item in items {
+                    let (count, bound) =
+                        world.tuples(free.clone(), dims.len(), &item.pred, &mut |at| present.mark(at))?;
+                    terms += count;
+                    total.bound |= bound;
+                }
+                total.iterations += terms;
+                total.work += real * terms.saturating_sub(present.count);
+            }
+            Rhs::Contract { bound, pred, factors, .. } => {
+                let mut present = Elements::new(&free)?;
+                let all: Vec<i64> = free.iter().copied().chain(world.extents(bound)?).collect();
+                let (terms, most) = world.tuples(all, dims.len(), pred, &mut |at| present.mark(at))?;
+                total.bound |= most;
+                total.iterations += terms;
+                let products = terms * u64::try_from(factors.len().saturating_sub(1)).unwrap_or(0);
+                total.work += real * (products + terms.saturating_sub(present.count));
+            }
+            Rhs::Map { operation, pred, args } => {
+                let (count, bound) = world.tuples(free, dims.len(), pred, &mut |_| {})?;
+                total.bound |= bound;
+                total.iterations += count;
+                let of = args.first().and_then(|a| ssa.stmts.get(a.var.0 as usize)?.scalar).unwrap_or(Scalar::Bool);
+                total.work += count * operation.work(of);
+            }
+            Rhs::Call { callee, sizes, pred, args, batch, .. } => {
+                let called = (self.functions)(callee).ok_or(Unknown::Callee)?;
+                let batch = *batch as usize;
+                let mut places = Vec::new();
+                let outer = free.get(..batch).unwrap_or_default().to_vec();
+                let (_, bound) = world.tuples(outer, batch, pred, &mut |at| places.push(at.to_vec()))?;
+                total.bound |= bound;
+                for at in places {
+                    let mut inner: HashMap<LocalId, i64> = HashMap::new();
+                    let mut world = Sizes { locals, left: &mut self.left };
+                    for (local, p) in called.sizes.iter().zip(sizes) {
+                        inner.insert(*local, world.poly(p, &at)?);
+                    }
+                    let passed = called.inputs.iter().filter(|i| i.source.is_passed());
+                    for (input, arg) in passed.zip(args) {
+                        if input.leaf.scalar == Some(Scalar::I64)
+                            && input.leaf.dims.is_empty()
+                            && let Some(value) = integer(ssa, arg, &at, &mut world)
+                        {
+                            inner.insert(input.local, value);
+                        }
+                    }
+                    let mut key: Vec<(LocalId, i64)> = inner.iter().map(|(l, n)| (*l, *n)).collect();
+                    key.sort_unstable();
+                    let key = (Arc::clone(callee), key);
+                    let cost = match self.known.get(&key) {
+                        Some(cost) => *cost,
+                        None => {
+                            let cost = crate::interp::guarded(|| self.function(&called, &inner))?;
+                            self.known.insert(key, cost);
+                            cost
+                        }
+                    };
+                    total.work += cost.work;
+                    total.iterations += cost.iterations;
+                    total.bound |= cost.bound;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Are both parts of one call?
+fn same_call(a: &Rhs, b: &Rhs) -> bool {
+    let without = |rhs: &Rhs| match rhs {
+        Rhs::Call { callee, sizes, pred, args, batch, .. } => {
+            Some((callee.clone(), sizes.clone(), pred.clone(), args.clone(), *batch))
+        }
+        _ => None,
+    };
+    without(a) == without(b)
+}
+
+/// The value of an integer that sizes and indices tell.
+fn integer(ssa: &Ssa, arg: &Access, at: &[i64], world: &mut Sizes<'_>) -> Option<i64> {
+    let places: Vec<Poly> = at.iter().map(|i| Poly::constant((*i).into())).collect();
+    let own: Vec<Poly> = arg.at.iter().map(|p| at_indices(p, &places)).collect();
+    match &ssa.stmts.get(arg.var.0 as usize)?.rhs {
+        Rhs::Index(p) => world.poly(&at_indices(p, &own), &[]).ok(),
+        Rhs::Constant(super::core::Constant::Int(i)) => Some(*i),
+        Rhs::Input(k) => world.locals.get(&ssa.inputs.get(*k as usize)?.local).copied(),
+        Rhs::Contract { bound, pred, neg: false, factors } if bound.is_empty() && pred.is_true() => {
+            match factors.as_slice() {
+                [one] => {
+                    let one = Access { var: one.var, at: one.at.iter().map(|p| at_indices(p, &own)).collect() };
+                    integer(ssa, &one, &[], world)
+                }
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+/// Which elements of a tensor have a term.
+struct Elements {
+    extents: Vec<i64>,
+    marked: Vec<bool>,
+    count: u64,
+}
+
+impl Elements {
+    fn new(extents: &[i64]) -> Result<Self, Unknown> {
+        let size = extents.iter().try_fold(1_usize, |n, d| n.checked_mul(usize::try_from(*d).ok()?));
+        let size = size.filter(|n| *n <= 1 << 28).ok_or(Unknown::TooMany)?;
+        Ok(Self { extents: extents.to_vec(), marked: vec![false; size], count: 0 })
+    }
+
+    fn mark(&mut self, at: &[i64]) {
+        let offset = at.iter().zip(&self.extents).fold(0, |offset, (i, n)| offset * n + i);
+        let slot = usize::try_from(offset).ok().and_then(|k| self.marked.get_mut(k));
+        if let Some(slot @ false) = slot {
+            *slot = true;
+            self.count += 1;
+        }
+    }
+}
+
+impl Sizes<'_> {
+    fn extents(&mut self, dims: &[Poly]) -> Result<Vec<i64>, Unknown> {
+        dims.iter().map(|n| Ok(self.poly(n, &[])?.max(0))).collect()
+    }
+
+    /// Visits the tuples for which the predicate may hold, given by their free indices: how many there are, and
+    /// whether there may be fewer.
+    fn tuples(
+        &mut self,
+        mut extents: Vec<i64>,
+        free: usize,
+        pred: &Pred,
+        f: &mut dyn FnMut(&[i64]),
+    ) -> Result<(u64, bool), Unknown> {
+        let (opaque, mut plain): (Vec<&Pred>, Vec<&Pred>) = pred.conjuncts().iter().partition(|p| p.is_opaque());
+        for p in &opaque {
+            // `[i == x[j]]` is one value of `i` for each `j`.
+            let told = (0..extents.len()).rev().find(|k| {
+                let atom = index(*k, &Poly::default()).atom();
+                p.solution(&atom).is_some_and(|s| !s.mentions(&atom)) && extents.get(*k) != Some(&1)
+            });
+            if let Some(k) = told {
+                extents.get_mut(k).into_iter().for_each(|n| *n = (*n).min(1));
+                plain.retain(|p| !p.mentions(&index(k, &Poly::default()).atom()));
+            }
+        }
+        let plain = Pred::all(plain.into_iter().cloned());
+        let nest = Nest::new(extents, free, &plain, self)?;
+        let mut count = 0_u64;
+        nest.visit(self, &mut |world, at| {
+            count += 1;
+            *world.left = world.left.checked_sub(1).ok_or(Unknown::TooMany)?;
+            f(at.get(..free).unwrap_or_default());
+            Ok(())
+        })?;
+        Ok((count, !opaque.is_empty()))
+    }
+
+    fn atom(&mut self, a: &Atom, at: &[i64]) -> Result<i64, Unknown> {
+        use crate::interp::scalar::i64s;
+        use crate::syntax::ops::BinOp;
+        Ok(match a {
+            Atom::Local(l, _) => match index_number(*l) {
+                Some(k) => at.get(k).copied().ok_or(Unknown::Extent)?,
+                None => self.locals.get(l).copied().ok_or(Unknown::Extent)?,
+            },
+            Atom::Div(p, q) | Atom::Mod(p, q) => {
+                let op = if matches!(a, Atom::Div(..)) { BinOp::FloorDiv } else { BinOp::Mod };
+                i64s::arith(op, self.poly(p, at)?, self.poly(q, at)?).unwrap_or(0)
+            }
+            Atom::Min(p, q) => self.poly(p, at)?.min(self.poly(q, at)?),
+            Atom::Max(p, q) => self.poly(p, at)?.max(self.poly(q, at)?),
+            _ => return Err(Unknown::Extent),
+        })
+    }
+}
+
+impl World for Sizes<'_> {
+    type Stop = Unknown;
+
+    fn poly(&mut self, p: &Poly, at: &[i64]) -> Result<i64, Unknown> {
+        let mut sum = 0_i128;
+        for (m, c) in p.terms() {
+            let mut product = *c;
+            for (a, k) in m {
+                let value = i128::from(self.atom(a, at)?);
+                for _ in 0..*k {
+                    product = product.saturating_mul(value);
+                }
+            }
+            sum = sum.saturating_add(product);
+        }
+        i64::try_from(sum).map_err(|_| Unknown::TooMany)
+    }
+
+    fn holds(&mut self, p: &Pred, at: &[i64]) -> Result<bool, Unknown> {
+        Ok(match p {
+            Pred::And(items) => {
+                for p in &**items {
+                    if !self.holds(p, at)? {
+                        return Ok(false);
+                    }
+                }
+                true
+            }
+            Pred::Or(items) => {
+                for p in &**items {
+                    if self.holds(p, at)? {
+                        return Ok(true);
+                    }
+                }
+                false
+            }
+            Pred::Ge(p) => self.poly(p, at)? >= 0,
+            Pred::Eq(p) => self.poly(p, at)? == 0,
+            Pred::Ne(p) => self.poly(p, at)? != 0,
+            Pred::Any(of, body, wanted) => {
+                let mut found = false;
+                for i in 0..self.poly(&of.extent, at)? {
+                    let put = |p: &Poly| p.substitute(&|a| (*a == of.atom()).then(|| Poly::constant(i.into())));
+                    *self.left = self.left.checked_sub(1).ok_or(Unknown::TooMany)?;
+                    if self.holds(&body.map(&put), at)? {
+                        found = true;
+                        break;
+                    }
+                }
+                found == *wanted
+            }
+            // Data are not asked.
+            Pred::Is(..) | Pred::Member(..) => true,
+        })
+    }
+}
+
+fn is_real(scalar: Option<Scalar>) -> bool {
+    matches!(scalar, Some(Scalar::F64 | Scalar::F32))
+}

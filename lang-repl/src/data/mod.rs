@@ -6,6 +6,7 @@
 
 mod csv;
 pub(crate) mod fit;
+mod names;
 mod npy;
 mod npz;
 mod png;

@@ -241,13 +241,15 @@ impl Engine {
         let told = [problem.message.as_str()].into_iter().chain(labels).collect::<Vec<_>>().join("\n");
         let lengths = self.values.iter().filter(|(name, _)| types::is_length(name));
         let mut named: Vec<(usize, String)> = lengths
-            .filter_map(|(name, value)| Some((told.find(name.name.as_str())?, format!("`{name}` is {}", value.as_i64()?))))
+            .filter_map(|(name, value)| {
+                Some((told.find(name.name.as_str())?, format!("`{name}` is {}", value.as_i64()?)))
+            })
             .collect();
         named.sort();
         if !named.is_empty() {
             let named: Vec<String> = named.into_iter().map(|(_, says)| says).collect();
             let help = problem.help.take().map(|help| help + "\n").unwrap_or_default();
-            problem.help = Some(format!("{help}here {}", named.join(", ")));
+            problem.help = Some(format!("{help}here {}", named.join(" and ")));
         }
         problem
     }
@@ -544,7 +546,8 @@ impl Engine {
         offset: u32,
     ) -> Result<Ready, Vec<Problem>> {
         let expression = self.session.expression(module, text);
-        let places = |d: &Diagnostic| self.with_lengths(crate::problem::of_diagnostic(&d.clone().shift(offset), source));
+        let places =
+            |d: &Diagnostic| self.with_lengths(crate::problem::of_diagnostic(&d.clone().shift(offset), source));
         let problems: Vec<Problem> = expression.diagnostics.iter().map(places).collect();
         if problems.iter().any(Problem::is_error) {
             return Err(problems);

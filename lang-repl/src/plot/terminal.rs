@@ -25,6 +25,11 @@ const MOST_MARKS: usize = 150;
 
 /// The plot as lines of text.
 pub(crate) fn draw(plan: &Plan<'_>, screen: Screen) -> String {
+    if plan.body.is_empty() {
+        let title = if plan.title.is_empty() { String::new() } else { format!("{}: ", plan.title) };
+        let why = if plan.notes.is_empty() { String::new() } else { format!(": {}", plan.notes.join("; ")) };
+        return format!("{title}nothing to plot{why}\n");
+    }
     let mut text = match &plan.body {
         Body::Chart(chart) => self::chart(plan, chart, screen),
         Body::Tiles(tiles) => mosaic::draw(plan, tiles, screen),
@@ -74,11 +79,7 @@ fn chart(plan: &Plan<'_>, chart: &Chart<'_>, screen: Screen) -> String {
     if !plan.xlabel.is_empty() {
         page.center(area.left + width / 2, above + rows + 2, &plan.xlabel);
     }
-    if chart.empty {
-        page.center(area.left + width / 2, area.top + rows / 2, "nothing to draw");
-    } else {
-        series(&mut page, area, chart);
-    }
+    series(&mut page, area, chart);
     page.text()
 }
 

@@ -1,7 +1,7 @@
 //! Sentences in lines of a terminal's width, broken between words: a terminal breaks inside them.
 
 /// No text is broken into narrower lines.
-const NARROWEST: usize = 20;
+const NARROWEST: usize = 10;
 
 /// The text in lines of so many characters, where a width is told: before its first line stand so many
 /// characters, and every line that is begun anew has so many blanks. Longer words stay whole.
@@ -52,7 +52,7 @@ mod tests {
         check("one two three four five", (24, 0, 0), "one two three four five");
         check("one two three four five", (20, 0, 0), "one two three four\nfive");
         check("one two three four five", (30, 10, 4), "one two three four\n    five");
-        check("  name   what it is and does", (22, 0, 9), "  name   what it is and\n         does");
+        check("  name   what it is and does", (22, 0, 9), "  name   what it is\n         and does");
         check("a-word-that-is-longer-than-a-line and", (20, 0, 0), "a-word-that-is-longer-than-a-line\nand");
         check("one\n\ntwo two two two two two two", (20, 0, 0), "one\n\ntwo two two two two\ntwo two");
         assert_eq!(wrapped("one two three four five", None, 0, 0), "one two three four five");

@@ -477,6 +477,7 @@ fn inside(c: &Code, index: TId, axis: usize, n: usize) -> String {
     let nodes = &c.body.nodes;
     if matches!(nodes[index].kind, Expr::Int(_)) {
         return match n.checked_sub(1) {
+            Some(0) => "the only index of this axis is 0".to_owned(),
             Some(last) => format!("the indices of this axis run from 0 to {last}"),
             None => "this axis has no elements".to_owned(),
         };

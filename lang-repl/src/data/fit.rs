@@ -237,19 +237,16 @@ fn short(name: &str) -> String {
 
 /// Warns, once for all, of parts that are taken by another name than the file's.
 fn tell_renamed(fitter: &mut Fitter<'_>, what: &str, names: &[(&str, &str)], access: &Access) {
-    let renamed: Vec<String> = names
-        .iter()
-        .filter(|(given, name)| given != name)
-        .map(|(given, name)| format!("`{}` is read as `{}`", short(given), short(name)))
-        .collect();
-    let more = match renamed.len().checked_sub(3) {
-        Some(n @ 1..) => format!(", and {n} more are likewise"),
-        _ => String::new(),
+    let mut renamed = names.iter().filter(|(given, name)| given != name);
+    let Some((given, name)) = renamed.next() else { return };
+    let first = access.inside(&format!("{what} `{}`", short(given)));
+    let next = renamed.by_ref().take(2).map(|(given, name)| format!(", `{}` as `{}`", short(given), short(name)));
+    let next: String = next.collect();
+    let more = match renamed.count() {
+        0 => String::new(),
+        n => format!(", and {n} more likewise"),
     };
-    if !renamed.is_empty() {
-        let first: Vec<String> = renamed.into_iter().take(3).collect();
-        fitter.warn(format!("{}: the {what} {}{more}", access.named(), first.join(", ")));
-    }
+    fitter.warn(format!("{first} is read as `{}`{next}{more}", short(name)));
 }
 
 fn lacks<'n>(

@@ -58,6 +58,6 @@ mod tests {
         check(&["sepal length (cm)", "2nd", "a-b", "%"], &["sepal_length_cm", "_2nd", "a_b", "column_4"]);
         check(&["a b", "a_b", "a-b", "a.b"], &["a_b_1", "a_b", "a_b_2", "a_b_3"]);
         check(&["x", "x"], &["x", "x"]);
-        check(&["", "column_1", "it's"], &["column_1_1", "column_1", "it_s"]);
+        check(&["", "column_1", "it's"], &["column_1_1", "column_1", "it's"]);
     }
 }

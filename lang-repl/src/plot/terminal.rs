@@ -26,18 +26,17 @@ const MOST_MARKS: usize = 150;
 /// The plot as lines of text.
 pub(crate) fn draw(plan: &Plan<'_>, screen: Screen) -> String {
     if plan.body.is_empty() {
-        let title = if plan.title.is_empty() { String::new() } else { format!("{}: ", plan.title) };
-        let why = if plan.notes.is_empty() { String::new() } else { format!(": {}", plan.notes.join("; ")) };
-        return format!("{title}nothing to plot{why}\n");
+        return String::from("nothing to plot\n") + &notes(plan);
     }
-    let mut text = match &plan.body {
+    let text = match &plan.body {
         Body::Chart(chart) => self::chart(plan, chart, screen),
         Body::Tiles(tiles) => mosaic::draw(plan, tiles, screen),
     };
-    for note in &plan.notes {
-        text.push_str(&format!("note: {note}\n"));
-    }
-    text
+    text + &notes(plan)
+}
+
+fn notes(plan: &Plan<'_>) -> String {
+    plan.notes.iter().map(|note| format!("note: {note}\n")).collect()
 }
 
 /// The colour of a series.

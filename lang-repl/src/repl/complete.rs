@@ -314,10 +314,7 @@ mod tests {
         check("plot(p) + xs", &[]);
         check("print(p, \"po", &[]);
         check("import o", &["ode", "optim"]);
-        check(
-            "import linalg as l",
-            &["la", "lambertw", "len", "lgamma", "load", "log", "log1p", "loop", "loss", "lossy"],
-        );
+        check("import linalg as l", &["la", "len", "let", "lgamma", "load", "log", "log1p", "loop", "loss", "lossy"]);
     }
 
     #[test]

@@ -60,10 +60,10 @@ impl End {
                 Word::In | Word::Then | Word::Else | Word::Yield | Word::While | Word::For | Word::If | Word::Do,
             )) => Self::Opens,
             Some(Token::Sym(sym)) => match sym {
-                Sym::Assign | Sym::PlusAssign | Sym::Colon | Sym::Arrow => Self::Opens,
+                Sym::Assign | Sym::PlusAssign | Sym::Colon => Self::Opens,
                 Sym::LParen | Sym::LBracket | Sym::LBrace => Self::Opens,
                 Sym::RParen | Sym::RBracket | Sym::RBrace | Sym::Comma | Sym::Semi => Self::Closed,
-                Sym::Underscore | Sym::Question | Sym::Dot => Self::Closed,
+                Sym::Underscore | Sym::Question | Sym::Dot | Sym::Arrow => Self::Closed,
                 _ => Self::Operator,
             },
             _ => Self::Closed,

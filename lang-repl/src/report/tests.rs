@@ -198,5 +198,27 @@ fn sentences_are_broken_at_words() {
         .help("an advice that is longer than a line too, in `code with words`\nand a second one");
     let mut full = text(&[p.clone()], &sources, Style::Full { color: false, width: Some(40) });
     full += &text(&[Problem { places: Vec::new(), ..p }], &sources, Style::Full { color: false, width: Some(40) });
-    expect![[""]].assert_eq(&full);
+    expect![[r#"
+        [E0306] Error: a message of several
+        words that is longer than a line of the
+        terminal
+           ╭─[ a.iv:3:7 ]
+           │
+         3 │     x[i]
+           │       ┬
+           │       ╰── up to n
+           │
+           │ Help: an advice that is longer than
+           │       a line too, in `code with
+           │       words`
+           │       and a second one
+        ───╯
+        [E0306] Error: a message of several
+        words that is longer than a line of the
+        terminal
+          Help: an advice that is longer than a
+                line too, in `code with words`
+                and a second one
+    "#]]
+    .assert_eq(&full);
 }

@@ -28,6 +28,7 @@ use crate::show::Evaluated;
 use crate::source::{SourceId, Sources};
 use crate::types;
 
+mod advice;
 mod questions;
 
 /// A part of a module's text and where it comes from.
@@ -232,26 +233,7 @@ impl Engine {
             let module = label.module.as_ref().unwrap_or(module);
             problem.places.extend(self.place(module, label.span, label.message.clone()));
         }
-        self.with_lengths(problem)
-    }
-
-    /// With the lengths that the problem names and that are known here.
-    fn with_lengths(&self, mut problem: Problem) -> Problem {
-        let labels = problem.places.iter().map(|place| place.label.as_str());
-        let told = [problem.message.as_str()].into_iter().chain(labels).collect::<Vec<_>>().join("\n");
-        let lengths = self.values.iter().filter(|(name, _)| types::is_length(name));
-        let mut named: Vec<(usize, String)> = lengths
-            .filter_map(|(name, value)| {
-                Some((told.find(name.name.as_str())?, format!("`{name}` is {}", value.as_i64()?)))
-            })
-            .collect();
-        named.sort();
-        if !named.is_empty() {
-            let named: Vec<String> = named.into_iter().map(|(_, says)| says).collect();
-            let help = problem.help.take().map(|help| help + "\n").unwrap_or_default();
-            problem.help = Some(format!("{help}here {}", named.join(" and ")));
-        }
-        problem
+        self.advised(problem)
     }
 
     /// A failure in its item; of an expression that stands in no module, in its own text.
@@ -546,8 +528,7 @@ impl Engine {
         offset: u32,
     ) -> Result<Ready, Vec<Problem>> {
         let expression = self.session.expression(module, text);
-        let places =
-            |d: &Diagnostic| self.with_lengths(crate::problem::of_diagnostic(&d.clone().shift(offset), source));
+        let places = |d: &Diagnostic| self.advised(crate::problem::of_diagnostic(&d.clone().shift(offset), source));
         let problems: Vec<Problem> = expression.diagnostics.iter().map(places).collect();
         if problems.iter().any(Problem::is_error) {
             return Err(problems);

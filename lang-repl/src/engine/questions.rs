@@ -28,11 +28,8 @@ impl Engine {
         if let Some(signature) = self.named_signature(&expression) {
             return Ok(signature.to_string());
         }
-        let problems: Vec<Problem> = expression
-            .diagnostics
-            .iter()
-            .map(|d| self.with_lengths(crate::problem::of_diagnostic(d, source)))
-            .collect();
+        let problems: Vec<Problem> =
+            expression.diagnostics.iter().map(|d| self.advised(crate::problem::of_diagnostic(d, source))).collect();
         if problems.iter().any(Problem::is_error) {
             return Err(problems);
         }

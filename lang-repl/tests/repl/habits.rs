@@ -85,7 +85,7 @@ save({x: [1, 2], y: [1, 2, 3]}, \"uneven.csv\")
                │
                │ Help: did you mean `sepal_length`?
             ───╯
-            [W0606] Warning: `iris.csv`: the value: the column `sepal length` is read as `sepal_length`, `2nd` is read as `_2nd`, `sepal-length` is read as `sepal_length_1`
+            [W0606] Warning: `iris.csv`: column `sepal length` is read as `sepal_length`, `2nd` as `_2nd`, `sepal-length` as `sepal_length_1`
                ╭─[ repl:1:99 ]
                │
              1 │ let t: {sepal_length: [?n]f64, _2nd: [?n]f64, in: [?n]f64, sepal_length_1: [?n]i64, x: [?n]f64} = load("iris.csv");
@@ -95,7 +95,7 @@ save({x: [1, 2], y: [1, 2, 3]}, \"uneven.csv\")
             [2]i64 = [4, 9]
             u: {sepal_length: [2]f64, _2nd: [2]f64} =
             {sepal_length: [1.0, 6.0], _2nd: [2.0, 7.0]}
-            [W0606] Warning: `iris.csv`: the value: the column `2nd` is read as `_2nd`
+            [W0606] Warning: `iris.csv`: column `2nd` is read as `_2nd`
                ╭─[ repl:1:37 ]
                │
              1 │ let rows: [?n]{_2nd: f64, x: f64} = load("iris.csv")
@@ -229,6 +229,113 @@ v[i + 1]
                │     ╰──── here
                │
                │ Help: guard it, `[0 <= i + 1 < 2] * v[i + 1]`, or let the index run less far
+            ───╯
+            --- exit status: 1
+        "#]],
+    );
+}
+
+#[test]
+fn the_type_of_what_is_loaded_is_told_by_the_file() {
+    let dir = Dir::new(&[
+        ("a.csv", b"sepal length,n,gaps,all,name\n1.5,2,,true,x\n6,7,8,false,y\n"),
+        ("m.csv", b"1,2.5\n3,4\n"),
+        ("v.csv", b"1\n2\n"),
+        ("bits.png", include_bytes!("../data/bits.png")),
+        ("kinds.npz", include_bytes!("../data/kinds.npz")),
+        ("sub/f.iv", b"let xs = load(\"v.csv\")\n"),
+        ("v.csv", b"1\n2\n"),
+        ("sub/v.csv", b"true\nfalse\n"),
+    ]);
+    session_in(
+        &dir,
+        "\
+let t = load(\"a.csv\")
+let t: {sepal_length: [?n]f64, n: [?n]i64, gaps: [?n]f64, all: [?n]bool} = load(\"a.csv\");
+load(\"m.csv\")
+load(\"v.csv\")
+load(\"bits.png\")
+load(\"kinds.npz\")
+load(\"none.csv\")
+:load sub/f.iv
+",
+        expect![[r#"
+            [E0210] Error: the type of what is loaded must be written
+               ╭─[ repl:1:9 ]
+               │
+             1 │ let t = load("a.csv")
+               │         ──────┬──────
+               │               ╰──────── here
+               │
+               │ Help: by what the file holds: `let t: {sepal_length: [?n]f64, n: [?n]i64, gaps: [?n]f64, all: [?n]bool} = load("a.csv")`
+            ───╯
+            [W0606] Warning: `a.csv`: column `sepal length` is read as `sepal_length`
+               ╭─[ repl:1:76 ]
+               │
+             1 │ let t: {sepal_length: [?n]f64, n: [?n]i64, gaps: [?n]f64, all: [?n]bool} = load("a.csv");
+               │                                                                            ──────┬──────
+               │                                                                                  ╰──────── here
+            ───╯
+            [W0606] Warning: `a.csv`: column `gaps` has no value in line 2, which makes a NaN
+               ╭─[ repl:1:76 ]
+               │
+             1 │ let t: {sepal_length: [?n]f64, n: [?n]i64, gaps: [?n]f64, all: [?n]bool} = load("a.csv");
+               │                                                                            ──────┬──────
+               │                                                                                  ╰──────── here
+            ───╯
+            [E0210] Error: the type of what is loaded must be written
+               ╭─[ repl:1:1 ]
+               │
+             1 │ load("m.csv")
+               │ ──────┬──────
+               │       ╰──────── here
+               │
+               │ Help: by what the file holds: `let x: [?n, ?m]f64 = load("m.csv")`
+            ───╯
+            [E0210] Error: the type of what is loaded must be written
+               ╭─[ repl:1:1 ]
+               │
+             1 │ load("v.csv")
+               │ ──────┬──────
+               │       ╰──────── here
+               │
+               │ Help: by what the file holds: `let x: [?n]i64 = load("v.csv")`
+            ───╯
+            [E0210] Error: the type of what is loaded must be written
+               ╭─[ repl:1:1 ]
+               │
+             1 │ load("bits.png")
+               │ ────────┬───────
+               │         ╰───────── here
+               │
+               │ Help: by what the file holds: `let x: [?h, ?w]f64 = load("bits.png")`
+            ───╯
+            [E0210] Error: the type of what is loaded must be written
+               ╭─[ repl:1:1 ]
+               │
+             1 │ load("kinds.npz")
+               │ ────────┬────────
+               │         ╰────────── here
+               │
+               │ Help: by what the file holds: `let x: {b1_one_C_0d: bool, b1_one_F_0d: bool, b1_one_C_0: [?n]bool, b1_one_F_0: [?n]bool, b1_one_C_3: [?m]bool, b1_one_F_3: [?m]bool, b1_one_C_2x0x3: [?k, ?n, ?m]bool, b1_one_F_2x0x3: [?k, ?n, ?m]bool, b1_one_C_2x3x4: [?k, ?m, ?l]bool, b1_one_F_2x3x4: [?k, ?m, ?l]bool, i1_one_C_0d: i64, i1_one_F_0d: i64} = load("kinds.npz")`
+            ───╯
+            [E0210] Error: the type of what is loaded must be written
+               ╭─[ repl:1:1 ]
+               │
+             1 │ load("none.csv")
+               │ ────────┬───────
+               │         ╰───────── here
+               │
+               │ Help: write it at the `let`: `let xs: [?n]f64 = load("file")`
+            ───╯
+            [E0210] Error: the type of what is loaded must be written
+               ╭─[ sub/f.iv:1:10 ]
+               │
+             1 │ let xs = load("v.csv")
+               │          ──────┬──────
+               │                ╰──────── here
+               │
+               │ Help: by what the file holds: `let xs: [?n]bool = load("v.csv")`
             ───╯
             --- exit status: 1
         "#]],

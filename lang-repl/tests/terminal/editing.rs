@@ -216,7 +216,8 @@ fn lists_take_the_place_of_hints() {
     screen.keys(&["Enter"]);
     screen.prompts();
     screen.clear();
-    let suggestion = "iverson> def s(x: f64) -> f64 =\n           let y = x\n           in y";
+    // The margin ends in a blank that does not break.
+    let suggestion = "iverson> def s(x: f64) -> f64 =\n        \u{a0}  let y = x\n        \u{a0}  in y";
     screen.text("de");
     screen.shows(suggestion);
     screen.keys(&["Tab"]);

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use lang_core::base::Code;
+use lang_core::session::{LIBRARY, PRELUDE};
 use lang_core::syntax::lexer::is_name_continue;
 
 use super::Engine;
@@ -23,6 +24,12 @@ impl Engine {
             && let Some(declaration) = self.declaration(&problem)
         {
             problem.help = Some(format!("by what the file holds: `{declaration}`"));
+        }
+        let unknown = problem.message.strip_prefix('`').and_then(|rest| rest.strip_suffix("` is not defined"));
+        if let (Code::E0100, Some(name), None) = (problem.code, unknown, &problem.help)
+            && LIBRARY.iter().any(|(module, _)| *module == name && *module != PRELUDE)
+        {
+            problem.help = Some(format!("it is a module of the library: `import {name}`"));
         }
         // Other codes are about sizes in passing.
         if problem.code.name().starts_with("E03") { self.with_lengths(problem) } else { problem }

@@ -172,6 +172,7 @@ fn what_is_not_taken_says_what_is() {
 :rel
 :t 1
 np.isnan(nan)
+stats.mean([1.0])
 is_inf(1.0)
 let v = [nan, 1.0]
 (v != v, abs(v) < inf)

@@ -182,7 +182,7 @@ fn every_place_can_be_drawn() {
             let span = Span::new(u32::try_from(a).unwrap(), u32::try_from(b).unwrap());
             p = p.at(ids[random(2)], span, ["", "label", "two\nlines"][random(3)]);
         }
-        let full = text(&[p.clone()], &sources, Style::Full { color: false, width: None });
+        let full = text(std::slice::from_ref(&p), &sources, Style::Full { color: false, width: None });
         assert!(full.starts_with("[E0001] Error: m"));
         assert!(!full.contains(['\u{1b}', '\u{E000}']), "{full}");
         json_list(&[p], &sources);

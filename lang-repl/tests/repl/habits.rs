@@ -199,6 +199,15 @@ v[i + 1]
                │
                │ Help: a NaN is the only number that differs from itself: write `x != x`, of a whole array too
             ───╯
+            [E0100] Error: `stats` is not defined
+               ╭─[ repl:1:1 ]
+               │
+             1 │ stats.mean([1.0])
+               │ ──┬──
+               │   ╰──── here
+               │
+               │ Help: it is a module of the library: `import stats`
+            ───╯
             [E0100] Error: `is_inf` is not defined
                ╭─[ repl:1:1 ]
                │

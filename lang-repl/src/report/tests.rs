@@ -196,7 +196,7 @@ fn sentences_are_broken_at_words() {
     let p = Problem::new(Code::E0306, "a message of several words that is longer than a line of the terminal")
         .at(f, Span::new(49, 50), "up to n")
         .help("an advice that is longer than a line too, in `code with words`\nand a second one");
-    let mut full = text(&[p.clone()], &sources, Style::Full { color: false, width: Some(40) });
+    let mut full = text(std::slice::from_ref(&p), &sources, Style::Full { color: false, width: Some(40) });
     full += &text(&[Problem { places: Vec::new(), ..p }], &sources, Style::Full { color: false, width: Some(40) });
     expect![[r#"
         [E0306] Error: a message of several

@@ -214,9 +214,10 @@ fn expression(text: &str) -> Result<String, String> {
 /// So many digits, or all.
 pub(crate) fn digits(text: &str) -> Result<Digits, String> {
     match text.parse() {
-        Ok(n @ 1..) => Ok(Digits::AtMost(n)),
+        // No real has more.
+        Ok(n @ 1..=17) => Ok(Digits::AtMost(n)),
         _ if text == "all" => Ok(Digits::All),
-        _ => Err("a number from 1 on, or `all`".to_owned()),
+        _ => Err("a number from 1 to 17, or `all`".to_owned()),
     }
 }
 

@@ -31,6 +31,7 @@ mod signals;
 mod source;
 mod suggest;
 mod types;
+mod wrap;
 
 #[doc(hidden)]
 pub use data::probe as probe_data_file;

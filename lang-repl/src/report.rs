@@ -4,6 +4,9 @@
 //! long spans the ends, of very long files no drawing, of many problems the first. Characters
 //! that would act on a terminal are replaced.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -13,6 +16,7 @@ use lang_core::base::Severity;
 use crate::json;
 use crate::problem::{Caller, Place, Problem};
 use crate::source::{Source, SourceId, Sources, floor_boundary};
+use crate::wrap::wrapped;
 
 /// How problems are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,6 +25,8 @@ pub(crate) enum Style {
     Full {
         /// With colours.
         color: bool,
+        /// Sentences are broken into lines of so many characters, where it is told.
+        width: Option<usize>,
     },
     /// One line each: `file:line:column: error[E0200]: message`.
     Short,
@@ -51,9 +57,9 @@ pub(crate) fn text(problems: &[Problem], sources: &Sources, style: Style) -> Str
                 out.push('\n');
             }
         }
-        Style::Full { color } => {
+        Style::Full { color, width } => {
             for p in problems.iter().take(MAX_DRAWN) {
-                out.push_str(&drawn(p, sources, color));
+                out.push_str(&drawn(p, sources, color, width));
             }
             if let Some(more @ 1..) = problems.len().checked_sub(MAX_DRAWN) {
                 let _ = writeln!(out, "… and {more} more; `--format short` lists all.");
@@ -213,7 +219,16 @@ fn marker(n: usize) -> String {
     format!("\u{E000}{n}\u{E001}")
 }
 
-fn drawn(p: &Problem, sources: &Sources, color: bool) -> String {
+/// The head of a problem's message.
+fn head(p: &Problem) -> String {
+    let severity = match p.severity {
+        Severity::Error => "Error",
+        Severity::Warning => "Warning",
+    };
+    format!("[{}] {severity}: ", p.code)
+}
+
+fn drawn(p: &Problem, sources: &Sources, color: bool, width: Option<usize>) -> String {
     let config = Config::new().with_index_type(IndexType::Char).with_color(color);
     let kind = match p.severity {
         Severity::Error => ReportKind::Error,
@@ -236,15 +251,17 @@ fn drawn(p: &Problem, sources: &Sources, color: bool) -> String {
     let mut excerpts = Vec::new();
     let mut labels: Vec<Label<(String, std::ops::Range<usize>)>> = Vec::new();
     let mut names = Vec::new();
+    let mut last_line = 0;
     for (id, places) in &groups {
         let Some(source) = sources.get(*id) else { continue };
         let ranges: Vec<_> = places.iter().map(|place| source.range(place.span)).collect();
         if ranges.iter().any(|r| source.line_of(last_byte(r)) > MAX_LINES) {
-            return undrawn(p, sources);
+            return undrawn(p, sources, width);
         }
         let excerpt = Excerpt::new(source, &ranges);
         let name = marker(names.len());
         for (place, range) in places.iter().zip(&ranges) {
+            last_line = last_line.max(source.line_of(last_byte(range)) + 1);
             let shown = excerpt.range(source, range);
             // Sources in order, then lines in order: each source is drawn once.
             let order =
@@ -264,21 +281,23 @@ fn drawn(p: &Problem, sources: &Sources, color: bool) -> String {
         excerpts.push((name, excerpt.text));
     }
     if excerpts.is_empty() {
-        return undrawn(p, sources);
+        return undrawn(p, sources, width);
     }
 
-    let mut report =
-        Report::build(kind, (marker(0), 0..0)).with_config(config).with_code(p.code).with_message(tame(&p.message));
+    let message = wrapped(&tame(&p.message), width, head(p).len(), 0);
+    let mut report = Report::build(kind, (marker(0), 0..0)).with_config(config).with_code(p.code).with_message(message);
     report.add_labels(labels);
     if let Some(help) = &p.help {
-        report.set_help(tame(help));
+        // Before its lines stand the numbers of lines, a bar and its title.
+        let margin = last_line.to_string().len() + "  │ Help: ".chars().count();
+        report.set_help(wrapped(&tame(help), width.map(|width| width.saturating_sub(margin)), 0, 0));
     }
     if let Some(note) = trace_note(p, sources) {
         report.set_note(note);
     }
     let mut out = Vec::new();
     if report.finish().write(cache(excerpts), &mut out).is_err() {
-        return undrawn(p, sources);
+        return undrawn(p, sources, width);
     }
     let text = place_names(&String::from_utf8_lossy(&out), &names);
     text.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
@@ -322,12 +341,9 @@ fn place_names(text: &str, names: &[String]) -> String {
 }
 
 /// The same facts without a drawing.
-fn undrawn(p: &Problem, sources: &Sources) -> String {
-    let severity = match p.severity {
-        Severity::Error => "Error",
-        Severity::Warning => "Warning",
-    };
-    let mut out = format!("[{}] {severity}: {}\n", p.code, tame(&p.message));
+fn undrawn(p: &Problem, sources: &Sources, width: Option<usize>) -> String {
+    let head = head(p);
+    let mut out = format!("{head}{}\n", wrapped(&tame(&p.message), width, head.len(), 0));
     for place in p.places.iter().take(MAX_PLACES) {
         if let Some(at) = location(place, sources) {
             let sep = if place.label.is_empty() { "" } else { ": " };
@@ -335,7 +351,8 @@ fn undrawn(p: &Problem, sources: &Sources) -> String {
         }
     }
     if let Some(help) = &p.help {
-        let _ = writeln!(out, "  Help: {}", tame(help).replace('\n', "\n        "));
+        let help = wrapped(&tame(help), width.map(|width| width.saturating_sub(8)), 0, 0);
+        let _ = writeln!(out, "  Help: {}", help.replace('\n', "\n        "));
     }
     if let Some(note) = trace_note(p, sources) {
         let _ = writeln!(out, "  Note: {}", note.replace('\n', "\n        "));
@@ -382,7 +399,7 @@ pub(crate) fn tame(text: &str) -> String {
     let mut out: String =
         text.get(..end).unwrap_or_default().chars().map(|c| if c == '\n' { c } else { visible(c) }).collect();
     if end < text.len() {
-        out.push('…');
+        let _ = write!(out, "… and {} bytes more", text.len() - end);
     }
     out
 }
@@ -397,199 +414,5 @@ fn visible(c: char) -> char {
         '\u{E000}' | '\u{E001}' => '\u{FFFD}',
         c if c.is_control() => '\u{FFFD}',
         c => c,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use expect_test::{Expect, expect};
-    use lang_core::base::{Code, Span};
-
-    const FILE: &str = "def f(x: [n]f64) -> f64 =\n  sum i < n + 1:\n    x[i]\n\ndef g(y: μ) -> f64 = y\n";
-
-    #[track_caller]
-    fn check(problem: impl FnOnce(&mut Sources) -> Problem, expected: Expect) {
-        let mut sources = Sources::default();
-        let p = problem(&mut sources);
-        let full = text(std::slice::from_ref(&p), &sources, Style::Full { color: false });
-        let short = text(std::slice::from_ref(&p), &sources, Style::Short);
-        let json = json_list(&[p], &sources);
-        expected.assert_eq(&format!("{full}{short}{json}\n"));
-    }
-
-    #[test]
-    fn one_place_with_help() {
-        check(
-            |s| {
-                let f = s.add("a.iv", FILE);
-                Problem::new(Code::E0306, "index `i` leaves `x`")
-                    .at(f, Span::new(49, 50), "up to n")
-                    .help("write `i < n`")
-            },
-            expect![[r#"
-                [E0306] Error: index `i` leaves `x`
-                   ╭─[ a.iv:3:7 ]
-                   │
-                 3 │     x[i]
-                   │       ┬
-                   │       ╰── up to n
-                   │
-                   │ Help: write `i < n`
-                ───╯
-                a.iv:3:7: error[E0306]: index `i` leaves `x`
-                [{"file": "a.iv", "severity": "error", "code": "E0306", "message": "index `i` leaves `x`", "line": 3, "column": 7, "endLine": 3, "endColumn": 8, "help": "write `i < n`"}]
-            "#]],
-        );
-    }
-
-    #[test]
-    fn several_places_and_files() {
-        check(
-            |s| {
-                let f = s.add("a.iv", FILE);
-                let g = s.add("b.iv", "one\ntwo");
-                let mut p = Problem::new(Code::W0401, "a warning\x1b[31m with\na second line")
-                    .at(f, Span::new(64, 66), "")
-                    .at(g, Span::new(4, 7), "there")
-                    .at(f, Span::new(0, 55), "all of this");
-                p.trace = (0..20)
-                    .map(|i| Caller { name: format!("`f{i}`"), source: Some(g), span: Span::new(i % 5, 5) })
-                    .collect();
-                p
-            },
-            expect![[r#"
-                [W0401] Warning: a warning�[31m with
-                a second line
-                   ╭─[ a.iv:5:11 ]
-                   │
-                 1 │ ╭─▶ def f(x: [n]f64) -> f64 =
-                   ┆ ┆
-                 5 │ ├─▶ def g(y: μ) -> f64 = y
-                   │ │             ─┬
-                   │ ╰──────────────────────────── all of this
-                   │                │
-                   │                ╰───────────── here
-                   │
-                   ├─[ b.iv:2:1 ]
-                   │
-                 2 │ two
-                   │ ─┬─
-                   │  ╰─── there
-                   │
-                   │ Note: called from `f0` at b.iv:1:1
-                   │       called from `f1` at b.iv:1:2
-                   │       called from `f2` at b.iv:1:3
-                   │       called from `f3` at b.iv:1:4
-                   │       called from `f4` at b.iv:2:1
-                   │       called from `f5` at b.iv:1:1
-                   │       called from `f6` at b.iv:1:2
-                   │       called from `f7` at b.iv:1:3
-                   │       … and 12 more calls
-                ───╯
-                a.iv:5:11: warning[W0401]: a warning�[31m with a second line
-                [{"file": "a.iv", "severity": "warning", "code": "W0401", "message": "a warning\u001b[31m with\na second line", "line": 5, "column": 11, "endLine": 5, "endColumn": 13}]
-            "#]],
-        );
-    }
-
-    #[test]
-    fn no_place() {
-        check(
-            |_| Problem::new(Code::E0602, "no file `x.iv`").help("look again"),
-            expect![[r#"
-            [E0602] Error: no file `x.iv`
-              Help: look again
-            error[E0602]: no file `x.iv`
-            [{"file": null, "severity": "error", "code": "E0602", "message": "no file `x.iv`", "line": 1, "column": 1, "endLine": 1, "endColumn": 1, "help": "look again"}]
-        "#]],
-        );
-    }
-
-    #[test]
-    fn long_lines_are_cut() {
-        check(
-            |s| {
-                let f = s.add("long.iv", format!("a\n{}μ{}\n", "x".repeat(5_000_000), "y".repeat(5_000_000)));
-                Problem::new(Code::E0001, "odd").at(f, Span::new(5_000_002, 5_000_004), "this").at(
-                    f,
-                    Span::new(0, 9_000_000),
-                    "wide",
-                )
-            },
-            expect![[r#"
-                [E0001] Error: odd
-                   ╭─[ long.iv:2:5000001 ]
-                   │
-                 1 │ ╭─▶ a
-                 2 │ ├─▶ …xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxμyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy…
-                   │ │                                            ┬
-                   │ │                                            ╰────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────── this
-                   │ │
-                   │ ╰─────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────── wide
-                ───╯
-                long.iv:2:5000001: error[E0001]: odd
-                [{"file": "long.iv", "severity": "error", "code": "E0001", "message": "odd", "line": 2, "column": 5000001, "endLine": 2, "endColumn": 5000002}]
-            "#]],
-        );
-    }
-
-    #[test]
-    fn the_end_of_a_text() {
-        check(
-            |s| {
-                let f = s.add("e.iv", "def\n");
-                Problem::new(Code::E0001, "unexpected end").at(f, Span::new(4, 4), "")
-            },
-            expect![[r#"
-                [E0001] Error: unexpected end
-                   ╭─[ e.iv:2:1 ]
-                   │
-                 2 │
-                   │ ┬
-                   │ ╰── here
-                ───╯
-                e.iv:2:1: error[E0001]: unexpected end
-                [{"file": "e.iv", "severity": "error", "code": "E0001", "message": "unexpected end", "line": 2, "column": 1, "endLine": 2, "endColumn": 1}]
-            "#]],
-        );
-    }
-
-    #[test]
-    fn many_problems_are_counted() {
-        let mut sources = Sources::default();
-        let f = sources.add("e.iv", "x");
-        let all = vec![Problem::new(Code::E0001, "odd").at(f, Span::new(0, 1), ""); 1000];
-        let full = text(&all, &sources, Style::Full { color: false });
-        assert!(full.ends_with("… and 960 more; `--format short` lists all.\n"), "{full}");
-        assert_eq!(summary(&all).as_deref(), Some("1000 errors"));
-        assert_eq!(summary(&[]), None);
-    }
-
-    /// Whatever the text and wherever the places, even outside it, there is a report.
-    #[test]
-    fn every_place_can_be_drawn() {
-        let pieces = ["a", "μ", "\n", "\r\n", "\t", "\u{1b}", "漢", "\u{2028}", " ", "\u{E000}", "\u{301}", "\r"];
-        let mut seed = 1_u64;
-        let mut random = |n: usize| {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            usize::try_from(seed >> 33).unwrap() % n
-        };
-        for _ in 0..2000 {
-            let mut sources = Sources::default();
-            let length = [3, 30, 300][random(3)];
-            let body: String = (0..random(length)).map(|_| pieces[random(pieces.len())]).collect();
-            let ids = [sources.add("one", body), sources.add("two", "t\nw\no")];
-            let mut p = Problem::new(Code::E0001, "m");
-            for _ in 0..1 + random(9) {
-                let (a, b) = (random(length * 2), random(length * 2));
-                let span = Span::new(u32::try_from(a).unwrap(), u32::try_from(b).unwrap());
-                p = p.at(ids[random(2)], span, ["", "label", "two\nlines"][random(3)]);
-            }
-            let full = text(&[p.clone()], &sources, Style::Full { color: false });
-            assert!(full.starts_with("[E0001] Error: m"));
-            assert!(!full.contains(['\u{1b}', '\u{E000}']), "{full}");
-            json_list(&[p], &sources);
-        }
     }
 }

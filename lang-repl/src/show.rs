@@ -1,6 +1,6 @@
 //! Values as people read them, type and shape first, and as JSON.
 
-use std::io::{self, IsTerminal as _};
+use std::io;
 
 use lang_core::interp::print::{Digits, Layout};
 use lang_core::interp::{Value, json as interp_json};
@@ -64,13 +64,22 @@ impl View {
 
 /// How wide the terminal is that values and plots are shown on, if it is one.
 pub(crate) fn terminal_width() -> Option<usize> {
-    let size = io::stdout().is_terminal().then(terminal_size::terminal_size).flatten();
+    width_of(&io::stdout())
+}
+
+/// How wide the terminal is that a stream writes to, if it is one.
+pub(crate) fn width_of<S: io::IsTerminal>(stream: &S) -> Option<usize> {
+    let size = stream.is_terminal().then(terminal_size::terminal_size).flatten();
     size.map(|(width, _)| usize::from(width.0))
 }
 
 /// `[3]f64 = [1.0, 2.0, 3.0]`, after a name if it has one.
 pub(crate) fn with_type(name: Option<&str>, evaluated: &Evaluated, view: View) -> String {
     let name = name.map(|name| format!("{name}: ")).unwrap_or_default();
+    if let Value::Fun(_) = evaluated.value {
+        // Its type is told.
+        return format!("{name}{} = <function>", evaluated.ty);
+    }
     view.layout().show_after(&format!("{name}{} =", evaluated.ty), &evaluated.value)
 }
 

@@ -33,6 +33,11 @@ pub(crate) fn mentions_globals(signature: &Signature) -> bool {
     found
 }
 
+/// Does the name stand for an extent that the program gave none, as `len(t.age)`?
+pub(crate) fn is_length(name: &GlobalName) -> bool {
+    name.name.as_str().starts_with("len(")
+}
+
 /// A type of a type's definition with the arguments it is applied to.
 pub(crate) fn instantiate(ty: &Type, args: &[TypeArg]) -> Type {
     lang_core::types::lower::apply(ty, args)

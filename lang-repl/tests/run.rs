@@ -412,7 +412,7 @@ fn programs_that_fail() {
                │                                        ┬
                │                                        ╰── here
                │
-               │ Help: guard it, `[0 <= k < n] * x[k]`, or let the index run less far
+               │ Help: guard it, `[0 <= i < n] * x[i]`, or let the index run less far
                │
                │ Note: called from main at fails.iv:2:31
             ───╯
@@ -422,7 +422,7 @@ fn programs_that_fail() {
             fails.iv:1:40: error[E0500]: index -1 is out of bounds for axis 0 of extent 3
             --- status 1
             $ iverson run fails.iv i=-1 --format json
-            {"error": [{"file": "fails.iv", "severity": "error", "code": "E0500", "message": "index -1 is out of bounds for axis 0 of extent 3", "line": 1, "column": 40, "endLine": 1, "endColumn": 41, "help": "guard it, `[0 <= k < n] * x[k]`, or let the index run less far"}]}
+            {"error": [{"file": "fails.iv", "severity": "error", "code": "E0500", "message": "index -1 is out of bounds for axis 0 of extent 3", "line": 1, "column": 40, "endLine": 1, "endColumn": 41, "help": "guard it, `[0 <= i < n] * x[i]`, or let the index run less far"}]}
             --- status 1
             $ iverson run loop.iv
             1

@@ -15,6 +15,8 @@ use super::lift::Join;
 use super::value::{take_fields, take_items};
 use super::{Interp, Value};
 use crate::base::Code as ErrorCode;
+use crate::predicate::LocalId;
+use crate::types::phrase::Phrases;
 use crate::types::tree::{Expr, Place, Subscript, TId, Update, is_path};
 use crate::types::ty::Type;
 
@@ -443,20 +445,65 @@ fn subscript_span<'c>(c: &'c Code, at: At<'c>, subscript: Option<&Subscript>) ->
 fn in_bounds(c: &Code, at: At<'_>, i: i64, axis: usize, n: usize, subscript: Option<&Subscript>) -> Eval<usize> {
     match usize::try_from(i) {
         Ok(i) if i < n => Ok(i),
-        _ => Err(out_of_bounds(subscript_span(c, at, subscript), i, axis, n, subscript)),
+        _ => Err(out_of_bounds(c, subscript_span(c, at, subscript), i, axis, n, subscript)),
     }
 }
 
 #[cold]
-fn out_of_bounds(at: At<'_>, i: i64, axis: usize, n: usize, subscript: Option<&Subscript>) -> Box<super::Failure> {
+fn out_of_bounds(
+    c: &Code,
+    at: At<'_>,
+    i: i64,
+    axis: usize,
+    n: usize,
+    subscript: Option<&Subscript>,
+) -> Box<super::Failure> {
     let failure = at.fail(ErrorCode::E0500, format!("index {i} is out of bounds for axis {axis} of extent {n}"));
     let help = match subscript {
         Some(Subscript::At { proved: true, .. }) => {
-            "this index had been proved in bounds: a defect of Iverson, please report it"
+            "this index had been proved in bounds: a defect of Iverson, please report it".to_owned()
         }
-        _ => "guard it, `[0 <= k < n] * x[k]`, or let the index run less far",
+        Some(Subscript::At { index, .. }) => inside(c, *index, axis, n),
+        _ => GUARD.to_owned(),
     };
-    with_help(failure, help)
+    with_help(failure, &help)
+}
+
+/// What to do about an index that leaves its axis, where the program's own words are too long.
+const GUARD: &str = "guard it, as in `[0 <= k < n] * x[k]`, or let the index run less far";
+
+/// What to do about this index, in the program's own words.
+fn inside(c: &Code, index: TId, axis: usize, n: usize) -> String {
+    let nodes = &c.body.nodes;
+    if matches!(nodes[index].kind, Expr::Int(_)) {
+        return match n.checked_sub(1) {
+            Some(0) => "the only index of this axis is 0".to_owned(),
+            Some(last) => format!("the indices of this axis run from 0 to {last}"),
+            None => "this axis has no elements".to_owned(),
+        };
+    }
+    let name = |l: LocalId| c.body.locals.get(l.0 as usize).map(|l| l.name.clone()).unwrap_or_default();
+    let phrases = Phrases { nodes, name: &name, ty: &|node| nodes[node].ty.clone() };
+    let phrase = phrases.alone(index);
+    let of = |subscripts: &[Subscript]| {
+        subscripts.iter().any(|s| matches!(s, Subscript::At { index: own, .. } if *own == index))
+    };
+    let access = nodes.iter().find_map(|(node, e)| match &e.kind {
+        Expr::Index(base, subscripts) if of(subscripts) => Some((node, *base)),
+        _ => None,
+    });
+    let Some((access, base)) = access else {
+        return match phrase.contains('…') {
+            true => "let the index run less far, or update only where it is inside".to_owned(),
+            false => format!("let the index run less far, or update only where `0 <= {phrase} < {n}`"),
+        };
+    };
+    let extent = nodes[base].ty.peel().0.get(axis).map_or_else(|| n.to_string(), ToString::to_string);
+    let guarded = format!("[0 <= {phrase} < {extent}] * {}", phrases.alone(access));
+    match guarded.contains(['…', '#']) {
+        true => GUARD.to_owned(),
+        false => format!("guard it, `{guarded}`, or let the index run less far"),
+    }
 }
 
 fn with_help(mut failure: Box<super::Failure>, help: &str) -> Box<super::Failure> {

@@ -146,6 +146,12 @@ const VALUES: &[(&[&str], &str)] = &[
     (&["raise", "throw", "panic", "fail"], "write `error(\"text\")`"),
     (&["infinity", "Inf", "Infinity", "INFINITY"], "infinity is written `inf`"),
     (&["NaN", "NAN"], "write `nan`"),
+    (
+        &["isnan", "is_nan", "isNaN"],
+        "a NaN is the only number that differs from itself: write `x != x`, of a whole array too",
+    ),
+    (&["isinf", "is_inf", "isInf", "is_infinite"], "write `abs(x) == inf`, or `x == inf` for one sign only"),
+    (&["isfinite", "is_finite", "isFinite"], "write `abs(x) < inf`, which no NaN is either"),
     (&["PI", "Pi", "M_PI"], "write `pi`"),
 ];
 

@@ -6,6 +6,7 @@ pub mod env;
 pub mod info;
 mod limits;
 pub mod lower;
+pub(crate) mod phrase;
 pub mod show;
 pub mod tree;
 pub mod ty;

@@ -14,6 +14,8 @@ use crate::json;
 use crate::lookup;
 use crate::out::{Out, Status};
 use crate::problem::Problem;
+use crate::show;
+use crate::wrap;
 
 pub(crate) fn run(name: Option<&str>, load: Option<&Path>, common: &Common, out: Out) -> Status {
     let mut engine = Engine::new(common, out);
@@ -54,7 +56,7 @@ pub(crate) fn show(engine: &Engine, here: Option<&ModuleName>, name: &str, sourc
         out.print(&format!("{document}\n"));
     } else {
         let texts: Vec<String> = found.iter().map(|entry| entry.text(source)).collect();
-        out.print(&texts.join("\n"));
+        out.print(&wrap::page(&texts.join("\n"), show::terminal_width()));
     }
     Status::Good
 }
@@ -70,7 +72,7 @@ fn list(engine: &Engine, here: Option<&ModuleName>, out: Out) -> Status {
         return Status::Good;
     }
     let lines: Vec<(String, String)> = entries.iter().map(|e| (e.name.clone(), e.summary())).collect();
-    out.print(&columns(&lines));
+    out.print(&wrap::page(&columns(&lines), show::terminal_width()));
     if here.is_none() {
         out.print("\nThe words of the language have documentation too, such as `iverson doc grad`.\n");
     }

@@ -9,8 +9,10 @@ use crate::json;
 use crate::out::{Out, Status};
 use crate::pages;
 use crate::problem::Problem;
+use crate::show;
 use crate::source::Sources;
 use crate::suggest;
+use crate::wrap;
 
 pub(crate) fn run(code: Option<&str>, engine: &Engine, out: Out) -> Status {
     let Some(wanted) = code else {
@@ -60,7 +62,7 @@ pub(crate) fn page(code: Code, out: Out) -> Status {
         ]);
         out.print(&format!("{document}\n"));
     } else {
-        out.print(&pages::for_terminal(page));
+        out.print(&wrap::page(&pages::for_terminal(page), show::terminal_width()));
     }
     Status::Good
 }

@@ -3,8 +3,9 @@
 
 use lang_core::interp::{Refusal, Value};
 
+use super::Elements;
+use super::names;
 use super::sheet::Sheet;
-use super::{Elements, noun, refusal};
 
 /// More columns than this are no table.
 const MAX_COLUMNS: usize = 100_000;
@@ -24,8 +25,10 @@ pub(crate) struct Table {
 /// A column.
 #[derive(Debug)]
 pub(crate) struct Column {
-    /// What the header calls it; empty without a header.
+    /// What a field is called that takes it; empty without a header.
     pub(crate) name: String,
+    /// What the header calls it.
+    pub(crate) header: String,
     pub(crate) cells: Cells,
     /// The rows where it has no value.
     pub(crate) missing: Vec<u32>,
@@ -53,16 +56,18 @@ pub(super) fn read(text: &str) -> Result<Table, String> {
         if first {
             first = false;
             table.header = row.iter().any(|cell| is_text(cell));
-            let name = |cell: &String| if table.header { cell.trim().to_owned() } else { String::new() };
-            table.columns = row.iter().map(|cell| Column::new(name(cell))).collect();
             if table.header {
+                let header: Vec<&str> = row.iter().map(|cell| cell.trim()).collect();
+                let columns = names::of(&header, "column").into_iter().zip(&header);
+                table.columns = columns.map(|(name, header)| Column::new(name, (*header).to_owned())).collect();
                 continue;
             }
+            table.columns = row.iter().map(|_| Column::new(String::new(), String::new())).collect();
         }
         if row.len() != table.columns.len() {
             let (found, wanted) = (row.len(), table.columns.len());
             let mut message = format!("line {line} has {}, and the first has {wanted}", cells(found));
-            if row.iter().chain(table.columns.iter().map(|c| &c.name)).any(|cell| cell.contains([';', '\t'])) {
+            if row.iter().chain(table.columns.iter().map(|c| &c.header)).any(|cell| cell.contains([';', '\t'])) {
                 message.push_str("; cells are to be separated by commas");
             }
             return Err(message);
@@ -193,8 +198,8 @@ fn has_digits(text: &str) -> bool {
 }
 
 impl Column {
-    fn new(name: String) -> Self {
-        Self { name, cells: Cells::Nothing(0), missing: Vec::new() }
+    fn new(name: String, header: String) -> Self {
+        Self { name, header, cells: Cells::Nothing(0), missing: Vec::new() }
     }
 
     fn push(&mut self, row: u32, text: &str) {
@@ -241,10 +246,7 @@ impl Column {
 
 /// A table as CSV.
 pub(super) fn write(value: &Value) -> Result<Vec<u8>, Refusal> {
-    let Some(sheet) = Sheet::of(value) else {
-        let message = format!("the value is {}, and no table", noun(value));
-        return Err(refusal(message, super::sheet::HELP));
-    };
+    let sheet = Sheet::table(value)?;
     let mut out = String::new();
     let mut line = |cells: &mut dyn Iterator<Item = String>| {
         for (k, cell) in cells.enumerate() {

@@ -201,24 +201,31 @@ fn named(fitter: &mut Fitter<'_>, arrays: &[NamedArray], ty: &Type, access: &Acc
         Type::Tuple(types) => types.iter().enumerate().map(|(k, ty)| (format!("arr_{k}"), ty)).collect(),
         _ => {
             let message = format!("{} is arrays with names, not of type `{ty}`", access.named());
-            let names: Vec<String> = arrays.iter().take(10).map(|(name, _)| format!("`{}`", short(name))).collect();
+            let given: Vec<&str> = arrays.iter().map(|(name, _)| name.as_str()).collect();
+            let names = super::names::of(&given, "arr");
+            let names: Vec<String> = names.iter().take(10).map(|name| format!("`{}`", short(name))).collect();
             return Err(help(
                 fitter.wrong(message),
                 format!("a record takes the arrays that it names: {}", names.join(", ")),
             ));
         }
     };
-    let mut parts = Vec::new();
+    let given: Vec<&str> = arrays.iter().map(|(name, _)| name.as_str()).collect();
+    let names = super::names::of(&given, "arr");
+    let (mut parts, mut renamed) = (Vec::new(), Vec::new());
     for (position, (name, ty)) in fields.iter().enumerate() {
-        let Some((_, array)) = arrays.iter().find(|(known, _)| known == name) else {
-            return Err(lacks(fitter, "array", name, arrays.iter().map(|(known, _)| known.as_str()), access));
+        let Some(at) = names.iter().position(|known| known == name) else {
+            return Err(lacks(fitter, "array", name, names.iter().map(String::as_str), access));
         };
+        let Some((given, array)) = arrays.get(at) else { continue };
+        renamed.push((given.as_str(), name.as_str()));
         let access = access.part(position, name);
         match array {
             Ok(array) => parts.push(self::array(fitter, array, ty, &access)?),
             Err(why) => return Err(fitter.wrong(format!("the array `{name}`: {why}"))),
         }
     }
+    tell_renamed(fitter, "array", &renamed, access);
     Ok(Datum::Tuple(parts))
 }
 
@@ -226,6 +233,20 @@ fn named(fitter: &mut Fitter<'_>, arrays: &[NamedArray], ty: &Type, access: &Acc
 fn short(name: &str) -> String {
     let start: String = name.chars().take(40).collect();
     start.escape_debug().to_string()
+}
+
+/// Warns, once for all, of parts that are taken by another name than the file's.
+fn tell_renamed(fitter: &mut Fitter<'_>, what: &str, names: &[(&str, &str)], access: &Access) {
+    let mut renamed = names.iter().filter(|(given, name)| given != name);
+    let Some((given, name)) = renamed.next() else { return };
+    let first = access.inside(&format!("{what} `{}`", short(given)));
+    let next = renamed.by_ref().take(2).map(|(given, name)| format!(", `{}` as `{}`", short(given), short(name)));
+    let next: String = next.collect();
+    let more = match renamed.count() {
+        0 => String::new(),
+        n => format!(", and {n} more likewise"),
+    };
+    fitter.warn(format!("{first} is read as `{}`{next}{more}", short(name)));
 }
 
 fn lacks<'n>(
@@ -295,7 +316,7 @@ fn table(fitter: &mut Fitter<'_>, table: &Table, ty: &Type, access: &Access) -> 
 }
 
 fn by_name<'t>(
-    fitter: &Fitter<'_>,
+    fitter: &mut Fitter<'_>,
     table: &'t Table,
     fields: &[(Name, Type)],
     access: &Access,
@@ -315,6 +336,8 @@ fn by_name<'t>(
             _ => return Err(lacks(fitter, "column", name, table.columns.iter().map(|c| c.name.as_str()), access)),
         }
     }
+    let renamed: Vec<(&str, &str)> = columns.iter().map(|c| (c.header.as_str(), c.name.as_str())).collect();
+    tell_renamed(fitter, "column", &renamed, access);
     Ok(columns)
 }
 

@@ -5,7 +5,9 @@
 //! multiple of what they were given and of what its header truthfully promises.
 
 mod csv;
+mod declare;
 pub(crate) mod fit;
+mod names;
 mod npy;
 mod npz;
 mod png;
@@ -23,6 +25,7 @@ use lang_core::syntax::lexer::MAX_TEXT;
 use crate::literal::{self, Content};
 
 pub(crate) use csv::Table;
+pub(crate) use declare::declared;
 pub(crate) use png::Image;
 pub use probe::probe;
 

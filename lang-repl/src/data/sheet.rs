@@ -1,10 +1,12 @@
 //! Values that are tables: scalars, vectors (a column), matrices, records of vectors of one length, vectors of
 //! records or tuples of scalars.
 
-use lang_core::interp::{Value, print};
+use lang_core::interp::{Refusal, Value, print};
+
+use super::{noun, refusal};
 
 /// What tables are made of.
-pub(super) const HELP: &str = "a table is a matrix, a vector, a record of vectors of one length, or a vector of records of \
+const HELP: &str = "a table is a matrix, a vector, a record of vectors of one length, or a vector of records of \
 numbers; anything can be written as .json";
 
 /// A table of texts.
@@ -24,8 +26,15 @@ enum Parts<'v> {
 }
 
 impl<'v> Sheet<'v> {
-    /// The table that a value is.
-    pub(super) fn of(value: &'v Value) -> Option<Self> {
+    /// The table that a value is; else why it is none.
+    pub(super) fn table(value: &'v Value) -> Result<Self, Refusal> {
+        Self::of(value).ok_or_else(|| {
+            let message = uneven(value).unwrap_or_else(|| format!("the value is {}, and no table", noun(value)));
+            refusal(message, HELP)
+        })
+    }
+
+    fn of(value: &'v Value) -> Option<Self> {
         let strings = |names: &[lang_core::base::Name]| Some(names.iter().map(ToString::to_string).collect());
         match value {
             _ if is_scalar(value) => Some(Self { names: None, rows: 1, columns: 1, parts: Parts::Whole(value) }),
@@ -78,6 +87,19 @@ impl<'v> Sheet<'v> {
         };
         value.map(|v| print::short(&v)).unwrap_or_default()
     }
+}
+
+/// Why a value is no table, where only the lengths of its columns are in the way.
+fn uneven(value: &Value) -> Option<String> {
+    let Value::Record(record) = value else { return None };
+    let mut lengths = Vec::new();
+    for (name, value) in record.names().iter().zip(record.values()) {
+        let column = value.as_array().filter(|a| !a.is_boxed() && a.dims().len() == 1)?;
+        lengths.push((name, column.count()));
+    }
+    let (first, length) = lengths.first()?;
+    let (other, differs) = lengths.iter().find(|(_, n)| n != length)?;
+    Some(format!("its columns differ in length: `{first}` has {length}, `{other}` has {differs}"))
 }
 
 fn is_scalar(value: &Value) -> bool {

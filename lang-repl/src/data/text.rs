@@ -2,14 +2,11 @@
 
 use lang_core::interp::{Refusal, Value};
 
-use super::sheet::{HELP, Sheet};
-use super::{noun, refusal};
+use super::sheet::Sheet;
 
 /// A table as aligned text.
 pub(super) fn write(value: &Value) -> Result<Vec<u8>, Refusal> {
-    let Some(sheet) = Sheet::of(value) else {
-        return Err(refusal(format!("the value is {}, and no table", noun(value)), HELP));
-    };
+    let sheet = Sheet::table(value)?;
     let mut widths = vec![0; sheet.columns];
     let mut see = |column: usize, cell: &str| {
         if let Some(width) = widths.get_mut(column) {

@@ -28,6 +28,7 @@ use crate::show::Evaluated;
 use crate::source::{SourceId, Sources};
 use crate::types;
 
+mod advice;
 mod questions;
 
 /// A part of a module's text and where it comes from.
@@ -232,7 +233,7 @@ impl Engine {
             let module = label.module.as_ref().unwrap_or(module);
             problem.places.extend(self.place(module, label.span, label.message.clone()));
         }
-        problem
+        self.advised(problem)
     }
 
     /// A failure in its item; of an expression that stands in no module, in its own text.
@@ -527,7 +528,7 @@ impl Engine {
         offset: u32,
     ) -> Result<Ready, Vec<Problem>> {
         let expression = self.session.expression(module, text);
-        let places = |d: &Diagnostic| crate::problem::of_diagnostic(&d.clone().shift(offset), source);
+        let places = |d: &Diagnostic| self.advised(crate::problem::of_diagnostic(&d.clone().shift(offset), source));
         let problems: Vec<Problem> = expression.diagnostics.iter().map(places).collect();
         if problems.iter().any(Problem::is_error) {
             return Err(problems);

@@ -29,12 +29,14 @@ impl Engine {
             return Ok(signature.to_string());
         }
         let problems: Vec<Problem> =
-            expression.diagnostics.iter().map(|d| crate::problem::of_diagnostic(d, source)).collect();
+            expression.diagnostics.iter().map(|d| self.advised(crate::problem::of_diagnostic(d, source))).collect();
         if problems.iter().any(Problem::is_error) {
             return Err(problems);
         }
         let ty = expression.checked.and_then(|c| c.body.root.map(|root| c.body.nodes[root].ty.clone()));
-        Ok(ty.unwrap_or(Type::Error).to_string())
+        // An extent without a name of its own is the number that it is.
+        let length = |name: &GlobalName| self.number(name).filter(|_| types::is_length(name));
+        Ok(types::concrete(&ty.unwrap_or(Type::Error), None, &length).to_string())
     }
 
     /// The signature of the function that an expression names.

@@ -60,7 +60,10 @@ pub(crate) fn file(figure: &Figure, format: Format) -> Result<(Vec<u8>, Vec<Stri
     let width = side(figure, PlotOption::Width, &picture::SIDES, "pixels")?;
     let height = side(figure, PlotOption::Height, &picture::SIDES, "pixels")?;
     let bytes = picture::draw(&plan, format, (width, height)).map_err(|why| Refusal::new(Code::E0514, why))?;
-    Ok((bytes, plan.notes))
+    let without = (format == Format::Png).then(|| picture::without_letters(&plan)).flatten();
+    let mut notes = plan.notes;
+    notes.extend(without);
+    Ok((bytes, notes))
 }
 
 /// The format that the name of a file tells.

@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::sync::OnceLock;
 
+use ab_glyph::{Font as _, FontRef};
 use plotters::backend::{BitMapBackend, DrawingBackend as _, SVGBackend};
 use plotters::style::{FontStyle, register_font};
 
@@ -54,6 +55,18 @@ pub(super) fn draw(plan: &Plan<'_>, format: Format, sides: (Option<u16>, Option<
         Format::Svg => svg(plan, width, height),
         Format::Png => png(plan, width, height),
     }
+}
+
+/// What to say of a plan's texts of which the font lacks letters: pixels are drawn with it, other files name it.
+pub(super) fn without_letters(plan: &Plan<'_>) -> Option<String> {
+    let font = FontRef::try_from_slice(dejavu::sans::regular()).ok()?;
+    let mut lacking: Vec<char> = plan.texts().flat_map(str::chars).filter(|c| font.glyph_id(*c).0 == 0).collect();
+    lacking.sort_unstable();
+    lacking.dedup();
+    let shown: String = lacking.iter().take(10).collect();
+    let more = if lacking.len() > 10 { "…" } else { "" };
+    (!lacking.is_empty())
+        .then(|| format!("its font has no `{shown}{more}`, drawn as boxes; as .svg the plot keeps its texts"))
 }
 
 fn svg(plan: &Plan<'_>, width: u16, height: u16) -> Result<Vec<u8>, String> {

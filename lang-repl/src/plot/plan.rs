@@ -7,7 +7,7 @@ use lang_core::resolve::forms::{PlotKind, PlotOption, SCALES};
 
 use super::bins::{self, Bar};
 use super::scale::{Axis, Range};
-use super::tiles::Tiles;
+use super::tiles::{Tiled, Tiles};
 
 /// A text in a plot is cut after so many characters.
 const LONGEST_TEXT: usize = 400;
@@ -34,12 +34,36 @@ pub(super) enum Body<'f> {
     Tiles(Tiles<'f>),
 }
 
+impl Body<'_> {
+    /// Is there nothing to be seen?
+    pub(super) fn is_empty(&self) -> bool {
+        match self {
+            Self::Chart(chart) => chart.empty,
+            Self::Tiles(tiles) => {
+                tiles.is_empty() || matches!(tiles.content, Tiled::Heat(_, range) if range.is_empty())
+            }
+        }
+    }
+}
+
+impl Plan<'_> {
+    /// All texts in it that the program gave.
+    pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
+        let labels = match &self.body {
+            Body::Chart(chart) => chart.series.as_slice(),
+            Body::Tiles(_) => &[],
+        };
+        let labels = labels.iter().map(|s| s.label.as_str());
+        [self.title.as_str(), self.xlabel.as_str(), self.ylabel.as_str()].into_iter().chain(labels)
+    }
+}
+
 /// Series on two axes.
 pub(super) struct Chart<'f> {
     pub(super) x: Axis,
     pub(super) y: Axis,
     pub(super) series: Vec<Series<'f>>,
-    /// Is there anything to be seen?
+    /// Is there nothing to be seen?
     pub(super) empty: bool,
 }
 

@@ -25,14 +25,18 @@ const MOST_MARKS: usize = 150;
 
 /// The plot as lines of text.
 pub(crate) fn draw(plan: &Plan<'_>, screen: Screen) -> String {
-    let mut text = match &plan.body {
+    if plan.body.is_empty() {
+        return String::from("nothing to plot\n") + &notes(plan);
+    }
+    let text = match &plan.body {
         Body::Chart(chart) => self::chart(plan, chart, screen),
         Body::Tiles(tiles) => mosaic::draw(plan, tiles, screen),
     };
-    for note in &plan.notes {
-        text.push_str(&format!("note: {note}\n"));
-    }
-    text
+    text + &notes(plan)
+}
+
+fn notes(plan: &Plan<'_>) -> String {
+    plan.notes.iter().map(|note| format!("note: {note}\n")).collect()
 }
 
 /// The colour of a series.
@@ -74,11 +78,7 @@ fn chart(plan: &Plan<'_>, chart: &Chart<'_>, screen: Screen) -> String {
     if !plan.xlabel.is_empty() {
         page.center(area.left + width / 2, above + rows + 2, &plan.xlabel);
     }
-    if chart.empty {
-        page.center(area.left + width / 2, area.top + rows / 2, "nothing to draw");
-    } else {
-        series(&mut page, area, chart);
-    }
+    series(&mut page, area, chart);
     page.text()
 }
 

@@ -5,6 +5,7 @@ use lang_core::syntax::token::{Sym, Word};
 
 use super::settings;
 use crate::suggest;
+use crate::wrap::wrapped;
 
 /// A command.
 #[derive(Debug)]
@@ -189,10 +190,10 @@ pub(crate) fn parse(input: &str) -> Option<Result<(Kind, &str), String>> {
     let (name, argument) = rest.split_at(end);
     let argument = argument.trim();
     let (name, forced) = name.strip_suffix('!').map_or((name, false), |name| (name, true));
-    // `:t` is enough: of several that begin so the one that stands first is meant.
-    let exact = ALL.iter().find(|c| c.name == name);
-    let begins = || ALL.iter().find(|c| !name.is_empty() && c.name.starts_with(name));
-    let Some(command) = exact.or_else(begins) else { return Some(Err(unknown(name))) };
+    let command = match named(name) {
+        Ok(command) => command,
+        Err(message) => return Some(Err(message)),
+    };
     let kind = match (command.kind, forced) {
         (Kind::Save(_), true) => Kind::Save(true),
         (_, true) => return Some(Err(unknown(&format!("{name}!")))),
@@ -205,6 +206,26 @@ pub(crate) fn parse(input: &str) -> Option<Result<(Kind, &str), String>> {
         _ => Ok((kind, argument)),
     })
 }
+
+/// The command of a name, which may be cut short as long as no other begins so. `Err` says what is wrong.
+fn named(name: &str) -> Result<&'static Command, String> {
+    let whole = SHORT.iter().find(|(short, _)| *short == name).map_or(name, |(_, whole)| whole);
+    if let Some(command) = ALL.iter().find(|c| c.name == whole) {
+        return Ok(command);
+    }
+    let begin: Vec<&'static Command> = ALL.iter().filter(|c| !name.is_empty() && c.name.starts_with(name)).collect();
+    match begin.as_slice() {
+        [command] => Ok(command),
+        [] => Err(unknown(name)),
+        several => {
+            let names: Vec<String> = several.iter().map(|c| format!(":{}", c.name)).collect();
+            Err(format!("`:{name}` may be {}", names.join(" or ")))
+        }
+    }
+}
+
+/// What is asked for so often that a letter is enough, though others begin with it.
+const SHORT: &[(&str, &str)] = &[("t", "type")];
 
 /// Words by which one leaves or asks for help elsewhere, and the command that is meant.
 const WORDS: &[(&str, &str)] = &[
@@ -260,30 +281,37 @@ fn unknown(name: &str) -> String {
     }
 }
 
-fn line(what: &str, summary: &str) -> String {
-    format!("  {what:<20} {summary}\n")
+/// Where summaries begin.
+const SUMMARIES: usize = 23;
+
+fn line(what: &str, summary: &str, width: Option<usize>) -> String {
+    wrapped(&format!("  {what:<20} {summary}"), width, 0, SUMMARIES) + "\n"
 }
 
-/// The text of `:help`.
-pub(crate) fn help(about: &str) -> String {
+/// The text of `:help`, in lines of so many characters.
+pub(crate) fn help(about: &str, width: Option<usize>) -> String {
     let about = about.trim_start_matches(':');
     if about.is_empty() {
-        let mut text = String::from(
+        let mut text = wrapped(
             "Type an expression to see its value, or a definition (def, type, let, import) to keep it.\n\
              `ans` is the last value; `;` at the end prints nothing; Ctrl-C stops a computation.\n\n",
+            width,
+            0,
+            0,
         );
-        text += &line("?NAME", "what a name is: signature, documentation, example, rule; ??NAME its text too");
+        text += &line("?NAME", "what a name is: signature, documentation, example, rule; ??NAME its text too", width);
         for c in ALL {
-            text += &line(format!(":{} {}", c.name, c.argument.text()).trim_end(), c.summary);
+            text += &line(format!(":{} {}", c.name, c.argument.text()).trim_end(), c.summary, width);
         }
         return text;
     }
-    match ALL.iter().find(|c| c.name == about) {
-        Some(c) => {
+    match named(about) {
+        Ok(c) => {
             let details = if c.details.is_empty() { String::new() } else { format!("{}\n", c.details) };
-            format!("{}: {}\n{details}", format!(":{} {}", c.name, c.argument.text()).trim_end(), c.summary)
+            let name = format!(":{} {}", c.name, c.argument.text());
+            wrapped(&format!("{}: {}\n{details}", name.trim_end(), c.summary), width, 0, 4)
         }
-        None => format!("{}\n", unknown(about)),
+        Err(message) => format!("{message}\n"),
     }
 }
 
@@ -331,6 +359,9 @@ mod tests {
         check(":save! f.iv", Some(Ok((Kind::Save(true), "f.iv"))));
         check(":load! f", Some(Err("there is no command :load!; did you mean :load?")));
         check(":", Some(Err("there is no command :; :help lists all")));
-        check(":r", Some(Ok((Kind::Reload, ""))));
+        check(":q", Some(Ok((Kind::Quit, ""))));
+        check(":rel", Some(Ok((Kind::Reload, ""))));
+        check(":re", Some(Err("`:re` may be :reload or :reset")));
+        check(":e x", Some(Err("`:e` may be :explain or :env")));
     }
 }

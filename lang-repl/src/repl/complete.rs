@@ -2,8 +2,11 @@
 //! files.
 
 use lang_core::base::Code;
+use lang_core::resolve::forms::{PlotKind, PlotOption, SCALES};
 use lang_core::resolve::words;
-use lang_core::syntax::lexer::{is_name_continue, is_name_start};
+use lang_core::session::{LIBRARY, PRELUDE};
+use lang_core::syntax::lexer::{Token, is_name_continue, is_name_start, lex};
+use lang_core::syntax::token::Word;
 use rustyline::completion::{FilenameCompleter, Pair};
 
 use super::commands::{self, Argument};
@@ -22,10 +25,12 @@ pub(crate) fn complete(before: &str, known: &Known, files: &FilenameCompleter) -
         (from + start, found)
     };
     if let Some(quote) = open_quote(before) {
-        return if takes_file(before.get(..quote).unwrap_or_default()) {
-            paths(quote)
-        } else {
-            (before.len(), Vec::new())
+        let head = before.get(..quote).unwrap_or_default();
+        return match in_plot(head).then(|| plotted_text(head)) {
+            Some(Some(texts)) => beginning(before, quote + 1, texts.into_iter().map(str::to_owned)),
+            Some(None) => paths(quote),
+            None if takes_file(head) => paths(quote),
+            None => (before.len(), Vec::new()),
         };
     }
     if let Some((start, found)) = symbols::complete(before)
@@ -73,9 +78,40 @@ pub(crate) fn complete(before: &str, known: &Known, files: &FilenameCompleter) -
     if !word.starts_with(is_name_start) {
         return (before.len(), Vec::new());
     }
+    if before
+        .get(..start)
+        .is_some_and(|text| lex(text).tokens.last().is_some_and(|t| t.token == Token::Word(Word::Import)))
+    {
+        return beginning(before, start, library_modules());
+    }
     let own = known.names.iter().filter(|name| !name.contains('.')).cloned();
     let modules = known.modules.keys().cloned();
-    beginning(before, start, words::all().map(str::to_owned).chain(own).chain(modules))
+    let options = PlotOption::ALL.iter().filter(|_| in_plot(before)).map(|o| format!("{}: ", o.name()));
+    beginning(before, start, words::all().map(str::to_owned).chain(own).chain(modules).chain(options))
+}
+
+/// The modules that may be imported by name alone.
+fn library_modules() -> impl Iterator<Item = String> {
+    LIBRARY.iter().map(|(module, _)| *module).filter(|module| *module != PRELUDE).map(str::to_owned)
+}
+
+/// Does the text end among the arguments of `plot`?
+fn in_plot(text: &str) -> bool {
+    let command = text.trim_start().strip_prefix(':').and_then(|c| c.split([' ', '(']).next());
+    command.is_some_and(|name| name.len() < text.trim_start().len() - 1 && !name.is_empty() && "plot".starts_with(name))
+        || is_open(text, "plot")
+}
+
+/// What a text may be that begins after this, among the arguments of `plot`; `None` if it is the name of a file.
+fn plotted_text(head: &str) -> Option<Vec<&'static str>> {
+    let head = head.trim_end();
+    let option = head.strip_suffix(':').and_then(|name| name.get(word_start(name)..)).and_then(PlotOption::by_name);
+    match option {
+        Some(PlotOption::File) => None,
+        Some(PlotOption::Xscale | PlotOption::Yscale) => Some(SCALES.to_vec()),
+        Some(_) => Some(Vec::new()),
+        None => Some(PlotKind::ALL.iter().map(|kind| kind.name()).collect()),
+    }
 }
 
 /// Those that begin as the text does after `start`, in order.
@@ -186,19 +222,21 @@ fn open_quote(text: &str) -> Option<usize> {
 /// Is a string that begins after this text the name of a file?
 fn takes_file(before: &str) -> bool {
     let before = before.trim_end();
-    let called = |name: &str| {
-        before.rfind(&format!("{name}(")).is_some_and(|at| {
-            let inside = before.get(at + name.len()..).unwrap_or_default();
-            let depth = inside.chars().fold(0i64, |n, c| match c {
-                '(' => n + 1,
-                ')' => n - 1,
-                _ => n,
-            });
-            depth > 0
-        })
-    };
     let command = before.trim_start().strip_prefix(':').is_some_and(|c| c.starts_with("load") || c.starts_with("save"));
-    called("load") || called("save") || command || before.ends_with("import")
+    is_open(before, "load") || is_open(before, "save") || command || before.ends_with("import")
+}
+
+/// Is a call of this name open at the end of the text?
+fn is_open(text: &str, name: &str) -> bool {
+    text.rfind(&format!("{name}(")).is_some_and(|at| {
+        let inside = text.get(at + name.len()..).unwrap_or_default();
+        let depth = inside.chars().fold(0i64, |n, c| match c {
+            '(' => n + 1,
+            ')' => n - 1,
+            _ => n,
+        });
+        depth > 0
+    })
 }
 
 #[cfg(test)]
@@ -264,6 +302,19 @@ mod tests {
         check(":set na", &["nan"]);
         check(":set nan ", &["ignore", "stop"]);
         check(":env x", &[]);
+    }
+
+    #[test]
+    fn plots_and_imports() {
+        check(":plot loss, \"p", &["points"]);
+        check("do plot(p, \"h", &["heatmap", "histogram"]);
+        check("plot(p, \"line\", xs", &["xscale: "]);
+        check(":plot p, xscale: \"l", &["linear", "log"]);
+        check("plot(p, title: \"p", &[]);
+        check("plot(p) + xs", &[]);
+        check("print(p, \"po", &[]);
+        check("import o", &["ode", "optim"]);
+        check("import linalg as l", &["la", "len", "let", "lgamma", "load", "log", "log1p", "loop", "loss", "lossy"]);
     }
 
     #[test]

@@ -3,6 +3,9 @@
 //! margin of as many blanks, which is part of what is edited and is shown as a prompt; it is put in
 //! when a line is begun or an input recalled, and taken off before anyone reads the input.
 
+use lang_core::syntax::lexer::{Token, lex};
+use lang_core::syntax::token::{Sym, Word};
+
 /// Before the first line of an input.
 pub(crate) const PROMPT: &str = "iverson> ";
 /// Before the others, as wide.
@@ -26,13 +29,46 @@ pub(crate) fn without(text: &str) -> String {
 }
 
 /// What a new line begins with after this text: the margin, and the indentation of the line above, one
-/// step more where that leaves something open.
+/// step more where that leaves something open. What goes on behind an operator stays where it is.
 pub(crate) fn next_line(before: &str) -> String {
-    let line = before.rsplit('\n').next().unwrap_or_default();
-    let line = if before.contains('\n') { line.strip_prefix(MARGIN).unwrap_or(line) } else { line };
+    let mut lines = before.rsplit('\n').map(|line| line.strip_prefix(MARGIN).unwrap_or(line));
+    let line = lines.next().unwrap_or_default();
     let indentation: String = line.chars().take_while(|c| *c == ' ').collect();
-    let opens = line.trim_end().ends_with(['=', '(', '[', '{', ':']);
-    format!("\n{MARGIN}{indentation}{}", if opens { STEP } else { "" })
+    let above = lines.next().map_or(End::Closed, End::of);
+    let deeper = match End::of(line) {
+        End::Opens => true,
+        End::Operator => above != End::Operator,
+        End::Closed => false,
+    };
+    format!("\n{MARGIN}{indentation}{}", if deeper { STEP } else { "" })
+}
+
+/// What the end of a line leaves open.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// A body, a branch or a bracket.
+    Opens,
+    /// The right side of an operator.
+    Operator,
+    Closed,
+}
+
+impl End {
+    fn of(line: &str) -> Self {
+        match lex(line).tokens.last().map(|t| &t.token) {
+            Some(Token::Word(
+                Word::In | Word::Then | Word::Else | Word::Yield | Word::While | Word::For | Word::If | Word::Do,
+            )) => Self::Opens,
+            Some(Token::Sym(sym)) => match sym {
+                Sym::Assign | Sym::PlusAssign | Sym::Colon => Self::Opens,
+                Sym::LParen | Sym::LBracket | Sym::LBrace => Self::Opens,
+                Sym::RParen | Sym::RBracket | Sym::RBrace | Sym::Comma | Sym::Semi => Self::Closed,
+                Sym::Underscore | Sym::Question | Sym::Dot | Sym::Arrow => Self::Closed,
+                _ => Self::Operator,
+            },
+            _ => Self::Closed,
+        }
+    }
 }
 
 /// What was typed in a piece of a session that is pasted, prompts and all: what stands after prompts. Lines
@@ -90,6 +126,15 @@ mod tests {
         assert_eq!(next_line("def f(x: f64) -> f64 ="), format!("\n{MARGIN}  "));
         assert_eq!(next_line(&with("def f(x: f64) -> f64 =\n  let y = x")), format!("\n{MARGIN}  "));
         assert_eq!(next_line(&with("f(\n  g(")), format!("\n{MARGIN}    "));
+        for opens in
+            ["let x = 1 in", "if p then", "else", "1 +", "x |>", "p &&", "-- a remark\nlet a = [", "let x = -- so"]
+        {
+            assert_eq!(next_line(&with(opens)), format!("\n{MARGIN}  "), "{opens}");
+        }
+        for stays in ["1 + 2", "f(x)", "  ", "", "let x = 1 in\nx", "a +\nb +", "f(1,"] {
+            let blanks = if stays == "  " { "  " } else { "" };
+            assert_eq!(next_line(&with(stays)), format!("\n{MARGIN}{blanks}"), "{stays}");
+        }
     }
 
     #[track_caller]

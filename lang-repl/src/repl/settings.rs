@@ -68,7 +68,7 @@ pub(crate) const ALL: &[Setting] = &[
     },
     Setting {
         name: "digits",
-        values: "N|usual|all",
+        values: "1 to 17|usual|all",
         summary: "significant digits of reals; all shows whole arrays too",
         get: |o| match o.common.digits.unwrap_or_default() {
             Digits::All => "all".to_owned(),
@@ -138,13 +138,13 @@ pub(crate) const ALL: &[Setting] = &[
     },
     Setting {
         name: "width",
-        values: "N|auto",
+        values: "20 to 1000|auto",
         summary: "characters in a line; auto is as many as the terminal",
         get: |o| o.width.map_or_else(|| "auto".to_owned(), |n| n.to_string()),
         set: |o, value| {
             o.width = match value {
                 "auto" => None,
-                value => Some(value.parse().ok().filter(|n| *n > 0)?),
+                value => Some(value.parse().ok().filter(|n| (20..=1000).contains(n))?),
             };
             Some(())
         },
@@ -170,8 +170,8 @@ fn on_or_off(value: &str) -> Option<bool> {
 /// The values that a setting takes, where they can be listed.
 pub(crate) fn values_of(name: &str) -> impl Iterator<Item = &'static str> {
     let setting = ALL.iter().find(|s| s.name == name && s.values.contains('|'));
-    // What is written large stands for a number.
-    let spelled = |value: &&str| !value.starts_with(char::is_uppercase);
+    // Ranges, and what is written large, stand for numbers.
+    let spelled = |value: &&str| value.starts_with(char::is_lowercase);
     setting.into_iter().flat_map(|s| s.values.split('|')).filter(spelled)
 }
 

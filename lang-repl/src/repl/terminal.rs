@@ -22,6 +22,8 @@ use super::input;
 use super::keys;
 use super::known::SharedKnown;
 use super::margin::{self, MARGIN, PROMPT};
+use crate::out;
+use crate::show;
 
 /// Entries of history that are kept.
 const HISTORY: usize = 10_000;
@@ -32,6 +34,9 @@ const MIN_SUGGESTED: usize = 2;
 
 /// Goes to the line below. Without the blank a line as wide as the terminal would make it two.
 const BELOW: &str = " \n";
+
+/// Clears what stands behind the cursor.
+const ERASE_BELOW: &str = "\x1b[J";
 
 /// What came of reading.
 #[derive(PartialEq, Debug)]
@@ -71,6 +76,8 @@ impl Terminal {
             files: FilenameCompleter::new(),
             last: Cell::new(false),
             parameter: Cell::new(None),
+            below: Cell::new(0),
+            listed: Cell::new(0),
         }));
         keys::bind(&mut editor, &search);
         let history = history::file();
@@ -114,11 +121,34 @@ struct Assistant {
     last: Cell<bool>,
     /// The bytes of the parameter in the hint that is shown.
     parameter: Cell<Option<(usize, usize)>>,
+    /// How many lines the hint that is shown takes below the cursor, at most.
+    below: Cell<usize>,
+    /// How many candidates of a list are still to be shown; no hint is while there are any.
+    listed: Cell<usize>,
 }
 
 impl Assistant {
     fn color(&self) -> bool {
         self.known.lock().is_ok_and(|known| known.color)
+    }
+
+    /// The signature of what is being called, or the rest of an input that began as this one.
+    fn found(&self, line: &str, at: usize, ctx: &Context<'_>) -> Option<Shown> {
+        let before = line.get(..at)?;
+        let known = self.known.lock().ok()?;
+        if let Some(Signature { text, parameter }) = hint::signature(before, &known) {
+            let start = BELOW.len() + MARGIN.len();
+            self.parameter.set(parameter.map(|(from, to)| (start + from, start + to)));
+            return Some(Shown { text: format!("{BELOW}{MARGIN}{text}"), rest: false });
+        }
+        // Without colours what was typed and what might be look alike.
+        if !known.color || at < line.len() || line.trim().len() < MIN_SUGGESTED || line.contains('\n') {
+            return None;
+        }
+        let last = ctx.history().len().checked_sub(1)?;
+        let found = ctx.history().starts_with(line, last, SearchDirection::Reverse).ok()??;
+        let rest = found.entry.get(at..).filter(|rest| !rest.is_empty())?;
+        Some(Shown { text: rest.to_owned(), rest: true })
     }
 }
 
@@ -130,7 +160,15 @@ impl Completer for Assistant {
     fn complete(&self, line: &str, at: usize, _: &Context<'_>) -> rustyline::Result<complete::Found> {
         let before = line.get(..at).unwrap_or_default();
         let Ok(known) = self.known.lock() else { return Ok((at, Vec::new())) };
-        Ok(complete::complete(before, &known, &self.files))
+        let found = complete::complete(before, &known, &self.files);
+        // The line editor writes its list over a hint that stands behind the cursor, so that is taken away.
+        if found.1.len() > 1 {
+            self.listed.set(found.1.len());
+            if at == line.len() {
+                out::print(ERASE_BELOW);
+            }
+        }
+        Ok(found)
     }
 }
 
@@ -164,21 +202,13 @@ impl Hinter for Assistant {
 
     fn hint(&self, line: &str, at: usize, ctx: &Context<'_>) -> Option<Shown> {
         self.parameter.set(None);
-        let before = line.get(..at)?;
-        let known = self.known.lock().ok()?;
-        if let Some(Signature { text, parameter }) = hint::signature(before, &known) {
-            let start = BELOW.len() + MARGIN.len();
-            self.parameter.set(parameter.map(|(from, to)| (start + from, start + to)));
-            return Some(Shown { text: format!("{BELOW}{MARGIN}{text}"), rest: false });
-        }
-        // Without colours what was typed and what might be look alike.
-        if !known.color || at < line.len() || line.trim().len() < MIN_SUGGESTED || line.contains('\n') {
-            return None;
-        }
-        let last = ctx.history().len().checked_sub(1)?;
-        let found = ctx.history().starts_with(line, last, SearchDirection::Reverse).ok()??;
-        let rest = found.entry.get(at..).filter(|rest| !rest.is_empty())?;
-        Some(Shown { text: rest.to_owned(), rest: true })
+        let shown = if self.listed.take() > 0 { None } else { self.found(line, at, ctx) };
+        let columns = show::terminal_width().unwrap_or(1).max(1);
+        self.below.set(shown.as_ref().map_or(0, |shown| {
+            let ends = shown.text.matches('\n').count();
+            ends + 1 + shown.text.chars().count() / columns
+        }));
+        shown
     }
 }
 
@@ -204,6 +234,17 @@ impl Highlighter for Assistant {
             }
             None => styled(DIM, hint),
         })
+    }
+
+    fn highlight_candidate<'c>(&self, candidate: &'c str, _: CompletionType) -> Cow<'c, str> {
+        let left = self.listed.get();
+        self.listed.set(left.saturating_sub(1));
+        // The hint stays on the line editor's mind: it goes down as many lines before it shows the prompt again,
+        // and clears them on its way up. So there are as many below the list.
+        match self.below.get() {
+            below @ 1.. if left == 1 => Cow::Owned(format!("{candidate}{}\x1b[{below}A", "\n".repeat(below))),
+            _ => Cow::Borrowed(candidate),
+        }
     }
 
     fn highlight_char(&self, _: &str, _: usize, kind: CmdKind) -> bool {

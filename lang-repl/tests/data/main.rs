@@ -287,7 +287,7 @@ fn saves() {
         --- status 1
         $ iverson run csv.iv
         --- stderr
-        [E0605] Error: `x.csv`: the value is a record, and no table
+        [E0605] Error: `x.csv`: its columns differ in length: `x` has 1, `y` has 2
            ╭─[ csv.iv:1:4 ]
            │
          1 │ do save({x: [1], y: [1, 2]}, "x.csv")

@@ -260,7 +260,7 @@ fn mistakes_in_a_run() {
         expect![[r#"
             $ iverson run -
             --- stderr
-            [E0501] Error: sizes differ for the length of what is drawn: 2, where 1 is needed
+            [E0501] Error: sizes differ for the length of what is drawn: 2, where len(x) = 1 is needed
                ╭─[ <stdin>:2:12 ]
                │
              2 │ do plot(x, [1.0, 2.0])

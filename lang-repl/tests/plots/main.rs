@@ -473,23 +473,9 @@ do plot(for i < 5: 2.5, height: 8)
 ",
         expect![[r#"
             $ iverson run -
-            e
-             1┤
-              │
-              │                               nothing to draw
-              │
-             0┤
-              └──┬───────────────────────────────────────────────────────────────────────┬──
-                 0                                                                       1
+            nothing to plot
             note: there are no values
-            count
-             1┤
-              │
-              │                               nothing to draw
-              │
-             0┤
-              └──┬─────────────┬──────────────┬─────────────┬──────────────┬─────────────┬──
-                0.0           0.2            0.4           0.6            0.8           1.0
+            nothing to plot
             note: all 2 values are NaN or infinite and not drawn
              3┤                               ⠒⠤⣀⡀
               │                                  ⠈⠉⠒⠤⢄⣀

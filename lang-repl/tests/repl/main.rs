@@ -11,6 +11,7 @@
 )]
 
 mod commands;
+mod habits;
 #[path = "../harness/mod.rs"]
 mod harness;
 mod lines;

@@ -33,7 +33,7 @@ fn blocks_are_edited_as_one() {
     screen.text("x +");
     screen.keys(&["Enter"]);
     screen.text("2");
-    screen.shows("     ..    2");
+    screen.shows("     ..      2");
     screen.keys(&["Up", "Home", "Right", "Right", "DC"]);
     screen.text("y");
     screen.keys(&["BSpace"]);
@@ -46,10 +46,18 @@ fn blocks_are_edited_as_one() {
 iverson> def f(x: f64) ->
      ..  f64 =
      ..    x +
-     ..    2
+     ..      2
 def f(x: f64) -> f64
 iverson>",
     );
+    // What stands behind `in` is part of the expression, so it is not in the first column.
+    screen.text("let a = 1 in");
+    screen.keys(&["Enter"]);
+    screen.text("let b = 2 in");
+    screen.keys(&["Enter"]);
+    screen.text("a + b");
+    screen.keys(&["Enter"]);
+    check(&screen, "i64 = 3", "iverson> let a = 1 in\n     ..    let b = 2 in\n     ..      a + b\ni64 = 3\niverson>");
     // Alt-Enter begins a line in what is complete.
     screen.text("2");
     screen.keys(&["M-Enter"]);
@@ -68,7 +76,7 @@ iverson>",
     check(&screen, "i64 = 45", "iverson> (45\n     ..  )\ni64 = 45\niverson>");
     // Backspace at a margin joins lines.
     screen.text("1 +");
-    screen.keys(&["Enter", "BSpace"]);
+    screen.keys(&["Enter", "BSpace", "BSpace", "BSpace"]);
     screen.text("1");
     screen.keys(&["C-j"]);
     screen.text("+ 1");
@@ -82,7 +90,7 @@ iverson>",
     screen.clear();
     screen.text("def");
     screen.keys(&["Up"]);
-    screen.shows("..    2");
+    screen.shows("..      2");
     screen.keys(&["C-c"]);
     screen.shows("iverson>");
     screen.clear();
@@ -96,7 +104,7 @@ iverson>",
     // Ctrl-R finds what stands inside.
     screen.keys(&["C-r"]);
     screen.text("x +");
-    screen.shows("..    2");
+    screen.shows("..      2");
     screen.keys(&["C-g"]);
     screen.clear();
     // Ctrl-D leaves on an empty line only.
@@ -110,7 +118,7 @@ iverson>",
     next.clear();
     next.text("def");
     next.keys(&["Up"]);
-    next.shows("     ..    2");
+    next.shows("     ..      2");
     next.keys(&["Enter"]);
     next.shows("def f(x: f64) -> f64\niverson>");
 }
@@ -193,6 +201,34 @@ fn tab_completes() {
     screen.text("sqrt(-1.0)");
     screen.keys(&["Enter"]);
     screen.shows("[E0515] Error: this is NaN");
+}
+
+/// A list stands where a hint stood, and takes no line of it nor loses one to it, at the end of the screen either.
+#[test]
+fn lists_take_the_place_of_hints() {
+    if !there("lists_take_the_place_of_hints") {
+        return;
+    }
+    let dir = Dir::new(&[]);
+    let screen = Screen::new(&dir, "", (60, 8));
+    screen.clear();
+    screen.paste("def s(x: f64) -> f64 =\n  let y = x\n  in y");
+    screen.keys(&["Enter"]);
+    screen.prompts();
+    screen.clear();
+    // The margin ends in a blank that does not break.
+    let suggestion = "iverson> def s(x: f64) -> f64 =\n        \u{a0}  let y = x\n        \u{a0}  in y";
+    screen.text("de");
+    screen.shows(suggestion);
+    screen.keys(&["Tab"]);
+    screen.until("the list", |s| s == format!("iverson> de\ndef    deriv\n{suggestion}"));
+    screen.keys(&["C-u"]);
+    screen.text("sqrt(l");
+    screen.shows("sqrt(x: a)");
+    screen.keys(&["Tab"]);
+    let list = "len     let     lgamma  load    log     log1p   loop";
+    let end = format!("iverson> sqrt(l\n{list}\niverson> sqrt(l\n        \u{a0}sqrt(x: a) -> a where a: real");
+    screen.until("the list at the end", |s| s.ends_with(&end));
 }
 
 /// Sessions side by side write to one history, each input at once.

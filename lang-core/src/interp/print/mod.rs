@@ -19,7 +19,7 @@ use std::fmt::Write as _;
 use super::array::{Array, Store};
 use super::dual::primal;
 use super::relation::Relation;
-use super::value::Value;
+use super::value::{Fun, Value};
 use crate::base::Name;
 
 pub use layout::Layout;
@@ -31,6 +31,8 @@ const HEAD: usize = 12;
 const TAIL: usize = 3;
 /// After so many bytes [`short`] shows nothing new.
 const SHORT: usize = 4000;
+/// Types of functions that take more bytes are not shown.
+const LONG_TYPE: usize = 200;
 
 /// How values are written.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -162,9 +164,26 @@ fn begin<'v>(value: &'v Value, notation: Notation, element: bool, out: &mut Stri
                 open.push(Open::Items { values: cell.args(), names: None, next: 0, close: ")" });
             }
         }
-        Value::Fun(_) => out.push_str(if json { "\"<function>\"" } else { "<function>" }),
+        Value::Fun(_) if json => out.push_str("\"<function>\""),
+        Value::Fun(f) => function(f, out),
         Value::Rel(r) => relation(r, notation, out),
         Value::Dual(_) => begin(primal(value), notation, element, out, open),
+    }
+}
+
+/// A function by its name or, without one, by its type.
+fn function(f: &Fun, out: &mut String) {
+    let called = match f {
+        Fun::Lambda { code, node, .. } => code.body.nodes[*node].ty.to_string(),
+        Fun::Def(name, _) => name.name.to_string(),
+        Fun::Builtin(builtin) => builtin.name().to_owned(),
+        Fun::Scalar(f) => f.name().to_owned(),
+        Fun::Ctor(tag) => tag.name.to_string(),
+        Fun::Derived(_) => String::new(),
+    };
+    match called.len() {
+        1..LONG_TYPE => drop(write!(out, "<function {called}>")),
+        _ => out.push_str("<function>"),
     }
 }
 

@@ -108,7 +108,7 @@ fn function_values() {
         let x = b.reals(&[1.0]);
         b.apply(f, &[x], Type::Error)
     });
-    check("<function>", |b| b.node(Expr::ScalarValue(ScalarFn::Sqrt), fun(&[Type::F64], Type::F64)));
+    check("<function sqrt>", |b| b.node(Expr::ScalarValue(ScalarFn::Sqrt), fun(&[Type::F64], Type::F64)));
 }
 
 #[test]

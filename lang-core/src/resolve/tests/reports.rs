@@ -53,6 +53,8 @@ fn habits_of_other_languages() {
     hint("dot(x, y)", "write `sum i: x[i] * y[i]`");
     hint("np.dot(x, y)", "write `sum i: x[i] * y[i]`");
     hint("np.exp(x[0])", "no module is needed: write `exp`");
+    hint("np.isnan(x[0])", "a NaN is the only number that differs from itself: write `x != x`, of a whole array too");
+    hint("is_finite(x[0])", "write `abs(x) < inf`, which no NaN is either");
     hint("range(n)[0]", "write `for i < n: i`, or `iota(n)`");
     hint("zeros(n)[0]", "write `for i < n: 0.0`, or `replicate(n, 0.0)`");
     hint("if True then 1.0 else 0.0", "truth is written `true`");

@@ -5,7 +5,7 @@ use super::super::tree::{Demand, Expr as Typed, Open, Pat as TypedPat, TId};
 use super::super::ty::{Type, TypeArg};
 use super::super::unify::SizeWhy;
 use super::Checker;
-use crate::base::{Code, Diagnostic, Span};
+use crate::base::{Code, Diagnostic, Name, Span};
 use crate::predicate::{Atom, LocalId, Poly};
 use crate::resolve::LocalKind;
 use crate::syntax::ast::{ExprId, TypeId};
@@ -167,4 +167,29 @@ pub(super) fn find_axis(t: &Type, size: &Poly) -> Option<(Vec<u32>, u32)> {
         }),
         _ => None,
     }
+}
+
+/// How an extent of a value is written as an expression, `len(t.age)`, if an axis that can be reached has it.
+pub(super) fn length_of(name: &Name, t: &Type, size: &Poly) -> Option<String> {
+    let (path, axis) = find_axis(t, size)?;
+    let mut part = name.to_string();
+    let mut t = t;
+    for k in path {
+        let k = usize::try_from(k).ok()?;
+        match t {
+            Type::Tuple(items) => {
+                part.push_str(&format!(".{k}"));
+                t = items.get(k)?;
+            }
+            Type::Record(fields) => {
+                let (field, inner) = fields.get(k)?;
+                part.push_str(&format!(".{field}"));
+                t = inner;
+            }
+            _ => return None,
+        }
+    }
+    let zeros = vec!["0"; usize::try_from(axis).ok()?].join(", ");
+    let row = if zeros.is_empty() { String::new() } else { format!("[{zeros}]") };
+    matches!(t, Type::Array(..)).then(|| format!("len({part}{row})"))
 }

@@ -7,6 +7,7 @@ use super::super::lower::{signature_sizes, written_signature};
 use super::super::tree::{Body, Expr as Typed, Pat as TypedPat, TId};
 use super::super::ty::{Scalar, Signature, SizeParam, SizeSource, Type};
 use super::Checker;
+use super::extents::length_of;
 use crate::base::{Code, Diagnostic, GlobalName, ModuleName, Name, Span};
 use crate::predicate::{Atom, LocalId, Poly};
 use crate::resolve::{Decl, LocalKind, Resolved, TypeRes};
@@ -285,10 +286,10 @@ impl Checker<'_> {
                 (n, l, t)
             })
             .collect();
-        // Extents in the types that no name was given.
-        let first = exports.first().map(|e| e.0.clone()).unwrap_or_default();
+        // Extents in the types that no name was given are called by what a user can write for them.
         let mut k = 0;
-        while let Some((_, _, t)) = exports.get(k) {
+        while let Some((name, _, t)) = exports.get(k) {
+            let (name, t) = (name.clone(), t.clone());
             let mut hidden = Vec::new();
             t.visit(&mut |_| {}, &mut |p| {
                 p.for_each_atom(&mut |a| {
@@ -299,7 +300,9 @@ impl Checker<'_> {
             });
             for l in hidden {
                 if !exports.iter().any(|e| self.stands_for(e.1, l)) {
-                    exports.push((format!("{first}#{}", exports.len()).into(), l, Type::I64));
+                    let called = length_of(&name, &t, &self.atom(l));
+                    let called = called.unwrap_or_else(|| format!("{name}#{}", exports.len()));
+                    exports.push((called.into(), l, Type::I64));
                 }
             }
             k += 1;

@@ -20,7 +20,6 @@ mod mismatch;
 mod ops;
 mod order;
 mod pattern;
-mod phrase;
 mod plot;
 mod repeated;
 mod scope;
@@ -35,6 +34,7 @@ pub use item::{Checked, check_def, check_do, check_let, check_rule, signature};
 use super::env::Env;
 use super::limits::too_large;
 use super::lower::Lower;
+use super::phrase::Phrases;
 use super::tree::{Demand, Expr as Typed, Node, Pat, SizeCheck, TId};
 use super::ty::{Class, Scalar, Type};
 use super::unify::{Goals, Metas, Mismatch};
@@ -198,6 +198,12 @@ impl<'a> Checker<'a> {
 
     fn name_of(&self, l: LocalId) -> Name {
         self.local(l).map(|i| i.name.clone()).unwrap_or_default()
+    }
+
+    /// The expression of a node, as an operand in a message.
+    fn phrase(&self, node: TId) -> String {
+        let phrases = Phrases { nodes: &self.nodes, name: &|l| self.name_of(l), ty: &|n| self.ty(n) };
+        phrases.operand(node)
     }
 
     /// The local as an atom of sizes.

@@ -25,6 +25,7 @@ use crate::interrupt::{self, Computing};
 use crate::out::{Out, Status};
 use crate::problem::Problem;
 use crate::progress;
+use crate::show;
 use crate::source::SourceId;
 
 /// What happens after an input.
@@ -128,7 +129,7 @@ impl Session {
 
     fn command(&mut self, kind: Kind, argument: &str) {
         match kind {
-            Kind::Help => self.out.print(&commands::help(argument)),
+            Kind::Help => self.out.print(&commands::help(argument, show::terminal_width())),
             Kind::Env => self.out.print(&self.listing()),
             Kind::Type => self.type_of(argument),
             Kind::Cost => self.cost(argument),

@@ -1,32 +1,48 @@
 //! What a size is called in messages that has no name: the expression, shortened.
 
-use super::super::tree::{Callee, Expr as Typed, Special, Subscript, TId};
-use super::super::ty::Type;
-use super::Checker;
+use super::tree::{Callee, Expr as Typed, Node, Special, Subscript, TId};
+use super::ty::Type;
+use crate::base::{Arena, Name};
+use crate::predicate::LocalId;
 
 /// How many parts inside one another are shown.
 const DEEP: usize = 3;
 
-impl Checker<'_> {
+/// What is needed to write the nodes of a body.
+pub(crate) struct Phrases<'a> {
+    pub(crate) nodes: &'a Arena<Node>,
+    /// What a local is called.
+    pub(crate) name: &'a dyn Fn(LocalId) -> Name,
+    /// The type of a node, as far as it is known.
+    pub(crate) ty: &'a dyn Fn(TId) -> Type,
+}
+
+impl Phrases<'_> {
     /// The expression, as an operand.
-    pub(super) fn phrase(&self, node: TId) -> String {
+    pub(crate) fn operand(&self, node: TId) -> String {
         self.shortened(node, DEEP)
+    }
+
+    /// The expression where no operator stands beside it.
+    pub(crate) fn alone(&self, node: TId) -> String {
+        self.bare(node, self.shortened(node, DEEP))
+    }
+
+    /// Between brackets an operator needs no parentheses.
+    fn bare(&self, node: TId, text: String) -> String {
+        let operator = matches!(self.nodes[node].kind, Typed::Arith(..) | Typed::Neg(_) | Typed::Pow(..));
+        match text.strip_prefix('(').and_then(|t| t.strip_suffix(')')) {
+            Some(inside) if operator => inside.to_owned(),
+            _ => text,
+        }
     }
 
     fn shortened(&self, node: TId, deep: usize) -> String {
         let short = || "…".to_owned();
         let inner = |n: TId| if deep == 0 { short() } else { self.shortened(n, deep - 1) };
-        // Between brackets an operator needs no parentheses.
-        let alone = |n: TId| {
-            let text = inner(n);
-            let operator = matches!(self.nodes[n].kind, Typed::Arith(..) | Typed::Neg(_) | Typed::Pow(..));
-            match text.strip_prefix('(').and_then(|t| t.strip_suffix(')')) {
-                Some(inside) if operator => inside.to_owned(),
-                _ => text,
-            }
-        };
+        let alone = |n: TId| self.bare(n, inner(n));
         match &self.nodes[node].kind {
-            Typed::Local(l) => self.name_of(*l).to_string(),
+            Typed::Local(l) => (self.name)(*l).to_string(),
             Typed::Global(name) => name.name.to_string(),
             Typed::Int(n) => n.to_string(),
             Typed::DefValue(name, _) => name.name.to_string(),
@@ -35,7 +51,7 @@ impl Checker<'_> {
             }
             Typed::Special(Special::Deriv(x), of) => {
                 let of = of.first().map_or_else(short, |e| alone(*e));
-                format!("deriv({of}, {})", self.name_of(*x))
+                format!("deriv({of}, {})", (self.name)(*x))
             }
             Typed::Checked(_, e) | Typed::Opened(_, e) => self.shortened(*e, deep),
             Typed::Convert(to, e) => format!("{}({})", to.name(), alone(*e)),
@@ -63,7 +79,7 @@ impl Checker<'_> {
                     .collect();
                 format!("{}[{}]", inner(*base), subs.join(", "))
             }
-            Typed::Proj(base, k) => match self.ty(*base) {
+            Typed::Proj(base, k) => match (self.ty)(*base) {
                 Type::Record(fields) => {
                     format!("{}.{}", inner(*base), fields.get(*k as usize).map_or("…", |f| f.0.as_str()))
                 }

@@ -1,0 +1,63 @@
+//! Names that files give to their parts, as names of fields. What is no name is made one: `sepal length` is
+//! read as `sepal_length`, `2nd` as `_2nd`; of several that would be one the later are numbered.
+
+use std::collections::{HashMap, HashSet};
+
+use lang_core::syntax::lexer::{is_name_continue, is_name_start};
+
+/// The names of the parts of a file, in order. A part that the file gives no letter is called by what it is
+/// and its number.
+pub(super) fn of(given: &[&str], part: &str) -> Vec<String> {
+    let mut taken: HashSet<String> = given.iter().filter(|name| is_name(name)).map(|name| (*name).to_owned()).collect();
+    let mut counts: HashMap<String, usize> = HashMap::new();
+    let names = given.iter().enumerate().map(|(k, given)| {
+        if is_name(given) {
+            return (*given).to_owned();
+        }
+        let made = made(given).unwrap_or_else(|| format!("{part}_{}", k + 1));
+        let mut name = made.clone();
+        while !taken.insert(name.clone()) {
+            let count = counts.entry(made.clone()).or_default();
+            *count += 1;
+            name = format!("{made}_{count}");
+        }
+        name
+    });
+    names.collect()
+}
+
+fn is_name(text: &str) -> bool {
+    text.starts_with(is_name_start) && text.chars().all(is_name_continue) && text != "_"
+}
+
+/// The text with one `_` for all that stands in no name between what does; `None` if nothing does.
+fn made(text: &str) -> Option<String> {
+    let mut name = String::new();
+    for c in text.chars() {
+        if is_name_continue(c) && c != '\'' {
+            name.push(c);
+        } else if !name.is_empty() && !name.ends_with('_') {
+            name.push('_');
+        }
+    }
+    name.truncate(name.trim_end_matches('_').len());
+    match name.chars().next()? {
+        first if is_name_start(first) => Some(name),
+        _ => Some(format!("_{name}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_name_becomes_one() {
+        let check = |given: &[&str], expected: &[&str]| assert_eq!(of(given, "column"), expected);
+        check(&["x", "größe", "x'", "_", "Δt₀"], &["x", "größe", "x'", "column_4", "Δt₀"]);
+        check(&["sepal length (cm)", "2nd", "a-b", "%"], &["sepal_length_cm", "_2nd", "a_b", "column_4"]);
+        check(&["a b", "a_b", "a-b", "a.b"], &["a_b_1", "a_b", "a_b_2", "a_b_3"]);
+        check(&["x", "x"], &["x", "x"]);
+        check(&["", "column_1", "it's"], &["column_1_1", "column_1", "it's"]);
+    }
+}

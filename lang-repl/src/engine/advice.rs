@@ -1,0 +1,78 @@
+//! What is added to what the language says of a program: facts that a run has told or a file holds.
+
+use std::fs;
+use std::path::PathBuf;
+
+use lang_core::base::Code;
+use lang_core::session::{LIBRARY, PRELUDE};
+use lang_core::syntax::lexer::is_name_continue;
+
+use super::Engine;
+use crate::data::{self, Format};
+use crate::files;
+use crate::literal::Content;
+use crate::problem::Problem;
+use crate::types;
+
+/// Files of more bytes are not read to say what they hold.
+const MOST_READ: u64 = 16 << 20;
+
+impl Engine {
+    /// The problem, with what is known here of its sizes or of the file that it is about.
+    pub(super) fn advised(&self, mut problem: Problem) -> Problem {
+        if problem.code == Code::E0210
+            && let Some(declaration) = self.declaration(&problem)
+        {
+            problem.help = Some(format!("by what the file holds: `{declaration}`"));
+        }
+        let unknown = problem.message.strip_prefix('`').and_then(|rest| rest.strip_suffix("` is not defined"));
+        if let (Code::E0100, Some(name), None) = (problem.code, unknown, &problem.help)
+            && LIBRARY.iter().any(|(module, _)| *module == name && *module != PRELUDE)
+        {
+            problem.help = Some(format!("it is a module of the library: `import {name}`"));
+        }
+        // Other codes are about sizes in passing.
+        if problem.code.name().starts_with("E03") { self.with_lengths(problem) } else { problem }
+    }
+
+    /// With the lengths that the problem names and that are known here.
+    fn with_lengths(&self, mut problem: Problem) -> Problem {
+        let labels = problem.places.iter().map(|place| place.label.as_str());
+        let told = [problem.message.as_str()].into_iter().chain(labels).collect::<Vec<_>>().join("\n");
+        let lengths = self.values.iter().filter(|(name, _)| types::is_length(name));
+        let mut named: Vec<(usize, String)> = lengths
+            .filter_map(|(name, value)| {
+                Some((told.find(name.name.as_str())?, format!("`{name}` is {}", value.as_i64()?)))
+            })
+            .collect();
+        named.sort();
+        if !named.is_empty() {
+            let named: Vec<String> = named.into_iter().map(|(_, says)| says).collect();
+            let help = problem.help.take().map(|help| help + "\n").unwrap_or_default();
+            problem.help = Some(format!("{help}here {}", named.join(" and ")));
+        }
+        problem
+    }
+
+    /// The `let` of the `load` that the problem is at, with the type of what is in the file.
+    fn declaration(&self, problem: &Problem) -> Option<String> {
+        let place = problem.places.first()?;
+        let source = self.sources.get(place.source)?;
+        let range = source.range(place.span);
+        let load = source.text.get(range.clone())?;
+        let file = load.strip_prefix("load(\"")?.strip_suffix("\")")?;
+        if file.contains(['"', '\\']) {
+            return None;
+        }
+        let path = self.folder(place.source).map_or_else(|| PathBuf::from(file), |folder| folder.join(file));
+        let format = Format::of(&path)?;
+        if !fs::metadata(&path).is_ok_and(|known| known.is_file() && known.len() <= MOST_READ) {
+            return None;
+        }
+        let Content::Data(held) = format.read(&files::data(&path, format).ok()?).ok()? else { return None };
+        let before = source.text.get(..range.start)?.trim_end();
+        let name = before.strip_suffix('=').map(str::trim_end).unwrap_or_default();
+        let name = name.rsplit(|c: char| !is_name_continue(c)).next().filter(|name| !name.is_empty()).unwrap_or("x");
+        Some(format!("let {name}: {} = {load}", data::declared(&held)?))
+    }
+}

@@ -1,0 +1,117 @@
+//! Sentences in lines of a terminal's width, broken between words: a terminal breaks inside them.
+
+/// No text is broken into narrower lines.
+const NARROWEST: usize = 10;
+
+/// The text in lines of so many characters, where a width is told: before its first line stand so many
+/// characters, and every line that is begun anew has so many blanks. Longer words stay whole.
+pub(crate) fn wrapped(text: &str, width: Option<usize>, before: usize, hang: usize) -> String {
+    let Some(width) = width else { return text.to_owned() };
+    let mut out = String::new();
+    for (n, line) in text.split('\n').enumerate() {
+        let mut column = if n == 0 { before } else { 0 };
+        let room = width.max(NARROWEST + if n == 0 { before.max(hang) } else { hang });
+        if n > 0 {
+            out.push('\n');
+        }
+        // Blanks at the beginning are part of the first word.
+        let lead = line.len() - line.trim_start().len();
+        let (blanks, words) = line.split_at_checked(lead).unwrap_or_default();
+        for (k, word) in words.split(' ').enumerate() {
+            let long = word.chars().count();
+            if k == 0 {
+                out.push_str(blanks);
+                column += blanks.chars().count();
+            } else if column + 1 + long > room && !word.is_empty() {
+                out.truncate(out.trim_end_matches(' ').len());
+                out.push('\n');
+                out.extend(std::iter::repeat_n(' ', hang));
+                column = hang;
+            } else {
+                out.push(' ');
+                column += 1;
+            }
+            out.push_str(word);
+            column += long;
+        }
+    }
+    out
+}
+
+/// A page of documentation in lines of so many characters, where a width is told: its paragraphs are filled
+/// anew, entries of lists go on below their text, and what is indented as code stays as it is.
+pub(crate) fn page(text: &str, width: Option<usize>) -> String {
+    if width.is_none() {
+        return text.to_owned();
+    }
+    let mut out = String::new();
+    // A paragraph that goes on, and how far its lines after the first are indented.
+    let mut open: Option<(String, usize)> = None;
+    let end = |open: &mut Option<(String, usize)>, out: &mut String| {
+        if let Some((paragraph, hang)) = open.take() {
+            out.push_str(&wrapped(&paragraph, width, 0, hang));
+            out.push('\n');
+        }
+    };
+    for line in text.lines() {
+        let blanks = line.len() - line.trim_start().len();
+        let entry = line.trim_start().split_once("  ").map(|(name, rest)| (name, rest.trim_start()));
+        let verbatim = line.is_empty() || blanks >= 4 || line.starts_with(['|', '#']);
+        let list = line.starts_with("- ") || blanks > 0 || entry.is_some();
+        match (&mut open, entry) {
+            (Some((paragraph, _)), _) if !verbatim && !list => {
+                paragraph.push(' ');
+                paragraph.push_str(line);
+            }
+            _ if verbatim => {
+                end(&mut open, &mut out);
+                out.push_str(line);
+                out.push('\n');
+            }
+            (_, Some((_, rest))) => {
+                end(&mut open, &mut out);
+                let hang = line.chars().count() - rest.chars().count();
+                out.push_str(&(wrapped(line, width, 0, hang) + "\n"));
+            }
+            _ => {
+                end(&mut open, &mut out);
+                open = Some((line.to_owned(), if list { blanks.max(2) } else { 0 }));
+            }
+        }
+    }
+    end(&mut open, &mut out);
+    if !text.ends_with('\n') {
+        out.truncate(out.trim_end_matches('\n').len());
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, (width, before, hang): (usize, usize, usize), expected: &str) {
+        assert_eq!(wrapped(text, Some(width), before, hang), expected);
+    }
+
+    #[test]
+    fn lines_end_between_words() {
+        check("one two three four five", (24, 0, 0), "one two three four five");
+        check("one two three four five", (20, 0, 0), "one two three four\nfive");
+        check("one two three four five", (30, 10, 4), "one two three four\n    five");
+        check("  name   what it is and does", (22, 0, 9), "  name   what it is\n         and does");
+        check("a-word-that-is-longer-than-a-line and", (20, 0, 0), "a-word-that-is-longer-than-a-line\nand");
+        check("one\n\ntwo two two two two two two", (20, 0, 0), "one\n\ntwo two two two two\ntwo two");
+        assert_eq!(wrapped("one two three four five", None, 0, 0), "one two three four five");
+    }
+
+    #[test]
+    fn pages_are_filled() {
+        let text = "A title\n\nA paragraph that\nhas two lines of text.\n\n    code stays as it is, even if long\n\n  name    what it is, in a line\n- an item that is longer than a line\n- one";
+        let expected = "A title\n\nA paragraph that has two\nlines of text.\n\n    code stays as it is, even if long\n\n  name    what it is, in\n          a line\n- an item that is longer\n  than a line\n- one";
+        assert_eq!(page(text, Some(24)), expected);
+        assert_eq!(page(text, None), text);
+        assert_eq!(page(&page(text, Some(24)), Some(24)), expected);
+    }
+}

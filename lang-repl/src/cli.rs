@@ -71,6 +71,14 @@ Examples:
   iverson show ssa conv.iv loss            one operation on whole arrays in each line
   iverson show adjoint conv.iv loss        … and the cotangents of its arguments";
 
+const COST_EXAMPLES: &str = "\
+Work is the real operations, iterations the index tuples visited, io the reals that go in and come out.
+Where data decide, \"<=\" stands before the most that it can be. Type parameters stand for f64.
+
+Examples:
+  iverson cost conv.iv loss --at n=64,m=8             the definition, its tangent, its adjoint
+  iverson cost conv.iv loss --at n=64,m=8 --measure   … and what the interpreters count";
+
 const COMPLETION_EXAMPLES: &str = "\
 Examples:
   iverson completions bash > ~/.local/share/bash-completion/completions/iverson
@@ -279,6 +287,20 @@ pub(crate) enum Command {
         file: PathBuf,
         /// The definition
         def: String,
+    },
+    /// Tell what a definition and its derivatives cost at given sizes
+    #[command(after_long_help = COST_EXAMPLES)]
+    Cost {
+        /// The file, or - for standard input
+        file: PathBuf,
+        /// The definition
+        def: String,
+        /// Sizes, and integer arguments: n=64,m=8
+        #[arg(long, value_name = "SIZES")]
+        at: Vec<String>,
+        /// Also run it, on made-up values, and count
+        #[arg(long)]
+        measure: bool,
     },
     /// Explain an error code
     Explain {

@@ -319,6 +319,75 @@ fn eval_is_one_expression() {
 }
 
 #[test]
+fn costs_at_sizes() {
+    check_all(
+        &[
+            &["cost", "conv.iv", "conv", "--at", "n=5,m=2", "--measure"],
+            &["cost", "conv.iv", "conv", "--at", "n=5", "--at", "m=2", "--format", "json"],
+            &["cost", "conv.iv", "conv", "--at", "n=5"],
+            &["cost", "conv.iv", "conv", "--at", "n=0,m=0"],
+            &["cost", "conv.iv", "conv", "--at", "n=5,m=2,k=1"],
+            &["cost", "conv.iv", "conv", "--at", "n=many"],
+            &["cost", "conv.iv", "conv", "--at", "n=1_000_000,m=1_000"],
+            &["cost", "conv.iv", "nothing"],
+            &["cost", "missing.iv", "conv"],
+        ],
+        expect![[r#"
+            $ iverson cost conv.iv conv --at n=5,m=2 --measure
+            conv at n = 5, m = 2
+
+                      work   iterations   io
+            primal      15           10   13
+            forward     50           40   26
+            adjoint     47           30   26
+
+            adjoint + io is 2.61 times primal + io
+
+            measured   in           work   tests   iterations
+            primal     program        15       0           15
+            primal     core           15       0           10
+            primal     Tensor SSA     15       0           10
+            forward    Tensor SSA     50       0           40
+            adjoint    Tensor SSA     47       0           30
+            $ iverson cost conv.iv conv --at n=5 --at m=2 --format json
+            {"def": "conv", "at": {"n": 5, "m": 2}, "work": {"primal": {"value": 15}, "forward": {"value": 50}, "adjoint": {"value": 47}}, "iterations": {"primal": {"value": 10}, "forward": {"value": 40}, "adjoint": {"value": 30}}, "io": {"primal": {"value": 13}, "forward": {"value": 26}, "adjoint": {"value": 26}}, "exact": true}
+            $ iverson cost conv.iv conv --at n=5
+            --- stderr
+            [E0600] Error: the cost depends on sizes that are not told: m
+              Help: tell them: --at n=8,m=8
+            --- status 2
+            $ iverson cost conv.iv conv --at n=0,m=0
+            --- stderr
+            [E0600] Error: there is no `x` of these sizes: its extent n + m - 1 is -1
+            --- status 2
+            $ iverson cost conv.iv conv --at n=5,m=2,k=1
+            --- stderr
+            [E0600] Error: there is no size `k` in the definition
+              Help: its sizes: n, m
+            --- status 2
+            $ iverson cost conv.iv conv --at n=many
+            --- stderr
+            [E0600] Error: `n=many` does not tell a size
+              Help: sizes are written --at n=8,m=8
+            --- status 2
+            $ iverson cost conv.iv conv --at n=1_000_000,m=1_000
+            --- stderr
+            [E0510] Error: the cost of `conv` is not told: there are too many index tuples to count; try smaller sizes
+            --- status 1
+            $ iverson cost conv.iv nothing
+            --- stderr
+            [E0600] Error: there is no definition `nothing` here
+            --- status 2
+            $ iverson cost missing.iv conv
+            --- stderr
+            [E0602] Error: `missing.iv` cannot be read: there is no such file
+              Help: the name is taken relative to the current directory
+            --- status 2
+        "#]],
+    );
+}
+
+#[test]
 fn what_there_is_not_yet() {
     check_all(
         &[

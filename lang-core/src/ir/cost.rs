@@ -52,12 +52,23 @@ pub fn cost(ssa: &Ssa, locals: &HashMap<LocalId, i64>, functions: Functions<'_>,
     counting.function(ssa, locals)
 }
 
+/// Extents at these values of sizes; one may come out negative.
+///
+/// # Errors
+/// [`Unknown`]
+pub fn extents(dims: &[Poly], locals: &HashMap<LocalId, i64>) -> Result<Vec<i64>, Unknown> {
+    let mut sizes = Sizes { locals, left: &mut 0 };
+    dims.iter().map(|n| sizes.poly(n, &[])).collect()
+}
+
 struct Counting<'a> {
     functions: Functions<'a>,
     left: u64,
-    /// Callees at sizes.
-    known: HashMap<(Arc<Callee>, Vec<(LocalId, i64)>), Cost>,
+    known: HashMap<At, Cost>,
 }
+
+/// A callee at sizes.
+type At = (Arc<Callee>, Vec<(LocalId, i64)>);
 
 /// The values of sizes; no other data.
 struct Sizes<'a> {

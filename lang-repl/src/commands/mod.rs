@@ -1,6 +1,7 @@
 //! The commands of the command line, a file each.
 
 pub(crate) mod check;
+pub(crate) mod cost;
 pub(crate) mod doc;
 pub(crate) mod doctor;
 pub(crate) mod eval;

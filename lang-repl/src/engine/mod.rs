@@ -29,6 +29,7 @@ use crate::source::{SourceId, Sources};
 use crate::types;
 
 mod advice;
+pub(crate) mod measure;
 mod questions;
 
 /// A part of a module's text and where it comes from.

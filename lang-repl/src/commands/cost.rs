@@ -1,0 +1,238 @@
+//! `iverson cost FILE DEF --at n=64,m=8`: what a definition and its derivatives cost at these sizes, in Tensor
+//! SSA; with `--measure` also what the interpreters count when they run it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use lang_core::ad::{real_inputs, real_outputs};
+use lang_core::base::{Code, GlobalName};
+use lang_core::interp::Counts;
+use lang_core::ir::core::{Callee, Derivation};
+use lang_core::ir::cost::{Cost, Unknown, cost, extents};
+use lang_core::types::ty::{Signature, Type};
+
+use crate::cli::Common;
+use crate::engine::Engine;
+use crate::engine::measure::{Measured, locals};
+use crate::files;
+use crate::json;
+use crate::out::{Out, Status};
+use crate::problem::Problem;
+
+/// Tuples that are counted at most; more take seconds.
+const LIMIT: u64 = 50_000_000;
+
+pub(crate) fn run(file: &Path, def: &str, at: &[String], measure: bool, common: &Common, out: Out) -> Status {
+    let mut engine = Engine::new(common, out);
+    let module = match engine.load(file) {
+        Ok(module) => module,
+        Err(problem) => {
+            out.fail(std::slice::from_ref(&*problem), &engine.sources);
+            return files::status(&problem);
+        }
+    };
+    let problems = engine.problems(std::slice::from_ref(&module));
+    if problems.iter().any(Problem::is_error) {
+        out.fail(&problems, &engine.sources);
+        return Status::Failed;
+    }
+    match told(&mut engine, &GlobalName::new(&module, def), at, measure, out) {
+        Ok(text) => {
+            out.print(&text);
+            Status::Good
+        }
+        Err(problems) => {
+            let status = if problems.iter().any(|p| p.code == Code::E0600) { Status::Usage } else { Status::Failed };
+            out.fail(&problems, &engine.sources);
+            status
+        }
+    }
+}
+
+/// What is known of the cost of a definition.
+struct Told {
+    /// Sizes with their values.
+    at: Vec<(String, i64)>,
+    /// The function and its derivatives, in Tensor SSA.
+    costs: Vec<(&'static str, Cost)>,
+    measured: Vec<Measured>,
+}
+
+fn told(
+    engine: &mut Engine,
+    name: &GlobalName,
+    at: &[String],
+    measure: bool,
+    out: Out,
+) -> Result<String, Vec<Problem>> {
+    let problem = |code: Code, message: String| vec![Problem::new(code, message)];
+    let Some(signature) = engine.signature(name) else {
+        return Err(problem(Code::E0600, format!("there is no definition `{}` here", name.name)));
+    };
+    let sizes = sizes_of(&signature, at)?;
+    // Type parameters stand for reals, as in most calls.
+    let callee = Arc::new(Callee::new(name.clone(), vec![Type::F64; signature.type_params.len()]));
+    let (costs, derived) = {
+        let module = engine.forms();
+        let stages = module.stages(&callee).map_err(|why| {
+            let mut p = Problem::new(Code::E0510, format!("`{}` has no core form: {}", name.name, why.what.phrase()));
+            p.help = Some("`:cost` in the REPL counts a run of any program".to_owned());
+            p.places.extend(engine.place_of(&why.item, why.span));
+            vec![p]
+        })?;
+        let (wrt, of) = (real_inputs(&stages.ssa), real_outputs(&stages.ssa));
+        let mut derived = Vec::new();
+        if !wrt.is_empty() && !of.is_empty() {
+            derived.push(("forward", Derivation::Forward(wrt.clone().into())));
+            derived.push(("adjoint", Derivation::Adjoint { of: of.into(), wrt: wrt.into() }));
+        }
+        let callees = [("primal", (*callee).clone())].into_iter();
+        let callees = callees.chain(derived.iter().map(|(of, d)| (*of, callee.derive(d.clone()))));
+        let mut costs = Vec::new();
+        for (of, callee) in callees {
+            let Some(ssa) = module.ssa(&Arc::new(callee)) else { continue };
+            let at = locals(&ssa, &signature, &sizes);
+            for input in &ssa.inputs {
+                let dims = extents(&input.leaf.dims, &at).unwrap_or_default();
+                if let Some((extent, n)) = input.leaf.dims.iter().zip(dims).find(|(_, n)| *n < 0) {
+                    let name = ssa.vars.name(input.local);
+                    let message = format!("there is no `{name}` of these sizes: its extent {extent} is {n}");
+                    return Err(problem(Code::E0600, message));
+                }
+            }
+            let cost = cost(&ssa, &at, &|c| module.ssa(c), LIMIT).map_err(|why| {
+                problem(Code::E0510, format!("the cost of `{}` is not told: {}", name.name, phrase(why)))
+            })?;
+            costs.push((of, cost));
+        }
+        (costs, derived)
+    };
+    let measured = if measure { engine.measure(&callee, &signature, &sizes, &derived)? } else { Vec::new() };
+    let at = signature.sizes.iter().map(|s| s.name.to_string()).zip(sizes).collect();
+    let told = Told { at, costs, measured };
+    Ok(if out.is_json() { told.json(name) } else { told.text(name) })
+}
+
+fn phrase(why: Unknown) -> &'static str {
+    match why {
+        Unknown::Extent => "an extent is known to the run alone",
+        Unknown::TooMany => "there are too many index tuples to count; try smaller sizes",
+        Unknown::Callee => "a definition that it calls has no such form",
+    }
+}
+
+/// The sizes of a signature as `--at` tells them: `n=64,m=8`.
+fn sizes_of(signature: &Signature, at: &[String]) -> Result<Vec<i64>, Vec<Problem>> {
+    let problem = |message: String, help: String| {
+        let mut p = Problem::new(Code::E0600, message);
+        p.help = Some(help);
+        vec![p]
+    };
+    let names: Vec<&str> = signature.sizes.iter().map(|s| s.name.as_str()).collect();
+    let example = format!("--at {}", names.iter().map(|n| format!("{n}=8")).collect::<Vec<_>>().join(","));
+    let mut sizes: Vec<Option<i64>> = vec![None; names.len()];
+    for item in at.iter().flat_map(|a| a.split(',')).map(str::trim).filter(|a| !a.is_empty()) {
+        let parts = item.split_once('=').map(|(name, n)| (name.trim(), n.trim().replace('_', "").parse::<i64>()));
+        let Some((name, Ok(n))) = parts else {
+            return Err(problem(format!("`{item}` does not tell a size"), format!("sizes are written {example}")));
+        };
+        let place = names.iter().position(|have| *have == name);
+        let Some(slot) = place.and_then(|k| sizes.get_mut(k)) else {
+            let have =
+                if names.is_empty() { "it has none".to_owned() } else { format!("its sizes: {}", names.join(", ")) };
+            return Err(problem(format!("there is no size `{name}` in the definition"), have));
+        };
+        *slot = Some(n);
+    }
+    let missing: Vec<&str> = names.iter().zip(&sizes).filter(|(_, n)| n.is_none()).map(|(name, _)| *name).collect();
+    if !missing.is_empty() {
+        let list = missing.join(", ");
+        return Err(problem(
+            format!("the cost depends on sizes that are not told: {list}"),
+            format!("tell them: {example}"),
+        ));
+    }
+    Ok(sizes.into_iter().flatten().collect())
+}
+
+impl Told {
+    fn text(&self, name: &GlobalName) -> String {
+        let at: Vec<String> = self.at.iter().map(|(name, n)| format!("{name} = {n}")).collect();
+        let at = if at.is_empty() { String::new() } else { format!(" at {}", at.join(", ")) };
+        let mut text = format!("{}{at}\n\n", name.name);
+        let mut rows = vec![["", "work", "iterations", "io"].map(str::to_owned)];
+        for (of, cost) in &self.costs {
+            let most = |n: u64| if cost.bound { format!("<= {n}") } else { n.to_string() };
+            rows.push([(*of).to_owned(), most(cost.work), most(cost.iterations), cost.io.to_string()]);
+        }
+        text += &table(&rows);
+        if let [(_, primal), .., (_, adjoint)] = self.costs.as_slice()
+            && primal.work + primal.io > 0
+        {
+            let ratio = ratio(adjoint, primal);
+            text += &format!("\nadjoint + io is {ratio:.2} times primal + io\n");
+        }
+        if !self.measured.is_empty() {
+            let mut rows = vec![["measured", "in", "work", "tests", "iterations"].map(str::to_owned)];
+            for Measured { of, form, counts } in &self.measured {
+                let Counts { work, tests, iterations } = counts;
+                let numbers = [work, tests, iterations].map(u64::to_string);
+                let [work, tests, iterations] = numbers;
+                rows.push([(*of).to_owned(), (*form).to_owned(), work, tests, iterations]);
+            }
+            text += &format!("\n{}", table(&rows));
+        }
+        text
+    }
+
+    fn json(&self, name: &GlobalName) -> String {
+        let at = self.at.iter().map(|(name, n)| (name.as_str(), n.to_string()));
+        let column = |f: &dyn Fn(&Cost) -> u64| {
+            json::object(self.costs.iter().map(|(of, cost)| (*of, json::object([("value", f(cost).to_string())]))))
+        };
+        let measured = self.measured.iter().map(|Measured { of, form, counts }| {
+            let Counts { work, tests, iterations } = counts;
+            let numbers = [("work", work), ("tests", tests), ("iterations", iterations)];
+            let texts = [("of", json::string(of)), ("form", json::string(form))];
+            json::object(texts.into_iter().chain(numbers.map(|(name, n)| (name, n.to_string()))))
+        });
+        let mut fields = vec![
+            ("def", json::string(&name.name)),
+            ("at", json::object(at)),
+            ("work", column(&|c| c.work)),
+            ("iterations", column(&|c| c.iterations)),
+            ("io", column(&|c| c.io)),
+            ("exact", self.costs.iter().all(|(_, c)| !c.bound).to_string()),
+        ];
+        if !self.measured.is_empty() {
+            fields.push(("measured", json::array(measured)));
+        }
+        format!("{}\n", json::object(fields))
+    }
+}
+
+/// Theorem 6.35's quotient.
+#[expect(clippy::cast_precision_loss, reason = "two decimals are shown")]
+fn ratio(adjoint: &Cost, primal: &Cost) -> f64 {
+    // What goes in and out of the adjoint holds what does of the primal.
+    (adjoint.work + adjoint.io) as f64 / (primal.work + primal.io) as f64
+}
+
+/// Columns, numbers at the right.
+fn table<const N: usize>(rows: &[[String; N]]) -> String {
+    let width = |k: usize| rows.iter().filter_map(|r| r.get(k)).map(|c| c.chars().count()).max().unwrap_or(0);
+    let mut text = String::new();
+    for row in rows {
+        let mut line = String::new();
+        for (k, cell) in row.iter().enumerate() {
+            let number =
+                rows.iter().skip(1).filter_map(|r| r.get(k)).all(|c| c.ends_with(|x: char| x.is_ascii_digit()));
+            let width = width(k);
+            line += &if number { format!("{cell:>width$}") } else { format!("{cell:<width$}") };
+            line += "   ";
+        }
+        text += line.trim_end();
+        text.push('\n');
+    }
+    text
+}

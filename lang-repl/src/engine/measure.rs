@@ -1,0 +1,241 @@
+//! What the interpreters count for a definition at given sizes: the one that runs programs, and those of core and
+//! Tensor SSA, on the same values, small ones that are made up here.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use lang_core::base::{Code, GlobalName};
+use lang_core::interp::{Counts, Items, RtInstance, RtType, Store, Value};
+use lang_core::ir::convert::{tensors, value_of};
+use lang_core::ir::core::{Callee, CoreType, Derivation, Function};
+use lang_core::ir::cost::extents;
+use lang_core::ir::eval::{Evaluator, Functions, Stopped};
+use lang_core::ir::eval_ssa::{Functions as SsaFunctions, SsaEvaluator, Tensor};
+use lang_core::ir::flat::Source;
+use lang_core::ir::ssa::Ssa;
+use lang_core::ir::value;
+use lang_core::pipeline::Module;
+use lang_core::predicate::LocalId;
+use lang_core::types::ty::{Scalar, Signature, SizeSource, Type};
+
+use super::{Engine, Here};
+use crate::problem::Problem;
+use crate::types;
+
+/// Steps that an evaluation of a form may take.
+const FUEL: u64 = 200_000_000;
+
+/// Counts of an interpreter.
+pub(crate) struct Measured {
+    /// What was run: `primal`, `forward`, `adjoint`.
+    pub(crate) of: &'static str,
+    /// In which form.
+    pub(crate) form: &'static str,
+    pub(crate) counts: Counts,
+}
+
+impl Engine {
+    /// Runs a definition in every form, and its derivatives, at these sizes (one for each of the signature's).
+    pub(crate) fn measure(
+        &mut self,
+        callee: &Callee,
+        signature: &Signature,
+        sizes: &[i64],
+        derived: &[(&'static str, Derivation)],
+    ) -> Result<Vec<Measured>, Vec<Problem>> {
+        self.compute(&callee.def)?;
+        let failed = |message: String| vec![Problem::new(Code::E0510, message)];
+        let mut next = 0;
+        let mut arguments = Vec::new();
+        for (k, (name, ty)) in (0..).zip(&signature.params) {
+            let size = signature.sizes.iter().position(|s| s.source == SizeSource::Param(k));
+            let given = size.and_then(|at| sizes.get(at)).map(|n| Value::I64(*n));
+            let ty = types::with_sizes(&concrete(ty), sizes);
+            let value = given.or_else(|| drawn(&ty, &mut next));
+            let cannot = || failed(format!("no values are made up for `{name}`, of type `{ty}`"));
+            arguments.push(value.ok_or_else(cannot)?);
+        }
+        let implicit = signature.sizes.iter().zip(sizes).filter(|(s, _)| s.source == SizeSource::Implicit);
+        let implicit: Vec<i64> = implicit.map(|(_, n)| *n).collect();
+        let types = callee.types.iter().map(|_| RtType::Scalar(Scalar::F64)).collect();
+        let instance = RtInstance { types, sizes: implicit.clone() };
+        let here = Here { item: callee.def.clone(), name: "cost", source: None };
+        let (counting, before) = (std::mem::replace(&mut self.counting, true), std::mem::take(&mut self.counts));
+        let given = arguments.clone();
+        let run = self.interpret(&here, |interp| interp.call(&callee.def, instance, given));
+        let counts = std::mem::replace(&mut self.counts, before);
+        self.counting = counting;
+        run?;
+        let mut all = vec![Measured { of: "primal", form: "program", counts }];
+        let forms = Forms { engine: self, module: self.forms() };
+        let callee = Arc::new(callee.clone());
+        let stages = forms.module.stages(&callee).map_err(|why| failed(why.what.phrase().to_owned()))?;
+        let parts = stages.core.params.iter().zip(&arguments).map(|((_, ty), v)| tensors(v, ty));
+        let parts: Vec<Vec<Tensor>> =
+            parts.collect::<Option<_>>().ok_or_else(|| failed("an argument is no array of numbers".to_owned()))?;
+        let stopped = |why: Stopped| {
+            failed(match why {
+                Stopped::Failed(what) => format!("the run fails: {}", what.what),
+                Stopped::Fuel => "the run takes too many steps to be measured".to_owned(),
+                Stopped::Broken(what) => format!("the form is not what it should be: {what}"),
+            })
+        };
+        let values = stages.core.params.iter().zip(&parts).map(|((_, ty), parts)| value_of(ty, parts)).collect();
+        let mut core = Evaluator::new(&forms, FUEL);
+        core.call(&stages.core, &implicit, values).map_err(stopped)?;
+        all.push(Measured { of: "primal", form: "core", counts: core.counts });
+        let given: Vec<Tensor> = parts.into_iter().flatten().collect();
+        let locals = locals(&stages.ssa, signature, sizes);
+        let count = |ssa: &Ssa| {
+            let mut given = given.clone();
+            given.extend(beside(ssa, &locals).ok_or_else(|| failed("an extent is known to the run alone".to_owned()))?);
+            let mut run = SsaEvaluator::new(&forms, FUEL);
+            run.call(ssa, &implicit, given).map(|_| run.counts).map_err(stopped)
+        };
+        all.push(Measured { of: "primal", form: "Tensor SSA", counts: count(&stages.ssa)? });
+        for (of, derivation) in derived {
+            let Some(ssa) = forms.module.ssa(&Arc::new(callee.derive(derivation.clone()))) else { continue };
+            all.push(Measured { of, form: "Tensor SSA", counts: count(&ssa)? });
+        }
+        Ok(all)
+    }
+}
+
+/// The values of a function's sizes and integer parameters.
+pub(crate) fn locals(ssa: &Ssa, signature: &Signature, sizes: &[i64]) -> HashMap<LocalId, i64> {
+    let named = |source: &dyn Fn(SizeSource) -> bool| {
+        let chosen = signature.sizes.iter().zip(sizes).filter(|(s, _)| source(s.source));
+        chosen.map(|(_, n)| *n).collect::<Vec<i64>>()
+    };
+    let implicit = named(&|s| s == SizeSource::Implicit);
+    let mut locals: HashMap<LocalId, i64> = ssa.sizes.iter().copied().zip(implicit).collect();
+    for input in &ssa.inputs {
+        if let (Source::Param(k), Some(Scalar::I64)) = (&input.source, input.leaf.scalar) {
+            let value = named(&|s| s == SizeSource::Param(*k)).first().copied();
+            locals.extend(value.map(|n| (input.local, n)));
+        }
+    }
+    locals
+}
+
+/// What a derivative takes beside the arguments: tangents and cotangents, ones.
+fn beside(ssa: &Ssa, locals: &HashMap<LocalId, i64>) -> Option<Vec<Tensor>> {
+    let wanted = ssa.inputs.iter().filter(|i| matches!(i.source, Source::Tangent(_) | Source::Cotangent(_)));
+    let made = wanted.map(|input| {
+        let extents = extents(&input.leaf.dims, locals).ok()?;
+        let dims: Vec<usize> = extents.into_iter().map(|n| usize::try_from(n).ok()).collect::<Option<_>>()?;
+        let one = if input.leaf.scalar == Some(Scalar::F32) { value::Value::F32(1.0) } else { value::Value::F64(1.0) };
+        Some(Tensor { items: vec![one; dims.iter().product()], dims })
+    });
+    made.collect()
+}
+
+/// The definitions of a program for the evaluators.
+struct Forms<'e> {
+    engine: &'e Engine,
+    module: Module<'e>,
+}
+
+impl Functions for Forms<'_> {
+    fn function(&self, callee: &Callee) -> Option<Arc<Function>> {
+        Some(self.module.stages(&Arc::new(callee.clone())).ok()?.core.clone())
+    }
+
+    fn global(&self, name: &GlobalName) -> Option<value::Value> {
+        let (parts, ty) = self.parts(name)?;
+        Some(value_of(&ty, &parts))
+    }
+
+    fn derivatives(&self) -> Option<&dyn SsaFunctions> {
+        Some(self)
+    }
+}
+
+impl SsaFunctions for Forms<'_> {
+    fn ssa(&self, callee: &Callee) -> Option<Arc<Ssa>> {
+        self.module.ssa(&Arc::new(callee.clone()))
+    }
+
+    fn global(&self, name: &GlobalName, path: &[u32]) -> Option<Tensor> {
+        let (parts, ty) = self.parts(name)?;
+        let at = ty.leaves().iter().position(|leaf| leaf.path == path)?;
+        parts.into_iter().nth(at)
+    }
+}
+
+impl Forms<'_> {
+    /// The value of a top-level `let`, taken apart.
+    fn parts(&self, name: &GlobalName) -> Option<(Vec<Tensor>, CoreType)> {
+        let known = self.engine.global_value(name)?;
+        let ty = core_type(&known.ty)?;
+        Some((tensors(&known.value, &ty)?, ty))
+    }
+}
+
+/// The core type of a type of data, extents aside.
+fn core_type(ty: &Type) -> Option<CoreType> {
+    Some(match ty {
+        Type::Scalar(s) => CoreType::Scalar(*s),
+        Type::Array(n, t) => CoreType::Tensor(n.clone(), Arc::new(core_type(t)?)),
+        Type::Tuple(items) => CoreType::Tuple(items.iter().map(core_type).collect::<Option<_>>()?, None),
+        Type::Record(fields) => {
+            let mut fields: Vec<_> = fields.iter().collect();
+            fields.sort_by(|a, b| a.0.cmp(&b.0));
+            let names = fields.iter().map(|(n, _)| n.clone()).collect();
+            let types = fields.iter().map(|(_, t)| core_type(t)).collect::<Option<_>>()?;
+            CoreType::Tuple(types, Some(names))
+        }
+        _ => return None,
+    })
+}
+
+/// A type parameter stands for `f64`.
+fn concrete(ty: &Type) -> Type {
+    ty.substitute(&|_| Some(Type::F64), &|_| None)
+}
+
+/// A made-up value of a type: reals between -1 and 1, integers 0 and 1.
+fn drawn(ty: &Type, next: &mut u32) -> Option<Value> {
+    let mut dims = Vec::new();
+    let mut inner = ty;
+    while let Type::Array(n, t) = inner {
+        dims.push(usize::try_from(n.as_constant()?).ok()?);
+        inner = t;
+    }
+    let count = dims.iter().try_fold(1_usize, |n, d| n.checked_mul(*d)).filter(|n| *n <= 1 << 26)?;
+    let mut step = || {
+        *next = next.wrapping_add(7);
+        *next % 17
+    };
+    if dims.is_empty() {
+        return Some(match inner {
+            Type::Scalar(Scalar::F64) => Value::F64(f64::from(step()) / 8.0 - 1.0),
+            Type::Scalar(Scalar::F32) => Value::array(&[1], vec![f32::from(u8::try_from(step()).ok()?) / 8.0 - 1.0])
+                .and_then(|v| if let Value::Array(a) = v { a.element(0) } else { None })?,
+            Type::Scalar(Scalar::I64) => Value::I64(i64::from(step() % 2)),
+            Type::Scalar(Scalar::Bool) => Value::Bool(step() % 2 == 0),
+            Type::Tuple(items) => Value::tuple(items.iter().map(|t| drawn(t, next)).collect::<Option<_>>()?),
+            Type::Record(fields) => {
+                Value::record(fields.iter().map(|(n, t)| Some((n.clone(), drawn(t, next)?))).collect::<Option<_>>()?)
+            }
+            _ => return None,
+        });
+    }
+    match inner {
+        Type::Scalar(Scalar::F64) => {
+            Value::array(&dims, (0..count).map(|_| f64::from(step()) / 8.0 - 1.0).collect::<Vec<f64>>())
+        }
+        Type::Scalar(Scalar::F32) => {
+            let items = (0..count).map(|_| Some(f32::from(u8::try_from(step()).ok()?) / 8.0 - 1.0));
+            Value::array(&dims, items.collect::<Option<Vec<f32>>>()?)
+        }
+        Type::Scalar(Scalar::I64) => {
+            Value::array(&dims, (0..count).map(|_| i64::from(step() % 2)).collect::<Vec<i64>>())
+        }
+        Type::Scalar(Scalar::Bool) => Value::array(&dims, (0..count).map(|_| step() % 2 == 0).collect::<Vec<bool>>()),
+        _ => Value::array(
+            &dims,
+            Store::Boxed(Items::new((0..count).map(|_| drawn(inner, next)).collect::<Option<_>>()?)),
+        ),
+    }
+}

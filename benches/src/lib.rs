@@ -1,5 +1,14 @@
 //! Programs to measure with. Numbers and the commands that gave them are in `benches/README.md`.
 
+use std::sync::Arc;
+
+use lang_core::ad;
+use lang_core::base::GlobalName;
+use lang_core::ir::core::{Callee, Derivation};
+use lang_core::ir::ssa::Ssa;
+use lang_core::pipeline::Module;
+use lang_core::session::Session;
+
 /// A module of about `lines` lines of ordinary definitions: convolution, Cholesky, softmax, sum
 /// types with `match`, records, loops, calls between them. All of it checks without errors.
 #[must_use]
@@ -7,4 +16,58 @@ pub fn module(lines: usize) -> String {
     let block = include_str!("block.iv");
     let count = lines.div_ceil(block.lines().count() + 1);
     (0..count).map(|k| block.replace("_K", &format!("_{k}")) + "\n").collect()
+}
+
+/// ADBench's mixture model, as the test programs have it, with a plain logarithm of a sum of exponentials: one that
+/// subtracts the greatest is not in core yet.
+#[must_use]
+pub fn mixture() -> String {
+    let text = include_str!("../../tests/programs/accelerate/gmm.iv");
+    let end = text.find("def example").unwrap_or(text.len());
+    let plain = "def log_sum_exp(x: [n]f64) -> f64 = log(sum i: exp(x[i]))";
+    let lines = text.get(..end).unwrap_or(text).lines();
+    let lines = lines.map(|line| if line.starts_with("def log_sum_exp") { plain } else { line });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Definitions of which each calls the last twice.
+#[must_use]
+pub fn chain(length: usize) -> String {
+    let mut text = "def f0(x: [n]f64) -> [n]f64 = for i: sin(x[i]) * x[i]\n".to_owned();
+    for k in 1..=length {
+        let last = k - 1;
+        text += &format!(
+            "def f{k}(x: [n]f64) -> [n]f64 = let y = f{last}(x) in let z = f{last}(y) in for i: y[i] * z[i]\n"
+        );
+    }
+    text
+}
+
+/// A session whose only module is checked.
+#[must_use]
+pub fn checked(text: &str) -> Session {
+    let mut session = Session::new();
+    session.set_text("bench.iv", text);
+    let _ = session.diagnostics("bench.iv");
+    session
+}
+
+/// A definition of that module.
+#[must_use]
+pub fn callee(name: &str) -> Arc<Callee> {
+    Arc::new(Callee::new(GlobalName::new("bench.iv", name), Vec::new()))
+}
+
+/// The adjoint by all real arguments.
+#[must_use]
+pub fn by_all(ssa: &Ssa) -> Derivation {
+    Derivation::Adjoint { of: ad::real_outputs(ssa).into(), wrt: ad::real_inputs(ssa).into() }
+}
+
+/// Makes the adjoint of a definition; how many statements it has.
+#[must_use]
+pub fn adjoint(module: &Module<'_>, name: &str) -> Option<usize> {
+    let callee = callee(name);
+    let derived = callee.derive(by_all(&*module.ssa(&callee)?));
+    Some(module.ssa(&Arc::new(derived))?.stmts.len())
 }

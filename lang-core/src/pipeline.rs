@@ -1,5 +1,6 @@
-//! The passes in their order, each form kept, verified between: from a definition to Tensor SSA, with all that
-//! it calls.
+//! The passes in their order, verified between: from a definition to Tensor SSA, and to derivatives of it. What
+//! it calls goes the same way by itself ([`Callees`]): a session asks for each definition once and again only
+//! after an edit that reaches it; [`Module`] is the same for one revision, and counts which rules are applied.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -17,7 +18,7 @@ use crate::syntax::ops::Scalar;
 use crate::types::ty::Type;
 
 /// A definition in every form.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Stages {
     /// Core (ATL Fig. 3).
     pub core: Arc<Function>,
@@ -31,12 +32,134 @@ pub struct Stages {
     pub ssa: Arc<Ssa>,
 }
 
-type Known = Result<Arc<Stages>, Box<Outside>>;
+/// Core, or why there is none.
+pub type InCore = Result<Arc<Function>, Box<Outside>>;
 
-/// Definitions in their forms, made when they are asked for.
+/// All forms, or why there are none.
+pub type InStages = Result<Arc<Stages>, Box<Outside>>;
+
+/// The forms of what a definition calls.
+pub trait Callees {
+    /// The core form, of a definition or of a function made in one.
+    ///
+    /// # Errors
+    /// What in it has none.
+    fn core(&self, callee: &Arc<Callee>) -> InCore;
+
+    /// Every form, likewise.
+    ///
+    /// # Errors
+    /// What in it, or in what it calls, has no core form.
+    fn stages(&self, callee: &Arc<Callee>) -> InStages;
+
+    /// Tensor SSA, of derivatives too; `None` where there is none.
+    fn ssa(&self, callee: &Arc<Callee>) -> Option<Arc<Ssa>>;
+}
+
+/// The core form of a callee that is no derivative.
+///
+/// # Errors
+/// What in it has none.
+pub fn core(bodies: &dyn Bodies, callees: &dyn Callees, callee: &Arc<Callee>) -> InCore {
+    let Some(local) = callee.local else {
+        return guarded(|| elaborate(bodies, callee)).map(Arc::new);
+    };
+    // It is made with the definition that it stands in.
+    let definition = callees.core(&Arc::new(callee.definition()))?;
+    let local = definition.locals.get(local as usize).cloned();
+    local.ok_or_else(|| outside(callee, Reason::Derivative))
+}
+
+/// The forms that core goes through.
+///
+/// # Errors
+/// What in it, or in what it calls, has no core form.
+pub fn stages(bodies: &dyn Bodies, callees: &dyn Callees, callee: &Arc<Callee>, hits: &mut Hits) -> InStages {
+    let core = callees.core(callee)?;
+    for (called, span) in calls(&core) {
+        callees.stages(&Arc::new(Callee { derived: Arc::from([]), ..(*called).clone() }))?;
+        if callees.ssa(&called).is_none() {
+            let item = core.callee.def.clone();
+            return Err(Box::new(Outside { what: Reason::Derivative, item, span }));
+        }
+    }
+    guarded(|| {
+        let lifted = lift::lift(&core, hits);
+        debug_assert!(lift::is_lifted(&lifted.body), "lifted: {lifted}");
+        let pairs = pairs::eliminate(&lifted, hits);
+        debug_assert!(pairs::is_flat(&pairs), "pairs: {pairs}");
+        let pushed = pushout::push_out(&pairs, hits);
+        debug_assert!(pushout::is_pushed(&pushed), "pushed: {pushed}");
+        let mut ssa = to_ssa::to_ssa(&pushed, &|c| callees.ssa(c), hits);
+        ssa.opaque = callee.local.is_none() && bodies.has_rule(&callee.def);
+        let (lifted, pairs, pushed, ssa) = (Arc::new(lifted), Arc::new(pairs), Arc::new(pushed), Arc::new(ssa));
+        Ok(Arc::new(Stages { core, lifted, pairs, pushed, ssa }))
+    })
+}
+
+/// Tensor SSA of a callee, derived if it is a derivative.
+#[must_use]
+pub fn ssa(bodies: &dyn Bodies, callees: &dyn Callees, callee: &Arc<Callee>, hits: &mut Hits) -> Option<Arc<Ssa>> {
+    let Some((last, before)) = callee.derived.split_last() else {
+        return Some(callees.stages(callee).ok()?.ssa.clone());
+    };
+    let of = Arc::new(Callee { derived: before.into(), ..(**callee).clone() });
+    let ssa = callees.ssa(&of)?;
+    let functions = |c: &Arc<Callee>| callees.ssa(c);
+    let derived = guarded(|| match rule(bodies, &of, last) {
+        Some(rule) => ad::rule::derive(&ssa, &rule, last, &functions, hits),
+        None => ad::derive(&ssa, last, &functions, hits),
+    });
+    derived.map(Arc::new)
+}
+
+/// The rule by which a definition is differentiated: the one for this derivative, else the other, whose
+/// transpose it is. In a rule the tangent of an `a` is an `a`, which is so of reals alone.
+fn rule(bodies: &dyn Bodies, of: &Callee, derivation: &Derivation) -> Option<ad::rule::Rule> {
+    let real = |t: &Type| matches!(t, Type::Scalar(Scalar::F64 | Scalar::F32));
+    if of.local.is_some() || !of.derived.is_empty() || !of.types.iter().all(real) {
+        return None;
+    }
+    let written = |kind| {
+        let def = bodies.rule(&of.def, kind)?;
+        Some(ad::rule::Rule { kind, callee: Arc::new(Callee { def, ..of.clone() }) })
+    };
+    let (first, second) = match derivation {
+        Derivation::Forward(_) => (Rule::Derivative, Rule::Adjoint),
+        Derivation::Adjoint { .. } => (Rule::Adjoint, Rule::Derivative),
+    };
+    written(first).or_else(|| written(second))
+}
+
+/// What a function calls, and where.
+#[must_use]
+pub fn calls(function: &Function) -> Vec<(Arc<Callee>, Span)> {
+    fn inside(e: &E, found: &mut Vec<(Arc<Callee>, Span)>) {
+        if let Kind::Call(callee, ..) = &e.kind {
+            found.push((callee.clone(), e.span));
+        }
+        e.for_each_child(&mut |e| guarded(|| inside(e, found)));
+    }
+    let mut found = Vec::new();
+    inside(&function.body, &mut found);
+    found
+}
+
+/// Of a callee that needs itself.
+#[must_use]
+pub fn recursive(callee: &Callee) -> Box<Outside> {
+    outside(callee, Reason::Recursion)
+}
+
+fn outside(callee: &Callee, what: Reason) -> Box<Outside> {
+    Box::new(Outside { what, item: callee.def.clone(), span: Span::default() })
+}
+
+/// Definitions in their forms, each made when it is first asked for; while it is being made it is not there.
 pub struct Module<'a> {
     bodies: &'a dyn Bodies,
-    known: RefCell<HashMap<Callee, Option<Known>>>,
+    core: RefCell<HashMap<Callee, InCore>>,
+    stages: RefCell<HashMap<Callee, Option<InStages>>>,
     derived: RefCell<HashMap<Callee, Option<Arc<Ssa>>>>,
     hits: RefCell<Hits>,
 }
@@ -45,7 +168,8 @@ impl<'a> Module<'a> {
     /// None so far.
     #[must_use]
     pub fn new(bodies: &'a dyn Bodies) -> Self {
-        Self { bodies, known: RefCell::default(), derived: RefCell::default(), hits: RefCell::default() }
+        let (core, stages, derived) = (RefCell::default(), RefCell::default(), RefCell::default());
+        Self { bodies, core, stages, derived, hits: RefCell::default() }
     }
 
     /// How often each rule was applied.
@@ -58,118 +182,51 @@ impl<'a> Module<'a> {
     ///
     /// # Errors
     /// What in it, or in what it calls, has no core form.
-    pub fn stages(&self, callee: &Arc<Callee>) -> Known {
-        if let Some(known) = self.known.borrow().get(&**callee) {
-            // It is being made: it calls itself.
-            return known.clone().unwrap_or_else(|| Err(outside(callee, Reason::Recursion)));
-        }
-        if callee.local.is_some() {
-            // It is made with the definition that it stands in.
-            self.stages(&Arc::new(callee.definition()))?;
-            let known = self.known.borrow().get(&**callee).cloned().flatten();
-            return known.unwrap_or_else(|| Err(outside(callee, Reason::Derivative)));
-        }
-        self.known.borrow_mut().insert((**callee).clone(), None);
-        let made = guarded(|| self.make(callee));
-        self.known.borrow_mut().insert((**callee).clone(), Some(made.clone()));
-        made
+    pub fn stages(&self, callee: &Arc<Callee>) -> InStages {
+        Callees::stages(self, callee)
     }
 
     /// A definition, or a derivative of one, in Tensor SSA; `None` where it has no such form.
     #[must_use]
     pub fn ssa(&self, callee: &Arc<Callee>) -> Option<Arc<Ssa>> {
-        let Some((last, before)) = callee.derived.split_last() else {
-            return Some(self.stages(callee).ok()?.ssa.clone());
-        };
+        Callees::ssa(self, callee)
+    }
+}
+
+impl Callees for Module<'_> {
+    fn core(&self, callee: &Arc<Callee>) -> InCore {
+        if let Some(known) = self.core.borrow().get(&**callee) {
+            return known.clone();
+        }
+        let made = core(self.bodies, self, callee);
+        self.core.borrow_mut().insert((**callee).clone(), made.clone());
+        made
+    }
+
+    fn stages(&self, callee: &Arc<Callee>) -> InStages {
+        if let Some(known) = self.stages.borrow().get(&**callee) {
+            return known.clone().unwrap_or_else(|| Err(recursive(callee)));
+        }
+        self.stages.borrow_mut().insert((**callee).clone(), None);
+        let mut hits = Hits::default();
+        let made = guarded(|| stages(self.bodies, self, callee, &mut hits));
+        self.hits.borrow_mut().add(&hits);
+        self.stages.borrow_mut().insert((**callee).clone(), Some(made.clone()));
+        made
+    }
+
+    fn ssa(&self, callee: &Arc<Callee>) -> Option<Arc<Ssa>> {
         if let Some(known) = self.derived.borrow().get(&**callee) {
             return known.clone();
         }
-        // A rule that takes the derivative of its own definition has none.
+        if callee.derived.is_empty() {
+            return Some(self.stages(callee).ok()?.ssa.clone());
+        }
         self.derived.borrow_mut().insert((**callee).clone(), None);
-        let of = Arc::new(Callee { derived: before.into(), ..(**callee).clone() });
-        let derived = self.ssa(&of).and_then(|ssa| {
-            let mut hits = Hits::default();
-            let functions = |c: &Arc<Callee>| self.ssa(c);
-            let derived = guarded(|| match self.rule(&of, last) {
-                Some(rule) => ad::rule::derive(&ssa, &rule, last, &functions, &mut hits),
-                None => ad::derive(&ssa, last, &functions, &mut hits),
-            });
-            self.hits.borrow_mut().add(&hits);
-            derived.map(Arc::new)
-        });
-        self.derived.borrow_mut().insert((**callee).clone(), derived.clone());
-        derived
+        let mut hits = Hits::default();
+        let made = guarded(|| ssa(self.bodies, self, callee, &mut hits));
+        self.hits.borrow_mut().add(&hits);
+        self.derived.borrow_mut().insert((**callee).clone(), made.clone());
+        made
     }
-
-    /// The rule by which a definition is differentiated: the one for this derivative, else the other, whose
-    /// transpose it is. In a rule the tangent of an `a` is an `a`, which is so of reals alone.
-    fn rule(&self, of: &Callee, derivation: &Derivation) -> Option<ad::rule::Rule> {
-        let real = |t: &Type| matches!(t, Type::Scalar(Scalar::F64 | Scalar::F32));
-        if of.local.is_some() || !of.derived.is_empty() || !of.types.iter().all(real) {
-            return None;
-        }
-        let written = |kind| {
-            let def = self.bodies.rule(&of.def, kind)?;
-            Some(ad::rule::Rule { kind, callee: Arc::new(Callee { def, ..of.clone() }) })
-        };
-        let (first, second) = match derivation {
-            Derivation::Forward(_) => (Rule::Derivative, Rule::Adjoint),
-            Derivation::Adjoint { .. } => (Rule::Adjoint, Rule::Derivative),
-        };
-        written(first).or_else(|| written(second))
-    }
-
-    fn make(&self, callee: &Arc<Callee>) -> Known {
-        let core = Arc::new(elaborate(self.bodies, callee)?);
-        for local in &core.locals {
-            let made = self.normalised(local);
-            self.known.borrow_mut().insert((*local.callee).clone(), Some(made));
-        }
-        self.normalised(&core)
-    }
-
-    /// The forms that core goes through.
-    fn normalised(&self, core: &Arc<Function>) -> Known {
-        let mut callees = Vec::new();
-        calls(&core.body, &mut callees);
-        for (called, span) in callees {
-            self.stages(&Arc::new(Callee { derived: Arc::from([]), ..(*called).clone() }))?;
-            if self.ssa(&called).is_none() {
-                let item = core.callee.def.clone();
-                return Err(Box::new(Outside { what: Reason::Derivative, item, span }));
-            }
-        }
-        let hits = &mut *self.hits.borrow_mut();
-        let lifted = lift::lift(core, hits);
-        debug_assert!(lift::is_lifted(&lifted.body), "lifted: {lifted}");
-        let pairs = pairs::eliminate(&lifted, hits);
-        debug_assert!(pairs::is_flat(&pairs), "pairs: {pairs}");
-        let pushed = pushout::push_out(&pairs, hits);
-        debug_assert!(pushout::is_pushed(&pushed), "pushed: {pushed}");
-        let known = |callee: &Arc<Callee>| match self.known.borrow().get(&**callee) {
-            Some(Some(Ok(stages))) => Some(stages.ssa.clone()),
-            _ => self.derived.borrow().get(&**callee).cloned().flatten(),
-        };
-        let mut ssa = to_ssa::to_ssa(&pushed, &known, hits);
-        ssa.opaque = core.callee.local.is_none() && self.bodies.has_rule(&core.callee.def);
-        Ok(Arc::new(Stages {
-            core: Arc::clone(core),
-            lifted: Arc::new(lifted),
-            pairs: Arc::new(pairs),
-            pushed: Arc::new(pushed),
-            ssa: Arc::new(ssa),
-        }))
-    }
-}
-
-/// What an expression calls, and where.
-fn calls(e: &E, found: &mut Vec<(Arc<Callee>, Span)>) {
-    if let Kind::Call(callee, ..) = &e.kind {
-        found.push((callee.clone(), e.span));
-    }
-    e.for_each_child(&mut |e| guarded(|| calls(e, found)));
-}
-
-fn outside(callee: &Callee, what: Reason) -> Box<Outside> {
-    Box::new(Outside { what, item: callee.def.clone(), span: Span::default() })
 }

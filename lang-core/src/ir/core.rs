@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::base::{Code, GlobalName, Name, Span};
+use crate::interp::guarded;
 use crate::predicate::{Atom, Index, LocalId, Poly, Pred};
 use crate::resolve::scalar_fn::ScalarFn;
 use crate::syntax::ops::{BinOp, Scalar};
@@ -274,8 +275,15 @@ pub struct Expr {
 /// A shared expression.
 pub type E = Arc<Expr>;
 
+impl PartialEq for Expr {
+    fn eq(&self, other: &Self) -> bool {
+        let same = || (self.span, &self.ty, &self.kind) == (other.span, &other.ty, &other.kind);
+        std::ptr::eq(self, other) || guarded(same)
+    }
+}
+
 /// Expressions.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum Kind {
     /// A parameter or `let` variable (4.1).
     Var(LocalId),
@@ -314,7 +322,7 @@ pub enum Kind {
 }
 
 /// The variables of a function: their names, by number.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Vars {
     names: Vec<Name>,
 }
@@ -359,7 +367,7 @@ impl Vars {
 }
 
 /// A function in core.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Function {
     /// The definition, and at which types.
     pub callee: Arc<Callee>,

@@ -42,7 +42,7 @@ pub struct Input {
 }
 
 /// A function without tuples.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Flat {
     /// The definition, and at which types.
     pub callee: Arc<Callee>,

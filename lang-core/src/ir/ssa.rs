@@ -161,7 +161,7 @@ pub struct Check {
 }
 
 /// A function in Tensor SSA.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Ssa {
     /// The definition.
     pub callee: Arc<Callee>,

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use salsa::plumbing::IngredientIndex;
 use salsa::{Event, EventKind, Id, Storage};
 
-use super::{cycles, queries, scope};
+use super::{cycles, forms, queries, scope};
 use crate::base::{ModuleName, Name};
 use crate::syntax::split::ItemKind;
 
@@ -117,12 +117,17 @@ impl Db {
             .ingredient::<scope::size_params>()
             .ingredient::<scope::scope>()
             .ingredient::<scope::value_named>()
+            .ingredient::<scope::rules>()
             .ingredient::<scope::twice>()
             .ingredient::<cycles::links>()
             .ingredient::<cycles::order>()
             .ingredient::<cycles::cyclic>()
             .ingredient::<cycles::is_cyclic>()
             .ingredient::<cycles::prepared>()
+            .ingredient::<forms::Asked<'_>>()
+            .ingredient::<forms::core>()
+            .ingredient::<forms::stages>()
+            .ingredient::<forms::ssa>()
             .build();
         Self { storage }
     }

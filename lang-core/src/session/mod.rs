@@ -14,6 +14,7 @@ mod path;
 mod passes;
 
 mod cycles;
+mod forms;
 mod queries;
 mod report;
 mod scope;
@@ -29,10 +30,13 @@ use std::ops::Range;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, PoisonError};
 
-use salsa::plumbing::AsId;
+use salsa::plumbing::{AsId, FromId};
 use salsa::{Database, Durability, Setter};
 
 use crate::base::{Diagnostic, GlobalName, ModuleName, Name, Span};
+use crate::ir::core::Callee;
+use crate::ir::ssa::Ssa;
+use crate::pipeline::InStages;
 use crate::resolve::{self, Resolved};
 use crate::syntax::parser::Parsed;
 use crate::syntax::split::ItemKind;
@@ -41,6 +45,7 @@ use crate::types::env::Env;
 use crate::types::info::TypeInfo;
 use crate::types::ty::{Signature, Type};
 use db::{Db, Item, Log, SourceFile, Workspace};
+use forms::Asked;
 pub use library::{LIBRARY, PRELUDE};
 pub use path::normalize as module_name;
 pub use program::Running;
@@ -328,6 +333,22 @@ impl Session {
         View::new(&self.db).signature(name)
     }
 
+    /// A definition in every form of the compiler's middle.
+    ///
+    /// # Errors
+    /// What in it, or in what it calls, has no core form.
+    pub fn stages(&self, callee: &Arc<Callee>) -> InStages {
+        forms::prepare(&self.db, callee);
+        forms::stages(&self.db, Asked::new(&self.db, Arc::clone(callee))).clone()
+    }
+
+    /// A definition, or a derivative of one, in Tensor SSA; `None` where it has no such form.
+    #[must_use]
+    pub fn ssa(&self, callee: &Arc<Callee>) -> Option<Arc<Ssa>> {
+        forms::prepare(&self.db, callee);
+        forms::ssa(&self.db, Asked::new(&self.db, Arc::clone(callee))).clone()
+    }
+
     /// What a type is.
     #[must_use]
     pub fn type_info(&self, name: &GlobalName) -> Option<Arc<TypeInfo>> {
@@ -408,8 +429,12 @@ impl Session {
             None => Vec::new(),
         };
         let show = |(query, key): (_, salsa::Id)| {
-            let name = names.get(&key).map_or("", String::as_str);
-            format!("{}({name})", db.ingredient_debug_name(query))
+            let query = db.ingredient_debug_name(query);
+            let name = match &*query {
+                "core" | "stages" | "ssa" => Asked::from_id(key).callee(db).to_string(),
+                _ => names.get(&key).cloned().unwrap_or_default(),
+            };
+            format!("{query}({name})")
         };
         ran.into_iter().map(show).collect()
     }

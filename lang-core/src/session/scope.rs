@@ -10,6 +10,7 @@ use super::path;
 use super::queries::{items, tree};
 use super::view::View;
 use crate::base::{GlobalName, ModuleName, Name, Span};
+use crate::norm::Rule;
 use crate::resolve::type_items::{self, ParamUses};
 use crate::resolve::unnamed;
 use crate::syntax::ast::{self, Pat, PatId, Tree};
@@ -208,6 +209,22 @@ pub(super) fn scope(db: &dyn Database, file: SourceFile) -> BTreeMap<Box<str>, V
 #[salsa::tracked(returns(copy))]
 pub(super) fn value_named<'db>(db: &'db dyn Database, file: SourceFile, name: Symbol<'db>) -> Option<Value<'db>> {
     scope(db, file).get(name.text(db).as_str()).copied()
+}
+
+/// The rules of a module.
+#[salsa::tracked]
+pub(super) fn rules(db: &dyn Database, file: SourceFile) -> Vec<Item<'_>> {
+    let is_rule = |item: &Item<'_>| matches!(item.kind(db), ItemKind::Derivative | ItemKind::Adjoint);
+    items(db, file).iter().copied().filter(is_rule).collect()
+}
+
+/// The rule of a definition.
+pub(super) fn rule_named<'db>(db: &'db dyn Database, file: SourceFile, kind: Rule, name: &str) -> Option<Item<'db>> {
+    let kind = match kind {
+        Rule::Derivative => ItemKind::Derivative,
+        Rule::Adjoint => ItemKind::Adjoint,
+    };
+    rules(db, file).iter().copied().find(|item| item.kind(db) == kind && item.name(db) == name)
 }
 
 /// The namespaces of a module.

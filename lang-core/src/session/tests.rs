@@ -1,12 +1,14 @@
 //! What the session recomputes after edits, and what it reports of whole modules.
 
 use std::fmt::Write;
+use std::sync::Arc;
 
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
 use super::{Session, Snapshot};
 use crate::base::{GlobalName, Span};
+use crate::ir::core::{Callee, Derivation, Reason};
 use crate::resolve::partials::{self, Operation};
 use crate::resolve::scalar_fn::{Domain, ScalarFn};
 use crate::syntax::format::format_file;
@@ -539,4 +541,104 @@ proptest! {
             prop_assert_eq!(edited.diagnostics(module), new.diagnostics(module));
         }
     }
+}
+
+/// The forms that are made again when an adjoint is asked for after a change.
+#[track_caller]
+fn made_again(text: &str, change: impl FnOnce(&mut Session), expected: Expect) {
+    let mut session = session(text);
+    assert_eq!(report(&session, FILE), "");
+    let adjoint = |session: &Session| {
+        let callee = Arc::new(Callee::new(GlobalName::new(FILE, "loss"), Vec::new()));
+        let of = Derivation::Adjoint { of: Arc::from([0]), wrt: Arc::from([0]) };
+        session.ssa(&Arc::new(callee.derive(of))).map(|ssa| ssa.to_string())
+    };
+    assert!(adjoint(&session).is_some());
+    let _ = session.ran_queries();
+    change(&mut session);
+    assert!(adjoint(&session).is_some());
+    let mut ran = session.ran_queries();
+    ran.retain(|query| ["core(", "stages(", "ssa("].iter().any(|form| query.starts_with(form)));
+    ran.sort();
+    expected.assert_eq(&(ran.join("\n") + "\n"));
+}
+
+const LOSS: &str = "\
+def scale(x: [n]f64) -> [n]f64 = for i: 2.0 * x[i]
+
+def other(x: [n]f64) -> [n]f64 = scale(x)
+
+def square(x: [n]f64) -> [n]f64 = for i: x[i] * x[i]
+
+def loss(x: [n]f64) -> f64 = let y = square(scale(x)) in sum i: y[i]
+";
+
+#[test]
+fn an_edit_makes_the_forms_again_that_it_reaches() {
+    // What a definition computes is another: its callers' forms hold it.
+    made_again(
+        LOSS,
+        |s| replace(s, "2.0 * x[i]", "3.0 * x[i]"),
+        expect![[r#"
+        core(scale)
+        ssa(loss)
+        ssa(loss_adj)
+        ssa(scale)
+        stages(loss)
+        stages(scale)
+    "#]],
+    );
+    // It is written in another way: the forms of its callers stay.
+    made_again(
+        LOSS,
+        |s| replace(s, "for i: x[i] * x[i]", "for i: (x[i] * x[i])"),
+        expect![[r#"
+        core(square)
+    "#]],
+    );
+    // Nothing of it is asked for.
+    made_again(
+        LOSS,
+        |s| replace(s, "= scale(x)", "= 2 * scale(x)"),
+        expect![[r#"
+
+    "#]],
+    );
+    // What stands before an item does not matter to it.
+    made_again(
+        LOSS,
+        |s| replace(s, "def scale", "-- A comment.\n\ndef scale"),
+        expect![[r#"
+
+    "#]],
+    );
+}
+
+#[test]
+fn definitions_that_need_themselves_have_no_form() {
+    let text = "\
+def even(n: i64) -> bool = if n == 0 then true else odd(n - 1)
+def odd(n: i64) -> bool = if n == 0 then false else even(n - 1)
+def asks(n: i64) -> bool = even(n)
+";
+    let session = session(text);
+    for name in ["even", "odd", "asks"] {
+        let callee = Arc::new(Callee::new(GlobalName::new(FILE, name), Vec::new()));
+        let why = session.stages(&callee).map_err(|why| why.what);
+        assert_eq!(why.err(), Some(Reason::Recursion), "{name}");
+    }
+}
+
+#[test]
+fn long_chains_of_calls_have_forms() {
+    let mut text = "def f0(x: [n]f64) -> [n]f64 = for i: x[i] * x[i]\n".to_owned();
+    for k in 1..3000 {
+        let _ = writeln!(text, "def f{k}(x: [n]f64) -> [n]f64 = for i: sin(f{}(x)[i] + {k})", k - 1);
+    }
+    let mut session = session(&text);
+    let callee = Arc::new(Callee::new(GlobalName::new(FILE, "f2999"), Vec::new()));
+    assert!(session.stages(&callee).is_ok());
+    // Finding out what changed goes as deep.
+    replace(&mut session, "x[i] * x[i]", "x[i] + x[i]");
+    assert!(session.stages(&callee).is_ok());
 }

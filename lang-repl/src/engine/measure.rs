@@ -14,7 +14,6 @@ use lang_core::ir::eval_ssa::{Functions as SsaFunctions, SsaEvaluator, Tensor};
 use lang_core::ir::flat::Source;
 use lang_core::ir::ssa::Ssa;
 use lang_core::ir::value;
-use lang_core::pipeline::Module;
 use lang_core::predicate::LocalId;
 use lang_core::types::ty::{Scalar, Signature, SizeSource, Type};
 
@@ -67,9 +66,9 @@ impl Engine {
         self.counting = counting;
         run?;
         let mut all = vec![Measured { of: "primal", form: "program", counts }];
-        let forms = Forms { engine: self, module: self.forms() };
+        let forms = Forms { engine: self };
         let callee = Arc::new(callee.clone());
-        let stages = forms.module.stages(&callee).map_err(|why| failed(why.what.phrase().to_owned()))?;
+        let stages = self.forms().stages(&callee).map_err(|why| failed(why.what.phrase().to_owned()))?;
         let parts = stages.core.params.iter().zip(&arguments).map(|((_, ty), v)| tensors(v, ty));
         let parts: Vec<Vec<Tensor>> =
             parts.collect::<Option<_>>().ok_or_else(|| failed("an argument is no array of numbers".to_owned()))?;
@@ -94,7 +93,7 @@ impl Engine {
         };
         all.push(Measured { of: "primal", form: "Tensor SSA", counts: count(&stages.ssa)? });
         for (of, derivation) in derived {
-            let Some(ssa) = forms.module.ssa(&Arc::new(callee.derive(derivation.clone()))) else { continue };
+            let Some(ssa) = self.forms().ssa(&Arc::new(callee.derive(derivation.clone()))) else { continue };
             all.push(Measured { of, form: "Tensor SSA", counts: count(&ssa)? });
         }
         Ok(all)
@@ -133,12 +132,11 @@ fn beside(ssa: &Ssa, locals: &HashMap<LocalId, i64>) -> Option<Vec<Tensor>> {
 /// The definitions of a program for the evaluators.
 struct Forms<'e> {
     engine: &'e Engine,
-    module: Module<'e>,
 }
 
 impl Functions for Forms<'_> {
     fn function(&self, callee: &Callee) -> Option<Arc<Function>> {
-        Some(self.module.stages(&Arc::new(callee.clone())).ok()?.core.clone())
+        Some(self.engine.forms().stages(&Arc::new(callee.clone())).ok()?.core.clone())
     }
 
     fn global(&self, name: &GlobalName) -> Option<value::Value> {
@@ -153,7 +151,7 @@ impl Functions for Forms<'_> {
 
 impl SsaFunctions for Forms<'_> {
     fn ssa(&self, callee: &Callee) -> Option<Arc<Ssa>> {
-        self.module.ssa(&Arc::new(callee.clone()))
+        self.engine.forms().ssa(&Arc::new(callee.clone()))
     }
 
     fn global(&self, name: &GlobalName, path: &[u32]) -> Option<Tensor> {

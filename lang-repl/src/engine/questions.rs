@@ -6,9 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use lang_core::base::{GlobalName, ModuleName, Name, Span};
-use lang_core::pipeline::Module;
 use lang_core::resolve::{Names as _, Res};
-use lang_core::session::{self, Evaluable};
+use lang_core::session::{self, Evaluable, Session};
 use lang_core::syntax::ast::Item;
 use lang_core::syntax::split::ItemKind;
 use lang_core::types::env::Env as _;
@@ -135,8 +134,8 @@ impl Engine {
     }
 
     /// The forms of definitions on their way to derivatives.
-    pub(crate) fn forms(&self) -> Module<'_> {
-        Module::new(&self.session)
+    pub(crate) fn forms(&self) -> &Session {
+        &self.session
     }
 
     /// A place in an item.

@@ -73,6 +73,15 @@ pub enum Rule {
 }
 
 impl Rule {
+    /// The kind of rule that an item of this name is, and whose: `derivative f`.
+    #[must_use]
+    pub fn named(item: &str) -> Option<(Self, &str)> {
+        [Self::Derivative, Self::Adjoint].into_iter().find_map(|kind| {
+            let of = item.strip_prefix(kind.word())?.strip_prefix(' ')?;
+            Some((kind, of))
+        })
+    }
+
     fn word(self) -> &'static str {
         match self {
             Self::Derivative => "derivative",

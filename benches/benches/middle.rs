@@ -1,0 +1,52 @@
+//! From checked definitions to their adjoints: ADBench's mixture model, and a chain of definitions that call the
+//! last twice.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    unreachable_pub,
+    reason = "a failed expectation is a failed test"
+)]
+
+use std::sync::Arc;
+
+use iverson_benches::{adjoint, chain, checked, mixture};
+use lang_core::pipeline::Module;
+
+fn main() {
+    divan::main();
+}
+
+/// All forms and the adjoint, what it calls included, from typed trees.
+#[divan::bench]
+fn mixture_model(bencher: divan::Bencher<'_, '_>) {
+    let session = checked(&mixture());
+    bencher.bench_local(|| adjoint(&Module::new(&session), "objective"));
+}
+
+#[divan::bench(args = [15, 30, 60])]
+fn chain_of_definitions(bencher: divan::Bencher<'_, '_>, length: usize) {
+    let session = checked(&chain(length));
+    let last = format!("f{length}");
+    bencher.bench_local(|| adjoint(&Module::new(&session), &last));
+}
+
+/// After an edit in a definition that the objective calls, in a session.
+#[divan::bench]
+fn mixture_model_after_an_edit(bencher: divan::Bencher<'_, '_>) {
+    let text = mixture();
+    let edited = text.replacen("0.5 * gamma^2", "0.5 * gamma^2 + 0.0", 1);
+    let mut session = checked(&text);
+    let mut flip = false;
+    bencher.bench_local(|| {
+        flip = !flip;
+        session.set_text("bench.iv", if flip { &edited } else { &text });
+        let callee = iverson_benches::callee("objective");
+        let ssa = session.ssa(&callee).expect("it is in core");
+        let derived = callee.derive(iverson_benches::by_all(&ssa));
+        session.ssa(&Arc::new(derived)).expect("an adjoint").stmts.len()
+    });
+}

@@ -1,0 +1,126 @@
+//! The compiler's middle as queries: the core form of each definition at types, its other forms, and Tensor SSA of it
+//! and of its derivatives. An edit inside a definition makes its own forms anew, and those of its callers if its
+//! Tensor SSA is another then.
+
+use std::sync::Arc;
+
+use salsa::{Database, Id};
+
+use super::view::View;
+use super::{cycles, queries, scope};
+use crate::base::GlobalName;
+use crate::ir::core::Callee;
+use crate::ir::ssa::Ssa;
+use crate::norm::{Bodies, Hits, Rule};
+use crate::pipeline::{self, Callees, InCore, InStages};
+use crate::types::env::Env as _;
+use crate::types::info::TypeInfo;
+use crate::types::tree::Body;
+use crate::types::ty::Signature;
+
+/// A callee as a key of queries.
+#[salsa::interned(debug)]
+pub(super) struct Asked<'db> {
+    /// The callee.
+    #[returns(ref)]
+    pub(super) callee: Arc<Callee>,
+}
+
+/// The core form.
+#[salsa::tracked]
+pub(super) fn core<'db>(db: &'db dyn Database, asked: Asked<'db>) -> InCore {
+    let forms = Forms { db };
+    pipeline::core(&forms, &forms, asked.callee(db))
+}
+
+/// All forms.
+#[salsa::tracked(cycle_result = recursive)]
+pub(super) fn stages<'db>(db: &'db dyn Database, asked: Asked<'db>) -> InStages {
+    let forms = Forms { db };
+    pipeline::stages(&forms, &forms, asked.callee(db), &mut Hits::default())
+}
+
+fn recursive<'db>(db: &'db dyn Database, _: Id, asked: Asked<'db>) -> InStages {
+    Err(pipeline::recursive(asked.callee(db)))
+}
+
+/// Tensor SSA, of derivatives too.
+#[salsa::tracked(cycle_result = no_ssa)]
+pub(super) fn ssa<'db>(db: &'db dyn Database, asked: Asked<'db>) -> Option<Arc<Ssa>> {
+    let forms = Forms { db };
+    pipeline::ssa(&forms, &forms, asked.callee(db), &mut Hits::default())
+}
+
+fn no_ssa<'db>(_: &'db dyn Database, _: Id, _: Asked<'db>) -> Option<Arc<Ssa>> {
+    None
+}
+
+/// Asks for the forms of all that a definition calls, each after those that it calls itself, so that queries that ask
+/// each other never stand deeper than a few, however long a chain of calls is.
+pub(super) fn prepare(db: &dyn Database, callee: &Callee) {
+    let plain = |c: &Callee| Callee { derived: Arc::from([]), ..c.clone() };
+    let mut open = vec![(plain(callee), false)];
+    let mut seen = std::collections::HashSet::new();
+    while let Some((callee, after)) = open.pop() {
+        let asked = Asked::new(db, Arc::new(callee.clone()));
+        if after {
+            let _ = stages(db, asked);
+            continue;
+        }
+        if !seen.insert(callee.clone()) {
+            continue;
+        }
+        if let Some(item) = View::new(db).value_item(&callee.def).map(scope::Value::item) {
+            cycles::prepared(db, item.file(db));
+        }
+        open.push((callee, true));
+        if let Ok(function) = core(db, asked) {
+            open.extend(pipeline::calls(function).iter().map(|(called, _)| (plain(called), false)));
+        }
+    }
+}
+
+/// What the passes ask, answered by queries.
+#[derive(Clone, Copy)]
+pub(super) struct Forms<'db> {
+    pub(super) db: &'db dyn Database,
+}
+
+impl<'db> Forms<'db> {
+    fn asked(&self, callee: &Arc<Callee>) -> Asked<'db> {
+        Asked::new(self.db, Arc::clone(callee))
+    }
+}
+
+impl Bodies for Forms<'_> {
+    fn body(&self, name: &GlobalName) -> Option<Arc<Body>> {
+        let view = View::new(self.db);
+        let item = match Rule::named(&name.name) {
+            Some((kind, of)) => scope::rule_named(self.db, view.file(&name.module)?, kind, of)?,
+            None => view.value_item(name).filter(|v| !matches!(v, scope::Value::Ctor(..))).map(scope::Value::item)?,
+        };
+        Some(Arc::clone(&queries::checked(self.db, item).as_ref()?.body))
+    }
+
+    fn signature(&self, name: &GlobalName) -> Option<Arc<Signature>> {
+        View::new(self.db).signature(name)
+    }
+
+    fn type_info(&self, name: &GlobalName) -> Option<Arc<TypeInfo>> {
+        View::new(self.db).type_info(name)
+    }
+}
+
+impl Callees for Forms<'_> {
+    fn core(&self, callee: &Arc<Callee>) -> InCore {
+        core(self.db, self.asked(callee)).clone()
+    }
+
+    fn stages(&self, callee: &Arc<Callee>) -> InStages {
+        stages(self.db, self.asked(callee)).clone()
+    }
+
+    fn ssa(&self, callee: &Arc<Callee>) -> Option<Arc<Ssa>> {
+        ssa(self.db, self.asked(callee)).clone()
+    }
+}

@@ -159,7 +159,7 @@ impl Deriving<'_> {
             product.iter().map(|a| Access { var: a.var, at: a.at.iter().map(shift).collect() }).collect();
         let some = exists(dims.len(), &all, &pred);
         let var = self.builder.contract(&dims, all, &pred, neg, &factors, stmt.needs.clone());
-        let some = self.builder.context(&dims).simplify(&some);
+        let some = self.builder.simplify(&dims, &some);
         let term = Addend { neg: false, pred: some, of: Access { var, at: own(&dims) } };
         if let Some(terms) = terms.get_mut(of.var.0 as usize) {
             terms.push(term);

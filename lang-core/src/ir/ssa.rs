@@ -9,6 +9,7 @@
 //!
 //! Sums have any number of terms: the paper's binary ones, of which every partial sum would be a tensor.
 
+use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -261,6 +262,8 @@ pub struct Builder {
     /// Sizes, which are not negative.
     sizes: Vec<Poly>,
     memo: HashMap<Key, Var>,
+    /// Predicates that were simplified: the same ones come again and again.
+    simplified: RefCell<HashMap<(Vec<Poly>, Pred), Pred>>,
 }
 
 /// An element as a reader of it sees it, views seen through.
@@ -320,6 +323,32 @@ impl Builder {
         let mut context = Context::new(&self.sizes);
         dims.iter().enumerate().for_each(|(k, n)| context.enter(&index(k, n)));
         context
+    }
+
+    /// A predicate without what follows from the ranges of indices.
+    #[must_use]
+    pub fn simplify(&self, dims: &[Poly], pred: &Pred) -> Pred {
+        if pred.is_true() || pred.is_false() {
+            return pred.clone();
+        }
+        let key = (dims.to_vec(), pred.clone());
+        if let Some(known) = self.simplified.borrow().get(&key) {
+            return known.clone();
+        }
+        let simplified = self.context(dims).simplify(pred);
+        self.simplified.borrow_mut().insert(key, simplified.clone());
+        simplified
+    }
+
+    /// Does the second follow from the first and the ranges of indices?
+    #[must_use]
+    pub fn implies(&self, dims: &[Poly], given: &Pred, pred: &Pred) -> bool {
+        if pred.is_true() || given == pred {
+            return true;
+        }
+        let mut context = self.context(dims);
+        context.assume(given);
+        context.implies(pred)
     }
 
     /// Adds a statement, unless there is one like it.
@@ -419,7 +448,7 @@ impl Builder {
         }
         let simplify = |this: &Self, bound: &[Poly], pred: &Pred| {
             let all: Vec<Poly> = dims.iter().chain(bound).cloned().collect();
-            this.context(&all).simplify(pred)
+            this.simplify(&all, pred)
         };
         pred = simplify(self, &bound, &pred);
         while let Some((k, value)) = solved(dims.len(), &bound, &pred) {
@@ -513,7 +542,7 @@ impl Builder {
         match self.see(&seen) {
             None => self.zero(dims, scalar),
             Some(inner) => {
-                let pred = self.context(dims).simplify(&pred.and(&inner.pred));
+                let pred = self.simplify(dims, &pred.and(&inner.pred));
                 let needs = needs.into_iter().chain(inner.needs).collect();
                 self.view(dims, scalar, pred, inner.neg, vec![inner.of], needs)
             }
@@ -563,11 +592,10 @@ impl Builder {
 
     /// `Σₖ [pₖ] · ± Xₖ[aₖ]`
     pub fn add(&mut self, dims: &[Poly], scalar: Scalar, terms: &[Addend], mut needs: Vec<u32>) -> Var {
-        let context = self.context(dims);
         let mut kept = Vec::new();
         for term in terms {
             let Some(inner) = self.see(&term.of) else { continue };
-            let pred = context.simplify(&self.asked(&term.pred).and(&inner.pred));
+            let pred = self.simplify(dims, &self.asked(&term.pred).and(&inner.pred));
             if pred.is_false() {
                 continue;
             }
@@ -575,10 +603,10 @@ impl Builder {
             let term = Addend { neg: term.neg ^ inner.neg, pred, of: inner.of };
             // Of two terms that are the same, where one is there and where the other is, one is made.
             let other = kept.iter_mut().find(|t: &&mut Addend| {
-                (t.neg, &t.of) == (term.neg, &term.of) && context.simplify(&t.pred.and(&term.pred)).is_false()
+                (t.neg, &t.of) == (term.neg, &term.of) && self.simplify(dims, &t.pred.and(&term.pred)).is_false()
             });
             match other {
-                Some(other) => other.pred = context.simplify(&Pred::any_of([other.pred.clone(), term.pred])),
+                Some(other) => other.pred = self.simplify(dims, &Pred::any_of([other.pred.clone(), term.pred])),
                 None => kept.push(term),
             }
         }
@@ -622,16 +650,14 @@ impl Builder {
         args: &[Access],
         mut needs: Vec<u32>,
     ) -> Var {
-        let mut context = self.context(dims);
-        let pred = context.simplify(&self.asked(pred));
+        let pred = self.simplify(dims, &self.asked(pred));
         if pred.is_false() {
             return self.zero(dims, scalar);
         }
-        context.assume(&pred);
         let mut seen = Vec::new();
         for arg in args {
             match self.see(arg) {
-                Some(inner) if !inner.neg && context.implies(&inner.pred) => {
+                Some(inner) if !inner.neg && self.implies(dims, &pred, &inner.pred) => {
                     needs.extend(inner.needs);
                     seen.push(inner.of);
                 }

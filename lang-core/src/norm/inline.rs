@@ -46,16 +46,13 @@ pub(crate) fn call(
     globals: &mut dyn FnMut(&mut Builder, &Input) -> Var,
 ) -> Vec<Var> {
     // The arguments through the views that put the indices of the place around them.
-    let context = {
-        let mut context = builder.context(&call.dims);
-        context.assume(&call.pred);
-        context
-    };
     let seen = call.args.iter().map(|arg| {
         let at: Vec<Poly> = builder.dims(*arg).iter().enumerate().map(|(k, n)| ssa::index(k, n).value()).collect();
         let whole = Access { var: *arg, at };
         match builder.see(&whole) {
-            Some(seen) if !seen.neg && seen.needs.is_empty() && context.implies(&seen.pred) => seen.of,
+            Some(seen) if !seen.neg && seen.needs.is_empty() && builder.implies(&call.dims, &call.pred, &seen.pred) => {
+                seen.of
+            }
             _ => whole,
         }
     });
@@ -94,7 +91,7 @@ pub(crate) fn call(
     let gone = (0..outer).filter(|k| !kept.contains(k)).filter_map(|k| call.dims.get(k));
     let some = gone.map(|n| Pred::less(&Poly::default(), &renumber(n)));
     let pred = Pred::all(some.chain([call.pred.map(&renumber)]));
-    let pred = builder.context(&batch).simplify(&pred);
+    let pred = builder.simplify(&batch, &pred);
     let sizes: Vec<Poly> = call.sizes.iter().map(renumber).collect();
     let args: Vec<Var> = call
         .args
@@ -208,14 +205,13 @@ fn through(builder: &Builder, arg: &Access, outer: &[Poly], pred: &Pred) -> Acce
     let whole: Vec<Poly> = own.iter().enumerate().map(|(k, n)| ssa::index(outer.len() + k, n).value()).collect();
     let at = arg.at.iter().chain(&whole).cloned().collect();
     let Some(seen) = builder.see(&Access { var: arg.var, at }) else { return arg.clone() };
-    let mut context = builder.context(&outer.iter().chain(own).cloned().collect::<Vec<_>>());
-    context.assume(pred);
     let inner = builder.dims(seen.of.var);
     let Some(first) = inner.len().checked_sub(own.len()) else { return arg.clone() };
     let (at, rest) = seen.of.at.split_at(first.min(seen.of.at.len()));
     let apart = |p: &Poly| !(0..own.len()).any(|k| p.mentions(&ssa::index(outer.len() + k, &Poly::default()).atom()));
     let same = rest == whole && inner.get(first..) == Some(own) && at.iter().all(apart);
-    if same && !seen.neg && seen.needs.is_empty() && context.implies(&seen.pred) {
+    let all: Vec<Poly> = outer.iter().chain(own).cloned().collect();
+    if same && !seen.neg && seen.needs.is_empty() && builder.implies(&all, pred, &seen.pred) {
         return Access { var: seen.of.var, at: at.to_vec() };
     }
     arg.clone()

@@ -144,7 +144,7 @@ impl Context {
             kept.push(p);
         }
         // What came later may say what stands before it. (Equations are kept: they are solved.)
-        if kept.len() <= MOST {
+        if (2..=MOST).contains(&kept.len()) {
             let mut k = 0;
             while k < kept.len() {
                 let mut others = self.clone();

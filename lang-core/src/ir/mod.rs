@@ -5,6 +5,7 @@ pub mod core;
 pub mod eval;
 pub mod eval_ssa;
 pub mod flat;
+mod indices;
 mod nest;
 pub mod ssa;
 mod ssa_text;

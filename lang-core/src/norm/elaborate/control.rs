@@ -195,6 +195,12 @@ impl Elaborator<'_> {
 
     /// Binds what a pattern that fits binds.
     pub(super) fn pattern(&mut self, f: &mut Frame, pat: &Pat, value: &Sym, ty: &Type, span: Span) -> Out<()> {
+        // What is taken apart is computed once.
+        let held = match (pat, value) {
+            (Pat::Tuple(_) | Pat::Record(_) | Pat::Ctor(..), Sym::Data(e)) => Sym::Data(self.bind("t", e.clone())),
+            _ => value.clone(),
+        };
+        let value = &held;
         match pat {
             Pat::Wild | Pat::Int(_) | Pat::Bool(_) => Ok(()),
             Pat::Bind(local) => {
@@ -294,22 +300,21 @@ impl Elaborator<'_> {
         };
         let mut indices = Vec::new();
         let terms = self.nest(f, vars, &mut indices, span, &mut term, Nest::Gen)?;
-        let terms = self.bind("terms", terms);
         let again: Vec<Index> = indices.iter().map(|i| self.vars.index(i.name.clone(), i.extent.clone())).collect();
-        let e = again.iter().fold(terms, |e, i| Expr::access(&e, i.value()));
-        Ok(Sym::Data(self.sums(&again, &e, ty, span)))
+        let (e, p) = self.terms(&terms, &indices, &again);
+        Ok(Sym::Data(self.sums(&again, &p, &e, ty, span)))
     }
 
-    fn sums(&mut self, over: &[Index], e: &E, ty: &CoreType, span: Span) -> E {
+    fn sums(&mut self, over: &[Index], p: &Pred, e: &E, ty: &CoreType, span: Span) -> E {
         match ty {
             CoreType::Tensor(n, inner) => {
                 let index = self.vars.index("i", n.clone());
-                let e = self.sums(over, &Expr::access(e, index.value()), inner, span);
+                let e = self.sums(over, p, &Expr::access(e, index.value()), inner, span);
                 Expr::generate(index, e)
             }
             CoreType::Tuple(types, _) => {
                 let parts = (0..).zip(types.iter());
-                let items = parts.map(|(k, t)| self.sums(over, &Expr::proj(e, k), t, span)).collect();
+                let items = parts.map(|(k, t)| self.sums(over, p, &Expr::proj(e, k), t, span)).collect();
                 Expr::new(Kind::Tuple(items), ty.clone(), span)
             }
             CoreType::Scalar(_) | CoreType::Rel(_) => {
@@ -321,7 +326,8 @@ impl Elaborator<'_> {
                         own.get(at).map(Index::value)
                     })
                 };
-                let e = crate::norm::substitute::expr(e, &put);
+                let e = Expr::guard(p.clone(), e.clone());
+                let e = crate::norm::substitute::expr(&e, &put);
                 own.into_iter().rev().fold(e, |e, i| Expr::new(Kind::Sum(i, e), ty.clone(), span))
             }
         }

@@ -15,6 +15,7 @@ mod access;
 mod call;
 mod control;
 mod expr;
+mod masked;
 mod ops;
 
 use std::collections::{BTreeSet, HashMap};

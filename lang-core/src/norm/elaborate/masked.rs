@@ -1,0 +1,70 @@
+//! Sums of arrays and tuples of which some terms are brackets. The terms are an array, in which one whose bracket
+//! does not hold is zero; so that it is not added either (ATL 4.30), the bracket stands in the sums of the parts too.
+
+use super::{E, Elaborator};
+use crate::ir::core::{Constant, CoreType, Expr, Kind};
+use crate::predicate::{Index, Pred};
+use crate::syntax::ops::Scalar;
+
+/// The terms of a sum by the indices of the sum: an element, and where it is a term.
+pub(super) type Terms = (E, Pred);
+
+impl Elaborator<'_> {
+    /// Binds the terms, generated over `indices`, and reads them over `again`.
+    pub(super) fn terms(&mut self, terms: &E, indices: &[Index], again: &[Index]) -> Terms {
+        let read = |e: &E, over: &[Index]| over.iter().fold(e.clone(), |e, i| Expr::access(&e, i.value()));
+        match bracket(terms) {
+            None => {
+                let terms = self.bind("terms", terms.clone());
+                (read(&terms, again), Pred::truth())
+            }
+            Some(p) if !p.is_opaque() => {
+                let put = |a: &_| again.get(indices.iter().position(|i| i.atom() == *a)?).map(Index::value);
+                let terms = self.bind("terms", terms.clone());
+                (read(&terms, again), p.substitute(&put))
+            }
+            // What is read there is known there alone: each term says whether it is one.
+            Some(_) => {
+                let terms = self.bind("terms", told(terms));
+                let own: Vec<Index> =
+                    again.iter().map(|i| self.vars.index(i.name.clone(), i.extent.clone())).collect();
+                let flags = Expr::proj(&read(&terms, &own), 0);
+                let flags = own.into_iter().rev().fold(flags, |e, i| Expr::generate(i, e));
+                let flags = self.bind("k", flags);
+                let at = again.iter().map(Index::value).collect();
+                let p = match &flags.kind {
+                    Kind::Var(k) => Pred::Is(*k, self.vars.name(*k), at, true),
+                    _ => Pred::truth(),
+                };
+                (Expr::proj(&read(&terms, again), 1), p)
+            }
+        }
+    }
+}
+
+/// The bracket around every term.
+fn bracket(e: &E) -> Option<&Pred> {
+    match &e.kind {
+        Kind::Gen(_, e) | Kind::Check(_, _, e) | Kind::Let(_, e) => bracket(e),
+        Kind::Guard(p, _) => Some(p),
+        _ => None,
+    }
+}
+
+/// Each term with whether it is one.
+fn told(e: &E) -> E {
+    match &e.kind {
+        Kind::Gen(index, body) => Expr::generate(index.clone(), told(body)),
+        Kind::Check(p, what, body) => {
+            let body = told(body);
+            body.with(Kind::Check(p.clone(), what.clone(), body.clone()), body.ty.clone())
+        }
+        Kind::Let(bindings, body) => Expr::lets(bindings.clone(), told(body)),
+        Kind::Guard(p, _) => {
+            let bool = CoreType::Scalar(Scalar::Bool);
+            let flag = Expr::guard(p.clone(), e.with(Kind::Constant(Constant::Bool(true)), bool.clone()));
+            e.with(Kind::Tuple(vec![flag, e.clone()]), CoreType::Tuple([bool, e.ty.clone()].into(), None))
+        }
+        _ => e.clone(),
+    }
+}

@@ -106,7 +106,8 @@ impl Number {
     #[must_use]
     pub fn of_function(value: f64, spread: f64, inexact: bool, single: bool) -> Self {
         let mut number = Self::exact(value, single);
-        if inexact {
+        // What is the same wherever the arguments may be is exact: a floor, a sign.
+        if inexact && spread != 0.0 {
             number.error = bound(2.0 * spread + FUNCTION * number.unit() * value.abs());
         }
         number

@@ -13,7 +13,7 @@ use lang_core::syntax::ops::Scalar;
 use lang_core::types::ty::{Signature, Type};
 
 use super::judge::{Point, Ran};
-use super::values::{arguments, computed, draw, size_of, sizes_among, varied, varying};
+use super::values::{arguments, computed, draw, size_of, sizes_among, typed, varied, varying};
 use crate::random::Random;
 
 struct Silent;
@@ -92,7 +92,7 @@ pub fn probes(def: &str, signature: &Signature, core: &Function) -> String {
     text
 }
 
-/// Sizes at which a definition is looked at: every combination of 0, 1, 2 and 3 where it has one or two, and as
+/// Sizes at which a definition is looked at: every combination of 0, 1, 2 and 3 where it has two, these and 6 where it has one, and as
 /// many at random, with all 0 and all 1, where it has more.
 #[must_use]
 pub fn grid(random: &mut Random, core: &Function, many: usize) -> Vec<Vec<i64>> {
@@ -100,7 +100,7 @@ pub fn grid(random: &mut Random, core: &Function, many: usize) -> Vec<Vec<i64>> 
     let all = |k: i64| vec![k; n];
     match n {
         0 => vec![all(0); many.min(3)],
-        1 => (0..4).map(all).collect(),
+        1 => [0, 1, 2, 3, 6].map(all).to_vec(),
         2 if many >= 8 => (0..4).flat_map(|a| (0..4).map(move |b| vec![a, b])).collect(),
         _ => {
             let mut sizes = vec![all(0), all(1), all(2)];
@@ -139,8 +139,10 @@ impl Interpreter<'_> {
     pub fn ran(&self, def: &GlobalName, stages: &Stages, point: &Point, twice: bool) -> Option<Ran> {
         let core = &stages.core;
         let of = size_of(core, &point.sizes, &point.args);
+        let signature = at_f64(&*self.session.signature(def)?);
+        let params = core.params.iter().zip(&signature.params).zip(&point.args);
         let args: Option<Vec<Computed>> =
-            core.params.iter().zip(&point.args).map(|((_, ty), v)| computed(v, ty, &of)).collect();
+            params.map(|(((_, core), (_, ty)), v)| typed(self.session, v, ty, core, &of)).collect();
         let args = args?;
         let f64s = core.callee.types.iter().map(|_| RtType::Scalar(Scalar::F64)).collect();
         let (value, counts) = self.call(def, f64s, &point.sizes, args.clone());

@@ -1,14 +1,18 @@
 //! Values between the interpreter, the evaluators and the reference; arguments that fit a signature.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use lang_core::base::Name;
-use lang_core::interp::Value as Computed;
+use lang_core::interp::{Tag, Value as Computed};
 use lang_core::ir::core::{CoreType, Function};
 use lang_core::ir::eval_ssa::Tensor;
 use lang_core::ir::value::Value;
 use lang_core::predicate::{Atom, Poly};
+use lang_core::session::Session;
 use lang_core::syntax::ops::Scalar;
+use lang_core::types::info::TypeInfoBody;
+use lang_core::types::ty::{Type, TypeArg};
 
 use super::reference::Ref;
 use crate::random::Random;
@@ -179,9 +183,57 @@ fn flatten(value: &Value, depth: usize, out: &mut Vec<Value>) {
 pub fn draw(random: &mut Random, ty: &CoreType, sizes: &dyn Fn(&Poly) -> i64) -> Option<Value> {
     Some(match ty {
         CoreType::Scalar(s) => scalar(random, *s),
+        // A sum type: which constructor, then the arguments of each.
+        CoreType::Tuple(items, None) if is_sum(items) => {
+            let tag = i64::try_from(random.below(items.len() - 1)).ok()?;
+            let parts = items.iter().skip(1).map(|t| draw(random, t, sizes));
+            Value::Tuple([Some(Value::I64(tag))].into_iter().chain(parts).collect::<Option<_>>()?)
+        }
         CoreType::Tuple(items, _) => Value::Tuple(items.iter().map(|t| draw(random, t, sizes)).collect::<Option<_>>()?),
         CoreType::Tensor(n, t) => Value::Array((0..sizes(n)).map(|_| draw(random, t, sizes)).collect::<Option<_>>()?),
         CoreType::Rel(_) => return None,
+    })
+}
+
+fn is_sum(items: &[CoreType]) -> bool {
+    matches!(items.split_first(), Some((CoreType::Scalar(Scalar::I64), rest))
+        if !rest.is_empty() && rest.iter().all(|t| matches!(t, CoreType::Tuple(..))))
+}
+
+/// A value for the interpreter, of a type of the surface, in which sum types are told.
+#[must_use]
+pub fn typed(
+    session: &Session,
+    value: &Value,
+    ty: &Type,
+    core: &CoreType,
+    sizes: &dyn Fn(&Poly) -> i64,
+) -> Option<Computed> {
+    Some(match (ty, core, value) {
+        (Type::Data(name, args), CoreType::Tuple(types, _), Value::Tuple(items)) => {
+            let info = session.type_info(name)?;
+            let TypeInfoBody::Sum(ctors) = &info.body else { return None };
+            let tag = usize::try_from(items.first()?.int()?).ok()?;
+            let ctor = ctors.get(tag)?;
+            let given = |k: u32| match args.get(k as usize) {
+                Some(TypeArg::Type(t)) => Some(t.clone()),
+                _ => None,
+            };
+            let (Value::Tuple(parts), CoreType::Tuple(inner, _)) = (items.get(tag + 1)?, types.get(tag + 1)?) else {
+                return None;
+            };
+            let each = ctor.args.iter().zip(parts.iter().zip(inner.iter()));
+            let parts =
+                each.map(|(t, (v, c))| typed(session, v, &t.substitute(&given, &|_| None), c, sizes));
+            let index = u32::try_from(tag).ok()?;
+            let tag = Tag { ty: name.clone(), index, name: ctor.name.clone(), arity: ctor.args.len() };
+            Computed::data(Arc::new(tag), parts.collect::<Option<_>>()?)
+        }
+        (Type::Tuple(types), CoreType::Tuple(inner, _), Value::Tuple(items)) => {
+            let each = types.iter().zip(items.iter().zip(inner.iter()));
+            Computed::tuple(each.map(|(t, (v, c))| typed(session, v, t, c, sizes)).collect::<Option<_>>()?)
+        }
+        _ => computed(value, core, sizes)?,
     })
 }
 

@@ -136,7 +136,11 @@ impl Run<'_, '_> {
     }
 
     fn extents(&mut self, dims: &[Poly]) -> Eval<Vec<i64>> {
-        dims.iter().map(|n| Ok(self.poly(n, &[])?.max(0))).collect()
+        dims.iter().map(|n| Ok(self.number(n, &[])?.max(0))).collect()
+    }
+
+    fn number(&mut self, p: &Poly, at: &[i64]) -> Eval<i64> {
+        indices::poly(&At { run: self, at }, p)
     }
 
     fn zeros(&mut self, stmt: &Stmt) -> Eval<Tensor> {
@@ -160,7 +164,7 @@ impl Run<'_, '_> {
         let nest = Nest::new(extents, free, &check.guard, self)?;
         nest.visit(self, &mut |run, at| {
             run.step()?;
-            if run.holds(&check.cond, at)? { Ok(()) } else { Err(Stopped::Failed(check.what.clone())) }
+            if run.holds(&check.cond, at)? == Some(true) { Ok(()) } else { Err(Stopped::Failed(check.what.clone())) }
         })
     }
 
@@ -180,7 +184,7 @@ impl Run<'_, '_> {
                 let nest = Nest::new(extents, free, &Pred::truth(), self)?;
                 nest.visit(self, &mut |run, at| {
                     run.iteration()?;
-                    let value = Value::I64(run.poly(p, at)?);
+                    let value = Value::I64(run.number(p, at)?);
                     put(&mut out, at, value)
                 })?;
             }
@@ -258,7 +262,7 @@ impl Run<'_, '_> {
         let nest = Nest::new(extents.clone(), batch, pred, self)?;
         nest.visit(self, &mut |run, at| {
             run.step()?;
-            let sizes = sizes.iter().map(|p| run.poly(p, at)).collect::<Eval<Vec<i64>>>()?;
+            let sizes = sizes.iter().map(|p| run.number(p, at)).collect::<Eval<Vec<i64>>>()?;
             let args = args.iter().map(|a| run.slice(a, at)).collect::<Eval<Vec<Tensor>>>()?;
             let parts = run.evaluator.call(&ssa, &sizes, args)?;
             results.push((at.to_vec(), parts));
@@ -299,7 +303,7 @@ impl Run<'_, '_> {
     /// The elements of a tensor behind its first indices.
     fn slice(&mut self, a: &Access, at: &[i64]) -> Eval<Tensor> {
         let tensor = self.tensor(a.var)?;
-        let first = a.at.iter().map(|p| self.poly(p, at)).collect::<Eval<Vec<i64>>>()?;
+        let first = a.at.iter().map(|p| self.number(p, at)).collect::<Eval<Vec<i64>>>()?;
         let dims: Vec<usize> = tensor.dims.iter().skip(first.len()).copied().collect();
         let size: usize = dims.iter().product();
         let outer = Tensor { dims: tensor.dims.iter().take(first.len()).copied().collect(), items: Vec::new() };
@@ -309,7 +313,7 @@ impl Run<'_, '_> {
 
     fn element(&mut self, a: &Access, at: &[i64]) -> Eval<Value> {
         let tensor = self.tensor(a.var)?;
-        let at = a.at.iter().map(|p| self.poly(p, at)).collect::<Eval<Vec<i64>>>()?;
+        let at = a.at.iter().map(|p| self.number(p, at)).collect::<Eval<Vec<i64>>>()?;
         tensor.get(&at).cloned().ok_or(Stopped::Broken("an element"))
     }
 
@@ -356,11 +360,13 @@ impl Numbers for At<'_, '_, '_> {
     }
 
     fn read(&self, x: LocalId, at: &[i64]) -> Eval<i64> {
-        self.array(x)?.get(at).and_then(Value::int).ok_or(Stopped::Broken("an integer element"))
+        let array = self.array(x)?;
+        array.get(at).ok_or(Stopped::Broken(indices::OUTSIDE))?.int().ok_or(Stopped::Broken("an integer element"))
     }
 
     fn truth(&self, x: LocalId, at: &[i64]) -> Eval<bool> {
-        self.array(x)?.get(at).and_then(Value::truth).ok_or(Stopped::Broken("a truth value"))
+        let array = self.array(x)?;
+        array.get(at).ok_or(Stopped::Broken(indices::OUTSIDE))?.truth().ok_or(Stopped::Broken("a truth value"))
     }
 
     fn member(&self, x: LocalId, at: &[i64]) -> Eval<bool> {
@@ -383,13 +389,22 @@ impl Numbers for At<'_, '_, '_> {
 impl World for Run<'_, '_> {
     type Stop = Stopped;
 
-    fn poly(&mut self, p: &Poly, at: &[i64]) -> Eval<i64> {
-        indices::poly(&At { run: self, at }, p)
+    fn poly(&mut self, p: &Poly, at: &[i64]) -> Eval<Option<i64>> {
+        inside(indices::poly(&At { run: self, at }, p))
     }
 
-    fn holds(&mut self, p: &Pred, at: &[i64]) -> Eval<bool> {
+    fn holds(&mut self, p: &Pred, at: &[i64]) -> Eval<Option<bool>> {
         self.evaluator.counts.tests += u64::from(p.is_opaque());
-        indices::holds(&mut At { run: self, at }, p)
+        inside(indices::holds(&mut At { run: self, at }, p))
+    }
+}
+
+/// The value, unless something was read outside an array.
+fn inside<T>(value: Eval<T>) -> Eval<Option<T>> {
+    match value {
+        Ok(value) => Ok(Some(value)),
+        Err(Stopped::Broken(indices::OUTSIDE)) => Ok(None),
+        Err(stopped) => Err(stopped),
     }
 }
 

@@ -8,6 +8,9 @@ use crate::syntax::ops::BinOp;
 
 type Eval<T> = Result<T, Stopped>;
 
+/// What is broken where an index or predicate reads an element that there is not.
+pub(super) const OUTSIDE: &str = "an element outside";
+
 /// What the variables of index expressions and predicates are.
 pub(super) trait Numbers {
     /// An index, a size, an integer.

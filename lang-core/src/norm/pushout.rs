@@ -38,7 +38,7 @@ pub fn is_pushed(flat: &Flat) -> bool {
     fn outer(e: &E) -> bool {
         match &e.kind {
             Kind::Gen(_, e) | Kind::Check(_, _, e) => outer(e),
-            Kind::Guard(_, inner) if matches!(inner.kind, Kind::Check(..)) => outer(inner),
+            Kind::Guard(_, inner) if matches!(inner.kind, Kind::Check(..) | Kind::Proj(..)) => outer(inner),
             Kind::Proj(call, _) => {
                 let Kind::Call(_, _, args) = &call.kind else { return false };
                 args.iter().all(outer)

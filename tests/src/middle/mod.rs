@@ -5,10 +5,13 @@
 //! Three things judge and share nothing with what they judge: the interpreter, the reference, and the theorems'
 //! bounds on work ([`cost`]).
 
+pub mod cores;
 pub mod cost;
 pub mod forms;
 pub mod judge;
 pub mod number;
 pub mod probe;
+pub mod programs;
 pub mod reference;
+pub mod soak;
 pub mod values;

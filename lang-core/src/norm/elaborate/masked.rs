@@ -13,7 +13,7 @@ impl Elaborator<'_> {
     /// Binds the terms, generated over `indices`, and reads them over `again`.
     pub(super) fn terms(&mut self, terms: &E, indices: &[Index], again: &[Index]) -> Terms {
         let read = |e: &E, over: &[Index]| over.iter().fold(e.clone(), |e, i| Expr::access(&e, i.value()));
-        match bracket(terms) {
+        match bracket(terms, indices.len()) {
             None => {
                 let terms = self.bind("terms", terms.clone());
                 (read(&terms, again), Pred::truth())
@@ -25,7 +25,7 @@ impl Elaborator<'_> {
             }
             // What is read there is known there alone: each term says whether it is one.
             Some(_) => {
-                let terms = self.bind("terms", told(terms));
+                let terms = self.bind("terms", told(terms, indices.len()));
                 let own: Vec<Index> =
                     again.iter().map(|i| self.vars.index(i.name.clone(), i.extent.clone())).collect();
                 let flags = Expr::proj(&read(&terms, &own), 0);
@@ -42,24 +42,25 @@ impl Elaborator<'_> {
     }
 }
 
-/// The bracket around every term.
-fn bracket(e: &E) -> Option<&Pred> {
+/// The bracket around every term, behind so many generations.
+fn bracket(e: &E, depth: usize) -> Option<&Pred> {
     match &e.kind {
-        Kind::Gen(_, e) | Kind::Check(_, _, e) | Kind::Let(_, e) => bracket(e),
-        Kind::Guard(p, _) => Some(p),
+        Kind::Gen(_, e) if depth > 0 => bracket(e, depth - 1),
+        Kind::Check(_, _, e) | Kind::Let(_, e) => bracket(e, depth),
+        Kind::Guard(p, _) if depth == 0 => Some(p),
         _ => None,
     }
 }
 
 /// Each term with whether it is one.
-fn told(e: &E) -> E {
+fn told(e: &E, depth: usize) -> E {
     match &e.kind {
-        Kind::Gen(index, body) => Expr::generate(index.clone(), told(body)),
+        Kind::Gen(index, body) => Expr::generate(index.clone(), told(body, depth.saturating_sub(1))),
         Kind::Check(p, what, body) => {
-            let body = told(body);
+            let body = told(body, depth);
             body.with(Kind::Check(p.clone(), what.clone(), body.clone()), body.ty.clone())
         }
-        Kind::Let(bindings, body) => Expr::lets(bindings.clone(), told(body)),
+        Kind::Let(bindings, body) => Expr::lets(bindings.clone(), told(body, depth)),
         Kind::Guard(p, _) => {
             let bool = CoreType::Scalar(Scalar::Bool);
             let flag = Expr::guard(p.clone(), e.with(Kind::Constant(Constant::Bool(true)), bool.clone()));

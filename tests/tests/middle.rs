@@ -1,0 +1,18 @@
+//! Drawn programs of the compiler's middle obey their laws and reach every rule. `IVERSON_SEED` and
+//! `IVERSON_COUNT` make other runs, and `IVERSON_FIRST` with a count of 1 tries one program of a run alone.
+
+use iverson_tests::middle::soak::soak;
+use iverson_tests::random;
+
+/// Few enough for a slow machine; a soak draws more.
+const PROGRAMS: u64 = 1500;
+
+#[test]
+fn laws_of_the_middle_hold() {
+    let report = soak(random::seed(), random::first(), random::count(PROGRAMS)).expect("the tolerances can be read");
+    println!("{} programs, {} definitions\n{}{:#?}", report.programs, report.definitions, report.table(), report.tally);
+    assert!(report.broken == 0, "{} broke a law:\n{}", report.broken, report.failures.join("\n\n"));
+    if random::count(PROGRAMS) >= PROGRAMS {
+        assert_eq!(report.missing(), Vec::<&str>::new(), "rules that nothing reached");
+    }
+}

@@ -5,7 +5,7 @@ use iverson_tests::middle::soak::soak;
 use iverson_tests::random;
 
 /// Few enough for a slow machine; a soak draws more.
-const PROGRAMS: u64 = 1500;
+const PROGRAMS: u64 = 1000;
 
 #[test]
 fn laws_of_the_middle_hold() {

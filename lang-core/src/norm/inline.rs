@@ -90,7 +90,10 @@ pub(crate) fn call(
         })
     };
     let batch: Vec<Poly> = kept.iter().filter_map(|k| call.dims.get(*k)).map(renumber).collect();
-    let pred = call.pred.map(&renumber);
+    // It is called where there is an index of those it does not depend on.
+    let gone = call.dims.iter().enumerate().filter(|(k, _)| !kept.contains(k));
+    let some = gone.map(|(_, n)| Pred::less(&Poly::default(), n));
+    let pred = builder.context(&[]).simplify(&Pred::all(some)).and(&call.pred).map(&renumber);
     let sizes: Vec<Poly> = call.sizes.iter().map(renumber).collect();
     let args: Vec<Var> = call
         .args

@@ -93,10 +93,15 @@ impl Number {
         let error = (self.error + cross(value.abs(), by.error)) / below;
         let size = if by.value == 0.0 { value.abs() } else { self.size / by.value.abs() };
         let same = self.error == 0.0 && by.error == 0.0;
+        // Which infinity it is tells the sign of a zero, which an order may change.
+        if by.value == 0.0 && !value.is_nan() {
+            return Self { error: f64::INFINITY, ..Self::exact(value, self.single) };
+        }
         if (same && !always) || self.is_nothing() {
             return Self::exact(value, self.single);
         }
-        let fits = grain(value) > -500 && value.mul_add(by.value, -self.value) == 0.0 && self.size == self.value.abs() && same;
+        // By a power of two every order is exact.
+        let fits = by.value.to_bits() << 12 == 0 && grain(value) > -500 && same;
         let lost = if fits { 0.0 } else { self.unit() * 2.0 * size };
         let error = if same { 0.0 } else { error };
         Self { value, size, error: bound(error + lost), grain: grain(value), single: self.single }

@@ -256,6 +256,17 @@ impl<'w> Reference<'w> {
         }
         let at: Vec<Value> = args.iter().map(plain).collect::<Option<_>>().ok_or(Stop::Broken("an operand"))?;
         let result = value::apply(operation, &at).ok_or(Stop::Broken("an operation"))?;
+        // The sign of a zero is that of an order of additions.
+        for (k, value) in at.iter().enumerate().filter(|(_, v)| real(v) == Some(0.0)) {
+            let mut other = at.clone();
+            if let (Some(slot), Some(zero)) = (other.get_mut(k), value.negated()) {
+                *slot = zero;
+            }
+            let there = value::apply(operation, &other);
+            if there != Some(result.clone()) && there.as_ref().and_then(real).is_none_or(|x| !x.is_nan()) {
+                return Err(Stop::Undecided);
+            }
+        }
         let inexact = reals.iter().any(|(x, _)| x.error != 0.0);
         let Some(found) = real(&result) else {
             if inexact && moved(args).iter().any(|near| value::apply(operation, near).as_ref() != Some(&result)) {

@@ -26,8 +26,18 @@ impl Elaborator<'_> {
     /// `[p] * e`
     pub(super) fn guard(&mut self, f: &mut Frame, p: TId, e: TId, span: Span) -> Out<Sym> {
         let p = self.predicate(f, p)?;
-        let e = self.under(&p.clone(), |this| this.closed(span, |this| this.expr(f, e)))?;
-        Ok(self.known(Expr::guard(p, e)))
+        let (bindings, e) = self.scope(|this| {
+            this.under(&p, |this| {
+                let e = this.expr(f, e)?;
+                this.data(&e, span)
+            })
+        })?;
+        // A bracket of an array inside this one is one with it, so that the sums that it is a term of see it.
+        if matches!((&e.kind, &e.ty), (Kind::Guard(..), CoreType::Tensor(..) | CoreType::Tuple(..))) {
+            self.bind_under(&p, bindings);
+            return Ok(self.known(Expr::guard(p, e)));
+        }
+        Ok(self.known(Expr::guard(p, Expr::lets(bindings, e))))
     }
 
     /// `if`: the sum of brackets that exclude each other. Each branch is evaluated where it is chosen.

@@ -209,7 +209,7 @@ impl Elaborator<'_> {
 /// The bracket of a term, be it negated.
 fn mask(e: &E) -> Option<Pred> {
     match &e.kind {
-        Kind::Guard(p, _) => Some(p.clone()),
+        Kind::Guard(p, e) => Some(p.and(&mask(e).unwrap_or_default())),
         Kind::Neg(e) => mask(e),
         Kind::Gen(index, e) => mask(e).filter(|p| !p.mentions(&index.atom())),
         _ => None,

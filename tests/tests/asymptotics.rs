@@ -131,7 +131,9 @@ fn linear_programs() {
     growth(&mut out, PROGRAMS, "reread_alone", &one);
     growth(&mut out, PROGRAMS, "copies", &one);
     growth(&mut out, PROGRAMS, "banded", &one);
-    check(&out, expect![[r#"
+    check(
+        &out,
+        expect![[r#"
         trace_eye
             8: value    7 work    8 iterations, adjoint   14 work   16 iterations
            16: value   15 work   16 iterations, adjoint   30 work   32 iterations
@@ -177,7 +179,8 @@ fn linear_programs() {
            16: value   29 work   45 iterations, adjoint   58 work   90 iterations
            32: value   61 work   93 iterations, adjoint  122 work  186 iterations
            64: value  125 work  189 iterations, adjoint  250 work  378 iterations
-    "#]]);
+    "#]],
+    );
 }
 
 /// `x[0] + x[2] + x[3] + …` written out, and unused copies of `x`: linear in the length of the program.
@@ -199,7 +202,13 @@ fn written_out() {
         for name in ["skipped", "copies"] {
             let back = adjoint(&forms, name);
             let c = counts(&forms, name, &back, &[]);
-            let _ = writeln!(out, "{name} {n:>3}: {:>3} work {:>4} iterations {:>3} statements", c.work, c.iterations, back.stmts.len());
+            let _ = writeln!(
+                out,
+                "{name} {n:>3}: {:>3} work {:>4} iterations {:>3} statements",
+                c.work,
+                c.iterations,
+                back.stmts.len()
+            );
             let now = [c.work, c.iterations, u64::try_from(back.stmts.len()).unwrap_or(0)];
             if let Some(before) = last.insert(name, now)
                 && n == 64
@@ -210,7 +219,9 @@ fn written_out() {
             }
         }
     }
-    check(&out, expect![[r#"
+    check(
+        &out,
+        expect![[r#"
         skipped   8:   6 work   14 iterations   4 statements
         copies   8:   2 work    3 iterations   6 statements
         skipped  16:  14 work   30 iterations   4 statements
@@ -219,7 +230,8 @@ fn written_out() {
         copies  32:   2 work    3 iterations   6 statements
         skipped  64:  62 work  126 iterations   4 statements
         copies  64:   2 work    3 iterations   6 statements
-    "#]]);
+    "#]],
+    );
 }
 
 /// The linear program of ATL 2.2: the forward derivative and the adjoint have the counts of the program.
@@ -282,10 +294,13 @@ fn chains_of_definitions() {
         last = Some(statements);
         assert!(adjoint(&forms, &entry).outputs.iter().all(|(leaf, _)| is_real(leaf.scalar)));
     }
-    check(&out, expect![[r#"
+    check(
+        &out,
+        expect![[r#"
         10: 625 statements in 9 definitions
         20: 977 statements in 15 definitions
         40: 1735 statements in 29 definitions
         60: 2457 statements in 41 definitions
-    "#]]);
+    "#]],
+    );
 }

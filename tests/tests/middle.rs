@@ -1,8 +1,9 @@
 //! Drawn programs of the compiler's middle obey their laws and reach every rule. `IVERSON_SEED` and
 //! `IVERSON_COUNT` make other runs, and `IVERSON_FIRST` with a count of 1 tries one program of a run alone.
 
-use iverson_tests::middle::soak::soak;
+use iverson_tests::middle::soak::{Report, judge_text, soak};
 use iverson_tests::random;
+use lang_core::session::Session;
 
 /// Few enough for a slow machine; a soak draws more.
 const PROGRAMS: u64 = 1000;
@@ -15,4 +16,20 @@ fn laws_of_the_middle_hold() {
     if random::count(PROGRAMS) >= PROGRAMS {
         assert_eq!(report.missing(), Vec::<&str>::new(), "rules that nothing reached");
     }
+}
+
+/// What broke a law once; see `tests/golden/middle.iv`.
+#[test]
+fn once_broken() {
+    let all = include_str!("../golden/middle.iv");
+    let mut session = Session::new();
+    let (mut report, mut count) = (Report::default(), 0);
+    for program in all.split("-- law: ").skip(1) {
+        count += 1;
+        let (why, text) = program.split_once('\n').expect("a line of its own");
+        if let Err(broken) = judge_text(&mut session, text, &mut report) {
+            panic!("{why} {}: {}", broken.law, broken.how);
+        }
+    }
+    assert!(count >= 10 && report.tally.values > 60, "{count} programs: {:?}", report.tally);
 }

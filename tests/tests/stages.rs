@@ -132,7 +132,9 @@ fn definitions_in_every_form() {
         skipped.dedup();
         if judge.tally.values == 0 {
             valueless.push(format!("{}: {}", full(def), skipped.join(" ")));
-        } else if judge.tally.tangents == 0 && !probes(&def.name, &session.signature(def).expect("it has a type"), &stages.core).is_empty() {
+        } else if judge.tally.tangents == 0
+            && !probes(&def.name, &session.signature(def).expect("it has a type"), &stages.core).is_empty()
+        {
             tangentless.push(full(def));
         }
         ratios.push((judge.tally.adjoint, judge.tally.forward, full(def)));
@@ -148,6 +150,10 @@ fn definitions_in_every_form() {
     wrong.iter().for_each(|b| *laws.entry(b.law.as_str()).or_default() += 1);
     let shown: Vec<String> = wrong.iter().take(6).map(|b| format!("{}: {}", b.law, b.how)).collect();
     assert!(wrong.is_empty(), "{laws:?}:\n{}", shown.join("\n\n"));
+    // What is seen here may grow; if it falls, something is no longer looked at.
+    let Tally { values, exact, near, tangents, products, seconds, hessians, .. } = total;
+    assert!(defs.len() >= 550 && values >= 2700 && exact >= 50_000 && near >= 12_000, "{total:?}");
+    assert!(tangents >= 1900 && products >= 1900 && seconds >= 500 && hessians >= 150, "{total:?}");
     expect_file!["../golden/uncompared.txt"].assert_eq(&format!(
         "no value at any point:\n{}\nno tangent at any point:\n{}\n",
         valueless.join("\n"),

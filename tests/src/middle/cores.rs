@@ -327,7 +327,9 @@ impl<'r> Draw<'r> {
                 node(Kind::Sum(index, e), REAL)
             }
             9 if self.smooth => {
-                let f = self.random.pick_or(&[ScalarFn::Sin, ScalarFn::Tanh, ScalarFn::Max, ScalarFn::Hypot], ScalarFn::Sin);
+                let f = self
+                    .random
+                    .pick_or(&[ScalarFn::Sin, ScalarFn::Tanh, ScalarFn::Max, ScalarFn::Hypot], ScalarFn::Sin);
                 let args = f.arguments().iter().map(|_| self.expr(&REAL, d)).collect();
                 node(Kind::Apply(Operation::Scalar(f), args), REAL)
             }
@@ -447,7 +449,12 @@ impl<'r> Draw<'r> {
                     continue;
                 }
                 let c = j.value();
-                all.extend([Pred::equal(&a, &c), Pred::less(&a, &c), Pred::equal(&a.plus(1), &c), Pred::equal(&a, &c).negated()]);
+                all.extend([
+                    Pred::equal(&a, &c),
+                    Pred::less(&a, &c),
+                    Pred::equal(&a.plus(1), &c),
+                    Pred::equal(&a, &c).negated(),
+                ]);
                 if i.extent == self.m {
                     let read = Poly::atom(Atom::Read(self.k, self.vars.name(self.k), [a.clone()].into()));
                     all.push(Pred::equal(&read, &c));

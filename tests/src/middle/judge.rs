@@ -1,25 +1,22 @@
 //! The laws of a definition at a point: every form has the value of the reference and does no more work than
-//! the one before it; the tangent is the reference's; the adjoint's inner products are the tangent's; both
-//! derivatives cost no more than the theorems say.
+//! the one before it, and fails only where it does. Those of derivatives are in [`super::derive`].
 
 use std::sync::Arc;
 
 use lang_core::base::Code;
 use lang_core::interp::{Counts, Failure, Value as Computed};
-use lang_core::ir::core::{Callee, Derivation, Leaf};
+use lang_core::ir::core::{Callee, E, Failing, Kind, Leaf};
 use lang_core::ir::eval::{Evaluator, Stopped};
 use lang_core::ir::eval_ssa::{SsaEvaluator, Tensor};
-use lang_core::ir::flat::Source;
-use lang_core::ir::ssa::Ssa;
+use lang_core::ir::ssa::{Ssa, Stmt, for_each_read, reads};
 use lang_core::ir::value::Value;
 use lang_core::norm::{lift, pairs, pushout};
 use lang_core::pipeline::Stages;
 
-use super::cost;
 use super::forms::{All, Form, In, Middle};
 use super::number::Number;
-use super::reference::{Ref, Reference, Stop, asks_any, compare, of_value, real};
-use super::values::{parts, scalar, scalars, size_of, varying};
+use super::reference::{Ref, Reference, Stop, asks_any, of_value, real};
+use super::values::{compare, parts, scalars, size_of, varying};
 use crate::golden::Tolerances;
 use crate::random::Random;
 
@@ -122,20 +119,20 @@ pub struct Broken {
 
 /// Judges definitions.
 pub struct Judge<'m> {
-    middle: &'m dyn Middle,
+    pub(super) middle: &'m dyn Middle,
     /// Times the error bound of the reference, which rounds in one order of many.
-    orders: f64,
+    pub(super) orders: f64,
     /// Relative to the greatest number, between two ways to a second derivative.
-    second: f64,
+    pub(super) second: f64,
     /// What was seen.
     pub tally: Tally,
     /// Are second derivatives taken?
     pub twice: bool,
 }
 
-type Law = Result<(), Broken>;
+pub(super) type Law = Result<(), Broken>;
 
-fn broken(law: impl Into<String>, how: impl Into<String>) -> Broken {
+pub(super) fn broken(law: impl Into<String>, how: impl Into<String>) -> Broken {
     Broken { law: law.into(), how: how.into() }
 }
 
@@ -178,7 +175,10 @@ impl<'m> Judge<'m> {
     /// The first that does not hold.
     pub fn point(&mut self, stages: &Stages, point: &Point, ran: Option<&Ran>, random: &mut Random) -> Law {
         let told = |b: Broken| Broken {
-            how: format!("{} at {:?} {:?} along {:?}: {}", stages.core.callee, point.sizes, point.args, point.along, b.how),
+            how: format!(
+                "{} at {:?} {:?} along {:?}: {}",
+                stages.core.callee, point.sizes, point.args, point.along, b.how
+            ),
             ..b
         };
         self.at(stages, point, ran, random).map_err(told)
@@ -230,7 +230,7 @@ impl<'m> Judge<'m> {
         &mut self,
         stages: &Stages,
         ran: &Ran,
-        wanted: &Result<Ref, Arc<lang_core::ir::core::Failing>>,
+        wanted: &Result<Ref, Arc<Failing>>,
     ) -> Result<Option<u64>, Broken> {
         let core = &stages.core;
         match (&ran.value, wanted) {
@@ -243,7 +243,9 @@ impl<'m> Judge<'m> {
                 *(if same { &mut self.tally.failures } else { &mut self.tally.other_failures }) += 1;
                 Ok(None)
             }
-            (Ok(value), Err(what)) => Err(broken("core fails only where the program does", format!("{what:?} though {value:?}\n{core}"))),
+            (Ok(value), Err(what)) => {
+                Err(broken("core fails only where the program does", format!("{what:?} though {value:?}\n{core}")))
+            }
             (Ok(value), Ok(wanted)) => {
                 let mut differing = None;
                 let mut see = |x: f64, wanted: &Ref| {
@@ -281,7 +283,11 @@ impl<'m> Judge<'m> {
     }
 
     /// The parts of the value in every form, with the work.
-    fn all_forms(&self, stages: &Stages, point: &Point) -> Vec<(&'static str, Result<(Vec<Vec<Value>>, u64), Stopped>)> {
+    fn all_forms(
+        &self,
+        stages: &Stages,
+        point: &Point,
+    ) -> Vec<(&'static str, Result<(Vec<Vec<Value>>, u64), Stopped>)> {
         let mut all = Vec::new();
         let leaves = stages.core.body.ty.leaves();
         for (form, name) in Form::ALL.into_iter().zip(["core", "lifted", "pairs", "pushed"]) {
@@ -290,8 +296,11 @@ impl<'m> Judge<'m> {
             let args = if form.is_flat() { flat(stages, point) } else { point.args.clone() };
             let result = evaluator.call(&form.of(stages), &point.sizes, args);
             let result = result.map(|value| {
-                let path = |k: usize, leaf: &Leaf| if form.is_flat() { vec![u32::try_from(k).unwrap_or(0)] } else { leaf.path.clone() };
-                let items = leaves.iter().enumerate().map(|(k, leaf)| super::values::part(&value, &path(k, leaf), &[]).items);
+                let path = |k: usize, leaf: &Leaf| {
+                    if form.is_flat() { vec![u32::try_from(k).unwrap_or(0)] } else { leaf.path.clone() }
+                };
+                let items =
+                    leaves.iter().enumerate().map(|(k, leaf)| super::values::part(&value, &path(k, leaf), &[]).items);
                 (items.collect(), evaluator.counts.work)
             });
             all.push((name, result));
@@ -316,7 +325,7 @@ impl<'m> Judge<'m> {
             _ => format!("{}{}", stages.pushed, stages.ssa),
         };
         // A call of several parts is one call in SSA, and in the two forms before it one for each part.
-        let several = !matches!(last, Some((_, 0))) && calls_several(stages);
+        let several = calls_several(self.middle, &stages.core.body, &mut Vec::new());
         for (name, result) in self.all_forms(stages, point) {
             let (parts, work) = match result {
                 Ok(found) => found,
@@ -351,217 +360,6 @@ impl<'m> Judge<'m> {
         Ok(last.map_or(0, |(_, work)| work))
     }
 
-    fn derivatives(
-        &mut self,
-        stages: &Stages,
-        point: &Point,
-        wanted: &Ref,
-        work: u64,
-        ran: Option<&Ran>,
-        random: &mut Random,
-    ) -> Law {
-        let outputs: Vec<&Leaf> = stages.ssa.outputs.iter().map(|(leaf, _)| leaf).filter(|l| is_real(l)).collect();
-        if outputs.is_empty() {
-            return Ok(());
-        }
-        let wrt = by(stages);
-        let form = |derivations: &[Derivation]| {
-            let mut callee: Callee = (*stages.core.callee).clone();
-            derivations.iter().for_each(|d| callee = callee.derive(d.clone()));
-            let missing = || broken("there is a derivative", format!("none: {callee}"));
-            self.middle.ssa(&Arc::new(callee.clone())).ok_or_else(missing)
-        };
-        let (forward, adjoint) = (Derivation::Forward(wrt.clone()), Derivation::Adjoint(wrt.clone()));
-        let (tangent_of, adjoint_of) = (form(&[forward.clone()])?, form(&[adjoint.clone()])?);
-        if let Some(tangent) = ran.and_then(|ran| ran.tangent.as_ref()) {
-            let mut differing = None;
-            // Zero times an infinity is NaN to the interpreter, and nothing where it is known to be zero.
-            let mut see = |x: f64, wanted: &Ref| {
-                if let Ref::Real(_, number) = wanted
-                    && x.is_finite()
-                    && !self.agrees(x, number)
-                {
-                    differing = differing.or(Some((x, *number)));
-                }
-            };
-            // Where there is nothing real the tangent has something else.
-            let _ = compare(tangent, wanted, &mut see);
-            if let Some((x, number)) = differing {
-                let how = format!("{number:?}, not {x}\n{}", stages.core);
-                return Err(broken("the tangent is the interpreter's", how));
-            }
-        }
-        // The tangent.
-        let primal = tensors(stages, point);
-        let along = directions(stages, point);
-        let found = match self.run(&tangent_of, point, [primal.as_slice(), &along].concat()) {
-            Ok(found) => found,
-            Err(Stopped::Fuel) => return Ok(()),
-            Err(stopped) => {
-                return Err(broken("the forward derivative has a value", format!("{stopped:?}\n{}{tangent_of}", stages.ssa)));
-            }
-        };
-        let mut numbers: Vec<Vec<Number>> = Vec::new();
-        for (leaf, found) in outputs.iter().zip(found.0.iter().skip(stages.ssa.outputs.len())) {
-            let mut all = Vec::new();
-            scalars(wanted, &leaf.path, &mut all);
-            let tangents: Vec<Number> =
-                all.iter().filter_map(|r| if let Ref::Real(_, t) = r { Some(*t) } else { None }).collect();
-            let good = tangents.len() == found.items.len()
-                && tangents.iter().zip(&found.items).all(|(t, f)| real(f).is_some_and(|x| self.agrees(x, t)));
-            if !good {
-                let how = format!("{:?}, not {tangents:?}\n{}{tangent_of}", found.items, stages.ssa);
-                return Err(broken("the tangent is the reference's", how));
-            }
-            numbers.push(tangents);
-        }
-        self.tally.tangents += 1;
-        // <y, D f v> = <D^T f y, v>
-        let seeds: Vec<Tensor> = outputs
-            .iter()
-            .zip(found.0.iter().skip(stages.ssa.outputs.len()))
-            .map(|(leaf, t)| {
-                let of = leaf.scalar.unwrap_or(lang_core::syntax::ops::Scalar::F64);
-                Tensor { dims: t.dims.clone(), items: t.items.iter().map(|_| scalar(random, of)).collect() }
-            })
-            .collect();
-        let back = match self.run(&adjoint_of, point, [primal.as_slice(), &seeds].concat()) {
-            Ok(back) => back,
-            Err(Stopped::Fuel) => return Ok(()),
-            Err(stopped) => {
-                return Err(broken("the adjoint has a value", format!("{stopped:?}\n{}{adjoint_of}", stages.ssa)));
-            }
-        };
-        let cotangents: Vec<Tensor> = back.0.iter().skip(stages.ssa.outputs.len()).map(|t| (**t).clone()).collect();
-        self.products(&seeds, &numbers, &cotangents, &along)
-            .map_err(|b| Broken { how: format!("{} of {back:?} for {seeds:?}\n{}{adjoint_of}", b.how, stages.ssa), ..b })?;
-        // Theorems 6.1 and 6.35.
-        let io: usize = primal.iter().chain(&seeds).map(|t| t.items.len()).sum();
-        let io = u64::try_from(io).unwrap_or(u64::MAX);
-        let factor = cost::factor(self.middle, &stages.ssa);
-        let pairs = [("6.1", found.1, work), ("6.35", back.1 + io, work + io)];
-        for (theorem, derived, of) in pairs {
-            if derived > factor.saturating_mul(of) {
-                let form = if theorem == "6.1" { &tangent_of } else { &adjoint_of };
-                let how = format!("{derived} is more than {factor} times {of}\n{}{form}", stages.ssa);
-                return Err(broken(format!("Theorem {theorem}"), how));
-            }
-        }
-        #[expect(clippy::cast_precision_loss, reason = "counts of small programs")]
-        let over = |(_, derived, of): (&str, u64, u64)| if derived == 0 { 0.0 } else { derived as f64 / of as f64 };
-        self.tally.forward = self.tally.forward.max(over(pairs[0]));
-        self.tally.adjoint = self.tally.adjoint.max(over(pairs[1]));
-        if self.twice {
-            let twice = [form(&[adjoint.clone(), forward])?, form(&[adjoint.clone(), adjoint])?];
-            self.second(stages, point, &twice, [&primal, &seeds, &along], ran)?;
-        }
-        Ok(())
-    }
-
-    /// The inner product of seeds with tangents is that of cotangents with the direction.
-    fn products(&mut self, seeds: &[Tensor], tangents: &[Vec<Number>], cotangents: &[Tensor], along: &[Tensor]) -> Law {
-        let reals = |t: &Tensor| t.items.iter().filter_map(real).collect::<Vec<f64>>();
-        let mut left = Number::zero(false);
-        let (mut single, mut error) = (false, 0.0_f64);
-        for (seed, tangent) in seeds.iter().zip(tangents) {
-            for (y, t) in reals(seed).into_iter().zip(tangent) {
-                single |= t.single;
-                left = left.plus(&Number::exact(y, false).times(&t.converted(false)));
-            }
-        }
-        let mut right = Number::zero(false);
-        for (cotangent, direction) in cotangents.iter().zip(along) {
-            for (x, v) in reals(cotangent).into_iter().zip(reals(direction)) {
-                right = right.plus(&Number::exact(x, false).times(&Number::exact(v, false)));
-            }
-        }
-        if !left.value.is_finite() || !left.error.is_finite() {
-            self.tally.loose += 1;
-            return Ok(());
-        }
-        // Where the tangent is exact in every order, and the products with the seeds are, so is the adjoint.
-        if left.error > 0.0 || single {
-            let unit = if single { f64::from(f32::EPSILON) } else { f64::EPSILON };
-            error = left.error + right.error + unit * ORDERS * (left.size + right.size);
-        }
-        if (left.value - right.value).abs() > self.orders * error || right.value.is_nan() {
-            return Err(broken("inner products agree", format!("{left:?} and {right:?}")));
-        }
-        self.tally.products += 1;
-        self.tally.exact_products += u64::from(error == 0.0);
-        Ok(())
-    }
-
-    /// The derivative of the adjoint, forward and again by the adjoint: a symmetric matrix times the direction.
-    fn second(
-        &mut self,
-        stages: &Stages,
-        point: &Point,
-        twice: &[Arc<Ssa>; 2],
-        [primal, seeds, along]: [&[Tensor]; 3],
-        ran: Option<&Ran>,
-    ) -> Law {
-        let [over, back] = twice;
-        let reals = seeds.len();
-        let zeros = seeds.iter().map(|t| {
-            let zero = |v: &Value| Value::zero_of(v.scalar().unwrap_or(lang_core::syntax::ops::Scalar::F64));
-            Tensor { dims: t.dims.clone(), items: t.items.iter().map(zero).collect() }
-        });
-        let given = [primal, seeds, along].concat();
-        let others: Vec<Tensor> = primal.iter().chain(seeds).cloned().chain(zeros).chain(along.iter().cloned()).collect();
-        let (one, other) = match (self.run(over, point, given), self.run(back, point, others)) {
-            (Ok(one), Ok(other)) => (one.0, other.0),
-            (Err(Stopped::Fuel), _) | (_, Err(Stopped::Fuel)) => return Ok(()),
-            (one, other) => {
-                return Err(broken("there are second derivatives", format!("{one:?}\n{other:?}\n{over}{back}")));
-            }
-        };
-        let first = stages.ssa.outputs.len() + along.len();
-        let ones: Vec<f64> = one.iter().skip(first + reals).flat_map(|t| t.items.iter().filter_map(real)).collect();
-        let others: Vec<f64> = other.iter().skip(first).flat_map(|t| t.items.iter().filter_map(real)).collect();
-        if ones.iter().chain(&others).any(|x| !x.is_finite()) {
-            self.tally.loose += 1;
-            return Ok(());
-        }
-        // The interpreter's, with the one seed.
-        let seed = match seeds {
-            [Tensor { items, .. }] => items.first().and_then(real),
-            _ => None,
-        };
-        let third: Option<Vec<f64>> = ran.and_then(|ran| ran.second.as_ref()).zip(seed).and_then(|(hvp, seed)| {
-            let (hvp, vary) = (super::values::plain(hvp)?, varying(&stages.core));
-            let rows = if let ([_], _) | (_, Value::F64(_)) = (vary.as_slice(), &hvp) { vec![hvp] } else { items_of(hvp)? };
-            let types = vary.iter().filter_map(|k| Some(&stages.core.params.get(*k)?.1));
-            let parts = types.zip(&rows).flat_map(|(ty, v)| parts(v, ty, &|_| 0));
-            Some(parts.flat_map(|t| t.items.iter().filter_map(real).map(|x| x * seed).collect::<Vec<_>>()).collect())
-        });
-        let third = third.filter(|third| third.iter().all(|x| x.is_finite()));
-        let size = ones.iter().chain(&others).fold(1.0_f64, |m, x| m.max(x.abs()));
-        let single = along.iter().any(|t| t.items.iter().any(|v| matches!(v, Value::F32(_))));
-        let allowed = size * if single { f64::from(f32::EPSILON) / f64::EPSILON } else { 1.0 } * self.second;
-        let near = |a: &[f64], b: &[f64]| a.len() == b.len() && a.iter().zip(b).all(|(x, y)| (x - y).abs() <= allowed);
-        if let Some(third) = &third
-            && !near(third, &ones)
-        {
-            let how = format!("{ones:?}, not {third:?}\n{}{over}", stages.ssa);
-            return Err(broken("second derivatives are the interpreter's", how));
-        }
-        self.tally.hessians += u64::from(third.is_some());
-        if !near(&ones, &others) {
-            let how = format!("{ones:?} and {others:?}\n{}{over}{back}", stages.ssa);
-            return Err(broken("second derivatives are symmetric", how));
-        }
-        self.tally.seconds += 1;
-        Ok(())
-    }
-
-    fn run(&self, ssa: &Ssa, point: &Point, given: Vec<Tensor>) -> Result<(Vec<Arc<Tensor>>, u64), Stopped> {
-        let world = All(self.middle);
-        let mut evaluator = SsaEvaluator::new(&world, FUEL);
-        let found = evaluator.call(ssa, &point.sizes, given)?;
-        Ok((found, evaluator.counts.work))
-    }
-
     /// A scalar of a form against the reference's.
     fn same(&mut self, found: &Value, wanted: &Ref) -> bool {
         match (found, wanted) {
@@ -576,7 +374,7 @@ impl<'m> Judge<'m> {
         }
     }
 
-    fn agrees(&mut self, x: f64, wanted: &Number) -> bool {
+    pub(super) fn agrees(&mut self, x: f64, wanted: &Number) -> bool {
         if wanted.error == 0.0 {
             self.tally.exact += 1;
             return x == wanted.value || x.is_nan() && wanted.value.is_nan();
@@ -594,17 +392,6 @@ impl<'m> Judge<'m> {
 /// A bound of this part of the number says little.
 const LOOSE: f64 = 1e-3;
 
-/// How many roundings an adjoint may have where the tangent has none.
-const ORDERS: f64 = 64.0;
-
-fn is_real(leaf: &Leaf) -> bool {
-    lang_core::ad::is_real(leaf.scalar)
-}
-
-fn items_of(value: Value) -> Option<Vec<Value>> {
-    if let Value::Tuple(items) = value { Some(items) } else { None }
-}
-
 /// Is every number of it one?
 fn finite(value: &Ref) -> bool {
     match value {
@@ -615,17 +402,10 @@ fn finite(value: &Ref) -> bool {
 }
 
 /// The parts of the arguments, in the order of the inputs.
-fn tensors(stages: &Stages, point: &Point) -> Vec<Tensor> {
+pub(super) fn tensors(stages: &Stages, point: &Point) -> Vec<Tensor> {
     let of = size_of(&stages.core, &point.sizes, &point.args);
     let args = stages.core.params.iter().zip(&point.args);
     args.flat_map(|((_, ty), value)| parts(value, ty, &of)).collect()
-}
-
-/// The parts of the direction.
-fn directions(stages: &Stages, point: &Point) -> Vec<Tensor> {
-    let of = size_of(&stages.core, &point.sizes, &point.args);
-    let vary = varying(&stages.core).into_iter().filter_map(|k| stages.core.params.get(k));
-    vary.zip(&point.along).flat_map(|((_, ty), value)| parts(value, ty, &of)).collect()
 }
 
 /// The parts of the arguments as arrays.
@@ -634,38 +414,31 @@ fn flat(stages: &Stages, point: &Point) -> Vec<Value> {
     each.map(|t| super::values::nested(&mut t.items.into_iter(), &t.dims)).collect()
 }
 
-/// The inputs that vary.
-fn by(stages: &Stages) -> Arc<[u32]> {
-    let vary = varying(&stages.core);
-    let of = |source: &Source| matches!(source, Source::Param(k) if vary.contains(&(*k as usize)));
-    (0..).zip(&stages.ssa.inputs).filter(|(_, i)| of(&i.source)).map(|(k, _)| k).collect()
-}
-
-/// Does anything in it call what has several parts?
-fn calls_several(stages: &Stages) -> bool {
-    fn look(e: &lang_core::ir::core::E, found: &mut bool) {
-        if let lang_core::ir::core::Kind::Call(..) = &e.kind {
-            *found |= e.ty.leaves().len() != 1;
-        }
-        e.for_each_child(&mut |e| look(e, found));
-    }
+/// Does anything in it, or in what it calls, call what has several parts?
+fn calls_several(middle: &dyn Middle, e: &E, seen: &mut Vec<Arc<Callee>>) -> bool {
     let mut found = false;
-    look(&stages.core.body, &mut found);
+    if let Kind::Call(callee, ..) = &e.kind {
+        found = e.ty.leaves().len() != 1;
+        if !found && !seen.contains(callee) {
+            seen.push(callee.clone());
+            found = middle.stages(callee).is_some_and(|called| calls_several(middle, &called.core.body, seen));
+        }
+    }
+    e.for_each_child(&mut |e| found = found || calls_several(middle, e, seen));
     found
 }
 
 /// Does every statement read statements before it alone, and are equal statements one?
 #[must_use]
 pub fn is_ssa(ssa: &Ssa) -> bool {
-    let mut seen: Vec<&lang_core::ir::ssa::Stmt> = Vec::new();
+    let mut seen: Vec<&Stmt> = Vec::new();
     for (k, stmt) in ssa.stmts.iter().enumerate() {
         let mut good = true;
         stmt.rhs.for_each_access(&mut |a| good &= (a.var.0 as usize) < k);
-        stmt.rhs.for_each_pred(&mut |p| lang_core::ir::ssa::for_each_read(p, &mut |v| good &= (v.0 as usize) < k));
-        stmt.rhs.for_each_poly(&mut |p| lang_core::ir::ssa::reads(p, &mut |v| good &= (v.0 as usize) < k));
-        let same = |s: &&&lang_core::ir::ssa::Stmt| {
-            (&s.dims, s.scalar, &s.rhs, &s.needs) == (&stmt.dims, stmt.scalar, &stmt.rhs, &stmt.needs)
-        };
+        stmt.rhs.for_each_pred(&mut |p| for_each_read(p, &mut |v| good &= (v.0 as usize) < k));
+        stmt.rhs.for_each_poly(&mut |p| reads(p, &mut |v| good &= (v.0 as usize) < k));
+        let same =
+            |s: &&&Stmt| (&s.dims, s.scalar, &s.rhs, &s.needs) == (&stmt.dims, stmt.scalar, &stmt.rhs, &stmt.needs);
         if !good || seen.iter().any(|s| same(&s)) {
             return false;
         }

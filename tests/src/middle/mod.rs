@@ -7,6 +7,7 @@
 
 pub mod cores;
 pub mod cost;
+mod derive;
 pub mod forms;
 pub mod judge;
 pub mod number;

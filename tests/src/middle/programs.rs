@@ -1,5 +1,5 @@
 //! Programs of the fragment that the compiler's middle takes, as text: definitions over two sizes and arrays of
-//! reals, records, integers and truth values, in shapes that reach the rules of every pass and of both
+//! reals (of single precision in some), records, integers and truth values, in shapes that reach the rules of every pass and of both
 //! derivatives. Half of them are of ring operations alone, so that everything compares bit for bit.
 
 use crate::random::Random;
@@ -17,18 +17,8 @@ enum Ty {
 }
 
 /// What results may be.
-const RESULTS: [Ty; 10] = [
-    Ty::Real,
-    Ty::Real,
-    Ty::Real,
-    Ty::Real,
-    Ty::Row,
-    Ty::Row,
-    Ty::Matrix,
-    Ty::Pair,
-    Ty::Pairs,
-    Ty::Record,
-];
+const RESULTS: [Ty; 10] =
+    [Ty::Real, Ty::Real, Ty::Real, Ty::Real, Ty::Row, Ty::Row, Ty::Matrix, Ty::Pair, Ty::Pairs, Ty::Record];
 
 impl Ty {
     fn text(self) -> &'static str {
@@ -55,10 +45,12 @@ const PASSED: &str = "x, y, a, q, r, k, b, s";
 pub fn program(seed: u64) -> String {
     let mut random = Random::new(seed);
     let smooth = random.below(2) == 0;
-    let mut draw = Draw { random, smooth, known: Vec::new(), indices: Vec::new(), reals: Vec::new(), fresh: 0, left: 0 };
+    let (risky, single) = (random.once_in(6), random.once_in(8) && !smooth);
+    let mut draw =
+        Draw { random, smooth, risky, known: Vec::new(), indices: Vec::new(), reals: Vec::new(), fresh: 0, left: 0 };
     let count = 1 + draw.random.below(3);
     let mut text = String::new();
-    if draw.random.once_in(4) {
+    if !single && draw.random.once_in(4) {
         text += "let g = (for i < 3: 0.5 * f64(i) - 0.25)\n";
         draw.known.push(("g".to_owned(), Ty::Real));
     }
@@ -71,12 +63,14 @@ pub fn program(seed: u64) -> String {
         text += &format!("def f{k}({PARAMS}) -> {} =\n  {body}\n", ty.text());
         draw.known.push((format!("f{k}"), ty));
     }
-    text
+    if single { text.replace("f64", "f32") } else { text }
 }
 
 struct Draw {
     random: Random,
     smooth: bool,
+    /// May an index that data tell be out of bounds?
+    risky: bool,
     /// Definitions so far, and `g`.
     known: Vec<(String, Ty)>,
     /// Index variables in scope, with the extent of each.
@@ -122,7 +116,9 @@ impl Draw {
             Ty::Pairs => self.either(ty, depth, |d| {
                 d.over('n', |d, i| format!("(for {i} < n: ({}, {}))", d.real(depth - 1), d.real(depth - 1)))
             }),
-            Ty::Record => self.either(ty, depth, |d| format!("{{u: {}, v: {}}}", d.real(depth - 1), d.row('m', depth - 1))),
+            Ty::Record => {
+                self.either(ty, depth, |d| format!("{{u: {}, v: {}}}", d.real(depth - 1), d.row('m', depth - 1)))
+            }
         }
     }
 
@@ -155,7 +151,8 @@ impl Draw {
     }
 
     fn call(&mut self, ty: Ty) -> Option<String> {
-        let all: Vec<String> = self.known.iter().filter(|(f, t)| *t == ty && f != "g").map(|(f, _)| f.clone()).collect();
+        let all: Vec<String> =
+            self.known.iter().filter(|(f, t)| *t == ty && f != "g").map(|(f, _)| f.clone()).collect();
         let f = self.random.pick(&all).cloned()?;
         // Calls that depend on an index are made for each.
         let s = if self.random.below(2) == 0 { self.real(0) } else { "s".to_owned() };
@@ -204,8 +201,22 @@ impl Draw {
         all.extend(self.reals.last().cloned());
         for (i, extent) in &self.indices {
             match extent {
-                'n' => all.extend([format!("x[{i}]"), format!("r.v[{i}]"), format!("q[{i}].0"), format!("q[{i}].1"), format!("x[{i}]")]),
-                _ => all.extend([format!("y[{i}]"), format!("y[{i}]"), format!("[{i} + 1 < m] * y[{i} + 1]"), format!("[0 <= k[{i}] < n] * x[k[{i}]]")]),
+                'n' => all.extend([
+                    format!("x[{i}]"),
+                    format!("r.v[{i}]"),
+                    format!("q[{i}].0"),
+                    format!("q[{i}].1"),
+                    format!("x[{i}]"),
+                ]),
+                _ => all.extend([
+                    format!("y[{i}]"),
+                    format!("y[{i}]"),
+                    format!("[{i} + 1 < m] * y[{i} + 1]"),
+                    format!("[0 <= k[{i}] < n] * x[k[{i}]]"),
+                ]),
+            }
+            if self.risky && *extent == 'm' {
+                all.push(format!("x[k[{i}]]"));
             }
             for (j, other) in &self.indices {
                 match (extent, other) {
@@ -242,7 +253,8 @@ impl Draw {
                 let extent = self.random.pick_or(&['n', 'm'], 'n');
                 self.over(extent, |g, i| format!("(sum {i} < {extent}: {})", g.real(d)))
             }
-            10 => self.over('n', |g, i| g.over('m', |g, j| format!("(sum {i} < n, {j} < m: {} * {})", g.real(d), g.real(d)))),
+            10 => self
+                .over('n', |g, i| g.over('m', |g, j| format!("(sum {i} < n, {j} < m: {} * {})", g.real(d), g.real(d)))),
             11 => self.over('n', |g, i| {
                 let p = g.pred(d);
                 format!("(sum {i} < n if {p}: {})", g.real(d))
@@ -340,7 +352,12 @@ impl Draw {
     fn pred(&mut self, depth: usize) -> String {
         let mut all: Vec<String> = vec!["s > 0.25".into(), "n == m".into(), "m < n + 1".into(), "r.u <= s".into()];
         for (i, extent) in &self.indices {
-            all.extend([format!("{i} == 0"), format!("0 < {i}"), format!("{i} + 1 < {extent}"), format!("{i} % 2 == 0")]);
+            all.extend([
+                format!("{i} == 0"),
+                format!("0 < {i}"),
+                format!("{i} + 1 < {extent}"),
+                format!("{i} % 2 == 0"),
+            ]);
             match extent {
                 'n' => all.extend([format!("b[{i}]"), format!("x[{i}] > 0.0"), format!("!b[{i}]")]),
                 _ => all.extend([format!("k[{i}] == 1"), format!("y[{i}] <= s")]),
@@ -349,7 +366,12 @@ impl Draw {
                 if i == j {
                     continue;
                 }
-                all.extend([format!("{i} == {j}"), format!("{i} < {j}"), format!("{i} + 1 == {j}"), format!("{i} != {j}")]);
+                all.extend([
+                    format!("{i} == {j}"),
+                    format!("{i} < {j}"),
+                    format!("{i} + 1 == {j}"),
+                    format!("{i} != {j}"),
+                ]);
                 if (*extent, *other) == ('m', 'n') {
                     all.extend([format!("k[{i}] == {j}"), format!("k[{i}] == {j}")]);
                 }

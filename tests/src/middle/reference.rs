@@ -4,9 +4,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use lang_core::base::{GlobalName, Name};
+use lang_core::base::GlobalName;
 use lang_core::interp::scalar::i64s;
-use lang_core::interp::Value as Computed;
 use lang_core::ir::core::{Callee, Constant, CoreType, E, Expr, Failing, Function, Kind, Operation};
 use lang_core::ir::value::{self, Value};
 use lang_core::predicate::{Atom, LocalId, Poly, Pred};
@@ -548,70 +547,6 @@ pub fn of_value(value: &Value, along: Option<&Value>) -> Ref {
         }
         Value::Rel(rows) => Ref::Rel(rows.clone()),
     }
-}
-
-/// A value of the interpreter against the reference: calls `see` with each pair of scalars that has to agree,
-/// reals as they are. Of a sum type the parts of the constructor that the value is made by count alone.
-///
-/// # Errors
-/// That they differ in form.
-pub fn compare(found: &Computed, wanted: &Ref, see: &mut dyn FnMut(f64, &Ref)) -> Result<(), String> {
-    let differ = || Err(format!("{found:?} is not of the form of {wanted:?}"));
-    let each = |items: &mut dyn Iterator<Item = Computed>, wanted: &[Ref], see: &mut dyn FnMut(f64, &Ref)| {
-        let mut n = 0;
-        for (k, item) in items.enumerate() {
-            n += 1;
-            match wanted.get(k) {
-                Some(wanted) => compare(&item, wanted, see)?,
-                None => return Err("more items than there should be".to_owned()),
-            }
-        }
-        if n == wanted.len() { Ok(()) } else { Err("fewer items than there should be".to_owned()) }
-    };
-    match (found, wanted) {
-        (Computed::F64(x), Ref::Real(..)) => see(*x, wanted),
-        (Computed::F32(x), Ref::Real(..)) => see(f64::from(*x), wanted),
-        (Computed::I64(i), Ref::Int(j)) if i == j => {}
-        (Computed::Bool(a), Ref::Bool(b)) if a == b => {}
-        (Computed::Tuple(items), Ref::Tuple(wanted)) => {
-            each(&mut items.values().iter().cloned(), wanted, see)?;
-        }
-        (Computed::Record(record), Ref::Tuple(wanted)) => {
-            let mut order: Vec<(&Name, &Computed)> = record.names().iter().zip(record.values()).collect();
-            order.sort_by_key(|(name, _)| (*name).clone());
-            each(&mut order.into_iter().map(|(_, v)| v.clone()), wanted, see)?;
-        }
-        (Computed::Data(cell), Ref::Tuple(wanted)) => {
-            let tag = cell.tag().index as usize;
-            let (Some(Ref::Int(t)), Some(Ref::Tuple(wanted))) = (wanted.first(), wanted.get(tag + 1)) else {
-                return differ();
-            };
-            if usize::try_from(*t) != Ok(tag) {
-                return differ();
-            }
-            each(&mut cell.args().iter().cloned(), wanted, see)?;
-        }
-        (Computed::Array(array), Ref::Array(_)) => {
-            fn rows<'r>(of: &'r Ref, dims: &[usize], out: &mut Vec<&'r Ref>) -> Result<(), String> {
-                match (dims.split_first(), of) {
-                    (None, leaf) => out.push(leaf),
-                    (Some((n, rest)), Ref::Array(items)) if items.len() == *n => {
-                        items.iter().try_for_each(|item| rows(item, rest, out))?;
-                    }
-                    _ => return Err("another extent".to_owned()),
-                }
-                Ok(())
-            }
-            let mut leaves = Vec::new();
-            rows(wanted, array.dims(), &mut leaves)?;
-            for (k, leaf) in leaves.into_iter().enumerate() {
-                let item = array.element(k).ok_or("an element")?;
-                compare(&item, leaf, see)?;
-            }
-        }
-        _ => return differ(),
-    }
-    Ok(())
 }
 
 /// Does the expression, or what it calls, ask whether there is an index? The interpreter stops at the first.

@@ -223,8 +223,7 @@ pub fn typed(
                 return None;
             };
             let each = ctor.args.iter().zip(parts.iter().zip(inner.iter()));
-            let parts =
-                each.map(|(t, (v, c))| typed(session, v, &t.substitute(&given, &|_| None), c, sizes));
+            let parts = each.map(|(t, (v, c))| typed(session, v, &t.substitute(&given, &|_| None), c, sizes));
             let index = u32::try_from(tag).ok()?;
             let tag = Tag { ty: name.clone(), index, name: ctor.name.clone(), arity: ctor.args.len() };
             Computed::data(Arc::new(tag), parts.collect::<Option<_>>()?)
@@ -336,4 +335,68 @@ pub fn varying(core: &Function) -> Vec<usize> {
         !leaves.is_empty() && leaves.iter().all(|l| matches!(l.scalar, Some(Scalar::F64 | Scalar::F32)))
     };
     core.params.iter().enumerate().filter(|(_, (_, ty))| real(ty)).map(|(k, _)| k).collect()
+}
+
+/// A value of the interpreter against the reference: calls `see` with each pair of scalars that has to agree,
+/// reals as they are. Of a sum type the parts of the constructor that the value is made by count alone.
+///
+/// # Errors
+/// That they differ in form.
+pub fn compare(found: &Computed, wanted: &Ref, see: &mut dyn FnMut(f64, &Ref)) -> Result<(), String> {
+    let differ = || Err(format!("{found:?} is not of the form of {wanted:?}"));
+    let each = |items: &mut dyn Iterator<Item = Computed>, wanted: &[Ref], see: &mut dyn FnMut(f64, &Ref)| {
+        let mut n = 0;
+        for (k, item) in items.enumerate() {
+            n += 1;
+            match wanted.get(k) {
+                Some(wanted) => compare(&item, wanted, see)?,
+                None => return Err("more items than there should be".to_owned()),
+            }
+        }
+        if n == wanted.len() { Ok(()) } else { Err("fewer items than there should be".to_owned()) }
+    };
+    match (found, wanted) {
+        (Computed::F64(x), Ref::Real(..)) => see(*x, wanted),
+        (Computed::F32(x), Ref::Real(..)) => see(f64::from(*x), wanted),
+        (Computed::I64(i), Ref::Int(j)) if i == j => {}
+        (Computed::Bool(a), Ref::Bool(b)) if a == b => {}
+        (Computed::Tuple(items), Ref::Tuple(wanted)) => {
+            each(&mut items.values().iter().cloned(), wanted, see)?;
+        }
+        (Computed::Record(record), Ref::Tuple(wanted)) => {
+            let mut order: Vec<(&Name, &Computed)> = record.names().iter().zip(record.values()).collect();
+            order.sort_by_key(|(name, _)| (*name).clone());
+            each(&mut order.into_iter().map(|(_, v)| v.clone()), wanted, see)?;
+        }
+        (Computed::Data(cell), Ref::Tuple(wanted)) => {
+            let tag = cell.tag().index as usize;
+            let (Some(Ref::Int(t)), Some(Ref::Tuple(wanted))) = (wanted.first(), wanted.get(tag + 1)) else {
+                return differ();
+            };
+            if usize::try_from(*t) != Ok(tag) {
+                return differ();
+            }
+            each(&mut cell.args().iter().cloned(), wanted, see)?;
+        }
+        (Computed::Array(array), Ref::Array(_)) => {
+            fn rows<'r>(of: &'r Ref, dims: &[usize], out: &mut Vec<&'r Ref>) -> Result<(), String> {
+                match (dims.split_first(), of) {
+                    (None, leaf) => out.push(leaf),
+                    (Some((n, rest)), Ref::Array(items)) if items.len() == *n => {
+                        items.iter().try_for_each(|item| rows(item, rest, out))?;
+                    }
+                    _ => return Err("another extent".to_owned()),
+                }
+                Ok(())
+            }
+            let mut leaves = Vec::new();
+            rows(wanted, array.dims(), &mut leaves)?;
+            for (k, leaf) in leaves.into_iter().enumerate() {
+                let item = array.element(k).ok_or("an element")?;
+                compare(&item, leaf, see)?;
+            }
+        }
+        _ => return differ(),
+    }
+    Ok(())
 }

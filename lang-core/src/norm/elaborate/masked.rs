@@ -26,8 +26,7 @@ impl Elaborator<'_> {
             // What is read there is known there alone: each term says whether it is one.
             Some(_) => {
                 let terms = self.bind("terms", told(terms, indices.len()));
-                let own: Vec<Index> =
-                    again.iter().map(|i| self.vars.index(i.name.clone(), i.extent.clone())).collect();
+                let own: Vec<Index> = again.iter().map(|i| self.vars.index(i.name.clone(), i.extent.clone())).collect();
                 let flags = Expr::proj(&read(&terms, &own), 0);
                 let flags = own.into_iter().rev().fold(flags, |e, i| Expr::generate(i, e));
                 let flags = self.bind("k", flags);
@@ -42,12 +41,15 @@ impl Elaborator<'_> {
     }
 }
 
-/// The bracket around every term, behind so many generations.
-fn bracket(e: &E, depth: usize) -> Option<&Pred> {
+/// The brackets around every term, behind so many generations.
+fn bracket(e: &E, depth: usize) -> Option<Pred> {
     match &e.kind {
         Kind::Gen(_, e) if depth > 0 => bracket(e, depth - 1),
         Kind::Check(_, _, e) | Kind::Let(_, e) => bracket(e, depth),
-        Kind::Guard(p, _) if depth == 0 => Some(p),
+        Kind::Guard(p, e) if depth == 0 => Some(match &e.kind {
+            Kind::Guard(..) => p.and(&bracket(e, depth).unwrap_or_default()),
+            _ => p.clone(),
+        }),
         _ => None,
     }
 }
@@ -61,9 +63,10 @@ fn told(e: &E, depth: usize) -> E {
             body.with(Kind::Check(p.clone(), what.clone(), body.clone()), body.ty.clone())
         }
         Kind::Let(bindings, body) => Expr::lets(bindings.clone(), told(body, depth)),
-        Kind::Guard(p, _) => {
+        Kind::Guard(..) => {
             let bool = CoreType::Scalar(Scalar::Bool);
-            let flag = Expr::guard(p.clone(), e.with(Kind::Constant(Constant::Bool(true)), bool.clone()));
+            let p = bracket(e, 0).unwrap_or_default();
+            let flag = Expr::guard(p, e.with(Kind::Constant(Constant::Bool(true)), bool.clone()));
             e.with(Kind::Tuple(vec![flag, e.clone()]), CoreType::Tuple([bool, e.ty.clone()].into(), None))
         }
         _ => e.clone(),

@@ -13,8 +13,12 @@ fn laws_of_the_middle_hold() {
     let report = soak(random::seed(), random::first(), random::count(PROGRAMS)).expect("the tolerances can be read");
     println!("{} programs, {} definitions\n{}{:#?}", report.programs, report.definitions, report.table(), report.tally);
     assert!(report.broken == 0, "{} broke a law:\n{}", report.broken, report.failures.join("\n\n"));
+    // Rare, or the laws would say little.
+    let (tally, many) = (report.tally, report.tally.tangents / 50);
+    assert!(tally.masked <= many && tally.undecided <= many && tally.unfinished <= many, "{tally:?}");
     if random::count(PROGRAMS) >= PROGRAMS {
         assert_eq!(report.missing(), Vec::<&str>::new(), "rules that nothing reached");
+        assert_eq!(report.missing_functions(), Vec::<&str>::new(), "functions that did not occur");
     }
 }
 

@@ -2,6 +2,8 @@
 //! reals (of single precision in some), records, integers and truth values, in shapes that reach the rules of every pass and of both
 //! derivatives. Half of them are of ring operations alone, so that everything compares bit for bit.
 
+use lang_core::resolve::scalar_fn::{Domain, ScalarFn};
+
 use crate::random::Random;
 
 /// What is wanted at a place.
@@ -278,7 +280,8 @@ impl Draw {
             20 => format!("stop({})", self.real(d)),
             _ if self.smooth => {
                 let e = self.real(d);
-                match self.random.below(9) {
+                match self.random.below(13) {
+                    9..=12 => self.function(&e),
                     0 => format!("sin({e})"),
                     1 => format!("tanh({e})"),
                     2 => format!("exp(-abs({e}))"),
@@ -292,6 +295,22 @@ impl Draw {
             }
             _ => format!("({} * {})", self.leaf(), self.real(d)),
         }
+    }
+
+    /// Any function of the table, mostly where it has a value.
+    fn function(&mut self, e: &str) -> String {
+        let real: Vec<ScalarFn> = ScalarFn::ALL.iter().copied().filter(|f| f.domain() != Domain::Int).collect();
+        let Some(f) = self.random.pick(&real).copied() else { return e.to_owned() };
+        let mut args = Vec::new();
+        for _ in f.arguments() {
+            let of = if args.is_empty() { e.to_owned() } else { self.leaf() };
+            args.push(match self.random.below(3) {
+                0 => format!("tanh({of})"),
+                1 => format!("(1.5 + tanh({of}))"),
+                _ => of,
+            });
+        }
+        format!("{}({})", f.name(), args.join(", "))
     }
 
     fn row(&mut self, extent: char, depth: usize) -> String {

@@ -7,8 +7,10 @@ use std::sync::atomic::AtomicBool;
 
 use lang_core::ad;
 use lang_core::base::GlobalName;
-use lang_core::ir::core::Callee;
+use lang_core::ir::core::{Callee, Operation};
+use lang_core::ir::ssa::Rhs;
 use lang_core::norm::{Hits, lift, pairs, pushout, to_ssa};
+use lang_core::resolve::scalar_fn::{Domain, ScalarFn};
 use lang_core::session::Session;
 use lang_core::syntax::split::ItemKind;
 
@@ -31,6 +33,8 @@ pub struct Report {
     pub tally: Tally,
     /// Which rules were applied.
     pub hits: Hits,
+    /// Which scalar functions occurred in what was differentiated.
+    pub functions: BTreeMap<ScalarFn, u64>,
     /// How many broke a law.
     pub broken: u64,
     /// The first of each law, made smaller.
@@ -50,12 +54,20 @@ impl Report {
         rules().filter(|rule| self.hits.of(rule) == 0).collect()
     }
 
+    /// The real functions that did not occur.
+    #[must_use]
+    pub fn missing_functions(&self) -> Vec<&'static str> {
+        let real = ScalarFn::ALL.iter().filter(|f| f.domain() != Domain::Int);
+        real.filter(|f| !self.functions.contains_key(f)).map(|f| f.name()).collect()
+    }
+
     /// How often each rule was applied, for a reader.
     #[must_use]
     pub fn table(&self) -> String {
         let mut rows: Vec<(u64, &str)> = rules().map(|rule| (self.hits.of(rule), rule)).collect();
         rows.sort_unstable();
-        rows.into_iter().map(|(n, rule)| format!("{n:>9} ({rule})\n")).collect()
+        let functions = self.functions.iter().map(|(f, n)| format!("{n:>9} {}\n", f.name()));
+        rows.into_iter().map(|(n, rule)| format!("{n:>9} ({rule})\n")).chain(functions).collect()
     }
 }
 
@@ -139,6 +151,11 @@ pub fn judge_text(session: &mut Session, text: &str, report: &mut Report) -> Res
     'defs: for (def, callee) in &defs {
         let Ok(stages) = forms.module.stages(callee) else { continue };
         report.definitions += 1;
+        for stmt in &stages.ssa.stmts {
+            if let Rhs::Map { operation: Operation::Scalar(f), .. } = &stmt.rhs {
+                *report.functions.entry(*f).or_default() += 1;
+            }
+        }
         result = judge.shapes(&stages);
         if result.is_err() {
             break;

@@ -304,12 +304,21 @@ impl Elaborator<'_> {
         ty: &CoreType,
         span: Span,
     ) -> Out<Sym> {
+        // The terms of a sum of sums are those of all of them.
+        let code = std::sync::Arc::clone(&f.code.body);
+        let (mut vars, mut filter, mut body) = (vars.to_vec(), filter, body);
+        while let (None, tree::Expr::Binder { kind: BinderKind::Sum, vars: inner, filter: p, body: e }) =
+            (filter, &code.nodes[body].kind)
+        {
+            vars.extend(inner.iter().cloned());
+            (filter, body) = (*p, *e);
+        }
         let mut term = |this: &mut Self, f: &mut Frame, _: &[Index]| match filter {
             None => this.expr(f, body),
             Some(p) => this.guard(f, p, body, span),
         };
         let mut indices = Vec::new();
-        let terms = self.nest(f, vars, &mut indices, span, &mut term, Nest::Gen)?;
+        let terms = self.nest(f, &vars, &mut indices, span, &mut term, Nest::Gen)?;
         let again: Vec<Index> = indices.iter().map(|i| self.vars.index(i.name.clone(), i.extent.clone())).collect();
         let (e, p) = self.terms(&terms, &indices, &again);
         Ok(Sym::Data(self.sums(&again, &p, &e, ty, span)))

@@ -1,5 +1,6 @@
 //! How the work and the iterations of values and derivatives grow: exact counts at doubling sizes, in a table; what
 //! is to be linear is. And how large adjoints are as text.
+#![expect(clippy::expect_used, reason = "what helpers of a test cannot make fails the test")]
 
 use std::collections::HashMap;
 use std::fmt::Write as _;

@@ -44,7 +44,7 @@ impl Judge<'_> {
             self.middle.ssa(&Arc::new(callee.clone())).ok_or_else(missing)
         };
         let (forward, adjoint) = (Derivation::Forward(wrt.clone()), Derivation::Adjoint(wrt.clone()));
-        let (tangent_of, adjoint_of) = (form(&[forward.clone()])?, form(&[adjoint.clone()])?);
+        let (tangent_of, adjoint_of) = (form(std::slice::from_ref(&forward))?, form(std::slice::from_ref(&adjoint))?);
         if let Some(tangent) = ran.and_then(|ran| ran.tangent.as_ref()) {
             let mut differing = None;
             // Zero times an infinity is NaN to the interpreter, and nothing where it is known to be zero.

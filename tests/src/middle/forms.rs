@@ -193,11 +193,7 @@ impl reference::World for All<'_> {
         let ssa = self.0.ssa(&partial_of(operation, k, of)?)?;
         let mut given: Vec<Value> = args.to_vec();
         if operation == Operation::PowInt {
-            #[expect(
-                clippy::cast_precision_loss,
-                clippy::cast_possible_truncation,
-                reason = "as the language converts"
-            )]
+            #[expect(clippy::cast_precision_loss, reason = "as the language converts")]
             given.push(match (args.get(1)?.int()?, of) {
                 (i, Scalar::F32) => Value::F32(i as f32),
                 (i, _) => Value::F64(i as f64),

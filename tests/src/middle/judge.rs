@@ -133,6 +133,9 @@ pub struct Judge<'m> {
     pub twice: bool,
 }
 
+/// The parts of a value, and the work.
+type Found = (Vec<Vec<Value>>, u64);
+
 pub(super) type Law = Result<(), Broken>;
 
 pub(super) fn broken(law: impl Into<String>, how: impl Into<String>) -> Broken {
@@ -286,11 +289,7 @@ impl<'m> Judge<'m> {
     }
 
     /// The parts of the value in every form, with the work.
-    fn all_forms(
-        &self,
-        stages: &Stages,
-        point: &Point,
-    ) -> Vec<(&'static str, Result<(Vec<Vec<Value>>, u64), Stopped>)> {
+    fn all_forms(&self, stages: &Stages, point: &Point) -> Vec<(&'static str, Result<Found, Stopped>)> {
         let mut all = Vec::new();
         let leaves = stages.core.body.ty.leaves();
         for (form, name) in Form::ALL.into_iter().zip(["core", "lifted", "pairs", "pushed"]) {

@@ -7,7 +7,7 @@ use crate::base::{Code, Span};
 use crate::ir::core::{CoreType, E, Expr, Kind, Reason};
 use crate::predicate::{Atom, Index, Poly, Pred};
 use crate::syntax::ops::BinderKind;
-use crate::types::tree::{IndexRange, IndexVar, Pat, TId};
+use crate::types::tree::{self, IndexRange, IndexVar, Pat, TId};
 use crate::types::ty::Type;
 
 impl Elaborator<'_> {

@@ -163,6 +163,11 @@ impl Judge<'_> {
             self.tally.loose += 1;
             return Ok(());
         }
+        // A zero cotangent times what is infinite, where the tangent has no term.
+        if left.is_nothing() && right.value.is_nan() {
+            self.tally.masked += 1;
+            return Ok(());
+        }
         // Where the tangent is exact in every order, and the products with the seeds are, so is the adjoint.
         if left.error > 0.0 || single {
             let unit = if single { f64::from(f32::EPSILON) } else { f64::EPSILON };

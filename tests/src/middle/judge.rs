@@ -46,7 +46,7 @@ pub struct Tally {
     pub near: u64,
     /// Numbers whose bound says nothing: a thousandth of the number and more, or no number.
     pub loose: u64,
-    /// Points at which a tangent is NaN as data tell that it has no terms.
+    /// Points at which a derivative that has no terms, as data tell, is NaN: zero times an infinity.
     pub masked: u64,
     /// Points at which tangents were compared.
     pub tangents: u64,

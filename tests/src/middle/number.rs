@@ -75,7 +75,11 @@ impl Number {
     pub fn times(&self, other: &Self) -> Self {
         let grain = self.grain.saturating_add(other.grain).min(COARSE);
         let error = cross(self.size, other.error) + cross(other.size, self.error) + cross(self.error, other.error);
-        self.made(self.value * other.value, cross(self.size, other.size), error, grain)
+        let value = self.value * other.value;
+        // Nothing times what is infinite is no term to the forms, and NaN to the interpreter.
+        let masked = value.is_nan() && (self.size == 0.0 || other.size == 0.0);
+        let error = if masked { f64::INFINITY } else { error };
+        self.made(value, cross(self.size, other.size), error, grain)
     }
 
     /// The negative.

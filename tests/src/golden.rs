@@ -4,9 +4,13 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use lang_core::interp::Value as Computed;
 use lang_core::interp::json::to_json;
+use lang_core::ir::core::CoreType;
+use lang_core::ir::eval_ssa::Tensor;
+use lang_core::ir::value::Value as Plain;
 use lang_core::session::Session;
 use serde_json::{Map, Value};
 
@@ -176,4 +180,57 @@ impl Tolerance {
             _ => told(),
         }
     }
+}
+
+/// The parts of a result as JSON, as the command line has it.
+#[must_use]
+pub fn json_of_parts(ty: &CoreType, parts: &[Arc<Tensor>]) -> Value {
+    fn scalar(value: &Plain) -> Value {
+        let real = |x: f64| match x {
+            x if x.is_nan() => "NaN".into(),
+            x if x.is_infinite() => if x > 0.0 { "Infinity" } else { "-Infinity" }.into(),
+            x => x.into(),
+        };
+        match value {
+            Plain::F64(x) => real(*x),
+            Plain::F32(x) => real(f64::from(*x)),
+            Plain::I64(i) => (*i).into(),
+            Plain::Bool(b) => (*b).into(),
+            _ => Value::Null,
+        }
+    }
+    fn made(ty: &CoreType, parts: &[Arc<Tensor>], at: &mut Vec<usize>) -> Value {
+        match ty {
+            CoreType::Tuple(types, names) => {
+                let mut first = 0;
+                let mut items = Vec::new();
+                for ty in types.iter() {
+                    let count = ty.leaves().len();
+                    items.push(made(ty, parts.get(first..first + count).unwrap_or_default(), at));
+                    first += count;
+                }
+                match names {
+                    Some(names) => names.iter().map(ToString::to_string).zip(items).collect(),
+                    None if items.is_empty() => Value::Null,
+                    None => items.into(),
+                }
+            }
+            CoreType::Tensor(_, inner) => {
+                let count = parts.first().and_then(|t| t.dims.get(at.len())).copied().unwrap_or_default();
+                let mut items = Vec::new();
+                for i in 0..count {
+                    at.push(i);
+                    items.push(made(inner, parts, at));
+                    at.pop();
+                }
+                items.into()
+            }
+            CoreType::Scalar(_) | CoreType::Rel(_) => {
+                let Some(part) = parts.first() else { return Value::Null };
+                let offset = at.iter().zip(&part.dims).fold(0, |offset, (i, n)| offset * n + i);
+                part.items.get(offset).map_or(Value::Null, scalar)
+            }
+        }
+    }
+    made(ty, parts, &mut Vec::new())
 }

@@ -6,9 +6,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use iverson_tests::golden::json_of_parts;
 use iverson_tests::golden::{self, Tolerance, Tolerances, module, session};
+use iverson_tests::middle::forms::{All, Forms};
 use iverson_tests::run::value_of_main;
-use iverson_tests::stages::{Forms, json_of_parts};
 use lang_core::base::GlobalName;
 use lang_core::ir::core::Callee;
 use lang_core::ir::eval_ssa::SsaEvaluator;
@@ -51,7 +52,8 @@ fn generated(session: &Session) -> Result<Result<Value, String>, &'static str> {
     let forms = Forms::new(session, &globals);
     let callee = Arc::new(Callee::new(GlobalName::new(MODULE, "main"), Vec::new()));
     let stages = forms.module.stages(&callee).map_err(|why| why.what.phrase())?;
-    let mut evaluator = SsaEvaluator::new(&forms, u64::MAX);
+    let all = All(&forms);
+    let mut evaluator = SsaEvaluator::new(&all, u64::MAX);
     let parts = evaluator.call(&stages.ssa, &[], Vec::new()).map_err(|why| format!("{why:?}\n{}", stages.ssa));
     Ok(parts.map(|parts| json_of_parts(&stages.ssa.result, &parts)))
 }

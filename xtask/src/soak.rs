@@ -2,8 +2,8 @@
 //! at random reads how often to run from one of two variables, so that a soak needs no list of
 //! tests:
 //!
-//! - `IVERSON_COUNT`: executions of each of our own fuzzers and generators, at most 1000 of those that press keys
-//!   on a terminal;
+//! - `IVERSON_COUNT`: executions of each of our own fuzzers and generators (of the compiler's middle so many programs
+//!   as text and so many of core), at most 1000 of those that press keys on a terminal;
 //! - `PROPTEST_CASES`: cases of each `proptest` property (a tenth of that: a case is larger).
 //!
 //! The seed is fixed in the tests and can be moved with `IVERSON_SEED`, so that a second soak

@@ -58,7 +58,7 @@ pub fn cost(ssa: &Ssa, locals: &HashMap<LocalId, i64>, functions: Functions<'_>,
 /// [`Unknown`]
 pub fn extents(dims: &[Poly], locals: &HashMap<LocalId, i64>) -> Result<Vec<i64>, Unknown> {
     let mut sizes = Sizes { locals, left: &mut 0 };
-    dims.iter().map(|n| sizes.poly(n, &[])).collect()
+    dims.iter().map(|n| sizes.value(n, &[])).collect()
 }
 
 struct Counting<'a> {
@@ -152,7 +152,7 @@ impl Counting<'_> {
                     let mut inner: HashMap<LocalId, i64> = HashMap::new();
                     let mut world = Sizes { locals, left: &mut self.left };
                     for (local, p) in called.sizes.iter().zip(sizes) {
-                        inner.insert(*local, world.poly(p, &at)?);
+                        inner.insert(*local, world.value(p, &at)?);
                     }
                     let passed = called.inputs.iter().filter(|i| i.source.is_passed());
                     for (input, arg) in passed.zip(args) {
@@ -200,7 +200,7 @@ fn integer(ssa: &Ssa, arg: &Access, at: &[i64], world: &mut Sizes<'_>) -> Option
     let places: Vec<Poly> = at.iter().map(|i| Poly::constant((*i).into())).collect();
     let own: Vec<Poly> = arg.at.iter().map(|p| at_indices(p, &places)).collect();
     match &ssa.stmts.get(arg.var.0 as usize)?.rhs {
-        Rhs::Index(p) => world.poly(&at_indices(p, &own), &[]).ok(),
+        Rhs::Index(p) => world.value(&at_indices(p, &own), &[]).ok(),
         Rhs::Constant(super::core::Constant::Int(i)) => Some(*i),
         Rhs::Input(k) => world.locals.get(&ssa.inputs.get(*k as usize)?.local).copied(),
         Rhs::Contract { bound, pred, neg: false, factors } if bound.is_empty() && pred.is_true() => {
@@ -242,7 +242,7 @@ impl Elements {
 
 impl Sizes<'_> {
     fn extents(&mut self, dims: &[Poly]) -> Result<Vec<i64>, Unknown> {
-        dims.iter().map(|n| Ok(self.poly(n, &[])?.max(0))).collect()
+        dims.iter().map(|n| Ok(self.value(n, &[])?.max(0))).collect()
     }
 
     /// Visits the tuples for which the predicate may hold, given by their free indices: how many there are, and
@@ -288,19 +288,15 @@ impl Sizes<'_> {
             },
             Atom::Div(p, q) | Atom::Mod(p, q) => {
                 let op = if matches!(a, Atom::Div(..)) { BinOp::FloorDiv } else { BinOp::Mod };
-                i64s::arith(op, self.poly(p, at)?, self.poly(q, at)?).unwrap_or(0)
+                i64s::arith(op, self.value(p, at)?, self.value(q, at)?).unwrap_or(0)
             }
-            Atom::Min(p, q) => self.poly(p, at)?.min(self.poly(q, at)?),
-            Atom::Max(p, q) => self.poly(p, at)?.max(self.poly(q, at)?),
+            Atom::Min(p, q) => self.value(p, at)?.min(self.value(q, at)?),
+            Atom::Max(p, q) => self.value(p, at)?.max(self.value(q, at)?),
             _ => return Err(Unknown::Extent),
         })
     }
-}
 
-impl World for Sizes<'_> {
-    type Stop = Unknown;
-
-    fn poly(&mut self, p: &Poly, at: &[i64]) -> Result<i64, Unknown> {
+    fn value(&mut self, p: &Poly, at: &[i64]) -> Result<i64, Unknown> {
         let mut sum = 0_i128;
         for (m, c) in p.terms() {
             let mut product = *c;
@@ -315,11 +311,11 @@ impl World for Sizes<'_> {
         i64::try_from(sum).map_err(|_| Unknown::TooMany)
     }
 
-    fn holds(&mut self, p: &Pred, at: &[i64]) -> Result<bool, Unknown> {
+    fn truth(&mut self, p: &Pred, at: &[i64]) -> Result<bool, Unknown> {
         Ok(match p {
             Pred::And(items) => {
                 for p in &**items {
-                    if !self.holds(p, at)? {
+                    if !self.truth(p, at)? {
                         return Ok(false);
                     }
                 }
@@ -327,21 +323,21 @@ impl World for Sizes<'_> {
             }
             Pred::Or(items) => {
                 for p in &**items {
-                    if self.holds(p, at)? {
+                    if self.truth(p, at)? {
                         return Ok(true);
                     }
                 }
                 false
             }
-            Pred::Ge(p) => self.poly(p, at)? >= 0,
-            Pred::Eq(p) => self.poly(p, at)? == 0,
-            Pred::Ne(p) => self.poly(p, at)? != 0,
+            Pred::Ge(p) => self.value(p, at)? >= 0,
+            Pred::Eq(p) => self.value(p, at)? == 0,
+            Pred::Ne(p) => self.value(p, at)? != 0,
             Pred::Any(of, body, wanted) => {
                 let mut found = false;
-                for i in 0..self.poly(&of.extent, at)? {
+                for i in 0..self.value(&of.extent, at)? {
                     let put = |p: &Poly| p.substitute(&|a| (*a == of.atom()).then(|| Poly::constant(i.into())));
                     *self.left = self.left.checked_sub(1).ok_or(Unknown::TooMany)?;
-                    if self.holds(&body.map(&put), at)? {
+                    if self.truth(&body.map(&put), at)? {
                         found = true;
                         break;
                     }
@@ -351,6 +347,18 @@ impl World for Sizes<'_> {
             // Data are not asked.
             Pred::Is(..) | Pred::Member(..) => true,
         })
+    }
+}
+
+impl World for Sizes<'_> {
+    type Stop = Unknown;
+
+    fn poly(&mut self, p: &Poly, at: &[i64]) -> Result<Option<i64>, Unknown> {
+        self.value(p, at).map(Some)
+    }
+
+    fn holds(&mut self, p: &Pred, at: &[i64]) -> Result<Option<bool>, Unknown> {
+        self.truth(p, at).map(Some)
     }
 }
 

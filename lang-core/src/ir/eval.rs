@@ -4,22 +4,24 @@
 //! **Work** as in the interpreter. **Tests**: evaluations of predicates that the run decides. **Iterations**:
 //! index tuples of generations and summations.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::core::{Callee, E, Expr, Failing, Function, Kind};
 use super::eval_ssa::{SsaEvaluator, Tensor};
+use super::indices::{self, Numbers};
 use super::value::{self, Value};
-use crate::interp::scalar::i64s;
+use crate::base::GlobalName;
 use crate::interp::{Counts, guarded};
-use crate::predicate::{Atom, Index, LocalId, Poly, Pred};
-use crate::syntax::ops::{BinOp, Scalar};
+use crate::predicate::{Index, LocalId, Poly, Pred};
+use crate::syntax::ops::Scalar;
 
 /// What the evaluation of a function needs beside its arguments.
 pub trait Functions {
     /// The core form of a callee.
     fn function(&self, callee: &Callee) -> Option<Arc<Function>>;
     /// The value of a top-level `let`.
-    fn global(&self, name: &crate::base::GlobalName) -> Option<Value>;
+    fn global(&self, name: &GlobalName) -> Option<Value>;
     /// Where the derivatives of callees are found.
     fn derivatives(&self) -> Option<&dyn super::eval_ssa::Functions> {
         None
@@ -49,6 +51,8 @@ pub struct Evaluator<'a> {
 
 struct Frame {
     values: Vec<Option<Value>>,
+    /// Of existentials, whose variables have large numbers.
+    bound: HashMap<LocalId, i64>,
 }
 
 impl<'a> Evaluator<'a> {
@@ -63,7 +67,7 @@ impl<'a> Evaluator<'a> {
     /// # Errors
     /// What fails in it.
     pub fn call(&mut self, function: &Function, sizes: &[i64], args: Vec<Value>) -> Eval {
-        let mut frame = Frame { values: vec![None; function.vars.len()] };
+        let mut frame = Frame { values: vec![None; function.vars.len()], bound: HashMap::new() };
         for (local, n) in function.sizes.iter().zip(sizes) {
             frame.set(*local, Value::I64(*n));
         }
@@ -79,7 +83,7 @@ impl<'a> Evaluator<'a> {
     }
 
     fn eval(&mut self, f: &mut Frame, e: &Expr) -> Eval {
-        guarded(|| match self.term(f, e)? {
+        guarded(|| match self.term(f, e, false)? {
             Some(value) => Ok(value),
             None => self.zero(f, e),
         })
@@ -97,9 +101,9 @@ impl<'a> Evaluator<'a> {
         if broken { Err(Stopped::Broken("an extent")) } else { Ok(zero) }
     }
 
-    /// The value, unless the expression is a bracket that does not hold, or a sum without terms: as a term
-    /// of a sum it is not added (4.24, 4.30).
-    fn term(&mut self, f: &mut Frame, e: &Expr) -> Eval<Option<Value>> {
+    /// The value, unless the expression is a bracket that does not hold: as a term of a sum it is not added (4.24,
+    /// 4.30). A summation whose terms are those of the one around it (`joint`) is none where it has none itself.
+    fn term(&mut self, f: &mut Frame, e: &Expr, joint: bool) -> Eval<Option<Value>> {
         self.step()?;
         let broken = Stopped::Broken;
         Ok(Some(match &e.kind {
@@ -110,21 +114,24 @@ impl<'a> Evaluator<'a> {
             Kind::Add(items) => {
                 let mut sum: Option<Value> = None;
                 for item in items {
-                    if let Some(value) = guarded(|| self.term(f, item))? {
+                    if let Some(value) = guarded(|| self.term(f, item, false))? {
                         sum = Some(match sum {
                             None => value,
                             Some(before) => self.plus(&before, &value)?,
                         });
                     }
                 }
-                return Ok(sum);
+                return self.present(f, e, sum, false);
             }
             Kind::Mul(a, b) => {
                 let (a, b) = (self.eval(f, a)?, self.eval(f, b)?);
                 self.counts.work += u64::from(a.is_real());
                 a.times(&b).ok_or(broken("a product"))?
             }
-            Kind::Neg(a) => self.eval(f, a)?.negated().ok_or(broken("a negation"))?,
+            Kind::Neg(a) => match guarded(|| self.term(f, a, joint))? {
+                Some(value) => value.negated().ok_or(broken("a negation"))?,
+                None => return Ok(None),
+            },
             Kind::Apply(operation, args) => {
                 let args = args.iter().map(|a| self.eval(f, a)).collect::<Eval<Vec<Value>>>()?;
                 let of = args.first().and_then(Value::scalar).unwrap_or(Scalar::Bool);
@@ -148,14 +155,14 @@ impl<'a> Evaluator<'a> {
                 let mut sum: Option<Value> = None;
                 for i in 0..self.poly(f, &index.extent)? {
                     self.visit(f, index, i, body)?;
-                    if let Some(value) = guarded(|| self.term(f, body))? {
+                    if let Some(value) = guarded(|| self.term(f, body, true))? {
                         sum = Some(match sum {
                             None => value,
                             Some(before) => self.plus(&before, &value)?,
                         });
                     }
                 }
-                return Ok(sum);
+                return self.present(f, e, sum, joint);
             }
             Kind::Access(a, at) => {
                 // Of a variable only the element is copied.
@@ -176,14 +183,14 @@ impl<'a> Evaluator<'a> {
                 if !self.test(f, p)? {
                     return Ok(None);
                 }
-                return guarded(|| self.term(f, body));
+                return guarded(|| self.term(f, body, joint));
             }
             Kind::Let(bindings, body) => {
                 for (x, e) in bindings {
                     let value = self.eval(f, e)?;
                     f.set(*x, value);
                 }
-                return guarded(|| self.term(f, body));
+                return guarded(|| self.term(f, body, joint));
             }
             Kind::Call(callee, sizes, given) => {
                 let sizes = sizes.iter().map(|p| self.poly(f, p)).collect::<Eval<Vec<i64>>>()?;
@@ -198,21 +205,21 @@ impl<'a> Evaluator<'a> {
                 if !self.test(f, p)? {
                     return Err(Stopped::Failed(what.clone()));
                 }
-                return guarded(|| self.term(f, body));
+                return guarded(|| self.term(f, body, joint));
             }
         }))
     }
 
     /// A derivative has no core form: it is evaluated in Tensor SSA.
-    fn derived(&mut self, f: &Frame, callee: &Callee, sizes: &[i64], args: &[E], values: &[Value]) -> Eval {
+    fn derived(&mut self, f: &mut Frame, callee: &Callee, sizes: &[i64], args: &[E], values: &[Value]) -> Eval {
         let broken = Stopped::Broken;
         let functions = self.functions.derivatives().ok_or(broken("a derivative"))?;
         let ssa = functions.ssa(callee).ok_or(broken("a derivative"))?;
         let mut parts = Vec::new();
         for (arg, value) in args.iter().zip(values) {
             for leaf in arg.ty.leaves() {
-                let extent = |n: &Poly| Ok(usize::try_from(self.poly(f, n)?.max(0)).unwrap_or(0));
-                let dims = leaf.dims.iter().map(extent).collect::<Eval<Vec<usize>>>()?;
+                let mut extent = |n: &Poly| Ok(usize::try_from(self.poly(f, n)?.max(0)).unwrap_or(0));
+                let dims = leaf.dims.iter().map(&mut extent).collect::<Eval<Vec<usize>>>()?;
                 parts.push(Tensor::part(value, &leaf.path, dims));
             }
         }
@@ -221,6 +228,14 @@ impl<'a> Evaluator<'a> {
         self.fuel = evaluator.left();
         self.counts.add(evaluator.counts);
         Ok(Value::Tuple(results?.iter().map(|t| t.value()).collect()))
+    }
+
+    /// A sum as a term.
+    fn present(&mut self, f: &mut Frame, e: &Expr, sum: Option<Value>, joint: bool) -> Eval<Option<Value>> {
+        Ok(match sum {
+            None if !joint => Some(self.zero(f, e)?),
+            sum => sum,
+        })
     }
 
     fn plus(&mut self, a: &Value, b: &Value) -> Eval {
@@ -240,121 +255,69 @@ impl<'a> Evaluator<'a> {
 
     fn test(&mut self, f: &mut Frame, p: &Pred) -> Eval<bool> {
         self.counts.tests += u64::from(p.is_opaque());
-        self.pred(f, p)
+        indices::holds(&mut At { evaluator: self, frame: f }, p)
     }
 
-    // ---- indices and predicates (Fig. 5) ----
+    /// The value of an index expression.
+    fn poly(&mut self, f: &mut Frame, p: &Poly) -> Eval<i64> {
+        indices::poly(&At { evaluator: self, frame: f }, p)
+    }
+}
 
-    /// The value of an index expression; what wraps, wraps.
-    fn poly(&mut self, f: &Frame, p: &Poly) -> Eval<i64> {
-        let mut sum = 0_i64;
-        for (m, c) in p.terms() {
-            #[expect(clippy::cast_possible_truncation, reason = "arithmetic modulo 2^64")]
-            let mut product = *c as i64;
-            for (a, k) in m {
-                let value = self.atom(f, a)?;
-                for _ in 0..*k {
-                    product = product.wrapping_mul(value);
-                }
-            }
-            sum = sum.wrapping_add(product);
+/// An evaluation in a frame.
+struct At<'r, 'a> {
+    evaluator: &'r mut Evaluator<'a>,
+    frame: &'r mut Frame,
+}
+
+impl At<'_, '_> {
+    fn element(&self, x: LocalId, at: &[i64]) -> Option<&Value> {
+        self.frame.get(x)?.at(at)
+    }
+}
+
+impl Numbers for At<'_, '_> {
+    fn local(&self, x: LocalId) -> Eval<i64> {
+        self.frame.int(x).ok_or(Stopped::Broken("an index"))
+    }
+
+    fn global(&self, name: &GlobalName) -> Eval<i64> {
+        self.evaluator.functions.global(name).and_then(|v| v.int()).ok_or(Stopped::Broken("a global"))
+    }
+
+    fn read(&self, x: LocalId, at: &[i64]) -> Eval<i64> {
+        self.element(x, at).and_then(Value::int).ok_or(Stopped::Broken("an integer element"))
+    }
+
+    fn truth(&self, x: LocalId, at: &[i64]) -> Eval<bool> {
+        self.element(x, at).and_then(Value::truth).ok_or(Stopped::Broken("a truth value"))
+    }
+
+    fn member(&self, x: LocalId, at: &[i64]) -> Eval<bool> {
+        match self.frame.get(x) {
+            Some(Value::Rel(rows)) => Ok(rows.iter().any(|row| row == at)),
+            _ => Err(Stopped::Broken("a relation")),
         }
-        Ok(sum)
     }
 
-    fn atom(&mut self, f: &Frame, a: &Atom) -> Eval<i64> {
-        let broken = Stopped::Broken;
-        Ok(match a {
-            Atom::Local(l, _) => f.get(*l).and_then(Value::int).ok_or(broken("an index"))?,
-            Atom::Global(name) => self.functions.global(name).and_then(|v| v.int()).ok_or(broken("a global"))?,
-            Atom::Read(x, _, at) => {
-                let at = at.iter().map(|p| self.poly(f, p)).collect::<Eval<Vec<i64>>>()?;
-                f.get(*x).and_then(|v| v.at(&at)?.int()).ok_or(broken("an integer element"))?
-            }
-            Atom::Div(p, q) | Atom::Mod(p, q) => {
-                let (p, q) = (self.poly(f, p)?, self.poly(f, q)?);
-                let op = if matches!(a, Atom::Div(..)) { BinOp::FloorDiv } else { BinOp::Mod };
-                // In an empty range a divisor may be 0; the element is not asked for.
-                i64s::arith(op, p, q).unwrap_or(0)
-            }
-            Atom::Min(p, q) => self.poly(f, p)?.min(self.poly(f, q)?),
-            Atom::Max(p, q) => self.poly(f, p)?.max(self.poly(f, q)?),
-            Atom::Bound(..) | Atom::Arg(..) | Atom::Meta(_) | Atom::Overflow => return Err(broken("a size")),
-        })
+    fn bind(&mut self, x: LocalId, value: Option<i64>) {
+        match value {
+            Some(i) => self.frame.bound.insert(x, i),
+            None => self.frame.bound.remove(&x),
+        };
     }
 
-    /// A polynomial that is compared: exactly.
-    fn compared(&mut self, f: &Frame, p: &Poly) -> Eval<i128> {
-        let mut sum = 0_i128;
-        for (m, c) in p.terms() {
-            let mut product = *c;
-            for (a, k) in m {
-                let value = i128::from(self.atom(f, a)?);
-                for _ in 0..*k {
-                    product = product.saturating_mul(value);
-                }
-            }
-            sum = sum.saturating_add(product);
-        }
-        Ok(sum)
-    }
-
-    fn pred(&mut self, f: &mut Frame, p: &Pred) -> Eval<bool> {
-        self.step()?;
-        let broken = Stopped::Broken;
-        Ok(match p {
-            Pred::And(items) => {
-                // What reads data is asked only where the rest holds.
-                let (opaque, plain): (Vec<&Pred>, Vec<&Pred>) = items.iter().partition(|p| p.is_opaque());
-                for p in plain.into_iter().chain(opaque) {
-                    if !self.pred(f, p)? {
-                        return Ok(false);
-                    }
-                }
-                true
-            }
-            Pred::Or(items) => {
-                for p in &**items {
-                    if self.pred(f, p)? {
-                        return Ok(true);
-                    }
-                }
-                false
-            }
-            Pred::Ge(p) => self.compared(f, p)? >= 0,
-            Pred::Eq(p) => self.compared(f, p)? == 0,
-            Pred::Ne(p) => self.compared(f, p)? != 0,
-            Pred::Is(x, _, at, holds) => {
-                let at = at.iter().map(|p| self.poly(f, p)).collect::<Eval<Vec<i64>>>()?;
-                let value = f.get(*x).and_then(|v| v.at(&at)?.truth()).ok_or(broken("a truth value"))?;
-                value == *holds
-            }
-            Pred::Member(r, _, at, holds) => {
-                let at = at.iter().map(|p| self.poly(f, p)).collect::<Eval<Vec<i64>>>()?;
-                let Some(Value::Rel(rows)) = f.get(*r) else { return Err(broken("a relation")) };
-                rows.contains(&at) == *holds
-            }
-            Pred::Any(index, body, holds) => {
-                let before = f.get(index.local).cloned();
-                let mut found = false;
-                for i in 0..self.poly(f, &index.extent)? {
-                    self.step()?;
-                    f.set(index.local, Value::I64(i));
-                    if self.pred(f, body)? {
-                        found = true;
-                        break;
-                    }
-                }
-                if let Some(before) = before {
-                    f.set(index.local, before);
-                }
-                found == *holds
-            }
-        })
+    fn step(&mut self) -> Eval<()> {
+        self.evaluator.step()
     }
 }
 
 impl Frame {
+    /// An integer, or the variable of an existential.
+    fn int(&self, local: LocalId) -> Option<i64> {
+        self.bound.get(&local).copied().or_else(|| self.get(local)?.int())
+    }
+
     fn get(&self, local: LocalId) -> Option<&Value> {
         self.values.get(local.0 as usize)?.as_ref()
     }

@@ -8,14 +8,14 @@ use std::sync::Arc;
 use super::core::Callee;
 use super::eval::Stopped;
 use super::flat::Source;
+use super::indices::{self, Numbers};
 use super::nest::{Nest, World};
-use super::ssa::{Access, Rhs, Ssa, Stmt, Var, at_indices, index_number};
+use super::ssa::{Access, Rhs, Ssa, Stmt, Var, index_number};
 use super::value::{self, Value};
 use crate::base::GlobalName;
 use crate::interp::Counts;
-use crate::interp::scalar::i64s;
-use crate::predicate::{Atom, LocalId, Poly, Pred};
-use crate::syntax::ops::{BinOp, Scalar};
+use crate::predicate::{LocalId, Poly, Pred};
+use crate::syntax::ops::Scalar;
 
 /// What the evaluation of a function needs beside its arguments.
 pub trait Functions {
@@ -144,15 +144,14 @@ impl<'a> SsaEvaluator<'a> {
             checked: vec![false; ssa.checks.len()],
             calls: HashMap::new(),
         };
-        for (k, stmt) in (0..).zip(&ssa.stmts) {
+        for (k, stmt) in ssa.stmts.iter().enumerate() {
             let value = match &stmt.rhs {
                 Rhs::Input(k) => inputs.get(*k as usize).cloned().ok_or(Stopped::Broken("an input"))?,
                 _ => run.statement(stmt)?,
             };
-            if let Some(slot) = run.values.get_mut(k as usize) {
+            if let Some(slot) = run.values.get_mut(k) {
                 *slot = Some(value);
             }
-            let _: u32 = k;
         }
         ssa.needs.iter().try_for_each(|c| run.check(*c))?;
         ssa.outputs.iter().map(|(_, v)| run.tensor(*v)).collect()
@@ -176,7 +175,11 @@ impl Run<'_, '_> {
     }
 
     fn extents(&mut self, dims: &[Poly]) -> Eval<Vec<i64>> {
-        dims.iter().map(|n| Ok(self.poly(n, &[])?.max(0))).collect()
+        dims.iter().map(|n| Ok(self.number(n, &[])?.max(0))).collect()
+    }
+
+    fn number(&mut self, p: &Poly, at: &[i64]) -> Eval<i64> {
+        indices::poly(&At { run: self, at }, p)
     }
 
     fn zeros(&mut self, stmt: &Stmt) -> Eval<Tensor> {
@@ -200,7 +203,7 @@ impl Run<'_, '_> {
         let nest = Nest::new(extents, free, &check.guard, self)?;
         nest.visit(self, &mut |run, at| {
             run.step()?;
-            if run.holds(&check.cond, at)? { Ok(()) } else { Err(Stopped::Failed(check.what.clone())) }
+            if run.holds(&check.cond, at)? == Some(true) { Ok(()) } else { Err(Stopped::Failed(check.what.clone())) }
         })
     }
 
@@ -220,7 +223,7 @@ impl Run<'_, '_> {
                 let nest = Nest::new(extents, free, &Pred::truth(), self)?;
                 nest.visit(self, &mut |run, at| {
                     run.iteration()?;
-                    let value = Value::I64(run.poly(p, at)?);
+                    let value = Value::I64(run.number(p, at)?);
                     put(&mut out, at, value)
                 })?;
             }
@@ -298,7 +301,7 @@ impl Run<'_, '_> {
         let nest = Nest::new(extents.clone(), batch, pred, self)?;
         nest.visit(self, &mut |run, at| {
             run.step()?;
-            let sizes = sizes.iter().map(|p| run.poly(p, at)).collect::<Eval<Vec<i64>>>()?;
+            let sizes = sizes.iter().map(|p| run.number(p, at)).collect::<Eval<Vec<i64>>>()?;
             let args = args.iter().map(|a| run.slice(a, at)).collect::<Eval<Vec<Tensor>>>()?;
             let parts = run.evaluator.call(&ssa, &sizes, args)?;
             results.push((at.to_vec(), parts));
@@ -339,7 +342,7 @@ impl Run<'_, '_> {
     /// The elements of a tensor behind its first indices.
     fn slice(&mut self, a: &Access, at: &[i64]) -> Eval<Tensor> {
         let tensor = self.tensor(a.var)?;
-        let first = a.at.iter().map(|p| self.poly(p, at)).collect::<Eval<Vec<i64>>>()?;
+        let first = a.at.iter().map(|p| self.number(p, at)).collect::<Eval<Vec<i64>>>()?;
         let dims: Vec<usize> = tensor.dims.iter().skip(first.len()).copied().collect();
         let size: usize = dims.iter().product();
         let outer = Tensor { dims: tensor.dims.iter().take(first.len()).copied().collect(), items: Vec::new() };
@@ -349,7 +352,7 @@ impl Run<'_, '_> {
 
     fn element(&mut self, a: &Access, at: &[i64]) -> Eval<Value> {
         let tensor = self.tensor(a.var)?;
-        let at = a.at.iter().map(|p| self.poly(p, at)).collect::<Eval<Vec<i64>>>()?;
+        let at = a.at.iter().map(|p| self.number(p, at)).collect::<Eval<Vec<i64>>>()?;
         tensor.get(&at).cloned().ok_or(Stopped::Broken("an element"))
     }
 
@@ -367,140 +370,81 @@ impl Run<'_, '_> {
         }
         Ok(())
     }
+}
 
-    fn atom(&mut self, a: &Atom) -> Eval<i64> {
-        let broken = Stopped::Broken;
-        Ok(match a {
-            Atom::Local(l, _) => *self.locals.get(l).ok_or(broken("an index"))?,
-            Atom::Global(name) => {
-                let value = self.evaluator.functions.global(name, &[]);
-                value.and_then(|t| t.items.first()?.int()).ok_or(broken("a global"))?
-            }
-            Atom::Div(p, q) | Atom::Mod(p, q) => {
-                let op = if matches!(a, Atom::Div(..)) { BinOp::FloorDiv } else { BinOp::Mod };
-                let (p, q) = (self.poly(p, &[])?, self.poly(q, &[])?);
-                // In an empty range a divisor may be 0; the element is not asked for.
-                i64s::arith(op, p, q).unwrap_or(0)
-            }
-            Atom::Min(p, q) => self.poly(p, &[])?.min(self.poly(q, &[])?),
-            Atom::Max(p, q) => self.poly(p, &[])?.max(self.poly(q, &[])?),
-            Atom::Read(x, _, at) => {
-                let at = at.iter().map(|p| self.poly(p, &[])).collect::<Eval<Vec<i64>>>()?;
-                let tensor = self.tensor(Var::of_local(*x).ok_or(broken("an array"))?)?;
-                tensor.get(&at).and_then(Value::int).ok_or(broken("an integer element"))?
-            }
-            Atom::Bound(..) | Atom::Arg(..) | Atom::Meta(_) | Atom::Overflow => return Err(broken("a size")),
-        })
+/// An evaluation at indices of a statement.
+struct At<'r, 'a, 'e> {
+    run: &'r mut Run<'a, 'e>,
+    at: &'r [i64],
+}
+
+impl At<'_, '_, '_> {
+    fn array(&self, x: LocalId) -> Eval<Arc<Tensor>> {
+        self.run.tensor(Var::of_local(x).ok_or(Stopped::Broken("an array"))?)
+    }
+}
+
+impl Numbers for At<'_, '_, '_> {
+    fn local(&self, x: LocalId) -> Eval<i64> {
+        let known = match index_number(x) {
+            Some(k) => self.at.get(k),
+            None => self.run.locals.get(&x),
+        };
+        known.copied().ok_or(Stopped::Broken("an index"))
     }
 
-    /// A polynomial that is compared: exactly.
-    fn compared(&mut self, p: &Poly, at: &[i64]) -> Eval<i128> {
-        let p = with_indices(p, at);
-        let mut sum = 0_i128;
-        for (m, c) in p.terms() {
-            let mut product = *c;
-            for (a, k) in m {
-                let value = i128::from(self.atom(a)?);
-                for _ in 0..*k {
-                    product = product.saturating_mul(value);
-                }
-            }
-            sum = sum.saturating_add(product);
-        }
-        Ok(sum)
+    fn global(&self, name: &GlobalName) -> Eval<i64> {
+        let value = self.run.evaluator.functions.global(name, &[]);
+        value.and_then(|t| t.items.first()?.int()).ok_or(Stopped::Broken("a global"))
+    }
+
+    fn read(&self, x: LocalId, at: &[i64]) -> Eval<i64> {
+        let array = self.array(x)?;
+        array.get(at).ok_or(Stopped::Broken(indices::OUTSIDE))?.int().ok_or(Stopped::Broken("an integer element"))
+    }
+
+    fn truth(&self, x: LocalId, at: &[i64]) -> Eval<bool> {
+        let array = self.array(x)?;
+        array.get(at).ok_or(Stopped::Broken(indices::OUTSIDE))?.truth().ok_or(Stopped::Broken("a truth value"))
+    }
+
+    fn member(&self, x: LocalId, at: &[i64]) -> Eval<bool> {
+        let row = Value::Tuple(at.iter().copied().map(Value::I64).collect());
+        Ok(self.array(x)?.items.contains(&row))
+    }
+
+    fn bind(&mut self, x: LocalId, value: Option<i64>) {
+        match value {
+            Some(i) => self.run.locals.insert(x, i),
+            None => self.run.locals.remove(&x),
+        };
+    }
+
+    fn step(&mut self) -> Eval<()> {
+        self.run.step()
     }
 }
 
 impl World for Run<'_, '_> {
     type Stop = Stopped;
 
-    fn poly(&mut self, p: &Poly, at: &[i64]) -> Eval<i64> {
-        let p = with_indices(p, at);
-        let mut sum = 0_i64;
-        for (m, c) in p.terms() {
-            #[expect(clippy::cast_possible_truncation, reason = "arithmetic modulo 2^64")]
-            let mut product = *c as i64;
-            for (a, k) in m {
-                let value = self.atom(a)?;
-                for _ in 0..*k {
-                    product = product.wrapping_mul(value);
-                }
-            }
-            sum = sum.wrapping_add(product);
-        }
-        Ok(sum)
+    fn poly(&mut self, p: &Poly, at: &[i64]) -> Eval<Option<i64>> {
+        inside(indices::poly(&At { run: self, at }, p))
     }
 
-    fn holds(&mut self, p: &Pred, at: &[i64]) -> Eval<bool> {
+    fn holds(&mut self, p: &Pred, at: &[i64]) -> Eval<Option<bool>> {
         self.evaluator.counts.tests += u64::from(p.is_opaque());
-        self.pred(p, at)
+        inside(indices::holds(&mut At { run: self, at }, p))
     }
 }
 
-impl Run<'_, '_> {
-    fn pred(&mut self, p: &Pred, at: &[i64]) -> Eval<bool> {
-        self.step()?;
-        let broken = Stopped::Broken;
-        Ok(match p {
-            Pred::And(items) => {
-                // What reads data is asked only where the rest holds.
-                let (opaque, plain): (Vec<&Pred>, Vec<&Pred>) = items.iter().partition(|p| p.is_opaque());
-                for p in plain.into_iter().chain(opaque) {
-                    if !self.pred(p, at)? {
-                        return Ok(false);
-                    }
-                }
-                true
-            }
-            Pred::Or(items) => {
-                for p in &**items {
-                    if self.pred(p, at)? {
-                        return Ok(true);
-                    }
-                }
-                false
-            }
-            Pred::Ge(p) => self.compared(p, at)? >= 0,
-            Pred::Eq(p) => self.compared(p, at)? == 0,
-            Pred::Ne(p) => self.compared(p, at)? != 0,
-            Pred::Is(x, _, i, holds) | Pred::Member(x, _, i, holds) => {
-                let i = i.iter().map(|p| self.poly(p, at)).collect::<Eval<Vec<i64>>>()?;
-                let tensor = self.tensor(Var::of_local(*x).ok_or(broken("an array"))?)?;
-                let found = match p {
-                    Pred::Is(..) => tensor.get(&i).and_then(Value::truth).ok_or(broken("a truth value"))?,
-                    _ => {
-                        let row = Value::Tuple(i.into_iter().map(Value::I64).collect());
-                        tensor.items.contains(&row)
-                    }
-                };
-                found == *holds
-            }
-            Pred::Any(index, body, holds) => {
-                let mut found = false;
-                for i in 0..self.poly(&index.extent, at)? {
-                    self.step()?;
-                    let atom = index.atom();
-                    let put = |p: &Poly| p.substitute(&|a| (*a == atom).then(|| Poly::constant(i.into())));
-                    if self.pred(&body.map(&put), at)? {
-                        found = true;
-                        break;
-                    }
-                }
-                found == *holds
-            }
-        })
+/// The value, unless something was read outside an array.
+fn inside<T>(value: Eval<T>) -> Eval<Option<T>> {
+    match value {
+        Ok(value) => Ok(Some(value)),
+        Err(Stopped::Broken(indices::OUTSIDE)) => Ok(None),
+        Err(stopped) => Err(stopped),
     }
-}
-
-/// The polynomial at these indices.
-fn with_indices(p: &Poly, at: &[i64]) -> Poly {
-    let mut any = false;
-    p.for_each_atom(&mut |a| any |= matches!(a, Atom::Local(l, _) if index_number(*l).is_some()));
-    if !any {
-        return p.clone();
-    }
-    let at: Vec<Poly> = at.iter().map(|i| Poly::constant((*i).into())).collect();
-    at_indices(p, &at)
 }
 
 fn put(out: &mut Tensor, at: &[i64], value: Value) -> Eval<()> {

@@ -7,6 +7,7 @@ pub mod cost;
 pub mod eval;
 pub mod eval_ssa;
 pub mod flat;
+mod indices;
 mod nest;
 pub mod ssa;
 mod ssa_text;

@@ -10,10 +10,10 @@ use crate::predicate::Atom;
 pub(super) trait World {
     /// Why there is no value.
     type Stop;
-    /// The value of a polynomial at these indices, wrapping.
-    fn poly(&mut self, p: &Poly, at: &[i64]) -> Result<i64, Self::Stop>;
-    /// Does the predicate hold at these indices?
-    fn holds(&mut self, p: &Pred, at: &[i64]) -> Result<bool, Self::Stop>;
+    /// The value of a polynomial at these indices, wrapping; `None` likewise.
+    fn poly(&mut self, p: &Poly, at: &[i64]) -> Result<Option<i64>, Self::Stop>;
+    /// Does the predicate hold at these indices? `None`: it reads outside an array, so something else does not hold.
+    fn holds(&mut self, p: &Pred, at: &[i64]) -> Result<Option<bool>, Self::Stop>;
 }
 
 /// What is done for each tuple.
@@ -97,48 +97,72 @@ impl Nest {
         Ok(nest)
     }
 
-    /// Visits every tuple, given in the order of the indices.
+    /// Visits every tuple, given in the order of the indices. A predicate that reads data is asked as early as its
+    /// indices are known; where it reads outside, again at the tuple, for which all else holds.
     pub(super) fn visit<W: World>(&self, world: &mut W, f: Visitor<'_, W>) -> Result<(), W::Stop> {
-        let mut at = vec![0; self.extents.len()];
-        for p in &self.before {
-            if !world.holds(p, &at)? {
-                return Ok(());
-            }
+        if self.extents.iter().any(|n| *n <= 0) {
+            return Ok(());
         }
-        self.level(0, &mut at, world, f)
+        let mut at = vec![0; self.extents.len()];
+        let mut open = Vec::new();
+        if ask(&self.before, world, &at, &mut open)? { self.level(0, &mut at, &mut open, world, f) } else { Ok(()) }
     }
 
     fn level<W: World>(
         &self,
         depth: usize,
         at: &mut Vec<i64>,
+        open: &mut Vec<Pred>,
         world: &mut W,
         f: Visitor<'_, W>,
     ) -> Result<(), W::Stop> {
-        let Some(k) = self.order.get(depth).copied() else { return f(world, at) };
+        let Some(k) = self.order.get(depth).copied() else {
+            for p in open.iter() {
+                // Outside once more: then it is no predicate of this tuple.
+                if world.holds(p, at)? != Some(true) {
+                    return Ok(());
+                }
+            }
+            return f(world, at);
+        };
         let extent = self.extents.get(k).copied().unwrap_or(0);
         let (mut low, mut high) = (0_i128, i128::from(extent) - 1);
         for a in self.narrowing.get(depth).into_iter().flatten() {
             a.narrow(k, at, &mut low, &mut high);
         }
-        if let Some(Some(p)) = self.told.get(depth) {
-            let value = i128::from(world.poly(p, at)?);
+        if let Some(Some(p)) = self.told.get(depth)
+            && let Some(value) = world.poly(p, at)?
+        {
+            let value = i128::from(value);
             (low, high) = (low.max(value), high.min(value));
         }
         let (Ok(low), Ok(high)) = (i64::try_from(low), i64::try_from(high)) else { return Ok(()) };
-        'values: for i in low..=high {
+        for i in low..=high {
             if let Some(slot) = at.get_mut(k) {
                 *slot = i;
             }
-            for p in self.tested.get(depth).into_iter().flatten() {
-                if !world.holds(p, at)? {
-                    continue 'values;
-                }
+            let before = open.len();
+            if ask(self.tested.get(depth).map_or(&[], Vec::as_slice), world, at, open)? {
+                self.level(depth + 1, at, open, world, f)?;
             }
-            self.level(depth + 1, at, world, f)?;
+            open.truncate(before);
         }
         Ok(())
     }
+}
+
+/// Do all of these hold? What reads data comes last; what reads outside stays open.
+fn ask<W: World>(all: &[Pred], world: &mut W, at: &[i64], open: &mut Vec<Pred>) -> Result<bool, W::Stop> {
+    for late in [false, true] {
+        for p in all.iter().filter(|p| p.is_opaque() == late) {
+            match world.holds(p, at)? {
+                Some(true) => {}
+                Some(false) => return Ok(false),
+                None => open.push(p.clone()),
+            }
+        }
+    }
+    Ok(true)
 }
 
 /// Notes that an equation tells a free index, if what it tells it by is known before.
@@ -183,7 +207,8 @@ fn affine<W: World>(p: &Pred, n: usize, world: &mut W) -> Result<Option<Affine>,
     if data {
         return Ok(None);
     }
-    Ok(Some(Affine { constant: i128::from(world.poly(&rest, &[])?), coefficients, zero }))
+    let constant = world.poly(&rest, &[])?;
+    Ok(constant.map(|constant| Affine { constant: i128::from(constant), coefficients, zero }))
 }
 
 impl Affine {

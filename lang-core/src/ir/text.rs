@@ -131,6 +131,7 @@ impl Operation {
 
 impl Writer<'_> {
     fn line(&mut self) {
+        self.out.truncate(self.out.trim_end_matches(' ').len());
         self.out.push('\n');
         for _ in 0..self.indent {
             self.out.push_str("  ");

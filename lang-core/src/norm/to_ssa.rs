@@ -146,10 +146,10 @@ impl Convert<'_> {
             Kind::Var(_) | Kind::Access(..) | Kind::Proj(..) => self.element(place, e),
             Kind::Add(items) => {
                 self.hits.count("5.31");
-                let mut terms = Vec::new();
+                let (mut terms, mut needs) = (Vec::new(), place.needs.clone());
                 for item in items {
                     let (mut inner, mut neg, mut item) = (place.clone(), false, item);
-                    // The sign and the bracket of a term are the sum's.
+                    // The sign, the bracket and the check of a term are the sum's.
                     loop {
                         match &item.kind {
                             Kind::Neg(e) => {
@@ -160,6 +160,13 @@ impl Convert<'_> {
                                 inner.pred = inner.pred.and(&self.pred(place, p));
                                 item = e;
                             }
+                            Kind::Check(p, what, e) => {
+                                let cond = self.pred(place, p);
+                                let check = self.checked(&inner, cond, what);
+                                inner.needs.push(check);
+                                needs.push(check);
+                                item = e;
+                            }
                             _ => break,
                         }
                     }
@@ -167,7 +174,7 @@ impl Convert<'_> {
                     let of = Access { var, at: self.own(place) };
                     terms.push(Addend { neg, pred: inner.pred, of });
                 }
-                self.builder.add(&dims, scalar, &terms, place.needs.clone())
+                self.builder.add(&dims, scalar, &terms, needs)
             }
             Kind::Mul(a, b) => {
                 self.hits.count("5.32");

@@ -8,8 +8,6 @@ pub mod pred;
 pub mod prove;
 
 #[cfg(test)]
-mod pred_tests;
-#[cfg(test)]
 mod testing;
 
 pub use context::Context;

@@ -11,6 +11,9 @@ use super::poly::floor_div;
 use super::{Atom, LocalId, Poly};
 use crate::base::Name;
 
+#[cfg(test)]
+mod tests;
+
 /// The variables of existentials are the locals of this number and above; no form has so many of its own.
 const FIRST_BOUND: u32 = 1 << 23;
 
@@ -73,7 +76,6 @@ impl Index {
     }
 }
 
-/// What always holds.
 impl Default for Pred {
     fn default() -> Self {
         Self::truth()

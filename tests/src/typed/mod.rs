@@ -14,7 +14,7 @@ pub mod laws;
 mod own;
 mod program;
 mod run;
-mod shrink;
+pub(crate) mod shrink;
 mod traps;
 mod types;
 

@@ -15,7 +15,7 @@ const TRIES: usize = 1_500;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The smallest found that breaks the same law.
-pub(super) fn shrink(text: &str, breaks: &mut dyn FnMut(&str) -> bool) -> String {
+pub(crate) fn shrink(text: &str, breaks: &mut dyn FnMut(&str) -> bool) -> String {
     let mut best = text.to_owned();
     let mut tries = 0;
     let begun = Instant::now();

@@ -7,7 +7,7 @@ use crate::base::{Code, Span};
 use crate::ir::core::{CoreType, E, Expr, Kind, Reason};
 use crate::predicate::{Atom, Index, Poly, Pred};
 use crate::syntax::ops::BinderKind;
-use crate::types::tree::{IndexRange, IndexVar, Pat, TId};
+use crate::types::tree::{self, IndexRange, IndexVar, Pat, TId};
 use crate::types::ty::Type;
 
 impl Elaborator<'_> {
@@ -26,8 +26,18 @@ impl Elaborator<'_> {
     /// `[p] * e`
     pub(super) fn guard(&mut self, f: &mut Frame, p: TId, e: TId, span: Span) -> Out<Sym> {
         let p = self.predicate(f, p)?;
-        let e = self.under(&p.clone(), |this| this.closed(span, |this| this.expr(f, e)))?;
-        Ok(self.known(Expr::guard(p, e)))
+        let (bindings, e) = self.scope(|this| {
+            this.under(&p, |this| {
+                let e = this.expr(f, e)?;
+                this.data(&e, span)
+            })
+        })?;
+        // A bracket of an array inside this one is one with it, so that the sums that it is a term of see it.
+        if matches!((&e.kind, &e.ty), (Kind::Guard(..), CoreType::Tensor(..) | CoreType::Tuple(..))) {
+            self.bind_under(&p, bindings);
+            return Ok(self.known(Expr::guard(p, e)));
+        }
+        Ok(self.known(Expr::guard(p, Expr::lets(bindings, e))))
     }
 
     /// `if`: the sum of brackets that exclude each other. Each branch is evaluated where it is chosen.
@@ -195,6 +205,12 @@ impl Elaborator<'_> {
 
     /// Binds what a pattern that fits binds.
     pub(super) fn pattern(&mut self, f: &mut Frame, pat: &Pat, value: &Sym, ty: &Type, span: Span) -> Out<()> {
+        // What is taken apart is computed once.
+        let held = match (pat, value) {
+            (Pat::Tuple(_) | Pat::Record(_) | Pat::Ctor(..), Sym::Data(e)) => Sym::Data(self.bind("t", e.clone())),
+            _ => value.clone(),
+        };
+        let value = &held;
         match pat {
             Pat::Wild | Pat::Int(_) | Pat::Bool(_) => Ok(()),
             Pat::Bind(local) => {
@@ -288,28 +304,36 @@ impl Elaborator<'_> {
         ty: &CoreType,
         span: Span,
     ) -> Out<Sym> {
+        // The terms of a sum of sums are those of all of them.
+        let code = std::sync::Arc::clone(&f.code.body);
+        let (mut vars, mut filter, mut body) = (vars.to_vec(), filter, body);
+        while let (None, tree::Expr::Binder { kind: BinderKind::Sum, vars: inner, filter: p, body: e }) =
+            (filter, &code.nodes[body].kind)
+        {
+            vars.extend(inner.iter().cloned());
+            (filter, body) = (*p, *e);
+        }
         let mut term = |this: &mut Self, f: &mut Frame, _: &[Index]| match filter {
             None => this.expr(f, body),
             Some(p) => this.guard(f, p, body, span),
         };
         let mut indices = Vec::new();
-        let terms = self.nest(f, vars, &mut indices, span, &mut term, Nest::Gen)?;
-        let terms = self.bind("terms", terms);
+        let terms = self.nest(f, &vars, &mut indices, span, &mut term, Nest::Gen)?;
         let again: Vec<Index> = indices.iter().map(|i| self.vars.index(i.name.clone(), i.extent.clone())).collect();
-        let e = again.iter().fold(terms, |e, i| Expr::access(&e, i.value()));
-        Ok(Sym::Data(self.sums(&again, &e, ty, span)))
+        let (e, p) = self.terms(&terms, &indices, &again);
+        Ok(Sym::Data(self.sums(&again, &p, &e, ty, span)))
     }
 
-    fn sums(&mut self, over: &[Index], e: &E, ty: &CoreType, span: Span) -> E {
+    fn sums(&mut self, over: &[Index], p: &Pred, e: &E, ty: &CoreType, span: Span) -> E {
         match ty {
             CoreType::Tensor(n, inner) => {
                 let index = self.vars.index("i", n.clone());
-                let e = self.sums(over, &Expr::access(e, index.value()), inner, span);
+                let e = self.sums(over, p, &Expr::access(e, index.value()), inner, span);
                 Expr::generate(index, e)
             }
             CoreType::Tuple(types, _) => {
                 let parts = (0..).zip(types.iter());
-                let items = parts.map(|(k, t)| self.sums(over, &Expr::proj(e, k), t, span)).collect();
+                let items = parts.map(|(k, t)| self.sums(over, p, &Expr::proj(e, k), t, span)).collect();
                 Expr::new(Kind::Tuple(items), ty.clone(), span)
             }
             CoreType::Scalar(_) | CoreType::Rel(_) => {
@@ -321,7 +345,8 @@ impl Elaborator<'_> {
                         own.get(at).map(Index::value)
                     })
                 };
-                let e = crate::norm::substitute::expr(e, &put);
+                let e = Expr::guard(p.clone(), e.clone());
+                let e = crate::norm::substitute::expr(&e, &put);
                 own.into_iter().rev().fold(e, |e, i| Expr::new(Kind::Sum(i, e), ty.clone(), span))
             }
         }

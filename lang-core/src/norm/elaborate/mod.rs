@@ -18,6 +18,7 @@ mod control;
 mod derive;
 mod expr;
 mod jacobian;
+mod masked;
 mod ops;
 
 use std::collections::{BTreeSet, HashMap};

@@ -118,7 +118,12 @@ impl Elaborator<'_> {
         }
         let a = self.data(&a, span)?;
         let ty = a.ty.clone();
+        let p = if matches!(ty, CoreType::Tensor(..)) { mask(&a).unwrap_or_default() } else { Pred::truth() };
         let negative = |args: Vec<E>| match args.into_iter().next() {
+            Some(a) if !p.is_true() => {
+                let a = Expr::guard(p.clone(), a);
+                a.with(Kind::Neg(a.clone()), a.ty.clone())
+            }
             Some(a) => a.with(Kind::Neg(a.clone()), a.ty.clone()),
             None => Expr::new(Kind::Tuple(Vec::new()), CoreType::Tuple(Arc::from([]), None), span),
         };
@@ -130,7 +135,12 @@ impl Elaborator<'_> {
     pub(super) fn sum(&mut self, terms: Vec<Sym>, span: Span) -> Out<Sym> {
         let terms = terms.iter().map(|t| self.data(t, span)).collect::<Out<Vec<E>>>()?;
         let ty = terms.iter().fold(CoreType::Scalar(Scalar::Bool), |ty, t| joint(&ty, &t.ty));
+        // A term that is a bracket of an array is one of its elements, under the same bracket.
+        let masks: Vec<Pred> = terms.iter().map(|t| mask(t).unwrap_or_default()).collect();
+        let lifted = matches!(ty, CoreType::Tensor(..));
         let add = |args: Vec<E>| {
+            let masked = args.into_iter().zip(&masks);
+            let args: Vec<E> = masked.map(|(e, p)| if lifted { Expr::guard(p.clone(), e) } else { e }).collect();
             let ty = args.first().map_or(CoreType::Scalar(Scalar::F64), |e| e.ty.clone());
             Expr::new(Kind::Add(args), ty, span)
         };
@@ -192,6 +202,16 @@ impl Elaborator<'_> {
         };
         let e = f(args.iter().map(element).collect());
         indices.into_iter().rev().fold(e, |e, i| Expr::generate(i, e))
+    }
+}
+
+/// The bracket of a term, be it negated.
+fn mask(e: &E) -> Option<Pred> {
+    match &e.kind {
+        Kind::Guard(p, e) => Some(p.and(&mask(e).unwrap_or_default())),
+        Kind::Neg(e) => mask(e),
+        Kind::Gen(index, e) => mask(e).filter(|p| !p.mentions(&index.atom())),
+        _ => None,
     }
 }
 

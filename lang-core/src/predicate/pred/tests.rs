@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::testing::{atom, poly};
-use super::{Atom, Context, Index, LocalId, Poly, Pred};
+use crate::predicate::testing::{atom, poly};
+use crate::predicate::{Atom, Context, Index, LocalId, Poly, Pred};
 
 type Values = BTreeMap<Atom, i64>;
 

@@ -1,0 +1,74 @@
+//! Sums of arrays and tuples of which some terms are brackets. The terms are an array, in which one whose bracket
+//! does not hold is zero; so that it is not added either (ATL 4.30), the bracket stands in the sums of the parts too.
+
+use super::{E, Elaborator};
+use crate::ir::core::{Constant, CoreType, Expr, Kind};
+use crate::predicate::{Index, Pred};
+use crate::syntax::ops::Scalar;
+
+/// The terms of a sum by the indices of the sum: an element, and where it is a term.
+pub(super) type Terms = (E, Pred);
+
+impl Elaborator<'_> {
+    /// Binds the terms, generated over `indices`, and reads them over `again`.
+    pub(super) fn terms(&mut self, terms: &E, indices: &[Index], again: &[Index]) -> Terms {
+        let read = |e: &E, over: &[Index]| over.iter().fold(e.clone(), |e, i| Expr::access(&e, i.value()));
+        match bracket(terms, indices.len()) {
+            None => {
+                let terms = self.bind("terms", terms.clone());
+                (read(&terms, again), Pred::truth())
+            }
+            Some(p) if !p.is_opaque() => {
+                let put = |a: &_| again.get(indices.iter().position(|i| i.atom() == *a)?).map(Index::value);
+                let terms = self.bind("terms", terms.clone());
+                (read(&terms, again), p.substitute(&put))
+            }
+            // What is read there is known there alone: each term says whether it is one.
+            Some(_) => {
+                let terms = self.bind("terms", told(terms, indices.len()));
+                let own: Vec<Index> = again.iter().map(|i| self.vars.index(i.name.clone(), i.extent.clone())).collect();
+                let flags = Expr::proj(&read(&terms, &own), 0);
+                let flags = own.into_iter().rev().fold(flags, |e, i| Expr::generate(i, e));
+                let flags = self.bind("k", flags);
+                let at = again.iter().map(Index::value).collect();
+                let p = match &flags.kind {
+                    Kind::Var(k) => Pred::Is(*k, self.vars.name(*k), at, true),
+                    _ => Pred::truth(),
+                };
+                (Expr::proj(&read(&terms, again), 1), p)
+            }
+        }
+    }
+}
+
+/// The brackets around every term, behind so many generations.
+fn bracket(e: &E, depth: usize) -> Option<Pred> {
+    match &e.kind {
+        Kind::Gen(_, e) if depth > 0 => bracket(e, depth - 1),
+        Kind::Check(_, _, e) | Kind::Let(_, e) => bracket(e, depth),
+        Kind::Guard(p, e) if depth == 0 => Some(match &e.kind {
+            Kind::Guard(..) => p.and(&bracket(e, depth).unwrap_or_default()),
+            _ => p.clone(),
+        }),
+        _ => None,
+    }
+}
+
+/// Each term with whether it is one.
+fn told(e: &E, depth: usize) -> E {
+    match &e.kind {
+        Kind::Gen(index, body) => Expr::generate(index.clone(), told(body, depth.saturating_sub(1))),
+        Kind::Check(p, what, body) => {
+            let body = told(body, depth);
+            body.with(Kind::Check(p.clone(), what.clone(), body.clone()), body.ty.clone())
+        }
+        Kind::Let(bindings, body) => Expr::lets(bindings.clone(), told(body, depth)),
+        Kind::Guard(..) => {
+            let bool = CoreType::Scalar(Scalar::Bool);
+            let p = bracket(e, 0).unwrap_or_default();
+            let flag = Expr::guard(p, e.with(Kind::Constant(Constant::Bool(true)), bool.clone()));
+            e.with(Kind::Tuple(vec![flag, e.clone()]), CoreType::Tuple([bool, e.ty.clone()].into(), None))
+        }
+        _ => e.clone(),
+    }
+}

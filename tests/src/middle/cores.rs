@@ -1,0 +1,556 @@
+//! Drawn programs of core: what elaboration never gives (a generation that is indexed at once, a tuple taken apart
+//! where it is made, `let`s everywhere), so that every rule of the passes is reached.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use lang_core::ad;
+use lang_core::base::{Code, GlobalName, Span};
+use lang_core::ir::core::{Callee, Constant, CoreType, E, Expr, Failing, Function, Kind, Operation, Vars};
+use lang_core::ir::ssa::Ssa;
+use lang_core::ir::value::Value;
+use lang_core::norm::{Hits, lift, pairs, pushout, to_ssa};
+use lang_core::pipeline::{Module, Stages};
+use lang_core::predicate::{Atom, Index, LocalId, Poly, Pred};
+use lang_core::resolve::scalar_fn::ScalarFn;
+use lang_core::session::Session;
+use lang_core::syntax::ops::{BinOp, Scalar};
+
+use super::forms::Middle;
+use super::judge::{Broken, Judge};
+use super::probe::{grid, point};
+use super::soak::Report;
+use crate::random::Random;
+
+/// Functions of core through the passes.
+struct Made<'a> {
+    known: RefCell<HashMap<Callee, Arc<Stages>>>,
+    derived: RefCell<HashMap<Callee, Option<Arc<Ssa>>>>,
+    /// For the derivatives of scalar functions.
+    tables: &'a Module<'a>,
+    hits: RefCell<Hits>,
+}
+
+impl Made<'_> {
+    fn add(&self, core: &Function) -> Arc<Stages> {
+        let hits = &mut *self.hits.borrow_mut();
+        let lifted = lift::lift(core, hits);
+        let pairs = pairs::eliminate(&lifted, hits);
+        let pushed = pushout::push_out(&pairs, hits);
+        let known = |callee: &Arc<Callee>| self.known.borrow().get(&**callee).map(|s| s.ssa.clone());
+        let ssa = to_ssa::to_ssa(&pushed, &known, hits);
+        let stages = Arc::new(Stages {
+            core: Arc::new(core.clone()),
+            lifted: Arc::new(lifted),
+            pairs: Arc::new(pairs),
+            pushed: Arc::new(pushed),
+            ssa: Arc::new(ssa),
+        });
+        self.known.borrow_mut().insert((*core.callee).clone(), stages.clone());
+        stages
+    }
+}
+
+impl Middle for Made<'_> {
+    fn stages(&self, callee: &Arc<Callee>) -> Option<Arc<Stages>> {
+        self.known.borrow().get(&**callee).cloned()
+    }
+
+    fn ssa(&self, callee: &Arc<Callee>) -> Option<Arc<Ssa>> {
+        let Some((last, before)) = callee.derived.split_last() else {
+            return self.stages(callee).map(|s| s.ssa.clone()).or_else(|| self.tables.ssa(callee));
+        };
+        if let Some(known) = self.derived.borrow().get(&**callee) {
+            return known.clone();
+        }
+        let of = Arc::new(Callee { derived: before.into(), ..(**callee).clone() });
+        let derived = self.ssa(&of).and_then(|ssa| {
+            let mut hits = Hits::default();
+            let derived = ad::derive(&ssa, last, &|c| self.ssa(c), &mut hits);
+            self.hits.borrow_mut().add(&hits);
+            derived.map(Arc::new)
+        });
+        self.derived.borrow_mut().insert((**callee).clone(), derived.clone());
+        derived
+    }
+
+    fn global(&self, _: &GlobalName) -> Option<Value> {
+        None
+    }
+}
+
+thread_local! {
+    static TABLES: Module<'static> = Module::new(Box::leak(Box::new(Session::new())));
+}
+
+/// Draws functions and tries the laws on each.
+///
+/// # Errors
+/// The law that is broken, and the functions, made smaller.
+pub fn judge(seed: u64, report: &mut Report) -> Result<(), (String, String)> {
+    let mut functions: Vec<Function> = Vec::new();
+    let mut random = Random::new(seed ^ 0x5eed);
+    for k in 0..1 + random.below(2) {
+        functions.push(Draw::function(&mut random, k, &functions));
+    }
+    report.programs += 1;
+    let Err(broken) = laws(&functions, report) else { return Ok(()) };
+    let mut unused = Report::default();
+    let (small, how) = shrink(functions, &broken, &mut unused);
+    let text: Vec<String> = small.iter().map(ToString::to_string).collect();
+    Err((broken.law, format!("{how}\nmade smaller\n{}", text.join("\n"))))
+}
+
+fn laws(functions: &[Function], report: &mut Report) -> Result<(), Broken> {
+    TABLES.with(|tables| {
+        let made = Made {
+            known: RefCell::default(),
+            derived: RefCell::default(),
+            // The tables are leaked once for each thread.
+            tables,
+            hits: RefCell::default(),
+        };
+        let mut judge = Judge::new(&made).map_err(|how| Broken { law: "the tolerances can be read".into(), how })?;
+        let mut random = Random::new(23);
+        let mut result = Ok(());
+        'all: for function in functions {
+            report.definitions += 1;
+            let stages = made.add(function);
+            result = judge.shapes(&stages);
+            if result.is_err() {
+                break;
+            }
+            for (nth, sizes) in grid(&mut random, function, 2).iter().enumerate() {
+                judge.twice = nth == 3;
+                let Some(point) = point(&mut random, function, sizes) else { continue };
+                result = judge.point(&stages, &point, None, &mut random);
+                if result.is_err() {
+                    break 'all;
+                }
+            }
+        }
+        report.tally.add(&judge.tally);
+        report.hits.add(&made.hits.borrow());
+        result
+    })
+}
+
+// ---- drawing ----
+
+struct Draw<'r> {
+    random: &'r mut Random,
+    vars: Vars,
+    scope: Vec<(LocalId, CoreType)>,
+    indices: Vec<Index>,
+    known: &'r [Function],
+    n: Poly,
+    m: Poly,
+    /// Integers that data are indexed by, and truth values.
+    k: LocalId,
+    b: LocalId,
+    left: usize,
+    smooth: bool,
+}
+
+const REAL: CoreType = CoreType::Scalar(Scalar::F64);
+
+fn pair(a: CoreType, b: CoreType) -> CoreType {
+    CoreType::Tuple([a, b].into(), None)
+}
+
+fn tensor(n: &Poly, of: CoreType) -> CoreType {
+    CoreType::Tensor(n.clone(), Arc::new(of))
+}
+
+fn node(kind: Kind, ty: CoreType) -> E {
+    Expr::new(kind, ty, Span::default())
+}
+
+impl<'r> Draw<'r> {
+    fn function(random: &'r mut Random, number: usize, known: &'r [Function]) -> Function {
+        let mut vars = Vars::default();
+        let sizes: Vec<LocalId> = ["n", "m"].into_iter().map(|name| vars.fresh(name)).collect();
+        let [n, m] = [0, 1].map(|k| Poly::atom(vars.atom(LocalId(k))));
+        let types = [
+            ("x", tensor(&n, REAL)),
+            ("a", tensor(&n, tensor(&m, REAL))),
+            ("q", tensor(&n, pair(REAL, REAL))),
+            ("p", pair(REAL, tensor(&m, REAL))),
+            ("k", tensor(&m, CoreType::Scalar(Scalar::I64))),
+            ("b", tensor(&n, CoreType::Scalar(Scalar::Bool))),
+            ("s", REAL),
+        ];
+        let params: Vec<(LocalId, CoreType)> = types.into_iter().map(|(name, ty)| (vars.fresh(name), ty)).collect();
+        let find = |name: &str| params.iter().find(|(l, _)| vars.name(*l).as_str() == name).map_or(LocalId(0), |p| p.0);
+        let (k, b) = (find("k"), find("b"));
+        let (left, smooth) = (12 + random.below(if number == 0 { 60 } else { 30 }), random.below(2) == 0);
+        let results = [
+            REAL,
+            REAL,
+            REAL,
+            tensor(&n, REAL),
+            tensor(&n, tensor(&m, REAL)),
+            pair(REAL, tensor(&m, REAL)),
+            tensor(&n, pair(REAL, REAL)),
+        ];
+        let ty = random.pick(&results).cloned().unwrap_or(REAL);
+        let mut draw =
+            Draw { random, vars, scope: params.clone(), indices: Vec::new(), known, n, m, k, b, left, smooth };
+        let body = draw.expr(&ty, 6);
+        Function {
+            callee: Arc::new(Callee::new(GlobalName::new("core", &format!("f{number}")), Vec::new())),
+            vars: draw.vars,
+            sizes,
+            params,
+            bounded: std::collections::BTreeSet::new(),
+            body,
+            locals: Vec::new(),
+        }
+    }
+
+    fn extent(&mut self) -> Poly {
+        if self.random.below(2) == 0 { self.n.clone() } else { self.m.clone() }
+    }
+
+    /// A type that something inside may have.
+    fn some(&mut self) -> CoreType {
+        let extent = self.extent();
+        match self.random.below(6) {
+            0 => tensor(&extent, REAL),
+            1 => pair(REAL, REAL),
+            2 => pair(REAL, tensor(&extent, REAL)),
+            3 => tensor(&extent, pair(REAL, REAL)),
+            _ => REAL,
+        }
+    }
+
+    /// An index of this extent in scope.
+    fn at(&mut self, extent: &Poly) -> Option<Poly> {
+        let all: Vec<Poly> = self.indices.iter().filter(|i| i.extent == *extent).map(Index::value).collect();
+        self.random.pick(&all).cloned()
+    }
+
+    fn over<T>(&mut self, extent: &Poly, inside: impl FnOnce(&mut Self) -> T) -> (Index, T) {
+        let index = self.vars.index("i", extent.clone());
+        self.indices.push(index.clone());
+        let scope = self.scope.len();
+        let inner = inside(self);
+        self.scope.truncate(scope);
+        self.indices.pop();
+        (index, inner)
+    }
+
+    fn expr(&mut self, ty: &CoreType, depth: usize) -> E {
+        self.left = self.left.saturating_sub(1);
+        if depth == 0 || self.left == 0 {
+            return self.leaf(ty);
+        }
+        let d = depth - 1;
+        match self.random.below(14) {
+            0 | 1 => {
+                let some = self.some();
+                let value = self.expr(&some, d);
+                let x = self.vars.fresh("v");
+                let scope = self.scope.len();
+                self.scope.push((x, some));
+                let body = self.expr(ty, d);
+                self.scope.truncate(scope);
+                Expr::lets(vec![(x, value)], body)
+            }
+            2 => {
+                let p = self.pred(true);
+                Expr::guard(p, self.expr(ty, d))
+            }
+            3 => {
+                let other = self.some();
+                let (e, rest) = (self.expr(ty, d), self.expr(&other, d.min(1)));
+                let (items, k) = if self.random.below(2) == 0 { (vec![e, rest], 0) } else { (vec![rest, e], 1) };
+                let types = items.iter().map(|e| e.ty.clone()).collect();
+                Expr::proj(&node(Kind::Tuple(items), CoreType::Tuple(types, None)), k)
+            }
+            4 | 5 => {
+                let extent = self.extent();
+                match self.at(&extent) {
+                    Some(at) => Expr::access(&self.expr(&tensor(&extent, ty.clone()), d), at),
+                    None => self.own(ty, d),
+                }
+            }
+            6 | 12 => self.call(ty, d).unwrap_or_else(|| self.own(ty, d)),
+            7 if self.random.once_in(3) => {
+                let p = self.pred(true);
+                let e = self.expr(ty, d);
+                self.check(p, &e)
+            }
+            _ => self.own(ty, d),
+        }
+    }
+
+    fn check(&mut self, p: Pred, e: &E) -> E {
+        let what = Failing {
+            code: Code::E0502,
+            what: "what is asked".into(),
+            item: GlobalName::new("core", "f"),
+            span: Span::default(),
+        };
+        e.with(Kind::Check(p, Arc::new(what), e.clone()), e.ty.clone())
+    }
+
+    /// The form that makes a value of the type.
+    fn own(&mut self, ty: &CoreType, d: usize) -> E {
+        match ty {
+            CoreType::Tensor(n, inner) => {
+                let (index, e) = self.over(n, |g| g.expr(inner, d));
+                Expr::generate(index, e)
+            }
+            CoreType::Tuple(types, _) => {
+                let items = types.iter().map(|t| self.expr(t, d)).collect();
+                node(Kind::Tuple(items), ty.clone())
+            }
+            _ => self.scalar(d),
+        }
+    }
+
+    fn scalar(&mut self, d: usize) -> E {
+        match self.random.below(12) {
+            0..=2 => {
+                let items = (0..2 + self.random.below(2)).map(|_| self.expr(&REAL, d)).collect();
+                node(Kind::Add(items), REAL)
+            }
+            3 | 4 => {
+                let (a, b) = (self.expr(&REAL, d), self.expr(&REAL, d));
+                node(Kind::Mul(a, b), REAL)
+            }
+            5 => node(Kind::Neg(self.expr(&REAL, d)), REAL),
+            6..=8 => {
+                let extent = self.extent();
+                let (index, e) = self.over(&extent, |g| g.expr(&REAL, d));
+                node(Kind::Sum(index, e), REAL)
+            }
+            9 if self.smooth => {
+                let f = self
+                    .random
+                    .pick_or(&[ScalarFn::Sin, ScalarFn::Tanh, ScalarFn::Max, ScalarFn::Hypot], ScalarFn::Sin);
+                let args = f.arguments().iter().map(|_| self.expr(&REAL, d)).collect();
+                node(Kind::Apply(Operation::Scalar(f), args), REAL)
+            }
+            10 if self.smooth => {
+                // A quotient whose divisor is 2 and more.
+                let (a, b) = (self.expr(&REAL, d), self.expr(&REAL, 0));
+                let two = node(Kind::Constant(Constant::Real(2.0)), REAL);
+                let b = node(Kind::Add(vec![two, node(Kind::Mul(b.clone(), b), REAL)]), REAL);
+                node(Kind::Apply(Operation::Binary(BinOp::Div), vec![a, b]), REAL)
+            }
+            _ => {
+                let e = self.expr(&REAL, d);
+                let two = node(Kind::Constant(Constant::Int(2)), CoreType::Scalar(Scalar::I64));
+                node(Kind::Apply(Operation::PowInt, vec![e, two]), REAL)
+            }
+        }
+    }
+
+    fn call(&mut self, ty: &CoreType, d: usize) -> Option<E> {
+        let all: Vec<usize> = (0..self.known.len()).collect();
+        let f = self.known.get(*self.random.pick(&all)?)?;
+        let (n, m) = (self.n.clone(), self.m.clone());
+        let put = |p: &Poly| {
+            p.substitute(&|a| match a {
+                Atom::Local(LocalId(0), _) => Some(n.clone()),
+                Atom::Local(LocalId(1), _) => Some(m.clone()),
+                _ => None,
+            })
+        };
+        if f.body.ty.map_sizes(&put) != *ty {
+            return None;
+        }
+        let args = f.params.iter().map(|(_, t)| {
+            let t = t.map_sizes(&put);
+            let real = t.leaves().iter().all(|l| l.scalar == Some(Scalar::F64));
+            if real { self.expr(&t, d.min(1)) } else { self.leaf(&t) }
+        });
+        let args = args.collect();
+        Some(node(Kind::Call(f.callee.clone(), vec![n, m], args), ty.clone()))
+    }
+
+    /// Something small: a variable or an element or part of one, if there is any.
+    fn leaf(&mut self, ty: &CoreType) -> E {
+        let mut all: Vec<E> = Vec::new();
+        for (x, of) in self.scope.clone() {
+            let mut open = vec![node(Kind::Var(x), of)];
+            while let Some(e) = open.pop() {
+                if e.ty == *ty {
+                    all.push(e);
+                    continue;
+                }
+                match &e.ty {
+                    CoreType::Tuple(types, _) => open.extend((0..).zip(types.iter()).map(|(k, _)| Expr::proj(&e, k))),
+                    CoreType::Tensor(n, _) => {
+                        let n = n.clone();
+                        if let Some(at) = self.at(&n) {
+                            open.push(Expr::access(&e, at.clone()));
+                            // The next element, where there is one.
+                            let next = at.plus(1);
+                            let inner = Expr::access(&e, next.clone());
+                            if inner.ty == *ty && self.random.once_in(4) {
+                                all.push(Expr::guard(Pred::less(&next, &n), inner));
+                            }
+                            // The element that data tell.
+                        }
+                        let data = if n == self.n { self.at(&self.m.clone()) } else { None };
+                        if let Some(at) = data
+                            && self.random.once_in(3)
+                        {
+                            let read = Poly::atom(Atom::Read(self.k, self.vars.name(self.k), [at].into()));
+                            let inner = Expr::access(&e, read.clone());
+                            if inner.ty == *ty {
+                                let inside = Pred::inside(&read, &n);
+                                all.push(if self.random.once_in(8) {
+                                    self.check(inside, &inner)
+                                } else {
+                                    Expr::guard(inside, inner)
+                                });
+                            }
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        match ty {
+            CoreType::Scalar(Scalar::F64) => {
+                let constant = self.random.pick_or(&[0.5, 2.0, -1.5, 1.0, 0.0], 0.5);
+                all.push(node(Kind::Constant(Constant::Real(constant)), REAL));
+            }
+            CoreType::Tensor(n, inner) if all.is_empty() => {
+                let (index, e) = self.over(n, |g| g.leaf(inner));
+                all.push(Expr::generate(index, e));
+            }
+            CoreType::Tuple(types, _) if all.is_empty() => {
+                let items = types.iter().map(|t| self.leaf(t)).collect();
+                all.push(node(Kind::Tuple(items), ty.clone()));
+            }
+            _ => {}
+        }
+        let k = self.random.below(all.len());
+        all.swap_remove(k)
+    }
+
+    fn pred(&mut self, compound: bool) -> Pred {
+        let mut all = vec![Pred::less(&self.n, &self.m.plus(1)), Pred::equal(&self.n, &self.m)];
+        let zero = Poly::default();
+        for i in &self.indices {
+            let a = i.value();
+            all.extend([Pred::equal(&a, &zero), Pred::less(&zero, &a), Pred::less(&a.plus(1), &i.extent)]);
+            if i.extent == self.n {
+                all.push(Pred::Is(self.b, self.vars.name(self.b), [a.clone()].into(), true));
+                all.push(Pred::Is(self.b, self.vars.name(self.b), [a.clone()].into(), false));
+            }
+            for j in &self.indices {
+                if i.local == j.local {
+                    continue;
+                }
+                let c = j.value();
+                all.extend([
+                    Pred::equal(&a, &c),
+                    Pred::less(&a, &c),
+                    Pred::equal(&a.plus(1), &c),
+                    Pred::equal(&a, &c).negated(),
+                ]);
+                if i.extent == self.m {
+                    let read = Poly::atom(Atom::Read(self.k, self.vars.name(self.k), [a.clone()].into()));
+                    all.push(Pred::equal(&read, &c));
+                }
+            }
+        }
+        let simple = self.random.pick(&all).cloned().unwrap_or_default();
+        match self.random.below(9) {
+            0 if compound => simple.and(&self.pred(false)),
+            1 if compound => Pred::any_of([simple, self.pred(false)]),
+            2 if compound => {
+                let extent = self.extent();
+                let (index, inner) = self.over(&extent, |g| g.pred(false));
+                Pred::exists(&index, &inner)
+            }
+            3 if compound => simple.negated(),
+            _ => simple,
+        }
+    }
+}
+
+// ---- making smaller ----
+
+/// Tries at most this often.
+const TRIES: usize = 1500;
+
+/// The functions with parts of them in place of others, as long as the same law is broken.
+fn shrink(mut functions: Vec<Function>, broken: &Broken, unused: &mut Report) -> (Vec<Function>, String) {
+    let (mut how, mut tries) = (broken.how.clone(), 0);
+    'again: loop {
+        for k in 0..functions.len() {
+            let Some(body) = functions.get(k).map(|f| f.body.clone()) else { continue };
+            for smaller in candidates(&body) {
+                tries += 1;
+                if tries > TRIES {
+                    return (functions, how);
+                }
+                let mut others = functions.clone();
+                if let Some(f) = others.get_mut(k) {
+                    f.body = smaller;
+                }
+                if let Err(b) = laws(&others, unused)
+                    && b.law == broken.law
+                {
+                    (functions, how) = (others, b.how);
+                    continue 'again;
+                }
+            }
+        }
+        return (functions, how);
+    }
+}
+
+/// The expression with one node replaced by something smaller of its type, the smallest first.
+fn candidates(e: &E) -> Vec<E> {
+    let mut nodes = Vec::new();
+    list(e, &mut nodes);
+    let mut all = Vec::new();
+    for (at, outer) in nodes.iter().enumerate() {
+        let mut inner = Vec::new();
+        list(outer, &mut inner);
+        let mut put = |new: &E| {
+            let mut next = 0;
+            all.push(replace(e, at, new, &mut next));
+        };
+        if outer.ty == REAL && !matches!(outer.kind, Kind::Constant(_)) {
+            put(&node(Kind::Constant(Constant::Real(1.0)), REAL));
+        }
+        inner.iter().skip(1).filter(|i| i.ty == outer.ty).for_each(&mut put);
+    }
+    all.sort_by_cached_key(size);
+    let own = size(e);
+    all.retain(|c| size(c) < own);
+    all
+}
+
+fn list(e: &E, out: &mut Vec<E>) {
+    out.push(e.clone());
+    e.for_each_child(&mut |e| list(e, out));
+}
+
+fn size(e: &E) -> usize {
+    let mut nodes = Vec::new();
+    list(e, &mut nodes);
+    nodes.len()
+}
+
+/// The expression with its node of that number, in the order of [`list`], replaced.
+fn replace(e: &E, at: usize, new: &E, next: &mut usize) -> E {
+    let own = *next;
+    *next += 1;
+    if own == at {
+        // What is inside has numbers, too.
+        *next += size(e) - 1;
+        return new.clone();
+    }
+    e.map(&mut |e| replace(e, at, new, next), &Poly::clone, &Pred::clone)
+}

@@ -1,0 +1,68 @@
+//! The factor of ATL's Theorems 6.1 and 6.35, as the partial derivatives' own costs give it.
+//!
+//! The paper counts a derivative of a scalar function as one operation; here what is evaluated counts. An
+//! operation of `m` arguments that vary, whose partial derivatives cost `p₁ … pₘ`, costs 1; with its tangent, or
+//! with what it adds to the cotangents, it costs
+//!
+//! ```text
+//! 1 + Σ (pₖ + 1) + (m − 1) = 2 m + Σ pₖ
+//! ```
+//!
+//! the operation, each partial derivative times the tangent or cotangent, and the additions: of the tangents'
+//! terms, or of the contributions to cotangents, of which each tensor has its first one free. So the factor is 4
+//! for one argument with `p <= 2`, which is what a product of two has, and else the greatest of these. A quotient
+//! has 5: the operation; a quotient; a product and a quotient; an addition.
+
+use std::sync::Arc;
+
+use lang_core::ir::core::{Callee, Operation};
+use lang_core::ir::ssa::{Rhs, Ssa};
+use lang_core::syntax::ops::{BinOp, Scalar};
+
+use super::forms::{Middle, partial_of};
+
+/// What the paper's theorems have.
+pub const PAPER: u64 = 4;
+
+/// The factor of a function, and of what it calls.
+#[must_use]
+pub fn factor(middle: &dyn Middle, ssa: &Ssa) -> u64 {
+    fn of(middle: &dyn Middle, ssa: &Ssa, seen: &mut Vec<Arc<Callee>>) -> u64 {
+        let each = ssa.stmts.iter().map(|stmt| match &stmt.rhs {
+            Rhs::Map { operation, args, .. } => {
+                let real = |s: Option<Scalar>| matches!(s, Some(Scalar::F64 | Scalar::F32));
+                let operands = args.iter().map(|a| ssa.stmts.get(a.var.0 as usize).and_then(|s| s.scalar));
+                let reals: Vec<usize> = operands.enumerate().filter(|(_, s)| real(*s)).map(|(k, _)| k).collect();
+                if real(stmt.scalar) { of_operation(middle, *operation, &reals) } else { 0 }
+            }
+            Rhs::Call { callee, .. } if !seen.contains(callee) => {
+                seen.push(callee.clone());
+                middle.ssa(callee).map_or(0, |called| of(middle, &called, seen))
+            }
+            _ => 0,
+        });
+        each.max().unwrap_or(0)
+    }
+    PAPER.max(of(middle, ssa, &mut Vec::new()))
+}
+
+fn of_operation(middle: &dyn Middle, operation: Operation, args: &[usize]) -> u64 {
+    if operation == Operation::Binary(BinOp::Div) {
+        return 5;
+    }
+    let costs = args.iter().filter_map(|k| Some(work(&*middle.ssa(&partial_of(operation, *k, Scalar::F64)?)?)));
+    costs.map(|p| p + 2).sum()
+}
+
+/// The work of a function of scalars, every statement counted.
+#[must_use]
+pub fn work(ssa: &Ssa) -> u64 {
+    let real = |s: Option<Scalar>| matches!(s, Some(Scalar::F64 | Scalar::F32));
+    let each = ssa.stmts.iter().filter(|s| real(s.scalar)).map(|stmt| match &stmt.rhs {
+        Rhs::Add(terms) => terms.len().saturating_sub(1),
+        Rhs::Contract { factors, .. } => factors.len().saturating_sub(1),
+        Rhs::Map { operation, .. } => usize::from(operation.work(Scalar::F64) > 0),
+        _ => 0,
+    });
+    u64::try_from(each.sum::<usize>()).unwrap_or(u64::MAX)
+}

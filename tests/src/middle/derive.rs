@@ -1,0 +1,283 @@
+//! The laws of derivatives at a point: the tangent is the reference's and the interpreter's, the adjoint's inner
+//! products are the tangent's, both cost no more than ATL's Theorems 6.1 and 6.35 say, and second derivatives are
+//! symmetric, and the interpreter's.
+
+use std::sync::Arc;
+
+use lang_core::ad::real_outputs;
+use lang_core::ir::core::{Callee, Derivation, Leaf};
+use lang_core::ir::eval::Stopped;
+use lang_core::ir::eval_ssa::{SsaEvaluator, Tensor};
+use lang_core::ir::flat::Source;
+use lang_core::ir::ssa::Ssa;
+use lang_core::ir::value::Value;
+use lang_core::pipeline::Stages;
+use lang_core::syntax::ops::Scalar;
+
+use super::cost;
+use super::forms::All;
+use super::judge::{Broken, FUEL, Judge, Law, Point, Ran, broken, tensors};
+use super::number::Number;
+use super::reference::{Ref, real};
+use super::values::{compare, parts, scalar, scalars, size_of, varying};
+use crate::random::Random;
+
+impl Judge<'_> {
+    /// All laws of derivatives; `work` is that of the value in Tensor SSA.
+    pub(super) fn derivatives(
+        &mut self,
+        stages: &Stages,
+        point: &Point,
+        wanted: &Ref,
+        work: u64,
+        ran: Option<&Ran>,
+        random: &mut Random,
+    ) -> Law {
+        let outputs: Vec<&Leaf> = stages.ssa.outputs.iter().map(|(leaf, _)| leaf).filter(|l| is_real(l)).collect();
+        if outputs.is_empty() {
+            return Ok(());
+        }
+        let wrt = by(stages);
+        let form = |derivations: &[Derivation]| {
+            let mut callee: Callee = (*stages.core.callee).clone();
+            derivations.iter().for_each(|d| callee = callee.derive(d.clone()));
+            let missing = || broken("there is a derivative", format!("none: {callee}"));
+            self.middle.ssa(&Arc::new(callee.clone())).ok_or_else(missing)
+        };
+        let of = real_outputs(&stages.ssa).into();
+        let (forward, adjoint) = (Derivation::Forward(wrt.clone()), Derivation::Adjoint { of, wrt: wrt.clone() });
+        let (tangent_of, adjoint_of) = (form(std::slice::from_ref(&forward))?, form(std::slice::from_ref(&adjoint))?);
+        if let Some(tangent) = ran.and_then(|ran| ran.tangent.as_ref()) {
+            let mut differing = None;
+            // Zero times an infinity is NaN to the interpreter, and nothing where it is known to be zero.
+            let mut see = |x: f64, wanted: &Ref| {
+                if let Ref::Real(_, number) = wanted
+                    && x.is_finite()
+                    && !self.agrees(x, number)
+                {
+                    differing = differing.or(Some((x, *number)));
+                }
+            };
+            // Where there is nothing real the tangent has something else.
+            let _ = compare(tangent, wanted, &mut see);
+            if let Some((x, number)) = differing {
+                let how = format!("{number:?}, not {x}\n{}", stages.core);
+                return Err(broken("the tangent is the interpreter's", how));
+            }
+        }
+        // The tangent.
+        let primal = tensors(stages, point);
+        let along = directions(stages, point);
+        let found = match self.run(&tangent_of, point, [primal.as_slice(), &along].concat()) {
+            Ok(found) => found,
+            Err(Stopped::Fuel) => return Ok(()),
+            Err(stopped) => {
+                return Err(broken(
+                    "the forward derivative has a value",
+                    format!("{stopped:?}\n{}{tangent_of}", stages.ssa),
+                ));
+            }
+        };
+        let mut numbers: Vec<Vec<Number>> = Vec::new();
+        for (leaf, found) in outputs.iter().zip(found.0.iter().skip(stages.ssa.outputs.len())) {
+            let mut all = Vec::new();
+            scalars(wanted, &leaf.path, &mut all);
+            let tangents: Vec<Number> =
+                all.iter().filter_map(|r| if let Ref::Real(_, t) = r { Some(*t) } else { None }).collect();
+            // Data alone tell that the tangent has no term: zero times an infinite derivative, which the interpreter
+            // does not multiply, is NaN here.
+            let masked = |(t, f): (&Number, &Value)| t.is_nothing() && real(f).is_some_and(f64::is_nan);
+            if tangents.iter().zip(&found.items).any(masked) {
+                self.tally.masked += 1;
+                return Ok(());
+            }
+            let good = tangents.len() == found.items.len()
+                && tangents.iter().zip(&found.items).all(|(t, f)| real(f).is_some_and(|x| self.agrees(x, t)));
+            if !good {
+                let how = format!("{:?}, not {tangents:?}\n{}{tangent_of}", found.items, stages.ssa);
+                return Err(broken("the tangent is the reference's", how));
+            }
+            numbers.push(tangents);
+        }
+        self.tally.tangents += 1;
+        // <y, D f v> = <D^T f y, v>
+        let seeds: Vec<Tensor> = outputs
+            .iter()
+            .zip(found.0.iter().skip(stages.ssa.outputs.len()))
+            .map(|(leaf, t)| {
+                let of = leaf.scalar.unwrap_or(Scalar::F64);
+                Tensor { dims: t.dims.clone(), items: t.items.iter().map(|_| scalar(random, of)).collect() }
+            })
+            .collect();
+        let back = match self.run(&adjoint_of, point, [primal.as_slice(), &seeds].concat()) {
+            Ok(back) => back,
+            Err(Stopped::Fuel) => return Ok(()),
+            Err(stopped) => {
+                return Err(broken("the adjoint has a value", format!("{stopped:?}\n{}{adjoint_of}", stages.ssa)));
+            }
+        };
+        let cotangents: Vec<Tensor> = back.0.iter().skip(stages.ssa.outputs.len()).map(|t| (**t).clone()).collect();
+        self.products(&seeds, &numbers, &cotangents, &along).map_err(|b| Broken {
+            how: format!("{} of {back:?} for {seeds:?}\n{}{adjoint_of}", b.how, stages.ssa),
+            ..b
+        })?;
+        // Theorems 6.1 and 6.35.
+        let io: usize = primal.iter().chain(&seeds).map(|t| t.items.len()).sum();
+        let io = u64::try_from(io).unwrap_or(u64::MAX);
+        let factor = cost::factor(self.middle, &stages.ssa);
+        let pairs = [("6.1", found.1, work), ("6.35", back.1 + io, work + io)];
+        for (theorem, derived, of) in pairs {
+            if derived > factor.saturating_mul(of) {
+                let form = if theorem == "6.1" { &tangent_of } else { &adjoint_of };
+                let how = format!("{derived} is more than {factor} times {of}\n{}{form}", stages.ssa);
+                return Err(broken(format!("Theorem {theorem}"), how));
+            }
+        }
+        #[expect(clippy::cast_precision_loss, reason = "counts of small programs")]
+        let over = |(_, derived, of): (&str, u64, u64)| if derived == 0 { 0.0 } else { derived as f64 / of as f64 };
+        self.tally.forward = self.tally.forward.max(over(pairs[0]));
+        self.tally.adjoint = self.tally.adjoint.max(over(pairs[1]));
+        if self.twice {
+            let again = Derivation::Adjoint { of: real_outputs(&adjoint_of).into(), wrt: wrt.clone() };
+            let twice = [form(&[adjoint.clone(), forward])?, form(&[adjoint, again])?];
+            self.second(stages, point, &twice, [&primal, &seeds, &along], ran)?;
+        }
+        Ok(())
+    }
+
+    /// The inner product of seeds with tangents is that of cotangents with the direction.
+    fn products(&mut self, seeds: &[Tensor], tangents: &[Vec<Number>], cotangents: &[Tensor], along: &[Tensor]) -> Law {
+        let reals = |t: &Tensor| t.items.iter().filter_map(real).collect::<Vec<f64>>();
+        let mut left = Number::zero(false);
+        let (mut single, mut error) = (false, 0.0_f64);
+        for (seed, tangent) in seeds.iter().zip(tangents) {
+            for (y, t) in reals(seed).into_iter().zip(tangent) {
+                single |= t.single;
+                left = left.plus(&Number::exact(y, false).times(&t.converted(false)));
+            }
+        }
+        let mut right = Number::zero(false);
+        for (cotangent, direction) in cotangents.iter().zip(along) {
+            for (x, v) in reals(cotangent).into_iter().zip(reals(direction)) {
+                right = right.plus(&Number::exact(x, false).times(&Number::exact(v, false)));
+            }
+        }
+        if !left.value.is_finite() || !left.error.is_finite() {
+            self.tally.loose += 1;
+            return Ok(());
+        }
+        // A zero cotangent times what is infinite, where the tangent has no term.
+        if left.is_nothing() && right.value.is_nan() {
+            self.tally.masked += 1;
+            return Ok(());
+        }
+        // Where the tangent is exact in every order, and the products with the seeds are, so is the adjoint.
+        if left.error > 0.0 || single {
+            let unit = if single { f64::from(f32::EPSILON) } else { f64::EPSILON };
+            error = left.error + right.error + unit * ORDERS * (left.size + right.size);
+        }
+        if (left.value - right.value).abs() > self.orders * error || right.value.is_nan() {
+            return Err(broken("inner products agree", format!("{left:?} and {right:?}")));
+        }
+        self.tally.products += 1;
+        self.tally.exact_products += u64::from(error == 0.0);
+        Ok(())
+    }
+
+    /// The derivative of the adjoint, forward and again by the adjoint: a symmetric matrix times the direction.
+    fn second(
+        &mut self,
+        stages: &Stages,
+        point: &Point,
+        twice: &[Arc<Ssa>; 2],
+        [primal, seeds, along]: [&[Tensor]; 3],
+        ran: Option<&Ran>,
+    ) -> Law {
+        let [over, back] = twice;
+        let reals = seeds.len();
+        let zeros = seeds.iter().map(|t| {
+            let zero = |v: &Value| Value::zero_of(v.scalar().unwrap_or(Scalar::F64));
+            Tensor { dims: t.dims.clone(), items: t.items.iter().map(zero).collect() }
+        });
+        let given = [primal, seeds, along].concat();
+        let others: Vec<Tensor> =
+            primal.iter().chain(seeds).cloned().chain(zeros).chain(along.iter().cloned()).collect();
+        let (one, other) = match (self.run(over, point, given), self.run(back, point, others)) {
+            (Ok(one), Ok(other)) => (one.0, other.0),
+            (Err(Stopped::Fuel), _) | (_, Err(Stopped::Fuel)) => return Ok(()),
+            (one, other) => {
+                return Err(broken("there are second derivatives", format!("{one:?}\n{other:?}\n{over}{back}")));
+            }
+        };
+        let first = stages.ssa.outputs.len() + along.len();
+        let ones: Vec<f64> = one.iter().skip(first + reals).flat_map(|t| t.items.iter().filter_map(real)).collect();
+        let others: Vec<f64> = other.iter().skip(first).flat_map(|t| t.items.iter().filter_map(real)).collect();
+        if ones.iter().chain(&others).any(|x| !x.is_finite()) {
+            self.tally.loose += 1;
+            return Ok(());
+        }
+        // The interpreter's, with the one seed.
+        let seed = match seeds {
+            [Tensor { items, .. }] => items.first().and_then(real),
+            _ => None,
+        };
+        let third: Option<Vec<f64>> = ran.and_then(|ran| ran.second.as_ref()).zip(seed).and_then(|(hvp, seed)| {
+            let (hvp, vary) = (super::values::plain(hvp)?, varying(&stages.core));
+            let rows =
+                if let ([_], _) | (_, Value::F64(_)) = (vary.as_slice(), &hvp) { vec![hvp] } else { items_of(hvp)? };
+            let types = vary.iter().filter_map(|k| Some(&stages.core.params.get(*k)?.1));
+            let parts = types.zip(&rows).flat_map(|(ty, v)| parts(v, ty, &|_| 0));
+            Some(parts.flat_map(|t| t.items.iter().filter_map(real).map(|x| x * seed).collect::<Vec<_>>()).collect())
+        });
+        let third = third.filter(|third| third.iter().all(|x| x.is_finite()));
+        let size = ones.iter().chain(&others).fold(1.0_f64, |m, x| m.max(x.abs()));
+        let single = along.iter().any(|t| t.items.iter().any(|v| matches!(v, Value::F32(_))));
+        let allowed = size * if single { f64::from(f32::EPSILON) / f64::EPSILON } else { 1.0 } * self.second;
+        let near = |a: &[f64], b: &[f64]| a.len() == b.len() && a.iter().zip(b).all(|(x, y)| (x - y).abs() <= allowed);
+        if let Some(third) = &third
+            && !near(third, &ones)
+        {
+            let how = format!("{ones:?}, not {third:?}\n{}{over}", stages.ssa);
+            return Err(broken("second derivatives are the interpreter's", how));
+        }
+        self.tally.hessians += u64::from(third.is_some());
+        if !near(&ones, &others) {
+            let how = format!("{ones:?} and {others:?}\n{}{over}{back}", stages.ssa);
+            return Err(broken("second derivatives are symmetric", how));
+        }
+        self.tally.seconds += 1;
+        Ok(())
+    }
+
+    fn run(&self, ssa: &Ssa, point: &Point, given: Vec<Tensor>) -> Result<(Vec<Arc<Tensor>>, u64), Stopped> {
+        let world = All(self.middle);
+        let mut evaluator = SsaEvaluator::new(&world, FUEL);
+        let found = evaluator.call(ssa, &point.sizes, given)?;
+        Ok((found, evaluator.counts.work))
+    }
+}
+
+/// How many roundings an adjoint may have where the tangent has none.
+const ORDERS: f64 = 64.0;
+
+fn is_real(leaf: &Leaf) -> bool {
+    lang_core::ad::is_real(leaf.scalar)
+}
+
+fn items_of(value: Value) -> Option<Vec<Value>> {
+    if let Value::Tuple(items) = value { Some(items) } else { None }
+}
+
+/// The parts of the direction.
+fn directions(stages: &Stages, point: &Point) -> Vec<Tensor> {
+    let of = size_of(&stages.core, &point.sizes, &point.args);
+    let vary = varying(&stages.core).into_iter().filter_map(|k| stages.core.params.get(k));
+    vary.zip(&point.along).flat_map(|((_, ty), value)| parts(value, ty, &of)).collect()
+}
+
+/// The inputs that vary.
+fn by(stages: &Stages) -> Arc<[u32]> {
+    let vary = varying(&stages.core);
+    let of = |source: &Source| matches!(source, Source::Param(k) if vary.contains(&(*k as usize)));
+    (0..).zip(&stages.ssa.inputs).filter(|(_, i)| of(&i.source)).map(|(k, _)| k).collect()
+}

@@ -1,0 +1,224 @@
+//! Where the forms of definitions come from, and how the evaluators of `lang-core` ask for them.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use lang_core::base::{GlobalName, Span};
+use lang_core::interp::Value as Computed;
+use lang_core::ir::core::{Callee, CoreType, Expr, Function, Kind, Operation};
+use lang_core::ir::eval;
+use lang_core::ir::eval_ssa::{self, SsaEvaluator, Tensor};
+use lang_core::ir::flat::{Flat, Source};
+use lang_core::ir::ssa::Ssa;
+use lang_core::ir::value::Value;
+use lang_core::pipeline::{Module, Stages};
+use lang_core::resolve::partials;
+use lang_core::session::Session;
+use lang_core::syntax::ops::Scalar;
+use lang_core::types::ty::Type;
+
+use super::reference::{self, Ref, of_value, real};
+use super::values::{part_as_is, plain};
+
+/// Definitions in all forms.
+pub trait Middle {
+    /// A definition in its forms.
+    fn stages(&self, callee: &Arc<Callee>) -> Option<Arc<Stages>>;
+    /// A definition or a derivative in Tensor SSA.
+    fn ssa(&self, callee: &Arc<Callee>) -> Option<Arc<Ssa>>;
+    /// The value of a top-level `let`.
+    fn global(&self, name: &GlobalName) -> Option<Value>;
+}
+
+/// The forms of a session's definitions.
+pub struct Forms<'a> {
+    /// The definitions.
+    pub module: Module<'a>,
+    /// The values of top-level `let`s.
+    pub globals: &'a HashMap<GlobalName, Computed>,
+}
+
+impl<'a> Forms<'a> {
+    /// Those of a session whose top-level `let`s have these values.
+    #[must_use]
+    pub fn new(session: &'a Session, globals: &'a HashMap<GlobalName, Computed>) -> Self {
+        Self { module: Module::new(session), globals }
+    }
+}
+
+impl Middle for Forms<'_> {
+    fn stages(&self, callee: &Arc<Callee>) -> Option<Arc<Stages>> {
+        self.module.stages(callee).ok()
+    }
+
+    fn ssa(&self, callee: &Arc<Callee>) -> Option<Arc<Ssa>> {
+        self.module.ssa(callee)
+    }
+
+    fn global(&self, name: &GlobalName) -> Option<Value> {
+        plain(self.globals.get(name)?)
+    }
+}
+
+/// The forms that core's evaluator takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Form {
+    /// Core.
+    Core,
+    /// `let`s outermost.
+    Lifted,
+    /// Without tuples.
+    Pairs,
+    /// Generations outermost.
+    Pushed,
+}
+
+impl Form {
+    /// All, in the order of the passes.
+    pub const ALL: [Self; 4] = [Self::Core, Self::Lifted, Self::Pairs, Self::Pushed];
+
+    /// Does it take and give parts of values?
+    #[must_use]
+    pub fn is_flat(self) -> bool {
+        matches!(self, Self::Pairs | Self::Pushed)
+    }
+
+    /// The form of a definition, as a function of core.
+    #[must_use]
+    pub fn of(self, stages: &Stages) -> Arc<Function> {
+        match self {
+            Self::Core => stages.core.clone(),
+            Self::Lifted => stages.lifted.clone(),
+            Self::Pairs => Arc::new(as_function(&stages.pairs)),
+            Self::Pushed => Arc::new(as_function(&stages.pushed)),
+        }
+    }
+}
+
+/// Between the name of a top-level `let` and the path to a part of it.
+const PART: char = '#';
+
+/// A form without tuples as a function from the parts of its arguments to a tuple of parts.
+fn as_function(flat: &Flat) -> Function {
+    let mut bindings = Vec::new();
+    let mut params = Vec::new();
+    for input in &flat.inputs {
+        match &input.source {
+            Source::Global(name) => {
+                let path: String = input.leaf.path.iter().map(|k| format!("{PART}{k}")).collect();
+                let name = GlobalName::new(&name.module, &format!("{}{path}", name.name));
+                bindings.push((input.local, Expr::new(Kind::Global(name), input.leaf.ty(), Span::default())));
+            }
+            _ => params.push((input.local, input.leaf.ty())),
+        }
+    }
+    bindings.extend(flat.bindings.iter().cloned());
+    let outputs: Vec<_> = flat.outputs.iter().map(|(_, e)| e.clone()).collect();
+    let ty = CoreType::Tuple(outputs.iter().map(|e| e.ty.clone()).collect(), None);
+    let body = Expr::lets(bindings, Expr::new(Kind::Tuple(outputs), ty, Span::default()));
+    Function {
+        callee: flat.callee.clone(),
+        vars: flat.vars.clone(),
+        sizes: flat.sizes.clone(),
+        params,
+        bounded: flat.bounded.clone(),
+        body,
+        locals: Vec::new(),
+    }
+}
+
+/// Definitions in one form, for core's evaluator.
+pub struct In<'m> {
+    middle: &'m dyn Middle,
+    all: All<'m>,
+    form: Form,
+    known: RefCell<HashMap<Callee, Arc<Function>>>,
+}
+
+impl<'m> In<'m> {
+    /// In this form.
+    #[must_use]
+    pub fn new(middle: &'m dyn Middle, form: Form) -> Self {
+        Self { middle, all: All(middle), form, known: RefCell::default() }
+    }
+}
+
+impl eval::Functions for In<'_> {
+    fn function(&self, callee: &Callee) -> Option<Arc<Function>> {
+        if let Some(known) = self.known.borrow().get(callee) {
+            return Some(known.clone());
+        }
+        let made = self.form.of(&*self.middle.stages(&Arc::new(callee.clone()))?);
+        self.known.borrow_mut().insert(callee.clone(), made.clone());
+        Some(made)
+    }
+
+    fn global(&self, name: &GlobalName) -> Option<Value> {
+        let Some((whole, path)) = name.name.split_once(PART) else { return self.middle.global(name) };
+        let path: Vec<u32> = path.split(PART).map(|k| k.parse().ok()).collect::<Option<_>>()?;
+        let value = self.middle.global(&GlobalName::new(&name.module, whole))?;
+        let mut tensor = part_as_is(&value, &path);
+        let dims = std::mem::take(&mut tensor.dims);
+        Some(super::values::nested(&mut tensor.items.into_iter(), &dims))
+    }
+
+    fn derivatives(&self) -> Option<&dyn eval_ssa::Functions> {
+        Some(&self.all)
+    }
+}
+
+/// Definitions in Tensor SSA, for its evaluator; and in core, for the reference.
+#[derive(Clone, Copy)]
+pub struct All<'m>(pub &'m dyn Middle);
+
+impl eval_ssa::Functions for All<'_> {
+    fn ssa(&self, callee: &Callee) -> Option<Arc<Ssa>> {
+        self.0.ssa(&Arc::new(callee.clone()))
+    }
+
+    fn global(&self, name: &GlobalName, path: &[u32]) -> Option<Tensor> {
+        Some(part_as_is(&self.0.global(name)?, path))
+    }
+}
+
+/// Steps of a partial derivative of a scalar operation.
+const PARTIAL: u64 = 10_000;
+
+impl reference::World for All<'_> {
+    fn core(&self, callee: &Callee) -> Option<Arc<Function>> {
+        Some(self.0.stages(&Arc::new(callee.clone()))?.core.clone())
+    }
+
+    fn global(&self, name: &GlobalName) -> Option<Ref> {
+        Some(of_value(&self.0.global(name)?, None))
+    }
+
+    fn partial(&self, operation: Operation, k: usize, args: &[Value]) -> Option<f64> {
+        let of = args.first()?.scalar()?;
+        let ssa = self.0.ssa(&partial_of(operation, k, of)?)?;
+        let mut given: Vec<Value> = args.to_vec();
+        if operation == Operation::PowInt {
+            #[expect(clippy::cast_precision_loss, reason = "as the language converts")]
+            given.push(match (args.get(1)?.int()?, of) {
+                (i, Scalar::F32) => Value::F32(i as f32),
+                (i, _) => Value::F64(i as f64),
+            });
+        }
+        let given = given.into_iter().map(|v| Tensor { dims: Vec::new(), items: vec![v] });
+        let results = SsaEvaluator::new(self, PARTIAL).call(&ssa, &[], given.collect()).ok()?;
+        real(results.first()?.items.first()?)
+    }
+}
+
+/// The definition that a table gives for the derivative of an operation by its argument `k`.
+#[must_use]
+pub fn partial_of(operation: Operation, k: usize, at: Scalar) -> Option<Arc<Callee>> {
+    let table = match operation {
+        Operation::Scalar(f) => partials::Operation::Scalar(f),
+        Operation::Pow => partials::Operation::Pow,
+        Operation::PowInt => partials::Operation::PowInt,
+        _ => return None,
+    };
+    Some(Arc::new(Callee::new(partials::name(table, k), vec![Type::Scalar(at)])))
+}

@@ -1,0 +1,450 @@
+//! The laws of a definition at a point: every form has the value of the reference and does no more work than
+//! the one before it, and fails only where it does. Those of derivatives are in [`super::derive`].
+
+use std::sync::Arc;
+
+use lang_core::base::Code;
+use lang_core::interp::{Counts, Failure, Value as Computed};
+use lang_core::ir::core::{Callee, E, Failing, Kind, Leaf};
+use lang_core::ir::eval::{Evaluator, Stopped};
+use lang_core::ir::eval_ssa::{SsaEvaluator, Tensor};
+use lang_core::ir::ssa::{Ssa, Stmt, for_each_read, reads};
+use lang_core::ir::value::Value;
+use lang_core::norm::{lift, pairs, pushout};
+use lang_core::pipeline::Stages;
+
+use super::forms::{All, Form, In, Middle};
+use super::number::Number;
+use super::reference::{Ref, Reference, Stop, asks_any, of_value, real};
+use super::values::{compare, parts, scalars, size_of, varying};
+use crate::golden::Tolerances;
+use crate::random::Random;
+
+/// Steps that an evaluation may take.
+pub const FUEL: u64 = 20_000_000;
+
+/// What of all this happened, and how often.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Tally {
+    /// Points at which all forms had the value.
+    pub values: u64,
+    /// Points at which all that failed did so with the code of the interpreter.
+    pub failures: u64,
+    /// Points at which something failed with another code.
+    pub other_failures: u64,
+    /// Failures that a form left out, as nothing depends on them.
+    pub omitted: u64,
+    /// Points at which the interpreter reached a limit.
+    pub skipped: u64,
+    /// Evaluations that took too long.
+    pub unfinished: u64,
+    /// Points at which rounding decides a condition.
+    pub undecided: u64,
+    /// Numbers compared bit for bit.
+    pub exact: u64,
+    /// Numbers compared within their error bound.
+    pub near: u64,
+    /// Numbers whose bound says nothing: a thousandth of the number and more, or no number.
+    pub loose: u64,
+    /// Points at which a derivative that has no terms, as data tell, is NaN: zero times an infinity.
+    pub masked: u64,
+    /// Points at which tangents were compared.
+    pub tangents: u64,
+    /// Points at which inner products were compared.
+    pub products: u64,
+    /// Those of them that were equal bit for bit, as they must.
+    pub exact_products: u64,
+    /// Points at which second derivatives were compared.
+    pub seconds: u64,
+    /// Those of them that the interpreter's `hvp` was compared with, too.
+    pub hessians: u64,
+    /// The greatest ratio of the forward derivative's work to the function's.
+    pub forward: f64,
+    /// The greatest ratio of the adjoint's work to the function's, inputs and outputs added to both.
+    pub adjoint: f64,
+}
+
+impl Tally {
+    /// Adds another.
+    pub fn add(&mut self, other: &Self) {
+        self.values += other.values;
+        self.failures += other.failures;
+        self.other_failures += other.other_failures;
+        self.omitted += other.omitted;
+        self.skipped += other.skipped;
+        self.unfinished += other.unfinished;
+        self.undecided += other.undecided;
+        self.exact += other.exact;
+        self.near += other.near;
+        self.loose += other.loose;
+        self.masked += other.masked;
+        self.tangents += other.tangents;
+        self.products += other.products;
+        self.exact_products += other.exact_products;
+        self.seconds += other.seconds;
+        self.hessians += other.hessians;
+        self.forward = self.forward.max(other.forward);
+        self.adjoint = self.adjoint.max(other.adjoint);
+    }
+}
+
+/// What the interpreter made of a point.
+pub struct Ran {
+    /// The value, or the failure.
+    pub value: Result<Computed, Box<Failure>>,
+    /// What it counted.
+    pub counts: Counts,
+    /// The tangent, if it was asked.
+    pub tangent: Option<Computed>,
+    /// The second derivative of the one real that it gives, times the direction, if it was asked.
+    pub second: Option<Computed>,
+}
+
+/// Where a definition is looked at.
+#[derive(Clone, Debug)]
+pub struct Point {
+    /// The sizes that a call passes.
+    pub sizes: Vec<i64>,
+    /// The arguments.
+    pub args: Vec<Value>,
+    /// A direction: a value for each argument that varies.
+    pub along: Vec<Value>,
+}
+
+/// A law that does not hold.
+#[derive(Clone, Debug)]
+pub struct Broken {
+    /// Which, so that a smaller program can be looked for.
+    pub law: String,
+    /// How, for a reader.
+    pub how: String,
+}
+
+/// Judges definitions.
+pub struct Judge<'m> {
+    pub(super) middle: &'m dyn Middle,
+    /// Times the error bound of the reference, which rounds in one order of many.
+    pub(super) orders: f64,
+    /// Relative to the greatest number, between two ways to a second derivative.
+    pub(super) second: f64,
+    /// What was seen.
+    pub tally: Tally,
+    /// Are second derivatives taken?
+    pub twice: bool,
+}
+
+/// The parts of a value, and the work.
+type Found = (Vec<Vec<Value>>, u64);
+
+pub(super) type Law = Result<(), Broken>;
+
+pub(super) fn broken(law: impl Into<String>, how: impl Into<String>) -> Broken {
+    Broken { law: law.into(), how: how.into() }
+}
+
+/// A failure that a limit of the interpreter causes, or that depends on when something is evaluated.
+fn is_limit(code: Code) -> bool {
+    matches!(code, Code::E0506 | Code::E0507 | Code::E0508 | Code::E0510 | Code::E0512)
+}
+
+impl<'m> Judge<'m> {
+    /// One of these definitions.
+    ///
+    /// # Errors
+    /// That the tolerances cannot be read.
+    pub fn new(middle: &'m dyn Middle) -> Result<Self, String> {
+        let allowed = Tolerances::of("forms")?;
+        let [orders, second] = ["orders", "second"].map(|name| allowed.get(name).relative);
+        Ok(Self { middle, orders, second, tally: Tally::default(), twice: false })
+    }
+
+    /// Has every form of the definition the shape that its pass is to reach?
+    ///
+    /// # Errors
+    /// Which has not.
+    pub fn shapes(&self, stages: &Stages) -> Law {
+        let reached = [
+            ("lifted", lift::is_lifted(&stages.lifted.body), stages.lifted.to_string()),
+            ("pairs", pairs::is_flat(&stages.pairs), stages.pairs.to_string()),
+            ("pushed", pushout::is_pushed(&stages.pushed), stages.pushed.to_string()),
+            ("ssa", is_ssa(&stages.ssa), stages.ssa.to_string()),
+        ];
+        match reached.into_iter().find(|(_, reached, _)| !reached) {
+            Some((form, _, text)) => Err(broken(format!("{form} reaches its form"), text)),
+            None => Ok(()),
+        }
+    }
+
+    /// All laws at a point. `ran` is what the interpreter gave; of a program that is core alone, nothing.
+    ///
+    /// # Errors
+    /// The first that does not hold.
+    pub fn point(&mut self, stages: &Stages, point: &Point, ran: Option<&Ran>, random: &mut Random) -> Law {
+        let told = |b: Broken| Broken {
+            how: format!(
+                "{} at {:?} {:?} along {:?}: {}",
+                stages.core.callee, point.sizes, point.args, point.along, b.how
+            ),
+            ..b
+        };
+        self.at(stages, point, ran, random).map_err(told)
+    }
+
+    fn at(&mut self, stages: &Stages, point: &Point, ran: Option<&Ran>, random: &mut Random) -> Law {
+        if let Some(Ran { value: Err(failure), .. }) = ran
+            && is_limit(failure.code)
+        {
+            self.tally.skipped += 1;
+            return Ok(());
+        }
+        let core = &stages.core;
+        let vary = varying(core);
+        let args = point.args.iter().enumerate().map(|(k, v)| {
+            let along = vary.iter().position(|j| *j == k).and_then(|j| point.along.get(j));
+            of_value(v, along)
+        });
+        let world = All(self.middle);
+        let reference = Reference::new(&world, FUEL).call(core, &point.sizes, args.collect());
+        let wanted = match reference {
+            Ok(value) => Ok(value),
+            Err(Stop::Failed(what)) => Err(what),
+            Err(Stop::Fuel) => {
+                self.tally.unfinished += 1;
+                return Ok(());
+            }
+            Err(Stop::Undecided) => {
+                self.tally.undecided += 1;
+                return Ok(());
+            }
+            Err(Stop::Broken(what)) => return Err(broken("core is whole", format!("{what}\n{core}"))),
+        };
+        let before = ran.map(|ran| self.interpreted(stages, ran, &wanted)).transpose()?.flatten();
+        let wanted = match wanted {
+            Ok(value) => value,
+            Err(what) => return self.failing(stages, point, what.code),
+        };
+        let work = self.values(stages, point, &wanted, before)?;
+        self.tally.values += 1;
+        if !vary.is_empty() && point.along.len() == vary.len() && finite(&wanted) {
+            self.derivatives(stages, point, &wanted, work, ran, random)?;
+        }
+        Ok(())
+    }
+
+    /// The reference against the interpreter. The interpreter's work, where core may not do more.
+    fn interpreted(
+        &mut self,
+        stages: &Stages,
+        ran: &Ran,
+        wanted: &Result<Ref, Arc<Failing>>,
+    ) -> Result<Option<u64>, Broken> {
+        let core = &stages.core;
+        match (&ran.value, wanted) {
+            (Err(_), Ok(_)) => {
+                self.tally.omitted += 1;
+                Ok(None)
+            }
+            (Err(failure), Err(what)) => {
+                let same = failure.code == what.code;
+                *(if same { &mut self.tally.failures } else { &mut self.tally.other_failures }) += 1;
+                Ok(None)
+            }
+            (Ok(value), Err(what)) => {
+                Err(broken("core fails only where the program does", format!("{what:?} though {value:?}\n{core}")))
+            }
+            (Ok(value), Ok(wanted)) => {
+                let mut differing = None;
+                let mut see = |x: f64, wanted: &Ref| {
+                    if let Ref::Real(number, _) = wanted
+                        && !self.agrees(x, number)
+                    {
+                        differing = differing.or(Some((x, *number)));
+                    }
+                };
+                compare(value, wanted, &mut see)
+                    .map_err(|how| broken("core has the value of the program", format!("{how}: {value:?}\n{core}")))?;
+                if let Some((x, number)) = differing {
+                    return Err(broken("core has the value of the program", format!("{number:?}, not {x}\n{core}")));
+                }
+                let early = asks_any(&All(self.middle), &core.body, &mut Vec::new());
+                Ok((!early).then_some(ran.counts.work))
+            }
+        }
+    }
+
+    /// Forms where the reference fails: they fail likewise, or leave the failure out.
+    fn failing(&mut self, stages: &Stages, point: &Point, code: Code) -> Law {
+        for (name, result) in self.all_forms(stages, point) {
+            match result {
+                Err(Stopped::Failed(what)) if what.code == code => {}
+                Err(Stopped::Failed(_)) => self.tally.other_failures += 1,
+                Ok(_) => self.tally.omitted += 1,
+                Err(Stopped::Fuel) => self.tally.unfinished += 1,
+                Err(Stopped::Broken(what)) => {
+                    return Err(broken(format!("{name} is whole"), format!("{what}\n{}\n{}", stages.core, stages.ssa)));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The parts of the value in every form, with the work.
+    fn all_forms(&self, stages: &Stages, point: &Point) -> Vec<(&'static str, Result<Found, Stopped>)> {
+        let mut all = Vec::new();
+        let leaves = stages.core.body.ty.leaves();
+        for (form, name) in Form::ALL.into_iter().zip(["core", "lifted", "pairs", "pushed"]) {
+            let functions = In::new(self.middle, form);
+            let mut evaluator = Evaluator::new(&functions, FUEL);
+            let args = if form.is_flat() { flat(stages, point) } else { point.args.clone() };
+            let result = evaluator.call(&form.of(stages), &point.sizes, args);
+            let result = result.map(|value| {
+                let path = |k: usize, leaf: &Leaf| {
+                    if form.is_flat() { vec![u32::try_from(k).unwrap_or(0)] } else { leaf.path.clone() }
+                };
+                let items =
+                    leaves.iter().enumerate().map(|(k, leaf)| super::values::part(&value, &path(k, leaf), &[]).items);
+                (items.collect(), evaluator.counts.work)
+            });
+            all.push((name, result));
+        }
+        let world = All(self.middle);
+        let mut evaluator = SsaEvaluator::new(&world, FUEL);
+        let result = evaluator.call(&stages.ssa, &point.sizes, tensors(stages, point));
+        let result = result.map(|found| (found.iter().map(|t| t.items.clone()).collect(), evaluator.counts.work));
+        all.push(("ssa", result));
+        all
+    }
+
+    /// Every form against the reference. The work of Tensor SSA.
+    fn values(&mut self, stages: &Stages, point: &Point, wanted: &Ref, before: Option<u64>) -> Result<u64, Broken> {
+        let leaves = stages.core.body.ty.leaves();
+        let mut last = before.map(|work| ("the interpreter", work));
+        let text = |name: &str| match name {
+            "core" => stages.core.to_string(),
+            "lifted" => format!("{}{}", stages.core, stages.lifted),
+            "pairs" => format!("{}{}", stages.lifted, stages.pairs),
+            "pushed" => format!("{}{}", stages.pairs, stages.pushed),
+            _ => format!("{}{}", stages.pushed, stages.ssa),
+        };
+        // A call of several parts is one call in SSA, and in the two forms before it one for each part.
+        let several = calls_several(self.middle, &stages.core.body, &mut Vec::new());
+        for (name, result) in self.all_forms(stages, point) {
+            let (parts, work) = match result {
+                Ok(found) => found,
+                Err(Stopped::Fuel) => {
+                    self.tally.unfinished += 1;
+                    continue;
+                }
+                Err(stopped) => {
+                    return Err(broken(format!("{name} has a value"), format!("{stopped:?}\n{}", text(name))));
+                }
+            };
+            for (leaf, found) in leaves.iter().zip(&parts) {
+                let mut all = Vec::new();
+                scalars(wanted, &leaf.path, &mut all);
+                let good = all.len() == found.len() && all.iter().zip(found).all(|(w, f)| self.same(f, w));
+                if !good {
+                    let how = format!("{found:?}, not {all:?}\n{}", text(name));
+                    return Err(broken(format!("{name} has the value of core"), how));
+                }
+            }
+            if several && matches!(name, "pairs" | "pushed") {
+                continue;
+            }
+            if let Some((who, least)) = last
+                && work > least
+            {
+                let how = format!("{name} takes {work}, {who} {least}\n{}", text(name));
+                return Err(broken(format!("{name} takes no more work"), how));
+            }
+            last = Some((name, work));
+        }
+        Ok(last.map_or(0, |(_, work)| work))
+    }
+
+    /// A scalar of a form against the reference's.
+    fn same(&mut self, found: &Value, wanted: &Ref) -> bool {
+        match (found, wanted) {
+            (Value::I64(i), Ref::Int(j)) => i == j,
+            (Value::Bool(a), Ref::Bool(b)) => a == b,
+            (_, Ref::Real(number, _)) => real(found).is_some_and(|x| self.agrees(x, number)),
+            (Value::Tuple(row), Ref::Rel(rows)) => {
+                let row: Option<Vec<i64>> = row.iter().map(Value::int).collect();
+                row.is_some_and(|row| rows.contains(&row))
+            }
+            _ => false,
+        }
+    }
+
+    pub(super) fn agrees(&mut self, x: f64, wanted: &Number) -> bool {
+        if wanted.error == 0.0 {
+            self.tally.exact += 1;
+            return x == wanted.value || x.is_nan() && wanted.value.is_nan();
+        }
+        if !wanted.value.is_finite() || wanted.error > LOOSE * wanted.value.abs().max(1.0) {
+            self.tally.loose += 1;
+            let allowed = self.orders * wanted.error;
+            return !wanted.value.is_finite() || !allowed.is_finite() || (x - wanted.value).abs() <= allowed;
+        }
+        self.tally.near += 1;
+        (x - wanted.value).abs() <= self.orders * wanted.error
+    }
+}
+
+/// A bound of this part of the number says little.
+const LOOSE: f64 = 1e-3;
+
+/// Is every number of it one?
+fn finite(value: &Ref) -> bool {
+    match value {
+        Ref::Real(x, t) => x.value.is_finite() && t.value.is_finite(),
+        Ref::Tuple(items) | Ref::Array(items) => items.iter().all(finite),
+        _ => true,
+    }
+}
+
+/// The parts of the arguments, in the order of the inputs.
+pub(super) fn tensors(stages: &Stages, point: &Point) -> Vec<Tensor> {
+    let of = size_of(&stages.core, &point.sizes, &point.args);
+    let args = stages.core.params.iter().zip(&point.args);
+    args.flat_map(|((_, ty), value)| parts(value, ty, &of)).collect()
+}
+
+/// The parts of the arguments as arrays.
+fn flat(stages: &Stages, point: &Point) -> Vec<Value> {
+    let each = tensors(stages, point).into_iter();
+    each.map(|t| super::values::nested(&mut t.items.into_iter(), &t.dims)).collect()
+}
+
+/// Does anything in it, or in what it calls, call what has several parts?
+fn calls_several(middle: &dyn Middle, e: &E, seen: &mut Vec<Arc<Callee>>) -> bool {
+    let mut found = false;
+    if let Kind::Call(callee, ..) = &e.kind {
+        found = e.ty.leaves().len() != 1;
+        if !found && !seen.contains(callee) {
+            seen.push(callee.clone());
+            found = middle.stages(callee).is_some_and(|called| calls_several(middle, &called.core.body, seen));
+        }
+    }
+    e.for_each_child(&mut |e| found = found || calls_several(middle, e, seen));
+    found
+}
+
+/// Does every statement read statements before it alone, and are equal statements one?
+#[must_use]
+pub fn is_ssa(ssa: &Ssa) -> bool {
+    let mut seen: Vec<&Stmt> = Vec::new();
+    for (k, stmt) in ssa.stmts.iter().enumerate() {
+        let mut good = true;
+        stmt.rhs.for_each_access(&mut |a| good &= (a.var.0 as usize) < k);
+        stmt.rhs.for_each_pred(&mut |p| for_each_read(p, &mut |v| good &= (v.0 as usize) < k));
+        stmt.rhs.for_each_poly(&mut |p| reads(p, &mut |v| good &= (v.0 as usize) < k));
+        let same =
+            |s: &&&Stmt| (&s.dims, s.scalar, &s.rhs, &s.needs) == (&stmt.dims, stmt.scalar, &stmt.rhs, &stmt.needs);
+        if !good || seen.iter().any(|s| same(&s)) {
+            return false;
+        }
+        seen.push(stmt);
+    }
+    true
+}

@@ -1,0 +1,19 @@
+//! The compiler's middle held against the definition: every form of a definition, its forward derivative and its
+//! adjoint, at points and sizes, against core by the paper's rules on dual numbers ([`reference`]) and against
+//! the interpreter ([`probe`]); the laws are in [`judge`].
+//!
+//! Three things judge and share nothing with what they judge: the interpreter, the reference, and the theorems'
+//! bounds on work ([`cost`]).
+
+pub mod cores;
+pub mod cost;
+mod derive;
+pub mod forms;
+pub mod judge;
+pub mod number;
+mod operators;
+pub mod probe;
+pub mod programs;
+pub mod reference;
+pub mod soak;
+pub mod values;

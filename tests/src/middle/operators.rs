@@ -1,0 +1,157 @@
+//! Derivative operators in core, by their definition: the function is run on dual numbers, along a tangent, or along
+//! each coordinate of what it is differentiated by. A derivative of a derivative would need numbers of its own, and
+//! is left to the interpreter.
+
+use std::sync::Arc;
+
+use lang_core::ir::core::{Callee, Derivation, Function, Leaf};
+use lang_core::syntax::ops::Scalar;
+
+use super::number::Number;
+use super::reference::{Eval, Ref, Reference, Stop};
+
+impl Reference<'_> {
+    /// A call of a derived function.
+    pub(super) fn derived(&mut self, callee: &Callee, sizes: &[i64], mut args: Vec<Ref>) -> Eval<Ref> {
+        let [derivation] = &*callee.derived else { return Err(Stop::Undecided) };
+        if !args.iter().all(is_constant) {
+            return Err(Stop::Undecided);
+        }
+        let of = Callee { derived: Arc::from([]), ..callee.clone() };
+        let function = self.core_of(&of)?;
+        let beside = args.split_off(function.params.len().min(args.len()));
+        let outputs = function.body.ty.leaves();
+        let mut parts = Vec::new();
+        match derivation {
+            Derivation::Forward(wrt) => {
+                let inputs: Vec<(usize, Leaf)> = wrt.iter().filter_map(|k| input(&function, *k)).collect();
+                let varying = inputs
+                    .iter()
+                    .zip(&beside)
+                    .fold(args, |args, ((k, leaf), tangent)| put(args, *k, |arg| seeded(arg, &leaf.path, tangent)));
+                let value = self.call(&function, sizes, varying)?;
+                parts.extend(outputs.iter().map(|leaf| part(&value, &leaf.path, &|x, _| x)));
+                let real = outputs.iter().filter(|leaf| is_real(leaf));
+                parts.extend(real.map(|leaf| part(&value, &leaf.path, &|_, t| t)));
+            }
+            Derivation::Adjoint { of, wrt } => {
+                let value = self.call(&function, sizes, args.clone())?;
+                parts.extend(outputs.iter().map(|leaf| part(&value, &leaf.path, &|x, _| x)));
+                let given: Vec<&Leaf> = of.iter().filter_map(|k| outputs.get(*k as usize)).collect();
+                for k in &**wrt {
+                    let (k, leaf) = input(&function, *k).ok_or(Stop::Broken("an input"))?;
+                    let like =
+                        args.get(k).map(|arg| part(arg, &leaf.path, &|x, _| x)).ok_or(Stop::Broken("an input"))?;
+                    let mut coordinates = Vec::new();
+                    reals(&like, &mut coordinates);
+                    let mut cotangents = Vec::new();
+                    for nth in 0..coordinates.len() {
+                        let unit = unit(&like, &mut nth.cast_signed());
+                        let varying = put(args.clone(), k, |arg| seeded(arg, &leaf.path, &unit));
+                        let along = self.call(&function, sizes, varying)?;
+                        let single = leaf.scalar == Some(Scalar::F32);
+                        let mut sum = Number::zero(single);
+                        for (leaf, cotangent) in given.iter().zip(&beside) {
+                            let (mut tangents, mut weights) = (Vec::new(), Vec::new());
+                            reals(&part(&along, &leaf.path, &|_, t| t), &mut tangents);
+                            reals(cotangent, &mut weights);
+                            for (t, w) in tangents.iter().zip(&weights) {
+                                sum = sum.plus(&t.times(w));
+                            }
+                        }
+                        cotangents.push(sum);
+                    }
+                    parts.push(filled(&like, &mut cotangents.into_iter()));
+                }
+            }
+        }
+        Ok(Ref::Tuple(parts))
+    }
+}
+
+/// The parameter and the part of it that an input is.
+fn input(function: &Function, k: u32) -> Option<(usize, Leaf)> {
+    let leaves =
+        function.params.iter().enumerate().flat_map(|(p, (_, ty))| ty.leaves().into_iter().map(move |l| (p, l)));
+    leaves.into_iter().nth(k as usize)
+}
+
+fn is_real(leaf: &Leaf) -> bool {
+    matches!(leaf.scalar, Some(Scalar::F64 | Scalar::F32))
+}
+
+fn is_constant(value: &Ref) -> bool {
+    match value {
+        Ref::Real(_, t) => t.is_nothing(),
+        Ref::Tuple(items) | Ref::Array(items) => items.iter().all(is_constant),
+        Ref::Int(_) | Ref::Bool(_) | Ref::Rel(_) => true,
+    }
+}
+
+fn put(mut args: Vec<Ref>, k: usize, f: impl FnOnce(&Ref) -> Ref) -> Vec<Ref> {
+    if let Some(slot) = args.get_mut(k) {
+        *slot = f(slot);
+    }
+    args
+}
+
+/// A value that varies in one of its parts.
+fn seeded(value: &Ref, path: &[u32], tangent: &Ref) -> Ref {
+    match (value, tangent) {
+        (Ref::Array(items), Ref::Array(tangents)) => {
+            Ref::Array(items.iter().zip(tangents).map(|(v, t)| seeded(v, path, t)).collect())
+        }
+        (Ref::Tuple(items), _) => {
+            let at = path.first().copied();
+            let seed = |(k, v): (u32, &Ref)| match at {
+                Some(at) if at == k => seeded(v, path.get(1..).unwrap_or_default(), tangent),
+                _ => v.clone(),
+            };
+            Ref::Tuple((0..).zip(items).map(seed).collect())
+        }
+        (Ref::Real(x, _), Ref::Real(t, _)) => Ref::Real(*x, *t),
+        (other, _) => other.clone(),
+    }
+}
+
+/// A part of a value as an array of constants, chosen of numbers and tangents.
+fn part(value: &Ref, path: &[u32], choose: &dyn Fn(Number, Number) -> Number) -> Ref {
+    match value {
+        Ref::Array(items) => Ref::Array(items.iter().map(|v| part(v, path, choose)).collect()),
+        Ref::Tuple(items) => match path.split_first() {
+            Some((k, rest)) => items.get(*k as usize).map_or_else(|| value.clone(), |v| part(v, rest, choose)),
+            None => value.clone(),
+        },
+        Ref::Real(x, t) => Ref::Real(choose(*x, *t), Number::zero(x.single)),
+        other => other.clone(),
+    }
+}
+
+fn reals(value: &Ref, out: &mut Vec<Number>) {
+    match value {
+        Ref::Real(x, _) => out.push(*x),
+        Ref::Array(items) | Ref::Tuple(items) => items.iter().for_each(|v| reals(v, out)),
+        Ref::Int(_) | Ref::Bool(_) | Ref::Rel(_) => {}
+    }
+}
+
+/// One at a coordinate, zero elsewhere.
+fn unit(like: &Ref, left: &mut isize) -> Ref {
+    match like {
+        Ref::Array(items) => Ref::Array(items.iter().map(|v| unit(v, left)).collect()),
+        Ref::Real(x, _) => {
+            let one = if *left == 0 { Number::exact(1.0, x.single) } else { Number::zero(x.single) };
+            *left -= 1;
+            Ref::Real(one, Number::zero(x.single))
+        }
+        other => other.clone(),
+    }
+}
+
+fn filled(like: &Ref, numbers: &mut dyn Iterator<Item = Number>) -> Ref {
+    match like {
+        Ref::Array(items) => Ref::Array(items.iter().map(|v| filled(v, numbers)).collect()),
+        Ref::Real(x, _) => Ref::Real(numbers.next().unwrap_or_else(|| Number::zero(x.single)), Number::zero(x.single)),
+        other => other.clone(),
+    }
+}

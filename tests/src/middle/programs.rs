@@ -1,0 +1,408 @@
+//! Programs of the fragment that the compiler's middle takes, as text: definitions over two sizes and arrays of
+//! reals (of single precision in some), records, integers and truth values, in shapes that reach the rules of every pass and of both
+//! derivatives. Half of them are of ring operations alone, so that everything compares bit for bit.
+
+use lang_core::resolve::scalar_fn::{Domain, ScalarFn};
+
+use crate::random::Random;
+
+/// What is wanted at a place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Ty {
+    Real,
+    Row,
+    Column,
+    Matrix,
+    Pair,
+    Pairs,
+    Record,
+}
+
+/// What results may be.
+const RESULTS: [Ty; 10] =
+    [Ty::Real, Ty::Real, Ty::Real, Ty::Real, Ty::Row, Ty::Row, Ty::Matrix, Ty::Pair, Ty::Pairs, Ty::Record];
+
+impl Ty {
+    fn text(self) -> &'static str {
+        match self {
+            Self::Real => "f64",
+            Self::Row => "[n]f64",
+            Self::Column => "[m]f64",
+            Self::Matrix => "[n, m]f64",
+            Self::Pair => "(f64, [n]f64)",
+            Self::Pairs => "[n](f64, f64)",
+            Self::Record => "{u: f64, v: [m]f64}",
+        }
+    }
+}
+
+/// The parameters of every definition.
+const PARAMS: &str =
+    "x: [n]f64, y: [m]f64, a: [n, m]f64, q: [n](f64, f64), r: {u: f64, v: [n]f64}, k: [m]i64, b: [n]bool, s: f64";
+/// As they are passed on.
+const PASSED: &str = "x, y, a, q, r, k, b, s";
+
+/// Definitions, each of which may call those before it.
+#[must_use]
+pub fn program(seed: u64) -> String {
+    let mut random = Random::new(seed);
+    let smooth = random.below(2) == 0;
+    let (risky, single) = (random.once_in(6), random.once_in(8) && !smooth);
+    let mut draw =
+        Draw { random, smooth, risky, known: Vec::new(), indices: Vec::new(), reals: Vec::new(), fresh: 0, left: 0 };
+    let count = 1 + draw.random.below(3);
+    let mut text = String::new();
+    if !single && draw.random.once_in(4) {
+        text += "let g = (for i < 3: 0.5 * f64(i) - 0.25)\n";
+        draw.known.push(("g".to_owned(), Ty::Real));
+    }
+    for k in 0..count {
+        let ty = draw.random.pick_or(&RESULTS, Ty::Real);
+        draw.left = 14 + draw.random.below(if k == 0 { 60 } else { 30 });
+        draw.indices.clear();
+        draw.reals.clear();
+        let body = draw.expr(ty, 5);
+        text += &format!("def f{k}({PARAMS}) -> {} =\n  {body}\n", ty.text());
+        draw.known.push((format!("f{k}"), ty));
+    }
+    if single { text.replace("f64", "f32") } else { text }
+}
+
+struct Draw {
+    random: Random,
+    smooth: bool,
+    /// May an index that data tell be out of bounds?
+    risky: bool,
+    /// Definitions so far, and `g`.
+    known: Vec<(String, Ty)>,
+    /// Index variables in scope, with the extent of each.
+    indices: Vec<(String, char)>,
+    /// Reals in scope.
+    reals: Vec<String>,
+    fresh: u32,
+    /// Nodes that may still be made.
+    left: usize,
+}
+
+impl Draw {
+    fn name(&mut self, prefix: &str) -> String {
+        self.fresh += 1;
+        format!("{prefix}{}", self.fresh)
+    }
+
+    /// An index of this extent that is in scope, or 0 under a condition that makes it one.
+    fn at(&mut self, extent: char) -> Option<String> {
+        let all: Vec<String> = self.indices.iter().filter(|(_, e)| *e == extent).map(|(i, _)| i.clone()).collect();
+        self.random.pick(&all).cloned()
+    }
+
+    /// Inside a new index.
+    fn over(&mut self, extent: char, inside: impl FnOnce(&mut Self, &str) -> String) -> String {
+        let i = self.name("i");
+        self.indices.push((i.clone(), extent));
+        let reals = self.reals.len();
+        let text = inside(self, &i);
+        self.reals.truncate(reals);
+        self.indices.pop();
+        text
+    }
+
+    fn expr(&mut self, ty: Ty, depth: usize) -> String {
+        self.left = self.left.saturating_sub(1);
+        let depth = if self.left == 0 { 0 } else { depth };
+        match ty {
+            Ty::Real => self.real(depth),
+            Ty::Row | Ty::Column => self.row(if ty == Ty::Row { 'n' } else { 'm' }, depth),
+            Ty::Matrix => self.matrix(depth),
+            Ty::Pair => self.either(ty, depth, |d| format!("({}, {})", d.real(depth - 1), d.row('n', depth - 1))),
+            Ty::Pairs => self.either(ty, depth, |d| {
+                d.over('n', |d, i| format!("(for {i} < n: ({}, {}))", d.real(depth - 1), d.real(depth - 1)))
+            }),
+            Ty::Record => {
+                self.either(ty, depth, |d| format!("{{u: {}, v: {}}}", d.real(depth - 1), d.row('m', depth - 1)))
+            }
+        }
+    }
+
+    /// What may stand for a value of any type that is made of several, or the value itself.
+    fn either(&mut self, ty: Ty, depth: usize, itself: impl FnOnce(&mut Self) -> String) -> String {
+        let simple = match ty {
+            Ty::Pair => "(s, x)",
+            Ty::Pairs => "q",
+            _ => "{u: s, v: y}",
+        };
+        if depth == 0 {
+            return simple.to_owned();
+        }
+        match self.random.below(8) {
+            0 => {
+                let p = self.pred(depth - 1);
+                format!("(if {p} then {} else {})", self.expr(ty, depth - 1), self.expr(ty, depth - 1))
+            }
+            1 => self.call(ty).unwrap_or_else(|| simple.to_owned()),
+            2 => {
+                let p = self.pred(depth - 1);
+                format!("([{p}] * {})", self.expr(ty, depth - 1))
+            }
+            3 => self.bound(ty, depth),
+            4 if self.indices.is_empty() && ty == Ty::Pair => {
+                self.over('m', |d, i| format!("(sum {i} < m: {})", d.expr(ty, depth - 1)))
+            }
+            _ => itself(self),
+        }
+    }
+
+    fn call(&mut self, ty: Ty) -> Option<String> {
+        let all: Vec<String> =
+            self.known.iter().filter(|(f, t)| *t == ty && f != "g").map(|(f, _)| f.clone()).collect();
+        let f = self.random.pick(&all).cloned()?;
+        // Calls that depend on an index are made for each.
+        let s = if self.random.below(2) == 0 { self.real(0) } else { "s".to_owned() };
+        Some(format!("{f}({}, {s})", PASSED.trim_end_matches(", s")))
+    }
+
+    /// `let` around an expression.
+    fn bound(&mut self, ty: Ty, depth: usize) -> String {
+        let reals = self.reals.len();
+        let text = self.binding(ty, depth);
+        self.reals.truncate(reals);
+        text
+    }
+
+    fn binding(&mut self, ty: Ty, depth: usize) -> String {
+        let v = self.name("v");
+        match self.random.below(4) {
+            0 => {
+                let (w, pair) = (self.name("v"), self.expr(Ty::Pair, depth - 1));
+                self.reals.push(v.clone());
+                let i = self.at('n');
+                let body = self.expr(ty, depth - 1);
+                match i {
+                    Some(i) if ty == Ty::Real => format!("(let ({v}, {w}) = {pair} in {body} + {w}[{i}])"),
+                    _ => format!("(let ({v}, {w}) = {pair} in {body})"),
+                }
+            }
+            1 => {
+                let (record, body) = (self.expr(Ty::Record, depth - 1), self.expr(ty, depth - 1));
+                match ty {
+                    Ty::Real => format!("(let {v} = {record} in {v}.u * {body})"),
+                    _ => format!("(let {v} = {record} in {body})"),
+                }
+            }
+            _ => {
+                let value = self.real(depth - 1);
+                self.reals.push(v.clone());
+                format!("(let {v} = {value} in {})", self.expr(ty, depth - 1))
+            }
+        }
+    }
+
+    fn leaf(&mut self) -> String {
+        let mut all = vec!["s".to_owned(), "r.u".to_owned(), "0.5".to_owned(), "2.0".to_owned(), "-1.25".to_owned()];
+        all.extend(self.reals.iter().cloned());
+        all.extend(self.reals.last().cloned());
+        for (i, extent) in &self.indices {
+            match extent {
+                'n' => all.extend([
+                    format!("x[{i}]"),
+                    format!("r.v[{i}]"),
+                    format!("q[{i}].0"),
+                    format!("q[{i}].1"),
+                    format!("x[{i}]"),
+                ]),
+                _ => all.extend([
+                    format!("y[{i}]"),
+                    format!("y[{i}]"),
+                    format!("[{i} + 1 < m] * y[{i} + 1]"),
+                    format!("[0 <= k[{i}] < n] * x[k[{i}]]"),
+                ]),
+            }
+            if self.risky && *extent == 'm' {
+                all.push(format!("x[k[{i}]]"));
+            }
+            for (j, other) in &self.indices {
+                match (extent, other) {
+                    ('n', 'm') => all.extend([format!("a[{i}, {j}]"), format!("a[{i}, {j}]")]),
+                    ('n', 'n') if i != j => all.push(format!("[{i} == {j}] * x[{i}]")),
+                    _ => {}
+                }
+            }
+        }
+        if self.known.iter().any(|(f, _)| f == "g") {
+            all.push("g[1]".to_owned());
+        }
+        let leaf = self.random.pick(&all).cloned().unwrap_or_default();
+        if leaf.starts_with('[') { format!("({leaf})") } else { leaf }
+    }
+
+    fn real(&mut self, depth: usize) -> String {
+        self.left = self.left.saturating_sub(1);
+        if depth == 0 || self.left == 0 {
+            return self.leaf();
+        }
+        let d = depth - 1;
+        match self.random.below(25) {
+            24 => self.call(Ty::Real).unwrap_or_else(|| self.leaf()),
+            0 | 1 => format!("({} + {})", self.real(d), self.real(d)),
+            2 => format!("({} - {})", self.real(d), self.real(d)),
+            3 | 4 => format!("({} * {})", self.real(d), self.real(d)),
+            5 => format!("(-({}))", self.real(d)),
+            6 | 7 => {
+                let p = self.pred(d);
+                format!("([{p}] * {})", self.real(d))
+            }
+            8 | 9 => {
+                let extent = self.random.pick_or(&['n', 'm'], 'n');
+                self.over(extent, |g, i| format!("(sum {i} < {extent}: {})", g.real(d)))
+            }
+            10 => self
+                .over('n', |g, i| g.over('m', |g, j| format!("(sum {i} < n, {j} < m: {} * {})", g.real(d), g.real(d)))),
+            11 => self.over('n', |g, i| {
+                let p = g.pred(d);
+                format!("(sum {i} < n if {p}: {})", g.real(d))
+            }),
+            12 => {
+                let p = self.pred(d);
+                format!("(if {p} then {} else {})", self.real(d), self.real(d))
+            }
+            13 | 14 => self.bound(Ty::Real, depth),
+            15 => self.call(Ty::Real).unwrap_or_else(|| self.leaf()),
+            16 => match self.at('n') {
+                Some(i) => format!("({})[{i}]", self.row('n', d)),
+                None => self.leaf(),
+            },
+            17 => match self.at('m') {
+                Some(i) => format!("({})[{i}]", self.row('m', d)),
+                None => self.leaf(),
+            },
+            18 => format!("({}, {}).{}", self.real(d), self.real(d), self.random.below(2)),
+            19 => format!("({})^2", self.real(d)),
+            20 => format!("stop({})", self.real(d)),
+            _ if self.smooth => {
+                let e = self.real(d);
+                match self.random.below(13) {
+                    9..=12 => self.function(&e),
+                    0 => format!("sin({e})"),
+                    1 => format!("tanh({e})"),
+                    2 => format!("exp(-abs({e}))"),
+                    3 => format!("sqrt(1.0 + ({e})^2)"),
+                    4 => format!("({e} / (1.5 + {}^2))", self.leaf()),
+                    5 => format!("max({e}, {})", self.leaf()),
+                    6 => format!("atan2({e}, 1.0 + {}^2)", self.leaf()),
+                    7 => format!("hypot({e}, {})", self.leaf()),
+                    _ => format!("log(1.0 + ({e})^2)"),
+                }
+            }
+            _ => format!("({} * {})", self.leaf(), self.real(d)),
+        }
+    }
+
+    /// Any function of the table, mostly where it has a value.
+    fn function(&mut self, e: &str) -> String {
+        let real: Vec<ScalarFn> = ScalarFn::ALL.iter().copied().filter(|f| f.domain() != Domain::Int).collect();
+        let Some(f) = self.random.pick(&real).copied() else { return e.to_owned() };
+        let mut args = Vec::new();
+        for _ in f.arguments() {
+            let of = if args.is_empty() { e.to_owned() } else { self.leaf() };
+            args.push(match self.random.below(3) {
+                0 => format!("tanh({of})"),
+                1 => format!("(1.5 + tanh({of}))"),
+                _ => of,
+            });
+        }
+        format!("{}({})", f.name(), args.join(", "))
+    }
+
+    fn row(&mut self, extent: char, depth: usize) -> String {
+        let simple = if extent == 'n' { "x" } else { "y" };
+        if depth == 0 || self.left == 0 {
+            return simple.to_owned();
+        }
+        let d = depth - 1;
+        let ty = if extent == 'n' { Ty::Row } else { Ty::Column };
+        match self.random.below(14) {
+            0..=4 => self.over(extent, |g, i| format!("(for {i} < {extent}: {})", g.real(d))),
+            5 => format!("({} + {})", self.row(extent, d), self.row(extent, d)),
+            6 => format!("({} * {})", self.real(d), self.row(extent, d)),
+            7 => {
+                let p = self.pred(d);
+                format!("([{p}] * {})", self.row(extent, d))
+            }
+            8 => {
+                let p = self.pred(d);
+                format!("(if {p} then {} else {})", self.row(extent, d), self.row(extent, d))
+            }
+            9 => self.bound(ty, depth),
+            10 => self.call(ty).unwrap_or_else(|| simple.to_owned()),
+            11 if extent == 'm' => match self.at('n') {
+                Some(i) => format!("a[{i}]"),
+                None => simple.to_owned(),
+            },
+            11 => match self.at('m') {
+                Some(j) => format!("a[_, {j}]"),
+                None => "r.v".to_owned(),
+            },
+            12 => self.over(if extent == 'n' { 'm' } else { 'n' }, |g, i| {
+                let other = if extent == 'n' { 'm' } else { 'n' };
+                format!("(sum {i} < {other}: {})", g.row(extent, d))
+            }),
+            _ if extent == 'n' => format!("{}.1", self.expr(Ty::Pair, d)),
+            _ => format!("{}.v", self.expr(Ty::Record, d)),
+        }
+    }
+
+    fn matrix(&mut self, depth: usize) -> String {
+        if depth == 0 {
+            return "a".to_owned();
+        }
+        let d = depth - 1;
+        match self.random.below(6) {
+            0 | 1 => self.over('n', |g, i| g.over('m', |g, j| format!("(for {i} < n, {j} < m: {})", g.real(d)))),
+            2 => self.over('n', |g, i| format!("(for {i} < n: {})", g.row('m', d))),
+            3 => format!("({} - {})", self.matrix(d), self.matrix(d)),
+            4 => self.call(Ty::Matrix).unwrap_or_else(|| "a".to_owned()),
+            _ => {
+                let p = self.pred(d);
+                format!("([{p}] * {})", self.matrix(d))
+            }
+        }
+    }
+
+    fn pred(&mut self, depth: usize) -> String {
+        let mut all: Vec<String> = vec!["s > 0.25".into(), "n == m".into(), "m < n + 1".into(), "r.u <= s".into()];
+        for (i, extent) in &self.indices {
+            all.extend([
+                format!("{i} == 0"),
+                format!("0 < {i}"),
+                format!("{i} + 1 < {extent}"),
+                format!("{i} % 2 == 0"),
+            ]);
+            match extent {
+                'n' => all.extend([format!("b[{i}]"), format!("x[{i}] > 0.0"), format!("!b[{i}]")]),
+                _ => all.extend([format!("k[{i}] == 1"), format!("y[{i}] <= s")]),
+            }
+            for (j, other) in &self.indices {
+                if i == j {
+                    continue;
+                }
+                all.extend([
+                    format!("{i} == {j}"),
+                    format!("{i} < {j}"),
+                    format!("{i} + 1 == {j}"),
+                    format!("{i} != {j}"),
+                ]);
+                if (*extent, *other) == ('m', 'n') {
+                    all.extend([format!("k[{i}] == {j}"), format!("k[{i}] == {j}")]);
+                }
+            }
+        }
+        let simple = self.random.pick(&all).cloned().unwrap_or_default();
+        match self.random.below(10) {
+            0 if depth > 0 => format!("{simple} && {}", self.pred(0)),
+            1 if depth > 0 => format!("({simple} || {})", self.pred(0)),
+            2 if depth > 0 => self.over('m', |g, j| format!("(any {j} < m: {})", g.pred(0))),
+            3 if depth > 0 => self.over('n', |g, j| format!("(all {j} < n: {})", g.pred(0))),
+            _ => simple,
+        }
+    }
+}

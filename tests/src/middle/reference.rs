@@ -1,0 +1,581 @@
+//! Core by its definition (ATL Figs. 4 and 5), on dual numbers with error bounds: what every form and every
+//! derivative is held against. It shares nothing with the evaluators of `lang-core` but scalar functions.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use lang_core::base::GlobalName;
+use lang_core::interp::scalar::i64s;
+use lang_core::ir::core::{Callee, Constant, CoreType, E, Expr, Failing, Function, Kind, Operation};
+use lang_core::ir::value::{self, Value};
+use lang_core::predicate::{Atom, LocalId, Poly, Pred};
+use lang_core::syntax::ops::{BinOp, Scalar};
+
+use super::number::Number;
+
+/// A value with its tangent.
+#[derive(Clone, Debug)]
+pub enum Ref {
+    /// A real and its tangent.
+    Real(Number, Number),
+    /// `i64`
+    Int(i64),
+    /// `bool`
+    Bool(bool),
+    /// A tuple or record.
+    Tuple(Vec<Self>),
+    /// An array.
+    Array(Vec<Self>),
+    /// A relation.
+    Rel(Vec<Vec<i64>>),
+}
+
+/// Why there is none.
+#[derive(Clone, Debug)]
+pub enum Stop {
+    /// A check failed.
+    Failed(Arc<Failing>),
+    /// More steps than are allowed.
+    Fuel,
+    /// A condition on reals, between which rounding decides.
+    Undecided,
+    /// The form is not what it should be.
+    Broken(&'static str),
+}
+
+/// What the evaluation asks of others.
+pub trait World {
+    /// The core form of a callee.
+    fn core(&self, callee: &Callee) -> Option<Arc<Function>>;
+    /// The value of a top-level `let`.
+    fn global(&self, name: &GlobalName) -> Option<Ref>;
+    /// A partial derivative of an operation, at these numbers.
+    fn partial(&self, operation: Operation, k: usize, args: &[Value]) -> Option<f64>;
+}
+
+/// What an evaluation gives.
+pub(super) type Eval<T> = Result<T, Stop>;
+
+/// An evaluation.
+pub struct Reference<'w> {
+    world: &'w dyn World,
+    fuel: u64,
+}
+
+/// Variables; those of existentials have large numbers.
+type Frame = HashMap<LocalId, Ref>;
+
+impl<'w> Reference<'w> {
+    /// One that takes so many steps.
+    #[must_use]
+    pub fn new(world: &'w dyn World, fuel: u64) -> Self {
+        Self { world, fuel }
+    }
+
+    /// Calls a function.
+    ///
+    /// # Errors
+    /// What fails in it.
+    pub fn call(&mut self, function: &Function, sizes: &[i64], args: Vec<Ref>) -> Eval<Ref> {
+        let mut frame = Frame::new();
+        for (local, n) in function.sizes.iter().zip(sizes) {
+            frame.insert(*local, Ref::Int(*n));
+        }
+        for ((local, _), value) in function.params.iter().zip(args) {
+            frame.insert(*local, value);
+        }
+        self.eval(&mut frame, &function.body)
+    }
+
+    /// The core form of a callee.
+    pub(super) fn core_of(&self, callee: &Callee) -> Eval<Arc<Function>> {
+        self.world.core(callee).ok_or(Stop::Broken("a function"))
+    }
+
+    fn step(&mut self) -> Eval<()> {
+        self.fuel = self.fuel.checked_sub(1).ok_or(Stop::Fuel)?;
+        Ok(())
+    }
+
+    fn eval(&mut self, f: &mut Frame, e: &Expr) -> Eval<Ref> {
+        match self.term(f, e, false)? {
+            Some(value) => Ok(value),
+            None => self.zero(f, &e.ty),
+        }
+    }
+
+    fn zero(&mut self, f: &Frame, ty: &CoreType) -> Eval<Ref> {
+        Ok(match ty {
+            CoreType::Scalar(s) => zero_of(*s),
+            CoreType::Tuple(items, _) => Ref::Tuple(items.iter().map(|t| self.zero(f, t)).collect::<Eval<_>>()?),
+            CoreType::Tensor(n, t) => {
+                let n = usize::try_from(self.poly(f, n)?.max(0)).map_err(|_| Stop::Fuel)?;
+                if n > 1 << 20 {
+                    return Err(Stop::Fuel);
+                }
+                Ref::Array(vec![self.zero(f, t)?; n])
+            }
+            CoreType::Rel(_) => Ref::Rel(Vec::new()),
+        })
+    }
+
+    /// `None`: as a term of a sum it is none (4.24, 4.30). Nested summations have their terms together (`joint`).
+    fn term(&mut self, f: &mut Frame, e: &Expr, joint: bool) -> Eval<Option<Ref>> {
+        self.step()?;
+        Ok(Some(match &e.kind {
+            Kind::Var(x) => get(f, *x)?.clone(),
+            Kind::Global(name) => self.world.global(name).ok_or(Stop::Broken("a global"))?,
+            Kind::Constant(c) => constant(*c, e.ty.scalar().unwrap_or(Scalar::F64)),
+            Kind::Index(p) => Ref::Int(self.poly(f, p)?),
+            Kind::Add(items) => {
+                let mut sum = Sum::default();
+                for item in items {
+                    sum.add(self.term(f, item, false)?)?;
+                }
+                match sum.result() {
+                    Some(sum) => sum,
+                    None => self.zero(f, &e.ty)?,
+                }
+            }
+            Kind::Sum(index, body) => {
+                let mut sum = Sum::default();
+                for i in 0..self.poly(f, &index.extent)? {
+                    self.step()?;
+                    f.insert(index.local, Ref::Int(i));
+                    sum.add(self.term(f, body, true)?)?;
+                }
+                match sum.result() {
+                    None if joint => return Ok(None),
+                    Some(sum) => sum,
+                    None => self.zero(f, &e.ty)?,
+                }
+            }
+            Kind::Gen(index, body) => {
+                let mut items = Vec::new();
+                for i in 0..self.poly(f, &index.extent)? {
+                    self.step()?;
+                    f.insert(index.local, Ref::Int(i));
+                    items.push(self.eval(f, body)?);
+                }
+                Ref::Array(items)
+            }
+            Kind::Mul(a, b) => {
+                let (a, b) = (self.eval(f, a)?, self.eval(f, b)?);
+                times(&a, &b)?
+            }
+            Kind::Neg(a) => match self.term(f, a, joint)? {
+                None => return Ok(None),
+                Some(Ref::Real(x, t)) => Ref::Real(x.negated(), t.negated()),
+                Some(Ref::Int(i)) => Ref::Int(i.wrapping_neg()),
+                Some(_) => return Err(Stop::Broken("a negation")),
+            },
+            Kind::Apply(operation, args) => {
+                let args = args.iter().map(|a| self.eval(f, a)).collect::<Eval<Vec<Ref>>>()?;
+                self.apply(*operation, &args)?
+            }
+            Kind::Tuple(items) => Ref::Tuple(items.iter().map(|a| self.eval(f, a)).collect::<Eval<_>>()?),
+            Kind::Proj(a, k) => match self.eval(f, a)? {
+                Ref::Tuple(items) => items.into_iter().nth(*k as usize).ok_or(Stop::Broken("a component"))?,
+                _ => return Err(Stop::Broken("a tuple")),
+            },
+            Kind::Access(a, at) => {
+                let mut path = vec![self.poly(f, at)?];
+                let mut base = a;
+                while let Kind::Access(inner, at) = &base.kind {
+                    path.push(self.poly(f, at)?);
+                    base = inner;
+                }
+                path.reverse();
+                match &base.kind {
+                    // Of a variable only the element is copied.
+                    Kind::Var(x) => element(get(f, *x)?, &path)?.clone(),
+                    _ => {
+                        let base = self.eval(f, base)?;
+                        element(&base, &path)?.clone()
+                    }
+                }
+            }
+            Kind::Guard(p, body) => {
+                if !self.holds(f, p)? {
+                    return Ok(None);
+                }
+                return self.term(f, body, joint);
+            }
+            Kind::Let(bindings, body) => {
+                for (x, e) in bindings {
+                    let value = self.eval(f, e)?;
+                    f.insert(*x, value);
+                }
+                return self.term(f, body, joint);
+            }
+            Kind::Call(callee, sizes, args) => {
+                let sizes = sizes.iter().map(|p| self.poly(f, p)).collect::<Eval<Vec<i64>>>()?;
+                let args = args.iter().map(|a| self.eval(f, a)).collect::<Eval<Vec<Ref>>>()?;
+                if !callee.derived.is_empty() {
+                    return self.derived(callee, &sizes, args).map(Some);
+                }
+                let function = self.core_of(callee)?;
+                self.call(&function, &sizes, args)?
+            }
+            Kind::Check(p, what, body) => {
+                if !self.holds(f, p)? {
+                    return Err(Stop::Failed(what.clone()));
+                }
+                return self.term(f, body, joint);
+            }
+        }))
+    }
+
+    // ---- scalar operations ----
+
+    fn apply(&mut self, operation: Operation, args: &[Ref]) -> Eval<Ref> {
+        let reals: Vec<(Number, Number)> =
+            args.iter().filter_map(|a| if let Ref::Real(x, t) = a { Some((*x, *t)) } else { None }).collect();
+        let single = reals.first().is_some_and(|(x, _)| x.single);
+        match (operation, reals.as_slice()) {
+            (Operation::Stop, [(x, _)]) => return Ok(Ref::Real(*x, Number::zero(single))),
+            (Operation::Convert(to @ (Scalar::F64 | Scalar::F32)), [(x, t)]) => {
+                let to = to == Scalar::F32;
+                return Ok(Ref::Real(x.converted(to), t.converted(to)));
+            }
+            (Operation::Binary(BinOp::Div), [(x, s), (y, t)]) => {
+                let quotient = x.over(y, false);
+                let tangent = if s.is_nothing() && t.is_nothing() {
+                    Number::zero(single)
+                } else if t.is_nothing() {
+                    s.over(y, true)
+                } else {
+                    s.plus(&quotient.times(t).negated()).over(y, true)
+                };
+                return Ok(Ref::Real(quotient, tangent));
+            }
+            _ => {}
+        }
+        // A power with a small whole exponent is a product.
+        if let (Operation::PowInt, [Ref::Real(x, t), Ref::Int(k @ 1..=8)]) = (operation, args) {
+            let mut below = Number::exact(1.0, single);
+            for _ in 1..*k {
+                below = below.times(x);
+            }
+            #[expect(clippy::cast_precision_loss, reason = "a small number")]
+            let factor = Number::exact(*k as f64, single);
+            let tangent = if t.is_nothing() { *t } else { factor.times(&below).times(t) };
+            return Ok(Ref::Real(below.times(x), tangent));
+        }
+        let at: Vec<Value> = args.iter().map(plain).collect::<Option<_>>().ok_or(Stop::Broken("an operand"))?;
+        let result = value::apply(operation, &at).ok_or(Stop::Broken("an operation"))?;
+        // The sign of a zero is that of an order of additions.
+        for (k, value) in at.iter().enumerate().filter(|(_, v)| real(v) == Some(0.0)) {
+            let mut other = at.clone();
+            if let (Some(slot), Some(zero)) = (other.get_mut(k), value.negated()) {
+                *slot = zero;
+            }
+            let there = value::apply(operation, &other);
+            if there != Some(result.clone()) && there.as_ref().and_then(real).is_none_or(|x| !x.is_nan()) {
+                return Err(Stop::Undecided);
+            }
+        }
+        let inexact = reals.iter().any(|(x, _)| x.error != 0.0);
+        let Some(found) = real(&result) else {
+            if inexact && moved(args).iter().any(|near| value::apply(operation, near).as_ref() != Some(&result)) {
+                return Err(Stop::Undecided);
+            }
+            return Ok(match result {
+                Value::I64(i) => Ref::Int(i),
+                Value::Bool(b) => Ref::Bool(b),
+                _ => return Err(Stop::Broken("a result")),
+            });
+        };
+        let single = matches!(result, Value::F32(_));
+        let mut spread = 0.0_f64;
+        if inexact {
+            for near in moved(args) {
+                let there = value::apply(operation, &near).as_ref().and_then(real).unwrap_or(f64::INFINITY);
+                spread += if there == found { 0.0 } else { (there - found).abs() };
+            }
+        }
+        let mut tangent = Number::zero(single);
+        for (k, arg) in args.iter().enumerate() {
+            let Ref::Real(_, t) = arg else { continue };
+            if t.is_nothing() {
+                continue;
+            }
+            let Some(by) = self.world.partial(operation, k, &at) else { continue };
+            let mut spread = 0.0_f64;
+            if inexact {
+                for near in moved(args) {
+                    let there = self.world.partial(operation, k, &near).unwrap_or(f64::INFINITY);
+                    spread += if there == by { 0.0 } else { (there - by).abs() };
+                }
+            }
+            tangent = tangent.plus(&Number::of_partial(by, spread, single).times(t));
+        }
+        Ok(Ref::Real(Number::of_function(found, spread, inexact, single), tangent))
+    }
+
+    // ---- indices and predicates ----
+
+    fn poly(&mut self, f: &Frame, p: &Poly) -> Eval<i64> {
+        let mut sum = 0_i64;
+        for (monomial, c) in p.terms() {
+            #[expect(clippy::cast_possible_truncation, reason = "arithmetic modulo 2^64")]
+            let mut product = *c as i64;
+            for (atom, k) in monomial.as_slice() {
+                product = product.wrapping_mul(self.atom(f, atom)?.wrapping_pow(*k));
+            }
+            sum = sum.wrapping_add(product);
+        }
+        Ok(sum)
+    }
+
+    /// Compared numbers are exact.
+    fn compared(&mut self, f: &Frame, p: &Poly) -> Eval<i128> {
+        let mut sum = 0_i128;
+        for (monomial, c) in p.terms() {
+            let mut product = *c;
+            for (atom, k) in monomial.as_slice() {
+                product = product.saturating_mul(i128::from(self.atom(f, atom)?).saturating_pow(*k));
+            }
+            sum = sum.saturating_add(product);
+        }
+        Ok(sum)
+    }
+
+    fn atom(&mut self, f: &Frame, atom: &Atom) -> Eval<i64> {
+        let int = |value: &Ref| if let Ref::Int(i) = value { Ok(*i) } else { Err(Stop::Broken("an integer")) };
+        match atom {
+            Atom::Local(x, _) => int(get(f, *x)?),
+            Atom::Global(name) => int(&self.world.global(name).ok_or(Stop::Broken("a global"))?),
+            Atom::Read(x, _, at) => {
+                let at = self.polys(f, at)?;
+                int(element(get(f, *x)?, &at)?)
+            }
+            Atom::Div(p, q) => Ok(i64s::arith(BinOp::FloorDiv, self.poly(f, p)?, self.poly(f, q)?).unwrap_or(0)),
+            Atom::Mod(p, q) => Ok(i64s::arith(BinOp::Mod, self.poly(f, p)?, self.poly(f, q)?).unwrap_or(0)),
+            Atom::Min(p, q) => Ok(self.poly(f, p)?.min(self.poly(f, q)?)),
+            Atom::Max(p, q) => Ok(self.poly(f, p)?.max(self.poly(f, q)?)),
+            Atom::Bound(..) | Atom::Arg(..) | Atom::Meta(_) | Atom::Overflow => Err(Stop::Broken("a size")),
+        }
+    }
+
+    fn polys(&mut self, f: &Frame, at: &[Poly]) -> Eval<Vec<i64>> {
+        at.iter().map(|p| self.poly(f, p)).collect()
+    }
+
+    fn holds(&mut self, f: &mut Frame, p: &Pred) -> Eval<bool> {
+        self.step()?;
+        Ok(match p {
+            Pred::Ge(p) => self.compared(f, p)? >= 0,
+            Pred::Eq(p) => self.compared(f, p)? == 0,
+            Pred::Ne(p) => self.compared(f, p)? != 0,
+            Pred::And(items) => {
+                // What says whether an index is inside comes before what reads there.
+                for late in [false, true] {
+                    for p in items.iter().filter(|p| p.is_opaque() == late) {
+                        if !self.holds(f, p)? {
+                            return Ok(false);
+                        }
+                    }
+                }
+                true
+            }
+            Pred::Or(items) => {
+                let mut found = false;
+                for p in items.iter() {
+                    found = found || self.holds(f, p)?;
+                }
+                found
+            }
+            Pred::Is(x, _, at, holds) => {
+                let at = self.polys(f, at)?;
+                match element(get(f, *x)?, &at)? {
+                    Ref::Bool(b) => b == holds,
+                    _ => return Err(Stop::Broken("a truth value")),
+                }
+            }
+            Pred::Member(r, _, at, holds) => {
+                let at = self.polys(f, at)?;
+                match get(f, *r)? {
+                    Ref::Rel(rows) => rows.contains(&at) == *holds,
+                    _ => return Err(Stop::Broken("a relation")),
+                }
+            }
+            Pred::Any(index, body, holds) => {
+                let before = f.get(&index.local).cloned();
+                let mut found = false;
+                for i in 0..self.poly(f, &index.extent)? {
+                    f.insert(index.local, Ref::Int(i));
+                    found = found || self.holds(f, body)?;
+                }
+                if let Some(before) = before {
+                    f.insert(index.local, before);
+                }
+                found == *holds
+            }
+        })
+    }
+}
+
+/// A sum of the terms that there are.
+#[derive(Default)]
+struct Sum {
+    sum: Option<Ref>,
+    terms: f64,
+}
+
+impl Sum {
+    fn add(&mut self, term: Option<Ref>) -> Eval<()> {
+        let Some(term) = term else { return Ok(()) };
+        self.terms += 1.0;
+        self.sum = Some(match self.sum.take() {
+            None => term,
+            Some(before) => plus(&before, &term)?,
+        });
+        Ok(())
+    }
+
+    /// Of many terms the error is that of the worst order, in which each addition rounds the whole.
+    fn result(self) -> Option<Ref> {
+        let loosened = |x: Number| {
+            let unit = if x.single { f64::from(f32::EPSILON) } else { f64::EPSILON };
+            if x.error > 0.0 { x.loosened(self.terms * unit * x.size) } else { x }
+        };
+        Some(match self.sum? {
+            Ref::Real(x, t) => Ref::Real(loosened(x), loosened(t)),
+            other => other,
+        })
+    }
+}
+
+fn plus(a: &Ref, b: &Ref) -> Eval<Ref> {
+    Ok(match (a, b) {
+        (Ref::Real(x, s), Ref::Real(y, t)) => Ref::Real(x.plus(y), s.plus(t)),
+        (Ref::Int(x), Ref::Int(y)) => Ref::Int(x.wrapping_add(*y)),
+        (Ref::Bool(x), Ref::Bool(y)) => Ref::Bool(*x || *y),
+        _ => return Err(Stop::Broken("a sum")),
+    })
+}
+
+fn times(a: &Ref, b: &Ref) -> Eval<Ref> {
+    Ok(match (a, b) {
+        (Ref::Real(x, s), Ref::Real(y, t)) => {
+            // What does not vary has no part in the tangent, though it be infinite.
+            let part = |x: &Number, t: &Number| if t.is_nothing() { *t } else { x.times(t) };
+            Ref::Real(x.times(y), part(x, t).plus(&part(y, s)))
+        }
+        (Ref::Int(x), Ref::Int(y)) => Ref::Int(x.wrapping_mul(*y)),
+        _ => return Err(Stop::Broken("a product")),
+    })
+}
+
+fn zero_of(s: Scalar) -> Ref {
+    match s {
+        Scalar::F64 => Ref::Real(Number::zero(false), Number::zero(false)),
+        Scalar::F32 => Ref::Real(Number::zero(true), Number::zero(true)),
+        Scalar::I64 => Ref::Int(0),
+        Scalar::Bool => Ref::Bool(false),
+    }
+}
+
+fn constant(c: Constant, of: Scalar) -> Ref {
+    of_value(&Value::constant(c, of), None)
+}
+
+/// The operands as the scalar functions take them.
+fn plain(of: &Ref) -> Option<Value> {
+    #[expect(clippy::cast_possible_truncation, reason = "it is held exactly")]
+    Some(match of {
+        Ref::Real(x, _) if x.single => Value::F32(x.value as f32),
+        Ref::Real(x, _) => Value::F64(x.value),
+        Ref::Int(i) => Value::I64(*i),
+        Ref::Bool(b) => Value::Bool(*b),
+        _ => return None,
+    })
+}
+
+/// The real that a value is.
+#[must_use]
+pub fn real(value: &Value) -> Option<f64> {
+    match value {
+        Value::F64(x) => Some(*x),
+        Value::F32(x) => Some(f64::from(*x)),
+        _ => None,
+    }
+}
+
+/// The operands with one of them moved by as much as it may be off, up and down.
+fn moved(args: &[Ref]) -> Vec<Vec<Value>> {
+    let mut all = Vec::new();
+    for (k, arg) in args.iter().enumerate() {
+        let Ref::Real(x, t) = arg else { continue };
+        if x.error == 0.0 {
+            continue;
+        }
+        for to in [x.value - x.error, x.value + x.error] {
+            let mut near = args.to_vec();
+            if let Some(slot) = near.get_mut(k) {
+                *slot = Ref::Real(Number { value: to, ..*x }, *t);
+            }
+            all.extend(near.iter().map(plain).collect::<Option<Vec<Value>>>());
+        }
+    }
+    all
+}
+
+fn get(f: &Frame, x: LocalId) -> Eval<&Ref> {
+    f.get(&x).ok_or(Stop::Broken("a variable"))
+}
+
+fn element<'r>(of: &'r Ref, at: &[i64]) -> Eval<&'r Ref> {
+    at.iter().try_fold(of, |value, i| match value {
+        Ref::Array(items) => {
+            usize::try_from(*i).ok().and_then(|i| items.get(i)).ok_or(Stop::Broken("an index of what is read"))
+        }
+        _ => Err(Stop::Broken("an array that is read")),
+    })
+}
+
+/// A value along a direction, which has the same form; without one it does not vary.
+#[must_use]
+pub fn of_value(value: &Value, along: Option<&Value>) -> Ref {
+    let inner = |items: &[Value], other: Option<&[Value]>| {
+        let pairs = items.iter().enumerate();
+        pairs.map(|(k, v)| of_value(v, other.and_then(|o| o.get(k)))).collect()
+    };
+    let tangent = |single| Number::exact(along.and_then(real).unwrap_or(0.0), single);
+    match value {
+        Value::F64(x) => Ref::Real(Number::exact(*x, false), tangent(false)),
+        Value::F32(x) => Ref::Real(Number::exact(f64::from(*x), true), tangent(true)),
+        Value::I64(i) => Ref::Int(*i),
+        Value::Bool(b) => Ref::Bool(*b),
+        Value::Tuple(items) => {
+            Ref::Tuple(inner(items, along.and_then(|a| if let Value::Tuple(o) = a { Some(&**o) } else { None })))
+        }
+        Value::Array(items) => {
+            Ref::Array(inner(items, along.and_then(|a| if let Value::Array(o) = a { Some(&**o) } else { None })))
+        }
+        Value::Rel(rows) => Ref::Rel(rows.clone()),
+    }
+}
+
+/// Does the expression, or what it calls, ask whether there is an index? The interpreter stops at the first.
+#[must_use]
+pub fn asks_any(world: &dyn World, e: &E, seen: &mut Vec<Arc<Callee>>) -> bool {
+    fn in_pred(p: &Pred) -> bool {
+        match p {
+            Pred::And(items) | Pred::Or(items) => items.iter().any(in_pred),
+            Pred::Any(..) => true,
+            _ => false,
+        }
+    }
+    let mut found = match &e.kind {
+        Kind::Guard(p, _) | Kind::Check(p, ..) => in_pred(p),
+        Kind::Call(callee, ..) if !seen.contains(callee) => {
+            seen.push(callee.clone());
+            world.core(callee).is_some_and(|called| asks_any(world, &called.body, seen))
+        }
+        _ => false,
+    };
+    e.for_each_child(&mut |e| found = found || asks_any(world, e, seen));
+    found
+}

@@ -1,0 +1,176 @@
+//! Drawn programs under the laws: which rules they reached, what happened, and, of each law that is broken, the
+//! first program, made smaller.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use lang_core::ad;
+use lang_core::base::GlobalName;
+use lang_core::ir::core::{Callee, Operation};
+use lang_core::ir::ssa::Rhs;
+use lang_core::norm::{Hits, lift, pairs, pushout, to_ssa};
+use lang_core::resolve::scalar_fn::{Domain, ScalarFn};
+use lang_core::session::Session;
+use lang_core::syntax::split::ItemKind;
+
+use super::forms::Forms;
+use super::judge::{Broken, Judge, Tally};
+use super::probe::{Interpreter, grid, point, probes};
+use super::{cores, programs};
+use crate::random::Random;
+use crate::run::MAIN;
+use crate::typed::shrink::shrink;
+
+/// What a run found.
+#[derive(Default)]
+pub struct Report {
+    /// How many programs were drawn as text, and as core.
+    pub programs: u64,
+    /// How many definitions they had.
+    pub definitions: u64,
+    /// What happened.
+    pub tally: Tally,
+    /// Which rules were applied.
+    pub hits: Hits,
+    /// Which scalar functions occurred in what was differentiated.
+    pub functions: BTreeMap<ScalarFn, u64>,
+    /// How many broke a law.
+    pub broken: u64,
+    /// The first of each law, made smaller.
+    pub failures: Vec<String>,
+}
+
+/// All rules of the passes and the derivatives.
+pub fn rules() -> impl Iterator<Item = &'static str> {
+    let all = [lift::RULES, pairs::RULES, pushout::RULES, to_ssa::RULES, ad::forward::RULES, ad::adjoint::RULES];
+    all.into_iter().flatten().copied()
+}
+
+impl Report {
+    /// The rules that were not reached.
+    #[must_use]
+    pub fn missing(&self) -> Vec<&'static str> {
+        rules().filter(|rule| self.hits.of(rule) == 0).collect()
+    }
+
+    /// The real functions that did not occur.
+    #[must_use]
+    pub fn missing_functions(&self) -> Vec<&'static str> {
+        let real = ScalarFn::ALL.iter().filter(|f| f.domain() != Domain::Int);
+        real.filter(|f| !self.functions.contains_key(f)).map(|f| f.name()).collect()
+    }
+
+    /// How often each rule was applied, for a reader.
+    #[must_use]
+    pub fn table(&self) -> String {
+        let mut rows: Vec<(u64, &str)> = rules().map(|rule| (self.hits.of(rule), rule)).collect();
+        rows.sort_unstable();
+        let functions = self.functions.iter().map(|(f, n)| format!("{n:>9} {}\n", f.name()));
+        rows.into_iter().map(|(n, rule)| format!("{n:>9} ({rule})\n")).chain(functions).collect()
+    }
+}
+
+/// Draws `count` programs of each kind from `seed`, from this number on, and tries the laws on each.
+///
+/// # Errors
+/// That the tolerances cannot be read.
+pub fn soak(seed: u64, first: u64, count: u64) -> Result<Report, String> {
+    let mut report = Report::default();
+    let mut laws: BTreeMap<String, u64> = BTreeMap::new();
+    let mut session = Session::new();
+    for nth in first..first.saturating_add(count) {
+        let number = Random::new(Random::new(seed).number().wrapping_add(nth)).number();
+        let text = programs::program(number);
+        report.programs += 1;
+        if let Err(broken) = judge_text(&mut session, &text, &mut report) {
+            report.broken += 1;
+            let seen = laws.entry(broken.law.clone()).or_default();
+            *seen += 1;
+            if *seen == 1 {
+                let mut unused = Report::default();
+                let small = shrink(&text, &mut |candidate| {
+                    judge_text(&mut session, candidate, &mut unused).is_err_and(|b| b.law == broken.law)
+                });
+                let how = judge_text(&mut session, &small, &mut unused).err().map_or(broken.how, |b| b.how);
+                let law = broken.law;
+                report.failures.push(format!(
+                    "program {nth} of seed {seed} breaks `{law}`:\n{how}\nthe program\n{text}\nmade smaller\n{small}"
+                ));
+            }
+        }
+        if let Err((law, told)) = cores::judge(number, &mut report) {
+            report.broken += 1;
+            let seen = laws.entry(format!("core: {law}")).or_default();
+            *seen += 1;
+            if *seen == 1 {
+                report.failures.push(format!("core {nth} of seed {seed} breaks `{law}`:\n{told}"));
+            }
+        }
+    }
+    report.failures.push(format!("{laws:#?}"));
+    Ok(report)
+}
+
+/// The laws on every definition of a program.
+///
+/// # Errors
+/// The first that is broken.
+pub fn judge_text(session: &mut Session, text: &str, report: &mut Report) -> Result<(), Broken> {
+    let broken = |law: &str, how: String| Broken { law: law.to_owned(), how };
+    session.set_text(MAIN, text);
+    if let Some(problem) = session.diagnostics(MAIN).iter().find(|d| d.is_error()) {
+        return Err(broken(&format!("the checker takes it: {}", problem.code.name()), format!("{problem:?}")));
+    }
+    let mut asked = text.to_owned();
+    let none = std::collections::HashMap::new();
+    let mut defs = Vec::new();
+    {
+        let forms = Forms::new(session, &none);
+        for item in session.items(MAIN).into_iter().filter(|i| i.kind == ItemKind::Def) {
+            let def = GlobalName::new(MAIN, &item.name);
+            let Some(signature) = session.signature(&def) else { continue };
+            let callee = Arc::new(Callee::new(def.clone(), Vec::new()));
+            match forms.module.stages(&callee) {
+                Ok(stages) => asked += &probes(&item.name, &signature, &stages.core),
+                Err(outside) => {
+                    return Err(broken("it has core", format!("{}: {outside:?}\n{text}", outside.what.phrase())));
+                }
+            }
+            defs.push((def, callee));
+        }
+    }
+    session.set_text(MAIN, &asked);
+    let globals = crate::run::globals(session, [MAIN]);
+    let forms = Forms::new(session, &globals);
+    let stop = AtomicBool::new(false);
+    let interpreter = Interpreter { session, globals: &globals, stop: &stop };
+    let mut random = Random::new(17);
+    let mut judge = Judge::new(&forms).map_err(|e| broken("the tolerances can be read", e))?;
+    let mut result = Ok(());
+    'defs: for (def, callee) in &defs {
+        let Ok(stages) = forms.module.stages(callee) else { continue };
+        report.definitions += 1;
+        for stmt in &stages.ssa.stmts {
+            if let Rhs::Map { operation: Operation::Scalar(f), .. } = &stmt.rhs {
+                *report.functions.entry(*f).or_default() += 1;
+            }
+        }
+        result = judge.shapes(&stages);
+        if result.is_err() {
+            break;
+        }
+        for (nth, sizes) in grid(&mut random, &stages.core, 2).iter().enumerate() {
+            judge.twice = nth == 3;
+            let Some(point) = point(&mut random, &stages.core, sizes) else { continue };
+            let Some(ran) = interpreter.ran(def, &stages, &point, judge.twice) else { continue };
+            result = judge.point(&stages, &point, Some(&ran), &mut random);
+            if result.is_err() {
+                break 'defs;
+            }
+        }
+    }
+    report.tally.add(&judge.tally);
+    report.hits.add(&forms.module.hits());
+    result
+}

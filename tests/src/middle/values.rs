@@ -1,0 +1,402 @@
+//! Values between the interpreter, the evaluators and the reference; arguments that fit a signature.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use lang_core::base::Name;
+use lang_core::interp::{Tag, Value as Computed};
+use lang_core::ir::core::{CoreType, Function};
+use lang_core::ir::eval_ssa::Tensor;
+use lang_core::ir::value::Value;
+use lang_core::predicate::{Atom, Poly};
+use lang_core::session::Session;
+use lang_core::syntax::ops::Scalar;
+use lang_core::types::info::TypeInfoBody;
+use lang_core::types::ty::{Type, TypeArg};
+
+use super::reference::Ref;
+use crate::random::Random;
+
+/// A value of the interpreter as the evaluators have it; records in the order of their names. Sum types are left out.
+#[must_use]
+pub fn plain(value: &Computed) -> Option<Value> {
+    Some(match value {
+        Computed::F64(x) => Value::F64(*x),
+        Computed::F32(x) => Value::F32(*x),
+        Computed::I64(i) => Value::I64(*i),
+        Computed::Bool(b) => Value::Bool(*b),
+        Computed::Tuple(items) => Value::Tuple(items.values().iter().map(plain).collect::<Option<_>>()?),
+        Computed::Record(record) => {
+            let mut order: Vec<(&Name, &Computed)> = record.names().iter().zip(record.values()).collect();
+            order.sort_by_key(|(name, _)| (*name).clone());
+            Value::Tuple(order.into_iter().map(|(_, v)| plain(v)).collect::<Option<_>>()?)
+        }
+        Computed::Array(array) => {
+            let items = (0..array.count()).map(|k| plain(&array.element(k)?));
+            nested(&mut items.collect::<Option<Vec<_>>>()?.into_iter(), array.dims())
+        }
+        _ => return None,
+    })
+}
+
+/// Elements in their order as arrays of these extents.
+pub fn nested(items: &mut dyn Iterator<Item = Value>, dims: &[usize]) -> Value {
+    match dims.split_first() {
+        None => items.next().unwrap_or(Value::Tuple(Vec::new())),
+        Some((n, rest)) => Value::Array((0..*n).map(|_| nested(items, rest)).collect()),
+    }
+}
+
+/// A part of a value: a path through tuples, arrays of tuples taken as tuples of arrays. An extent inside an
+/// array without elements is not in the value, and comes from the type, of which these are the extents.
+#[must_use]
+pub fn part(value: &Value, path: &[u32], dims: &[usize]) -> Tensor {
+    fn fill(value: &Value, path: &[u32], out: &mut Vec<Value>) {
+        match value {
+            Value::Array(items) => items.iter().for_each(|item| fill(item, path, out)),
+            Value::Tuple(items) => {
+                if let Some((k, rest)) = path.split_first()
+                    && let Some(item) = items.get(*k as usize)
+                {
+                    fill(item, rest, out);
+                }
+            }
+            Value::Rel(rows) => {
+                let row = |r: &Vec<i64>| Value::Tuple(r.iter().map(|i| Value::I64(*i)).collect());
+                out.extend(rows.iter().map(row));
+            }
+            scalar => out.push(scalar.clone()),
+        }
+    }
+    let mut items = Vec::new();
+    fill(value, path, &mut items);
+    Tensor { dims: dims.to_vec(), items }
+}
+
+/// A part of a value, whose extents are those that it has.
+#[must_use]
+pub fn part_as_is(value: &Value, path: &[u32]) -> Tensor {
+    fn extents(value: &Value, path: &[u32], out: &mut Vec<usize>) {
+        match value {
+            Value::Array(items) => {
+                out.push(items.len());
+                items.iter().take(1).for_each(|item| extents(item, path, out));
+            }
+            Value::Tuple(items) => {
+                if let Some((k, rest)) = path.split_first()
+                    && let Some(item) = items.get(*k as usize)
+                {
+                    extents(item, rest, out);
+                }
+            }
+            _ => {}
+        }
+    }
+    let mut dims = Vec::new();
+    extents(value, path, &mut dims);
+    part(value, path, &dims)
+}
+
+/// The scalars of a part of what the reference gives.
+pub fn scalars<'r>(of: &'r Ref, path: &[u32], out: &mut Vec<&'r Ref>) {
+    match of {
+        Ref::Array(items) => items.iter().for_each(|item| scalars(item, path, out)),
+        Ref::Tuple(items) => {
+            if let Some((k, rest)) = path.split_first()
+                && let Some(item) = items.get(*k as usize)
+            {
+                scalars(item, rest, out);
+            }
+        }
+        scalar => out.push(scalar),
+    }
+}
+
+/// The parts of a value of a type, in the order of the type's leaves.
+#[must_use]
+pub fn parts(value: &Value, ty: &CoreType, sizes: &dyn Fn(&Poly) -> i64) -> Vec<Tensor> {
+    let leaves = ty.leaves().into_iter();
+    leaves.map(|leaf| part(value, &leaf.path, &extents(&leaf.dims, sizes))).collect()
+}
+
+/// Extents as numbers.
+#[must_use]
+pub fn extents(dims: &[Poly], sizes: &dyn Fn(&Poly) -> i64) -> Vec<usize> {
+    dims.iter().map(|n| usize::try_from(sizes(n)).unwrap_or(0)).collect()
+}
+
+/// A value for the interpreter.
+#[must_use]
+pub fn computed(value: &Value, ty: &CoreType, sizes: &dyn Fn(&Poly) -> i64) -> Option<Computed> {
+    let (dims, element) = ty.peel();
+    if !dims.is_empty() {
+        let dims: Vec<usize> = dims.iter().map(|n| usize::try_from(sizes(n)).unwrap_or(0)).collect();
+        let mut items = Vec::new();
+        flatten(value, dims.len(), &mut items);
+        return match element {
+            CoreType::Scalar(Scalar::F64) => {
+                let items = items.iter().map(|v| if let Value::F64(x) = v { *x } else { 0.0 });
+                Computed::array(&dims, items.collect::<Vec<f64>>())
+            }
+            CoreType::Scalar(Scalar::F32) => {
+                let items = items.iter().map(|v| if let Value::F32(x) = v { *x } else { 0.0 });
+                Computed::array(&dims, items.collect::<Vec<f32>>())
+            }
+            CoreType::Scalar(Scalar::I64) => {
+                Computed::array(&dims, items.iter().map(|v| v.int().unwrap_or(0)).collect::<Vec<i64>>())
+            }
+            CoreType::Scalar(Scalar::Bool) => {
+                Computed::array(&dims, items.iter().map(|v| v.truth().unwrap_or(false)).collect::<Vec<bool>>())
+            }
+            other => {
+                let items: Option<Vec<Computed>> = items.iter().map(|v| computed(v, other, sizes)).collect();
+                Computed::array(&dims, lang_core::interp::Store::Boxed(lang_core::interp::Items::new(items?)))
+            }
+        };
+    }
+    Some(match (value, ty) {
+        (Value::F64(x), _) => Computed::F64(*x),
+        (Value::F32(x), _) => Computed::F32(*x),
+        (Value::I64(i), _) => Computed::I64(*i),
+        (Value::Bool(b), _) => Computed::Bool(*b),
+        (Value::Tuple(items), CoreType::Tuple(types, names)) => {
+            let items: Option<Vec<Computed>> =
+                items.iter().zip(types.iter()).map(|(v, t)| computed(v, t, sizes)).collect();
+            match names {
+                None => Computed::tuple(items?),
+                Some(names) => Computed::record(names.iter().cloned().zip(items?).collect::<Vec<(Name, Computed)>>()),
+            }
+        }
+        _ => return None,
+    })
+}
+
+fn flatten(value: &Value, depth: usize, out: &mut Vec<Value>) {
+    match value {
+        Value::Array(items) if depth > 0 => items.iter().for_each(|v| flatten(v, depth - 1, out)),
+        other => out.push(other.clone()),
+    }
+}
+
+/// A value of a type: dyadic numbers, small integers.
+#[must_use]
+pub fn draw(random: &mut Random, ty: &CoreType, sizes: &dyn Fn(&Poly) -> i64) -> Option<Value> {
+    Some(match ty {
+        CoreType::Scalar(s) => scalar(random, *s),
+        // A sum type: which constructor, then the arguments of each.
+        CoreType::Tuple(items, None) if is_sum(items) => {
+            let tag = i64::try_from(random.below(items.len() - 1)).ok()?;
+            let parts = items.iter().skip(1).map(|t| draw(random, t, sizes));
+            Value::Tuple([Some(Value::I64(tag))].into_iter().chain(parts).collect::<Option<_>>()?)
+        }
+        CoreType::Tuple(items, _) => Value::Tuple(items.iter().map(|t| draw(random, t, sizes)).collect::<Option<_>>()?),
+        CoreType::Tensor(n, t) => Value::Array((0..sizes(n)).map(|_| draw(random, t, sizes)).collect::<Option<_>>()?),
+        CoreType::Rel(_) => return None,
+    })
+}
+
+fn is_sum(items: &[CoreType]) -> bool {
+    matches!(items.split_first(), Some((CoreType::Scalar(Scalar::I64), rest))
+        if !rest.is_empty() && rest.iter().all(|t| matches!(t, CoreType::Tuple(..))))
+}
+
+/// A value for the interpreter, of a type of the surface, in which sum types are told.
+#[must_use]
+pub fn typed(
+    session: &Session,
+    value: &Value,
+    ty: &Type,
+    core: &CoreType,
+    sizes: &dyn Fn(&Poly) -> i64,
+) -> Option<Computed> {
+    Some(match (ty, core, value) {
+        (Type::Data(name, args), CoreType::Tuple(types, _), Value::Tuple(items)) => {
+            let info = session.type_info(name)?;
+            let TypeInfoBody::Sum(ctors) = &info.body else { return None };
+            let tag = usize::try_from(items.first()?.int()?).ok()?;
+            let ctor = ctors.get(tag)?;
+            let given = |k: u32| match args.get(k as usize) {
+                Some(TypeArg::Type(t)) => Some(t.clone()),
+                _ => None,
+            };
+            let (Value::Tuple(parts), CoreType::Tuple(inner, _)) = (items.get(tag + 1)?, types.get(tag + 1)?) else {
+                return None;
+            };
+            let each = ctor.args.iter().zip(parts.iter().zip(inner.iter()));
+            let parts = each.map(|(t, (v, c))| typed(session, v, &t.substitute(&given, &|_| None), c, sizes));
+            let index = u32::try_from(tag).ok()?;
+            let tag = Tag { ty: name.clone(), index, name: ctor.name.clone(), arity: ctor.args.len() };
+            Computed::data(Arc::new(tag), parts.collect::<Option<_>>()?)
+        }
+        (Type::Tuple(types), CoreType::Tuple(inner, _), Value::Tuple(items)) => {
+            let each = types.iter().zip(items.iter().zip(inner.iter()));
+            Computed::tuple(each.map(|(t, (v, c))| typed(session, v, t, c, sizes)).collect::<Option<_>>()?)
+        }
+        _ => computed(value, core, sizes)?,
+    })
+}
+
+/// A scalar: an eighth, or a small integer.
+pub fn scalar(random: &mut Random, of: Scalar) -> Value {
+    eighth(random, of, -16)
+}
+
+/// The value with its reals made positive, so that logarithms and the like have values.
+#[must_use]
+pub fn positive(value: &Value) -> Value {
+    let all = |items: &[Value]| items.iter().map(positive).collect();
+    let moved = |x: f64| if x > 0.0 { x } else { 0.125 - x };
+    match value {
+        Value::F64(x) => Value::F64(moved(*x)),
+        #[expect(clippy::cast_possible_truncation, reason = "dyadic numbers are exact")]
+        Value::F32(x) => Value::F32(moved(f64::from(*x)) as f32),
+        Value::I64(i) => Value::I64((*i).max(1)),
+        Value::Bool(b) => Value::Bool(*b),
+        Value::Tuple(items) => Value::Tuple(all(items)),
+        Value::Array(items) => Value::Array(all(items)),
+        Value::Rel(rows) => Value::Rel(rows.clone()),
+    }
+}
+
+/// The value with other numbers for its zeros: a direction in which everything varies.
+#[must_use]
+pub fn varied(value: &Value) -> Value {
+    let all = |items: &[Value]| items.iter().map(varied).collect();
+    match value {
+        Value::F64(0.0) => Value::F64(0.375),
+        Value::F32(0.0) => Value::F32(0.375),
+        Value::Tuple(items) => Value::Tuple(all(items)),
+        Value::Array(items) => Value::Array(all(items)),
+        other => other.clone(),
+    }
+}
+
+fn eighth(random: &mut Random, of: Scalar, least: i32) -> Value {
+    let small = |random: &mut Random| i32::try_from(random.below(33)).unwrap_or(0) + least;
+    match of {
+        Scalar::F64 => Value::F64(f64::from(small(random)) / 8.0),
+        #[expect(clippy::cast_possible_truncation, reason = "dyadic numbers are exact")]
+        Scalar::F32 => Value::F32((f64::from(small(random)) / 8.0) as f32),
+        Scalar::I64 => Value::I64(i64::try_from(random.below(6)).unwrap_or(0) - 1),
+        Scalar::Bool => Value::Bool(random.below(2) == 0),
+    }
+}
+
+/// Arguments that fit these sizes. Integers that extents mention are sizes too: they come from `sizes`
+/// behind those that a call passes. `None`: there are none, as an extent is negative.
+#[must_use]
+pub fn arguments(random: &mut Random, core: &Function, sizes: &[i64]) -> Option<Vec<Value>> {
+    let above = random.once_in(3);
+    let counted = sizes_among(core);
+    let mut rest = sizes.iter().skip(core.sizes.len());
+    let mut args: Vec<Value> = Vec::new();
+    for (k, (_, ty)) in core.params.iter().enumerate() {
+        let value = if counted.contains(&k) {
+            Value::I64(*rest.next()?)
+        } else {
+            let of = size_of(core, sizes, &args);
+            if ty.leaves().iter().any(|leaf| leaf.dims.iter().any(|n| of(n) < 0)) {
+                return None;
+            }
+            let drawn = draw(random, ty, &of)?;
+            if above { positive(&drawn) } else { drawn }
+        };
+        args.push(value);
+    }
+    Some(args)
+}
+
+/// The integer parameters that indices and extents of the definition are made of.
+#[must_use]
+pub fn sizes_among(core: &Function) -> Vec<usize> {
+    let int = |ty: &CoreType| matches!(ty, CoreType::Scalar(Scalar::I64));
+    let params = core.params.iter().enumerate();
+    params.filter(|(_, (x, ty))| int(ty) && core.bounded.contains(x)).map(|(k, _)| k).collect()
+}
+
+/// The value of an extent.
+pub fn size_of(core: &Function, sizes: &[i64], args: &[Value]) -> impl Fn(&Poly) -> i64 + use<> {
+    let mut locals: HashMap<u32, i64> = core.sizes.iter().map(|l| l.0).zip(sizes.iter().copied()).collect();
+    locals.extend(core.params.iter().zip(args).filter_map(|((l, _), v)| Some((l.0, v.int()?))));
+    move |p: &Poly| {
+        p.eval(&mut |a| match a {
+            Atom::Local(l, _) => locals.get(&l.0).copied(),
+            _ => None,
+        })
+        .unwrap_or(-1)
+    }
+}
+
+/// The parameters of a definition that are made of reals alone, and so can vary.
+#[must_use]
+pub fn varying(core: &Function) -> Vec<usize> {
+    let real = |ty: &CoreType| {
+        let leaves = ty.leaves();
+        !leaves.is_empty() && leaves.iter().all(|l| matches!(l.scalar, Some(Scalar::F64 | Scalar::F32)))
+    };
+    core.params.iter().enumerate().filter(|(_, (_, ty))| real(ty)).map(|(k, _)| k).collect()
+}
+
+/// A value of the interpreter against the reference: calls `see` with each pair of scalars that has to agree,
+/// reals as they are. Of a sum type the parts of the constructor that the value is made by count alone.
+///
+/// # Errors
+/// That they differ in form.
+pub fn compare(found: &Computed, wanted: &Ref, see: &mut dyn FnMut(f64, &Ref)) -> Result<(), String> {
+    let differ = || Err(format!("{found:?} is not of the form of {wanted:?}"));
+    let each = |items: &mut dyn Iterator<Item = Computed>, wanted: &[Ref], see: &mut dyn FnMut(f64, &Ref)| {
+        let mut n = 0;
+        for (k, item) in items.enumerate() {
+            n += 1;
+            match wanted.get(k) {
+                Some(wanted) => compare(&item, wanted, see)?,
+                None => return Err("more items than there should be".to_owned()),
+            }
+        }
+        if n == wanted.len() { Ok(()) } else { Err("fewer items than there should be".to_owned()) }
+    };
+    match (found, wanted) {
+        (Computed::F64(x), Ref::Real(..)) => see(*x, wanted),
+        (Computed::F32(x), Ref::Real(..)) => see(f64::from(*x), wanted),
+        (Computed::I64(i), Ref::Int(j)) if i == j => {}
+        (Computed::Bool(a), Ref::Bool(b)) if a == b => {}
+        (Computed::Tuple(items), Ref::Tuple(wanted)) => {
+            each(&mut items.values().iter().cloned(), wanted, see)?;
+        }
+        (Computed::Record(record), Ref::Tuple(wanted)) => {
+            let mut order: Vec<(&Name, &Computed)> = record.names().iter().zip(record.values()).collect();
+            order.sort_by_key(|(name, _)| (*name).clone());
+            each(&mut order.into_iter().map(|(_, v)| v.clone()), wanted, see)?;
+        }
+        (Computed::Data(cell), Ref::Tuple(wanted)) => {
+            let tag = cell.tag().index as usize;
+            let (Some(Ref::Int(t)), Some(Ref::Tuple(wanted))) = (wanted.first(), wanted.get(tag + 1)) else {
+                return differ();
+            };
+            if usize::try_from(*t) != Ok(tag) {
+                return differ();
+            }
+            each(&mut cell.args().iter().cloned(), wanted, see)?;
+        }
+        (Computed::Array(array), Ref::Array(_)) => {
+            fn rows<'r>(of: &'r Ref, dims: &[usize], out: &mut Vec<&'r Ref>) -> Result<(), String> {
+                match (dims.split_first(), of) {
+                    (None, leaf) => out.push(leaf),
+                    (Some((n, rest)), Ref::Array(items)) if items.len() == *n => {
+                        items.iter().try_for_each(|item| rows(item, rest, out))?;
+                    }
+                    _ => return Err("another extent".to_owned()),
+                }
+                Ok(())
+            }
+            let mut leaves = Vec::new();
+            rows(wanted, array.dims(), &mut leaves)?;
+            for (k, leaf) in leaves.into_iter().enumerate() {
+                let item = array.element(k).ok_or("an element")?;
+                compare(&item, leaf, see)?;
+            }
+        }
+        _ => return differ(),
+    }
+    Ok(())
+}

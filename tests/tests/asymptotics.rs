@@ -1,0 +1,308 @@
+//! How the work and the iterations of values and derivatives grow: exact counts at doubling sizes, in a table; what
+//! is to be linear is. And how large adjoints are as text.
+#![expect(clippy::expect_used, reason = "what helpers of a test cannot make fails the test")]
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use expect_test::{Expect, expect};
+use iverson_tests::middle::forms::{All, Forms, Middle as _};
+use iverson_tests::middle::probe::point;
+use iverson_tests::middle::values::{parts, size_of};
+use iverson_tests::random::Random;
+use lang_core::ad::{is_real, real_inputs, real_outputs};
+use lang_core::base::GlobalName;
+use lang_core::interp::Counts;
+use lang_core::ir::core::{Callee, Derivation};
+use lang_core::ir::eval_ssa::{SsaEvaluator, Tensor};
+use lang_core::ir::flat::Source;
+use lang_core::ir::ssa::{Rhs, Ssa};
+use lang_core::ir::value::Value;
+use lang_core::session::Session;
+
+const FUEL: u64 = 100_000_000;
+
+fn session(text: &str) -> Session {
+    let mut session = Session::new();
+    session.set_text("t", text);
+    let problems = session.diagnostics("t");
+    assert!(problems.iter().all(|d| !d.is_error()), "{problems:?}\n{text}");
+    session
+}
+
+fn callee(name: &str) -> Arc<Callee> {
+    Arc::new(Callee::new(GlobalName::new("t", name), Vec::new()))
+}
+
+fn adjoint(forms: &Forms<'_>, name: &str) -> Arc<Ssa> {
+    let ssa = forms.ssa(&callee(name)).expect("it has forms");
+    let derived =
+        callee(name).derive(Derivation::Adjoint { of: real_outputs(&ssa).into(), wrt: real_inputs(&ssa).into() });
+    forms.ssa(&Arc::new(derived)).expect("it has an adjoint")
+}
+
+fn forward(forms: &Forms<'_>, name: &str) -> Arc<Ssa> {
+    let ssa = forms.ssa(&callee(name)).expect("it has forms");
+    let derived = callee(name).derive(Derivation::Forward(real_inputs(&ssa).into()));
+    forms.ssa(&Arc::new(derived)).expect("it has a forward derivative")
+}
+
+/// Counts of a function at sizes, which stand for implicit sizes and then for integer arguments.
+fn counts(forms: &Forms<'_>, name: &str, ssa: &Ssa, sizes: &[i64]) -> Counts {
+    let stages = forms.stages(&callee(name)).expect("it has forms");
+    let mut random = Random::new(5);
+    let at = point(&mut random, &stages.core, sizes).expect("it has arguments");
+    let of = size_of(&stages.core, &at.sizes, &at.args);
+    let args = stages.core.params.iter().zip(&at.args);
+    let mut given: Vec<Tensor> = args.flat_map(|((_, ty), value)| parts(value, ty, &of)).collect();
+    // Tangents and cotangents: ones.
+    for input in &ssa.inputs {
+        if matches!(input.source, Source::Tangent(_) | Source::Cotangent(_)) {
+            let dims: Vec<usize> = input.leaf.dims.iter().map(|n| usize::try_from(of(n)).unwrap_or(0)).collect();
+            given.push(Tensor { items: vec![Value::F64(1.0); dims.iter().product()], dims });
+        }
+    }
+    let world = All(forms);
+    let mut evaluator = SsaEvaluator::new(&world, FUEL);
+    evaluator.call(ssa, &at.sizes, given).expect("it has a value");
+    evaluator.counts
+}
+
+/// The table of a definition: work and iterations of the value and of the adjoint, at doubling sizes.
+fn growth(out: &mut String, text: &str, name: &str, sizes: &dyn Fn(i64) -> Vec<i64>) {
+    let session = session(text);
+    let globals = HashMap::new();
+    let forms = Forms::new(&session, &globals);
+    let (value, back) = (forms.ssa(&callee(name)).expect("it has forms"), adjoint(&forms, name));
+    let _ = writeln!(out, "{name}");
+    let mut last: Option<[u64; 4]> = None;
+    for n in [8, 16, 32, 64] {
+        let (v, b) = (counts(&forms, name, &value, &sizes(n)), counts(&forms, name, &back, &sizes(n)));
+        let _ = writeln!(
+            out,
+            "  {n:>3}: value {:>4} work {:>4} iterations, adjoint {:>4} work {:>4} iterations",
+            v.work, v.iterations, b.work, b.iterations
+        );
+        let now = [v.work, v.iterations, b.work, b.iterations];
+        if let Some(before) = last
+            && n == 64
+        {
+            for (now, before) in now.iter().zip(before) {
+                // At most 2.1 times the last, and something for what does not grow.
+                assert!(10 * now <= 21 * before + 10, "{name} is not linear: {now} after {before}\n{out}{value}{back}");
+            }
+        }
+        last = Some(now);
+    }
+}
+
+#[track_caller]
+#[allow(clippy::needless_pass_by_value, reason = "as `expect!` gives it")]
+fn check(out: &str, expected: Expect) {
+    expected.assert_eq(out);
+}
+
+/// The programs that the paper says should be linear (ATL 2.2), and some like them.
+const PROGRAMS: &str = "
+def eye(n: i64, x: f64) -> [n, n]f64 = for i, j: [i == j] * x
+def trace(a: [n, n]f64) -> f64 = sum i: a[i, i]
+def trace_eye(n: i64, x: f64) -> f64 = trace(eye(n, x))
+def diag(x: [n]f64) -> [n, n]f64 = for i, j: [i == j] * x[i]
+def traces(k: i64, x: [n]f64) -> f64 = let A = diag(x) in sum t < k: trace(A)
+def dot(a: [n]f64, b: [n]f64) -> f64 = sum i: a[i] * b[i]
+def column_row(x: [n + 1]f64) -> f64 = let A = diag(x) in dot(A[_, 0], A[0, _])
+def skipped_filter(x: [n]f64) -> f64 = sum i if i != 1: x[i]
+def skipped_bracket(x: [n]f64) -> f64 = sum i: [i == 0 || i >= 2] * x[i]
+def reread(x: [n + 1]f64) -> f64 = sum i < n: x[0] * x[i]
+def reread_alone(n: i64, x: f64) -> f64 = sum i < n: x
+def copies(n: i64, x: f64) -> f64 = let z = for i < n: x in 2 * x
+def banded(x: [n]f64) -> [n]f64 = for i: sum j: [i <= j && j <= i + 2] * x[j]
+";
+
+#[test]
+fn linear_programs() {
+    let mut out = String::new();
+    let one = |n: i64| vec![n];
+    growth(&mut out, PROGRAMS, "trace_eye", &one);
+    growth(&mut out, PROGRAMS, "traces", &|n| vec![n, 4]);
+    growth(&mut out, PROGRAMS, "column_row", &one);
+    growth(&mut out, PROGRAMS, "skipped_filter", &one);
+    growth(&mut out, PROGRAMS, "skipped_bracket", &one);
+    growth(&mut out, PROGRAMS, "reread", &one);
+    growth(&mut out, PROGRAMS, "reread_alone", &one);
+    growth(&mut out, PROGRAMS, "copies", &one);
+    growth(&mut out, PROGRAMS, "banded", &one);
+    check(
+        &out,
+        expect![[r#"
+        trace_eye
+            8: value    7 work    8 iterations, adjoint   14 work   16 iterations
+           16: value   15 work   16 iterations, adjoint   30 work   32 iterations
+           32: value   31 work   32 iterations, adjoint   62 work   64 iterations
+           64: value   63 work   64 iterations, adjoint  126 work  128 iterations
+        traces
+            8: value   31 work   36 iterations, adjoint   55 work   68 iterations
+           16: value   63 work   68 iterations, adjoint  111 work  132 iterations
+           32: value  127 work  132 iterations, adjoint  223 work  260 iterations
+           64: value  255 work  260 iterations, adjoint  447 work  516 iterations
+        column_row
+            8: value    1 work    1 iterations, adjoint    3 work    4 iterations
+           16: value    1 work    1 iterations, adjoint    3 work    4 iterations
+           32: value    1 work    1 iterations, adjoint    3 work    4 iterations
+           64: value    1 work    1 iterations, adjoint    3 work    4 iterations
+        skipped_filter
+            8: value    6 work    7 iterations, adjoint    6 work   14 iterations
+           16: value   14 work   15 iterations, adjoint   14 work   30 iterations
+           32: value   30 work   31 iterations, adjoint   30 work   62 iterations
+           64: value   62 work   63 iterations, adjoint   62 work  126 iterations
+        skipped_bracket
+            8: value    6 work    7 iterations, adjoint    6 work   14 iterations
+           16: value   14 work   15 iterations, adjoint   14 work   30 iterations
+           32: value   30 work   31 iterations, adjoint   30 work   62 iterations
+           64: value   62 work   63 iterations, adjoint   62 work  126 iterations
+        reread
+            8: value   15 work    8 iterations, adjoint   39 work   33 iterations
+           16: value   31 work   16 iterations, adjoint   79 work   65 iterations
+           32: value   63 work   32 iterations, adjoint  159 work  129 iterations
+           64: value  127 work   64 iterations, adjoint  319 work  257 iterations
+        reread_alone
+            8: value    7 work    8 iterations, adjoint   14 work   16 iterations
+           16: value   15 work   16 iterations, adjoint   30 work   32 iterations
+           32: value   31 work   32 iterations, adjoint   62 work   64 iterations
+           64: value   63 work   64 iterations, adjoint  126 work  128 iterations
+        copies
+            8: value    1 work    1 iterations, adjoint    2 work    2 iterations
+           16: value    1 work    1 iterations, adjoint    2 work    2 iterations
+           32: value    1 work    1 iterations, adjoint    2 work    2 iterations
+           64: value    1 work    1 iterations, adjoint    2 work    2 iterations
+        banded
+            8: value   13 work   21 iterations, adjoint   26 work   42 iterations
+           16: value   29 work   45 iterations, adjoint   58 work   90 iterations
+           32: value   61 work   93 iterations, adjoint  122 work  186 iterations
+           64: value  125 work  189 iterations, adjoint  250 work  378 iterations
+    "#]],
+    );
+}
+
+/// `x[0] + x[2] + x[3] + …` written out, and unused copies of `x`: linear in the length of the program.
+#[test]
+fn written_out() {
+    let mut out = String::new();
+    let mut last = HashMap::new();
+    for n in [8, 16, 32, 64] {
+        let terms: Vec<String> = (0..n).filter(|k| *k != 1).map(|k| format!("x[{k}]")).collect();
+        let copies: Vec<String> = (0..n).map(|k| format!("let z{k} = x[{k}] * 1.5")).collect();
+        let text = format!(
+            "def skipped(x: [{n}]f64) -> f64 = {}\ndef copies(x: [{n}]f64) -> f64 = {} in 2 * x[0]\n",
+            terms.join(" + "),
+            copies.join(" ")
+        );
+        let session = session(&text);
+        let globals = HashMap::new();
+        let forms = Forms::new(&session, &globals);
+        for name in ["skipped", "copies"] {
+            let back = adjoint(&forms, name);
+            let c = counts(&forms, name, &back, &[]);
+            let _ = writeln!(
+                out,
+                "{name} {n:>3}: {:>3} work {:>4} iterations {:>3} statements",
+                c.work,
+                c.iterations,
+                back.stmts.len()
+            );
+            let now = [c.work, c.iterations, u64::try_from(back.stmts.len()).unwrap_or(0)];
+            if let Some(before) = last.insert(name, now)
+                && n == 64
+            {
+                for (now, before) in now.iter().zip(before) {
+                    assert!(10 * now <= 21 * before + 10, "{name} is not linear: {now} after {before}\n{back}");
+                }
+            }
+        }
+    }
+    check(
+        &out,
+        expect![[r#"
+        skipped   8:   6 work   14 iterations   4 statements
+        copies   8:   2 work    3 iterations   6 statements
+        skipped  16:  14 work   30 iterations   4 statements
+        copies  16:   2 work    3 iterations   6 statements
+        skipped  32:  30 work   62 iterations   4 statements
+        copies  32:   2 work    3 iterations   6 statements
+        skipped  64:  62 work  126 iterations   4 statements
+        copies  64:   2 work    3 iterations   6 statements
+    "#]],
+    );
+}
+
+/// The linear program of ATL 2.2: the forward derivative and the adjoint have the counts of the program.
+#[test]
+fn linear_dag() {
+    let session = session(
+        "def f(x: f64, y: f64) -> (f64, f64) =
+  let a = 2 * x + 3 * y
+  let b = 4 * x + a
+  let z = 8 * x
+  let w = 5 * a + 6 * b
+  in (z, w)
+",
+    );
+    let globals = HashMap::new();
+    let forms = Forms::new(&session, &globals);
+    let value = forms.ssa(&callee("f")).expect("it has forms");
+    let of = |ssa: &Ssa| counts(&forms, "f", ssa, &[]).work;
+    // A derivative gives the values too, which nothing of a linear program needs: what it takes more is its own.
+    let (own, tangent, back) = (of(&value), of(&forward(&forms, "f")), of(&adjoint(&forms, "f")));
+    assert_eq!((own, tangent - own, back - own), (9, 9, 9));
+}
+
+/// Definitions of which each calls the last twice: every derivative is made once.
+#[test]
+fn chains_of_definitions() {
+    let mut out = String::new();
+    let mut last: Option<usize> = None;
+    for n in [10, 20, 40, 60] {
+        // Large enough that none is put in place of its calls.
+        let filler: String = (0..30).map(|k| format!(" + sin(x * {k}.5)")).collect();
+        let mut text = format!("def f0(x: f64) -> f64 = x{filler}\n");
+        for k in 1..=n {
+            let before = k - 1;
+            let _ = writeln!(text, "def f{k}(x: f64) -> f64 = f{before}(0.5 * x) + 0.5 * f{before}(0.25 * x)");
+        }
+        let session = session(&text);
+        let globals = HashMap::new();
+        let forms = Forms::new(&session, &globals);
+        let entry = format!("f{n}");
+        let (mut statements, mut callees) = (0, Vec::new());
+        let mut open = vec![adjoint(&forms, &entry)];
+        while let Some(ssa) = open.pop() {
+            statements += ssa.stmts.len();
+            for stmt in &ssa.stmts {
+                if let Rhs::Call { callee, .. } = &stmt.rhs
+                    && !callees.contains(callee)
+                {
+                    callees.push(callee.clone());
+                    open.extend(forms.ssa(callee));
+                }
+            }
+        }
+        let _ = writeln!(out, "{n}: {statements} statements in {} definitions", callees.len() + 1);
+        if let Some(before) = last
+            && n == 40
+        {
+            assert!(10 * statements <= 21 * before, "{statements} after {before}");
+        }
+        last = Some(statements);
+        assert!(adjoint(&forms, &entry).outputs.iter().all(|(leaf, _)| is_real(leaf.scalar)));
+    }
+    check(
+        &out,
+        expect![[r#"
+        10: 625 statements in 9 definitions
+        20: 977 statements in 15 definitions
+        40: 1735 statements in 29 definitions
+        60: 2457 statements in 41 definitions
+    "#]],
+    );
+}

@@ -57,20 +57,18 @@ fn text_of(engine: &Engine, stage: Stage, name: &GlobalName) -> Result<String, B
         problem.places.extend(engine.place_of(&why.item, why.span));
         Box::new(problem)
     })?;
-    let derivation = match stage {
+    let which = match stage {
         Stage::Core => return Ok(stages.core.to_string()),
         Stage::Lifted => return Ok(stages.lifted.to_string()),
         Stage::Pairs => return Ok(stages.pairs.to_string()),
         Stage::Pushed => return Ok(stages.pushed.to_string()),
         Stage::Ssa => return Ok(stages.ssa.to_string()),
-        Stage::Forward => Derivation::Forward,
-        Stage::Adjoint => Derivation::Adjoint,
+        Stage::Forward => lang_core::source::Which::Forward,
+        Stage::Adjoint => lang_core::source::Which::Adjoint,
     };
-    let wrt = real_inputs(&stages.ssa);
-    let varies = !wrt.is_empty() && stages.ssa.outputs.iter().any(|(leaf, _)| is_real(leaf.scalar));
-    let derived = varies.then(|| module.ssa(&Arc::new(callee.derive(derivation(wrt.into()))))).flatten();
-    derived.map(|ssa| ssa.to_string()).ok_or_else(|| {
-        let message = format!("`{}` has no derivative: it takes no reals, or gives none", name.name);
-        Box::new(Problem::new(Code::E0510, message))
-    })
+    match engine.derivative(name, which) {
+        Ok(lang_core::source::Shown::Source(text)) => Ok(text),
+        Ok(lang_core::source::Shown::Form(ssa, why)) => Ok(format!("-- {}\n{ssa}", why.phrase())),
+        _ => Ok("constant".to_owned()),
+    }
 }

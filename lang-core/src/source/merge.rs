@@ -1,0 +1,432 @@
+//! Lines put together: what is free to read is put where it is read, and so is what is read once, at each index
+//! once, unless it has a name of the program that says something. Nothing is computed more often than before.
+
+use std::collections::HashMap;
+
+use super::read::{Call, Is, Line};
+use super::rules::{clean, in_bounds, inside, under};
+use super::tree::{Ex, Fresh};
+use crate::ir::ssa::Var;
+use crate::predicate::{Context, Index, Poly, Pred};
+
+/// A program of more nodes than this is not for reading.
+const MOST_NODES: usize = 20_000;
+
+/// Rounds of putting together; each that changes something leaves fewer lines.
+const MOST_ROUNDS: usize = 1_000;
+
+/// A name of the program stands for more than this many nodes, or it is not needed.
+const TRIVIAL: usize = 2;
+
+/// Lines with what is known of sizes.
+pub(super) struct Merging<'a> {
+    pub(super) lines: Vec<Line>,
+    pub(super) context: Context,
+    pub(super) fresh: &'a mut Fresh,
+    /// What has to be there: the parts of the result, and what checks read.
+    pub(super) roots: Vec<Var>,
+    /// Names that the program gives.
+    pub(super) names: &'a dyn Fn(&str) -> bool,
+}
+
+/// How a line is read.
+#[derive(Clone, Default)]
+struct Uses {
+    /// As an element, so often.
+    elements: usize,
+    /// In an index or predicate, so often.
+    asked: usize,
+    /// Is it a part of the result?
+    root: bool,
+}
+
+impl Merging<'_> {
+    /// Puts together what can be. `false`: it is too large.
+    pub(super) fn run(&mut self) -> bool {
+        self.clean_all();
+        for _ in 0..MOST_ROUNDS {
+            let size: usize = self.live().iter().filter_map(|v| self.line(*v)?.element().map(Ex::size)).sum();
+            if size > MOST_NODES {
+                return false;
+            }
+            if !(self.free() || self.once() || self.constants() || self.unguarded() || self.one_call()) {
+                return true;
+            }
+        }
+        true
+    }
+
+    pub(super) fn line(&self, v: Var) -> Option<&Line> {
+        self.lines.get(v.0 as usize)
+    }
+
+    fn vars(&self) -> impl Iterator<Item = Var> + use<> {
+        (0..u32::try_from(self.lines.len()).unwrap_or(0)).map(Var)
+    }
+
+    /// What is needed for the result, in order.
+    pub(super) fn live(&self) -> Vec<Var> {
+        let mut live = vec![false; self.lines.len()];
+        let mut open = self.roots.clone();
+        while let Some(v) = open.pop() {
+            let Some(slot @ false) = live.get_mut(v.0 as usize) else { continue };
+            *slot = true;
+            self.for_each_use(v, &mut |v, _| open.push(v));
+        }
+        self.vars().filter(|v| live.get(v.0 as usize) == Some(&true)).collect()
+    }
+
+    fn for_each_use(&self, v: Var, f: &mut dyn FnMut(Var, bool)) {
+        match self.line(v).map(|l| &l.is) {
+            Some(Is::Element(e)) => e.for_each_use(f),
+            Some(Is::Call(call, _)) => {
+                call.args.iter().for_each(|(_, e)| e.for_each_use(f));
+                Ex::guard(call.pred.clone(), Ex::real(1.0)).for_each_use(f);
+            }
+            _ => {}
+        }
+    }
+
+    fn uses(&self) -> HashMap<Var, Uses> {
+        let mut uses: HashMap<Var, Uses> = HashMap::new();
+        for v in self.live() {
+            self.for_each_use(v, &mut |v, asked| {
+                let uses = uses.entry(v).or_default();
+                if asked { uses.asked += 1 } else { uses.elements += 1 }
+            });
+        }
+        for v in &self.roots {
+            uses.entry(*v).or_default().root = true;
+        }
+        uses
+    }
+
+    fn clean_all(&mut self) {
+        for v in self.live() {
+            self.replace(v, &|_| None);
+        }
+    }
+
+    /// Puts elements in place of reads in a line. Is it another line now?
+    fn replace(&mut self, v: Var, put: &dyn Fn(Var) -> Option<Line>) -> bool {
+        let Some(line) = self.line(v).cloned() else { return false };
+        let (context, fresh) = (&mut self.context, &mut *self.fresh);
+        let is = match &line.is {
+            Is::Input(_) => return false,
+            Is::Element(e) => {
+                let e = substituted(e, put, fresh);
+                Is::Element(inside(&line.indices, context, |context| settled(e, context, fresh)))
+            }
+            Is::Call(call, part) => {
+                let args = call.args.iter().map(|(own, e)| {
+                    let e = substituted(e, put, fresh);
+                    let all: Vec<Index> = call.batch.iter().chain(own).cloned().collect();
+                    let known = |context: &mut Context, fresh: &mut Fresh| {
+                        under(&call.pred, context, |context| settled(e.clone(), context, fresh))
+                    };
+                    (own.clone(), inside(&all, context, |context| known(context, fresh)))
+                });
+                Is::Call(Call { args: args.collect(), ..call.clone() }, *part)
+            }
+        };
+        let changed = format!("{is:?}") != format!("{:?}", line.is);
+        if let Some(slot) = self.lines.get_mut(v.0 as usize) {
+            slot.is = is;
+        }
+        changed
+    }
+
+    /// What is free to read goes to its readers.
+    fn free(&mut self) -> bool {
+        let mut changed = false;
+        for v in self.live() {
+            let lines = &self.lines;
+            let mut reads = Vec::new();
+            self.for_each_use(v, &mut |u, asked| {
+                let free = lines.get(u.0 as usize).and_then(Line::element).is_some_and(Ex::is_free);
+                if free && !asked {
+                    reads.push(u);
+                }
+            });
+            if reads.is_empty() {
+                continue;
+            }
+            let known: HashMap<Var, Line> =
+                reads.iter().filter_map(|u| Some((*u, self.line(*u)?.clone()))).collect();
+            self.replace(v, &|u| known.get(&u).cloned());
+            changed = true;
+        }
+        changed
+    }
+
+    /// What is read once, for each of its indices once, goes to its reader.
+    fn once(&mut self) -> bool {
+        let uses = self.uses();
+        for v in self.live() {
+            let mut found = None;
+            let is_once = |u: Var| {
+                let line = self.line(u)?;
+                let e = line.element()?;
+                let uses = uses.get(&u)?;
+                let single = uses.elements == 1 && uses.asked == 0 && !uses.root;
+                let named = line.name.as_ref().is_some_and(|n| (self.names)(n)) && e.size() > TRIVIAL;
+                (single && !named).then_some(())
+            };
+            self.for_each_read(v, &mut |u, at, around| {
+                if is_once(u).is_some() && each_once(at, around) {
+                    found = Some(u);
+                }
+            });
+            if let Some(u) = found
+                && let Some(line) = self.line(u).cloned()
+            {
+                return self.replace(v, &|w| (w == u).then(|| line.clone()));
+            }
+        }
+        false
+    }
+
+    /// Calls `f` on every element that a line reads, with the indices around it.
+    fn for_each_read(&self, v: Var, f: &mut dyn FnMut(Var, &[Poly], &[Index])) {
+        let Some(line) = self.line(v) else { return };
+        match &line.is {
+            Is::Input(_) => {}
+            Is::Element(e) => reads_in(e, &mut line.indices.clone(), f),
+            Is::Call(call, _) => {
+                for (own, e) in &call.args {
+                    let mut around: Vec<Index> = call.batch.iter().chain(own).cloned().collect();
+                    reads_in(e, &mut around, f);
+                }
+            }
+        }
+    }
+
+    /// A constant that every reader multiplies a number by is in the number.
+    fn constants(&mut self) -> bool {
+        let uses = self.uses();
+        for u in self.live() {
+            let Some(line) = self.line(u) else { continue };
+            let (Some(e), Some(count)) = (line.element(), uses.get(&u)) else { continue };
+            if count.asked > 0 || count.root || line.name.as_ref().is_some_and(|n| (self.names)(n)) {
+                continue;
+            }
+            let mut factors = Vec::new();
+            for v in self.live() {
+                let Some(Is::Element(e)) = self.line(v).map(|l| &l.is) else { continue };
+                e.visit(&mut |e| {
+                    if let Ex::Product(p) = e
+                        && p.over.iter().any(|f| matches!(f, Ex::Read(w, _) if *w == u))
+                    {
+                        factors.push(p.by / p.per);
+                    }
+                });
+            }
+            let Some(by) = factors.first().copied() else { continue };
+            let alike = factors.len() == count.elements && factors.iter().all(|f| *f == by);
+            if !alike || by == 1.0 || by == 0.0 {
+                continue;
+            }
+            let scaled = Ex::product(by, vec![e.clone()], Vec::new());
+            if scaled.size() > e.size() || by < 0.0 && !lighter(e, &scaled) {
+                continue;
+            }
+            if let Some(slot) = self.lines.get_mut(u.0 as usize) {
+                slot.is = Is::Element(scaled);
+            }
+            for v in self.live() {
+                let Some(Is::Element(e)) = self.line(v).map(|l| l.is.clone()) else { continue };
+                let e = unscaled(&e, u);
+                if let Some(slot) = self.lines.get_mut(v.0 as usize) {
+                    slot.is = Is::Element(e);
+                }
+            }
+            return true;
+        }
+        false
+    }
+
+    /// A bracket that says only that there is a reader goes, where what it guards is there anyway.
+    fn unguarded(&mut self) -> bool {
+        let uses = self.uses();
+        for u in self.live() {
+            let Some(line) = self.line(u).cloned() else { continue };
+            let Is::Element(Ex::Guard(p, e)) = &line.is else { continue };
+            let own = line.indices.iter().any(|i| p.mentions(&i.atom()));
+            if own || uses.get(&u).is_none_or(|uses| uses.root || uses.asked > 0) {
+                continue;
+            }
+            let mut all = true;
+            for v in self.live() {
+                let (Some(Line { indices, is: Is::Element(reader), .. }), context) = (self.line(v), &self.context)
+                else {
+                    let mut calls = false;
+                    self.for_each_use(v, &mut |w, _| calls |= w == u);
+                    all &= !calls;
+                    continue;
+                };
+                let mut context = context.clone();
+                inside(indices, &mut context, |context| holds_where_read(reader, u, p, context, &mut all));
+            }
+            let lines = &self.lines;
+            let extents = |v: Var| lines.get(v.0 as usize).map(Line::extents).unwrap_or_default();
+            let mut context = self.context.clone();
+            let there = all && inside(&line.indices, &mut context, |context| in_bounds(e, context, &extents));
+            if there {
+                let e = e.as_ref().clone();
+                if let Some(slot) = self.lines.get_mut(u.0 as usize) {
+                    slot.is = Is::Element(e);
+                }
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Parts of one call have one call.
+    fn one_call(&mut self) -> bool {
+        let mut first: Vec<Call> = Vec::new();
+        let mut changed = false;
+        for v in self.live() {
+            let Some(Line { is: Is::Call(call, part), .. }) = self.line(v).cloned() else { continue };
+            match first.iter().find(|c| alike(c, &call)) {
+                Some(known) if *known != call => {
+                    let known = known.clone();
+                    if let Some(slot) = self.lines.get_mut(v.0 as usize) {
+                        slot.indices = known
+                            .batch
+                            .iter()
+                            .cloned()
+                            .chain(slot.indices.iter().skip(known.batch.len()).cloned())
+                            .collect();
+                        slot.is = Is::Call(known, part);
+                        changed = true;
+                    }
+                }
+                Some(_) => {}
+                None => first.push(call),
+            }
+        }
+        changed
+    }
+}
+
+/// The same call but for the numbers of indices.
+fn alike(a: &Call, b: &Call) -> bool {
+    let extents = |c: &Call| c.batch.iter().map(|i| i.extent.clone()).collect::<Vec<Poly>>();
+    if a.callee != b.callee || extents(a) != extents(b) || a.args.len() != b.args.len() {
+        return false;
+    }
+    let put = |p: &Poly| {
+        p.substitute(&|x| {
+            let k = b.batch.iter().position(|i| i.atom() == *x)?;
+            a.batch.get(k).map(Index::value)
+        })
+    };
+    a.pred == b.pred.map(&put)
+        && a.args.iter().zip(&b.args).all(|((own, x), (other, y))| {
+            let own_too = |p: &Poly| {
+                put(p).substitute(&|x| {
+                    let k = other.iter().position(|i| i.atom() == *x)?;
+                    own.get(k).map(Index::value)
+                })
+            };
+            own.len() == other.len() && x.key() == y.map_polys(&own_too).key()
+        })
+}
+
+/// Simplified until nothing changes.
+fn settled(mut e: Ex, context: &mut Context, fresh: &mut Fresh) -> Ex {
+    for _ in 0..8 {
+        let next = clean(&e, context, fresh);
+        if next == e {
+            break;
+        }
+        e = next;
+    }
+    e
+}
+
+/// Elements in place of reads.
+fn substituted(e: &Ex, put: &dyn Fn(Var) -> Option<Line>, fresh: &mut Fresh) -> Ex {
+    match e {
+        Ex::Read(v, at) => match put(*v).and_then(|line| line.at(at, fresh)) {
+            // What came in may read what is put in its place, too.
+            Some(inner) => substituted(&inner, &|w| if w == *v { None } else { put(w) }, fresh),
+            None => e.clone(),
+        },
+        _ => e.rebuilt(&mut |e| substituted(e, put, fresh)),
+    }
+}
+
+/// Without the constant beside reads of a line.
+fn unscaled(e: &Ex, u: Var) -> Ex {
+    match e.rebuilt(&mut |e| unscaled(e, u)) {
+        Ex::Product(p) if p.over.iter().any(|f| matches!(f, Ex::Read(w, _) if *w == u)) => {
+            Ex::product(1.0, p.over, p.under)
+        }
+        other => other,
+    }
+}
+
+/// Is the second without a sign that the first has?
+fn lighter(before: &Ex, after: &Ex) -> bool {
+    let signed = |e: &Ex| matches!(e, Ex::Product(p) if p.by < 0.0);
+    signed(before) && !signed(after)
+}
+
+/// Reads with the indices around them.
+fn reads_in(e: &Ex, around: &mut Vec<Index>, f: &mut dyn FnMut(Var, &[Poly], &[Index])) {
+    match e {
+        Ex::Read(v, at) => f(*v, at, around),
+        Ex::Total(i, _, inner) => {
+            let before = around.len();
+            around.extend(i.iter().cloned());
+            reads_in(inner, around, f);
+            around.truncate(before);
+        }
+        other => {
+            let _ = other.map_children(&mut |e| {
+                reads_in(e, around, f);
+                e.clone()
+            });
+        }
+    }
+}
+
+/// Do other indices around lead to another element? So it is where each of them is told by the element's.
+fn each_once(at: &[Poly], around: &[Index]) -> bool {
+    let mut open: Vec<&Index> = around.iter().collect();
+    loop {
+        let told = open.iter().position(|i| {
+            at.iter().any(|p| {
+                let others = open.iter().filter(|j| j.local != i.local);
+                p.linear_in(&i.atom()).is_some_and(|(_, rest)| !others.clone().any(|j| rest.mentions(&j.atom())))
+            })
+        });
+        match told {
+            Some(k) => drop(open.remove(k)),
+            None => return open.is_empty(),
+        }
+    }
+}
+
+/// Does the predicate hold wherever the line is read?
+fn holds_where_read(e: &Ex, u: Var, p: &Pred, context: &mut Context, all: &mut bool) {
+    match e {
+        Ex::Read(v, _) if *v == u => *all &= context.implies(p),
+        Ex::Guard(q, inner) => under(q, context, |context| holds_where_read(inner, u, p, context, all)),
+        Ex::Total(i, q, inner) => inside(i, context, |context| {
+            under(q, context, |context| holds_where_read(inner, u, p, context, all));
+        }),
+        Ex::Choice(q, a, b) => {
+            under(q, context, |context| holds_where_read(a, u, p, context, all));
+            under(&q.negated(), context, |context| holds_where_read(b, u, p, context, all));
+        }
+        other => {
+            let _ = other.map_children(&mut |e| {
+                holds_where_read(e, u, p, context, all);
+                e.clone()
+            });
+        }
+    }
+}

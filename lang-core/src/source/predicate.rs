@@ -1,0 +1,220 @@
+//! Predicates as a reader would write them: two bounds of one expression are a chain, `0 <= i - j < m`, and
+//! bounds of a sum's index are its range where they lie in it.
+
+use super::text::{Level, Writer};
+use crate::predicate::{Atom, Context, Index, LocalId, Poly, Pred};
+
+/// The first number of what is only a name for something written.
+const WRITTEN: u32 = 1 << 30;
+
+impl Writer<'_> {
+    /// A predicate, and how tightly it holds together.
+    pub(super) fn pred(&mut self, p: &Pred) -> (String, Level) {
+        match p {
+            Pred::And(items) if items.is_empty() => ("true".to_owned(), Level::Post),
+            Pred::Or(items) if items.is_empty() => ("false".to_owned(), Level::Post),
+            Pred::And(items) => {
+                let mut parts = Vec::new();
+                let mut rest: Vec<&Pred> = items.iter().collect();
+                while !rest.is_empty() {
+                    let first = rest.remove(0);
+                    let other = rest.iter().position(|q| chained(first, q, &|p| self.has_index(p)).is_some());
+                    let part = match other.map(|k| rest.remove(k)) {
+                        Some(second) => self.chain(first, second),
+                        None => self.pred(first),
+                    };
+                    parts.push(part);
+                }
+                match parts.len() {
+                    1 => parts.pop().unwrap_or_default(),
+                    _ => (join(parts, " && ", Level::Compare), Level::And),
+                }
+            }
+            Pred::Or(items) => {
+                let parts: Vec<(String, Level)> = items.iter().map(|p| self.pred(p)).collect();
+                (join(parts, " || ", Level::And), Level::Or)
+            }
+            Pred::Ge(q) | Pred::Eq(q) | Pred::Ne(q) => {
+                let q = self.in_names(q);
+                let text = match p {
+                    Pred::Ge(_) => bound(&q),
+                    Pred::Eq(_) => Pred::zero(&q).to_string(),
+                    _ => Pred::nonzero(&q).to_string(),
+                };
+                (text, Level::Compare)
+            }
+            Pred::Is(of, _, at, holds) => {
+                let (text, level) = match crate::ir::ssa::Var::of_local(*of) {
+                    Some(v) => self.element(v, at),
+                    None => ("false".to_owned(), Level::Post),
+                };
+                if *holds { (text, level) } else { (format!("!{}", closed((text, level), Level::Post)), Level::Not) }
+            }
+            Pred::Member(of, _, at, holds) => {
+                let name = match crate::ir::ssa::Var::of_local(*of) {
+                    Some(v) => self.element(v, &[]).0,
+                    None => "_".to_owned(),
+                };
+                let at: Vec<String> = at.iter().map(|p| self.poly(p).0).collect();
+                let text = format!("{name}({})", at.join(", "));
+                if *holds { (text, Level::Post) } else { (format!("!{text}"), Level::Not) }
+            }
+            Pred::Any(index, body, holds) => {
+                let (head, body) = self.bound_by("any", std::slice::from_ref(index), &mut |this| {
+                    let (text, _) = this.pred(body);
+                    text
+                });
+                let text = format!("({head}: {body})");
+                if *holds { (text, Level::Post) } else { (format!("!{text}"), Level::Not) }
+            }
+        }
+    }
+
+    fn has_index(&self, p: &Poly) -> bool {
+        let mut found = false;
+        p.for_each_atom(&mut |a| found |= matches!(a, Atom::Local(l, _) if self.is_index(*l)));
+        found
+    }
+
+    /// `low <= e < high`
+    fn chain(&mut self, first: &Pred, second: &Pred) -> (String, Level) {
+        let found = chained(first, second, &|p| self.has_index(p));
+        let Some((from, e, to)) = found else {
+            let parts = vec![self.pred(first), self.pred(second)];
+            return (join(parts, " && ", Level::Compare), Level::And);
+        };
+        let from = self.poly(&from).0;
+        let e = self.poly(&e).0;
+        // A bound with a constant below says so without it.
+        let text = match to.constant_part() {
+            c if c == -1 || to.as_constant().is_none() && c < 0 => {
+                format!("{from} <= {e} < {}", self.poly(&to.plus(1)).0)
+            }
+            _ if from == "0" => format!("{from} <= {e} < {}", self.poly(&to.plus(1)).0),
+            _ => format!("{from} <= {e} <= {}", self.poly(&to).0),
+        };
+        (text, Level::Compare)
+    }
+
+    /// A polynomial with the names of what it is over, those of indices first.
+    pub(super) fn in_names(&mut self, p: &Poly) -> Poly {
+        let mut put: Vec<(Atom, Poly)> = Vec::new();
+        let mut atoms: Vec<Atom> = Vec::new();
+        p.for_each_atom(&mut |a| {
+            if !atoms.contains(a) {
+                atoms.push(a.clone());
+            }
+        });
+        for (k, a) in (0..).zip(atoms) {
+            let named = match &a {
+                Atom::Local(l, name) => match self.index_place(*l) {
+                    Some((place, name)) => Atom::Local(LocalId(place), name),
+                    // Sizes after indices.
+                    None => Atom::Local(LocalId((1 << 20) + l.0.min(1 << 20)), name.clone()),
+                },
+                Atom::Read(x, _, at) => {
+                    let Some(v) = crate::ir::ssa::Var::of_local(*x) else { continue };
+                    let text = self.element(v, at);
+                    Atom::Local(LocalId(WRITTEN + k), closed(text, Level::Post).into())
+                }
+                Atom::Global(name) => match self.global(name) {
+                    Some(text) => Atom::Local(LocalId(WRITTEN + k), text.into()),
+                    None => continue,
+                },
+                _ => continue,
+            };
+            put.push((a, Poly::atom(named)));
+        }
+        p.substitute(&|a| put.iter().find(|(b, _)| b == a).map(|(_, p)| p.clone()))
+    }
+
+    /// A polynomial.
+    pub(super) fn poly(&mut self, p: &Poly) -> (String, Level) {
+        let p = self.in_names(p);
+        let level = match p.terms() {
+            [] => Level::Post,
+            [(m, c)] if m.is_empty() => if *c < 0 { Level::Sign } else { Level::Post },
+            [(m, 1)] => match m.as_slice() {
+                [(Atom::Div(..) | Atom::Mod(..), 1)] => Level::Product,
+                [(_, 1)] => Level::Post,
+                [_] => Level::Power,
+                _ => Level::Product,
+            },
+            [(_, c)] if *c > 0 => Level::Product,
+            _ => Level::Sum,
+        };
+        (p.to_string(), level)
+    }
+}
+
+/// `p >= 0` with what is subtracted on the other side; the side that has the fewer terms stands right.
+fn bound(p: &Poly) -> String {
+    Pred::nonneg(p).to_string()
+}
+
+/// Two bounds of one expression: from where, of what, to where (that included), where neither end depends on
+/// an index.
+fn chained(a: &Pred, b: &Pred, has_index: &dyn Fn(&Poly) -> bool) -> Option<(Poly, Poly, Poly)> {
+    let (Pred::Ge(p), Pred::Ge(q)) = (a, b) else { return None };
+    let width = p.add(q);
+    if has_index(&width) || !has_index(p) {
+        return None;
+    }
+    // Of the two that is below which leads with a plus; p >= 0 is -c <= p - c.
+    let (low, high) = if leads(p, has_index) { (p, q) } else { (q, p) };
+    let fixed = |p: &Poly| {
+        let terms = p.terms().iter().filter(|(m, c)| !has_index(&Poly::term(m.clone(), *c)));
+        terms.fold(Poly::default(), |sum, (m, c)| sum.add(&Poly::term(m.clone(), *c)))
+    };
+    let (below, above) = (fixed(low), fixed(high));
+    let e = low.sub(&below);
+    let (from, to) = (below.neg(), above);
+    // Sizes stay on the side of the expression where the range would begin with one otherwise.
+    if from.as_constant().is_none() {
+        return Some((Poly::default(), low.clone(), width));
+    }
+    Some((from, e, to))
+}
+
+/// Is the first index in it added?
+fn leads(p: &Poly, has_index: &dyn Fn(&Poly) -> bool) -> bool {
+    let first = p.terms().iter().find(|(m, c)| has_index(&Poly::term(m.clone(), *c)));
+    first.is_none_or(|t| t.1 > 0)
+}
+
+/// Parts between which something stands; what binds less is in parentheses.
+pub(super) fn join(parts: Vec<(String, Level)>, between: &str, least: Level) -> String {
+    parts.into_iter().map(|p| closed(p, least)).collect::<Vec<String>>().join(between)
+}
+
+/// In parentheses if it binds less.
+pub(super) fn closed((text, level): (String, Level), least: Level) -> String {
+    if level < least { format!("({text})") } else { text }
+}
+
+/// The range of a sum's index by bounds of it, if it is the whole of what they say: from where, to where (that
+/// excluded), and the predicate without them.
+pub(super) fn range(index: &Index, p: &Pred, later: &[Index], context: &Context) -> Option<(Poly, Poly, Pred)> {
+    let (mut low, mut high) = (None, None);
+    let mut rest = Vec::new();
+    for q in p.conjuncts() {
+        if !q.mentions(&index.atom()) {
+            rest.push(q.clone());
+            continue;
+        }
+        let bound = if let Pred::Ge(q) = q { q.linear_in(&index.atom()) } else { None };
+        match bound {
+            Some((1, e)) if low.is_none() => low = Some(e.neg()),
+            Some((-1, e)) if high.is_none() => high = Some(e.plus(1)),
+            Some((1 | -1, _)) => return None,
+            _ => rest.push(q.clone()),
+        }
+    }
+    if low.is_none() && high.is_none() {
+        return None;
+    }
+    let (low, high) = (low.unwrap_or_default(), high.unwrap_or_else(|| index.extent.clone()));
+    let fits = context.implies(&Pred::nonneg(&low)) && context.implies(&Pred::at_most(&high, &index.extent));
+    let early = !later.iter().any(|i| low.mentions(&i.atom()) || high.mentions(&i.atom()));
+    (fits && early).then(|| (low, high, Pred::all(rest)))
+}

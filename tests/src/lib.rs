@@ -11,6 +11,7 @@ pub mod mutate;
 pub mod random;
 pub mod render;
 pub mod run;
+pub mod source;
 pub mod stages;
 pub mod tables;
 pub mod typed;

@@ -24,7 +24,7 @@ use crate::random::Random;
 /// Steps that an evaluation may take.
 const FUEL: u64 = 20_000_000;
 
-struct Silent;
+pub(crate) struct Silent;
 
 impl Host for Silent {
     fn print(&mut self, _: &str) {}
@@ -220,7 +220,7 @@ fn flatten(value: &Value, depth: usize, out: &mut Vec<Value>) {
 }
 
 /// A value of a type: dyadic numbers, small integers.
-fn draw(random: &mut Random, ty: &CoreType, sizes: &dyn Fn(&Poly) -> i64) -> Option<Value> {
+pub(crate) fn draw(random: &mut Random, ty: &CoreType, sizes: &dyn Fn(&Poly) -> i64) -> Option<Value> {
     Some(match ty {
         CoreType::Scalar(s) => {
             let small = |random: &mut Random| i32::try_from(random.below(33)).unwrap_or(0) - 16;
@@ -269,7 +269,7 @@ pub fn judge(
     }
     let mut random = Random::new(seed);
     for _ in 0..points {
-        let Some((sizes, args)) = arguments(&mut random, &signature, &stages.core) else { continue };
+        let Some((sizes, args)) = arguments(&mut random, &signature, &stages.core, None) else { continue };
         let size_of = size_of(&stages.core, &sizes, &args);
         let given: Option<Vec<Computed>> =
             stages.core.params.iter().zip(&args).map(|((_, ty), v)| computed(v, ty, &size_of)).collect();
@@ -371,15 +371,23 @@ fn same(a: &[Value], b: &[Value]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b))
 }
 
-/// Sizes and arguments that fit them.
-fn arguments(random: &mut Random, signature: &Signature, core: &Function) -> Option<(Vec<i64>, Vec<Value>)> {
-    let sizes: Vec<i64> = core.sizes.iter().map(|_| i64::try_from(random.below(5)).unwrap_or(0)).collect();
+/// Sizes, all of them this one if it is given, and arguments that fit them.
+pub(crate) fn arguments(
+    random: &mut Random,
+    signature: &Signature,
+    core: &Function,
+    size: Option<i64>,
+) -> Option<(Vec<i64>, Vec<Value>)> {
+    let sizes: Vec<i64> =
+        core.sizes.iter().map(|_| size.unwrap_or_else(|| i64::try_from(random.below(5)).unwrap_or(0))).collect();
     let mut ints: Vec<Value> = Vec::new();
     let mut args = Vec::new();
     for (k, (_, ty)) in core.params.iter().enumerate() {
         let used = signature.sizes.iter().any(|s| matches!(s.source, SizeSource::Param(j) if j as usize == k));
         let value = match (ty, used) {
-            (CoreType::Scalar(Scalar::I64), true) => Value::I64(i64::try_from(random.below(5)).unwrap_or(0)),
+            (CoreType::Scalar(Scalar::I64), true) => {
+                Value::I64(size.unwrap_or_else(|| i64::try_from(random.below(5)).unwrap_or(0)))
+            }
             _ => {
                 let so_far: Vec<Value> = args.clone();
                 let of = size_of(core, &sizes, &so_far);
@@ -396,7 +404,7 @@ fn arguments(random: &mut Random, signature: &Signature, core: &Function) -> Opt
 }
 
 /// The value of an extent.
-fn size_of(core: &Function, sizes: &[i64], args: &[Value]) -> impl Fn(&Poly) -> i64 + use<> {
+pub(crate) fn size_of(core: &Function, sizes: &[i64], args: &[Value]) -> impl Fn(&Poly) -> i64 + use<> {
     let mut locals: HashMap<u32, i64> = core.sizes.iter().map(|l| l.0).zip(sizes.iter().copied()).collect();
     locals.extend(core.params.iter().zip(args).filter_map(|((l, _), v)| Some((l.0, v.int()?))));
     move |p: &Poly| {
@@ -515,7 +523,7 @@ pub fn judge_derivatives(
     let mut random = Random::new(seed);
     let outputs = stages.ssa.outputs.len();
     for _ in 0..points {
-        let Some((sizes, args)) = arguments(&mut random, &signature, core) else { continue };
+        let Some((sizes, args)) = arguments(&mut random, &signature, core, None) else { continue };
         let of = size_of(core, &sizes, &args);
         let tangents: Option<Vec<Value>> =
             vary.iter().map(|k| draw(&mut random, &core.params.get(*k)?.1, &of)).collect();

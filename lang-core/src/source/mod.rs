@@ -19,7 +19,7 @@ mod tree;
 use std::sync::Arc;
 
 use crate::ad::{is_real, real_inputs};
-use crate::base::GlobalName;
+use crate::base::{GlobalName, Name};
 use crate::ir::core::{Callee, Derivation, Outside as NoCore};
 use crate::ir::ssa::Ssa;
 use crate::norm::Bodies;
@@ -82,11 +82,27 @@ impl Outside {
     }
 }
 
+/// A derivative as a definition.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Definition {
+    /// Its name.
+    pub name: Name,
+    /// Its parameters with their types as they are written: first those of the definition that it is the
+    /// derivative of.
+    pub params: Vec<(Name, String)>,
+    /// Which of these vary.
+    pub varying: Vec<usize>,
+    /// The type of its result as it is written.
+    pub result: String,
+    /// Its text in the one layout.
+    pub text: String,
+}
+
 /// A derivative for a reader.
 #[derive(Debug)]
 pub enum Shown {
-    /// Its text: a definition in the one layout.
-    Source(String),
+    /// A definition.
+    Source(Definition),
     /// It has none, for this reason; in Tensor SSA it is this.
     Form(Arc<Ssa>, Outside),
     /// There is none: nothing real goes in, or none comes out.
@@ -134,8 +150,11 @@ pub fn show(
     let stages = module.stages(&callee)?;
     let asked = shape::Asked { module, bodies, names, def, which, stages: &stages, derived: &ssa };
     Ok(match crate::interp::guarded(|| text::definition(&asked)) {
-        Ok(text) => match crate::syntax::format::format(&text) {
-            Ok(text) => Shown::Source(text),
+        Ok(mut made) => match crate::syntax::format::format(&made.text) {
+            Ok(text) => {
+                made.text = text;
+                Shown::Source(made)
+            }
             Err(_) => Shown::Form(ssa, Outside::Unreadable),
         },
         Err(why) => Shown::Form(ssa, why),

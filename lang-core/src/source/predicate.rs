@@ -107,8 +107,9 @@ impl Writer<'_> {
         });
         for (k, a) in (0..).zip(atoms) {
             let named = match &a {
-                Atom::Local(l, name) => match self.index_place(*l) {
-                    Some((place, name)) => Atom::Local(LocalId(place), name),
+                Atom::Local(l, name) => match self.index_name(*l) {
+                    // In the order of the alphabet.
+                    Some(name) => Atom::Local(LocalId(alphabetical(&name)), name),
                     // Sizes after indices.
                     None => Atom::Local(LocalId((1 << 20) + l.0.min(1 << 20)), name.clone()),
                 },
@@ -147,6 +148,12 @@ impl Writer<'_> {
     }
 }
 
+/// A number that is greater for what comes later in the alphabet, as far as the first letters tell.
+fn alphabetical(name: &str) -> u32 {
+    let letters = name.bytes().chain([0, 0]).take(2).map(u32::from);
+    letters.fold(0, |sum, b| sum * 256 + b)
+}
+
 /// `p >= 0` with what is subtracted on the other side; the side that has the fewer terms stands right.
 fn bound(p: &Poly) -> String {
     Pred::nonneg(p).to_string()
@@ -160,12 +167,18 @@ fn chained(a: &Pred, b: &Pred, has_index: &dyn Fn(&Poly) -> bool) -> Option<(Pol
     if has_index(&width) || !has_index(p) {
         return None;
     }
-    // Of the two that is below which leads with a plus; p >= 0 is -c <= p - c.
-    let (low, high) = if leads(p, has_index) { (p, q) } else { (q, p) };
     let fixed = |p: &Poly| {
         let terms = p.terms().iter().filter(|(m, c)| !has_index(&Poly::term(m.clone(), *c)));
         terms.fold(Poly::default(), |sum, (m, c)| sum.add(&Poly::term(m.clone(), *c)))
     };
+    // Of the two that is below which has only a number beside its indices, or leads with a plus.
+    let plain = |p: &Poly| fixed(p).as_constant().is_some();
+    let first = match (plain(p), plain(q)) {
+        (true, false) => true,
+        (false, true) => false,
+        _ => leads(p, has_index),
+    };
+    let (low, high) = if first { (p, q) } else { (q, p) };
     let (below, above) = (fixed(low), fixed(high));
     let e = low.sub(&below);
     let (from, to) = (below.neg(), above);

@@ -10,7 +10,7 @@ use super::predicate::{closed, join, range};
 use super::read::{Is, Line, Place, lines};
 use super::shape::{Asked, Base, Head, axes, part};
 use super::tree::{Compares, Ex, Fresh, Product};
-use super::{Outside, Which};
+use super::{Definition, Outside, Which};
 use crate::base::{GlobalName, Name};
 use crate::interp::scalar::convert;
 use crate::ir::core::{Callee, Constant, CoreType, Operation};
@@ -67,7 +67,7 @@ pub(super) struct Writer<'a> {
 pub(super) type Parts = Vec<(Vec<u32>, Vec<Index>, Ex)>;
 
 /// The definition, not laid out.
-pub(super) fn definition(asked: &Asked<'_>) -> Result<String, Outside> {
+pub(super) fn definition(asked: &Asked<'_>) -> Result<Definition, Outside> {
     let head = asked.head()?;
     let ssa = asked.derived;
     // The results, and nothing that only others need.
@@ -120,7 +120,7 @@ fn given_names(bodies: &dyn Bodies, def: &GlobalName) -> Vec<Name> {
 }
 
 impl Writer<'_> {
-    fn definition(&mut self, head: &Head, ssa: &Ssa, live: &[Var]) -> Result<String, Outside> {
+    fn definition(&mut self, head: &Head, ssa: &Ssa, live: &[Var]) -> Result<Definition, Outside> {
         for (k, stmt) in (0..).zip(&ssa.stmts) {
             if let crate::ir::ssa::Rhs::Input(input) = &stmt.rhs {
                 let (base, path) = self.asked.base(head, *input as usize)?;
@@ -150,19 +150,17 @@ impl Writer<'_> {
             Err(items) => format!("({})", items.join(", ")),
         };
         let params = head.own.iter().chain(head.beside.iter().map(|b| &b.1));
-        let params: Vec<String> = params.map(|p| format!("{}: {}", p.base.name, p.written)).collect();
-        let results = tuple(head.results.iter().map(|r| r.2.clone()).collect());
-        let mut text = format!(
-            "def {}{}({}) -> {results} =\n",
-            self.asked.def.name,
-            self.asked.which.suffix(),
-            params.join(", ")
-        );
+        let params: Vec<(Name, String)> = params.map(|p| (p.base.name.clone(), p.written.clone())).collect();
+        let written: Vec<String> = params.iter().map(|(name, ty)| format!("{name}: {ty}")).collect();
+        let result = tuple(head.results.iter().map(|r| r.2.clone()).collect());
+        let name: Name = format!("{}{}", self.asked.def.name, self.asked.which.suffix()).into();
+        let mut text = format!("def {name}({}) -> {result} =\n", written.join(", "));
         for line in &lets {
             text += &format!("  {line}\n");
         }
         text += &format!("  {}{}\n", if lets.is_empty() { "" } else { "in " }, tuple(values));
-        Ok(text)
+        let varying = head.beside.iter().map(|b| b.0).chain(head.results.iter().map(|r| r.0)).flatten().collect();
+        Ok(Definition { name, params, varying, result, text })
     }
 
     /// What has to hold before anything is computed.
@@ -491,10 +489,9 @@ impl Writer<'_> {
         local.0 >= FIRST_INDEX || self.scope.iter().any(|(l, _)| *l == local)
     }
 
-    /// The depth and name of an index.
-    pub(super) fn index_place(&self, local: LocalId) -> Option<(u32, Name)> {
-        let at = self.scope.iter().position(|(l, _)| *l == local)?;
-        Some((u32::try_from(at).unwrap_or(u32::MAX), self.scope.get(at)?.1.clone()))
+    /// The name of an index.
+    pub(super) fn index_name(&self, local: LocalId) -> Option<Name> {
+        self.scope.iter().find(|(l, _)| *l == local).map(|(_, name)| name.clone())
     }
 
     pub(super) fn global(&mut self, name: &GlobalName) -> Option<String> {

@@ -67,7 +67,7 @@ fn text_of(engine: &Engine, stage: Stage, name: &GlobalName) -> Result<String, B
         Stage::Adjoint => lang_core::source::Which::Adjoint,
     };
     match engine.derivative(name, which) {
-        Ok(lang_core::source::Shown::Source(text)) => Ok(text),
+        Ok(lang_core::source::Shown::Source(made)) => Ok(made.text),
         Ok(lang_core::source::Shown::Form(ssa, why)) => Ok(format!("-- {}\n{ssa}", why.phrase())),
         _ => Ok("constant".to_owned()),
     }

@@ -1,0 +1,114 @@
+//! Derivatives as source: of every definition of the library and of the programs the adjoint and the tangent
+//! are printed, parsed, checked with the definitions in scope, formatted, and evaluated; and which have no such
+//! text, with the reason.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use iverson_tests::golden::{self, Tolerances};
+use iverson_tests::source::{compare, probe, probe_name};
+use lang_core::base::{Diagnostic, GlobalName};
+use lang_core::ir::core::Callee;
+use lang_core::pipeline::Module;
+use lang_core::session::{LIBRARY, Session};
+use lang_core::source::{self, Definition, Shown, Which};
+use lang_core::syntax::format;
+use lang_core::syntax::split::ItemKind;
+
+/// Derivatives that were printed, of which definition and which.
+struct Printed {
+    def: GlobalName,
+    which: Which,
+    made: Definition,
+}
+
+#[test]
+fn derivatives_of_definitions_as_source() {
+    let programs = golden::programs().unwrap_or_default();
+    let mut session: Session = golden::session(&programs);
+    let mut texts: BTreeMap<String, String> =
+        LIBRARY.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
+    texts.extend(programs.iter().map(|(n, text)| (golden::module(n), text.clone())));
+    let only = std::env::var("IVERSON_ONLY").ok();
+    let mut printed: Vec<Printed> = Vec::new();
+    let mut without: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut wrong: Vec<String> = Vec::new();
+    {
+        let module = Module::new(&session);
+        for name in texts.keys() {
+            for item in session.items(name).into_iter().filter(|i| i.kind == ItemKind::Def) {
+                let def = GlobalName::new(name, &item.name);
+                if only.as_ref().is_some_and(|o| !format!("{def:?}").contains(o)) {
+                    continue;
+                }
+                for which in [Which::Adjoint, Which::Forward] {
+                    match source::show(&module, &session, &session.view(), &def, which) {
+                        Ok(Shown::Source(made)) => {
+                            if format::format(&made.text).as_deref() != Ok(&made.text) {
+                                wrong.push(format!("{def:?} is not in the one layout:\n{}", made.text));
+                            }
+                            printed.push(Printed { def: def.clone(), which, made });
+                        }
+                        Ok(Shown::Form(_, why)) => {
+                            without.entry(why.phrase().to_owned()).or_default().push(format!("{def:?} {which:?}"));
+                        }
+                        Ok(Shown::Constant) | Err(_) => {}
+                    }
+                }
+            }
+        }
+    }
+    for p in &printed {
+        let Some(text) = texts.get_mut(p.def.module.as_str()) else { continue };
+        text.push_str(&format!("\n{}", p.made.text));
+        let plain = session.signature(&p.def).is_some_and(|s| s.type_params.is_empty());
+        if plain {
+            text.push_str(&probe(&p.def.name, &p.made, p.which));
+        }
+    }
+    for (name, text) in &texts {
+        session.set_text(name, text);
+    }
+    let mut bad: BTreeMap<String, usize> = BTreeMap::new();
+    for p in &printed {
+        let name = GlobalName::new(&p.def.module, &p.made.name);
+        if session.checked(&name).is_none_or(|c| c.body.root.is_none() || !c.diagnostics.is_empty()) {
+            let all: Vec<Diagnostic> = session.checked(&name).map(|c| c.diagnostics.clone()).unwrap_or_default();
+            let told = all.first().map(|d| d.message.clone()).unwrap_or_default();
+            wrong.push(format!("{name:?} does not check: {told}\n{}", p.made.text));
+            *bad.entry("check".to_owned()).or_default() += 1;
+        }
+    }
+    let globals = iverson_tests::run::globals(&session, texts.keys().map(String::as_str));
+    let tolerances = Tolerances::of("derivatives").unwrap();
+    let tolerance = tolerances.get("printed");
+    let module = Module::new(&session);
+    let (mut values, mut failures, mut unprobed) = (0, 0, Vec::new());
+    for p in &printed {
+        let asked = GlobalName::new(&p.def.module, &probe_name(&p.made));
+        if session.checked(&asked).is_none_or(|c| c.body.root.is_none()) {
+            unprobed.push(format!("{asked:?}"));
+            continue;
+        }
+        let Ok(stages) = module.stages(&Arc::new(Callee::new(p.def.clone(), Vec::new()))) else { continue };
+        let points = [Some(0), Some(1), None, None, Some(3)];
+        let other = asked.name.to_string();
+        match compare(&session, &globals, &p.def, &stages, &p.made, p.which, &other, tolerance, &points) {
+            Ok(compared) => {
+                values += compared.values;
+                failures += compared.failures;
+            }
+            Err(difference) => wrong.push(difference),
+        }
+    }
+    let _: HashMap<u8, u8> = HashMap::new();
+    println!("{} printed, {values} values, {failures} failures; not probed {unprobed:?}", printed.len());
+    println!("{without:#?}");
+    println!("{bad:?}");
+    assert!(
+        wrong.is_empty(),
+        "{} differ:\n{}",
+        wrong.len(),
+        wrong.iter().take(40).cloned().collect::<Vec<_>>().join("\n\n")
+    );
+}

@@ -198,6 +198,12 @@ pub fn compare(
     let (first, second) = (GlobalName::new(&def.module, &made.name), GlobalName::new(&def.module, other));
     for fixed in points {
         let Some((sizes, args)) = point(&mut random, session, def, stages, made, which, *fixed) else { continue };
+        // Where the value is none, what its derivative is says nothing.
+        let own = stages.core.params.len();
+        let value = run(session, globals, def, &sizes, args.iter().take(own).cloned().collect()).0;
+        if value.is_ok_and(|v| golden::json_of(&v).is_ok_and(|v| v.to_string().contains('"'))) {
+            continue;
+        }
         let (wanted, other_counts) = run(session, globals, &second, &sizes, args.clone());
         let (found, counts) = run(session, globals, &first, &sizes, args.clone());
         compared.counts.0 = add(compared.counts.0, counts);

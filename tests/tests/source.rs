@@ -43,8 +43,14 @@ fn derivatives_of_definitions_as_source() {
                 }
                 for which in [Which::Adjoint, Which::Forward] {
                     match source::show(&module, &session, &session.view(), &def, which) {
-                        Ok(Shown::Source(made)) => {
-                            if format::format(&made.text).as_deref() != Ok(&made.text) {
+                        Ok(Shown::Source(mut made)) => {
+                            let taken = session.signature(&GlobalName::new(name, &made.name)).is_some();
+                            if taken {
+                                let other = format!("{}_shown", made.name);
+                                made.text = made.text.replacen(&format!("def {}(", made.name), &format!("def {other}("), 1);
+                                made.name = other.into();
+                            }
+                            if !taken && format::format(&made.text).as_deref() != Ok(&made.text) {
                                 wrong.push(format!("{def:?} is not in the one layout:\n{}", made.text));
                             }
                             printed.push(Printed { def: def.clone(), which, made });
@@ -81,7 +87,7 @@ fn derivatives_of_definitions_as_source() {
     }
     let globals = iverson_tests::run::globals(&session, texts.keys().map(String::as_str));
     let tolerances = Tolerances::of("derivatives").unwrap();
-    let tolerance = tolerances.get("printed");
+
     let module = Module::new(&session);
     let (mut values, mut failures, mut unprobed) = (0, 0, Vec::new());
     for p in &printed {
@@ -91,6 +97,8 @@ fn derivatives_of_definitions_as_source() {
             continue;
         }
         let Ok(stages) = module.stages(&Arc::new(Callee::new(p.def.clone(), Vec::new()))) else { continue };
+        let single = p.made.text.contains("f32");
+        let tolerance = tolerances.get(if single { "printed: single precision" } else { "printed" });
         let points = [Some(0), Some(1), None, None, Some(3)];
         let other = asked.name.to_string();
         match compare(&session, &globals, &p.def, &stages, &p.made, p.which, &other, tolerance, &points) {

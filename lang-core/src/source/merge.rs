@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 
 use super::read::{Call, Is, Line};
-use super::rules::{clean, in_bounds, inside, under};
-use super::tree::{Ex, Fresh};
+use super::rules::{clean, inside, under};
+use super::tree::{Ex, Table};
 use crate::ir::ssa::Var;
 use crate::predicate::{Context, Index, Poly, Pred};
 
@@ -15,14 +15,11 @@ const MOST_NODES: usize = 20_000;
 /// Rounds of putting together; each that changes something leaves fewer lines.
 const MOST_ROUNDS: usize = 1_000;
 
-/// A name of the program stands for more than this many nodes, or it is not needed.
-const TRIVIAL: usize = 2;
-
 /// Lines with what is known of sizes.
 pub(super) struct Merging<'a> {
     pub(super) lines: Vec<Line>,
     pub(super) context: Context,
-    pub(super) fresh: &'a mut Fresh,
+    pub(super) fresh: &'a mut Table,
     /// What has to be there: the parts of the result, and what checks read.
     pub(super) roots: Vec<Var>,
     /// Names that the program gives.
@@ -121,7 +118,7 @@ impl Merging<'_> {
                 let args = call.args.iter().map(|(own, e)| {
                     let e = substituted(e, put, fresh);
                     let all: Vec<Index> = call.batch.iter().chain(own).cloned().collect();
-                    let known = |context: &mut Context, fresh: &mut Fresh| {
+                    let known = |context: &mut Context, fresh: &mut Table| {
                         under(&call.pred, context, |context| settled(e.clone(), context, fresh))
                     };
                     (own.clone(), inside(&all, context, |context| known(context, fresh)))
@@ -169,7 +166,7 @@ impl Merging<'_> {
                 let e = line.element()?;
                 let uses = uses.get(&u)?;
                 let single = uses.elements == 1 && uses.asked == 0 && !uses.root;
-                let named = line.name.as_ref().is_some_and(|n| (self.names)(n)) && e.size() > TRIVIAL;
+                let named = line.name.as_ref().is_some_and(|n| (self.names)(n)) && says_something(e);
                 (single && !named).then_some(())
             };
             self.for_each_read(v, &mut |u, at, around| {
@@ -267,10 +264,9 @@ impl Merging<'_> {
                 let mut context = context.clone();
                 inside(indices, &mut context, |context| holds_where_read(reader, u, p, context, &mut all));
             }
-            let lines = &self.lines;
-            let extents = |v: Var| lines.get(v.0 as usize).map(Line::extents).unwrap_or_default();
             let mut context = self.context.clone();
-            let there = all && inside(&line.indices, &mut context, |context| in_bounds(e, context, &extents));
+            let table = &*self.fresh;
+            let there = all && inside(&line.indices, &mut context, |context| table.in_bounds(e, context));
             if there {
                 let e = e.as_ref().clone();
                 if let Some(slot) = self.lines.get_mut(u.0 as usize) {
@@ -334,8 +330,18 @@ fn alike(a: &Call, b: &Call) -> bool {
         })
 }
 
+/// Does a name help a reader of it? Not if it is a multiple of something that has a name.
+fn says_something(e: &Ex) -> bool {
+    match e {
+        Ex::Guard(_, e) => says_something(e),
+        Ex::Product(p) => p.over.len() + p.under.len() > 1 || p.over.iter().any(says_something),
+        Ex::Read(..) | Ex::Constant(_) | Ex::Index(_) => false,
+        _ => true,
+    }
+}
+
 /// Simplified until nothing changes.
-fn settled(mut e: Ex, context: &mut Context, fresh: &mut Fresh) -> Ex {
+fn settled(mut e: Ex, context: &mut Context, fresh: &mut Table) -> Ex {
     for _ in 0..8 {
         let next = clean(&e, context, fresh);
         if next == e {
@@ -347,7 +353,7 @@ fn settled(mut e: Ex, context: &mut Context, fresh: &mut Fresh) -> Ex {
 }
 
 /// Elements in place of reads.
-fn substituted(e: &Ex, put: &dyn Fn(Var) -> Option<Line>, fresh: &mut Fresh) -> Ex {
+fn substituted(e: &Ex, put: &dyn Fn(Var) -> Option<Line>, fresh: &mut Table) -> Ex {
     match e {
         Ex::Read(v, at) => match put(*v).and_then(|line| line.at(at, fresh)) {
             // What came in may read what is put in its place, too.

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::Outside;
-use super::tree::{Ex, Fresh};
+use super::tree::{Ex, Table};
 use crate::base::Name;
 use crate::ir::core::{Callee, Constant, Operation};
 use crate::ir::ssa::{Access, Rhs, Ssa, Stmt, Var, index, index_number};
@@ -53,7 +53,7 @@ impl Line {
     }
 
     /// The element at some indices.
-    pub(super) fn at(&self, at: &[Poly], fresh: &mut Fresh) -> Option<Ex> {
+    pub(super) fn at(&self, at: &[Poly], fresh: &mut Table) -> Option<Ex> {
         let put = |p: &Poly| {
             p.substitute(&|a| self.indices.iter().position(|i| i.atom() == *a).and_then(|k| at.get(k).cloned()))
         };
@@ -67,16 +67,23 @@ impl Line {
 }
 
 /// The lines of a function.
-pub(super) fn lines(ssa: &Ssa, fresh: &mut Fresh) -> Result<Vec<Line>, Outside> {
+pub(super) fn lines(ssa: &Ssa, fresh: &mut Table) -> Result<Vec<Line>, Outside> {
     let mut lines: Vec<Line> = Vec::new();
     for stmt in &ssa.stmts {
         let line = line(ssa, stmt, &lines, fresh)?;
+        let tame = match &line.is {
+            Is::Input(_) => true,
+            Is::Element(e) => fresh.is_tame(e),
+            Is::Call(..) => false,
+        };
+        fresh.extents.push(line.extents());
+        fresh.tame.push(tame);
         lines.push(line);
     }
     Ok(lines)
 }
 
-fn line(ssa: &Ssa, stmt: &Stmt, before: &[Line], fresh: &mut Fresh) -> Result<Line, Outside> {
+fn line(ssa: &Ssa, stmt: &Stmt, before: &[Line], fresh: &mut Table) -> Result<Line, Outside> {
     let mut place = Place { indices: Vec::new() };
     for n in &stmt.dims {
         let n = place.poly(n);

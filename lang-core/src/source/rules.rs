@@ -3,7 +3,7 @@
 //! of this costs work. What is assumed of arithmetic is that sums and products may be put together in another
 //! order, that products distribute over sums, and the identities of [`super::tree`].
 
-use super::tree::{Ex, Fresh};
+use super::tree::{Ex, Table};
 use crate::ir::core::{Constant, Operation};
 use crate::predicate::{Context, Index, Poly, Pred};
 use crate::syntax::ops::Scalar;
@@ -12,11 +12,11 @@ use crate::syntax::ops::Scalar;
 const WINDOW: i128 = 64;
 
 /// The expression, simplified.
-pub(super) fn clean(e: &Ex, context: &mut Context, fresh: &mut Fresh) -> Ex {
+pub(super) fn clean(e: &Ex, context: &mut Context, fresh: &mut Table) -> Ex {
     crate::interp::guarded(|| clean_node(e, context, fresh))
 }
 
-fn clean_node(e: &Ex, context: &mut Context, fresh: &mut Fresh) -> Ex {
+fn clean_node(e: &Ex, context: &mut Context, fresh: &mut Table) -> Ex {
     match e {
         Ex::Guard(p, inner) => {
             let p = context.simplify(p);
@@ -24,7 +24,8 @@ fn clean_node(e: &Ex, context: &mut Context, fresh: &mut Fresh) -> Ex {
                 return inner.zero_like();
             }
             let inner = under(&p, context, |context| clean(inner, context, fresh));
-            Ex::guard(p, inner)
+            let said = p.conjuncts().iter().filter(|q| !empty_without(&inner, q, context, fresh));
+            Ex::guard(Pred::all(said.cloned()), inner)
         }
         Ex::Choice(p, a, b) => {
             let p = context.simplify(p);
@@ -43,6 +44,29 @@ fn clean_node(e: &Ex, context: &mut Context, fresh: &mut Fresh) -> Ex {
         },
         other => other.rebuilt(&mut |e| clean(e, context, fresh)),
     }
+}
+
+/// Is it a sum, perhaps times what is finite, that has no terms where the predicate does not hold?
+fn empty_without(e: &Ex, p: &Pred, context: &mut Context, table: &Table) -> bool {
+    let total = match e {
+        Ex::Product(product) if product.under.is_empty() => {
+            let (totals, others): (Vec<&Ex>, Vec<&Ex>) =
+                product.over.iter().partition(|e| matches!(e, Ex::Total(..)));
+            match totals.as_slice() {
+                [one] if others.iter().all(|e| table.is_tame(e)) => *one,
+                _ => return false,
+            }
+        }
+        other => other,
+    };
+    let Ex::Total(indices, q, _) = total else { return false };
+    let empty = under(&p.negated(), context, |context| {
+        inside(indices, context, |context| {
+            context.assume(q);
+            context.contradictory()
+        })
+    });
+    empty && table.in_bounds(e, context)
 }
 
 fn choice_side(e: &Ex, first: bool) -> Ex {
@@ -70,7 +94,7 @@ pub(super) fn inside<T>(indices: &[Index], context: &mut Context, f: impl FnOnce
     value
 }
 
-fn total(indices: &[Index], p: &Pred, inner: &Ex, context: &mut Context, fresh: &mut Fresh) -> Ex {
+fn total(indices: &[Index], p: &Pred, inner: &Ex, context: &mut Context, fresh: &mut Table) -> Ex {
     let mut indices = indices.to_vec();
     let mut p = inside(&indices, context, |context| context.simplify(p));
     let mut inner = inner.clone();
@@ -104,14 +128,14 @@ fn total(indices: &[Index], p: &Pred, inner: &Ex, context: &mut Context, fresh: 
     // What came to stand in the sum may be a sum or a bracket.
     match Ex::total(indices.clone(), p.clone(), inner.clone()) {
         Ex::Total(all, q, body) if all.len() != indices.len() || q != p => total(&all, &q, &body, context, fresh),
-        Ex::Total(all, q, body) => hoist(all, &q, *body, context),
+        Ex::Total(all, q, body) => hoist(all, &q, *body, context, fresh),
         other => other,
     }
 }
 
 /// An index over the places where the predicate lets one be, if these are a few that move with others: the new
 /// index and where it begins.
-fn window(index: &Index, p: &Pred, fresh: &mut Fresh) -> Option<(Index, Poly)> {
+fn window(index: &Index, p: &Pred, fresh: &mut Table) -> Option<(Index, Poly)> {
     let bounds: Vec<(i128, Poly)> = p
         .conjuncts()
         .iter()
@@ -127,8 +151,12 @@ fn window(index: &Index, p: &Pred, fresh: &mut Fresh) -> Option<(Index, Poly)> {
 }
 
 /// Out of a sum goes what does not depend on its indices.
-fn hoist(mut indices: Vec<Index>, p: &Pred, body: Ex, context: &Context) -> Ex {
-    let free = |e: &Ex, indices: &[Index]| !indices.iter().any(|i| e.mentions(&i.atom()));
+fn hoist(mut indices: Vec<Index>, p: &Pred, body: Ex, context: &mut Context, table: &Table) -> Ex {
+    // What might fail or not be finite stays where there may be no term.
+    let some = p.is_true() && indices.iter().all(|i| context.implies(&Pred::less(&Poly::default(), &i.extent)));
+    let free = |e: &Ex, indices: &[Index], context: &mut Context| {
+        !indices.iter().any(|i| e.mentions(&i.atom())) && (some || table.is_tame(e)) && table.in_bounds(e, context)
+    };
     let (outer, own): (Vec<Pred>, Vec<Pred>) =
         p.conjuncts().iter().cloned().partition(|q| !indices.iter().any(|i| q.mentions(&i.atom())));
     let (outer, own) = (Pred::all(outer), Pred::all(own));
@@ -140,9 +168,10 @@ fn hoist(mut indices: Vec<Index>, p: &Pred, body: Ex, context: &Context) -> Ex {
             if product.per.to_bits() != 1.0_f64.to_bits() {
                 divisors.push(Ex::real(std::mem::replace(&mut product.per, 1.0)));
             }
-            let (out, rest): (Vec<Ex>, Vec<Ex>) = product.over.into_iter().partition(|e| free(e, &indices));
+            let (out, rest): (Vec<Ex>, Vec<Ex>) = product.over.into_iter().partition(|e| free(e, &indices, context));
             factors = out;
-            let (out, under): (Vec<Ex>, Vec<Ex>) = product.under.into_iter().partition(|e| free(e, &indices));
+            let (out, under): (Vec<Ex>, Vec<Ex>) =
+                product.under.into_iter().partition(|e| some && free(e, &indices, context));
             divisors.extend(out);
             Ex::product(1.0, rest, under)
         }
@@ -173,7 +202,7 @@ fn hoist(mut indices: Vec<Index>, p: &Pred, body: Ex, context: &Context) -> Ex {
 
 // ---- sums ----
 
-fn sum(terms: Vec<(bool, Ex)>, context: &mut Context, fresh: &mut Fresh) -> Ex {
+fn sum(terms: Vec<(bool, Ex)>, context: &mut Context, fresh: &mut Table) -> Ex {
     let terms = match chosen(terms, context, fresh) {
         Ok(e) => return e,
         Err(terms) => terms,
@@ -189,7 +218,7 @@ fn sum(terms: Vec<(bool, Ex)>, context: &mut Context, fresh: &mut Fresh) -> Ex {
 }
 
 /// Complementary brackets are a choice.
-fn chosen(terms: Vec<(bool, Ex)>, context: &mut Context, fresh: &mut Fresh) -> Result<Ex, Vec<(bool, Ex)>> {
+fn chosen(terms: Vec<(bool, Ex)>, context: &mut Context, fresh: &mut Table) -> Result<Ex, Vec<(bool, Ex)>> {
     let guards: Vec<Option<Pred>> =
         terms.iter().map(|(_, e)| if let Ex::Guard(p, _) = e { Some(p.clone()) } else { None }).collect();
     let literals = guards.iter().flatten().flat_map(|p| p.conjuncts().to_vec());
@@ -267,13 +296,23 @@ fn factored(terms: Vec<(bool, Ex)>) -> Result<Ex, Vec<(bool, Ex)>> {
         items.into_iter().filter(in_all).collect()
     };
     let (over, under) = (common(over, false), common(under, true));
-    if over.is_empty() && under.is_empty() {
+    let numbers: Vec<f64> = terms.iter().map(|(_, e)| number(bare(e))).collect();
+    let by = numbers.first().copied().filter(|by| numbers.iter().all(|n| n == by)).unwrap_or(1.0);
+    if over.is_empty() && under.is_empty() && by == 1.0 {
         return Err(terms);
     }
-    let rest = terms.iter().map(|(neg, e)| (*neg, divided(bare(e), &over, &under)));
+    let rest = terms.iter().map(|(neg, e)| (*neg, divided(bare(e), by, &over, &under)));
     let rest = Ex::sum(rest.collect());
     let factors = over.into_iter().chain([rest]).collect();
-    Ok(Ex::guard(guard, Ex::product(1.0, factors, under)))
+    Ok(Ex::guard(guard, Ex::product(by, factors, under)))
+}
+
+/// The number that a term is a multiple of.
+fn number(e: &Ex) -> f64 {
+    match e {
+        Ex::Product(p) if p.per == 1.0 && p.by > 0.0 && !(p.over.is_empty() && p.under.is_empty()) => p.by,
+        _ => 1.0,
+    }
 }
 
 fn is_number(e: &Ex) -> bool {
@@ -289,7 +328,7 @@ fn bare(e: &Ex) -> &Ex {
 }
 
 /// A term without these of its factors and divisors.
-fn divided(e: &Ex, over: &[Ex], under: &[Ex]) -> Ex {
+fn divided(e: &Ex, by: f64, over: &[Ex], under: &[Ex]) -> Ex {
     let Ex::Product(p) = e else {
         return if over.contains(e) { Ex::real(1.0) } else { e.clone() };
     };
@@ -298,7 +337,7 @@ fn divided(e: &Ex, over: &[Ex], under: &[Ex]) -> Ex {
     if p.per.to_bits() != 1.0_f64.to_bits() {
         divisors.push(Ex::real(p.per));
     }
-    Ex::product(p.by, rest(&p.over, over), divisors)
+    Ex::product(if p.by == by { 1.0 } else { p.by }, rest(&p.over, over), divisors)
 }
 
 /// Two sums over the same range are one.
@@ -343,34 +382,4 @@ fn one_total(m: bool, a: &Ex, n: bool, b: &Ex) -> Option<Ex> {
             Ex::guard(p.clone(), Ex::total(i.clone(), s.clone(), body))
         })
     })
-}
-
-/// Are all elements that it reads there, by what is known?
-pub(super) fn in_bounds(
-    e: &Ex,
-    context: &mut Context,
-    extents: &dyn Fn(crate::ir::ssa::Var) -> Vec<Poly>,
-) -> bool {
-    match e {
-        Ex::Read(v, at) => {
-            at.iter().zip(extents(*v)).all(|(a, n)| context.implies(&Pred::inside(a, &n)))
-        }
-        Ex::Guard(p, e) => under(p, context, |context| in_bounds(e, context, extents)),
-        Ex::Total(i, p, e) => {
-            inside(i, context, |context| under(p, context, |context| in_bounds(e, context, extents)))
-        }
-        Ex::Choice(p, a, b) => {
-            under(p, context, |context| in_bounds(a, context, extents))
-                && under(&p.negated(), context, |context| in_bounds(b, context, extents))
-        }
-        Ex::Constant(Constant::Real(_) | Constant::Int(_) | Constant::Bool(_)) => true,
-        other => {
-            let mut all = true;
-            let _ = other.map_children(&mut |e| {
-                all &= in_bounds(e, context, extents);
-                e.clone()
-            });
-            all
-        }
-    }
 }

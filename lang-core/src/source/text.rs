@@ -9,7 +9,7 @@ use super::names::{Taken, spelled};
 use super::predicate::{closed, join, range};
 use super::read::{Is, Line, Place, lines};
 use super::shape::{Asked, Base, Head, axes, part};
-use super::tree::{Compares, Ex, Fresh, Product};
+use super::tree::{Compares, Ex, Table, Product};
 use super::{Definition, Outside, Which};
 use crate::base::{GlobalName, Name};
 use crate::interp::scalar::convert;
@@ -56,7 +56,7 @@ pub(super) struct Writer<'a> {
     /// The indices around, with their names.
     scope: Vec<(LocalId, Name)>,
     pub(super) context: Context,
-    fresh: Fresh,
+    table: Table,
     /// Whole arrays stand for their elements at these indices.
     lifted: Vec<Index>,
     /// What could not be written.
@@ -75,7 +75,7 @@ pub(super) fn definition(asked: &Asked<'_>) -> Result<Definition, Outside> {
     let mut wanted = (**ssa).clone();
     wanted.outputs = ssa.outputs.iter().skip(primal.outputs.len()).cloned().collect();
     crate::norm::dead::remove(&mut wanted);
-    let mut fresh = Fresh::default();
+    let mut fresh = Table::default();
     let read = lines(&wanted, &mut fresh)?;
     let sizes: Vec<Poly> = wanted.sizes.iter().map(|l| Poly::atom(wanted.vars.atom(*l))).collect();
     let mut roots: Vec<Var> = wanted.outputs.iter().map(|(_, v)| *v).collect();
@@ -102,7 +102,7 @@ pub(super) fn definition(asked: &Asked<'_>) -> Result<Definition, Outside> {
         taken,
         scope: Vec::new(),
         context,
-        fresh,
+        table: fresh,
         lifted: Vec::new(),
         wrong: None,
     };
@@ -172,7 +172,7 @@ impl Writer<'_> {
             if matches!(&check.cond, Pred::Ge(p) if extents.contains(p)) {
                 continue;
             }
-            let indices: Vec<Index> = check.dims.iter().map(|n| self.fresh.index(n.clone())).collect();
+            let indices: Vec<Index> = check.dims.iter().map(|n| self.table.index(n.clone())).collect();
             let place = Place { indices: indices.clone() };
             let (guard, cond) = (check.guard.map(&|p| place.poly(p)), check.cond.map(&|p| place.poly(p)));
             let what: String = check.what.what.chars().filter(|c| !matches!(c, '"' | '\\')).collect();
@@ -288,7 +288,7 @@ impl Writer<'_> {
         let mut own = Vec::new();
         for k in 0..dims.len() {
             let extent = below.first().and_then(|(_, i, _)| i.get(at.len() + k)).map(|i| i.extent.clone());
-            own.push(self.fresh.index(extent.unwrap_or_default()));
+            own.push(self.table.index(extent.unwrap_or_default()));
         }
         let put = |i: &[Index], all: &[Index], e: &Ex| {
             e.map_polys(&|p| {
@@ -390,7 +390,8 @@ impl Writer<'_> {
     /// Can it be written of whole arrays?
     fn lifts(&self, e: &Ex, own: &[Index]) -> bool {
         if !own.iter().any(|i| e.mentions(&i.atom())) {
-            return true;
+            // It is evaluated where there may be no element, too.
+            return self.table.in_bounds(e, &mut self.context.clone());
         }
         match e {
             Ex::Read(..) => self.whole(e, own).is_some(),
@@ -450,8 +451,8 @@ impl Writer<'_> {
             let (Some(line), name) = (self.lines.get(v.0 as usize), self.array_name(v)) else { continue };
             let Some(name) = name else {
                 // It is written out: what it reads counts.
-                let mut fresh = Fresh::default();
-                if let Some(inner) = line.at(&at, &mut fresh) {
+                let mut table = Table::default();
+                if let Some(inner) = line.at(&at, &mut table) {
                     found.extend(self.alone(&inner, i));
                 }
                 continue;
@@ -508,7 +509,7 @@ impl Writer<'_> {
     pub(super) fn element(&mut self, v: Var, at: &[Poly]) -> (String, Level) {
         let Some(named) = self.named.get(&v).cloned() else {
             let line = self.lines.get(v.0 as usize).cloned();
-            return match line.and_then(|l| l.at(at, &mut self.fresh)) {
+            return match line.and_then(|l| l.at(at, &mut self.table)) {
                 Some(e) => self.ex(&e),
                 None => {
                     self.wrong = Some(Outside::Unreadable);
@@ -642,7 +643,14 @@ impl Writer<'_> {
         for e in over {
             parts.push(self.ex(e));
         }
-        let mut text = join(parts, " * ", Level::Power);
+        // A sign may stand before the first of them.
+        let mut text = match parts.first_mut() {
+            Some(first) if first.1 == Level::Sign => {
+                first.1 = Level::Power;
+                join(parts, " * ", Level::Power)
+            }
+            _ => join(parts, " * ", Level::Power),
+        };
         if negative {
             text = format!("-{text}");
         }
@@ -668,7 +676,7 @@ impl Writer<'_> {
         self.lifted
             .iter()
             .find(|i| i.local == local)
-            .map_or_else(|| format!("i{}", local.0 - FIRST_INDEX - Fresh::FIRST).into(), |i| i.name.clone())
+            .map_or_else(|| format!("i{}", local.0 - FIRST_INDEX - Table::FIRST).into(), |i| i.name.clone())
     }
 
     /// A number. Beside what is real a whole one needs no point.

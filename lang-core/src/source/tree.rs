@@ -6,9 +6,10 @@
 //! Index variables have numbers of their own, so that nothing is captured where one expression is put into
 //! another.
 
+use super::rules::{inside, under};
 use crate::ir::core::{Constant, Operation};
 use crate::ir::ssa::{FIRST_INDEX, Var, for_each_read, reads};
-use crate::predicate::{Atom, Index, LocalId, Poly, Pred};
+use crate::predicate::{Atom, Context, Index, LocalId, Poly, Pred};
 use crate::syntax::ops::BinOp;
 
 /// An expression, a number or truth value.
@@ -51,19 +52,83 @@ impl Default for Product {
     }
 }
 
-/// Numbers for index variables.
+/// What is known of statements wherever expressions stand, and numbers for index variables.
 #[derive(Debug, Default)]
-pub(super) struct Fresh(u32);
+pub(super) struct Table {
+    next: u32,
+    /// Of each statement its extents.
+    pub(super) extents: Vec<Vec<Poly>>,
+    /// Of each statement: is it finite where what goes in is?
+    pub(super) tame: Vec<bool>,
+}
 
-impl Fresh {
+impl Table {
     /// Indices before this are those of statements.
     pub(super) const FIRST: u32 = 1 << 16;
 
     /// A new index variable.
     pub(super) fn index(&mut self, extent: Poly) -> Index {
-        self.0 += 1;
-        let local = LocalId(FIRST_INDEX + Self::FIRST + self.0);
-        Index { local, name: format!("i{}", self.0).into(), extent }
+        self.next += 1;
+        let local = LocalId(FIRST_INDEX + Self::FIRST + self.next);
+        Index { local, name: format!("i{}", self.next).into(), extent }
+    }
+
+    /// Is it finite where what goes in is, so that nothing times it is nothing?
+    pub(super) fn is_tame(&self, e: &Ex) -> bool {
+        let mut tame = true;
+        e.visit(&mut |e| {
+            tame &= match e {
+                Ex::Read(v, _) => self.tame.get(v.0 as usize) == Some(&true),
+                Ex::Product(p) => p.under.is_empty(),
+                Ex::Apply(op, _) => matches!(op, Operation::Convert(_) | Operation::Not | Operation::Stop),
+                _ => true,
+            };
+        });
+        tame
+    }
+
+    /// Are all elements there that it reads, by what is known?
+    pub(super) fn in_bounds(&self, e: &Ex, context: &mut Context) -> bool {
+        let reads = |p: &Poly, context: &Context| {
+            let mut all = true;
+            p.for_each_atom(&mut |a| {
+                if let Atom::Read(x, _, at) = a
+                    && let Some(v) = Var::of_local(*x)
+                {
+                    all &= self.has(v, at, context);
+                }
+            });
+            all
+        };
+        match e {
+            Ex::Read(v, at) => at.iter().all(|p| reads(p, context)) && self.has(*v, at, context),
+            Ex::Index(p) => reads(p, context),
+            Ex::Guard(p, inner) => {
+                !p.is_opaque() && under(p, context, |context| self.in_bounds(inner, context))
+            }
+            Ex::Total(i, p, inner) => {
+                !p.is_opaque()
+                    && inside(i, context, |context| under(p, context, |context| self.in_bounds(inner, context)))
+            }
+            Ex::Choice(p, a, b) => {
+                !p.is_opaque()
+                    && under(p, context, |context| self.in_bounds(a, context))
+                    && under(&p.negated(), context, |context| self.in_bounds(b, context))
+            }
+            other => {
+                let mut all = true;
+                let _ = other.map_children(&mut |e| {
+                    all &= self.in_bounds(e, context);
+                    e.clone()
+                });
+                all
+            }
+        }
+    }
+
+    fn has(&self, v: Var, at: &[Poly], context: &Context) -> bool {
+        let Some(extents) = self.extents.get(v.0 as usize) else { return false };
+        at.iter().zip(extents).all(|(a, n)| context.implies(&Pred::inside(a, n)))
     }
 }
 
@@ -89,11 +154,6 @@ impl Ex {
             Self::Constant(Constant::Int(0) | Constant::Bool(false)) => true,
             _ => self.as_real() == Some(0.0),
         }
-    }
-
-    /// The product of two.
-    pub(super) fn times(self, other: Self) -> Self {
-        Self::product(1.0, vec![self, other], Vec::new())
     }
 
     /// The negated expression.
@@ -351,7 +411,7 @@ impl Ex {
     }
 
     /// A copy whose bound indices are new.
-    pub(super) fn refreshed(&self, fresh: &mut Fresh) -> Self {
+    pub(super) fn refreshed(&self, fresh: &mut Table) -> Self {
         let Self::Total(indices, pred, e) = self else { return self.map_children(&mut |e| e.refreshed(fresh)) };
         let pairs: Vec<(Atom, Index)> =
             indices.iter().map(|i| (i.atom(), fresh.index(i.extent.clone()))).collect();

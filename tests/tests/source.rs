@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use iverson_tests::golden::{self, Tolerances};
+use iverson_tests::literate;
 use iverson_tests::source::{compare, probe, probe_name};
 use lang_core::base::{Diagnostic, GlobalName};
 use lang_core::ir::core::Callee;
@@ -13,7 +14,8 @@ use lang_core::pipeline::Module;
 use lang_core::session::{LIBRARY, Session};
 use lang_core::source::{self, Definition, Shown, Which};
 use lang_core::syntax::format;
-use lang_core::syntax::split::ItemKind;
+use lang_core::syntax::parser::parse_item;
+use lang_core::syntax::split::{ItemKind, split};
 
 /// Derivatives that were printed, of which definition and which.
 struct Printed {
@@ -119,4 +121,78 @@ fn derivatives_of_definitions_as_source() {
         wrong.len(),
         wrong.iter().take(40).cloned().collect::<Vec<_>>().join("\n\n")
     );
+}
+
+/// The lines of a golden file before which the printed adjoint and the reference stand.
+const PRINTED: &str = "-- The adjoint, as it is printed.\n";
+const BY_HAND: &str = "-- By hand.\n";
+
+/// How much more than the reference may be computed, and written.
+const MOST: f64 = 1.2;
+
+/// Each file of `golden/adjoints` has a definition, its adjoint as it is printed, and one that was written by
+/// hand: the same values, and nearly as few operations and nodes.
+#[test]
+fn adjoints_are_what_one_would_write() {
+    let folder = literate::root().join("tests/golden/adjoints");
+    let mut files = literate::files(&folder, "iv");
+    files.sort();
+    assert!(files.len() >= 30, "{} golden adjoints", files.len());
+    let tolerance = Tolerances::of("derivatives").unwrap().get("printed");
+    let mut wrong = Vec::new();
+    let mut table = String::new();
+    for path in &files {
+        let text = std::fs::read_to_string(path).unwrap();
+        let (function, rest) = text.split_once(PRINTED).unwrap();
+        let (_, by_hand) = rest.split_once(BY_HAND).unwrap();
+        let mut session = Session::new();
+        session.set_text("t", function);
+        let item = session.items("t").into_iter().find(|i| i.kind == ItemKind::Def).unwrap();
+        let def = GlobalName::new("t", &item.name);
+        let made = {
+            let module = Module::new(&session);
+            match source::show(&module, &session, &session.view(), &def, Which::Adjoint) {
+                Ok(Shown::Source(made)) => made,
+                other => panic!("{def:?}: {other:?}"),
+            }
+        };
+        let whole = format!("{function}{PRINTED}{}\n{BY_HAND}{by_hand}", made.text);
+        expect_test::expect_file![path].assert_eq(&whole);
+        assert_eq!(format::format(&whole).as_deref(), Ok(whole.as_str()), "{}", path.display());
+        session.set_text("t", &whole);
+        let problems = session.diagnostics("t");
+        assert!(problems.is_empty(), "{}: {problems:?}", path.display());
+        let module = Module::new(&session);
+        let stages = module.stages(&source::shown_callee(&session, &def).unwrap()).unwrap();
+        let other = format!("{}_hand", item.name);
+        let points = [Some(0), Some(1), Some(2), Some(5), Some(9)];
+        let none = HashMap::new();
+        let compared = compare(&session, &none, &def, &stages, &made, Which::Adjoint, &other, tolerance, &points);
+        match compared {
+            Err(difference) => wrong.push(difference),
+            Ok(compared) => {
+                let (ours, theirs) = (compared.counts.0, compared.counts.1);
+                let (nodes, reference) = (nodes_of(&made.text), nodes_of(by_hand));
+                table += &format!(
+                    "{:16} work {:5} {:5}  iterations {:5} {:5}  nodes {nodes:3} {reference:3}\n",
+                    item.name, ours.work, theirs.work, ours.iterations, theirs.iterations
+                );
+                #[expect(clippy::cast_precision_loss, reason = "counts of small programs")]
+                let over = |a: u64, b: u64| a as f64 > MOST * b as f64;
+                if over(ours.work, theirs.work) || over(ours.iterations, theirs.iterations) || over(nodes, reference) {
+                    wrong.push(format!("{}:\n{}\n{by_hand}", item.name, made.text));
+                }
+                if compared.values < 3 {
+                    wrong.push(format!("{}: {} values", item.name, compared.values));
+                }
+            }
+        }
+    }
+    println!("{table}");
+    assert!(wrong.is_empty(), "{} differ:\n{}\n{table}", wrong.len(), wrong.join("\n\n"));
+}
+
+/// How many expressions the text of a definition holds.
+fn nodes_of(text: &str) -> u64 {
+    split(text).iter().map(|item| parse_item(&item.text).tree.exprs.len() as u64).sum()
 }

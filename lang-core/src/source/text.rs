@@ -49,6 +49,8 @@ enum Named {
 /// What writes.
 pub(super) struct Writer<'a> {
     asked: &'a Asked<'a>,
+    /// The names that the definition gives.
+    given: Vec<Name>,
     lines: Vec<Line>,
     named: HashMap<Var, Named>,
     hints: Hints,
@@ -96,6 +98,7 @@ pub(super) fn definition(asked: &Asked<'_>) -> Result<Definition, Outside> {
     let hints = Hints::of(&asked.stages.core, asked.module);
     let mut writer = Writer {
         asked,
+        given: given.clone(),
         lines,
         named: HashMap::new(),
         hints,
@@ -213,7 +216,8 @@ impl Writer<'_> {
                 if e.is_free() || elements + asked == 0 && given <= 1 {
                     return None;
                 }
-                let wanted = line.name.clone().unwrap_or_else(|| default_name(e).into());
+                let own = line.name.clone().filter(|name| self.is_given(name));
+                let wanted = own.unwrap_or_else(|| default_name(e).into());
                 let name = self.taken.fresh(&wanted);
                 let text = self.array(&line.indices, e, &name, false);
                 self.name_let(v, &name, &line.indices, e_scalar(&line));
@@ -224,6 +228,12 @@ impl Writer<'_> {
                 self.call_let(v, &call, live)
             }
         }
+    }
+
+    /// Is it a name of the program, or of what belongs to one?
+    fn is_given(&self, name: &str) -> bool {
+        let stem = ["_adj", "_tan"].iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name);
+        self.given.iter().any(|n| n == stem)
     }
 
     fn name_let(&mut self, v: Var, name: &Name, indices: &[Index], scalar: Scalar) {

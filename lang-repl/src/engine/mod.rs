@@ -28,6 +28,7 @@ use crate::show::Evaluated;
 use crate::source::{SourceId, Sources};
 use crate::types;
 
+mod forms;
 mod questions;
 
 /// A part of a module's text and where it comes from.

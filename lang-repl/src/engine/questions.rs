@@ -6,11 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use lang_core::base::{GlobalName, ModuleName, Name, Span};
-use lang_core::ir::core::Outside;
-use lang_core::pipeline::Module;
 use lang_core::resolve::{Names as _, Res};
 use lang_core::session::{self, Evaluable};
-use lang_core::source::{self, Shown, Which};
 use lang_core::syntax::ast::Item;
 use lang_core::syntax::split::ItemKind;
 use lang_core::types::env::Env as _;
@@ -132,16 +129,6 @@ impl Engine {
     /// The signature of a definition.
     pub(crate) fn signature(&self, name: &GlobalName) -> Option<Arc<Signature>> {
         self.session.signature(name)
-    }
-
-    /// The forms of definitions on their way to derivatives.
-    pub(crate) fn forms(&self) -> Module<'_> {
-        Module::new(&self.session)
-    }
-
-    /// A derivative of a definition for a reader of its module.
-    pub(crate) fn derivative(&self, name: &GlobalName, which: Which) -> Result<Shown, Box<Outside>> {
-        source::show(&self.forms(), &self.session, &self.session.view(), name, which)
     }
 
     /// A place in an item.

@@ -24,6 +24,8 @@ pub(crate) enum Argument {
     None,
     /// An expression.
     Expression,
+    /// The name of a definition.
+    Name,
     /// What is plotted.
     Plotted,
     /// The code of an error.
@@ -42,6 +44,7 @@ impl Argument {
         match self {
             Self::None => "",
             Self::Expression => "EXPR",
+            Self::Name => "NAME",
             Self::Plotted => "ARGS",
             Self::Code => "CODE",
             Self::File => "FILE",
@@ -59,6 +62,9 @@ pub(crate) enum Kind {
     Time,
     Bench,
     Grad,
+    Adjoint,
+    Forward,
+    Ssa,
     Plot,
     Explain,
     Load,
@@ -108,6 +114,27 @@ pub(crate) const ALL: &[Command] = &[
         argument: Argument::Expression,
         summary: "the value of an expression and its gradient",
         details: "Of a call `f(x, y)` the gradient by each argument that is real, under the names of the\nparameters; of any other expression by the real variables of the session in it.\n  :grad loss(x, c)",
+    },
+    Command {
+        name: "adjoint",
+        kind: Kind::Adjoint,
+        argument: Argument::Name,
+        summary: "the adjoint of a definition, as Iverson: the cotangents of its arguments",
+        details: "What it shows is a definition, which may be typed in and gone on from.\n  :adjoint linalg.dot",
+    },
+    Command {
+        name: "forward",
+        kind: Kind::Forward,
+        argument: Argument::Name,
+        summary: "the forward derivative of a definition, as Iverson: the tangent of its result",
+        details: "  :forward linalg.dot",
+    },
+    Command {
+        name: "ssa",
+        kind: Kind::Ssa,
+        argument: Argument::Name,
+        summary: "a definition in Tensor SSA: one operation on whole arrays in each line",
+        details: "`f_adj` and `f_tan` are the derivatives of `f`, if they are nothing else.\n  :ssa linalg.dot_adj",
     },
     Command {
         name: "plot",
@@ -233,6 +260,8 @@ pub(crate) fn lacks_colon(input: &str) -> Option<String> {
     let meant = match (begin.next()?, begin.next()?) {
         (Token::Word(Word::Type), Token::Name(_)) => !tokens.iter().any(|t| t.token == Token::Sym(Sym::Assign)),
         (Token::Name(set), Token::Name(setting)) if set == "set" => settings::ALL.iter().any(|s| s.name == setting),
+        // `adjoint f(x; dy) = …` is a rule.
+        (Token::Name(_), Token::Name(_)) if tokens.iter().any(|t| t.token == Token::Sym(Sym::Assign)) => false,
         (Token::Name(name), Token::Name(_) | Token::Str(_) | Token::Int(_) | Token::Float(_)) => {
             ALL.iter().any(|c| c.name == name && !matches!(c.argument, Argument::None | Argument::Setting))
         }
@@ -272,7 +301,7 @@ pub(crate) fn help(about: &str) -> String {
             "Type an expression to see its value, or a definition (def, type, let, import) to keep it.\n\
              `ans` is the last value; `;` at the end prints nothing; Ctrl-C stops a computation.\n\n",
         );
-        text += &line("?NAME", "what a name is: signature, documentation, example, rule; ??NAME its text too");
+        text += &line("?NAME", "what a name is: signature, documentation, example, rule; ??NAME its text and adjoint too");
         for c in ALL {
             text += &line(format!(":{} {}", c.name, c.argument.text()).trim_end(), c.summary);
         }
@@ -304,7 +333,7 @@ mod tests {
         for input in ["type f(2)", "set digits 3", "plot x, y", "load \"a.iv\"", "explain E0300", "time 3 * 4"] {
             assert_eq!(lacks_colon(input), Some(format!("a command begins with a colon: write `:{input}`")));
         }
-        for input in ["type T = A", "set x 3", "plot(x)", "save", "time - 3", "plot\nx", "f x"] {
+        for input in ["type T = A", "adjoint f(x; dy) = dy", "set x 3", "plot(x)", "save", "time - 3", "plot\nx", "f x"] {
             assert_eq!(lacks_colon(input), None);
         }
     }

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use super::read::{Call, Is, Line};
 use super::rules::{clean, inside, under};
 use super::tree::{Ex, Table};
+use crate::ir::core::Operation;
 use crate::ir::ssa::Var;
 use crate::predicate::{Context, Index, Poly, Pred};
 
@@ -46,7 +47,15 @@ impl Merging<'_> {
             if size > MOST_NODES {
                 return false;
             }
-            if !(self.free() || self.once() || self.constants() || self.unguarded() || self.one_call()) {
+            let changed = self.free()
+                || self.once()
+                || self.constants()
+                || self.unguarded()
+                || self.one_call()
+                || self.reached()
+                || self.scaled()
+                || self.centred();
+            if !changed {
                 return true;
             }
         }
@@ -109,7 +118,7 @@ impl Merging<'_> {
         let Some(line) = self.line(v).cloned() else { return false };
         let (context, fresh) = (&mut self.context, &mut *self.fresh);
         let is = match &line.is {
-            Is::Input(_) => return false,
+            Is::Input => return false,
             Is::Element(e) => {
                 let e = substituted(e, put, fresh);
                 Is::Element(inside(&line.indices, context, |context| settled(e, context, fresh)))
@@ -187,7 +196,7 @@ impl Merging<'_> {
     fn for_each_read(&self, v: Var, f: &mut dyn FnMut(Var, &[Poly], &[Index])) {
         let Some(line) = self.line(v) else { return };
         match &line.is {
-            Is::Input(_) => {}
+            Is::Input => {}
             Is::Element(e) => reads_in(e, &mut line.indices.clone(), f),
             Is::Call(call, _) => {
                 for (own, e) in &call.args {
@@ -224,7 +233,8 @@ impl Merging<'_> {
                 continue;
             }
             let scaled = Ex::product(by, vec![e.clone()], Vec::new());
-            if scaled.size() > e.size() || by < 0.0 && !lighter(e, &scaled) {
+            let smaller = scaled.size() < e.size();
+            if scaled.size() > e.size() || by < 0.0 && !smaller && !lighter(e, &scaled) {
                 continue;
             }
             if let Some(slot) = self.lines.get_mut(u.0 as usize) {
@@ -276,6 +286,146 @@ impl Merging<'_> {
             }
         }
         false
+    }
+
+    /// What is read only where there are indices is simplified as where there are.
+    fn reached(&mut self) -> bool {
+        let uses = self.uses();
+        for u in self.live() {
+            let Some(Line { is: Is::Element(e), .. }) = self.line(u).cloned() else { continue };
+            if uses.get(&u).is_none_or(|uses| uses.root || uses.asked > 0) {
+                continue;
+            }
+            let mut extents = Vec::new();
+            e.visit(&mut |e| {
+                if let Ex::Total(i, ..) = e {
+                    extents.extend(i.iter().map(|i| i.extent.clone()));
+                }
+            });
+            extents.retain(|n| self.holds_at_reads(u, &Pred::less(&Poly::default(), n)));
+            if extents.is_empty() {
+                continue;
+            }
+            self.fresh.reached = extents;
+            let changed = self.replace(u, &|_| None);
+            self.fresh.reached.clear();
+            if changed {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Does a predicate over sizes hold wherever a line is read?
+    fn holds_at_reads(&self, u: Var, p: &Pred) -> bool {
+        let mut all = true;
+        for v in self.live() {
+            match self.line(v) {
+                Some(Line { indices, is: Is::Element(reader), .. }) => {
+                    let mut context = self.context.clone();
+                    inside(indices, &mut context, |context| holds_where_read(reader, u, p, context, &mut all));
+                }
+                _ => self.for_each_use(v, &mut |w, _| all &= w != u),
+            }
+        }
+        all
+    }
+
+    /// Multiples of an array are read in sums as the array, where that makes them less.
+    fn scaled(&mut self) -> bool {
+        for u in self.live() {
+            let Some(line) = self.line(u).cloned() else { continue };
+            let Some(Ex::Product(p)) = line.element() else { continue };
+            let free = |e: &Ex| !line.indices.iter().any(|i| e.mentions(&i.atom()));
+            let own = p.over.iter().filter(|e| !free(e)).collect::<Vec<_>>();
+            if !matches!(own.as_slice(), [Ex::Read(..)]) || !p.under.iter().all(free) || line.indices.is_empty() {
+                continue;
+            }
+            for v in self.live() {
+                let Some(Line { indices, is: Is::Element(reader), .. }) = self.line(v).cloned() else { continue };
+                let (context, fresh) = (&mut self.context, &mut *self.fresh);
+                let put = in_totals(&reader, u, &line, fresh);
+                if put == reader {
+                    continue;
+                }
+                let put = inside(&indices, context, |context| settled(put, context, fresh));
+                if put.size() < reader.size() {
+                    if let Some(slot) = self.lines.get_mut(v.0 as usize) {
+                        slot.is = Is::Element(put);
+                    }
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// The differences of numbers from their mean have the sum 0.
+    fn centred(&mut self) -> bool {
+        for v in self.live() {
+            let Some(Line { indices, is: Is::Element(e), .. }) = self.line(v).cloned() else { continue };
+            let put = self.without_centred(&e);
+            if put == e {
+                continue;
+            }
+            let (context, fresh) = (&mut self.context, &mut *self.fresh);
+            let put = inside(&indices, context, |context| settled(put, context, fresh));
+            if let Some(slot) = self.lines.get_mut(v.0 as usize) {
+                slot.is = Is::Element(put);
+            }
+            return true;
+        }
+        false
+    }
+
+    fn without_centred(&self, e: &Ex) -> Ex {
+        if let Ex::Total(indices, p, body) = e
+            && let ([i], true) = (indices.as_slice(), p.is_true())
+            && self.is_centred(body, i)
+        {
+            return Ex::real(0.0);
+        }
+        e.rebuilt(&mut |e| self.without_centred(e))
+    }
+
+    /// Is it, for all values of the index, what a number of an array differs from their mean, times what does not
+    /// depend on the index?
+    fn is_centred(&self, e: &Ex, i: &Index) -> bool {
+        match e {
+            Ex::Product(p) => {
+                let (own, free): (Vec<&Ex>, Vec<&Ex>) = p.over.iter().partition(|e| e.mentions(&i.atom()));
+                let _ = free;
+                matches!(own.as_slice(), [one] if self.is_centred(one, i))
+                    && !p.under.iter().any(|e| e.mentions(&i.atom()))
+            }
+            Ex::Read(u, at) => {
+                let mut table = Table::default();
+                let line = self.line(*u);
+                let direct = at.iter().filter(|p| p.mentions(&i.atom())).count() == 1;
+                let inner = line.filter(|l| direct && !matches!(l.is, Is::Input)).and_then(|l| l.at(at, &mut table));
+                inner.is_some_and(|e| matches!(e, Ex::Product(_) | Ex::Sum(_)) && self.is_centred(&e, i))
+            }
+            Ex::Sum(terms) => match terms.as_slice() {
+                [(a, x @ Ex::Read(..)), (b, mean)] if a != b => self.is_mean(mean, x, i),
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
+    /// `(sum i: x[i]) / f64(n)`
+    fn is_mean(&self, e: &Ex, x: &Ex, i: &Index) -> bool {
+        let mut table = Table::default();
+        let e = match e {
+            Ex::Read(u, at) => self.line(*u).and_then(|l| l.at(at, &mut table)).unwrap_or_else(|| e.clone()),
+            other => other.clone(),
+        };
+        let Ex::Product(p) = e else { return false };
+        let ([Ex::Total(indices, q, body)], [count]) = (p.over.as_slice(), p.under.as_slice()) else { return false };
+        let ([j], true, true) = (indices.as_slice(), q.is_true(), p.by == 1.0 && p.per == 1.0) else { return false };
+        let put = |p: &Poly| p.substitute(&|a| (*a == j.atom()).then(|| i.value()));
+        let counted = |n: &Poly| matches!(count, Ex::Apply(Operation::Convert(_), args) if args == &[Ex::Index(n.clone())]);
+        j.extent == i.extent && counted(&i.extent) && body.map_polys(&put) == *x
     }
 
     /// Parts of one call have one call.
@@ -362,6 +512,17 @@ fn substituted(e: &Ex, put: &dyn Fn(Var) -> Option<Line>, fresh: &mut Table) -> 
         },
         _ => e.rebuilt(&mut |e| substituted(e, put, fresh)),
     }
+}
+
+/// Elements of a line in place of reads of it at indices of sums.
+fn in_totals(e: &Ex, u: Var, line: &Line, table: &mut Table) -> Ex {
+    let Ex::Total(indices, p, body) = e else { return e.rebuilt(&mut |e| in_totals(e, u, line, table)) };
+    let put = |v: Var| (v == u).then(|| line.clone());
+    let moves = |at: &[Poly]| indices.iter().any(|i| at.iter().any(|p| p.mentions(&i.atom())));
+    let mut here = false;
+    body.visit(&mut |e| here |= matches!(e, Ex::Read(v, at) if *v == u && moves(at)));
+    let body = if here { substituted(body, &put, table) } else { in_totals(body, u, line, table) };
+    Ex::total(indices.clone(), p.clone(), body)
 }
 
 /// Without the constant beside reads of a line.

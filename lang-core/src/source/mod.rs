@@ -12,6 +12,7 @@ mod names;
 mod predicate;
 mod read;
 mod rules;
+mod scatter;
 mod shape;
 mod text;
 mod tree;

@@ -28,7 +28,7 @@ pub(super) struct Line {
 #[derive(Clone, Debug)]
 pub(super) enum Is {
     /// A part of a parameter or of a top-level `let`.
-    Input(u32),
+    Input,
     /// Its element.
     Element(Ex),
     /// A part of a call.
@@ -71,11 +71,12 @@ pub(super) fn lines(ssa: &Ssa, fresh: &mut Table) -> Result<Vec<Line>, Outside> 
     let mut lines: Vec<Line> = Vec::new();
     for stmt in &ssa.stmts {
         let line = line(ssa, stmt, &lines, fresh)?;
-        let tame = match &line.is {
-            Is::Input(_) => true,
-            Is::Element(e) => fresh.is_tame(e),
-            Is::Call(..) => false,
+        let (tame, counts) = match &line.is {
+            Is::Input => (true, false),
+            Is::Element(e) => (fresh.is_tame(e), fresh.is_count(e)),
+            Is::Call(..) => (false, true),
         };
+        fresh.counts.push(counts);
         fresh.extents.push(line.extents());
         fresh.tame.push(tame);
         lines.push(line);
@@ -93,7 +94,7 @@ fn line(ssa: &Ssa, stmt: &Stmt, before: &[Line], fresh: &mut Table) -> Result<Li
     let scalar = stmt.scalar.unwrap_or(Scalar::F64);
     let read = |place: &Place, a: &Access| Ex::Read(a.var, a.at.iter().map(|p| place.poly(p)).collect());
     let is = match &stmt.rhs {
-        Rhs::Input(k) => Is::Input(*k),
+        Rhs::Input(_) => Is::Input,
         Rhs::Constant(c) => Is::Element(constant(*c)),
         Rhs::Zero => Is::Element(zero(scalar)),
         Rhs::Index(p) => Is::Element(Ex::Index(place.poly(p))),

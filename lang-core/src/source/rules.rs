@@ -4,7 +4,7 @@
 //! order, that products distribute over sums, and the identities of [`super::tree`].
 
 use super::tree::{Ex, Table};
-use crate::ir::core::{Constant, Operation};
+use crate::ir::core::Operation;
 use crate::predicate::{Context, Index, Poly, Pred};
 use crate::syntax::ops::Scalar;
 
@@ -153,7 +153,10 @@ fn window(index: &Index, p: &Pred, fresh: &mut Table) -> Option<(Index, Poly)> {
 /// Out of a sum goes what does not depend on its indices.
 fn hoist(mut indices: Vec<Index>, p: &Pred, body: Ex, context: &mut Context, table: &Table) -> Ex {
     // What might fail or not be finite stays where there may be no term.
-    let some = p.is_true() && indices.iter().all(|i| context.implies(&Pred::less(&Poly::default(), &i.extent)));
+    let some = p.is_true()
+        && indices.iter().all(|i| {
+            table.reached.contains(&i.extent) || context.implies(&Pred::less(&Poly::default(), &i.extent))
+        });
     let free = |e: &Ex, indices: &[Index], context: &mut Context| {
         !indices.iter().any(|i| e.mentions(&i.atom())) && (some || table.is_tame(e)) && table.in_bounds(e, context)
     };
@@ -372,12 +375,7 @@ fn one_total(m: bool, a: &Ex, n: bool, b: &Ex) -> Option<Ex> {
         };
         let same = t.map(&put) == *s;
         let y = y.map_polys(&put);
-        let common = || {
-            // Worth it for a reader where a factor is shared.
-            let both = vec![(m, x.as_ref().clone()), (n, y.clone())];
-            matches!(factored(both), Ok(_))
-        };
-        (same && common()).then(|| {
+        same.then(|| {
             let body = Ex::sum(vec![(m, x.as_ref().clone()), (n, y.clone())]);
             Ex::guard(p.clone(), Ex::total(i.clone(), s.clone(), body))
         })

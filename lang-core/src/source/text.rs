@@ -8,6 +8,7 @@ use super::merge::Merging;
 use super::names::{Taken, spelled};
 use super::predicate::{closed, join, range};
 use super::read::{Is, Line, Place, lines};
+use super::scatter::{Scattered, scattered};
 use super::shape::{Asked, Base, Head, axes, part};
 use super::tree::{Compares, Ex, Table, Product};
 use super::{Definition, Outside, Which};
@@ -130,7 +131,7 @@ impl Writer<'_> {
                 self.named.insert(Var(k), Named::Part(base, path));
             }
         }
-        let mut lets = self.checks(ssa);
+        let mut lets = self.checks(ssa, live);
         let results: Vec<Var> = ssa.outputs.iter().map(|(_, v)| *v).collect();
         for v in live {
             if let Some(line) = self.let_of(*v, live, &results) {
@@ -167,7 +168,12 @@ impl Writer<'_> {
     }
 
     /// What has to hold before anything is computed.
-    fn checks(&mut self, ssa: &Ssa) -> Vec<String> {
+    fn checks(&mut self, ssa: &Ssa, live: &[Var]) -> Vec<String> {
+        let lines = live.iter().filter_map(|v| self.lines.get(v.0 as usize));
+        let found: Vec<Scattered> = lines
+            .filter_map(|l| scattered(&l.indices, l.element()?))
+            .filter(|found| self.scatters(found))
+            .collect();
         let extents: Vec<Poly> = ssa.inputs.iter().flat_map(|i| i.leaf.dims.clone()).collect();
         let mut texts = Vec::new();
         for check in &ssa.checks {
@@ -178,6 +184,9 @@ impl Writer<'_> {
             let indices: Vec<Index> = check.dims.iter().map(|n| self.table.index(n.clone())).collect();
             let place = Place { indices: indices.clone() };
             let (guard, cond) = (check.guard.map(&|p| place.poly(p)), check.cond.map(&|p| place.poly(p)));
+            if self.checks_places(&cond, &guard, &found) {
+                continue;
+            }
             let what: String = check.what.what.chars().filter(|c| !matches!(c, '"' | '\\')).collect();
             let cond = Pred::any_of([guard.negated(), cond]);
             let text = if indices.is_empty() {
@@ -211,7 +220,7 @@ impl Writer<'_> {
         }
         let given = results.iter().filter(|r| **r == v).count();
         match &line.is {
-            Is::Input(_) => None,
+            Is::Input => None,
             Is::Element(e) => {
                 if e.is_free() || elements + asked == 0 && given <= 1 {
                     return None;
@@ -382,9 +391,14 @@ impl Writer<'_> {
     }
 
     /// An array by its element.
-    fn array(&mut self, own: &[Index], e: &Ex, name: &str, expected: bool) -> String {
+    pub(super) fn array(&mut self, own: &[Index], e: &Ex, name: &str, expected: bool) -> String {
         if own.is_empty() {
             return self.ex(e).0;
+        }
+        if self.lifted.is_empty()
+            && let Some(text) = self.scatter(own, e)
+        {
+            return text;
         }
         if self.lifted.is_empty() && self.lifts(e, own) && self.has_array(e, own) {
             self.lifted = own.to_vec();
@@ -474,6 +488,18 @@ impl Writer<'_> {
             }
         }
         found
+    }
+
+    /// What a whole array is called.
+    pub(super) fn whole_name(&mut self, v: Var) -> Option<String> {
+        let (Named::Part(base, path) | Named::Let(base, path)) = self.named.get(&v)?;
+        axes(base, path).1.then(|| part(base, path, &[]))
+    }
+
+    /// Has it a name, and one axis of this extent?
+    pub(super) fn has_extent(&self, v: Var, extent: &Poly) -> bool {
+        self.named.contains_key(&v)
+            && self.lines.get(v.0 as usize).is_some_and(|l| l.extents().as_slice() == std::slice::from_ref(extent))
     }
 
     fn array_name(&self, v: Var) -> Option<Name> {

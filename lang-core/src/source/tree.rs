@@ -58,8 +58,12 @@ pub(super) struct Table {
     next: u32,
     /// Of each statement its extents.
     pub(super) extents: Vec<Vec<Poly>>,
-    /// Of each statement: is it finite where what goes in is?
+    /// Of each statement: is it finite for most data, however small ranges are?
     pub(super) tame: Vec<bool>,
+    /// Of each statement: may it be zero because a range is empty?
+    pub(super) counts: Vec<bool>,
+    /// Extents that are not zero where what is simplified is read.
+    pub(super) reached: Vec<Poly>,
 }
 
 impl Table {
@@ -73,18 +77,33 @@ impl Table {
         Index { local, name: format!("i{}", self.next).into(), extent }
     }
 
-    /// Is it finite where what goes in is, so that nothing times it is nothing?
+    /// Is it finite for most data, however small ranges are, so that nothing times it is nothing? What divides by
+    /// a sum, or by how many there are, is not.
     pub(super) fn is_tame(&self, e: &Ex) -> bool {
         let mut tame = true;
         e.visit(&mut |e| {
             tame &= match e {
                 Ex::Read(v, _) => self.tame.get(v.0 as usize) == Some(&true),
-                Ex::Product(p) => p.under.is_empty(),
-                Ex::Apply(op, _) => matches!(op, Operation::Convert(_) | Operation::Not | Operation::Stop),
+                Ex::Product(p) => !p.under.iter().any(|e| self.is_count(e)),
+                Ex::Apply(Operation::Convert(_) | Operation::Not | Operation::Stop, _) => true,
+                Ex::Apply(_, args) => !args.iter().any(|e| self.is_count(e)),
                 _ => true,
             };
         });
         tame
+    }
+
+    /// May it be zero because a range is empty?
+    pub(super) fn is_count(&self, e: &Ex) -> bool {
+        let mut counts = false;
+        e.visit(&mut |e| {
+            counts |= match e {
+                Ex::Total(..) | Ex::Index(_) | Ex::Guard(..) => true,
+                Ex::Read(v, _) => self.counts.get(v.0 as usize) == Some(&true),
+                _ => false,
+            };
+        });
+        counts
     }
 
     /// Are all elements there that it reads, by what is known?

@@ -112,7 +112,9 @@ pub struct Compared {
     pub values: u32,
     /// Points at which both failed, or the interpreter alone.
     pub failures: u32,
-    /// What was counted at the last point: of the text, and of the dual numbers.
+    /// The first of these.
+    pub first_failure: Option<String>,
+    /// What was counted at all points: of the text, and of the other definition.
     pub counts: (Counts, Counts),
 }
 
@@ -222,7 +224,10 @@ pub fn compare(
                 }
                 compared.values += 1;
             }
-            (Err(_), _) => compared.failures += 1,
+            (Err(failure), _) => {
+                compared.failures += 1;
+                compared.first_failure.get_or_insert(failure);
+            }
             (Ok(_), Err(failure)) => return Err(format!("{}: {failure}\n{}", made.name, made.text)),
         }
     }

@@ -189,7 +189,7 @@ fn adjoints_are_what_one_would_write() {
                     wrong.push(format!("{}:\n{}\n{by_hand}", item.name, made.text));
                 }
                 if compared.values < 3 {
-                    wrong.push(format!("{}: {} values", item.name, compared.values));
+                    wrong.push(format!("{}: {} values, {:?}", item.name, compared.values, compared.first_failure));
                 }
             }
         }

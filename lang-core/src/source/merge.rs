@@ -233,8 +233,8 @@ impl Merging<'_> {
                 continue;
             }
             let scaled = Ex::product(by, vec![e.clone()], Vec::new());
-            let smaller = scaled.size() < e.size();
-            if scaled.size() > e.size() || by < 0.0 && !smaller && !lighter(e, &scaled) {
+            let smaller = weight(&scaled) < weight(e);
+            if weight(&scaled) > weight(e) || by < 0.0 && !smaller && !lighter(e, &scaled) {
                 continue;
             }
             if let Some(slot) = self.lines.get_mut(u.0 as usize) {
@@ -379,10 +379,15 @@ impl Merging<'_> {
     }
 
     fn without_centred(&self, e: &Ex) -> Ex {
-        if let Ex::Total(indices, p, body) = e
-            && let ([i], true) = (indices.as_slice(), p.is_true())
-            && self.is_centred(body, i)
-        {
+        let gone = |e: &Ex| match e {
+            Ex::Total(indices, p, body) => match indices.as_slice() {
+                [i] => p.is_true() && self.is_centred(body, i),
+                _ => false,
+            },
+            _ => false,
+        };
+        let product = if let Ex::Product(p) = e { p.over.iter().any(gone) } else { false };
+        if product || gone(e) {
             return Ex::real(0.0);
         }
         e.rebuilt(&mut |e| self.without_centred(e))
@@ -533,6 +538,17 @@ fn unscaled(e: &Ex, u: Var) -> Ex {
         }
         other => other,
     }
+}
+
+/// How much there is to write, numbers included.
+fn weight(e: &Ex) -> usize {
+    let mut numbers = 0;
+    e.visit(&mut |e| {
+        if let Ex::Product(p) = e {
+            numbers += usize::from(p.by.abs() != 1.0) + usize::from(p.per != 1.0);
+        }
+    });
+    e.size() + numbers
 }
 
 /// Is the second without a sign that the first has?

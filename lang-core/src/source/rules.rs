@@ -46,27 +46,28 @@ fn clean_node(e: &Ex, context: &mut Context, fresh: &mut Table) -> Ex {
     }
 }
 
-/// Is it a sum, perhaps times what is finite, that has no terms where the predicate does not hold?
+/// Is it zero where the predicate does not hold, as sums then have no terms?
 fn empty_without(e: &Ex, p: &Pred, context: &mut Context, table: &Table) -> bool {
-    let total = match e {
-        Ex::Product(product) if product.under.is_empty() => {
-            let (totals, others): (Vec<&Ex>, Vec<&Ex>) =
-                product.over.iter().partition(|e| matches!(e, Ex::Total(..)));
-            match totals.as_slice() {
-                [one] if others.iter().all(|e| table.is_tame(e)) => *one,
-                _ => return false,
-            }
-        }
-        other => other,
-    };
-    let Ex::Total(indices, q, _) = total else { return false };
-    let empty = under(&p.negated(), context, |context| {
-        inside(indices, context, |context| {
+    under(&p.negated(), context, |context| vanishes(e, context, table)) && table.in_bounds(e, context)
+}
+
+fn vanishes(e: &Ex, context: &mut Context, table: &Table) -> bool {
+    match e {
+        Ex::Total(indices, q, _) => inside(indices, context, |context| {
             context.assume(q);
             context.contradictory()
-        })
-    });
-    empty && table.in_bounds(e, context)
+        }),
+        Ex::Product(p) => {
+            let (zeros, others): (Vec<&Ex>, Vec<&Ex>) = p.over.iter().partition(|e| vanishes(e, context, table));
+            !zeros.is_empty() && table.is_tame(e) && others.iter().all(|e| table.is_tame(e))
+        }
+        Ex::Sum(terms) => terms.iter().all(|(_, e)| vanishes(e, context, table)),
+        Ex::Apply(Operation::Convert(_), args) => {
+            matches!(args.as_slice(), [Ex::Index(n)] if context.implies(&Pred::zero(n)))
+        }
+        Ex::Guard(q, inner) => context.refutes(q) || vanishes(inner, context, table),
+        _ => false,
+    }
 }
 
 fn choice_side(e: &Ex, first: bool) -> Ex {

@@ -4,14 +4,12 @@ use super::Outside;
 use super::names::spelled;
 use super::read::Call;
 use super::shape::mirror;
-use super::text::Writer;
+use super::writer::{Parts, Writer};
 use crate::ad::is_real;
 use crate::ir::core::{CoreType, Derivation};
 use crate::ir::flat::Source;
 use crate::ir::ssa::Ssa;
 use crate::predicate::Index;
-
-use super::text::Parts;
 
 /// What is called, with what goes in.
 struct Called {
@@ -105,12 +103,10 @@ impl Writer<'_> {
             let args: Vec<String> = params
                 .iter()
                 .zip(&own)
-                .map(|(ty, parts)| this.value(ty, &mut Vec::new(), &mut at, parts, "", false))
+                .map(|(ty, parts)| this.value(ty, &mut Vec::new(), &mut at, parts, "-", false))
                 .collect();
-            let given: Vec<String> = beside
-                .iter()
-                .map(|(ty, parts)| this.value(ty, &mut Vec::new(), &mut at, parts, "", false))
-                .collect();
+            let given: Vec<String> =
+                beside.iter().map(|(ty, parts)| this.value(ty, &mut Vec::new(), &mut at, parts, "-", false)).collect();
             let text = if called.derivation.is_none() {
                 format!("{name}({})", args.join(", "))
             } else {

@@ -1,11 +1,13 @@
 //! Derivatives as Iverson: the adjoint or tangent of a definition, which is in Tensor SSA, as the text of a
 //! definition that checks and evaluates to the same value ("Everything prints as source", DESIGN 2.3).
 //!
-//! `read` makes of each statement an expression, `rules` simplifies expressions where they stand, `merge` puts
-//! statements together that are read once, `shape` says what parameters and results look like, `names` calls
-//! things, `text` writes it down. The formatter has the last word.
+//! `read` makes of each statement an expression (`tree`), `rules` simplifies expressions where they stand, `merge`
+//! and `shorten` put statements together, `shape` says what parameters and results look like, `hints` and `names`
+//! call things, `writer` and what follows write it down. The formatter has the last word.
 
+mod arrays;
 mod call;
+mod definition;
 mod hints;
 mod merge;
 mod names;
@@ -14,8 +16,11 @@ mod read;
 mod rules;
 mod scatter;
 mod shape;
+mod shorten;
+mod table;
 mod text;
 mod tree;
+mod writer;
 
 use std::sync::Arc;
 
@@ -150,7 +155,7 @@ pub fn show(
     let Some(ssa) = derived(module, &callee, which)? else { return Ok(Shown::Constant) };
     let stages = module.stages(&callee)?;
     let asked = shape::Asked { module, bodies, names, def, which, stages: &stages, derived: &ssa };
-    Ok(match crate::interp::guarded(|| text::definition(&asked)) {
+    Ok(match crate::interp::guarded(|| writer::definition(&asked)) {
         Ok(mut made) => match crate::syntax::format::format(&made.text) {
             Ok(text) => {
                 made.text = text;

@@ -1,8 +1,12 @@
 //! Predicates as a reader would write them: two bounds of one expression are a chain, `0 <= i - j < m`, and
 //! bounds of a sum's index are its range where they lie in it.
 
-use super::text::{Level, Writer};
+use super::tree::Ex;
+use super::writer::{Level, Writer};
+use crate::ir::core::Operation;
+use crate::ir::ssa::Var;
 use crate::predicate::{Atom, Context, Index, LocalId, Poly, Pred};
+use crate::syntax::ops::BinOp;
 
 /// The first number of what is only a name for something written.
 const WRITTEN: u32 = 1 << 30;
@@ -18,6 +22,13 @@ impl Writer<'_> {
                 let mut rest: Vec<&Pred> = items.iter().collect();
                 while !rest.is_empty() {
                     let first = rest.remove(0);
+                    let numbers = |this: &mut Self, q: &Pred| this.unless_number(&first.negated(), &q.negated());
+                    if let Some(k) = (0..rest.len()).find(|k| rest.get(*k).is_some_and(|q| numbers(self, q).is_some()))
+                        && let Some((compared, _)) = numbers(self, rest.remove(k))
+                    {
+                        parts.push((compared, Level::Compare));
+                        continue;
+                    }
                     let other = rest.iter().position(|q| chained(first, q, &|p| self.has_index(p)).is_some());
                     let part = match other.map(|k| rest.remove(k)) {
                         Some(second) => self.chain(first, second),
@@ -31,6 +42,11 @@ impl Writer<'_> {
                 }
             }
             Pred::Or(items) => {
+                if let [a, b] = &**items
+                    && let Some((_, text)) = self.unless_number(a, b)
+                {
+                    return (text, Level::Not);
+                }
                 let parts: Vec<(String, Level)> = items.iter().map(|p| self.pred(p)).collect();
                 (join(parts, " || ", Level::And), Level::Or)
             }
@@ -44,14 +60,14 @@ impl Writer<'_> {
                 (text, Level::Compare)
             }
             Pred::Is(of, _, at, holds) => {
-                let (text, level) = match crate::ir::ssa::Var::of_local(*of) {
+                let (text, level) = match Var::of_local(*of) {
                     Some(v) => self.element(v, at),
                     None => ("false".to_owned(), Level::Post),
                 };
                 if *holds { (text, level) } else { (format!("!{}", closed((text, level), Level::Post)), Level::Not) }
             }
             Pred::Member(of, _, at, holds) => {
-                let name = match crate::ir::ssa::Var::of_local(*of) {
+                let name = match Var::of_local(*of) {
                     Some(v) => self.element(v, &[]).0,
                     None => "_".to_owned(),
                 };
@@ -67,6 +83,48 @@ impl Writer<'_> {
                 let text = format!("({head}: {body})");
                 if *holds { (text, Level::Post) } else { (format!("!{text}"), Level::Not) }
             }
+        }
+    }
+
+    /// `x >= 0 || x != x`, which holds of a NaN too, is `!(x < 0)`: the comparison, and that it does not hold.
+    fn unless_number(&mut self, a: &Pred, b: &Pred) -> Option<(String, String)> {
+        let (one, other) = (self.comparison(a, b)?, self.comparison(b, a)?);
+        let is_nan = |e: &Ex| match e {
+            Ex::Apply(Operation::Binary(BinOp::Ne), args) => match args.as_slice() {
+                [x, y] if x == y => Some(x.clone()),
+                _ => None,
+            },
+            _ => None,
+        };
+        let (compared, x) = match (is_nan(&one), is_nan(&other)) {
+            (None, Some(x)) => (one, x),
+            (Some(x), None) => (other, x),
+            _ => return None,
+        };
+        let Ex::Apply(Operation::Binary(op), args) = compared else { return None };
+        let [left, right] = args.as_slice() else { return None };
+        let opposite = match op {
+            BinOp::Ge => BinOp::Lt,
+            BinOp::Gt => BinOp::Le,
+            BinOp::Le => BinOp::Gt,
+            BinOp::Lt => BinOp::Ge,
+            _ => return None,
+        };
+        let number = right.as_real().is_some_and(|c| !c.is_nan());
+        if *left != x || !number {
+            return None;
+        }
+        let (text, _) = self.ex(&Ex::Apply(Operation::Binary(opposite), args.clone()));
+        Some((text.clone(), format!("!({text})")))
+    }
+
+    /// The comparison that an element of an array of truth values is, where another predicate does not hold.
+    fn comparison(&mut self, p: &Pred, unless: &Pred) -> Option<Ex> {
+        let Pred::Is(of, _, at, true) = p else { return None };
+        match self.written_out(Var::of_local(*of)?, at)? {
+            Ex::Guard(q, e) if *unless == q.negated() => Some(*e),
+            e @ Ex::Apply(..) => Some(e),
+            _ => None,
         }
     }
 
@@ -114,7 +172,7 @@ impl Writer<'_> {
                     None => Atom::Local(LocalId((1 << 20) + l.0.min(1 << 20)), name.clone()),
                 },
                 Atom::Read(x, _, at) => {
-                    let Some(v) = crate::ir::ssa::Var::of_local(*x) else { continue };
+                    let Some(v) = Var::of_local(*x) else { continue };
                     let text = self.element(v, at);
                     Atom::Local(LocalId(WRITTEN + k), closed(text, Level::Post).into())
                 }
@@ -134,7 +192,13 @@ impl Writer<'_> {
         let p = self.in_names(p);
         let level = match p.terms() {
             [] => Level::Post,
-            [(m, c)] if m.is_empty() => if *c < 0 { Level::Sign } else { Level::Post },
+            [(m, c)] if m.is_empty() => {
+                if *c < 0 {
+                    Level::Sign
+                } else {
+                    Level::Post
+                }
+            }
             [(m, 1)] => match m.as_slice() {
                 [(Atom::Div(..) | Atom::Mod(..), 1)] => Level::Product,
                 [(_, 1)] => Level::Post,

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use super::Outside;
-use super::tree::{Ex, Table};
+use super::table::Table;
+use super::tree::Ex;
 use crate::base::Name;
 use crate::ir::core::{Callee, Constant, Operation};
 use crate::ir::ssa::{Access, Rhs, Ssa, Stmt, Var, index, index_number};
@@ -103,9 +104,7 @@ fn line(ssa: &Ssa, stmt: &Stmt, before: &[Line], fresh: &mut Table) -> Result<Li
                 return Err(Outside::Truth);
             }
             let term = |a: &crate::ir::ssa::Addend| {
-                let pred = Pred::all(
-                    a.pred.conjuncts().iter().filter(|p| !says_where(ssa, &a.of, p)).cloned(),
-                );
+                let pred = Pred::all(a.pred.conjuncts().iter().filter(|p| !says_where(ssa, &a.of, p)).cloned());
                 (a.neg, Ex::guard(pred.map(&|p| place.poly(p)), read(&place, &a.of)))
             };
             Is::Element(Ex::sum(items.iter().map(term).collect()))

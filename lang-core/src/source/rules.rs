@@ -3,7 +3,8 @@
 //! of this costs work. What is assumed of arithmetic is that sums and products may be put together in another
 //! order, that products distribute over sums, and the identities of [`super::tree`].
 
-use super::tree::{Ex, Table};
+use super::table::Table;
+use super::tree::Ex;
 use crate::ir::core::Operation;
 use crate::predicate::{Context, Index, Poly, Pred};
 use crate::syntax::ops::Scalar;
@@ -100,8 +101,7 @@ fn total(indices: &[Index], p: &Pred, inner: &Ex, context: &mut Context, fresh: 
     let mut p = inside(&indices, context, |context| context.simplify(p));
     let mut inner = inner.clone();
     // An index that an equation tells goes.
-    while let Some((k, value)) =
-        (0..indices.len()).rev().find_map(|k| Some((k, p.solution(&indices.get(k)?.atom())?)))
+    while let Some((k, value)) = (0..indices.len()).rev().find_map(|k| Some((k, p.solution(&indices.get(k)?.atom())?)))
     {
         let gone = indices.remove(k);
         let atom = gone.atom();
@@ -155,9 +155,9 @@ fn window(index: &Index, p: &Pred, fresh: &mut Table) -> Option<(Index, Poly)> {
 fn hoist(mut indices: Vec<Index>, p: &Pred, body: Ex, context: &mut Context, table: &Table) -> Ex {
     // What might fail or not be finite stays where there may be no term.
     let some = p.is_true()
-        && indices.iter().all(|i| {
-            table.reached.contains(&i.extent) || context.implies(&Pred::less(&Poly::default(), &i.extent))
-        });
+        && indices
+            .iter()
+            .all(|i| table.reached.contains(&i.extent) || context.implies(&Pred::less(&Poly::default(), &i.extent)));
     let free = |e: &Ex, indices: &[Index], context: &mut Context| {
         !indices.iter().any(|i| e.mentions(&i.atom())) && (some || table.is_tame(e)) && table.in_bounds(e, context)
     };
@@ -238,8 +238,7 @@ fn chosen(terms: Vec<(bool, Ex)>, context: &mut Context, fresh: &mut Table) -> R
         }
     };
     for literal in literals {
-        let sides: Vec<Option<bool>> =
-            guards.iter().map(|p| p.as_ref().and_then(|p| side(p, &literal))).collect();
+        let sides: Vec<Option<bool>> = guards.iter().map(|p| p.as_ref().and_then(|p| side(p, &literal))).collect();
         if !(sides.contains(&Some(true)) && sides.contains(&Some(false))) {
             continue;
         }
@@ -371,9 +370,7 @@ fn one_total(m: bool, a: &Ex, n: bool, b: &Ex) -> Option<Ex> {
     let orders: &[&[usize]] = if i.len() == 2 { &[&[0, 1], &[1, 0]] } else { &[&[]] };
     orders.iter().find_map(|order| {
         let target = |k: usize| i.get(order.get(k).copied().unwrap_or(k)).map(Index::value);
-        let put = |p: &Poly| {
-            p.substitute(&|a| j.iter().position(|j| j.atom() == *a).and_then(target))
-        };
+        let put = |p: &Poly| p.substitute(&|a| j.iter().position(|j| j.atom() == *a).and_then(target));
         let same = t.map(&put) == *s;
         let y = y.map_polys(&put);
         same.then(|| {

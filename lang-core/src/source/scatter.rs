@@ -1,8 +1,8 @@
 //! Sums of what is put at places that data tell: `[i == idx[j]] * y[j]`, summed over `j`, is
 //! `scatter_add(zeros, idx, y)`, which visits each `j` once, and fails where a place is none.
 
-use super::text::Writer;
 use super::tree::Ex;
+use super::writer::Writer;
 use crate::ir::ssa::Var;
 use crate::predicate::{Atom, Index, Poly, Pred};
 use crate::resolve::ValueRef;
@@ -48,9 +48,9 @@ impl Writer<'_> {
     pub(super) fn scatter(&mut self, own: &[Index], e: &Ex) -> Option<String> {
         let found = scattered(own, e).filter(|found| self.scatters(found))?;
         let i = own.first()?;
-        let zeros = self.array(std::slice::from_ref(i), &Ex::real(0.0), "", false);
+        let zeros = self.array(std::slice::from_ref(i), &Ex::real(0.0), "-", false);
         let places = self.whole_name(found.places)?;
-        let values = self.array(std::slice::from_ref(&found.along), &found.element, "", false);
+        let values = self.array(std::slice::from_ref(&found.along), &found.element, "-", false);
         Some(format!("{SCATTER_ADD}({zeros}, {places}, {values})"))
     }
 
@@ -65,9 +65,8 @@ impl Writer<'_> {
     pub(super) fn checks_places(&self, cond: &Pred, guard: &Pred, found: &[Scattered]) -> bool {
         guard.is_true()
             && found.iter().any(|s| {
-                let place = |at: &Poly| {
-                    matches!(at.as_atom(), Some(Atom::Read(x, ..)) if Var::of_local(*x) == Some(s.places))
-                };
+                let place =
+                    |at: &Poly| matches!(at.as_atom(), Some(Atom::Read(x, ..)) if Var::of_local(*x) == Some(s.places));
                 let inside = |p: &Pred| match p {
                     Pred::Ge(p) => place(p) || place(&s.into.plus(-1).sub(p)),
                     _ => false,

@@ -67,14 +67,16 @@ impl Asked<'_> {
             own.push(Param { base, written: self.written(&ty)? });
         }
         let result = self.plain(&signature.result, &signature)?;
-        let taken = |name: &str| signature.params.iter().any(|p| p.0 == name) || signature.sizes.iter().any(|s| s.name == name);
+        let taken =
+            |name: &str| signature.params.iter().any(|p| p.0 == name) || signature.sizes.iter().any(|s| s.name == name);
         let mirrored = |core: &CoreType, ty: &Type| -> Result<(CoreType, String), Outside> {
             let real = core.leaves().iter().all(|leaf| is_real(leaf.scalar));
             let mirrored = mirror(core);
             let written = if real { self.written(ty)? } else { self.written(&of_core(&mirrored))? };
             Ok((mirrored, written))
         };
-        let vary: Vec<usize> = (0..ssa.params.len()).filter(|k| ssa.params.get(*k).is_some_and(|p| has_real(&p.1))).collect();
+        let vary: Vec<usize> =
+            (0..ssa.params.len()).filter(|k| ssa.params.get(*k).is_some_and(|p| has_real(&p.1))).collect();
         let types: Vec<Type> =
             signature.params.iter().map(|(_, ty)| self.plain(ty, &signature)).collect::<Result<_, _>>()?;
         let mut head = Head { own, beside: Vec::new(), results: Vec::new() };

@@ -96,7 +96,10 @@ impl Engine {
             Shown::Source(made) => Ok(Form::of(made.text)),
             Shown::Form(ssa, why) => Ok(Form {
                 text: ssa.to_string(),
-                note: Some(format!("this is Tensor SSA: there is {}, which is not printed as Iverson yet", why.phrase())),
+                note: Some(format!(
+                    "this is Tensor SSA: there is {}, which is not printed as Iverson yet",
+                    why.phrase()
+                )),
             }),
             Shown::Constant => Err(Self::constant(def)),
         }

@@ -301,7 +301,8 @@ pub(crate) fn help(about: &str) -> String {
             "Type an expression to see its value, or a definition (def, type, let, import) to keep it.\n\
              `ans` is the last value; `;` at the end prints nothing; Ctrl-C stops a computation.\n\n",
         );
-        text += &line("?NAME", "what a name is: signature, documentation, example, rule; ??NAME its text and adjoint too");
+        text +=
+            &line("?NAME", "what a name is: signature, documentation, example, rule; ??NAME its text and adjoint too");
         for c in ALL {
             text += &line(format!(":{} {}", c.name, c.argument.text()).trim_end(), c.summary);
         }
@@ -333,7 +334,8 @@ mod tests {
         for input in ["type f(2)", "set digits 3", "plot x, y", "load \"a.iv\"", "explain E0300", "time 3 * 4"] {
             assert_eq!(lacks_colon(input), Some(format!("a command begins with a colon: write `:{input}`")));
         }
-        for input in ["type T = A", "adjoint f(x; dy) = dy", "set x 3", "plot(x)", "save", "time - 3", "plot\nx", "f x"] {
+        for input in ["type T = A", "adjoint f(x; dy) = dy", "set x 3", "plot(x)", "save", "time - 3", "plot\nx", "f x"]
+        {
             assert_eq!(lacks_colon(input), None);
         }
     }

@@ -529,7 +529,7 @@ fn help_lists_the_commands() {
             Type an expression to see its value, or a definition (def, type, let, import) to keep it.
             `ans` is the last value; `;` at the end prints nothing; Ctrl-C stops a computation.
 
-              ?NAME                what a name is: signature, documentation, example, rule; ??NAME its text too
+              ?NAME                what a name is: signature, documentation, example, rule; ??NAME its text and adjoint too
               :type EXPR           the type of an expression, which is not evaluated
               :cost EXPR           the work, tests and iterations of one evaluation
               :time EXPR           the value, and how long checking and running took

@@ -14,6 +14,7 @@ use lang_core::predicate::Poly;
 use lang_core::session::{Running, Session};
 use lang_core::source::{Definition, Which};
 use lang_core::syntax::ops::Scalar;
+use lang_core::types::ty::SizeSource;
 
 use crate::golden::{self, Tolerance};
 use crate::random::Random;
@@ -163,6 +164,18 @@ fn point(
     Some((sizes, given))
 }
 
+/// The sizes of a definition in the order in which another of the same sizes has them.
+fn named_sizes(session: &Session, def: &GlobalName, sizes: &[i64], other: &GlobalName) -> Vec<i64> {
+    let names = |def: &GlobalName| -> Vec<Name> {
+        let signature = session.signature(def);
+        let implicit = signature.iter().flat_map(|s| s.sizes.iter()).filter(|s| s.source == SizeSource::Implicit);
+        implicit.map(|s| s.name.clone()).collect()
+    };
+    let own = names(def);
+    let at = |name: &Name| own.iter().position(|n| n == name).and_then(|k| sizes.get(k).copied());
+    names(other).iter().map(|name| at(name).unwrap_or(0)).collect()
+}
+
 /// Is a number in it that is not finite?
 fn is_not_finite(value: &serde_json::Value) -> bool {
     let text = value.to_string();
@@ -212,8 +225,10 @@ pub fn compare(
         if value.is_ok_and(|v| golden::json_of(&v).is_ok_and(|v| is_not_finite(&v))) {
             continue;
         }
-        let (wanted, other_counts) = run(session, globals, &second, &sizes, args.clone());
-        let (found, counts) = run(session, globals, &first, &sizes, args.clone());
+        let (for_first, for_second) =
+            (named_sizes(session, def, &sizes, &first), named_sizes(session, def, &sizes, &second));
+        let (wanted, other_counts) = run(session, globals, &second, &for_second, args.clone());
+        let (found, counts) = run(session, globals, &first, &for_first, args.clone());
         compared.counts.0 = add(compared.counts.0, counts);
         compared.counts.1 = add(compared.counts.1, other_counts);
         match (wanted, found) {

@@ -42,7 +42,7 @@ fn derivatives_of_definitions_as_source() {
                     continue;
                 }
                 for which in [Which::Adjoint, Which::Forward] {
-                    match source::show(&module, &session, &session.view(), &def, which) {
+                    match source::show(&module, &session, &session.view(), &def, &item.text, which) {
                         Ok(Shown::Source(mut made)) => {
                             let taken = session.signature(&GlobalName::new(name, &made.name)).is_some();
                             if taken {
@@ -57,7 +57,10 @@ fn derivatives_of_definitions_as_source() {
                             printed.push(Printed { def: def.clone(), which, made });
                         }
                         Ok(Shown::Form(_, why)) => {
-                            without.entry(why.phrase().to_owned()).or_default().push(format!("{def:?}{}", which.suffix()));
+                            without
+                                .entry(why.phrase().to_owned())
+                                .or_default()
+                                .push(format!("{def:?}{}", which.suffix()));
                         }
                         Ok(Shown::Constant) | Err(_) => {}
                     }
@@ -151,7 +154,7 @@ fn adjoints_are_what_one_would_write() {
         let def = GlobalName::new("t", &item.name);
         let made = {
             let module = Module::new(&session);
-            match source::show(&module, &session, &session.view(), &def, Which::Adjoint) {
+            match source::show(&module, &session, &session.view(), &def, &item.text, Which::Adjoint) {
                 Ok(Shown::Source(made)) => made,
                 other => panic!("{def:?}: {other:?}"),
             }

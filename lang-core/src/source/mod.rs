@@ -140,7 +140,7 @@ pub fn derived(module: &Module<'_>, callee: &Arc<Callee>, which: Which) -> Resul
     Ok(module.ssa(&Arc::new(callee.derive(derivation))))
 }
 
-/// A derivative of a definition as a reader of its module sees it.
+/// A derivative of a definition, which has this text, as a reader of its module sees it.
 ///
 /// # Errors
 /// What in the definition has no core form.
@@ -149,12 +149,13 @@ pub fn show(
     bodies: &dyn Bodies,
     names: &dyn Names,
     def: &GlobalName,
+    text: &str,
     which: Which,
 ) -> Result<Shown, Box<NoCore>> {
     let Some(callee) = shown_callee(bodies, def) else { return Ok(Shown::Constant) };
     let Some(ssa) = derived(module, &callee, which)? else { return Ok(Shown::Constant) };
     let stages = module.stages(&callee)?;
-    let asked = shape::Asked { module, bodies, names, def, which, stages: &stages, derived: &ssa };
+    let asked = shape::Asked { module, bodies, names, def, text, which, stages: &stages, derived: &ssa };
     Ok(match crate::interp::guarded(|| writer::definition(&asked)) {
         Ok(mut made) => match crate::syntax::format::format(&made.text) {
             Ok(text) => {

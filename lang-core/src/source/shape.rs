@@ -15,6 +15,8 @@ use crate::norm::Bodies;
 use crate::pipeline::{Module, Stages};
 use crate::predicate::Poly;
 use crate::resolve::Names;
+use crate::syntax::ast::Item;
+use crate::syntax::parser::parse_item;
 use crate::types::info::TypeInfoBody;
 use crate::types::lower;
 use crate::types::ty::{Signature, Type, TypeArg};
@@ -25,6 +27,8 @@ pub(super) struct Asked<'a> {
     pub(super) bodies: &'a dyn Bodies,
     pub(super) names: &'a dyn Names,
     pub(super) def: &'a GlobalName,
+    /// Its text.
+    pub(super) text: &'a str,
     pub(super) which: Which,
     pub(super) stages: &'a Stages,
     pub(super) derived: &'a Arc<Ssa>,
@@ -60,19 +64,26 @@ impl Asked<'_> {
     pub(super) fn head(&self) -> Result<Head, Outside> {
         let signature = self.bodies.signature(self.def).ok_or(Outside::Unreadable)?;
         let ssa = &self.stages.ssa;
+        let texts = self.texts(&signature);
         let mut own = Vec::new();
-        for ((name, ty), (_, core)) in signature.params.iter().zip(&ssa.params) {
+        for (k, ((name, ty), (_, core))) in signature.params.iter().zip(&ssa.params).enumerate() {
             let ty = self.plain(ty, &signature)?;
             let base = Base { name: name.clone(), ty: core.clone() };
-            own.push(Param { base, written: self.written(&ty)? });
+            let written = texts.get(k).cloned().flatten();
+            own.push(Param { base, written: written.map_or_else(|| self.written(&ty), Ok)? });
         }
+        let text = |k: Option<usize>| texts.get(k.unwrap_or(signature.params.len())).cloned().flatten();
         let result = self.plain(&signature.result, &signature)?;
         let taken =
             |name: &str| signature.params.iter().any(|p| p.0 == name) || signature.sizes.iter().any(|s| s.name == name);
-        let mirrored = |core: &CoreType, ty: &Type| -> Result<(CoreType, String), Outside> {
+        let mirrored = |k: Option<usize>, core: &CoreType, ty: &Type| -> Result<(CoreType, String), Outside> {
             let real = core.leaves().iter().all(|leaf| is_real(leaf.scalar));
             let mirrored = mirror(core);
-            let written = if real { self.written(ty)? } else { self.written(&of_core(&mirrored))? };
+            let written = match text(k).filter(|_| real) {
+                Some(text) => text,
+                None if real => self.written(ty)?,
+                None => self.written(&of_core(&mirrored))?,
+            };
             Ok((mirrored, written))
         };
         let vary: Vec<usize> =
@@ -86,18 +97,18 @@ impl Asked<'_> {
                     .into_iter()
                     .find(|name| !taken(name) && !(*name == "y_adj" && taken("y")))
                     .unwrap_or("y_adj_");
-                let (ty, written) = mirrored(&ssa.result, &result)?;
+                let (ty, written) = mirrored(None, &ssa.result, &result)?;
                 head.beside.push((None, Param { base: Base { name: name.into(), ty }, written }));
                 for k in vary {
                     let (Some((_, core)), Some(ty)) = (ssa.params.get(k), types.get(k)) else { continue };
-                    let (core, written) = mirrored(core, ty)?;
+                    let (core, written) = mirrored(Some(k), core, ty)?;
                     head.results.push((Some(k), core, written));
                 }
             }
             Which::Forward => {
                 for k in vary {
                     let (Some((_, core)), Some(ty)) = (ssa.params.get(k), types.get(k)) else { continue };
-                    let (ty, written) = mirrored(core, ty)?;
+                    let (ty, written) = mirrored(Some(k), core, ty)?;
                     let own = signature.params.get(k).map(|p| p.0.clone()).unwrap_or_default();
                     let mut name = format!("{own}_tan");
                     while taken(&name) {
@@ -105,11 +116,23 @@ impl Asked<'_> {
                     }
                     head.beside.push((Some(k), Param { base: Base { name: name.into(), ty }, written }));
                 }
-                let (ty, written) = mirrored(&ssa.result, &result)?;
+                let (ty, written) = mirrored(None, &ssa.result, &result)?;
                 head.results.push((None, ty, written));
             }
         }
         Ok(head)
+    }
+
+    /// The types of the parameters and of the result as the program has them, if it has them for these types.
+    fn texts(&self, signature: &Signature) -> Vec<Option<String>> {
+        let tree = parse_item(self.text).tree;
+        let Item::Def(def) = &tree.item else { return Vec::new() };
+        if !signature.type_params.is_empty() {
+            return Vec::new();
+        }
+        let types = def.params.iter().map(|p| Some(p.ty)).chain([def.result]);
+        let text = |t| self.text.get(tree.types[t].span.range()).filter(|text| !text.contains(['?', '\n']));
+        types.map(|t| text(t?).map(str::to_owned)).collect()
     }
 
     /// The value that an input is a part of, and the path to it.

@@ -55,10 +55,15 @@ impl Engine {
 
     /// The adjoint of a definition as Iverson, where it has one.
     pub(crate) fn adjoint(&self, def: &GlobalName) -> Option<String> {
-        match source::show(&self.forms(), &self.session, &self.session.view(), def, Which::Adjoint) {
+        match self.shown(&self.forms(), def, Which::Adjoint) {
             Ok(Shown::Source(made)) => Some(made.text),
             _ => None,
         }
+    }
+
+    fn shown(&self, module: &Module<'_>, def: &GlobalName, which: Which) -> Result<Shown, Box<Outside>> {
+        let text = self.session.item(def).map(|item| item.text).unwrap_or_default();
+        source::show(module, &self.session, &self.session.view(), def, &text, which)
     }
 
     /// The definition that a name means, and the derivatives that are taken of it.
@@ -91,8 +96,7 @@ impl Engine {
     }
 
     fn derivative(&self, module: &Module<'_>, def: &GlobalName, which: Which) -> Result<Form, Box<Problem>> {
-        let shown = source::show(module, &self.session, &self.session.view(), def, which);
-        match shown.map_err(|why| self.no_core(def, &why))? {
+        match self.shown(module, def, which).map_err(|why| self.no_core(def, &why))? {
             Shown::Source(made) => Ok(Form::of(made.text)),
             Shown::Form(ssa, why) => Ok(Form {
                 text: ssa.to_string(),

@@ -8,17 +8,19 @@ use std::sync::atomic::AtomicBool;
 use lang_core::base::{GlobalName, Name};
 use lang_core::interp::{Counts, Interp, Limits, RtInstance, RtType, Value as Computed};
 use lang_core::ir::core::CoreType;
+use lang_core::ir::eval_ssa::SsaEvaluator;
+use lang_core::ir::flat::Source;
 use lang_core::ir::value::Value;
 use lang_core::pipeline::Stages;
 use lang_core::predicate::Poly;
 use lang_core::session::{Running, Session};
-use lang_core::source::{Definition, Which};
+use lang_core::source::{self, Definition, Which};
 use lang_core::syntax::ops::Scalar;
 use lang_core::types::ty::SizeSource;
 
 use crate::golden::{self, Tolerance};
 use crate::random::Random;
-use crate::stages::{Silent, arguments, draw, size_of};
+use crate::stages::{FUEL, Forms, Silent, arguments, draw, part, size_of};
 
 /// The name of the definition that asks the interpreter for the same.
 #[must_use]
@@ -115,6 +117,8 @@ pub struct Compared {
     pub first_failure: Option<String>,
     /// What was counted at all points: of the text, and of the other definition.
     pub counts: (Counts, Counts),
+    /// The work of the text and of the derivative in Tensor SSA, where both were evaluated.
+    pub work: (u64, u64),
 }
 
 /// A call of a definition of the session; what it counts.
@@ -137,7 +141,7 @@ fn run(
     (value, interp.counts())
 }
 
-/// A point: the sizes, and the arguments of a derivative of the definition.
+/// Arguments of a derivative of a definition.
 fn point(
     random: &mut Random,
     session: &Session,
@@ -146,7 +150,7 @@ fn point(
     made: &Definition,
     which: Which,
     fixed: Option<i64>,
-) -> Option<(Vec<i64>, Vec<Computed>)> {
+) -> Option<Point> {
     let signature = session.signature(def)?;
     let core = &stages.core;
     let (sizes, args) = arguments(random, &signature, core, fixed)?;
@@ -157,11 +161,42 @@ fn point(
         Which::Adjoint => vec![mirrored(&stages.ssa.result)],
         Which::Forward => made.varying.iter().filter_map(|k| Some(mirrored(&core.params.get(*k)?.1))).collect(),
     };
+    let mut values = Vec::new();
     for ty in &beside {
         let value = draw(random, ty, &of)?;
         given.push(computed(&value, ty, &of)?);
+        values.push(value);
     }
-    Some((sizes, given))
+    Some(Point { sizes, given, args, beside: values })
+}
+
+/// A point: sizes, and arguments for the interpreter; the same as the evaluators have them.
+struct Point {
+    sizes: Vec<i64>,
+    given: Vec<Computed>,
+    args: Vec<Value>,
+    beside: Vec<Value>,
+}
+
+/// The work of a derivative in Tensor SSA at a point.
+fn work_in_ssa(forms: &Forms<'_>, stages: &Stages, made: &Definition, which: Which, at: &Point) -> Option<u64> {
+    let ssa = source::derived(&forms.module, &stages.ssa.callee, which).ok()??;
+    let parts = ssa.inputs.iter().filter(|i| i.source.is_passed()).map(|input| {
+        Some(match &input.source {
+            Source::Tangent(k) => {
+                let of = stages.ssa.inputs.get(*k as usize)?;
+                let Source::Param(p) = &of.source else { return None };
+                let nth = made.varying.iter().position(|v| *v == *p as usize)?;
+                part(at.beside.get(nth)?, &of.leaf.path)
+            }
+            Source::Cotangent(k) => part(at.beside.first()?, &stages.ssa.outputs.get(*k as usize)?.0.path),
+            Source::Param(k) => part(at.args.get(*k as usize)?, &input.leaf.path),
+            Source::Global(_) => return None,
+        })
+    });
+    let mut evaluator = SsaEvaluator::new(forms, FUEL);
+    evaluator.call(&ssa, &at.sizes, parts.collect::<Option<_>>()?).ok()?;
+    Some(evaluator.counts.work)
 }
 
 /// The sizes of a definition in the order in which another of the same sizes has them.
@@ -215,10 +250,12 @@ pub fn compare(
     points: &[Option<i64>],
 ) -> Result<Compared, String> {
     let mut compared = Compared::default();
+    let forms = Forms::new(session, globals);
     let mut random = Random::new(23);
     let (first, second) = (GlobalName::new(&def.module, &made.name), GlobalName::new(&def.module, other));
     for fixed in points {
-        let Some((sizes, args)) = point(&mut random, session, def, stages, made, which, *fixed) else { continue };
+        let Some(at) = point(&mut random, session, def, stages, made, which, *fixed) else { continue };
+        let (sizes, args) = (at.sizes.clone(), at.given.clone());
         // Where the value is none, what its derivative is says nothing.
         let own = stages.core.params.len();
         let value = run(session, globals, def, &sizes, args.iter().take(own).cloned().collect()).0;
@@ -244,6 +281,9 @@ pub fn compare(
                     return Err(format!("{difference}\nat {sizes:?} {}\n{}", args.join(", "), made.text));
                 }
                 compared.values += 1;
+                if let Some(work) = work_in_ssa(&forms, stages, made, which, &at) {
+                    compared.work = (compared.work.0 + counts.work, compared.work.1 + work);
+                }
             }
             (Err(failure), _) => {
                 compared.failures += 1;

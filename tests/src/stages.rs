@@ -22,7 +22,7 @@ use lang_core::types::ty::{Signature, SizeSource};
 use crate::random::Random;
 
 /// Steps that an evaluation may take.
-const FUEL: u64 = 20_000_000;
+pub(crate) const FUEL: u64 = 20_000_000;
 
 pub(crate) struct Silent;
 
@@ -144,7 +144,7 @@ fn nested(items: &mut dyn Iterator<Item = Value>, dims: &[usize]) -> Value {
 }
 
 /// A part of a value: a path through tuples, arrays of tuples taken as tuples of arrays.
-fn part(value: &Value, path: &[u32]) -> Tensor {
+pub(crate) fn part(value: &Value, path: &[u32]) -> Tensor {
     fn fill(value: &Value, path: &[u32], depth: usize, out: &mut Tensor) {
         match value {
             Value::Array(items) => {

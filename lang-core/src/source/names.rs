@@ -20,6 +20,16 @@ impl Taken {
         Self(names.into_iter().collect())
     }
 
+    /// Is it in use?
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.0.contains(name)
+    }
+
+    /// It is in use, whatever else it is.
+    pub(super) fn take(&mut self, name: &str) {
+        self.0.insert(name.into());
+    }
+
     /// A name that is not in use, near the wanted one; it is from now on.
     pub(super) fn fresh(&mut self, wanted: &str) -> Name {
         let wanted = if is_name(wanted) { wanted } else { "t" };

@@ -32,7 +32,7 @@ impl Writer<'_> {
                     let other = rest.iter().position(|q| chained(first, q, &|p| self.has_index(p)).is_some());
                     let part = match other.map(|k| rest.remove(k)) {
                         Some(second) => self.chain(first, second),
-                        None => self.pred(first),
+                        None => self.truth(first, items),
                     };
                     parts.push(part);
                 }
@@ -47,7 +47,8 @@ impl Writer<'_> {
                 {
                     return (text, Level::Not);
                 }
-                let parts: Vec<(String, Level)> = items.iter().map(|p| self.pred(p)).collect();
+                let known: Vec<Pred> = items.iter().map(Pred::negated).collect();
+                let parts: Vec<(String, Level)> = items.iter().map(|p| self.truth(p, &known)).collect();
                 (join(parts, " || ", Level::And), Level::Or)
             }
             Pred::Ge(q) | Pred::Eq(q) | Pred::Ne(q) => {
@@ -84,6 +85,19 @@ impl Writer<'_> {
                 if *holds { (text, Level::Post) } else { (format!("!{text}"), Level::Not) }
             }
         }
+    }
+
+    /// A predicate where others hold: what is asked only where they do is asked without saying so.
+    fn truth(&mut self, p: &Pred, known: &[Pred]) -> (String, Level) {
+        if let Pred::Is(of, _, at, holds) = p
+            && let Some(v) = Var::of_local(*of)
+            && let Some(Ex::Guard(q, e)) = self.written_out(v, at)
+            && q.conjuncts().iter().all(|q| known.contains(q))
+        {
+            let text = self.ex(&e);
+            return if *holds { text } else { (format!("!{}", closed(text, Level::Post)), Level::Not) };
+        }
+        self.pred(p)
     }
 
     /// `x >= 0 || x != x`, which holds of a NaN too, is `!(x < 0)`: the comparison, and that it does not hold.

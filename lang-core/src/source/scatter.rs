@@ -58,7 +58,7 @@ impl Writer<'_> {
     pub(super) fn scatters(&self, found: &Scattered) -> bool {
         let known = self.names().value(self.home(), SCATTER_ADD);
         let ours = matches!(known, Some(ValueRef::Def(name)) if name.module.is_empty());
-        ours && self.has_extent(found.places, &found.along.extent)
+        ours && !self.taken.has(SCATTER_ADD) && self.has_extent(found.places, &found.along.extent)
     }
 
     /// Does it say that an element of an array of places is one, for an array that is put at its places?

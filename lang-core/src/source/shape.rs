@@ -95,7 +95,7 @@ impl Asked<'_> {
             Which::Adjoint => {
                 let name = ["y_adj", "out_adj", "result_adj"]
                     .into_iter()
-                    .find(|name| !taken(name) && !(*name == "y_adj" && taken("y")))
+                    .find(|name| !(taken(name) || *name == "y_adj" && taken("y")))
                     .unwrap_or("y_adj_");
                 let (ty, written) = mirrored(None, &ssa.result, &result)?;
                 head.beside.push((None, Param { base: Base { name: name.into(), ty }, written }));

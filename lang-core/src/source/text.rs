@@ -11,6 +11,7 @@ use crate::interp::scalar::convert;
 use crate::ir::core::{Constant, Operation};
 use crate::ir::ssa::{FIRST_INDEX, Var};
 use crate::predicate::{Atom, Index, LocalId, Poly, Pred};
+use crate::resolve::ValueRef;
 use crate::syntax::ops::{BinOp, Scalar};
 
 impl Writer<'_> {
@@ -115,7 +116,10 @@ impl Writer<'_> {
             (format!("{name}({})", texts.join(", ")), Level::Post)
         };
         match operation {
-            Operation::Scalar(f) => call(f.name(), texts),
+            Operation::Scalar(f) => {
+                self.word(f.name());
+                call(f.name(), texts)
+            }
             Operation::Binary(op) if op.compares() => {
                 (join(texts, &format!(" {} ", op.symbol()), Level::Sum), Level::Compare)
             }
@@ -131,7 +135,10 @@ impl Writer<'_> {
             Operation::Pow | Operation::PowInt => (join(texts, "^", Level::Post), Level::Power),
             Operation::Not => (format!("!{}", join(texts, "", Level::Post)), Level::Not),
             Operation::Convert(to) => call(to.name(), texts),
-            Operation::Stop => call("stop", texts),
+            Operation::Stop => {
+                self.word("stop");
+                call("stop", texts)
+            }
         }
     }
 
@@ -196,13 +203,30 @@ impl Writer<'_> {
             .map_or_else(|| format!("i{}", local.0 - FIRST_INDEX - Table::FIRST).into(), |i| i.name.clone())
     }
 
+    /// Is a word of the language something else here?
+    fn hides(&self, word: &str) -> bool {
+        let own = self.names().value(self.home(), word).is_some_and(|found| match found {
+            ValueRef::Def(name) | ValueRef::Let(name) | ValueRef::Ctor(name, _) => !name.module.is_empty(),
+        });
+        own || self.taken.has(word)
+    }
+
+    /// A word of the language is used: it has to mean that.
+    fn word(&mut self, word: &str) {
+        if self.hides(word) {
+            self.wrong = Some(Outside::Unreadable);
+        }
+    }
+
     /// A number. Beside what is real a whole one needs no point.
     fn number(&mut self, x: f64, beside: bool) -> (String, Level) {
         let text = if x.is_nan() {
+            self.word("nan");
             "nan".to_owned()
         } else if x.is_infinite() {
+            self.word("inf");
             "inf".to_owned()
-        } else if x.abs().to_bits() == std::f64::consts::PI.to_bits() {
+        } else if x.abs().to_bits() == std::f64::consts::PI.to_bits() && !self.hides("pi") {
             "pi".to_owned()
         } else if beside && x.fract() == 0.0 && x.abs() < 1e15 {
             convert::f64_to_i64(x.abs()).to_string()

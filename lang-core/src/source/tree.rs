@@ -12,6 +12,9 @@ use crate::ir::ssa::{FIRST_INDEX, Var, for_each_read, reads};
 use crate::predicate::{Atom, Index, LocalId, Poly, Pred};
 use crate::syntax::ops::BinOp;
 
+/// What has more nodes than this is not written twice, even if it costs nothing.
+const SHORT: usize = 12;
+
 /// An expression, a number or truth value.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Ex {
@@ -412,21 +415,25 @@ impl Ex {
 
     /// Does evaluating it twice cost anything?
     pub(super) fn is_free(&self) -> bool {
+        self.size() <= SHORT && self.costs_nothing()
+    }
+
+    fn costs_nothing(&self) -> bool {
         match self {
             Self::Constant(_) | Self::Index(_) | Self::Read(..) => true,
             Self::Product(p) => {
                 let factors = p.over.len();
                 let plain = p.under.is_empty() && p.per.to_bits() == 1.0_f64.to_bits();
-                plain && (factors == 0 || factors == 1 && p.by.abs() == 1.0) && p.over.iter().all(Self::is_free)
+                plain && (factors == 0 || factors == 1 && p.by.abs() == 1.0) && p.over.iter().all(Self::costs_nothing)
             }
-            Self::Guard(_, e) => e.is_free(),
+            Self::Guard(_, e) => e.costs_nothing(),
             Self::Apply(op, args) => {
                 let cheap = match op {
                     Operation::Binary(op) => op.compares(),
                     Operation::Not | Operation::Convert(_) => true,
                     _ => false,
                 };
-                cheap && args.iter().all(Self::is_free)
+                cheap && args.iter().all(Self::costs_nothing)
             }
             Self::Sum(_) | Self::Power(..) | Self::Total(..) | Self::Choice(..) => false,
         }

@@ -93,9 +93,12 @@ impl Asked<'_> {
         let mut head = Head { own, beside: Vec::new(), results: Vec::new() };
         match self.which {
             Which::Adjoint => {
+                // What belongs to a `y` of the program has its name.
+                let body = self.bodies.body(self.def);
+                let given = |name: &str| body.iter().any(|b| b.locals.iter().any(|l| l.name == name));
                 let name = ["y_adj", "out_adj", "result_adj"]
                     .into_iter()
-                    .find(|name| !(taken(name) || *name == "y_adj" && taken("y")))
+                    .find(|name| !(taken(name) || *name == "y_adj" && (taken("y") || given("y"))))
                     .unwrap_or("y_adj_");
                 let (ty, written) = mirrored(None, &ssa.result, &result)?;
                 head.beside.push((None, Param { base: Base { name: name.into(), ty }, written }));

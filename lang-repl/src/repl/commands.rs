@@ -130,13 +130,6 @@ pub(crate) const ALL: &[Command] = &[
         details: "  :forward linalg.dot",
     },
     Command {
-        name: "ssa",
-        kind: Kind::Ssa,
-        argument: Argument::Name,
-        summary: "a definition in Tensor SSA: one operation on whole arrays in each line",
-        details: "`f_adj` and `f_tan` are the derivatives of `f`, if they are nothing else.\n  :ssa linalg.dot_adj",
-    },
-    Command {
         name: "plot",
         kind: Kind::Plot,
         argument: Argument::Plotted,
@@ -170,6 +163,13 @@ pub(crate) const ALL: &[Command] = &[
         argument: Argument::File,
         summary: "write the session to a file that `:load` and `iverson run` take",
         details: "Definitions come in the order in which they need each other, with their documentation and\nrules; a `let` with its text; `ans`, and what was computed from what is gone, as a value,\nlarge ones as data files beside it. A file that was not written by :save is left alone;\n:save! replaces it.\n  :save session.iv",
+    },
+    Command {
+        name: "ssa",
+        kind: Kind::Ssa,
+        argument: Argument::Name,
+        summary: "a definition in Tensor SSA: one operation on whole arrays in each line",
+        details: "`f_adj` and `f_tan` are the derivatives of `f`, if they are nothing else.\n  :ssa linalg.dot_adj",
     },
     Command {
         name: "env",
@@ -363,5 +363,7 @@ mod tests {
         check(":load! f", Some(Err("there is no command :load!; did you mean :load?")));
         check(":", Some(Err("there is no command :; :help lists all")));
         check(":r", Some(Ok((Kind::Reload, ""))));
+        check(":s f.iv", Some(Ok((Kind::Save(false), "f.iv"))));
+        check(":adj f", Some(Ok((Kind::Adjoint, "f"))));
     }
 }

@@ -538,12 +538,12 @@ fn help_lists_the_commands() {
               :grad EXPR           the value of an expression and its gradient
               :adjoint NAME        the adjoint of a definition, as Iverson: the cotangents of its arguments
               :forward NAME        the forward derivative of a definition, as Iverson: the tangent of its result
-              :ssa NAME            a definition in Tensor SSA: one operation on whole arrays in each line
               :plot ARGS           short for `do plot(ARGS)`
               :explain CODE        what an error code means
               :load FILE           bring in the definitions of a file and run its `let` and `do` items
               :reload              read loaded and imported files again
               :save FILE           write the session to a file that `:load` and `iverson run` take
+              :ssa NAME            a definition in Tensor SSA: one operation on whole arrays in each line
               :env                 what is defined here, and how large the values are
               :reset               forget all definitions
               :set [NAME [VALUE]]  the settings, one of them, or a new value for it

@@ -150,7 +150,7 @@ mod tests {
             check,
             &[(
                 "lang-core/src/lib.rs",
-                "pub mod ad;\npub mod base;\npub mod extra;\npub mod interp;\npub mod ir;\npub mod norm;\npub mod pipeline;\npub mod predicate;\npub mod resolve;\npub mod syntax;\npub mod types;\n",
+                "pub mod ad;\npub mod base;\npub mod extra;\npub mod interp;\npub mod ir;\npub mod norm;\npub mod pipeline;\npub mod predicate;\npub mod resolve;\npub mod source;\npub mod syntax;\npub mod types;\n",
             )],
             &[
                 "error: lang-core/src/lib.rs: module `extra` has no place in the order of layers",

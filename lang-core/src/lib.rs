@@ -15,5 +15,6 @@ pub mod pipeline;
 pub mod predicate;
 pub mod resolve;
 pub mod session;
+pub mod source;
 pub mod syntax;
 pub mod types;

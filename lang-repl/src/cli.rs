@@ -69,7 +69,9 @@ The forms that a definition goes through on its way to a derivative. Type parame
 Examples:
   iverson show core conv.iv conv           with calls, brackets and indices spelled out
   iverson show ssa conv.iv loss            one operation on whole arrays in each line
-  iverson show adjoint conv.iv loss        … and the cotangents of its arguments";
+  iverson show adjoint conv.iv loss        the cotangents of its arguments, as Iverson
+  iverson show forward conv.iv loss        the tangent of its result, as Iverson
+  iverson show ssa conv.iv loss_adj        the adjoint, one operation in each line";
 
 const COST_EXAMPLES: &str = "\
 Work is the real operations, iterations the index tuples visited, io the reals that go in and come out.
@@ -174,9 +176,9 @@ pub(crate) enum Stage {
     Pushed,
     /// Tensor SSA
     Ssa,
-    /// The forward derivative
+    /// The forward derivative, as Iverson
     Forward,
-    /// The adjoint
+    /// The adjoint, as Iverson
     Adjoint,
 }
 

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use lang_core::base::{ModuleName, Name};
+use lang_core::base::{GlobalName, ModuleName, Name};
 use lang_core::resolve::words::{self, Described};
 use lang_core::session::{LIBRARY, PRELUDE};
 use lang_core::syntax::docs::{self, Definition};
@@ -39,6 +39,26 @@ pub(crate) fn find(engine: &Engine, here: Option<&ModuleName>, name: &str) -> Ve
         return found;
     }
     library
+}
+
+/// The definition that a name means where there is one of it, or of which it would be a derivative.
+pub(crate) fn definition_named(engine: &Engine, here: Option<&ModuleName>, name: &str) -> Option<GlobalName> {
+    let name = name.trim();
+    let known = |module: &str, name: &str| {
+        let derived = ["_adj", "_tan"];
+        let mut of = name;
+        loop {
+            if engine.signature(&GlobalName::new(module, of)).is_some() {
+                return Some(GlobalName::new(module, name));
+            }
+            of = derived.iter().find_map(|suffix| of.strip_suffix(suffix))?;
+        }
+    };
+    if let Some((prefix, inner)) = name.split_once('.') {
+        return known(&module_named(engine, here, prefix)?, inner);
+    }
+    let own = here.and_then(|module| known(module, name)).or_else(|| known(PRELUDE, name));
+    own.or_else(|| public().find_map(|module| known(module, name)))
 }
 
 /// A name near to one that there is not.

@@ -12,5 +12,6 @@ pub mod mutate;
 pub mod random;
 pub mod render;
 pub mod run;
+pub mod source;
 pub mod tables;
 pub mod typed;

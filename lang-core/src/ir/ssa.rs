@@ -24,7 +24,7 @@ use crate::syntax::ops::Scalar;
 const FIRST_VAR: u32 = 1 << 24;
 
 /// The `k`-th index of a statement is the local of this number and `k`: first those of the result, then bound ones.
-const FIRST_INDEX: u32 = 1 << 28;
+pub(crate) const FIRST_INDEX: u32 = 1 << 28;
 
 /// A statement by its position.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]

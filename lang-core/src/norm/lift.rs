@@ -62,10 +62,15 @@ impl Lift<'_> {
             Kind::Let(bindings, body) => {
                 let mut all = Bindings::new();
                 for (x, value) in bindings {
+                    let called = matches!(value.kind, Kind::Call(..));
                     let (inner, value) = self.lift(value);
                     self.count("5.10", &inner);
                     all.extend(inner);
-                    all.push((*x, value));
+                    match all.last_mut() {
+                        // What a call gives has the name that it is bound to.
+                        Some((y, _)) if called && matches!(value.kind, Kind::Var(v) if v == *y) => *y = *x,
+                        _ => all.push((*x, value)),
+                    }
                 }
                 let (inner, body) = self.lift(body);
                 all.extend(inner);

@@ -36,7 +36,7 @@ use salsa::{Database, Durability, Setter};
 use crate::base::{Diagnostic, GlobalName, ModuleName, Name, Span};
 use crate::ir::core::Callee;
 use crate::ir::ssa::Ssa;
-use crate::pipeline::InStages;
+use crate::pipeline::{InCore, InStages};
 use crate::resolve::{self, Resolved};
 use crate::syntax::parser::Parsed;
 use crate::syntax::split::ItemKind;
@@ -331,6 +331,15 @@ impl Session {
     pub fn signature(&self, name: &GlobalName) -> Option<Arc<Signature>> {
         cycles::prepared(&self.db, self.find(name)?.file(&self.db));
         View::new(&self.db).signature(name)
+    }
+
+    /// The core form of a definition.
+    ///
+    /// # Errors
+    /// What in it has none.
+    pub fn core(&self, callee: &Arc<Callee>) -> InCore {
+        forms::prepare(&self.db, callee);
+        forms::core(&self.db, Asked::new(&self.db, Arc::clone(callee))).clone()
     }
 
     /// A definition in every form of the compiler's middle.

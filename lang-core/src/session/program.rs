@@ -6,7 +6,10 @@ use std::sync::Arc;
 use super::Session;
 use crate::base::GlobalName;
 use crate::interp::{Program, Value};
+use crate::ir::core::Callee;
+use crate::ir::ssa::Ssa;
 use crate::norm::Bodies;
+use crate::pipeline::{Callees, InCore, InStages};
 use crate::types::info::TypeInfo;
 use crate::types::tree::Body;
 use crate::types::ty::Signature;
@@ -54,5 +57,19 @@ impl Bodies for Session {
 
     fn type_info(&self, ty: &GlobalName) -> Option<Arc<TypeInfo>> {
         Self::type_info(self, ty)
+    }
+}
+
+impl Callees for Session {
+    fn core(&self, callee: &Arc<Callee>) -> InCore {
+        Self::core(self, callee)
+    }
+
+    fn stages(&self, callee: &Arc<Callee>) -> InStages {
+        Self::stages(self, callee)
+    }
+
+    fn ssa(&self, callee: &Arc<Callee>) -> Option<Arc<Ssa>> {
+        Self::ssa(self, callee)
     }
 }

@@ -29,6 +29,7 @@ use crate::source::{SourceId, Sources};
 use crate::types;
 
 mod advice;
+mod forms;
 pub(crate) mod measure;
 mod questions;
 

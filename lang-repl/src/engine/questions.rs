@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use lang_core::base::{GlobalName, ModuleName, Name, Span};
 use lang_core::resolve::{Names as _, Res};
-use lang_core::session::{self, Evaluable, Session};
+use lang_core::session::{self, Evaluable};
 use lang_core::syntax::ast::Item;
 use lang_core::syntax::split::ItemKind;
 use lang_core::types::env::Env as _;
@@ -131,11 +131,6 @@ impl Engine {
     /// The signature of a definition.
     pub(crate) fn signature(&self, name: &GlobalName) -> Option<Arc<Signature>> {
         self.session.signature(name)
-    }
-
-    /// The forms of definitions on their way to derivatives.
-    pub(crate) fn forms(&self) -> &Session {
-        &self.session
     }
 
     /// A place in an item.

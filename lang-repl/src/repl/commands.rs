@@ -25,6 +25,8 @@ pub(crate) enum Argument {
     None,
     /// An expression.
     Expression,
+    /// The name of a definition.
+    Name,
     /// What is plotted.
     Plotted,
     /// The code of an error.
@@ -43,6 +45,7 @@ impl Argument {
         match self {
             Self::None => "",
             Self::Expression => "EXPR",
+            Self::Name => "NAME",
             Self::Plotted => "ARGS",
             Self::Code => "CODE",
             Self::File => "FILE",
@@ -60,6 +63,9 @@ pub(crate) enum Kind {
     Time,
     Bench,
     Grad,
+    Adjoint,
+    Forward,
+    Ssa,
     Plot,
     Explain,
     Load,
@@ -111,6 +117,20 @@ pub(crate) const ALL: &[Command] = &[
         details: "Of a call `f(x, y)` the gradient by each argument that is real, under the names of the\nparameters; of any other expression by the real variables of the session in it.\n  :grad loss(x, c)",
     },
     Command {
+        name: "adjoint",
+        kind: Kind::Adjoint,
+        argument: Argument::Name,
+        summary: "the adjoint of a definition, as Iverson: the cotangents of its arguments",
+        details: "What it shows is a definition, which may be typed in and gone on from.\n  :adjoint linalg.dot",
+    },
+    Command {
+        name: "forward",
+        kind: Kind::Forward,
+        argument: Argument::Name,
+        summary: "the forward derivative of a definition, as Iverson: the tangent of its result",
+        details: "  :forward linalg.dot",
+    },
+    Command {
         name: "plot",
         kind: Kind::Plot,
         argument: Argument::Plotted,
@@ -144,6 +164,13 @@ pub(crate) const ALL: &[Command] = &[
         argument: Argument::File,
         summary: "write the session to a file that `:load` and `iverson run` take",
         details: "Definitions come in the order in which they need each other, with their documentation and\nrules; a `let` with its text; `ans`, and what was computed from what is gone, as a value,\nlarge ones as data files beside it. A file that was not written by :save is left alone;\n:save! replaces it.\n  :save session.iv",
+    },
+    Command {
+        name: "ssa",
+        kind: Kind::Ssa,
+        argument: Argument::Name,
+        summary: "a definition in Tensor SSA: one operation on whole arrays in each line",
+        details: "`f_adj` and `f_tan` are the derivatives of `f`, if they are nothing else.\n  :ssa linalg.dot_adj",
     },
     Command {
         name: "env",
@@ -254,6 +281,8 @@ pub(crate) fn lacks_colon(input: &str) -> Option<String> {
     let meant = match (begin.next()?, begin.next()?) {
         (Token::Word(Word::Type), Token::Name(_)) => !tokens.iter().any(|t| t.token == Token::Sym(Sym::Assign)),
         (Token::Name(set), Token::Name(setting)) if set == "set" => settings::ALL.iter().any(|s| s.name == setting),
+        // `adjoint f(x; dy) = …` is a rule.
+        (Token::Name(_), Token::Name(_)) if tokens.iter().any(|t| t.token == Token::Sym(Sym::Assign)) => false,
         (Token::Name(name), Token::Name(_) | Token::Str(_) | Token::Int(_) | Token::Float(_)) => {
             ALL.iter().any(|c| c.name == name && !matches!(c.argument, Argument::None | Argument::Setting))
         }
@@ -299,7 +328,11 @@ pub(crate) fn help(about: &str, width: Option<usize>) -> String {
             0,
             0,
         );
-        text += &line("?NAME", "what a name is: signature, documentation, example, rule; ??NAME its text too", width);
+        text += &line(
+            "?NAME",
+            "what a name is: signature, documentation, example, rule; ??NAME its text and adjoint too",
+            width,
+        );
         for c in ALL {
             text += &line(format!(":{} {}", c.name, c.argument.text()).trim_end(), c.summary, width);
         }
@@ -332,7 +365,8 @@ mod tests {
         for input in ["type f(2)", "set digits 3", "plot x, y", "load \"a.iv\"", "explain E0300", "time 3 * 4"] {
             assert_eq!(lacks_colon(input), Some(format!("a command begins with a colon: write `:{input}`")));
         }
-        for input in ["type T = A", "set x 3", "plot(x)", "save", "time - 3", "plot\nx", "f x"] {
+        for input in ["type T = A", "adjoint f(x; dy) = dy", "set x 3", "plot(x)", "save", "time - 3", "plot\nx", "f x"]
+        {
             assert_eq!(lacks_colon(input), None);
         }
     }
@@ -363,5 +397,6 @@ mod tests {
         check(":rel", Some(Ok((Kind::Reload, ""))));
         check(":re", Some(Err("`:re` may be :reload or :reset")));
         check(":e x", Some(Err("`:e` may be :explain or :env")));
+        check(":adj f", Some(Ok((Kind::Adjoint, "f"))));
     }
 }

@@ -67,6 +67,7 @@ pub(crate) fn complete(before: &str, known: &Known, files: &FilenameCompleter) -
                 };
             }
             Some(Argument::None) => return (before.len(), Vec::new()),
+            Some(Argument::Name) => return asked_for(before, argument, known),
             Some(Argument::Expression | Argument::Plotted) | None => {}
         }
     }

@@ -11,6 +11,7 @@
 )]
 
 mod commands;
+mod derivatives;
 mod habits;
 #[path = "../harness/mod.rs"]
 mod harness;
@@ -530,17 +531,20 @@ fn help_lists_the_commands() {
             Type an expression to see its value, or a definition (def, type, let, import) to keep it.
             `ans` is the last value; `;` at the end prints nothing; Ctrl-C stops a computation.
 
-              ?NAME                what a name is: signature, documentation, example, rule; ??NAME its text too
+              ?NAME                what a name is: signature, documentation, example, rule; ??NAME its text and adjoint too
               :type EXPR           the type of an expression, which is not evaluated
               :cost EXPR           the work, tests and iterations of one evaluation
               :time EXPR           the value, and how long checking and running took
               :bench EXPR          how long an evaluation takes: the median of many, and their spread
               :grad EXPR           the value of an expression and its gradient
+              :adjoint NAME        the adjoint of a definition, as Iverson: the cotangents of its arguments
+              :forward NAME        the forward derivative of a definition, as Iverson: the tangent of its result
               :plot ARGS           short for `do plot(ARGS)`
               :explain CODE        what an error code means
               :load FILE           bring in the definitions of a file and run its `let` and `do` items
               :reload              read loaded and imported files again
               :save FILE           write the session to a file that `:load` and `iverson run` take
+              :ssa NAME            a definition in Tensor SSA: one operation on whole arrays in each line
               :env                 what is defined here, and how large the values are
               :reset               forget all definitions
               :set [NAME [VALUE]]  the settings, one of them, or a new value for it

@@ -60,6 +60,10 @@ ans
                 linalg.norm1([3.0, -4.0])
 
                 7.0
+
+            Its adjoint:
+
+                def norm1_adj(x: [n]f64, y_adj: f64) -> [n]f64 = y_adj * sign(x)
             sum, a binder
 
                 sum i < n: e, sum i < n if p: e
@@ -98,11 +102,19 @@ ans
             Rule:
 
                 derivative twice(x; dx) = 2 * dx
+
+            Its adjoint:
+
+                def twice_adj(x: f64, y_adj: f64) -> f64 = 2 * y_adj
             note: the derivative of `twice` belonged to what it was before, and is gone
             def twice(x: f64) -> f64
             twice, defined here
 
                 def twice(x: f64) -> f64 = x + x
+
+            Its adjoint:
+
+                def twice_adj(x: f64, y_adj: f64) -> f64 = 2 * y_adj
             [E0600] Error: there is no documentation of `twic`
               Help: did you mean `twice`?
             [E0600] Error: a command begins with a colon: write :help

@@ -16,7 +16,7 @@ use super::judge::{Point, Ran};
 use super::values::{arguments, computed, draw, size_of, sizes_among, typed, varied, varying};
 use crate::random::Random;
 
-struct Silent;
+pub(crate) struct Silent;
 
 impl Host for Silent {
     fn print(&mut self, _: &str) {}

@@ -558,7 +558,8 @@ pub fn of_value(value: &Value, along: Option<&Value>) -> Ref {
     }
 }
 
-/// Does the expression, or what it calls, ask whether there is an index? The interpreter stops at the first.
+/// Does the expression, or what it calls, do its work in another way than the interpreter: ask whether there is an index,
+/// where the interpreter stops at the first, or take a derivative?
 #[must_use]
 pub fn asks_any(world: &dyn World, e: &E, seen: &mut Vec<Arc<Callee>>) -> bool {
     fn in_pred(p: &Pred) -> bool {
@@ -570,6 +571,8 @@ pub fn asks_any(world: &dyn World, e: &E, seen: &mut Vec<Arc<Callee>>) -> bool {
     }
     let mut found = match &e.kind {
         Kind::Guard(p, _) | Kind::Check(p, ..) => in_pred(p),
+        // The interpreter's derivatives are not these.
+        Kind::Call(callee, ..) if !callee.derived.is_empty() => true,
         Kind::Call(callee, ..) if !seen.contains(callee) => {
             seen.push(callee.clone());
             world.core(callee).is_some_and(|called| asks_any(world, &called.body, seen))

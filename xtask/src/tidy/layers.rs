@@ -4,8 +4,8 @@ use super::{File, Problem};
 
 /// The folders of `lang-core/src`, in the order a program passes through them. `lib.rs` cannot
 /// hold the order: the formatter sorts its `mod` lines.
-const ORDER: [&str; 11] =
-    ["base", "syntax", "predicate", "resolve", "types", "interp", "ir", "norm", "ad", "pipeline", "session"];
+const ORDER: [&str; 12] =
+    ["base", "syntax", "predicate", "resolve", "types", "interp", "ir", "norm", "ad", "pipeline", "source", "session"];
 
 const SOURCE: &str = "lang-core/src/";
 
@@ -150,7 +150,7 @@ mod tests {
             check,
             &[(
                 "lang-core/src/lib.rs",
-                "pub mod ad;\npub mod base;\npub mod extra;\npub mod interp;\npub mod ir;\npub mod norm;\npub mod pipeline;\npub mod predicate;\npub mod resolve;\npub mod syntax;\npub mod types;\n",
+                "pub mod ad;\npub mod base;\npub mod extra;\npub mod interp;\npub mod ir;\npub mod norm;\npub mod pipeline;\npub mod predicate;\npub mod resolve;\npub mod source;\npub mod syntax;\npub mod types;\n",
             )],
             &[
                 "error: lang-core/src/lib.rs: module `extra` has no place in the order of layers",

@@ -18,10 +18,11 @@ use super::commands::{self, Kind};
 use super::document::{Document, Entry};
 use super::known::SharedKnown;
 use super::settings::{self, Options};
-use crate::cli::Common;
+use crate::cli::{Common, Stage};
 use crate::commands::{doc, explain};
 use crate::engine::Engine;
 use crate::interrupt::{self, Computing};
+use crate::lookup;
 use crate::out::{Out, Status};
 use crate::problem::Problem;
 use crate::progress;
@@ -136,6 +137,9 @@ impl Session {
             Kind::Time => self.time(argument),
             Kind::Bench => self.bench(argument),
             Kind::Grad => self.gradient(argument),
+            Kind::Adjoint => self.form(Stage::Adjoint, argument),
+            Kind::Forward => self.form(Stage::Forward, argument),
+            Kind::Ssa => self.form(Stage::Ssa, argument),
             Kind::Plot => self.plot(argument),
             Kind::Explain => {
                 let shown = explain::run(Some(argument), &self.engine, self.out);
@@ -216,6 +220,27 @@ impl Session {
         let kept = self.document.entries.iter().any(|e| e.frozen && e.defines(name));
         let shown = doc::show(&self.engine, Some(&self.module()), name, source && !kept, self.out);
         self.status = self.status.max(shown);
+        if source
+            && let Some(def) = lookup::definition_named(&self.engine, Some(&self.module()), name)
+            && let Some(adjoint) = self.engine.adjoint(&def)
+        {
+            self.out.print(&format!("\nIts adjoint:\n\n{}", indented(&adjoint)));
+        }
+    }
+
+    /// Shows a form of a definition, or a derivative.
+    fn form(&mut self, stage: Stage, name: &str) {
+        let here = self.module();
+        let def = lookup::definition_named(&self.engine, Some(&here), name).unwrap_or_else(|| self.global(name));
+        match self.engine.form(stage, &def) {
+            Ok(form) => {
+                self.out.print(&form.text);
+                if let Some(note) = &form.note {
+                    self.out.note(&format!("{note}\n"));
+                }
+            }
+            Err(problem) => self.fail(vec![*problem]),
+        }
     }
 
     fn type_of(&mut self, text: &str) {
@@ -225,6 +250,11 @@ impl Session {
             Err(problems) => self.fail(problems),
         }
     }
+}
+
+/// As the text of a definition is shown among what is said of it.
+fn indented(text: &str) -> String {
+    text.lines().map(|line| format!("    {line}\n")).collect()
 }
 
 /// Is the text of a `let` no item but a whole expression?

@@ -1,0 +1,255 @@
+//! Arrays, by their elements: whole ones by name, such as can be written of whole ones, others with `for`; and what
+//! their indices are called.
+
+use super::Which;
+use super::shape::{axes, part};
+use super::table::Table;
+use super::tree::Ex;
+use super::writer::{Named, Parts, Writer};
+use crate::base::Name;
+use crate::ir::core::{CoreType, Operation};
+use crate::ir::ssa::Var;
+use crate::predicate::{Atom, Index, Poly, Pred};
+
+impl Writer<'_> {
+    /// A value of a type by its parts, at indices that are around.
+    pub(super) fn value(
+        &mut self,
+        ty: &CoreType,
+        path: &mut Vec<u32>,
+        at: &mut Vec<Index>,
+        parts: &Parts,
+        name: &str,
+        expected: bool,
+    ) -> String {
+        let (dims, inner) = ty.peel();
+        let below: Vec<(Vec<u32>, Vec<Index>, Ex)> =
+            parts.iter().filter(|(p, ..)| p.starts_with(path)).cloned().collect();
+        let mut own = Vec::new();
+        for k in 0..dims.len() {
+            let extent = below.first().and_then(|(_, i, _)| i.get(at.len() + k)).map(|i| i.extent.clone());
+            own.push(self.table.index(extent.unwrap_or_default()));
+        }
+        let put = |i: &[Index], all: &[Index], e: &Ex| {
+            e.map_polys(&|p| {
+                p.substitute(&|a| i.iter().position(|i| i.atom() == *a).and_then(|k| all.get(k)).map(Index::value))
+            })
+        };
+        if let CoreType::Scalar(_) | CoreType::Rel(_) = inner {
+            let all: Vec<Index> = at.iter().chain(&own).cloned().collect();
+            let e = match below.first() {
+                Some((_, i, e)) => put(i, &all, e),
+                None => Ex::real(0.0),
+            };
+            return self.array(&own, &e, name, expected);
+        }
+        let CoreType::Tuple(items, names) = inner else { return String::new() };
+        let before = at.len();
+        at.extend(own.iter().cloned());
+        let text = self.generated(&own, &Ex::real(0.0), name, expected, &below, &mut |this| {
+            let mut texts = Vec::new();
+            for (k, item) in (0..).zip(items.iter()) {
+                path.push(k);
+                texts.push(this.value(item, path, at, parts, name, expected));
+                path.pop();
+            }
+            match names {
+                Some(names) => {
+                    let fields = names.iter().zip(&texts).map(|(n, t)| format!("{n}: {t}"));
+                    format!("{{{}}}", fields.collect::<Vec<_>>().join(", "))
+                }
+                None if texts.len() == 1 => format!("({},)", texts.join("")),
+                None => format!("({})", texts.join(", ")),
+            }
+        });
+        at.truncate(before);
+        text
+    }
+
+    /// `for i, j: …` around what is written inside, whose elements are these.
+    pub(super) fn generated(
+        &mut self,
+        own: &[Index],
+        e: &Ex,
+        name: &str,
+        expected: bool,
+        below: &Parts,
+        inside: &mut dyn FnMut(&mut Self) -> String,
+    ) -> String {
+        if own.is_empty() {
+            return inside(self);
+        }
+        let depth = self.scope.len();
+        let mark = self.context.mark();
+        let mut heads = Vec::new();
+        for (k, i) in own.iter().enumerate() {
+            let mut alone = self.alone(e, i);
+            for (_, indices, e) in below {
+                // Elements are written over their own indices.
+                if let Some(own) = indices.get(k) {
+                    alone.extend(self.alone(e, own));
+                }
+            }
+            let hint = self.hint(name, k).or_else(|| alone.iter().find_map(|(n, axis, _)| self.hint(n, *axis)));
+            let text = self.taken.index(hint.as_ref());
+            let agree = alone.iter().all(|(.., n)| *n == i.extent);
+            let bare = agree && (expected || !alone.is_empty());
+            heads.push(if bare { text.to_string() } else { format!("{text} < {}", self.poly(&i.extent).0) });
+            self.note(name, k, &text);
+            self.scope.push((i.local, text));
+            self.context.enter(i);
+        }
+        let inner = inside(self);
+        self.context.release(mark);
+        self.leave(depth);
+        format!("for {}: {inner}", heads.join(", "))
+    }
+
+    pub(super) fn leave(&mut self, depth: usize) {
+        for (_, name) in self.scope.drain(depth..) {
+            self.taken.release(&name);
+        }
+    }
+
+    /// An array by its element.
+    pub(super) fn array(&mut self, own: &[Index], e: &Ex, name: &str, expected: bool) -> String {
+        if own.is_empty() {
+            return self.ex(e).0;
+        }
+        if self.lifted.is_empty()
+            && let Some(text) = self.scatter(own, e)
+        {
+            return text;
+        }
+        if self.lifted.is_empty() && self.lifts(e, own) && self.has_array(e, own) {
+            self.lifted = own.to_vec();
+            let text = self.ex(e).0;
+            self.lifted.clear();
+            return text;
+        }
+        self.generated(own, e, name, expected, &Vec::new(), &mut |this| this.ex(e).0)
+    }
+
+    // ---- whole arrays ----
+
+    /// Can it be written of whole arrays?
+    fn lifts(&self, e: &Ex, own: &[Index]) -> bool {
+        if !own.iter().any(|i| e.mentions(&i.atom())) {
+            // It is evaluated where there may be no element, too.
+            return self.table.in_bounds(e, &mut self.context.clone());
+        }
+        match e {
+            Ex::Read(..) => self.whole(e, own).is_some(),
+            Ex::Sum(terms) => terms.iter().all(|(_, e)| self.lifts(e, own)),
+            Ex::Product(p) => p.over.iter().chain(&p.under).all(|e| self.lifts(e, own)),
+            Ex::Power(e, _) => self.lifts(e, own),
+            Ex::Apply(Operation::Scalar(_), args) => args.iter().all(|e| self.lifts(e, own)),
+            _ => false,
+        }
+    }
+
+    fn has_array(&self, e: &Ex, own: &[Index]) -> bool {
+        let mut found = false;
+        e.visit(&mut |e| found |= self.whole(e, own).is_some());
+        found
+    }
+
+    /// The indices before those of the whole, if it is an element of a whole array.
+    pub(super) fn whole(&self, e: &Ex, own: &[Index]) -> Option<Vec<Poly>> {
+        let Ex::Read(v, at) = e else { return None };
+        let first = at.len().checked_sub(own.len())?;
+        let (before, last) = at.split_at_checked(first)?;
+        let named = self.named.get(v)?;
+        let (base, path) = match named {
+            Named::Part(base, path) | Named::Let(base, path) => (base, path),
+        };
+        let (_, together) = axes(base, path);
+        let extents = self.lines.get(v.0 as usize)?.extents();
+        let same = last.iter().zip(own).all(|(p, i)| *p == i.value())
+            && extents.iter().skip(first).zip(own).all(|(n, i)| *n == i.extent);
+        let free = !before.iter().any(|p| own.iter().any(|i| p.mentions(&i.atom())));
+        (together && same && free).then(|| before.to_vec())
+    }
+
+    // ---- names of indices ----
+
+    /// Where an index stands alone: in which array, on which axis, and the extent of that.
+    pub(super) fn alone(&self, e: &Ex, i: &Index) -> Vec<(Name, usize, Poly)> {
+        let mut found = Vec::new();
+        let mut reads: Vec<(Var, Vec<Poly>)> = Vec::new();
+        e.visit(&mut |e| {
+            if let Ex::Read(v, at) = e {
+                reads.push((*v, at.clone()));
+            }
+        });
+        e.for_each_poly(&mut |p| {
+            p.for_each_atom(&mut |a| {
+                if let Atom::Read(x, _, at) = a
+                    && let Some(v) = Var::of_local(*x)
+                {
+                    reads.push((v, at.to_vec()));
+                }
+            });
+        });
+        e.for_each_pred(&mut |p| asked(p, &mut reads));
+        for (v, at) in reads {
+            let (Some(line), name) = (self.lines.get(v.0 as usize), self.array_name(v)) else { continue };
+            let Some(name) = name else {
+                // It is written out: what it reads counts.
+                let mut table = Table::default();
+                if let Some(inner) = line.at(&at, &mut table) {
+                    found.extend(self.alone(&inner, i));
+                }
+                continue;
+            };
+            for (axis, (p, n)) in at.iter().zip(line.extents()).enumerate() {
+                if *p == i.value() {
+                    found.push((name.clone(), axis, n));
+                }
+            }
+        }
+        found
+    }
+
+    /// What a whole array is called.
+    pub(super) fn whole_name(&mut self, v: Var) -> Option<String> {
+        let (Named::Part(base, path) | Named::Let(base, path)) = self.named.get(&v)?;
+        axes(base, path).1.then(|| part(base, path, &[]))
+    }
+
+    /// Has it a name, and one axis of this extent?
+    pub(super) fn has_extent(&self, v: Var, extent: &Poly) -> bool {
+        self.named.contains_key(&v)
+            && self.lines.get(v.0 as usize).is_some_and(|l| l.extents().as_slice() == std::slice::from_ref(extent))
+    }
+
+    fn array_name(&self, v: Var) -> Option<Name> {
+        match self.named.get(&v)? {
+            Named::Part(base, _) | Named::Let(base, _) => Some(base.name.clone()),
+        }
+    }
+
+    /// What the program calls an axis of an array, or of what it is the derivative by.
+    pub(super) fn hint(&self, array: &str, axis: usize) -> Option<Name> {
+        let own = |name: &str| self.hints.get(name, axis).cloned();
+        let of = |suffix: &str| array.strip_suffix(suffix);
+        own(array).or_else(|| own(of("_adj").or_else(|| of("_tan"))?)).or_else(|| {
+            let result = self.asked.which == Which::Adjoint && matches!(array, "y_adj" | "out_adj" | "result_adj");
+            if result { own("") } else { None }
+        })
+    }
+
+    fn note(&mut self, array: &str, axis: usize, name: &Name) {
+        self.hints.note(array, axis, name);
+    }
+}
+
+/// Arrays of truth values that a predicate asks.
+fn asked(p: &Pred, reads: &mut Vec<(Var, Vec<Poly>)>) {
+    match p {
+        Pred::And(items) | Pred::Or(items) => items.iter().for_each(|p| asked(p, reads)),
+        Pred::Is(x, _, at, _) => reads.extend(Var::of_local(*x).map(|v| (v, at.to_vec()))),
+        Pred::Any(_, p, _) => asked(p, reads),
+        _ => {}
+    }
+}

@@ -1,0 +1,162 @@
+//! Calls: of definitions as they are, of derivatives by `vjp` and `jvp` of what is called.
+
+use super::Outside;
+use super::names::spelled;
+use super::read::Call;
+use super::shape::mirror;
+use super::writer::{Parts, Writer};
+use crate::ad::{is_real, real_outputs};
+use crate::ir::core::{CoreType, Derivation};
+use crate::ir::flat::Source;
+use crate::ir::ssa::Ssa;
+use crate::predicate::Index;
+
+/// What is called, with what goes in.
+struct Called {
+    primal: std::sync::Arc<Ssa>,
+    /// The parameters that vary, in order; of the definition itself none.
+    varying: Vec<usize>,
+    derivation: Option<Derivation>,
+}
+
+impl Writer<'_> {
+    fn called(&self, call: &Call) -> Result<Called, Outside> {
+        // A function that a definition makes has no name.
+        if call.callee.local.is_some() {
+            return Err(Outside::Foreign);
+        }
+        let (derivation, plain) = match &*call.callee.derived {
+            [] => (None, (*call.callee).clone()),
+            [one] => {
+                let plain = crate::ir::core::Callee { derived: std::sync::Arc::from([]), ..(*call.callee).clone() };
+                (Some(one.clone()), plain)
+            }
+            _ => return Err(Outside::Nested),
+        };
+        let primal = self.ssa(&std::sync::Arc::new(plain)).ok_or(Outside::Unreadable)?;
+        let mut varying = Vec::new();
+        if let Some(Derivation::Forward(wrt) | Derivation::Adjoint { wrt, .. }) = &derivation {
+            for k in wrt.iter() {
+                if let Some(Source::Param(p)) = primal.inputs.get(*k as usize).map(|i| &i.source)
+                    && !varying.contains(&(*p as usize))
+                {
+                    varying.push(*p as usize);
+                }
+            }
+            varying.sort_unstable();
+        }
+        Ok(Called { primal, varying, derivation })
+    }
+
+    /// A call as text, for every tuple of the indices around it, and the type of its result there.
+    pub(super) fn call(&mut self, call: &Call) -> Result<(String, CoreType), Outside> {
+        let called = self.called(call)?;
+        let primal = &called.primal;
+        let name = spelled(self.names(), self.home(), &call.callee.def).ok_or(Outside::Foreign)?;
+        let passed: Vec<_> = primal.inputs.iter().filter(|i| i.source.is_passed()).collect();
+        let part = |k: usize| call.args.get(k).cloned().ok_or(Outside::Unreadable);
+        // The parts of each argument.
+        let mut own: Vec<Parts> = vec![Vec::new(); primal.params.len()];
+        for (k, input) in passed.iter().enumerate() {
+            let Source::Param(p) = &input.source else { return Err(Outside::Unreadable) };
+            let (indices, e) = part(k)?;
+            if let Some(parts) = own.get_mut(*p as usize) {
+                parts.push((input.leaf.path.clone(), indices, e));
+            }
+        }
+        let mut beside: Vec<(CoreType, Parts)> = Vec::new();
+        let result = match &called.derivation {
+            None => primal.result.clone(),
+            Some(Derivation::Adjoint { of, .. }) => {
+                // `vjp` takes the cotangent of the whole.
+                if real_outputs(primal) != **of {
+                    return Err(Outside::Nested);
+                }
+                let real = primal.outputs.iter().filter(|(leaf, _)| is_real(leaf.scalar));
+                let mut parts = Parts::new();
+                for (k, (leaf, _)) in real.enumerate() {
+                    let (indices, e) = part(passed.len() + k)?;
+                    parts.push((leaf.path.clone(), indices, e));
+                }
+                beside.push((mirror(&primal.result), parts));
+                let types = called.varying.iter().filter_map(|k| Some(mirror(&primal.params.get(*k)?.1)));
+                let types: Vec<CoreType> = types.collect();
+                match <[CoreType; 1]>::try_from(types) {
+                    Ok([one]) => one,
+                    Err(types) => CoreType::Tuple(types.into(), None),
+                }
+            }
+            Some(Derivation::Forward(wrt)) => {
+                for p in &called.varying {
+                    let mut parts = Parts::new();
+                    for (k, input) in wrt.iter().enumerate() {
+                        let input = primal.inputs.get(*input as usize).ok_or(Outside::Unreadable)?;
+                        if input.source == Source::Param(u32::try_from(*p).unwrap_or(u32::MAX)) {
+                            let (indices, e) = part(passed.len() + k)?;
+                            parts.push((input.leaf.path.clone(), indices, e));
+                        }
+                    }
+                    let ty = primal.params.get(*p).map(|p| mirror(&p.1)).ok_or(Outside::Unreadable)?;
+                    beside.push((ty, parts));
+                }
+                mirror(&primal.result)
+            }
+        };
+        let params: Vec<CoreType> = primal.params.iter().map(|p| p.1.clone()).collect();
+        let batch = call.batch.clone();
+        let pred = call.pred.clone();
+        let is_adjoint = matches!(called.derivation, Some(Derivation::Adjoint { .. }));
+        let text = self.around(&batch, &mut |this| {
+            let mut at: Vec<Index> = Vec::new();
+            let args: Vec<String> = params
+                .iter()
+                .zip(&own)
+                .map(|(ty, parts)| this.value(ty, &mut Vec::new(), &mut at, parts, "-", false))
+                .collect();
+            let given: Vec<String> =
+                beside.iter().map(|(ty, parts)| this.value(ty, &mut Vec::new(), &mut at, parts, "-", false)).collect();
+            let text = if called.derivation.is_none() {
+                format!("{name}({})", args.join(", "))
+            } else {
+                let pick = |items: &[String]| {
+                    let items: Vec<String> = called.varying.iter().filter_map(|k| items.get(*k).cloned()).collect();
+                    if items.len() == 1 { items.join("") } else { format!("({})", items.join(", ")) }
+                };
+                let function = if called.varying.len() == args.len() {
+                    name.clone()
+                } else {
+                    this.partly(&name, &args, &called.varying)
+                };
+                let given = if given.len() == 1 { given.join("") } else { format!("({})", given.join(", ")) };
+                format!("{}({function})({}, {given})", if is_adjoint { "vjp" } else { "jvp" }, pick(&args))
+            };
+            if pred.is_true() { text } else { format!("[{}] * {text}", this.pred(&pred).0) }
+        });
+        Ok((text, result))
+    }
+
+    /// The path in the result of a call to one of its parts.
+    pub(super) fn path_of(&self, call: &Call, part: u32) -> Result<Vec<u32>, Outside> {
+        let called = self.called(call)?;
+        let primal = &called.primal;
+        let part = part as usize;
+        let Some(derivation) = &called.derivation else {
+            return primal.outputs.get(part).map(|(leaf, _)| leaf.path.clone()).ok_or(Outside::Unreadable);
+        };
+        // The values are those of a call of the definition itself.
+        let k = part.checked_sub(primal.outputs.len()).ok_or(Outside::Nested)?;
+        match derivation {
+            Derivation::Forward(_) => {
+                let mut real = primal.outputs.iter().filter(|(leaf, _)| is_real(leaf.scalar));
+                real.nth(k).map(|(leaf, _)| leaf.path.clone()).ok_or(Outside::Unreadable)
+            }
+            Derivation::Adjoint { wrt, .. } => {
+                let input = wrt.get(k).and_then(|k| primal.inputs.get(*k as usize)).ok_or(Outside::Unreadable)?;
+                let Source::Param(p) = &input.source else { return Err(Outside::Unreadable) };
+                let at = called.varying.iter().position(|k| *k == *p as usize).ok_or(Outside::Unreadable)?;
+                let first = if called.varying.len() == 1 { None } else { u32::try_from(at).ok() };
+                Ok(first.into_iter().chain(input.leaf.path.iter().copied()).collect())
+            }
+        }
+    }
+}

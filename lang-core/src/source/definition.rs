@@ -1,0 +1,233 @@
+//! The definition: its head, its checks, a `let` for every line that is read more than once or has a name of the
+//! program that says something, its results.
+
+use std::collections::HashSet;
+
+use super::read::{Is, Line, Place};
+use super::scatter::{Scattered, scattered};
+use super::shape::{Base, Head};
+use super::tree::Ex;
+use super::writer::{Named, Parts, Writer};
+use super::{Definition, Outside};
+use crate::base::Name;
+use crate::ir::core::{CoreType, Operation};
+use crate::ir::ssa::{Ssa, Var, for_each_read};
+use crate::predicate::{Index, Poly, Pred};
+use crate::syntax::ops::Scalar;
+
+impl Writer<'_> {
+    pub(super) fn definition(&mut self, head: &Head, ssa: &Ssa, live: &[Var]) -> Result<Definition, Outside> {
+        for (k, stmt) in (0..).zip(&ssa.stmts) {
+            if let crate::ir::ssa::Rhs::Input(input) = &stmt.rhs {
+                let (base, path) = self.asked.base(head, *input as usize)?;
+                self.taken.take(&base.name);
+                self.named.insert(Var(k), Named::Part(base, path));
+            }
+        }
+        for line in &self.lines {
+            if let Is::Call(call, _) = &line.is {
+                self.taken.take(&call.callee.def.name);
+            }
+        }
+        let results: Vec<Var> = ssa.outputs.iter().map(|(_, v)| *v).collect();
+        // First what checks ask for, then they, then everything else.
+        let asked = self.asked_by_checks(ssa);
+        let mut lets = Vec::new();
+        for v in live.iter().filter(|v| asked.contains(v)) {
+            lets.extend(self.let_of(*v, live, &results, true));
+        }
+        lets.extend(self.checks(ssa, live));
+        for v in live {
+            lets.extend(self.let_of(*v, live, &results, asked.contains(v)));
+        }
+        let mut given = results.iter();
+        let mut values = Vec::new();
+        for (of, ty, _) in &head.results {
+            let mut parts: Parts = Vec::new();
+            for leaf in ty.leaves() {
+                let Some(v) = given.next() else { return Err(Outside::Unreadable) };
+                parts.push((leaf.path, self.indices_of(*v), self.root(*v)));
+            }
+            let name = of.and_then(|k| head.own.get(k)).map(|p| p.base.name.clone()).unwrap_or_default();
+            values.push(self.value(ty, &mut Vec::new(), &mut Vec::new(), &parts, &name, true));
+        }
+        let tuple = |items: Vec<String>| match <[String; 1]>::try_from(items) {
+            Ok([one]) => one,
+            Err(items) => format!("({})", items.join(", ")),
+        };
+        let params = head.own.iter().chain(head.beside.iter().map(|b| &b.1));
+        let params: Vec<(Name, String)> = params.map(|p| (p.base.name.clone(), p.written.clone())).collect();
+        let written: Vec<String> = params.iter().map(|(name, ty)| format!("{name}: {ty}")).collect();
+        let result = tuple(head.results.iter().map(|r| r.2.clone()).collect());
+        let name: Name = format!("{}{}", self.asked.def.name, self.asked.which.suffix()).into();
+        let mut text = format!("def {name}({}) -> {result} =\n", written.join(", "));
+        for line in &lets {
+            text += &format!("  {line}\n");
+        }
+        text += &format!("  {}{}\n", if lets.is_empty() { "" } else { "in " }, tuple(values));
+        let varying = head.beside.iter().map(|b| b.0).chain(head.results.iter().map(|r| r.0)).flatten().collect();
+        Ok(Definition { name, params, varying, result, text })
+    }
+
+    /// What has to hold before anything is computed.
+    fn checks(&mut self, ssa: &Ssa, live: &[Var]) -> Vec<String> {
+        let lines = live.iter().filter_map(|v| self.lines.get(v.0 as usize));
+        let found: Vec<Scattered> =
+            lines.filter_map(|l| scattered(&l.indices, l.element()?)).filter(|found| self.scatters(found)).collect();
+        let extents: Vec<Poly> = ssa.inputs.iter().flat_map(|i| i.leaf.dims.clone()).collect();
+        let mut texts = Vec::new();
+        for check in &ssa.checks {
+            // An extent that an argument has is not negative.
+            if matches!(&check.cond, Pred::Ge(p) if extents.contains(p)) {
+                continue;
+            }
+            let indices: Vec<Index> = check.dims.iter().map(|n| self.table.index(n.clone())).collect();
+            let place = Place { indices: indices.clone() };
+            let (guard, cond) = (check.guard.map(&|p| place.poly(p)), check.cond.map(&|p| place.poly(p)));
+            if self.checks_places(&cond, &guard, &found) {
+                continue;
+            }
+            let what: String = check.what.what.chars().filter(|c| !matches!(c, '"' | '\\')).collect();
+            let cond = Pred::any_of([guard.negated(), cond]);
+            let text = if indices.is_empty() {
+                self.pred(&cond).0
+            } else {
+                let (head, body) = self.bound_by("all", &indices, &mut |this| this.pred(&cond).0);
+                format!("{head}: {body}")
+            };
+            texts.push(format!("let _ = assert({text}, \"{what}\")"));
+        }
+        texts
+    }
+
+    /// The lines that checks need, directly or through others.
+    fn asked_by_checks(&self, ssa: &Ssa) -> HashSet<Var> {
+        let mut open = Vec::new();
+        for check in &ssa.checks {
+            [&check.guard, &check.cond].into_iter().for_each(|p| for_each_read(p, &mut |v| open.push(v)));
+        }
+        let mut found = HashSet::new();
+        while let Some(v) = open.pop() {
+            if !found.insert(v) {
+                continue;
+            }
+            match self.lines.get(v.0 as usize).map(|l| &l.is) {
+                Some(Is::Element(e)) => e.for_each_use(&mut |v, _| open.push(v)),
+                Some(Is::Call(call, _)) => call.args.iter().for_each(|(_, e)| e.for_each_use(&mut |v, _| open.push(v))),
+                _ => {}
+            }
+        }
+        found
+    }
+
+    /// A line for a statement that is read more than once, or has a name that says something.
+    fn let_of(&mut self, v: Var, live: &[Var], results: &[Var], checked: bool) -> Option<String> {
+        let line = self.lines.get(v.0 as usize)?.clone();
+        if self.named.contains_key(&v) {
+            return None;
+        }
+        let (mut elements, mut asked) = (0_usize, 0_usize);
+        for u in live {
+            let mut count = |w: Var, in_index: bool| {
+                elements += usize::from(w == v && !in_index);
+                asked += usize::from(w == v && in_index);
+            };
+            match self.lines.get(u.0 as usize).map(|l| &l.is) {
+                Some(Is::Element(e)) => e.for_each_use(&mut count),
+                Some(Is::Call(call, _)) => call.args.iter().for_each(|(_, e)| e.for_each_use(&mut count)),
+                _ => {}
+            }
+        }
+        let given = results.iter().filter(|r| **r == v).count();
+        match &line.is {
+            Is::Input => None,
+            Is::Element(e) => {
+                if e.is_free() || elements + asked == 0 && given <= 1 && !checked {
+                    return None;
+                }
+                let own = line.name.clone().filter(|name| self.is_given(name));
+                let wanted = own.unwrap_or_else(|| default_name(e).into());
+                let name = self.taken.fresh(&wanted);
+                let text = self.array(&line.indices, e, &name, false);
+                self.name_let(v, &name, &line.indices, e_scalar(&line));
+                Some(format!("let {name} = {text}"))
+            }
+            Is::Call(call, _) => {
+                let call = call.clone();
+                self.call_let(v, &call, live)
+            }
+        }
+    }
+
+    /// Is it a name of the program, or of what belongs to one?
+    fn is_given(&self, name: &str) -> bool {
+        let stem = ["_adj", "_tan"].iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name);
+        self.given.iter().any(|n| n == stem)
+    }
+
+    fn name_let(&mut self, v: Var, name: &Name, indices: &[Index], scalar: Scalar) {
+        let ty = CoreType::Scalar(scalar).array(indices.iter().map(|i| i.extent.clone()));
+        self.named.insert(v, Named::Let(Base { name: name.clone(), ty }, Vec::new()));
+    }
+
+    /// Parts of calls have one `let`.
+    fn call_let(&mut self, v: Var, call: &super::read::Call, live: &[Var]) -> Option<String> {
+        let (text, ty) = match self.call(call) {
+            Ok(found) => found,
+            Err(why) => {
+                self.wrong = Some(why);
+                return None;
+            }
+        };
+        let wanted = self.lines.get(v.0 as usize).and_then(|l| l.name.clone());
+        let wanted = wanted.unwrap_or_else(|| format!("{}_called", call.callee.def.name).into());
+        let name = self.taken.fresh(&wanted);
+        let own = call.batch.iter().map(|i| i.extent.clone());
+        let base = Base { name: name.clone(), ty: ty.array(own) };
+        for u in live {
+            if let Some(Line { is: Is::Call(other, part), .. }) = self.lines.get(u.0 as usize)
+                && other == call
+            {
+                match self.path_of(call, *part) {
+                    Ok(path) => drop(self.named.insert(*u, Named::Let(base.clone(), path))),
+                    Err(why) => self.wrong = Some(why),
+                }
+            }
+        }
+        Some(format!("let {name} = {text}"))
+    }
+
+    /// What a line holds, in the result.
+    fn root(&self, v: Var) -> Ex {
+        let own = self.indices_of(v);
+        let read = || Ex::Read(v, own.iter().map(Index::value).collect());
+        if self.named.contains_key(&v) {
+            return read();
+        }
+        self.lines.get(v.0 as usize).and_then(Line::element).cloned().unwrap_or_else(read)
+    }
+
+    fn indices_of(&self, v: Var) -> Vec<Index> {
+        self.lines.get(v.0 as usize).map(|l| l.indices.clone()).unwrap_or_default()
+    }
+}
+
+fn e_scalar(line: &Line) -> Scalar {
+    line.scalar.unwrap_or(Scalar::F64)
+}
+
+/// A name for what has none, by what it is.
+fn default_name(e: &Ex) -> &'static str {
+    match e {
+        Ex::Total(..) => "s",
+        Ex::Guard(_, e) => default_name(e),
+        Ex::Apply(Operation::Scalar(f), _) => match f.name() {
+            "exp" => "e",
+            "sqrt" => "root",
+            "log" => "l",
+            _ => "t",
+        },
+        Ex::Product(p) if !p.under.is_empty() => "q",
+        _ => "t",
+    }
+}

@@ -1,0 +1,112 @@
+//! What the program calls the index of an axis: `a[i, k]` says that the axes of `a` are `i` and `k`. The
+//! derivative calls them so too, wherever such an axis is run along.
+
+use std::collections::HashMap;
+
+use crate::base::Name;
+use crate::ir::core::{E, Function, Kind};
+use crate::pipeline::Callees;
+use crate::predicate::{Atom, LocalId, Poly};
+
+/// Calls inside one another are looked into so deep.
+const DEPTH: u32 = 6;
+
+/// Names of axes, by the name of an array; of the result by the empty name.
+#[derive(Default, Debug)]
+pub(super) struct Hints(HashMap<(Name, usize), Name>);
+
+impl Hints {
+    /// Those of a function.
+    pub(super) fn of(function: &Function, module: &dyn Callees) -> Self {
+        let mut hints = Self::default();
+        hints.read(function, module, DEPTH);
+        hints
+    }
+
+    /// The name of an axis.
+    pub(super) fn get(&self, array: &str, axis: usize) -> Option<&Name> {
+        self.0.get(&(array.into(), axis))
+    }
+
+    /// Says what an axis is called, if nothing does.
+    pub(super) fn note(&mut self, array: &str, axis: usize, name: &Name) {
+        self.0.entry((array.into(), axis)).or_insert_with(|| name.clone());
+    }
+
+    fn read(&mut self, function: &Function, module: &dyn Callees, depth: u32) {
+        let mut result = &function.body;
+        while let Kind::Let(_, body) = &result.kind {
+            result = body;
+        }
+        self.generated("", result);
+        self.walk(&function.body, function, module, depth);
+    }
+
+    /// `for i, j: …` is an array with the axes `i` and `j`.
+    fn generated(&mut self, array: &str, e: &E) {
+        let (mut e, mut axis) = (e, 0);
+        while let Kind::Gen(index, body) = &e.kind {
+            self.note(array, axis, &index.name);
+            axis += 1;
+            e = body;
+        }
+    }
+
+    fn walk(&mut self, e: &E, function: &Function, module: &dyn Callees, depth: u32) {
+        crate::interp::guarded(|| {
+            match &e.kind {
+                Kind::Let(bindings, _) => {
+                    for (x, e) in bindings {
+                        self.generated(&function.vars.name(*x), e);
+                    }
+                }
+                Kind::Access(..) => self.access(e, function),
+                Kind::Call(callee, _, args) if depth > 0 => {
+                    if let Ok(stages) = module.stages(callee) {
+                        let mut inner = Self::default();
+                        inner.read(&stages.core, module, depth - 1);
+                        for (arg, (param, _)) in args.iter().zip(&stages.core.params) {
+                            if let Some(x) = variable(arg) {
+                                self.pass_on(&inner, &stages.core.vars.name(*param), &function.vars.name(x));
+                            }
+                        }
+                    }
+                }
+                _ => {}
+            }
+            e.for_each_child(&mut |e| self.walk(e, function, module, depth));
+        });
+    }
+
+    fn pass_on(&mut self, inner: &Self, from: &str, to: &str) {
+        let axes: Vec<(usize, Name)> =
+            inner.0.iter().filter(|((array, _), _)| array == from).map(|((_, k), name)| (*k, name.clone())).collect();
+        axes.iter().for_each(|(k, name)| self.note(to, *k, name));
+    }
+
+    fn access(&mut self, e: &E, function: &Function) {
+        let (mut base, mut at): (&E, Vec<&Poly>) = (e, Vec::new());
+        loop {
+            match &base.kind {
+                Kind::Access(inner, p) => {
+                    at.push(p);
+                    base = inner;
+                }
+                Kind::Proj(inner, _) => base = inner,
+                _ => break,
+            }
+        }
+        let Kind::Var(x) = base.kind else { return };
+        at.reverse();
+        for (axis, p) in at.into_iter().enumerate() {
+            if let Some(Atom::Local(_, name)) = p.as_atom() {
+                self.note(&function.vars.name(x), axis, name);
+            }
+        }
+    }
+}
+
+/// The variable that an argument is.
+fn variable(e: &E) -> Option<LocalId> {
+    if let Kind::Var(x) = e.kind { Some(x) } else { None }
+}

@@ -1,0 +1,288 @@
+//! Lines put together: what is free to read is put where it is read, and so is what is read once, at each index
+//! once, unless it has a name of the program that says something. Nothing is computed more often than before.
+
+use std::collections::HashMap;
+
+use super::read::{Call, Is, Line};
+use super::rules::{clean, inside, under};
+use super::table::Table;
+use super::tree::Ex;
+use crate::ir::ssa::Var;
+use crate::predicate::{Context, Index, Poly};
+
+/// A program of more nodes than this is not for reading.
+const MOST_NODES: usize = 20_000;
+
+/// More lines than this are not either, and would take long to put together.
+const MOST_LINES: usize = 400;
+
+/// What is read once stays by itself if the line that reads it would have more nodes than this with it.
+const LONG: usize = 60;
+
+/// Rounds of putting together; each that changes something leaves fewer lines.
+const MOST_ROUNDS: usize = 1_000;
+
+/// Lines with what is known of sizes.
+pub(super) struct Merging<'a> {
+    pub(super) lines: Vec<Line>,
+    pub(super) context: Context,
+    pub(super) fresh: &'a mut Table,
+    /// What has to be there: the parts of the result, and what checks read.
+    pub(super) roots: Vec<Var>,
+    /// Names that the program gives.
+    pub(super) names: &'a dyn Fn(&str) -> bool,
+}
+
+/// What is done with every element that is read: the line, where in it, the indices around.
+type OnRead<'f> = &'f mut dyn FnMut(Var, &[Poly], &[Index]);
+
+/// How a line is read.
+#[derive(Clone, Default)]
+pub(super) struct Uses {
+    /// As an element, so often.
+    pub(super) elements: usize,
+    /// In an index or predicate, so often.
+    pub(super) asked: usize,
+    /// Is it a part of the result?
+    pub(super) root: bool,
+}
+
+impl Merging<'_> {
+    /// Puts together what can be. `false`: it is too large.
+    pub(super) fn run(&mut self) -> bool {
+        self.clean_all();
+        for _ in 0..MOST_ROUNDS {
+            let size: usize = self.live().iter().filter_map(|v| self.line(*v)?.element().map(Ex::size)).sum();
+            if size > MOST_NODES || self.live().len() > MOST_LINES {
+                return false;
+            }
+            let changed = self.free()
+                || self.once()
+                || self.constants()
+                || self.unguarded()
+                || self.one_call()
+                || self.reached()
+                || self.scaled()
+                || self.centred();
+            if !changed {
+                return true;
+            }
+        }
+        true
+    }
+
+    pub(super) fn line(&self, v: Var) -> Option<&Line> {
+        self.lines.get(v.0 as usize)
+    }
+
+    fn vars(&self) -> impl Iterator<Item = Var> + use<> {
+        (0..u32::try_from(self.lines.len()).unwrap_or(0)).map(Var)
+    }
+
+    /// What is needed for the result, in order.
+    pub(super) fn live(&self) -> Vec<Var> {
+        let mut live = vec![false; self.lines.len()];
+        let mut open = self.roots.clone();
+        while let Some(v) = open.pop() {
+            let Some(slot @ false) = live.get_mut(v.0 as usize) else { continue };
+            *slot = true;
+            self.for_each_use(v, &mut |v, _| open.push(v));
+        }
+        self.vars().filter(|v| live.get(v.0 as usize) == Some(&true)).collect()
+    }
+
+    pub(super) fn for_each_use(&self, v: Var, f: &mut dyn FnMut(Var, bool)) {
+        match self.line(v).map(|l| &l.is) {
+            Some(Is::Element(e)) => e.for_each_use(f),
+            Some(Is::Call(call, _)) => {
+                call.args.iter().for_each(|(_, e)| e.for_each_use(f));
+                Ex::guard(call.pred.clone(), Ex::real(1.0)).for_each_use(f);
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn uses(&self) -> HashMap<Var, Uses> {
+        let mut uses: HashMap<Var, Uses> = HashMap::new();
+        for v in self.live() {
+            self.for_each_use(v, &mut |v, asked| {
+                let uses = uses.entry(v).or_default();
+                if asked { uses.asked += 1 } else { uses.elements += 1 }
+            });
+        }
+        for v in &self.roots {
+            uses.entry(*v).or_default().root = true;
+        }
+        uses
+    }
+
+    fn clean_all(&mut self) {
+        for v in self.live() {
+            self.replace(v, &|_| None);
+        }
+    }
+
+    /// Puts elements in place of reads in a line. Is it another line now?
+    pub(super) fn replace(&mut self, v: Var, put: &dyn Fn(Var) -> Option<Line>) -> bool {
+        let Some(line) = self.line(v).cloned() else { return false };
+        let (context, fresh) = (&mut self.context, &mut *self.fresh);
+        let is = match &line.is {
+            Is::Input => return false,
+            Is::Element(e) => {
+                let e = substituted(e, put, fresh);
+                Is::Element(inside(&line.indices, context, |context| settled(e, context, fresh)))
+            }
+            Is::Call(call, part) => {
+                let args = call.args.iter().map(|(own, e)| {
+                    let e = substituted(e, put, fresh);
+                    let all: Vec<Index> = call.batch.iter().chain(own).cloned().collect();
+                    let known = |context: &mut Context, fresh: &mut Table| {
+                        under(&call.pred, context, |context| settled(e.clone(), context, fresh))
+                    };
+                    (own.clone(), inside(&all, context, |context| known(context, fresh)))
+                });
+                Is::Call(Call { args: args.collect(), ..call.clone() }, *part)
+            }
+        };
+        let changed = format!("{is:?}") != format!("{:?}", line.is);
+        if let Some(slot) = self.lines.get_mut(v.0 as usize) {
+            slot.is = is;
+        }
+        changed
+    }
+
+    /// What is free to read goes to its readers.
+    fn free(&mut self) -> bool {
+        let mut changed = false;
+        for v in self.live() {
+            let lines = &self.lines;
+            let mut reads = Vec::new();
+            self.for_each_use(v, &mut |u, asked| {
+                let free = lines.get(u.0 as usize).and_then(Line::element).is_some_and(Ex::is_free);
+                if free && !asked {
+                    reads.push(u);
+                }
+            });
+            if reads.is_empty() {
+                continue;
+            }
+            let known: HashMap<Var, Line> = reads.iter().filter_map(|u| Some((*u, self.line(*u)?.clone()))).collect();
+            self.replace(v, &|u| known.get(&u).cloned());
+            changed = true;
+        }
+        changed
+    }
+
+    /// What is read once, for each of its indices once, goes to its reader.
+    fn once(&mut self) -> bool {
+        let uses = self.uses();
+        for v in self.live() {
+            let mut found = None;
+            let before = self.line(v).and_then(Line::element).map_or(0, Ex::size);
+            let is_once = |u: Var| {
+                let line = self.line(u)?;
+                let e = line.element()?;
+                let uses = uses.get(&u)?;
+                let single = uses.elements == 1 && uses.asked == 0 && !uses.root;
+                let named = line.name.as_ref().is_some_and(|n| (self.names)(n)) && says_something(e);
+                (single && !named && before + e.size() <= LONG).then_some(())
+            };
+            self.for_each_read(v, &mut |u, at, around| {
+                if is_once(u).is_some() && each_once(at, around) {
+                    found = Some(u);
+                }
+            });
+            if let Some(u) = found
+                && let Some(line) = self.line(u).cloned()
+            {
+                return self.replace(v, &|w| (w == u).then(|| line.clone()));
+            }
+        }
+        false
+    }
+
+    /// Calls `f` on every element that a line reads, with the indices around it.
+    fn for_each_read(&self, v: Var, f: OnRead<'_>) {
+        let Some(line) = self.line(v) else { return };
+        match &line.is {
+            Is::Input => {}
+            Is::Element(e) => reads_in(e, &mut line.indices.clone(), f),
+            Is::Call(call, _) => {
+                for (own, e) in &call.args {
+                    let mut around: Vec<Index> = call.batch.iter().chain(own).cloned().collect();
+                    reads_in(e, &mut around, f);
+                }
+            }
+        }
+    }
+}
+
+/// Does a name help a reader of it? Not if it is a multiple of something that has a name.
+fn says_something(e: &Ex) -> bool {
+    match e {
+        Ex::Guard(_, e) => says_something(e),
+        Ex::Product(p) => p.over.len() + p.under.len() > 1 || p.over.iter().any(says_something),
+        Ex::Read(..) | Ex::Constant(_) | Ex::Index(_) => false,
+        _ => true,
+    }
+}
+
+/// Simplified until nothing changes.
+pub(super) fn settled(mut e: Ex, context: &mut Context, fresh: &mut Table) -> Ex {
+    for _ in 0..8 {
+        let next = clean(&e, context, fresh);
+        if next == e {
+            break;
+        }
+        e = next;
+    }
+    e
+}
+
+/// Elements in place of reads.
+pub(super) fn substituted(e: &Ex, put: &dyn Fn(Var) -> Option<Line>, fresh: &mut Table) -> Ex {
+    match e {
+        Ex::Read(v, at) => match put(*v).and_then(|line| line.at(at, fresh)) {
+            // What came in may read what is put in its place, too.
+            Some(inner) => substituted(&inner, &|w| if w == *v { None } else { put(w) }, fresh),
+            None => e.clone(),
+        },
+        _ => e.rebuilt(&mut |e| substituted(e, put, fresh)),
+    }
+}
+
+/// Reads with the indices around them.
+fn reads_in(e: &Ex, around: &mut Vec<Index>, f: OnRead<'_>) {
+    match e {
+        Ex::Read(v, at) => f(*v, at, around),
+        Ex::Total(i, _, inner) => {
+            let before = around.len();
+            around.extend(i.iter().cloned());
+            reads_in(inner, around, f);
+            around.truncate(before);
+        }
+        other => {
+            let _ = other.map_children(&mut |e| {
+                reads_in(e, around, f);
+                e.clone()
+            });
+        }
+    }
+}
+
+/// Do other indices around lead to another element? So it is where each of them is told by the element's.
+fn each_once(at: &[Poly], around: &[Index]) -> bool {
+    let mut open: Vec<&Index> = around.iter().collect();
+    loop {
+        let told = open.iter().position(|i| {
+            at.iter().any(|p| {
+                let others = open.iter().filter(|j| j.local != i.local);
+                p.linear_in(&i.atom()).is_some_and(|(_, rest)| !others.clone().any(|j| rest.mentions(&j.atom())))
+            })
+        });
+        match told {
+            Some(k) => drop(open.remove(k)),
+            None => return open.is_empty(),
+        }
+    }
+}

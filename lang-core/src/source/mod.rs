@@ -1,0 +1,170 @@
+//! Derivatives as Iverson: the adjoint or tangent of a definition, which is in Tensor SSA, as the text of a
+//! definition that checks and evaluates to the same value ("Everything prints as source", DESIGN 2.3).
+//!
+//! `read` makes of each statement an expression (`tree`), `rules` simplifies expressions where they stand, `merge`
+//! and `shorten` put statements together, `shape` says what parameters and results look like, `hints` and `names`
+//! call things, `writer` and what follows write it down. The formatter has the last word.
+
+mod arrays;
+mod call;
+mod definition;
+mod hints;
+mod merge;
+mod names;
+mod predicate;
+mod read;
+mod rules;
+mod scatter;
+mod shape;
+mod shorten;
+mod table;
+mod text;
+mod tree;
+mod writer;
+
+use std::sync::Arc;
+
+use crate::ad::{real_inputs, real_outputs};
+use crate::base::{GlobalName, Name};
+use crate::ir::core::{Callee, Derivation, Outside as NoCore};
+use crate::ir::ssa::Ssa;
+use crate::norm::Bodies;
+use crate::pipeline::Callees;
+use crate::resolve::Names;
+use crate::types::ty::Type;
+
+/// Which derivative.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Which {
+    /// `f_tan`: the tangent of the result.
+    Forward,
+    /// `f_adj`: the cotangents of the parameters.
+    Adjoint,
+}
+
+impl Which {
+    /// What its name ends with.
+    #[must_use]
+    pub fn suffix(self) -> &'static str {
+        match self {
+            Self::Forward => "_tan",
+            Self::Adjoint => "_adj",
+        }
+    }
+}
+
+/// Why a derivative has no text in the language, though it has one in Tensor SSA.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Outside {
+    /// A parameter or result is of a sum type.
+    SumType,
+    /// A sum of truth values.
+    Truth,
+    /// Something of another module that this one does not import.
+    Foreign,
+    /// A part of a record or tuple that is a top-level `let`.
+    Parts,
+    /// A call of a derivative of a derivative.
+    Nested,
+    /// Too much to be read.
+    TooLarge,
+    /// A fault: what was written is no text of the language.
+    Unreadable,
+}
+
+impl Outside {
+    /// As a noun phrase.
+    #[must_use]
+    pub fn phrase(self) -> &'static str {
+        match self {
+            Self::SumType => "a sum type",
+            Self::Truth => "a sum of truth values",
+            Self::Foreign => "a name that this module does not have",
+            Self::Parts => "a part of a record at the top level",
+            Self::Nested => "a call of a second derivative",
+            Self::TooLarge => "too much for a page",
+            Self::Unreadable => "something that has no text",
+        }
+    }
+}
+
+/// A derivative as a definition.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Definition {
+    /// Its name.
+    pub name: Name,
+    /// Its parameters with their types as they are written: first those of the definition that it is the
+    /// derivative of.
+    pub params: Vec<(Name, String)>,
+    /// Which of these vary.
+    pub varying: Vec<usize>,
+    /// The type of its result as it is written.
+    pub result: String,
+    /// Its text in the one layout.
+    pub text: String,
+}
+
+/// A derivative for a reader.
+#[derive(Debug)]
+pub enum Shown {
+    /// A definition.
+    Source(Definition),
+    /// It has none, for this reason; in Tensor SSA it is this.
+    Form(Arc<Ssa>, Outside),
+    /// There is none: nothing real goes in, or none comes out.
+    Constant,
+}
+
+/// A definition at the types that are shown: type parameters stand for reals, as in most calls.
+#[must_use]
+pub fn shown_callee(bodies: &dyn Bodies, def: &GlobalName) -> Option<Arc<Callee>> {
+    let signature = bodies.signature(def)?;
+    Some(Arc::new(Callee::new(def.clone(), vec![Type::F64; signature.type_params.len()])))
+}
+
+/// A derivative of a definition in Tensor SSA, by all that is real in its parameters; none where there is nothing
+/// to derive.
+///
+/// # Errors
+/// What in the definition has no core form.
+pub fn derived(module: &dyn Callees, callee: &Arc<Callee>, which: Which) -> Result<Option<Arc<Ssa>>, Box<NoCore>> {
+    let stages = module.stages(callee)?;
+    let wrt = real_inputs(&stages.ssa);
+    let of = real_outputs(&stages.ssa);
+    if wrt.is_empty() || of.is_empty() {
+        return Ok(None);
+    }
+    let derivation = match which {
+        Which::Forward => Derivation::Forward(wrt.into()),
+        Which::Adjoint => Derivation::Adjoint { of: of.into(), wrt: wrt.into() },
+    };
+    Ok(module.ssa(&Arc::new(callee.derive(derivation))))
+}
+
+/// A derivative of a definition, which has this text, as a reader of its module sees it.
+///
+/// # Errors
+/// What in the definition has no core form.
+pub fn show(
+    module: &dyn Callees,
+    bodies: &dyn Bodies,
+    names: &dyn Names,
+    def: &GlobalName,
+    text: &str,
+    which: Which,
+) -> Result<Shown, Box<NoCore>> {
+    let Some(callee) = shown_callee(bodies, def) else { return Ok(Shown::Constant) };
+    let Some(ssa) = derived(module, &callee, which)? else { return Ok(Shown::Constant) };
+    let stages = module.stages(&callee)?;
+    let asked = shape::Asked { module, bodies, names, def, text, which, stages: &stages, derived: &ssa };
+    Ok(match crate::interp::guarded(|| writer::definition(&asked)) {
+        Ok(mut made) => match crate::syntax::format::format(&made.text) {
+            Ok(text) => {
+                made.text = text;
+                Shown::Source(made)
+            }
+            Err(_) => Shown::Form(ssa, Outside::Unreadable),
+        },
+        Err(why) => Shown::Form(ssa, why),
+    })
+}

@@ -1,0 +1,311 @@
+//! Predicates as a reader would write them: two bounds of one expression are a chain, `0 <= i - j < m`, and
+//! bounds of a sum's index are its range where they lie in it.
+
+use super::tree::Ex;
+use super::writer::{Level, Writer};
+use crate::ir::core::Operation;
+use crate::ir::ssa::Var;
+use crate::predicate::{Atom, Context, Index, LocalId, Poly, Pred};
+use crate::syntax::ops::BinOp;
+
+/// The first number of what is only a name for something written.
+const WRITTEN: u32 = 1 << 30;
+
+impl Writer<'_> {
+    /// A predicate, and how tightly it holds together.
+    pub(super) fn pred(&mut self, p: &Pred) -> (String, Level) {
+        match p {
+            Pred::And(items) if items.is_empty() => ("true".to_owned(), Level::Post),
+            Pred::Or(items) if items.is_empty() => ("false".to_owned(), Level::Post),
+            Pred::And(items) => {
+                let mut parts = Vec::new();
+                let mut rest: Vec<&Pred> = items.iter().collect();
+                while !rest.is_empty() {
+                    let first = rest.remove(0);
+                    let numbers = |this: &mut Self, q: &Pred| this.unless_number(&first.negated(), &q.negated());
+                    if let Some(k) = (0..rest.len()).find(|k| rest.get(*k).is_some_and(|q| numbers(self, q).is_some()))
+                        && let Some((compared, _)) = numbers(self, rest.remove(k))
+                    {
+                        parts.push((compared, Level::Compare));
+                        continue;
+                    }
+                    let other = rest.iter().position(|q| chained(first, q, &|p| self.has_index(p)).is_some());
+                    let part = match other.map(|k| rest.remove(k)) {
+                        Some(second) => self.chain(first, second),
+                        None => self.truth(first, items),
+                    };
+                    parts.push(part);
+                }
+                match parts.len() {
+                    1 => parts.pop().unwrap_or_default(),
+                    _ => (join(parts, " && ", Level::Compare), Level::And),
+                }
+            }
+            Pred::Or(items) => {
+                if let [a, b] = &**items
+                    && let Some((_, text)) = self.unless_number(a, b)
+                {
+                    return (text, Level::Not);
+                }
+                let known: Vec<Pred> = items.iter().map(Pred::negated).collect();
+                let parts: Vec<(String, Level)> = items.iter().map(|p| self.truth(p, &known)).collect();
+                (join(parts, " || ", Level::And), Level::Or)
+            }
+            Pred::Ge(q) | Pred::Eq(q) | Pred::Ne(q) => {
+                let q = self.in_names(q);
+                let text = match p {
+                    Pred::Ge(_) => bound(&q),
+                    Pred::Eq(_) => Pred::zero(&q).to_string(),
+                    _ => Pred::nonzero(&q).to_string(),
+                };
+                (text, Level::Compare)
+            }
+            Pred::Is(of, _, at, holds) => {
+                let (text, level) = match Var::of_local(*of) {
+                    Some(v) => self.element(v, at),
+                    None => ("false".to_owned(), Level::Post),
+                };
+                if *holds { (text, level) } else { (format!("!{}", closed((text, level), Level::Post)), Level::Not) }
+            }
+            Pred::Member(of, _, at, holds) => {
+                let name = match Var::of_local(*of) {
+                    Some(v) => self.element(v, &[]).0,
+                    None => "_".to_owned(),
+                };
+                let at: Vec<String> = at.iter().map(|p| self.poly(p).0).collect();
+                let text = format!("{name}({})", at.join(", "));
+                if *holds { (text, Level::Post) } else { (format!("!{text}"), Level::Not) }
+            }
+            Pred::Any(index, body, holds) => {
+                let (head, body) = self.bound_by("any", std::slice::from_ref(index), &mut |this| {
+                    let (text, _) = this.pred(body);
+                    text
+                });
+                let text = format!("({head}: {body})");
+                if *holds { (text, Level::Post) } else { (format!("!{text}"), Level::Not) }
+            }
+        }
+    }
+
+    /// A predicate where others hold: what is asked only where they do is asked without saying so.
+    fn truth(&mut self, p: &Pred, known: &[Pred]) -> (String, Level) {
+        if let Pred::Is(of, _, at, holds) = p
+            && let Some(v) = Var::of_local(*of)
+            && let Some(Ex::Guard(q, e)) = self.written_out(v, at)
+            && q.conjuncts().iter().all(|q| known.contains(q))
+        {
+            let text = self.ex(&e);
+            return if *holds { text } else { (format!("!{}", closed(text, Level::Post)), Level::Not) };
+        }
+        self.pred(p)
+    }
+
+    /// `x >= 0 || x != x`, which holds of a NaN too, is `!(x < 0)`: the comparison, and that it does not hold.
+    fn unless_number(&mut self, a: &Pred, b: &Pred) -> Option<(String, String)> {
+        let (one, other) = (self.comparison(a, b)?, self.comparison(b, a)?);
+        let is_nan = |e: &Ex| match e {
+            Ex::Apply(Operation::Binary(BinOp::Ne), args) => match args.as_slice() {
+                [x, y] if x == y => Some(x.clone()),
+                _ => None,
+            },
+            _ => None,
+        };
+        let (compared, x) = match (is_nan(&one), is_nan(&other)) {
+            (None, Some(x)) => (one, x),
+            (Some(x), None) => (other, x),
+            _ => return None,
+        };
+        let Ex::Apply(Operation::Binary(op), args) = compared else { return None };
+        let [left, right] = args.as_slice() else { return None };
+        let opposite = match op {
+            BinOp::Ge => BinOp::Lt,
+            BinOp::Gt => BinOp::Le,
+            BinOp::Le => BinOp::Gt,
+            BinOp::Lt => BinOp::Ge,
+            _ => return None,
+        };
+        let number = right.as_real().is_some_and(|c| !c.is_nan());
+        if *left != x || !number {
+            return None;
+        }
+        let (text, _) = self.ex(&Ex::Apply(Operation::Binary(opposite), args.clone()));
+        Some((text.clone(), format!("!({text})")))
+    }
+
+    /// The comparison that an element of an array of truth values is, where another predicate does not hold.
+    fn comparison(&mut self, p: &Pred, unless: &Pred) -> Option<Ex> {
+        let Pred::Is(of, _, at, true) = p else { return None };
+        match self.written_out(Var::of_local(*of)?, at)? {
+            Ex::Guard(q, e) if *unless == q.negated() => Some(*e),
+            e @ Ex::Apply(..) => Some(e),
+            _ => None,
+        }
+    }
+
+    fn has_index(&self, p: &Poly) -> bool {
+        let mut found = false;
+        p.for_each_atom(&mut |a| found |= matches!(a, Atom::Local(l, _) if self.is_index(*l)));
+        found
+    }
+
+    /// `low <= e < high`
+    fn chain(&mut self, first: &Pred, second: &Pred) -> (String, Level) {
+        let found = chained(first, second, &|p| self.has_index(p));
+        let Some((from, e, to)) = found else {
+            let parts = vec![self.pred(first), self.pred(second)];
+            return (join(parts, " && ", Level::Compare), Level::And);
+        };
+        let from = self.poly(&from).0;
+        let e = self.poly(&e).0;
+        // A bound with a constant below says so without it.
+        let text = match to.constant_part() {
+            c if c == -1 || to.as_constant().is_none() && c < 0 => {
+                format!("{from} <= {e} < {}", self.poly(&to.plus(1)).0)
+            }
+            _ if from == "0" => format!("{from} <= {e} < {}", self.poly(&to.plus(1)).0),
+            _ => format!("{from} <= {e} <= {}", self.poly(&to).0),
+        };
+        (text, Level::Compare)
+    }
+
+    /// A polynomial with the names of what it is over, those of indices first.
+    pub(super) fn in_names(&mut self, p: &Poly) -> Poly {
+        let mut put: Vec<(Atom, Poly)> = Vec::new();
+        let mut atoms: Vec<Atom> = Vec::new();
+        p.for_each_atom(&mut |a| {
+            if !atoms.contains(a) {
+                atoms.push(a.clone());
+            }
+        });
+        for (k, a) in (0..).zip(atoms) {
+            let named = match &a {
+                Atom::Local(l, name) => match self.index_name(*l) {
+                    // In the order of the alphabet.
+                    Some(name) => Atom::Local(LocalId(alphabetical(&name)), name),
+                    // Sizes after indices.
+                    None => Atom::Local(LocalId((1 << 20) + l.0.min(1 << 20)), name.clone()),
+                },
+                Atom::Read(x, _, at) => {
+                    let Some(v) = Var::of_local(*x) else { continue };
+                    let text = self.element(v, at);
+                    Atom::Local(LocalId(WRITTEN + k), closed(text, Level::Post).into())
+                }
+                Atom::Global(name) => match self.global(name) {
+                    Some(text) => Atom::Local(LocalId(WRITTEN + k), text.into()),
+                    None => continue,
+                },
+                _ => continue,
+            };
+            put.push((a, Poly::atom(named)));
+        }
+        p.substitute(&|a| put.iter().find(|(b, _)| b == a).map(|(_, p)| p.clone()))
+    }
+
+    /// A polynomial.
+    pub(super) fn poly(&mut self, p: &Poly) -> (String, Level) {
+        let p = self.in_names(p);
+        let level = match p.terms() {
+            [] => Level::Post,
+            [(m, c)] if m.is_empty() => {
+                if *c < 0 {
+                    Level::Sign
+                } else {
+                    Level::Post
+                }
+            }
+            [(m, 1)] => match m.as_slice() {
+                [(Atom::Div(..) | Atom::Mod(..), 1)] => Level::Product,
+                [(_, 1)] => Level::Post,
+                [_] => Level::Power,
+                _ => Level::Product,
+            },
+            [(_, c)] if *c > 0 => Level::Product,
+            _ => Level::Sum,
+        };
+        (p.to_string(), level)
+    }
+}
+
+/// A number that is greater for what comes later in the alphabet, as far as the first letters tell.
+fn alphabetical(name: &str) -> u32 {
+    let letters = name.bytes().chain([0, 0]).take(2).map(u32::from);
+    letters.fold(0, |sum, b| sum * 256 + b)
+}
+
+/// `p >= 0` with what is subtracted on the other side; the side that has the fewer terms stands right.
+fn bound(p: &Poly) -> String {
+    Pred::nonneg(p).to_string()
+}
+
+/// Two bounds of one expression: from where, of what, to where (that included), where neither end depends on
+/// an index.
+fn chained(a: &Pred, b: &Pred, has_index: &dyn Fn(&Poly) -> bool) -> Option<(Poly, Poly, Poly)> {
+    let (Pred::Ge(p), Pred::Ge(q)) = (a, b) else { return None };
+    let width = p.add(q);
+    if has_index(&width) || !has_index(p) {
+        return None;
+    }
+    let fixed = |p: &Poly| {
+        let terms = p.terms().iter().filter(|(m, c)| !has_index(&Poly::term(m.clone(), *c)));
+        terms.fold(Poly::default(), |sum, (m, c)| sum.add(&Poly::term(m.clone(), *c)))
+    };
+    // Of the two that is below which has only a number beside its indices, or leads with a plus.
+    let plain = |p: &Poly| fixed(p).as_constant().is_some();
+    let first = match (plain(p), plain(q)) {
+        (true, false) => true,
+        (false, true) => false,
+        _ => leads(p, has_index),
+    };
+    let (low, high) = if first { (p, q) } else { (q, p) };
+    let (below, above) = (fixed(low), fixed(high));
+    let e = low.sub(&below);
+    let (from, to) = (below.neg(), above);
+    // Sizes stay on the side of the expression where the range would begin with one otherwise.
+    if from.as_constant().is_none() {
+        return Some((Poly::default(), low.clone(), width));
+    }
+    Some((from, e, to))
+}
+
+/// Is the first index in it added?
+fn leads(p: &Poly, has_index: &dyn Fn(&Poly) -> bool) -> bool {
+    let first = p.terms().iter().find(|(m, c)| has_index(&Poly::term(m.clone(), *c)));
+    first.is_none_or(|t| t.1 > 0)
+}
+
+/// Parts between which something stands; what binds less is in parentheses.
+pub(super) fn join(parts: Vec<(String, Level)>, between: &str, least: Level) -> String {
+    parts.into_iter().map(|p| closed(p, least)).collect::<Vec<String>>().join(between)
+}
+
+/// In parentheses if it binds less.
+pub(super) fn closed((text, level): (String, Level), least: Level) -> String {
+    if level < least { format!("({text})") } else { text }
+}
+
+/// The range of a sum's index by bounds of it, if it is the whole of what they say: from where, to where (that
+/// excluded), and the predicate without them.
+pub(super) fn range(index: &Index, p: &Pred, later: &[Index], context: &Context) -> Option<(Poly, Poly, Pred)> {
+    let (mut low, mut high) = (None, None);
+    let mut rest = Vec::new();
+    for q in p.conjuncts() {
+        if !q.mentions(&index.atom()) {
+            rest.push(q.clone());
+            continue;
+        }
+        let bound = if let Pred::Ge(q) = q { q.linear_in(&index.atom()) } else { None };
+        match bound {
+            Some((1, e)) if low.is_none() => low = Some(e.neg()),
+            Some((-1, e)) if high.is_none() => high = Some(e.plus(1)),
+            Some((1 | -1, _)) => return None,
+            _ => rest.push(q.clone()),
+        }
+    }
+    if low.is_none() && high.is_none() {
+        return None;
+    }
+    let (low, high) = (low.unwrap_or_default(), high.unwrap_or_else(|| index.extent.clone()));
+    let fits = context.implies(&Pred::nonneg(&low)) && context.implies(&Pred::at_most(&high, &index.extent));
+    let early = !later.iter().any(|i| low.mentions(&i.atom()) || high.mentions(&i.atom()));
+    (fits && early).then(|| (low, high, Pred::all(rest)))
+}

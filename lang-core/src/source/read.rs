@@ -1,0 +1,211 @@
+//! Tensor SSA as lines: for each statement what an element of it is, as an expression over the statement's own
+//! indices. What it reads are still elements of other statements; [`super::merge`] puts those together.
+
+use std::sync::Arc;
+
+use super::Outside;
+use super::table::Table;
+use super::tree::Ex;
+use crate::base::Name;
+use crate::ir::core::{Callee, Constant, Operation};
+use crate::ir::ssa::{Access, Rhs, Ssa, Stmt, Var, index, index_number};
+use crate::predicate::{Atom, Index, Poly, Pred};
+use crate::syntax::ops::{BinOp, Scalar};
+
+/// A statement.
+#[derive(Clone, Debug)]
+pub(super) struct Line {
+    /// Its indices.
+    pub(super) indices: Vec<Index>,
+    /// What it holds; a relation holds none.
+    pub(super) scalar: Option<Scalar>,
+    /// What it is.
+    pub(super) is: Is,
+    /// A name of the program for it.
+    pub(super) name: Option<Name>,
+}
+
+/// What a line is.
+#[derive(Clone, Debug)]
+pub(super) enum Is {
+    /// A part of a parameter or of a top-level `let`.
+    Input,
+    /// Its element.
+    Element(Ex),
+    /// A part of a call.
+    Call(Call, u32),
+}
+
+/// A call for every tuple of the first indices.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Call {
+    pub(super) callee: Arc<Callee>,
+    pub(super) pred: Pred,
+    /// Parts of the arguments, each with its own indices.
+    pub(super) args: Vec<(Vec<Index>, Ex)>,
+    /// The extents of the place.
+    pub(super) batch: Vec<Index>,
+}
+
+impl Line {
+    /// Its element, if it is one.
+    pub(super) fn element(&self) -> Option<&Ex> {
+        if let Is::Element(e) = &self.is { Some(e) } else { None }
+    }
+
+    /// The element at some indices.
+    pub(super) fn at(&self, at: &[Poly], fresh: &mut Table) -> Option<Ex> {
+        let put = |p: &Poly| {
+            p.substitute(&|a| self.indices.iter().position(|i| i.atom() == *a).and_then(|k| at.get(k).cloned()))
+        };
+        Some(self.element()?.refreshed(fresh).map_polys(&put))
+    }
+
+    /// Its extents.
+    pub(super) fn extents(&self) -> Vec<Poly> {
+        self.indices.iter().map(|i| i.extent.clone()).collect()
+    }
+}
+
+/// The lines of a function.
+pub(super) fn lines(ssa: &Ssa, fresh: &mut Table) -> Result<Vec<Line>, Outside> {
+    let mut lines: Vec<Line> = Vec::new();
+    for stmt in &ssa.stmts {
+        let line = line(ssa, stmt, &lines, fresh)?;
+        let (tame, counts) = match &line.is {
+            Is::Input => (true, false),
+            Is::Element(e) => (fresh.is_tame(e), fresh.is_count(e)),
+            Is::Call(..) => (false, true),
+        };
+        fresh.counts.push(counts);
+        fresh.extents.push(line.extents());
+        fresh.tame.push(tame);
+        lines.push(line);
+    }
+    Ok(lines)
+}
+
+fn line(ssa: &Ssa, stmt: &Stmt, before: &[Line], fresh: &mut Table) -> Result<Line, Outside> {
+    let mut place = Place { indices: Vec::new() };
+    for n in &stmt.dims {
+        let n = place.poly(n);
+        place.indices.push(fresh.index(n));
+    }
+    let own = place.indices.clone();
+    let scalar = stmt.scalar.unwrap_or(Scalar::F64);
+    let read = |place: &Place, a: &Access| Ex::Read(a.var, a.at.iter().map(|p| place.poly(p)).collect());
+    let is = match &stmt.rhs {
+        Rhs::Input(_) => Is::Input,
+        Rhs::Constant(c) => Is::Element(constant(*c)),
+        Rhs::Zero => Is::Element(zero(scalar)),
+        Rhs::Index(p) => Is::Element(Ex::Index(place.poly(p))),
+        Rhs::Add(items) => {
+            if scalar == Scalar::Bool {
+                return Err(Outside::Truth);
+            }
+            let term = |a: &crate::ir::ssa::Addend| {
+                let pred = Pred::all(a.pred.conjuncts().iter().filter(|p| !says_where(ssa, &a.of, p)).cloned());
+                (a.neg, Ex::guard(pred.map(&|p| place.poly(p)), read(&place, &a.of)))
+            };
+            Is::Element(Ex::sum(items.iter().map(term).collect()))
+        }
+        Rhs::Contract { bound, pred, neg, factors } => {
+            let mut indices = Vec::new();
+            for n in bound {
+                let index = fresh.index(place.poly(n));
+                place.indices.push(index.clone());
+                indices.push(index);
+            }
+            if scalar == Scalar::Bool && (factors.len() > 1 || !indices.is_empty()) {
+                return Err(Outside::Truth);
+            }
+            let kept = pred.conjuncts().iter().filter(|p| match factors.as_slice() {
+                [one] => !says_where(ssa, one, p),
+                _ => true,
+            });
+            let pred = Pred::all(kept.cloned()).map(&|p| place.poly(p));
+            let factors: Vec<Ex> = factors.iter().map(|a| read(&place, a)).collect();
+            let product = match factors.as_slice() {
+                [one] if !*neg => one.clone(),
+                _ => Ex::product(if *neg { -1.0 } else { 1.0 }, factors, Vec::new()),
+            };
+            Is::Element(Ex::total(indices, pred, product))
+        }
+        Rhs::Map { operation, pred, args } => {
+            let pred = pred.map(&|p| place.poly(p));
+            let exponent = args.get(1).and_then(|a| integer(before, a.var));
+            let args: Vec<Ex> = args.iter().map(|a| read(&place, a)).collect();
+            let e = match (operation, args.as_slice()) {
+                (Operation::Binary(BinOp::Div), [a, b]) => Ex::product(1.0, vec![a.clone()], vec![b.clone()]),
+                (Operation::PowInt, [x, _]) if exponent.is_some() && scalar != Scalar::I64 => {
+                    Ex::power(x.clone(), exponent.unwrap_or(1))
+                }
+                _ => Ex::Apply(*operation, args),
+            };
+            Is::Element(Ex::guard(pred, e))
+        }
+        Rhs::Call { callee, pred, args, batch, part, .. } => {
+            let batch: Vec<Index> = own.iter().take(*batch as usize).cloned().collect();
+            let pred = pred.map(&|p| place.poly(p));
+            let mut parts = Vec::new();
+            for a in args {
+                let first: Vec<Poly> = a.at.iter().map(|p| place.poly(p)).collect();
+                let inner = before.get(a.var.0 as usize).map(|l| l.indices.clone()).unwrap_or_default();
+                let mut rest = Vec::new();
+                for i in inner.iter().skip(first.len()) {
+                    rest.push(fresh.index(i.extent.clone()));
+                }
+                let at = first.into_iter().chain(rest.iter().map(Index::value)).collect();
+                parts.push((rest, Ex::Read(a.var, at)));
+            }
+            Is::Call(Call { callee: callee.clone(), pred, args: parts, batch }, *part)
+        }
+    };
+    Ok(Line { indices: own, scalar: stmt.scalar, is, name: stmt.name.clone() })
+}
+
+/// Does it say of what is read only that there is a term in it, where it is zero otherwise?
+fn says_where(ssa: &Ssa, of: &Access, p: &Pred) -> bool {
+    let Some(Rhs::Contract { bound, pred, .. }) = ssa.stmts.get(of.var.0 as usize).map(|s| &s.rhs) else {
+        return false;
+    };
+    let Some(free) = ssa.stmts.get(of.var.0 as usize).map(|s| s.dims.len()) else { return false };
+    let some = bound.iter().enumerate().rev();
+    let some = some.fold(pred.clone(), |p, (k, n)| Pred::exists(&index(free + k, n), &p));
+    let some = some.map(&|p| crate::ir::ssa::at_indices(p, &of.at));
+    matches!(p, Pred::Any(..)) && some.conjuncts().contains(p)
+}
+
+/// The integer constant that a line is.
+fn integer(lines: &[Line], var: Var) -> Option<i64> {
+    match lines.get(var.0 as usize)?.element()? {
+        Ex::Constant(Constant::Int(k)) => Some(*k),
+        _ => None,
+    }
+}
+
+fn constant(c: Constant) -> Ex {
+    if let Constant::Real(x) = c { Ex::real(x) } else { Ex::Constant(c) }
+}
+
+fn zero(scalar: Scalar) -> Ex {
+    match scalar {
+        Scalar::F64 | Scalar::F32 => Ex::real(0.0),
+        Scalar::I64 => Ex::Constant(Constant::Int(0)),
+        Scalar::Bool => Ex::Constant(Constant::Bool(false)),
+    }
+}
+
+/// The indices of a statement in place of the canonical ones.
+pub(super) struct Place {
+    pub(super) indices: Vec<Index>,
+}
+
+impl Place {
+    pub(super) fn poly(&self, p: &Poly) -> Poly {
+        p.substitute(&|a| match a {
+            Atom::Local(l, _) => self.indices.get(index_number(*l)?).map(Index::value),
+            _ => None,
+        })
+    }
+}

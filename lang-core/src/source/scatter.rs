@@ -1,0 +1,77 @@
+//! Sums of what is put at places that data tell: `[i == idx[j]] * y[j]`, summed over `j`, is
+//! `scatter_add(zeros, idx, y)`, which visits each `j` once, and fails where a place is none.
+
+use super::tree::Ex;
+use super::writer::Writer;
+use crate::ir::ssa::Var;
+use crate::predicate::{Atom, Index, Poly, Pred};
+use crate::resolve::ValueRef;
+
+/// The library's function.
+const SCATTER_ADD: &str = "scatter_add";
+
+/// What is added where.
+pub(super) struct Scattered {
+    /// The array of places.
+    pub(super) places: Var,
+    /// The index that runs along it.
+    pub(super) along: Index,
+    /// How many places there are to be put at.
+    pub(super) into: Poly,
+    /// What is added.
+    element: Ex,
+}
+
+/// Is it such a sum?
+pub(super) fn scattered(own: &[Index], e: &Ex) -> Option<Scattered> {
+    let ([i], Ex::Total(indices, Pred::Eq(p), element)) = (own, e) else { return None };
+    let [along] = indices.as_slice() else { return None };
+    let (c, rest) = p.linear_in(&i.atom())?;
+    let place = match c {
+        1 => rest.neg(),
+        -1 => rest,
+        _ => return None,
+    };
+    let Some(Atom::Read(x, _, at)) = place.as_atom() else { return None };
+    let whole = at.first() == Some(&along.value()) && at.len() == 1;
+    let (places, free) = (Var::of_local(*x)?, !element.mentions(&i.atom()));
+    (whole && free).then(|| Scattered {
+        places,
+        along: along.clone(),
+        into: i.extent.clone(),
+        element: element.as_ref().clone(),
+    })
+}
+
+impl Writer<'_> {
+    /// An array of such sums as a call of the library's function, if that has its name here.
+    pub(super) fn scatter(&mut self, own: &[Index], e: &Ex) -> Option<String> {
+        let found = scattered(own, e).filter(|found| self.scatters(found))?;
+        let i = own.first()?;
+        let zeros = self.array(std::slice::from_ref(i), &Ex::real(0.0), "-", false);
+        let places = self.whole_name(found.places)?;
+        let values = self.array(std::slice::from_ref(&found.along), &found.element, "-", false);
+        Some(format!("{SCATTER_ADD}({zeros}, {places}, {values})"))
+    }
+
+    /// Can it be such a call?
+    pub(super) fn scatters(&self, found: &Scattered) -> bool {
+        let known = self.names().value(self.home(), SCATTER_ADD);
+        let ours = matches!(known, Some(ValueRef::Def(name)) if name.module.is_empty());
+        ours && !self.taken.has(SCATTER_ADD) && self.has_extent(found.places, &found.along.extent)
+    }
+
+    /// Does it say that an element of an array of places is one, for an array that is put at its places?
+    pub(super) fn checks_places(&self, cond: &Pred, guard: &Pred, found: &[Scattered]) -> bool {
+        guard.is_true()
+            && found.iter().any(|s| {
+                let place =
+                    |at: &Poly| matches!(at.as_atom(), Some(Atom::Read(x, ..)) if Var::of_local(*x) == Some(s.places));
+                let inside = |p: &Pred| match p {
+                    Pred::Ge(p) => place(p) || place(&s.into.plus(-1).sub(p)),
+                    _ => false,
+                };
+                cond.conjuncts().iter().all(inside)
+            })
+    }
+}

@@ -1,0 +1,312 @@
+//! What goes in and what comes out: the parameters of the definition and those that its derivative has beside
+//! them, and results that mirror their types. Arrays of records are arrays of parts in Tensor SSA; here they are
+//! what the program has.
+
+use std::sync::Arc;
+
+use super::names::spelled;
+use super::{Outside, Which};
+use crate::ad::is_real;
+use crate::base::{GlobalName, Name};
+use crate::ir::core::CoreType;
+use crate::ir::flat::Source;
+use crate::ir::ssa::Ssa;
+use crate::norm::Bodies;
+use crate::pipeline::{Callees, Stages};
+use crate::predicate::Poly;
+use crate::resolve::Names;
+use crate::syntax::ast::Item;
+use crate::syntax::parser::parse_item;
+use crate::types::info::TypeInfoBody;
+use crate::types::lower;
+use crate::types::ty::{Signature, Type, TypeArg};
+
+/// What is asked.
+pub(super) struct Asked<'a> {
+    pub(super) module: &'a dyn Callees,
+    pub(super) bodies: &'a dyn Bodies,
+    pub(super) names: &'a dyn Names,
+    pub(super) def: &'a GlobalName,
+    /// Its text.
+    pub(super) text: &'a str,
+    pub(super) which: Which,
+    pub(super) stages: &'a Stages,
+    pub(super) derived: &'a Arc<Ssa>,
+}
+
+/// A value whose parts inputs are: a name and its type.
+#[derive(Clone, Debug)]
+pub(super) struct Base {
+    pub(super) name: Name,
+    pub(super) ty: CoreType,
+}
+
+/// A parameter as it is written.
+#[derive(Clone, Debug)]
+pub(super) struct Param {
+    pub(super) base: Base,
+    pub(super) written: String,
+}
+
+/// The head of the derivative.
+#[derive(Debug)]
+pub(super) struct Head {
+    /// The parameters of the definition.
+    pub(super) own: Vec<Param>,
+    /// Those beside them: a cotangent, or tangents, each with the number of the own one.
+    pub(super) beside: Vec<(Option<usize>, Param)>,
+    /// The results: the number of a parameter, or the result's tangent; how each is written.
+    pub(super) results: Vec<(Option<usize>, CoreType, String)>,
+}
+
+impl Asked<'_> {
+    /// The head.
+    pub(super) fn head(&self) -> Result<Head, Outside> {
+        let signature = self.bodies.signature(self.def).ok_or(Outside::Unreadable)?;
+        let ssa = &self.stages.ssa;
+        let texts = self.texts(&signature);
+        let mut own = Vec::new();
+        for (k, ((name, ty), (_, core))) in signature.params.iter().zip(&ssa.params).enumerate() {
+            let ty = self.plain(ty, &signature)?;
+            let base = Base { name: name.clone(), ty: core.clone() };
+            let written = texts.get(k).cloned().flatten();
+            own.push(Param { base, written: written.map_or_else(|| self.written(&ty), Ok)? });
+        }
+        let text = |k: Option<usize>| texts.get(k.unwrap_or(signature.params.len())).cloned().flatten();
+        let result = self.plain(&signature.result, &signature)?;
+        let taken =
+            |name: &str| signature.params.iter().any(|p| p.0 == name) || signature.sizes.iter().any(|s| s.name == name);
+        let mirrored = |k: Option<usize>, core: &CoreType, ty: &Type| -> Result<(CoreType, String), Outside> {
+            let real = core.leaves().iter().all(|leaf| is_real(leaf.scalar));
+            let mirrored = mirror(core);
+            let written = match text(k).filter(|_| real) {
+                Some(text) => text,
+                None if real => self.written(ty)?,
+                None => self.written(&of_core(&mirrored))?,
+            };
+            Ok((mirrored, written))
+        };
+        let vary: Vec<usize> =
+            (0..ssa.params.len()).filter(|k| ssa.params.get(*k).is_some_and(|p| has_real(&p.1))).collect();
+        let types: Vec<Type> =
+            signature.params.iter().map(|(_, ty)| self.plain(ty, &signature)).collect::<Result<_, _>>()?;
+        let mut head = Head { own, beside: Vec::new(), results: Vec::new() };
+        match self.which {
+            Which::Adjoint => {
+                // What belongs to a `y` of the program has its name.
+                let body = self.bodies.body(self.def);
+                let given = |name: &str| body.iter().any(|b| b.locals.iter().any(|l| l.name == name));
+                let name = ["y_adj", "out_adj", "result_adj"]
+                    .into_iter()
+                    .find(|name| !(taken(name) || *name == "y_adj" && (taken("y") || given("y"))))
+                    .unwrap_or("y_adj_");
+                let (ty, written) = mirrored(None, &ssa.result, &result)?;
+                head.beside.push((None, Param { base: Base { name: name.into(), ty }, written }));
+                for k in vary {
+                    let (Some((_, core)), Some(ty)) = (ssa.params.get(k), types.get(k)) else { continue };
+                    let (core, written) = mirrored(Some(k), core, ty)?;
+                    head.results.push((Some(k), core, written));
+                }
+            }
+            Which::Forward => {
+                for k in vary {
+                    let (Some((_, core)), Some(ty)) = (ssa.params.get(k), types.get(k)) else { continue };
+                    let (ty, written) = mirrored(Some(k), core, ty)?;
+                    let own = signature.params.get(k).map(|p| p.0.clone()).unwrap_or_default();
+                    let mut name = format!("{own}_tan");
+                    while taken(&name) {
+                        name.push('_');
+                    }
+                    head.beside.push((Some(k), Param { base: Base { name: name.into(), ty }, written }));
+                }
+                let (ty, written) = mirrored(None, &ssa.result, &result)?;
+                head.results.push((None, ty, written));
+            }
+        }
+        Ok(head)
+    }
+
+    /// The types of the parameters and of the result as the program has them, if it has them for these types.
+    fn texts(&self, signature: &Signature) -> Vec<Option<String>> {
+        let tree = parse_item(self.text).tree;
+        let Item::Def(def) = &tree.item else { return Vec::new() };
+        if !signature.type_params.is_empty() {
+            return Vec::new();
+        }
+        let types = def.params.iter().map(|p| Some(p.ty)).chain([def.result]);
+        let text = |t| self.text.get(tree.types[t].span.range()).filter(|text| !text.contains(['?', '\n']));
+        types.map(|t| text(t?).map(str::to_owned)).collect()
+    }
+
+    /// The value that an input is a part of, and the path to it.
+    pub(super) fn base(&self, head: &Head, input: usize) -> Result<(Base, Vec<u32>), Outside> {
+        let input = self.derived.inputs.get(input).ok_or(Outside::Unreadable)?;
+        let primal = &self.stages.ssa;
+        let find = |of: Option<usize>| head.beside.iter().find(|b| b.0 == of).map(|b| b.1.base.clone());
+        Ok(match &input.source {
+            Source::Param(k) => {
+                let param = head.own.get(*k as usize).ok_or(Outside::Unreadable)?;
+                (param.base.clone(), input.leaf.path.clone())
+            }
+            Source::Global(name) => {
+                if !input.leaf.path.is_empty() {
+                    return Err(Outside::Parts);
+                }
+                let name = spelled(self.names, &self.def.module, name).ok_or(Outside::Foreign)?;
+                (Base { name: name.into(), ty: input.leaf.ty() }, Vec::new())
+            }
+            Source::Tangent(k) => {
+                let of = primal.inputs.get(*k as usize).ok_or(Outside::Unreadable)?;
+                let Source::Param(p) = &of.source else { return Err(Outside::Nested) };
+                (find(Some(*p as usize)).ok_or(Outside::Unreadable)?, of.leaf.path.clone())
+            }
+            Source::Cotangent(k) => {
+                let (leaf, _) = primal.outputs.get(*k as usize).ok_or(Outside::Unreadable)?;
+                (find(None).ok_or(Outside::Unreadable)?, leaf.path.clone())
+            }
+        })
+    }
+
+    /// The type with the definition's type parameters real, and names of types that stand for another put away.
+    fn plain(&self, ty: &Type, signature: &Signature) -> Result<Type, Outside> {
+        let real = |k: u32| signature.type_params.get(k as usize).map(|_| Type::F64);
+        let ty = ty.substitute(&real, &|_| None);
+        self.without_sums(&ty, 0)?;
+        Ok(ty)
+    }
+
+    /// Fails where there is a sum type.
+    fn without_sums(&self, ty: &Type, depth: u32) -> Result<(), Outside> {
+        match ty {
+            Type::Data(name, args) => {
+                let info = self.bodies.type_info(name).ok_or(Outside::SumType)?;
+                match &info.body {
+                    TypeInfoBody::Alias(inner) if depth < 32 => {
+                        self.without_sums(&lower::apply(inner, args), depth + 1)
+                    }
+                    _ => Err(Outside::SumType),
+                }
+            }
+            Type::Array(_, t) => self.without_sums(t, depth),
+            Type::Tuple(items) => items.iter().try_for_each(|t| self.without_sums(t, depth)),
+            Type::Record(fields) => fields.iter().try_for_each(|(_, t)| self.without_sums(t, depth)),
+            Type::Fun(_) => Err(Outside::SumType),
+            _ => Ok(()),
+        }
+    }
+
+    /// A type as the definition's module writes it.
+    fn written(&self, ty: &Type) -> Result<String, Outside> {
+        Ok(self.named(ty)?.to_string())
+    }
+
+    fn named(&self, ty: &Type) -> Result<Type, Outside> {
+        Ok(match ty {
+            Type::Data(name, args) => {
+                let name = spelled(self.names, &self.def.module, name).ok_or(Outside::Foreign)?;
+                let args = args.iter().map(|a| {
+                    Ok(match a {
+                        TypeArg::Type(t) => TypeArg::Type(self.named(t)?),
+                        TypeArg::Size(p) => TypeArg::Size(p.clone()),
+                    })
+                });
+                Type::Data(GlobalName::new(&self.def.module, &name), args.collect::<Result<_, Outside>>()?)
+            }
+            Type::Array(n, t) => Type::Array(n.clone(), Arc::new(self.named(t)?)),
+            Type::Tuple(items) => Type::Tuple(items.iter().map(|t| self.named(t)).collect::<Result<_, _>>()?),
+            Type::Record(fields) => {
+                let fields = fields.iter().map(|(n, t)| Ok((n.clone(), self.named(t)?)));
+                Type::Record(fields.collect::<Result<_, Outside>>()?)
+            }
+            other => other.clone(),
+        })
+    }
+}
+
+/// The type of its tangents: `()` in place of what is not real.
+pub(super) fn mirror(ty: &CoreType) -> CoreType {
+    let unit = || CoreType::Tuple(Arc::from([]), None);
+    match ty {
+        CoreType::Scalar(s) if is_real(Some(*s)) => ty.clone(),
+        CoreType::Scalar(_) | CoreType::Rel(_) => unit(),
+        CoreType::Tuple(items, names) => CoreType::Tuple(items.iter().map(mirror).collect(), names.clone()),
+        CoreType::Tensor(n, t) => match mirror(t) {
+            CoreType::Tuple(items, None) if items.is_empty() => unit(),
+            t => CoreType::Tensor(n.clone(), Arc::new(t)),
+        },
+    }
+}
+
+/// Has it a part that is real?
+fn has_real(ty: &CoreType) -> bool {
+    ty.leaves().iter().any(|leaf| is_real(leaf.scalar))
+}
+
+/// A type of core as one of the language.
+fn of_core(ty: &CoreType) -> Type {
+    match ty {
+        CoreType::Scalar(s) => Type::Scalar(*s),
+        CoreType::Tuple(items, Some(names)) => {
+            Type::Record(names.iter().cloned().zip(items.iter().map(of_core)).collect())
+        }
+        CoreType::Tuple(items, None) => Type::Tuple(items.iter().map(of_core).collect()),
+        CoreType::Tensor(n, t) => Type::Array(n.clone(), Arc::new(of_core(t))),
+        CoreType::Rel(dims) => Type::Rel(dims.clone()),
+    }
+}
+
+/// A part of a value at some indices, as it is written: `p[i].x[j]`.
+pub(super) fn part(base: &Base, path: &[u32], at: &[String]) -> String {
+    let mut text = base.name.to_string();
+    let (mut ty, mut path, mut at) = (&base.ty, path.iter(), at.iter());
+    let mut open = false;
+    loop {
+        match ty {
+            CoreType::Tensor(_, inner) => {
+                let Some(i) = at.next() else { break };
+                text += if open { ", " } else { "[" };
+                text += i;
+                open = true;
+                ty = inner;
+            }
+            CoreType::Tuple(items, names) => {
+                if std::mem::take(&mut open) {
+                    text += "]";
+                }
+                let Some(k) = path.next() else { break };
+                let Some(inner) = items.get(*k as usize) else { break };
+                match names.as_ref().and_then(|names| names.get(*k as usize)) {
+                    Some(name) => text += &format!(".{name}"),
+                    None => text += &format!(".{k}"),
+                }
+                ty = inner;
+            }
+            CoreType::Scalar(_) | CoreType::Rel(_) => break,
+        }
+    }
+    if open { text + "]" } else { text }
+}
+
+/// The extents of a part of a value, outermost first, and whether they are those of one array.
+pub(super) fn axes(base: &Base, path: &[u32]) -> (Vec<Poly>, bool) {
+    let (mut dims, mut groups) = (Vec::new(), 0);
+    let (mut ty, mut path, mut inside) = (&base.ty, path.iter(), false);
+    loop {
+        match ty {
+            CoreType::Tensor(n, inner) => {
+                groups += usize::from(!std::mem::replace(&mut inside, true));
+                dims.push(n.clone());
+                ty = inner;
+            }
+            CoreType::Tuple(items, _) => {
+                // What stands between axes and the element splits them.
+                groups += usize::from(inside);
+                inside = false;
+                let Some(inner) = path.next().and_then(|k| items.get(*k as usize)) else { break };
+                ty = inner;
+            }
+            CoreType::Scalar(_) | CoreType::Rel(_) => break,
+        }
+    }
+    (dims, groups <= 1)
+}

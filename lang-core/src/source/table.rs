@@ -1,0 +1,105 @@
+//! What is known of statements wherever expressions stand: their extents, and which of them may be zero or not
+//! finite because a range is empty.
+
+use super::rules::{inside, under};
+use super::tree::Ex;
+use crate::ir::core::Operation;
+use crate::ir::ssa::{FIRST_INDEX, Var};
+use crate::predicate::{Atom, Context, Index, LocalId, Poly, Pred};
+
+/// What is known of statements wherever expressions stand, and numbers for index variables.
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    next: u32,
+    /// Of each statement its extents.
+    pub(super) extents: Vec<Vec<Poly>>,
+    /// Of each statement: is it finite for most data, however small ranges are?
+    pub(super) tame: Vec<bool>,
+    /// Of each statement: may it be zero because a range is empty?
+    pub(super) counts: Vec<bool>,
+    /// Extents that are not zero where what is simplified is read.
+    pub(super) reached: Vec<Poly>,
+}
+
+impl Table {
+    /// Indices before this are those of statements.
+    pub(super) const FIRST: u32 = 1 << 16;
+
+    /// A new index variable.
+    pub(super) fn index(&mut self, extent: Poly) -> Index {
+        self.next += 1;
+        let local = LocalId(FIRST_INDEX + Self::FIRST + self.next);
+        Index { local, name: format!("i{}", self.next).into(), extent }
+    }
+
+    /// Is it finite for most data, however small ranges are, so that nothing times it is nothing? What divides by
+    /// a sum, or by how many there are, is not.
+    pub(super) fn is_tame(&self, e: &Ex) -> bool {
+        let mut tame = true;
+        e.visit(&mut |e| {
+            tame &= match e {
+                Ex::Read(v, _) => self.tame.get(v.0 as usize) == Some(&true),
+                Ex::Product(p) => !p.under.iter().any(|e| self.is_count(e)),
+                Ex::Apply(Operation::Convert(_) | Operation::Not | Operation::Stop, _) => true,
+                Ex::Apply(_, args) => !args.iter().any(|e| self.is_count(e)),
+                _ => true,
+            };
+        });
+        tame
+    }
+
+    /// May it be zero because a range is empty?
+    pub(super) fn is_count(&self, e: &Ex) -> bool {
+        let mut counts = false;
+        e.visit(&mut |e| {
+            counts |= match e {
+                Ex::Total(..) | Ex::Index(_) | Ex::Guard(..) => true,
+                Ex::Read(v, _) => self.counts.get(v.0 as usize) == Some(&true),
+                _ => false,
+            };
+        });
+        counts
+    }
+
+    /// Are all elements there that it reads, by what is known?
+    pub(super) fn in_bounds(&self, e: &Ex, context: &mut Context) -> bool {
+        let reads = |p: &Poly, context: &Context| {
+            let mut all = true;
+            p.for_each_atom(&mut |a| {
+                if let Atom::Read(x, _, at) = a
+                    && let Some(v) = Var::of_local(*x)
+                {
+                    all &= self.has(v, at, context);
+                }
+            });
+            all
+        };
+        match e {
+            Ex::Read(v, at) => at.iter().all(|p| reads(p, context)) && self.has(*v, at, context),
+            Ex::Index(p) => reads(p, context),
+            Ex::Guard(p, inner) => !p.is_opaque() && under(p, context, |context| self.in_bounds(inner, context)),
+            Ex::Total(i, p, inner) => {
+                !p.is_opaque()
+                    && inside(i, context, |context| under(p, context, |context| self.in_bounds(inner, context)))
+            }
+            Ex::Choice(p, a, b) => {
+                !p.is_opaque()
+                    && under(p, context, |context| self.in_bounds(a, context))
+                    && under(&p.negated(), context, |context| self.in_bounds(b, context))
+            }
+            other => {
+                let mut all = true;
+                let _ = other.map_children(&mut |e| {
+                    all &= self.in_bounds(e, context);
+                    e.clone()
+                });
+                all
+            }
+        }
+    }
+
+    fn has(&self, v: Var, at: &[Poly], context: &Context) -> bool {
+        let Some(extents) = self.extents.get(v.0 as usize) else { return false };
+        at.iter().zip(extents).all(|(a, n)| context.implies(&Pred::inside(a, n)))
+    }
+}

@@ -1,0 +1,552 @@
+//! What a statement of Tensor SSA computes, as an expression for a reader: products with any number of factors,
+//! quotients, powers, sums, choices. Constructors bring it to a form in which equal expressions look equal as
+//! far as signs, constants and nesting go; what depends on where an expression stands is done by
+//! [`super::rules`].
+//!
+//! Index variables have numbers of their own, so that nothing is captured where one expression is put into
+//! another.
+
+use super::table::Table;
+use crate::ir::core::{Constant, Operation};
+use crate::ir::ssa::{FIRST_INDEX, Var, for_each_read, reads};
+use crate::predicate::{Atom, Index, LocalId, Poly, Pred};
+use crate::syntax::ops::BinOp;
+
+/// What has more nodes than this is not written twice, even if it costs nothing.
+const SHORT: usize = 12;
+
+/// An expression, a number or truth value.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Ex {
+    /// A constant that is not real; those are products.
+    Constant(Constant),
+    /// The value of an index expression.
+    Index(Poly),
+    /// An element of a statement.
+    Read(Var, Vec<Poly>),
+    /// Terms, each perhaps subtracted. Two at least.
+    Sum(Vec<(bool, Ex)>),
+    /// Factors and divisors, with a constant above and one below.
+    Product(Product),
+    /// `e ^ k`, where `k` is 2 or more.
+    Power(Box<Ex>, i64),
+    /// `[p] * e`
+    Guard(Pred, Box<Ex>),
+    /// `sum i, j: [p] * e`
+    Total(Vec<Index>, Pred, Box<Ex>),
+    /// Any other operation.
+    Apply(Operation, Vec<Ex>),
+    /// `if p then a else b`
+    Choice(Pred, Box<Ex>, Box<Ex>),
+}
+
+/// `by * over… / (per * under…)`
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Product {
+    pub(super) by: f64,
+    pub(super) per: f64,
+    pub(super) over: Vec<Ex>,
+    pub(super) under: Vec<Ex>,
+}
+
+impl Default for Product {
+    fn default() -> Self {
+        Self { by: 1.0, per: 1.0, over: Vec::new(), under: Vec::new() }
+    }
+}
+
+impl Ex {
+    /// A real constant.
+    pub(super) fn real(x: f64) -> Self {
+        Self::Product(Product { by: x, ..Product::default() })
+    }
+
+    /// The real constant that it is.
+    pub(super) fn as_real(&self) -> Option<f64> {
+        match self {
+            Self::Product(p) if p.over.is_empty() && p.under.is_empty() && p.per.to_bits() == 1.0_f64.to_bits() => {
+                Some(p.by)
+            }
+            _ => None,
+        }
+    }
+
+    /// Is it zero?
+    pub(super) fn is_zero(&self) -> bool {
+        match self {
+            Self::Constant(Constant::Int(0) | Constant::Bool(false)) => true,
+            _ => self.as_real() == Some(0.0),
+        }
+    }
+
+    /// The negated expression.
+    pub(super) fn negated(self) -> Self {
+        match self {
+            Self::Constant(Constant::Int(i)) => Self::Constant(Constant::Int(i.wrapping_neg())),
+            other => Self::product(-1.0, vec![other], Vec::new()),
+        }
+    }
+
+    /// A product. Constants are one, factors of factors are factors, equal factors are powers, and a bracket
+    /// around a factor is around the product.
+    pub(super) fn product(by: f64, over: Vec<Self>, under: Vec<Self>) -> Self {
+        let mut made = Product { by, ..Product::default() };
+        let mut pred = Pred::truth();
+        for factor in over {
+            made.take(factor, &mut pred);
+        }
+        for divisor in under {
+            made.divide(divisor);
+        }
+        made.settle();
+        let body = match (made.over.as_slice(), made.is_plain()) {
+            ([_], true) => made.over.pop().unwrap_or_else(|| Self::real(1.0)),
+            _ => Self::Product(made),
+        };
+        Self::guard(pred, body)
+    }
+
+    /// `[p] * e`
+    pub(super) fn guard(pred: Pred, e: Self) -> Self {
+        if pred.is_true() || e.is_zero() {
+            return e;
+        }
+        match e {
+            Self::Guard(q, e) => Self::guard(pred.and(&q), *e),
+            e if pred.is_false() => e.zero_like(),
+            e => Self::Guard(pred, Box::new(e)),
+        }
+    }
+
+    /// The zero of its type.
+    pub(super) fn zero_like(&self) -> Self {
+        match self {
+            Self::Constant(Constant::Bool(_)) => Self::Constant(Constant::Bool(false)),
+            Self::Constant(Constant::Int(_)) | Self::Index(_) => Self::Constant(Constant::Int(0)),
+            Self::Guard(_, e) | Self::Total(_, _, e) | Self::Choice(_, e, _) => e.zero_like(),
+            Self::Apply(Operation::Binary(op), _) if op.compares() => Self::Constant(Constant::Bool(false)),
+            _ => Self::real(0.0),
+        }
+    }
+
+    /// `sum i, j: [p] * e`; sums inside are part of it.
+    pub(super) fn total(indices: Vec<Index>, pred: Pred, e: Self) -> Self {
+        if e.is_zero() || pred.is_false() {
+            return e.zero_like();
+        }
+        if indices.is_empty() {
+            return Self::guard(pred, e);
+        }
+        match e {
+            Self::Guard(q, e) => Self::total(indices, pred.and(&q), *e),
+            Self::Total(inner, q, e) => {
+                let indices = indices.into_iter().chain(inner).collect();
+                Self::total(indices, pred.and(&q), *e)
+            }
+            e => Self::Total(indices, pred, Box::new(e)),
+        }
+    }
+
+    /// A sum. Sums in it are part of it, and of equal terms there is one, with a factor.
+    pub(super) fn sum(terms: Vec<(bool, Self)>) -> Self {
+        let mut flat: Vec<(bool, Self)> = Vec::new();
+        for (neg, term) in terms {
+            match term {
+                Self::Sum(inner) => flat.extend(inner.into_iter().map(|(n, e)| (n ^ neg, e))),
+                e if e.is_zero() => {}
+                e => {
+                    let (sign, e) = e.signed();
+                    flat.push((neg ^ sign, e));
+                }
+            }
+        }
+        let mut kept: Vec<(f64, String, bool, Self)> = Vec::new();
+        for (neg, term) in flat {
+            let (by, key, bare) = term.scaled();
+            let by = if neg { -by } else { by };
+            match kept.iter_mut().find(|(.., key_kept, real, _)| *key_kept == key && *real == bare.is_some()) {
+                Some((sum, _, true, _)) => *sum += by,
+                _ => {
+                    let real = bare.is_some();
+                    kept.push((by, key, real, bare.unwrap_or(term)));
+                }
+            }
+        }
+        let mut terms: Vec<(bool, Self)> = kept
+            .into_iter()
+            .map(|(by, _, real, e)| {
+                let e = if real { Self::product(by.abs(), vec![e], Vec::new()) } else { e };
+                (by < 0.0, e)
+            })
+            .collect();
+        // A term that is added stands first, if there is one.
+        if let Some(first) = terms.iter().position(|t| !t.0) {
+            let term = terms.remove(first);
+            terms.insert(0, term);
+        }
+        match terms.len() {
+            0 => Self::real(0.0),
+            1 => terms.pop().map_or_else(|| Self::real(0.0), |(neg, e)| if neg { e.negated() } else { e }),
+            _ => Self::Sum(terms),
+        }
+    }
+
+    /// Without its sign.
+    fn signed(self) -> (bool, Self) {
+        match self {
+            Self::Product(mut p) if p.by < 0.0 => {
+                if p.per.to_bits() != 1.0_f64.to_bits() {
+                    p.under.push(Self::real(p.per));
+                }
+                (true, Self::product(-p.by, p.over, p.under))
+            }
+            Self::Guard(p, e) => {
+                let (sign, e) = e.signed();
+                (sign, Self::guard(p, e))
+            }
+            Self::Total(i, p, e) => {
+                let (sign, e) = e.signed();
+                (sign, Self::total(i, p, e))
+            }
+            e => (false, e),
+        }
+    }
+
+    /// Its constant factor, what the rest is called, and the rest if it is real.
+    fn scaled(&self) -> (f64, String, Option<Self>) {
+        match self {
+            Self::Constant(_) | Self::Index(_) => (1.0, self.key(), None),
+            Self::Product(p) if p.per.to_bits() == 1.0_f64.to_bits() && !(p.over.is_empty() && p.under.is_empty()) => {
+                let rest = Self::product(1.0, p.over.clone(), p.under.clone());
+                (p.by, rest.key(), Some(rest))
+            }
+            Self::Guard(p, e) => {
+                let (by, _, rest) = e.scaled();
+                let rest = rest.map(|e| Self::guard(p.clone(), e));
+                let key = rest.as_ref().map_or_else(|| self.key(), Self::key);
+                (by, key, rest)
+            }
+            _ if self.as_real().is_some() => (1.0, self.key(), None),
+            _ => (1.0, self.key(), Some(self.clone())),
+        }
+    }
+
+    /// A text that two expressions share if they are the same but for the names of indices.
+    pub(super) fn key(&self) -> String {
+        let mut next = 0;
+        format!("{:?}", self.renumbered(&mut next))
+    }
+
+    fn renumbered(&self, next: &mut u32) -> Self {
+        if let Self::Total(indices, pred, e) = self {
+            let mut pairs = Vec::new();
+            let mut fresh = Vec::new();
+            for i in indices {
+                let local = LocalId(FIRST_INDEX + (1 << 24) + *next);
+                let new = Index { local, name: format!("b{next}").into(), extent: i.extent.clone() };
+                *next += 1;
+                pairs.push((i.atom(), new.value()));
+                fresh.push(new);
+            }
+            let put = |p: &Poly| p.substitute(&|a| pairs.iter().find(|(b, _)| b == a).map(|(_, v)| v.clone()));
+            let body = e.map_polys(&put).renumbered(next);
+            return Self::Total(fresh, pred.map(&put), Box::new(body));
+        }
+        self.map_children(&mut |e| e.renumbered(next))
+    }
+
+    /// The expression with every part directly inside replaced, put together as it was.
+    pub(super) fn map_children(&self, f: &mut dyn FnMut(&Self) -> Self) -> Self {
+        match self {
+            Self::Constant(_) | Self::Index(_) | Self::Read(..) => self.clone(),
+            Self::Sum(terms) => Self::Sum(terms.iter().map(|(neg, e)| (*neg, f(e))).collect()),
+            Self::Product(p) => Self::Product(Product {
+                over: p.over.iter().map(&mut *f).collect(),
+                under: p.under.iter().map(&mut *f).collect(),
+                ..*p
+            }),
+            Self::Power(e, k) => Self::Power(Box::new(f(e)), *k),
+            Self::Guard(p, e) => Self::Guard(p.clone(), Box::new(f(e))),
+            Self::Total(i, p, e) => Self::Total(i.clone(), p.clone(), Box::new(f(e))),
+            Self::Apply(op, args) => Self::Apply(*op, args.iter().map(f).collect()),
+            Self::Choice(p, a, b) => Self::Choice(p.clone(), Box::new(f(a)), Box::new(f(b))),
+        }
+    }
+
+    /// The same, put together by the constructors.
+    pub(super) fn rebuilt(&self, f: &mut dyn FnMut(&Self) -> Self) -> Self {
+        match self {
+            Self::Constant(_) | Self::Index(_) | Self::Read(..) => self.clone(),
+            Self::Sum(terms) => Self::sum(terms.iter().map(|(neg, e)| (*neg, f(e))).collect()),
+            Self::Product(p) => {
+                let over: Vec<Self> = p.over.iter().map(&mut *f).collect();
+                let mut under: Vec<Self> = p.under.iter().map(&mut *f).collect();
+                if p.per.to_bits() != 1.0_f64.to_bits() {
+                    under.push(Self::real(p.per));
+                }
+                Self::product(p.by, over, under)
+            }
+            Self::Power(e, k) => Self::power(f(e), *k),
+            Self::Guard(p, e) => Self::guard(p.clone(), f(e)),
+            Self::Total(i, p, e) => Self::total(i.clone(), p.clone(), f(e)),
+            Self::Apply(op, args) => Self::Apply(*op, args.iter().map(f).collect()),
+            Self::Choice(p, a, b) => Self::choice(p.clone(), f(a), f(b)),
+        }
+    }
+
+    /// `if p then a else b`
+    pub(super) fn choice(p: Pred, a: Self, b: Self) -> Self {
+        if p.is_true() || a == b {
+            a
+        } else if p.is_false() {
+            b
+        } else if b.is_zero() {
+            Self::guard(p, a)
+        } else if a.is_zero() {
+            Self::guard(p.negated(), b)
+        } else {
+            Self::Choice(p, Box::new(a), Box::new(b))
+        }
+    }
+
+    /// `e ^ k`
+    pub(super) fn power(e: Self, k: i64) -> Self {
+        match (e, k) {
+            (_, 0) => Self::real(1.0),
+            (e, 1) => e,
+            (e, k) if k < 0 => Self::product(1.0, Vec::new(), vec![Self::power(e, -k)]),
+            (Self::Power(e, j), k) if j.checked_mul(k).is_some() => Self::Power(e, j * k),
+            (e, k) => Self::Power(Box::new(e), k),
+        }
+    }
+
+    /// The expression over other indices and sizes. Those that it binds stay.
+    pub(super) fn map_polys(&self, f: &dyn Fn(&Poly) -> Poly) -> Self {
+        let index = |i: &Index| Index { extent: f(&i.extent), ..i.clone() };
+        match self {
+            Self::Index(p) => Self::Index(f(p)),
+            Self::Read(v, at) => Self::Read(*v, at.iter().map(f).collect()),
+            Self::Guard(p, e) => Self::guard(p.map(f), e.map_polys(f)),
+            Self::Total(i, p, e) => Self::Total(i.iter().map(index).collect(), p.map(f), Box::new(e.map_polys(f))),
+            Self::Choice(p, a, b) => Self::choice(p.map(f), a.map_polys(f), b.map_polys(f)),
+            _ => self.map_children(&mut |e| e.map_polys(f)),
+        }
+    }
+
+    /// A copy whose bound indices are new.
+    pub(super) fn refreshed(&self, fresh: &mut Table) -> Self {
+        let Self::Total(indices, pred, e) = self else { return self.map_children(&mut |e| e.refreshed(fresh)) };
+        let pairs: Vec<(Atom, Index)> = indices.iter().map(|i| (i.atom(), fresh.index(i.extent.clone()))).collect();
+        let put = |p: &Poly| p.substitute(&|a| pairs.iter().find(|(b, _)| b == a).map(|(_, i)| i.value()));
+        let e = e.map_polys(&put).refreshed(fresh);
+        Self::Total(pairs.iter().map(|(_, i)| i.clone()).collect(), pred.map(&put), Box::new(e))
+    }
+
+    /// Its predicates, inner ones too.
+    pub(super) fn for_each_pred(&self, f: &mut dyn FnMut(&Pred)) {
+        self.visit(&mut |e| match e {
+            Self::Guard(p, _) | Self::Total(_, p, _) | Self::Choice(p, ..) => f(p),
+            _ => {}
+        });
+    }
+
+    /// Calls `f` on it and every expression inside.
+    pub(super) fn visit(&self, f: &mut dyn FnMut(&Self)) {
+        f(self);
+        match self {
+            Self::Constant(_) | Self::Index(_) | Self::Read(..) => {}
+            Self::Sum(terms) => terms.iter().for_each(|(_, e)| e.visit(f)),
+            Self::Product(p) => p.over.iter().chain(&p.under).for_each(|e| e.visit(f)),
+            Self::Power(e, _) | Self::Guard(_, e) | Self::Total(_, _, e) => e.visit(f),
+            Self::Apply(_, args) => args.iter().for_each(|e| e.visit(f)),
+            Self::Choice(_, a, b) => {
+                a.visit(f);
+                b.visit(f);
+            }
+        }
+    }
+
+    /// Its polynomials, those in predicates too.
+    pub(super) fn for_each_poly(&self, f: &mut dyn FnMut(&Poly)) {
+        self.visit(&mut |e| match e {
+            Self::Index(p) => f(p),
+            Self::Read(_, at) => at.iter().for_each(&mut *f),
+            Self::Guard(p, _) | Self::Choice(p, ..) => p.visit(f, &mut |_| {}),
+            Self::Total(i, p, _) => {
+                i.iter().for_each(|i| f(&i.extent));
+                p.visit(f, &mut |_| {});
+            }
+            _ => {}
+        });
+    }
+
+    /// The statements that it reads, each time it does; `true` where that is in an index or predicate.
+    pub(super) fn for_each_use(&self, f: &mut dyn FnMut(Var, bool)) {
+        self.visit(&mut |e| {
+            let mut poly = |p: &Poly| reads(p, &mut |v| f(v, true));
+            match e {
+                Self::Read(v, at) => {
+                    at.iter().for_each(&mut poly);
+                    f(*v, false);
+                }
+                Self::Index(p) => poly(p),
+                Self::Total(i, ..) => i.iter().for_each(|i| poly(&i.extent)),
+                _ => {}
+            }
+            if let Self::Guard(p, _) | Self::Total(_, p, _) | Self::Choice(p, ..) = e {
+                for_each_read(p, &mut |v| f(v, true));
+            }
+        });
+    }
+
+    /// Does it depend on the index?
+    pub(super) fn mentions(&self, atom: &Atom) -> bool {
+        let mut found = false;
+        self.for_each_poly(&mut |p| found |= p.mentions(atom));
+        found
+    }
+
+    /// How many nodes it has.
+    pub(super) fn size(&self) -> usize {
+        let mut n = 0;
+        self.visit(&mut |_| n += 1);
+        n
+    }
+
+    /// Does evaluating it twice cost anything?
+    pub(super) fn is_free(&self) -> bool {
+        self.size() <= SHORT && self.costs_nothing()
+    }
+
+    fn costs_nothing(&self) -> bool {
+        match self {
+            Self::Constant(_) | Self::Index(_) | Self::Read(..) => true,
+            Self::Product(p) => {
+                let factors = p.over.len();
+                let plain = p.under.is_empty() && p.per.to_bits() == 1.0_f64.to_bits();
+                plain && (factors == 0 || factors == 1 && p.by.abs() == 1.0) && p.over.iter().all(Self::costs_nothing)
+            }
+            Self::Guard(_, e) => e.costs_nothing(),
+            Self::Apply(op, args) => {
+                let cheap = match op {
+                    Operation::Binary(op) => op.compares(),
+                    Operation::Not | Operation::Convert(_) => true,
+                    _ => false,
+                };
+                cheap && args.iter().all(Self::costs_nothing)
+            }
+            Self::Sum(_) | Self::Power(..) | Self::Total(..) | Self::Choice(..) => false,
+        }
+    }
+}
+
+impl Product {
+    /// Neither constants nor divisors.
+    fn is_plain(&self) -> bool {
+        self.under.is_empty() && self.by.to_bits() == 1.0_f64.to_bits() && self.per.to_bits() == 1.0_f64.to_bits()
+    }
+
+    /// One more factor. Its bracket goes to the whole product.
+    fn take(&mut self, factor: Ex, pred: &mut Pred) {
+        match factor {
+            Ex::Guard(p, e) => {
+                *pred = pred.and(&p);
+                self.take(*e, pred);
+            }
+            Ex::Product(p) => {
+                self.by *= p.by;
+                self.per *= p.per;
+                p.over.into_iter().for_each(|e| self.take(e, pred));
+                p.under.into_iter().for_each(|e| self.divide(e));
+            }
+            Ex::Sum(terms) if terms.iter().all(|t| t.0) => {
+                self.by = -self.by;
+                self.over.push(Ex::Sum(terms.into_iter().map(|(_, e)| (false, e)).collect()));
+            }
+            Ex::Power(e, k) => self.raise(*e, k),
+            e => self.raise(e, 1),
+        }
+    }
+
+    fn raise(&mut self, e: Ex, k: i64) {
+        let same = |f: &Ex| matches!(f, Ex::Power(b, _) if **b == e) || *f == e;
+        match self.over.iter_mut().find(|f| same(f)) {
+            // The square of what is read; sums are not the same twice for a reader.
+            Some(slot) if !matches!(e, Ex::Total(..)) => {
+                let before = if let Ex::Power(_, j) = slot { *j } else { 1 };
+                *slot = Ex::power(e, before + k);
+            }
+            _ => self.over.push(Ex::power(e, k)),
+        }
+    }
+
+    /// One more divisor.
+    fn divide(&mut self, divisor: Ex) {
+        match divisor {
+            Ex::Product(p) => {
+                self.by *= p.per;
+                self.per *= p.by;
+                p.over.into_iter().for_each(|e| self.divide(e));
+                // Divided by what divides it is multiplied by it.
+                let mut pred = Pred::truth();
+                p.under.into_iter().for_each(|e| self.take(e, &mut pred));
+            }
+            e => {
+                let (base, k) = if let Ex::Power(b, k) = e { (*b, k) } else { (e, 1) };
+                let same = |f: &Ex| matches!(f, Ex::Power(b, _) if **b == base) || *f == base;
+                match self.under.iter_mut().find(|f| same(f)) {
+                    Some(slot) => {
+                        let before = if let Ex::Power(_, j) = slot { *j } else { 1 };
+                        *slot = Ex::power(base, before + k);
+                    }
+                    None => self.under.push(Ex::power(base, k)),
+                }
+            }
+        }
+    }
+
+    /// The sign above, no common factor, and a difference in place of its negation.
+    fn settle(&mut self) {
+        if self.per < 0.0 {
+            self.per = -self.per;
+            self.by = -self.by;
+        }
+        if self.by.to_bits() != 1.0_f64.to_bits() && self.per.to_bits() != 1.0_f64.to_bits() {
+            let quotient = self.by / self.per;
+            // Where the quotient is exact there is one constant.
+            if quotient.fract() == 0.0 && quotient * self.per == self.by {
+                self.by = quotient;
+                self.per = 1.0;
+            } else if (self.per / self.by).fract() == 0.0 && self.by > 0.0 {
+                self.per /= self.by;
+                self.by = 1.0;
+            }
+        }
+        if self.by < 0.0 {
+            let difference = self.over.iter_mut().find_map(|e| match e {
+                Ex::Sum(terms) if terms.iter().any(|t| t.0) => Some(terms),
+                _ => None,
+            });
+            if let Some(terms) = difference {
+                self.by = -self.by;
+                terms.iter_mut().for_each(|t| t.0 = !t.0);
+                if let Some(first) = terms.iter().position(|t| !t.0) {
+                    let term = terms.remove(first);
+                    terms.insert(0, term);
+                }
+            }
+        }
+    }
+}
+
+/// Is it a comparison?
+pub(super) trait Compares {
+    /// Is it?
+    fn compares(self) -> bool;
+}
+
+impl Compares for BinOp {
+    fn compares(self) -> bool {
+        matches!(self, Self::Eq | Self::Ne | Self::Lt | Self::Gt | Self::Le | Self::Ge)
+    }
+}

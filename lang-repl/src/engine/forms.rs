@@ -1,0 +1,116 @@
+//! Definitions in the forms of the compiler's middle, and their derivatives as Iverson: what `iverson show`,
+//! `:adjoint`, `:forward`, `:ssa` and `??` tell.
+
+use std::sync::Arc;
+
+use lang_core::base::{Code, GlobalName};
+use lang_core::ir::core::{Callee, Outside};
+use lang_core::session::Session;
+use lang_core::source::{self, Shown, Which};
+
+use super::Engine;
+use crate::cli::Stage;
+use crate::problem::Problem;
+
+/// A form of a definition.
+#[derive(Debug)]
+pub(crate) struct Form {
+    /// Its text.
+    pub(crate) text: String,
+    /// What is to be said of it.
+    pub(crate) note: Option<String>,
+}
+
+impl Form {
+    fn of(text: String) -> Self {
+        Self { text, note: None }
+    }
+}
+
+impl Engine {
+    /// The forms of definitions on their way to derivatives.
+    pub(crate) fn forms(&self) -> &Session {
+        &self.session
+    }
+
+    /// A form of a definition. In Tensor SSA `f_adj` and `f_tan` are derivatives of `f`, if they are nothing else.
+    pub(crate) fn form(&self, stage: Stage, name: &GlobalName) -> Result<Form, Box<Problem>> {
+        let (def, derivatives) = self.derived_from(stage, name);
+        let Some(callee) = source::shown_callee(&self.session, &def) else {
+            let problem = Problem::new(Code::E0600, format!("there is no definition `{}` here", name.name));
+            return Err(Box::new(problem));
+        };
+        let stages = self.session.stages(&callee).map_err(|why| self.no_core(&def, &why))?;
+        Ok(match stage {
+            Stage::Core => Form::of(stages.core.to_string()),
+            Stage::Lifted => Form::of(stages.lifted.to_string()),
+            Stage::Pairs => Form::of(stages.pairs.to_string()),
+            Stage::Pushed => Form::of(stages.pushed.to_string()),
+            Stage::Ssa => Form::of(self.in_ssa(&def, callee, &derivatives)?),
+            Stage::Forward => self.derivative(&def, Which::Forward)?,
+            Stage::Adjoint => self.derivative(&def, Which::Adjoint)?,
+        })
+    }
+
+    /// The adjoint of a definition as Iverson, where it has one.
+    pub(crate) fn adjoint(&self, def: &GlobalName) -> Option<String> {
+        match self.shown(def, Which::Adjoint) {
+            Ok(Shown::Source(made)) => Some(made.text),
+            _ => None,
+        }
+    }
+
+    fn shown(&self, def: &GlobalName, which: Which) -> Result<Shown, Box<Outside>> {
+        let text = self.session.item(def).map(|item| item.text).unwrap_or_default();
+        source::show(&self.session, &self.session, &self.session.view(), def, &text, which)
+    }
+
+    /// The definition that a name means, and the derivatives that are taken of it.
+    fn derived_from(&self, stage: Stage, name: &GlobalName) -> (GlobalName, Vec<Which>) {
+        let (mut def, mut derivatives) = (name.clone(), Vec::new());
+        while stage == Stage::Ssa && self.session.signature(&def).is_none() {
+            let ends = |which: &Which| def.name.strip_suffix(which.suffix()).map(|rest| (*which, rest.to_owned()));
+            let Some((which, rest)) = [Which::Forward, Which::Adjoint].iter().find_map(ends) else {
+                return (name.clone(), Vec::new());
+            };
+            derivatives.insert(0, which);
+            def = GlobalName::new(&def.module, &rest);
+        }
+        (def, derivatives)
+    }
+
+    fn in_ssa(&self, def: &GlobalName, mut callee: Arc<Callee>, derivatives: &[Which]) -> Result<String, Box<Problem>> {
+        let constant = || Self::constant(def);
+        for which in derivatives {
+            let derived = source::derived(&self.session, &callee, *which).map_err(|why| self.no_core(def, &why))?;
+            callee = derived.ok_or_else(constant)?.callee.clone();
+        }
+        Ok(self.session.ssa(&callee).ok_or_else(constant)?.to_string())
+    }
+
+    fn derivative(&self, def: &GlobalName, which: Which) -> Result<Form, Box<Problem>> {
+        match self.shown(def, which).map_err(|why| self.no_core(def, &why))? {
+            Shown::Source(made) => Ok(Form::of(made.text)),
+            Shown::Form(ssa, why) => Ok(Form {
+                text: ssa.to_string(),
+                note: Some(format!(
+                    "this is Tensor SSA: there is {}, which is not printed as Iverson yet",
+                    why.phrase()
+                )),
+            }),
+            Shown::Constant => Err(Self::constant(def)),
+        }
+    }
+
+    fn constant(def: &GlobalName) -> Box<Problem> {
+        let message = format!("`{}` has no derivative: it takes no reals, or gives none", def.name);
+        Box::new(Problem::new(Code::E0510, message))
+    }
+
+    fn no_core(&self, def: &GlobalName, why: &Outside) -> Box<Problem> {
+        let mut problem = Problem::new(Code::E0510, format!("`{}` has no core form: {}", def.name, why.what.phrase()));
+        problem.help = Some("what is there stays with the interpreter, which runs it all the same".to_owned());
+        problem.places.extend(self.place_of(&why.item, why.span));
+        Box::new(problem)
+    }
+}

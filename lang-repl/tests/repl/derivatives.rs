@@ -1,0 +1,111 @@
+//! `:adjoint`, `:forward`, `:ssa`, and the adjoint that `??name` shows.
+
+use expect_test::expect;
+
+use super::harness::session;
+
+#[test]
+fn derivatives_are_shown_as_source() {
+    session(
+        "\
+def dot(a: [n]f64, b: [n]f64) -> f64 = sum i: a[i] * b[i]
+:adjoint dot
+:forward dot
+:ssa dot_adj
+??dot
+def dot_adj(a: [n]f64, b: [n]f64, y_adj: f64) -> ([n]f64, [n]f64) = (y_adj * b, y_adj * a)
+dot_adj([1.0, 2.0], [3.0, 4.0], 0.5)
+:adjoint linalg.trace
+:adj trace
+adjoint dot(a, b; dy) = (dy * b, dy * a)
+",
+        expect![[r#"
+            def dot(a: [n]f64, b: [n]f64) -> f64
+            def dot_adj(a: [n]f64, b: [n]f64, y_adj: f64) -> ([n]f64, [n]f64) =
+              (y_adj * b, y_adj * a)
+            def dot_tan(a: [n]f64, b: [n]f64, a_tan: [n]f64, b_tan: [n]f64) -> f64 =
+              sum i: b[i] * a_tan[i] + a[i] * b_tan[i]
+            ssa dot_adj[n](a: [n]f64, b: [n]f64) -> (f64, [n]f64, [n]f64) =
+              X0[i0 < n]: f64 = input a  -- a
+              X1[i0 < n]: f64 = input b  -- b
+              X2: f64 = sum i0 < n: X0[i0] * X1[i0]
+              X3: f64 = input y_adj  -- y_adj
+              X4[i0 < n]: f64 = X1[i0] * X3  -- a_adj
+              X5[i0 < n]: f64 = X0[i0] * X3  -- b_adj
+              out X2, X4, X5
+            dot, defined here
+
+                def dot(a: [n]f64, b: [n]f64) -> f64 = sum i: a[i] * b[i]
+
+            Its adjoint:
+
+                def dot_adj(a: [n]f64, b: [n]f64, y_adj: f64) -> ([n]f64, [n]f64) =
+                  (y_adj * b, y_adj * a)
+            def dot_adj(a: [n]f64, b: [n]f64, y_adj: f64) -> ([n]f64, [n]f64)
+            ([2]f64, [2]f64) = ([1.5, 2.0], [0.5, 1.0])
+            def trace_adj(a: [n, n]f64, y_adj: f64) -> [n, n]f64 = for i, j: [i == j] * y_adj
+            def trace_adj(a: [n, n]f64, y_adj: f64) -> [n, n]f64 = for i, j: [i == j] * y_adj
+            adjoint dot
+        "#]],
+    );
+}
+
+#[test]
+fn what_has_no_derivative_says_why() {
+    session(
+        "\
+type Shape = Circle(f64) | Box(f64, f64)
+def area(s: Shape) -> f64 = match s { Circle(r): pi * r * r, Box(a, b): a * b }
+:adjoint area
+def count(n: i64) -> i64 = n + 1
+:adjoint count
+:forward cuont
+def power(x: f64, n: i64) -> f64 = fold acc = 1.0 for _ < n: acc * x
+:adjoint power
+:ssa count_adj
+adjoint area
+",
+        expect![[r#"
+            type Shape
+            def area(s: Shape) -> f64
+            ssa area_adj[](s: (i64, (f64), (f64, f64))) -> (f64, f64, f64, f64) =
+              X0: i64 = input s_0  -- s_0
+              X1: f64 = input s_1_0  -- s_1_0
+              X2: f64 = input s_2_0  -- s_2_0
+              X3: f64 = input s_2_1  -- s_2_1
+              X4: i64 = [X0 != 0] * X0  -- k
+              X5: f64 = 3.141592653589793
+              X6: f64 = [X0 == 0] * X1 * X5
+              X7: f64 = [X0 == 0] * X1 * X6
+              X8: f64 = [X4 == 1 && X0 != 0] * X2 * X3
+              X9: f64 = [X0 == 0] * X7 + [X4 == 1 && X0 != 0] * X8
+              X10: f64 = input y_adj  -- y_adj
+              X11: f64 = [X4 == 1 && X0 != 0] * X3 * X10
+              X12: f64 = [X4 == 1 && X0 != 0] * X2 * X10
+              X13: f64 = [X0 == 0] * X6 * X10
+              X14: f64 = [X0 == 0] * X1 * X10
+              X15: f64 = [X0 == 0] * X5 * X14
+              X16: f64 = [X4 == 1 && X0 != 0] * X12  -- s_2_1_adj
+              X17: f64 = [X4 == 1 && X0 != 0] * X11  -- s_2_0_adj
+              X18: f64 = [X0 == 0] * X13 + [X0 == 0] * X15  -- s_1_0_adj
+              out X9, X18, X17, X16
+            this is Tensor SSA: there is a sum type, which is not printed as Iverson yet
+            def count(n: i64) -> i64
+            [E0510] Error: `count` has no derivative: it takes no reals, or gives none
+            [E0600] Error: there is no definition `cuont` here
+            def power(x: f64, n: i64) -> f64
+            [E0510] Error: `power` has no core form: a fold or loop
+               ╭─[ repl:1:36 ]
+               │
+             1 │ def power(x: f64, n: i64) -> f64 = fold acc = 1.0 for _ < n: acc * x
+               │                                    ────────────────┬────────────────
+               │                                                    ╰────────────────── here
+               │
+               │ Help: what is there stays with the interpreter, which runs it all the same
+            ───╯
+            [E0510] Error: `count` has no derivative: it takes no reals, or gives none
+            [E0600] Error: a command begins with a colon: write `:adjoint area`
+            --- exit status: 1
+        "#]],
+    );
+}

@@ -1,0 +1,299 @@
+//! Derivatives as source: what is printed is checked as a part of the program, and its values are held against
+//! those that the interpreter finds by dual numbers.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use lang_core::base::{GlobalName, Name};
+use lang_core::interp::{Counts, Interp, Limits, RtInstance, RtType, Value as Computed};
+use lang_core::ir::core::CoreType;
+use lang_core::ir::eval_ssa::SsaEvaluator;
+use lang_core::ir::flat::Source;
+use lang_core::ir::value::Value;
+use lang_core::pipeline::Stages;
+use lang_core::predicate::Poly;
+use lang_core::session::{Running, Session};
+use lang_core::source::{self, Definition, Which};
+use lang_core::syntax::ops::Scalar;
+use lang_core::types::ty::SizeSource;
+
+use crate::golden::{self, Tolerance};
+use crate::middle::forms::{All, Forms};
+use crate::middle::judge::FUEL;
+use crate::middle::probe::Silent;
+use crate::middle::values::{arguments, draw, part_as_is as part, size_of, sizes_among};
+use crate::random::Random;
+
+/// The name of the definition that asks the interpreter for the same.
+#[must_use]
+pub fn probe_name(made: &Definition) -> String {
+    format!("asked_of_{}", made.name)
+}
+
+/// The text of a definition with the parameters of a derivative that gives what the interpreter finds.
+#[must_use]
+pub fn probe(def: &str, made: &Definition, which: Which) -> String {
+    let own = made.params.len() - if which == Which::Adjoint { 1 } else { made.varying.len() };
+    let params: Vec<String> = made.params.iter().map(|(name, ty)| format!("{name}: {ty}")).collect();
+    let varies = |k: usize| made.varying.contains(&k);
+    let (mut lambda, mut args, mut point) = (Vec::new(), Vec::new(), Vec::new());
+    for (k, (name, ty)) in made.params.iter().take(own).enumerate() {
+        if varies(k) {
+            lambda.push(format!("(v_{name}: {ty})"));
+            args.push(format!("v_{name}"));
+            point.push(name.to_string());
+        } else {
+            args.push(name.to_string());
+        }
+    }
+    let beside: Vec<String> = made.params.iter().skip(own).map(|(name, _)| name.to_string()).collect();
+    let tuple = |items: &[String]| {
+        if items.len() == 1 { items.join("") } else { format!("({})", items.join(", ")) }
+    };
+    let operator = if which == Which::Adjoint { "vjp" } else { "jvp" };
+    format!(
+        "\ndef {}({}) = {operator}(\\{}: {def}({}))({}, {})\n",
+        probe_name(made),
+        params.join(", "),
+        lambda.join(", "),
+        args.join(", "),
+        tuple(&point),
+        tuple(&beside)
+    )
+}
+
+/// A value of the interpreter.
+pub(crate) fn computed(value: &Value, ty: &CoreType, sizes: &dyn Fn(&Poly) -> i64) -> Option<Computed> {
+    let (dims, element) = ty.peel();
+    if !dims.is_empty() {
+        let dims: Vec<usize> = dims.iter().map(|n| usize::try_from(sizes(n)).unwrap_or(0)).collect();
+        let mut items = vec![value.clone()];
+        for _ in &dims {
+            items =
+                items.into_iter().flat_map(|v| if let Value::Array(inner) = v { inner } else { Vec::new() }).collect();
+        }
+        let items: Vec<Computed> = items.iter().map(|v| computed(v, element, sizes)).collect::<Option<_>>()?;
+        return match element {
+            CoreType::Scalar(Scalar::F64) => {
+                let items = items.iter().map(|v| if let Computed::F64(x) = v { *x } else { 0.0 });
+                Computed::array(&dims, items.collect::<Vec<f64>>())
+            }
+            CoreType::Scalar(Scalar::F32) => {
+                let items = items.iter().map(|v| if let Computed::F32(x) = v { *x } else { 0.0 });
+                Computed::array(&dims, items.collect::<Vec<f32>>())
+            }
+            CoreType::Scalar(Scalar::I64) => {
+                Computed::array(&dims, items.iter().map(|v| v.as_i64().unwrap_or(0)).collect::<Vec<i64>>())
+            }
+            CoreType::Scalar(Scalar::Bool) => {
+                Computed::array(&dims, items.iter().map(|v| v.as_bool().unwrap_or(false)).collect::<Vec<bool>>())
+            }
+            _ => Computed::array(&dims, items),
+        };
+    }
+    Some(match (value, ty) {
+        (Value::F64(x), _) => Computed::F64(*x),
+        (Value::F32(x), _) => Computed::F32(*x),
+        (Value::I64(i), _) => Computed::I64(*i),
+        (Value::Bool(b), _) => Computed::Bool(*b),
+        (Value::Tuple(items), CoreType::Tuple(types, names)) => {
+            let items: Option<Vec<Computed>> =
+                items.iter().zip(types.iter()).map(|(v, t)| computed(v, t, sizes)).collect();
+            match names {
+                None => Computed::tuple(items?),
+                Some(names) => Computed::record(names.iter().cloned().zip(items?).collect::<Vec<(Name, Computed)>>()),
+            }
+        }
+        _ => return None,
+    })
+}
+
+/// What came of a derivative's text.
+#[derive(Debug, Default)]
+pub struct Compared {
+    /// Points at which the values agreed.
+    pub values: u32,
+    /// Points at which both failed, or the interpreter alone.
+    pub failures: u32,
+    /// The first of these.
+    pub first_failure: Option<String>,
+    /// What was counted at all points: of the text, and of the other definition.
+    pub counts: (Counts, Counts),
+    /// The work of the text and of the derivative in Tensor SSA, where both were evaluated.
+    pub work: (u64, u64),
+}
+
+/// A call of a definition of the session; what it counts.
+fn run(
+    session: &Session,
+    globals: &HashMap<GlobalName, Computed>,
+    def: &GlobalName,
+    sizes: &[i64],
+    args: Vec<Computed>,
+) -> (Result<Computed, String>, Counts) {
+    let program = Running::new(session, globals);
+    let interrupt = AtomicBool::new(false);
+    let mut host = Silent;
+    let limits = Limits { max_calls: 1000, max_elements: 1 << 20, max_bytes: 1 << 26, ..Limits::default() };
+    let mut interp = Interp::new(&program, &mut host, limits, &interrupt);
+    interp.count();
+    let types: Vec<RtType> = Vec::new();
+    let instance = RtInstance { types: Arc::from(types), sizes: sizes.to_vec() };
+    let value = interp.call(def, instance, args).map_err(|failure| format!("{failure:?}"));
+    (value, interp.counts())
+}
+
+/// Arguments of a derivative of a definition.
+fn point(random: &mut Random, stages: &Stages, made: &Definition, which: Which, fixed: Option<i64>) -> Option<Point> {
+    let core = &stages.core;
+    let count = core.sizes.len() + sizes_among(core).len();
+    let mut size = || fixed.unwrap_or_else(|| i64::try_from(random.below(5)).unwrap_or(0));
+    let all: Vec<i64> = (0..count).map(|_| size()).collect();
+    let args = arguments(random, core, &all)?;
+    let sizes: Vec<i64> = all.iter().take(core.sizes.len()).copied().collect();
+    let of = size_of(core, &sizes, &args);
+    let mut given: Vec<Computed> =
+        core.params.iter().zip(&args).map(|((_, ty), v)| computed(v, ty, &of)).collect::<Option<_>>()?;
+    let beside: Vec<CoreType> = match which {
+        Which::Adjoint => vec![mirrored(&stages.ssa.result)],
+        Which::Forward => made.varying.iter().filter_map(|k| Some(mirrored(&core.params.get(*k)?.1))).collect(),
+    };
+    let mut values = Vec::new();
+    for ty in &beside {
+        let value = draw(random, ty, &of)?;
+        given.push(computed(&value, ty, &of)?);
+        values.push(value);
+    }
+    Some(Point { sizes, given, args, beside: values })
+}
+
+/// A point: sizes, and arguments for the interpreter; the same as the evaluators have them.
+struct Point {
+    sizes: Vec<i64>,
+    given: Vec<Computed>,
+    args: Vec<Value>,
+    beside: Vec<Value>,
+}
+
+/// The work of a derivative in Tensor SSA at a point.
+fn work_in_ssa(forms: &Forms<'_>, stages: &Stages, made: &Definition, which: Which, at: &Point) -> Option<u64> {
+    let ssa = source::derived(&forms.module, &stages.ssa.callee, which).ok()??;
+    let parts = ssa.inputs.iter().filter(|i| i.source.is_passed()).map(|input| {
+        Some(match &input.source {
+            Source::Tangent(k) => {
+                let of = stages.ssa.inputs.get(*k as usize)?;
+                let Source::Param(p) = &of.source else { return None };
+                let nth = made.varying.iter().position(|v| *v == *p as usize)?;
+                part(at.beside.get(nth)?, &of.leaf.path)
+            }
+            Source::Cotangent(k) => part(at.beside.first()?, &stages.ssa.outputs.get(*k as usize)?.0.path),
+            Source::Param(k) => part(at.args.get(*k as usize)?, &input.leaf.path),
+            Source::Global(_) => return None,
+        })
+    });
+    let all = All(forms);
+    let mut evaluator = SsaEvaluator::new(&all, FUEL);
+    evaluator.call(&ssa, &at.sizes, parts.collect::<Option<_>>()?).ok()?;
+    Some(evaluator.counts.work)
+}
+
+/// The sizes of a definition in the order in which another of the same sizes has them.
+fn named_sizes(session: &Session, def: &GlobalName, sizes: &[i64], other: &GlobalName) -> Vec<i64> {
+    let names = |def: &GlobalName| -> Vec<Name> {
+        let signature = session.signature(def);
+        let implicit = signature.iter().flat_map(|s| s.sizes.iter()).filter(|s| s.source == SizeSource::Implicit);
+        implicit.map(|s| s.name.clone()).collect()
+    };
+    let own = names(def);
+    let at = |name: &Name| own.iter().position(|n| n == name).and_then(|k| sizes.get(k).copied());
+    names(other).iter().map(|name| at(name).unwrap_or(0)).collect()
+}
+
+/// Is a number in it that is not finite?
+fn is_not_finite(value: &serde_json::Value) -> bool {
+    let text = value.to_string();
+    ["NaN", "Infinity"]
+        .iter()
+        .any(|word| text.contains(&format!("\"{word}\"")) || text.contains(&format!("\"-{word}\"")))
+}
+
+/// The type of tangents.
+fn mirrored(ty: &CoreType) -> CoreType {
+    let unit = || CoreType::Tuple(Arc::from([]), None);
+    match ty {
+        CoreType::Scalar(Scalar::F64 | Scalar::F32) => ty.clone(),
+        CoreType::Scalar(_) | CoreType::Rel(_) => unit(),
+        CoreType::Tuple(items, names) => CoreType::Tuple(items.iter().map(mirrored).collect(), names.clone()),
+        CoreType::Tensor(n, t) => match mirrored(t) {
+            CoreType::Tuple(items, None) if items.is_empty() => unit(),
+            t => CoreType::Tensor(n.clone(), Arc::new(t)),
+        },
+    }
+}
+
+/// Holds a derivative's definition in the session against another with the same parameters.
+///
+/// # Errors
+/// Where they differ.
+#[expect(clippy::too_many_arguments, reason = "what is compared with what, and where")]
+pub fn compare(
+    session: &Session,
+    globals: &HashMap<GlobalName, Computed>,
+    def: &GlobalName,
+    stages: &Stages,
+    made: &Definition,
+    which: Which,
+    other: &str,
+    tolerance: Tolerance,
+    points: &[Option<i64>],
+) -> Result<Compared, String> {
+    let mut compared = Compared::default();
+    let forms = Forms::new(session, globals);
+    let mut random = Random::new(23);
+    let (first, second) = (GlobalName::new(&def.module, &made.name), GlobalName::new(&def.module, other));
+    for fixed in points {
+        let Some(at) = point(&mut random, stages, made, which, *fixed) else { continue };
+        let (sizes, args) = (at.sizes.clone(), at.given.clone());
+        // Where the value is none, what its derivative is says nothing.
+        let own = stages.core.params.len();
+        let value = run(session, globals, def, &sizes, args.iter().take(own).cloned().collect()).0;
+        if value.is_ok_and(|v| golden::json_of(&v).is_ok_and(|v| is_not_finite(&v))) {
+            continue;
+        }
+        let (for_first, for_second) =
+            (named_sizes(session, def, &sizes, &first), named_sizes(session, def, &sizes, &second));
+        let (wanted, other_counts) = run(session, globals, &second, &for_second, args.clone());
+        let (found, counts) = run(session, globals, &first, &for_first, args.clone());
+        compared.counts.0 = add(compared.counts.0, counts);
+        compared.counts.1 = add(compared.counts.1, other_counts);
+        match (wanted, found) {
+            (Ok(wanted), Ok(found)) => {
+                let (wanted, found) = (golden::json_of(&wanted)?, golden::json_of(&found)?);
+                // What overflows does so in another order.
+                if is_not_finite(&wanted) {
+                    continue;
+                }
+                if let Some(difference) = tolerance.normwise(&wanted).difference(&found, &wanted, &made.name) {
+                    let args: Vec<String> =
+                        args.iter().filter_map(|a| golden::json_of(a).ok()).map(|a| a.to_string()).collect();
+                    return Err(format!("{difference}\nat {sizes:?} {}\n{}", args.join(", "), made.text));
+                }
+                compared.values += 1;
+                if let Some(work) = work_in_ssa(&forms, stages, made, which, &at) {
+                    compared.work = (compared.work.0 + counts.work, compared.work.1 + work);
+                }
+            }
+            (Err(failure), _) => {
+                compared.failures += 1;
+                compared.first_failure.get_or_insert(failure);
+            }
+            (Ok(_), Err(failure)) => return Err(format!("{}: {failure}\n{}", made.name, made.text)),
+        }
+    }
+    Ok(compared)
+}
+
+fn add(a: Counts, b: Counts) -> Counts {
+    Counts { work: a.work + b.work, tests: a.tests + b.tests, iterations: a.iterations + b.iterations }
+}

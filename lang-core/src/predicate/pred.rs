@@ -232,6 +232,12 @@ impl Pred {
         Self::all(without.into_iter().chain([rest]))
     }
 
+    /// The existential as it stands: nothing in it is solved or taken out.
+    #[must_use]
+    pub fn some(index: &Index, body: &Self) -> Self {
+        if body.is_false() { Self::falsity() } else { Self::bound(index, body) }
+    }
+
     /// An existential whose variable is numbered by how deep existentials nest in it, so that it is no variable
     /// of any form, and equal ones are equal.
     fn bound(index: &Index, body: &Self) -> Self {

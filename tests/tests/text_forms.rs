@@ -325,9 +325,40 @@ fn damaged_texts() {
         let texts: Vec<String> = all.core.values().map(ToString::to_string).filter(short).collect();
         let ssa: Vec<String> = all.ssa.values().map(ToString::to_string).filter(short).collect();
         let pieces = [
-            "(", ")", "[", "]", "{", "}", ":", ";", "for i < n: ", "sum", "let k = ", " in ", "X1", "i0", "-", "* ", "^ ",
-            "99999999999", "0.5f32", "needs 0", "_adj{0; 0}", "f[f64; n]", "check(", "\"", "`", "// 0", "any", " -- ", "'",
-            "é", "~", "1e999", "min(", ": [n]f64",
+            "(",
+            ")",
+            "[",
+            "]",
+            "{",
+            "}",
+            ":",
+            ";",
+            "for i < n: ",
+            "sum",
+            "let k = ",
+            " in ",
+            "X1",
+            "i0",
+            "-",
+            "* ",
+            "^ ",
+            "99999999999",
+            "0.5f32",
+            "needs 0",
+            "_adj{0; 0}",
+            "f[f64; n]",
+            "check(",
+            "\"",
+            "`",
+            "// 0",
+            "any",
+            " -- ",
+            "'",
+            "é",
+            "~",
+            "1e999",
+            "min(",
+            ": [n]f64",
         ];
         let (mut read, mut refused) = (0_u32, 0_u32);
         for round in 0..6000_usize {
@@ -371,7 +402,8 @@ fn damaged_texts() {
 /// Depth and length are bounded.
 #[test]
 fn enormous_texts() {
-    for (open, close) in [("(", ")"), ("- ", ""), ("!", ""), ("for i < 2: ", ""), ("sqrt(", ")"), ("[x > 0] * (", ")")] {
+    for (open, close) in [("(", ")"), ("- ", ""), ("!", ""), ("for i < 2: ", ""), ("sqrt(", ")"), ("[x > 0] * (", ")")]
+    {
         let text = format!("core f[](x: f64) -> f64 =\n  {}x{}\n", open.repeat(200_000), close.repeat(200_000));
         let error = read_core("t", &text).map(|_| ()).map_err(|e| e.message);
         assert_eq!(error, Err("nested too deeply".to_owned()), "{open}");

@@ -461,9 +461,7 @@ impl Core<'_> {
             Kind::Call(callee, sizes, args) => {
                 Kind::Call(Arc::clone(callee), self.naming.polys(sizes), self.list(args))
             }
-            Kind::Check(p, what, body) => {
-                Kind::Check(self.naming.pred(p), nowhere(what, self.own), self.expr(body))
-            }
+            Kind::Check(p, what, body) => Kind::Check(self.naming.pred(p), nowhere(what, self.own), self.expr(body)),
         };
         Expr::new(kind, self.naming.ty(&e.ty), Span::default())
     }

@@ -177,12 +177,18 @@ fn is_index(e: &Expr) -> bool {
 
 /// Does an operation on integers, as it is written, read as an index expression?
 fn is_misread(e: &Expr) -> bool {
-    let arithmetic = match &e.kind {
-        Kind::Add(_) | Kind::Mul(..) | Kind::Neg(_) => true,
-        Kind::Apply(Operation::PowInt | Operation::Binary(BinOp::FloorDiv | BinOp::Mod), _)
-        | Kind::Apply(Operation::Scalar(ScalarFn::Min | ScalarFn::Max), _) => true,
-        _ => false,
-    };
+    let arithmetic = matches!(
+        &e.kind,
+        Kind::Add(_)
+            | Kind::Mul(..)
+            | Kind::Neg(_)
+            | Kind::Apply(
+                Operation::PowInt
+                    | Operation::Binary(BinOp::FloorDiv | BinOp::Mod)
+                    | Operation::Scalar(ScalarFn::Min | ScalarFn::Max),
+                _
+            )
+    );
     let mut all = arithmetic && is_i64(&e.ty);
     e.for_each_child(&mut |e| all = all && is_index(e));
     all

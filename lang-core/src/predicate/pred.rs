@@ -445,8 +445,8 @@ impl fmt::Display for Pred {
         match self {
             Self::And(items) if items.is_empty() => f.write_str("true"),
             Self::Or(items) if items.is_empty() => f.write_str("false"),
-            Self::And(items) => list(f, items, " && ", |p| matches!(p, Self::Or(_) | Self::Any(..))),
-            Self::Or(items) => list(f, items, " || ", |p| matches!(p, Self::Any(..))),
+            Self::And(items) => list(f, items, " && ", |p| matches!(p, Self::Or(_))),
+            Self::Or(items) => list(f, items, " || ", |_| false),
             Self::Ge(p) => {
                 let (left, right) = sides(p);
                 // `a - b - 1 >= 0` over integers is `b < a`.

@@ -137,7 +137,8 @@ fn number(text: &str, after_dot: bool) -> Option<(Token, usize)> {
     if single {
         return Some((Token::Real(f64::from(written.parse::<f32>().ok()?), true), end + 3));
     }
-    let token = if end == whole { Token::Int(written.parse().ok()?) } else { Token::Real(written.parse().ok()?, false) };
+    let token =
+        if end == whole { Token::Int(written.parse().ok()?) } else { Token::Real(written.parse().ok()?, false) };
     Some((token, end))
 }
 

@@ -2,9 +2,7 @@
 
 use super::Wrong;
 use super::lexer::{Token, Tokens};
-use super::tree::{
-    CalleeTree, GlobalTree, HeadTree, LetTree, Mark, Node, ParamTree, Tree, TypeNode, TypeTree, Word,
-};
+use super::tree::{CalleeTree, GlobalTree, HeadTree, LetTree, Mark, Node, ParamTree, Tree, TypeNode, TypeTree, Word};
 use crate::base::{Code, Name};
 use crate::interp::guarded;
 use crate::ir::callee_text::PRELUDE;

@@ -405,6 +405,14 @@ fn build(head: &HeadTree, lines: &Lines, module: &ModuleName) -> Read<Ssa> {
     let mut vars = Vars::default();
     let Opened { sizes, params, bounded } = open(head, &mut terms, &mut vars)?;
     let callee = Arc::new(terms.callee(&head.callee)?);
+    // Data are read through the statements that they are inputs of.
+    for (local, _) in &params {
+        let name = vars.name(*local);
+        if let Found::Data(..) = terms.find(&name, head.at)? {
+            terms.leave(&name);
+            terms.enter(&name, Found::Data(*local, CoreType::Tuple(Arc::from([]), None)));
+        }
+    }
     let shapes = lines.stmts.iter().map(|s| (s.dims.len(), s.scalar)).collect();
     let names = params.iter().map(|(l, _)| vars.name(*l)).collect();
     let mut build = Build { terms, vars, shapes, inputs: Vec::new(), params, names, bounded };
@@ -424,7 +432,8 @@ fn build(head: &HeadTree, lines: &Lines, module: &ModuleName) -> Read<Ssa> {
         let dims = build.terms.polys(&line.dims)?;
         let guard = build.pred(line.guard.as_ref())?;
         let cond = build.terms.pred(&line.cond)?;
-        let what = Failing { code: line.code, what: line.what.clone(), item: callee.def.clone(), span: Span::default() };
+        let what =
+            Failing { code: line.code, what: line.what.clone(), item: callee.def.clone(), span: Span::default() };
         checks.push(Check { dims, guard, cond, what: Arc::new(what) });
     }
     let needed = |needs: &[(u32, usize)]| {
@@ -464,9 +473,8 @@ fn build(head: &HeadTree, lines: &Lines, module: &ModuleName) -> Read<Ssa> {
     let mut outputs = Vec::new();
     for ((output, leaf), path) in lines.outputs.iter().zip(leaves).zip(paths) {
         let var = build.var(&output.var, output.at)?;
-        if build.shapes.get(var.0 as usize).is_none_or(|s| s.1 != leaf.scalar) {
-            let message = format!("`{}` is no `{}`", output.var, leaf.scalar.map_or("rel", Scalar::name));
-            return Err(Wrong::new(output.at, message));
+        if build.shapes.get(var.0 as usize) != Some(&(leaf.dims.len(), leaf.scalar)) {
+            return Err(Wrong::new(output.at, format!("`{}` is no `{}`", output.var, leaf.ty())));
         }
         outputs.push((Leaf { path: output.path.clone().unwrap_or(path), ..leaf }, var));
     }

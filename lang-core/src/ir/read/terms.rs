@@ -92,9 +92,7 @@ impl Terms {
             Node::Name(name) if name == "_" => Poly::atom(Atom::Overflow),
             Node::Name(name) => match self.find(name, tree.at)? {
                 Found::Index(p, _) => p,
-                Found::Data(x, CoreType::Scalar(Scalar::I64)) => {
-                    Poly::atom(Atom::Read(x, name.clone(), Arc::from([])))
-                }
+                Found::Data(x, CoreType::Scalar(Scalar::I64)) => Poly::atom(Atom::Read(x, name.clone(), Arc::from([]))),
                 Found::Global(global, CoreType::Scalar(Scalar::I64)) => Poly::atom(Atom::Global(global)),
                 Found::Data(_, ty) | Found::Global(_, ty) => {
                     return Err(Wrong::new(tree.at, format!("`{name}` is `{ty}`, not an integer")));
@@ -282,7 +280,8 @@ impl Terms {
                 TypeNode::Data(name, args) => {
                     let args = args.iter().map(|t| match &t.node {
                         TypeNode::Data(GlobalTree { module: None, name }, args) if args.is_empty() => {
-                            Ok(size(name).map_or_else(|| self.argument(t).map(TypeArg::Type), |p| Ok(TypeArg::Size(p)))?)
+                            Ok(size(name)
+                                .map_or_else(|| self.argument(t).map(TypeArg::Type), |p| Ok(TypeArg::Size(p)))?)
                         }
                         _ => self.argument(t).map(TypeArg::Type),
                     });

@@ -5,7 +5,9 @@
 //! makes to differentiate them are functions of their own, with texts of their own.
 
 mod core;
+mod heads;
 mod lexer;
+mod lines;
 mod parser;
 mod ssa;
 mod terms;

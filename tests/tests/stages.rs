@@ -226,16 +226,16 @@ def smooth(x: [n]f64) -> [n]f64 = for i: (sum d in -1..2: [0 <= i + d < n] * x[i
               X1[i0 < m]: f64 = input c  -- c
               X2[i0 < n]: f64 = sum i1 < m: X0[i0 + i1] * X1[i1]
               out X2
-            ssa conv_adj[n, m](x: [n + m - 1]f64, c: [m]f64) -> ([n]f64, [n + m - 1]f64, [m]f64) =
+            ssa conv_adj{0; 0, 1}[n, m](x: [n + m - 1]f64, c: [m]f64) -> ([n]f64, [n + m - 1]f64, [m]f64) =
               X0[i0 < n + m - 1]: f64 = input x  -- x
               X1[i0 < m]: f64 = input c  -- c
               X2[i0 < n]: f64 = sum i1 < m: X0[i0 + i1] * X1[i1]
-              X3[i0 < n]: f64 = input y_adj  -- y_adj
+              X3[i0 < n]: f64 = input y_adj = adj 0  -- y_adj
               X4[i0 < n + m - 1]: f64 = sum i1 < n: [i0 < m + i1 && i1 <= i0] * X1[i0 - i1] * X3[i1]  -- x_adj
               X5[i0 < m]: f64 = sum i1 < n: X0[i0 + i1] * X3[i1]  -- c_adj
               out X2, X4, X5
             core loss[n, m](x: [n + m - 1]f64, c: [m]f64, z: [n]f64) -> f64 =
-              let y = conv[n, m](x, c)
+              let y: [n]f64 = conv[n, m](x, c)
               let r = for i < n: y[i] - z[i]
               in sum i < n: r[i] ^ 2
             ssa loss[n, m](x: [n + m - 1]f64, c: [m]f64, z: [n]f64) -> f64 =
@@ -248,7 +248,7 @@ def smooth(x: [n]f64) -> [n]f64 = for i: (sum d in -1..2: [0 <= i + d < n] * x[i
               X6[i0 < n]: f64 = ^(X4[i0], X5)
               X7: f64 = sum i0 < n: X6[i0]
               out X7
-            ssa loss_adj[n, m](x: [n + m - 1]f64, c: [m]f64, z: [n]f64) -> (f64, [n + m - 1]f64, [m]f64, [n]f64) =
+            ssa loss_adj{0; 0, 1, 2}[n, m](x: [n + m - 1]f64, c: [m]f64, z: [n]f64) -> (f64, [n + m - 1]f64, [m]f64, [n]f64) =
               X0[i0 < n + m - 1]: f64 = input x  -- x
               X1[i0 < m]: f64 = input c  -- c
               X2[i0 < n]: f64 = input z  -- z
@@ -257,7 +257,7 @@ def smooth(x: [n]f64) -> [n]f64 = for i: (sum d in -1..2: [0 <= i + d < n] * x[i
               X5: i64 = 2
               X6[i0 < n]: f64 = ^(X4[i0], X5)
               X7: f64 = sum i0 < n: X6[i0]
-              X8: f64 = input y_adj  -- y_adj
+              X8: f64 = input y_adj = adj 0  -- y_adj
               X9: f64 = 2.0
               X10[i0 < n]: f64 = X4[i0] * X9
               X11[i0 < n]: f64 = X8 * X10[i0]  -- r_adj
@@ -265,20 +265,20 @@ def smooth(x: [n]f64) -> [n]f64 = for i: (sum d in -1..2: [0 <= i + d < n] * x[i
               X13[i0 < n + m - 1]: f64 = sum i1 < n: [i0 < m + i1 && i1 <= i0] * X1[i0 - i1] * X11[i1]  -- x_adj
               X14[i0 < m]: f64 = sum i1 < n: X0[i0 + i1] * X11[i1]  -- c_adj
               out X7, X13, X14, X12
-            core eye[](n: i64, x: f64) -> [n, n]f64 =
-              check(0 <= n, "the extent is negative") (for i < n: for j < n: [i == j] * x)
-            ssa eye[](n: i64, x: f64) -> [n, n]f64 =
-              check 0: 0 <= n, "the extent is negative"
+            core eye[](bounded n: i64, x: f64) -> [n, n]f64 =
+              check(0 <= n, E0509 "the extent is negative") (for i < n: for j < n: [i == j] * x)
+            ssa eye[](bounded n: i64, x: f64) -> [n, n]f64 =
+              check 0: 0 <= n, E0509 "the extent is negative"
               X0: i64 = input n  -- n
               X1: f64 = input x  -- x
               X2[i0 < n, i1 < n]: f64 = [i0 == i1] * X1  needs 0
               out X2
-            ssa eye_adj[](n: i64, x: f64) -> ([n, n]f64, f64) =
-              check 0: 0 <= n, "the extent is negative"
+            ssa eye_adj{0; 1}[](bounded n: i64, x: f64) -> ([n, n]f64, f64) =
+              check 0: 0 <= n, E0509 "the extent is negative"
               X0: i64 = input n  -- n
               X1: f64 = input x  -- x
               X2[i0 < n, i1 < n]: f64 = [i0 == i1] * X1  needs 0
-              X3[i0 < n, i1 < n]: f64 = input y_adj  -- y_adj
+              X3[i0 < n, i1 < n]: f64 = input y_adj = adj 0  -- y_adj
               X4: f64 = sum i0 < n: X3[i0, i0]  needs 0  -- x_adj
               out X2, X4
             core trace[n](a: [n, n]f64) -> f64 =
@@ -287,26 +287,26 @@ def smooth(x: [n]f64) -> [n]f64 = for i: (sum d in -1..2: [0 <= i + d < n] * x[i
               X0[i0 < n, i1 < n]: f64 = input a  -- a
               X1: f64 = sum i0 < n: X0[i0, i0]
               out X1
-            ssa trace_adj[n](a: [n, n]f64) -> (f64, [n, n]f64) =
+            ssa trace_adj{0; 0}[n](a: [n, n]f64) -> (f64, [n, n]f64) =
               X0[i0 < n, i1 < n]: f64 = input a  -- a
               X1: f64 = sum i0 < n: X0[i0, i0]
-              X2: f64 = input y_adj  -- y_adj
+              X2: f64 = input y_adj = adj 0  -- y_adj
               X3[i0 < n, i1 < n]: f64 = [i0 == i1] * X2  -- a_adj
               out X1, X3
             core gather[n, k](x: [n]f64, idx: [k]i64) -> [k]f64 =
-              for j < k: check(idx[j] < n && 0 <= idx[j], "index out of bounds") x[idx[j]]
+              for j < k: check(idx[j] < n && 0 <= idx[j], E0500 "index out of bounds") x[idx[j]]
             ssa gather[n, k](x: [n]f64, idx: [k]i64) -> [k]f64 =
-              check 0[i0 < k]: X1[i0] < n && 0 <= X1[i0], "index out of bounds"
+              check 0[i0 < k]: X1[i0] < n && 0 <= X1[i0], E0500 "index out of bounds"
               X0[i0 < n]: f64 = input x  -- x
               X1[i0 < k]: i64 = input idx  -- idx
               X2[i0 < k]: f64 = X0[X1[i0]]  needs 0
               out X2
-            ssa gather_adj[n, k](x: [n]f64, idx: [k]i64) -> ([k]f64, [n]f64) =
-              check 0[i0 < k]: X1[i0] < n && 0 <= X1[i0], "index out of bounds"
+            ssa gather_adj{0; 0}[n, k](x: [n]f64, idx: [k]i64) -> ([k]f64, [n]f64) =
+              check 0[i0 < k]: X1[i0] < n && 0 <= X1[i0], E0500 "index out of bounds"
               X0[i0 < n]: f64 = input x  -- x
               X1[i0 < k]: i64 = input idx  -- idx
               X2[i0 < k]: f64 = X0[X1[i0]]  needs 0
-              X3[i0 < k]: f64 = input y_adj  -- y_adj
+              X3[i0 < k]: f64 = input y_adj = adj 0  -- y_adj
               X4[i0 < n]: f64 = sum i1 < k: [i0 == X1[i1]] * X3[i1]  needs 0
               X5[i0 < n]: f64 = [(any i1 < k: i0 == X1[i1])] * X4[i0]  -- x_adj
               out X2, X5
@@ -322,14 +322,14 @@ def smooth(x: [n]f64) -> [n]f64 = for i: (sum d in -1..2: [0 <= i + d < n] * x[i
               X4[i0 < n]: f64 = [!X2[i0]] * X0[i0] * X3
               X5[i0 < n]: f64 = [X2[i0]] * X0[i0] + [!X2[i0]] * X4[i0]
               out X5
-            ssa relu_adj[n](x: [n]f64) -> ([n]f64, [n]f64) =
+            ssa relu_adj{0; 0}[n](x: [n]f64) -> ([n]f64, [n]f64) =
               X0[i0 < n]: f64 = input x  -- x
               X1: f64 = 0.0
               X2[i0 < n]: bool = >(X0[i0], X1)  -- k
               X3: f64 = 0.01
               X4[i0 < n]: f64 = [!X2[i0]] * X0[i0] * X3
               X5[i0 < n]: f64 = [X2[i0]] * X0[i0] + [!X2[i0]] * X4[i0]
-              X6[i0 < n]: f64 = input y_adj  -- y_adj
+              X6[i0 < n]: f64 = input y_adj = adj 0  -- y_adj
               X7[i0 < n]: f64 = [!X2[i0]] * X3 * X6[i0]
               X8[i0 < n]: f64 = [X2[i0]] * X6[i0] + [!X2[i0]] * X7[i0]  -- x_adj
               out X5, X8
@@ -340,11 +340,11 @@ def smooth(x: [n]f64) -> [n]f64 = for i: (sum d in -1..2: [0 <= i + d < n] * x[i
               X1: f64 = sum i0 < n, i1 < 2: X0[i0, i1] * X0[i0, i1]
               X2: f64 = sqrt(X1)
               out X2
-            ssa norm_adj[n](x: [n, 2]f64) -> (f64, [n, 2]f64) =
+            ssa norm_adj{0; 0}[n](x: [n, 2]f64) -> (f64, [n, 2]f64) =
               X0[i0 < n, i1 < 2]: f64 = input x  -- x
               X1: f64 = sum i0 < n, i1 < 2: X0[i0, i1] * X0[i0, i1]
               X2: f64 = sqrt(X1)
-              X3: f64 = input y_adj  -- y_adj
+              X3: f64 = input y_adj = adj 0  -- y_adj
               X4: f64 = 1.0
               X5: f64 = 2.0
               X6: f64 = X2 * X5
@@ -363,12 +363,12 @@ def smooth(x: [n]f64) -> [n]f64 = for i: (sum d in -1..2: [0 <= i + d < n] * x[i
               X2[i0 < n, i1 < n]: f64 = [i1 < i0] * X0[i0, i1] * X1  -- y
               X3: f64 = sum i0 < n, i1 < n: [i1 < i0] * X2[i0, i1] * X2[i0, i1]
               out X3
-            ssa tri_adj[n](a: [n, n]f64) -> (f64, [n, n]f64) =
+            ssa tri_adj{0; 0}[n](a: [n, n]f64) -> (f64, [n, n]f64) =
               X0[i0 < n, i1 < n]: f64 = input a  -- a
               X1: f64 = 2.0
               X2[i0 < n, i1 < n]: f64 = [i1 < i0] * X0[i0, i1] * X1  -- y
               X3: f64 = sum i0 < n, i1 < n: [i1 < i0] * X2[i0, i1] * X2[i0, i1]
-              X4: f64 = input y_adj  -- y_adj
+              X4: f64 = input y_adj = adj 0  -- y_adj
               X5[i0 < n, i1 < n]: f64 = [i1 < i0] * X2[i0, i1] * X4
               X6[i0 < n, i1 < n]: f64 = [i1 < i0] * X5[i0, i1] + [i1 < i0] * X5[i0, i1]  -- y_adj
               X7[i0 < n, i1 < n]: f64 = [i1 < i0] * X1 * X6[i0, i1]  -- a_adj
@@ -376,19 +376,19 @@ def smooth(x: [n]f64) -> [n]f64 = for i: (sum d in -1..2: [0 <= i + d < n] * x[i
             core points[n](p: [n]{x: f64, y: f64}) -> [n](f64, f64) =
               for i < n: (p[i].y, p[i].x + 1.0)
             ssa points[n](p: [n]{x: f64, y: f64}) -> [n](f64, f64) =
-              X0[i0 < n]: f64 = input p_x  -- p_x
-              X1[i0 < n]: f64 = input p_y  -- p_y
+              X0[i0 < n]: f64 = input p_x = p.0  -- p_x
+              X1[i0 < n]: f64 = input p_y = p.1  -- p_y
               X2: f64 = 1.0
               X3[i0 < n]: f64 = X0[i0] + X2
               out X1, X3
-            ssa points_adj[n](p: [n]{x: f64, y: f64}) -> ([n]f64, [n]f64, [n]f64, [n]f64) =
-              X0[i0 < n]: f64 = input p_x  -- p_x
-              X1[i0 < n]: f64 = input p_y  -- p_y
+            ssa points_adj{0, 1; 0, 1}[n](p: [n]{x: f64, y: f64}) -> ([n]f64, [n]f64, [n]f64, [n]f64) =
+              X0[i0 < n]: f64 = input p_x = p.0  -- p_x
+              X1[i0 < n]: f64 = input p_y = p.1  -- p_y
               X2: f64 = 1.0
               X3[i0 < n]: f64 = X0[i0] + X2
-              X4[i0 < n]: f64 = input p_y_adj  -- p_y_adj
-              X5[i0 < n]: f64 = input y_adj  -- y_adj
-              out X1, X3, X5, X4
+              X4[i0 < n]: f64 = input p_y_adj = adj 0  -- p_y_adj
+              X5[i0 < n]: f64 = input y_adj = adj 1  -- y_adj
+              out X1 at 0, X3 at 1, X5, X4
             core twice[n](x: [n]f64) -> [n]f64 =
               let a = for i < n: 2.0 * x[i]
               in for i < n: a[i] + x[i]
@@ -398,12 +398,12 @@ def smooth(x: [n]f64) -> [n]f64 = for i: (sum d in -1..2: [0 <= i + d < n] * x[i
               X2[i0 < n]: f64 = X0[i0] * X1  -- a
               X3[i0 < n]: f64 = X2[i0] + X0[i0]
               out X3
-            ssa twice_adj[n](x: [n]f64) -> ([n]f64, [n]f64) =
+            ssa twice_adj{0; 0}[n](x: [n]f64) -> ([n]f64, [n]f64) =
               X0[i0 < n]: f64 = input x  -- x
               X1: f64 = 2.0
               X2[i0 < n]: f64 = X0[i0] * X1  -- a
               X3[i0 < n]: f64 = X2[i0] + X0[i0]
-              X4[i0 < n]: f64 = input y_adj  -- y_adj
+              X4[i0 < n]: f64 = input y_adj = adj 0  -- y_adj
               X5[i0 < n]: f64 = X1 * X4[i0]
               X6[i0 < n]: f64 = X4[i0] + X5[i0]  -- x_adj
               out X3, X6
@@ -413,21 +413,21 @@ def smooth(x: [n]f64) -> [n]f64 = for i: (sum d in -1..2: [0 <= i + d < n] * x[i
               X0[i0 < 3]: f64 = input a  -- a
               X1[i0 < 2]: f64 = X0[i0 + 1]
               out X1
-            ssa pick_adj[](a: [3]f64) -> ([2]f64, [3]f64) =
+            ssa pick_adj{0; 0}[](a: [3]f64) -> ([2]f64, [3]f64) =
               X0[i0 < 3]: f64 = input a  -- a
               X1[i0 < 2]: f64 = X0[i0 + 1]
-              X2[i0 < 2]: f64 = input y_adj  -- y_adj
+              X2[i0 < 2]: f64 = input y_adj = adj 0  -- y_adj
               X3[i0 < 3]: f64 = [0 < i0] * X2[i0 - 1]  -- a_adj
               out X1, X3
-            core area[](s: (i64, (f64), (f64, f64))) -> f64 =
+            core area[](s: (i64, (f64,), (f64, f64))) -> f64 =
               let k = s.0
-              let k = [k != 0] * s.0
-              in [k == 0] * ((3.141592653589793 * s.1.0) * s.1.0) + [k == 1 && k != 0] * (s.2.0 * s.2.1)
-            ssa area[](s: (i64, (f64), (f64, f64))) -> f64 =
-              X0: i64 = input s_0  -- s_0
-              X1: f64 = input s_1_0  -- s_1_0
-              X2: f64 = input s_2_0  -- s_2_0
-              X3: f64 = input s_2_1  -- s_2_1
+              let k'1 = [k != 0] * s.0
+              in [k == 0] * ((3.141592653589793 * s.1.0) * s.1.0) + [k'1 == 1 && k != 0] * (s.2.0 * s.2.1)
+            ssa area[](s: (i64, (f64,), (f64, f64))) -> f64 =
+              X0: i64 = input s_0 = s.0  -- s_0
+              X1: f64 = input s_1_0 = s.1.0  -- s_1_0
+              X2: f64 = input s_2_0 = s.2.0  -- s_2_0
+              X3: f64 = input s_2_1 = s.2.1  -- s_2_1
               X4: i64 = [X0 != 0] * X0  -- k
               X5: f64 = 3.141592653589793
               X6: f64 = [X0 == 0] * X1 * X5
@@ -435,18 +435,18 @@ def smooth(x: [n]f64) -> [n]f64 = for i: (sum d in -1..2: [0 <= i + d < n] * x[i
               X8: f64 = [X4 == 1 && X0 != 0] * X2 * X3
               X9: f64 = [X0 == 0] * X7 + [X4 == 1 && X0 != 0] * X8
               out X9
-            ssa area_adj[](s: (i64, (f64), (f64, f64))) -> (f64, f64, f64, f64) =
-              X0: i64 = input s_0  -- s_0
-              X1: f64 = input s_1_0  -- s_1_0
-              X2: f64 = input s_2_0  -- s_2_0
-              X3: f64 = input s_2_1  -- s_2_1
+            ssa area_adj{0; 1, 2, 3}[](s: (i64, (f64,), (f64, f64))) -> (f64, f64, f64, f64) =
+              X0: i64 = input s_0 = s.0  -- s_0
+              X1: f64 = input s_1_0 = s.1.0  -- s_1_0
+              X2: f64 = input s_2_0 = s.2.0  -- s_2_0
+              X3: f64 = input s_2_1 = s.2.1  -- s_2_1
               X4: i64 = [X0 != 0] * X0  -- k
               X5: f64 = 3.141592653589793
               X6: f64 = [X0 == 0] * X1 * X5
               X7: f64 = [X0 == 0] * X1 * X6
               X8: f64 = [X4 == 1 && X0 != 0] * X2 * X3
               X9: f64 = [X0 == 0] * X7 + [X4 == 1 && X0 != 0] * X8
-              X10: f64 = input y_adj  -- y_adj
+              X10: f64 = input y_adj = adj 0  -- y_adj
               X11: f64 = [X4 == 1 && X0 != 0] * X3 * X10
               X12: f64 = [X4 == 1 && X0 != 0] * X2 * X10
               X13: f64 = [X0 == 0] * X6 * X10
@@ -474,12 +474,12 @@ def smooth(x: [n]f64) -> [n]f64 = for i: (sum d in -1..2: [0 <= i + d < n] * x[i
               X2: f64 = 3.0
               X3[i0 < n]: f64 = /(X1[i0], X2)
               out X3
-            ssa smooth_adj[n](x: [n]f64) -> ([n]f64, [n]f64) =
+            ssa smooth_adj{0; 0}[n](x: [n]f64) -> ([n]f64, [n]f64) =
               X0[i0 < n]: f64 = input x  -- x
               X1[i0 < n]: f64 = sum i1 < 3: [0 < i0 + i1 && i0 + i1 <= n] * X0[i0 + i1 - 1]
               X2: f64 = 3.0
               X3[i0 < n]: f64 = /(X1[i0], X2)
-              X4[i0 < n]: f64 = input y_adj  -- y_adj
+              X4[i0 < n]: f64 = input y_adj = adj 0  -- y_adj
               X5[i0 < n]: f64 = /(X4[i0], X2)
               X6[i0 < n]: f64 = sum i1 < n: [i0 <= i1 + 1 && i1 <= i0 + 1] * X5[i1]  -- x_adj
               out X3, X6

@@ -251,16 +251,6 @@ impl Callee {
     }
 }
 
-impl std::fmt::Display for Callee {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.def.name)?;
-        self.local.iter().try_for_each(|k| write!(f, "#{k}"))?;
-        self.derived
-            .iter()
-            .try_for_each(|d| f.write_str(if matches!(d, Derivation::Forward(_)) { "_tan" } else { "_adj" }))
-    }
-}
-
 /// An expression with its type and where it comes from.
 #[derive(Clone, Debug)]
 pub struct Expr {

@@ -1,6 +1,8 @@
 //! The compiler's forms between the typed tree and loops: the core calculus (ATL Fig. 3) and Tensor SSA
 //! (Fig. 10), their texts and their evaluators. `norm` leads from one to the next.
 
+mod callee_text;
+pub mod canonical;
 pub mod convert;
 pub mod core;
 pub mod cost;
@@ -9,6 +11,7 @@ pub mod eval_ssa;
 pub mod flat;
 mod indices;
 mod nest;
+pub mod read;
 pub mod ssa;
 mod ssa_text;
 pub mod text;

@@ -1,42 +1,113 @@
 //! Tensor SSA as text: a line for each statement, with its indices on the left, and what has to hold for it.
+//! What is printed is read again by [`super::read`].
 
 use std::fmt;
 
+use super::callee_text::{Called, Qualified};
+use super::canonical;
+use super::core::CoreType;
+use super::flat::{Input, Source};
 use super::ssa::{Access, Rhs, Ssa, index};
-use crate::predicate::{Poly, Pred};
+use super::text::{declared, digits};
+use crate::predicate::{LocalId, Poly, Pred};
+use crate::syntax::ops::Scalar;
 
 impl fmt::Display for Ssa {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let sizes: Vec<String> = self.sizes.iter().map(|l| self.vars.name(*l).to_string()).collect();
-        let params: Vec<String> = self.params.iter().map(|(x, ty)| format!("{}: {ty}", self.vars.name(*x))).collect();
-        let head = format!("{}[{}]({})", self.callee, sizes.join(", "), params.join(", "));
-        writeln!(f, "ssa {head} -> {} =", self.result)?;
-        for (k, check) in self.checks.iter().enumerate() {
+        let canonical = canonical::ssa(self);
+        let ssa = &canonical.form;
+        let own = ssa.callee.def.module.as_str();
+        let marked = |x: LocalId| format!("{}{}", bounded(ssa, x), ssa.vars.name(x));
+        let params = ssa.params.iter().map(|(x, ty)| format!("{}: {ty}", marked(*x)));
+        let params: Vec<String> = params.chain(canonical.globals.iter().map(|g| declared(g, own))).collect();
+        let sizes: Vec<Poly> = ssa.sizes.iter().map(|l| Poly::atom(ssa.vars.atom(*l))).collect();
+        let called = Called { callee: &ssa.callee, own, sizes: &sizes };
+        let opaque = if ssa.opaque { "opaque " } else { "" };
+        writeln!(f, "{opaque}ssa {called}({}) -> {} =", params.join(", "), ssa.result)?;
+        for (k, check) in ssa.checks.iter().enumerate() {
             write!(f, "  check {k}{}: ", indices(&check.dims, 0))?;
             if !check.guard.is_true() {
                 write!(f, "{} => ", check.guard)?;
             }
-            writeln!(f, "{}, \"{}\"", check.cond, check.what.what)?;
+            writeln!(f, "{}, {} {:?}", check.cond, check.what.code, check.what.what.as_str())?;
         }
-        for (k, stmt) in self.stmts.iter().enumerate() {
+        for (k, stmt) in ssa.stmts.iter().enumerate() {
             let scalar = stmt.scalar.map_or("rel", |s| s.name());
-            write!(f, "  X{k}{}: {scalar} = {}", indices(&stmt.dims, 0), Shown(&stmt.rhs, stmt.dims.len(), self))?;
-            if !stmt.needs.is_empty() {
-                let needs: Vec<String> = stmt.needs.iter().map(u32::to_string).collect();
-                write!(f, "  needs {}", needs.join(", "))?;
-            }
+            let of = stmt.scalar.unwrap_or(Scalar::F64);
+            let rhs = Shown { rhs: &stmt.rhs, free: stmt.dims.len(), of, ssa };
+            write!(f, "  X{k}{}: {scalar} = {rhs}", indices(&stmt.dims, 0))?;
+            needs(f, &stmt.needs)?;
             if let Some(name) = &stmt.name {
                 write!(f, "  -- {name}")?;
             }
             writeln!(f)?;
         }
-        let outputs: Vec<String> = self.outputs.iter().map(|(_, v)| v.name().to_string()).collect();
-        write!(f, "  out {}", outputs.join(", "))?;
-        if !self.needs.is_empty() {
-            let needs: Vec<String> = self.needs.iter().map(u32::to_string).collect();
-            write!(f, "  needs {}", needs.join(", "))?;
-        }
+        let expected = output_paths(&ssa.result, !ssa.callee.derived.is_empty());
+        let outputs = ssa.outputs.iter().enumerate().map(|(k, (leaf, v))| {
+            let path: Vec<String> = leaf.path.iter().map(u32::to_string).collect();
+            match expected.get(k) {
+                Some(expected) if *expected == leaf.path => v.name().to_string(),
+                _ => format!("{} at {}", v.name(), if path.is_empty() { "()".to_owned() } else { path.join(".") }),
+            }
+        });
+        write!(f, "  out {}", outputs.collect::<Vec<_>>().join(", "))?;
+        needs(f, &ssa.needs)?;
         writeln!(f)
+    }
+}
+
+/// Where in the result the parts are; in a derivative that tells nothing.
+pub(super) fn output_paths(result: &CoreType, derived: bool) -> Vec<Vec<u32>> {
+    result.leaves().into_iter().map(|leaf| if derived { Vec::new() } else { leaf.path }).collect()
+}
+
+fn bounded(ssa: &Ssa, x: LocalId) -> &'static str {
+    if ssa.bounded.contains(&x) { "bounded " } else { "" }
+}
+
+fn needs(f: &mut fmt::Formatter<'_>, needs: &[u32]) -> fmt::Result {
+    if needs.is_empty() {
+        return Ok(());
+    }
+    let needs: Vec<String> = needs.iter().map(u32::to_string).collect();
+    write!(f, "  needs {}", needs.join(", "))
+}
+
+/// `x`, a whole parameter; `p_x = p.0`; `x_tan = tan 0`; `y_adj = adj 0`; `eps = let linalg.eps`
+fn input(ssa: &Ssa, input: &Input) -> String {
+    let name = ssa.vars.name(input.local);
+    let dotted = |path: &[u32]| path.iter().map(u32::to_string).collect::<Vec<_>>().join(".");
+    let after = |path: &[u32]| if path.is_empty() { String::new() } else { format!(".{}", dotted(path)) };
+    let path = input.leaf.path.as_slice();
+    let source = match &input.source {
+        Source::Param(k) => {
+            let param = ssa.params.get(*k as usize).map(|p| p.0);
+            if param == Some(input.local) && path.is_empty() {
+                return name.to_string();
+            }
+            format!("{}{}", param.map(|l| ssa.vars.name(l)).unwrap_or_default(), after(path))
+        }
+        Source::Global(global) => format!("let {}{}", Qualified(global, &ssa.callee.def.module), after(path)),
+        Source::Tangent(k) | Source::Cotangent(k) => {
+            let word = if matches!(input.source, Source::Tangent(_)) { "tan" } else { "adj" };
+            let place = if path == seed_path(&input.source, &ssa.inputs) {
+                String::new()
+            } else {
+                format!(" at {}", if path.is_empty() { "()".to_owned() } else { dotted(path) })
+            };
+            format!("{word} {k}{place}")
+        }
+    };
+    let param = ssa.params.iter().any(|p| p.0 == input.local);
+    let mark = if param { "" } else { bounded(ssa, input.local) };
+    format!("{mark}{name} = {source}")
+}
+
+/// A tangent is the same part of its argument as what it is the tangent of; a cotangent has no place.
+pub(super) fn seed_path<'i>(source: &Source, inputs: &'i [Input]) -> &'i [u32] {
+    match source {
+        Source::Tangent(k) => inputs.get(*k as usize).map_or(&[], |i| i.leaf.path.as_slice()),
+        Source::Param(_) | Source::Cotangent(_) | Source::Global(_) => &[],
     }
 }
 
@@ -61,7 +132,12 @@ impl fmt::Display for Access {
 }
 
 /// A right-hand side with so many free indices.
-struct Shown<'a>(&'a Rhs, usize, &'a Ssa);
+struct Shown<'a> {
+    rhs: &'a Rhs,
+    free: usize,
+    of: Scalar,
+    ssa: &'a Ssa,
+}
 
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -69,14 +145,14 @@ impl fmt::Display for Shown<'_> {
             if p.is_true() { Ok(()) } else { write!(f, "[{p}] * ") }
         };
         let list = |items: &[Access]| items.iter().map(ToString::to_string).collect::<Vec<_>>();
-        match self.0 {
-            Rhs::Input(k) => {
-                let input = self.2.inputs.get(*k as usize);
-                write!(f, "input {}", input.map(|i| self.2.vars.name(i.local)).unwrap_or_default())
-            }
-            Rhs::Constant(c) => write!(f, "{c}"),
-            Rhs::Zero => f.write_str("0"),
-            Rhs::Index(p) => write!(f, "{p}"),
+        match self.rhs {
+            Rhs::Input(k) => match self.ssa.inputs.get(*k as usize) {
+                Some(found) => write!(f, "input {}", input(self.ssa, found)),
+                None => write!(f, "input {k}"),
+            },
+            Rhs::Constant(c) => f.write_str(&digits(*c, self.of)),
+            Rhs::Zero => f.write_str("zero"),
+            Rhs::Index(p) => write!(f, "index {p}"),
             Rhs::Add(items) => {
                 for (k, a) in items.iter().enumerate() {
                     f.write_str(match (k, a.neg) {
@@ -93,8 +169,11 @@ impl fmt::Display for Shown<'_> {
             Rhs::Contract { bound, pred, neg, factors } => {
                 f.write_str(if *neg { "-" } else { "" })?;
                 if !bound.is_empty() {
-                    let bound = indices(bound, self.1);
-                    write!(f, "sum {}: ", bound.trim_matches(['[', ']']))?;
+                    let bound = bound.iter().enumerate().map(|(k, n)| {
+                        let own = index(self.free + k, n);
+                        format!("{} < {n}", own.name)
+                    });
+                    write!(f, "sum {}: ", bound.collect::<Vec<_>>().join(", "))?;
                 }
                 bracket(f, pred)?;
                 write!(f, "{}", list(factors).join(" * "))
@@ -103,10 +182,14 @@ impl fmt::Display for Shown<'_> {
                 bracket(f, pred)?;
                 write!(f, "{}({})", operation.name(), list(args).join(", "))
             }
-            Rhs::Call { callee, sizes, pred, args, part, .. } => {
+            Rhs::Call { callee, sizes, pred, args, batch, part } => {
+                if *batch > 0 {
+                    let own = (0..*batch).map(|k| format!("i{k}"));
+                    write!(f, "for {}: ", own.collect::<Vec<_>>().join(", "))?;
+                }
                 bracket(f, pred)?;
-                let sizes: Vec<String> = sizes.iter().map(ToString::to_string).collect();
-                write!(f, "{}[{}]({}).{part}", callee, sizes.join(", "), list(args).join(", "))
+                let called = Called { callee, own: &self.ssa.callee.def.module, sizes };
+                write!(f, "{called}({}).{part}", list(args).join(", "))
             }
         }
     }

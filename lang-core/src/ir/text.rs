@@ -1,11 +1,23 @@
 //! Core as text, near to Iverson: `for` and `sum` with one index each, brackets with their predicates, `let`s
-//! line by line. `check(p, "…") e` fails where `p` does not hold.
+//! line by line. `check(p, E0500 "…") e` fails where `p` does not hold. What is printed is read again by
+//! [`super::read`]: the type of what no part of it tells stands after it, `f[n](x): [n]f64`; of a call that
+//! gives an `f64` it is left out.
+//!
+//! Arithmetic of indices alone is an index expression. The same as operations on data, step by step, stands
+//! with its type, `(i + j: i64)`.
 
+use std::collections::BTreeSet;
 use std::fmt::{self, Write as _};
 
+use super::callee_text::{Called, Qualified};
+use super::canonical;
 use super::core::{Constant, CoreType, E, Expr, Function, Kind, Operation, Vars};
 use super::flat::{Flat, Source};
+use crate::base::{GlobalName, Name};
 use crate::interp::guarded;
+use crate::predicate::{Atom, LocalId, Poly};
+use crate::resolve::scalar_fn::ScalarFn;
+use crate::syntax::ops::{BinOp, Scalar};
 
 /// How tightly an expression binds, for parentheses.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
@@ -25,40 +37,64 @@ const WIDTH: usize = 96;
 
 struct Writer<'f> {
     vars: &'f Vars,
+    /// The module of the function.
+    own: &'f str,
+    /// Integers that are index expressions as they are.
+    indices: &'f BTreeSet<LocalId>,
     out: String,
     indent: usize,
 }
 
 impl fmt::Display for Function {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = |l: &crate::predicate::LocalId| self.vars.name(*l).to_string();
-        let sizes = self.sizes.iter().map(name).collect::<Vec<_>>().join(", ");
-        let params = self.params.iter().map(|(x, ty)| format!("{}: {ty}", name(x))).collect::<Vec<_>>().join(", ");
-        write!(f, "core {}[{sizes}]({params}) -> {} =", self.callee, self.body.ty)?;
-        let mut w = Writer { vars: &self.vars, out: String::new(), indent: 1 };
-        w.block(&self.body);
+        let canonical = canonical::core(self);
+        let form = &canonical.form;
+        let own = self.callee.def.module.as_str();
+        let data = |l: &LocalId, ty: &CoreType| is_i64(ty) && !canonical.indices.contains(l);
+        let params = form.params.iter().map(|(x, ty)| {
+            let mark = if form.bounded.contains(x) {
+                "bounded "
+            } else if data(x, ty) {
+                "data "
+            } else {
+                ""
+            };
+            format!("{mark}{}: {ty}", form.vars.name(*x))
+        });
+        let params: Vec<String> = params.chain(canonical.globals.iter().map(|g| declared(g, own))).collect();
+        let sizes: Vec<Poly> = form.sizes.iter().map(|l| Poly::atom(form.vars.atom(*l))).collect();
+        let called = Called { callee: &self.callee, own, sizes: &sizes };
+        write!(f, "core {called}({}) -> {} =", params.join(", "), form.body.ty)?;
+        let mut w = Writer { vars: &form.vars, own, indices: &canonical.indices, out: String::new(), indent: 1 };
+        w.block(&form.body);
         writeln!(f, "{}", w.out)
     }
+}
+
+/// `let eps: f64`, `let eps = linalg.eps: f64`
+pub(super) fn declared((alias, name, ty): &(Name, GlobalName, CoreType), own: &str) -> String {
+    let qualified = Qualified(name, own).to_string();
+    if qualified == alias.as_str() { format!("let {alias}: {ty}") } else { format!("let {alias} = {qualified}: {ty}") }
 }
 
 /// Each binding on a line, then each part of the result.
 impl fmt::Display for Flat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let sizes: Vec<String> = self.sizes.iter().map(|l| self.vars.name(*l).to_string()).collect();
         let inputs = self.inputs.iter().map(|input| {
-            let dims: Vec<String> = input.leaf.dims.iter().map(ToString::to_string).collect();
-            let dims = if dims.is_empty() { String::new() } else { format!("[{}]", dims.join(", ")) };
             let global = if matches!(input.source, Source::Global(_)) { "let " } else { "" };
-            format!("{global}{}: {dims}{}", self.vars.name(input.local), input.leaf.scalar.map_or("rel", |s| s.name()))
+            format!("{global}{}: {}", self.vars.name(input.local), input.leaf.ty())
         });
         let inputs: Vec<String> = inputs.collect();
-        writeln!(f, "flat {}[{}]({}) -> {} =", self.callee, sizes.join(", "), inputs.join(", "), self.result)?;
-        let mut w = Writer { vars: &self.vars, out: String::new(), indent: 1 };
+        let own = self.callee.def.module.as_str();
+        let sizes: Vec<Poly> = self.sizes.iter().map(|l| Poly::atom(self.vars.atom(*l))).collect();
+        let called = Called { callee: &self.callee, own, sizes: &sizes };
+        writeln!(f, "flat {called}({}) -> {} =", inputs.join(", "), self.result)?;
+        let indices = BTreeSet::new();
+        let mut w = Writer { vars: &self.vars, own, indices: &indices, out: String::new(), indent: 1 };
         for (x, e) in &self.bindings {
             w.out.push_str("  let ");
             w.out.push_str(&self.vars.name(*x));
-            w.out.push_str(" =");
-            w.value(e);
+            w.bound(e);
             w.out.push('\n');
         }
         for (_, e) in &self.outputs {
@@ -92,7 +128,11 @@ impl fmt::Display for CoreType {
                     }
                     write!(f, "{t}")?;
                 }
-                f.write_str(if names.is_some() { "}" } else { ")" })
+                f.write_str(match (names, &**items) {
+                    (Some(_), _) => "}",
+                    (None, [_]) => ",)",
+                    (None, _) => ")",
+                })
             }
             Self::Rel(dims) => {
                 let dims: Vec<String> = dims.iter().map(ToString::to_string).collect();
@@ -102,16 +142,56 @@ impl fmt::Display for CoreType {
     }
 }
 
-impl fmt::Display for Constant {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Real(x) if x.is_nan() => f.write_str("nan"),
-            Self::Real(x) if x.is_infinite() => f.write_str(if *x > 0.0 { "inf" } else { "-inf" }),
-            Self::Real(x) => write!(f, "{x:?}"),
-            Self::Int(i) => write!(f, "{i}"),
-            Self::Bool(b) => write!(f, "{b}"),
-        }
+/// The shortest digits that give the number again, at its scalar type.
+pub(super) fn digits(c: Constant, of: Scalar) -> String {
+    match c {
+        Constant::Real(x) if x.is_nan() => "nan".to_owned(),
+        Constant::Real(x) if x.is_infinite() => if x > 0.0 { "inf" } else { "-inf" }.to_owned(),
+        #[expect(clippy::cast_possible_truncation, reason = "a constant of `f32` is held exactly")]
+        Constant::Real(x) if of == Scalar::F32 => format!("{:?}", x as f32),
+        Constant::Real(x) => format!("{x:?}"),
+        Constant::Int(i) => i.to_string(),
+        Constant::Bool(b) => b.to_string(),
     }
+}
+
+fn is_i64(ty: &CoreType) -> bool {
+    *ty == CoreType::Scalar(Scalar::I64)
+}
+
+/// Does it read as an index expression, or as part of one?
+fn is_index(e: &Expr) -> bool {
+    match &e.kind {
+        Kind::Index(_) => true,
+        Kind::Var(_) | Kind::Global(_) => is_i64(&e.ty),
+        Kind::Access(inner, _) => {
+            let mut base = inner;
+            while let Kind::Access(inner, _) = &base.kind {
+                base = inner;
+            }
+            is_i64(&e.ty) && matches!(base.kind, Kind::Var(_))
+        }
+        _ => false,
+    }
+}
+
+/// Does an operation on integers, as it is written, read as an index expression?
+fn is_misread(e: &Expr) -> bool {
+    let arithmetic = matches!(
+        &e.kind,
+        Kind::Add(_)
+            | Kind::Mul(..)
+            | Kind::Neg(_)
+            | Kind::Apply(
+                Operation::PowInt
+                    | Operation::Binary(BinOp::FloorDiv | BinOp::Mod)
+                    | Operation::Scalar(ScalarFn::Min | ScalarFn::Max),
+                _
+            )
+    );
+    let mut all = arithmetic && is_i64(&e.ty);
+    e.for_each_child(&mut |e| all = all && is_index(e));
+    all
 }
 
 impl Operation {
@@ -129,6 +209,44 @@ impl Operation {
     }
 }
 
+/// The type that is printed with an expression, where its parts do not tell it.
+fn ascribed(e: &Expr) -> Option<&CoreType> {
+    let told = match &e.kind {
+        Kind::Call(..) => e.ty != CoreType::Scalar(Scalar::F64),
+        Kind::Constant(Constant::Int(_)) => true,
+        Kind::Constant(Constant::Real(x)) => !x.is_finite() && e.ty == CoreType::Scalar(Scalar::F32),
+        _ => is_misread(e),
+    };
+    told.then_some(&e.ty)
+}
+
+fn binds(e: &Expr) -> Level {
+    match &e.kind {
+        Kind::Add(items) if items.len() > 1 => Level::Open,
+        Kind::Gen(..) | Kind::Sum(..) | Kind::Let(..) | Kind::Check(..) => Level::Open,
+        Kind::Apply(Operation::Binary(_) | Operation::Pow | Operation::PowInt | Operation::Not, _) => Level::Open,
+        Kind::Index(p) => match (p.terms(), p.as_atom()) {
+            (_, Some(Atom::Div(..) | Atom::Mod(..))) => Level::Open,
+            (_, Some(_)) => Level::Base,
+            ([] | [_], None) if p.as_constant().is_some_and(|c| c >= 0) => Level::Base,
+            ([_], None) => Level::Term,
+            _ => Level::Open,
+        },
+        Kind::Mul(..) | Kind::Guard(..) | Kind::Neg(_) => Level::Term,
+        Kind::Constant(Constant::Real(x)) if x.is_sign_negative() && !x.is_nan() => Level::Term,
+        _ => Level::Base,
+    }
+}
+
+/// A number that a sign before it would become part of.
+fn is_number(e: &Expr) -> bool {
+    match &e.kind {
+        Kind::Constant(Constant::Real(_)) => true,
+        Kind::Index(p) => p.as_constant().is_some(),
+        _ => false,
+    }
+}
+
 impl Writer<'_> {
     fn line(&mut self) {
         self.out.truncate(self.out.trim_end_matches(' ').len());
@@ -143,8 +261,7 @@ impl Writer<'_> {
         if let Kind::Let(bindings, body) = &e.kind {
             for (x, value) in bindings {
                 self.line();
-                let _ = write!(self.out, "let {} =", self.vars.name(*x));
-                self.value(value);
+                self.binding(*x, value);
             }
             self.line();
             self.out.push_str("in");
@@ -155,9 +272,37 @@ impl Writer<'_> {
         self.expr(e, Level::Open);
     }
 
+    fn binding(&mut self, x: LocalId, value: &E) {
+        let mark = if is_i64(&value.ty) && self.indices.contains(&x) { "index " } else { "" };
+        let _ = write!(self.out, "let {mark}{}", self.vars.name(x));
+        self.bound(value);
+    }
+
+    /// What a variable is bound to: the type of a call stands with the variable.
+    fn bound(&mut self, value: &E) {
+        let told = ascribed(value);
+        if let (Kind::Call(..), Some(ty)) = (&value.kind, told) {
+            let _ = write!(self.out, ": {ty} =");
+            let mut w = Writer { out: String::new(), ..*self };
+            w.bare(value);
+            let short = w.out.chars().count() <= WIDTH && !w.out.contains('\n');
+            if short {
+                self.out.push(' ');
+            } else {
+                self.indent += 1;
+                self.line();
+                self.indent -= 1;
+            }
+            self.out.push_str(&w.out);
+            return;
+        }
+        self.out.push_str(" =");
+        self.value(value);
+    }
+
     /// After `=` or `in`: in the line if it is short.
     fn value(&mut self, e: &E) {
-        let mut w = Writer { vars: self.vars, out: String::new(), indent: self.indent + 1 };
+        let mut w = Writer { out: String::new(), indent: self.indent + 1, ..*self };
         w.expr(e, Level::Open);
         if !w.out.contains('\n') && w.out.chars().count() <= WIDTH && !matches!(e.kind, Kind::Let(..)) {
             self.out.push(' ');
@@ -170,19 +315,16 @@ impl Writer<'_> {
     }
 
     fn expr(&mut self, e: &E, level: Level) {
-        let own = match &e.kind {
-            Kind::Add(_) | Kind::Gen(..) | Kind::Sum(..) | Kind::Let(..) | Kind::Check(..) => Level::Open,
-            Kind::Neg(_) => Level::Term,
-            Kind::Apply(Operation::Binary(_) | Operation::Pow | Operation::PowInt | Operation::Not, _) => Level::Open,
-            Kind::Index(p) if p.terms().len() > 1 => Level::Open,
-            Kind::Mul(..) | Kind::Guard(..) => Level::Term,
-            _ => Level::Base,
-        };
+        let told = ascribed(e);
+        let own = if told.is_some() { Level::Open } else { binds(e) };
         let parens = own < level;
         if parens {
             self.out.push('(');
         }
         guarded(|| self.bare(e));
+        if let Some(ty) = told {
+            let _ = write!(self.out, ": {ty}");
+        }
         if parens {
             self.out.push(')');
         }
@@ -197,10 +339,26 @@ impl Writer<'_> {
 
     fn bare(&mut self, e: &Expr) {
         match &e.kind {
-            Kind::Var(x) => self.out.push_str(&self.vars.name(*x)),
+            Kind::Var(x) => {
+                self.out.push_str(&self.vars.name(*x));
+                if is_i64(&e.ty) && self.indices.contains(x) {
+                    self.out.push_str("[]");
+                }
+            }
             Kind::Global(name) => drop(write!(self.out, "{name}")),
-            Kind::Constant(c) => drop(write!(self.out, "{c}")),
+            Kind::Constant(c) => {
+                let of = e.ty.scalar().unwrap_or(Scalar::F64);
+                self.out.push_str(&digits(*c, of));
+                if of == Scalar::F32 && matches!(c, Constant::Real(x) if x.is_finite()) {
+                    self.out.push_str("f32");
+                }
+            }
             Kind::Index(p) => drop(write!(self.out, "{p}")),
+            Kind::Add(items) if items.len() < 2 => {
+                self.out.push_str("sum(");
+                self.list(items);
+                self.out.push(')');
+            }
             Kind::Add(items) => {
                 for (k, item) in items.iter().enumerate() {
                     match &item.kind {
@@ -222,7 +380,13 @@ impl Writer<'_> {
             }
             Kind::Neg(a) => {
                 self.out.push('-');
-                self.expr(a, Level::Factor);
+                if is_number(a) {
+                    self.out.push('(');
+                    self.expr(a, Level::Open);
+                    self.out.push(')');
+                } else {
+                    self.expr(a, Level::Factor);
+                }
             }
             Kind::Apply(f @ (Operation::Binary(_) | Operation::Pow | Operation::PowInt), args) => {
                 for (k, e) in args.iter().enumerate() {
@@ -241,11 +405,21 @@ impl Writer<'_> {
                 self.list(args);
                 self.out.push(')');
             }
-            Kind::Tuple(items) => {
-                self.out.push('(');
-                self.list(items);
-                self.out.push(')');
-            }
+            Kind::Tuple(items) => match &e.ty {
+                CoreType::Tuple(_, Some(names)) => {
+                    self.out.push('{');
+                    for (k, (item, name)) in items.iter().zip(names.iter()).enumerate() {
+                        let _ = write!(self.out, "{}{name}: ", if k > 0 { ", " } else { "" });
+                        self.expr(item, Level::Open);
+                    }
+                    self.out.push('}');
+                }
+                _ => {
+                    self.out.push('(');
+                    self.list(items);
+                    self.out.push_str(if items.len() == 1 { ",)" } else { ")" });
+                }
+            },
             Kind::Proj(a, k) => {
                 self.expr(a, Level::Base);
                 match &a.ty {
@@ -270,8 +444,7 @@ impl Writer<'_> {
                 self.indent += 1;
                 for (x, value) in bindings {
                     self.line();
-                    let _ = write!(self.out, "let {} =", self.vars.name(*x));
-                    self.value(value);
+                    self.binding(*x, value);
                 }
                 self.line();
                 self.out.push_str("in");
@@ -279,17 +452,12 @@ impl Writer<'_> {
                 self.indent -= 1;
             }
             Kind::Call(callee, sizes, args) => {
-                let _ = write!(self.out, "{}", callee);
-                let sizes: Vec<String> = sizes.iter().map(ToString::to_string).collect();
-                if !sizes.is_empty() {
-                    let _ = write!(self.out, "[{}]", sizes.join(", "));
-                }
-                self.out.push('(');
+                let _ = write!(self.out, "{}(", Called { callee, own: self.own, sizes });
                 self.list(args);
                 self.out.push(')');
             }
             Kind::Check(p, what, body) => {
-                let _ = write!(self.out, "check({p}, \"{}\") ", what.what);
+                let _ = write!(self.out, "check({p}, {} {:?}) ", what.code, what.what.as_str());
                 self.expr(body, Level::Factor);
             }
         }

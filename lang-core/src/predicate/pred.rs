@@ -234,6 +234,12 @@ impl Pred {
         Self::all(without.into_iter().chain([rest]))
     }
 
+    /// The existential as it stands: nothing in it is solved or taken out.
+    #[must_use]
+    pub fn some(index: &Index, body: &Self) -> Self {
+        if body.is_false() { Self::falsity() } else { Self::bound(index, body) }
+    }
+
     /// An existential whose variable is numbered by how deep existentials nest in it, so that it is no variable
     /// of any form, and equal ones are equal.
     fn bound(index: &Index, body: &Self) -> Self {
@@ -441,8 +447,8 @@ impl fmt::Display for Pred {
         match self {
             Self::And(items) if items.is_empty() => f.write_str("true"),
             Self::Or(items) if items.is_empty() => f.write_str("false"),
-            Self::And(items) => list(f, items, " && ", |p| matches!(p, Self::Or(_) | Self::Any(..))),
-            Self::Or(items) => list(f, items, " || ", |p| matches!(p, Self::Any(..))),
+            Self::And(items) => list(f, items, " && ", |p| matches!(p, Self::Or(_))),
+            Self::Or(items) => list(f, items, " || ", |_| false),
             Self::Ge(p) => {
                 let (left, right) = sides(p);
                 // `a - b - 1 >= 0` over integers is `b < a`.

@@ -48,7 +48,9 @@ impl Elaborator<'_> {
         let local = u32::try_from(self.locals.len()).unwrap_or(u32::MAX);
         let callee = Arc::new(Callee { local: Some(local), ..(*self.callee).clone() });
         let result = body.ty.clone();
-        let bounded = captured.iter().map(|(local, _)| *local).filter(|l| self.params.contains(l)).collect();
+        let is_integer =
+            |(l, ty): &&(LocalId, CoreType)| self.params.contains(l) && *ty == CoreType::Scalar(Scalar::I64);
+        let bounded = captured.iter().filter(is_integer).map(|(local, _)| *local).collect();
         self.locals.push(Arc::new(Function {
             callee: Arc::clone(&callee),
             vars: self.vars.clone(),

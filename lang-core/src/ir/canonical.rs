@@ -1,0 +1,468 @@
+//! Forms as their texts have them: variables numbered in the order in which they are bound, each with a name
+//! that nothing around it has, without places. Forms that print alike are alike here, whatever their passes
+//! numbered.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use super::core::{Constant, CoreType, E, Expr, Failing, Function, Kind, Vars};
+use super::flat::Input;
+use super::ssa::{Access, Addend, Check, Rhs, Ssa, Stmt};
+use crate::base::{GlobalName, Name, Span};
+use crate::interp::guarded;
+use crate::predicate::{Atom, Index, LocalId, Poly, Pred};
+use crate::syntax::lexer::{is_name_continue, is_name_start};
+use crate::syntax::ops::Scalar;
+
+/// Words that are never a name in the texts.
+const WORDS: &[&str] = &["for", "let", "in", "check", "true", "false", "nan", "inf", "_"];
+
+/// A form, and what its text says beside it.
+#[derive(Clone, Debug)]
+pub struct Canonical<T> {
+    /// The form. Names of top-level `let`s in it are those of the text.
+    pub form: T,
+    /// The top-level `let`s that it reads: what the text calls each, which it is, and its type.
+    pub globals: Vec<(Name, GlobalName, CoreType)>,
+    /// The integers that are parts of index expressions as they are, not as data that are read.
+    pub indices: BTreeSet<LocalId>,
+}
+
+/// A word that can be read as a name.
+#[must_use]
+pub fn is_name(text: &str) -> bool {
+    text.starts_with(is_name_start) && text.chars().all(is_name_continue)
+}
+
+/// A function as its text has it.
+#[must_use]
+pub fn core(function: &Function) -> Canonical<Function> {
+    let used = Used::of(function);
+    let is_i64 = |ty: &CoreType| *ty == CoreType::Scalar(Scalar::I64);
+    let mut naming = Naming::new(false);
+    naming.old_indices = used.local.clone();
+    naming.old_indices.extend(&function.sizes);
+    // Integer parameters are index expressions unless they are only ever read.
+    let plain = |l: &LocalId| !used.read.contains(l);
+    naming.old_indices.extend(function.params.iter().filter(|(l, ty)| is_i64(ty) && plain(l)).map(|p| p.0));
+    let sizes = function.sizes.iter().map(|l| naming.enter(*l, &function.vars.name(*l)).0).collect();
+    let locals: Vec<LocalId> =
+        function.params.iter().map(|(l, _)| naming.enter(*l, &function.vars.name(*l)).0).collect();
+    naming.globals(used.globals);
+    let params = locals.iter().zip(&function.params).map(|(l, (_, ty))| (*l, naming.ty(ty))).collect();
+    // Captured data is listed too; only integers are bounded.
+    let integers = function.params.iter().filter(|(l, ty)| is_i64(ty) && function.bounded.contains(l));
+    let bounded = integers.map(|(l, _)| naming.local(*l)).collect();
+    let mut core = Core { naming, own: &function.callee.def, names: &function.vars };
+    let body = core.expr(&function.body);
+    let naming = core.naming;
+    Canonical {
+        form: Function {
+            callee: Arc::clone(&function.callee),
+            vars: naming.vars,
+            sizes,
+            params,
+            bounded,
+            body,
+            locals: function.locals.clone(),
+        },
+        globals: naming.declared,
+        indices: naming.indices,
+    }
+}
+
+/// Tensor SSA as its text has it.
+#[must_use]
+pub fn ssa(ssa: &Ssa) -> Canonical<Ssa> {
+    let mut naming = Naming::new(true);
+    let mut globals = BTreeMap::new();
+    let mut poly = |p: &Poly| global_atoms(p, &mut globals);
+    for stmt in &ssa.stmts {
+        stmt.dims.iter().for_each(&mut poly);
+        stmt.rhs.for_each_poly(&mut poly);
+        stmt.rhs.for_each_pred(&mut |p| p.visit(&mut poly, &mut |_| {}));
+    }
+    for check in &ssa.checks {
+        check.dims.iter().for_each(&mut poly);
+        [&check.guard, &check.cond].into_iter().for_each(|p| p.visit(&mut poly, &mut |_| {}));
+    }
+    ssa.params.iter().map(|p| &p.1).chain([&ssa.result]).for_each(|ty| for_each_extent(ty, &mut poly));
+    let sizes = ssa.sizes.iter().map(|l| naming.enter(*l, &ssa.vars.name(*l)).0).collect();
+    for local in ssa.params.iter().map(|p| p.0).chain(ssa.inputs.iter().map(|i| i.local)) {
+        if !naming.env.contains_key(&local) {
+            naming.enter(local, &ssa.vars.name(local));
+        }
+    }
+    naming.globals(globals);
+    let mut done = ssa.clone();
+    done.sizes = sizes;
+    done.params = ssa.params.iter().map(|(l, ty)| (naming.local(*l), naming.ty(ty))).collect();
+    let integer = |i: &&Input| i.leaf.dims.is_empty() && i.leaf.scalar == Some(Scalar::I64);
+    let integers = ssa.inputs.iter().filter(integer).filter(|i| ssa.bounded.contains(&i.local));
+    done.bounded = integers.map(|i| naming.local(i.local)).collect();
+    for input in &mut done.inputs {
+        input.local = naming.local(input.local);
+        input.leaf.dims = naming.polys(&input.leaf.dims);
+    }
+    for (leaf, _) in &mut done.outputs {
+        leaf.dims = naming.polys(&leaf.dims);
+    }
+    done.result = naming.ty(&ssa.result);
+    done.stmts = ssa.stmts.iter().map(|stmt| naming.stmt(stmt)).collect();
+    done.checks = ssa
+        .checks
+        .iter()
+        .map(|check| Check {
+            dims: naming.polys(&check.dims),
+            guard: naming.pred_in(check.dims.len(), &check.guard),
+            cond: naming.pred_in(check.dims.len(), &check.cond),
+            what: nowhere(&check.what, &ssa.callee.def),
+        })
+        .collect();
+    done.vars = naming.vars;
+    Canonical { form: done, globals: naming.declared, indices: naming.indices }
+}
+
+/// A failure without its place, which texts do not have.
+fn nowhere(what: &Failing, own: &GlobalName) -> Arc<Failing> {
+    Arc::new(Failing { item: own.clone(), span: Span::default(), ..what.clone() })
+}
+
+/// A constant as its type has it.
+#[expect(clippy::cast_possible_truncation, reason = "the nearest `f32`, as the evaluators take it")]
+fn rounded(c: Constant, of: Option<Scalar>) -> Constant {
+    match (c, of) {
+        (Constant::Real(x), Some(Scalar::F32)) => Constant::Real(f64::from(x as f32)),
+        _ => c,
+    }
+}
+
+fn for_each_extent(ty: &CoreType, f: &mut dyn FnMut(&Poly)) {
+    match ty {
+        CoreType::Scalar(_) => {}
+        CoreType::Tuple(items, _) => items.iter().for_each(|t| for_each_extent(t, f)),
+        CoreType::Tensor(n, t) => {
+            f(n);
+            for_each_extent(t, f);
+        }
+        CoreType::Rel(dims) => dims.iter().for_each(f),
+    }
+}
+
+fn global_atoms(p: &Poly, globals: &mut BTreeMap<GlobalName, CoreType>) {
+    p.for_each_atom(&mut |a| {
+        if let Atom::Global(name) = a {
+            globals.entry(name.clone()).or_insert(CoreType::Scalar(Scalar::I64));
+        }
+    });
+}
+
+/// How a function uses variables.
+#[derive(Default)]
+struct Used {
+    /// In index expressions as they are.
+    local: HashSet<LocalId>,
+    /// As data.
+    read: HashSet<LocalId>,
+    /// Top-level `let`s.
+    globals: BTreeMap<GlobalName, CoreType>,
+}
+
+impl Used {
+    fn of(function: &Function) -> Self {
+        let mut used = Self::default();
+        function.params.iter().for_each(|(_, ty)| for_each_extent(ty, &mut |p| used.poly(p)));
+        for_each_extent(&function.body.ty, &mut |p| used.poly(p));
+        used.expr(&function.body);
+        used
+    }
+
+    fn poly(&mut self, p: &Poly) {
+        global_atoms(p, &mut self.globals);
+        p.for_each_atom(&mut |a| match a {
+            Atom::Local(l, _) => drop(self.local.insert(*l)),
+            Atom::Read(l, ..) => drop(self.read.insert(*l)),
+            _ => {}
+        });
+    }
+
+    fn expr(&mut self, e: &E) {
+        match &e.kind {
+            Kind::Var(x) => drop(self.read.insert(*x)),
+            Kind::Global(name) => drop(self.globals.insert(name.clone(), e.ty.clone())),
+            Kind::Index(p) | Kind::Access(_, p) => self.poly(p),
+            Kind::Gen(i, _) | Kind::Sum(i, _) => {
+                self.poly(&i.extent);
+                self.local.insert(i.local);
+            }
+            Kind::Call(_, sizes, _) => {
+                sizes.iter().for_each(|p| self.poly(p));
+                for_each_extent(&e.ty, &mut |p| self.poly(p));
+            }
+            Kind::Guard(p, _) | Kind::Check(p, ..) => p.visit(&mut |p| self.poly(p), &mut |_| {}),
+            _ => {}
+        }
+        e.for_each_child(&mut |e| guarded(|| self.expr(e)));
+    }
+}
+
+/// What a variable had before, to be put back where its scope ends.
+type Before = (LocalId, Option<(LocalId, Name)>, Name);
+
+struct Naming {
+    vars: Vars,
+    /// By the numbers before.
+    env: HashMap<LocalId, (LocalId, Name)>,
+    taken: HashSet<Name>,
+    aliases: HashMap<GlobalName, Name>,
+    declared: Vec<(Name, GlobalName, CoreType)>,
+    old_indices: HashSet<LocalId>,
+    indices: BTreeSet<LocalId>,
+    /// In Tensor SSA the names of statements and of their indices are taken.
+    ssa: bool,
+}
+
+impl Naming {
+    fn new(ssa: bool) -> Self {
+        Self {
+            vars: Vars::default(),
+            env: HashMap::new(),
+            taken: HashSet::new(),
+            aliases: HashMap::new(),
+            declared: Vec::new(),
+            old_indices: HashSet::new(),
+            indices: BTreeSet::new(),
+            ssa,
+        }
+    }
+
+    /// The name itself where it can be read as that of this variable alone, else one with a prime and a number.
+    fn pick(&self, name: &Name, may_be_index: bool) -> Name {
+        let mut plain: String = name.chars().map(|c| if is_name_continue(c) { c } else { '_' }).collect();
+        if !plain.starts_with(is_name_start) {
+            plain.insert(0, 'x');
+        }
+        let numbered = |first: char| plain.strip_prefix(first).is_some_and(|k| k.chars().all(|c| c.is_ascii_digit()));
+        let reserved = WORDS.contains(&plain.as_str())
+            || self.ssa && (plain.len() > 1 && (numbered('X') || numbered('i') && !may_be_index));
+        if !reserved && !self.taken.contains(plain.as_str()) {
+            return plain.into();
+        }
+        let names = (1_u64..).map(|k| Name::from(format!("{plain}'{k}")));
+        names.into_iter().find(|n| !self.taken.contains(n)).unwrap_or_default()
+    }
+
+    /// A variable from here on.
+    fn enter(&mut self, local: LocalId, name: &Name) -> (LocalId, Before) {
+        let name = self.pick(name, false);
+        let new = self.vars.fresh(name.clone());
+        if self.old_indices.contains(&local) {
+            self.indices.insert(new);
+        }
+        self.taken.insert(name.clone());
+        let before = self.env.insert(local, (new, name.clone()));
+        (new, (local, before, name))
+    }
+
+    fn leave(&mut self, (local, before, name): Before) {
+        self.taken.remove(&name);
+        match before {
+            Some(before) => drop(self.env.insert(local, before)),
+            None => drop(self.env.remove(&local)),
+        }
+    }
+
+    fn globals(&mut self, globals: BTreeMap<GlobalName, CoreType>) {
+        for (global, ty) in globals {
+            let alias = self.pick(&global.name, false);
+            self.taken.insert(alias.clone());
+            self.aliases.insert(global.clone(), alias.clone());
+            let ty = self.ty(&ty);
+            self.declared.push((alias, global, ty));
+        }
+    }
+
+    fn alias(&self, global: &GlobalName) -> GlobalName {
+        let name = self.aliases.get(global).unwrap_or(&global.name);
+        GlobalName { module: global.module.clone(), name: name.clone() }
+    }
+
+    fn local(&self, local: LocalId) -> LocalId {
+        self.env.get(&local).map_or(local, |n| n.0)
+    }
+
+    fn name(&self, local: LocalId, otherwise: &Name) -> Name {
+        self.env.get(&local).map_or_else(|| otherwise.clone(), |n| n.1.clone())
+    }
+
+    fn poly(&self, p: &Poly) -> Poly {
+        p.substitute(&|a| {
+            Some(Poly::atom(match a {
+                Atom::Local(l, _) => {
+                    let (new, name) = self.env.get(l)?;
+                    Atom::Local(*new, name.clone())
+                }
+                Atom::Global(name) => Atom::Global(self.alias(name)),
+                Atom::Read(x, name, at) => {
+                    let (x, mut name) = (self.local(*x), self.name(*x, name));
+                    // What is an index expression as it is, read as data.
+                    if at.is_empty() && self.indices.contains(&x) {
+                        name = format!("{name}[]").into();
+                    }
+                    Atom::Read(x, name, at.iter().map(|p| self.poly(p)).collect())
+                }
+                _ => return None,
+            }))
+        })
+    }
+
+    fn polys(&self, items: &[Poly]) -> Vec<Poly> {
+        items.iter().map(|p| self.poly(p)).collect()
+    }
+
+    fn ty(&self, ty: &CoreType) -> CoreType {
+        ty.map_sizes(&|p| self.poly(p))
+    }
+
+    fn pred(&mut self, p: &Pred) -> Pred {
+        match p {
+            Pred::And(items) => Pred::all(items.iter().map(|p| self.pred(p)).collect::<Vec<_>>()),
+            Pred::Or(items) => Pred::any_of(items.iter().map(|p| self.pred(p)).collect::<Vec<_>>()),
+            Pred::Ge(p) => Pred::nonneg(&self.poly(p)),
+            Pred::Eq(p) => Pred::zero(&self.poly(p)),
+            Pred::Ne(p) => Pred::nonzero(&self.poly(p)),
+            Pred::Is(x, name, at, holds) => {
+                Pred::Is(self.local(*x), self.name(*x, name), self.polys(at).into(), *holds)
+            }
+            Pred::Member(x, name, at, holds) => {
+                Pred::Member(self.local(*x), self.name(*x, name), self.polys(at).into(), *holds)
+            }
+            Pred::Any(index, body, holds) => {
+                let extent = self.poly(&index.extent);
+                let name = self.pick(&index.name, true);
+                self.taken.insert(name.clone());
+                let before = self.env.insert(index.local, (index.local, name.clone()));
+                let body = guarded(|| self.pred(body));
+                self.leave((index.local, before, name.clone()));
+                let any = Pred::some(&Index { local: index.local, name, extent }, &body);
+                if *holds { any } else { any.negated() }
+            }
+        }
+    }
+
+    /// A predicate over so many indices of a statement.
+    fn pred_in(&mut self, count: usize, p: &Pred) -> Pred {
+        let own: Vec<Name> = (0..count).map(|k| super::ssa::index(k, &Poly::default()).name).collect();
+        self.taken.extend(own.iter().cloned());
+        let p = self.pred(p);
+        for name in &own {
+            self.taken.remove(name);
+        }
+        p
+    }
+
+    fn access(&self, a: &Access) -> Access {
+        Access { var: a.var, at: self.polys(&a.at) }
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) -> Stmt {
+        let all = |naming: &Self, items: &[Access]| items.iter().map(|a| naming.access(a)).collect::<Vec<_>>();
+        let free = stmt.dims.len();
+        let rhs = match &stmt.rhs {
+            Rhs::Constant(c) => Rhs::Constant(rounded(*c, stmt.scalar)),
+            Rhs::Input(_) | Rhs::Zero => stmt.rhs.clone(),
+            Rhs::Index(p) => Rhs::Index(self.poly(p)),
+            Rhs::Add(items) => Rhs::Add(
+                items
+                    .iter()
+                    .map(|a| Addend { neg: a.neg, pred: self.pred_in(free, &a.pred), of: self.access(&a.of) })
+                    .collect(),
+            ),
+            Rhs::Contract { bound, pred, neg, factors } => Rhs::Contract {
+                bound: self.polys(bound),
+                pred: self.pred_in(free + bound.len(), pred),
+                neg: *neg,
+                factors: all(self, factors),
+            },
+            Rhs::Map { operation, pred, args } => {
+                Rhs::Map { operation: *operation, pred: self.pred_in(free, pred), args: all(self, args) }
+            }
+            Rhs::Call { callee, sizes, pred, args, batch, part } => Rhs::Call {
+                callee: Arc::clone(callee),
+                sizes: self.polys(sizes),
+                pred: self.pred_in(free, pred),
+                args: all(self, args),
+                batch: *batch,
+                part: *part,
+            },
+        };
+        Stmt { dims: self.polys(&stmt.dims), rhs, ..stmt.clone() }
+    }
+}
+
+struct Core<'a> {
+    naming: Naming,
+    own: &'a GlobalName,
+    names: &'a Vars,
+}
+
+impl Core<'_> {
+    fn expr(&mut self, e: &E) -> E {
+        guarded(|| self.node(e))
+    }
+
+    fn list(&mut self, items: &[E]) -> Vec<E> {
+        items.iter().map(|e| self.expr(e)).collect()
+    }
+
+    fn bound(&mut self, index: &Index, body: &E) -> (Index, E) {
+        let extent = self.naming.poly(&index.extent);
+        let (local, before) = self.naming.enter(index.local, &index.name);
+        let name = before.2.clone();
+        let body = self.expr(body);
+        self.naming.leave(before);
+        (Index { local, name, extent }, body)
+    }
+
+    fn node(&mut self, e: &Expr) -> E {
+        let kind = match &e.kind {
+            Kind::Var(x) => Kind::Var(self.naming.local(*x)),
+            Kind::Global(name) => Kind::Global(self.naming.alias(name)),
+            Kind::Constant(c) => Kind::Constant(rounded(*c, e.ty.scalar())),
+            Kind::Index(p) => Kind::Index(self.naming.poly(p)),
+            Kind::Add(items) => Kind::Add(self.list(items)),
+            Kind::Mul(a, b) => Kind::Mul(self.expr(a), self.expr(b)),
+            Kind::Neg(a) => Kind::Neg(self.expr(a)),
+            Kind::Apply(f, items) => Kind::Apply(*f, self.list(items)),
+            Kind::Tuple(items) => Kind::Tuple(self.list(items)),
+            Kind::Proj(a, k) => Kind::Proj(self.expr(a), *k),
+            Kind::Gen(i, body) => {
+                let (i, body) = self.bound(i, body);
+                Kind::Gen(i, body)
+            }
+            Kind::Sum(i, body) => {
+                let (i, body) = self.bound(i, body);
+                Kind::Sum(i, body)
+            }
+            Kind::Access(a, p) => Kind::Access(self.expr(a), self.naming.poly(p)),
+            Kind::Guard(p, body) => Kind::Guard(self.naming.pred(p), self.expr(body)),
+            Kind::Let(bindings, body) => {
+                let (mut named, mut open) = (Vec::new(), Vec::new());
+                for (x, value) in bindings {
+                    let value = self.expr(value);
+                    let (local, before) = self.naming.enter(*x, &self.names.name(*x));
+                    named.push((local, value));
+                    open.push(before);
+                }
+                let body = self.expr(body);
+                open.into_iter().rev().for_each(|before| self.naming.leave(before));
+                Kind::Let(named, body)
+            }
+            Kind::Call(callee, sizes, args) => {
+                Kind::Call(Arc::clone(callee), self.naming.polys(sizes), self.list(args))
+            }
+            Kind::Check(p, what, body) => Kind::Check(self.naming.pred(p), nowhere(what, self.own), self.expr(body)),
+        };
+        Expr::new(kind, self.naming.ty(&e.ty), Span::default())
+    }
+}

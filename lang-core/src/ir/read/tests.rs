@@ -1,0 +1,381 @@
+//! Texts that are no form, and what is said of them; forms that no program of the library has.
+
+use expect_test::{Expect, expect};
+
+use super::{read_core, read_ssa};
+
+#[track_caller]
+#[allow(clippy::needless_pass_by_value, reason = "as `expect!` gives it")]
+fn refused(texts: &[&str], expected: Expect) {
+    let message = |text: &&str| {
+        let error = if text.contains("core") {
+            read_core("t", text).map(|f| f.to_string())
+        } else {
+            read_ssa("t", text).map(|f| f.to_string())
+        };
+        format!("{text}\n  {}\n", error.map_or_else(|e| e.to_string(), |text| format!("read: {text}")))
+    };
+    expected.assert_eq(&texts.iter().map(message).collect::<String>());
+}
+
+#[test]
+fn core_that_is_none() {
+    refused(
+        &[
+            "",
+            "core",
+            "core f",
+            "core f[n](x: [n]f64) -> f64",
+            "core f[n](x: [n]f64) -> f64 =",
+            "core f[n](x: [n]f64) -> f64 = x",
+            "core f[n](x: [n]f64) -> f64 = y",
+            "core f[n](x: [m]f64) -> f64 = 0.0",
+            "core f[n](n: i64) -> f64 = 0.0",
+            "core f[2](x: f64) -> f64 = x",
+            "core f[n](bounded x: [n]f64) -> f64 = 0.0",
+            "core f[](x: f64) -> f64 = x + 1",
+            "core f[](x: f64) -> f64 = x + ",
+            "core f[](x: f64) -> f64 = (x",
+            "core f[](x: f64) -> f64 = x * x * x",
+            "core f[](x: f64) -> f64 = x x",
+            "core f[](x: f64) -> f64 = x.0",
+            "core f[](x: {a: f64}) -> f64 = x.b",
+            "core f[](x: f64) -> f64 = x[0]",
+            "core f[n](x: [n]f64) -> f64 = x[x]",
+            "core f[n](x: [n]f64) -> f64 = x[n / 2]",
+            "core f[n](x: [n]f64) -> f64 = x[n // 0]",
+            "core f[n](x: [n]f64) -> f64 = sum i < n: [x[i]] * x[i]",
+            "core f[n](x: [n]f64) -> f64 = sum i < n: [i < n] + x[i]",
+            "core f[n](x: [n]f64) -> f64 = sum i < n: [R(i)] * x[i]",
+            "core f[](x: f64) -> f64 = sqrt(x, x)",
+            "core f[](x: f64) -> f64 = g(x)",
+            "core f[](x: f64) -> [2]f64 = g[](x)",
+            "core f[](x: f64) -> f64 = check(0 < 1, E9999 \"no\") x",
+            "core f[](x: f64) -> f64 = check(0 < 1, E0500 \"no) x",
+            "core f[](x: f64) -> f64 = let y = x",
+            "core f[](x: f64) -> f64 = let index y = x in y",
+            "core f[](x: f64) -> f64 = g_adj{0, 1}[](x)",
+            "core f[](x: f64) -> f64 = g[[n]f64;](x)",
+            "core f[](x: f64) -> f64 = ~x",
+            "core f[](x: f64) -> f64 = 99999999999999999999999999999999999999999999",
+            "core f[](x: f64) -> f64 = `x",
+            "core f[](x: f64) -> f64 = x > 0.0 && x < 1.0",
+            "core f[](x: f64) -> i64 = 99999999999999999999: i64",
+        ],
+        expect![[r#"
+
+              1:1: `ssa` is wanted, not the end
+            core
+              1:5: a definition is wanted, not the end
+            core f
+              1:7: `[` is wanted, not the end
+            core f[n](x: [n]f64) -> f64
+              1:28: `=` is wanted, not the end
+            core f[n](x: [n]f64) -> f64 =
+              1:30: an expression is wanted, not the end
+            core f[n](x: [n]f64) -> f64 = x
+              1:31: this is `[n]f64`, not `f64`
+            core f[n](x: [n]f64) -> f64 = y
+              1:31: `y` is not known here
+            core f[n](x: [m]f64) -> f64 = 0.0
+              1:15: `m` is not known here
+            core f[n](n: i64) -> f64 = 0.0
+              1:11: `n` is there twice
+            core f[2](x: f64) -> f64 = x
+              1:8: the name of a size is wanted here
+            core f[n](bounded x: [n]f64) -> f64 = 0.0
+              1:22: only an `i64` has this mark
+            core f[](x: f64) -> f64 = x + 1
+              1:27: a sum of `f64` and `i64`
+            core f[](x: f64) -> f64 = x + 
+              1:31: an expression is wanted, not the end
+            core f[](x: f64) -> f64 = (x
+              1:29: `,` or `)` is wanted, not the end
+            core f[](x: f64) -> f64 = x * x * x
+              1:27: a product of more than two factors, which needs parentheses
+            core f[](x: f64) -> f64 = x x
+              1:29: the end of the text is wanted, not `x`
+            core f[](x: f64) -> f64 = x.0
+              1:27: `f64` has no component 0
+            core f[](x: {a: f64}) -> f64 = x.b
+              1:32: `{a: f64}` has no field `b`
+            core f[](x: f64) -> f64 = x[0]
+              1:29: an index of `f64`
+            core f[n](x: [n]f64) -> f64 = x[x]
+              1:33: `x` is `[n]f64`, not an integer
+            core f[n](x: [n]f64) -> f64 = x[n / 2]
+              1:37: `/` is of reals; integers have `//`
+            core f[n](x: [n]f64) -> f64 = x[n // 0]
+              1:38: a division by 0
+            core f[n](x: [n]f64) -> f64 = sum i < n: [x[i]] * x[i]
+              1:43: `x` has no `bool` at 1 indices
+            core f[n](x: [n]f64) -> f64 = sum i < n: [i < n] + x[i]
+              1:50: `*` after a bracket is wanted, not `+`
+            core f[n](x: [n]f64) -> f64 = sum i < n: [R(i)] * x[i]
+              1:43: `R` is not known here
+            core f[](x: f64) -> f64 = sqrt(x, x)
+              1:27: `sqrt` takes 1, not 2
+            core f[](x: f64) -> f64 = g(x)
+              1:27: `g` is no operation; a definition is called as `g[…](…)`
+            core f[](x: f64) -> [2]f64 = g[](x)
+              1:30: this is `f64`, not `[2]f64`
+            core f[](x: f64) -> f64 = check(0 < 1, E9999 "no") x
+              1:40: the code of a failure is wanted, not `E9999`
+            core f[](x: f64) -> f64 = check(0 < 1, E0500 "no) x
+              1:46: a text without an end, or with an unknown escape
+            core f[](x: f64) -> f64 = let y = x
+              1:36: `in` is wanted, not the end
+            core f[](x: f64) -> f64 = let index y = x in y
+              1:41: only an `i64` is an index
+            core f[](x: f64) -> f64 = g_adj{0, 1}[](x)
+              1:37: `;` is wanted, not `}`
+            core f[](x: f64) -> f64 = g[[n]f64;](x)
+              1:30: an extent in a type argument is `s0`, `s1`, …
+            core f[](x: f64) -> f64 = ~x
+              1:27: the character '~', which has no meaning here
+            core f[](x: f64) -> f64 = 99999999999999999999999999999999999999999999
+              1:27: a number too large
+            core f[](x: f64) -> f64 = `x
+              1:27: a name without its closing backquote
+            core f[](x: f64) -> f64 = x > 0.0 && x < 1.0
+              1:27: `&&` and `||` stand in brackets
+            core f[](x: f64) -> i64 = 99999999999999999999: i64
+              1:27: 99999999999999999999 is no `i64`
+        "#]],
+    );
+}
+
+#[test]
+fn ssa_that_is_none() {
+    let texts = [
+        "check 1: 0 < n, E0500 \"no\"\n  out X0",
+        "X1: f64 = 0.0\n  out X1",
+        "X0: f64 = 0\n  out X0",
+        "X0: i64 = 1.5\n  out X0",
+        "X0: f64 = X0\n  out X0",
+        "X0: f64 = X1\n  X1: f64 = 1.0\n  out X0",
+        "X0[i1 < n]: f64 = input x\n  out X0",
+        "X0[i0 < n]: f64 = 1.0\n  out X0",
+        "X0[i0 < n]: f64 = input y\n  out X0",
+        "X0[i0 < n]: f64 = input y = x.0\n  out X0",
+        "X0[i0 < n]: f64 = input x\n  out X0",
+        "X0[i0 < n]: f64 = input x\n  X1: f64 = X0[i0]\n  out X1",
+        "X0[i0 < n]: f64 = input x\n  X1: f64 = X0\n  out X1",
+        "X0[i0 < n]: f64 = input x\n  X1: f64 = sum i1 < n: X0[i0]\n  out X1",
+        "X0[i0 < n]: f64 = input x\n  X1: f64 = sum i0 < n: X0[i0] needs 0\n  out X1",
+        "X0[i0 < n]: f64 = input x\n  X1[i0 < n]: f64 = foo(X0[i0])\n  out X1",
+        "X0[i0 < n]: f64 = input x\n  X1[i0 < n]: f64 = /(X0[i0])\n  out X1",
+        "X0[i0 < n]: f64 = input x\n  X1: f64 = X0[0] * X0[0] + X0[0]\n  out X1",
+        "X0[i0 < n]: f64 = input x\n  X1: f64 = for i0: g[n](X0[i0]).0\n  out X1",
+        "X0[i0 < n]: f64 = input x\n  X1: f64 = g[n](X0)\n  out X1",
+        "X0[i0 < n]: f64 = input x\n  X1: f64 = sum i0 < n: X0[i0]\n  out X1, X1",
+        "X0[i0 < n]: f64 = input x\n  X1: i64 = 1\n  out X1",
+        "X0[i0 < n]: f64 = input x\n  X1: f64 = sum i0 < n: X0[i0]\n  out X1 needs 3",
+        "X0[i0 < n]: f64 = input x\n  X1: f64 = X0[4294967295]\n  out X4294967295",
+        "X0[i0 < n]: f64 = input x\n  X1: f64 = sum i0 < n: [x[i0] == 0] * X0[i0]\n  out X1",
+    ];
+    let texts: Vec<String> = texts.iter().map(|t| format!("ssa f[n](x: [n]f64) -> f64 =\n  {t}")).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    refused(
+        &texts,
+        expect![[r#"
+            ssa f[n](x: [n]f64) -> f64 =
+              check 1: 0 < n, E0500 "no"
+              out X0
+              2:9: the next check is 0
+            ssa f[n](x: [n]f64) -> f64 =
+              X1: f64 = 0.0
+              out X1
+              2:3: `X0` or `out` is wanted, not `X1`
+            ssa f[n](x: [n]f64) -> f64 =
+              X0: f64 = 0
+              out X0
+              2:13: a constant of type `f64` is wanted, not `0`
+            ssa f[n](x: [n]f64) -> f64 =
+              X0: i64 = 1.5
+              out X0
+              2:13: a constant of type `i64` is wanted, not `1.5`
+            ssa f[n](x: [n]f64) -> f64 =
+              X0: f64 = X0
+              out X0
+              2:13: `X0` is no statement before this one
+            ssa f[n](x: [n]f64) -> f64 =
+              X0: f64 = X1
+              X1: f64 = 1.0
+              out X0
+              2:13: `X1` is no statement before this one
+            ssa f[n](x: [n]f64) -> f64 =
+              X0[i1 < n]: f64 = input x
+              out X0
+              2:6: `i0` is wanted, not `i1`
+            ssa f[n](x: [n]f64) -> f64 =
+              X0[i0 < n]: f64 = 1.0
+              out X0
+              2:3: a constant has no indices
+            ssa f[n](x: [n]f64) -> f64 =
+              X0[i0 < n]: f64 = input y
+              out X0
+              2:3: `y` is no parameter
+            ssa f[n](x: [n]f64) -> f64 =
+              X0[i0 < n]: f64 = input y = x.0
+              out X0
+              2:3: `x` has no such part
+            ssa f[n](x: [n]f64) -> f64 =
+              X0[i0 < n]: f64 = input x
+              out X0
+              3:7: `X0` is no `f64`
+            ssa f[n](x: [n]f64) -> f64 =
+              X0[i0 < n]: f64 = input x
+              X1: f64 = X0[i0]
+              out X1
+              3:16: `i0` is not known here
+            ssa f[n](x: [n]f64) -> f64 =
+              X0[i0 < n]: f64 = input x
+              X1: f64 = X0
+              out X1
+              3:13: `X0` has 1 indices, not 0
+            ssa f[n](x: [n]f64) -> f64 =
+              X0[i0 < n]: f64 = input x
+              X1: f64 = sum i1 < n: X0[i0]
+              out X1
+              3:17: `i0` is wanted, not `i1`
+            ssa f[n](x: [n]f64) -> f64 =
+              X0[i0 < n]: f64 = input x
+              X1: f64 = sum i0 < n: X0[i0] needs 0
+              out X1
+              3:38: there is no check 0
+            ssa f[n](x: [n]f64) -> f64 =
+              X0[i0 < n]: f64 = input x
+              X1[i0 < n]: f64 = foo(X0[i0])
+              out X1
+              3:3: `foo` is no operation
+            ssa f[n](x: [n]f64) -> f64 =
+              X0[i0 < n]: f64 = input x
+              X1[i0 < n]: f64 = /(X0[i0])
+              out X1
+              3:3: `/` takes 2, not 1
+            ssa f[n](x: [n]f64) -> f64 =
+              X0[i0 < n]: f64 = input x
+              X1: f64 = X0[0] * X0[0] + X0[0]
+              out X1
+              3:27: the end of a product is wanted, not `+`
+            ssa f[n](x: [n]f64) -> f64 =
+              X0[i0 < n]: f64 = input x
+              X1: f64 = for i0: g[n](X0[i0]).0
+              out X1
+              3:3: a call for more indices than there are
+            ssa f[n](x: [n]f64) -> f64 =
+              X0[i0 < n]: f64 = input x
+              X1: f64 = g[n](X0)
+              out X1
+              4:3: `.` is wanted, not `out`
+            ssa f[n](x: [n]f64) -> f64 =
+              X0[i0 < n]: f64 = input x
+              X1: f64 = sum i0 < n: X0[i0]
+              out X1, X1
+              4:7: 2 parts; the result has 1
+            ssa f[n](x: [n]f64) -> f64 =
+              X0[i0 < n]: f64 = input x
+              X1: i64 = 1
+              out X1
+              4:7: `X1` is no `f64`
+            ssa f[n](x: [n]f64) -> f64 =
+              X0[i0 < n]: f64 = input x
+              X1: f64 = sum i0 < n: X0[i0]
+              out X1 needs 3
+              4:16: there is no check 3
+            ssa f[n](x: [n]f64) -> f64 =
+              X0[i0 < n]: f64 = input x
+              X1: f64 = X0[4294967295]
+              out X4294967295
+              4:7: `X4294967295` is no statement before this one
+            ssa f[n](x: [n]f64) -> f64 =
+              X0[i0 < n]: f64 = input x
+              X1: f64 = sum i0 < n: [x[i0] == 0] * X0[i0]
+              out X1
+              3:26: `x` has no `i64` at 1 indices
+        "#]],
+    );
+}
+
+/// What is read is printed in its own order of terms and conditions, and from then on the same.
+#[test]
+fn printed_as_read() {
+    let core = [
+        "core f[n](x: [n]f64) -> f64 =\n  sum i < n: [0 <= i - 1 && (i == 2 || i != 3)] * x[i]",
+        "core f[n](k: [n]i64, b: [n]bool, R: rel[n, n]) -> i64 =
+  sum i < n: [b[i] && !R(i, k[i]) && (any j < n: R(i, j))] * k[i]",
+        "core f[](bounded n: i64, data k: i64) -> i64 = (n + k: i64) * k + n[]",
+        "core f[](n: i64) -> i64 = min(n, 3) + max(2 * n, n^2) + n // 2 + n % 3",
+        "core f[](x: f32) -> (f32, f32, f32, (f64,), i64) = (0.1f32, nan: f32, -inf: f32, (-0.0,), 3: i64)",
+        "core f[](x: f64) -> f64 = -(1.0) + (-2.0) * x - -3.0 + (x ^ 0.5 + -(x ^ 2)) + 1e300",
+        "core f[f64, {a: [s0]f64, b: linalg.T(s1)}; n, s0, s1](x: [n]f64) -> f64 =
+  (linalg.g_adj{0; 0, 1}_tan{2}[f64; n](x, \"a b.iv\".h#3[](x): (f64, {a: i64})): (f64, f64)).1",
+        "core adjoint f[n](let eps: f64, let e = linalg.eps: [n]f64, let x = prelude.`a b`: f64) -> f64 = e[0] * eps",
+        "core f[n](x: [n]f64) -> {a: [n]f64, b: f64} =
+  let y: [n]f64 = g[n](x)
+  let k: bool = h[](x[0])
+  in {a: for i < n: [k] * y[i], b: check(n > 0, E0500 \"a \\\"b\\\"\") y[0]}",
+        "core f[n](x: [n]f64) -> f64 =
+  (sum i < n: x[i]) + (sum i < n: sum i < i: x[i]) + (let n = 2.0 in n) + (let sum = x[0] in sum * sum)",
+    ];
+    let mut texts = String::new();
+    for text in core {
+        let once = read_core("t", text).map(|f| f.to_string()).unwrap_or_else(|e| panic!("{e}\n{text}"));
+        let again = read_core("t", &once).map(|f| f.to_string());
+        assert_eq!(again.as_ref(), Ok(&once), "{text}");
+        texts += &once;
+    }
+    expect![[r#"
+        core f[n](x: [n]f64) -> f64 =
+          sum i < n: [(i == 2 || i != 3) && 0 < i] * x[i]
+        core f[n](k: [n]i64, b: [n]bool, R: rel[n, n]) -> i64 =
+          sum i < n: [b[i] && !R(i, k[i]) && (any j < n: R(i, j))] * k[i]
+        core f[](bounded n: i64, data k: i64) -> i64 =
+          (n + k: i64) * k + n[]
+        core f[](n: i64) -> i64 =
+          n // 2 + n % 3 + min(3, n) + max(2 * n, n^2)
+        core f[](x: f32) -> (f32, f32, f32, (f64,), i64) =
+          (0.1f32, nan: f32, -inf: f32, (-0.0,), 3: i64)
+        core f[](x: f64) -> f64 =
+          -(1.0) + (-2.0) * x - (-3.0) + ((x ^ 0.5) - (x ^ 2)) + 1e300
+        core f[f64, {a: [s0]f64, b: linalg.T(s1)}; n, s0, s1](x: [n]f64) -> f64 =
+          (linalg.g_adj{0; 0, 1}_tan{2}[f64; n](x, "a b.iv".h#3[](x): (f64, {a: i64})): (f64, f64)).1
+        core adjoint f[n](let eps = linalg.eps: [n]f64, let eps'1 = eps: f64) -> f64 =
+          eps[0] * eps'1
+        core f[n](x: [n]f64) -> {a: [n]f64, b: f64} =
+          let y: [n]f64 = g[n](x)
+          let k: bool = h[](x[0])
+          in {a: for i < n: [k] * y[i], b: check(0 < n, E0500 "a \"b\"") y[0]}
+        core f[n](x: [n]f64) -> f64 =
+          (sum i < n: x[i]) + (sum i < n: sum i'1 < i: x[i'1]) + (
+            let n'1 = 2.0
+            in n'1) + (
+            let sum = x[0]
+            in sum * sum)
+    "#]]
+    .assert_eq(&texts);
+}
+
+/// Beside what the passes make: every kind of input, a call for each index, places of parts.
+#[test]
+fn ssa_printed_as_read() {
+    let text = "opaque ssa f_tan{0}[n, m](bounded k: i64, p: {a: [n]f64, b: i64}, R: rel[n, m], let q: i64) -> ([n, m]f64, f32) =
+  check 0[i0 < n, i1 < m]: (any j < q: X3(i0, j)) => X1[i0] < k + p_b, E0502 \"as \\\"told\\\"\"
+  X0: i64 = input k
+  X1[i0 < n]: i64 = input p_a = p.0  -- p_a
+  X2: i64 = input bounded p_b = p.1
+  X3[i0 < n, i1 < m]: rel = input R
+  X4[i0 < 3]: f64 = input eps = let linalg.eps.0.1
+  X5: i64 = input k_tan = tan 0
+  X6: f64 = input y_adj = adj 1 at 0.1
+  X7[i0 < n, i1 < m]: f64 = for i0: [i0 < k] * linalg.g[f64; n, m](X1[i0], X4).0  needs 0
+  X8[i0 < n]: i64 = index i0 + 2 * X1[i0]
+  X9: f32 = 0.1
+  X10: f32 = -sum i0 < n, i1 < m: [X3(i0, i1)] * X9 * X9  needs 0
+  X11: bool = true
+  X12: bool = !(X11)
+  out X7 at 1, X10  needs 0
+";
+    assert_eq!(read_ssa("t", text).map(|f| f.to_string()), Ok(text.to_owned()));
+}

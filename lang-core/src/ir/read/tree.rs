@@ -1,0 +1,131 @@
+//! What the texts of forms say, before names are looked up: one tree for expressions, index expressions and
+//! predicates, which look alike.
+
+use crate::base::{Code, Name};
+use crate::syntax::ops::{BinOp, Scalar};
+
+/// A node with the offset where it begins.
+#[derive(Debug)]
+pub(super) struct Tree {
+    pub(super) node: Node,
+    pub(super) at: usize,
+}
+
+#[derive(Debug)]
+pub(super) enum Node {
+    Name(Name),
+    Int(i128),
+    /// A real; is it an `f32`?
+    Real(f64, bool),
+    Bool(bool),
+    /// `a - b + c`: each term with whether it is subtracted.
+    Sum(Vec<(bool, Tree)>),
+    /// `a * b // c`, from the left.
+    Product(Box<Tree>, Vec<(BinOp, Tree)>),
+    Pow(Box<Tree>, Box<Tree>),
+    Compare(BinOp, Box<Tree>, Box<Tree>),
+    /// `&&` or `||` of several.
+    Logic(BinOp, Vec<Tree>),
+    Neg(Box<Tree>),
+    Not(Box<Tree>),
+    /// In parentheses.
+    Group(Box<Tree>),
+    /// `e: T`
+    Typed(Box<Tree>, TypeTree),
+    Tuple(Vec<Tree>),
+    Record(Vec<(Name, Tree)>),
+    /// `x[i, j]`
+    At(Box<Tree>, Vec<Tree>),
+    /// `e.0`
+    Component(Box<Tree>, u32),
+    /// `e.x`
+    Field(Box<Tree>, Name),
+    /// `sqrt(x)`, `R(i, j)`
+    Apply(Name, Vec<Tree>),
+    /// `f[n](x)`
+    Call(Box<CalleeTree>, Vec<Tree>),
+    /// `for i < n: e`, `sum i < n: e`, `any i < n: p`
+    Binder(Word, Name, Box<Tree>, Box<Tree>),
+    /// `[p]`, a factor.
+    Bracket(Box<Tree>),
+    /// `check(p, E0500 "…") e`
+    Check(Box<Tree>, Code, Name, Box<Tree>),
+    Let(Vec<LetTree>, Box<Tree>),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Word {
+    For,
+    Sum,
+    Any,
+}
+
+#[derive(Debug)]
+pub(super) struct LetTree {
+    pub(super) index: bool,
+    pub(super) name: Name,
+    pub(super) ty: Option<TypeTree>,
+    pub(super) value: Tree,
+}
+
+/// A type with the offset where it begins.
+#[derive(Debug)]
+pub(super) struct TypeTree {
+    pub(super) node: TypeNode,
+    pub(super) at: usize,
+}
+
+#[derive(Debug)]
+pub(super) enum TypeNode {
+    Scalar(Scalar),
+    Array(Vec<Tree>, Box<TypeTree>),
+    Tuple(Vec<TypeTree>),
+    Record(Vec<(Name, TypeTree)>),
+    Rel(Vec<Tree>),
+    /// A sum type, or the size `s0` of a type argument.
+    Data(GlobalTree, Vec<TypeTree>),
+}
+
+/// A top-level name, with its module where that is another.
+#[derive(Debug)]
+pub(super) struct GlobalTree {
+    pub(super) module: Option<Name>,
+    pub(super) name: Name,
+}
+
+#[derive(Debug)]
+pub(super) struct CalleeTree {
+    pub(super) def: GlobalTree,
+    pub(super) local: Option<u32>,
+    pub(super) derived: Vec<crate::ir::core::Derivation>,
+    pub(super) types: Vec<TypeTree>,
+    pub(super) sizes: Vec<Tree>,
+}
+
+/// `(bounded n: i64, x: [n]f64, let eps = linalg.eps: f64)`
+#[derive(Debug)]
+pub(super) struct ParamTree {
+    pub(super) mark: Mark,
+    pub(super) name: Name,
+    pub(super) ty: TypeTree,
+    pub(super) at: usize,
+}
+
+#[derive(Debug)]
+pub(super) enum Mark {
+    None,
+    Bounded,
+    Data,
+    /// A top-level `let`, perhaps by another name.
+    Global(Option<GlobalTree>),
+}
+
+/// What stands before `=` of a function.
+#[derive(Debug)]
+pub(super) struct HeadTree {
+    pub(super) opaque: bool,
+    pub(super) callee: CalleeTree,
+    pub(super) params: Vec<ParamTree>,
+    pub(super) result: TypeTree,
+    pub(super) at: usize,
+}

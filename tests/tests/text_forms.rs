@@ -1,0 +1,421 @@
+//! The texts of core and Tensor SSA, read again: every definition of the library and of the programs, with all
+//! that it calls and with its derivatives, prints as before, is the same form, and has the same values at the
+//! same counts. And what becomes of texts that are damaged.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use iverson_tests::golden;
+use iverson_tests::middle::forms::{All, Form, Forms, In};
+use iverson_tests::random::Random;
+use lang_core::ad::{real_inputs, real_outputs};
+use lang_core::base::GlobalName;
+use lang_core::interp::Counts;
+use lang_core::ir::canonical;
+use lang_core::ir::core::{Callee, CoreType, Derivation, E, Expr, Function, Kind};
+use lang_core::ir::eval::{Evaluator, Stopped};
+use lang_core::ir::eval_ssa::{SsaEvaluator, Tensor};
+use lang_core::ir::read::{read_core, read_ssa};
+use lang_core::ir::ssa::{Rhs, Ssa};
+use lang_core::ir::value::Value;
+use lang_core::predicate::{Atom, LocalId, Poly};
+use lang_core::session::{LIBRARY, Session};
+use lang_core::syntax::ops::Scalar;
+use lang_core::syntax::split::ItemKind;
+use lang_core::types::ty::Type;
+
+const FUEL: u64 = 2_000_000;
+
+/// Every form of a session's definitions.
+#[derive(Default)]
+struct All {
+    core: BTreeMap<String, Arc<Function>>,
+    ssa: BTreeMap<String, Arc<Ssa>>,
+    seen: HashSet<Callee>,
+}
+
+impl All {
+    fn add(&mut self, forms: &Forms<'_>, callee: &Arc<Callee>) {
+        if !self.seen.insert((**callee).clone()) {
+            return;
+        }
+        let name = format!("{callee:?}");
+        if callee.derived.is_empty() {
+            let Ok(stages) = forms.module.stages(callee) else { return };
+            self.core.insert(name.clone(), stages.core.clone());
+            let mut called = Vec::new();
+            calls(&stages.core.body, &mut called);
+            called.extend(stages.core.locals.iter().map(|f| f.callee.clone()));
+            called.iter().for_each(|callee| self.add(forms, callee));
+            let (wrt, of) = (real_inputs(&stages.ssa), real_outputs(&stages.ssa));
+            if !wrt.is_empty() && !of.is_empty() {
+                self.add(forms, &Arc::new(callee.derive(Derivation::Forward(wrt.clone().into()))));
+                self.add(forms, &Arc::new(callee.derive(Derivation::Adjoint { of: of.into(), wrt: wrt.into() })));
+            }
+        }
+        let Some(ssa) = forms.module.ssa(callee) else { return };
+        for stmt in &ssa.stmts {
+            if let Rhs::Call { callee, .. } = &stmt.rhs {
+                self.add(forms, callee);
+            }
+        }
+        self.ssa.insert(name, ssa);
+    }
+}
+
+fn calls(e: &E, found: &mut Vec<Arc<Callee>>) {
+    if let Kind::Call(callee, ..) = &e.kind {
+        found.push(callee.clone());
+    }
+    e.for_each_child(&mut |e| calls(e, found));
+}
+
+fn with_all(check: impl FnOnce(&Forms<'_>, &All)) {
+    let programs = golden::programs().unwrap_or_default();
+    let session: Session = golden::session(&programs);
+    let modules: Vec<String> =
+        LIBRARY.iter().map(|(name, _)| (*name).to_owned()).chain(programs.keys().map(|n| golden::module(n))).collect();
+    let globals = iverson_tests::run::globals(&session, modules.iter().map(String::as_str));
+    let forms = Forms::new(&session, &globals);
+    let mut all = All::default();
+    for module in &modules {
+        for item in session.items(module).into_iter().filter(|i| i.kind == ItemKind::Def) {
+            let def = GlobalName::new(module, &item.name);
+            let Some(signature) = session.signature(&def) else { continue };
+            all.add(&forms, &Arc::new(Callee::new(def, vec![Type::F64; signature.type_params.len()])));
+        }
+    }
+    check(&forms, &all);
+}
+
+/// What an expression is, without what is inside and without types that its parts tell.
+fn head(e: &Expr) -> String {
+    let of = e.ty.scalar();
+    match &e.kind {
+        Kind::Add(items) => format!("add {} {of:?}", items.len()),
+        Kind::Mul(..) => "mul".to_owned(),
+        Kind::Neg(_) => "neg".to_owned(),
+        Kind::Apply(f, _) => format!("{f:?} {of:?}"),
+        Kind::Tuple(items) => format!("tuple {}", items.len()),
+        Kind::Proj(_, k) => format!("component {k}"),
+        Kind::Gen(i, _) => format!("for {i:?}"),
+        Kind::Sum(i, _) => format!("sum {i:?}"),
+        Kind::Access(_, p) => format!("at {p:?} {of:?}"),
+        Kind::Guard(p, _) => format!("guard {p:?}"),
+        Kind::Let(bindings, _) => format!("let {:?}", bindings.iter().map(|b| b.0).collect::<Vec<_>>()),
+        Kind::Call(callee, sizes, _) => format!("call {callee:?} {sizes:?} {:?}", e.ty),
+        Kind::Check(p, what, _) => format!("check {p:?} {what:?}"),
+        other => format!("{other:?} {of:?}"),
+    }
+}
+
+fn same(a: &E, b: &E) -> Result<(), String> {
+    let (x, y) = (head(a), head(b));
+    if x != y {
+        return Err(format!("{x}\n  read as {y}"));
+    }
+    let (mut left, mut right) = (Vec::new(), Vec::new());
+    a.for_each_child(&mut |e| left.push(e.clone()));
+    b.for_each_child(&mut |e| right.push(e.clone()));
+    left.iter().zip(&right).try_for_each(|(a, b)| same(a, b))
+}
+
+fn core_reads_back(function: &Function) -> Result<Function, String> {
+    let text = function.to_string();
+    let read = read_core(&function.callee.def.module, &text).map_err(|e| format!("{e}\n{text}"))?;
+    let again = read.to_string();
+    if again != text {
+        return Err(format!("printed otherwise:\n{text}{again}"));
+    }
+    let (before, after) = (canonical::core(function), canonical::core(&read));
+    let heads = |f: &canonical::Canonical<Function>| {
+        format!("{:?} {:?} {:?} {:?} {:?}", f.form.callee, f.form.sizes, f.form.params, f.form.bounded, f.globals)
+    };
+    if heads(&before) != heads(&after) {
+        return Err(format!("{}\n{}", heads(&before), heads(&after)));
+    }
+    same(&before.form.body, &after.form.body).map_err(|e| format!("{e}\n{text}"))?;
+    Ok(read)
+}
+
+fn ssa_reads_back(ssa: &Ssa) -> Result<Ssa, String> {
+    let text = ssa.to_string();
+    let read = read_ssa(&ssa.callee.def.module, &text).map_err(|e| format!("{e}\n{text}"))?;
+    let again = read.to_string();
+    if again != text {
+        return Err(format!("printed otherwise:\n{text}{again}"));
+    }
+    let (before, after) = (canonical::ssa(ssa).form, canonical::ssa(&read).form);
+    // Of variables only those have names that something stands for.
+    let shown = |s: &Ssa| format!("{:#?}", Ssa { vars: lang_core::ir::Vars::default(), ..s.clone() });
+    let (before, after) = (shown(&before), shown(&after));
+    let mut pairs = before.lines().zip(after.lines());
+    match pairs.find(|(a, b)| a != b) {
+        Some((a, b)) => Err(format!("{a}\n  read as {b}\n{text}")),
+        None => Ok(read),
+    }
+}
+
+fn summed_up(wrong: &[String]) {
+    let some: Vec<&str> = wrong.iter().take(6).map(String::as_str).collect();
+    assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), some.join("\n\n"));
+}
+
+#[test]
+fn forms_read_back() {
+    with_all(|forms, all| {
+        let (mut wrong, mut compared) = (Vec::new(), [0_u32; 2]);
+        for (name, core) in &all.core {
+            match core_reads_back(core) {
+                Ok(read) => {
+                    let mut random = Random::new(5);
+                    for _ in 0..3 {
+                        let Some((sizes, args)) = arguments(&mut random, core) else { continue };
+                        let before = core_values(forms, core, &sizes, &args);
+                        let after = core_values(forms, &read, &sizes, &args);
+                        compared[0] += u32::from(before.starts_with("Ok"));
+                        if before != after {
+                            wrong.push(format!("{name} at {sizes:?} {args:?}: {before}\n{after}"));
+                        }
+                    }
+                }
+                Err(difference) => wrong.push(format!("{name}: {difference}")),
+            }
+        }
+        for (name, ssa) in &all.ssa {
+            match ssa_reads_back(ssa) {
+                Ok(read) => {
+                    let mut random = Random::new(6);
+                    for _ in 0..3 {
+                        let Some((sizes, parts)) = parts(&mut random, ssa) else { continue };
+                        let before = ssa_values(forms, ssa, &sizes, &parts);
+                        let after = ssa_values(forms, &read, &sizes, &parts);
+                        compared[1] += u32::from(before.starts_with("Ok"));
+                        if before != after {
+                            wrong.push(format!("{name} at {sizes:?} {parts:?}: {before}\n{after}\n{ssa}"));
+                        }
+                    }
+                }
+                Err(difference) => wrong.push(format!("{name}: {difference}")),
+            }
+        }
+        let [core, ssa] = compared;
+        println!("{} in core, {core} values; {} in Tensor SSA, {ssa} values", all.core.len(), all.ssa.len());
+        summed_up(&wrong);
+        assert!(all.core.len() > 400 && all.ssa.len() > 800, "fewer forms than there were");
+        assert!(core > 400 && ssa > 800, "fewer values than there were");
+    });
+}
+
+// ---- values ----
+
+/// Failures are compared by what fails.
+fn shown<T: std::fmt::Debug>(result: Result<T, Stopped>, counts: Counts) -> String {
+    match result {
+        Ok(value) => format!("Ok({value:?}) {counts:?}"),
+        Err(Stopped::Failed(what)) => format!("{} {}", what.code, what.what),
+        Err(other) => format!("{other:?}"),
+    }
+}
+
+fn core_values(forms: &Forms<'_>, core: &Function, sizes: &[i64], args: &[Value]) -> String {
+    let core = In::new(forms, Form::Core);
+    let mut evaluator = Evaluator::new(&core, FUEL);
+    let result = evaluator.call(core, sizes, args.to_vec());
+    shown(result, evaluator.counts)
+}
+
+fn ssa_values(forms: &Forms<'_>, ssa: &Ssa, sizes: &[i64], parts: &[Tensor]) -> String {
+    let all = All(forms);
+    let mut evaluator = SsaEvaluator::new(&all, FUEL);
+    let result = evaluator.call(ssa, sizes, parts.to_vec());
+    shown(result, evaluator.counts)
+}
+
+fn extent(p: &Poly, known: &HashMap<LocalId, i64>) -> Option<usize> {
+    let n = p.eval(&mut |a| if let Atom::Local(l, _) = a { known.get(l).copied() } else { None })?;
+    usize::try_from(n).ok().filter(|n| *n < 200)
+}
+
+fn scalar(random: &mut Random, of: Scalar) -> Value {
+    let small = i32::try_from(random.below(17)).unwrap_or(0) - 4;
+    match of {
+        Scalar::F64 => Value::F64(f64::from(small) / 4.0),
+        #[expect(clippy::cast_possible_truncation, reason = "dyadic numbers are exact")]
+        Scalar::F32 => Value::F32((f64::from(small) / 4.0) as f32),
+        Scalar::I64 => Value::I64(i64::try_from(random.below(4)).unwrap_or(0)),
+        Scalar::Bool => Value::Bool(random.below(2) == 0),
+    }
+}
+
+fn rows(random: &mut Random, dims: &[usize]) -> Vec<Vec<i64>> {
+    let count = if dims.contains(&0) { 0 } else { random.below(4) };
+    let below = |random: &mut Random, n: usize| i64::try_from(random.below(n)).unwrap_or(0);
+    let mut rows: Vec<Vec<i64>> = (0..count).map(|_| dims.iter().map(|n| below(random, *n)).collect()).collect();
+    rows.sort();
+    rows.dedup();
+    rows
+}
+
+fn value(random: &mut Random, ty: &CoreType, known: &HashMap<LocalId, i64>) -> Option<Value> {
+    Some(match ty {
+        CoreType::Scalar(s) => scalar(random, *s),
+        CoreType::Tuple(items, _) => {
+            Value::Tuple(items.iter().map(|t| value(random, t, known)).collect::<Option<_>>()?)
+        }
+        CoreType::Tensor(n, t) => {
+            Value::Array((0..extent(n, known)?).map(|_| value(random, t, known)).collect::<Option<_>>()?)
+        }
+        CoreType::Rel(dims) => {
+            let dims = dims.iter().map(|n| extent(n, known)).collect::<Option<Vec<_>>>()?;
+            Value::Rel(rows(random, &dims))
+        }
+    })
+}
+
+fn arguments(random: &mut Random, core: &Function) -> Option<(Vec<i64>, Vec<Value>)> {
+    let mut known = HashMap::new();
+    let small = |random: &mut Random| i64::try_from(random.below(4)).unwrap_or(0);
+    let sizes: Vec<i64> = core.sizes.iter().map(|_| small(random)).collect();
+    known.extend(core.sizes.iter().copied().zip(sizes.iter().copied()));
+    for (local, ty) in &core.params {
+        if *ty == CoreType::Scalar(Scalar::I64) {
+            known.insert(*local, small(random));
+        }
+    }
+    let args = core.params.iter().map(|(local, ty)| match known.get(local) {
+        Some(i) => Some(Value::I64(*i)),
+        None => value(random, ty, &known),
+    });
+    Some((sizes, args.collect::<Option<_>>()?))
+}
+
+fn parts(random: &mut Random, ssa: &Ssa) -> Option<(Vec<i64>, Vec<Tensor>)> {
+    let mut known = HashMap::new();
+    let small = |random: &mut Random| i64::try_from(random.below(4)).unwrap_or(0);
+    let sizes: Vec<i64> = ssa.sizes.iter().map(|_| small(random)).collect();
+    known.extend(ssa.sizes.iter().copied().zip(sizes.iter().copied()));
+    let passed = || ssa.inputs.iter().filter(|i| i.source.is_passed());
+    for input in passed() {
+        if input.leaf.dims.is_empty() && input.leaf.scalar == Some(Scalar::I64) {
+            known.insert(input.local, small(random));
+        }
+    }
+    let parts = passed().map(|input| {
+        let dims = input.leaf.dims.iter().map(|n| extent(n, &known)).collect::<Option<Vec<_>>>()?;
+        let items = match (input.leaf.scalar, known.get(&input.local)) {
+            (_, Some(i)) => vec![Value::I64(*i)],
+            (Some(of), None) => (0..dims.iter().product()).map(|_| scalar(random, of)).collect(),
+            (None, None) => {
+                let rows = rows(random, &dims).into_iter();
+                rows.map(|row| Value::Tuple(row.into_iter().map(Value::I64).collect())).collect()
+            }
+        };
+        Some(Tensor { dims, items })
+    });
+    Some((sizes, parts.collect::<Option<_>>()?))
+}
+
+// ---- damaged texts ----
+
+/// Whatever is done to a text, it is read or refused.
+#[test]
+fn damaged_texts() {
+    with_all(|_, all| {
+        let mut random = Random::new(17);
+        let short = |text: &String| text.len() < 3000;
+        let texts: Vec<String> = all.core.values().map(ToString::to_string).filter(short).collect();
+        let ssa: Vec<String> = all.ssa.values().map(ToString::to_string).filter(short).collect();
+        let pieces = [
+            "(",
+            ")",
+            "[",
+            "]",
+            "{",
+            "}",
+            ":",
+            ";",
+            "for i < n: ",
+            "sum",
+            "let k = ",
+            " in ",
+            "X1",
+            "i0",
+            "-",
+            "* ",
+            "^ ",
+            "99999999999",
+            "0.5f32",
+            "needs 0",
+            "_adj{0; 0}",
+            "f[f64; n]",
+            "check(",
+            "\"",
+            "`",
+            "// 0",
+            "any",
+            " -- ",
+            "'",
+            "é",
+            "~",
+            "1e999",
+            "min(",
+            ": [n]f64",
+        ];
+        let (mut read, mut refused) = (0_u32, 0_u32);
+        for round in 0..6000_usize {
+            let of = if round % 2 == 0 { &texts } else { &ssa };
+            let pick = |random: &mut Random, n: usize| random.below(n);
+            let mut text: Vec<char> = of[pick(&mut random, of.len())].chars().collect();
+            for _ in 0..=random.below(3) {
+                let at = pick(&mut random, text.len().max(1));
+                let end = (at + pick(&mut random, 12)).min(text.len());
+                match random.below(4) {
+                    0 => drop(text.drain(at..end)),
+                    1 => drop(text.splice(at..at, pieces[pick(&mut random, pieces.len())].chars())),
+                    2 => {
+                        let copy: Vec<char> = text[at..end].to_vec();
+                        let to = pick(&mut random, text.len() + 1);
+                        text.splice(to..to, copy);
+                    }
+                    _ => drop(text.splice(at..end, pieces[pick(&mut random, pieces.len())].chars())),
+                }
+            }
+            let text: String = text.into_iter().collect();
+            // What is still a form prints as one that reads as itself.
+            let again = if round % 2 == 0 {
+                read_core("t", &text).map(|f| (f.to_string(), read_core("t", &f.to_string()).map(|f| f.to_string())))
+            } else {
+                read_ssa("t", &text).map(|f| (f.to_string(), read_ssa("t", &f.to_string()).map(|f| f.to_string())))
+            };
+            match again {
+                Ok((first, second)) => {
+                    read += 1;
+                    assert_eq!(second.as_ref(), Ok(&first), "of\n{text}");
+                }
+                Err(_) => refused += 1,
+            }
+        }
+        println!("{read} read, {refused} refused");
+        assert!(read > 100 && refused > 1000);
+    });
+}
+
+/// Depth and length are bounded.
+#[test]
+fn enormous_texts() {
+    for (open, close) in [("(", ")"), ("- ", ""), ("!", ""), ("for i < 2: ", ""), ("sqrt(", ")"), ("[x > 0] * (", ")")]
+    {
+        let text = format!("core f[](x: f64) -> f64 =\n  {}x{}\n", open.repeat(200_000), close.repeat(200_000));
+        let error = read_core("t", &text).map(|_| ()).map_err(|e| e.message);
+        assert_eq!(error, Err("nested too deeply".to_owned()), "{open}");
+    }
+    let sum = format!("core f[](x: f64) -> f64 =\n  {}\n", vec!["x"; 100_000].join(" + "));
+    assert!(read_core("t", &sum).is_ok());
+    let product = format!("core f[n](x: [n]f64) -> f64 =\n  x[{}]\n", vec!["(n + 1)"; 10_000].join(" * "));
+    assert!(read_core("t", &product).is_ok());
+    let chain = format!("core f[n](x: [n]f64) -> f64 =\n  x{}\n", "[0]".repeat(100_000));
+    assert!(read_core("t", &chain).is_err());
+    let sums = format!("core f[n](x: [n]f64) -> f64 =\n  [{}] * x[0]\n", vec!["0 < n"; 20_000].join(" || "));
+    assert!(read_core("t", &sums).is_ok());
+}

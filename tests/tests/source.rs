@@ -85,7 +85,7 @@ fn derivatives_of_definitions_as_source() {
         }
     }
     let globals = iverson_tests::run::globals(&session, texts.keys().map(String::as_str));
-    let tolerances = Tolerances::of("derivatives").unwrap();
+    let tolerances = Tolerances::of("printed derivatives").unwrap();
 
     let module = Module::new(&session);
     let (mut values, mut failures, mut unprobed, mut dearer) = (0, 0, Vec::new(), Vec::new());
@@ -98,7 +98,7 @@ fn derivatives_of_definitions_as_source() {
         let Some(callee) = source::shown_callee(&session, &p.def) else { continue };
         let Ok(stages) = module.stages(&callee) else { continue };
         let single = p.made.text.contains("f32");
-        let tolerance = tolerances.get(if single { "printed: single precision" } else { "printed" });
+        let tolerance = tolerances.get(if single { "single precision" } else { "*" });
         let points = [Some(0), Some(1), None, None, Some(3)];
         let other = asked.name.to_string();
         match compare(&session, &globals, &p.def, &stages, &p.made, p.which, &other, tolerance, &points) {
@@ -147,7 +147,7 @@ fn adjoints_are_what_one_would_write() {
     let mut files = literate::files(&folder, "iv");
     files.sort();
     assert!(files.len() >= 30, "{} golden adjoints", files.len());
-    let tolerance = Tolerances::of("derivatives").unwrap().get("printed");
+    let tolerance = Tolerances::of("printed derivatives").unwrap().get("*");
     let mut wrong = Vec::new();
     let mut table = String::new();
     for path in &files {

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use iverson_tests::golden;
-use iverson_tests::middle::forms::{All, Form, Forms, In};
+use iverson_tests::middle::forms::{self, Form, Forms, In};
 use iverson_tests::random::Random;
 use lang_core::ad::{real_inputs, real_outputs};
 use lang_core::base::GlobalName;
@@ -219,14 +219,14 @@ fn shown<T: std::fmt::Debug>(result: Result<T, Stopped>, counts: Counts) -> Stri
 }
 
 fn core_values(forms: &Forms<'_>, core: &Function, sizes: &[i64], args: &[Value]) -> String {
-    let core = In::new(forms, Form::Core);
-    let mut evaluator = Evaluator::new(&core, FUEL);
+    let all = In::new(forms, Form::Core);
+    let mut evaluator = Evaluator::new(&all, FUEL);
     let result = evaluator.call(core, sizes, args.to_vec());
     shown(result, evaluator.counts)
 }
 
-fn ssa_values(forms: &Forms<'_>, ssa: &Ssa, sizes: &[i64], parts: &[Tensor]) -> String {
-    let all = All(forms);
+fn ssa_values(defs: &Forms<'_>, ssa: &Ssa, sizes: &[i64], parts: &[Tensor]) -> String {
+    let all = forms::All(defs);
     let mut evaluator = SsaEvaluator::new(&all, FUEL);
     let result = evaluator.call(ssa, sizes, parts.to_vec());
     shown(result, evaluator.counts)

@@ -25,11 +25,11 @@ adjoint dot(a, b; dy) = (dy * b, dy * a)
               (y_adj * b, y_adj * a)
             def dot_tan(a: [n]f64, b: [n]f64, a_tan: [n]f64, b_tan: [n]f64) -> f64 =
               sum i: b[i] * a_tan[i] + a[i] * b_tan[i]
-            ssa dot_adj[n](a: [n]f64, b: [n]f64) -> (f64, [n]f64, [n]f64) =
+            ssa dot_adj{0; 0, 1}[n](a: [n]f64, b: [n]f64) -> (f64, [n]f64, [n]f64) =
               X0[i0 < n]: f64 = input a  -- a
               X1[i0 < n]: f64 = input b  -- b
               X2: f64 = sum i0 < n: X0[i0] * X1[i0]
-              X3: f64 = input y_adj  -- y_adj
+              X3: f64 = input y_adj = adj 0  -- y_adj
               X4[i0 < n]: f64 = X1[i0] * X3  -- a_adj
               X5[i0 < n]: f64 = X0[i0] * X3  -- b_adj
               out X2, X4, X5
@@ -68,18 +68,18 @@ adjoint area
         expect![[r#"
             type Shape
             def area(s: Shape) -> f64
-            ssa area_adj[](s: (i64, (f64), (f64, f64))) -> (f64, f64, f64, f64) =
-              X0: i64 = input s_0  -- s_0
-              X1: f64 = input s_1_0  -- s_1_0
-              X2: f64 = input s_2_0  -- s_2_0
-              X3: f64 = input s_2_1  -- s_2_1
+            ssa area_adj{0; 1, 2, 3}[](s: (i64, (f64,), (f64, f64))) -> (f64, f64, f64, f64) =
+              X0: i64 = input s_0 = s.0  -- s_0
+              X1: f64 = input s_1_0 = s.1.0  -- s_1_0
+              X2: f64 = input s_2_0 = s.2.0  -- s_2_0
+              X3: f64 = input s_2_1 = s.2.1  -- s_2_1
               X4: i64 = [X0 != 0] * X0  -- k
               X5: f64 = 3.141592653589793
               X6: f64 = [X0 == 0] * X1 * X5
               X7: f64 = [X0 == 0] * X1 * X6
               X8: f64 = [X4 == 1 && X0 != 0] * X2 * X3
               X9: f64 = [X0 == 0] * X7 + [X4 == 1 && X0 != 0] * X8
-              X10: f64 = input y_adj  -- y_adj
+              X10: f64 = input y_adj = adj 0  -- y_adj
               X11: f64 = [X4 == 1 && X0 != 0] * X3 * X10
               X12: f64 = [X4 == 1 && X0 != 0] * X2 * X10
               X13: f64 = [X0 == 0] * X6 * X10

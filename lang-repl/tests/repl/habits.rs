@@ -188,7 +188,7 @@ v[i + 1]
             [E0600] Error: `99` is no value of `digits`, which is 1 to 17 or usual or all
             [E0600] Error: `:r` may be :reload or :reset
             [E0600] Error: `:re` may be :reload or :reset
-            `:s` may be :save or :set
+            `:s` may be :save or :ssa or :set
             i64
             [E0100] Error: `np` is not defined
                ╭─[ repl:1:1 ]

@@ -1,6 +1,7 @@
 //! The compiler's forms between the typed tree and loops: the core calculus (ATL Fig. 3) and Tensor SSA
 //! (Fig. 10), their texts and their evaluators. `norm` leads from one to the next.
 
+mod builder;
 mod callee_text;
 pub mod canonical;
 pub mod convert;

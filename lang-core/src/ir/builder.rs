@@ -1,0 +1,532 @@
+//! Builds Tensor SSA in solved form: equal statements once, views seen through, indices that an equation tells put in
+//! their place, and what does not depend on an index computed without it.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use super::core::{Constant, Operation};
+use super::ssa::{Access, Addend, Check, Rhs, Ssa, Stmt, Var, index, index_number};
+use super::value::{self, Value};
+use crate::predicate::{Atom, Context, Poly, Pred};
+use crate::syntax::ops::Scalar;
+
+/// What makes a statement what it is: extents, scalar, right-hand side, checks.
+type Key = (Vec<Poly>, Option<Scalar>, Rhs, Vec<u32>);
+
+/// Builds statements: equal ones once, in solved form.
+#[derive(Default, Debug)]
+pub struct Builder {
+    /// The statements so far.
+    pub stmts: Vec<Stmt>,
+    /// The checks so far.
+    pub checks: Vec<Check>,
+    /// Sizes, which are not negative.
+    sizes: Vec<Poly>,
+    memo: HashMap<Key, Var>,
+    /// Predicates that were simplified: the same ones come again and again.
+    simplified: RefCell<HashMap<(Vec<Poly>, Pred), Pred>>,
+}
+
+/// An element as a reader of it sees it, views seen through.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    /// Where it is not zero.
+    pub pred: Pred,
+    /// Is it negated?
+    pub neg: bool,
+    /// What is read.
+    pub of: Access,
+    /// What has to hold.
+    pub needs: Vec<u32>,
+}
+
+impl Builder {
+    /// None so far, over these sizes.
+    #[must_use]
+    pub fn new(sizes: Vec<Poly>) -> Self {
+        Self { sizes, ..Self::default() }
+    }
+
+    /// One that goes on where a function ends.
+    #[must_use]
+    pub fn of(ssa: &Ssa) -> Self {
+        let sizes = ssa.sizes.iter().map(|l| Poly::atom(ssa.vars.atom(*l))).collect();
+        let mut builder = Self { checks: ssa.checks.clone(), ..Self::new(sizes) };
+        for (k, stmt) in (0..).zip(&ssa.stmts) {
+            let key = (stmt.dims.clone(), stmt.scalar, stmt.rhs.clone(), stmt.needs.clone());
+            builder.memo.entry(key).or_insert(Var(k));
+            builder.stmts.push(stmt.clone());
+        }
+        builder
+    }
+
+    /// A statement.
+    #[must_use]
+    pub fn get(&self, var: Var) -> Option<&Stmt> {
+        self.stmts.get(var.0 as usize)
+    }
+
+    /// The extents of a statement.
+    #[must_use]
+    pub fn dims(&self, var: Var) -> Vec<Poly> {
+        self.get(var).map(|s| s.dims.clone()).unwrap_or_default()
+    }
+
+    /// What a statement holds.
+    #[must_use]
+    pub fn scalar(&self, var: Var) -> Scalar {
+        self.get(var).and_then(|s| s.scalar).unwrap_or(Scalar::F64)
+    }
+
+    /// What is known inside the ranges of indices.
+    #[must_use]
+    pub fn context(&self, dims: &[Poly]) -> Context {
+        let mut context = Context::new(&self.sizes);
+        dims.iter().enumerate().for_each(|(k, n)| context.enter(&index(k, n)));
+        context
+    }
+
+    /// A predicate without what follows from the ranges of indices.
+    #[must_use]
+    pub fn simplify(&self, dims: &[Poly], pred: &Pred) -> Pred {
+        if pred.is_true() || pred.is_false() {
+            return pred.clone();
+        }
+        let key = (dims.to_vec(), pred.clone());
+        if let Some(known) = self.simplified.borrow().get(&key) {
+            return known.clone();
+        }
+        let simplified = self.context(dims).simplify(pred);
+        self.simplified.borrow_mut().insert(key, simplified.clone());
+        simplified
+    }
+
+    /// Does the second follow from the first and the ranges of indices?
+    #[must_use]
+    pub fn implies(&self, dims: &[Poly], given: &Pred, pred: &Pred) -> bool {
+        if pred.is_true() || given == pred {
+            return true;
+        }
+        let mut context = self.context(dims);
+        context.assume(given);
+        context.implies(pred)
+    }
+
+    /// Adds a statement, unless there is one like it.
+    pub fn push(&mut self, dims: Vec<Poly>, scalar: Option<Scalar>, rhs: Rhs, mut needs: Vec<u32>) -> Var {
+        needs.sort_unstable();
+        needs.dedup();
+        let key = (dims, scalar, rhs, needs);
+        if let Some(var) = self.memo.get(&key) {
+            return *var;
+        }
+        let var = Var(u32::try_from(self.stmts.len()).unwrap_or(u32::MAX));
+        let (dims, _, rhs, needs) = key.clone();
+        self.stmts.push(Stmt { dims, scalar, rhs, needs, name: None });
+        self.memo.insert(key, var);
+        var
+    }
+
+    /// Remembers a check; equal ones are one.
+    pub fn check(&mut self, check: Check) -> u32 {
+        let found = self.checks.iter().position(|c| *c == check);
+        let at = found.unwrap_or_else(|| {
+            self.checks.push(check);
+            self.checks.len() - 1
+        });
+        u32::try_from(at).unwrap_or(u32::MAX)
+    }
+
+    /// Zero everywhere.
+    pub fn zero(&mut self, dims: &[Poly], scalar: Scalar) -> Var {
+        self.push(dims.to_vec(), Some(scalar), Rhs::Zero, Vec::new())
+    }
+
+    /// A constant.
+    pub fn constant(&mut self, c: Constant, scalar: Scalar) -> Var {
+        self.push(Vec::new(), Some(scalar), Rhs::Constant(c), Vec::new())
+    }
+
+    /// An element seen through views. `None`: it is zero.
+    #[must_use]
+    pub fn see(&self, of: &Access) -> Option<Seen> {
+        let itself = || Seen { pred: Pred::truth(), neg: false, of: of.clone(), needs: Vec::new() };
+        let Some(stmt) = self.get(of.var) else { return Some(itself()) };
+        match &stmt.rhs {
+            Rhs::Zero => None,
+            Rhs::Contract { bound, pred, neg, factors } if bound.is_empty() => {
+                let ([factor], true) = (factors.as_slice(), of.at.len() == stmt.dims.len()) else {
+                    return Some(itself());
+                };
+                let put = |p: &Poly| at_indices(p, &of.at);
+                let at = factor.at.iter().map(put).collect();
+                let of = Access { var: factor.var, at };
+                Some(Seen { pred: pred.map(&put), neg: *neg, of, needs: stmt.needs.clone() })
+            }
+            _ => Some(itself()),
+        }
+    }
+
+    /// A predicate, with the truth values that it asks seen through views that hide nothing.
+    fn asked(&self, p: &Pred) -> Pred {
+        p.replace_opaque(&|x| {
+            let var = Var::of_local(x.of).filter(|_| x.array)?;
+            let seen = self.see(&Access { var, at: x.at.to_vec() })?;
+            let plain = seen.pred.is_true() && !seen.neg && seen.needs.is_empty() && seen.of.var != var;
+            plain.then(|| Pred::Is(seen.of.var.local(), seen.of.var.name(), seen.of.at.into(), true))
+        })
+    }
+
+    /// `± Σ s: [p] · X₀[a₀] · X₁[a₁]`. Factors are seen through, bound indices that an equation tells are put
+    /// in their place, and where equations pin indices of the result only the rest is computed, and read by
+    /// a view.
+    pub fn contract(
+        &mut self,
+        dims: &[Poly],
+        bound: Vec<Poly>,
+        pred: &Pred,
+        neg: bool,
+        factors: &[Access],
+        mut needs: Vec<u32>,
+    ) -> Var {
+        let scalar = factors.first().map_or(Scalar::F64, |f| self.scalar(f.var));
+        let (mut pred, mut neg, mut bound) = (self.asked(pred), neg, bound);
+        let mut seen = Vec::new();
+        for factor in factors {
+            let Some(inner) = self.see(factor) else { return self.zero(dims, scalar) };
+            pred = pred.and(&inner.pred);
+            neg ^= inner.neg;
+            needs.extend(inner.needs);
+            seen.push(inner.of);
+        }
+        // One times something is that.
+        if let [a, b] = seen.as_slice() {
+            match (self.is_one(a), self.is_one(b)) {
+                (true, _) => seen = vec![b.clone()],
+                (_, true) => seen = vec![a.clone()],
+                _ => {}
+            }
+        }
+        let simplify = |this: &Self, bound: &[Poly], pred: &Pred| {
+            let all: Vec<Poly> = dims.iter().chain(bound).cloned().collect();
+            this.simplify(&all, pred)
+        };
+        pred = simplify(self, &bound, &pred);
+        while let Some((k, value)) = solved(dims.len(), &bound, &pred) {
+            let Some(extent) = bound.get(k).cloned() else { break };
+            let gone = dims.len() + k;
+            let put = |p: &Poly| without_index(p, gone, &value);
+            let inside = Pred::inside(&without_index(&value, gone, &Poly::default()), &extent);
+            pred = inside.and(&pred.map(&put));
+            seen.iter_mut().for_each(|a| a.at = a.at.iter().map(put).collect());
+            bound.remove(k);
+            pred = simplify(self, &bound, &pred);
+        }
+        if pred.is_false() {
+            return self.zero(dims, scalar);
+        }
+        let view = bound.is_empty() && seen.len() == 1;
+        if view {
+            return self.view(dims, scalar, pred, neg, seen, needs);
+        }
+        if let Some((k, value)) = pinned(dims.len(), &pred) {
+            let rest: Vec<Poly> = dims.iter().enumerate().filter(|(j, _)| *j != k).map(|(_, n)| n.clone()).collect();
+            let put = |p: &Poly| without_index(p, k, &value);
+            let at: Vec<Access> =
+                seen.iter().map(|a| Access { var: a.var, at: a.at.iter().map(put).collect() }).collect();
+            let inside = dims.get(k).map_or(Pred::truth(), |n| Pred::inside(&put(&value), &put(n)));
+            let inner = self.contract(&rest, bound.clone(), &inside.and(&pred.map(&put)), neg, &at, needs.clone());
+            return self.unpinned(dims, k, &value, &pred, inner, needs);
+        }
+        if bound.is_empty()
+            && let Some((rest, some, at, put)) = invariant(dims, &pred, &seen)
+        {
+            let inner = self.contract(&rest, Vec::new(), &some, neg, &at, needs.clone());
+            return self.contract(dims, Vec::new(), &Pred::truth(), false, &[Access { var: inner, at: put }], needs);
+        }
+        order_factors(&mut seen);
+        self.push(dims.to_vec(), Some(scalar), Rhs::Contract { bound, pred, neg, factors: seen }, needs)
+    }
+
+    /// `[p] · ± X[a]`: the tensor itself if that is what it is.
+    fn view(
+        &mut self,
+        dims: &[Poly],
+        scalar: Scalar,
+        pred: Pred,
+        neg: bool,
+        factors: Vec<Access>,
+        needs: Vec<u32>,
+    ) -> Var {
+        // Where the factor is zero so is the view: what says no more than that is left out, if the factor has
+        // an element everywhere.
+        let pred = match factors.as_slice() {
+            [one] if !pred.is_true() => {
+                let mut context = self.context(dims);
+                let extents = self.dims(one.var);
+                let everywhere = one.at.iter().zip(&extents).all(|(a, n)| context.implies(&Pred::inside(a, n)));
+                context.assume(&self.support(one));
+                if everywhere && context.implies(&pred) { Pred::truth() } else { pred }
+            }
+            _ => pred,
+        };
+        if let ([one], true, false, true) = (factors.as_slice(), pred.is_true(), neg, needs.is_empty()) {
+            let same = self.get(one.var).is_some_and(|s| s.dims == dims)
+                && one.at.iter().enumerate().all(|(k, p)| dims.get(k).is_some_and(|n| *p == index(k, n).value()));
+            if same {
+                return one.var;
+            }
+        }
+        self.push(dims.to_vec(), Some(scalar), Rhs::Contract { bound: Vec::new(), pred, neg, factors }, needs)
+    }
+
+    /// What was computed without index `k`, which has this value, as a tensor with it.
+    fn unpinned(&mut self, dims: &[Poly], k: usize, value: &Poly, pred: &Pred, inner: Var, needs: Vec<u32>) -> Var {
+        let scalar = self.scalar(inner);
+        let at = dims.iter().enumerate().filter(|(j, _)| *j != k).map(|(j, n)| index(j, n).value()).collect();
+        // Of the predicate what is about the result alone tells where it may be other than zero.
+        let outer = pred.conjuncts().iter().filter(|p| {
+            let mut own = true;
+            p.visit(
+                &mut |p| {
+                    p.for_each_atom(&mut |a| {
+                        own &= !matches!(a, Atom::Local(l, _) if index_number(*l).is_some_and(|j| j >= dims.len()))
+                    })
+                },
+                &mut |_| {},
+            );
+            own
+        });
+        let equation = dims.get(k).map(|n| Pred::equal(&index(k, n).value(), value)).unwrap_or_default();
+        let pred = Pred::all(outer.cloned().chain([equation]));
+        let seen = Access { var: inner, at };
+        match self.see(&seen) {
+            None => self.zero(dims, scalar),
+            Some(inner) => {
+                let pred = self.simplify(dims, &pred.and(&inner.pred));
+                let needs = needs.into_iter().chain(inner.needs).collect();
+                self.view(dims, scalar, pred, inner.neg, vec![inner.of], needs)
+            }
+        }
+    }
+
+    /// Where an element may be other than zero, as far as indices and sizes tell.
+    #[must_use]
+    pub fn support(&self, of: &Access) -> Pred {
+        let Some(stmt) = self.get(of.var) else { return Pred::truth() };
+        let plain = |p: &Pred| if p.is_opaque() { Pred::truth() } else { p.clone() };
+        let own = match &stmt.rhs {
+            Rhs::Zero => Pred::falsity(),
+            Rhs::Add(items) => Pred::any_of(items.iter().map(|a| plain(&a.pred))),
+            Rhs::Map { pred, .. } | Rhs::Call { pred, .. } => plain(pred),
+            Rhs::Contract { bound, pred, .. } => {
+                let free = stmt.dims.len();
+                let some = bound.iter().enumerate().rev();
+                some.fold(plain(pred), |p, (k, n)| Pred::exists(&index(free + k, n), &p))
+            }
+            Rhs::Input(_) | Rhs::Constant(_) | Rhs::Index(_) => Pred::truth(),
+        };
+        own.map(&|p| at_indices(p, &of.at))
+    }
+
+    /// The value of an operation on constants.
+    fn folded(&self, operation: Operation, args: &[Access]) -> Option<Constant> {
+        let mut values = Vec::new();
+        for arg in args {
+            let stmt = self.get(arg.var)?;
+            let Rhs::Constant(c) = &stmt.rhs else { return None };
+            values.push(Value::constant(*c, stmt.scalar?));
+        }
+        Some(match value::apply(operation, &values)? {
+            Value::F64(x) => Constant::Real(x),
+            Value::F32(x) => Constant::Real(f64::from(x)),
+            Value::I64(i) => Constant::Int(i),
+            Value::Bool(b) => Constant::Bool(b),
+            _ => return None,
+        })
+    }
+
+    fn is_one(&self, a: &Access) -> bool {
+        let one = |s: &Stmt| matches!(&s.rhs, Rhs::Constant(Constant::Real(x)) if x.to_bits() == 1.0_f64.to_bits());
+        self.get(a.var).is_some_and(one)
+    }
+
+    /// `Σₖ [pₖ] · ± Xₖ[aₖ]`
+    pub fn add(&mut self, dims: &[Poly], scalar: Scalar, terms: &[Addend], mut needs: Vec<u32>) -> Var {
+        let mut kept = Vec::new();
+        for term in terms {
+            let Some(inner) = self.see(&term.of) else { continue };
+            let pred = self.simplify(dims, &self.asked(&term.pred).and(&inner.pred));
+            if pred.is_false() {
+                continue;
+            }
+            needs.extend(inner.needs);
+            let term = Addend { neg: term.neg ^ inner.neg, pred, of: inner.of };
+            // Of two terms that are the same, where one is there and where the other is, one is made.
+            let other = kept.iter_mut().find(|t: &&mut Addend| {
+                (t.neg, &t.of) == (term.neg, &term.of) && self.simplify(dims, &t.pred.and(&term.pred)).is_false()
+            });
+            match other {
+                Some(other) => other.pred = self.simplify(dims, &Pred::any_of([other.pred.clone(), term.pred])),
+                None => kept.push(term),
+            }
+        }
+        // What is the same for some index is computed once, if its range is not empty.
+        let same = |k: &usize| {
+            let atom = index(*k, &Poly::default()).atom();
+            !kept.iter().any(|t| t.pred.mentions(&atom) || t.of.at.iter().any(|p| p.mentions(&atom)))
+        };
+        if kept.len() > 1
+            && let Some(k) = (0..dims.len()).find(same)
+        {
+            let put = |p: &Poly| without_index(p, k, &Poly::default());
+            let rest: Vec<Poly> = dims.iter().enumerate().filter(|(j, _)| *j != k).map(|(_, n)| put(n)).collect();
+            let some = dims.get(k).map(|n| Pred::less(&Poly::default(), &put(n))).unwrap_or_default();
+            let terms: Vec<Addend> = kept
+                .iter()
+                .map(|t| Addend {
+                    neg: t.neg,
+                    pred: some.and(&t.pred.map(&put)),
+                    of: Access { var: t.of.var, at: t.of.at.iter().map(put).collect() },
+                })
+                .collect();
+            let inner = self.add(&rest, scalar, &terms, needs.clone());
+            let at = (0..dims.len()).filter(|j| *j != k).map(|j| index(j, &Poly::default()).value()).collect();
+            return self.contract(dims, Vec::new(), &Pred::truth(), false, &[Access { var: inner, at }], needs);
+        }
+        match kept.as_slice() {
+            [] => self.zero(dims, scalar),
+            [one] => self.view(dims, scalar, one.pred.clone(), one.neg, vec![one.of.clone()], needs),
+            _ => self.push(dims.to_vec(), Some(scalar), Rhs::Add(kept), needs),
+        }
+    }
+
+    /// `[p] · f(X₀[a₀], …)`. Arguments are seen through where that leaves them as they are.
+    pub fn map(
+        &mut self,
+        dims: &[Poly],
+        scalar: Scalar,
+        operation: Operation,
+        pred: &Pred,
+        args: &[Access],
+        mut needs: Vec<u32>,
+    ) -> Var {
+        let pred = self.simplify(dims, &self.asked(pred));
+        if pred.is_false() {
+            return self.zero(dims, scalar);
+        }
+        let mut seen = Vec::new();
+        for arg in args {
+            match self.see(arg) {
+                Some(inner) if !inner.neg && self.implies(dims, &pred, &inner.pred) => {
+                    needs.extend(inner.needs);
+                    seen.push(inner.of);
+                }
+                _ => {
+                    needs.extend(self.get(arg.var).map(|s| s.needs.clone()).unwrap_or_default());
+                    seen.push(arg.clone());
+                }
+            }
+        }
+        if let Some(value) = self.folded(operation, &seen) {
+            let var = self.constant(value, scalar);
+            return self.contract(dims, Vec::new(), &pred, false, &[Access { var, at: Vec::new() }], Vec::new());
+        }
+        // The first power is the number itself.
+        if let (Operation::PowInt, [x, k]) = (operation, seen.as_slice())
+            && matches!(self.get(k.var).map(|s| &s.rhs), Some(Rhs::Constant(Constant::Int(1))))
+        {
+            let x = x.clone();
+            return self.contract(dims, Vec::new(), &pred, false, &[x], needs);
+        }
+        if let Some((k, value)) = pinned(dims.len(), &pred) {
+            let rest: Vec<Poly> = dims.iter().enumerate().filter(|(j, _)| *j != k).map(|(_, n)| n.clone()).collect();
+            let put = |p: &Poly| without_index(p, k, &value);
+            let at: Vec<Access> =
+                seen.iter().map(|a| Access { var: a.var, at: a.at.iter().map(put).collect() }).collect();
+            let inside = dims.get(k).map_or(Pred::truth(), |n| Pred::inside(&put(&value), &put(n)));
+            let inner = self.map(&rest, scalar, operation, &inside.and(&pred.map(&put)), &at, needs.clone());
+            return self.unpinned(dims, k, &value, &pred, inner, needs);
+        }
+        if let Some((rest, some, at, put)) = invariant(dims, &pred, &seen) {
+            let inner = self.map(&rest, scalar, operation, &some, &at, needs.clone());
+            return self.contract(dims, Vec::new(), &Pred::truth(), false, &[Access { var: inner, at: put }], needs);
+        }
+        self.push(dims.to_vec(), Some(scalar), Rhs::Map { operation, pred, args: seen }, needs)
+    }
+}
+
+/// What is the same for some index: the extents without it, the predicate and the factors there, and how the
+/// result is read. It is computed where the range of that index is not empty.
+type Invariant = (Vec<Poly>, Pred, Vec<Access>, Vec<Poly>);
+
+fn invariant(dims: &[Poly], pred: &Pred, factors: &[Access]) -> Option<Invariant> {
+    let k = (0..dims.len()).find(|k| {
+        let atom = index(*k, &Poly::default()).atom();
+        !pred.mentions(&atom) && !factors.iter().any(|f| f.at.iter().any(|p| p.mentions(&atom)))
+    })?;
+    let put = |p: &Poly| without_index(p, k, &Poly::default());
+    let rest = dims.iter().enumerate().filter(|(j, _)| *j != k).map(|(_, n)| put(n)).collect();
+    let some = Pred::less(&Poly::default(), &put(dims.get(k)?)).and(&pred.map(&put));
+    let at = factors.iter().map(|a| Access { var: a.var, at: a.at.iter().map(put).collect() }).collect();
+    let read = (0..dims.len()).filter(|j| *j != k).map(|j| index(j, &Poly::default()).value()).collect();
+    Some((rest, some, at, read))
+}
+
+/// A polynomial over the indices of a statement at these indices.
+#[must_use]
+pub fn at_indices(p: &Poly, at: &[Poly]) -> Poly {
+    p.substitute(&|a| match a {
+        Atom::Local(l, _) => at.get(index_number(*l)?).cloned(),
+        _ => None,
+    })
+}
+
+/// A polynomial with an index replaced by its value and those after it renumbered.
+pub(crate) fn without_index(p: &Poly, gone: usize, value: &Poly) -> Poly {
+    let renumber = |p: &Poly| {
+        p.substitute(&|a| match a {
+            Atom::Local(l, _) => {
+                let k = index_number(*l)?;
+                (k > gone).then(|| index(k - 1, &Poly::default()).value())
+            }
+            _ => None,
+        })
+    };
+    let put = p.substitute(&|a| match a {
+        Atom::Local(l, _) if index_number(*l) == Some(gone) => Some(value.clone()),
+        _ => None,
+    });
+    renumber(&put)
+}
+
+/// A bound index that an equation tells, and its value.
+fn solved(free: usize, bound: &[Poly], pred: &Pred) -> Option<(usize, Poly)> {
+    // The last first: those before it stand in what it is told by.
+    (0..bound.len()).rev().find_map(|k| {
+        let atom = index(free + k, &Poly::default()).atom();
+        Some((k, pred.solution(&atom)?))
+    })
+}
+
+/// An index of the result that an equation between indices of the result and sizes tells.
+fn pinned(free: usize, pred: &Pred) -> Option<(usize, Poly)> {
+    (0..free).rev().find_map(|k| {
+        let atom = index(k, &Poly::default()).atom();
+        let value = pred.solution(&atom)?;
+        let mut own = true;
+        value.for_each_atom(&mut |a| {
+            own &= match a {
+                Atom::Local(l, _) => index_number(*l).is_none_or(|j| j < free),
+                Atom::Read(..) => false,
+                _ => true,
+            };
+        });
+        own.then_some((k, value))
+    })
+}
+
+/// Factors in the order of their statements, so that equal products look equal.
+fn order_factors(factors: &mut [Access]) {
+    factors.sort_by(|a, b| a.var.cmp(&b.var).then_with(|| a.at.cmp(&b.at)));
+}

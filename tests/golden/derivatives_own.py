@@ -11,13 +11,16 @@ from differentiate import Con
 vec = points("own")
 
 INTEGERS = "integers or truth values"
+FORMS = "definitions for the forms of the compiler's middle, which are held against the interpreter"
 WITHOUT_DERIVATIVE.update(
     {
         "own/breadth_first": INTEGERS,
         "own/edit_distance": INTEGERS,
         "own/equalise": INTEGERS,
+        "own/failures": FORMS,
         "own/integers": INTEGERS,
         "own/life": INTEGERS,
+        "own/operators": FORMS,
         "own/mandelbrot": "counts steps",
         "own/matrix_chain": INTEGERS,
         "own/script": "items of a script; nothing of its own to differentiate",

@@ -16,7 +16,7 @@ use lang_core::pipeline::Stages;
 use super::forms::{All, Form, In, Middle};
 use super::number::Number;
 use super::reference::{Ref, Reference, Stop, asks_any, of_value, real};
-use super::values::{compare, parts, scalars, size_of, varying};
+use super::values::{compare, parts, plain, scalars, size_of, varying};
 use crate::golden::Tolerances;
 use crate::random::Random;
 
@@ -216,6 +216,8 @@ impl<'m> Judge<'m> {
                 self.tally.undecided += 1;
                 return Ok(());
             }
+            // What has a derivative inside has no tangent by dual numbers of one order.
+            Err(Stop::Higher) => return self.value_alone(stages, point, ran),
             Err(Stop::Broken(what)) => return Err(broken("core is whole", format!("{what}\n{core}"))),
         };
         let before = ran.map(|ran| self.interpreted(stages, ran, &wanted)).transpose()?.flatten();
@@ -228,6 +230,26 @@ impl<'m> Judge<'m> {
         if !vary.is_empty() && point.along.len() == vary.len() && finite(&wanted) {
             self.derivatives(stages, point, &wanted, work, ran, random)?;
         }
+        Ok(())
+    }
+
+    /// The value without derivatives: of the reference where nothing varies, else of the interpreter, of which
+    /// reals are known up to what two ways to a second derivative may differ by.
+    fn value_alone(&mut self, stages: &Stages, point: &Point, ran: Option<&Ran>) -> Law {
+        let world = All(self.middle);
+        let args = point.args.iter().map(|v| of_value(v, None)).collect();
+        let constant = Reference::new(&world, FUEL).call(&stages.core, &point.sizes, args);
+        let found = ran.and_then(|ran| ran.value.as_ref().ok()).and_then(plain);
+        let wanted = match (constant, found) {
+            (Ok(value), _) => value,
+            (Err(Stop::Higher), Some(value)) => roughly(of_value(&value, None), self.second),
+            _ => {
+                self.tally.undecided += 1;
+                return Ok(());
+            }
+        };
+        self.values(stages, point, &wanted, None)?;
+        self.tally.values += 1;
         Ok(())
     }
 
@@ -447,4 +469,15 @@ pub fn is_ssa(ssa: &Ssa) -> bool {
         seen.push(stmt);
     }
     true
+}
+
+/// The same value with reals that are known this well.
+fn roughly(value: Ref, relative: f64) -> Ref {
+    let inner = |items: Vec<Ref>| items.into_iter().map(|v| roughly(v, relative)).collect();
+    match value {
+        Ref::Real(x, t) => Ref::Real(Number { error: relative * (1.0 + x.value.abs()), ..x }, t),
+        Ref::Tuple(items) => Ref::Tuple(inner(items)),
+        Ref::Array(items) => Ref::Array(inner(items)),
+        other => other,
+    }
 }

@@ -13,9 +13,9 @@ use super::reference::{Eval, Ref, Reference, Stop};
 impl Reference<'_> {
     /// A call of a derived function.
     pub(super) fn derived(&mut self, callee: &Callee, sizes: &[i64], mut args: Vec<Ref>) -> Eval<Ref> {
-        let [derivation] = &*callee.derived else { return Err(Stop::Undecided) };
+        let [derivation] = &*callee.derived else { return Err(Stop::Higher) };
         if !args.iter().all(is_constant) {
-            return Err(Stop::Undecided);
+            return Err(Stop::Higher);
         }
         let of = Callee { derived: Arc::from([]), ..callee.clone() };
         let function = self.core_of(&of)?;

@@ -39,6 +39,8 @@ pub enum Stop {
     Fuel,
     /// A condition on reals, between which rounding decides.
     Undecided,
+    /// A derivative of what varies, or of a derivative.
+    Higher,
     /// The form is not what it should be.
     Broken(&'static str),
 }

@@ -58,6 +58,10 @@ pub struct Tally {
     pub seconds: u64,
     /// Those of them that the interpreter's `hvp` was compared with, too.
     pub hessians: u64,
+    /// Points at which the cost that is told at their sizes is that counted.
+    pub costs: u64,
+    /// Points at which it is a bound, as data decide.
+    pub bounds: u64,
     /// The greatest ratio of the forward derivative's work to the function's.
     pub forward: f64,
     /// The greatest ratio of the adjoint's work to the function's, inputs and outputs added to both.
@@ -83,6 +87,8 @@ impl Tally {
         self.exact_products += other.exact_products;
         self.seconds += other.seconds;
         self.hessians += other.hessians;
+        self.costs += other.costs;
+        self.bounds += other.bounds;
         self.forward = self.forward.max(other.forward);
         self.adjoint = self.adjoint.max(other.adjoint);
     }
@@ -381,6 +387,7 @@ impl<'m> Judge<'m> {
             }
             last = Some((name, work));
         }
+        self.told(stages, point)?;
         Ok(last.map_or(0, |(_, work)| work))
     }
 

@@ -16,4 +16,5 @@ pub mod probe;
 pub mod programs;
 pub mod reference;
 pub mod soak;
+mod told;
 pub mod values;

@@ -1,0 +1,48 @@
+//! The cost that is told at given sizes, without values, against what the evaluator counts: the same, or no less
+//! where data decide.
+
+use std::collections::HashMap;
+
+use lang_core::ir::cost::cost;
+use lang_core::ir::eval_ssa::SsaEvaluator;
+use lang_core::ir::flat::Source;
+use lang_core::pipeline::Stages;
+use lang_core::predicate::LocalId;
+
+use super::forms::All;
+use super::judge::{FUEL, Judge, Law, Point, broken, tensors};
+use super::values::part;
+
+/// Tuples that are counted at most.
+const LIMIT: u64 = 1_000_000;
+
+impl Judge<'_> {
+    /// Of Tensor SSA at a point where it has a value.
+    pub(super) fn told(&mut self, stages: &Stages, point: &Point) -> Law {
+        let ssa = &stages.ssa;
+        let mut locals: HashMap<LocalId, i64> = ssa.sizes.iter().copied().zip(point.sizes.iter().copied()).collect();
+        for input in &ssa.inputs {
+            let Source::Param(k) = &input.source else { continue };
+            let value = point.args.get(*k as usize).map(|arg| part(arg, &input.leaf.path, &[]));
+            if let Some([one]) = value.as_ref().map(|t| t.items.as_slice())
+                && input.leaf.dims.is_empty()
+                && let Some(i) = one.int()
+            {
+                locals.insert(input.local, i);
+            }
+        }
+        let Ok(told) = cost(ssa, &locals, &|callee| self.middle.ssa(callee), LIMIT) else { return Ok(()) };
+        let world = All(self.middle);
+        let mut evaluator = SsaEvaluator::new(&world, FUEL);
+        if evaluator.call(ssa, &point.sizes, tensors(stages, point)).is_err() {
+            return Ok(());
+        }
+        let counted = evaluator.counts;
+        let good = match told.bound {
+            false => (told.work, told.iterations) == (counted.work, counted.iterations),
+            true => told.work >= counted.work && told.iterations >= counted.iterations,
+        };
+        *(if told.bound { &mut self.tally.bounds } else { &mut self.tally.costs }) += 1;
+        if good { Ok(()) } else { Err(broken("the cost that is told is counted", format!("{told:?}, not {counted:?}\n{ssa}"))) }
+    }
+}

@@ -43,6 +43,10 @@ impl Judge<'_> {
             true => told.work >= counted.work && told.iterations >= counted.iterations,
         };
         *(if told.bound { &mut self.tally.bounds } else { &mut self.tally.costs }) += 1;
-        if good { Ok(()) } else { Err(broken("the cost that is told is counted", format!("{told:?}, not {counted:?}\n{ssa}"))) }
+        if good {
+            Ok(())
+        } else {
+            Err(broken("the cost that is told is counted", format!("{told:?}, not {counted:?}\n{ssa}")))
+        }
     }
 }

@@ -20,7 +20,8 @@ pub(crate) fn bind<H: Helper, I: History>(editor: &mut Editor<H, I>, search: &Sh
     let plain = |code: KeyCode| KeyEvent(code, Modifiers::NONE);
     on(plain(KeyCode::Enter), Box::new(Enter));
     on(KeyEvent::ctrl('M'), Box::new(Enter));
-    on(KeyEvent::ctrl('J'), Box::new(NewLine));
+    // What Enter is while something runs and the terminal reads by itself.
+    on(KeyEvent::ctrl('J'), Box::new(Enter));
     on(KeyEvent(KeyCode::Enter, Modifiers::ALT), Box::new(NewLine));
     on(KeyEvent(KeyCode::Char('M'), Modifiers::CTRL_ALT), Box::new(NewLine));
     for (key, step) in [

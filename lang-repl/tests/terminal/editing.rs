@@ -67,7 +67,7 @@ iverson>",
     check(&screen, "i64 = 6", "iverson> 2\n     ..  * 3\ni64 = 6\niverson>");
     // Left and right step over margins.
     screen.text("(4");
-    screen.keys(&["C-j", "Left"]);
+    screen.keys(&["M-Enter", "Left"]);
     screen.text("5");
     screen.keys(&["Right"]);
     screen.text(")");
@@ -78,7 +78,7 @@ iverson>",
     screen.text("1 +");
     screen.keys(&["Enter", "BSpace", "BSpace", "BSpace"]);
     screen.text("1");
-    screen.keys(&["C-j"]);
+    screen.keys(&["M-Enter"]);
     screen.text("+ 1");
     screen.shows("..  + 1");
     screen.keys(&["Enter"]);

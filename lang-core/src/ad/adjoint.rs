@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use super::forward::{exists, passed, spread};
-use super::{Deriving, Functions, is_real, own};
+use super::{Deriving, Functions, Tangent, is_real, own};
 use crate::ir::core::{Derivation, Leaf};
 use crate::ir::flat::Source;
 use crate::ir::ssa::{Access, Addend, Rhs, Ssa, Stmt, Var, index, index_number};
@@ -25,7 +25,7 @@ pub(super) fn adjoint(ssa: &Ssa, of: &[u32], wrt: &[u32], functions: Functions<'
     let mut pass = Deriving::new(ssa, functions, hits);
     pass.hits.count("6.14");
     let active = active(ssa, wrt);
-    let mut terms: Vec<Vec<Addend>> = vec![Vec::new(); ssa.stmts.len()];
+    let mut terms: Vec<Vec<Term>> = vec![Vec::new(); ssa.stmts.len()];
     for (k, (leaf, var)) in (0..).zip(&ssa.outputs) {
         if !of.contains(&k) {
             continue;
@@ -35,10 +35,11 @@ pub(super) fn adjoint(ssa: &Ssa, of: &[u32], wrt: &[u32], functions: Functions<'
         let cotangent = pass.input(name, Source::Cotangent(k), Leaf { path: Vec::new(), ..leaf.clone() });
         if active.get(var.0 as usize) == Some(&true) {
             let of = pass.whole(cotangent);
-            terms.get_mut(var.0 as usize)?.push(Addend { neg: false, pred: Pred::truth(), of });
+            let addend = Addend { neg: false, pred: Pred::truth(), of };
+            terms.get_mut(var.0 as usize)?.push(Term { addend, present: Pred::truth() });
         }
     }
-    let mut cotangents: Vec<Option<Var>> = vec![None; ssa.stmts.len()];
+    let mut cotangents: Vec<Option<Tangent>> = vec![None; ssa.stmts.len()];
     for (k, stmt) in ssa.stmts.iter().enumerate().rev() {
         let var = Var(u32::try_from(k).ok()?);
         let given = std::mem::take(terms.get_mut(k)?);
@@ -48,7 +49,9 @@ pub(super) fn adjoint(ssa: &Ssa, of: &[u32], wrt: &[u32], functions: Functions<'
             continue;
         }
         pass.hits.count(if given.len() > 1 { "6.25" } else { "6.19" });
+        let (given, present): (Vec<Addend>, Vec<Pred>) = given.into_iter().map(|t| (t.addend, t.present)).unzip();
         let cotangent = pass.builder.add(&stmt.dims, stmt.scalar.unwrap_or(Scalar::F64), &given, stmt.needs.clone());
+        let present = pass.present(&stmt.dims, present);
         let name = pass.name(var, "");
         if !name.is_empty()
             && let Some(slot) = pass.builder.stmts.get_mut(cotangent.0 as usize)
@@ -56,22 +59,30 @@ pub(super) fn adjoint(ssa: &Ssa, of: &[u32], wrt: &[u32], functions: Functions<'
         {
             slot.name = Some(format!("{name}_adj").into());
         }
+        let cotangent = Tangent { var: cotangent, present };
+        pass.pass_on(var, stmt, &cotangent, &active, &mut terms);
         if let Some(slot) = cotangents.get_mut(k) {
             *slot = Some(cotangent);
         }
-        pass.pass_on(var, stmt, cotangent, &active, &mut terms);
         pass.after_parts(k, stmt, &cotangents, &active, &mut terms)?;
     }
     let mut outputs = ssa.outputs.clone();
     for k in wrt {
         let input = ssa.inputs.get(*k as usize)?;
         let var = ssa.stmts.iter().position(|s| s.rhs == Rhs::Input(*k))?;
-        let cotangent = cotangents.get(var).copied().flatten();
+        let cotangent = cotangents.get(var).and_then(Option::as_ref).map(|c| c.var);
         let scalar = input.leaf.scalar.unwrap_or(Scalar::F64);
         let cotangent = cotangent.unwrap_or_else(|| pass.builder.zero(&input.leaf.dims, scalar));
         outputs.push((Leaf { path: Vec::new(), ..input.leaf.clone() }, cotangent));
     }
     Some(pass.finish(outputs))
+}
+
+/// A term of a cotangent, and where it has terms itself.
+#[derive(Clone)]
+struct Term {
+    addend: Addend,
+    present: Pred,
 }
 
 /// Which statements depend, as reals, on one of these inputs.
@@ -88,9 +99,10 @@ fn active(ssa: &Ssa, wrt: &[u32]) -> Vec<bool> {
 
 impl Deriving<'_> {
     /// Gives what a statement reads its part of the statement's cotangent.
-    fn pass_on(&mut self, var: Var, stmt: &Stmt, cotangent: Var, active: &[bool], terms: &mut [Vec<Addend>]) {
+    fn pass_on(&mut self, var: Var, stmt: &Stmt, cotangent: &Tangent, active: &[bool], terms: &mut [Vec<Term>]) {
         let is_active = |a: &Access| active.get(a.var.0 as usize) == Some(&true);
-        let seed = Access { var: cotangent, at: own(&stmt.dims) };
+        let seed = Access { var: cotangent.var, at: own(&stmt.dims) };
+        let present = &cotangent.present;
         match &stmt.rhs {
             Rhs::Input(_) | Rhs::Constant(_) | Rhs::Zero | Rhs::Index(_) => {
                 self.hits.count("6.21");
@@ -103,7 +115,7 @@ impl Deriving<'_> {
                     }
                     self.hits.count("6.26");
                     let factors = [seed.clone()];
-                    self.transpose(stmt, &[], &item.pred, item.neg, &item.of, &factors, terms);
+                    self.transpose(stmt, &[], (&item.pred, present), item.neg, &item.of, &factors, terms);
                 }
             }
             Rhs::Contract { bound, pred, neg, factors } => {
@@ -111,21 +123,20 @@ impl Deriving<'_> {
                     self.hits.count(if factors.len() == 2 { "6.28" } else { "6.29" });
                     let others = factors.iter().enumerate().filter(|(j, _)| *j != k).map(|(_, f)| f.clone());
                     let product: Vec<Access> = [seed.clone()].into_iter().chain(others).collect();
-                    self.transpose(stmt, bound, pred, *neg, factor, &product, terms);
+                    self.transpose(stmt, bound, (pred, present), *neg, factor, &product, terms);
                 }
             }
             Rhs::Map { pred, args, .. } => {
                 for (k, arg) in args.iter().enumerate().filter(|(_, a)| is_active(a)) {
                     self.hits.count("6.27");
-                    let mut partial = self.partial(var, stmt, k);
+                    let Some(mut partial) = self.partial(var, stmt, k) else { continue };
                     // The transposed conversion goes the other way.
                     if let super::partial::Partial::Convert(to) = &mut partial {
                         *to = self.builder.scalar(arg.var);
                     }
-                    if let Some(scaled) = self.scaled(stmt, &partial, pred, &seed) {
-                        let factors = [Access { var: scaled, at: own(&stmt.dims) }];
-                        self.transpose(stmt, &[], pred, false, arg, &factors, terms);
-                    }
+                    let scaled = self.scaled(stmt, &partial, pred, &seed, present);
+                    let factors = [Access { var: scaled, at: own(&stmt.dims) }];
+                    self.transpose(stmt, &[], (pred, present), false, arg, &factors, terms);
                 }
             }
             // All parts at once, when the first of them is reached.
@@ -134,17 +145,17 @@ impl Deriving<'_> {
     }
 
     /// A term of the cotangent of `of`, read at indices over those of the statement and bound ones: the sum over
-    /// all of these of the product, where they lead to the element.
+    /// all of these of the product, where they lead to the element. `present`: where the cotangent has terms.
     #[expect(clippy::too_many_arguments, reason = "the parts of an inner product")]
     fn transpose(
         &mut self,
         stmt: &Stmt,
         bound: &[Poly],
-        pred: &Pred,
+        (pred, present): (&Pred, &Pred),
         neg: bool,
         of: &Access,
         product: &[Access],
-        terms: &mut [Vec<Addend>],
+        terms: &mut [Vec<Term>],
     ) {
         let dims = self.builder.dims(of.var);
         // The element's indices come first; those of the statement are bound now, with those that were.
@@ -158,9 +169,11 @@ impl Deriving<'_> {
         let factors: Vec<Access> =
             product.iter().map(|a| Access { var: a.var, at: a.at.iter().map(shift).collect() }).collect();
         let some = exists(dims.len(), &all, &pred);
+        let present = exists(dims.len(), &all, &pred.and(&present.map(&shift)));
         let var = self.builder.contract(&dims, all, &pred, neg, &factors, stmt.needs.clone());
         let some = self.builder.simplify(&dims, &some);
-        let term = Addend { neg: false, pred: some, of: Access { var, at: own(&dims) } };
+        let addend = Addend { neg: false, pred: some, of: Access { var, at: own(&dims) } };
+        let term = Term { addend, present };
         if let Some(terms) = terms.get_mut(of.var.0 as usize) {
             terms.push(term);
         }
@@ -172,9 +185,9 @@ impl Deriving<'_> {
         &mut self,
         k: usize,
         stmt: &Stmt,
-        cotangents: &[Option<Var>],
+        cotangents: &[Option<Tangent>],
         active: &[bool],
-        terms: &mut [Vec<Addend>],
+        terms: &mut [Vec<Term>],
     ) -> Option<()> {
         let Rhs::Call { callee, sizes, pred, args, batch, .. } = &stmt.rhs else { return Some(()) };
         let first = self.ssa.stmts.iter().position(|s| same_call(&s.rhs, &stmt.rhs)) == Some(k);
@@ -183,7 +196,7 @@ impl Deriving<'_> {
             .stmts
             .iter()
             .zip(cotangents)
-            .map(|(s, cotangent)| cotangent.filter(|_| same_call(&s.rhs, &stmt.rhs)))
+            .map(|(s, cotangent)| cotangent.as_ref().map(|c| c.var).filter(|_| same_call(&s.rhs, &stmt.rhs)))
             .collect();
         if !first || parts.iter().all(Option::is_none) {
             return Some(());
@@ -203,6 +216,11 @@ impl Deriving<'_> {
         let derived = Arc::new(callee.derive(Derivation::Adjoint { of, wrt }));
         let ssa = (self.functions)(&derived)?;
         let outer = stmt.dims.get(..*batch as usize)?.to_vec();
+        // Where no part has a cotangent, as far as indices and sizes tell, there is no call.
+        let some = self.ssa.stmts.iter().zip(cotangents).filter(|(s, _)| same_call(&s.rhs, &stmt.rhs));
+        let some = some
+            .filter_map(|(s, c)| Some(exists(outer.len(), s.dims.get(outer.len()..)?, &c.as_ref()?.present.known())));
+        let pred = &pred.and(&Pred::any_of(some));
         let mut vars = Vec::new();
         for arg in args {
             let (dims, of) = spread(self, &outer, arg);
@@ -218,8 +236,9 @@ impl Deriving<'_> {
             let part = *results.get(primal.outputs.len() + k)?;
             let (dims, of) = spread(self, &outer, arg);
             let inner = Stmt { dims, scalar: stmt.scalar, rhs: Rhs::Zero, needs: stmt.needs.clone(), name: None };
-            let product = [self.whole(part)];
-            self.transpose(&inner, &[], pred, false, &of, &product, terms);
+            let part = self.whole(part);
+            let present = &self.builder.support(&part);
+            self.transpose(&inner, &[], (pred, present), false, &of, &[part], terms);
         }
         Some(())
     }

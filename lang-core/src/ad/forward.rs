@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
-use super::{Deriving, Functions, is_real};
+use super::{Deriving, Functions, Tangent, is_real};
 use crate::ir::core::{Derivation, Leaf};
 use crate::ir::flat::Source;
-use crate::ir::ssa::{Access, Addend, Rhs, Ssa, Stmt, Var, index};
+use crate::ir::ssa::{Access, Addend, Rhs, Ssa, Stmt, Var, at_indices, index};
 use crate::norm::hits::Hits;
 use crate::norm::inline::{self, Call};
 use crate::predicate::{Poly, Pred};
@@ -19,7 +19,7 @@ pub const RULES: &[&str] = &["6.1", "6.2", "6.3", "6.4", "6.5", "6.6", "6.10", "
 
 pub(super) fn forward(ssa: &Ssa, wrt: &[u32], functions: Functions<'_>, hits: &mut Hits) -> Option<Ssa> {
     let mut pass = Deriving::new(ssa, functions, hits);
-    let mut tangents: Vec<Option<Var>> = Vec::new();
+    let mut tangents: Vec<Option<Tangent>> = Vec::new();
     for k in wrt {
         let input = ssa.inputs.get(*k as usize)?;
         let name = format!("{}_tan", ssa.vars.name(input.local)).into();
@@ -32,7 +32,7 @@ pub(super) fn forward(ssa: &Ssa, wrt: &[u32], functions: Functions<'_>, hits: &m
     let mut outputs = ssa.outputs.clone();
     for (leaf, var) in ssa.outputs.iter().filter(|(leaf, _)| is_real(leaf.scalar)) {
         let scalar = leaf.scalar.unwrap_or(Scalar::F64);
-        let tangent = tangents.get(var.0 as usize).copied().flatten();
+        let tangent = tangents.get(var.0 as usize).and_then(Option::as_ref).map(|t| t.var);
         let tangent = tangent.unwrap_or_else(|| pass.builder.zero(&leaf.dims, scalar));
         outputs.push((Leaf { path: Vec::new(), ..leaf.clone() }, tangent));
     }
@@ -42,17 +42,23 @@ pub(super) fn forward(ssa: &Ssa, wrt: &[u32], functions: Functions<'_>, hits: &m
 impl Deriving<'_> {
     /// The tangent of a statement; `Some(None)`: it is zero.
     #[expect(clippy::option_option, reason = "no derivative, or a derivative that is zero")]
-    fn tangent(&mut self, var: Var, stmt: &Stmt, wrt: &[u32], tangents: &[Option<Var>]) -> Option<Option<Var>> {
-        let of = |v: Var| tangents.get(v.0 as usize).copied().flatten();
-        let at = |a: &Access| of(a.var).map(|var| Access { var, at: a.at.clone() });
+    fn tangent(&mut self, var: Var, stmt: &Stmt, wrt: &[u32], tangents: &[Option<Tangent>]) -> Option<Option<Tangent>> {
+        let of = |v: Var| tangents.get(v.0 as usize).and_then(Option::as_ref);
+        let at = |a: &Access| {
+            let tangent = of(a.var)?;
+            let present = tangent.present.map(&|p| at_indices(p, &a.at));
+            Some((Access { var: tangent.var, at: a.at.clone() }, present))
+        };
+        let mut present = Vec::new();
         let scalar = stmt.scalar.unwrap_or(Scalar::F64);
         let needs = stmt.needs.clone();
-        Some(match &stmt.rhs {
+        let tangent = match &stmt.rhs {
             Rhs::Input(k) => {
                 let place = wrt.iter().position(|w| w == k);
                 self.hits.count(if place.is_some() { "6.1" } else { "6.2" });
                 // The tangents are the inputs after those of the function.
                 place.map(|place| {
+                    present.push(Pred::truth());
                     let input = u32::try_from(self.ssa.inputs.len() + place).unwrap_or(u32::MAX);
                     self.builder.push(stmt.dims.clone(), stmt.scalar, Rhs::Input(input), Vec::new())
                 })
@@ -63,15 +69,20 @@ impl Deriving<'_> {
             }
             Rhs::Add(items) => {
                 self.hits.count("6.4");
-                let terms = items.iter().filter_map(|a| Some(Addend { of: at(&a.of)?, ..a.clone() }));
-                let terms: Vec<Addend> = terms.collect();
+                let mut terms = Vec::new();
+                for item in items {
+                    let Some((of, some)) = at(&item.of) else { continue };
+                    present.push(item.pred.and(&some));
+                    terms.push(Addend { of, ..item.clone() });
+                }
                 (!terms.is_empty()).then(|| self.builder.add(&stmt.dims, scalar, &terms, needs))
             }
             Rhs::Contract { bound, pred, neg, factors } => {
                 self.hits.count(if factors.len() == 2 { "6.5" } else { "6.10" });
                 let mut terms = Vec::new();
                 for (k, factor) in factors.iter().enumerate() {
-                    let Some(tangent) = at(factor) else { continue };
+                    let Some((tangent, some)) = at(factor) else { continue };
+                    present.push(exists(stmt.dims.len(), bound, &pred.and(&some)));
                     let mut product = factors.clone();
                     if let Some(slot) = product.get_mut(k) {
                         *slot = tangent;
@@ -96,11 +107,11 @@ impl Deriving<'_> {
                 self.hits.count("6.6");
                 let mut terms = Vec::new();
                 for (k, arg) in args.iter().enumerate() {
-                    let Some(tangent) = at(arg) else { continue };
-                    let partial = self.partial(var, stmt, k);
-                    if let Some(term) = self.scaled(stmt, &partial, pred, &tangent) {
-                        terms.push(Addend { neg: false, pred: pred.clone(), of: self.whole(term) });
-                    }
+                    let Some((tangent, some)) = at(arg) else { continue };
+                    let Some(partial) = self.partial(var, stmt, k) else { continue };
+                    let term = self.scaled(stmt, &partial, pred, &tangent, &some);
+                    present.push(pred.and(&some));
+                    terms.push(Addend { neg: false, pred: pred.clone(), of: self.whole(term) });
                 }
                 (!terms.is_empty()).then(|| self.builder.add(&stmt.dims, scalar, &terms, needs))
             }
@@ -116,8 +127,17 @@ impl Deriving<'_> {
                 let ssa = (self.functions)(&derived)?;
                 let outer = stmt.dims.get(..*batch as usize)?.to_vec();
                 let whole = |this: &Self, a: &Access| spread(this, &outer, a);
+                let mut given: Vec<Access> = args.clone();
+                // Where no argument has a tangent, as far as indices and sizes tell, there is no call.
+                let mut some = Vec::new();
+                for (tangent, present) in args.iter().filter_map(at) {
+                    let inner: Vec<Poly> = self.builder.dims(tangent.var).into_iter().skip(tangent.at.len()).collect();
+                    some.push(exists(outer.len(), &inner, &present.known()));
+                    given.push(tangent);
+                }
+                let pred = &pred.and(&Pred::any_of(some));
                 let mut vars = Vec::new();
-                for arg in args.iter().chain(&args.iter().filter_map(at).collect::<Vec<_>>()) {
+                for arg in &given {
                     let of = whole(self, arg);
                     let var = self.builder.contract(&of.0, Vec::new(), pred, false, &[of.1], Vec::new());
                     vars.push(var);
@@ -127,9 +147,13 @@ impl Deriving<'_> {
                 let parts = self.call(&call, &ssa);
                 // After the parts of the result the tangents of the real ones.
                 let real = primal.outputs.iter().take(*part as usize).filter(|(leaf, _)| is_real(leaf.scalar)).count();
-                parts.get(primal.outputs.len() + real).copied()
+                let part = parts.get(primal.outputs.len() + real).copied();
+                present.extend(part.map(|part| pred.and(&self.builder.support(&self.whole(part)))));
+                part
             }
-        })
+        };
+        let dims = &stmt.dims;
+        Some(tangent.map(|var| Tangent { var, present: self.present(dims, present) }))
     }
 
     /// A call of a derived definition.

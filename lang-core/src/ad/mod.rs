@@ -16,7 +16,7 @@ use crate::ir::core::{Callee, CoreType, Derivation, Leaf};
 use crate::ir::flat::{Input, Source};
 use crate::ir::ssa::{Access, Builder, Rhs, Ssa, Var};
 use crate::norm::hits::Hits;
-use crate::predicate::Poly;
+use crate::predicate::{Poly, Pred};
 use crate::syntax::ops::Scalar;
 
 /// A function in Tensor SSA, derived or not; `None` where there is none.
@@ -52,6 +52,17 @@ pub fn real_outputs(ssa: &Ssa) -> Vec<u32> {
 pub fn is_real(scalar: Option<Scalar>) -> bool {
     matches!(scalar, Some(Scalar::F64 | Scalar::F32))
 }
+
+/// The tangent or cotangent of a statement.
+#[derive(Clone)]
+struct Tangent {
+    var: Var,
+    /// Where it has a term; elsewhere it is zero for want of one.
+    present: Pred,
+}
+
+/// A predicate of more parts is too long to be carried along.
+const LONG: usize = 24;
 
 /// A function whose derivative is being taken.
 struct Deriving<'a> {
@@ -103,6 +114,13 @@ impl<'a> Deriving<'a> {
             result: CoreType::Tuple(outputs.iter().map(|(leaf, _)| leaf.ty()).collect(), None),
             outputs,
         }
+    }
+
+    /// Where there is one of these terms, over indices of these ranges. Where that is long what only the run knows
+    /// is left out.
+    fn present(&self, dims: &[Poly], terms: Vec<Pred>) -> Pred {
+        let some = self.builder.simplify(dims, &Pred::any_of(terms));
+        if some.size() > LONG { self.builder.simplify(dims, &some.known()) } else { some }
     }
 
     /// A tensor at its own indices.

@@ -365,6 +365,28 @@ impl Pred {
         found
     }
 
+    /// What indices and sizes alone tell of it: it follows from the predicate.
+    #[must_use]
+    pub fn known(&self) -> Self {
+        match self {
+            Self::And(items) => Self::all(items.iter().map(Self::known)),
+            Self::Or(items) => Self::any_of(items.iter().map(Self::known)),
+            Self::Any(index, body, true) => Self::exists(index, &body.known()),
+            other if other.is_opaque() => Self::truth(),
+            other => other.clone(),
+        }
+    }
+
+    /// How many predicates it is made of.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        match self {
+            Self::And(items) | Self::Or(items) => 1 + items.iter().map(Self::size).sum::<usize>(),
+            Self::Any(_, body, _) => 1 + body.size(),
+            _ => 1,
+        }
+    }
+
     /// Is its value told by the run alone?
     #[must_use]
     pub fn is_opaque(&self) -> bool {

@@ -12,7 +12,6 @@ use lang_core::ir::eval_ssa::SsaEvaluator;
 use lang_core::ir::flat::Source;
 use lang_core::ir::value::Value;
 use lang_core::pipeline::Stages;
-use lang_core::predicate::Poly;
 use lang_core::session::{Running, Session};
 use lang_core::source::{self, Definition, Which};
 use lang_core::syntax::ops::Scalar;
@@ -22,7 +21,7 @@ use crate::golden::{self, Tolerance};
 use crate::middle::forms::{All, Forms};
 use crate::middle::judge::FUEL;
 use crate::middle::probe::Silent;
-use crate::middle::values::{arguments, draw, part_as_is as part, size_of, sizes_among};
+use crate::middle::values::{arguments, computed, draw, part_as_is as part, size_of, sizes_among};
 use crate::random::Random;
 
 /// The name of the definition that asks the interpreter for the same.
@@ -61,52 +60,6 @@ pub fn probe(def: &str, made: &Definition, which: Which) -> String {
         tuple(&point),
         tuple(&beside)
     )
-}
-
-/// A value of the interpreter.
-pub(crate) fn computed(value: &Value, ty: &CoreType, sizes: &dyn Fn(&Poly) -> i64) -> Option<Computed> {
-    let (dims, element) = ty.peel();
-    if !dims.is_empty() {
-        let dims: Vec<usize> = dims.iter().map(|n| usize::try_from(sizes(n)).unwrap_or(0)).collect();
-        let mut items = vec![value.clone()];
-        for _ in &dims {
-            items =
-                items.into_iter().flat_map(|v| if let Value::Array(inner) = v { inner } else { Vec::new() }).collect();
-        }
-        let items: Vec<Computed> = items.iter().map(|v| computed(v, element, sizes)).collect::<Option<_>>()?;
-        return match element {
-            CoreType::Scalar(Scalar::F64) => {
-                let items = items.iter().map(|v| if let Computed::F64(x) = v { *x } else { 0.0 });
-                Computed::array(&dims, items.collect::<Vec<f64>>())
-            }
-            CoreType::Scalar(Scalar::F32) => {
-                let items = items.iter().map(|v| if let Computed::F32(x) = v { *x } else { 0.0 });
-                Computed::array(&dims, items.collect::<Vec<f32>>())
-            }
-            CoreType::Scalar(Scalar::I64) => {
-                Computed::array(&dims, items.iter().map(|v| v.as_i64().unwrap_or(0)).collect::<Vec<i64>>())
-            }
-            CoreType::Scalar(Scalar::Bool) => {
-                Computed::array(&dims, items.iter().map(|v| v.as_bool().unwrap_or(false)).collect::<Vec<bool>>())
-            }
-            _ => Computed::array(&dims, items),
-        };
-    }
-    Some(match (value, ty) {
-        (Value::F64(x), _) => Computed::F64(*x),
-        (Value::F32(x), _) => Computed::F32(*x),
-        (Value::I64(i), _) => Computed::I64(*i),
-        (Value::Bool(b), _) => Computed::Bool(*b),
-        (Value::Tuple(items), CoreType::Tuple(types, names)) => {
-            let items: Option<Vec<Computed>> =
-                items.iter().zip(types.iter()).map(|(v, t)| computed(v, t, sizes)).collect();
-            match names {
-                None => Computed::tuple(items?),
-                Some(names) => Computed::record(names.iter().cloned().zip(items?).collect::<Vec<(Name, Computed)>>()),
-            }
-        }
-        _ => return None,
-    })
 }
 
 /// What came of a derivative's text.

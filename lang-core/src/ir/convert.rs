@@ -1,9 +1,45 @@
-//! Values of the interpreter as the evaluators take them: tensors of scalars, a part of a type each.
+//! Values as Tensor SSA takes and gives them: tensors of scalars, a part of a type each. Between those, values of
+//! core, and values of the interpreter.
 
 use super::core::CoreType;
 use super::eval_ssa::Tensor;
 use super::value::Value;
 use crate::interp::Value as Computed;
+
+impl Tensor {
+    /// A part of a value: a path through its tuples, arrays of tuples taken as tuples of arrays.
+    #[must_use]
+    pub fn part(value: &Value, path: &[u32], dims: Vec<usize>) -> Self {
+        fn fill(value: &Value, path: &[u32], items: &mut Vec<Value>) {
+            match (value, path.split_first()) {
+                (Value::Array(elements), _) => elements.iter().for_each(|v| fill(v, path, items)),
+                (Value::Tuple(parts), Some((k, rest))) => {
+                    parts.get(*k as usize).into_iter().for_each(|v| fill(v, rest, items));
+                }
+                (Value::Rel(rows), _) => {
+                    let row = |r: &Vec<i64>| Value::Tuple(r.iter().map(|i| Value::I64(*i)).collect());
+                    items.extend(rows.iter().map(row));
+                }
+                _ => items.push(value.clone()),
+            }
+        }
+        let mut items = Vec::new();
+        fill(value, path, &mut items);
+        Self { dims, items }
+    }
+
+    /// The array, or the number, as a value.
+    #[must_use]
+    pub fn value(&self) -> Value {
+        fn nested(items: &mut std::slice::Iter<'_, Value>, dims: &[usize]) -> Value {
+            match dims.split_first() {
+                None => items.next().cloned().unwrap_or(Value::Tuple(Vec::new())),
+                Some((n, rest)) => Value::Array((0..*n).map(|_| nested(items, rest)).collect()),
+            }
+        }
+        nested(&mut self.items.iter(), &self.dims)
+    }
+}
 
 /// The parts of a value of a type, in the order of [`CoreType::leaves`]; `None` of what is no data: a function,
 /// text, a value of another type.

@@ -162,7 +162,7 @@ impl Judge<'_> {
         // Where the tangent is exact in every order, and the products with the seeds are, so is the adjoint.
         if left.error > 0.0 || single {
             let unit = if single { f64::from(f32::EPSILON) } else { f64::EPSILON };
-            error = left.error + right.error + unit * ORDERS * (left.size + right.size);
+            error = left.error + right.error + unit * self.roundings * (left.size + right.size);
         }
         if (left.value - right.value).abs() > self.orders * error || right.value.is_nan() {
             return Err(broken("inner products agree", format!("{left:?} and {right:?}")));
@@ -244,9 +244,6 @@ impl Judge<'_> {
         Ok((found, evaluator.counts.work))
     }
 }
-
-/// How many roundings an adjoint may have where the tangent has none.
-const ORDERS: f64 = 64.0;
 
 fn is_real(leaf: &Leaf) -> bool {
     lang_core::ad::is_real(leaf.scalar)

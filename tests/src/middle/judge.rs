@@ -130,6 +130,10 @@ pub struct Judge<'m> {
     pub(super) orders: f64,
     /// Relative to the greatest number, between two ways to a second derivative.
     pub(super) second: f64,
+    /// Roundings of an adjoint where the tangent has none.
+    pub(super) roundings: f64,
+    /// Of a number with a bound of this part of it nothing is asked.
+    pub(super) loose: f64,
     /// What was seen.
     pub tally: Tally,
     /// Are second derivatives taken?
@@ -157,8 +161,9 @@ impl<'m> Judge<'m> {
     /// That the tolerances cannot be read.
     pub fn new(middle: &'m dyn Middle) -> Result<Self, String> {
         let allowed = Tolerances::of("forms")?;
-        let [orders, second] = ["orders", "second"].map(|name| allowed.get(name).relative);
-        Ok(Self { middle, orders, second, tally: Tally::default(), twice: false })
+        let [orders, second, roundings, loose] =
+            ["orders", "second", "products", "loose"].map(|name| allowed.get(name).relative);
+        Ok(Self { middle, orders, second, roundings, loose, tally: Tally::default(), twice: false })
     }
 
     /// Has every form of the definition the shape that its pass is to reach?
@@ -407,7 +412,7 @@ impl<'m> Judge<'m> {
             self.tally.exact += 1;
             return x == wanted.value || x.is_nan() && wanted.value.is_nan();
         }
-        if !wanted.value.is_finite() || wanted.error > LOOSE * wanted.value.abs().max(1.0) {
+        if !wanted.value.is_finite() || wanted.error > self.loose * wanted.value.abs().max(1.0) {
             self.tally.loose += 1;
             let allowed = self.orders * wanted.error;
             return !wanted.value.is_finite() || !allowed.is_finite() || (x - wanted.value).abs() <= allowed;
@@ -416,9 +421,6 @@ impl<'m> Judge<'m> {
         (x - wanted.value).abs() <= self.orders * wanted.error
     }
 }
-
-/// A bound of this part of the number says little.
-const LOOSE: f64 = 1e-3;
 
 /// Is every number of it one?
 fn finite(value: &Ref) -> bool {

@@ -2,6 +2,10 @@
 //! from the value. Where all that is added is a multiple of one power of two, and small enough, every order is
 //! exact, the bound is 0, and values are compared bit for bit.
 
+use std::sync::LazyLock;
+
+use crate::golden::Tolerances;
+
 /// A real, and what rounding may have made of it.
 #[derive(Clone, Copy, Debug)]
 pub struct Number {
@@ -20,11 +24,11 @@ pub struct Number {
 /// The grain of zero: it is a multiple of everything.
 const COARSE: i32 = 1 << 20;
 
-/// Roundings of a scalar function whose arguments are not exact.
-const FUNCTION: f64 = 4.0;
-
-/// Roundings of the formula of a partial derivative.
-const PARTIAL: f64 = 16.0;
+/// Roundings of a scalar function whose arguments are not exact, and of the formula of a partial derivative.
+static ROUNDINGS: LazyLock<[f64; 2]> = LazyLock::new(|| {
+    let forms = Tolerances::of("forms");
+    ["function", "partial"].map(|name| forms.as_ref().map_or(0.0, |forms| forms.get(name).relative))
+});
 
 impl Number {
     /// A number that is given.
@@ -117,7 +121,7 @@ impl Number {
         let mut number = Self::exact(value, single);
         // What is the same wherever the arguments may be is exact: a floor, a sign.
         if inexact && spread != 0.0 {
-            number.error = bound(2.0 * spread + FUNCTION * number.unit() * value.abs());
+            number.error = bound(2.0 * spread + ROUNDINGS[0] * number.unit() * value.abs());
         }
         number
     }
@@ -127,7 +131,7 @@ impl Number {
     pub fn of_partial(value: f64, spread: f64, single: bool) -> Self {
         let mut number = Self::exact(value, single);
         if spread != 0.0 || ![-1.0, 0.0, 1.0].contains(&value) {
-            number.error = bound(2.0 * spread + PARTIAL * number.unit() * value.abs());
+            number.error = bound(2.0 * spread + ROUNDINGS[1] * number.unit() * value.abs());
         }
         number
     }

@@ -14,6 +14,9 @@ use crate::resolve::scalar_fn::ScalarFn;
 use crate::syntax::ops::{BinOp, Scalar};
 use crate::types::ty::Type;
 
+/// Functions that are infinite somewhere.
+const POLES: [ScalarFn; 3] = [ScalarFn::Log, ScalarFn::Digamma, ScalarFn::Polygamma];
+
 /// The derivative of an operation by one argument, at every index.
 pub(super) enum Partial {
     /// The tangent itself, in the type of the result.
@@ -29,7 +32,7 @@ impl Deriving<'_> {
     /// does not depend on the argument, or is not real.
     pub(super) fn partial(&mut self, result: Var, stmt: &Stmt, k: usize) -> Option<Partial> {
         let Rhs::Map { operation, pred, args } = &stmt.rhs else { return None };
-        let Some(arg) = args.get(k) else { return None };
+        let arg = args.get(k)?;
         let from = self.builder.scalar(arg.var);
         if !is_real(Some(from)) || !is_real(stmt.scalar) {
             return None;
@@ -38,7 +41,7 @@ impl Deriving<'_> {
             Operation::Stop | Operation::Not => return None,
             Operation::Convert(to) => return Some(Partial::Convert(*to)),
             Operation::Binary(BinOp::Div) => {
-                let Some(divisor) = args.get(1).cloned() else { return None };
+                let divisor = args.get(1).cloned()?;
                 return Some(Partial::Over { divisor, times: (k == 1).then_some(result) });
             }
             Operation::Binary(_) => return None,
@@ -47,7 +50,7 @@ impl Deriving<'_> {
             Operation::PowInt => partials::Operation::PowInt,
         };
         let callee = Arc::new(Callee::new(partials::name(table, k), vec![Type::Scalar(from)]));
-        let Some(ssa) = (self.functions)(&callee) else { return None };
+        let ssa = (self.functions)(&callee)?;
         let dims = stmt.dims.clone();
         let tensor = |this: &mut Self, a: &Access| {
             this.builder.contract(&dims, Vec::new(), pred, false, std::slice::from_ref(a), stmt.needs.clone())
@@ -83,13 +86,9 @@ impl Deriving<'_> {
         while let Some(var) = open.pop() {
             let Some(stmt) = self.builder.get(var).filter(|_| !of.contains(&var) && seen.insert(var)) else { continue };
             match &stmt.rhs {
-                Rhs::Call { .. } | Rhs::Map { operation: Operation::Pow, .. } => return true,
-                Rhs::Map { operation: Operation::Binary(BinOp::Div), .. } => return true,
-                Rhs::Map { operation: Operation::Scalar(f), .. }
-                    if matches!(f, ScalarFn::Log | ScalarFn::Digamma | ScalarFn::Polygamma) =>
-                {
-                    return true;
-                }
+                Rhs::Call { .. } => return true,
+                Rhs::Map { operation: Operation::Pow | Operation::Binary(BinOp::Div), .. } => return true,
+                Rhs::Map { operation: Operation::Scalar(f), .. } if POLES.contains(f) => return true,
                 Rhs::Map { operation: Operation::PowInt, args, .. } => {
                     let exponent = args.get(1).and_then(|k| self.builder.get(k.var)).map(|s| &s.rhs);
                     if !matches!(exponent, Some(Rhs::Constant(Constant::Int(0..)))) {

@@ -122,8 +122,10 @@ impl Deriving<'_> {
                 for (k, factor) in factors.iter().enumerate().filter(|(_, f)| is_active(f)) {
                     self.hits.count(if factors.len() == 2 { "6.28" } else { "6.29" });
                     let others = factors.iter().enumerate().filter(|(j, _)| *j != k).map(|(_, f)| f.clone());
+                    let others: Vec<Access> = others.collect();
+                    let pred = pred.and(&self.asked(present, &others));
                     let product: Vec<Access> = [seed.clone()].into_iter().chain(others).collect();
-                    self.transpose(stmt, bound, (pred, present), *neg, factor, &product, terms);
+                    self.transpose(stmt, bound, (&pred, present), *neg, factor, &product, terms);
                 }
             }
             Rhs::Map { pred, args, .. } => {

@@ -84,10 +84,10 @@ impl Deriving<'_> {
                     let Some((tangent, some)) = at(factor) else { continue };
                     present.push(exists(stmt.dims.len(), bound, &pred.and(&some)));
                     let mut product = factors.clone();
-                    if let Some(slot) = product.get_mut(k) {
-                        *slot = tangent;
-                    }
-                    let part = self.builder.contract(&stmt.dims, bound.clone(), pred, *neg, &product, needs.clone());
+                    product.remove(k);
+                    let pred = pred.and(&self.asked(&some, &product));
+                    product.insert(k, tangent);
+                    let part = self.builder.contract(&stmt.dims, bound.clone(), &pred, *neg, &product, needs.clone());
                     terms.push(part);
                 }
                 match terms.as_slice() {

@@ -72,12 +72,14 @@ struct Deriving<'a> {
     vars: crate::ir::core::Vars,
     functions: Functions<'a>,
     hits: &'a mut Hits,
+    /// Which statements may be infinite or no number, as far as this was asked (`partial`).
+    singular: Vec<bool>,
 }
 
 impl<'a> Deriving<'a> {
     fn new(ssa: &'a Ssa, functions: Functions<'a>, hits: &'a mut Hits) -> Self {
         let (builder, inputs, vars) = (Builder::of(ssa), ssa.inputs.clone(), ssa.vars.clone());
-        Self { ssa, builder, inputs, vars, functions, hits }
+        Self { ssa, builder, inputs, vars, functions, hits, singular: Vec::new() }
     }
 
     /// A new input.

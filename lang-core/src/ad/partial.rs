@@ -1,7 +1,6 @@
 //! Partial derivatives of scalar operations as tensors: quotients by their rule, everything else by the table
 //! that all paths share (`resolve::partials`), whose Iverson is put in place.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::{Deriving, is_real, own};
@@ -10,12 +9,8 @@ use crate::ir::ssa::{Access, Rhs, Stmt, Var};
 use crate::norm::inline::{self, Call};
 use crate::predicate::Pred;
 use crate::resolve::partials;
-use crate::resolve::scalar_fn::ScalarFn;
 use crate::syntax::ops::{BinOp, Scalar};
 use crate::types::ty::Type;
-
-/// Functions that are infinite somewhere.
-const POLES: [ScalarFn; 3] = [ScalarFn::Log, ScalarFn::Digamma, ScalarFn::Polygamma];
 
 /// The derivative of an operation by one argument, at every index.
 pub(super) enum Partial {
@@ -23,8 +18,8 @@ pub(super) enum Partial {
     Convert(Scalar),
     /// Divided by this tensor (and then negated times the result, for a divisor).
     Over { divisor: Access, times: Option<Var> },
-    /// Times this tensor, which may be infinite where the arguments are finite, or may not.
-    Times { factor: Var, singular: bool },
+    /// Times this tensor.
+    Times(Var),
 }
 
 impl Deriving<'_> {
@@ -64,7 +59,6 @@ impl Deriving<'_> {
                 vars.push(real);
             }
         }
-        let given = vars.clone();
         let call = Call {
             callee: &callee,
             sizes: Vec::new(),
@@ -76,30 +70,43 @@ impl Deriving<'_> {
         // The table mentions no top-level `let`.
         let parts =
             inline::call(&mut self.builder, &call, &ssa, &mut |builder, global| builder.zero(&global.leaf.dims, from));
-        parts.first().map(|var| Partial::Times { factor: *var, singular: self.singular(*var, &given) })
+        parts.first().map(|var| Partial::Times(*var))
     }
 
-    /// May what is made of these be infinite where they are not? A value that overflows is none of these.
-    fn singular(&self, var: Var, of: &[Var]) -> bool {
-        let mut open = vec![var];
-        let mut seen = HashSet::new();
-        while let Some(var) = open.pop() {
-            let Some(stmt) = self.builder.get(var).filter(|_| !of.contains(&var) && seen.insert(var)) else { continue };
-            match &stmt.rhs {
-                Rhs::Call { .. } => return true,
-                Rhs::Map { operation: Operation::Pow | Operation::Binary(BinOp::Div), .. } => return true,
-                Rhs::Map { operation: Operation::Scalar(f), .. } if POLES.contains(f) => return true,
-                Rhs::Map { operation: Operation::PowInt, args, .. } => {
-                    let exponent = args.get(1).and_then(|k| self.builder.get(k.var)).map(|s| &s.rhs);
-                    if !matches!(exponent, Some(Rhs::Constant(Constant::Int(0..)))) {
-                        return true;
-                    }
-                }
-                _ => {}
-            }
-            stmt.rhs.for_each_access(&mut |a| open.push(a.var));
+    /// May the statement be infinite, or no number, though inputs are finite? By overflow all may be, which does not count.
+    fn is_singular(&mut self, var: Var) -> bool {
+        for k in self.singular.len()..=var.0 as usize {
+            let singular = self.builder.stmts.get(k).is_some_and(|stmt| {
+                let mut singular = self.makes_poles(&stmt.rhs);
+                stmt.rhs.for_each_access(&mut |a| singular |= self.singular.get(a.var.0 as usize) == Some(&true));
+                singular
+            });
+            self.singular.push(singular);
         }
-        false
+        self.singular.get(var.0 as usize) == Some(&true)
+    }
+
+    fn makes_poles(&self, rhs: &Rhs) -> bool {
+        match rhs {
+            Rhs::Input(_) | Rhs::Zero | Rhs::Index(_) | Rhs::Add(_) | Rhs::Contract { .. } => false,
+            Rhs::Constant(c) => matches!(c, Constant::Real(x) if !x.is_finite()),
+            Rhs::Call { .. } => true,
+            Rhs::Map { operation, args, .. } => match operation {
+                Operation::Scalar(f) => !f.is_total(),
+                Operation::Pow | Operation::Binary(BinOp::Div | BinOp::Mod | BinOp::FloorDiv) => true,
+                Operation::PowInt => {
+                    let exponent = args.get(1).and_then(|k| self.builder.get(k.var)).map(|s| &s.rhs);
+                    !matches!(exponent, Some(Rhs::Constant(Constant::Int(0..))))
+                }
+                Operation::Binary(_) | Operation::Not | Operation::Convert(_) | Operation::Stop => false,
+            },
+        }
+    }
+
+    /// What has to be asked before zero, where `present` does not hold, is multiplied with these.
+    pub(super) fn asked(&mut self, present: &Pred, factors: &[Access]) -> Pred {
+        let singular = !present.is_true() && factors.iter().any(|f| self.is_singular(f.var));
+        if singular { present.clone() } else { Pred::truth() }
     }
 
     /// A partial derivative times a tangent or cotangent of the statement's indices, which has terms where
@@ -108,17 +115,17 @@ impl Deriving<'_> {
         let dims = &stmt.dims;
         let scalar = stmt.scalar.unwrap_or(Scalar::F64);
         let needs = stmt.needs.clone();
-        // What data tell is asked only of what zero would make NaN.
-        let present = match partial {
-            Partial::Over { .. } | Partial::Times { singular: true, .. } => present.clone(),
-            Partial::Convert(_) | Partial::Times { singular: false, .. } => present.known(),
+        let asked = match partial {
+            Partial::Over { .. } => present.clone(),
+            Partial::Times(factor) => self.asked(present, &[Access { var: *factor, at: own(dims) }]),
+            Partial::Convert(_) => Pred::truth(),
         };
-        let pred = &pred.and(&present);
+        let pred = &pred.and(&asked).and(&present.known());
         match partial {
             Partial::Convert(to) => {
                 self.builder.map(dims, *to, Operation::Convert(*to), pred, std::slice::from_ref(by), needs)
             }
-            Partial::Times { factor, .. } => {
+            Partial::Times(factor) => {
                 let factor = Access { var: *factor, at: own(dims) };
                 self.builder.contract(dims, Vec::new(), pred, false, &[factor, by.clone()], needs)
             }

@@ -210,4 +210,13 @@ impl ScalarFn {
     pub fn arity(self) -> usize {
         self.arguments().len()
     }
+
+    /// Is its value a finite number wherever its arguments are, but where that overflows? Then zero times it is zero.
+    #[must_use]
+    pub fn is_total(self) -> bool {
+        let edges = matches!(self, Self::Sqrt | Self::Asin | Self::Acos | Self::Acosh | Self::RoundTo);
+        let poles =
+            matches!(self, Self::Log | Self::Log1p | Self::Atanh | Self::Lgamma | Self::Digamma | Self::Polygamma);
+        !edges && !poles
+    }
 }

@@ -46,6 +46,8 @@ pub struct Tally {
     pub near: u64,
     /// Numbers whose bound says nothing: a thousandth of the number and more, or no number.
     pub loose: u64,
+    /// Points at which data make a zero that is multiplied with an infinity.
+    pub masked: u64,
     /// Points at which tangents were compared.
     pub tangents: u64,
     /// Points at which inner products were compared.
@@ -79,6 +81,7 @@ impl Tally {
         self.exact += other.exact;
         self.near += other.near;
         self.loose += other.loose;
+        self.masked += other.masked;
         self.tangents += other.tangents;
         self.products += other.products;
         self.exact_products += other.exact_products;

@@ -25,9 +25,10 @@ pub struct Number {
 const COARSE: i32 = 1 << 20;
 
 /// Roundings of a scalar function whose arguments are not exact, and of the formula of a partial derivative.
-static ROUNDINGS: LazyLock<[f64; 2]> = LazyLock::new(|| {
+static ROUNDINGS: LazyLock<(f64, f64)> = LazyLock::new(|| {
     let forms = Tolerances::of("forms");
-    ["function", "partial"].map(|name| forms.as_ref().map_or(0.0, |forms| forms.get(name).relative))
+    let of = |name| forms.as_ref().map_or(0.0, |forms| forms.get(name).relative);
+    (of("function"), of("partial"))
 });
 
 impl Number {
@@ -121,7 +122,7 @@ impl Number {
         let mut number = Self::exact(value, single);
         // What is the same wherever the arguments may be is exact: a floor, a sign.
         if inexact && spread != 0.0 {
-            number.error = bound(2.0 * spread + ROUNDINGS[0] * number.unit() * value.abs());
+            number.error = bound(2.0 * spread + ROUNDINGS.0 * number.unit() * value.abs());
         }
         number
     }
@@ -131,7 +132,7 @@ impl Number {
     pub fn of_partial(value: f64, spread: f64, single: bool) -> Self {
         let mut number = Self::exact(value, single);
         if spread != 0.0 || ![-1.0, 0.0, 1.0].contains(&value) {
-            number.error = bound(2.0 * spread + ROUNDINGS[1] * number.unit() * value.abs());
+            number.error = bound(2.0 * spread + ROUNDINGS.1 * number.unit() * value.abs());
         }
         number
     }

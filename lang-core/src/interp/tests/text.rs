@@ -24,6 +24,20 @@ fn every_function_covers_its_domain() {
     }
 }
 
+/// What `ScalarFn::is_total` says, at points of the size of usual data and at edges of domains.
+#[test]
+fn total_functions_are_finite() {
+    let points = [-700.0, -2.5, -2.0, -1.0, -0.5, -0.0, 0.0, 0.5, 1.0, 2.0, 2.5, 700.0];
+    for f in ScalarFn::ALL {
+        let finite = match f64s::function(*f) {
+            Some(f64s::Function::Unary(g)) => points.iter().all(|x| g(*x).is_finite()),
+            Some(f64s::Function::Binary(g)) => points.iter().all(|x| points.iter().all(|y| g(*x, *y).is_finite())),
+            None => continue,
+        };
+        assert_eq!(finite, f.is_total(), "{f:?}");
+    }
+}
+
 fn f64_of(f: ScalarFn, x: f64) -> f64 {
     match f64s::function(f) {
         Some(f64s::Function::Unary(f)) => f(x),

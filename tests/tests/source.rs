@@ -107,6 +107,9 @@ fn derivatives_of_definitions_as_source() {
                 failures += compared.failures;
                 // `vjp` of the interpreter is another way.
                 let calls = ["vjp(", "jvp("].iter().any(|word| p.made.text.contains(word));
+                if only.is_some() {
+                    println!("{:?} {:?} {:?}\n{}", p.def, compared.work, compared.counts.0, p.made.text);
+                }
                 if compared.work.0 > compared.work.1 && !calls {
                     dearer.push(format!("{:?}{}", p.def, p.which.suffix()));
                 }

@@ -12,7 +12,7 @@ use super::{Definition, Outside};
 use crate::base::Name;
 use crate::ir::core::{CoreType, Operation};
 use crate::ir::ssa::{Ssa, Var, for_each_read};
-use crate::predicate::{Index, Poly, Pred};
+use crate::predicate::{Index, Pred};
 use crate::syntax::ops::Scalar;
 
 impl Writer<'_> {
@@ -74,13 +74,8 @@ impl Writer<'_> {
         let lines = live.iter().filter_map(|v| self.lines.get(v.0 as usize));
         let found: Vec<Scattered> =
             lines.filter_map(|l| scattered(&l.indices, l.element()?)).filter(|found| self.scatters(found)).collect();
-        let extents: Vec<Poly> = ssa.inputs.iter().flat_map(|i| i.leaf.dims.clone()).collect();
         let mut texts = Vec::new();
         for check in &ssa.checks {
-            // An extent that an argument has is not negative.
-            if matches!(&check.cond, Pred::Ge(p) if extents.contains(p)) {
-                continue;
-            }
             let indices: Vec<Index> = check.dims.iter().map(|n| self.table.index(n.clone())).collect();
             let place = Place { indices: indices.clone() };
             let (guard, cond) = (check.guard.map(&|p| place.poly(p)), check.cond.map(&|p| place.poly(p)));

@@ -7,6 +7,7 @@
 
 mod arrays;
 mod call;
+mod checks;
 mod definition;
 mod hints;
 mod merge;
@@ -17,6 +18,7 @@ mod rules;
 mod scatter;
 mod shape;
 mod shorten;
+mod sums;
 mod table;
 mod text;
 mod tree;

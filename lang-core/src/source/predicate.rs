@@ -19,7 +19,9 @@ impl Writer<'_> {
             Pred::Or(items) if items.is_empty() => ("false".to_owned(), Level::Post),
             Pred::And(items) => {
                 let mut parts = Vec::new();
+                // Bounds before what is asked where they hold.
                 let mut rest: Vec<&Pred> = items.iter().collect();
+                rest.sort_by_key(|p| p.is_opaque());
                 while !rest.is_empty() {
                     let first = rest.remove(0);
                     let numbers = |this: &mut Self, q: &Pred| this.unless_number(&first.negated(), &q.negated());

@@ -24,7 +24,19 @@ pub(super) struct Scattered {
 
 /// Is it such a sum?
 pub(super) fn scattered(own: &[Index], e: &Ex) -> Option<Scattered> {
-    let ([i], Ex::Total(indices, Pred::Eq(p), element)) = (own, e) else { return None };
+    let [i] = own else { return None };
+    if let Ex::Product(p) = e {
+        // What every sum is multiplied by is in what is added.
+        let (sums, others): (Vec<&Ex>, Vec<&Ex>) = p.over.iter().partition(|e| matches!(e, Ex::Total(..)));
+        let [sum] = sums.as_slice() else { return None };
+        if others.iter().any(|e| e.mentions(&i.atom())) || !p.under.is_empty() || p.per != 1.0 {
+            return None;
+        }
+        let found = scattered(own, sum)?;
+        let factors = others.into_iter().cloned().chain([found.element]).collect();
+        return Some(Scattered { element: Ex::product(p.by, factors, Vec::new()), ..found });
+    }
+    let Ex::Total(indices, Pred::Eq(p), element) = e else { return None };
     let [along] = indices.as_slice() else { return None };
     let (c, rest) = p.linear_in(&i.atom())?;
     let place = match c {

@@ -70,7 +70,12 @@ fn derivatives_of_definitions_as_source() {
     }
     for p in &printed {
         let Some(text) = texts.get_mut(p.def.module.as_str()) else { continue };
-        text.push_str(&format!("\n{}", p.made.text));
+        // Those that it calls are printed too, but where few are asked for.
+        for made in p.made.before.iter().chain([&p.made]) {
+            if !text.contains(&format!("\ndef {}(", made.name)) {
+                text.push_str(&format!("\n{}", made.text));
+            }
+        }
         text.push_str(&probe(&p.def.name, &p.made, p.which));
     }
     for (name, text) in &texts {

@@ -24,11 +24,7 @@ impl Writer<'_> {
                 self.named.insert(Var(k), Named::Part(base, path));
             }
         }
-        for line in &self.lines {
-            if let Is::Call(call, _) = &line.is {
-                self.taken.take(&call.callee.def.name);
-            }
-        }
+        self.name_calls(live);
         let results: Vec<Var> = ssa.outputs.iter().map(|(_, v)| *v).collect();
         // First what checks ask for, then they, then everything else.
         let asked = self.asked_by_checks(ssa);
@@ -66,7 +62,7 @@ impl Writer<'_> {
         }
         text += &format!("  {}{}\n", if lets.is_empty() { "" } else { "in " }, tuple(values));
         let varying = head.beside.iter().map(|b| b.0).chain(head.results.iter().map(|r| r.0)).flatten().collect();
-        Ok(Definition { name, params, varying, result, text })
+        Ok(Definition { name, params, varying, result, text, before: self.before() })
     }
 
     /// What has to hold before anything is computed.

@@ -24,6 +24,8 @@ mod text;
 mod tree;
 mod writer;
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::ad::{real_inputs, real_outputs};
@@ -36,7 +38,7 @@ use crate::resolve::Names;
 use crate::types::ty::Type;
 
 /// Which derivative.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Which {
     /// `f_tan`: the tangent of the result.
     Forward,
@@ -104,7 +106,22 @@ pub struct Definition {
     pub result: String,
     /// Its text in the one layout.
     pub text: String,
+    /// The derivatives that it calls, and those that they call before them.
+    pub before: Vec<Definition>,
 }
+
+impl Definition {
+    /// Its text after those of the derivatives that it calls.
+    #[must_use]
+    pub fn whole(&self) -> String {
+        let texts = self.before.iter().chain([self]).map(|made| made.text.as_str());
+        texts.collect::<Vec<&str>>().join("\n")
+    }
+}
+
+/// Derivatives that were asked for while one is printed, and what came of it.
+#[derive(Default)]
+struct Shelf(RefCell<HashMap<(GlobalName, Which), Option<Arc<Definition>>>>);
 
 /// A derivative for a reader.
 #[derive(Debug)]
@@ -155,10 +172,22 @@ pub fn show(
     text: &str,
     which: Which,
 ) -> Result<Shown, Box<NoCore>> {
+    shown(module, bodies, names, &Shelf::default(), def, text, which)
+}
+
+fn shown(
+    module: &dyn Callees,
+    bodies: &dyn Bodies,
+    names: &dyn Names,
+    shelf: &Shelf,
+    def: &GlobalName,
+    text: &str,
+    which: Which,
+) -> Result<Shown, Box<NoCore>> {
     let Some(callee) = shown_callee(bodies, def) else { return Ok(Shown::Constant) };
     let Some(ssa) = derived(module, &callee, which)? else { return Ok(Shown::Constant) };
     let stages = module.stages(&callee)?;
-    let asked = shape::Asked { module, bodies, names, def, text, which, stages: &stages, derived: &ssa };
+    let asked = shape::Asked { module, bodies, names, shelf, def, text, which, stages: &stages, derived: &ssa };
     Ok(match crate::interp::guarded(|| writer::definition(&asked)) {
         Ok(mut made) => match crate::syntax::format::format(&made.text) {
             Ok(text) => {
@@ -169,4 +198,18 @@ pub fn show(
         },
         Err(why) => Shown::Form(ssa, why),
     })
+}
+
+/// The derivative of a definition that the one which is printed calls, if it has a text.
+fn called(asked: &shape::Asked<'_>, def: &GlobalName, which: Which) -> Option<Arc<Definition>> {
+    let key = (def.clone(), which);
+    if let Some(known) = asked.shelf.0.borrow().get(&key) {
+        return known.clone();
+    }
+    let made = match shown(asked.module, asked.bodies, asked.names, asked.shelf, def, "", which) {
+        Ok(Shown::Source(made)) => Some(Arc::new(made)),
+        _ => None,
+    };
+    asked.shelf.0.borrow_mut().insert(key, made.clone());
+    made
 }

@@ -62,6 +62,8 @@ pub(super) struct Writer<'a> {
     pub(super) table: Table,
     /// Whole arrays stand for their elements at these indices.
     pub(super) lifted: Vec<Index>,
+    /// The derivatives that calls are calls of.
+    pub(super) made: Vec<(Arc<Callee>, Arc<Definition>)>,
     /// What could not be written.
     pub(super) wrong: Option<Outside>,
 }
@@ -110,6 +112,7 @@ pub(super) fn definition(asked: &Asked<'_>) -> Result<Definition, Outside> {
         context,
         table: fresh,
         lifted: Vec::new(),
+        made: Vec::new(),
         wrong: None,
     };
     let text = writer.definition(&head, &wanted, &live)?;

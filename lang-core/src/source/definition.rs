@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use super::read::{Is, Line, Place};
-use super::scatter::{Scattered, scattered};
+use super::scatter::Scattered;
 use super::shape::{Base, Head};
 use super::tree::Ex;
 use super::writer::{Named, Parts, Writer};
@@ -56,11 +56,16 @@ impl Writer<'_> {
         let written: Vec<String> = params.iter().map(|(name, ty)| format!("{name}: {ty}")).collect();
         let result = tuple(head.results.iter().map(|r| r.2.clone()).collect());
         let name: Name = format!("{}{}", self.asked.def.name, self.asked.which.suffix()).into();
+        let mut value = tuple(values);
+        // A value is not called something to be given.
+        if let Some(line) = lets.pop_if(|line| line.starts_with(&format!("let {value} = "))) {
+            value = line.trim_start_matches(&format!("let {value} = ")).to_owned();
+        }
         let mut text = format!("def {name}({}) -> {result} =\n", written.join(", "));
         for line in &lets {
             text += &format!("  {line}\n");
         }
-        text += &format!("  {}{}\n", if lets.is_empty() { "" } else { "in " }, tuple(values));
+        text += &format!("  {}{}\n", if lets.is_empty() { "" } else { "in " }, value);
         let varying = head.beside.iter().map(|b| b.0).chain(head.results.iter().map(|r| r.0)).flatten().collect();
         Ok(Definition { name, params, varying, result, text, before: self.before() })
     }
@@ -68,8 +73,8 @@ impl Writer<'_> {
     /// What has to hold before anything is computed.
     fn checks(&mut self, ssa: &Ssa, live: &[Var]) -> Vec<String> {
         let lines = live.iter().filter_map(|v| self.lines.get(v.0 as usize));
-        let found: Vec<Scattered> =
-            lines.filter_map(|l| scattered(&l.indices, l.element()?)).filter(|found| self.scatters(found)).collect();
+        let found = lines.filter_map(|l| self.scattering(&l.indices, l.element()?));
+        let found: Vec<Scattered> = found.flat_map(|(_, found)| found).collect();
         let mut texts = Vec::new();
         for check in &ssa.checks {
             let indices: Vec<Index> = check.dims.iter().map(|n| self.table.index(n.clone())).collect();

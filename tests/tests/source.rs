@@ -181,7 +181,7 @@ fn adjoints_are_what_one_would_write() {
                 other => panic!("{def:?}: {other:?}"),
             }
         };
-        let whole = format!("{function}{PRINTED}{}\n{BY_HAND}{by_hand}", made.text);
+        let whole = format!("{function}{PRINTED}{}\n{BY_HAND}{by_hand}", made.whole());
         expect_test::expect_file![path].assert_eq(&whole);
         match format::format(&whole) {
             Ok(text) if text == whole => {}
@@ -203,7 +203,7 @@ fn adjoints_are_what_one_would_write() {
             Err(difference) => wrong.push(difference),
             Ok(compared) => {
                 let (ours, theirs) = (compared.counts.0, compared.counts.1);
-                let (nodes, reference) = (nodes_of(&made.text), nodes_of(by_hand));
+                let (nodes, reference) = (nodes_of(&made.whole()), nodes_of(by_hand));
                 table += &format!(
                     "{:16} work {:5} {:5}  iterations {:5} {:5}  nodes {nodes:3} {reference:3}\n",
                     item.name, ours.work, theirs.work, ours.iterations, theirs.iterations

@@ -6,9 +6,9 @@
 use super::sums::sum;
 use super::table::Table;
 use super::tree::Ex;
-use crate::ir::core::Operation;
+use crate::ir::core::{Constant, Operation};
 use crate::predicate::{Atom, Context, Index, Poly, Pred};
-use crate::syntax::ops::Scalar;
+use crate::syntax::ops::{BinOp, Scalar};
 
 /// A sum over a range of at most so many indices, at places that move with another index, is over that range.
 const WINDOW: i128 = 64;
@@ -44,6 +44,21 @@ fn clean_node(e: &Ex, context: &mut Context, fresh: &mut Table) -> Ex {
             Ex::Sum(terms) => sum(terms, context, fresh),
             other => other,
         },
+        Ex::Apply(Operation::Binary(op @ (BinOp::And | BinOp::Or)), _) => {
+            match e.rebuilt(&mut |e| clean(e, context, fresh)) {
+                Ex::Apply(operation, args) => {
+                    // `true` of several that all hold says nothing, nor `false` of several of which one does.
+                    let none = Ex::Constant(Constant::Bool(*op == BinOp::And));
+                    let mut said: Vec<Ex> = args.iter().filter(|e| **e != none).cloned().collect();
+                    match said.len() {
+                        0 => none,
+                        1 => said.pop().unwrap_or(none),
+                        _ => Ex::Apply(operation, said),
+                    }
+                }
+                other => other,
+            }
+        }
         other => other.rebuilt(&mut |e| clean(e, context, fresh)),
     }
 }

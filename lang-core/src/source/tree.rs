@@ -160,6 +160,16 @@ impl Ex {
                 }
             }
         }
+        // Whole numbers are one.
+        let whole = |t: &(bool, Self)| t.1.as_real().filter(|x| x.fract() == 0.0).map(|x| if t.0 { -x } else { x });
+        if flat.iter().filter(|t| whole(t).is_some()).count() > 1 {
+            let sum: f64 = flat.iter().filter_map(whole).sum();
+            let first = flat.iter().position(|t| whole(t).is_some()).unwrap_or(0);
+            flat.retain(|t| whole(t).is_none());
+            if sum != 0.0 {
+                flat.insert(first, (sum < 0.0, Self::real(sum.abs())));
+            }
+        }
         let mut kept: Vec<(f64, String, bool, Self)> = Vec::new();
         for (neg, term) in flat {
             let (by, key, bare) = term.scaled();

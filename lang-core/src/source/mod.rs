@@ -119,9 +119,12 @@ impl Definition {
     }
 }
 
-/// Derivatives that were asked for while one is printed, and what came of it.
+/// A derivative that has a text.
+type Called = Option<Arc<Definition>>;
+
+/// Derivatives that were asked for while one is printed.
 #[derive(Default)]
-struct Shelf(RefCell<HashMap<(GlobalName, Which), Option<Arc<Definition>>>>);
+struct Shelf(RefCell<HashMap<(GlobalName, Which), Called>>);
 
 /// A derivative for a reader.
 #[derive(Debug)]
@@ -201,7 +204,7 @@ fn shown(
 }
 
 /// The derivative of a definition that the one which is printed calls, if it has a text.
-fn called(asked: &shape::Asked<'_>, def: &GlobalName, which: Which) -> Option<Arc<Definition>> {
+fn called(asked: &shape::Asked<'_>, def: &GlobalName, which: Which) -> Called {
     let key = (def.clone(), which);
     if let Some(known) = asked.shelf.0.borrow().get(&key) {
         return known.clone();

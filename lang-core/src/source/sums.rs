@@ -38,8 +38,7 @@ fn split(terms: Vec<(bool, Ex)>) -> Vec<(bool, Ex)> {
     for (neg, e) in terms {
         match e {
             Ex::Choice(p, a, b) if !(a.is_term() && b.is_term()) => {
-                let sides = [(neg, Ex::guard(p.clone(), *a)), (neg, Ex::guard(p.negated(), *b))];
-                all.extend(split(sides.to_vec()));
+                all.extend(split(vec![(neg, Ex::guard(p.clone(), *a)), (neg, Ex::guard(p.negated(), *b))]));
             }
             e => all.push((neg, e)),
         }

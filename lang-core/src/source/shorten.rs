@@ -1,6 +1,8 @@
 //! Lines by what is known of those that read them: constants that all readers multiply by, brackets that hold
 //! wherever a line is read, multiples of an array, calls that are one.
 
+use std::mem::discriminant;
+
 use super::merge::{Merging, settled, substituted};
 use super::read::{Call, Is, Line};
 use super::rules::{inside, under};
@@ -137,7 +139,8 @@ impl Merging<'_> {
             let before = live.iter().take_while(|v| *v < u).find(|v| {
                 self.line(**v).is_some_and(|l| {
                     let same = l.indices.iter().map(|i| &i.extent).eq(indices.iter().map(|i| &i.extent));
-                    same && l.element().is_some_and(|e| key(&l.indices, e) == wanted)
+                    let alike = |other: &Ex| discriminant(other) == discriminant(&e) && other.size() == e.size();
+                    same && l.element().is_some_and(|e| alike(e) && key(&l.indices, e) == wanted)
                 })
             });
             if let Some(v) = before.copied()

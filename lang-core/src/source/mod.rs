@@ -1,9 +1,10 @@
 //! Derivatives as Iverson: the adjoint or tangent of a definition, which is in Tensor SSA, as the text of a
 //! definition that checks and evaluates to the same value ("Everything prints as source", DESIGN 2.3).
 //!
-//! `read` makes of each statement an expression (`tree`), `rules` simplifies expressions where they stand, `merge`
-//! and `shorten` put statements together, `shape` says what parameters and results look like, `hints` and `names`
-//! call things, `writer` and what follows write it down. The formatter has the last word.
+//! `read` makes of each statement an expression (`tree`), `rules` and `sums` simplify expressions where they stand,
+//! `merge` and `shorten` put statements together, `checks` keeps the checks that say something, `shape` says what
+//! parameters and results look like, `hints` and `names` call things, `writer` and what follows write it down. The
+//! formatter has the last word.
 
 mod arrays;
 mod call;

@@ -1,26 +1,29 @@
-//! Calls: of definitions as they are, of derivatives by `vjp` and `jvp` of what is called.
+//! Calls: of definitions as they are, of derivatives that are printed before, and of others by `vjp` and `jvp` of
+//! what is called.
 
-use super::Outside;
+use std::sync::Arc;
+
 use super::names::spelled;
-use super::read::Call;
+use super::read::{Call, Is};
 use super::shape::mirror;
 use super::writer::{Parts, Writer};
+use super::{Definition, Outside, Which, called, derived, shown_callee};
 use crate::ad::{is_real, real_outputs};
-use crate::ir::core::{CoreType, Derivation};
+use crate::ir::core::{Callee, CoreType, Derivation};
 use crate::ir::flat::Source;
-use crate::ir::ssa::Ssa;
+use crate::ir::ssa::{Ssa, Var};
 use crate::predicate::Index;
 
 /// What is called, with what goes in.
 struct Called {
-    primal: std::sync::Arc<Ssa>,
+    primal: Arc<Ssa>,
     /// The parameters that vary, in order; of the definition itself none.
     varying: Vec<usize>,
     derivation: Option<Derivation>,
 }
 
 impl Writer<'_> {
-    fn called(&self, call: &Call) -> Result<Called, Outside> {
+    fn of(&self, call: &Call) -> Result<Called, Outside> {
         // A function that a definition makes has no name.
         if call.callee.local.is_some() {
             return Err(Outside::Foreign);
@@ -28,12 +31,12 @@ impl Writer<'_> {
         let (derivation, plain) = match &*call.callee.derived {
             [] => (None, (*call.callee).clone()),
             [one] => {
-                let plain = crate::ir::core::Callee { derived: std::sync::Arc::from([]), ..(*call.callee).clone() };
+                let plain = Callee { derived: Arc::from([]), ..(*call.callee).clone() };
                 (Some(one.clone()), plain)
             }
             _ => return Err(Outside::Nested),
         };
-        let primal = self.ssa(&std::sync::Arc::new(plain)).ok_or(Outside::Unreadable)?;
+        let primal = self.ssa(&Arc::new(plain)).ok_or(Outside::Unreadable)?;
         let mut varying = Vec::new();
         if let Some(Derivation::Forward(wrt) | Derivation::Adjoint { wrt, .. }) = &derivation {
             for k in wrt.iter() {
@@ -48,9 +51,55 @@ impl Writer<'_> {
         Ok(Called { primal, varying, derivation })
     }
 
+    /// Names for what is called: those of the definitions, and of the derivatives that stand before this one.
+    pub(super) fn name_calls(&mut self, live: &[Var]) {
+        let lines = live.iter().filter_map(|v| self.lines.get(v.0 as usize));
+        let calls = lines.filter_map(|l| if let Is::Call(call, _) = &l.is { Some(call.callee.clone()) } else { None });
+        for callee in calls.collect::<Vec<Arc<Callee>>>() {
+            self.taken.take(&callee.def.name);
+            if !self.made.iter().any(|(known, _)| *known == callee)
+                && let Some(made) = self.derivative(&callee)
+            {
+                self.taken.take(&made.name);
+                self.made.push((callee, made));
+            }
+        }
+    }
+
+    /// The derivative of a definition of this module by all that varies in it, if its name is free.
+    fn derivative(&self, callee: &Arc<Callee>) -> Option<Arc<Definition>> {
+        let [derivation] = &*callee.derived else { return None };
+        let which = if matches!(derivation, Derivation::Forward(_)) { Which::Forward } else { Which::Adjoint };
+        let name = format!("{}{}", callee.def.name, which.suffix());
+        if callee.def.module != *self.home()
+            || self.names().value(self.home(), &name).is_some()
+            || self.asked.def.name == callee.def.name
+        {
+            return None;
+        }
+        let shown = shown_callee(self.asked.bodies, &callee.def)?;
+        let whole = derived(self.asked.module, &shown, which).ok()??;
+        let own = self.made.iter().any(|(_, made)| *made.name == name);
+        let free = own || !self.taken.has(&name);
+        (whole.callee == *callee && free).then(|| called(self.asked, &callee.def, which))?
+    }
+
+    /// The derivatives that stand before this one.
+    pub(super) fn before(&self) -> Vec<Definition> {
+        let mut before: Vec<Definition> = Vec::new();
+        for (_, made) in &self.made {
+            for one in made.before.iter().chain([&**made]) {
+                if !before.iter().any(|known| known.name == one.name) {
+                    before.push(Definition { before: Vec::new(), ..one.clone() });
+                }
+            }
+        }
+        before
+    }
+
     /// A call as text, for every tuple of the indices around it, and the type of its result there.
     pub(super) fn call(&mut self, call: &Call) -> Result<(String, CoreType), Outside> {
-        let called = self.called(call)?;
+        let called = self.of(call)?;
         let primal = &called.primal;
         let name = spelled(self.names(), self.home(), &call.callee.def).ok_or(Outside::Foreign)?;
         let passed: Vec<_> = primal.inputs.iter().filter(|i| i.source.is_passed()).collect();
@@ -103,6 +152,7 @@ impl Writer<'_> {
             }
         };
         let params: Vec<CoreType> = primal.params.iter().map(|p| p.1.clone()).collect();
+        let made = self.made.iter().find(|(callee, _)| *callee == call.callee).map(|(_, made)| made.name.clone());
         let batch = call.batch.clone();
         let pred = call.pred.clone();
         let is_adjoint = matches!(called.derivation, Some(Derivation::Adjoint { .. }));
@@ -117,6 +167,8 @@ impl Writer<'_> {
                 beside.iter().map(|(ty, parts)| this.value(ty, &mut Vec::new(), &mut at, parts, "-", false)).collect();
             let text = if called.derivation.is_none() {
                 format!("{name}({})", args.join(", "))
+            } else if let Some(made) = &made {
+                format!("{made}({})", args.iter().chain(&given).cloned().collect::<Vec<String>>().join(", "))
             } else {
                 let pick = |items: &[String]| {
                     let items: Vec<String> = called.varying.iter().filter_map(|k| items.get(*k).cloned()).collect();
@@ -137,7 +189,7 @@ impl Writer<'_> {
 
     /// The path in the result of a call to one of its parts.
     pub(super) fn path_of(&self, call: &Call, part: u32) -> Result<Vec<u32>, Outside> {
-        let called = self.called(call)?;
+        let called = self.of(call)?;
         let primal = &called.primal;
         let part = part as usize;
         let Some(derivation) = &called.derivation else {

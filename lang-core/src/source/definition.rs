@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use super::read::{Is, Line, Place};
-use super::scatter::{Scattered, scattered};
+use super::scatter::Scattered;
 use super::shape::{Base, Head};
 use super::tree::Ex;
 use super::writer::{Named, Parts, Writer};
@@ -12,7 +12,7 @@ use super::{Definition, Outside};
 use crate::base::Name;
 use crate::ir::core::{CoreType, Operation};
 use crate::ir::ssa::{Ssa, Var, for_each_read};
-use crate::predicate::{Index, Poly, Pred};
+use crate::predicate::{Index, Pred};
 use crate::syntax::ops::Scalar;
 
 impl Writer<'_> {
@@ -24,11 +24,7 @@ impl Writer<'_> {
                 self.named.insert(Var(k), Named::Part(base, path));
             }
         }
-        for line in &self.lines {
-            if let Is::Call(call, _) = &line.is {
-                self.taken.take(&call.callee.def.name);
-            }
-        }
+        self.name_calls(live);
         let results: Vec<Var> = ssa.outputs.iter().map(|(_, v)| *v).collect();
         // First what checks ask for, then they, then everything else.
         let asked = self.asked_by_checks(ssa);
@@ -60,27 +56,27 @@ impl Writer<'_> {
         let written: Vec<String> = params.iter().map(|(name, ty)| format!("{name}: {ty}")).collect();
         let result = tuple(head.results.iter().map(|r| r.2.clone()).collect());
         let name: Name = format!("{}{}", self.asked.def.name, self.asked.which.suffix()).into();
+        let mut value = tuple(values);
+        // A value is not called something to be given.
+        if let Some(line) = lets.pop_if(|line| line.starts_with(&format!("let {value} = "))) {
+            value = line.trim_start_matches(&format!("let {value} = ")).to_owned();
+        }
         let mut text = format!("def {name}({}) -> {result} =\n", written.join(", "));
         for line in &lets {
             text += &format!("  {line}\n");
         }
-        text += &format!("  {}{}\n", if lets.is_empty() { "" } else { "in " }, tuple(values));
+        text += &format!("  {}{}\n", if lets.is_empty() { "" } else { "in " }, value);
         let varying = head.beside.iter().map(|b| b.0).chain(head.results.iter().map(|r| r.0)).flatten().collect();
-        Ok(Definition { name, params, varying, result, text })
+        Ok(Definition { name, params, varying, result, text, before: self.before() })
     }
 
     /// What has to hold before anything is computed.
     fn checks(&mut self, ssa: &Ssa, live: &[Var]) -> Vec<String> {
         let lines = live.iter().filter_map(|v| self.lines.get(v.0 as usize));
-        let found: Vec<Scattered> =
-            lines.filter_map(|l| scattered(&l.indices, l.element()?)).filter(|found| self.scatters(found)).collect();
-        let extents: Vec<Poly> = ssa.inputs.iter().flat_map(|i| i.leaf.dims.clone()).collect();
+        let found = lines.filter_map(|l| self.scattering(&l.indices, l.element()?));
+        let found: Vec<Scattered> = found.flat_map(|(_, found)| found).collect();
         let mut texts = Vec::new();
         for check in &ssa.checks {
-            // An extent that an argument has is not negative.
-            if matches!(&check.cond, Pred::Ge(p) if extents.contains(p)) {
-                continue;
-            }
             let indices: Vec<Index> = check.dims.iter().map(|n| self.table.index(n.clone())).collect();
             let place = Place { indices: indices.clone() };
             let (guard, cond) = (check.guard.map(&|p| place.poly(p)), check.cond.map(&|p| place.poly(p)));

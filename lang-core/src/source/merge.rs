@@ -2,11 +2,13 @@
 //! once, unless it has a name of the program that says something. Nothing is computed more often than before.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::read::{Call, Is, Line};
 use super::rules::{clean, inside, under};
 use super::table::Table;
 use super::tree::Ex;
+use crate::ir::core::Callee;
 use crate::ir::ssa::Var;
 use crate::predicate::{Context, Index, Poly};
 
@@ -31,6 +33,8 @@ pub(super) struct Merging<'a> {
     pub(super) roots: Vec<Var>,
     /// Names that the program gives.
     pub(super) names: &'a dyn Fn(&str) -> bool,
+    /// Which definitions never fail.
+    pub(super) total: &'a dyn Fn(&Arc<Callee>) -> bool,
 }
 
 /// What is done with every element that is read: the line, where in it, the indices around.
@@ -56,7 +60,8 @@ impl Merging<'_> {
             if size > MOST_NODES || self.live().len() > MOST_LINES {
                 return false;
             }
-            let changed = self.free()
+            let changed = self.covered()
+                || self.free()
                 || self.once()
                 || self.constants()
                 || self.unguarded()

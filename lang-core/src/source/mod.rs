@@ -1,12 +1,14 @@
 //! Derivatives as Iverson: the adjoint or tangent of a definition, which is in Tensor SSA, as the text of a
 //! definition that checks and evaluates to the same value ("Everything prints as source", DESIGN 2.3).
 //!
-//! `read` makes of each statement an expression (`tree`), `rules` simplifies expressions where they stand, `merge`
-//! and `shorten` put statements together, `shape` says what parameters and results look like, `hints` and `names`
-//! call things, `writer` and what follows write it down. The formatter has the last word.
+//! `read` makes of each statement an expression (`tree`), `rules` and `sums` simplify expressions where they stand,
+//! `merge` and `shorten` put statements together, `checks` keeps the checks that say something, `shape` says what
+//! parameters and results look like, `hints` and `names` call things, `writer` and what follows write it down. The
+//! formatter has the last word.
 
 mod arrays;
 mod call;
+mod checks;
 mod definition;
 mod hints;
 mod merge;
@@ -17,11 +19,14 @@ mod rules;
 mod scatter;
 mod shape;
 mod shorten;
+mod sums;
 mod table;
 mod text;
 mod tree;
 mod writer;
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::ad::{real_inputs, real_outputs};
@@ -34,7 +39,7 @@ use crate::resolve::Names;
 use crate::types::ty::Type;
 
 /// Which derivative.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Which {
     /// `f_tan`: the tangent of the result.
     Forward,
@@ -102,7 +107,25 @@ pub struct Definition {
     pub result: String,
     /// Its text in the one layout.
     pub text: String,
+    /// The derivatives that it calls, and those that they call before them.
+    pub before: Vec<Definition>,
 }
+
+impl Definition {
+    /// Its text after those of the derivatives that it calls.
+    #[must_use]
+    pub fn whole(&self) -> String {
+        let texts = self.before.iter().chain([self]).map(|made| made.text.as_str());
+        texts.collect::<Vec<&str>>().join("\n")
+    }
+}
+
+/// A derivative that has a text.
+type Called = Option<Arc<Definition>>;
+
+/// Derivatives that were asked for while one is printed.
+#[derive(Default)]
+struct Shelf(RefCell<HashMap<(GlobalName, Which), Called>>);
 
 /// A derivative for a reader.
 #[derive(Debug)]
@@ -153,10 +176,22 @@ pub fn show(
     text: &str,
     which: Which,
 ) -> Result<Shown, Box<NoCore>> {
+    shown(module, bodies, names, &Shelf::default(), def, text, which)
+}
+
+fn shown(
+    module: &dyn Callees,
+    bodies: &dyn Bodies,
+    names: &dyn Names,
+    shelf: &Shelf,
+    def: &GlobalName,
+    text: &str,
+    which: Which,
+) -> Result<Shown, Box<NoCore>> {
     let Some(callee) = shown_callee(bodies, def) else { return Ok(Shown::Constant) };
     let Some(ssa) = derived(module, &callee, which)? else { return Ok(Shown::Constant) };
     let stages = module.stages(&callee)?;
-    let asked = shape::Asked { module, bodies, names, def, text, which, stages: &stages, derived: &ssa };
+    let asked = shape::Asked { module, bodies, names, shelf, def, text, which, stages: &stages, derived: &ssa };
     Ok(match crate::interp::guarded(|| writer::definition(&asked)) {
         Ok(mut made) => match crate::syntax::format::format(&made.text) {
             Ok(text) => {
@@ -167,4 +202,18 @@ pub fn show(
         },
         Err(why) => Shown::Form(ssa, why),
     })
+}
+
+/// The derivative of a definition that the one which is printed calls, if it has a text.
+fn called(asked: &shape::Asked<'_>, def: &GlobalName, which: Which) -> Called {
+    let key = (def.clone(), which);
+    if let Some(known) = asked.shelf.0.borrow().get(&key) {
+        return known.clone();
+    }
+    let made = match shown(asked.module, asked.bodies, asked.names, asked.shelf, def, "", which) {
+        Ok(Shown::Source(made)) => Some(Arc::new(made)),
+        _ => None,
+    };
+    asked.shelf.0.borrow_mut().insert(key, made.clone());
+    made
 }

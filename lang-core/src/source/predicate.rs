@@ -3,7 +3,7 @@
 
 use super::tree::Ex;
 use super::writer::{Level, Writer};
-use crate::ir::core::Operation;
+use crate::ir::core::{Constant, Operation};
 use crate::ir::ssa::Var;
 use crate::predicate::{Atom, Context, Index, LocalId, Poly, Pred};
 use crate::syntax::ops::BinOp;
@@ -19,7 +19,9 @@ impl Writer<'_> {
             Pred::Or(items) if items.is_empty() => ("false".to_owned(), Level::Post),
             Pred::And(items) => {
                 let mut parts = Vec::new();
-                let mut rest: Vec<&Pred> = items.iter().collect();
+                // Bounds before what is asked where they hold.
+                let mut rest: Vec<&Pred> = items.iter().filter(|p| !self.goes_without(p)).collect();
+                rest.sort_by_key(|p| p.is_opaque());
                 while !rest.is_empty() {
                     let first = rest.remove(0);
                     let numbers = |this: &mut Self, q: &Pred| this.unless_number(&first.negated(), &q.negated());
@@ -37,8 +39,9 @@ impl Writer<'_> {
                     parts.push(part);
                 }
                 match parts.len() {
+                    0 => ("true".to_owned(), Level::Post),
                     1 => parts.pop().unwrap_or_default(),
-                    _ => (join(parts, " && ", Level::Compare), Level::And),
+                    _ => (join(parts, " && ", Level::Not), Level::And),
                 }
             }
             Pred::Or(items) => {
@@ -61,6 +64,12 @@ impl Writer<'_> {
                 (text, Level::Compare)
             }
             Pred::Is(of, _, at, holds) => {
+                if !holds
+                    && let Some(e) = Var::of_local(*of).and_then(|v| self.written_out(v, at))
+                    && let Some(opposite) = unequal(&e)
+                {
+                    return self.ex(&opposite);
+                }
                 let (text, level) = match Var::of_local(*of) {
                     Some(v) => self.element(v, at),
                     None => ("false".to_owned(), Level::Post),
@@ -87,6 +96,13 @@ impl Writer<'_> {
         }
     }
 
+    /// Is it a constant that holds?
+    fn goes_without(&mut self, p: &Pred) -> bool {
+        let Pred::Is(of, _, at, holds) = p else { return false };
+        let said = Var::of_local(*of).and_then(|v| self.written_out(v, at));
+        matches!(said, Some(Ex::Constant(Constant::Bool(b))) if b == *holds)
+    }
+
     /// A predicate where others hold: what is asked only where they do is asked without saying so.
     fn truth(&mut self, p: &Pred, known: &[Pred]) -> (String, Level) {
         if let Pred::Is(of, _, at, holds) = p
@@ -94,6 +110,9 @@ impl Writer<'_> {
             && let Some(Ex::Guard(q, e)) = self.written_out(v, at)
             && q.conjuncts().iter().all(|q| known.contains(q))
         {
+            if let Some(opposite) = unequal(&e).filter(|_| !holds) {
+                return self.ex(&opposite);
+            }
             let text = self.ex(&e);
             return if *holds { text } else { (format!("!{}", closed(text, Level::Post)), Level::Not) };
         }
@@ -224,6 +243,17 @@ impl Writer<'_> {
         };
         (p.to_string(), level)
     }
+}
+
+/// `x != y` in place of `!(x == y)`, and the other way; what is not equal to itself is no number.
+fn unequal(e: &Ex) -> Option<Ex> {
+    let Ex::Apply(Operation::Binary(op), args) = e else { return None };
+    let opposite = match (op, args.as_slice()) {
+        (BinOp::Eq, _) => BinOp::Ne,
+        (BinOp::Ne, [x, y]) if x != y => BinOp::Eq,
+        _ => return None,
+    };
+    Some(Ex::Apply(Operation::Binary(opposite), args.clone()))
 }
 
 /// A number that is greater for what comes later in the alphabet, as far as the first letters tell.

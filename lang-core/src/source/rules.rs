@@ -1,13 +1,14 @@
 //! Expressions simplified where they stand: predicates by what is known there, sums by equations, what does not
-//! depend on a sum's indices before it, choices in place of complementary brackets, common factors once. None
+//! depend on a sum's indices before it; [`super::sums`] puts terms together. None
 //! of this costs work. What is assumed of arithmetic is that sums and products may be put together in another
 //! order, that products distribute over sums, and the identities of [`super::tree`].
 
+use super::sums::sum;
 use super::table::Table;
 use super::tree::Ex;
-use crate::ir::core::Operation;
-use crate::predicate::{Context, Index, Poly, Pred};
-use crate::syntax::ops::Scalar;
+use crate::ir::core::{Constant, Operation};
+use crate::predicate::{Atom, Context, Index, Poly, Pred};
+use crate::syntax::ops::{BinOp, Scalar};
 
 /// A sum over a range of at most so many indices, at places that move with another index, is over that range.
 const WINDOW: i128 = 64;
@@ -20,7 +21,7 @@ pub(super) fn clean(e: &Ex, context: &mut Context, fresh: &mut Table) -> Ex {
 fn clean_node(e: &Ex, context: &mut Context, fresh: &mut Table) -> Ex {
     match e {
         Ex::Guard(p, inner) => {
-            let p = context.simplify(p);
+            let p = simplified(p, context);
             if p.is_false() {
                 return inner.zero_like();
             }
@@ -29,7 +30,7 @@ fn clean_node(e: &Ex, context: &mut Context, fresh: &mut Table) -> Ex {
             Ex::guard(Pred::all(said.cloned()), inner)
         }
         Ex::Choice(p, a, b) => {
-            let p = context.simplify(p);
+            let p = simplified(p, context);
             let a = under(&p, context, |context| clean(a, context, fresh));
             let b = under(&p.negated(), context, |context| clean(b, context, fresh));
             match (a, b) {
@@ -43,6 +44,21 @@ fn clean_node(e: &Ex, context: &mut Context, fresh: &mut Table) -> Ex {
             Ex::Sum(terms) => sum(terms, context, fresh),
             other => other,
         },
+        Ex::Apply(Operation::Binary(op @ (BinOp::And | BinOp::Or)), _) => {
+            match e.rebuilt(&mut |e| clean(e, context, fresh)) {
+                Ex::Apply(operation, args) => {
+                    // `true` of several that all hold says nothing, nor `false` of several of which one does.
+                    let none = Ex::Constant(Constant::Bool(*op == BinOp::And));
+                    let mut said: Vec<Ex> = args.iter().filter(|e| **e != none).cloned().collect();
+                    match said.len() {
+                        0 => none,
+                        1 => said.pop().unwrap_or(none),
+                        _ => Ex::Apply(operation, said),
+                    }
+                }
+                other => other,
+            }
+        }
         other => other.rebuilt(&mut |e| clean(e, context, fresh)),
     }
 }
@@ -78,10 +94,22 @@ fn choice_side(e: &Ex, first: bool) -> Ex {
     }
 }
 
+/// From here on the predicate holds.
+pub(super) fn assume(p: &Pred, context: &mut Context) {
+    context.assume(p);
+    // What is not the least that it can be is more.
+    for q in p.conjuncts() {
+        if let Pred::Ne(q) = q {
+            let signs = [q.clone(), q.neg()].into_iter().filter(|q| context.implies(&Pred::nonneg(q)));
+            signs.collect::<Vec<Poly>>().iter().for_each(|q| context.assume(&Pred::nonneg(&q.plus(-1))));
+        }
+    }
+}
+
 /// What is done where a predicate holds.
 pub(super) fn under<T>(p: &Pred, context: &mut Context, f: impl FnOnce(&mut Context) -> T) -> T {
     let mark = context.mark();
-    context.assume(p);
+    assume(p, context);
     let value = f(context);
     context.release(mark);
     value
@@ -98,17 +126,15 @@ pub(super) fn inside<T>(indices: &[Index], context: &mut Context, f: impl FnOnce
 
 fn total(indices: &[Index], p: &Pred, inner: &Ex, context: &mut Context, fresh: &mut Table) -> Ex {
     let mut indices = indices.to_vec();
-    let mut p = inside(&indices, context, |context| context.simplify(p));
+    let mut p = inside(&indices, context, |context| simplified(p, context));
     let mut inner = inner.clone();
     // An index that an equation tells goes.
-    while let Some((k, value)) = (0..indices.len()).rev().find_map(|k| Some((k, p.solution(&indices.get(k)?.atom())?)))
+    while let Some((k, told)) =
+        (0..indices.len()).rev().find_map(|k| indices.get(k).and_then(|i| told(i, &p)).map(|told| (k, told)))
     {
-        let gone = indices.remove(k);
-        let atom = gone.atom();
-        let put = |p: &Poly| p.substitute(&|a| (*a == atom).then(|| value.clone()));
-        p = Pred::inside(&value, &gone.extent).and(&p.map(&put));
-        inner = inner.map_polys(&put);
-        p = inside(&indices, context, |context| context.simplify(&p));
+        indices.remove(k);
+        inner = inner.map_polys(&|p| told.put(p));
+        p = inside(&indices, context, |context| context.simplify(&told.pred));
     }
     if p.is_false() {
         return inner.zero_like();
@@ -131,6 +157,71 @@ fn total(indices: &[Index], p: &Pred, inner: &Ex, context: &mut Context, fresh: 
         Ex::Total(all, q, body) if all.len() != indices.len() || q != p => total(&all, &q, &body, context, fresh),
         Ex::Total(all, q, body) => hoist(all, &q, *body, context, fresh),
         other => other,
+    }
+}
+
+/// What an equation says of an index: `by` times it is `multiple`, it is `value`, and where that is so.
+struct Told {
+    atom: Atom,
+    by: i128,
+    multiple: Poly,
+    value: Poly,
+    pred: Pred,
+}
+
+impl Told {
+    /// A polynomial without the index.
+    fn put(&self, p: &Poly) -> Poly {
+        match p.linear_in(&self.atom) {
+            Some((c, rest)) if c % self.by == 0 => rest.add(&self.multiple.scale(c / self.by)),
+            _ => p.substitute(&|a| (*a == self.atom).then(|| self.value.clone())),
+        }
+    }
+}
+
+/// What an equation says of an index: `i == 2 * k` says that `k` is `i // 2` where `i % 2 == 0`.
+fn told(index: &Index, p: &Pred) -> Option<Told> {
+    let atom = index.atom();
+    let all = p.conjuncts().iter().filter_map(|q| {
+        let Pred::Eq(of) = q else { return None };
+        let (c, rest) = of.linear_in(&atom)?;
+        let (by, multiple) = if c < 0 { (-c, rest) } else { (c, rest.neg()) };
+        // A constant beside it is on the right of the remainder.
+        let constant = multiple.constant_part();
+        let (moves, divisor) = (multiple.plus(-constant), Poly::constant(by));
+        let left = (-constant).rem_euclid(by);
+        let value = moves.div(&divisor)?.plus((constant + left) / by);
+        let whole = Pred::equal(&moves.rem(&divisor)?, &Poly::constant(left));
+        let others = Pred::all(p.conjuncts().iter().filter(|p| *p != q).cloned());
+        let mut told = Told { atom: atom.clone(), by, multiple, value, pred: Pred::truth() };
+        told.pred = Pred::all([whole, Pred::inside(&told.value, &index.extent), others.map(&|p| told.put(p))]);
+        Some(told)
+    });
+    all.min_by_key(|told| told.by)
+}
+
+/// What a predicate says where others hold.
+fn simplified(p: &Pred, context: &Context) -> Pred {
+    let p = found(p);
+    if context.implies(&p) { Pred::truth() } else { context.simplify(&p) }
+}
+
+/// The predicate without existentials of which an equation tells the index.
+fn found(p: &Pred) -> Pred {
+    match p {
+        Pred::And(items) => Pred::all(items.iter().map(found)),
+        Pred::Or(items) => Pred::any_of(items.iter().map(found)),
+        Pred::Any(index, body, holds) => match told(index, &found(body)) {
+            Some(told) => {
+                if *holds {
+                    told.pred
+                } else {
+                    told.pred.negated()
+                }
+            }
+            None => p.clone(),
+        },
+        _ => p.clone(),
     }
 }
 
@@ -202,180 +293,4 @@ fn hoist(mut indices: Vec<Index>, p: &Pred, body: Ex, context: &mut Context, tab
     let inner = if indices.is_empty() { Ex::guard(own, body) } else { Ex::total(indices, own, body) };
     let product = factors.into_iter().chain([inner]).collect();
     Ex::guard(outer, Ex::product(by, product, divisors))
-}
-
-// ---- sums ----
-
-fn sum(terms: Vec<(bool, Ex)>, context: &mut Context, fresh: &mut Table) -> Ex {
-    let terms = match chosen(terms, context, fresh) {
-        Ok(e) => return e,
-        Err(terms) => terms,
-    };
-    let terms = match factored(terms) {
-        Ok(product) => return clean(&product, context, fresh),
-        Err(terms) => terms,
-    };
-    match fused(terms) {
-        Ok(e) => clean(&e, context, fresh),
-        Err(terms) => Ex::sum(terms),
-    }
-}
-
-/// Complementary brackets are a choice.
-fn chosen(terms: Vec<(bool, Ex)>, context: &mut Context, fresh: &mut Table) -> Result<Ex, Vec<(bool, Ex)>> {
-    let guards: Vec<Option<Pred>> =
-        terms.iter().map(|(_, e)| if let Ex::Guard(p, _) = e { Some(p.clone()) } else { None }).collect();
-    let literals = guards.iter().flatten().flat_map(|p| p.conjuncts().to_vec());
-    // What is said without "not" is what is asked.
-    let mut literals: Vec<Pred> = literals.collect();
-    literals.sort_by_key(denies);
-    let side = |p: &Pred, literal: &Pred| {
-        let has = |q: &Pred| p.conjuncts().contains(q);
-        match (has(literal), has(&literal.negated())) {
-            (true, _) => Some(true),
-            (_, true) => Some(false),
-            _ => None,
-        }
-    };
-    for literal in literals {
-        let sides: Vec<Option<bool>> = guards.iter().map(|p| p.as_ref().and_then(|p| side(p, &literal))).collect();
-        if !(sides.contains(&Some(true)) && sides.contains(&Some(false))) {
-            continue;
-        }
-        let part = |which: bool| {
-            let own = terms.iter().zip(&sides).filter(|(_, s)| **s == Some(which)).map(|((neg, e), _)| {
-                let known = if which { literal.clone() } else { literal.negated() };
-                (*neg, without(e, &known))
-            });
-            Ex::sum(own.collect())
-        };
-        let choice = Ex::choice(literal.clone(), part(true), part(false));
-        let rest = terms.iter().zip(&sides).filter(|(_, s)| s.is_none()).map(|(t, _)| t.clone());
-        let all: Vec<(bool, Ex)> = rest.chain([(false, choice)]).collect();
-        return Ok(clean(&Ex::sum(all), context, fresh));
-    }
-    // Two that are complementary by what is known here.
-    if let [(n, Ex::Guard(p, a)), (m, Ex::Guard(q, b))] = terms.as_slice() {
-        let other = under(p, context, |context| context.refutes(q));
-        if other && under(&p.negated(), context, |context| context.implies(q)) {
-            let sign = |neg: &bool, e: &Ex| if *neg { e.clone().negated() } else { e.clone() };
-            return Ok(clean(&Ex::choice(p.clone(), sign(n, a), sign(m, b)), context, fresh));
-        }
-    }
-    Err(terms)
-}
-
-/// Does it say that something is not so?
-fn denies(p: &Pred) -> bool {
-    matches!(p, Pred::Is(.., false) | Pred::Member(.., false) | Pred::Any(.., false) | Pred::Ne(_) | Pred::Or(_))
-}
-
-fn without(e: &Ex, known: &Pred) -> Ex {
-    let Ex::Guard(p, inner) = e else { return e.clone() };
-    let rest = p.conjuncts().iter().filter(|q| *q != known && !known.conjuncts().contains(q));
-    Ex::guard(Pred::all(rest.cloned()), inner.as_ref().clone())
-}
-
-/// The factors that all terms have, before the sum of the rest.
-fn factored(terms: Vec<(bool, Ex)>) -> Result<Ex, Vec<(bool, Ex)>> {
-    let parts = |e: &Ex| match e {
-        Ex::Product(p) => (p.over.clone(), p.under.clone()),
-        other => (vec![other.clone()], Vec::new()),
-    };
-    let guards: Vec<Pred> = terms.iter().map(|(_, e)| guard_of(e)).collect();
-    let Some(guard) = guards.first().filter(|g| guards.iter().all(|p| p == *g)).cloned() else {
-        return Err(terms);
-    };
-    let Some((_, first)) = terms.first() else { return Err(terms) };
-    let (over, under) = parts(bare(first));
-    let common = |items: Vec<Ex>, divisors: bool| -> Vec<Ex> {
-        let in_all = |f: &Ex| {
-            !is_number(f)
-                && terms.iter().all(|(_, e)| {
-                    let (over, under) = parts(bare(e));
-                    if divisors { under.contains(f) } else { over.contains(f) }
-                })
-        };
-        items.into_iter().filter(in_all).collect()
-    };
-    let (over, under) = (common(over, false), common(under, true));
-    let numbers: Vec<f64> = terms.iter().map(|(_, e)| number(bare(e))).collect();
-    let by = numbers.first().copied().filter(|by| numbers.iter().all(|n| n == by)).unwrap_or(1.0);
-    if over.is_empty() && under.is_empty() && by == 1.0 {
-        return Err(terms);
-    }
-    let rest = terms.iter().map(|(neg, e)| (*neg, divided(bare(e), by, &over, &under)));
-    let rest = Ex::sum(rest.collect());
-    let factors = over.into_iter().chain([rest]).collect();
-    Ok(Ex::guard(guard, Ex::product(by, factors, under)))
-}
-
-/// The number that a term is a multiple of.
-fn number(e: &Ex) -> f64 {
-    match e {
-        Ex::Product(p) if p.per == 1.0 && p.by > 0.0 && !(p.over.is_empty() && p.under.is_empty()) => p.by,
-        _ => 1.0,
-    }
-}
-
-fn is_number(e: &Ex) -> bool {
-    e.as_real().is_some() || matches!(e, Ex::Constant(_))
-}
-
-fn guard_of(e: &Ex) -> Pred {
-    if let Ex::Guard(p, _) = e { p.clone() } else { Pred::truth() }
-}
-
-fn bare(e: &Ex) -> &Ex {
-    if let Ex::Guard(_, inner) = e { inner } else { e }
-}
-
-/// A term without these of its factors and divisors.
-fn divided(e: &Ex, by: f64, over: &[Ex], under: &[Ex]) -> Ex {
-    let Ex::Product(p) = e else {
-        return if over.contains(e) { Ex::real(1.0) } else { e.clone() };
-    };
-    let rest = |items: &[Ex], gone: &[Ex]| items.iter().filter(|e| !gone.contains(e)).cloned().collect::<Vec<Ex>>();
-    let mut divisors = rest(&p.under, under);
-    if p.per.to_bits() != 1.0_f64.to_bits() {
-        divisors.push(Ex::real(p.per));
-    }
-    Ex::product(if p.by == by { 1.0 } else { p.by }, rest(&p.over, over), divisors)
-}
-
-/// Two sums over the same range are one.
-fn fused(mut terms: Vec<(bool, Ex)>) -> Result<Ex, Vec<(bool, Ex)>> {
-    for k in 0..terms.len() {
-        for j in k + 1..terms.len() {
-            let (Some((m, a)), Some((n, b))) = (terms.get(k), terms.get(j)) else { continue };
-            let Some(both) = one_total(*m, a, *n, b) else { continue };
-            terms.remove(j);
-            if let Some(slot) = terms.get_mut(k) {
-                *slot = (false, both);
-            }
-            return Ok(Ex::sum(terms));
-        }
-    }
-    Err(terms)
-}
-
-fn one_total(m: bool, a: &Ex, n: bool, b: &Ex) -> Option<Ex> {
-    let (p, a, q, b) = (guard_of(a), bare(a), guard_of(b), bare(b));
-    let (Ex::Total(i, s, x), Ex::Total(j, t, y)) = (a, b) else { return None };
-    let extents = |i: &[Index]| i.iter().map(|i| i.extent.clone()).collect::<Vec<Poly>>();
-    if p != q || extents(i) != extents(j) {
-        return None;
-    }
-    // In the order that lets the predicates be the same: as it stands, or, of two, the other way round.
-    let orders: &[&[usize]] = if i.len() == 2 { &[&[0, 1], &[1, 0]] } else { &[&[]] };
-    orders.iter().find_map(|order| {
-        let target = |k: usize| i.get(order.get(k).copied().unwrap_or(k)).map(Index::value);
-        let put = |p: &Poly| p.substitute(&|a| j.iter().position(|j| j.atom() == *a).and_then(target));
-        let same = t.map(&put) == *s;
-        let y = y.map_polys(&put);
-        same.then(|| {
-            let body = Ex::sum(vec![(m, x.as_ref().clone()), (n, y.clone())]);
-            Ex::guard(p.clone(), Ex::total(i.clone(), s.clone(), body))
-        })
-    })
 }

@@ -1,5 +1,6 @@
 //! Sums of what is put at places that data tell: `[i == idx[j]] * y[j]`, summed over `j`, is
-//! `scatter_add(zeros, idx, y)`, which visits each `j` once, and fails where a place is none.
+//! `scatter_add(zeros, idx, y)`, which visits each `j` once, and fails where a place is none. What is added to the
+//! sum stands in place of the zeros.
 
 use super::tree::Ex;
 use super::writer::Writer;
@@ -23,8 +24,20 @@ pub(super) struct Scattered {
 }
 
 /// Is it such a sum?
-pub(super) fn scattered(own: &[Index], e: &Ex) -> Option<Scattered> {
-    let ([i], Ex::Total(indices, Pred::Eq(p), element)) = (own, e) else { return None };
+fn scattered(own: &[Index], e: &Ex) -> Option<Scattered> {
+    let [i] = own else { return None };
+    if let Ex::Product(p) = e {
+        // What every sum is multiplied by is in what is added.
+        let (sums, others): (Vec<&Ex>, Vec<&Ex>) = p.over.iter().partition(|e| matches!(e, Ex::Total(..)));
+        let [sum] = sums.as_slice() else { return None };
+        if others.iter().any(|e| e.mentions(&i.atom())) || !p.under.is_empty() || p.per != 1.0 {
+            return None;
+        }
+        let found = scattered(own, sum)?;
+        let factors = others.into_iter().cloned().chain([found.element]).collect();
+        return Some(Scattered { element: Ex::product(p.by, factors, Vec::new()), ..found });
+    }
+    let Ex::Total(indices, Pred::Eq(p), element) = e else { return None };
     let [along] = indices.as_slice() else { return None };
     let (c, rest) = p.linear_in(&i.atom())?;
     let place = match c {
@@ -44,18 +57,34 @@ pub(super) fn scattered(own: &[Index], e: &Ex) -> Option<Scattered> {
 }
 
 impl Writer<'_> {
+    /// What is put at places in an array with this element, and the element without it.
+    pub(super) fn scattering(&self, own: &[Index], e: &Ex) -> Option<(Ex, Vec<Scattered>)> {
+        let terms = if let Ex::Sum(terms) = e { terms.clone() } else { vec![(false, e.clone())] };
+        let (mut rest, mut found) = (Vec::new(), Vec::new());
+        for (neg, e) in terms {
+            match scattered(own, &e).filter(|found| self.scatters(found)) {
+                Some(one) if neg => found.push(Scattered { element: one.element.negated(), ..one }),
+                Some(one) => found.push(one),
+                None => rest.push((neg, e)),
+            }
+        }
+        (!found.is_empty()).then(|| (Ex::sum(rest), found))
+    }
+
     /// An array of such sums as a call of the library's function, if that has its name here.
     pub(super) fn scatter(&mut self, own: &[Index], e: &Ex) -> Option<String> {
-        let found = scattered(own, e).filter(|found| self.scatters(found))?;
-        let i = own.first()?;
-        let zeros = self.array(std::slice::from_ref(i), &Ex::real(0.0), "-", false);
-        let places = self.whole_name(found.places)?;
-        let values = self.array(std::slice::from_ref(&found.along), &found.element, "-", false);
-        Some(format!("{SCATTER_ADD}({zeros}, {places}, {values})"))
+        let (rest, found) = self.scattering(own, e)?;
+        let mut text = self.array(own, &rest, "-", false);
+        for one in found {
+            let places = self.whole_name(one.places)?;
+            let values = self.array(std::slice::from_ref(&one.along), &one.element, "-", false);
+            text = format!("{SCATTER_ADD}({text}, {places}, {values})");
+        }
+        Some(text)
     }
 
     /// Can it be such a call?
-    pub(super) fn scatters(&self, found: &Scattered) -> bool {
+    fn scatters(&self, found: &Scattered) -> bool {
         let known = self.names().value(self.home(), SCATTER_ADD);
         let ours = matches!(known, Some(ValueRef::Def(name)) if name.module.is_empty());
         ours && !self.taken.has(SCATTER_ADD) && self.has_extent(found.places, &found.along.extent)

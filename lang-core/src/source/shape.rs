@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use super::names::spelled;
-use super::{Outside, Which};
+use super::{Outside, Shelf, Which};
 use crate::ad::is_real;
 use crate::base::{GlobalName, Name};
 use crate::ir::core::CoreType;
@@ -26,6 +26,8 @@ pub(super) struct Asked<'a> {
     pub(super) module: &'a dyn Callees,
     pub(super) bodies: &'a dyn Bodies,
     pub(super) names: &'a dyn Names,
+    /// Derivatives of what is called.
+    pub(super) shelf: &'a Shelf,
     pub(super) def: &'a GlobalName,
     /// Its text.
     pub(super) text: &'a str,

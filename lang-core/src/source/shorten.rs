@@ -1,13 +1,15 @@
 //! Lines by what is known of those that read them: constants that all readers multiply by, brackets that hold
 //! wherever a line is read, multiples of an array, calls that are one.
 
+use std::mem::discriminant;
+
 use super::merge::{Merging, settled, substituted};
 use super::read::{Call, Is, Line};
 use super::rules::{inside, under};
 use super::table::Table;
 use super::tree::Ex;
 use crate::ir::core::Operation;
-use crate::ir::ssa::Var;
+use crate::ir::ssa::{Var, for_each_read};
 use crate::predicate::{Context, Index, Poly, Pred};
 
 impl Merging<'_> {
@@ -61,31 +63,90 @@ impl Merging<'_> {
         let uses = self.uses();
         for u in self.live() {
             let Some(line) = self.line(u).cloned() else { continue };
-            let Is::Element(Ex::Guard(p, e)) = &line.is else { continue };
-            let own = line.indices.iter().any(|i| p.mentions(&i.atom()));
-            if own || uses.get(&u).is_none_or(|uses| uses.root || uses.asked > 0) {
+            if uses.get(&u).is_none_or(|uses| uses.root) {
                 continue;
             }
-            let mut all = true;
-            for v in self.live() {
-                let (Some(Line { indices, is: Is::Element(reader), .. }), context) = (self.line(v), &self.context)
-                else {
-                    let mut calls = false;
-                    self.for_each_use(v, &mut |w, _| calls |= w == u);
-                    all &= !calls;
-                    continue;
-                };
-                let mut context = context.clone();
-                inside(indices, &mut context, |context| holds_where_read(reader, u, p, context, &mut all));
-            }
-            let mut context = self.context.clone();
-            let table = &*self.fresh;
-            let there = all && inside(&line.indices, &mut context, |context| table.in_bounds(e, context));
-            if there {
-                let e = e.as_ref().clone();
-                if let Some(slot) = self.lines.get_mut(u.0 as usize) {
-                    slot.is = Is::Element(e);
+            let own = |p: &Pred| line.indices.iter().any(|i| p.mentions(&i.atom()));
+            match &line.is {
+                // What data tell saves work.
+                Is::Element(Ex::Guard(p, e)) if !own(p) && (!p.is_opaque() || e.is_free()) => {
+                    let (mut context, table) = (self.context.clone(), &*self.fresh);
+                    let there = inside(&line.indices, &mut context, |context| table.in_bounds(e, context));
+                    if there && self.holds_at_reads(u, p) {
+                        self.set(u, Is::Element(e.as_ref().clone()));
+                        return true;
+                    }
                 }
+                Is::Call(call, _) if !call.pred.is_true() && !own(&call.pred) && !call.pred.is_opaque() => {
+                    let parts: Vec<Var> = self.live().into_iter().filter(|v| self.is_part(*v, call)).collect();
+                    let read = parts
+                        .iter()
+                        .all(|v| uses.get(v).is_none_or(|uses| !uses.root) && self.holds_at_reads(*v, &call.pred));
+                    if read && self.is_total(call) {
+                        let call = Call { pred: Pred::truth(), ..call.clone() };
+                        for v in parts {
+                            if let Some(Is::Call(_, part)) = self.line(v).map(|l| l.is.clone()) {
+                                self.set(v, Is::Call(call.clone(), part));
+                            }
+                        }
+                        return true;
+                    }
+                }
+                _ => {}
+            }
+        }
+        false
+    }
+
+    fn set(&mut self, v: Var, is: Is) {
+        if let Some(slot) = self.lines.get_mut(v.0 as usize) {
+            slot.is = is;
+        }
+    }
+
+    fn is_part(&self, v: Var, of: &Call) -> bool {
+        matches!(self.line(v).map(|l| &l.is), Some(Is::Call(call, _)) if call == of)
+    }
+
+    /// Can it not fail, whatever the sizes are?
+    fn is_total(&self, call: &Call) -> bool {
+        let (mut context, table) = (self.context.clone(), &*self.fresh);
+        let args = call.args.iter().all(|(own, e)| {
+            let all: Vec<Index> = call.batch.iter().chain(own).cloned().collect();
+            inside(&all, &mut context, |context| table.in_bounds(e, context))
+        });
+        args && (self.total)(&call.callee)
+    }
+
+    /// What is computed without a bracket, too, is read there.
+    pub(super) fn covered(&mut self) -> bool {
+        let live = self.live();
+        for u in &live {
+            let Some(Line { indices, is: Is::Element(Ex::Guard(_, e)), .. }) = self.line(*u).cloned() else { continue };
+            if e.is_free() {
+                continue;
+            }
+            let key = |own: &[Index], e: &Ex| {
+                let put = |p: &Poly| {
+                    p.substitute(&|a| {
+                        let k = own.iter().position(|i| i.atom() == *a)?;
+                        indices.get(k).map(Index::value)
+                    })
+                };
+                e.map_polys(&put).key()
+            };
+            let wanted = e.key();
+            let before = live.iter().take_while(|v| *v < u).find(|v| {
+                self.line(**v).is_some_and(|l| {
+                    let same = l.indices.iter().map(|i| &i.extent).eq(indices.iter().map(|i| &i.extent));
+                    let alike = |other: &Ex| discriminant(other) == discriminant(&e) && other.size() == e.size();
+                    same && l.element().is_some_and(|e| alike(e) && key(&l.indices, e) == wanted)
+                })
+            });
+            if let Some(v) = before.copied()
+                && let Some(Is::Element(Ex::Guard(_, e))) = self.lines.get_mut(u.0 as usize).map(|l| &mut l.is)
+            {
+                **e = Ex::Read(v, indices.iter().map(Index::value).collect());
                 return true;
             }
         }
@@ -120,7 +181,7 @@ impl Merging<'_> {
         false
     }
 
-    /// Does a predicate over sizes hold wherever a line is read?
+    /// Does a predicate hold wherever a line is read, and wherever it is asked?
     fn holds_at_reads(&self, u: Var, p: &Pred) -> bool {
         let mut all = true;
         for v in self.live() {
@@ -328,15 +389,38 @@ fn lighter(before: &Ex, after: &Ex) -> bool {
     signed(before) && !signed(after)
 }
 
-/// Does the predicate hold wherever the line is read?
+/// Does the predicate hold wherever the line is read or asked?
 fn holds_where_read(e: &Ex, u: Var, p: &Pred, context: &mut Context, all: &mut bool) {
+    let holds = |q: &Pred, context: &mut Context, all: &mut bool| {
+        if asks(q, u) {
+            // Bounds are asked before elements.
+            let first = Pred::all(q.conjuncts().iter().filter(|q| !q.is_opaque()).cloned());
+            *all &= under(&first, context, |context| context.implies(p));
+        }
+    };
+    let mut at = |of: &Poly| {
+        if asks(&Pred::nonneg(of), u) {
+            *all &= context.implies(p);
+        }
+    };
+    match e {
+        Ex::Read(_, places) => places.iter().for_each(&mut at),
+        Ex::Index(place) => at(place),
+        Ex::Total(i, ..) => i.iter().for_each(|i| at(&i.extent)),
+        _ => {}
+    }
     match e {
         Ex::Read(v, _) if *v == u => *all &= context.implies(p),
-        Ex::Guard(q, inner) => under(q, context, |context| holds_where_read(inner, u, p, context, all)),
+        Ex::Guard(q, inner) => {
+            holds(q, context, all);
+            under(q, context, |context| holds_where_read(inner, u, p, context, all));
+        }
         Ex::Total(i, q, inner) => inside(i, context, |context| {
+            holds(q, context, all);
             under(q, context, |context| holds_where_read(inner, u, p, context, all));
         }),
         Ex::Choice(q, a, b) => {
+            holds(q, context, all);
             under(q, context, |context| holds_where_read(a, u, p, context, all));
             under(&q.negated(), context, |context| holds_where_read(b, u, p, context, all));
         }
@@ -347,4 +431,10 @@ fn holds_where_read(e: &Ex, u: Var, p: &Pred, context: &mut Context, all: &mut b
             });
         }
     }
+}
+
+fn asks(p: &Pred, u: Var) -> bool {
+    let mut found = false;
+    for_each_read(p, &mut |v| found |= v == u);
+    found
 }

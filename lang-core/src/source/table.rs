@@ -63,27 +63,18 @@ impl Table {
 
     /// Are all elements there that it reads, by what is known?
     pub(super) fn in_bounds(&self, e: &Ex, context: &mut Context) -> bool {
-        let reads = |p: &Poly, context: &Context| {
-            let mut all = true;
-            p.for_each_atom(&mut |a| {
-                if let Atom::Read(x, _, at) = a
-                    && let Some(v) = Var::of_local(*x)
-                {
-                    all &= self.has(v, at, context);
-                }
-            });
-            all
-        };
         match e {
-            Ex::Read(v, at) => at.iter().all(|p| reads(p, context)) && self.has(*v, at, context),
-            Ex::Index(p) => reads(p, context),
-            Ex::Guard(p, inner) => !p.is_opaque() && under(p, context, |context| self.in_bounds(inner, context)),
+            Ex::Read(v, at) => at.iter().all(|p| self.reads(p, context)) && self.has(*v, at, context),
+            Ex::Index(p) => self.reads(p, context),
+            Ex::Guard(p, inner) => self.asks(p, context) && under(p, context, |context| self.in_bounds(inner, context)),
             Ex::Total(i, p, inner) => {
-                !p.is_opaque()
-                    && inside(i, context, |context| under(p, context, |context| self.in_bounds(inner, context)))
+                let there = |context: &mut Context| {
+                    self.asks(p, context) && under(p, context, |context| self.in_bounds(inner, context))
+                };
+                inside(i, context, there)
             }
             Ex::Choice(p, a, b) => {
-                !p.is_opaque()
+                self.asks(p, context)
                     && under(p, context, |context| self.in_bounds(a, context))
                     && under(&p.negated(), context, |context| self.in_bounds(b, context))
             }
@@ -96,6 +87,38 @@ impl Table {
                 all
             }
         }
+    }
+
+    /// Are all elements there that it asks for, by what is known? Bounds are asked before elements.
+    pub(super) fn asks(&self, p: &Pred, context: &mut Context) -> bool {
+        match p {
+            Pred::And(items) => {
+                let (first, rest): (Vec<&Pred>, Vec<&Pred>) =
+                    items.iter().partition(|p| matches!(p, Pred::Ge(_) | Pred::Eq(_)) && self.asks(p, context));
+                let first = Pred::all(first.into_iter().cloned());
+                under(&first, context, |context| rest.iter().all(|p| self.asks(p, context)))
+            }
+            Pred::Or(items) => items.iter().all(|p| self.asks(p, context)),
+            Pred::Ge(p) | Pred::Eq(p) | Pred::Ne(p) => self.reads(p, context),
+            Pred::Is(x, _, at, _) => {
+                let there = Var::of_local(*x).is_some_and(|v| self.has(v, at, context));
+                there && at.iter().all(|p| self.reads(p, context))
+            }
+            Pred::Member(_, _, at, _) => at.iter().all(|p| self.reads(p, context)),
+            Pred::Any(i, p, _) => inside(std::slice::from_ref(i), context, |context| self.asks(p, context)),
+        }
+    }
+
+    fn reads(&self, p: &Poly, context: &Context) -> bool {
+        let mut all = true;
+        p.for_each_atom(&mut |a| {
+            if let Atom::Read(x, _, at) = a
+                && let Some(v) = Var::of_local(*x)
+            {
+                all &= self.has(v, at, context);
+            }
+        });
+        all
     }
 
     fn has(&self, v: Var, at: &[Poly], context: &Context) -> bool {

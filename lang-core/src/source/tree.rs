@@ -160,6 +160,16 @@ impl Ex {
                 }
             }
         }
+        // Whole numbers are one.
+        let whole = |t: &(bool, Self)| t.1.as_real().filter(|x| x.fract() == 0.0).map(|x| if t.0 { -x } else { x });
+        if flat.iter().filter(|t| whole(t).is_some()).count() > 1 {
+            let sum: f64 = flat.iter().filter_map(whole).sum();
+            let first = flat.iter().position(|t| whole(t).is_some()).unwrap_or(0);
+            flat.retain(|t| whole(t).is_none());
+            if sum != 0.0 {
+                flat.insert(first, (sum < 0.0, Self::real(sum.abs())));
+            }
+        }
         let mut kept: Vec<(f64, String, bool, Self)> = Vec::new();
         for (neg, term) in flat {
             let (by, key, bare) = term.scaled();
@@ -179,15 +189,32 @@ impl Ex {
                 (by < 0.0, e)
             })
             .collect();
-        // A term that is added stands first, if there is one.
+        // A term that is added stands first, if there is one, and one that is always there before the third.
         if let Some(first) = terms.iter().position(|t| !t.0) {
             let term = terms.remove(first);
             terms.insert(0, term);
+        }
+        let there = |t: &(bool, Self)| t.1.is_term();
+        if !terms.iter().take(2).any(there)
+            && let Some(next) = terms.iter().position(there)
+        {
+            let term = terms.remove(next);
+            terms.insert(1, term);
         }
         match terms.len() {
             0 => Self::real(0.0),
             1 => terms.pop().map_or_else(|| Self::real(0.0), |(neg, e)| if neg { e.negated() } else { e }),
             _ => Self::Sum(terms),
+        }
+    }
+
+    /// Is it a term of every sum, for all indices? What is in a bracket that does not hold is none.
+    pub(super) fn is_term(&self) -> bool {
+        match self {
+            Self::Guard(..) => false,
+            Self::Choice(_, a, b) => a.is_term() && b.is_term(),
+            Self::Sum(terms) => terms.iter().any(|(_, e)| e.is_term()),
+            _ => true,
         }
     }
 
@@ -304,9 +331,21 @@ impl Ex {
             Self::guard(p, a)
         } else if a.is_zero() {
             Self::guard(p.negated(), b)
+        } else if let (Self::Guard(q, _), Self::Guard(r, _)) = (&a, &b)
+            && let common = Pred::all(q.conjuncts().iter().filter(|q| r.conjuncts().contains(q)).cloned())
+            && !common.is_true()
+        {
+            Self::guard(common.clone(), Self::choice(p, a.without(&common), b.without(&common)))
         } else {
             Self::Choice(p, Box::new(a), Box::new(b))
         }
+    }
+
+    /// Without parts of its bracket.
+    pub(super) fn without(&self, known: &Pred) -> Self {
+        let Self::Guard(p, inner) = self else { return self.clone() };
+        let rest = p.conjuncts().iter().filter(|q| *q != known && !known.conjuncts().contains(q));
+        Self::guard(Pred::all(rest.cloned()), inner.as_ref().clone())
     }
 
     /// `e ^ k`

@@ -15,8 +15,9 @@ use super::tree::Ex;
 use super::{Definition, Outside};
 use crate::base::{GlobalName, Name};
 use crate::ir::core::Callee;
-use crate::ir::ssa::{FIRST_INDEX, Ssa, Var, for_each_read};
+use crate::ir::ssa::{FIRST_INDEX, Rhs, Ssa, Var, for_each_read};
 use crate::norm::Bodies;
+use crate::pipeline::Callees;
 use crate::predicate::{Context, Index, LocalId, Poly};
 use crate::resolve::Names;
 
@@ -61,6 +62,8 @@ pub(super) struct Writer<'a> {
     pub(super) table: Table,
     /// Whole arrays stand for their elements at these indices.
     pub(super) lifted: Vec<Index>,
+    /// The derivatives that calls are calls of.
+    pub(super) made: Vec<(Arc<Callee>, Arc<Definition>)>,
     /// What could not be written.
     pub(super) wrong: Option<Outside>,
 }
@@ -80,6 +83,8 @@ pub(super) fn definition(asked: &Asked<'_>) -> Result<Definition, Outside> {
     let mut fresh = Table::default();
     let read = lines(&wanted, &mut fresh)?;
     let sizes: Vec<Poly> = wanted.sizes.iter().map(|l| Poly::atom(wanted.vars.atom(*l))).collect();
+    let context = Context::new(&sizes);
+    wanted.checks = super::checks::needed(&wanted, &context);
     let mut roots: Vec<Var> = wanted.outputs.iter().map(|(_, v)| *v).collect();
     for check in &wanted.checks {
         for_each_read(&check.guard, &mut |v| roots.push(v));
@@ -87,7 +92,8 @@ pub(super) fn definition(asked: &Asked<'_>) -> Result<Definition, Outside> {
     }
     let given = given_names(asked.bodies, asked.def);
     let names = |name: &str| given.iter().any(|n| n == name);
-    let mut merging = Merging { lines: read, context: Context::new(&sizes), fresh: &mut fresh, roots, names: &names };
+    let total = |callee: &Arc<Callee>| never_fails(asked.module, callee);
+    let mut merging = Merging { lines: read, context, fresh: &mut fresh, roots, names: &names, total: &total };
     if !merging.run() {
         return Err(Outside::TooLarge);
     }
@@ -106,6 +112,7 @@ pub(super) fn definition(asked: &Asked<'_>) -> Result<Definition, Outside> {
         context,
         table: fresh,
         lifted: Vec::new(),
+        made: Vec::new(),
         wrong: None,
     };
     let text = writer.definition(&head, &wanted, &live)?;
@@ -113,6 +120,18 @@ pub(super) fn definition(asked: &Asked<'_>) -> Result<Definition, Outside> {
         Some(why) => Err(why),
         None => Ok(text),
     }
+}
+
+/// Does it fail for no arguments, whatever the sizes are?
+fn never_fails(module: &dyn Callees, callee: &Arc<Callee>) -> bool {
+    crate::interp::guarded(|| {
+        let Some(ssa) = module.ssa(callee) else { return false };
+        ssa.checks.is_empty()
+            && ssa.stmts.iter().all(|s| match &s.rhs {
+                Rhs::Call { callee, .. } => never_fails(module, callee),
+                _ => true,
+            })
+    })
 }
 
 /// The names that a definition gives with `let`, and its index variables.

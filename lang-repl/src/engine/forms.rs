@@ -55,7 +55,7 @@ impl Engine {
     /// The adjoint of a definition as Iverson, where it has one.
     pub(crate) fn adjoint(&self, def: &GlobalName) -> Option<String> {
         match self.shown(def, Which::Adjoint) {
-            Ok(Shown::Source(made)) => Some(made.text),
+            Ok(Shown::Source(made)) => Some(made.whole()),
             _ => None,
         }
     }
@@ -90,7 +90,7 @@ impl Engine {
 
     fn derivative(&self, def: &GlobalName, which: Which) -> Result<Form, Box<Problem>> {
         match self.shown(def, which).map_err(|why| self.no_core(def, &why))? {
-            Shown::Source(made) => Ok(Form::of(made.text)),
+            Shown::Source(made) => Ok(Form::of(made.whole())),
             Shown::Form(ssa, why) => Ok(Form {
                 text: ssa.to_string(),
                 note: Some(format!(

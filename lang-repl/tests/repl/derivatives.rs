@@ -51,6 +51,42 @@ adjoint dot(a, b; dy) = (dy * b, dy * a)
 }
 
 #[test]
+fn derivatives_of_what_is_called_stand_before() {
+    session(
+        "\
+def turns(u: f64, v: f64) -> f64 = u - f64(i64(floor(u / v))) * v
+def wave(x: f64) -> f64 = let y = if turns(x, 2 * pi) < pi then sin(x) else (2 - 2 / pi * turns(x - 2, 2 * pi))^6 - 1 in y * y
+def waves(a: [n]f64) -> f64 = sum i: wave(a[i])
+:adjoint waves
+def wave_adj(x: f64) -> f64 = x
+:adjoint waves
+",
+        expect![[r#"
+            def turns(u: f64, v: f64) -> f64
+            def wave(x: f64) -> f64
+            def waves(a: [n]f64) -> f64
+            def wave_adj(x: f64, out_adj: f64) -> f64 =
+              let y = x - 6.283185307179586 * f64(i64(floor(x / 6.283185307179586)))
+              let t = [!(y < pi)] * (x - 2)
+              let t2 =
+                [!(y < pi)]
+                  * (
+                    2
+                      - 0.6366197723675814
+                        * (t - 6.283185307179586 * f64(i64(floor(t / 6.283185307179586))))
+                  )
+              let y2 = if y < pi then sin(x) else t2^6 - 1
+              let y_adj = 2 * y2 * out_adj
+              in if y < pi then y_adj * cos(x) else -3.819718634205488 * y_adj * t2^5
+
+            def waves_adj(a: [n]f64, y_adj: f64) -> [n]f64 = for i < n: wave_adj(a[i], y_adj)
+            def wave_adj(x: f64) -> f64
+            def waves_adj(a: [n]f64, y_adj: f64) -> [n]f64 = for i < n: vjp(wave)(a[i], y_adj)
+        "#]],
+    );
+}
+
+#[test]
 fn what_has_no_derivative_says_why() {
     session(
         "\

@@ -1,0 +1,33 @@
+//! Checks that say something: not what sizes, ranges and other checks say already.
+
+use crate::ir::ssa::{Check, Ssa, index};
+use crate::predicate::{Context, Index, Pred};
+
+use super::rules::{inside, under};
+
+/// The checks of a function that do not follow from what is known and from those before them, each as it is
+/// where that is known.
+pub(super) fn needed(ssa: &Ssa, known: &Context) -> Vec<Check> {
+    let mut context = known.clone();
+    // An extent that an argument has is not negative.
+    let extents = ssa.inputs.iter().flat_map(|i| &i.leaf.dims);
+    extents.for_each(|n| context.assume(&Pred::nonneg(n)));
+    let mut kept: Vec<Check> = Vec::new();
+    for check in &ssa.checks {
+        let indices: Vec<Index> = check.dims.iter().enumerate().map(|(k, n)| index(k, n)).collect();
+        let (guard, cond) = inside(&indices, &mut context, |context| {
+            let guard = context.simplify(&check.guard);
+            let cond = under(&guard, context, |context| context.simplify(&check.cond));
+            (guard, cond)
+        });
+        let same = |other: &Check| (&other.dims, &other.guard, &other.cond) == (&check.dims, &guard, &cond);
+        if guard.is_false() || cond.is_true() || kept.iter().any(same) {
+            continue;
+        }
+        if indices.is_empty() && guard.is_true() {
+            context.assume(&cond);
+        }
+        kept.push(Check { guard, cond, ..check.clone() });
+    }
+    kept
+}

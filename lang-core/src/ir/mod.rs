@@ -12,6 +12,7 @@ pub mod eval_ssa;
 pub mod flat;
 mod indices;
 mod nest;
+pub mod origin;
 pub mod read;
 pub mod ssa;
 mod ssa_text;

@@ -4,8 +4,8 @@
 use crate::ir::ssa::{Access, Addend, Rhs, Ssa, Var, for_each_read};
 use crate::predicate::{Atom, LocalId, Poly, Pred};
 
-/// Removes what is not needed for the outputs. Inputs stay.
-pub(crate) fn remove(ssa: &mut Ssa) {
+/// Removes what is not needed for the outputs. Inputs stay. Tells which statement each is now, if it is there still.
+pub(crate) fn remove(ssa: &mut Ssa) -> Vec<Option<Var>> {
     let mut live = vec![false; ssa.stmts.len()];
     let mut asked = vec![false; ssa.checks.len()];
     let mut open: Vec<Var> = ssa.outputs.iter().map(|(_, v)| *v).collect();
@@ -55,6 +55,7 @@ pub(crate) fn remove(ssa: &mut Ssa) {
     }
     ssa.needs.iter_mut().for_each(|c| *c = renumber.check(*c));
     ssa.outputs.iter_mut().for_each(|(_, v)| *v = renumber.var(*v));
+    live.iter().zip(&vars).map(|(live, k)| live.then_some(Var(*k))).collect()
 }
 
 struct Renumber<'a> {

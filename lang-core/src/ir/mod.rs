@@ -15,7 +15,7 @@ mod nest;
 pub mod origin;
 pub mod read;
 pub mod ssa;
-mod ssa_text;
+pub mod ssa_text;
 pub mod text;
 pub mod value;
 

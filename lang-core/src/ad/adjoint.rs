@@ -57,7 +57,7 @@ pub(super) fn adjoint<'a>(
         }
         pass.rule(var, if given.len() > 1 { "6.25" } else { "6.19" });
         let cotangent = pass.builder.add(&stmt.dims, stmt.scalar.unwrap_or(Scalar::F64), &given, stmt.needs.clone());
-        pass.builder.trace.note(cotangent);
+        pass.builder.trace.gives(cotangent);
         let name = pass.name(var, "");
         if !name.is_empty()
             && let Some(slot) = pass.builder.stmts.get_mut(cotangent.0 as usize)

@@ -35,7 +35,7 @@ pub(super) fn forward<'a>(
     }
     for (k, stmt) in (0..).zip(&ssa.stmts) {
         let tangent = pass.tangent(Var(k), stmt, wrt, &tangents)?;
-        tangent.iter().for_each(|var| pass.builder.trace.note(*var));
+        tangent.iter().for_each(|var| pass.builder.trace.gives(*var));
         tangents.push(tangent);
     }
     let mut outputs = ssa.outputs.clone();

@@ -114,8 +114,8 @@ impl<'a> Deriving<'a> {
             result: CoreType::Tuple(outputs.iter().map(|(leaf, _)| leaf.ty()).collect(), None),
             outputs,
         };
-        let kept = crate::norm::dead::remove(&mut derived);
-        (derived, trace.finish(&kept))
+        let fates = crate::norm::dead::remove(&mut derived);
+        (derived, trace.finish(&fates))
     }
 
     /// A tensor at its own indices.

@@ -134,7 +134,7 @@ impl Deriving<'_> {
     fn note(&mut self, of: &[Var], made: &[Var], why: &'static str) {
         for (of, made) in of.iter().zip(made) {
             self.made_for(*of, why);
-            self.builder.trace.note(*made);
+            self.builder.trace.gives(*made);
         }
     }
 

@@ -60,7 +60,7 @@ impl Builder {
             builder.memo.entry(key).or_insert(Var(k));
             builder.stmts.push(stmt.clone());
             builder.trace.enter(Ancestor::Statement(Var(k), VALUE));
-            builder.trace.note(Var(k));
+            builder.trace.made(Var(k));
         }
         builder
     }
@@ -123,14 +123,14 @@ impl Builder {
         needs.dedup();
         let key = (dims, scalar, rhs, needs);
         if let Some(var) = self.memo.get(&key) {
-            self.trace.note(*var);
+            self.trace.made(*var);
             return *var;
         }
         let var = Var(u32::try_from(self.stmts.len()).unwrap_or(u32::MAX));
         let (dims, _, rhs, needs) = key.clone();
         self.stmts.push(Stmt { dims, scalar, rhs, needs, name: None });
         self.memo.insert(key, var);
-        self.trace.note(var);
+        self.trace.made(var);
         var
     }
 

@@ -105,12 +105,24 @@ impl Origins {
     }
 }
 
+/// What became of a statement when those that nothing reads were removed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+    /// It is this one now.
+    Kept(Var),
+    /// It was a view, and what it showed is this one now.
+    View(Var),
+    /// It is not there.
+    Gone,
+}
+
 /// The origins of statements that are being made: what makes them says beforehand what for.
 #[derive(Default, Debug)]
 pub struct Trace {
     now: Origin,
-    /// In the order in which statements were made, or were found to be there already.
-    list: Vec<(Var, Origin)>,
+    /// In the order in which statements were made, or were found to be there already; is it what was asked for, or made
+    /// on the way there?
+    list: Vec<(Var, Origin, bool)>,
     callees: Vec<Arc<Callee>>,
 }
 
@@ -151,21 +163,28 @@ impl Trace {
         self.now.inlined = Some(Inlined { callee, var });
     }
 
-    /// The statement is of this origin, too.
-    pub fn note(&mut self, var: Var) {
-        let entry = (var, self.now);
-        if self.list.last() != Some(&entry) {
-            self.list.push(entry);
-        }
+    /// A statement was made on the way to what is asked for.
+    pub fn made(&mut self, var: Var) {
+        self.list.push((var, self.now, false));
     }
 
-    /// The table, where `kept` tells for each statement which it is now, if it is one still.
+    /// The statement is what was asked for.
+    pub fn gives(&mut self, var: Var) {
+        self.list.push((var, self.now, true));
+    }
+
+    /// The table, for the statements that there are still. What was asked for and is only a view, which nobody reads as
+    /// everybody reads through it, is the statement that it shows.
     #[must_use]
-    pub fn finish(self, kept: &[Option<Var>]) -> Origins {
-        let now = |(var, origin): (Var, Origin)| Some(((*kept.get(var.0 as usize)?)?, origin));
+    pub fn finish(self, fates: &[Fate]) -> Origins {
+        let now = |(var, origin, asked): (Var, Origin, bool)| match fates.get(var.0 as usize)? {
+            Fate::Kept(var) => Some((*var, origin)),
+            Fate::View(var) => asked.then_some((*var, origin)),
+            Fate::Gone => None,
+        };
         let mut all: Vec<(Var, Origin)> = self.list.into_iter().filter_map(now).collect();
         all.sort_by_key(|(var, _)| *var);
-        let mut list: Vec<(Var, Origin)> = Vec::with_capacity(kept.len());
+        let mut list: Vec<(Var, Origin)> = Vec::with_capacity(fates.len());
         let mut first = 0;
         for entry in all {
             if list.get(first).is_some_and(|(var, _)| *var != entry.0) {

@@ -72,8 +72,8 @@ pub fn to_ssa(flat: &Flat, callees: Callees<'_>, hits: &mut Hits) -> (Ssa, Origi
         outputs,
         result: flat.result.clone(),
     };
-    let kept = super::dead::remove(&mut ssa);
-    (ssa, trace.finish(&kept))
+    let fates = super::dead::remove(&mut ssa);
+    (ssa, trace.finish(&fates))
 }
 
 /// What stands around an expression.
@@ -107,7 +107,7 @@ impl Convert<'_> {
     fn convert(&mut self, place: &Place, e: &E) -> Var {
         let before = self.builder.trace.enter_text(e.span);
         let var = guarded(|| self.convert_node(place, e));
-        self.builder.trace.note(var);
+        self.builder.trace.gives(var);
         self.builder.trace.back(before);
         var
     }

@@ -135,7 +135,7 @@ fn from_the_text_to_the_adjoint() {
     let adjoint = Derivation::Adjoint { of: Arc::from([0]), wrt: Arc::from([0, 1]) };
     let derived = session.traced(&Arc::new(callee.derive(adjoint))).expect("it has an adjoint");
     let mut shown = String::new();
-    for part in ["square(x[i])", "square(x[i]) - w", "sum i: w * r[i]", "square(w)", "r[i]", "x"] {
+    for part in ["square(x[i])", "square(x[i]) - w", "sum i: w * r[i]", "square(w)", "r[i]", "x[i]"] {
         let start = u32::try_from(text.rfind(part).expect("it is there")).expect("it is short");
         let place = Span::new(start, start + u32::try_from(part.len()).expect("it is short"));
         for var in traced.origins.at(place) {
@@ -143,5 +143,38 @@ fn from_the_text_to_the_adjoint() {
             shown += &format!("{part}: {}, derivative {by}\n", var.name());
         }
     }
-    expect_test::expect![[""]].assert_eq(&format!("{shown}{}{}", traced.ssa, derived.ssa));
+    expect_test::expect![[r#"
+        square(x[i]): X2, derivative X9 X12
+        square(x[i]) - w: X3, derivative X9 X11
+        sum i: w * r[i]: X5, derivative X7 X8 X9
+        square(w): X4, derivative X7 X10
+        r[i]: X3, derivative X9 X11
+        x[i]: X0, derivative X14
+        ssa loss[n](x: [n]f64, w: f64) -> f64 =
+          X0[i0 < n]: f64 = input x  -- x
+          X1: f64 = input w  -- w
+          X2[i0 < n]: f64 = X0[i0] * X0[i0]  -- y
+          X3[i0 < n]: f64 = X2[i0] - X1  -- r
+          X4: f64 = X1 * X1  -- y
+          X5: f64 = sum i0 < n: X1 * X3[i0]
+          X6: f64 = X5 + X4
+          out X6
+        ssa loss_adj{0; 0, 1}[n](x: [n]f64, w: f64) -> (f64, [n]f64, f64) =
+          X0[i0 < n]: f64 = input x  -- x
+          X1: f64 = input w  -- w
+          X2[i0 < n]: f64 = X0[i0] * X0[i0]  -- y
+          X3[i0 < n]: f64 = X2[i0] - X1  -- r
+          X4: f64 = X1 * X1  -- y
+          X5: f64 = sum i0 < n: X1 * X3[i0]
+          X6: f64 = X5 + X4
+          X7: f64 = input y_adj = adj 0  -- y_adj
+          X8: f64 = sum i0 < n: X3[i0] * X7
+          X9: f64 = [0 < n] * X1 * X7
+          X10: f64 = X1 * X7
+          X11: f64 = -sum i0 < n: X9
+          X12[i0 < n]: f64 = X0[i0] * X9
+          X13: f64 = [0 < n] * X8 + X10 + X10 + [0 < n] * X11  -- w_adj
+          X14[i0 < n]: f64 = X12[i0] + X12[i0]  -- x_adj
+          out X6, X14, X13
+    "#]].assert_eq(&format!("{shown}{}{}", traced.ssa, derived.ssa));
 }

@@ -191,7 +191,11 @@ impl Trace {
                 first = list.len();
             }
             let same = list.get(first..).unwrap_or_default();
-            if same.len() < MOST && !same.contains(&entry) {
+            // What was put in place of a call says more than the call.
+            let known = |(_, other): &(Var, Origin)| {
+                other.ancestor == entry.1.ancestor && (other.inlined == entry.1.inlined || entry.1.inlined.is_none())
+            };
+            if same.len() < MOST && !same.iter().any(known) {
                 list.push(entry);
             }
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use lang_core::base::{Code, GlobalName, Span};
 use lang_core::ir::core::{Callee, Derivation};
-use lang_core::ir::origin::{Ancestor, Origin};
+use lang_core::ir::origin::{Ancestor, Origin, VALUE};
 use lang_core::ir::ssa::{Rhs, Var};
 use lang_core::ir::ssa_text::Noted;
 use lang_core::pipeline::Traced;
@@ -31,9 +31,10 @@ impl Engine {
             Stage::Forward => derivatives.push(Which::Forward),
             Stage::Adjoint => derivatives.push(Which::Adjoint),
             Stage::Core | Stage::Lifted | Stage::Pairs | Stage::Pushed => {
-                let message =
-                    "lines of Tensor SSA come from somewhere: `ssa`, `forward` and `adjoint` take `--origins`";
-                return Err(Box::new(Problem::new(Code::E0600, message.to_owned())));
+                let message = "this form does not tell where its lines come from".to_owned();
+                let mut problem = Problem::new(Code::E0600, message);
+                problem.help = Some("`ssa`, `forward` and `adjoint` take `--origins`".to_owned());
+                return Err(Box::new(problem));
             }
         }
         let Some(callee) = source::shown_callee(&self.session, &def) else {
@@ -94,6 +95,7 @@ impl Engine {
         }
         match origin.ancestor {
             Ancestor::Text(span) => self.piece(&callee.def, span),
+            Ancestor::Statement(of, VALUE) => self.stands_for(&primal(callee), of),
             Ancestor::Input | Ancestor::Statement(..) => self.told(callee, origin).unwrap_or_default(),
         }
     }

@@ -11,6 +11,7 @@ use crate::base::Span;
 use crate::interp::guarded;
 use crate::ir::core::{Callee, Derivation, E, Function, Kind, Outside, Reason};
 use crate::ir::flat::Flat;
+use crate::ir::origin::Origins;
 use crate::ir::ssa::Ssa;
 use crate::norm::hits::Hits;
 use crate::norm::{Bodies, Rule, elaborate, lift, pairs, pushout, to_ssa};
@@ -30,6 +31,23 @@ pub struct Stages {
     pub pushed: Arc<Flat>,
     /// Tensor SSA (Figs. 10-12).
     pub ssa: Arc<Ssa>,
+    /// Where its statements come from.
+    pub origins: Arc<Origins>,
+}
+
+/// A function in Tensor SSA, derived or not, and the table beside it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Traced {
+    /// The function.
+    pub ssa: Arc<Ssa>,
+    /// Where its statements come from.
+    pub origins: Arc<Origins>,
+}
+
+impl Traced {
+    fn new((ssa, origins): (Ssa, Origins)) -> Self {
+        Self { ssa: Arc::new(ssa), origins: Arc::new(origins) }
+    }
 }
 
 /// Core, or why there is none.
@@ -51,6 +69,12 @@ pub trait Callees {
     /// # Errors
     /// What in it, or in what it calls, has no core form.
     fn stages(&self, callee: &Arc<Callee>) -> InStages;
+
+    /// Whether it has every form.
+    ///
+    /// # Errors
+    /// As [`Callees::stages`]. Whoever asks this alone does not depend on what the forms are.
+    fn has_stages(&self, callee: &Arc<Callee>) -> Result<(), Box<Outside>>;
 
     /// Tensor SSA, of derivatives too; `None` where there is none.
     fn ssa(&self, callee: &Arc<Callee>) -> Option<Arc<Ssa>>;
@@ -77,7 +101,7 @@ pub fn core(bodies: &dyn Bodies, callees: &dyn Callees, callee: &Arc<Callee>) ->
 pub fn stages(bodies: &dyn Bodies, callees: &dyn Callees, callee: &Arc<Callee>, hits: &mut Hits) -> InStages {
     let core = callees.core(callee)?;
     for (called, span) in calls(&core) {
-        callees.stages(&Arc::new(Callee { derived: Arc::from([]), ..(*called).clone() }))?;
+        callees.has_stages(&Arc::new(Callee { derived: Arc::from([]), ..(*called).clone() }))?;
         if callees.ssa(&called).is_none() {
             let item = core.callee.def.clone();
             return Err(Box::new(Outside { what: Reason::Derivative, item, span }));
@@ -90,18 +114,20 @@ pub fn stages(bodies: &dyn Bodies, callees: &dyn Callees, callee: &Arc<Callee>, 
         debug_assert!(pairs::is_flat(&pairs), "pairs: {pairs}");
         let pushed = pushout::push_out(&pairs, hits);
         debug_assert!(pushout::is_pushed(&pushed), "pushed: {pushed}");
-        let mut ssa = to_ssa::to_ssa(&pushed, &|c| callees.ssa(c), hits);
+        let (mut ssa, origins) = to_ssa::to_ssa(&pushed, &|c| callees.ssa(c), hits);
         ssa.opaque = callee.local.is_none() && bodies.has_rule(&callee.def);
-        let (lifted, pairs, pushed, ssa) = (Arc::new(lifted), Arc::new(pairs), Arc::new(pushed), Arc::new(ssa));
-        Ok(Arc::new(Stages { core, lifted, pairs, pushed, ssa }))
+        let (lifted, pairs, pushed) = (Arc::new(lifted), Arc::new(pairs), Arc::new(pushed));
+        let (ssa, origins) = (Arc::new(ssa), Arc::new(origins));
+        Ok(Arc::new(Stages { core, lifted, pairs, pushed, ssa, origins }))
     })
 }
 
-/// Tensor SSA of a callee, derived if it is a derivative.
+/// Tensor SSA of a callee, derived if it is a derivative, and where its statements come from.
 #[must_use]
-pub fn ssa(bodies: &dyn Bodies, callees: &dyn Callees, callee: &Arc<Callee>, hits: &mut Hits) -> Option<Arc<Ssa>> {
+pub fn traced(bodies: &dyn Bodies, callees: &dyn Callees, callee: &Arc<Callee>, hits: &mut Hits) -> Option<Traced> {
     let Some((last, before)) = callee.derived.split_last() else {
-        return Some(callees.stages(callee).ok()?.ssa.clone());
+        let stages = callees.stages(callee).ok()?;
+        return Some(Traced { ssa: stages.ssa.clone(), origins: stages.origins.clone() });
     };
     let of = Arc::new(Callee { derived: before.into(), ..(**callee).clone() });
     let ssa = callees.ssa(&of)?;
@@ -110,7 +136,7 @@ pub fn ssa(bodies: &dyn Bodies, callees: &dyn Callees, callee: &Arc<Callee>, hit
         Some(rule) => ad::rule::derive(&ssa, &rule, last, &functions, hits),
         None => ad::derive(&ssa, last, &functions, hits),
     });
-    derived.map(Arc::new)
+    derived.map(Traced::new)
 }
 
 /// The rule by which a definition is differentiated: the one for this derivative, else the other, whose
@@ -160,7 +186,7 @@ pub struct Module<'a> {
     bodies: &'a dyn Bodies,
     core: RefCell<HashMap<Callee, InCore>>,
     stages: RefCell<HashMap<Callee, Option<InStages>>>,
-    derived: RefCell<HashMap<Callee, Option<Arc<Ssa>>>>,
+    derived: RefCell<HashMap<Callee, Option<Traced>>>,
     hits: RefCell<Hits>,
 }
 
@@ -191,6 +217,23 @@ impl<'a> Module<'a> {
     pub fn ssa(&self, callee: &Arc<Callee>) -> Option<Arc<Ssa>> {
         Callees::ssa(self, callee)
     }
+
+    /// The same, and where its statements come from.
+    #[must_use]
+    pub fn traced(&self, callee: &Arc<Callee>) -> Option<Traced> {
+        if let Some(known) = self.derived.borrow().get(&**callee) {
+            return known.clone();
+        }
+        if callee.derived.is_empty() {
+            return traced(self.bodies, self, callee, &mut Hits::default());
+        }
+        self.derived.borrow_mut().insert((**callee).clone(), None);
+        let mut hits = Hits::default();
+        let made = guarded(|| traced(self.bodies, self, callee, &mut hits));
+        self.hits.borrow_mut().add(&hits);
+        self.derived.borrow_mut().insert((**callee).clone(), made.clone());
+        made
+    }
 }
 
 impl Callees for Module<'_> {
@@ -215,18 +258,11 @@ impl Callees for Module<'_> {
         made
     }
 
+    fn has_stages(&self, callee: &Arc<Callee>) -> Result<(), Box<Outside>> {
+        self.stages(callee).map(|_| ())
+    }
+
     fn ssa(&self, callee: &Arc<Callee>) -> Option<Arc<Ssa>> {
-        if let Some(known) = self.derived.borrow().get(&**callee) {
-            return known.clone();
-        }
-        if callee.derived.is_empty() {
-            return Some(self.stages(callee).ok()?.ssa.clone());
-        }
-        self.derived.borrow_mut().insert((**callee).clone(), None);
-        let mut hits = Hits::default();
-        let made = guarded(|| ssa(self.bodies, self, callee, &mut hits));
-        self.hits.borrow_mut().add(&hits);
-        self.derived.borrow_mut().insert((**callee).clone(), made.clone());
-        made
+        Some(self.traced(callee)?.ssa)
     }
 }

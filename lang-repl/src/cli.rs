@@ -71,7 +71,8 @@ Examples:
   iverson show ssa conv.iv loss            one operation on whole arrays in each line
   iverson show adjoint conv.iv loss        the cotangents of its arguments, as Iverson
   iverson show forward conv.iv loss        the tangent of its result, as Iverson
-  iverson show ssa conv.iv loss_adj        the adjoint, one operation in each line";
+  iverson show ssa conv.iv loss_adj        the adjoint, one operation in each line
+  iverson show adjoint conv.iv loss --origins   the same, and for what in loss each line is";
 
 const COST_EXAMPLES: &str = "\
 Work is the real operations, iterations the index tuples visited, io the reals that go in and come out.
@@ -289,6 +290,9 @@ pub(crate) enum Command {
         file: PathBuf,
         /// The definition
         def: String,
+        /// Tell of each line of Tensor SSA, also of a derivative's, where it comes from
+        #[arg(long)]
+        origins: bool,
     },
     /// Tell what a definition and its derivatives cost at given sizes
     #[command(after_long_help = COST_EXAMPLES)]

@@ -89,7 +89,9 @@ fn command(command: &Command, cli: &Cli, out: Out) -> Status {
         Command::Explain { code } => commands::explain::run(code.as_deref(), &Engine::new(&cli.common, out), out),
         Command::Doc { name, load } => commands::doc::run(name.as_deref(), load.as_deref(), &cli.common, out),
         Command::Cost { file, def, at, measure } => commands::cost::run(file, def, at, *measure, &cli.common, out),
-        Command::Show { stage, file, def } => commands::show::run(*stage, file, def, &cli.common, out),
+        Command::Show { stage, file, def, origins } => {
+            commands::show::run(*stage, file, def, *origins, &cli.common, out)
+        }
         Command::Doctor => commands::doctor::run(out),
         Command::Completions { shell } => {
             let mut script = Vec::new();

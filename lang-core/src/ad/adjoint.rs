@@ -12,6 +12,7 @@ use super::forward::{exists, passed, spread};
 use super::{Deriving, Functions, Tangent, is_real, own};
 use crate::ir::core::{Derivation, Leaf};
 use crate::ir::flat::Source;
+use crate::ir::origin::{CALL, ZERO};
 use crate::ir::ssa::{Access, Addend, Rhs, Ssa, Stmt, Var, index, index_number};
 use crate::norm::hits::Hits;
 use crate::norm::inline::Call;
@@ -21,7 +22,14 @@ use crate::syntax::ops::Scalar;
 /// The rules, as they are counted.
 pub const RULES: &[&str] = &["6.14", "6.16", "6.19", "6.20", "6.21", "6.22", "6.25", "6.26", "6.27", "6.28", "6.29"];
 
-pub(super) fn adjoint(ssa: &Ssa, of: &[u32], wrt: &[u32], functions: Functions<'_>, hits: &mut Hits) -> Option<Ssa> {
+/// The pass when it is done, and the parts of the result.
+pub(super) fn adjoint<'a>(
+    ssa: &'a Ssa,
+    of: &[u32],
+    wrt: &[u32],
+    functions: Functions<'a>,
+    hits: &'a mut Hits,
+) -> Option<(Deriving<'a>, Vec<(Leaf, Var)>)> {
     let mut pass = Deriving::new(ssa, functions, hits);
     pass.hits.count("6.14");
     let active = active(ssa, wrt);
@@ -30,7 +38,7 @@ pub(super) fn adjoint(ssa: &Ssa, of: &[u32], wrt: &[u32], functions: Functions<'
         if !of.contains(&k) {
             continue;
         }
-        pass.hits.count("6.16");
+        pass.rule(*var, "6.16");
         let name = format!("{}_adj", pass.name(*var, "y")).into();
         let cotangent = pass.input(name, Source::Cotangent(k), Leaf { path: Vec::new(), ..leaf.clone() });
         if active.get(var.0 as usize) == Some(&true) {
@@ -44,13 +52,14 @@ pub(super) fn adjoint(ssa: &Ssa, of: &[u32], wrt: &[u32], functions: Functions<'
         let var = Var(u32::try_from(k).ok()?);
         let given = std::mem::take(terms.get_mut(k)?);
         if given.is_empty() {
-            pass.hits.count("6.20");
+            pass.rule(var, "6.20");
             pass.after_parts(k, stmt, &cotangents, &active, &mut terms)?;
             continue;
         }
-        pass.hits.count(if given.len() > 1 { "6.25" } else { "6.19" });
+        pass.rule(var, if given.len() > 1 { "6.25" } else { "6.19" });
         let (given, present): (Vec<Addend>, Vec<Pred>) = given.into_iter().map(|t| (t.addend, t.present)).unzip();
         let cotangent = pass.builder.add(&stmt.dims, stmt.scalar.unwrap_or(Scalar::F64), &given, stmt.needs.clone());
+        pass.builder.trace.gives(cotangent);
         let present = pass.present(&stmt.dims, present);
         let name = pass.name(var, "");
         if !name.is_empty()
@@ -69,13 +78,14 @@ pub(super) fn adjoint(ssa: &Ssa, of: &[u32], wrt: &[u32], functions: Functions<'
     let mut outputs = ssa.outputs.clone();
     for k in wrt {
         let input = ssa.inputs.get(*k as usize)?;
-        let var = ssa.stmts.iter().position(|s| s.rhs == Rhs::Input(*k))?;
-        let cotangent = cotangents.get(var).and_then(Option::as_ref).map(|c| c.var);
+        let var = ssa.input(*k)?;
+        pass.made_for(var, ZERO);
+        let cotangent = cotangents.get(var.0 as usize).and_then(Option::as_ref).map(|c| c.var);
         let scalar = input.leaf.scalar.unwrap_or(Scalar::F64);
         let cotangent = cotangent.unwrap_or_else(|| pass.builder.zero(&input.leaf.dims, scalar));
         outputs.push((Leaf { path: Vec::new(), ..input.leaf.clone() }, cotangent));
     }
-    Some(pass.finish(outputs))
+    Some((pass, outputs))
 }
 
 /// A term of a cotangent, and where it has terms itself.
@@ -105,22 +115,22 @@ impl Deriving<'_> {
         let present = &cotangent.present;
         match &stmt.rhs {
             Rhs::Input(_) | Rhs::Constant(_) | Rhs::Zero | Rhs::Index(_) => {
-                self.hits.count("6.21");
+                self.rule(var, "6.21");
             }
             Rhs::Add(items) => {
                 for item in items {
                     if !is_active(&item.of) {
-                        self.hits.count("6.22");
+                        self.rule(var, "6.22");
                         continue;
                     }
-                    self.hits.count("6.26");
+                    self.rule(var, "6.26");
                     let factors = [seed.clone()];
                     self.transpose(stmt, &[], (&item.pred, present), item.neg, &item.of, &factors, terms);
                 }
             }
             Rhs::Contract { bound, pred, neg, factors } => {
                 for (k, factor) in factors.iter().enumerate().filter(|(_, f)| is_active(f)) {
-                    self.hits.count(if factors.len() == 2 { "6.28" } else { "6.29" });
+                    self.rule(var, if factors.len() == 2 { "6.28" } else { "6.29" });
                     let others = factors.iter().enumerate().filter(|(j, _)| *j != k).map(|(_, f)| f.clone());
                     let others: Vec<Access> = others.collect();
                     let pred = pred.and(&self.asked(present, &others));
@@ -130,7 +140,7 @@ impl Deriving<'_> {
             }
             Rhs::Map { pred, args, .. } => {
                 for (k, arg) in args.iter().enumerate().filter(|(_, a)| is_active(a)) {
-                    self.hits.count("6.27");
+                    self.rule(var, "6.27");
                     let Some(mut partial) = self.partial(var, stmt, k) else { continue };
                     // The transposed conversion goes the other way.
                     if let super::partial::Partial::Convert(to) = &mut partial {
@@ -203,6 +213,7 @@ impl Deriving<'_> {
         if !first || parts.iter().all(Option::is_none) {
             return Some(());
         }
+        self.made_for(Var(u32::try_from(k).ok()?), CALL);
         let varying: Vec<u32> =
             (0..).zip(args).filter(|(_, a)| active.get(a.var.0 as usize) == Some(&true)).map(|(k, _)| k).collect();
         let primal = (self.functions)(callee)?;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::{Deriving, Functions, Tangent, is_real};
 use crate::ir::core::{Derivation, Leaf};
 use crate::ir::flat::Source;
+use crate::ir::origin::ZERO;
 use crate::ir::ssa::{Access, Addend, Rhs, Ssa, Stmt, Var, at_indices, index};
 use crate::norm::hits::Hits;
 use crate::norm::inline::{self, Call};
@@ -17,26 +18,35 @@ use crate::syntax::ops::Scalar;
 /// The rules, as they are counted.
 pub const RULES: &[&str] = &["6.1", "6.2", "6.3", "6.4", "6.5", "6.6", "6.10", "6.13"];
 
-pub(super) fn forward(ssa: &Ssa, wrt: &[u32], functions: Functions<'_>, hits: &mut Hits) -> Option<Ssa> {
+/// The pass when it is done, and the parts of the result.
+pub(super) fn forward<'a>(
+    ssa: &'a Ssa,
+    wrt: &[u32],
+    functions: Functions<'a>,
+    hits: &'a mut Hits,
+) -> Option<(Deriving<'a>, Vec<(Leaf, Var)>)> {
     let mut pass = Deriving::new(ssa, functions, hits);
     let mut tangents: Vec<Option<Tangent>> = Vec::new();
     for k in wrt {
         let input = ssa.inputs.get(*k as usize)?;
         let name = format!("{}_tan", ssa.vars.name(input.local)).into();
+        pass.made_for(ssa.input(*k)?, "6.1");
         pass.input(name, Source::Tangent(*k), input.leaf.clone());
     }
     for (k, stmt) in (0..).zip(&ssa.stmts) {
         let tangent = pass.tangent(Var(k), stmt, wrt, &tangents)?;
+        tangent.iter().for_each(|t| pass.builder.trace.gives(t.var));
         tangents.push(tangent);
     }
     let mut outputs = ssa.outputs.clone();
     for (leaf, var) in ssa.outputs.iter().filter(|(leaf, _)| is_real(leaf.scalar)) {
         let scalar = leaf.scalar.unwrap_or(Scalar::F64);
+        pass.made_for(*var, ZERO);
         let tangent = tangents.get(var.0 as usize).and_then(Option::as_ref).map(|t| t.var);
         let tangent = tangent.unwrap_or_else(|| pass.builder.zero(&leaf.dims, scalar));
         outputs.push((Leaf { path: Vec::new(), ..leaf.clone() }, tangent));
     }
-    Some(pass.finish(outputs))
+    Some((pass, outputs))
 }
 
 impl Deriving<'_> {
@@ -55,7 +65,7 @@ impl Deriving<'_> {
         let tangent = match &stmt.rhs {
             Rhs::Input(k) => {
                 let place = wrt.iter().position(|w| w == k);
-                self.hits.count(if place.is_some() { "6.1" } else { "6.2" });
+                self.rule(var, if place.is_some() { "6.1" } else { "6.2" });
                 // The tangents are the inputs after those of the function.
                 place.map(|place| {
                     present.push(Pred::truth());
@@ -64,11 +74,11 @@ impl Deriving<'_> {
                 })
             }
             Rhs::Constant(_) | Rhs::Zero | Rhs::Index(_) => {
-                self.hits.count("6.3");
+                self.rule(var, "6.3");
                 None
             }
             Rhs::Add(items) => {
-                self.hits.count("6.4");
+                self.rule(var, "6.4");
                 let mut terms = Vec::new();
                 for item in items {
                     let Some((of, some)) = at(&item.of) else { continue };
@@ -78,7 +88,7 @@ impl Deriving<'_> {
                 (!terms.is_empty()).then(|| self.builder.add(&stmt.dims, scalar, &terms, needs))
             }
             Rhs::Contract { bound, pred, neg, factors } => {
-                self.hits.count(if factors.len() == 2 { "6.5" } else { "6.10" });
+                self.rule(var, if factors.len() == 2 { "6.5" } else { "6.10" });
                 let mut terms = Vec::new();
                 for (k, factor) in factors.iter().enumerate() {
                     let Some((tangent, some)) = at(factor) else { continue };
@@ -104,7 +114,7 @@ impl Deriving<'_> {
                 }
             }
             Rhs::Map { pred, args, .. } => {
-                self.hits.count("6.6");
+                self.rule(var, "6.6");
                 let mut terms = Vec::new();
                 for (k, arg) in args.iter().enumerate() {
                     let Some((tangent, some)) = at(arg) else { continue };
@@ -120,7 +130,7 @@ impl Deriving<'_> {
                 if active.is_empty() || !is_real(stmt.scalar) {
                     return Some(None);
                 }
-                self.hits.count("6.13");
+                self.rule(var, "6.13");
                 let primal = (self.functions)(callee)?;
                 let inputs = passed(&primal, &active);
                 let derived = Arc::new(callee.derive(Derivation::Forward(inputs.into())));

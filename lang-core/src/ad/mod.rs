@@ -14,6 +14,7 @@ use std::sync::Arc;
 use crate::base::Name;
 use crate::ir::core::{Callee, CoreType, Derivation, Leaf};
 use crate::ir::flat::{Input, Source};
+use crate::ir::origin::{Ancestor, Origins};
 use crate::ir::ssa::{Access, Builder, Rhs, Ssa, Var};
 use crate::norm::hits::Hits;
 use crate::predicate::{Poly, Pred};
@@ -22,16 +23,14 @@ use crate::syntax::ops::Scalar;
 /// A function in Tensor SSA, derived or not; `None` where there is none.
 pub type Functions<'a> = &'a dyn Fn(&Arc<Callee>) -> Option<Arc<Ssa>>;
 
-/// A derivative.
+/// A derivative, and where its statements come from.
 #[must_use]
-pub fn derive(ssa: &Ssa, derivation: &Derivation, functions: Functions<'_>, hits: &mut Hits) -> Option<Ssa> {
-    let mut derived = match derivation {
+pub fn derive(ssa: &Ssa, derivation: &Derivation, functions: Functions<'_>, hits: &mut Hits) -> Option<(Ssa, Origins)> {
+    let (pass, outputs) = match derivation {
         Derivation::Forward(wrt) => forward::forward(ssa, wrt, functions, hits)?,
         Derivation::Adjoint { of, wrt } => adjoint::adjoint(ssa, of, wrt, functions, hits)?,
     };
-    derived.callee = Arc::new(ssa.callee.derive(derivation.clone()));
-    crate::norm::dead::remove(&mut derived);
-    Some(derived)
+    Some(pass.finish(derivation, ssa.needs.clone(), outputs))
 }
 
 /// The inputs that are real, and so have derivatives.
@@ -100,10 +99,22 @@ impl<'a> Deriving<'a> {
         name.unwrap_or_else(|| otherwise.into())
     }
 
+    /// Statements from here on are made by a rule for a statement of the function.
+    fn rule(&mut self, of: Var, rule: &'static str) {
+        self.hits.count(rule);
+        self.made_for(of, rule);
+    }
+
+    /// The same where no rule is counted.
+    fn made_for(&mut self, of: Var, why: &'static str) {
+        self.builder.trace.enter(Ancestor::Statement(of, why));
+    }
+
     /// The derived function.
-    fn finish(self, outputs: Vec<(Leaf, Var)>) -> Ssa {
-        Ssa {
-            callee: self.ssa.callee.clone(),
+    fn finish(self, derivation: &Derivation, needs: Vec<u32>, outputs: Vec<(Leaf, Var)>) -> (Ssa, Origins) {
+        let trace = self.builder.trace;
+        let mut derived = Ssa {
+            callee: Arc::new(self.ssa.callee.derive(derivation.clone())),
             vars: self.vars,
             sizes: self.ssa.sizes.clone(),
             bounded: self.ssa.bounded.clone(),
@@ -111,11 +122,13 @@ impl<'a> Deriving<'a> {
             inputs: self.inputs,
             stmts: self.builder.stmts,
             checks: self.builder.checks,
-            needs: self.ssa.needs.clone(),
+            needs,
             opaque: false,
             result: CoreType::Tuple(outputs.iter().map(|(leaf, _)| leaf.ty()).collect(), None),
             outputs,
-        }
+        };
+        let fates = crate::norm::dead::remove(&mut derived);
+        (derived, trace.finish(&fates))
     }
 
     /// Where there is one of these terms, over indices of these ranges. Where that is long what only the run knows

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use super::{Deriving, Functions, is_real};
 use crate::ir::core::{Callee, Derivation, Leaf};
 use crate::ir::flat::Source;
+use crate::ir::origin::{Origins, RULE, VALUE};
 use crate::ir::ssa::{Builder, Rhs, Ssa, Var};
 use crate::norm::Rule as Kind;
 use crate::norm::hits::Hits;
@@ -25,7 +26,8 @@ pub struct Rule {
     pub callee: Arc<Callee>,
 }
 
-/// The derivative of a definition by its rule; `None` where the rule has no such form, or no transpose.
+/// The derivative of a definition by its rule, and where its statements come from: all that the rule gives from the
+/// results. `None` where the rule has no such form, or no transpose.
 #[must_use]
 pub fn derive(
     ssa: &Ssa,
@@ -33,20 +35,25 @@ pub fn derive(
     derivation: &Derivation,
     functions: Functions<'_>,
     hits: &mut Hits,
-) -> Option<Ssa> {
+) -> Option<(Ssa, Origins)> {
     let written = functions(&rule.callee)?;
     let mut pass = Deriving::new(ssa, functions, hits);
     // The definition itself is called: what its statements are does not matter here.
     pass.builder = Builder::new(ssa.sizes.iter().map(|l| Poly::atom(ssa.vars.atom(*l))).collect());
-    pass.hits.count("rule");
+    pass.hits.count(RULE);
     let inputs = pass.inputs_of(ssa);
+    let results: Vec<Var> = ssa.outputs.iter().map(|(_, var)| *var).collect();
+    let first = *results.first()?;
+    pass.made_for(first, VALUE);
     let values = pass.called(&ssa.callee, ssa, &inputs);
+    pass.note(&results, &values, VALUE);
+    pass.made_for(first, RULE);
     let real: Vec<u32> = (0..)
         .zip(&ssa.inputs)
         .filter(|(_, i)| is_real(i.leaf.scalar) && i.source.is_passed())
         .map(|(k, _)| k)
         .collect();
-    let results: Vec<(u32, &Leaf)> =
+    let reals: Vec<(u32, &Leaf)> =
         (0..).zip(&ssa.outputs).map(|(k, (leaf, _))| (k, leaf)).filter(|(_, leaf)| is_real(leaf.scalar)).collect();
     let mut outputs: Vec<(Leaf, Var)> =
         ssa.outputs.iter().zip(values).map(|((leaf, _), var)| (leaf.clone(), var)).collect();
@@ -57,6 +64,7 @@ pub fn derive(
             for k in &**wrt {
                 let input = ssa.inputs.get(*k as usize)?;
                 let name = format!("{}_tan", ssa.vars.name(input.local)).into();
+                pass.made_for(ssa.input(*k)?, RULE);
                 let var = pass.input(name, Source::Tangent(*k), input.leaf.clone());
                 *tangents.get_mut(real.iter().position(|r| r == k)?)? = Some(var);
             }
@@ -68,31 +76,35 @@ pub fn derive(
             let found = match rule.kind {
                 Kind::Derivative => pass.applied(rule, &written, &inputs, &given),
                 Kind::Adjoint => {
-                    let leaves: Vec<Leaf> = results.iter().map(|(_, leaf)| (*leaf).clone()).collect();
+                    let leaves: Vec<Leaf> = reals.iter().map(|(_, leaf)| (*leaf).clone()).collect();
                     // The cotangents that the rule gives are of all real arguments; only some vary.
                     let some: Vec<u32> = (0..).zip(&real).filter(|(_, k)| wrt.contains(k)).map(|(at, _)| at).collect();
                     let given: Vec<Var> = some.iter().filter_map(|at| given.get(*at as usize)).copied().collect();
                     pass.transposed(rule, &written, &inputs, &leaves, &some, &given)?
                 }
             };
-            let of = results.iter().map(|(_, leaf)| Leaf { path: Vec::new(), ..(*leaf).clone() });
+            let of: Vec<Var> = reals.iter().filter_map(|(k, _)| results.get(*k as usize)).copied().collect();
+            pass.note(&of, &found, RULE);
+            let of = reals.iter().map(|(_, leaf)| Leaf { path: Vec::new(), ..(*leaf).clone() });
             outputs.extend(of.zip(found));
         }
         Derivation::Adjoint { of, wrt } => {
             let mut cotangents = Vec::new();
-            for (k, leaf) in &results {
+            for (k, leaf) in &reals {
                 if !of.contains(k) {
                     cotangents.push(None);
                     continue;
                 }
-                let own = ssa.outputs.get(*k as usize).and_then(|(_, v)| ssa.stmts.get(v.0 as usize)?.name.clone());
+                let result = *results.get(*k as usize)?;
+                let own = ssa.stmts.get(result.0 as usize).and_then(|s| s.name.clone());
+                pass.made_for(result, RULE);
                 let name = format!("{}_adj", own.unwrap_or_else(|| "y".into())).into();
                 let leaf = Leaf { path: Vec::new(), ..(*leaf).clone() };
                 cotangents.push(Some(pass.input(name, Source::Cotangent(*k), leaf)));
             }
             let found = match rule.kind {
                 Kind::Adjoint => {
-                    let given = cotangents.iter().zip(&results);
+                    let given = cotangents.iter().zip(&reals);
                     let given: Vec<Var> = given.map(|(c, (_, leaf))| c.unwrap_or_else(|| pass.none(leaf))).collect();
                     pass.applied(rule, &written, &inputs, &given)
                 }
@@ -108,22 +120,31 @@ pub fn derive(
             for k in &**wrt {
                 let leaf = &ssa.inputs.get(*k as usize)?.leaf;
                 let at = real.iter().position(|r| r == k)?;
-                outputs.push((Leaf { path: Vec::new(), ..leaf.clone() }, *found.get(at)?));
+                let cotangent = *found.get(at)?;
+                pass.note(&[ssa.input(*k)?], &[cotangent], RULE);
+                outputs.push((Leaf { path: Vec::new(), ..leaf.clone() }, cotangent));
             }
         }
     }
-    let mut derived = pass.finish(outputs);
-    derived.needs = Vec::new();
-    derived.callee = Arc::new(ssa.callee.derive(derivation.clone()));
-    crate::norm::dead::remove(&mut derived);
-    Some(derived)
+    Some(pass.finish(derivation, Vec::new(), outputs))
 }
 
 impl Deriving<'_> {
+    /// These are made for statements of the definition, one each, beside what the call was made for.
+    fn note(&mut self, of: &[Var], made: &[Var], why: &'static str) {
+        for (of, made) in of.iter().zip(made) {
+            self.made_for(*of, why);
+            self.builder.trace.gives(*made);
+        }
+    }
+
     /// The inputs of the definition that are passed to it.
     fn inputs_of(&mut self, ssa: &Ssa) -> Vec<Var> {
         let mut vars = Vec::new();
         for (k, input) in (0..).zip(&ssa.inputs) {
+            if let Some(of) = ssa.input(k) {
+                self.made_for(of, VALUE);
+            }
             let var = self.builder.push(input.leaf.dims.clone(), input.leaf.scalar, Rhs::Input(k), Vec::new());
             if let Some(stmt) = self.builder.stmts.get_mut(var.0 as usize) {
                 stmt.name = Some(ssa.vars.name(input.local));

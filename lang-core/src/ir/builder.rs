@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 use super::core::{Constant, Operation};
+use super::origin::{Ancestor, Trace, VALUE};
 use super::ssa::{Access, Addend, Check, Rhs, Ssa, Stmt, Var, index, index_number};
 use super::value::{self, Value};
 use crate::predicate::{Atom, Context, Poly, Pred};
@@ -20,6 +21,8 @@ pub struct Builder {
     pub stmts: Vec<Stmt>,
     /// The checks so far.
     pub checks: Vec<Check>,
+    /// What they are made for.
+    pub trace: Trace,
     /// Sizes, which are not negative.
     sizes: Vec<Poly>,
     memo: HashMap<Key, Var>,
@@ -56,6 +59,8 @@ impl Builder {
             let key = (stmt.dims.clone(), stmt.scalar, stmt.rhs.clone(), stmt.needs.clone());
             builder.memo.entry(key).or_insert(Var(k));
             builder.stmts.push(stmt.clone());
+            builder.trace.enter(Ancestor::Statement(Var(k), VALUE));
+            builder.trace.made(Var(k));
         }
         builder
     }
@@ -118,12 +123,14 @@ impl Builder {
         needs.dedup();
         let key = (dims, scalar, rhs, needs);
         if let Some(var) = self.memo.get(&key) {
+            self.trace.made(*var);
             return *var;
         }
         let var = Var(u32::try_from(self.stmts.len()).unwrap_or(u32::MAX));
         let (dims, _, rhs, needs) = key.clone();
         self.stmts.push(Stmt { dims, scalar, rhs, needs, name: None });
         self.memo.insert(key, var);
+        self.trace.made(var);
         var
     }
 

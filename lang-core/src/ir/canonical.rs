@@ -125,7 +125,7 @@ pub fn ssa(ssa: &Ssa) -> Canonical<Ssa> {
 
 /// A failure without its place, which texts do not have.
 fn nowhere(what: &Failing, own: &GlobalName) -> Arc<Failing> {
-    Arc::new(Failing { item: own.clone(), span: Span::default(), ..what.clone() })
+    Arc::new(Failing { item: own.clone(), node: None, ..what.clone() })
 }
 
 /// A constant as its type has it.

@@ -17,6 +17,7 @@ use crate::interp::guarded;
 use crate::predicate::{Atom, Index, LocalId, Poly, Pred};
 use crate::resolve::scalar_fn::ScalarFn;
 use crate::syntax::ops::{BinOp, Scalar};
+use crate::types::tree::TId;
 use crate::types::ty::Type;
 
 /// The type of a core expression.
@@ -192,8 +193,9 @@ pub struct Failing {
     pub what: Name,
     /// Where, in which item.
     pub item: GlobalName,
-    /// The place in the item.
-    pub span: Span,
+    /// The place in the item: a node of its typed tree, which an edit that only moves text leaves what it is. What is
+    /// read back from a text has none.
+    pub node: Option<TId>,
 }
 
 /// What a call calls: a definition at types, a function made inside one, or a derivative of either.
@@ -452,6 +454,12 @@ impl Expr {
     #[must_use]
     pub fn with(&self, kind: Kind, ty: CoreType) -> E {
         Self::new(kind, ty, self.span)
+    }
+
+    /// The same at another place.
+    #[must_use]
+    pub fn at(e: &E, span: Span) -> E {
+        if e.span == span { Arc::clone(e) } else { Self::new(e.kind.clone(), e.ty.clone(), span) }
     }
 
     /// A component.

@@ -12,9 +12,10 @@ pub mod eval_ssa;
 pub mod flat;
 mod indices;
 mod nest;
+pub mod origin;
 pub mod read;
 pub mod ssa;
-mod ssa_text;
+pub mod ssa_text;
 pub mod text;
 pub mod value;
 

@@ -190,6 +190,15 @@ pub struct Ssa {
     pub result: CoreType,
 }
 
+impl Ssa {
+    /// The statement that is an input, by its position among the inputs.
+    #[must_use]
+    pub fn input(&self, k: u32) -> Option<Var> {
+        let at = self.stmts.iter().position(|s| s.rhs == Rhs::Input(k))?;
+        Some(Var(u32::try_from(at).ok()?))
+    }
+}
+
 impl Rhs {
     /// What it reads directly; not what its predicates and indices do.
     pub fn for_each_access(&self, f: &mut dyn FnMut(&Access)) {

@@ -7,14 +7,28 @@ use super::callee_text::{Called, Qualified};
 use super::canonical;
 use super::core::CoreType;
 use super::flat::{Input, Source};
-use super::ssa::{Access, Rhs, Ssa, index};
+use super::ssa::{Access, Rhs, Ssa, Var, index};
 use super::text::{declared, digits};
 use crate::predicate::{LocalId, Poly, Pred};
 use crate::syntax::ops::Scalar;
 
 impl fmt::Display for Ssa {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let canonical = canonical::ssa(self);
+        Noted { ssa: self, note: &|_| None }.fmt(f)
+    }
+}
+
+/// The text with something to be said of statements, in the comments at the ends of their lines.
+pub struct Noted<'a> {
+    /// The function.
+    pub ssa: &'a Ssa,
+    /// What is to be said of a statement.
+    pub note: &'a dyn Fn(Var) -> Option<String>,
+}
+
+impl fmt::Display for Noted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let canonical = canonical::ssa(self.ssa);
         let ssa = &canonical.form;
         let own = ssa.callee.def.module.as_str();
         let marked = |x: LocalId| format!("{}{}", bounded(ssa, x), ssa.vars.name(x));
@@ -31,14 +45,16 @@ impl fmt::Display for Ssa {
             }
             writeln!(f, "{}, {} {:?}", check.cond, check.what.code, check.what.what.as_str())?;
         }
-        for (k, stmt) in ssa.stmts.iter().enumerate() {
+        for (k, stmt) in (0..).zip(&ssa.stmts) {
             let scalar = stmt.scalar.map_or("rel", |s| s.name());
             let of = stmt.scalar.unwrap_or(Scalar::F64);
             let rhs = Shown { rhs: &stmt.rhs, free: stmt.dims.len(), of, ssa };
             write!(f, "  X{k}{}: {scalar} = {rhs}", indices(&stmt.dims, 0))?;
             needs(f, &stmt.needs)?;
-            if let Some(name) = &stmt.name {
-                write!(f, "  -- {name}")?;
+            let comment = [stmt.name.as_ref().map(ToString::to_string), (self.note)(Var(k))];
+            let comment: Vec<String> = comment.into_iter().flatten().collect();
+            if !comment.is_empty() {
+                write!(f, "  -- {}", comment.join("; "))?;
             }
             writeln!(f)?;
         }

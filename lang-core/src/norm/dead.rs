@@ -1,11 +1,12 @@
 //! Statements and checks that nothing reads go, and the others are renumbered. "A transformed program may omit
 //! a failure whose value is unused."
 
-use crate::ir::ssa::{Access, Addend, Rhs, Ssa, Var, for_each_read};
+use crate::ir::origin::Fate;
+use crate::ir::ssa::{Access, Addend, Rhs, Ssa, Stmt, Var, for_each_read};
 use crate::predicate::{Atom, LocalId, Poly, Pred};
 
-/// Removes what is not needed for the outputs. Inputs stay.
-pub(crate) fn remove(ssa: &mut Ssa) {
+/// Removes what is not needed for the outputs. Inputs stay. Tells what became of each statement.
+pub(crate) fn remove(ssa: &mut Ssa) -> Vec<Fate> {
     let mut live = vec![false; ssa.stmts.len()];
     let mut asked = vec![false; ssa.checks.len()];
     let mut open: Vec<Var> = ssa.outputs.iter().map(|(_, v)| *v).collect();
@@ -42,6 +43,7 @@ pub(crate) fn remove(ssa: &mut Ssa) {
     };
     let (vars, numbers) = (new(&live), new(&asked));
     let renumber = Renumber { vars: &vars, checks: &numbers };
+    let fates = fates(&ssa.stmts, &live, &renumber);
     let mut kept = live.iter();
     ssa.stmts.retain(|_| kept.next().copied().unwrap_or(false));
     let mut kept = asked.iter();
@@ -55,6 +57,25 @@ pub(crate) fn remove(ssa: &mut Ssa) {
     }
     ssa.needs.iter_mut().for_each(|c| *c = renumber.check(*c));
     ssa.outputs.iter_mut().for_each(|(_, v)| *v = renumber.var(*v));
+    fates
+}
+
+fn fates(stmts: &[Stmt], live: &[bool], renumber: &Renumber<'_>) -> Vec<Fate> {
+    let mut fates: Vec<Fate> = Vec::with_capacity(stmts.len());
+    for ((k, stmt), live) in (0..).zip(stmts).zip(live) {
+        fates.push(match &stmt.rhs {
+            _ if *live => Fate::Kept(renumber.var(Var(k))),
+            Rhs::Contract { bound, factors, .. } if bound.is_empty() => match factors.as_slice() {
+                [one] => match fates.get(one.var.0 as usize) {
+                    Some(Fate::Kept(var) | Fate::View(var)) => Fate::View(*var),
+                    Some(Fate::Gone) | None => Fate::Gone,
+                },
+                _ => Fate::Gone,
+            },
+            _ => Fate::Gone,
+        });
+    }
+    fates
 }
 
 struct Renumber<'a> {

@@ -234,7 +234,9 @@ fn inlined(
     let places: HashMap<usize, usize> = params.enumerate().map(|(nth, (k, _))| (k, nth)).collect();
     let mut checks = vec![None; ssa.checks.len()];
     let linear = linear(ssa);
-    for stmt in &ssa.stmts {
+    let (call, inlined) = (builder.trace.now(), builder.trace.callee(&ssa.callee));
+    for (k, stmt) in (0..).zip(&ssa.stmts) {
+        builder.trace.inline(inlined, Var(k));
         let dims: Vec<Poly> = batch.iter().cloned().chain(stmt.dims.iter().map(|n| put.poly(n))).collect();
         let scalar = stmt.scalar.unwrap_or(Scalar::F64);
         let mut all = needs.to_vec();
@@ -289,6 +291,7 @@ fn inlined(
         };
         put.vars.push(place);
     }
+    builder.trace.back(call);
     let mut asserted = needs.to_vec();
     for c in &ssa.needs {
         asserted.push(check(builder, ssa, &put, batch, pred, *c, &mut checks));

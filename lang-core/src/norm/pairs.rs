@@ -140,14 +140,14 @@ impl Pairs<'_> {
                 let own = self.vars.index(index.name.clone(), index.extent.clone());
                 let put = |p: &Poly| p.substitute(&|a| (*a == index.atom()).then(|| own.value()));
                 let body = self.part(&substitute::expr(body, &put), path);
-                Expr::generate(own, body)
+                Expr::at(&Expr::generate(own, body), e.span)
             }
             Kind::Access(inner, at) => {
                 if !path.is_empty() {
                     self.hits.count("5.14");
                 }
                 let inner = self.part(inner, path);
-                Expr::access(&inner, at.clone())
+                Expr::at(&Expr::access(&inner, at.clone()), e.span)
             }
             Kind::Guard(p, body) => {
                 if !path.is_empty() {

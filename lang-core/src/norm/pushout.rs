@@ -58,7 +58,9 @@ impl Pushout<'_> {
         guarded(|| match &e.kind {
             Kind::Access(base, at) => {
                 let base = self.push(base);
-                self.element(&base, at)
+                let element = self.element(&base, at);
+                // Of what is generated it is the body, which has its own place.
+                if matches!(element.kind, Kind::Access(..)) { Expr::at(&element, e.span) } else { element }
             }
             Kind::Guard(p, body) => {
                 let body = self.push(body);
@@ -95,7 +97,7 @@ impl Pushout<'_> {
             Kind::Gen(index, body) => {
                 self.hits.count("5.23");
                 let body = self.bracket(p, body);
-                Expr::generate(index.clone(), body)
+                Expr::at(&Expr::generate(index.clone(), body), e.span)
             }
             Kind::Guard(q, body) => {
                 self.hits.count("5.24");

@@ -14,6 +14,7 @@ use crate::base::Name;
 use crate::interp::guarded;
 use crate::ir::core::{Callee, E, Expr, Failing, Kind, Vars};
 use crate::ir::flat::{Flat, Input, Source};
+use crate::ir::origin::{Ancestor, Origins};
 use crate::ir::ssa::{self, Access, Addend, Builder, Check, Rhs, Ssa, Stmt, Var};
 use crate::predicate::{Atom, Index, LocalId, Poly, Pred};
 use crate::syntax::ops::Scalar;
@@ -24,9 +25,9 @@ pub const RULES: &[&str] = &["5.25", "5.26", "5.27", "5.28", "5.29", "5.30", "5.
 /// A definition in Tensor SSA, for its calls.
 pub type Callees<'a> = &'a dyn Fn(&Arc<Callee>) -> Option<Arc<Ssa>>;
 
-/// The function in Tensor SSA. It is pushed out.
+/// The function in Tensor SSA, and where its statements come from. It is pushed out.
 #[must_use]
-pub fn to_ssa(flat: &Flat, callees: Callees<'_>, hits: &mut Hits) -> Ssa {
+pub fn to_ssa(flat: &Flat, callees: Callees<'_>, hits: &mut Hits) -> (Ssa, Origins) {
     let own = |l: &LocalId| Poly::atom(flat.vars.atom(*l));
     let mut pass = Convert {
         builder: Builder::new(flat.sizes.iter().map(own).collect()),
@@ -36,6 +37,7 @@ pub fn to_ssa(flat: &Flat, callees: Callees<'_>, hits: &mut Hits) -> Ssa {
         inputs: flat.inputs.clone(),
         hits,
     };
+    pass.builder.trace.enter(Ancestor::Input);
     for (k, input) in (0..).zip(&flat.inputs) {
         let dims = input.leaf.dims.clone();
         let var = pass.builder.push(dims, input.leaf.scalar, Rhs::Input(k), Vec::new());
@@ -55,6 +57,7 @@ pub fn to_ssa(flat: &Flat, callees: Callees<'_>, hits: &mut Hits) -> Ssa {
         pass.env.insert(*x, var);
     }
     let outputs = flat.outputs.iter().map(|(leaf, e)| (leaf.clone(), pass.convert(&top, e))).collect();
+    let trace = pass.builder.trace;
     let mut ssa = Ssa {
         callee: flat.callee.clone(),
         vars: pass.vars,
@@ -69,8 +72,8 @@ pub fn to_ssa(flat: &Flat, callees: Callees<'_>, hits: &mut Hits) -> Ssa {
         outputs,
         result: flat.result.clone(),
     };
-    super::dead::remove(&mut ssa);
-    ssa
+    let fates = super::dead::remove(&mut ssa);
+    (ssa, trace.finish(&fates))
 }
 
 /// What stands around an expression.
@@ -102,7 +105,11 @@ impl Convert<'_> {
 
     /// `⊞ place: e`
     fn convert(&mut self, place: &Place, e: &E) -> Var {
-        guarded(|| self.convert_node(place, e))
+        let before = self.builder.trace.enter_text(e.span);
+        let var = guarded(|| self.convert_node(place, e));
+        self.builder.trace.gives(var);
+        self.builder.trace.back(before);
+        var
     }
 
     fn convert_node(&mut self, place: &Place, e: &E) -> Var {

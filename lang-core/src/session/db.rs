@@ -127,6 +127,8 @@ impl Db {
             .ingredient::<forms::Asked<'_>>()
             .ingredient::<forms::core>()
             .ingredient::<forms::stages>()
+            .ingredient::<forms::outside>()
+            .ingredient::<forms::traced>()
             .ingredient::<forms::ssa>()
             .build();
         Self { storage }

@@ -9,10 +9,10 @@ use salsa::{Database, Id};
 use super::view::View;
 use super::{cycles, queries, scope};
 use crate::base::GlobalName;
-use crate::ir::core::Callee;
+use crate::ir::core::{Callee, Outside};
 use crate::ir::ssa::Ssa;
 use crate::norm::{Bodies, Hits, Rule};
-use crate::pipeline::{self, Callees, InCore, InStages};
+use crate::pipeline::{self, Callees, InCore, InStages, Traced};
 use crate::types::env::Env as _;
 use crate::types::info::TypeInfo;
 use crate::types::tree::Body;
@@ -44,11 +44,32 @@ fn recursive<'db>(db: &'db dyn Database, _: Id, asked: Asked<'db>) -> InStages {
     Err(pipeline::recursive(asked.callee(db)))
 }
 
-/// Tensor SSA, of derivatives too.
+/// Why it does not have all forms, if it does not: all that a caller asks of them but Tensor SSA.
+#[salsa::tracked(cycle_result = recursive_too)]
+pub(super) fn outside<'db>(db: &'db dyn Database, asked: Asked<'db>) -> Option<Box<Outside>> {
+    stages(db, asked).as_ref().err().cloned()
+}
+
+fn recursive_too<'db>(db: &'db dyn Database, _: Id, asked: Asked<'db>) -> Option<Box<Outside>> {
+    Some(pipeline::recursive(asked.callee(db)))
+}
+
+/// Tensor SSA, of derivatives too, and where it comes from. After an edit that only moves text the table of a
+/// definition is another, and [`ssa`] of it is not.
+#[salsa::tracked(cycle_result = not_traced)]
+pub(super) fn traced<'db>(db: &'db dyn Database, asked: Asked<'db>) -> Option<Traced> {
+    let forms = Forms { db };
+    pipeline::traced(&forms, &forms, asked.callee(db), &mut Hits::default())
+}
+
+fn not_traced<'db>(_: &'db dyn Database, _: Id, _: Asked<'db>) -> Option<Traced> {
+    None
+}
+
+/// Tensor SSA alone: what callers and derivatives are made of.
 #[salsa::tracked(cycle_result = no_ssa)]
 pub(super) fn ssa<'db>(db: &'db dyn Database, asked: Asked<'db>) -> Option<Arc<Ssa>> {
-    let forms = Forms { db };
-    pipeline::ssa(&forms, &forms, asked.callee(db), &mut Hits::default())
+    traced(db, asked).as_ref().map(|traced| Arc::clone(&traced.ssa))
 }
 
 fn no_ssa<'db>(_: &'db dyn Database, _: Id, _: Asked<'db>) -> Option<Arc<Ssa>> {
@@ -118,6 +139,10 @@ impl Callees for Forms<'_> {
 
     fn stages(&self, callee: &Arc<Callee>) -> InStages {
         stages(self.db, self.asked(callee)).clone()
+    }
+
+    fn has_stages(&self, callee: &Arc<Callee>) -> Result<(), Box<Outside>> {
+        outside(self.db, self.asked(callee)).clone().map_or(Ok(()), Err)
     }
 
     fn ssa(&self, callee: &Arc<Callee>) -> Option<Arc<Ssa>> {

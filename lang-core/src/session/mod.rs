@@ -36,7 +36,7 @@ use salsa::{Database, Durability, Setter};
 use crate::base::{Diagnostic, GlobalName, ModuleName, Name, Span};
 use crate::ir::core::Callee;
 use crate::ir::ssa::Ssa;
-use crate::pipeline::{InCore, InStages};
+use crate::pipeline::{InCore, InStages, Traced};
 use crate::resolve::{self, Resolved};
 use crate::syntax::parser::Parsed;
 use crate::syntax::split::ItemKind;
@@ -358,6 +358,13 @@ impl Session {
         forms::ssa(&self.db, Asked::new(&self.db, Arc::clone(callee))).clone()
     }
 
+    /// The same, and where its statements come from.
+    #[must_use]
+    pub fn traced(&self, callee: &Arc<Callee>) -> Option<Traced> {
+        forms::prepare(&self.db, callee);
+        forms::traced(&self.db, Asked::new(&self.db, Arc::clone(callee))).clone()
+    }
+
     /// What a type is.
     #[must_use]
     pub fn type_info(&self, name: &GlobalName) -> Option<Arc<TypeInfo>> {
@@ -440,7 +447,7 @@ impl Session {
         let show = |(query, key): (_, salsa::Id)| {
             let query = db.ingredient_debug_name(query);
             let name = match &*query {
-                "core" | "stages" | "ssa" => Asked::from_id(key).callee(db).to_string(),
+                "core" | "stages" | "outside" | "traced" | "ssa" => Asked::from_id(key).callee(db).to_string(),
                 _ => names.get(&key).cloned().unwrap_or_default(),
             };
             format!("{query}({name})")

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Session;
 use crate::base::GlobalName;
 use crate::interp::{Program, Value};
-use crate::ir::core::Callee;
+use crate::ir::core::{Callee, Outside};
 use crate::ir::ssa::Ssa;
 use crate::norm::Bodies;
 use crate::pipeline::{Callees, InCore, InStages};
@@ -67,6 +67,10 @@ impl Callees for Session {
 
     fn stages(&self, callee: &Arc<Callee>) -> InStages {
         Self::stages(self, callee)
+    }
+
+    fn has_stages(&self, callee: &Arc<Callee>) -> Result<(), Box<Outside>> {
+        Self::stages(self, callee).map(|_| ())
     }
 
     fn ssa(&self, callee: &Arc<Callee>) -> Option<Arc<Ssa>> {

@@ -1,5 +1,7 @@
 //! What the session recomputes after edits, and what it reports of whole modules.
 
+mod origins;
+
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -582,7 +584,11 @@ fn an_edit_makes_the_forms_again_that_it_reaches() {
         expect!["core(scale) ssa(loss) ssa(loss_adj{0; 0}) ssa(scale) stages(loss) stages(scale)"],
     );
     // It is written in another way: the forms of its callers stay.
-    made_again(LOSS, |s| replace(s, "for i: x[i] * x[i]", "for i: (x[i] * x[i])"), expect!["core(square)"]);
+    made_again(
+        LOSS,
+        |s| replace(s, "for i: x[i] * x[i]", "for i: (x[i] * x[i])"),
+        expect!["core(square) ssa(square) stages(square)"],
+    );
     // Nothing of it is asked for.
     made_again(LOSS, |s| replace(s, "= scale(x)", "= 2 * scale(x)"), expect!["nothing"]);
     // What stands before an item does not matter to it.

@@ -79,7 +79,7 @@ pub(super) fn definition(asked: &Asked<'_>) -> Result<Definition, Outside> {
     let primal = &asked.stages.ssa;
     let mut wanted = (**ssa).clone();
     wanted.outputs = ssa.outputs.iter().skip(primal.outputs.len()).cloned().collect();
-    crate::norm::dead::remove(&mut wanted);
+    let _ = crate::norm::dead::remove(&mut wanted);
     let mut fresh = Table::default();
     let read = lines(&wanted, &mut fresh)?;
     let sizes: Vec<Poly> = wanted.sizes.iter().map(|l| Poly::atom(wanted.vars.atom(*l))).collect();

@@ -1,4 +1,5 @@
-//! `iverson show STAGE FILE DEF`: a definition in a form of the compiler's middle, as text.
+//! `iverson show STAGE FILE DEF`: a definition in a form of the compiler's middle, as text, perhaps with what each line
+//! of it comes from.
 
 use std::path::Path;
 
@@ -11,7 +12,7 @@ use crate::json;
 use crate::out::{Out, Status};
 use crate::problem::Problem;
 
-pub(crate) fn run(stage: Stage, file: &Path, def: &str, common: &Common, out: Out) -> Status {
+pub(crate) fn run(stage: Stage, file: &Path, def: &str, origins: bool, common: &Common, out: Out) -> Status {
     let mut engine = Engine::new(common, out);
     let module = match engine.load(file) {
         Ok(module) => module,
@@ -25,7 +26,9 @@ pub(crate) fn run(stage: Stage, file: &Path, def: &str, common: &Common, out: Ou
         out.fail(&problems, &engine.sources);
         return Status::Failed;
     }
-    match engine.form(stage, &GlobalName::new(&module, def)) {
+    let name = GlobalName::new(&module, def);
+    let form = if origins { engine.form_with_origins(stage, &name) } else { engine.form(stage, &name) };
+    match form {
         Ok(form) => {
             if let Some(note) = &form.note {
                 out.note(&format!("{note}\n"));

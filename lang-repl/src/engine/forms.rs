@@ -22,7 +22,7 @@ pub(crate) struct Form {
 }
 
 impl Form {
-    fn of(text: String) -> Self {
+    pub(super) fn of(text: String) -> Self {
         Self { text, note: None }
     }
 }
@@ -46,7 +46,10 @@ impl Engine {
             Stage::Lifted => Form::of(stages.lifted.to_string()),
             Stage::Pairs => Form::of(stages.pairs.to_string()),
             Stage::Pushed => Form::of(stages.pushed.to_string()),
-            Stage::Ssa => Form::of(self.in_ssa(&def, callee, &derivatives)?),
+            Stage::Ssa => {
+                let callee = self.derivative_of(&def, callee, &derivatives)?;
+                Form::of(self.session.ssa(&callee).ok_or_else(|| Self::constant(&def))?.to_string())
+            }
             Stage::Forward => self.derivative(&def, Which::Forward)?,
             Stage::Adjoint => self.derivative(&def, Which::Adjoint)?,
         })
@@ -66,7 +69,7 @@ impl Engine {
     }
 
     /// The definition that a name means, and the derivatives that are taken of it.
-    fn derived_from(&self, stage: Stage, name: &GlobalName) -> (GlobalName, Vec<Which>) {
+    pub(super) fn derived_from(&self, stage: Stage, name: &GlobalName) -> (GlobalName, Vec<Which>) {
         let (mut def, mut derivatives) = (name.clone(), Vec::new());
         while stage == Stage::Ssa && self.session.signature(&def).is_none() {
             let ends = |which: &Which| def.name.strip_suffix(which.suffix()).map(|rest| (*which, rest.to_owned()));
@@ -79,13 +82,18 @@ impl Engine {
         (def, derivatives)
     }
 
-    fn in_ssa(&self, def: &GlobalName, mut callee: Arc<Callee>, derivatives: &[Which]) -> Result<String, Box<Problem>> {
-        let constant = || Self::constant(def);
+    /// Derivatives of a definition by all that is real.
+    pub(super) fn derivative_of(
+        &self,
+        def: &GlobalName,
+        mut callee: Arc<Callee>,
+        derivatives: &[Which],
+    ) -> Result<Arc<Callee>, Box<Problem>> {
         for which in derivatives {
             let derived = source::derived(&self.session, &callee, *which).map_err(|why| self.no_core(def, &why))?;
-            callee = derived.ok_or_else(constant)?.callee.clone();
+            callee = derived.ok_or_else(|| Self::constant(def))?.callee.clone();
         }
-        Ok(self.session.ssa(&callee).ok_or_else(constant)?.to_string())
+        Ok(callee)
     }
 
     fn derivative(&self, def: &GlobalName, which: Which) -> Result<Form, Box<Problem>> {
@@ -102,12 +110,12 @@ impl Engine {
         }
     }
 
-    fn constant(def: &GlobalName) -> Box<Problem> {
+    pub(super) fn constant(def: &GlobalName) -> Box<Problem> {
         let message = format!("`{}` has no derivative: it takes no reals, or gives none", def.name);
         Box::new(Problem::new(Code::E0510, message))
     }
 
-    fn no_core(&self, def: &GlobalName, why: &Outside) -> Box<Problem> {
+    pub(super) fn no_core(&self, def: &GlobalName, why: &Outside) -> Box<Problem> {
         let mut problem = Problem::new(Code::E0510, format!("`{}` has no core form: {}", def.name, why.what.phrase()));
         problem.help = Some("what is there stays with the interpreter, which runs it all the same".to_owned());
         problem.places.extend(self.place_of(&why.item, why.span));

@@ -31,6 +31,7 @@ use crate::types;
 mod advice;
 mod forms;
 pub(crate) mod measure;
+mod origins;
 mod questions;
 
 /// A part of a module's text and where it comes from.

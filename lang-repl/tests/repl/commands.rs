@@ -149,11 +149,11 @@ for i < 1000000: 1.0
                │          ╰─────────── element [1]: 0.0 / 0.0
             ───╯
             [E0515] Error: this is NaN, and nothing that it was made of is
-               ╭─[ repl:1:28 ]
+               ╭─[ repl:1:27 ]
                │
              1 │ z |> \(t: [3]f64): sum i: (t[i] - 1) / (t[i] - 1)
-               │                            ───────────┬──────────
-               │                                       ╰──────────── 0.0 / 0.0
+               │                           ───────────┬───────────
+               │                                      ╰───────────── 0.0 / 0.0
                │
                │ Note: called from the input at repl:1:1
             ───╯

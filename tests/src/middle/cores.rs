@@ -39,13 +39,14 @@ impl Made<'_> {
         let pairs = pairs::eliminate(&lifted, hits);
         let pushed = pushout::push_out(&pairs, hits);
         let known = |callee: &Arc<Callee>| self.known.borrow().get(&**callee).map(|s| s.ssa.clone());
-        let ssa = to_ssa::to_ssa(&pushed, &known, hits);
+        let (ssa, origins) = to_ssa::to_ssa(&pushed, &known, hits);
         let stages = Arc::new(Stages {
             core: Arc::new(core.clone()),
             lifted: Arc::new(lifted),
             pairs: Arc::new(pairs),
             pushed: Arc::new(pushed),
             ssa: Arc::new(ssa),
+            origins: Arc::new(origins),
         });
         self.known.borrow_mut().insert((*core.callee).clone(), stages.clone());
         stages
@@ -69,7 +70,7 @@ impl Middle for Made<'_> {
             let mut hits = Hits::default();
             let derived = ad::derive(&ssa, last, &|c| self.ssa(c), &mut hits);
             self.hits.borrow_mut().add(&hits);
-            derived.map(Arc::new)
+            derived.map(|(ssa, _)| Arc::new(ssa))
         });
         self.derived.borrow_mut().insert((**callee).clone(), derived.clone());
         derived
@@ -287,12 +288,8 @@ impl<'r> Draw<'r> {
     }
 
     fn check(&mut self, p: Pred, e: &E) -> E {
-        let what = Failing {
-            code: Code::E0502,
-            what: "what is asked".into(),
-            item: GlobalName::new("core", "f"),
-            span: Span::default(),
-        };
+        let what =
+            Failing { code: Code::E0502, what: "what is asked".into(), item: GlobalName::new("core", "f"), node: None };
         e.with(Kind::Check(p, Arc::new(what), e.clone()), e.ty.clone())
     }
 

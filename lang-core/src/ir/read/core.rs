@@ -264,7 +264,7 @@ impl Core {
                 let body = self.expr(body)?;
                 let ty = body.ty.clone();
                 let item = self.item.clone();
-                let failing = Failing { code: *code, what: what.clone(), item, span: Span::default() };
+                let failing = Failing { code: *code, what: what.clone(), item, node: None };
                 new(Kind::Check(pred, Arc::new(failing), body), ty)
             }
             Node::Let(bindings, body) => self.lets(bindings, body)?,

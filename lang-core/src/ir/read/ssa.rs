@@ -9,7 +9,7 @@ use super::lines::{AccessTree, InputTree, Lines, RhsTree, SourceTree, StmtLine};
 use super::parser::{Parser, Read};
 use super::terms::{Found, Terms};
 use super::tree::{HeadTree, Tree};
-use crate::base::{ModuleName, Name, Span};
+use crate::base::{ModuleName, Name};
 use crate::ir::core::{CoreType, Failing, Leaf, Operation, Vars};
 use crate::ir::flat::{Input, Source};
 use crate::ir::ssa::{Access, Addend, Check, Rhs, Ssa, Stmt, Var};
@@ -82,8 +82,7 @@ fn build(head: &HeadTree, lines: &Lines, module: &ModuleName) -> Read<Ssa> {
         let dims = build.terms.polys(&line.dims)?;
         let guard = build.pred(line.guard.as_ref())?;
         let cond = build.terms.pred(&line.cond)?;
-        let what =
-            Failing { code: line.code, what: line.what.clone(), item: callee.def.clone(), span: Span::default() };
+        let what = Failing { code: line.code, what: line.what.clone(), item: callee.def.clone(), node: None };
         checks.push(Check { dims, guard, cond, what: Arc::new(what) });
     }
     let needed = |needs: &[(u32, usize)]| {

@@ -267,17 +267,17 @@ impl Elaborator<'_> {
         let span = self.span(f, id);
         match kind {
             BinderKind::For => {
-                let e = self.nest(f, vars, &mut Vec::new(), span, &mut |this, f, _| this.expr(f, body), Nest::Gen)?;
+                let e = self.nest(f, vars, &mut Vec::new(), id, &mut |this, f, _| this.expr(f, body), Nest::Gen)?;
                 Ok(Sym::Data(e))
             }
             BinderKind::Sum => {
                 let ty = f.code.body.nodes[id].ty.clone();
                 let ty = self.core_type(f, &ty, span)?;
                 if let CoreType::Scalar(_) = ty {
-                    let e = self.summation(f, vars, filter, body, span)?;
+                    let e = self.summation(f, id, vars, filter, body)?;
                     return Ok(self.known(e));
                 }
-                self.sum_of_arrays(f, vars, filter, body, &ty, span)
+                self.sum_of_arrays(f, id, vars, filter, body, &ty)
             }
             BinderKind::Any | BinderKind::All => self.quantified(f, kind, vars, filter, body, span),
             BinderKind::Rel => Err(self.outside(Reason::Relation, span)),
@@ -286,24 +286,26 @@ impl Elaborator<'_> {
     }
 
     /// `Σ i: [p] · e`
-    fn summation(&mut self, f: &mut Frame, vars: &[IndexVar], filter: Option<TId>, body: TId, span: Span) -> Out<E> {
+    fn summation(&mut self, f: &mut Frame, id: TId, vars: &[IndexVar], filter: Option<TId>, body: TId) -> Out<E> {
+        let span = self.span(f, id);
         let mut term = |this: &mut Self, f: &mut Frame, _: &[Index]| match filter {
             None => this.expr(f, body),
             Some(p) => this.guard(f, p, body, span),
         };
-        self.nest(f, vars, &mut Vec::new(), span, &mut term, Nest::Sum)
+        self.nest(f, vars, &mut Vec::new(), id, &mut term, Nest::Sum)
     }
 
     /// A sum of arrays or tuples: the terms as an array, then the sum of each element.
     fn sum_of_arrays(
         &mut self,
         f: &mut Frame,
+        id: TId,
         vars: &[IndexVar],
         filter: Option<TId>,
         body: TId,
         ty: &CoreType,
-        span: Span,
     ) -> Out<Sym> {
+        let span = self.span(f, id);
         // The terms of a sum of sums are those of all of them.
         let code = std::sync::Arc::clone(&f.code.body);
         let (mut vars, mut filter, mut body) = (vars.to_vec(), filter, body);
@@ -318,7 +320,7 @@ impl Elaborator<'_> {
             Some(p) => this.guard(f, p, body, span),
         };
         let mut indices = Vec::new();
-        let terms = self.nest(f, &vars, &mut indices, span, &mut term, Nest::Gen)?;
+        let terms = self.nest(f, &vars, &mut indices, id, &mut term, Nest::Gen)?;
         let again: Vec<Index> = indices.iter().map(|i| self.vars.index(i.name.clone(), i.extent.clone())).collect();
         let (e, p) = self.terms(&terms, &indices, &again);
         Ok(Sym::Data(self.sums(&again, &p, &e, ty, span)))
@@ -412,10 +414,11 @@ impl Elaborator<'_> {
         f: &mut Frame,
         vars: &[IndexVar],
         indices: &mut Vec<Index>,
-        span: Span,
+        id: TId,
         body: Body<'_, Self>,
         nest: Nest,
     ) -> Out<E> {
+        let span = self.span(f, id);
         let Some(var) = vars.get(indices.len()) else {
             return self.closed(span, |this| body(this, f, indices));
         };
@@ -428,7 +431,7 @@ impl Elaborator<'_> {
         let checked = nest == Nest::Gen && !self.context.implies(&negative);
         indices.push(index.clone());
         let e = self
-            .inside(&index, |this| this.under(&inside.clone(), |this| this.nest(f, vars, indices, span, body, nest)))?;
+            .inside(&index, |this| this.under(&inside.clone(), |this| this.nest(f, vars, indices, id, body, nest)))?;
         let e = Expr::guard(inside, e);
         Ok(match nest {
             Nest::Sum => {
@@ -438,12 +441,7 @@ impl Elaborator<'_> {
             Nest::Gen => {
                 let e = Expr::generate(index, e);
                 if checked {
-                    let what = std::sync::Arc::new(crate::ir::core::Failing {
-                        code: Code::E0509,
-                        what: "the extent is negative".into(),
-                        item: f.code.item.clone(),
-                        span,
-                    });
+                    let what = self.failing(f, id, Code::E0509, "the extent is negative");
                     Expr::new(Kind::Check(negative, what, e.clone()), e.ty.clone(), span)
                 } else {
                     e

@@ -14,6 +14,25 @@ use crate::types::ty::Type;
 impl Elaborator<'_> {
     /// What is known of an expression's value.
     pub(super) fn expr(&mut self, f: &mut Frame, id: TId) -> Out<Sym> {
+        let value = self.node(f, id)?;
+        // What stands for something inside, or was made elsewhere, has its place from there.
+        let own = matches!(
+            f.code.body.nodes[id].kind,
+            tree::Expr::Local(_)
+                | tree::Expr::Neg(_)
+                | tree::Expr::Arith(..)
+                | tree::Expr::Guard(..)
+                | tree::Expr::Proj(..)
+                | tree::Expr::Index(..)
+                | tree::Expr::Binder { .. }
+        );
+        Ok(match value {
+            Sym::Data(e) if own => Sym::Data(Expr::at(&e, self.span(f, id))),
+            value => value,
+        })
+    }
+
+    fn node(&mut self, f: &mut Frame, id: TId) -> Out<Sym> {
         let body = Arc::clone(&f.code.body);
         let node = &body.nodes[id];
         let span = self.span(f, id);

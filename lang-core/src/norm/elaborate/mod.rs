@@ -221,14 +221,14 @@ impl<'a> Elaborator<'a> {
                 continue;
             }
             let ty = self.core_type(&frame, &ty, Span::default())?;
-            let sym = self.variable(param, &ty, Span::default());
+            let sym = self.variable(param, &ty, declared.span);
             frame.env.insert(*local, sym);
             self.types.insert(param, ty.clone());
             params.push((param, ty));
         }
         let root = body.root.ok_or_else(|| nowhere(Reason::Errors))?;
         let (bindings, result) = self.scope(|this| this.expr(&mut frame, root))?;
-        let body = Expr::lets(bindings, self.data(&result, Span::default())?);
+        let body = Expr::lets(bindings, self.data(&result, body.nodes[root].span)?);
         let (vars, bounded, locals) = (self.vars, self.bounded, self.locals);
         Ok(Function { callee: callee.clone(), vars, sizes, params, bounded, body, locals })
     }
@@ -407,8 +407,7 @@ impl<'a> Elaborator<'a> {
     }
 
     fn failing(&self, f: &Frame, node: TId, code: Code, what: impl Into<Name>) -> Arc<Failing> {
-        let span = f.code.body.nodes[node].span;
-        Arc::new(Failing { code, what: what.into(), item: f.code.item.clone(), span })
+        Arc::new(Failing { code, what: what.into(), item: f.code.item.clone(), node: Some(node) })
     }
 
     fn spend(&mut self, span: Span) -> Out<()> {

@@ -65,7 +65,8 @@ impl Checker<'_> {
                         Some(node) => node,
                         None => self.infer(*e, hint),
                     };
-                    let at = self.span(left).to(self.expr_span(*e));
+                    // With the parentheses around the first operand.
+                    let at = self.expr_span(first).to(self.expr_span(*e));
                     left = self.arithmetic(*op, left, right, at);
                 }
                 left

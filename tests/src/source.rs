@@ -7,22 +7,24 @@ use std::sync::atomic::AtomicBool;
 
 use lang_core::base::{GlobalName, Name};
 use lang_core::interp::{Counts, Interp, Limits, RtInstance, RtType, Value as Computed};
+use lang_core::ir::convert::value_of;
 use lang_core::ir::core::CoreType;
-use lang_core::ir::eval_ssa::SsaEvaluator;
+use lang_core::ir::eval_ssa::{SsaEvaluator, Tensor};
 use lang_core::ir::flat::Source;
 use lang_core::ir::value::Value;
 use lang_core::pipeline::Stages;
 use lang_core::predicate::Poly;
 use lang_core::session::{Running, Session};
 use lang_core::source::{self, Definition, Which};
-use lang_core::syntax::ops::Scalar;
 use lang_core::types::ty::SizeSource;
 
 use crate::golden::{self, Tolerance};
 use crate::middle::forms::{All, Forms};
 use crate::middle::judge::FUEL;
 use crate::middle::probe::Silent;
-use crate::middle::values::{arguments, draw, part_as_is as part, size_of, sizes_among};
+use crate::middle::values::{
+    arguments, computed, draw_tangent, part_as_is as part, size_of, sizes_among, tangent_type,
+};
 use crate::random::Random;
 
 /// The name of the definition that asks the interpreter for the same.
@@ -63,52 +65,6 @@ pub fn probe(def: &str, made: &Definition, which: Which) -> String {
     )
 }
 
-/// A value of the interpreter.
-pub(crate) fn computed(value: &Value, ty: &CoreType, sizes: &dyn Fn(&Poly) -> i64) -> Option<Computed> {
-    let (dims, element) = ty.peel();
-    if !dims.is_empty() {
-        let dims: Vec<usize> = dims.iter().map(|n| usize::try_from(sizes(n)).unwrap_or(0)).collect();
-        let mut items = vec![value.clone()];
-        for _ in &dims {
-            items =
-                items.into_iter().flat_map(|v| if let Value::Array(inner) = v { inner } else { Vec::new() }).collect();
-        }
-        let items: Vec<Computed> = items.iter().map(|v| computed(v, element, sizes)).collect::<Option<_>>()?;
-        return match element {
-            CoreType::Scalar(Scalar::F64) => {
-                let items = items.iter().map(|v| if let Computed::F64(x) = v { *x } else { 0.0 });
-                Computed::array(&dims, items.collect::<Vec<f64>>())
-            }
-            CoreType::Scalar(Scalar::F32) => {
-                let items = items.iter().map(|v| if let Computed::F32(x) = v { *x } else { 0.0 });
-                Computed::array(&dims, items.collect::<Vec<f32>>())
-            }
-            CoreType::Scalar(Scalar::I64) => {
-                Computed::array(&dims, items.iter().map(|v| v.as_i64().unwrap_or(0)).collect::<Vec<i64>>())
-            }
-            CoreType::Scalar(Scalar::Bool) => {
-                Computed::array(&dims, items.iter().map(|v| v.as_bool().unwrap_or(false)).collect::<Vec<bool>>())
-            }
-            _ => Computed::array(&dims, items),
-        };
-    }
-    Some(match (value, ty) {
-        (Value::F64(x), _) => Computed::F64(*x),
-        (Value::F32(x), _) => Computed::F32(*x),
-        (Value::I64(i), _) => Computed::I64(*i),
-        (Value::Bool(b), _) => Computed::Bool(*b),
-        (Value::Tuple(items), CoreType::Tuple(types, names)) => {
-            let items: Option<Vec<Computed>> =
-                items.iter().zip(types.iter()).map(|(v, t)| computed(v, t, sizes)).collect();
-            match names {
-                None => Computed::tuple(items?),
-                Some(names) => Computed::record(names.iter().cloned().zip(items?).collect::<Vec<(Name, Computed)>>()),
-            }
-        }
-        _ => return None,
-    })
-}
-
 /// What came of a derivative's text.
 #[derive(Debug, Default)]
 pub struct Compared {
@@ -145,7 +101,14 @@ fn run(
 }
 
 /// Arguments of a derivative of a definition.
-fn point(random: &mut Random, stages: &Stages, made: &Definition, which: Which, fixed: Option<i64>) -> Option<Point> {
+fn point(
+    random: &mut Random,
+    forms: &Forms<'_>,
+    stages: &Stages,
+    made: &Definition,
+    which: Which,
+    fixed: Option<i64>,
+) -> Option<Point> {
     let core = &stages.core;
     let count = core.sizes.len() + sizes_among(core).len();
     let mut size = || fixed.unwrap_or_else(|| i64::try_from(random.below(5)).unwrap_or(0));
@@ -155,17 +118,50 @@ fn point(random: &mut Random, stages: &Stages, made: &Definition, which: Which, 
     let of = size_of(core, &sizes, &args);
     let mut given: Vec<Computed> =
         core.params.iter().zip(&args).map(|((_, ty), v)| computed(v, ty, &of)).collect::<Option<_>>()?;
-    let beside: Vec<CoreType> = match which {
-        Which::Adjoint => vec![mirrored(&stages.ssa.result)],
-        Which::Forward => made.varying.iter().filter_map(|k| Some(mirrored(&core.params.get(*k)?.1))).collect(),
+    let points: Vec<(CoreType, Value)> = match which {
+        Which::Adjoint => vec![(stages.ssa.result.clone(), result(forms, stages, &sizes, &args, &of)?)],
+        Which::Forward => {
+            let varying = made.varying.iter();
+            varying.map(|k| Some((core.params.get(*k)?.1.clone(), args.get(*k)?.clone()))).collect::<Option<_>>()?
+        }
     };
     let mut values = Vec::new();
-    for ty in &beside {
-        let value = draw(random, ty, &of)?;
-        given.push(computed(&value, ty, &of)?);
+    for (ty, point) in &points {
+        let value = draw_tangent(random, ty, point, false)?;
+        given.push(computed(&value, &tangent_type(ty), &of)?);
         values.push(value);
     }
     Some(Point { sizes, given, args, beside: values })
+}
+
+/// The result of a definition: what its value is where constructors are told by it, else any.
+fn result(
+    forms: &Forms<'_>,
+    stages: &Stages,
+    sizes: &[i64],
+    args: &[Value],
+    of: &dyn Fn(&Poly) -> i64,
+) -> Option<Value> {
+    let ssa = &stages.ssa;
+    if !holds_sum(&ssa.result) {
+        return Some(Value::zero(&ssa.result, &mut |n| usize::try_from(of(n)).unwrap_or(0)));
+    }
+    let parts = ssa.inputs.iter().filter(|i| i.source.is_passed()).map(|input| match &input.source {
+        Source::Param(k) => Some(part(args.get(*k as usize)?, &input.leaf.path)),
+        _ => None,
+    });
+    let all = All(forms);
+    let mut evaluator = SsaEvaluator::new(&all, FUEL);
+    let parts = evaluator.call(ssa, sizes, parts.collect::<Option<_>>()?).ok()?;
+    Some(value_of(&ssa.result, &parts.iter().map(|p| Tensor::clone(p)).collect::<Vec<_>>()))
+}
+
+fn holds_sum(ty: &CoreType) -> bool {
+    match ty {
+        CoreType::Tuple(items, labels) => labels.sum().is_some() || items.iter().any(holds_sum),
+        CoreType::Tensor(_, t) => holds_sum(t),
+        CoreType::Scalar(_) | CoreType::Rel(_) => false,
+    }
 }
 
 /// A point: sizes, and arguments for the interpreter; the same as the evaluators have them.
@@ -218,20 +214,6 @@ fn is_not_finite(value: &serde_json::Value) -> bool {
         .any(|word| text.contains(&format!("\"{word}\"")) || text.contains(&format!("\"-{word}\"")))
 }
 
-/// The type of tangents.
-fn mirrored(ty: &CoreType) -> CoreType {
-    let unit = || CoreType::Tuple(Arc::from([]), None);
-    match ty {
-        CoreType::Scalar(Scalar::F64 | Scalar::F32) => ty.clone(),
-        CoreType::Scalar(_) | CoreType::Rel(_) => unit(),
-        CoreType::Tuple(items, names) => CoreType::Tuple(items.iter().map(mirrored).collect(), names.clone()),
-        CoreType::Tensor(n, t) => match mirrored(t) {
-            CoreType::Tuple(items, None) if items.is_empty() => unit(),
-            t => CoreType::Tensor(n.clone(), Arc::new(t)),
-        },
-    }
-}
-
 /// Holds a derivative's definition in the session against another with the same parameters.
 ///
 /// # Errors
@@ -253,7 +235,7 @@ pub fn compare(
     let mut random = Random::new(23);
     let (first, second) = (GlobalName::new(&def.module, &made.name), GlobalName::new(&def.module, other));
     for fixed in points {
-        let Some(at) = point(&mut random, stages, made, which, *fixed) else { continue };
+        let Some(at) = point(&mut random, &forms, stages, made, which, *fixed) else { continue };
         let (sizes, args) = (at.sizes.clone(), at.given.clone());
         // Where the value is none, what its derivative is says nothing.
         let own = stages.core.params.len();

@@ -100,7 +100,7 @@ impl<'a> Deriving<'a> {
             checks: self.builder.checks,
             needs: self.ssa.needs.clone(),
             opaque: false,
-            result: CoreType::Tuple(outputs.iter().map(|(leaf, _)| leaf.ty()).collect(), None),
+            result: CoreType::tuple(outputs.iter().map(|(leaf, _)| leaf.ty()).collect::<Vec<_>>()),
             outputs,
         }
     }

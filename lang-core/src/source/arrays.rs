@@ -7,7 +7,7 @@ use super::table::Table;
 use super::tree::Ex;
 use super::writer::{Named, Parts, Writer};
 use crate::base::Name;
-use crate::ir::core::{CoreType, Operation};
+use crate::ir::core::{CoreType, Labels, Operation};
 use crate::ir::ssa::Var;
 use crate::predicate::{Atom, Index, Poly, Pred};
 
@@ -54,12 +54,12 @@ impl Writer<'_> {
                 path.pop();
             }
             match names {
-                Some(names) => {
+                Labels::Fields(names) => {
                     let fields = names.iter().zip(&texts).map(|(n, t)| format!("{n}: {t}"));
                     format!("{{{}}}", fields.collect::<Vec<_>>().join(", "))
                 }
-                None if texts.len() == 1 => format!("({},)", texts.join("")),
-                None => format!("({})", texts.join(", ")),
+                _ if texts.len() == 1 => format!("({},)", texts.join("")),
+                _ => format!("({})", texts.join(", ")),
             }
         });
         at.truncate(before);

@@ -83,7 +83,7 @@ impl Writer<'_> {
                 let types: Vec<CoreType> = types.collect();
                 match <[CoreType; 1]>::try_from(types) {
                     Ok([one]) => one,
-                    Err(types) => CoreType::Tuple(types.into(), None),
+                    Err(types) => CoreType::tuple(types),
                 }
             }
             Some(Derivation::Forward(wrt)) => {

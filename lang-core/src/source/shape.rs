@@ -8,7 +8,7 @@ use super::names::spelled;
 use super::{Outside, Which};
 use crate::ad::is_real;
 use crate::base::{GlobalName, Name};
-use crate::ir::core::CoreType;
+use crate::ir::core::{CoreType, Labels};
 use crate::ir::flat::Source;
 use crate::ir::ssa::Ssa;
 use crate::norm::Bodies;
@@ -225,13 +225,13 @@ impl Asked<'_> {
 
 /// The type of its tangents: `()` in place of what is not real.
 pub(super) fn mirror(ty: &CoreType) -> CoreType {
-    let unit = || CoreType::Tuple(Arc::from([]), None);
+    let unit = || CoreType::unit();
     match ty {
         CoreType::Scalar(s) if is_real(Some(*s)) => ty.clone(),
         CoreType::Scalar(_) | CoreType::Rel(_) => unit(),
         CoreType::Tuple(items, names) => CoreType::Tuple(items.iter().map(mirror).collect(), names.clone()),
         CoreType::Tensor(n, t) => match mirror(t) {
-            CoreType::Tuple(items, None) if items.is_empty() => unit(),
+            CoreType::Tuple(items, Labels::Places) if items.is_empty() => unit(),
             t => CoreType::Tensor(n.clone(), Arc::new(t)),
         },
     }
@@ -246,10 +246,10 @@ fn has_real(ty: &CoreType) -> bool {
 fn of_core(ty: &CoreType) -> Type {
     match ty {
         CoreType::Scalar(s) => Type::Scalar(*s),
-        CoreType::Tuple(items, Some(names)) => {
+        CoreType::Tuple(items, Labels::Fields(names)) => {
             Type::Record(names.iter().cloned().zip(items.iter().map(of_core)).collect())
         }
-        CoreType::Tuple(items, None) => Type::Tuple(items.iter().map(of_core).collect()),
+        CoreType::Tuple(items, _) => Type::Tuple(items.iter().map(of_core).collect()),
         CoreType::Tensor(n, t) => Type::Array(n.clone(), Arc::new(of_core(t))),
         CoreType::Rel(dims) => Type::Rel(dims.clone()),
     }
@@ -275,7 +275,7 @@ pub(super) fn part(base: &Base, path: &[u32], at: &[String]) -> String {
                 }
                 let Some(k) = path.next() else { break };
                 let Some(inner) = items.get(*k as usize) else { break };
-                match names.as_ref().and_then(|names| names.get(*k as usize)) {
+                match names.field(*k) {
                     Some(name) => text += &format!(".{name}"),
                     None => text += &format!(".{k}"),
                 }

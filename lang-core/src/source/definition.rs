@@ -3,10 +3,12 @@
 
 use std::collections::HashSet;
 
+use super::cases::Case;
 use super::read::{Is, Line, Place};
 use super::scatter::{Scattered, scattered};
-use super::shape::{Base, Head};
+use super::shape::{Asked, Base, Head};
 use super::tree::Ex;
+use super::ways::Known;
 use super::writer::{Named, Parts, Writer};
 use super::{Definition, Outside};
 use crate::base::Name;
@@ -15,11 +17,29 @@ use crate::ir::ssa::{Ssa, Var, for_each_read};
 use crate::predicate::{Index, Poly, Pred};
 use crate::syntax::ops::Scalar;
 
+/// Lines, and what comes after them.
+pub(super) struct Body {
+    pub(super) lets: Vec<String>,
+    pub(super) value: String,
+}
+
+fn tuple(items: Vec<String>) -> String {
+    match <[String; 1]>::try_from(items) {
+        Ok([one]) => one,
+        Err(items) => format!("({})", items.join(", ")),
+    }
+}
+
 impl Writer<'_> {
-    pub(super) fn definition(&mut self, head: &Head, ssa: &Ssa, live: &[Var]) -> Result<Definition, Outside> {
+    /// The body where the parameters are made as a case says.
+    pub(super) fn body(&mut self, head: &Head, ssa: &Ssa, live: &[Var], case: &Case) -> Result<Body, Outside> {
         for (k, stmt) in (0..).zip(&ssa.stmts) {
             if let crate::ir::ssa::Rhs::Input(input) = &stmt.rhs {
-                let (base, path) = self.asked.base(head, *input as usize)?;
+                let (base, path) = match case.known(self.asked, head, &ssa.inputs, *input as usize) {
+                    Some(Known::Part(base, path)) => (base, path),
+                    Some(Known::Constructor(_) | Known::Other) => continue,
+                    None => self.asked.base(head, &ssa.inputs, *input as usize)?,
+                };
                 self.taken.take(&base.name);
                 self.named.insert(Var(k), Named::Part(base, path));
             }
@@ -51,24 +71,27 @@ impl Writer<'_> {
             let name = of.and_then(|k| head.own.get(k)).map(|p| p.base.name.clone()).unwrap_or_default();
             values.push(self.value(ty, &mut Vec::new(), &mut Vec::new(), &parts, &name, true));
         }
-        let tuple = |items: Vec<String>| match <[String; 1]>::try_from(items) {
-            Ok([one]) => one,
-            Err(items) => format!("({})", items.join(", ")),
-        };
-        let params = head.own.iter().chain(head.beside.iter().map(|b| &b.1));
-        let params: Vec<(Name, String)> = params.map(|p| (p.base.name.clone(), p.written.clone())).collect();
-        let written: Vec<String> = params.iter().map(|(name, ty)| format!("{name}: {ty}")).collect();
-        let result = tuple(head.results.iter().map(|r| r.2.clone()).collect());
-        let name: Name = format!("{}{}", self.asked.def.name, self.asked.which.suffix()).into();
-        let mut text = format!("def {name}({}) -> {result} =\n", written.join(", "));
-        for line in &lets {
-            text += &format!("  {line}\n");
-        }
-        text += &format!("  {}{}\n", if lets.is_empty() { "" } else { "in " }, tuple(values));
-        let varying = head.beside.iter().map(|b| b.0).chain(head.results.iter().map(|r| r.0)).flatten().collect();
-        Ok(Definition { name, params, varying, result, text })
+        Ok(Body { lets, value: tuple(values) })
     }
+}
 
+/// The head and the body.
+pub(super) fn whole(asked: &Asked<'_>, head: &Head, body: &Body) -> Definition {
+    let params = head.own.iter().chain(head.beside.iter().map(|b| &b.1));
+    let params: Vec<(Name, String)> = params.map(|p| (p.base.name.clone(), p.written.clone())).collect();
+    let written: Vec<String> = params.iter().map(|(name, ty)| format!("{name}: {ty}")).collect();
+    let result = tuple(head.results.iter().map(|r| r.2.clone()).collect());
+    let name: Name = format!("{}{}", asked.def.name, asked.which.suffix()).into();
+    let mut text = format!("def {name}({}) -> {result} =\n", written.join(", "));
+    for line in &body.lets {
+        text += &format!("  {line}\n");
+    }
+    text += &format!("  {}{}\n", if body.lets.is_empty() { "" } else { "in " }, body.value);
+    let varying = head.beside.iter().map(|b| b.0).chain(head.results.iter().map(|r| r.0)).flatten().collect();
+    Definition { name, params, varying, result, text }
+}
+
+impl Writer<'_> {
     /// What has to hold before anything is computed.
     fn checks(&mut self, ssa: &Ssa, live: &[Var]) -> Vec<String> {
         let lines = live.iter().filter_map(|v| self.lines.get(v.0 as usize));
@@ -89,6 +112,9 @@ impl Writer<'_> {
             }
             let what: String = check.what.what.chars().filter(|c| !matches!(c, '"' | '\\')).collect();
             let cond = Pred::any_of([guard.negated(), cond]);
+            if cond.is_true() {
+                continue;
+            }
             let text = if indices.is_empty() {
                 self.pred(&cond).0
             } else {

@@ -2,13 +2,16 @@
 //! definition that checks and evaluates to the same value ("Everything prints as source", DESIGN 2.3).
 //!
 //! `read` makes of each statement an expression (`tree`), `rules` simplifies expressions where they stand, `merge`
-//! and `shorten` put statements together, `shape` says what parameters and results look like, `hints` and `names`
+//! and `shorten` put statements together, `shape` says what parameters and results look like, `ways` and `cases` take
+//! those of sum types apart, `hints` and `names`
 //! call things, `writer` and what follows write it down. The formatter has the last word.
 
 mod arrays;
 mod call;
+mod cases;
 mod definition;
 mod hints;
+mod known;
 mod merge;
 mod names;
 mod predicate;
@@ -17,9 +20,11 @@ mod rules;
 mod scatter;
 mod shape;
 mod shorten;
+mod sums;
 mod table;
 mod text;
 mod tree;
+mod ways;
 mod writer;
 
 use std::sync::Arc;
@@ -56,7 +61,7 @@ impl Which {
 /// Why a derivative has no text in the language, though it has one in Tensor SSA.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Outside {
-    /// A parameter or result is of a sum type.
+    /// The constructor of a value of a sum type that only a call would tell.
     SumType,
     /// A sum of truth values.
     Truth,

@@ -6,16 +6,18 @@ use std::collections::{HashMap, HashSet};
 use super::Which;
 use super::definition::Body;
 use super::known::{Fact, constant, told, told_poly, told_pred};
+use super::merge::settled;
 use super::names::Taken;
 use super::read::{Is, Line, zero};
 use super::shape::{Asked, Base, Head};
+use super::table::Table;
 use super::tree::Ex;
 use super::ways::{Given, Known, Named, has_sum, ways};
 use crate::base::Name;
 use crate::ir::core::{Constant, Leaf, SumType};
 use crate::ir::flat::Input;
 use crate::ir::ssa::{Rhs, Ssa, Var, for_each_read, reads};
-use crate::predicate::{Atom, Poly, Pred};
+use crate::predicate::{Atom, Context, Poly, Pred};
 use crate::syntax::lexer::{Token, lex};
 use crate::syntax::ops::Scalar;
 
@@ -213,7 +215,9 @@ impl Case {
         let mut all = Pred::truth();
         for (leaf, v) in told {
             let Known::Constructor(k) = named.part(&leaf.path) else { continue };
-            let Some(e) = lines.get(v.0 as usize).and_then(Line::element) else { continue };
+            // Of a call it is what the call gives.
+            let e = lines.get(v.0 as usize).and_then(Line::element).cloned().unwrap_or(Ex::Read(*v, Vec::new()));
+            let e = settled(e, &mut Context::default(), &mut Table::default());
             let number = |e: &Ex| match constant(e, Scalar::I64) {
                 Some(Constant::Int(of)) => usize::try_from(of).ok(),
                 _ => None,
@@ -224,7 +228,7 @@ impl Case {
                 (false, true) => p.negated(),
                 (false, false) => Pred::falsity(),
             };
-            let fits = match e {
+            let fits = match &e {
                 Ex::Guard(p, a) => number(a).map(|a| wanted(p, a, 0)),
                 Ex::Choice(p, a, b) => number(a).zip(number(b)).map(|(a, b)| wanted(p, a, b)),
                 e => number(e).map(|a| wanted(&Pred::truth(), a, 0)),

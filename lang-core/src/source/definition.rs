@@ -6,13 +6,13 @@ use std::collections::HashSet;
 use super::cases::Case;
 use super::read::{Is, Line, Place};
 use super::scatter::{Scattered, scattered};
-use super::shape::{Asked, Base, Head};
+use super::shape::{Asked, Base, Head, is_only};
 use super::tree::Ex;
 use super::ways::Known;
 use super::writer::{Named, Parts, Writer};
 use super::{Definition, Outside};
 use crate::base::Name;
-use crate::ir::core::{CoreType, Operation};
+use crate::ir::core::{Constant, CoreType, Operation};
 use crate::ir::ssa::{Ssa, Var, for_each_read};
 use crate::predicate::{Index, Poly, Pred};
 use crate::syntax::ops::Scalar;
@@ -65,6 +65,11 @@ impl Writer<'_> {
         for (of, ty, _) in &head.results {
             let mut parts: Parts = Vec::new();
             for leaf in ty.leaves() {
+                if is_only(ty, &leaf.path) {
+                    let indices = leaf.dims.iter().map(|n| self.table.index(n.clone())).collect();
+                    parts.push((leaf.path, indices, Ex::Constant(Constant::Int(0))));
+                    continue;
+                }
                 let Some(v) = given.next() else { return Err(Outside::Unreadable) };
                 parts.push((leaf.path, self.indices_of(*v), self.root(*v)));
             }

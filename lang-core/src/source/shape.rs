@@ -137,13 +137,16 @@ impl Asked<'_> {
     }
 
     /// What the results are made of, in the order of their parts: derivatives, and inside constructors what is not real
-    /// of the values that they belong to.
+    /// of the values that they belong to, but for the number of a constructor beside which there is no other.
     pub(super) fn outputs(&self, head: &Head) -> Result<Vec<(Leaf, Var)>, Outside> {
         let (primal, ssa) = (&self.stages.ssa, self.derived);
         let mut derived = ssa.outputs.iter().skip(primal.outputs.len()).cloned();
         let mut outputs = Vec::new();
         for (of, ty, _) in &head.results {
             for leaf in ty.leaves() {
+                if is_only(ty, &leaf.path) {
+                    continue;
+                }
                 if is_real(leaf.scalar) {
                     outputs.push(derived.next().ok_or(Outside::Unreadable)?);
                     continue;
@@ -173,6 +176,7 @@ impl Asked<'_> {
         let cotangent = head.beside.iter().any(|b| b.0.is_none() && has_sum(&b.1.base.ty));
         let outputs = self.stages.ssa.outputs.iter().zip(&self.derived.outputs);
         let outputs = outputs.filter(|((leaf, _), _)| leaf.dims.is_empty() && leaf.scalar == Some(Scalar::I64));
+        let outputs = outputs.filter(|((leaf, _), _)| !is_only(&self.stages.ssa.result, &leaf.path));
         outputs.filter(|_| cotangent).map(|((leaf, _), (_, v))| (leaf.clone(), *v)).collect()
     }
 
@@ -257,6 +261,19 @@ pub(super) fn mirror(ty: &CoreType) -> CoreType {
             CoreType::Tuple(items, Labels::Places) if items.is_empty() => unit(),
             t => CoreType::Tensor(n.clone(), Arc::new(t)),
         },
+    }
+}
+
+/// Is it the number of a constructor beside which there is no other?
+pub(super) fn is_only(ty: &CoreType, path: &[u32]) -> bool {
+    let Some((0, before)) = path.split_last() else { return false };
+    let inner = before.iter().try_fold(ty, |ty, k| match ty.peel().1 {
+        CoreType::Tuple(items, _) => items.get(*k as usize),
+        _ => None,
+    });
+    match inner.map(|ty| ty.peel().1) {
+        Some(CoreType::Tuple(_, labels)) => labels.sum().is_some_and(|sum| sum.constructors.len() == 1),
+        _ => false,
     }
 }
 

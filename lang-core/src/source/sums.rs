@@ -59,7 +59,13 @@ impl Writer<'_> {
                 .opened
                 .iter()
                 .find(|o| o.site.base.name == site.base.name && o.site.path == site.path && o.site.at == site.at);
-            let Some(opened) = opened else { return Found::Inside(site, rest.to_vec(), last.to_vec()) };
+            let Some(opened) = opened else {
+                let only = sum_at(&site).is_some_and(|(sum, _)| sum.constructors.len() == 1);
+                return match rest {
+                    [0] if only => Found::Constructor(0),
+                    _ => Found::Inside(site, rest.to_vec(), last.to_vec()),
+                };
+            };
             match rest {
                 [0] => return Found::Constructor(opened.constructor),
                 [of, arg, rest @ ..] if *of as usize == opened.constructor + 1 => {
@@ -323,10 +329,12 @@ impl Writer<'_> {
                 (p.clone(), at.iter().chain(rest).cloned().collect(), put(i.get(..at.len()).unwrap_or_default(), e))
             })
             .collect();
-        if let Some(text) = self.passed_on(path, at, &parts) {
+        let tag: Vec<u32> = path.iter().copied().chain([0]).collect();
+        // The number of the one constructor tells nothing.
+        let telling = parts.iter().filter(|(p, ..)| sum.constructors.len() > 1 || *p != tag).cloned().collect();
+        if let Some(text) = self.passed_on(path, at, &telling) {
             return text;
         }
-        let tag: Vec<u32> = path.iter().copied().chain([0]).collect();
         let Some(tag) = parts.iter().find(|(p, ..)| *p == tag).map(|(.., e)| e.clone()) else {
             self.wrong = Some(super::Outside::SumType);
             return String::new();
@@ -336,6 +344,17 @@ impl Writer<'_> {
             parts.iter().map(|(p, i, e)| (p.clone(), i.clone(), this.assumed(e))).collect()
         };
         if let Some(Constant::Int(k)) = constant(&tag, Scalar::I64) {
+            let held: Vec<u32> = path.iter().copied().chain(u32::try_from(k + 1)).collect();
+            let mut sites = Vec::new();
+            for (.., e) in parts.iter().filter(|(p, ..)| p.starts_with(&held)) {
+                sites.extend(self.sites_in(e));
+            }
+            if !sites.is_empty() {
+                return self.apart(&sites, &mut |this| {
+                    let parts = assumed(this);
+                    this.made(sum, types, path, at, &parts, name, expected)
+                });
+            }
             let parts = assumed(self);
             let k = usize::try_from(k).unwrap_or(usize::MAX);
             return self.constructed(sum, types, k, path, at, &parts, name, expected);

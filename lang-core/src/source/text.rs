@@ -24,7 +24,7 @@ impl Writer<'_> {
             return match line.and_then(|l| l.at(at, &mut self.table)) {
                 Some(e) => self.ex(&e),
                 None => {
-                    self.wrong = Some(Outside::Unreadable);
+                    self.wrong.get_or_insert(Outside::Unreadable);
                     ("_".to_owned(), Level::Post)
                 }
             };

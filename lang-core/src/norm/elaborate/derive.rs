@@ -10,7 +10,7 @@ use super::jacobian::Blocks;
 use super::{Closure, Elaborator, Frame, Out, Sym, holds_function};
 use crate::base::{Name, Span};
 use crate::ir::core::{Callee, Constant, CoreType, Derivation, E, Expr, Kind, Labels, Leaf, Reason};
-use crate::predicate::{LocalId, Poly};
+use crate::predicate::{LocalId, Poly, Pred};
 use crate::resolve::forms::Derivative;
 use crate::syntax::ops::Scalar;
 use crate::types::tree::{self, TId};
@@ -62,6 +62,8 @@ impl Elaborator<'_> {
         let (target, varying) = self.target(&closure, &ty, args, &wrt, span)?;
         let result = target.result.clone();
         let bare = wrt.len() == 1;
+        let disagreeing = self.disagreeing(f, inner);
+        let beside = beside.map(|b| self.named(b, "v"));
         let beside = beside.map(|b| self.data(&b, span)).transpose()?;
         match (operator, beside) {
             (Grad | ValueAndGrad, _) => {
@@ -74,11 +76,13 @@ impl Elaborator<'_> {
                 Ok(Sym::Tuple(vec![self.known(value), gradient], Labels::Places))
             }
             (Jvp | Jvp2, Some(tangent)) => {
+                let agrees = self.agree(&tangent, &varying, bare);
                 let tangents = self.parts_of(&tangent, &varying, bare);
                 let (values, tangents) = self.forward(&target, tangents, span);
                 let value = self.assembled(&result, &mut values.into_iter(), span);
                 let value = self.bind("y", value);
                 let tangent = self.tangent(&value, &mut tangents.into_iter(), span);
+                let tangent = self.agreeing(&agrees, &disagreeing, tangent);
                 if operator == Jvp {
                     return Ok(self.known(tangent));
                 }
@@ -88,11 +92,14 @@ impl Elaborator<'_> {
                 let real = result.leaves().into_iter().filter(is_real);
                 let cotangents = real.map(|leaf| self.part_at(&cotangent, &leaf.path)).collect();
                 let (values, cotangents) = self.adjoint(&target, cotangents, span);
+                let value = self.assembled(&result, &mut values.into_iter(), span);
+                let value = self.bind("y", value);
+                let agrees = self.agrees(&value, &cotangent);
+                let cotangents = cotangents.into_iter().map(|e| self.agreeing(&agrees, &disagreeing, e)).collect();
                 let cotangent = self.mirror(&varying, bare, cotangents, span);
                 if operator == Vjp {
                     return Ok(cotangent);
                 }
-                let value = self.assembled(&result, &mut values.into_iter(), span);
                 Ok(Sym::Tuple(vec![self.known(value), cotangent], Labels::Places))
             }
             (Jacobian, _) => Ok(self.jacobian(&target, 0, &Blocks::of(&result), &Blocks::by(&varying, bare), span)),
@@ -103,9 +110,12 @@ impl Elaborator<'_> {
                     // The first part is the value.
                     None => Ok(self.jacobian(&target, 1, &by.after(1), &by, span)),
                     Some(tangent) => {
+                        let agrees = self.agree(&tangent, &varying, bare);
                         let tangents = self.parts_of(&tangent, &varying, bare);
                         let (_, tangents) = self.forward(&target, tangents, span);
-                        Ok(self.mirror(&varying, bare, tangents.into_iter().skip(1).collect(), span))
+                        let tangents = tangents.into_iter().skip(1).map(|e| self.agreeing(&agrees, &disagreeing, e));
+                        let tangents = tangents.collect();
+                        Ok(self.mirror(&varying, bare, tangents, span))
                     }
                 }
             }
@@ -270,6 +280,17 @@ impl Elaborator<'_> {
     }
 
     // ---- values and their parts ----
+
+    /// Are the tangents of what varies made as it is?
+    fn agree(&mut self, tangent: &E, varying: &Varying, bare: bool) -> Pred {
+        let mut all = Vec::new();
+        for (k, like) in (0..).zip(varying) {
+            let Some(like) = like else { continue };
+            let of = if bare { tangent.clone() } else { Expr::proj(tangent, k) };
+            all.push(self.agrees(like, &of));
+        }
+        Pred::all(all)
+    }
 
     /// The real parts of tangents of what varies.
     fn parts_of(&mut self, value: &E, varying: &Varying, bare: bool) -> Vec<E> {

@@ -12,6 +12,7 @@
 //! has been computed is named once.
 
 mod access;
+mod agree;
 mod call;
 mod close;
 mod control;

@@ -17,6 +17,7 @@ use crate::base::Name;
 use crate::ir::core::{Constant, Leaf, SumType};
 use crate::ir::flat::Input;
 use crate::ir::ssa::{Rhs, Ssa, Var, for_each_read, reads};
+use crate::norm::OTHER_CONSTRUCTOR;
 use crate::predicate::{Atom, Context, Poly, Pred};
 use crate::syntax::lexer::{Token, lex};
 use crate::syntax::ops::Scalar;
@@ -26,12 +27,6 @@ pub(super) const MOST: usize = 8;
 
 /// More cases are not looked at.
 pub(super) const MANY: usize = 64;
-
-/// What is wrong where a tangent is made with another constructor than its value.
-pub(super) const TANGENT: &str = "a tangent is made as its value is";
-
-/// What is wrong where a cotangent is made with another constructor than the result.
-pub(super) const COTANGENT: &str = "a cotangent is made as the result is";
 
 /// A parameter of the definition, by its number, or one beside them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -275,6 +270,11 @@ impl Case {
     }
 }
 
+/// What stands where a tangent or cotangent is not made as its value is.
+pub(super) fn disagreement() -> String {
+    format!("error(\"{OTHER_CONSTRUCTOR}\")")
+}
+
 /// A body for each case, as one.
 pub(super) fn joined(asked: &Asked<'_>, head: &Head, cases: &[Case], bodies: &[Option<Body>]) -> Option<Body> {
     let refutable: Vec<Of> = match (cases, cases.first()) {
@@ -287,7 +287,7 @@ pub(super) fn joined(asked: &Asked<'_>, head: &Head, cases: &[Case], bodies: &[O
     };
     let mut arms: Vec<(Vec<String>, String)> = Vec::new();
     let mut only = None;
-    let never = Body { lets: Vec::new(), value: format!("error(\"{COTANGENT}\")") };
+    let never = Body { lets: Vec::new(), value: disagreement() };
     for (case, body) in cases.iter().zip(bodies) {
         let Body { lets, value } = body.as_ref().unwrap_or(&never);
         let mut used: HashSet<String> = HashSet::new();
@@ -333,8 +333,10 @@ pub(super) fn joined(asked: &Asked<'_>, head: &Head, cases: &[Case], bodies: &[O
     let tangents =
         refutable.iter().any(|of| matches!(of, Of::Beside(b) if head.beside.get(*b).is_some_and(|b| b.0.is_some())));
     let mut texts: Vec<(String, String)> = arms.iter().map(|(p, body)| (tuple(p), body.clone())).collect();
-    if tangents {
-        texts.push(("_".to_owned(), format!("error(\"{TANGENT}\")")));
+    let never = disagreement();
+    if tangents || texts.iter().any(|(_, text)| *text == never) {
+        texts.retain(|(_, text)| *text != never);
+        texts.push(("_".to_owned(), never));
     } else {
         super::sums::gathered(&mut texts);
     }

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::arrays::asked;
-use super::cases::TANGENT;
+use super::cases::disagreement;
 use super::known::{Fact, constant, told};
 use super::merge::settled;
 use super::read::zero;
@@ -254,7 +254,7 @@ impl Writer<'_> {
             [(pattern, text)] => format!("let {pattern} = {of} in {text}"),
             _ => {
                 if tangent.is_some() {
-                    arms.push(("_".to_owned(), format!("error(\"{TANGENT}\")")));
+                    arms.push(("_".to_owned(), disagreement()));
                 } else {
                     gathered(&mut arms);
                 }
@@ -272,7 +272,7 @@ impl Writer<'_> {
         let of = self.site_text(site);
         match self.opening(site, k, &mut |this| Some(write(this))) {
             Some((pattern, text)) if sum.constructors.len() == 1 => format!("let {pattern} = {of} in {text}"),
-            Some((pattern, text)) => format!("match {of} {{ {pattern}: {text}, _: error(\"{TANGENT}\") }}"),
+            Some((pattern, text)) => format!("match {of} {{ {pattern}: {text}, _: {} }}", disagreement()),
             None => self.unwritten().0,
         }
     }

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::cases::{COTANGENT, Case, MANY, MOST, cases, joined};
+use super::cases::{Case, MANY, MOST, cases, joined};
 use super::definition::{Body, whole};
 use super::hints::Hints;
 use super::merge::Merging;
@@ -20,7 +20,7 @@ use super::{Definition, Outside};
 use crate::base::{Code, GlobalName, Name, Span};
 use crate::ir::core::{Callee, Failing};
 use crate::ir::ssa::{Check, FIRST_INDEX, Ssa, Var, for_each_read};
-use crate::norm::Bodies;
+use crate::norm::{Bodies, OTHER_CONSTRUCTOR};
 use crate::predicate::{Context, Index, LocalId, Poly, Pred};
 use crate::resolve::Names;
 
@@ -124,9 +124,14 @@ fn body<'a>(
     case.put(asked, head, &mut wanted, &mut read);
     let told = wanted.outputs.split_off(parts);
     let Some(fits) = case.fits(head, &told, &read) else { return Ok(None) };
+    // It does not hold whatever the data are.
+    let never = |c: &Check| c.cond.is_false() && c.guard.is_true() && c.dims.is_empty();
+    if wanted.checks.iter().any(|c| never(c) && c.what.what == OTHER_CONSTRUCTOR) {
+        return Ok(None);
+    }
     if !fits.is_true() {
         let item = asked.def.clone();
-        let what = Failing { code: Code::E0501, what: COTANGENT.into(), item, span: Span::default() };
+        let what = Failing { code: Code::E0501, what: OTHER_CONSTRUCTOR.into(), item, span: Span::default() };
         let (guard, cond) = (Pred::truth(), fits.clone());
         wanted.checks.push(Check { dims: Vec::new(), guard, cond, what: Arc::new(what) });
     }

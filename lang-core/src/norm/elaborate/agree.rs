@@ -12,7 +12,7 @@ use crate::types::tree::TId;
 impl Elaborator<'_> {
     /// What fails where it does not.
     pub(super) fn disagreeing(&self, f: &Frame, node: TId) -> Arc<Failing> {
-        self.failing(f, node, Code::E0501, "a tangent made with another constructor than its value")
+        self.failing(f, node, Code::E0501, crate::norm::OTHER_CONSTRUCTOR)
     }
 
     /// A value where a predicate has to hold.

@@ -6,7 +6,7 @@ import numpy as np
 
 from checks import WITHOUT_DERIVATIVE, check, derivative, points
 from derivatives_pdn import as_list, items_of
-from differentiate import Con
+from differentiate import Con, map_reals
 
 vec = points("own")
 
@@ -516,6 +516,72 @@ for _shape, _area, _label in (
     @own("matching", "area", (_shape,), ops="grad", label=f"the area of {_label}", jax=_label != "a polygon")
     def area(xp, s, f=_area):
         return f(s)
+
+
+SIDES = [(0.5, 1.0), (1.5, -2.0), (0.25, 4.0)]
+for _shape, _area, _label in (
+    (Con("Circle", 1.5), lambda r: math.pi * r**2, "a circle"),
+    (Con("Box", {"h": 1.5, "w": 0.25}), lambda b: b["h"] * b["w"], "a box"),
+    (Con("Path", 3, SIDES), lambda k, p: k * sum(x * y for x, y in p), "a path"),
+):
+
+    @own("sums", "area", (_shape,), ops="value_and_grad jvp hvp", label=f"the area of {_label}")
+    def area_of_parts(xp, s, f=_area):
+        return f(*s.args)
+
+    @own("sums", "scaled", (1.25, _shape), ops="jvp2 vjp", label=f"{_label} scaled")
+    def scaled_shape(xp, k, s):
+        times = lambda part: map_reals(lambda x: k * x, part, lambda count: count + 1)
+        return Con(s.name, *(times(part) for part in s.args))
+
+
+def some(*xs):
+    return [Con("None") if x is None else Con("Some", x) for x in xs]
+
+
+for _a, _b in ((0.5, -1.25), (None, 2.0), (0.5, None)):
+
+    @own("sums", "both", tuple(some(_a, _b)), ops="jvp2 vjp", label=f"both of {_a} and {_b}")
+    def both(xp, a, b):
+        return Con("Some", a.args[0] * b.args[0]) if a.args and b.args else Con("None")
+
+
+@own("sums", "total", (some(0.5, None, -1.25, 2.0), vec(4)), ops="value_and_grad jvp hvp")
+def total_of_some(xp, os, w):
+    return sum(k * o.args[0] ** 2 for k, o in zip(w, os) if o.args)
+
+
+TERMS = [Con("Constant", 0.5), Con("Power", 1.5, 3), Con("Wave", 2.0, 0.75), Con("Power", -0.25, 2)]
+
+
+@own("sums", "value", (TERMS, 1.25), ops="value_and_grad jvp hvp")
+def value_of_terms(xp, terms, x):
+    of = {
+        "Constant": lambda c: c,
+        "Power": lambda c, k: c * x**k,
+        "Wave": lambda c, omega: c * xp.sin(omega * x),
+    }
+    return sum(of[term.name](*term.args) for term in terms)
+
+
+@own("sums", "known", (some(0.5, None, -1.25), 2.0), ops="jvp vjp")
+def known_of_some(xp, os, default):
+    return xp.stack([o.args[0] if o.args else default for o in os])
+
+
+@own("sums", "halved", (some(0.5, None, -1.25),), ops="jvp2 vjp")
+def halved_of_some(xp, os):
+    return [Con(o.name, *(x / 2 for x in o.args)) for o in os]
+
+
+@own("sums", "radius", (Con("Ball", Con("Some", 1.5), vec(2)),), ops="value_and_grad hvp", label="the radius of a ball")
+def radius_of_ball(xp, b):
+    return b.args[0].args[0] * xp.sum(b.args[1])
+
+
+@own("sums", "with_default", ({"o": Con("None"), "x": 1.5},), ops="value_and_grad hvp", label="the default")
+def the_default(xp, p):
+    return p["x"] ** 2
 
 
 @own(

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.linalg
 import scipy.special
 
-from registry import golden
+from registry import con, golden
 
 
 @golden("own/records")
@@ -252,6 +252,36 @@ def single_precision():
         np.logaddexp(0.0, [-1.0, 0.0, 2.5]).astype(np.float32),
         np.exp([0.0, 1.0, -1.0, 0.5]).astype(np.float32),
         float(np.float32(0.1)),
+    )
+
+
+@golden("own/sums")
+def sums():
+    path = np.array([[0.5, 1.0], [1.5, -2.0], [0.25, 4.0]])
+    step = np.array([[1.0, 0.5], [-1.0, 0.25], [2.0, 0.0]])
+    along = 2 * np.sum(step[:, 0] * path[:, 1] + path[:, 0] * step[:, 1])
+    some, none = lambda x: con("Some", x), con("None")
+    return (
+        [0.0, 2 * math.pi, 1.0 * 3.5 - 1.0 * 2.0, along],
+        con("Path", 2, [tuple(2 * row[::-1]) for row in path]),
+        (np.sum(path * step), con("Path", 2, [tuple(3 * row) for row in step])),
+        (
+            con("Path", 3, [tuple(2 * row) for row in path]),
+            con("Path", 3, [tuple(2 * row) for row in step]),
+        ),
+        (none, 2 * 3.0 * 0.5),
+        (some(-1.5), some(1.0)),
+        (some(0.0), none),
+        ([some(2 * 2.0 * 1.0 + 2 * 2.0 * 1.0), none, some(-2 * 0.5 * 3.0 * 2)], [2 * 2.0**2, 0.0, 2 * 0.5**2]),
+        (con("Right"), None, [0.0, 0.0, 3 * 2 * 4.0]),
+        (
+            [
+                con("Constant", 1.0),
+                con("Power", 2.0**3, 3),
+                con("Wave", math.sin(0.5), 2 * 2.0 * math.cos(0.5)),
+            ],
+            0.5 * 3 * 2.0**2 + 2 * 0.25 * math.cos(0.5),
+        ),
     )
 
 

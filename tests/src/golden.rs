@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use lang_core::interp::Value as Computed;
 use lang_core::interp::json::to_json;
-use lang_core::ir::core::CoreType;
+use lang_core::ir::core::{CoreType, Labels};
 use lang_core::ir::eval_ssa::Tensor;
 use lang_core::ir::value::Value as Plain;
 use lang_core::session::Session;
@@ -201,7 +201,7 @@ pub fn json_of_parts(ty: &CoreType, parts: &[Arc<Tensor>]) -> Value {
     }
     fn made(ty: &CoreType, parts: &[Arc<Tensor>], at: &mut Vec<usize>) -> Value {
         match ty {
-            CoreType::Tuple(types, names) => {
+            CoreType::Tuple(types, labels) => {
                 let mut first = 0;
                 let mut items = Vec::new();
                 for ty in types.iter() {
@@ -209,10 +209,16 @@ pub fn json_of_parts(ty: &CoreType, parts: &[Arc<Tensor>]) -> Value {
                     items.push(made(ty, parts.get(first..first + count).unwrap_or_default(), at));
                     first += count;
                 }
-                match names {
-                    Some(names) => names.iter().map(ToString::to_string).zip(items).collect(),
-                    None if items.is_empty() => Value::Null,
-                    None => items.into(),
+                match labels {
+                    Labels::Fields(names) => names.iter().map(ToString::to_string).zip(items).collect(),
+                    Labels::Sum(sum) => {
+                        let held = items.first().and_then(Value::as_u64).and_then(|k| usize::try_from(k).ok());
+                        let held = held.and_then(|k| Some((sum.constructors.get(k)?, items.get(k + 1)?.clone())));
+                        let args = |args: Value| if args.is_null() { Value::Array(Vec::new()) } else { args };
+                        held.into_iter().map(|(name, items)| (name.to_string(), args(items))).collect()
+                    }
+                    Labels::Places if items.is_empty() => Value::Null,
+                    Labels::Places => items.into(),
                 }
             }
             CoreType::Tensor(_, inner) => {

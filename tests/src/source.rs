@@ -7,21 +7,23 @@ use std::sync::atomic::AtomicBool;
 
 use lang_core::base::{GlobalName, Name};
 use lang_core::interp::{Counts, Interp, Limits, RtInstance, RtType, Value as Computed};
+use lang_core::ir::convert::value_of;
 use lang_core::ir::core::CoreType;
-use lang_core::ir::eval_ssa::SsaEvaluator;
+use lang_core::ir::eval_ssa::{SsaEvaluator, Tensor};
 use lang_core::ir::flat::Source;
 use lang_core::ir::value::Value;
 use lang_core::pipeline::Stages;
 use lang_core::session::{Running, Session};
 use lang_core::source::{self, Definition, Which};
-use lang_core::syntax::ops::Scalar;
 use lang_core::types::ty::SizeSource;
 
 use crate::golden::{self, Tolerance};
 use crate::middle::forms::{All, Forms};
 use crate::middle::judge::FUEL;
 use crate::middle::probe::Silent;
-use crate::middle::values::{arguments, computed, draw, part_as_is as part, size_of, sizes_among};
+use crate::middle::values::{
+    arguments, computed, draw_tangent, part_as_is as part, size_of, sizes_among, tangent_type,
+};
 use crate::random::Random;
 
 /// The name of the definition that asks the interpreter for the same.
@@ -98,7 +100,14 @@ fn run(
 }
 
 /// Arguments of a derivative of a definition.
-fn point(random: &mut Random, stages: &Stages, made: &Definition, which: Which, fixed: Option<i64>) -> Option<Point> {
+fn point(
+    random: &mut Random,
+    forms: &Forms<'_>,
+    stages: &Stages,
+    made: &Definition,
+    which: Which,
+    fixed: Option<i64>,
+) -> Option<Point> {
     let core = &stages.core;
     let count = core.sizes.len() + sizes_among(core).len();
     let mut size = || fixed.unwrap_or_else(|| i64::try_from(random.below(5)).unwrap_or(0));
@@ -108,17 +117,50 @@ fn point(random: &mut Random, stages: &Stages, made: &Definition, which: Which, 
     let of = size_of(core, &sizes, &args);
     let mut given: Vec<Computed> =
         core.params.iter().zip(&args).map(|((_, ty), v)| computed(v, ty, &of)).collect::<Option<_>>()?;
-    let beside: Vec<CoreType> = match which {
-        Which::Adjoint => vec![mirrored(&stages.ssa.result)],
-        Which::Forward => made.varying.iter().filter_map(|k| Some(mirrored(&core.params.get(*k)?.1))).collect(),
+    let points: Vec<(CoreType, Value)> = match which {
+        Which::Adjoint => vec![(stages.ssa.result.clone(), result(forms, stages, &sizes, &args, &of)?)],
+        Which::Forward => {
+            let varying = made.varying.iter();
+            varying.map(|k| Some((core.params.get(*k)?.1.clone(), args.get(*k)?.clone()))).collect::<Option<_>>()?
+        }
     };
     let mut values = Vec::new();
-    for ty in &beside {
-        let value = draw(random, ty, &of)?;
-        given.push(computed(&value, ty, &of)?);
+    for (ty, point) in &points {
+        let value = draw_tangent(random, ty, point, false)?;
+        given.push(computed(&value, &tangent_type(ty), &of)?);
         values.push(value);
     }
     Some(Point { sizes, given, args, beside: values })
+}
+
+/// The result of a definition: what its value is where constructors are told by it, else any.
+fn result(
+    forms: &Forms<'_>,
+    stages: &Stages,
+    sizes: &[i64],
+    args: &[Value],
+    of: &dyn Fn(&Poly) -> i64,
+) -> Option<Value> {
+    let ssa = &stages.ssa;
+    if !holds_sum(&ssa.result) {
+        return Some(Value::zero(&ssa.result, &mut |n| usize::try_from(of(n)).unwrap_or(0)));
+    }
+    let parts = ssa.inputs.iter().filter(|i| i.source.is_passed()).map(|input| match &input.source {
+        Source::Param(k) => Some(part(args.get(*k as usize)?, &input.leaf.path)),
+        _ => None,
+    });
+    let all = All(forms);
+    let mut evaluator = SsaEvaluator::new(&all, FUEL);
+    let parts = evaluator.call(ssa, sizes, parts.collect::<Option<_>>()?).ok()?;
+    Some(value_of(&ssa.result, &parts.iter().map(|p| Tensor::clone(p)).collect::<Vec<_>>()))
+}
+
+fn holds_sum(ty: &CoreType) -> bool {
+    match ty {
+        CoreType::Tuple(items, labels) => labels.sum().is_some() || items.iter().any(holds_sum),
+        CoreType::Tensor(_, t) => holds_sum(t),
+        CoreType::Scalar(_) | CoreType::Rel(_) => false,
+    }
 }
 
 /// A point: sizes, and arguments for the interpreter; the same as the evaluators have them.
@@ -171,20 +213,6 @@ fn is_not_finite(value: &serde_json::Value) -> bool {
         .any(|word| text.contains(&format!("\"{word}\"")) || text.contains(&format!("\"-{word}\"")))
 }
 
-/// The type of tangents.
-fn mirrored(ty: &CoreType) -> CoreType {
-    let unit = || CoreType::Tuple(Arc::from([]), None);
-    match ty {
-        CoreType::Scalar(Scalar::F64 | Scalar::F32) => ty.clone(),
-        CoreType::Scalar(_) | CoreType::Rel(_) => unit(),
-        CoreType::Tuple(items, names) => CoreType::Tuple(items.iter().map(mirrored).collect(), names.clone()),
-        CoreType::Tensor(n, t) => match mirrored(t) {
-            CoreType::Tuple(items, None) if items.is_empty() => unit(),
-            t => CoreType::Tensor(n.clone(), Arc::new(t)),
-        },
-    }
-}
-
 /// Holds a derivative's definition in the session against another with the same parameters.
 ///
 /// # Errors
@@ -206,7 +234,7 @@ pub fn compare(
     let mut random = Random::new(23);
     let (first, second) = (GlobalName::new(&def.module, &made.name), GlobalName::new(&def.module, other));
     for fixed in points {
-        let Some(at) = point(&mut random, stages, made, which, *fixed) else { continue };
+        let Some(at) = point(&mut random, &forms, stages, made, which, *fixed) else { continue };
         let (sizes, args) = (at.sizes.clone(), at.given.clone());
         // Where the value is none, what its derivative is says nothing.
         let own = stages.core.params.len();

@@ -124,7 +124,7 @@ impl<'a> Deriving<'a> {
             checks: self.builder.checks,
             needs,
             opaque: false,
-            result: CoreType::Tuple(outputs.iter().map(|(leaf, _)| leaf.ty()).collect(), None),
+            result: CoreType::tuple(outputs.iter().map(|(leaf, _)| leaf.ty()).collect::<Vec<_>>()),
             outputs,
         };
         let fates = crate::norm::dead::remove(&mut derived);

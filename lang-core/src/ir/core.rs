@@ -25,15 +25,69 @@ use crate::types::ty::Type;
 pub enum CoreType {
     /// A number or truth value.
     Scalar(Scalar),
-    /// Components in order; of a record, sorted by their names, which are kept to be shown.
-    Tuple(Arc<[Self]>, Option<Arc<[Name]>>),
+    /// Components in order, and what they are.
+    Tuple(Arc<[Self]>, Labels),
     /// `[n]T`
     Tensor(Poly, Arc<Self>),
     /// `rel[n, m]`
     Rel(Arc<[Poly]>),
 }
 
+/// What the components of a tuple are.
+#[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
+pub enum Labels {
+    /// Those of a tuple.
+    #[default]
+    Places,
+    /// The fields of a record, sorted by these names.
+    Fields(Arc<[Name]>),
+    /// A value of a sum type: the number of the constructor, and the arguments of each as a tuple, those of the
+    /// others being zeros.
+    Sum(Arc<SumType>),
+}
+
+/// What is kept of a sum type.
+#[derive(PartialEq, Eq, Hash, Debug)]
+pub struct SumType {
+    /// The type.
+    pub name: GlobalName,
+    /// Its constructors.
+    pub constructors: Vec<Name>,
+}
+
+impl Labels {
+    /// The names of fields.
+    #[must_use]
+    pub fn fields(&self) -> Option<&Arc<[Name]>> {
+        if let Self::Fields(names) = self { Some(names) } else { None }
+    }
+
+    /// The name of a field.
+    #[must_use]
+    pub fn field(&self, k: u32) -> Option<&Name> {
+        self.fields().and_then(|names| names.get(k as usize))
+    }
+
+    /// The sum type.
+    #[must_use]
+    pub fn sum(&self) -> Option<&Arc<SumType>> {
+        if let Self::Sum(sum) = self { Some(sum) } else { None }
+    }
+}
+
 impl CoreType {
+    /// A tuple.
+    #[must_use]
+    pub fn tuple(items: impl Into<Arc<[Self]>>) -> Self {
+        Self::Tuple(items.into(), Labels::Places)
+    }
+
+    /// `()`
+    #[must_use]
+    pub fn unit() -> Self {
+        Self::tuple([])
+    }
+
     /// Its extents, outermost first, and what is inside.
     #[must_use]
     pub fn peel(&self) -> (Vec<&Poly>, &Self) {

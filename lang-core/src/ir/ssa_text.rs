@@ -8,7 +8,7 @@ use super::canonical;
 use super::core::CoreType;
 use super::flat::{Input, Source};
 use super::ssa::{Access, Rhs, Ssa, Var, index};
-use super::text::{declared, digits};
+use super::text::{Typed, declared, digits};
 use crate::predicate::{LocalId, Poly, Pred};
 use crate::syntax::ops::Scalar;
 
@@ -32,12 +32,12 @@ impl fmt::Display for Noted<'_> {
         let ssa = &canonical.form;
         let own = ssa.callee.def.module.as_str();
         let marked = |x: LocalId| format!("{}{}", bounded(ssa, x), ssa.vars.name(x));
-        let params = ssa.params.iter().map(|(x, ty)| format!("{}: {ty}", marked(*x)));
+        let params = ssa.params.iter().map(|(x, ty)| format!("{}: {}", marked(*x), Typed(ty, own)));
         let params: Vec<String> = params.chain(canonical.globals.iter().map(|g| declared(g, own))).collect();
         let sizes: Vec<Poly> = ssa.sizes.iter().map(|l| Poly::atom(ssa.vars.atom(*l))).collect();
         let called = Called { callee: &ssa.callee, own, sizes: &sizes };
         let opaque = if ssa.opaque { "opaque " } else { "" };
-        writeln!(f, "{opaque}ssa {called}({}) -> {} =", params.join(", "), ssa.result)?;
+        writeln!(f, "{opaque}ssa {called}({}) -> {} =", params.join(", "), Typed(&ssa.result, own))?;
         for (k, check) in ssa.checks.iter().enumerate() {
             write!(f, "  check {k}{}: ", indices(&check.dims, 0))?;
             if !check.guard.is_true() {

@@ -11,7 +11,7 @@ use std::fmt::{self, Write as _};
 
 use super::callee_text::{Called, Qualified};
 use super::canonical;
-use super::core::{Constant, CoreType, E, Expr, Function, Kind, Operation, Vars};
+use super::core::{Constant, CoreType, E, Expr, Function, Kind, Labels, Operation, Vars};
 use super::flat::{Flat, Source};
 use crate::base::{GlobalName, Name};
 use crate::interp::guarded;
@@ -59,12 +59,12 @@ impl fmt::Display for Function {
             } else {
                 ""
             };
-            format!("{mark}{}: {ty}", form.vars.name(*x))
+            format!("{mark}{}: {}", form.vars.name(*x), Typed(ty, own))
         });
         let params: Vec<String> = params.chain(canonical.globals.iter().map(|g| declared(g, own))).collect();
         let sizes: Vec<Poly> = form.sizes.iter().map(|l| Poly::atom(form.vars.atom(*l))).collect();
         let called = Called { callee: &self.callee, own, sizes: &sizes };
-        write!(f, "core {called}({}) -> {} =", params.join(", "), form.body.ty)?;
+        write!(f, "core {called}({}) -> {} =", params.join(", "), Typed(&form.body.ty, own))?;
         let mut w = Writer { vars: &form.vars, own, indices: &canonical.indices, out: String::new(), indent: 1 };
         w.block(&form.body);
         writeln!(f, "{}", w.out)
@@ -74,6 +74,7 @@ impl fmt::Display for Function {
 /// `let eps: f64`, `let eps = linalg.eps: f64`
 pub(super) fn declared((alias, name, ty): &(Name, GlobalName, CoreType), own: &str) -> String {
     let qualified = Qualified(name, own).to_string();
+    let ty = Typed(ty, own);
     if qualified == alias.as_str() { format!("let {alias}: {ty}") } else { format!("let {alias} = {qualified}: {ty}") }
 }
 
@@ -88,7 +89,7 @@ impl fmt::Display for Flat {
         let own = self.callee.def.module.as_str();
         let sizes: Vec<Poly> = self.sizes.iter().map(|l| Poly::atom(self.vars.atom(*l))).collect();
         let called = Called { callee: &self.callee, own, sizes: &sizes };
-        writeln!(f, "flat {called}({}) -> {} =", inputs.join(", "), self.result)?;
+        writeln!(f, "flat {called}({}) -> {} =", inputs.join(", "), Typed(&self.result, own))?;
         let indices = BTreeSet::new();
         let mut w = Writer { vars: &self.vars, own, indices: &indices, out: String::new(), indent: 1 };
         for (x, e) in &self.bindings {
@@ -108,33 +109,42 @@ impl fmt::Display for Flat {
 
 impl fmt::Display for CoreType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Scalar(s) => f.write_str(s.name()),
-            Self::Tensor(n, t) => {
-                write!(f, "[{n}")?;
-                let mut t = t;
-                while let Self::Tensor(n, inner) = &**t {
-                    write!(f, ", {n}")?;
-                    t = inner;
-                }
-                write!(f, "]{t}")
+        Typed(self, "").fmt(f)
+    }
+}
+
+/// A type in a function of this module.
+pub(super) struct Typed<'a>(pub(super) &'a CoreType, pub(super) &'a str);
+
+impl fmt::Display for Typed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |items: &[CoreType]| -> String {
+            items.iter().map(|t| Typed(t, self.1).to_string()).collect::<Vec<_>>().join(", ")
+        };
+        match self.0 {
+            CoreType::Scalar(s) => f.write_str(s.name()),
+            CoreType::Tensor(..) => {
+                let (dims, t) = self.0.peel();
+                let dims: Vec<String> = dims.iter().map(ToString::to_string).collect();
+                write!(f, "[{}]{}", dims.join(", "), Typed(t, self.1))
             }
-            Self::Tuple(items, names) => {
-                f.write_str(if names.is_some() { "{" } else { "(" })?;
-                for (k, t) in items.iter().enumerate() {
-                    f.write_str(if k > 0 { ", " } else { "" })?;
-                    if let Some(name) = names.as_ref().and_then(|n| n.get(k)) {
-                        write!(f, "{name}: ")?;
-                    }
-                    write!(f, "{t}")?;
-                }
-                f.write_str(match (names, &**items) {
-                    (Some(_), _) => "}",
-                    (None, [_]) => ",)",
-                    (None, _) => ")",
-                })
+            CoreType::Tuple(items, Labels::Places) => {
+                write!(f, "({}{})", list(items), if items.len() == 1 { "," } else { "" })
             }
-            Self::Rel(dims) => {
+            CoreType::Tuple(items, Labels::Fields(names)) => {
+                let fields = names.iter().zip(items.iter()).map(|(name, t)| format!("{name}: {}", Typed(t, self.1)));
+                write!(f, "{{{}}}", fields.collect::<Vec<_>>().join(", "))
+            }
+            CoreType::Tuple(items, Labels::Sum(sum)) => {
+                let args = |t: &CoreType| match t {
+                    CoreType::Tuple(args, _) if !args.is_empty() => format!("({})", list(args)),
+                    _ => String::new(),
+                };
+                let of = sum.constructors.iter().zip(items.iter().skip(1));
+                let of: Vec<String> = of.map(|(name, t)| format!("{name}{}", args(t))).collect();
+                write!(f, "{}{{{}}}", Qualified(&sum.name, self.1), of.join(", "))
+            }
+            CoreType::Rel(dims) => {
                 let dims: Vec<String> = dims.iter().map(ToString::to_string).collect();
                 write!(f, "rel[{}]", dims.join(", "))
             }
@@ -213,6 +223,7 @@ impl Operation {
 fn ascribed(e: &Expr) -> Option<&CoreType> {
     let told = match &e.kind {
         Kind::Call(..) => e.ty != CoreType::Scalar(Scalar::F64),
+        Kind::Tuple(_) => matches!(e.ty, CoreType::Tuple(_, Labels::Sum(_))),
         Kind::Constant(Constant::Int(_)) => true,
         Kind::Constant(Constant::Real(x)) => !x.is_finite() && e.ty == CoreType::Scalar(Scalar::F32),
         _ => is_misread(e),
@@ -406,7 +417,7 @@ impl Writer<'_> {
                 self.out.push(')');
             }
             Kind::Tuple(items) => match &e.ty {
-                CoreType::Tuple(_, Some(names)) => {
+                CoreType::Tuple(_, Labels::Fields(names)) => {
                     self.out.push('{');
                     for (k, (item, name)) in items.iter().zip(names.iter()).enumerate() {
                         let _ = write!(self.out, "{}{name}: ", if k > 0 { ", " } else { "" });
@@ -423,7 +434,7 @@ impl Writer<'_> {
             Kind::Proj(a, k) => {
                 self.expr(a, Level::Base);
                 match &a.ty {
-                    CoreType::Tuple(_, Some(names)) => {
+                    CoreType::Tuple(_, Labels::Fields(names)) => {
                         let _ = write!(self.out, ".{}", names.get(*k as usize).map_or("", |n| n.as_str()));
                     }
                     _ => drop(write!(self.out, ".{k}")),

@@ -14,3 +14,6 @@ pub mod to_ssa;
 
 pub use elaborate::{Bodies, Rule, elaborate};
 pub use hits::Hits;
+
+/// What is wrong where a tangent or cotangent is not made as the value that it belongs to.
+pub(crate) const OTHER_CONSTRUCTOR: &str = "a tangent made with another constructor than its value";

@@ -202,7 +202,7 @@ fn part_name(name: &Name, ty: &CoreType, path: &[u32]) -> Name {
             ty = inner;
         }
         let CoreType::Tuple(items, names) = ty else { break };
-        match names.as_ref().and_then(|n| n.get(*k as usize)) {
+        match names.field(*k) {
             Some(field) => text += &format!("_{field}"),
             None => text += &format!("_{k}"),
         }

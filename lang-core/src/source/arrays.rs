@@ -3,11 +3,12 @@
 
 use super::Which;
 use super::shape::{axes, part};
+use super::constructors::Found;
 use super::table::Table;
 use super::tree::Ex;
 use super::writer::{Named, Parts, Writer};
 use crate::base::Name;
-use crate::ir::core::{CoreType, Operation};
+use crate::ir::core::{CoreType, Labels, Operation};
 use crate::ir::ssa::Var;
 use crate::predicate::{Atom, Index, Poly, Pred};
 
@@ -47,6 +48,9 @@ impl Writer<'_> {
         let before = at.len();
         at.extend(own.iter().cloned());
         let text = self.generated(&own, &Ex::real(0.0), name, expected, &below, &mut |this| {
+            if let Labels::Sum(sum) = names {
+                return this.made(sum, items, path, at, parts, name, expected);
+            }
             let mut texts = Vec::new();
             for (k, item) in (0..).zip(items.iter()) {
                 path.push(k);
@@ -54,12 +58,12 @@ impl Writer<'_> {
                 path.pop();
             }
             match names {
-                Some(names) => {
+                Labels::Fields(names) => {
                     let fields = names.iter().zip(&texts).map(|(n, t)| format!("{n}: {t}"));
                     format!("{{{}}}", fields.collect::<Vec<_>>().join(", "))
                 }
-                None if texts.len() == 1 => format!("({},)", texts.join("")),
-                None => format!("({})", texts.join(", ")),
+                _ if texts.len() == 1 => format!("({},)", texts.join("")),
+                _ => format!("({})", texts.join(", ")),
             }
         });
         at.truncate(before);
@@ -114,7 +118,7 @@ impl Writer<'_> {
     /// An array by its element.
     pub(super) fn array(&mut self, own: &[Index], e: &Ex, name: &str, expected: bool) -> String {
         if own.is_empty() {
-            return self.ex(e).0;
+            return self.whole_text(e);
         }
         if self.lifted.is_empty()
             && let Some(text) = self.scatter(own, e)
@@ -127,7 +131,7 @@ impl Writer<'_> {
             self.lifted.clear();
             return text;
         }
-        self.generated(own, e, name, expected, &Vec::new(), &mut |this| this.ex(e).0)
+        self.generated(own, e, name, expected, &Vec::new(), &mut |this| this.whole_text(e))
     }
 
     // ---- whole arrays ----
@@ -163,7 +167,8 @@ impl Writer<'_> {
         let (base, path) = match named {
             Named::Part(base, path) | Named::Let(base, path) => (base, path),
         };
-        let (_, together) = axes(base, path);
+        let Found::Part(base, path, _) = self.find(base, path, before) else { return None };
+        let (_, together) = axes(&base, &path);
         let extents = self.lines.get(v.0 as usize)?.extents();
         let same = last.iter().zip(own).all(|(p, i)| *p == i.value())
             && extents.iter().skip(first).zip(own).all(|(n, i)| *n == i.extent);
@@ -214,7 +219,8 @@ impl Writer<'_> {
     /// What a whole array is called.
     pub(super) fn whole_name(&mut self, v: Var) -> Option<String> {
         let (Named::Part(base, path) | Named::Let(base, path)) = self.named.get(&v)?;
-        axes(base, path).1.then(|| part(base, path, &[]))
+        let Found::Part(base, path, _) = self.find(base, path, &[]) else { return None };
+        axes(&base, &path).1.then(|| part(&base, &path, &[]))
     }
 
     /// Has it a name, and one axis of this extent?
@@ -245,7 +251,7 @@ impl Writer<'_> {
 }
 
 /// Arrays of truth values that a predicate asks.
-fn asked(p: &Pred, reads: &mut Vec<(Var, Vec<Poly>)>) {
+pub(super) fn asked(p: &Pred, reads: &mut Vec<(Var, Vec<Poly>)>) {
     match p {
         Pred::And(items) | Pred::Or(items) => items.iter().for_each(|p| asked(p, reads)),
         Pred::Is(x, _, at, _) => reads.extend(Var::of_local(*x).map(|v| (v, at.to_vec()))),

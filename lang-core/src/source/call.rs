@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use super::names::spelled;
 use super::read::{Call, Is};
-use super::shape::mirror;
+use super::shape::{is_only, mirror};
+use super::tree::Ex;
 use super::writer::{Parts, Writer};
 use super::{Definition, Outside, Which, called, derived, shown_callee};
 use crate::ad::{is_real, real_outputs};
-use crate::ir::core::{Callee, CoreType, Derivation};
+use crate::ir::core::{Callee, Constant, CoreType, Derivation, Leaf};
 use crate::ir::flat::Source;
 use crate::ir::ssa::{Ssa, Var};
-use crate::predicate::Index;
+use crate::predicate::{Index, Poly};
 
 /// What is called, with what goes in.
 struct Called {
@@ -127,12 +128,21 @@ impl Writer<'_> {
                     let (indices, e) = part(passed.len() + k)?;
                     parts.push((leaf.path.clone(), indices, e));
                 }
-                beside.push((mirror(&primal.result), parts));
+                let cotangent = mirror(&primal.result);
+                for leaf in cotangent.leaves().into_iter().filter(|leaf| !is_real(leaf.scalar)) {
+                    if is_only(&cotangent, &leaf.path) {
+                        let indices = leaf.dims.iter().map(|n| self.table.index(n.clone())).collect();
+                        parts.push((leaf.path, indices, Ex::Constant(Constant::Int(0))));
+                    } else {
+                        parts.extend(self.called_too(call, passed.len(), primal, &leaf));
+                    }
+                }
+                beside.push((cotangent, parts));
                 let types = called.varying.iter().filter_map(|k| Some(mirror(&primal.params.get(*k)?.1)));
                 let types: Vec<CoreType> = types.collect();
                 match <[CoreType; 1]>::try_from(types) {
                     Ok([one]) => one,
-                    Err(types) => CoreType::Tuple(types.into(), None),
+                    Err(types) => CoreType::tuple(types),
                 }
             }
             Some(Derivation::Forward(wrt)) => {
@@ -146,6 +156,10 @@ impl Writer<'_> {
                         }
                     }
                     let ty = primal.params.get(*p).map(|p| mirror(&p.1)).ok_or(Outside::Unreadable)?;
+                    // Inside constructors what is not real is that of the value.
+                    let held = ty.leaves().into_iter().filter(|leaf| !is_real(leaf.scalar));
+                    let of = own.get(*p).map(Vec::as_slice).unwrap_or_default();
+                    parts.extend(held.filter_map(|leaf| of.iter().find(|part| part.0 == leaf.path).cloned()));
                     beside.push((ty, parts));
                 }
                 mirror(&primal.result)
@@ -185,6 +199,33 @@ impl Writer<'_> {
             if pred.is_true() { text } else { format!("[{}] * {text}", this.pred(&pred).0) }
         });
         Ok((text, result))
+    }
+
+    /// A part of what a definition gives that is called beside its derivative.
+    fn called_too(&self, call: &Call, passed: usize, primal: &Ssa, leaf: &Leaf) -> Option<(Vec<u32>, Vec<Index>, Ex)> {
+        let part = primal.outputs.iter().position(|(of, _)| of.path == leaf.path)?;
+        let own = call.args.get(..passed)?;
+        (0..).zip(&self.lines).find_map(|(k, line)| {
+            let Is::Call(other, nth) = &line.is else { return None };
+            let plain = other.callee.derived.is_empty() && other.callee.def == call.callee.def;
+            let alike = plain && other.callee.types == call.callee.types && *nth as usize == part;
+            if !alike || other.batch.len() != call.batch.len() || !self.named.contains_key(&Var(k)) {
+                return None;
+            }
+            let same = other.args.iter().zip(own).all(|((from, e), (to, own))| {
+                let from: Vec<&Index> = other.batch.iter().chain(from).collect();
+                let to: Vec<&Index> = call.batch.iter().chain(to).collect();
+                let put = |p: &Poly| {
+                    p.substitute(&|a| {
+                        from.iter().position(|i| i.atom() == *a).and_then(|k| to.get(k)).map(|i| i.value())
+                    })
+                };
+                from.len() == to.len() && e.map_polys(&put) == *own
+            });
+            let rest: Vec<Index> = line.indices.get(call.batch.len()..)?.to_vec();
+            let at = call.batch.iter().chain(&rest).map(Index::value).collect();
+            (same && other.args.len() == own.len()).then(|| (leaf.path.clone(), rest, Ex::Read(Var(k), at)))
+        })
     }
 
     /// The path in the result of a call to one of its parts.

@@ -3,23 +3,45 @@
 
 use std::collections::HashSet;
 
+use super::cases::Case;
 use super::read::{Is, Line, Place};
 use super::scatter::Scattered;
-use super::shape::{Base, Head};
+use super::shape::{Asked, Base, Head, is_only};
 use super::tree::Ex;
+use super::ways::Known;
 use super::writer::{Named, Parts, Writer};
 use super::{Definition, Outside};
 use crate::base::Name;
-use crate::ir::core::{CoreType, Operation};
+use crate::ir::core::{Constant, CoreType, Operation};
 use crate::ir::ssa::{Ssa, Var, for_each_read};
 use crate::predicate::{Index, Pred};
 use crate::syntax::ops::Scalar;
 
+/// Lines, and what comes after them.
+pub(super) struct Body {
+    pub(super) lets: Vec<String>,
+    pub(super) value: String,
+    /// The derivatives that are called, to stand before.
+    pub(super) before: Vec<Definition>,
+}
+
+fn tuple(items: Vec<String>) -> String {
+    match <[String; 1]>::try_from(items) {
+        Ok([one]) => one,
+        Err(items) => format!("({})", items.join(", ")),
+    }
+}
+
 impl Writer<'_> {
-    pub(super) fn definition(&mut self, head: &Head, ssa: &Ssa, live: &[Var]) -> Result<Definition, Outside> {
+    /// The body where the parameters are made as a case says.
+    pub(super) fn body(&mut self, head: &Head, ssa: &Ssa, live: &[Var], case: &Case) -> Result<Body, Outside> {
         for (k, stmt) in (0..).zip(&ssa.stmts) {
             if let crate::ir::ssa::Rhs::Input(input) = &stmt.rhs {
-                let (base, path) = self.asked.base(head, *input as usize)?;
+                let (base, path) = match case.known(self.asked, head, &ssa.inputs, *input as usize) {
+                    Some(Known::Part(base, path)) => (base, path),
+                    Some(Known::Constructor(_) | Known::Other) => continue,
+                    None => self.asked.base(head, &ssa.inputs, *input as usize)?,
+                };
                 self.taken.take(&base.name);
                 self.named.insert(Var(k), Named::Part(base, path));
             }
@@ -41,35 +63,43 @@ impl Writer<'_> {
         for (of, ty, _) in &head.results {
             let mut parts: Parts = Vec::new();
             for leaf in ty.leaves() {
+                if is_only(ty, &leaf.path) {
+                    let indices = leaf.dims.iter().map(|n| self.table.index(n.clone())).collect();
+                    parts.push((leaf.path, indices, Ex::Constant(Constant::Int(0))));
+                    continue;
+                }
                 let Some(v) = given.next() else { return Err(Outside::Unreadable) };
                 parts.push((leaf.path, self.indices_of(*v), self.root(*v)));
             }
             let name = of.and_then(|k| head.own.get(k)).map(|p| p.base.name.clone()).unwrap_or_default();
             values.push(self.value(ty, &mut Vec::new(), &mut Vec::new(), &parts, &name, true));
         }
-        let tuple = |items: Vec<String>| match <[String; 1]>::try_from(items) {
-            Ok([one]) => one,
-            Err(items) => format!("({})", items.join(", ")),
-        };
-        let params = head.own.iter().chain(head.beside.iter().map(|b| &b.1));
-        let params: Vec<(Name, String)> = params.map(|p| (p.base.name.clone(), p.written.clone())).collect();
-        let written: Vec<String> = params.iter().map(|(name, ty)| format!("{name}: {ty}")).collect();
-        let result = tuple(head.results.iter().map(|r| r.2.clone()).collect());
-        let name: Name = format!("{}{}", self.asked.def.name, self.asked.which.suffix()).into();
         let mut value = tuple(values);
         // A value is not called something to be given.
         if let Some(line) = lets.pop_if(|line| line.starts_with(&format!("let {value} = "))) {
             value = line.trim_start_matches(&format!("let {value} = ")).to_owned();
         }
-        let mut text = format!("def {name}({}) -> {result} =\n", written.join(", "));
-        for line in &lets {
-            text += &format!("  {line}\n");
-        }
-        text += &format!("  {}{}\n", if lets.is_empty() { "" } else { "in " }, value);
-        let varying = head.beside.iter().map(|b| b.0).chain(head.results.iter().map(|r| r.0)).flatten().collect();
-        Ok(Definition { name, params, varying, result, text, before: self.before() })
+        Ok(Body { lets, value, before: self.before() })
     }
+}
 
+/// The head and the body.
+pub(super) fn whole(asked: &Asked<'_>, head: &Head, body: &Body) -> Definition {
+    let params = head.own.iter().chain(head.beside.iter().map(|b| &b.1));
+    let params: Vec<(Name, String)> = params.map(|p| (p.base.name.clone(), p.written.clone())).collect();
+    let written: Vec<String> = params.iter().map(|(name, ty)| format!("{name}: {ty}")).collect();
+    let result = tuple(head.results.iter().map(|r| r.2.clone()).collect());
+    let name: Name = format!("{}{}", asked.def.name, asked.which.suffix()).into();
+    let mut text = format!("def {name}({}) -> {result} =\n", written.join(", "));
+    for line in &body.lets {
+        text += &format!("  {line}\n");
+    }
+    text += &format!("  {}{}\n", if body.lets.is_empty() { "" } else { "in " }, body.value);
+    let varying = head.beside.iter().map(|b| b.0).chain(head.results.iter().map(|r| r.0)).flatten().collect();
+    Definition { name, params, varying, result, text, before: body.before.clone() }
+}
+
+impl Writer<'_> {
     /// What has to hold before anything is computed.
     fn checks(&mut self, ssa: &Ssa, live: &[Var]) -> Vec<String> {
         let lines = live.iter().filter_map(|v| self.lines.get(v.0 as usize));
@@ -85,6 +115,9 @@ impl Writer<'_> {
             }
             let what: String = check.what.what.chars().filter(|c| !matches!(c, '"' | '\\')).collect();
             let cond = Pred::any_of([guard.negated(), cond]);
+            if cond.is_true() {
+                continue;
+            }
             let text = if indices.is_empty() {
                 self.pred(&cond).0
             } else {

@@ -3,14 +3,17 @@
 //!
 //! `read` makes of each statement an expression (`tree`), `rules` and `sums` simplify expressions where they stand,
 //! `merge` and `shorten` put statements together, `checks` keeps the checks that say something, `shape` says what
-//! parameters and results look like, `hints` and `names` call things, `writer` and what follows write it down. The
-//! formatter has the last word.
+//! parameters and results look like, `ways`, `known`, `cases` and `constructors` take those of sum types apart, `hints`
+//! and `names` call things, `writer` and what follows write it down. The formatter has the last word.
 
 mod arrays;
 mod call;
+mod cases;
 mod checks;
+mod constructors;
 mod definition;
 mod hints;
+mod known;
 mod merge;
 mod names;
 mod predicate;
@@ -23,6 +26,7 @@ mod sums;
 mod table;
 mod text;
 mod tree;
+mod ways;
 mod writer;
 
 use std::cell::RefCell;
@@ -61,7 +65,7 @@ impl Which {
 /// Why a derivative has no text in the language, though it has one in Tensor SSA.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Outside {
-    /// A parameter or result is of a sum type.
+    /// The constructor of a value of a sum type that only a call would tell.
     SumType,
     /// A sum of truth values.
     Truth,

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::Outside;
+use super::known::{Facts, told, told_poly, told_pred};
 use super::table::Table;
 use super::tree::Ex;
 use crate::base::Name;
@@ -45,6 +46,20 @@ pub(super) struct Call {
     pub(super) args: Vec<(Vec<Index>, Ex)>,
     /// The extents of the place.
     pub(super) batch: Vec<Index>,
+}
+
+impl Call {
+    /// The call with facts put in.
+    pub(super) fn told(&self, facts: Facts<'_>) -> Self {
+        let index = |i: &Index| Index { extent: told_poly(&i.extent, facts), ..i.clone() };
+        let args = self.args.iter().map(|(own, e)| (own.iter().map(index).collect(), told(e, facts).0));
+        Self {
+            callee: Arc::clone(&self.callee),
+            pred: told_pred(&self.pred, facts),
+            args: args.collect(),
+            batch: self.batch.iter().map(index).collect(),
+        }
+    }
 }
 
 impl Line {
@@ -188,7 +203,8 @@ fn constant(c: Constant) -> Ex {
     if let Constant::Real(x) = c { Ex::real(x) } else { Ex::Constant(c) }
 }
 
-fn zero(scalar: Scalar) -> Ex {
+/// The zero of a scalar type.
+pub(super) fn zero(scalar: Scalar) -> Ex {
     match scalar {
         Scalar::F64 | Scalar::F32 => Ex::real(0.0),
         Scalar::I64 => Ex::Constant(Constant::Int(0)),

@@ -5,20 +5,21 @@
 use std::sync::Arc;
 
 use super::names::spelled;
+use super::ways::has_sum;
 use super::{Outside, Shelf, Which};
 use crate::ad::is_real;
 use crate::base::{GlobalName, Name};
-use crate::ir::core::CoreType;
-use crate::ir::flat::Source;
-use crate::ir::ssa::Ssa;
+use crate::ir::core::{CoreType, Labels, Leaf, SumType};
+use crate::ir::flat::{Input, Source};
+use crate::ir::ssa::{Rhs, Ssa, Var};
 use crate::norm::Bodies;
 use crate::pipeline::{Callees, Stages};
 use crate::predicate::Poly;
 use crate::resolve::Names;
 use crate::syntax::ast::Item;
+use crate::syntax::ops::Scalar;
 use crate::syntax::parser::parse_item;
-use crate::types::info::TypeInfoBody;
-use crate::types::lower;
+use crate::types::check::tangent;
 use crate::types::ty::{Signature, Type, TypeArg};
 
 /// What is asked.
@@ -37,7 +38,7 @@ pub(super) struct Asked<'a> {
 }
 
 /// A value whose parts inputs are: a name and its type.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub(super) struct Base {
     pub(super) name: Name,
     pub(super) ty: CoreType,
@@ -69,29 +70,26 @@ impl Asked<'_> {
         let texts = self.texts(&signature);
         let mut own = Vec::new();
         for (k, ((name, ty), (_, core))) in signature.params.iter().zip(&ssa.params).enumerate() {
-            let ty = self.plain(ty, &signature)?;
+            let ty = plain(ty, &signature);
             let base = Base { name: name.clone(), ty: core.clone() };
             let written = texts.get(k).cloned().flatten();
             own.push(Param { base, written: written.map_or_else(|| self.written(&ty), Ok)? });
         }
         let text = |k: Option<usize>| texts.get(k.unwrap_or(signature.params.len())).cloned().flatten();
-        let result = self.plain(&signature.result, &signature)?;
+        let result = plain(&signature.result, &signature);
         let taken =
             |name: &str| signature.params.iter().any(|p| p.0 == name) || signature.sizes.iter().any(|s| s.name == name);
         let mirrored = |k: Option<usize>, core: &CoreType, ty: &Type| -> Result<(CoreType, String), Outside> {
-            let real = core.leaves().iter().all(|leaf| is_real(leaf.scalar));
-            let mirrored = mirror(core);
-            let written = match text(k).filter(|_| real) {
+            let tangents = tangent(ty);
+            let written = match text(k).filter(|_| tangents == *ty) {
                 Some(text) => text,
-                None if real => self.written(ty)?,
-                None => self.written(&of_core(&mirrored))?,
+                None => self.written(&tangents)?,
             };
-            Ok((mirrored, written))
+            Ok((mirror(core), written))
         };
         let vary: Vec<usize> =
             (0..ssa.params.len()).filter(|k| ssa.params.get(*k).is_some_and(|p| has_real(&p.1))).collect();
-        let types: Vec<Type> =
-            signature.params.iter().map(|(_, ty)| self.plain(ty, &signature)).collect::<Result<_, _>>()?;
+        let types: Vec<Type> = signature.params.iter().map(|(_, ty)| plain(ty, &signature)).collect();
         let mut head = Head { own, beside: Vec::new(), results: Vec::new() };
         match self.which {
             Which::Adjoint => {
@@ -140,9 +138,53 @@ impl Asked<'_> {
         types.map(|t| text(t?).map(str::to_owned)).collect()
     }
 
+    /// What the results are made of, in the order of their parts: derivatives, and inside constructors what is not real
+    /// of the values that they belong to, but for the number of a constructor beside which there is no other.
+    pub(super) fn outputs(&self, head: &Head) -> Result<Vec<(Leaf, Var)>, Outside> {
+        let (primal, ssa) = (&self.stages.ssa, self.derived);
+        let mut derived = ssa.outputs.iter().skip(primal.outputs.len()).cloned();
+        let mut outputs = Vec::new();
+        for (of, ty, _) in &head.results {
+            for leaf in ty.leaves() {
+                if is_only(ty, &leaf.path) {
+                    continue;
+                }
+                if is_real(leaf.scalar) {
+                    outputs.push(derived.next().ok_or(Outside::Unreadable)?);
+                    continue;
+                }
+                let var = match of {
+                    // A parameter's.
+                    Some(k) => ssa.stmts.iter().position(|stmt| {
+                        let Rhs::Input(input) = &stmt.rhs else { return false };
+                        ssa.inputs.get(*input as usize).is_some_and(|i| {
+                            i.source == Source::Param(u32::try_from(*k).unwrap_or(u32::MAX)) && i.leaf.path == leaf.path
+                        })
+                    }),
+                    None => primal.outputs.iter().position(|(l, _)| l.path == leaf.path),
+                };
+                let var = var.and_then(|k| match of {
+                    Some(_) => u32::try_from(k).ok().map(Var),
+                    None => ssa.outputs.get(k).map(|(_, v)| *v),
+                });
+                outputs.push((leaf, var.ok_or(Outside::Unreadable)?));
+            }
+        }
+        Ok(outputs)
+    }
+
+    /// The numbers of the constructors of the result, where a cotangent has to have the same.
+    pub(super) fn constructors(&self, head: &Head) -> Vec<(Leaf, Var)> {
+        let cotangent = head.beside.iter().any(|b| b.0.is_none() && has_sum(&b.1.base.ty));
+        let outputs = self.stages.ssa.outputs.iter().zip(&self.derived.outputs);
+        let outputs = outputs.filter(|((leaf, _), _)| leaf.dims.is_empty() && leaf.scalar == Some(Scalar::I64));
+        let outputs = outputs.filter(|((leaf, _), _)| !is_only(&self.stages.ssa.result, &leaf.path));
+        outputs.filter(|_| cotangent).map(|((leaf, _), (_, v))| (leaf.clone(), *v)).collect()
+    }
+
     /// The value that an input is a part of, and the path to it.
-    pub(super) fn base(&self, head: &Head, input: usize) -> Result<(Base, Vec<u32>), Outside> {
-        let input = self.derived.inputs.get(input).ok_or(Outside::Unreadable)?;
+    pub(super) fn base(&self, head: &Head, inputs: &[Input], input: usize) -> Result<(Base, Vec<u32>), Outside> {
+        let input = inputs.get(input).ok_or(Outside::Unreadable)?;
         let primal = &self.stages.ssa;
         let find = |of: Option<usize>| head.beside.iter().find(|b| b.0 == of).map(|b| b.1.base.clone());
         Ok(match &input.source {
@@ -169,32 +211,10 @@ impl Asked<'_> {
         })
     }
 
-    /// The type with the definition's type parameters real, and names of types that stand for another put away.
-    fn plain(&self, ty: &Type, signature: &Signature) -> Result<Type, Outside> {
-        let real = |k: u32| signature.type_params.get(k as usize).map(|_| Type::F64);
-        let ty = ty.substitute(&real, &|_| None);
-        self.without_sums(&ty, 0)?;
-        Ok(ty)
-    }
-
-    /// Fails where there is a sum type.
-    fn without_sums(&self, ty: &Type, depth: u32) -> Result<(), Outside> {
-        match ty {
-            Type::Data(name, args) => {
-                let info = self.bodies.type_info(name).ok_or(Outside::SumType)?;
-                match &info.body {
-                    TypeInfoBody::Alias(inner) if depth < 32 => {
-                        self.without_sums(&lower::apply(inner, args), depth + 1)
-                    }
-                    _ => Err(Outside::SumType),
-                }
-            }
-            Type::Array(_, t) => self.without_sums(t, depth),
-            Type::Tuple(items) => items.iter().try_for_each(|t| self.without_sums(t, depth)),
-            Type::Record(fields) => fields.iter().try_for_each(|(_, t)| self.without_sums(t, depth)),
-            Type::Fun(_) => Err(Outside::SumType),
-            _ => Ok(()),
-        }
+    /// A constructor as the definition's module writes it.
+    pub(super) fn constructor(&self, of: &SumType, k: usize) -> Option<String> {
+        let name = GlobalName { module: of.name.module.clone(), name: of.constructors.get(k)?.clone() };
+        spelled(self.names, &self.def.module, &name)
     }
 
     /// A type as the definition's module writes it.
@@ -225,36 +245,43 @@ impl Asked<'_> {
     }
 }
 
+/// The type with the definition's type parameters real.
+fn plain(ty: &Type, signature: &Signature) -> Type {
+    ty.substitute(&|k| signature.type_params.get(k as usize).map(|_| Type::F64), &|_| None)
+}
+
 /// The type of its tangents: `()` in place of what is not real.
 pub(super) fn mirror(ty: &CoreType) -> CoreType {
-    let unit = || CoreType::Tuple(Arc::from([]), None);
+    let unit = || CoreType::unit();
     match ty {
         CoreType::Scalar(s) if is_real(Some(*s)) => ty.clone(),
+        // What is not real in constructors stays.
+        CoreType::Tuple(_, Labels::Sum(_)) => ty.clone(),
         CoreType::Scalar(_) | CoreType::Rel(_) => unit(),
         CoreType::Tuple(items, names) => CoreType::Tuple(items.iter().map(mirror).collect(), names.clone()),
         CoreType::Tensor(n, t) => match mirror(t) {
-            CoreType::Tuple(items, None) if items.is_empty() => unit(),
+            CoreType::Tuple(items, Labels::Places) if items.is_empty() => unit(),
             t => CoreType::Tensor(n.clone(), Arc::new(t)),
         },
+    }
+}
+
+/// Is it the number of a constructor beside which there is no other?
+pub(super) fn is_only(ty: &CoreType, path: &[u32]) -> bool {
+    let Some((0, before)) = path.split_last() else { return false };
+    let inner = before.iter().try_fold(ty, |ty, k| match ty.peel().1 {
+        CoreType::Tuple(items, _) => items.get(*k as usize),
+        _ => None,
+    });
+    match inner.map(|ty| ty.peel().1) {
+        Some(CoreType::Tuple(_, labels)) => labels.sum().is_some_and(|sum| sum.constructors.len() == 1),
+        _ => false,
     }
 }
 
 /// Has it a part that is real?
 fn has_real(ty: &CoreType) -> bool {
     ty.leaves().iter().any(|leaf| is_real(leaf.scalar))
-}
-
-/// A type of core as one of the language.
-fn of_core(ty: &CoreType) -> Type {
-    match ty {
-        CoreType::Scalar(s) => Type::Scalar(*s),
-        CoreType::Tuple(items, Some(names)) => {
-            Type::Record(names.iter().cloned().zip(items.iter().map(of_core)).collect())
-        }
-        CoreType::Tuple(items, None) => Type::Tuple(items.iter().map(of_core).collect()),
-        CoreType::Tensor(n, t) => Type::Array(n.clone(), Arc::new(of_core(t))),
-        CoreType::Rel(dims) => Type::Rel(dims.clone()),
-    }
 }
 
 /// A part of a value at some indices, as it is written: `p[i].x[j]`.
@@ -277,7 +304,7 @@ pub(super) fn part(base: &Base, path: &[u32], at: &[String]) -> String {
                 }
                 let Some(k) = path.next() else { break };
                 let Some(inner) = items.get(*k as usize) else { break };
-                match names.as_ref().and_then(|names| names.get(*k as usize)) {
+                match names.field(*k) {
                     Some(name) => text += &format!(".{name}"),
                     None => text += &format!(".{k}"),
                 }

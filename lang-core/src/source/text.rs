@@ -2,7 +2,9 @@
 
 use super::Outside;
 use super::predicate::{closed, join, range};
+use super::read::zero;
 use super::shape::{Asked, part};
+use super::constructors::Found;
 use super::table::Table;
 use super::tree::{Compares, Ex, Product};
 use super::writer::{Level, Named, Writer};
@@ -22,14 +24,24 @@ impl Writer<'_> {
             return match line.and_then(|l| l.at(at, &mut self.table)) {
                 Some(e) => self.ex(&e),
                 None => {
-                    self.wrong = Some(Outside::Unreadable);
+                    self.wrong.get_or_insert(Outside::Unreadable);
                     ("_".to_owned(), Level::Post)
                 }
             };
         };
         let (Named::Part(base, path) | Named::Let(base, path)) = named;
-        let at: Vec<String> = at.iter().map(|p| self.poly(p).0).collect();
-        (part(&base, &path, &at), Level::Post)
+        match self.find(&base, &path, at) {
+            Found::Part(base, path, at) => {
+                let at: Vec<String> = at.iter().map(|p| self.poly(p).0).collect();
+                (part(&base, &path, &at), Level::Post)
+            }
+            Found::Inside(site, rest, at) => self.read_inside(&site, &rest, &at),
+            Found::Constructor(k) => (k.to_string(), Level::Post),
+            Found::Other => {
+                let scalar = self.lines.get(v.0 as usize).and_then(|l| l.scalar).unwrap_or(Scalar::F64);
+                self.ex(&zero(scalar))
+            }
+        }
     }
 
     /// What an element is that has no name.
@@ -281,7 +293,7 @@ impl Writer<'_> {
         let inner = Ex::guard(p, body);
         let text = match inner.as_real() {
             Some(x) => self.number(x, false).0,
-            None => self.ex(&inner).0,
+            None => self.whole_text(&inner),
         };
         self.context.release(mark);
         self.leave(depth);

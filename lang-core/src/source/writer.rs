@@ -5,20 +5,24 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::cases::{Case, MANY, MOST, cases, joined};
+use super::definition::{Body, whole};
 use super::hints::Hints;
 use super::merge::Merging;
 use super::names::{Taken, spelled};
 use super::read::{Line, lines};
-use super::shape::{Asked, Base};
+use super::shape::{Asked, Base, Head};
+use super::constructors::Opened;
 use super::table::Table;
 use super::tree::Ex;
+use super::ways::Given;
 use super::{Definition, Outside};
-use crate::base::{GlobalName, Name};
-use crate::ir::core::Callee;
-use crate::ir::ssa::{FIRST_INDEX, Rhs, Ssa, Var, for_each_read};
-use crate::norm::Bodies;
+use crate::base::{Code, GlobalName, Name};
+use crate::ir::core::{Callee, Failing};
+use crate::ir::ssa::{Check, FIRST_INDEX, Rhs, Ssa, Var, for_each_read};
+use crate::norm::{Bodies, OTHER_CONSTRUCTOR};
 use crate::pipeline::Callees;
-use crate::predicate::{Context, Index, LocalId, Poly};
+use crate::predicate::{Context, Index, LocalId, Poly, Pred};
 use crate::resolve::Names;
 
 /// How tightly a text holds together: what may stand around it without parentheses.
@@ -64,6 +68,14 @@ pub(super) struct Writer<'a> {
     pub(super) lifted: Vec<Index>,
     /// The derivatives that calls are calls of.
     pub(super) made: Vec<(Arc<Callee>, Arc<Definition>)>,
+    /// Values of sum types that are taken apart around what is written.
+    pub(super) opened: Vec<Opened>,
+    /// Names of tangents, with what they are tangents of.
+    pub(super) tangents: Vec<(Name, Base)>,
+    /// Parameters as they are put together of their parts, and their names.
+    pub(super) wholes: Vec<(String, Name)>,
+    /// What the program calls the arguments of constructors.
+    pub(super) sum_names: &'a Given,
     /// What could not be written.
     pub(super) wrong: Option<Outside>,
 }
@@ -76,15 +88,60 @@ pub(super) fn definition(asked: &Asked<'_>) -> Result<Definition, Outside> {
     let head = asked.head()?;
     let ssa = asked.derived;
     // The results, and nothing that only others need.
-    let primal = &asked.stages.ssa;
     let mut wanted = (**ssa).clone();
-    wanted.outputs = ssa.outputs.iter().skip(primal.outputs.len()).cloned().collect();
+    wanted.outputs = asked.outputs(&head)?;
+    let parts = wanted.outputs.len();
+    wanted.outputs.extend(asked.constructors(&head));
     let _ = crate::norm::dead::remove(&mut wanted);
+    let given = asked.bodies.body(asked.def).map(|body| Given::in_body(&body)).unwrap_or_default();
+    let plain = lines(&wanted, &mut Table::default())?;
+    let mut all = cases(asked, &head, &wanted, &plain, &given, MANY);
+    let possible = |case: &&Case| {
+        let (mut ssa, mut read) = (wanted.clone(), plain.clone());
+        case.put(asked, &head, &mut ssa, &mut read);
+        case.fits(&head, ssa.outputs.get(parts..).unwrap_or_default(), &read).is_some()
+    };
+    if all.len() > MOST && all.iter().filter(possible).count() > MOST {
+        all = cases(asked, &head, &wanted, &plain, &given, MOST);
+    }
+    let mut bodies = Vec::new();
+    for case in &all {
+        bodies.push(body(asked, &head, &wanted, parts, case, &given)?);
+    }
+    let body = joined(asked, &head, &all, &bodies).ok_or(Outside::Foreign)?;
+    Ok(whole(asked, &head, &body))
+}
+
+/// The body where the parameters are made as a case says.
+fn body<'a>(
+    asked: &'a Asked<'a>,
+    head: &Head,
+    wanted: &Ssa,
+    parts: usize,
+    case: &Case,
+    sum_names: &'a Given,
+) -> Result<Option<Body>, Outside> {
+    let mut wanted = wanted.clone();
     let mut fresh = Table::default();
-    let read = lines(&wanted, &mut fresh)?;
+    let mut read = lines(&wanted, &mut fresh)?;
+    case.put(asked, head, &mut wanted, &mut read);
+    let told = wanted.outputs.split_off(parts);
+    let Some(fits) = case.fits(head, &told, &read) else { return Ok(None) };
+    // It does not hold whatever the data are.
+    let never = |c: &Check| c.cond.is_false() && c.guard.is_true() && c.dims.is_empty();
+    if wanted.checks.iter().any(|c| never(c) && c.what.what == OTHER_CONSTRUCTOR) {
+        return Ok(None);
+    }
+    if !fits.is_true() {
+        let what = OTHER_CONSTRUCTOR.into();
+        let what = Failing { code: Code::E0501, what, item: asked.def.clone(), node: None };
+        let (guard, cond) = (Pred::truth(), fits.clone());
+        wanted.checks.push(Check { dims: Vec::new(), guard, cond, what: Arc::new(what) });
+    }
     let sizes: Vec<Poly> = wanted.sizes.iter().map(|l| Poly::atom(wanted.vars.atom(*l))).collect();
-    let context = Context::new(&sizes);
+    let mut context = Context::new(&sizes);
     wanted.checks = super::checks::needed(&wanted, &context);
+    context.assume(&fits);
     let mut roots: Vec<Var> = wanted.outputs.iter().map(|(_, v)| *v).collect();
     for check in &wanted.checks {
         for_each_read(&check.guard, &mut |v| roots.push(v));
@@ -98,27 +155,33 @@ pub(super) fn definition(asked: &Asked<'_>) -> Result<Definition, Outside> {
         return Err(Outside::TooLarge);
     }
     let (live, lines, context) = (merging.live(), merging.lines, merging.context);
-    let mut taken = Taken::new(head.own.iter().chain(head.beside.iter().map(|b| &b.1)).map(|p| p.base.name.clone()));
+    let params = head.own.iter().chain(head.beside.iter().map(|b| &b.1)).map(|p| p.base.name.clone());
+    let mut taken = Taken::new(params.chain(case.names().cloned()));
     wanted.sizes.iter().for_each(|l| drop(taken.fresh(&wanted.vars.name(*l))));
-    let hints = Hints::of(&asked.stages.core, asked.module);
+    let beside = head.beside.iter().filter_map(|b| Some((b.1.base.name.clone(), head.own.get(b.0?)?.base.clone())));
+    let tangents = case.tangents(head).into_iter().chain(beside).collect();
     let mut writer = Writer {
         asked,
-        given: given.clone(),
+        sum_names,
+        given,
         lines,
         named: HashMap::new(),
-        hints,
+        hints: Hints::of(&asked.stages.core, asked.module),
         taken,
         scope: Vec::new(),
         context,
         table: fresh,
         lifted: Vec::new(),
         made: Vec::new(),
+        opened: Vec::new(),
+        tangents,
+        wholes: case.wholes(asked, head),
         wrong: None,
     };
-    let text = writer.definition(&head, &wanted, &live)?;
+    let body = writer.body(head, &wanted, &live, case)?;
     match writer.wrong {
         Some(why) => Err(why),
-        None => Ok(text),
+        None => Ok(Some(body)),
     }
 }
 

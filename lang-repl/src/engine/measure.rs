@@ -7,7 +7,7 @@ use std::sync::Arc;
 use lang_core::base::{Code, GlobalName};
 use lang_core::interp::{Counts, Items, RtInstance, RtType, Store, Value};
 use lang_core::ir::convert::{tensors, value_of};
-use lang_core::ir::core::{Callee, CoreType, Derivation, Function};
+use lang_core::ir::core::{Callee, CoreType, Derivation, Function, Labels};
 use lang_core::ir::cost::extents;
 use lang_core::ir::eval::{Evaluator, Functions, Stopped};
 use lang_core::ir::eval_ssa::{Functions as SsaFunctions, SsaEvaluator, Tensor};
@@ -175,13 +175,13 @@ fn core_type(ty: &Type) -> Option<CoreType> {
     Some(match ty {
         Type::Scalar(s) => CoreType::Scalar(*s),
         Type::Array(n, t) => CoreType::Tensor(n.clone(), Arc::new(core_type(t)?)),
-        Type::Tuple(items) => CoreType::Tuple(items.iter().map(core_type).collect::<Option<_>>()?, None),
+        Type::Tuple(items) => CoreType::tuple(items.iter().map(core_type).collect::<Option<Vec<_>>>()?),
         Type::Record(fields) => {
             let mut fields: Vec<_> = fields.iter().collect();
             fields.sort_by(|a, b| a.0.cmp(&b.0));
             let names = fields.iter().map(|(n, _)| n.clone()).collect();
             let types = fields.iter().map(|(_, t)| core_type(t)).collect::<Option<_>>()?;
-            CoreType::Tuple(types, Some(names))
+            CoreType::Tuple(types, Labels::Fields(names))
         }
         _ => return None,
     })

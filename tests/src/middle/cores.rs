@@ -157,7 +157,7 @@ struct Draw<'r> {
 const REAL: CoreType = CoreType::Scalar(Scalar::F64);
 
 fn pair(a: CoreType, b: CoreType) -> CoreType {
-    CoreType::Tuple([a, b].into(), None)
+    CoreType::tuple([a, b])
 }
 
 fn tensor(n: &Poly, of: CoreType) -> CoreType {
@@ -267,8 +267,8 @@ impl<'r> Draw<'r> {
                 let other = self.some();
                 let (e, rest) = (self.expr(ty, d), self.expr(&other, d.min(1)));
                 let (items, k) = if self.random.below(2) == 0 { (vec![e, rest], 0) } else { (vec![rest, e], 1) };
-                let types = items.iter().map(|e| e.ty.clone()).collect();
-                Expr::proj(&node(Kind::Tuple(items), CoreType::Tuple(types, None)), k)
+                let types = items.iter().map(|e| e.ty.clone()).collect::<Vec<_>>();
+                Expr::proj(&node(Kind::Tuple(items), CoreType::tuple(types)), k)
             }
             4 | 5 => {
                 let extent = self.extent();

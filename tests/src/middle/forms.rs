@@ -115,7 +115,7 @@ fn as_function(flat: &Flat) -> Function {
     }
     bindings.extend(flat.bindings.iter().cloned());
     let outputs: Vec<_> = flat.outputs.iter().map(|(_, e)| e.clone()).collect();
-    let ty = CoreType::Tuple(outputs.iter().map(|e| e.ty.clone()).collect(), None);
+    let ty = CoreType::tuple(outputs.iter().map(|e| e.ty.clone()).collect::<Vec<_>>());
     let body = Expr::lets(bindings, Expr::new(Kind::Tuple(outputs), ty, Span::default()));
     Function {
         callee: flat.callee.clone(),

@@ -13,7 +13,7 @@ use lang_core::syntax::ops::Scalar;
 use lang_core::types::ty::{Signature, Type};
 
 use super::judge::{Point, Ran};
-use super::values::{arguments, computed, draw, size_of, sizes_among, typed, varied, varying};
+use super::values::{arguments, computed, draw, size_of, sizes_among, varied, varying};
 use crate::random::Random;
 
 pub(crate) struct Silent;
@@ -139,10 +139,8 @@ impl Interpreter<'_> {
     pub fn ran(&self, def: &GlobalName, stages: &Stages, point: &Point, twice: bool) -> Option<Ran> {
         let core = &stages.core;
         let of = size_of(core, &point.sizes, &point.args);
-        let signature = at_f64(&*self.session.signature(def)?);
-        let params = core.params.iter().zip(&signature.params).zip(&point.args);
-        let args: Option<Vec<Computed>> =
-            params.map(|(((_, core), (_, ty)), v)| typed(self.session, v, ty, core, &of)).collect();
+        let params = core.params.iter().zip(&point.args);
+        let args: Option<Vec<Computed>> = params.map(|((_, ty), v)| computed(v, ty, &of)).collect();
         let args = args?;
         let f64s = core.callee.types.iter().map(|_| RtType::Scalar(Scalar::F64)).collect();
         let (value, counts) = self.call(def, f64s, &point.sizes, args.clone());

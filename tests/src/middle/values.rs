@@ -5,14 +5,11 @@ use std::sync::Arc;
 
 use lang_core::base::Name;
 use lang_core::interp::{Tag, Value as Computed};
-use lang_core::ir::core::{CoreType, Function};
+use lang_core::ir::core::{CoreType, Function, Labels};
 use lang_core::ir::eval_ssa::Tensor;
 use lang_core::ir::value::Value;
 use lang_core::predicate::{Atom, Poly};
-use lang_core::session::Session;
 use lang_core::syntax::ops::Scalar;
-use lang_core::types::info::TypeInfoBody;
-use lang_core::types::ty::{Type, TypeArg};
 
 use super::reference::Ref;
 use crate::random::Random;
@@ -159,10 +156,19 @@ pub fn computed(value: &Value, ty: &CoreType, sizes: &dyn Fn(&Poly) -> i64) -> O
         (Value::F32(x), _) => Computed::F32(*x),
         (Value::I64(i), _) => Computed::I64(*i),
         (Value::Bool(b), _) => Computed::Bool(*b),
-        (Value::Tuple(items), CoreType::Tuple(types, names)) => {
+        (Value::Tuple(items), CoreType::Tuple(types, Labels::Sum(sum))) => {
+            let (index, held) =
+                (u32::try_from(items.first()?.int()?).ok()?, usize::try_from(items.first()?.int()?).ok()?);
+            let args = computed(items.get(held + 1)?, types.get(held + 1)?, sizes)?;
+            let Computed::Tuple(args) = args else { return None };
+            let args = args.values().to_vec();
+            let tag = Tag { ty: sum.name.clone(), index, name: sum.constructors.get(held)?.clone(), arity: args.len() };
+            Computed::data(Arc::new(tag), args)
+        }
+        (Value::Tuple(items), CoreType::Tuple(types, labels)) => {
             let items: Option<Vec<Computed>> =
                 items.iter().zip(types.iter()).map(|(v, t)| computed(v, t, sizes)).collect();
-            match names {
+            match labels.fields() {
                 None => Computed::tuple(items?),
                 Some(names) => Computed::record(names.iter().cloned().zip(items?).collect::<Vec<(Name, Computed)>>()),
             }
@@ -184,7 +190,7 @@ pub fn draw(random: &mut Random, ty: &CoreType, sizes: &dyn Fn(&Poly) -> i64) ->
     Some(match ty {
         CoreType::Scalar(s) => scalar(random, *s),
         // A sum type: which constructor, then the arguments of each.
-        CoreType::Tuple(items, None) if is_sum(items) => {
+        CoreType::Tuple(items, Labels::Sum(_)) => {
             let tag = i64::try_from(random.below(items.len() - 1)).ok()?;
             let parts = items.iter().skip(1).map(|t| draw(random, t, sizes));
             Value::Tuple([Some(Value::I64(tag))].into_iter().chain(parts).collect::<Option<_>>()?)
@@ -195,45 +201,41 @@ pub fn draw(random: &mut Random, ty: &CoreType, sizes: &dyn Fn(&Poly) -> i64) ->
     })
 }
 
-fn is_sum(items: &[CoreType]) -> bool {
-    matches!(items.split_first(), Some((CoreType::Scalar(Scalar::I64), rest))
-        if !rest.is_empty() && rest.iter().all(|t| matches!(t, CoreType::Tuple(..))))
+/// A tangent of a value: other reals, and in constructors what is not real as it is.
+#[must_use]
+pub fn draw_tangent(random: &mut Random, ty: &CoreType, of: &Value, held: bool) -> Option<Value> {
+    let has_real = || ty.leaves().iter().any(|leaf| matches!(leaf.scalar, Some(Scalar::F64 | Scalar::F32)));
+    if held && !has_real() {
+        return Some(of.clone());
+    }
+    Some(match (ty, of) {
+        (CoreType::Scalar(s @ (Scalar::F64 | Scalar::F32)), _) => scalar(random, *s),
+        (CoreType::Scalar(_) | CoreType::Rel(_), _) => Value::Tuple(Vec::new()),
+        (CoreType::Tuple(types, labels), Value::Tuple(items)) => {
+            let held = held || labels.sum().is_some();
+            let each = types.iter().zip(items).map(|(t, v)| draw_tangent(random, t, v, held));
+            Value::Tuple(each.collect::<Option<_>>()?)
+        }
+        (CoreType::Tensor(_, inner), _) if !held && tangent_type(inner) == CoreType::unit() => Value::Tuple(Vec::new()),
+        (CoreType::Tensor(_, inner), Value::Array(items)) => {
+            Value::Array(items.iter().map(|v| draw_tangent(random, inner, v, held)).collect::<Option<_>>()?)
+        }
+        _ => return None,
+    })
 }
 
-/// A value for the interpreter, of a type of the surface, in which sum types are told.
+/// The type of tangents.
 #[must_use]
-pub fn typed(
-    session: &Session,
-    value: &Value,
-    ty: &Type,
-    core: &CoreType,
-    sizes: &dyn Fn(&Poly) -> i64,
-) -> Option<Computed> {
-    Some(match (ty, core, value) {
-        (Type::Data(name, args), CoreType::Tuple(types, _), Value::Tuple(items)) => {
-            let info = session.type_info(name)?;
-            let TypeInfoBody::Sum(ctors) = &info.body else { return None };
-            let tag = usize::try_from(items.first()?.int()?).ok()?;
-            let ctor = ctors.get(tag)?;
-            let given = |k: u32| match args.get(k as usize) {
-                Some(TypeArg::Type(t)) => Some(t.clone()),
-                _ => None,
-            };
-            let (Value::Tuple(parts), CoreType::Tuple(inner, _)) = (items.get(tag + 1)?, types.get(tag + 1)?) else {
-                return None;
-            };
-            let each = ctor.args.iter().zip(parts.iter().zip(inner.iter()));
-            let parts = each.map(|(t, (v, c))| typed(session, v, &t.substitute(&given, &|_| None), c, sizes));
-            let index = u32::try_from(tag).ok()?;
-            let tag = Tag { ty: name.clone(), index, name: ctor.name.clone(), arity: ctor.args.len() };
-            Computed::data(Arc::new(tag), parts.collect::<Option<_>>()?)
-        }
-        (Type::Tuple(types), CoreType::Tuple(inner, _), Value::Tuple(items)) => {
-            let each = types.iter().zip(items.iter().zip(inner.iter()));
-            Computed::tuple(each.map(|(t, (v, c))| typed(session, v, t, c, sizes)).collect::<Option<_>>()?)
-        }
-        _ => computed(value, core, sizes)?,
-    })
+pub fn tangent_type(ty: &CoreType) -> CoreType {
+    match ty {
+        CoreType::Scalar(Scalar::F64 | Scalar::F32) | CoreType::Tuple(_, Labels::Sum(_)) => ty.clone(),
+        CoreType::Scalar(_) | CoreType::Rel(_) => CoreType::unit(),
+        CoreType::Tuple(items, labels) => CoreType::Tuple(items.iter().map(tangent_type).collect(), labels.clone()),
+        CoreType::Tensor(n, t) => match tangent_type(t) {
+            t if t == CoreType::unit() => t,
+            t => CoreType::Tensor(n.clone(), Arc::new(t)),
+        },
+    }
 }
 
 /// A scalar: an eighth, or a small integer.

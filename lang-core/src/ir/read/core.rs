@@ -9,7 +9,7 @@ use super::terms::{Found, Terms};
 use super::tree::{HeadTree, LetTree, Mark, Node, Tree, TypeTree, Word};
 use crate::base::{GlobalName, ModuleName, Name, Span};
 use crate::interp::guarded;
-use crate::ir::core::{Constant, CoreType, E, Expr, Failing, Function, Kind, Operation, Vars};
+use crate::ir::core::{Constant, CoreType, E, Expr, Failing, Function, Kind, Labels, Operation, Vars};
 use crate::predicate::{Atom, Index, LocalId, Poly};
 use crate::resolve::scalar_fn::ScalarFn;
 use crate::syntax::ops::{BinOp, Scalar};
@@ -72,7 +72,7 @@ pub(super) fn open(head: &HeadTree, terms: &mut Terms, vars: &mut Vars) -> Read<
         let found = match param.mark {
             Mark::Data => Found::Data(local, I64),
             _ if scalar(&param.ty) => index(vars, local),
-            _ => Found::Data(local, CoreType::Tuple(Arc::from([]), None)),
+            _ => Found::Data(local, CoreType::unit()),
         };
         if matches!(param.mark, Mark::Data | Mark::Bounded) && !scalar(&param.ty) {
             return Err(Wrong::new(param.ty.at, "only an `i64` has this mark"));
@@ -216,7 +216,7 @@ impl Core {
             Node::Logic(..) => return wrong("`&&` and `||` stand in brackets".to_owned()),
             Node::Tuple(items) => {
                 let items = self.list(items)?;
-                let ty = CoreType::Tuple(items.iter().map(|e| e.ty.clone()).collect(), None);
+                let ty = CoreType::tuple(items.iter().map(|e| e.ty.clone()).collect::<Vec<_>>());
                 new(Kind::Tuple(items), ty)
             }
             Node::Record(fields) => {
@@ -225,7 +225,7 @@ impl Core {
                     items.push(self.expr(field)?);
                 }
                 let names = fields.iter().map(|(name, _)| name.clone()).collect();
-                let ty = CoreType::Tuple(items.iter().map(|e| e.ty.clone()).collect(), Some(names));
+                let ty = CoreType::Tuple(items.iter().map(|e| e.ty.clone()).collect(), Labels::Fields(names));
                 new(Kind::Tuple(items), ty)
             }
             Node::At(of, at) => self.access(of, at)?,
@@ -239,7 +239,7 @@ impl Core {
             Node::Field(of, field) => {
                 let e = self.expr(of)?;
                 let place = match &e.ty {
-                    CoreType::Tuple(_, Some(names)) => names.iter().position(|n| n == field),
+                    CoreType::Tuple(_, Labels::Fields(names)) => names.iter().position(|n| n == field),
                     _ => None,
                 };
                 match place.and_then(|k| u32::try_from(k).ok()) {
@@ -376,9 +376,17 @@ impl Core {
                     _ => Err(Wrong::new(ty.at, "a real is `f64` or `f32`")),
                 }
             }
-            // What reads as an index expression, as operations on data.
+            // What reads as an index expression, as operations on data; a value of a sum type.
             _ => {
                 let e = self.plain(inner)?;
+                if let (CoreType::Tuple(items, Labels::Places), CoreType::Tuple(wanted, Labels::Sum(_))) =
+                    (&e.ty, &told)
+                    && matches!(e.kind, Kind::Tuple(_))
+                    && items.len() == wanted.len()
+                    && items.iter().zip(wanted.iter()).all(|(a, b)| alike(a, b))
+                {
+                    return Ok(e.with(e.kind.clone(), told));
+                }
                 if e.ty == told {
                     return Ok(e);
                 }

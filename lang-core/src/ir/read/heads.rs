@@ -76,6 +76,13 @@ impl Parser<'_> {
                 }
                 (Token::Name(_) | Token::Quoted(_) | Token::Text(_), _) => {
                     let name = self.global()?;
+                    if self.takes("{") {
+                        let constructors = self.list("}", |p| {
+                            let name = p.name("a constructor")?;
+                            Ok((name, if p.takes("(") { p.list(")", Self::ty)? } else { Vec::new() }))
+                        });
+                        return Ok(TypeTree { node: TypeNode::Sum(name, constructors?), at });
+                    }
                     let args = if self.takes("(") { self.list(")", Self::ty)? } else { Vec::new() };
                     TypeNode::Data(name, args)
                 }

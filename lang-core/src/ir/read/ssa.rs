@@ -60,7 +60,7 @@ fn build(head: &HeadTree, lines: &Lines, module: &ModuleName) -> Read<Ssa> {
         let name = vars.name(*local);
         if let Found::Data(..) = terms.find(&name, head.at)? {
             terms.leave(&name);
-            terms.enter(&name, Found::Data(*local, CoreType::Tuple(Arc::from([]), None)));
+            terms.enter(&name, Found::Data(*local, CoreType::unit()));
         }
     }
     let shapes = lines.stmts.iter().map(|s| (s.dims.len(), s.scalar)).collect();
@@ -184,7 +184,7 @@ impl Build {
                 let local = self.vars.fresh(input.name.clone());
                 let found = Found::Index(Poly::atom(self.vars.atom(local)), local);
                 let integer = line.dims.is_empty() && line.scalar == Some(Scalar::I64);
-                let other = Found::Data(local, CoreType::Tuple(Arc::from([]), None));
+                let other = Found::Data(local, CoreType::unit());
                 self.terms.enter(&input.name, if integer { found } else { other });
                 local
             }

@@ -8,7 +8,7 @@ use super::tree::{CalleeTree, GlobalTree, Node, Tree, TypeNode, TypeTree, Word};
 use super::{Wrong, module_of};
 use crate::base::{GlobalName, ModuleName, Name};
 use crate::interp::guarded;
-use crate::ir::core::{Callee, CoreType};
+use crate::ir::core::{Callee, CoreType, Labels, SumType};
 use crate::ir::ssa::{Var, index};
 use crate::predicate::{Atom, Index, LocalId, Poly, Pred};
 use crate::syntax::ops::{BinOp, Scalar};
@@ -247,14 +247,24 @@ impl Terms {
             Ok(match &tree.node {
                 TypeNode::Scalar(s) => CoreType::Scalar(*s),
                 TypeNode::Array(dims, inner) => self.ty(inner)?.array(self.polys(dims)?.into_iter()),
-                TypeNode::Tuple(items) => {
-                    CoreType::Tuple(items.iter().map(|t| self.ty(t)).collect::<Read<Vec<_>>>()?.into(), None)
-                }
+                TypeNode::Tuple(items) => CoreType::tuple(items.iter().map(|t| self.ty(t)).collect::<Read<Vec<_>>>()?),
                 TypeNode::Record(fields) => {
                     let types = fields.iter().map(|(_, t)| self.ty(t)).collect::<Read<Vec<_>>>()?;
-                    CoreType::Tuple(types.into(), Some(fields.iter().map(|(name, _)| name.clone()).collect()))
+                    let names = fields.iter().map(|(name, _)| name.clone()).collect();
+                    CoreType::Tuple(types.into(), Labels::Fields(names))
                 }
                 TypeNode::Rel(dims) => CoreType::Rel(self.polys(dims)?.into()),
+                TypeNode::Sum(name, constructors) => {
+                    let mut parts = vec![CoreType::Scalar(Scalar::I64)];
+                    for (_, args) in constructors {
+                        parts.push(CoreType::tuple(args.iter().map(|t| self.ty(t)).collect::<Read<Vec<_>>>()?));
+                    }
+                    let constructors = constructors.iter().map(|(name, _)| name.clone()).collect();
+                    CoreType::Tuple(
+                        parts.into(),
+                        Labels::Sum(Arc::new(SumType { name: self.global(name), constructors })),
+                    )
+                }
                 TypeNode::Data(name, _) => {
                     return Err(Wrong::new(tree.at, format!("`{}` is no type of this form", name.name)));
                 }
@@ -286,6 +296,9 @@ impl Terms {
                         _ => self.argument(t).map(TypeArg::Type),
                     });
                     Type::Data(self.global(name), args.collect::<Read<Vec<_>>>()?.into())
+                }
+                TypeNode::Sum(name, _) => {
+                    return Err(Wrong::new(tree.at, format!("`{}` stands without its constructors here", name.name)));
                 }
             })
         })

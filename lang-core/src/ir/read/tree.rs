@@ -82,7 +82,9 @@ pub(super) enum TypeNode {
     Tuple(Vec<TypeTree>),
     Record(Vec<(Name, TypeTree)>),
     Rel(Vec<Tree>),
-    /// A sum type, or the size `s0` of a type argument.
+    /// A sum type with its constructors.
+    Sum(GlobalTree, Vec<(Name, Vec<TypeTree>)>),
+    /// The name of a sum type, or the size `s0` of a type argument.
     Data(GlobalTree, Vec<TypeTree>),
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::{Closure, Elaborator, Env, Frame, Item, Out, Sym, holds_function};
 use crate::base::{GlobalName, Span};
-use crate::ir::core::{Callee, CoreType, E, Expr, Kind, Operation, Reason};
+use crate::ir::core::{Callee, CoreType, E, Expr, Kind, Labels, Operation, Reason, SumType};
 use crate::predicate::{Atom, Poly};
 use crate::resolve::builtin::Builtin;
 use crate::syntax::ops::Scalar;
@@ -175,26 +175,27 @@ impl Elaborator<'_> {
         let mut parts = vec![CoreType::Scalar(Scalar::I64)];
         for ctor in ctors {
             let types = ctor.args.iter().map(|t| self.core_of(&put_arguments(t, args), inside, span));
-            parts.push(CoreType::Tuple(types.collect::<Out<_>>()?, None));
+            parts.push(CoreType::tuple(types.collect::<Out<Vec<_>>>()?));
         }
         inside.pop();
-        Ok(CoreType::Tuple(parts.into(), None))
+        let constructors = ctors.iter().map(|c| c.name.clone()).collect();
+        Ok(CoreType::Tuple(parts.into(), Labels::Sum(Arc::new(SumType { name: name.clone(), constructors }))))
     }
 
     /// A value of a sum type.
     pub(super) fn construct(&mut self, f: &Frame, ty: &Type, k: u32, args: Vec<Sym>, span: Span) -> Out<Sym> {
-        let CoreType::Tuple(parts, _) = self.core_type(f, ty, span)? else {
+        let CoreType::Tuple(parts, labels) = self.core_type(f, ty, span)? else {
             return Err(self.outside(Reason::Errors, span));
         };
         let mut args = Some(args);
         let mut items = vec![Sym::Int { poly: Poly::constant(k.into()), exact: true }];
         for (j, part) in (0..).zip(parts.iter().skip(1)) {
             items.push(match args.take_if(|_| j == k) {
-                Some(args) => Sym::Tuple(args, None),
+                Some(args) => Sym::Tuple(args, Labels::Places),
                 None => Sym::Data(self.zero(part, span)),
             });
         }
-        Ok(Sym::Tuple(items, None))
+        Ok(Sym::Tuple(items, labels))
     }
 }
 

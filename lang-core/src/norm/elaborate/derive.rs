@@ -9,8 +9,8 @@ use std::sync::Arc;
 use super::jacobian::Blocks;
 use super::{Closure, Elaborator, Frame, Out, Sym, holds_function};
 use crate::base::{Name, Span};
-use crate::ir::core::{Callee, Constant, CoreType, Derivation, E, Expr, Kind, Leaf, Reason};
-use crate::predicate::{LocalId, Poly};
+use crate::ir::core::{Callee, Constant, CoreType, Derivation, E, Expr, Kind, Labels, Leaf, Reason};
+use crate::predicate::{LocalId, Poly, Pred};
 use crate::resolve::forms::Derivative;
 use crate::syntax::ops::Scalar;
 use crate::types::tree::{self, TId};
@@ -30,8 +30,8 @@ pub(super) struct Target {
     pub(super) outputs: Vec<Leaf>,
 }
 
-/// What is differentiated by: the core type of each argument; none for one that has no real parts.
-pub(super) type Varying = Vec<Option<CoreType>>;
+/// What is differentiated by: the value of each argument; none for what is not data of several parts.
+pub(super) type Varying = Vec<Option<E>>;
 
 impl Elaborator<'_> {
     /// `op(f)(args)`, where `inner` is `f`.
@@ -59,10 +59,11 @@ impl Elaborator<'_> {
             Some(wrt) => wrt.iter().map(|k| *k as usize).collect(),
             None => (0..ty.params.len()).collect(),
         };
-        self.mirrored(f, &ty.result, span)?;
-        let (target, varying) = self.target(f, &closure, &ty, args, &wrt, span)?;
+        let (target, varying) = self.target(&closure, &ty, args, &wrt, span)?;
         let result = target.result.clone();
         let bare = wrt.len() == 1;
+        let disagreeing = self.disagreeing(f, inner);
+        let beside = beside.map(|b| self.named(b, "v"));
         let beside = beside.map(|b| self.data(&b, span)).transpose()?;
         match (operator, beside) {
             (Grad | ValueAndGrad, _) => {
@@ -71,29 +72,35 @@ impl Elaborator<'_> {
                 if operator == Grad {
                     return Ok(gradient);
                 }
-                let value = self.assembled(&result, &mut values.into_iter(), false, span);
-                Ok(Sym::Tuple(vec![self.known(value), gradient], None))
+                let value = self.assembled(&result, &mut values.into_iter(), span);
+                Ok(Sym::Tuple(vec![self.known(value), gradient], Labels::Places))
             }
             (Jvp | Jvp2, Some(tangent)) => {
+                let agrees = self.agree(&tangent, &varying, bare);
                 let tangents = self.parts_of(&tangent, &varying, bare);
                 let (values, tangents) = self.forward(&target, tangents, span);
-                let tangent = self.assembled(&result, &mut tangents.into_iter(), true, span);
+                let value = self.assembled(&result, &mut values.into_iter(), span);
+                let value = self.bind("y", value);
+                let tangent = self.tangent(&value, &mut tangents.into_iter(), span);
+                let tangent = self.agreeing(&agrees, &disagreeing, tangent);
                 if operator == Jvp {
                     return Ok(self.known(tangent));
                 }
-                let value = self.assembled(&result, &mut values.into_iter(), false, span);
-                Ok(Sym::Tuple(vec![self.known(value), self.known(tangent)], None))
+                Ok(Sym::Tuple(vec![self.known(value), self.known(tangent)], Labels::Places))
             }
             (Vjp | Vjp2, Some(cotangent)) => {
                 let real = result.leaves().into_iter().filter(is_real);
                 let cotangents = real.map(|leaf| self.part_at(&cotangent, &leaf.path)).collect();
                 let (values, cotangents) = self.adjoint(&target, cotangents, span);
+                let value = self.assembled(&result, &mut values.into_iter(), span);
+                let value = self.bind("y", value);
+                let agrees = self.agrees(&value, &cotangent);
+                let cotangents = cotangents.into_iter().map(|e| self.agreeing(&agrees, &disagreeing, e)).collect();
                 let cotangent = self.mirror(&varying, bare, cotangents, span);
                 if operator == Vjp {
                     return Ok(cotangent);
                 }
-                let value = self.assembled(&result, &mut values.into_iter(), false, span);
-                Ok(Sym::Tuple(vec![self.known(value), cotangent], None))
+                Ok(Sym::Tuple(vec![self.known(value), cotangent], Labels::Places))
             }
             (Jacobian, _) => Ok(self.jacobian(&target, 0, &Blocks::of(&result), &Blocks::by(&varying, bare), span)),
             (Hessian | Hvp, beside) => {
@@ -103,9 +110,12 @@ impl Elaborator<'_> {
                     // The first part is the value.
                     None => Ok(self.jacobian(&target, 1, &by.after(1), &by, span)),
                     Some(tangent) => {
+                        let agrees = self.agree(&tangent, &varying, bare);
                         let tangents = self.parts_of(&tangent, &varying, bare);
                         let (_, tangents) = self.forward(&target, tangents, span);
-                        Ok(self.mirror(&varying, bare, tangents.into_iter().skip(1).collect(), span))
+                        let tangents = tangents.into_iter().skip(1).map(|e| self.agreeing(&agrees, &disagreeing, e));
+                        let tangents = tangents.collect();
+                        Ok(self.mirror(&varying, bare, tangents, span))
                     }
                 }
             }
@@ -116,13 +126,12 @@ impl Elaborator<'_> {
     /// `deriv(e, x)`: the Jacobian of `e` by the variable, everything else as it is here.
     pub(super) fn deriv(&mut self, f: &mut Frame, by: LocalId, e: TId, span: Span) -> Out<Sym> {
         let code = Rc::clone(&f.code);
-        let (of, local) = (&code.body.nodes[e].ty, code.body.locals.get(by.0 as usize));
+        let local = code.body.locals.get(by.0 as usize);
         let local = local.ok_or_else(|| self.outside(Reason::Errors, span))?;
-        self.mirrored(f, of, span)?;
         let x = f.env.get(&by).cloned().ok_or_else(|| self.outside(Reason::DataRange, span))?;
-        let varying = vec![self.varying(f, &local.ty, &x, span)?];
+        let varying = vec![self.varying(&x, span)?];
         let args: Vec<(Name, E)> = match varying.as_slice() {
-            [Some(_)] => vec![(local.name.clone(), self.data(&x, span)?)],
+            [Some(e)] if has_real(e) => vec![(local.name.clone(), e.clone())],
             _ => Vec::new(),
         };
         let env = f.env.clone();
@@ -136,25 +145,17 @@ impl Elaborator<'_> {
         Ok(self.jacobian(&target, 0, &Blocks::of(&target.result), &Blocks::by(&varying, true), span))
     }
 
-    /// The tangents of the values of a sum type are not parts of one type.
-    fn mirrored(&self, f: &Frame, ty: &Type, span: Span) -> Out<()> {
-        if holds_data(f, ty) { Err(self.outside(Reason::Derivative, span)) } else { Ok(()) }
-    }
-
-    /// The core type of what varies.
-    fn varying(&mut self, f: &Frame, ty: &Type, value: &Sym, span: Span) -> Out<Option<CoreType>> {
+    /// What is differentiated by, as data.
+    fn varying(&mut self, value: &Sym, span: Span) -> Out<Option<E>> {
         if holds_function(value) || matches!(value, Sym::Int { .. } | Sym::Bool(_)) {
             return Ok(None);
         }
-        self.mirrored(f, ty, span)?;
-        let ty = self.data(value, span)?.ty.clone();
-        Ok(ty.leaves().iter().any(is_real).then_some(ty))
+        Ok(Some(self.data(value, span)?))
     }
 
     /// The function that is differentiated, at these arguments, by those at these positions.
     fn target(
         &mut self,
-        f: &Frame,
         closure: &Rc<Closure>,
         ty: &FunType,
         args: Vec<Sym>,
@@ -168,15 +169,14 @@ impl Elaborator<'_> {
         let args = named;
         let mut varying = Vec::new();
         for k in wrt {
-            let (Some(arg), Some((_, ty))) = (args.get(*k), ty.params.get(*k)) else {
-                return Err(self.outside(Reason::Errors, span));
-            };
-            varying.push(self.varying(f, ty, arg, span)?);
+            let arg = args.get(*k).ok_or_else(|| self.outside(Reason::Errors, span))?;
+            varying.push(self.varying(arg, span)?);
         }
         if let Some(target) = self.definition(closure, &args, wrt, &varying, span)? {
             return Ok((target, varying));
         }
-        let chosen: Vec<usize> = wrt.iter().zip(&varying).filter(|(_, v)| v.is_some()).map(|(k, _)| *k).collect();
+        let chosen: Vec<usize> =
+            wrt.iter().zip(&varying).filter(|(_, v)| v.as_ref().is_some_and(has_real)).map(|(k, _)| *k).collect();
         let mut params = Vec::new();
         for k in &chosen {
             let (Some(arg), Some((name, _))) = (args.get(*k), ty.params.get(*k)) else { continue };
@@ -266,7 +266,7 @@ impl Elaborator<'_> {
         let count = u32::try_from(parts.len()).unwrap_or(u32::MAX);
         let args = target.args.iter().cloned().chain(beside).collect();
         let call = Kind::Call(callee, target.sizes.clone(), args);
-        let call = Expr::new(call, CoreType::Tuple(parts.into(), None), span);
+        let call = Expr::new(call, CoreType::tuple(parts), span);
         let call = self.bind("d", call);
         let mut values: Vec<E> = (0..count).map(|k| Expr::proj(&call, k)).collect();
         let more = values.split_off(target.outputs.len().min(values.len()));
@@ -281,13 +281,24 @@ impl Elaborator<'_> {
 
     // ---- values and their parts ----
 
+    /// Are the tangents of what varies made as it is?
+    fn agree(&mut self, tangent: &E, varying: &Varying, bare: bool) -> Pred {
+        let mut all = Vec::new();
+        for (k, like) in (0..).zip(varying) {
+            let Some(like) = like else { continue };
+            let of = if bare { tangent.clone() } else { Expr::proj(tangent, k) };
+            all.push(self.agrees(like, &of));
+        }
+        Pred::all(all)
+    }
+
     /// The real parts of tangents of what varies.
     fn parts_of(&mut self, value: &E, varying: &Varying, bare: bool) -> Vec<E> {
         let mut parts = Vec::new();
-        for (k, ty) in (0..).zip(varying) {
-            let Some(ty) = ty else { continue };
+        for (k, like) in (0..).zip(varying) {
+            let Some(like) = like else { continue };
             let of = if bare { value.clone() } else { Expr::proj(value, k) };
-            for leaf in ty.leaves().iter().filter(|leaf| is_real(leaf)) {
+            for leaf in like.ty.leaves().iter().filter(|leaf| is_real(leaf)) {
                 parts.push(self.part_at(&of, &leaf.path));
             }
         }
@@ -312,51 +323,64 @@ impl Elaborator<'_> {
     fn mirror(&mut self, varying: &Varying, bare: bool, parts: Vec<E>, span: Span) -> Sym {
         let mut parts = parts.into_iter();
         let mut items = Vec::new();
-        for ty in varying {
-            let e = match ty {
-                Some(ty) => self.assembled(ty, &mut parts, true, span),
+        for like in varying {
+            let e = match like {
+                Some(like) => self.tangent(like, &mut parts, span),
                 None => unit(span),
             };
             items.push(self.known(e));
         }
         match (bare, items.pop()) {
             (true, Some(one)) => one,
-            (_, last) => Sym::Tuple(items.into_iter().chain(last).collect(), None),
+            (_, last) => Sym::Tuple(items.into_iter().chain(last).collect(), Labels::Places),
         }
     }
 
-    /// A value of its parts; of a tangent only the real ones are there, and the others are `()`.
-    fn assembled(&mut self, ty: &CoreType, parts: &mut dyn Iterator<Item = E>, tangent: bool, span: Span) -> E {
-        self.assembled_at(ty, parts, tangent, &mut Vec::new(), span)
+    /// A value of its parts.
+    fn assembled(&mut self, ty: &CoreType, parts: &mut dyn Iterator<Item = E>, span: Span) -> E {
+        self.assembled_at(ty, parts, None, &mut Vec::new(), span)
+    }
+
+    /// A tangent of a value, of the parts of those that are real.
+    fn tangent(&mut self, of: &E, parts: &mut dyn Iterator<Item = E>, span: Span) -> E {
+        let like = Like { value: of.clone(), held: false };
+        self.assembled_at(&of.ty, parts, Some(&like), &mut Vec::new(), span)
     }
 
     fn assembled_at(
         &mut self,
         ty: &CoreType,
         parts: &mut dyn Iterator<Item = E>,
-        tangent: bool,
+        like: Option<&Like>,
         at: &mut Vec<Poly>,
         span: Span,
     ) -> E {
+        if let Some(like) = like
+            && !ty.leaves().iter().any(is_real)
+            && (like.held || !matches!(ty.peel().1, CoreType::Tuple(..)))
+        {
+            return if like.held { like.value.clone() } else { unit(span) };
+        }
         match ty {
-            CoreType::Tuple(types, names) => {
-                let items: Vec<E> = types.iter().map(|t| self.assembled_at(t, parts, tangent, at, span)).collect();
-                let ty = CoreType::Tuple(items.iter().map(|e| e.ty.clone()).collect(), names.clone());
-                Expr::new(Kind::Tuple(items), ty, span)
+            CoreType::Tuple(types, labels) => {
+                let mut items = Vec::new();
+                for (k, ty) in (0..).zip(types.iter()) {
+                    let like =
+                        like.map(|l| Like { value: Expr::proj(&l.value, k), held: l.held || labels.sum().is_some() });
+                    items.push(self.assembled_at(ty, parts, like.as_ref(), at, span));
+                }
+                tuple(items, labels.clone(), span)
             }
             CoreType::Tensor(n, inner) if matches!(ty.peel().1, CoreType::Tuple(..)) => {
                 let index = self.vars.index("i", n.clone());
                 at.push(index.value());
-                let e = self.assembled_at(inner, parts, tangent, at, span);
+                let element = like.map(|l| Like { value: Expr::access(&l.value, index.value()), held: l.held });
+                let e = self.assembled_at(inner, parts, element.as_ref(), at, span);
                 at.pop();
                 // An array of `()` is `()`.
-                if e.ty == unit(span).ty && tangent { e } else { Expr::generate(index, e) }
+                if e.ty == CoreType::unit() && like.is_some_and(|l| !l.held) { e } else { Expr::generate(index, e) }
             }
             CoreType::Scalar(_) | CoreType::Tensor(..) | CoreType::Rel(_) => {
-                let real = ty.leaves().iter().any(is_real);
-                if tangent && !real {
-                    return unit(span);
-                }
                 let part = parts.next().unwrap_or_else(|| unit(span));
                 at.iter().fold(part, |e, i| Expr::access(&e, i.clone()))
             }
@@ -364,14 +388,21 @@ impl Elaborator<'_> {
     }
 }
 
-pub(super) fn tuple(items: Vec<E>, names: Option<Arc<[Name]>>, span: Span) -> E {
-    let ty = CoreType::Tuple(items.iter().map(|e| e.ty.clone()).collect(), names);
+/// The value that a tangent belongs to.
+struct Like {
+    value: E,
+    /// Is it inside a constructor? What is not real there stays; elsewhere it is `()`.
+    held: bool,
+}
+
+pub(super) fn tuple(items: Vec<E>, labels: Labels, span: Span) -> E {
+    let ty = CoreType::Tuple(items.iter().map(|e| e.ty.clone()).collect(), labels);
     Expr::new(Kind::Tuple(items), ty, span)
 }
 
 /// `()`
 pub(super) fn unit(span: Span) -> E {
-    tuple(Vec::new(), None, span)
+    tuple(Vec::new(), Labels::Places, span)
 }
 
 /// The inputs by which it is differentiated.
@@ -383,15 +414,6 @@ pub(super) fn is_real(leaf: &Leaf) -> bool {
     matches!(leaf.scalar, Some(Scalar::F64 | Scalar::F32))
 }
 
-/// Is a value of a sum type in it?
-fn holds_data(f: &Frame, ty: &Type) -> bool {
-    match ty {
-        Type::Data(..) => true,
-        // What a type parameter is mentions none.
-        Type::Param(k, _) => f.code.types.get(*k as usize).is_some_and(|t| holds_data(f, t)),
-        Type::Array(_, t) => holds_data(f, t),
-        Type::Tuple(items) => items.iter().any(|t| holds_data(f, t)),
-        Type::Record(fields) => fields.iter().any(|(_, t)| holds_data(f, t)),
-        _ => false,
-    }
+fn has_real(e: &E) -> bool {
+    e.ty.leaves().iter().any(is_real)
 }

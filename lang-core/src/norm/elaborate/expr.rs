@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Closure, Elaborator, Frame, Out, Sym, field_order};
 use crate::base::{Code, Name, Span};
-use crate::ir::core::{Constant, CoreType, E, Expr, Kind, Operation, Reason};
+use crate::ir::core::{Constant, CoreType, E, Expr, Kind, Labels, Operation, Reason};
 use crate::predicate::{Atom, Poly, Pred};
 use crate::syntax::ops::{BinOp, Scalar};
 use crate::types::tree::{self, Demand, SizeCheck, Special, TId};
@@ -102,7 +102,7 @@ impl Elaborator<'_> {
             tree::Expr::Array(items) => self.literal(f, items, &node.ty, span),
             tree::Expr::Tuple(items) => {
                 let items = items.iter().map(|e| self.expr(f, *e)).collect::<Out<_>>()?;
-                Ok(Sym::Tuple(items, None))
+                Ok(Sym::Tuple(items, Labels::Places))
             }
             tree::Expr::Record(items) => self.record(f, items, &node.ty),
             tree::Expr::Proj(e, k) => {
@@ -154,7 +154,7 @@ impl Elaborator<'_> {
                 let p = self.predicate(f, p)?;
                 let what = self.failing(f, id, Code::E0502, format!("assertion failed: {text}"));
                 // Nothing reads its value, so that it has a binding of its own, which every form keeps.
-                let unit = Expr::new(Kind::Tuple(Vec::new()), CoreType::Tuple(Arc::from([]), None), span);
+                let unit = Expr::new(Kind::Tuple(Vec::new()), CoreType::unit(), span);
                 let ty = unit.ty.clone();
                 let check = Expr::new(Kind::Check(p, what, unit), ty, span);
                 Ok(Sym::Data(self.bind("assert", check)))
@@ -167,7 +167,7 @@ impl Elaborator<'_> {
             }
             (Special::Par, _) => {
                 let items = args.iter().map(|e| self.expr(f, *e)).collect::<Out<_>>()?;
-                Ok(Sym::Tuple(items, None))
+                Ok(Sym::Tuple(items, Labels::Places))
             }
             (Special::Stop, Some(e)) => {
                 let value = self.expr(f, e)?;
@@ -267,7 +267,7 @@ impl Elaborator<'_> {
         let order = field_order(fields);
         let names: Arc<[Name]> = order.iter().filter_map(|k| Some(fields.get(*k)?.0.clone())).collect();
         let values = order.iter().filter_map(|k| values.get(*k)?.clone()).collect();
-        Ok(Sym::Tuple(values, Some(names)))
+        Ok(Sym::Tuple(values, Labels::Fields(names)))
     }
 
     /// A component by its position in the type as it is written.

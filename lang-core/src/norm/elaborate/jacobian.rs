@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::derive::{Target, Varying, inputs, is_real, tuple, unit};
 use super::{Elaborator, Sym};
-use crate::base::{Name, Span};
-use crate::ir::core::{Constant, CoreType, Derivation, E, Expr, Kind, Leaf};
+use crate::base::Span;
+use crate::ir::core::{Constant, CoreType, Derivation, E, Expr, Kind, Labels, Leaf};
 use crate::predicate::{Index, Poly, Pred};
 use crate::syntax::ops::Scalar;
 
@@ -66,7 +66,7 @@ impl Elaborator<'_> {
         let parts: Vec<CoreType> = target.outputs.iter().chain(gives).map(Leaf::ty).collect();
         let args = target.args.iter().cloned().chain([seed]).collect();
         let call = Kind::Call(callee, target.sizes.clone(), args);
-        let call = Expr::new(call, CoreType::Tuple(parts.into(), None), span);
+        let call = Expr::new(call, CoreType::tuple(parts), span);
         let calls = coordinate.into_iter().rev().fold(call, |e, i| Expr::generate(i, e));
         let calls = self.bind("d", Expr::guard(when.clone(), calls));
         let first = target.outputs.len();
@@ -144,7 +144,7 @@ pub(super) enum Blocks {
     Part(usize),
     /// What is not real.
     Constant,
-    Tuple(Vec<Self>, Option<Arc<[Name]>>),
+    Tuple(Vec<Self>, Labels),
 }
 
 impl Blocks {
@@ -157,10 +157,10 @@ impl Blocks {
     pub(super) fn by(varying: &Varying, bare: bool) -> Self {
         let mut next = 0;
         let mut items: Vec<Self> =
-            varying.iter().map(|ty| ty.as_ref().map_or(Self::Constant, |ty| Self::made(ty, &mut next, true))).collect();
+            varying.iter().map(|e| e.as_ref().map_or(Self::Constant, |e| Self::made(&e.ty, &mut next, true))).collect();
         match (bare, items.pop()) {
             (true, Some(one)) => one,
-            (_, last) => Self::Tuple(items.into_iter().chain(last).collect(), None),
+            (_, last) => Self::Tuple(items.into_iter().chain(last).collect(), Labels::Places),
         }
     }
 

@@ -67,7 +67,7 @@ fn told(e: &E, depth: usize) -> E {
             let bool = CoreType::Scalar(Scalar::Bool);
             let p = bracket(e, 0).unwrap_or_default();
             let flag = Expr::guard(p, e.with(Kind::Constant(Constant::Bool(true)), bool.clone()));
-            e.with(Kind::Tuple(vec![flag, e.clone()]), CoreType::Tuple([bool, e.ty.clone()].into(), None))
+            e.with(Kind::Tuple(vec![flag, e.clone()]), CoreType::tuple([bool, e.ty.clone()]))
         }
         _ => e.clone(),
     }

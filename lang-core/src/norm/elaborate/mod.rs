@@ -12,6 +12,7 @@
 //! has been computed is named once.
 
 mod access;
+mod agree;
 mod call;
 mod close;
 mod control;
@@ -27,7 +28,7 @@ use std::sync::Arc;
 
 use crate::base::{Code, GlobalName, Name, Span};
 use crate::interp::guarded;
-use crate::ir::core::{Callee, CoreType, E, Expr, Failing, Function, Kind, Outside, Reason, Vars};
+use crate::ir::core::{Callee, CoreType, E, Expr, Failing, Function, Kind, Labels, Outside, Reason, Vars};
 use crate::predicate::{Atom, Context, Index, LocalId, Poly, Pred};
 use crate::syntax::ops::Scalar;
 use crate::types::info::TypeInfo;
@@ -110,8 +111,8 @@ enum Sym {
     Bool(Pred),
     /// Anything else that is data.
     Data(E),
-    /// A tuple or record by its components, in the order of [`CoreType::Tuple`].
-    Tuple(Vec<Sym>, Option<Arc<[Name]>>),
+    /// A tuple, record or value of a sum type by its components, in the order of [`CoreType::Tuple`].
+    Tuple(Vec<Sym>, Labels),
     /// A function.
     Fun(Rc<Closure>),
 }
@@ -480,13 +481,14 @@ impl<'a> Elaborator<'a> {
             Type::Scalar(s) => CoreType::Scalar(*s),
             Type::Array(n, t) => CoreType::Tensor(n.clone(), Arc::new(self.core_of(t, inside, span)?)),
             Type::Tuple(items) => {
-                CoreType::Tuple(items.iter().map(|t| self.core_of(t, inside, span)).collect::<Out<_>>()?, None)
+                CoreType::tuple(items.iter().map(|t| self.core_of(t, inside, span)).collect::<Out<Vec<_>>>()?)
             }
             Type::Record(fields) => {
                 let order = field_order(fields);
                 let parts = order.iter().filter_map(|k| fields.get(*k));
                 let names = parts.clone().map(|(n, _)| n.clone()).collect();
-                CoreType::Tuple(parts.map(|(_, t)| self.core_of(t, inside, span)).collect::<Out<_>>()?, Some(names))
+                let types = parts.map(|(_, t)| self.core_of(t, inside, span)).collect::<Out<_>>()?;
+                CoreType::Tuple(types, Labels::Fields(names))
             }
             Type::Rel(dims) => CoreType::Rel(dims.clone()),
             Type::Data(..) => self.sum_type(ty, inside, span)?,

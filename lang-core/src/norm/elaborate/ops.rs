@@ -60,7 +60,7 @@ impl Elaborator<'_> {
                     let (b, a) = (args.pop(), args.pop());
                     match (a, b) {
                         (Some(a), Some(b)) => a.with(Kind::Mul(a.clone(), b), a.ty.clone()),
-                        _ => Expr::new(Kind::Tuple(Vec::new()), CoreType::Tuple(Arc::from([]), None), span),
+                        _ => Expr::new(Kind::Tuple(Vec::new()), CoreType::unit(), span),
                     }
                 };
                 let e = self.lift(vec![a, b], &ty, &product);
@@ -125,7 +125,7 @@ impl Elaborator<'_> {
                 a.with(Kind::Neg(a.clone()), a.ty.clone())
             }
             Some(a) => a.with(Kind::Neg(a.clone()), a.ty.clone()),
-            None => Expr::new(Kind::Tuple(Vec::new()), CoreType::Tuple(Arc::from([]), None), span),
+            None => Expr::new(Kind::Tuple(Vec::new()), CoreType::unit(), span),
         };
         let e = self.lift(vec![a], &ty, &negative);
         Ok(self.known(e))

@@ -12,7 +12,7 @@ use crate::resolve::forms::Derivative;
 use crate::syntax::ast::{Arg, Expr, Item, Pat};
 
 /// The type of tangents (and cotangents) of a type.
-pub(super) fn tangent(t: &Type) -> Type {
+pub(crate) fn tangent(t: &Type) -> Type {
     match t {
         Type::Scalar(Scalar::F64 | Scalar::F32) | Type::Param(..) | Type::Meta(_) | Type::Error | Type::Data(..) => {
             t.clone()

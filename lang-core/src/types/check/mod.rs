@@ -29,6 +29,7 @@ mod zero;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashSet};
 
+pub(crate) use derive::tangent;
 pub use item::{Checked, check_def, check_do, check_let, check_rule, signature};
 
 use super::env::Env;

@@ -1,0 +1,352 @@
+//! Which parameters are taken apart, and how: where parts of values of sum types are read, the derivative has a
+//! body for each way in which these are made. A tangent is made as its value is.
+
+use std::collections::{HashMap, HashSet};
+
+use super::{Definition, Which};
+use super::definition::Body;
+use super::known::{Fact, constant, told, told_poly, told_pred};
+use super::merge::settled;
+use super::names::Taken;
+use super::read::{Is, Line, zero};
+use super::shape::{Asked, Base, Head};
+use super::table::Table;
+use super::tree::Ex;
+use super::ways::{Given, Known, Named, has_sum, ways};
+use crate::base::Name;
+use crate::ir::core::{Constant, Leaf, SumType};
+use crate::ir::flat::Input;
+use crate::ir::ssa::{Rhs, Ssa, Var, for_each_read, reads};
+use crate::norm::OTHER_CONSTRUCTOR;
+use crate::predicate::{Atom, Context, Poly, Pred};
+use crate::syntax::lexer::{Token, lex};
+use crate::syntax::ops::Scalar;
+
+/// More bodies are not written; what they would tell apart is read where it is.
+pub(super) const MOST: usize = 8;
+
+/// More cases are not looked at.
+pub(super) const MANY: usize = 64;
+
+/// A parameter of the definition, by its number, or one beside them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Of {
+    Own(usize),
+    Beside(usize),
+}
+
+/// A way in which the parameters are made: those that are taken apart.
+pub(super) struct Case(Vec<(Of, Named)>);
+
+/// The parameters that are taken apart, and the ways in which they are made.
+pub(super) fn cases(
+    asked: &Asked<'_>,
+    head: &Head,
+    ssa: &Ssa,
+    lines: &[Line],
+    given: &Given,
+    most: usize,
+) -> Vec<Case> {
+    let read = read_inputs(ssa, lines);
+    // Parts of tangents and cotangents that are results as they are.
+    let results: HashSet<usize> = ssa.outputs.iter().filter_map(|(_, v)| input(ssa, *v)).collect();
+    let reads = |of: Of| {
+        let is_read = |k: &usize| read.contains(k) || matches!(of, Of::Beside(_)) && results.contains(k);
+        (0..ssa.inputs.len()).any(|k| is_read(&k) && parameter(asked, head, &ssa.inputs, k) == Some(of))
+    };
+    let mut apart: Vec<(Of, Option<usize>)> = Vec::new();
+    for (k, param) in head.own.iter().enumerate() {
+        let beside = head.beside.iter().position(|b| b.0 == Some(k));
+        let made = asked.which == Which::Adjoint && head.results.iter().any(|r| r.0 == Some(k));
+        let refutable = ways(&param.base.ty, MOST).is_some_and(|w| w.len() > 1);
+        let beside = beside.filter(|b| reads(Of::Beside(*b)));
+        let wanted = reads(Of::Own(k)) || made || beside.is_some() && refutable;
+        if has_sum(&param.base.ty) {
+            match (wanted, beside) {
+                (true, beside) => apart.push((Of::Own(k), beside)),
+                (false, Some(b)) => apart.push((Of::Beside(b), None)),
+                (false, None) => {}
+            }
+        }
+    }
+    if let Some(b) = head.beside.iter().position(|b| b.0.is_none())
+        && head.beside.get(b).is_some_and(|b| has_sum(&b.1.base.ty))
+        && reads(Of::Beside(b))
+    {
+        apart.push((Of::Beside(b), None));
+    }
+    let mut all = vec![Case(Vec::new())];
+    for (of, tangent) in apart {
+        let Some(base) = base(head, of) else { continue };
+        let Some(ways) = ways(&base.ty, MOST).filter(|w| w.len() * all.len() <= most) else { continue };
+        let mut longer = Vec::new();
+        for case in &all {
+            for way in &ways {
+                let mut taken = taken(asked, head);
+                case.0.iter().flat_map(|(_, named)| named.bound()).for_each(|name| taken.take(name));
+                let tangent_of = |of: Of| match of {
+                    Of::Beside(b) => head.beside.get(b).and_then(|b| head.own.get(b.0?)).map(|p| &p.base.name),
+                    Of::Own(_) => None,
+                };
+                let mut parts = case.0.clone();
+                let (stem, suffix) = tangent_of(of).map_or((&base.name, ""), |own| (own, "_tan"));
+                parts.push((of, Named::new(way.clone(), stem, given, &mut taken, suffix)));
+                if let Some(b) = tangent {
+                    parts.push((Of::Beside(b), Named::new(way.clone(), &base.name, given, &mut taken, "_tan")));
+                }
+                longer.push(Case(parts));
+            }
+        }
+        all = longer;
+    }
+    all
+}
+
+fn taken(asked: &Asked<'_>, head: &Head) -> Taken {
+    let params = head.own.iter().chain(head.beside.iter().map(|b| &b.1)).map(|p| p.base.name.clone());
+    let sizes = asked.derived.sizes.iter().map(|l| asked.derived.vars.name(*l));
+    Taken::new(params.chain(sizes))
+}
+
+fn base(head: &Head, of: Of) -> Option<&Base> {
+    match of {
+        Of::Own(k) => head.own.get(k).map(|p| &p.base),
+        Of::Beside(k) => head.beside.get(k).map(|b| &b.1.base),
+    }
+}
+
+/// The parameter that an input is a part of.
+fn parameter(asked: &Asked<'_>, head: &Head, inputs: &[Input], k: usize) -> Option<Of> {
+    let (base, _) = asked.base(head, inputs, k).ok()?;
+    let own = head.own.iter().position(|p| p.base.name == base.name).map(Of::Own);
+    own.or_else(|| head.beside.iter().position(|b| b.1.base.name == base.name).map(Of::Beside))
+}
+
+/// The inputs of which something is read that is not passed on as it is.
+fn read_inputs(ssa: &Ssa, lines: &[Line]) -> HashSet<usize> {
+    let mut vars: Vec<Var> = Vec::new();
+    for line in lines {
+        match &line.is {
+            Is::Input => {}
+            Is::Element(e) => e.for_each_use(&mut |v, _| vars.push(v)),
+            Is::Call(call, _) => for_each_read(&call.pred, &mut |v| vars.push(v)),
+        }
+    }
+    for check in &ssa.checks {
+        [&check.guard, &check.cond].into_iter().for_each(|p| for_each_read(p, &mut |v| vars.push(v)));
+    }
+    for stmt in &ssa.stmts {
+        stmt.dims.iter().for_each(|p| reads(p, &mut |v| vars.push(v)));
+    }
+    vars.into_iter().filter_map(|v| input(ssa, v)).collect()
+}
+
+/// The input that a statement is.
+fn input(ssa: &Ssa, v: Var) -> Option<usize> {
+    match ssa.stmts.get(v.0 as usize).map(|s| &s.rhs) {
+        Some(Rhs::Input(k)) => Some(*k as usize),
+        _ => None,
+    }
+}
+
+impl Case {
+    /// What is known of an input.
+    pub(super) fn known(&self, asked: &Asked<'_>, head: &Head, inputs: &[Input], k: usize) -> Option<Known> {
+        let of = parameter(asked, head, inputs, k)?;
+        let (_, named) = self.0.iter().find(|(o, _)| *o == of)?;
+        let (_, path) = asked.base(head, inputs, k).ok()?;
+        Some(named.part(&path))
+    }
+
+    /// Puts what is known in place of inputs, in lines and in checks.
+    pub(super) fn put(&self, asked: &Asked<'_>, head: &Head, ssa: &mut Ssa, lines: &mut [Line]) {
+        let mut known: HashMap<Var, Fact> = HashMap::new();
+        for ((k, stmt), line) in (0..).zip(&ssa.stmts).zip(lines) {
+            let facts = |v: Var, _: &[Poly]| known.get(&v).cloned();
+            line.indices.iter_mut().for_each(|i| i.extent = told_poly(&i.extent, &facts));
+            let fact = match &line.is {
+                Is::Input => {
+                    let Rhs::Input(input) = &stmt.rhs else { continue };
+                    match self.known(asked, head, &ssa.inputs, *input as usize) {
+                        Some(Known::Constructor(of)) => Fact::Is(Constant::Int(i64::try_from(of).unwrap_or(i64::MAX))),
+                        Some(Known::Other) => Fact::Absent(zero(stmt.scalar.unwrap_or(Scalar::F64))),
+                        Some(Known::Part(..)) | None => continue,
+                    }
+                }
+                Is::Element(e) => {
+                    let (e, absent) = told(e, &facts);
+                    let fact = if absent {
+                        Some(Fact::Absent(e.clone()))
+                    } else {
+                        constant(&e, stmt.scalar.unwrap_or(Scalar::F64)).map(Fact::Is)
+                    };
+                    line.is = Is::Element(e);
+                    let Some(fact) = fact else { continue };
+                    fact
+                }
+                Is::Call(call, part) => {
+                    line.is = Is::Call(call.told(&facts), *part);
+                    continue;
+                }
+            };
+            line.is = Is::Element(match &fact {
+                Fact::Is(Constant::Real(x)) => Ex::real(*x),
+                Fact::Is(c) => Ex::Constant(*c),
+                Fact::Absent(zero) => zero.clone(),
+            });
+            known.insert(Var(k), fact);
+        }
+        let facts = |v: Var, _: &[Poly]| known.get(&v).cloned();
+        for check in &mut ssa.checks {
+            (check.guard, check.cond) = (told_pred(&check.guard, &facts), told_pred(&check.cond, &facts));
+        }
+    }
+
+    /// What has to hold for the result to be made as its cotangent is; `None`: it never is. `told`: the numbers of the
+    /// constructors in the result, by their paths.
+    pub(super) fn fits(&self, head: &Head, told: &[(Leaf, Var)], lines: &[Line]) -> Option<Pred> {
+        let beside = |of: &Of| matches!(of, Of::Beside(b) if head.beside.get(*b).is_some_and(|b| b.0.is_none()));
+        let Some((_, named)) = self.0.iter().find(|(of, _)| beside(of)) else { return Some(Pred::truth()) };
+        let mut all = Pred::truth();
+        for (leaf, v) in told {
+            let Known::Constructor(k) = named.part(&leaf.path) else { continue };
+            // Of a call it is what the call gives.
+            let e = lines.get(v.0 as usize).and_then(Line::element).cloned().unwrap_or(Ex::Read(*v, Vec::new()));
+            let e = settled(e, &mut Context::default(), &mut Table::default());
+            let number = |e: &Ex| match constant(e, Scalar::I64) {
+                Some(Constant::Int(of)) => usize::try_from(of).ok(),
+                _ => None,
+            };
+            let wanted = |p: &Pred, a: usize, b: usize| match (a == k, b == k) {
+                (true, true) => Pred::truth(),
+                (true, false) => p.clone(),
+                (false, true) => p.negated(),
+                (false, false) => Pred::falsity(),
+            };
+            let fits = match &e {
+                Ex::Guard(p, a) => number(a).map(|a| wanted(p, a, 0)),
+                Ex::Choice(p, a, b) => number(a).zip(number(b)).map(|(a, b)| wanted(p, a, b)),
+                e => number(e).map(|a| wanted(&Pred::truth(), a, 0)),
+            };
+            let read = || Poly::atom(Atom::Read(v.local(), v.name(), std::sync::Arc::from([])));
+            all =
+                all.and(&fits.unwrap_or_else(|| Pred::equal(&read(), &Poly::constant(i128::try_from(k).unwrap_or(0)))));
+        }
+        (!all.is_false()).then_some(all)
+    }
+
+    /// Names of tangents in its patterns, with what they are tangents of.
+    pub(super) fn tangents(&self, head: &Head) -> Vec<(Name, Base)> {
+        let mut pairs = Vec::new();
+        for (of, tangent) in &self.0 {
+            let Of::Beside(b) = of else { continue };
+            let own = head.beside.get(*b).and_then(|b| b.0);
+            if let Some((_, own)) = self.0.iter().find(|(of, _)| own.is_some_and(|k| *of == Of::Own(k))) {
+                pairs.extend(tangent.beside(own));
+            }
+        }
+        pairs
+    }
+
+    /// What a parameter that is taken apart is put together as, with the name of the parameter.
+    pub(super) fn wholes(&self, asked: &Asked<'_>, head: &Head) -> Vec<(String, Name)> {
+        let mut spelled = |sum: &SumType, k: usize| asked.constructor(sum, k).unwrap_or_default();
+        let whole = |(of, named): &(Of, Named)| {
+            let name = base(head, *of)?.name.clone();
+            named.bound().next().map(|_| (named.pattern(&|_| true, &mut spelled), name))
+        };
+        self.0.iter().filter_map(whole).collect()
+    }
+
+    /// Its patterns in the order of the parameters.
+    fn in_order(&self) -> impl Iterator<Item = &(Of, Named)> {
+        let (own, beside): (Vec<_>, Vec<_>) = self.0.iter().partition(|(of, _)| matches!(of, Of::Own(_)));
+        own.into_iter().chain(beside)
+    }
+
+    /// The names in its patterns.
+    pub(super) fn names(&self) -> impl Iterator<Item = &Name> {
+        self.0.iter().flat_map(|(_, named)| named.bound())
+    }
+}
+
+/// What stands where a tangent or cotangent is not made as its value is.
+pub(super) fn disagreement() -> String {
+    format!("error(\"{OTHER_CONSTRUCTOR}\")")
+}
+
+/// A body for each case, as one.
+pub(super) fn joined(asked: &Asked<'_>, head: &Head, cases: &[Case], bodies: &[Option<Body>]) -> Option<Body> {
+    let refutable: Vec<Of> = match (cases, cases.first()) {
+        ([_], _) | (_, None) => Vec::new(),
+        (_, Some(first)) => {
+            let ways = |of: Of| base(head, of).and_then(|b| ways(&b.ty, MOST)).map_or(0, |w| w.len());
+            // A tangent is made in the ways of its value.
+            first.in_order().map(|(of, _)| *of).filter(|of| ways(*of) > 1).collect()
+        }
+    };
+    let mut arms: Vec<(Vec<String>, String)> = Vec::new();
+    let mut only = None;
+    let never = Body { lets: Vec::new(), value: disagreement(), before: Vec::new() };
+    let mut before: Vec<Definition> = Vec::new();
+    for (case, body) in cases.iter().zip(bodies) {
+        let Body { lets, value, before: called } = body.as_ref().unwrap_or(&never);
+        for made in called {
+            if !before.contains(made) {
+                before.push(made.clone());
+            }
+        }
+        let mut used: HashSet<String> = HashSet::new();
+        for text in lets.iter().chain([value]) {
+            for token in lex(text).tokens {
+                if let Token::Name(name) = token.token {
+                    used.insert(name.to_string());
+                }
+            }
+        }
+        let mut missing = false;
+        let mut spelled = |sum: &SumType, k: usize| {
+            let text = asked.constructor(sum, k);
+            missing |= text.is_none();
+            text.unwrap_or_default()
+        };
+        let mut patterns = Vec::new();
+        let mut first = Vec::new();
+        for (of, named) in case.in_order() {
+            let pattern = named.pattern(&|name| used.contains(name), &mut spelled);
+            if refutable.contains(of) {
+                patterns.push(pattern);
+            } else if named.bound().any(|name| used.contains(name.as_str())) {
+                first.push(format!("let {pattern} = {}", base(head, *of)?.name));
+            }
+        }
+        if missing {
+            return None;
+        }
+        let lets: Vec<String> = first.into_iter().chain(lets.iter().cloned()).collect();
+        if cases.len() == 1 {
+            only = Some(Body { lets, value: value.clone(), before: called.clone() });
+        } else {
+            let body = if lets.is_empty() { value.clone() } else { format!("{} in {value}", lets.join(" ")) };
+            arms.push((patterns, body));
+        }
+    }
+    if only.is_some() {
+        return only;
+    }
+    let tuple = |items: &[String]| if let [one] = items { one.clone() } else { format!("({})", items.join(", ")) };
+    let of: Vec<String> = refutable.iter().filter_map(|of| Some(base(head, *of)?.name.to_string())).collect();
+    let tangents =
+        refutable.iter().any(|of| matches!(of, Of::Beside(b) if head.beside.get(*b).is_some_and(|b| b.0.is_some())));
+    let mut texts: Vec<(String, String)> = arms.iter().map(|(p, body)| (tuple(p), body.clone())).collect();
+    let never = disagreement();
+    if tangents || texts.iter().any(|(_, text)| *text == never) {
+        texts.retain(|(_, text)| *text != never);
+        texts.push(("_".to_owned(), never));
+    } else {
+        super::constructors::gathered(&mut texts);
+    }
+    let arms: Vec<String> = texts.iter().map(|(p, body)| format!("{p}: {body}")).collect();
+    let value = format!("match {} {{ {} }}", tuple(&of), arms.join(", "));
+    Some(Body { lets: Vec::new(), value, before })
+}

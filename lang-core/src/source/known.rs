@@ -1,0 +1,150 @@
+//! Expressions with what is known of statements that they read: constants in their place, also in indices and
+//! predicates; and nothing in place of what belongs to another constructor than the one a value is made with.
+
+use super::tree::Ex;
+use crate::interp::scalar::convert;
+use crate::ir::core::{Constant, Operation};
+use crate::ir::ssa::Var;
+use crate::predicate::{Atom, Poly, Pred};
+use crate::syntax::ops::{BinOp, Scalar};
+
+/// What is known of an element.
+#[derive(Clone, Debug)]
+pub(super) enum Fact {
+    /// It is a constant.
+    Is(Constant),
+    /// It is of another constructor: no term that it is a factor of counts. As a value by itself, it is this.
+    Absent(Ex),
+}
+
+/// What is known of elements.
+pub(super) type Facts<'f> = &'f dyn Fn(Var, &[Poly]) -> Option<Fact>;
+
+/// An expression with facts put in; is nothing left of it?
+pub(super) fn told(e: &Ex, facts: Facts<'_>) -> (Ex, bool) {
+    crate::interp::guarded(|| told_node(e, facts))
+}
+
+fn told_node(e: &Ex, facts: Facts<'_>) -> (Ex, bool) {
+    match e {
+        Ex::Constant(_) => (e.clone(), false),
+        Ex::Index(p) => {
+            let p = told_poly(p, facts);
+            let constant = p.as_constant().and_then(|c| i64::try_from(c).ok());
+            (constant.map_or(Ex::Index(p), |c| Ex::Constant(Constant::Int(c))), false)
+        }
+        Ex::Read(v, at) => match facts(*v, at) {
+            Some(Fact::Is(Constant::Real(x))) => (Ex::real(x), false),
+            Some(Fact::Is(c)) => (Ex::Constant(c), false),
+            Some(Fact::Absent(zero)) => (zero, true),
+            None => (Ex::Read(*v, at.iter().map(|p| told_poly(p, facts)).collect()), false),
+        },
+        Ex::Sum(terms) => {
+            let terms: Vec<(bool, (Ex, bool))> = terms.iter().map(|(neg, e)| (*neg, told(e, facts))).collect();
+            match terms.first() {
+                Some((_, (zero, true))) if terms.iter().all(|(_, t)| t.1) => (zero.clone(), true),
+                _ => {
+                    let kept = terms.into_iter().filter(|(_, t)| !t.1).map(|(neg, t)| (neg, t.0));
+                    (Ex::sum(kept.collect()), false)
+                }
+            }
+        }
+        Ex::Product(p) => {
+            let over: Vec<(Ex, bool)> = p.over.iter().map(|e| told(e, facts)).collect();
+            if over.iter().any(|t| t.1) {
+                return (Ex::real(0.0), true);
+            }
+            let mut under: Vec<Ex> = p.under.iter().map(|e| told(e, facts).0).collect();
+            if p.per.to_bits() != 1.0_f64.to_bits() {
+                under.push(Ex::real(p.per));
+            }
+            (Ex::product(p.by, over.into_iter().map(|t| t.0).collect(), under), false)
+        }
+        Ex::Power(e, k) => {
+            let (e, absent) = told(e, facts);
+            if absent { (e, true) } else { (Ex::power(e, *k), false) }
+        }
+        Ex::Guard(p, e) => {
+            let (e, absent) = told(e, facts);
+            if absent { (e, true) } else { (Ex::guard(told_pred(p, facts), e), false) }
+        }
+        Ex::Total(indices, p, e) => {
+            let (e, absent) = told(e, facts);
+            let put = |i: &crate::predicate::Index| crate::predicate::Index {
+                extent: told_poly(&i.extent, facts),
+                ..i.clone()
+            };
+            if absent {
+                (e, true)
+            } else {
+                (Ex::total(indices.iter().map(put).collect(), told_pred(p, facts), e), false)
+            }
+        }
+        Ex::Choice(p, a, b) => {
+            let ((a, none), (b, neither)) = (told(a, facts), told(b, facts));
+            (Ex::choice(told_pred(p, facts), a, b), none && neither)
+        }
+        Ex::Apply(op, args) => {
+            let args: Vec<(Ex, bool)> = args.iter().map(|e| told(e, facts)).collect();
+            let absent = matches!(op, Operation::Convert(_) | Operation::Stop) && args.iter().all(|t| t.1);
+            (folded(*op, args.into_iter().map(|t| t.0).collect()), absent)
+        }
+    }
+}
+
+/// A polynomial with facts put in.
+pub(super) fn told_poly(p: &Poly, facts: Facts<'_>) -> Poly {
+    p.substitute(&|a| match a {
+        Atom::Read(x, _, at) => match facts(Var::of_local(*x)?, at)? {
+            Fact::Is(Constant::Int(k)) => Some(Poly::constant(k.into())),
+            Fact::Absent(_) => Some(Poly::default()),
+            Fact::Is(_) => None,
+        },
+        _ => None,
+    })
+}
+
+/// A predicate with facts put in.
+pub(super) fn told_pred(p: &Pred, facts: Facts<'_>) -> Pred {
+    p.map(&|p| told_poly(p, facts)).replace_opaque(&|x| match facts(Var::of_local(x.of)?, x.at)? {
+        Fact::Is(Constant::Bool(true)) if x.array => Some(Pred::truth()),
+        Fact::Is(Constant::Bool(false)) | Fact::Absent(_) if x.array => Some(Pred::falsity()),
+        _ => None,
+    })
+}
+
+/// The constant that an expression of this scalar type is.
+pub(super) fn constant(e: &Ex, of: Scalar) -> Option<Constant> {
+    match (e, of) {
+        (Ex::Constant(c), _) => Some(*c),
+        (Ex::Index(p), _) => p.as_constant().and_then(|c| i64::try_from(c).ok()).map(Constant::Int),
+        // Nothing is left of it.
+        (e, Scalar::I64) if e.is_zero() => Some(Constant::Int(0)),
+        (e, Scalar::Bool) if e.is_zero() => Some(Constant::Bool(false)),
+        _ => e.as_real().map(Constant::Real),
+    }
+}
+
+/// An operation, computed where that is exact.
+fn folded(op: Operation, args: Vec<Ex>) -> Ex {
+    let known = |e: &Ex| if let Ex::Constant(c) = e { Some(*c) } else { None };
+    let constants: Option<Vec<Constant>> = args.iter().map(known).collect();
+    let made = match (op, constants.as_deref()) {
+        (Operation::Binary(op), Some([Constant::Int(a), Constant::Int(b)])) => {
+            let holds = match op {
+                BinOp::Eq => a == b,
+                BinOp::Ne => a != b,
+                BinOp::Lt => a < b,
+                BinOp::Le => a <= b,
+                BinOp::Gt => a > b,
+                BinOp::Ge => a >= b,
+                _ => return Ex::Apply(Operation::Binary(op), args),
+            };
+            Some(Ex::Constant(Constant::Bool(holds)))
+        }
+        (Operation::Not, Some([Constant::Bool(b)])) => Some(Ex::Constant(Constant::Bool(!b))),
+        (Operation::Convert(Scalar::F64), Some([Constant::Int(k)])) => Some(Ex::real(convert::i64_to_f64(*k))),
+        _ => None,
+    };
+    made.unwrap_or(Ex::Apply(op, args))
+}

@@ -13,6 +13,7 @@ use lang_core::ir::eval_ssa::{SsaEvaluator, Tensor};
 use lang_core::ir::flat::Source;
 use lang_core::ir::value::Value;
 use lang_core::pipeline::Stages;
+use lang_core::predicate::Poly;
 use lang_core::session::{Running, Session};
 use lang_core::source::{self, Definition, Which};
 use lang_core::types::ty::SizeSource;

@@ -10,6 +10,7 @@ use super::merge::settled;
 use super::names::Taken;
 use super::read::{Is, Line, zero};
 use super::shape::{Asked, Base, Head};
+use super::sums::{gathered, names_in};
 use super::table::Table;
 use super::tree::Ex;
 use super::ways::{Given, Known, Named, has_sum, ways};
@@ -19,7 +20,6 @@ use crate::ir::flat::Input;
 use crate::ir::ssa::{Rhs, Ssa, Var, for_each_read, reads};
 use crate::norm::OTHER_CONSTRUCTOR;
 use crate::predicate::{Atom, Context, Poly, Pred};
-use crate::syntax::lexer::{Token, lex};
 use crate::syntax::ops::Scalar;
 
 /// More bodies are not written; what they would tell apart is read where it is.
@@ -290,14 +290,7 @@ pub(super) fn joined(asked: &Asked<'_>, head: &Head, cases: &[Case], bodies: &[O
     let never = Body { lets: Vec::new(), value: disagreement() };
     for (case, body) in cases.iter().zip(bodies) {
         let Body { lets, value } = body.as_ref().unwrap_or(&never);
-        let mut used: HashSet<String> = HashSet::new();
-        for text in lets.iter().chain([value]) {
-            for token in lex(text).tokens {
-                if let Token::Name(name) = token.token {
-                    used.insert(name.to_string());
-                }
-            }
-        }
+        let used: HashSet<String> = lets.iter().chain([value]).flat_map(|text| names_in(text)).collect();
         let mut missing = false;
         let mut spelled = |sum: &SumType, k: usize| {
             let text = asked.constructor(sum, k);
@@ -338,7 +331,7 @@ pub(super) fn joined(asked: &Asked<'_>, head: &Head, cases: &[Case], bodies: &[O
         texts.retain(|(_, text)| *text != never);
         texts.push(("_".to_owned(), never));
     } else {
-        super::sums::gathered(&mut texts);
+        gathered(&mut texts);
     }
     let arms: Vec<String> = texts.iter().map(|(p, body)| format!("{p}: {body}")).collect();
     let value = format!("match {} {{ {} }}", tuple(&of), arms.join(", "));

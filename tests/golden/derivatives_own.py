@@ -518,6 +518,7 @@ for _shape, _area, _label in (
         return f(s)
 
 
+numbered = points("own/sums")
 SIDES = [(0.5, 1.0), (1.5, -2.0), (0.25, 4.0)]
 for _shape, _area, _label in (
     (Con("Circle", 1.5), lambda r: math.pi * r**2, "a circle"),
@@ -546,7 +547,7 @@ for _a, _b in ((0.5, -1.25), (None, 2.0), (0.5, None)):
         return Con("Some", a.args[0] * b.args[0]) if a.args and b.args else Con("None")
 
 
-@own("sums", "total", (some(0.5, None, -1.25, 2.0), vec(4)), ops="value_and_grad jvp hvp")
+@own("sums", "total", (some(0.5, None, -1.25, 2.0), numbered(4)), ops="value_and_grad jvp hvp")
 def total_of_some(xp, os, w):
     return sum(k * o.args[0] ** 2 for k, o in zip(w, os) if o.args)
 
@@ -574,7 +575,7 @@ def halved_of_some(xp, os):
     return [Con(o.name, *(x / 2 for x in o.args)) for o in os]
 
 
-@own("sums", "radius", (Con("Ball", Con("Some", 1.5), vec(2)),), ops="value_and_grad hvp", label="the radius of a ball")
+@own("sums", "radius", (Con("Ball", Con("Some", 1.5), numbered(2)),), ops="value_and_grad hvp", label="the radius of a ball")
 def radius_of_ball(xp, b):
     return b.args[0].args[0] * xp.sum(b.args[1])
 

@@ -419,11 +419,11 @@ def smooth(x: [n]f64) -> [n]f64 = for i: (sum d in -1..2: [0 <= i + d < n] * x[i
               X2[i0 < 2]: f64 = input y_adj = adj 0  -- y_adj
               X3[i0 < 3]: f64 = [0 < i0] * X2[i0 - 1]  -- a_adj
               out X1, X3
-            core area[](s: (i64, (f64,), (f64, f64))) -> f64 =
+            core area[](s: Shape{Circle(f64), Box(f64, f64)}) -> f64 =
               let k = s.0
               let k'1 = [k != 0] * s.0
               in [k == 0] * ((3.141592653589793 * s.1.0) * s.1.0) + [k'1 == 1 && k != 0] * (s.2.0 * s.2.1)
-            ssa area[](s: (i64, (f64,), (f64, f64))) -> f64 =
+            ssa area[](s: Shape{Circle(f64), Box(f64, f64)}) -> f64 =
               X0: i64 = input s_0 = s.0  -- s_0
               X1: f64 = input s_1_0 = s.1.0  -- s_1_0
               X2: f64 = input s_2_0 = s.2.0  -- s_2_0
@@ -435,7 +435,7 @@ def smooth(x: [n]f64) -> [n]f64 = for i: (sum d in -1..2: [0 <= i + d < n] * x[i
               X8: f64 = [X4 == 1 && X0 != 0] * X2 * X3
               X9: f64 = [X0 == 0] * X7 + [X4 == 1 && X0 != 0] * X8
               out X9
-            ssa area_adj{0; 1, 2, 3}[](s: (i64, (f64,), (f64, f64))) -> (f64, f64, f64, f64) =
+            ssa area_adj{0; 1, 2, 3}[](s: Shape{Circle(f64), Box(f64, f64)}) -> (f64, f64, f64, f64) =
               X0: i64 = input s_0 = s.0  -- s_0
               X1: f64 = input s_1_0 = s.1.0  -- s_1_0
               X2: f64 = input s_2_0 = s.2.0  -- s_2_0

@@ -2,8 +2,8 @@
 //! their indices are called.
 
 use super::Which;
-use super::shape::{axes, part};
 use super::constructors::Found;
+use super::shape::{axes, part};
 use super::table::Table;
 use super::tree::Ex;
 use super::writer::{Named, Parts, Writer};

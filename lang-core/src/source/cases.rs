@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Definition, Which};
+use super::constructors::{gathered, names_in};
 use super::definition::Body;
 use super::known::{Fact, constant, told, told_poly, told_pred};
 use super::merge::settled;
@@ -13,13 +13,13 @@ use super::shape::{Asked, Base, Head};
 use super::table::Table;
 use super::tree::Ex;
 use super::ways::{Given, Known, Named, has_sum, ways};
+use super::{Definition, Which};
 use crate::base::Name;
 use crate::ir::core::{Constant, Leaf, SumType};
 use crate::ir::flat::Input;
 use crate::ir::ssa::{Rhs, Ssa, Var, for_each_read, reads};
 use crate::norm::OTHER_CONSTRUCTOR;
 use crate::predicate::{Atom, Context, Poly, Pred};
-use crate::syntax::lexer::{Token, lex};
 use crate::syntax::ops::Scalar;
 
 /// More bodies are not written; what they would tell apart is read where it is.
@@ -296,14 +296,7 @@ pub(super) fn joined(asked: &Asked<'_>, head: &Head, cases: &[Case], bodies: &[O
                 before.push(made.clone());
             }
         }
-        let mut used: HashSet<String> = HashSet::new();
-        for text in lets.iter().chain([value]) {
-            for token in lex(text).tokens {
-                if let Token::Name(name) = token.token {
-                    used.insert(name.to_string());
-                }
-            }
-        }
+        let used: HashSet<String> = lets.iter().chain([value]).flat_map(|text| names_in(text)).collect();
         let mut missing = false;
         let mut spelled = |sum: &SumType, k: usize| {
             let text = asked.constructor(sum, k);
@@ -344,7 +337,7 @@ pub(super) fn joined(asked: &Asked<'_>, head: &Head, cases: &[Case], bodies: &[O
         texts.retain(|(_, text)| *text != never);
         texts.push(("_".to_owned(), never));
     } else {
-        super::constructors::gathered(&mut texts);
+        gathered(&mut texts);
     }
     let arms: Vec<String> = texts.iter().map(|(p, body)| format!("{p}: {body}")).collect();
     let value = format!("match {} {{ {} }}", tuple(&of), arms.join(", "));

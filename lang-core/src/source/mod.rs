@@ -86,7 +86,7 @@ impl Outside {
     #[must_use]
     pub fn phrase(self) -> &'static str {
         match self {
-            Self::SumType => "a sum type",
+            Self::SumType => "a constructor that only a call tells",
             Self::Truth => "a sum of truth values",
             Self::Foreign => "a name that this module does not have",
             Self::Parts => "a part of a record at the top level",

@@ -1,10 +1,10 @@
 //! Expressions as text. What needs parentheses gets them; the layout is the formatter's.
 
 use super::Outside;
+use super::constructors::Found;
 use super::predicate::{closed, join, range};
 use super::read::zero;
 use super::shape::{Asked, part};
-use super::constructors::Found;
 use super::table::Table;
 use super::tree::{Compares, Ex, Product};
 use super::writer::{Level, Named, Writer};

@@ -6,13 +6,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::cases::{Case, MANY, MOST, cases, joined};
+use super::constructors::Opened;
 use super::definition::{Body, whole};
 use super::hints::Hints;
 use super::merge::Merging;
 use super::names::{Taken, spelled};
 use super::read::{Line, lines};
 use super::shape::{Asked, Base, Head};
-use super::constructors::Opened;
 use super::table::Table;
 use super::tree::Ex;
 use super::ways::Given;

@@ -243,20 +243,25 @@ pub fn scalar(random: &mut Random, of: Scalar) -> Value {
     eighth(random, of, -16)
 }
 
-/// The value with its reals made positive, so that logarithms and the like have values.
+/// The value with its reals made positive, so that logarithms and the like have values; how values of sum types are
+/// made stays.
 #[must_use]
-pub fn positive(value: &Value) -> Value {
-    let all = |items: &[Value]| items.iter().map(positive).collect();
+pub fn positive(value: &Value, ty: &CoreType) -> Value {
     let moved = |x: f64| if x > 0.0 { x } else { 0.125 - x };
-    match value {
-        Value::F64(x) => Value::F64(moved(*x)),
+    match (value, ty) {
+        (Value::F64(x), _) => Value::F64(moved(*x)),
         #[expect(clippy::cast_possible_truncation, reason = "dyadic numbers are exact")]
-        Value::F32(x) => Value::F32(moved(f64::from(*x)) as f32),
-        Value::I64(i) => Value::I64((*i).max(1)),
-        Value::Bool(b) => Value::Bool(*b),
-        Value::Tuple(items) => Value::Tuple(all(items)),
-        Value::Array(items) => Value::Array(all(items)),
-        Value::Rel(rows) => Value::Rel(rows.clone()),
+        (Value::F32(x), _) => Value::F32(moved(f64::from(*x)) as f32),
+        (Value::I64(i), _) => Value::I64((*i).max(1)),
+        (Value::Tuple(items), CoreType::Tuple(types, labels)) => {
+            let kept = usize::from(labels.sum().is_some());
+            let rest = items.iter().zip(types.iter()).skip(kept).map(|(v, t)| positive(v, t));
+            Value::Tuple(items.iter().take(kept).cloned().chain(rest).collect())
+        }
+        (Value::Array(items), CoreType::Tensor(_, inner)) => {
+            Value::Array(items.iter().map(|v| positive(v, inner)).collect())
+        }
+        (other, _) => other.clone(),
     }
 }
 
@@ -301,7 +306,7 @@ pub fn arguments(random: &mut Random, core: &Function, sizes: &[i64]) -> Option<
                 return None;
             }
             let drawn = draw(random, ty, &of)?;
-            if above { positive(&drawn) } else { drawn }
+            if above { positive(&drawn, ty) } else { drawn }
         };
         args.push(value);
     }

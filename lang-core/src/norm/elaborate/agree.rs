@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 
+use super::derive::{Varying, is_real};
 use super::{Elaborator, Frame, Sym};
 use crate::base::Code;
-use crate::ir::core::{CoreType, E, Failing, Kind, Labels};
+use crate::ir::core::{CoreType, E, Failing, Kind, Labels, Leaf};
 use crate::predicate::{Atom, Index, Poly, Pred};
 use crate::types::tree::TId;
 
@@ -23,6 +24,54 @@ impl Elaborator<'_> {
         let ty = e.ty.clone();
         let checked = e.with(Kind::Check(p.clone(), Arc::clone(failing), e.clone()), ty);
         self.bind("d", checked)
+    }
+
+    /// Cotangents of what varies, each where a cotangent agrees with the result if there is anything that it is of.
+    pub(super) fn agreeing_parts(
+        &mut self,
+        agrees: &Pred,
+        failing: &Arc<Failing>,
+        varying: &Varying,
+        parts: Vec<E>,
+    ) -> Vec<E> {
+        if agrees.is_true() {
+            return parts;
+        }
+        let real = |e: &E| e.ty.leaves().into_iter().filter(is_real).collect::<Vec<Leaf>>();
+        let of: Vec<(E, Leaf)> =
+            varying.iter().flatten().flat_map(|e| real(e).into_iter().map(|leaf| (e.clone(), leaf))).collect();
+        let mut made = Vec::new();
+        for (part, (value, leaf)) in parts.into_iter().zip(of) {
+            let held = self.held(&value, &leaf.path);
+            let p = Pred::any_of([held.negated(), agrees.clone()]);
+            made.push(self.agreeing(&p, failing, part));
+        }
+        made
+    }
+
+    /// Has a value anything at a path, by the constructors that it is made with?
+    fn held(&mut self, value: &E, path: &[u32]) -> Pred {
+        let (mut ty, mut indices, mut all) = (value.ty.clone(), Vec::new(), Vec::new());
+        for (step, k) in path.iter().enumerate() {
+            while let CoreType::Tensor(n, inner) = ty {
+                indices.push(self.vars.index("i", n));
+                ty = (*inner).clone();
+            }
+            let CoreType::Tuple(types, labels) = ty else { break };
+            if let (Some(sum), Some(of)) = (labels.sum(), k.checked_sub(1))
+                && sum.constructors.len() > 1
+            {
+                let number: Vec<u32> = path.iter().take(step).copied().chain([0]).collect();
+                let number = self.number(value, &number, &indices);
+                all.push(Pred::equal(&number, &Poly::constant(of.into())));
+            }
+            ty = types.get(*k as usize).cloned().unwrap_or_else(CoreType::unit);
+        }
+        while let CoreType::Tensor(n, inner) = ty {
+            indices.push(self.vars.index("i", n));
+            ty = (*inner).clone();
+        }
+        indices.iter().rev().fold(Pred::all(all), |p, i| Pred::exists(i, &p))
     }
 
     /// Is a tangent made with the constructors of the value?

@@ -95,7 +95,7 @@ impl Elaborator<'_> {
                 let value = self.assembled(&result, &mut values.into_iter(), span);
                 let value = self.bind("y", value);
                 let agrees = self.agrees(&value, &cotangent);
-                let cotangents = cotangents.into_iter().map(|e| self.agreeing(&agrees, &disagreeing, e)).collect();
+                let cotangents = self.agreeing_parts(&agrees, &disagreeing, &varying, cotangents);
                 let cotangent = self.mirror(&varying, bare, cotangents, span);
                 if operator == Vjp {
                     return Ok(cotangent);

@@ -23,7 +23,8 @@ struct Printed {
 }
 
 /// Why the text of a derivative does more work than Tensor SSA: the interpreter counts the addition to a zero.
-const DEARER: &str = "more work than in Tensor SSA, by additions to zeros: of `scatter_add`, and to sums without terms";
+const DEARER: &str = "more work than in Tensor SSA, by additions of zeros: of `scatter_add`, of sums without terms, of arms \
+                      of `match`";
 
 #[test]
 fn derivatives_of_definitions_as_source() {

@@ -104,28 +104,11 @@ adjoint area
         expect![[r#"
             type Shape
             def area(s: Shape) -> f64
-            ssa area_adj{0; 1, 2, 3}[](s: (i64, (f64,), (f64, f64))) -> (f64, f64, f64, f64) =
-              X0: i64 = input s_0 = s.0  -- s_0
-              X1: f64 = input s_1_0 = s.1.0  -- s_1_0
-              X2: f64 = input s_2_0 = s.2.0  -- s_2_0
-              X3: f64 = input s_2_1 = s.2.1  -- s_2_1
-              X4: i64 = [X0 != 0] * X0  -- k
-              X5: f64 = 3.141592653589793
-              X6: f64 = [X0 == 0] * X1 * X5
-              X7: f64 = [X0 == 0] * X1 * X6
-              X8: f64 = [X4 == 1 && X0 != 0] * X2 * X3
-              X9: f64 = [X0 == 0] * X7 + [X4 == 1 && X0 != 0] * X8
-              X10: f64 = input y_adj = adj 0  -- y_adj
-              X11: f64 = [X4 == 1 && X0 != 0] * X3 * X10
-              X12: f64 = [X4 == 1 && X0 != 0] * X2 * X10
-              X13: f64 = [X0 == 0] * X6 * X10
-              X14: f64 = [X0 == 0] * X1 * X10
-              X15: f64 = [X0 == 0] * X5 * X14
-              X16: f64 = [X4 == 1 && X0 != 0] * X12  -- s_2_1_adj
-              X17: f64 = [X4 == 1 && X0 != 0] * X11  -- s_2_0_adj
-              X18: f64 = [X0 == 0] * X13 + [X0 == 0] * X15  -- s_1_0_adj
-              out X9, X18, X17, X16
-            this is Tensor SSA: there is a sum type, which is not printed as Iverson yet
+            def area_adj(s: Shape, y_adj: f64) -> Shape =
+              match s {
+                Circle(r): Circle(6.283185307179586 * r * y_adj),
+                Box(a, b): Box(b * y_adj, a * y_adj)
+              }
             def count(n: i64) -> i64
             [E0510] Error: `count` has no derivative: it takes no reals, or gives none
             [E0600] Error: there is no definition `cuont` here

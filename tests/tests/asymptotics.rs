@@ -136,52 +136,52 @@ fn linear_programs() {
     check(
         &out,
         expect![[r#"
-        trace_eye
-            8: value    7 work    8 iterations, adjoint   14 work   16 iterations
-           16: value   15 work   16 iterations, adjoint   30 work   32 iterations
-           32: value   31 work   32 iterations, adjoint   62 work   64 iterations
-           64: value   63 work   64 iterations, adjoint  126 work  128 iterations
-        traces
-            8: value   31 work   36 iterations, adjoint   55 work   68 iterations
-           16: value   63 work   68 iterations, adjoint  111 work  132 iterations
-           32: value  127 work  132 iterations, adjoint  223 work  260 iterations
-           64: value  255 work  260 iterations, adjoint  447 work  516 iterations
-        column_row
-            8: value    1 work    1 iterations, adjoint    3 work    4 iterations
-           16: value    1 work    1 iterations, adjoint    3 work    4 iterations
-           32: value    1 work    1 iterations, adjoint    3 work    4 iterations
-           64: value    1 work    1 iterations, adjoint    3 work    4 iterations
-        skipped_filter
-            8: value    6 work    7 iterations, adjoint    6 work   14 iterations
-           16: value   14 work   15 iterations, adjoint   14 work   30 iterations
-           32: value   30 work   31 iterations, adjoint   30 work   62 iterations
-           64: value   62 work   63 iterations, adjoint   62 work  126 iterations
-        skipped_bracket
-            8: value    6 work    7 iterations, adjoint    6 work   14 iterations
-           16: value   14 work   15 iterations, adjoint   14 work   30 iterations
-           32: value   30 work   31 iterations, adjoint   30 work   62 iterations
-           64: value   62 work   63 iterations, adjoint   62 work  126 iterations
-        reread
-            8: value   15 work    8 iterations, adjoint   39 work   33 iterations
-           16: value   31 work   16 iterations, adjoint   79 work   65 iterations
-           32: value   63 work   32 iterations, adjoint  159 work  129 iterations
-           64: value  127 work   64 iterations, adjoint  319 work  257 iterations
-        reread_alone
-            8: value    7 work    8 iterations, adjoint   14 work   16 iterations
-           16: value   15 work   16 iterations, adjoint   30 work   32 iterations
-           32: value   31 work   32 iterations, adjoint   62 work   64 iterations
-           64: value   63 work   64 iterations, adjoint  126 work  128 iterations
-        copies
-            8: value    1 work    1 iterations, adjoint    2 work    2 iterations
-           16: value    1 work    1 iterations, adjoint    2 work    2 iterations
-           32: value    1 work    1 iterations, adjoint    2 work    2 iterations
-           64: value    1 work    1 iterations, adjoint    2 work    2 iterations
-        banded
-            8: value   13 work   21 iterations, adjoint   26 work   42 iterations
-           16: value   29 work   45 iterations, adjoint   58 work   90 iterations
-           32: value   61 work   93 iterations, adjoint  122 work  186 iterations
-           64: value  125 work  189 iterations, adjoint  250 work  378 iterations
-    "#]],
+            trace_eye
+                8: value    7 work    8 iterations, adjoint   14 work   16 iterations
+               16: value   15 work   16 iterations, adjoint   30 work   32 iterations
+               32: value   31 work   32 iterations, adjoint   62 work   64 iterations
+               64: value   63 work   64 iterations, adjoint  126 work  128 iterations
+            traces
+                8: value   10 work   12 iterations, adjoint   13 work   24 iterations
+               16: value   18 work   20 iterations, adjoint   21 work   40 iterations
+               32: value   34 work   36 iterations, adjoint   37 work   72 iterations
+               64: value   66 work   68 iterations, adjoint   69 work  136 iterations
+            column_row
+                8: value    1 work    1 iterations, adjoint    3 work    4 iterations
+               16: value    1 work    1 iterations, adjoint    3 work    4 iterations
+               32: value    1 work    1 iterations, adjoint    3 work    4 iterations
+               64: value    1 work    1 iterations, adjoint    3 work    4 iterations
+            skipped_filter
+                8: value    6 work    7 iterations, adjoint    6 work   14 iterations
+               16: value   14 work   15 iterations, adjoint   14 work   30 iterations
+               32: value   30 work   31 iterations, adjoint   30 work   62 iterations
+               64: value   62 work   63 iterations, adjoint   62 work  126 iterations
+            skipped_bracket
+                8: value    6 work    7 iterations, adjoint    6 work   14 iterations
+               16: value   14 work   15 iterations, adjoint   14 work   30 iterations
+               32: value   30 work   31 iterations, adjoint   30 work   62 iterations
+               64: value   62 work   63 iterations, adjoint   62 work  126 iterations
+            reread
+                8: value   15 work    8 iterations, adjoint   39 work   33 iterations
+               16: value   31 work   16 iterations, adjoint   79 work   65 iterations
+               32: value   63 work   32 iterations, adjoint  159 work  129 iterations
+               64: value  127 work   64 iterations, adjoint  319 work  257 iterations
+            reread_alone
+                8: value    7 work    8 iterations, adjoint   14 work   16 iterations
+               16: value   15 work   16 iterations, adjoint   30 work   32 iterations
+               32: value   31 work   32 iterations, adjoint   62 work   64 iterations
+               64: value   63 work   64 iterations, adjoint  126 work  128 iterations
+            copies
+                8: value    1 work    1 iterations, adjoint    2 work    2 iterations
+               16: value    1 work    1 iterations, adjoint    2 work    2 iterations
+               32: value    1 work    1 iterations, adjoint    2 work    2 iterations
+               64: value    1 work    1 iterations, adjoint    2 work    2 iterations
+            banded
+                8: value   13 work   21 iterations, adjoint   26 work   42 iterations
+               16: value   29 work   45 iterations, adjoint   58 work   90 iterations
+               32: value   61 work   93 iterations, adjoint  122 work  186 iterations
+               64: value  125 work  189 iterations, adjoint  250 work  378 iterations
+        "#]],
     );
 }
 

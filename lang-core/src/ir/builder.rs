@@ -245,11 +245,10 @@ impl Builder {
             let inner = self.contract(&rest, bound.clone(), &inside.and(&pred.map(&put)), neg, &at, needs.clone());
             return self.unpinned(dims, k, &value, &pred, inner, needs);
         }
-        if bound.is_empty()
-            && let Some((rest, some, at, put)) = invariant(dims, &pred, &seen)
-        {
-            let inner = self.contract(&rest, Vec::new(), &some, neg, &at, needs.clone());
-            return self.contract(dims, Vec::new(), &Pred::truth(), false, &[Access { var: inner, at: put }], needs);
+        if let Some((k, Invariant { rest, some, at, read })) = invariant(dims, &bound, &pred, &seen) {
+            let bound = bound.iter().map(|n| without_index(n, k, &Poly::default())).collect();
+            let inner = self.contract(&rest, bound, &some, neg, &at, needs.clone());
+            return self.contract(dims, Vec::new(), &Pred::truth(), false, &[Access { var: inner, at: read }], needs);
         }
         order_factors(&mut seen);
         self.push(dims.to_vec(), Some(scalar), Rhs::Contract { bound, pred, neg, factors: seen }, needs)
@@ -455,29 +454,38 @@ impl Builder {
             let inner = self.map(&rest, scalar, operation, &inside.and(&pred.map(&put)), &at, needs.clone());
             return self.unpinned(dims, k, &value, &pred, inner, needs);
         }
-        if let Some((rest, some, at, put)) = invariant(dims, &pred, &seen) {
+        if let Some((_, Invariant { rest, some, at, read })) = invariant(dims, &[], &pred, &seen) {
             let inner = self.map(&rest, scalar, operation, &some, &at, needs.clone());
-            return self.contract(dims, Vec::new(), &Pred::truth(), false, &[Access { var: inner, at: put }], needs);
+            return self.contract(dims, Vec::new(), &Pred::truth(), false, &[Access { var: inner, at: read }], needs);
         }
         self.push(dims.to_vec(), Some(scalar), Rhs::Map { operation, pred, args: seen }, needs)
     }
 }
 
-/// What is the same for some index: the extents without it, the predicate and the factors there, and how the
-/// result is read. It is computed where the range of that index is not empty.
-type Invariant = (Vec<Poly>, Pred, Vec<Access>, Vec<Poly>);
+/// What is the same for some index. It is computed where the range of that index is not empty.
+struct Invariant {
+    /// The extents without the index.
+    rest: Vec<Poly>,
+    /// The predicate and the factors there.
+    some: Pred,
+    at: Vec<Access>,
+    /// How the result is read.
+    read: Vec<Poly>,
+}
 
-fn invariant(dims: &[Poly], pred: &Pred, factors: &[Access]) -> Option<Invariant> {
+/// The first index, of those that are not bound, for which all is the same.
+fn invariant(dims: &[Poly], bound: &[Poly], pred: &Pred, factors: &[Access]) -> Option<(usize, Invariant)> {
     let k = (0..dims.len()).find(|k| {
         let atom = index(*k, &Poly::default()).atom();
-        !pred.mentions(&atom) && !factors.iter().any(|f| f.at.iter().any(|p| p.mentions(&atom)))
+        let varies = |p: &Poly| p.mentions(&atom);
+        !pred.mentions(&atom) && !bound.iter().any(varies) && !factors.iter().any(|f| f.at.iter().any(varies))
     })?;
     let put = |p: &Poly| without_index(p, k, &Poly::default());
     let rest = dims.iter().enumerate().filter(|(j, _)| *j != k).map(|(_, n)| put(n)).collect();
     let some = Pred::less(&Poly::default(), &put(dims.get(k)?)).and(&pred.map(&put));
     let at = factors.iter().map(|a| Access { var: a.var, at: a.at.iter().map(put).collect() }).collect();
     let read = (0..dims.len()).filter(|j| *j != k).map(|j| index(j, &Poly::default()).value()).collect();
-    Some((rest, some, at, read))
+    Some((k, Invariant { rest, some, at, read }))
 }
 
 /// A polynomial over the indices of a statement at these indices.

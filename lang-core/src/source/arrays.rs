@@ -181,23 +181,7 @@ impl Writer<'_> {
     /// Where an index stands alone: in which array, on which axis, and the extent of that.
     pub(super) fn alone(&self, e: &Ex, i: &Index) -> Vec<(Name, usize, Poly)> {
         let mut found = Vec::new();
-        let mut reads: Vec<(Var, Vec<Poly>)> = Vec::new();
-        e.visit(&mut |e| {
-            if let Ex::Read(v, at) = e {
-                reads.push((*v, at.clone()));
-            }
-        });
-        e.for_each_poly(&mut |p| {
-            p.for_each_atom(&mut |a| {
-                if let Atom::Read(x, _, at) = a
-                    && let Some(v) = Var::of_local(*x)
-                {
-                    reads.push((v, at.to_vec()));
-                }
-            });
-        });
-        e.for_each_pred(&mut |p| asked(p, &mut reads));
-        for (v, at) in reads {
+        for (v, at) in direct_reads(e) {
             let (Some(line), name) = (self.lines.get(v.0 as usize), self.array_name(v)) else { continue };
             let Some(name) = name else {
                 // It is written out: what it reads counts.
@@ -251,11 +235,32 @@ impl Writer<'_> {
 }
 
 /// Arrays of truth values that a predicate asks.
-pub(super) fn asked(p: &Pred, reads: &mut Vec<(Var, Vec<Poly>)>) {
+fn asked(p: &Pred, reads: &mut Vec<(Var, Vec<Poly>)>) {
     match p {
         Pred::And(items) | Pred::Or(items) => items.iter().for_each(|p| asked(p, reads)),
         Pred::Is(x, _, at, _) => reads.extend(Var::of_local(*x).map(|v| (v, at.to_vec()))),
         Pred::Any(_, p, _) => asked(p, reads),
         _ => {}
     }
+}
+
+/// The elements that an expression reads, also in indices and predicates.
+pub(super) fn direct_reads(e: &Ex) -> Vec<(Var, Vec<Poly>)> {
+    let mut found = Vec::new();
+    e.visit(&mut |e| {
+        if let Ex::Read(v, at) = e {
+            found.push((*v, at.clone()));
+        }
+    });
+    e.for_each_poly(&mut |p| {
+        p.for_each_atom(&mut |a| {
+            if let Atom::Read(x, _, at) = a
+                && let Some(v) = Var::of_local(*x)
+            {
+                found.push((v, at.to_vec()));
+            }
+        });
+    });
+    e.for_each_pred(&mut |p| asked(p, &mut found));
+    found
 }

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::arrays::asked;
+use super::arrays::direct_reads;
 use super::cases::disagreement;
 use super::known::{Fact, constant, told};
 use super::merge::settled;
@@ -521,25 +521,4 @@ fn leaf_scalar(ty: &mut &CoreType, path: &[u32]) -> &'static str {
         CoreType::Scalar(Scalar::Bool) => "false",
         _ => "0.0",
     }
-}
-
-/// The elements that an expression reads, also in indices and predicates.
-fn direct_reads(e: &Ex) -> Vec<(Var, Vec<Poly>)> {
-    let mut found = Vec::new();
-    e.visit(&mut |e| {
-        if let Ex::Read(v, at) = e {
-            found.push((*v, at.clone()));
-        }
-    });
-    e.for_each_poly(&mut |p| {
-        p.for_each_atom(&mut |a| {
-            if let Atom::Read(x, _, at) = a
-                && let Some(v) = Var::of_local(*x)
-            {
-                found.push((v, at.to_vec()));
-            }
-        });
-    });
-    e.for_each_pred(&mut |p| asked(p, &mut found));
-    found
 }

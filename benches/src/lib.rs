@@ -1,13 +1,16 @@
 //! Programs to measure with. Numbers and the commands that gave them are in `benches/README.md`.
 
+use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use lang_core::ad;
-use lang_core::base::GlobalName;
+use lang_core::base::{GlobalName, Span};
+use lang_core::interp::{Derivatives, Host, Interp, Limits, RtInstance, Value};
 use lang_core::ir::core::{Callee, Derivation};
 use lang_core::ir::ssa::Ssa;
 use lang_core::pipeline::Module;
-use lang_core::session::Session;
+use lang_core::session::{Running, Session};
 
 /// A module of about `lines` lines of ordinary definitions: convolution, Cholesky, softmax, sum
 /// types with `match`, records, loops, calls between them. All of it checks without errors.
@@ -28,6 +31,45 @@ pub fn mixture() -> String {
     let lines = text.get(..end).unwrap_or(text).lines();
     let lines = lines.map(|line| if line.starts_with("def log_sum_exp") { plain } else { line });
     lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Models with functions that make a point and take a gradient there: a softmax classifier of digits, a block of
+/// attention, and the mixture model.
+#[must_use]
+pub fn models() -> String {
+    let mixture = mixture().lines().filter(|line| !line.starts_with("def log_sum_exp")).collect::<Vec<_>>().join("\n");
+    format!("{}\n{mixture}\n", include_str!("models.iv"))
+}
+
+/// What programs do to the world: nothing.
+struct Silent;
+
+impl Host for Silent {
+    fn print(&mut self, _: &str) {}
+    fn debug(&mut self, _: &GlobalName, _: Span, _: &str) {}
+    fn seconds(&mut self) -> f64 {
+        0.0
+    }
+}
+
+/// Calls a definition of the module, with derivatives taken by these if there are any.
+#[must_use]
+pub fn call(
+    session: &Session,
+    by: Option<&dyn Derivatives>,
+    name: &str,
+    sizes: &[i64],
+    args: Vec<Value>,
+) -> Option<Value> {
+    let (values, interrupt) = (HashMap::new(), AtomicBool::new(false));
+    let program = Running::new(session, &values);
+    let mut host = Silent;
+    let mut interp = Interp::new(&program, &mut host, Limits::default(), &interrupt);
+    if let Some(derivatives) = by {
+        interp.take_derivatives(derivatives);
+    }
+    let instance = RtInstance { types: Arc::from([]), sizes: sizes.to_vec() };
+    interp.call(&GlobalName::new("bench.iv", name), instance, args).ok()
 }
 
 /// Definitions of which each calls the last twice.

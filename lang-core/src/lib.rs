@@ -8,6 +8,8 @@
 
 pub mod ad;
 pub mod base;
+pub mod exec;
+pub mod generated;
 pub mod interp;
 pub mod ir;
 pub mod norm;

@@ -15,6 +15,7 @@ use crate::ir::origin::Origins;
 use crate::ir::ssa::Ssa;
 use crate::norm::hits::Hits;
 use crate::norm::{Bodies, Rule, elaborate, lift, pairs, pushout, to_ssa};
+use crate::predicate::Atom;
 use crate::syntax::ops::Scalar;
 use crate::types::ty::Type;
 
@@ -115,7 +116,8 @@ pub fn stages(bodies: &dyn Bodies, callees: &dyn Callees, callee: &Arc<Callee>, 
         let pushed = pushout::push_out(&pairs, hits);
         debug_assert!(pushout::is_pushed(&pushed), "pushed: {pushed}");
         let (mut ssa, origins) = to_ssa::to_ssa(&pushed, &|c| callees.ssa(c), hits);
-        ssa.opaque = callee.local.is_none() && bodies.has_rule(&callee.def);
+        passed_on(&core.body, callees, &mut ssa);
+        ssa.opaque = callee.local.is_none() && callee.applied.is_none() && bodies.has_rule(&callee.def);
         let (lifted, pairs, pushed) = (Arc::new(lifted), Arc::new(pairs), Arc::new(pushed));
         let (ssa, origins) = (Arc::new(ssa), Arc::new(origins));
         Ok(Arc::new(Stages { core, lifted, pairs, pushed, ssa, origins }))
@@ -132,19 +134,20 @@ pub fn traced(bodies: &dyn Bodies, callees: &dyn Callees, callee: &Arc<Callee>, 
     let of = Arc::new(Callee { derived: before.into(), ..(**callee).clone() });
     let ssa = callees.ssa(&of)?;
     let functions = |c: &Arc<Callee>| callees.ssa(c);
-    let derived = guarded(|| match rule(bodies, &of, last) {
-        Some(rule) => ad::rule::derive(&ssa, &rule, last, &functions, hits),
-        None => ad::derive(&ssa, last, &functions, hits),
+    let derived = guarded(|| match rules(bodies, &of, last).as_slice() {
+        [] => ad::derive(&ssa, last, &functions, hits),
+        rules => rules.iter().find_map(|rule| ad::rule::derive(&ssa, rule, last, &functions, hits)),
     });
     derived.map(Traced::new)
 }
 
-/// The rule by which a definition is differentiated: the one for this derivative, else the other, whose
-/// transpose it is. In a rule the tangent of an `a` is an `a`, which is so of reals alone.
-fn rule(bodies: &dyn Bodies, of: &Callee, derivation: &Derivation) -> Option<ad::rule::Rule> {
+/// The rules by which a definition may be differentiated: the one for this derivative, and the other, whose
+/// transpose it is where the first is not there or has no form. In a rule the tangent of an `a` is an `a`, which is so of
+/// reals alone.
+fn rules(bodies: &dyn Bodies, of: &Callee, derivation: &Derivation) -> Vec<ad::rule::Rule> {
     let real = |t: &Type| matches!(t, Type::Scalar(Scalar::F64 | Scalar::F32));
-    if of.local.is_some() || !of.derived.is_empty() || !of.types.iter().all(real) {
-        return None;
+    if of.local.is_some() || of.applied.is_some() || !of.derived.is_empty() || !of.types.iter().all(real) {
+        return Vec::new();
     }
     let written = |kind| {
         let def = bodies.rule(&of.def, kind)?;
@@ -154,15 +157,39 @@ fn rule(bodies: &dyn Bodies, of: &Callee, derivation: &Derivation) -> Option<ad:
         Derivation::Forward(_) => (Rule::Derivative, Rule::Adjoint),
         Derivation::Adjoint { .. } => (Rule::Adjoint, Rule::Derivative),
     };
-    written(first).or_else(|| written(second))
+    [first, second].into_iter().filter_map(written).collect()
+}
+
+/// Integer parameters that a function passes on to where they are in indices are bounded in it too: the call may be put
+/// in place.
+fn passed_on(e: &E, callees: &dyn Callees, ssa: &mut Ssa) {
+    if let Kind::Call(callee, _, args) = &e.kind
+        && args.iter().any(|arg| matches!(arg.kind, Kind::Index(_)))
+        && let Some(called) = callees.ssa(callee)
+    {
+        let bounded = called.params.iter().zip(args).filter(|((local, _), _)| called.bounded.contains(local));
+        for (_, arg) in bounded {
+            let Kind::Index(p) = &arg.kind else { continue };
+            p.for_each_atom(&mut |a| {
+                if let Atom::Local(l, _) = a
+                    && ssa.params.iter().any(|(param, _)| param == l)
+                {
+                    ssa.bounded.insert(*l);
+                }
+            });
+        }
+    }
+    e.for_each_child(&mut |e| guarded(|| passed_on(e, callees, ssa)));
 }
 
 /// What a function calls, and where.
 #[must_use]
 pub fn calls(function: &Function) -> Vec<(Arc<Callee>, Span)> {
     fn inside(e: &E, found: &mut Vec<(Arc<Callee>, Span)>) {
-        if let Kind::Call(callee, ..) = &e.kind {
-            found.push((callee.clone(), e.span));
+        match &e.kind {
+            Kind::Call(callee, ..) => found.push((callee.clone(), e.span)),
+            Kind::Loop(repeat, _) => found.push((repeat.body.clone(), e.span)),
+            _ => {}
         }
         e.for_each_child(&mut |e| guarded(|| inside(e, found)));
     }

@@ -138,7 +138,7 @@ pub(crate) struct Common {
 /// `--backend`
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Backend {
-    /// The interpreter
+    /// The interpreter alone, derivatives too
     Interp,
     /// The processor
     Cpu,

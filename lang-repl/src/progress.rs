@@ -206,6 +206,10 @@ fn position(progress: &Progress) -> String {
         (Work::Steps, Some(total)) => format!("step {} of {total}", (done + 1).min(*total)),
         (Work::Steps | Work::Loop, _) => format!("{done} steps"),
         (Work::Passes(of), Some(total)) => format!("{}: pass {} of {total}", of.name(), (done + 1).min(*total)),
+        (Work::Statements(of), Some(total)) => {
+            format!("{}: statement {} of {total}", of.name(), (done + 1).min(*total))
+        }
+        (Work::Statements(of), None) => of.name().to_owned(),
         (Work::Passes(of), None) => format!("{}: pass {}", of.name(), done + 1),
     }
 }

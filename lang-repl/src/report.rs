@@ -393,6 +393,12 @@ pub(crate) fn remark(place: Option<&Place>, text: &str, sources: &Sources) -> St
     format!("{at}{}{}\n", if at.is_empty() { "" } else { gap }, tame(text))
 }
 
+/// A line that is no mistake, with its place if it has one.
+pub(crate) fn note(text: &str, place: Option<&Place>, sources: &Sources) -> String {
+    let at = place.and_then(|place| location(place, sources)).map(|at| format!(" ({at})")).unwrap_or_default();
+    format!("note: {}{at}\n", tame(text))
+}
+
 /// Text from a program or a file, cut to a bearable length and unable to steer a terminal.
 pub(crate) fn tame(text: &str) -> String {
     let end = floor_boundary(text, MAX_MESSAGE);

@@ -27,9 +27,11 @@ import derivatives_accelerate
 import derivatives_atl
 import derivatives_df
 import derivatives_language
+import derivatives_loops
 import derivatives_own
 import derivatives_pdn
 import derivatives_std
+import derivatives_traps
 import derivatives_zygote
 import registry
 from checks import CHECKS, WITHOUT_DERIVATIVE
@@ -41,9 +43,11 @@ SUITES = [
     derivatives_atl,
     derivatives_df,
     derivatives_language,
+    derivatives_loops,
     derivatives_own,
     derivatives_pdn,
     derivatives_std,
+    derivatives_traps,
     derivatives_zygote,
 ]
 

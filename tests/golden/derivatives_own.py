@@ -410,6 +410,23 @@ def lloyd(xp, points, centres):
     return xp.stack([xp.sum(points[nearest == c], axis=0) / max(np.sum(nearest == c), 1) for c in range(3)])
 
 
+@own(
+    "kmeans",
+    "\\(points: [8, 2]f64), (c: [3, 2]f64): fold c = c for t < 3: p.step(points, c)",
+    (POINTS, CENTRES),
+    ops="jvp2 vjp",
+    step=1 / 256,
+    label="three steps",
+)
+def three_steps(xp, points, centres):
+    for _ in range(3):
+        d = xp.sum((points[:, None] - centres[None]) ** 2, axis=2)
+        nearest = [[c for c in range(3) if all(row[c].real <= row[k].real for k in range(3))][0] for row in d]
+        members = np.array(nearest)[None, :] == np.arange(3)[:, None]
+        centres = members / np.maximum(members.sum(1), 1)[:, None] @ points
+    return centres
+
+
 @own("library_functions", "median", (vec(7),), (vec(4),), ops="grad jvp")
 def median(xp, x):
     s = xp.sort(x)
@@ -443,6 +460,41 @@ def scatter_added(xp, b, v):
 def rearranged(xp, a, b):
     column = xp.concatenate([a, b]).reshape(4, 2)[:, 1]
     return xp.concatenate([xp.sort(a), column])[::-1]
+
+
+weights = points("own/dlstm")
+
+
+def gates(b):
+    return {name: weights(b) / 2 for name in ("forget", "ingate", "outgate", "change")}
+
+
+NETWORK = {
+    "layers": [{"weight": gates(3), "bias": gates(3)} for _ in range(2)],
+    "into": weights(3),
+    "out": weights(3),
+    "bias": weights(3),
+}
+MEMORY = [{"hidden": weights(3) / 2, "cell": weights(3) / 2} for _ in range(2)]
+CHARACTERS = np.eye(3)[[1, 2, 2, 0, 1]]
+
+
+@own("dlstm", "loss", (NETWORK, MEMORY, CHARACTERS), ops="value_and_grad jvp hvp", step=1 / 64)
+def dlstm(xp, net, states, sequence):
+    states, gained = [(s["hidden"], s["cell"]) for s in states], 0.0
+    for x, wanted in zip(sequence[:-1], sequence[1:]):
+        y = x * net["into"]
+        for k, layer in enumerate(net["layers"]):
+            (hidden, cell), w, b = states[k], layer["weight"], layer["bias"]
+            seen = {"forget": y, "ingate": hidden, "outgate": y, "change": hidden}
+            gate = {n: v * w[n] + b[n] for n, v in seen.items()}
+            open_ = {n: 1 / (1 + xp.exp(-gate[n])) for n in ("forget", "ingate", "outgate")}
+            cell = cell * open_["forget"] + open_["ingate"] * xp.tanh(gate["change"])
+            y = open_["outgate"] * xp.tanh(cell)
+            states[k] = (y, cell)
+        y = y * net["out"] + net["bias"]
+        gained = gained + xp.sum(wanted * (y - xp.log(2 + xp.sum(xp.exp(y)))))
+    return -gained / sequence[1:].size
 
 
 GATE = {"w": vec(2, 3), "u": vec(2, 2), "b": vec(2)}
@@ -667,6 +719,77 @@ def trajectory(xp, d, s):
     return found
 
 
+ECCENTRIC = 0.5, np.array([0.5, 1.25, 2.75])
+
+
+def far(e, m):
+    """The eccentric anomaly; ten steps of Newton's method from anywhere near are more than enough."""
+    x = m + e * np.sin(m)
+    for _ in range(10):
+        x = x - (x - e * np.sin(x) - m) / (1 - e * np.cos(x))
+    return x
+
+
+def anomalies_by(e, m):
+    x = far(e, m)
+    return np.sin(x) / (1 - e * np.cos(x)), np.diag(1 / (1 - e * np.cos(x)))
+
+
+@own("newton_system", "anomalies", ECCENTRIC, closed=anomalies_by, step=1 / 64)
+def anomalies(xp, e, m):
+    x = m + e * xp.sin(m)
+    for _ in range(10):
+        x = x - (x - e * xp.sin(x) - m) / (1 - e * xp.cos(x))
+    return x
+
+
+@own("newton_system", "positions", ECCENTRIC, step=1 / 64, tolerance=1e-11)
+def positions(xp, e, M):
+    x = anomalies(xp, e, M)
+    return xp.sum((xp.cos(x) - e) * np.arange(1, len(x) + 1) + xp.sqrt(1 - e**2) * xp.sin(x))
+
+
+@own(
+    "newton_system",
+    "\\(x: f64), (y: f64): p.polar(x, y).0",
+    (3.0, 4.0),
+    (1.5, 0.5),
+    ops="jvp2 vjp",
+    label="polar",
+    tolerance=1e-9,
+)
+def polar(xp, x, y):
+    return xp.sqrt(x * x + y * y), xp.arctan(y / x)
+
+
+RATES = np.array([1.0, 0.5, 0.25, 0.75])
+SEEN = np.array([[2.0, 1.5], [2.25, 1.25], [2.75, 1.5], [3.5, 1.25]])
+
+
+def hunted(xp, p, start, h, between, n):
+    def rate(s):
+        return xp.stack([s[0] * (p[0] - p[1] * s[1]), s[1] * (p[2] * s[0] - p[3])])
+
+    states = [start]
+    for k in range(between * n):
+        s = states[-1]
+        k1 = rate(s)
+        k2 = rate(s + h / 2 * k1)
+        k3 = rate(s + h / 2 * k2)
+        states.append(s + h / 6 * (k1 + 2 * k2 + 2 * k3 + rate(s + h * k3)))
+    return xp.stack(states[::between])
+
+
+@own("rk4_fit", "course", (RATES, SEEN[0], 0.125, 2, 2), (RATES, SEEN[0], 0.125, 0, 1), step=1 / 128, fixed="jvp2 vjp")
+def course(xp, c, start, h, between, n):
+    return hunted(xp, c, start, h, between, n) if between else xp.stack([start] * (n + 1))
+
+
+@own("rk4_fit", "misfit", (RATES, SEEN[0], 0.125, 4, SEEN), step=1 / 128)
+def misfit(xp, c, start, h, between, seen):
+    return xp.sum((xp.log(hunted(xp, c, start, h, between, len(seen) - 1)) - xp.log(seen)) ** 2) / 2
+
+
 NET = {"w1": vec(3, 2), "b1": vec(3), "w2": vec(3), "b2": 0.25}
 XOR = (np.array([[0.0, 0], [0, 1], [1, 0], [1, 1]]), np.array([0.0, 1, 1, 0]))
 
@@ -855,6 +978,17 @@ def plan(xp, cost, a, b, ε, rounds):
         u = a / (k @ v)
         v = b / (u @ k)
     return u[:, None] * k * v
+
+
+@own(
+    "sinkhorn",
+    "\\(cost: [3, 4]f64), (a: [3]f64), (b: [4]f64): p.transport_cost(cost, p.plan(cost, a, b, 0.5, 6))",
+    (np.abs(weights(3, 4)), np.full(3, 1 / 4), np.full(4, 3 / 16)),
+    step=1 / 128,
+    label="what a plan costs",
+)
+def plan_cost(xp, cost, a, b):
+    return xp.sum(cost * plan(xp, cost, a, b, 0.5, 6))
 
 
 @own(

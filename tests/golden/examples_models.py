@@ -1,4 +1,6 @@
-"""What the examples find that learn: digits, iris, nmf, attention."""
+"""What the examples find that learn: digits, perceptron, iris, nmf, attention."""
+
+import re
 
 import numpy as np
 import scipy.optimize
@@ -53,6 +55,62 @@ def digits():
         "f64(right) / f64(len(found))": np.mean(guesses == truth),
         f"loss({model}, learning, penalty)": loss(probe),
         f"let g = pack(gradient({model}, learning, penalty)) in for k < 10: g[65 * k + 3]": some,
+    }
+
+
+def constants(program, *names):
+    """Numbers that a program sets at its top level."""
+    text = (DATA / program).read_text(encoding="utf-8")
+    return [float(re.search(rf"^let {name} = ([\d.e-]+)$", text, re.MULTILINE)[1]) for name in names]
+
+
+def perceptron_data():
+    """Images to learn from, their digits, the same of the test, and the parameters at the start."""
+    images, labels = digit_images()
+    h = int(constants("perceptron/perceptron.iv", "hidden")[0])
+    first, second = (normals(child((1, 0), i), n) for i, n in enumerate((64 * h, 10 * h)))
+    start = np.concatenate([np.sqrt(2 / (64 + h)) * first, np.zeros(h), np.sqrt(2 / (h + 10)) * second, np.zeros(10)])
+    return images[:1347], labels[:1347], images[1347:], labels[1347:], start
+
+
+def perceptron_scores(xp, p, x):
+    h = (p.size - 10) // 75
+    units = xp.tanh(x @ p[: 64 * h].reshape(h, 64).T + p[64 * h : 65 * h])
+    return units @ p[65 * h : 75 * h].reshape(10, h).T + p[75 * h :]
+
+
+def perceptron_loss(xp, p, x, y):
+    s = perceptron_scores(xp, p, x)
+    return xp.mean(xp.log(xp.sum(xp.exp(s), axis=1)) - s[np.arange(len(y)), y])
+
+
+def perceptron_trained(gradient, start, x, y):
+    """The parameters after the steps of Adam that the program takes; `gradient` is that of the loss of a batch."""
+    batch, steps, rate = constants("perceptron/perceptron.iv", "batch", "steps", "rate")
+    batch, p, mean, square = int(batch), start, 0, 0
+    for t in range(int(steps)):
+        first = t % (len(y) // batch) * batch
+        g = gradient(p, x[first : first + batch], y[first : first + batch])
+        mean, square = 0.9 * mean + 0.1 * g, 0.999 * square + 0.001 * g**2
+        p = p - rate * (mean / (1 - 0.9 ** (t + 1))) / (np.sqrt(square / (1 - 0.999 ** (t + 1))) + 1e-8)
+    return p
+
+
+@example
+def perceptron():
+    x, y, test, truth, start = perceptron_data()
+
+    def gradient(p, x, y):
+        steps = 1e-30j * np.eye(p.size)
+        return np.array([perceptron_loss(np, p + e, x, y).imag for e in steps]) / 1e-30
+
+    end = perceptron_trained(gradient, start, x, y)
+    return {
+        "start": start,
+        "end": end,
+        "loss(model, images, labels)": perceptron_loss(np, end, x, y),
+        "found": perceptron_scores(np, end, test).argmax(1),
+        "f64(right) / f64(len(truth))": np.mean(perceptron_scores(np, end, test).argmax(1) == truth),
     }
 
 

@@ -20,6 +20,7 @@ import numpy as np
 import accelerate
 import atl
 import df
+import loops
 import own_algorithms
 import own_language
 import own_models
@@ -32,6 +33,7 @@ import std_nn
 import std_rand
 import std_signal
 import std_stats
+import traps
 import zygote
 
 HERE = pathlib.Path(__file__).parent
@@ -40,6 +42,7 @@ SUITES = [
     accelerate,
     atl,
     df,
+    loops,
     own_algorithms,
     own_language,
     own_models,
@@ -51,6 +54,7 @@ SUITES = [
     std_rand,
     std_signal,
     std_stats,
+    traps,
     zygote,
 ]
 

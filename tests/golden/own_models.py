@@ -171,3 +171,42 @@ def attention():
 
     x = np.cos(np.add.outer(np.arange(5), 0.5 * np.arange(4)))
     return heads(x), heads(x[2:3])
+
+
+def gates_by_formula(seed, b):
+    j = np.arange(b)
+    return np.stack([np.sin(seed + j) / 2, np.cos(seed + 2 * j) / 2, np.sin(seed * (1 + j)) / 4, np.cos(seed - j)])
+
+
+def read(weight, bias, into, out, shift, hidden, cell, x):
+    """D-LSTM's prediction after a character: gates are rows, in the order forget, input, output, change."""
+    below, states = x * into, []
+    for k in range(len(weight)):
+        inputs = np.stack([below, hidden[k], below, hidden[k]]) * weight[k] + bias[k]
+        forget, ingate, outgate = scipy.special.expit(inputs[:3])
+        now = cell[k] * forget + ingate * np.tanh(inputs[3])
+        below = outgate * np.tanh(now)
+        states.append((below, now))
+    return below * out + shift, *np.swapaxes(states, 0, 1)
+
+
+@golden("own/dlstm")
+def dlstm():
+    def example(layers, b):
+        j = np.arange(b)
+        weight = np.stack([gates_by_formula(1.0 + k, b) for k in range(layers)])
+        bias = np.stack([gates_by_formula(-0.5 * (1 + k), b) for k in range(layers)])
+        cell = 0.1 * np.subtract.outer(j, np.arange(layers)).T
+        return (weight, bias, 1 + 0.1 * j, 0.75 - 0.2 * j, 0.1 * j), (np.zeros((layers, b)), cell)
+
+    def loss(layers, b, t):
+        seen = np.eye(b)[(np.arange(t) ** 2 + 1) % b]
+        net, states = example(layers, b)
+        terms = []
+        for x, following in zip(seen, seen[1:]):
+            y, *states = read(*net, *states, x)
+            terms.append(y[following == 1] - scipy.special.logsumexp(np.append(y, np.log(2.0))))
+        return -np.sum(terms) / ((t - 1) * b)
+
+    net, states = example(2, 3)
+    return loss(2, 3, 9), loss(3, 5, 2), read(*net, *states, np.eye(3)[1])[0]

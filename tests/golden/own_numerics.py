@@ -222,3 +222,53 @@ def conv2d():
     windows = x[0, :4, :4].reshape(2, 2, 2, 2).max(axis=(1, 3)).sum()
     pooled = x[1, :, 1:3].reshape(2, 2, 2).max(axis=(1, 2))[:, None]
     return convolve("valid"), same, same[:, ::2, ::2], windows, pooled
+
+
+def tableau(f, s, h):
+    """One step of the classical method, by its table of coefficients."""
+    stages = []
+    for row in ([], [0.5], [0, 0.5], [0, 0, 1]):
+        stages.append(f(s + h * sum(a * k for a, k in zip(row, stages))))
+    return s + h * np.tensordot([1 / 6, 1 / 3, 1 / 3, 1 / 6], stages, 1)
+
+
+def observed(p, start, n):
+    """Hunters and prey at `n + 1` times, four steps of an eighth between them."""
+    growth = lambda s: np.stack([s[0] * (p[0] - p[1] * s[1]), s[1] * (p[2] * s[0] - p[3])])  # noqa: E731
+    states = [np.asarray(start) + 0 * p[:1]]
+    for _ in range(n):
+        s = states[-1]
+        for _ in range(4):
+            s = tableau(growth, s, 0.125)
+        states.append(s)
+    return np.stack(states)
+
+
+@golden("own/rk4_fit")
+def rk4_fit():
+    start = [2.0, 1.5]
+    seen = observed(np.array([1.0, 0.5, 0.25, 0.75]), start, 3)
+
+    def misfit(q):
+        return np.sum(np.log(observed(np.exp(q), start, 3) / seen) ** 2) / 2
+
+    guess = np.log([0.75, 0.5, 0.5, 1.0])
+    q = guess
+    for _ in range(5):
+        # The gradient by complex steps.
+        q = q - 0.125 * np.array([misfit(q + 1e-30j * e).imag / 1e-30 for e in np.eye(4)])
+    return seen, misfit(guess), np.exp(q)
+
+
+@golden("own/newton_system")
+def newton_system():
+    def anomaly(e, m):
+        return scipy.optimize.brentq(lambda x: x - e * np.sin(x) - m, -1.0, 5.0, xtol=1e-15, rtol=1e-15)
+
+    m = [0.0, 0.5, 1.25, 2.75]
+    far = np.array([anomaly(0.25, x) for x in m])
+    return (
+        (5.0, np.arctan2(4.0, 3.0)),
+        [anomaly(0.5, x) for x in m],
+        np.sum((np.cos(far) - 0.25) * np.arange(1, 5) + np.sqrt(1 - 0.25**2) * np.sin(far)),
+    )

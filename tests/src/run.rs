@@ -1,13 +1,16 @@
 //! What a user sees of a program: its diagnostics and, if none of them is an error, what it prints
 //! and the values of its `do` items and of `main`, up to the first failure.
 
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use lang_core::base::{GlobalName, ModuleName, Span};
+use lang_core::generated::{Generated, Tally};
 use lang_core::interp::print::Layout;
 use lang_core::interp::{Failure, Host, Interp, Limits, RtInstance, Value};
+use lang_core::ir::core::Outside;
 use lang_core::resolve::Names as _;
 use lang_core::session::{ItemRef, Running, Session};
 use lang_core::syntax::parser::parse_item;
@@ -79,7 +82,17 @@ fn load(modules: &[(&str, &str)]) -> Session {
 /// Runs the main module of a session, which has no errors; what it shows.
 #[must_use]
 pub fn run(session: &Session, limits: Limits, interrupt: &AtomicBool) -> String {
-    let mut run = Run::new(session, MAIN.into(), limits, interrupt);
+    shown(Run::new(session, MAIN.into(), limits, interrupt))
+}
+
+/// The same, by generated derivatives where there are any.
+#[must_use]
+pub fn run_generated(session: &Session, ways: &Ways) -> String {
+    let interrupt = AtomicBool::new(false);
+    shown(Run { ways: Some(ways), ..Run::new(session, MAIN.into(), limits(), &interrupt) })
+}
+
+fn shown(mut run: Run<'_>) -> String {
     match run.main_module() {
         // A `main` that gives `()` is there for its checks.
         Ok(Some(value)) if !run.main_is_unit() => run.show(&value),
@@ -116,6 +129,31 @@ pub fn value_of_main_after(session: &Session, module: &str, prepare: Prepare<'_>
     }
 }
 
+/// How derivatives were taken.
+#[derive(Default, Debug)]
+pub struct Ways {
+    /// How many which way.
+    pub tally: Cell<Tally>,
+    /// What has no generated derivative.
+    pub outside: RefCell<Vec<Outside>>,
+}
+
+/// The same, by generated derivatives where there are any.
+///
+/// # Errors
+/// As above.
+pub fn value_of_main_generated(session: &Session, module: &str, ways: &Ways) -> Result<Value, String> {
+    let interrupt = AtomicBool::new(false);
+    let mut run = Run { ways: Some(ways), ..Run::new(session, module.into(), limits(), &interrupt) };
+    match run.main_module() {
+        Ok(value) => value.ok_or_else(|| format!("{module} has no `main` without parameters")),
+        Err(failure) => {
+            let report = run.report(&failure);
+            Err(run.out + &report)
+        }
+    }
+}
+
 /// The values of the top-level `let`s of these modules, as far as they have any.
 #[must_use]
 pub fn globals<'m>(session: &Session, modules: impl IntoIterator<Item = &'m str>) -> HashMap<GlobalName, Value> {
@@ -135,6 +173,7 @@ pub type Prepare<'p> = &'p dyn Fn(&mut Interp<'_>);
 /// A run in progress.
 struct Run<'s> {
     prepare: Prepare<'s>,
+    ways: Option<&'s Ways>,
     session: &'s Session,
     main: ModuleName,
     limits: Limits,
@@ -148,6 +187,7 @@ impl<'s> Run<'s> {
     fn new(session: &'s Session, main: ModuleName, limits: Limits, interrupt: &'s AtomicBool) -> Self {
         Self {
             prepare: &|_| {},
+            ways: None,
             session,
             main,
             limits,
@@ -225,10 +265,22 @@ impl<'s> Run<'s> {
         task: impl FnOnce(&mut Interp<'_>) -> Result<T, Box<Failure>>,
     ) -> Result<T, Box<Failure>> {
         let program = Running::new(self.session, &self.values);
+        let globals = |name: &GlobalName| self.values.get(name).cloned();
+        let outside = |why: &Outside| {
+            self.ways.into_iter().for_each(|ways| ways.outside.borrow_mut().push(why.clone()));
+        };
+        let generated = Generated::new(self.session, &globals, &outside);
         let mut host = Console { session: self.session, out: &mut self.out };
         let mut interp = Interp::new(&program, &mut host, self.limits, self.interrupt);
         (self.prepare)(&mut interp);
-        task(&mut interp)
+        if self.ways.is_some() {
+            interp.take_derivatives(&generated);
+        }
+        let result = task(&mut interp);
+        if let Some(ways) = self.ways {
+            ways.tally.set(ways.tally.get().plus(generated.tally()));
+        }
+        result
     }
 
     /// A failure as it is told, with the calls that led to it.

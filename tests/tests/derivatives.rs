@@ -9,8 +9,10 @@ use std::sync::Arc;
 use iverson_tests::golden::json_of_parts;
 use iverson_tests::golden::{self, Tolerance, Tolerances, module, session};
 use iverson_tests::middle::forms::{All, Forms};
-use iverson_tests::run::value_of_main;
+use iverson_tests::middle::machine::agrees;
+use iverson_tests::run::{Ways, value_of_main, value_of_main_generated};
 use lang_core::base::GlobalName;
+use lang_core::generated::Tally;
 use lang_core::ir::core::Callee;
 use lang_core::ir::eval_ssa::SsaEvaluator;
 use lang_core::session::Session;
@@ -44,6 +46,8 @@ struct Share {
     /// How many were judged in Tensor SSA, and why the others were not.
     generated: usize,
     outside: BTreeMap<&'static str, usize>,
+    /// How the derivatives of the runs were taken, and why some are the interpreter's.
+    ways: Ways,
 }
 
 /// The value of `main` in Tensor SSA; the reason where it has no such form.
@@ -54,7 +58,11 @@ fn generated(session: &Session) -> Result<Result<Value, String>, &'static str> {
     let stages = forms.module.stages(&callee).map_err(|why| why.what.phrase())?;
     let all = All(&forms);
     let mut evaluator = SsaEvaluator::new(&all, u64::MAX);
-    let parts = evaluator.call(&stages.ssa, &[], Vec::new()).map_err(|why| format!("{why:?}\n{}", stages.ssa));
+    let parts = evaluator.call(&stages.ssa, &[], Vec::new());
+    if let Err(how) = agrees(&forms, &stages.ssa, &[], &[], parts.as_deref()) {
+        return Ok(Err(format!("the engine differs: {how}")));
+    }
+    let parts = parts.map_err(|why| format!("{why:?}\n{}", stages.ssa));
     Ok(parts.map(|parts| json_of_parts(&stages.ssa.result, &parts)))
 }
 
@@ -79,10 +87,15 @@ fn judge(session: &mut Session, name: &str, check: &Value, tolerance: Tolerance,
         Ok(Err(failure)) => return Some(format!("{name}, generated: {failure}\n{text}")),
         Err(reason) => *share.outside.entry(reason).or_default() += 1,
     }
-    match value_of_main(session, MODULE).and_then(|value| golden::json_of(&value)) {
-        Ok(found) => tolerance.normwise(wanted).difference(&found, wanted, name),
-        Err(failure) => Some(format!("{name}: {failure}\n{text}")),
-    }
+    let judge = |how: &str, value: Result<lang_core::interp::Value, String>| {
+        let differing = match value.and_then(|value| golden::json_of(&value)) {
+            Ok(found) => tolerance.normwise(wanted).difference(&found, wanted, name),
+            Err(failure) => Some(format!("{name}: {failure}\n{text}")),
+        };
+        differing.map(|differing| format!("{how}{differing}"))
+    };
+    let run = value_of_main_generated(session, MODULE, &share.ways);
+    judge("", value_of_main(session, MODULE)).or_else(|| judge("as it runs: ", run))
 }
 
 /// A share of the checks, on a session of its own.
@@ -95,8 +108,12 @@ fn judge_share(
     let mut session = session(programs);
     let mut share = Share::default();
     for (_, (name, check)) in checks.iter().enumerate().filter(|(k, _)| k % of == nth) {
+        let broken = share.ways.tally.get().broken;
         let wrong = judge(&mut session, name, check, tolerances.get(name), &mut share);
         share.wrong.extend(wrong);
+        if share.ways.tally.get().broken > broken {
+            share.wrong.push(format!("{name}: the engine broke"));
+        }
     }
     share
 }
@@ -117,12 +134,18 @@ fn derivatives_have_their_golden_values() {
         shares.into_iter().map(|share| share.join().expect("no share panics")).collect()
     });
     let (mut wrong, mut generated, mut outside) = (Vec::new(), 0, BTreeMap::<&str, usize>::new());
+    let (mut ways, mut left) = (Tally::default(), BTreeMap::<&str, usize>::new());
     for share in shares {
         wrong.extend(share.wrong);
         generated += share.generated;
+        ways = ways.plus(share.ways.tally.get());
+        for why in share.ways.outside.into_inner() {
+            *left.entry(why.what.phrase()).or_default() += 1;
+        }
         share.outside.into_iter().for_each(|(reason, count)| *outside.entry(reason).or_default() += count);
     }
     assert!(generated * 2 >= checks.len(), "only {generated} of {} have generated derivatives", checks.len());
+    println!("as they run: {ways:?}; the interpreter's: {left:?}");
     println!("{generated} of {} by generated derivatives; not in core: {outside:?}", checks.len());
     assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), checks.len(), wrong.join("\n"));
 }

@@ -22,9 +22,10 @@ struct Printed {
     made: Definition,
 }
 
-/// Why the text of a derivative does more work than Tensor SSA: the interpreter counts the addition to a zero.
-const DEARER: &str = "more work than in Tensor SSA, by additions of zeros: of `scatter_add`, of sums without terms, of arms \
-                      of `match`";
+/// Why the text of a derivative does more work than Tensor SSA: the interpreter counts the addition to a zero, and
+/// computes again what a callee computes of constants.
+const DEARER: &str = "more work than in Tensor SSA, by additions of zeros (of `scatter_add`, of sums without terms, of arms \
+                      of `match`) and by what callees compute of constants";
 
 #[test]
 fn derivatives_of_definitions_as_source() {

@@ -119,6 +119,11 @@ fn definitions_in_every_form() {
         for (nth, sizes) in grid(&mut random, &stages.core, 6).iter().enumerate() {
             judge.twice = nth % 3 == 2;
             let Some(point) = point(&mut random, &stages.core, sizes) else { continue };
+            // What may go on for ever is not asked of the interpreter.
+            if !judge.ends(&stages, &point) {
+                judge.tally.unfinished += 1;
+                continue;
+            }
             let Some(ran) = interpreter.ran(def, &stages, &point, judge.twice) else {
                 skipped.push("its arguments cannot be drawn");
                 break;
@@ -148,7 +153,13 @@ fn definitions_in_every_form() {
     println!("{:?}", forms.module.hits());
     let mut laws: BTreeMap<&str, usize> = BTreeMap::new();
     wrong.iter().for_each(|b| *laws.entry(b.law.as_str()).or_default() += 1);
-    let shown: Vec<String> = wrong.iter().take(6).map(|b| format!("{}: {}", b.law, b.how)).collect();
+    let mut of_law: BTreeMap<&str, usize> = BTreeMap::new();
+    let few = wrong.iter().filter(|b| {
+        let count = of_law.entry(b.law.as_str()).or_default();
+        *count += 1;
+        *count <= 2
+    });
+    let shown: Vec<String> = few.map(|b| format!("{}: {}", b.law, b.how)).collect();
     assert!(wrong.is_empty(), "{laws:?}:\n{}", shown.join("\n\n"));
     // What is seen here may grow; if it falls, something is no longer looked at.
     let Tally { values, exact, near, tangents, products, seconds, hessians, .. } = total;

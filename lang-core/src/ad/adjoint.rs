@@ -9,43 +9,81 @@
 use std::sync::Arc;
 
 use super::forward::{exists, passed, spread};
+use super::reduce::{CHOSEN_ADJ, PRODUCT_ADJ};
 use super::{Deriving, Functions, Tangent, is_real, own};
 use crate::ir::core::{Derivation, Leaf};
 use crate::ir::flat::Source;
-use crate::ir::origin::{CALL, ZERO};
+use crate::ir::origin::{CALL, LOOP, ZERO};
+use crate::ir::reduce::Reducer;
+use crate::ir::region::{Loop, Part};
 use crate::ir::ssa::{Access, Addend, Rhs, Ssa, Stmt, Var, index, index_number};
 use crate::norm::hits::Hits;
 use crate::norm::inline::Call;
 use crate::predicate::{Atom, Poly, Pred};
 use crate::syntax::ops::Scalar;
 
-/// The rules, as they are counted.
-pub const RULES: &[&str] = &["6.14", "6.16", "6.19", "6.20", "6.21", "6.22", "6.25", "6.26", "6.27", "6.28", "6.29"];
+/// The rules, as they are counted: the paper's by their numbers, and what is done for loops and updates (`loops`,
+/// `update`).
+pub const RULES: &[&str] = &[
+    "6.14",
+    "6.16",
+    "6.19",
+    "6.20",
+    "6.21",
+    "6.22",
+    "6.25",
+    "6.26",
+    "6.27",
+    "6.28",
+    "6.29",
+    CHOSEN_ADJ,
+    PRODUCT_ADJ,
+    "reverse loop",
+    "given again",
+    "kept for the reverse",
+    "carried cotangent",
+    "sum over iterations",
+    "put back",
+    "cotangent of a slice",
+    "trips that the run knows",
+    "greatest extent",
+    "cotangent of what is put",
+    "cotangent of what is overwritten",
+];
 
-/// The pass when it is done, and the parts of the result.
+/// The pass when it is done, and the parts of the result: by the cotangents of some outputs, each where it is present.
+/// Of the body of a loop the cotangents of some inputs, `sums`, are added to what they were before, which are inputs
+/// after the cotangents.
 pub(super) fn adjoint<'a>(
     ssa: &'a Ssa,
-    of: &[u32],
+    of: &[(u32, Pred)],
     wrt: &[u32],
+    sums: Option<&[u32]>,
     functions: Functions<'a>,
     hits: &'a mut Hits,
 ) -> Option<(Deriving<'a>, Vec<(Leaf, Var)>)> {
     let mut pass = Deriving::new(ssa, functions, hits);
+    pass.builder.region = sums.is_some();
     pass.hits.count("6.14");
     let active = active(ssa, wrt);
     let mut terms: Vec<Vec<Term>> = vec![Vec::new(); ssa.stmts.len()];
-    for (k, (leaf, var)) in (0..).zip(&ssa.outputs) {
-        if !of.contains(&k) {
-            continue;
-        }
+    for (k, present) in of {
+        let (leaf, var) = ssa.outputs.get(*k as usize)?;
         pass.rule(*var, "6.16");
         let name = format!("{}_adj", pass.name(*var, "y")).into();
-        let cotangent = pass.input(name, Source::Cotangent(k), Leaf { path: Vec::new(), ..leaf.clone() });
+        let cotangent = pass.input(name, Source::Cotangent(*k), Leaf { path: Vec::new(), ..leaf.clone() });
         if active.get(var.0 as usize) == Some(&true) {
             let of = pass.whole(cotangent);
             let addend = Addend { neg: false, pred: Pred::truth(), of };
-            terms.get_mut(var.0 as usize)?.push(Term { addend, present: Pred::truth() });
+            terms.get_mut(var.0 as usize)?.push(Term { addend, present: present.clone() });
         }
+    }
+    for k in sums.unwrap_or_default() {
+        let (var, input) = (ssa.input(*k)?, ssa.inputs.get(*k as usize)?);
+        let name = format!("{}_adj", pass.name(var, "x")).into();
+        let sum = pass.input(name, Source::Cotangent(*k), Leaf { path: Vec::new(), ..input.leaf.clone() });
+        let addend = Addend { neg: false, pred: Pred::truth(), of: pass.whole(sum) };
+        terms.get_mut(var.0 as usize)?.push(Term { addend, present: Pred::truth() });
     }
     let mut cotangents: Vec<Option<Tangent>> = vec![None; ssa.stmts.len()];
     for (k, stmt) in ssa.stmts.iter().enumerate().rev() {
@@ -69,7 +107,7 @@ pub(super) fn adjoint<'a>(
             slot.name = Some(format!("{name}_adj").into());
         }
         let cotangent = Tangent { var: cotangent, present };
-        pass.pass_on(var, stmt, &cotangent, &active, &mut terms);
+        pass.pass_on(var, stmt, &cotangent, &active, &mut terms)?;
         if let Some(slot) = cotangents.get_mut(k) {
             *slot = Some(cotangent);
         }
@@ -78,9 +116,12 @@ pub(super) fn adjoint<'a>(
     let mut outputs = ssa.outputs.clone();
     for k in wrt {
         let input = ssa.inputs.get(*k as usize)?;
-        let var = ssa.input(*k)?;
-        pass.made_for(var, ZERO);
-        let cotangent = cotangents.get(var.0 as usize).and_then(Option::as_ref).map(|c| c.var);
+        // What the body of a loop only hands on no statement reads.
+        let var = ssa.input(*k);
+        var.into_iter().for_each(|var| pass.made_for(var, ZERO));
+        let cotangent = var.and_then(|var| cotangents.get(var.0 as usize)?.as_ref());
+        pass.present.push(cotangent.map_or(Pred::falsity(), |c| c.present.clone()));
+        let cotangent = cotangent.map(|c| c.var);
         let scalar = input.leaf.scalar.unwrap_or(Scalar::F64);
         let cotangent = cotangent.unwrap_or_else(|| pass.builder.zero(&input.leaf.dims, scalar));
         outputs.push((Leaf { path: Vec::new(), ..input.leaf.clone() }, cotangent));
@@ -90,13 +131,20 @@ pub(super) fn adjoint<'a>(
 
 /// A term of a cotangent, and where it has terms itself.
 #[derive(Clone)]
-struct Term {
+pub(super) struct Term {
     addend: Addend,
     present: Pred,
 }
 
+impl Term {
+    /// A term that is there everywhere.
+    pub(super) fn whole(of: Access) -> Self {
+        Self { addend: Addend { neg: false, pred: Pred::truth(), of }, present: Pred::truth() }
+    }
+}
+
 /// Which statements depend, as reals, on one of these inputs.
-fn active(ssa: &Ssa, wrt: &[u32]) -> Vec<bool> {
+pub(super) fn active(ssa: &Ssa, wrt: &[u32]) -> Vec<bool> {
     let mut active: Vec<bool> = Vec::new();
     for stmt in &ssa.stmts {
         let mut depends = matches!(&stmt.rhs, Rhs::Input(k) if wrt.contains(k));
@@ -108,8 +156,15 @@ fn active(ssa: &Ssa, wrt: &[u32]) -> Vec<bool> {
 }
 
 impl Deriving<'_> {
-    /// Gives what a statement reads its part of the statement's cotangent.
-    fn pass_on(&mut self, var: Var, stmt: &Stmt, cotangent: &Tangent, active: &[bool], terms: &mut [Vec<Term>]) {
+    /// Gives what a statement reads its part of the statement's cotangent; `None` where it has no derivative.
+    fn pass_on(
+        &mut self,
+        var: Var,
+        stmt: &Stmt,
+        cotangent: &Tangent,
+        active: &[bool],
+        terms: &mut [Vec<Term>],
+    ) -> Option<()> {
         let is_active = |a: &Access| active.get(a.var.0 as usize) == Some(&true);
         let seed = Access { var: cotangent.var, at: own(&stmt.dims) };
         let present = &cotangent.present;
@@ -138,6 +193,18 @@ impl Deriving<'_> {
                     self.transpose(stmt, bound, (&pred, present), *neg, factor, &product, terms);
                 }
             }
+            Rhs::Reduce(r) if is_active(&r.of) && r.reducer == Reducer::Prod => {
+                self.rule(var, PRODUCT_ADJ);
+                let others = self.others(stmt, r)?;
+                let pred = r.pred.and(&r.terms).and(&self.asked(present, std::slice::from_ref(&others)));
+                self.transpose(stmt, &r.bound, (&pred, present), false, &r.of, &[seed, others], terms);
+            }
+            Rhs::Reduce(r) if is_active(&r.of) => {
+                self.rule(var, CHOSEN_ADJ);
+                let (of, pred) = self.chosen(stmt, r)?;
+                self.transpose(stmt, &[], (&pred, present), false, &of, &[seed], terms);
+            }
+            Rhs::Reduce(_) => {}
             Rhs::Map { pred, args, .. } => {
                 for (k, arg) in args.iter().enumerate().filter(|(_, a)| is_active(a)) {
                     self.rule(var, "6.27");
@@ -151,15 +218,17 @@ impl Deriving<'_> {
                     self.transpose(stmt, &[], (pred, present), false, arg, &factors, terms);
                 }
             }
+            Rhs::Update { .. } => self.update_adjoint(var, stmt, cotangent, active, terms),
             // All parts at once, when the first of them is reached.
-            Rhs::Call { .. } => {}
+            Rhs::Call { .. } | Rhs::Loop(..) => {}
         }
+        Some(())
     }
 
     /// A term of the cotangent of `of`, read at indices over those of the statement and bound ones: the sum over
     /// all of these of the product, where they lead to the element. `present`: where the cotangent has terms.
     #[expect(clippy::too_many_arguments, reason = "the parts of an inner product")]
-    fn transpose(
+    pub(super) fn transpose(
         &mut self,
         stmt: &Stmt,
         bound: &[Poly],
@@ -180,10 +249,10 @@ impl Deriving<'_> {
         let pred = Pred::all([pred.map(&shift)].into_iter().chain(leads));
         let factors: Vec<Access> =
             product.iter().map(|a| Access { var: a.var, at: a.at.iter().map(shift).collect() }).collect();
-        let some = exists(dims.len(), &all, &pred);
-        let present = exists(dims.len(), &all, &pred.and(&present.map(&shift)));
+        let exists = |pred: &Pred| self.builder.simplify(&dims, &exists(dims.len(), &all, pred));
+        let some = exists(&pred);
+        let present = if present.is_true() { some.clone() } else { exists(&pred.and(&present.map(&shift))) };
         let var = self.builder.contract(&dims, all, &pred, neg, &factors, stmt.needs.clone());
-        let some = self.builder.simplify(&dims, &some);
         let addend = Addend { neg: false, pred: some, of: Access { var, at: own(&dims) } };
         let term = Term { addend, present };
         if let Some(terms) = terms.get_mut(of.var.0 as usize) {
@@ -201,6 +270,9 @@ impl Deriving<'_> {
         active: &[bool],
         terms: &mut [Vec<Term>],
     ) -> Option<()> {
+        if let Rhs::Loop(of, _) = &stmt.rhs {
+            return self.after_loop(k, of, stmt, cotangents, active, terms);
+        }
         let Rhs::Call { callee, sizes, pred, args, batch, .. } = &stmt.rhs else { return Some(()) };
         let first = self.ssa.stmts.iter().position(|s| same_call(&s.rhs, &stmt.rhs)) == Some(k);
         let parts: Vec<Option<Var>> = self
@@ -254,6 +326,35 @@ impl Deriving<'_> {
             self.transpose(&inner, &[], (pred, present), false, &of, &[part], terms);
         }
         Some(())
+    }
+}
+
+impl Deriving<'_> {
+    /// Where statement `k` is the first of the parts of a loop: all parts at once.
+    fn after_loop(
+        &mut self,
+        k: usize,
+        of: &Arc<Loop>,
+        stmt: &Stmt,
+        cotangents: &[Option<Tangent>],
+        active: &[bool],
+        terms: &mut [Vec<Term>],
+    ) -> Option<()> {
+        let part = |s: &Stmt| match &s.rhs {
+            Rhs::Loop(other, part) if Arc::ptr_eq(other, of) || other == of => Some(*part),
+            _ => None,
+        };
+        if self.ssa.stmts.iter().position(|s| part(s).is_some()) != Some(k) {
+            return Some(());
+        }
+        let given: Vec<(Part, Tangent)> =
+            self.ssa.stmts.iter().zip(cotangents).filter_map(|(s, c)| Some((part(s)?, c.clone()?))).collect();
+        if given.is_empty() {
+            return Some(());
+        }
+        self.made_for(Var(u32::try_from(k).ok()?), LOOP);
+        let is_active = |a: &Access| active.get(a.var.0 as usize) == Some(&true);
+        self.loop_adjoint(of, &given, &is_active, &stmt.needs, terms)
     }
 }
 

@@ -5,18 +5,35 @@
 
 use std::sync::Arc;
 
+use super::reduce::{CHOSEN_TAN, PRODUCT_TAN};
 use super::{Deriving, Functions, Tangent, is_real};
 use crate::ir::core::{Derivation, Leaf};
 use crate::ir::flat::Source;
-use crate::ir::origin::ZERO;
+use crate::ir::origin::{LOOP, ZERO};
+use crate::ir::reduce::Reducer;
+use crate::ir::region::Part;
 use crate::ir::ssa::{Access, Addend, Rhs, Ssa, Stmt, Var, at_indices, index};
 use crate::norm::hits::Hits;
 use crate::norm::inline::{self, Call};
 use crate::predicate::{Poly, Pred};
 use crate::syntax::ops::Scalar;
 
-/// The rules, as they are counted.
-pub const RULES: &[&str] = &["6.1", "6.2", "6.3", "6.4", "6.5", "6.6", "6.10", "6.13"];
+/// The rules, as they are counted: the paper's by their numbers, and what is done for loops and updates (`loops`,
+/// `update`).
+pub const RULES: &[&str] = &[
+    "6.1",
+    "6.2",
+    "6.3",
+    "6.4",
+    "6.5",
+    "6.6",
+    "6.10",
+    "6.13",
+    CHOSEN_TAN,
+    PRODUCT_TAN,
+    "tangents of a loop",
+    "tangent of an update",
+];
 
 /// The pass when it is done, and the parts of the result.
 pub(super) fn forward<'a>(
@@ -30,7 +47,8 @@ pub(super) fn forward<'a>(
     for k in wrt {
         let input = ssa.inputs.get(*k as usize)?;
         let name = format!("{}_tan", ssa.vars.name(input.local)).into();
-        pass.made_for(ssa.input(*k)?, "6.1");
+        // What the body of a loop only hands on no statement reads.
+        ssa.input(*k).into_iter().for_each(|var| pass.made_for(var, "6.1"));
         pass.input(name, Source::Tangent(*k), input.leaf.clone());
     }
     for (k, stmt) in (0..).zip(&ssa.stmts) {
@@ -113,6 +131,24 @@ impl Deriving<'_> {
                     }
                 }
             }
+            Rhs::Reduce(r) => match at(&r.of) {
+                Some((tangent, some)) if r.reducer == Reducer::Prod => {
+                    self.rule(var, PRODUCT_TAN);
+                    let others = self.others(stmt, r)?;
+                    let terms = r.pred.and(&r.terms);
+                    present.push(exists(stmt.dims.len(), &r.bound, &terms.and(&some)));
+                    let pred = terms.and(&self.asked(&some, std::slice::from_ref(&others)));
+                    Some(self.builder.contract(&stmt.dims, r.bound.clone(), &pred, false, &[others, tangent], needs))
+                }
+                Some(_) if is_real(stmt.scalar) => {
+                    self.rule(var, CHOSEN_TAN);
+                    let (of, pred) = self.chosen(stmt, r)?;
+                    let (of, some) = at(&of)?;
+                    present.push(pred.and(&some));
+                    Some(self.builder.contract(&stmt.dims, Vec::new(), &pred, false, &[of], needs))
+                }
+                _ => None,
+            },
             Rhs::Map { pred, args, .. } => {
                 self.rule(var, "6.6");
                 let mut terms = Vec::new();
@@ -124,6 +160,22 @@ impl Deriving<'_> {
                     terms.push(Addend { neg: false, pred: pred.clone(), of: self.whole(term) });
                 }
                 (!terms.is_empty()).then(|| self.builder.add(&stmt.dims, scalar, &terms, needs))
+            }
+            Rhs::Loop(of, part) => {
+                self.made_for(var, LOOP);
+                let tangent = self.loop_tangent(of, *part, stmt, tangents)?;
+                // Where it does not run the tangent is that of what is carried at first.
+                let init = |k: &u32| of.args.get(*k as usize).and_then(|a| tangents.get(a.access().var.0 as usize));
+                let ran = match (part, of.count()) {
+                    (Part::Last(k), Some(n)) if init(k).is_some_and(Option::is_none) => Pred::less(&Poly::default(), n),
+                    _ => Pred::truth(),
+                };
+                present.extend(tangent.map(|t| ran.and(&self.builder.support(&self.whole(t)))));
+                tangent
+            }
+            Rhs::Update { .. } => {
+                present.push(Pred::truth());
+                self.update_tangent(var, stmt, tangents)
             }
             Rhs::Call { callee, sizes, pred, args, batch, part } => {
                 let active: Vec<u32> = (0..).zip(args).filter(|(_, a)| of(a.var).is_some()).map(|(k, _)| k).collect();

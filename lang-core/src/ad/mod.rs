@@ -6,8 +6,11 @@
 
 pub mod adjoint;
 pub mod forward;
+mod loops;
 mod partial;
+mod reduce;
 pub mod rule;
+mod update;
 
 use std::sync::Arc;
 
@@ -28,7 +31,10 @@ pub type Functions<'a> = &'a dyn Fn(&Arc<Callee>) -> Option<Arc<Ssa>>;
 pub fn derive(ssa: &Ssa, derivation: &Derivation, functions: Functions<'_>, hits: &mut Hits) -> Option<(Ssa, Origins)> {
     let (pass, outputs) = match derivation {
         Derivation::Forward(wrt) => forward::forward(ssa, wrt, functions, hits)?,
-        Derivation::Adjoint { of, wrt } => adjoint::adjoint(ssa, of, wrt, functions, hits)?,
+        Derivation::Adjoint { of, wrt } => {
+            let of: Vec<(u32, Pred)> = of.iter().map(|k| (*k, Pred::truth())).collect();
+            adjoint::adjoint(ssa, &of, wrt, None, functions, hits)?
+        }
     };
     Some(pass.finish(derivation, ssa.needs.clone(), outputs))
 }
@@ -73,12 +79,26 @@ struct Deriving<'a> {
     hits: &'a mut Hits,
     /// Which statements may be infinite or no number, as far as this was asked (`partial`).
     singular: Vec<bool>,
+    /// Where the cotangents that an adjoint gives have terms.
+    present: Vec<Pred>,
+    /// The loops of tangents that were made.
+    loops: Vec<loops::ForwardLoop>,
 }
 
 impl<'a> Deriving<'a> {
     fn new(ssa: &'a Ssa, functions: Functions<'a>, hits: &'a mut Hits) -> Self {
         let (builder, inputs, vars) = (Builder::of(ssa), ssa.inputs.clone(), ssa.vars.clone());
-        Self { ssa, builder, inputs, vars, functions, hits, singular: Vec::new() }
+        Self {
+            ssa,
+            builder,
+            inputs,
+            vars,
+            functions,
+            hits,
+            singular: Vec::new(),
+            present: Vec::new(),
+            loops: Vec::new(),
+        }
     }
 
     /// A new input.

@@ -78,6 +78,7 @@ impl Deriving<'_> {
         for k in self.singular.len()..=var.0 as usize {
             let singular = self.builder.stmts.get(k).is_some_and(|stmt| {
                 let mut singular = self.makes_poles(&stmt.rhs);
+                singular |= matches!(&stmt.rhs, Rhs::Reduce(r) if self.may_be_empty(&stmt.dims, r));
                 stmt.rhs.for_each_access(&mut |a| singular |= self.singular.get(a.var.0 as usize) == Some(&true));
                 singular
             });
@@ -88,9 +89,10 @@ impl Deriving<'_> {
 
     fn makes_poles(&self, rhs: &Rhs) -> bool {
         match rhs {
-            Rhs::Input(_) | Rhs::Zero | Rhs::Index(_) | Rhs::Add(_) | Rhs::Contract { .. } => false,
+            Rhs::Input(_) | Rhs::Zero | Rhs::Index(_) | Rhs::Add(_) | Rhs::Contract { .. } | Rhs::Reduce(_) => false,
             Rhs::Constant(c) => matches!(c, Constant::Real(x) if !x.is_finite()),
-            Rhs::Call { .. } => true,
+            Rhs::Update { .. } => false,
+            Rhs::Call { .. } | Rhs::Loop(..) => true,
             Rhs::Map { operation, args, .. } => match operation {
                 Operation::Scalar(f) => !f.is_total(),
                 Operation::Pow | Operation::Binary(BinOp::Div | BinOp::Mod | BinOp::FloorDiv) => true,

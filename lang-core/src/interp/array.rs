@@ -22,10 +22,9 @@ pub enum Store {
 }
 
 /// A store with the bytes it is charged for.
-pub(super) struct Buffer {
-    pub(super) store: Store,
-    #[expect(dead_code, reason = "held for its drop")]
-    pub(super) charge: Charge,
+pub(crate) struct Buffer {
+    pub(crate) store: Store,
+    pub(crate) charge: Charge,
 }
 
 /// An array of at least one axis.
@@ -40,7 +39,7 @@ pub struct Array {
 }
 
 /// A kind of element that is kept unboxed.
-pub(super) trait Elem: Copy {
+pub(crate) trait Elem: Copy {
     fn wrap(elements: Vec<Self>) -> Store;
     fn unwrap(store: Store) -> Option<Vec<Self>>;
     fn slice(store: &Store) -> Option<&[Self]>;
@@ -182,8 +181,26 @@ impl Array {
         self.slice()
     }
 
+    /// An array of at least one axis in a buffer where its elements begin at `start`.
+    pub(crate) fn of_buffer(dims: &[usize], buffer: Arc<Buffer>, start: usize) -> Option<Self> {
+        let count = dims.iter().try_fold(1usize, |n, d| n.checked_mul(*d))?;
+        let end = start.checked_add(count)?;
+        (!dims.is_empty() && end <= buffer.store.len()).then(|| Self { buffer, dims: dims.into(), skip: 0, start })
+    }
+
+    /// The buffer, and where the array begins in it.
+    pub(crate) fn buffer(&self) -> (&Arc<Buffer>, usize) {
+        (&self.buffer, self.start)
+    }
+
     pub(super) fn slice<T: Elem>(&self) -> Option<&[T]> {
         T::slice(&self.buffer.store)?.get(self.start..self.start.checked_add(self.count())?)
+    }
+
+    /// Its elements in row-major order, if they are boxed.
+    #[must_use]
+    pub fn elements(&self) -> Option<&[Value]> {
+        self.boxed()
     }
 
     pub(super) fn boxed(&self) -> Option<&[Value]> {

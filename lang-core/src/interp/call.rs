@@ -10,6 +10,7 @@ use super::build::{BuildError, Builder};
 use super::code::{Code, Frame, Host, Program};
 use super::count::Counts;
 use super::failure::{At, Eval, Failure};
+use super::generated::Derivatives;
 use super::memory::{Limits, Memory};
 use super::progress::Works;
 use super::rule::Rule;
@@ -30,7 +31,7 @@ pub struct Interp<'a> {
     pub(super) trap: bool,
     pub(super) counts: Counts,
     limits: Limits,
-    interrupt: &'a AtomicBool,
+    pub(super) interrupt: &'a AtomicBool,
     codes: HashMap<GlobalName, Arc<Code>>,
     tags: HashMap<GlobalName, Vec<Arc<Tag>>>,
     calls: usize,
@@ -42,6 +43,8 @@ pub struct Interp<'a> {
     /// Not 0 while what runs has run before, so that `dbg` has shown it.
     pub(super) quiet: usize,
     pub(super) rules: HashMap<GlobalName, Option<Rule>>,
+    /// Who takes derivatives before they are taken here.
+    pub(super) derivatives: Option<&'a dyn Derivatives>,
     /// The counted work that is under way.
     pub(super) works: Works<'a>,
 }
@@ -66,6 +69,7 @@ impl<'a> Interp<'a> {
             deriving: 0,
             quiet: 0,
             rules: HashMap::new(),
+            derivatives: None,
             works: Works::default(),
         }
     }

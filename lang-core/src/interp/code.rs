@@ -40,6 +40,18 @@ impl Code {
         Arc::new(Self { item: item.clone(), body, plan, records })
     }
 
+    /// The item.
+    #[must_use]
+    pub fn item(&self) -> &GlobalName {
+        &self.item
+    }
+
+    /// Its body.
+    #[must_use]
+    pub fn body(&self) -> &Arc<Body> {
+        &self.body
+    }
+
     pub(super) fn field_names(&self, record: TId) -> Option<Arc<[Name]>> {
         self.records.get(&record).cloned()
     }
@@ -68,6 +80,12 @@ impl Frame {
     #[must_use]
     pub fn get(&self, local: LocalId) -> Option<&Value> {
         self.slots.get(local.0 as usize)?.as_ref()
+    }
+
+    /// Type arguments of the definition that runs.
+    #[must_use]
+    pub fn types(&self) -> &[RtType] {
+        &self.types
     }
 
     pub(super) fn set(&mut self, local: LocalId, value: Value) {

@@ -19,16 +19,17 @@ use super::build::Builder;
 use super::code::{Code, Frame};
 use super::dual::{Perturbation, number_like, split};
 use super::failure::{At, Eval};
+use super::generated::Asked;
 use super::leaves::{Reals, Rest};
 use super::lift::kind;
 use super::memory::Charge;
 use super::progress::Work;
 use super::value::{Fun, Items};
-use super::{Interp, Value, guarded};
-use crate::predicate::LocalId;
+use super::{Interp, RtType, Value, guarded};
+use crate::predicate::{Atom, LocalId, Poly};
 use crate::resolve::forms::Derivative;
 use crate::syntax::ops::BinOp;
-use crate::types::tree::{Node, TId};
+use crate::types::tree::TId;
 use crate::types::ty::{Scalar, Type};
 
 /// A derivative operator applied to a function, ready to be called.
@@ -40,12 +41,48 @@ pub struct Derived {
     pub(super) arity: usize,
     /// The function, alone: kept so that a chain of operators is dropped without recursion.
     pub(super) function: Items,
+    /// Where the operator stands.
+    pub(super) place: Arc<Place>,
+}
+
+/// Where an operator stands, and what its type is made of there.
+pub struct Place {
+    pub(super) code: Arc<Code>,
+    pub(super) node: TId,
+    /// The sizes in the type that are known.
+    pub(super) sizes: Vec<(LocalId, i64)>,
+    pub(super) types: Arc<[RtType]>,
 }
 
 impl Derived {
     /// The same operator on another function.
     pub(super) fn of(&self, function: Items) -> Self {
-        Self { operator: self.operator, wrt: self.wrt.clone(), arity: self.arity, function }
+        let (wrt, place) = (self.wrt.clone(), self.place.clone());
+        Self { operator: self.operator, wrt, arity: self.arity, function, place }
+    }
+
+    /// The operator.
+    #[must_use]
+    pub fn operator(&self) -> Derivative {
+        self.operator
+    }
+
+    /// The positions of the arguments by which it is differentiated.
+    #[must_use]
+    pub fn wrt(&self) -> &Arc<[usize]> {
+        &self.wrt
+    }
+
+    /// The function.
+    #[must_use]
+    pub fn function(&self) -> Option<&Value> {
+        self.function.values().first()
+    }
+
+    /// Where the operator stands.
+    #[must_use]
+    pub fn place(&self) -> &Place {
+        &self.place
     }
 }
 
@@ -85,6 +122,48 @@ impl Point<'_> {
 /// perturbation.
 type EachColumn<'f, 'i> = &'f mut dyn FnMut(&mut Interp<'i>, usize, &Value, Perturbation) -> Eval<()>;
 
+impl Place {
+    fn new(code: &Arc<Code>, f: &Frame, node: TId) -> Self {
+        let mut sizes: Vec<(LocalId, i64)> = Vec::new();
+        let mut see = |p: &Poly| {
+            p.for_each_atom(&mut |a| {
+                if let Atom::Local(l, _) = a
+                    && let Some(Value::I64(n)) = f.get(*l)
+                    && !sizes.iter().any(|(known, _)| known == l)
+                {
+                    sizes.push((*l, *n));
+                }
+            });
+        };
+        code.body.nodes[node].ty.visit(&mut |_| {}, &mut see);
+        Self { code: code.clone(), node, sizes, types: f.types.clone() }
+    }
+
+    /// The code that it is in.
+    #[must_use]
+    pub fn code(&self) -> &Code {
+        &self.code
+    }
+
+    /// Its node there.
+    #[must_use]
+    pub fn node(&self) -> TId {
+        self.node
+    }
+
+    /// The sizes in the operator's type that are known.
+    #[must_use]
+    pub fn sizes(&self) -> &[(LocalId, i64)] {
+        &self.sizes
+    }
+
+    /// Type arguments of the definition it stands in.
+    #[must_use]
+    pub fn types(&self) -> &[RtType] {
+        &self.types
+    }
+}
+
 impl<'i> Interp<'i> {
     /// `grad(f)` and its like: a function.
     #[inline(never)]
@@ -92,12 +171,12 @@ impl<'i> Interp<'i> {
         &mut self,
         c: &Arc<Code>,
         f: &mut Frame,
-        node: &Node,
+        node: TId,
         operator: Derivative,
         wrt: Option<&[u32]>,
         args: &[TId],
     ) -> Eval {
-        let at = c.at(node.span);
+        let at = c.at(c.body.nodes[node].span);
         let [id] = args else { return Err(at.internal("an operator takes one function")) };
         let Type::Fun(ty) = &c.body.nodes[*id].ty else {
             return Err(at.internal("what is differentiated is no function"));
@@ -109,13 +188,17 @@ impl<'i> Interp<'i> {
         };
         let function = self.eval(c, f, *id)?;
         let function = self.items(at, vec![function])?;
-        Ok(Value::Fun(Arc::new(Fun::Derived(Box::new(Derived { operator, wrt, arity, function })))))
+        let place = Arc::new(Place::new(c, f, node));
+        Ok(Value::Fun(Arc::new(Fun::Derived(Box::new(Derived { operator, wrt, arity, function, place })))))
     }
 
     /// Calls such a function.
     #[inline(never)]
     pub(super) fn call_derived(&mut self, at: At<'_>, d: &Derived, mut args: Vec<Value>) -> Eval {
         use Derivative::{Grad, Hessian, Hvp, Jacobian, Jvp, Jvp2, ValueAndGrad, Vjp, Vjp2};
+        if let Some(value) = self.taken(at, &Asked::Operator(d, &args))? {
+            return Ok(value);
+        }
         let pair = matches!(d.operator, Jvp | Jvp2 | Vjp | Vjp2 | Hvp);
         // `jvp(f)((a, b), …)`: the point comes as one argument, and what goes with it follows.
         let beside = if pair { args.pop() } else { None };
@@ -165,9 +248,12 @@ impl<'i> Interp<'i> {
 
     /// `deriv(e, x)`: the Jacobian of `e` by the local `x`, everything else as it is here.
     #[inline(never)]
-    pub(super) fn deriv(&mut self, c: &Arc<Code>, f: &Frame, node: &Node, by: LocalId, args: &[TId]) -> Eval {
-        let at = c.at(node.span);
+    pub(super) fn deriv(&mut self, c: &Arc<Code>, f: &Frame, node: TId, by: LocalId, args: &[TId]) -> Eval {
+        let at = c.at(c.body.nodes[node].span);
         let [e] = args else { return Err(at.internal("`deriv` takes one expression")) };
+        if let Some(value) = self.taken(at, &Asked::Variable { code: c, frame: f, node, by, of: *e })? {
+            return Ok(value);
+        }
         let x = f.get(by).cloned().ok_or_else(|| at.internal("a local has no value"))?;
         let function = &mut |this: &mut Self, args: Vec<Value>| {
             let mut frame = this.frame(at, f.slots.len(), f.types.clone())?;

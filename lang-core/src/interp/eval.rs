@@ -141,7 +141,7 @@ impl Interp<'_> {
                 Ok(value)
             }
             Expr::Opened(opens, e) => self.opened(c, f, node, opens, *e),
-            Expr::Special(special, args) => self.special(c, f, node, special, args),
+            Expr::Special(special, args) => self.special(c, f, id, special, args),
             Expr::Error => Err(at.fail(ErrorCode::E0512, format!("`{}` has errors and cannot run", c.item))),
             Expr::Local(_) | Expr::Real(_) | Expr::Int(_) | Expr::Bool(_) | Expr::Str(_) | Expr::Size(_) => {
                 Err(at.internal("a leaf has parts"))

@@ -29,14 +29,14 @@ impl Default for Limits {
 }
 
 /// The bytes in use and their limit.
-pub(super) struct Memory {
+pub struct Memory {
     live: Arc<AtomicUsize>,
     limits: Limits,
 }
 
 /// Why there is no room.
 #[derive(Debug)]
-pub(super) enum TooLarge {
+pub enum TooLarge {
     /// One array of more elements than allowed.
     Elements(u128),
     /// All values together.
@@ -44,7 +44,7 @@ pub(super) enum TooLarge {
 }
 
 impl Memory {
-    pub(super) fn new(limits: Limits) -> Self {
+    pub(crate) fn new(limits: Limits) -> Self {
         Self { live: Arc::new(AtomicUsize::new(0)), limits }
     }
 
@@ -54,7 +54,7 @@ impl Memory {
     }
 
     /// Room for `bytes`.
-    pub(super) fn charge(&self, bytes: usize) -> Result<Charge, TooLarge> {
+    pub(crate) fn charge(&self, bytes: usize) -> Result<Charge, TooLarge> {
         let before = self.live.fetch_add(bytes, Ordering::Relaxed);
         let charge = Charge { live: Some(self.live.clone()), bytes };
         // On failure the charge is dropped here, which takes the bytes off again.
@@ -65,7 +65,7 @@ impl Memory {
     }
 
     /// The number of elements of an array of these extents, if it is allowed.
-    pub(super) fn count(&self, dims: impl IntoIterator<Item = usize>) -> Result<usize, TooLarge> {
+    pub(crate) fn count(&self, dims: impl IntoIterator<Item = usize>) -> Result<usize, TooLarge> {
         let mut product: u128 = 1;
         for n in dims {
             product = product.saturating_mul(n as u128);
@@ -97,7 +97,7 @@ impl Memory {
     }
 
     /// An empty vector with room for `n`.
-    pub(super) fn vec<T>(&self, n: usize) -> Result<(Vec<T>, Charge), TooLarge> {
+    pub(crate) fn vec<T>(&self, n: usize) -> Result<(Vec<T>, Charge), TooLarge> {
         let mut vec = Vec::new();
         let mut charge = Charge::default();
         self.grow(&mut vec, &mut charge, n)?;

@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::Interp;
+use super::{Host, Interp};
 use crate::resolve::forms::Derivative;
 
 /// What is counted.
@@ -18,6 +18,8 @@ pub enum Work {
     Loop,
     /// The passes of a derivative operator, one for each real of the argument.
     Passes(Derivative),
+    /// The statements of a generated derivative.
+    Statements(Derivative),
 }
 
 /// How far some work is.
@@ -93,6 +95,27 @@ impl Level {
     }
 }
 
+impl Works<'_> {
+    /// So many statements of so many are done: tells the host if it wants to know.
+    pub(super) fn statements(&mut self, pace: &Pace, host: &mut dyn Host, done: usize, total: usize) {
+        let Some(followed) = self.levels.get_mut(pace.level) else { return };
+        followed.done = i64::try_from(done).unwrap_or(i64::MAX);
+        followed.total = i64::try_from(total).unwrap_or(i64::MAX);
+        self.answer(pace.level, host);
+    }
+
+    /// Tells the host of this level and those around it, if it wants to know.
+    fn answer(&mut self, level: usize, host: &mut dyn Host) {
+        if self.asked.load(Ordering::Relaxed) {
+            self.asked.store(false, Ordering::Relaxed);
+            self.told = true;
+            let levels = self.levels.iter().take(level + 1);
+            let levels: Vec<Progress> = levels.map(|level| level.progress()).collect();
+            host.progress(&levels);
+        }
+    }
+}
+
 impl<'a> Interp<'a> {
     /// Tells the host how far the work is, at the next step after this flag is set.
     pub fn watch(&mut self, asked: &'a AtomicBool) {
@@ -128,13 +151,7 @@ impl<'a> Interp<'a> {
         if pace.level > 0 {
             self.works.learnt = pace.steps;
         }
-        if self.works.asked.load(Ordering::Relaxed) {
-            self.works.asked.store(false, Ordering::Relaxed);
-            self.works.told = true;
-            let levels = self.works.levels.iter().take(pace.level + 1);
-            let levels: Vec<Progress> = levels.map(|level| level.progress()).collect();
-            self.host.progress(&levels);
-        }
+        self.works.answer(pace.level, self.host);
     }
 
     /// Ends the work that was begun last.

@@ -13,14 +13,8 @@ use crate::types::tree::{Node, Special, TId};
 
 impl Interp<'_> {
     #[inline(never)]
-    pub(super) fn special(
-        &mut self,
-        c: &Arc<Code>,
-        f: &mut Frame,
-        node: &Node,
-        special: &Special,
-        args: &[TId],
-    ) -> Eval {
+    pub(super) fn special(&mut self, c: &Arc<Code>, f: &mut Frame, id: TId, special: &Special, args: &[TId]) -> Eval {
+        let node = &c.body.nodes[id];
         let at = c.at(node.span);
         let lacks = || at.internal("a form lacks an argument");
         let first = args.first().copied();
@@ -93,8 +87,8 @@ impl Interp<'_> {
                 self.host.plot(&c.item, node.span, &figure).map_err(|why| refused(at, why))?;
                 Ok(Value::unit())
             }
-            Special::Derive(operator, wrt) => self.derived(c, f, node, *operator, wrt.as_deref(), args),
-            Special::Deriv(by) => self.deriv(c, f, node, *by, args),
+            Special::Derive(operator, wrt) => self.derived(c, f, id, *operator, wrt.as_deref(), args),
+            Special::Deriv(by) => self.deriv(c, f, id, *by, args),
         }
     }
 

@@ -3,9 +3,11 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::core::{Constant, Operation};
 use super::origin::{Ancestor, Trace, VALUE};
+use super::region::{Loop, Part};
 use super::ssa::{Access, Addend, Check, Rhs, Ssa, Stmt, Var, index, index_number};
 use super::value::{self, Value};
 use crate::predicate::{Atom, Context, Poly, Pred};
@@ -23,6 +25,8 @@ pub struct Builder {
     pub checks: Vec<Check>,
     /// What they are made for.
     pub trace: Trace,
+    /// Is it the body of a loop? There what is added to few elements of an array is an update of it.
+    pub region: bool,
     /// Sizes, which are not negative.
     sizes: Vec<Poly>,
     memo: HashMap<Key, Var>,
@@ -102,7 +106,9 @@ impl Builder {
             return known.clone();
         }
         let simplified = self.context(dims).simplify(pred);
-        self.simplified.borrow_mut().insert(key, simplified.clone());
+        let mut known = self.simplified.borrow_mut();
+        known.insert((key.0.clone(), simplified.clone()), simplified.clone());
+        known.insert(key, simplified.clone());
         simplified
     }
 
@@ -175,7 +181,7 @@ impl Builder {
     }
 
     /// A predicate, with the truth values that it asks seen through views that hide nothing.
-    fn asked(&self, p: &Pred) -> Pred {
+    pub(super) fn asked(&self, p: &Pred) -> Pred {
         p.replace_opaque(&|x| {
             let var = Var::of_local(x.of).filter(|_| x.array)?;
             let seen = self.see(&Access { var, at: x.at.to_vec() })?;
@@ -287,7 +293,15 @@ impl Builder {
     }
 
     /// What was computed without index `k`, which has this value, as a tensor with it.
-    fn unpinned(&mut self, dims: &[Poly], k: usize, value: &Poly, pred: &Pred, inner: Var, needs: Vec<u32>) -> Var {
+    pub(super) fn unpinned(
+        &mut self,
+        dims: &[Poly],
+        k: usize,
+        value: &Poly,
+        pred: &Pred,
+        inner: Var,
+        needs: Vec<u32>,
+    ) -> Var {
         let scalar = self.scalar(inner);
         let at = dims.iter().enumerate().filter(|(j, _)| *j != k).map(|(j, n)| index(j, n).value()).collect();
         // Of the predicate what is about the result alone tells where it may be other than zero.
@@ -324,15 +338,118 @@ impl Builder {
         let own = match &stmt.rhs {
             Rhs::Zero => Pred::falsity(),
             Rhs::Add(items) => Pred::any_of(items.iter().map(|a| plain(&a.pred))),
+            Rhs::Reduce(r) => plain(&r.pred),
             Rhs::Map { pred, .. } | Rhs::Call { pred, .. } => plain(pred),
             Rhs::Contract { bound, pred, .. } => {
                 let free = stmt.dims.len();
                 let some = bound.iter().enumerate().rev();
                 some.fold(plain(pred), |p, (k, n)| Pred::exists(&index(free + k, n), &p))
             }
-            Rhs::Input(_) | Rhs::Constant(_) | Rhs::Index(_) => Pred::truth(),
+            Rhs::Loop(of, _) => plain(&of.pred),
+            Rhs::Input(_) | Rhs::Constant(_) | Rhs::Index(_) | Rhs::Update { .. } => Pred::truth(),
         };
         own.map(&|p| at_indices(p, &of.at))
+    }
+
+    /// A part of a loop, without indices of its batch on which nothing in it depends.
+    pub fn looped(&mut self, dims: &[Poly], scalar: Scalar, of: &Arc<Loop>, part: Part, needs: Vec<u32>) -> Var {
+        let batch = of.batch.len();
+        let used = |k: usize| {
+            let atom = index(k, &Poly::default()).atom();
+            let mut used = of.pred.mentions(&atom);
+            of.for_each_poly(&mut |p| used |= p.mentions(&atom));
+            used || of.args.iter().any(|a| a.access().at.iter().any(|p| p.mentions(&atom)))
+        };
+        let Some(k) = (0..batch).find(|k| !used(*k)) else {
+            return self.push(dims.to_vec(), Some(scalar), Rhs::Loop(of.clone(), part), needs);
+        };
+        let put = |p: &Poly| without_index(p, k, &Poly::default());
+        let rest = |dims: &[Poly]| -> Vec<Poly> {
+            dims.iter().enumerate().filter(|(j, _)| *j != k).map(|(_, n)| put(n)).collect()
+        };
+        let mut inner =
+            of.map(&mut |a| Access { var: a.var, at: a.at.iter().map(put).collect() }, &put, &|p| p.map(&put));
+        inner.batch = rest(&of.batch);
+        let some = of.batch.get(k).map(|n| Pred::less(&Poly::default(), &put(n))).unwrap_or_default();
+        inner.pred = self.simplify(&inner.batch, &some.and(&inner.pred));
+        let var = self.looped(&rest(dims), scalar, &Arc::new(inner), part, needs);
+        let at = (0..dims.len()).filter(|j| *j != k).map(|j| index(j, &Poly::default()).value()).collect();
+        self.contract(dims, Vec::new(), &Pred::truth(), false, &[Access { var, at }], Vec::new())
+    }
+
+    /// The same loop, which gives more: its parts are those of this one.
+    pub fn replace_loop(&mut self, of: &Arc<Loop>, new: &Arc<Loop>) {
+        for (k, stmt) in (0..).zip(&mut self.stmts) {
+            if let Rhs::Loop(old, part) = &mut stmt.rhs
+                && (Arc::ptr_eq(old, of) || old == of)
+            {
+                *old = new.clone();
+                let key = (stmt.dims.clone(), stmt.scalar, Rhs::Loop(new.clone(), *part), stmt.needs.clone());
+                self.memo.insert(key, Var(k));
+            }
+        }
+    }
+
+    /// A tensor with some of its elements replaced or added to.
+    pub fn update(&mut self, dims: &[Poly], scalar: Scalar, of: Rhs, needs: Vec<u32>) -> Var {
+        let Rhs::Update { base, batch, bound, pred, at, value, add } = of else {
+            return self.push(dims.to_vec(), Some(scalar), of, needs);
+        };
+        // An array without elements is updated too: nothing follows from its own indices.
+        let mut context = Context::new(&self.sizes);
+        let (outer, free) = (batch as usize, dims.len());
+        dims.iter().enumerate().take(outer).for_each(|(k, n)| context.enter(&index(k, n)));
+        (free..).zip(&bound).for_each(|(k, n)| context.enter(&index(k, n)));
+        let pred = context.simplify(&self.asked(&pred));
+        let none = pred.is_false() || add && matches!(self.get(value.var).map(|s| &s.rhs), Some(Rhs::Zero));
+        if none {
+            let own = (base.at.len()..self.dims(base.var).len()).map(|k| {
+                let k = batch as usize + k - base.at.len();
+                index(k, &Poly::default()).value()
+            });
+            let of = Access { var: base.var, at: base.at.iter().cloned().chain(own).collect() };
+            return self.contract(dims, Vec::new(), &Pred::truth(), false, &[of], needs);
+        }
+        let mut inside = |given: &Pred, pred: &Pred| {
+            context.assume(given);
+            context.implies(pred)
+        };
+        let value = match self.see(&value) {
+            Some(seen) if !seen.neg && seen.needs.is_empty() && inside(&pred, &seen.pred) => seen.of,
+            _ => value,
+        };
+        let outer = dims.get(..outer).unwrap_or_default();
+        let (base, needs) = match self.seen_below(&base, outer, &Pred::truth()) {
+            Some((seen, more)) => (seen, needs.into_iter().chain(more).collect()),
+            None => (base, needs),
+        };
+        self.push(dims.to_vec(), Some(scalar), Rhs::Update { base, batch, bound, pred, at, value, add }, needs)
+    }
+
+    /// What is read whole below its first indices, which are over these, where the predicate holds, through a view that
+    /// keeps it whole and that nothing has to hold for.
+    #[must_use]
+    pub fn whole_below(&self, of: &Access, outer: &[Poly], pred: &Pred) -> Access {
+        match self.seen_below(of, outer, pred) {
+            Some((seen, needs)) if needs.is_empty() => seen,
+            _ => of.clone(),
+        }
+    }
+
+    /// The same, and what has to hold for it.
+    fn seen_below(&self, of: &Access, outer: &[Poly], pred: &Pred) -> Option<(Access, Vec<u32>)> {
+        let dims = self.dims(of.var);
+        let own = dims.get(of.at.len()..)?;
+        let whole: Vec<Poly> = own.iter().enumerate().map(|(k, n)| index(outer.len() + k, n).value()).collect();
+        let at = of.at.iter().chain(&whole).cloned().collect();
+        let seen = self.see(&Access { var: of.var, at })?;
+        let inner = self.dims(seen.of.var);
+        let (at, rest) = seen.of.at.split_at_checked(inner.len().checked_sub(own.len())?)?;
+        let apart = |p: &Poly| !(0..own.len()).any(|k| p.mentions(&index(outer.len() + k, &Poly::default()).atom()));
+        let same = rest == whole && inner.get(at.len()..) == Some(own) && at.iter().all(apart);
+        let all: Vec<Poly> = outer.iter().chain(own).cloned().collect();
+        let shown = same && !seen.neg && self.implies(&all, pred, &seen.pred);
+        shown.then(|| (Access { var: seen.of.var, at: at.to_vec() }, seen.needs))
     }
 
     /// The value of an operation on constants.
@@ -403,8 +520,47 @@ impl Builder {
         match kept.as_slice() {
             [] => self.zero(dims, scalar),
             [one] => self.view(dims, scalar, one.pred.clone(), one.neg, vec![one.of.clone()], needs),
+            _ if self.region && !dims.is_empty() => self.added_to(dims, scalar, kept, needs),
             _ => self.push(dims.to_vec(), Some(scalar), Rhs::Add(kept), needs),
         }
+    }
+
+    /// A sum whose first term is all of a tensor: what is added to elements that equations tell updates it.
+    fn added_to(&mut self, dims: &[Poly], scalar: Scalar, mut terms: Vec<Addend>, needs: Vec<u32>) -> Var {
+        let own: Vec<Poly> = dims.iter().enumerate().map(|(k, n)| index(k, n).value()).collect();
+        let whole = |t: &Addend| t.pred.is_true() && !t.neg && t.of.at == own && self.dims(t.of.var) == dims;
+        let Some(first) = terms.iter().position(whole) else {
+            return self.push(dims.to_vec(), Some(scalar), Rhs::Add(terms), needs);
+        };
+        let base = terms.remove(first);
+        let (few, rest): (Vec<_>, Vec<_>) =
+            terms.into_iter().map(|t| (added_at(dims, &t), t)).partition(|(u, _)| u.is_some());
+        let mut var = base.of.var;
+        if !rest.is_empty() {
+            let rest = std::iter::once(base).chain(rest.into_iter().map(|(_, t)| t)).collect();
+            var = self.push(dims.to_vec(), Some(scalar), Rhs::Add(rest), needs.clone());
+        }
+        for (update, term) in few {
+            let Some((bound, pred, at, mut value)) = update else { continue };
+            if term.neg {
+                let own = (0..bound.len()).map(|k| index(k, &Poly::default()).value()).collect();
+                let down = |p: &Poly| shifted_down(p, dims.len());
+                let of = Access { var: value.var, at: value.at.iter().map(down).collect() };
+                let negated = self.contract(&bound, Vec::new(), &pred.map(&down), true, &[of], needs.clone());
+                let up = |p: &Poly| {
+                    at_indices(
+                        p,
+                        &(0..bound.len()).map(|k| index(dims.len() + k, &Poly::default()).value()).collect::<Vec<_>>(),
+                    )
+                };
+                let at: Vec<Poly> = own;
+                value = Access { var: negated, at: at.iter().map(up).collect() };
+            }
+            let base = Access { var, at: Vec::new() };
+            let of = Rhs::Update { base, batch: 0, bound, pred, at, value, add: true };
+            var = self.update(dims, scalar, of, needs.clone());
+        }
+        var
     }
 
     /// `[p] · f(X₀[a₀], …)`. Arguments are seen through where that leaves them as they are.
@@ -460,6 +616,67 @@ impl Builder {
         }
         self.push(dims.to_vec(), Some(scalar), Rhs::Map { operation, pred, args: seen }, needs)
     }
+}
+
+/// Indices of bound variables after those of a statement, as those of a statement of their own.
+fn shifted_down(p: &Poly, by: usize) -> Poly {
+    p.substitute(&|a| match a {
+        Atom::Local(l, _) => Some(index(index_number(*l)?.checked_sub(by)?, &Poly::default()).value()),
+        _ => None,
+    })
+}
+
+/// The extents of bound indices, the predicate, the element and what is added, all over bound indices, if equations
+/// tell some indices of a term.
+fn added_at(dims: &[Poly], term: &Addend) -> Option<(Vec<Poly>, Pred, Vec<Poly>, Access)> {
+    let n = dims.len();
+    let mut told: Vec<Option<Poly>> = vec![None; n];
+    for k in (0..n).rev() {
+        let atom = index(k, &Poly::default()).atom();
+        let Some(value) = term.pred.solution(&atom) else { continue };
+        let clear = (0..n).all(|j| {
+            let other = index(j, &Poly::default()).atom();
+            let told = told.get(j).and_then(Option::as_ref);
+            told.is_none_or(|told| !value.mentions(&other) && !told.mentions(&atom))
+        });
+        if clear && let Some(slot) = told.get_mut(k) {
+            *slot = Some(value);
+        }
+    }
+    if told.iter().all(Option::is_none) {
+        return None;
+    }
+    let mut free = 0;
+    let places: Vec<Option<usize>> = told
+        .iter()
+        .map(|t| {
+            free += usize::from(t.is_none());
+            t.is_none().then(|| n + free - 1)
+        })
+        .collect();
+    let free_at = |p: &Poly| {
+        p.substitute(&|a| match a {
+            Atom::Local(l, _) => Some(index((*places.get(index_number(*l)?)?)?, &Poly::default()).value()),
+            _ => None,
+        })
+    };
+    let at: Vec<Poly> = (0..n)
+        .map(|k| match told.get(k) {
+            Some(Some(value)) => free_at(value),
+            _ => free_at(&index(k, &Poly::default()).value()),
+        })
+        .collect();
+    let put = |p: &Poly| {
+        p.substitute(&|a| match a {
+            Atom::Local(l, _) => at.get(index_number(*l)?).cloned(),
+            _ => None,
+        })
+    };
+    let inside = told.iter().zip(&at).zip(dims).filter(|((t, _), _)| t.is_some()).map(|((_, a), n)| Pred::inside(a, n));
+    let pred = Pred::all(inside.chain([term.pred.map(&put)]));
+    let value = Access { var: term.of.var, at: term.of.at.iter().map(put).collect() };
+    let bound = dims.iter().zip(&told).filter(|(_, t)| t.is_none()).map(|(n, _)| n.clone()).collect();
+    Some((bound, pred, at, value))
 }
 
 /// What is the same for some index. It is computed where the range of that index is not empty.
@@ -525,7 +742,7 @@ fn solved(free: usize, bound: &[Poly], pred: &Pred) -> Option<(usize, Poly)> {
 }
 
 /// An index of the result that an equation between indices of the result and sizes tells.
-fn pinned(free: usize, pred: &Pred) -> Option<(usize, Poly)> {
+pub(super) fn pinned(free: usize, pred: &Pred) -> Option<(usize, Poly)> {
     (0..free).rev().find_map(|k| {
         let atom = index(k, &Poly::default()).atom();
         let value = pred.solution(&atom)?;

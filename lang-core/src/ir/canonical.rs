@@ -1,13 +1,16 @@
 //! Forms as their texts have them: variables numbered in the order in which they are bound, each with a name
 //! that nothing around it has, without places. Forms that print alike are alike here, whatever their passes
-//! numbered.
+//! numbered. How a loop stands there is told in [`super::canonical_region`].
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use super::core::{Constant, CoreType, E, Expr, Failing, Function, Kind, Vars};
+use super::canonical_region;
+use super::core::{Constant, CoreType, E, Expr, Failing, Function, Kind, Repeat, Trips, Update, Vars};
 use super::flat::Input;
-use super::ssa::{Access, Addend, Check, Rhs, Ssa, Stmt};
+use super::reduce::Reduction;
+use super::region::Loop;
+use super::ssa::{Access, Check, Rhs, Ssa, Stmt, Var, index_number};
 use crate::base::{GlobalName, Name, Span};
 use crate::interp::guarded;
 use crate::predicate::{Atom, Index, LocalId, Poly, Pred};
@@ -56,6 +59,7 @@ pub fn core(function: &Function) -> Canonical<Function> {
     let mut core = Core { naming, own: &function.callee.def, names: &function.vars };
     let body = core.expr(&function.body);
     let naming = core.naming;
+    let body = body.with(body.kind.clone(), function.body.ty.map_sizes(&|p| naming.outside(p)));
     Canonical {
         form: Function {
             callee: Arc::clone(&function.callee),
@@ -77,15 +81,7 @@ pub fn ssa(ssa: &Ssa) -> Canonical<Ssa> {
     let mut naming = Naming::new(true);
     let mut globals = BTreeMap::new();
     let mut poly = |p: &Poly| global_atoms(p, &mut globals);
-    for stmt in &ssa.stmts {
-        stmt.dims.iter().for_each(&mut poly);
-        stmt.rhs.for_each_poly(&mut poly);
-        stmt.rhs.for_each_pred(&mut |p| p.visit(&mut poly, &mut |_| {}));
-    }
-    for check in &ssa.checks {
-        check.dims.iter().for_each(&mut poly);
-        [&check.guard, &check.cond].into_iter().for_each(|p| p.visit(&mut poly, &mut |_| {}));
-    }
+    canonical_region::for_each_poly(ssa, &mut poly);
     ssa.params.iter().map(|p| &p.1).chain([&ssa.result]).for_each(|ty| for_each_extent(ty, &mut poly));
     let sizes = ssa.sizes.iter().map(|l| naming.enter(*l, &ssa.vars.name(*l)).0).collect();
     for local in ssa.params.iter().map(|p| p.0).chain(ssa.inputs.iter().map(|i| i.local)) {
@@ -100,25 +96,18 @@ pub fn ssa(ssa: &Ssa) -> Canonical<Ssa> {
     let integer = |i: &&Input| i.leaf.dims.is_empty() && i.leaf.scalar == Some(Scalar::I64);
     let integers = ssa.inputs.iter().filter(integer).filter(|i| ssa.bounded.contains(&i.local));
     done.bounded = integers.map(|i| naming.local(i.local)).collect();
-    for input in &mut done.inputs {
+    for (k, input) in (0..).zip(&mut done.inputs) {
+        let stmt = ssa.input(k).and_then(|v| ssa.stmts.get(v.0 as usize));
         input.local = naming.local(input.local);
-        input.leaf.dims = naming.polys(&input.leaf.dims);
+        input.leaf.dims = naming.polys(stmt.map_or(&input.leaf.dims, |s| &s.dims));
     }
-    for (leaf, _) in &mut done.outputs {
-        leaf.dims = naming.polys(&leaf.dims);
+    done.result = ssa.result.map_sizes(&|n| naming.outside(n));
+    for ((leaf, _), told) in done.outputs.iter_mut().zip(done.result.leaves()) {
+        leaf.dims = told.dims;
     }
-    done.result = naming.ty(&ssa.result);
+    naming.name_loops(ssa, &ssa.callee);
     done.stmts = ssa.stmts.iter().map(|stmt| naming.stmt(stmt)).collect();
-    done.checks = ssa
-        .checks
-        .iter()
-        .map(|check| Check {
-            dims: naming.polys(&check.dims),
-            guard: naming.pred_in(check.dims.len(), &check.guard),
-            cond: naming.pred_in(check.dims.len(), &check.cond),
-            what: nowhere(&check.what, &ssa.callee.def),
-        })
-        .collect();
+    done.checks = ssa.checks.iter().map(|check| naming.check(check, &ssa.callee.def)).collect();
     done.vars = naming.vars;
     Canonical { form: done, globals: naming.declared, indices: naming.indices }
 }
@@ -191,6 +180,14 @@ impl Used {
             Kind::Var(x) => drop(self.read.insert(*x)),
             Kind::Global(name) => drop(self.globals.insert(name.clone(), e.ty.clone())),
             Kind::Index(p) | Kind::Access(_, p) => self.poly(p),
+            Kind::Reduce(r) => {
+                for i in &r.indices {
+                    self.poly(&i.extent);
+                    self.local.insert(i.local);
+                }
+                r.terms.visit(&mut |p| self.poly(p), &mut |_| {});
+                self.poly(&r.place);
+            }
             Kind::Gen(i, _) | Kind::Sum(i, _) => {
                 self.poly(&i.extent);
                 self.local.insert(i.local);
@@ -200,6 +197,20 @@ impl Used {
                 for_each_extent(&e.ty, &mut |p| self.poly(p));
             }
             Kind::Guard(p, _) | Kind::Check(p, ..) => p.visit(&mut |p| self.poly(p), &mut |_| {}),
+            Kind::Loop(repeat, _) => {
+                repeat.sizes.iter().chain(repeat.trips.count()).for_each(|p| self.poly(p));
+                self.poly(&repeat.counter.extent);
+                self.local.insert(repeat.counter.local);
+                for_each_extent(&e.ty, &mut |p| self.poly(p));
+            }
+            Kind::Update(update, ..) => {
+                update.at.iter().for_each(|p| self.poly(p));
+                update.pred.visit(&mut |p| self.poly(p), &mut |_| {});
+                for i in &update.over {
+                    self.poly(&i.extent);
+                    self.local.insert(i.local);
+                }
+            }
             _ => {}
         }
         e.for_each_child(&mut |e| guarded(|| self.expr(e)));
@@ -209,8 +220,8 @@ impl Used {
 /// What a variable had before, to be put back where its scope ends.
 type Before = (LocalId, Option<(LocalId, Name)>, Name);
 
-struct Naming {
-    vars: Vars,
+pub(super) struct Naming {
+    pub(super) vars: Vars,
     /// By the numbers before.
     env: HashMap<LocalId, (LocalId, Name)>,
     taken: HashSet<Name>,
@@ -220,6 +231,14 @@ struct Naming {
     indices: BTreeSet<LocalId>,
     /// In Tensor SSA the names of statements and of their indices are taken.
     ssa: bool,
+    /// How many loops are around.
+    depth: u32,
+    /// Where the statements of a region stand now.
+    places: Option<Vec<u32>>,
+    /// Are indices those of a loop, not of a statement?
+    of_loop: bool,
+    /// The loops of the function.
+    pub(super) loops: Vec<canonical_region::Named>,
 }
 
 impl Naming {
@@ -233,7 +252,26 @@ impl Naming {
             old_indices: HashSet::new(),
             indices: BTreeSet::new(),
             ssa,
+            depth: 0,
+            places: None,
+            of_loop: false,
+            loops: Vec::new(),
         }
+    }
+
+    /// For a region of this function, which sees top-level `let`s alone.
+    pub(super) fn inside(&self, places: Vec<u32>) -> Self {
+        Self {
+            taken: self.aliases.values().cloned().collect(),
+            aliases: self.aliases.clone(),
+            depth: self.depth + 1,
+            places: Some(places),
+            ..Self::new(true)
+        }
+    }
+
+    pub(super) fn knows(&self, local: LocalId) -> bool {
+        self.env.contains_key(&local)
     }
 
     /// The name itself where it can be read as that of this variable alone, else one with a prime and a number.
@@ -242,9 +280,10 @@ impl Naming {
         if !plain.starts_with(is_name_start) {
             plain.insert(0, 'x');
         }
-        let numbered = |first: char| plain.strip_prefix(first).is_some_and(|k| k.chars().all(|c| c.is_ascii_digit()));
-        let reserved = WORDS.contains(&plain.as_str())
-            || self.ssa && (plain.len() > 1 && (numbered('X') || numbered('i') && !may_be_index));
+        let word = plain.trim_end_matches(|c: char| c.is_ascii_digit());
+        let of_indices = matches!(word, "i" | "j") && !may_be_index;
+        let of_ssa = word.len() < plain.len() && (of_indices || is_statements(word));
+        let reserved = WORDS.contains(&plain.as_str()) || self.ssa && of_ssa;
         if !reserved && !self.taken.contains(plain.as_str()) {
             return plain.into();
         }
@@ -253,7 +292,7 @@ impl Naming {
     }
 
     /// A variable from here on.
-    fn enter(&mut self, local: LocalId, name: &Name) -> (LocalId, Before) {
+    pub(super) fn enter(&mut self, local: LocalId, name: &Name) -> (LocalId, Before) {
         let name = self.pick(name, false);
         let new = self.vars.fresh(name.clone());
         if self.old_indices.contains(&local) {
@@ -287,21 +326,36 @@ impl Naming {
         GlobalName { module: global.module.clone(), name: name.clone() }
     }
 
+    fn var(&self, v: Var) -> Var {
+        self.places.as_ref().map_or(v, |p| Var(p.get(v.0 as usize).copied().unwrap_or(v.0)))
+    }
+
     fn local(&self, local: LocalId) -> LocalId {
-        self.env.get(&local).map_or(local, |n| n.0)
+        match Var::of_local(local) {
+            Some(v) if self.ssa => self.var(v).local(),
+            _ => self.env.get(&local).map_or(local, |n| n.0),
+        }
     }
 
     fn name(&self, local: LocalId, otherwise: &Name) -> Name {
-        self.env.get(&local).map_or_else(|| otherwise.clone(), |n| n.1.clone())
+        match Var::of_local(local) {
+            Some(v) if self.ssa => statement(self.depth, self.var(v)),
+            _ => self.env.get(&local).map_or_else(|| otherwise.clone(), |n| n.1.clone()),
+        }
+    }
+
+    /// The index of a statement, or of a loop, by its number.
+    fn index(&self, k: usize) -> Name {
+        format!("{}{k}", if self.of_loop { 'j' } else { 'i' }).into()
     }
 
     fn poly(&self, p: &Poly) -> Poly {
         p.substitute(&|a| {
             Some(Poly::atom(match a {
-                Atom::Local(l, _) => {
-                    let (new, name) = self.env.get(l)?;
-                    Atom::Local(*new, name.clone())
-                }
+                Atom::Local(l, _) => match (index_number(*l), self.env.get(l)) {
+                    (Some(k), None) if self.of_loop => Atom::Local(*l, self.index(k)),
+                    (_, named) => Atom::Local(named?.0, named?.1.clone()),
+                },
                 Atom::Global(name) => Atom::Global(self.alias(name)),
                 Atom::Read(x, name, at) => {
                     let (x, mut name) = (self.local(*x), self.name(*x, name));
@@ -314,6 +368,17 @@ impl Naming {
                 _ => return None,
             }))
         })
+    }
+
+    /// An extent of a result, unless what the body binds tells it.
+    fn outside(&self, p: &Poly) -> Poly {
+        let mut known = true;
+        p.for_each_atom(&mut |a| {
+            if let Atom::Local(l, _) | Atom::Read(l, ..) = a {
+                known &= self.knows(*l) || self.ssa && Var::of_local(*l).is_some();
+            }
+        });
+        if known { self.poly(p) } else { Poly::atom(Atom::Overflow) }
     }
 
     fn polys(&self, items: &[Poly]) -> Vec<Poly> {
@@ -350,9 +415,16 @@ impl Naming {
         }
     }
 
+    fn trips(&self, trips: &Trips) -> Trips {
+        match trips {
+            Trips::Count(n) => Trips::Count(self.poly(n)),
+            Trips::While => Trips::While,
+        }
+    }
+
     /// A predicate over so many indices of a statement.
     fn pred_in(&mut self, count: usize, p: &Pred) -> Pred {
-        let own: Vec<Name> = (0..count).map(|k| super::ssa::index(k, &Poly::default()).name).collect();
+        let own: Vec<Name> = (0..count).map(|k| self.index(k)).collect();
         self.taken.extend(own.iter().cloned());
         let p = self.pred(p);
         for name in &own {
@@ -362,42 +434,71 @@ impl Naming {
     }
 
     fn access(&self, a: &Access) -> Access {
-        Access { var: a.var, at: self.polys(&a.at) }
+        Access { var: self.var(a.var), at: self.polys(&a.at) }
     }
 
-    fn stmt(&mut self, stmt: &Stmt) -> Stmt {
-        let all = |naming: &Self, items: &[Access]| items.iter().map(|a| naming.access(a)).collect::<Vec<_>>();
+    pub(super) fn stmt(&mut self, stmt: &Stmt) -> Stmt {
         let free = stmt.dims.len();
         let rhs = match &stmt.rhs {
             Rhs::Constant(c) => Rhs::Constant(rounded(*c, stmt.scalar)),
-            Rhs::Input(_) | Rhs::Zero => stmt.rhs.clone(),
-            Rhs::Index(p) => Rhs::Index(self.poly(p)),
-            Rhs::Add(items) => Rhs::Add(
-                items
-                    .iter()
-                    .map(|a| Addend { neg: a.neg, pred: self.pred_in(free, &a.pred), of: self.access(&a.of) })
-                    .collect(),
-            ),
-            Rhs::Contract { bound, pred, neg, factors } => Rhs::Contract {
-                bound: self.polys(bound),
-                pred: self.pred_in(free + bound.len(), pred),
-                neg: *neg,
-                factors: all(self, factors),
-            },
-            Rhs::Map { operation, pred, args } => {
-                Rhs::Map { operation: *operation, pred: self.pred_in(free, pred), args: all(self, args) }
+            Rhs::Loop(of, part) => self.part(of, *part),
+            rhs => {
+                let count = free
+                    + match rhs {
+                        Rhs::Contract { bound, .. } | Rhs::Update { bound, .. } => bound.len(),
+                        Rhs::Reduce(r) => r.bound.len(),
+                        _ => 0,
+                    };
+                let naming = std::cell::RefCell::new(&mut *self);
+                rhs.map(&mut |a| naming.borrow().access(a), &|p| naming.borrow().poly(p), &|p| {
+                    naming.borrow_mut().pred_in(count, p)
+                })
             }
-            Rhs::Call { callee, sizes, pred, args, batch, part } => Rhs::Call {
-                callee: Arc::clone(callee),
-                sizes: self.polys(sizes),
-                pred: self.pred_in(free, pred),
-                args: all(self, args),
-                batch: *batch,
-                part: *part,
-            },
         };
         Stmt { dims: self.polys(&stmt.dims), rhs, ..stmt.clone() }
     }
+
+    /// A loop but for its body.
+    pub(super) fn around(&mut self, of: &Loop) -> Loop {
+        self.of_loop = true;
+        let naming = std::cell::RefCell::new(&mut *self);
+        let around = of.map(&mut |a| naming.borrow().access(a), &|p| naming.borrow().poly(p), &|p| {
+            naming.borrow_mut().pred_in(of.batch.len(), p)
+        });
+        self.of_loop = false;
+        around
+    }
+
+    pub(super) fn check(&mut self, check: &Check, own: &GlobalName) -> Check {
+        Check {
+            dims: self.polys(&check.dims),
+            guard: self.pred_in(check.dims.len(), &check.guard),
+            cond: self.pred_in(check.dims.len(), &check.cond),
+            what: nowhere(&check.what, own),
+        }
+    }
+}
+
+/// What statements are called in a function, in the loops in it, in the loops in those, and so on: `X0`, `Y0`, `Z0`, `XX0`.
+#[must_use]
+pub fn statements(depth: u32) -> String {
+    let letter = match depth % 3 {
+        0 => "X",
+        1 => "Y",
+        _ => "Z",
+    };
+    letter.repeat(depth as usize / 3 + 1)
+}
+
+/// Is it what statements are called somewhere?
+fn is_statements(word: &str) -> bool {
+    word.starts_with(['X', 'Y', 'Z']) && word.chars().all(|c| word.starts_with(c))
+}
+
+/// The name of a statement where so many loops are around.
+#[must_use]
+pub fn statement(depth: u32, v: Var) -> Name {
+    format!("{}{}", statements(depth), v.0).into()
 }
 
 struct Core<'a> {
@@ -424,6 +525,20 @@ impl Core<'_> {
         (Index { local, name, extent }, body)
     }
 
+    fn reduction(&mut self, r: &Reduction) -> Reduction {
+        let extents: Vec<Poly> = r.indices.iter().map(|i| self.naming.poly(&i.extent)).collect();
+        let (mut indices, mut open) = (Vec::new(), Vec::new());
+        for (i, extent) in r.indices.iter().zip(extents) {
+            let (local, before) = self.naming.enter(i.local, &i.name);
+            indices.push(Index { local, name: before.2.clone(), extent });
+            open.push(before);
+        }
+        let (terms, place) = (self.naming.pred(&r.terms), self.naming.poly(&r.place));
+        let body = self.expr(&r.body);
+        open.into_iter().rev().for_each(|before| self.naming.leave(before));
+        Reduction { reducer: r.reducer, indices, terms, place, body }
+    }
+
     fn node(&mut self, e: &Expr) -> E {
         let kind = match &e.kind {
             Kind::Var(x) => Kind::Var(self.naming.local(*x)),
@@ -444,6 +559,7 @@ impl Core<'_> {
                 let (i, body) = self.bound(i, body);
                 Kind::Sum(i, body)
             }
+            Kind::Reduce(r) => Kind::Reduce(Box::new(self.reduction(r))),
             Kind::Access(a, p) => Kind::Access(self.expr(a), self.naming.poly(p)),
             Kind::Guard(p, body) => Kind::Guard(self.naming.pred(p), self.expr(body)),
             Kind::Let(bindings, body) => {
@@ -462,6 +578,29 @@ impl Core<'_> {
                 Kind::Call(Arc::clone(callee), self.naming.polys(sizes), self.list(args))
             }
             Kind::Check(p, what, body) => Kind::Check(self.naming.pred(p), nowhere(what, self.own), self.expr(body)),
+            Kind::Loop(repeat, args) => {
+                let args = self.list(args);
+                let (extent, trips) = (self.naming.poly(&repeat.counter.extent), self.naming.trips(&repeat.trips));
+                let (local, before) = self.naming.enter(repeat.counter.local, &repeat.counter.name);
+                let counter = Index { local, name: before.2.clone(), extent };
+                let sizes = self.naming.polys(&repeat.sizes);
+                self.naming.leave(before);
+                Kind::Loop(Arc::new(Repeat { body: repeat.body.clone(), sizes, counter, trips }), args)
+            }
+            Kind::Update(update, base, value) => {
+                let (base, value) = (self.expr(base), self.expr(value));
+                let pred = self.naming.pred(&update.pred);
+                let (mut over, mut open) = (Vec::new(), Vec::new());
+                for i in &update.over {
+                    let extent = self.naming.poly(&i.extent);
+                    let (local, before) = self.naming.enter(i.local, &i.name);
+                    over.push(Index { local, name: before.2.clone(), extent });
+                    open.push(before);
+                }
+                let at = self.naming.polys(&update.at);
+                open.into_iter().rev().for_each(|before| self.naming.leave(before));
+                Kind::Update(Arc::new(Update { over, at, pred, add: update.add }), base, value)
+            }
         };
         Expr::new(kind, self.naming.ty(&e.ty), Span::default())
     }

@@ -12,6 +12,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::applied::Applied;
+use super::reduce::Reduction;
 use crate::base::{Code, GlobalName, Name, Span};
 use crate::interp::guarded;
 use crate::predicate::{Atom, Index, LocalId, Poly, Pred};
@@ -264,6 +266,8 @@ pub struct Callee {
     pub local: Option<u32>,
     /// The derivatives taken of it, innermost first.
     pub derived: Arc<[Derivation]>,
+    /// The derivative operator that the run has applied, if it is made of that and not of a definition.
+    pub applied: Option<Arc<Applied>>,
 }
 
 /// A derivative of a function in Tensor SSA, by some of the parts of its arguments.
@@ -290,7 +294,14 @@ impl Callee {
     /// A definition at types.
     #[must_use]
     pub fn new(def: GlobalName, types: Vec<Type>) -> Self {
-        Self { def, types: types.into(), local: None, derived: Arc::from([]) }
+        Self { def, types: types.into(), local: None, derived: Arc::from([]), applied: None }
+    }
+
+    /// What the run has applied.
+    #[must_use]
+    pub fn applied(applied: Applied) -> Self {
+        let def = applied.item().clone();
+        Self { applied: Some(Arc::new(applied)), ..Self::new(def, Vec::new()) }
     }
 
     /// The definition itself.
@@ -355,6 +366,8 @@ pub enum Kind {
     Gen(Index, E),
     /// `Σ i < n: e` (4.8)
     Sum(Index, E),
+    /// `max i < n if p: e` and its kin.
+    Reduce(Box<Reduction>),
     /// `e[a]` (4.11); the index is in bounds wherever this is evaluated.
     Access(E, Poly),
     /// `[p] · e` (4.12)
@@ -363,8 +376,57 @@ pub enum Kind {
     Let(Vec<(LocalId, E)>, E),
     /// A call: sizes, then arguments.
     Call(Arc<Callee>, Vec<Poly>, Vec<E>),
+    /// A loop, with what its body captures and then the first carry.
+    Loop(Arc<Repeat>, Vec<E>),
+    /// The array with some of its elements replaced or added to.
+    Update(Arc<Update>, E, E),
     /// The value of the expression where the predicate holds, else a failure.
     Check(Pred, Arc<Failing>, E),
+}
+
+/// A loop. Its value is a tuple: the last carry, what every iteration gives beside the next one as an array with an
+/// element for each, and how many there were.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Repeat {
+    /// The body: a function made in this one ([`Function::locals`]) of what it captures and the carry, which gives the
+    /// next carry and one thing more.
+    pub body: Arc<Callee>,
+    /// Sizes of the body, over the number of the iteration too.
+    pub sizes: Vec<Poly>,
+    /// The number of the iteration, from 0. Its extent is that of the arrays.
+    pub counter: Index,
+    /// How often.
+    pub trips: Trips,
+}
+
+/// How often a loop runs.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Trips {
+    /// So often; below 0 is as good as 0.
+    Count(Poly),
+    /// While the first part of the carry, a truth value, holds.
+    While,
+}
+
+impl Trips {
+    /// How often, if that is told before.
+    #[must_use]
+    pub fn count(&self) -> Option<&Poly> {
+        if let Self::Count(n) = self { Some(n) } else { None }
+    }
+}
+
+/// Which elements of an array are replaced. No element is twice.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Update {
+    /// The indices of what is put there.
+    pub over: Vec<Index>,
+    /// Where: the first indices of the array, over these. Below them all is replaced.
+    pub at: Vec<Poly>,
+    /// Are any?
+    pub pred: Pred,
+    /// Is it added?
+    pub add: bool,
 }
 
 /// The variables of a function: their names, by number.
@@ -457,8 +519,6 @@ pub enum Reason {
     FunctionValue,
     /// `fold`, `scan`, `loop`.
     Loop,
-    /// `prod max min argmax argmin`
-    Reduction,
     /// A range, or a shape, that data tell.
     DataRange,
     /// `rel`, `relation`, `|R|`
@@ -473,6 +533,8 @@ pub enum Reason {
     Derivative,
     /// More parts than are taken in.
     TooLarge,
+    /// More to be kept for the derivative than the limit of memory allows.
+    Memory,
 }
 
 impl Reason {
@@ -485,7 +547,6 @@ impl Reason {
             Self::RecursiveType => "a recursive type",
             Self::FunctionValue => "a function that only the run knows",
             Self::Loop => "a fold or loop",
-            Self::Reduction => "a reduction other than `sum`, `any` and `all`",
             Self::DataRange => "an extent that only the run knows",
             Self::Relation => "a relation made by the program",
             Self::Builtin => "sorting or filtering",
@@ -493,6 +554,7 @@ impl Reason {
             Self::Effect => "an effect",
             Self::Derivative => "a derivative",
             Self::TooLarge => "too many parts",
+            Self::Memory => "more to be kept than the limit of memory allows",
         }
     }
 }
@@ -593,6 +655,9 @@ impl Expr {
             | Kind::Access(e, _)
             | Kind::Guard(_, e)
             | Kind::Check(_, _, e) => f(e),
+            Kind::Loop(_, items) => items.iter().for_each(f),
+            Kind::Update(_, base, value) => [base, value].into_iter().for_each(f),
+            Kind::Reduce(r) => f(&r.body),
         }
     }
 
@@ -613,6 +678,7 @@ impl Expr {
             Kind::Proj(a, k) => Kind::Proj(e(a), *k),
             Kind::Gen(i, a) => Kind::Gen(index(i), e(a)),
             Kind::Sum(i, a) => Kind::Sum(index(i), e(a)),
+            Kind::Reduce(r) => Kind::Reduce(r.map(e, poly, pred)),
             Kind::Access(a, at) => Kind::Access(e(a), poly(at)),
             Kind::Guard(p, a) => Kind::Guard(pred(p), e(a)),
             Kind::Let(bindings, body) => {
@@ -623,6 +689,27 @@ impl Expr {
                 Kind::Call(f.clone(), sizes.iter().map(poly).collect(), args.iter().map(e).collect())
             }
             Kind::Check(p, what, a) => Kind::Check(pred(p), what.clone(), e(a)),
+            Kind::Loop(repeat, args) => {
+                let repeat = Repeat {
+                    body: repeat.body.clone(),
+                    sizes: repeat.sizes.iter().map(poly).collect(),
+                    counter: index(&repeat.counter),
+                    trips: match &repeat.trips {
+                        Trips::Count(n) => Trips::Count(poly(n)),
+                        Trips::While => Trips::While,
+                    },
+                };
+                Kind::Loop(Arc::new(repeat), args.iter().map(e).collect())
+            }
+            Kind::Update(update, base, value) => {
+                let update = Update {
+                    over: update.over.iter().map(index).collect(),
+                    at: update.at.iter().map(poly).collect(),
+                    pred: pred(&update.pred),
+                    add: update.add,
+                };
+                Kind::Update(Arc::new(update), e(base), e(value))
+            }
         };
         Self::new(kind, self.ty.map_sizes(poly), self.span)
     }

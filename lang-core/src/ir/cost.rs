@@ -3,7 +3,8 @@
 //! value, so that the cost is then an upper bound.
 //!
 //! A sum of `k` terms costs `k − 1` and its products, a scalar function what [`Operation::work`] says, a call what
-//! it calls costs, and a view nothing.
+//! it calls costs, and a view nothing. An update visits what it puts; copies of the rest, where what is updated is
+//! read elsewhere too, are not counted.
 //!
 //! [`Operation::work`]: super::core::Operation::work
 
@@ -12,6 +13,7 @@ use std::sync::Arc;
 
 use super::core::Callee;
 use super::nest::{Nest, World};
+use super::region::Loop;
 use super::ssa::{Access, Rhs, Ssa, at_indices, index, index_number};
 use crate::predicate::{Atom, LocalId, Poly, Pred};
 use crate::syntax::ops::Scalar;
@@ -48,7 +50,7 @@ pub type Functions<'a> = &'a dyn Fn(&Arc<Callee>) -> Option<Arc<Ssa>>;
 /// # Errors
 /// [`Unknown`]; `limit` is how many tuples are counted at most.
 pub fn cost(ssa: &Ssa, locals: &HashMap<LocalId, i64>, functions: Functions<'_>, limit: u64) -> Result<Cost, Unknown> {
-    let mut counting = Counting { functions, left: limit, known: HashMap::new() };
+    let mut counting = Counting { functions, left: limit, known: HashMap::new(), bodies: Vec::new() };
     counting.function(ssa, locals)
 }
 
@@ -65,10 +67,15 @@ struct Counting<'a> {
     functions: Functions<'a>,
     left: u64,
     known: HashMap<At, Cost>,
+    /// Of bodies of loops, the last ones.
+    bodies: Vec<(Arc<Ssa>, Valued, Cost)>,
 }
 
+/// The values of sizes, sorted.
+type Valued = Vec<(LocalId, i64)>;
+
 /// A callee at sizes.
-type At = (Arc<Callee>, Vec<(LocalId, i64)>);
+type At = (Arc<Callee>, Valued);
 
 /// The values of sizes; no other data.
 struct Sizes<'a> {
@@ -82,7 +89,7 @@ impl Counting<'_> {
         // The parts of one call are made by one.
         let mut calls: Vec<&Rhs> = Vec::new();
         for stmt in &ssa.stmts {
-            if let call @ Rhs::Call { .. } = &stmt.rhs {
+            if let call @ (Rhs::Call { .. } | Rhs::Loop(..)) = &stmt.rhs {
                 if calls.iter().any(|c| same_call(c, call)) {
                     continue;
                 }
@@ -134,12 +141,33 @@ impl Counting<'_> {
                 let products = terms * u64::try_from(factors.len().saturating_sub(1)).unwrap_or(0);
                 total.work += real * (products + terms.saturating_sub(present.count));
             }
+            Rhs::Reduce(r) => {
+                let mut present = Elements::new(&free)?;
+                let all: Vec<i64> = free.iter().copied().chain(world.extents(&r.bound)?).collect();
+                let (terms, most) = world.tuples(all, dims.len(), &r.visited(), &mut |at| present.mark(at))?;
+                total.bound |= most;
+                total.iterations += terms;
+                let of = ssa.stmts.get(r.of.var.0 as usize).and_then(|s| s.scalar);
+                total.work += u64::from(is_real(of)) * terms.saturating_sub(present.count);
+            }
             Rhs::Map { operation, pred, args } => {
                 let (count, bound) = world.tuples(free, dims.len(), pred, &mut |_| {})?;
                 total.bound |= bound;
                 total.iterations += count;
                 let of = args.first().and_then(|a| ssa.stmts.get(a.var.0 as usize)?.scalar).unwrap_or(Scalar::Bool);
                 total.work += count * operation.work(of);
+            }
+            Rhs::Loop(of, _) => return self.repeated(of, locals, total),
+            Rhs::Update { batch, bound, pred, add, .. } => {
+                let batch = *batch as usize;
+                let inner = world.extents(bound)?;
+                let mut all = free;
+                all.iter_mut().skip(batch).for_each(|n| *n = 1);
+                all.extend(inner);
+                let (count, most) = world.tuples(all, dims.len(), pred, &mut |_| {})?;
+                total.bound |= most;
+                total.iterations += count;
+                total.work += if *add { real * count } else { 0 };
             }
             Rhs::Call { callee, sizes, pred, args, batch, .. } => {
                 let called = (self.functions)(callee).ok_or(Unknown::Callee)?;
@@ -182,7 +210,49 @@ impl Counting<'_> {
         }
         Ok(())
     }
+
+    /// The iterations of the loops of a batch.
+    fn repeated(&mut self, of: &Loop, locals: &HashMap<LocalId, i64>, total: &mut Cost) -> Result<(), Unknown> {
+        let Some(count) = of.count() else { return Err(Unknown::Extent) };
+        let mut world = Sizes { locals, left: &mut self.left };
+        let (outer, mut places) = (world.extents(&of.batch)?, Vec::new());
+        let (_, bound) = world.tuples(outer, of.batch.len(), &of.pred, &mut |at| places.push(at.to_vec()))?;
+        total.bound |= bound;
+        for at in places {
+            let trips = Sizes { locals, left: &mut self.left }.value(count, &at)?;
+            for t in 0..trips {
+                self.left = self.left.checked_sub(1).ok_or(Unknown::TooMany)?;
+                let place: Vec<i64> = at.iter().copied().chain([t]).collect();
+                let mut world = Sizes { locals, left: &mut self.left };
+                let mut inner = HashMap::new();
+                for (local, p) in of.body.sizes.iter().zip(&of.sizes) {
+                    inner.insert(*local, world.value(p, &place)?);
+                }
+                let mut key: Vec<(LocalId, i64)> = inner.iter().map(|(l, n)| (*l, *n)).collect();
+                key.sort_unstable();
+                let known = self.bodies.iter().find(|(body, at, _)| Arc::ptr_eq(body, &of.body) && *at == key);
+                let cost = match known {
+                    Some((_, _, cost)) => *cost,
+                    None => {
+                        let cost = crate::interp::guarded(|| self.function(&of.body, &inner))?;
+                        self.bodies.push((of.body.clone(), key, cost));
+                        if self.bodies.len() > MOST_BODIES {
+                            self.bodies.remove(0);
+                        }
+                        cost
+                    }
+                };
+                total.work += cost.work;
+                total.iterations += cost.iterations + 1;
+                total.bound |= cost.bound;
+            }
+        }
+        Ok(())
+    }
 }
+
+/// Costs of bodies at sizes that are remembered.
+const MOST_BODIES: usize = 32;
 
 /// Are both parts of one call?
 fn same_call(a: &Rhs, b: &Rhs) -> bool {
@@ -192,7 +262,11 @@ fn same_call(a: &Rhs, b: &Rhs) -> bool {
         }
         _ => None,
     };
-    without(a) == without(b)
+    match (a, b) {
+        (Rhs::Loop(a, _), Rhs::Loop(b, _)) => Arc::ptr_eq(a, b) || a == b,
+        (Rhs::Call { .. }, Rhs::Call { .. }) => without(a) == without(b),
+        _ => false,
+    }
 }
 
 /// The value of an integer that sizes and indices tell.
@@ -214,6 +288,17 @@ fn integer(ssa: &Ssa, arg: &Access, at: &[i64], world: &mut Sizes<'_>) -> Option
         }
         _ => None,
     }
+}
+
+/// Does what tells an index depend on another, directly or through what tells those?
+fn depends(by: &Poly, on: usize, known: &[Option<Poly>]) -> bool {
+    let mut found = false;
+    by.for_each_atom(&mut |a| {
+        let Atom::Local(l, _) = a else { return };
+        let Some(k) = index_number(*l) else { return };
+        found = found || k == on || known.get(k).and_then(Option::as_ref).is_some_and(|q| depends(q, on, known));
+    });
+    found
 }
 
 /// Which elements of a tensor have a term.
@@ -255,13 +340,15 @@ impl Sizes<'_> {
         f: &mut dyn FnMut(&[i64]),
     ) -> Result<(u64, bool), Unknown> {
         let (opaque, mut plain): (Vec<&Pred>, Vec<&Pred>) = pred.conjuncts().iter().partition(|p| p.is_opaque());
+        let mut known: Vec<Option<Poly>> = vec![None; extents.len()];
         for p in &opaque {
-            // `[i == x[j]]` is one value of `i` for each `j`.
-            let told = (0..extents.len()).rev().find(|k| {
-                let atom = index(*k, &Poly::default()).atom();
-                p.solution(&atom).is_some_and(|s| !s.mentions(&atom)) && extents.get(*k) != Some(&1)
+            // `[i == x[j]]` is one value of `i` for each `j`, unless `i` tells `j`.
+            let told = (0..extents.len()).rev().find_map(|k| {
+                let by = p.solution(&index(k, &Poly::default()).atom())?;
+                (extents.get(k) != Some(&1) && !depends(&by, k, &known)).then_some((k, by))
             });
-            if let Some(k) = told {
+            if let Some((k, by)) = told {
+                known.get_mut(k).into_iter().for_each(|slot| *slot = Some(by.clone()));
                 extents.get_mut(k).into_iter().for_each(|n| *n = (*n).min(1));
                 plain.retain(|p| !p.mentions(&index(k, &Poly::default()).atom()));
             }

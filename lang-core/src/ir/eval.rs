@@ -7,9 +7,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::core::{Callee, E, Expr, Failing, Function, Kind};
+use super::core::{Callee, CoreType, E, Expr, Failing, Function, Kind, Leaf, Repeat, Update};
 use super::eval_ssa::{SsaEvaluator, Tensor};
 use super::indices::{self, Numbers};
+use super::reduce::Reduction;
 use super::value::{self, Value};
 use crate::base::GlobalName;
 use crate::interp::{Counts, guarded};
@@ -90,8 +91,12 @@ impl<'a> Evaluator<'a> {
     }
 
     fn zero(&mut self, f: &mut Frame, e: &Expr) -> Eval {
+        self.zero_value(f, &e.ty)
+    }
+
+    fn zero_value(&mut self, f: &mut Frame, ty: &CoreType) -> Eval {
         let mut broken = false;
-        let zero = Value::zero(&e.ty, &mut |n| match self.poly(f, n) {
+        let zero = Value::zero(ty, &mut |n| match self.poly(f, n) {
             Ok(n) => usize::try_from(n.max(0)).unwrap_or(0),
             Err(_) => {
                 broken = true;
@@ -164,8 +169,9 @@ impl<'a> Evaluator<'a> {
                 }
                 return self.present(f, e, sum, joint);
             }
+            Kind::Reduce(r) => self.reduction(f, r)?,
             Kind::Access(a, at) => {
-                // Of a variable only the element is copied.
+                // Of a variable, or of a part of one, only the element is copied.
                 let mut path = vec![self.poly(f, at)?];
                 let mut base = a;
                 while let Kind::Access(inner, at) = &base.kind {
@@ -173,9 +179,9 @@ impl<'a> Evaluator<'a> {
                     base = inner;
                 }
                 path.reverse();
-                let element = match &base.kind {
-                    Kind::Var(x) => f.get(*x).and_then(|v| v.at(&path)).cloned(),
-                    _ => self.eval(f, base)?.at(&path).cloned(),
+                let element = match f.part(base) {
+                    Some(part) => part.at(&path).cloned(),
+                    None => self.eval(f, base)?.at(&path).cloned(),
                 };
                 element.ok_or(broken("an element"))?
             }
@@ -207,7 +213,136 @@ impl<'a> Evaluator<'a> {
                 }
                 return guarded(|| self.term(f, body, joint));
             }
+            Kind::Loop(repeat, args) => self.repeat(f, repeat, args, &e.ty)?,
+            Kind::Update(update, base, value) => {
+                let (base, value) = (self.eval(f, base)?, self.eval(f, value)?);
+                if self.test(f, &update.pred)? { self.update(f, update, base, &value)? } else { base }
+            }
         }))
+    }
+
+    /// The last carry, what the iterations give, and how many there were; in forms without tuples part by part.
+    fn repeat(&mut self, f: &mut Frame, repeat: &Repeat, args: &[E], ty: &CoreType) -> Eval {
+        let broken = Stopped::Broken("a loop");
+        let body = self.functions.function(&repeat.body).ok_or(broken.clone())?;
+        let CoreType::Tuple(parts, _) = ty else { return Err(broken) };
+        let (Some(carried), Some(CoreType::Tensor(_, kept))) = (parts.first(), parts.get(1)) else {
+            return Err(broken);
+        };
+        let shape = |ty: &CoreType| ty.map_sizes(&|_| Poly::default());
+        let whole = shape(&body.body.ty) == shape(&CoreType::tuple([carried.clone(), (**kept).clone()]));
+        let split = |ty: &CoreType| if whole { vec![ty.clone()] } else { ty.leaves().iter().map(Leaf::ty).collect() };
+        let (count, kept) = (split(carried).len(), split(kept));
+        let mut given = args.iter().map(|a| self.eval(f, a)).collect::<Eval<Vec<Value>>>()?;
+        let mut carry = given.split_off(given.len().checked_sub(count).ok_or(broken.clone())?);
+        let trips = repeat.trips.count().map(|n| self.poly(f, n)).transpose()?;
+        let extent = self.poly(f, &repeat.counter.extent)?;
+        let (mut arrays, mut done) = (vec![Vec::new(); kept.len()], 0);
+        loop {
+            let going = || {
+                let first = carry.first()?;
+                if whole { first.at_path(&[0])?.truth() } else { first.truth() }
+            };
+            let on = match trips {
+                Some(n) => done < n,
+                None => going().ok_or(broken.clone())?,
+            };
+            if !on {
+                break;
+            }
+            self.step()?;
+            self.counts.iterations += 1;
+            f.set(repeat.counter.local, Value::I64(done));
+            let sizes = repeat.sizes.iter().map(|p| self.poly(f, p)).collect::<Eval<Vec<i64>>>()?;
+            let all = given.iter().cloned().chain(carry).collect();
+            let Value::Tuple(mut next) = guarded(|| self.call(&body, &sizes, all))? else { return Err(broken) };
+            let outputs = next.split_off(count.min(next.len()));
+            carry = next;
+            if done < extent {
+                arrays.iter_mut().zip(outputs).for_each(|(array, output)| array.push(output));
+            }
+            done += 1;
+        }
+        for (array, ty) in arrays.iter_mut().zip(&kept) {
+            while i64::try_from(array.len()).is_ok_and(|n| n < extent) {
+                array.push(self.zero_value(f, ty)?);
+            }
+        }
+        let arrays = arrays.into_iter().map(Value::Array);
+        Ok(Value::Tuple(carry.into_iter().chain(arrays).chain([Value::I64(done)]).collect()))
+    }
+
+    fn update(&mut self, f: &mut Frame, update: &Update, mut base: Value, value: &Value) -> Eval {
+        let extents = update.over.iter().map(|i| self.poly(f, &i.extent)).collect::<Eval<Vec<i64>>>()?;
+        let count = extents.iter().try_fold(1_i64, |n, d| n.checked_mul((*d).max(0))).ok_or(Stopped::Fuel)?;
+        for k in 0..count {
+            self.step()?;
+            let mut rest = k;
+            let mut own: Vec<i64> = Vec::new();
+            for (i, n) in update.over.iter().zip(&extents).rev() {
+                own.push(rest % n);
+                f.set(i.local, Value::I64(rest % n));
+                rest /= n;
+            }
+            own.reverse();
+            let at = update.at.iter().map(|p| self.poly(f, p)).collect::<Eval<Vec<i64>>>()?;
+            let new = value.at(&own).ok_or(Stopped::Broken("a new element"))?.clone();
+            let slot = base.at_mut(&at).ok_or(Stopped::Broken("an element"))?;
+            if update.add {
+                *slot = self.plus_all(slot, &new)?;
+            } else {
+                *slot = new;
+            }
+        }
+        Ok(base)
+    }
+
+    /// The sum of two values of a type, element by element.
+    fn plus_all(&mut self, a: &Value, b: &Value) -> Eval {
+        match (a, b) {
+            (Value::Array(x), Value::Array(y)) => {
+                let items = x.iter().zip(y).map(|(a, b)| guarded(|| self.plus_all(a, b)));
+                Ok(Value::Array(items.collect::<Eval<_>>()?))
+            }
+            (Value::Tuple(x), Value::Tuple(y)) => {
+                let items = x.iter().zip(y).map(|(a, b)| guarded(|| self.plus_all(a, b)));
+                Ok(Value::Tuple(items.collect::<Eval<_>>()?))
+            }
+            _ => self.plus(a, b),
+        }
+    }
+
+    /// A product, a greatest or least term, or where that is.
+    fn reduction(&mut self, f: &mut Frame, r: &Reduction) -> Eval {
+        let extents = r.indices.iter().map(|i| self.poly(f, &i.extent)).collect::<Eval<Vec<i64>>>()?;
+        let scalar = r.body.ty.scalar().unwrap_or(Scalar::F64);
+        let mut found: Option<(Value, i64)> = None;
+        let mut at = vec![0; extents.len()];
+        let mut left = extents.iter().all(|n| *n > 0);
+        while left {
+            self.step()?;
+            self.counts.iterations += 1;
+            for (index, i) in r.indices.iter().zip(&at) {
+                f.set(index.local, Value::I64(*i));
+            }
+            if self.test(f, &r.terms)? {
+                let term = self.eval(f, &r.body)?;
+                let place = if r.reducer.gives_place() { self.poly(f, &r.place)? } else { 0 };
+                found = Some(match found {
+                    None => (term, place),
+                    Some(before) => {
+                        self.counts.work += u64::from(term.is_real());
+                        r.reducer.joined(before, term, place).ok_or(Stopped::Broken("a reduction"))?
+                    }
+                });
+            }
+            left = next(&mut at, &extents);
+        }
+        Ok(match found {
+            Some((_, place)) if r.reducer.gives_place() => Value::I64(place),
+            Some((value, _)) => value,
+            None => Value::constant(r.reducer.nothing(scalar), scalar),
+        })
     }
 
     /// A derivative has no core form: it is evaluated in Tensor SSA.
@@ -264,6 +399,18 @@ impl<'a> Evaluator<'a> {
     }
 }
 
+/// The next index tuple, the last index fastest; is there one?
+fn next(at: &mut [i64], extents: &[i64]) -> bool {
+    for (i, n) in at.iter_mut().zip(extents).rev() {
+        *i += 1;
+        if *i < *n {
+            return true;
+        }
+        *i = 0;
+    }
+    false
+}
+
 /// An evaluation in a frame.
 struct At<'r, 'a> {
     evaluator: &'r mut Evaluator<'a>,
@@ -286,11 +433,13 @@ impl Numbers for At<'_, '_> {
     }
 
     fn read(&self, x: LocalId, at: &[i64]) -> Eval<i64> {
-        self.element(x, at).and_then(Value::int).ok_or(Stopped::Broken("an integer element"))
+        let element = self.element(x, at).ok_or(Stopped::Broken(indices::OUTSIDE))?;
+        element.int().ok_or(Stopped::Broken("an integer element"))
     }
 
     fn truth(&self, x: LocalId, at: &[i64]) -> Eval<bool> {
-        self.element(x, at).and_then(Value::truth).ok_or(Stopped::Broken("a truth value"))
+        let element = self.element(x, at).ok_or(Stopped::Broken(indices::OUTSIDE))?;
+        element.truth().ok_or(Stopped::Broken("a truth value"))
     }
 
     fn member(&self, x: LocalId, at: &[i64]) -> Eval<bool> {
@@ -320,6 +469,18 @@ impl Frame {
 
     fn get(&self, local: LocalId) -> Option<&Value> {
         self.values.get(local.0 as usize)?.as_ref()
+    }
+
+    /// A variable, or a component of one.
+    fn part(&self, e: &Expr) -> Option<&Value> {
+        match &e.kind {
+            Kind::Var(x) => self.get(*x),
+            Kind::Proj(inner, k) => match guarded(|| self.part(inner))? {
+                Value::Tuple(items) => items.get(*k as usize),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 
     fn set(&mut self, local: LocalId, value: Value) {

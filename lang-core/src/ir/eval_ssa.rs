@@ -2,7 +2,7 @@
 //! are visited (`nest`), and an element for which there is no term is zero without being visited: work is
 //! that of Fig. 6, iterations are what a compiled loop nest would run.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::core::Callee;
@@ -10,7 +10,9 @@ use super::eval::Stopped;
 use super::flat::Source;
 use super::indices::{self, Numbers};
 use super::nest::{Nest, World};
-use super::ssa::{Access, Rhs, Ssa, Stmt, Var, index_number};
+use super::reduce::Reduce;
+use super::region::{Loop, Part, Trips};
+use super::ssa::{Access, Rhs, Ssa, Stmt, Var, for_each_read, index_number, reads};
 use super::value::{self, Value};
 use crate::base::GlobalName;
 use crate::interp::Counts;
@@ -57,6 +59,8 @@ pub struct SsaEvaluator<'a> {
     functions: &'a dyn Functions,
     /// What was counted.
     pub counts: Counts,
+    /// Elements of arrays that were copied because what is updated is read elsewhere too.
+    pub copied: u64,
     fuel: u64,
 }
 
@@ -68,13 +72,18 @@ struct Run<'a, 'e> {
     values: Vec<Option<Arc<Tensor>>>,
     checked: Vec<bool>,
     calls: HashMap<String, Vec<Arc<Tensor>>>,
+    loops: Vec<Ran>,
+    /// The last statement that reads each, if no output is it.
+    last: Vec<Option<usize>>,
+    /// The statement that is being evaluated.
+    at: usize,
 }
 
 impl<'a> SsaEvaluator<'a> {
     /// One that visits so many tuples.
     #[must_use]
     pub fn new(functions: &'a dyn Functions, fuel: u64) -> Self {
-        Self { functions, counts: Counts::default(), fuel }
+        Self { functions, counts: Counts::default(), copied: 0, fuel }
     }
 
     /// How many tuples are left to be visited.
@@ -88,12 +97,22 @@ impl<'a> SsaEvaluator<'a> {
     /// # Errors
     /// What fails in it.
     pub fn call(&mut self, ssa: &Ssa, sizes: &[i64], parts: Vec<Tensor>) -> Eval<Vec<Arc<Tensor>>> {
+        let parts: Vec<Arc<Tensor>> = parts.into_iter().map(Arc::new).collect();
+        // They are the caller's: nothing in them changes.
+        let held = parts.clone();
+        let results = self.run(ssa, sizes, parts);
+        drop(held);
+        results
+    }
+
+    /// The same. What is given and not shared may be changed in place.
+    fn run(&mut self, ssa: &Ssa, sizes: &[i64], parts: Vec<Arc<Tensor>>) -> Eval<Vec<Arc<Tensor>>> {
         let mut locals: HashMap<LocalId, i64> = ssa.sizes.iter().copied().zip(sizes.iter().copied()).collect();
         let mut parts = parts.into_iter();
         let mut inputs = Vec::new();
         for input in &ssa.inputs {
             let tensor = match &input.source {
-                Source::Global(name) => self.functions.global(name, &input.leaf.path),
+                Source::Global(name) => self.functions.global(name, &input.leaf.path).map(Arc::new),
                 Source::Param(_) | Source::Tangent(_) | Source::Cotangent(_) => parts.next(),
             };
             let tensor = tensor.ok_or(Stopped::Broken("an input"))?;
@@ -101,7 +120,7 @@ impl<'a> SsaEvaluator<'a> {
             if let ([], [Value::I64(i)]) = (tensor.dims.as_slice(), tensor.items.as_slice()) {
                 locals.insert(input.local, *i);
             }
-            inputs.push(Arc::new(tensor));
+            inputs.push(Some(tensor));
         }
         let mut run = Run {
             evaluator: self,
@@ -110,10 +129,16 @@ impl<'a> SsaEvaluator<'a> {
             values: vec![None; ssa.stmts.len()],
             checked: vec![false; ssa.checks.len()],
             calls: HashMap::new(),
+            loops: Vec::new(),
+            last: last_uses(ssa),
+            at: 0,
         };
         for (k, stmt) in ssa.stmts.iter().enumerate() {
+            run.at = k;
             let value = match &stmt.rhs {
-                Rhs::Input(k) => inputs.get(*k as usize).cloned().ok_or(Stopped::Broken("an input"))?,
+                Rhs::Input(k) => {
+                    inputs.get_mut(*k as usize).and_then(Option::take).ok_or(Stopped::Broken("an input"))?
+                }
                 _ => run.statement(stmt)?,
             };
             if let Some(slot) = run.values.get_mut(k) {
@@ -235,6 +260,7 @@ impl Run<'_, '_> {
                     }
                 }
             }
+            Rhs::Reduce(r) => self.reduction(r, extents, &mut out)?,
             Rhs::Map { operation, pred, args } => {
                 let nest = Nest::new(extents, free, pred, self)?;
                 nest.visit(self, &mut |run, at| {
@@ -247,8 +273,45 @@ impl Run<'_, '_> {
                 })?;
             }
             Rhs::Call { .. } => return self.call(stmt, out),
+            Rhs::Loop(of, part) => return self.looped(of, *part, out),
+            Rhs::Update { .. } => return self.update(stmt, extents),
         }
         Ok(Arc::new(out))
+    }
+
+    /// A reduction: where it is computed first what it is over nothing, then its terms in their order.
+    fn reduction(&mut self, r: &Reduce, free: Vec<i64>, out: &mut Tensor) -> Eval<()> {
+        let broken = Stopped::Broken;
+        let of = self.ssa.stmts.get(r.of.var.0 as usize).and_then(|s| s.scalar).unwrap_or(Scalar::F64);
+        let nothing = Value::constant(r.reducer.nothing(of), of);
+        let count = free.len();
+        Nest::new(free.clone(), count, &r.pred, self)?.visit(self, &mut |run, at| {
+            run.step()?;
+            put(out, at, nothing.clone())
+        })?;
+        let extents = free.into_iter().chain(self.extents(&r.bound)?).collect();
+        let nest = Nest::new(extents, count, &r.visited(), self)?;
+        let mut found: Vec<Option<(Value, i64)>> = vec![None; out.items.len()];
+        nest.visit(self, &mut |run, at| {
+            run.iteration()?;
+            let term = run.element(&r.of, at)?;
+            let place = if r.reducer.gives_place() { run.number(&r.place, at)? } else { 0 };
+            let k = out.offset(at.get(..count).unwrap_or_default()).ok_or(broken("an element"))?;
+            let slot = found.get_mut(k).ok_or(broken("an element"))?;
+            *slot = Some(match slot.take() {
+                None => (term, place),
+                Some(before) => {
+                    run.evaluator.counts.work += u64::from(term.is_real());
+                    r.reducer.joined(before, term, place).ok_or(broken("a reduction"))?
+                }
+            });
+            Ok(())
+        })?;
+        for (slot, found) in out.items.iter_mut().zip(found) {
+            let Some((value, place)) = found else { continue };
+            *slot = if r.reducer.gives_place() { Value::I64(place) } else { value };
+        }
+        Ok(())
     }
 
     /// A part of what a definition gives; the calls are made once for all parts.
@@ -269,8 +332,10 @@ impl Run<'_, '_> {
         nest.visit(self, &mut |run, at| {
             run.step()?;
             let sizes = sizes.iter().map(|p| run.number(p, at)).collect::<Eval<Vec<i64>>>()?;
-            let args = args.iter().map(|a| run.slice(a, at)).collect::<Eval<Vec<Tensor>>>()?;
-            let parts = run.evaluator.call(&ssa, &sizes, args)?;
+            let args = args.iter().map(|a| run.slice(a, at)).collect::<Eval<Vec<Arc<Tensor>>>>()?;
+            let held = args.clone();
+            let parts = run.evaluator.run(&ssa, &sizes, args)?;
+            drop(held);
             results.push((at.to_vec(), parts));
             Ok(())
         })?;
@@ -306,15 +371,243 @@ impl Run<'_, '_> {
         result
     }
 
+    // ---- loops and updates ----
+
+    /// A part of a loop, which runs once for all of them.
+    fn looped(&mut self, of: &Arc<Loop>, part: Part, mut out: Tensor) -> Eval<Arc<Tensor>> {
+        let known = self.loops.iter().position(|ran| Arc::ptr_eq(&ran.of, of) || ran.of == *of);
+        let at = match known {
+            Some(at) => at,
+            None => {
+                let ran = self.repeat(of)?;
+                self.loops.push(ran);
+                self.loops.len() - 1
+            }
+        };
+        let Some(ran) = self.loops.get(at) else { return Err(Stopped::Broken("a loop")) };
+        let batch = of.batch.len();
+        let parts = self.ssa.stmts.iter().filter(|s| match &s.rhs {
+            Rhs::Loop(other, p) => *p == part && (Arc::ptr_eq(other, of) || other == of),
+            _ => false,
+        });
+        if let ([_], Part::Last(k), 1) = (ran.of_all.as_slice(), part, parts.count())
+            && batch == 0
+        {
+            // It is read here alone, and may be changed in place.
+            let one = self.loops.get_mut(at).and_then(|ran| ran.of_all.first_mut());
+            return one.and_then(|one| one.last.remove(&k)).ok_or(Stopped::Broken("a part of a loop"));
+        }
+        let broken = Stopped::Broken("a part of a loop");
+        for one in &ran.of_all {
+            let mut at: Vec<usize> = one.at.iter().map(|i| usize::try_from(*i).unwrap_or(usize::MAX)).collect();
+            match part {
+                Part::Last(k) => paste(&mut out, &at, one.last.get(&k).ok_or(broken.clone())?)?,
+                Part::Every(k) => {
+                    for (t, tensor) in one.every.get(&k).ok_or(broken.clone())?.iter().enumerate() {
+                        at.truncate(batch);
+                        at.push(t);
+                        paste(&mut out, &at, tensor)?;
+                    }
+                }
+                Part::Trips => {
+                    let trips = Tensor { dims: Vec::new(), items: vec![Value::I64(one.trips)] };
+                    paste(&mut out, &at, &trips)?;
+                }
+            }
+        }
+        Ok(Arc::new(out))
+    }
+
+    fn repeat(&mut self, of: &Arc<Loop>) -> Eval<Ran> {
+        let mut parts: BTreeSet<Part> = BTreeSet::new();
+        for stmt in &self.ssa.stmts {
+            if let Rhs::Loop(other, part) = &stmt.rhs
+                && (Arc::ptr_eq(other, of) || other == of)
+            {
+                parts.insert(*part);
+            }
+        }
+        let extents = self.extents(&of.batch)?;
+        let nest = Nest::new(extents, of.batch.len(), &of.pred, self)?;
+        let mut all = Vec::new();
+        nest.visit(self, &mut |run, at| {
+            all.push(run.iterate(of, &parts, at)?);
+            Ok(())
+        })?;
+        Ok(Ran { of: of.clone(), of_all: all })
+    }
+
+    /// One loop.
+    fn iterate(&mut self, of: &Loop, parts: &BTreeSet<Part>, at: &[i64]) -> Eval<OneLoop> {
+        let broken = Stopped::Broken("a loop");
+        let count = of.count().map(|n| self.number(n, at)).transpose()?;
+        let next: HashMap<usize, u32> = of.carried().map(|(k, next)| (k as usize, next)).collect();
+        let (mut carry, mut held): (HashMap<usize, Arc<Tensor>>, Vec<Arc<Tensor>>) = (HashMap::new(), Vec::new());
+        for k in next.keys() {
+            let init = of.args.get(*k).ok_or(broken.clone())?.access();
+            // What nothing else reads is changed in place.
+            let own = init.at.is_empty() && self.last.get(init.var.0 as usize) == Some(&Some(self.at));
+            let readers = of.args.iter().filter(|a| a.access().var == init.var).count();
+            let taken = if own && at.is_empty() && readers == 1 {
+                self.values.get_mut(init.var.0 as usize).and_then(Option::take)
+            } else {
+                None
+            };
+            let tensor = match taken {
+                Some(tensor) => tensor,
+                None => {
+                    let tensor = self.slice(init, at)?;
+                    held.push(tensor.clone());
+                    tensor
+                }
+            };
+            carry.insert(*k, tensor);
+        }
+        let firsts = held.len();
+        let mut every: HashMap<u32, Vec<Arc<Tensor>>> = HashMap::new();
+        parts.iter().for_each(|part| {
+            if let Part::Every(k) = part {
+                every.insert(*k, Vec::new());
+            }
+        });
+        let mut trips = 0;
+        loop {
+            let on = match (&of.trips, count) {
+                (_, Some(n)) => trips < n,
+                (Trips::While(k), None) => {
+                    let flag = carry.get(&(*k as usize)).and_then(|t| t.items.first()?.truth());
+                    flag.ok_or(broken.clone())?
+                }
+                (Trips::Count(_), None) => false,
+            };
+            if !on {
+                break;
+            }
+            self.iteration()?;
+            let place: Vec<i64> = at.iter().copied().chain([trips]).collect();
+            let sizes = of.sizes.iter().map(|p| self.number(p, &place)).collect::<Eval<Vec<i64>>>()?;
+            let mut inputs = Vec::new();
+            for (k, arg) in of.args.iter().enumerate() {
+                inputs.push(match carry.remove(&k) {
+                    Some(tensor) => tensor,
+                    None => {
+                        let tensor = self.given(of, k, arg.access(), &place)?;
+                        held.push(tensor.clone());
+                        tensor
+                    }
+                });
+            }
+            let outputs = crate::interp::guarded(|| self.evaluator.run(&of.body, &sizes, inputs))?;
+            held.truncate(firsts);
+            for (k, kept) in &mut every {
+                kept.push(outputs.get(*k as usize).cloned().ok_or(broken.clone())?);
+            }
+            let mut outputs: Vec<Option<Arc<Tensor>>> = outputs.into_iter().map(Some).collect();
+            let mut left: HashMap<u32, usize> = HashMap::new();
+            next.values().for_each(|n| *left.entry(*n).or_default() += 1);
+            for (k, n) in &next {
+                let slot = outputs.get_mut(*n as usize).ok_or(broken.clone())?;
+                let more = left.get_mut(n).is_some_and(|left| {
+                    *left -= 1;
+                    *left > 0
+                });
+                let value = if more { slot.clone() } else { slot.take() };
+                carry.insert(*k, value.ok_or(broken.clone())?);
+            }
+            trips += 1;
+        }
+        let last = carry.into_iter().filter_map(|(k, t)| Some((u32::try_from(k).ok()?, t))).collect();
+        Ok(OneLoop { at: at.to_vec(), last, every, trips })
+    }
+
+    /// What an input of a body is in an iteration: zero where it is read outside.
+    fn given(&mut self, of: &Loop, k: usize, a: &Access, at: &[i64]) -> Eval<Arc<Tensor>> {
+        match self.slice(a, at) {
+            Err(Stopped::Broken("a slice" | indices::OUTSIDE)) => {}
+            found => return found,
+        }
+        let whole = self.tensor(a.var)?;
+        let input = of.body.inputs.get(k).ok_or(Stopped::Broken("an input"))?;
+        let dims: Vec<usize> = whole.dims.iter().skip(a.at.len()).copied().collect();
+        let count: usize = dims.iter().product();
+        let zero = Value::zero_of(input.leaf.scalar.unwrap_or(Scalar::F64));
+        Ok(Arc::new(Tensor { items: vec![zero; count], dims }))
+    }
+
+    /// In place where what it changes is read nowhere else.
+    fn update(&mut self, stmt: &Stmt, mut extents: Vec<i64>) -> Eval<Arc<Tensor>> {
+        let Rhs::Update { base, batch, bound, pred, at, value, add } = &stmt.rhs else {
+            return Err(Stopped::Broken("an update"));
+        };
+        let batch = *batch as usize;
+        let free = extents.len();
+        let bound = self.extents(bound)?;
+        let mut out = if batch == 0 {
+            let last = self.last.get(base.var.0 as usize) == Some(&Some(self.at)) && base.var != value.var;
+            let first = base.at.iter().map(|p| self.number(p, &[])).collect::<Eval<Vec<i64>>>()?;
+            let slot = self.values.get_mut(base.var.0 as usize).ok_or(Stopped::Broken("a tensor"))?;
+            let tensor = if last && first.is_empty() { slot.take() } else { slot.clone() };
+            let tensor = tensor.ok_or(Stopped::Broken("a tensor"))?;
+            if first.is_empty() {
+                Arc::try_unwrap(tensor).unwrap_or_else(|shared| {
+                    self.evaluator.copied += shared.items.len() as u64;
+                    (*shared).clone()
+                })
+            } else {
+                let part = self.slice(base, &[])?;
+                self.evaluator.copied += part.items.len() as u64;
+                (*part).clone()
+            }
+        } else {
+            let mut out = self.zeros(stmt)?;
+            let outer: Vec<i64> = extents.iter().take(batch).copied().collect();
+            let shape = Tensor { dims: out.dims.iter().take(batch).copied().collect(), items: Vec::new() };
+            let nest = Nest::new(outer, batch, &Pred::truth(), self)?;
+            nest.visit(self, &mut |run, place| {
+                let part = run.slice(base, place)?;
+                let start = shape.offset(place).ok_or(Stopped::Broken("an update"))? * part.items.len();
+                run.evaluator.copied += part.items.len() as u64;
+                for (slot, value) in out.items.iter_mut().skip(start).zip(&part.items) {
+                    *slot = value.clone();
+                }
+                Ok(())
+            })?;
+            out
+        };
+        // The axes below the batch have no indices here.
+        extents.iter_mut().skip(batch).for_each(|n| *n = 1);
+        let all: Vec<i64> = extents.into_iter().chain(bound).collect();
+        let nest = Nest::new(all, free, pred, self)?;
+        nest.visit(self, &mut |run, place| {
+            run.iteration()?;
+            let new = run.element(value, place)?;
+            let inner = at.iter().map(|p| run.number(p, place)).collect::<Eval<Vec<i64>>>()?;
+            let whole: Vec<i64> = place.iter().take(batch).copied().chain(inner).collect();
+            let k = out.offset(&whole).ok_or(Stopped::Broken("an element"))?;
+            let slot = out.items.get_mut(k).ok_or(Stopped::Broken("an element"))?;
+            if *add {
+                run.evaluator.counts.work += u64::from(new.is_real());
+                *slot = slot.plus(&new).ok_or(Stopped::Broken("a sum"))?;
+            } else {
+                *slot = new;
+            }
+            Ok(())
+        })?;
+        Ok(Arc::new(out))
+    }
+
     /// The elements of a tensor behind its first indices.
-    fn slice(&mut self, a: &Access, at: &[i64]) -> Eval<Tensor> {
+    fn slice(&mut self, a: &Access, at: &[i64]) -> Eval<Arc<Tensor>> {
         let tensor = self.tensor(a.var)?;
+        if a.at.is_empty() {
+            return Ok(tensor);
+        }
         let first = a.at.iter().map(|p| self.number(p, at)).collect::<Eval<Vec<i64>>>()?;
         let dims: Vec<usize> = tensor.dims.iter().skip(first.len()).copied().collect();
         let size: usize = dims.iter().product();
         let outer = Tensor { dims: tensor.dims.iter().take(first.len()).copied().collect(), items: Vec::new() };
         let start = outer.offset(&first).ok_or(Stopped::Broken("a slice"))? * size;
-        Ok(Tensor { dims, items: tensor.items.iter().skip(start).take(size).cloned().collect() })
+        Ok(Arc::new(Tensor { dims, items: tensor.items.iter().skip(start).take(size).cloned().collect() }))
     }
 
     fn element(&mut self, a: &Access, at: &[i64]) -> Eval<Value> {
@@ -337,6 +630,48 @@ impl Run<'_, '_> {
         }
         Ok(())
     }
+}
+
+/// The loops of a statement, when they have run.
+struct Ran {
+    of: Arc<Loop>,
+    of_all: Vec<OneLoop>,
+}
+
+/// One of them.
+struct OneLoop {
+    /// The tuple of the batch.
+    at: Vec<i64>,
+    last: HashMap<u32, Arc<Tensor>>,
+    every: HashMap<u32, Vec<Arc<Tensor>>>,
+    trips: i64,
+}
+
+/// The last statement that reads each, if no output or check is it.
+fn last_uses(ssa: &Ssa) -> Vec<Option<usize>> {
+    let mut last = vec![None; ssa.stmts.len()];
+    if !ssa.stmts.iter().any(|s| matches!(s.rhs, Rhs::Update { .. } | Rhs::Loop(..))) {
+        return last;
+    }
+    let mut loops: Vec<&Arc<Loop>> = Vec::new();
+    for (k, stmt) in ssa.stmts.iter().enumerate() {
+        // A loop runs at the first of its parts.
+        if let Rhs::Loop(of, _) = &stmt.rhs {
+            if loops.iter().any(|other| Arc::ptr_eq(other, of) || *other == of) {
+                continue;
+            }
+            loops.push(of);
+        }
+        let mut mark = |v: Var| last.get_mut(v.0 as usize).into_iter().for_each(|slot| *slot = Some(k));
+        stmt.rhs.for_each_operand(&mut mark);
+        stmt.dims.iter().for_each(|n| reads(n, &mut mark));
+    }
+    let mut keep = |v: Var| last.get_mut(v.0 as usize).into_iter().for_each(|slot| *slot = None);
+    ssa.outputs.iter().for_each(|(_, v)| keep(*v));
+    for check in &ssa.checks {
+        [&check.guard, &check.cond].into_iter().for_each(|p| for_each_read(p, &mut keep));
+    }
+    last
 }
 
 /// An evaluation at indices of a statement.
@@ -412,6 +747,25 @@ fn inside<T>(value: Eval<T>) -> Eval<Option<T>> {
         Err(Stopped::Broken(indices::OUTSIDE)) => Ok(None),
         Err(stopped) => Err(stopped),
     }
+}
+
+/// Puts a tensor behind these first indices of another, whose extents may be larger.
+fn paste(out: &mut Tensor, at: &[usize], part: &Tensor) -> Eval<()> {
+    let broken = Stopped::Broken("a part of a loop");
+    let mut place = vec![0_usize; part.dims.len()];
+    for item in &part.items {
+        let whole: Vec<i64> = at.iter().chain(&place).map(|i| i64::try_from(*i).unwrap_or(-1)).collect();
+        let k = out.offset(&whole).ok_or(broken.clone())?;
+        *out.items.get_mut(k).ok_or(broken.clone())? = item.clone();
+        for (i, n) in place.iter_mut().zip(&part.dims).rev() {
+            *i += 1;
+            if *i < *n {
+                break;
+            }
+            *i = 0;
+        }
+    }
+    Ok(())
 }
 
 fn put(out: &mut Tensor, at: &[i64], value: Value) -> Eval<()> {

@@ -31,7 +31,7 @@ impl Source {
 }
 
 /// An input.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Input {
     /// Its variable.
     pub local: LocalId,

@@ -81,13 +81,20 @@ pub(super) fn holds(of: &mut impl Numbers, p: &Pred) -> Eval<bool> {
     of.step()?;
     Ok(match p {
         Pred::And(items) => {
-            // What reads data is asked only where the rest holds.
+            // What reads data is asked only where the rest holds; what reads outside decides only if all else holds.
+            let mut outside = false;
             for late in [false, true] {
                 for p in items.iter().filter(|p| p.is_opaque() == late) {
-                    if !holds(of, p)? {
-                        return Ok(false);
+                    match holds(of, p) {
+                        Ok(true) => {}
+                        Ok(false) => return Ok(false),
+                        Err(Stopped::Broken(OUTSIDE)) => outside = true,
+                        Err(stopped) => return Err(stopped),
                     }
                 }
+            }
+            if outside {
+                return Err(Stopped::Broken(OUTSIDE));
             }
             true
         }

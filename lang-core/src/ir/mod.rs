@@ -1,9 +1,11 @@
 //! The compiler's forms between the typed tree and loops: the core calculus (ATL Fig. 3) and Tensor SSA
 //! (Fig. 10), their texts and their evaluators. `norm` leads from one to the next.
 
+pub mod applied;
 mod builder;
 mod callee_text;
 pub mod canonical;
+mod canonical_region;
 pub mod convert;
 pub mod core;
 pub mod cost;
@@ -14,6 +16,8 @@ mod indices;
 mod nest;
 pub mod origin;
 pub mod read;
+pub mod reduce;
+pub mod region;
 pub mod ssa;
 pub mod ssa_text;
 pub mod text;

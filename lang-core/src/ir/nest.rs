@@ -45,7 +45,7 @@ pub(super) struct Nest {
 }
 
 impl Nest {
-    /// The loops over so many free and bound indices. Free ones that bound ones tell come last.
+    /// The loops over so many free and bound indices. Free ones that bound ones, or data, tell come last.
     pub(super) fn new<W: World>(extents: Vec<i64>, free: usize, pred: &Pred, world: &mut W) -> Result<Self, W::Stop> {
         let n = extents.len();
         let mentioned = |p: &Poly| {
@@ -65,8 +65,13 @@ impl Nest {
             let solution = pred.solution(&index(k, &Poly::default()).atom());
             late_index(k, free, solution, &mentioned, &mut late);
         }
-        let early = (0..n).filter(|k| late.get(*k).is_some_and(Option::is_none));
-        let order: Vec<usize> = early.chain((0..free).filter(|k| late.get(*k).is_some_and(Option::is_some))).collect();
+        let mut order: Vec<usize> = (0..n).filter(|k| late.get(*k).is_some_and(Option::is_none)).collect();
+        // One that others tell comes after them.
+        while let Some(k) =
+            (0..free).find(|k| !order.contains(k) && by_of(*k, &late, &mentioned).all(|j| order.contains(&j)))
+        {
+            order.push(k);
+        }
         let place = |k: usize| order.iter().position(|j| *j == k).unwrap_or(n);
         let mut nest = Self {
             told: order.iter().map(|k| late.get(*k).cloned().flatten()).collect(),
@@ -178,10 +183,33 @@ fn late_index(
     let mut data = false;
     solution.for_each_atom(&mut |a| data |= matches!(a, Atom::Read(..)));
     let bound = by.iter().skip(free).any(|m| *m);
-    let clear = by.iter().zip(late.iter()).all(|(m, l)| !m || l.is_none());
-    if let (true, true, Some(slot)) = (bound || data, clear, late.get_mut(k)) {
-        *slot = Some(solution);
+    if !(bound || data) {
+        return;
     }
+    late.get_mut(k).into_iter().for_each(|slot| *slot = Some(solution.clone()));
+    // Not by what it tells itself.
+    let mut open: Vec<usize> = by_of(k, late, mentioned).collect();
+    let mut seen = vec![false; late.len()];
+    while let Some(j) = open.pop() {
+        if j == k {
+            late.get_mut(k).into_iter().for_each(|slot| *slot = None);
+            return;
+        }
+        if let Some(slot @ false) = seen.get_mut(j) {
+            *slot = true;
+            open.extend(by_of(j, late, mentioned));
+        }
+    }
+}
+
+/// The indices by which an equation tells one.
+fn by_of(
+    k: usize,
+    late: &[Option<Poly>],
+    mentioned: &dyn Fn(&Poly) -> Vec<bool>,
+) -> impl Iterator<Item = usize> + use<> {
+    let by = late.get(k).and_then(Option::as_ref).map(mentioned).unwrap_or_default();
+    by.into_iter().enumerate().filter(|(_, m)| *m).map(|(j, _)| j)
 }
 
 /// A comparison that is linear in the indices, sizes put in.

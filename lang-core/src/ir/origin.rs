@@ -15,7 +15,7 @@ use crate::base::Span;
 const MOST: usize = 16;
 
 /// The explicit names that stand beside the rules of the passes in [`Ancestor::Statement`].
-pub const NAMES: &[&str] = &[VALUE, ZERO, CALL, RULE];
+pub const NAMES: &[&str] = &[VALUE, ZERO, CALL, RULE, LOOP, UPDATE];
 
 /// The statement itself, whose value the derivative reads or gives.
 pub const VALUE: &str = "value";
@@ -25,6 +25,12 @@ pub const ZERO: &str = "zero";
 
 /// The adjoint of what is called there is called.
 pub const CALL: &str = "call";
+
+/// The derivative of a loop.
+pub const LOOP: &str = "loop";
+
+/// The derivative of an update.
+pub const UPDATE: &str = "update";
 
 /// A rule that the program has beside the definition.
 pub const RULE: &str = "rule";

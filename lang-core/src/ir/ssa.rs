@@ -15,7 +15,9 @@ use std::sync::Arc;
 pub(crate) use super::builder::without_index;
 pub use super::builder::{Builder, Seen, at_indices};
 use super::core::{Callee, Constant, CoreType, Failing, Leaf, Operation, Vars};
-use super::flat::Input;
+use super::flat::{Input, Source};
+use super::reduce::Reduce;
+use super::region::{Loop, Part};
 use crate::base::Name;
 use crate::predicate::{Atom, Index, LocalId, Poly, Pred};
 use crate::syntax::ops::Scalar;
@@ -107,6 +109,8 @@ pub enum Rhs {
         /// The factors.
         factors: Vec<Access>,
     },
+    /// `[p] · max s if q: X[a]` and its kin.
+    Reduce(Reduce),
     /// `[p] · f(X₀[a₀], …)`
     Map {
         /// What is applied.
@@ -131,10 +135,30 @@ pub enum Rhs {
         /// Which part of the result.
         part: u32,
     },
+    /// A part of a loop.
+    Loop(Arc<Loop>, Part),
+    /// A tensor with some of its elements replaced or added to, for every tuple of the first indices. Only they and
+    /// the bound indices stand in it. No element is twice.
+    Update {
+        /// The tensor, at its first indices.
+        base: Access,
+        /// How many indices the statement has around it.
+        batch: u32,
+        /// The extents of the bound indices, which come after all of the statement.
+        bound: Vec<Poly>,
+        /// Where.
+        pred: Pred,
+        /// The element, over the axes of the tensor that are left.
+        at: Vec<Poly>,
+        /// What is put there.
+        value: Access,
+        /// Is it added?
+        add: bool,
+    },
 }
 
 /// `X[i…] = …`
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Stmt {
     /// Extents.
     pub dims: Vec<Poly>,
@@ -149,7 +173,7 @@ pub struct Stmt {
 }
 
 /// What has to hold: for all indices for which `guard` holds, `cond` does.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Check {
     /// Extents of the indices.
     pub dims: Vec<Poly>,
@@ -162,7 +186,7 @@ pub struct Check {
 }
 
 /// A function in Tensor SSA.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ssa {
     /// The definition.
     pub callee: Arc<Callee>,
@@ -199,15 +223,31 @@ impl Ssa {
     }
 }
 
+impl Ssa {
+    /// The same as a region, which is given what it reads of top-level `let`s too.
+    #[must_use]
+    pub fn closed(mut self) -> Self {
+        for (k, input) in (0..).zip(&mut self.inputs) {
+            if !input.source.is_passed() {
+                input.source = Source::Param(k);
+            }
+        }
+        self
+    }
+}
+
 impl Rhs {
     /// What it reads directly; not what its predicates and indices do.
     pub fn for_each_access(&self, f: &mut dyn FnMut(&Access)) {
         match self {
             Self::Input(_) | Self::Constant(_) | Self::Zero | Self::Index(_) => {}
             Self::Add(items) => items.iter().for_each(|a| f(&a.of)),
+            Self::Reduce(r) => f(&r.of),
             Self::Contract { factors: items, .. } | Self::Map { args: items, .. } | Self::Call { args: items, .. } => {
                 items.iter().for_each(f);
             }
+            Self::Loop(of, _) => of.args.iter().for_each(|a| f(a.access())),
+            Self::Update { base, value, .. } => [base, value].into_iter().for_each(f),
         }
     }
 
@@ -216,11 +256,14 @@ impl Rhs {
         match self {
             Self::Input(_) | Self::Constant(_) | Self::Zero | Self::Index(_) => {}
             Self::Add(items) => items.iter().for_each(|a| f(&a.pred)),
+            Self::Reduce(r) => [&r.pred, &r.terms].into_iter().for_each(f),
             Self::Contract { pred, .. } | Self::Map { pred, .. } | Self::Call { pred, .. } => f(pred),
+            Self::Update { pred, .. } => f(pred),
+            Self::Loop(of, _) => f(&of.pred),
         }
     }
 
-    /// Every statement that it reads, also in predicates and indices; one may come several times.
+    /// Every statement that it reads, also in predicates and indices, but not in its extents; one may come several times.
     pub fn for_each_operand(&self, f: &mut dyn FnMut(Var)) {
         self.for_each_access(&mut |a| f(a.var));
         self.for_each_pred(&mut |p| for_each_read(p, f));
@@ -233,8 +276,57 @@ impl Rhs {
         match self {
             Self::Index(p) => f(p),
             Self::Contract { bound, .. } => bound.iter().for_each(f),
+            Self::Reduce(r) => r.bound.iter().chain([&r.place]).for_each(f),
             Self::Call { sizes, .. } => sizes.iter().for_each(f),
+            Self::Loop(of, _) => of.for_each_poly(f),
+            Self::Update { bound, at, .. } => bound.iter().chain(at).for_each(f),
             _ => {}
+        }
+    }
+
+    /// With its accesses, polynomials and predicates replaced.
+    #[must_use]
+    pub fn map(
+        &self,
+        access: &mut dyn FnMut(&Access) -> Access,
+        poly: &dyn Fn(&Poly) -> Poly,
+        pred: &dyn Fn(&Pred) -> Pred,
+    ) -> Self {
+        let polys = |items: &[Poly]| items.iter().map(poly).collect();
+        match self {
+            Self::Input(_) | Self::Constant(_) | Self::Zero => self.clone(),
+            Self::Index(p) => Self::Index(poly(p)),
+            Self::Add(items) => {
+                Self::Add(items.iter().map(|a| Addend { neg: a.neg, pred: pred(&a.pred), of: access(&a.of) }).collect())
+            }
+            Self::Contract { bound, pred: p, neg, factors } => Self::Contract {
+                bound: polys(bound),
+                pred: pred(p),
+                neg: *neg,
+                factors: factors.iter().map(access).collect(),
+            },
+            Self::Map { operation, pred: p, args } => {
+                Self::Map { operation: *operation, pred: pred(p), args: args.iter().map(access).collect() }
+            }
+            Self::Call { callee, sizes, pred: p, args, batch, part } => Self::Call {
+                callee: callee.clone(),
+                sizes: polys(sizes),
+                pred: pred(p),
+                args: args.iter().map(access).collect(),
+                batch: *batch,
+                part: *part,
+            },
+            Self::Reduce(r) => Self::Reduce(r.map(poly, pred, access)),
+            Self::Loop(of, part) => Self::Loop(Arc::new(of.map(access, poly, pred)), *part),
+            Self::Update { base, batch, bound, pred: p, at, value, add } => Self::Update {
+                base: access(base),
+                batch: *batch,
+                bound: polys(bound),
+                pred: pred(p),
+                at: polys(at),
+                value: access(value),
+                add: *add,
+            },
         }
     }
 }

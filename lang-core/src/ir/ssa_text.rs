@@ -1,15 +1,40 @@
 //! Tensor SSA as text: a line for each statement, with its indices on the left, and what has to hold for it.
 //! What is printed is read again by [`super::read`].
+//!
+//! A loop stands before the first statement that reads a part of it:
+//!
+//! ```text
+//! L0 = for j0 < m: loop j1 < n with n, k = n - j1 - 1 {
+//!   Y0[i0 < n]: f64 = given X0[j0, k]
+//!   Y1: f64 = carried X1 then Y2
+//!   Y2: f64 = sum i0 < k: Y1 * Y0[i0]
+//! }
+//! X2[i0 < m]: f64 = L0.last Y1
+//! X3[i0 < m, i1 < n]: f64 = L0.every Y2
+//! ```
+//!
+//! Its indices are `j0`, `j1`, …, the last the number of the iteration, and `with` tells the sizes that stand in its body,
+//! of which `n` is `n` outside too. The body's statements are `Y0`, `Y1`, …, those of a loop in it `Z0`, `Z1`, …, then `XX0`.
+//! The first are read outside: anew for every iteration, or before the first, after which they are what a statement was in
+//! the iteration before. `last` is what is carried at the end, `every` a statement in all iterations, `trips` how many there
+//! were. With `while Y0` in place of `< n` it runs while what is carried there holds.
 
+use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::Arc;
 
 use super::callee_text::{Called, Qualified};
-use super::canonical;
+use super::canonical::{self, statement};
+use super::canonical_region::same;
 use super::core::CoreType;
 use super::flat::{Input, Source};
+use super::region::{Arg, Loop, Part, Trips};
 use super::ssa::{Access, Rhs, Ssa, Var, index};
-use super::text::{Typed, declared, digits};
-use crate::predicate::{LocalId, Poly, Pred};
+use super::text::{Typed, declared, digits, filter};
+use crate::base::Name;
+use crate::interp::guarded;
+use crate::predicate::{Atom, LocalId, Poly, Pred};
 use crate::syntax::ops::Scalar;
 
 impl fmt::Display for Ssa {
@@ -31,33 +56,18 @@ impl fmt::Display for Noted<'_> {
         let canonical = canonical::ssa(self.ssa);
         let ssa = &canonical.form;
         let own = ssa.callee.def.module.as_str();
-        let marked = |x: LocalId| format!("{}{}", bounded(ssa, x), ssa.vars.name(x));
-        let params = ssa.params.iter().map(|(x, ty)| format!("{}: {}", marked(*x), Typed(ty, own)));
+        let data = read_as_data(ssa);
+        let marked = |x: &LocalId| match bounded(ssa, *x) {
+            "" if data.contains(x) => "data ",
+            mark => mark,
+        };
+        let params = ssa.params.iter().map(|(x, ty)| format!("{}{}: {}", marked(x), ssa.vars.name(*x), Typed(ty, own)));
         let params: Vec<String> = params.chain(canonical.globals.iter().map(|g| declared(g, own))).collect();
         let sizes: Vec<Poly> = ssa.sizes.iter().map(|l| Poly::atom(ssa.vars.atom(*l))).collect();
         let called = Called { callee: &ssa.callee, own, sizes: &sizes };
         let opaque = if ssa.opaque { "opaque " } else { "" };
         writeln!(f, "{opaque}ssa {called}({}) -> {} =", params.join(", "), Typed(&ssa.result, own))?;
-        for (k, check) in ssa.checks.iter().enumerate() {
-            write!(f, "  check {k}{}: ", indices(&check.dims, 0))?;
-            if !check.guard.is_true() {
-                write!(f, "{} => ", check.guard)?;
-            }
-            writeln!(f, "{}, {} {:?}", check.cond, check.what.code, check.what.what.as_str())?;
-        }
-        for (k, stmt) in (0..).zip(&ssa.stmts) {
-            let scalar = stmt.scalar.map_or("rel", |s| s.name());
-            let of = stmt.scalar.unwrap_or(Scalar::F64);
-            let rhs = Shown { rhs: &stmt.rhs, free: stmt.dims.len(), of, ssa };
-            write!(f, "  X{k}{}: {scalar} = {rhs}", indices(&stmt.dims, 0))?;
-            needs(f, &stmt.needs)?;
-            let comment = [stmt.name.as_ref().map(ToString::to_string), (self.note)(Var(k))];
-            let comment: Vec<String> = comment.into_iter().flatten().collect();
-            if !comment.is_empty() {
-                write!(f, "  -- {}", comment.join("; "))?;
-            }
-            writeln!(f)?;
-        }
+        Block { ssa, of: None, depth: 0, loops: &Cell::new(0), note: self.note }.fmt(f)?;
         let expected = output_paths(&ssa.result, !ssa.callee.derived.is_empty());
         let outputs = ssa.outputs.iter().enumerate().map(|(k, (leaf, v))| {
             let path: Vec<String> = leaf.path.iter().map(u32::to_string).collect();
@@ -75,6 +85,23 @@ impl fmt::Display for Noted<'_> {
 /// Where in the result the parts are; in a derivative that tells nothing.
 pub(super) fn output_paths(result: &CoreType, derived: bool) -> Vec<Vec<u32>> {
     result.leaves().into_iter().map(|leaf| if derived { Vec::new() } else { leaf.path }).collect()
+}
+
+/// Integer parameters that extents read as data.
+fn read_as_data(ssa: &Ssa) -> BTreeSet<LocalId> {
+    let mut data = BTreeSet::new();
+    for ty in ssa.params.iter().map(|p| &p.1).chain([&ssa.result]) {
+        for leaf in ty.leaves() {
+            for n in &leaf.dims {
+                n.for_each_atom(&mut |a| {
+                    if let Atom::Read(x, ..) = a {
+                        data.insert(*x);
+                    }
+                });
+            }
+        }
+    }
+    data
 }
 
 fn bounded(ssa: &Ssa, x: LocalId) -> &'static str {
@@ -136,13 +163,162 @@ fn indices(dims: &[Poly], from: usize) -> String {
     format!("[{}]", list.collect::<Vec<_>>().join(", "))
 }
 
-impl fmt::Display for Access {
+/// The checks and statements of a function, or of a region.
+struct Block<'a> {
+    ssa: &'a Ssa,
+    /// The loop whose region it is.
+    of: Option<&'a Loop>,
+    /// How many loops are around.
+    depth: u32,
+    /// How many loops have been printed.
+    loops: &'a Cell<u32>,
+    note: &'a dyn Fn(Var) -> Option<String>,
+}
+
+impl fmt::Display for Block<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.var.name())?;
-        if self.at.is_empty() {
+        let ssa = self.ssa;
+        for (k, check) in ssa.checks.iter().enumerate() {
+            self.line(f, 1)?;
+            write!(f, "check {k}{}: ", indices(&check.dims, 0))?;
+            if !check.guard.is_true() {
+                write!(f, "{} => ", check.guard)?;
+            }
+            writeln!(f, "{}, {} {:?}", check.cond, check.what.code, check.what.what.as_str())?;
+        }
+        let mut known: Vec<(&Arc<Loop>, u32)> = Vec::new();
+        let mut inputs = 0;
+        for (k, stmt) in (0..).zip(&ssa.stmts) {
+            let number = match &stmt.rhs {
+                Rhs::Loop(of, _) => match known.iter().find(|(other, _)| same(other, of)) {
+                    Some((_, number)) => *number,
+                    None => {
+                        let number = self.loops.replace(self.loops.get() + 1);
+                        known.push((of, number));
+                        guarded(|| self.head(f, of, number))?;
+                        number
+                    }
+                },
+                _ => 0,
+            };
+            let scalar = stmt.scalar.map_or("rel", |s| s.name());
+            self.line(f, 1)?;
+            write!(f, "{}{}: {scalar} = ", statement(self.depth, Var(k)), indices(&stmt.dims, 0))?;
+            match (&stmt.rhs, self.of) {
+                (Rhs::Loop(of, part), _) => self.part(f, of, *part, number)?,
+                (Rhs::Input(k), Some(of)) => self.argument(f, of, *k)?,
+                (Rhs::Input(k), None) => {
+                    let number = if *k == inputs { String::new() } else { format!("{k}: ") };
+                    let told = ssa.inputs.get(*k as usize).map(|of| input(ssa, of)).unwrap_or_default();
+                    write!(f, "input {number}{told}")?;
+                    inputs += 1;
+                }
+                _ => {
+                    let of = stmt.scalar.unwrap_or(Scalar::F64);
+                    Shown { rhs: &stmt.rhs, free: stmt.dims.len(), of, ssa, depth: self.depth }.fmt(f)?;
+                }
+            }
+            needs(f, &stmt.needs)?;
+            let comment = [stmt.name.as_ref().map(ToString::to_string), (self.note)(Var(k))];
+            let comment: Vec<String> = comment.into_iter().flatten().collect();
+            if !comment.is_empty() {
+                write!(f, "  -- {}", comment.join("; "))?;
+            }
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+}
+
+impl Block<'_> {
+    fn line(&self, f: &mut fmt::Formatter<'_>, more: usize) -> fmt::Result {
+        write!(f, "{:1$}", "", 2 * (self.depth as usize + more))
+    }
+
+    /// A loop with its body.
+    fn head(&self, f: &mut fmt::Formatter<'_>, of: &Loop, number: u32) -> fmt::Result {
+        let body = &of.body;
+        self.line(f, 1)?;
+        write!(f, "L{number} = ")?;
+        if !of.batch.is_empty() {
+            let batch = of.batch.iter().enumerate().map(|(k, n)| format!("j{k} < {n}"));
+            write!(f, "for {}: ", batch.collect::<Vec<_>>().join(", "))?;
+        }
+        if !of.pred.is_true() {
+            write!(f, "[{}] * ", of.pred)?;
+        }
+        write!(f, "loop j{} ", of.batch.len())?;
+        match &of.trips {
+            Trips::Count(n) => write!(f, "< {n}")?,
+            Trips::While(k) => write!(f, "while {}", name_of(body, *k, self.depth + 1))?,
+        }
+        if !of.sizes.is_empty() {
+            let sizes = body.sizes.iter().zip(&of.sizes).map(|(l, n)| {
+                let (name, value) = (body.vars.name(*l), n.to_string());
+                if value == name.as_str() { value } else { format!("{name} = {value}") }
+            });
+            write!(f, " with {}", sizes.collect::<Vec<_>>().join(", "))?;
+        }
+        writeln!(f, " {{")?;
+        let inner = Block { ssa: body, of: Some(of), depth: self.depth + 1, loops: self.loops, note: &|_| None };
+        fmt::Display::fmt(&inner, f)?;
+        if !body.needs.is_empty() {
+            self.line(f, 2)?;
+            f.write_str("all")?;
+            needs(f, &body.needs)?;
+            writeln!(f)?;
+        }
+        self.line(f, 1)?;
+        writeln!(f, "}}")
+    }
+
+    /// What an input of a region is.
+    fn argument(&self, f: &mut fmt::Formatter<'_>, of: &Loop, k: u32) -> fmt::Result {
+        let (Some(arg), Some(input)) = (of.args.get(k as usize), self.ssa.inputs.get(k as usize)) else {
+            return Ok(());
+        };
+        let name = self.ssa.vars.name(input.local);
+        let named = if name.is_empty() { String::new() } else { format!("{name} = ") };
+        let of = Read { of: arg.access(), depth: self.depth.saturating_sub(1) };
+        match arg {
+            Arg::Given(_) => write!(f, "given {named}{of}"),
+            Arg::Carried { next, .. } => {
+                let next = self.ssa.outputs.get(*next as usize).map(|o| statement(self.depth, o.1));
+                write!(f, "carried {named}{of} then {}", next.unwrap_or_default())
+            }
+        }
+    }
+
+    fn part(&self, f: &mut fmt::Formatter<'_>, of: &Loop, part: Part, number: u32) -> fmt::Result {
+        match part {
+            Part::Last(k) => write!(f, "L{number}.last {}", name_of(&of.body, k, self.depth + 1)),
+            Part::Every(k) => {
+                let var = of.body.outputs.get(k as usize).map(|o| statement(self.depth + 1, o.1));
+                write!(f, "L{number}.every {}", var.unwrap_or_default())
+            }
+            Part::Trips => write!(f, "L{number}.trips"),
+        }
+    }
+}
+
+/// An input of a region, by the name of its statement.
+fn name_of(body: &Ssa, k: u32, depth: u32) -> Name {
+    body.input(k).map(|v| statement(depth, v)).unwrap_or_default()
+}
+
+/// An access where so many loops are around.
+struct Read<'a> {
+    of: &'a Access,
+    depth: u32,
+}
+
+impl fmt::Display for Read<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", statement(self.depth, self.of.var))?;
+        if self.of.at.is_empty() {
             return Ok(());
         }
-        let at: Vec<String> = self.at.iter().map(ToString::to_string).collect();
+        let at: Vec<String> = self.of.at.iter().map(ToString::to_string).collect();
         write!(f, "[{}]", at.join(", "))
     }
 }
@@ -153,6 +329,15 @@ struct Shown<'a> {
     free: usize,
     of: Scalar,
     ssa: &'a Ssa,
+    depth: u32,
+}
+
+impl Shown<'_> {
+    /// `i1 < n, i2 < m`
+    fn bound(&self, dims: &[Poly]) -> String {
+        let list = dims.iter().enumerate().map(|(k, n)| format!("{} < {n}", index(self.free + k, n).name));
+        list.collect::<Vec<_>>().join(", ")
+    }
 }
 
 impl fmt::Display for Shown<'_> {
@@ -160,12 +345,14 @@ impl fmt::Display for Shown<'_> {
         let bracket = |f: &mut fmt::Formatter<'_>, p: &Pred| {
             if p.is_true() { Ok(()) } else { write!(f, "[{p}] * ") }
         };
-        let list = |items: &[Access]| items.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let each = |f: &mut fmt::Formatter<'_>, batch: u32| {
+            let own: Vec<String> = (0..batch).map(|k| format!("i{k}")).collect();
+            if own.is_empty() { Ok(()) } else { write!(f, "for {}: ", own.join(", ")) }
+        };
+        let depth = self.depth;
+        let read = |of: &Access| Read { of, depth }.to_string();
+        let list = |items: &[Access]| items.iter().map(read).collect::<Vec<_>>();
         match self.rhs {
-            Rhs::Input(k) => match self.ssa.inputs.get(*k as usize) {
-                Some(found) => write!(f, "input {}", input(self.ssa, found)),
-                None => write!(f, "input {k}"),
-            },
             Rhs::Constant(c) => f.write_str(&digits(*c, self.of)),
             Rhs::Zero => f.write_str("zero"),
             Rhs::Index(p) => write!(f, "index {p}"),
@@ -178,31 +365,45 @@ impl fmt::Display for Shown<'_> {
                         (_, false) => " + ",
                     })?;
                     bracket(f, &a.pred)?;
-                    write!(f, "{}", a.of)?;
+                    f.write_str(&read(&a.of))?;
                 }
                 Ok(())
             }
             Rhs::Contract { bound, pred, neg, factors } => {
                 f.write_str(if *neg { "-" } else { "" })?;
                 if !bound.is_empty() {
-                    let bound = bound.iter().enumerate().map(|(k, n)| {
-                        let own = index(self.free + k, n);
-                        format!("{} < {n}", own.name)
-                    });
-                    write!(f, "sum {}: ", bound.collect::<Vec<_>>().join(", "))?;
+                    write!(f, "sum {}: ", self.bound(bound))?;
                 }
                 bracket(f, pred)?;
                 write!(f, "{}", list(factors).join(" * "))
+            }
+            Rhs::Reduce(r) => {
+                bracket(f, &r.pred)?;
+                let bound = self.bound(&r.bound);
+                let filter = filter(&r.terms, r.reducer, &r.place);
+                let gap = if bound.is_empty() { "" } else { " " };
+                write!(f, "{}{gap}{bound}{filter}: {}", r.reducer.word(), read(&r.of))
             }
             Rhs::Map { operation, pred, args } => {
                 bracket(f, pred)?;
                 write!(f, "{}({})", operation.name(), list(args).join(", "))
             }
-            Rhs::Call { callee, sizes, pred, args, batch, part } => {
-                if *batch > 0 {
-                    let own = (0..*batch).map(|k| format!("i{k}"));
-                    write!(f, "for {}: ", own.collect::<Vec<_>>().join(", "))?;
+            Rhs::Input(_) | Rhs::Loop(..) => Ok(()),
+            Rhs::Update { base, batch, bound, pred, at, value, add } => {
+                each(f, *batch)?;
+                let at: Vec<String> = at.iter().map(ToString::to_string).collect();
+                let put = if *add { "+=" } else { "=" };
+                write!(f, "{} with [{}] {put} {}", read(base), at.join(", "), read(value))?;
+                if !bound.is_empty() {
+                    write!(f, " for {}", self.bound(bound))?;
                 }
+                if !pred.is_true() {
+                    write!(f, " if {pred}")?;
+                }
+                Ok(())
+            }
+            Rhs::Call { callee, sizes, pred, args, batch, part } => {
+                each(f, *batch)?;
                 bracket(f, pred)?;
                 let called = Called { callee, own: &self.ssa.callee.def.module, sizes };
                 write!(f, "{called}({}).{part}", list(args).join(", "))

@@ -1,7 +1,13 @@
 //! Core as text, near to Iverson: `for` and `sum` with one index each, brackets with their predicates, `let`s
-//! line by line. `check(p, E0500 "…") e` fails where `p` does not hold. What is printed is read again by
+//! line by line; `max i < n, j < m if p: e` and its kin have all indices at once, and `argmax i < n if p at i: e` says what
+//! it gives of the chosen term. `check(p, E0500 "…") e` fails where `p` does not hold. What is printed is read again by
 //! [`super::read`]: the type of what no part of it tells stands after it, `f[n](x): [n]f64`; of a call that
 //! gives an `f64` it is left out.
+//!
+//! `loop k < n from s: f#0[n, k](a)` is the carry after `n` calls of `f#0` with `a` and the carry, which is `s` at first; what
+//! every call gives beside the next carry, as an array; and how many calls there were. `loop k from s while .0: …` calls
+//! while the first part of the carry holds. `update(x, [i + 1] = v[i] for i < n if p)` is `x` with those elements replaced if
+//! `p` holds, with `+=` added to.
 //!
 //! Arithmetic of indices alone is an index expression. The same as operations on data, step by step, stands
 //! with its type, `(i + j: i64)`.
@@ -11,11 +17,12 @@ use std::fmt::{self, Write as _};
 
 use super::callee_text::{Called, Qualified};
 use super::canonical;
-use super::core::{Constant, CoreType, E, Expr, Function, Kind, Labels, Operation, Vars};
+use super::core::{Constant, CoreType, E, Expr, Function, Kind, Labels, Operation, Repeat, Trips, Update, Vars};
 use super::flat::{Flat, Source};
+use super::reduce::Reducer;
 use crate::base::{GlobalName, Name};
 use crate::interp::guarded;
-use crate::predicate::{Atom, LocalId, Poly};
+use crate::predicate::{Atom, LocalId, Poly, Pred};
 use crate::resolve::scalar_fn::ScalarFn;
 use crate::syntax::ops::{BinOp, Scalar};
 
@@ -222,7 +229,7 @@ impl Operation {
 /// The type that is printed with an expression, where its parts do not tell it.
 fn ascribed(e: &Expr) -> Option<&CoreType> {
     let told = match &e.kind {
-        Kind::Call(..) => e.ty != CoreType::Scalar(Scalar::F64),
+        Kind::Call(..) | Kind::Loop(..) => e.ty != CoreType::Scalar(Scalar::F64),
         Kind::Tuple(_) => matches!(e.ty, CoreType::Tuple(_, Labels::Sum(_))),
         Kind::Constant(Constant::Int(_)) => true,
         Kind::Constant(Constant::Real(x)) => !x.is_finite() && e.ty == CoreType::Scalar(Scalar::F32),
@@ -234,7 +241,7 @@ fn ascribed(e: &Expr) -> Option<&CoreType> {
 fn binds(e: &Expr) -> Level {
     match &e.kind {
         Kind::Add(items) if items.len() > 1 => Level::Open,
-        Kind::Gen(..) | Kind::Sum(..) | Kind::Let(..) | Kind::Check(..) => Level::Open,
+        Kind::Gen(..) | Kind::Sum(..) | Kind::Reduce(..) | Kind::Let(..) | Kind::Check(..) => Level::Open,
         Kind::Apply(Operation::Binary(_) | Operation::Pow | Operation::PowInt | Operation::Not, _) => Level::Open,
         Kind::Index(p) => match (p.terms(), p.as_atom()) {
             (_, Some(Atom::Div(..) | Atom::Mod(..))) => Level::Open,
@@ -256,6 +263,19 @@ fn is_number(e: &Expr) -> bool {
         Kind::Index(p) => p.as_constant().is_some(),
         _ => false,
     }
+}
+
+/// ` if p at i * m + j`: which terms there are, and what is given of the chosen one.
+pub(super) fn filter(terms: &Pred, reducer: Reducer, place: &Poly) -> String {
+    let terms = if terms.is_true() { String::new() } else { format!(" if {terms}") };
+    if reducer.gives_place() { format!("{terms} at {place}") } else { terms }
+}
+
+/// How many of the arguments of a loop of this type are what it carries: one, or where there are no tuples its parts.
+fn carried(args: &[E], ty: &CoreType) -> usize {
+    let whole = matches!(args.last().map(|e| &e.ty), Some(CoreType::Tuple(..)));
+    let parts = |ty: &CoreType| ty.leaves().iter().filter(|leaf| leaf.path.first() == Some(&0)).count();
+    if whole { 1 } else { parts(ty) }
 }
 
 impl Writer<'_> {
@@ -292,7 +312,7 @@ impl Writer<'_> {
     /// What a variable is bound to: the type of a call stands with the variable.
     fn bound(&mut self, value: &E) {
         let told = ascribed(value);
-        if let (Kind::Call(..), Some(ty)) = (&value.kind, told) {
+        if let (Kind::Call(..) | Kind::Loop(..), Some(ty)) = (&value.kind, told) {
             let _ = write!(self.out, ": {ty} =");
             let mut w = Writer { out: String::new(), ..*self };
             w.bare(value);
@@ -446,6 +466,13 @@ impl Writer<'_> {
                 // It reaches to the end.
                 self.expr(body, Level::Open);
             }
+            Kind::Reduce(r) => {
+                let over: Vec<String> = r.indices.iter().map(|i| format!("{} < {}", i.name, i.extent)).collect();
+                let _ = write!(self.out, "{} {}", r.reducer.word(), over.join(", "));
+                self.out.push_str(&filter(&r.terms, r.reducer, &r.place));
+                self.out.push_str(": ");
+                self.expr(&r.body, Level::Open);
+            }
             Kind::Access(..) => self.access(e),
             Kind::Guard(p, body) => {
                 let _ = write!(self.out, "[{p}] * ");
@@ -467,11 +494,53 @@ impl Writer<'_> {
                 self.list(args);
                 self.out.push(')');
             }
+            Kind::Loop(repeat, args) => self.repeat(repeat, args, &e.ty),
+            Kind::Update(update, base, value) => self.update(update, base, value),
             Kind::Check(p, what, body) => {
                 let _ = write!(self.out, "check({p}, {} {:?}) ", what.code, what.what.as_str());
                 self.expr(body, Level::Factor);
             }
         }
+    }
+
+    fn repeat(&mut self, repeat: &Repeat, args: &[E], ty: &CoreType) {
+        let Repeat { body, sizes, counter, trips } = repeat;
+        let (given, carry) = args.split_at(args.len().saturating_sub(carried(args, ty)));
+        let _ = match trips {
+            Trips::Count(n) => write!(self.out, "loop {} < {n} from ", counter.name),
+            Trips::While => write!(self.out, "loop {} from ", counter.name),
+        };
+        if let [carry] = carry {
+            self.expr(carry, Level::Term);
+        } else {
+            self.out.push('(');
+            self.list(carry);
+            self.out.push(')');
+        }
+        self.out.push_str(if trips.count().is_some() { ": " } else { " while .0: " });
+        let _ = write!(self.out, "{}(", Called { callee: body, own: self.own, sizes });
+        self.list(given);
+        self.out.push(')');
+    }
+
+    fn update(&mut self, update: &Update, base: &E, value: &E) {
+        let Update { over, at, pred, add } = update;
+        self.out.push_str("update(");
+        self.expr(base, Level::Open);
+        let _ = write!(self.out, ", [{}]", at.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "));
+        self.out.push_str(if *add { " += " } else { " = " });
+        if over.is_empty() {
+            self.expr(value, Level::Open);
+        } else {
+            self.expr(value, Level::Base);
+            let own: Vec<&str> = over.iter().map(|i| i.name.as_str()).collect();
+            let over: Vec<String> = over.iter().map(|i| format!("{} < {}", i.name, i.extent)).collect();
+            let _ = write!(self.out, "[{}] for {}", own.join(", "), over.join(", "));
+        }
+        if !pred.is_true() {
+            let _ = write!(self.out, " if {pred}");
+        }
+        self.out.push(')');
     }
 
     /// `x[i, j]`

@@ -107,6 +107,24 @@ impl Value {
         indices.iter().try_fold(self, |v, i| v.elements()?.get(usize::try_from(*i).ok()?))
     }
 
+    /// The element at these indices, to be replaced.
+    #[must_use]
+    pub fn at_mut(&mut self, indices: &[i64]) -> Option<&mut Self> {
+        indices.iter().try_fold(self, |value, i| match value {
+            Self::Array(items) => items.get_mut(usize::try_from(*i).ok()?),
+            _ => None,
+        })
+    }
+
+    /// A part of a tuple, at this path.
+    #[must_use]
+    pub fn at_path(&self, path: &[usize]) -> Option<&Self> {
+        path.iter().try_fold(self, |value, k| match value {
+            Self::Tuple(items) => items.get(*k),
+            _ => None,
+        })
+    }
+
     /// Sum of scalars; of truth values "or".
     #[must_use]
     pub fn plus(&self, other: &Self) -> Option<Self> {

@@ -1,18 +1,28 @@
 //! Statements and checks that nothing reads go, and the others are renumbered. "A transformed program may omit
 //! a failure whose value is unused."
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::loops;
 use crate::ir::origin::Fate;
-use crate::ir::ssa::{Access, Addend, Rhs, Ssa, Stmt, Var, for_each_read};
+use crate::ir::region::{Loop, Part};
+use crate::ir::ssa::{Access, Rhs, Ssa, Stmt, Var, for_each_read, reads};
 use crate::predicate::{Atom, LocalId, Poly, Pred};
 
-/// Removes what is not needed for the outputs. Inputs stay. Tells what became of each statement.
-pub(crate) fn remove(ssa: &mut Ssa) -> Vec<Fate> {
+/// Which statements and checks the outputs need; inputs, too, if they are kept. Of a loop what is read of its parts is
+/// needed.
+pub(crate) fn live(ssa: &Ssa, inputs: bool) -> (Vec<bool>, Vec<bool>) {
     let mut live = vec![false; ssa.stmts.len()];
     let mut asked = vec![false; ssa.checks.len()];
     let mut open: Vec<Var> = ssa.outputs.iter().map(|(_, v)| *v).collect();
     let mut checks: Vec<u32> = ssa.needs.clone();
+    let mut found: Vec<(&Arc<Loop>, BTreeSet<Part>)> = Vec::new();
+    for (leaf, _) in &ssa.outputs {
+        leaf.dims.iter().for_each(|n| reads(n, &mut |v| open.push(v)));
+    }
     for (k, stmt) in (0..).zip(&ssa.stmts) {
-        if matches!(stmt.rhs, Rhs::Input(_)) {
+        if inputs && matches!(stmt.rhs, Rhs::Input(_)) {
             open.push(Var(k));
         }
     }
@@ -20,6 +30,7 @@ pub(crate) fn remove(ssa: &mut Ssa) -> Vec<Fate> {
         if let Some(c) = checks.pop() {
             if let (Some(slot @ false), Some(check)) = (asked.get_mut(c as usize), ssa.checks.get(c as usize)) {
                 *slot = true;
+                check.dims.iter().for_each(|n| reads(n, &mut |v| open.push(v)));
                 [&check.guard, &check.cond].into_iter().for_each(|p| for_each_read(p, &mut |v| open.push(v)));
             }
             continue;
@@ -29,35 +40,174 @@ pub(crate) fn remove(ssa: &mut Ssa) -> Vec<Fate> {
             continue;
         };
         *slot = true;
-        stmt.rhs.for_each_operand(&mut |v| open.push(v));
         checks.extend(&stmt.needs);
-    }
-    let new = |kept: &[bool]| {
-        let mut next = 0;
-        let number = |k: &bool| {
-            let at = next;
-            next += u32::from(*k);
-            at
+        stmt.dims.iter().for_each(|n| reads(n, &mut |v| open.push(v)));
+        let Rhs::Loop(of, part) = &stmt.rhs else {
+            stmt.rhs.for_each_operand(&mut |v| open.push(v));
+            continue;
         };
-        kept.iter().map(number).collect::<Vec<u32>>()
+        let at = found.iter().position(|(other, _)| same(other, of)).unwrap_or_else(|| {
+            found.push((of, BTreeSet::new()));
+            found.len() - 1
+        });
+        let Some((_, parts)) = found.get_mut(at) else { continue };
+        parts.insert(*part);
+        of.for_each_operand(&loops::needed(of, parts).inputs, &mut |v| open.push(v));
+    }
+    (live, asked)
+}
+
+/// The parts that are left of each loop.
+fn prune_loops(ssa: &mut Ssa) {
+    let mut found: Vec<(Arc<Loop>, BTreeSet<Part>)> = Vec::new();
+    for stmt in &ssa.stmts {
+        if let Rhs::Loop(of, part) = &stmt.rhs {
+            match found.iter_mut().find(|(other, _)| same(other, of)) {
+                Some((_, parts)) => drop(parts.insert(*part)),
+                None => found.push((of.clone(), BTreeSet::from([*part]))),
+            }
+        }
+    }
+    let pruned: Vec<_> = found
+        .into_iter()
+        .map(|(of, parts)| {
+            let (new, moved) = loops::pruned(&of, &parts);
+            (of, Arc::new(new), moved)
+        })
+        .collect();
+    for stmt in &mut ssa.stmts {
+        if let Rhs::Loop(of, part) = &mut stmt.rhs
+            && let Some((_, new, moved)) = pruned.iter().find(|(old, ..)| same(old, of))
+        {
+            *part = moved.get(part).copied().unwrap_or(*part);
+            *of = new.clone();
+        }
+    }
+}
+
+fn same(a: &Arc<Loop>, b: &Arc<Loop>) -> bool {
+    Arc::ptr_eq(a, b) || a == b
+}
+
+/// Removes what is not needed for the outputs. Inputs stay. Tells what became of each statement.
+pub(crate) fn remove(ssa: &mut Ssa) -> Vec<Fate> {
+    let (live, asked) = live(ssa, true);
+    let order = order(ssa, &live);
+    let mut vars = vec![0; ssa.stmts.len()];
+    for (new, old) in (0..).zip(&order) {
+        vars.get_mut(*old).into_iter().for_each(|slot| *slot = new);
+    }
+    let mut next = 0;
+    let number = |k: &bool| {
+        let at = next;
+        next += u32::from(*k);
+        at
     };
-    let (vars, numbers) = (new(&live), new(&asked));
+    let numbers: Vec<u32> = asked.iter().map(number).collect();
     let renumber = Renumber { vars: &vars, checks: &numbers };
     let fates = fates(&ssa.stmts, &live, &renumber);
-    let mut kept = live.iter();
-    ssa.stmts.retain(|_| kept.next().copied().unwrap_or(false));
+    ssa.stmts = order.iter().filter_map(|k| ssa.stmts.get(*k).cloned()).collect();
     let mut kept = asked.iter();
     ssa.checks.retain(|_| kept.next().copied().unwrap_or(false));
+    prune_loops(ssa);
     for stmt in &mut ssa.stmts {
+        stmt.dims.iter_mut().for_each(|n| *n = renumber.poly(n));
         stmt.rhs = renumber.rhs(&stmt.rhs);
         stmt.needs.iter_mut().for_each(|c| *c = renumber.check(*c));
     }
     for check in &mut ssa.checks {
+        check.dims.iter_mut().for_each(|n| *n = renumber.poly(n));
         (check.guard, check.cond) = (renumber.pred(&check.guard), renumber.pred(&check.cond));
     }
     ssa.needs.iter_mut().for_each(|c| *c = renumber.check(*c));
-    ssa.outputs.iter_mut().for_each(|(_, v)| *v = renumber.var(*v));
+    for (leaf, v) in &mut ssa.outputs {
+        leaf.dims.iter_mut().for_each(|n| *n = renumber.poly(n));
+        *v = renumber.var(*v);
+    }
+    ssa.result = ssa.result.map_sizes(&|n| renumber.poly(n));
+    for input in &mut ssa.inputs {
+        input.leaf.dims.iter_mut().for_each(|n| *n = renumber.poly(n));
+    }
     fates
+}
+
+/// The statements that are kept, each after those that it reads, and an update after those that read what it changes, as
+/// far as there is such an order. Otherwise as they stood.
+fn order(ssa: &Ssa, live: &[bool]) -> Vec<usize> {
+    let operands = |k: usize| {
+        let mut found: Vec<usize> = Vec::new();
+        if let Some(stmt) = ssa.stmts.get(k) {
+            let mut add = |v: Var| found.push(v.0 as usize);
+            stmt.dims.iter().for_each(|n| reads(n, &mut add));
+            stmt.rhs.for_each_operand(&mut add);
+            for c in &stmt.needs {
+                if let Some(check) = ssa.checks.get(*c as usize) {
+                    [&check.guard, &check.cond].into_iter().for_each(|p| for_each_read(p, &mut add));
+                }
+            }
+        }
+        found.retain(|k| live.get(*k) == Some(&true));
+        found
+    };
+    let before: Vec<Vec<usize>> = (0..ssa.stmts.len()).map(operands).collect();
+    let updates = ssa.stmts.iter().any(|s| matches!(s.rhs, Rhs::Update { .. }));
+    let sorted = before.iter().enumerate().all(|(k, of)| of.iter().all(|j| *j < k));
+    if !updates && sorted {
+        return (0..ssa.stmts.len()).filter(|k| live.get(*k) == Some(&true)).collect();
+    }
+    // Who reads the tensor that an update changes comes before it, unless it depends on the update.
+    let mut after = before.clone();
+    for (k, stmt) in ssa.stmts.iter().enumerate() {
+        let Rhs::Update { base, .. } = &stmt.rhs else { continue };
+        if live.get(k) != Some(&true) {
+            continue;
+        }
+        let changed = base.var.0 as usize;
+        let readers =
+            (0..ssa.stmts.len()).filter(|j| *j != k && before.get(*j).is_some_and(|of| of.contains(&changed)));
+        let readers: Vec<usize> = readers.filter(|j| live.get(*j) == Some(&true)).collect();
+        for j in readers {
+            if !reaches(&after, j, k)
+                && let Some(slot) = after.get_mut(k)
+            {
+                slot.push(j);
+            }
+        }
+    }
+    let mut done = vec![false; ssa.stmts.len()];
+    let mut order = Vec::new();
+    for root in (0..ssa.stmts.len()).filter(|k| live.get(*k) == Some(&true)) {
+        let mut open = vec![(root, 0)];
+        while let Some((k, next)) = open.pop() {
+            if done.get(k) == Some(&true) {
+                continue;
+            }
+            match after.get(k).and_then(|of| of.get(next)) {
+                Some(operand) => open.extend([(k, next + 1), (*operand, 0)]),
+                None => {
+                    done.get_mut(k).into_iter().for_each(|slot| *slot = true);
+                    order.push(k);
+                }
+            }
+        }
+    }
+    order
+}
+
+/// Does one statement come after another by this relation?
+fn reaches(after: &[Vec<usize>], from: usize, to: usize) -> bool {
+    let (mut open, mut seen) = (vec![from], vec![false; after.len()]);
+    while let Some(k) = open.pop() {
+        if k == to {
+            return true;
+        }
+        match seen.get_mut(k) {
+            Some(slot @ false) => *slot = true,
+            _ => continue,
+        }
+        open.extend(after.get(k).into_iter().flatten());
+    }
+    false
 }
 
 fn fates(stmts: &[Stmt], live: &[bool], renumber: &Renumber<'_>) -> Vec<Fate> {
@@ -78,13 +228,14 @@ fn fates(stmts: &[Stmt], live: &[bool], renumber: &Renumber<'_>) -> Vec<Fate> {
     fates
 }
 
-struct Renumber<'a> {
-    vars: &'a [u32],
-    checks: &'a [u32],
+/// New numbers of statements and checks.
+pub(crate) struct Renumber<'a> {
+    pub(crate) vars: &'a [u32],
+    pub(crate) checks: &'a [u32],
 }
 
 impl Renumber<'_> {
-    fn var(&self, v: Var) -> Var {
+    pub(crate) fn var(&self, v: Var) -> Var {
         Var(self.vars.get(v.0 as usize).copied().unwrap_or_default())
     }
 
@@ -96,7 +247,7 @@ impl Renumber<'_> {
         Var::of_local(x).map(|v| self.var(v))
     }
 
-    fn poly(&self, p: &Poly) -> Poly {
+    pub(crate) fn poly(&self, p: &Poly) -> Poly {
         p.substitute(&|a| match a {
             Atom::Read(x, _, at) => {
                 let v = self.local(*x)?;
@@ -106,7 +257,7 @@ impl Renumber<'_> {
         })
     }
 
-    fn pred(&self, p: &Pred) -> Pred {
+    pub(crate) fn pred(&self, p: &Pred) -> Pred {
         p.map(&|p| self.poly(p)).replace_opaque(&|x| {
             let v = self.local(x.of)?;
             let (local, name, at) = (v.local(), v.name(), x.at.into());
@@ -119,30 +270,6 @@ impl Renumber<'_> {
     }
 
     fn rhs(&self, rhs: &Rhs) -> Rhs {
-        let all = |items: &[Access]| items.iter().map(|a| self.access(a)).collect();
-        match rhs {
-            Rhs::Input(_) | Rhs::Constant(_) | Rhs::Zero => rhs.clone(),
-            Rhs::Index(p) => Rhs::Index(self.poly(p)),
-            Rhs::Add(items) => Rhs::Add(
-                items.iter().map(|a| Addend { neg: a.neg, pred: self.pred(&a.pred), of: self.access(&a.of) }).collect(),
-            ),
-            Rhs::Contract { bound, pred, neg, factors } => Rhs::Contract {
-                bound: bound.iter().map(|p| self.poly(p)).collect(),
-                pred: self.pred(pred),
-                neg: *neg,
-                factors: all(factors),
-            },
-            Rhs::Map { operation, pred, args } => {
-                Rhs::Map { operation: *operation, pred: self.pred(pred), args: all(args) }
-            }
-            Rhs::Call { callee, sizes, pred, args, batch, part } => Rhs::Call {
-                callee: callee.clone(),
-                sizes: sizes.iter().map(|p| self.poly(p)).collect(),
-                pred: self.pred(pred),
-                args: all(args),
-                batch: *batch,
-                part: *part,
-            },
-        }
+        rhs.map(&mut |a| self.access(a), &|p| self.poly(p), &|p| self.pred(p))
     }
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::ir::core::{Callee, Constant, Leaf, Operation};
 use crate::ir::flat::{Input, Source};
+use crate::ir::region::Loop;
 use crate::ir::ssa::{self, Access, Addend, Builder, Check, Rhs, Ssa, Var, index_number};
 use crate::predicate::{Atom, LocalId, Poly, Pred};
 use crate::syntax::ops::{BinOp, Scalar};
@@ -107,7 +108,8 @@ pub(crate) fn call(
             builder.contract(&dims, Vec::new(), &pred, false, &[of], Vec::new())
         })
         .collect();
-    let parts = if is_small(ssa) {
+    // What has extents that data tell has them for each call.
+    let parts = if is_small(ssa) && (batch.is_empty() || !has_data_extents(ssa)) {
         inlined(builder, ssa, &sizes, &args, &batch, &pred, &call.needs, globals)
     } else {
         called(builder, call.callee, ssa, &sizes, &args, &batch, &pred, &call.needs)
@@ -133,6 +135,12 @@ pub(crate) fn call(
             builder.contract(&dims, Vec::new(), &call.pred, false, &[of], Vec::new())
         })
         .collect()
+}
+
+fn has_data_extents(ssa: &Ssa) -> bool {
+    let mut found = false;
+    ssa.stmts.iter().flat_map(|s| &s.dims).for_each(|n| ssa::reads(n, &mut |_| found = true));
+    found
 }
 
 /// A statement for each part of the result.
@@ -171,7 +179,7 @@ impl Part {
     /// The statement, without indices of the place that nothing in it depends on.
     fn push(self, builder: &mut Builder, dims: Vec<Poly>, scalar: Option<Scalar>, pred: &Pred, needs: &[u32]) -> Var {
         let outer = dims.get(..self.batch).unwrap_or_default();
-        let args: Vec<Access> = self.args.iter().map(|a| through(builder, a, outer, pred)).collect();
+        let args: Vec<Access> = self.args.iter().map(|a| builder.whole_below(a, outer, pred)).collect();
         let used = |k: usize| {
             let atom = ssa::index(k, &Poly::default()).atom();
             pred.mentions(&atom) || self.sizes.iter().chain(args.iter().flat_map(|a| &a.at)).any(|p| p.mentions(&atom))
@@ -196,25 +204,6 @@ impl Part {
         let at = (0..dims.len()).filter(|j| *j != k).map(|j| ssa::index(j, &Poly::default()).value()).collect();
         builder.contract(&dims, Vec::new(), &Pred::truth(), false, &[Access { var, at }], Vec::new())
     }
-}
-
-/// An argument, whose axes after these indices are passed whole, seen through a view that keeps them whole.
-fn through(builder: &Builder, arg: &Access, outer: &[Poly], pred: &Pred) -> Access {
-    let dims = builder.dims(arg.var);
-    let own = dims.get(arg.at.len()..).unwrap_or_default();
-    let whole: Vec<Poly> = own.iter().enumerate().map(|(k, n)| ssa::index(outer.len() + k, n).value()).collect();
-    let at = arg.at.iter().chain(&whole).cloned().collect();
-    let Some(seen) = builder.see(&Access { var: arg.var, at }) else { return arg.clone() };
-    let inner = builder.dims(seen.of.var);
-    let Some(first) = inner.len().checked_sub(own.len()) else { return arg.clone() };
-    let (at, rest) = seen.of.at.split_at(first.min(seen.of.at.len()));
-    let apart = |p: &Poly| !(0..own.len()).any(|k| p.mentions(&ssa::index(outer.len() + k, &Poly::default()).atom()));
-    let same = rest == whole && inner.get(first..) == Some(own) && at.iter().all(apart);
-    let all: Vec<Poly> = outer.iter().chain(own).cloned().collect();
-    if same && !seen.neg && seen.needs.is_empty() && builder.implies(&all, pred, &seen.pred) {
-        return Access { var: seen.of.var, at: at.to_vec() };
-    }
-    arg.clone()
 }
 
 /// The statements of a definition with the indices of a place before their own.
@@ -266,6 +255,11 @@ fn inlined(
                 let factors: Vec<Access> = factors.iter().map(|a| put.access(a)).collect();
                 Place::Batched(builder.contract(&dims, bound, &pred.and(&put.pred(own)), *neg, &factors, all))
             }
+            Rhs::Reduce(r) => {
+                let mut r = r.map(&|p| put.poly(p), &|p| put.pred(p), &mut |a| put.access(a));
+                r.pred = pred.and(&r.pred);
+                Place::Batched(builder.reduce(&dims, scalar, r, all))
+            }
             Rhs::Map { operation, pred: own, args } => {
                 let places: Vec<Access> = args.iter().map(|a| put.access(a)).collect();
                 let mut pred = pred.and(&put.pred(own));
@@ -287,6 +281,25 @@ fn inlined(
                     part: *part,
                 };
                 Place::Batched(of.push(builder, dims, stmt.scalar, &pred.and(&put.pred(own)), &all))
+            }
+            Rhs::Loop(of, part) => {
+                let inner = of.map(&mut |a| put.access(a), &|p| put.poly(p), &|p| pred.and(&put.pred(p)));
+                let batch = batch.iter().cloned().chain(inner.batch).collect();
+                let inner = Loop { batch, ..inner };
+                Place::Batched(builder.looped(&dims, scalar, &Arc::new(inner), *part, all))
+            }
+            Rhs::Update { base, batch: inner, bound, pred: own, at, value, add } => {
+                let outer = u32::try_from(batch.len()).unwrap_or(u32::MAX);
+                let of = Rhs::Update {
+                    base: put.access(base),
+                    batch: outer + inner,
+                    bound: bound.iter().map(|n| put.poly(n)).collect(),
+                    pred: pred.and(&put.pred(own)),
+                    at: at.iter().map(|p| put.poly(p)).collect(),
+                    value: put.access(value),
+                    add: *add,
+                };
+                Place::Batched(builder.update(&dims, scalar, of, all))
             }
         };
         put.vars.push(place);
@@ -321,7 +334,14 @@ fn linear(ssa: &Ssa) -> Vec<bool> {
             Rhs::Map { operation: Operation::Binary(BinOp::Div) | Operation::Convert(_), args, .. } => {
                 args.first().is_some_and(of)
             }
-            Rhs::Map { .. } | Rhs::Call { .. } | Rhs::Constant(_) | Rhs::Zero | Rhs::Index(_) => false,
+            Rhs::Update { base, value, .. } => of(base) && of(value),
+            Rhs::Map { .. }
+            | Rhs::Call { .. }
+            | Rhs::Loop(..)
+            | Rhs::Constant(_)
+            | Rhs::Zero
+            | Rhs::Index(_)
+            | Rhs::Reduce(_) => false,
         });
     }
     linear

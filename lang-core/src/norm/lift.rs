@@ -1,6 +1,6 @@
 //! Let-lifting, ATL Fig. 7: every `let` moves to the outermost level. A binding inside a generation or a
 //! summation becomes an array with an element for each index; one inside a bracket is computed where the
-//! bracket holds. Calls are bound too, so that what gives several values is evaluated once.
+//! bracket holds. Calls, loops and updates are bound too, so that what gives several values is evaluated once.
 //!
 //! (5.7) and (5.10) are misprinted: what is lifted out of a sum becomes a generation, and the inner binding
 //! of a binding comes first.
@@ -9,10 +9,14 @@ use super::hits::Hits;
 use super::substitute;
 use crate::interp::guarded;
 use crate::ir::core::{E, Expr, Function, Kind, Vars};
-use crate::predicate::{LocalId, Poly};
+use crate::ir::reduce::Reduction;
+use crate::predicate::{Index, LocalId, Poly};
 
 /// The rules, as they are counted.
-pub const RULES: &[&str] = &["5.1", "5.2", "5.3", "5.4", "5.5", "5.6", "5.7", "5.8", "5.9", "5.10"];
+pub const RULES: &[&str] = &["5.1", "5.2", "5.3", "5.4", "5.5", "5.6", "5.7", "5.8", "5.9", "5.10", REDUCTION];
+
+/// Out of a reduction that is no sum, which the paper has not.
+const REDUCTION: &str = "lifted out of a reduction";
 
 type Bindings = Vec<(LocalId, E)>;
 
@@ -30,14 +34,15 @@ pub fn lift(function: &Function, hits: &mut Hits) -> Function {
 #[must_use]
 pub fn is_lifted(e: &E) -> bool {
     fn plain(e: &E) -> bool {
-        let mut good = !matches!(e.kind, Kind::Let(..) | Kind::Call(..));
+        let mut good = !matches!(e.kind, Kind::Let(..) | Kind::Call(..) | Kind::Loop(..) | Kind::Update(..));
         e.for_each_child(&mut |e| good = good && guarded(|| plain(e)));
         good
     }
     fn bound(e: &E) -> bool {
         match &e.kind {
             Kind::Gen(_, e) | Kind::Guard(_, e) | Kind::Check(_, _, e) => bound(e),
-            Kind::Call(_, _, args) => args.iter().all(plain),
+            Kind::Call(_, _, args) | Kind::Loop(_, args) => args.iter().all(plain),
+            Kind::Update(_, base, value) => plain(base) && plain(value),
             _ => plain(e),
         }
     }
@@ -45,6 +50,11 @@ pub fn is_lifted(e: &E) -> bool {
         Kind::Let(bindings, body) => bindings.iter().all(|(_, e)| bound(e)) && plain(body),
         _ => plain(e),
     }
+}
+
+/// Is it bound, wherever it stands?
+fn is_called(e: &E) -> bool {
+    matches!(e.kind, Kind::Call(..) | Kind::Loop(..) | Kind::Update(..))
 }
 
 struct Lift<'a> {
@@ -62,7 +72,7 @@ impl Lift<'_> {
             Kind::Let(bindings, body) => {
                 let mut all = Bindings::new();
                 for (x, value) in bindings {
-                    let called = matches!(value.kind, Kind::Call(..));
+                    let called = is_called(value);
                     let (inner, value) = self.lift(value);
                     self.count("5.10", &inner);
                     all.extend(inner);
@@ -80,19 +90,16 @@ impl Lift<'_> {
                 let generates = matches!(e.kind, Kind::Gen(..));
                 let (inner, body) = self.lift(body);
                 self.count(if generates { "5.6" } else { "5.7" }, &inner);
-                let mut lifted = Vec::new();
-                let mut all = Bindings::new();
-                for (x, value) in inner {
-                    // A binder is bound once, so each copy of it has its own index.
-                    let own = self.vars.index(index.name.clone(), index.extent.clone());
-                    let value = substitute::read_at(&value, &lifted, &index.value());
-                    let put = |p: &Poly| p.substitute(&|a| (*a == index.atom()).then(|| own.value()));
-                    all.push((x, Expr::generate(own.clone(), substitute::expr(&value, &put))));
-                    lifted.push(x);
-                }
-                let body = substitute::read_at(&body, &lifted, &index.value());
+                let (all, body) = self.out_of(index, inner, &body);
                 let kind = if generates { Kind::Gen(index.clone(), body) } else { Kind::Sum(index.clone(), body) };
                 (all, e.with(kind, e.ty.clone()))
+            }
+            Kind::Reduce(r) => {
+                let (inner, body) = self.lift(&r.body);
+                self.count(REDUCTION, &inner);
+                let all = inner.into_iter().map(|(x, value)| (x, Expr::guard(r.terms.clone(), value))).collect();
+                let (all, body) = r.indices.iter().rev().fold((all, body), |(all, body), i| self.out_of(i, all, &body));
+                (all, e.with(Kind::Reduce(Box::new(Reduction { body, ..(**r).clone() })), e.ty.clone()))
             }
             Kind::Guard(p, body) => {
                 let (inner, body) = self.lift(body);
@@ -126,7 +133,7 @@ impl Lift<'_> {
                     &crate::predicate::Pred::clone,
                 );
                 self.count(rule, &all);
-                if matches!(e.kind, Kind::Call(..)) {
+                if is_called(e) {
                     let x = self.vars.fresh("y");
                     let var = lifted.with(Kind::Var(x), lifted.ty.clone());
                     all.push((x, lifted));
@@ -135,6 +142,22 @@ impl Lift<'_> {
                 (all, lifted)
             }
         }
+    }
+
+    /// What was bound inside the range of an index, outside it: an array of what is computed for each.
+    fn out_of(&mut self, index: &Index, inner: Bindings, body: &E) -> (Bindings, E) {
+        let mut lifted = Vec::new();
+        let mut all = Bindings::new();
+        for (x, value) in inner {
+            // A binder is bound once, so each copy of it has its own index.
+            let own = self.vars.index(index.name.clone(), index.extent.clone());
+            let value = substitute::read_at(&value, &lifted, &index.value());
+            let put = |p: &Poly| p.substitute(&|a| (*a == index.atom()).then(|| own.value()));
+            all.push((x, Expr::generate(own.clone(), substitute::expr(&value, &put))));
+            lifted.push(x);
+        }
+        let body = substitute::read_at(body, &lifted, &index.value());
+        (all, body)
     }
 
     fn count(&mut self, rule: &'static str, lifted: &Bindings) {

@@ -7,6 +7,7 @@ pub mod elaborate;
 pub mod hits;
 pub mod inline;
 pub mod lift;
+pub(crate) mod loops;
 pub mod pairs;
 pub mod pushout;
 pub mod substitute;

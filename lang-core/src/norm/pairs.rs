@@ -73,7 +73,7 @@ pub fn is_flat(flat: &Flat) -> bool {
     fn plain(e: &E) -> bool {
         let mut good = match &e.kind {
             Kind::Tuple(items) => items.is_empty(),
-            Kind::Proj(call, _) => matches!(call.kind, Kind::Call(..)),
+            Kind::Proj(call, _) => matches!(call.kind, Kind::Call(..) | Kind::Loop(..)),
             Kind::Let(..) => false,
             _ => true,
         };
@@ -161,21 +161,30 @@ impl Pairs<'_> {
                 body.with(Kind::Check(p.clone(), what.clone(), body.clone()), body.ty.clone())
             }
             Kind::Call(callee, sizes, args) => {
-                let mut parts = Vec::new();
-                for arg in args {
-                    for leaf in arg.ty.leaves() {
-                        parts.push(self.part(arg, &leaf.path));
-                    }
-                }
-                let call = e.with(Kind::Call(callee.clone(), sizes.clone(), parts), e.ty.clone());
-                let leaves = e.ty.leaves();
-                let k = leaves.iter().position(|leaf| leaf.path == path);
-                let k = k.and_then(|k| u32::try_from(k).ok()).unwrap_or_default();
-                let ty = leaves.get(k as usize).map_or_else(|| e.ty.clone(), Leaf::ty);
-                call.with(Kind::Proj(call.clone(), k), ty)
+                let parts = self.flat(args);
+                result_part(&e.with(Kind::Call(callee.clone(), sizes.clone(), parts), e.ty.clone()), path)
+            }
+            Kind::Loop(repeat, args) => {
+                let parts = self.flat(args);
+                result_part(&e.with(Kind::Loop(repeat.clone(), parts), e.ty.clone()), path)
+            }
+            Kind::Update(update, base, value) => {
+                let (base, value) = (self.part(base, path), self.part(value, path));
+                base.with(Kind::Update(update.clone(), base.clone(), value), base.ty.clone())
             }
             _ => e.map(&mut |e| self.part(e, &[]), &Poly::clone, &crate::predicate::Pred::clone),
         }
+    }
+
+    /// All parts of arguments.
+    fn flat(&mut self, args: &[E]) -> Vec<E> {
+        let mut parts = Vec::new();
+        for arg in args {
+            for leaf in arg.ty.leaves() {
+                parts.push(self.part(arg, &leaf.path));
+            }
+        }
+        parts
     }
 
     /// A part of a top-level `let`: an input.
@@ -191,6 +200,15 @@ impl Pairs<'_> {
         self.inputs.push(Input { local, source, leaf });
         var
     }
+}
+
+/// A part of what a call or a loop gives.
+fn result_part(call: &E, path: &[u32]) -> E {
+    let leaves = call.ty.leaves();
+    let k = leaves.iter().position(|leaf| leaf.path == path);
+    let k = k.and_then(|k| u32::try_from(k).ok()).unwrap_or_default();
+    let ty = leaves.get(k as usize).map_or_else(|| call.ty.clone(), Leaf::ty);
+    call.with(Kind::Proj(call.clone(), k), ty)
 }
 
 /// `p_x`, `p_0`

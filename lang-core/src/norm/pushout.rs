@@ -38,9 +38,12 @@ pub fn is_pushed(flat: &Flat) -> bool {
     fn outer(e: &E) -> bool {
         match &e.kind {
             Kind::Gen(_, e) | Kind::Check(_, _, e) => outer(e),
-            Kind::Guard(_, inner) if matches!(inner.kind, Kind::Check(..) | Kind::Proj(..)) => outer(inner),
+            Kind::Guard(_, inner) if matches!(inner.kind, Kind::Check(..) | Kind::Proj(..) | Kind::Update(..)) => {
+                outer(inner)
+            }
+            Kind::Update(_, base, value) => outer(base) && outer(value),
             Kind::Proj(call, _) => {
-                let Kind::Call(_, _, args) = &call.kind else { return false };
+                let (Kind::Call(_, _, args) | Kind::Loop(_, args)) = &call.kind else { return false };
                 args.iter().all(outer)
             }
             _ => scalar(e),

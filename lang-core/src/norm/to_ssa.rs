@@ -12,15 +12,20 @@ use super::hits::Hits;
 use super::inline::{self, Call};
 use crate::base::Name;
 use crate::interp::guarded;
-use crate::ir::core::{Callee, E, Expr, Failing, Kind, Vars};
+use crate::ir::core::{self, Callee, E, Expr, Failing, Kind, Leaf, Repeat, Update, Vars};
 use crate::ir::flat::{Flat, Input, Source};
 use crate::ir::origin::{Ancestor, Origins};
+use crate::ir::reduce::{Reduce, Reduction};
+use crate::ir::region::{Arg, Loop, Part, Trips};
 use crate::ir::ssa::{self, Access, Addend, Builder, Check, Rhs, Ssa, Stmt, Var};
 use crate::predicate::{Atom, Index, LocalId, Poly, Pred};
 use crate::syntax::ops::Scalar;
 
 /// The rules, as they are counted.
-pub const RULES: &[&str] = &["5.25", "5.26", "5.27", "5.28", "5.29", "5.30", "5.31", "5.32", "5.33", "5.34"];
+pub const RULES: &[&str] = &["5.25", "5.26", "5.27", "5.28", "5.29", "5.30", "5.31", "5.32", "5.33", "5.34", REDUCTION];
+
+/// A reduction that is no sum, which the paper has not.
+const REDUCTION: &str = "reduction";
 
 /// A definition in Tensor SSA, for its calls.
 pub type Callees<'a> = &'a dyn Fn(&Arc<Callee>) -> Option<Arc<Ssa>>;
@@ -39,7 +44,11 @@ pub fn to_ssa(flat: &Flat, callees: Callees<'_>, hits: &mut Hits) -> (Ssa, Origi
     };
     pass.builder.trace.enter(Ancestor::Input);
     for (k, input) in (0..).zip(&flat.inputs) {
-        let dims = input.leaf.dims.clone();
+        // An extent may be an integer that is an input before.
+        let dims: Vec<Poly> = input.leaf.dims.iter().map(|n| pass.poly(&Place::default(), n)).collect();
+        if let Some(own) = pass.inputs.get_mut(k as usize) {
+            own.leaf.dims.clone_from(&dims);
+        }
         let var = pass.builder.push(dims, input.leaf.scalar, Rhs::Input(k), Vec::new());
         pass.name(var, &flat.vars.name(input.local));
         pass.env.insert(input.local, var);
@@ -56,7 +65,12 @@ pub fn to_ssa(flat: &Flat, callees: Callees<'_>, hits: &mut Hits) -> (Ssa, Origi
         pass.name(var, &flat.vars.name(*x));
         pass.env.insert(*x, var);
     }
-    let outputs = flat.outputs.iter().map(|(leaf, e)| (leaf.clone(), pass.convert(&top, e))).collect();
+    let outputs = flat.outputs.iter().map(|(leaf, e)| {
+        let var = pass.convert(&top, e);
+        let dims = leaf.dims.iter().map(|n| pass.poly(&top, n)).collect();
+        (Leaf { dims, ..leaf.clone() }, var)
+    });
+    let outputs = outputs.collect();
     let trace = pass.builder.trace;
     let mut ssa = Ssa {
         callee: flat.callee.clone(),
@@ -201,8 +215,12 @@ impl Convert<'_> {
                 self.builder.map(&dims, scalar, *operation, &place.pred, &args, place.needs.clone())
             }
             Kind::Sum(..) => self.summation(place, e),
+            Kind::Reduce(r) => self.reduction(place, r, scalar),
             // Neither is left by the passes before.
-            Kind::Tuple(_) | Kind::Let(..) | Kind::Global(_) | Kind::Call(..) => self.builder.zero(&dims, scalar),
+            Kind::Update(update, base, value) => self.update(place, update, base, value, scalar),
+            Kind::Tuple(_) | Kind::Let(..) | Kind::Global(_) | Kind::Call(..) | Kind::Loop(..) => {
+                self.builder.zero(&dims, scalar)
+            }
         }
     }
 
@@ -247,6 +265,21 @@ impl Convert<'_> {
         self.builder.contract(&dims, bound, &inner.pred, neg, &factors, inner.needs.clone())
     }
 
+    /// `max i if p: e`: the terms as a tensor, then the reduction of its elements.
+    fn reduction(&mut self, place: &Place, r: &Reduction, scalar: Scalar) -> Var {
+        self.hits.count(REDUCTION);
+        let bound = r.indices.iter().map(|i| self.poly(place, &i.extent)).collect();
+        let mut inner = place.clone();
+        inner.indices.extend(r.indices.iter().cloned());
+        let terms = self.pred(&inner, &r.terms);
+        inner.pred = inner.pred.and(&terms);
+        let var = self.convert(&inner, &r.body);
+        let of = Access { var, at: self.own(&inner) };
+        let (pred, chosen) = (place.pred.clone(), self.poly(&inner, &r.place));
+        let reduce = Reduce { reducer: r.reducer, bound, pred, terms, place: chosen, of };
+        self.builder.reduce(&self.dims(place), scalar, reduce, place.needs.clone())
+    }
+
     /// `x[a…]`, the whole axes that are left included; a part of what a call gives.
     fn element(&mut self, place: &Place, e: &Expr) -> Var {
         self.hits.count("5.30");
@@ -283,6 +316,9 @@ impl Convert<'_> {
 
     /// A part of what a call gives, with the indices of the place before its own.
     fn call(&mut self, place: &Place, call: &Expr, part: u32) -> Option<Var> {
+        if let Kind::Loop(repeat, args) = &call.kind {
+            return self.repeat(place, call, repeat, args, part);
+        }
         let Kind::Call(callee, sizes, args) = &call.kind else { return None };
         let ssa = (self.callees)(callee)?;
         let args: Vec<Var> = args.iter().map(|e| self.convert(place, e)).collect();
@@ -294,6 +330,92 @@ impl Convert<'_> {
             input_of(builder, vars, inputs, global)
         });
         parts.get(part as usize).copied()
+    }
+
+    /// A part of what a loop gives, with the indices of the place before its own.
+    fn repeat(&mut self, place: &Place, call: &Expr, repeat: &Repeat, args: &[E], part: u32) -> Option<Var> {
+        let body = (self.callees)(&repeat.body)?;
+        let leaves = call.ty.leaves();
+        let carried = leaves.iter().filter(|leaf| leaf.path.first() == Some(&0)).count();
+        let given = args.len().checked_sub(carried)?;
+        let (batch, own) = (self.dims(place), self.own(place));
+        // What has to hold here has to hold for the loop.
+        let around = Place { needs: Vec::new(), ..place.clone() };
+        let mut passed = Vec::new();
+        for e in args {
+            let var = self.convert(&around, e);
+            let of = Access { var, at: own.clone() };
+            passed.push(self.builder.whole_below(&of, &batch, &place.pred));
+        }
+        let mut passed = passed.into_iter().enumerate();
+        let mut all = Vec::new();
+        for input in &body.inputs {
+            if !input.source.is_passed() {
+                let var = input_of(&mut self.builder, &mut self.vars, &mut self.inputs, input);
+                all.push(Arg::Given(Access { var, at: Vec::new() }));
+                continue;
+            }
+            let (k, of) = passed.next()?;
+            all.push(match k.checked_sub(given) {
+                None => Arg::Given(of),
+                Some(next) => Arg::Carried { init: of, next: u32::try_from(next).ok()? },
+            });
+        }
+        let first = all.iter().position(|a| matches!(a, Arg::Carried { .. })).and_then(|k| u32::try_from(k).ok());
+        let mut inside = place.clone();
+        inside.indices.push(repeat.counter.clone());
+        let of = Loop {
+            pred: place.pred.clone(),
+            trips: match &repeat.trips {
+                core::Trips::Count(n) => Trips::Count(self.poly(place, n)),
+                core::Trips::While => Trips::While(first?),
+            },
+            sizes: repeat.sizes.iter().map(|p| self.poly(&inside, p)).collect(),
+            args: all,
+            body: Arc::new((*body).clone().closed()),
+            batch,
+        };
+        let of = Arc::new(super::loops::sliced(&self.builder, &of));
+        let leaf = leaves.get(part as usize)?;
+        let extents = leaf.dims.iter().map(|n| self.poly(place, n));
+        let dims: Vec<Poly> = of.batch.iter().cloned().chain(extents).collect();
+        let part = match leaf.path.first()? {
+            0 => Part::Last(first? + part),
+            1 => Part::Every(part),
+            _ => Part::Trips,
+        };
+        Some(self.builder.looped(&dims, leaf.scalar?, &of, part, place.needs.clone()))
+    }
+
+    /// An array with some elements replaced or added to, for every tuple of indices of the place.
+    fn update(&mut self, place: &Place, update: &Update, base: &E, value: &E, scalar: Scalar) -> Var {
+        let (base, value) = (self.convert(place, base), self.convert(place, value));
+        let dims = self.builder.dims(base);
+        let (outer, own) = (place.indices.len(), self.own(place));
+        // The indices of what is put there come after those of the array, and then those of what is below.
+        let below: Vec<Poly> = dims.iter().skip(outer + update.at.len()).cloned().collect();
+        let bound: Vec<Poly> = update.over.iter().map(|i| self.poly(place, &i.extent)).chain(below).collect();
+        let free = dims.len();
+        let put = |this: &Self, p: &Poly| {
+            let p = p.substitute(&|a| {
+                let k = update.over.iter().position(|i| i.atom() == *a)?;
+                Some(ssa::index(free + k, &Poly::default()).value())
+            });
+            this.poly(place, &p)
+        };
+        let index = |k: usize| ssa::index(free + k, &Poly::default()).value();
+        let mut at: Vec<Poly> = update.at.iter().map(|p| put(self, p)).collect();
+        at.extend((update.over.len()..bound.len()).map(index));
+        let of = Rhs::Update {
+            base: Access { var: base, at: own.clone() },
+            batch: u32::try_from(outer).unwrap_or(u32::MAX),
+            pred: place.pred.and(&self.pred(place, &update.pred)),
+            at,
+            value: Access { var: value, at: own.into_iter().chain((0..bound.len()).map(index)).collect() },
+            add: update.add,
+            bound,
+        };
+        self.builder.update(&dims, scalar, of, place.needs.clone())
     }
 
     fn view(&mut self, place: &Place, of: Access, neg: bool) -> Var {

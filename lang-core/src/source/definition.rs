@@ -249,7 +249,8 @@ fn e_scalar(line: &Line) -> Scalar {
 fn default_name(e: &Ex) -> &'static str {
     match e {
         Ex::Total(..) => "s",
-        Ex::Guard(_, e) => default_name(e),
+        Ex::Reduce(r) if r.reducer.gives_place() => "k",
+        Ex::Guard(_, e) | Ex::Choice(_, e, _) => default_name(e),
         Ex::Apply(Operation::Scalar(f), _) => match f.name() {
             "exp" => "e",
             "sqrt" => "root",

@@ -80,6 +80,14 @@ fn told_node(e: &Ex, facts: Facts<'_>) -> (Ex, bool) {
                 (Ex::total(indices.iter().map(put).collect(), told_pred(p, facts), e), false)
             }
         }
+        Ex::Reduce(r) => {
+            let (body, absent) = told(&r.body, facts);
+            if absent {
+                return (e.zero_like(), true);
+            }
+            let (poly, pred) = (|p: &Poly| told_poly(p, facts), |p: &Pred| told_pred(p, facts));
+            (r.told(body, &poly, &pred), false)
+        }
         Ex::Choice(p, a, b) => {
             let ((a, none), (b, neither)) = (told(a, facts), told(b, facts));
             (Ex::choice(told_pred(p, facts), a, b), none && neither)

@@ -260,6 +260,12 @@ pub(super) fn substituted(e: &Ex, put: &dyn Fn(Var) -> Option<Line>, fresh: &mut
 fn reads_in(e: &Ex, around: &mut Vec<Index>, f: OnRead<'_>) {
     match e {
         Ex::Read(v, at) => f(*v, at, around),
+        Ex::Reduce(r) => {
+            let before = around.len();
+            around.extend(r.indices.iter().cloned());
+            reads_in(&r.body, around, f);
+            around.truncate(before);
+        }
         Ex::Total(i, _, inner) => {
             let before = around.len();
             around.extend(i.iter().cloned());

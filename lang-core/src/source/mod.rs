@@ -34,8 +34,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::ad::{real_inputs, real_outputs};
-use crate::base::{GlobalName, Name};
-use crate::ir::core::{Callee, Derivation, Outside as NoCore};
+use crate::base::{GlobalName, Name, Span};
+use crate::ir::core::{Callee, Derivation, Outside as NoCore, Reason};
 use crate::ir::ssa::Ssa;
 use crate::norm::Bodies;
 use crate::pipeline::Callees;
@@ -69,6 +69,8 @@ pub enum Outside {
     SumType,
     /// A sum of truth values.
     Truth,
+    /// A loop, or an array that is updated.
+    Loop,
     /// Something of another module that this one does not import.
     Foreign,
     /// A part of a record or tuple that is a top-level `let`.
@@ -88,6 +90,7 @@ impl Outside {
         match self {
             Self::SumType => "a constructor that only a call tells",
             Self::Truth => "a sum of truth values",
+            Self::Loop => "a loop or an update",
             Self::Foreign => "a name that this module does not have",
             Self::Parts => "a part of a record at the top level",
             Self::Nested => "a call of a second derivative",
@@ -153,7 +156,7 @@ pub fn shown_callee(bodies: &dyn Bodies, def: &GlobalName) -> Option<Arc<Callee>
 /// to derive.
 ///
 /// # Errors
-/// What in the definition has no core form.
+/// What in the definition has no core form, or no derivative.
 pub fn derived(module: &dyn Callees, callee: &Arc<Callee>, which: Which) -> Result<Option<Arc<Ssa>>, Box<NoCore>> {
     let stages = module.stages(callee)?;
     let wrt = real_inputs(&stages.ssa);
@@ -165,7 +168,10 @@ pub fn derived(module: &dyn Callees, callee: &Arc<Callee>, which: Which) -> Resu
         Which::Forward => Derivation::Forward(wrt.into()),
         Which::Adjoint => Derivation::Adjoint { of: of.into(), wrt: wrt.into() },
     };
-    Ok(module.ssa(&Arc::new(callee.derive(derivation))))
+    match module.ssa(&Arc::new(callee.derive(derivation))) {
+        Some(ssa) => Ok(Some(ssa)),
+        None => Err(Box::new(NoCore { what: Reason::Derivative, item: callee.def.clone(), span: Span::default() })),
+    }
 }
 
 /// A derivative of a definition, which has this text, as a reader of its module sees it.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::Outside;
 use super::known::{Facts, told, told_poly, told_pred};
 use super::table::Table;
-use super::tree::Ex;
-use crate::base::Name;
+use super::tree::{Ex, Reduced};
+use crate::base::{Code, Name};
 use crate::ir::core::{Callee, Constant, Operation};
 use crate::ir::ssa::{Access, Rhs, Ssa, Stmt, Var, index, index_number};
 use crate::predicate::{Atom, Index, Poly, Pred};
@@ -146,6 +146,24 @@ fn line(ssa: &Ssa, stmt: &Stmt, before: &[Line], fresh: &mut Table) -> Result<Li
             };
             Is::Element(Ex::total(indices, pred, product))
         }
+        Rhs::Reduce(r) => {
+            for n in &r.bound {
+                let index = fresh.index(place.poly(n));
+                place.indices.push(index);
+            }
+            let put = r.put(&|p| place.poly(p));
+            let indices = place.indices.get(own.len()..).unwrap_or_default().to_vec();
+            let body = Ex::Read(put.of.var, put.of.at);
+            // A place over nothing is a failure in the language: where that is none it is asked for.
+            let (reducer, terms, place) = (put.reducer, put.terms, put.place);
+            let of = ssa.stmts.get(r.of.var.0 as usize).and_then(|s| s.scalar).unwrap_or(Scalar::F64);
+            let reduced = Reduced { reducer, fails: reducer.needs_terms(of), indices, terms, place, body };
+            let some = reduced.some();
+            let asked = reducer.gives_place() && some.is_opaque() && !fails(ssa, stmt);
+            let reduced = Ex::Reduce(Box::new(reduced));
+            let reduced = if asked { Ex::choice(some, reduced, Ex::Constant(Constant::Int(-1))) } else { reduced };
+            Is::Element(Ex::guard(put.pred, reduced))
+        }
         Rhs::Map { operation, pred, args } => {
             let pred = pred.map(&|p| place.poly(p));
             let exponent = args.get(1).and_then(|a| integer(before, a.var));
@@ -175,8 +193,15 @@ fn line(ssa: &Ssa, stmt: &Stmt, before: &[Line], fresh: &mut Table) -> Result<Li
             }
             Is::Call(Call { callee: callee.clone(), pred, args: parts, batch }, *part)
         }
+        Rhs::Loop(..) | Rhs::Update { .. } => return Err(Outside::Loop),
     };
     Ok(Line { indices: own, scalar: stmt.scalar, is, name: stmt.name.clone() })
+}
+
+/// Does it fail where there is no term?
+fn fails(ssa: &Ssa, stmt: &Stmt) -> bool {
+    let code = |c: &u32| ssa.checks.get(*c as usize).map(|c| c.what.code);
+    stmt.needs.iter().any(|c| code(c) == Some(Code::E0504))
 }
 
 /// Does it say of what is read only that there is a term in it, where it is zero otherwise?

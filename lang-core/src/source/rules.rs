@@ -5,7 +5,7 @@
 
 use super::sums::sum;
 use super::table::Table;
-use super::tree::Ex;
+use super::tree::{Ex, Reduced};
 use crate::ir::core::{Constant, Operation};
 use crate::predicate::{Atom, Context, Index, Poly, Pred};
 use crate::syntax::ops::{BinOp, Scalar};
@@ -40,6 +40,11 @@ fn clean_node(e: &Ex, context: &mut Context, fresh: &mut Table) -> Ex {
             }
         }
         Ex::Total(indices, p, inner) => total(indices, p, inner, context, fresh),
+        Ex::Reduce(r) => inside(&r.indices, context, |context| {
+            let terms = simplified(&r.terms, context);
+            let body = under(&terms, context, |context| clean(&r.body, context, fresh));
+            Ex::Reduce(Box::new(Reduced { terms, body, ..(**r).clone() }))
+        }),
         Ex::Sum(_) => match e.rebuilt(&mut |e| clean(e, context, fresh)) {
             Ex::Sum(terms) => sum(terms, context, fresh),
             other => other,

@@ -1,6 +1,6 @@
 //! Sums of what is put at places that data tell: `[i == idx[j]] * y[j]`, summed over `j`, is
 //! `scatter_add(zeros, idx, y)`, which visits each `j` once, and fails where a place is none. What is added to the
-//! sum stands in place of the zeros.
+//! sum stands in place of the zeros. Places may move with those of chosen elements, `[i == j + k[j]]`, `k[j]` an `argmax`.
 
 use super::tree::Ex;
 use super::writer::Writer;
@@ -13,14 +13,23 @@ const SCATTER_ADD: &str = "scatter_add";
 
 /// What is added where.
 pub(super) struct Scattered {
-    /// The array of places.
+    /// The array of places, or of what they are made of.
     pub(super) places: Var,
+    /// The place.
+    at: Poly,
     /// The index that runs along it.
     pub(super) along: Index,
     /// How many places there are to be put at.
     pub(super) into: Poly,
     /// What is added.
     element: Ex,
+}
+
+impl Scattered {
+    /// Are the places those of the array as it is?
+    fn is_whole(&self) -> bool {
+        matches!(self.at.as_atom(), Some(Atom::Read(..)))
+    }
 }
 
 /// Is it such a sum?
@@ -45,11 +54,18 @@ fn scattered(own: &[Index], e: &Ex) -> Option<Scattered> {
         -1 => rest,
         _ => return None,
     };
-    let Some(Atom::Read(x, _, at)) = place.as_atom() else { return None };
-    let whole = at.first() == Some(&along.value()) && at.len() == 1;
+    let mut reads = Vec::new();
+    place.for_each_atom(&mut |a| {
+        if let Atom::Read(x, _, at) = a {
+            reads.push((*x, at.to_vec()));
+        }
+    });
+    let [(x, at)] = reads.as_slice() else { return None };
+    let whole = at.as_slice() == std::slice::from_ref(&along.value());
     let (places, free) = (Var::of_local(*x)?, !element.mentions(&i.atom()));
     (whole && free).then(|| Scattered {
         places,
+        at: place,
         along: along.clone(),
         into: i.extent.clone(),
         element: element.as_ref().clone(),
@@ -76,7 +92,10 @@ impl Writer<'_> {
         let (rest, found) = self.scattering(own, e)?;
         let mut text = self.array(own, &rest, "-", false);
         for one in found {
-            let places = self.whole_name(one.places)?;
+            let places = match one.is_whole() {
+                true => self.whole_name(one.places)?,
+                false => self.array(std::slice::from_ref(&one.along), &Ex::Index(one.at.clone()), "-", false),
+            };
             let values = self.array(std::slice::from_ref(&one.along), &one.element, "-", false);
             text = format!("{SCATTER_ADD}({text}, {places}, {values})");
         }
@@ -87,7 +106,12 @@ impl Writer<'_> {
     fn scatters(&self, found: &Scattered) -> bool {
         let known = self.names().value(self.home(), SCATTER_ADD);
         let ours = matches!(known, Some(ValueRef::Def(name)) if name.module.is_empty());
-        ours && !self.taken.has(SCATTER_ADD) && self.has_extent(found.places, &found.along.extent)
+        // Where an element that there is is chosen its place is one.
+        let line = self.lines.get(found.places.0 as usize).and_then(|l| l.element());
+        let chosen = matches!(line, Some(Ex::Reduce(r)) if r.reducer.gives_place());
+        ours && !self.taken.has(SCATTER_ADD)
+            && (chosen || found.is_whole())
+            && self.has_extent(found.places, &found.along.extent)
     }
 
     /// Does it say that an element of an array of places is one, for an array that is put at its places?

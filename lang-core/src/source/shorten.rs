@@ -407,6 +407,7 @@ fn holds_where_read(e: &Ex, u: Var, p: &Pred, context: &mut Context, all: &mut b
         Ex::Read(_, places) => places.iter().for_each(&mut at),
         Ex::Index(place) => at(place),
         Ex::Total(i, ..) => i.iter().for_each(|i| at(&i.extent)),
+        Ex::Reduce(r) => r.indices.iter().map(|i| &i.extent).chain([&r.place]).for_each(&mut at),
         _ => {}
     }
     match e {
@@ -418,6 +419,10 @@ fn holds_where_read(e: &Ex, u: Var, p: &Pred, context: &mut Context, all: &mut b
         Ex::Total(i, q, inner) => inside(i, context, |context| {
             holds(q, context, all);
             under(q, context, |context| holds_where_read(inner, u, p, context, all));
+        }),
+        Ex::Reduce(r) => inside(&r.indices, context, |context| {
+            holds(&r.terms, context, all);
+            under(&r.terms, context, |context| holds_where_read(&r.body, u, p, context, all));
         }),
         Ex::Choice(q, a, b) => {
             holds(q, context, all);

@@ -42,6 +42,8 @@ impl Table {
                 Ex::Product(p) => !p.under.iter().any(|e| self.is_count(e)),
                 Ex::Apply(Operation::Convert(_) | Operation::Not | Operation::Stop, _) => true,
                 Ex::Apply(_, args) => !args.iter().any(|e| self.is_count(e)),
+                // Over nothing the greatest is infinite.
+                Ex::Reduce(r) => r.reducer.gives_place(),
                 _ => true,
             };
         });
@@ -53,7 +55,7 @@ impl Table {
         let mut counts = false;
         e.visit(&mut |e| {
             counts |= match e {
-                Ex::Total(..) | Ex::Index(_) | Ex::Guard(..) => true,
+                Ex::Total(..) | Ex::Index(_) | Ex::Guard(..) | Ex::Reduce(_) => true,
                 Ex::Read(v, _) => self.counts.get(v.0 as usize) == Some(&true),
                 _ => false,
             };
@@ -72,6 +74,14 @@ impl Table {
                     self.asks(p, context) && under(p, context, |context| self.in_bounds(inner, context))
                 };
                 inside(i, context, there)
+            }
+            Ex::Reduce(r) => {
+                let there = |context: &mut Context| {
+                    let good =
+                        |context: &mut Context| self.reads(&r.place, context) && self.in_bounds(&r.body, context);
+                    self.asks(&r.terms, context) && under(&r.terms, context, good)
+                };
+                (!r.fails || context.implies(&r.some())) && inside(&r.indices, context, there)
             }
             Ex::Choice(p, a, b) => {
                 self.asks(p, context)

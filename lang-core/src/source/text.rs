@@ -6,7 +6,7 @@ use super::predicate::{closed, join, range};
 use super::read::zero;
 use super::shape::{Asked, part};
 use super::table::Table;
-use super::tree::{Compares, Ex, Product};
+use super::tree::{Compares, Ex, Product, Reduced};
 use super::writer::{Level, Named, Writer};
 use crate::base::Name;
 use crate::interp::scalar::convert;
@@ -105,6 +105,7 @@ impl Writer<'_> {
                 }
             }
             Ex::Total(indices, p, body) => self.total(indices, p, body),
+            Ex::Reduce(r) => self.reduction(r),
             Ex::Choice(p, a, b) => {
                 let p = self.pred(p).0;
                 let (a, b) = (self.ex(a).0, self.ex(b).0);
@@ -253,20 +254,56 @@ impl Writer<'_> {
     fn total(&mut self, indices: &[Index], p: &Pred, body: &Ex) -> (String, Level) {
         let depth = self.scope.len();
         let mark = self.context.mark();
-        let mut p = p.clone();
-        let mut body = body.clone();
+        let (mut p, mut body) = (p.clone(), body.clone());
+        let heads = self.heads(indices, &mut p, &mut body, true);
+        let inner = Ex::guard(p, body);
+        let text = match inner.as_real() {
+            Some(x) => self.number(x, false).0,
+            None => self.whole_text(&inner),
+        };
+        self.context.release(mark);
+        self.leave(depth);
+        (format!("sum {heads}: {text}"), Level::Open)
+    }
+
+    /// `max i, j < m if p: e`. A place that is not the value of one index variable is made of several.
+    fn reduction(&mut self, r: &Reduced) -> (String, Level) {
+        let depth = self.scope.len();
+        let mark = self.context.mark();
+        let (mut p, mut body) = (r.terms.clone(), r.body.clone());
+        let word = r.reducer.word();
+        self.word(word);
+        let heads = self.heads(&r.indices, &mut p, &mut body, !r.reducer.gives_place());
+        let filter = if p.is_true() { String::new() } else { format!(" if {}", self.pred(&p).0) };
+        let text = match body.as_real() {
+            Some(x) => self.number(x, false).0,
+            None => self.whole_text(&body),
+        };
+        self.context.release(mark);
+        let names: Vec<String> = self.scope.iter().skip(depth).map(|(_, name)| name.to_string()).collect();
+        let own = matches!(r.indices.as_slice(), [i] if r.place == i.value());
+        let place = if r.reducer.gives_place() && !own { Some(self.poly(&r.place).0) } else { None };
+        self.leave(depth);
+        let text = format!("{word} {heads}{filter}: {text}");
+        let chosen = if names.len() == 1 { names.join("") } else { format!("({})", names.join(", ")) };
+        (place.map_or_else(|| text.clone(), |place| format!("let {chosen} = {text} in {place}")), Level::Open)
+    }
+
+    /// The ranges of a binder. Bounds in the predicate that say a range go from it, and a range may begin elsewhere where
+    /// all that depends on its index does.
+    fn heads(&mut self, indices: &[Index], p: &mut Pred, body: &mut Ex, moves: bool) -> String {
         let mut heads = Vec::new();
         for (k, i) in indices.iter().enumerate() {
             let later = indices.get(k + 1..).unwrap_or_default();
-            let found = range(i, &p, later, &self.context);
-            let shift = if found.is_none() { shift(i, &p, &body) } else { None };
+            let found = range(i, p, later, &self.context);
+            let shift = if moves && found.is_none() { shift(i, body) } else { None };
             let whole = Ex::guard(p.clone(), body.clone());
             let alone = self.alone(&whole, i);
             let hint = alone.iter().find_map(|(n, axis, _)| self.hint(n, *axis));
             let name = self.taken.index(hint.as_ref());
             heads.push(match (&found, shift) {
                 (Some((from, to, rest)), _) => {
-                    p = rest.clone();
+                    *p = rest.clone();
                     let to = self.poly(to).0;
                     match from.as_constant() {
                         Some(0) => format!("{name} < {to}"),
@@ -277,8 +314,8 @@ impl Writer<'_> {
                     let moved = i.value().plus(-c);
                     let atom = i.atom();
                     let put = |p: &Poly| p.substitute(&|a| (*a == atom).then(|| moved.clone()));
-                    p = p.map(&put);
-                    body = body.map_polys(&put);
+                    *p = p.map(&put);
+                    *body = body.map_polys(&put);
                     let to = self.poly(&i.extent.plus(c)).0;
                     format!("{name} in {c}..{to}")
                 }
@@ -290,19 +327,12 @@ impl Writer<'_> {
             self.scope.push((i.local, name));
             self.context.enter(i);
         }
-        let inner = Ex::guard(p, body);
-        let text = match inner.as_real() {
-            Some(x) => self.number(x, false).0,
-            None => self.whole_text(&inner),
-        };
-        self.context.release(mark);
-        self.leave(depth);
-        (format!("sum {}: {text}", heads.join(", ")), Level::Open)
+        heads.join(", ")
     }
 }
 
 /// How far all that depends on an index is from it, if that is one constant: `x[i + 1]` for all of it.
-fn shift(i: &Index, p: &Pred, body: &Ex) -> Option<i128> {
+fn shift(i: &Index, body: &Ex) -> Option<i128> {
     let mut at = Vec::new();
     body.visit(&mut |e| {
         if let Ex::Read(_, polys) = e {
@@ -313,7 +343,6 @@ fn shift(i: &Index, p: &Pred, body: &Ex) -> Option<i128> {
     let first = constants.first().copied()?;
     let alike =
         constants.iter().all(|c| *c == first) && at.iter().all(|p| p.linear_in(&i.atom()).is_some_and(|l| l.0 == 1));
-    let _ = p;
     (alike && first != 0).then_some(first)
 }
 

@@ -8,6 +8,7 @@
 
 use super::table::Table;
 use crate::ir::core::{Constant, Operation};
+use crate::ir::reduce::Reducer;
 use crate::ir::ssa::{FIRST_INDEX, Var, for_each_read, reads};
 use crate::predicate::{Atom, Index, LocalId, Poly, Pred};
 use crate::syntax::ops::BinOp;
@@ -34,10 +35,64 @@ pub(super) enum Ex {
     Guard(Pred, Box<Ex>),
     /// `sum i, j: [p] * e`
     Total(Vec<Index>, Pred, Box<Ex>),
+    /// `max i, j if p: e` and its kin.
+    Reduce(Box<Reduced>),
     /// Any other operation.
     Apply(Operation, Vec<Ex>),
     /// `if p then a else b`
     Choice(Pred, Box<Ex>, Box<Ex>),
+}
+
+/// `max i, j if p: e`; `argmax` and `argmin` give the place of the chosen term.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Reduced {
+    pub(super) reducer: Reducer,
+    /// Does it fail over nothing?
+    pub(super) fails: bool,
+    pub(super) indices: Vec<Index>,
+    pub(super) terms: Pred,
+    pub(super) place: Poly,
+    pub(super) body: Ex,
+}
+
+impl Reduced {
+    /// Is there a term?
+    pub(super) fn some(&self) -> Pred {
+        self.indices.iter().rev().fold(self.terms.clone(), |p, i| Pred::exists(i, &p))
+    }
+
+    /// The same with another body.
+    pub(super) fn with(&self, body: Ex) -> Ex {
+        Ex::Reduce(Box::new(Self { body, ..self.clone() }))
+    }
+
+    /// The same with its body, its polynomials and its filter replaced.
+    pub(super) fn told(&self, body: Ex, poly: &dyn Fn(&Poly) -> Poly, pred: &dyn Fn(&Pred) -> Pred) -> Ex {
+        let index = |i: &Index| Index { extent: poly(&i.extent), ..i.clone() };
+        let indices = self.indices.iter().map(index).collect();
+        Ex::Reduce(Box::new(Self {
+            reducer: self.reducer,
+            fails: self.fails,
+            indices,
+            terms: pred(&self.terms),
+            place: poly(&self.place),
+            body,
+        }))
+    }
+
+    /// The same with other bound indices.
+    fn over(&self, fresh: &mut dyn FnMut(&Index) -> Index) -> Self {
+        let pairs: Vec<(Atom, Index)> = self.indices.iter().map(|i| (i.atom(), fresh(i))).collect();
+        let put = |p: &Poly| p.substitute(&|a| pairs.iter().find(|(b, _)| b == a).map(|(_, i)| i.value()));
+        Self {
+            reducer: self.reducer,
+            fails: self.fails,
+            indices: pairs.iter().map(|(_, i)| i.clone()).collect(),
+            terms: self.terms.map(&put),
+            place: put(&self.place),
+            body: self.body.map_polys(&put),
+        }
+    }
 }
 
 /// `by * over… / (per * under…)`
@@ -125,6 +180,7 @@ impl Ex {
             Self::Constant(Constant::Int(_)) | Self::Index(_) => Self::Constant(Constant::Int(0)),
             Self::Guard(_, e) | Self::Total(_, _, e) | Self::Choice(_, e, _) => e.zero_like(),
             Self::Apply(Operation::Binary(op), _) if op.compares() => Self::Constant(Constant::Bool(false)),
+            Self::Reduce(r) if r.reducer.gives_place() => Self::Constant(Constant::Int(0)),
             _ => Self::real(0.0),
         }
     }
@@ -279,6 +335,14 @@ impl Ex {
             let body = e.map_polys(&put).renumbered(next);
             return Self::Total(fresh, pred.map(&put), Box::new(body));
         }
+        if let Self::Reduce(r) = self {
+            let over = r.over(&mut |i| {
+                *next += 1;
+                let local = LocalId(FIRST_INDEX + (1 << 24) + *next - 1);
+                Index { local, name: format!("b{}", *next - 1).into(), extent: i.extent.clone() }
+            });
+            return over.with(over.body.renumbered(next));
+        }
         self.map_children(&mut |e| e.renumbered(next))
     }
 
@@ -295,6 +359,7 @@ impl Ex {
             Self::Power(e, k) => Self::Power(Box::new(f(e)), *k),
             Self::Guard(p, e) => Self::Guard(p.clone(), Box::new(f(e))),
             Self::Total(i, p, e) => Self::Total(i.clone(), p.clone(), Box::new(f(e))),
+            Self::Reduce(r) => r.with(f(&r.body)),
             Self::Apply(op, args) => Self::Apply(*op, args.iter().map(f).collect()),
             Self::Choice(p, a, b) => Self::Choice(p.clone(), Box::new(f(a)), Box::new(f(b))),
         }
@@ -316,6 +381,7 @@ impl Ex {
             Self::Power(e, k) => Self::power(f(e), *k),
             Self::Guard(p, e) => Self::guard(p.clone(), f(e)),
             Self::Total(i, p, e) => Self::total(i.clone(), p.clone(), f(e)),
+            Self::Reduce(r) => r.with(f(&r.body)),
             Self::Apply(op, args) => Self::Apply(*op, args.iter().map(f).collect()),
             Self::Choice(p, a, b) => Self::choice(p.clone(), f(a), f(b)),
         }
@@ -368,12 +434,17 @@ impl Ex {
             Self::Guard(p, e) => Self::guard(p.map(f), e.map_polys(f)),
             Self::Total(i, p, e) => Self::Total(i.iter().map(index).collect(), p.map(f), Box::new(e.map_polys(f))),
             Self::Choice(p, a, b) => Self::choice(p.map(f), a.map_polys(f), b.map_polys(f)),
+            Self::Reduce(r) => r.told(r.body.map_polys(f), f, &|p| p.map(f)),
             _ => self.map_children(&mut |e| e.map_polys(f)),
         }
     }
 
     /// A copy whose bound indices are new.
     pub(super) fn refreshed(&self, fresh: &mut Table) -> Self {
+        if let Self::Reduce(r) = self {
+            let over = r.over(&mut |i| fresh.index(i.extent.clone()));
+            return over.with(over.body.refreshed(fresh));
+        }
         let Self::Total(indices, pred, e) = self else { return self.map_children(&mut |e| e.refreshed(fresh)) };
         let pairs: Vec<(Atom, Index)> = indices.iter().map(|i| (i.atom(), fresh.index(i.extent.clone()))).collect();
         let put = |p: &Poly| p.substitute(&|a| pairs.iter().find(|(b, _)| b == a).map(|(_, i)| i.value()));
@@ -385,6 +456,7 @@ impl Ex {
     pub(super) fn for_each_pred(&self, f: &mut dyn FnMut(&Pred)) {
         self.visit(&mut |e| match e {
             Self::Guard(p, _) | Self::Total(_, p, _) | Self::Choice(p, ..) => f(p),
+            Self::Reduce(r) => f(&r.terms),
             _ => {}
         });
     }
@@ -398,6 +470,7 @@ impl Ex {
             Self::Product(p) => p.over.iter().chain(&p.under).for_each(|e| e.visit(f)),
             Self::Power(e, _) | Self::Guard(_, e) | Self::Total(_, _, e) => e.visit(f),
             Self::Apply(_, args) => args.iter().for_each(|e| e.visit(f)),
+            Self::Reduce(r) => r.body.visit(f),
             Self::Choice(_, a, b) => {
                 a.visit(f);
                 b.visit(f);
@@ -415,6 +488,11 @@ impl Ex {
                 i.iter().for_each(|i| f(&i.extent));
                 p.visit(f, &mut |_| {});
             }
+            Self::Reduce(r) => {
+                r.indices.iter().for_each(|i| f(&i.extent));
+                r.terms.visit(f, &mut |_| {});
+                f(&r.place);
+            }
             _ => {}
         });
     }
@@ -430,7 +508,11 @@ impl Ex {
                 }
                 Self::Index(p) => poly(p),
                 Self::Total(i, ..) => i.iter().for_each(|i| poly(&i.extent)),
+                Self::Reduce(r) => r.indices.iter().map(|i| &i.extent).chain([&r.place]).for_each(&mut poly),
                 _ => {}
+            }
+            if let Self::Reduce(r) = e {
+                for_each_read(&r.terms, &mut |v| f(v, true));
             }
             if let Self::Guard(p, _) | Self::Total(_, p, _) | Self::Choice(p, ..) = e {
                 for_each_read(p, &mut |v| f(v, true));
@@ -474,7 +556,7 @@ impl Ex {
                 };
                 cheap && args.iter().all(Self::costs_nothing)
             }
-            Self::Sum(_) | Self::Power(..) | Self::Total(..) | Self::Choice(..) => false,
+            Self::Sum(_) | Self::Power(..) | Self::Total(..) | Self::Reduce(_) | Self::Choice(..) => false,
         }
     }
 }

@@ -31,7 +31,7 @@ fn features() -> Vec<(&'static str, bool)> {
 /// Name, is it there, and why or why not.
 const BACKENDS: [(&str, bool, &str); 3] = [
     ("interp", true, "the interpreter, the meaning of every program"),
-    ("cpu", false, "compiled code is not built in yet; the interpreter stands in"),
+    ("cpu", false, "compiled code is not built in yet; values are the interpreter's, derivatives are generated"),
     ("gpu", false, "not built in yet"),
 ];
 
@@ -67,7 +67,7 @@ pub(crate) fn run(out: Out) -> Status {
     for (name, there, why) in BACKENDS {
         text += &format!("  {name:<9} {:<4} {why}\n", mark(there));
     }
-    text += "\nPrograms run on the interpreter.\n";
+    text += "\nPrograms run on the interpreter, and their derivatives as generated, on whole arrays.\n";
     out.print(&text);
     Status::Good
 }

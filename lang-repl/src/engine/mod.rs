@@ -2,13 +2,16 @@
 //! them, running their items, calling `main`, evaluating expressions. The rest of the crate knows
 //! neither the session nor the interpreter.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
 use lang_core::base::{Code, Diagnostic, GlobalName, ModuleName, Span};
+use lang_core::generated::Generated;
 use lang_core::interp::{Counts, Failure, Frame, Interp, Limits, RtInstance, Value};
+use lang_core::ir::core::Outside;
 use lang_core::resolve::Names as _;
 use lang_core::session::{self, ItemRef, Running, Session};
 use lang_core::syntax::split::ItemKind;
@@ -16,7 +19,7 @@ use lang_core::types::info::TypeInfo;
 use lang_core::types::tree::Body;
 use lang_core::types::ty::{Signature, SizeSource, Type};
 
-use crate::cli::{Common, Nan};
+use crate::cli::{Backend, Common, Nan};
 use crate::files;
 use crate::fit::{self, Datum, Fitted};
 use crate::host::{Console, Here};
@@ -24,6 +27,7 @@ use crate::interrupt;
 use crate::out::Out;
 use crate::problem::{Caller, Place, Problem};
 use crate::progress;
+use crate::report;
 use crate::show::Evaluated;
 use crate::source::{SourceId, Sources};
 use crate::types;
@@ -65,6 +69,10 @@ pub(crate) struct Engine {
     /// Count what runs?
     pub(crate) counting: bool,
     pub(crate) counts: Counts,
+    /// Does the interpreter take derivatives too?
+    pub(crate) plain: bool,
+    /// The definitions that were told to have no generated derivative.
+    told: RefCell<HashSet<GlobalName>>,
     /// Stop where a NaN comes up?
     pub(crate) trap_nan: bool,
     /// What a run may use.
@@ -87,6 +95,8 @@ impl Engine {
             values: HashMap::new(),
             counting: common.count,
             counts: Counts::default(),
+            plain: common.backend == Backend::Interp,
+            told: RefCell::default(),
             trap_nan: common.nan == Nan::Stop,
             limits: Limits::default(),
             silent: false,
@@ -448,6 +458,9 @@ impl Engine {
     ) -> Result<T, Vec<Problem>> {
         let (result, counts) = {
             let program = Running::new(&self.session, &self.values);
+            let globals = |name: &GlobalName| self.values.get(name).cloned();
+            let outside = |why: &Outside| self.tell_outside(why, here);
+            let generated = Generated::new(&self.session, &globals, &outside);
             let mut host = Console { out: self.out, start: self.start, engine: self, here };
             let mut interp = Interp::new(&program, &mut host, self.limits, &interrupt::STOP);
             if self.counting {
@@ -456,6 +469,9 @@ impl Engine {
             if self.trap_nan {
                 interp.trap_nan();
             }
+            if !self.plain {
+                interp.take_derivatives(&generated);
+            }
             interp.watch(&progress::ASKED);
             (f(&mut interp), interp.counts())
         };
@@ -463,6 +479,23 @@ impl Engine {
         self.counts.tests = self.counts.tests.saturating_add(counts.tests);
         self.counts.iterations = self.counts.iterations.saturating_add(counts.iterations);
         result.map_err(|failure| self.failure(&failure, here))
+    }
+
+    /// Says, once, that derivatives through a definition are the interpreter's, and why.
+    fn tell_outside(&self, why: &Outside, here: &Here) {
+        if self.silent || self.out.is_json() || !self.told.borrow_mut().insert(why.item.clone()) {
+            return;
+        }
+        let library = session::LIBRARY.iter().any(|(module, _)| why.item.module == *module);
+        let name = match library {
+            true => format!("`{}.{}`", why.item.module, why.item.name),
+            false if why.item == here.item => here.name.to_owned(),
+            false => format!("`{}`", why.item.name),
+        };
+        // Of the library a reader knows no lines.
+        let place = if library { None } else { self.place_in(&why.item, why.span, here) };
+        let text = format!("derivatives of {name} are left to the interpreter: there is {}", why.what.phrase());
+        self.out.note(&report::note(&text, place.as_ref(), &self.sources));
     }
 
     /// Calls `main` with arguments that fit it.

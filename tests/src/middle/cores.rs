@@ -8,6 +8,7 @@ use std::sync::Arc;
 use lang_core::ad;
 use lang_core::base::{Code, GlobalName, Span};
 use lang_core::ir::core::{Callee, Constant, CoreType, E, Expr, Failing, Function, Kind, Operation, Vars};
+use lang_core::ir::reduce::{Reducer, Reduction, number};
 use lang_core::ir::ssa::Ssa;
 use lang_core::ir::value::Value;
 use lang_core::norm::{Hits, lift, pairs, pushout, to_ssa};
@@ -152,6 +153,8 @@ struct Draw<'r> {
     b: LocalId,
     left: usize,
     smooth: bool,
+    /// May there be products over ranges?
+    prods: bool,
 }
 
 const REAL: CoreType = CoreType::Scalar(Scalar::F64);
@@ -186,6 +189,7 @@ impl<'r> Draw<'r> {
         let find = |name: &str| params.iter().find(|(l, _)| vars.name(*l).as_str() == name).map_or(LocalId(0), |p| p.0);
         let (k, b) = (find("k"), find("b"));
         let (left, smooth) = (12 + random.below(if number == 0 { 60 } else { 30 }), random.below(2) == 0);
+        let prods = random.once_in(5);
         let results = [
             REAL,
             REAL,
@@ -197,7 +201,7 @@ impl<'r> Draw<'r> {
         ];
         let ty = random.pick(&results).cloned().unwrap_or(REAL);
         let mut draw =
-            Draw { random, vars, scope: params.clone(), indices: Vec::new(), known, n, m, k, b, left, smooth };
+            Draw { random, vars, scope: params.clone(), indices: Vec::new(), known, n, m, k, b, left, smooth, prods };
         let body = draw.expr(&ty, 6);
         Function {
             callee: Arc::new(Callee::new(GlobalName::new("core", &format!("f{number}")), Vec::new())),
@@ -309,7 +313,8 @@ impl<'r> Draw<'r> {
     }
 
     fn scalar(&mut self, d: usize) -> E {
-        match self.random.below(12) {
+        match self.random.below(15) {
+            12..=14 => self.reduction(d),
             0..=2 => {
                 let items = (0..2 + self.random.below(2)).map(|_| self.expr(&REAL, d)).collect();
                 node(Kind::Add(items), REAL)
@@ -344,6 +349,41 @@ impl<'r> Draw<'r> {
                 node(Kind::Apply(Operation::PowInt, vec![e, two]), REAL)
             }
         }
+    }
+
+    /// A product, a greatest or least value, where it is, or the element there.
+    fn reduction(&mut self, d: usize) -> E {
+        let several = self.random.once_in(3);
+        let reducers = [Reducer::Max, Reducer::Min, Reducer::Argmax, Reducer::Argmin, Reducer::Max, Reducer::Prod];
+        let reducer = self.random.pick_or(&reducers, Reducer::Max);
+        let reducer = if reducer == Reducer::Prod && !self.prods { Reducer::Min } else { reducer };
+        let (n, m) = (self.extent(), self.extent());
+        let inside = |g: &mut Self| {
+            let terms = if g.random.once_in(2) { g.pred(true) } else { Pred::truth() };
+            (terms, g.expr(&REAL, d))
+        };
+        let (indices, (terms, body)) = if several {
+            let (i, (j, inner)) = self.over(&n, |g| g.over(&m, inside));
+            (vec![i, j], inner)
+        } else {
+            let (i, inner) = self.over(&n, inside);
+            (vec![i], inner)
+        };
+        let place = if reducer.gives_place() { number(&indices) } else { Poly::default() };
+        let ty = if reducer.gives_place() { CoreType::Scalar(Scalar::I64) } else { REAL };
+        let extent = indices.first().map(|i| i.extent.clone()).unwrap_or_default();
+        let e = node(Kind::Reduce(Box::new(Reduction { reducer, indices, terms, place, body })), ty);
+        if !reducer.gives_place() {
+            return e;
+        }
+        if self.random.below(2) == 0 {
+            return node(Kind::Apply(Operation::Convert(Scalar::F64), vec![e]), REAL);
+        }
+        let k = self.vars.fresh("k");
+        let read = Poly::atom(Atom::Read(k, self.vars.name(k), [].into()));
+        let of = self.expr(&tensor(&extent, REAL), d.min(1));
+        let element = Expr::guard(Pred::inside(&read, &extent), Expr::access(&of, read));
+        Expr::lets(vec![(k, e)], element)
     }
 
     fn call(&mut self, ty: &CoreType, d: usize) -> Option<E> {

@@ -1,14 +1,15 @@
 //! The laws of a definition at a point: every form has the value of the reference and does no more work than
 //! the one before it, and fails only where it does. Those of derivatives are in [`super::derive`].
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use lang_core::base::Code;
 use lang_core::interp::{Counts, Failure, Value as Computed};
-use lang_core::ir::core::{Callee, E, Failing, Kind, Leaf};
+use lang_core::ir::core::{Callee, E, Failing, Kind, Leaf, Trips};
 use lang_core::ir::eval::{Evaluator, Stopped};
 use lang_core::ir::eval_ssa::{SsaEvaluator, Tensor};
-use lang_core::ir::ssa::{Ssa, Stmt, for_each_read, reads};
+use lang_core::ir::ssa::{Rhs, Ssa, Stmt, for_each_read, reads};
 use lang_core::ir::value::Value;
 use lang_core::norm::{lift, pairs, pushout};
 use lang_core::pipeline::Stages;
@@ -137,6 +138,8 @@ pub struct Judge<'m> {
     pub(super) roundings: f64,
     /// Of a number with a bound of this part of it nothing is asked.
     pub(super) loose: f64,
+    /// A run of the engine that differs from the evaluator's.
+    pub(super) engine: RefCell<Option<Broken>>,
     /// What was seen.
     pub tally: Tally,
     /// Are second derivatives taken?
@@ -166,7 +169,16 @@ impl<'m> Judge<'m> {
         let allowed = Tolerances::of("forms")?;
         let [orders, second, roundings, loose] =
             ["orders", "second", "products", "loose"].map(|name| allowed.get(name).relative);
-        Ok(Self { middle, orders, second, roundings, loose, tally: Tally::default(), twice: false })
+        Ok(Self {
+            middle,
+            orders,
+            second,
+            roundings,
+            loose,
+            engine: RefCell::default(),
+            tally: Tally::default(),
+            twice: false,
+        })
     }
 
     /// Has every form of the definition the shape that its pass is to reach?
@@ -198,7 +210,8 @@ impl<'m> Judge<'m> {
             ),
             ..b
         };
-        self.at(stages, point, ran, random).map_err(told)
+        let law = self.at(stages, point, ran, random);
+        self.engine.take().map_or(law, Err).map_err(told)
     }
 
     fn at(&mut self, stages: &Stages, point: &Point, ran: Option<&Ran>, random: &mut Random) -> Law {
@@ -229,6 +242,11 @@ impl<'m> Judge<'m> {
             }
             // What has a derivative inside has no tangent by dual numbers of one order.
             Err(Stop::Higher) => return self.value_alone(stages, point, ran),
+            // A top-level `let` of a sum type is no value of core until its type is known.
+            Err(Stop::Broken("a global")) => {
+                self.tally.undecided += 1;
+                return Ok(());
+            }
             Err(Stop::Broken(what)) => return Err(broken("core is whole", format!("{what}\n{core}"))),
         };
         let before = ran.map(|ran| self.interpreted(stages, ran, &wanted)).transpose()?.flatten();
@@ -321,6 +339,29 @@ impl<'m> Judge<'m> {
         Ok(())
     }
 
+    /// Does Tensor SSA come to an end soon?
+    #[must_use]
+    pub fn ends(&self, stages: &Stages, point: &Point) -> bool {
+        let all = All(self.middle);
+        let mut evaluator = SsaEvaluator::new(&all, FUEL / 40);
+        let result = evaluator.call(&stages.ssa, &point.sizes, tensors(stages, point));
+        !matches!(result, Err(Stopped::Fuel))
+    }
+
+    /// Notes where the engine differs from the evaluator.
+    pub(super) fn engine_agrees(
+        &self,
+        ssa: &Arc<Ssa>,
+        point: &Point,
+        given: &[Tensor],
+        wanted: &Result<Vec<Arc<Tensor>>, Stopped>,
+    ) {
+        let wanted = wanted.as_deref();
+        if let Err(how) = super::machine::agrees(self.middle, ssa, &point.sizes, given, wanted) {
+            *self.engine.borrow_mut() = Some(broken("the engine gives what the evaluator does", how));
+        }
+    }
+
     /// The parts of the value in every form, with the work.
     fn all_forms(&self, stages: &Stages, point: &Point) -> Vec<(&'static str, Result<Found, Stopped>)> {
         let mut all = Vec::new();
@@ -342,7 +383,9 @@ impl<'m> Judge<'m> {
         }
         let world = All(self.middle);
         let mut evaluator = SsaEvaluator::new(&world, FUEL);
-        let result = evaluator.call(&stages.ssa, &point.sizes, tensors(stages, point));
+        let given = tensors(stages, point);
+        let result = evaluator.call(&stages.ssa, &point.sizes, given.clone());
+        self.engine_agrees(&stages.ssa, point, &given, &result);
         let result = result.map(|found| (found.iter().map(|t| t.items.clone()).collect(), evaluator.counts.work));
         all.push(("ssa", result));
         all
@@ -352,6 +395,7 @@ impl<'m> Judge<'m> {
     fn values(&mut self, stages: &Stages, point: &Point, wanted: &Ref, before: Option<u64>) -> Result<u64, Broken> {
         let leaves = stages.core.body.ty.leaves();
         let mut last = before.map(|work| ("the interpreter", work));
+        let twice = runs_twice(self.middle, &stages.core.body, &mut Vec::new());
         let text = |name: &str| match name {
             "core" => stages.core.to_string(),
             "lifted" => format!("{}{}", stages.core, stages.lifted),
@@ -381,7 +425,7 @@ impl<'m> Judge<'m> {
                     return Err(broken(format!("{name} has the value of core"), how));
                 }
             }
-            if several && matches!(name, "pairs" | "pushed") {
+            if several && matches!(name, "pairs" | "pushed") || twice && name != "ssa" {
                 continue;
             }
             if let Some((who, least)) = last
@@ -447,9 +491,10 @@ fn flat(stages: &Stages, point: &Point) -> Vec<Value> {
     each.map(|t| super::values::nested(&mut t.items.into_iter(), &t.dims)).collect()
 }
 
-/// Does anything in it, or in what it calls, call what has several parts?
+/// Does anything in it, or in what it calls, call what has several parts, which forms without tuples make one by one?
 fn calls_several(middle: &dyn Middle, e: &E, seen: &mut Vec<Arc<Callee>>) -> bool {
-    let mut found = false;
+    // Of a loop there is always how often it ran.
+    let mut found = matches!(e.kind, Kind::Loop(..));
     if let Kind::Call(callee, ..) = &e.kind {
         found = e.ty.leaves().len() != 1;
         if !found && !seen.contains(callee) {
@@ -458,6 +503,23 @@ fn calls_several(middle: &dyn Middle, e: &E, seen: &mut Vec<Arc<Callee>>) -> boo
         }
     }
     e.for_each_child(&mut |e| found = found || calls_several(middle, e, seen));
+    found
+}
+
+/// Is there a `scan … while`? Until Tensor SSA it runs once to tell how long it is and once for its states.
+fn runs_twice(middle: &dyn Middle, e: &E, seen: &mut Vec<Arc<Callee>>) -> bool {
+    let (mut found, callee) = match &e.kind {
+        Kind::Loop(repeat, _) => {
+            (repeat.trips == Trips::While && repeat.counter.extent.as_constant() != Some(0), Some(&repeat.body))
+        }
+        Kind::Call(callee, ..) => (false, Some(callee)),
+        _ => (false, None),
+    };
+    if let Some(callee) = callee.filter(|c| !seen.contains(c)) {
+        seen.push(callee.clone());
+        found = found || middle.stages(callee).is_some_and(|called| runs_twice(middle, &called.core.body, seen));
+    }
+    e.for_each_child(&mut |e| found = found || runs_twice(middle, e, seen));
     found
 }
 
@@ -470,6 +532,9 @@ pub fn is_ssa(ssa: &Ssa) -> bool {
         stmt.rhs.for_each_access(&mut |a| good &= (a.var.0 as usize) < k);
         stmt.rhs.for_each_pred(&mut |p| for_each_read(p, &mut |v| good &= (v.0 as usize) < k));
         stmt.rhs.for_each_poly(&mut |p| reads(p, &mut |v| good &= (v.0 as usize) < k));
+        if let Rhs::Loop(of, _) = &stmt.rhs {
+            good &= is_ssa(&of.body);
+        }
         let same =
             |s: &&&Stmt| (&s.dims, s.scalar, &s.rhs, &s.needs) == (&stmt.dims, stmt.scalar, &stmt.rhs, &stmt.needs);
         if !good || seen.iter().any(|s| same(&s)) {

@@ -8,7 +8,7 @@ use crate::random::Random;
 
 /// What is wanted at a place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Ty {
+pub(super) enum Ty {
     Real,
     Row,
     Column,
@@ -47,9 +47,27 @@ const PASSED: &str = "x, y, a, q, r, k, b, s";
 pub fn program(seed: u64) -> String {
     let mut random = Random::new(seed);
     let smooth = random.below(2) == 0;
-    let (risky, single) = (random.once_in(6), random.once_in(8) && !smooth);
-    let mut draw =
-        Draw { random, smooth, risky, known: Vec::new(), indices: Vec::new(), reals: Vec::new(), fresh: 0, left: 0 };
+    let (risky, single, prods) = (random.once_in(6), random.once_in(8) && !smooth, random.once_in(5));
+    let (repeats, operators) = (random.below(2) == 0, random.once_in(6));
+    let mut draw = Draw {
+        random,
+        smooth,
+        risky,
+        prods,
+        repeats,
+        operators,
+        known: Vec::new(),
+        indices: Vec::new(),
+        reals: Vec::new(),
+        rows: Vec::new(),
+        matrices: Vec::new(),
+        ints: Vec::new(),
+        truths: Vec::new(),
+        loops: 0,
+        inner: 0,
+        fresh: 0,
+        left: 0,
+    };
     let count = 1 + draw.random.below(3);
     let mut text = String::new();
     if !single && draw.random.once_in(4) {
@@ -61,53 +79,96 @@ pub fn program(seed: u64) -> String {
         draw.left = 14 + draw.random.below(if k == 0 { 60 } else { 30 });
         draw.indices.clear();
         draw.reals.clear();
-        let body = draw.expr(ty, 5);
+        let mut body = draw.expr(ty, 5);
+        // One that is too long to be put in place of its calls.
+        if k == 0 && ty == Ty::Real && draw.random.once_in(3) {
+            for _ in 0..3 {
+                draw.left = 30;
+                body += &format!(" + {}", draw.expr(ty, 5));
+            }
+        }
         text += &format!("def f{k}({PARAMS}) -> {} =\n  {body}\n", ty.text());
         draw.known.push((format!("f{k}"), ty));
     }
     if single { text.replace("f64", "f32") } else { text }
 }
 
-struct Draw {
-    random: Random,
+pub(super) struct Draw {
+    pub(super) random: Random,
     smooth: bool,
-    /// May an index that data tell be out of bounds?
-    risky: bool,
+    /// May an index that data tell be out of bounds, and an assertion fail?
+    pub(super) risky: bool,
+    /// May there be loops and updates?
+    pub(super) repeats: bool,
+    /// May there be derivatives?
+    pub(super) operators: bool,
+    /// May there be products over ranges?
+    prods: bool,
     /// Definitions so far, and `g`.
     known: Vec<(String, Ty)>,
-    /// Index variables in scope, with the extent of each.
-    indices: Vec<(String, char)>,
+    /// Index variables in scope, with the extent of each; `c` is a number.
+    pub(super) indices: Vec<(String, char)>,
     /// Reals in scope.
-    reals: Vec<String>,
+    pub(super) reals: Vec<String>,
+    /// Arrays of reals in scope: what comes before and after the index, and the extent.
+    pub(super) rows: Vec<(String, &'static str, char)>,
+    /// Matrices in scope.
+    pub(super) matrices: Vec<String>,
+    /// Integers in scope.
+    pub(super) ints: Vec<String>,
+    /// Truth values in scope.
+    pub(super) truths: Vec<String>,
+    /// How many loops there are around.
+    pub(super) loops: usize,
+    /// How many indices there are around the innermost of them.
+    pub(super) inner: usize,
     fresh: u32,
     /// Nodes that may still be made.
-    left: usize,
+    pub(super) left: usize,
 }
 
 impl Draw {
-    fn name(&mut self, prefix: &str) -> String {
+    pub(super) fn name(&mut self, prefix: &str) -> String {
         self.fresh += 1;
         format!("{prefix}{}", self.fresh)
     }
 
     /// An index of this extent that is in scope, or 0 under a condition that makes it one.
-    fn at(&mut self, extent: char) -> Option<String> {
+    pub(super) fn at(&mut self, extent: char) -> Option<String> {
         let all: Vec<String> = self.indices.iter().filter(|(_, e)| *e == extent).map(|(i, _)| i.clone()).collect();
         self.random.pick(&all).cloned()
     }
 
-    /// Inside a new index.
-    fn over(&mut self, extent: char, inside: impl FnOnce(&mut Self, &str) -> String) -> String {
-        let i = self.name("i");
-        self.indices.push((i.clone(), extent));
-        let reals = self.reals.len();
-        let text = inside(self, &i);
-        self.reals.truncate(reals);
-        self.indices.pop();
+    /// With what comes into scope inside.
+    pub(super) fn scoped(&mut self, inside: impl FnOnce(&mut Self) -> String) -> String {
+        let [i, r, w, a, c, p] = [
+            self.indices.len(),
+            self.reals.len(),
+            self.rows.len(),
+            self.matrices.len(),
+            self.ints.len(),
+            self.truths.len(),
+        ];
+        let text = inside(self);
+        self.indices.truncate(i);
+        self.reals.truncate(r);
+        self.rows.truncate(w);
+        self.matrices.truncate(a);
+        self.ints.truncate(c);
+        self.truths.truncate(p);
         text
     }
 
-    fn expr(&mut self, ty: Ty, depth: usize) -> String {
+    /// Inside a new index.
+    pub(super) fn over(&mut self, extent: char, inside: impl FnOnce(&mut Self, &str) -> String) -> String {
+        self.scoped(|g| {
+            let i = g.name("i");
+            g.indices.push((i.clone(), extent));
+            inside(g, &i)
+        })
+    }
+
+    pub(super) fn expr(&mut self, ty: Ty, depth: usize) -> String {
         self.left = self.left.saturating_sub(1);
         let depth = if self.left == 0 { 0 } else { depth };
         match ty {
@@ -133,6 +194,9 @@ impl Draw {
         };
         if depth == 0 {
             return simple.to_owned();
+        }
+        if self.may_repeat(depth, 3) {
+            return self.repeated_several(ty, depth);
         }
         match self.random.below(8) {
             0 => {
@@ -163,10 +227,7 @@ impl Draw {
 
     /// `let` around an expression.
     fn bound(&mut self, ty: Ty, depth: usize) -> String {
-        let reals = self.reals.len();
-        let text = self.binding(ty, depth);
-        self.reals.truncate(reals);
-        text
+        self.scoped(|g| g.binding(ty, depth))
     }
 
     fn binding(&mut self, ty: Ty, depth: usize) -> String {
@@ -197,7 +258,7 @@ impl Draw {
         }
     }
 
-    fn leaf(&mut self) -> String {
+    pub(super) fn leaf(&mut self) -> String {
         let mut all = vec!["s".to_owned(), "r.u".to_owned(), "0.5".to_owned(), "2.0".to_owned(), "-1.25".to_owned()];
         all.extend(self.reals.iter().cloned());
         all.extend(self.reals.last().cloned());
@@ -210,38 +271,60 @@ impl Draw {
                     format!("q[{i}].1"),
                     format!("x[{i}]"),
                 ]),
-                _ => all.extend([
+                'm' => all.extend([
                     format!("y[{i}]"),
                     format!("y[{i}]"),
                     format!("[{i} + 1 < m] * y[{i} + 1]"),
                     format!("[0 <= k[{i}] < n] * x[k[{i}]]"),
                 ]),
+                _ => all.push(format!("0.25 * f64({i})")),
+            }
+            for (w, part, other) in &self.rows {
+                if other == extent {
+                    all.extend([format!("{w}[{i}]{part}"), format!("{w}[{extent} - 1 - {i}]{part}")]);
+                } else if *extent == 'm' && *other == 'n' {
+                    all.push(format!("[0 <= k[{i}] < n] * {w}[k[{i}]]{part}"));
+                }
             }
             if self.risky && *extent == 'm' {
                 all.push(format!("x[k[{i}]]"));
             }
             for (j, other) in &self.indices {
                 match (extent, other) {
-                    ('n', 'm') => all.extend([format!("a[{i}, {j}]"), format!("a[{i}, {j}]")]),
+                    ('n', 'm') => {
+                        all.extend([format!("a[{i}, {j}]"), format!("a[{i}, {j}]")]);
+                        all.extend(self.matrices.iter().map(|w| format!("{w}[{i}, {j}]")));
+                    }
                     ('n', 'n') if i != j => all.push(format!("[{i} == {j}] * x[{i}]")),
                     _ => {}
                 }
             }
         }
+        for c in &self.ints {
+            all.extend([format!("0.5 * f64({c})"), format!("[0 <= {c} < n] * x[{c}]")]);
+            all.extend(self.rows.iter().map(|(w, part, e)| format!("[0 <= {c} < {e}] * {w}[{c}]{part}")));
+        }
+        for (w, part, e) in &self.rows {
+            all.push(format!("[0 < {e}] * {w}[0]{part}"));
+        }
         if self.known.iter().any(|(f, _)| f == "g") {
             all.push("g[1]".to_owned());
         }
         let leaf = self.random.pick(&all).cloned().unwrap_or_default();
-        if leaf.starts_with('[') { format!("({leaf})") } else { leaf }
+        if leaf.starts_with('[') || leaf.contains(" * ") { format!("({leaf})") } else { leaf }
     }
 
-    fn real(&mut self, depth: usize) -> String {
+    pub(super) fn real(&mut self, depth: usize) -> String {
         self.left = self.left.saturating_sub(1);
         if depth == 0 || self.left == 0 {
             return self.leaf();
         }
         let d = depth - 1;
-        match self.random.below(25) {
+        if self.may_repeat(depth, 6) {
+            return self.repeated(depth);
+        }
+        match self.random.below(28) {
+            25..=27 => self.reduction(d),
             24 => self.call(Ty::Real).unwrap_or_else(|| self.leaf()),
             0 | 1 => format!("({} + {})", self.real(d), self.real(d)),
             2 => format!("({} - {})", self.real(d), self.real(d)),
@@ -297,6 +380,56 @@ impl Draw {
         }
     }
 
+    /// A product, a greatest or least value, or what depends on where it is.
+    fn reduction(&mut self, d: usize) -> String {
+        let word = self.random.pick_or(&["max", "min", "max", "min", "prod"], "max");
+        let word = if word == "prod" && !self.prods { "min" } else { word };
+        let arg = self.random.pick_or(&["argmax", "argmin"], "argmax");
+        let extent = self.random.pick_or(&['n', 'm'], 'n');
+        match self.random.below(10) {
+            0 | 1 => self.over(extent, |g, i| format!("({word} {i} < {extent}: {})", g.real(d))),
+            2 => self.over(extent, |g, i| {
+                let p = g.pred(d.min(1));
+                format!("({word} {i} < {extent} if {p}: {})", g.real(d))
+            }),
+            3 => self.over('n', |g, i| g.over('m', |g, j| format!("({word} {i} < n, {j} < m: {})", g.real(d)))),
+            4 => match self.at('n') {
+                Some(first) => self.over('n', |g, i| format!("({word} {i} in {first}..n: {})", g.real(d))),
+                None => self.over('n', |g, i| {
+                    g.over('n', |g, j| format!("({word} {i} < n, {j} in 0..{i} + 1 if {i} != 1: {})", g.real(d)))
+                }),
+            },
+            5 => {
+                let i = self.over('n', |g, i| format!("{arg} {i} < n: {}", g.real(d)));
+                if self.risky { format!("x[{i}]") } else { format!("([0 < n] * x[{i}])") }
+            }
+            6 => {
+                let v = self.name("v");
+                let k = self.over('m', |g, i| format!("{arg} {i} < m: {}", g.real(d)));
+                format!("([0 < m] * (let {v} = {k} in y[{v}] * f64({v})))")
+            }
+            7 => {
+                let (v, w) = (self.name("v"), self.name("v"));
+                let place = self.over('n', |g, i| {
+                    g.over('m', |g, j| {
+                        let filter = if g.risky { format!(" if {}", g.pred(0)) } else { String::new() };
+                        format!("{arg} {i} < n, {j} < m{filter}: {}", g.real(d))
+                    })
+                });
+                format!("([0 < n && 0 < m] * (let ({v}, {w}) = {place} in a[{v}, {w}] + x[{v}]))")
+            }
+            8 => {
+                let word = if word == "prod" { "max" } else { word };
+                let i = self.over('m', |_, i| format!("{word} {i} < m: k[{i}] + {i}"));
+                if self.risky { format!("f64({i})") } else { format!("([0 < m] * f64({i}))") }
+            }
+            _ => self.over(extent, |g, i| {
+                let e = g.real(d);
+                format!("({word} {i} < {extent} if {i} == 0: {e})")
+            }),
+        }
+    }
+
     /// Any function of the table, mostly where it has a value.
     fn function(&mut self, e: &str) -> String {
         let real: Vec<ScalarFn> = ScalarFn::ALL.iter().copied().filter(|f| f.domain() != Domain::Int).collect();
@@ -313,8 +446,14 @@ impl Draw {
         format!("{}({})", f.name(), args.join(", "))
     }
 
-    fn row(&mut self, extent: char, depth: usize) -> String {
-        let simple = if extent == 'n' { "x" } else { "y" };
+    pub(super) fn row(&mut self, extent: char, depth: usize) -> String {
+        let rows = self.rows.iter().filter(|(_, part, e)| part.is_empty() && *e == extent);
+        let mut rows: Vec<String> = rows.map(|(w, ..)| w.clone()).collect();
+        rows.push(if extent == 'n' { "x" } else { "y" }.to_owned());
+        let simple = &*self.random.pick(&rows).cloned().unwrap_or_default();
+        if self.may_repeat(depth, 4) {
+            return self.repeated_row(extent, depth);
+        }
         if depth == 0 || self.left == 0 {
             return simple.to_owned();
         }
@@ -351,11 +490,14 @@ impl Draw {
         }
     }
 
-    fn matrix(&mut self, depth: usize) -> String {
+    pub(super) fn matrix(&mut self, depth: usize) -> String {
         if depth == 0 {
-            return "a".to_owned();
+            return self.matrices.last().cloned().unwrap_or_else(|| "a".to_owned());
         }
         let d = depth - 1;
+        if self.may_repeat(depth, 3) {
+            return self.repeated_matrix(depth);
+        }
         match self.random.below(6) {
             0 | 1 => self.over('n', |g, i| g.over('m', |g, j| format!("(for {i} < n, {j} < m: {})", g.real(d)))),
             2 => self.over('n', |g, i| format!("(for {i} < n: {})", g.row('m', d))),
@@ -368,18 +510,19 @@ impl Draw {
         }
     }
 
-    fn pred(&mut self, depth: usize) -> String {
+    pub(super) fn pred(&mut self, depth: usize) -> String {
         let mut all: Vec<String> = vec!["s > 0.25".into(), "n == m".into(), "m < n + 1".into(), "r.u <= s".into()];
         for (i, extent) in &self.indices {
             all.extend([
                 format!("{i} == 0"),
                 format!("0 < {i}"),
-                format!("{i} + 1 < {extent}"),
+                format!("{i} + 1 < {}", if *extent == 'c' { '3' } else { *extent }),
                 format!("{i} % 2 == 0"),
             ]);
             match extent {
                 'n' => all.extend([format!("b[{i}]"), format!("x[{i}] > 0.0"), format!("!b[{i}]")]),
-                _ => all.extend([format!("k[{i}] == 1"), format!("y[{i}] <= s")]),
+                'm' => all.extend([format!("k[{i}] == 1"), format!("y[{i}] <= s")]),
+                _ => {}
             }
             for (j, other) in &self.indices {
                 if i == j {
@@ -396,6 +539,8 @@ impl Draw {
                 }
             }
         }
+        all.extend(self.ints.iter().flat_map(|c| [format!("{c} % 2 == 0"), format!("{c} < n")]));
+        all.extend(self.truths.iter().flat_map(|p| [p.clone(), format!("!{p}")]));
         let simple = self.random.pick(&all).cloned().unwrap_or_default();
         match self.random.below(10) {
             0 if depth > 0 => format!("{simple} && {}", self.pred(0)),

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use lang_core::base::GlobalName;
 use lang_core::interp::scalar::i64s;
-use lang_core::ir::core::{Callee, Constant, CoreType, E, Expr, Failing, Function, Kind, Operation};
+use lang_core::ir::core::{
+    Callee, Constant, CoreType, E, Expr, Failing, Function, Kind, Operation, Repeat, Trips, Update,
+};
 use lang_core::ir::value::{self, Value};
 use lang_core::predicate::{Atom, LocalId, Poly, Pred};
 use lang_core::syntax::ops::{BinOp, Scalar};
@@ -65,7 +67,7 @@ pub struct Reference<'w> {
 }
 
 /// Variables; those of existentials have large numbers.
-type Frame = HashMap<LocalId, Ref>;
+pub(super) type Frame = HashMap<LocalId, Ref>;
 
 impl<'w> Reference<'w> {
     /// One that takes so many steps.
@@ -94,12 +96,12 @@ impl<'w> Reference<'w> {
         self.world.core(callee).ok_or(Stop::Broken("a function"))
     }
 
-    fn step(&mut self) -> Eval<()> {
+    pub(super) fn step(&mut self) -> Eval<()> {
         self.fuel = self.fuel.checked_sub(1).ok_or(Stop::Fuel)?;
         Ok(())
     }
 
-    fn eval(&mut self, f: &mut Frame, e: &Expr) -> Eval<Ref> {
+    pub(super) fn eval(&mut self, f: &mut Frame, e: &Expr) -> Eval<Ref> {
         match self.term(f, e, false)? {
             Some(value) => Ok(value),
             None => self.zero(f, &e.ty),
@@ -152,6 +154,7 @@ impl<'w> Reference<'w> {
                     None => self.zero(f, &e.ty)?,
                 }
             }
+            Kind::Reduce(r) => self.reduction(f, r)?,
             Kind::Gen(index, body) => {
                 let mut items = Vec::new();
                 for i in 0..self.poly(f, &index.extent)? {
@@ -188,10 +191,10 @@ impl<'w> Reference<'w> {
                     base = inner;
                 }
                 path.reverse();
-                match &base.kind {
-                    // Of a variable only the element is copied.
-                    Kind::Var(x) => element(get(f, *x)?, &path)?.clone(),
-                    _ => {
+                match part(f, base) {
+                    // Of a variable, or of a part of one, only the element is copied.
+                    Some(part) => element(part, &path)?.clone(),
+                    None => {
                         let base = self.eval(f, base)?;
                         element(&base, &path)?.clone()
                     }
@@ -225,7 +228,65 @@ impl<'w> Reference<'w> {
                 }
                 return self.term(f, body, joint);
             }
+            Kind::Loop(repeat, args) => self.repeat(f, repeat, args, &e.ty)?,
+            Kind::Update(update, base, value) => {
+                let (base, value) = (self.eval(f, base)?, self.eval(f, value)?);
+                if self.holds(f, &update.pred)? { self.update(f, update, base, &value)? } else { base }
+            }
         }))
+    }
+
+    /// A loop as its definition says: the body, again and again. Where there is no iteration its output is zero.
+    fn repeat(&mut self, f: &mut Frame, repeat: &Repeat, args: &[E], ty: &CoreType) -> Eval<Ref> {
+        let body = self.core_of(&repeat.body)?;
+        let mut given = args.iter().map(|a| self.eval(f, a)).collect::<Eval<Vec<Ref>>>()?;
+        let mut carry = given.pop().ok_or(Stop::Broken("a carry"))?;
+        let (mut outputs, mut t) = (Vec::new(), 0);
+        loop {
+            let goes_on = match (&repeat.trips, &carry) {
+                (Trips::Count(n), _) => t < self.poly(f, n)?,
+                (Trips::While, Ref::Tuple(parts)) => matches!(parts.first(), Some(Ref::Bool(true))),
+                (Trips::While, _) => return Err(Stop::Broken("a condition")),
+            };
+            if !goes_on {
+                let extent = usize::try_from(self.poly(f, &repeat.counter.extent)?.max(0)).map_err(|_| Stop::Fuel)?;
+                let CoreType::Tuple(parts, _) = ty else { return Err(Stop::Broken("a loop")) };
+                let Some(CoreType::Tensor(_, output)) = parts.get(1) else { return Err(Stop::Broken("outputs")) };
+                outputs.truncate(extent);
+                if outputs.len() < extent {
+                    outputs.resize(extent, self.zero(f, output)?);
+                }
+                return Ok(Ref::Tuple(vec![carry, Ref::Array(outputs), Ref::Int(t)]));
+            }
+            self.step()?;
+            f.insert(repeat.counter.local, Ref::Int(t));
+            let sizes = repeat.sizes.iter().map(|p| self.poly(f, p)).collect::<Eval<Vec<i64>>>()?;
+            let mut all = given.clone();
+            all.push(carry);
+            let Ref::Tuple(mut next) = self.call(&body, &sizes, all)? else { return Err(Stop::Broken("a step")) };
+            outputs.push(next.pop().ok_or(Stop::Broken("an output"))?);
+            carry = next.pop().ok_or(Stop::Broken("a carry"))?;
+            t += 1;
+        }
+    }
+
+    fn update(&mut self, f: &mut Frame, update: &Update, mut base: Ref, value: &Ref) -> Eval<Ref> {
+        let mut places = vec![Vec::new()];
+        for index in &update.over {
+            let n = self.poly(f, &index.extent)?;
+            places = places.into_iter().flat_map(|p| (0..n).map(move |i| [p.as_slice(), &[i]].concat())).collect();
+        }
+        for place in places {
+            self.step()?;
+            for (index, i) in update.over.iter().zip(&place) {
+                f.insert(index.local, Ref::Int(*i));
+            }
+            let at = update.at.iter().map(|p| self.poly(f, p)).collect::<Eval<Vec<i64>>>()?;
+            let new = element(value, &place)?.clone();
+            let slot = slot(&mut base, &at)?;
+            *slot = if update.add { sum_of(slot, &new)? } else { new };
+        }
+        Ok(base)
     }
 
     // ---- scalar operations ----
@@ -317,7 +378,7 @@ impl<'w> Reference<'w> {
 
     // ---- indices and predicates ----
 
-    fn poly(&mut self, f: &Frame, p: &Poly) -> Eval<i64> {
+    pub(super) fn poly(&mut self, f: &Frame, p: &Poly) -> Eval<i64> {
         let mut sum = 0_i64;
         for (monomial, c) in p.terms() {
             #[expect(clippy::cast_possible_truncation, reason = "arithmetic modulo 2^64")]
@@ -364,7 +425,7 @@ impl<'w> Reference<'w> {
         at.iter().map(|p| self.poly(f, p)).collect()
     }
 
-    fn holds(&mut self, f: &mut Frame, p: &Pred) -> Eval<bool> {
+    pub(super) fn holds(&mut self, f: &mut Frame, p: &Pred) -> Eval<bool> {
         self.step()?;
         Ok(match p {
             Pred::Ge(p) => self.compared(f, p)? >= 0,
@@ -458,7 +519,7 @@ fn plus(a: &Ref, b: &Ref) -> Eval<Ref> {
     })
 }
 
-fn times(a: &Ref, b: &Ref) -> Eval<Ref> {
+pub(super) fn times(a: &Ref, b: &Ref) -> Eval<Ref> {
     Ok(match (a, b) {
         (Ref::Real(x, s), Ref::Real(y, t)) => {
             // What does not vary has no part in the tangent, though it be infinite.
@@ -524,8 +585,45 @@ fn moved(args: &[Ref]) -> Vec<Vec<Value>> {
     all
 }
 
+/// A place in an array.
+fn slot<'r>(of: &'r mut Ref, at: &[i64]) -> Eval<&'r mut Ref> {
+    let Some((first, rest)) = at.split_first() else { return Ok(of) };
+    match of {
+        Ref::Array(items) => {
+            let item = usize::try_from(*first).ok().and_then(|k| items.get_mut(k));
+            slot(item.ok_or(Stop::Broken("an element"))?, rest)
+        }
+        _ => Err(Stop::Broken("an array")),
+    }
+}
+
+/// Element by element.
+fn sum_of(a: &Ref, b: &Ref) -> Eval<Ref> {
+    match (a, b) {
+        (Ref::Array(x), Ref::Array(y)) => {
+            Ok(Ref::Array(x.iter().zip(y).map(|(a, b)| sum_of(a, b)).collect::<Eval<_>>()?))
+        }
+        (Ref::Tuple(x), Ref::Tuple(y)) => {
+            Ok(Ref::Tuple(x.iter().zip(y).map(|(a, b)| sum_of(a, b)).collect::<Eval<_>>()?))
+        }
+        _ => plus(a, b),
+    }
+}
+
 fn get(f: &Frame, x: LocalId) -> Eval<&Ref> {
     f.get(&x).ok_or(Stop::Broken("a variable"))
+}
+
+/// A variable, or a component of one.
+fn part<'r>(f: &'r Frame, e: &Expr) -> Option<&'r Ref> {
+    match &e.kind {
+        Kind::Var(x) => f.get(x),
+        Kind::Proj(inner, k) => match part(f, inner)? {
+            Ref::Tuple(items) => items.get(*k as usize),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 fn element<'r>(of: &'r Ref, at: &[i64]) -> Eval<&'r Ref> {
@@ -573,11 +671,16 @@ pub fn asks_any(world: &dyn World, e: &E, seen: &mut Vec<Arc<Callee>>) -> bool {
     }
     let mut found = match &e.kind {
         Kind::Guard(p, _) | Kind::Check(p, ..) => in_pred(p),
+        Kind::Reduce(r) => in_pred(&r.terms),
         // The interpreter's derivatives are not these.
         Kind::Call(callee, ..) if !callee.derived.is_empty() => true,
         Kind::Call(callee, ..) if !seen.contains(callee) => {
             seen.push(callee.clone());
             world.core(callee).is_some_and(|called| asks_any(world, &called.body, seen))
+        }
+        Kind::Loop(repeat, _) if !seen.contains(&repeat.body) => {
+            seen.push(repeat.body.clone());
+            world.core(&repeat.body).is_some_and(|called| asks_any(world, &called.body, seen))
         }
         _ => false,
     };

@@ -4,8 +4,22 @@ use super::{File, Problem};
 
 /// The folders of `lang-core/src`, in the order a program passes through them. `lib.rs` cannot
 /// hold the order: the formatter sorts its `mod` lines.
-const ORDER: [&str; 12] =
-    ["base", "syntax", "predicate", "resolve", "types", "interp", "ir", "norm", "ad", "pipeline", "source", "session"];
+const ORDER: [&str; 14] = [
+    "base",
+    "syntax",
+    "predicate",
+    "resolve",
+    "types",
+    "interp",
+    "ir",
+    "exec",
+    "norm",
+    "ad",
+    "pipeline",
+    "generated",
+    "source",
+    "session",
+];
 
 const SOURCE: &str = "lang-core/src/";
 

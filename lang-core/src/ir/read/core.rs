@@ -6,11 +6,14 @@ use std::sync::Arc;
 use super::Wrong;
 use super::parser::{Parser, Read};
 use super::terms::{Found, Terms};
-use super::tree::{HeadTree, LetTree, Mark, Node, Tree, TypeTree, Word};
+use super::tree::{HeadTree, LetTree, LoopTree, Mark, Node, ReduceTree, Tree, TypeTree, UpdateTree, Word};
 use crate::base::{GlobalName, ModuleName, Name, Span};
 use crate::interp::guarded;
-use crate::ir::core::{Constant, CoreType, E, Expr, Failing, Function, Kind, Labels, Operation, Vars};
-use crate::predicate::{Atom, Index, LocalId, Poly};
+use crate::ir::core::{
+    Constant, CoreType, E, Expr, Failing, Function, Kind, Labels, Operation, Repeat, Trips, Update, Vars,
+};
+use crate::ir::reduce::Reduction;
+use crate::predicate::{Atom, Index, LocalId, Poly, Pred};
 use crate::resolve::scalar_fn::ScalarFn;
 use crate::syntax::ops::{BinOp, Scalar};
 
@@ -32,7 +35,7 @@ pub(super) fn function(parser: &mut Parser<'_>, module: &ModuleName) -> Read<Fun
     if !alike(&found.ty, &result) {
         return Err(Wrong::new(body.at, format!("this is `{}`, not `{result}`", found.ty)));
     }
-    let body = found.with(found.kind.clone(), result);
+    let body = found.with(found.kind.clone(), told(&result, &found.ty));
     let Opened { sizes, params, bounded, .. } = opened;
     Ok(Function { callee, vars: core.vars, sizes, params, bounded, body, locals: Vec::new() })
 }
@@ -114,6 +117,20 @@ fn alike(a: &CoreType, b: &CoreType) -> bool {
     })
 }
 
+/// A type, but for extents `_`, which are those of the other.
+fn told(ty: &CoreType, other: &CoreType) -> CoreType {
+    guarded(|| match (ty, other) {
+        (CoreType::Tensor(n, a), CoreType::Tensor(m, b)) => {
+            let n = if n.overflowed() { m } else { n };
+            CoreType::Tensor(n.clone(), Arc::new(told(a, b)))
+        }
+        (CoreType::Tuple(a, names), CoreType::Tuple(b, _)) => {
+            CoreType::Tuple(a.iter().zip(b.iter()).map(|(a, b)| told(a, b)).collect(), names.clone())
+        }
+        _ => ty.clone(),
+    })
+}
+
 /// What an operation of this name does with so many arguments.
 pub(super) fn operation(name: &str) -> Option<Operation> {
     if let Some(f) = ScalarFn::ALL.iter().find(|f| f.name() == name) {
@@ -129,6 +146,11 @@ struct Core {
     terms: Terms,
     vars: Vars,
     item: GlobalName,
+}
+
+/// The names that indices are.
+fn names(at: &[Tree]) -> impl Iterator<Item = Option<&Name>> {
+    at.iter().map(|t| if let Node::Name(name) = &t.node { Some(name) } else { None })
 }
 
 fn new(kind: Kind, ty: CoreType) -> E {
@@ -258,6 +280,9 @@ impl Core {
                 self.terms.leave(name);
                 self.bound(*word, index, body?)
             }
+            Node::Reduce(reduce) => self.reduction(reduce)?,
+            Node::Loop(_) => return wrong("the type of a loop stands after it".to_owned()),
+            Node::Update(update) => self.update(update)?,
             Node::Bracket(_) => return wrong("a bracket is the first factor of a product".to_owned()),
             Node::Check(pred, code, what, body) => {
                 let pred = self.terms.pred(pred)?;
@@ -277,6 +302,89 @@ impl Core {
         }
         let ty = body.ty.clone();
         new(Kind::Sum(index, body), ty)
+    }
+
+    fn reduction(&mut self, tree: &ReduceTree) -> Read<E> {
+        let mut indices = Vec::new();
+        for (name, extent) in &tree.indices {
+            let extent = self.terms.poly(extent)?;
+            indices.push(self.vars.index(name.clone(), extent));
+        }
+        for index in &indices {
+            self.terms.enter(&index.name, Found::Index(index.value(), index.local));
+        }
+        let inside = (|| {
+            let terms = tree.terms.as_ref().map_or_else(|| Ok(Pred::truth()), |p| self.terms.pred(p))?;
+            let place = tree.place.as_ref().map_or_else(|| Ok(Poly::default()), |p| self.terms.poly(p))?;
+            Ok((terms, place, self.scalar(&tree.body)?))
+        })();
+        indices.iter().for_each(|index| self.terms.leave(&index.name));
+        let (terms, place, body) = inside?;
+        let ty = if tree.reducer.gives_place() { I64 } else { body.ty.clone() };
+        Ok(new(Kind::Reduce(Box::new(Reduction { reducer: tree.reducer, indices, terms, place, body })), ty))
+    }
+
+    /// A loop of this type.
+    fn repeat(&mut self, tree: &LoopTree, ty: CoreType, at: usize) -> Read<E> {
+        let extent = match &ty {
+            CoreType::Tuple(parts, Labels::Places) => match &**parts {
+                [_, CoreType::Tensor(n, _), last] if *last == I64 => Some(n.clone()),
+                _ => None,
+            },
+            _ => None,
+        };
+        let Some(extent) = extent else { return Err(Wrong::new(at, format!("`{ty}` is no type of a loop"))) };
+        let mut args = self.list(&tree.args)?;
+        let init = self.expr(&tree.init)?;
+        let carried = if let CoreType::Tuple(parts, _) = &ty { parts.first() } else { None };
+        if !carried.is_some_and(|c| alike(c, &init.ty)) {
+            return Err(Wrong::new(tree.init.at, format!("`{}` is not what is carried", init.ty)));
+        }
+        args.push(init);
+        let trips = match &tree.count {
+            Some(n) => Trips::Count(self.terms.poly(n)?),
+            None => Trips::While,
+        };
+        let counter = self.vars.index(tree.counter.clone(), extent);
+        self.terms.enter(&counter.name, Found::Index(counter.value(), counter.local));
+        let sizes = self.terms.polys(&tree.body.sizes);
+        self.terms.leave(&counter.name);
+        let body = Arc::new(self.terms.callee(&tree.body)?);
+        Ok(new(Kind::Loop(Arc::new(Repeat { body, sizes: sizes?, counter, trips }), args), ty))
+    }
+
+    fn update(&mut self, tree: &UpdateTree) -> Read<E> {
+        let base = self.expr(&tree.base)?;
+        let value = match &tree.value.node {
+            _ if tree.over.is_empty() => self.expr(&tree.value)?,
+            Node::At(of, at) if names(at).eq(tree.over.iter().map(|(name, _)| Some(name))) => self.expr(of)?,
+            _ => return Err(Wrong::new(tree.value.at, "an element at the indices of the update is wanted here")),
+        };
+        let mut of = [&base.ty, &value.ty];
+        for (ty, count) in of.iter_mut().zip([tree.at.len(), tree.over.len()]) {
+            for _ in 0..count {
+                let CoreType::Tensor(_, inner) = *ty else {
+                    return Err(Wrong::new(tree.value.at, format!("an index of `{ty}`")));
+                };
+                *ty = &**inner;
+            }
+        }
+        let [old, put] = of;
+        if !alike(old, put) {
+            return Err(Wrong::new(tree.value.at, format!("`{put}` in place of `{old}`")));
+        }
+        let pred = tree.pred.as_ref().map_or_else(|| Ok(Pred::truth()), |p| self.terms.pred(p))?;
+        let mut over = Vec::new();
+        for (name, extent) in &tree.over {
+            let extent = self.terms.poly(extent)?;
+            over.push(self.vars.index(name.clone(), extent));
+        }
+        over.iter().for_each(|i| self.terms.enter(&i.name, Found::Index(i.value(), i.local)));
+        let at = self.terms.polys(&tree.at);
+        over.iter().for_each(|i| self.terms.leave(&i.name));
+        let update = Update { over, at: at?, pred, add: tree.add };
+        let ty = base.ty.clone();
+        Ok(new(Kind::Update(Arc::new(update), base, value), ty))
     }
 
     fn sum(&self, terms: Vec<E>, at: usize) -> Read<E> {
@@ -369,6 +477,7 @@ impl Core {
         let sign = matches!(&inner.node, Node::Neg(of) if matches!(of.node, Node::Real(..)));
         match &inner.node {
             Node::Call(..) => self.call(inner, told),
+            Node::Loop(tree) => self.repeat(tree, told, inner.at),
             Node::Real(..) | Node::Neg(_) if sign || matches!(inner.node, Node::Real(..)) => {
                 let e = self.plain(inner)?;
                 match told.scalar() {

@@ -94,7 +94,8 @@ impl Parser<'_> {
 
     /// `solve`, `linalg.solve`, `"path/of/file.iv".f`, `derivative f`
     pub(super) fn global(&mut self) -> Read<GlobalTree> {
-        let qualified = matches!(self.ahead(1), Token::Sign("."));
+        // A number after the point is a part of what has the name.
+        let qualified = matches!(self.ahead(1), Token::Sign(".")) && !matches!(self.ahead(2), Token::Int(_));
         let module = match self.ahead(0) {
             Token::Text(module) if qualified => Some(module.as_str()),
             Token::Name(module) if qualified => Some(if module == PRELUDE { "" } else { module }),

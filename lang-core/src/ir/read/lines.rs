@@ -2,16 +2,21 @@
 
 use super::Wrong;
 use super::lexer::Token;
+use super::loops::{ArgTree, LoopLine, PartTree};
 use super::parser::{Parser, Read};
 use super::tree::{CalleeTree, GlobalTree, Tree};
 use crate::base::{Code, Name};
+use crate::ir::canonical::statements;
 use crate::ir::core::Constant;
+use crate::ir::reduce::Reducer;
 use crate::syntax::ops::Scalar;
 
 #[derive(Default)]
 pub(super) struct Lines {
     pub(super) checks: Vec<CheckLine>,
     pub(super) stmts: Vec<StmtLine>,
+    /// By their numbers.
+    pub(super) loops: Vec<(u32, LoopLine)>,
     pub(super) outputs: Vec<OutputTree>,
     pub(super) needs: Vec<(u32, usize)>,
 }
@@ -52,6 +57,8 @@ pub(super) struct TermTree {
 }
 
 pub(super) struct InputTree {
+    /// That among the inputs, where it is not the next.
+    pub(super) number: Option<u32>,
     pub(super) bounded: bool,
     pub(super) name: Name,
     pub(super) source: Option<SourceTree>,
@@ -70,13 +77,72 @@ pub(super) enum RhsTree {
     Zero,
     Index(Tree),
     Add(Vec<TermTree>),
-    Contract { neg: bool, bound: Vec<Tree>, pred: Option<Tree>, factors: Vec<AccessTree> },
-    Map { name: String, pred: Option<Tree>, args: Vec<AccessTree> },
-    Call { callee: CalleeTree, batch: u32, pred: Option<Tree>, args: Vec<AccessTree>, part: u32 },
+    Contract {
+        neg: bool,
+        bound: Vec<Tree>,
+        pred: Option<Tree>,
+        factors: Vec<AccessTree>,
+    },
+    Reduce {
+        reducer: Reducer,
+        bound: Vec<Tree>,
+        pred: Option<Tree>,
+        terms: Option<Tree>,
+        place: Option<Tree>,
+        of: AccessTree,
+    },
+    Map {
+        name: String,
+        pred: Option<Tree>,
+        args: Vec<AccessTree>,
+    },
+    Call {
+        callee: CalleeTree,
+        batch: u32,
+        pred: Option<Tree>,
+        args: Vec<AccessTree>,
+        part: u32,
+    },
+    Update {
+        base: AccessTree,
+        batch: u32,
+        bound: Vec<Tree>,
+        pred: Option<Tree>,
+        at: Vec<Tree>,
+        value: AccessTree,
+        add: bool,
+    },
+    /// What a region is given.
+    Arg(ArgTree),
+    /// A part of the loop of this number.
+    Part(u32, PartTree),
 }
 
 impl Parser<'_> {
-    pub(super) fn check_line(&mut self, number: usize) -> Read<CheckLine> {
+    /// The lines of a function, or of a region with so many loops around, up to what ends them.
+    pub(super) fn block(&mut self, depth: u32) -> Read<Lines> {
+        let mut lines = Lines::default();
+        while self.sees_word("check") {
+            let check = self.check_line(lines.checks.len())?;
+            lines.checks.push(check);
+        }
+        while !self.ends(depth) {
+            if self.loop_number("=").is_some() {
+                let number = self.loops;
+                lines.loops.push((number, self.loop_line(depth + 1)?));
+                continue;
+            }
+            let stmt = self.stmt(lines.stmts.len(), depth)?;
+            lines.stmts.push(stmt);
+        }
+        Ok(lines)
+    }
+
+    fn ends(&self, depth: u32) -> bool {
+        if depth == 0 { self.sees_word("out") } else { self.sees("}") || self.sees_word("all") }
+    }
+
+    fn check_line(&mut self, number: usize) -> Read<CheckLine> {
         self.skip();
         let at = self.at();
         if usize::try_from(self.number("the number of a check")?) != Ok(number) {
@@ -97,23 +163,24 @@ impl Parser<'_> {
             return Ok(Vec::new());
         }
         let mut next = from;
-        self.list("]", |p| p.numbered(&mut next))
+        self.list("]", |p| p.numbered('i', &mut next))
     }
 
     /// `i0 < n`
-    fn numbered(&mut self, next: &mut usize) -> Read<Tree> {
-        let own = format!("i{next}");
+    pub(super) fn numbered(&mut self, letter: char, next: &mut usize) -> Read<Tree> {
+        let own = format!("{letter}{next}");
         *next += 1;
         self.word(&own)?;
         self.sign("<")?;
         self.index()
     }
 
-    pub(super) fn stmt(&mut self, number: usize) -> Read<StmtLine> {
+    fn stmt(&mut self, number: usize, depth: u32) -> Read<StmtLine> {
         let at = self.at();
-        let own = format!("X{number}");
+        let own = format!("{}{number}", statements(depth));
         if !self.takes_word(&own) {
-            return self.wanted(&format!("`{own}` or `out`"));
+            let end = if depth == 0 { "out" } else { "}" };
+            return self.wanted(&format!("`{own}` or `{end}`"));
         }
         let dims = self.indices(0)?;
         self.sign(":")?;
@@ -184,7 +251,7 @@ impl Parser<'_> {
         let bounded = matches!(self.ahead(1), Token::Name(_)) && self.takes_word("bounded");
         let name = self.name("an input")?;
         if !self.takes("=") {
-            return Ok(InputTree { bounded, name, source: None });
+            return Ok(InputTree { number: None, bounded, name, source: None });
         }
         let numbered = matches!(self.ahead(1), Token::Int(_));
         let source = if numbered && self.takes_word("tan") {
@@ -198,10 +265,10 @@ impl Parser<'_> {
             let param = self.name("a parameter")?;
             SourceTree::Param(param, self.path()?)
         };
-        Ok(InputTree { bounded, name, source: Some(source) })
+        Ok(InputTree { number: None, bounded, name, source: Some(source) })
     }
 
-    fn bracket(&mut self) -> Read<Option<Tree>> {
+    pub(super) fn bracket(&mut self) -> Read<Option<Tree>> {
         if !self.takes("[") {
             return Ok(None);
         }
@@ -211,7 +278,7 @@ impl Parser<'_> {
         Ok(Some(pred))
     }
 
-    fn access(&mut self) -> Read<AccessTree> {
+    pub(super) fn access(&mut self) -> Read<AccessTree> {
         let at = self.at();
         let name = self.name("a statement")?;
         let indices = if self.takes("[") { self.list("]", Self::index)? } else { Vec::new() };
@@ -223,11 +290,22 @@ impl Parser<'_> {
             return Ok(RhsTree::Constant(constant));
         }
         let names = matches!(self.ahead(1), Token::Name(_));
-        if names && self.takes_word("input") {
-            return Ok(RhsTree::Input(self.input()?));
+        if (names || matches!(self.ahead(1), Token::Int(_))) && self.takes_word("input") {
+            let mut number = None;
+            if !names {
+                number = Some(self.number("the number of an input")?);
+                self.sign(":")?;
+            }
+            return Ok(RhsTree::Input(InputTree { number, ..self.input()? }));
         }
         if self.takes_word("index") {
             return Ok(RhsTree::Index(self.index()?));
+        }
+        if names && (self.sees_word("given") || self.sees_word("carried")) {
+            return self.argument();
+        }
+        if let Some(part) = self.part()? {
+            return Ok(part);
         }
         if self.takes_word("zero") {
             return Ok(RhsTree::Zero);
@@ -242,15 +320,20 @@ impl Parser<'_> {
                 }
             }
             self.sign(":")?;
+            if !self.sees("[") && !self.sees_call() {
+                let base = self.access()?;
+                self.word("with")?;
+                return self.update(base, batch, free);
+            }
             let pred = self.bracket()?;
             return self.call(batch, pred);
         }
         let neg = self.takes("-");
         if names && self.takes_word("sum") || neg && self.takes_word("sum") {
             let mut next = free;
-            let mut bound = vec![self.numbered(&mut next)?];
+            let mut bound = vec![self.numbered('i', &mut next)?];
             while self.takes(",") {
-                bound.push(self.numbered(&mut next)?);
+                bound.push(self.numbered('i', &mut next)?);
             }
             self.sign(":")?;
             let pred = self.bracket()?;
@@ -258,6 +341,22 @@ impl Parser<'_> {
             return Ok(RhsTree::Contract { neg, bound, pred, factors });
         }
         let pred = self.bracket()?;
+        let bound = matches!(self.ahead(1), Token::Name(_) | Token::Sign(":"));
+        if !neg
+            && bound
+            && let Some(reducer) = self.takes_reducer()
+        {
+            let (mut next, mut bound) = (free, Vec::new());
+            while matches!(self.ahead(1), Token::Sign("<")) {
+                bound.push(self.numbered('i', &mut next)?);
+                if !self.takes(",") {
+                    break;
+                }
+            }
+            let (terms, place) = self.filter(reducer)?;
+            self.sign(":")?;
+            return Ok(RhsTree::Reduce { reducer, bound, pred, terms, place, of: self.access()? });
+        }
         if !neg {
             if let Some(name) = self.mapped() {
                 let args = self.list(")", Self::access)?;
@@ -267,7 +366,10 @@ impl Parser<'_> {
                 return self.call(0, pred);
             }
         }
-        let factors = self.factors()?;
+        let mut factors = self.factors()?;
+        if !neg && pred.is_none() && factors.len() == 1 && self.takes_word("with") {
+            return self.update(factors.remove(0), 0, free);
+        }
         if !self.sees("+") && !self.sees("-") {
             return Ok(RhsTree::Contract { neg, bound: Vec::new(), pred, factors });
         }
@@ -285,6 +387,26 @@ impl Parser<'_> {
             self.skip();
             items.push(TermTree { neg, pred: self.bracket()?, of: self.access()? });
         }
+    }
+
+    /// `[i1] += X1[i1] for i1 < n if p`, after what is updated.
+    fn update(&mut self, base: AccessTree, batch: u32, free: usize) -> Read<RhsTree> {
+        self.sign("[")?;
+        let at = self.list("]", Self::index)?;
+        let add = self.takes("+=");
+        if !add {
+            self.sign("=")?;
+        }
+        let value = self.access()?;
+        let (mut next, mut bound) = (free, Vec::new());
+        if self.takes_word("for") {
+            bound.push(self.numbered('i', &mut next)?);
+            while self.takes(",") {
+                bound.push(self.numbered('i', &mut next)?);
+            }
+        }
+        let pred = if self.takes_word("if") { Some(self.pred()?) } else { None };
+        Ok(RhsTree::Update { base, batch, bound, pred, at, value, add })
     }
 
     fn factors(&mut self) -> Read<Vec<AccessTree>> {

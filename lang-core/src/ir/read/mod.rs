@@ -8,6 +8,7 @@ mod core;
 mod heads;
 mod lexer;
 mod lines;
+mod loops;
 mod parser;
 mod ssa;
 mod terms;

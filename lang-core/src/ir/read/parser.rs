@@ -2,9 +2,10 @@
 
 use super::Wrong;
 use super::lexer::{Token, Tokens};
-use super::tree::{LetTree, Node, Tree, Word};
+use super::tree::{LetTree, LoopTree, Node, ReduceTree, Tree, UpdateTree, Word};
 use crate::base::{Code, Name};
 use crate::interp::guarded;
+use crate::ir::reduce::Reducer;
 use crate::syntax::ops::BinOp;
 
 /// What is nested deeper is not read.
@@ -15,12 +16,14 @@ pub(super) type Read<T> = Result<T, Wrong>;
 pub(super) struct Parser<'t> {
     pub(super) tokens: &'t Tokens,
     pub(super) next: usize,
+    /// How many loops of Tensor SSA have begun.
+    pub(super) loops: u32,
     depth: usize,
 }
 
 impl<'t> Parser<'t> {
     pub(super) fn new(tokens: &'t Tokens) -> Self {
-        Self { tokens, next: 0, depth: 0 }
+        Self { tokens, next: 0, loops: 0, depth: 0 }
     }
 
     // ---- tokens ----
@@ -331,6 +334,9 @@ impl<'t> Parser<'t> {
             "for" => self.binder(Word::For),
             "sum" if binds => self.binder(Word::Sum),
             "any" if binds => self.binder(Word::Any),
+            _ if binds && reducer(word).is_some() => self.reduction(),
+            "loop" if binds => self.repeat(),
+            "update" if *self.ahead(1) == Token::Sign("(") => self.update_of(),
             "let" => self.lets(),
             "check" => self.check(),
             "in" => self.wanted("an expression"),
@@ -360,6 +366,86 @@ impl<'t> Parser<'t> {
         self.sign(":")?;
         let body = if word == Word::Any { self.pred()? } else { self.open()? };
         Ok(Node::Binder(word, name, Box::new(extent), Box::new(body)))
+    }
+
+    fn reduction(&mut self) -> Read<Node> {
+        let Some(reducer) = self.takes_reducer() else { return self.wanted("a reduction") };
+        let indices = self.extents()?;
+        let (terms, place) = self.filter(reducer)?;
+        self.sign(":")?;
+        Ok(Node::Reduce(Box::new(ReduceTree { reducer, indices, terms, place, body: self.open()? })))
+    }
+
+    /// `i < n, j < m`
+    fn extents(&mut self) -> Read<Vec<(Name, Tree)>> {
+        let mut indices = Vec::new();
+        loop {
+            let name = self.name("an index variable")?;
+            self.sign("<")?;
+            indices.push((name, self.index()?));
+            if !self.takes(",") {
+                return Ok(indices);
+            }
+        }
+    }
+
+    fn repeat(&mut self) -> Read<Node> {
+        self.skip();
+        let counter = self.name("the number of an iteration")?;
+        let count = if self.takes("<") { Some(self.index()?) } else { None };
+        self.word("from")?;
+        let init = self.deeper(Self::or)?;
+        if count.is_none() {
+            self.word("while")?;
+            self.sign(".")?;
+            if self.number("the first part")? != 0 {
+                return self.wanted("the first part");
+            }
+        }
+        self.sign(":")?;
+        let body = self.deeper(Self::callee)?;
+        self.sign("(")?;
+        let args = self.list(")", Self::open)?;
+        Ok(Node::Loop(Box::new(LoopTree { counter, count, init, body, args })))
+    }
+
+    fn update_of(&mut self) -> Read<Node> {
+        self.skip();
+        self.sign("(")?;
+        let base = self.open()?;
+        self.sign(",")?;
+        self.sign("[")?;
+        let at = self.list("]", Self::index)?;
+        let add = self.takes("+=");
+        if !add {
+            self.sign("=")?;
+        }
+        let value = self.open()?;
+        let over = if self.takes_word("for") { self.extents()? } else { Vec::new() };
+        let pred = if self.takes_word("if") { Some(self.pred()?) } else { None };
+        self.sign(")")?;
+        Ok(Node::Update(Box::new(UpdateTree { base, at, add, value, over, pred })))
+    }
+
+    pub(super) fn takes_reducer(&mut self) -> Option<Reducer> {
+        let Token::Name(word) = self.ahead(0) else { return None };
+        let found = reducer(word);
+        if found.is_some() {
+            self.skip();
+        }
+        found
+    }
+
+    /// `if p at i`: which terms there are, and what is given of the chosen one.
+    pub(super) fn filter(&mut self, reducer: Reducer) -> Read<(Option<Tree>, Option<Tree>)> {
+        let terms = if self.takes_word("if") { Some(self.pred()?) } else { None };
+        let place = if reducer.gives_place() {
+            self.word("at")?;
+            Some(self.index()?)
+        } else {
+            None
+        };
+        Ok((terms, place))
     }
 
     fn lets(&mut self) -> Read<Node> {
@@ -398,4 +484,9 @@ impl<'t> Parser<'t> {
         self.skip();
         Ok((code, what.into()))
     }
+}
+
+/// The reduction of this word.
+pub(super) fn reducer(word: &str) -> Option<Reducer> {
+    Reducer::ALL.into_iter().find(|r| r.word() == word)
 }

@@ -1,33 +1,29 @@
 //! Tensor SSA from its text: its lines first, since checks stand before the statements that they read, then
 //! what the names in them stand for.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::Wrong;
 use super::core::{Opened, open, operation};
 use super::lines::{AccessTree, InputTree, Lines, RhsTree, SourceTree, StmtLine};
+use super::loops::{Known, PartTree};
 use super::parser::{Parser, Read};
 use super::terms::{Found, Terms};
 use super::tree::{HeadTree, Tree};
 use crate::base::{ModuleName, Name};
-use crate::ir::core::{CoreType, Failing, Leaf, Operation, Vars};
+use crate::ir::canonical::statements;
+use crate::ir::core::{Callee, CoreType, Failing, Leaf, Operation, Vars};
 use crate::ir::flat::{Input, Source};
-use crate::ir::ssa::{Access, Addend, Check, Rhs, Ssa, Stmt, Var};
+use crate::ir::reduce::Reduce;
+use crate::ir::ssa::{Access, Addend, Check, Rhs, Ssa, Stmt, Var, index};
 use crate::ir::ssa_text::{output_paths, seed_path};
 use crate::predicate::{LocalId, Poly, Pred};
 use crate::syntax::ops::{BinOp, Scalar};
 
 pub(super) fn function(parser: &mut Parser<'_>, module: &ModuleName) -> Read<Ssa> {
     let head = parser.head("ssa")?;
-    let mut lines = Lines::default();
-    while parser.sees_word("check") {
-        let check = parser.check_line(lines.checks.len())?;
-        lines.checks.push(check);
-    }
-    while !parser.sees_word("out") {
-        let stmt = parser.stmt(lines.stmts.len())?;
-        lines.stmts.push(stmt);
-    }
+    let mut lines = parser.block(0)?;
     parser.skip();
     lines.outputs.push(parser.output()?);
     while parser.takes(",") {
@@ -38,16 +34,41 @@ pub(super) fn function(parser: &mut Parser<'_>, module: &ModuleName) -> Read<Ssa
     build(&head, &lines, module)
 }
 
+/// The inputs by their numbers.
+fn inputs(lines: &Lines) -> Read<Vec<(u32, &InputTree, &StmtLine)>> {
+    let mut inputs: Vec<(u32, &InputTree, &StmtLine)> = Vec::new();
+    for line in &lines.stmts {
+        if let RhsTree::Input(input) = &line.rhs {
+            let next = u32::try_from(inputs.len()).unwrap_or(u32::MAX);
+            inputs.push((input.number.unwrap_or(next), input, line));
+        }
+    }
+    inputs.sort_by_key(|i| i.0);
+    match (0..).zip(&inputs).find(|(k, i)| i.0 != *k) {
+        Some((k, (_, _, line))) => Err(Wrong::new(line.at, format!("this is no input {k}"))),
+        None => Ok(inputs),
+    }
+}
+
 /// What is known of the statements so far.
-struct Build {
-    terms: Terms,
-    vars: Vars,
+pub(super) struct Build {
+    pub(super) terms: Terms,
+    pub(super) vars: Vars,
+    /// The function.
+    pub(super) callee: Arc<Callee>,
     /// The extents and scalar of each statement of the text.
-    shapes: Vec<(usize, Option<Scalar>)>,
-    inputs: Vec<Input>,
+    pub(super) shapes: Vec<(usize, Option<Scalar>)>,
+    pub(super) inputs: Vec<Input>,
     params: Vec<(LocalId, CoreType)>,
     names: Vec<Name>,
-    bounded: std::collections::BTreeSet<LocalId>,
+    bounded: BTreeSet<LocalId>,
+}
+
+/// What the lines of a function or region stand for.
+pub(super) struct Block {
+    pub(super) stmts: Vec<Stmt>,
+    pub(super) checks: Vec<Check>,
+    pub(super) needs: Vec<u32>,
 }
 
 fn build(head: &HeadTree, lines: &Lines, module: &ModuleName) -> Read<Ssa> {
@@ -58,58 +79,22 @@ fn build(head: &HeadTree, lines: &Lines, module: &ModuleName) -> Read<Ssa> {
     // Data are read through the statements that they are inputs of.
     for (local, _) in &params {
         let name = vars.name(*local);
-        if let Found::Data(..) = terms.find(&name, head.at)? {
+        let found = terms.find(&name, head.at)?;
+        if matches!(found, Found::Data(_, ty) if ty != CoreType::Scalar(Scalar::I64)) {
             terms.leave(&name);
             terms.enter(&name, Found::Data(*local, CoreType::unit()));
         }
     }
-    let shapes = lines.stmts.iter().map(|s| (s.dims.len(), s.scalar)).collect();
     let names = params.iter().map(|(l, _)| vars.name(*l)).collect();
-    let mut build = Build { terms, vars, shapes, inputs: Vec::new(), params, names, bounded };
-    for line in &lines.stmts {
-        if let RhsTree::Input(input) = &line.rhs {
-            build.input(input, line)?;
-        }
+    let mut build = Build { params, names, bounded, ..Build::new(terms, vars, &callee, &lines.stmts) };
+    for (_, input, line) in inputs(lines)? {
+        build.input(input, line)?;
     }
     for input in &mut build.inputs {
         input.leaf.dims = Vec::new();
     }
     let all = lines.stmts.len();
-    build.readable(all);
-    let mut checks = Vec::new();
-    for line in &lines.checks {
-        build.terms.free = line.dims.len();
-        let dims = build.terms.polys(&line.dims)?;
-        let guard = build.pred(line.guard.as_ref())?;
-        let cond = build.terms.pred(&line.cond)?;
-        let what = Failing { code: line.code, what: line.what.clone(), item: callee.def.clone(), node: None };
-        checks.push(Check { dims, guard, cond, what: Arc::new(what) });
-    }
-    let needed = |needs: &[(u32, usize)]| {
-        let known = |(c, at): &(u32, usize)| match (*c as usize) < lines.checks.len() {
-            true => Ok(*c),
-            false => Err(Wrong::new(*at, format!("there is no check {c}"))),
-        };
-        needs.iter().map(known).collect::<Read<Vec<u32>>>()
-    };
-    let mut stmts = Vec::new();
-    let mut next_input = 0;
-    for (k, line) in lines.stmts.iter().enumerate() {
-        build.readable(k);
-        build.terms.free = line.dims.len();
-        let dims = build.terms.polys(&line.dims)?;
-        let rhs = match &line.rhs {
-            RhsTree::Input(_) => {
-                if let Some(input) = build.inputs.get_mut(next_input as usize) {
-                    input.leaf.dims.clone_from(&dims);
-                }
-                next_input += 1;
-                Rhs::Input(next_input - 1)
-            }
-            other => build.rhs(other, line)?,
-        };
-        stmts.push(Stmt { dims, scalar: line.scalar, rhs, needs: needed(&line.needs)?, name: line.name.clone() });
-    }
+    let Block { stmts, checks, needs } = build.block(lines)?;
     build.readable(all);
     build.terms.free = 0;
     let result = build.terms.ty(&head.result)?;
@@ -127,13 +112,98 @@ fn build(head: &HeadTree, lines: &Lines, module: &ModuleName) -> Read<Ssa> {
         }
         outputs.push((Leaf { path: output.path.clone().unwrap_or(path), ..leaf }, var));
     }
-    let needs = needed(&lines.needs)?;
     let Build { vars, inputs, params, bounded, .. } = build;
     let opaque = head.opaque;
     Ok(Ssa { callee, vars, sizes, bounded, params, inputs, stmts, checks, needs, opaque, outputs, result })
 }
 
+/// The statement of this name among so many, where so many loops are around.
+pub(super) fn numbered(name: &Name, depth: u32, count: usize) -> Option<Var> {
+    let number: u32 = name.strip_prefix(statements(depth).as_str())?.parse().ok()?;
+    ((number as usize) < count).then_some(Var(number))
+}
+
 impl Build {
+    pub(super) fn new(terms: Terms, vars: Vars, callee: &Arc<Callee>, lines: &[StmtLine]) -> Self {
+        let shapes = lines.iter().map(|s| (s.dims.len(), s.scalar)).collect();
+        let (inputs, params, names, bounded) = (Vec::new(), Vec::new(), Vec::new(), BTreeSet::new());
+        Self { terms, vars, callee: callee.clone(), shapes, inputs, params, names, bounded }
+    }
+
+    /// What the lines stand for, when the inputs are known.
+    pub(super) fn block(&mut self, lines: &Lines) -> Read<Block> {
+        self.readable(lines.stmts.len());
+        let mut checks = Vec::new();
+        for line in &lines.checks {
+            self.terms.free = line.dims.len();
+            let dims = self.terms.polys(&line.dims)?;
+            let guard = self.pred(line.guard.as_ref())?;
+            let cond = self.terms.pred(&line.cond)?;
+            let item = self.callee.def.clone();
+            let what = Failing { code: line.code, what: line.what.clone(), item, node: None };
+            checks.push(Check { dims, guard, cond, what: Arc::new(what) });
+        }
+        let needed = |needs: &[(u32, usize)]| {
+            let known = |(c, at): &(u32, usize)| match (*c as usize) < lines.checks.len() {
+                true => Ok(*c),
+                false => Err(Wrong::new(*at, format!("there is no check {c}"))),
+            };
+            needs.iter().map(known).collect::<Read<Vec<u32>>>()
+        };
+        let mut stmts = Vec::new();
+        let mut next_input = 0;
+        let mut loops: BTreeMap<u32, Known> = BTreeMap::new();
+        for (k, line) in lines.stmts.iter().enumerate() {
+            self.readable(k);
+            self.terms.free = line.dims.len();
+            let dims = self.terms.polys(&line.dims)?;
+            let rhs = match &line.rhs {
+                RhsTree::Input(_) | RhsTree::Arg(_) => {
+                    let passed = matches!(line.rhs, RhsTree::Input(_)) == (self.terms.depth == 0);
+                    let number = match &line.rhs {
+                        RhsTree::Input(InputTree { number: Some(k), .. }) => *k,
+                        _ => next_input,
+                    };
+                    let Some(input) = self.inputs.get_mut(number as usize).filter(|_| passed) else {
+                        return Err(Wrong::new(
+                            line.at,
+                            "a function has an `input`, a loop what is `given` or `carried`",
+                        ));
+                    };
+                    input.leaf.dims.clone_from(&dims);
+                    next_input += 1;
+                    Rhs::Input(number)
+                }
+                RhsTree::Part(number, part) => {
+                    if !loops.contains_key(number) {
+                        loops.insert(*number, self.loop_of(*number, lines, line.at)?);
+                    }
+                    match loops.get(number) {
+                        Some(known) => known.part(part, line)?,
+                        None => Rhs::Zero,
+                    }
+                }
+                other => self.rhs(other, line)?,
+            };
+            stmts.push(Stmt { dims, scalar: line.scalar, rhs, needs: needed(&line.needs)?, name: line.name.clone() });
+        }
+        self.readable(lines.stmts.len());
+        Ok(Block { stmts, checks, needs: needed(&lines.needs)? })
+    }
+
+    /// The loop of this number.
+    fn loop_of(&mut self, number: u32, lines: &Lines, at: usize) -> Read<Known> {
+        let Some((_, line)) = lines.loops.iter().find(|(k, _)| *k == number) else {
+            return Err(Wrong::new(at, format!("there is no loop L{number} here")));
+        };
+        let part = |stmt: &StmtLine| match &stmt.rhs {
+            RhsTree::Part(k, part) if *k == number => Some(part.clone()),
+            _ => None,
+        };
+        let parts: Vec<PartTree> = lines.stmts.iter().filter_map(part).collect();
+        self.looped(line, &parts)
+    }
+
     /// The first statements, which may be read.
     fn readable(&mut self, count: usize) {
         let known = self.terms.statements.len();
@@ -201,10 +271,9 @@ impl Build {
         (source, path)
     }
 
-    fn var(&self, name: &Name, at: usize) -> Read<Var> {
-        let number = name.strip_prefix('X').and_then(|k| k.parse::<u32>().ok());
-        match number.filter(|k| (*k as usize) < self.terms.statements.len()) {
-            Some(k) => Ok(Var(k)),
+    pub(super) fn var(&self, name: &Name, at: usize) -> Read<Var> {
+        match numbered(name, self.terms.depth, self.terms.statements.len()) {
+            Some(var) => Ok(var),
             None => Err(Wrong::new(at, format!("`{name}` is no statement before this one"))),
         }
     }
@@ -213,12 +282,12 @@ impl Build {
         self.shapes.get(var.0 as usize).and_then(|s| s.1)
     }
 
-    fn pred(&mut self, tree: Option<&Tree>) -> Read<Pred> {
+    pub(super) fn pred(&mut self, tree: Option<&Tree>) -> Read<Pred> {
         tree.map_or_else(|| Ok(Pred::truth()), |t| self.terms.pred(t))
     }
 
     /// What is read; of a scalar operation's operand all indices are there.
-    fn access(&self, tree: &AccessTree, whole: bool) -> Read<Access> {
+    pub(super) fn access(&self, tree: &AccessTree, whole: bool) -> Read<Access> {
         let var = self.var(&tree.name, tree.at)?;
         let rank = self.shapes.get(var.0 as usize).map_or(0, |s| s.0);
         let given = tree.indices.len();
@@ -237,7 +306,7 @@ impl Build {
         Ok(match tree {
             RhsTree::Constant(_) if free > 0 => return Err(Wrong::new(line.at, "a constant has no indices")),
             RhsTree::Constant(c) => Rhs::Constant(*c),
-            RhsTree::Input(_) | RhsTree::Zero => Rhs::Zero,
+            RhsTree::Input(_) | RhsTree::Arg(_) | RhsTree::Part(..) | RhsTree::Zero => Rhs::Zero,
             RhsTree::Index(p) => Rhs::Index(self.terms.poly(p)?),
             RhsTree::Add(items) => {
                 let mut terms = Vec::new();
@@ -253,11 +322,41 @@ impl Build {
                 let pred = self.pred(pred.as_ref())?;
                 Rhs::Contract { bound, pred, neg: *neg, factors: self.accesses(factors, true)? }
             }
+            RhsTree::Reduce { reducer, bound, pred, terms, place, of } => {
+                let pred = self.pred(pred.as_ref())?;
+                self.terms.free = free + bound.len();
+                let bound = self.terms.polys(bound)?;
+                let terms = self.pred(terms.as_ref())?;
+                let place = place.as_ref().map_or_else(|| Ok(Poly::default()), |p| self.terms.poly(p))?;
+                Rhs::Reduce(Reduce { reducer: *reducer, bound, pred, terms, place, of: self.access(of, true)? })
+            }
             RhsTree::Map { name, pred, args } => {
                 let pred = self.pred(pred.as_ref())?;
                 let args = self.accesses(args, true)?;
                 let operation = self.operation(name, &args, line.at)?;
                 Rhs::Map { operation, pred, args }
+            }
+            RhsTree::Update { base, batch, bound, pred, at, value, add } => {
+                let base = self.access(base, false)?;
+                let rank = self.shapes.get(base.var.0 as usize).map_or(0, |s| s.0);
+                let below = free.checked_sub(*batch as usize);
+                if below != Some(at.len()) || rank != base.at.len() + at.len() {
+                    return Err(Wrong::new(line.at, format!("an update at {} indices", at.len())));
+                }
+                if [base.var, self.var(&value.name, value.at)?].iter().any(|v| self.scalar(*v) != line.scalar) {
+                    return Err(Wrong::new(line.at, "an update by another type"));
+                }
+                self.terms.free = free + bound.len();
+                let bound = self.terms.polys(bound)?;
+                let pred = self.pred(pred.as_ref())?;
+                let (at, value) = (self.terms.polys(at)?, self.access(value, true)?);
+                for k in *batch as usize..free {
+                    let own = index(k, &Poly::default()).atom();
+                    if pred.mentions(&own) || at.iter().chain(&value.at).any(|p| p.mentions(&own)) {
+                        return Err(Wrong::new(line.at, format!("`i{k}` is no index of the update")));
+                    }
+                }
+                Rhs::Update { base, batch: *batch, bound, pred, at, value, add: *add }
             }
             RhsTree::Call { callee, batch, pred, args, part } => {
                 if *batch as usize > free {

@@ -8,6 +8,7 @@ use super::tree::{CalleeTree, GlobalTree, Node, Tree, TypeNode, TypeTree, Word};
 use super::{Wrong, module_of};
 use crate::base::{GlobalName, ModuleName, Name};
 use crate::interp::guarded;
+use crate::ir::canonical::statements;
 use crate::ir::core::{Callee, CoreType, Labels, SumType};
 use crate::ir::ssa::{Var, index};
 use crate::predicate::{Atom, Index, LocalId, Poly, Pred};
@@ -37,12 +38,31 @@ pub(super) struct Terms {
     pub(super) statements: Vec<CoreType>,
     /// In Tensor SSA: how many indices there are.
     pub(super) free: usize,
+    /// In Tensor SSA: are indices those of a loop, not of a statement?
+    pub(super) of_loop: bool,
+    /// In Tensor SSA: how many loops are around.
+    pub(super) depth: u32,
     existentials: u32,
 }
 
 impl Terms {
     pub(super) fn new(module: &ModuleName) -> Self {
-        Self { module: module.clone(), names: HashMap::new(), statements: Vec::new(), free: 0, existentials: 0 }
+        Self {
+            module: module.clone(),
+            names: HashMap::new(),
+            statements: Vec::new(),
+            free: 0,
+            of_loop: false,
+            depth: 0,
+            existentials: 0,
+        }
+    }
+
+    /// Those of a loop in it, which sees top-level `let`s alone.
+    pub(super) fn inside(&self) -> Self {
+        let global = |found: &&Vec<Found>| matches!(found.last(), Some(Found::Global(..)));
+        let names = self.names.iter().filter(|(_, found)| global(found)).map(|(n, f)| (n.clone(), f.clone())).collect();
+        Self { names, depth: self.depth + 1, ..Self::new(&self.module) }
     }
 
     pub(super) fn enter(&mut self, name: &Name, found: Found) {
@@ -63,13 +83,14 @@ impl Terms {
         if let Some(found) = self.names.get(name).and_then(|found| found.last()) {
             return Ok(found.clone());
         }
-        let numbered = |first: char| name.strip_prefix(first).and_then(|k| k.parse::<u32>().ok());
-        if let Some(k) = numbered('X')
+        let numbered = |first: &str| name.strip_prefix(first).and_then(|k| k.parse::<u32>().ok());
+        if let Some(k) = numbered(&statements(self.depth))
             && let Some(ty) = self.statements.get(k as usize)
         {
             return Ok(Found::Data(Var(k).local(), ty.clone()));
         }
-        if let Some(k) = numbered('i').and_then(|k| usize::try_from(k).ok()).filter(|k| *k < self.free) {
+        let index_letter = if self.of_loop { "j" } else { "i" };
+        if let Some(k) = numbered(index_letter).and_then(|k| usize::try_from(k).ok()).filter(|k| *k < self.free) {
             let own = index(k, &Poly::default());
             return Ok(Found::Index(own.value(), own.local));
         }
@@ -92,7 +113,7 @@ impl Terms {
             Node::Name(name) if name == "_" => Poly::atom(Atom::Overflow),
             Node::Name(name) => match self.find(name, tree.at)? {
                 Found::Index(p, _) => p,
-                Found::Data(x, CoreType::Scalar(Scalar::I64)) => Poly::atom(Atom::Read(x, name.clone(), Arc::from([]))),
+                Found::Data(x, CoreType::Scalar(Scalar::I64)) => Poly::atom(Atom::Read(x, own(x, name), Arc::from([]))),
                 Found::Global(global, CoreType::Scalar(Scalar::I64)) => Poly::atom(Atom::Global(global)),
                 Found::Data(_, ty) | Found::Global(_, ty) => {
                     return Err(Wrong::new(tree.at, format!("`{name}` is `{ty}`, not an integer")));
@@ -152,7 +173,7 @@ impl Terms {
         match self.find(name, of.at)? {
             Found::Index(_, x) if count == 0 && scalar == Scalar::I64 => Ok((x, format!("{name}").into())),
             Found::Data(x, ty) if ty.peel().0.len() == count && ty.peel().1.scalar() == Some(scalar) => {
-                Ok((x, name.clone()))
+                Ok((x, own(x, name)))
             }
             _ => {
                 let what = format!("`{name}` has no `{}` at {count} indices", scalar.name());
@@ -221,7 +242,7 @@ impl Terms {
             }
             Node::Apply(name, at) => match self.find(name, tree.at)? {
                 Found::Data(x, CoreType::Rel(dims)) if dims.len() == at.len() => {
-                    Pred::Member(x, name.clone(), self.polys(at)?.into(), true)
+                    Pred::Member(x, own(x, name), self.polys(at)?.into(), true)
                 }
                 _ => return Err(Wrong::new(tree.at, format!("`{name}` is no relation of {} indices", at.len()))),
             },
@@ -315,6 +336,7 @@ impl Terms {
             types: tree.types.iter().map(|t| self.argument(t)).collect::<Read<Vec<_>>>()?.into(),
             local: tree.local,
             derived: tree.derived.as_slice().into(),
+            applied: None,
         })
     }
 
@@ -326,6 +348,11 @@ impl Terms {
         };
         tree.sizes.iter().map(name).collect()
     }
+}
+
+/// A statement has the same name in the form, however many loops are around.
+fn own(x: LocalId, name: &Name) -> Name {
+    Var::of_local(x).map_or_else(|| name.clone(), Var::name)
 }
 
 /// `s0` in a type argument.

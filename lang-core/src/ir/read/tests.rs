@@ -379,3 +379,191 @@ fn ssa_printed_as_read() {
 ";
     assert_eq!(read_ssa("t", text).map(|f| f.to_string()), Ok(text.to_owned()));
 }
+
+#[test]
+fn reductions() {
+    refused(
+        &[
+            "core f[n](x: [n]f64) -> f64 = max i < n: x[i]",
+            "core f[n, m](a: [n, m]f64) -> i64 = argmin i < n, j < m if i < j at m * i + j: a[i, j]",
+            "core f[n](x: [n]f64) -> f64 = (prod i < n: x[i]) + max(x[0], min j < n if 0 < j: x[j])",
+            "core f[n](x: [n]f64) -> f64 = max i < n if: x[i]",
+            "core f[n](x: [n]f64) -> f64 = max i < n at i: x[i]",
+            "core f[n](x: [n]f64) -> i64 = argmax i < n: x[i]",
+            "core f[n, m](a: [n, m]f64) -> f64 = max i < n: a[i]",
+            "ssa f[n](x: [n]f64) -> f64 =\n  X0[i0 < n]: f64 = input x\n  X1: f64 = [0 < n] * max i0 < n if i0 < 3: X0[i0]\n  out X1",
+            "ssa f[n](x: [n]f64) -> i64 =\n  X0[i0 < n]: f64 = input x\n  X1: i64 = argmax i0 < n at i0 + 1: X0[i0]\n  out X1",
+            "ssa f[n](b: [n]bool, x: [n]f64) -> [n]f64 =\n  X0[i0 < n]: bool = input b\n  X1[i0 < n]: f64 = input x\n  X2[i0 < n]: f64 = min if X0[i0]: X1[i0]\n  out X2",
+            "ssa f[n](x: [n]f64) -> f64 =\n  X0[i0 < n]: f64 = input x\n  X1: f64 = max i1 < n: X0[i1]\n  out X1",
+            "ssa f[n](x: [n]f64) -> i64 =\n  X0[i0 < n]: f64 = input x\n  X1: i64 = argmax i0 < n: X0[i0]\n  out X1",
+        ],
+        expect![[r#"
+            core f[n](x: [n]f64) -> f64 = max i < n: x[i]
+              read: core f[n](x: [n]f64) -> f64 =
+              max i < n: x[i]
+
+            core f[n, m](a: [n, m]f64) -> i64 = argmin i < n, j < m if i < j at m * i + j: a[i, j]
+              read: core f[n, m](a: [n, m]f64) -> i64 =
+              argmin i < n, j < m if i < j at m * i + j: a[i, j]
+
+            core f[n](x: [n]f64) -> f64 = (prod i < n: x[i]) + max(x[0], min j < n if 0 < j: x[j])
+              read: core f[n](x: [n]f64) -> f64 =
+              (prod i < n: x[i]) + max(x[0], min j < n if 0 < j: x[j])
+
+            core f[n](x: [n]f64) -> f64 = max i < n if: x[i]
+              1:43: an expression is wanted, not `:`
+            core f[n](x: [n]f64) -> f64 = max i < n at i: x[i]
+              1:41: `:` is wanted, not `at`
+            core f[n](x: [n]f64) -> i64 = argmax i < n: x[i]
+              1:43: `at` is wanted, not `:`
+            core f[n, m](a: [n, m]f64) -> f64 = max i < n: a[i]
+              1:48: a scalar is wanted here, not `[m]f64`
+            ssa f[n](x: [n]f64) -> f64 =
+              X0[i0 < n]: f64 = input x
+              X1: f64 = [0 < n] * max i0 < n if i0 < 3: X0[i0]
+              out X1
+              read: ssa f[n](x: [n]f64) -> f64 =
+              X0[i0 < n]: f64 = input x
+              X1: f64 = [0 < n] * max i0 < n if i0 <= 2: X0[i0]
+              out X1
+
+            ssa f[n](x: [n]f64) -> i64 =
+              X0[i0 < n]: f64 = input x
+              X1: i64 = argmax i0 < n at i0 + 1: X0[i0]
+              out X1
+              read: ssa f[n](x: [n]f64) -> i64 =
+              X0[i0 < n]: f64 = input x
+              X1: i64 = argmax i0 < n at i0 + 1: X0[i0]
+              out X1
+
+            ssa f[n](b: [n]bool, x: [n]f64) -> [n]f64 =
+              X0[i0 < n]: bool = input b
+              X1[i0 < n]: f64 = input x
+              X2[i0 < n]: f64 = min if X0[i0]: X1[i0]
+              out X2
+              read: ssa f[n](b: [n]bool, x: [n]f64) -> [n]f64 =
+              X0[i0 < n]: bool = input b
+              X1[i0 < n]: f64 = input x
+              X2[i0 < n]: f64 = min if X0[i0]: X1[i0]
+              out X2
+
+            ssa f[n](x: [n]f64) -> f64 =
+              X0[i0 < n]: f64 = input x
+              X1: f64 = max i1 < n: X0[i1]
+              out X1
+              3:17: `i0` is wanted, not `i1`
+            ssa f[n](x: [n]f64) -> i64 =
+              X0[i0 < n]: f64 = input x
+              X1: i64 = argmax i0 < n: X0[i0]
+              out X1
+              3:26: `at` is wanted, not `:`
+        "#]],
+    );
+}
+
+#[test]
+fn loops_that_are_none() {
+    let wrong = [
+        "L1 = loop j0 < n {\n  }\n  out X1",
+        "X2: f64 = L0.last Y1\n  out X2",
+        "L0 = loop j0 < n {\n    Y0: f64 = given X0[j0]\n  }\n  X2: f64 = L0.last Y0\n  out X2",
+        "L0 = loop j0 < n {\n    Y0: f64 = given X0[j0]\n  }\n  X2: f64 = L0.every Y0\n  out X2",
+        "L0 = loop j0 < n {\n    Y0: f64 = given X0[j0]\n  }\n  X2[i0 < n]: f64 = L0.every Y1\n  out X2",
+        "L0 = loop j0 < n {\n    Y0: f64 = given X0[i0]\n  }\n  X2[i0 < n]: f64 = L0.every Y0\n  out X2",
+        "L0 = loop j0 < n {\n    Y0: f64 = given X0\n  }\n  X2[i0 < n]: f64 = L0.every Y0\n  out X2",
+        "L0 = loop j0 < n {\n    Y0: f64 = given X2\n  }\n  X2[i0 < n]: f64 = L0.every Y0\n  out X2",
+        "L0 = loop j0 < n {\n    Y0: f64 = X1\n  }\n  X2[i0 < n]: f64 = L0.every Y0\n  out X2",
+        "L0 = loop j0 < n {\n    Y0: f64 = input x\n  }\n  X2[i0 < n]: f64 = L0.every Y0\n  out X2",
+        "L0 = loop j0 < n {\n    Y0[i0 < n]: f64 = given X0\n  }\n  X2[i0 < n, i1 < n]: f64 = L0.every Y0\n  out X1",
+        "L0 = loop j0 < n with n, n {\n  }\n  X2: i64 = L0.trips\n  out X1",
+        "L0 = loop j0 < n with m {\n  }\n  X2: i64 = L0.trips\n  out X1",
+        "L0 = loop j0 < n {\n    Y0: f64 = given k = X1\n  }\n  X2: i64 = L0.trips\n  out X1",
+        "L0 = loop j0 < n {\n    Y0: f64 = carried X1 then Y1\n  }\n  X2: i64 = L0.trips\n  out X1",
+        "L0 = loop j0 < n {\n    Y0: f64 = carried X1 then Y1\n    Y1: i64 = 1\n  }\n  X2: i64 = L0.trips\n  out X1",
+        "L0 = loop j0 < n {\n    Y0: f64 = carried X1\n  }\n  X2: i64 = L0.trips\n  out X1",
+        "L0 = loop j0 while Y0 {\n    Y0: f64 = given X1\n  }\n  X2: i64 = L0.trips\n  out X1",
+        "L0 = loop j0 < n {\n    all\n  }\n  X2: i64 = L0.trips\n  out X1",
+        "L0 = loop j0 < n {\n    all needs 0\n  }\n  X2: i64 = L0.trips\n  out X1",
+        "L0 = loop j1 < n {\n  }\n  out X1",
+        "L0 = loop j0 < n {\n  out X1",
+        "X2: f64 = given X1\n  out X2",
+        "X2: f64 = input 2: y = let y\n  out X2",
+        "X2[i0 < n]: f64 = X0 with [0, 1] = X1\n  out X1",
+        "X2[i0 < n]: f64 = X0 with [i0] = X1\n  out X1",
+        "X2[i0 < n]: f64 = X0 with [i1] = X0[i1] for i0 < n\n  out X1",
+        "X2[i0 < n]: i64 = X0 with [0] = X1\n  out X1",
+        "X2[i0 < n]: f64 = for i0: X0[i0] with [] = X1\n  X3: f64 = X0[0] with [0] = X1\n  out X1",
+    ];
+    let head = "ssa f[n](x: [n]f64) -> f64 =\n  X0[i0 < n]: f64 = input x\n  X1: f64 = 1.0\n";
+    let texts: Vec<String> = wrong.iter().map(|t| format!("{head}  {t}")).collect();
+    let message = |text: &String| {
+        let error = read_ssa("t", text).map(|f| f.to_string());
+        let text = text.strip_prefix(head).unwrap_or_default();
+        format!("{text}\n  {}\n", error.map_or_else(|e| e.to_string(), |text| format!("read: {text}")))
+    };
+    expect![[r#""#]].assert_eq(&texts.iter().map(message).collect::<String>());
+}
+
+#[test]
+fn core_loops() {
+    refused(
+        &[
+            "core f[n](x: [n]f64) -> f64 =\n  (loop k < n from 1.0: f#0[n, k](x): (f64, [0](), i64)).0",
+            "core f[](x: f64) -> f64 =\n  (loop k from (x > 0.0, x) while .0: f#0[](): ((bool, f64), [_]f64, i64)).0.1",
+            "core f[n](x: [n]f64, v: [n]f64) -> [n]f64 =\n  update(update(x, [n - 1] += 1.0), [i + 1] = v[i] for i < n - 1 if 0 < n)",
+            "core f[n](x: [n]f64) -> f64 = loop k < n from 1.0: f#0[n, k](x)",
+            "core f[n](x: [n]f64) -> f64 = (loop k < n from 1.0: f#0[n, k](x): (f64, f64, i64)).0",
+            "core f[n](x: [n]f64) -> f64 = (loop k < n from 1.0: f#0[n, k](x): (i64, [0](), i64)).0",
+            "core f[n](x: [n]f64) -> f64 = (loop k < n: f#0[n, k](x): (f64, [0](), i64)).0",
+            "core f[n](x: [n]f64) -> f64 = (loop k from 1.0 while .1: f#0[n](x): (f64, [0](), i64)).0",
+            "core f[n](x: [n]f64) -> [n]f64 = update(x, [0, 1] = 1.0)",
+            "core f[n](x: [n]f64) -> [n]f64 = update(x, [0] = x)",
+            "core f[n](x: [n]f64) -> [n]f64 = update(x, [i] = x for i < n)",
+            "core f[n](x: [n]f64) -> [n]f64 = update(x, [i] = x[j] for i < n)",
+            "core f[n](x: [n]f64) -> [n]f64 = update(x, [i] = 1.0)",
+        ],
+        expect![[r#""#]],
+    );
+}
+
+/// Loops in loops, for indices, with what they are given; updates; inputs in another order.
+#[test]
+fn loops_printed_as_read() {
+    let text = "ssa f_tan{0, 2}[n, m](a: [n, m]f64, data k: i64, b: [k]f64) -> ([n, m]f64, [k]f64, i64) =
+  X0[i0 < n, i1 < m]: f64 = input a  -- a
+  X1: i64 = input k
+  X2[i0 < X1]: f64 = input b
+  X3[i0 < X1]: f64 = input 4: b_tan = tan 2
+  X4[i0 < n, i1 < m]: f64 = input 3: a_tan = tan 0
+  X5: bool = true
+  X6: f64 = 0.5
+  L0 = for j0 < n, j1 < m: [j0 < j1] * loop j2 < m - j1 with n, m, k = j0, l = m - j2 - 1 {
+    check 0[i0 < k]: Y1 => i0 < n, E0502 \"inside\"
+    Y0: i64 = given p = X1
+    Y1: bool = given X5
+    Y2[i0 < m]: f64 = given X0[j0]  -- row
+    Y3: f64 = carried X6 then Y6
+    L1 = loop j0 while Z1 with k = k + p {
+      Z0: f64 = given Y2[j0]
+      Z1: bool = carried Y1 then Z4
+      L2 = loop j0 < k {
+        XX0: f64 = given Z0
+        XX1: f64 = XX0 * XX0
+      }
+      Z2[i0 < k]: f64 = L2.every XX1
+      Z3: f64 = sum i0 < k: Z2[i0]
+      Z4: bool = >(Z3, Z0)
+    }
+    Y4: i64 = L1.trips  needs 0
+    Y5: f64 = sum i0 < l: [i0 < Y4] * Y2[i0]
+    Y6: f64 = Y3 + Y5
+    all needs 0
+  }
+  X7[i0 < n, i1 < m]: f64 = L0.last Y3
+  X8[i0 < n, i1 < m, i2 < m]: i64 = L0.every Y4
+  X9[i0 < n, i1 < m]: f64 = for i0: X7[i0] with [i2 + 1] += X0[i0, i2] for i2 < m - 1 if X5
+  X10[i0 < n, i1 < m]: f64 = X9 with [X8[0, 0, 0], 1] = X6
+  out X10, X3, X1
+";
+    assert_eq!(read_ssa("t", text).map(|f| f.to_string()), Ok(text.to_owned()));
+}

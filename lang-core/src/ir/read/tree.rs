@@ -2,6 +2,7 @@
 //! predicates, which look alike.
 
 use crate::base::{Code, Name};
+use crate::ir::reduce::Reducer;
 use crate::syntax::ops::{BinOp, Scalar};
 
 /// A node with the offset where it begins.
@@ -46,6 +47,12 @@ pub(super) enum Node {
     Call(Box<CalleeTree>, Vec<Tree>),
     /// `for i < n: e`, `sum i < n: e`, `any i < n: p`
     Binder(Word, Name, Box<Tree>, Box<Tree>),
+    /// `max i < n if p: e`; of `argmax` and `argmin` also `at i`.
+    Reduce(Box<ReduceTree>),
+    /// `loop i < n from s: f#0[i](x)`
+    Loop(Box<LoopTree>),
+    /// `update(x, [i] = v[i] for i < n if p)`
+    Update(Box<UpdateTree>),
     /// `[p]`, a factor.
     Bracket(Box<Tree>),
     /// `check(p, E0500 "…") e`
@@ -58,6 +65,35 @@ pub(super) enum Word {
     For,
     Sum,
     Any,
+}
+
+#[derive(Debug)]
+pub(super) struct ReduceTree {
+    pub(super) reducer: Reducer,
+    pub(super) indices: Vec<(Name, Tree)>,
+    pub(super) terms: Option<Tree>,
+    pub(super) place: Option<Tree>,
+    pub(super) body: Tree,
+}
+
+#[derive(Debug)]
+pub(super) struct LoopTree {
+    pub(super) counter: Name,
+    /// None while what is carried says so.
+    pub(super) count: Option<Tree>,
+    pub(super) init: Tree,
+    pub(super) body: CalleeTree,
+    pub(super) args: Vec<Tree>,
+}
+
+#[derive(Debug)]
+pub(super) struct UpdateTree {
+    pub(super) base: Tree,
+    pub(super) at: Vec<Tree>,
+    pub(super) add: bool,
+    pub(super) value: Tree,
+    pub(super) over: Vec<(Name, Tree)>,
+    pub(super) pred: Option<Tree>,
 }
 
 #[derive(Debug)]

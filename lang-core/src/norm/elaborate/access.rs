@@ -1,14 +1,14 @@
-//! Elements and slices, array literals, updates, other shapes: all of it access and generation.
+//! Elements and slices, array literals, other shapes: all of it access and generation.
 
 use super::{Elaborator, Frame, Out, Sym};
 use crate::base::{Code, Span};
 use crate::ir::core::{CoreType, E, Expr, Kind, Reason};
 use crate::predicate::{Atom, Index, Poly, Pred};
-use crate::types::tree::{Place, Subscript, TId, Update};
+use crate::types::tree::{Subscript, TId};
 use crate::types::ty::Type;
 
 /// A place between brackets, elaborated.
-enum Sub {
+pub(super) enum Sub {
     At(Poly),
     /// First, and how many.
     Range(Poly, Poly),
@@ -68,7 +68,7 @@ impl Elaborator<'_> {
     }
 
     /// A subscript, and what has to hold for it.
-    fn subscript(&mut self, f: &mut Frame, sub: &Subscript, n: &Poly) -> Out<(Sub, Pred)> {
+    pub(super) fn subscript(&mut self, f: &mut Frame, sub: &Subscript, n: &Poly) -> Out<(Sub, Pred)> {
         Ok(match sub {
             // Of a proved index the polynomial is right whatever wraps on the way.
             Subscript::At { index, proved: true } => {
@@ -100,17 +100,17 @@ impl Elaborator<'_> {
         })
     }
 
-    /// An extent that must not depend on data or on indices.
+    /// An extent that must not depend on indices.
     pub(super) fn extent(&self, n: Poly, span: Span) -> Out<Poly> {
         let mut ragged = false;
         n.for_each_atom(&mut |a| {
             ragged |= match a {
-                Atom::Read(..) => true,
+                Atom::Read(..) => false,
                 Atom::Local(l, _) => self.indices.get(l).is_some_and(Option::is_some),
                 _ => false,
             };
         });
-        if ragged { Err(self.outside(Reason::DataRange, span)) } else { Ok(n) }
+        if ragged || self.is_ragged(&n) { Err(self.outside(Reason::DataRange, span)) } else { Ok(n) }
     }
 
     /// `[a, b, c]`: a generation that picks.
@@ -160,110 +160,22 @@ impl Elaborator<'_> {
         }
     }
 
-    /// `x with [i] = e`, `x with .k = e`: every element that is not replaced as it was.
-    pub(super) fn update(&mut self, f: &mut Frame, x: TId, updates: &[Update], span: Span) -> Out<Sym> {
-        let mut value = self.expr(f, x)?;
-        let ty = f.code.body.nodes[x].ty.clone();
-        let mut steps = Vec::new();
-        for update in updates {
-            let new = self.expr(f, update.value)?;
-            let place = match &update.place {
-                Place::Proj(k) => (Some(*k), Vec::new()),
-                Place::Index(subs) => (None, subs.clone()),
-            };
-            steps.push((place, update.add, new));
-        }
-        for ((field, subs), add, new) in steps {
-            value = match field {
-                Some(k) => self.replace_component(f, &value, &ty, k, add, new, span)?,
-                None => self.replace_elements(f, &value, &subs, add, &new, span)?,
-            };
-        }
-        Ok(value)
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "the parts of an update")]
-    fn replace_component(
-        &mut self,
-        f: &Frame,
-        value: &Sym,
-        ty: &Type,
-        k: u32,
-        add: bool,
-        new: Sym,
-        span: Span,
-    ) -> Out<Sym> {
-        let core = match value {
-            Sym::Tuple(items, names) => (items.len(), names.clone()),
-            Sym::Data(e) => match &e.ty {
-                CoreType::Tuple(items, names) => (items.len(), names.clone()),
-                _ => return Err(self.outside(Reason::Errors, span)),
-            },
-            _ => return Err(self.outside(Reason::Errors, span)),
-        };
-        let old = self.project(f, value, ty, k)?;
-        let new = if add { self.sum(vec![old, new], span)? } else { new };
-        let at = match ty {
-            Type::Record(fields) => super::field_order(fields).iter().position(|j| *j == k as usize).unwrap_or(0),
-            _ => k as usize,
-        };
-        let mut items = (0..core.0).map(|j| self.component(value, j)).collect::<Out<Vec<Sym>>>()?;
-        if let Some(slot) = items.get_mut(at) {
-            *slot = new;
-        }
-        Ok(Sym::Tuple(items, core.1))
-    }
-
-    /// Elements at indices that are understood.
-    fn replace_elements(
-        &mut self,
-        f: &mut Frame,
-        value: &Sym,
-        subs: &[Subscript],
-        add: bool,
-        new: &Sym,
-        span: Span,
-    ) -> Out<Sym> {
-        let e = self.data(value, span)?;
-        let e = self.bind("x", e);
-        let new = self.data(new, span)?;
-        let new = self.bind("new", new);
-        let (mut ty, mut at, mut here) = (e.ty.clone(), Vec::new(), Pred::truth());
-        let mut indices = Vec::new();
-        for sub in subs {
-            let CoreType::Tensor(n, inner) = ty else { return Err(self.outside(Reason::Errors, span)) };
-            let Subscript::At { index, proved } = sub else { return Err(self.outside(Reason::Update, span)) };
-            let place = self.index_of(f, *index)?;
-            if !*proved && !self.context.implies(&Pred::inside(&place, &n)) {
-                return Err(self.outside(Reason::Update, span));
-            }
-            let index = self.vars.index("i", n);
-            here = here.and(&Pred::equal(&index.value(), &place));
-            at.push(index.value());
-            indices.push(index);
-            ty = (*inner).clone();
-        }
-        let old = at.iter().fold(e, |e, i| Expr::access(&e, i.clone()));
-        let element = if add {
-            if !matches!(ty, CoreType::Scalar(_)) {
-                return Err(self.outside(Reason::Update, span));
-            }
-            Expr::new(Kind::Add(vec![old, Expr::guard(here, new)]), ty, span)
-        } else {
-            self.merge(&ty, &[(here.negated(), old), (here, new)], span)
-        };
-        Ok(Sym::Data(indices.into_iter().rev().fold(element, |e, i| Expr::generate(i, e))))
-    }
-
     /// `reshape(x, n, m, …)`: by the place of an element in the order of both.
-    pub(super) fn reshape(&mut self, f: &mut Frame, x: TId, ty: &Type, span: Span) -> Out<Sym> {
+    pub(super) fn reshape(&mut self, f: &mut Frame, id: TId, x: TId, ty: &Type, span: Span) -> Out<Sym> {
         let value = self.expr(f, x)?;
-        let e = self.data(&value, span)?;
-        let e = self.bind("x", e);
+        let mut e = self.data(&value, span)?;
         let new = self.core_type(f, ty, span)?;
         let (dims, _) = new.peel();
         let (old, _) = e.ty.peel();
         let old: Vec<Poly> = old.into_iter().take(self.rank_of(f, x)).cloned().collect();
+        let one = Poly::constant(1);
+        let (before, after) = (old.iter().fold(one.clone(), |p, n| p.mul(n)), dims.iter().fold(one, |p, n| p.mul(n)));
+        let whole = Pred::equal(&before, &after);
+        if !self.context.implies(&whole) {
+            let what = self.failing(f, id, Code::E0501, "the number of elements of `reshape`");
+            e = Expr::new(Kind::Check(whole, what, e.clone()), e.ty.clone(), e.span);
+        }
+        let e = self.bind("x", e);
         let indices: Vec<Index> = dims.into_iter().cloned().map(|n| self.vars.index("i", n)).collect();
         let place = indices.iter().fold(Poly::default(), |at, i| at.mul(&i.extent).add(&i.value()));
         let mut at = Vec::new();

@@ -55,8 +55,21 @@ impl Elaborator<'_> {
             return self.inline(name, types, &sizes, args, span);
         }
         let ty = self.core_type(f, ty, span)?;
+        self.call_at(name, &types, sizes, &args, ty, span)
+    }
+
+    /// A call of a definition that takes and gives data.
+    fn call_at(
+        &mut self,
+        name: &GlobalName,
+        types: &[Type],
+        sizes: Vec<Poly>,
+        args: &[Sym],
+        ty: CoreType,
+        span: Span,
+    ) -> Out<Sym> {
         let args = args.iter().map(|a| self.data(a, span)).collect::<Out<Vec<E>>>()?;
-        let (callee, sizes) = callee(name, &types, sizes);
+        let (callee, sizes) = callee(name, types, sizes);
         Ok(self.known(Expr::new(Kind::Call(callee, sizes, args), ty, span)))
     }
 
@@ -104,6 +117,23 @@ impl Elaborator<'_> {
     ) -> Out<Sym> {
         match closure {
             Closure::Lambda { scope, env, lambda } => self.apply_lambda(scope, env, lambda, args, types, span),
+            Closure::Definition { name, types, sizes, result } => {
+                let result = super::applied::with_arguments(result, &args);
+                if !is_data(&args, types, &result) {
+                    return self.inline(name, types.clone(), sizes, args, span);
+                }
+                let ty = self.core_of(&result, &mut Vec::new(), span)?;
+                self.call_at(name, types, sizes.clone(), &args, ty, span)
+            }
+            Closure::Builtin(builtin) => self.builtin(*builtin, &args, span),
+            Closure::Scalar(function) => {
+                let first = args.first().map(|a| self.data(a, span)).transpose()?;
+                let of = first.and_then(|e| e.ty.peel().1.scalar());
+                let of = of.ok_or_else(|| self.outside(Reason::Errors, span))?;
+                self.apply(Operation::Scalar(*function), args, of, span)
+            }
+            Closure::Constructor(ty, k) => self.construct_of(ty, *k, args, span),
+            Closure::Operator { operator, wrt, of } => self.derivative_of(of, *operator, wrt.to_vec(), args, span),
             Closure::Named { scope, env, node } => {
                 let node = scope.body.nodes[*node].clone();
                 let mut f = Frame { code: Rc::clone(scope), env: env.clone() };
@@ -184,7 +214,12 @@ impl Elaborator<'_> {
 
     /// A value of a sum type.
     pub(super) fn construct(&mut self, f: &Frame, ty: &Type, k: u32, args: Vec<Sym>, span: Span) -> Out<Sym> {
-        let CoreType::Tuple(parts, labels) = self.core_type(f, ty, span)? else {
+        let ty = self.concrete(f, ty, span)?;
+        self.construct_of(&ty, k, args, span)
+    }
+
+    fn construct_of(&mut self, ty: &Type, k: u32, args: Vec<Sym>, span: Span) -> Out<Sym> {
+        let CoreType::Tuple(parts, labels) = self.core_of(ty, &mut Vec::new(), span)? else {
             return Err(self.outside(Reason::Errors, span));
         };
         let mut args = Some(args);

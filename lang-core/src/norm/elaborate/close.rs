@@ -11,7 +11,7 @@ use super::derive::{Target, is_real};
 use super::{Elaborator, Out, Sym};
 use crate::base::{Name, Span};
 use crate::interp::guarded;
-use crate::ir::core::{Callee, CoreType, E, Expr, Function, Kind, Reason};
+use crate::ir::core::{Callee, CoreType, E, Expr, Function, Kind, Reason, Trips};
 use crate::predicate::{Atom, LocalId, Poly, Pred};
 use crate::syntax::ops::Scalar;
 
@@ -23,15 +23,38 @@ impl Elaborator<'_> {
         span: Span,
         body: impl FnOnce(&mut Self, Vec<Sym>) -> Out<Sym>,
     ) -> Out<Target> {
+        let types: Vec<(Name, CoreType)> = params.iter().map(|(name, arg)| (name.clone(), arg.ty.clone())).collect();
+        let Enclosed { callee, sizes, captured, own, result } = self.enclose(types, span, body)?;
+        let mut args: Vec<E> = captured.iter().map(|(local, ty)| self.capture(*local, ty, span)).collect();
+        args.extend(params.into_iter().map(|(_, arg)| arg));
+        let before = captured.iter().map(|(_, ty)| ty.leaves().len()).sum::<usize>();
+        let first = u32::try_from(before).unwrap_or(u32::MAX);
+        let leaves = (first..).zip(own.iter().flat_map(|(_, ty)| ty.leaves()));
+        let by = leaves.filter(|(_, leaf)| is_real(leaf)).collect();
+        let sizes = sizes.into_iter().map(|l| Poly::atom(self.vars.atom(l))).collect();
+        Ok(Target { callee, sizes, args, by, outputs: result.leaves(), result })
+    }
+
+    /// A function of parameters of these types, with what it captures.
+    pub(super) fn enclose(
+        &mut self,
+        params: Vec<(Name, CoreType)>,
+        span: Span,
+        body: impl FnOnce(&mut Self, Vec<Sym>) -> Out<Sym>,
+    ) -> Out<Enclosed> {
         let mut own = Vec::new();
         let mut given = Vec::new();
-        for (name, arg) in &params {
-            let local = self.vars.fresh(name.clone());
-            self.types.insert(local, arg.ty.clone());
-            given.push(self.variable(local, &arg.ty, span));
-            own.push((local, arg.ty.clone()));
+        for (name, ty) in params {
+            let local = self.vars.fresh(name);
+            self.types.insert(local, ty.clone());
+            given.push(self.variable(local, &ty, span));
+            own.push((local, ty));
         }
-        let body = self.closed(span, |this| body(this, given))?;
+        let depths = std::mem::take(&mut self.depths);
+        let depth = std::mem::take(&mut self.depth);
+        let body = self.closed(span, |this| body(this, given));
+        (self.depths, self.depth) = (depths, depth);
+        let body = body?;
         let mut free = Free::default();
         for (local, ty) in &own {
             free.bound.insert(*local);
@@ -39,12 +62,6 @@ impl Elaborator<'_> {
         }
         free.expr(&body);
         let (sizes, captured) = self.captured(free, span)?;
-        let mut args: Vec<E> = captured.iter().map(|(local, ty)| self.capture(*local, ty, span)).collect();
-        args.extend(params.into_iter().map(|(_, arg)| arg));
-        let before = captured.iter().map(|(_, ty)| ty.leaves().len()).sum::<usize>();
-        let first = u32::try_from(before).unwrap_or(u32::MAX);
-        let leaves = (first..).zip(own.iter().flat_map(|(_, ty)| ty.leaves()));
-        let by = leaves.filter(|(_, leaf)| is_real(leaf)).collect();
         let local = u32::try_from(self.locals.len()).unwrap_or(u32::MAX);
         let callee = Arc::new(Callee { local: Some(local), ..(*self.callee).clone() });
         let result = body.ty.clone();
@@ -55,17 +72,16 @@ impl Elaborator<'_> {
             callee: Arc::clone(&callee),
             vars: self.vars.clone(),
             sizes: sizes.clone(),
-            params: captured.into_iter().chain(own).collect(),
+            params: captured.iter().cloned().chain(own.iter().cloned()).collect(),
             bounded,
             body,
             locals: Vec::new(),
         }));
-        let sizes = sizes.into_iter().map(|l| Poly::atom(self.vars.atom(l))).collect();
-        Ok(Target { callee, sizes, args, by, outputs: result.leaves(), result })
+        Ok(Enclosed { callee, sizes, captured, own, result })
     }
 
     /// A captured variable, where the function is called.
-    fn capture(&self, local: LocalId, ty: &CoreType, span: Span) -> E {
+    pub(super) fn capture(&self, local: LocalId, ty: &CoreType, span: Span) -> E {
         let integer = self.params.contains(&local) && *ty == CoreType::Scalar(Scalar::I64);
         let kind = if integer { Kind::Index(Poly::atom(self.vars.atom(local))) } else { Kind::Var(local) };
         Expr::new(kind, ty.clone(), span)
@@ -92,6 +108,19 @@ impl Elaborator<'_> {
     }
 }
 
+/// A function made here.
+pub(super) struct Enclosed {
+    pub(super) callee: Arc<Callee>,
+    /// Sizes and index variables that it captures.
+    pub(super) sizes: Vec<LocalId>,
+    /// Data that it captures, which are its first parameters.
+    pub(super) captured: Vec<(LocalId, CoreType)>,
+    /// Its other parameters.
+    pub(super) own: Vec<(LocalId, CoreType)>,
+    /// What it gives.
+    pub(super) result: CoreType,
+}
+
 /// Sizes, then data with their types.
 type Captured = (Vec<LocalId>, Vec<(LocalId, CoreType)>);
 
@@ -113,9 +142,33 @@ impl Free {
                     self.poly(&i.extent);
                     self.bound.insert(i.local);
                 }
+                Kind::Reduce(r) => {
+                    for i in &r.indices {
+                        self.poly(&i.extent);
+                        self.bound.insert(i.local);
+                    }
+                    self.poly(&r.place);
+                    self.pred(&r.terms);
+                }
                 Kind::Guard(p, _) | Kind::Check(p, ..) => self.pred(p),
                 Kind::Let(bindings, _) => self.bound.extend(bindings.iter().map(|(x, _)| *x)),
                 Kind::Call(_, sizes, _) => sizes.iter().for_each(|p| self.poly(p)),
+                Kind::Loop(repeat, _) => {
+                    repeat.sizes.iter().for_each(|p| self.poly(p));
+                    self.poly(&repeat.counter.extent);
+                    self.bound.insert(repeat.counter.local);
+                    if let Trips::Count(n) = &repeat.trips {
+                        self.poly(n);
+                    }
+                }
+                Kind::Update(update, ..) => {
+                    update.at.iter().for_each(|p| self.poly(p));
+                    self.pred(&update.pred);
+                    for index in &update.over {
+                        self.poly(&index.extent);
+                        self.bound.insert(index.local);
+                    }
+                }
                 Kind::Global(_)
                 | Kind::Constant(_)
                 | Kind::Add(_)

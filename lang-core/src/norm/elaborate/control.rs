@@ -2,12 +2,14 @@
 
 use std::rc::Rc;
 
+use super::update::updated;
 use super::{Elaborator, Frame, Out, Sym, holds_function};
 use crate::base::{Code, Span};
 use crate::ir::core::{CoreType, E, Expr, Kind, Reason};
+use crate::ir::reduce::Reducer;
 use crate::predicate::{Atom, Index, Poly, Pred};
 use crate::syntax::ops::BinderKind;
-use crate::types::tree::{self, IndexRange, IndexVar, Pat, TId};
+use crate::types::tree::{self, IndexVar, Pat, TId};
 use crate::types::ty::Type;
 
 impl Elaborator<'_> {
@@ -101,9 +103,28 @@ impl Elaborator<'_> {
             return Err(self.outside(Reason::FunctionValue, span));
         }
         let ty = self.core_type(f, ty, span)?;
+        self.chosen(&ty, values, span)
+    }
+
+    /// The one of several values whose predicate holds.
+    fn chosen(&mut self, ty: &CoreType, values: Vec<(Pred, Sym)>, span: Span) -> Out<Sym> {
+        if let CoreType::Tuple(types, labels) = ty
+            && values.iter().all(|(_, v)| matches!(v, Sym::Tuple(..)))
+        {
+            let mut items = Vec::new();
+            for (k, ty) in types.iter().enumerate() {
+                let part = |(p, v): &(Pred, Sym)| Ok((p.clone(), self.component(v, k)?));
+                let parts = values.iter().map(part).collect::<Out<Vec<_>>>()?;
+                items.push(self.chosen(ty, parts, span)?);
+            }
+            return Ok(Sym::Tuple(items, labels.clone()));
+        }
+        let values = values.into_iter().map(|(p, v)| Ok((p, self.data(&v, span)?))).collect::<Out<Vec<(Pred, E)>>>()?;
+        if let Some(updated) = updated(&values) {
+            return Ok(Sym::Data(updated));
+        }
         let mut chosen = Vec::new();
-        for (p, value) in values {
-            let e = self.data(&value, span)?;
+        for (p, e) in values {
             // It is read once for each part of a tuple or element: then it is named, and computed where it is chosen.
             let e = if matches!(ty, CoreType::Scalar(_)) || e.is_free() {
                 e
@@ -112,7 +133,7 @@ impl Elaborator<'_> {
             };
             chosen.push((p, e));
         }
-        let e = self.merge(&ty, &chosen, span);
+        let e = self.merge(ty, &chosen, span);
         Ok(self.known(e))
     }
 
@@ -281,7 +302,10 @@ impl Elaborator<'_> {
             }
             BinderKind::Any | BinderKind::All => self.quantified(f, kind, vars, filter, body, span),
             BinderKind::Rel => Err(self.outside(Reason::Relation, span)),
-            _ => Err(self.outside(Reason::Reduction, span)),
+            _ => match Reducer::of(kind) {
+                Some(reducer) => self.reduction(f, id, reducer, vars, filter, body),
+                None => Err(self.outside(Reason::Errors, span)),
+            },
         }
     }
 
@@ -391,18 +415,7 @@ impl Elaborator<'_> {
         let (bindings, p) = self.scope(|this| {
             this.inside(&index, |this| this.under(&inside.clone(), |this| this.exists(f, vars, depth + 1, span, body)))
         })?;
-        // (5.6): an array of what is computed for each index.
-        let mut lifted = Vec::new();
-        for (x, e) in bindings {
-            let own = self.vars.index(index.name.clone(), index.extent.clone());
-            let put = |p: &Poly| p.substitute(&|a| (*a == index.atom()).then(|| own.value()));
-            let e = Expr::guard(inside.clone(), crate::norm::substitute::read_at(&e, &lifted, &index.value()));
-            let e = crate::norm::substitute::expr(&e, &put);
-            if let Some(scope) = self.scopes.last_mut() {
-                scope.push((x, Expr::generate(own, e)));
-            }
-            lifted.push(x);
-        }
+        let lifted = self.bind_arrays(&index, &inside, bindings);
         let p = crate::norm::substitute::pred_read_at(&inside.and(&p), &lifted, &index.value());
         Ok(Pred::exists(&index, &p))
     }
@@ -451,48 +464,23 @@ impl Elaborator<'_> {
     }
 
     /// An index variable from 0, its value in the program, and where it is in the range.
-    fn range(&mut self, f: &mut Frame, var: &IndexVar, span: Span) -> Out<(Index, Poly, Pred)> {
+    pub(super) fn range(&mut self, f: &mut Frame, var: &IndexVar, span: Span) -> Out<(Index, Poly, Pred)> {
         let name = f.code.body.locals.get(var.local.0 as usize).map(|l| l.name.clone()).unwrap_or_default();
-        let (first, by, count) = match &var.range {
-            IndexRange::Extent(n) => (Poly::default(), 1, self.poly(f, n, span)?),
-            IndexRange::Below(e) => (Poly::default(), 1, self.index_of(f, *e)?),
-            IndexRange::Range(a, b, by) => {
-                let (a, b) = (self.index_of(f, *a)?, self.index_of(f, *b)?);
-                let by = match by {
-                    None => 1,
-                    Some(e) => {
-                        let by = self.index_of(f, *e)?;
-                        let by = by.as_constant().filter(|by| *by > 0);
-                        by.ok_or_else(|| self.outside(Reason::DataRange, span))?
-                    }
-                };
-                let width = b.sub(&a);
-                let count = match by {
-                    1 => width,
-                    by => width.plus(by - 1).div(&Poly::constant(by)).unwrap_or_default(),
-                };
-                (a, by, count)
-            }
-        };
-        if count.overflowed() || first.overflowed() || self.reads(&count) {
+        let range = self.span_of(f, var)?;
+        if self.is_ragged(&range.count) {
             return Err(self.outside(Reason::DataRange, span));
         }
+        let count = range.count.clone();
         let hull = self.hull(&count, span)?;
         let index = self.vars.index(name, hull.clone());
         let inside = if hull == count { Pred::truth() } else { Pred::less(&index.value(), &count) };
-        let value = first.add(&index.value().scale(by));
+        let value = range.at(&index.value());
         Ok((index, value, inside))
-    }
-
-    fn reads(&self, p: &Poly) -> bool {
-        let mut found = false;
-        p.for_each_atom(&mut |a| found |= matches!(a, Atom::Read(..)));
-        found
     }
 
     /// An extent that is no less wherever outer indices are: they are put at the end of their range that
     /// makes it largest.
-    fn hull(&self, count: &Poly, span: Span) -> Out<Poly> {
+    pub(super) fn hull(&self, count: &Poly, span: Span) -> Out<Poly> {
         let mut hull = count.clone();
         let limit = self.indices.len();
         for _ in 0..=limit {

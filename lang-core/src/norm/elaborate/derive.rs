@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::jacobian::Blocks;
 use super::{Closure, Elaborator, Frame, Out, Sym, holds_function};
 use crate::base::{Name, Span};
-use crate::ir::core::{Callee, Constant, CoreType, Derivation, E, Expr, Kind, Labels, Leaf, Reason};
+use crate::ir::core::{Callee, Constant, CoreType, Derivation, E, Expr, Failing, Kind, Labels, Leaf, Reason};
 use crate::predicate::{LocalId, Poly, Pred};
 use crate::resolve::forms::Derivative;
 use crate::syntax::ops::Scalar;
@@ -30,6 +30,14 @@ pub(super) struct Target {
     pub(super) outputs: Vec<Leaf>,
 }
 
+/// A function to be differentiated: the types of its parameters are over the variables of the function that is made.
+pub(super) struct Operand {
+    pub(super) closure: Rc<Closure>,
+    pub(super) ty: FunType,
+    /// What fails where a tangent does not fit its value.
+    pub(super) disagreeing: Arc<Failing>,
+}
+
 /// What is differentiated by: the value of each argument; none for what is not data of several parts.
 pub(super) type Varying = Vec<Option<E>>;
 
@@ -41,28 +49,41 @@ impl Elaborator<'_> {
         operator: Derivative,
         wrt: Option<&[u32]>,
         inner: TId,
-        mut args: Vec<Sym>,
+        args: Vec<Sym>,
         span: Span,
     ) -> Out<Sym> {
-        use Derivative::{Grad, Hessian, Hvp, Jacobian, Jvp, Jvp2, ValueAndGrad, Vjp, Vjp2};
         let Type::Fun(ty) = f.code.body.nodes[inner].ty.clone() else {
             return Err(self.outside(Reason::Errors, span));
         };
         let Sym::Fun(closure) = self.expr(f, inner)? else { return Err(self.outside(Reason::FunctionValue, span)) };
+        let wrt: Vec<usize> = match wrt {
+            Some(wrt) => wrt.iter().map(|k| *k as usize).collect(),
+            None => (0..ty.params.len()).collect(),
+        };
+        let of = Operand { closure, ty: (*ty).clone(), disagreeing: self.disagreeing(f, inner) };
+        self.derivative_of(&of, operator, wrt, args, span)
+    }
+
+    /// An operator at a function that is known here.
+    pub(super) fn derivative_of(
+        &mut self,
+        of: &Operand,
+        operator: Derivative,
+        wrt: Vec<usize>,
+        mut args: Vec<Sym>,
+        span: Span,
+    ) -> Out<Sym> {
+        use Derivative::{Grad, Hessian, Hvp, Jacobian, Jvp, Jvp2, ValueAndGrad, Vjp, Vjp2};
+        let Operand { closure, ty, disagreeing } = of;
         let pair = matches!(operator, Jvp | Jvp2 | Vjp | Vjp2 | Hvp);
         let beside = if pair { args.pop() } else { None };
         if pair && ty.params.len() != 1 {
             let point = args.pop().ok_or_else(|| self.outside(Reason::Errors, span))?;
             args = (0..ty.params.len()).map(|k| self.component(&point, k)).collect::<Out<_>>()?;
         }
-        let wrt: Vec<usize> = match wrt {
-            Some(wrt) => wrt.iter().map(|k| *k as usize).collect(),
-            None => (0..ty.params.len()).collect(),
-        };
-        let (target, varying) = self.target(&closure, &ty, args, &wrt, span)?;
+        let (target, varying) = self.target(closure, ty, args, &wrt, span)?;
         let result = target.result.clone();
         let bare = wrt.len() == 1;
-        let disagreeing = self.disagreeing(f, inner);
         let beside = beside.map(|b| self.named(b, "v"));
         let beside = beside.map(|b| self.data(&b, span)).transpose()?;
         match (operator, beside) {
@@ -82,7 +103,7 @@ impl Elaborator<'_> {
                 let value = self.assembled(&result, &mut values.into_iter(), span);
                 let value = self.bind("y", value);
                 let tangent = self.tangent(&value, &mut tangents.into_iter(), span);
-                let tangent = self.agreeing(&agrees, &disagreeing, tangent);
+                let tangent = self.agreeing(&agrees, disagreeing, tangent);
                 if operator == Jvp {
                     return Ok(self.known(tangent));
                 }
@@ -95,7 +116,7 @@ impl Elaborator<'_> {
                 let value = self.assembled(&result, &mut values.into_iter(), span);
                 let value = self.bind("y", value);
                 let agrees = self.agrees(&value, &cotangent);
-                let cotangents = self.agreeing_parts(&agrees, &disagreeing, &varying, cotangents);
+                let cotangents = self.agreeing_parts(&agrees, disagreeing, &varying, cotangents);
                 let cotangent = self.mirror(&varying, bare, cotangents, span);
                 if operator == Vjp {
                     return Ok(cotangent);
@@ -108,12 +129,12 @@ impl Elaborator<'_> {
                 let by = Blocks::by(&varying, bare);
                 match beside {
                     // The first part is the value.
-                    None => Ok(self.jacobian(&target, 1, &by.after(1), &by, span)),
+                    None => Ok(self.jacobian(&target, 1, &by.of_gradient(1), &by, span)),
                     Some(tangent) => {
                         let agrees = self.agree(&tangent, &varying, bare);
                         let tangents = self.parts_of(&tangent, &varying, bare);
                         let (_, tangents) = self.forward(&target, tangents, span);
-                        let tangents = tangents.into_iter().skip(1).map(|e| self.agreeing(&agrees, &disagreeing, e));
+                        let tangents = tangents.into_iter().skip(1).map(|e| self.agreeing(&agrees, disagreeing, e));
                         let tangents = tangents.collect();
                         Ok(self.mirror(&varying, bare, tangents, span))
                     }
@@ -206,16 +227,30 @@ impl Elaborator<'_> {
         varying: &Varying,
         span: Span,
     ) -> Out<Option<Target>> {
-        let Closure::Named { scope, env, node } = closure else { return Ok(None) };
-        let node = scope.body.nodes[*node].clone();
-        let (tree::Expr::DefValue(name, instance), Type::Fun(of)) = (&node.kind, &node.ty) else { return Ok(None) };
-        let f = Frame { code: Rc::clone(scope), env: env.clone() };
-        let (types, sizes) = self.instance(&f, instance, span)?;
-        if !super::call::is_data(args, &types, &of.result) {
-            return Ok(None);
-        }
-        let (callee, sizes) = super::call::callee(name, &types, sizes);
-        let result = self.core_type(&f, &of.result, span)?;
+        let (name, types, sizes, result) = match closure {
+            Closure::Named { scope, env, node } => {
+                let node = scope.body.nodes[*node].clone();
+                let (tree::Expr::DefValue(name, instance), Type::Fun(of)) = (&node.kind, &node.ty) else {
+                    return Ok(None);
+                };
+                let f = Frame { code: Rc::clone(scope), env: env.clone() };
+                let (types, sizes) = self.instance(&f, instance, span)?;
+                if !super::call::is_data(args, &types, &of.result) {
+                    return Ok(None);
+                }
+                (name.clone(), types, sizes, self.core_type(&f, &of.result, span)?)
+            }
+            Closure::Definition { name, types, sizes, result } => {
+                let result = super::applied::with_arguments(result, args);
+                if !super::call::is_data(args, types, &result) {
+                    return Ok(None);
+                }
+                let result = self.core_of(&result, &mut Vec::new(), span)?;
+                (name.clone(), types.clone(), sizes.clone(), result)
+            }
+            _ => return Ok(None),
+        };
+        let (callee, sizes) = super::call::callee(&name, &types, sizes);
         let args = args.iter().map(|a| self.data(a, span)).collect::<Out<Vec<E>>>()?;
         let mut first = 0;
         let mut by = vec![Vec::new(); args.len()];

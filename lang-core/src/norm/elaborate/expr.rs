@@ -3,6 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
+use super::repeat::Fold;
 use super::{Closure, Elaborator, Frame, Out, Sym, field_order};
 use crate::base::{Code, Name, Span};
 use crate::ir::core::{Constant, CoreType, E, Expr, Kind, Labels, Operation, Reason};
@@ -47,6 +48,10 @@ impl Elaborator<'_> {
             tree::Expr::Local(l) => match f.env.get(l) {
                 Some(sym) => Ok(sym.clone()),
                 None => outside(self, Reason::DataRange),
+            },
+            tree::Expr::Global(name) if self.globals.contains_key(name) => match self.globals.get(name) {
+                Some(sym) => Ok(sym.clone()),
+                None => outside(self, Reason::FunctionValue),
             },
             tree::Expr::Global(name) => {
                 let ty = self.core_type(f, &node.ty, span)?;
@@ -116,7 +121,12 @@ impl Elaborator<'_> {
                 let value = self.expr(f, *e)?;
                 self.checked(f, id, checks, value)
             }
-            tree::Expr::Opened(..) | tree::Expr::Card(_) => outside(self, Reason::DataRange),
+            tree::Expr::Opened(opens, e) => {
+                let value = self.expr(f, *e)?;
+                self.opened(f, opens, &body.nodes[*e].ty, &value, span)?;
+                Ok(value)
+            }
+            tree::Expr::Card(_) => outside(self, Reason::DataRange),
             tree::Expr::Lambda(lambda) => {
                 let captures = lambda.captures.iter().filter_map(|l| Some((*l, f.env.get(l)?.clone())));
                 let (scope, env) = (Rc::clone(&f.code), captures.collect());
@@ -132,7 +142,11 @@ impl Elaborator<'_> {
             tree::Expr::If(arms, last) => self.choice(f, arms, *last, &node.ty, span),
             tree::Expr::Match(e, arms) => self.matching(f, *e, arms, &node.ty, span),
             tree::Expr::Binder { kind, vars, filter, body } => self.binder(f, id, *kind, vars, *filter, *body),
-            tree::Expr::Fold { .. } | tree::Expr::Loop { .. } => outside(self, Reason::Loop),
+            tree::Expr::Fold { scan, acc, init, vars, body, yields } => {
+                let fold = Fold { scan: *scan, acc, init: *init, vars, body: *body, yields: *yields };
+                self.fold(f, id, &fold)
+            }
+            tree::Expr::Loop { scan, acc, init, cond, body } => self.repeat(f, id, *scan, acc, *init, *cond, *body),
             tree::Expr::With(x, updates) => self.update(f, *x, updates, span),
             tree::Expr::Member(r, args) => {
                 let Sym::Data(r) = self.expr(f, *r)? else { return outside(self, Reason::Relation) };
@@ -174,7 +188,7 @@ impl Elaborator<'_> {
                 let ty = self.core_type(f, &node.ty, span)?;
                 self.stopped(&value, &ty, span)
             }
-            (Special::Reshape, Some(x)) => self.reshape(f, x, &node.ty, span),
+            (Special::Reshape, Some(x)) => self.reshape(f, id, x, &node.ty, span),
             (Special::Relation, _) => outside(self, Reason::Relation),
             (Special::Deriv(by), Some(e)) => self.deriv(f, *by, e, span),
             _ => outside(self, Reason::Effect),

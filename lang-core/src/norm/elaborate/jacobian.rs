@@ -178,12 +178,15 @@ impl Blocks {
         }
     }
 
-    /// The same structure with parts that come after others.
-    pub(super) fn after(&self, by: usize) -> Self {
+    /// The structure of the gradient by what has this one; its parts come after others. What is not real has `()`
+    /// in it.
+    pub(super) fn of_gradient(&self, after: usize) -> Self {
         match self {
-            Self::Part(k) => Self::Part(k + by),
-            Self::Constant => Self::Constant,
-            Self::Tuple(items, names) => Self::Tuple(items.iter().map(|b| b.after(by)).collect(), names.clone()),
+            Self::Part(k) => Self::Part(k + after),
+            Self::Constant => Self::Tuple(Vec::new(), Labels::Places),
+            Self::Tuple(items, names) => {
+                Self::Tuple(items.iter().map(|b| b.of_gradient(after)).collect(), names.clone())
+            }
         }
     }
 }

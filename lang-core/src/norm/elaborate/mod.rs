@@ -13,6 +13,7 @@
 
 mod access;
 mod agree;
+mod applied;
 mod call;
 mod close;
 mod control;
@@ -21,6 +22,9 @@ mod expr;
 mod jacobian;
 mod masked;
 mod ops;
+mod reduce;
+mod repeat;
+mod update;
 
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
@@ -30,10 +34,14 @@ use crate::base::{Code, GlobalName, Name, Span};
 use crate::interp::guarded;
 use crate::ir::core::{Callee, CoreType, E, Expr, Failing, Function, Kind, Labels, Outside, Reason, Vars};
 use crate::predicate::{Atom, Context, Index, LocalId, Poly, Pred};
+use crate::resolve::builtin::Builtin;
+use crate::resolve::forms::Derivative;
+use crate::resolve::scalar_fn::ScalarFn;
 use crate::syntax::ops::Scalar;
 use crate::types::info::TypeInfo;
 use crate::types::tree::{Body, Lambda, TId};
 use crate::types::ty::{Signature, SizeSource, Type};
+use derive::Operand;
 
 /// More nodes than this are not made of one function: inlining can multiply them.
 const FUEL: usize = 100_000;
@@ -97,7 +105,11 @@ impl Rule {
 /// # Errors
 /// What in it has none.
 pub fn elaborate(bodies: &dyn Bodies, callee: &Arc<Callee>) -> Result<Function, Box<Outside>> {
-    Elaborator::new(bodies, callee).function(callee)
+    let elaborator = Elaborator::new(bodies, callee);
+    match &callee.applied {
+        Some(applied) => elaborator.applied(callee, applied),
+        None => elaborator.function(callee),
+    }
 }
 
 type Out<T> = Result<T, Box<Outside>>;
@@ -123,6 +135,16 @@ enum Closure {
     Lambda { scope: Rc<Item>, env: Env, lambda: Arc<Lambda> },
     /// Any other: the expression that names it, and where.
     Named { scope: Rc<Item>, env: Env, node: TId },
+    /// A definition at types and sizes, with the type of what it gives.
+    Definition { name: GlobalName, types: Vec<Type>, sizes: Vec<Poly>, result: Type },
+    /// A function of the library that is not written in Iverson.
+    Builtin(Builtin),
+    /// A scalar function.
+    Scalar(ScalarFn),
+    /// A constructor of a type.
+    Constructor(Type, u32),
+    /// A derivative operator and its function.
+    Operator { operator: Derivative, wrt: Arc<[usize]>, of: Box<Operand> },
 }
 
 /// Values of locals.
@@ -156,10 +178,18 @@ struct Elaborator<'a> {
     indices: HashMap<LocalId, Option<Poly>>,
     params: BTreeSet<LocalId>,
     bounded: BTreeSet<LocalId>,
+    /// How many index variables are in scope of the function or loop body.
+    depth: usize,
+    /// What is bound where there were some: it has a value for each of their values.
+    depths: HashMap<LocalId, usize>,
+    /// Is this the body of a loop? There what is updated changes in place.
+    repeated: bool,
     /// The types of parameters and of what is bound.
     types: HashMap<LocalId, CoreType>,
     /// Functions made to be differentiated.
     locals: Vec<Arc<Function>>,
+    /// Top-level `let`s whose functions are known.
+    globals: HashMap<GlobalName, Sym>,
     callee: Arc<Callee>,
     fuel: usize,
     inlined: Vec<GlobalName>,
@@ -176,8 +206,12 @@ impl<'a> Elaborator<'a> {
             indices: HashMap::new(),
             params: BTreeSet::new(),
             bounded: BTreeSet::new(),
+            depth: 0,
+            depths: HashMap::new(),
+            repeated: false,
             types: HashMap::new(),
             locals: Vec::new(),
+            globals: HashMap::new(),
             callee: Arc::clone(callee),
             fuel: FUEL,
             inlined: vec![callee.def.clone()],
@@ -303,7 +337,9 @@ impl<'a> Elaborator<'a> {
         let mark = self.context.mark();
         self.context.enter(index);
         self.indices.insert(index.local, Some(index.extent.clone()));
+        self.depth += 1;
         let value = f(self);
+        self.depth -= 1;
         self.context.release(mark);
         value
     }
@@ -316,6 +352,7 @@ impl<'a> Elaborator<'a> {
         let local = self.vars.fresh(name);
         let var = e.with(Kind::Var(local), e.ty.clone());
         self.types.insert(local, e.ty.clone());
+        self.depths.insert(local, self.depth);
         if let Some(scope) = self.scopes.last_mut() {
             scope.push((local, e));
         }
@@ -356,6 +393,7 @@ impl<'a> Elaborator<'a> {
     fn bind_always(&mut self, e: &E) -> E {
         let local = self.vars.fresh("k");
         self.types.insert(local, e.ty.clone());
+        self.depths.insert(local, self.depth);
         if let Some(scope) = self.scopes.last_mut() {
             scope.push((local, e.clone()));
         }
@@ -442,6 +480,19 @@ impl<'a> Elaborator<'a> {
         Ok(put)
     }
 
+    /// A size in which some atoms have no meaning here.
+    fn known_part(&mut self, f: &Frame, p: &Poly) -> Poly {
+        let put = p.substitute(&|a| match a {
+            Atom::Local(l, _) => match f.env.get(l) {
+                Some(Sym::Int { poly, .. }) => Some(poly.clone()),
+                _ => None,
+            },
+            _ => None,
+        });
+        self.use_in_index(&put);
+        put
+    }
+
     /// Integer parameters in what is taken as an index or size are bounded from here on.
     fn use_in_index(&mut self, p: &Poly) {
         p.for_each_atom(&mut |a| {
@@ -455,11 +506,22 @@ impl<'a> Elaborator<'a> {
 
     /// A type with type parameters and sizes put in.
     fn concrete(&mut self, f: &Frame, ty: &Type, span: Span) -> Out<Type> {
+        self.put_in(f, ty, false, span)
+    }
+
+    /// The same; what the arguments of function types around it tell stays open.
+    fn open_type(&mut self, f: &Frame, ty: &Type, span: Span) -> Out<Type> {
+        self.put_in(f, ty, true, span)
+    }
+
+    fn put_in(&mut self, f: &Frame, ty: &Type, open: bool, span: Span) -> Out<Type> {
         let mut sizes = HashMap::new();
         let mut found = Vec::new();
         ty.visit(&mut |_| {}, &mut |p| found.push(p.clone()));
         for p in found {
-            let q = self.poly(f, &p, span)?;
+            let mut told = false;
+            p.for_each_atom(&mut |a| told |= matches!(a, Atom::Arg(..)));
+            let q = if open && told { self.known_part(f, &p) } else { self.poly(f, &p, span)? };
             sizes.insert(p, q);
         }
         let param = |t: &Type, _: u32| match t {

@@ -1,0 +1,91 @@
+//! Derivatives of updates: an update of the tangent; of the cotangent what was replaced is zero, and what was put there
+//! has the cotangent of where it was put.
+
+use super::adjoint::Term;
+use super::{Deriving, Tangent, own};
+use crate::ir::origin::UPDATE;
+use crate::ir::ssa::{Access, Rhs, Stmt, Var, index, index_number};
+use crate::predicate::{Atom, Poly, Pred};
+use crate::syntax::ops::Scalar;
+
+impl Deriving<'_> {
+    /// The tangent; none if it is zero.
+    pub(super) fn update_tangent(&mut self, var: Var, stmt: &Stmt, tangents: &[Option<Tangent>]) -> Option<Var> {
+        let Rhs::Update { base, batch, bound, pred, at, value, add } = &stmt.rhs else { return None };
+        let tangent = |a: &Access| {
+            let tangent = tangents.get(a.var.0 as usize)?.as_ref()?.var;
+            Some(Access { var: tangent, at: a.at.clone() })
+        };
+        let (before, put) = (tangent(base), tangent(value));
+        if before.is_none() && put.is_none() {
+            return None;
+        }
+        self.hits.count("tangent of an update");
+        self.made_for(var, UPDATE);
+        let scalar = stmt.scalar.unwrap_or(Scalar::F64);
+        let below: Vec<Poly> = stmt.dims.iter().skip(*batch as usize).cloned().collect();
+        let base = before.unwrap_or_else(|| Access { var: self.builder.zero(&below, scalar), at: Vec::new() });
+        let value = put.unwrap_or_else(|| Access { var: self.builder.zero(&[], scalar), at: Vec::new() });
+        let (batch, bound, pred, at) = (*batch, bound.clone(), pred.clone(), at.clone());
+        let of = Rhs::Update { base, batch, bound, pred, at, value, add: *add };
+        Some(self.builder.update(&stmt.dims, scalar, of, stmt.needs.clone()))
+    }
+
+    /// Gives what is updated and what is put there their parts of the cotangent.
+    pub(super) fn update_adjoint(
+        &mut self,
+        var: Var,
+        stmt: &Stmt,
+        cotangent: &Tangent,
+        active: &[bool],
+        terms: &mut [Vec<Term>],
+    ) {
+        let Rhs::Update { base, batch, bound, pred, at, value, add } = &stmt.rhs else { return };
+        let is_active = |a: &Access| active.get(a.var.0 as usize) == Some(&true);
+        self.made_for(var, UPDATE);
+        let scalar = stmt.scalar.unwrap_or(Scalar::F64);
+        let outer = *batch as usize;
+        let all = own(&stmt.dims);
+        if is_active(value) {
+            self.hits.count("cotangent of what is put");
+            // Over the batch and the bound indices alone.
+            let free = stmt.dims.len();
+            let down = |p: &Poly| {
+                p.substitute(&|a| match a {
+                    Atom::Local(l, _) => {
+                        let k = index_number(*l)?.checked_sub(free)?;
+                        Some(index(outer + k, &Poly::default()).value())
+                    }
+                    _ => None,
+                })
+            };
+            let dims = stmt.dims.iter().take(outer).chain(bound).cloned().collect();
+            let inner = Stmt { dims, ..stmt.clone() };
+            let first = all.iter().take(outer).cloned();
+            let read = Access { var: cotangent.var, at: first.chain(at.iter().map(down)).collect() };
+            let of = Access { var: value.var, at: value.at.iter().map(down).collect() };
+            let pred = pred.map(&down);
+            self.transpose(&inner, &[], (&pred, &Pred::truth()), false, &of, &[read], terms);
+        }
+        if is_active(base) {
+            let mut left = cotangent.var;
+            if !add {
+                self.hits.count("cotangent of what is overwritten");
+                let zero = Access { var: self.builder.zero(&[], scalar), at: Vec::new() };
+                let base = Access { var: left, at: all.iter().take(outer).cloned().collect() };
+                let (batch, bound, pred, at) = (*batch, bound.clone(), pred.clone(), at.clone());
+                let of = Rhs::Update { base, batch, bound, pred, at, value: zero, add: false };
+                left = self.builder.update(&stmt.dims, scalar, of, stmt.needs.clone());
+            }
+            let of =
+                Access { var: base.var, at: base.at.iter().cloned().chain(all.iter().skip(outer).cloned()).collect() };
+            if base.at.is_empty() && outer == 0 {
+                if let Some(terms) = terms.get_mut(base.var.0 as usize) {
+                    terms.push(Term::whole(self.whole(left)));
+                }
+                return;
+            }
+            self.transpose(stmt, &[], (&Pred::truth(), &Pred::truth()), false, &of, &[self.whole(left)], terms);
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! Values of the interpreter as tensors, part by part, and back. Arrays of numbers are neither copied in nor out.
+
+use std::sync::Arc;
+
+use super::tensor::Tensor;
+use crate::base::Name;
+use crate::interp::value::Tag;
+use crate::interp::{Store, Value, guarded};
+use crate::ir::core::{CoreType, Labels, Leaf};
+use crate::predicate::Poly;
+use crate::syntax::ops::Scalar;
+use crate::types::ty::Type;
+
+/// The part of a value at a path through its tuples, arrays of tuples taken as tuples of arrays. What belongs to a
+/// constructor that a value is not made with is zero. `None` if it does not have these extents.
+#[must_use]
+pub fn part(value: &Value, leaf: &Leaf, dims: &[usize]) -> Option<Tensor> {
+    if leaf.path.is_empty()
+        && let Some(tensor) = Tensor::of_value(value)
+    {
+        return (tensor.dims == dims || leaf.scalar.is_none()).then_some(tensor);
+    }
+    macro_rules! all {
+        ($kind:ident, $zero:expr) => {{
+            let mut items = Vec::new();
+            let one = |value: &Value| if let Value::$kind(x) = value { Some(*x) } else { None };
+            let many = |store: &Store, items: &mut Vec<_>, from: usize, count: usize| {
+                let Store::$kind(all) = store else { return None };
+                items.extend_from_slice(all.get(from..from.checked_add(count)?)?);
+                Some(())
+            };
+            fill(value, &leaf.path, dims, $zero, &one, &many, &mut items)?;
+            Tensor::new(dims.to_vec(), items)
+        }};
+    }
+    match leaf.scalar? {
+        Scalar::F64 => all!(F64, 0.0),
+        Scalar::F32 => all!(F32, 0.0),
+        Scalar::I64 => all!(I64, 0),
+        Scalar::Bool => all!(Bool, false),
+    }
+}
+
+/// Takes a number out of a value, and numbers out of a store.
+type One<'f, T> = &'f dyn Fn(&Value) -> Option<T>;
+type Many<'f, T> = &'f dyn Fn(&Store, &mut Vec<T>, usize, usize) -> Option<()>;
+
+fn fill<T: Copy>(
+    value: &Value,
+    path: &[u32],
+    dims: &[usize],
+    zero: T,
+    one: One<'_, T>,
+    many: Many<'_, T>,
+    items: &mut Vec<T>,
+) -> Option<()> {
+    let mut go =
+        |value: &Value, path: &[u32], dims: &[usize]| guarded(|| fill(value, path, dims, zero, one, many, items));
+    match (value, path.split_first()) {
+        (Value::Array(array), _) => {
+            let inner = dims.get(array.dims().len()..)?;
+            match array.elements() {
+                Some(elements) => elements.iter().try_for_each(|v| go(v, path, inner)),
+                None if path.is_empty() => {
+                    let (buffer, start) = array.buffer();
+                    many(&buffer.store, items, start, array.count())
+                }
+                None => None,
+            }
+        }
+        (Value::Tuple(parts), Some((k, rest))) => go(parts.values().get(*k as usize)?, rest, dims),
+        (Value::Record(record), Some((k, rest))) => {
+            let mut names: Vec<&Name> = record.names().iter().collect();
+            names.sort();
+            let at = record.position(names.get(*k as usize)?, *k as usize)?;
+            go(record.values().get(at)?, rest, dims)
+        }
+        (Value::Data(cell), Some((0, _))) => go(&Value::I64(i64::from(cell.tag().index)), &[], dims),
+        (Value::Data(cell), Some((k, rest))) => match rest.split_first() {
+            Some((j, rest)) if cell.tag().index == k - 1 => go(cell.args().get(*j as usize)?, rest, dims),
+            _ => {
+                let count = dims.iter().try_fold(1_usize, |n, d| n.checked_mul(*d))?;
+                items.resize(items.len().checked_add(count)?, zero);
+                Some(())
+            }
+        },
+        (_, None) => {
+            items.push(one(value)?);
+            Some(())
+        }
+        _ => None,
+    }
+}
+
+/// The value of a type that these parts make up. Fields stand in the order of `written`, the type as the program has
+/// it. `extent` is the value of a size.
+#[must_use]
+pub fn value(
+    ty: &CoreType,
+    written: Option<&Type>,
+    parts: &[Tensor],
+    extent: &dyn Fn(&Poly) -> Option<usize>,
+) -> Option<Value> {
+    Whole { extent }.made(ty, written, &mut Vec::new(), parts)
+}
+
+struct Whole<'p> {
+    extent: &'p dyn Fn(&Poly) -> Option<usize>,
+}
+
+impl Whole<'_> {
+    /// The value behind these indices. `parts`: those of the type.
+    fn made(&self, ty: &CoreType, written: Option<&Type>, at: &mut Vec<i64>, parts: &[Tensor]) -> Option<Value> {
+        match ty {
+            CoreType::Tuple(types, labels) => self.tuple(types, labels, written, at, parts),
+            CoreType::Rel(_) => parts.first()?.value(),
+            CoreType::Scalar(_) => behind(parts.first()?, at)?.value(),
+            CoreType::Tensor(..) => {
+                let (dims, inner) = ty.peel();
+                match inner {
+                    CoreType::Scalar(_) => behind(parts.first()?, at)?.value(),
+                    CoreType::Rel(_) => None,
+                    _ => {
+                        let written = written.map(|w| w.peel().1);
+                        let dims: Vec<usize> = match parts.first() {
+                            Some(part) => part.dims.get(at.len()..at.len() + dims.len())?.to_vec(),
+                            None => dims.iter().map(|n| (self.extent)(n)).collect::<Option<_>>()?,
+                        };
+                        let mut elements = Vec::new();
+                        self.elements(inner, written, &dims, at, parts, &mut elements)?;
+                        Value::array(&dims, elements)
+                    }
+                }
+            }
+        }
+    }
+
+    fn elements(
+        &self,
+        ty: &CoreType,
+        written: Option<&Type>,
+        dims: &[usize],
+        at: &mut Vec<i64>,
+        parts: &[Tensor],
+        elements: &mut Vec<Value>,
+    ) -> Option<()> {
+        let Some((n, rest)) = dims.split_first() else {
+            elements.push(guarded(|| self.made(ty, written, at, parts))?);
+            return Some(());
+        };
+        for i in 0..*n {
+            at.push(i64::try_from(i).ok()?);
+            guarded(|| self.elements(ty, written, rest, at, parts, elements))?;
+            at.pop();
+        }
+        Some(())
+    }
+
+    fn tuple(
+        &self,
+        types: &[CoreType],
+        labels: &Labels,
+        written: Option<&Type>,
+        at: &mut Vec<i64>,
+        parts: &[Tensor],
+    ) -> Option<Value> {
+        let mut first = 0_usize;
+        let mut items = Vec::new();
+        let held = match labels {
+            Labels::Sum(_) => Some(behind(parts.first()?, at)?.value()?.as_i64()?),
+            _ => None,
+        };
+        for (k, ty) in types.iter().enumerate() {
+            let count = ty.leaves().len();
+            let own = parts.get(first..first.checked_add(count)?)?;
+            first += count;
+            // Of a value of a sum type only what it is made with counts.
+            let wanted = held.is_none_or(|held| i64::try_from(k).is_ok_and(|k| k == held + 1));
+            if !wanted {
+                continue;
+            }
+            let written = match (labels, written) {
+                (Labels::Places, Some(Type::Tuple(types))) => types.get(k),
+                (Labels::Fields(names), Some(Type::Record(fields))) => {
+                    let name = names.get(k)?;
+                    fields.iter().find(|(n, _)| n == name).map(|(_, t)| t)
+                }
+                _ => None,
+            };
+            items.push(guarded(|| self.made(ty, written, at, own))?);
+        }
+        Some(match labels {
+            Labels::Places => Value::tuple(items),
+            Labels::Fields(names) => {
+                let mut fields: Vec<(Name, Value)> = names.iter().cloned().zip(items).collect();
+                if let Some(Type::Record(order)) = written {
+                    fields.sort_by_key(|(name, _)| order.iter().position(|(n, _)| n == name));
+                }
+                Value::record(fields)
+            }
+            Labels::Sum(sum) => {
+                let held = usize::try_from(held?).ok()?;
+                let Some(Value::Tuple(args)) = items.pop() else { return None };
+                let args = args.values().to_vec();
+                let index = u32::try_from(held).ok()?;
+                let name = sum.constructors.get(held)?.clone();
+                let tag = Tag { ty: sum.name.clone(), index, name, arity: args.len() };
+                Value::data(Arc::new(tag), args)
+            }
+        })
+    }
+}
+
+/// The elements of a part behind these indices.
+fn behind(part: &Tensor, at: &[i64]) -> Option<Tensor> {
+    let mut offset = 0_usize;
+    for (i, n) in at.iter().zip(&part.dims) {
+        offset = offset.checked_mul(*n)?.checked_add(usize::try_from(*i).ok()?)?;
+    }
+    let dims = part.dims.get(at.len()..)?;
+    part.part(at.len(), offset.checked_mul(dims.iter().product())?)
+}

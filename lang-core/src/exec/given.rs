@@ -1,0 +1,304 @@
+//! Function values of a run as what is known of them, and the sizes and data that they hold ([`crate::ir::applied`]).
+
+use std::sync::Arc;
+
+use crate::base::GlobalName;
+use crate::interp::{Asked, Code, Derived, Fun, RtInstance, RtType, Value};
+use crate::ir::applied::{Applied, Given, Known, Operator, Scope, Site, Text, Types};
+use crate::ir::core::{Callee, Reason};
+use crate::predicate::{Atom, LocalId, Poly};
+use crate::types::tree::{Body, Expr, TId};
+use crate::types::ty::Type;
+
+/// Functions that hold more functions than this, one in another, are left to the interpreter: a program can make one
+/// of each result of the last.
+const MAX_FUNCTIONS: usize = 64;
+
+/// What was read.
+pub struct Read {
+    /// What is known before the data.
+    pub applied: Applied,
+    /// The sizes, in the order of [`crate::ir::applied`].
+    pub sizes: Vec<i64>,
+    /// The integers and other data, likewise.
+    pub data: Vec<Value>,
+}
+
+/// Why a value is left to the interpreter.
+#[derive(Clone, Debug)]
+pub enum Refused {
+    /// A derivative is being taken around it, by dual numbers.
+    Varies,
+    /// It has no form.
+    Outside(Reason),
+}
+
+type Result<T> = std::result::Result<T, Refused>;
+
+/// What is asked of a body while function values are read, and of the run.
+pub trait Texts {
+    /// The locals that an expression reads and does not bind ([`free`]).
+    fn free(&self, body: &Arc<Body>, of: TId) -> Arc<[LocalId]>;
+    /// The top-level `let`s with functions that an expression mentions, with their types ([`mentioned`]).
+    fn mentioned(&self, body: &Arc<Body>, of: TId) -> Arc<[(GlobalName, Type)]>;
+    /// The value of a top-level `let`.
+    fn global(&self, name: &GlobalName) -> Option<Value>;
+}
+
+/// Reads what an operator is applied to.
+///
+/// # Errors
+/// Why the interpreter has to evaluate it.
+pub fn read(asked: &Asked<'_>, texts: &dyn Texts) -> Result<Read> {
+    let mut reader = Reader::new(texts);
+    let site = match asked {
+        Asked::Operator(derived, args) => {
+            let operator = reader.operator(derived)?;
+            let args = args.iter().map(|arg| reader.given(arg)).collect::<Result<_>>()?;
+            Site::Operator(operator, args)
+        }
+        Asked::Variable { code, frame, node, by, of } => {
+            let locals = texts.free(code.body(), *of);
+            reader.mention(code.body(), *of);
+            let read = locals.iter().copied().filter(|l| l != by).chain([*by]);
+            let locals = read.filter_map(|l| Some((l, frame.get(l)?)));
+            let scope = reader.scope(code, frame.types(), locals)?;
+            Site::Variable { scope, node: *node, by: *by, of: *of }
+        }
+    };
+    // The functions of top-level `let`s mention others.
+    let mut outer = Reader { globals: std::mem::take(&mut reader.globals), ..Reader::new(texts) };
+    let (mut globals, mut next) = (Vec::new(), 0);
+    while let Some((name, ty)) = outer.globals.get(next).cloned() {
+        next += 1;
+        // One that has no value fails where it is used.
+        if let Some(value) = texts.global(&name) {
+            globals.push((name, ty, outer.given(&value)?));
+        }
+    }
+    let Reader { mut sizes, mut data, .. } = outer;
+    sizes.extend(reader.sizes);
+    data.extend(reader.data);
+    Ok(Read { applied: Applied { site, globals }, sizes, data })
+}
+
+/// The top-level `let`s with functions that an expression of a body mentions, with their types.
+#[must_use]
+pub fn mentioned(body: &Body, root: TId) -> Vec<(GlobalName, Type)> {
+    let mut found: Vec<(GlobalName, Type)> = Vec::new();
+    let mut open = vec![root];
+    while let Some(id) = open.pop() {
+        let node = &body.nodes[id];
+        if let Expr::Global(name) = &node.kind
+            && has_function(&node.ty)
+            && !found.iter().any(|(known, _)| known == name)
+        {
+            found.push((name.clone(), node.ty.clone()));
+        }
+        node.kind.for_each_child(&body.nodes, &mut |child| open.push(child));
+    }
+    found
+}
+
+fn has_function(ty: &Type) -> bool {
+    let mut open = vec![ty];
+    while let Some(ty) = open.pop() {
+        match ty {
+            Type::Fun(_) => return true,
+            Type::Tuple(items) => open.extend(items.iter()),
+            Type::Record(fields) => open.extend(fields.iter().map(|(_, t)| t)),
+            _ => {}
+        }
+    }
+    false
+}
+
+/// The locals that an expression of a body reads and does not bind, those in its types too.
+#[must_use]
+pub fn free(body: &Body, root: TId) -> Vec<LocalId> {
+    let (mut read, mut bound) = (Vec::new(), Vec::new());
+    let mut open = vec![root];
+    while let Some(id) = open.pop() {
+        let node = &body.nodes[id];
+        node.kind.for_each_local(&mut |l| read.push(l), &mut |l| bound.push(l));
+        node.ty.visit(&mut |_| {}, &mut |p: &Poly| {
+            p.for_each_atom(&mut |a| {
+                if let Atom::Local(l, _) = a {
+                    read.push(*l);
+                }
+            });
+        });
+        node.kind.for_each_child(&body.nodes, &mut |child| open.push(child));
+    }
+    read.sort_unstable();
+    read.dedup();
+    read.retain(|l| !bound.contains(l));
+    read
+}
+
+struct Reader<'t> {
+    texts: &'t dyn Texts,
+    sizes: Vec<i64>,
+    data: Vec<Value>,
+    /// The top-level `let`s that are mentioned.
+    globals: Vec<(GlobalName, Type)>,
+    functions: usize,
+}
+
+impl<'t> Reader<'t> {
+    fn new(texts: &'t dyn Texts) -> Self {
+        Self { texts, sizes: Vec::new(), data: Vec::new(), globals: Vec::new(), functions: 0 }
+    }
+
+    /// Notes what an expression mentions.
+    fn mention(&mut self, body: &Arc<Body>, of: TId) {
+        for mentioned in &*self.texts.mentioned(body, of) {
+            if !self.globals.iter().any(|(name, _)| *name == mentioned.0) {
+                self.globals.push(mentioned.clone());
+            }
+        }
+    }
+
+    fn operator(&mut self, derived: &Derived) -> Result<Operator> {
+        let place = derived.place();
+        let known: Vec<(LocalId, Value)> = place.sizes().iter().map(|(l, n)| (*l, Value::I64(*n))).collect();
+        let scope = self.scope(place.code(), place.types(), known.iter().map(|(l, v)| (*l, v)))?;
+        let of = match derived.function() {
+            Some(Value::Fun(function)) => Arc::new(self.function(function)?),
+            _ => return Err(Refused::Outside(Reason::FunctionValue)),
+        };
+        Ok(Operator { scope, node: place.node(), operator: derived.operator(), wrt: derived.wrt().clone(), of })
+    }
+
+    fn scope<'v>(
+        &mut self,
+        code: &Code,
+        types: &[RtType],
+        locals: impl Iterator<Item = (LocalId, &'v Value)>,
+    ) -> Result<Scope> {
+        let types = self.types(types)?;
+        let (mut sizes, mut integers, mut data, mut functions) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for (local, value) in locals {
+            match value {
+                Value::I64(n) if code.body().sizes.contains(&local) => sizes.push((local, *n)),
+                Value::I64(_) => integers.push((local, value)),
+                _ if holds_function(value)? => functions.push((local, value)),
+                _ => data.push((local, value)),
+            }
+        }
+        let mut known = Vec::new();
+        for (local, n) in sizes {
+            self.sizes.push(n);
+            known.push((local, Given::Size));
+        }
+        for (local, value) in integers.into_iter().chain(data).chain(functions) {
+            known.push((local, self.given(value)?));
+        }
+        let text = Text { item: code.item().clone(), body: Arc::clone(code.body()) };
+        Ok(Scope { text, types, locals: known })
+    }
+
+    fn given(&mut self, value: &Value) -> Result<Given> {
+        Ok(match value {
+            Value::I64(_) => {
+                self.data.push(value.clone());
+                Given::Integer
+            }
+            _ if !holds_function(value)? => {
+                self.data.push(value.clone());
+                Given::Data
+            }
+            Value::Fun(function) => Given::Function(Arc::new(self.function(function)?)),
+            Value::Tuple(items) => {
+                let items = items.values().iter();
+                Given::Tuple(items.map(|v| crate::interp::guarded(|| self.given(v))).collect::<Result<_>>()?)
+            }
+            Value::Record(record) => {
+                let mut fields: Vec<_> = record.names().iter().zip(record.values()).collect();
+                fields.sort_by_key(|(name, _)| *name);
+                let fields = fields.into_iter().map(|(name, v)| {
+                    let given = crate::interp::guarded(|| self.given(v))?;
+                    Ok((name.clone(), given))
+                });
+                Given::Record(fields.collect::<Result<_>>()?)
+            }
+            _ => return Err(Refused::Outside(Reason::FunctionValue)),
+        })
+    }
+
+    fn function(&mut self, function: &Fun) -> Result<Known> {
+        self.functions += 1;
+        if self.functions > MAX_FUNCTIONS {
+            return Err(Refused::Outside(Reason::FunctionValue));
+        }
+        crate::interp::guarded(|| {
+            Ok(match function {
+                Fun::Lambda { code, node, captured, types } => {
+                    let Expr::Lambda(lambda) = &code.body().nodes[*node].kind else {
+                        return Err(Refused::Outside(Reason::Errors));
+                    };
+                    self.mention(code.body(), lambda.body);
+                    let locals = lambda.captures.iter().copied().zip(captured.values());
+                    Known::Lambda { scope: self.scope(code, types, locals)?, node: *node }
+                }
+                Fun::Def(name, RtInstance { types, sizes }) => {
+                    let types = self.types(types)?;
+                    self.sizes.extend(sizes);
+                    let sizes = u32::try_from(sizes.len()).unwrap_or(u32::MAX);
+                    Known::Definition { name: name.clone(), types, sizes }
+                }
+                Fun::Builtin(builtin) => Known::Builtin(*builtin),
+                Fun::Scalar(function) => Known::Scalar(*function),
+                Fun::Ctor(tag) => Known::Constructor(tag.index),
+                Fun::Derived(derived) => Known::Operator(self.operator(derived)?),
+            })
+        })
+    }
+
+    /// Type arguments, each extent in them a size of its own.
+    fn types(&mut self, types: &[RtType]) -> Result<Types> {
+        let mut extents = 0;
+        let types = types.iter().map(|t| self.type_argument(t, &mut extents)).collect::<Result<_>>()?;
+        Ok(Types { types, extents })
+    }
+
+    fn type_argument(&mut self, ty: &RtType, extents: &mut u32) -> Result<Type> {
+        crate::interp::guarded(|| {
+            Ok(match ty {
+                RtType::Scalar(s) => Type::Scalar(*s),
+                RtType::Array(n, of) => {
+                    let k = *extents;
+                    *extents = extents.saturating_add(1);
+                    self.sizes.push(i64::try_from(*n).unwrap_or(i64::MAX));
+                    let extent = Atom::Bound(Callee::FIRST_EXTRA + k, format!("s{k}").into());
+                    Type::Array(Poly::atom(extent), Arc::new(self.type_argument(of, extents)?))
+                }
+                RtType::Tuple(items) => {
+                    Type::Tuple(items.iter().map(|t| self.type_argument(t, extents)).collect::<Result<_>>()?)
+                }
+                RtType::Record(fields) => {
+                    let field = |(name, t): &(_, RtType)| Ok((Clone::clone(name), self.type_argument(t, extents)?));
+                    Type::Record(fields.iter().map(field).collect::<Result<_>>()?)
+                }
+                RtType::Other => return Err(Refused::Outside(Reason::FunctionValue)),
+            })
+        })
+    }
+}
+
+/// Is there a function in the value? What varies is refused.
+fn holds_function(value: &Value) -> Result<bool> {
+    let mut open = vec![value];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Fun(_) => return Ok(true),
+            Value::Dual(_) => return Err(Refused::Varies),
+            Value::Tuple(items) => open.extend(items.values()),
+            Value::Record(record) => open.extend(record.values()),
+            Value::Data(cell) => open.extend(cell.args()),
+            Value::Array(array) => open.extend(array.elements().unwrap_or_default()),
+            _ => {}
+        }
+    }
+    Ok(false)
+}

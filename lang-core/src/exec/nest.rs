@@ -1,0 +1,455 @@
+//! Loops over the index tuples that a predicate leaves, row by row: comparisons that are linear narrow the loops, an
+//! index that an equation tells takes one value, the rest of the predicate is asked as early as its indices are
+//! known. The tuples are those of `ir/nest.rs`. Loops over the indices of the result may change places, those over
+//! bound ones do not among themselves: the terms of an element come in their order.
+//!
+//! The innermost loop is handed over as a row: where it begins in every operand, and by how much each goes on.
+
+use super::number::{Names, Num, Test};
+use super::{Run, Stopped};
+use crate::ir::ssa::index;
+use crate::predicate::poly::floor_div;
+use crate::predicate::{Poly, Pred};
+
+/// So many steps that are not even are listed at a time.
+const LISTED: i64 = 512;
+
+/// What a loop takes to begin, in additions.
+const ROW: u64 = 24;
+
+/// What a step takes that is asked for by itself, or listed.
+const LIST: u64 = 8;
+
+/// What a step takes: where all operands go on by one or not at all, for each other one more, where a sum waits for
+/// the sum before, and where the place is computed anew.
+const STEP: u64 = 1;
+const STRIDED: u64 = 2;
+const CHAIN: u64 = 3;
+
+/// How the innermost loops go on.
+pub(super) struct Row<'r> {
+    /// The indices; those of the innermost loop are at its first step.
+    pub(super) at: &'r mut [i64],
+    /// The index of the innermost loop, if it has one that is its own.
+    pub(super) index: Option<usize>,
+    /// How many steps it has.
+    pub(super) count: usize,
+    /// Where each place is at the first step.
+    pub(super) offsets: &'r [i64],
+    /// How far apart the steps are in each.
+    pub(super) steps: &'r [i64],
+    /// Where each place is at each step, if the steps are not even.
+    pub(super) lists: &'r [Vec<i64>],
+}
+
+/// What is done for each row.
+type Visitor<'f> = &'f mut dyn FnMut(Row<'_>) -> Result<(), Stopped>;
+
+/// `constant + Σ cₖ·iₖ`, compared with zero.
+struct Affine {
+    constant: i128,
+    coefficients: Vec<(usize, i128)>,
+    equation: bool,
+}
+
+/// One index more is known.
+struct Level {
+    index: usize,
+    extent: i64,
+    /// An equation that tells it.
+    told: Option<Num>,
+    /// Comparisons that narrow it.
+    narrowing: Vec<Affine>,
+    tested: Vec<Test>,
+    /// How far apart the steps are in each place, and what comes to it that is not linear.
+    steps: Vec<i64>,
+    moved: Vec<(usize, Num)>,
+}
+
+impl Level {
+    fn is_free(&self) -> bool {
+        self.told.is_none() && self.narrowing.is_empty() && self.tested.is_empty() && self.moved.is_empty()
+    }
+}
+
+/// The loops of a statement.
+pub(super) struct Nest {
+    levels: Vec<Level>,
+    /// Asked before all loops.
+    before: Vec<Test>,
+    /// Where each place is before all loops.
+    start: Vec<i64>,
+    moved_before: Vec<(usize, Num)>,
+    slots: usize,
+    /// The last level is a row, of even steps or of listed ones.
+    row: bool,
+    listed: bool,
+    empty: bool,
+    /// Is every tuple there?
+    pub(super) whole: bool,
+}
+
+/// What loops are made of.
+pub(super) struct Space<'p> {
+    /// The extents of all indices, free ones first.
+    pub(super) extents: Vec<i64>,
+    /// How many are free.
+    pub(super) free: usize,
+    /// Which tuples there are.
+    pub(super) pred: &'p Pred,
+    /// Are indices asked for one by one, and not places alone?
+    pub(super) by_index: bool,
+}
+
+impl Nest {
+    /// Loops that lead through these places. The first place is that of the result.
+    pub(super) fn new(run: &Run<'_>, space: &Space<'_>, places: &[Num]) -> Result<Self, Stopped> {
+        let n = space.extents.len();
+        let mut names = Names::new(run, &space.extents);
+        let mut nest = Self {
+            levels: Vec::new(),
+            before: Vec::new(),
+            start: places.iter().map(|p| p.affine().0).collect(),
+            moved_before: Vec::new(),
+            slots: n,
+            row: false,
+            listed: false,
+            empty: space.extents.iter().any(|n| *n <= 0),
+            whole: space.pred.is_true(),
+        };
+        if nest.empty {
+            return Ok(nest);
+        }
+        let mut tests = Vec::new();
+        for p in space.pred.conjuncts() {
+            tests.push(names.test(p)?);
+        }
+        nest.slots = names.slots;
+        let told = told(&names, space)?;
+        let order = Order { space, told: &told, tests: &tests, places }.choose();
+        for k in order {
+            let extent = space.extents.get(k).copied().unwrap_or(0);
+            nest.levels.push(Level {
+                index: k,
+                extent,
+                told: told.get(k).cloned().flatten(),
+                narrowing: Vec::new(),
+                tested: Vec::new(),
+                steps: places.iter().map(|p| p.affine().1.find(|(j, _)| *j == k).map_or(0, |(_, c)| c)).collect(),
+                moved: Vec::new(),
+            });
+        }
+        for test in tests {
+            nest.place_test(test, n);
+        }
+        for (nth, place) in places.iter().enumerate().filter(|(_, p)| !p.is_affine()) {
+            let moved = place.rest();
+            let mut found = vec![false; n];
+            moved.mark(&mut found);
+            match nest.deepest(&found) {
+                Some(level) => level.moved.push((nth, moved)),
+                None => nest.moved_before.push((nth, moved)),
+            }
+        }
+        if !space.by_index {
+            nest.fuse();
+        }
+        if let Some(last) = nest.levels.last().filter(|l| l.told.is_none()) {
+            nest.row = last.tested.is_empty() && last.moved.is_empty();
+            nest.listed = !nest.row && !space.by_index;
+        }
+        Ok(nest)
+    }
+
+    /// The level at which all of these indices are known.
+    fn deepest(&mut self, found: &[bool]) -> Option<&mut Level> {
+        let known = |l: &&mut Level| found.get(l.index).copied().unwrap_or(false);
+        self.levels.iter_mut().rev().find(known)
+    }
+
+    fn place_test(&mut self, test: Test, n: usize) {
+        let mut found = vec![false; n];
+        test.mark(&mut found);
+        let Some(level) = self.deepest(&found) else {
+            self.before.push(test);
+            return;
+        };
+        match test.comparison() {
+            Some((num, equation)) => {
+                let (constant, coefficients) = num.exactly_affine();
+                let coefficients = coefficients.collect();
+                level.narrowing.push(Affine { constant, coefficients, equation });
+            }
+            None => level.tested.push(test),
+        }
+    }
+
+    /// Makes one loop of the two innermost where every place goes on from the end of one row to the next.
+    fn fuse(&mut self) {
+        while let [.., outer, inner] = self.levels.as_slice()
+            && outer.is_free()
+            && inner.is_free()
+            && outer.steps.iter().zip(&inner.steps).all(|(o, i)| i.checked_mul(inner.extent) == Some(*o))
+            && let Some(extent) = outer.extent.checked_mul(inner.extent)
+        {
+            self.levels.swap_remove(self.levels.len() - 2);
+            self.levels.last_mut().into_iter().for_each(|l| l.extent = extent);
+        }
+    }
+
+    /// Visits every row.
+    pub(super) fn visit(&self, run: &Run<'_>, f: Visitor<'_>) -> Result<(), Stopped> {
+        if self.empty {
+            return Ok(());
+        }
+        let mut at = vec![0; self.slots];
+        for test in &self.before {
+            if !test.asked(&mut at)? {
+                return Ok(());
+            }
+        }
+        let mut offsets = self.start.clone();
+        for (nth, num) in &self.moved_before {
+            let by = num.value(&at)?;
+            offsets.get_mut(*nth).into_iter().for_each(|o| *o = o.wrapping_add(by));
+        }
+        let width = offsets.len();
+        offsets.resize(width.saturating_mul(self.levels.len() + 1), 0);
+        self.level(run, 0, &mut at, &mut offsets, f)
+    }
+
+    /// The loops from a level on. `offsets`: those of this level, then room for those further in.
+    fn level(
+        &self,
+        run: &Run<'_>,
+        depth: usize,
+        at: &mut [i64],
+        offsets: &mut [i64],
+        f: Visitor<'_>,
+    ) -> Result<(), Stopped> {
+        let width = self.start.len();
+        run.poll()?;
+        let Some(level) = self.levels.get(depth) else {
+            let offsets = offsets.get(..width).unwrap_or_default();
+            return f(Row { at, index: None, count: 1, offsets, steps: &[], lists: &[] });
+        };
+        let Some((low, high)) = level.range(at)? else { return Ok(()) };
+        let set = |at: &mut [i64], i: i64| at.get_mut(level.index).into_iter().for_each(|slot| *slot = i);
+        let (own, inner) = offsets.split_at_mut_checked(width).unwrap_or_default();
+        if self.row && depth + 1 == self.levels.len() {
+            set(at, low);
+            let first = inner.get_mut(..width).unwrap_or_default();
+            move_on(own, &level.steps, low, first);
+            let count = usize::try_from(high.saturating_sub(low)).unwrap_or(usize::MAX).saturating_add(1);
+            return f(Row { at, index: Some(level.index), count, offsets: first, steps: &level.steps, lists: &[] });
+        }
+        let mut next = low;
+        while self.listed && depth + 1 == self.levels.len() && next <= high {
+            let last = high.min(next.saturating_add(LISTED - 1));
+            set(at, next);
+            let count = usize::try_from(last - next).unwrap_or(0) + 1;
+            let Some(lists) = level.lists(at, own, count) else { break };
+            let count = lists.first().map_or(0, Vec::len);
+            if count > 0 {
+                f(Row { at, index: None, count, offsets: own, steps: &[], lists: &lists })?;
+            }
+            next = last + 1;
+        }
+        for i in next..=high {
+            set(at, i);
+            if !all(&level.tested, at)? {
+                continue;
+            }
+            move_on(own, &level.steps, i, inner);
+            for (nth, num) in &level.moved {
+                let by = num.value(at)?;
+                inner.get_mut(*nth).into_iter().for_each(|o| *o = o.wrapping_add(by));
+            }
+            self.level(run, depth + 1, at, inner, f)?;
+        }
+        Ok(())
+    }
+}
+
+fn all(tests: &[Test], at: &mut [i64]) -> Result<bool, Stopped> {
+    for test in tests {
+        if !test.asked(at)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn move_on(from: &[i64], steps: &[i64], i: i64, to: &mut [i64]) {
+    for ((to, from), step) in to.iter_mut().zip(from).zip(steps) {
+        *to = from.wrapping_add(step.wrapping_mul(i));
+    }
+}
+
+impl Level {
+    /// Where each place is at the steps that the tests leave, from where the index stands; `None` where they are to
+    /// be asked one by one.
+    fn lists(&self, at: &[i64], own: &[i64], count: usize) -> Option<Vec<Vec<i64>>> {
+        let first = *at.get(self.index)?;
+        let mut live: Option<Vec<bool>> = None;
+        for test in &self.tested {
+            let holds = test.along(at, self.index, count)?;
+            live = Some(match live {
+                None => holds,
+                Some(before) => before.iter().zip(holds).map(|(a, b)| *a && b).collect(),
+            });
+        }
+        let mut lists = Vec::with_capacity(own.len());
+        for (nth, (own, step)) in own.iter().zip(&self.steps).enumerate() {
+            let mut place = own.wrapping_add(step.wrapping_mul(first));
+            let mut list = Vec::with_capacity(count);
+            list.extend(
+                std::iter::repeat_with(|| {
+                    let here = place;
+                    place = place.wrapping_add(*step);
+                    here
+                })
+                .take(count),
+            );
+            for (_, num) in self.moved.iter().filter(|(k, _)| *k == nth) {
+                let by = num.along(at, self.index, count)?;
+                list.iter_mut().zip(by).for_each(|(place, by)| *place = place.wrapping_add(by));
+            }
+            if let Some(live) = &live {
+                let mut live = live.iter();
+                list.retain(|_| live.next().copied().unwrap_or(false));
+            }
+            lists.push(list);
+        }
+        Some(lists)
+    }
+
+    /// The values that the index has here, if it has any.
+    fn range(&self, at: &[i64]) -> Result<Option<(i64, i64)>, Stopped> {
+        let (mut low, mut high) = (0_i64, self.extent - 1);
+        if !self.narrowing.is_empty() {
+            let (mut least, mut most) = (0_i128, i128::from(high));
+            self.narrowing.iter().for_each(|a| a.narrow(self.index, at, &mut least, &mut most));
+            let (Ok(least), Ok(most)) = (i64::try_from(least), i64::try_from(most)) else { return Ok(None) };
+            (low, high) = (least, most);
+        }
+        if let Some(told) = &self.told {
+            match told.value(at) {
+                Ok(value) => (low, high) = (low.max(value), high.min(value)),
+                // What reads outside holds nowhere: the equation is asked once more.
+                Err(super::number::Missing::Outside) => {}
+                Err(why) => return Err(why.into()),
+            }
+        }
+        Ok((low <= high).then_some((low, high)))
+    }
+}
+
+impl Affine {
+    /// Takes from the range of index `k` what the comparison forbids; all indices but it are known.
+    fn narrow(&self, k: usize, at: &[i64], low: &mut i128, high: &mut i128) {
+        let (mut rest, mut own) = (self.constant, 0);
+        for (j, c) in &self.coefficients {
+            if *j == k {
+                own = *c;
+            } else {
+                let i = at.get(*j).copied().unwrap_or(0);
+                rest = rest.saturating_add(c.saturating_mul(i128::from(i)));
+            }
+        }
+        let nothing = (1, 0);
+        match (own, self.equation) {
+            (0, true) if rest == 0 => {}
+            (0, false) if rest >= 0 => {}
+            (0, _) => (*low, *high) = nothing,
+            (c, true) if rest % c == 0 => (*low, *high) = ((*low).max(-rest / c), (*high).min(-rest / c)),
+            (_, true) => (*low, *high) = nothing,
+            // c·i >= -rest
+            (c, false) if c > 0 => *low = (*low).max(-floor_div(rest, c)),
+            (c, false) => *high = (*high).min(floor_div(rest, -c)),
+        }
+    }
+}
+
+/// Which free indices equations with bound ones, or with data, tell.
+fn told(names: &Names<'_, '_>, space: &Space<'_>) -> Result<Vec<Option<Num>>, Stopped> {
+    let n = space.extents.len();
+    let mut told: Vec<Option<Num>> = vec![None; n];
+    if space.pred.is_true() {
+        return Ok(told);
+    }
+    for k in 0..space.free {
+        let Some(solution) = space.pred.solution(&index(k, &Poly::default()).atom()) else { continue };
+        let num = names.num(&solution)?;
+        let mut by = vec![false; n];
+        num.mark(&mut by);
+        let bound = by.iter().skip(space.free).any(|m| *m);
+        let clear = by.iter().zip(&told).all(|(m, l)| !m || l.is_none());
+        if clear && (bound || !num.is_affine()) {
+            told.get_mut(k).into_iter().for_each(|slot| *slot = Some(num.clone()));
+        }
+    }
+    Ok(told)
+}
+
+/// In which order indices become known.
+struct Order<'o> {
+    space: &'o Space<'o>,
+    told: &'o [Option<Num>],
+    tests: &'o [Test],
+    places: &'o [Num],
+}
+
+impl Order<'_> {
+    fn choose(&self) -> Vec<usize> {
+        let n = self.space.extents.len();
+        let is_told = |k: usize| self.told.get(k).is_some_and(Option::is_some);
+        let looped: Vec<usize> = (0..n).filter(|k| !is_told(*k)).collect();
+        let innermost = self.innermost(&looped);
+        let mut order: Vec<usize> = looped.iter().copied().filter(|k| Some(*k) != innermost).collect();
+        order.extend(innermost);
+        // What is told comes as soon as what tells it is known.
+        for (k, num) in self.told.iter().enumerate() {
+            let Some(num) = num else { continue };
+            let mut by = vec![false; n];
+            num.mark(&mut by);
+            let known = order.iter().rposition(|j| by.get(*j).copied().unwrap_or(false));
+            order.insert(known.map_or(0, |at| at + 1), k);
+        }
+        order
+    }
+
+    /// The loop that is best inside: one over a free index, or the last over a bound one.
+    fn innermost(&self, looped: &[usize]) -> Option<usize> {
+        let last = looped.last().copied().filter(|k| *k >= self.space.free);
+        let free = looped.iter().copied().filter(|k| *k < self.space.free);
+        let total: u64 = looped.iter().fold(1_u64, |t, k| t.saturating_mul(self.extent(*k)));
+        // Of equals the last.
+        free.chain(last).min_by_key(|k| (self.cost(*k, total), std::cmp::Reverse(*k)))
+    }
+
+    fn extent(&self, k: usize) -> u64 {
+        self.space.extents.get(k).and_then(|n| u64::try_from(*n).ok()).unwrap_or(0)
+    }
+
+    fn cost(&self, k: usize, total: u64) -> u64 {
+        let n = self.space.extents.len();
+        let mentions = |mark: &dyn Fn(&mut [bool])| {
+            let mut found = vec![false; n];
+            mark(&mut found);
+            found.get(k).copied().unwrap_or(false)
+        };
+        let single = self.told.iter().flatten().any(|t| mentions(&|f| t.mark(f)))
+            || self.tests.iter().any(|t| t.comparison().is_none() && mentions(&|f| t.mark(f)))
+            || self.places.iter().any(|p| !p.is_affine() && mentions(&|f| p.rest().mark(f)));
+        let rows = total.checked_div(self.extent(k)).unwrap_or(0);
+        if single {
+            return total.saturating_mul(LIST);
+        }
+        let step = |p: &Num| p.affine().1.find(|(j, _)| *j == k).map_or(0, |(_, c)| c);
+        let strided = self.places.iter().filter(|p| !(0..=1).contains(&step(p))).count();
+        let chain = if self.places.first().is_some_and(|p| step(p) == 0) { CHAIN } else { 0 };
+        let each = STEP + chain + STRIDED * u64::try_from(strided).unwrap_or(u64::MAX);
+        rows.saturating_mul(ROW).saturating_add(total.saturating_mul(each))
+    }
+}

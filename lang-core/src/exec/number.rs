@@ -1,0 +1,594 @@
+//! Index expressions and predicates with the sizes of a run put in. What is linear in the indices is a constant and
+//! coefficients, which loops turn into strides and bounds; the rest is computed at each tuple of indices. Values are
+//! those of `ir/indices.rs`: index expressions wrap, what is compared is exact.
+
+use std::sync::Arc;
+
+use super::tensor::Tensor;
+use super::{Run, Stopped};
+use crate::interp::array::Elem;
+use crate::interp::guarded;
+use crate::interp::scalar::i64s;
+use crate::ir::ssa::{Access, Var, index_number};
+use crate::predicate::{Atom, LocalId, Poly, Pred};
+use crate::syntax::ops::BinOp;
+
+/// Why an index expression has no value.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Missing {
+    /// It reads an element that there is not.
+    Outside,
+    /// What no pass makes.
+    Broken(&'static str),
+}
+
+impl From<Missing> for Stopped {
+    fn from(why: Missing) -> Self {
+        match why {
+            Missing::Outside => Self::Broken("an element outside"),
+            Missing::Broken(what) => Self::Broken(what),
+        }
+    }
+}
+
+/// `c`, as index expressions have it and as comparisons do.
+#[derive(Clone, Copy, Debug)]
+struct Factor {
+    wrapped: i64,
+    exact: i128,
+}
+
+impl Factor {
+    #[expect(clippy::cast_possible_truncation, reason = "arithmetic modulo 2^64")]
+    fn new(c: i128) -> Self {
+        Self { wrapped: c as i64, exact: c }
+    }
+
+    fn times(self, x: i64, power: u32) -> Self {
+        let exact = self.exact.saturating_mul(i128::from(x).saturating_pow(power));
+        Self { wrapped: self.wrapped.wrapping_mul(x.wrapping_pow(power)), exact }
+    }
+
+    fn plus(self, other: Self) -> Self {
+        let exact = self.exact.saturating_add(other.exact);
+        Self { wrapped: self.wrapped.wrapping_add(other.wrapped), exact }
+    }
+}
+
+/// `constant + Σ cₖ·iₖ + …`
+#[derive(Clone)]
+pub(super) struct Num {
+    constant: Factor,
+    /// Indices with their coefficients, each once.
+    linear: Vec<(usize, Factor)>,
+    rest: Vec<Term>,
+}
+
+#[derive(Clone)]
+struct Term {
+    factor: Factor,
+    atoms: Vec<(Known, u32)>,
+}
+
+/// What only indices tell.
+#[derive(Clone)]
+enum Known {
+    Index(usize),
+    Read(Arc<Element>),
+    Both(Pair, Arc<(Num, Num)>),
+}
+
+/// An element of an array.
+pub(super) struct Element {
+    tensor: Tensor,
+    at: Vec<Num>,
+    /// Its offset, if it surely is inside.
+    offset: Option<Num>,
+}
+
+#[derive(Clone, Copy)]
+enum Pair {
+    Div,
+    Mod,
+    Min,
+    Max,
+}
+
+impl Pair {
+    fn of(self, a: i64, b: i64) -> i64 {
+        match self {
+            // In an empty range a divisor may be 0; the element is not asked for.
+            Self::Div => i64s::arith(BinOp::FloorDiv, a, b).unwrap_or(0),
+            Self::Mod => i64s::arith(BinOp::Mod, a, b).unwrap_or(0),
+            Self::Min => a.min(b),
+            Self::Max => a.max(b),
+        }
+    }
+}
+
+impl Num {
+    fn constant(c: i128) -> Self {
+        Self { constant: Factor::new(c), linear: Vec::new(), rest: Vec::new() }
+    }
+
+    /// Its value, if no index tells it.
+    pub(super) fn fixed(&self) -> Option<i64> {
+        (self.linear.is_empty() && self.rest.is_empty()).then_some(self.constant.wrapped)
+    }
+
+    /// Is it linear in the indices?
+    pub(super) fn is_affine(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    /// The constant and the coefficients, as index expressions have them.
+    pub(super) fn affine(&self) -> (i64, impl Iterator<Item = (usize, i64)>) {
+        (self.constant.wrapped, self.linear.iter().map(|(k, c)| (*k, c.wrapped)))
+    }
+
+    /// The same exactly.
+    pub(super) fn exactly_affine(&self) -> (i128, impl Iterator<Item = (usize, i128)>) {
+        (self.constant.exact, self.linear.iter().map(|(k, c)| (*k, c.exact)))
+    }
+
+    /// What of it is not linear.
+    pub(super) fn rest(&self) -> Self {
+        Self { constant: Factor::new(0), linear: Vec::new(), rest: self.rest.clone() }
+    }
+
+    /// Marks the indices that it mentions.
+    pub(super) fn mark(&self, found: &mut [bool]) {
+        let mut see = |k: usize| found.get_mut(k).into_iter().for_each(|slot| *slot = true);
+        self.linear.iter().for_each(|(k, _)| see(*k));
+        self.rest.iter().flat_map(|t| &t.atoms).for_each(|(atom, _)| atom.mark(found));
+    }
+
+    /// Its value; what wraps, wraps.
+    pub(super) fn value(&self, at: &[i64]) -> Result<i64, Missing> {
+        let mut sum = self.constant.wrapped;
+        for (k, c) in &self.linear {
+            sum = sum.wrapping_add(c.wrapped.wrapping_mul(position(at, *k)?));
+        }
+        for term in &self.rest {
+            let mut product = term.factor.wrapped;
+            for (atom, power) in &term.atoms {
+                product = product.wrapping_mul(atom.value(at)?.wrapping_pow(*power));
+            }
+            sum = sum.wrapping_add(product);
+        }
+        Ok(sum)
+    }
+
+    /// Its value as comparisons have it.
+    fn exact(&self, at: &[i64]) -> Result<i128, Missing> {
+        let mut sum = self.constant.exact;
+        for (k, c) in &self.linear {
+            sum = sum.saturating_add(c.exact.saturating_mul(i128::from(position(at, *k)?)));
+        }
+        for term in &self.rest {
+            let mut product = term.factor.exact;
+            for (atom, power) in &term.atoms {
+                product = product.saturating_mul(i128::from(atom.value(at)?).saturating_pow(*power));
+            }
+            sum = sum.saturating_add(product);
+        }
+        Ok(sum)
+    }
+
+    /// The least and the greatest value inside these extents, if it is linear.
+    fn range(&self, extents: &[i64]) -> Option<(i128, i128)> {
+        if !self.rest.is_empty() {
+            return None;
+        }
+        let (mut least, mut most) = (self.constant.exact, self.constant.exact);
+        for (k, c) in &self.linear {
+            let last = i128::from((*extents.get(*k)?).max(1) - 1);
+            let end = c.exact.checked_mul(last)?;
+            least = least.checked_add(end.min(0))?;
+            most = most.checked_add(end.max(0))?;
+        }
+        Some((least, most))
+    }
+
+    /// Its values for steps of one index, from where it stands. `None` where they are to be found one by one: what
+    /// overflows, and what may read outside an array.
+    pub(super) fn along(&self, at: &[i64], index: usize, count: usize) -> Option<Vec<i64>> {
+        let (mut base, mut step) = (i64::try_from(self.constant.exact).ok()?, 0);
+        for (k, c) in &self.linear {
+            let c = i64::try_from(c.exact).ok()?;
+            base = base.checked_add(c.checked_mul(*at.get(*k)?)?)?;
+            if *k == index {
+                step = c;
+            }
+        }
+        let last = i64::try_from(count).ok()?;
+        base.checked_add(step.checked_mul(last)?)?;
+        let mut next = base;
+        let mut values: Vec<i64> = Vec::with_capacity(count);
+        values.extend(
+            std::iter::repeat_with(|| {
+                let value = next;
+                next = next.wrapping_add(step);
+                value
+            })
+            .take(count),
+        );
+        for term in &self.rest {
+            let factor = i64::try_from(term.factor.exact).ok()?;
+            let mut product: Option<Vec<i64>> = None;
+            for (atom, power) in &term.atoms {
+                let of = atom.along(at, index, count)?;
+                for _ in 0..*power {
+                    product = Some(match product {
+                        None => of.clone(),
+                        Some(before) => {
+                            before.iter().zip(&of).map(|(a, b)| a.checked_mul(*b)).collect::<Option<_>>()?
+                        }
+                    });
+                }
+            }
+            for (value, product) in values.iter_mut().zip(&product?) {
+                *value = value.checked_add(factor.checked_mul(*product)?)?;
+            }
+        }
+        Some(values)
+    }
+}
+
+fn position(at: &[i64], k: usize) -> Result<i64, Missing> {
+    at.get(k).copied().ok_or(Missing::Broken("an index"))
+}
+
+fn values(of: &[Num], at: &[i64]) -> Result<Vec<i64>, Missing> {
+    of.iter().map(|n| n.value(at)).collect()
+}
+
+impl Element {
+    fn new(tensor: Tensor, at: Vec<Num>, extents: &[i64]) -> Self {
+        let inside = |(num, n): (&Num, &usize)| {
+            let n = i128::try_from(*n).unwrap_or(0);
+            num.range(extents).is_some_and(|(least, most)| least >= 0 && most < n)
+        };
+        let offset = (at.len() == tensor.dims.len() && at.iter().zip(&tensor.dims).all(inside)).then(|| {
+            let mut offset = Num::constant(0);
+            for (num, stride) in at.iter().zip(tensor.strides()) {
+                offset.add_scaled(num.clone(), stride);
+            }
+            offset
+        });
+        Self { tensor, at, offset }
+    }
+
+    fn mark(&self, found: &mut [bool]) {
+        self.at.iter().for_each(|n| n.mark(found));
+    }
+
+    /// Its offset.
+    fn place(&self, at: &[i64]) -> Result<usize, Missing> {
+        if let Some(offset) = &self.offset {
+            return usize::try_from(offset.value(at)?).map_err(|_| Missing::Outside);
+        }
+        if self.at.len() != self.tensor.dims.len() {
+            return Err(Missing::Outside);
+        }
+        let mut offset = 0_usize;
+        for (num, n) in self.at.iter().zip(&self.tensor.dims) {
+            let i = usize::try_from(num.value(at)?).ok().filter(|i| i < n).ok_or(Missing::Outside)?;
+            offset = offset.checked_mul(*n).and_then(|o| o.checked_add(i)).ok_or(Missing::Outside)?;
+        }
+        Ok(offset)
+    }
+
+    fn read<T: Elem>(&self, at: &[i64]) -> Result<T, Missing> {
+        let items = self.tensor.items::<T>().ok_or(Missing::Broken("an element"))?;
+        items.get(self.place(at)?).copied().ok_or(Missing::Outside)
+    }
+
+    /// The elements for steps of one index, if all surely are inside.
+    fn along<T: Elem>(&self, at: &[i64], index: usize, count: usize) -> Option<Vec<T>> {
+        let places = self.offset.as_ref()?.along(at, index, count)?;
+        let items = self.tensor.items::<T>()?;
+        places.iter().map(|k| items.get(usize::try_from(*k).ok()?).copied()).collect()
+    }
+}
+
+impl Known {
+    fn mark(&self, found: &mut [bool]) {
+        match self {
+            Self::Index(k) => found.get_mut(*k).into_iter().for_each(|slot| *slot = true),
+            Self::Read(of) => of.mark(found),
+            Self::Both(_, of) => [&of.0, &of.1].into_iter().for_each(|n| n.mark(found)),
+        }
+    }
+
+    fn value(&self, at: &[i64]) -> Result<i64, Missing> {
+        match self {
+            Self::Index(k) => position(at, *k),
+            Self::Read(of) => of.read(at),
+            Self::Both(pair, of) => Ok(pair.of(of.0.value(at)?, of.1.value(at)?)),
+        }
+    }
+
+    fn along(&self, at: &[i64], index: usize, count: usize) -> Option<Vec<i64>> {
+        match self {
+            Self::Index(k) => {
+                let first = *at.get(*k)?;
+                let end = first.checked_add(i64::try_from(count).ok()?)?;
+                Some(if *k == index { (first..end).collect() } else { vec![first; count] })
+            }
+            Self::Read(of) => of.along(at, index, count),
+            Self::Both(pair, of) => {
+                let (a, b) = (of.0.along(at, index, count)?, of.1.along(at, index, count)?);
+                Some(a.iter().zip(&b).map(|(a, b)| pair.of(*a, *b)).collect())
+            }
+        }
+    }
+}
+
+/// A predicate.
+#[derive(Clone)]
+pub(super) enum Test {
+    /// Those that read data come last: they are asked only where the rest holds.
+    All(Arc<[Self]>),
+    Any(Arc<[Self]>),
+    Ge(Num),
+    Eq(Num),
+    Ne(Num),
+    Is(Arc<Element>, bool),
+    Member(Arc<Element>, bool),
+    /// Is there a value of this slot below the extent? (or is there none)
+    Exists(usize, Arc<(Num, Self)>, bool),
+}
+
+impl Test {
+    /// Does it hold? The slots of existentials stand behind the indices.
+    pub(super) fn holds(&self, at: &mut [i64]) -> Result<bool, Missing> {
+        Ok(match self {
+            Self::All(items) => {
+                for p in &**items {
+                    if !guarded(|| p.holds(at))? {
+                        return Ok(false);
+                    }
+                }
+                true
+            }
+            Self::Any(items) => {
+                for p in &**items {
+                    if guarded(|| p.holds(at))? {
+                        return Ok(true);
+                    }
+                }
+                false
+            }
+            Self::Ge(n) => n.exact(at)? >= 0,
+            Self::Eq(n) => n.exact(at)? == 0,
+            Self::Ne(n) => n.exact(at)? != 0,
+            Self::Is(of, wanted) => of.read::<bool>(at)? == *wanted,
+            Self::Member(of, wanted) => {
+                let relation = of.tensor.relation().ok_or(Missing::Broken("a relation"))?;
+                relation.contains(&values(&of.at, at)?) == *wanted
+            }
+            Self::Exists(slot, of, wanted) => {
+                let mut found = false;
+                for i in 0..of.0.value(at)? {
+                    *at.get_mut(*slot).ok_or(Missing::Broken("an index"))? = i;
+                    found = guarded(|| of.1.holds(at))?;
+                    if found {
+                        break;
+                    }
+                }
+                found == *wanted
+            }
+        })
+    }
+
+    /// Does it hold, and does it read nothing outside an array?
+    pub(super) fn asked(&self, at: &mut [i64]) -> Result<bool, Stopped> {
+        match self.holds(at) {
+            Err(Missing::Outside) => Ok(false),
+            other => Ok(other?),
+        }
+    }
+
+    /// Where it holds, for steps of one index; `None` where each is to be asked by itself.
+    pub(super) fn along(&self, at: &[i64], index: usize, count: usize) -> Option<Vec<bool>> {
+        let compared = |n: &Num, holds: &dyn Fn(i64) -> bool| {
+            Some(n.along(at, index, count)?.into_iter().map(holds).collect::<Vec<bool>>())
+        };
+        let joined = |items: &[Self], first: bool, join: &dyn Fn(bool, bool) -> bool| {
+            let mut all = vec![first; count];
+            for p in items {
+                let more = guarded(|| p.along(at, index, count))?;
+                all.iter_mut().zip(more).for_each(|(all, more)| *all = join(*all, more));
+            }
+            Some(all)
+        };
+        match self {
+            Self::All(items) => joined(items, true, &|a, b| a && b),
+            Self::Any(items) => joined(items, false, &|a, b| a || b),
+            Self::Ge(n) => compared(n, &|x| x >= 0),
+            Self::Eq(n) => compared(n, &|x| x == 0),
+            Self::Ne(n) => compared(n, &|x| x != 0),
+            Self::Is(of, wanted) => {
+                Some(of.along::<bool>(at, index, count)?.into_iter().map(|x| x == *wanted).collect())
+            }
+            Self::Member(..) | Self::Exists(..) => None,
+        }
+    }
+
+    /// The comparison of a conjunct that is linear; is it an equation?
+    pub(super) fn comparison(&self) -> Option<(&Num, bool)> {
+        match self {
+            Self::Ge(n) if n.is_affine() => Some((n, false)),
+            Self::Eq(n) if n.is_affine() => Some((n, true)),
+            _ => None,
+        }
+    }
+
+    /// Marks the indices that it mentions.
+    pub(super) fn mark(&self, found: &mut [bool]) {
+        match self {
+            Self::All(items) | Self::Any(items) => items.iter().for_each(|p| p.mark(found)),
+            Self::Ge(n) | Self::Eq(n) | Self::Ne(n) => n.mark(found),
+            Self::Is(of, _) | Self::Member(of, _) => of.mark(found),
+            Self::Exists(_, of, _) => {
+                of.0.mark(found);
+                of.1.mark(found);
+            }
+        }
+    }
+}
+
+/// What index expressions are over, for one statement: the run, and the slots of what existentials bind.
+pub(super) struct Names<'r, 'a> {
+    run: &'r Run<'a>,
+    /// The extents of the indices.
+    extents: &'r [i64],
+    bound: Vec<(LocalId, usize)>,
+    /// How many slots there are: indices, then existentials inside one another.
+    pub(super) slots: usize,
+}
+
+impl<'r, 'a> Names<'r, 'a> {
+    /// Of a statement whose indices have these extents.
+    pub(super) fn new(run: &'r Run<'a>, extents: &'r [i64]) -> Self {
+        Self { run, extents, bound: Vec::new(), slots: extents.len() }
+    }
+
+    /// An index expression.
+    pub(super) fn num(&self, p: &Poly) -> Result<Num, Missing> {
+        let mut num = Num::constant(0);
+        for (monomial, c) in p.terms() {
+            let mut factor = Factor::new(*c);
+            let mut atoms = Vec::new();
+            for (atom, power) in monomial {
+                let atom = self.atom(atom)?;
+                match atom {
+                    Part::Fixed(x) => factor = factor.times(x, *power),
+                    Part::Known(known) => atoms.push((known, *power)),
+                }
+            }
+            match atoms.as_slice() {
+                [] => num.constant = num.constant.plus(factor),
+                [(Known::Index(k), 1)] => match num.linear.iter_mut().find(|(j, _)| j == k) {
+                    Some((_, c)) => *c = c.plus(factor),
+                    None => num.linear.push((*k, factor)),
+                },
+                _ => num.rest.push(Term { factor, atoms }),
+            }
+        }
+        Ok(num)
+    }
+
+    fn nums(&self, of: &[Poly]) -> Result<Vec<Num>, Missing> {
+        of.iter().map(|p| self.num(p)).collect()
+    }
+
+    fn atom(&self, atom: &Atom) -> Result<Part, Missing> {
+        Ok(match atom {
+            Atom::Local(x, _) => match index_number(*x) {
+                Some(k) => Part::Known(Known::Index(k)),
+                None => match self.bound.iter().rev().find(|(l, _)| l == x) {
+                    Some((_, slot)) => Part::Known(Known::Index(*slot)),
+                    None => Part::Fixed(self.run.local(*x).ok_or(Missing::Broken("a size"))?),
+                },
+            },
+            Atom::Global(name) => Part::Fixed(self.run.world.integer(name).ok_or(Missing::Broken("a global"))?),
+            Atom::Read(x, _, at) => {
+                let element = self.element(*x, at)?;
+                match element.at.iter().all(|n| n.fixed().is_some()).then(|| element.read(&[])) {
+                    Some(Ok(value)) => Part::Fixed(value),
+                    // It may stand where it is never asked for.
+                    _ => Part::Known(Known::Read(element)),
+                }
+            }
+            Atom::Div(p, q) => self.both(Pair::Div, p, q)?,
+            Atom::Mod(p, q) => self.both(Pair::Mod, p, q)?,
+            Atom::Min(p, q) => self.both(Pair::Min, p, q)?,
+            Atom::Max(p, q) => self.both(Pair::Max, p, q)?,
+            Atom::Bound(..) | Atom::Arg(..) | Atom::Meta(_) | Atom::Overflow => return Err(Missing::Broken("a size")),
+        })
+    }
+
+    fn both(&self, pair: Pair, p: &Poly, q: &Poly) -> Result<Part, Missing> {
+        let (p, q) = (guarded(|| self.num(p))?, guarded(|| self.num(q))?);
+        Ok(match (p.fixed(), q.fixed()) {
+            (Some(a), Some(b)) => Part::Fixed(pair.of(a, b)),
+            _ => Part::Known(Known::Both(pair, Arc::new((p, q)))),
+        })
+    }
+
+    fn array(&self, x: LocalId) -> Result<Tensor, Missing> {
+        let var = Var::of_local(x).ok_or(Missing::Broken("an array"))?;
+        self.run.tensor(var).cloned().ok_or(Missing::Broken("a statement"))
+    }
+
+    fn element(&self, x: LocalId, at: &[Poly]) -> Result<Arc<Element>, Missing> {
+        Ok(Arc::new(Element::new(self.array(x)?, self.nums(at)?, self.extents)))
+    }
+
+    /// A predicate.
+    pub(super) fn test(&mut self, p: &Pred) -> Result<Test, Missing> {
+        guarded(|| {
+            Ok(match p {
+                Pred::And(items) => {
+                    let (late, early): (Vec<&Pred>, Vec<&Pred>) = items.iter().partition(|p| p.is_opaque());
+                    let items = early.into_iter().chain(late).map(|p| self.test(p));
+                    Test::All(items.collect::<Result<_, _>>()?)
+                }
+                Pred::Or(items) => Test::Any(items.iter().map(|p| self.test(p)).collect::<Result<_, _>>()?),
+                Pred::Ge(p) => Test::Ge(self.num(p)?),
+                Pred::Eq(p) => Test::Eq(self.num(p)?),
+                Pred::Ne(p) => Test::Ne(self.num(p)?),
+                Pred::Is(x, _, at, wanted) => Test::Is(self.element(*x, at)?, *wanted),
+                Pred::Member(x, _, at, wanted) => Test::Member(self.element(*x, at)?, *wanted),
+                Pred::Any(index, body, wanted) => {
+                    let extent = self.num(&index.extent)?;
+                    let slot = self.extents.len().saturating_add(self.bound.len());
+                    self.slots = self.slots.max(slot.saturating_add(1));
+                    self.bound.push((index.local, slot));
+                    let body = self.test(body);
+                    self.bound.pop();
+                    Test::Exists(slot, Arc::new((extent, body?)), *wanted)
+                }
+            })
+        })
+    }
+
+    /// The tensor of an access, and the place in it: the offset of the element, or of the first behind these indices.
+    pub(super) fn access(&self, access: &Access) -> Result<(Tensor, Num), Missing> {
+        let tensor = self.run.tensor(access.var).cloned().ok_or(Missing::Broken("a statement"))?;
+        let mut offset = Num::constant(0);
+        for (p, stride) in access.at.iter().zip(tensor.strides()) {
+            offset.add_scaled(self.num(p)?, stride);
+        }
+        Ok((tensor, offset))
+    }
+}
+
+enum Part {
+    Fixed(i64),
+    Known(Known),
+}
+
+impl Num {
+    /// `self += stride · other`
+    pub(super) fn add_scaled(&mut self, other: Self, stride: i64) {
+        self.constant = self.constant.plus(other.constant.times(stride, 1));
+        for (k, c) in other.linear {
+            let c = c.times(stride, 1);
+            match self.linear.iter_mut().find(|(j, _)| *j == k) {
+                Some((_, sum)) => *sum = sum.plus(c),
+                None => self.linear.push((k, c)),
+            }
+        }
+        let scaled = other.rest.into_iter().map(|t| Term { factor: t.factor.times(stride, 1), ..t });
+        self.rest.extend(scaled);
+    }
+
+    /// `Σ strideₖ·iₖ`: where an element with these indices stands.
+    pub(super) fn of_strides(strides: &[i64]) -> Self {
+        let linear = strides.iter().enumerate().map(|(k, c)| (k, Factor::new(i128::from(*c)))).collect();
+        Self { linear, ..Self::constant(0) }
+    }
+}

@@ -1,0 +1,103 @@
+//! A function made ready to run: when each statement is read for the last time, and which calls are one call.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::ir::core::Callee;
+use crate::ir::region::Loop;
+use crate::ir::ssa::{Access, Check, Rhs, Ssa, Stmt, Var, for_each_read, reads};
+use crate::predicate::{Poly, Pred};
+
+/// A function, ready to run.
+pub(super) struct Program {
+    pub(super) ssa: Arc<Ssa>,
+    /// For each statement those that nothing reads after it.
+    pub(super) dead: Vec<Vec<Var>>,
+    /// For a call the first statement of the same call.
+    pub(super) group: HashMap<u32, u32>,
+    /// The last statement of a call, by the first.
+    pub(super) last: HashMap<u32, u32>,
+}
+
+/// What makes two statements parts of one call.
+type Call<'s> = (&'s Arc<Callee>, &'s [Poly], &'s Pred, &'s [Access], &'s [Poly]);
+
+impl Program {
+    pub(super) fn new(ssa: Arc<Ssa>) -> Self {
+        let dead = dead(&ssa);
+        let mut calls: HashMap<Call<'_>, u32> = HashMap::new();
+        let (mut group, mut last) = (HashMap::new(), HashMap::new());
+        for (k, stmt) in (0..).zip(&ssa.stmts) {
+            let first = match &stmt.rhs {
+                Rhs::Call { callee, sizes, pred, args, batch, .. } => {
+                    let outer = stmt.dims.get(..*batch as usize).unwrap_or_default();
+                    *calls.entry((callee, sizes, pred, args, outer)).or_insert(k)
+                }
+                _ => continue,
+            };
+            group.insert(k, first);
+            last.insert(first, k);
+        }
+        Self { ssa, dead, group, last }
+    }
+}
+
+/// Calls with every statement that a statement reads, its extents and checks included.
+fn for_each_read_of(ssa: &Ssa, stmt: &Stmt, f: &mut dyn FnMut(Var)) {
+    stmt.rhs.for_each_operand(f);
+    stmt.dims.iter().for_each(|n| reads(n, f));
+    let checks = stmt.needs.iter().filter_map(|c| ssa.checks.get(*c as usize));
+    checks.for_each(|check| for_each_read_of_check(check, f));
+}
+
+fn for_each_read_of_check(check: &Check, f: &mut dyn FnMut(Var)) {
+    check.dims.iter().for_each(|n| reads(n, f));
+    for_each_read(&check.guard, f);
+    for_each_read(&check.cond, f);
+}
+
+/// Which statements are parts of a loop that runs at a statement before them, and read no more than what it gives.
+fn later_parts(ssa: &Ssa) -> Vec<bool> {
+    let mut loops: Vec<&Arc<Loop>> = Vec::new();
+    let later = ssa.stmts.iter().map(|stmt| {
+        let Rhs::Loop(of, _) = &stmt.rhs else { return false };
+        let known = loops.iter().any(|other| Arc::ptr_eq(other, of) || *other == of);
+        if !known {
+            loops.push(of);
+        }
+        known
+    });
+    later.collect()
+}
+
+fn dead(ssa: &Ssa) -> Vec<Vec<Var>> {
+    let mut kept: Vec<bool> = vec![false; ssa.stmts.len()];
+    {
+        let mut keep = |v: Var| kept.get_mut(v.0 as usize).into_iter().for_each(|slot| *slot = true);
+        ssa.outputs.iter().for_each(|(_, v)| keep(*v));
+        let checks = ssa.needs.iter().filter_map(|c| ssa.checks.get(*c as usize));
+        checks.for_each(|check| for_each_read_of_check(check, &mut keep));
+    }
+    let later = later_parts(ssa);
+    let mut dead = Vec::new();
+    for (k, stmt) in ssa.stmts.iter().enumerate().rev() {
+        let mut here = Vec::new();
+        let mut see = |v: Var| {
+            if let Some(slot) = kept.get_mut(v.0 as usize)
+                && !std::mem::replace(slot, true)
+            {
+                here.push(v);
+            }
+        };
+        if later.get(k) == Some(&true) {
+            stmt.dims.iter().for_each(|n| reads(n, &mut see));
+        } else {
+            for_each_read_of(ssa, stmt, &mut see);
+        }
+        // What nothing reads at all.
+        see(Var(u32::try_from(k).unwrap_or(u32::MAX)));
+        dead.push(here);
+    }
+    dead.reverse();
+    dead
+}

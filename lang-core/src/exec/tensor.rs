@@ -1,0 +1,273 @@
+//! Tensors of scalars in flat buffers, the last index fastest; or the members of a relation.
+
+use std::sync::Arc;
+
+use super::{Run, Stopped};
+use crate::interp::array::{Buffer, Elem};
+use crate::interp::memory::Charge;
+use crate::interp::{Array, Relation, Store, Value};
+use crate::ir::core::Constant;
+use crate::syntax::ops::Scalar;
+
+/// A tensor. Its buffer is shared: of the elements of an array that the interpreter has, of a part of another
+/// tensor, there is no copy.
+#[derive(Clone)]
+pub struct Tensor {
+    /// Extents.
+    pub dims: Vec<usize>,
+    start: usize,
+    cells: Cells,
+}
+
+#[derive(Clone)]
+enum Cells {
+    Numbers(Arc<Buffer>),
+    Members(Arc<Relation>),
+}
+
+impl Tensor {
+    /// A tensor of these elements; `None` if there are not as many as the extents say.
+    #[must_use]
+    pub fn new(dims: Vec<usize>, elements: impl Into<Store>) -> Option<Self> {
+        let store = elements.into();
+        let count = dims.iter().try_fold(1_usize, |n, d| n.checked_mul(*d))?;
+        let buffer = Arc::new(Buffer { store, charge: Charge::default() });
+        (count == buffer.store.len()).then_some(Self { dims, start: 0, cells: Cells::Numbers(buffer) })
+    }
+
+    /// A number or truth value.
+    #[must_use]
+    pub fn scalar(value: &Value) -> Option<Self> {
+        match value {
+            Value::F64(x) => Self::new(Vec::new(), vec![*x]),
+            Value::F32(x) => Self::new(Vec::new(), vec![*x]),
+            Value::I64(x) => Self::new(Vec::new(), vec![*x]),
+            Value::Bool(x) => Self::new(Vec::new(), vec![*x]),
+            _ => None,
+        }
+    }
+
+    /// The elements of an array of the interpreter, or its number; nothing else.
+    #[must_use]
+    pub fn of_value(value: &Value) -> Option<Self> {
+        match value {
+            Value::Array(array) if !array.is_boxed() => {
+                let (buffer, start) = array.buffer();
+                Some(Self { dims: array.dims().to_vec(), start, cells: Cells::Numbers(Arc::clone(buffer)) })
+            }
+            Value::Rel(relation) => Some(Self::members(Arc::clone(relation))),
+            other => Self::scalar(other),
+        }
+    }
+
+    /// A relation.
+    pub(super) fn members(relation: Arc<Relation>) -> Self {
+        let dims = relation.dims().iter().map(|n| usize::try_from(*n).unwrap_or(0)).collect();
+        Self { dims, start: 0, cells: Cells::Members(relation) }
+    }
+
+    /// The array, the number or the relation as a value of the interpreter.
+    #[must_use]
+    pub fn value(&self) -> Option<Value> {
+        match &self.cells {
+            Cells::Members(relation) => Some(Value::Rel(Arc::clone(relation))),
+            Cells::Numbers(_) if self.dims.is_empty() => self.element(0),
+            Cells::Numbers(buffer) => Array::of_buffer(&self.dims, Arc::clone(buffer), self.start).map(Value::Array),
+        }
+    }
+
+    /// How many elements it has.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.dims.iter().product()
+    }
+
+    /// The element at a position in row-major order.
+    #[must_use]
+    pub fn element(&self, at: usize) -> Option<Value> {
+        let Cells::Numbers(buffer) = &self.cells else { return None };
+        let at = self.start.checked_add(at)?;
+        Some(match &buffer.store {
+            Store::F64(v) => Value::F64(*v.get(at)?),
+            Store::F32(v) => Value::F32(*v.get(at)?),
+            Store::I64(v) => Value::I64(*v.get(at)?),
+            Store::Bool(v) => Value::Bool(*v.get(at)?),
+            Store::Boxed(_) => return None,
+        })
+    }
+
+    /// The elements, if they are of this kind.
+    pub(super) fn items<T: Elem>(&self) -> Option<&[T]> {
+        let Cells::Numbers(buffer) = &self.cells else { return None };
+        T::slice(&buffer.store)?.get(self.start..self.start.checked_add(self.count())?)
+    }
+
+    /// What it holds; of a relation nothing.
+    pub(super) fn kind(&self) -> Option<Scalar> {
+        let Cells::Numbers(buffer) = &self.cells else { return None };
+        match &buffer.store {
+            Store::F64(_) => Some(Scalar::F64),
+            Store::F32(_) => Some(Scalar::F32),
+            Store::I64(_) => Some(Scalar::I64),
+            Store::Bool(_) => Some(Scalar::Bool),
+            Store::Boxed(_) => None,
+        }
+    }
+
+    pub(super) fn relation(&self) -> Option<&Relation> {
+        if let Cells::Members(relation) = &self.cells { Some(relation) } else { None }
+    }
+
+    /// The elements behind the first indices, which lead to flat position `at`.
+    pub(super) fn part(&self, indexed: usize, at: usize) -> Option<Self> {
+        let dims = self.dims.get(indexed..)?.to_vec();
+        let part = Self { dims, start: self.start.checked_add(at)?, cells: self.cells.clone() };
+        (at.checked_add(part.count())? <= self.count()).then_some(part)
+    }
+
+    /// The elements from a position on, with other extents.
+    pub(super) fn view(&self, dims: &[usize], at: usize) -> Option<Self> {
+        let start = self.start.checked_add(at)?;
+        let view = Self { dims: dims.to_vec(), start, cells: self.cells.clone() };
+        (at.checked_add(view.count())? <= self.count()).then_some(view)
+    }
+
+    /// How far apart the elements along each axis are.
+    pub(super) fn strides(&self) -> Vec<i64> {
+        strides(&self.dims)
+    }
+}
+
+/// How far apart the elements along each axis are.
+pub(super) fn strides(dims: &[usize]) -> Vec<i64> {
+    let mut strides = Vec::with_capacity(dims.len());
+    let mut stride = 1_i64;
+    for n in dims.iter().rev() {
+        strides.push(stride);
+        stride = stride.saturating_mul(i64::try_from(*n).unwrap_or(i64::MAX));
+    }
+    strides.reverse();
+    strides
+}
+
+/// Elements in the making, charged to the run.
+pub(super) struct Room<T> {
+    pub(super) dims: Vec<usize>,
+    pub(super) items: Vec<T>,
+    charge: Charge,
+}
+
+impl<T: Number> Room<T> {
+    /// The same element everywhere.
+    pub(super) fn filled(run: &Run<'_>, dims: Vec<usize>, with: T) -> Result<Self, Stopped> {
+        let count = run.memory.count(dims.iter().copied()).map_err(Stopped::TooLarge)?;
+        let (mut items, charge) = run.memory.vec(count).map_err(Stopped::TooLarge)?;
+        items.resize(count, with);
+        Ok(Self { dims, items, charge })
+    }
+
+    /// The elements of a tensor, without a copy if nothing else holds them.
+    pub(super) fn of(tensor: Tensor, run: &Run<'_>) -> Result<Self, Stopped> {
+        const BROKEN: Stopped = Stopped::Broken("the elements of an operand");
+        let Tensor { dims, start, cells } = tensor;
+        let Cells::Numbers(buffer) = cells else { return Err(BROKEN) };
+        let count: usize = dims.iter().product();
+        match Arc::try_unwrap(buffer) {
+            Ok(Buffer { store, charge }) if start == 0 && store.len() == count => {
+                Ok(Self { dims, items: T::unwrap(store).ok_or(BROKEN)?, charge })
+            }
+            Ok(Buffer { store, charge }) => {
+                let shared = Tensor { dims, start, cells: Cells::Numbers(Arc::new(Buffer { store, charge })) };
+                Self::copied(&shared, run)
+            }
+            Err(buffer) => Self::copied(&Tensor { dims, start, cells: Cells::Numbers(buffer) }, run),
+        }
+    }
+
+    fn copied(tensor: &Tensor, run: &Run<'_>) -> Result<Self, Stopped> {
+        let mut room = Self::filled(run, tensor.dims.clone(), T::ZERO)?;
+        let items = tensor.items::<T>().ok_or(Stopped::Broken("the elements of an operand"))?;
+        room.items.copy_from_slice(items);
+        Ok(room)
+    }
+
+    pub(super) fn done(self) -> Tensor {
+        let buffer = Buffer { store: T::wrap(self.items), charge: self.charge };
+        Tensor { dims: self.dims, start: 0, cells: Cells::Numbers(Arc::new(buffer)) }
+    }
+}
+
+/// What tensors hold.
+pub(super) trait Number: Elem + PartialEq {
+    /// Where there is no term.
+    const ZERO: Self;
+    /// What leaves everything as it is that is added to it, the sign of a zero too.
+    const NEUTRAL: Self;
+    /// Does adding to [`Number::NEUTRAL`] tell an element without terms from one of zeros?
+    const SIGNED: bool;
+    fn plus(self, other: Self) -> Self;
+    fn times(self, other: Self) -> Self;
+    fn negated(self) -> Self;
+    fn constant(c: Constant) -> Option<Self>;
+}
+
+macro_rules! reals {
+    ($($t:ident),*) => {$(
+        impl Number for $t {
+            const ZERO: Self = 0.0;
+            const NEUTRAL: Self = -0.0;
+            const SIGNED: bool = true;
+            fn plus(self, other: Self) -> Self {
+                self + other
+            }
+            fn times(self, other: Self) -> Self {
+                self * other
+            }
+            fn negated(self) -> Self {
+                -self
+            }
+            #[allow(clippy::cast_possible_truncation, reason = "a constant of `f32` is held exactly")]
+            fn constant(c: Constant) -> Option<Self> {
+                if let Constant::Real(x) = c { Some(x as Self) } else { None }
+            }
+        }
+    )*};
+}
+reals!(f64, f32);
+
+impl Number for i64 {
+    const ZERO: Self = 0;
+    const NEUTRAL: Self = 0;
+    const SIGNED: bool = false;
+    fn plus(self, other: Self) -> Self {
+        self.wrapping_add(other)
+    }
+    fn times(self, other: Self) -> Self {
+        self.wrapping_mul(other)
+    }
+    fn negated(self) -> Self {
+        self.wrapping_neg()
+    }
+    fn constant(c: Constant) -> Option<Self> {
+        if let Constant::Int(i) = c { Some(i) } else { None }
+    }
+}
+
+/// Sums are "or".
+impl Number for bool {
+    const ZERO: Self = false;
+    const NEUTRAL: Self = false;
+    const SIGNED: bool = false;
+    fn plus(self, other: Self) -> Self {
+        self | other
+    }
+    fn times(self, other: Self) -> Self {
+        self & other
+    }
+    fn negated(self) -> Self {
+        self
+    }
+    fn constant(c: Constant) -> Option<Self> {
+        if let Constant::Bool(b) = c { Some(b) } else { None }
+    }
+}

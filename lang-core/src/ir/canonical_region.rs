@@ -1,0 +1,266 @@
+//! Loops as their texts have them. A region has no head: its first statements are what it is given and what it carries,
+//! one for each input, and what it gives is told by those who read it. So outputs are what is carried on or read, once
+//! each and in the order of the statements, and of sizes there are those that stand in the body.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::canonical::Naming;
+use super::core::{Callee, CoreType, Leaf};
+use super::flat::{Input, Source};
+use super::region::{Arg, Loop, Part, Trips};
+use super::ssa::{Rhs, Ssa, Stmt, Var, reads};
+use crate::interp::guarded;
+use crate::predicate::{Atom, LocalId, Poly};
+use crate::syntax::ops::Scalar;
+
+/// A loop as its text has it.
+pub(super) struct Named {
+    /// As it was.
+    old: Arc<Loop>,
+    new: Arc<Loop>,
+    /// Its inputs and outputs, by their numbers before.
+    inputs: BTreeMap<u32, u32>,
+    outputs: BTreeMap<u32, u32>,
+}
+
+impl Named {
+    fn part(&self, part: Part) -> Part {
+        let moved = |places: &BTreeMap<u32, u32>, k: u32| places.get(&k).copied().unwrap_or(u32::MAX);
+        match part {
+            Part::Last(k) => Part::Last(moved(&self.inputs, k)),
+            Part::Every(k) => Part::Every(moved(&self.outputs, k)),
+            Part::Trips => Part::Trips,
+        }
+    }
+}
+
+/// The same loop?
+pub(super) fn same(a: &Arc<Loop>, b: &Arc<Loop>) -> bool {
+    Arc::ptr_eq(a, b) || a == b
+}
+
+/// The loops of a function, each once, and which parts of it are read.
+fn loops(ssa: &Ssa) -> Vec<(&Arc<Loop>, BTreeSet<Part>)> {
+    let mut found: Vec<(&Arc<Loop>, BTreeSet<Part>)> = Vec::new();
+    for stmt in &ssa.stmts {
+        if let Rhs::Loop(of, part) = &stmt.rhs {
+            match found.iter_mut().find(|(other, _)| same(other, of)) {
+                Some((_, parts)) => drop(parts.insert(*part)),
+                None => found.push((of, BTreeSet::from([*part]))),
+            }
+        }
+    }
+    found
+}
+
+/// Every polynomial of a function but those of its head, with those of its regions, where sizes of each are its own.
+pub(super) fn for_each_poly(ssa: &Ssa, f: &mut dyn FnMut(&Poly)) {
+    own_polys(ssa, f);
+    for (of, _) in loops(ssa) {
+        of.sizes.iter().for_each(&mut *f);
+        guarded(|| for_each_poly(&of.body, f));
+    }
+}
+
+/// The same without regions and what is passed to them as their sizes.
+fn own_polys(ssa: &Ssa, f: &mut dyn FnMut(&Poly)) {
+    for stmt in &ssa.stmts {
+        stmt.dims.iter().for_each(&mut *f);
+        stmt.rhs.for_each_pred(&mut |p| p.visit(&mut *f, &mut |_| {}));
+        let Rhs::Loop(of, _) = &stmt.rhs else {
+            stmt.rhs.for_each_poly(f);
+            continue;
+        };
+        of.args.iter().for_each(|a| a.access().at.iter().for_each(&mut *f));
+        of.batch.iter().chain(of.count()).for_each(&mut *f);
+    }
+    for check in &ssa.checks {
+        check.dims.iter().for_each(&mut *f);
+        [&check.guard, &check.cond].into_iter().for_each(|p| p.visit(&mut *f, &mut |_| {}));
+    }
+    ssa.inputs.iter().for_each(|i| i.leaf.dims.iter().for_each(&mut *f));
+}
+
+/// The sizes and integers that index expressions are made of.
+fn used(ssa: &Ssa) -> BTreeSet<LocalId> {
+    let mut used = BTreeSet::new();
+    let mut poly = |p: &Poly| {
+        p.for_each_atom(&mut |a| {
+            if let Atom::Local(l, _) = a {
+                used.insert(*l);
+            }
+        });
+    };
+    own_polys(ssa, &mut poly);
+    for (of, _) in loops(ssa) {
+        let inner = guarded(|| self::used(&of.body));
+        of.body.sizes.iter().zip(&of.sizes).filter(|(l, _)| inner.contains(l)).for_each(|(_, n)| poly(n));
+    }
+    used
+}
+
+/// A statement of a region: one that it has, or that of an input that none was.
+enum Slot {
+    Old(usize),
+    Input(u32),
+}
+
+/// What is given first, then what is carried, then the others; as they are where extents of inputs are read.
+fn order(of: &Loop) -> Vec<Slot> {
+    let body = &of.body;
+    let number = |k: &usize| match body.stmts.get(*k).map(|s| &s.rhs) {
+        Some(Rhs::Input(k)) => Some(*k),
+        _ => None,
+    };
+    let (inputs, rest): (Vec<usize>, Vec<usize>) = (0..body.stmts.len()).partition(|k| number(k).is_some());
+    let present: BTreeSet<u32> = inputs.iter().filter_map(number).collect();
+    let missing: Vec<u32> = (0..).zip(&body.inputs).map(|(k, _)| k).filter(|k| !present.contains(k)).collect();
+    let mut plain = true;
+    for k in &inputs {
+        body.stmts.get(*k).iter().for_each(|s| s.dims.iter().for_each(|n| reads(n, &mut |_| plain = false)));
+    }
+    if !plain {
+        return missing.into_iter().map(Slot::Input).chain((0..body.stmts.len()).map(Slot::Old)).collect();
+    }
+    let is_carried = |k: u32| of.carried().any(|(c, _)| c == k);
+    let (carried, given): (Vec<usize>, Vec<usize>) =
+        inputs.into_iter().partition(|k| number(k).is_some_and(is_carried));
+    let (new_carried, new_given): (Vec<u32>, Vec<u32>) = missing.into_iter().partition(|k| is_carried(*k));
+    let mut order: Vec<Slot> = Vec::new();
+    for (old, new) in [(given, new_given), (carried, new_carried), (rest, Vec::new())] {
+        order.extend(old.into_iter().map(Slot::Old));
+        order.extend(new.into_iter().map(Slot::Input));
+    }
+    order
+}
+
+impl Naming {
+    /// Names the loops of a function.
+    pub(super) fn name_loops(&mut self, ssa: &Ssa, callee: &Arc<Callee>) {
+        let named = loops(ssa).into_iter().map(|(of, parts)| guarded(|| self.looped(of, &parts, callee)));
+        self.loops = named.collect();
+    }
+
+    /// A part of a loop.
+    pub(super) fn part(&self, of: &Arc<Loop>, part: Part) -> Rhs {
+        match self.loops.iter().find(|n| same(&n.old, of)) {
+            Some(named) => Rhs::Loop(named.new.clone(), named.part(part)),
+            None => Rhs::Loop(of.clone(), part),
+        }
+    }
+
+    fn looped(&mut self, of: &Arc<Loop>, parts: &BTreeSet<Part>, callee: &Arc<Callee>) -> Named {
+        let body = &of.body;
+        let order = order(of);
+        let used = used(body);
+        let around = self.around(of);
+        let mut places = vec![u32::MAX; body.stmts.len()];
+        for (new, slot) in (0..).zip(&order) {
+            if let Slot::Old(k) = slot {
+                places.get_mut(*k).into_iter().for_each(|p| *p = new);
+            }
+        }
+        let output = |k: u32| body.outputs.get(k as usize).and_then(|(_, v)| places.get(v.0 as usize)).copied();
+        let wanted = of.carried().map(|(_, next)| next);
+        let wanted = wanted.chain(parts.iter().filter_map(|p| if let Part::Every(k) = p { Some(*k) } else { None }));
+        let wanted: Vec<(u32, u32)> = wanted.filter_map(|k| Some((k, output(k)?))).collect();
+        let given: Vec<u32> = wanted.iter().map(|(_, v)| *v).collect::<BTreeSet<u32>>().into_iter().collect();
+        let place =
+            |v: u32| u32::try_from(given.iter().position(|g| *g == v).unwrap_or(usize::MAX)).unwrap_or(u32::MAX);
+        let outputs: BTreeMap<u32, u32> = wanted.iter().map(|(k, v)| (*k, place(*v))).collect();
+
+        let mut inner = self.inside(places);
+        let kept = |l: &LocalId| used.contains(l);
+        let sizes: Vec<LocalId> = body.sizes.iter().filter(|l| kept(l)).map(|l| inner.size(*l, body)).collect();
+        let mut new = Region { inputs: Vec::new(), args: Vec::new(), numbers: BTreeMap::new(), stmts: Vec::new() };
+        let old: Vec<Stmt> = order.iter().filter_map(|slot| stmt_of(slot, body)).collect();
+        for stmt in &old {
+            if let Rhs::Input(k) = stmt.rhs {
+                let (Some(input), Some(arg)) = (body.inputs.get(k as usize), around.args.get(k as usize)) else {
+                    continue;
+                };
+                let number = u32::try_from(new.args.len()).unwrap_or(u32::MAX);
+                let integer = stmt.dims.is_empty() && stmt.scalar == Some(Scalar::I64);
+                let local = inner.input(input.local, body, integer && kept(&input.local));
+                let leaf = Leaf { path: Vec::new(), dims: Vec::new(), scalar: stmt.scalar };
+                new.numbers.entry(k).or_insert(number);
+                new.inputs.push(Input { local, source: Source::Param(number), leaf });
+                new.args.push(match arg {
+                    Arg::Given(of) => Arg::Given(of.clone()),
+                    Arg::Carried { init, next } => {
+                        Arg::Carried { init: init.clone(), next: outputs.get(next).copied().unwrap_or(u32::MAX) }
+                    }
+                });
+            }
+        }
+        inner.name_loops(body, callee);
+        let mut number = 0;
+        for stmt in &old {
+            let mut stmt = inner.stmt(stmt);
+            if let Rhs::Input(k) = &mut stmt.rhs {
+                *k = number;
+                new.inputs.get_mut(number as usize).into_iter().for_each(|i| i.leaf.dims.clone_from(&stmt.dims));
+                number += 1;
+            }
+            new.stmts.push(stmt);
+        }
+        let leaf = |v: &u32| {
+            let stmt = new.stmts.get(*v as usize)?;
+            Some((Leaf { path: Vec::new(), dims: stmt.dims.clone(), scalar: stmt.scalar }, Var(*v)))
+        };
+        let outs = given.iter().filter_map(leaf).collect();
+        let checks = body.checks.iter().map(|c| inner.check(c, &callee.def)).collect();
+        let region = Ssa {
+            callee: callee.clone(),
+            vars: inner.vars,
+            sizes,
+            bounded: BTreeSet::new(),
+            params: Vec::new(),
+            inputs: new.inputs,
+            stmts: new.stmts,
+            checks,
+            needs: body.needs.clone(),
+            opaque: false,
+            outputs: outs,
+            result: CoreType::unit(),
+        };
+        let sizes = body.sizes.iter().zip(around.sizes).filter(|(l, _)| kept(l)).map(|(_, n)| n).collect();
+        let trips = match around.trips {
+            Trips::Count(n) => Trips::Count(n),
+            Trips::While(k) => Trips::While(new.numbers.get(&k).copied().unwrap_or(u32::MAX)),
+        };
+        let named = Loop { trips, sizes, args: new.args, body: Arc::new(region), ..around };
+        Named { old: of.clone(), new: Arc::new(named), inputs: new.numbers, outputs }
+    }
+
+    fn size(&mut self, local: LocalId, body: &Ssa) -> LocalId {
+        self.enter(local, &body.vars.name(local)).0
+    }
+
+    /// Only of integers that are sizes names matter.
+    fn input(&mut self, local: LocalId, body: &Ssa, named: bool) -> LocalId {
+        if named && !self.knows(local) { self.size(local, body) } else { self.vars.fresh("") }
+    }
+}
+
+/// What is being put together.
+struct Region {
+    inputs: Vec<Input>,
+    args: Vec<Arg>,
+    /// Of the inputs by their numbers before.
+    numbers: BTreeMap<u32, u32>,
+    stmts: Vec<Stmt>,
+}
+
+fn stmt_of(slot: &Slot, body: &Ssa) -> Option<Stmt> {
+    match slot {
+        Slot::Old(k) => body.stmts.get(*k).cloned(),
+        Slot::Input(k) => {
+            let input = body.inputs.get(*k as usize)?;
+            let name = Some(body.vars.name(input.local)).filter(|n| !n.is_empty());
+            let (dims, scalar) = (input.leaf.dims.clone(), input.leaf.scalar);
+            Some(Stmt { dims, scalar, rhs: Rhs::Input(*k), needs: Vec::new(), name })
+        }
+    }
+}

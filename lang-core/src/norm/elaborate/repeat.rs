@@ -1,0 +1,306 @@
+//! Folds, scans and loops. The body becomes a function of its own (`close`), of what it captures and the carry, which
+//! gives the next carry and what is kept of the step. Several index variables are loops inside one another.
+//!
+//! A loop with a condition carries the truth value of it: whether to go on is known before a step is taken.
+
+use std::sync::Arc;
+
+use super::close::Enclosed;
+use super::{Elaborator, Frame, Out, Sym, field_order};
+use crate::base::{Code, Name, Span};
+use crate::ir::core::{CoreType, E, Expr, Kind, Labels, Reason, Repeat, Trips};
+use crate::predicate::{Atom, Index, Poly, Pred};
+use crate::syntax::ops::Scalar;
+use crate::types::tree::{IndexRange, IndexVar, Open, Pat, TId};
+use crate::types::ty::Type;
+
+/// A `fold` or `scan` over indices.
+pub(super) struct Fold<'a> {
+    pub(super) scan: bool,
+    pub(super) acc: &'a Pat,
+    pub(super) init: TId,
+    pub(super) vars: &'a [IndexVar],
+    pub(super) body: TId,
+    pub(super) yields: Option<TId>,
+}
+
+impl Fold<'_> {
+    fn keeps(&self) -> bool {
+        self.scan || self.yields.is_some()
+    }
+}
+
+/// The values of an index variable: `first`, `first + by`, …
+pub(super) struct Range {
+    pub(super) first: Poly,
+    pub(super) by: i128,
+    pub(super) count: Poly,
+}
+
+impl Range {
+    /// The value at a number.
+    pub(super) fn at(&self, number: &Poly) -> Poly {
+        self.first.add(&number.scale(self.by))
+    }
+}
+
+impl Elaborator<'_> {
+    /// `fold acc = init for …: body yield e`, `scan`
+    pub(super) fn fold(&mut self, f: &mut Frame, id: TId, fold: &Fold<'_>) -> Out<Sym> {
+        let span = self.span(f, id);
+        if fold.scan && fold.vars.len() != 1 {
+            return Err(self.outside(Reason::Loop, span));
+        }
+        let init = self.expr(f, fold.init)?;
+        let init = self.data(&init, span)?;
+        let init = self.bind("init", init);
+        let (last, kept) = self.steps(f, id, fold, 0, init.clone())?;
+        if fold.scan {
+            let kept = self.data(&kept, span)?;
+            return Ok(Sym::Data(self.states(&init, &kept, span)));
+        }
+        Ok(if fold.yields.is_some() { Sym::Tuple(vec![last, kept], Labels::Places) } else { last })
+    }
+
+    /// The loops over the variables from this depth on: the last carry, and what is kept of the steps.
+    fn steps(&mut self, f: &mut Frame, id: TId, fold: &Fold<'_>, depth: usize, carry: E) -> Out<(Sym, Sym)> {
+        let span = self.span(f, id);
+        let ty = f.code.body.nodes[fold.init].ty.clone();
+        let Some(var) = fold.vars.get(depth) else {
+            let before = self.known(carry);
+            self.pattern(f, fold.acc, &before, &ty, span)?;
+            let next = self.expr(f, fold.body)?;
+            let next = if fold.scan { self.named(next, "next") } else { next };
+            let kept = match fold.yields {
+                Some(e) => self.expr(f, e)?,
+                None if fold.scan => next.clone(),
+                None => Sym::Tuple(Vec::new(), Labels::Places),
+            };
+            return Ok((next, kept));
+        };
+        let range = self.span_of(f, var)?;
+        let name = f.code.body.locals.get(var.local.0 as usize).map(|l| l.name.clone()).unwrap_or_default();
+        let extent = match fold.keeps() {
+            true if self.is_ragged(&range.count) => return Err(self.outside(Reason::DataRange, span)),
+            true => self.hull(&range.count, span)?,
+            false => Poly::default(),
+        };
+        let positive = Pred::nonneg(&range.count);
+        let checked = fold.keeps() && !self.context.implies(&positive);
+        let counter = self.vars.index(name, extent);
+        let known = Index { extent: range.count.clone(), ..counter.clone() };
+        let params = vec![(carry_name(f, fold.acc), carry.ty.clone())];
+        let mut inner = Frame { code: f.code.clone(), env: f.env.clone() };
+        inner.env.insert(var.local, Sym::Int { poly: range.at(&counter.value()), exact: true });
+        let body = self.body(&known, params, span, |this, given| {
+            let Some(carry) = given.into_iter().next() else { return Err(this.outside(Reason::Errors, span)) };
+            let carry = this.data(&carry, span)?;
+            let (next, kept) = this.steps(&mut inner, id, fold, depth + 1, carry)?;
+            Ok(Sym::Tuple(vec![next, kept], Labels::Places))
+        })?;
+        let mut e = self.looped(&body, counter, Trips::Count(range.count), carry, span);
+        if checked {
+            let what = self.failing(f, id, Code::E0509, "the extent is negative");
+            e = e.with(Kind::Check(positive, what, e.clone()), e.ty.clone());
+        }
+        let e = self.bind("r", e);
+        Ok((self.known(Expr::proj(&e, 0)), self.known(Expr::proj(&e, 1))))
+    }
+
+    /// `loop acc = init while cond: body`, `scan`
+    #[expect(clippy::too_many_arguments, reason = "the parts of a loop")]
+    pub(super) fn repeat(
+        &mut self,
+        f: &mut Frame,
+        id: TId,
+        scan: bool,
+        acc: &Pat,
+        init: TId,
+        cond: TId,
+        body: TId,
+    ) -> Out<Sym> {
+        let span = self.span(f, id);
+        let ty = f.code.body.nodes[init].ty.clone();
+        let init = self.expr(f, init)?;
+        let init = self.data(&init, span)?;
+        let init = self.bind("init", init);
+        let mut outer = Frame { code: f.code.clone(), env: f.env.clone() };
+        let first = self.known(init.clone());
+        self.pattern(&mut outer, acc, &first, &ty, span)?;
+        let going = self.predicate(&mut outer, cond)?;
+        let going = Sym::Tuple(vec![Sym::Bool(going), Sym::Data(init.clone())], Labels::Places);
+        let start = self.data(&going, span)?;
+        let start = self.bind("start", start);
+        let counter = self.vars.index("step", Poly::default());
+        let params = vec![("start".into(), start.ty.clone())];
+        let mut inner = Frame { code: f.code.clone(), env: f.env.clone() };
+        let region = self.body(
+            &Index { extent: Poly::atom(Atom::Overflow), ..counter.clone() },
+            params,
+            span,
+            |this, given| {
+                let Some(carry) = given.into_iter().next() else { return Err(this.outside(Reason::Errors, span)) };
+                let before = this.component(&carry, 1)?;
+                this.pattern(&mut inner, acc, &before, &ty, span)?;
+                let next = this.expr(&mut inner, body)?;
+                let next = this.data(&next, span)?;
+                let next = this.bind("next", next);
+                let after = this.known(next);
+                this.pattern(&mut inner, acc, &after, &ty, span)?;
+                let going = this.predicate(&mut inner, cond)?;
+                let kept = if scan { after.clone() } else { Sym::Tuple(Vec::new(), Labels::Places) };
+                Ok(Sym::Tuple(vec![Sym::Tuple(vec![Sym::Bool(going), after], Labels::Places), kept], Labels::Places))
+            },
+        )?;
+        let e = self.looped(&region, counter.clone(), Trips::While, start.clone(), span);
+        let e = self.bind("r", e);
+        if !scan {
+            let last = Expr::proj(&e, 0);
+            return Ok(self.known(Expr::proj(&last, 1)));
+        }
+        let trips = self.known(Expr::proj(&e, 2));
+        let trips = self.exact(trips, span);
+        if self.is_ragged(&trips) {
+            return Err(self.outside(Reason::DataRange, span));
+        }
+        let counter = Index { extent: trips, ..self.vars.index("step", Poly::default()) };
+        let e = self.looped(&region, counter, Trips::While, start, span);
+        let e = self.bind("r", e);
+        Ok(Sym::Data(self.states(&init, &Expr::proj(&e, 1), span)))
+    }
+
+    /// A body as a function of these parameters, which are the carry.
+    fn body(
+        &mut self,
+        counter: &Index,
+        params: Vec<(Name, CoreType)>,
+        span: Span,
+        body: impl FnOnce(&mut Self, Vec<Sym>) -> Out<Sym>,
+    ) -> Out<Enclosed> {
+        let mark = self.context.mark();
+        if counter.extent.overflowed() {
+            self.context.assume(&Pred::nonneg(&counter.value()));
+        } else {
+            self.context.enter(counter);
+        }
+        // What varies around it is given to it, and does not vary in it.
+        let indices = self.indices.clone();
+        self.indices.values_mut().for_each(|extent| *extent = None);
+        self.indices.insert(counter.local, None);
+        let repeated = std::mem::replace(&mut self.repeated, true);
+        let enclosed = self.enclose(params, span, body);
+        self.repeated = repeated;
+        self.indices.extend(indices);
+        self.context.release(mark);
+        enclosed
+    }
+
+    fn looped(&self, body: &Enclosed, counter: Index, trips: Trips, carry: E, span: Span) -> E {
+        let mut args: Vec<E> = body.captured.iter().map(|(local, ty)| self.capture(*local, ty, span)).collect();
+        let parts = match &body.result {
+            CoreType::Tuple(parts, _) => parts.clone(),
+            _ => Arc::from([]),
+        };
+        let kept = parts.get(1).cloned().unwrap_or_else(CoreType::unit);
+        let kept = CoreType::Tensor(counter.extent.clone(), Arc::new(kept));
+        let ty = CoreType::tuple([carry.ty.clone(), kept, CoreType::Scalar(Scalar::I64)]);
+        args.push(carry);
+        let sizes = body.sizes.iter().map(|l| Poly::atom(self.vars.atom(*l))).collect();
+        let repeat = Repeat { body: body.callee.clone(), sizes, counter, trips };
+        Expr::new(Kind::Loop(Arc::new(repeat), args), ty, span)
+    }
+
+    /// The first state and those after the steps as one array.
+    fn states(&mut self, init: &E, after: &E, span: Span) -> E {
+        let CoreType::Tensor(n, ty) = after.ty.clone() else { return after.clone() };
+        let index = self.vars.index("k", n.plus(1));
+        let first = Pred::equal(&index.value(), &Poly::default());
+        let later = Expr::access(after, index.value().plus(-1));
+        let e = self.merge(&ty, &[(first.clone(), init.clone()), (first.negated(), later)], span);
+        Expr::generate(index, e)
+    }
+
+    // ---- ranges ----
+
+    /// The values of an index variable.
+    pub(super) fn span_of(&mut self, f: &mut Frame, var: &IndexVar) -> Out<Range> {
+        let span = f.code.inlined.unwrap_or_default();
+        let (first, by, count) = match &var.range {
+            IndexRange::Extent(n) => (Poly::default(), 1, self.poly(f, n, span)?),
+            IndexRange::Below(e) => (Poly::default(), 1, self.index_of(f, *e)?),
+            IndexRange::Range(a, b, by) => {
+                let (a, b) = (self.index_of(f, *a)?, self.index_of(f, *b)?);
+                let by = match by {
+                    None => 1,
+                    Some(e) => {
+                        let by = self.index_of(f, *e)?;
+                        let by = by.as_constant().filter(|by| *by > 0);
+                        by.ok_or_else(|| self.outside(Reason::DataRange, span))?
+                    }
+                };
+                let width = b.sub(&a);
+                let count = match by {
+                    1 => width,
+                    by => width.plus(by - 1).div(&Poly::constant(by)).unwrap_or_default(),
+                };
+                (a, by, count)
+            }
+        };
+        if count.overflowed() || first.overflowed() {
+            return Err(self.outside(Reason::DataRange, span));
+        }
+        Ok(Range { first, by, count })
+    }
+
+    /// Do data tell it that are another for each value of an index variable in scope?
+    pub(super) fn is_ragged(&self, p: &Poly) -> bool {
+        let mut ragged = false;
+        p.for_each_atom(&mut |a| {
+            if let Atom::Read(x, _, at) = a {
+                ragged |= self.depths.get(x).is_some_and(|depth| *depth > 0);
+                for p in &**at {
+                    p.for_each_atom(&mut |a| {
+                        ragged |= match a {
+                            Atom::Local(l, _) => self.indices.get(l).is_some_and(Option::is_some),
+                            Atom::Read(..) => true,
+                            _ => false,
+                        };
+                    });
+                }
+            }
+        });
+        ragged
+    }
+
+    /// Extents that only the run knows, from here on.
+    pub(super) fn opened(&mut self, f: &mut Frame, opens: &[Open], ty: &Type, value: &Sym, span: Span) -> Out<()> {
+        for open in opens {
+            let (mut ty, mut at) = (ty.clone(), value.clone());
+            for k in &open.path {
+                let place = match &ty {
+                    Type::Record(fields) => field_order(fields).iter().position(|j| *j == *k as usize).unwrap_or(0),
+                    _ => *k as usize,
+                };
+                at = self.component(&at, place)?;
+                ty = match ty {
+                    Type::Tuple(items) => items.get(*k as usize).cloned().unwrap_or(Type::Error),
+                    Type::Record(fields) => fields.get(*k as usize).map_or(Type::Error, |f| f.1.clone()),
+                    other => other,
+                };
+            }
+            let e = self.data(&at, span)?;
+            let (dims, _) = e.ty.peel();
+            let n = dims.get(open.axis as usize).ok_or_else(|| self.outside(Reason::DataRange, span))?;
+            f.env.insert(open.local, Sym::Int { poly: (*n).clone(), exact: true });
+        }
+        Ok(())
+    }
+}
+
+/// What the carry is called.
+fn carry_name(f: &Frame, acc: &Pat) -> Name {
+    match acc {
+        Pat::Bind(local) => f.code.body.locals.get(local.0 as usize).map(|l| l.name.clone()).unwrap_or_default(),
+        _ => "carry".into(),
+    }
+}

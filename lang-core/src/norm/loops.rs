@@ -1,0 +1,262 @@
+//! Loops of Tensor SSA: what of a body is needed, and slices in place of what is read slice by slice.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use super::dead::{self, Renumber};
+use super::inline::integer;
+use crate::ir::region::{Arg, Loop, Part, Trips};
+use crate::ir::ssa::{Access, Builder, Rhs, Ssa, Stmt, Var};
+use crate::predicate::{Atom, LocalId, Poly};
+use crate::syntax::ops::Scalar;
+
+/// What parts of a loop need of its body.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Needed {
+    /// By their numbers.
+    pub(crate) inputs: BTreeSet<u32>,
+    /// By their numbers.
+    pub(crate) outputs: BTreeSet<u32>,
+}
+
+/// Which inputs and outputs of the body these parts need.
+#[must_use]
+pub(crate) fn needed(of: &Loop, parts: &BTreeSet<Part>) -> Needed {
+    let mut needed = Needed::default();
+    let next: HashMap<u32, u32> = of.carried().collect();
+    let mut carries: Vec<u32> = Vec::new();
+    for part in parts {
+        match part {
+            Part::Last(k) => carries.push(*k),
+            Part::Every(k) => drop(needed.outputs.insert(*k)),
+            Part::Trips => {}
+        }
+    }
+    if let Trips::While(k) = of.trips {
+        carries.push(k);
+    }
+    loop {
+        while let Some(k) = carries.pop() {
+            if needed.inputs.insert(k) {
+                needed.outputs.extend(next.get(&k));
+            }
+        }
+        let read = inputs_of(&of.body, &needed.outputs);
+        carries.extend(read.iter().filter(|k| next.contains_key(k) && !needed.inputs.contains(k)));
+        needed.inputs.extend(read.iter().filter(|k| !next.contains_key(k)));
+        if carries.is_empty() {
+            return needed;
+        }
+    }
+}
+
+/// The loop with what these parts need alone, and what has become of each part.
+#[must_use]
+pub(crate) fn pruned(of: &Loop, parts: &BTreeSet<Part>) -> (Loop, BTreeMap<Part, Part>) {
+    let needed = needed(of, parts);
+    let place =
+        |set: &BTreeSet<u32>, k: u32| u32::try_from(set.iter().take_while(|j| **j < k).count()).unwrap_or(u32::MAX);
+    let (inputs, outputs) = (&needed.inputs, &needed.outputs);
+    let mut body = (*of.body).clone();
+    body.outputs = outputs.iter().filter_map(|k| of.body.outputs.get(*k as usize).cloned()).collect();
+    keep_inputs(&mut body, inputs);
+    dead::remove(&mut body);
+    let args = (0..).zip(&of.args).filter(|(k, _)| inputs.contains(k)).map(|(_, a)| match a {
+        Arg::Given(of) => Arg::Given(of.clone()),
+        Arg::Carried { init, next } => Arg::Carried { init: init.clone(), next: place(outputs, *next) },
+    });
+    let trips = match &of.trips {
+        Trips::Count(n) => Trips::Count(n.clone()),
+        Trips::While(k) => Trips::While(place(inputs, *k)),
+    };
+    let args = args.collect();
+    let moved = |part: &Part| match part {
+        Part::Last(k) => Part::Last(place(inputs, *k)),
+        Part::Every(k) => Part::Every(place(outputs, *k)),
+        Part::Trips => Part::Trips,
+    };
+    let parts = parts.iter().map(|part| (*part, moved(part))).collect();
+    (Loop { trips, args, body: Arc::new(body), ..of.clone() }, parts)
+}
+
+/// The inputs that some outputs read, and what is asserted.
+fn inputs_of(body: &Ssa, outputs: &BTreeSet<u32>) -> BTreeSet<u32> {
+    let mut of = body.clone();
+    of.outputs = outputs.iter().filter_map(|k| body.outputs.get(*k as usize).cloned()).collect();
+    let (live, _) = dead::live(&of, false);
+    let inputs = of.stmts.iter().zip(live).filter(|(_, live)| *live).map(|(stmt, _)| &stmt.rhs);
+    let mut inputs: BTreeSet<u32> =
+        inputs.filter_map(|rhs| if let Rhs::Input(k) = rhs { Some(*k) } else { None }).collect();
+    // An integer among the inputs may be a size.
+    let locals: HashMap<LocalId, u32> = (0..).zip(&body.inputs).map(|(k, i)| (i.local, k)).collect();
+    for_each_local(&of, &mut |l| inputs.extend(locals.get(&l)));
+    inputs
+}
+
+/// Sizes and integer inputs that polynomials are made of.
+pub(crate) fn for_each_local(ssa: &Ssa, f: &mut dyn FnMut(LocalId)) {
+    let mut poly = |p: &Poly| {
+        p.for_each_atom(&mut |a| {
+            if let Atom::Local(l, _) = a {
+                f(*l);
+            }
+        });
+    };
+    for stmt in &ssa.stmts {
+        stmt.dims.iter().for_each(&mut poly);
+        stmt.rhs.for_each_poly(&mut poly);
+        stmt.rhs.for_each_pred(&mut |p| p.visit(&mut poly, &mut |_| {}));
+    }
+    for check in &ssa.checks {
+        check.dims.iter().for_each(&mut poly);
+        [&check.guard, &check.cond].into_iter().for_each(|p| p.visit(&mut poly, &mut |_| {}));
+    }
+}
+
+/// Drops the statements of all other inputs, which nothing reads.
+fn keep_inputs(body: &mut Ssa, inputs: &BTreeSet<u32>) {
+    let kept: Vec<u32> = inputs.iter().copied().collect();
+    let place = |k: u32| kept.iter().position(|j| *j == k).and_then(|k| u32::try_from(k).ok());
+    for stmt in &mut body.stmts {
+        if let Rhs::Input(k) = &mut stmt.rhs {
+            match place(*k) {
+                Some(new) => *k = new,
+                None => stmt.rhs = Rhs::Zero,
+            }
+        }
+    }
+    let mut number = 0;
+    body.inputs.retain(|_| {
+        number += 1;
+        inputs.contains(&(number - 1))
+    });
+}
+
+/// What a body reads of what it is given at places that the number of the iteration tells is given by itself, slice by
+/// slice: then it is a slice that has a cotangent, not all of it.
+#[must_use]
+pub(crate) fn sliced(builder: &Builder, of: &Loop) -> Loop {
+    let body = &of.body;
+    let given = given(of);
+    // A polynomial of the body as one of the place of the loop.
+    let sizes = outside(builder, of);
+    let outside = |p: &Poly| -> Option<Poly> { lifted(p, &sizes, &given) };
+    let mut slices: Vec<(Var, Vec<Poly>)> = Vec::new();
+    let prefix = |a: &Access| -> usize {
+        if !given.contains_key(&a.var) {
+            return 0;
+        }
+        a.at.iter().take_while(|p| outside(p).is_some()).count()
+    };
+    for stmt in &body.stmts {
+        stmt.rhs.for_each_access(&mut |a| {
+            let slice = (a.var, a.at.get(..prefix(a)).unwrap_or_default().to_vec());
+            if !slice.1.is_empty() && !slices.contains(&slice) {
+                slices.push(slice);
+            }
+        });
+    }
+    if slices.is_empty() {
+        return of.clone();
+    }
+    let count = u32::try_from(slices.len()).unwrap_or(u32::MAX);
+    let vars: Vec<u32> = (0..).take(body.stmts.len()).map(|k: u32| k + count).collect();
+    let checks: Vec<u32> = (0..).take(body.checks.len()).collect();
+    let shift = Renumber { vars: &vars, checks: &checks };
+    let mut new = (**body).clone();
+    let mut args = of.args.clone();
+    let mut first = Vec::new();
+    for (var, at) in &slices {
+        let (Some((k, access)), Some(stmt)) = (given.get(var), body.stmts.get(var.0 as usize)) else { continue };
+        let Some(input) = body.inputs.get(*k as usize) else { continue };
+        let mut input = input.clone();
+        input.local = new.vars.fresh(new.vars.name(input.local));
+        input.leaf.dims = stmt.dims.get(at.len()..).unwrap_or_default().iter().map(|n| shift.poly(n)).collect();
+        let number = u32::try_from(new.inputs.len()).unwrap_or(u32::MAX);
+        first.push(Stmt { dims: input.leaf.dims.clone(), rhs: Rhs::Input(number), ..stmt.clone() });
+        new.inputs.push(input);
+        let at = access.at.iter().cloned().chain(at.iter().filter_map(&outside)).collect();
+        args.push(Arg::Given(Access { var: access.var, at }));
+    }
+    let mut put = |a: &Access| {
+        let n = prefix(a);
+        let at = a.at.get(..n).unwrap_or_default();
+        let place = slices.iter().position(|(v, p)| *v == a.var && p == at).filter(|_| n > 0);
+        let rest = |from: usize| a.at.iter().skip(from).map(|p| shift.poly(p)).collect();
+        match place.and_then(|k| u32::try_from(k).ok()) {
+            Some(k) => Access { var: Var(k), at: rest(n) },
+            None => Access { var: shift.var(a.var), at: rest(0) },
+        }
+    };
+    new.stmts = first;
+    for stmt in &body.stmts {
+        let dims = stmt.dims.iter().map(|n| shift.poly(n)).collect();
+        let rhs = stmt.rhs.map(&mut put, &|p| shift.poly(p), &|p| shift.pred(p));
+        new.stmts.push(Stmt { dims, rhs, ..stmt.clone() });
+    }
+    for check in &mut new.checks {
+        check.dims.iter_mut().for_each(|n| *n = shift.poly(n));
+        (check.guard, check.cond) = (shift.pred(&check.guard), shift.pred(&check.cond));
+    }
+    for (leaf, v) in &mut new.outputs {
+        leaf.dims.iter_mut().for_each(|n| *n = shift.poly(n));
+        *v = shift.var(*v);
+    }
+    for input in new.inputs.iter_mut().take(body.inputs.len()) {
+        input.leaf.dims.iter_mut().for_each(|n| *n = shift.poly(n));
+    }
+    Loop { args, body: Arc::new(new), ..of.clone() }
+}
+
+/// The statements of a body that are given, with the number of the input and what it is.
+pub(crate) fn given(of: &Loop) -> HashMap<Var, (u32, &Access)> {
+    (0..)
+        .zip(&of.body.stmts)
+        .filter_map(|(v, stmt)| match &stmt.rhs {
+            Rhs::Input(k) => match of.args.get(*k as usize)? {
+                Arg::Given(access) => Some((Var(v), (*k, access))),
+                Arg::Carried { .. } => None,
+            },
+            _ => None,
+        })
+        .collect()
+}
+
+/// The sizes of a body, and the integers that it is given, over the batch and the number of the iteration.
+pub(crate) fn outside(builder: &Builder, of: &Loop) -> HashMap<LocalId, Poly> {
+    let mut sizes: HashMap<LocalId, Poly> = of.body.sizes.iter().copied().zip(of.sizes.iter().cloned()).collect();
+    for (input, arg) in of.body.inputs.iter().zip(&of.args) {
+        if let (Arg::Given(access), [], Some(Scalar::I64)) = (arg, input.leaf.dims.as_slice(), input.leaf.scalar) {
+            sizes.insert(input.local, integer(builder, access));
+        }
+    }
+    sizes
+}
+
+/// A polynomial over sizes of the body and integers that it is given, outside it.
+pub(crate) fn lifted(p: &Poly, sizes: &HashMap<LocalId, Poly>, given: &HashMap<Var, (u32, &Access)>) -> Option<Poly> {
+    let mut known = true;
+    p.for_each_atom(&mut |a| {
+        known &= match a {
+            Atom::Local(l, _) => sizes.contains_key(l),
+            Atom::Read(x, _, at) => {
+                Var::of_local(*x).is_some_and(|v| given.contains_key(&v))
+                    && at.iter().all(|p| lifted(p, sizes, given).is_some())
+            }
+            Atom::Global(_) | Atom::Div(..) | Atom::Mod(..) | Atom::Min(..) | Atom::Max(..) => true,
+            Atom::Bound(..) | Atom::Arg(..) | Atom::Meta(_) | Atom::Overflow => false,
+        };
+    });
+    known.then(|| {
+        p.substitute(&|a| match a {
+            Atom::Local(l, _) => sizes.get(l).cloned(),
+            Atom::Read(x, _, at) => {
+                let (_, access) = given.get(&Var::of_local(*x)?)?;
+                let rest = at.iter().map(|p| lifted(p, sizes, given)).collect::<Option<Vec<Poly>>>()?;
+                let at = access.at.iter().cloned().chain(rest).collect();
+                Some(Poly::atom(Atom::Read(access.var.local(), access.var.name(), at)))
+            }
+            _ => None,
+        })
+    })
+}

@@ -1,0 +1,95 @@
+//! Reductions of core by their definition, on dual numbers with error bounds. Which of two terms is chosen is known where
+//! they are further apart than rounding, or where both are exact, or made in the same way.
+
+use lang_core::ir::reduce::{Reducer, Reduction};
+use lang_core::syntax::ops::Scalar;
+
+use super::number::Number;
+use super::reference::{Eval, Frame, Ref, Reference, Stop, times};
+
+impl Reference<'_> {
+    /// The value of a reduction.
+    pub(super) fn reduction(&mut self, f: &mut Frame, r: &Reduction) -> Eval<Ref> {
+        let mut terms = Vec::new();
+        self.terms(f, r, 0, &mut terms)?;
+        let scalar = r.body.ty.scalar().ok_or(Stop::Broken("a reduction of scalars"))?;
+        let single = scalar == Scalar::F32;
+        let nothing = |x: f64| Ref::Real(Number::exact(x, single), Number::zero(single));
+        Ok(match (r.reducer, terms.is_empty()) {
+            (Reducer::Argmax | Reducer::Argmin, true) => Ref::Int(-1),
+            (Reducer::Prod, true) if scalar == Scalar::I64 => Ref::Int(1),
+            (Reducer::Prod, true) => nothing(1.0),
+            (_, true) if scalar == Scalar::I64 => Ref::Int(0),
+            (Reducer::Max, true) => nothing(f64::NEG_INFINITY),
+            (Reducer::Min, true) => nothing(f64::INFINITY),
+            (Reducer::Prod, false) => {
+                let mut all = terms.into_iter().map(|(term, _)| term);
+                let first = all.next().ok_or(Stop::Broken("a term"))?;
+                all.try_fold(first, |product, term| times(&product, &term))?
+            }
+            (Reducer::Max | Reducer::Argmax, false) => chosen(&terms, r.reducer, true)?,
+            (Reducer::Min | Reducer::Argmin, false) => chosen(&terms, r.reducer, false)?,
+        })
+    }
+
+    /// The terms in their order, each with its place.
+    fn terms(&mut self, f: &mut Frame, r: &Reduction, depth: usize, out: &mut Vec<(Ref, i64)>) -> Eval<()> {
+        let Some(index) = r.indices.get(depth) else {
+            if self.holds(f, &r.terms)? {
+                let place = self.poly(f, &r.place)?;
+                let term = self.eval(f, &r.body)?;
+                out.push((term, place));
+            }
+            return Ok(());
+        };
+        for i in 0..self.poly(f, &index.extent)? {
+            self.step()?;
+            f.insert(index.local, Ref::Int(i));
+            self.terms(f, r, depth + 1, out)?;
+        }
+        Ok(())
+    }
+}
+
+/// The first of the best, or its place.
+fn chosen(terms: &[(Ref, i64)], reducer: Reducer, greatest: bool) -> Eval<Ref> {
+    let mut best: Option<&(Ref, i64)> = None;
+    for term in terms {
+        let better = match best {
+            None => true,
+            Some((old, _)) => beats(&term.0, old, greatest)?,
+        };
+        best = if better { Some(term) } else { best };
+    }
+    let (value, place) = best.ok_or(Stop::Broken("a term"))?;
+    let mut value = value.clone();
+    if let Ref::Real(x, t) = &mut value {
+        let before = *x;
+        for (other, _) in terms {
+            let Ref::Real(y, u) = other else { return Err(Stop::Broken("a real")) };
+            let same = (before.value == y.value || before.value.is_nan() && y.value.is_nan())
+                && (before.error.to_bits(), before.size.to_bits()) == (y.error.to_bits(), y.size.to_bits());
+            let apart = (before.value - y.value).abs() > before.error + y.error;
+            if same || apart || before.error == 0.0 && y.error == 0.0 {
+                continue;
+            }
+            if reducer.gives_place() || !t.is_nothing() || !u.is_nothing() {
+                return Err(Stop::Undecided);
+            }
+            x.error = x.error.max((before.value - y.value).abs() + y.error);
+        }
+    }
+    Ok(if reducer.gives_place() { Ref::Int(*place) } else { value })
+}
+
+/// A NaN beats every number, and no NaN.
+fn beats(term: &Ref, best: &Ref, greatest: bool) -> Eval<bool> {
+    Ok(match (term, best) {
+        (Ref::Int(a), Ref::Int(b)) => (a > b) == greatest && a != b,
+        (Ref::Real(a, _), Ref::Real(b, _)) => {
+            let (a, b) = (a.value, b.value);
+            !b.is_nan() && (a.is_nan() || if greatest { a > b } else { a < b })
+        }
+        _ => return Err(Stop::Broken("terms that are compared")),
+    })
+}

@@ -1,0 +1,471 @@
+//! Loops and updates in drawn programs: `fold`, `scan` and `loop … while` over carries of every kind, at most three
+//! deep, over ranges that may depend on indices around them, with updates of what is carried at places that indices
+//! and data tell; lambdas, derivatives and checks inside.
+
+use super::programs::{Draw, Ty};
+
+/// Loops inside one another.
+const DEEPEST: usize = 3;
+
+/// Where an array is changed, and under what condition that is one of its places.
+struct Place {
+    at: String,
+    inside: Option<String>,
+}
+
+impl Draw {
+    /// May there be one more loop here?
+    pub(super) fn may_repeat(&mut self, depth: usize, once_in: usize) -> bool {
+        self.repeats && depth > 1 && self.left > 2 && self.loops < DEEPEST && self.random.once_in(once_in)
+    }
+
+    /// The index variable of a loop and its range, in scope from here on.
+    fn range(&mut self) -> String {
+        let i = self.name("t");
+        let all: Vec<(String, char)> = self.indices.iter().filter(|(_, e)| *e != 'c').cloned().collect();
+        let around = self.random.pick(&all).cloned();
+        let (range, extent) = match (self.random.below(9), around) {
+            (0 | 1, Some((j, e))) => (format!("{i} < {j}"), e),
+            (2, Some((j, e))) => (format!("{i} in {j}..{e}"), e),
+            (3, Some((j, e))) => (format!("{i} in {j} + 1..{e}"), e),
+            (4, Some((j, e))) => (format!("{i} < {j} + 1"), e),
+            (5, _) => (format!("{i} in 0..n by 2"), 'n'),
+            (6, _) => (format!("{i} < {}", self.random.below(4)), 'c'),
+            (k, _) => {
+                let e = if k % 2 == 0 { 'n' } else { 'm' };
+                (format!("{i} < {e}"), e)
+            }
+        };
+        self.indices.push((i, extent));
+        range
+    }
+
+    /// One range or two.
+    fn ranges(&mut self) -> String {
+        let one = self.range();
+        if self.random.once_in(6) { format!("{one}, {}", self.range()) } else { one }
+    }
+
+    /// The body of a loop, or what is like one.
+    fn inside(&mut self, text: impl FnOnce(&mut Self) -> String) -> String {
+        self.loops += 1;
+        let outer = std::mem::replace(&mut self.inner, self.indices.len());
+        let text = self.scoped(text);
+        self.inner = outer;
+        self.loops -= 1;
+        text
+    }
+
+    /// Would a slice that begins or ends there have another extent for each index of a binder? There is none such.
+    fn is_ragged(&self, at: &str) -> bool {
+        let mut binders = self.indices.iter().skip(self.inner).filter(|(i, _)| i.starts_with('i'));
+        let data = at.contains('k') || self.ints.iter().any(|c| c == at);
+        binders.any(|(i, _)| data || at.contains(i))
+    }
+
+    /// The next value of a real that is carried: often linear in it, so that numbers stay short.
+    fn step(&mut self, t: &str, d: usize) -> String {
+        match self.random.below(7) {
+            0 | 1 => format!("0.5 * {t} + {}", self.real(d)),
+            2 => format!("{t} * {} + {}", self.leaf(), self.real(d)),
+            3 => {
+                let p = self.pred(d);
+                format!("(if {p} then {} else {t})", self.real(d))
+            }
+            4 => {
+                let p = self.pred(d);
+                format!("[{p}] * {t} + {}", self.real(d))
+            }
+            _ => self.real(d),
+        }
+    }
+
+    /// The next value of an integer that is carried.
+    fn count(&mut self, c: &str) -> String {
+        let mut all = vec![format!("{c} + 1"), format!("({c} + 1) % 3"), format!("2 - {c}")];
+        for (i, e) in &self.indices {
+            all.push(format!("({c} + {i}) % 3"));
+            if *e == 'm' {
+                all.push(format!("k[{i}]"));
+            }
+        }
+        self.random.pick(&all).cloned().unwrap_or_default()
+    }
+
+    /// A real that a loop makes.
+    pub(super) fn repeated(&mut self, depth: usize) -> String {
+        let d = depth - 1;
+        match self.random.below(16) {
+            0..=2 => {
+                let (t, init) = (self.name("v"), self.real(d.min(1)));
+                self.inside(|g| {
+                    let over = g.ranges();
+                    g.reals.push(t.clone());
+                    format!("(fold {t} = {init} for {over}: {})", g.step(&t, d))
+                })
+            }
+            3 => self.with_output(d),
+            4 => self.scan(d),
+            5 => self.while_loop(d),
+            6 | 7 => self.tuple_carry(d),
+            8 => {
+                let (w, init) = (self.name("v"), self.expr(Ty::Record, 1));
+                let body = self.record_carry(&w, d);
+                let text = format!("(fold {w} = {init} for {body})");
+                if self.random.once_in(2) { format!("{text}.u") } else { self.total(&format!("{text}.v"), 'm') }
+            }
+            9..=11 => {
+                let extent = self.random.pick_or(&['n', 'm'], 'n');
+                let row = self.repeated_row(extent, depth);
+                self.total(&row, extent)
+            }
+            12 => {
+                let row = self.repeated_matrix(depth);
+                let w = self.name("v");
+                self.scoped(|g| {
+                    let (i, j) = (g.name("i"), g.name("i"));
+                    g.indices.extend([(i.clone(), 'n'), (j.clone(), 'm')]);
+                    format!("(let {w} = {row} in sum {i} < n, {j} < m: {w}[{i}, {j}] * {})", g.leaf())
+                })
+            }
+            13 => self.lambda(d),
+            14 if self.operators => self.operator(d),
+            14 if self.risky => {
+                let (t, init) = (self.name("v"), self.real(0));
+                self.inside(|g| {
+                    let over = g.ranges();
+                    g.reals.push(t.clone());
+                    let p = g.pred(0);
+                    format!("(fold {t} = {init} for {over}: let () = assert({p}, \"no\") in {})", g.step(&t, d))
+                })
+            }
+            _ => {
+                let ys = self.name("v");
+                let extent = self.random.pick_or(&['n', 'm'], 'n');
+                let text = self.inside(|g| {
+                    let (u, i) = (g.name("v"), g.name("t"));
+                    g.indices.push((i.clone(), extent));
+                    format!("fold {u} = () for {i} < {extent}: {u} yield {}", g.real(d))
+                });
+                let total = self.total(&ys, extent);
+                format!("(let (_, {ys}) = {text} in {total})")
+            }
+        }
+    }
+
+    /// The sum of a row's elements, each times something.
+    fn total(&mut self, row: &str, extent: char) -> String {
+        let w = self.name("v");
+        self.over(extent, |g, i| format!("(let {w} = {row} in sum {i} < {extent}: {w}[{i}] * {})", g.leaf()))
+    }
+
+    /// `fold … yield`
+    fn with_output(&mut self, d: usize) -> String {
+        let (t, ys, init) = (self.name("v"), self.name("v"), self.real(d.min(1)));
+        let extent = self.random.pick_or(&['n', 'm'], 'n');
+        let count = self.at(extent).filter(|_| self.random.once_in(2)).unwrap_or_else(|| extent.to_string());
+        let text = self.inside(|g| {
+            let i = g.name("t");
+            g.indices.push((i.clone(), extent));
+            g.reals.push(t.clone());
+            format!("fold {t} = {init} for {i} < {count}: {} yield {}", g.step(&t, d), g.real(d))
+        });
+        self.over(extent, |g, j| {
+            format!("(let ({t}, {ys}) = {text} in {t} + (sum {j} < {count}: {ys}[{j}] * {}))", g.leaf())
+        })
+    }
+
+    /// All states of a loop, added.
+    fn scan(&mut self, d: usize) -> String {
+        let (t, ys, init) = (self.name("v"), self.name("v"), self.real(d.min(1)));
+        let extent = self.random.pick_or(&['n', 'm'], 'n');
+        let count = self.at(extent).filter(|_| self.random.once_in(3)).unwrap_or_else(|| extent.to_string());
+        let text = self.inside(|g| {
+            let i = g.name("t");
+            g.indices.push((i.clone(), extent));
+            g.reals.push(t.clone());
+            format!("scan {t} = {init} for {i} < {count}: {}", g.step(&t, d))
+        });
+        let (j, times) = (self.name("i"), self.leaf());
+        match self.random.below(3) {
+            0 => format!("(let {ys} = {text} in {ys}[{count}] * {times})"),
+            1 => format!("(let {ys} = {text} in sum {j} < {count}: {ys}[{j} + 1] * {ys}[{count} - {j}])"),
+            _ => format!("(let {ys} = {text} in sum {j} < {count} + 1: {ys}[{j}] * {times})"),
+        }
+    }
+
+    /// As long as a condition holds, and no longer than three times.
+    fn while_loop(&mut self, d: usize) -> String {
+        let (t, c, init) = (self.name("v"), self.name("c"), self.real(d.min(1)));
+        let most = self.random.below(4);
+        // How many states there are may not be another number for each index.
+        let scan = self.indices.is_empty() && self.random.once_in(2);
+        let text = self.inside(|g| {
+            g.reals.push(t.clone());
+            g.ints.push(c.clone());
+            let more = match g.random.below(4) {
+                0 => format!(" && {t} < 1.5"),
+                1 => format!(" && {}", g.pred(1)),
+                _ => String::new(),
+            };
+            format!("({t}, {c}) = ({init}, 0) while {c} < {most}{more}: ({}, {c} + 1)", g.step(&t, d))
+        });
+        let j = self.name("i");
+        if scan {
+            let (ys, z) = (self.name("v"), self.name("z"));
+            return format!("(let [{z}] {ys} = scan {text} in sum {j} < {z}: {ys}[{j}].0)");
+        }
+        format!("(let ({t}, {c}) = loop {text} in {t} * f64({c}))")
+    }
+
+    /// Reals beside an integer or a truth value that tells what is done.
+    fn tuple_carry(&mut self, d: usize) -> String {
+        let (t, u, c) = (self.name("v"), self.name("v"), self.name("c"));
+        let (a, b) = (self.real(d.min(1)), self.real(0));
+        let truth = self.random.once_in(3);
+        let start = if truth { "true" } else { self.random.pick_or(&["0", "1"], "0") };
+        let text = self.inside(|g| {
+            let over = g.ranges();
+            g.reals.extend([t.clone(), u.clone()]);
+            if truth { &mut g.truths } else { &mut g.ints }.push(c.clone());
+            let first = g.step(&t, d);
+            let second = if g.random.once_in(3) { t.clone() } else { g.step(&u, d.min(1)) };
+            let third = match truth {
+                true if g.random.once_in(2) => format!("!{c}"),
+                true => g.pred(1),
+                false => g.count(&c),
+            };
+            format!("fold ({t}, {u}, {c}) = ({a}, {b}, {start}) for {over}: ({first}, {second}, {third})")
+        });
+        self.scoped(|g| {
+            g.reals.extend([t.clone(), u.clone()]);
+            if truth { &mut g.truths } else { &mut g.ints }.push(c.clone());
+            format!("(let ({t}, {u}, {c}) = {text} in {t} + {u} * {})", g.real(d.min(2)))
+        })
+    }
+
+    /// The range and the body of a loop that carries `{u: f64, v: [m]f64}`.
+    fn record_carry(&mut self, w: &str, d: usize) -> String {
+        self.inside(|g| {
+            let over = g.ranges();
+            g.reals.push(format!("{w}.u"));
+            g.rows.push((format!("{w}.v"), "", 'm'));
+            let body = match g.random.below(3) {
+                0 => format!("{w} with u = {}", g.step(&format!("{w}.u"), d)),
+                1 => format!("{w} with u += {} with v = {}", g.real(d.min(1)), g.row('m', d)),
+                _ => format!("{{u: {}, v: {}}}", g.step(&format!("{w}.u"), d), g.row('m', d)),
+            };
+            format!("{over}: {body}")
+        })
+    }
+
+    /// A tuple or a record, or an array of tuples, that a loop makes.
+    pub(super) fn repeated_several(&mut self, ty: Ty, depth: usize) -> String {
+        let d = depth - 1;
+        let (w, init) = (self.name("v"), self.expr(ty, d.min(1)));
+        let body = match ty {
+            Ty::Record => self.record_carry(&w, d),
+            Ty::Pair => {
+                let t = self.name("v");
+                let body = self.inside(|g| {
+                    let over = g.ranges();
+                    g.reals.push(t.clone());
+                    g.rows.push((w.clone(), "", 'n'));
+                    let next = if g.random.once_in(2) { g.changed(&w, 'n', d) } else { g.row('n', d) };
+                    format!("{over}: ({}, {next})", g.step(&t, d))
+                });
+                return format!("(fold ({t}, {w}) = {init} for {body})");
+            }
+            _ => self.inside(|g| {
+                let over = g.ranges();
+                g.rows.extend([(w.clone(), ".0", 'n'), (w.clone(), ".1", 'n')]);
+                if g.random.once_in(2) {
+                    let place = g.place('n');
+                    let text = format!("{w} with [{}] = ({}, {})", place.at, g.real(d), g.real(d.min(1)));
+                    return format!("{over}: {}", place.around(text, &w));
+                }
+                let i = g.name("i");
+                g.indices.push((i.clone(), 'n'));
+                format!("{over}: for {i} < n: ({w}[{i}].1 + {}, {})", g.real(d), g.real(d.min(1)))
+            }),
+        };
+        format!("(fold {w} = {init} for {body})")
+    }
+
+    // ---- arrays ----
+
+    /// A place of an array of this extent.
+    fn place(&mut self, extent: char) -> Place {
+        let inside = |at: &str| Some(format!("0 <= {at} < {extent}"));
+        let mut all: Vec<(String, Option<String>)> = Vec::new();
+        for (i, e) in &self.indices {
+            if *e == extent {
+                all.extend([
+                    (i.clone(), None),
+                    (i.clone(), None),
+                    (format!("{extent} - 1 - {i}"), None),
+                    (format!("({i} + 1) % {extent}"), None),
+                ]);
+            }
+            if *e == 'm' {
+                let at = format!("k[{i}]");
+                let guard = if self.risky { None } else { inside(&at) };
+                all.extend([(at.clone(), guard.clone()), (at, guard)]);
+            }
+        }
+        all.extend(self.ints.iter().map(|c| (c.clone(), inside(c))));
+        if all.is_empty() {
+            all.push(("0".to_owned(), Some(format!("0 < {extent}"))));
+        }
+        let (at, inside) = self.random.pick(&all).cloned().unwrap_or_default();
+        Place { at, inside }
+    }
+
+    /// A row with other elements, at a place or two, or in a slice.
+    fn changed(&mut self, w: &str, extent: char, d: usize) -> String {
+        let place = self.place(extent);
+        let at = &place.at;
+        let text = match self.random.below(9) {
+            0..=2 => format!("{w} with [{at}] = {}", self.real(d)),
+            3 | 4 => format!("{w} with [{at}] += {}", self.real(d)),
+            5 => {
+                let other = self.place(extent);
+                let text = format!("{w} with [{at}] = {w}[{}] with [{}] = {w}[{at}]", other.at, other.at);
+                return place.around(other.around(text, w), w);
+            }
+            6 => format!("{w} with [{at}] = 0.5 * {w}[{at}] + {}", self.real(d)),
+            7 if !self.is_ragged(at) => {
+                let op = if self.random.once_in(2) { "=" } else { "+=" };
+                // What is put there has an extent, which data may not tell.
+                let data = at.contains("k[") || self.ints.contains(at);
+                match self.random.below(if data { 2 } else { 4 }) {
+                    0 => format!("{w} with [0..{at}] {op} {}", self.real(d.min(2))),
+                    1 => format!("{w} with [{at}..{extent}] {op} {}", self.real(d.min(2))),
+                    2 => {
+                        let row = self.row(extent, d.min(1));
+                        format!("{w} with [{at} + 1..{extent}] {op} ({row})[0..{extent} - 1 - {at}]")
+                    }
+                    _ => format!("{w} with [{at}..{at} + 1] {op} [{}]", self.real(d.min(2))),
+                }
+            }
+            _ => format!("{w} with [_] += {}", self.row(extent, d)),
+        };
+        let text = place.around(text, w);
+        if self.random.once_in(4) {
+            let p = self.pred(1);
+            return format!("(if {p} then {text} else {w})");
+        }
+        text
+    }
+
+    /// A row that a loop makes, or an update.
+    pub(super) fn repeated_row(&mut self, extent: char, depth: usize) -> String {
+        let d = depth - 1;
+        let (w, init) = (self.name("v"), self.row(extent, d.min(1)));
+        match self.random.below(10) {
+            0 => self.scoped(|g| {
+                g.rows.push((w.clone(), "", extent));
+                format!("(let {w} = {init} in {})", g.changed(&w, extent, d))
+            }),
+            1 | 2 => self.inside(|g| {
+                let over = g.ranges();
+                g.rows.push((w.clone(), "", extent));
+                format!("(fold {w} = {init} for {over}: {})", g.row(extent, d))
+            }),
+            3 => self.inside(|g| {
+                let (t, i, init) = (g.name("v"), g.name("t"), g.real(0));
+                g.indices.push((i.clone(), extent));
+                g.reals.push(t.clone());
+                format!("(fold {t} = {init} for {i} < {extent}: {} yield {}).1", g.step(&t, d), g.real(d))
+            }),
+            4 => {
+                let (t, ys, i, j) = (self.name("v"), self.name("v"), self.name("t"), self.name("i"));
+                let init = self.real(0);
+                let text = self.inside(|g| {
+                    g.indices.push((i.clone(), extent));
+                    g.reals.push(t.clone());
+                    format!("scan {t} = {init} for {i} < {extent}: {}", g.step(&t, d))
+                });
+                format!("(let {ys} = {text} in for {j} < {extent}: {ys}[{j} + 1] - {ys}[{j}])")
+            }
+            // A loop in the body of a loop that changes the same array.
+            5 if self.loops + 1 < DEEPEST => self.inside(|g| {
+                let over = g.range();
+                g.rows.push((w.clone(), "", extent));
+                let again = g.name("v");
+                let inner = g.inside(|g| {
+                    let over = g.range();
+                    g.rows.push((again.clone(), "", extent));
+                    format!("fold {again} = {w} for {over}: {}", g.changed(&again, extent, d))
+                });
+                format!("(fold {w} = {init} for {over}: {inner})")
+            }),
+            _ => self.inside(|g| {
+                let over = g.ranges();
+                g.rows.push((w.clone(), "", extent));
+                format!("(fold {w} = {init} for {over}: {})", g.changed(&w, extent, d))
+            }),
+        }
+    }
+
+    /// A matrix that is changed row by row, column by column, or element by element.
+    pub(super) fn repeated_matrix(&mut self, depth: usize) -> String {
+        let d = depth - 1;
+        let (w, init) = (self.name("v"), self.matrix(d.min(1)));
+        self.inside(|g| {
+            let over = g.ranges();
+            g.matrices.push(w.clone());
+            let op = if g.random.once_in(2) { "=" } else { "+=" };
+            let (i, j) = (g.place('n'), g.place('m'));
+            let text = match g.random.below(7) {
+                0 | 1 => i.around(format!("{w} with [{}] {op} {}", i.at, g.row('m', d)), &w),
+                2 => j.around(format!("{w} with [_, {}] {op} {}", j.at, g.row('n', d)), &w),
+                3 if !g.is_ragged(&j.at) => j.around(format!("{w} with [_, {}..m] {op} {}", j.at, g.real(d)), &w),
+                4 if !g.is_ragged(&j.at) => {
+                    i.around(j.around(format!("{w} with [{}, 0..{}] {op} {}", i.at, j.at, g.real(d)), &w), &w)
+                }
+                5 => i.around(j.around(format!("{w} with [{}, {}] {op} {}", i.at, j.at, g.real(d)), &w), &w),
+                _ => g.matrix(d),
+            };
+            format!("(fold {w} = {init} for {over}: {text})")
+        })
+    }
+
+    // ---- functions ----
+
+    /// A lambda that is called twice.
+    fn lambda(&mut self, d: usize) -> String {
+        let (h, z) = (self.name("h"), self.name("v"));
+        let body = self.scoped(|g| {
+            g.reals.push(z.clone());
+            g.real(d)
+        });
+        format!("(let {h} = \\({z}: f64): {body} in {h}({}) - {h}({}))", self.leaf(), self.leaf())
+    }
+
+    /// A derivative.
+    fn operator(&mut self, d: usize) -> String {
+        let z = self.name("v");
+        let body = self.scoped(|g| {
+            g.reals.extend([z.clone(), z.clone()]);
+            g.real(d)
+        });
+        let (at, along) = (self.leaf(), self.leaf());
+        match self.random.below(5) {
+            0 => format!("jvp(\\({z}: f64): {body})({at}, {along})"),
+            1 => format!("vjp(\\({z}: f64): {body})({at}, {along})"),
+            2 => format!("(let {z} = {at} in deriv({body}, {z}))"),
+            _ => format!("grad(\\({z}: f64): {body})({at})"),
+        }
+    }
+}
+
+impl Place {
+    /// The change where this is a place, else what was there.
+    fn around(&self, text: String, otherwise: &str) -> String {
+        match &self.inside {
+            Some(p) => format!("(if {p} then {text} else {otherwise})"),
+            None => format!("({text})"),
+        }
+    }
+}

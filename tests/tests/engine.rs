@@ -1,0 +1,187 @@
+//! The engine that runs Tensor SSA, at sizes and on reals that drawn programs do not have: the evaluator's values bit for
+//! bit, so that sums are added in one order, also where loops change places, are cut into pieces, or are listed.
+
+#![expect(clippy::expect_used, reason = "what helpers of a test cannot read fails the test")]
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use iverson_tests::middle::forms::{All, Forms, Middle};
+use iverson_tests::middle::machine::{World, agrees, flat};
+use iverson_tests::run::limits;
+use lang_core::base::GlobalName;
+use lang_core::exec::{self, Stopped};
+use lang_core::interp::Limits;
+use lang_core::ir::core::{Callee, Derivation};
+use lang_core::ir::eval_ssa::{SsaEvaluator, Tensor};
+use lang_core::ir::flat::Input;
+use lang_core::ir::ssa::Ssa;
+use lang_core::ir::value::Value;
+use lang_core::predicate::{Atom, LocalId, Poly};
+use lang_core::session::Session;
+use lang_core::syntax::ops::Scalar;
+
+const PROGRAM: &str = "
+def product(a: [n, m]f64, b: [m, k]f64) -> [n, k]f64 = for i, j: sum l: a[i, l] * b[l, j]
+def transposed(a: [n, m]f64, b: [k, m]f64) -> [n, k]f64 = for i, j: sum l: a[i, l] * b[j, l]
+def rows(a: [n, m]f64, x: [m]f64) -> [n]f64 = for i: sum j: a[i, j] * x[j]
+def columns(a: [n, m]f64, x: [n]f64) -> [m]f64 = for j: sum i: a[i, j] * x[i]
+def trace(a: [n, n]f64) -> f64 = sum i: a[i, i]
+def all_of_it(a: [n, m]f64) -> f64 = sum i, j: a[i, j]
+def norms(a: [n, m]f64) -> [n]f64 = for i: sqrt(sum j: a[i, j]^2)
+def band(x: [n]f64) -> [n]f64 = for i < n: sum j < n: [i <= j + 2 && j <= i + 1] * x[j]
+def below(a: [n, n]f64, x: [n]f64) -> [n]f64 = for i: sum j: [j < i] * a[i, j] * x[j]
+def conv(x: [n + m - 1]f64, c: [m]f64) -> [n]f64 = for i < n: sum j < m: x[i + j] * c[j]
+def backwards(x: [n]f64) -> [n]f64 = for i < n: exp(x[n - 1 - i])
+def second(x: [n]f64) -> [n // 2]f64 = for i < n // 2: sin(x[2 * i + 1]) * x[2 * i]
+def laid_out(a: [n, m]f64) -> [n * m]f64 = reshape(a, n * m)
+def gather(x: [n]f64, at: [m]i64) -> [m]f64 = for k: x[at[k]]^3
+def gathered_rows(a: [n, m]f64, at: [k]i64) -> [k, m]f64 = for i, j: a[at[i], j]^2
+def inside(x: [n]f64, at: [m]i64) -> f64 = sum k: [0 <= at[k] < n] * x[at[k]]^2
+def masked(x: [n]f64, which: [n]bool) -> f64 = sum i: [which[i]] * x[i]^2
+def positive(x: [n]f64) -> [n]f64 = for i: if x[i] > 0 then x[i] * log(x[i]) else -x[i]
+def elements(x: [n]f64, y: [n]f64) -> [n]f64 = for i: x[i] / (1 + y[i]^2) - x[i] * y[i]
+def single(x: [n]f32, y: [n]f32) -> f32 = sum i: x[i] * y[i] / (1 + x[i]^2)
+def counts(at: [n]i64, b: [m]i64) -> [m]i64 = for j: sum i: [at[i] == b[j]] * at[i]
+def smaller(x: [n]f64) -> [n]i64 = for i: sum j: [x[j] < x[i]] * 1
+def some(x: [n]f64, y: [m]f64) -> [n]bool = for i: any j: x[i] < y[j]
+def inner(x: [n]f64) -> f64 = sqrt(sum i: exp(x[i]) * (sum j: [j <= i] * sin(x[j]))) + (sum i: x[i]^2 / (1 + exp(x[i])))
+def each(a: [n, m]f64) -> [n]f64 = for i: inner(a[i])
+def corner(a: [n, m]f64) -> [n]f64 = for i: [i % 3 != 1] * inner(a[i]) + inner(a[n - 1 - i])
+def powers(x: [n]f64, k: [n]i64) -> [n]f64 = for i: x[i]^k[i]
+";
+
+/// The definitions and sizes at which they are run, one for each of their sizes.
+const RUNS: &[(&str, &[&[i64]])] = &[
+    ("product", &[&[0, 3, 2], &[3, 0, 2], &[1, 1, 1], &[7, 30, 5], &[3, 4, 1100]]),
+    ("transposed", &[&[4, 1100, 3], &[30, 5, 7]]),
+    ("rows", &[&[0, 4], &[4, 0], &[5, 1500], &[1500, 5]]),
+    ("columns", &[&[5, 1500], &[1500, 5]]),
+    ("trace", &[&[0], &[1], &[90]]),
+    ("all_of_it", &[&[0, 3], &[60, 70]]),
+    ("norms", &[&[3, 0], &[20, 30]]),
+    ("band", &[&[0], &[1], &[2], &[600]]),
+    ("below", &[&[0], &[1], &[70]]),
+    ("conv", &[&[1, 1], &[2, 0], &[40, 30], &[1200, 3]]),
+    ("backwards", &[&[0], &[1], &[1300]]),
+    ("second", &[&[0], &[1300]]),
+    ("laid_out", &[&[3, 4], &[40, 50]]),
+    ("gather", &[&[1, 0], &[5, 1300], &[1300, 7]]),
+    ("gathered_rows", &[&[5, 1100, 4], &[5, 3, 700]]),
+    ("inside", &[&[0, 4], &[2, 1300]]),
+    ("masked", &[&[0], &[1], &[1300]]),
+    ("positive", &[&[0], &[1300]]),
+    ("elements", &[&[0], &[1300]]),
+    ("single", &[&[0], &[1300]]),
+    ("counts", &[&[0, 3], &[1300, 3], &[3, 700]]),
+    ("smaller", &[&[0], &[70]]),
+    ("some", &[&[4, 0], &[30, 40]]),
+    ("each", &[&[0, 4], &[4, 0], &[7, 20]]),
+    ("corner", &[&[0, 4], &[7, 20]]),
+    ("powers", &[&[0], &[1300]]),
+];
+
+fn session() -> Session {
+    let mut session = Session::new();
+    session.set_text("engine.iv", PROGRAM);
+    let wrong = session.diagnostics("engine.iv");
+    assert!(wrong.iter().all(|d| !d.is_error()), "{wrong:?}");
+    session
+}
+
+fn callee(name: &str) -> Arc<Callee> {
+    Arc::new(Callee::new(GlobalName::new("engine.iv", name), Vec::new()))
+}
+
+fn extent(p: &Poly, sizes: &HashMap<LocalId, i64>) -> usize {
+    let value = p.eval(&mut |a| if let Atom::Local(l, _) = a { sizes.get(l).copied() } else { None });
+    usize::try_from(value.expect("a size").max(0)).expect("a size")
+}
+
+/// Reals of which no sum is exact, and integers within `below`.
+fn value(of: Scalar, k: usize, below: usize) -> Value {
+    let x = (u32::try_from(k % 9973).map_or(0.0, f64::from) * 1.7 + 0.3).sin() * 1.3;
+    let i = i64::try_from((k * 7 + k * k) % below.max(1)).expect("a small integer");
+    match of {
+        Scalar::F64 => Value::F64(x),
+        #[expect(clippy::cast_possible_truncation, reason = "any short real will do")]
+        Scalar::F32 => Value::F32(x as f32),
+        Scalar::I64 => Value::I64(i),
+        Scalar::Bool => Value::Bool(i % 3 == 0),
+    }
+}
+
+fn part(input: &Input, sizes: &HashMap<LocalId, i64>, nth: usize) -> Tensor {
+    let dims: Vec<usize> = input.leaf.dims.iter().map(|n| extent(n, sizes)).collect();
+    // Integers stand for places in what is first.
+    let below = sizes.iter().min_by_key(|(l, _)| l.0).and_then(|(_, n)| usize::try_from(*n).ok()).unwrap_or(1);
+    let count: usize = dims.iter().product();
+    let of = input.leaf.scalar.expect("a number");
+    Tensor { items: (0..count).map(|k| value(of, k + 31 * nth, below)).collect(), dims }
+}
+
+fn given(ssa: &Ssa, sizes: &[i64]) -> Vec<Tensor> {
+    let known: HashMap<LocalId, i64> = ssa.sizes.iter().copied().zip(sizes.iter().copied()).collect();
+    let passed = ssa.inputs.iter().filter(|i| i.source.is_passed());
+    passed.enumerate().map(|(nth, input)| part(input, &known, nth)).collect()
+}
+
+/// The function and its derivatives by all that is real.
+fn forms(forms: &Forms<'_>, name: &str) -> Vec<Arc<Ssa>> {
+    let own = forms.ssa(&callee(name)).expect("it is in core");
+    let (of, wrt): (Arc<[u32]>, Arc<[u32]>) =
+        (lang_core::ad::real_outputs(&own).into(), lang_core::ad::real_inputs(&own).into());
+    let mut all = vec![own];
+    if !of.is_empty() && !wrt.is_empty() {
+        for derivation in [Derivation::Forward(wrt.clone()), Derivation::Adjoint { of, wrt }] {
+            all.push(forms.ssa(&Arc::new(callee(name).derive(derivation))).expect("it has a derivative"));
+        }
+    }
+    all
+}
+
+#[test]
+fn sums_are_added_in_one_order() {
+    let session = session();
+    let globals = HashMap::new();
+    let defs = Forms::new(&session, &globals);
+    let (mut wrong, mut runs) = (Vec::new(), 0);
+    for (name, all_sizes) in RUNS {
+        for ssa in forms(&defs, name) {
+            for sizes in *all_sizes {
+                let given = given(&ssa, sizes);
+                let world = All(&defs);
+                let wanted = SsaEvaluator::new(&world, u64::MAX).call(&ssa, sizes, given.clone());
+                assert!(wanted.is_ok(), "{name} at {sizes:?}: {wanted:?}\n{ssa}");
+                runs += 1;
+                if let Err(how) = agrees(&defs, &ssa, sizes, &given, wanted.as_deref()) {
+                    wrong.push(format!("{name} at {sizes:?}: {}", how.lines().last().unwrap_or_default()));
+                    wrong.push(ssa.to_string());
+                }
+            }
+        }
+    }
+    assert!(runs > 150, "{runs} runs");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What stops a run of the product of two matrices, with these limits.
+fn stopped(limits: Limits, interrupted: bool) -> Option<Stopped> {
+    let session = session();
+    let globals = HashMap::new();
+    let defs = Forms::new(&session, &globals);
+    let ssa = defs.ssa(&callee("product")).expect("it is in core");
+    let sizes = [40, 40, 40];
+    let given: Option<Vec<exec::Tensor>> = given(&ssa, &sizes).iter().map(|t| flat(t, Some(Scalar::F64))).collect();
+    let given = given.expect("tensors of reals");
+    exec::run(&World(&defs), &ssa, &sizes, given, limits, &AtomicBool::new(interrupted)).err()
+}
+
+#[test]
+fn runs_keep_to_limits_and_stop_when_they_are_told() {
+    assert!(stopped(limits(), false).is_none());
+    assert!(matches!(stopped(limits(), true), Some(Stopped::Interrupted)));
+    assert!(matches!(stopped(Limits { max_bytes: 10_000, ..limits() }, false), Some(Stopped::TooLarge(_))));
+    assert!(matches!(stopped(Limits { max_elements: 1000, ..limits() }, false), Some(Stopped::TooLarge(_))));
+}

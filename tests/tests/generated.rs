@@ -1,0 +1,299 @@
+//! Derivatives as they run: programs show the same by generated derivatives and by the interpreter's, and each test
+//! says how many derivatives go which way.
+
+#![expect(clippy::expect_used, clippy::string_slice, reason = "what helpers of a test cannot read fails the test")]
+
+use std::sync::atomic::AtomicBool;
+
+use iverson_tests::literate::{self, Kind};
+use iverson_tests::run::{MAIN, Ways, limits, run, run_generated};
+use lang_core::generated::Tally;
+use lang_core::session::Session;
+
+/// Numbers with so many digits: the last ones depend on the order of additions.
+const DIGITS: usize = 9;
+
+/// The text with its reals rounded.
+fn rounded(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(|c: char| c.is_ascii_digit()) {
+        let (before, number) = rest.split_at(at);
+        out.push_str(before);
+        let inside = |(k, c): (usize, char)| {
+            let sign = matches!(c, '-' | '+') && number[..k].ends_with('e');
+            c.is_ascii_digit() || c == '.' || c == 'e' || c == '_' || sign
+        };
+        let end = number.char_indices().find(|c| !inside(*c)).map_or(number.len(), |(k, _)| k);
+        let (digits, after) = number.split_at(end);
+        match digits.parse::<f64>() {
+            // The sign of a zero that sums leave is not kept.
+            Ok(x) if digits.contains(['.', 'e']) && x.abs() < 1e-13 => {
+                out.truncate(out.trim_end_matches('-').len());
+                out.push('0');
+            }
+            Ok(x) if digits.contains(['.', 'e']) => out.push_str(&format!("{x:.*e}", DIGITS)),
+            _ => out.push_str(digits),
+        }
+        rest = after;
+    }
+    let out = out + rest;
+    // Columns are as wide as their numbers.
+    out.split_whitespace().collect::<Vec<_>>().join(" ").replace("[ ", "[")
+}
+
+/// What a program shows by the interpreter alone, and as it runs.
+fn both(session: &mut Session, text: &str) -> Result<(String, String, Ways), String> {
+    session.set_text(MAIN, text);
+    let diagnostics = session.diagnostics(MAIN);
+    if diagnostics.iter().any(lang_core::base::Diagnostic::is_error) {
+        return Err(iverson_tests::render::diagnostics(MAIN, text, &diagnostics));
+    }
+    let ways = Ways::default();
+    let generated = run_generated(session, &ways);
+    Ok((run(session, limits(), &AtomicBool::new(false)), generated, ways))
+}
+
+/// The program shows the same both ways, and its derivatives go these ways.
+#[track_caller]
+fn check(text: &str, expected: Tally) -> String {
+    let (plain, generated, ways) = both(&mut Session::new(), text).expect("a program without errors");
+    assert_eq!(rounded(&generated), rounded(&plain), "{text}");
+    // Functions are made once for each place, whatever the data.
+    let tally = Tally { made: expected.made, ..ways.tally.get() };
+    assert_eq!(tally, expected, "{:?}\n{generated}", ways.outside);
+    generated
+}
+
+fn taken(taken: u64) -> Tally {
+    Tally { taken, ..Tally::default() }
+}
+
+#[test]
+fn definitions_and_lambdas() {
+    check(
+        "
+def f(x: [n]f64, k: f64) -> f64 = sum i: k * x[i]^3
+do grad(f)([1.0, 2.0], 3.0)
+do grad(f, wrt: x)([1.0, 2.0], 3.0)
+do value_and_grad(f, wrt: k)([1.0, 2.0], 3.0)
+do grad(\\x: sin(x) * x)(0.5)
+do jvp(f)(([1.0, 2.0], 3.0), ([1.0, 0.0], 0.5))
+do vjp2(\\x, y: (x * y, x / y))((2.0, 3.0), (1.0, 0.5))
+do jacobian(\\(x: [3]f64): for i < 2: x[i] * x[i + 1])([1.0, 2.0, 3.0])
+do hessian(\\(x: [2]f64): x[0]^2 * x[1])([1.0, 2.0])
+do hvp(\\(x: [2]f64): x[0]^2 * x[1])([1.0, 2.0], [0.5, 1.0])
+",
+        taken(9),
+    );
+}
+
+#[test]
+fn what_is_captured_is_data() {
+    let shown = check(
+        "
+let scale = 3.0
+let table = [1.0, 4.0, 9.0]
+def train(x: [3]f64, steps: i64, rate: f64) -> f64 =
+  let half = rate / 2
+  let step = \\w: w - half * grad(\\v: sum i: (v * x[i] - table[i])^2)(w)
+  in fold w = 0.1 for _ < steps: step(w)
+do train([1.0, 2.0, 3.0], 7, 0.01)
+def at(x: [n]f64, k: i64) -> f64 = grad(\\y: y[k]^2 * scale)(x)[k]
+do for k < 3: at([1.0, 2.0, 3.0], k)
+",
+        taken(10),
+    );
+    assert!(shown.contains("[6.0, 12.0, 18.0]"), "{shown}");
+}
+
+#[test]
+fn functions_among_what_is_captured() {
+    check(
+        "
+def compose(f: (f64) -> f64, g: (f64) -> f64) -> (f64) -> f64 = \\x: f(g(x))
+def twice(f: (f64) -> f64) -> (f64) -> f64 = compose(f, f)
+do grad(twice(\\x: x * x + 1))(1.5)
+do grad(grad(twice(sin)))(0.5)
+do grad(compose(grad(exp), \\x: 2 * x))(0.25)
+let model = {scale: 2.0, act: \\(x: f64): tanh(x)}
+def run(m: {scale: f64, act: (f64) -> f64}, x: f64) -> f64 = grad(\\y: m.scale * m.act(y))(x)
+do run(model, 0.5)
+let pair = (\\(x: f64): x^2, 3.0)
+do grad(\\x: x * 2.0)(pair.1)
+let square = \\(x: f64): x * x
+let fourth = \\(x: f64): square(square(x)) * pair.1
+do grad(\\x: fourth(x) + square(x))(2.0)
+do grad(fourth)(2.0)
+",
+        taken(7),
+    );
+}
+
+#[test]
+fn a_parameter_of_a_library_function() {
+    check(
+        "
+import optim
+let a = [[2.0, 0.5], [0.5, 1.0]]
+let b = [1.0, -1.0]
+let loss = \\(x: [2]f64): (sum i, j: x[i] * a[i, j] * x[j]) / 2 - sum i: b[i] * x[i]
+def descend(f: ([n]f64) -> f64, x: [n]f64, steps: i64) -> [n]f64 =
+  fold y = x for _ < steps: y - 0.2 * grad(f)(y)
+do descend(loss, [0.0, 0.0], 20)
+do optim.gradient_descent(loss, [0.0, 0.0], 1e-3, 100).x
+",
+        taken(28),
+    );
+}
+
+#[test]
+fn records_sums_and_integers() {
+    let shown = check(
+        "
+type Shape = Circle(f64) | Box(f64, f64) | Point
+type Layer(n) = {w: [n]f64, b: f64, k: i64}
+def area(s: Shape) -> f64 = match s { Circle(r): pi * r^2, Box(a, b): a * b, Point: 0.0 }
+do grad(area)(Box(2.0, 3.0))
+do grad(area)(Point)
+do value_and_grad(area)(Circle(2.0))
+def out(l: Layer(n), x: [n]f64) -> f64 = f64(l.k) * (sum i: l.w[i] * x[i]) + l.b
+do grad(out)({w: [1.0, 2.0], b: 0.5, k: 3}, [4.0, 5.0])
+do jvp2(\\(l: Layer(2)): {z: out(l, [1.0, 2.0]), a: l.b})({w: [1.0, 2.0], b: 0.5, k: 3}, {w: [1.0, 0.0], b: 1.0, k: ()})
+do grad(\\(xs: [2](f64, f64)): sum i: xs[i].0 * xs[i].1)([(1.0, 2.0), (3.0, 4.0)])
+do grad(\\(ss: [3]Shape): sum i: area(ss[i]))([Circle(1.0), Point, Box(1.0, 2.0)])
+def kept(xs: [n]f64, k: i64, on: bool) -> f64 = if on then xs[k]^2 else 0.0
+do grad(kept)([1.0, 2.0], 1, true)
+do grad(\\(x: f32): x * x)(f32(1.5))
+do grad(\\(x: [0]f64): sum i: x[i])([])
+",
+        taken(10),
+    );
+    assert!(shown.contains("{w: [12.0, 15.0], b: 1.0, k: ()}"), "{shown}");
+}
+
+#[test]
+fn a_variable_in_an_expression() {
+    check(
+        "
+def slopes(x: [n]f64, y: f64) -> [n]f64 = for i: deriv(x[i] * y^2 + sin(y), y)
+do slopes([1.0, 2.0, 3.0], 0.5)
+def inner(x: [n]f64, k: i64) -> [n]f64 = let z = 2 * x in deriv(sum i: z[i]^2 * x[k], z)
+do inner([1.0, 2.0, 3.0], 1)
+do let w = 3.0 in deriv(1.0, w)
+",
+        taken(5),
+    );
+}
+
+#[test]
+fn generic_definitions() {
+    check(
+        "
+def power(x: a, k: i64) -> a where a: real = x^k
+def along(f: (a) -> a, x: a) -> a where a: real = grad(f)(x)
+do along(\\x: power(x, 3), 2.0)
+do along(\\x: power(x, 3), f32(2.0))
+def pick(f: ([n]b) -> f64, x: [n]b) -> f64 where b: real = f(x)
+do grad(\\(y: f64): pick(\\x: y * (sum i: f64(x[i])), [f32(1.0), f32(2.0)]))(1.0)
+do grad(\\(y: f64): let g = \\(x: [3]f64): y * sum i: x[i]^2 in pick(g, [1.0, 2.0, 3.0]))(1.0)
+",
+        taken(4),
+    );
+}
+
+#[test]
+fn sizes_are_no_part_of_the_form() {
+    let text = "
+def f(x: [n]f64, a: [n, m]f64) -> f64 = sum j: (sum i: x[i] * a[i, j])^2
+do sum n < 12: (sum i: grad(\\(x: [n]f64): f(x, for i < n, j < n + 1: f64(i + j)))(for i < n: f64(i))[i])
+";
+    let (plain, generated, ways) = both(&mut Session::new(), text).expect("a program without errors");
+    assert_eq!(generated, plain);
+    assert_eq!(ways.tally.get(), Tally { made: 1, ..taken(66) });
+}
+
+#[test]
+fn failures_are_told_as_ever() {
+    let failed = Tally { failed: 1, ..Tally::default() };
+    let shown = check("def f(x: [n]f64, k: i64) -> f64 = x[k]^2\ndo grad(f)([1.0, 2.0], 2)\n", failed);
+    assert!(shown.contains("E0500") && shown.contains("called at"), "{shown}");
+    check("def f(x: f64) -> f64 = let _ = assert(x > 2, \"x is large\") in x^2\ndo grad(f)(1.0)\n", failed);
+}
+
+#[test]
+fn what_is_outside_is_the_interpreters() {
+    let text = "
+def f(x: f64, n: i64) -> f64 = if n <= 0 then x else x * f(x, n - 1)
+do grad(f)(2.0, 3)
+do grad(\\x: f(x, 2))(2.0)
+";
+    let (plain, generated, ways) = both(&mut Session::new(), text).expect("a program without errors");
+    assert_eq!(generated, plain);
+    assert_eq!(ways.tally.get(), Tally { outside: 2, ..Tally::default() });
+    assert!(ways.outside.borrow().iter().all(|why| why.what.phrase() == "recursion"), "{:?}", ways.outside);
+}
+
+#[test]
+fn integers_that_are_not_understood() {
+    let text = "
+def f(x: f64, k: i64) -> f64 = x * f64(k + 1) * [k < 10] * 1.0 + x * f64(k)
+do grad(f)(2.0, 9223372036854775807)
+do grad(f)(2.0, 5)
+";
+    check(text, Tally { taken: 1, beyond: 1, ..Tally::default() });
+}
+
+/// Functions that are made of the results of others are made only so often.
+#[test]
+fn functions_of_functions() {
+    let text = "
+def nested(f: (f64) -> f64, n: i64) -> f64 = if n <= 0 then grad(f)(1.0) else nested(\\x: f(x) * 0.5 + x, n - 1)
+do nested(\\x: x^2, 3)
+do nested(\\x: x^2, 100)
+";
+    let (plain, generated, ways) = both(&mut Session::new(), text).expect("a program without errors");
+    assert_eq!(rounded(&generated), rounded(&plain));
+    assert_eq!(ways.tally.get(), Tally { made: 1, taken: 1, outside: 1, ..Tally::default() }, "{:?}", ways.outside);
+}
+
+/// A function value of an older text goes on meaning what it meant.
+#[test]
+fn edits() {
+    let mut session = Session::new();
+    let text = |power: u32| format!("def f(x: f64) -> f64 = x^{power}\ndo grad(f)(2.0)\ndo grad(\\x: 3 * f(x))(2.0)\n");
+    for power in [2, 3, 2] {
+        let (plain, generated, ways) = both(&mut session, &text(power)).expect("a program without errors");
+        assert_eq!(generated, plain);
+        assert_eq!(ways.tally.get(), Tally { made: 2, ..taken(2) });
+    }
+}
+
+/// Every program of the book, the README and the pages of tests.
+#[test]
+fn programs_show_the_same_both_ways() {
+    let (mut all, mut wrong, mut programs) = (Tally::default(), Vec::new(), 0);
+    let folders = ["docs/book/src", "tests/literate"].map(|folder| literate::root().join(folder));
+    for page in folders.iter().flat_map(|folder| literate::pages(folder)) {
+        let text = std::fs::read_to_string(&page).expect("the page can be read");
+        let blocks = literate::blocks(&text).expect("a page of blocks");
+        let mut session = Session::new();
+        for block in &blocks {
+            if let Kind::Module(name) = &block.kind {
+                session.set_text(name, &block.text);
+            }
+        }
+        for block in blocks.iter().filter(|b| b.kind == Kind::Program && b.text.contains("grad")) {
+            let Ok((plain, generated, ways)) = both(&mut session, &block.text) else { continue };
+            programs += 1;
+            all = all.plus(ways.tally.get());
+            if rounded(&plain) != rounded(&generated) {
+                wrong.push(format!("{}:\n{}\n{generated}\nnot\n{plain}", page.display(), block.text));
+            }
+        }
+    }
+    println!("{programs} programs: {all:?}");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+    assert_eq!(all.broken, 0);
+    assert!(all.taken > 30, "{all:?}");
+}

@@ -49,6 +49,7 @@ def some(x: [n]f64, y: [m]f64) -> [n]bool = for i: any j: x[i] < y[j]
 def inner(x: [n]f64) -> f64 = sqrt(sum i: exp(x[i]) * (sum j: [j <= i] * sin(x[j]))) + (sum i: x[i]^2 / (1 + exp(x[i])))
 def each(a: [n, m]f64) -> [n]f64 = for i: inner(a[i])
 def corner(a: [n, m]f64) -> [n]f64 = for i: [i % 3 != 1] * inner(a[i]) + inner(a[n - 1 - i])
+def placed_twice(x: [n]f64, k: [m]i64, l: [n]i64) -> [n, m]f64 = for i < n, j < m: sum p < n: [i == k[j] && j == l[p]] * x[p]
 def powers(x: [n]f64, k: [n]i64) -> [n]f64 = for i: x[i]^k[i]
 ";
 
@@ -80,6 +81,7 @@ const RUNS: &[(&str, &[&[i64]])] = &[
     ("each", &[&[0, 4], &[4, 0], &[7, 20]]),
     ("corner", &[&[0, 4], &[7, 20]]),
     ("powers", &[&[0], &[1300]]),
+    ("placed_twice", &[&[5, 4], &[40, 30]]),
 ];
 
 fn session() -> Session {

@@ -575,6 +575,21 @@ impl<'a> Primal<'a> {
         Self { stmts, count, loops }
     }
 
+    /// The parts of loops that were not read before, each behind what its extents are made of.
+    fn new_parts(&self) -> BTreeSet<u32> {
+        let all = (0..).take(self.stmts.len()).map(Var);
+        let mut open: Vec<Var> = all.skip(self.count).filter(|v| self.has(*v)).collect();
+        let mut found = BTreeSet::new();
+        while let Some(v) = open.pop() {
+            let Some(stmt) = self.stmts.get(v.0 as usize).filter(|_| v.0 as usize >= self.count) else { continue };
+            if found.insert(v.0) {
+                stmt.dims.iter().for_each(|n| reads(n, &mut |v| open.push(v)));
+                stmt.rhs.for_each_operand(&mut |v| open.push(v));
+            }
+        }
+        found
+    }
+
     /// Is it a statement of the body, or a part of a loop in it that was not read before?
     fn has(&self, v: Var) -> bool {
         let part = || match self.stmts.get(v.0 as usize).map(|s| &s.rhs) {
@@ -664,13 +679,19 @@ impl Split {
         for (slot, stmt) in forward.stmts.iter_mut().zip(stmts) {
             slot.rhs.clone_from(&stmt.rhs);
         }
-        // Parts of loops that were not read before.
+        // Parts of loops that were not read before, and what their extents are made of.
         let primal = Primal::of(of, pass);
         let mut moved: HashMap<u32, u32> = (0..).take(forward.stmts.len()).map(|k: u32| (k, k)).collect();
-        for (k, stmt) in (0..).zip(stmts).skip(forward.stmts.len()).filter(|(k, _)| primal.has(Var(*k))) {
+        for k in primal.new_parts() {
+            let Some(stmt) = stmts.get(k as usize) else { continue };
             let put = Places { places: &moved };
             let dims = stmt.dims.iter().map(|n| put.poly(n)).collect();
-            forward.stmts.push(Stmt { dims, ..stmt.clone() });
+            let rhs = match &stmt.rhs {
+                // It reads what the body has.
+                Rhs::Loop(..) => stmt.rhs.clone(),
+                rhs => rhs.map(&mut |a| put.access(a), &|p| put.poly(p), &|p| put.pred(p)),
+            };
+            forward.stmts.push(Stmt { dims, rhs, ..stmt.clone() });
             moved.insert(k, u32::try_from(forward.stmts.len() - 1).unwrap_or(u32::MAX));
         }
         let keep = |forward: &mut Ssa, v: Var| {

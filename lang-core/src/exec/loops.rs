@@ -1,7 +1,7 @@
 //! Loops: the body is a function that runs again and again. What is carried moves from one iteration to the next, so
 //! that an array that nothing else holds is changed in place.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::nest::{Nest, Space};
@@ -21,8 +21,8 @@ const BROKEN: Stopped = Stopped::Broken("a loop");
 pub(super) struct Ran {
     of: Arc<Loop>,
     all: Vec<OneLoop>,
-    /// How many parts are still to be read.
-    left: usize,
+    /// How often each part is still to be read.
+    left: BTreeMap<Part, usize>,
 }
 
 /// One of them.
@@ -52,13 +52,18 @@ impl Run<'_> {
         }
         let nth = self.loops.iter().position(|ran| same(&ran.of)).ok_or(BROKEN)?;
         let ran = self.loops.get_mut(nth).ok_or(BROKEN)?;
-        ran.left = ran.left.saturating_sub(1);
+        let left = ran.left.get_mut(part).ok_or(BROKEN)?;
+        *left = left.saturating_sub(1);
+        let again = *left > 0;
         let scalar = stmt.scalar.unwrap_or(Scalar::F64);
         let whole = match (ran.all.as_mut_slice(), part, of.batch.is_empty()) {
-            ([one], Part::Last(k), true) => Some(one.last.remove(k).ok_or(BROKEN)?),
+            ([one], Part::Last(k), true) => {
+                let last = if again { one.last.get(k).cloned() } else { one.last.remove(k) };
+                Some(last.ok_or(BROKEN)?)
+            }
             _ => None,
         };
-        let done = ran.left == 0;
+        let done = ran.left.values().all(|left| *left == 0);
         let tensor = match whole {
             Some(tensor) => tensor,
             None => {
@@ -73,14 +78,15 @@ impl Run<'_> {
     }
 
     fn repeat(&mut self, k: u32, of: &Arc<Loop>) -> Result<Ran, Stopped> {
-        let mut parts = BTreeSet::new();
+        let mut left: BTreeMap<Part, usize> = BTreeMap::new();
         for stmt in &self.program.ssa.stmts {
             if let Rhs::Loop(other, part) = &stmt.rhs
                 && (Arc::ptr_eq(other, of) || other == of)
             {
-                parts.insert(*part);
+                *left.entry(*part).or_default() += 1;
             }
         }
+        let parts: BTreeSet<Part> = left.keys().copied().collect();
         let program = self.machine.programs.region(&of.body);
         let extents = self.extents(&of.batch)?;
         let mut places: Vec<Vec<i64>> = Vec::new();
@@ -97,7 +103,6 @@ impl Run<'_> {
                 Ok(())
             })?;
         }
-        let left = parts.len();
         let mut all = Vec::new();
         for at in places {
             all.push(self.iterate(k, of, &program, &parts, at)?);

@@ -408,8 +408,8 @@ impl Order<'_> {
         let innermost = self.innermost(&looped);
         let mut order: Vec<usize> = looped.iter().copied().filter(|k| Some(*k) != innermost).collect();
         order.extend(innermost);
-        // What is told comes as soon as what tells it is known.
-        for (k, num) in self.told.iter().enumerate() {
+        // What is told comes as soon as what tells it is known: that is none told before it, maybe one told after it.
+        for (k, num) in self.told.iter().enumerate().rev() {
             let Some(num) = num else { continue };
             let mut by = vec![false; n];
             num.mark(&mut by);

@@ -343,7 +343,7 @@ impl Draw {
                     1 => format!("{w} with [{at}..{extent}] {op} {}", self.real(d.min(2))),
                     2 => {
                         let row = self.row(extent, d.min(1));
-                        format!("{w} with [{at} + 1..{extent}] {op} ({row})[0..{extent} - 1 - {at}]")
+                        format!("{w} with [{at} + 1..{extent}] {op} ({row})[0..{extent} - 1 - ({at})]")
                     }
                     _ => format!("{w} with [{at}..{at} + 1] {op} [{}]", self.real(d.min(2))),
                 }

@@ -2,8 +2,9 @@
 //! first program, made smaller.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
 
 use lang_core::ad;
 use lang_core::base::GlobalName;
@@ -89,6 +90,8 @@ pub fn soak(seed: u64, first: u64, count: u64) -> Result<Report, String> {
             *seen += 1;
             if *seen == 1 {
                 let mut unused = Report::default();
+                let how = broken.how.lines().next().unwrap_or_default();
+                eprintln!("program {nth} of seed {seed} breaks `{}`: {how}\nIt is made smaller …", broken.law);
                 let small = shrink(&text, &mut |candidate| {
                     judge_text(&mut session, candidate, &mut unused).is_err_and(|b| b.law == broken.law)
                 });
@@ -110,6 +113,27 @@ pub fn soak(seed: u64, first: u64, count: u64) -> Result<Report, String> {
     }
     report.failures.push(format!("{laws:#?}"));
     Ok(report)
+}
+
+/// How long the interpreter may take for one program: what is made smaller may run on and on.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Stops what runs when patience is at an end; dropped, it does nothing more.
+struct Watch {
+    _ended: mpsc::Sender<()>,
+}
+
+impl Watch {
+    fn over(stop: &Arc<AtomicBool>) -> Self {
+        let (ended, told) = mpsc::channel::<()>();
+        let stop = stop.clone();
+        std::thread::spawn(move || {
+            if told.recv_timeout(PATIENCE) == Err(mpsc::RecvTimeoutError::Timeout) {
+                stop.store(true, Ordering::Relaxed);
+            }
+        });
+        Self { _ended: ended }
+    }
 }
 
 /// The laws on every definition of a program.
@@ -143,7 +167,8 @@ pub fn judge_text(session: &mut Session, text: &str, report: &mut Report) -> Res
     session.set_text(MAIN, &asked);
     let globals = crate::run::globals(session, [MAIN]);
     let forms = Forms::new(session, &globals);
-    let stop = AtomicBool::new(false);
+    let stop = Arc::new(AtomicBool::new(false));
+    let _watch = Watch::over(&stop);
     let interpreter = Interpreter { session, globals: &globals, stop: &stop };
     let mut random = Random::new(17);
     let mut judge = Judge::new(&forms).map_err(|e| broken("the tolerances can be read", e))?;

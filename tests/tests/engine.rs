@@ -52,6 +52,9 @@ def corner(a: [n, m]f64) -> [n]f64 = for i: [i % 3 != 1] * inner(a[i]) + inner(a
 def placed_twice(x: [n]f64, k: [m]i64, l: [n]i64) -> [n, m]f64 = for i < n, j < m: sum p < n: [i == k[j] && j == l[p]] * x[p]
 def segments(x: [n]f64, lo: [m]i64, hi: [m]i64) -> [n]f64 = for k < n: sum i < m: [lo[i] <= k < hi[i]] * x[i]
 def ragged(x: [n]f64, lo: [m]i64, hi: [m]i64) -> [m]f64 = for i < m: sum k in lo[i]..hi[i]: [0 <= k < n] * x[k]^2
+def shifted(x: [n]f64, k: [m]i64, l: [m]i64) -> [n]f64 =
+  fold y = x for t < 3: for j < n: y[j] + (sum i < n: [t <= i < m + t && 0 <= l[i - t] && j == k[i - t]] * x[i])
+def sometimes(x: [n]f64, k: [m]i64, l: [m]i64) -> [n]bool = for j < n: any i < n: l[0] <= i && (i < m + l[0] && i >= l[0]) && j == k[i - l[0]]
 def powers(x: [n]f64, k: [n]i64) -> [n]f64 = for i: x[i]^k[i]
 ";
 
@@ -85,6 +88,8 @@ const RUNS: &[(&str, &[&[i64]])] = &[
     ("powers", &[&[0], &[1300]]),
     ("segments", &[&[40, 3], &[5, 4]]),
     ("ragged", &[&[40, 3], &[5, 4], &[0, 3], &[3, 0]]),
+    ("shifted", &[&[5, 4], &[9, 9], &[3, 1]]),
+    ("sometimes", &[&[5, 4], &[9, 9], &[3, 1]]),
     ("placed_twice", &[&[5, 4], &[40, 30]]),
 ];
 

@@ -345,10 +345,18 @@ impl Test {
     pub(super) fn holds(&self, at: &mut [i64]) -> Result<bool, Missing> {
         Ok(match self {
             Self::All(items) => {
+                // What reads outside decides only if all else holds.
+                let mut outside = false;
                 for p in &**items {
-                    if !guarded(|| p.holds(at))? {
-                        return Ok(false);
+                    match guarded(|| p.holds(at)) {
+                        Ok(true) => {}
+                        Ok(false) => return Ok(false),
+                        Err(Missing::Outside) => outside = true,
+                        Err(why) => return Err(why),
                     }
+                }
+                if outside {
+                    return Err(Missing::Outside);
                 }
                 true
             }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use lang_core::base::Name;
-use lang_core::interp::{Tag, Value as Computed};
+use lang_core::interp::{Relation, Tag, Value as Computed};
 use lang_core::ir::core::{CoreType, Function, Labels};
 use lang_core::ir::eval_ssa::Tensor;
 use lang_core::ir::value::Value;
@@ -68,6 +68,20 @@ pub fn part(value: &Value, path: &[u32], dims: &[usize]) -> Tensor {
     let mut items = Vec::new();
     fill(value, path, &mut items);
     Tensor { dims: dims.to_vec(), items }
+}
+
+/// Does each element say whether its place is a member?
+fn is_relation(relation: &Relation, wanted: &Ref, at: &mut Vec<i64>) -> bool {
+    match wanted {
+        Ref::Bool(member) => relation.contains(at) == *member,
+        Ref::Array(items) => items.iter().enumerate().all(|(k, item)| {
+            at.push(i64::try_from(k).unwrap_or(i64::MAX));
+            let same = is_relation(relation, item, at);
+            at.pop();
+            same
+        }),
+        _ => false,
+    }
 }
 
 /// A part of a value, whose extents are those that it has.
@@ -374,6 +388,12 @@ pub fn compare(found: &Computed, wanted: &Ref, see: &mut dyn FnMut(f64, &Ref)) -
             let mut order: Vec<(&Name, &Computed)> = record.names().iter().zip(record.values()).collect();
             order.sort_by_key(|(name, _)| (*name).clone());
             each(&mut order.into_iter().map(|(_, v)| v.clone()), wanted, see)?;
+        }
+        // A relation that the program made is an array of truth values in core.
+        (Computed::Rel(relation), Ref::Array(_)) => {
+            if !is_relation(relation, wanted, &mut Vec::new()) {
+                return differ();
+            }
         }
         (Computed::Data(cell), Ref::Tuple(wanted)) => {
             let tag = cell.tag().index as usize;

@@ -82,13 +82,13 @@ impl Elaborator<'_> {
                 }
             }
             Subscript::At { index, proved: false } => {
-                let at = self.index_of(f, *index)?;
+                let at = self.place_of(f, *index)?;
                 let inside = Pred::inside(&at, n);
                 (Sub::At(at), inside)
             }
             Subscript::Range { from, to, proved } => {
                 let end = self.span(f, *to);
-                let (from, to) = (self.index_of(f, *from)?, self.index_of(f, *to)?);
+                let (from, to) = (self.place_of(f, *from)?, self.place_of(f, *to)?);
                 let count = self.extent(to.sub(&from), end)?;
                 let inside = match proved {
                     true => Pred::truth(),
@@ -98,6 +98,23 @@ impl Elaborator<'_> {
             }
             Subscript::Whole => (Sub::Whole(n.clone()), Pred::truth()),
         })
+    }
+
+    /// An index that is asked to be inside an array, `k[i] + 3`: where adding a small constant to a number wraps, what
+    /// comes of it is outside too.
+    fn place_of(&mut self, f: &mut Frame, id: TId) -> Out<Poly> {
+        let span = self.span(f, id);
+        let value = self.expr(f, id)?;
+        if let Sym::Int { poly, exact: false } = &value {
+            let constant = poly.terms().iter().find(|(m, _)| m.is_empty()).map_or(0, |(_, c)| *c);
+            if constant.unsigned_abs() < 1 << 62 && poly.plus(-constant).as_atom().is_some() {
+                self.use_in_index(poly);
+                return Ok(poly.clone());
+            }
+        }
+        let poly = self.exact(value, span);
+        self.use_in_index(&poly);
+        if poly.overflowed() { Err(self.outside(Reason::TooLarge, span)) } else { Ok(poly) }
     }
 
     /// An extent that must not depend on indices.

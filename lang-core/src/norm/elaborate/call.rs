@@ -4,6 +4,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
+use super::relation::makes_relations;
 use super::{Closure, Elaborator, Env, Frame, Item, Out, Sym, holds_function};
 use crate::base::{GlobalName, Span};
 use crate::ir::core::{Callee, CoreType, E, Expr, Kind, Labels, Operation, Reason, SumType};
@@ -51,11 +52,19 @@ impl Elaborator<'_> {
         span: Span,
     ) -> Out<Sym> {
         let (types, sizes) = self.instance(f, instance, span)?;
-        if !is_data(&args, &types, ty) {
+        let params: Vec<Type> = match self.bodies.signature(name) {
+            Some(signature) => signature.params.iter().map(|(_, ty)| ty.clone()).collect(),
+            None => Vec::new(),
+        };
+        if !is_data(&args, &types, ty) || makes_relations(&args, &params, ty) {
             return self.inline(name, types, &sizes, args, span);
         }
-        let ty = self.core_type(f, ty, span)?;
-        self.call_at(name, &types, sizes, &args, ty, span)
+        match self.core_type(f, ty, span) {
+            Ok(ty) => self.call_at(name, &types, sizes, &args, ty, span),
+            // Extents that it finds out are known where it is put in place.
+            Err(outside) if outside.what == Reason::DataRange => self.inline(name, types, &sizes, args, span),
+            Err(outside) => Err(outside),
+        }
     }
 
     /// A call of a definition that takes and gives data.

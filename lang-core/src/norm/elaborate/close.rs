@@ -11,9 +11,9 @@ use super::derive::{Target, is_real};
 use super::{Elaborator, Out, Sym};
 use crate::base::{Name, Span};
 use crate::interp::guarded;
-use crate::ir::core::{Callee, CoreType, E, Expr, Function, Kind, Reason, Trips};
+use crate::ir::core::{Callee, CoreType, E, Expr, Function, Kind, Operation, Reason, Trips};
 use crate::predicate::{Atom, LocalId, Poly, Pred};
-use crate::syntax::ops::Scalar;
+use crate::syntax::ops::{BinOp, Scalar};
 
 impl Elaborator<'_> {
     /// A function of these parameters, to be differentiated by them at these arguments.
@@ -33,6 +33,17 @@ impl Elaborator<'_> {
         let by = leaves.filter(|(_, leaf)| is_real(leaf)).collect();
         let sizes = sizes.into_iter().map(|l| Poly::atom(self.vars.atom(l))).collect();
         Ok(Target { callee, sizes, args, by, outputs: result.leaves(), result })
+    }
+
+    /// Is the value the same for all index variables, wherever it is computed, and does its computation never fail?
+    pub(super) fn is_outer(&self, e: &E) -> bool {
+        let mut free = Free::default();
+        free.expr(e);
+        let outer = |l: &LocalId| {
+            let index = self.indices.get(l).is_some_and(Option::is_some);
+            !index && self.depths.get(l).is_none_or(|depth| *depth == 0)
+        };
+        is_total(e) && free.used.iter().all(|l| free.bound.contains(l) || outer(l))
     }
 
     /// A function of parameters of these types, with what it captures.
@@ -113,6 +124,21 @@ impl Elaborator<'_> {
         let typed = data.into_iter().filter_map(|l| Some((l, self.types.get(&l)?.clone()))).collect();
         Ok((sizes.into_iter().collect(), typed))
     }
+}
+
+/// Does its computation never fail?
+fn is_total(e: &E) -> bool {
+    let mut total = match &e.kind {
+        Kind::Check(..) | Kind::Call(..) | Kind::Loop(..) | Kind::Update(..) => false,
+        Kind::Apply(Operation::PowInt, _) => e.ty != CoreType::Scalar(Scalar::I64),
+        Kind::Apply(Operation::Binary(BinOp::FloorDiv | BinOp::Mod), args) => match args.get(1).map(|e| &e.kind) {
+            Some(Kind::Index(p)) => p.as_constant().is_some_and(|c| c != 0),
+            _ => e.ty != CoreType::Scalar(Scalar::I64),
+        },
+        _ => true,
+    };
+    e.for_each_child(&mut |e| total = total && guarded(|| is_total(e)));
+    total
 }
 
 /// A function made here.

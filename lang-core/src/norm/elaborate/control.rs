@@ -119,7 +119,14 @@ impl Elaborator<'_> {
             }
             return Ok(Sym::Tuple(items, labels.clone()));
         }
-        let values = values.into_iter().map(|(p, v)| Ok((p, self.data(&v, span)?))).collect::<Out<Vec<(Pred, E)>>>()?;
+        let mut values =
+            values.into_iter().map(|(p, v)| Ok((p, self.data(&v, span)?))).collect::<Out<Vec<(Pred, E)>>>()?;
+        let mut ty = ty.clone();
+        if let CoreType::Rel(_) = ty {
+            values = values.into_iter().map(|(p, e)| Ok((p, self.as_array(e)?))).collect::<Out<_>>()?;
+            ty = values.first().map_or(ty, |(_, e)| e.ty.clone());
+        }
+        let ty = &ty;
         if let Some(updated) = updated(&values) {
             return Ok(Sym::Data(updated));
         }
@@ -288,7 +295,7 @@ impl Elaborator<'_> {
         let span = self.span(f, id);
         match kind {
             BinderKind::For => {
-                let e = self.nest(f, vars, &mut Vec::new(), id, &mut |this, f, _| this.expr(f, body), Nest::Gen)?;
+                let e = self.generation(f, vars, id, &mut |this, f, _| this.expr(f, body))?;
                 Ok(Sym::Data(e))
             }
             BinderKind::Sum => {
@@ -301,7 +308,7 @@ impl Elaborator<'_> {
                 self.sum_of_arrays(f, id, vars, filter, body, &ty)
             }
             BinderKind::Any | BinderKind::All => self.quantified(f, kind, vars, filter, body, span),
-            BinderKind::Rel => Err(self.outside(Reason::Relation, span)),
+            BinderKind::Rel => self.comprehension(f, id, vars, filter, body),
             _ => match Reducer::of(kind) {
                 Some(reducer) => self.reduction(f, id, reducer, vars, filter, body),
                 None => Err(self.outside(Reason::Errors, span)),
@@ -420,6 +427,11 @@ impl Elaborator<'_> {
         Ok(Pred::exists(&index, &p))
     }
 
+    /// A generation for each index variable.
+    pub(super) fn generation(&mut self, f: &mut Frame, vars: &[IndexVar], id: TId, body: Body<'_, Self>) -> Out<E> {
+        self.nest(f, vars, &mut Vec::new(), id, body, Nest::Gen)
+    }
+
     /// Generations or summations, one in the other. Index variables run from 0; the extents of inner ones
     /// that depend on outer ones become those of a box, with a predicate.
     fn nest(
@@ -435,7 +447,7 @@ impl Elaborator<'_> {
         let Some(var) = vars.get(indices.len()) else {
             return self.closed(span, |this| body(this, f, indices));
         };
-        let (index, value, inside) = self.range(f, var, span)?;
+        let (index, value, inside, asked) = self.asked_range(f, var, span)?;
         f.env.insert(var.local, Sym::Int { poly: value, exact: true });
         if nest == Nest::Gen && !inside.is_true() {
             return Err(self.outside(Reason::DataRange, span));
@@ -443,10 +455,24 @@ impl Elaborator<'_> {
         let negative = Pred::nonneg(&index.extent);
         let checked = nest == Nest::Gen && !self.context.implies(&negative);
         indices.push(index.clone());
-        let e = self
-            .inside(&index, |this| this.under(&inside.clone(), |this| this.nest(f, vars, indices, id, body, nest)))?;
+        let depth = indices.len();
+        let locals = self.locals.len();
+        let e = self.inside(&index, |this| {
+            this.under(&inside.clone(), |this| match this.nest(f, vars, indices, id, body, nest) {
+                Err(outside) if outside.what == Reason::DataRange => {
+                    indices.truncate(depth);
+                    this.locals.truncate(locals);
+                    let apart = this.closed(span, |this| {
+                        let e = this.apart(span, |this| this.nest(f, vars, indices, id, body, nest))?;
+                        Ok(Sym::Data(e))
+                    });
+                    apart.map_err(|_| outside)
+                }
+                found => found,
+            })
+        })?;
         let e = Expr::guard(inside, e);
-        Ok(match nest {
+        let e = match nest {
             Nest::Sum => {
                 let ty = e.ty.clone();
                 Expr::new(Kind::Sum(index, e), ty, span)
@@ -460,7 +486,8 @@ impl Elaborator<'_> {
                     e
                 }
             }
-        })
+        };
+        Ok(self.stepping(f, id, asked, e))
     }
 }
 

@@ -126,7 +126,7 @@ impl Elaborator<'_> {
                 self.opened(f, opens, &body.nodes[*e].ty, &value, span)?;
                 Ok(value)
             }
-            tree::Expr::Card(_) => outside(self, Reason::DataRange),
+            tree::Expr::Card(r) => self.population(f, *r, span),
             tree::Expr::Lambda(lambda) => {
                 let captures = lambda.captures.iter().filter_map(|l| Some((*l, f.env.get(l)?.clone())));
                 let (scope, env) = (Rc::clone(&f.code), captures.collect());
@@ -148,12 +148,7 @@ impl Elaborator<'_> {
             }
             tree::Expr::Loop { scan, acc, init, cond, body } => self.repeat(f, id, *scan, acc, *init, *cond, *body),
             tree::Expr::With(x, updates) => self.update(f, *x, updates, span),
-            tree::Expr::Member(r, args) => {
-                let Sym::Data(r) = self.expr(f, *r)? else { return outside(self, Reason::Relation) };
-                let Kind::Var(r) = r.kind else { return outside(self, Reason::Relation) };
-                let at = args.iter().map(|a| self.index_of(f, *a)).collect::<Out<Arc<[Poly]>>>()?;
-                Ok(Sym::Bool(Pred::Member(r, self.vars.name(r), at, true)))
-            }
+            tree::Expr::Member(r, args) => self.member(f, *r, args, span),
             tree::Expr::Special(special, args) => self.special(f, id, special, args),
         }
     }
@@ -189,7 +184,7 @@ impl Elaborator<'_> {
                 self.stopped(&value, &ty, span)
             }
             (Special::Reshape, Some(x)) => self.reshape(f, id, x, &node.ty, span),
-            (Special::Relation, _) => outside(self, Reason::Relation),
+            (Special::Relation, Some(rows)) => self.listed(f, id, rows, span),
             (Special::Deriv(by), Some(e)) => self.deriv(f, *by, e, span),
             _ => outside(self, Reason::Effect),
         }
@@ -324,6 +319,14 @@ impl Elaborator<'_> {
     pub(super) fn checking(&mut self, p: Pred, what: Arc<crate::ir::core::Failing>, e: &E) -> Sym {
         if self.context.implies(&p) {
             return self.known(e.clone());
+        }
+        // What is the same for all index variables is named outside them, and asked where it is.
+        if self.depth > 0 && e.ty == CoreType::Scalar(Scalar::I64) && self.is_outer(e) {
+            let value = self.known(e.clone());
+            let unit = Expr::new(Kind::Tuple(Vec::new()), CoreType::unit(), e.span);
+            let check = unit.with(Kind::Check(p, what, unit.clone()), unit.ty.clone());
+            self.bind("assert", check);
+            return value;
         }
         let e = Expr::new(Kind::Check(p, what, e.clone()), e.ty.clone(), e.span);
         self.known(e)

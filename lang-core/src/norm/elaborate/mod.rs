@@ -24,6 +24,7 @@ mod masked;
 mod ops;
 mod range;
 mod reduce;
+mod relation;
 mod repeat;
 mod update;
 
@@ -399,18 +400,26 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    /// Names an integer outside all index variables.
-    fn bind_outside(&mut self, name: &str, e: E) -> Poly {
-        let local = self.vars.fresh(name);
-        self.types.insert(local, e.ty.clone());
-        self.depths.insert(local, 0);
-        if let Some(scope) = self.scopes.iter_mut().rev().find(|scope| scope.depth == 0) {
-            scope.bindings.push((local, e));
-        }
-        Poly::atom(Atom::Read(local, self.vars.name(local), Arc::from([])))
-    }
-
+    /// Names a value. An integer that is the same for all index variables, and an array of which it is an element, are
+    /// named outside them: they may be extents.
     fn bind_always(&mut self, e: &E) -> E {
+        if self.depth > 0 && e.ty == CoreType::Scalar(Scalar::I64) {
+            if self.is_outer(e) {
+                let local = self.name_outside("k", e.clone());
+                return e.with(Kind::Var(local), e.ty.clone());
+            }
+            let mut at = Vec::new();
+            let mut of = e;
+            while let Kind::Access(inner, p) = &of.kind {
+                at.push(p.clone());
+                of = inner;
+            }
+            if !at.is_empty() && of.is_free() && self.is_outer(of) {
+                let local = self.name_outside("k", of.clone());
+                let of = of.with(Kind::Var(local), of.ty.clone());
+                return at.into_iter().rev().fold(of, |e, p| Expr::access(&e, p));
+            }
+        }
         let local = self.vars.fresh("k");
         self.types.insert(local, e.ty.clone());
         self.depths.insert(local, self.depth);
@@ -418,6 +427,17 @@ impl<'a> Elaborator<'a> {
             scope.bindings.push((local, e.clone()));
         }
         e.with(Kind::Var(local), e.ty.clone())
+    }
+
+    /// Names a value outside all index variables.
+    fn name_outside(&mut self, name: &str, e: E) -> LocalId {
+        let local = self.vars.fresh(name);
+        self.types.insert(local, e.ty.clone());
+        self.depths.insert(local, 0);
+        if let Some(scope) = self.scopes.iter_mut().rev().find(|scope| scope.depth == 0) {
+            scope.bindings.push((local, e));
+        }
+        local
     }
 
     /// A value as data.

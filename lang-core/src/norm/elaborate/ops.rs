@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::{Elaborator, Frame, Out, Sym};
 use crate::base::{Code, Span};
-use crate::ir::core::{CoreType, E, Expr, Kind, Operation, Reason};
-use crate::predicate::{Poly, Pred};
+use crate::ir::core::{CoreType, E, Expr, Failing, Kind, Operation};
+use crate::predicate::{Atom, Poly, Pred};
 use crate::syntax::ops::{BinOp, Scalar};
 use crate::types::tree::{self, TId};
 
@@ -95,19 +95,62 @@ impl Elaborator<'_> {
 
     /// Of integers, where the divisor may be 0.
     fn integer_quotient(&mut self, f: &Frame, id: TId, op: BinOp, a: &Sym, b: &Sym, span: Span) -> Out<Sym> {
-        let (a, b) = (self.data(a, span)?, self.data(b, span)?);
-        if !matches!((&a.ty, &b.ty), (CoreType::Scalar(_), CoreType::Scalar(_))) {
-            // Each element would need its own check.
-            return Err(self.outside(Reason::DataRange, span));
-        }
-        let divisor = self.known(b);
-        let divisor = self.exact(divisor, span);
         let what = self.failing(f, id, Code::E0505, "division by zero");
-        let p = Pred::zero(&divisor).negated();
-        let b = self.data(&Sym::Int { poly: divisor, exact: true }, span)?;
-        let ty = CoreType::Scalar(Scalar::I64);
-        let quotient = Expr::new(Kind::Apply(Operation::Binary(op), vec![a, b]), ty, span);
-        Ok(self.checking(p, what, &quotient))
+        self.partial(Operation::Binary(op), a, b, (what, &|divisor| Pred::zero(divisor).negated()), span)
+    }
+
+    /// An operation on integers that has a value for some second operands alone. Each element is asked for its own.
+    fn partial(
+        &mut self,
+        operation: Operation,
+        a: &Sym,
+        b: &Sym,
+        (what, holds): (Arc<Failing>, &dyn Fn(&Poly) -> Pred),
+        span: Span,
+    ) -> Out<Sym> {
+        let integer = CoreType::Scalar(Scalar::I64);
+        let apply = |a: E, b: E| Expr::new(Kind::Apply(operation, vec![a, b]), CoreType::Scalar(Scalar::I64), span);
+        let first = self.data(a, span)?;
+        let second = self.data(b, span)?;
+        let array = matches!(second.ty, CoreType::Tensor(..));
+        let of = if array { Poly::default() } else { self.integer_of(b, &second, span) };
+        let ty = joint(&first.ty, &second.ty);
+        let dims: Vec<Poly> = ty.peel().0.into_iter().cloned().collect();
+        let scalar = self.data(&Sym::Int { poly: of.clone(), exact: true }, span)?;
+        if dims.is_empty() {
+            return Ok(self.checking(holds(&of), what, &apply(first, scalar)));
+        }
+        let (first, second) = (self.named_array(first), self.named_array(second));
+        let indices: Vec<_> = dims.into_iter().map(|n| self.vars.index("i", n)).collect();
+        let at = |e: &E| match e.ty {
+            CoreType::Tensor(..) => indices.iter().fold(e.clone(), |e, i| Expr::access(&e, i.value())),
+            _ => e.clone(),
+        };
+        let second = if array { at(&second) } else { scalar };
+        let of = match super::element(&second) {
+            Some((x, at)) if array => Poly::atom(Atom::Read(x, self.vars.name(x), at.into())),
+            _ => of,
+        };
+        let mut e = apply(at(&first), second);
+        let p = holds(&of);
+        if !self.context.implies(&p) {
+            e = Expr::new(Kind::Check(p, what, e), integer, span);
+        }
+        Ok(Sym::Data(indices.into_iter().rev().fold(e, |e, i| Expr::generate(i, e))))
+    }
+
+    /// The polynomial of a number among operands.
+    fn integer_of(&mut self, value: &Sym, data: &E, span: Span) -> Poly {
+        let value = match value {
+            Sym::Int { .. } => value.clone(),
+            _ => self.known(data.clone()),
+        };
+        self.exact(value, span)
+    }
+
+    /// An array under a name, so that an element of it is one of a variable.
+    pub(super) fn named_array(&mut self, e: E) -> E {
+        if matches!(e.kind, Kind::Var(_)) || !matches!(e.ty, CoreType::Tensor(..)) { e } else { self.bind_always(&e) }
     }
 
     pub(super) fn negate(&mut self, a: Sym, span: Span) -> Out<Sym> {
@@ -162,16 +205,8 @@ impl Elaborator<'_> {
         let integer = matches!(&b, Sym::Int { .. })
             || matches!(&b, Sym::Data(e) if e.ty.peel().1 == &CoreType::Scalar(Scalar::I64));
         if of == Scalar::I64 {
-            // A negative exponent fails.
-            let (a, b) = (self.data(&a, span)?, self.exact(b, span));
             let what = self.failing(f, id, Code::E0513, "a negative power of an integer");
-            let exponent = self.data(&Sym::Int { poly: b.clone(), exact: true }, span)?;
-            if b.overflowed() || !matches!(a.ty, CoreType::Scalar(_)) {
-                return Err(self.outside(Reason::DataRange, span));
-            }
-            let ty = CoreType::Scalar(Scalar::I64);
-            let power = Expr::new(Kind::Apply(Operation::PowInt, vec![a, exponent]), ty, span);
-            return Ok(self.checking(Pred::nonneg(&b), what, &power));
+            return self.partial(Operation::PowInt, &a, &b, (what, &Pred::nonneg), span);
         }
         let operation = if integer { Operation::PowInt } else { Operation::Pow };
         self.apply(operation, vec![a, b], of, span)

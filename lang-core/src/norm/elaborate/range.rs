@@ -3,31 +3,45 @@
 //! ends where they make it greatest. Where data tell it for each of them, as in `ptr[i]..ptr[i + 1]`, it ends at the
 //! greatest bound of all, which is computed before: a reduction outside all indices.
 
+use std::sync::Arc;
+
 use super::{Elaborator, Frame, Out};
-use crate::base::Span;
-use crate::ir::core::{CoreType, Expr, Kind, Reason};
+use crate::base::{Code, Span};
+use crate::ir::core::{CoreType, E, Expr, Kind, Reason};
 use crate::ir::reduce::{Reducer, Reduction};
 use crate::predicate::{Atom, Index, LocalId, Poly, Pred};
 use crate::syntax::ops::Scalar;
-use crate::types::tree::{IndexRange, IndexVar};
+use crate::types::tree::{IndexRange, IndexVar, TId};
 
 /// The values of an index variable: `first`, `first + by`, …
 pub(super) struct Range {
     pub(super) first: Poly,
-    pub(super) by: i128,
+    pub(super) by: Poly,
     pub(super) count: Poly,
+    /// Is the step above 0? Where it has to be asked for.
+    pub(super) asked: Option<Pred>,
 }
+
+/// An index variable from 0, its value in the program, where it is in the range, and what is asked of the step.
+type Asked = (Index, Poly, Pred, Option<Pred>);
 
 impl Range {
     /// The value at a number.
     pub(super) fn at(&self, number: &Poly) -> Poly {
-        self.first.add(&number.scale(self.by))
+        self.first.add(&number.mul(&self.by))
     }
 }
 
 impl Elaborator<'_> {
-    /// An index variable from 0, its value in the program, and where it is in the range.
+    /// An index variable from 0, its value in the program, and where it is in the range. A step that may be below 1 is
+    /// outside.
     pub(super) fn range(&mut self, f: &mut Frame, var: &IndexVar, span: Span) -> Out<(Index, Poly, Pred)> {
+        let (index, value, inside, asked) = self.asked_range(f, var, span)?;
+        if asked.is_some() { Err(self.outside(Reason::DataRange, span)) } else { Ok((index, value, inside)) }
+    }
+
+    /// The same, with what has to be asked of the step.
+    pub(super) fn asked_range(&mut self, f: &mut Frame, var: &IndexVar, span: Span) -> Out<Asked> {
         let name = f.code.body.locals.get(var.local.0 as usize).map(|l| l.name.clone()).unwrap_or_default();
         let range = self.span_of(f, var)?;
         let count = &range.count;
@@ -37,7 +51,7 @@ impl Elaborator<'_> {
         };
         let index = self.vars.index(name, hull.clone());
         let inside = if hull == *count { Pred::truth() } else { Pred::less(&index.value(), count) };
-        Ok((index.clone(), range.at(&index.value()), inside))
+        Ok((index.clone(), range.at(&index.value()), inside, range.asked))
     }
 
     /// An extent that is no less wherever outer indices are, where these tell it linearly: they are put at the end of
@@ -106,29 +120,24 @@ impl Elaborator<'_> {
         let indices = own.into_iter().map(|(_, index)| index).collect();
         let reduction = Reduction { reducer: Reducer::Max, indices, terms, place: Poly::default(), body };
         let e = Expr::new(Kind::Reduce(Box::new(reduction)), integer, span);
-        Ok(self.bind_outside("most", e))
+        let most = self.name_outside("most", e);
+        Ok(Poly::atom(Atom::Read(most, self.vars.name(most), Arc::from([]))))
     }
 
     /// The values of an index variable.
     pub(super) fn span_of(&mut self, f: &mut Frame, var: &IndexVar) -> Out<Range> {
         let span = f.code.inlined.unwrap_or_default();
+        let one = Poly::constant(1);
         let (first, by, count) = match &var.range {
-            IndexRange::Extent(n) => (Poly::default(), 1, self.poly(f, n, span)?),
-            IndexRange::Below(e) => (Poly::default(), 1, self.index_of(f, *e)?),
+            IndexRange::Extent(n) => (Poly::default(), one, self.poly(f, n, span)?),
+            IndexRange::Below(e) => (Poly::default(), one, self.index_of(f, *e)?),
             IndexRange::Range(a, b, by) => {
                 let (a, b) = (self.index_of(f, *a)?, self.index_of(f, *b)?);
-                let by = match by {
-                    None => 1,
-                    Some(e) => {
-                        let by = self.index_of(f, *e)?;
-                        let by = by.as_constant().filter(|by| *by > 0);
-                        by.ok_or_else(|| self.outside(Reason::DataRange, span))?
-                    }
-                };
+                let by = by.map_or(Ok(one), |e| self.index_of(f, e))?;
                 let width = b.sub(&a);
-                let count = match by {
-                    1 => width,
-                    by => width.plus(by - 1).div(&Poly::constant(by)).unwrap_or_default(),
+                let count = match by.as_constant() {
+                    Some(1) => width,
+                    _ => width.add(&by).plus(-1).div(&by).unwrap_or_else(|| Poly::atom(Atom::Overflow)),
                 };
                 (a, by, count)
             }
@@ -136,7 +145,16 @@ impl Elaborator<'_> {
         if count.overflowed() || first.overflowed() {
             return Err(self.outside(Reason::DataRange, span));
         }
-        Ok(Range { first, by, count })
+        let positive = Pred::less(&Poly::default(), &by);
+        let asked = (!self.context.implies(&positive)).then_some(positive);
+        Ok(Range { first, by, count, asked })
+    }
+
+    /// A value over a range whose step is asked.
+    pub(super) fn stepping(&self, f: &Frame, id: TId, asked: Option<Pred>, e: E) -> E {
+        let Some(asked) = asked else { return e };
+        let what = self.failing(f, id, Code::E0511, "the stride is below 1");
+        e.with(Kind::Check(asked, what, e.clone()), e.ty.clone())
     }
 
     /// Do data tell it that are another for each value of an index variable in scope?

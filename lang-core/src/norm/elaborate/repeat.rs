@@ -39,6 +39,7 @@ impl Elaborator<'_> {
         }
         let init = self.expr(f, fold.init)?;
         let init = self.data(&init, span)?;
+        let init = self.as_array(init)?;
         let init = self.bind("init", init);
         let (last, kept) = self.steps(f, id, fold, 0, init.clone())?;
         if fold.scan {
@@ -84,6 +85,7 @@ impl Elaborator<'_> {
             Ok(Sym::Tuple(vec![next, kept], Labels::Places))
         })?;
         let mut e = self.looped(&body, counter, Trips::Count(range.count), carry, span);
+        e = self.stepping(f, id, range.asked, e);
         if checked {
             let what = self.failing(f, id, Code::E0509, "the extent is negative");
             e = e.with(Kind::Check(positive, what, e.clone()), e.ty.clone());
@@ -108,6 +110,7 @@ impl Elaborator<'_> {
         let ty = f.code.body.nodes[init].ty.clone();
         let init = self.expr(f, init)?;
         let init = self.data(&init, span)?;
+        let init = self.as_array(init)?;
         let init = self.bind("init", init);
         let mut outer = Frame { code: f.code.clone(), env: f.env.clone() };
         let first = self.known(init.clone());
@@ -178,6 +181,39 @@ impl Elaborator<'_> {
         self.indices.extend(indices);
         self.context.release(mark);
         enclosed
+    }
+
+    /// A value as one of a function of its own, of the index variables and all else that it depends on: in it they do not
+    /// vary, so that extents may depend on them. It is a loop of one step, which keeps the value.
+    pub(super) fn apart(&mut self, span: Span, value: impl FnOnce(&mut Self) -> Out<E>) -> Out<E> {
+        let one = Poly::constant(1);
+        let counter = self.vars.index("once", one.clone());
+        let unit = || Sym::Tuple(Vec::new(), Labels::Places);
+        let body = self.body(&counter, vec![("none".into(), CoreType::unit())], span, |this, _| {
+            let value = value(this)?;
+            Ok(Sym::Tuple(vec![unit(), Sym::Data(value)], Labels::Places))
+        })?;
+        // What it has so many of is known around it, and the same for all.
+        let mut known = true;
+        if let CoreType::Tuple(parts, _) = &body.result {
+            for leaf in parts.iter().flat_map(|ty| ty.leaves()) {
+                for n in &leaf.dims {
+                    known &= self.hull(n).as_ref() == Some(n);
+                    n.for_each_atom(&mut |a| {
+                        if let Atom::Local(l, _) | Atom::Read(l, ..) = a {
+                            known &= body.sizes.contains(l) || body.captured.iter().any(|(x, _)| x == l);
+                        }
+                    });
+                }
+            }
+        }
+        if !known {
+            return Err(self.outside(Reason::DataRange, span));
+        }
+        let unit = self.data(&unit(), span)?;
+        let e = self.looped(&body, counter, Trips::Count(one), unit, span);
+        let e = self.bind("r", e);
+        Ok(Expr::access(&Expr::proj(&e, 1), Poly::default()))
     }
 
     fn looped(&self, body: &Enclosed, counter: Index, trips: Trips, carry: E, span: Span) -> E {

@@ -118,7 +118,8 @@ impl Elaborator<'_> {
     }
 
     /// An extent that must not depend on indices.
-    pub(super) fn extent(&self, n: Poly, span: Span) -> Out<Poly> {
+    pub(super) fn extent(&mut self, n: Poly, span: Span) -> Out<Poly> {
+        let n = self.outward(&n);
         let mut ragged = false;
         n.for_each_atom(&mut |a| {
             ragged |= match a {

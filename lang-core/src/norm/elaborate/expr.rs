@@ -320,14 +320,6 @@ impl Elaborator<'_> {
         if self.context.implies(&p) {
             return self.known(e.clone());
         }
-        // What is the same for all index variables is named outside them, and asked where it is.
-        if self.depth > 0 && e.ty == CoreType::Scalar(Scalar::I64) && self.is_outer(e) {
-            let value = self.known(e.clone());
-            let unit = Expr::new(Kind::Tuple(Vec::new()), CoreType::unit(), e.span);
-            let check = unit.with(Kind::Check(p, what, unit.clone()), unit.ty.clone());
-            self.bind("assert", check);
-            return value;
-        }
         let e = Expr::new(Kind::Check(p, what, e.clone()), e.ty.clone(), e.span);
         self.known(e)
     }

@@ -400,26 +400,7 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    /// Names a value. An integer that is the same for all index variables, and an array of which it is an element, are
-    /// named outside them: they may be extents.
     fn bind_always(&mut self, e: &E) -> E {
-        if self.depth > 0 && e.ty == CoreType::Scalar(Scalar::I64) {
-            if self.is_outer(e) {
-                let local = self.name_outside("k", e.clone());
-                return e.with(Kind::Var(local), e.ty.clone());
-            }
-            let mut at = Vec::new();
-            let mut of = e;
-            while let Kind::Access(inner, p) = &of.kind {
-                at.push(p.clone());
-                of = inner;
-            }
-            if !at.is_empty() && of.is_free() && self.is_outer(of) {
-                let local = self.name_outside("k", of.clone());
-                let of = of.with(Kind::Var(local), of.ty.clone());
-                return at.into_iter().rev().fold(of, |e, p| Expr::access(&e, p));
-            }
-        }
         let local = self.vars.fresh("k");
         self.types.insert(local, e.ty.clone());
         self.depths.insert(local, self.depth);

@@ -43,7 +43,10 @@ impl Elaborator<'_> {
     /// The same, with what has to be asked of the step.
     pub(super) fn asked_range(&mut self, f: &mut Frame, var: &IndexVar, span: Span) -> Out<Asked> {
         let name = f.code.body.locals.get(var.local.0 as usize).map(|l| l.name.clone()).unwrap_or_default();
-        let range = self.span_of(f, var)?;
+        let mut range = self.span_of(f, var)?;
+        if self.hull(&range.count).is_none() {
+            range.count = self.outward(&range.count);
+        }
         let count = &range.count;
         let hull = match self.hull(count) {
             Some(hull) => hull,
@@ -82,6 +85,57 @@ impl Elaborator<'_> {
             }
         });
         found
+    }
+
+    /// The same with integers that were named inside index variables and are the same for all of them, and elements of
+    /// arrays that are, read outside them. What they fail by is asked here.
+    pub(super) fn outward(&mut self, p: &Poly) -> Poly {
+        let mut moved: Vec<(LocalId, LocalId, Vec<Poly>)> = Vec::new();
+        let mut inner = Vec::new();
+        p.for_each_atom(&mut |a| {
+            if let Atom::Read(x, ..) = a
+                && self.depths.get(x).is_some_and(|depth| *depth > 0)
+            {
+                inner.push(*x);
+            }
+        });
+        for x in inner {
+            let scopes = self.scopes.iter().rev();
+            let Some((_, e)) = scopes.flat_map(|s| &s.bindings).find(|(local, _)| *local == x).cloned() else {
+                continue;
+            };
+            let (mut of, mut asked) = (e, Vec::new());
+            while let Kind::Check(p, what, inner) = &of.kind {
+                asked.push((p.clone(), what.clone()));
+                of = inner.clone();
+            }
+            let mut at = Vec::new();
+            if !self.is_outer(&of) {
+                while let Kind::Access(inner, p) = &of.kind {
+                    at.push(p.clone());
+                    of = inner.clone();
+                }
+                at.reverse();
+            }
+            if !self.is_outer(&of) {
+                continue;
+            }
+            for (p, what) in asked {
+                let unit = of.with(Kind::Tuple(Vec::new()), CoreType::unit());
+                let check = unit.with(Kind::Check(p, what, unit.clone()), unit.ty.clone());
+                self.bind("assert", check);
+            }
+            let name = self.vars.name(x);
+            moved.push((x, self.name_outside(&name, of), at));
+        }
+        p.substitute(&|a| match a {
+            Atom::Read(x, _, rest) => {
+                let (_, new, at) = moved.iter().find(|(old, ..)| old == x)?;
+                let at = at.iter().chain(&**rest).cloned().collect();
+                Some(Poly::atom(Atom::Read(*new, self.vars.name(*new), at)))
+            }
+            _ => None,
+        })
     }
 
     /// The greatest that outer indices make of it, zero if there are none.

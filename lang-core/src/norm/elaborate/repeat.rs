@@ -65,7 +65,10 @@ impl Elaborator<'_> {
             };
             return Ok((next, kept));
         };
-        let range = self.span_of(f, var)?;
+        let mut range = self.span_of(f, var)?;
+        if fold.keeps() {
+            range.count = self.outward(&range.count);
+        }
         let name = f.code.body.locals.get(var.local.0 as usize).map(|l| l.name.clone()).unwrap_or_default();
         let extent = match fold.keeps() {
             true => self.hull(&range.count).ok_or_else(|| self.outside(Reason::DataRange, span))?,

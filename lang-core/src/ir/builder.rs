@@ -105,7 +105,7 @@ impl Builder {
         if let Some(known) = self.simplified.borrow().get(&key) {
             return known.clone();
         }
-        let simplified = self.context(dims).simplify(pred);
+        let simplified = self.context_of(dims, pred).simplify(pred);
         let mut known = self.simplified.borrow_mut();
         known.insert((key.0.clone(), simplified.clone()), simplified.clone());
         known.insert(key, simplified.clone());
@@ -118,7 +118,7 @@ impl Builder {
         if pred.is_true() || given == pred {
             return true;
         }
-        let mut context = self.context(dims);
+        let mut context = self.context_of(dims, pred);
         context.assume(given);
         context.implies(pred)
     }
@@ -339,6 +339,7 @@ impl Builder {
             Rhs::Zero => Pred::falsity(),
             Rhs::Add(items) => Pred::any_of(items.iter().map(|a| plain(&a.pred))),
             Rhs::Reduce(r) => plain(&r.pred),
+            Rhs::Order(o) => plain(&o.pred),
             Rhs::Map { pred, .. } | Rhs::Call { pred, .. } => plain(pred),
             Rhs::Contract { bound, pred, .. } => {
                 let free = stmt.dims.len();

@@ -16,6 +16,7 @@ mod indices;
 mod nest;
 pub mod origin;
 pub mod read;
+pub mod order;
 pub mod reduce;
 pub mod region;
 pub mod ssa;

@@ -260,6 +260,11 @@ fn inlined(
                 r.pred = pred.and(&r.pred);
                 Place::Batched(builder.reduce(&dims, scalar, r, all))
             }
+            Rhs::Order(o) => {
+                let mut o = o.map(&|p| put.pred(p), &mut |a| put.access(a));
+                o.pred = pred.and(&o.pred);
+                Place::Batched(builder.order(&dims, o, all))
+            }
             Rhs::Map { operation, pred: own, args } => {
                 let places: Vec<Access> = args.iter().map(|a| put.access(a)).collect();
                 let mut pred = pred.and(&put.pred(own));
@@ -341,7 +346,8 @@ fn linear(ssa: &Ssa) -> Vec<bool> {
             | Rhs::Constant(_)
             | Rhs::Zero
             | Rhs::Index(_)
-            | Rhs::Reduce(_) => false,
+            | Rhs::Reduce(_)
+            | Rhs::Order(_) => false,
         });
     }
     linear

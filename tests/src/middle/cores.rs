@@ -314,6 +314,7 @@ impl<'r> Draw<'r> {
 
     fn scalar(&mut self, d: usize) -> E {
         match self.random.below(15) {
+            12..=14 if self.random.once_in(4) => self.order(d),
             12..=14 => self.reduction(d),
             0..=2 => {
                 let items = (0..2 + self.random.below(2)).map(|_| self.expr(&REAL, d)).collect();
@@ -384,6 +385,38 @@ impl<'r> Draw<'r> {
         let of = self.expr(&tensor(&extent, REAL), d.min(1));
         let element = Expr::guard(Pred::inside(&read, &extent), Expr::access(&of, read));
         Expr::lets(vec![(k, e)], element)
+    }
+
+    /// What stands first in an order of reals or of truth values, or a sum of what stands at every position.
+    fn order(&mut self, d: usize) -> E {
+        let extent = self.extent();
+        let truths = self.random.once_in(3);
+        let (index, key) = self.over(&extent, |g| {
+            let key = g.expr(&REAL, d.min(2));
+            if truths {
+                let bool = CoreType::Scalar(Scalar::Bool);
+                let zero = node(Kind::Constant(Constant::Real(0.0)), REAL);
+                node(Kind::Apply(Operation::Binary(BinOp::Lt), vec![zero, key]), bool)
+            } else {
+                key
+            }
+        });
+        let p = self.vars.fresh("p");
+        let order = Expr::order(index, key);
+        let of = self.expr(&tensor(&extent, REAL), d.min(1));
+        let name = self.vars.name(p);
+        let read = |at: Poly| Poly::atom(Atom::Read(p, name.clone(), [at].into()));
+        let body = if self.random.once_in(3) {
+            let first = Expr::access(&of, read(Poly::default()));
+            Expr::guard(Pred::less(&Poly::default(), &extent), first)
+        } else {
+            let index = self.vars.index("i", extent);
+            let element = Expr::access(&of, read(index.value()));
+            let by = node(Kind::Index(index.value()), CoreType::Scalar(Scalar::I64));
+            let by = node(Kind::Apply(Operation::Convert(Scalar::F64), vec![by]), REAL);
+            node(Kind::Sum(index, node(Kind::Mul(element, by), REAL)), REAL)
+        };
+        Expr::lets(vec![(p, order)], body)
     }
 
     fn call(&mut self, ty: &CoreType, d: usize) -> Option<E> {

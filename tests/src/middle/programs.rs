@@ -325,6 +325,7 @@ impl Draw {
         }
         match self.random.below(28) {
             25..=27 => self.reduction(d),
+            24 if self.random.once_in(2) => self.ordered(d),
             24 => self.call(Ty::Real).unwrap_or_else(|| self.leaf()),
             0 | 1 => format!("({} + {})", self.real(d), self.real(d)),
             2 => format!("({} - {})", self.real(d), self.real(d)),
@@ -460,6 +461,7 @@ impl Draw {
         let d = depth - 1;
         let ty = if extent == 'n' { Ty::Row } else { Ty::Column };
         match self.random.below(14) {
+            0 if self.random.once_in(4) => self.ordered_row(extent, d),
             0..=4 => self.over(extent, |g, i| format!("(for {i} < {extent}: {})", g.real(d))),
             5 => format!("({} + {})", self.row(extent, d), self.row(extent, d)),
             6 => format!("({} * {})", self.real(d), self.row(extent, d)),

@@ -433,7 +433,7 @@ impl Elaborator<'_> {
     ) -> Out<E> {
         let span = self.span(f, id);
         let Some(var) = vars.get(indices.len()) else {
-            return self.closed(span, |this| body(this, f, indices));
+            return self.closed_in_binder(span, |this| body(this, f, indices));
         };
         let (index, value, inside) = self.range(f, var, span)?;
         f.env.insert(var.local, Sym::Int { poly: value, exact: true });

@@ -22,6 +22,7 @@ mod expr;
 mod jacobian;
 mod masked;
 mod ops;
+mod order;
 mod reduce;
 mod repeat;
 mod update;
@@ -184,6 +185,10 @@ struct Elaborator<'a> {
     depths: HashMap<LocalId, usize>,
     /// Is this the body of a loop? There what is updated changes in place.
     repeated: bool,
+    /// Positions in an order, with the extent of the axis that they are of.
+    ordered: HashMap<LocalId, Poly>,
+    /// Has something an extent for each value of an index around it?
+    varied: bool,
     /// The types of parameters and of what is bound.
     types: HashMap<LocalId, CoreType>,
     /// Functions made to be differentiated.
@@ -209,6 +214,8 @@ impl<'a> Elaborator<'a> {
             depth: 0,
             depths: HashMap::new(),
             repeated: false,
+            ordered: HashMap::new(),
+            varied: false,
             types: HashMap::new(),
             locals: Vec::new(),
             globals: HashMap::new(),

@@ -278,6 +278,7 @@ impl Builder {
                 let extents = self.dims(one.var);
                 let everywhere = one.at.iter().zip(&extents).all(|(a, n)| context.implies(&Pred::inside(a, n)));
                 context.assume(&self.support(one));
+                context.assume(&self.terms(one));
                 if everywhere && context.implies(&pred) { Pred::truth() } else { pred }
             }
             _ => pred,
@@ -350,6 +351,20 @@ impl Builder {
             Rhs::Input(_) | Rhs::Constant(_) | Rhs::Index(_) | Rhs::Update { .. } => Pred::truth(),
         };
         own.map(&|p| at_indices(p, &of.at))
+    }
+
+    /// Where a sum has terms, though data tell: elsewhere it is zero.
+    fn terms(&self, of: &Access) -> Pred {
+        match self.get(of.var) {
+            Some(Stmt { dims, rhs: Rhs::Contract { bound, pred, .. }, .. })
+                if pred.is_opaque() && !bound.is_empty() =>
+            {
+                let each = bound.iter().enumerate().rev();
+                let some = each.fold(pred.clone(), |p, (k, n)| Pred::exists(&index(dims.len() + k, n), &p));
+                self.simplify(dims, &some).map(&|p| at_indices(p, &of.at))
+            }
+            _ => Pred::truth(),
+        }
     }
 
     /// A part of a loop, without indices of its batch on which nothing in it depends.

@@ -241,7 +241,9 @@ fn ascribed(e: &Expr) -> Option<&CoreType> {
 fn binds(e: &Expr) -> Level {
     match &e.kind {
         Kind::Add(items) if items.len() > 1 => Level::Open,
-        Kind::Gen(..) | Kind::Sum(..) | Kind::Order(..) | Kind::Reduce(..) | Kind::Let(..) | Kind::Check(..) => Level::Open,
+        Kind::Gen(..) | Kind::Sum(..) | Kind::Order(..) | Kind::Reduce(..) | Kind::Let(..) | Kind::Check(..) => {
+            Level::Open
+        }
         Kind::Apply(Operation::Binary(_) | Operation::Pow | Operation::PowInt | Operation::Not, _) => Level::Open,
         Kind::Index(p) => match (p.terms(), p.as_atom()) {
             (_, Some(Atom::Div(..) | Atom::Mod(..))) => Level::Open,

@@ -139,7 +139,15 @@ pub(crate) fn call(
 
 fn has_data_extents(ssa: &Ssa) -> bool {
     let mut found = false;
-    ssa.stmts.iter().flat_map(|s| &s.dims).for_each(|n| ssa::reads(n, &mut |_| found = true));
+    let mut see = |n: &Poly| ssa::reads(n, &mut |_| found = true);
+    for stmt in &ssa.stmts {
+        stmt.dims.iter().for_each(&mut see);
+        match &stmt.rhs {
+            Rhs::Contract { bound, .. } | Rhs::Update { bound, .. } => bound.iter().for_each(&mut see),
+            Rhs::Reduce(r) => r.bound.iter().for_each(&mut see),
+            _ => {}
+        }
+    }
     found
 }
 

@@ -14,8 +14,8 @@ use crate::base::Name;
 use crate::interp::guarded;
 use crate::ir::core::{self, Callee, E, Expr, Failing, Kind, Leaf, Repeat, Update, Vars};
 use crate::ir::flat::{Flat, Input, Source};
-use crate::ir::origin::{Ancestor, Origins};
 use crate::ir::order::Order;
+use crate::ir::origin::{Ancestor, Origins};
 use crate::ir::reduce::{Reduce, Reduction};
 use crate::ir::region::{Arg, Loop, Part, Trips};
 use crate::ir::ssa::{self, Access, Addend, Builder, Check, Rhs, Ssa, Stmt, Var};
@@ -23,7 +23,8 @@ use crate::predicate::{Atom, Index, LocalId, Poly, Pred};
 use crate::syntax::ops::Scalar;
 
 /// The rules, as they are counted.
-pub const RULES: &[&str] = &["5.25", "5.26", "5.27", "5.28", "5.29", "5.30", "5.31", "5.32", "5.33", "5.34", REDUCTION, ORDER];
+pub const RULES: &[&str] =
+    &["5.25", "5.26", "5.27", "5.28", "5.29", "5.30", "5.31", "5.32", "5.33", "5.34", REDUCTION, ORDER];
 
 /// A reduction that is no sum, which the paper has not.
 const REDUCTION: &str = "reduction";

@@ -94,7 +94,7 @@ pub fn judge(seed: u64, report: &mut Report) -> Result<(), (String, String)> {
     let mut functions: Vec<Function> = Vec::new();
     let mut random = Random::new(seed ^ 0x5eed);
     for k in 0..1 + random.below(2) {
-        functions.push(Draw::function(&mut random, k, &functions));
+        functions.push(Draw::function(&mut random, k, &functions, Random::new(seed ^ 0x0de5).once_in(3)));
     }
     report.programs += 1;
     let Err(broken) = laws(&functions, report) else { return Ok(()) };
@@ -153,6 +153,8 @@ struct Draw<'r> {
     b: LocalId,
     left: usize,
     smooth: bool,
+    /// May there be orders?
+    orders: bool,
     /// May there be products over ranges?
     prods: bool,
 }
@@ -172,7 +174,7 @@ fn node(kind: Kind, ty: CoreType) -> E {
 }
 
 impl<'r> Draw<'r> {
-    fn function(random: &'r mut Random, number: usize, known: &'r [Function]) -> Function {
+    fn function(random: &'r mut Random, number: usize, known: &'r [Function], orders: bool) -> Function {
         let mut vars = Vars::default();
         let sizes: Vec<LocalId> = ["n", "m"].into_iter().map(|name| vars.fresh(name)).collect();
         let [n, m] = [0, 1].map(|k| Poly::atom(vars.atom(LocalId(k))));
@@ -200,8 +202,21 @@ impl<'r> Draw<'r> {
             tensor(&n, pair(REAL, REAL)),
         ];
         let ty = random.pick(&results).cloned().unwrap_or(REAL);
-        let mut draw =
-            Draw { random, vars, scope: params.clone(), indices: Vec::new(), known, n, m, k, b, left, smooth, prods };
+        let mut draw = Draw {
+            random,
+            vars,
+            scope: params.clone(),
+            indices: Vec::new(),
+            known,
+            n,
+            m,
+            k,
+            b,
+            left,
+            smooth,
+            orders,
+            prods,
+        };
         let body = draw.expr(&ty, 6);
         Function {
             callee: Arc::new(Callee::new(GlobalName::new("core", &format!("f{number}")), Vec::new())),
@@ -314,7 +329,7 @@ impl<'r> Draw<'r> {
 
     fn scalar(&mut self, d: usize) -> E {
         match self.random.below(15) {
-            12..=14 if self.random.once_in(4) => self.order(d),
+            12..=14 if self.orders && self.random.below(2) == 0 => self.order(d),
             12..=14 => self.reduction(d),
             0..=2 => {
                 let items = (0..2 + self.random.below(2)).map(|_| self.expr(&REAL, d)).collect();

@@ -17,7 +17,9 @@ impl Draw {
             2 => {
                 let other = self.row(extent, d.min(1));
                 self.over(extent, |_, i| {
-                    format!("(let ({v}, {w}) = (argsort({row}), {other}) in sum {i} < {extent}: {w}[{v}[{i}]] * f64({i}))")
+                    format!(
+                        "(let ({v}, {w}) = (argsort({row}), {other}) in sum {i} < {extent}: {w}[{v}[{i}]] * f64({i}))"
+                    )
                 })
             }
             3 => self.over('m', |g, i| {

@@ -2,13 +2,13 @@
 //! are those where the condition holds, and how many do is a sum.
 //!
 //! What is filtered for each value of an index has an extent for each of them. So the body of a binder in which that
-//! happens becomes a function of its own, in which there is one extent.
+//! happens becomes that of a loop with one iteration, in which there is one extent.
 
 use std::sync::Arc;
 
 use super::{Closure, Elaborator, Frame, Out, Sym};
 use crate::base::Span;
-use crate::ir::core::{Constant, CoreType, E, Expr, Kind, Reason};
+use crate::ir::core::{Constant, CoreType, E, Expr, Kind, Labels, Reason, Trips};
 use crate::predicate::{Atom, LocalId, Poly, Pred};
 use crate::resolve::builtin::Builtin;
 use crate::syntax::ops::Scalar;
@@ -122,25 +122,31 @@ impl Elaborator<'_> {
         self.under(&Pred::all(known), |this| Ok(this.context.implies(p))).unwrap_or(false)
     }
 
-    /// The body of a binder, in a scope of its own; as a function of its own where extents in it vary with the index.
+    /// The body of a binder, in a scope of its own; as that of a loop where extents in it vary with the index.
     pub(super) fn closed_in_binder(&mut self, span: Span, mut f: impl FnMut(&mut Self) -> Out<Sym>) -> Out<E> {
         self.varied = false;
         match self.closed(span, &mut f) {
             Err(_) if std::mem::take(&mut self.varied) && self.depth > 0 => {}
             other => return other,
         }
-        let indices = self.indices.clone();
-        self.indices.values_mut().for_each(|extent| *extent = None);
-        let enclosed = self.enclose(Vec::new(), span, |this, _| f(this));
-        self.indices = indices;
-        let enclosed = enclosed?;
-        let args = enclosed.captured.iter().map(|(local, ty)| self.capture(*local, ty, span)).collect();
-        let sizes = enclosed.sizes.iter().map(|l| Poly::atom(self.vars.atom(*l))).collect();
-        if self.varies(&enclosed.result) {
-            self.varied = true;
-            return Err(self.outside(Reason::DataRange, span));
-        }
-        Ok(Expr::new(Kind::Call(enclosed.callee, sizes, args), enclosed.result, span))
+        let (bindings, e) = self.scope(|this| {
+            let counter = this.vars.index("once", Poly::constant(1));
+            let body = this.body(&counter, Vec::new(), span, |this, _| {
+                let value = f(this)?;
+                let value = this.data(&value, span)?;
+                let nothing = Sym::Tuple(Vec::new(), Labels::Places);
+                Ok(Sym::Tuple(vec![nothing, Sym::Data(value)], Labels::Places))
+            })?;
+            if this.varies(&body.result) {
+                this.varied = true;
+                return Err(this.outside(Reason::DataRange, span));
+            }
+            let nothing = Expr::new(Kind::Tuple(Vec::new()), CoreType::unit(), span);
+            let e = this.looped(&body, counter, Trips::Count(Poly::constant(1)), nothing, span);
+            let e = this.bind("r", e);
+            Ok(Expr::access(&Expr::proj(&e, 1), Poly::default()))
+        })?;
+        Ok(Expr::lets(bindings, e))
     }
 
     /// A truth value as a predicate.

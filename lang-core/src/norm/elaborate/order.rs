@@ -181,6 +181,6 @@ impl Elaborator<'_> {
     }
 
     fn known_outside(&self, x: LocalId) -> bool {
-        self.scopes.iter().flatten().any(|(y, _)| *y == x) || self.params.contains(&x)
+        self.scopes.iter().any(|s| s.bindings.iter().any(|(y, _)| *y == x)) || self.params.contains(&x)
     }
 }

@@ -318,9 +318,8 @@ def smooth(x: [n]f64) -> [n]f64 = for i: (sum d in -1..2: [0 <= i + d < n] * x[i
               X1[i0 < k]: i64 = input idx  -- idx
               X2[i0 < k]: f64 = X0[X1[i0]]  needs 0
               X3[i0 < k]: f64 = input y_adj = adj 0  -- y_adj
-              X4[i0 < n]: f64 = sum i1 < k: [i0 == X1[i1]] * X3[i1]  needs 0
-              X5[i0 < n]: f64 = [(any i1 < k: i0 == X1[i1])] * X4[i0]  -- x_adj
-              out X2, X5
+              X4[i0 < n]: f64 = sum i1 < k: [i0 == X1[i1]] * X3[i1]  needs 0  -- x_adj
+              out X2, X4
             core relu[n](x: [n]f64) -> [n]f64 =
               for i < n:
                 let k = x[i] > 0.0

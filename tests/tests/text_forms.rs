@@ -109,6 +109,7 @@ fn head(e: &Expr) -> String {
         Kind::Proj(_, k) => format!("component {k}"),
         Kind::Gen(i, _) => format!("for {i:?}"),
         Kind::Sum(i, _) => format!("sum {i:?}"),
+        Kind::Order(i, _) => format!("argsort {i:?}"),
         Kind::Access(_, p) => format!("at {p:?} {of:?}"),
         Kind::Guard(p, _) => format!("guard {p:?}"),
         Kind::Let(bindings, _) => format!("let {:?}", bindings.iter().map(|b| b.0).collect::<Vec<_>>()),

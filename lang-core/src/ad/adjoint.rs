@@ -204,7 +204,8 @@ impl Deriving<'_> {
                 let (of, pred) = self.chosen(stmt, r)?;
                 self.transpose(stmt, &[], (&pred, present), false, &of, &[seed], terms);
             }
-            Rhs::Reduce(_) => {}
+            // Positions do not vary.
+            Rhs::Reduce(_) | Rhs::Order(_) => {}
             Rhs::Map { pred, args, .. } => {
                 for (k, arg) in args.iter().enumerate().filter(|(_, a)| is_active(a)) {
                     self.rule(var, "6.27");

@@ -91,7 +91,7 @@ impl Deriving<'_> {
                     self.builder.push(stmt.dims.clone(), stmt.scalar, Rhs::Input(input), Vec::new())
                 })
             }
-            Rhs::Constant(_) | Rhs::Zero | Rhs::Index(_) => {
+            Rhs::Constant(_) | Rhs::Zero | Rhs::Index(_) | Rhs::Order(_) => {
                 self.rule(var, "6.3");
                 None
             }

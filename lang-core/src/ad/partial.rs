@@ -89,7 +89,8 @@ impl Deriving<'_> {
 
     fn makes_poles(&self, rhs: &Rhs) -> bool {
         match rhs {
-            Rhs::Input(_) | Rhs::Zero | Rhs::Index(_) | Rhs::Add(_) | Rhs::Contract { .. } | Rhs::Reduce(_) => false,
+            Rhs::Input(_) | Rhs::Zero | Rhs::Index(_) | Rhs::Add(_) | Rhs::Contract { .. } => false,
+            Rhs::Reduce(_) | Rhs::Order(_) => false,
             Rhs::Constant(c) => matches!(c, Constant::Real(x) if !x.is_finite()),
             Rhs::Update { .. } => false,
             Rhs::Call { .. } | Rhs::Loop(..) => true,

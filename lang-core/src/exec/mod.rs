@@ -14,6 +14,7 @@ pub mod given;
 mod loops;
 mod nest;
 mod number;
+mod order;
 mod program;
 mod reduce;
 mod rows;

@@ -176,6 +176,10 @@ impl Run<'_> {
                 let of = self.tensor(r.of.var).and_then(Tensor::kind).unwrap_or(scalar);
                 self.reduce::<T>(&shape, of, r)
             }),
+            Rhs::Order(o) => {
+                let of = self.tensor(o.of.var).and_then(Tensor::kind).ok_or(NO_ELEMENTS)?;
+                self.order(shape, of, o)
+            }
             Rhs::Call { .. } => self.call(k, stmt, shape),
             Rhs::Loop(..) => self.looped(k, stmt, shape),
             Rhs::Update { .. } => at_scalar!(scalar, T => self.update::<T>(k, stmt, &shape)),

@@ -105,7 +105,7 @@ impl Builder {
         if let Some(known) = self.simplified.borrow().get(&key) {
             return known.clone();
         }
-        let simplified = self.context(dims).simplify(pred);
+        let simplified = self.context_of(dims, pred).simplify(pred);
         let mut known = self.simplified.borrow_mut();
         known.insert((key.0.clone(), simplified.clone()), simplified.clone());
         known.insert(key, simplified.clone());
@@ -118,7 +118,7 @@ impl Builder {
         if pred.is_true() || given == pred {
             return true;
         }
-        let mut context = self.context(dims);
+        let mut context = self.context_of(dims, pred);
         context.assume(given);
         context.implies(pred)
     }
@@ -278,6 +278,7 @@ impl Builder {
                 let extents = self.dims(one.var);
                 let everywhere = one.at.iter().zip(&extents).all(|(a, n)| context.implies(&Pred::inside(a, n)));
                 context.assume(&self.support(one));
+                context.assume(&self.terms(one));
                 if everywhere && context.implies(&pred) { Pred::truth() } else { pred }
             }
             _ => pred,
@@ -339,6 +340,7 @@ impl Builder {
             Rhs::Zero => Pred::falsity(),
             Rhs::Add(items) => Pred::any_of(items.iter().map(|a| plain(&a.pred))),
             Rhs::Reduce(r) => plain(&r.pred),
+            Rhs::Order(o) => plain(&o.pred),
             Rhs::Map { pred, .. } | Rhs::Call { pred, .. } => plain(pred),
             Rhs::Contract { bound, pred, .. } => {
                 let free = stmt.dims.len();
@@ -349,6 +351,20 @@ impl Builder {
             Rhs::Input(_) | Rhs::Constant(_) | Rhs::Index(_) | Rhs::Update { .. } => Pred::truth(),
         };
         own.map(&|p| at_indices(p, &of.at))
+    }
+
+    /// Where a sum has terms, though data tell: elsewhere it is zero.
+    fn terms(&self, of: &Access) -> Pred {
+        match self.get(of.var) {
+            Some(Stmt { dims, rhs: Rhs::Contract { bound, pred, .. }, .. })
+                if pred.is_opaque() && !bound.is_empty() =>
+            {
+                let each = bound.iter().enumerate().rev();
+                let some = each.fold(pred.clone(), |p, (k, n)| Pred::exists(&index(dims.len() + k, n), &p));
+                self.simplify(dims, &some).map(&|p| at_indices(p, &of.at))
+            }
+            _ => Pred::truth(),
+        }
     }
 
     /// A part of a loop, without indices of its batch on which nothing in it depends.

@@ -188,7 +188,7 @@ impl Used {
                 r.terms.visit(&mut |p| self.poly(p), &mut |_| {});
                 self.poly(&r.place);
             }
-            Kind::Gen(i, _) | Kind::Sum(i, _) => {
+            Kind::Gen(i, _) | Kind::Sum(i, _) | Kind::Order(i, _) => {
                 self.poly(&i.extent);
                 self.local.insert(i.local);
             }
@@ -560,6 +560,10 @@ impl Core<'_> {
                 Kind::Sum(i, body)
             }
             Kind::Reduce(r) => Kind::Reduce(Box::new(self.reduction(r))),
+            Kind::Order(i, body) => {
+                let (i, body) = self.bound(i, body);
+                Kind::Order(i, body)
+            }
             Kind::Access(a, p) => Kind::Access(self.expr(a), self.naming.poly(p)),
             Kind::Guard(p, body) => Kind::Guard(self.naming.pred(p), self.expr(body)),
             Kind::Let(bindings, body) => {

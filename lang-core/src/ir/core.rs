@@ -368,6 +368,8 @@ pub enum Kind {
     Sum(Index, E),
     /// `max i < n if p: e` and its kin.
     Reduce(Box<Reduction>),
+    /// `argsort i < n: e`, of scalars: the values of the index in ascending order of the expression ([`super::order`]).
+    Order(Index, E),
     /// `e[a]` (4.11); the index is in bounds wherever this is evaluated.
     Access(E, Poly),
     /// `[p] · e` (4.12)
@@ -523,8 +525,6 @@ pub enum Reason {
     DataRange,
     /// `rel`, `relation`, `|R|`
     Relation,
-    /// `sort`, `argsort`, `filter`
-    Builtin,
     /// An update of an array at a place that data tell.
     Update,
     /// `dbg`, or what acts on the world.
@@ -549,7 +549,6 @@ impl Reason {
             Self::Loop => "a fold or loop",
             Self::DataRange => "an extent that only the run knows",
             Self::Relation => "a relation made by the program",
-            Self::Builtin => "sorting or filtering",
             Self::Update => "an update",
             Self::Effect => "an effect",
             Self::Derivative => "a derivative",
@@ -586,6 +585,14 @@ impl Expr {
             CoreType::Scalar(_) | CoreType::Tensor(..) | CoreType::Rel(_) => None,
         };
         e.with(Kind::Proj(e.clone(), k), ty.unwrap_or(CoreType::Scalar(Scalar::Bool)))
+    }
+
+    /// `argsort i < n: e`
+    #[must_use]
+    pub fn order(index: Index, e: E) -> E {
+        let ty = CoreType::Tensor(index.extent.clone(), Arc::new(CoreType::Scalar(Scalar::I64)));
+        let span = e.span;
+        Self::new(Kind::Order(index, e), ty, span)
     }
 
     /// An element.
@@ -651,6 +658,7 @@ impl Expr {
             Kind::Neg(e)
             | Kind::Proj(e, _)
             | Kind::Gen(_, e)
+            | Kind::Order(_, e)
             | Kind::Sum(_, e)
             | Kind::Access(e, _)
             | Kind::Guard(_, e)
@@ -678,6 +686,7 @@ impl Expr {
             Kind::Proj(a, k) => Kind::Proj(e(a), *k),
             Kind::Gen(i, a) => Kind::Gen(index(i), e(a)),
             Kind::Sum(i, a) => Kind::Sum(index(i), e(a)),
+            Kind::Order(i, a) => Kind::Order(index(i), e(a)),
             Kind::Reduce(r) => Kind::Reduce(r.map(e, poly, pred)),
             Kind::Access(a, at) => Kind::Access(e(a), poly(at)),
             Kind::Guard(p, a) => Kind::Guard(pred(p), e(a)),

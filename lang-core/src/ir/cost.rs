@@ -3,7 +3,7 @@
 //! value, so that the cost is then an upper bound.
 //!
 //! A sum of `k` terms costs `k − 1` and its products, a scalar function what [`Operation::work`] says, a call what
-//! it calls costs, and a view nothing. An update visits what it puts; copies of the rest, where what is updated is
+//! it calls costs, and a view nothing. An order costs the comparisons that it takes at most. An update visits what it puts; copies of the rest, where what is updated is
 //! read elsewhere too, are not counted.
 //!
 //! [`Operation::work`]: super::core::Operation::work
@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use super::core::Callee;
 use super::nest::{Nest, World};
+use super::order;
 use super::region::Loop;
 use super::ssa::{Access, Rhs, Ssa, at_indices, index, index_number};
 use crate::predicate::{Atom, LocalId, Poly, Pred};
@@ -149,6 +150,18 @@ impl Counting<'_> {
                 total.iterations += terms;
                 let of = ssa.stmts.get(r.of.var.0 as usize).and_then(|s| s.scalar);
                 total.work += u64::from(is_real(of)) * terms.saturating_sub(present.count);
+            }
+            Rhs::Order(o) => {
+                let mut outer = free;
+                let count = outer.pop().and_then(|n| u64::try_from(n).ok()).unwrap_or(0);
+                let (rows, most) = world.tuples(outer, dims.len().saturating_sub(1), &o.pred, &mut |_| {})?;
+                let visited = rows.checked_mul(count).ok_or(Unknown::TooMany)?;
+                *world.left = world.left.checked_sub(visited).ok_or(Unknown::TooMany)?;
+                let of = ssa.stmts.get(o.of.var.0 as usize).and_then(|s| s.scalar);
+                let compared = rows.saturating_mul(u64::from(is_real(of)) * order::most(count));
+                total.bound |= most || compared > rows.saturating_mul(u64::from(count == 2));
+                total.iterations += visited;
+                total.work += compared;
             }
             Rhs::Map { operation, pred, args } => {
                 let (count, bound) = world.tuples(free, dims.len(), pred, &mut |_| {})?;

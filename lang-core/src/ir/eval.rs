@@ -10,6 +10,7 @@ use std::sync::Arc;
 use super::core::{Callee, CoreType, E, Expr, Failing, Function, Kind, Leaf, Repeat, Update};
 use super::eval_ssa::{SsaEvaluator, Tensor};
 use super::indices::{self, Numbers};
+use super::order;
 use super::reduce::Reduction;
 use super::value::{self, Value};
 use crate::base::GlobalName;
@@ -170,6 +171,7 @@ impl<'a> Evaluator<'a> {
                 return self.present(f, e, sum, joint);
             }
             Kind::Reduce(r) => self.reduction(f, r)?,
+            Kind::Order(index, body) => self.order(f, index, body)?,
             Kind::Access(a, at) => {
                 // Of a variable, or of a part of one, only the element is copied.
                 let mut path = vec![self.poly(f, at)?];
@@ -343,6 +345,19 @@ impl<'a> Evaluator<'a> {
             Some((value, _)) => value,
             None => Value::constant(r.reducer.nothing(scalar), scalar),
         })
+    }
+
+    /// The values of an index in the order of what an expression is there.
+    fn order(&mut self, f: &mut Frame, index: &Index, body: &E) -> Eval {
+        let mut keys = Vec::new();
+        for i in 0..self.poly(f, &index.extent)? {
+            self.visit(f, index, i, body)?;
+            keys.push(self.eval(f, body)?);
+        }
+        let (order, compared) = order::positions(&keys).ok_or(Stopped::Broken("an order"))?;
+        self.counts.work += compared;
+        let position = |k: usize| i64::try_from(k).map(Value::I64).map_err(|_| Stopped::Broken("an order"));
+        Ok(Value::Array(order.into_iter().map(position).collect::<Eval<_>>()?))
     }
 
     /// A derivative has no core form: it is evaluated in Tensor SSA.

@@ -10,6 +10,7 @@ use super::eval::Stopped;
 use super::flat::Source;
 use super::indices::{self, Numbers};
 use super::nest::{Nest, World};
+use super::order::{self, Order};
 use super::reduce::Reduce;
 use super::region::{Loop, Part, Trips};
 use super::ssa::{Access, Rhs, Ssa, Stmt, Var, for_each_read, index_number, reads};
@@ -261,6 +262,7 @@ impl Run<'_, '_> {
                 }
             }
             Rhs::Reduce(r) => self.reduction(r, extents, &mut out)?,
+            Rhs::Order(o) => self.order(o, extents, &mut out)?,
             Rhs::Map { operation, pred, args } => {
                 let nest = Nest::new(extents, free, pred, self)?;
                 nest.visit(self, &mut |run, at| {
@@ -312,6 +314,30 @@ impl Run<'_, '_> {
             *slot = if r.reducer.gives_place() { Value::I64(place) } else { value };
         }
         Ok(())
+    }
+
+    /// Orders along the last index, for every tuple of the others.
+    fn order(&mut self, o: &Order, mut outer: Vec<i64>, out: &mut Tensor) -> Eval<()> {
+        let broken = Stopped::Broken("an order");
+        let count = outer.pop().ok_or(broken.clone())?;
+        let free = outer.len();
+        Nest::new(outer, free, &o.pred, self)?.visit(self, &mut |run, at| {
+            let mut place = at.to_vec();
+            place.push(0);
+            let mut keys = Vec::new();
+            for i in 0..count {
+                run.iteration()?;
+                place.last_mut().into_iter().for_each(|slot| *slot = i);
+                keys.push(run.element(&o.of, &place)?);
+            }
+            let (order, compared) = order::positions(&keys).ok_or(broken.clone())?;
+            run.evaluator.counts.work += compared;
+            for (i, k) in (0..).zip(order) {
+                place.last_mut().into_iter().for_each(|slot| *slot = i);
+                put(out, &place, Value::I64(i64::try_from(k).map_err(|_| broken.clone())?))?;
+            }
+            Ok(())
+        })
     }
 
     /// A part of what a definition gives; the calls are made once for all parts.

@@ -14,6 +14,7 @@ pub mod eval_ssa;
 pub mod flat;
 mod indices;
 mod nest;
+pub mod order;
 pub mod origin;
 pub mod read;
 pub mod reduce;

@@ -16,6 +16,7 @@ pub(crate) use super::builder::without_index;
 pub use super::builder::{Builder, Seen, at_indices};
 use super::core::{Callee, Constant, CoreType, Failing, Leaf, Operation, Vars};
 use super::flat::{Input, Source};
+use super::order::Order;
 use super::reduce::Reduce;
 use super::region::{Loop, Part};
 use crate::base::Name;
@@ -111,6 +112,8 @@ pub enum Rhs {
     },
     /// `[p] · max s if q: X[a]` and its kin.
     Reduce(Reduce),
+    /// `[p] · argsort i: X[a]` along the last index.
+    Order(Order),
     /// `[p] · f(X₀[a₀], …)`
     Map {
         /// What is applied.
@@ -243,6 +246,7 @@ impl Rhs {
             Self::Input(_) | Self::Constant(_) | Self::Zero | Self::Index(_) => {}
             Self::Add(items) => items.iter().for_each(|a| f(&a.of)),
             Self::Reduce(r) => f(&r.of),
+            Self::Order(o) => f(&o.of),
             Self::Contract { factors: items, .. } | Self::Map { args: items, .. } | Self::Call { args: items, .. } => {
                 items.iter().for_each(f);
             }
@@ -257,6 +261,7 @@ impl Rhs {
             Self::Input(_) | Self::Constant(_) | Self::Zero | Self::Index(_) => {}
             Self::Add(items) => items.iter().for_each(|a| f(&a.pred)),
             Self::Reduce(r) => [&r.pred, &r.terms].into_iter().for_each(f),
+            Self::Order(o) => f(&o.pred),
             Self::Contract { pred, .. } | Self::Map { pred, .. } | Self::Call { pred, .. } => f(pred),
             Self::Update { pred, .. } => f(pred),
             Self::Loop(of, _) => f(&of.pred),
@@ -317,6 +322,7 @@ impl Rhs {
                 part: *part,
             },
             Self::Reduce(r) => Self::Reduce(r.map(poly, pred, access)),
+            Self::Order(o) => Self::Order(o.map(pred, access)),
             Self::Loop(of, part) => Self::Loop(Arc::new(of.map(access, poly, pred)), *part),
             Self::Update { base, batch, bound, pred: p, at, value, add } => Self::Update {
                 base: access(base),

@@ -384,6 +384,10 @@ impl fmt::Display for Shown<'_> {
                 let gap = if bound.is_empty() { "" } else { " " };
                 write!(f, "{}{gap}{bound}{filter}: {}", r.reducer.word(), read(&r.of))
             }
+            Rhs::Order(o) => {
+                bracket(f, &o.pred)?;
+                write!(f, "argsort {}: {}", index(self.free.saturating_sub(1), &Poly::default()).name, read(&o.of))
+            }
             Rhs::Map { operation, pred, args } => {
                 bracket(f, pred)?;
                 write!(f, "{}({})", operation.name(), list(args).join(", "))

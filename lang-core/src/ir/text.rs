@@ -241,7 +241,9 @@ fn ascribed(e: &Expr) -> Option<&CoreType> {
 fn binds(e: &Expr) -> Level {
     match &e.kind {
         Kind::Add(items) if items.len() > 1 => Level::Open,
-        Kind::Gen(..) | Kind::Sum(..) | Kind::Reduce(..) | Kind::Let(..) | Kind::Check(..) => Level::Open,
+        Kind::Gen(..) | Kind::Sum(..) | Kind::Order(..) | Kind::Reduce(..) | Kind::Let(..) | Kind::Check(..) => {
+            Level::Open
+        }
         Kind::Apply(Operation::Binary(_) | Operation::Pow | Operation::PowInt | Operation::Not, _) => Level::Open,
         Kind::Index(p) => match (p.terms(), p.as_atom()) {
             (_, Some(Atom::Div(..) | Atom::Mod(..))) => Level::Open,
@@ -460,8 +462,12 @@ impl Writer<'_> {
                     _ => drop(write!(self.out, ".{k}")),
                 }
             }
-            Kind::Gen(i, body) | Kind::Sum(i, body) => {
-                let word = if matches!(e.kind, Kind::Gen(..)) { "for" } else { "sum" };
+            Kind::Gen(i, body) | Kind::Sum(i, body) | Kind::Order(i, body) => {
+                let word = match e.kind {
+                    Kind::Gen(..) => "for",
+                    Kind::Sum(..) => "sum",
+                    _ => "argsort",
+                };
                 let _ = write!(self.out, "{word} {} < {}: ", i.name, i.extent);
                 // It reaches to the end.
                 self.expr(body, Level::Open);

@@ -139,7 +139,15 @@ pub(crate) fn call(
 
 fn has_data_extents(ssa: &Ssa) -> bool {
     let mut found = false;
-    ssa.stmts.iter().flat_map(|s| &s.dims).for_each(|n| ssa::reads(n, &mut |_| found = true));
+    let mut see = |n: &Poly| ssa::reads(n, &mut |_| found = true);
+    for stmt in &ssa.stmts {
+        stmt.dims.iter().for_each(&mut see);
+        match &stmt.rhs {
+            Rhs::Contract { bound, .. } | Rhs::Update { bound, .. } => bound.iter().for_each(&mut see),
+            Rhs::Reduce(r) => r.bound.iter().for_each(&mut see),
+            _ => {}
+        }
+    }
     found
 }
 
@@ -260,6 +268,11 @@ fn inlined(
                 r.pred = pred.and(&r.pred);
                 Place::Batched(builder.reduce(&dims, scalar, r, all))
             }
+            Rhs::Order(o) => {
+                let mut o = o.map(&|p| put.pred(p), &mut |a| put.access(a));
+                o.pred = pred.and(&o.pred);
+                Place::Batched(builder.order(&dims, o, all))
+            }
             Rhs::Map { operation, pred: own, args } => {
                 let places: Vec<Access> = args.iter().map(|a| put.access(a)).collect();
                 let mut pred = pred.and(&put.pred(own));
@@ -341,7 +354,8 @@ fn linear(ssa: &Ssa) -> Vec<bool> {
             | Rhs::Constant(_)
             | Rhs::Zero
             | Rhs::Index(_)
-            | Rhs::Reduce(_) => false,
+            | Rhs::Reduce(_)
+            | Rhs::Order(_) => false,
         });
     }
     linear

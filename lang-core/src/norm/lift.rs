@@ -13,10 +13,13 @@ use crate::ir::reduce::Reduction;
 use crate::predicate::{Index, LocalId, Poly};
 
 /// The rules, as they are counted.
-pub const RULES: &[&str] = &["5.1", "5.2", "5.3", "5.4", "5.5", "5.6", "5.7", "5.8", "5.9", "5.10", REDUCTION];
+pub const RULES: &[&str] = &["5.1", "5.2", "5.3", "5.4", "5.5", "5.6", "5.7", "5.8", "5.9", "5.10", REDUCTION, ORDER];
 
 /// Out of a reduction that is no sum, which the paper has not.
 const REDUCTION: &str = "lifted out of a reduction";
+
+/// Out of an order.
+const ORDER: &str = "lifted out of an order";
 
 type Bindings = Vec<(LocalId, E)>;
 
@@ -93,6 +96,12 @@ impl Lift<'_> {
                 let (all, body) = self.out_of(index, inner, &body);
                 let kind = if generates { Kind::Gen(index.clone(), body) } else { Kind::Sum(index.clone(), body) };
                 (all, e.with(kind, e.ty.clone()))
+            }
+            Kind::Order(index, body) => {
+                let (inner, body) = self.lift(body);
+                self.count(ORDER, &inner);
+                let (all, body) = self.out_of(index, inner, &body);
+                (all, e.with(Kind::Order(index.clone(), body), e.ty.clone()))
             }
             Kind::Reduce(r) => {
                 let (inner, body) = self.lift(&r.body);

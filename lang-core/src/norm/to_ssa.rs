@@ -14,6 +14,7 @@ use crate::base::Name;
 use crate::interp::guarded;
 use crate::ir::core::{self, Callee, E, Expr, Failing, Kind, Leaf, Repeat, Update, Vars};
 use crate::ir::flat::{Flat, Input, Source};
+use crate::ir::order::Order;
 use crate::ir::origin::{Ancestor, Origins};
 use crate::ir::reduce::{Reduce, Reduction};
 use crate::ir::region::{Arg, Loop, Part, Trips};
@@ -22,10 +23,14 @@ use crate::predicate::{Atom, Index, LocalId, Poly, Pred};
 use crate::syntax::ops::Scalar;
 
 /// The rules, as they are counted.
-pub const RULES: &[&str] = &["5.25", "5.26", "5.27", "5.28", "5.29", "5.30", "5.31", "5.32", "5.33", "5.34", REDUCTION];
+pub const RULES: &[&str] =
+    &["5.25", "5.26", "5.27", "5.28", "5.29", "5.30", "5.31", "5.32", "5.33", "5.34", REDUCTION, ORDER];
 
 /// A reduction that is no sum, which the paper has not.
 const REDUCTION: &str = "reduction";
+
+/// Positions in order.
+const ORDER: &str = "order";
 
 /// A definition in Tensor SSA, for its calls.
 pub type Callees<'a> = &'a dyn Fn(&Arc<Callee>) -> Option<Arc<Ssa>>;
@@ -216,6 +221,15 @@ impl Convert<'_> {
             }
             Kind::Sum(..) => self.summation(place, e),
             Kind::Reduce(r) => self.reduction(place, r, scalar),
+            Kind::Order(index, body) => {
+                self.hits.count(ORDER);
+                let mut inner = place.clone();
+                inner.indices.push(index.clone());
+                let var = self.convert(&inner, body);
+                let of = Access { var, at: self.own(&inner) };
+                let order = Order { pred: place.pred.clone(), of };
+                self.builder.order(&self.dims(&inner), order, place.needs.clone())
+            }
             // Neither is left by the passes before.
             Kind::Update(update, base, value) => self.update(place, update, base, value, scalar),
             Kind::Tuple(_) | Kind::Let(..) | Kind::Global(_) | Kind::Call(..) | Kind::Loop(..) => {

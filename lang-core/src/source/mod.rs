@@ -71,6 +71,8 @@ pub enum Outside {
     Truth,
     /// A loop, or an array that is updated.
     Loop,
+    /// Positions in an order.
+    Order,
     /// Something of another module that this one does not import.
     Foreign,
     /// A part of a record or tuple that is a top-level `let`.
@@ -91,6 +93,7 @@ impl Outside {
             Self::SumType => "a constructor that only a call tells",
             Self::Truth => "a sum of truth values",
             Self::Loop => "a loop or an update",
+            Self::Order => "positions in an order",
             Self::Foreign => "a name that this module does not have",
             Self::Parts => "a part of a record at the top level",
             Self::Nested => "a call of a second derivative",

@@ -193,6 +193,7 @@ fn line(ssa: &Ssa, stmt: &Stmt, before: &[Line], fresh: &mut Table) -> Result<Li
             }
             Is::Call(Call { callee: callee.clone(), pred, args: parts, batch }, *part)
         }
+        Rhs::Order(_) => return Err(Outside::Order),
         Rhs::Loop(..) | Rhs::Update { .. } => return Err(Outside::Loop),
     };
     Ok(Line { indices: own, scalar: stmt.scalar, is, name: stmt.name.clone() })

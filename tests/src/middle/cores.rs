@@ -94,7 +94,7 @@ pub fn judge(seed: u64, report: &mut Report) -> Result<(), (String, String)> {
     let mut functions: Vec<Function> = Vec::new();
     let mut random = Random::new(seed ^ 0x5eed);
     for k in 0..1 + random.below(2) {
-        functions.push(Draw::function(&mut random, k, &functions));
+        functions.push(Draw::function(&mut random, k, &functions, Random::new(seed ^ 0x0de5).once_in(3)));
     }
     report.programs += 1;
     let Err(broken) = laws(&functions, report) else { return Ok(()) };
@@ -153,6 +153,8 @@ struct Draw<'r> {
     b: LocalId,
     left: usize,
     smooth: bool,
+    /// May there be orders?
+    orders: bool,
     /// May there be products over ranges?
     prods: bool,
 }
@@ -172,7 +174,7 @@ fn node(kind: Kind, ty: CoreType) -> E {
 }
 
 impl<'r> Draw<'r> {
-    fn function(random: &'r mut Random, number: usize, known: &'r [Function]) -> Function {
+    fn function(random: &'r mut Random, number: usize, known: &'r [Function], orders: bool) -> Function {
         let mut vars = Vars::default();
         let sizes: Vec<LocalId> = ["n", "m"].into_iter().map(|name| vars.fresh(name)).collect();
         let [n, m] = [0, 1].map(|k| Poly::atom(vars.atom(LocalId(k))));
@@ -200,8 +202,21 @@ impl<'r> Draw<'r> {
             tensor(&n, pair(REAL, REAL)),
         ];
         let ty = random.pick(&results).cloned().unwrap_or(REAL);
-        let mut draw =
-            Draw { random, vars, scope: params.clone(), indices: Vec::new(), known, n, m, k, b, left, smooth, prods };
+        let mut draw = Draw {
+            random,
+            vars,
+            scope: params.clone(),
+            indices: Vec::new(),
+            known,
+            n,
+            m,
+            k,
+            b,
+            left,
+            smooth,
+            orders,
+            prods,
+        };
         let body = draw.expr(&ty, 6);
         Function {
             callee: Arc::new(Callee::new(GlobalName::new("core", &format!("f{number}")), Vec::new())),
@@ -314,6 +329,7 @@ impl<'r> Draw<'r> {
 
     fn scalar(&mut self, d: usize) -> E {
         match self.random.below(15) {
+            12..=14 if self.orders && self.random.below(2) == 0 => self.order(d),
             12..=14 => self.reduction(d),
             0..=2 => {
                 let items = (0..2 + self.random.below(2)).map(|_| self.expr(&REAL, d)).collect();
@@ -384,6 +400,38 @@ impl<'r> Draw<'r> {
         let of = self.expr(&tensor(&extent, REAL), d.min(1));
         let element = Expr::guard(Pred::inside(&read, &extent), Expr::access(&of, read));
         Expr::lets(vec![(k, e)], element)
+    }
+
+    /// What stands first in an order of reals or of truth values, or a sum of what stands at every position.
+    fn order(&mut self, d: usize) -> E {
+        let extent = self.extent();
+        let truths = self.random.once_in(3);
+        let (index, key) = self.over(&extent, |g| {
+            let key = g.expr(&REAL, d.min(2));
+            if truths {
+                let bool = CoreType::Scalar(Scalar::Bool);
+                let zero = node(Kind::Constant(Constant::Real(0.0)), REAL);
+                node(Kind::Apply(Operation::Binary(BinOp::Lt), vec![zero, key]), bool)
+            } else {
+                key
+            }
+        });
+        let p = self.vars.fresh("p");
+        let order = Expr::order(index, key);
+        let of = self.expr(&tensor(&extent, REAL), d.min(1));
+        let name = self.vars.name(p);
+        let read = |at: Poly| Poly::atom(Atom::Read(p, name.clone(), [at].into()));
+        let body = if self.random.once_in(3) {
+            let first = Expr::access(&of, read(Poly::default()));
+            Expr::guard(Pred::less(&Poly::default(), &extent), first)
+        } else {
+            let index = self.vars.index("i", extent);
+            let element = Expr::access(&of, read(index.value()));
+            let by = node(Kind::Index(index.value()), CoreType::Scalar(Scalar::I64));
+            let by = node(Kind::Apply(Operation::Convert(Scalar::F64), vec![by]), REAL);
+            node(Kind::Sum(index, node(Kind::Mul(element, by), REAL)), REAL)
+        };
+        Expr::lets(vec![(p, order)], body)
     }
 
     fn call(&mut self, ty: &CoreType, d: usize) -> Option<E> {

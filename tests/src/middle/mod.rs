@@ -13,6 +13,8 @@ pub mod judge;
 pub mod machine;
 pub mod number;
 mod operators;
+mod order;
+mod ordered;
 pub mod probe;
 pub mod programs;
 mod reduce;

@@ -54,6 +54,7 @@ pub fn program(seed: u64) -> String {
         smooth,
         risky,
         prods,
+        orders: Random::new(seed ^ 0x0de5).once_in(3),
         repeats,
         operators,
         known: Vec::new(),
@@ -102,6 +103,8 @@ pub(super) struct Draw {
     pub(super) repeats: bool,
     /// May there be derivatives?
     pub(super) operators: bool,
+    /// May there be sorting and filtering?
+    orders: bool,
     /// May there be products over ranges?
     prods: bool,
     /// Definitions so far, and `g`.
@@ -325,6 +328,7 @@ impl Draw {
         }
         match self.random.below(28) {
             25..=27 => self.reduction(d),
+            24 if self.orders && self.random.below(8) < 7 => self.ordered(d),
             24 => self.call(Ty::Real).unwrap_or_else(|| self.leaf()),
             0 | 1 => format!("({} + {})", self.real(d), self.real(d)),
             2 => format!("({} - {})", self.real(d), self.real(d)),
@@ -460,6 +464,7 @@ impl Draw {
         let d = depth - 1;
         let ty = if extent == 'n' { Ty::Row } else { Ty::Column };
         match self.random.below(14) {
+            0 if self.orders => self.ordered_row(extent, d),
             0..=4 => self.over(extent, |g, i| format!("(for {i} < {extent}: {})", g.real(d))),
             5 => format!("({} + {})", self.row(extent, d), self.row(extent, d)),
             6 => format!("({} * {})", self.real(d), self.row(extent, d)),

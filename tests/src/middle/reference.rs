@@ -155,6 +155,7 @@ impl<'w> Reference<'w> {
                 }
             }
             Kind::Reduce(r) => self.reduction(f, r)?,
+            Kind::Order(index, body) => self.order(f, index, body)?,
             Kind::Gen(index, body) => {
                 let mut items = Vec::new();
                 for i in 0..self.poly(f, &index.extent)? {
@@ -659,7 +660,7 @@ pub fn of_value(value: &Value, along: Option<&Value>) -> Ref {
 }
 
 /// Does the expression, or what it calls, do its work in another way than the interpreter: ask whether there is an index,
-/// where the interpreter stops at the first, or take a derivative?
+/// where the interpreter stops at the first, put in order, or take a derivative?
 #[must_use]
 pub fn asks_any(world: &dyn World, e: &E, seen: &mut Vec<Arc<Callee>>) -> bool {
     fn in_pred(p: &Pred) -> bool {
@@ -672,6 +673,8 @@ pub fn asks_any(world: &dyn World, e: &E, seen: &mut Vec<Arc<Callee>>) -> bool {
     let mut found = match &e.kind {
         Kind::Guard(p, _) | Kind::Check(p, ..) => in_pred(p),
         Kind::Reduce(r) => in_pred(&r.terms),
+        // It compares in another way.
+        Kind::Order(..) => true,
         // The interpreter's derivatives are not these.
         Kind::Call(callee, ..) if !callee.derived.is_empty() => true,
         Kind::Call(callee, ..) if !seen.contains(callee) => {

@@ -276,7 +276,7 @@ impl Core {
                 let extent = self.terms.poly(extent)?;
                 let index = self.vars.index(name.clone(), extent);
                 self.terms.enter(name, Found::Index(index.value(), index.local));
-                let body = self.expr(body);
+                let body = if *word == Word::Argsort { self.scalar(body) } else { self.expr(body) };
                 self.terms.leave(name);
                 self.bound(*word, index, body?)
             }
@@ -299,6 +299,9 @@ impl Core {
     fn bound(&self, word: Word, index: Index, body: E) -> E {
         if word == Word::For {
             return Expr::generate(index, body);
+        }
+        if word == Word::Argsort {
+            return Expr::order(index, body);
         }
         let ty = body.ty.clone();
         new(Kind::Sum(index, body), ty)

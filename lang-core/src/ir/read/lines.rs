@@ -91,6 +91,12 @@ pub(super) enum RhsTree {
         place: Option<Tree>,
         of: AccessTree,
     },
+    /// Over the index of this name.
+    Order {
+        pred: Option<Tree>,
+        index: Name,
+        of: AccessTree,
+    },
     Map {
         name: String,
         pred: Option<Tree>,
@@ -356,6 +362,11 @@ impl Parser<'_> {
             let (terms, place) = self.filter(reducer)?;
             self.sign(":")?;
             return Ok(RhsTree::Reduce { reducer, bound, pred, terms, place, of: self.access()? });
+        }
+        if !neg && matches!(self.ahead(1), Token::Name(_)) && self.takes_word("argsort") {
+            let index = self.name("the last index")?;
+            self.sign(":")?;
+            return Ok(RhsTree::Order { pred, index, of: self.access()? });
         }
         if !neg {
             if let Some(name) = self.mapped() {

@@ -334,6 +334,7 @@ impl<'t> Parser<'t> {
             "for" => self.binder(Word::For),
             "sum" if binds => self.binder(Word::Sum),
             "any" if binds => self.binder(Word::Any),
+            "argsort" if binds => self.binder(Word::Argsort),
             _ if binds && reducer(word).is_some() => self.reduction(),
             "loop" if binds => self.repeat(),
             "update" if *self.ahead(1) == Token::Sign("(") => self.update_of(),

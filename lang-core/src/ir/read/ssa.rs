@@ -15,6 +15,7 @@ use crate::base::{ModuleName, Name};
 use crate::ir::canonical::statements;
 use crate::ir::core::{Callee, CoreType, Failing, Leaf, Operation, Vars};
 use crate::ir::flat::{Input, Source};
+use crate::ir::order::Order;
 use crate::ir::reduce::Reduce;
 use crate::ir::ssa::{Access, Addend, Check, Rhs, Ssa, Stmt, Var, index};
 use crate::ir::ssa_text::{output_paths, seed_path};
@@ -329,6 +330,15 @@ impl Build {
                 let terms = self.pred(terms.as_ref())?;
                 let place = place.as_ref().map_or_else(|| Ok(Poly::default()), |p| self.terms.poly(p))?;
                 Rhs::Reduce(Reduce { reducer: *reducer, bound, pred, terms, place, of: self.access(of, true)? })
+            }
+            RhsTree::Order { pred, index: name, of } => {
+                let pred = self.pred(pred.as_ref())?;
+                let last = free.checked_sub(1).map(|k| index(k, &Poly::default()));
+                let last = last.filter(|i| i.name == *name && !pred.mentions(&i.atom()));
+                if last.is_none() || line.scalar != Some(Scalar::I64) {
+                    return Err(Wrong::new(line.at, "an order is of `i64`, along the last index"));
+                }
+                Rhs::Order(Order { pred, of: self.access(of, true)? })
             }
             RhsTree::Map { name, pred, args } => {
                 let pred = self.pred(pred.as_ref())?;

@@ -45,7 +45,7 @@ pub(super) enum Node {
     Apply(Name, Vec<Tree>),
     /// `f[n](x)`
     Call(Box<CalleeTree>, Vec<Tree>),
-    /// `for i < n: e`, `sum i < n: e`, `any i < n: p`
+    /// `for i < n: e`, `sum i < n: e`, `argsort i < n: e`, `any i < n: p`
     Binder(Word, Name, Box<Tree>, Box<Tree>),
     /// `max i < n if p: e`; of `argmax` and `argmin` also `at i`.
     Reduce(Box<ReduceTree>),
@@ -65,6 +65,7 @@ pub(super) enum Word {
     For,
     Sum,
     Any,
+    Argsort,
 }
 
 #[derive(Debug)]

@@ -32,8 +32,7 @@ impl Elaborator<'_> {
             places.push(place);
             ty = (*inner).clone();
         }
-        let check =
-            (!self.context.implies(&holds)).then(|| (holds, self.failing(f, id, Code::E0500, "index out of bounds")));
+        let check = (!self.proves(&holds)).then(|| (holds, self.failing(f, id, Code::E0500, "index out of bounds")));
         // Elements are checked where they are read, slices before.
         let element_wise = places.iter().all(|p| matches!(p, Sub::At(_)));
         if let (Some((holds, what)), false) = (&check, element_wise) {

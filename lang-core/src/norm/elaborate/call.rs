@@ -9,7 +9,6 @@ use super::{Closure, Elaborator, Env, Frame, Item, Out, Sym, holds_function};
 use crate::base::{GlobalName, Span};
 use crate::ir::core::{Callee, CoreType, E, Expr, Kind, Labels, Operation, Reason, SumType};
 use crate::predicate::{Atom, Poly};
-use crate::resolve::builtin::Builtin;
 use crate::syntax::ops::Scalar;
 use crate::types::info::TypeInfoBody;
 use crate::types::tree::{self, Instance, Lambda, Special, TId};
@@ -28,17 +27,10 @@ impl Elaborator<'_> {
         let ty = &body.nodes[id].ty;
         match (callee, function) {
             (tree::Callee::Def(name, instance), _) => self.call_def(f, name, instance, args, ty, span),
-            (tree::Callee::Builtin(builtin, _), _) => self.builtin(*builtin, &args, span),
+            (tree::Callee::Builtin(builtin, _), _) => self.builtin(*builtin, &args, &types, span),
             (tree::Callee::Ctor(_, k), _) => self.construct(f, ty, *k, args, span),
             (tree::Callee::Value(_), Some(Sym::Fun(closure))) => self.apply_closure(&closure, args, &types, ty, span),
             (tree::Callee::Value(_), _) => Err(self.outside(Reason::FunctionValue, span)),
-        }
-    }
-
-    fn builtin(&mut self, builtin: Builtin, args: &[Sym], span: Span) -> Out<Sym> {
-        match (builtin, args) {
-            (Builtin::Len, [x]) => self.length(x, span),
-            _ => Err(self.outside(Reason::Builtin, span)),
         }
     }
 
@@ -134,7 +126,7 @@ impl Elaborator<'_> {
                 let ty = self.core_of(&result, &mut Vec::new(), span)?;
                 self.call_at(name, types, sizes.clone(), &args, ty, span)
             }
-            Closure::Builtin(builtin) => self.builtin(*builtin, &args, span),
+            Closure::Builtin(builtin) => self.builtin(*builtin, &args, types, span),
             Closure::Scalar(function) => {
                 let first = args.first().map(|a| self.data(a, span)).transpose()?;
                 let of = first.and_then(|e| e.ty.peel().1.scalar());
@@ -152,7 +144,7 @@ impl Elaborator<'_> {
                         let ty = if let Type::Fun(of) = &node.ty { of.result.clone() } else { ty.clone() };
                         self.call_def(&f, name, instance, args, &ty, span)
                     }
-                    tree::Expr::BuiltinValue(builtin, _) => self.builtin(*builtin, &args, span),
+                    tree::Expr::BuiltinValue(builtin, _) => self.builtin(*builtin, &args, types, span),
                     tree::Expr::ScalarValue(function) => {
                         let Type::Fun(of) = &node.ty else { return Err(self.outside(Reason::Errors, span)) };
                         let of = self.scalar_of(&f, &of.result, span)?;

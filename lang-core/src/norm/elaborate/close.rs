@@ -171,7 +171,7 @@ impl Free {
             match &e.kind {
                 Kind::Var(x) => drop(self.used.insert(*x)),
                 Kind::Index(p) | Kind::Access(_, p) => self.poly(p),
-                Kind::Gen(i, _) | Kind::Sum(i, _) => {
+                Kind::Gen(i, _) | Kind::Sum(i, _) | Kind::Order(i, _) => {
                     self.poly(&i.extent);
                     self.bound.insert(i.local);
                 }

@@ -460,9 +460,9 @@ impl Elaborator<'_> {
         let e = self.inside(&index, |this| {
             this.under(&inside.clone(), |this| match this.nest(f, vars, indices, id, body, nest) {
                 Err(outside) if outside.what == Reason::DataRange => {
-                    indices.truncate(depth);
                     this.locals.truncate(locals);
                     let apart = this.closed(span, |this| {
+                        indices.truncate(depth);
                         let e = this.apart(span, |this| this.nest(f, vars, indices, id, body, nest))?;
                         Ok(Sym::Data(e))
                     });

@@ -350,19 +350,6 @@ impl Elaborator<'_> {
 
     // ---- truth values ----
 
-    /// A truth value as a predicate.
-    pub(super) fn predicate(&mut self, f: &mut Frame, id: TId) -> Out<Pred> {
-        let span = self.span(f, id);
-        match self.expr(f, id)? {
-            Sym::Bool(p) => Ok(p),
-            Sym::Data(e) => match self.known(e) {
-                Sym::Bool(p) => Ok(p),
-                _ => Err(self.outside(Reason::Errors, span)),
-            },
-            _ => Err(self.outside(Reason::Errors, span)),
-        }
-    }
-
     /// `&&` and `||`: each part is evaluated where those before it do not decide.
     fn conjunction(&mut self, f: &mut Frame, items: &[TId], and: bool) -> Out<Sym> {
         let mut so_far = if and { Pred::truth() } else { Pred::falsity() };

@@ -22,6 +22,7 @@ mod expr;
 mod jacobian;
 mod masked;
 mod ops;
+mod order;
 mod range;
 mod reduce;
 mod relation;
@@ -194,6 +195,8 @@ struct Elaborator<'a> {
     depths: HashMap<LocalId, usize>,
     /// Is this the body of a loop? There what is updated changes in place.
     repeated: bool,
+    /// Positions in an order, with the extent of the axis that they are of.
+    ordered: HashMap<LocalId, Poly>,
     /// The types of parameters and of what is bound.
     types: HashMap<LocalId, CoreType>,
     /// Functions made to be differentiated.
@@ -219,6 +222,7 @@ impl<'a> Elaborator<'a> {
             depth: 0,
             depths: HashMap::new(),
             repeated: false,
+            ordered: HashMap::new(),
             types: HashMap::new(),
             locals: Vec::new(),
             globals: HashMap::new(),

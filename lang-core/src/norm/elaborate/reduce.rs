@@ -78,7 +78,7 @@ impl Elaborator<'_> {
                 None => Pred::truth(),
                 Some(p) => self.predicate(f, p)?,
             };
-            let term = self.under(&pred, |this| this.closed(span, |this| this.expr(f, binder.body)))?;
+            let term = self.under(&pred, |this| this.closed_in_binder(span, |this| this.expr(f, binder.body)))?;
             return Ok(Terms { pred, places: Vec::new(), term });
         };
         let (index, value, inside) = self.range(f, var, span)?;

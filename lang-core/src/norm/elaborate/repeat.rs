@@ -161,7 +161,7 @@ impl Elaborator<'_> {
     }
 
     /// A body as a function of these parameters, which are the carry.
-    fn body(
+    pub(super) fn body(
         &mut self,
         counter: &Index,
         params: Vec<(Name, CoreType)>,
@@ -219,7 +219,7 @@ impl Elaborator<'_> {
         Ok(Expr::access(&Expr::proj(&e, 1), Poly::default()))
     }
 
-    fn looped(&self, body: &Enclosed, counter: Index, trips: Trips, carry: E, span: Span) -> E {
+    pub(super) fn looped(&self, body: &Enclosed, counter: Index, trips: Trips, carry: E, span: Span) -> E {
         let mut args: Vec<E> = body.captured.iter().map(|(local, ty)| self.capture(*local, ty, span)).collect();
         let parts = match &body.result {
             CoreType::Tuple(parts, _) => parts.clone(),

@@ -100,7 +100,7 @@ impl Elaborator<'_> {
         }
         let data = places.iter().any(|p| matches!(p, Sub::At(at) if reads(at)));
         let single = places.iter().all(|p| matches!(p, Sub::At(_)));
-        let proved = self.context.implies(&holds);
+        let proved = self.proves(&holds);
         let updated = if single && !data && !self.repeated && proved && (!add || matches!(ty, CoreType::Scalar(_))) {
             self.masked_update(&base, places, &ty, (add, present), &new, span)
         } else {

@@ -1,0 +1,141 @@
+//! Orders along the last index. Reals and integers are sorted with their positions, truth values told apart in one pass.
+
+use std::cmp::Ordering;
+
+use super::nest::{Nest, Space};
+use super::statement::Shape;
+use super::tensor::{Number, Room, Tensor};
+use super::{Run, Stopped};
+use crate::ir::order::Order;
+use crate::syntax::ops::Scalar;
+
+/// So many elements are sorted between two looks at whether the run is to end.
+const RUN: usize = 1 << 20;
+
+/// Elements with their positions.
+type Pairs<K> = Vec<(K, i64)>;
+
+/// What has an order.
+trait Key: Number {
+    fn compared(self, other: Self) -> Ordering;
+
+    /// The positions of a row, by way of pairs.
+    fn positions(run: &Run<'_>, keys: &[Self], pairs: &mut Pairs<Self>, out: &mut [i64]) -> Result<(), Stopped> {
+        pairs.clear();
+        pairs.extend(keys.iter().copied().zip(0..));
+        for part in pairs.chunks_mut(RUN) {
+            run.poll()?;
+            part.sort_by(|a, b| a.0.compared(b.0));
+        }
+        let mut width = RUN;
+        while width < pairs.len() {
+            let (mut merged, _charge) = run.memory.vec(pairs.len()).map_err(Stopped::TooLarge)?;
+            for two in pairs.chunks(width.saturating_mul(2)) {
+                run.poll()?;
+                let (left, right) = two.split_at(width.min(two.len()));
+                merge(left, right, &mut merged);
+            }
+            *pairs = merged;
+            width = width.saturating_mul(2);
+        }
+        out.iter_mut().zip(pairs.iter()).for_each(|(slot, (_, at))| *slot = *at);
+        Ok(())
+    }
+}
+
+fn merge<K: Key>(left: &[(K, i64)], right: &[(K, i64)], out: &mut Pairs<K>) {
+    let (mut left, mut right) = (left.iter().peekable(), right.iter().peekable());
+    while let (Some(a), Some(b)) = (left.peek(), right.peek()) {
+        let after = a.0.compared(b.0) == Ordering::Greater;
+        out.extend(if after { right.next() } else { left.next() });
+    }
+    out.extend(left.chain(right));
+}
+
+macro_rules! reals {
+    ($($t:ident),*) => {$(
+        impl Key for $t {
+            fn compared(self, other: Self) -> Ordering {
+                self.partial_cmp(&other).unwrap_or_else(|| self.is_nan().cmp(&other.is_nan()))
+            }
+        }
+    )*};
+}
+reals!(f64, f32);
+
+impl Key for i64 {
+    fn compared(self, other: Self) -> Ordering {
+        self.cmp(&other)
+    }
+}
+
+/// Those that hold come first.
+impl Key for bool {
+    fn compared(self, other: Self) -> Ordering {
+        other.cmp(&self)
+    }
+
+    fn positions(run: &Run<'_>, keys: &[Self], _: &mut Pairs<Self>, out: &mut [i64]) -> Result<(), Stopped> {
+        run.poll()?;
+        let mut slots = out.iter_mut();
+        for wanted in [true, false] {
+            let places = (0..).zip(keys).filter(|(_, key)| **key == wanted);
+            for ((at, _), slot) in places.zip(slots.by_ref()) {
+                *slot = at;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Run<'_> {
+    /// The positions, of keys of this kind.
+    pub(super) fn order(&self, shape: Shape, of: Scalar, o: &Order) -> Result<Tensor, Stopped> {
+        match of {
+            Scalar::F64 => self.order_of::<f64>(shape, o),
+            Scalar::F32 => self.order_of::<f32>(shape, o),
+            Scalar::I64 => self.order_of::<i64>(shape, o),
+            Scalar::Bool => self.order_of::<bool>(shape, o),
+        }
+    }
+
+    fn order_of<K: Key>(&self, shape: Shape, o: &Order) -> Result<Tensor, Stopped> {
+        let mut room = Room::filled(self, shape.dims.clone(), 0_i64)?;
+        let count = shape.dims.last().copied().unwrap_or(0).max(1);
+        let present = self.rows(&shape, o)?;
+        let (mut pairs, _charge) = self.memory.vec(count).map_err(Stopped::TooLarge)?;
+        let keys = self.read_through::<K>(shape, &o.pred, &o.of)?;
+        let keys = keys.items::<K>().ok_or(Stopped::Broken("what is put in order"))?;
+        let rows = room.items.chunks_mut(count).zip(keys.chunks(count)).enumerate();
+        for (k, (out, keys)) in rows {
+            if present.as_ref().is_none_or(|p| p.items.get(k) == Some(&true)) {
+                K::positions(self, keys, &mut pairs, out)?;
+            }
+        }
+        Ok(room.done())
+    }
+
+    /// For which tuples of the other indices the order is computed, if not for all.
+    fn rows(&self, shape: &Shape, o: &Order) -> Result<Option<Room<bool>>, Stopped> {
+        if o.pred.is_true() {
+            return Ok(None);
+        }
+        let outer = |all: &[usize]| all.get(..all.len().saturating_sub(1)).unwrap_or_default().to_vec();
+        let rows = Shape {
+            dims: outer(&shape.dims),
+            extents: shape.extents.get(..shape.extents.len().saturating_sub(1)).unwrap_or_default().to_vec(),
+        };
+        let mut present = Room::filled(self, rows.dims.clone(), false)?;
+        let space = Space { extents: rows.extents.clone(), free: rows.dims.len(), pred: &o.pred, by_index: false };
+        Nest::new(self, &space, &[rows.place()])?.visit(self, &mut |row| {
+            row.pieces(&mut |first, count| {
+                for at in row.piece(0, first, count).places() {
+                    let slot = usize::try_from(at).ok().and_then(|at| present.items.get_mut(at));
+                    *slot.ok_or(Stopped::Broken("an element outside"))? = true;
+                }
+                Ok(())
+            })
+        })?;
+        Ok(Some(present))
+    }
+}

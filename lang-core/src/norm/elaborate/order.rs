@@ -1,0 +1,155 @@
+//! Sorting and filtering: the positions in order are data, and what stands there is read. Of a filter the first positions
+//! are those where the condition holds, and how many do is a sum.
+//!
+//! What is filtered for each value of an index has an extent for each of them. So the body of a binder in which that
+//! happens becomes that of a loop with one iteration, in which there is one extent.
+
+use std::sync::Arc;
+
+use super::{Closure, Elaborator, Frame, Out, Sym};
+use crate::base::Span;
+use crate::ir::core::{Constant, CoreType, E, Expr, Kind, Reason};
+use crate::predicate::{Atom, Poly, Pred};
+use crate::resolve::builtin::Builtin;
+use crate::syntax::ops::Scalar;
+use crate::types::tree::TId;
+use crate::types::ty::Type;
+
+impl Elaborator<'_> {
+    /// A function of the library that is not written in Iverson, at arguments of these types.
+    pub(super) fn builtin(&mut self, builtin: Builtin, args: &[Sym], types: &[Type], span: Span) -> Out<Sym> {
+        match (builtin, args) {
+            (Builtin::Len, [x]) => self.length(x, span),
+            (Builtin::Argsort, [x]) => {
+                let x = self.data(x, span)?;
+                Ok(Sym::Data(self.order_of(&x, span)?.1))
+            }
+            (Builtin::Sort, [x]) => {
+                let x = self.data(x, span)?;
+                let (x, order) = self.order_of(&x, span)?;
+                let CoreType::Tensor(n, _) = x.ty.clone() else { return Err(self.outside(Reason::Errors, span)) };
+                Ok(Sym::Data(self.read_at(&x, &order, n, span)?))
+            }
+            (Builtin::Filter, [Sym::Fun(p), x]) => {
+                let x = self.data(x, span)?;
+                let element = match types.last() {
+                    Some(Type::Array(_, element)) => (**element).clone(),
+                    _ => return Err(self.outside(Reason::Errors, span)),
+                };
+                self.filtered(p, &x, &element, span)
+            }
+            _ => Err(self.outside(Reason::FunctionValue, span)),
+        }
+    }
+
+    /// An array, and the positions of its elements in their order, both named.
+    fn order_of(&mut self, x: &E, span: Span) -> Out<(E, E)> {
+        let CoreType::Tensor(n, _) = x.ty.clone() else { return Err(self.outside(Reason::Errors, span)) };
+        let x = self.bind("x", x.clone());
+        let index = self.vars.index("i", n);
+        let element = Expr::access(&x, index.value());
+        let order = self.positions(Expr::at(&Expr::order(index, element), span));
+        Ok((x, order))
+    }
+
+    /// Names positions, of which it is known from here on that they are some.
+    fn positions(&mut self, order: E) -> E {
+        let extent = order.ty.peel().0.first().map(|n| (*n).clone());
+        let order = self.bind("order", order);
+        if let (Kind::Var(local), Some(n)) = (&order.kind, extent) {
+            self.ordered.insert(*local, n);
+        }
+        order
+    }
+
+    /// As many elements, at the first of these positions.
+    fn read_at(&mut self, x: &E, order: &E, count: Poly, span: Span) -> Out<E> {
+        let Kind::Var(positions) = order.kind else { return Err(self.outside(Reason::Errors, span)) };
+        let index = self.vars.index("i", count);
+        let at = Atom::Read(positions, self.vars.name(positions), Arc::from([index.value()]));
+        Ok(Expr::at(&Expr::generate(index, Expr::access(x, Poly::atom(at))), span))
+    }
+
+    /// `filter(p, x)`
+    fn filtered(&mut self, p: &Closure, x: &E, element: &Type, span: Span) -> Out<Sym> {
+        if self.depth > 0 {
+            return Err(self.outside(Reason::DataRange, span));
+        }
+        let CoreType::Tensor(n, _) = x.ty.clone() else { return Err(self.outside(Reason::Errors, span)) };
+        let x = self.bind("x", x.clone());
+        let index = self.vars.index("i", n.clone());
+        let holds = self.inside(&index, |this| {
+            this.closed_in_binder(span, |this| {
+                let of = this.known(Expr::access(&x, index.value()));
+                this.apply_closure(p, vec![of], std::slice::from_ref(element), &Type::BOOL, span)
+            })
+        })?;
+        let kept = self.bind("kept", Expr::generate(index, holds));
+        let Kind::Var(flags) = kept.kind else { return Err(self.outside(Reason::Errors, span)) };
+        let order = self.vars.index("i", n.clone());
+        let flag = Expr::access(&kept, order.value());
+        let order = self.positions(Expr::order(order, flag));
+        let each = self.vars.index("i", n.clone());
+        let integer = CoreType::Scalar(Scalar::I64);
+        let one = Expr::new(Kind::Constant(Constant::Int(1)), integer.clone(), span);
+        let at = Arc::from([each.value()]);
+        let one = Expr::guard(Pred::Is(flags, self.vars.name(flags), at, true), one);
+        let count = self.known(Expr::new(Kind::Sum(each, one), integer, span));
+        let count = self.exact(count, span);
+        self.context.assume(&Pred::all([Pred::nonneg(&count), Pred::at_most(&count, &n)]));
+        Ok(Sym::Data(self.read_at(&x, &order, count, span)?))
+    }
+
+    /// Does it hold? Positions are inside the axis that they are of.
+    pub(super) fn proves(&mut self, p: &Pred) -> bool {
+        if self.ordered.is_empty() {
+            return self.context.implies(p);
+        }
+        let mut known = Vec::new();
+        p.visit(
+            &mut |p| {
+                p.for_each_atom(&mut |a| {
+                    if let Atom::Read(x, ..) = a
+                        && let Some(n) = self.ordered.get(x)
+                    {
+                        known.push(Pred::inside(&Poly::atom(a.clone()), n));
+                    }
+                });
+            },
+            &mut |_| {},
+        );
+        self.under(&Pred::all(known), |this| Ok(this.context.implies(p))).unwrap_or(false)
+    }
+
+    /// The body of a binder, in a scope of its own; apart where extents in it vary with the index.
+    pub(super) fn closed_in_binder(&mut self, span: Span, mut f: impl FnMut(&mut Self) -> Out<Sym>) -> Out<E> {
+        let locals = self.locals.len();
+        let outside = match self.closed(span, &mut f) {
+            Err(outside) if outside.what == Reason::DataRange && self.depth > 0 => outside,
+            other => return other,
+        };
+        self.locals.truncate(locals);
+        let apart = self.closed(span, |this| {
+            let e = this.apart(span, |this| {
+                let value = f(this)?;
+                this.data(&value, span)
+            })?;
+            Ok(Sym::Data(e))
+        });
+        apart.map_err(|_| outside)
+    }
+
+    /// A truth value as a predicate.
+    pub(super) fn predicate(&mut self, f: &mut Frame, id: TId) -> Out<Pred> {
+        let span = self.span(f, id);
+        let value = match self.expr(f, id) {
+            Err(outside) if outside.what == Reason::DataRange && self.depth > 0 => {
+                let e = self.closed_in_binder(span, |this| this.expr(f, id))?;
+                self.known(e)
+            }
+            other => other?,
+        };
+        let value = if let Sym::Data(e) = value { self.known(e) } else { value };
+        if let Sym::Bool(p) = value { Ok(p) } else { Err(self.outside(Reason::Errors, span)) }
+    }
+}

@@ -1,0 +1,51 @@
+//! Orders of core by their definition, on dual numbers with error bounds: an element stands behind those that are less, and
+//! behind equals that were before it. Which of two is less is known where they are further apart than rounding, where both
+//! are exact, or made in the same way.
+
+use lang_core::ir::core::E;
+use lang_core::predicate::Index;
+
+use super::reference::{Eval, Frame, Ref, Reference, Stop};
+
+impl Reference<'_> {
+    /// The positions of an index in the order of an expression.
+    pub(super) fn order(&mut self, f: &mut Frame, index: &Index, body: &E) -> Eval<Ref> {
+        let mut keys = Vec::new();
+        for i in 0..self.poly(f, &index.extent)? {
+            self.step()?;
+            f.insert(index.local, Ref::Int(i));
+            keys.push(self.eval(f, body)?);
+        }
+        let mut order = vec![Ref::Int(0); keys.len()];
+        for (i, key) in keys.iter().enumerate() {
+            let mut rank = 0;
+            for (j, other) in keys.iter().enumerate() {
+                self.step()?;
+                let before = j != i && (less(other, key)? || j < i && !less(key, other)?);
+                rank += usize::from(before);
+            }
+            let position = i64::try_from(i).map_err(|_| Stop::Fuel)?;
+            *order.get_mut(rank).ok_or(Stop::Broken("a rank"))? = Ref::Int(position);
+        }
+        Ok(Ref::Array(order))
+    }
+}
+
+/// A NaN is not less than anything, and every number is less than it; what holds comes before what does not.
+fn less(a: &Ref, b: &Ref) -> Eval<bool> {
+    Ok(match (a, b) {
+        (Ref::Int(a), Ref::Int(b)) => a < b,
+        (Ref::Bool(a), Ref::Bool(b)) => *a && !*b,
+        (Ref::Real(a, _), Ref::Real(b, _)) => {
+            let same = (a.value == b.value || a.value.is_nan() && b.value.is_nan())
+                && (a.error.to_bits(), a.size.to_bits()) == (b.error.to_bits(), b.size.to_bits());
+            let exact = a.error == 0.0 && b.error == 0.0;
+            let apart = (a.value - b.value).abs() > a.error + b.error;
+            if !(same || exact || apart) {
+                return Err(Stop::Undecided);
+            }
+            !a.value.is_nan() && (b.value.is_nan() || a.value < b.value)
+        }
+        _ => return Err(Stop::Broken("what is put in order")),
+    })
+}

@@ -7,12 +7,14 @@
 //! linear. Of an array that the body only updates no states are kept but the elements that are overwritten: the
 //! reverse loop puts them back (PAPERS, "Don't Unroll Adjoint").
 
+mod checkpoint;
 mod plan;
 mod split;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use self::checkpoint::Backward;
 use self::plan::Plan;
 use self::split::{Fed, Made, Split};
 use super::adjoint::{Term, active};
@@ -81,6 +83,7 @@ impl Deriving<'_> {
         let part = match part {
             Part::Last(k) => made.inputs.get(&k).map(|k| Part::Last(*k)),
             Part::Every(k) => made.outputs.get(&k).map(|k| Part::Every(*k)),
+            Part::State(k) => made.inputs.get(&k).map(|k| Part::State(*k)),
             Part::Trips => None,
         };
         let (Some(part), new) = (part, made.new.clone()) else { return Some(None) };
@@ -164,6 +167,7 @@ impl Deriving<'_> {
         needs: &[u32],
         terms: &mut [Vec<Term>],
     ) -> Option<()> {
+        let (of, given) = &self.with_states(of, given, needs);
         let plan = Plan::of(of, given, is_active);
         if plan.carried.is_empty() && plan.given.is_empty() {
             return Some(());
@@ -192,27 +196,133 @@ impl Deriving<'_> {
         let seeds = plan.carried.len() + plan.every.len();
         let cotangents: Vec<Var> = outputs.iter().skip(of.body.outputs.len()).map(|(_, v)| *v).collect();
         let split = Split::of(of, &pass, &cotangents);
-        let Made { forward, reverse, back, inputs } =
-            split.made(of, &pass, (seeds, u32::try_from(plan.carried.len()).ok()?), &cotangents);
-        // The loop itself gives what is kept.
-        let forward = Arc::new(Loop { body: Arc::new(forward), ..(**of).clone() });
-        self.builder.replace_loop(of, &forward);
-        let batch: Vec<Poly> = (0..of.batch.len()).map(|k| index(k, &Poly::default()).value()).collect();
-        let (trips, extent) = self.trips(&forward, needs)?;
-        let last = trips.plus(-1).sub(&forward.number());
-        let turned = |a: &Access| {
-            let at = |p: &Poly| {
-                let places: Vec<Poly> = batch.iter().cloned().chain([last.clone()]).collect();
-                at_indices(p, &places)
-            };
-            Access { var: a.var, at: a.at.iter().map(at).collect() }
+        let carried = plan.carried.len();
+        let made = split.made(of, &pass, (seeds, u32::try_from(carried).ok()?), &cotangents);
+        let ends = self.ends(of, &plan, &sums, &wrt)?;
+        let segments = self.segments(of, needs);
+        let batch = of.batch.len();
+        let (Backward { of: backward, parts }, (trips, extent)) = match &segments {
+            Some(segments) => {
+                let known = self.trips(of, needs)?;
+                (self.backward_segments(of, segments, &made, &ends, &wrt, needs)?, known)
+            }
+            None => {
+                // The loop itself gives what is kept.
+                let forward = Arc::new(Loop { body: Arc::new(made.forward.clone()), ..(**of).clone() });
+                self.builder.replace_loop(of, &forward);
+                let known = self.trips(&forward, needs)?;
+                let of = self.backward(of, &forward, &made, &ends, (&known.0, &known.1), needs)?;
+                let end = |place: u32| {
+                    let next = |a: &Arg| matches!(a, Arg::Carried { next, .. } if *next == place);
+                    let input = of.args.iter().position(next).and_then(|k| u32::try_from(k).ok());
+                    input.map_or(Part::Every(place), Part::Last)
+                };
+                let parts = (0..).take(wrt.len()).map(end).collect();
+                (Backward { of, parts }, known)
+            }
         };
-        let slice = |var: Var| Access { var, at: batch.iter().cloned().chain([last.clone()]).collect() };
+        for (part, k) in parts.into_iter().zip(&wrt) {
+            let arg = of.args.get(*k as usize)?.clone();
+            let scalar = self.builder.scalar(arg.access().var);
+            // What is carried has its cotangent at the end.
+            if let Part::Last(_) = part {
+                let (dims, read) = spread(self, &of.batch, arg.access());
+                let var = self.builder.looped(&dims, scalar, &backward, part, needs.to_vec());
+                self.hand_on(&dims, &of.pred, needs, &read, self.whole(var), terms);
+                continue;
+            }
+            // A slice has it in its iteration.
+            self.hits.count("cotangent of a slice");
+            let outer: Vec<Poly> = of.batch.iter().cloned().chain([extent.clone()]).collect();
+            let (dims, read) = spread(self, &outer, arg.access());
+            let number = of.number();
+            let (extents, place) = match &segments {
+                Some(segments) => (segments.extents().to_vec(), segments.place(&number)?.to_vec()),
+                None => (vec![extent.clone()], vec![trips.plus(-1).sub(&number)]),
+            };
+            let (mut all, mut at) = (dims.clone(), own(&dims));
+            all.splice(batch..=batch, extents);
+            at.splice(batch..=batch, place);
+            let var = self.builder.looped(&all, scalar, &backward, part, needs.to_vec());
+            let pred = of.pred.and(&Pred::less(&number, &trips));
+            self.hand_on(&dims, &pred, needs, &read, Access { var, at }, terms);
+        }
+        Some(())
+    }
+
+    /// The same loop, which gives the states that have cotangents as outputs of its iterations.
+    fn with_states(&mut self, of: &Arc<Loop>, given: &[(Part, Tangent)], needs: &[u32]) -> (Arc<Loop>, Vec<Cotangent>) {
+        let states = given.iter().any(|(part, _)| matches!(part, Part::State(_)));
+        let segments = if states { self.segments(of, needs) } else { None };
+        let number = of.number();
+        let whole: Vec<Poly> = (0..of.batch.len()).map(|k| index(k, &Poly::default()).value()).collect();
+        let at = |of: Poly| whole.iter().cloned().chain([of]).collect::<Vec<Poly>>();
+        let mut body = (*of.body).clone();
+        let mut all = Vec::new();
+        for (part, cotangent) in given {
+            let every = |at| Access { var: cotangent.var, at };
+            all.push(match part {
+                Part::State(k) => {
+                    let Some(input) = body.inputs.get(*k as usize).cloned() else { continue };
+                    let var = body.input(*k).unwrap_or_else(|| {
+                        let Leaf { dims, scalar, .. } = input.leaf.clone();
+                        body.stmts.push(Stmt { dims, scalar, rhs: Rhs::Input(*k), needs: Vec::new(), name: None });
+                        Var(u32::try_from(body.stmts.len() - 1).unwrap_or(u32::MAX))
+                    });
+                    body.outputs.push((Leaf { path: Vec::new(), ..input.leaf }, var));
+                    let output = u32::try_from(body.outputs.len() - 1).unwrap_or(u32::MAX);
+                    // Other states than those that are kept have none: outside there is zero.
+                    let outside = Poly::constant(-1);
+                    let place = segments.as_ref().and_then(|s| s.kept_at(&number)).unwrap_or(outside);
+                    Cotangent { part: Part::Every(output), of: cotangent.clone(), at: every(at(place)) }
+                }
+                _ => Cotangent { part: *part, of: cotangent.clone(), at: every(at(number.clone())) },
+            });
+        }
+        if !all.iter().any(|c| matches!(c.part, Part::Every(k) if k as usize >= of.body.outputs.len())) {
+            return (of.clone(), all);
+        }
+        let new = Arc::new(Loop { body: Arc::new(body), ..(**of).clone() });
+        self.builder.replace_loop(of, &new);
+        (new, all)
+    }
+
+    /// What the reverse loop begins with.
+    fn ends(&mut self, of: &Loop, plan: &Plan, sums: &[u32], wrt: &[u32]) -> Option<Ends> {
+        let batch: Vec<Poly> = (0..of.batch.len()).map(|k| index(k, &Poly::default()).value()).collect();
+        let every = plan.every.iter().map(|(_, at)| at.clone()).collect();
+        let mut ends = Ends { carried: Vec::new(), every, sums: Vec::new(), count: wrt.len() };
+        for k in &plan.carried {
+            ends.carried.push(match plan.last.get(k) {
+                Some(c) => Access { var: c.var, at: batch.clone() },
+                None => self.zeros_like(of.args.get(*k as usize)?.access()),
+            });
+        }
+        for k in sums {
+            let init = self.zeros_like(of.args.get(*k as usize)?.access());
+            ends.sums.push((init, plan.output(*k)?));
+        }
+        Some(ends)
+    }
+
+    /// The reverse of a loop, of which `forward` gives what is kept, and how often it runs.
+    fn backward(
+        &mut self,
+        of: &Loop,
+        forward: &Arc<Loop>,
+        made: &Made,
+        ends: &Ends,
+        (trips, extent): (&Poly, &Poly),
+        needs: &[u32],
+    ) -> Option<Arc<Loop>> {
+        let batch: Vec<Poly> = (0..of.batch.len()).map(|k| index(k, &Poly::default()).value()).collect();
+        let last = trips.plus(-1).sub(&forward.number());
+        let places: Vec<Poly> = batch.iter().cloned().chain([last.clone()]).collect();
+        let turned = |a: &Access| Access { var: a.var, at: a.at.iter().map(|p| at_indices(p, &places)).collect() };
         self.hits.count("reverse loop");
         let mut args = Vec::new();
-        for input in &inputs {
+        for input in &made.inputs {
             input.rule().into_iter().for_each(|rule| self.hits.count(rule));
-            let output = |k: u32| plan.output(k);
             args.push(match input {
                 Fed::Global(global) => {
                     let (vars, inputs) = (&mut self.vars, &mut self.inputs);
@@ -222,80 +332,39 @@ impl Deriving<'_> {
                 Fed::Given(k) => Arg::Given(turned(of.args.get(*k as usize)?.access())),
                 Fed::Kept(k) => {
                     let (leaf, _) = forward.body.outputs.get(*k as usize)?;
-                    let dims = self.stacked(&forward, &extent, &leaf.clone(), needs)?;
+                    let dims = self.stacked(forward, extent, &leaf.clone(), needs)?;
                     let scalar = leaf.scalar?;
-                    let var = self.builder.looped(&dims, scalar, &forward, Part::Every(*k), needs.to_vec());
-                    Arg::Given(slice(var))
+                    let var = self.builder.looped(&dims, scalar, forward, Part::Every(*k), needs.to_vec());
+                    Arg::Given(Access { var, at: places.clone() })
                 }
-                Fed::Seed(j) => match plan.carried.get(*j as usize) {
-                    Some(k) => {
-                        let init = match plan.last.get(k) {
-                            Some(c) => Access { var: c.var, at: batch.clone() },
-                            None => self.zeros_like(of.args.get(*k as usize)?.access()),
-                        };
-                        Arg::Carried { init, next: output(*k)? }
-                    }
-                    None => Arg::Given(slice(plan.every.get(*j as usize - plan.carried.len())?.1)),
+                Fed::Seed(j) => match ends.carried.get(*j as usize) {
+                    Some(init) => Arg::Carried { init: init.clone(), next: *j },
+                    None => Arg::Given(turned(ends.every.get(*j as usize - ends.carried.len())?)),
                 },
                 Fed::Sum(j) => {
-                    let k = sums.get(*j as usize)?;
-                    let init = self.zeros_like(of.args.get(*k as usize)?.access());
-                    Arg::Carried { init, next: output(*k)? }
+                    let (init, next) = ends.sums.get(*j as usize)?.clone();
+                    Arg::Carried { init, next }
                 }
                 Fed::Back(k) => {
                     let init = of.args.get(*k as usize)?.access().clone();
                     let own: Vec<Poly> = self.builder.dims(init.var).into_iter().skip(init.at.len()).collect();
                     let dims: Vec<Poly> = of.batch.iter().cloned().chain(own).collect();
                     let scalar = self.builder.scalar(init.var);
-                    let var = self.builder.looped(&dims, scalar, &forward, Part::Last(*k), needs.to_vec());
-                    let next = back.iter().position(|j| j == k)? + wrt.len();
+                    let var = self.builder.looped(&dims, scalar, forward, Part::Last(*k), needs.to_vec());
+                    let next = made.back.iter().position(|j| j == k)? + ends.count;
                     Arg::Carried { init: Access { var, at: batch.clone() }, next: u32::try_from(next).ok()? }
                 }
             });
         }
-        let turned_sizes = of.sizes.iter().map(|p| {
-            let places: Vec<Poly> = batch.iter().cloned().chain([last.clone()]).collect();
-            at_indices(p, &places)
-        });
-        let backward = Arc::new(Loop {
+        Some(Arc::new(Loop {
             batch: of.batch.clone(),
             pred: of.pred.clone(),
             trips: Trips::Count(trips.clone()),
-            sizes: turned_sizes.collect(),
+            checkpoint: None,
+            sizes: of.sizes.iter().map(|p| at_indices(p, &places)).collect(),
             args,
-            body: Arc::new(reverse),
-        });
-        for (place, k) in wrt.iter().enumerate() {
-            let arg = of.args.get(*k as usize)?.clone();
-            let scalar = self.builder.scalar(arg.access().var);
-            let carried =
-                backward.args.iter().position(|a| matches!(a, Arg::Carried { next, .. } if *next as usize == place));
-            match carried {
-                // What is carried has its cotangent at the end.
-                Some(input) => {
-                    let (dims, read) = spread(self, &of.batch, arg.access());
-                    let part = Part::Last(u32::try_from(input).ok()?);
-                    let var = self.builder.looped(&dims, scalar, &backward, part, needs.to_vec());
-                    self.hand_on(&dims, &of.pred, needs, &read, self.whole(var), terms);
-                }
-                // A slice has it in its iteration.
-                None => {
-                    self.hits.count("cotangent of a slice");
-                    let outer: Vec<Poly> = of.batch.iter().cloned().chain([extent.clone()]).collect();
-                    let (dims, read) = spread(self, &outer, arg.access());
-                    let part = Part::Every(u32::try_from(place).ok()?);
-                    let var = self.builder.looped(&dims, scalar, &backward, part, needs.to_vec());
-                    let mut at = own(&dims);
-                    if let Some(slot) = at.get_mut(batch.len()) {
-                        *slot = trips.plus(-1).sub(slot);
-                    }
-                    let inside = Pred::less(&forward.number(), &trips);
-                    let pred = of.pred.and(&inside);
-                    self.hand_on(&dims, &pred, needs, &read, Access { var, at }, terms);
-                }
-            }
-        }
-        Some(())
+            body: Arc::new(made.reverse.clone()),
+        }))
     }
 
     /// A term of the cotangent of what is read.
@@ -389,6 +458,25 @@ impl Deriving<'_> {
             _ => None,
         }))
     }
+}
+
+/// The cotangent of a part of a loop, and where it is read for an iteration.
+struct Cotangent {
+    part: Part,
+    of: Tangent,
+    at: Access,
+}
+
+/// What a reverse loop begins with: over the batch, and what is given over the number of the iteration too.
+struct Ends {
+    /// The cotangents of what is carried, which are the first outputs of the reverse.
+    carried: Vec<Access>,
+    /// The cotangents of what every iteration gives.
+    every: Vec<Access>,
+    /// Cotangents that are sums over iterations, and the outputs that they are.
+    sums: Vec<(Access, u32)>,
+    /// How many cotangents the reverse gives.
+    count: usize,
 }
 
 /// Does it depend on the index of this number?

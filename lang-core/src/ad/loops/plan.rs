@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::super::Tangent;
 use super::super::adjoint::active;
-use super::varying;
+use super::{Cotangent, varying};
 use crate::ir::region::{Loop, Part};
 use crate::ir::ssa::{Access, Rhs, Ssa, Var, index, index_number};
 use crate::predicate::{Atom, Poly, Pred};
@@ -18,23 +18,23 @@ pub(super) struct Plan {
     /// The cotangents of the last values of carried inputs.
     pub(super) last: HashMap<u32, Tangent>,
     /// Outputs of every iteration with their cotangents.
-    pub(super) every: Vec<(u32, Var)>,
+    pub(super) every: Vec<(u32, Access)>,
 }
 
 impl Plan {
-    pub(super) fn of(of: &Loop, cotangents: &[(Part, Tangent)], is_active: &dyn Fn(&Access) -> bool) -> Self {
+    pub(super) fn of(of: &Loop, cotangents: &[Cotangent], is_active: &dyn Fn(&Access) -> bool) -> Self {
         let varying = varying(of, is_active);
         let next: HashMap<u32, u32> = of.carried().collect();
         let mut plan = Self { carried: Vec::new(), given: Vec::new(), last: HashMap::new(), every: Vec::new() };
         let mut outputs = BTreeSet::new();
-        for (part, cotangent) in cotangents {
-            match part {
-                Part::Last(k) => drop(plan.last.insert(*k, cotangent.clone())),
+        for cotangent in cotangents {
+            match cotangent.part {
+                Part::Last(k) => drop(plan.last.insert(k, cotangent.of.clone())),
                 Part::Every(k) => {
-                    plan.every.push((*k, cotangent.var));
-                    outputs.insert(*k);
+                    plan.every.push((k, cotangent.at.clone()));
+                    outputs.insert(k);
                 }
-                Part::Trips => {}
+                Part::State(_) | Part::Trips => {}
             }
         }
         let mut carried: BTreeSet<u32> = plan.last.keys().copied().filter(|k| varying.contains(k)).collect();

@@ -184,6 +184,8 @@ struct Elaborator<'a> {
     depths: HashMap<LocalId, usize>,
     /// Is this the body of a loop? There what is updated changes in place.
     repeated: bool,
+    /// What is told of the states that are kept of the loop that comes next.
+    kept: Option<repeat::Kept>,
     /// The types of parameters and of what is bound.
     types: HashMap<LocalId, CoreType>,
     /// Functions made to be differentiated.
@@ -209,6 +211,7 @@ impl<'a> Elaborator<'a> {
             depth: 0,
             depths: HashMap::new(),
             repeated: false,
+            kept: None,
             types: HashMap::new(),
             locals: Vec::new(),
             globals: HashMap::new(),

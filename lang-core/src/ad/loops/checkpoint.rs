@@ -71,12 +71,13 @@ impl Deriving<'_> {
             return None;
         }
         let (trips, _) = self.trips(of, needs)?;
+        let one = Poly::constant(1);
         let length = match (spacing, of.count()) {
-            (Spacing::Every(k), _) => k.least(&trips),
+            (Spacing::Every(k), _) if *k == one => one,
+            (Spacing::Every(k), _) => k.least(&trips).greatest(&one),
             (Spacing::Root, Some(_)) => self.root(&of.batch, &trips),
-            (Spacing::Root, None) => Poly::constant(OPEN_SPACING.into()).least(&trips),
+            (Spacing::Root, None) => Poly::constant(OPEN_SPACING.into()).least(&trips).greatest(&one),
         };
-        let length = length.greatest(&Poly::constant(1));
         let count = trips.plus(-1).add(&length).div(&length)?;
         if length.overflowed() || count.overflowed() {
             return None;
@@ -85,9 +86,9 @@ impl Deriving<'_> {
         Some(Segments { trips, length, count, extents })
     }
 
-    /// The square root of an integer, rounded up.
+    /// The square root of an integer that is at least 1, or of 1, rounded up.
     fn root(&mut self, batch: &[Poly], n: &Poly) -> Poly {
-        let n = inline::index_statement(&mut self.builder, batch, &n.greatest(&Poly::default()));
+        let n = inline::index_statement(&mut self.builder, batch, &n.greatest(&Poly::constant(1)));
         let steps = [
             (Operation::Convert(Scalar::F64), Scalar::F64),
             (Operation::Scalar(ScalarFn::Sqrt), Scalar::F64),

@@ -13,7 +13,7 @@ use iverson_tests::middle::machine::agrees;
 use iverson_tests::middle::probe::point;
 use iverson_tests::middle::values::{parts, size_of};
 use iverson_tests::random::Random;
-use iverson_tests::run::{Ways, limits, run, run_generated};
+use iverson_tests::run::{MAIN, Ways, limits, run, run_generated};
 use lang_core::ad::{real_inputs, real_outputs};
 use lang_core::base::GlobalName;
 use lang_core::generated::Tally;
@@ -119,14 +119,14 @@ const KEPT: &[&str] =
 
 fn session(text: &str) -> Session {
     let mut session = Session::new();
-    session.set_text("t", text);
-    let problems = session.diagnostics("t");
+    session.set_text(MAIN, text);
+    let problems = session.diagnostics(MAIN);
     assert!(problems.iter().all(|d| !d.is_error()), "{problems:?}\n{text}");
     session
 }
 
 fn callee() -> Arc<Callee> {
-    Arc::new(Callee::new(GlobalName::new("t", "f"), Vec::new()))
+    Arc::new(Callee::new(GlobalName::new(MAIN, "f"), Vec::new()))
 }
 
 /// The function and its adjoint, and the adjoint's.
@@ -297,5 +297,5 @@ def f(x: [n, 4]f64, w: [4, 4]f64, h: [4]f64) -> f64 =
             assert!(found.work <= plain.work + value.work + 2, "{kept}{n}");
         }
     }
-    check(&out, expect![[]]);
+    check(&out, expect![[""]]);
 }

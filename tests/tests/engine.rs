@@ -50,6 +50,8 @@ def inner(x: [n]f64) -> f64 = sqrt(sum i: exp(x[i]) * (sum j: [j <= i] * sin(x[j
 def each(a: [n, m]f64) -> [n]f64 = for i: inner(a[i])
 def corner(a: [n, m]f64) -> [n]f64 = for i: [i % 3 != 1] * inner(a[i]) + inner(a[n - 1 - i])
 def placed_twice(x: [n]f64, k: [m]i64, l: [n]i64) -> [n, m]f64 = for i < n, j < m: sum p < n: [i == k[j] && j == l[p]] * x[p]
+def segments(x: [n]f64, lo: [m]i64, hi: [m]i64) -> [n]f64 = for k < n: sum i < m: [lo[i] <= k < hi[i]] * x[i]
+def ragged(x: [n]f64, lo: [m]i64, hi: [m]i64) -> [m]f64 = for i < m: sum k in lo[i]..hi[i]: [0 <= k < n] * x[k]^2
 def powers(x: [n]f64, k: [n]i64) -> [n]f64 = for i: x[i]^k[i]
 ";
 
@@ -81,6 +83,8 @@ const RUNS: &[(&str, &[&[i64]])] = &[
     ("each", &[&[0, 4], &[4, 0], &[7, 20]]),
     ("corner", &[&[0, 4], &[7, 20]]),
     ("powers", &[&[0], &[1300]]),
+    ("segments", &[&[40, 3], &[5, 4]]),
+    ("ragged", &[&[40, 3], &[5, 4], &[0, 3], &[3, 0]]),
     ("placed_twice", &[&[5, 4], &[40, 30]]),
 ];
 

@@ -1,6 +1,6 @@
 //! Loops over the index tuples that a predicate leaves, row by row: comparisons that are linear narrow the loops, an
-//! index that an equation tells takes one value, the rest of the predicate is asked as early as its indices are
-//! known. The tuples are those of `ir/nest.rs`. Loops over the indices of the result may change places, those over
+//! index that an equation tells takes one value, one between bounds that data tell those between them, and the rest of
+//! the predicate is asked as early as its indices are known. The tuples are those of `ir/nest.rs`. Loops over the indices of the result may change places, those over
 //! bound ones do not among themselves: the terms of an element come in their order.
 //!
 //! The innermost loop is handed over as a row: where it begins in every operand, and by how much each goes on.
@@ -13,6 +13,9 @@ use crate::predicate::{Poly, Pred};
 
 /// So many steps that are not even are listed at a time.
 const LISTED: i64 = 512;
+
+/// Nothing that is compared is larger than this, as far as indices can tell.
+const LARGE: i128 = 1 << 100;
 
 /// What a loop takes to begin, in additions.
 const ROW: u64 = 24;
@@ -60,6 +63,8 @@ struct Level {
     told: Option<Num>,
     /// Comparisons that narrow it.
     narrowing: Vec<Affine>,
+    /// Those of which data tell the rest: `c·k + rest >= 0`.
+    bounds: Vec<(i128, Num)>,
     tested: Vec<Test>,
     /// How far apart the steps are in each place, and what comes to it that is not linear.
     steps: Vec<i64>,
@@ -68,7 +73,8 @@ struct Level {
 
 impl Level {
     fn is_free(&self) -> bool {
-        self.told.is_none() && self.narrowing.is_empty() && self.tested.is_empty() && self.moved.is_empty()
+        let narrowed = !self.narrowing.is_empty() || !self.bounds.is_empty();
+        self.told.is_none() && !narrowed && self.tested.is_empty() && self.moved.is_empty()
     }
 }
 
@@ -134,6 +140,7 @@ impl Nest {
                 extent,
                 told: told.get(k).cloned().flatten(),
                 narrowing: Vec::new(),
+                bounds: Vec::new(),
                 tested: Vec::new(),
                 steps: places.iter().map(|p| p.affine().1.find(|(j, _)| *j == k).map_or(0, |(_, c)| c)).collect(),
                 moved: Vec::new(),
@@ -180,7 +187,10 @@ impl Nest {
                 let coefficients = coefficients.collect();
                 level.narrowing.push(Affine { constant, coefficients, equation });
             }
-            None => level.tested.push(test),
+            None => match test.bound(level.index) {
+                Some(bound) => level.bounds.push(bound),
+                None => level.tested.push(test),
+            },
         }
     }
 
@@ -333,6 +343,22 @@ impl Level {
             let (Ok(least), Ok(most)) = (i64::try_from(least), i64::try_from(most)) else { return Ok(None) };
             (low, high) = (least, most);
         }
+        for (c, rest) in &self.bounds {
+            if low > high {
+                return Ok(None);
+            }
+            let rest = match rest.exact(at) {
+                Ok(rest) => rest.clamp(-LARGE, LARGE),
+                // What reads outside holds nowhere.
+                Err(super::number::Missing::Outside) => return Ok(None),
+                Err(why) => return Err(why.into()),
+            };
+            // c·i >= -rest
+            match *c > 0 {
+                true => low = i64::try_from(-floor_div(rest, *c)).map_or(i64::MAX, |least| low.max(least)),
+                false => high = i64::try_from(floor_div(rest, -c)).map_or(i64::MIN, |most| high.min(most)),
+            }
+        }
         if let Some(told) = &self.told {
             match told.value(at) {
                 Ok(value) => (low, high) = (low.max(value), high.min(value)),
@@ -403,20 +429,57 @@ struct Order<'o> {
 impl Order<'_> {
     fn choose(&self) -> Vec<usize> {
         let n = self.space.extents.len();
-        let is_told = |k: usize| self.told.get(k).is_some_and(Option::is_some);
-        let looped: Vec<usize> = (0..n).filter(|k| !is_told(*k)).collect();
+        let looped: Vec<usize> = (0..n).filter(|k| !self.is_told(*k) && !self.is_between(*k)).collect();
         let innermost = self.innermost(&looped);
         let mut order: Vec<usize> = looped.iter().copied().filter(|k| Some(*k) != innermost).collect();
         order.extend(innermost);
-        // What is told comes as soon as what tells it is known: that is none told before it, maybe one told after it.
-        for (k, num) in self.told.iter().enumerate().rev() {
-            let Some(num) = num else { continue };
-            let mut by = vec![false; n];
-            num.mark(&mut by);
-            let known = order.iter().rposition(|j| by.get(*j).copied().unwrap_or(false));
-            order.insert(known.map_or(0, |at| at + 1), k);
+        // What is told comes as soon as what tells it is known, and so does what is between bounds.
+        let mut later: Vec<(usize, Vec<bool>)> = Vec::new();
+        for k in (0..n).filter(|k| !looped.contains(k)) {
+            later.push((k, self.by(k)));
+        }
+        while !later.is_empty() {
+            let known = |by: &[bool]| by.iter().enumerate().all(|(j, m)| !m || order.contains(&j));
+            let next = later.iter().rposition(|(_, by)| known(by)).unwrap_or(0);
+            let (k, by) = later.remove(next);
+            let last = order.iter().rposition(|j| by.get(*j).copied().unwrap_or(false));
+            order.insert(last.map_or(0, |at| at + 1), k);
         }
         order
+    }
+
+    fn is_told(&self, k: usize) -> bool {
+        self.told.get(k).is_some_and(Option::is_some)
+    }
+
+    /// Is it a free index between bounds that bound ones tell, and none that are told themselves?
+    fn is_between(&self, k: usize) -> bool {
+        if k >= self.space.free || self.is_told(k) {
+            return false;
+        }
+        let by = self.bounds(k);
+        let bound = by.iter().skip(self.space.free).any(|m| *m);
+        let first = |j: usize| j >= self.space.free || !self.is_told(j) && self.bounds(j).iter().all(|m| !m);
+        bound && by.iter().enumerate().all(|(j, m)| !m || first(j))
+    }
+
+    /// The indices that tell one, by an equation or by bounds.
+    fn by(&self, k: usize) -> Vec<bool> {
+        match self.told.get(k) {
+            Some(Some(num)) => {
+                let mut by = vec![false; self.space.extents.len()];
+                num.mark(&mut by);
+                by
+            }
+            _ => self.bounds(k),
+        }
+    }
+
+    /// The indices in bounds of this one that data tell.
+    fn bounds(&self, k: usize) -> Vec<bool> {
+        let mut by = vec![false; self.space.extents.len()];
+        self.tests.iter().filter_map(|t| t.bound(k)).for_each(|(_, rest)| rest.mark(&mut by));
+        by
     }
 
     /// The loop that is best inside: one over a free index, or the last over a bound one.
@@ -439,8 +502,13 @@ impl Order<'_> {
             mark(&mut found);
             found.get(k).copied().unwrap_or(false)
         };
+        // Another is between bounds that it tells.
+        if (0..n).any(|j| j != k && self.bounds(j).get(k) == Some(&true)) {
+            return u64::MAX;
+        }
+        let tested = |t: &Test| t.comparison().is_none() && t.bound(k).is_none() && mentions(&|f| t.mark(f));
         let single = self.told.iter().flatten().any(|t| mentions(&|f| t.mark(f)))
-            || self.tests.iter().any(|t| t.comparison().is_none() && mentions(&|f| t.mark(f)))
+            || self.tests.iter().any(tested)
             || self.places.iter().any(|p| !p.is_affine() && mentions(&|f| p.rest().mark(f)));
         let rows = total.checked_div(self.extent(k)).unwrap_or(0);
         if single {

@@ -160,7 +160,7 @@ impl Num {
     }
 
     /// Its value as comparisons have it.
-    fn exact(&self, at: &[i64]) -> Result<i128, Missing> {
+    pub(super) fn exact(&self, at: &[i64]) -> Result<i128, Missing> {
         let mut sum = self.constant.exact;
         for (k, c) in &self.linear {
             sum = sum.saturating_add(c.exact.saturating_mul(i128::from(position(at, *k)?)));
@@ -423,6 +423,17 @@ impl Test {
             Self::Eq(n) if n.is_affine() => Some((n, true)),
             _ => None,
         }
+    }
+
+    /// A comparison as `c·k + rest >= 0` for this index, which the rest does not mention: data tell the rest.
+    pub(super) fn bound(&self, k: usize) -> Option<(i128, Num)> {
+        let Self::Ge(n) = self else { return None };
+        let (_, c) = n.linear.iter().find(|(j, _)| *j == k).filter(|_| !n.is_affine())?;
+        let linear = n.linear.iter().filter(|(j, _)| *j != k).copied().collect();
+        let rest = Num { constant: n.constant, linear, rest: n.rest.clone() };
+        let mut found = vec![false; k + 1];
+        rest.mark(&mut found);
+        found.get(k).is_none_or(|found| !found).then_some((c.exact, rest))
     }
 
     /// Marks the indices that it mentions.

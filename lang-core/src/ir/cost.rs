@@ -519,6 +519,10 @@ impl World for Sizes<'_> {
         self.value(p, at).map(Some)
     }
 
+    fn compared(&mut self, p: &Poly, at: &[i64]) -> Result<Option<i128>, Unknown> {
+        self.value(p, at).map(|value| Some(value.into()))
+    }
+
     fn holds(&mut self, p: &Pred, at: &[i64]) -> Result<Option<bool>, Unknown> {
         self.truth(p, at).map(Some)
     }

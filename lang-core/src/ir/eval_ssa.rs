@@ -750,6 +750,11 @@ impl World for Run<'_, '_> {
         inside(indices::poly(&At { run: self, at }, p))
     }
 
+    fn compared(&mut self, p: &Poly, at: &[i64]) -> Eval<Option<i128>> {
+        self.evaluator.counts.tests += 1;
+        inside(indices::compared(&At { run: self, at }, p))
+    }
+
     fn holds(&mut self, p: &Pred, at: &[i64]) -> Eval<Option<bool>> {
         self.evaluator.counts.tests += u64::from(p.is_opaque());
         inside(indices::holds(&mut At { run: self, at }, p))

@@ -64,7 +64,7 @@ fn atom(of: &impl Numbers, a: &Atom) -> Eval<i64> {
 }
 
 /// A polynomial that is compared: exactly.
-fn compared(of: &impl Numbers, p: &Poly) -> Eval<i128> {
+pub(super) fn compared(of: &impl Numbers, p: &Poly) -> Eval<i128> {
     let mut sum = 0_i128;
     for (m, c) in p.terms() {
         let mut product = *c;

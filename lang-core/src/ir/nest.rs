@@ -1,10 +1,15 @@
 //! Loops over the index tuples that a predicate leaves: each loop runs only where the comparisons that it
-//! decides hold, and an index that an equation tells takes one value.
+//! decides hold, an index that an equation tells takes one value, and one between bounds that data tell, as in
+//! `ptr[i] <= k < ptr[i + 1]`, those between them.
 
 use crate::predicate::{Poly, Pred};
 
 use super::ssa::{index, index_number};
 use crate::predicate::Atom;
+use crate::predicate::poly::floor_div;
+
+/// Nothing that is compared is larger than this, as far as indices can tell.
+const LARGE: i128 = 1 << 100;
 
 /// What of the run the loops ask.
 pub(super) trait World {
@@ -12,6 +17,8 @@ pub(super) trait World {
     type Stop;
     /// The value of a polynomial at these indices, wrapping; `None` likewise.
     fn poly(&mut self, p: &Poly, at: &[i64]) -> Result<Option<i64>, Self::Stop>;
+    /// The same as comparisons have it: exactly. It is a test of data.
+    fn compared(&mut self, p: &Poly, at: &[i64]) -> Result<Option<i128>, Self::Stop>;
     /// Does the predicate hold at these indices? `None`: it reads outside an array, so something else does not hold.
     fn holds(&mut self, p: &Pred, at: &[i64]) -> Result<Option<bool>, Self::Stop>;
 }
@@ -28,6 +35,24 @@ struct Affine {
     zero: bool,
 }
 
+/// `c·k + rest >= 0` for the index of a loop: data tell the rest, which all further out know.
+#[derive(Clone, Debug)]
+struct Bound {
+    c: i128,
+    rest: Poly,
+    /// As it stands.
+    pred: Pred,
+}
+
+/// A free index that what stands later in the order of indices tells.
+#[derive(Clone)]
+enum Late {
+    /// An equation: its only value.
+    Told(Poly),
+    /// What its bounds are made of.
+    Between(Vec<Poly>),
+}
+
 /// The loops of a statement.
 #[derive(Debug)]
 pub(super) struct Nest {
@@ -36,6 +61,8 @@ pub(super) struct Nest {
     order: Vec<usize>,
     /// Comparisons that narrow, by the place in the order at which all their indices are known.
     narrowing: Vec<Vec<Affine>>,
+    /// Bounds that data tell, likewise.
+    bounds: Vec<Vec<Bound>>,
     /// An equation that tells the index of that loop.
     told: Vec<Option<Poly>>,
     /// Predicates tested there.
@@ -59,11 +86,20 @@ impl Nest {
             });
             found
         };
-        // Which free index an equation with bound ones, or with data, tells.
-        let mut late: Vec<Option<Poly>> = vec![None; n];
+        // Which free index an equation with bound ones, or with data, tells; then those between bounds.
+        let mut late: Vec<Option<Late>> = vec![None; n];
         for k in 0..free {
             let solution = pred.solution(&index(k, &Poly::default()).atom());
-            late_index(k, free, solution, &mentioned, &mut late);
+            let solution = solution.filter(|p| has_data(p) || mentioned(p).iter().skip(free).any(|m| *m));
+            late_index(k, solution.map(Late::Told), &mentioned, &mut late);
+        }
+        for k in 0..free {
+            if late.get(k).is_some_and(Option::is_none) {
+                let conjuncts = pred.conjuncts();
+                let rests: Vec<Poly> = conjuncts.iter().filter_map(|p| Some(bound_of(p, k)?.rest)).collect();
+                let bounds = rests.iter().any(|p| mentioned(p).iter().skip(free).any(|m| *m));
+                late_index(k, bounds.then_some(Late::Between(rests)), &mentioned, &mut late);
+            }
         }
         let mut order: Vec<usize> = (0..n).filter(|k| late.get(*k).is_some_and(Option::is_none)).collect();
         // One that others tell comes after them.
@@ -74,8 +110,15 @@ impl Nest {
         }
         let place = |k: usize| order.iter().position(|j| *j == k).unwrap_or(n);
         let mut nest = Self {
-            told: order.iter().map(|k| late.get(*k).cloned().flatten()).collect(),
+            told: order
+                .iter()
+                .map(|k| match late.get(*k) {
+                    Some(Some(Late::Told(p))) => Some(p.clone()),
+                    _ => None,
+                })
+                .collect(),
             narrowing: vec![Vec::new(); n],
+            bounds: vec![Vec::new(); n],
             tested: vec![Vec::new(); n],
             before: Vec::new(),
             order: order.clone(),
@@ -94,9 +137,12 @@ impl Nest {
                 nest.before.push(p.clone());
                 continue;
             };
-            match affine(p, n, world)? {
-                Some(affine) => nest.narrowing.get_mut(known).into_iter().for_each(|list| list.push(affine.clone())),
-                None => nest.tested.get_mut(known).into_iter().for_each(|list| list.push(p.clone())),
+            if let Some(affine) = affine(p, n, world)? {
+                nest.narrowing.get_mut(known).into_iter().for_each(|list| list.push(affine.clone()));
+            } else if let Some(bound) = order.get(known).and_then(|k| bound_of(p, *k)) {
+                nest.bounds.get_mut(known).into_iter().for_each(|list| list.push(bound.clone()));
+            } else {
+                nest.tested.get_mut(known).into_iter().for_each(|list| list.push(p.clone()));
             }
         }
         Ok(nest)
@@ -141,6 +187,16 @@ impl Nest {
             let value = i128::from(value);
             (low, high) = (low.max(value), high.min(value));
         }
+        let asked = open.len();
+        for bound in self.bounds.get(depth).into_iter().flatten() {
+            if low > high {
+                break;
+            }
+            match world.compared(&bound.rest, at)? {
+                Some(rest) => narrow(bound.c, false, rest.clamp(-LARGE, LARGE), &mut low, &mut high),
+                None => open.push(bound.pred.clone()),
+            }
+        }
         let (Ok(low), Ok(high)) = (i64::try_from(low), i64::try_from(high)) else { return Ok(()) };
         for i in low..=high {
             if let Some(slot) = at.get_mut(k) {
@@ -152,6 +208,7 @@ impl Nest {
             }
             open.truncate(before);
         }
+        open.truncate(asked);
         Ok(())
     }
 }
@@ -170,23 +227,25 @@ fn ask<W: World>(all: &[Pred], world: &mut W, at: &[i64], open: &mut Vec<Pred>) 
     Ok(true)
 }
 
-/// Notes that an equation tells a free index, if what it tells it by is known before.
-fn late_index(
-    k: usize,
-    free: usize,
-    solution: Option<Poly>,
-    mentioned: &dyn Fn(&Poly) -> Vec<bool>,
-    late: &mut [Option<Poly>],
-) {
-    let Some(solution) = solution else { return };
-    let by = mentioned(&solution);
+fn has_data(p: &Poly) -> bool {
     let mut data = false;
-    solution.for_each_atom(&mut |a| data |= matches!(a, Atom::Read(..)));
-    let bound = by.iter().skip(free).any(|m| *m);
-    if !(bound || data) {
+    p.for_each_atom(&mut |a| data |= matches!(a, Atom::Read(..)));
+    data
+}
+
+/// The comparison as a bound of this index that data tell.
+fn bound_of(p: &Pred, k: usize) -> Option<Bound> {
+    let Pred::Ge(poly) = p else { return None };
+    let (c, rest) = poly.linear_in(&index(k, &Poly::default()).atom())?;
+    has_data(&rest).then(|| Bound { c, rest, pred: p.clone() })
+}
+
+/// Notes that a free index comes late, if what tells it is known before.
+fn late_index(k: usize, told: Option<Late>, mentioned: &dyn Fn(&Poly) -> Vec<bool>, late: &mut [Option<Late>]) {
+    if told.is_none() {
         return;
     }
-    late.get_mut(k).into_iter().for_each(|slot| *slot = Some(solution.clone()));
+    late.get_mut(k).into_iter().for_each(|slot| slot.clone_from(&told));
     // Not by what it tells itself.
     let mut open: Vec<usize> = by_of(k, late, mentioned).collect();
     let mut seen = vec![false; late.len()];
@@ -202,14 +261,20 @@ fn late_index(
     }
 }
 
-/// The indices by which an equation tells one.
+/// The indices by which one is told.
 fn by_of(
     k: usize,
-    late: &[Option<Poly>],
+    late: &[Option<Late>],
     mentioned: &dyn Fn(&Poly) -> Vec<bool>,
 ) -> impl Iterator<Item = usize> + use<> {
-    let by = late.get(k).and_then(Option::as_ref).map(mentioned).unwrap_or_default();
-    by.into_iter().enumerate().filter(|(_, m)| *m).map(|(j, _)| j)
+    let by = match late.get(k) {
+        Some(Some(Late::Told(p))) => std::slice::from_ref(p),
+        Some(Some(Late::Between(rests))) => rests.as_slice(),
+        _ => &[],
+    };
+    let by: Vec<Vec<bool>> = by.iter().map(mentioned).collect();
+    let n = late.len();
+    (0..n).filter(move |j| by.iter().any(|found| found.get(*j) == Some(&true)))
 }
 
 /// A comparison that is linear in the indices, sizes put in.
@@ -230,9 +295,7 @@ fn affine<W: World>(p: &Pred, n: usize, world: &mut W) -> Result<Option<Affine>,
         *slot = c;
         rest = without;
     }
-    let mut data = false;
-    rest.for_each_atom(&mut |a| data |= matches!(a, Atom::Read(..)));
-    if data {
+    if has_data(&rest) {
         return Ok(None);
     }
     let constant = world.poly(&rest, &[])?;
@@ -249,17 +312,21 @@ impl Affine {
                 rest = rest.saturating_add(c.saturating_mul(i128::from(*i)));
             }
         }
-        let c = self.coefficients.get(k).copied().unwrap_or(0);
-        let nothing = (i128::from(i64::MAX), i128::from(i64::MIN));
-        match (c, self.zero) {
-            (0, true) if rest == 0 => {}
-            (0, false) if rest >= 0 => {}
-            (0, _) => (*low, *high) = nothing,
-            (c, true) if rest % c == 0 => (*low, *high) = ((*low).max(-rest / c), (*high).min(-rest / c)),
-            (_, true) => (*low, *high) = nothing,
-            // c·i >= -rest
-            (c, false) if c > 0 => *low = (*low).max(-crate::predicate::poly::floor_div(rest, c)),
-            (c, false) => *high = (*high).min(crate::predicate::poly::floor_div(rest, -c)),
-        }
+        narrow(self.coefficients.get(k).copied().unwrap_or(0), self.zero, rest, low, high);
+    }
+}
+
+/// Takes from a range where `c·i + rest` is not at least zero, or not zero.
+fn narrow(c: i128, zero: bool, rest: i128, low: &mut i128, high: &mut i128) {
+    let nothing = (i128::from(i64::MAX), i128::from(i64::MIN));
+    match (c, zero) {
+        (0, true) if rest == 0 => {}
+        (0, false) if rest >= 0 => {}
+        (0, _) => (*low, *high) = nothing,
+        (c, true) if rest % c == 0 => (*low, *high) = ((*low).max(-rest / c), (*high).min(-rest / c)),
+        (_, true) => (*low, *high) = nothing,
+        // c·i >= -rest
+        (c, false) if c > 0 => *low = (*low).max(-floor_div(rest, c)),
+        (c, false) => *high = (*high).min(floor_div(rest, -c)),
     }
 }

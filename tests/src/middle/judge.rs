@@ -134,6 +134,8 @@ pub struct Judge<'m> {
     pub(super) orders: f64,
     /// Relative to the greatest number, between two ways to a second derivative.
     pub(super) second: f64,
+    /// Relative to its terms, between a derivative by a rule and that of the definition.
+    rule: f64,
     /// Roundings of an adjoint where the tangent has none.
     pub(super) roundings: f64,
     /// Of a number with a bound of this part of it nothing is asked.
@@ -167,12 +169,13 @@ impl<'m> Judge<'m> {
     /// That the tolerances cannot be read.
     pub fn new(middle: &'m dyn Middle) -> Result<Self, String> {
         let allowed = Tolerances::of("forms")?;
-        let [orders, second, roundings, loose] =
-            ["orders", "second", "products", "loose"].map(|name| allowed.get(name).relative);
+        let [orders, second, rule, roundings, loose] =
+            ["orders", "second", "rule", "products", "loose"].map(|name| allowed.get(name).relative);
         Ok(Self {
             middle,
             orders,
             second,
+            rule,
             roundings,
             loose,
             engine: RefCell::default(),
@@ -257,6 +260,8 @@ impl<'m> Judge<'m> {
         let work = self.values(stages, point, &wanted, before)?;
         self.tally.values += 1;
         if !vary.is_empty() && point.along.len() == vary.len() && finite(&wanted) {
+            // A rule is another way to the derivative.
+            let wanted = if stages.ssa.opaque { by_rule(wanted, self.rule) } else { wanted };
             self.derivatives(stages, point, &wanted, work, ran, random)?;
         }
         Ok(())
@@ -543,6 +548,17 @@ pub fn is_ssa(ssa: &Ssa) -> bool {
         seen.push(stmt);
     }
     true
+}
+
+/// The same value with tangents that are known this well.
+fn by_rule(value: Ref, relative: f64) -> Ref {
+    let inner = |items: Vec<Ref>| items.into_iter().map(|v| by_rule(v, relative)).collect();
+    match value {
+        Ref::Real(x, t) => Ref::Real(x, Number { error: t.error + relative * (1.0 + t.size), ..t }),
+        Ref::Tuple(items) => Ref::Tuple(inner(items)),
+        Ref::Array(items) => Ref::Array(inner(items)),
+        other => other,
+    }
 }
 
 /// The same value with reals that are known this well.

@@ -52,7 +52,14 @@ impl Elaborator<'_> {
         }
         let depths = std::mem::take(&mut self.depths);
         let depth = std::mem::take(&mut self.depth);
+        // Index variables around it are sizes of it.
+        let sizes = self.indices.keys().map(|l| (*l, None)).collect();
+        let indices = std::mem::replace(&mut self.indices, sizes);
         let body = self.closed(span, |this| body(this, given));
+        let made = std::mem::replace(&mut self.indices, indices);
+        for (local, extent) in made {
+            self.indices.entry(local).or_insert(extent);
+        }
         (self.depths, self.depth) = (depths, depth);
         let body = body?;
         let mut free = Free::default();

@@ -7,7 +7,7 @@ use super::{Elaborator, Frame, Out, Sym, holds_function};
 use crate::base::{Code, Span};
 use crate::ir::core::{CoreType, E, Expr, Kind, Reason};
 use crate::ir::reduce::Reducer;
-use crate::predicate::{Atom, Index, Poly, Pred};
+use crate::predicate::{Index, Poly, Pred};
 use crate::syntax::ops::BinderKind;
 use crate::types::tree::{self, IndexVar, Pat, TId};
 use crate::types::ty::Type;
@@ -461,43 +461,6 @@ impl Elaborator<'_> {
                 }
             }
         })
-    }
-
-    /// An index variable from 0, its value in the program, and where it is in the range.
-    pub(super) fn range(&mut self, f: &mut Frame, var: &IndexVar, span: Span) -> Out<(Index, Poly, Pred)> {
-        let name = f.code.body.locals.get(var.local.0 as usize).map(|l| l.name.clone()).unwrap_or_default();
-        let range = self.span_of(f, var)?;
-        if self.is_ragged(&range.count) {
-            return Err(self.outside(Reason::DataRange, span));
-        }
-        let count = range.count.clone();
-        let hull = self.hull(&count, span)?;
-        let index = self.vars.index(name, hull.clone());
-        let inside = if hull == count { Pred::truth() } else { Pred::less(&index.value(), &count) };
-        let value = range.at(&index.value());
-        Ok((index, value, inside))
-    }
-
-    /// An extent that is no less wherever outer indices are: they are put at the end of their range that
-    /// makes it largest.
-    pub(super) fn hull(&self, count: &Poly, span: Span) -> Out<Poly> {
-        let mut hull = count.clone();
-        let limit = self.indices.len();
-        for _ in 0..=limit {
-            let mut next: Option<(Atom, Poly)> = None;
-            hull.for_each_atom(&mut |a| {
-                if let Atom::Local(l, _) = a
-                    && let Some(Some(extent)) = self.indices.get(l)
-                    && next.is_none()
-                {
-                    next = Some((a.clone(), extent.clone()));
-                }
-            });
-            let Some((atom, extent)) = next else { return Ok(hull) };
-            let Some((c, rest)) = hull.linear_in(&atom) else { break };
-            hull = if c > 0 { rest.add(&extent.scale(c)) } else { rest };
-        }
-        Err(self.outside(Reason::DataRange, span))
     }
 }
 

@@ -385,7 +385,7 @@ impl Elaborator<'_> {
     pub(super) fn bind_under(&mut self, p: &Pred, bindings: Vec<(crate::predicate::LocalId, E)>) {
         let guarded = bindings.into_iter().map(|(x, e)| (x, Expr::guard(p.clone(), e)));
         if let Some(scope) = self.scopes.last_mut() {
-            scope.extend(guarded);
+            scope.bindings.extend(guarded);
         }
     }
 

@@ -22,6 +22,7 @@ mod expr;
 mod jacobian;
 mod masked;
 mod ops;
+mod range;
 mod reduce;
 mod repeat;
 mod update;
@@ -166,13 +167,21 @@ struct Frame {
     env: Env,
 }
 
+/// What is bound together.
+#[derive(Default)]
+struct Scope {
+    /// How many index variables are in scope of it.
+    depth: usize,
+    bindings: Vec<(LocalId, E)>,
+}
+
 struct Elaborator<'a> {
     bodies: &'a dyn Bodies,
     /// The item that the function belongs to.
     item: GlobalName,
     vars: Vars,
-    /// Bindings of the scopes that are open, outermost first.
-    scopes: Vec<Vec<(LocalId, E)>>,
+    /// The scopes that are open, outermost first.
+    scopes: Vec<Scope>,
     context: Context,
     /// The extents of index variables and sizes, by which sums over them are bounded.
     indices: HashMap<LocalId, Option<Poly>>,
@@ -203,7 +212,7 @@ impl<'a> Elaborator<'a> {
             bodies,
             item: callee.def.clone(),
             vars: Vars::default(),
-            scopes: vec![Vec::new()],
+            scopes: vec![Scope::default()],
             context: Context::default(),
             indices: HashMap::new(),
             params: BTreeSet::new(),
@@ -311,10 +320,10 @@ impl<'a> Elaborator<'a> {
 
     /// What is elaborated in a scope of its own, with the bindings made in it.
     fn scope<T>(&mut self, f: impl FnOnce(&mut Self) -> Out<T>) -> Out<(Vec<(LocalId, E)>, T)> {
-        self.scopes.push(Vec::new());
+        self.scopes.push(Scope { depth: self.depth, bindings: Vec::new() });
         let value = guarded(|| f(self));
-        let bindings = self.scopes.pop().unwrap_or_default();
-        Ok((bindings, value?))
+        let scope = self.scopes.pop().unwrap_or_default();
+        Ok((scope.bindings, value?))
     }
 
     /// Data elaborated in a scope of its own.
@@ -357,7 +366,7 @@ impl<'a> Elaborator<'a> {
         self.types.insert(local, e.ty.clone());
         self.depths.insert(local, self.depth);
         if let Some(scope) = self.scopes.last_mut() {
-            scope.push((local, e));
+            scope.bindings.push((local, e));
         }
         var
     }
@@ -393,12 +402,23 @@ impl<'a> Elaborator<'a> {
         }
     }
 
+    /// Names an integer outside all index variables.
+    fn bind_outside(&mut self, name: &str, e: E) -> Poly {
+        let local = self.vars.fresh(name);
+        self.types.insert(local, e.ty.clone());
+        self.depths.insert(local, 0);
+        if let Some(scope) = self.scopes.iter_mut().rev().find(|scope| scope.depth == 0) {
+            scope.bindings.push((local, e));
+        }
+        Poly::atom(Atom::Read(local, self.vars.name(local), Arc::from([])))
+    }
+
     fn bind_always(&mut self, e: &E) -> E {
         let local = self.vars.fresh("k");
         self.types.insert(local, e.ty.clone());
         self.depths.insert(local, self.depth);
         if let Some(scope) = self.scopes.last_mut() {
-            scope.push((local, e.clone()));
+            scope.bindings.push((local, e.clone()));
         }
         e.with(Kind::Var(local), e.ty.clone())
     }

@@ -106,7 +106,7 @@ impl Elaborator<'_> {
             let e = Expr::generate(own.clone(), substitute::expr(&e, &put));
             self.types.insert(x, e.ty.clone());
             if let Some(scope) = self.scopes.last_mut() {
-                scope.push((x, e));
+                scope.bindings.push((x, e));
             }
             lifted.push(x);
         }

@@ -11,7 +11,7 @@ use crate::base::{Code, Name, Span};
 use crate::ir::core::{CoreType, E, Expr, Failing, Kind, Labels, Reason, Repeat, Spacing, Trips};
 use crate::predicate::{Atom, Index, Poly, Pred};
 use crate::syntax::ops::Scalar;
-use crate::types::tree::{IndexRange, IndexVar, Open, Pat, TId};
+use crate::types::tree::{IndexVar, Open, Pat, TId};
 use crate::types::ty::Type;
 
 /// A `fold` or `scan` over indices.
@@ -27,20 +27,6 @@ pub(super) struct Fold<'a> {
 impl Fold<'_> {
     fn keeps(&self) -> bool {
         self.scan || self.yields.is_some()
-    }
-}
-
-/// The values of an index variable: `first`, `first + by`, …
-pub(super) struct Range {
-    pub(super) first: Poly,
-    pub(super) by: i128,
-    pub(super) count: Poly,
-}
-
-impl Range {
-    /// The value at a number.
-    pub(super) fn at(&self, number: &Poly) -> Poly {
-        self.first.add(&number.scale(self.by))
     }
 }
 
@@ -114,8 +100,7 @@ impl Elaborator<'_> {
         let range = self.span_of(f, var)?;
         let name = f.code.body.locals.get(var.local.0 as usize).map(|l| l.name.clone()).unwrap_or_default();
         let extent = match fold.keeps() {
-            true if self.is_ragged(&range.count) => return Err(self.outside(Reason::DataRange, span)),
-            true => self.hull(&range.count, span)?,
+            true => self.hull(&range.count).ok_or_else(|| self.outside(Reason::DataRange, span))?,
             false => Poly::default(),
         };
         let positive = Pred::nonneg(&range.count);
@@ -186,8 +171,9 @@ impl Elaborator<'_> {
                 Ok(Sym::Tuple(vec![Sym::Tuple(vec![Sym::Bool(going), after], Labels::Places), kept], Labels::Places))
             },
         )?;
-        let (first, states) = if scan { (None, states) } else { (states, None) };
-        let e = self.looped(&region, counter.clone(), Trips::While, first, start.clone(), span);
+        // A scan is two loops here, and has to be one later.
+        let again = states.as_ref().map(|kept| Kept { spacing: kept.spacing.clone(), checked: None });
+        let e = self.looped(&region, counter.clone(), Trips::While, states, start.clone(), span);
         let e = self.bind("r", e);
         if !scan {
             let last = Expr::proj(&e, 0);
@@ -199,7 +185,7 @@ impl Elaborator<'_> {
             return Err(self.outside(Reason::DataRange, span));
         }
         let counter = Index { extent: trips, ..self.vars.index("step", Poly::default()) };
-        let e = self.looped(&region, counter, Trips::While, states, start, span);
+        let e = self.looped(&region, counter, Trips::While, again, start, span);
         let e = self.bind("r", e);
         Ok(Sym::Data(self.states(&init, &Expr::proj(&e, 1), span)))
     }
@@ -258,58 +244,6 @@ impl Elaborator<'_> {
         let later = Expr::access(after, index.value().plus(-1));
         let e = self.merge(&ty, &[(first.clone(), init.clone()), (first.negated(), later)], span);
         Expr::generate(index, e)
-    }
-
-    // ---- ranges ----
-
-    /// The values of an index variable.
-    pub(super) fn span_of(&mut self, f: &mut Frame, var: &IndexVar) -> Out<Range> {
-        let span = f.code.inlined.unwrap_or_default();
-        let (first, by, count) = match &var.range {
-            IndexRange::Extent(n) => (Poly::default(), 1, self.poly(f, n, span)?),
-            IndexRange::Below(e) => (Poly::default(), 1, self.index_of(f, *e)?),
-            IndexRange::Range(a, b, by) => {
-                let (a, b) = (self.index_of(f, *a)?, self.index_of(f, *b)?);
-                let by = match by {
-                    None => 1,
-                    Some(e) => {
-                        let by = self.index_of(f, *e)?;
-                        let by = by.as_constant().filter(|by| *by > 0);
-                        by.ok_or_else(|| self.outside(Reason::DataRange, span))?
-                    }
-                };
-                let width = b.sub(&a);
-                let count = match by {
-                    1 => width,
-                    by => width.plus(by - 1).div(&Poly::constant(by)).unwrap_or_default(),
-                };
-                (a, by, count)
-            }
-        };
-        if count.overflowed() || first.overflowed() {
-            return Err(self.outside(Reason::DataRange, span));
-        }
-        Ok(Range { first, by, count })
-    }
-
-    /// Do data tell it that are another for each value of an index variable in scope?
-    pub(super) fn is_ragged(&self, p: &Poly) -> bool {
-        let mut ragged = false;
-        p.for_each_atom(&mut |a| {
-            if let Atom::Read(x, _, at) = a {
-                ragged |= self.depths.get(x).is_some_and(|depth| *depth > 0);
-                for p in &**at {
-                    p.for_each_atom(&mut |a| {
-                        ragged |= match a {
-                            Atom::Local(l, _) => self.indices.get(l).is_some_and(Option::is_some),
-                            Atom::Read(..) => true,
-                            _ => false,
-                        };
-                    });
-                }
-            }
-        });
-        ragged
     }
 
     /// Extents that only the run knows, from here on.

@@ -236,7 +236,11 @@ do hessian(f, wrt: w)(x, 0.5)
         assert_eq!(Tally { made: 0, ..ways.tally.get() }, Tally { taken: 3, ..Tally::default() }, "{:?}", ways.outside);
         shown.push(run(&session, limits(), &AtomicBool::new(false)));
     }
-    assert!(shown.iter().all(|s| *s == shown[0]), "{shown:#?}");
+    // The interpreter's derivatives are by other means, and have other last digits.
+    for way in 0..2 {
+        let all: Vec<&String> = shown.iter().skip(way).step_by(2).collect();
+        assert!(all.iter().all(|s| *s == all[0]), "{shown:#?}");
+    }
 }
 
 #[test]
@@ -297,5 +301,24 @@ def f(x: [n, 4]f64, w: [4, 4]f64, h: [4]f64) -> f64 =
             assert!(found.work <= plain.work + value.work + 2, "{kept}{n}");
         }
     }
-    check(&out, expect![[""]]);
+    check(
+        &out,
+        expect![[r#"
+            all
+                16:   1024 bytes,   1987 work
+                64:   4096 bytes,   7939 work
+               256:  16384 bytes,  31747 work
+              1024:  65536 bytes, 126979 work
+            checkpoint:
+                16:    384 bytes,   2565 work
+                64:    768 bytes,  10245 work
+               256:   1536 bytes,  40965 work
+              1024:   3072 bytes, 163845 work
+            checkpoint 8:
+                16:    576 bytes,   2563 work
+                64:    768 bytes,  10243 work
+               256:   1536 bytes,  40963 work
+              1024:   4608 bytes, 163843 work
+        "#]],
+    );
 }

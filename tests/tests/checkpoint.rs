@@ -170,7 +170,7 @@ fn values(forms: &Forms<'_>, ssa: &Arc<Ssa>, sizes: &[i64]) -> Vec<Arc<Tensor>> 
     let world = All(forms);
     let found = SsaEvaluator::new(&world, FUEL).call(ssa, &sizes, given.clone());
     agrees(forms, ssa, &sizes, &given, found.as_ref().map(Vec::as_slice)).expect("the engine gives the same");
-    found.unwrap_or_else(|why| panic!("{why:?}\n{ssa}"))
+    found.map_err(|why| format!("{why:?}\n{ssa}")).expect("it has a value")
 }
 
 fn bits(v: &Value) -> u64 {
@@ -265,7 +265,8 @@ fn costs(text: &str, sizes: &[i64]) -> [Cost; 2] {
     let [value, adjoint, _] = derived(&forms);
     [value, adjoint].map(|ssa| {
         let (_, _, locals) = given(&forms, &ssa, sizes);
-        cost(&ssa, &locals, &|callee| forms.ssa(callee), FUEL).unwrap_or_else(|why| panic!("{why:?}\n{ssa}"))
+        let cost = cost(&ssa, &locals, &|callee| forms.ssa(callee), FUEL);
+        cost.map_err(|why| format!("{why:?}\n{ssa}")).expect("it has a cost")
     })
 }
 

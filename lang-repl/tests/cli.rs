@@ -350,7 +350,7 @@ fn costs_at_sizes() {
             forward    Tensor SSA     50       0           40
             adjoint    Tensor SSA     47       0           30
             $ iverson cost conv.iv conv --at n=5 --at m=2 --format json
-            {"def": "conv", "at": {"n": 5, "m": 2}, "work": {"primal": {"value": 15}, "forward": {"value": 50}, "adjoint": {"value": 47}}, "iterations": {"primal": {"value": 10}, "forward": {"value": 40}, "adjoint": {"value": 30}}, "io": {"primal": {"value": 13}, "forward": {"value": 26}, "adjoint": {"value": 26}}, "exact": true}
+            {"def": "conv", "at": {"n": 5, "m": 2}, "work": {"primal": {"value": 15}, "forward": {"value": 50}, "adjoint": {"value": 47}}, "iterations": {"primal": {"value": 10}, "forward": {"value": 40}, "adjoint": {"value": 30}}, "io": {"primal": {"value": 13}, "forward": {"value": 26}, "adjoint": {"value": 26}}, "kept": {"primal": {"value": 0}, "forward": {"value": 0}, "adjoint": {"value": 0}}, "exact": true}
             $ iverson cost conv.iv conv --at n=5
             --- stderr
             [E0600] Error: the cost depends on sizes that are not told: m

@@ -86,6 +86,8 @@ pub const ALL: &[&str] = &[
     "expr: yield",
     "expr: loop",
     "expr: scan while",
+    "expr: checkpoint",
+    "expr: checkpoint with a spacing",
     "expr: update",
     "expr: += update",
     "expr: members of a relation",
@@ -245,6 +247,8 @@ fn expr(expr: &Expr, seen: &mut BTreeSet<&'static str>) {
             ranges(vars, seen);
         }
         Expr::Loop { scan, .. } => add(seen, if *scan { "expr: scan while" } else { "expr: loop" }),
+        Expr::Checkpoint { every: None, .. } => add(seen, "expr: checkpoint"),
+        Expr::Checkpoint { every: Some(_), .. } => add(seen, "expr: checkpoint with a spacing"),
         Expr::With(_, updates) => updates.iter().for_each(|u| update(u, seen)),
         Expr::Card(_) => add(seen, "expr: members of a relation"),
     }
@@ -375,7 +379,7 @@ pub fn words() -> Vec<String> {
     words.extend(ScalarFn::ALL.iter().map(|f| f.name()));
     words.extend(Builtin::ALL.iter().map(|b| b.name()));
     words.extend(
-        "def type import let do in for if then else match fold scan loop while with yield by true false where as \
+        "def type import let do in for if then else match fold scan loop while with yield checkpoint by true false where as \
          derivative adjoint wrt"
             .split(' '),
     );

@@ -27,6 +27,7 @@ const DICTIONARY: &[&str] = &[
     "while",
     "with",
     "yield",
+    "checkpoint",
     "by",
     "true",
     "false",

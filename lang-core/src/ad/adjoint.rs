@@ -39,6 +39,7 @@ pub const RULES: &[&str] = &[
     CHOSEN_ADJ,
     PRODUCT_ADJ,
     "reverse loop",
+    "reverse loop over segments",
     "given again",
     "kept for the reverse",
     "carried cotangent",

@@ -96,7 +96,8 @@ impl Deriving<'_> {
             let args = vec![Arg::Given(of), Arg::Carried { init, next: 0 }];
             let body = Arc::new(product_before(&self.ssa.callee, scalar));
             let trips = Trips::Count(count.clone());
-            let of = Loop { batch: dims.clone(), pred: r.pred.clone(), trips, sizes: Vec::new(), args, body };
+            let (pred, sizes) = (r.pred.clone(), Vec::new());
+            let of = Loop { batch: dims.clone(), pred, trips, checkpoint: None, sizes, args, body };
             self.builder.looped(&outer, scalar, &Arc::new(of), Part::Every(1), stmt.needs.clone())
         };
         let (before, after) = (side(number.clone()), side(count.plus(-1).sub(&number)));

@@ -11,6 +11,7 @@ use super::statement::{Shape, at_scalar};
 use super::tensor::{Number, Room, Tensor, strides};
 use super::{Run, Stopped};
 use crate::interp::{Value, guarded};
+use crate::ir::core::Spacing;
 use crate::ir::region::{Arg, Loop, Part, Trips};
 use crate::ir::ssa::{Access, Rhs, Stmt};
 use crate::syntax::ops::Scalar;
@@ -31,6 +32,7 @@ struct OneLoop {
     at: Vec<i64>,
     last: HashMap<u32, Tensor>,
     every: HashMap<u32, Vec<Tensor>>,
+    states: HashMap<u32, Vec<Tensor>>,
     trips: i64,
 }
 
@@ -144,16 +146,21 @@ impl Run<'_> {
                 Arg::Carried { .. } => None,
             });
         }
-        let (count, sizes) = {
+        let (count, spacing, sizes) = {
             let names = Names::new(self, &extents);
             let count = of.count().map(|n| names.num(n)?.value(&at)).transpose()?;
-            (count, of.sizes.iter().map(|p| names.num(p)).collect::<Result<Vec<Num>, _>>()?)
+            let told = of.checkpoint.as_ref().and_then(Spacing::told);
+            let spacing = Spacing::value(told.map(|n| names.num(n)?.value(&at)).transpose()?, count);
+            (count, spacing, of.sizes.iter().map(|p| names.num(p)).collect::<Result<Vec<Num>, _>>()?)
         };
         let next: Vec<(u32, u32)> = of.carried().collect();
-        let mut one = OneLoop { at: at.clone(), last: HashMap::new(), every: HashMap::new(), trips: 0 };
+        let (every, states) = (HashMap::new(), HashMap::new());
+        let mut one = OneLoop { at: at.clone(), last: HashMap::new(), every, states, trips: 0 };
         for part in parts {
-            if let Part::Every(k) = part {
-                one.every.insert(*k, Vec::new());
+            match part {
+                Part::Every(k) => drop(one.every.insert(*k, Vec::new())),
+                Part::State(k) => drop(one.states.insert(*k, Vec::new())),
+                Part::Last(_) | Part::Trips => {}
             }
         }
         loop {
@@ -171,6 +178,9 @@ impl Run<'_> {
             self.poll()?;
             let place: Vec<i64> = at.iter().copied().chain([one.trips]).collect();
             let sizes = sizes.iter().map(|n| n.value(&place)).collect::<Result<Vec<i64>, _>>()?;
+            for (k, kept) in one.states.iter_mut().filter(|_| one.trips % spacing == 0) {
+                kept.push(carried.get(*k as usize).cloned().flatten().ok_or(BROKEN)?);
+            }
             let mut inputs = Vec::new();
             for (slot, given) in carried.iter_mut().zip(&given) {
                 inputs.push(match (given, slot.take()) {
@@ -244,6 +254,13 @@ fn gathered<T: Number>(
             Part::Last(k) => room.paste(&at, one.last.get(&k).ok_or(BROKEN)?)?,
             Part::Every(k) => {
                 for (t, tensor) in one.every.get(&k).ok_or(BROKEN)?.iter().enumerate() {
+                    at.truncate(batch);
+                    at.push(t);
+                    room.paste(&at, tensor)?;
+                }
+            }
+            Part::State(k) => {
+                for (t, tensor) in one.states.get(&k).ok_or(BROKEN)?.iter().enumerate() {
                     at.truncate(batch);
                     at.push(t);
                     room.paste(&at, tensor)?;

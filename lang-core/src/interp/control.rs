@@ -14,6 +14,7 @@ use super::code::{Code, Frame};
 use super::failure::Eval;
 use super::plan::Plan;
 use super::progress::Work;
+use crate::base::Code as ErrorCode;
 use crate::types::tree::{Expr, Pat, TId};
 use crate::types::ty::Type;
 
@@ -99,6 +100,22 @@ impl Interp<'_> {
             }
             (Some(_), None) => Err(at.internal("a fold with outputs gives a pair")),
         }
+    }
+
+    /// `checkpoint k: …`: the value of the loop. Its spacing is looked at before it runs.
+    pub(super) fn checkpoint(&mut self, c: &Arc<Code>, f: &mut Frame, every: Option<TId>, of: TId) -> Eval {
+        if let Some(every) = every {
+            let at = c.at(c.body.nodes[every].span);
+            let k = self.eval_i64(c, f, every)?;
+            if k < 1 {
+                let what = format!("the spacing of checkpoints is {k}; it must be at least 1");
+                let mut failure = at.fail(ErrorCode::E0511, what);
+                failure.help =
+                    Some("`checkpoint 1:` keeps every state, `checkpoint:` chooses a spacing itself".to_owned());
+                return Err(failure);
+            }
+        }
+        self.eval(c, f, of)
     }
 
     /// `loop`, and `scan … while`. The condition sees the carry, which is the result if it is

@@ -123,6 +123,7 @@ impl Interp<'_> {
             Expr::If(arms, last) => self.choose(c, f, arms, *last),
             Expr::Match(e, arms) => self.eval_match(c, f, id, *e, arms),
             Expr::Fold { .. } => self.fold(c, f, id),
+            Expr::Checkpoint(every, of) => self.checkpoint(c, f, *every, *of),
             Expr::Loop { .. } => self.eval_loop(c, f, id),
             Expr::With(base, updates) => self.with(c, f, at, *base, updates),
             Expr::Array(parts) => self.array_literal(c, f, node, parts),

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::canonical_region;
-use super::core::{Constant, CoreType, E, Expr, Failing, Function, Kind, Repeat, Trips, Update, Vars};
+use super::core::{Constant, CoreType, E, Expr, Failing, Function, Kind, Repeat, Spacing, Trips, Update, Vars};
 use super::flat::Input;
 use super::reduce::Reduction;
 use super::region::Loop;
@@ -198,7 +198,8 @@ impl Used {
             }
             Kind::Guard(p, _) | Kind::Check(p, ..) => p.visit(&mut |p| self.poly(p), &mut |_| {}),
             Kind::Loop(repeat, _) => {
-                repeat.sizes.iter().chain(repeat.trips.count()).for_each(|p| self.poly(p));
+                let spacing = repeat.checkpoint.as_ref().and_then(Spacing::told);
+                repeat.sizes.iter().chain(repeat.trips.count()).chain(spacing).for_each(|p| self.poly(p));
                 self.poly(&repeat.counter.extent);
                 self.local.insert(repeat.counter.local);
                 for_each_extent(&e.ty, &mut |p| self.poly(p));
@@ -585,11 +586,12 @@ impl Core<'_> {
             Kind::Loop(repeat, args) => {
                 let args = self.list(args);
                 let (extent, trips) = (self.naming.poly(&repeat.counter.extent), self.naming.trips(&repeat.trips));
+                let checkpoint = repeat.checkpoint.as_ref().map(|s| s.map(|k| self.naming.poly(k)));
                 let (local, before) = self.naming.enter(repeat.counter.local, &repeat.counter.name);
                 let counter = Index { local, name: before.2.clone(), extent };
                 let sizes = self.naming.polys(&repeat.sizes);
                 self.naming.leave(before);
-                Kind::Loop(Arc::new(Repeat { body: repeat.body.clone(), sizes, counter, trips }), args)
+                Kind::Loop(Arc::new(Repeat { body: repeat.body.clone(), sizes, counter, trips, checkpoint }), args)
             }
             Kind::Update(update, base, value) => {
                 let (base, value) = (self.expr(base), self.expr(value));

@@ -30,6 +30,7 @@ impl Named {
         match part {
             Part::Last(k) => Part::Last(moved(&self.inputs, k)),
             Part::Every(k) => Part::Every(moved(&self.outputs, k)),
+            Part::State(k) => Part::State(moved(&self.inputs, k)),
             Part::Trips => Part::Trips,
         }
     }

@@ -399,6 +399,55 @@ pub struct Repeat {
     pub counter: Index,
     /// How often.
     pub trips: Trips,
+    /// Of how many states a derivative in reverse keeps one, if not what it needs of each.
+    pub checkpoint: Option<Spacing>,
+}
+
+/// How far apart the states are that are kept of a loop.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Spacing {
+    /// So far; below 1 is as good as 1.
+    Every(Poly),
+    /// The square root of how often the loop runs, rounded up; 32 if that is not told before.
+    Root,
+}
+
+impl Spacing {
+    /// With its polynomial replaced.
+    #[must_use]
+    pub fn map(&self, poly: impl FnOnce(&Poly) -> Poly) -> Self {
+        match self {
+            Self::Every(k) => Self::Every(poly(k)),
+            Self::Root => Self::Root,
+        }
+    }
+
+    /// How far, if that is told.
+    #[must_use]
+    pub fn told(&self) -> Option<&Poly> {
+        if let Self::Every(k) = self { Some(k) } else { None }
+    }
+
+    /// How far in a run: of the value that is told, or of how often the loop runs if that is told before.
+    #[must_use]
+    pub fn value(told: Option<i64>, trips: Option<i64>) -> i64 {
+        let far = match (told, trips) {
+            (Some(k), _) => k,
+            (None, Some(trips)) => root(trips),
+            (None, None) => OPEN_SPACING,
+        };
+        far.max(1)
+    }
+}
+
+/// How far apart states are kept of a loop of which is not told before how often it runs.
+pub const OPEN_SPACING: i64 = 32;
+
+/// The square root, rounded up.
+fn root(n: i64) -> i64 {
+    let n = n.max(0).unsigned_abs();
+    let floor = n.isqrt();
+    i64::try_from(floor + u64::from(floor * floor < n)).unwrap_or(i64::MAX)
 }
 
 /// How often a loop runs.
@@ -707,6 +756,7 @@ impl Expr {
                         Trips::Count(n) => Trips::Count(poly(n)),
                         Trips::While => Trips::While,
                     },
+                    checkpoint: repeat.checkpoint.as_ref().map(|s| s.map(poly)),
                 };
                 Kind::Loop(Arc::new(repeat), args.iter().map(e).collect())
             }

@@ -8,15 +8,16 @@
 //!
 //! [`Operation::work`]: super::core::Operation::work
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::core::Callee;
+use super::core::{Callee, Operation};
 use super::nest::{Nest, World};
 use super::order;
-use super::region::Loop;
-use super::ssa::{Access, Rhs, Ssa, at_indices, index, index_number};
+use super::region::{Loop, Part};
+use super::ssa::{Access, Rhs, Ssa, Var, at_indices, index, index_number};
 use crate::predicate::{Atom, LocalId, Poly, Pred};
+use crate::resolve::scalar_fn::ScalarFn;
 use crate::syntax::ops::Scalar;
 
 /// What a function costs.
@@ -28,6 +29,9 @@ pub struct Cost {
     pub iterations: u64,
     /// Elements of the inputs and outputs that are real.
     pub io: u64,
+    /// Bytes of what loops give of every iteration, and of states, for other loops to read: what is kept for a reverse. Of
+    /// bodies that of the one with most, which is let go of when it ends.
+    pub kept: u64,
     /// May it be less, as data decide?
     pub bound: bool,
 }
@@ -87,6 +91,18 @@ struct Sizes<'a> {
 impl Counting<'_> {
     fn function(&mut self, ssa: &Ssa, locals: &HashMap<LocalId, i64>) -> Result<Cost, Unknown> {
         let mut total = Cost::default();
+        let scalars = scalars(ssa, locals);
+        let locals =
+            if scalars.is_empty() { locals } else { &locals.iter().map(|(l, n)| (*l, *n)).chain(scalars).collect() };
+        let read = read_by_loops(ssa);
+        for (k, stmt) in (0..).zip(&ssa.stmts) {
+            if matches!(stmt.rhs, Rhs::Loop(_, Part::Every(_) | Part::State(_))) && read.contains(&Var(k)) {
+                let extents = Sizes { locals, left: &mut self.left }.extents(&stmt.dims)?;
+                let elements: u64 = extents.iter().map(|n| n.unsigned_abs()).product();
+                total.kept = total.kept.saturating_add(elements.saturating_mul(bytes(stmt.scalar)));
+            }
+        }
+        let mut most = 0;
         // The parts of one call are made by one.
         let mut calls: Vec<&Rhs> = Vec::new();
         for stmt in &ssa.stmts {
@@ -96,8 +112,11 @@ impl Counting<'_> {
                 }
                 calls.push(call);
             }
+            let own = std::mem::take(&mut total.kept);
             self.statement(ssa, stmt.dims.as_slice(), stmt.scalar, &stmt.rhs, locals, &mut total)?;
+            most = most.max(std::mem::replace(&mut total.kept, own));
         }
+        total.kept = total.kept.saturating_add(most);
         let mut world = Sizes { locals, left: &mut self.left };
         let inputs = ssa.inputs.iter().map(|i| &i.leaf);
         for leaf in inputs.chain(ssa.outputs.iter().map(|(leaf, _)| leaf)).filter(|leaf| is_real(leaf.scalar)) {
@@ -217,6 +236,7 @@ impl Counting<'_> {
                     };
                     total.work += cost.work;
                     total.iterations += cost.iterations;
+                    total.kept = total.kept.max(cost.kept);
                     total.bound |= cost.bound;
                 }
             }
@@ -257,10 +277,64 @@ impl Counting<'_> {
                 };
                 total.work += cost.work;
                 total.iterations += cost.iterations + 1;
+                total.kept = total.kept.max(cost.kept);
                 total.bound |= cost.bound;
             }
         }
         Ok(())
+    }
+}
+
+/// The integers among the statements that sizes tell, as locals of their arrays.
+fn scalars(ssa: &Ssa, locals: &HashMap<LocalId, i64>) -> HashMap<LocalId, i64> {
+    let mut reals: HashMap<Var, f64> = HashMap::new();
+    let mut known: HashMap<LocalId, i64> = HashMap::new();
+    for (k, stmt) in (0..).zip(&ssa.stmts).filter(|(_, s)| s.dims.is_empty()) {
+        let integer = |a: &Access| known.get(&a.var.local()).copied();
+        let real = |a: &Access| reals.get(&a.var).copied();
+        match &stmt.rhs {
+            Rhs::Index(p) => {
+                if let Ok(n) = (Sizes { locals, left: &mut 0 }).value(p, &[]) {
+                    known.insert(Var(k).local(), n);
+                }
+            }
+            Rhs::Map { operation, pred, args } if pred.is_true() => {
+                let [of] = args.as_slice() else { continue };
+                #[expect(
+                    clippy::cast_precision_loss,
+                    clippy::cast_possible_truncation,
+                    reason = "as the operation does"
+                )]
+                match (operation, integer(of), real(of)) {
+                    (Operation::Convert(Scalar::F64), Some(n), _) => drop(reals.insert(Var(k), n as f64)),
+                    (Operation::Convert(Scalar::I64), _, Some(x)) => drop(known.insert(Var(k).local(), x as i64)),
+                    (Operation::Scalar(ScalarFn::Sqrt), _, Some(x)) => drop(reals.insert(Var(k), x.sqrt())),
+                    (Operation::Scalar(ScalarFn::Ceil), _, Some(x)) => drop(reals.insert(Var(k), x.ceil())),
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+    }
+    known
+}
+
+/// What loops are given.
+fn read_by_loops(ssa: &Ssa) -> BTreeSet<Var> {
+    let mut read = BTreeSet::new();
+    for stmt in &ssa.stmts {
+        if let Rhs::Loop(of, _) = &stmt.rhs {
+            read.extend(of.args.iter().map(|a| a.access().var));
+        }
+    }
+    read
+}
+
+fn bytes(scalar: Option<Scalar>) -> u64 {
+    match scalar {
+        Some(Scalar::F64 | Scalar::I64) => 8,
+        Some(Scalar::F32) => 4,
+        Some(Scalar::Bool) | None => 1,
     }
 }
 
@@ -386,6 +460,7 @@ impl Sizes<'_> {
                 Some(k) => at.get(k).copied().ok_or(Unknown::Extent)?,
                 None => self.locals.get(l).copied().ok_or(Unknown::Extent)?,
             },
+            Atom::Read(x, _, at) if at.is_empty() => self.locals.get(x).copied().ok_or(Unknown::Extent)?,
             Atom::Div(p, q) | Atom::Mod(p, q) => {
                 let op = if matches!(a, Atom::Div(..)) { BinOp::FloorDiv } else { BinOp::Mod };
                 i64s::arith(op, self.value(p, at)?, self.value(q, at)?).unwrap_or(0)

@@ -6,6 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::core::Callee;
+use super::core::Spacing;
 use super::eval::Stopped;
 use super::flat::Source;
 use super::indices::{self, Numbers};
@@ -435,6 +436,13 @@ impl Run<'_, '_> {
                         paste(&mut out, &at, tensor)?;
                     }
                 }
+                Part::State(k) => {
+                    for (t, tensor) in one.states.get(&k).ok_or(broken.clone())?.iter().enumerate() {
+                        at.truncate(batch);
+                        at.push(t);
+                        paste(&mut out, &at, tensor)?;
+                    }
+                }
                 Part::Trips => {
                     let trips = Tensor { dims: Vec::new(), items: vec![Value::I64(one.trips)] };
                     paste(&mut out, &at, &trips)?;
@@ -496,6 +504,10 @@ impl Run<'_, '_> {
                 every.insert(*k, Vec::new());
             }
         });
+        let kept = parts.iter().filter_map(|p| if let Part::State(k) = p { Some((*k, Vec::new())) } else { None });
+        let mut states: HashMap<u32, Vec<Arc<Tensor>>> = kept.collect();
+        let told = of.checkpoint.as_ref().and_then(Spacing::told).map(|n| self.number(n, at)).transpose()?;
+        let spacing = Spacing::value(told, count);
         let mut trips = 0;
         loop {
             let on = match (&of.trips, count) {
@@ -512,6 +524,9 @@ impl Run<'_, '_> {
             self.iteration()?;
             let place: Vec<i64> = at.iter().copied().chain([trips]).collect();
             let sizes = of.sizes.iter().map(|p| self.number(p, &place)).collect::<Eval<Vec<i64>>>()?;
+            for (k, kept) in states.iter_mut().filter(|_| trips % spacing == 0) {
+                kept.push(carry.get(&(*k as usize)).cloned().ok_or(broken.clone())?);
+            }
             let mut inputs = Vec::new();
             for (k, arg) in of.args.iter().enumerate() {
                 inputs.push(match carry.remove(&k) {
@@ -543,7 +558,7 @@ impl Run<'_, '_> {
             trips += 1;
         }
         let last = carry.into_iter().filter_map(|(k, t)| Some((u32::try_from(k).ok()?, t))).collect();
-        Ok(OneLoop { at: at.to_vec(), last, every, trips })
+        Ok(OneLoop { at: at.to_vec(), last, every, states, trips })
     }
 
     /// What an input of a body is in an iteration: zero where it is read outside.
@@ -670,6 +685,7 @@ struct OneLoop {
     at: Vec<i64>,
     last: HashMap<u32, Arc<Tensor>>,
     every: HashMap<u32, Vec<Arc<Tensor>>>,
+    states: HashMap<u32, Vec<Arc<Tensor>>>,
     trips: i64,
 }
 

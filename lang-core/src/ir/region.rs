@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use super::core::Spacing;
 use super::ssa::{Access, Ssa, Var, for_each_read, index, reads};
 use crate::predicate::{Poly, Pred};
 
@@ -22,6 +23,8 @@ pub struct Loop {
     pub pred: Pred,
     /// How often it runs.
     pub trips: Trips,
+    /// Of how many states, over the batch, an adjoint keeps one.
+    pub checkpoint: Option<Spacing>,
     /// The sizes of the body, over the batch and the number of the iteration.
     pub sizes: Vec<Poly>,
     /// What each input of the body is.
@@ -80,6 +83,9 @@ pub enum Part {
     Last(u32),
     /// This output of every iteration: the index after the batch is its number.
     Every(u32),
+    /// What this input is in every iteration whose number the spacing of checkpoints divides: the index after the batch
+    /// is the quotient.
+    State(u32),
     /// How often it ran, as `i64`.
     Trips,
 }
@@ -106,6 +112,7 @@ impl Loop {
                 Trips::Count(n) => Trips::Count(poly(n)),
                 Trips::While(k) => Trips::While(*k),
             },
+            checkpoint: self.checkpoint.as_ref().map(|s| s.map(poly)),
             sizes: self.sizes.iter().map(poly).collect(),
             args: self.args.iter().map(|a| a.with(access(a.access()))).collect(),
             body: self.body.clone(),
@@ -118,6 +125,7 @@ impl Loop {
         if let Trips::Count(n) = &self.trips {
             f(n);
         }
+        self.checkpoint.iter().filter_map(Spacing::told).for_each(f);
     }
 
     /// How often it runs, if that is told before.

@@ -28,6 +28,7 @@ use super::callee_text::{Called, Qualified};
 use super::canonical::{self, statement};
 use super::canonical_region::same;
 use super::core::CoreType;
+use super::core::Spacing;
 use super::flat::{Input, Source};
 use super::region::{Arg, Loop, Part, Trips};
 use super::ssa::{Access, Rhs, Ssa, Var, index};
@@ -252,6 +253,11 @@ impl Block<'_> {
             Trips::Count(n) => write!(f, "< {n}")?,
             Trips::While(k) => write!(f, "while {}", name_of(body, *k, self.depth + 1))?,
         }
+        match &of.checkpoint {
+            Some(Spacing::Every(k)) => write!(f, " checkpoint {k}")?,
+            Some(Spacing::Root) => write!(f, " checkpoint")?,
+            None => {}
+        }
         if !of.sizes.is_empty() {
             let sizes = body.sizes.iter().zip(&of.sizes).map(|(l, n)| {
                 let (name, value) = (body.vars.name(*l), n.to_string());
@@ -296,6 +302,7 @@ impl Block<'_> {
                 let var = of.body.outputs.get(k as usize).map(|o| statement(self.depth + 1, o.1));
                 write!(f, "L{number}.every {}", var.unwrap_or_default())
             }
+            Part::State(k) => write!(f, "L{number}.state {}", name_of(&of.body, k, self.depth + 1)),
             Part::Trips => write!(f, "L{number}.trips"),
         }
     }

@@ -17,7 +17,9 @@ use std::fmt::{self, Write as _};
 
 use super::callee_text::{Called, Qualified};
 use super::canonical;
-use super::core::{Constant, CoreType, E, Expr, Function, Kind, Labels, Operation, Repeat, Trips, Update, Vars};
+use super::core::{
+    Constant, CoreType, E, Expr, Function, Kind, Labels, Operation, Repeat, Spacing, Trips, Update, Vars,
+};
 use super::flat::{Flat, Source};
 use super::reduce::Reducer;
 use crate::base::{GlobalName, Name};
@@ -510,12 +512,18 @@ impl Writer<'_> {
     }
 
     fn repeat(&mut self, repeat: &Repeat, args: &[E], ty: &CoreType) {
-        let Repeat { body, sizes, counter, trips } = repeat;
+        let Repeat { body, sizes, counter, trips, checkpoint } = repeat;
         let (given, carry) = args.split_at(args.len().saturating_sub(carried(args, ty)));
         let _ = match trips {
-            Trips::Count(n) => write!(self.out, "loop {} < {n} from ", counter.name),
-            Trips::While => write!(self.out, "loop {} from ", counter.name),
+            Trips::Count(n) => write!(self.out, "loop {} < {n} ", counter.name),
+            Trips::While => write!(self.out, "loop {} ", counter.name),
         };
+        match checkpoint {
+            Some(Spacing::Every(k)) => drop(write!(self.out, "checkpoint {k} ")),
+            Some(Spacing::Root) => self.out.push_str("checkpoint "),
+            None => {}
+        }
+        self.out.push_str("from ");
         if let [carry] = carry {
             self.expr(carry, Level::Term);
         } else {

@@ -27,7 +27,7 @@ pub(crate) fn needed(of: &Loop, parts: &BTreeSet<Part>) -> Needed {
     let mut carries: Vec<u32> = Vec::new();
     for part in parts {
         match part {
-            Part::Last(k) => carries.push(*k),
+            Part::Last(k) | Part::State(k) => carries.push(*k),
             Part::Every(k) => drop(needed.outputs.insert(*k)),
             Part::Trips => {}
         }
@@ -73,6 +73,7 @@ pub(crate) fn pruned(of: &Loop, parts: &BTreeSet<Part>) -> (Loop, BTreeMap<Part,
     let moved = |part: &Part| match part {
         Part::Last(k) => Part::Last(place(inputs, *k)),
         Part::Every(k) => Part::Every(place(outputs, *k)),
+        Part::State(k) => Part::State(place(inputs, *k)),
         Part::Trips => Part::Trips,
     };
     let parts = parts.iter().map(|part| (*part, moved(part))).collect();

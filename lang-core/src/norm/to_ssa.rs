@@ -384,6 +384,7 @@ impl Convert<'_> {
                 core::Trips::Count(n) => Trips::Count(self.poly(place, n)),
                 core::Trips::While => Trips::While(first?),
             },
+            checkpoint: repeat.checkpoint.as_ref().map(|s| s.map(|k| self.poly(place, k))),
             sizes: repeat.sizes.iter().map(|p| self.poly(&inside, p)).collect(),
             args: all,
             body: Arc::new((*body).clone().closed()),

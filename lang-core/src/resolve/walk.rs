@@ -122,6 +122,10 @@ impl<'a> Resolver<'a> {
                 self.expr(*body);
                 self.scopes.leave(mark);
             }
+            Expr::Checkpoint { every, of } => {
+                every.iter().for_each(|e| self.expr(*e));
+                self.expr(*of);
+            }
             Expr::With(base, updates) => {
                 self.expr(*base);
                 for update in updates {

@@ -136,6 +136,10 @@ fn keyword(word: Word) -> (&'static str, &'static str) {
         ),
         Word::Scan => ("scan acc = init for i < n: e", "All values of acc, the first one too."),
         Word::Loop | Word::While => ("loop acc = init while c: e", "The first value of acc where c does not hold."),
+        Word::Checkpoint => (
+            "checkpoint k: fold acc = init for i < n: e",
+            "The same fold, scan or loop, of which the gradient keeps every k-th state alone; without k every √n-th.",
+        ),
         Word::With => {
             ("x with [i] = e", "The array x but for one element; r with a = e the record r but for one field.")
         }

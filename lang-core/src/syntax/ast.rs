@@ -286,6 +286,13 @@ pub enum Expr {
         /// The next carry.
         body: ExprId,
     },
+    /// `checkpoint: fold …`, `checkpoint k: loop …`
+    Checkpoint {
+        /// Of how many states one is kept.
+        every: Option<ExprId>,
+        /// The fold, scan or loop.
+        of: ExprId,
+    },
     /// `x with [i] = e`, `r with name += e`; a chain applies left to right
     With(ExprId, Vec<Update>),
     /// `|R|`: how many members a relation has

@@ -37,7 +37,7 @@ vocabulary! {
     Word {
         Def "def", Type "type", Import "import", Let "let", Do "do", In "in", For "for", If "if", Then "then",
         Else "else", Match "match", Fold "fold", Scan "scan", Loop "loop", While "while", With "with",
-        Yield "yield", By "by", True "true", False "false", Where "where", As "as",
+        Yield "yield", Checkpoint "checkpoint", By "by", True "true", False "false", Where "where", As "as",
     }
 }
 

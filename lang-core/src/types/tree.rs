@@ -237,6 +237,8 @@ pub enum Expr {
         /// The next carry.
         body: TId,
     },
+    /// `checkpoint`: of how many states of a loop one is kept for derivatives, and the loop.
+    Checkpoint(Option<TId>, TId),
     /// Updates, left to right.
     With(TId, Vec<Update>),
     /// `|R|`
@@ -486,6 +488,7 @@ impl Expr {
                 yields.iter().for_each(|n| f(*n));
             }
             Self::Loop { init, cond, body, .. } => [*init, *cond, *body].into_iter().for_each(f),
+            Self::Checkpoint(every, of) => every.iter().chain([of]).for_each(|n| f(*n)),
             Self::With(a, updates) => {
                 let path = is_path(nodes, *a);
                 Some(*a).filter(|_| !path).into_iter().for_each(&mut *f);

@@ -172,6 +172,11 @@ impl Told {
             let ratio = ratio(adjoint, primal);
             text += &format!("\nadjoint + io is {ratio:.2} times primal + io\n");
         }
+        if let [.., (_, adjoint)] = self.costs.as_slice()
+            && adjoint.kept > 0
+        {
+            text += &format!("\nthe adjoint keeps {} bytes for its reverse\n", adjoint.kept);
+        }
         if !self.measured.is_empty() {
             let mut rows = vec![["measured", "in", "work", "tests", "iterations"].map(str::to_owned)];
             for Measured { of, form, counts } in &self.measured {
@@ -202,6 +207,7 @@ impl Told {
             ("work", column(&|c| c.work)),
             ("iterations", column(&|c| c.iterations)),
             ("io", column(&|c| c.io)),
+            ("kept", column(&|c| c.kept)),
             ("exact", self.costs.iter().all(|(_, c)| !c.bound).to_string()),
         ];
         if !self.measured.is_empty() {

@@ -157,6 +157,17 @@ impl Gen<'_> {
                     yields: if scan { None } else { self.maybe(2, |g| g.expr(d)) },
                 }
             }
+            24 if d > 0 && self.random.once_in(3) => {
+                let of = Expr::Loop {
+                    scan: self.random.once_in(2),
+                    acc: self.pat(1),
+                    ty: None,
+                    init: self.expr(d - 1),
+                    cond: self.expr(d - 1),
+                    body: self.expr(d - 1),
+                };
+                Expr::Checkpoint { every: self.maybe(2, |g| g.expr(d - 1)), of: self.add(of) }
+            }
             24 => Expr::Loop {
                 scan: self.random.once_in(2),
                 acc: self.pat(1),

@@ -132,6 +132,7 @@ impl Hits {
             }
             Expr::Loop { scan: true, .. } => "Expr::Loop scan",
             Expr::Loop { .. } => "Expr::Loop",
+            Expr::Checkpoint { .. } => "Expr::Checkpoint",
             Expr::With(_, updates) => {
                 for update in updates {
                     self.hit(match &update.place {
@@ -183,7 +184,7 @@ const VARIANTS: &[&str] = &[
     "Expr::Chain", "Expr::Power", "Expr::Guard", "Expr::Array", "Expr::Paren", "Expr::Tuple", "Expr::Record",
     "Expr::Field", "Expr::Proj", "Expr::Index", "Expr::Call", "Expr::Lambda", "Expr::Let", "Expr::If",
     "Expr::Match", "Expr::Binder", "Expr::Fold", "Expr::Fold scan", "Expr::Fold yield", "Expr::Loop",
-    "Expr::Loop scan", "Expr::With", "Expr::Card",
+    "Expr::Loop scan", "Expr::Checkpoint", "Expr::With", "Expr::Card",
     "Place::Index", "Place::Field", "Place::Proj", "Subscript::At", "Subscript::Range", "Subscript::Whole",
     "IndexRange::Bare", "IndexRange::Below", "IndexRange::Range", "IndexRange::Range by",
     "|>", "||", "&&", "==", "!=", "<", "<=", ">", ">=", "+", "-", "*", "/", "//", "%",

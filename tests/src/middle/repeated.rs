@@ -111,7 +111,7 @@ impl Draw {
             8 => {
                 let (w, init) = (self.name("v"), self.expr(Ty::Record, 1));
                 let body = self.record_carry(&w, d);
-                let text = format!("(fold {w} = {init} for {body})");
+                let text = format!("({}fold {w} = {init} for {body})", kept(&body));
                 if self.random.once_in(2) { format!("{text}.u") } else { self.total(&format!("{text}.v"), 'm') }
             }
             9..=11 => {
@@ -171,7 +171,8 @@ impl Draw {
             format!("fold {t} = {init} for {i} < {count}: {} yield {}", g.step(&t, d), g.real(d))
         });
         self.over(extent, |g, j| {
-            format!("(let ({t}, {ys}) = {text} in {t} + (sum {j} < {count}: {ys}[{j}] * {}))", g.leaf())
+            let kept = kept(&text);
+            format!("(let ({t}, {ys}) = {kept}{text} in {t} + (sum {j} < {count}: {ys}[{j}] * {}))", g.leaf())
         })
     }
 
@@ -186,6 +187,7 @@ impl Draw {
             g.reals.push(t.clone());
             format!("scan {t} = {init} for {i} < {count}: {}", g.step(&t, d))
         });
+        let text = format!("{}{text}", kept(&text));
         let (j, times) = (self.name("i"), self.leaf());
         match self.random.below(3) {
             0 => format!("(let {ys} = {text} in {ys}[{count}] * {times})"),
@@ -213,9 +215,9 @@ impl Draw {
         let j = self.name("i");
         if scan {
             let (ys, z) = (self.name("v"), self.name("z"));
-            return format!("(let [{z}] {ys} = scan {text} in sum {j} < {z}: {ys}[{j}].0)");
+            return format!("(let [{z}] {ys} = {}scan {text} in sum {j} < {z}: {ys}[{j}].0)", kept(&text));
         }
-        format!("(let ({t}, {c}) = loop {text} in {t} * f64({c}))")
+        format!("(let ({t}, {c}) = {}loop {text} in {t} * f64({c}))", kept(&text))
     }
 
     /// Reals beside an integer or a truth value that tells what is done.
@@ -240,7 +242,7 @@ impl Draw {
         self.scoped(|g| {
             g.reals.extend([t.clone(), u.clone()]);
             if truth { &mut g.truths } else { &mut g.ints }.push(c.clone());
-            format!("(let ({t}, {u}, {c}) = {text} in {t} + {u} * {})", g.real(d.min(2)))
+            format!("(let ({t}, {u}, {c}) = {}{text} in {t} + {u} * {})", kept(&text), g.real(d.min(2)))
         })
     }
 
@@ -274,7 +276,7 @@ impl Draw {
                     let next = if g.random.once_in(2) { g.changed(&w, 'n', d) } else { g.row('n', d) };
                     format!("{over}: ({}, {next})", g.step(&t, d))
                 });
-                return format!("(fold ({t}, {w}) = {init} for {body})");
+                return format!("({}fold ({t}, {w}) = {init} for {body})", kept(&body));
             }
             _ => self.inside(|g| {
                 let over = g.ranges();
@@ -289,7 +291,7 @@ impl Draw {
                 format!("{over}: for {i} < n: ({w}[{i}].1 + {}, {})", g.real(d), g.real(d.min(1)))
             }),
         };
-        format!("(fold {w} = {init} for {body})")
+        format!("({}fold {w} = {init} for {body})", kept(&body))
     }
 
     // ---- arrays ----
@@ -398,7 +400,7 @@ impl Draw {
                     g.rows.push((again.clone(), "", extent));
                     format!("fold {again} = {w} for {over}: {}", g.changed(&again, extent, d))
                 });
-                format!("(fold {w} = {init} for {over}: {inner})")
+                format!("({}fold {w} = {init} for {over}: {inner})", kept(&inner))
             }),
             _ => self.inside(|g| {
                 let over = g.ranges();
@@ -427,7 +429,7 @@ impl Draw {
                 5 => i.around(j.around(format!("{w} with [{}, {}] {op} {}", i.at, j.at, g.real(d)), &w), &w),
                 _ => g.matrix(d),
             };
-            format!("(fold {w} = {init} for {over}: {text})")
+            format!("({}fold {w} = {init} for {over}: {text})", kept(&text))
         })
     }
 
@@ -467,5 +469,16 @@ impl Place {
             Some(p) => format!("(if {p} then {text} else {otherwise})"),
             None => format!("({text})"),
         }
+    }
+}
+
+/// Whether a loop of this text has checkpoints, and which: of the text alone, so that nothing else is drawn for it.
+fn kept(text: &str) -> &'static str {
+    match text.len() % 12 {
+        0 => "checkpoint: ",
+        1 => "checkpoint 1: ",
+        2 => "checkpoint 2: ",
+        3 => "checkpoint 5: ",
+        _ => "",
     }
 }

@@ -49,6 +49,7 @@ const ALL: &[&str] = &[
     "Fold yield",
     "Loop",
     "Loop scan",
+    "Checkpoint",
     "With",
     "With +=",
     "Card",
@@ -207,6 +208,7 @@ impl Hits {
                 self.pat(acc);
                 if *scan { "Loop scan" } else { "Loop" }
             }
+            Expr::Checkpoint(..) => "Checkpoint",
             Expr::With(_, updates) => {
                 for u in updates {
                     match &u.place {

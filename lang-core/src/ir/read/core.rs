@@ -10,7 +10,7 @@ use super::tree::{HeadTree, LetTree, LoopTree, Mark, Node, ReduceTree, Tree, Typ
 use crate::base::{GlobalName, ModuleName, Name, Span};
 use crate::interp::guarded;
 use crate::ir::core::{
-    Constant, CoreType, E, Expr, Failing, Function, Kind, Labels, Operation, Repeat, Trips, Update, Vars,
+    Constant, CoreType, E, Expr, Failing, Function, Kind, Labels, Operation, Repeat, Spacing, Trips, Update, Vars,
 };
 use crate::ir::reduce::Reduction;
 use crate::predicate::{Atom, Index, LocalId, Poly, Pred};
@@ -348,12 +348,17 @@ impl Core {
             Some(n) => Trips::Count(self.terms.poly(n)?),
             None => Trips::While,
         };
+        let checkpoint = match &tree.checkpoint {
+            Some(Some(k)) => Some(Spacing::Every(self.terms.poly(k)?)),
+            Some(None) => Some(Spacing::Root),
+            None => None,
+        };
         let counter = self.vars.index(tree.counter.clone(), extent);
         self.terms.enter(&counter.name, Found::Index(counter.value(), counter.local));
         let sizes = self.terms.polys(&tree.body.sizes);
         self.terms.leave(&counter.name);
         let body = Arc::new(self.terms.callee(&tree.body)?);
-        Ok(new(Kind::Loop(Arc::new(Repeat { body, sizes: sizes?, counter, trips }), args), ty))
+        Ok(new(Kind::Loop(Arc::new(Repeat { body, sizes: sizes?, counter, trips, checkpoint }), args), ty))
     }
 
     fn update(&mut self, tree: &UpdateTree) -> Read<E> {

@@ -12,7 +12,7 @@ use super::terms::Found;
 use super::tree::Tree;
 use crate::base::Name;
 use crate::interp::guarded;
-use crate::ir::core::{CoreType, Leaf, Vars};
+use crate::ir::core::{CoreType, Leaf, Spacing, Vars};
 use crate::ir::flat::{Input, Source};
 use crate::ir::region::{Arg, Loop, Part, Trips};
 use crate::ir::ssa::{Access, Rhs, Ssa, Var};
@@ -25,6 +25,7 @@ pub(super) struct LoopLine {
     batch: Vec<Tree>,
     pred: Option<Tree>,
     trips: TripsTree,
+    checkpoint: Option<Option<Tree>>,
     sizes: Vec<SizeTree>,
     body: Lines,
 }
@@ -52,6 +53,7 @@ pub(super) struct ArgTree {
 pub(super) enum PartTree {
     Last(Name),
     Every(Name),
+    State(Name),
     Trips,
 }
 
@@ -92,6 +94,11 @@ impl Parser<'_> {
             self.sign("<")?;
             TripsTree::Count(self.index()?)
         };
+        let mut checkpoint = None;
+        if self.takes_word("checkpoint") {
+            let open = self.sees_word("with") || *self.ahead(0) == Token::Sign("{");
+            checkpoint = Some(if open { None } else { Some(self.index()?) });
+        }
         let mut sizes = Vec::new();
         if self.takes_word("with") {
             loop {
@@ -113,7 +120,7 @@ impl Parser<'_> {
             }
         }
         self.sign("}")?;
-        Ok(LoopLine { at, batch, pred, trips, sizes, body })
+        Ok(LoopLine { at, batch, pred, trips, checkpoint, sizes, body })
     }
 
     /// What a statement of a region is given, or carries.
@@ -142,6 +149,7 @@ impl Parser<'_> {
         let part = match self.ahead(2) {
             Token::Name(word) if word == "last" && named => PartTree::Last,
             Token::Name(word) if word == "every" && named => PartTree::Every,
+            Token::Name(word) if word == "state" && named => PartTree::State,
             Token::Name(word) if word == "trips" && *self.ahead(3) != Token::Sign("[") => {
                 (0..3).for_each(|_| self.skip());
                 return Ok(Some(RhsTree::Part(number, PartTree::Trips)));
@@ -191,6 +199,16 @@ impl Known {
                     None => return wrong(format!("`{name}` is not given")),
                 }
             }
+            PartTree::State(name) => {
+                let var = self.var(name, line.at)?;
+                let input = self.inputs.get(&var).copied();
+                let (rank, scalar) = shape(var);
+                match input.filter(|k| self.of.carried().any(|(c, _)| c == *k)) {
+                    Some(k) if self.of.checkpoint.is_some() => (Part::State(k), (rank + 1, scalar)),
+                    Some(_) => return wrong("no states are kept of this loop".to_owned()),
+                    None => return wrong(format!("`{name}` is not carried")),
+                }
+            }
             PartTree::Trips => (Part::Trips, (0, Some(Scalar::I64))),
         };
         if (batch + rank, scalar) != (line.dims.len(), line.scalar) {
@@ -218,6 +236,11 @@ impl Build {
         let mut trips = match &line.trips {
             TripsTree::Count(n) => Trips::Count(self.terms.poly(n)?),
             TripsTree::While(..) => Trips::While(0),
+        };
+        let checkpoint = match &line.checkpoint {
+            Some(Some(k)) => Some(Spacing::Every(self.terms.poly(k)?)),
+            Some(None) => Some(Spacing::Root),
+            None => None,
         };
         let mut args = Vec::new();
         let mut inputs = BTreeMap::new();
@@ -303,7 +326,7 @@ impl Build {
             result: CoreType::unit(),
         };
         let depth = inner.terms.depth;
-        let of = Arc::new(Loop { batch, pred, trips, sizes, args, body: Arc::new(region) });
+        let of = Arc::new(Loop { batch, pred, trips, checkpoint, sizes, args, body: Arc::new(region) });
         Ok(Known { of, inputs, outputs, shapes, depth })
     }
 

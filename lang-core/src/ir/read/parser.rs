@@ -394,7 +394,7 @@ impl<'t> Parser<'t> {
         self.skip();
         let counter = self.name("the number of an iteration")?;
         let count = if self.takes("<") { Some(self.index()?) } else { None };
-        self.word("from")?;
+        let checkpoint = self.spacing("from")?;
         let init = self.deeper(Self::or)?;
         if count.is_none() {
             self.word("while")?;
@@ -407,7 +407,21 @@ impl<'t> Parser<'t> {
         let body = self.deeper(Self::callee)?;
         self.sign("(")?;
         let args = self.list(")", Self::open)?;
-        Ok(Node::Loop(Box::new(LoopTree { counter, count, init, body, args })))
+        Ok(Node::Loop(Box::new(LoopTree { counter, count, checkpoint, init, body, args })))
+    }
+
+    /// `checkpoint 8`, `checkpoint`, nothing, before this word, which is read too.
+    pub(super) fn spacing(&mut self, end: &str) -> Read<Option<Option<Tree>>> {
+        if !self.takes_word("checkpoint") {
+            self.word(end)?;
+            return Ok(None);
+        }
+        if self.takes_word(end) {
+            return Ok(Some(None));
+        }
+        let k = self.index()?;
+        self.word(end)?;
+        Ok(Some(Some(k)))
     }
 
     fn update_of(&mut self) -> Read<Node> {

@@ -82,6 +82,8 @@ pub(super) struct LoopTree {
     pub(super) counter: Name,
     /// None while what is carried says so.
     pub(super) count: Option<Tree>,
+    /// `checkpoint k`
+    pub(super) checkpoint: Option<Option<Tree>>,
     pub(super) init: Tree,
     pub(super) body: CalleeTree,
     pub(super) args: Vec<Tree>,

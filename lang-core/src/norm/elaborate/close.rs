@@ -11,7 +11,7 @@ use super::derive::{Target, is_real};
 use super::{Elaborator, Out, Sym};
 use crate::base::{Name, Span};
 use crate::interp::guarded;
-use crate::ir::core::{Callee, CoreType, E, Expr, Function, Kind, Operation, Reason, Trips};
+use crate::ir::core::{Callee, CoreType, E, Expr, Function, Kind, Operation, Reason, Spacing};
 use crate::predicate::{Atom, LocalId, Poly, Pred};
 use crate::syntax::ops::{BinOp, Scalar};
 
@@ -190,9 +190,8 @@ impl Free {
                     repeat.sizes.iter().for_each(|p| self.poly(p));
                     self.poly(&repeat.counter.extent);
                     self.bound.insert(repeat.counter.local);
-                    if let Trips::Count(n) = &repeat.trips {
-                        self.poly(n);
-                    }
+                    let spacing = repeat.checkpoint.as_ref().and_then(Spacing::told);
+                    repeat.trips.count().into_iter().chain(spacing).for_each(|p| self.poly(p));
                 }
                 Kind::Update(update, ..) => {
                     update.at.iter().for_each(|p| self.poly(p));

@@ -146,6 +146,7 @@ impl Elaborator<'_> {
                 let fold = Fold { scan: *scan, acc, init: *init, vars, body: *body, yields: *yields };
                 self.fold(f, id, &fold)
             }
+            tree::Expr::Checkpoint(every, of) => self.checkpoint(f, *every, *of),
             tree::Expr::Loop { scan, acc, init, cond, body } => self.repeat(f, id, *scan, acc, *init, *cond, *body),
             tree::Expr::With(x, updates) => self.update(f, *x, updates, span),
             tree::Expr::Member(r, args) => self.member(f, *r, args, span),

@@ -197,6 +197,8 @@ struct Elaborator<'a> {
     repeated: bool,
     /// Positions in an order, with the extent of the axis that they are of.
     ordered: HashMap<LocalId, Poly>,
+    /// What is told of the states that are kept of the loop that comes next.
+    kept: Option<repeat::Kept>,
     /// The types of parameters and of what is bound.
     types: HashMap<LocalId, CoreType>,
     /// Functions made to be differentiated.
@@ -223,6 +225,7 @@ impl<'a> Elaborator<'a> {
             depths: HashMap::new(),
             repeated: false,
             ordered: HashMap::new(),
+            kept: None,
             types: HashMap::new(),
             locals: Vec::new(),
             globals: HashMap::new(),

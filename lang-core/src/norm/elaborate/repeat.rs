@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::close::Enclosed;
 use super::{Elaborator, Frame, Out, Sym, field_order};
 use crate::base::{Code, Name, Span};
-use crate::ir::core::{CoreType, E, Expr, Kind, Labels, Reason, Repeat, Trips};
+use crate::ir::core::{CoreType, E, Expr, Failing, Kind, Labels, Reason, Repeat, Spacing, Trips};
 use crate::predicate::{Atom, Index, Poly, Pred};
 use crate::syntax::ops::Scalar;
 use crate::types::tree::{IndexVar, Open, Pat, TId};
@@ -30,10 +30,34 @@ impl Fold<'_> {
     }
 }
 
+/// What is told of the states that are kept of a loop.
+pub(super) struct Kept {
+    spacing: Spacing,
+    /// What has to hold of it, if that is not known.
+    checked: Option<(Pred, Arc<Failing>)>,
+}
+
 impl Elaborator<'_> {
+    /// `checkpoint k: fold …`
+    pub(super) fn checkpoint(&mut self, f: &mut Frame, every: Option<TId>, of: TId) -> Out<Sym> {
+        let mut kept = Kept { spacing: Spacing::Root, checked: None };
+        if let Some(every) = every {
+            let k = self.index_of(f, every)?;
+            let positive = Pred::nonneg(&k.plus(-1));
+            if !self.context.implies(&positive) {
+                let what = self.failing(f, every, Code::E0511, "the spacing of checkpoints is below 1");
+                kept.checked = Some((positive, what));
+            }
+            kept.spacing = Spacing::Every(k);
+        }
+        self.kept = Some(kept);
+        self.expr(f, of)
+    }
+
     /// `fold acc = init for …: body yield e`, `scan`
     pub(super) fn fold(&mut self, f: &mut Frame, id: TId, fold: &Fold<'_>) -> Out<Sym> {
         let span = self.span(f, id);
+        let states = self.kept.take();
         if fold.scan && fold.vars.len() != 1 {
             return Err(self.outside(Reason::Loop, span));
         }
@@ -41,7 +65,7 @@ impl Elaborator<'_> {
         let init = self.data(&init, span)?;
         let init = self.as_array(init)?;
         let init = self.bind("init", init);
-        let (last, kept) = self.steps(f, id, fold, 0, init.clone())?;
+        let (last, kept) = self.steps(f, id, fold, 0, init.clone(), states)?;
         if fold.scan {
             let kept = self.data(&kept, span)?;
             return Ok(Sym::Data(self.states(&init, &kept, span)));
@@ -50,7 +74,16 @@ impl Elaborator<'_> {
     }
 
     /// The loops over the variables from this depth on: the last carry, and what is kept of the steps.
-    fn steps(&mut self, f: &mut Frame, id: TId, fold: &Fold<'_>, depth: usize, carry: E) -> Out<(Sym, Sym)> {
+    /// States are kept of the first alone.
+    fn steps(
+        &mut self,
+        f: &mut Frame,
+        id: TId,
+        fold: &Fold<'_>,
+        depth: usize,
+        carry: E,
+        states: Option<Kept>,
+    ) -> Out<(Sym, Sym)> {
         let span = self.span(f, id);
         let ty = f.code.body.nodes[fold.init].ty.clone();
         let Some(var) = fold.vars.get(depth) else {
@@ -84,10 +117,10 @@ impl Elaborator<'_> {
         let body = self.body(&known, params, span, |this, given| {
             let Some(carry) = given.into_iter().next() else { return Err(this.outside(Reason::Errors, span)) };
             let carry = this.data(&carry, span)?;
-            let (next, kept) = this.steps(&mut inner, id, fold, depth + 1, carry)?;
+            let (next, kept) = this.steps(&mut inner, id, fold, depth + 1, carry, None)?;
             Ok(Sym::Tuple(vec![next, kept], Labels::Places))
         })?;
-        let mut e = self.looped(&body, counter, Trips::Count(range.count), carry, span);
+        let mut e = self.looped(&body, counter, Trips::Count(range.count), states, carry, span);
         e = self.stepping(f, id, range.asked, e);
         if checked {
             let what = self.failing(f, id, Code::E0509, "the extent is negative");
@@ -110,6 +143,7 @@ impl Elaborator<'_> {
         body: TId,
     ) -> Out<Sym> {
         let span = self.span(f, id);
+        let states = self.kept.take();
         let ty = f.code.body.nodes[init].ty.clone();
         let init = self.expr(f, init)?;
         let init = self.data(&init, span)?;
@@ -143,7 +177,9 @@ impl Elaborator<'_> {
                 Ok(Sym::Tuple(vec![Sym::Tuple(vec![Sym::Bool(going), after], Labels::Places), kept], Labels::Places))
             },
         )?;
-        let e = self.looped(&region, counter.clone(), Trips::While, start.clone(), span);
+        // A scan is two loops here, and has to be one later.
+        let again = states.as_ref().map(|kept| Kept { spacing: kept.spacing.clone(), checked: None });
+        let e = self.looped(&region, counter.clone(), Trips::While, states, start.clone(), span);
         let e = self.bind("r", e);
         if !scan {
             let last = Expr::proj(&e, 0);
@@ -155,7 +191,7 @@ impl Elaborator<'_> {
             return Err(self.outside(Reason::DataRange, span));
         }
         let counter = Index { extent: trips, ..self.vars.index("step", Poly::default()) };
-        let e = self.looped(&region, counter, Trips::While, start, span);
+        let e = self.looped(&region, counter, Trips::While, again, start, span);
         let e = self.bind("r", e);
         Ok(Sym::Data(self.states(&init, &Expr::proj(&e, 1), span)))
     }
@@ -214,12 +250,12 @@ impl Elaborator<'_> {
             return Err(self.outside(Reason::DataRange, span));
         }
         let unit = self.data(&unit(), span)?;
-        let e = self.looped(&body, counter, Trips::Count(one), unit, span);
+        let e = self.looped(&body, counter, Trips::Count(one), None, unit, span);
         let e = self.bind("r", e);
         Ok(Expr::access(&Expr::proj(&e, 1), Poly::default()))
     }
 
-    pub(super) fn looped(&self, body: &Enclosed, counter: Index, trips: Trips, carry: E, span: Span) -> E {
+    fn looped(&self, body: &Enclosed, counter: Index, trips: Trips, states: Option<Kept>, carry: E, span: Span) -> E {
         let mut args: Vec<E> = body.captured.iter().map(|(local, ty)| self.capture(*local, ty, span)).collect();
         let parts = match &body.result {
             CoreType::Tuple(parts, _) => parts.clone(),
@@ -230,8 +266,13 @@ impl Elaborator<'_> {
         let ty = CoreType::tuple([carry.ty.clone(), kept, CoreType::Scalar(Scalar::I64)]);
         args.push(carry);
         let sizes = body.sizes.iter().map(|l| Poly::atom(self.vars.atom(*l))).collect();
-        let repeat = Repeat { body: body.callee.clone(), sizes, counter, trips };
-        Expr::new(Kind::Loop(Arc::new(repeat), args), ty, span)
+        let (checkpoint, checked) = states.map(|kept| (kept.spacing, kept.checked)).unzip();
+        let repeat = Repeat { body: body.callee.clone(), sizes, counter, trips, checkpoint };
+        let e = Expr::new(Kind::Loop(Arc::new(repeat), args), ty, span);
+        match checked.flatten() {
+            Some((pred, what)) => e.with(Kind::Check(pred, what, e.clone()), e.ty.clone()),
+            None => e,
+        }
     }
 
     /// The first state and those after the steps as one array.

@@ -149,6 +149,17 @@ impl<'a> Printer<'a> {
                 let head = self.group(self.cat([carry, line, ends, self.space(), cond]));
                 self.fold_body(head, *body, None)
             }
+            Expr::Checkpoint { every, of } => {
+                let word = self.word(Word::Checkpoint);
+                let head = match every {
+                    Some(every) => {
+                        let every = self.operand(*every, Bind::Loose, false);
+                        self.cat([word, self.space(), every])
+                    }
+                    None => word,
+                };
+                self.fold_body(head, *of, None)
+            }
             Expr::With(base, updates) => self.updates(*base, updates),
             Expr::Card(inner) => {
                 let open = self.sym(Sym::Bar);

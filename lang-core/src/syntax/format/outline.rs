@@ -237,6 +237,10 @@ impl Outline<'_> {
                     o.expr(*body);
                 });
             }
+            Expr::Checkpoint { every, of } => self.list("checkpoint", |o| {
+                o.expr_or_none(*every);
+                o.expr(*of);
+            }),
             Expr::With(base, updates) => self.list("with", |o| {
                 o.expr(*base);
                 for update in updates {

@@ -50,7 +50,8 @@ fn shape(expr: &Expr) -> Shape {
         | Expr::If(..)
         | Expr::Binder { .. }
         | Expr::Fold { .. }
-        | Expr::Loop { .. } => return Shape::Open,
+        | Expr::Loop { .. }
+        | Expr::Checkpoint { .. } => return Shape::Open,
         // These have an end of their own or a base on their left; kept apart, for the reader.
         Expr::Match(..) | Expr::With(..) => Bind::Loose,
         Expr::Chain { rest, .. } => match rest.first().map(|(op, ..)| op.level()) {

@@ -351,6 +351,7 @@ impl Builder {
                 .max(e(init))
                 .max(e(body))
                 .max(yields.as_ref().map_or(0, e)),
+            Expr::Checkpoint { every, of } => every.as_ref().map_or(0, e).max(e(of)),
             Expr::Loop { acc, ty, init, cond, body, .. } => {
                 self.p(*acc).max(opt(ty)).max(e(init)).max(e(cond)).max(e(body))
             }

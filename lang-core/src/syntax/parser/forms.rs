@@ -304,7 +304,7 @@ fn conditional(expr: impl Part<ExprId>) -> impl Part<ExprId> {
         })
 }
 
-/// `fold acc = init for i < n: body yield e`, `loop acc = init while c: body`, `scan` of both.
+/// `fold acc = init for i < n: body yield e`, `loop acc = init while c: body`, `scan` of both; `checkpoint k:` before them.
 fn fold(
     expr: impl Part<ExprId>,
     vars: impl Part<Vec<IndexVar>>,
@@ -322,6 +322,7 @@ fn fold(
     };
     let whilst = |scan: bool| move |(((acc, ty), init), (cond, body))| Expr::Loop { scan, acc, ty, init, cond, body };
 
+    let spacing = expr.clone();
     let yields = token(Kind::Word(Word::Yield), Expected::NONE).ignore_then(expr).or_not();
     let fold = start(Word::Fold).ignore_then(carry.clone()).then(range.clone().then(yields)).map(over(false));
     let loops = start(Word::Loop).ignore_then(carry.clone()).then(condition.clone()).map(whilst(false));
@@ -331,7 +332,9 @@ fn fold(
             Err(condition) => whilst(true)((carry, condition)),
         },
     );
-    choice((fold, scan, loops)).map_with(made)
+    let plain = choice((fold, scan, loops)).map_with(made).boxed();
+    let every = start(Word::Checkpoint).ignore_then(spacing.or_not()).then_ignore(colon()).then(plain.clone());
+    choice((every.map(|(every, of)| Expr::Checkpoint { every, of }).map_with(made), plain))
 }
 
 /// `match e { p: a, q: b }`

@@ -38,6 +38,7 @@ impl Kind {
                     | Word::Fold
                     | Word::Scan
                     | Word::Loop
+                    | Word::Checkpoint
                     | Word::True
                     | Word::False
             ),

@@ -117,6 +117,10 @@ impl Dump<'_> {
                 let word = if *scan { "scan-while" } else { "loop" };
                 format!("({word} {}{} {} {} {})", self.p(*acc), self.typed(*ty), e(init), e(cond), e(body))
             }
+            Expr::Checkpoint { every, of } => {
+                let every = every.as_ref().map_or(String::new(), |k| format!(" {}", e(k)));
+                format!("(checkpoint{every} {})", e(of))
+            }
             Expr::With(a, updates) => {
                 let update = |u: &Update| {
                     let place = match &u.place {

@@ -217,6 +217,20 @@ impl Checker<'_> {
         self.alloc(Typed::Fold { scan: f.scan, acc, init, vars, body, yields }, ty, span)
     }
 
+    /// `checkpoint k: fold …`. Of a `scan … while` the extent is told around the loop.
+    pub(super) fn checkpoint(&mut self, every: Option<ExprId>, of: ExprId, hint: Option<&Type>, span: Span) -> TId {
+        let every = every.map(|k| self.check(k, &Type::I64, "the spacing of checkpoints"));
+        if let Some(k) = every
+            && self.sym(k).and_then(Poly::as_constant).is_some_and(|k| k < 1)
+        {
+            let d = Diagnostic::new(Code::E0511, self.span(k), "the spacing of checkpoints is at least 1");
+            self.report(d.help("`checkpoint 1:` keeps every state, `checkpoint:` chooses a spacing itself"));
+        }
+        let of = self.infer(of, hint);
+        let ty = self.nodes[of].ty.clone();
+        self.alloc(Typed::Checkpoint(every, of), ty, span)
+    }
+
     pub(super) fn repeat(&mut self, r: &Repeat, hint: Option<&Type>, span: Span) -> TId {
         let hint = hint.map(|h| self.metas.shallow(h));
         let carry_hint = match (r.scan, &hint) {

@@ -94,6 +94,7 @@ impl Checker<'_> {
                 hint,
                 span,
             ),
+            Expr::Checkpoint { every, of } => self.checkpoint(*every, *of, hint, span),
             Expr::With(base, updates) => self.with(*base, updates, hint, span),
             Expr::Card(relation) => {
                 let relation = self.infer(*relation, None);

@@ -1,0 +1,501 @@
+//! Derivatives of loops: the derivative of the body, and a loop of it.
+//!
+//! Forward, the tangents of what is carried are carried too. The adjoint is a loop that runs from the last iteration to
+//! the first: what is carried in it are the cotangents of what was carried, and the cotangents of what every iteration
+//! is given whole, which are sums over all of them. Of the loop itself it reads what the reverse of the body reads
+//! and cannot be given again, which the loop then gives for every iteration: nothing is kept where the body is
+//! linear. Of an array that the body only updates no states are kept but the elements that are overwritten: the
+//! reverse loop puts them back (PAPERS, "Don't Unroll Adjoint").
+
+mod checkpoint;
+mod plan;
+mod split;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use self::checkpoint::Backward;
+use self::plan::Plan;
+use self::split::{Fed, Made, Split};
+use super::adjoint::{Term, active};
+use super::forward::spread;
+use super::{Deriving, Tangent, adjoint, is_real, own};
+use crate::ir::core::{Derivation, Leaf};
+use crate::ir::reduce::{Reduce, Reducer};
+use crate::ir::region::{Arg, Loop, Part, Trips};
+use crate::ir::ssa::{Access, Rhs, Ssa, Stmt, Var, at_indices, index, index_number, reads};
+use crate::norm::{inline, loops};
+use crate::predicate::{Atom, Poly, Pred};
+use crate::syntax::ops::Scalar;
+
+/// The loop of a forward derivative.
+pub(super) struct ForwardLoop {
+    of: Arc<Loop>,
+    new: Arc<Loop>,
+    /// The input that is the tangent of an input, and the output that is the tangent of an output.
+    inputs: BTreeMap<u32, u32>,
+    outputs: BTreeMap<u32, u32>,
+}
+
+/// Which inputs of the body vary, if these arguments do: carried ones that depend on them too.
+fn varying(of: &Loop, is_active: &dyn Fn(&Access) -> bool) -> BTreeSet<u32> {
+    let real = |k: u32| of.body.inputs.get(k as usize).is_some_and(|i| is_real(i.leaf.scalar));
+    let mut varying: BTreeSet<u32> =
+        (0..).zip(&of.args).filter(|(k, a)| real(*k) && is_active(a.access())).map(|(k, _)| k).collect();
+    loop {
+        let wrt: Vec<u32> = varying.iter().copied().collect();
+        let active = active(&of.body, &wrt);
+        let output =
+            |k: u32| of.body.outputs.get(k as usize).is_some_and(|(_, v)| active.get(v.0 as usize) == Some(&true));
+        let more: Vec<u32> = of
+            .carried()
+            .filter(|(k, next)| !varying.contains(k) && real(*k) && output(*next))
+            .map(|(k, _)| k)
+            .collect();
+        if more.is_empty() {
+            return varying;
+        }
+        varying.extend(more);
+    }
+}
+
+impl Deriving<'_> {
+    // ---- forward ----
+
+    /// The tangent of a part of a loop; `Some(None)`: it is zero.
+    #[expect(clippy::option_option, reason = "no derivative, or a derivative that is zero")]
+    pub(super) fn loop_tangent(
+        &mut self,
+        of: &Arc<Loop>,
+        part: Part,
+        stmt: &Stmt,
+        tangents: &[Option<Tangent>],
+    ) -> Option<Option<Var>> {
+        let at = match self.loops.iter().position(|l| Arc::ptr_eq(&l.of, of) || l.of == *of) {
+            Some(at) => at,
+            None => {
+                let made = self.forward_loop(of, tangents)?;
+                self.loops.push(made);
+                self.loops.len() - 1
+            }
+        };
+        let made = self.loops.get(at)?;
+        let part = match part {
+            Part::Last(k) => made.inputs.get(&k).map(|k| Part::Last(*k)),
+            Part::Every(k) => made.outputs.get(&k).map(|k| Part::Every(*k)),
+            Part::State(k) => made.inputs.get(&k).map(|k| Part::State(*k)),
+            Part::Trips => None,
+        };
+        let (Some(part), new) = (part, made.new.clone()) else { return Some(None) };
+        let scalar = stmt.scalar.unwrap_or(Scalar::F64);
+        Some(Some(self.builder.looped(&stmt.dims, scalar, &new, part, stmt.needs.clone())))
+    }
+
+    fn forward_loop(&mut self, of: &Arc<Loop>, tangents: &[Option<Tangent>]) -> Option<ForwardLoop> {
+        let tangent = |a: &Access| tangents.get(a.var.0 as usize)?.as_ref().map(|t| t.var);
+        let wrt: Vec<u32> = varying(of, &|a| tangent(a).is_some()).into_iter().collect();
+        let mut made =
+            ForwardLoop { of: of.clone(), new: of.clone(), inputs: BTreeMap::new(), outputs: BTreeMap::new() };
+        if wrt.is_empty() {
+            return Some(made);
+        }
+        let active = active(&of.body, &wrt);
+        let derivation = Derivation::Forward(wrt.clone().into());
+        let (body, _) = super::derive(&of.body, &derivation, self.functions, self.hits)?;
+        let first = u32::try_from(of.body.inputs.len()).ok()?;
+        let mut place = u32::try_from(of.body.outputs.len()).ok()?;
+        for (k, (leaf, v)) in (0..).zip(&of.body.outputs) {
+            if is_real(leaf.scalar) {
+                if active.get(v.0 as usize) == Some(&true) {
+                    made.outputs.insert(k, place);
+                }
+                place += 1;
+            }
+        }
+        let mut args = of.args.clone();
+        for (j, k) in (first..).zip(&wrt) {
+            made.inputs.insert(*k, j);
+            let arg = of.args.get(*k as usize)?;
+            let a = arg.access();
+            let tangent = match tangent(a) {
+                Some(var) => Access { var, at: a.at.clone() },
+                None => self.zeros_like(a),
+            };
+            args.push(match arg {
+                Arg::Given(_) => Arg::Given(tangent),
+                Arg::Carried { next, .. } => Arg::Carried { init: tangent, next: self.tangent_output(of, *next)? },
+            });
+        }
+        self.hits.count("tangents of a loop");
+        self.globals(&body, &mut args);
+        made.new = Arc::new(Loop { args, body: Arc::new(body.closed()), ..(**of).clone() });
+        // The values come from it too.
+        self.builder.replace_loop(of, &made.new);
+        Some(made)
+    }
+
+    /// Where in the derived body the tangent of an output is.
+    fn tangent_output(&self, of: &Loop, k: u32) -> Option<u32> {
+        let before = of.body.outputs.iter().take(k as usize).filter(|(leaf, _)| is_real(leaf.scalar)).count();
+        u32::try_from(of.body.outputs.len() + before).ok()
+    }
+
+    /// What a body reads of top-level `let`s that it did not read before.
+    fn globals(&mut self, body: &Ssa, args: &mut Vec<Arg>) {
+        for input in body.inputs.iter().skip(args.len()) {
+            let (vars, inputs) = (&mut self.vars, &mut self.inputs);
+            let var = crate::norm::to_ssa::input_of(&mut self.builder, vars, inputs, input);
+            args.push(Arg::Given(Access { var, at: Vec::new() }));
+        }
+    }
+
+    /// Zeros of the shape of what is read.
+    fn zeros_like(&mut self, a: &Access) -> Access {
+        let dims: Vec<Poly> = self.builder.dims(a.var).into_iter().skip(a.at.len()).collect();
+        let scalar = self.builder.scalar(a.var);
+        Access { var: self.builder.zero(&dims, scalar), at: Vec::new() }
+    }
+
+    // ---- adjoint ----
+
+    /// Gives what a loop reads its part of the cotangents of the parts of the loop.
+    pub(super) fn loop_adjoint(
+        &mut self,
+        of: &Arc<Loop>,
+        given: &[(Part, Tangent)],
+        is_active: &dyn Fn(&Access) -> bool,
+        needs: &[u32],
+        terms: &mut [Vec<Term>],
+    ) -> Option<()> {
+        let (of, given) = &self.with_states(of, given, needs);
+        let plan = Plan::of(of, given, is_active);
+        if plan.carried.is_empty() && plan.given.is_empty() {
+            return Some(());
+        }
+        let whole = |k: &u32| of.args.get(*k as usize).is_some_and(|a| !mentions(a.access(), of.batch.len()));
+        let sums: Vec<u32> = plan.given.iter().copied().filter(whole).collect();
+        let next: HashMap<u32, u32> = of.carried().collect();
+        let wrt: Vec<u32> = plan.carried.iter().chain(&plan.given).copied().collect();
+        let seeds = |present: &[Pred]| -> Vec<(u32, Pred)> {
+            let carried = plan.carried.iter().zip(present).filter_map(|(k, p)| Some((*next.get(k)?, p.clone())));
+            carried.chain(plan.every.iter().map(|(k, _)| (*k, Pred::truth()))).collect()
+        };
+        // Where the cotangents of what is carried have terms at first they may have later, and nowhere else: if the body
+        // shows it.
+        let mut present: Vec<Pred> = plan.carried.iter().map(|k| plan.present(of, *k)).collect();
+        let mut made = adjoint::adjoint(&of.body, &seeds(&present), &wrt, Some(&sums), self.functions, self.hits)?;
+        let more = present.iter().zip(&made.0.present).zip(&plan.carried).any(|((before, after), k)| {
+            let dims = of.body.inputs.get(*k as usize).map(|i| i.leaf.dims.clone()).unwrap_or_default();
+            !made.0.builder.implies(&dims, after, before)
+        });
+        if more {
+            present.fill(Pred::truth());
+            made = adjoint::adjoint(&of.body, &seeds(&present), &wrt, Some(&sums), self.functions, self.hits)?;
+        }
+        let (pass, outputs) = made;
+        let seeds = plan.carried.len() + plan.every.len();
+        let cotangents: Vec<Var> = outputs.iter().skip(of.body.outputs.len()).map(|(_, v)| *v).collect();
+        let split = Split::of(of, &pass, &cotangents);
+        let carried = plan.carried.len();
+        let made = split.made(of, &pass, (seeds, u32::try_from(carried).ok()?), &cotangents);
+        let ends = self.ends(of, &plan, &sums, &wrt)?;
+        let segments = self.segments(of, needs);
+        let batch = of.batch.len();
+        let (Backward { of: backward, parts }, (trips, extent)) = match &segments {
+            Some(segments) => {
+                let known = self.trips(of, needs)?;
+                (self.backward_segments(of, segments, &made, &ends, &wrt, needs)?, known)
+            }
+            None => {
+                // The loop itself gives what is kept.
+                let forward = Arc::new(Loop { body: Arc::new(made.forward.clone()), ..(**of).clone() });
+                self.builder.replace_loop(of, &forward);
+                let known = self.trips(&forward, needs)?;
+                let of = self.backward(of, &forward, &made, &ends, (&known.0, &known.1), needs)?;
+                let end = |place: u32| {
+                    let next = |a: &Arg| matches!(a, Arg::Carried { next, .. } if *next == place);
+                    let input = of.args.iter().position(next).and_then(|k| u32::try_from(k).ok());
+                    input.map_or(Part::Every(place), Part::Last)
+                };
+                let parts = (0..).take(wrt.len()).map(end).collect();
+                (Backward { of, parts }, known)
+            }
+        };
+        for (part, k) in parts.into_iter().zip(&wrt) {
+            let arg = of.args.get(*k as usize)?.clone();
+            let scalar = self.builder.scalar(arg.access().var);
+            // What is carried has its cotangent at the end.
+            if let Part::Last(_) = part {
+                let (dims, read) = spread(self, &of.batch, arg.access());
+                let var = self.builder.looped(&dims, scalar, &backward, part, needs.to_vec());
+                self.hand_on(&dims, &of.pred, needs, &read, self.whole(var), terms);
+                continue;
+            }
+            // A slice has it in its iteration.
+            self.hits.count("cotangent of a slice");
+            let outer: Vec<Poly> = of.batch.iter().cloned().chain([extent.clone()]).collect();
+            let (dims, read) = spread(self, &outer, arg.access());
+            let number = of.number();
+            let (extents, place) = match &segments {
+                Some(segments) => (segments.extents().to_vec(), segments.place(&number)?.to_vec()),
+                None => (vec![extent.clone()], vec![trips.plus(-1).sub(&number)]),
+            };
+            let (mut all, mut at) = (dims.clone(), own(&dims));
+            all.splice(batch..=batch, extents);
+            at.splice(batch..=batch, place);
+            let var = self.builder.looped(&all, scalar, &backward, part, needs.to_vec());
+            let pred = of.pred.and(&Pred::less(&number, &trips));
+            self.hand_on(&dims, &pred, needs, &read, Access { var, at }, terms);
+        }
+        Some(())
+    }
+
+    /// The same loop, which gives the states that have cotangents as outputs of its iterations.
+    fn with_states(&mut self, of: &Arc<Loop>, given: &[(Part, Tangent)], needs: &[u32]) -> (Arc<Loop>, Vec<Cotangent>) {
+        let states = given.iter().any(|(part, _)| matches!(part, Part::State(_)));
+        let segments = if states { self.segments(of, needs) } else { None };
+        let number = of.number();
+        let whole: Vec<Poly> = (0..of.batch.len()).map(|k| index(k, &Poly::default()).value()).collect();
+        let at = |of: Poly| whole.iter().cloned().chain([of]).collect::<Vec<Poly>>();
+        let mut body = (*of.body).clone();
+        let mut all = Vec::new();
+        for (part, cotangent) in given {
+            let every = |at| Access { var: cotangent.var, at };
+            all.push(match part {
+                Part::State(k) => {
+                    let Some(input) = body.inputs.get(*k as usize).cloned() else { continue };
+                    let var = body.input(*k).unwrap_or_else(|| {
+                        let Leaf { dims, scalar, .. } = input.leaf.clone();
+                        body.stmts.push(Stmt { dims, scalar, rhs: Rhs::Input(*k), needs: Vec::new(), name: None });
+                        Var(u32::try_from(body.stmts.len() - 1).unwrap_or(u32::MAX))
+                    });
+                    body.outputs.push((Leaf { path: Vec::new(), ..input.leaf }, var));
+                    let output = u32::try_from(body.outputs.len() - 1).unwrap_or(u32::MAX);
+                    // Other states than those that are kept have none: outside there is zero.
+                    let outside = Poly::constant(-1);
+                    let place = segments.as_ref().and_then(|s| s.kept_at(&number)).unwrap_or(outside);
+                    Cotangent { part: Part::Every(output), of: cotangent.clone(), at: every(at(place)) }
+                }
+                _ => Cotangent { part: *part, of: cotangent.clone(), at: every(at(number.clone())) },
+            });
+        }
+        if !all.iter().any(|c| matches!(c.part, Part::Every(k) if k as usize >= of.body.outputs.len())) {
+            return (of.clone(), all);
+        }
+        let new = Arc::new(Loop { body: Arc::new(body), ..(**of).clone() });
+        self.builder.replace_loop(of, &new);
+        (new, all)
+    }
+
+    /// What the reverse loop begins with.
+    fn ends(&mut self, of: &Loop, plan: &Plan, sums: &[u32], wrt: &[u32]) -> Option<Ends> {
+        let batch: Vec<Poly> = (0..of.batch.len()).map(|k| index(k, &Poly::default()).value()).collect();
+        let every = plan.every.iter().map(|(_, at)| at.clone()).collect();
+        let mut ends = Ends { carried: Vec::new(), every, sums: Vec::new(), count: wrt.len() };
+        for k in &plan.carried {
+            ends.carried.push(match plan.last.get(k) {
+                Some(c) => Access { var: c.var, at: batch.clone() },
+                None => self.zeros_like(of.args.get(*k as usize)?.access()),
+            });
+        }
+        for k in sums {
+            let init = self.zeros_like(of.args.get(*k as usize)?.access());
+            ends.sums.push((init, plan.output(*k)?));
+        }
+        Some(ends)
+    }
+
+    /// The reverse of a loop, of which `forward` gives what is kept, and how often it runs.
+    fn backward(
+        &mut self,
+        of: &Loop,
+        forward: &Arc<Loop>,
+        made: &Made,
+        ends: &Ends,
+        (trips, extent): (&Poly, &Poly),
+        needs: &[u32],
+    ) -> Option<Arc<Loop>> {
+        let batch: Vec<Poly> = (0..of.batch.len()).map(|k| index(k, &Poly::default()).value()).collect();
+        let last = trips.plus(-1).sub(&forward.number());
+        let places: Vec<Poly> = batch.iter().cloned().chain([last.clone()]).collect();
+        let turned = |a: &Access| Access { var: a.var, at: a.at.iter().map(|p| at_indices(p, &places)).collect() };
+        self.hits.count("reverse loop");
+        let mut args = Vec::new();
+        for input in &made.inputs {
+            input.rule().into_iter().for_each(|rule| self.hits.count(rule));
+            args.push(match input {
+                Fed::Global(global) => {
+                    let (vars, inputs) = (&mut self.vars, &mut self.inputs);
+                    let var = crate::norm::to_ssa::input_of(&mut self.builder, vars, inputs, global);
+                    Arg::Given(Access { var, at: Vec::new() })
+                }
+                Fed::Given(k) => Arg::Given(turned(of.args.get(*k as usize)?.access())),
+                Fed::Kept(k) => {
+                    let (leaf, _) = forward.body.outputs.get(*k as usize)?;
+                    let dims = self.stacked(forward, extent, &leaf.clone(), needs)?;
+                    let scalar = leaf.scalar?;
+                    let var = self.builder.looped(&dims, scalar, forward, Part::Every(*k), needs.to_vec());
+                    Arg::Given(Access { var, at: places.clone() })
+                }
+                Fed::Seed(j) => match ends.carried.get(*j as usize) {
+                    Some(init) => Arg::Carried { init: init.clone(), next: *j },
+                    None => Arg::Given(turned(ends.every.get(*j as usize - ends.carried.len())?)),
+                },
+                Fed::Sum(j) => {
+                    let (init, next) = ends.sums.get(*j as usize)?.clone();
+                    Arg::Carried { init, next }
+                }
+                Fed::Back(k) => {
+                    let init = of.args.get(*k as usize)?.access().clone();
+                    let own: Vec<Poly> = self.builder.dims(init.var).into_iter().skip(init.at.len()).collect();
+                    let dims: Vec<Poly> = of.batch.iter().cloned().chain(own).collect();
+                    let scalar = self.builder.scalar(init.var);
+                    let var = self.builder.looped(&dims, scalar, forward, Part::Last(*k), needs.to_vec());
+                    let next = made.back.iter().position(|j| j == k)? + ends.count;
+                    Arg::Carried { init: Access { var, at: batch.clone() }, next: u32::try_from(next).ok()? }
+                }
+            });
+        }
+        Some(Arc::new(Loop {
+            batch: of.batch.clone(),
+            pred: of.pred.clone(),
+            trips: Trips::Count(trips.clone()),
+            checkpoint: None,
+            sizes: of.sizes.iter().map(|p| at_indices(p, &places)).collect(),
+            args,
+            body: Arc::new(made.reverse.clone()),
+        }))
+    }
+
+    /// A term of the cotangent of what is read.
+    fn hand_on(
+        &mut self,
+        dims: &[Poly],
+        pred: &Pred,
+        needs: &[u32],
+        of: &Access,
+        cotangent: Access,
+        terms: &mut [Vec<Term>],
+    ) {
+        let scalar = Some(self.builder.scalar(of.var));
+        let pred = self.builder.simplify(dims, pred);
+        let inner = Stmt { dims: dims.to_vec(), scalar, rhs: Rhs::Zero, needs: needs.to_vec(), name: None };
+        self.transpose(&inner, &[], (&pred, &Pred::truth()), false, of, &[cotangent], terms);
+    }
+
+    /// How often a loop runs, over its batch, and an extent for all of the batch.
+    fn trips(&mut self, of: &Arc<Loop>, needs: &[u32]) -> Option<(Poly, Poly)> {
+        let trips = match of.count() {
+            Some(n) => n.clone(),
+            None => {
+                self.hits.count("trips that the run knows");
+                let var = self.builder.looped(&of.batch, Scalar::I64, of, Part::Trips, needs.to_vec());
+                let at: Arc<[Poly]> = own(&of.batch).into();
+                Poly::atom(Atom::Read(var.local(), var.name(), at))
+            }
+        };
+        let extent = self.extent(&trips, &of.batch, &of.pred, needs);
+        Some((trips, extent))
+    }
+
+    /// An extent that is enough wherever indices of these ranges are: where data tell it for each of them the greatest
+    /// of all.
+    fn extent(&mut self, n: &Poly, dims: &[Poly], pred: &Pred, needs: &[u32]) -> Poly {
+        if let Some(hull) = hull(n, dims) {
+            return hull;
+        }
+        self.hits.count("greatest extent");
+        let each = inline::index_statement(&mut self.builder, dims, n);
+        let reduce = Reduce {
+            reducer: Reducer::Max,
+            bound: dims.to_vec(),
+            pred: Pred::truth(),
+            terms: pred.clone(),
+            place: Poly::default(),
+            of: Access { var: each, at: own(dims) },
+        };
+        let most = self.builder.reduce(&[], Scalar::I64, reduce, needs.to_vec());
+        inline::integer(&self.builder, &Access { var: most, at: Vec::new() })
+    }
+
+    /// The extents of what every iteration gives; none where data tell them that the loop does not give.
+    fn stacked(&mut self, of: &Arc<Loop>, extent: &Poly, leaf: &Leaf, needs: &[u32]) -> Option<Vec<Poly>> {
+        let all: Vec<Poly> = of.batch.iter().chain([extent]).cloned().collect();
+        let mut dims = all.clone();
+        let inside = match of.count() {
+            Some(n) => of.pred.and(&Pred::less(&of.number(), n)),
+            None => {
+                let (trips, _) = self.trips(of, needs)?;
+                of.pred.and(&Pred::less(&of.number(), &trips))
+            }
+        };
+        for n in &leaf.dims {
+            let n = self.of_iteration(of, n, &all, needs)?;
+            dims.push(self.extent(&n, &all, &inside, needs));
+        }
+        Some(dims)
+    }
+
+    /// A polynomial of the body over the batch and the number of the iteration: the data in it are given by the loop.
+    fn of_iteration(&mut self, of: &Arc<Loop>, n: &Poly, all: &[Poly], needs: &[u32]) -> Option<Poly> {
+        let sizes = loops::outside(&self.builder, of);
+        if let Some(known) = loops::lifted(n, &sizes, &loops::given(of)) {
+            return Some(known);
+        }
+        let mut data = Vec::new();
+        reads(n, &mut |v| data.push(v));
+        let mut given = HashMap::new();
+        for v in data {
+            let k = of.body.outputs.iter().position(|(_, output)| *output == v)?;
+            let part = Part::Every(u32::try_from(k).ok()?);
+            let var = self.builder.looped(all, Scalar::I64, of, part, needs.to_vec());
+            let at: Arc<[Poly]> = own(all).into();
+            given.insert(v, Poly::atom(Atom::Read(var.local(), var.name(), at)));
+        }
+        Some(n.substitute(&|a| match a {
+            Atom::Local(l, _) => sizes.get(l).cloned(),
+            Atom::Read(x, _, _) => given.get(&Var::of_local(*x)?).cloned(),
+            _ => None,
+        }))
+    }
+}
+
+/// The cotangent of a part of a loop, and where it is read for an iteration.
+struct Cotangent {
+    part: Part,
+    of: Tangent,
+    at: Access,
+}
+
+/// What a reverse loop begins with: over the batch, and what is given over the number of the iteration too.
+struct Ends {
+    /// The cotangents of what is carried, which are the first outputs of the reverse.
+    carried: Vec<Access>,
+    /// The cotangents of what every iteration gives.
+    every: Vec<Access>,
+    /// Cotangents that are sums over iterations, and the outputs that they are.
+    sums: Vec<(Access, u32)>,
+    /// How many cotangents the reverse gives.
+    count: usize,
+}
+
+/// Does it depend on the index of this number?
+fn mentions(a: &Access, k: usize) -> bool {
+    let atom = index(k, &Poly::default()).atom();
+    a.at.iter().any(|p| p.mentions(&atom))
+}
+
+/// What is no less wherever the indices of these extents are; none where data tell it for each of them.
+fn hull(p: &Poly, batch: &[Poly]) -> Option<Poly> {
+    let mut hull = p.clone();
+    for (k, n) in batch.iter().enumerate() {
+        let atom = index(k, n).atom();
+        if hull.mentions(&atom) {
+            let (c, rest) = hull.linear_in(&atom)?;
+            hull = if c > 0 { rest.add(&n.scale(c)) } else { rest };
+        }
+    }
+    let mut over = false;
+    hull.for_each_atom(&mut |a| over |= matches!(a, Atom::Local(l, _) if index_number(*l).is_some()));
+    (!over).then_some(hull)
+}

@@ -1,0 +1,436 @@
+//! The body of a loop and its adjoint, taken apart: the body that gives what is kept too, and the body of the reverse
+//! loop.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use super::super::Deriving;
+use crate::ir::core::{Leaf, Vars};
+use crate::ir::flat::{Input, Source};
+use crate::ir::region::Loop;
+use crate::ir::ssa::{Access, Rhs, Ssa, Stmt, Var, for_each_read, index, index_number, reads};
+use crate::norm::{dead, loops};
+use crate::predicate::{Atom, Poly, Pred};
+
+/// What an input of the reverse body is.
+#[derive(Clone, Debug)]
+pub(super) enum Fed {
+    /// A part of a top-level `let`.
+    Global(Input),
+    /// An input of the body that is given, in the same iteration.
+    Given(u32),
+    /// What the loop keeps: this output of the extended body.
+    Kept(u32),
+    /// The cotangent of one of the outputs, by its place among the seeds.
+    Seed(u32),
+    /// The sum of the cotangents of an input so far, by its place among those.
+    Sum(u32),
+    /// An array that was updated, as it was after the iteration.
+    Back(u32),
+}
+
+impl Fed {
+    /// As it is counted.
+    pub(super) fn rule(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::Global(_) => return None,
+            Self::Given(_) => "given again",
+            Self::Kept(_) => "kept for the reverse",
+            Self::Seed(_) => "carried cotangent",
+            Self::Sum(_) => "sum over iterations",
+            Self::Back(_) => "put back",
+        })
+    }
+}
+
+/// The body and its adjoint, taken apart: what of the primal the reverse reads.
+pub(super) struct Split {
+    /// Statements of the primal that the reverse makes again.
+    again: BTreeSet<u32>,
+    /// Statements of the primal that are kept.
+    kept: Vec<Var>,
+    /// Statements of the reverse.
+    reverse: BTreeSet<u32>,
+    /// Arrays that are only updated: the carried input, and the versions that it has, first the input itself.
+    back: Vec<(u32, Vec<Var>)>,
+}
+
+/// What of a pass over a body is the body.
+struct Primal<'a> {
+    stmts: &'a [Stmt],
+    count: usize,
+    loops: Vec<&'a Arc<Loop>>,
+}
+
+impl<'a> Primal<'a> {
+    fn of(of: &Loop, pass: &'a Deriving<'_>) -> Self {
+        let (stmts, count) = (pass.builder.stmts.as_slice(), of.body.stmts.len());
+        let loops = stmts.iter().take(count);
+        let loops = loops.filter_map(|s| if let Rhs::Loop(of, _) = &s.rhs { Some(of) } else { None }).collect();
+        Self { stmts, count, loops }
+    }
+
+    /// The parts of loops that were not read before, each behind what its extents are made of.
+    fn new_parts(&self) -> BTreeSet<u32> {
+        let all = (0..).take(self.stmts.len()).map(Var);
+        let mut open: Vec<Var> = all.skip(self.count).filter(|v| self.has(*v)).collect();
+        let mut found = BTreeSet::new();
+        while let Some(v) = open.pop() {
+            let Some(stmt) = self.stmts.get(v.0 as usize).filter(|_| v.0 as usize >= self.count) else { continue };
+            if found.insert(v.0) {
+                stmt.dims.iter().for_each(|n| reads(n, &mut |v| open.push(v)));
+                stmt.rhs.for_each_operand(&mut |v| open.push(v));
+            }
+        }
+        found
+    }
+
+    /// Is it a statement of the body, or a part of a loop in it that was not read before?
+    fn has(&self, v: Var) -> bool {
+        let part = || match self.stmts.get(v.0 as usize).map(|s| &s.rhs) {
+            Some(Rhs::Loop(of, _)) => self.loops.iter().any(|other| Arc::ptr_eq(other, of)),
+            _ => false,
+        };
+        (v.0 as usize) < self.count || part()
+    }
+}
+
+/// The two bodies.
+pub(super) struct Made {
+    /// The body, which gives what is kept too.
+    pub(super) forward: Ssa,
+    pub(super) reverse: Ssa,
+    /// The carried inputs that the reverse puts back; their outputs come last.
+    pub(super) back: Vec<u32>,
+    /// What the inputs of the reverse are.
+    pub(super) inputs: Vec<Fed>,
+}
+
+impl Split {
+    pub(super) fn of(of: &Loop, pass: &Deriving<'_>, cotangents: &[Var]) -> Self {
+        let stmts = &pass.builder.stmts;
+        let primal = Primal::of(of, pass);
+        let chains = chains(of);
+        let mut split = Self { again: BTreeSet::new(), kept: Vec::new(), reverse: BTreeSet::new(), back: Vec::new() };
+        let carried: BTreeSet<u32> = of.carried().map(|(k, _)| k).collect();
+        let mut open: Vec<Var> = cotangents.to_vec();
+        while let Some(v) = open.pop() {
+            let Some(stmt) = stmts.get(v.0 as usize) else { continue };
+            let k = v.0;
+            if primal.has(v) {
+                if split.again.contains(&k) || split.kept.contains(&v) {
+                    continue;
+                }
+                if let Some((input, versions)) = chains.iter().find(|(_, versions)| versions.contains(&v)) {
+                    if !split.back.iter().any(|(j, _)| j == input) {
+                        split.back.push((*input, versions.clone()));
+                        for version in versions {
+                            let Some(stmt) = stmts.get(version.0 as usize) else { continue };
+                            if let Rhs::Update { bound, pred, at, .. } = &stmt.rhs {
+                                bound.iter().chain(at).for_each(|p| reads(p, &mut |v| open.push(v)));
+                                for_each_read(pred, &mut |v| open.push(v));
+                            }
+                        }
+                    }
+                    continue;
+                }
+                let again = match &stmt.rhs {
+                    Rhs::Input(k) => !carried.contains(k),
+                    Rhs::Constant(_) | Rhs::Zero | Rhs::Index(_) => true,
+                    Rhs::Contract { bound, factors, .. } if bound.is_empty() && factors.len() == 1 => {
+                        // A view is made again unless it is less than what it shows.
+                        let shown = factors.first().and_then(|f| stmts.get(f.var.0 as usize));
+                        let given = shown.is_some_and(|s| matches!(s.rhs, Rhs::Input(k) if !carried.contains(&k)));
+                        given || shown.is_some_and(|s| s.dims.len() <= stmt.dims.len())
+                    }
+                    _ => false,
+                };
+                if !again {
+                    split.kept.push(v);
+                    stmt.dims.iter().for_each(|n| reads(n, &mut |v| open.push(v)));
+                    continue;
+                }
+                split.again.insert(k);
+            } else if !split.reverse.insert(k) {
+                continue;
+            }
+            stmt.dims.iter().for_each(|n| reads(n, &mut |v| open.push(v)));
+            stmt.rhs.for_each_operand(&mut |v| open.push(v));
+            for c in &stmt.needs {
+                if let Some(check) = pass.builder.checks.get(*c as usize) {
+                    [&check.guard, &check.cond].into_iter().for_each(|p| for_each_read(p, &mut |v| open.push(v)));
+                }
+            }
+        }
+        split.kept.sort_unstable();
+        split
+    }
+
+    /// The extended body and the reverse one.
+    pub(super) fn made(
+        &self,
+        of: &Loop,
+        pass: &Deriving<'_>,
+        (seeds, carried): (usize, u32),
+        cotangents: &[Var],
+    ) -> Made {
+        let stmts = &pass.builder.stmts;
+        let mut forward = (*of.body).clone();
+        // Statements of loops inside give what is kept of them.
+        for (slot, stmt) in forward.stmts.iter_mut().zip(stmts) {
+            slot.rhs.clone_from(&stmt.rhs);
+        }
+        // Parts of loops that were not read before, and what their extents are made of.
+        let primal = Primal::of(of, pass);
+        let mut moved: HashMap<u32, u32> = (0..).take(forward.stmts.len()).map(|k: u32| (k, k)).collect();
+        for k in primal.new_parts() {
+            let Some(stmt) = stmts.get(k as usize) else { continue };
+            let put = Places { places: &moved };
+            let dims = stmt.dims.iter().map(|n| put.poly(n)).collect();
+            let rhs = match &stmt.rhs {
+                // It reads what the body has.
+                Rhs::Loop(..) => stmt.rhs.clone(),
+                rhs => rhs.map(&mut |a| put.access(a), &|p| put.poly(p), &|p| put.pred(p)),
+            };
+            forward.stmts.push(Stmt { dims, rhs, ..stmt.clone() });
+            moved.insert(k, u32::try_from(forward.stmts.len() - 1).unwrap_or(u32::MAX));
+        }
+        let keep = |forward: &mut Ssa, v: Var| {
+            let stmt = forward.stmts.get(v.0 as usize);
+            let (dims, scalar) = stmt.map(|s| (s.dims.clone(), s.scalar)).unwrap_or_default();
+            forward.outputs.push((Leaf { path: Vec::new(), dims, scalar }, v));
+            u32::try_from(forward.outputs.len() - 1).unwrap_or(u32::MAX)
+        };
+        let (mut inputs, mut feeds, mut all) = (Vec::new(), Vec::new(), Vec::new());
+        let mut places: HashMap<u32, u32> = HashMap::new();
+        let mut vars = pass.vars.clone();
+        let push = |all: &mut Vec<Stmt>, stmt: Stmt| {
+            all.push(stmt);
+            u32::try_from(all.len() - 1).unwrap_or(u32::MAX)
+        };
+        let input = |stmt: &Stmt, k: u32| Stmt { rhs: Rhs::Input(k), needs: Vec::new(), ..stmt.clone() };
+        let leaf_of = |stmt: &Stmt| Leaf { path: Vec::new(), dims: stmt.dims.clone(), scalar: stmt.scalar };
+        for v in &self.kept {
+            let Some(stmt) = stmts.get(v.0 as usize) else { continue };
+            let k = keep(&mut forward, Places { places: &moved }.var(*v));
+            let number = fresh("kept", leaf_of(stmt), Fed::Kept(k), &mut inputs, &mut feeds, &mut vars);
+            places.insert(v.0, push(&mut all, input(stmt, number)));
+        }
+        let mut back = Vec::new();
+        for (k, versions) in &self.back {
+            let (Some(last), Some(first)) = (versions.last(), versions.first()) else { continue };
+            let Some(stmt) = stmts.get(first.0 as usize) else { continue };
+            let number = fresh("after", leaf_of(stmt), Fed::Back(*k), &mut inputs, &mut feeds, &mut vars);
+            places.insert(last.0, push(&mut all, input(stmt, number)));
+            back.push((*k, *first));
+        }
+        for k in self.again.iter().chain(&self.reverse) {
+            let Some(stmt) = stmts.get(*k as usize) else { continue };
+            let mut stmt = stmt.clone();
+            if let Rhs::Input(j) = stmt.rhs {
+                let Some(old) = pass.inputs.get(j as usize) else { continue };
+                let count = of.body.inputs.len();
+                let place = |k: usize| u32::try_from(k).unwrap_or(u32::MAX);
+                let feed = match (j as usize).checked_sub(count) {
+                    None => Fed::Given(j),
+                    Some(_) if !old.source.is_passed() => Fed::Global(old.clone()),
+                    Some(k) if k < seeds => Fed::Seed(place(k)),
+                    Some(k) => Fed::Sum(place(k - seeds)),
+                };
+                let given = matches!(feed, Fed::Given(_));
+                let number =
+                    fresh(&pass.vars.name(old.local), leaf_of(&stmt), feed, &mut inputs, &mut feeds, &mut vars);
+                if let (Some(slot), true) = (inputs.last_mut(), given) {
+                    // An integer may be a size.
+                    slot.local = old.local;
+                }
+                stmt = input(&stmt, number);
+            }
+            places.insert(*k, push(&mut all, stmt));
+        }
+        // What is carried has its cotangent though nothing in the body reads it.
+        for j in 0..carried {
+            let known = feeds.iter().any(|f| matches!(f, Fed::Seed(k) if *k == j));
+            let old = pass.inputs.get(of.body.inputs.len() + j as usize);
+            if let (false, Some(old)) = (known, old) {
+                let leaf = old.leaf.clone();
+                fresh(&pass.vars.name(old.local), leaf, Fed::Seed(j), &mut inputs, &mut feeds, &mut vars);
+            }
+        }
+        // Versions before, from the last to the first, with what was overwritten.
+        for (_, versions) in &self.back {
+            for pair in versions.windows(2).rev() {
+                let [before, after] = pair else { continue };
+                let Some(stmt) = stmts.get(after.0 as usize) else { continue };
+                let Rhs::Update { bound, pred, at, .. } = &stmt.rhs else { continue };
+                let old = overwritten(stmt, *before);
+                let v = Var(push(&mut forward.stmts, old.clone()));
+                let k = keep(&mut forward, v);
+                let number = fresh("old", leaf_of(&old), Fed::Kept(k), &mut inputs, &mut feeds, &mut vars);
+                let value = Var(push(&mut all, input(&old, number)));
+                let free = stmt.dims.len();
+                let own = (0..bound.len()).map(|k| index(free + k, &Poly::default()).value()).collect();
+                // Of the numbers here all but the value's are those before.
+                let rhs = Rhs::Update {
+                    base: Access { var: *after, at: Vec::new() },
+                    batch: 0,
+                    bound: bound.clone(),
+                    pred: pred.clone(),
+                    at: at.clone(),
+                    value: Access { var: Var(NEW + value.0), at: own },
+                    add: false,
+                };
+                places.insert(before.0, push(&mut all, Stmt { rhs, ..stmt.clone() }));
+            }
+        }
+        let put = Places { places: &places };
+        for stmt in &mut all {
+            stmt.dims = stmt.dims.iter().map(|n| put.poly(n)).collect();
+            stmt.rhs = stmt.rhs.map(&mut |a| put.access(a), &|p| put.poly(p), &|p| put.pred(p));
+        }
+        let mut checks = pass.builder.checks.clone();
+        for check in &mut checks {
+            check.dims.iter_mut().for_each(|n| *n = put.poly(n));
+            (check.guard, check.cond) = (put.pred(&check.guard), put.pred(&check.cond));
+        }
+        // Integers that are sizes of what is left.
+        let mut sizes = BTreeSet::new();
+        let used = Ssa { stmts: all.clone(), checks: checks.clone(), ..(*of.body).clone() };
+        loops::for_each_local(&used, &mut |l| {
+            sizes.insert(l);
+        });
+        for (k, old) in (0..).zip(&of.body.inputs).filter(|(_, i)| sizes.contains(&i.local)) {
+            if feeds.iter().any(|f| matches!(f, Fed::Given(j) if *j == k)) {
+                continue;
+            }
+            fresh(&pass.vars.name(old.local), old.leaf.clone(), Fed::Given(k), &mut inputs, &mut feeds, &mut vars);
+            inputs.last_mut().into_iter().for_each(|i| i.local = old.local);
+        }
+        for input in &mut inputs {
+            input.leaf.dims.iter_mut().for_each(|n| *n = put.poly(n));
+        }
+        let ends = cotangents.iter().copied().chain(back.iter().map(|(_, v)| *v));
+        let outputs: Vec<(Leaf, Var)> = ends
+            .map(|v| {
+                let var = put.var(v);
+                let leaf =
+                    all.get(var.0 as usize).map(|s| Leaf { path: Vec::new(), dims: s.dims.clone(), scalar: s.scalar });
+                (leaf.unwrap_or(Leaf { path: Vec::new(), dims: Vec::new(), scalar: None }), var)
+            })
+            .collect();
+        let mut reverse = Ssa { vars, inputs, stmts: all, checks, needs: Vec::new(), outputs, ..(*of.body).clone() };
+        // Data that are extents of what is kept are given too.
+        let mut extents = BTreeSet::new();
+        forward.outputs.iter().for_each(|(leaf, _)| {
+            leaf.dims.iter().for_each(|n| {
+                reads(n, &mut |v| {
+                    extents.insert(v);
+                });
+            });
+        });
+        for v in extents {
+            let scalar = forward.stmts.get(v.0 as usize).is_some_and(|s| s.dims.is_empty());
+            if scalar && !forward.outputs.iter().any(|(_, output)| *output == v) {
+                keep(&mut forward, v);
+            }
+        }
+        dead::remove(&mut reverse);
+        dead::remove(&mut forward);
+        Made { forward, reverse, back: back.into_iter().map(|(k, _)| k).collect(), inputs: feeds }
+    }
+}
+
+/// Statements of the reverse body that are new have numbers from here on until all are placed.
+const NEW: u32 = 1 << 22;
+
+/// Old numbers of statements to new ones.
+struct Places<'a> {
+    places: &'a HashMap<u32, u32>,
+}
+
+impl Places<'_> {
+    fn var(&self, v: Var) -> Var {
+        match v.0.checked_sub(NEW) {
+            Some(new) => Var(new),
+            None => Var(self.places.get(&v.0).copied().unwrap_or(u32::MAX >> 8)),
+        }
+    }
+
+    fn access(&self, a: &Access) -> Access {
+        Access { var: self.var(a.var), at: a.at.iter().map(|p| self.poly(p)).collect() }
+    }
+
+    fn poly(&self, p: &Poly) -> Poly {
+        p.substitute(&|a| match a {
+            Atom::Read(x, _, at) => {
+                let v = self.var(Var::of_local(*x)?);
+                Some(Poly::atom(Atom::Read(v.local(), v.name(), at.iter().map(|p| self.poly(p)).collect())))
+            }
+            _ => None,
+        })
+    }
+
+    fn pred(&self, p: &Pred) -> Pred {
+        p.map(&|p| self.poly(p)).replace_opaque(&|x| {
+            let v = self.var(Var::of_local(x.of)?);
+            let (local, name, at) = (v.local(), v.name(), x.at.into());
+            Some(if x.array { Pred::Is(local, name, at, true) } else { Pred::Member(local, name, at, true) })
+        })
+    }
+}
+
+/// A new input, by its number.
+fn fresh(name: &str, leaf: Leaf, feed: Fed, inputs: &mut Vec<Input>, feeds: &mut Vec<Fed>, vars: &mut Vars) -> u32 {
+    let number = u32::try_from(inputs.len()).unwrap_or(u32::MAX);
+    inputs.push(Input { local: vars.fresh(name), source: Source::Param(number), leaf });
+    feeds.push(feed);
+    number
+}
+
+/// What an update overwrites, over its bound indices.
+fn overwritten(stmt: &Stmt, before: Var) -> Stmt {
+    let Rhs::Update { bound, pred, at, .. } = &stmt.rhs else { return stmt.clone() };
+    let free = stmt.dims.len();
+    let down = |p: &Poly| {
+        p.substitute(&|a| match a {
+            Atom::Local(l, _) => {
+                let k = index_number(*l)?.checked_sub(free)?;
+                Some(index(k, &Poly::default()).value())
+            }
+            _ => None,
+        })
+    };
+    let rhs = Rhs::Contract {
+        bound: Vec::new(),
+        pred: pred.map(&down),
+        neg: false,
+        factors: vec![Access { var: before, at: at.iter().map(down).collect() }],
+    };
+    Stmt { dims: bound.clone(), scalar: stmt.scalar, rhs, needs: stmt.needs.clone(), name: None }
+}
+
+/// The carried arrays of a body that it only updates: the input, and its versions, first the input itself.
+fn chains(of: &Loop) -> Vec<(u32, Vec<Var>)> {
+    let body = &of.body;
+    let mut chains = Vec::new();
+    for (k, next) in of.carried() {
+        let Some((leaf, last)) = body.outputs.get(next as usize) else { continue };
+        if leaf.dims.is_empty() {
+            continue;
+        }
+        let mut versions = vec![*last];
+        let mut at = *last;
+        while let Some(Rhs::Update { base, batch: 0, .. }) = body.stmts.get(at.0 as usize).map(|s| &s.rhs)
+            && base.at.is_empty()
+        {
+            at = base.var;
+            versions.push(at);
+        }
+        versions.reverse();
+        let own = matches!(body.stmts.get(at.0 as usize).map(|s| &s.rhs), Some(Rhs::Input(j)) if *j == k);
+        if own && versions.len() > 1 {
+            chains.push((k, versions));
+        }
+    }
+    chains
+}

@@ -70,14 +70,13 @@ fn show_tells_where_lines_come_from() {
               X7: f64 = /(X4, X6)  -- y; value of X7: (sum i: x[i]) / f64(n)
               X8: f64 = input y_adj = adj 0  -- y_adj; value of X8: y_adj
               X9: f64 = /(X8, X6)  -- value of X9: 6.27 of X7: (sum i: x[i]) / f64(n)
-              X10[i0 < n]: f64 = sum i1 < m: [i0 == X1[i1]] * X2 * X9  needs 0  -- value of X10: 6.28 of X3: 2 * x[at[j]]
-              X11[i0 < n]: f64 = [(any i1 < m: i0 == X1[i1])] * X10[i0]  -- x_adj; value of X11: 6.19 of X0: x
-              X12[i0 < n]: f64 = input x_tan = tan 0  -- x_tan; 6.1 of X0: x
-              X13[i0 < m]: f64 = X2 * X12[X1[i0]]  needs 0  -- 6.5 of X3: 2 * x[at[j]]
-              X14: f64 = sum i0 < m: X13[i0]  -- 6.10 of X4: sum i: x[i]
-              X15: f64 = [0 < m] * /(X14, X6)  -- 6.6 of X7: (sum i: x[i]) / f64(n)
-              X16[i0 < n]: f64 = zero  -- zero of X11: 6.19 of X0: x
-              out X7, X11, X15, X16
+              X10[i0 < n]: f64 = sum i1 < m: [i0 == X1[i1]] * X2 * X9  needs 0  -- x_adj; value of X10: 6.28 of X3: 2 * x[at[j]]
+              X11[i0 < n]: f64 = input x_tan = tan 0  -- x_tan; 6.1 of X0: x
+              X12[i0 < m]: f64 = X2 * X11[X1[i0]]  needs 0  -- 6.5 of X3: 2 * x[at[j]]
+              X13: f64 = sum i0 < m: X12[i0]  -- 6.10 of X4: sum i: x[i]
+              X14: f64 = [0 < m] * /(X13, X6)  -- 6.6 of X7: (sum i: x[i]) / f64(n)
+              X15[i0 < n]: f64 = zero  -- zero of X10: 6.28 of X3: 2 * x[at[j]]
+              out X7, X10, X14, X15
             $ iverson show core spread.iv spread --origins
             --- stderr
             [E0600] Error: this form does not tell where its lines come from

@@ -214,42 +214,42 @@ fn chosen_terms() {
     check(
         &out,
         expect![[r#"
-        greatest
-            8: value    7 work    8 iterations, adjoint   14 work   17 iterations
-           16: value   15 work   16 iterations, adjoint   30 work   33 iterations
-           32: value   31 work   32 iterations, adjoint   62 work   65 iterations
-           64: value   63 work   64 iterations, adjoint  126 work  129 iterations
-        row_greatest
-            8: value   31 work   40 iterations, adjoint   55 work   80 iterations
-           16: value   63 work   80 iterations, adjoint  111 work  160 iterations
-           32: value  127 work  160 iterations, adjoint  223 work  320 iterations
-           64: value  255 work  320 iterations, adjoint  447 work  640 iterations
-        least_of_all
-            8: value   31 work   32 iterations, adjoint   62 work   65 iterations
-           16: value   63 work   64 iterations, adjoint  126 work  129 iterations
-           32: value  127 work  128 iterations, adjoint  254 work  257 iterations
-           64: value  255 work  256 iterations, adjoint  510 work  513 iterations
-        filtered
-            8: value   13 work   22 iterations, adjoint   27 work   44 iterations
-           16: value   21 work   38 iterations, adjoint   43 work   72 iterations
-           32: value   43 work   76 iterations, adjoint   87 work  143 iterations
-           64: value   87 work  152 iterations, adjoint  175 work  285 iterations
-        softmax
-            8: value   38 work   48 iterations, adjoint  100 work  129 iterations
-           16: value   78 work   96 iterations, adjoint  204 work  257 iterations
-           32: value  158 work  192 iterations, adjoint  412 work  513 iterations
-           64: value  318 work  384 iterations, adjoint  828 work 1025 iterations
-        pooled
-            8: value   16 work   24 iterations, adjoint   37 work   59 iterations
-           16: value   32 work   48 iterations, adjoint   73 work  119 iterations
-           32: value   64 work   96 iterations, adjoint  145 work  239 iterations
-           64: value  128 work  192 iterations, adjoint  287 work  481 iterations
-        there
-            8: value    8 work    9 iterations, adjoint   10 work   12 iterations
-           16: value   16 work   17 iterations, adjoint   18 work   20 iterations
-           32: value   32 work   33 iterations, adjoint   34 work   36 iterations
-           64: value   64 work   65 iterations, adjoint   66 work   68 iterations
-    "#]],
+            greatest
+                8: value    7 work    8 iterations, adjoint   14 work   17 iterations
+               16: value   15 work   16 iterations, adjoint   30 work   33 iterations
+               32: value   31 work   32 iterations, adjoint   62 work   65 iterations
+               64: value   63 work   64 iterations, adjoint  126 work  129 iterations
+            row_greatest
+                8: value   31 work   40 iterations, adjoint   55 work   80 iterations
+               16: value   63 work   80 iterations, adjoint  111 work  160 iterations
+               32: value  127 work  160 iterations, adjoint  223 work  320 iterations
+               64: value  255 work  320 iterations, adjoint  447 work  640 iterations
+            least_of_all
+                8: value   31 work   32 iterations, adjoint   62 work   65 iterations
+               16: value   63 work   64 iterations, adjoint  126 work  129 iterations
+               32: value  127 work  128 iterations, adjoint  254 work  257 iterations
+               64: value  255 work  256 iterations, adjoint  510 work  513 iterations
+            filtered
+                8: value   13 work   22 iterations, adjoint   27 work   44 iterations
+               16: value   21 work   38 iterations, adjoint   43 work   72 iterations
+               32: value   43 work   76 iterations, adjoint   87 work  143 iterations
+               64: value   87 work  152 iterations, adjoint  175 work  285 iterations
+            softmax
+                8: value   38 work   48 iterations, adjoint  100 work  129 iterations
+               16: value   78 work   96 iterations, adjoint  204 work  257 iterations
+               32: value  158 work  192 iterations, adjoint  412 work  513 iterations
+               64: value  318 work  384 iterations, adjoint  828 work 1025 iterations
+            pooled
+                8: value   16 work   24 iterations, adjoint   37 work   56 iterations
+               16: value   32 work   48 iterations, adjoint   73 work  112 iterations
+               32: value   64 work   96 iterations, adjoint  145 work  224 iterations
+               64: value  128 work  192 iterations, adjoint  287 work  448 iterations
+            there
+                8: value    8 work    9 iterations, adjoint   10 work   12 iterations
+               16: value   16 work   17 iterations, adjoint   18 work   20 iterations
+               32: value   32 work   33 iterations, adjoint   34 work   36 iterations
+               64: value   64 work   65 iterations, adjoint   66 work   68 iterations
+        "#]],
     );
     // The forward derivative looks for the place, too, and that is all.
     let session = session(CHOSEN);

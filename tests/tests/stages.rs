@@ -18,6 +18,7 @@ use lang_core::ir::core::{Callee, Derivation, Outside};
 use lang_core::pipeline::Module;
 use lang_core::session::{LIBRARY, Session};
 use lang_core::syntax::split::ItemKind;
+use lang_core::types::ty::Type;
 
 /// The text of the place where a definition leaves the fragment, on one line and not long.
 fn place(session: &Session, outside: &Outside) -> String {
@@ -51,14 +52,26 @@ the place. They run as all others do, and have derivatives.
 |---|---|---|---|
 "
     .to_owned();
+    let mut taking = Vec::new();
     for (def, outside) in outside {
         let (what, at) = (outside.what.phrase(), place(session, outside));
+        let takes = session.signature(def).is_some_and(|s| s.params.iter().any(|(_, ty)| matches!(ty, Type::Fun(_))));
+        if outside.item == *def && takes && at.is_empty() {
+            taking.push(def);
+            continue;
+        }
         let _ = writeln!(golden, "{}: {what} in {}: {at}", full(def), full(&outside.item));
         if LIBRARY.iter().any(|(module, _)| **module == *def.module) {
             let at = if at.is_empty() { at } else { format!("`{}`", at.replace('|', "\\|")) };
             let _ = writeln!(page, "| `{}` | {what} | `{}` | {at} |", full(def), full(&outside.item));
         }
     }
+    golden += "what takes functions has a form for each that it is called with:\n";
+    taking.iter().for_each(|def| golden += &format!("  {}\n", full(def)));
+    let library = taking.iter().filter(|def| LIBRARY.iter().any(|(module, _)| **module == *def.module));
+    let library: Vec<String> = library.map(|def| format!("`{}`", full(def))).collect();
+    page += "\nWhat takes a function is no definition of numbers and has a form wherever it is called, one for each function that it\n";
+    page += &format!("is called with: {}.\n", library.join(", "));
     (golden, page)
 }
 

@@ -270,9 +270,8 @@ impl Block<'_> {
         fmt::Display::fmt(&inner, f)?;
         if !body.needs.is_empty() {
             self.line(f, 2)?;
-            f.write_str("all")?;
-            needs(f, &body.needs)?;
-            writeln!(f)?;
+            let needs: Vec<String> = body.needs.iter().map(u32::to_string).collect();
+            writeln!(f, "all needs {}", needs.join(", "))?;
         }
         self.line(f, 1)?;
         writeln!(f, "}}")

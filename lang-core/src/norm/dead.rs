@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::loops;
+use super::loops::{self, Reads};
+use crate::ir::core::Leaf;
 use crate::ir::origin::Fate;
 use crate::ir::region::{Loop, Part};
 use crate::ir::ssa::{Access, Rhs, Ssa, Stmt, Var, for_each_read, reads};
@@ -13,12 +14,17 @@ use crate::predicate::{Atom, LocalId, Poly, Pred};
 /// Which statements and checks the outputs need; inputs, too, if they are kept. Of a loop what is read of its parts is
 /// needed.
 pub(crate) fn live(ssa: &Ssa, inputs: bool) -> (Vec<bool>, Vec<bool>) {
+    live_for(ssa, &ssa.outputs, inputs, &mut Reads::default())
+}
+
+/// The same for some of the outputs.
+pub(crate) fn live_for(ssa: &Ssa, outputs: &[(Leaf, Var)], inputs: bool, known: &mut Reads) -> (Vec<bool>, Vec<bool>) {
     let mut live = vec![false; ssa.stmts.len()];
     let mut asked = vec![false; ssa.checks.len()];
-    let mut open: Vec<Var> = ssa.outputs.iter().map(|(_, v)| *v).collect();
+    let mut open: Vec<Var> = outputs.iter().map(|(_, v)| *v).collect();
     let mut checks: Vec<u32> = ssa.needs.clone();
     let mut found: Vec<(&Arc<Loop>, BTreeSet<Part>)> = Vec::new();
-    for (leaf, _) in &ssa.outputs {
+    for (leaf, _) in outputs {
         leaf.dims.iter().for_each(|n| reads(n, &mut |v| open.push(v)));
     }
     for (k, stmt) in (0..).zip(&ssa.stmts) {
@@ -52,7 +58,7 @@ pub(crate) fn live(ssa: &Ssa, inputs: bool) -> (Vec<bool>, Vec<bool>) {
         });
         let Some((_, parts)) = found.get_mut(at) else { continue };
         parts.insert(*part);
-        of.for_each_operand(&loops::needed(of, parts).inputs, &mut |v| open.push(v));
+        of.for_each_operand(&loops::needed(of, parts, known).inputs, &mut |v| open.push(v));
     }
     (live, asked)
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::dead::{self, Renumber};
 use super::inline::integer;
+use crate::ir::core::Leaf;
 use crate::ir::region::{Arg, Loop, Part, Trips};
 use crate::ir::ssa::{Access, Builder, Rhs, Ssa, Stmt, Var};
 use crate::predicate::{Atom, LocalId, Poly};
@@ -19,9 +20,36 @@ pub(crate) struct Needed {
     pub(crate) outputs: BTreeSet<u32>,
 }
 
+/// Which inputs each output of a body reads; last what is read whatever is needed. Each body is looked through once,
+/// however deep it stands in others.
+#[derive(Default)]
+pub(crate) struct Reads {
+    /// By where the body is, which is held.
+    bodies: HashMap<usize, (Arc<Ssa>, Each)>,
+}
+
+/// The inputs for each output.
+type Each = Arc<[BTreeSet<u32>]>;
+
+impl Reads {
+    fn of(&mut self, body: &Arc<Ssa>) -> Each {
+        let place = Arc::as_ptr(body).addr();
+        if let Some((_, known)) = self.bodies.get(&place) {
+            return known.clone();
+        }
+        let each = body.outputs.iter().map(|output| inputs_of(body, std::slice::from_ref(output), self));
+        let mut all: Vec<BTreeSet<u32>> = each.collect();
+        all.push(inputs_of(body, &[], self));
+        let all: Each = all.into();
+        self.bodies.insert(place, (Arc::clone(body), all.clone()));
+        all
+    }
+}
+
 /// Which inputs and outputs of the body these parts need.
 #[must_use]
-pub(crate) fn needed(of: &Loop, parts: &BTreeSet<Part>) -> Needed {
+pub(crate) fn needed(of: &Loop, parts: &BTreeSet<Part>, known: &mut Reads) -> Needed {
+    let reads = known.of(&of.body);
     let mut needed = Needed::default();
     let next: HashMap<u32, u32> = of.carried().collect();
     let mut carries: Vec<u32> = Vec::new();
@@ -41,7 +69,8 @@ pub(crate) fn needed(of: &Loop, parts: &BTreeSet<Part>) -> Needed {
                 needed.outputs.extend(next.get(&k));
             }
         }
-        let read = inputs_of(&of.body, &needed.outputs);
+        let each = needed.outputs.iter().filter_map(|k| reads.get(*k as usize));
+        let read: BTreeSet<u32> = each.chain(reads.last()).flatten().copied().collect();
         carries.extend(read.iter().filter(|k| next.contains_key(k) && !needed.inputs.contains(k)));
         needed.inputs.extend(read.iter().filter(|k| !next.contains_key(k)));
         if carries.is_empty() {
@@ -53,7 +82,7 @@ pub(crate) fn needed(of: &Loop, parts: &BTreeSet<Part>) -> Needed {
 /// The loop with what these parts need alone, and what has become of each part.
 #[must_use]
 pub(crate) fn pruned(of: &Loop, parts: &BTreeSet<Part>) -> (Loop, BTreeMap<Part, Part>) {
-    let needed = needed(of, parts);
+    let needed = needed(of, parts, &mut Reads::default());
     let place =
         |set: &BTreeSet<u32>, k: u32| u32::try_from(set.iter().take_while(|j| **j < k).count()).unwrap_or(u32::MAX);
     let (inputs, outputs) = (&needed.inputs, &needed.outputs);
@@ -81,16 +110,14 @@ pub(crate) fn pruned(of: &Loop, parts: &BTreeSet<Part>) -> (Loop, BTreeMap<Part,
 }
 
 /// The inputs that some outputs read, and what is asserted.
-fn inputs_of(body: &Ssa, outputs: &BTreeSet<u32>) -> BTreeSet<u32> {
-    let mut of = body.clone();
-    of.outputs = outputs.iter().filter_map(|k| body.outputs.get(*k as usize).cloned()).collect();
-    let (live, _) = dead::live(&of, false);
-    let inputs = of.stmts.iter().zip(live).filter(|(_, live)| *live).map(|(stmt, _)| &stmt.rhs);
+fn inputs_of(body: &Ssa, outputs: &[(Leaf, Var)], known: &mut Reads) -> BTreeSet<u32> {
+    let (live, _) = dead::live_for(body, outputs, false, known);
+    let inputs = body.stmts.iter().zip(live).filter(|(_, live)| *live).map(|(stmt, _)| &stmt.rhs);
     let mut inputs: BTreeSet<u32> =
         inputs.filter_map(|rhs| if let Rhs::Input(k) = rhs { Some(*k) } else { None }).collect();
     // An integer among the inputs may be a size.
     let locals: HashMap<LocalId, u32> = (0..).zip(&body.inputs).map(|(k, i)| (i.local, k)).collect();
-    for_each_local(&of, &mut |l| inputs.extend(locals.get(&l)));
+    for_each_local(body, &mut |l| inputs.extend(locals.get(&l)));
     inputs
 }
 

@@ -154,14 +154,16 @@ fn line(ssa: &Ssa, stmt: &Stmt, before: &[Line], fresh: &mut Table) -> Result<Li
             let put = r.put(&|p| place.poly(p));
             let indices = place.indices.get(own.len()..).unwrap_or_default().to_vec();
             let body = Ex::Read(put.of.var, put.of.at);
-            // A place over nothing is a failure in the language: where that is none it is asked for.
+            // A place, or the greatest of integers, over nothing is a failure in the language: where that is none it
+            // is asked for.
             let (reducer, terms, place) = (put.reducer, put.terms, put.place);
             let of = ssa.stmts.get(r.of.var.0 as usize).and_then(|s| s.scalar).unwrap_or(Scalar::F64);
             let reduced = Reduced { reducer, fails: reducer.needs_terms(of), indices, terms, place, body };
             let some = reduced.some();
-            let asked = reducer.gives_place() && some.is_opaque() && !fails(ssa, stmt);
+            let asked = reducer.needs_terms(of) && (!reducer.gives_place() || some.is_opaque()) && !fails(ssa, stmt);
+            let nothing = reducer.nothing(of);
             let reduced = Ex::Reduce(Box::new(reduced));
-            let reduced = if asked { Ex::choice(some, reduced, Ex::Constant(Constant::Int(-1))) } else { reduced };
+            let reduced = if asked { Ex::choice(some, reduced, Ex::Constant(nothing)) } else { reduced };
             Is::Element(Ex::guard(put.pred, reduced))
         }
         Rhs::Map { operation, pred, args } => {

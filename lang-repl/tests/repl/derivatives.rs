@@ -113,15 +113,31 @@ adjoint area
             [E0510] Error: `count` has no derivative: it takes no reals, or gives none
             [E0600] Error: there is no definition `cuont` here
             def power(x: f64, n: i64) -> f64
-            [E0510] Error: `power` has no core form: a fold or loop
-               ╭─[ repl:1:36 ]
-               │
-             1 │ def power(x: f64, n: i64) -> f64 = fold acc = 1.0 for _ < n: acc * x
-               │                                    ────────────────┬────────────────
-               │                                                    ╰────────────────── here
-               │
-               │ Help: what is there stays with the interpreter, which runs it all the same
-            ───╯
+            ssa power_adj{0; 0}[](x: f64, bounded n: i64) -> (f64, f64) =
+              X0: f64 = input x  -- x
+              X1: i64 = input n  -- n
+              X2: f64 = 1.0
+              L0 = loop j0 < n {
+                Y0: f64 = given X0  -- x
+                Y1: f64 = carried X2 then Y2  -- acc
+                Y2: f64 = Y0 * Y1
+              }
+              X3: f64 = L0.last Y1  -- r_0
+              X4: f64 = input r_0_adj = adj 0  -- r_0_adj
+              X5: f64 = zero
+              X6[i0 < n]: f64 = L0.every Y1
+              L1 = loop j0 < n {
+                Y0: f64 = given X6[n - j0 - 1]  -- acc
+                Y1: f64 = given X0  -- x
+                Y2: f64 = carried X4 then Y5  -- y_adj
+                Y3: f64 = carried X5 then Y6  -- x_adj
+                Y4: f64 = Y0 * Y2
+                Y5: f64 = Y1 * Y2  -- acc_adj
+                Y6: f64 = Y3 + Y4  -- x_adj
+              }
+              X7: f64 = L1.last Y3  -- x_adj
+              out X3, X7
+            this is Tensor SSA: there is a loop or an update, which is not printed as Iverson yet
             [E0510] Error: `count` has no derivative: it takes no reals, or gives none
             [E0600] Error: a command begins with a colon: write `:adjoint area`
             --- exit status: 1

@@ -501,7 +501,152 @@ fn loops_that_are_none() {
         let text = text.strip_prefix(head).unwrap_or_default();
         format!("{text}\n  {}\n", error.map_or_else(|e| e.to_string(), |text| format!("read: {text}")))
     };
-    expect![[r#""#]].assert_eq(&texts.iter().map(message).collect::<String>());
+    expect![[r#"
+          L1 = loop j0 < n {
+          }
+          out X1
+          4:3: `L0` is wanted, not `L1`
+          X2: f64 = L0.last Y1
+          out X2
+          4:3: there is no loop L0 here
+          L0 = loop j0 < n {
+            Y0: f64 = given X0[j0]
+          }
+          X2: f64 = L0.last Y0
+          out X2
+          7:3: `Y0` is not carried
+          L0 = loop j0 < n {
+            Y0: f64 = given X0[j0]
+          }
+          X2: f64 = L0.every Y0
+          out X2
+          7:3: this part has 1 indices and is `f64`
+          L0 = loop j0 < n {
+            Y0: f64 = given X0[j0]
+          }
+          X2[i0 < n]: f64 = L0.every Y1
+          out X2
+          4:3: `Y1` is no statement before this one
+          L0 = loop j0 < n {
+            Y0: f64 = given X0[i0]
+          }
+          X2[i0 < n]: f64 = L0.every Y0
+          out X2
+          5:24: `i0` is not known here
+          L0 = loop j0 < n {
+            Y0: f64 = given X0
+          }
+          X2[i0 < n]: f64 = L0.every Y0
+          out X2
+          5:5: what is read has 1 indices and is `f64`
+          L0 = loop j0 < n {
+            Y0: f64 = given X2
+          }
+          X2[i0 < n]: f64 = L0.every Y0
+          out X2
+          5:21: `X2` is no statement before this one
+          L0 = loop j0 < n {
+            Y0: f64 = X1
+          }
+          X2[i0 < n]: f64 = L0.every Y0
+          out X2
+          5:15: `X1` is no statement before this one
+          L0 = loop j0 < n {
+            Y0: f64 = input x
+          }
+          X2[i0 < n]: f64 = L0.every Y0
+          out X2
+          5:5: a function has an `input`, a loop what is `given` or `carried`
+          L0 = loop j0 < n {
+            Y0[i0 < n]: f64 = given X0
+          }
+          X2[i0 < n, i1 < n]: f64 = L0.every Y0
+          out X1
+          5:13: `n` is not known here
+          L0 = loop j0 < n with n, n {
+          }
+          X2: i64 = L0.trips
+          out X1
+          4:28: `n` is there twice
+          L0 = loop j0 < n with m {
+          }
+          X2: i64 = L0.trips
+          out X1
+          4:25: `m` is not known here
+          L0 = loop j0 < n {
+            Y0: f64 = given k = X1
+          }
+          X2: i64 = L0.trips
+          out X1
+          5:5: only an integer has a name here
+          L0 = loop j0 < n {
+            Y0: f64 = carried X1 then Y1
+          }
+          X2: i64 = L0.trips
+          out X1
+          5:31: `Y1` is no statement before this one
+          L0 = loop j0 < n {
+            Y0: f64 = carried X1 then Y1
+            Y1: i64 = 1
+          }
+          X2: i64 = L0.trips
+          out X1
+          5:31: `Y1` is of another type than what is carried
+          L0 = loop j0 < n {
+            Y0: f64 = carried X1
+          }
+          X2: i64 = L0.trips
+          out X1
+          6:3: `then` is wanted, not `}`
+          L0 = loop j0 while Y0 {
+            Y0: f64 = given X1
+          }
+          X2: i64 = L0.trips
+          out X1
+          4:22: `Y0` is no truth value that is carried
+          L0 = loop j0 < n {
+            all
+          }
+          X2: i64 = L0.trips
+          out X1
+          6:3: `needs` is wanted, not `}`
+          L0 = loop j0 < n {
+            all needs 0
+          }
+          X2: i64 = L0.trips
+          out X1
+          5:15: there is no check 0
+          L0 = loop j1 < n {
+          }
+          out X1
+          4:13: `j0` is wanted, not `j1`
+          L0 = loop j0 < n {
+          out X1
+          5:3: `Y0` or `}` is wanted, not `out`
+          X2: f64 = given X1
+          out X2
+          4:3: a function has an `input`, a loop what is `given` or `carried`
+          X2: f64 = input 2: y = let y
+          out X2
+          4:3: this is no input 1
+          X2[i0 < n]: f64 = X0 with [0, 1] = X1
+          out X1
+          4:3: an update at 2 indices
+          X2[i0 < n]: f64 = X0 with [i0] = X1
+          out X1
+          4:3: `i0` is no index of the update
+          X2[i0 < n]: f64 = X0 with [i1] = X0[i1] for i0 < n
+          out X1
+          4:47: `i1` is wanted, not `i0`
+          X2[i0 < n]: i64 = X0 with [0] = X1
+          out X1
+          4:3: an update by another type
+          X2[i0 < n]: f64 = for i0: X0[i0] with [] = X1
+          X3: f64 = X0[0] with [0] = X1
+          out X1
+          5:3: an update at 1 indices
+    "#]]
+    .assert_eq(&texts.iter().map(message).collect::<String>());
 }
 
 #[test]
@@ -522,7 +667,43 @@ fn core_loops() {
             "core f[n](x: [n]f64) -> [n]f64 = update(x, [i] = x[j] for i < n)",
             "core f[n](x: [n]f64) -> [n]f64 = update(x, [i] = 1.0)",
         ],
-        expect![[r#""#]],
+        expect![[r#"
+            core f[n](x: [n]f64) -> f64 =
+              (loop k < n from 1.0: f#0[n, k](x): (f64, [0](), i64)).0
+              read: core f[n](x: [n]f64) -> f64 =
+              (loop k < n from 1.0: f#0[n, k](x): (f64, [0](), i64)).0
+
+            core f[](x: f64) -> f64 =
+              (loop k from (x > 0.0, x) while .0: f#0[](): ((bool, f64), [_]f64, i64)).0.1
+              read: core f[](x: f64) -> f64 =
+              (loop k from (x > 0.0, x) while .0: f#0[](): ((bool, f64), [_]f64, i64)).0.1
+
+            core f[n](x: [n]f64, v: [n]f64) -> [n]f64 =
+              update(update(x, [n - 1] += 1.0), [i + 1] = v[i] for i < n - 1 if 0 < n)
+              read: core f[n](x: [n]f64, v: [n]f64) -> [n]f64 =
+              update(update(x, [n - 1] += 1.0), [i + 1] = v[i] for i < n - 1 if 0 < n)
+
+            core f[n](x: [n]f64) -> f64 = loop k < n from 1.0: f#0[n, k](x)
+              1:31: the type of a loop stands after it
+            core f[n](x: [n]f64) -> f64 = (loop k < n from 1.0: f#0[n, k](x): (f64, f64, i64)).0
+              1:32: `(f64, f64, i64)` is no type of a loop
+            core f[n](x: [n]f64) -> f64 = (loop k < n from 1.0: f#0[n, k](x): (i64, [0](), i64)).0
+              1:48: `f64` is not what is carried
+            core f[n](x: [n]f64) -> f64 = (loop k < n: f#0[n, k](x): (f64, [0](), i64)).0
+              1:42: `from` is wanted, not `:`
+            core f[n](x: [n]f64) -> f64 = (loop k from 1.0 while .1: f#0[n](x): (f64, [0](), i64)).0
+              1:56: the first part is wanted, not `:`
+            core f[n](x: [n]f64) -> [n]f64 = update(x, [0, 1] = 1.0)
+              1:53: an index of `f64`
+            core f[n](x: [n]f64) -> [n]f64 = update(x, [0] = x)
+              1:50: `[n]f64` in place of `f64`
+            core f[n](x: [n]f64) -> [n]f64 = update(x, [i] = x for i < n)
+              1:50: an element at the indices of the update is wanted here
+            core f[n](x: [n]f64) -> [n]f64 = update(x, [i] = x[j] for i < n)
+              1:50: an element at the indices of the update is wanted here
+            core f[n](x: [n]f64) -> [n]f64 = update(x, [i] = 1.0)
+              1:45: `i` is not known here
+        "#]],
     );
 }
 

@@ -279,10 +279,52 @@ impl<'a> Elaborator<'a> {
             params.push((param, ty));
         }
         let root = body.root.ok_or_else(|| nowhere(Reason::Errors))?;
-        let (bindings, result) = self.scope(|this| this.expr(&mut frame, root))?;
-        let body = Expr::lets(bindings, self.data(&result, body.nodes[root].span)?);
+        let (span, ty) = (body.nodes[root].span, body.nodes[root].ty.clone());
+        let body = self.closed(span, |this| {
+            let result = this.expr(&mut frame, root)?;
+            let e = this.data(&result, span)?;
+            // Whoever calls it knows its extents by its type.
+            Ok(match this.core_type(&frame, &ty, span) {
+                Ok(declared) => Sym::Data(this.with_extents(e, &declared)),
+                Err(_) => Sym::Data(e),
+            })
+        })?;
         let (vars, bounded, locals) = (self.vars, self.bounded, self.locals);
         Ok(Function { callee: callee.clone(), vars, sizes, params, bounded, body, locals })
+    }
+
+    /// The value with these extents, which are its own where they have another name.
+    fn with_extents(&mut self, e: E, ty: &CoreType) -> E {
+        let mut read = false;
+        for leaf in e.ty.leaves() {
+            leaf.dims.iter().for_each(|n| n.for_each_atom(&mut |a| read |= matches!(a, Atom::Read(..))));
+        }
+        if !read || e.ty == *ty {
+            return e;
+        }
+        match (e.ty.clone(), ty) {
+            (CoreType::Tensor(..), CoreType::Tensor(..)) if e.ty.peel().0.len() == ty.peel().0.len() => {
+                let e = self.bind("r", e);
+                let dims: Vec<Poly> = ty.peel().0.into_iter().cloned().collect();
+                let indices: Vec<Index> = dims.into_iter().map(|n| self.vars.index("i", n)).collect();
+                let element = indices.iter().fold(e, |e, i| Expr::access(&e, i.value()));
+                indices.into_iter().rev().fold(element, |e, i| Expr::generate(i, e))
+            }
+            (CoreType::Tuple(parts, labels), CoreType::Tuple(types, _)) if parts.len() == types.len() => {
+                let items: Vec<E> = match &e.kind {
+                    Kind::Tuple(items) => items.clone(),
+                    _ => {
+                        let e = self.bind("r", e.clone());
+                        (0..).take(types.len()).map(|k| Expr::proj(&e, k)).collect()
+                    }
+                };
+                let items: Vec<E> =
+                    items.into_iter().zip(types.iter()).map(|(e, ty)| self.with_extents(e, ty)).collect();
+                let ty = CoreType::Tuple(items.iter().map(|e| e.ty.clone()).collect(), labels);
+                Expr::new(Kind::Tuple(items), ty, Span::default())
+            }
+            _ => e,
+        }
     }
 
     /// A size of the function.

@@ -10,6 +10,9 @@ use crate::predicate::{Atom, Poly, Pred};
 use crate::syntax::ops::{BinOp, Scalar};
 use crate::types::tree::{self, TId};
 
+/// What fails, and for which second operands it does not.
+type Asked<'a> = (Arc<Failing>, &'a dyn Fn(&Poly) -> Pred);
+
 impl Elaborator<'_> {
     /// `+ - * / // %`. Chains nest to the left without bound, and the terms of a sum stay together.
     pub(super) fn chain(&mut self, f: &mut Frame, id: TId) -> Out<Sym> {
@@ -100,14 +103,7 @@ impl Elaborator<'_> {
     }
 
     /// An operation on integers that has a value for some second operands alone. Each element is asked for its own.
-    fn partial(
-        &mut self,
-        operation: Operation,
-        a: &Sym,
-        b: &Sym,
-        (what, holds): (Arc<Failing>, &dyn Fn(&Poly) -> Pred),
-        span: Span,
-    ) -> Out<Sym> {
+    fn partial(&mut self, operation: Operation, a: &Sym, b: &Sym, (what, holds): Asked<'_>, span: Span) -> Out<Sym> {
         let integer = CoreType::Scalar(Scalar::I64);
         let apply = |a: E, b: E| Expr::new(Kind::Apply(operation, vec![a, b]), CoreType::Scalar(Scalar::I64), span);
         let first = self.data(a, span)?;

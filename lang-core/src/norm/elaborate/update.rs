@@ -19,7 +19,19 @@ impl Elaborator<'_> {
         let ty = f.code.body.nodes[x].ty.clone();
         let mut steps = Vec::new();
         for update in updates {
-            let new = self.expr(f, update.value)?;
+            let new = match (self.expr(f, update.value), &update.place) {
+                // Its extent may be that of a slice, whose ends are named where it stands.
+                (Err(outside), Place::Index(subs)) if outside.what == Reason::DataRange => {
+                    for sub in subs {
+                        if let Subscript::Range { from, to, .. } = sub {
+                            self.index_of(f, *from)?;
+                            self.index_of(f, *to)?;
+                        }
+                    }
+                    self.expr(f, update.value)?
+                }
+                (new, _) => new?,
+            };
             let place = match &update.place {
                 Place::Proj(k) => (Some(*k), Vec::new()),
                 Place::Index(subs) => (None, subs.clone()),

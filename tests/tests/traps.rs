@@ -1,0 +1,286 @@
+//! How the work, the iterations and the memory of the programs grow that trap other tools, of the value and of the
+//! gradient: counts of the evaluator and the least memory in which the engine runs, at doubling sizes, with the exponents
+//! fitted over them. A gradient's is that of the value. The page of the book has JAX's times of the same programs beside,
+//! which `benches/jax_traps.py` measures.
+#![expect(clippy::expect_used, reason = "what helpers of a test cannot make fails the test")]
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use expect_test::expect_file;
+use iverson_tests::golden;
+use iverson_tests::middle::forms::{All, Forms, Middle as _};
+use iverson_tests::middle::machine::{World, flat};
+use iverson_tests::middle::values::{parts, size_of};
+use lang_core::ad::{is_real, real_outputs};
+use lang_core::base::GlobalName;
+use lang_core::exec;
+use lang_core::interp::Limits;
+use lang_core::ir::core::{Callee, Derivation};
+use lang_core::ir::eval_ssa::{SsaEvaluator, Tensor};
+use lang_core::ir::flat::Source;
+use lang_core::ir::ssa::Ssa;
+use lang_core::ir::value::Value;
+
+/// A program at a size.
+type At = fn(usize) -> (Vec<i64>, Vec<Value>);
+
+/// What is asked of a program.
+struct Trap {
+    /// Its name, and that of the definition.
+    program: &'static str,
+    value: &'static str,
+    /// Another definition that is the derivative, else it is the adjoint by these parameters.
+    gradient: Option<&'static str>,
+    by: &'static [usize],
+    /// As JAX's are called.
+    jax: &'static str,
+    /// The sizes: implicit ones, and the arguments; the gradient's where it is a definition.
+    at: At,
+    derived_at: At,
+    first: usize,
+}
+
+fn reals(n: usize) -> Value {
+    let real = |k: usize| Value::F64(0.25 + 0.75 * f64::from(u32::try_from(k * 37 % 64).unwrap_or(0)) / 64.0);
+    Value::Array((0..n).map(real).collect())
+}
+
+fn table(n: usize, m: usize) -> Value {
+    Value::Array((0..n).map(|_| reals(m)).collect())
+}
+
+fn integer(n: usize) -> Value {
+    Value::I64(size(n))
+}
+
+fn size(n: usize) -> i64 {
+    i64::try_from(n).unwrap_or(i64::MAX)
+}
+
+fn array(n: usize) -> (Vec<i64>, Vec<Value>) {
+    (vec![size(n)], vec![reals(n)])
+}
+
+/// An array with one element more than its size.
+fn one_more(n: usize) -> (Vec<i64>, Vec<Value>) {
+    (vec![size(n)], vec![reals(n + 1)])
+}
+
+fn two(n: usize) -> (Vec<i64>, Vec<Value>) {
+    (vec![size(n)], vec![reals(n), reals(n)])
+}
+
+fn blocks(n: usize) -> (Vec<i64>, Vec<Value>) {
+    (Vec::new(), vec![integer(n), table(10, 10)])
+}
+
+fn places(n: usize) -> (Vec<i64>, Vec<Value>) {
+    let at = (0..n).map(|k| integer(k * 7 % n)).collect();
+    (vec![size(n)], vec![Value::Array(at), reals(n)])
+}
+
+/// In the order of JAX's table.
+const TRAPS: &[Trap] = &[
+    adjoint("update", "update", &[1], blocks, 16),
+    adjoint("guarded_update", "guarded_update", &[1], blocks, 16),
+    adjoint("triangular", "triangular", &[0, 1], two, 16),
+    adjoint("early_stop", "early_stop", &[1], |n| (Vec::new(), vec![integer(n), Value::F64(0.5)]), 64),
+    adjoint("indexing", "indexing", &[0], array, 64),
+    adjoint("one_element", "one_element", &[0], one_more, 64),
+    adjoint("accumulation", "accumulation", &[1], |n| (vec![100], vec![integer(n), reals(100)]), 16),
+    operator("elementwise", "pushed", "elementwise_jvp", array),
+    operator("elementwise", "pulled", "elementwise_vjp", array),
+    operator("summed", "curved", "elementwise_hvp", array),
+    adjoint("diagonal", "diagonal", &[0], one_more, 64),
+    adjoint("product", "product", &[0], array, 64),
+    adjoint("product", "product_folded", &[0], array, 64),
+    adjoint("gather", "gather", &[1], places, 64),
+    adjoint("gather", "gather_reversed", &[0], array, 64),
+    adjoint("skipped", "skipped", &[0], array, 64),
+    adjoint("traces", "traces", &[1], |n| (vec![size(n)], vec![Value::I64(4), reals(n)]), 64),
+    adjoint(
+        "batched_fit",
+        "batched_fit",
+        &[1],
+        |b| (vec![size(b), 32, 8], vec![table(b, 39), reals(8), table(b, 32)]),
+        8,
+    ),
+];
+
+const fn adjoint(program: &'static str, value: &'static str, by: &'static [usize], at: At, first: usize) -> Trap {
+    Trap { program, value, gradient: None, by, jax: value, at, derived_at: at, first }
+}
+
+const fn operator(value: &'static str, gradient: &'static str, jax: &'static str, at: At) -> Trap {
+    Trap { program: "elementwise", value, gradient: Some(gradient), by: &[], jax, at, derived_at: two, first: 64 }
+}
+
+/// How many sizes there are, each twice the last.
+const DOUBLINGS: usize = 5;
+
+/// How much steeper a gradient may look: what does not grow weighs less as all else does.
+const SLACK: f64 = 0.1;
+
+#[derive(Clone, Copy, Default)]
+struct Counted {
+    work: u64,
+    iterations: u64,
+    bytes: u64,
+}
+
+impl Counted {
+    fn each(self) -> [u64; 3] {
+        [self.work, self.iterations, self.bytes]
+    }
+}
+
+/// What a function takes at arguments; tangents and cotangents are ones.
+fn counted(forms: &Forms<'_>, of: &str, ssa: &Arc<Ssa>, (sizes, args): &(Vec<i64>, Vec<Value>)) -> Counted {
+    let stages = forms.stages(&callee(forms, of)).expect("it has forms");
+    let of = size_of(&stages.core, sizes, args);
+    let passed = stages.core.params.iter().zip(args);
+    let mut given: Vec<Tensor> = passed.flat_map(|((_, ty), value)| parts(value, ty, &of)).collect();
+    let elements = |dims: &[lang_core::predicate::Poly]| -> Vec<usize> {
+        dims.iter().map(|n| usize::try_from(of(n)).unwrap_or(0)).collect()
+    };
+    for input in ssa.inputs.iter().filter(|i| matches!(i.source, Source::Tangent(_) | Source::Cotangent(_))) {
+        let dims = elements(&input.leaf.dims);
+        given.push(Tensor { items: vec![Value::F64(1.0); dims.iter().product()], dims });
+    }
+    let world = All(forms);
+    let mut evaluator = SsaEvaluator::new(&world, 1 << 32);
+    evaluator.call(ssa, sizes, given.clone()).expect("it has a value");
+    // What is passed is there before.
+    let around: usize = given.iter().map(|t| 8 * t.items.len()).sum();
+    let inputs = ssa.inputs.iter().filter(|i| i.source.is_passed());
+    let given: Vec<exec::Tensor> =
+        inputs.zip(&given).map(|(i, t)| flat(t, i.leaf.scalar).expect("an array of numbers")).collect();
+    let enough = |bytes: usize| {
+        let limits = Limits { max_bytes: bytes, ..Limits::default() };
+        exec::run(&World(forms), ssa, sizes, given.clone(), limits, &AtomicBool::new(false)).is_ok()
+    };
+    let (mut least, mut most) = (0, 1_usize << 30);
+    assert!(enough(most), "it runs in a gibibyte");
+    while least < most {
+        let middle = least.midpoint(most);
+        if enough(middle) { most = middle } else { least = middle + 1 }
+    }
+    let bytes = u64::try_from(around + most).unwrap_or(u64::MAX);
+    Counted { work: evaluator.counts.work, iterations: evaluator.counts.iterations, bytes }
+}
+
+fn callee(forms: &Forms<'_>, name: &str) -> Arc<Callee> {
+    let _ = forms;
+    let (module, name) = name.split_once("::").unwrap_or(("", name));
+    Arc::new(Callee::new(GlobalName::new(module, name), Vec::new()))
+}
+
+/// The slope of logarithms, by least squares.
+#[expect(clippy::cast_precision_loss, reason = "counts far below 2^53")]
+fn exponent(counts: &[u64]) -> f64 {
+    let n = counts.len() as f64;
+    let logs: Vec<f64> = counts.iter().map(|c| (*c as f64).max(1.0).log2()).collect();
+    let (mean, middle) = (logs.iter().sum::<f64>() / n, (n - 1.0) / 2.0);
+    let over: f64 = logs.iter().enumerate().map(|(k, y)| (k as f64 - middle) * (y - mean)).sum();
+    let under: f64 = (0..counts.len()).map(|k| (k as f64 - middle).powi(2)).sum();
+    over / under
+}
+
+#[test]
+fn gradients_grow_like_values() {
+    let programs = golden::programs().expect("the programs can be read");
+    let session = golden::session(&programs);
+    let globals = HashMap::new();
+    let jax: serde_json::Value =
+        serde_json::from_str(include_str!("../../benches/jax_traps.json")).expect("what benches/jax_traps.py writes");
+    let mut rows = String::new();
+    let mut steep = Vec::new();
+    for trap in TRAPS {
+        let module = golden::module(&format!("traps/{}", trap.program));
+        let full = |name: &str| format!("{module}::{name}");
+        let forms = Forms::new(&session, &globals);
+        let name = full(trap.value);
+        let value = forms.ssa(&callee(&forms, &name)).expect("it has forms");
+        let of_gradient = full(trap.gradient.unwrap_or(trap.value));
+        let gradient = match trap.gradient {
+            Some(_) => forms.ssa(&callee(&forms, &of_gradient)),
+            None => {
+                let wrt = (0..).zip(&value.inputs).filter(|(_, input)| {
+                    is_real(input.leaf.scalar)
+                        && matches!(input.source, Source::Param(k) if trap.by.contains(&(k as usize)))
+                });
+                let wrt: Vec<u32> = wrt.map(|(k, _)| k).collect();
+                let derived = Derivation::Adjoint { of: real_outputs(&value).into(), wrt: wrt.into() };
+                forms.ssa(&Arc::new(callee(&forms, &name).derive(derived)))
+            }
+        };
+        let gradient = gradient.expect("it has a derivative");
+        let sizes: Vec<usize> = (0..DOUBLINGS).map(|k| trap.first << k).collect();
+        let of_value: Vec<Counted> = sizes.iter().map(|n| counted(&forms, &name, &value, &(trap.at)(*n))).collect();
+        let derived: Vec<Counted> =
+            sizes.iter().map(|n| counted(&forms, &of_gradient, &gradient, &(trap.derived_at)(*n))).collect();
+        let fitted = |all: &[Counted]| -> Vec<f64> {
+            (0..3).map(|k| exponent(&all.iter().filter_map(|c| c.each().get(k).copied()).collect::<Vec<_>>())).collect()
+        };
+        let (before, after) = (fitted(&of_value), fitted(&derived));
+        for ((what, before), after) in ["work", "iterations", "bytes"].iter().zip(&before).zip(&after) {
+            // A value may have no work at all: then it is as the program's loops are.
+            if *after > before.max(0.0) + SLACK {
+                steep.push(format!("{name}: {what} as size^{after:.2}, of the value size^{before:.2}"));
+            }
+        }
+        let last = |all: &[Counted]| all.last().copied().unwrap_or_default();
+        let (v, g) = (last(&of_value), last(&derived));
+        let theirs = &jax["programs"][trap.jax];
+        let micros = |what: &str| {
+            let seconds =
+                theirs["seconds"][what].as_array().and_then(|all| all.last()).and_then(serde_json::Value::as_f64);
+            seconds.map_or("—".to_owned(), |s| format!("{:.0}", s * 1e6))
+        };
+        let grows = theirs["exponents"]["gradient"].as_f64().map_or("—".to_owned(), |e| format!("{e:.1}"));
+        let cells: Vec<String> =
+            before.iter().zip(&after).map(|(a, b)| format!("{:.1}, {:.1}", a.abs(), b.abs())).collect();
+        let _ = writeln!(
+            rows,
+            "| `{}` | {} | {}, {} | {} | {}, {} | {} | {}, {} | {} | {}, {} | {grows} |",
+            trap.jax,
+            sizes.last().copied().unwrap_or(0),
+            v.work,
+            g.work,
+            cells.first().map_or("", String::as_str),
+            v.iterations,
+            g.iterations,
+            cells.get(1).map_or("", String::as_str),
+            v.bytes,
+            g.bytes,
+            cells.get(2).map_or("", String::as_str),
+            micros("value"),
+            micros("gradient"),
+        );
+    }
+    let page = format!("{HEAD}{rows}{TAIL}");
+    expect_file!["../../docs/book/src/reference/growth.md"].assert_eq(&page);
+    assert!(steep.is_empty(), "{}\n{rows}", steep.join("\n"));
+}
+
+const HEAD: &str = "# How gradients grow
+
+Programs whose gradients are dear in other tools: an array that a loop changes element by element, an element that is read
+many times, a loop that ends early, a diagonal matrix. They are the files of `tests/programs/traps`. The table has what the
+value and what the gradient take at the largest size: real operations, index tuples visited, and the bytes of all arrays
+alive at once. After each pair are the exponents with which both grow, fitted over five sizes, each twice the last: 1 is
+linear in the size, 0 does not grow. The test that writes this page fails where a gradient grows faster than its value.
+
+The last columns are JAX's processor times on the same programs at its own largest size, compiled and warm, in
+microseconds, and the exponent of its gradient (`benches/jax_traps.md` has the sizes and versions).
+
+| program | size | operations | grow | iterations | grow | bytes | grow | JAX, µs | its gradient grows |
+|---|---|---|---|---|---|---|---|---|---|
+";
+
+const TAIL: &str = "
+`triangular` takes `n²` operations for the value too. `diagonal` and `traces` never make their matrix.
+";

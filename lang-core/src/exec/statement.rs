@@ -242,6 +242,8 @@ impl Run<'_> {
         }
         if let ([tensor], [own, place], true) = (tensors.as_slice(), places.as_slice(), terms.is_view())
             && let Some(view) = tensor.seen(&shape.dims, own, place)
+            // A view of little would keep all of it, and what is changed in place would be copied for it.
+            && 2 * view.count() >= tensor.count()
         {
             return Ok(view);
         }

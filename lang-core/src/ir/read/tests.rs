@@ -499,92 +499,108 @@ fn loops_that_are_none() {
     let message = |text: &String| {
         let error = read_ssa("t", text).map(|f| f.to_string());
         let text = text.strip_prefix(head).unwrap_or_default();
-        format!("{text}\n  {}\n", error.map_or_else(|e| e.to_string(), |text| format!("read: {text}")))
+        format!("of\n{text}\n  {}\n", error.map_or_else(|e| e.to_string(), |text| format!("read: {text}")))
     };
     expect![[r#"
+        of
           L1 = loop j0 < n {
           }
           out X1
           4:3: `L0` is wanted, not `L1`
+        of
           X2: f64 = L0.last Y1
           out X2
           4:3: there is no loop L0 here
+        of
           L0 = loop j0 < n {
             Y0: f64 = given X0[j0]
           }
           X2: f64 = L0.last Y0
           out X2
           7:3: `Y0` is not carried
+        of
           L0 = loop j0 < n {
             Y0: f64 = given X0[j0]
           }
           X2: f64 = L0.every Y0
           out X2
           7:3: this part has 1 indices and is `f64`
+        of
           L0 = loop j0 < n {
             Y0: f64 = given X0[j0]
           }
           X2[i0 < n]: f64 = L0.every Y1
           out X2
           4:3: `Y1` is no statement before this one
+        of
           L0 = loop j0 < n {
             Y0: f64 = given X0[i0]
           }
           X2[i0 < n]: f64 = L0.every Y0
           out X2
           5:24: `i0` is not known here
+        of
           L0 = loop j0 < n {
             Y0: f64 = given X0
           }
           X2[i0 < n]: f64 = L0.every Y0
           out X2
           5:5: what is read has 1 indices and is `f64`
+        of
           L0 = loop j0 < n {
             Y0: f64 = given X2
           }
           X2[i0 < n]: f64 = L0.every Y0
           out X2
           5:21: `X2` is no statement before this one
+        of
           L0 = loop j0 < n {
             Y0: f64 = X1
           }
           X2[i0 < n]: f64 = L0.every Y0
           out X2
           5:15: `X1` is no statement before this one
+        of
           L0 = loop j0 < n {
             Y0: f64 = input x
           }
           X2[i0 < n]: f64 = L0.every Y0
           out X2
           5:5: a function has an `input`, a loop what is `given` or `carried`
+        of
           L0 = loop j0 < n {
             Y0[i0 < n]: f64 = given X0
           }
           X2[i0 < n, i1 < n]: f64 = L0.every Y0
           out X1
           5:13: `n` is not known here
+        of
           L0 = loop j0 < n with n, n {
           }
           X2: i64 = L0.trips
           out X1
           4:28: `n` is there twice
+        of
           L0 = loop j0 < n with m {
           }
           X2: i64 = L0.trips
           out X1
           4:25: `m` is not known here
+        of
           L0 = loop j0 < n {
             Y0: f64 = given k = X1
           }
           X2: i64 = L0.trips
           out X1
           5:5: only an integer has a name here
+        of
           L0 = loop j0 < n {
             Y0: f64 = carried X1 then Y1
           }
           X2: i64 = L0.trips
           out X1
           5:31: `Y1` is no statement before this one
+        of
           L0 = loop j0 < n {
             Y0: f64 = carried X1 then Y1
             Y1: i64 = 1
@@ -592,55 +608,68 @@ fn loops_that_are_none() {
           X2: i64 = L0.trips
           out X1
           5:31: `Y1` is of another type than what is carried
+        of
           L0 = loop j0 < n {
             Y0: f64 = carried X1
           }
           X2: i64 = L0.trips
           out X1
           6:3: `then` is wanted, not `}`
+        of
           L0 = loop j0 while Y0 {
             Y0: f64 = given X1
           }
           X2: i64 = L0.trips
           out X1
           4:22: `Y0` is no truth value that is carried
+        of
           L0 = loop j0 < n {
             all
           }
           X2: i64 = L0.trips
           out X1
           6:3: `needs` is wanted, not `}`
+        of
           L0 = loop j0 < n {
             all needs 0
           }
           X2: i64 = L0.trips
           out X1
           5:15: there is no check 0
+        of
           L0 = loop j1 < n {
           }
           out X1
           4:13: `j0` is wanted, not `j1`
+        of
           L0 = loop j0 < n {
           out X1
           5:3: `Y0` or `}` is wanted, not `out`
+        of
           X2: f64 = given X1
           out X2
           4:3: a function has an `input`, a loop what is `given` or `carried`
+        of
           X2: f64 = input 2: y = let y
           out X2
           4:3: this is no input 1
+        of
           X2[i0 < n]: f64 = X0 with [0, 1] = X1
           out X1
           4:3: an update at 2 indices
+        of
           X2[i0 < n]: f64 = X0 with [i0] = X1
           out X1
           4:3: `i0` is no index of the update
+        of
           X2[i0 < n]: f64 = X0 with [i1] = X0[i1] for i0 < n
           out X1
           4:47: `i1` is wanted, not `i0`
+        of
           X2[i0 < n]: i64 = X0 with [0] = X1
           out X1
           4:3: an update by another type
+        of
           X2[i0 < n]: f64 = for i0: X0[i0] with [] = X1
           X3: f64 = X0[0] with [0] = X1
           out X1

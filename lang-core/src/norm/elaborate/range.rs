@@ -91,6 +91,7 @@ impl Elaborator<'_> {
     /// arrays that are, read outside them. What they fail by is asked here.
     pub(super) fn outward(&mut self, p: &Poly) -> Poly {
         let mut moved: Vec<(LocalId, LocalId, Vec<Poly>)> = Vec::new();
+        let mut named: Vec<(LocalId, Poly)> = Vec::new();
         let mut inner = Vec::new();
         p.for_each_atom(&mut |a| {
             if let Atom::Read(x, ..) = a
@@ -117,7 +118,16 @@ impl Elaborator<'_> {
                 }
                 at.reverse();
             }
-            if !self.is_outer(&of) {
+            // Another name for such an integer.
+            let renamed = match super::element(&of) {
+                Some((y, place)) if !self.is_outer(&of) && at.is_empty() => {
+                    let other = Poly::atom(Atom::Read(y, self.vars.name(y), place.into()));
+                    let known = self.outward(&other);
+                    (known != other).then_some(known)
+                }
+                _ => None,
+            };
+            if renamed.is_none() && !self.is_outer(&of) {
                 continue;
             }
             for (p, what) in asked {
@@ -125,11 +135,19 @@ impl Elaborator<'_> {
                 let check = unit.with(Kind::Check(p, what, unit.clone()), unit.ty.clone());
                 self.bind("assert", check);
             }
-            let name = self.vars.name(x);
-            moved.push((x, self.name_outside(&name, of), at));
+            match renamed {
+                Some(known) => named.push((x, known)),
+                None => {
+                    let name = self.vars.name(x);
+                    moved.push((x, self.name_outside(&name, of), at));
+                }
+            }
         }
         p.substitute(&|a| match a {
             Atom::Read(x, _, rest) => {
+                if let (Some((_, known)), true) = (named.iter().find(|(old, _)| old == x), rest.is_empty()) {
+                    return Some(known.clone());
+                }
                 let (_, new, at) = moved.iter().find(|(old, ..)| old == x)?;
                 let at = at.iter().chain(&**rest).cloned().collect();
                 Some(Poly::atom(Atom::Read(*new, self.vars.name(*new), at)))

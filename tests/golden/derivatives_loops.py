@@ -42,6 +42,7 @@ of("nested", loops.loops_in_sum, (vec(2), vec(3), array(0, 3, 1)))
 of("nested", loops.loops_in_max, (array([0.5, 1.0, -0.25], [2.0, -0.5, 0.75]),))
 of("nested", loops.three_deep, (vec(3), 2), (vec(2), 0))
 of("nested", loops.loop_over_a_scan, (0.5, 4), (0.5, 0))
+of("nested", loops.two_indices, (0.5, vec(3)), (0.5, vec(0)))
 
 BALL = {"place": array(0.0, 1.0), "speed": array(0.5, 0.25), "bounces": 2}
 of("carries", loops.flight, (BALL, 0.125, 0.75, 10), (BALL, 0.125, 0.75, 0), ops="jvp2 vjp", step=1 / 1024)
@@ -72,6 +73,8 @@ of("updates", loops.slices, (vec(5), array(1, 0, 2, 1), vec(3)))
 of("updates", loops.bubbled, (array(3.0, 0.5, -1.0, 2.0, 0.25),))
 of("updates", loops.substituted, (vec(3, 3) + 3 * np.eye(3), vec(3)), wide=False)
 of("updates", loops.table, (array(0.5, 1.0, 0.25), array(1, 2, 5), 6))
+of("updates", loops.swept, (vec(4), 0.5), (vec(1), 0.5))
+of("updates", loops.halved, (vec(3),), (vec(1),))
 
 ENDS = array(0, 2, 2, 5, 6)
 COLUMNS = array(1, 3, 0, 2, 3, 1)

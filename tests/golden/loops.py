@@ -171,6 +171,14 @@ def loop_over_a_scan(xp, x, n):
     return s
 
 
+def two_indices(xp, x, y):
+    states = [x]
+    for i in range(3):
+        for factor in y:
+            states.append(states[-1] * factor + i)
+    return xp.stack(states)
+
+
 @golden("loops/nested")
 def nested():
     a = 0.5 * np.array([[1.0], [2.0]]) - 0.25 * np.arange(3)
@@ -182,6 +190,7 @@ def nested():
         loops_in_max(np, a),
         three_deep(np, np.array([0.5, -0.25, 1.0]), 2),
         [loop_over_a_scan(np, 0.5, 4), 0.5],
+        two_indices(np, 0.5, [0.75, -1.5]),
     )
 
 
@@ -395,6 +404,22 @@ def table(xp, cost, size, n):
     return -xp.log(ways)
 
 
+def swept(xp, x, s):
+    y = list(x)
+    for _ in range(3):
+        for i in range(1, len(y)):
+            y[i] = y[i] * y[i - 1] * s
+    return xp.stack(y)
+
+
+def halved(xp, x):
+    y = list(x)
+    for _ in range(len(y)):
+        first, y = y[0], [0.5 * item for item in y]
+        y[0] = y[0] * y[-1] * first
+    return xp.stack(y)
+
+
 @golden("loops/updates")
 def updates():
     start, w = np.array([0.5, -1.0, 2.0, 0.25]), np.array([1.5, 0.5, -0.75, 2.0, 0.25])
@@ -411,6 +436,8 @@ def updates():
         [-1.0, 0.25, 0.5, 2.0, 3.0],
         substituted(np, np.array([[2.0, 9.0, 9.0], [1.0, 4.0, 9.0], [0.5, -1.0, 0.5]]), np.array([1.0, 2.0, 3.0])),
         table(np, [0.5, 1.0, 0.25], [1, 2, 5], 6),
+        swept(np, [1.0, 0.5, 2.0, 0.75], 0.5),
+        halved(np, [1.5, -1.0, 2.0]),
     )
 
 

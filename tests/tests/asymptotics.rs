@@ -8,17 +8,14 @@ use std::sync::Arc;
 
 use expect_test::{Expect, expect};
 use iverson_tests::middle::forms::{All, Forms, Middle as _};
-use iverson_tests::middle::probe::point;
-use iverson_tests::middle::values::{parts, size_of};
-use iverson_tests::random::Random;
+use iverson_tests::middle::given::Given;
 use lang_core::ad::{is_real, real_inputs, real_outputs};
 use lang_core::base::GlobalName;
 use lang_core::interp::Counts;
 use lang_core::ir::core::{Callee, Derivation};
-use lang_core::ir::eval_ssa::{SsaEvaluator, Tensor};
-use lang_core::ir::flat::Source;
+use lang_core::ir::cost::cost;
+use lang_core::ir::eval_ssa::SsaEvaluator;
 use lang_core::ir::ssa::{Rhs, Ssa};
-use lang_core::ir::value::Value;
 use lang_core::session::Session;
 
 const FUEL: u64 = 100_000_000;
@@ -51,21 +48,10 @@ fn forward(forms: &Forms<'_>, name: &str) -> Arc<Ssa> {
 /// Counts of a function at sizes, which stand for implicit sizes and then for integer arguments.
 fn counts(forms: &Forms<'_>, name: &str, ssa: &Ssa, sizes: &[i64]) -> Counts {
     let stages = forms.stages(&callee(name)).expect("it has forms");
-    let mut random = Random::new(5);
-    let at = point(&mut random, &stages.core, sizes).expect("it has arguments");
-    let of = size_of(&stages.core, &at.sizes, &at.args);
-    let args = stages.core.params.iter().zip(&at.args);
-    let mut given: Vec<Tensor> = args.flat_map(|((_, ty), value)| parts(value, ty, &of)).collect();
-    // Tangents and cotangents: ones.
-    for input in &ssa.inputs {
-        if matches!(input.source, Source::Tangent(_) | Source::Cotangent(_)) {
-            let dims: Vec<usize> = input.leaf.dims.iter().map(|n| usize::try_from(of(n)).unwrap_or(0)).collect();
-            given.push(Tensor { items: vec![Value::F64(1.0); dims.iter().product()], dims });
-        }
-    }
+    let given = Given::drawn(&stages.core, ssa, sizes, &|_| 1.0).expect("it has arguments");
     let world = All(forms);
     let mut evaluator = SsaEvaluator::new(&world, FUEL);
-    evaluator.call(ssa, &at.sizes, given).expect("it has a value");
+    evaluator.call(ssa, &given.sizes, given.tensors).expect("it has a value");
     evaluator.counts
 }
 
@@ -103,6 +89,24 @@ fn check(out: &str, expected: Expect) {
     expected.assert_eq(out);
 }
 
+/// What the adjoint of a definition keeps for its reverse, at doubling sizes, beside the iterations of the value: bytes
+/// for so many of them at most.
+fn kept(out: &mut String, text: &str, name: &str, most: u64) {
+    let session = session(text);
+    let globals = HashMap::new();
+    let forms = Forms::new(&session, &globals);
+    let (value, back) = (forms.ssa(&callee(name)).expect("it has forms"), adjoint(&forms, name));
+    let stages = forms.stages(&callee(name)).expect("it has forms");
+    let _ = writeln!(out, "{name}");
+    for n in [8, 16, 32, 64] {
+        let given = Given::drawn(&stages.core, &back, &[n], &|_| 1.0).expect("it has arguments");
+        let cost = cost(&back, &given.locals, &|callee| forms.ssa(callee), FUEL).expect("it has a cost");
+        let steps = counts(&forms, name, &value, &[n]).iterations;
+        let _ = writeln!(out, "  {n:>3}: {steps:>6} iterations, {:>6} bytes", cost.kept);
+        assert!(cost.kept <= most * steps, "{name} keeps too much\n{out}{back}");
+    }
+}
+
 /// The programs that the paper says should be linear (ATL 2.2), and some like them.
 const PROGRAMS: &str = "
 def eye(n: i64, x: f64) -> [n, n]f64 = for i, j: [i == j] * x
@@ -119,6 +123,55 @@ def reread_alone(n: i64, x: f64) -> f64 = sum i < n: x
 def copies(n: i64, x: f64) -> f64 = let z = for i < n: x in 2 * x
 def banded(x: [n]f64) -> [n]f64 = for i: sum j: [i <= j && j <= i + 2] * x[j]
 ";
+
+/// Arrays that are updated element by element, in loops in loops.
+const UPDATES: &str = "
+def cholesky(a: [n, n]f64) -> [n, n]f64 =
+  fold l = (for i < n, j < n: 0.0) for j < n: (
+    let d = l with [j, j] = sqrt(a[j, j] - sum k < j: l[j, k]^2) in
+    fold l = d for i in j + 1..n:
+      l with [i, j] = (a[i, j] - sum k < j: l[i, k] * l[j, k]) / l[j, j])
+def swept(x: [n]f64, s: f64) -> [n]f64 = fold y = x for t < n, i in 1..n: y with [i] = y[i] * y[i - 1] * s
+def halved(x: [n]f64) -> [n]f64 =
+  fold y = x for t < n:
+    let z = fold z = y for i < n: z with [i] = 0.5 * z[i] in z with [0] = z[0] * z[n - 1] * y[0]
+def three_deep(x: [n]f64) -> [n]f64 =
+  fold y = x for s < 3, t < 2, i < n: y with [n - 1 - i] = sin(y[i] * y[n - 1 - i])
+";
+
+/// Of arrays that loops in loops update, elements are kept and not arrays.
+#[test]
+fn kept_of_updates() {
+    let mut out = String::new();
+    for name in ["cholesky", "swept", "halved", "three_deep"] {
+        kept(&mut out, UPDATES, name, 16);
+    }
+    check(
+        &out,
+        expect![[r#"
+        cholesky
+            8:    356 iterations,   1024 bytes
+           16:   1736 iterations,   4096 bytes
+           32:   9616 iterations,  16384 bytes
+           64:  60192 iterations,  65536 bytes
+        swept
+            8:    232 iterations,    896 bytes
+           16:    976 iterations,   3840 bytes
+           32:   4000 iterations,  15872 bytes
+           64:  16192 iterations,  64512 bytes
+        halved
+            8:    224 iterations,    640 bytes
+           16:    832 iterations,   2304 bytes
+           32:   3200 iterations,   8704 bytes
+           64:  12544 iterations,  33792 bytes
+        three_deep
+            8:    201 iterations,    768 bytes
+           16:    393 iterations,   1536 bytes
+           32:    777 iterations,   3072 bytes
+           64:   1545 iterations,   6144 bytes
+    "#]],
+    );
+}
 
 #[test]
 fn linear_programs() {

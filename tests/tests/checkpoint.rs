@@ -9,10 +9,8 @@ use std::sync::atomic::AtomicBool;
 
 use expect_test::{Expect, expect};
 use iverson_tests::middle::forms::{All, Forms, Middle as _};
+use iverson_tests::middle::given::Given;
 use iverson_tests::middle::machine::agrees;
-use iverson_tests::middle::probe::point;
-use iverson_tests::middle::values::{parts, size_of};
-use iverson_tests::random::Random;
 use iverson_tests::run::{MAIN, Ways, limits, run, run_generated};
 use lang_core::ad::{real_inputs, real_outputs};
 use lang_core::base::GlobalName;
@@ -20,10 +18,8 @@ use lang_core::generated::Tally;
 use lang_core::ir::core::{Callee, Derivation};
 use lang_core::ir::cost::{Cost, cost};
 use lang_core::ir::eval_ssa::{SsaEvaluator, Tensor};
-use lang_core::ir::flat::Source;
 use lang_core::ir::ssa::Ssa;
 use lang_core::ir::value::Value;
-use lang_core::predicate::LocalId;
 use lang_core::session::Session;
 
 const FUEL: u64 = 100_000_000;
@@ -100,6 +96,12 @@ def f(a: f64, b: f64, seen: [n, 2]f64) -> f64 =
   sum t: sin(y[t])",
         &ONE,
     ),
+    (
+        "def f(x: [n]f64, w: f64) -> f64 =
+  let y = @fold y = x for t < n: (fold y = y for i in 1..n: y with [i] = sin(y[i] + y[i - 1] * w)) in
+  sum t: y[t] * y[t]",
+        &ONE,
+    ),
     // All states, and outputs.
     ("def f(x: [n]f64, w: f64) -> f64 = let s = @scan s = w for t < n: sin(s * w + x[t]) in sum t: s[t]^2", &ONE),
     // As long as a condition holds.
@@ -142,34 +144,18 @@ fn derived(forms: &Forms<'_>) -> [Arc<Ssa>; 3] {
     all.try_into().expect("three")
 }
 
-fn given(forms: &Forms<'_>, ssa: &Ssa, sizes: &[i64]) -> (Vec<i64>, Vec<Tensor>, HashMap<LocalId, i64>) {
+fn given(forms: &Forms<'_>, ssa: &Ssa, sizes: &[i64]) -> Given {
     let stages = forms.stages(&callee()).expect("it has forms");
-    let at = point(&mut Random::new(7), &stages.core, sizes).expect("it has arguments");
-    let of = size_of(&stages.core, &at.sizes, &at.args);
-    let args = stages.core.params.iter().zip(&at.args);
-    let mut given: Vec<Tensor> = args.flat_map(|((_, ty), value)| parts(value, ty, &of)).collect();
-    for input in &ssa.inputs {
-        if matches!(input.source, Source::Tangent(_) | Source::Cotangent(_)) {
-            let dims: Vec<usize> = input.leaf.dims.iter().map(|n| usize::try_from(of(n)).unwrap_or(0)).collect();
-            let items = (0..dims.iter().product()).map(|k: usize| 0.7 + f64::from(u32::try_from(k % 5).unwrap_or(0)));
-            given.push(Tensor { items: items.map(Value::F64).collect(), dims });
-        }
-    }
-    let mut locals: HashMap<LocalId, i64> = ssa.sizes.iter().copied().zip(at.sizes.iter().copied()).collect();
-    for (input, tensor) in ssa.inputs.iter().zip(&given) {
-        if let (true, Some(Value::I64(n))) = (input.leaf.dims.is_empty(), tensor.items.first()) {
-            locals.insert(input.local, *n);
-        }
-    }
-    (at.sizes, given, locals)
+    let seed = |k: usize| 0.7 + f64::from(u32::try_from(k % 5).unwrap_or(0));
+    Given::drawn(&stages.core, ssa, sizes, &seed).expect("it has arguments")
 }
 
 /// The parts of the result, as the evaluator has them and the engine too.
 fn values(forms: &Forms<'_>, ssa: &Arc<Ssa>, sizes: &[i64]) -> Vec<Arc<Tensor>> {
-    let (sizes, given, _) = given(forms, ssa, sizes);
+    let Given { sizes, tensors, .. } = given(forms, ssa, sizes);
     let world = All(forms);
-    let found = SsaEvaluator::new(&world, FUEL).call(ssa, &sizes, given.clone());
-    agrees(forms, ssa, &sizes, &given, found.as_ref().map(Vec::as_slice)).expect("the engine gives the same");
+    let found = SsaEvaluator::new(&world, FUEL).call(ssa, &sizes, tensors.clone());
+    agrees(forms, ssa, &sizes, &tensors, found.as_ref().map(Vec::as_slice)).expect("the engine gives the same");
     found.map_err(|why| format!("{why:?}\n{ssa}")).expect("it has a value")
 }
 
@@ -264,8 +250,7 @@ fn costs(text: &str, sizes: &[i64]) -> [Cost; 2] {
     let forms = Forms::new(&session, &globals);
     let [value, adjoint, _] = derived(&forms);
     [value, adjoint].map(|ssa| {
-        let (_, _, locals) = given(&forms, &ssa, sizes);
-        let cost = cost(&ssa, &locals, &|callee| forms.ssa(callee), FUEL);
+        let cost = cost(&ssa, &given(&forms, &ssa, sizes).locals, &|callee| forms.ssa(callee), FUEL);
         cost.map_err(|why| format!("{why:?}\n{ssa}")).expect("it has a cost")
     })
 }

@@ -131,10 +131,14 @@ fn definitions_in_every_form() {
         wrong.extend(shapes.err());
         for (nth, sizes) in grid(&mut random, &stages.core, 6).iter().enumerate() {
             judge.twice = nth % 3 == 2;
-            let Some(point) = point(&mut random, &stages.core, sizes) else { continue };
+            let Some(point) = point(&mut random, &stages.core, sizes) else {
+                skipped.push("its arguments cannot be drawn");
+                continue;
+            };
             // What may go on for ever is not asked of the interpreter.
             if !judge.ends(&stages, &point) {
                 judge.tally.unfinished += 1;
+                skipped.push("takes more steps than are asked for");
                 continue;
             }
             let Some(ran) = interpreter.ran(def, &stages, &point, judge.twice) else {
@@ -149,7 +153,7 @@ fn definitions_in_every_form() {
         }
         skipped.dedup();
         if judge.tally.values == 0 {
-            valueless.push(format!("{}: {}", full(def), skipped.join(" ")));
+            valueless.push(format!("{}: {}", full(def), skipped.join(", ")));
         } else if judge.tally.tangents == 0
             && !probes(&def.name, &session.signature(def).expect("it has a type"), &stages.core).is_empty()
         {

@@ -12,14 +12,14 @@ use std::sync::atomic::AtomicBool;
 use expect_test::expect_file;
 use iverson_tests::golden;
 use iverson_tests::middle::forms::{All, Forms, Middle as _};
+use iverson_tests::middle::given::Given;
 use iverson_tests::middle::machine::{World, flat};
-use iverson_tests::middle::values::{parts, size_of};
 use lang_core::ad::{is_real, real_outputs};
 use lang_core::base::GlobalName;
 use lang_core::exec;
 use lang_core::interp::Limits;
 use lang_core::ir::core::{Callee, Derivation};
-use lang_core::ir::eval_ssa::{SsaEvaluator, Tensor};
+use lang_core::ir::eval_ssa::SsaEvaluator;
 use lang_core::ir::flat::Source;
 use lang_core::ir::ssa::Ssa;
 use lang_core::ir::value::Value;
@@ -140,16 +140,7 @@ impl Counted {
 /// What a function takes at arguments; tangents and cotangents are ones.
 fn counted(forms: &Forms<'_>, of: &str, ssa: &Arc<Ssa>, (sizes, args): &(Vec<i64>, Vec<Value>)) -> Counted {
     let stages = forms.stages(&callee(forms, of)).expect("it has forms");
-    let of = size_of(&stages.core, sizes, args);
-    let passed = stages.core.params.iter().zip(args);
-    let mut given: Vec<Tensor> = passed.flat_map(|((_, ty), value)| parts(value, ty, &of)).collect();
-    let elements = |dims: &[lang_core::predicate::Poly]| -> Vec<usize> {
-        dims.iter().map(|n| usize::try_from(of(n)).unwrap_or(0)).collect()
-    };
-    for input in ssa.inputs.iter().filter(|i| matches!(i.source, Source::Tangent(_) | Source::Cotangent(_))) {
-        let dims = elements(&input.leaf.dims);
-        given.push(Tensor { items: vec![Value::F64(1.0); dims.iter().product()], dims });
-    }
+    let given = Given::of(&stages.core, ssa, sizes, args, &|_| 1.0).tensors;
     let world = All(forms);
     let mut evaluator = SsaEvaluator::new(&world, 1 << 32);
     evaluator.call(ssa, sizes, given.clone()).expect("it has a value");

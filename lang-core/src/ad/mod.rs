@@ -83,6 +83,8 @@ struct Deriving<'a> {
     present: Vec<Pred>,
     /// The loops of tangents that were made.
     loops: Vec<loops::ForwardLoop>,
+    /// The loops that put arrays back.
+    back: Vec<loops::PutBack>,
 }
 
 impl<'a> Deriving<'a> {
@@ -98,6 +100,7 @@ impl<'a> Deriving<'a> {
             singular: Vec::new(),
             present: Vec::new(),
             loops: Vec::new(),
+            back: Vec::new(),
         }
     }
 

@@ -2,8 +2,10 @@
 //! coefficients, which loops turn into strides and bounds; the rest is computed at each tuple of indices. Values are
 //! those of `ir/indices.rs`: index expressions wrap, what is compared is exact.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
+use super::exists::Exists;
 use super::tensor::Tensor;
 use super::{Run, Stopped};
 use crate::interp::array::Elem;
@@ -336,8 +338,8 @@ pub(super) enum Test {
     Ne(Num),
     Is(Arc<Element>, bool),
     Member(Arc<Element>, bool),
-    /// Is there a value of this slot below the extent? (or is there none)
-    Exists(usize, Arc<(Num, Self)>, bool),
+    /// Is there what an existential asks for? (or is there none)
+    Exists(Rc<Exists>, bool),
 }
 
 impl Test {
@@ -376,17 +378,7 @@ impl Test {
                 let relation = of.tensor.relation().ok_or(Missing::Broken("a relation"))?;
                 relation.contains(&values(&of.at, at)?) == *wanted
             }
-            Self::Exists(slot, of, wanted) => {
-                let mut found = false;
-                for i in 0..of.0.value(at)? {
-                    *at.get_mut(*slot).ok_or(Missing::Broken("an index"))? = i;
-                    found = guarded(|| of.1.holds(at))?;
-                    if found {
-                        break;
-                    }
-                }
-                found == *wanted
-            }
+            Self::Exists(of, wanted) => guarded(|| of.holds(at))? == *wanted,
         })
     }
 
@@ -444,16 +436,24 @@ impl Test {
         found.get(k).is_none_or(|found| !found).then_some((c.exact, rest))
     }
 
+    /// What an equation says that this index is.
+    pub(super) fn tells(&self, k: usize) -> Option<Num> {
+        let Self::Eq(n) = self else { return None };
+        let (_, c) = n.linear.iter().find(|(j, _)| *j == k).filter(|(_, c)| c.exact.abs() == 1)?;
+        let linear = n.linear.iter().filter(|(j, _)| *j != k).copied().collect();
+        let rest = Num { constant: n.constant, linear, rest: n.rest.clone() };
+        let mut value = Num::constant(0);
+        value.add_scaled(rest, if c.exact == 1 { -1 } else { 1 });
+        Some(value)
+    }
+
     /// Marks the indices that it mentions.
     pub(super) fn mark(&self, found: &mut [bool]) {
         match self {
             Self::All(items) | Self::Any(items) => items.iter().for_each(|p| p.mark(found)),
             Self::Ge(n) | Self::Eq(n) | Self::Ne(n) => n.mark(found),
             Self::Is(of, _) | Self::Member(of, _) => of.mark(found),
-            Self::Exists(_, of, _) => {
-                of.0.mark(found);
-                of.1.mark(found);
-            }
+            Self::Exists(of, _) => of.mark(found),
         }
     }
 }
@@ -568,7 +568,8 @@ impl<'r, 'a> Names<'r, 'a> {
                     self.bound.push((index.local, slot));
                     let body = self.test(body);
                     self.bound.pop();
-                    Test::Exists(slot, Arc::new((extent, body?)), *wanted)
+                    let exists = Exists::new(slot, extent, body?, self.extents, self.run.memory);
+                    Test::Exists(Rc::new(exists), *wanted)
                 }
             })
         })

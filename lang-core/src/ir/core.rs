@@ -568,8 +568,6 @@ pub enum Reason {
     RecursiveType,
     /// A function that the run chooses, or that a data structure holds.
     FunctionValue,
-    /// `fold`, `scan`, `loop`.
-    Loop,
     /// A range, or a shape, that data tell.
     DataRange,
     /// `rel`, `relation`, `|R|`
@@ -595,7 +593,6 @@ impl Reason {
             Self::Recursion => "recursion",
             Self::RecursiveType => "a recursive type",
             Self::FunctionValue => "a function that only the run knows",
-            Self::Loop => "a fold or loop",
             Self::DataRange => "an extent that only the run knows",
             Self::Relation => "a relation made by the program",
             Self::Update => "an update",

@@ -9,6 +9,7 @@ pub mod cores;
 pub mod cost;
 mod derive;
 pub mod forms;
+pub mod given;
 pub mod judge;
 pub mod machine;
 pub mod number;

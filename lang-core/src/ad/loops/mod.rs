@@ -7,6 +7,7 @@
 //! linear. Of an array that the body only updates no states are kept but the elements that are overwritten: the
 //! reverse loop puts them back (PAPERS, "Don't Unroll Adjoint").
 
+mod back;
 mod checkpoint;
 mod plan;
 mod split;
@@ -14,9 +15,10 @@ mod split;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+pub(in crate::ad) use self::back::PutBack;
 use self::checkpoint::Backward;
 use self::plan::Plan;
-use self::split::{Fed, Made, Split};
+use self::split::{Fed, Made};
 use super::adjoint::{Term, active};
 use super::forward::spread;
 use super::{Deriving, Tangent, adjoint, is_real, own};
@@ -192,10 +194,10 @@ impl Deriving<'_> {
             present.fill(Pred::truth());
             made = adjoint::adjoint(&of.body, &seeds(&present), &wrt, Some(&sums), self.functions, self.hits)?;
         }
-        let (pass, outputs) = made;
+        let (mut pass, outputs) = made;
         let seeds = plan.carried.len() + plan.every.len();
         let cotangents: Vec<Var> = outputs.iter().skip(of.body.outputs.len()).map(|(_, v)| *v).collect();
-        let split = Split::of(of, &pass, &cotangents);
+        let split = pass.split(of, &cotangents, &[]);
         let carried = plan.carried.len();
         let made = split.made(of, &pass, (seeds, u32::try_from(carried).ok()?), &cotangents);
         let ends = self.ends(of, &plan, &sums, &wrt)?;
@@ -320,7 +322,7 @@ impl Deriving<'_> {
         let places: Vec<Poly> = batch.iter().cloned().chain([last.clone()]).collect();
         let turned = |a: &Access| Access { var: a.var, at: a.at.iter().map(|p| at_indices(p, &places)).collect() };
         self.hits.count("reverse loop");
-        let mut args = Vec::new();
+        let (mut args, mut back) = (Vec::new(), Vec::new());
         for input in &made.inputs {
             input.rule().into_iter().for_each(|rule| self.hits.count(rule));
             args.push(match input {
@@ -352,11 +354,12 @@ impl Deriving<'_> {
                     let scalar = self.builder.scalar(init.var);
                     let var = self.builder.looped(&dims, scalar, forward, Part::Last(*k), needs.to_vec());
                     let next = made.back.iter().position(|j| j == k)? + ends.count;
+                    back.push((var, u32::try_from(args.len()).ok()?));
                     Arg::Carried { init: Access { var, at: batch.clone() }, next: u32::try_from(next).ok()? }
                 }
             });
         }
-        Some(Arc::new(Loop {
+        let backward = Arc::new(Loop {
             batch: of.batch.clone(),
             pred: of.pred.clone(),
             trips: Trips::Count(trips.clone()),
@@ -364,7 +367,10 @@ impl Deriving<'_> {
             sizes: of.sizes.iter().map(|p| at_indices(p, &places)).collect(),
             args,
             body: Arc::new(made.reverse.clone()),
-        }))
+        });
+        let back = back.into_iter().map(|(after, input)| PutBack { after, by: backward.clone(), input });
+        self.back.extend(back);
+        Some(backward)
     }
 
     /// A term of the cotangent of what is read.

@@ -5,10 +5,11 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::super::Deriving;
+use super::back::{Chain, overwritten};
 use crate::ir::core::{Leaf, Vars};
 use crate::ir::flat::{Input, Source};
 use crate::ir::region::Loop;
-use crate::ir::ssa::{Access, Rhs, Ssa, Stmt, Var, for_each_read, index, index_number, reads};
+use crate::ir::ssa::{Access, Rhs, Ssa, Stmt, Var, for_each_read, index, reads};
 use crate::norm::{dead, loops};
 use crate::predicate::{Atom, Poly, Pred};
 
@@ -51,8 +52,10 @@ pub(super) struct Split {
     kept: Vec<Var>,
     /// Statements of the reverse.
     reverse: BTreeSet<u32>,
-    /// Arrays that are only updated: the carried input, and the versions that it has, first the input itself.
-    back: Vec<(u32, Vec<Var>)>,
+    /// Arrays that are only updated, and put back.
+    back: Vec<Chain>,
+    /// The version of one of them that a loop in the body gives, and nothing puts back yet.
+    pub(super) missing: Option<Var>,
 }
 
 /// What of a pass over a body is the body.
@@ -107,13 +110,19 @@ pub(super) struct Made {
 }
 
 impl Split {
-    pub(super) fn of(of: &Loop, pass: &Deriving<'_>, cotangents: &[Var]) -> Self {
+    /// What the reverse takes that gives these, of a body with these arrays that are only updated.
+    pub(super) fn of(of: &Loop, pass: &Deriving<'_>, ends: &[Var], chains: &[Chain]) -> Self {
         let stmts = &pass.builder.stmts;
         let primal = Primal::of(of, pass);
-        let chains = chains(of);
-        let mut split = Self { again: BTreeSet::new(), kept: Vec::new(), reverse: BTreeSet::new(), back: Vec::new() };
+        let mut split = Self {
+            again: BTreeSet::new(),
+            kept: Vec::new(),
+            reverse: BTreeSet::new(),
+            back: Vec::new(),
+            missing: None,
+        };
         let carried: BTreeSet<u32> = of.carried().map(|(k, _)| k).collect();
-        let mut open: Vec<Var> = cotangents.to_vec();
+        let mut open: Vec<Var> = ends.to_vec();
         while let Some(v) = open.pop() {
             let Some(stmt) = stmts.get(v.0 as usize) else { continue };
             let k = v.0;
@@ -121,14 +130,13 @@ impl Split {
                 if split.again.contains(&k) || split.kept.contains(&v) {
                     continue;
                 }
-                if let Some((input, versions)) = chains.iter().find(|(_, versions)| versions.contains(&v)) {
-                    if !split.back.iter().any(|(j, _)| j == input) {
-                        split.back.push((*input, versions.clone()));
-                        for version in versions {
-                            let Some(stmt) = stmts.get(version.0 as usize) else { continue };
-                            if let Rhs::Update { bound, pred, at, .. } = &stmt.rhs {
-                                bound.iter().chain(at).for_each(|p| reads(p, &mut |v| open.push(v)));
-                                for_each_read(pred, &mut |v| open.push(v));
+                if let Some(chain) = chains.iter().find(|c| c.has(v)) {
+                    if !split.back.iter().any(|c| c.input == chain.input) {
+                        split.back.push(chain.clone());
+                        for link in &chain.links {
+                            match link.before {
+                                Some(before) => open.push(before),
+                                None => split.open_update(stmts, link.after, &mut open),
                             }
                         }
                     }
@@ -164,6 +172,17 @@ impl Split {
         }
         split.kept.sort_unstable();
         split
+    }
+
+    /// What an update takes to be put back: where it was.
+    fn open_update(&mut self, stmts: &[Stmt], after: Var, open: &mut Vec<Var>) {
+        match stmts.get(after.0 as usize).map(|s| &s.rhs) {
+            Some(Rhs::Update { bound, pred, at, .. }) => {
+                bound.iter().chain(at).for_each(|p| reads(p, &mut |v| open.push(v)));
+                for_each_read(pred, &mut |v| open.push(v));
+            }
+            _ => self.missing = Some(after),
+        }
     }
 
     /// The extended body and the reverse one.
@@ -216,13 +235,10 @@ impl Split {
             let number = fresh("kept", leaf_of(stmt), Fed::Kept(k), &mut inputs, &mut feeds, &mut vars);
             places.insert(v.0, push(&mut all, input(stmt, number)));
         }
-        let mut back = Vec::new();
-        for (k, versions) in &self.back {
-            let (Some(last), Some(first)) = (versions.last(), versions.first()) else { continue };
-            let Some(stmt) = stmts.get(first.0 as usize) else { continue };
-            let number = fresh("after", leaf_of(stmt), Fed::Back(*k), &mut inputs, &mut feeds, &mut vars);
-            places.insert(last.0, push(&mut all, input(stmt, number)));
-            back.push((*k, *first));
+        for chain in &self.back {
+            let Some(stmt) = stmts.get(chain.first.0 as usize) else { continue };
+            let number = fresh("after", leaf_of(stmt), Fed::Back(chain.input), &mut inputs, &mut feeds, &mut vars);
+            places.insert(chain.last().0, push(&mut all, input(stmt, number)));
         }
         for k in self.again.iter().chain(&self.reverse) {
             let Some(stmt) = stmts.get(*k as usize) else { continue };
@@ -258,30 +274,31 @@ impl Split {
             }
         }
         // Versions before, from the last to the first, with what was overwritten.
-        for (_, versions) in &self.back {
-            for pair in versions.windows(2).rev() {
-                let [before, after] = pair else { continue };
-                let Some(stmt) = stmts.get(after.0 as usize) else { continue };
-                let Rhs::Update { bound, pred, at, .. } = &stmt.rhs else { continue };
-                let old = overwritten(stmt, *before);
-                let v = Var(push(&mut forward.stmts, old.clone()));
-                let k = keep(&mut forward, v);
-                let number = fresh("old", leaf_of(&old), Fed::Kept(k), &mut inputs, &mut feeds, &mut vars);
-                let value = Var(push(&mut all, input(&old, number)));
-                let free = stmt.dims.len();
-                let own = (0..bound.len()).map(|k| index(free + k, &Poly::default()).value()).collect();
-                // Of the numbers here all but the value's are those before.
-                let rhs = Rhs::Update {
-                    base: Access { var: *after, at: Vec::new() },
-                    batch: 0,
-                    bound: bound.clone(),
-                    pred: pred.clone(),
-                    at: at.clone(),
-                    value: Access { var: Var(NEW + value.0), at: own },
-                    add: false,
-                };
-                places.insert(before.0, push(&mut all, Stmt { rhs, ..stmt.clone() }));
+        for (before, link) in self.back.iter().flat_map(Chain::backwards) {
+            if let Some(place) = link.before.and_then(|v| places.get(&v.0)).copied() {
+                places.insert(before.0, place);
+                continue;
             }
+            let Some(stmt) = stmts.get(link.after.0 as usize) else { continue };
+            let Rhs::Update { bound, pred, at, .. } = &stmt.rhs else { continue };
+            let old = overwritten(stmt, before);
+            let v = Var(push(&mut forward.stmts, old.clone()));
+            let k = keep(&mut forward, v);
+            let number = fresh("old", leaf_of(&old), Fed::Kept(k), &mut inputs, &mut feeds, &mut vars);
+            let value = Var(push(&mut all, input(&old, number)));
+            let free = stmt.dims.len();
+            let own = (0..bound.len()).map(|k| index(free + k, &Poly::default()).value()).collect();
+            // Of the numbers here all but the value's are those before.
+            let rhs = Rhs::Update {
+                base: Access { var: link.after, at: Vec::new() },
+                batch: 0,
+                bound: bound.clone(),
+                pred: pred.clone(),
+                at: at.clone(),
+                value: Access { var: Var(NEW + value.0), at: own },
+                add: false,
+            };
+            places.insert(before.0, push(&mut all, Stmt { rhs, ..stmt.clone() }));
         }
         let put = Places { places: &places };
         for stmt in &mut all {
@@ -309,7 +326,7 @@ impl Split {
         for input in &mut inputs {
             input.leaf.dims.iter_mut().for_each(|n| *n = put.poly(n));
         }
-        let ends = cotangents.iter().copied().chain(back.iter().map(|(_, v)| *v));
+        let ends = cotangents.iter().copied().chain(self.back.iter().map(|c| c.first));
         let outputs: Vec<(Leaf, Var)> = ends
             .map(|v| {
                 let var = put.var(v);
@@ -336,7 +353,7 @@ impl Split {
         }
         dead::remove(&mut reverse);
         dead::remove(&mut forward);
-        Made { forward, reverse, back: back.into_iter().map(|(k, _)| k).collect(), inputs: feeds }
+        Made { forward, reverse, back: self.back.iter().map(|c| c.input).collect(), inputs: feeds }
     }
 }
 
@@ -385,52 +402,4 @@ fn fresh(name: &str, leaf: Leaf, feed: Fed, inputs: &mut Vec<Input>, feeds: &mut
     inputs.push(Input { local: vars.fresh(name), source: Source::Param(number), leaf });
     feeds.push(feed);
     number
-}
-
-/// What an update overwrites, over its bound indices.
-fn overwritten(stmt: &Stmt, before: Var) -> Stmt {
-    let Rhs::Update { bound, pred, at, .. } = &stmt.rhs else { return stmt.clone() };
-    let free = stmt.dims.len();
-    let down = |p: &Poly| {
-        p.substitute(&|a| match a {
-            Atom::Local(l, _) => {
-                let k = index_number(*l)?.checked_sub(free)?;
-                Some(index(k, &Poly::default()).value())
-            }
-            _ => None,
-        })
-    };
-    let rhs = Rhs::Contract {
-        bound: Vec::new(),
-        pred: pred.map(&down),
-        neg: false,
-        factors: vec![Access { var: before, at: at.iter().map(down).collect() }],
-    };
-    Stmt { dims: bound.clone(), scalar: stmt.scalar, rhs, needs: stmt.needs.clone(), name: None }
-}
-
-/// The carried arrays of a body that it only updates: the input, and its versions, first the input itself.
-fn chains(of: &Loop) -> Vec<(u32, Vec<Var>)> {
-    let body = &of.body;
-    let mut chains = Vec::new();
-    for (k, next) in of.carried() {
-        let Some((leaf, last)) = body.outputs.get(next as usize) else { continue };
-        if leaf.dims.is_empty() {
-            continue;
-        }
-        let mut versions = vec![*last];
-        let mut at = *last;
-        while let Some(Rhs::Update { base, batch: 0, .. }) = body.stmts.get(at.0 as usize).map(|s| &s.rhs)
-            && base.at.is_empty()
-        {
-            at = base.var;
-            versions.push(at);
-        }
-        versions.reverse();
-        let own = matches!(body.stmts.get(at.0 as usize).map(|s| &s.rhs), Some(Rhs::Input(j)) if *j == k);
-        if own && versions.len() > 1 {
-            chains.push((k, versions));
-        }
-    }
-    chains
 }

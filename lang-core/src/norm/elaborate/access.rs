@@ -3,6 +3,7 @@
 use super::{Elaborator, Frame, Out, Sym};
 use crate::base::{Code, Span};
 use crate::ir::core::{CoreType, E, Expr, Kind, Reason};
+use crate::ir::reduce::numbered;
 use crate::predicate::{Atom, Index, Poly, Pred};
 use crate::types::tree::{Subscript, TId};
 use crate::types::ty::Type;
@@ -195,20 +196,7 @@ impl Elaborator<'_> {
         let e = self.bind("x", e);
         let indices: Vec<Index> = dims.into_iter().cloned().map(|n| self.vars.index("i", n)).collect();
         let place = indices.iter().fold(Poly::default(), |at, i| at.mul(&i.extent).add(&i.value()));
-        let mut at = Vec::new();
-        let mut rest = place;
-        for (k, n) in old.iter().enumerate().rev() {
-            if k == 0 {
-                at.push(rest.clone());
-                break;
-            }
-            let (Some(inner), Some(outer)) = (rest.rem(n), rest.div(n)) else {
-                return Err(self.outside(Reason::DataRange, span));
-            };
-            at.push(inner);
-            rest = outer;
-        }
-        at.reverse();
+        let at = numbered(old.iter(), &place);
         if at.iter().any(Poly::overflowed) {
             return Err(self.outside(Reason::TooLarge, span));
         }

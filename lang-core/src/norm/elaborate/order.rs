@@ -1,8 +1,6 @@
 //! Sorting and filtering: the positions in order are data, and what stands there is read. Of a filter the first positions
 //! are those where the condition holds, and how many do is a sum.
-//!
-//! What is filtered for each value of an index has an extent for each of them. So the body of a binder in which that
-//! happens becomes that of a loop with one iteration, in which there is one extent.
+//! What is filtered for each value of an index has an extent for each of them: it is taken apart ([`Elaborator::apart`]).
 
 use std::sync::Arc;
 

@@ -9,6 +9,7 @@ use super::close::Enclosed;
 use super::{Elaborator, Frame, Out, Sym, field_order};
 use crate::base::{Code, Name, Span};
 use crate::ir::core::{CoreType, E, Expr, Failing, Kind, Labels, Reason, Repeat, Spacing, Trips};
+use crate::ir::reduce::numbered;
 use crate::predicate::{Atom, Index, Poly, Pred};
 use crate::syntax::ops::Scalar;
 use crate::types::tree::{IndexVar, Open, Pat, TId};
@@ -58,9 +59,6 @@ impl Elaborator<'_> {
     pub(super) fn fold(&mut self, f: &mut Frame, id: TId, fold: &Fold<'_>) -> Out<Sym> {
         let span = self.span(f, id);
         let states = self.kept.take();
-        if fold.scan && fold.vars.len() != 1 {
-            return Err(self.outside(Reason::Loop, span));
-        }
         let init = self.expr(f, fold.init)?;
         let init = self.data(&init, span)?;
         let init = self.as_array(init)?;
@@ -68,7 +66,7 @@ impl Elaborator<'_> {
         let (last, kept) = self.steps(f, id, fold, 0, init.clone(), states)?;
         if fold.scan {
             let kept = self.data(&kept, span)?;
-            return Ok(Sym::Data(self.states(&init, &kept, span)));
+            return self.states(&init, &kept, fold.vars.len(), span);
         }
         Ok(if fold.yields.is_some() { Sym::Tuple(vec![last, kept], Labels::Places) } else { last })
     }
@@ -193,7 +191,7 @@ impl Elaborator<'_> {
         let counter = Index { extent: trips, ..self.vars.index("step", Poly::default()) };
         let e = self.looped(&region, counter, Trips::While, again, start, span);
         let e = self.bind("r", e);
-        Ok(Sym::Data(self.states(&init, &Expr::proj(&e, 1), span)))
+        self.states(&init, &Expr::proj(&e, 1), 1, span)
     }
 
     /// A body as a function of these parameters, which are the carry.
@@ -275,14 +273,23 @@ impl Elaborator<'_> {
         }
     }
 
-    /// The first state and those after the steps as one array.
-    fn states(&mut self, init: &E, after: &E, span: Span) -> E {
-        let CoreType::Tensor(n, ty) = after.ty.clone() else { return after.clone() };
-        let index = self.vars.index("k", n.plus(1));
+    /// The first state and those after the steps, which have so many indices, as one array.
+    fn states(&mut self, init: &E, after: &E, indices: usize, span: Span) -> Out<Sym> {
+        let (mut extents, mut ty) = (Vec::new(), &after.ty);
+        while let (CoreType::Tensor(n, inner), true) = (ty, extents.len() < indices) {
+            extents.push(n.clone());
+            ty = inner;
+        }
+        let steps = extents.iter().fold(Poly::constant(1), |all, n| all.mul(n));
+        let index = self.vars.index("k", steps.plus(1));
         let first = Pred::equal(&index.value(), &Poly::default());
-        let later = Expr::access(after, index.value().plus(-1));
-        let e = self.merge(&ty, &[(first.clone(), init.clone()), (first.negated(), later)], span);
-        Expr::generate(index, e)
+        let at = numbered(extents.iter(), &index.value().plus(-1));
+        if steps.overflowed() || at.iter().any(Poly::overflowed) {
+            return Err(self.outside(Reason::TooLarge, span));
+        }
+        let later = at.into_iter().fold(after.clone(), |e, k| Expr::access(&e, k));
+        let e = self.merge(ty, &[(first.clone(), init.clone()), (first.negated(), later)], span);
+        Ok(Sym::Data(Expr::generate(index, e)))
     }
 
     /// Extents that only the run knows, from here on.

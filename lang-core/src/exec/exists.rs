@@ -1,0 +1,145 @@
+//! Existentials. `any j < m: i == k[j]`, asked for one `i` after another, would be as many tests as there are pairs. Once
+//! as many tests were made as there are `i`, those for which it holds are marked in a table, in one pass over what the
+//! existential binds, and it is read there from then on.
+
+use std::cell::{Cell, OnceCell};
+
+use super::number::{Missing, Num, Test};
+use crate::interp::memory::{Charge, Memory};
+
+/// Is there a tuple of what is bound for which it holds?
+pub(super) struct Exists {
+    /// The slots with their extents, outermost first.
+    bound: Vec<(usize, Num)>,
+    body: Test,
+    told: Option<Told>,
+    /// How often the body was asked.
+    tests: Cell<usize>,
+    /// Where it holds; none where that cannot be told in one pass.
+    marks: OnceCell<Option<Vec<bool>>>,
+}
+
+/// Indices of the statement which equations of the body tell by what is bound alone.
+struct Told {
+    /// The indices, each with its extent and what it is.
+    indices: Vec<(usize, usize, Num)>,
+    /// What else is asked.
+    rest: Vec<Test>,
+    /// The size of the table, which is paid for.
+    size: usize,
+    _charge: Charge,
+}
+
+impl Exists {
+    /// Of a slot below its extent, for a statement whose indices have these extents.
+    pub(super) fn new(slot: usize, extent: Num, body: Test, extents: &[i64], memory: &Memory) -> Self {
+        let mut bound = vec![(slot, extent)];
+        let body = match body {
+            Test::Exists(inner, true) => {
+                bound.extend(inner.bound.iter().cloned());
+                inner.body.clone()
+            }
+            other => other,
+        };
+        let told = Told::new(&bound, &body, extents, memory);
+        Self { bound, body, told, tests: Cell::new(0), marks: OnceCell::new() }
+    }
+
+    /// Marks the indices that it mentions.
+    pub(super) fn mark(&self, found: &mut [bool]) {
+        self.bound.iter().for_each(|(_, n)| n.mark(found));
+        self.body.mark(found);
+    }
+
+    pub(super) fn holds(&self, at: &mut [i64]) -> Result<bool, Missing> {
+        if let Some(told) = &self.told {
+            if self.marks.get().is_none() && self.tests.get() >= told.size {
+                // Where something is read outside it depends on the order of the tests.
+                let _ = self.marks.set(self.marks(told, at).ok());
+            }
+            if let Some(Some(marks)) = self.marks.get() {
+                let mut place = 0;
+                for (k, extent, _) in &told.indices {
+                    let i = at.get(*k).and_then(|i| usize::try_from(*i).ok()).ok_or(Missing::Broken("an index"))?;
+                    place = place * extent + i;
+                }
+                return marks.get(place).copied().ok_or(Missing::Broken("an index"));
+            }
+        }
+        let mut found = false;
+        self.each(0, at, &mut |at| {
+            self.tests.set(self.tests.get().saturating_add(1));
+            found = self.body.holds(at)?;
+            Ok(found)
+        })?;
+        Ok(found)
+    }
+
+    /// Visits the tuples from a slot on until `f` says that it is enough.
+    fn each(
+        &self,
+        depth: usize,
+        at: &mut [i64],
+        f: &mut dyn FnMut(&mut [i64]) -> Result<bool, Missing>,
+    ) -> Result<bool, Missing> {
+        let Some((slot, extent)) = self.bound.get(depth) else { return f(at) };
+        for i in 0..extent.value(at)? {
+            *at.get_mut(*slot).ok_or(Missing::Broken("an index"))? = i;
+            if self.each(depth + 1, at, f)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn marks(&self, told: &Told, at: &mut [i64]) -> Result<Vec<bool>, Missing> {
+        let mut marks = vec![false; told.size];
+        self.each(0, at, &mut |at| {
+            for test in &told.rest {
+                if !test.holds(at)? {
+                    return Ok(false);
+                }
+            }
+            let mut place = Some(0);
+            for (_, extent, value) in &told.indices {
+                let i = usize::try_from(value.exact(at)?).ok().filter(|i| i < extent);
+                place = place.zip(i).map(|(place, i)| place * extent + i);
+            }
+            place.and_then(|k| marks.get_mut(k)).into_iter().for_each(|slot| *slot = true);
+            Ok(false)
+        })?;
+        Ok(marks)
+    }
+}
+
+impl Told {
+    fn new(bound: &[(usize, Num)], body: &Test, extents: &[i64], memory: &Memory) -> Option<Self> {
+        // The slots before are indices, and what existentials around bind.
+        let (first, _) = bound.first()?;
+        let free = |mark: &dyn Fn(&mut [bool])| -> Vec<usize> {
+            let mut found = vec![false; *first];
+            mark(&mut found);
+            (0..*first).filter(|k| found.get(*k) == Some(&true)).collect()
+        };
+        if bound.iter().any(|(_, n)| !free(&|found| n.mark(found)).is_empty()) {
+            return None;
+        }
+        let mut rest: Vec<Test> = match body {
+            Test::All(items) => items.to_vec(),
+            other => vec![other.clone()],
+        };
+        let mut indices = Vec::new();
+        for k in free(&|found| body.mark(found)) {
+            let tells = |p: &Test| p.tells(k).filter(|n| free(&|found| n.mark(found)).is_empty());
+            let (nth, value) = rest.iter().enumerate().find_map(|(nth, p)| Some((nth, tells(p)?)))?;
+            rest.remove(nth);
+            indices.push((k, usize::try_from(*extents.get(k)?).ok()?, value));
+        }
+        if indices.is_empty() || rest.iter().any(|p| !free(&|found| p.mark(found)).is_empty()) {
+            return None;
+        }
+        let size = indices.iter().try_fold(1_usize, |size, (_, n, _)| size.checked_mul(*n))?;
+        let _charge = memory.charge(size).ok()?;
+        Some(Self { indices, rest, size, _charge })
+    }
+}

@@ -138,7 +138,6 @@ fn definitions_in_every_form() {
             // What may go on for ever is not asked of the interpreter.
             if !judge.ends(&stages, &point) {
                 judge.tally.unfinished += 1;
-                skipped.push("takes more steps than are asked for");
                 continue;
             }
             let Some(ran) = interpreter.ran(def, &stages, &point, judge.twice) else {
@@ -151,6 +150,9 @@ fn definitions_in_every_form() {
                 break;
             }
         }
+        let (undecided, unfinished) = (judge.tally.undecided, judge.tally.unfinished);
+        skipped.extend((undecided > 0).then_some("rounding decides a condition"));
+        skipped.extend((unfinished > 0).then_some("takes more steps than are asked for"));
         skipped.dedup();
         if judge.tally.values == 0 {
             valueless.push(format!("{}: {}", full(def), skipped.join(", ")));

@@ -177,7 +177,7 @@ fn summed_up(wrong: &[String]) {
 #[test]
 fn forms_read_back() {
     with_all(|forms, all| {
-        let (mut wrong, mut compared, mut fewer, mut unread) = (Vec::new(), [0_u32; 2], 0, 0);
+        let (mut wrong, mut compared, mut fewer, mut unread) = (Vec::new(), [0_u32; 2], 0, Vec::new());
         for (name, core) in &all.core {
             match core_reads_back(core) {
                 Ok(read) => {
@@ -203,7 +203,7 @@ fn forms_read_back() {
                 found
             };
             if ssa.inputs.iter().flat_map(|i| &i.leaf.dims).any(elements) {
-                unread += 1;
+                unread.push(name.clone());
                 continue;
             }
             match ssa_reads_back(ssa) {
@@ -228,10 +228,12 @@ fn forms_read_back() {
         }
         let [core, ssa] = compared;
         println!("{} in core, {core} values; {} in Tensor SSA, {ssa} values", all.core.len(), all.ssa.len());
-        println!(
-            "{fewer} values at fewer counts; {unread} not read, of which a parameter has the extents of another's elements"
+        println!("{fewer} values at fewer counts; {} not read", unread.len());
+        // Two bodies of loops in loops, and their derivatives.
+        assert!(
+            unread.iter().all(|name| name.contains("std/minimisers.iv::main")),
+            "more that is not read: {unread:?}"
         );
-        assert!(unread < 20, "more that is not read: {unread}");
         summed_up(&wrong);
         assert!(all.core.len() > 400 && all.ssa.len() > 800, "fewer forms than there were");
         assert!(core > 400 && ssa > 800, "fewer values than there were");

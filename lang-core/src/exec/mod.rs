@@ -1,6 +1,6 @@
 //! Tensor SSA, run: statement by statement on flat buffers. Of each statement index expressions and predicates are
 //! brought to numbers once ([`number`]), loops over what the predicates leave are made of them ([`nest`]), and the
-//! innermost loop is one over elements side by side ([`rows`]). Values are those of `ir/eval_ssa.rs`, bit for bit:
+//! innermost loop is one over elements side by side ([`rows`]). Values are those of `ir/eval_ssa/`, bit for bit:
 //! the terms of a sum are added in the same order. What counts is that evaluator's matter; this one is fast.
 //!
 //! A check is asked where the first statement needs it, a call runs the callee's function, a tensor goes when nothing

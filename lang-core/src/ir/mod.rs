@@ -8,6 +8,7 @@ pub mod canonical;
 mod canonical_region;
 pub mod convert;
 pub mod core;
+mod core_type;
 pub mod cost;
 pub mod eval;
 pub mod eval_ssa;

@@ -1,15 +1,17 @@
 //! Builds Tensor SSA in solved form: equal statements once, views seen through, indices that an equation tells put in
 //! their place, and what does not depend on an index computed without it.
 
+mod add;
+
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::core::{Constant, Operation};
-use super::origin::{Ancestor, Trace, VALUE};
-use super::region::{Loop, Part};
-use super::ssa::{Access, Addend, Check, Rhs, Ssa, Stmt, Var, index, index_number};
-use super::value::{self, Value};
+use crate::ir::core::{Constant, Operation};
+use crate::ir::origin::{Ancestor, Trace, VALUE};
+use crate::ir::region::{Loop, Part};
+use crate::ir::ssa::{Access, Check, Rhs, Ssa, Stmt, Var, index, index_number};
+use crate::ir::value::{self, Value};
 use crate::predicate::{Atom, Context, Poly, Pred};
 use crate::syntax::ops::Scalar;
 
@@ -490,95 +492,6 @@ impl Builder {
         self.get(a.var).is_some_and(one)
     }
 
-    /// `Σₖ [pₖ] · ± Xₖ[aₖ]`
-    pub fn add(&mut self, dims: &[Poly], scalar: Scalar, terms: &[Addend], mut needs: Vec<u32>) -> Var {
-        let mut kept = Vec::new();
-        for term in terms {
-            let Some(inner) = self.see(&term.of) else { continue };
-            let pred = self.simplify(dims, &self.asked(&term.pred).and(&inner.pred));
-            if pred.is_false() {
-                continue;
-            }
-            needs.extend(inner.needs);
-            let term = Addend { neg: term.neg ^ inner.neg, pred, of: inner.of };
-            // Of two terms that are the same, where one is there and where the other is, one is made.
-            let other = kept.iter_mut().find(|t: &&mut Addend| {
-                (t.neg, &t.of) == (term.neg, &term.of) && self.simplify(dims, &t.pred.and(&term.pred)).is_false()
-            });
-            match other {
-                Some(other) => other.pred = self.simplify(dims, &Pred::any_of([other.pred.clone(), term.pred])),
-                None => kept.push(term),
-            }
-        }
-        // What is the same for some index is computed once, if its range is not empty.
-        let same = |k: &usize| {
-            let atom = index(*k, &Poly::default()).atom();
-            !kept.iter().any(|t| t.pred.mentions(&atom) || t.of.at.iter().any(|p| p.mentions(&atom)))
-        };
-        if kept.len() > 1
-            && let Some(k) = (0..dims.len()).find(same)
-        {
-            let put = |p: &Poly| without_index(p, k, &Poly::default());
-            let rest: Vec<Poly> = dims.iter().enumerate().filter(|(j, _)| *j != k).map(|(_, n)| put(n)).collect();
-            let some = dims.get(k).map(|n| Pred::less(&Poly::default(), &put(n))).unwrap_or_default();
-            let terms: Vec<Addend> = kept
-                .iter()
-                .map(|t| Addend {
-                    neg: t.neg,
-                    pred: some.and(&t.pred.map(&put)),
-                    of: Access { var: t.of.var, at: t.of.at.iter().map(put).collect() },
-                })
-                .collect();
-            let inner = self.add(&rest, scalar, &terms, needs.clone());
-            let at = (0..dims.len()).filter(|j| *j != k).map(|j| index(j, &Poly::default()).value()).collect();
-            return self.contract(dims, Vec::new(), &Pred::truth(), false, &[Access { var: inner, at }], needs);
-        }
-        match kept.as_slice() {
-            [] => self.zero(dims, scalar),
-            [one] => self.view(dims, scalar, one.pred.clone(), one.neg, vec![one.of.clone()], needs),
-            _ if self.region && !dims.is_empty() => self.added_to(dims, scalar, kept, needs),
-            _ => self.push(dims.to_vec(), Some(scalar), Rhs::Add(kept), needs),
-        }
-    }
-
-    /// A sum whose first term is all of a tensor: what is added to elements that equations tell updates it.
-    fn added_to(&mut self, dims: &[Poly], scalar: Scalar, mut terms: Vec<Addend>, needs: Vec<u32>) -> Var {
-        let own: Vec<Poly> = dims.iter().enumerate().map(|(k, n)| index(k, n).value()).collect();
-        let whole = |t: &Addend| t.pred.is_true() && !t.neg && t.of.at == own && self.dims(t.of.var) == dims;
-        let Some(first) = terms.iter().position(whole) else {
-            return self.push(dims.to_vec(), Some(scalar), Rhs::Add(terms), needs);
-        };
-        let base = terms.remove(first);
-        let (few, rest): (Vec<_>, Vec<_>) =
-            terms.into_iter().map(|t| (added_at(dims, &t), t)).partition(|(u, _)| u.is_some());
-        let mut var = base.of.var;
-        if !rest.is_empty() {
-            let rest = std::iter::once(base).chain(rest.into_iter().map(|(_, t)| t)).collect();
-            var = self.push(dims.to_vec(), Some(scalar), Rhs::Add(rest), needs.clone());
-        }
-        for (update, term) in few {
-            let Some((bound, pred, at, mut value)) = update else { continue };
-            if term.neg {
-                let own = (0..bound.len()).map(|k| index(k, &Poly::default()).value()).collect();
-                let down = |p: &Poly| shifted_down(p, dims.len());
-                let of = Access { var: value.var, at: value.at.iter().map(down).collect() };
-                let negated = self.contract(&bound, Vec::new(), &pred.map(&down), true, &[of], needs.clone());
-                let up = |p: &Poly| {
-                    at_indices(
-                        p,
-                        &(0..bound.len()).map(|k| index(dims.len() + k, &Poly::default()).value()).collect::<Vec<_>>(),
-                    )
-                };
-                let at: Vec<Poly> = own;
-                value = Access { var: negated, at: at.iter().map(up).collect() };
-            }
-            let base = Access { var, at: Vec::new() };
-            let of = Rhs::Update { base, batch: 0, bound, pred, at, value, add: true };
-            var = self.update(dims, scalar, of, needs.clone());
-        }
-        var
-    }
-
     /// `[p] · f(X₀[a₀], …)`. Arguments are seen through where that leaves them as they are.
     pub fn map(
         &mut self,
@@ -632,67 +545,6 @@ impl Builder {
         }
         self.push(dims.to_vec(), Some(scalar), Rhs::Map { operation, pred, args: seen }, needs)
     }
-}
-
-/// Indices of bound variables after those of a statement, as those of a statement of their own.
-fn shifted_down(p: &Poly, by: usize) -> Poly {
-    p.substitute(&|a| match a {
-        Atom::Local(l, _) => Some(index(index_number(*l)?.checked_sub(by)?, &Poly::default()).value()),
-        _ => None,
-    })
-}
-
-/// The extents of bound indices, the predicate, the element and what is added, all over bound indices, if equations
-/// tell some indices of a term.
-fn added_at(dims: &[Poly], term: &Addend) -> Option<(Vec<Poly>, Pred, Vec<Poly>, Access)> {
-    let n = dims.len();
-    let mut told: Vec<Option<Poly>> = vec![None; n];
-    for k in (0..n).rev() {
-        let atom = index(k, &Poly::default()).atom();
-        let Some(value) = term.pred.solution(&atom) else { continue };
-        let clear = (0..n).all(|j| {
-            let other = index(j, &Poly::default()).atom();
-            let told = told.get(j).and_then(Option::as_ref);
-            told.is_none_or(|told| !value.mentions(&other) && !told.mentions(&atom))
-        });
-        if clear && let Some(slot) = told.get_mut(k) {
-            *slot = Some(value);
-        }
-    }
-    if told.iter().all(Option::is_none) {
-        return None;
-    }
-    let mut free = 0;
-    let places: Vec<Option<usize>> = told
-        .iter()
-        .map(|t| {
-            free += usize::from(t.is_none());
-            t.is_none().then(|| n + free - 1)
-        })
-        .collect();
-    let free_at = |p: &Poly| {
-        p.substitute(&|a| match a {
-            Atom::Local(l, _) => Some(index((*places.get(index_number(*l)?)?)?, &Poly::default()).value()),
-            _ => None,
-        })
-    };
-    let at: Vec<Poly> = (0..n)
-        .map(|k| match told.get(k) {
-            Some(Some(value)) => free_at(value),
-            _ => free_at(&index(k, &Poly::default()).value()),
-        })
-        .collect();
-    let put = |p: &Poly| {
-        p.substitute(&|a| match a {
-            Atom::Local(l, _) => at.get(index_number(*l)?).cloned(),
-            _ => None,
-        })
-    };
-    let inside = told.iter().zip(&at).zip(dims).filter(|((t, _), _)| t.is_some()).map(|((_, a), n)| Pred::inside(a, n));
-    let pred = Pred::all(inside.chain([term.pred.map(&put)]));
-    let value = Access { var: term.of.var, at: term.of.at.iter().map(put).collect() };
-    let bound = dims.iter().zip(&told).filter(|(_, t)| t.is_none()).map(|(n, _)| n.clone()).collect();
-    Some((bound, pred, at, value))
 }
 
 /// What is the same for some index. It is computed where the range of that index is not empty.

@@ -1,0 +1,322 @@
+//! Texts of loops.
+
+use expect_test::expect;
+
+use super::{read_ssa, refused};
+
+#[test]
+fn loops_that_are_none() {
+    let wrong = [
+        "L1 = loop j0 < n {\n  }\n  out X1",
+        "X2: f64 = L0.last Y1\n  out X2",
+        "L0 = loop j0 < n {\n    Y0: f64 = given X0[j0]\n  }\n  X2: f64 = L0.last Y0\n  out X2",
+        "L0 = loop j0 < n {\n    Y0: f64 = given X0[j0]\n  }\n  X2: f64 = L0.every Y0\n  out X2",
+        "L0 = loop j0 < n {\n    Y0: f64 = given X0[j0]\n  }\n  X2[i0 < n]: f64 = L0.every Y1\n  out X2",
+        "L0 = loop j0 < n {\n    Y0: f64 = given X0[i0]\n  }\n  X2[i0 < n]: f64 = L0.every Y0\n  out X2",
+        "L0 = loop j0 < n {\n    Y0: f64 = given X0\n  }\n  X2[i0 < n]: f64 = L0.every Y0\n  out X2",
+        "L0 = loop j0 < n {\n    Y0: f64 = given X2\n  }\n  X2[i0 < n]: f64 = L0.every Y0\n  out X2",
+        "L0 = loop j0 < n {\n    Y0: f64 = X1\n  }\n  X2[i0 < n]: f64 = L0.every Y0\n  out X2",
+        "L0 = loop j0 < n {\n    Y0: f64 = input x\n  }\n  X2[i0 < n]: f64 = L0.every Y0\n  out X2",
+        "L0 = loop j0 < n {\n    Y0[i0 < n]: f64 = given X0\n  }\n  X2[i0 < n, i1 < n]: f64 = L0.every Y0\n  out X1",
+        "L0 = loop j0 < n with n, n {\n  }\n  X2: i64 = L0.trips\n  out X1",
+        "L0 = loop j0 < n with m {\n  }\n  X2: i64 = L0.trips\n  out X1",
+        "L0 = loop j0 < n {\n    Y0: f64 = given k = X1\n  }\n  X2: i64 = L0.trips\n  out X1",
+        "L0 = loop j0 < n {\n    Y0: f64 = carried X1 then Y1\n  }\n  X2: i64 = L0.trips\n  out X1",
+        "L0 = loop j0 < n {\n    Y0: f64 = carried X1 then Y1\n    Y1: i64 = 1\n  }\n  X2: i64 = L0.trips\n  out X1",
+        "L0 = loop j0 < n {\n    Y0: f64 = carried X1\n  }\n  X2: i64 = L0.trips\n  out X1",
+        "L0 = loop j0 while Y0 {\n    Y0: f64 = given X1\n  }\n  X2: i64 = L0.trips\n  out X1",
+        "L0 = loop j0 < n {\n    all\n  }\n  X2: i64 = L0.trips\n  out X1",
+        "L0 = loop j0 < n {\n    all needs 0\n  }\n  X2: i64 = L0.trips\n  out X1",
+        "L0 = loop j1 < n {\n  }\n  out X1",
+        "L0 = loop j0 < n {\n  out X1",
+        "X2: f64 = given X1\n  out X2",
+        "X2: f64 = input 2: y = let y\n  out X2",
+        "X2[i0 < n]: f64 = X0 with [0, 1] = X1\n  out X1",
+        "X2[i0 < n]: f64 = X0 with [i0] = X1\n  out X1",
+        "X2[i0 < n]: f64 = X0 with [i1] = X0[i1] for i0 < n\n  out X1",
+        "X2[i0 < n]: i64 = X0 with [0] = X1\n  out X1",
+        "X2[i0 < n]: f64 = for i0: X0[i0] with [] = X1\n  X3: f64 = X0[0] with [0] = X1\n  out X1",
+    ];
+    let head = "ssa f[n](x: [n]f64) -> f64 =\n  X0[i0 < n]: f64 = input x\n  X1: f64 = 1.0\n";
+    let texts: Vec<String> = wrong.iter().map(|t| format!("{head}  {t}")).collect();
+    let message = |text: &String| {
+        let error = read_ssa("t", text).map(|f| f.to_string());
+        let text = text.strip_prefix(head).unwrap_or_default();
+        format!("of\n{text}\n  {}\n", error.map_or_else(|e| e.to_string(), |text| format!("read: {text}")))
+    };
+    expect![[r#"
+        of
+          L1 = loop j0 < n {
+          }
+          out X1
+          4:3: `L0` is wanted, not `L1`
+        of
+          X2: f64 = L0.last Y1
+          out X2
+          4:3: there is no loop L0 here
+        of
+          L0 = loop j0 < n {
+            Y0: f64 = given X0[j0]
+          }
+          X2: f64 = L0.last Y0
+          out X2
+          7:3: `Y0` is not carried
+        of
+          L0 = loop j0 < n {
+            Y0: f64 = given X0[j0]
+          }
+          X2: f64 = L0.every Y0
+          out X2
+          7:3: this part has 1 indices and is `f64`
+        of
+          L0 = loop j0 < n {
+            Y0: f64 = given X0[j0]
+          }
+          X2[i0 < n]: f64 = L0.every Y1
+          out X2
+          4:3: `Y1` is no statement before this one
+        of
+          L0 = loop j0 < n {
+            Y0: f64 = given X0[i0]
+          }
+          X2[i0 < n]: f64 = L0.every Y0
+          out X2
+          5:24: `i0` is not known here
+        of
+          L0 = loop j0 < n {
+            Y0: f64 = given X0
+          }
+          X2[i0 < n]: f64 = L0.every Y0
+          out X2
+          5:5: what is read has 1 indices and is `f64`
+        of
+          L0 = loop j0 < n {
+            Y0: f64 = given X2
+          }
+          X2[i0 < n]: f64 = L0.every Y0
+          out X2
+          5:21: `X2` is no statement before this one
+        of
+          L0 = loop j0 < n {
+            Y0: f64 = X1
+          }
+          X2[i0 < n]: f64 = L0.every Y0
+          out X2
+          5:15: `X1` is no statement before this one
+        of
+          L0 = loop j0 < n {
+            Y0: f64 = input x
+          }
+          X2[i0 < n]: f64 = L0.every Y0
+          out X2
+          5:5: a function has an `input`, a loop what is `given` or `carried`
+        of
+          L0 = loop j0 < n {
+            Y0[i0 < n]: f64 = given X0
+          }
+          X2[i0 < n, i1 < n]: f64 = L0.every Y0
+          out X1
+          5:13: `n` is not known here
+        of
+          L0 = loop j0 < n with n, n {
+          }
+          X2: i64 = L0.trips
+          out X1
+          4:28: `n` is there twice
+        of
+          L0 = loop j0 < n with m {
+          }
+          X2: i64 = L0.trips
+          out X1
+          4:25: `m` is not known here
+        of
+          L0 = loop j0 < n {
+            Y0: f64 = given k = X1
+          }
+          X2: i64 = L0.trips
+          out X1
+          5:5: only an integer has a name here
+        of
+          L0 = loop j0 < n {
+            Y0: f64 = carried X1 then Y1
+          }
+          X2: i64 = L0.trips
+          out X1
+          5:31: `Y1` is no statement before this one
+        of
+          L0 = loop j0 < n {
+            Y0: f64 = carried X1 then Y1
+            Y1: i64 = 1
+          }
+          X2: i64 = L0.trips
+          out X1
+          5:31: `Y1` is of another type than what is carried
+        of
+          L0 = loop j0 < n {
+            Y0: f64 = carried X1
+          }
+          X2: i64 = L0.trips
+          out X1
+          6:3: `then` is wanted, not `}`
+        of
+          L0 = loop j0 while Y0 {
+            Y0: f64 = given X1
+          }
+          X2: i64 = L0.trips
+          out X1
+          4:22: `Y0` is no truth value that is carried
+        of
+          L0 = loop j0 < n {
+            all
+          }
+          X2: i64 = L0.trips
+          out X1
+          6:3: `needs` is wanted, not `}`
+        of
+          L0 = loop j0 < n {
+            all needs 0
+          }
+          X2: i64 = L0.trips
+          out X1
+          5:15: there is no check 0
+        of
+          L0 = loop j1 < n {
+          }
+          out X1
+          4:13: `j0` is wanted, not `j1`
+        of
+          L0 = loop j0 < n {
+          out X1
+          5:3: `Y0` or `}` is wanted, not `out`
+        of
+          X2: f64 = given X1
+          out X2
+          4:3: a function has an `input`, a loop what is `given` or `carried`
+        of
+          X2: f64 = input 2: y = let y
+          out X2
+          4:3: this is no input 1
+        of
+          X2[i0 < n]: f64 = X0 with [0, 1] = X1
+          out X1
+          4:3: an update at 2 indices
+        of
+          X2[i0 < n]: f64 = X0 with [i0] = X1
+          out X1
+          4:3: `i0` is no index of the update
+        of
+          X2[i0 < n]: f64 = X0 with [i1] = X0[i1] for i0 < n
+          out X1
+          4:47: `i1` is wanted, not `i0`
+        of
+          X2[i0 < n]: i64 = X0 with [0] = X1
+          out X1
+          4:3: an update by another type
+        of
+          X2[i0 < n]: f64 = for i0: X0[i0] with [] = X1
+          X3: f64 = X0[0] with [0] = X1
+          out X1
+          5:3: an update at 1 indices
+    "#]]
+    .assert_eq(&texts.iter().map(message).collect::<String>());
+}
+
+#[test]
+fn core_loops() {
+    refused(
+        &[
+            "core f[n](x: [n]f64) -> f64 =\n  (loop k < n from 1.0: f#0[n, k](x): (f64, [0](), i64)).0",
+            "core f[](x: f64) -> f64 =\n  (loop k from (x > 0.0, x) while .0: f#0[](): ((bool, f64), [_]f64, i64)).0.1",
+            "core f[n](x: [n]f64, v: [n]f64) -> [n]f64 =\n  update(update(x, [n - 1] += 1.0), [i + 1] = v[i] for i < n - 1 if 0 < n)",
+            "core f[n](x: [n]f64) -> f64 = loop k < n from 1.0: f#0[n, k](x)",
+            "core f[n](x: [n]f64) -> f64 = (loop k < n from 1.0: f#0[n, k](x): (f64, f64, i64)).0",
+            "core f[n](x: [n]f64) -> f64 = (loop k < n from 1.0: f#0[n, k](x): (i64, [0](), i64)).0",
+            "core f[n](x: [n]f64) -> f64 = (loop k < n: f#0[n, k](x): (f64, [0](), i64)).0",
+            "core f[n](x: [n]f64) -> f64 = (loop k from 1.0 while .1: f#0[n](x): (f64, [0](), i64)).0",
+            "core f[n](x: [n]f64) -> [n]f64 = update(x, [0, 1] = 1.0)",
+            "core f[n](x: [n]f64) -> [n]f64 = update(x, [0] = x)",
+            "core f[n](x: [n]f64) -> [n]f64 = update(x, [i] = x for i < n)",
+            "core f[n](x: [n]f64) -> [n]f64 = update(x, [i] = x[j] for i < n)",
+            "core f[n](x: [n]f64) -> [n]f64 = update(x, [i] = 1.0)",
+        ],
+        expect![[r#"
+            core f[n](x: [n]f64) -> f64 =
+              (loop k < n from 1.0: f#0[n, k](x): (f64, [0](), i64)).0
+              read: core f[n](x: [n]f64) -> f64 =
+              (loop k < n from 1.0: f#0[n, k](x): (f64, [0](), i64)).0
+
+            core f[](x: f64) -> f64 =
+              (loop k from (x > 0.0, x) while .0: f#0[](): ((bool, f64), [_]f64, i64)).0.1
+              read: core f[](x: f64) -> f64 =
+              (loop k from (x > 0.0, x) while .0: f#0[](): ((bool, f64), [_]f64, i64)).0.1
+
+            core f[n](x: [n]f64, v: [n]f64) -> [n]f64 =
+              update(update(x, [n - 1] += 1.0), [i + 1] = v[i] for i < n - 1 if 0 < n)
+              read: core f[n](x: [n]f64, v: [n]f64) -> [n]f64 =
+              update(update(x, [n - 1] += 1.0), [i + 1] = v[i] for i < n - 1 if 0 < n)
+
+            core f[n](x: [n]f64) -> f64 = loop k < n from 1.0: f#0[n, k](x)
+              1:31: the type of a loop stands after it
+            core f[n](x: [n]f64) -> f64 = (loop k < n from 1.0: f#0[n, k](x): (f64, f64, i64)).0
+              1:32: `(f64, f64, i64)` is no type of a loop
+            core f[n](x: [n]f64) -> f64 = (loop k < n from 1.0: f#0[n, k](x): (i64, [0](), i64)).0
+              1:48: `f64` is not what is carried
+            core f[n](x: [n]f64) -> f64 = (loop k < n: f#0[n, k](x): (f64, [0](), i64)).0
+              1:42: `from` is wanted, not `:`
+            core f[n](x: [n]f64) -> f64 = (loop k from 1.0 while .1: f#0[n](x): (f64, [0](), i64)).0
+              1:56: the first part is wanted, not `:`
+            core f[n](x: [n]f64) -> [n]f64 = update(x, [0, 1] = 1.0)
+              1:53: an index of `f64`
+            core f[n](x: [n]f64) -> [n]f64 = update(x, [0] = x)
+              1:50: `[n]f64` in place of `f64`
+            core f[n](x: [n]f64) -> [n]f64 = update(x, [i] = x for i < n)
+              1:50: an element at the indices of the update is wanted here
+            core f[n](x: [n]f64) -> [n]f64 = update(x, [i] = x[j] for i < n)
+              1:50: an element at the indices of the update is wanted here
+            core f[n](x: [n]f64) -> [n]f64 = update(x, [i] = 1.0)
+              1:45: `i` is not known here
+        "#]],
+    );
+}
+
+/// Loops in loops, for indices, with what they are given; updates; inputs in another order.
+#[test]
+fn loops_printed_as_read() {
+    let text = "ssa f_tan{0, 2}[n, m](a: [n, m]f64, data k: i64, b: [k]f64) -> ([n, m]f64, [k]f64, i64) =
+  X0[i0 < n, i1 < m]: f64 = input a  -- a
+  X1: i64 = input k
+  X2[i0 < X1]: f64 = input b
+  X3[i0 < X1]: f64 = input 4: b_tan = tan 2
+  X4[i0 < n, i1 < m]: f64 = input 3: a_tan = tan 0
+  X5: bool = true
+  X6: f64 = 0.5
+  L0 = for j0 < n, j1 < m: [j0 < j1] * loop j2 < m - j1 with n, m, k = j0, l = m - j2 - 1 {
+    check 0[i0 < k]: Y1 => i0 < n, E0502 \"inside\"
+    Y0: i64 = given p = X1
+    Y1: bool = given X5
+    Y2[i0 < m]: f64 = given X0[j0]  -- row
+    Y3: f64 = carried X6 then Y6
+    L1 = loop j0 while Z1 with k = k + p {
+      Z0: f64 = given Y2[j0]
+      Z1: bool = carried Y1 then Z4
+      L2 = loop j0 < k {
+        XX0: f64 = given Z0
+        XX1: f64 = XX0 * XX0
+      }
+      Z2[i0 < k]: f64 = L2.every XX1
+      Z3: f64 = sum i0 < k: Z2[i0]
+      Z4: bool = >(Z3, Z0)
+    }
+    Y4: i64 = L1.trips  needs 0
+    Y5: f64 = sum i0 < l: [i0 < Y4] * Y2[i0]
+    Y6: f64 = Y3 + Y5
+    all needs 0
+  }
+  X7[i0 < n, i1 < m]: f64 = L0.last Y3
+  X8[i0 < n, i1 < m, i2 < m]: i64 = L0.every Y4
+  X9[i0 < n, i1 < m]: f64 = for i0: X7[i0] with [i2 + 1] += X0[i0, i2] for i2 < m - 1 if X5
+  X10[i0 < n, i1 < m]: f64 = X9 with [X8[0, 0, 0], 1] = X6
+  out X10, X3, X1
+";
+    assert_eq!(read_ssa("t", text).map(|f| f.to_string()), Ok(text.to_owned()));
+}

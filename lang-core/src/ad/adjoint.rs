@@ -9,8 +9,9 @@
 use std::sync::Arc;
 
 use super::forward::{exists, passed, spread};
+use super::partial::Inside;
 use super::reduce::{CHOSEN_ADJ, PRODUCT_ADJ};
-use super::{Deriving, Functions, Tangent, is_real, own};
+use super::{Deriving, Functions, Presence, Tangent, is_real, own};
 use crate::ir::core::{Derivation, Leaf};
 use crate::ir::flat::Source;
 use crate::ir::origin::{CALL, LOOP, ZERO};
@@ -57,7 +58,7 @@ pub const RULES: &[&str] = &[
 /// after the cotangents.
 pub(super) fn adjoint<'a>(
     ssa: &'a Ssa,
-    of: &[(u32, Pred)],
+    of: &[(u32, Presence)],
     wrt: &[u32],
     sums: Option<&[u32]>,
     functions: Functions<'a>,
@@ -76,7 +77,11 @@ pub(super) fn adjoint<'a>(
         if active.get(var.0 as usize) == Some(&true) {
             let of = pass.whole(cotangent);
             let addend = Addend { neg: false, pred: Pred::truth(), of };
-            terms.get_mut(var.0 as usize)?.push(Term { addend, present: present.clone() });
+            let mut inside = present.inside.clone();
+            if present.nonzero {
+                inside = inside.and(&pass.nonzero(cotangent));
+            }
+            terms.get_mut(var.0 as usize)?.push(Term { addend, present: inside });
         }
     }
     for k in sums.unwrap_or_default() {
@@ -84,7 +89,8 @@ pub(super) fn adjoint<'a>(
         let name = format!("{}_adj", pass.name(var, "x")).into();
         let sum = pass.input(name, Source::Cotangent(*k), Leaf { path: Vec::new(), ..input.leaf.clone() });
         let addend = Addend { neg: false, pred: Pred::truth(), of: pass.whole(sum) };
-        terms.get_mut(var.0 as usize)?.push(Term { addend, present: Pred::truth() });
+        // It is no term of this iteration.
+        terms.get_mut(var.0 as usize)?.push(Term { addend, present: Pred::falsity() });
     }
     let mut cotangents: Vec<Option<Tangent>> = vec![None; ssa.stmts.len()];
     for (k, stmt) in ssa.stmts.iter().enumerate().rev() {
@@ -138,9 +144,9 @@ pub(super) struct Term {
 }
 
 impl Term {
-    /// A term that is there everywhere.
-    pub(super) fn whole(of: Access) -> Self {
-        Self { addend: Addend { neg: false, pred: Pred::truth(), of }, present: Pred::truth() }
+    /// A term that is there everywhere, as one of these elements where it is present.
+    pub(super) fn whole(of: Access, present: Pred) -> Self {
+        Self { addend: Addend { neg: false, pred: Pred::truth(), of }, present }
     }
 }
 
@@ -189,7 +195,7 @@ impl Deriving<'_> {
                     self.rule(var, if factors.len() == 2 { "6.28" } else { "6.29" });
                     let others = factors.iter().enumerate().filter(|(j, _)| *j != k).map(|(_, f)| f.clone());
                     let others: Vec<Access> = others.collect();
-                    let pred = pred.and(&self.asked(present, &others));
+                    let pred = pred.and(&self.asked(present, &Inside::of(stmt, bound, pred), &others));
                     let product: Vec<Access> = [seed.clone()].into_iter().chain(others).collect();
                     self.transpose(stmt, bound, (&pred, present), *neg, factor, &product, terms);
                 }
@@ -197,7 +203,9 @@ impl Deriving<'_> {
             Rhs::Reduce(r) if is_active(&r.of) && r.reducer == Reducer::Prod => {
                 self.rule(var, PRODUCT_ADJ);
                 let others = self.others(stmt, r)?;
-                let pred = r.pred.and(&r.terms).and(&self.asked(present, std::slice::from_ref(&others)));
+                let inside = r.pred.and(&r.terms);
+                let asked = Inside::of(stmt, &r.bound, &inside);
+                let pred = inside.and(&self.asked(present, &asked, std::slice::from_ref(&others)));
                 self.transpose(stmt, &r.bound, (&pred, present), false, &r.of, &[seed, others], terms);
             }
             Rhs::Reduce(r) if is_active(&r.of) => {

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use super::partial::Inside;
 use super::reduce::{CHOSEN_TAN, PRODUCT_TAN};
 use super::{Deriving, Functions, Tangent, is_real};
 use crate::ir::core::{Derivation, Leaf};
@@ -113,7 +114,7 @@ impl Deriving<'_> {
                     present.push(exists(stmt.dims.len(), bound, &pred.and(&some)));
                     let mut product = factors.clone();
                     product.remove(k);
-                    let pred = pred.and(&self.asked(&some, &product));
+                    let pred = pred.and(&self.asked(&some, &Inside::of(stmt, bound, pred), &product));
                     product.insert(k, tangent);
                     let part = self.builder.contract(&stmt.dims, bound.clone(), &pred, *neg, &product, needs.clone());
                     terms.push(part);
@@ -137,7 +138,8 @@ impl Deriving<'_> {
                     let others = self.others(stmt, r)?;
                     let terms = r.pred.and(&r.terms);
                     present.push(exists(stmt.dims.len(), &r.bound, &terms.and(&some)));
-                    let pred = terms.and(&self.asked(&some, std::slice::from_ref(&others)));
+                    let inside = Inside::of(stmt, &r.bound, &terms);
+                    let pred = terms.and(&self.asked(&some, &inside, std::slice::from_ref(&others)));
                     Some(self.builder.contract(&stmt.dims, r.bound.clone(), &pred, false, &[others, tangent], needs))
                 }
                 Some(_) if is_real(stmt.scalar) => {

@@ -12,16 +12,18 @@ mod reduce;
 pub mod rule;
 mod update;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
+use self::partial::Inside;
 use crate::base::Name;
-use crate::ir::core::{Callee, CoreType, Derivation, Leaf};
+use crate::ir::core::{Callee, Constant, CoreType, Derivation, Leaf, Operation};
 use crate::ir::flat::{Input, Source};
 use crate::ir::origin::{Ancestor, Origins};
 use crate::ir::ssa::{Access, Builder, Rhs, Ssa, Var};
 use crate::norm::hits::Hits;
-use crate::predicate::{Poly, Pred};
-use crate::syntax::ops::Scalar;
+use crate::predicate::{LocalId, Poly, Pred};
+use crate::syntax::ops::{BinOp, Scalar};
 
 /// A function in Tensor SSA, derived or not; `None` where there is none.
 pub type Functions<'a> = &'a dyn Fn(&Arc<Callee>) -> Option<Arc<Ssa>>;
@@ -32,7 +34,7 @@ pub fn derive(ssa: &Ssa, derivation: &Derivation, functions: Functions<'_>, hits
     let (pass, outputs) = match derivation {
         Derivation::Forward(wrt) => forward::forward(ssa, wrt, functions, hits)?,
         Derivation::Adjoint { of, wrt } => {
-            let of: Vec<(u32, Pred)> = of.iter().map(|k| (*k, Pred::truth())).collect();
+            let of: Vec<(u32, Presence)> = of.iter().map(|k| (*k, Presence::everywhere())).collect();
             adjoint::adjoint(ssa, &of, wrt, None, functions, hits)?
         }
     };
@@ -66,6 +68,21 @@ struct Tangent {
     present: Pred,
 }
 
+/// Where the cotangent of an output has a term, before there is one.
+#[derive(Clone)]
+struct Presence {
+    /// Nowhere else.
+    inside: Pred,
+    /// Not everywhere there, but where it is not zero.
+    nonzero: bool,
+}
+
+impl Presence {
+    fn everywhere() -> Self {
+        Self { inside: Pred::truth(), nonzero: false }
+    }
+}
+
 /// A predicate of more parts is too long to be carried along.
 const LONG: usize = 24;
 
@@ -79,6 +96,10 @@ struct Deriving<'a> {
     hits: &'a mut Hits,
     /// Which statements may be infinite or no number, as far as this was asked (`partial`).
     singular: Vec<bool>,
+    /// Is there a factor that may be infinite or no number?
+    asks: bool,
+    /// The statements that say where something is not zero.
+    nonzero: HashSet<LocalId>,
     /// Where the cotangents that an adjoint gives have terms.
     present: Vec<Pred>,
     /// The loops of tangents that were made.
@@ -98,6 +119,8 @@ impl<'a> Deriving<'a> {
             functions,
             hits,
             singular: Vec::new(),
+            asks: false,
+            nonzero: HashSet::new(),
             present: Vec::new(),
             loops: Vec::new(),
             back: Vec::new(),
@@ -159,6 +182,27 @@ impl<'a> Deriving<'a> {
     fn present(&self, dims: &[Poly], terms: Vec<Pred>) -> Pred {
         let some = self.builder.simplify(dims, &Pred::any_of(terms));
         if some.size() > LONG { self.builder.simplify(dims, &some.known()) } else { some }
+    }
+
+    /// Where a tangent or cotangent has a term, if nothing else tells: where it is not zero. Before a factor that may be
+    /// infinite this is asked as "is it not zero, or is the factor finite" (`partial`): where it is zero and the factor
+    /// is finite, the product is zero too, and its derivative is not.
+    fn nonzero(&mut self, var: Var) -> Pred {
+        let everywhere = Inside { dims: self.builder.dims(var), pred: Pred::truth(), needs: &[] };
+        let differs = self.compared(BinOp::Ne, &everywhere, &self.whole(var), 0.0);
+        if let Pred::Is(local, ..) = &differs {
+            self.nonzero.insert(*local);
+        }
+        differs
+    }
+
+    /// Where an element compares so with a constant.
+    fn compared(&mut self, op: BinOp, inside: &Inside<'_>, of: &Access, with: f64) -> Pred {
+        let constant = self.builder.constant(Constant::Real(with), self.builder.scalar(of.var));
+        let args = [of.clone(), Access { var: constant, at: Vec::new() }];
+        let (operation, needs) = (Operation::Binary(op), inside.needs.to_vec());
+        let var = self.builder.map(&inside.dims, Scalar::Bool, operation, &inside.pred, &args, needs);
+        Pred::Is(var.local(), var.name(), own(&inside.dims).into(), true)
     }
 
     /// A tensor at its own indices.

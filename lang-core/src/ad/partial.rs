@@ -5,12 +5,26 @@ use std::sync::Arc;
 
 use super::{Deriving, is_real, own};
 use crate::ir::core::{Callee, Constant, Operation};
-use crate::ir::ssa::{Access, Rhs, Stmt, Var};
+use crate::ir::ssa::{Access, Rhs, Stmt, Var, at_indices};
 use crate::norm::inline::{self, Call};
-use crate::predicate::Pred;
+use crate::predicate::{Poly, Pred};
 use crate::resolve::partials;
 use crate::syntax::ops::{BinOp, Scalar};
 use crate::types::ty::Type;
+
+/// Where something is read: over indices of these extents, where the predicate holds, if what is needed does.
+pub(super) struct Inside<'s> {
+    pub(super) dims: Vec<Poly>,
+    pub(super) pred: Pred,
+    pub(super) needs: &'s [u32],
+}
+
+impl<'s> Inside<'s> {
+    /// By a statement, with bound indices.
+    pub(super) fn of(stmt: &'s Stmt, bound: &[Poly], pred: &Pred) -> Self {
+        Self { dims: stmt.dims.iter().chain(bound).cloned().collect(), pred: pred.clone(), needs: &stmt.needs }
+    }
+}
 
 /// The derivative of an operation by one argument, at every index.
 pub(super) enum Partial {
@@ -107,9 +121,45 @@ impl Deriving<'_> {
     }
 
     /// What has to be asked before zero, where `present` does not hold, is multiplied with these.
-    pub(super) fn asked(&mut self, present: &Pred, factors: &[Access]) -> Pred {
-        let singular = !present.is_true() && factors.iter().any(|f| self.is_singular(f.var));
-        if singular { present.clone() } else { Pred::truth() }
+    pub(super) fn asked(&mut self, present: &Pred, inside: &Inside<'_>, factors: &[Access]) -> Pred {
+        let singular: Vec<&Access> = factors.iter().filter(|f| self.is_singular(f.var)).collect();
+        self.asks |= !singular.is_empty();
+        if singular.is_empty() {
+            return Pred::truth();
+        }
+        let finite = |this: &mut Self| {
+            let each: Vec<Pred> = singular.iter().map(|f| this.finite(inside, f)).collect();
+            Pred::all(each)
+        };
+        self.or_harmless(present, finite)
+    }
+
+    /// What is present, where "not zero" is that, or that nothing is lost by a zero.
+    fn or_harmless(&mut self, present: &Pred, harmless: impl FnOnce(&mut Self) -> Pred) -> Pred {
+        let mut asks = false;
+        present.visit(&mut |_| {}, &mut |of| asks |= self.nonzero.contains(&of));
+        if !asks {
+            return present.clone();
+        }
+        // Whatever existentials are in it, that a zero is harmless is not about what they bind.
+        let otherwise = present.replace_opaque(&|x| self.nonzero.contains(&x.of).then(Pred::truth));
+        let harmless = harmless(self).and(&otherwise);
+        Pred::any_of([present.clone(), harmless])
+    }
+
+    /// Where a factor is a number and not infinite.
+    fn finite(&mut self, inside: &Inside<'_>, of: &Access) -> Pred {
+        let all = self.builder.dims(of.var);
+        // Of few elements of an array those are asked that are read.
+        if all.len() > inside.dims.len() {
+            let below = self.compared(BinOp::Lt, inside, of, f64::INFINITY);
+            return below.and(&self.compared(BinOp::Gt, inside, of, f64::NEG_INFINITY));
+        }
+        let whole = self.whole(of.var);
+        let everywhere = Inside { dims: all, pred: Pred::truth(), needs: &[] };
+        let below = self.compared(BinOp::Lt, &everywhere, &whole, f64::INFINITY);
+        let above = self.compared(BinOp::Gt, &everywhere, &whole, f64::NEG_INFINITY);
+        below.and(&above).map(&|p| at_indices(p, &of.at))
     }
 
     /// A partial derivative times a tangent or cotangent of the statement's indices, which has terms where
@@ -118,9 +168,17 @@ impl Deriving<'_> {
         let dims = &stmt.dims;
         let scalar = stmt.scalar.unwrap_or(Scalar::F64);
         let needs = stmt.needs.clone();
+        let inside = Inside::of(stmt, &[], pred);
         let asked = match partial {
-            Partial::Over { .. } => present.clone(),
-            Partial::Times(factor) => self.asked(present, &[Access { var: *factor, at: own(dims) }]),
+            Partial::Over { divisor, times } => {
+                self.asks = true;
+                self.or_harmless(present, |this| {
+                    let product = times.map(|result| Access { var: result, at: own(dims) });
+                    let finite = product.map_or(Pred::truth(), |product| this.finite(&inside, &product));
+                    finite.and(&this.compared(BinOp::Ne, &inside, divisor, 0.0))
+                })
+            }
+            Partial::Times(factor) => self.asked(present, &inside, &[Access { var: *factor, at: own(dims) }]),
             Partial::Convert(_) => Pred::truth(),
         };
         let pred = &pred.and(&asked).and(&present.known());

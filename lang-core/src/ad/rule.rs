@@ -11,10 +11,12 @@ use super::{Deriving, Functions, is_real};
 use crate::ir::core::{Callee, Derivation, Leaf};
 use crate::ir::flat::Source;
 use crate::ir::origin::{Origins, RULE, VALUE};
-use crate::ir::ssa::{Builder, Rhs, Ssa, Var};
+use crate::ir::ssa::{Builder, Rhs, Ssa, Stmt, Var};
 use crate::norm::Rule as Kind;
+use crate::norm::dead;
 use crate::norm::hits::Hits;
 use crate::norm::inline::{self, Call};
+use crate::norm::loops::Reads;
 use crate::predicate::{Poly, Pred};
 use crate::syntax::ops::Scalar;
 
@@ -209,17 +211,8 @@ impl Deriving<'_> {
 
 /// Do the cotangents, after the values, not depend on these inputs?
 fn is_linear(adjoint: &Ssa, by: &[u32], values: usize) -> bool {
-    let mut open: Vec<Var> = adjoint.outputs.iter().skip(values).map(|(_, v)| *v).collect();
-    let mut seen = vec![false; adjoint.stmts.len()];
-    while let Some(v) = open.pop() {
-        let (Some(slot @ false), Some(stmt)) = (seen.get_mut(v.0 as usize), adjoint.stmts.get(v.0 as usize)) else {
-            continue;
-        };
-        *slot = true;
-        if matches!(stmt.rhs, Rhs::Input(k) if by.contains(&k)) {
-            return false;
-        }
-        stmt.rhs.for_each_operand(&mut |v| open.push(v));
-    }
-    true
+    let cotangents = adjoint.outputs.get(values..).unwrap_or_default();
+    let (live, _) = dead::live_for(adjoint, cotangents, false, &mut Reads::default());
+    let read = |(stmt, live): (&Stmt, bool)| live && matches!(stmt.rhs, Rhs::Input(k) if by.contains(&k));
+    !adjoint.stmts.iter().zip(live).any(read)
 }

@@ -4,7 +4,7 @@
 use super::adjoint::Term;
 use super::{Deriving, Tangent, own};
 use crate::ir::origin::UPDATE;
-use crate::ir::ssa::{Access, Rhs, Stmt, Var, index, index_number};
+use crate::ir::ssa::{Access, Rhs, Stmt, Var, at_indices, index, index_number};
 use crate::predicate::{Atom, Poly, Pred};
 use crate::syntax::ops::Scalar;
 
@@ -65,10 +65,11 @@ impl Deriving<'_> {
             let read = Access { var: cotangent.var, at: first.chain(at.iter().map(down)).collect() };
             let of = Access { var: value.var, at: value.at.iter().map(down).collect() };
             let pred = pred.map(&down);
-            self.transpose(&inner, &[], (&pred, &Pred::truth()), false, &of, &[read], terms);
+            let present = cotangent.present.map(&|p| at_indices(p, &read.at));
+            self.transpose(&inner, &[], (&pred, &present), false, &of, &[read], terms);
         }
         if is_active(base) {
-            let mut left = cotangent.var;
+            let (mut left, mut present) = (cotangent.var, cotangent.present.clone());
             if !add {
                 self.hits.count("cotangent of what is overwritten");
                 let zero = Access { var: self.builder.zero(&[], scalar), at: Vec::new() };
@@ -76,16 +77,17 @@ impl Deriving<'_> {
                 let (batch, bound, pred, at) = (*batch, bound.clone(), pred.clone(), at.clone());
                 let of = Rhs::Update { base, batch, bound, pred, at, value: zero, add: false };
                 left = self.builder.update(&stmt.dims, scalar, of, stmt.needs.clone());
+                present = present.known().and(&self.nonzero(left));
             }
             let of =
                 Access { var: base.var, at: base.at.iter().cloned().chain(all.iter().skip(outer).cloned()).collect() };
             if base.at.is_empty() && outer == 0 {
                 if let Some(terms) = terms.get_mut(base.var.0 as usize) {
-                    terms.push(Term::whole(self.whole(left)));
+                    terms.push(Term::whole(self.whole(left), present));
                 }
                 return;
             }
-            self.transpose(stmt, &[], (&Pred::truth(), &Pred::truth()), false, &of, &[self.whole(left)], terms);
+            self.transpose(stmt, &[], (&Pred::truth(), &present), false, &of, &[self.whole(left)], terms);
         }
     }
 }

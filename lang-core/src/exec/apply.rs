@@ -81,6 +81,10 @@ impl Run<'_> {
 
 impl Application<'_, '_> {
     fn unary<A: Number, T: Number>(self, f: impl Fn(A) -> T) -> Result<Tensor, Stopped> {
+        if let (true, [argument]) = (self.shape.dims.is_empty(), self.args) {
+            let run = self.run;
+            return run.one(if run.is_so(self.pred)? { f(run.number(argument)?) } else { T::ZERO });
+        }
         let f = |x: A| Some(f(x));
         let (names, [argument]) = (Names::new(self.run, &self.shape.extents), self.args) else {
             return Err(NO_OPERATION);
@@ -105,6 +109,13 @@ impl Application<'_, '_> {
 
     /// An operation that does not always have a value.
     fn partial<A: Number, B: Number, T: Number>(self, f: impl Fn(A, B) -> Option<T>) -> Result<Tensor, Stopped> {
+        if let (true, [left, right]) = (self.shape.dims.is_empty(), self.args) {
+            let run = self.run;
+            if !run.is_so(self.pred)? {
+                return run.one(T::ZERO);
+            }
+            return run.one(f(run.number(left)?, run.number(right)?).ok_or(NO_OPERATION)?);
+        }
         let (names, [left, right]) = (Names::new(self.run, &self.shape.extents), self.args) else {
             return Err(NO_OPERATION);
         };

@@ -16,7 +16,13 @@ pub(super) struct Exists {
     /// How often the body was asked.
     tests: Cell<usize>,
     /// Where it holds; none where that cannot be told in one pass.
-    marks: OnceCell<Option<Vec<bool>>>,
+    marks: OnceCell<Option<Marks>>,
+}
+
+struct Marks {
+    holds: Vec<bool>,
+    /// A tuple reads outside: elsewhere it is not false.
+    outside: bool,
 }
 
 /// Indices of the statement which equations of the body tell by what is bound alone.
@@ -54,7 +60,6 @@ impl Exists {
     pub(super) fn holds(&self, at: &mut [i64]) -> Result<bool, Missing> {
         if let Some(told) = &self.told {
             if self.marks.get().is_none() && self.tests.get() >= told.size {
-                // Where something is read outside it depends on the order of the tests.
                 let _ = self.marks.set(self.marks(told, at).ok());
             }
             if let Some(Some(marks)) = self.marks.get() {
@@ -63,16 +68,24 @@ impl Exists {
                     let i = at.get(*k).and_then(|i| usize::try_from(*i).ok()).ok_or(Missing::Broken("an index"))?;
                     place = place * extent + i;
                 }
-                return marks.get(place).copied().ok_or(Missing::Broken("an index"));
+                return match marks.holds.get(place) {
+                    Some(true) => Ok(true),
+                    Some(false) if marks.outside => Err(Missing::Outside),
+                    Some(false) => Ok(false),
+                    None => Err(Missing::Broken("an index")),
+                };
             }
         }
-        let mut found = false;
+        let (mut found, mut outside) = (false, false);
         self.each(0, at, &mut |at| {
             self.tests.set(self.tests.get().saturating_add(1));
-            found = self.body.holds(at)?;
+            match self.body.holds(at) {
+                Err(Missing::Outside) => outside = true,
+                other => found = other?,
+            }
             Ok(found)
         })?;
-        Ok(found)
+        if outside && !found { Err(Missing::Outside) } else { Ok(found) }
     }
 
     /// Visits the tuples from a slot on until `f` says that it is enough.
@@ -92,20 +105,15 @@ impl Exists {
         Ok(false)
     }
 
-    fn marks(&self, told: &Told, at: &mut [i64]) -> Result<Vec<bool>, Missing> {
-        let mut marks = vec![false; told.size];
+    fn marks(&self, told: &Told, at: &mut [i64]) -> Result<Marks, Missing> {
+        let mut marks = Marks { holds: vec![false; told.size], outside: false };
         self.each(0, at, &mut |at| {
-            for test in &told.rest {
-                if !test.holds(at)? {
-                    return Ok(false);
-                }
+            match told.place(at) {
+                Ok(place) => place.and_then(|k| marks.holds.get_mut(k)).into_iter().for_each(|slot| *slot = true),
+                // Of several indices some may be told.
+                Err(Missing::Outside) if told.indices.len() == 1 => marks.outside = true,
+                Err(why) => return Err(why),
             }
-            let mut place = Some(0);
-            for (_, extent, value) in &told.indices {
-                let i = usize::try_from(value.exact(at)?).ok().filter(|i| i < extent);
-                place = place.zip(i).map(|(place, i)| place * extent + i);
-            }
-            place.and_then(|k| marks.get_mut(k)).into_iter().for_each(|slot| *slot = true);
             Ok(false)
         })?;
         Ok(marks)
@@ -141,5 +149,25 @@ impl Told {
         let size = indices.iter().try_fold(1_usize, |size, (_, n, _)| size.checked_mul(*n))?;
         let _charge = memory.charge(size).ok()?;
         Some(Self { indices, rest, size, _charge })
+    }
+
+    /// The place in the table that a tuple tells.
+    fn place(&self, at: &mut [i64]) -> Result<Option<usize>, Missing> {
+        let mut outside = false;
+        for test in &self.rest {
+            match test.holds(at) {
+                Ok(true) => {}
+                Ok(false) => return Ok(None),
+                Err(Missing::Outside) => outside = true,
+                Err(why) => return Err(why),
+            }
+        }
+        let mut place = 0;
+        for (_, extent, value) in &self.indices {
+            let Some(i) = usize::try_from(value.exact(at)?).ok().filter(|i| i < extent) else { return Ok(None) };
+            place = place * extent + i;
+        }
+        // One element of which it is not known would have a mark of its own.
+        if outside { Err(Missing::Broken("a tuple outside")) } else { Ok(Some(place)) }
     }
 }

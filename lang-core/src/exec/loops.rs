@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use super::kept::Kept;
 use super::nest::{Nest, Space};
 use super::number::{Names, Num};
 use super::program::Program;
@@ -31,8 +32,8 @@ struct OneLoop {
     /// The tuple of the batch.
     at: Vec<i64>,
     last: HashMap<u32, Tensor>,
-    every: HashMap<u32, Vec<Tensor>>,
-    states: HashMap<u32, Vec<Tensor>>,
+    every: HashMap<u32, Kept>,
+    states: HashMap<u32, Kept>,
     trips: i64,
 }
 
@@ -63,6 +64,8 @@ impl Run<'_> {
                 let last = if again { one.last.get(k).cloned() } else { one.last.remove(k) };
                 Some(last.ok_or(BROKEN)?)
             }
+            ([one], Part::Every(k), true) => one.every.get_mut(k).and_then(|kept| kept.whole(&shape.dims, again)),
+            ([one], Part::State(k), true) => one.states.get_mut(k).and_then(|kept| kept.whole(&shape.dims, again)),
             _ => None,
         };
         let done = ran.left.values().all(|left| *left == 0);
@@ -70,7 +73,7 @@ impl Run<'_> {
             Some(tensor) => tensor,
             None => {
                 let ran = self.loops.get(nth).ok_or(BROKEN)?;
-                at_scalar!(scalar, T => gathered::<T>(self, shape, of.batch.len(), *part, &ran.all)?)
+                at_scalar!(scalar, T => gathered::<T>(self, shape, *part, &ran.all)?)
             }
         };
         if done {
@@ -156,10 +159,11 @@ impl Run<'_> {
         let next: Vec<(u32, u32)> = of.carried().collect();
         let (every, states) = (HashMap::new(), HashMap::new());
         let mut one = OneLoop { at: at.clone(), last: HashMap::new(), every, states, trips: 0 };
+        let expected = count.and_then(|n| usize::try_from(n).ok());
         for part in parts {
             match part {
-                Part::Every(k) => drop(one.every.insert(*k, Vec::new())),
-                Part::State(k) => drop(one.states.insert(*k, Vec::new())),
+                Part::Every(k) => drop(one.every.insert(*k, Kept::Open(expected))),
+                Part::State(k) => drop(one.states.insert(*k, Kept::Open(None))),
                 Part::Last(_) | Part::Trips => {}
             }
         }
@@ -179,7 +183,7 @@ impl Run<'_> {
             let place: Vec<i64> = at.iter().copied().chain([one.trips]).collect();
             let sizes = sizes.iter().map(|n| n.value(&place)).collect::<Result<Vec<i64>, _>>()?;
             for (k, kept) in one.states.iter_mut().filter(|_| one.trips % spacing == 0) {
-                kept.push(carried.get(*k as usize).cloned().flatten().ok_or(BROKEN)?);
+                kept.push(self, carried.get(*k as usize).cloned().flatten().ok_or(BROKEN)?)?;
             }
             let mut inputs = Vec::new();
             for (slot, given) in carried.iter_mut().zip(&given) {
@@ -192,7 +196,7 @@ impl Run<'_> {
             let mut outputs: Vec<Option<Tensor>> =
                 guarded(|| self.machine.run(program, &sizes, inputs))?.into_iter().map(Some).collect();
             for (k, kept) in &mut one.every {
-                kept.push(outputs.get(*k as usize).cloned().flatten().ok_or(BROKEN)?);
+                kept.push(self, outputs.get(*k as usize).cloned().flatten().ok_or(BROKEN)?)?;
             }
             for (nth, (k, output)) in next.iter().enumerate() {
                 let more = next.iter().skip(nth + 1).any(|(_, other)| other == output);
@@ -240,56 +244,43 @@ impl Given {
 }
 
 /// A part of all loops as one tensor.
-fn gathered<T: Number>(
-    run: &Run<'_>,
-    shape: Shape,
-    batch: usize,
-    part: Part,
-    all: &[OneLoop],
-) -> Result<Tensor, Stopped> {
+fn gathered<T: Number>(run: &Run<'_>, shape: Shape, part: Part, all: &[OneLoop]) -> Result<Tensor, Stopped> {
     let mut room = Room::filled(run, shape.dims, T::ZERO)?;
     for one in all {
-        let mut at: Vec<usize> = one.at.iter().map(|i| usize::try_from(*i).unwrap_or(usize::MAX)).collect();
+        let at: Vec<usize> = one.at.iter().map(|i| usize::try_from(*i).unwrap_or(usize::MAX)).collect();
         match part {
-            Part::Last(k) => room.paste(&at, one.last.get(&k).ok_or(BROKEN)?)?,
-            Part::Every(k) => {
-                for (t, tensor) in one.every.get(&k).ok_or(BROKEN)?.iter().enumerate() {
-                    at.truncate(batch);
-                    at.push(t);
-                    room.paste(&at, tensor)?;
-                }
+            Part::Last(k) => {
+                let last = one.last.get(&k).ok_or(BROKEN)?;
+                room.paste(&at, &last.dims, last.items::<T>().ok_or(BROKEN)?)?;
             }
-            Part::State(k) => {
-                for (t, tensor) in one.states.get(&k).ok_or(BROKEN)?.iter().enumerate() {
-                    at.truncate(batch);
-                    at.push(t);
-                    room.paste(&at, tensor)?;
-                }
+            Part::Every(k) => one.every.get(&k).ok_or(BROKEN)?.paste(&mut room, &at)?,
+            Part::State(k) => one.states.get(&k).ok_or(BROKEN)?.paste(&mut room, &at)?,
+            Part::Trips => {
+                let trips = Tensor::scalar(&Value::I64(one.trips)).ok_or(BROKEN)?;
+                room.paste(&at, &[], trips.items::<T>().ok_or(BROKEN)?)?;
             }
-            Part::Trips => room.paste(&at, &Tensor::scalar(&Value::I64(one.trips)).ok_or(BROKEN)?)?,
         }
     }
     Ok(room.done())
 }
 
 impl<T: Number> Room<T> {
-    /// Puts a tensor behind these first indices, whose extents may be larger than its own.
-    fn paste(&mut self, at: &[usize], part: &Tensor) -> Result<(), Stopped> {
-        let items = part.items::<T>().ok_or(BROKEN)?;
+    /// Puts elements of these extents behind these first indices, where there may be room for more.
+    pub(super) fn paste(&mut self, at: &[usize], dims: &[usize], items: &[T]) -> Result<(), Stopped> {
         let apart = strides(&self.dims);
         let apart: Vec<usize> = apart.iter().map(|s| usize::try_from(*s).unwrap_or(0)).collect();
         let start: usize = at.iter().zip(&apart).map(|(i, s)| i * s).sum();
         let own = self.dims.get(at.len()..).unwrap_or_default();
-        if own == part.dims {
+        if own == dims {
             let to = self.items.get_mut(start..start + items.len()).ok_or(BROKEN)?;
             to.copy_from_slice(items);
             return Ok(());
         }
-        let mut place = vec![0_usize; part.dims.len()];
+        let mut place = vec![0_usize; dims.len()];
         for item in items {
             let offset: usize = place.iter().zip(apart.iter().skip(at.len())).map(|(i, s)| i * s).sum();
             *self.items.get_mut(start + offset).ok_or(BROKEN)? = *item;
-            for (i, n) in place.iter_mut().zip(&part.dims).rev() {
+            for (i, n) in place.iter_mut().zip(dims).rev() {
                 *i += 1;
                 if *i < *n {
                     break;

@@ -343,11 +343,11 @@ pub(super) enum Test {
 }
 
 impl Test {
-    /// Does it hold? The slots of existentials stand behind the indices.
+    /// Does it hold? What reads outside is neither true nor false (`ir/indices.rs`). The slots of existentials stand behind
+    /// the indices.
     pub(super) fn holds(&self, at: &mut [i64]) -> Result<bool, Missing> {
         Ok(match self {
             Self::All(items) => {
-                // What reads outside decides only if all else holds.
                 let mut outside = false;
                 for p in &**items {
                     match guarded(|| p.holds(at)) {
@@ -363,10 +363,17 @@ impl Test {
                 true
             }
             Self::Any(items) => {
+                let mut outside = false;
                 for p in &**items {
-                    if guarded(|| p.holds(at))? {
-                        return Ok(true);
+                    match guarded(|| p.holds(at)) {
+                        Ok(true) => return Ok(true),
+                        Ok(false) => {}
+                        Err(Missing::Outside) => outside = true,
+                        Err(why) => return Err(why),
                     }
+                }
+                if outside {
+                    return Err(Missing::Outside);
                 }
                 false
             }

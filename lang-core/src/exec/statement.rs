@@ -1,7 +1,7 @@
 //! One statement: its loops, and what is done along their rows.
 
 use super::nest::{Nest, Space};
-use super::number::{Names, Num, Test};
+use super::number::{Missing, Names, Num, Test};
 use super::rows::{self, Gathered};
 use super::tensor::{Number, Room, Tensor, strides};
 use super::{Run, Stopped};
@@ -13,7 +13,7 @@ use crate::syntax::ops::Scalar;
 /// So many steps of a check are asked together.
 const TOGETHER: usize = 512;
 
-const NO_ELEMENTS: Stopped = Stopped::Broken("the elements of an operand");
+pub(super) const NO_ELEMENTS: Stopped = Stopped::Broken("the elements of an operand");
 
 /// The extents of a statement.
 pub(super) struct Shape {
@@ -69,11 +69,14 @@ struct Terms<'s> {
 }
 
 impl Run<'_> {
-    /// Extents; those below 0 are as good as 0.
+    /// Extents; those below 0 are as good as 0, and so is one that is read outside an array: what has it is left out.
     pub(super) fn extents(&self, dims: &[Poly]) -> Result<Vec<i64>, Stopped> {
         let names = Names::new(self, &[]);
         let extent = |n: &Poly| {
-            let n = names.num(n)?.fixed().ok_or(Stopped::Broken("an extent"))?;
+            let n = match names.num(n)?.value(&[]) {
+                Err(Missing::Outside) => 0,
+                n => n?,
+            };
             if n >= MAX_EXTENT {
                 return Err(Stopped::TooLarge(TooLarge::Elements(n.unsigned_abs().into())));
             }
@@ -208,6 +211,9 @@ impl Run<'_> {
     }
 
     fn add<T: Number>(&self, shape: Shape, items: &[Addend]) -> Result<Tensor, Stopped> {
+        if shape.dims.is_empty() {
+            return self.sum::<T>(items);
+        }
         let whole = items.iter().any(|item| item.pred.is_true());
         let mut sum = Sum::<T>::new(self, &shape, whole)?;
         let names = Names::new(self, &shape.extents);
@@ -230,6 +236,9 @@ impl Run<'_> {
     }
 
     fn contract<T: Number>(&self, shape: Shape, terms: Terms<'_>) -> Result<Tensor, Stopped> {
+        if shape.dims.is_empty() && terms.bound.is_empty() {
+            return self.product::<T>(terms.pred, terms.neg, terms.factors);
+        }
         let free = shape.dims.len();
         let mut extents = shape.extents.clone();
         extents.extend(self.extents(terms.bound)?);

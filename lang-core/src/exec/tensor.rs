@@ -35,6 +35,11 @@ impl Tensor {
         (count == buffer.store.len()).then_some(Self { dims, start: 0, cells: Cells::Numbers(buffer) })
     }
 
+    /// A tensor of these elements, which are as many as the extents say.
+    pub(super) fn of_store(dims: Vec<usize>, store: Store, charge: Charge) -> Self {
+        Self { dims, start: 0, cells: Cells::Numbers(Arc::new(Buffer { store, charge })) }
+    }
+
     /// A number or truth value.
     #[must_use]
     pub fn scalar(value: &Value) -> Option<Self> {

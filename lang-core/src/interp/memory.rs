@@ -77,7 +77,7 @@ impl Memory {
     }
 
     /// Makes room in `vec` for `capacity` elements in all, charged to `charge`.
-    pub(super) fn grow<T>(&self, vec: &mut Vec<T>, charge: &mut Charge, capacity: usize) -> Result<(), TooLarge> {
+    pub(crate) fn grow<T>(&self, vec: &mut Vec<T>, charge: &mut Charge, capacity: usize) -> Result<(), TooLarge> {
         if capacity <= vec.capacity() {
             return Ok(());
         }
@@ -92,7 +92,7 @@ impl Memory {
     }
 
     /// The capacity for `more` elements beside `len`: twice as many where there is room for that.
-    pub(super) fn capacity(&self, len: usize, more: usize) -> usize {
+    pub(crate) fn capacity(&self, len: usize, more: usize) -> usize {
         len.saturating_add(more).max(len.saturating_mul(2).max(8).min(self.limits.max_elements))
     }
 

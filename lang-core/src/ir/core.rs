@@ -446,7 +446,7 @@ impl Reason {
             Self::Relation => "a relation made by the program",
             Self::Update => "an update",
             Self::Effect => "an effect",
-            Self::Derivative => "a derivative",
+            Self::Derivative => "a derivative that has no generated form",
             Self::TooLarge => "too many parts",
             Self::Memory => "more to be kept than the limit of memory allows",
         }

@@ -76,12 +76,13 @@ pub(super) fn compared(of: &impl Numbers, p: &Poly) -> Eval<i128> {
     Ok(sum)
 }
 
-/// Does the predicate hold?
+/// Does the predicate hold? What reads outside is neither true nor false, and so is what it decides: a disjunction of
+/// which another part holds is true, an existential that has a tuple is.
 pub(super) fn holds(of: &mut impl Numbers, p: &Pred) -> Eval<bool> {
     of.step()?;
     Ok(match p {
         Pred::And(items) => {
-            // What reads data is asked only where the rest holds; what reads outside decides only if all else holds.
+            // What reads data is asked only where the rest holds.
             let mut outside = false;
             for late in [false, true] {
                 for p in items.iter().filter(|p| p.is_opaque() == late) {
@@ -99,10 +100,17 @@ pub(super) fn holds(of: &mut impl Numbers, p: &Pred) -> Eval<bool> {
             true
         }
         Pred::Or(items) => {
+            let mut outside = false;
             for p in &**items {
-                if holds(of, p)? {
-                    return Ok(true);
+                match holds(of, p) {
+                    Ok(true) => return Ok(true),
+                    Ok(false) => {}
+                    Err(Stopped::Broken(OUTSIDE)) => outside = true,
+                    Err(stopped) => return Err(stopped),
                 }
+            }
+            if outside {
+                return Err(Stopped::Broken(OUTSIDE));
             }
             false
         }
@@ -112,15 +120,22 @@ pub(super) fn holds(of: &mut impl Numbers, p: &Pred) -> Eval<bool> {
         Pred::Is(x, _, at, holds) => of.truth(*x, &polys(of, at)?)? == *holds,
         Pred::Member(x, _, at, holds) => of.member(*x, &polys(of, at)?)? == *holds,
         Pred::Any(index, body, wanted) => {
-            let mut found = false;
+            let (mut found, mut outside) = (false, false);
             for i in 0..poly(of, &index.extent)? {
                 of.bind(index.local, Some(i));
-                found = holds(of, body)?;
+                match holds(of, body) {
+                    Ok(holds) => found = holds,
+                    Err(Stopped::Broken(OUTSIDE)) => outside = true,
+                    Err(stopped) => return Err(stopped),
+                }
                 if found {
                     break;
                 }
             }
             of.bind(index.local, None);
+            if outside && !found {
+                return Err(Stopped::Broken(OUTSIDE));
+            }
             found == *wanted
         }
     })

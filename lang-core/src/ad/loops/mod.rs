@@ -21,7 +21,7 @@ use self::plan::Plan;
 use self::split::{Fed, Made};
 use super::adjoint::{Term, active};
 use super::forward::spread;
-use super::{Deriving, Tangent, adjoint, is_real, own};
+use super::{Deriving, Presence, Tangent, adjoint, is_real, own};
 use crate::ir::core::{Derivation, Leaf};
 use crate::ir::reduce::{Reduce, Reducer};
 use crate::ir::region::{Arg, Loop, Part, Trips};
@@ -178,23 +178,37 @@ impl Deriving<'_> {
         let sums: Vec<u32> = plan.given.iter().copied().filter(whole).collect();
         let next: HashMap<u32, u32> = of.carried().collect();
         let wrt: Vec<u32> = plan.carried.iter().chain(&plan.given).copied().collect();
-        let seeds = |present: &[Pred]| -> Vec<(u32, Pred)> {
+        let seeds = |present: &[Presence]| -> Vec<(u32, Presence)> {
             let carried = plan.carried.iter().zip(present).filter_map(|(k, p)| Some((*next.get(k)?, p.clone())));
-            carried.chain(plan.every.iter().map(|(k, _)| (*k, Pred::truth()))).collect()
+            let of_every = |present: &Pred| Presence { inside: Pred::truth(), nonzero: !present.is_true() };
+            carried.chain(plan.every.iter().map(|(k, _, present)| (*k, of_every(present)))).collect()
         };
-        // Where the cotangents of what is carried have terms at first they may have later, and nowhere else: if the body
-        // shows it.
-        let mut present: Vec<Pred> = plan.carried.iter().map(|k| plan.present(of, *k)).collect();
+        // Where the cotangents of what is carried have terms at first they may have later, and nowhere else, if the body
+        // shows it; if it does not, they have them where they are not zero.
+        let whole_at_first = |k: &u32| plan.last.get(k).is_some_and(|last| last.present.is_true());
+        let mut present: Vec<Presence> = plan
+            .carried
+            .iter()
+            .map(|k| Presence { inside: plan.present(of, *k), nonzero: !whole_at_first(k) })
+            .collect();
         let mut made = adjoint::adjoint(&of.body, &seeds(&present), &wrt, Some(&sums), self.functions, self.hits)?;
-        let more = present.iter().zip(&made.0.present).zip(&plan.carried).any(|((before, after), k)| {
+        let (mut more, mut less) = (false, false);
+        for ((before, after), k) in present.iter().zip(&made.0.present).zip(&plan.carried) {
             let dims = of.body.inputs.get(*k as usize).map(|i| i.leaf.dims.clone()).unwrap_or_default();
-            !made.0.builder.implies(&dims, after, before)
-        });
-        if more {
-            present.fill(Pred::truth());
+            more |= !made.0.builder.implies(&dims, after, &before.inside);
+            less |= made.0.asks && !before.nonzero && !after.is_true();
+        }
+        if more || less {
+            for before in &mut present {
+                before.nonzero = true;
+                if more {
+                    before.inside = Pred::truth();
+                }
+            }
             made = adjoint::adjoint(&of.body, &seeds(&present), &wrt, Some(&sums), self.functions, self.hits)?;
         }
         let (mut pass, outputs) = made;
+        let everywhere: Vec<bool> = pass.present.iter().map(Pred::is_true).collect();
         let seeds = plan.carried.len() + plan.every.len();
         let cotangents: Vec<Var> = outputs.iter().skip(of.body.outputs.len()).map(|(_, v)| *v).collect();
         let split = pass.split(of, &cotangents, &[]);
@@ -223,14 +237,17 @@ impl Deriving<'_> {
                 (Backward { of, parts }, known)
             }
         };
-        for (part, k) in parts.into_iter().zip(&wrt) {
+        let runs =
+            of.pred.is_true() && self.builder.implies(&of.batch, &Pred::truth(), &Pred::less(&Poly::default(), &trips));
+        for ((part, k), whole) in parts.into_iter().zip(&wrt).zip(everywhere) {
             let arg = of.args.get(*k as usize)?.clone();
             let scalar = self.builder.scalar(arg.access().var);
             // What is carried has its cotangent at the end.
             if let Part::Last(_) = part {
                 let (dims, read) = spread(self, &of.batch, arg.access());
                 let var = self.builder.looped(&dims, scalar, &backward, part, needs.to_vec());
-                self.hand_on(&dims, &of.pred, needs, &read, self.whole(var), terms);
+                let whole = whole && (runs || of.pred.is_true() && whole_at_first(k));
+                self.hand_on(&dims, &of.pred, needs, &read, (self.whole(var), whole), terms);
                 continue;
             }
             // A slice has it in its iteration.
@@ -247,7 +264,7 @@ impl Deriving<'_> {
             at.splice(batch..=batch, place);
             let var = self.builder.looped(&all, scalar, &backward, part, needs.to_vec());
             let pred = of.pred.and(&Pred::less(&number, &trips));
-            self.hand_on(&dims, &pred, needs, &read, Access { var, at }, terms);
+            self.hand_on(&dims, &pred, needs, &read, (Access { var, at }, whole), terms);
         }
         Some(())
     }
@@ -292,7 +309,7 @@ impl Deriving<'_> {
     /// What the reverse loop begins with.
     fn ends(&mut self, of: &Loop, plan: &Plan, sums: &[u32], wrt: &[u32]) -> Option<Ends> {
         let batch: Vec<Poly> = (0..of.batch.len()).map(|k| index(k, &Poly::default()).value()).collect();
-        let every = plan.every.iter().map(|(_, at)| at.clone()).collect();
+        let every = plan.every.iter().map(|(_, at, _)| at.clone()).collect();
         let mut ends = Ends { carried: Vec::new(), every, sums: Vec::new(), count: wrt.len() };
         for k in &plan.carried {
             ends.carried.push(match plan.last.get(k) {
@@ -373,20 +390,24 @@ impl Deriving<'_> {
         Some(backward)
     }
 
-    /// A term of the cotangent of what is read.
+    /// A term of the cotangent of what is read: everywhere, or where it is not zero.
     fn hand_on(
         &mut self,
         dims: &[Poly],
         pred: &Pred,
         needs: &[u32],
         of: &Access,
-        cotangent: Access,
+        (cotangent, all): (Access, bool),
         terms: &mut [Vec<Term>],
     ) {
         let scalar = Some(self.builder.scalar(of.var));
         let pred = self.builder.simplify(dims, pred);
         let inner = Stmt { dims: dims.to_vec(), scalar, rhs: Rhs::Zero, needs: needs.to_vec(), name: None };
-        self.transpose(&inner, &[], (&pred, &Pred::truth()), false, of, &[cotangent], terms);
+        let present = match all {
+            true => Pred::truth(),
+            false => self.nonzero(cotangent.var).map(&|p| at_indices(p, &cotangent.at)),
+        };
+        self.transpose(&inner, &[], (&pred, &present), false, of, &[cotangent], terms);
     }
 
     /// How often a loop runs, over its batch, and an extent for all of the batch.

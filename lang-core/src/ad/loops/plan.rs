@@ -17,8 +17,8 @@ pub(super) struct Plan {
     pub(super) given: Vec<u32>,
     /// The cotangents of the last values of carried inputs.
     pub(super) last: HashMap<u32, Tangent>,
-    /// Outputs of every iteration with their cotangents.
-    pub(super) every: Vec<(u32, Access)>,
+    /// Outputs of every iteration with their cotangents, and where these have terms.
+    pub(super) every: Vec<(u32, Access, Pred)>,
 }
 
 impl Plan {
@@ -31,7 +31,7 @@ impl Plan {
             match cotangent.part {
                 Part::Last(k) => drop(plan.last.insert(k, cotangent.of.clone())),
                 Part::Every(k) => {
-                    plan.every.push((k, cotangent.at.clone()));
+                    plan.every.push((k, cotangent.at.clone(), cotangent.of.present.clone()));
                     outputs.insert(k);
                 }
                 Part::State(_) | Part::Trips => {}

@@ -285,8 +285,10 @@ impl Builder {
             }
             _ => pred,
         };
-        if let ([one], true, false, true) = (factors.as_slice(), pred.is_true(), neg, needs.is_empty()) {
-            let same = self.get(one.var).is_some_and(|s| s.dims == dims)
+        if let ([one], true, false) = (factors.as_slice(), pred.is_true(), neg) {
+            // What is asked of it is asked already where it is made.
+            let known = |s: &Stmt| s.dims == dims && needs.iter().all(|c| s.needs.contains(c));
+            let same = self.get(one.var).is_some_and(known)
                 && one.at.iter().enumerate().all(|(k, p)| dims.get(k).is_some_and(|n| *p == index(k, n).value()));
             if same {
                 return one.var;

@@ -170,8 +170,13 @@ impl Run<'_, '_> {
         self.step()
     }
 
+    /// One that is read outside an array is 0: what has it is left out.
     fn extents(&mut self, dims: &[Poly]) -> Eval<Vec<i64>> {
-        dims.iter().map(|n| Ok(self.number(n, &[])?.max(0))).collect()
+        let each = dims.iter().map(|n| match self.number(n, &[]) {
+            Err(Stopped::Broken(indices::OUTSIDE)) => Ok(0),
+            n => Ok(n?.max(0)),
+        });
+        each.collect()
     }
 
     fn number(&mut self, p: &Poly, at: &[i64]) -> Eval<i64> {

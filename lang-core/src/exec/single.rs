@@ -1,0 +1,62 @@
+//! Statements of one number: no loops are made of them, and no rows. In the bodies of loops most are such.
+
+use super::number::Names;
+use super::statement::NO_ELEMENTS;
+use super::tensor::{Number, Room, Tensor};
+use super::{Run, Stopped};
+use crate::ir::ssa::{Access, Addend};
+use crate::predicate::Pred;
+
+impl Run<'_> {
+    /// A number.
+    pub(super) fn one<T: Number>(&self, x: T) -> Result<Tensor, Stopped> {
+        Ok(Room::filled(self, Vec::new(), x)?.done())
+    }
+
+    /// Does a predicate without indices hold, and read nothing outside?
+    pub(super) fn is_so(&self, pred: &Pred) -> Result<bool, Stopped> {
+        if pred.is_true() {
+            return Ok(true);
+        }
+        let mut names = Names::new(self, &[]);
+        let test = names.test(pred)?;
+        test.asked(&mut vec![0; names.slots])
+    }
+
+    /// The element that is read where there are no indices.
+    pub(super) fn number<T: Number>(&self, of: &Access) -> Result<T, Stopped> {
+        if of.at.is_empty() {
+            let items = self.tensor(of.var).and_then(Tensor::items::<T>);
+            return items.and_then(|items| items.first()).copied().ok_or(NO_ELEMENTS);
+        }
+        let (tensor, place) = Names::new(self, &[]).access(of)?;
+        let place = usize::try_from(place.value(&[])?).map_err(|_| NO_ELEMENTS)?;
+        tensor.items::<T>().and_then(|items| items.get(place)).copied().ok_or(NO_ELEMENTS)
+    }
+
+    /// `[p] · ± X₀ · X₁`
+    pub(super) fn product<T: Number>(&self, pred: &Pred, neg: bool, factors: &[Access]) -> Result<Tensor, Stopped> {
+        if !self.is_so(pred)? {
+            return self.one(T::ZERO);
+        }
+        let (first, others) = factors.split_first().ok_or(Stopped::Broken("a factor"))?;
+        let mut product = self.number::<T>(first)?;
+        for factor in others {
+            product = product.times(self.number(factor)?);
+        }
+        self.one(if neg { product.negated() } else { product })
+    }
+
+    /// `Σₖ [pₖ] · ± Xₖ`
+    pub(super) fn sum<T: Number>(&self, items: &[Addend]) -> Result<Tensor, Stopped> {
+        let mut sum: Option<T> = None;
+        for item in items {
+            if self.is_so(&item.pred)? {
+                let value = self.number::<T>(&item.of)?;
+                let value = if item.neg { value.negated() } else { value };
+                sum = Some(sum.map_or(value, |sum| sum.plus(value)));
+            }
+        }
+        self.one(sum.unwrap_or(T::ZERO))
+    }
+}

@@ -8,7 +8,7 @@ pub mod pred;
 pub mod prove;
 
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 
 pub use context::Context;
 pub use poly::{Atom, LocalId, Poly};

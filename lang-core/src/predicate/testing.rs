@@ -4,7 +4,7 @@ use super::{Atom, LocalId, Poly};
 
 /// `i * m + j // 2 - min(n, 3)`. A name is a local, the same wherever it occurs; `?1` is an
 /// unknown of the checker and `huge` an overflow.
-pub(super) fn poly(text: &str) -> Poly {
+pub(crate) fn poly(text: &str) -> Poly {
     let mut rest = Rest(text);
     let p = rest.sum();
     assert!(rest.0.trim().is_empty(), "trailing {:?} in {text:?}", rest.0);
@@ -12,7 +12,7 @@ pub(super) fn poly(text: &str) -> Poly {
 }
 
 /// `0 <= i < n, a == b`: each as a polynomial that is at least 0, or is 0 (true).
-pub(super) fn facts(text: &str) -> Vec<(Poly, bool)> {
+pub(crate) fn facts(text: &str) -> Vec<(Poly, bool)> {
     let mut out = Vec::new();
     let mut rest = Rest(text);
     while !rest.0.trim().is_empty() {
@@ -34,7 +34,7 @@ pub(super) fn facts(text: &str) -> Vec<(Poly, bool)> {
 }
 
 /// The atom of a name.
-pub(super) fn atom(name: &str) -> Atom {
+pub(crate) fn atom(name: &str) -> Atom {
     let id = name.bytes().fold(0, |id: u32, b| id.wrapping_mul(131).wrapping_add(u32::from(b)));
     Atom::Local(LocalId(id), name.into())
 }

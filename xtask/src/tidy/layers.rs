@@ -4,10 +4,11 @@ use super::{File, Problem};
 
 /// The folders of `lang-core/src`, in the order a program passes through them. `lib.rs` cannot
 /// hold the order: the formatter sorts its `mod` lines.
-const ORDER: [&str; 14] = [
+const ORDER: [&str; 15] = [
     "base",
     "syntax",
     "predicate",
+    "count",
     "resolve",
     "types",
     "interp",

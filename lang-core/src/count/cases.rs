@@ -1,0 +1,182 @@
+//! A formula as cases of which one holds, as few as are found: sizes are told apart by the comparisons that stand in it,
+//! and cases that say the same are one. A few sizes at the border of a case that fit the next one go over to it.
+
+use super::{Formula, Piece, Ratio};
+use crate::predicate::{Atom, Context, Poly, Pred};
+
+/// More cases than this are not told apart.
+const MOST: usize = 128;
+
+/// So many sizes at a border are looked at.
+const BORDER: i128 = 4;
+
+#[derive(Clone, PartialEq, Eq)]
+enum Case {
+    Is(Ratio),
+    /// One where the predicate holds, the other where it does not.
+    Either(Pred, Box<[Case; 2]>),
+}
+
+/// The same formula with pieces of which no two hold at once; `None` where there would be too many. `known`: what holds
+/// of the sizes.
+pub(super) fn cases(of: &Formula, known: &Context) -> Option<Formula> {
+    let mut asked: Vec<Pred> = of.pieces().iter().flat_map(|p| p.pred.conjuncts().to_vec()).collect();
+    asked.sort();
+    asked.dedup();
+    let mut cells = Cells { of: of.pieces(), asked: &asked, told: Vec::new(), left: MOST };
+    let tree = cells.apart(known)?;
+    let mut pieces = Vec::new();
+    collect(&tree, &Pred::truth(), &mut pieces);
+    Some(Formula::of(pieces).simplify(known))
+}
+
+struct Cells<'f> {
+    of: &'f [Piece],
+    asked: &'f [Pred],
+    /// What the first of the predicates are.
+    told: Vec<bool>,
+    left: usize,
+}
+
+impl Cells<'_> {
+    fn apart(&mut self, known: &Context) -> Option<Case> {
+        self.left = self.left.checked_sub(1)?;
+        let before = self.told.len();
+        while let Some(p) = self.asked.get(self.told.len()) {
+            let told = if known.implies(p) {
+                true
+            } else if known.refutes(p) {
+                false
+            } else {
+                break;
+            };
+            self.told.push(told);
+        }
+        let case = match self.asked.get(self.told.len()) {
+            None => Some(Case::Is(pinned(self.here(), known))),
+            Some(p) => self.either(p, known),
+        };
+        self.told.truncate(before);
+        case
+    }
+
+    fn either(&mut self, p: &Pred, known: &Context) -> Option<Case> {
+        let mut both = [known.clone(), known.clone()];
+        let mut cases = Vec::new();
+        for (told, known) in [true, false].into_iter().zip(&mut both) {
+            known.assume(&if told { p.clone() } else { p.negated() });
+            self.told.push(told);
+            cases.push(self.apart(known));
+            self.told.pop();
+        }
+        let [yes, no] = <[Option<Case>; 2]>::try_from(cases).ok()?;
+        Some(joined(p, [yes?, no?], &both))
+    }
+
+    /// The sum of the pieces whose predicates are told to hold.
+    fn here(&self) -> Ratio {
+        let holds = |p: &Pred| self.asked.iter().zip(&self.told).any(|(q, told)| q == p && *told);
+        let here = self.of.iter().filter(|piece| piece.pred.conjuncts().iter().all(holds));
+        here.fold(Ratio::constant(0), |sum, piece| sum.add(&piece.value))
+    }
+}
+
+/// With numbers in place of sizes that can be one number alone.
+fn pinned(mut value: Ratio, known: &Context) -> Ratio {
+    let mut sizes = Vec::new();
+    value.parts().0.for_each_atom(&mut |a| {
+        if !sizes.contains(a) {
+            sizes.push(a.clone());
+        }
+    });
+    for size in sizes {
+        let is = |n: &i128| known.implies(&Pred::equal(&Poly::atom(size.clone()), &Poly::constant(*n)));
+        if let Some(n) = (0..=BORDER).find(is) {
+            value = value.substitute(&|a| (*a == size).then(|| Poly::constant(n)));
+        }
+    }
+    value
+}
+
+/// One case of two, where that is possible.
+fn joined(p: &Pred, cases: [Case; 2], known: &[Context; 2]) -> Case {
+    let [yes, no] = &cases;
+    if yes == no {
+        return yes.clone();
+    }
+    // Where few sizes are left on one side they may fit the other.
+    for (side, other) in [(1, 0), (0, 1)] {
+        let (Some(few), Some(many), Some(here)) = (cases.get(side), cases.get(other), known.get(side)) else {
+            continue;
+        };
+        let Case::Is(value) = many else { continue };
+        let bound = if side == 1 { p.negated() } else { p.clone() };
+        let Some((atom, sizes)) = border(&bound, here) else { continue };
+        let fits = |n: &i128| {
+            let n = Poly::constant(*n);
+            let mut at = here.clone();
+            at.assume(&Pred::equal(&Poly::atom(atom.clone()), &n));
+            let put = |r: &Ratio| r.substitute(&|a| (*a == atom).then(|| n.clone()));
+            few.at(&at).is_some_and(|found| put(found) == put(value))
+        };
+        let fitting = sizes.iter().take_while(|n| fits(n)).count();
+        if fitting == sizes.len() {
+            return many.clone();
+        }
+        if let (true, Some(last)) = (fitting > 0, sizes.get(fitting)) {
+            // Those that do not fit end at `last`.
+            let (end, first) = (Poly::constant(*last), sizes.first() > sizes.last());
+            let size = Poly::atom(atom);
+            let rest = if first { Pred::at_most(&size, &end) } else { Pred::at_most(&end, &size) };
+            return Case::Either(rest, Box::new([few.clone(), many.clone()]));
+        }
+    }
+    Case::Either(p.clone(), Box::new(cases))
+}
+
+impl Case {
+    /// What it is where this is known, if that decides it.
+    fn at(&self, known: &Context) -> Option<&Ratio> {
+        match self {
+            Self::Is(value) => Some(value),
+            Self::Either(p, cases) => match (known.implies(p), known.refutes(p)) {
+                (true, _) => cases.first()?.at(known),
+                (_, true) => cases.last()?.at(known),
+                _ => None,
+            },
+        }
+    }
+}
+
+/// The sizes that a comparison leaves of one size, from its border on, if they are few.
+fn border(p: &Pred, known: &Context) -> Option<(Atom, Vec<i128>)> {
+    let Pred::Ge(p) = p else { return None };
+    let [.., (monomial, _)] = p.terms() else { return None };
+    let [(atom, 1)] = monomial.as_slice() else { return None };
+    let (c, rest) = p.linear_in(atom)?;
+    let rest = rest.as_constant()?;
+    // c·n + rest >= 0
+    let (first, step) = match c {
+        1 => (rest.checked_neg()?, 1),
+        -1 => (rest, -1),
+        _ => return None,
+    };
+    let outside = |n: i128| {
+        let (n, size) = (Poly::constant(n), Poly::atom(atom.clone()));
+        let beyond = if step > 0 { Pred::at_most(&n, &size) } else { Pred::at_most(&size, &n) };
+        known.refutes(&beyond)
+    };
+    let sizes: Vec<i128> = (0..=BORDER).map(|k| first + step * k).take_while(|n| !outside(*n)).collect();
+    (sizes.len() <= usize::try_from(BORDER).ok()?).then(|| (atom.clone(), sizes))
+}
+
+fn collect(of: &Case, at: &Pred, pieces: &mut Vec<Piece>) {
+    match of {
+        Case::Is(value) => pieces.push(Piece { pred: at.clone(), value: value.clone() }),
+        Case::Either(p, cases) => {
+            for (case, p) in cases.iter().zip([p.clone(), p.negated()]) {
+                collect(case, &at.and(&p), pieces);
+            }
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! Predicates as conjunctions of comparisons of which no two hold at once. Existentials are eliminated: exactly, as
+//! a bound variable that is divided by a constant has a floor or a ceiling for a bound (the integer form of Fourier and
+//! Motzkin's elimination; where all bounds are between two polynomials no case is lost).
+
+use super::Uncounted;
+use crate::predicate::{Atom, Context, Index, Poly, Pred};
+
+/// More cases than this are not looked at.
+const MOST: usize = 512;
+
+/// A variable is split by so many remainders at most.
+const REMAINDERS: i128 = 64;
+
+/// Comparisons that hold together.
+#[derive(Clone, Default, Debug)]
+pub(super) struct Conjunction {
+    /// Not negative.
+    pub(super) bounds: Vec<Poly>,
+    /// Zero.
+    pub(super) equations: Vec<Poly>,
+}
+
+impl Conjunction {
+    fn polys(&self) -> impl Iterator<Item = &Poly> {
+        self.bounds.iter().chain(&self.equations)
+    }
+
+    /// With another polynomial in place of an atom.
+    pub(super) fn put(&mut self, atom: &Atom, by: &Poly) {
+        let put = |a: &Atom| (a == atom).then(|| by.clone());
+        self.bounds.iter_mut().chain(&mut self.equations).for_each(|p| *p = p.substitute(&put));
+    }
+
+    /// An atom made of these variables.
+    pub(super) fn made_of(&self, vars: &[Atom]) -> Option<Atom> {
+        self.polys().find_map(|p| made_of(p, vars))
+    }
+
+    /// The cases that an atom makes which is made of these variables. They exclude one another.
+    fn apart(&self, made: &Atom, vars: &[Atom]) -> Result<Vec<Self>, Uncounted> {
+        Ok(match Cut::of(made, vars)? {
+            Cut::Cases(cases) => cases
+                .into_iter()
+                .map(|(is, bound)| {
+                    let mut case = self.clone();
+                    case.put(made, &is);
+                    case.bounds.push(bound);
+                    case
+                })
+                .collect(),
+            Cut::Remainders(var, c) => remainders(&var, c)?
+                .map(|by| {
+                    let mut case = self.clone();
+                    case.put(&var, &by);
+                    case
+                })
+                .collect(),
+        })
+    }
+
+    fn assumed(&self, known: &Context) -> Context {
+        let mut known = known.clone();
+        self.bounds.iter().for_each(|p| known.assume(&Pred::nonneg(p)));
+        self.equations.iter().for_each(|p| known.assume(&Pred::zero(p)));
+        known
+    }
+}
+
+/// The conjunctions that a predicate is, no two at once, as far as they can hold where something is known.
+pub(super) fn disjoint(p: &Pred, known: &Context) -> Result<Vec<Conjunction>, Uncounted> {
+    let mut cases = Cases { known, all: Vec::new(), left: MOST };
+    cases.split(vec![p.clone()], Conjunction::default())?;
+    Ok(cases.all)
+}
+
+struct Cases<'k> {
+    known: &'k Context,
+    all: Vec<Conjunction>,
+    /// How many more are looked at.
+    left: usize,
+}
+
+impl Cases<'_> {
+    /// Adds the conjunctions of what is taken already and of all of these.
+    fn split(&mut self, mut open: Vec<Pred>, mut taken: Conjunction) -> Result<(), Uncounted> {
+        self.left = self.left.checked_sub(1).ok_or(Uncounted::TooMany)?;
+        let mut later = Vec::new();
+        while let Some(p) = open.pop() {
+            match p {
+                Pred::And(items) => open.extend(items.iter().rev().cloned()),
+                Pred::Ge(p) => taken.bounds.push(p),
+                Pred::Eq(p) => taken.equations.push(p),
+                Pred::Any(index, body, holds) => {
+                    let some = eliminated(&index, &body, self.known)?;
+                    open.push(if holds { some } else { some.negated() });
+                }
+                Pred::Or(_) | Pred::Ne(_) => later.push(p),
+                Pred::Is(..) | Pred::Member(..) => return Err(Uncounted::Data),
+            }
+        }
+        if taken.assumed(self.known).contradictory() {
+            return Ok(());
+        }
+        let Some(next) = later.pop() else {
+            self.all.push(taken);
+            return Ok(());
+        };
+        let cases: Vec<Pred> = match &next {
+            Pred::Or(items) => items.to_vec(),
+            Pred::Ne(p) => vec![Pred::nonneg(&p.plus(-1)), Pred::nonneg(&p.neg().plus(-1))],
+            _ => Vec::new(),
+        };
+        let apart = matches!(next, Pred::Ne(_));
+        for (k, case) in cases.iter().enumerate() {
+            let mut open = later.clone();
+            open.extend(cases.iter().take(if apart { 0 } else { k }).map(Pred::negated));
+            open.push(case.clone());
+            self.split(open, taken.clone())?;
+        }
+        Ok(())
+    }
+}
+
+/// Where there is an index for which the body holds.
+fn eliminated(index: &Index, body: &Pred, known: &Context) -> Result<Pred, Uncounted> {
+    let atom = index.atom();
+    let range = Pred::inside(&index.value(), &index.extent);
+    let mut open = disjoint(&body.and(&range), known)?;
+    let (mut cases, mut left) = (Vec::new(), MOST);
+    while let Some(case) = open.pop() {
+        left = left.checked_sub(1).ok_or(Uncounted::TooMany)?;
+        match case.made_of(std::slice::from_ref(&atom)) {
+            Some(made) => open.extend(case.apart(&made, std::slice::from_ref(&atom))?),
+            None => cases.push(without(&case, &atom)?),
+        }
+    }
+    Ok(Pred::any_of(cases))
+}
+
+/// Where there is an integer for which all of these hold.
+fn without(of: &Conjunction, atom: &Atom) -> Result<Pred, Uncounted> {
+    let mut rest: Vec<Pred> = Vec::new();
+    let mut told: Option<(usize, i128, Poly)> = None;
+    for (k, p) in of.equations.iter().enumerate() {
+        match coefficient(p, atom)? {
+            None => rest.push(Pred::zero(p)),
+            // c·x + r = 0
+            Some((c, r)) => {
+                let (c, r) = if c < 0 { (c.checked_neg().ok_or(Uncounted::Nonlinear)?, r) } else { (c, r.neg()) };
+                if told.as_ref().is_none_or(|(_, least, _)| c < *least) {
+                    told = Some((k, c, r));
+                }
+            }
+        }
+    }
+    if let Some((k, c, r)) = told {
+        // x is r / c, where that is an integer.
+        let divisor = Poly::constant(c);
+        let value = r.div(&divisor).ok_or(Uncounted::Nonlinear)?;
+        let put = |p: &Poly| p.substitute(&|a| (a == atom).then(|| value.clone()));
+        let others = of.equations.iter().enumerate().filter(|(j, p)| *j != k && p.mentions(atom));
+        let mut rest: Vec<Pred> = rest.into_iter().chain(others.map(|(_, p)| Pred::zero(&put(p)))).collect();
+        rest.push(Pred::zero(&r.rem(&divisor).ok_or(Uncounted::Nonlinear)?));
+        rest.extend(of.bounds.iter().map(|p| Pred::nonneg(&put(p))));
+        return Ok(Pred::all(rest));
+    }
+    let (mut lower, mut upper) = (Vec::new(), Vec::new());
+    for p in &of.bounds {
+        match coefficient(p, atom)? {
+            None => rest.push(Pred::nonneg(p)),
+            Some((c, r)) => match bound(c, &r)? {
+                (first, true) => lower.push(first),
+                (last, false) => upper.push(last),
+            },
+        }
+    }
+    for first in &lower {
+        rest.extend(upper.iter().map(|last| Pred::at_most(first, last)));
+    }
+    Ok(Pred::all(rest))
+}
+
+/// `p = c·x + r`, with a constant `c`; `None` where `x` is not in it.
+pub(super) fn coefficient(p: &Poly, x: &Atom) -> Result<Option<(i128, Poly)>, Uncounted> {
+    if !p.mentions(x) {
+        return Ok(None);
+    }
+    p.linear_in(x).map(Some).ok_or(Uncounted::Nonlinear)
+}
+
+/// The bound of `x` that `c·x + r >= 0` is: the least it can be (true), or the greatest.
+pub(super) fn bound(c: i128, r: &Poly) -> Result<(Poly, bool), Uncounted> {
+    let by = |p: &Poly, c: i128| p.div(&Poly::constant(c)).ok_or(Uncounted::Nonlinear);
+    if c > 0 {
+        // The ceiling of -r / c is minus the floor of r / c.
+        Ok((by(r, c)?.neg(), true))
+    } else {
+        Ok((by(r, c.checked_neg().ok_or(Uncounted::Nonlinear)?)?, false))
+    }
+}
+
+/// An atom made of these variables, the innermost of those in one another: a quotient, a remainder, the lesser or the
+/// greater of two.
+pub(super) fn made_of(p: &Poly, vars: &[Atom]) -> Option<Atom> {
+    let has = |p: &Poly| vars.iter().any(|v| p.mentions(v));
+    let mut found = None;
+    p.for_each_atom(&mut |a| match a {
+        Atom::Div(p, q) | Atom::Mod(p, q) | Atom::Min(p, q) | Atom::Max(p, q) if has(p) || has(q) => {
+            found = Some(a.clone());
+        }
+        _ => {}
+    });
+    found
+}
+
+/// How an atom made of variables is taken apart.
+pub(super) enum Cut {
+    /// It is this where that is not negative.
+    Cases([(Poly, Poly); 2]),
+    /// A variable is looked at by its remainders.
+    Remainders(Atom, i128),
+}
+
+impl Cut {
+    pub(super) fn of(made: &Atom, vars: &[Atom]) -> Result<Self, Uncounted> {
+        match made {
+            Atom::Min(p, q) | Atom::Max(p, q) => {
+                let (p, q) = (p.as_ref(), q.as_ref());
+                let over = if matches!(made, Atom::Min(..)) { q.sub(p) } else { p.sub(q) };
+                Ok(Self::Cases([(p.clone(), over.clone()), (q.clone(), over.neg().plus(-1))]))
+            }
+            Atom::Div(p, q) | Atom::Mod(p, q) => {
+                let c = q.as_constant().filter(|c| *c != 0).ok_or(Uncounted::Nonlinear)?;
+                let var = uneven(p, c, vars).ok_or(Uncounted::Nonlinear)?;
+                Ok(Self::Remainders(var, c))
+            }
+            _ => Err(Uncounted::Nonlinear),
+        }
+    }
+}
+
+/// One of these variables that stands in `p` with a coefficient that is no multiple of `c`.
+pub(super) fn uneven(p: &Poly, c: i128, vars: &[Atom]) -> Option<Atom> {
+    let uneven = p.terms().iter().filter(|(_, d)| d % c != 0);
+    uneven.flat_map(|(m, _)| m).find(|(a, _)| vars.contains(a)).map(|(a, _)| a.clone())
+}
+
+/// A variable by its remainders: `c·x + r` for all `r`.
+pub(super) fn remainders(var: &Atom, c: i128) -> Result<impl Iterator<Item = Poly>, Uncounted> {
+    let c = c.checked_abs().filter(|c| *c <= REMAINDERS).ok_or(Uncounted::TooMany)?;
+    let var = Poly::atom(var.clone());
+    Ok((0..c).map(move |r| var.scale(c).plus(r)))
+}

@@ -1,0 +1,194 @@
+//! Polynomials with rational coefficients: sums of integer polynomials over ranges have them, with integer values.
+
+use crate::predicate::{Atom, Poly};
+
+/// A polynomial over a positive integer.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Ratio {
+    over: Poly,
+    under: i128,
+}
+
+impl From<Poly> for Ratio {
+    fn from(over: Poly) -> Self {
+        Self { over, under: 1 }
+    }
+}
+
+impl Ratio {
+    /// The polynomial divided by a positive integer.
+    fn of(over: Poly, under: i128) -> Self {
+        let common = over.terms().iter().fold(under, |d, (_, c)| gcd(d, *c));
+        if common <= 1 || over.overflowed() {
+            return Self { over, under };
+        }
+        match over.div(&Poly::constant(common)) {
+            Some(over) => Self { over, under: under / common },
+            None => Self { over, under },
+        }
+    }
+
+    /// A constant.
+    #[must_use]
+    pub fn constant(c: i128) -> Self {
+        Poly::constant(c).into()
+    }
+
+    /// The numerator and the denominator, which is positive.
+    #[must_use]
+    pub fn parts(&self) -> (&Poly, i128) {
+        (&self.over, self.under)
+    }
+
+    /// Is it 0?
+    #[must_use]
+    pub fn is_zero(&self) -> bool {
+        self.over.is_zero()
+    }
+
+    /// Did arithmetic on it overflow?
+    #[must_use]
+    pub fn overflowed(&self) -> bool {
+        self.over.overflowed()
+    }
+
+    /// Sum.
+    #[must_use]
+    pub fn add(&self, other: &Self) -> Self {
+        let common = gcd(self.under, other.under).max(1);
+        let (a, b) = (other.under / common, self.under / common);
+        let over = self.over.scale(a).add(&other.over.scale(b));
+        match self.under.checked_mul(a) {
+            Some(under) => Self::of(over, under),
+            None => Self::overflow(),
+        }
+    }
+
+    /// Difference.
+    #[must_use]
+    pub fn sub(&self, other: &Self) -> Self {
+        self.add(&Self { over: other.over.neg(), under: other.under })
+    }
+
+    /// Product.
+    #[must_use]
+    pub fn mul(&self, other: &Self) -> Self {
+        match self.under.checked_mul(other.under) {
+            Some(under) => Self::of(self.over.mul(&other.over), under),
+            None => Self::overflow(),
+        }
+    }
+
+    fn overflow() -> Self {
+        Poly::atom(Atom::Overflow).into()
+    }
+
+    /// With other polynomials in place of atoms.
+    #[must_use]
+    pub fn substitute(&self, f: &impl Fn(&Atom) -> Option<Poly>) -> Self {
+        Self::of(self.over.substitute(f), self.under)
+    }
+
+    /// Its value where the atoms have values; `None` where one has none, on overflow, and if it is no integer.
+    pub fn eval(&self, f: &mut impl FnMut(&Atom) -> Option<i64>) -> Option<i128> {
+        let mut sum: i128 = 0;
+        for (monomial, c) in self.over.terms() {
+            let mut product = *c;
+            for (atom, power) in monomial {
+                let value = Poly::atom(atom.clone()).eval(f)?;
+                for _ in 0..*power {
+                    product = product.checked_mul(value.into())?;
+                }
+            }
+            sum = sum.checked_add(product)?;
+        }
+        (sum % self.under == 0).then(|| sum / self.under)
+    }
+
+    /// What it adds up to for this index from `first` to `last`, both included; 0 where `last` is `first - 1`. `None`
+    /// where the index stands inside another atom.
+    #[must_use]
+    pub fn sum_over(&self, index: &Atom, first: &Poly, last: &Poly) -> Option<Self> {
+        let powers = powers_of(&self.over, index)?;
+        let mut sum = Self::constant(0);
+        for (k, of) in powers.iter().enumerate().filter(|(_, of)| !of.is_zero()) {
+            let s = power_sum(u32::try_from(k).ok()?)?;
+            let range = at(&s, last).sub(&at(&s, &first.plus(-1)));
+            sum = sum.add(&Self::of(of.clone(), self.under).mul(&range));
+        }
+        Some(sum)
+    }
+}
+
+/// The coefficients of the powers of an atom, from 0 on.
+fn powers_of(p: &Poly, atom: &Atom) -> Option<Vec<Poly>> {
+    let mut powers = vec![Poly::default()];
+    for (monomial, c) in p.terms() {
+        let mut power = 0;
+        let mut rest = Vec::new();
+        for (a, k) in monomial {
+            if a == atom {
+                power = *k as usize;
+            } else if a.mentions(atom) {
+                return None;
+            } else {
+                rest.push((a.clone(), *k));
+            }
+        }
+        powers.resize(powers.len().max(power + 1), Poly::default());
+        if let Some(slot) = powers.get_mut(power) {
+            *slot = slot.add(&Poly::term(rest, *c));
+        }
+    }
+    Some(powers)
+}
+
+/// A polynomial in one unknown: numerators of the powers from 0 on, and the denominator.
+struct Univariate {
+    over: Vec<i128>,
+    under: i128,
+}
+
+/// `1ᵏ + 2ᵏ + … + xᵏ` as a polynomial in `x`, from `(x + 1)ᵏ⁺¹ - 1 = Σⱼ (k + 1 over j) · Sⱼ(x)`.
+fn power_sum(k: u32) -> Option<Univariate> {
+    let mut known: Vec<Univariate> = Vec::new();
+    for k in 0..=k {
+        let degree = usize::try_from(k).ok()? + 1;
+        // (x + 1)ᵏ⁺¹ - 1
+        let mut over: Vec<i128> = (0..=degree).map(|j| choose(degree, j)).collect::<Option<_>>()?;
+        *over.first_mut()? = 0;
+        let mut under: i128 = 1;
+        for (j, s) in known.iter().enumerate() {
+            let all = (under / gcd(under, s.under)).checked_mul(s.under)?;
+            let (a, b) = (all / under, choose(degree, j)?.checked_mul(all / s.under)?);
+            for (power, slot) in over.iter_mut().enumerate() {
+                let other = s.over.get(power).copied().unwrap_or(0);
+                *slot = slot.checked_mul(a)?.checked_sub(other.checked_mul(b)?)?;
+            }
+            under = all;
+        }
+        under = under.checked_mul(i128::try_from(degree).ok()?)?;
+        let common = over.iter().fold(under, |d, c| gcd(d, *c)).max(1);
+        over.iter_mut().for_each(|c| *c /= common);
+        known.push(Univariate { over, under: under / common });
+    }
+    known.pop()
+}
+
+fn at(s: &Univariate, x: &Poly) -> Ratio {
+    let value = s.over.iter().rev().fold(Poly::default(), |sum, c| sum.mul(x).plus(*c));
+    Ratio::of(value, s.under)
+}
+
+fn choose(n: usize, k: usize) -> Option<i128> {
+    (0..k).try_fold(1_i128, |c, j| Some(c.checked_mul(i128::try_from(n - j).ok()?)? / (i128::try_from(j).ok()? + 1)))
+}
+
+/// The greatest common divisor, not negative.
+fn gcd(a: i128, b: i128) -> i128 {
+    let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    i128::try_from(a).unwrap_or(1)
+}

@@ -1,0 +1,254 @@
+//! Sums of polynomials over the tuples of indices for which a predicate holds: index by index, the range of one after
+//! the other between its bounds.
+
+use super::disjoint::{Conjunction, Cut, bound, coefficient, disjoint, made_of, remainders, uneven};
+use super::{Formula, Piece, Ratio};
+use crate::predicate::{Atom, Context, Index, Poly, Pred};
+
+/// Why something is not counted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Uncounted {
+    /// Data tell it.
+    Data,
+    /// Indices are multiplied with each other or with sizes.
+    Nonlinear,
+    /// It has too many cases, or too large numbers.
+    TooMany,
+}
+
+/// More systems of comparisons than this are not looked at.
+const MOST: usize = 4_096;
+
+/// How many tuples of these indices fulfil the predicate. An extent may mention indices before it; one below 0 is as good
+/// as 0. `known`: what holds of the sizes.
+///
+/// # Errors
+/// Where that cannot be told as a formula.
+pub fn count(indices: &[Index], pred: &Pred, known: &Context) -> Result<Formula, Uncounted> {
+    sum(indices, pred, &Ratio::constant(1), known)
+}
+
+/// What a polynomial adds up to over the tuples of these indices that fulfil the predicate.
+///
+/// # Errors
+/// Where that cannot be told as a formula.
+pub fn sum(indices: &[Index], pred: &Pred, value: &Ratio, known: &Context) -> Result<Formula, Uncounted> {
+    let inside = indices.iter().map(|i| Pred::inside(&i.value(), &i.extent));
+    let all = Pred::all(inside.chain([pred.clone()]));
+    let mut sums = Sums { known, pieces: Vec::new(), left: MOST };
+    for of in disjoint(&all, known)? {
+        sums.add(System { vars: indices.iter().map(Index::atom).collect(), of, value: value.clone() })?;
+    }
+    let sum = Formula::of(sums.pieces).cases(known);
+    if sum.overflowed() { Err(Uncounted::TooMany) } else { Ok(sum) }
+}
+
+/// What is left to be summed: over these variables, where the comparisons hold.
+#[derive(Clone)]
+struct System {
+    vars: Vec<Atom>,
+    of: Conjunction,
+    value: Ratio,
+}
+
+struct Sums<'k> {
+    known: &'k Context,
+    pieces: Vec<Piece>,
+    left: usize,
+}
+
+impl System {
+    fn put(&mut self, atom: &Atom, by: &Poly) {
+        self.of.put(atom, by);
+        self.value = self.value.substitute(&|a: &Atom| (a == atom).then(|| by.clone()));
+    }
+
+    fn has(&self, p: &Poly) -> bool {
+        self.vars.iter().any(|v| p.mentions(v))
+    }
+
+    fn polys(&self) -> impl Iterator<Item = &Poly> {
+        self.of.bounds.iter().chain(&self.of.equations).chain([self.value.parts().0])
+    }
+
+    /// An atom made of variables.
+    fn made(&self) -> Option<Atom> {
+        self.of.made_of(&self.vars).or_else(|| made_of(self.value.parts().0, &self.vars))
+    }
+}
+
+impl Sums<'_> {
+    fn add(&mut self, mut system: System) -> Result<(), Uncounted> {
+        self.left = self.left.checked_sub(1).ok_or(Uncounted::TooMany)?;
+        if system.polys().any(Poly::overflowed) {
+            return Err(Uncounted::TooMany);
+        }
+        let mut reads = false;
+        system.polys().for_each(|p| p.for_each_atom(&mut |a| reads |= matches!(a, Atom::Read(..))));
+        if reads {
+            return Err(Uncounted::Data);
+        }
+        if let Some(atom) = system.made() {
+            return self.apart(&system, &atom);
+        }
+        // An equation tells a variable.
+        let vars = system.vars.clone();
+        for (k, p) in system.of.equations.iter().enumerate().filter(|(_, p)| system.has(p)) {
+            let mut least: Option<(i128, &Atom, Poly)> = None;
+            for var in &vars {
+                if let Ok(Some((c, r))) = coefficient(p, var)
+                    && least.as_ref().is_none_or(|(d, ..)| c.abs() < d.abs())
+                {
+                    least = Some((c, var, r));
+                }
+            }
+            let Some((c, var, r)) = least else { continue };
+            let (var, c, r) = (var.clone(), c.abs(), if c > 0 { r.neg() } else { r });
+            // c·x = r
+            if let Some(other) = uneven(&r, c, &system.vars) {
+                return self.by_remainders(&system, &other, c);
+            }
+            system.of.equations.remove(k);
+            let divisor = Poly::constant(c);
+            system.of.equations.push(r.rem(&divisor).ok_or(Uncounted::Nonlinear)?);
+            system.vars.retain(|v| *v != var);
+            system.put(&var, &r.div(&divisor).ok_or(Uncounted::Nonlinear)?);
+            return self.add(system);
+        }
+        match self.choose(&system)? {
+            None => self.done(&system),
+            Some(var) => self.between(system, &var),
+        }
+    }
+
+    /// All variables are summed away.
+    fn done(&mut self, system: &System) -> Result<(), Uncounted> {
+        let bounds = system.of.bounds.iter().map(Pred::nonneg);
+        let pred = Pred::all(bounds.chain(system.of.equations.iter().map(Pred::zero)));
+        let pred = self.known.simplify(&pred);
+        if !pred.is_false() && !system.value.is_zero() {
+            self.pieces.push(Piece { pred, value: system.value.clone() });
+        }
+        Ok(())
+    }
+
+    /// The variable that is summed away next: with few bounds, and those without a divisor first.
+    fn choose(&self, system: &System) -> Result<Option<Atom>, Uncounted> {
+        let mut best: Option<((bool, usize), &Atom)> = None;
+        let mut why = None;
+        for var in system.vars.iter().rev() {
+            let (mut lower, mut upper, mut divided) = (0, 0, false);
+            let mut linear = true;
+            for p in &system.of.bounds {
+                match coefficient(p, var) {
+                    Ok(None) => {}
+                    Ok(Some((c, _))) => {
+                        divided |= c.abs() != 1;
+                        *(if c > 0 { &mut lower } else { &mut upper }) += 1;
+                    }
+                    Err(error) => {
+                        linear = false;
+                        why = Some(error);
+                    }
+                }
+            }
+            let rank = (divided, lower * upper);
+            if linear && best.as_ref().is_none_or(|(known, _)| rank < *known) {
+                best = Some((rank, var));
+            }
+        }
+        match (best, why) {
+            (Some((_, var)), _) => Ok(Some(var.clone())),
+            (None, Some(why)) => Err(why),
+            (None, None) => Ok(None),
+        }
+    }
+
+    /// Sums over a variable from the greatest of its lower bounds to the least of its upper ones, in turn for each of
+    /// them that may be it.
+    fn between(&mut self, mut system: System, var: &Atom) -> Result<(), Uncounted> {
+        let (mut lower, mut upper, mut others) = (Vec::new(), Vec::new(), Vec::new());
+        for p in &system.of.bounds {
+            let Some((c, r)) = coefficient(p, var)? else {
+                others.push(p.clone());
+                continue;
+            };
+            if let Some(other) = uneven(&r, c, &system.vars) {
+                return self.by_remainders(&system, &other, c);
+            }
+            match bound(c, &r)? {
+                (first, true) => lower.push(first),
+                (last, false) => upper.push(last),
+            }
+        }
+        system.vars.retain(|v| v != var);
+        system.of.bounds = others;
+        let mut known = self.known.clone();
+        system.of.bounds.iter().for_each(|p| known.assume(&Pred::nonneg(p)));
+        // The greatest is the least of what is turned about.
+        let lower = extreme(&known, &lower.iter().map(Poly::neg).collect::<Vec<_>>());
+        let upper = extreme(&known, &upper);
+        if lower.is_empty() || upper.is_empty() {
+            return Err(Uncounted::Nonlinear);
+        }
+        for (first, above) in &lower {
+            for (last, below) in &upper {
+                let first = first.neg();
+                let mut next = system.clone();
+                next.of.bounds.extend(above.iter().chain(below).cloned());
+                // Where the range is just empty the sum is 0: it may count there too.
+                next.of.bounds.push(last.sub(&first).plus(1));
+                next.value = system.value.sum_over(var, &first, last).ok_or(Uncounted::Nonlinear)?;
+                let mut inside = self.known.clone();
+                next.of.bounds.iter().for_each(|p| inside.assume(&Pred::nonneg(p)));
+                if !inside.contradictory() {
+                    self.add(next)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A variable is in turn `c·x + r` for all remainders.
+    fn by_remainders(&mut self, system: &System, var: &Atom, c: i128) -> Result<(), Uncounted> {
+        for by in remainders(var, c)? {
+            let mut next = system.clone();
+            next.put(var, &by);
+            self.add(next)?;
+        }
+        Ok(())
+    }
+
+    /// Takes an atom apart that is made of variables.
+    fn apart(&mut self, system: &System, made: &Atom) -> Result<(), Uncounted> {
+        match Cut::of(made, &system.vars)? {
+            Cut::Remainders(var, c) => self.by_remainders(system, &var, c),
+            Cut::Cases(cases) => cases.into_iter().try_for_each(|(is, bound)| {
+                let mut next = system.clone();
+                next.put(made, &is);
+                next.of.bounds.push(bound);
+                self.add(next)
+            }),
+        }
+    }
+}
+
+/// Of polynomials those that may be the least, each with what is not negative where it is the first of the least.
+fn extreme(known: &Context, of: &[Poly]) -> Vec<(Poly, Vec<Poly>)> {
+    let mut few: Vec<&Poly> = Vec::new();
+    for (k, p) in of.iter().enumerate() {
+        let others = few.iter().copied().chain(of.iter().skip(k + 1));
+        // Of two that are the same everywhere the last stays.
+        let needless = others.into_iter().any(|other| known.implies(&Pred::nonneg(&p.sub(other))));
+        if !needless {
+            few.push(p);
+        }
+    }
+    let mut all = Vec::new();
+    for (k, p) in few.iter().enumerate() {
+        let others = few.iter().enumerate().filter(|(j, _)| *j != k);
+        let least = others.map(|(j, other)| other.sub(p).plus(if j < k { -1 } else { 0 })).collect();
+        all.push(((*p).clone(), least));
+    }
+    all
+}

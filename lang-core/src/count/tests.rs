@@ -1,0 +1,284 @@
+//! Counts and sums against enumeration, over drawn predicates; and formulas as they come out.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use expect_test::expect;
+
+use super::{Formula, Ratio, Uncounted, count, sum};
+use crate::predicate::testing::{atom, facts, poly};
+use crate::predicate::{Atom, Context, Index, Poly, Pred};
+
+type Values = BTreeMap<Atom, i64>;
+
+fn index(name: &str, extent: &Poly) -> Index {
+    let Atom::Local(local, name) = atom(name) else { unreachable!() };
+    Index { local, name, extent: extent.clone() }
+}
+
+fn number(p: &Poly, values: &Values) -> i64 {
+    p.eval(&mut |a| values.get(a).copied()).unwrap()
+}
+
+fn holds(p: &Pred, values: &mut Values) -> bool {
+    match p {
+        Pred::And(items) => items.iter().all(|p| holds(p, values)),
+        Pred::Or(items) => items.iter().any(|p| holds(p, values)),
+        Pred::Ge(p) => number(p, values) >= 0,
+        Pred::Eq(p) => number(p, values) == 0,
+        Pred::Ne(p) => number(p, values) != 0,
+        Pred::Any(index, body, wanted) => {
+            let extent = number(&index.extent, values);
+            let found = (0..extent).any(|i| {
+                values.insert(index.atom(), i);
+                holds(body, values)
+            });
+            values.remove(&index.atom());
+            found == *wanted
+        }
+        Pred::Is(..) | Pred::Member(..) => unreachable!(),
+    }
+}
+
+/// The sum by looking at every tuple.
+fn enumerated(indices: &[Index], pred: &Pred, value: &Poly, values: &mut Values) -> i128 {
+    let Some((first, rest)) = indices.split_first() else {
+        return if holds(pred, values) { number(value, values).into() } else { 0 };
+    };
+    let mut sum = 0;
+    for i in 0..number(&first.extent, values) {
+        values.insert(first.atom(), i);
+        sum += enumerated(rest, pred, value, values);
+    }
+    values.remove(&first.atom());
+    sum
+}
+
+/// A generator whose numbers are the same in every run.
+struct Draw(u64);
+
+impl Draw {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % n
+    }
+
+    fn small(&mut self, most: i128) -> i128 {
+        i128::from(self.below(u64::try_from(2 * most + 1).unwrap())) - most
+    }
+
+    fn one_of<'s>(&mut self, of: &[&'s str]) -> &'s str {
+        of[usize::try_from(self.below(of.len() as u64)).unwrap()]
+    }
+}
+
+struct Case {
+    draw: Draw,
+    /// What was drawn.
+    seen: BTreeSet<&'static str>,
+}
+
+impl Case {
+    fn affine(&mut self, over: &[&str]) -> Poly {
+        let mut p = Poly::constant(self.draw.small(3));
+        for name in over {
+            let most = if ["n", "m"].contains(name) { 1 } else { 2 };
+            p = p.add(&poly(name).scale(self.draw.small(most)));
+        }
+        match self.draw.below(8) {
+            0 => {
+                self.seen.insert("quotient");
+                let c = 2 + i128::from(self.draw.below(2));
+                p.div(&Poly::constant(c)).unwrap()
+            }
+            1 => {
+                self.seen.insert("remainder");
+                let c = 2 + i128::from(self.draw.below(2));
+                p.rem(&Poly::constant(c)).unwrap().plus(-1)
+            }
+            2 => {
+                self.seen.insert("lesser");
+                let other = poly(self.draw.one_of(over));
+                p.least(&other)
+            }
+            _ => p,
+        }
+    }
+
+    fn pred(&mut self, over: &[&str], depth: u32) -> Pred {
+        match self.draw.below(if depth == 0 { 5 } else { 10 }) {
+            0..=2 => Pred::nonneg(&self.affine(over)),
+            3 => {
+                self.seen.insert("equation");
+                Pred::zero(&self.affine(over))
+            }
+            4 => {
+                self.seen.insert("inequation");
+                Pred::nonzero(&self.affine(over))
+            }
+            5 | 6 => self.pred(over, depth - 1).and(&self.pred(over, depth - 1)),
+            7 => {
+                self.seen.insert("union");
+                Pred::any_of([self.pred(over, depth - 1), self.pred(over, depth - 1)])
+            }
+            8 => {
+                self.seen.insert("negation");
+                self.pred(over, depth - 1).negated()
+            }
+            _ => {
+                self.seen.insert("existential");
+                let bound = index("e", &poly(self.draw.one_of(&["n", "m", "4"])));
+                let inside: Vec<&str> = over.iter().copied().chain(["e"]).collect();
+                let some = Pred::some(&bound, &self.pred(&inside, 0).and(&self.pred(&inside, 0)));
+                if self.draw.below(3) == 0 { some.negated() } else { some }
+            }
+        }
+    }
+}
+
+fn known() -> Context {
+    Context::new(&[poly("n"), poly("m")])
+}
+
+#[test]
+#[expect(clippy::disallowed_macros, reason = "which parts of predicates were drawn")]
+fn as_enumerated() {
+    let (mut seen, mut uncounted) = (BTreeMap::<&str, u32>::new(), BTreeMap::<String, u32>::new());
+    let mut counted = 0;
+    for seed in 0..400 {
+        let mut case = Case { draw: Draw(seed), seen: BTreeSet::new() };
+        let names = ["i", "j", "k"];
+        let rank = 1 + usize::try_from(case.draw.below(3)).unwrap();
+        let mut indices = Vec::new();
+        for k in 0..rank {
+            let extent = match case.draw.below(6) {
+                0 => poly("n"),
+                1 => poly("m"),
+                2 => poly("n + m - 1"),
+                3 => poly("5"),
+                4 if k > 0 => {
+                    case.seen.insert("triangle");
+                    poly(names[k - 1]).plus(case.draw.small(1))
+                }
+                _ => poly("n").plus(case.draw.small(2)),
+            };
+            indices.push(index(names[k], &extent));
+        }
+        let over: Vec<&str> = names[..rank].iter().copied().chain(["n", "m"]).collect();
+        let pred = case.pred(&over, 2);
+        let value = match case.draw.below(3) {
+            0 => {
+                case.seen.insert("polynomial");
+                case.affine(&over).mul(&poly(over[0])).plus(1)
+            }
+            _ => poly("1"),
+        };
+        let formula = match sum(&indices, &pred, &value.clone().into(), &known()) {
+            Ok(formula) => formula,
+            Err(why) => {
+                *uncounted.entry(format!("{why:?}")).or_default() += 1;
+                continue;
+            }
+        };
+        counted += 1;
+        case.seen.iter().for_each(|what| *seen.entry(what).or_default() += 1);
+        for n in 0..6 {
+            for m in 0..6 {
+                let mut values: Values = [(atom("n"), n), (atom("m"), m)].into();
+                let wanted = enumerated(&indices, &pred, &value, &mut values);
+                let found = formula.eval(&mut |a| values.get(a).copied());
+                assert_eq!(
+                    found,
+                    Some(wanted),
+                    "seed {seed}, n = {n}, m = {m}: {indices:?} {pred} of {value}\n{formula:#?}"
+                );
+            }
+        }
+    }
+    println!("{counted} counted: {seen:?}; not: {uncounted:?}");
+    let all = [
+        "quotient",
+        "remainder",
+        "lesser",
+        "equation",
+        "inequation",
+        "union",
+        "negation",
+        "existential",
+        "triangle",
+        "polynomial",
+    ];
+    assert!(all.iter().all(|what| seen.get(what).is_some_and(|n| *n > 5)), "{seen:?}");
+    assert!(counted > 370, "{counted} counted, {uncounted:?}");
+}
+
+fn of(indices: &[(&str, &str)], pred: &str) -> Result<Formula, Uncounted> {
+    let indices: Vec<Index> = indices.iter().map(|(name, extent)| index(name, &poly(extent))).collect();
+    let pred = Pred::all(facts(pred).iter().map(|(p, zero)| if *zero { Pred::zero(p) } else { Pred::nonneg(p) }));
+    count(&indices, &pred, &known())
+}
+
+fn show(formula: &Result<Formula, Uncounted>) -> String {
+    match formula {
+        Err(why) => format!("{why:?}\n"),
+        Ok(formula) => formula
+            .pieces()
+            .iter()
+            .map(|piece| {
+                let (over, under) = piece.value.parts();
+                format!("[{}] ({over}) / {under}\n", piece.pred)
+            })
+            .collect(),
+    }
+}
+
+#[test]
+fn formulas() {
+    let out: String = [
+        of(&[("i", "n")], ""),
+        of(&[("i", "n"), ("j", "m")], ""),
+        of(&[("i", "n"), ("j", "i")], ""),
+        of(&[("i", "n"), ("j", "n")], "i <= j"),
+        of(&[("i", "n"), ("j", "n")], "i <= j, j <= i + 2"),
+        of(&[("i", "n"), ("j", "3")], "0 <= i + j - 1 < n"),
+        of(&[("i", "n")], "i == 2 * (i // 2)"),
+        of(&[("i", "n"), ("j", "n"), ("k", "j")], "i < k"),
+        of(&[("i", "n"), ("j", "m")], "i == j"),
+        of(&[("i", "n"), ("j", "m")], "i * m + j < n"),
+    ]
+    .iter()
+    .map(|f| show(f) + "\n")
+    .collect();
+    expect![[r#"
+        [true] (n) / 1
+
+        [true] (m * n) / 1
+
+        [true] (n^2 - n) / 2
+
+        [true] (n^2 + n) / 2
+
+        [n <= 1] (n^2 + n) / 2
+        [1 < n] (3 * n - 3) / 1
+
+        [0 < n] (3 * n - 2) / 1
+
+        [true] ((n + 1) // 2) / 1
+
+        [true] (n^3 + 2 * n - 3 * n^2) / 6
+
+        [m < n] (m) / 1
+        [n <= m] (n) / 1
+
+        Nonlinear
+
+    "#]]
+    .assert_eq(&out);
+}
+
+#[test]
+fn ratios() {
+    // 1³ + 2³ + … + 10³ is 55².
+    let cubes = Ratio::from(poly("i^3")).sum_over(&atom("i"), &poly("1"), &poly("n")).unwrap();
+    assert_eq!(cubes.eval(&mut |_| Some(10)), Some(3025));
+    assert_eq!(cubes.eval(&mut |_| Some(0)), Some(0));
+}

@@ -4,7 +4,7 @@ use super::{File, Problem};
 
 /// The folders of `lang-core/src`, in the order a program passes through them. `lib.rs` cannot
 /// hold the order: the formatter sorts its `mod` lines.
-const ORDER: [&str; 15] = [
+const ORDER: [&str; 16] = [
     "base",
     "syntax",
     "predicate",
@@ -16,6 +16,7 @@ const ORDER: [&str; 15] = [
     "exec",
     "norm",
     "ad",
+    "cost",
     "pipeline",
     "generated",
     "source",

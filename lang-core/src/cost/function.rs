@@ -1,9 +1,10 @@
 //! The cost of a function's statements, one after the other.
 
+use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::nest::{Given, Nest, Sure};
+use super::nest::{Form, Given, Nest, Sure};
 use super::symbol::{self, Kind, Symbol};
 use super::{Amount, Callees, Cost, Greatest, Place};
 use crate::count::{self, Formula, Ratio, Uncounted};
@@ -14,10 +15,15 @@ use crate::ir::ssa::{Access, CHECK, Check, Rhs, Ssa, Stmt, Var, at_indices, for_
 use crate::predicate::{Atom, Context, Index, LocalId, Poly, Pred};
 use crate::syntax::ops::Scalar;
 
+/// Formulas of more pieces are symbols.
+const MOST: usize = 24;
+
 /// What is counted of a statement and what is found out on the way.
 pub(super) struct Walk<'a> {
     pub(super) callees: Callees<'a>,
     pub(super) symbols: Vec<Symbol>,
+    /// What is known of symbols: none of these is negative.
+    pub(super) facts: Vec<Poly>,
     /// How many indices of repetitions have names.
     pub(super) outer: u32,
 }
@@ -34,6 +40,8 @@ pub(super) struct Scope<'a> {
     pub(super) sure: Vec<Sure>,
     /// The extents of arrays that predicates read.
     pub(super) dims: HashMap<LocalId, Vec<Poly>>,
+    /// Symbols of nests that were met: what is asked, and of which nests.
+    pub(super) met: RefCell<HashMap<(Kind, Vec<Form>), Poly>>,
 }
 
 impl Scope<'_> {
@@ -70,10 +78,25 @@ pub(super) fn cost(ssa: &Ssa, callees: Callees<'_>) -> Cost {
     ssa.sizes.iter().for_each(|l| of(&Poly::atom(Atom::Local(*l, ssa.vars.name(*l)))));
     ssa.inputs.iter().flat_map(|i| &i.leaf.dims).filter(|n| !super::nest::has_data(n)).for_each(of);
     let known = Context::new(&sizes);
-    let mut walk = Walk { callees, symbols: Vec::new(), outer: 0 };
-    let mut scope =
-        Scope { ssa, put: HashMap::new(), known, path: Vec::new(), once: true, sure: Vec::new(), dims: HashMap::new() };
-    let Whole { total, parts, kept, span } = walk.function(&mut scope);
+    let mut walk = Walk { callees, symbols: Vec::new(), facts: Vec::new(), outer: 0 };
+    let mut scope = Scope {
+        ssa,
+        put: HashMap::new(),
+        known,
+        path: Vec::new(),
+        once: true,
+        sure: Vec::new(),
+        dims: HashMap::new(),
+        met: RefCell::default(),
+    };
+    let Whole { mut total, parts, kept, span } = walk.function(&mut scope);
+    for (of, kind) in
+        [(&mut total.work, Kind::Work), (&mut total.tests, Kind::Tests), (&mut total.iterations, Kind::Iterations)]
+    {
+        if of.overflowed() {
+            *of = walk.symbol(&[], kind, None).into();
+        }
+    }
     let leaves = ssa.inputs.iter().map(|i| &i.leaf).chain(ssa.outputs.iter().map(|(leaf, _)| leaf));
     let mut io = Formula::default();
     for leaf in leaves.filter(|leaf| is_real(leaf.scalar)) {
@@ -81,6 +104,7 @@ pub(super) fn cost(ssa: &Ssa, callees: Callees<'_>) -> Cost {
         io = io.add(&elements(&dims, &scope.known));
     }
     let known = &scope.known;
+    sizes.append(&mut walk.facts);
     Cost { total: total.cases(known), parts, io: io.cases(known), kept, span, symbols: walk.symbols, known: sizes }
 }
 
@@ -128,6 +152,7 @@ impl Walk<'_> {
             let (guard, cond) = (self.pred(scope, &check.guard), self.pred(scope, &check.cond));
             scope.sure.push(Sure { indices, guard, cond });
         }
+        self.places(scope);
         let mut parts: Vec<(Place, Amount)> = Vec::new();
         let (mut most, mut own) = (Greatest::default(), Formula::default());
         let mut spans: Vec<Greatest> = Vec::new();
@@ -186,20 +211,61 @@ impl Walk<'_> {
         }
     }
 
+    /// Notes where positions are that data choose: an order gives some below the extent, and the place of the greatest
+    /// or the least is that of a term, if there is one.
+    fn places(&mut self, scope: &mut Scope<'_>) {
+        let ssa = scope.ssa;
+        for (k, stmt) in (0..).zip(&ssa.stmts) {
+            let (below, pred, some) = match &stmt.rhs {
+                Rhs::Order(o) => match stmt.dims.last() {
+                    Some(n) => (self.poly(scope, n), self.pred(scope, &o.pred), Pred::truth()),
+                    None => continue,
+                },
+                Rhs::Reduce(r) if r.reducer.gives_place() && r.is_number(stmt.dims.len()) => {
+                    let all = r.bound.iter().fold(Poly::constant(1), |all, n| all.mul(&self.poly(scope, n)));
+                    // Over nothing it is -1.
+                    let some = if r.terms.is_true() { Pred::nonneg(&all.plus(-1)) } else { Pred::falsity() };
+                    (all, self.pred(scope, &r.pred), some)
+                }
+                _ => continue,
+            };
+            if scope.once && stmt.dims.is_empty() {
+                let mut here = scope.known.clone();
+                here.assume(&pred);
+                self.place(scope, Var(k), &below, if here.implies(&some) { 0 } else { -1 });
+                continue;
+            }
+            let indices = self.indices(scope, &stmt.dims, 0);
+            let own = Atom::Read(Var(k).local(), Var(k).name(), indices.iter().map(Index::value).collect());
+            let cond = Pred::inside(&Poly::atom(own), &below);
+            scope.sure.push(Sure { indices, guard: pred.and(&some), cond });
+        }
+    }
+
+    /// Notes where the one position is that a statement gives: below the extent, if that is not 0.
+    fn place(&mut self, scope: &mut Scope<'_>, var: Var, below: &Poly, least: i128) {
+        let Some(place) = self.read(scope, var.local(), &[]) else { return };
+        let most = below.plus(-1).greatest(&Poly::default());
+        for fact in [place.plus(-least), most.sub(&place)] {
+            scope.known.assume(&Pred::nonneg(&fact));
+            self.facts.push(fact);
+        }
+    }
+
     fn check(&mut self, scope: &mut Scope<'_>, c: u32, check: &Check) -> Amount {
         let guard = self.asked(scope, &check.guard);
         let indices = self.indices(scope, &check.dims, 0);
         let free = indices.len();
-        let mut path = scope.path.clone();
-        path.push(CHECK | c);
         let nest = Nest::new(indices, free, guard, scope.given());
-        let mut tests = nest.tests();
-        let mut most = nest.most_tests();
+        let (mut tests, mut most) = (nest.tests(), nest.most_tests());
         if check.cond.is_opaque() {
             tests = tests.and_then(|tests| Ok(tests.add(&nest.terms()?)));
             most = most.and_then(|most| Some(most.add(&nest.most()?)));
         }
-        let tests = tests.unwrap_or_else(|_| self.symbol(&path, Kind::Tests, most).into());
+        let mut path = scope.path.clone();
+        path.push(CHECK | c);
+        let tests = tests.ok().filter(|t| t.pieces().len() <= MOST);
+        let tests = tests.unwrap_or_else(|| self.symbol(&path, Kind::Tests, most).into());
         Amount { tests, ..Amount::default() }
     }
 
@@ -212,27 +278,28 @@ impl Walk<'_> {
             Rhs::Index(_) => {
                 let dims = self.indices(scope, &stmt.dims, 0);
                 let nest = Nest::new(dims, stmt.dims.len(), Vec::new(), scope.given());
-                own.amount.iterations = self.told(&path, Kind::Terms(0), nest.terms(), nest.most());
+                own.amount.iterations = self.terms(scope, 0, &nest);
             }
             Rhs::Add(items) => {
                 let free = self.indices(scope, &stmt.dims, 0);
-                let (mut terms, mut any) = (Formula::default(), Pred::falsity());
-                let mut tests = Ok(Formula::default());
-                let mut most_tests = Some(Formula::default());
+                let (mut terms, mut any) = (Formula::default(), Vec::new());
+                let mut nests = Vec::new();
                 for (k, item) in (0..).zip(items) {
                     let asked = self.asked(scope, &item.pred);
                     let nest = Nest::new(free.clone(), free.len(), asked, scope.given());
-                    terms = terms.add(&self.told(&path, Kind::Terms(k), nest.terms(), nest.most()));
-                    tests = tests.and_then(|tests| Ok(tests.add(&nest.tests()?)));
-                    most_tests = most_tests.and_then(|most| Some(most.add(&nest.most_tests()?)));
-                    any = Pred::any_of([any, nest.pred().clone()]);
+                    terms = terms.add(&self.terms(scope, k, &nest));
+                    any.push((item.pred.clone(), nest.pred().clone()));
+                    nests.push(nest);
                 }
-                own.amount.tests = self.told(&path, Kind::Tests, tests, most_tests);
+                own.amount.tests = self.tests(scope, &nests.iter().collect::<Vec<_>>());
                 if real > 0 {
                     let count = free.len();
-                    let nest = Nest::new(free, count, vec![(any.clone(), any)], scope.given());
-                    let present = self.told(&path, Kind::Present, nest.present(), nest.most_present());
-                    own.amount.work = minus(&terms, &present);
+                    let (forms, preds): (Vec<Pred>, Vec<Pred>) = any.into_iter().unzip();
+                    if !apart(&preds, &free, &scope.known) {
+                        let any = (Pred::any_of(forms), Pred::any_of(preds));
+                        let nest = Nest::new(free, count, vec![any], scope.given());
+                        own.amount.work = minus(&terms, &self.present(scope, &nest));
+                    }
                     let additions = i128::try_from(items.len().saturating_sub(1)).unwrap_or(0);
                     own.span = Formula::from(Poly::constant(additions)).into();
                 }
@@ -252,9 +319,9 @@ impl Walk<'_> {
                 let pred = self.asked(scope, &o.pred);
                 let (outer, last) = dims.split_at(dims.len().saturating_sub(1));
                 let nest = Nest::new(outer.to_vec(), outer.len(), pred.clone(), scope.given());
-                own.amount.tests = self.told(&path, Kind::Tests, nest.tests(), nest.most_tests());
+                own.amount.tests = self.tests(scope, &[&nest]);
                 let all = Nest::new(dims.clone(), dims.len(), pred, scope.given());
-                own.amount.iterations = self.told(&path, Kind::Terms(0), all.terms(), all.most());
+                own.amount.iterations = self.terms(scope, 0, &all);
                 let of = scope.ssa.stmts.get(o.of.var.0 as usize).and_then(|s| s.scalar);
                 let alone = last.iter().all(|i| i.extent.as_constant().is_some_and(|n| n <= 1));
                 if is_real(of) && !alone {
@@ -277,8 +344,8 @@ impl Walk<'_> {
                 dims.extend(bound.iter().cloned());
                 let indices = self.indices(scope, &dims, 0);
                 let nest = Nest::new(indices, free, self.asked(scope, pred), scope.given());
-                let terms = self.told(&path, Kind::Terms(0), nest.terms(), nest.most());
-                own.amount.tests = self.told(&path, Kind::Tests, nest.tests(), nest.most_tests());
+                let terms = self.terms(scope, 0, &nest);
+                own.amount.tests = self.tests(scope, &[&nest]);
                 if *add && real > 0 {
                     own.amount.work = terms.clone();
                     own.span = Formula::from(Poly::constant(1)).into();
@@ -304,22 +371,16 @@ impl Walk<'_> {
         first: Option<&Pred>,
         own: &mut Own,
     ) {
-        let path = scope.path.clone();
         let dims: Vec<Poly> = stmt.dims.iter().chain(bound).cloned().collect();
         let indices = self.indices(scope, &dims, 0);
         let (free, inner) = indices.split_at(stmt.dims.len().min(indices.len()));
         let (free, inner) = (free.to_vec(), inner.to_vec());
         let nest = Nest::new(indices, stmt.dims.len(), self.asked(scope, pred), scope.given());
-        let terms = self.told(&path, Kind::Terms(0), nest.terms(), nest.most());
-        let (mut tests, mut most) = (nest.tests(), nest.most_tests());
-        if let Some(first) = first {
-            let before = Nest::new(free, stmt.dims.len(), self.asked(scope, first), scope.given());
-            tests = tests.and_then(|tests| Ok(tests.add(&before.tests()?)));
-            most = most.and_then(|most| Some(most.add(&before.most_tests()?)));
-        }
-        own.amount.tests = self.told(&path, Kind::Tests, tests, most);
+        let terms = self.terms(scope, 0, &nest);
+        let first = first.map(|p| Nest::new(free, stmt.dims.len(), self.asked(scope, p), scope.given()));
+        own.amount.tests = self.tests(scope, &[&nest].into_iter().chain(first.as_ref()).collect::<Vec<_>>());
         if let Some(products) = products {
-            let present = self.told(&path, Kind::Present, nest.present(), nest.most_present());
+            let present = self.present(scope, &nest);
             own.amount.work = minus(&terms.times(&Ratio::constant(products + 1)), &present);
             // Of one element no more than all values of the bound indices.
             let each = count::count(&inner, &Pred::truth(), &scope.known).unwrap_or_else(|_| terms.clone());
@@ -331,27 +392,64 @@ impl Walk<'_> {
     }
 
     fn mapped(&mut self, scope: &Scope<'_>, stmt: &Stmt, operation: Operation, pred: &Pred, of: Scalar, own: &mut Own) {
-        let path = scope.path.clone();
         let indices = self.indices(scope, &stmt.dims, 0);
         let free = indices.len();
         let nest = Nest::new(indices, free, self.asked(scope, pred), scope.given());
-        let terms = self.told(&path, Kind::Terms(0), nest.terms(), nest.most());
-        own.amount.tests = self.told(&path, Kind::Tests, nest.tests(), nest.most_tests());
+        let terms = self.terms(scope, 0, &nest);
+        own.amount.tests = self.tests(scope, &[&nest]);
         let work = i128::from(operation.work(of));
         own.amount.work = terms.times(&Ratio::constant(work));
         own.amount.iterations = terms;
         own.span = Formula::from(Poly::constant(work)).into();
     }
 
-    /// A formula, or a symbol for it.
+    /// A formula of nests, or a symbol for it: the same for the same nests.
     pub(super) fn told(
         &mut self,
-        path: &[u32],
+        scope: &Scope<'_>,
         kind: Kind,
+        nests: &[&Nest<'_>],
         of: Result<Formula, Uncounted>,
-        most: Option<Formula>,
+        most: impl FnOnce() -> Option<Formula>,
     ) -> Formula {
-        of.unwrap_or_else(|_| self.symbol(path, kind, most).into())
+        if let Ok(of) = of
+            && of.pieces().len() <= MOST
+            && !of.overflowed()
+        {
+            return of;
+        }
+        let class = if let Kind::Terms(_) = kind { Kind::Terms(0) } else { kind };
+        let key = (class, nests.iter().map(|n| n.form()).collect());
+        if let Some(known) = scope.met.borrow().get(&key) {
+            return known.clone().into();
+        }
+        let symbol = self.symbol(&scope.path, kind, most());
+        scope.met.borrow_mut().insert(key, symbol.clone());
+        symbol.into()
+    }
+
+    fn terms(&mut self, scope: &Scope<'_>, k: u32, nest: &Nest<'_>) -> Formula {
+        // Those for which a part of the predicate holds, and those for which it does not, are all.
+        let other = nest.others().into_iter().find_map(|(form, without)| {
+            let known = scope.met.borrow().get(&(Kind::Terms(0), vec![form])).cloned();
+            known.map(|known| (known, without))
+        });
+        if let Some((known, without)) = other {
+            let all = self.terms(scope, k, &without);
+            return minus(&all, &known.into());
+        }
+        self.told(scope, Kind::Terms(k), &[nest], nest.terms(), || nest.most())
+    }
+
+    fn present(&mut self, scope: &Scope<'_>, nest: &Nest<'_>) -> Formula {
+        self.told(scope, Kind::Present, &[nest], nest.present(), || nest.most_present())
+    }
+
+    /// Of all these nests together.
+    fn tests(&mut self, scope: &Scope<'_>, nests: &[&Nest<'_>]) -> Formula {
+        let sum = nests.iter().try_fold(Formula::default(), |sum, n| Ok(sum.add(&n.tests()?)));
+        let most = || nests.iter().try_fold(Formula::default(), |sum, n| Some(sum.add(&n.most_tests()?)));
+        self.told(scope, Kind::Tests, nests, sum, most)
     }
 
     /// Indices of these extents, from this number on.
@@ -427,9 +525,8 @@ impl Walk<'_> {
             Rhs::Constant(Constant::Int(i)) => Some(Poly::constant((*i).into())),
             Rhs::Input(k) => {
                 let input = scope.ssa.inputs.get(*k as usize)?;
-                let own = || scope.path.len() == 1 && scope.once;
                 let local = || Poly::atom(Atom::Local(input.local, scope.ssa.vars.name(input.local)));
-                let by = scope.put.get(&input.local).cloned().or_else(|| own().then(local))?;
+                let by = scope.put.get(&input.local).cloned().or_else(|| scope.once.then(local))?;
                 (at.is_empty() && input.leaf.dims.is_empty() && !super::nest::has_data(&by)).then_some(by)
             }
             Rhs::Contract { bound, pred, neg: false, factors } if bound.is_empty() && pred.is_true() => {
@@ -440,6 +537,13 @@ impl Walk<'_> {
             _ => None,
         }
     }
+}
+
+/// Do no two of these hold at once?
+fn apart(preds: &[Pred], indices: &[Index], known: &Context) -> bool {
+    let mut inside = known.clone();
+    indices.iter().for_each(|i| inside.enter(i));
+    preds.iter().enumerate().all(|(k, p)| preds.iter().skip(k + 1).all(|q| inside.refutes(&p.and(q))))
 }
 
 /// One after the other.

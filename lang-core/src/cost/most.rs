@@ -72,9 +72,12 @@ fn covers(one: &Formula, other: &Formula, known: &Context) -> bool {
     if one == other {
         return true;
     }
-    let (Some(a), Some(b)) = (one.as_ratio(), other.as_ratio()) else { return false };
-    let over = a.sub(&b);
-    known.implies(&Pred::nonneg(over.parts().0))
+    let over = one.add(&other.times(&Ratio::constant(-1))).cases(known);
+    over.pieces().iter().all(|piece| {
+        let mut here = known.clone();
+        here.assume(&piece.pred);
+        here.implies(&Pred::nonneg(piece.value.parts().0))
+    })
 }
 
 /// A formula that is no less than this one at any value of an index, without it: where it only grows with the index, its

@@ -7,7 +7,11 @@ use crate::count::{self, Formula, Uncounted};
 use crate::ir::ssa::index_number;
 use crate::predicate::{Atom, Context, Index, LocalId, Poly, Pred};
 
+/// What a nest is in the form: equal ones have equal counts.
+pub(super) type Form = (Vec<Poly>, usize, Pred);
+
 /// What is known where a nest stands.
+#[derive(Clone)]
 pub(super) struct Given<'s> {
     /// Of the sizes.
     pub(super) known: &'s Context,
@@ -50,6 +54,20 @@ impl<'s> Nest<'s> {
         count::count(&indices, &pred, self.given.known)
     }
 
+    /// For each part of the predicate that only data tell, the nest where it does not hold, and that without it.
+    pub(super) fn others(&self) -> Vec<(Form, Nest<'s>)> {
+        let of = |k: usize| {
+            let parts = self.asked.iter().enumerate();
+            let without: Vec<(Pred, Pred)> = parts.filter(|(j, _)| *j != k).map(|(_, both)| both.clone()).collect();
+            let (part, _) = self.asked.get(k)?;
+            let without = Self::new(self.indices.clone(), self.free, without, self.given.clone());
+            let (dims, free, rest) = without.form();
+            Some(((dims, free, rest.and(&part.negated())), without))
+        };
+        let opaque = (0..self.asked.len()).filter(|k| self.asked.get(*k).is_some_and(|(p, _)| p.is_opaque()));
+        opaque.filter_map(of).collect()
+    }
+
     /// No fewer than [`Self::terms`].
     pub(super) fn most(&self) -> Option<Formula> {
         let (indices, pred) = self.solved(self.indices.clone(), self.pred.clone());
@@ -79,7 +97,7 @@ impl<'s> Nest<'s> {
         if self.opaque() == 0 {
             return Ok(Formula::default());
         }
-        let order = self.order()?;
+        let (order, form) = (self.order()?, self.in_form());
         let place = |k: usize| order.iter().position(|j| *j == k).map(|p| p + 1);
         let mentions = |p: &Pred, k: usize| self.indices.get(k).is_some_and(|i| p.mentions(&i.atom()));
         let level = |p: &Pred| (0..self.indices.len()).filter(|k| mentions(p, *k)).filter_map(place).max();
@@ -94,10 +112,7 @@ impl<'s> Nest<'s> {
         for (level, opaque, (p, put)) in all {
             if opaque {
                 let told = level.checked_sub(1).and_then(|last| self.indices.get(*order.get(last)?));
-                // An equation that tells the index of its level holds already.
-                let tells = told.is_some_and(|i| self.form().solution(&i.atom()) == p.solution(&i.atom()));
-                let tells = tells && told.is_some_and(|i| p.solution(&i.atom()).is_some());
-                if !tells && told.is_some_and(|i| narrows(p, i)) {
+                if told.is_some_and(|i| narrows(p, i)) {
                     return Err(Uncounted::Data);
                 }
                 let indices: Vec<Index> =
@@ -106,13 +121,24 @@ impl<'s> Nest<'s> {
                 if !self.safe(&indices, &before, put) {
                     return Err(Uncounted::Data);
                 }
-                let pred = Pred::all(before.iter().cloned().chain(tells.then(|| put.clone())));
+                let telling = self.telling(&form, order.iter().take(level));
+                let pred = Pred::all(before.iter().chain(telling).cloned());
                 let (indices, pred) = self.solved(indices, pred);
                 total = total.add(&count::count(&indices, &pred, self.given.known)?.guarded(&some));
             }
             before.push(put.clone());
         }
         Ok(total)
+    }
+
+    /// The equations that tell some of the free indices: they hold wherever these have values.
+    fn telling<'n>(&'n self, form: &'n Pred, indices: impl Iterator<Item = &'n usize>) -> impl Iterator<Item = &'n Pred> {
+        indices.filter(|k| **k < self.free).filter_map(move |k| {
+            let index = self.indices.get(*k)?.atom();
+            let by = form.solution(&index)?;
+            let equation = self.asked.iter().find(|(p, _)| p.solution(&index).as_ref() == Some(&by));
+            equation.map(|(_, put)| put)
+        })
     }
 
     /// No fewer than [`Self::tests`].
@@ -166,13 +192,18 @@ impl<'s> Nest<'s> {
     }
 
     /// The predicate as it stands in the form.
-    fn form(&self) -> Pred {
+    fn in_form(&self) -> Pred {
         Pred::all(self.asked.iter().map(|(p, _)| p.clone()))
+    }
+
+    /// What it is.
+    pub(super) fn form(&self) -> Form {
+        (self.indices.iter().map(|i| i.extent.clone()).collect(), self.free, self.in_form())
     }
 
     /// The order of the loops: free indices that bound ones or data tell come last.
     fn order(&self) -> Result<Vec<usize>, Uncounted> {
-        let form = self.form();
+        let form = self.in_form();
         let mut late: Vec<(usize, Poly)> = Vec::new();
         for (k, i) in self.indices.iter().enumerate().take(self.free) {
             let bound = |p: &Poly| self.indices.iter().skip(self.free).any(|j| p.mentions(&j.atom()));

@@ -1,13 +1,14 @@
 //! Calls and loops: what is inside costs as much as all times it is run add up to. What differs from time to time is
 //! summed over the indices of the repetition, and where that is no formula it is a symbol.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::function::{Own, Scope, Walk, Whole};
 use super::most::over_index;
 use super::nest::{Nest, has_data};
-use super::symbol::{self, Kind, mentioned};
+use super::symbol::{self, Kind, Symbol, mentioned};
 use super::{Amount, Greatest};
 use crate::count::{self, Formula, Piece, Ratio, Uncounted};
 use crate::ir::region::{Arg, Loop};
@@ -38,7 +39,7 @@ impl Walk<'_> {
         let asked = self.asked(scope, pred);
         let nest = Nest::new(indices.clone(), batch, asked, scope.given());
         let pred = nest.pred().clone();
-        let count = self.told(&path, Kind::Terms(0), nest.terms(), nest.most());
+        let count = self.told(scope, Kind::Terms(0), &[&nest], nest.terms(), || nest.most());
         let tests = nest.tests();
         let times = Times { indices, pred, known: &scope.known, count };
         let Some((ssa, cost)) = (self.callees)(callee) else {
@@ -57,20 +58,21 @@ impl Walk<'_> {
             }
         }
         // Its symbols are of statements inside this one.
-        let symbols: Vec<Poly> = cost
-            .symbols
-            .iter()
-            .map(|s| {
-                let inner: Vec<u32> = path.iter().chain(&*s.path).copied().collect();
-                let most = s.most.as_ref().map(|f| f.substitute(&|a| local(a, &put)));
-                let most = most.and_then(|most| times.most(&most));
-                self.symbol(&inner, s.kind, most)
-            })
-            .collect();
+        let inside = |s: &Symbol| path.iter().chain(&*s.path).copied().collect::<Vec<u32>>();
+        let symbols: Vec<Poly> = cost.symbols.iter().map(|s| self.symbol(&inside(s), s.kind, None)).collect();
         let by = |a: &Atom| match symbol::number(a) {
             Some(k) => symbols.get(k).cloned(),
             None => local(a, &put),
         };
+        for (own, of) in symbols.iter().zip(&cost.symbols) {
+            let most = of.most.as_ref().and_then(|most| times.most(&most.substitute(&by)));
+            let slot = own.as_atom().and_then(symbol::number).and_then(|k| self.symbols.get_mut(k));
+            slot.into_iter().for_each(|slot| slot.most.clone_from(&most));
+        }
+        if times.is_one() {
+            let of_symbols = cost.known.iter().filter(|p| mentioned(p));
+            self.facts.extend(of_symbols.map(|p| p.substitute(&by)));
+        }
         let put = |f: &Formula| f.substitute(&by);
         let put_all = |all: &Greatest| all.map(&mut |f| put(f));
         let total = &cost.total;
@@ -105,7 +107,11 @@ impl Walk<'_> {
         indices.push(index(batch, &trips.filter(|n| !has_data(n)).unwrap_or_else(unbounded)));
         let nest = Nest::new(indices.clone(), batch, asked, scope.given());
         let terms = if trips_told { nest.terms() } else { Err(Uncounted::Data) };
-        let count = self.told(&path, Kind::Trips, terms, if trips_told { nest.most() } else { None });
+        let most = || if trips_told { nest.most() } else { None };
+        let count = match terms {
+            Ok(count) => count,
+            Err(_) => self.symbol(&path, Kind::Trips, most()).into(),
+        };
         // The body has indices of its own.
         let renamed: Vec<Index> = indices.iter().map(|i| self.named(i)).collect();
         let names: Vec<Poly> = renamed.iter().map(Index::value).collect();
@@ -132,8 +138,16 @@ impl Walk<'_> {
             }
         }
         let once = false;
-        let mut inside =
-            Scope { ssa: &of.body, put, known, path: path.clone(), once, sure: Vec::new(), dims: HashMap::new() };
+        let mut inside = Scope {
+            ssa: &of.body,
+            put,
+            known,
+            path: path.clone(),
+            once,
+            sure: Vec::new(),
+            dims: HashMap::new(),
+            met: RefCell::default(),
+        };
         let first = self.symbols.len();
         let mut inner = self.function(&mut inside);
         inner.total.iterations = inner.total.iterations.add(&Poly::constant(1).into());
@@ -214,7 +228,7 @@ impl Times<'_> {
 
     /// What something adds up to over all times; `None` if that is no formula.
     fn all(&self, of: &Formula) -> Option<Formula> {
-        if of.pieces().iter().any(|p| has_data(p.value.parts().0) || p.pred.is_opaque()) {
+        if of.overflowed() || of.pieces().iter().any(|p| has_data(p.value.parts().0) || p.pred.is_opaque()) {
             return None;
         }
         if self.is_one() {
@@ -260,7 +274,7 @@ impl Times<'_> {
                 self.count.times(&plain).guarded(&piece.pred)
             });
         }
-        Some(sum)
+        (!sum.overflowed()).then_some(sum)
     }
 
     /// No less than what it adds up to over all times.

@@ -92,7 +92,11 @@ fn pinned(mut value: Ratio, known: &Context) -> Ratio {
     for size in sizes {
         let is = |n: &i128| known.implies(&Pred::equal(&Poly::atom(size.clone()), &Poly::constant(*n)));
         if let Some(n) = (0..=BORDER).find(is) {
-            value = value.substitute(&|a| (*a == size).then(|| Poly::constant(n)));
+            let put = value.substitute(&|a| (*a == size).then(|| Poly::constant(n)));
+            // What is divided by it stays.
+            if !put.overflowed() {
+                value = put;
+            }
         }
     }
     value

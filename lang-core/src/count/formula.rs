@@ -73,6 +73,13 @@ impl Formula {
         Self::of(self.pieces.iter().map(|p| Piece { pred: p.pred.clone(), value: p.value.mul(by) }))
     }
 
+    /// Product.
+    #[must_use]
+    pub fn product(&self, other: &Self) -> Self {
+        let both = |p: &Piece, q: &Piece| Piece { pred: p.pred.and(&q.pred), value: p.value.mul(&q.value) };
+        Self::of(self.pieces.iter().flat_map(|p| other.pieces.iter().map(move |q| both(p, q))))
+    }
+
     /// The formula where a predicate holds, and 0 elsewhere.
     #[must_use]
     pub fn guarded(&self, pred: &Pred) -> Self {

@@ -101,7 +101,7 @@ impl Ratio {
         for (monomial, c) in self.over.terms() {
             let mut product = *c;
             for (atom, power) in monomial {
-                let value = Poly::atom(atom.clone()).eval(f)?;
+                let value = value(atom, f)?;
                 for _ in 0..*power {
                     product = product.checked_mul(value.into())?;
                 }
@@ -124,6 +124,16 @@ impl Ratio {
         }
         Some(sum)
     }
+}
+
+/// The value of an atom. As in the forms, what is divided by 0 is 0.
+fn value(atom: &Atom, f: &mut impl FnMut(&Atom) -> Option<i64>) -> Option<i64> {
+    if let Atom::Div(_, q) | Atom::Mod(_, q) = atom
+        && q.eval(f)? == 0
+    {
+        return Some(0);
+    }
+    Poly::atom(atom.clone()).eval(f)
 }
 
 /// The coefficients of the powers of an atom, from 0 on.

@@ -25,7 +25,52 @@ const MOST: usize = 4_096;
 /// # Errors
 /// Where that cannot be told as a formula.
 pub fn count(indices: &[Index], pred: &Pred, known: &Context) -> Result<Formula, Uncounted> {
-    sum(indices, pred, &Ratio::constant(1), known)
+    let (groups, alone) = apart(indices, pred);
+    let one = Ratio::constant(1);
+    let mut known = known.clone();
+    known.assume(&alone);
+    let mut product: Option<Formula> = None;
+    for (indices, pred) in groups {
+        let own = sum(&indices, &pred, &one, &known)?;
+        product = Some(product.map_or_else(|| own.clone(), |p| p.product(&own)));
+    }
+    match product {
+        Some(product) if alone.is_true() => finished(product.cases(&known)),
+        Some(product) => finished(product.guarded(&alone).cases(&known)),
+        None => sum(&[], &alone, &one, &known),
+    }
+}
+
+/// Groups of indices that have nothing to do with each other, each with what the predicate says of them; and what it says
+/// of none. There are as many tuples as the product of those of the groups.
+fn apart(indices: &[Index], pred: &Pred) -> (Vec<(Vec<Index>, Pred)>, Pred) {
+    let mut group: Vec<usize> = (0..indices.len()).collect();
+    let mut join = |of: &dyn Fn(&Atom) -> bool, also: Option<usize>| {
+        let mut all = indices.iter().enumerate().filter(|(k, i)| also == Some(*k) || of(&i.atom())).map(|(k, _)| k);
+        let Some(first) = all.next().and_then(|k| group.get(k).copied()) else { return };
+        let others: Vec<usize> = all.filter_map(|k| group.get(k).copied()).collect();
+        group.iter_mut().filter(|g| others.contains(g)).for_each(|g| *g = first);
+    };
+    for (k, i) in indices.iter().enumerate() {
+        join(&|a| i.extent.mentions(a), Some(k));
+    }
+    for p in pred.conjuncts() {
+        join(&|a| p.mentions(a), None);
+    }
+    let of = |p: &Pred| indices.iter().zip(&group).find(|(i, _)| p.mentions(&i.atom())).map(|(_, g)| *g);
+    let mut names = group.clone();
+    names.sort_unstable();
+    names.dedup();
+    let part = |g: Option<usize>| Pred::all(pred.conjuncts().iter().filter(|p| of(p) == g).cloned());
+    let groups = names.into_iter().map(|g| {
+        let own = indices.iter().zip(&group).filter(|(_, h)| **h == g).map(|(i, _)| i.clone());
+        (own.collect(), part(Some(g)))
+    });
+    (groups.collect(), part(None))
+}
+
+fn finished(sum: Formula) -> Result<Formula, Uncounted> {
+    if sum.overflowed() { Err(Uncounted::TooMany) } else { Ok(sum) }
 }
 
 /// What a polynomial adds up to over the tuples of these indices that fulfil the predicate.
@@ -39,8 +84,7 @@ pub fn sum(indices: &[Index], pred: &Pred, value: &Ratio, known: &Context) -> Re
     for of in disjoint(&all, known)? {
         sums.add(System { vars: indices.iter().map(Index::atom).collect(), of, value: value.clone() })?;
     }
-    let sum = Formula::of(sums.pieces).cases(known);
-    if sum.overflowed() { Err(Uncounted::TooMany) } else { Ok(sum) }
+    finished(Formula::of(sums.pieces).cases(known))
 }
 
 /// What is left to be summed: over these variables, where the comparisons hold.
@@ -88,6 +132,7 @@ impl Sums<'_> {
         if reads {
             return Err(Uncounted::Data);
         }
+        self.without_needless(&mut system);
         if let Some(atom) = system.made() {
             return self.apart(&system, &atom);
         }
@@ -119,6 +164,19 @@ impl Sums<'_> {
             None => self.done(&system),
             Some(var) => self.between(system, &var),
         }
+    }
+
+    /// Leaves out bounds that are not linear and follow from the others: `p·i + j < n·p` where `i < n` and `j < p`.
+    fn without_needless(&self, system: &mut System) {
+        let uneven = |p: &Poly| system.vars.iter().any(|v| coefficient(p, v).is_err());
+        let (of, mut kept): (Vec<Poly>, Vec<Poly>) = system.of.bounds.iter().cloned().partition(uneven);
+        if of.is_empty() {
+            return;
+        }
+        let mut inside = self.known.clone();
+        kept.iter().for_each(|p| inside.assume(&Pred::nonneg(p)));
+        kept.extend(of.into_iter().filter(|p| !inside.implies(&Pred::nonneg(p))));
+        system.of.bounds = kept;
     }
 
     /// All variables are summed away.

@@ -60,8 +60,12 @@ impl Notation {
         if c != 1 || m.as_slice().is_empty() {
             parts.push(c.to_string());
         }
+        let alone = c == 1 && matches!(m.as_slice(), [(_, 1)]);
         for (a, k) in m {
-            let atom = (self.atom)(a);
+            let mut atom = (self.atom)(a);
+            if !alone && atom.contains(' ') && !atom.ends_with(')') {
+                atom = format!("({atom})");
+            }
             parts.push(if *k == 1 { atom } else { atom + &(self.power)(*k) });
         }
         parts.join(self.times)

@@ -242,6 +242,12 @@ impl Reduce {
         number(&bound)
     }
 
+    /// Is the place of a term its number?
+    #[must_use]
+    pub fn is_number(&self, free: usize) -> bool {
+        self.place == self.number(free)
+    }
+
     /// A bound index that an equation tells by those before it, so that the order of the terms stays.
     fn told(&self, free: usize) -> Option<(usize, Poly)> {
         (0..self.bound.len()).rev().find_map(|k| {

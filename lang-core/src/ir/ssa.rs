@@ -230,6 +230,17 @@ impl Ssa {
 }
 
 impl Ssa {
+    /// What it calls, also in bodies of loops; one may come several times.
+    pub fn for_each_callee(&self, f: &mut dyn FnMut(&Arc<Callee>)) {
+        for stmt in &self.stmts {
+            match &stmt.rhs {
+                Rhs::Call { callee, .. } => f(callee),
+                Rhs::Loop(of, _) => of.body.for_each_callee(f),
+                _ => {}
+            }
+        }
+    }
+
     /// The same as a region, which is given what it reads of top-level `let`s too.
     #[must_use]
     pub fn closed(mut self) -> Self {

@@ -130,6 +130,7 @@ impl Db {
             .ingredient::<forms::outside>()
             .ingredient::<forms::traced>()
             .ingredient::<forms::ssa>()
+            .ingredient::<forms::cost>()
             .build();
         Self { storage }
     }

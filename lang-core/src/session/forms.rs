@@ -9,6 +9,7 @@ use salsa::{Database, Id};
 use super::view::View;
 use super::{cycles, queries, scope};
 use crate::base::GlobalName;
+use crate::cost::Cost;
 use crate::ir::core::{Callee, Outside};
 use crate::ir::ssa::Ssa;
 use crate::norm::{Bodies, Hits, Rule};
@@ -74,6 +75,41 @@ pub(super) fn ssa<'db>(db: &'db dyn Database, asked: Asked<'db>) -> Option<Arc<S
 
 fn no_ssa<'db>(_: &'db dyn Database, _: Id, _: Asked<'db>) -> Option<Arc<Ssa>> {
     None
+}
+
+/// What Tensor SSA costs, with what its callees cost.
+#[salsa::tracked(cycle_result = no_cost)]
+pub(super) fn cost<'db>(db: &'db dyn Database, asked: Asked<'db>) -> Option<Arc<Cost>> {
+    let ssa = ssa(db, asked).clone()?;
+    let of = |callee: &Arc<Callee>| {
+        let asked = Asked::new(db, Arc::clone(callee));
+        Some((self::ssa(db, asked).clone()?, cost(db, asked).clone()?))
+    };
+    Some(Arc::new(crate::cost::cost(&ssa, &of)))
+}
+
+fn no_cost<'db>(_: &'db dyn Database, _: Id, _: Asked<'db>) -> Option<Arc<Cost>> {
+    None
+}
+
+/// Asks for the costs of all that a function calls, each after those that it calls itself.
+pub(super) fn prepare_cost(db: &dyn Database, callee: &Arc<Callee>) {
+    let mut open = vec![(Arc::clone(callee), false)];
+    let mut seen = std::collections::HashSet::new();
+    while let Some((callee, after)) = open.pop() {
+        let asked = Asked::new(db, Arc::clone(&callee));
+        if after {
+            let _ = cost(db, asked);
+            continue;
+        }
+        if !seen.insert(Arc::clone(&callee)) {
+            continue;
+        }
+        prepare(db, &callee);
+        let Some(ssa) = ssa(db, asked).clone() else { continue };
+        open.push((callee, true));
+        ssa.for_each_callee(&mut |called| open.push((Arc::clone(called), false)));
+    }
 }
 
 /// Asks for the forms of all that a definition calls, each after those that it calls itself, so that queries that ask

@@ -34,6 +34,7 @@ use salsa::plumbing::{AsId, FromId};
 use salsa::{Database, Durability, Setter};
 
 use crate::base::{Diagnostic, GlobalName, ModuleName, Name, Span};
+use crate::cost::Cost;
 use crate::ir::core::Callee;
 use crate::ir::ssa::Ssa;
 use crate::pipeline::{InCore, InStages, Traced};
@@ -356,6 +357,13 @@ impl Session {
     pub fn ssa(&self, callee: &Arc<Callee>) -> Option<Arc<Ssa>> {
         forms::prepare(&self.db, callee);
         forms::ssa(&self.db, Asked::new(&self.db, Arc::clone(callee))).clone()
+    }
+
+    /// What it costs, as formulas.
+    #[must_use]
+    pub fn cost(&self, callee: &Arc<Callee>) -> Option<Arc<Cost>> {
+        forms::prepare_cost(&self.db, callee);
+        forms::cost(&self.db, Asked::new(&self.db, Arc::clone(callee))).clone()
     }
 
     /// The same, and where its statements come from.

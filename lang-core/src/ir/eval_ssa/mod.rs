@@ -115,7 +115,9 @@ impl<'a> SsaEvaluator<'a> {
         let parts: Vec<Arc<Tensor>> = parts.into_iter().map(Arc::new).collect();
         // They are the caller's: nothing in them changes.
         let held = parts.clone();
+        let before = self.counts;
         let results = self.run(ssa, sizes, parts);
+        self.note_all(before);
         drop(held);
         results
     }

@@ -54,6 +54,16 @@ fn since(before: Counts, now: Counts) -> Counts {
     }
 }
 
+impl SsaEvaluator<'_> {
+    /// What a whole function counted, without a path.
+    pub(super) fn note_all(&mut self, before: Counts) {
+        let counts = since(before, self.counts);
+        if let Some(populations) = &mut self.populations {
+            populations.entry(Vec::new()).or_default().add(&Population { counts, ..Population::default() });
+        }
+    }
+}
+
 impl<'e> Run<'_, 'e> {
     /// A statement, with what is counted of it.
     pub(super) fn counted(&mut self, stmt: &Stmt) -> Eval<Arc<Tensor>> {

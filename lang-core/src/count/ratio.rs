@@ -40,6 +40,12 @@ impl Ratio {
         (&self.over, self.under)
     }
 
+    /// Divided by a positive integer.
+    #[cfg(test)]
+    pub(crate) fn over(self, by: i128) -> Self {
+        Self::of(self.over, self.under * by)
+    }
+
     /// Is it 0?
     #[must_use]
     pub fn is_zero(&self) -> bool {

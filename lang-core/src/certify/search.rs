@@ -1,0 +1,331 @@
+//! The search for proofs. Comparisons that no facts decide are split, and so are sizes near their least; at the leaves
+//! facts are combined. All work is bounded: what takes more is not proved.
+
+use super::combine::Frame;
+use super::packed::{Names, Packed, lcm, powers, quotient, single};
+use super::proof::{Claim, Combination, Comparison, Fact, Made, Proof, Told};
+use crate::predicate::{Atom, Poly};
+
+/// A proof has no more nodes than this.
+const MOST_NODES: usize = 300;
+
+/// Nor is it deeper.
+const DEEPEST: usize = 28;
+
+/// A fact is split so often.
+const MOST_SHIFTS: u8 = 4;
+
+/// The steps of the simplex method, each the number of its coefficients.
+const MOST_WORK: usize = 3_000_000;
+
+struct Asked {
+    comparison: Comparison,
+    packed: Packed,
+}
+
+struct Term {
+    /// Comparisons by number.
+    at: Vec<usize>,
+    value: Packed,
+}
+
+struct Search {
+    names: Names,
+    asked: Vec<Asked>,
+    terms: Vec<Term>,
+    facts: Vec<(Fact, Packed)>,
+    /// Of the lesser and greater of two: the number of the atom and what lies between the two.
+    chosen: Vec<(usize, Packed)>,
+    /// The splits on the way.
+    sides: Vec<Packed>,
+    told: Vec<Option<bool>>,
+    nodes: usize,
+    work: usize,
+}
+
+/// A proof of the claim, if one is found.
+#[must_use]
+pub fn search(claim: &Claim) -> Option<Proof> {
+    let mut search = Search {
+        names: Names::default(),
+        asked: Vec::new(),
+        terms: Vec::new(),
+        facts: Vec::new(),
+        chosen: Vec::new(),
+        sides: Vec::new(),
+        told: Vec::new(),
+        nodes: MOST_NODES,
+        work: MOST_WORK,
+    };
+    search.read(claim)?;
+    let mut first = search.made()?;
+    search.told = vec![None; search.asked.len()];
+    first.reverse();
+    search.node(&mut first, DEEPEST, &mut Vec::new())
+}
+
+impl Search {
+    fn read(&mut self, claim: &Claim) -> Option<()> {
+        for (k, p) in claim.known.iter().enumerate() {
+            let p = self.names.pack(p)?;
+            self.facts.push((Fact::Known(k), p));
+        }
+        let under = claim.sum.iter().try_fold(1, |all, t| lcm(all, t.under))?;
+        for term in &claim.sum {
+            let value = self.names.pack(&term.over)?.scaled(under / term.under)?;
+            let mut at = Vec::new();
+            for comparison in &term.at {
+                let known = self.asked.iter().position(|a| a.comparison == *comparison);
+                if known.is_none() {
+                    let (Comparison::Ge(p) | Comparison::Eq(p) | Comparison::Ne(p)) = comparison;
+                    let packed = self.names.pack(p)?;
+                    self.asked.push(Asked { comparison: comparison.clone(), packed });
+                }
+                at.push(known.unwrap_or(self.asked.len() - 1));
+            }
+            self.terms.push(Term { at, value });
+        }
+        Some(())
+    }
+
+    /// Adds what is known of atoms made of others; gives what is to be split first.
+    fn made(&mut self) -> Option<Vec<Packed>> {
+        let (mut first, mut k) = (Vec::new(), 0);
+        while let Some(atom) = self.names.atoms().get(k).cloned() {
+            let mut both = vec![Made::First, Made::Second];
+            match &atom {
+                Atom::Div(p, q) | Atom::Mod(p, q) if q.as_constant().is_some_and(|q| q > 0) => {
+                    let divisor = q.as_constant()?;
+                    let p = self.names.pack(p)?;
+                    let a = Packed::term(single(k), 1);
+                    if matches!(atom, Atom::Div(..)) {
+                        let rest = p.plus(&a, divisor.checked_neg()?)?;
+                        self.fact(&atom, Made::First, rest.clone());
+                        self.fact(&atom, Made::Second, rest.denied()?.plus(&Packed::constant(divisor), 1)?);
+                        first.push(a);
+                    } else {
+                        self.fact(&atom, Made::First, a.clone());
+                        self.fact(&atom, Made::Second, a.denied()?.plus(&Packed::constant(divisor), 1)?);
+                        let whole = self.quotient_of(&atom)?;
+                        let zero = p.plus(&whole, divisor.checked_neg()?)?.plus(&a, -1)?;
+                        self.fact(&atom, Made::Rest(true), zero.clone());
+                        self.fact(&atom, Made::Rest(false), zero.scaled(-1)?);
+                    }
+                }
+                Atom::Min(p, q) | Atom::Max(p, q) => {
+                    let a = Packed::term(single(k), 1);
+                    let (p, q) = (self.names.pack(p)?, self.names.pack(q)?);
+                    let sign = if matches!(atom, Atom::Min(..)) { 1 } else { -1 };
+                    for (made, side) in both.drain(..).zip([&p, &q]) {
+                        let fact = side.plus(&a, -1)?.scaled(sign)?;
+                        self.fact(&atom, made, fact);
+                    }
+                    let between = p.plus(&q, -1)?;
+                    self.chosen.push((k, between.clone()));
+                    if !first.contains(&between) {
+                        first.push(between);
+                    }
+                }
+                _ => {}
+            }
+            k += 1;
+        }
+        Some(first)
+    }
+
+    fn quotient_of(&mut self, atom: &Atom) -> Option<Packed> {
+        let Atom::Mod(p, q) = atom else { return None };
+        let whole = p.div(q)?;
+        self.names.pack(&whole)
+    }
+
+    fn fact(&mut self, atom: &Atom, made: Made, p: Packed) {
+        self.facts.push((Fact::Made(atom.clone(), made), p));
+    }
+
+    /// What a node says: `first` is what is still to be split, `shifts` how often facts were.
+    fn node(&mut self, first: &mut Vec<Packed>, deepest: usize, shifts: &mut Vec<(Packed, u8)>) -> Option<Proof> {
+        self.nodes = self.nodes.checked_sub(1)?;
+        let deepest = deepest.checked_sub(1)?;
+        let before = self.told.clone();
+        let facts = std::mem::take(&mut self.facts);
+        let step = self.step(&facts, first, shifts);
+        self.facts = facts;
+        let (tells, step) = step?;
+        let proof = match step {
+            Step::Done(proof) => Some(proof),
+            Step::Split(p) => self.split(p, first, deepest, shifts),
+        };
+        self.told = before;
+        let wrap = |proof, told: Told| Proof::Told(Box::new(told), Box::new(proof));
+        Some(tells.into_iter().rev().fold(proof?, wrap))
+    }
+
+    /// What can be said here: the comparisons that are decided now, and a leaf or a split.
+    fn step(
+        &mut self,
+        facts: &[(Fact, Packed)],
+        first: &mut Vec<Packed>,
+        shifts: &mut Vec<(Packed, u8)>,
+    ) -> Option<(Vec<Told>, Step)> {
+        let frame = Frame::new(facts, self.names.atoms().len())?;
+        if let Some(why) = frame.combine(&Packed::constant(-1), &mut self.work) {
+            return Some((Vec::new(), Step::Done(Proof::Contradiction(why))));
+        }
+        while let Some(p) = first.pop() {
+            if frame.directly(&p).is_none() || self.chosen.iter().any(|(_, between)| *between == p) {
+                return Some((Vec::new(), Step::Split(p)));
+            }
+        }
+        let mut tells = Vec::new();
+        let mut open: Option<Packed> = None;
+        for k in 0..self.asked.len() {
+            let counts = |t: &Term| t.at.contains(&k) && t.at.iter().all(|c| self.told.get(*c) != Some(&Some(false)));
+            let (Some(asked), Some(None)) = (self.asked.get(k), self.told.get(k)) else { continue };
+            if !self.terms.iter().any(counts) {
+                continue;
+            }
+            match decide(&frame, asked)? {
+                Ok(told) => {
+                    *self.told.get_mut(k)? = Some(told.holds);
+                    tells.push(told);
+                }
+                Err(split) => open = open.or(Some(split)),
+            }
+        }
+        // What was left open may not count any more.
+        let told = |c: &usize| self.told.get(*c).copied().flatten();
+        let still = self
+            .terms
+            .iter()
+            .any(|t| t.at.iter().all(|c| told(c) != Some(false)) && t.at.iter().any(|c| told(c).is_none()));
+        if let (true, Some(split)) = (still, open) {
+            return Some((tells, Step::Split(split)));
+        }
+        let mut goal = Packed::default();
+        for term in self.terms.iter().filter(|t| t.at.iter().all(|c| told(c) == Some(true))) {
+            goal = goal.plus(&term.value, 1)?;
+        }
+        if let Some(why) = frame.combine(&goal, &mut self.work) {
+            return Some((tells, Step::Done(Proof::Sum(why))));
+        }
+        let next = next_split(&frame, &goal, shifts, self.names.atoms().len())?;
+        Some((tells, Step::Split(next)))
+    }
+
+    fn split(
+        &mut self,
+        p: Packed,
+        first: &mut Vec<Packed>,
+        deepest: usize,
+        shifts: &mut Vec<(Packed, u8)>,
+    ) -> Option<Proof> {
+        let poly = self.names.unpack(&p);
+        let mut proofs = Vec::new();
+        for (side, holds) in [(p.clone(), true), (p.denied()?, false)] {
+            let before = self.facts.len();
+            let number = self.sides.len();
+            self.chosen_here(&p, number, holds)?;
+            self.facts.push((Fact::Side(number), side.clone()));
+            self.sides.push(side);
+            let proof = self.node(&mut first.clone(), deepest, &mut shifts.clone());
+            self.sides.pop();
+            self.facts.truncate(before);
+            proofs.push(proof?);
+        }
+        Some(Proof::Split(poly, Box::new(<[Proof; 2]>::try_from(proofs).ok()?)))
+    }
+
+    /// Where a split tells which of two is less, what the lesser and the greater are.
+    fn chosen_here(&mut self, p: &Packed, side: usize, holds: bool) -> Option<()> {
+        for (k, between) in self.chosen.clone() {
+            if between != *p {
+                continue;
+            }
+            let atom = self.names.atoms().get(k)?.clone();
+            let (Atom::Min(one, other) | Atom::Max(one, other)) = &atom else { continue };
+            let is: &Poly = if holds == matches!(atom, Atom::Max(..)) { one } else { other };
+            let zero = Packed::term(single(k), 1).plus(&self.names.pack(is)?, -1)?;
+            self.fact(&atom, Made::Chosen(side, true), zero.clone());
+            self.fact(&atom, Made::Chosen(side, false), zero.scaled(-1)?);
+        }
+        Some(())
+    }
+}
+
+enum Step {
+    Done(Proof),
+    Split(Packed),
+}
+
+/// What facts tell of a comparison, or what is to be split for it.
+fn decide(frame: &Frame<'_>, asked: &Asked) -> Option<Result<Told, Packed>> {
+    let p = &asked.packed;
+    let (neg, below) = (p.scaled(-1)?, p.denied()?);
+    let tell = |holds, why: Vec<Combination>| Ok(Told { comparison: asked.comparison.clone(), holds, why });
+    let zero = match asked.comparison {
+        Comparison::Ge(_) => {
+            let yes = frame.directly(p).map(|why| tell(true, vec![why]));
+            let no = || frame.directly(&below).map(|why| tell(false, vec![why]));
+            return Some(yes.or_else(no).unwrap_or_else(|| Err(p.clone())));
+        }
+        Comparison::Eq(_) => true,
+        Comparison::Ne(_) => false,
+    };
+    let above = p.plus(&Packed::constant(-1), 1)?;
+    if let Some(why) = frame.directly(&above).or_else(|| frame.directly(&below)) {
+        return Some(tell(!zero, vec![why]));
+    }
+    Some(match (frame.directly(p), frame.directly(&neg)) {
+        (Some(more), Some(less)) => tell(zero, vec![more, less]),
+        (Some(_), None) => Err(above),
+        (None, Some(_)) => Err(below),
+        (None, None) => Err(p.clone()),
+    })
+}
+
+/// Where to split next: a fact less 1, so that it is 0 or more, or the difference of two.
+fn next_split(frame: &Frame<'_>, goal: &Packed, shifts: &mut Vec<(Packed, u8)>, atoms: usize) -> Option<Packed> {
+    let goal = frame.shifted(goal)?;
+    // An atom is worth a split where a term with a negative coefficient is, but for it, in one with a positive one.
+    let (more, less): (Vec<_>, Vec<_>) = goal.terms().iter().partition(|(_, c)| *c > 0);
+    let mut scores = vec![0_usize; atoms];
+    for (n, _) in &less {
+        for by in more.iter().filter_map(|(m, _)| quotient(*m, *n)) {
+            for (atom, _) in powers(by) {
+                *scores.get_mut(atom)? += 1;
+            }
+        }
+    }
+    // How often was it split? The facts are the same but for their constants.
+    let shape = |p: &Packed| p.only(|m| m != 0);
+    let count = |p: &Packed| shifts.iter().find(|(q, _)| *q == shape(p)).map_or(0, |(_, count)| *count);
+    let occurs = |atom: usize| goal.terms().iter().any(|(m, _)| powers(*m).any(|(a, _)| a == atom));
+    let of_atoms = scores.iter().enumerate().filter(|(atom, _)| occurs(*atom));
+    let of_atoms = of_atoms.filter_map(|(atom, score)| Some((frame.base(atom)?, *score)));
+    let shifts_of = of_atoms.chain(frame.extra().map(|p| (p, 0))).filter(|(p, _)| p.degree() <= 1);
+    let shifts_of = shifts_of.filter(|(p, _)| count(p) < MOST_SHIFTS).map(|(p, score)| (p.clone(), score));
+    let best = shifts_of.max_by_key(|(p, score)| (*score > 0, std::cmp::Reverse(count(p)), *score));
+    // A product with a negative coefficient may be less than squares: which factor is less?
+    let pairs = less.iter().filter_map(|(m, _)| {
+        let mut atoms = powers(*m).filter_map(|(a, _)| frame.base(a));
+        atoms.next()?.plus(atoms.next()?, -1)
+    });
+    let mut pairs = pairs.filter(|p| p.degree() <= 1 && count(p) == 0);
+    let (best, next) = match best {
+        Some((best, score)) if score > 0 => (best.clone(), best.plus(&Packed::constant(-1), 1)?),
+        other => match (pairs.next(), other) {
+            (Some(pair), _) => (pair.clone(), pair),
+            (None, other) => {
+                let (best, _) = other?;
+                (best.clone(), best.plus(&Packed::constant(-1), 1)?)
+            }
+        },
+    };
+    let shape = shape(&best);
+    match shifts.iter_mut().find(|(q, _)| *q == shape) {
+        Some((_, count)) => *count += 1,
+        None => shifts.push((shape, 1)),
+    }
+    Some(next)
+}

@@ -37,6 +37,8 @@ struct Product {
     facts: Vec<usize>,
     by: Mono,
     value: Packed,
+    /// The degrees of all of them, at least 1 each.
+    degree: u32,
 }
 
 impl<'f> Frame<'f> {
@@ -283,17 +285,17 @@ impl<'f> Frame<'f> {
     fn products(&self, goal: &Packed) -> Option<Vec<Product>> {
         let most = goal.degree().max(1);
         let mut of_facts: Vec<Product> = Vec::new();
-        let one = Product { facts: Vec::new(), by: 0, value: Packed::constant(1) };
+        let one = Product { facts: Vec::new(), by: 0, value: Packed::constant(1), degree: 0 };
         let mut last = vec![one];
         while !last.is_empty() && of_facts.len() < MOST_PRODUCTS {
             let mut next = Vec::new();
             for known in &last {
                 let from = known.facts.last().copied().unwrap_or(0);
                 for (k, p) in self.extra.iter().filter(|(k, _)| *k >= from) {
-                    if p.degree() + known.value.degree() <= most && next.len() < MOST_PRODUCTS {
+                    if p.degree().max(1) + known.degree <= most && next.len() < MOST_PRODUCTS {
                         let facts = known.facts.iter().copied().chain([*k]).collect();
                         let value = known.value.times(p)?.only(|m| m & self.zero == 0);
-                        next.push(Product { facts, by: 0, value });
+                        next.push(Product { facts, by: 0, value, degree: known.degree + p.degree().max(1) });
                     }
                 }
             }
@@ -314,13 +316,13 @@ impl<'f> Frame<'f> {
         }
         let mut all = Vec::new();
         for product in of_facts.iter().filter(|p| !p.facts.is_empty()) {
-            let room = most.saturating_sub(product.value.degree());
+            let room = most.saturating_sub(product.degree);
             for m in by.iter().filter(|m| degree(**m) <= room) {
                 if all.len() >= MOST_PRODUCTS {
                     return Some(all);
                 }
                 let value = product.value.times(&Packed::term(*m, 1))?;
-                all.push(Product { facts: product.facts.clone(), by: *m, value });
+                all.push(Product { facts: product.facts.clone(), by: *m, value, degree: most });
             }
         }
         Some(all)

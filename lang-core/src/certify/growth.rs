@@ -1,34 +1,37 @@
-//! Growth without bound: along a ray, where each atom is a power of `t` or a constant, both sides are polynomials in `t`
+//! Growth without bound: along a ray, where each atom is a multiple of a power of `t` or a constant, both sides are polynomials in `t`
 //! from some `t` on, and the derivative's has the larger degree.
 
 use super::claim::{sides, terms};
 use super::grid::{Found, Sides, atoms};
 use super::packed::lcm;
 use super::proof::{Comparison, Term};
-use super::{Question, Sizes, Witness};
+use super::{Question, Sizes, Witness, simplex};
+use crate::count::Formula;
 use crate::predicate::poly::Monomial;
 use crate::predicate::{Atom, LocalId, Poly};
 
 /// More rays than this are not looked at.
-const MOST_RAYS: usize = 3 * 243;
+const MOST_RAYS: usize = 1500;
 
 /// The first of the sizes of a witness, and by how much they grow.
 const FROM: i64 = 8;
 
+/// The steps of the simplex method.
+const MOST_STEPS: usize = 100_000;
+
 /// How many.
 const WITNESSES: usize = 3;
 
-/// Atoms that grow have these powers of `t`; the others are constants.
-#[derive(Clone)]
-struct Ray {
-    powers: Vec<u32>,
-    constant: i64,
-}
+/// A greater power of `t` is not looked at.
+const MOST_POWER: i128 = 6;
+
+/// Each atom is so many times a power of `t`.
+#[derive(Clone, PartialEq, Eq)]
+struct Ray(Vec<(i64, u32)>);
 
 impl Ray {
     fn at(&self, t: i64) -> Option<Vec<i64>> {
-        let value = |k: &u32| if *k == 0 { Some(self.constant) } else { t.checked_pow(*k) };
-        self.powers.iter().map(value).collect()
+        self.0.iter().map(|(times, power)| t.checked_pow(*power)?.checked_mul(*times)).collect()
     }
 }
 
@@ -36,33 +39,111 @@ impl Ray {
 pub(super) fn refute(question: &Question<'_>) -> Option<(Vec<Witness>, Poly)> {
     let atoms = atoms(question);
     let mut sides = Sides::of(question, &atoms).ok()?;
-    rays(atoms.len()).into_iter().find_map(|ray| {
+    rays(&powers(question, &atoms)).into_iter().find_map(|ray| {
         likely(&mut sides, &ray)?;
         let term = Along::new(&atoms, &ray, question)?.outgrown(question)?;
         Some((witnesses(&mut sides, &atoms, &ray)?, term))
     })
 }
 
-/// All growing at one rate, one only, and so on.
-fn rays(atoms: usize) -> Vec<Ray> {
-    let most = if atoms <= 5 { 3 } else { 2 };
-    let mut all: Vec<Vec<u32>> = vec![vec![1; atoms]];
-    if atoms <= 7 {
-        let mut powers = vec![Vec::new()];
-        for _ in 0..atoms {
-            let more = |p: &Vec<u32>| (0..most).map(|k| p.iter().copied().chain([k]).collect()).collect::<Vec<_>>();
-            powers = powers.iter().flat_map(more).collect();
+/// Powers of `t` that may make the ratio grow: those that let a term of the derivative outgrow all terms of the function
+/// where all terms count (it is a vertex of their Newton polytope, the simplex method says in which direction), and small
+/// ones.
+fn powers(question: &Question<'_>, atoms: &[Atom]) -> Vec<Vec<u32>> {
+    let mut all: Vec<Vec<u32>> = vec![vec![1; atoms.len()]];
+    let (more, less) = sides(question);
+    let mut found = outgrowing(&more, &less, question.known, atoms);
+    all.append(&mut found);
+    if atoms.len() <= 4 {
+        let mut small = vec![Vec::new()];
+        for _ in atoms {
+            let more = |p: &Vec<u32>| (0..3).map(|k| p.iter().copied().chain([k]).collect()).collect::<Vec<_>>();
+            small = small.iter().flat_map(more).collect();
         }
-        powers.sort_by_key(|p: &Vec<u32>| (p.iter().max().copied(), p.iter().sum::<u32>()));
-        all.append(&mut powers);
+        small.sort_by_key(|p: &Vec<u32>| (p.iter().max().copied(), p.iter().sum::<u32>()));
+        all.append(&mut small);
     } else {
-        for other in 0..atoms {
-            all.extend([true, false].map(|grows| (0..atoms).map(|k| u32::from((k == other) == grows)).collect()));
+        for other in 0..atoms.len() {
+            all.extend([true, false].map(|grows| (0..atoms.len()).map(|k| u32::from((k == other) == grows)).collect()));
         }
     }
-    let rays =
-        [1, 2, 0].into_iter().flat_map(|constant| all.iter().cloned().map(move |powers| Ray { powers, constant }));
-    rays.filter(|ray| ray.powers.iter().any(|k| *k > 0)).take(MOST_RAYS).collect()
+    all.retain(|p| p.iter().any(|k| *k > 0));
+    all
+}
+
+fn outgrowing(more: &Formula, less: &Formula, known: &[Poly], atoms: &[Atom]) -> Vec<Vec<u32>> {
+    let terms = |of: &Formula| -> Vec<Vec<i128>> {
+        let polys = of.pieces().iter().map(|p| p.value.parts().0);
+        let mut all: Vec<_> = polys.flat_map(|p| p.terms().iter().map(|(m, _)| exponents(m, atoms))).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    };
+    let minus = |a: &[i128], b: &[i128]| a.iter().zip(b).map(|(a, b)| a - b).collect::<Vec<_>>();
+    // Of `s <= n * m` the powers of `s` are at most the others'.
+    let bounds = known.iter().filter_map(|p| {
+        let (more, less): (Vec<_>, Vec<_>) = p.terms().iter().partition(|(_, c)| *c > 0);
+        let ([(m, _)], [(n, _)]) = (more.as_slice(), less.as_slice()) else { return None };
+        Some((0, minus(&exponents(m, atoms), &exponents(n, atoms))))
+    });
+    let bounds: Vec<_> = bounds.collect();
+    let primal = terms(more);
+    let mut left = MOST_STEPS;
+    let mut all = Vec::new();
+    for term in terms(less).iter().filter(|t| !primal.contains(t)) {
+        let rows = primal.iter().map(|other| (-1, minus(term, other))).chain(bounds.iter().cloned()).collect();
+        let Some(found) = simplex::solve(atoms.len(), rows, &mut left) else { continue };
+        let whole = || {
+            let by = found.iter().try_fold(1, |by, (_, under)| lcm(by, *under))?;
+            let power = |(over, under): &(i128, i128)| {
+                let power = over.checked_mul(by / under).filter(|k| *k <= MOST_POWER)?;
+                u32::try_from(power).ok()
+            };
+            found.iter().map(power).collect::<Option<Vec<u32>>>()
+        };
+        all.extend(whole().filter(|powers| !all.contains(powers)).into_iter().collect::<Vec<_>>());
+    }
+    all
+}
+
+/// The powers of the atoms in a monomial; a quotient counts as what is divided, and so on, as far as these are powers.
+fn exponents(m: &Monomial, atoms: &[Atom]) -> Vec<i128> {
+    let mut all = vec![0; atoms.len()];
+    for (atom, power) in m {
+        let mut of = atom;
+        while let Atom::Div(p, _) | Atom::Min(p, _) | Atom::Max(p, _) = of {
+            let Some((inner, _)) = p.terms().iter().flat_map(|(m, _)| m).next() else { break };
+            of = inner;
+        }
+        if let Some(slot) = atoms.iter().position(|a| a == of).and_then(|k| all.get_mut(k)) {
+            *slot += i128::from(*power);
+        }
+    }
+    all
+}
+
+/// The rays of these powers: with factors that are all the same, and with others, as comparisons may ask for.
+fn rays(powers: &[Vec<u32>]) -> Vec<Ray> {
+    let mut all: Vec<Ray> = Vec::new();
+    let atoms = powers.first().map_or(0, Vec::len);
+    let count = i64::try_from(atoms).unwrap_or(0);
+    let up: Vec<i64> = (1..=count).collect();
+    let down: Vec<i64> = (1..=count).rev().collect();
+    let mut factors =
+        vec![(vec![1; atoms], 0), (vec![2; atoms], 0), (vec![1; atoms], 1), (up.clone(), 0), (down.clone(), 0)];
+    factors.extend([(up, 1), (down, 1)]);
+    factors.extend((0..atoms).map(|one| ((0..atoms).map(|k| if k == one { 2 } else { 1 }).collect(), 0)));
+    // Constants may be less by one.
+    for (factors, less) in factors {
+        for powers in powers {
+            let of = |(times, power): (&i64, &u32)| (if *power == 0 { times - less } else { *times }, *power);
+            let ray = Ray(factors.iter().zip(powers).map(of).collect());
+            if all.len() < MOST_RAYS {
+                all.push(ray);
+            }
+        }
+    }
+    all
 }
 
 /// Does the ratio grow between two sizes?
@@ -228,9 +309,9 @@ impl<'r> Along<'r> {
     fn of(&self, p: &Poly) -> Option<Vec<i128>> {
         let put = |a: &Atom| {
             let k = self.atoms.iter().position(|b| b == a)?;
-            let power = *self.ray.powers.get(k)?;
+            let (times, power) = *self.ray.0.get(k)?;
             let t = Poly::atom(self.unknown.clone()).scale(self.by);
-            Some(if power == 0 { Poly::constant(self.ray.constant.into()) } else { t.pow(power) })
+            Some(if power == 0 { Poly::constant(times.into()) } else { t.pow(power).scale(times.into()) })
         };
         self.powers(&p.substitute(&put))
     }

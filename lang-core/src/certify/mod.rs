@@ -171,17 +171,21 @@ fn verdict(question: &Question<'_>) -> Result<Verdict, Why> {
         Factor::Least(factor, tight) => (factor, tight),
     };
     let refuted = || growth::refute(question).map(|(witness, term)| Verdict::Refuted { witness, term });
-    // Where it is large it grows, most likely.
-    if let (true, Some(verdict)) = (points.steep, refuted()) {
-        return Ok(verdict);
-    }
-    for factor in least..least.saturating_add(TRIED) {
-        if let Some(proof) = claim(question, factor).and_then(|claim| search(&claim)) {
-            return Ok(Verdict::Proved { factor, proof, tight: tight.filter(|_| factor == least) });
+    let proved = |factor: i128| Some((factor, claim(question, factor).and_then(|claim| search(&claim))?));
+    // Where it is steep it grows, most likely. Else growth is looked for where the least is not enough.
+    let first = if points.steep { None } else { proved(least) };
+    let found = match first {
+        Some(found) => Some(found),
+        None => {
+            if let Some(verdict) = refuted() {
+                return Ok(verdict);
+            }
+            let from = if points.steep { least } else { least.saturating_add(1) };
+            (from..least.saturating_add(TRIED)).find_map(proved)
         }
-    }
-    if let (false, Some(verdict)) = (points.steep, refuted()) {
-        return Ok(verdict);
+    };
+    if let Some((factor, proof)) = found {
+        return Ok(Verdict::Proved { factor, proof, tight: tight.filter(|_| factor == least) });
     }
     Ok(Verdict::Checked { factor: least, tight, grid: points.grid })
 }

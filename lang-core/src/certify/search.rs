@@ -16,7 +16,7 @@ const DEEPEST: usize = 28;
 const MOST_SHIFTS: u8 = 4;
 
 /// The steps of the simplex method, each the number of its coefficients.
-const MOST_WORK: usize = 3_000_000;
+const MOST_WORK: usize = 1_000_000;
 
 struct Asked {
     comparison: Comparison,
@@ -39,6 +39,8 @@ struct Search {
     /// The splits on the way.
     sides: Vec<Packed>,
     told: Vec<Option<bool>>,
+    /// Is it used that a remainder is what the quotient leaves, even where no quotient is?
+    remainders: bool,
     nodes: usize,
     work: usize,
 }
@@ -46,25 +48,38 @@ struct Search {
 /// A proof of the claim, if one is found.
 #[must_use]
 pub fn search(claim: &Claim) -> Option<Proof> {
-    let mut search = Search {
-        names: Names::default(),
-        asked: Vec::new(),
-        terms: Vec::new(),
-        facts: Vec::new(),
-        chosen: Vec::new(),
-        sides: Vec::new(),
-        told: Vec::new(),
-        nodes: MOST_NODES,
-        work: MOST_WORK,
-    };
-    search.read(claim)?;
-    let mut first = search.made()?;
-    search.told = vec![None; search.asked.len()];
-    first.reverse();
-    search.node(&mut first, DEEPEST, &mut Vec::new())
+    // What a remainder is makes the search longer, and its bounds are mostly enough.
+    let mut first = Search::new(false);
+    first.run(claim).or_else(|| {
+        let remainder = |a: &Atom| matches!(a, Atom::Mod(..));
+        first.names.atoms().iter().any(remainder).then(|| Search::new(true).run(claim))?
+    })
 }
 
 impl Search {
+    fn new(remainders: bool) -> Self {
+        Self {
+            names: Names::default(),
+            asked: Vec::new(),
+            terms: Vec::new(),
+            facts: Vec::new(),
+            chosen: Vec::new(),
+            sides: Vec::new(),
+            told: Vec::new(),
+            remainders,
+            nodes: MOST_NODES,
+            work: MOST_WORK,
+        }
+    }
+
+    fn run(&mut self, claim: &Claim) -> Option<Proof> {
+        self.read(claim)?;
+        let mut first = self.made()?;
+        self.told = vec![None; self.asked.len()];
+        first.reverse();
+        self.node(&mut first, DEEPEST, &mut Vec::new())
+    }
+
     fn read(&mut self, claim: &Claim) -> Option<()> {
         for (k, p) in claim.known.iter().enumerate() {
             let p = self.names.pack(p)?;
@@ -92,34 +107,36 @@ impl Search {
     fn made(&mut self) -> Option<Vec<Packed>> {
         let (mut first, mut k) = (Vec::new(), 0);
         while let Some(atom) = self.names.atoms().get(k).cloned() {
-            let mut both = vec![Made::First, Made::Second];
+            let a = Packed::term(single(k), 1);
             match &atom {
-                Atom::Div(p, q) | Atom::Mod(p, q) if q.as_constant().is_some_and(|q| q > 0) => {
-                    let divisor = q.as_constant()?;
+                Atom::Div(p, q) | Atom::Mod(p, q) => {
+                    let Some(divisor) = q.as_constant().filter(|q| *q > 0) else {
+                        k += 1;
+                        continue;
+                    };
+                    let quotient = p.div(q)?;
                     let p = self.names.pack(p)?;
-                    let a = Packed::term(single(k), 1);
+                    // What is left of p is from 0 to the divisor less 1.
+                    let rest = match &atom {
+                        Atom::Div(..) => p.plus(&a, divisor.checked_neg()?)?,
+                        _ => a.clone(),
+                    };
+                    self.fact(&atom, Made::First, rest.clone());
+                    self.fact(&atom, Made::Second, rest.denied()?.plus(&Packed::constant(divisor), 1)?);
                     if matches!(atom, Atom::Div(..)) {
-                        let rest = p.plus(&a, divisor.checked_neg()?)?;
-                        self.fact(&atom, Made::First, rest.clone());
-                        self.fact(&atom, Made::Second, rest.denied()?.plus(&Packed::constant(divisor), 1)?);
                         first.push(a);
-                    } else {
-                        self.fact(&atom, Made::First, a.clone());
-                        self.fact(&atom, Made::Second, a.denied()?.plus(&Packed::constant(divisor), 1)?);
-                        let whole = self.quotient_of(&atom)?;
+                    } else if self.remainders || self.knows(&quotient) {
+                        let whole = self.names.pack(&quotient)?;
                         let zero = p.plus(&whole, divisor.checked_neg()?)?.plus(&a, -1)?;
                         self.fact(&atom, Made::Rest(true), zero.clone());
                         self.fact(&atom, Made::Rest(false), zero.scaled(-1)?);
                     }
                 }
                 Atom::Min(p, q) | Atom::Max(p, q) => {
-                    let a = Packed::term(single(k), 1);
                     let (p, q) = (self.names.pack(p)?, self.names.pack(q)?);
                     let sign = if matches!(atom, Atom::Min(..)) { 1 } else { -1 };
-                    for (made, side) in both.drain(..).zip([&p, &q]) {
-                        let fact = side.plus(&a, -1)?.scaled(sign)?;
-                        self.fact(&atom, made, fact);
-                    }
+                    self.fact(&atom, Made::First, p.plus(&a, -1)?.scaled(sign)?);
+                    self.fact(&atom, Made::Second, q.plus(&a, -1)?.scaled(sign)?);
                     let between = p.plus(&q, -1)?;
                     self.chosen.push((k, between.clone()));
                     if !first.contains(&between) {
@@ -133,10 +150,9 @@ impl Search {
         Some(first)
     }
 
-    fn quotient_of(&mut self, atom: &Atom) -> Option<Packed> {
-        let Atom::Mod(p, q) = atom else { return None };
-        let whole = p.div(q)?;
-        self.names.pack(&whole)
+    /// Do all its atoms occur?
+    fn knows(&self, p: &Poly) -> bool {
+        p.terms().iter().flat_map(|(m, _)| m).all(|(a, _)| self.names.atoms().contains(a))
     }
 
     fn fact(&mut self, atom: &Atom, made: Made, p: Packed) {
@@ -209,7 +225,7 @@ impl Search {
         if let Some(why) = frame.combine(&goal, &mut self.work) {
             return Some((tells, Step::Done(Proof::Sum(why))));
         }
-        let next = next_split(&frame, &goal, shifts, self.names.atoms().len())?;
+        let next = next_split(&frame, &goal, shifts, &self.names)?;
         Some((tells, Step::Split(next)))
     }
 
@@ -285,7 +301,9 @@ fn decide(frame: &Frame<'_>, asked: &Asked) -> Option<Result<Told, Packed>> {
 }
 
 /// Where to split next: a fact less 1, so that it is 0 or more, or the difference of two.
-fn next_split(frame: &Frame<'_>, goal: &Packed, shifts: &mut Vec<(Packed, u8)>, atoms: usize) -> Option<Packed> {
+fn next_split(frame: &Frame<'_>, goal: &Packed, shifts: &mut Vec<(Packed, u8)>, names: &Names) -> Option<Packed> {
+    let atoms = names.atoms().len();
+    let quotients: Vec<usize> = (0..atoms).filter(|a| matches!(names.atoms().get(*a), Some(Atom::Div(..)))).collect();
     let goal = frame.shifted(goal)?;
     // An atom is worth a split where a term with a negative coefficient is, but for it, in one with a positive one.
     let (more, less): (Vec<_>, Vec<_>) = goal.terms().iter().partition(|(_, c)| *c > 0);
@@ -301,7 +319,8 @@ fn next_split(frame: &Frame<'_>, goal: &Packed, shifts: &mut Vec<(Packed, u8)>, 
     let shape = |p: &Packed| p.only(|m| m != 0);
     let count = |p: &Packed| shifts.iter().find(|(q, _)| *q == shape(p)).map_or(0, |(_, count)| *count);
     let occurs = |atom: usize| goal.terms().iter().any(|(m, _)| powers(*m).any(|(a, _)| a == atom));
-    let of_atoms = scores.iter().enumerate().filter(|(atom, _)| occurs(*atom));
+    // Quotients tell remainders apart, even if they are not in it.
+    let of_atoms = scores.iter().enumerate().filter(|(atom, _)| occurs(*atom) || quotients.contains(atom));
     let of_atoms = of_atoms.filter_map(|(atom, score)| Some((frame.base(atom)?, *score)));
     let shifts_of = of_atoms.chain(frame.extra().map(|p| (p, 0))).filter(|(p, _)| p.degree() <= 1);
     let shifts_of = shifts_of.filter(|(p, _)| count(p) < MOST_SHIFTS).map(|(p, score)| (p.clone(), score));

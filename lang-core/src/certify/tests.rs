@@ -14,6 +14,7 @@ mod drawn;
 mod tampered;
 
 /// What a [`Question`] is about.
+#[derive(Debug)]
 pub(super) struct Asked {
     pub(super) known: Vec<Poly>,
     pub(super) primal: Formula,

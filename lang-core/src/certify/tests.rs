@@ -234,7 +234,7 @@ fn made_of_others() {
         (n + 1) // 2
           proved 2, least at n = 1; 13 nodes
         n - n % 3
-          proved 1, least at n = 0; 3 nodes
+          proved 1, least at n = 0; 1 nodes
         3 * n - 6 * (n // 3)
           proved 2, least at n = 1; 3 nodes
         2 * max(n, m)
@@ -270,7 +270,7 @@ fn refuted() {
         [n >= 2] n^3 - n : 6; [n < 2] 0 * n
           refuted by n^3: 92 against 36 at n = 8; 43744 against 2080 at n = 64; 22370048 against 131328 at n = 512;
         n^2 * m
-          refuted by m * n^2: 4105 against 585 at n = 8, m = 64; 16777281 against 266305 at n = 64, m = 4096; 68719477249 against 134480385 at n = 512, m = 262144;
+          refuted by m * n^2: 32777 against 1033 at n = 8, m = 512; 1073741889 against 524353 at n = 64, m = 262144; 35184372089345 against 268435969 at n = 512, m = 134217728;
         n
           refuted by n: 1 against 0 at n = 1;
         s^2

@@ -22,9 +22,11 @@ struct Base {
 pub(super) struct Frame<'f> {
     facts: &'f [(Fact, Packed)],
     bases: Vec<Option<Base>>,
+    /// The atoms that each is bounded by, and those that bound them: all bits of their powers.
+    below: Vec<Mono>,
     /// What the atoms are in those shifted.
     values: Vec<Packed>,
-    /// The atoms that are zero when shifted: all bits of their powers.
+    /// The atoms that are zero when shifted, likewise.
     zero: Mono,
     /// The atoms that no fact bounds, likewise.
     free: Mono,
@@ -43,8 +45,8 @@ struct Product {
 
 impl<'f> Frame<'f> {
     pub(super) fn new(facts: &'f [(Fact, Packed)], atoms: usize) -> Option<Self> {
-        let none = vec![None; atoms];
-        let mut frame = Self { facts, bases: none, values: Vec::new(), zero: 0, free: 0, extra: Vec::new() };
+        let (bases, below) = (vec![None; atoms], vec![0; atoms]);
+        let mut frame = Self { facts, bases, below, values: Vec::new(), zero: 0, free: 0, extra: Vec::new() };
         frame.choose(atoms.min(MOST_ATOMS));
         frame.shift(atoms)?;
         let used = |k: usize| frame.bases.iter().flatten().any(|b| b.up == k || b.down == Some(k));
@@ -77,10 +79,8 @@ impl<'f> Frame<'f> {
             let both = [(up, down), (down, up)];
             let all = (0..atoms).flat_map(|a| both.map(|(up, down)| (a, up, down)));
             let fits = all.filter(|(a, up, _)| self.bounds(*up, *a).is_some());
-            if let Some((a, up, down)) = fits.max_by_key(|(a, ..)| (!least(*a), *a))
-                && let Some(slot) = self.bases.get_mut(a)
-            {
-                *slot = Some(Base { up, down: Some(down) });
+            if let Some((a, up, down)) = fits.max_by_key(|(a, ..)| (!least(*a), *a)) {
+                self.set(a, Base { up, down: Some(down) });
             }
         }
         for constant in [true, false] {
@@ -92,35 +92,38 @@ impl<'f> Frame<'f> {
                 let bounds = bounds.filter(|(_, rest)| rest.degree() == 0 || !constant);
                 // Without a constant part the bound is 0.
                 let least = |p: &Packed| p.terms().first().filter(|(m, _)| *m == 0).map_or(0, |t| t.1);
-                let best = bounds.min_by_key(|(_, rest)| least(rest)).map(|(up, _)| Base { up, down: None });
-                if let Some(slot) = self.bases.get_mut(atom) {
-                    *slot = best;
+                if let Some((up, _)) = bounds.min_by_key(|(_, rest)| least(rest)) {
+                    self.set(atom, Base { up, down: None });
                 }
             }
         }
     }
 
-    /// `rest`, if the fact is `atom + rest` where the atom has no base yet and is bounded by nothing that it bounds.
+    /// `rest`, if the fact is `atom + rest` where the atom has no base yet and bounds nothing that it is bounded by.
     fn bounds(&self, fact: usize, atom: usize) -> Option<Packed> {
         let (_, p) = self.facts.get(fact)?;
-        let bits: Mono = 15 << (4 * atom);
         let taken = self.bases.get(atom)?.is_some();
         p.terms().iter().find(|(m, c)| *m == single(atom) && *c == 1)?;
         let rest = p.only(|m| m != single(atom));
-        let itself = rest.terms().iter().any(|(m, _)| self.reaches(*m, bits, MOST_ATOMS));
-        (!taken && !itself).then_some(rest)
+        (!taken && self.reached(&rest) & bits(atom) == 0).then_some(rest)
     }
 
-    /// Is one of the atoms in the monomial, or in what bounds those in it?
-    fn reaches(&self, m: Mono, bits: Mono, deepest: usize) -> bool {
-        let Some(deepest) = deepest.checked_sub(1) else { return true };
-        let below = |atom: usize| {
-            let base = self.bases.get(atom).copied().flatten();
-            let fact = base.and_then(|b| self.facts.get(b.up));
-            let rest = fact.into_iter().flat_map(|(_, p)| p.terms()).filter(|(n, _)| *n != single(atom));
-            rest.into_iter().any(|(n, _)| self.reaches(*n, bits, deepest))
-        };
-        m & bits != 0 || powers(m).any(|(atom, _)| below(atom))
+    /// The atoms in it, and in what bounds them.
+    fn reached(&self, p: &Packed) -> Mono {
+        let atoms = p.terms().iter().flat_map(|(m, _)| powers(*m));
+        atoms.fold(0, |all, (a, _)| all | bits(a) | self.below.get(a).copied().unwrap_or(0))
+    }
+
+    fn set(&mut self, atom: usize, base: Base) {
+        let rest = self.facts.get(base.up).map_or(0, |(_, p)| self.reached(&p.only(|m| m != single(atom))));
+        if let Some(slot) = self.bases.get_mut(atom) {
+            *slot = Some(base);
+        }
+        for (other, below) in self.below.iter_mut().enumerate() {
+            if other == atom || *below & bits(atom) != 0 {
+                *below |= rest;
+            }
+        }
     }
 
     fn shift(&mut self, atoms: usize) -> Option<()> {
@@ -151,10 +154,9 @@ impl<'f> Frame<'f> {
         }
         self.values = values.into_iter().collect::<Option<_>>()?;
         for (atom, base) in self.bases.iter().enumerate() {
-            let bits: Mono = 15 << (4 * atom);
             match base {
-                None => self.free |= bits,
-                Some(base) if base.down.is_some() => self.zero |= bits,
+                None => self.free |= bits(atom),
+                Some(base) if base.down.is_some() => self.zero |= bits(atom),
                 Some(_) => {}
             }
         }
@@ -327,6 +329,11 @@ impl<'f> Frame<'f> {
         }
         Some(all)
     }
+}
+
+/// All bits of its powers.
+fn bits(atom: usize) -> Mono {
+    15 * single(atom)
 }
 
 /// In lowest terms.

@@ -30,6 +30,7 @@ use crate::count::Formula;
 use crate::predicate::{Atom, Poly};
 use grid::{Factor, Points};
 use proof::Proof;
+use search::Budget;
 
 /// So many factors are tried from the least that the grid leaves.
 const TRIED: i128 = 4;
@@ -171,7 +172,8 @@ fn verdict(question: &Question<'_>) -> Result<Verdict, Why> {
         Factor::Least(factor, tight) => (factor, tight),
     };
     let refuted = || growth::refute(question).map(|(witness, term)| Verdict::Refuted { witness, term });
-    let proved = |factor: i128| Some((factor, claim(question, factor).and_then(|claim| search(&claim))?));
+    let mut budget = Budget::default();
+    let mut proved = |factor: i128| Some((factor, search::within(&claim(question, factor)?, &mut budget)?));
     // Where it is steep it grows, most likely. Else growth is looked for where the least is not enough.
     let first = if points.steep { None } else { proved(least) };
     let found = match first {
@@ -181,7 +183,7 @@ fn verdict(question: &Question<'_>) -> Result<Verdict, Why> {
                 return Ok(verdict);
             }
             let from = if points.steep { least } else { least.saturating_add(1) };
-            (from..least.saturating_add(TRIED)).find_map(proved)
+            (from..least.saturating_add(TRIED)).find_map(&mut proved)
         }
     };
     if let Some((factor, proof)) = found {

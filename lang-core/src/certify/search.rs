@@ -6,17 +6,39 @@ use super::packed::{Names, Packed, lcm, powers, quotient, single};
 use super::proof::{Claim, Combination, Comparison, Fact, Made, Proof, Told};
 use crate::predicate::{Atom, Poly};
 
-/// A proof has no more nodes than this.
-const MOST_NODES: usize = 300;
-
-/// Nor is it deeper.
+/// A proof is not deeper.
 const DEEPEST: usize = 28;
 
 /// A fact is split so often.
 const MOST_SHIFTS: u8 = 4;
 
-/// The steps of the simplex method, each the number of its coefficients.
-const MOST_WORK: usize = 1_000_000;
+/// What searches may still do.
+#[derive(Clone, Copy)]
+pub(super) struct Budget {
+    /// The nodes of proofs, found or not.
+    nodes: usize,
+    /// The steps of the simplex method, each as many as there are coefficients.
+    work: usize,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self { nodes: 400, work: 1_500_000 }
+    }
+}
+
+impl Budget {
+    /// A part of it, taken off.
+    fn part(&mut self) -> Self {
+        let part = Self { nodes: self.nodes / 2, work: self.work / 2 };
+        (self.nodes, self.work) = (self.nodes - part.nodes, self.work - part.work);
+        part
+    }
+
+    fn give_back(&mut self, part: Self) {
+        (self.nodes, self.work) = (self.nodes + part.nodes, self.work + part.work);
+    }
+}
 
 struct Asked {
     comparison: Comparison,
@@ -41,23 +63,33 @@ struct Search {
     told: Vec<Option<bool>>,
     /// Is it used that a remainder is what the quotient leaves, even where no quotient is?
     remainders: bool,
-    nodes: usize,
-    work: usize,
+    left: Budget,
 }
 
 /// A proof of the claim, if one is found.
 #[must_use]
 pub fn search(claim: &Claim) -> Option<Proof> {
+    within(claim, &mut Budget::default())
+}
+
+/// A proof of the claim, if one is found with half of what may still be done.
+pub(super) fn within(claim: &Claim, budget: &mut Budget) -> Option<Proof> {
+    let mut first = Search::new(false, budget.part());
+    let found = first.run(claim);
+    budget.give_back(first.left);
     // What a remainder is makes the search longer, and its bounds are mostly enough.
-    let mut first = Search::new(false);
-    first.run(claim).or_else(|| {
-        let remainder = |a: &Atom| matches!(a, Atom::Mod(..));
-        first.names.atoms().iter().any(remainder).then(|| Search::new(true).run(claim))?
-    })
+    let remainders = first.names.atoms().iter().any(|a| matches!(a, Atom::Mod(..)));
+    if found.is_some() || !remainders {
+        return found;
+    }
+    let mut second = Search::new(true, budget.part());
+    let found = second.run(claim);
+    budget.give_back(second.left);
+    found
 }
 
 impl Search {
-    fn new(remainders: bool) -> Self {
+    fn new(remainders: bool, left: Budget) -> Self {
         Self {
             names: Names::default(),
             asked: Vec::new(),
@@ -67,8 +99,7 @@ impl Search {
             sides: Vec::new(),
             told: Vec::new(),
             remainders,
-            nodes: MOST_NODES,
-            work: MOST_WORK,
+            left,
         }
     }
 
@@ -161,7 +192,7 @@ impl Search {
 
     /// What a node says: `first` is what is still to be split, `shifts` how often facts were.
     fn node(&mut self, first: &mut Vec<Packed>, deepest: usize, shifts: &mut Vec<(Packed, u8)>) -> Option<Proof> {
-        self.nodes = self.nodes.checked_sub(1)?;
+        self.left.nodes = self.left.nodes.checked_sub(1)?;
         let deepest = deepest.checked_sub(1)?;
         let before = self.told.clone();
         let facts = std::mem::take(&mut self.facts);
@@ -185,7 +216,7 @@ impl Search {
         shifts: &mut Vec<(Packed, u8)>,
     ) -> Option<(Vec<Told>, Step)> {
         let frame = Frame::new(facts, self.names.atoms().len())?;
-        if let Some(why) = frame.combine(&Packed::constant(-1), &mut self.work) {
+        if let Some(why) = frame.combine(&Packed::constant(-1), &mut self.left.work) {
             return Some((Vec::new(), Step::Done(Proof::Contradiction(why))));
         }
         while let Some(p) = first.pop() {
@@ -222,7 +253,7 @@ impl Search {
         for term in self.terms.iter().filter(|t| t.at.iter().all(|c| told(c) == Some(true))) {
             goal = goal.plus(&term.value, 1)?;
         }
-        if let Some(why) = frame.combine(&goal, &mut self.work) {
+        if let Some(why) = frame.combine(&goal, &mut self.left.work) {
             return Some((tells, Step::Done(Proof::Sum(why))));
         }
         let next = next_split(&frame, &goal, shifts, &self.names)?;

@@ -8,6 +8,7 @@
 
 pub mod ad;
 pub mod base;
+pub mod certify;
 pub mod count;
 pub mod exec;
 pub mod generated;

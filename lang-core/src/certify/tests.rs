@@ -183,6 +183,84 @@ fn pieces() {
 }
 
 #[test]
+fn programs() {
+    let out = table(&[
+        // A matrix product, a convolution, a triangular solve and Cholesky's factors.
+        (
+            "n >= 0, m >= 0, k >= 0",
+            [
+                "[k >= 1] 2 * n * m * k - n * m",
+                "[k >= 1] 2 * n * m * k - n * m; [n >= 1] 2 * n * m * k - k * m; [m >= 1] 2 * n * m * k - n * k",
+                "2 * n * m + 2 * m * k + 2 * n * k",
+                "",
+            ],
+        ),
+        (
+            "n >= 0, k >= 0",
+            [
+                "[1 <= k <= n] (n - k + 1) * (2 * k - 1)",
+                "[1 <= k <= n] (n - k + 1) * (2 * k - 1) + k * (2 * n - 2 * k + 1) + 2 * k * (n - k + 1) - n",
+                "n + k",
+                "",
+            ],
+        ),
+        ("n >= 0", ["n^2", "[n >= 1] 5 * n * (n - 1) : 2; 3 * n; n * (n - 1)", "n * (n + 1) : 2; 4 * n", ""]),
+        (
+            "n >= 0",
+            [
+                "n^3 - n : 3; n * (n + 1) : 2",
+                "2 * n^3 - 2 * n : 3; n^2; [n >= 2] n * (n - 1) * (n - 2) : 6",
+                "n^2 + n",
+                "",
+            ],
+        ),
+        // Attention, and a mixture of Gaussians.
+        (
+            "n >= 0, m >= 0, d >= 0, e >= 0",
+            [
+                "[d >= 1] 2 * n * m * d - n * m; [m >= 1] 2 * n * m - 2 * n; 3 * n * m; [m >= 1] 2 * n * m * e - n * e; n * m",
+                "[d >= 1] 4 * n * m * d; [n >= 1, m >= 1] 8 * n * m - n; [m >= 1] 4 * n * m * e - 2 * n * e - m * e; [d >= 1, n >= 1] 2 * n * m * d - m * d; 7 * n * m",
+                "n * d + m * d + m * e + n * e",
+                "",
+            ],
+        ),
+        (
+            "n >= 1, k >= 1, d >= 1",
+            [
+                "n * k * (d * (d - 1) + 4 * d + 5) + n * (3 * k - 1); k * d * (d - 1) : 2",
+                "3 * n * k * d * (d - 1) + 13 * n * k * d + 21 * n * k; [d >= 2] 2 * k * d * (d - 1) - k; 6 * k * d",
+                "n * d; k * d * (d - 1) : 2; k * d * 2; k",
+                "",
+            ],
+        ),
+        // Edges of a graph, and a loop.
+        ("n >= 0, e >= 0, 0 <= p <= e", ["3 * p; [p >= 1] p - 1", "7 * p + n; [e >= 1] 2 * p", "n + e", ""]),
+        (
+            "n >= 0, trips >= 0",
+            ["trips * (2 * n^2 + n)", "6 * trips * n^2 + 5 * trips * n; [trips >= 1] n", "n^2 + n", "trips * n"],
+        ),
+    ]);
+    expect![[r#"
+        [k >= 1] 2 * n * m * k - n * m; [n >= 1] 2 * n * m * k - k * m; [m >= 1] 2 * n * m * k - n * k
+          proved 3, least at n = 3, m = 4, k = 5; 29 nodes
+        [1 <= k <= n] (n - k + 1) * (2 * k - 1) + k * (2 * n - 2 * k + 1) + 2 * k * (n - k + 1) - n
+          proved 3, least at n = 3, k = 1; 9 nodes
+        [n >= 1] 5 * n * (n - 1) : 2; 3 * n; n * (n - 1)
+          proved 3, least at n = 6; 5 nodes
+        2 * n^3 - 2 * n : 3; n^2; [n >= 2] n * (n - 1) * (n - 2) : 6
+          proved 3, least at n = 11; 5 nodes
+        [d >= 1] 4 * n * m * d; [n >= 1, m >= 1] 8 * n * m - n; [m >= 1] 4 * n * m * e - 2 * n * e - m * e; [d >= 1, n >= 1] 2 * n * m * d - m * d; 7 * n * m
+          proved 4, least at n = 1, m = 1, d = 0, e = 0; 29 nodes
+        3 * n * k * d * (d - 1) + 13 * n * k * d + 21 * n * k; [d >= 2] 2 * k * d * (d - 1) - k; 6 * k * d
+          proved 4, least at n = 4, k = 6, d = 5; 5 nodes
+        7 * p + n; [e >= 1] 2 * p
+          proved 3, least at n = 0, e = 1, p = 1; 12 nodes
+        6 * trips * n^2 + 5 * trips * n; [trips >= 1] n
+          proved 3, least at n = 1, trips = 1; 5 nodes
+    "#]].assert_eq(&out);
+}
+
+#[test]
 fn symbols() {
     let out = table(&[
         ("n >= 0, 0 <= s <= n", ["n", "n + 2 * s", "", ""]),

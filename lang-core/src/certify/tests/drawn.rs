@@ -160,22 +160,9 @@ struct Seen {
 fn look(count: u64, seed: u64) -> Seen {
     let mut seen = Seen::default();
     for seed in seed..seed + count {
-        #[cfg(feature = "timing")]
-        let t0 = std::time::Instant::now();
         let asked = drawn(seed);
         let question = asked.question();
         let certificate = certify(&question);
-        #[cfg(feature = "timing")]
-        {
-            let dt = t0.elapsed();
-            let kind = match &certificate.verdict {
-                Verdict::Proved { .. } => "proved",
-                Verdict::Checked { .. } => "checked",
-                Verdict::Refuted { .. } => "refuted",
-                _ => "unknown",
-            };
-            println!("T {} {kind} {seed}", dt.as_micros());
-        }
         let shown = || format!("seed {seed}: {asked:#?}\n{certificate:#?}");
         let draw = &mut Draw(seed);
         let mut values: Values = Values::new();
@@ -206,28 +193,7 @@ fn look(count: u64, seed: u64) -> Seen {
                     assert!(derived > (factor - 1) * primal, "{}", shown());
                 }
             }
-            Verdict::Checked { factor, grid, .. } => {
-                #[cfg(feature = "timing")]
-                {
-                    let f = |f: &Formula| {
-                        f.pieces()
-                            .iter()
-                            .map(|p| format!("[{}] {} : {}", p.pred, p.value.parts().0, p.value.parts().1))
-                            .collect::<Vec<_>>()
-                            .join("; ")
-                    };
-                    println!(
-                        "CHECKED {seed} {factor}\n  known {}\n  primal {}\n  derived {}\n  io {}\n  extra {}",
-                        question.known.iter().map(|p| p.to_string()).collect::<Vec<_>>().join(", "),
-                        f(question.primal),
-                        f(question.derived),
-                        f(question.io),
-                        f(question.extra)
-                    );
-                }
-                let _ = (factor, grid);
-                seen.checked += 1;
-            }
+            Verdict::Checked { .. } => seen.checked += 1,
             Verdict::Refuted { witness, .. } => {
                 seen.refuted += 1;
                 for w in witness {

@@ -5,7 +5,7 @@ use super::proof::{Claim, Combination, Comparison, Fact, Made, Proof, Told};
 use crate::predicate::{Atom, Poly};
 
 /// Deeper proofs are not looked at.
-const DEEPEST: usize = 200;
+const DEEPEST: usize = 400;
 
 /// Does the proof prove the claim?
 #[must_use]

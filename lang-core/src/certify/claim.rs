@@ -1,19 +1,21 @@
 //! A question with a factor as a claim about a sum.
 
-use super::Question;
 use super::proof::{Claim, Comparison, Term};
+use super::{Question, Why};
 use crate::count::{Formula, Piece, Ratio};
 use crate::predicate::Pred;
 
 /// More pieces than this are not made of unions.
 const MOST: usize = 128;
 
-/// That the factor is enough. `None` where a formula asks data, and where there are too many pieces.
-#[must_use]
-pub fn claim(question: &Question<'_>, factor: i128) -> Option<Claim> {
+/// That the factor is enough.
+///
+/// # Errors
+/// Says why there is no such claim.
+pub fn claim(question: &Question<'_>, factor: i128) -> Result<Claim, Why> {
     let (more, less) = sides(question);
     let sum = more.times(&Ratio::constant(factor)).add(&less.times(&Ratio::constant(-1)));
-    Some(Claim { known: question.known.to_vec(), sum: terms(&sum)? })
+    Ok(Claim { known: question.known.to_vec(), sum: terms(&sum)? })
 }
 
 /// What the function costs, and what its derivative.
@@ -22,19 +24,19 @@ pub(super) fn sides(question: &Question<'_>) -> (Formula, Formula) {
 }
 
 /// The pieces of a formula as terms.
-pub(super) fn terms(of: &Formula) -> Option<Vec<Term>> {
+pub(super) fn terms(of: &Formula) -> Result<Vec<Term>, Why> {
     let mut open: Vec<Piece> = of.pieces().to_vec();
     let mut apart: Vec<Piece> = Vec::new();
     let mut left = MOST;
     while let Some(piece) = open.pop() {
-        left = left.checked_sub(1)?;
+        left = left.checked_sub(1).ok_or(Why::TooLarge)?;
         let conjuncts = piece.pred.conjuncts();
         let Some(k) = conjuncts.iter().position(|p| matches!(p, Pred::Or(_))) else {
             apart.push(piece);
             continue;
         };
         let rest = Pred::all(conjuncts.iter().enumerate().filter(|(j, _)| *j != k).map(|(_, p)| p.clone()));
-        let Some(Pred::Or(items)) = conjuncts.get(k) else { return None };
+        let Some(Pred::Or(items)) = conjuncts.get(k) else { continue };
         let Some((one, others)) = items.split_first() else { continue };
         // [a || b] = [a] + [b] - [a && b]
         let others = Pred::any_of(others.iter().cloned());
@@ -55,5 +57,5 @@ pub(super) fn terms(of: &Formula) -> Option<Vec<Term>> {
         Some(Term { at, over: over.clone(), under })
     };
     apart.retain(|p| !p.pred.is_false());
-    Formula::of(apart).pieces().iter().map(term).collect()
+    Formula::of(apart).pieces().iter().map(term).collect::<Option<_>>().ok_or(Why::Data)
 }

@@ -169,7 +169,13 @@ pub(super) struct Sides {
 /// A sum of pieces over one denominator.
 struct Side {
     under: i128,
-    pieces: Vec<(Vec<(Packed, fn(i128) -> bool)>, Packed)>,
+    pieces: Vec<Part>,
+}
+
+/// A polynomial, where others are as they are asked to be.
+struct Part {
+    at: Vec<(Packed, fn(i128) -> bool)>,
+    value: Packed,
 }
 
 impl Sides {
@@ -211,7 +217,7 @@ impl Sides {
 
 impl Side {
     fn of(formula: &Formula, names: &mut Names) -> Result<Self, Why> {
-        let terms: Vec<Term> = terms(formula).ok_or(Why::NoValue)?;
+        let terms: Vec<Term> = terms(formula)?;
         let under = terms.iter().try_fold(1, |all, t| lcm(all, t.under)).ok_or(Why::TooLarge)?;
         let mut piece = |term: &Term| {
             let mut at = Vec::new();
@@ -223,7 +229,7 @@ impl Side {
                 };
                 at.push((names.pack(p)?, holds));
             }
-            Some((at, names.pack(&term.over)?.scaled(under / term.under)?))
+            Some(Part { at, value: names.pack(&term.over)?.scaled(under / term.under)? })
         };
         let pieces = terms.iter().map(&mut piece).collect::<Option<_>>().ok_or(Why::TooLarge)?;
         Ok(Self { under, pieces })
@@ -231,7 +237,7 @@ impl Side {
 
     fn at(&self, values: &[i128]) -> Option<i128> {
         let mut sum = 0_i128;
-        for (at, value) in &self.pieces {
+        for Part { at, value } in &self.pieces {
             let mut holds = true;
             for (p, asked) in at {
                 holds = holds && asked(p.at(values)?);

@@ -206,7 +206,7 @@ pub(super) fn grows(question: &Question<'_>, witnesses: &[Witness]) -> bool {
 pub(super) fn largest(question: &Question<'_>, sizes: &Sizes) -> Option<Poly> {
     let mut value = |a: &Atom| sizes.iter().find(|(b, _)| b == a).map(|(_, n)| *n);
     let mut best: Option<(i64, Poly)> = None;
-    for term in terms(question.derived)? {
+    for term in terms(question.derived).ok()? {
         let mut counts = true;
         for comparison in &term.at {
             counts = counts
@@ -267,11 +267,11 @@ impl<'r> Along<'r> {
             (sign(&self.of(p)?) >= 0).then_some(())?;
         }
         let (more, less) = sides(question);
-        let (primal, _) = self.sum(&terms(&more)?)?;
-        let (derived, _) = self.sum(&terms(&less)?)?;
+        let (primal, _) = self.sum(&terms(&more).ok()?)?;
+        let (derived, _) = self.sum(&terms(&less).ok()?)?;
         (derived.len() > primal.len() && sign(&derived) > 0).then_some(())?;
         // The degree of the sum is that of one of its terms, or of none: then the largest term is it all the same.
-        self.sum(&terms(question.derived)?)?.1
+        self.sum(&terms(question.derived).ok()?)?.1
     }
 
     /// The sum of the terms that count from some `t` on, times a positive number, and the one that grows most.

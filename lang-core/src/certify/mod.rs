@@ -113,7 +113,9 @@ pub enum Verdict {
 /// Why formulas cannot be compared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Why {
-    /// A formula asks data, or has no values at the sizes of the grid.
+    /// A formula asks data.
+    Data,
+    /// A formula has no whole values at the sizes of the grid, or no sizes there fulfil what is known.
     NoValue,
     /// A formula is negative somewhere.
     Negative,
@@ -135,7 +137,7 @@ impl Certificate {
     pub fn check(&self, question: &Question<'_>) -> bool {
         match &self.verdict {
             Verdict::Proved { factor, proof, tight } => {
-                let proved = claim(question, *factor).is_some_and(|claim| check(&claim, proof));
+                let proved = claim(question, *factor).is_ok_and(|claim| check(&claim, proof));
                 proved && tight.as_ref().is_none_or(|sizes| fails(question, *factor - 1, sizes))
             }
             Verdict::Checked { factor, tight, grid } => {
@@ -173,8 +175,12 @@ fn verdict(question: &Question<'_>) -> Result<Verdict, Why> {
     };
     let refuted = || growth::refute(question).map(|(witness, term)| Verdict::Refuted { witness, term });
     let mut budget = Budget::default();
-    let mut proved = |factor: i128| Some((factor, search::within(&claim(question, factor)?, &mut budget)?));
-    // Where it is steep it grows, most likely. Else growth is looked for where the least is not enough.
+    let mut proved = |factor: i128| {
+        let claim = claim(question, factor).ok()?;
+        let proof = search::within(&claim, &mut budget)?;
+        check(&claim, &proof).then_some((factor, proof))
+    };
+    // Where it is steep it grows, most likely. Else growth is looked for where the least is not proved.
     let first = if points.steep { None } else { proved(least) };
     let found = match first {
         Some(found) => Some(found),

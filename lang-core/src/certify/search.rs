@@ -260,13 +260,7 @@ impl Search {
         Some((tells, Step::Split(next)))
     }
 
-    fn split(
-        &mut self,
-        p: Packed,
-        first: &mut Vec<Packed>,
-        deepest: usize,
-        shifts: &mut Vec<(Packed, u8)>,
-    ) -> Option<Proof> {
+    fn split(&mut self, p: Packed, first: &[Packed], deepest: usize, shifts: &[(Packed, u8)]) -> Option<Proof> {
         let poly = self.names.unpack(&p);
         let mut proofs = Vec::new();
         for (side, holds) in [(p.clone(), true), (p.denied()?, false)] {
@@ -275,7 +269,7 @@ impl Search {
             self.chosen_here(&p, number, holds)?;
             self.facts.push((Fact::Side(number), side.clone()));
             self.sides.push(side);
-            let proof = self.node(&mut first.clone(), deepest, &mut shifts.clone());
+            let proof = self.node(&mut first.to_vec(), deepest, &mut shifts.to_vec());
             self.sides.pop();
             self.facts.truncate(before);
             proofs.push(proof?);

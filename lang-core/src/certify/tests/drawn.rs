@@ -47,7 +47,7 @@ fn value(draw: &mut Draw, names: &[&str]) -> Ratio {
     let mut sum = monomial(draw, names, 3);
     for _ in 0..draw.below(3) {
         let other = monomial(draw, names, 2);
-        sum = if draw.below(3) == 0 { sum.sub(&other) } else { sum.add(&other) };
+        sum = if draw.below(6) == 0 { sum.sub(&other) } else { sum.add(&other) };
     }
     if draw.below(4) > 0 {
         return sum.into();
@@ -73,15 +73,20 @@ fn guard(draw: &mut Draw, names: &[&str]) -> Pred {
     Pred::all(all)
 }
 
-fn formula(draw: &mut Draw, names: &[&str]) -> Formula {
-    let pieces = 1 + draw.below(3);
+fn formula(draw: &mut Draw, names: &[&str], most: usize) -> Formula {
+    let pieces = 1 + draw.below(most);
     Formula::of((0..pieces).map(|_| Piece { pred: guard(draw, names), value: value(draw, names) }))
 }
 
 pub(super) fn drawn(seed: u64) -> Asked {
+    of_sizes(seed, &["n", "m", "k"], 3)
+}
+
+/// With some of these sizes, and at most so many pieces in a formula.
+fn of_sizes(seed: u64, sizes: &[&'static str], pieces: usize) -> Asked {
     let draw = &mut Draw(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    let mut names = vec!["n", "m", "k"];
-    names.truncate(1 + draw.below(3));
+    let mut names = sizes.to_vec();
+    names.truncate(1 + draw.below(sizes.len()));
     let mut known: Vec<Poly> = names.iter().map(|n| poly(n).plus(-draw.number(8) / 7)).collect();
     for symbol in ["s", "t"] {
         if draw.below(4) == 0 {
@@ -95,12 +100,12 @@ pub(super) fn drawn(seed: u64) -> Asked {
             names.push(symbol);
         }
     }
-    let primal = formula(draw, &names);
+    let primal = formula(draw, &names, pieces);
     // Mostly like the function.
     let factor = Ratio::constant(1 + draw.number(4));
     let derived = match draw.below(4) {
-        0 => formula(draw, &names),
-        1 => primal.times(&factor).add(&formula(draw, &names)),
+        0 => formula(draw, &names, pieces),
+        1 => primal.times(&factor).add(&formula(draw, &names, pieces)),
         2 => primal.times(&factor).add(&monomial(draw, &names, 1).into()),
         _ => {
             let kept = primal.pieces().iter().filter(|_| draw.below(3) > 0).cloned().collect::<Vec<_>>();
@@ -174,10 +179,10 @@ fn look(count: u64, seed: u64) -> Seen {
             Verdict::Proved { factor, proof, tight } => {
                 seen.proved += 1;
                 seen.nodes += nodes(proof);
-                let atoms =
+                let mut atoms =
                     ATOMS.iter().enumerate().filter(|(_, a)| question.known.iter().any(|p| p.mentions(&atom(a))));
                 // The names drawn are the first, or a symbol follows.
-                let last = atoms.last().map_or(0, |(k, _)| k + 1);
+                let last = atoms.next_back().map_or(0, |(k, _)| k + 1);
                 put(&[0; 5]);
                 for point in points(draw, last) {
                     if let Some((derived, primal)) = sides(&question, &put(&point)) {
@@ -221,6 +226,23 @@ fn look(count: u64, seed: u64) -> Seen {
 #[expect(clippy::disallowed_methods, reason = "soaks say how often")]
 fn variable(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
+}
+
+/// Many sizes and pieces: the search ends, and so does the grid.
+#[test]
+#[expect(clippy::disallowed_macros, reason = "what was drawn")]
+fn large_questions_end() {
+    let sizes = ["n", "m", "k", "a", "b", "c", "d", "e", "f", "g", "h", "i"];
+    let mut proved = 0;
+    for seed in 0..60 {
+        let asked = of_sizes(seed, &sizes, 10);
+        let certificate = certify(&asked.question());
+        proved += u32::from(matches!(certificate.verdict, Verdict::Proved { .. }));
+        let unknown = matches!(certificate.verdict, Verdict::Unknown(_));
+        assert!(unknown || certificate.check(&asked.question()), "seed {seed}");
+    }
+    println!("{proved} proved");
+    assert!(proved > 5);
 }
 
 #[test]

@@ -172,9 +172,12 @@ struct Side {
     pieces: Vec<Part>,
 }
 
+/// Is it what is asked of a number?
+type Asked = fn(i128) -> bool;
+
 /// A polynomial, where others are as they are asked to be.
 struct Part {
-    at: Vec<(Packed, fn(i128) -> bool)>,
+    at: Vec<(Packed, Asked)>,
     value: Packed,
 }
 
@@ -222,7 +225,7 @@ impl Side {
         let mut piece = |term: &Term| {
             let mut at = Vec::new();
             for comparison in &term.at {
-                let (p, holds): (&Poly, fn(i128) -> bool) = match comparison {
+                let (p, holds): (&Poly, Asked) = match comparison {
                     Comparison::Ge(p) => (p, |n| n >= 0),
                     Comparison::Eq(p) => (p, |n| n == 0),
                     Comparison::Ne(p) => (p, |n| n != 0),

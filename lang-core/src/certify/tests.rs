@@ -38,7 +38,7 @@ fn formula(text: &str) -> Formula {
             None => ("", text),
         };
         let (over, under) = value.split_once(':').unwrap_or((value, "1"));
-        let ratio: Ratio = Ratio::from(poly(over)).over(under.trim().parse().unwrap());
+        let ratio = Ratio::over(poly(over), under.trim().parse().unwrap());
         let pred = Pred::all(facts(guard).iter().map(|(p, zero)| if *zero { Pred::zero(p) } else { Pred::nonneg(p) }));
         Piece { pred, value: ratio }
     };

@@ -13,6 +13,7 @@ mod disjoint;
 mod formula;
 mod ratio;
 mod sum;
+mod text;
 
 pub use formula::{Formula, Piece};
 pub use ratio::Ratio;

@@ -16,6 +16,12 @@ impl From<Poly> for Ratio {
 }
 
 impl Ratio {
+    /// The polynomial over a positive integer.
+    #[must_use]
+    pub fn over(p: Poly, under: i128) -> Self {
+        Self::of(p, under.max(1))
+    }
+
     /// The polynomial divided by a positive integer.
     fn of(over: Poly, under: i128) -> Self {
         let common = over.terms().iter().fold(under, |d, (_, c)| gcd(d, *c));
@@ -38,12 +44,6 @@ impl Ratio {
     #[must_use]
     pub fn parts(&self) -> (&Poly, i128) {
         (&self.over, self.under)
-    }
-
-    /// Divided by a positive integer.
-    #[cfg(test)]
-    pub(crate) fn over(self, by: i128) -> Self {
-        Self::of(self.over, self.under * by)
     }
 
     /// Is it 0?

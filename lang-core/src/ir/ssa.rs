@@ -66,6 +66,9 @@ pub fn index_number(local: LocalId) -> Option<usize> {
     local.0.checked_sub(FIRST_INDEX).map(|k| k as usize)
 }
 
+/// In a path of statements, what is added to the number of a check.
+pub const CHECK: u32 = 1 << 31;
+
 /// `X[a, b]`: all axes of what is a scalar operation's operand, the first ones of a call's argument.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Access {

@@ -288,6 +288,9 @@ impl Judge<'_> {
         let mut evaluator = SsaEvaluator::new(&world, FUEL);
         let found = evaluator.call(ssa, &point.sizes, given.clone());
         self.engine_agrees(ssa, point, &given, &found);
+        if found.is_ok() {
+            self.formulas_agree(ssa, point, &given);
+        }
         Ok((found?, evaluator.counts.work))
     }
 }

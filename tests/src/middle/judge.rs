@@ -1,7 +1,7 @@
 //! The laws of a definition at a point: every form has the value of the reference and does no more work than
 //! the one before it, and fails only where it does. Those of derivatives are in [`super::derive`].
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use lang_core::base::Code;
@@ -63,6 +63,10 @@ pub struct Tally {
     pub costs: u64,
     /// Points at which it is a bound, as data decide.
     pub bounds: u64,
+    /// Runs whose counts the formulas of sizes alone told.
+    pub formulas: u64,
+    /// Runs whose counts formulas told with what was counted of statements.
+    pub symbols: u64,
     /// The greatest ratio of the forward derivative's work to the function's.
     pub forward: f64,
     /// The greatest ratio of the adjoint's work to the function's, inputs and outputs added to both.
@@ -90,6 +94,8 @@ impl Tally {
         self.hessians += other.hessians;
         self.costs += other.costs;
         self.bounds += other.bounds;
+        self.formulas += other.formulas;
+        self.symbols += other.symbols;
         self.forward = self.forward.max(other.forward);
         self.adjoint = self.adjoint.max(other.adjoint);
     }
@@ -142,6 +148,10 @@ pub struct Judge<'m> {
     pub(super) loose: f64,
     /// A run of the engine that differs from the evaluator's.
     pub(super) engine: RefCell<Option<Broken>>,
+    /// Costs of callees.
+    pub(super) known: RefCell<super::formulas::Known>,
+    /// Runs with formulas of sizes alone, and with symbols.
+    pub(super) seen: Cell<(u64, u64)>,
     /// What was seen.
     pub tally: Tally,
     /// Are second derivatives taken?
@@ -179,6 +189,8 @@ impl<'m> Judge<'m> {
             roundings,
             loose,
             engine: RefCell::default(),
+            known: RefCell::default(),
+            seen: Cell::default(),
             tally: Tally::default(),
             twice: false,
         })
@@ -214,6 +226,9 @@ impl<'m> Judge<'m> {
             ..b
         };
         let law = self.at(stages, point, ran, random);
+        let (formulas, symbols) = self.seen.take();
+        self.tally.formulas += formulas;
+        self.tally.symbols += symbols;
         self.engine.take().map_or(law, Err).map_err(told)
     }
 
@@ -391,6 +406,9 @@ impl<'m> Judge<'m> {
         let given = tensors(stages, point);
         let result = evaluator.call(&stages.ssa, &point.sizes, given.clone());
         self.engine_agrees(&stages.ssa, point, &given, &result);
+        if result.is_ok() {
+            self.formulas_agree(&stages.ssa, point, &given);
+        }
         let result = result.map(|found| (found.iter().map(|t| t.items.clone()).collect(), evaluator.counts.work));
         all.push(("ssa", result));
         all

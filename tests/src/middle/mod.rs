@@ -9,6 +9,7 @@ pub mod cores;
 pub mod cost;
 mod derive;
 pub mod forms;
+mod formulas;
 pub mod given;
 pub mod judge;
 pub mod machine;

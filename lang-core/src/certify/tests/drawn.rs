@@ -53,7 +53,7 @@ fn value(draw: &mut Draw, names: &[&str]) -> Ratio {
         return sum.into();
     }
     let n = poly(draw.one_of(names));
-    let triangle = Ratio::from(n.mul(&n.plus(draw.number(2) * 2 - 1))).over(2);
+    let triangle = Ratio::over(n.mul(&n.plus(draw.number(2) * 2 - 1)), 2);
     triangle.mul(&monomial(draw, names, 1).into())
 }
 

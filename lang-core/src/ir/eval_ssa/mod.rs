@@ -2,9 +2,10 @@
 //! are visited (`nest`), and an element for which there is no term is zero without being visited: work is
 //! that of Fig. 6, iterations are what a compiled loop nest would run.
 
+mod population;
 mod repeat;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::base::GlobalName;
@@ -17,10 +18,11 @@ use crate::ir::nest::{Nest, World};
 use crate::ir::order::{self, Order};
 use crate::ir::reduce::Reduce;
 use crate::ir::region::Loop;
-use crate::ir::ssa::{Access, Rhs, Ssa, Stmt, Var, for_each_read, index_number, reads};
+use crate::ir::ssa::{Access, CHECK, Rhs, Ssa, Stmt, Var, for_each_read, index_number, reads};
 use crate::ir::value::{self, Value};
 use crate::predicate::{LocalId, Poly, Pred};
 use crate::syntax::ops::Scalar;
+pub use population::Population;
 use repeat::Ran;
 
 /// What the evaluation of a function needs beside its arguments.
@@ -65,6 +67,10 @@ pub struct SsaEvaluator<'a> {
     pub counts: Counts,
     /// Elements of arrays that were copied because what is updated is read elsewhere too.
     pub copied: u64,
+    /// What all runs of each statement add up to, if that is asked: of those inside calls and loops by the numbers of
+    /// these, outermost first.
+    pub populations: Option<HashMap<Vec<u32>, Population>>,
+    path: Vec<u32>,
     fuel: u64,
 }
 
@@ -81,13 +87,18 @@ struct Run<'a, 'e> {
     last: Vec<Option<usize>>,
     /// The statement that is being evaluated.
     at: usize,
+    /// What is counted of it.
+    own: Population,
+    /// Calls that were made nowhere.
+    nowhere: HashSet<String>,
 }
 
 impl<'a> SsaEvaluator<'a> {
     /// One that visits so many tuples.
     #[must_use]
     pub fn new(functions: &'a dyn Functions, fuel: u64) -> Self {
-        Self { functions, counts: Counts::default(), copied: 0, fuel }
+        let counts = Counts::default();
+        Self { functions, counts, copied: 0, populations: None, path: Vec::new(), fuel }
     }
 
     /// How many tuples are left to be visited.
@@ -136,6 +147,8 @@ impl<'a> SsaEvaluator<'a> {
             loops: Vec::new(),
             last: last_uses(ssa),
             at: 0,
+            own: Population::default(),
+            nowhere: HashSet::new(),
         };
         for (k, stmt) in ssa.stmts.iter().enumerate() {
             run.at = k;
@@ -143,7 +156,7 @@ impl<'a> SsaEvaluator<'a> {
                 Rhs::Input(k) => {
                     inputs.get_mut(*k as usize).and_then(Option::take).ok_or(Stopped::Broken("an input"))?
                 }
-                _ => run.statement(stmt)?,
+                _ => run.counted(stmt)?,
             };
             if let Some(slot) = run.values.get_mut(k) {
                 *slot = Some(value);
@@ -163,6 +176,12 @@ impl Run<'_, '_> {
         let left = self.evaluator.fuel.checked_sub(1);
         self.evaluator.fuel = left.ok_or(Stopped::Fuel)?;
         Ok(())
+    }
+
+    /// A tuple for which there is this term.
+    fn term(&mut self, k: usize) -> Eval<()> {
+        self.own.visited(k);
+        self.iteration()
     }
 
     fn iteration(&mut self) -> Eval<()> {
@@ -201,11 +220,14 @@ impl Run<'_, '_> {
         }
         let extents = self.extents(&check.dims)?;
         let free = extents.len();
+        let before = self.evaluator.counts;
         let nest = Nest::new(extents, free, &check.guard, self)?;
         nest.visit(self, &mut |run, at| {
             run.step()?;
             if run.holds(&check.cond, at)? == Some(true) { Ok(()) } else { Err(Stopped::Failed(check.what.clone())) }
-        })
+        })?;
+        self.aside(CHECK | c, before);
+        Ok(())
     }
 
     fn statement(&mut self, stmt: &Stmt) -> Eval<Arc<Tensor>> {
@@ -223,17 +245,17 @@ impl Run<'_, '_> {
             Rhs::Index(p) => {
                 let nest = Nest::new(extents, free, &Pred::truth(), self)?;
                 nest.visit(self, &mut |run, at| {
-                    run.iteration()?;
+                    run.term(0)?;
                     let value = Value::I64(run.number(p, at)?);
                     put(&mut out, at, value)
                 })?;
             }
             Rhs::Add(items) => {
                 let mut present = vec![false; out.items.len()];
-                for item in items {
+                for (k, item) in items.iter().enumerate() {
                     let nest = Nest::new(extents.clone(), free, &item.pred, self)?;
                     nest.visit(self, &mut |run, at| {
-                        run.iteration()?;
+                        run.term(k)?;
                         let value = run.element(&item.of, at)?;
                         let value = if item.neg { value.negated().ok_or(broken("a negation"))? } else { value };
                         run.accumulate(&mut out, &mut present, at, value)
@@ -246,7 +268,7 @@ impl Run<'_, '_> {
                 let mut present = vec![false; out.items.len()];
                 let nest = Nest::new(all, free, pred, self)?;
                 nest.visit(self, &mut |run, at| {
-                    run.iteration()?;
+                    run.term(0)?;
                     let mut product: Option<Value> = None;
                     for factor in factors {
                         let value = run.element(factor, at)?;
@@ -274,7 +296,7 @@ impl Run<'_, '_> {
             Rhs::Map { operation, pred, args } => {
                 let nest = Nest::new(extents, free, pred, self)?;
                 nest.visit(self, &mut |run, at| {
-                    run.iteration()?;
+                    run.term(0)?;
                     let args = args.iter().map(|a| run.element(a, at)).collect::<Eval<Vec<Value>>>()?;
                     let of = args.first().and_then(Value::scalar).unwrap_or(Scalar::Bool);
                     run.evaluator.counts.work += operation.work(of);
@@ -303,13 +325,16 @@ impl Run<'_, '_> {
         let nest = Nest::new(extents, count, &r.visited(), self)?;
         let mut found: Vec<Option<(Value, i64)>> = vec![None; out.items.len()];
         nest.visit(self, &mut |run, at| {
-            run.iteration()?;
+            run.term(0)?;
             let term = run.element(&r.of, at)?;
             let place = if r.reducer.gives_place() { run.number(&r.place, at)? } else { 0 };
             let k = out.offset(at.get(..count).unwrap_or_default()).ok_or(broken("an element"))?;
             let slot = found.get_mut(k).ok_or(broken("an element"))?;
             *slot = Some(match slot.take() {
-                None => (term, place),
+                None => {
+                    run.own.present += 1;
+                    (term, place)
+                }
                 Some(before) => {
                     run.evaluator.counts.work += u64::from(term.is_real());
                     r.reducer.joined(before, term, place).ok_or(broken("a reduction"))?
@@ -334,7 +359,7 @@ impl Run<'_, '_> {
             place.push(0);
             let mut keys = Vec::new();
             for i in 0..count {
-                run.iteration()?;
+                run.term(0)?;
                 place.last_mut().into_iter().for_each(|slot| *slot = i);
                 keys.push(run.element(&o.of, &place)?);
             }
@@ -359,16 +384,20 @@ impl Run<'_, '_> {
         if let Some(found) = self.calls.get(&key).and_then(|parts| parts.get(*part as usize)) {
             return Ok(found.clone());
         }
+        if self.nowhere.contains(&key) {
+            return Ok(Arc::new(empty));
+        }
         let ssa = self.evaluator.functions.ssa(callee).ok_or(Stopped::Broken("a function"))?;
         let extents = self.extents(outer)?;
         let mut results: Vec<(Vec<i64>, Vec<Arc<Tensor>>)> = Vec::new();
         let nest = Nest::new(extents.clone(), batch, pred, self)?;
         nest.visit(self, &mut |run, at| {
             run.step()?;
+            run.own.visited(0);
             let sizes = sizes.iter().map(|p| run.number(p, at)).collect::<Eval<Vec<i64>>>()?;
             let args = args.iter().map(|a| run.slice(a, at)).collect::<Eval<Vec<Arc<Tensor>>>>()?;
             let held = args.clone();
-            let parts = run.evaluator.run(&ssa, &sizes, args)?;
+            let parts = run.inside(|evaluator| evaluator.run(&ssa, &sizes, args))?;
             drop(held);
             results.push((at.to_vec(), parts));
             Ok(())
@@ -399,7 +428,9 @@ impl Run<'_, '_> {
             }));
         }
         let result = parts.get(*part as usize).cloned().ok_or(Stopped::Broken("a part of a call"));
-        if !results.is_empty() {
+        if results.is_empty() {
+            self.nowhere.insert(key);
+        } else {
             self.calls.insert(key, parts);
         }
         result
@@ -450,7 +481,7 @@ impl Run<'_, '_> {
         let all: Vec<i64> = extents.into_iter().chain(bound).collect();
         let nest = Nest::new(all, free, pred, self)?;
         nest.visit(self, &mut |run, place| {
-            run.iteration()?;
+            run.term(0)?;
             let new = run.element(value, place)?;
             let inner = at.iter().map(|p| run.number(p, place)).collect::<Eval<Vec<i64>>>()?;
             let whole: Vec<i64> = place.iter().take(batch).copied().chain(inner).collect();
@@ -498,6 +529,7 @@ impl Run<'_, '_> {
             *slot = slot.plus(&value).ok_or(Stopped::Broken("a sum"))?;
         } else {
             *slot = value;
+            self.own.present += 1;
         }
         Ok(())
     }

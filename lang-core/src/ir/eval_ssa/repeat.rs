@@ -152,6 +152,7 @@ impl Run<'_, '_> {
                 break;
             }
             self.iteration()?;
+            self.own.trips += 1;
             let place: Vec<i64> = at.iter().copied().chain([trips]).collect();
             let sizes = of.sizes.iter().map(|p| self.number(p, &place)).collect::<Eval<Vec<i64>>>()?;
             for (k, kept) in states.iter_mut().filter(|_| trips % spacing == 0) {
@@ -168,7 +169,7 @@ impl Run<'_, '_> {
                     }
                 });
             }
-            let outputs = crate::interp::guarded(|| self.evaluator.run(&of.body, &sizes, inputs))?;
+            let outputs = crate::interp::guarded(|| self.inside(|evaluator| evaluator.run(&of.body, &sizes, inputs)))?;
             held.truncate(firsts);
             for (k, kept) in &mut every {
                 kept.push(outputs.get(*k as usize).cloned().ok_or(broken.clone())?);

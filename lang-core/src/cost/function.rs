@@ -1,0 +1,478 @@
+//! The cost of a function's statements, one after the other.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use super::nest::{Given, Nest, Sure};
+use super::symbol::{self, Kind, Symbol};
+use super::{Amount, Callees, Cost, Greatest, Place};
+use crate::count::{self, Formula, Ratio, Uncounted};
+use crate::ir::core::{Constant, Operation};
+use crate::ir::order;
+use crate::ir::region::Part;
+use crate::ir::ssa::{Access, CHECK, Check, Rhs, Ssa, Stmt, Var, at_indices, for_each_read, index};
+use crate::predicate::{Atom, Context, Index, LocalId, Poly, Pred};
+use crate::syntax::ops::Scalar;
+
+/// What is counted of a statement and what is found out on the way.
+pub(super) struct Walk<'a> {
+    pub(super) callees: Callees<'a>,
+    pub(super) symbols: Vec<Symbol>,
+    /// How many indices of repetitions have names.
+    pub(super) outer: u32,
+}
+
+/// A function, where it stands.
+pub(super) struct Scope<'a> {
+    pub(super) ssa: &'a Ssa,
+    /// Its sizes and integer parameters in terms of those of the function whose cost is asked.
+    pub(super) put: HashMap<LocalId, Poly>,
+    pub(super) known: Context,
+    pub(super) path: Vec<u32>,
+    /// Does it run once at most?
+    pub(super) once: bool,
+    pub(super) sure: Vec<Sure>,
+    /// The extents of arrays that predicates read.
+    pub(super) dims: HashMap<LocalId, Vec<Poly>>,
+}
+
+impl Scope<'_> {
+    pub(super) fn given(&self) -> Given<'_> {
+        Given { known: &self.known, sure: &self.sure, dims: &self.dims }
+    }
+}
+
+/// What a statement costs.
+#[derive(Default)]
+pub(super) struct Own {
+    pub(super) amount: Amount,
+    /// What is kept while it is computed.
+    pub(super) kept: Greatest,
+    /// From when all that it reads is there until it is.
+    pub(super) span: Greatest,
+}
+
+/// What a function costs where it stands.
+pub(super) struct Whole {
+    pub(super) total: Amount,
+    pub(super) parts: Vec<(Place, Amount)>,
+    pub(super) kept: Greatest,
+    pub(super) span: Greatest,
+}
+
+pub(super) fn cost(ssa: &Ssa, callees: Callees<'_>) -> Cost {
+    let mut sizes: Vec<Poly> = Vec::new();
+    let mut of = |p: &Poly| {
+        if p.as_constant().is_none() && !sizes.contains(p) {
+            sizes.push(p.clone());
+        }
+    };
+    ssa.sizes.iter().for_each(|l| of(&Poly::atom(Atom::Local(*l, ssa.vars.name(*l)))));
+    ssa.inputs.iter().flat_map(|i| &i.leaf.dims).filter(|n| !super::nest::has_data(n)).for_each(of);
+    let known = Context::new(&sizes);
+    let mut walk = Walk { callees, symbols: Vec::new(), outer: 0 };
+    let mut scope =
+        Scope { ssa, put: HashMap::new(), known, path: Vec::new(), once: true, sure: Vec::new(), dims: HashMap::new() };
+    let Whole { total, parts, kept, span } = walk.function(&mut scope);
+    let leaves = ssa.inputs.iter().map(|i| &i.leaf).chain(ssa.outputs.iter().map(|(leaf, _)| leaf));
+    let mut io = Formula::default();
+    for leaf in leaves.filter(|leaf| is_real(leaf.scalar)) {
+        let dims: Vec<Poly> = leaf.dims.iter().map(|n| walk.poly(&scope, n)).collect();
+        io = io.add(&elements(&dims, &scope.known));
+    }
+    let known = &scope.known;
+    Cost { total: total.cases(known), parts, io: io.cases(known), kept, span, symbols: walk.symbols, known: sizes }
+}
+
+/// How many elements there are of these extents.
+pub(super) fn elements(dims: &[Poly], known: &Context) -> Formula {
+    let indices: Vec<Index> = dims.iter().enumerate().map(|(k, n)| index(k, n)).collect();
+    count::count(&indices, &Pred::truth(), known).unwrap_or_else(|_| {
+        let all = dims.iter().fold(Poly::constant(1), |all, n| all.mul(n));
+        Formula::from(all).guarded(&Pred::all(dims.iter().map(Pred::nonneg)))
+    })
+}
+
+pub(super) fn is_real(scalar: Option<Scalar>) -> bool {
+    matches!(scalar, Some(Scalar::F64 | Scalar::F32))
+}
+
+fn bytes(scalar: Option<Scalar>) -> i128 {
+    match scalar {
+        Some(Scalar::F64 | Scalar::I64) => 8,
+        Some(Scalar::F32) => 4,
+        Some(Scalar::Bool) | None => 1,
+    }
+}
+
+impl Walk<'_> {
+    /// What all runs of a statement add up to that only the run tells.
+    pub(super) fn symbol(&mut self, path: &[u32], kind: Kind, most: Option<Formula>) -> Poly {
+        let known = self.symbols.iter().position(|s| s.kind == kind && *s.path == *path);
+        let k = known.unwrap_or_else(|| {
+            self.symbols.push(Symbol { path: path.into(), kind, most });
+            self.symbols.len() - 1
+        });
+        Poly::atom(symbol::atom(k))
+    }
+
+    /// The cost of a function where it stands.
+    pub(super) fn function(&mut self, scope: &mut Scope<'_>) -> Whole {
+        let ssa = scope.ssa;
+        let asked: BTreeSet<u32> = ssa.stmts.iter().flat_map(|s| &s.needs).chain(&ssa.needs).copied().collect();
+        let checks: Vec<(u32, &Check)> =
+            asked.iter().filter_map(|c| Some((*c, ssa.checks.get(*c as usize)?))).collect();
+        self.read_by_predicates(scope, checks.iter().map(|(_, check)| *check));
+        for (_, check) in &checks {
+            let indices = self.indices(scope, &check.dims, 0);
+            let (guard, cond) = (self.pred(scope, &check.guard), self.pred(scope, &check.cond));
+            scope.sure.push(Sure { indices, guard, cond });
+        }
+        let mut parts: Vec<(Place, Amount)> = Vec::new();
+        let (mut most, mut own) = (Greatest::default(), Formula::default());
+        let mut spans: Vec<Greatest> = Vec::new();
+        let mut calls: Vec<(u32, &Rhs)> = Vec::new();
+        let read = read_by_loops(ssa);
+        for (k, stmt) in (0..).zip(&ssa.stmts) {
+            if matches!(stmt.rhs, Rhs::Loop(_, Part::Every(_) | Part::State(_))) && read.contains(&Var(k)) {
+                let dims: Vec<Poly> = stmt.dims.iter().map(|n| self.poly(scope, n)).collect();
+                own = own.add(&elements(&dims, &scope.known).times(&Ratio::constant(bytes(stmt.scalar))));
+            }
+            // The parts of one call are made by one.
+            if matches!(stmt.rhs, Rhs::Call { .. } | Rhs::Loop(..)) {
+                if let Some((first, _)) = calls.iter().find(|(_, c)| same_call(c, &stmt.rhs)) {
+                    spans.push(spans.get(*first as usize).cloned().unwrap_or_default());
+                    continue;
+                }
+                calls.push((k, &stmt.rhs));
+            }
+            scope.path.push(k);
+            let cost = self.statement(scope, stmt);
+            scope.path.pop();
+            let mut before = Greatest::default();
+            let mut reads = |v: Var| {
+                if let Some(span) = spans.get(v.0 as usize) {
+                    before = std::mem::take(&mut before).or(span, &scope.known);
+                }
+            };
+            stmt.rhs.for_each_operand(&mut reads);
+            spans.push(sum(&before, &cost.span, &scope.known));
+            most = most.or(&cost.kept, &scope.known);
+            if !cost.amount.is_zero() {
+                parts.push((Place::Statement(Var(k)), cost.amount));
+            }
+        }
+        for (c, check) in &checks {
+            let amount = self.check(scope, *c, check);
+            if !amount.is_zero() {
+                parts.push((Place::Check(*c), amount));
+            }
+        }
+        let total = parts.iter().fold(Amount::default(), |sum, (_, amount)| sum.add(amount));
+        let all = spans.iter().fold(Greatest::default(), |all, one| all.or(one, &scope.known));
+        Whole { total, parts, kept: most.plus(&own), span: all }
+    }
+
+    /// Notes the extents of what predicates read.
+    fn read_by_predicates<'c>(&mut self, scope: &mut Scope<'_>, checks: impl Iterator<Item = &'c Check>) {
+        let mut read: BTreeSet<Var> = BTreeSet::new();
+        let mut note = |p: &Pred| for_each_read(p, &mut |v| read.extend([v]));
+        scope.ssa.stmts.iter().for_each(|s| s.rhs.for_each_pred(&mut note));
+        checks.for_each(|c| [&c.guard, &c.cond].into_iter().for_each(&mut note));
+        for var in read {
+            let Some(stmt) = scope.ssa.stmts.get(var.0 as usize) else { continue };
+            let dims = stmt.dims.iter().map(|n| self.poly(scope, n)).collect();
+            scope.dims.insert(var.local(), dims);
+        }
+    }
+
+    fn check(&mut self, scope: &mut Scope<'_>, c: u32, check: &Check) -> Amount {
+        let guard = self.asked(scope, &check.guard);
+        let indices = self.indices(scope, &check.dims, 0);
+        let free = indices.len();
+        let mut path = scope.path.clone();
+        path.push(CHECK | c);
+        let nest = Nest::new(indices, free, guard, scope.given());
+        let mut tests = nest.tests();
+        let mut most = nest.most_tests();
+        if check.cond.is_opaque() {
+            tests = tests.and_then(|tests| Ok(tests.add(&nest.terms()?)));
+            most = most.and_then(|most| Some(most.add(&nest.most()?)));
+        }
+        let tests = tests.unwrap_or_else(|_| self.symbol(&path, Kind::Tests, most).into());
+        Amount { tests, ..Amount::default() }
+    }
+
+    fn statement(&mut self, scope: &Scope<'_>, stmt: &Stmt) -> Own {
+        let path = scope.path.clone();
+        let real = i128::from(is_real(stmt.scalar));
+        let mut own = Own::default();
+        match &stmt.rhs {
+            Rhs::Input(_) | Rhs::Constant(_) | Rhs::Zero => {}
+            Rhs::Index(_) => {
+                let dims = self.indices(scope, &stmt.dims, 0);
+                let nest = Nest::new(dims, stmt.dims.len(), Vec::new(), scope.given());
+                own.amount.iterations = self.told(&path, Kind::Terms(0), nest.terms(), nest.most());
+            }
+            Rhs::Add(items) => {
+                let free = self.indices(scope, &stmt.dims, 0);
+                let (mut terms, mut any) = (Formula::default(), Pred::falsity());
+                let mut tests = Ok(Formula::default());
+                let mut most_tests = Some(Formula::default());
+                for (k, item) in (0..).zip(items) {
+                    let asked = self.asked(scope, &item.pred);
+                    let nest = Nest::new(free.clone(), free.len(), asked, scope.given());
+                    terms = terms.add(&self.told(&path, Kind::Terms(k), nest.terms(), nest.most()));
+                    tests = tests.and_then(|tests| Ok(tests.add(&nest.tests()?)));
+                    most_tests = most_tests.and_then(|most| Some(most.add(&nest.most_tests()?)));
+                    any = Pred::any_of([any, nest.pred().clone()]);
+                }
+                own.amount.tests = self.told(&path, Kind::Tests, tests, most_tests);
+                if real > 0 {
+                    let count = free.len();
+                    let nest = Nest::new(free, count, vec![(any.clone(), any)], scope.given());
+                    let present = self.told(&path, Kind::Present, nest.present(), nest.most_present());
+                    own.amount.work = minus(&terms, &present);
+                    let additions = i128::try_from(items.len().saturating_sub(1)).unwrap_or(0);
+                    own.span = Formula::from(Poly::constant(additions)).into();
+                }
+                own.amount.iterations = terms;
+            }
+            Rhs::Contract { bound, pred, factors, .. } => {
+                let products = i128::try_from(factors.len().saturating_sub(1)).unwrap_or(0);
+                self.reduced(scope, stmt, bound, pred, (real > 0).then_some(products), None, &mut own);
+            }
+            Rhs::Reduce(r) => {
+                let of = scope.ssa.stmts.get(r.of.var.0 as usize).and_then(|s| s.scalar);
+                let work = is_real(of).then_some(0);
+                self.reduced(scope, stmt, &r.bound, &r.visited(), work, Some(&r.pred), &mut own);
+            }
+            Rhs::Order(o) => {
+                let dims = self.indices(scope, &stmt.dims, 0);
+                let pred = self.asked(scope, &o.pred);
+                let (outer, last) = dims.split_at(dims.len().saturating_sub(1));
+                let nest = Nest::new(outer.to_vec(), outer.len(), pred.clone(), scope.given());
+                own.amount.tests = self.told(&path, Kind::Tests, nest.tests(), nest.most_tests());
+                let all = Nest::new(dims.clone(), dims.len(), pred, scope.given());
+                own.amount.iterations = self.told(&path, Kind::Terms(0), all.terms(), all.most());
+                let of = scope.ssa.stmts.get(o.of.var.0 as usize).and_then(|s| s.scalar);
+                let alone = last.iter().all(|i| i.extent.as_constant().is_some_and(|n| n <= 1));
+                if is_real(of) && !alone {
+                    let n = last.first().and_then(|i| i.extent.as_constant()).and_then(|n| u64::try_from(n).ok());
+                    let most = n.map(order::most).map(|c| Ratio::constant(c.into()));
+                    let most = nest.most().and_then(|rows| Some(rows.times(&most?)));
+                    own.amount.work = self.symbol(&path, Kind::Work, most).into();
+                    own.span = own.amount.work.clone().into();
+                }
+            }
+            Rhs::Map { operation, pred, args } => {
+                let of = args.first().and_then(|a| scope.ssa.stmts.get(a.var.0 as usize)?.scalar);
+                self.mapped(scope, stmt, *operation, pred, of.unwrap_or(Scalar::Bool), &mut own);
+            }
+            Rhs::Update { batch, bound, pred, add, .. } => {
+                let batch = *batch as usize;
+                let mut dims: Vec<Poly> = stmt.dims.clone();
+                dims.iter_mut().skip(batch).for_each(|n| *n = Poly::constant(1));
+                let free = dims.len();
+                dims.extend(bound.iter().cloned());
+                let indices = self.indices(scope, &dims, 0);
+                let nest = Nest::new(indices, free, self.asked(scope, pred), scope.given());
+                let terms = self.told(&path, Kind::Terms(0), nest.terms(), nest.most());
+                own.amount.tests = self.told(&path, Kind::Tests, nest.tests(), nest.most_tests());
+                if *add && real > 0 {
+                    own.amount.work = terms.clone();
+                    own.span = Formula::from(Poly::constant(1)).into();
+                }
+                own.amount.iterations = terms;
+            }
+            Rhs::Call { .. } => return self.call(scope, stmt),
+            Rhs::Loop(of, _) => return self.repeated(scope, of),
+        }
+        own
+    }
+
+    /// A contraction or a reduction: so many products for each term, and its terms joined; nothing if it is not of reals.
+    /// `first`: what is asked of each element before.
+    #[expect(clippy::too_many_arguments, reason = "the parts of both right-hand sides")]
+    fn reduced(
+        &mut self,
+        scope: &Scope<'_>,
+        stmt: &Stmt,
+        bound: &[Poly],
+        pred: &Pred,
+        products: Option<i128>,
+        first: Option<&Pred>,
+        own: &mut Own,
+    ) {
+        let path = scope.path.clone();
+        let dims: Vec<Poly> = stmt.dims.iter().chain(bound).cloned().collect();
+        let indices = self.indices(scope, &dims, 0);
+        let (free, inner) = indices.split_at(stmt.dims.len().min(indices.len()));
+        let (free, inner) = (free.to_vec(), inner.to_vec());
+        let nest = Nest::new(indices, stmt.dims.len(), self.asked(scope, pred), scope.given());
+        let terms = self.told(&path, Kind::Terms(0), nest.terms(), nest.most());
+        let (mut tests, mut most) = (nest.tests(), nest.most_tests());
+        if let Some(first) = first {
+            let before = Nest::new(free, stmt.dims.len(), self.asked(scope, first), scope.given());
+            tests = tests.and_then(|tests| Ok(tests.add(&before.tests()?)));
+            most = most.and_then(|most| Some(most.add(&before.most_tests()?)));
+        }
+        own.amount.tests = self.told(&path, Kind::Tests, tests, most);
+        if let Some(products) = products {
+            let present = self.told(&path, Kind::Present, nest.present(), nest.most_present());
+            own.amount.work = minus(&terms.times(&Ratio::constant(products + 1)), &present);
+            // Of one element no more than all values of the bound indices.
+            let each = count::count(&inner, &Pred::truth(), &scope.known).unwrap_or_else(|_| terms.clone());
+            let chain = minus(&each, &Formula::from(Poly::constant(1))).add(&Formula::from(Poly::constant(products)));
+            let some = Pred::all(inner.iter().map(|i| Pred::nonneg(&i.extent.plus(-1))));
+            own.span = chain.guarded(&some).simplify(&scope.known).into();
+        }
+        own.amount.iterations = terms;
+    }
+
+    fn mapped(&mut self, scope: &Scope<'_>, stmt: &Stmt, operation: Operation, pred: &Pred, of: Scalar, own: &mut Own) {
+        let path = scope.path.clone();
+        let indices = self.indices(scope, &stmt.dims, 0);
+        let free = indices.len();
+        let nest = Nest::new(indices, free, self.asked(scope, pred), scope.given());
+        let terms = self.told(&path, Kind::Terms(0), nest.terms(), nest.most());
+        own.amount.tests = self.told(&path, Kind::Tests, nest.tests(), nest.most_tests());
+        let work = i128::from(operation.work(of));
+        own.amount.work = terms.times(&Ratio::constant(work));
+        own.amount.iterations = terms;
+        own.span = Formula::from(Poly::constant(work)).into();
+    }
+
+    /// A formula, or a symbol for it.
+    pub(super) fn told(
+        &mut self,
+        path: &[u32],
+        kind: Kind,
+        of: Result<Formula, Uncounted>,
+        most: Option<Formula>,
+    ) -> Formula {
+        of.unwrap_or_else(|_| self.symbol(path, kind, most).into())
+    }
+
+    /// Indices of these extents, from this number on.
+    pub(super) fn indices(&mut self, scope: &Scope<'_>, dims: &[Poly], from: usize) -> Vec<Index> {
+        dims.iter().enumerate().map(|(k, n)| index(from + k, &self.poly(scope, n))).collect()
+    }
+
+    /// The parts of a predicate, each with what it is in terms of the sizes.
+    pub(super) fn asked(&mut self, scope: &Scope<'_>, p: &Pred) -> Vec<(Pred, Pred)> {
+        p.conjuncts().iter().map(|p| (p.clone(), self.pred(scope, p))).collect()
+    }
+
+    /// A predicate in terms of the sizes.
+    pub(super) fn pred(&mut self, scope: &Scope<'_>, p: &Pred) -> Pred {
+        let mut found: HashMap<Poly, Poly> = HashMap::new();
+        p.visit(&mut |p| drop(found.insert(p.clone(), Poly::default())), &mut |_| {});
+        for (from, to) in &mut found {
+            *to = self.poly(scope, from);
+        }
+        p.map(&|p| found.get(p).cloned().unwrap_or_else(|| p.clone()))
+    }
+
+    /// A polynomial in terms of the sizes; what only the run tells, and more than once, is read still.
+    pub(super) fn poly(&mut self, scope: &Scope<'_>, p: &Poly) -> Poly {
+        if scope.put.is_empty() && !super::nest::has_data(p) {
+            return p.clone();
+        }
+        let mut atoms: Vec<Atom> = Vec::new();
+        p.for_each_atom(&mut |a| {
+            if matches!(a, Atom::Local(..) | Atom::Read(..)) && !atoms.contains(a) {
+                atoms.push(a.clone());
+            }
+        });
+        let mut put: Vec<(Atom, Poly)> = Vec::new();
+        for a in atoms {
+            let by = match &a {
+                Atom::Local(l, _) => scope.put.get(l).cloned(),
+                Atom::Read(x, name, at) => {
+                    let at: Vec<Poly> = at.iter().map(|p| self.poly(scope, p)).collect();
+                    Some(
+                        self.read(scope, *x, &at)
+                            .unwrap_or_else(|| Poly::atom(Atom::Read(*x, name.clone(), at.into()))),
+                    )
+                }
+                _ => None,
+            };
+            put.extend(by.map(|by| (a, by)));
+        }
+        p.substitute(&|a| put.iter().find(|(b, _)| a == b).map(|(_, p)| p.clone()))
+    }
+
+    /// An element of an array of integers, if sizes and indices tell it, or if it is computed once.
+    fn read(&mut self, scope: &Scope<'_>, x: LocalId, at: &[Poly]) -> Option<Poly> {
+        let var = Var::of_local(x)?;
+        if let Some(p) = self.integer(scope, var, at) {
+            return Some(p);
+        }
+        if scope.once && at.is_empty() {
+            let path: Vec<u32> =
+                scope.path.iter().copied().take(scope.path.len().saturating_sub(1)).chain([var.0]).collect();
+            return Some(self.symbol(&path, Kind::Value, None));
+        }
+        None
+    }
+
+    /// An integer that sizes and indices tell.
+    pub(super) fn integer(&mut self, scope: &Scope<'_>, var: Var, at: &[Poly]) -> Option<Poly> {
+        match &scope.ssa.stmts.get(var.0 as usize)?.rhs {
+            Rhs::Index(p) => {
+                let p = at_indices(p, at);
+                Some(self.poly(scope, &p)).filter(|p| !super::nest::has_data(p))
+            }
+            Rhs::Constant(Constant::Int(i)) => Some(Poly::constant((*i).into())),
+            Rhs::Input(k) => {
+                let input = scope.ssa.inputs.get(*k as usize)?;
+                let own = || scope.path.len() == 1 && scope.once;
+                let local = || Poly::atom(Atom::Local(input.local, scope.ssa.vars.name(input.local)));
+                let by = scope.put.get(&input.local).cloned().or_else(|| own().then(local))?;
+                (at.is_empty() && input.leaf.dims.is_empty() && !super::nest::has_data(&by)).then_some(by)
+            }
+            Rhs::Contract { bound, pred, neg: false, factors } if bound.is_empty() && pred.is_true() => {
+                let [Access { var, at: inner }] = factors.as_slice() else { return None };
+                let inner: Vec<Poly> = inner.iter().map(|p| at_indices(p, at)).collect();
+                self.integer(scope, *var, &inner)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// One after the other.
+pub(super) fn sum(before: &Greatest, own: &Greatest, known: &Context) -> Greatest {
+    match own.formulas() {
+        [] => before.clone(),
+        all => all.iter().fold(Greatest::default(), |sum, one| sum.or(&before.plus(one), known)),
+    }
+}
+
+pub(super) fn minus(a: &Formula, b: &Formula) -> Formula {
+    a.add(&b.times(&Ratio::constant(-1)))
+}
+
+/// What loops are given.
+fn read_by_loops(ssa: &Ssa) -> BTreeSet<Var> {
+    let mut read = BTreeSet::new();
+    for stmt in &ssa.stmts {
+        if let Rhs::Loop(of, _) = &stmt.rhs {
+            read.extend(of.args.iter().map(|a| a.access().var));
+        }
+    }
+    read
+}
+
+/// Are both parts of one call?
+fn same_call(a: &Rhs, b: &Rhs) -> bool {
+    match (a, b) {
+        (Rhs::Loop(a, _), Rhs::Loop(b, _)) => Arc::ptr_eq(a, b) || a == b,
+        (
+            Rhs::Call { callee: f, sizes: m, pred: p, args: x, batch: i, .. },
+            Rhs::Call { callee: g, sizes: n, pred: q, args: y, batch: j, .. },
+        ) => (f, m, p, x, i) == (g, n, q, y, j),
+        _ => false,
+    }
+}

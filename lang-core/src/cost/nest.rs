@@ -1,0 +1,288 @@
+//! How many tuples a nest of loops visits, and how often it asks for data, as formulas. An index that data tell, as in
+//! `[idx[k] == i]`, takes one value for each tuple of the others, where a check has made sure that it is inside.
+
+use std::collections::HashMap;
+
+use crate::count::{self, Formula, Uncounted};
+use crate::ir::ssa::index_number;
+use crate::predicate::{Atom, Context, Index, LocalId, Poly, Pred};
+
+/// What is known where a nest stands.
+pub(super) struct Given<'s> {
+    /// Of the sizes.
+    pub(super) known: &'s Context,
+    pub(super) sure: &'s [Sure],
+    /// The extents of arrays that predicates read.
+    pub(super) dims: &'s HashMap<LocalId, Vec<Poly>>,
+}
+
+/// What has been checked: for all of these indices, where the guard holds, the condition does.
+pub(super) struct Sure {
+    pub(super) indices: Vec<Index>,
+    pub(super) guard: Pred,
+    pub(super) cond: Pred,
+}
+
+/// The loops over the free and the bound indices of a statement.
+pub(super) struct Nest<'s> {
+    indices: Vec<Index>,
+    free: usize,
+    pred: Pred,
+    /// Its conjuncts as they stand in the form, each with what it is in terms of sizes.
+    asked: Vec<(Pred, Pred)>,
+    given: Given<'s>,
+}
+
+impl<'s> Nest<'s> {
+    pub(super) fn new(indices: Vec<Index>, free: usize, asked: Vec<(Pred, Pred)>, given: Given<'s>) -> Self {
+        let pred = Pred::all(asked.iter().map(|(_, p)| p.clone()));
+        Self { indices, free, pred, asked, given }
+    }
+
+    /// Which tuples there are, in terms of sizes.
+    pub(super) fn pred(&self) -> &Pred {
+        &self.pred
+    }
+
+    /// How many tuples there are.
+    pub(super) fn terms(&self) -> Result<Formula, Uncounted> {
+        let (indices, pred) = self.solved(self.indices.clone(), self.pred.clone());
+        count::count(&indices, &pred, self.given.known)
+    }
+
+    /// No fewer than [`Self::terms`].
+    pub(super) fn most(&self) -> Option<Formula> {
+        let (indices, pred) = self.solved(self.indices.clone(), self.pred.clone());
+        let all = || count::count(&indices, &Pred::truth(), self.given.known);
+        count::count(&indices, &pred.known(), self.given.known).or_else(|_| all()).ok()
+    }
+
+    /// How many tuples of the free indices have a term.
+    pub(super) fn present(&self) -> Result<Formula, Uncounted> {
+        let mut pred = self.pred.clone();
+        let free = self.indices.get(..self.free).unwrap_or_default();
+        for bound in self.indices.iter().skip(self.free).rev() {
+            pred = Pred::exists(bound, &pred);
+        }
+        let (indices, pred) = self.solved(free.to_vec(), pred);
+        count::count(&indices, &pred, self.given.known)
+    }
+
+    /// No fewer than [`Self::present`].
+    pub(super) fn most_present(&self) -> Option<Formula> {
+        let free = self.indices.get(..self.free).unwrap_or_default();
+        count::count(free, &Pred::truth(), self.given.known).ok()
+    }
+
+    /// How often a predicate over data is asked.
+    pub(super) fn tests(&self) -> Result<Formula, Uncounted> {
+        if self.opaque() == 0 {
+            return Ok(Formula::default());
+        }
+        let order = self.order()?;
+        let place = |k: usize| order.iter().position(|j| *j == k).map(|p| p + 1);
+        let mentions = |p: &Pred, k: usize| self.indices.get(k).is_some_and(|i| p.mentions(&i.atom()));
+        let level = |p: &Pred| (0..self.indices.len()).filter(|k| mentions(p, *k)).filter_map(place).max();
+        // Those without data first: at each level they are asked, or narrow it, before.
+        let mut all: Vec<(usize, bool, &(Pred, Pred))> =
+            self.asked.iter().map(|both| (level(&both.0).unwrap_or(0), both.0.is_opaque(), both)).collect();
+        all.sort_by_key(|(level, opaque, _)| (*level, *opaque));
+        let mut total = Formula::default();
+        let mut before: Vec<Pred> = Vec::new();
+        // Of an empty nest nothing is asked.
+        let some = Pred::all(self.indices.iter().map(|i| Pred::nonneg(&i.extent.plus(-1))));
+        for (level, opaque, (p, put)) in all {
+            if opaque {
+                let told = level.checked_sub(1).and_then(|last| self.indices.get(*order.get(last)?));
+                // An equation that tells the index of its level holds already.
+                let tells = told.is_some_and(|i| self.form().solution(&i.atom()) == p.solution(&i.atom()));
+                let tells = tells && told.is_some_and(|i| p.solution(&i.atom()).is_some());
+                if !tells && told.is_some_and(|i| narrows(p, i)) {
+                    return Err(Uncounted::Data);
+                }
+                let indices: Vec<Index> =
+                    order.iter().take(level).filter_map(|k| self.indices.get(*k)).cloned().collect();
+                // What reads outside is asked again for each tuple.
+                if !self.safe(&indices, &before, put) {
+                    return Err(Uncounted::Data);
+                }
+                let pred = Pred::all(before.iter().cloned().chain(tells.then(|| put.clone())));
+                let (indices, pred) = self.solved(indices, pred);
+                total = total.add(&count::count(&indices, &pred, self.given.known)?.guarded(&some));
+            }
+            before.push(put.clone());
+        }
+        Ok(total)
+    }
+
+    /// No fewer than [`Self::tests`].
+    pub(super) fn most_tests(&self) -> Option<Formula> {
+        // What reads outside is asked twice.
+        let all = count::count(&self.indices, &Pred::truth(), self.given.known).ok()?;
+        Some(all.times(&count::Ratio::constant(i128::try_from(2 * self.opaque()).ok()?)))
+    }
+
+    /// Are all arrays that a predicate reads read inside?
+    fn safe(&self, indices: &[Index], before: &[Pred], p: &Pred) -> bool {
+        let mut inside = self.given.known.clone();
+        indices.iter().for_each(|i| inside.enter(i));
+        before.iter().filter(|p| !p.is_opaque()).for_each(|p| inside.assume(p));
+        self.reads_inside(p, &inside)
+    }
+
+    fn reads_inside(&self, p: &Pred, inside: &Context) -> bool {
+        match p {
+            Pred::And(items) | Pred::Or(items) => items.iter().all(|p| self.reads_inside(p, inside)),
+            Pred::Ge(p) | Pred::Eq(p) | Pred::Ne(p) => self.inside(p, inside),
+            Pred::Is(x, _, at, _) => self.element(*x, at, inside),
+            Pred::Member(_, _, at, _) => at.iter().all(|p| self.inside(p, inside)),
+            Pred::Any(index, body, _) => {
+                let mut deeper = inside.clone();
+                deeper.enter(index);
+                self.inside(&index.extent, inside) && self.reads_inside(body, &deeper)
+            }
+        }
+    }
+
+    fn inside(&self, p: &Poly, inside: &Context) -> bool {
+        let mut all = true;
+        p.for_each_atom(&mut |a| {
+            if let Atom::Read(x, _, at) = a {
+                all &= self.element(*x, at, inside);
+            }
+        });
+        all
+    }
+
+    fn element(&self, x: LocalId, at: &[Poly], inside: &Context) -> bool {
+        let Some(dims) = self.given.dims.get(&x) else { return false };
+        let holds = |p: &Pred| inside.implies(p) || self.given.sure.iter().any(|s| s.tells(p, inside));
+        let fits = |(i, n): (&Poly, &Poly)| Pred::inside(i, n).conjuncts().iter().all(holds);
+        at.len() == dims.len() && at.iter().zip(dims).all(fits)
+    }
+
+    fn opaque(&self) -> usize {
+        self.asked.iter().filter(|(p, _)| p.is_opaque()).count()
+    }
+
+    /// The predicate as it stands in the form.
+    fn form(&self) -> Pred {
+        Pred::all(self.asked.iter().map(|(p, _)| p.clone()))
+    }
+
+    /// The order of the loops: free indices that bound ones or data tell come last.
+    fn order(&self) -> Result<Vec<usize>, Uncounted> {
+        let form = self.form();
+        let mut late: Vec<(usize, Poly)> = Vec::new();
+        for (k, i) in self.indices.iter().enumerate().take(self.free) {
+            let bound = |p: &Poly| self.indices.iter().skip(self.free).any(|j| p.mentions(&j.atom()));
+            match form.solution(&i.atom()) {
+                Some(p) if has_data(&p) || bound(&p) => late.push((k, p)),
+                _ if form.conjuncts().iter().any(|p| narrows(p, i)) => return Err(Uncounted::Data),
+                _ => {}
+            }
+        }
+        let mut order: Vec<usize> = (0..self.indices.len()).filter(|k| late.iter().all(|(j, _)| j != k)).collect();
+        while !late.is_empty() {
+            let told = |p: &Poly| {
+                let mut known = true;
+                p.for_each_atom(&mut |a| {
+                    if let Atom::Local(l, _) = a
+                        && let Some(k) = index_number(*l)
+                    {
+                        known &= order.contains(&k);
+                    }
+                });
+                known
+            };
+            let next = late.iter().position(|(_, p)| told(p)).ok_or(Uncounted::Data)?;
+            order.push(late.remove(next).0);
+        }
+        Ok(order)
+    }
+
+    /// Without the indices that data tell, and without what has been checked.
+    fn solved(&self, mut indices: Vec<Index>, mut pred: Pred) -> (Vec<Index>, Pred) {
+        while let Some((k, by)) = told(&indices, &pred) {
+            let index = indices.remove(k);
+            let put = |a: &Atom| (*a == index.atom()).then(|| by.clone());
+            pred = Pred::all([pred.substitute(&put), Pred::inside(&by, &index.extent)]);
+        }
+        if !pred.is_opaque() {
+            return (indices, pred);
+        }
+        let mut inside = self.given.known.clone();
+        indices.iter().for_each(|i| inside.enter(i));
+        pred.conjuncts().iter().filter(|p| !p.is_opaque()).for_each(|p| inside.assume(p));
+        let kept = pred.conjuncts().iter().filter(|p| !self.given.sure.iter().any(|s| s.tells(p, &inside)));
+        let pred = Pred::all(kept.cloned());
+        (indices, pred)
+    }
+}
+
+/// An index that an equation with data tells, and by what.
+fn told(indices: &[Index], pred: &Pred) -> Option<(usize, Poly)> {
+    let equations = pred.conjuncts().iter().filter(|p| p.is_opaque());
+    for p in equations {
+        for (k, index) in indices.iter().enumerate().rev() {
+            if let Some(by) = p.solution(&index.atom()) {
+                return Some((k, by));
+            }
+        }
+    }
+    None
+}
+
+/// Is it a bound of the index that data tell?
+fn narrows(p: &Pred, index: &Index) -> bool {
+    let Pred::Ge(poly) = p else { return false };
+    poly.linear_in(&index.atom()).is_some_and(|(_, rest)| has_data(&rest))
+}
+
+pub(super) fn has_data(p: &Poly) -> bool {
+    let mut data = false;
+    p.for_each_atom(&mut |a| data |= matches!(a, Atom::Read(..)));
+    data
+}
+
+impl Sure {
+    /// Does the check say that this comparison holds?
+    fn tells(&self, p: &Pred, inside: &Context) -> bool {
+        let Pred::Ge(wanted) = p else { return false };
+        let mut reads = Vec::new();
+        wanted.for_each_atom(&mut |a| reads.push(a.clone()));
+        self.cond.conjuncts().iter().any(|q| {
+            let Pred::Ge(have) = q else { return false };
+            let mut found = Vec::new();
+            have.for_each_atom(&mut |a| found.push(a.clone()));
+            reads.iter().any(|a| found.iter().any(|b| self.says(have, b, wanted, a, inside)))
+        })
+    }
+
+    /// Does it say so when one atom is the other?
+    fn says(&self, have: &Poly, b: &Atom, wanted: &Poly, a: &Atom, inside: &Context) -> bool {
+        let (Atom::Read(x, _, at), Atom::Read(y, _, places)) = (a, b) else { return false };
+        if x != y || at.len() != places.len() {
+            return false;
+        }
+        let mut put: Vec<(Atom, Poly)> = Vec::new();
+        for (place, value) in places.iter().zip(at.iter()) {
+            if let Some(atom @ Atom::Local(l, _)) = place.as_atom()
+                && index_number(*l).is_some()
+            {
+                put.push((atom.clone(), value.clone()));
+            }
+        }
+        let of = |a: &Atom| put.iter().find(|(b, _)| a == b).map(|(_, p)| p.clone());
+        let complete = self.indices.iter().all(|i| of(&i.atom()).is_some());
+        let ranges = || {
+            self.indices
+                .iter()
+                .all(|i| of(&i.atom()).is_some_and(|p| inside.implies(&Pred::inside(&p, &i.extent.substitute(&of)))))
+        };
+        complete
+            && inside.implies(&Pred::nonneg(&wanted.sub(&have.substitute(&of))))
+            && inside.implies(&self.guard.substitute(&of))
+            && ranges()
+    }
+}

@@ -1,0 +1,326 @@
+//! Calls and loops: what is inside costs as much as all times it is run add up to. What differs from time to time is
+//! summed over the indices of the repetition, and where that is no formula it is a symbol.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::function::{Own, Scope, Walk, Whole};
+use super::most::over_index;
+use super::nest::{Nest, has_data};
+use super::symbol::{self, Kind, mentioned};
+use super::{Amount, Greatest};
+use crate::count::{self, Formula, Piece, Ratio, Uncounted};
+use crate::ir::region::{Arg, Loop};
+use crate::ir::ssa::{Rhs, Ssa, Stmt, at_indices, index};
+use crate::predicate::{Atom, Context, Index, LocalId, Poly, Pred};
+use crate::syntax::ops::Scalar;
+
+/// The `k`-th index of repetitions around a statement is the local of this number and `k`.
+const OUTER: u32 = (1 << 22) + (1 << 21);
+
+/// So many of them are told apart.
+const MOST: u32 = 1 << 20;
+
+/// What is repeated: for which tuples of indices, and how many those are.
+struct Times<'s> {
+    indices: Vec<Index>,
+    pred: Pred,
+    known: &'s Context,
+    count: Formula,
+}
+
+impl Walk<'_> {
+    pub(super) fn call(&mut self, scope: &Scope<'_>, stmt: &Stmt) -> Own {
+        let Rhs::Call { callee, sizes, pred, args, batch, .. } = &stmt.rhs else { return Own::default() };
+        let path = scope.path.clone();
+        let batch = *batch as usize;
+        let indices = self.indices(scope, stmt.dims.get(..batch).unwrap_or_default(), 0);
+        let asked = self.asked(scope, pred);
+        let nest = Nest::new(indices.clone(), batch, asked, scope.given());
+        let pred = nest.pred().clone();
+        let count = self.told(&path, Kind::Terms(0), nest.terms(), nest.most());
+        let tests = nest.tests();
+        let times = Times { indices, pred, known: &scope.known, count };
+        let Some((ssa, cost)) = (self.callees)(callee) else {
+            return self.unknown(&path);
+        };
+        // Its sizes and integer parameters, in terms of those here.
+        let mut put: HashMap<LocalId, Poly> = HashMap::new();
+        for (local, p) in ssa.sizes.iter().zip(sizes) {
+            put.insert(*local, self.poly(scope, p));
+        }
+        for (input, arg) in ssa.inputs.iter().filter(|i| i.source.is_passed()).zip(args) {
+            if input.leaf.scalar == Some(Scalar::I64) && input.leaf.dims.is_empty() {
+                let at: Vec<Poly> = arg.at.iter().map(|p| self.poly(scope, p)).collect();
+                let known = self.integer(scope, arg.var, &at);
+                put.insert(input.local, known.unwrap_or_else(|| data(&ssa, input.local)));
+            }
+        }
+        // Its symbols are of statements inside this one.
+        let symbols: Vec<Poly> = cost
+            .symbols
+            .iter()
+            .map(|s| {
+                let inner: Vec<u32> = path.iter().chain(&*s.path).copied().collect();
+                let most = s.most.as_ref().map(|f| f.substitute(&|a| local(a, &put)));
+                let most = most.and_then(|most| times.most(&most));
+                self.symbol(&inner, s.kind, most)
+            })
+            .collect();
+        let by = |a: &Atom| match symbol::number(a) {
+            Some(k) => symbols.get(k).cloned(),
+            None => local(a, &put),
+        };
+        let put = |f: &Formula| f.substitute(&by);
+        let put_all = |all: &Greatest| all.map(&mut |f| put(f));
+        let total = &cost.total;
+        let inner = Whole {
+            total: Amount { work: put(&total.work), tests: put(&total.tests), iterations: put(&total.iterations) },
+            parts: Vec::new(),
+            kept: put_all(&cost.kept),
+            span: put_all(&cost.span),
+        };
+        self.times(scope, &times, &inner, tests, false)
+    }
+
+    /// A callee whose cost is not told.
+    fn unknown(&mut self, path: &[u32]) -> Own {
+        let mut of = |kind| Formula::from(self.symbol(path, kind, None));
+        let amount = Amount { work: of(Kind::Work), tests: of(Kind::Tests), iterations: of(Kind::Iterations) };
+        Own { span: amount.work.clone().into(), amount, kept: Greatest::default() }
+    }
+
+    /// The iterations of the loops of a batch.
+    pub(super) fn repeated(&mut self, scope: &Scope<'_>, of: &Loop) -> Own {
+        let path = scope.path.clone();
+        let batch = of.batch.len();
+        let own = self.indices(scope, &of.batch, 0);
+        let asked = self.asked(scope, &of.pred);
+        let tests = Nest::new(own.clone(), batch, asked.clone(), scope.given()).tests();
+        let mut indices = own;
+        let trips = of.count().map(|n| self.poly(scope, n));
+        // How often it runs is not told before: no number of an iteration is below it.
+        let unbounded = || Poly::atom(Atom::Read(LocalId(0), "trips".into(), Arc::from([])));
+        let trips_told = trips.as_ref().is_some_and(|n| !has_data(n));
+        indices.push(index(batch, &trips.filter(|n| !has_data(n)).unwrap_or_else(unbounded)));
+        let nest = Nest::new(indices.clone(), batch, asked, scope.given());
+        let terms = if trips_told { nest.terms() } else { Err(Uncounted::Data) };
+        let count = self.told(&path, Kind::Trips, terms, if trips_told { nest.most() } else { None });
+        // The body has indices of its own.
+        let renamed: Vec<Index> = indices.iter().map(|i| self.named(i)).collect();
+        let names: Vec<Poly> = renamed.iter().map(Index::value).collect();
+        let of_outer = |p: &Poly| at_indices(p, &names);
+        let indices: Vec<Index> = renamed.into_iter().map(|i| Index { extent: of_outer(&i.extent), ..i }).collect();
+        let pred = nest.pred().map(&of_outer);
+        let mut known = scope.known.clone();
+        indices.iter().filter(|i| !has_data(&i.extent)).for_each(|i| known.enter(i));
+        known.assume(&pred.known());
+        let mut put: HashMap<LocalId, Poly> = HashMap::new();
+        for (local, p) in of.body.sizes.iter().zip(&of.sizes) {
+            put.insert(*local, of_outer(&self.poly(scope, p)));
+        }
+        for (input, arg) in of.body.inputs.iter().zip(&of.args) {
+            if input.leaf.scalar == Some(Scalar::I64) && input.leaf.dims.is_empty() {
+                let told = match arg {
+                    Arg::Given(a) => {
+                        let at: Vec<Poly> = a.at.iter().map(|p| self.poly(scope, p)).collect();
+                        self.integer(scope, a.var, &at).map(|p| of_outer(&p))
+                    }
+                    Arg::Carried { .. } => None,
+                };
+                put.insert(input.local, told.unwrap_or_else(|| data(&of.body, input.local)));
+            }
+        }
+        let once = false;
+        let mut inside =
+            Scope { ssa: &of.body, put, known, path: path.clone(), once, sure: Vec::new(), dims: HashMap::new() };
+        let first = self.symbols.len();
+        let mut inner = self.function(&mut inside);
+        inner.total.iterations = inner.total.iterations.add(&Poly::constant(1).into());
+        let times = Times { indices, pred, known: &scope.known, count };
+        for symbol in self.symbols.iter_mut().skip(first) {
+            symbol.most = symbol.most.take().and_then(|most| times.most(&most));
+        }
+        self.times(scope, &times, &inner, tests, true)
+    }
+
+    /// The index under a name that nothing else has.
+    fn named(&mut self, i: &Index) -> Index {
+        self.outer = (self.outer + 1) % MOST;
+        Index { local: LocalId(OUTER + self.outer), ..i.clone() }
+    }
+
+    /// What something costs all times together. `tests`: what is asked beside it; `after`: do they run one after another?
+    fn times(
+        &mut self,
+        scope: &Scope<'_>,
+        times: &Times<'_>,
+        inner: &Whole,
+        tests: Result<Formula, Uncounted>,
+        after: bool,
+    ) -> Own {
+        let path = &scope.path;
+        let Amount { work, tests: inside, iterations } = &inner.total;
+        let mut all = |of: &Formula, kind: Kind, more: Result<Formula, Uncounted>| match (times.all(of), more) {
+            (Some(all), Ok(more)) => all.add(&more),
+            (_, more) => {
+                let most = times.most(of).and_then(|most| Some(most.add(&more.ok()?)));
+                self.symbol(path, kind, most).into()
+            }
+        };
+        let nothing = || Ok(Formula::default());
+        let amount = Amount {
+            work: all(work, Kind::Work, nothing()),
+            tests: all(inside, Kind::Tests, tests),
+            iterations: all(iterations, Kind::Iterations, nothing()),
+        };
+        let most = |f: &Formula| times.greatest(f).or_else(|| times.all(f));
+        let mut untold = false;
+        let mut kept = inner.kept.map(&mut |f| {
+            most(f).unwrap_or_else(|| {
+                untold = true;
+                Formula::default()
+            })
+        });
+        if untold {
+            kept = Formula::from(self.symbol(path, Kind::Kept, None)).into();
+        }
+        let mut untold = false;
+        let mut one = |f: &Formula| {
+            let told = if after { times.all(f) } else { most(f) };
+            told.unwrap_or_else(|| {
+                untold = true;
+                Formula::default()
+            })
+        };
+        let mut span = inner.span.map(&mut one);
+        if untold {
+            // Nothing takes longer than all of it.
+            span = amount.work.clone().into();
+        }
+        Own { amount, kept, span }
+    }
+}
+
+impl Times<'_> {
+    /// Is it one time?
+    fn is_one(&self) -> bool {
+        self.indices.is_empty() && self.pred.is_true()
+    }
+
+    fn mentions(&self, a: &Atom) -> bool {
+        self.indices.iter().any(|i| a.mentions(&i.atom()))
+    }
+
+    /// What something adds up to over all times; `None` if that is no formula.
+    fn all(&self, of: &Formula) -> Option<Formula> {
+        if of.pieces().iter().any(|p| has_data(p.value.parts().0) || p.pred.is_opaque()) {
+            return None;
+        }
+        if self.is_one() {
+            return Some(of.clone());
+        }
+        if self.indices.is_empty() && !self.pred.is_opaque() {
+            return Some(of.guarded(&self.pred));
+        }
+        let mut sum = Formula::default();
+        for piece in of.pieces() {
+            let (plain, of_symbols) = apart(&piece.value)?;
+            let (mut asked, mut here) = (false, false);
+            piece.pred.visit(
+                &mut |p| {
+                    asked |= mentioned(p);
+                    p.for_each_atom(&mut |a| here |= self.mentions(a));
+                },
+                &mut |_| {},
+            );
+            if asked {
+                return None;
+            }
+            // Symbols stand for all times already.
+            let mut varies = false;
+            of_symbols.parts().0.for_each_atom(&mut |a| varies |= self.mentions(a));
+            if !of_symbols.is_zero() {
+                if varies || here {
+                    return None;
+                }
+                sum = sum.add(&Formula::of([Piece { pred: piece.pred.clone(), value: of_symbols }]));
+            }
+            if plain.is_zero() {
+                continue;
+            }
+            let mut varies = here;
+            plain.parts().0.for_each_atom(&mut |a| varies |= self.mentions(a));
+            sum = sum.add(&if varies {
+                if self.pred.is_opaque() || self.indices.iter().any(|i| has_data(&i.extent)) {
+                    return None;
+                }
+                count::sum(&self.indices, &self.pred.and(&piece.pred), &plain, self.known).ok()?
+            } else {
+                self.count.times(&plain).guarded(&piece.pred)
+            });
+        }
+        Some(sum)
+    }
+
+    /// No less than what it adds up to over all times.
+    fn most(&self, of: &Formula) -> Option<Formula> {
+        let told = Self {
+            indices: self.indices.clone(),
+            pred: self.pred.known(),
+            known: self.known,
+            count: count::count(&self.indices, &self.pred.known(), self.known).ok()?,
+        };
+        told.all(of)
+    }
+
+    /// No less than what it is at any time.
+    fn greatest(&self, of: &Formula) -> Option<Formula> {
+        if of.pieces().iter().any(|p| has_data(p.value.parts().0) || p.pred.is_opaque()) {
+            return None;
+        }
+        let mut of = of.clone();
+        for i in self.indices.iter().rev() {
+            let mut mentioned = false;
+            for p in of.pieces() {
+                mentioned |= p.pred.mentions(&i.atom()) || p.value.parts().0.mentions(&i.atom());
+            }
+            if mentioned {
+                of = over_index(&of, &i.atom(), &i.extent)?;
+            }
+        }
+        of.pieces().iter().all(|p| !has_data(p.value.parts().0)).then_some(of)
+    }
+}
+
+/// The terms without symbols and those with one; `None` if several are multiplied, or one is inside an atom.
+fn apart(value: &Ratio) -> Option<(Ratio, Ratio)> {
+    let (over, under) = value.parts();
+    let (mut plain, mut with) = (Poly::default(), Poly::default());
+    for (m, c) in over.terms() {
+        let mut degree = 0;
+        for (a, power) in m {
+            if symbol::number(a).is_some() {
+                degree += power;
+            } else if mentioned(&Poly::atom(a.clone())) {
+                return None;
+            }
+        }
+        if degree > 1 {
+            return None;
+        }
+        let term = Poly::term(m.clone(), *c);
+        let side = if degree == 0 { &mut plain } else { &mut with };
+        *side = side.add(&term);
+    }
+    Some((Ratio::over(plain, under), Ratio::over(with, under)))
+}
+
+fn local(a: &Atom, put: &HashMap<LocalId, Poly>) -> Option<Poly> {
+    if let Atom::Local(l, _) = a { put.get(l).cloned() } else { None }
+}
+
+/// An integer that only the run tells, and anew each time.
+fn data(of: &Ssa, local: LocalId) -> Poly {
+    Poly::atom(Atom::Read(local, of.vars.name(local), Arc::from([])))
+}

@@ -1,0 +1,162 @@
+//! Formulas as text: as an Iverson expression, exact for all sizes, `2*n*m - n*[0 < m]`; and as people write it,
+//! `2·n·m − n`, for sizes of at least 1.
+
+use std::fmt;
+
+use super::{Formula, Piece, Ratio};
+use crate::predicate::poly::Monomial;
+use crate::predicate::{Atom, Context, Poly, Pred};
+
+/// What a notation says.
+struct Notation {
+    times: &'static str,
+    plus: &'static str,
+    minus: &'static str,
+    /// Before a sum or a term that is negative.
+    negative: &'static str,
+    power: fn(u32) -> String,
+    atom: fn(&Atom) -> String,
+    over: fn(&str, i128) -> String,
+}
+
+const SOURCE: Notation = Notation {
+    times: "*",
+    plus: " + ",
+    minus: " - ",
+    negative: "-",
+    power: |k| format!("^{k}"),
+    atom: |a| Poly::atom(a.clone()).to_string(),
+    over: |p, under| format!("{p} // {under}"),
+};
+
+const PEOPLE: Notation = Notation {
+    times: "·",
+    plus: " + ",
+    minus: " − ",
+    negative: "−",
+    power: |k| {
+        let digit = |c: char| "⁰¹²³⁴⁵⁶⁷⁸⁹".chars().nth(c.to_digit(10)? as usize);
+        k.to_string().chars().filter_map(digit).collect()
+    },
+    atom: in_words,
+    over: |p, under| format!("{p}/{under}"),
+};
+
+/// An atom as people write it.
+fn in_words(a: &Atom) -> String {
+    let of = |p: &Poly| PEOPLE.poly(p);
+    match a {
+        Atom::Div(p, q) => format!("⌊{}/{}⌋", PEOPLE.inside(p), PEOPLE.inside(q)),
+        Atom::Mod(p, q) => format!("({} mod {})", of(p), of(q)),
+        Atom::Min(p, q) => format!("min({}, {})", of(p), of(q)),
+        Atom::Max(p, q) => format!("max({}, {})", of(p), of(q)),
+        other => Poly::atom(other.clone()).to_string(),
+    }
+}
+
+impl Notation {
+    fn monomial(&self, m: &Monomial, c: i128) -> String {
+        let mut parts = Vec::new();
+        if c != 1 || m.as_slice().is_empty() {
+            parts.push(c.to_string());
+        }
+        for (a, k) in m {
+            let atom = (self.atom)(a);
+            parts.push(if *k == 1 { atom } else { atom + &(self.power)(*k) });
+        }
+        parts.join(self.times)
+    }
+
+    /// Terms with their signs, those of the highest degree first.
+    fn terms(&self, p: &Poly) -> Vec<(bool, String)> {
+        let degree = |m: &Monomial| m.as_slice().iter().map(|(_, k)| *k).sum::<u32>();
+        let mut terms: Vec<_> = p.terms().iter().collect();
+        terms.sort_by_key(|(m, _)| std::cmp::Reverse(degree(m)));
+        terms.into_iter().map(|(m, c)| (*c < 0, self.monomial(m, c.saturating_abs()))).collect()
+    }
+
+    fn sum(&self, terms: &[(bool, String)]) -> String {
+        let mut text = String::new();
+        for (k, (negative, term)) in terms.iter().enumerate() {
+            text += match (k, negative) {
+                (0, false) => "",
+                (0, true) => self.negative,
+                (_, false) => self.plus,
+                (_, true) => self.minus,
+            };
+            text += term;
+        }
+        if text.is_empty() { "0".to_owned() } else { text }
+    }
+
+    fn poly(&self, p: &Poly) -> String {
+        self.sum(&self.terms(p))
+    }
+
+    /// In brackets if it is a sum.
+    fn inside(&self, p: &Poly) -> String {
+        if p.terms().len() > 1 { format!("({})", self.poly(p)) } else { self.poly(p) }
+    }
+
+    /// The terms of a quotient: one, unless nothing is divided.
+    fn ratio(&self, r: &Ratio) -> Vec<(bool, String)> {
+        match r.parts() {
+            (p, 1) => self.terms(p),
+            (p, under) => match p.terms() {
+                [(m, c)] => vec![(*c < 0, (self.over)(&self.monomial(m, c.saturating_abs()), under))],
+                _ => vec![(false, (self.over)(&format!("({})", self.poly(p)), under))],
+            },
+        }
+    }
+}
+
+impl fmt::Display for Ratio {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&SOURCE.sum(&SOURCE.ratio(self)))
+    }
+}
+
+/// The terms of a piece, as source.
+fn piece(of: &Piece) -> Vec<(bool, String)> {
+    let mut terms = SOURCE.ratio(&of.value);
+    if of.pred.is_true() {
+        return terms;
+    }
+    let pred = format!("[{}]", of.pred);
+    match (terms.as_slice(), of.value.parts()) {
+        ([(negative, term)], (p, under)) => {
+            let alone = p.as_constant().is_some_and(|c| c.abs() == 1) && under == 1;
+            let term = if under == 1 { term.clone() } else { format!("({term})") };
+            vec![(*negative, if alone { pred } else { format!("{term}*{pred}") })]
+        }
+        _ => {
+            terms.sort_by_key(|(negative, _)| *negative);
+            vec![(false, format!("({})*{pred}", SOURCE.sum(&terms)))]
+        }
+    }
+}
+
+/// An Iverson expression over the sizes.
+impl fmt::Display for Formula {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let terms: Vec<(bool, String)> = self.pieces().iter().flat_map(piece).collect();
+        f.write_str(&SOURCE.sum(&terms))
+    }
+}
+
+impl Formula {
+    /// As people write it, where this is known of the sizes: `2·n·m − n`; cases one after the other, `n where n <= m`.
+    #[must_use]
+    pub fn shown(&self, known: &Context) -> String {
+        let cases = self.cases(known);
+        if let Some(one) = cases.as_ratio() {
+            return PEOPLE.sum(&PEOPLE.ratio(&one));
+        }
+        let one = |p: &Piece| {
+            let value = PEOPLE.sum(&PEOPLE.ratio(&p.value));
+            let words = |q: &Pred| q.to_string().replace("<=", "≤");
+            if p.pred.is_true() { value } else { format!("{value} where {}", words(&p.pred)) }
+        };
+        cases.pieces().iter().map(one).collect::<Vec<_>>().join(", ")
+    }
+}

@@ -1,0 +1,97 @@
+//! What the evaluator counts of each statement, for whoever asks what data decide: how many tuples a predicate leaves, how
+//! often a loop runs.
+
+use std::sync::Arc;
+
+use super::{Eval, Run, SsaEvaluator, Tensor};
+use crate::interp::Counts;
+use crate::ir::ssa::Stmt;
+use crate::ir::value::Value;
+
+/// What all runs of a statement add up to.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Population {
+    /// Tuples for which there is a term, of each term.
+    pub terms: Vec<u64>,
+    /// Elements that have a term.
+    pub present: u64,
+    /// Iterations of loops.
+    pub trips: u64,
+    /// The values of an integer.
+    pub value: i128,
+    /// Everything, what is inside too; but for checks that are made before.
+    pub counts: Counts,
+}
+
+impl Population {
+    pub(super) fn visited(&mut self, term: usize) {
+        if self.terms.len() <= term {
+            self.terms.resize(term + 1, 0);
+        }
+        self.terms.get_mut(term).into_iter().for_each(|n| *n += 1);
+    }
+
+    fn add(&mut self, other: &Self) {
+        for (k, n) in other.terms.iter().enumerate() {
+            if self.terms.len() <= k {
+                self.terms.resize(k + 1, 0);
+            }
+            self.terms.get_mut(k).into_iter().for_each(|m| *m += n);
+        }
+        self.present += other.present;
+        self.trips += other.trips;
+        self.value = self.value.saturating_add(other.value);
+        self.counts.add(other.counts);
+    }
+}
+
+/// What was counted since.
+fn since(before: Counts, now: Counts) -> Counts {
+    Counts {
+        work: now.work.saturating_sub(before.work),
+        tests: now.tests.saturating_sub(before.tests),
+        iterations: now.iterations.saturating_sub(before.iterations),
+    }
+}
+
+impl<'e> Run<'_, 'e> {
+    /// A statement, with what is counted of it.
+    pub(super) fn counted(&mut self, stmt: &Stmt) -> Eval<Arc<Tensor>> {
+        if self.evaluator.populations.is_none() {
+            return self.statement(stmt);
+        }
+        stmt.needs.iter().try_for_each(|c| self.check(*c))?;
+        self.own = Population::default();
+        let before = self.evaluator.counts;
+        let value = self.statement(stmt)?;
+        self.own.counts = since(before, self.evaluator.counts);
+        if let ([], [Value::I64(i)]) = (value.dims.as_slice(), value.items.as_slice()) {
+            self.own.value = (*i).into();
+        }
+        let own = std::mem::take(&mut self.own);
+        self.note(u32::try_from(self.at).unwrap_or(u32::MAX), &own);
+        Ok(value)
+    }
+
+    /// What was counted since then is of something else than the statement.
+    pub(super) fn aside(&mut self, place: u32, before: Counts) {
+        let counts = since(before, self.evaluator.counts);
+        self.note(place, &Population { counts, ..Population::default() });
+    }
+
+    fn note(&mut self, place: u32, own: &Population) {
+        let SsaEvaluator { populations, path, .. } = &mut *self.evaluator;
+        let Some(populations) = populations else { return };
+        let mut path = path.clone();
+        path.push(place);
+        populations.entry(path).or_default().add(own);
+    }
+
+    /// Evaluates what is inside the statement.
+    pub(super) fn inside<T>(&mut self, f: impl FnOnce(&mut SsaEvaluator<'e>) -> T) -> T {
+        self.evaluator.path.push(u32::try_from(self.at).unwrap_or(u32::MAX));
+        let result = f(self.evaluator);
+        self.evaluator.path.pop();
+        result
+    }
+}

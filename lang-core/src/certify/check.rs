@@ -1,7 +1,7 @@
 //! The checker of proofs. It shares nothing with the search but the polynomials: every combination is multiplied out and
 //! compared with what it is to show. What overflows is not accepted.
 
-use super::proof::{Claim, Combination, Comparison, Fact, Made, Proof, Told};
+use super::proof::{Claim, Combination, Comparison, Fact, Made, Proof, Term, Told};
 use crate::predicate::{Atom, Poly};
 
 /// Deeper proofs are not looked at.
@@ -10,9 +10,10 @@ const DEEPEST: usize = 400;
 /// Does the proof prove the claim?
 #[must_use]
 pub fn check(claim: &Claim, proof: &Proof) -> bool {
-    let asked = claim.sum.iter().flat_map(|t| &t.at).map(asked);
-    let mut polys = claim.known.iter().chain(claim.sum.iter().map(|t| &t.over)).chain(asked);
-    if polys.any(Poly::overflowed) || claim.sum.iter().any(|t| t.under <= 0) {
+    let terms = || claim.sum.iter().chain(claim.bounds.iter().flatten());
+    let asked = terms().flat_map(|t| &t.at).map(asked);
+    let mut polys = claim.known.iter().chain(terms().map(|t| &t.over)).chain(asked);
+    if polys.any(Poly::overflowed) || terms().any(|t| t.under <= 0) {
         return false;
     }
     Checker { claim, sides: Vec::new(), told: Vec::new() }.holds(proof, DEEPEST).is_some()
@@ -52,19 +53,19 @@ impl<'c> Checker<'c> {
                 self.told.pop();
                 Some(())
             }
-            Proof::Sum(why) => self.shows(why, &self.goal()?),
+            Proof::Sum(why) => self.shows(why, &self.counting(&self.claim.sum)?),
             Proof::Contradiction(why) => self.shows(why, &Poly::constant(-1)),
         }
     }
 
-    /// The terms that count, times a positive integer.
-    fn goal(&self) -> Option<Poly> {
+    /// The terms that count, times the least common multiple of all denominators.
+    fn counting(&self, terms: &[Term]) -> Option<Poly> {
         let mut under = 1_i128;
-        for term in &self.claim.sum {
+        for term in terms {
             under = (under / gcd(under, term.under)).checked_mul(term.under)?;
         }
         let mut sum = Poly::default();
-        for term in &self.claim.sum {
+        for term in terms {
             if term.at.iter().any(|c| self.told.contains(&(c, false))) {
                 continue;
             }
@@ -111,6 +112,7 @@ impl<'c> Checker<'c> {
     fn fact(&self, fact: &Fact) -> Option<Poly> {
         exact(match fact {
             Fact::Known(k) => self.claim.known.get(*k)?.clone(),
+            Fact::Bound(k) => self.counting(self.claim.bounds.get(*k)?)?,
             Fact::Side(k) => self.sides.get(*k)?.clone(),
             Fact::Made(atom, made) => self.made(atom, *made)?,
         })

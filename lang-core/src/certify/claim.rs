@@ -15,7 +15,8 @@ const MOST: usize = 128;
 pub fn claim(question: &Question<'_>, factor: i128) -> Result<Claim, Why> {
     let (more, less) = sides(question);
     let sum = more.times(&Ratio::constant(factor)).add(&less.times(&Ratio::constant(-1)));
-    Ok(Claim { known: question.known.to_vec(), sum: terms(&sum)? })
+    let bounds = question.bounds.iter().map(terms).collect::<Result<_, _>>()?;
+    Ok(Claim { known: question.known.to_vec(), bounds, sum: terms(&sum)? })
 }
 
 /// What the function costs, and what its derivative.

@@ -80,7 +80,7 @@ impl Points {
 pub(super) fn atoms(question: &Question<'_>) -> Vec<Atom> {
     let mut all = Vec::new();
     question.known.iter().for_each(|p| leaves(p, &mut all));
-    for formula in [question.primal, question.derived, question.io, question.extra] {
+    for formula in [question.primal, question.derived, question.io, question.extra].into_iter().chain(question.bounds) {
         for piece in formula.pieces() {
             leaves(piece.value.parts().0, &mut all);
             piece.pred.visit(&mut |p| leaves(p, &mut all), &mut |_| {});
@@ -161,6 +161,7 @@ pub(super) struct Sides {
     /// How many atoms are given; the others are made of them.
     given: usize,
     known: Vec<Packed>,
+    bounds: Vec<Side>,
     primal: Side,
     derived: Side,
     values: Vec<i128>,
@@ -188,9 +189,10 @@ impl Sides {
             names.number(atom).ok_or(Why::TooLarge)?;
         }
         let known = question.known.iter().map(|p| names.pack(p)).collect::<Option<_>>().ok_or(Why::TooLarge)?;
+        let bounds = question.bounds.iter().map(|b| Side::of(b, &mut names)).collect::<Result<_, _>>()?;
         let (primal, derived) = sides(question);
         let (primal, derived) = (Side::of(&primal, &mut names)?, Side::of(&derived, &mut names)?);
-        Ok(Self { names, given: atoms.len(), known, primal, derived, values: Vec::new() })
+        Ok(Self { names, given: atoms.len(), known, bounds, primal, derived, values: Vec::new() })
     }
 
     pub(super) fn at(&mut self, point: &[i64]) -> Found {
@@ -204,8 +206,9 @@ impl Sides {
                 None => return Found::None,
             }
         }
-        for p in &self.known {
-            match p.at(&self.values) {
+        let known = self.known.iter().map(|p| p.at(&self.values));
+        for known in known.chain(self.bounds.iter().map(|b| b.scaled(&self.values))) {
+            match known {
                 Some(n) if n >= 0 => {}
                 Some(_) => return Found::Impossible,
                 None => return Found::None,
@@ -238,7 +241,14 @@ impl Side {
         Ok(Self { under, pieces })
     }
 
+    /// Its value, if it is whole.
     fn at(&self, values: &[i128]) -> Option<i128> {
+        let sum = self.scaled(values)?;
+        (sum % self.under == 0).then(|| sum / self.under)
+    }
+
+    /// Its value times the denominator.
+    fn scaled(&self, values: &[i128]) -> Option<i128> {
         let mut sum = 0_i128;
         for Part { at, value } in &self.pieces {
             let mut holds = true;
@@ -249,6 +259,6 @@ impl Side {
                 sum = sum.checked_add(value.at(values)?)?;
             }
         }
-        (sum % self.under == 0).then(|| sum / self.under)
+        Some(sum)
     }
 }

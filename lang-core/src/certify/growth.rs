@@ -52,7 +52,7 @@ pub(super) fn refute(question: &Question<'_>) -> Option<(Vec<Witness>, Poly)> {
 fn powers(question: &Question<'_>, atoms: &[Atom]) -> Vec<Vec<u32>> {
     let mut all: Vec<Vec<u32>> = vec![vec![1; atoms.len()]];
     let (more, less) = sides(question);
-    let mut found = outgrowing(&more, &less, question.known, atoms);
+    let mut found = outgrowing(&more, &less, question, atoms);
     all.append(&mut found);
     if atoms.len() <= 4 {
         let mut small = vec![Vec::new()];
@@ -71,7 +71,7 @@ fn powers(question: &Question<'_>, atoms: &[Atom]) -> Vec<Vec<u32>> {
     all
 }
 
-fn outgrowing(more: &Formula, less: &Formula, known: &[Poly], atoms: &[Atom]) -> Vec<Vec<u32>> {
+fn outgrowing(more: &Formula, less: &Formula, question: &Question<'_>, atoms: &[Atom]) -> Vec<Vec<u32>> {
     let terms = |of: &Formula| -> Vec<Vec<i128>> {
         let polys = of.pieces().iter().map(|p| p.value.parts().0);
         let mut all: Vec<_> = polys.flat_map(|p| p.terms().iter().map(|(m, _)| exponents(m, atoms))).collect();
@@ -81,12 +81,17 @@ fn outgrowing(more: &Formula, less: &Formula, known: &[Poly], atoms: &[Atom]) ->
     };
     let minus = |a: &[i128], b: &[i128]| a.iter().zip(b).map(|(a, b)| a - b).collect::<Vec<_>>();
     // Of `s <= n * m` the powers of `s` are at most the others'.
-    let bounds = known.iter().filter_map(|p| {
-        let (more, less): (Vec<_>, Vec<_>) = p.terms().iter().partition(|(_, c)| *c > 0);
-        let ([(m, _)], [(n, _)]) = (more.as_slice(), less.as_slice()) else { return None };
-        Some((0, minus(&exponents(m, atoms), &exponents(n, atoms))))
-    });
-    let bounds: Vec<_> = bounds.collect();
+    let known = question.known.iter().map(|p| vec![p]);
+    let of_bounds = |b: &'_ Formula| b.pieces().iter().map(|p| p.value.parts().0.clone()).collect::<Vec<_>>();
+    let of_bounds: Vec<Vec<Poly>> = question.bounds.iter().map(of_bounds).collect();
+    let mut bounds = Vec::new();
+    for polys in known.chain(of_bounds.iter().map(|b| b.iter().collect())) {
+        let terms = || polys.iter().flat_map(|p| p.terms());
+        let more = terms().filter(|(_, c)| *c > 0).max_by_key(|(m, _)| m.iter().map(|(_, k)| *k).sum::<u32>());
+        let Some((m, _)) = more else { continue };
+        let less = terms().filter(|(m, c)| *c < 0 && !m.is_empty());
+        bounds.extend(less.map(|(n, _)| (0, minus(&exponents(m, atoms), &exponents(n, atoms)))));
+    }
     let primal = terms(more);
     let mut left = MOST_STEPS;
     let mut all = Vec::new();
@@ -253,7 +258,7 @@ impl<'r> Along<'r> {
             });
         };
         let (more, less) = sides(question);
-        for piece in more.pieces().iter().chain(less.pieces()) {
+        for piece in question.bounds.iter().chain([&more, &less]).flat_map(Formula::pieces) {
             divisors(piece.value.parts().0);
             piece.pred.visit(&mut divisors, &mut |_| {});
         }
@@ -265,6 +270,10 @@ impl<'r> Along<'r> {
     fn outgrown(&self, question: &Question<'_>) -> Option<Poly> {
         for p in question.known {
             (sign(&self.of(p)?) >= 0).then_some(())?;
+        }
+        for bound in question.bounds {
+            let (sum, _) = self.sum(&terms(bound).ok()?)?;
+            (sign(&sum) >= 0).then_some(())?;
         }
         let (more, less) = sides(question);
         let (primal, _) = self.sum(&terms(&more).ok()?)?;

@@ -41,6 +41,8 @@ const TRIED: i128 = 4;
 pub struct Question<'a> {
     /// Not negative: each size, and what bounds symbols.
     pub known: &'a [Poly],
+    /// Not negative either: what bounds symbols and is no polynomial, less the symbols.
+    pub bounds: &'a [Formula],
     /// The work of the function.
     pub primal: &'a Formula,
     /// The work of its derivative.

@@ -25,12 +25,14 @@ pub struct Term {
     pub under: i128,
 }
 
-/// For all integers in place of the atoms for which none of `known` is negative, the sum is not negative. Atoms made of
+/// For all integers in place of the atoms for which none of `known` and of `bounds` is negative, the sum is not negative. Atoms made of
 /// others are what they are made to be: `p // d` with a positive constant `d` is the quotient rounded down.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Claim {
     /// What is known not to be negative.
     pub known: Vec<Poly>,
+    /// Sums that are known not to be negative.
+    pub bounds: Vec<Vec<Term>>,
     /// What is claimed not to be negative.
     pub sum: Vec<Term>,
 }
@@ -40,6 +42,9 @@ pub struct Claim {
 pub enum Fact {
     /// One of what the claim says is known.
     Known(usize),
+    /// One of the sums that the claim says are known: the terms that are told to count, times the least common multiple of
+    /// all its denominators. Of all other terms a comparison is told not to hold.
+    Bound(usize),
     /// What the split of this number on the way from the root says, the root's is 0.
     Side(usize),
     /// What an atom is, that is made of others.

@@ -3,7 +3,7 @@
 
 use super::combine::Frame;
 use super::packed::{Names, Packed, lcm, powers, quotient, single};
-use super::proof::{Claim, Combination, Comparison, Fact, Made, Proof, Told};
+use super::proof::{self, Claim, Combination, Comparison, Fact, Made, Proof, Told};
 use crate::predicate::{Atom, Poly};
 
 /// A proof is not deeper.
@@ -55,6 +55,8 @@ struct Search {
     names: Names,
     asked: Vec<Asked>,
     terms: Vec<Term>,
+    /// Sums that are known, and whether they are facts already.
+    bounds: Vec<(Vec<Term>, bool)>,
     facts: Vec<(Fact, Packed)>,
     /// Of the lesser and greater of two: the number of the atom and what lies between the two.
     chosen: Vec<(usize, Packed)>,
@@ -94,6 +96,7 @@ impl Search {
             names: Names::default(),
             asked: Vec::new(),
             terms: Vec::new(),
+            bounds: Vec::new(),
             facts: Vec::new(),
             chosen: Vec::new(),
             sides: Vec::new(),
@@ -116,8 +119,18 @@ impl Search {
             let p = self.names.pack(p)?;
             self.facts.push((Fact::Known(k), p));
         }
-        let under = claim.sum.iter().try_fold(1, |all, t| lcm(all, t.under))?;
-        for term in &claim.sum {
+        self.terms = self.sum(&claim.sum)?;
+        for bound in &claim.bounds {
+            let bound = self.sum(bound)?;
+            self.bounds.push((bound, false));
+        }
+        Some(())
+    }
+
+    fn sum(&mut self, of: &[proof::Term]) -> Option<Vec<Term>> {
+        let under = of.iter().try_fold(1, |all, t| lcm(all, t.under))?;
+        let mut terms = Vec::with_capacity(of.len());
+        for term in of {
             let value = self.names.pack(&term.over)?.scaled(under / term.under)?;
             let mut at = Vec::new();
             for comparison in &term.at {
@@ -129,9 +142,31 @@ impl Search {
                 }
                 at.push(known.unwrap_or(self.asked.len() - 1));
             }
-            self.terms.push(Term { at, value });
+            terms.push(Term { at, value });
         }
-        Some(())
+        Some(terms)
+    }
+
+    /// All terms of sums.
+    fn all_terms(&self) -> impl Iterator<Item = &Term> {
+        self.terms.iter().chain(self.bounds.iter().flat_map(|(b, _)| b))
+    }
+
+    /// Does the comparison hold, if that is told?
+    fn tells(&self, comparison: usize) -> Option<bool> {
+        self.told.get(comparison).copied().flatten()
+    }
+
+    /// May the term count, or is it told?
+    fn open(&self, term: &Term) -> bool {
+        let told = || term.at.iter().map(|c| self.tells(*c));
+        told().all(|told| told != Some(false)) && told().any(|told| told.is_none())
+    }
+
+    /// The sum of the terms that count.
+    fn counting(&self, terms: &[Term]) -> Option<Packed> {
+        let counts = |t: &&Term| t.at.iter().all(|c| self.tells(*c) == Some(true));
+        terms.iter().filter(counts).try_fold(Packed::default(), |sum, t| sum.plus(&t.value, 1))
     }
 
     /// Adds what is known of atoms made of others; gives what is to be split first.
@@ -194,24 +229,29 @@ impl Search {
     fn node(&mut self, first: &mut Vec<Packed>, deepest: usize, shifts: &mut Vec<(Packed, u8)>) -> Option<Proof> {
         self.left.nodes = self.left.nodes.checked_sub(1)?;
         let deepest = deepest.checked_sub(1)?;
-        let before = self.told.clone();
-        let facts = std::mem::take(&mut self.facts);
-        let step = self.step(&facts, first, shifts);
+        let before = (self.told.clone(), self.bounds.iter().map(|(_, used)| *used).collect::<Vec<_>>());
+        let count = self.facts.len();
+        let mut facts = std::mem::take(&mut self.facts);
+        let step = self.step(&mut facts, first, shifts);
         self.facts = facts;
-        let (tells, step) = step?;
-        let proof = match step {
-            Step::Done(proof) => Some(proof),
-            Step::Split(p) => self.split(p, first, deepest, shifts),
+        let found = match step {
+            Some((tells, Step::Done(proof))) => Some((tells, proof)),
+            Some((tells, Step::Split(p))) => self.split(p, first, deepest, shifts).map(|proof| (tells, proof)),
+            None => None,
         };
-        self.told = before;
+        self.facts.truncate(count);
+        self.told = before.0;
+        self.bounds.iter_mut().zip(before.1).for_each(|((_, used), before)| *used = before);
+        let (tells, proof) = found?;
         let wrap = |proof, told: Told| Proof::Told(Box::new(told), Box::new(proof));
-        Some(tells.into_iter().rev().fold(proof?, wrap))
+        Some(tells.into_iter().rev().fold(proof, wrap))
     }
 
-    /// What can be said here: the comparisons that are decided now, and a leaf or a split.
+    /// What can be said here: the comparisons that are decided now, and a leaf or a split. Bounds become facts where all
+    /// their comparisons are decided.
     fn step(
         &mut self,
-        facts: &[(Fact, Packed)],
+        facts: &mut Vec<(Fact, Packed)>,
         first: &mut Vec<Packed>,
         shifts: &mut Vec<(Packed, u8)>,
     ) -> Option<(Vec<Told>, Step)> {
@@ -225,11 +265,10 @@ impl Search {
             }
         }
         let mut tells = Vec::new();
-        let mut open: Option<Packed> = None;
+        let mut split: Option<Packed> = None;
         for k in 0..self.asked.len() {
-            let counts = |t: &Term| t.at.contains(&k) && t.at.iter().all(|c| self.told.get(*c) != Some(&Some(false)));
-            let (Some(asked), Some(None)) = (self.asked.get(k), self.told.get(k)) else { continue };
-            if !self.terms.iter().any(counts) {
+            let (Some(asked), None) = (self.asked.get(k), self.tells(k)) else { continue };
+            if !self.all_terms().any(|t| t.at.contains(&k) && self.open(t)) {
                 continue;
             }
             match decide(&frame, asked)? {
@@ -237,22 +276,28 @@ impl Search {
                     *self.told.get_mut(k)? = Some(told.holds);
                     tells.push(told);
                 }
-                Err(split) => open = open.or(Some(split)),
+                Err(at) => split = split.or(Some(at)),
+            }
+        }
+        let known = facts.len();
+        for k in 0..self.bounds.len() {
+            let Some((terms, false)) = self.bounds.get(k) else { continue };
+            if !terms.iter().any(|t| self.open(t)) {
+                facts.push((Fact::Bound(k), self.counting(terms)?));
+                self.bounds.get_mut(k)?.1 = true;
             }
         }
         // What was left open may not count any more.
-        let told = |c: &usize| self.told.get(*c).copied().flatten();
-        let still = self
-            .terms
-            .iter()
-            .any(|t| t.at.iter().all(|c| told(c) != Some(false)) && t.at.iter().any(|c| told(c).is_none()));
-        if let (true, Some(split)) = (still, open) {
+        if let (true, Some(split)) = (self.all_terms().any(|t| self.open(t)), split) {
             return Some((tells, Step::Split(split)));
         }
-        let mut goal = Packed::default();
-        for term in self.terms.iter().filter(|t| t.at.iter().all(|c| told(c) == Some(true))) {
-            goal = goal.plus(&term.value, 1)?;
+        let frame = Frame::new(facts, self.names.atoms().len())?;
+        if facts.len() > known
+            && let Some(why) = frame.combine(&Packed::constant(-1), &mut self.left.work)
+        {
+            return Some((tells, Step::Done(Proof::Contradiction(why))));
         }
+        let goal = self.counting(&self.terms)?;
         if let Some(why) = frame.combine(&goal, &mut self.left.work) {
             return Some((tells, Step::Done(Proof::Sum(why))));
         }

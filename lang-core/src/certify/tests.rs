@@ -17,6 +17,7 @@ mod tampered;
 #[derive(Debug)]
 pub(super) struct Asked {
     pub(super) known: Vec<Poly>,
+    pub(super) bounds: Vec<Formula>,
     pub(super) primal: Formula,
     pub(super) derived: Formula,
     pub(super) io: Formula,
@@ -25,8 +26,8 @@ pub(super) struct Asked {
 
 impl Asked {
     pub(super) fn question(&self) -> Question<'_> {
-        let Self { known, primal, derived, io, extra } = self;
-        Question { known, primal, derived, io, extra }
+        let Self { known, bounds, primal, derived, io, extra } = self;
+        Question { known, bounds, primal, derived, io, extra }
     }
 }
 
@@ -45,9 +46,17 @@ fn formula(text: &str) -> Formula {
     Formula::of(text.split(';').filter(|t| !t.trim().is_empty()).map(piece))
 }
 
+/// Polynomials that are known; after a bar formulas that are no less than a symbol.
 fn asked(known: &str, [primal, derived, io, extra]: [&str; 4]) -> Asked {
+    let (known, bounds) = known.split_once('|').unwrap_or((known, ""));
     let known = facts(known).into_iter().map(|(p, _)| p).collect();
-    Asked { known, primal: formula(primal), derived: formula(derived), io: formula(io), extra: formula(extra) }
+    let bound = |text: &str| {
+        let (symbol, most) = text.split_once("up to").unwrap();
+        formula(most).add(&poly(symbol).neg().into())
+    };
+    let bounds = bounds.split(',').filter(|t| !t.trim().is_empty()).map(bound).collect();
+    let [primal, derived, io, extra] = [primal, derived, io, extra].map(formula);
+    Asked { known, bounds, primal, derived, io, extra }
 }
 
 /// How many nodes a proof has.
@@ -288,6 +297,32 @@ fn symbols() {
           proved 2, least at n = 2, s = 1; 5 nodes
     "#]]
     .assert_eq(&out);
+}
+
+#[test]
+fn bounded_by_formulas() {
+    let out = table(&[
+        ("n >= 0, s >= 0 | s up to n * (n - 1) : 2", ["n^2", "n^2 + 2 * s", "", ""]),
+        ("n >= 0, m >= 0, s >= 0 | s up to [m >= 1] n * m - n", ["n * m", "n * m + s", "", ""]),
+        ("n >= 0, m >= 0, s >= 0 | s up to [m >= 1] n * m - n", ["[m >= 1] n * m - n + 1", "2 * s", "", ""]),
+        ("n >= 0, s >= 0 | s up to [n >= 3] n; [n < 3] 0 * n", ["[n >= 3] 2 * n", "[n >= 3] 3 * s; [n < 3] s", "", ""]),
+        ("n >= 0, s >= 0 | s up to [n >= 3] n^2", ["n", "s + n", "", ""]),
+        ("n >= 0, s >= 0, t >= 0 | s up to n, t up to [n >= 1] n * (n + 1) : 2", ["n^2", "s * n + t", "", ""]),
+    ]);
+    expect![[r#"
+        n^2 + 2 * s
+          proved 2, least at n = 2, s = 1; 1 nodes
+        n * m + s
+          proved 2, least at n = 1, m = 2, s = 1; 5 nodes
+        2 * s
+          proved 2, least at n = 1, m = 3, s = 2; 5 nodes
+        [n >= 3] 3 * s; [n < 3] s
+          proved 2, least at n = 3, s = 3; 7 nodes
+        s + n
+          refuted by s: 72 against 8 at n = 8, s = 64; 4160 against 64 at n = 64, s = 4096; 262656 against 512 at n = 512, s = 262144;
+        s * n + t
+          proved 2, least at n = 1, s = 1, t = 1; 5 nodes
+    "#]].assert_eq(&out);
 }
 
 #[test]

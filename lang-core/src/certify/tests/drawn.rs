@@ -88,11 +88,20 @@ fn of_sizes(seed: u64, sizes: &[&'static str], pieces: usize) -> Asked {
     let mut names = sizes.to_vec();
     names.truncate(1 + draw.below(sizes.len()));
     let mut known: Vec<Poly> = names.iter().map(|n| poly(n).plus(-draw.number(8) / 7)).collect();
+    let mut bounds = Vec::new();
     for symbol in ["s", "t"] {
         if draw.below(4) == 0 {
             known.push(poly(symbol));
             let bound = poly(draw.one_of(&names));
             match draw.below(3) {
+                0 if draw.below(2) == 0 => {
+                    let (pred, value) = (guard(draw, &names), monomial(draw, &names, 2));
+                    let most = Formula::of([
+                        Piece { pred, value: value.into() },
+                        Piece { pred: Pred::truth(), value: bound.into() },
+                    ]);
+                    bounds.push(most.add(&poly(symbol).neg().into()));
+                }
                 0 => known.push(bound.sub(&poly(symbol))),
                 1 => known.push(bound.mul(&poly(draw.one_of(&names))).sub(&poly(symbol))),
                 _ => {}
@@ -117,7 +126,7 @@ fn of_sizes(seed: u64, sizes: &[&'static str], pieces: usize) -> Asked {
         _ => names.iter().fold(Poly::constant(draw.number(2)), |sum, n| sum.add(&poly(n))).into(),
     };
     let extra = if draw.below(5) == 0 { monomial(draw, &names, 2).into() } else { Formula::default() };
-    Asked { known, primal, derived, io, extra }
+    Asked { known, bounds, primal, derived, io, extra }
 }
 
 /// The atoms that are drawn, sizes and symbols.
@@ -129,6 +138,9 @@ type Values = BTreeMap<Atom, i64>;
 fn sides(question: &Question<'_>, values: &Values) -> Option<(i128, i128)> {
     let mut f = |a: &Atom| values.get(a).copied();
     if question.known.iter().any(|p| p.eval(&mut f).unwrap() < 0) {
+        return None;
+    }
+    if question.bounds.iter().any(|b| b.eval(&mut f).unwrap() < 0) {
         return None;
     }
     let [primal, derived, io, extra] =

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::drawn::{Draw, drawn};
-use crate::certify::proof::{Claim, Combination, Comparison, Fact, Made, Proof};
+use crate::certify::proof::{Claim, Combination, Comparison, Fact, Made, Proof, Term};
 use crate::certify::{Verdict, certify, check, claim};
 use crate::predicate::testing::atom;
 use crate::predicate::{Atom, Poly};
@@ -87,6 +87,7 @@ fn tamper(proof: &mut Proof, draw: &mut Draw) -> Option<Done> {
                 let which = draw.below(part.1.len());
                 part.1[which] = match &part.1[which] {
                     Fact::Known(k) => Fact::Known(k + 1),
+                    Fact::Bound(k) => Fact::Known(*k),
                     Fact::Side(k) => Fact::Side(if *k > 0 { k - 1 } else { 1 }),
                     Fact::Made(a, Made::First) => Fact::Made(a.clone(), Made::Second),
                     Fact::Made(a, _) => Fact::Made(a.clone(), Made::First),
@@ -180,19 +181,22 @@ fn holds(claim: &Claim, draw: &mut Draw) -> bool {
         if claim.known.iter().any(|p| p.eval(&mut f).unwrap() < 0) {
             return true;
         }
-        let under: i128 = claim.sum.iter().map(|t| t.under).product();
-        let mut sum = 0;
-        for term in &claim.sum {
-            let counts = term.at.iter().all(|c| match c {
-                Comparison::Ge(p) => p.eval(&mut f).unwrap() >= 0,
-                Comparison::Eq(p) => p.eval(&mut f).unwrap() == 0,
-                Comparison::Ne(p) => p.eval(&mut f).unwrap() != 0,
-            });
-            if counts {
-                sum += i128::from(term.over.eval(&mut f).unwrap()) * (under / term.under);
+        let mut sum = |terms: &[Term]| {
+            let under: i128 = terms.iter().map(|t| t.under).product();
+            let mut sum = 0;
+            for term in terms {
+                let counts = term.at.iter().all(|c| match c {
+                    Comparison::Ge(p) => p.eval(&mut f).unwrap() >= 0,
+                    Comparison::Eq(p) => p.eval(&mut f).unwrap() == 0,
+                    Comparison::Ne(p) => p.eval(&mut f).unwrap() != 0,
+                });
+                if counts {
+                    sum += i128::from(term.over.eval(&mut f).unwrap()) * (under / term.under);
+                }
             }
-        }
-        sum >= 0
+            sum
+        };
+        claim.bounds.iter().any(|b| sum(b) < 0) || sum(&claim.sum) >= 0
     })
 }
 

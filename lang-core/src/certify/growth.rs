@@ -6,7 +6,7 @@ use super::grid::{Found, Sides, atoms};
 use super::packed::lcm;
 use super::proof::{Comparison, Term};
 use super::{Question, Sizes, Witness, simplex};
-use crate::count::Formula;
+use crate::count::{Formula, Ratio};
 use crate::predicate::poly::Monomial;
 use crate::predicate::{Atom, LocalId, Poly};
 
@@ -209,23 +209,24 @@ pub(super) fn grows(question: &Question<'_>, witnesses: &[Witness]) -> bool {
 
 /// The term of the derivative with the largest value at some sizes.
 pub(super) fn largest(question: &Question<'_>, sizes: &Sizes) -> Option<Poly> {
-    let mut value = |a: &Atom| sizes.iter().find(|(b, _)| b == a).map(|(_, n)| *n);
-    let mut best: Option<(i64, Poly)> = None;
+    let mut size = |a: &Atom| sizes.iter().find(|(b, _)| b == a).map(|(_, n)| *n);
+    let mut value = |p: &Poly| Ratio::from(p.clone()).eval(&mut size);
+    let mut best: Option<(i128, Poly)> = None;
     for term in terms(question.derived).ok()? {
         let mut counts = true;
         for comparison in &term.at {
             counts = counts
                 && match comparison {
-                    Comparison::Ge(p) => p.eval(&mut value)? >= 0,
-                    Comparison::Eq(p) => p.eval(&mut value)? == 0,
-                    Comparison::Ne(p) => p.eval(&mut value)? != 0,
+                    Comparison::Ge(p) => value(p)? >= 0,
+                    Comparison::Eq(p) => value(p)? == 0,
+                    Comparison::Ne(p) => value(p)? != 0,
                 };
         }
         for (monomial, c) in term.over.terms().iter().filter(|_| counts) {
             let one = Poly::term(monomial.clone(), *c);
-            let size = one.eval(&mut value)?;
-            if best.as_ref().is_none_or(|(most, _)| size > *most) {
-                best = Some((size, whole(monomial, *c, term.under)));
+            let value = value(&one)?;
+            if best.as_ref().is_none_or(|(most, _)| value > *most) {
+                best = Some((value, whole(monomial, *c, term.under)));
             }
         }
     }

@@ -137,7 +137,7 @@ type Values = BTreeMap<Atom, i64>;
 /// Both sides by the formulas themselves, where what is known holds.
 fn sides(question: &Question<'_>, values: &Values) -> Option<(i128, i128)> {
     let mut f = |a: &Atom| values.get(a).copied();
-    if question.known.iter().any(|p| p.eval(&mut f).unwrap() < 0) {
+    if question.known.iter().any(|p| Ratio::from(p.clone()).eval(&mut f).unwrap() < 0) {
         return None;
     }
     if question.bounds.iter().any(|b| b.eval(&mut f).unwrap() < 0) {

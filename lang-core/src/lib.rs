@@ -8,6 +8,7 @@
 
 pub mod ad;
 pub mod base;
+pub mod certify;
 pub mod cost;
 pub mod count;
 pub mod exec;

@@ -4,11 +4,12 @@ use super::{File, Problem};
 
 /// The folders of `lang-core/src`, in the order a program passes through them. `lib.rs` cannot
 /// hold the order: the formatter sorts its `mod` lines.
-const ORDER: [&str; 16] = [
+const ORDER: [&str; 17] = [
     "base",
     "syntax",
     "predicate",
     "count",
+    "certify",
     "resolve",
     "types",
     "interp",

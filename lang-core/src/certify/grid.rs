@@ -1,0 +1,264 @@
+//! Both sides of a question at many sizes: the least factor that all of them leave.
+
+use super::claim::{sides, terms};
+use super::packed::{Names, Packed, lcm};
+use super::proof::{Comparison, Term};
+use super::{Grid, Question, Sizes, Why, Witness};
+use crate::count::Formula;
+use crate::predicate::{Atom, Poly};
+
+/// About so many combinations of sizes.
+const POINTS: usize = 500;
+
+/// Sizes far beyond.
+const FAR: i64 = 1000;
+
+/// A factor that small sizes need is not half of what sizes far beyond need, or the ratio is steep; and small factors
+/// never are.
+const STEEP: i128 = 24;
+
+/// The least whole factor, at least 1, with where one less is not enough; or there is none, as the function costs nothing
+/// at a place where its derivative costs something.
+pub(super) enum Factor {
+    Least(i128, Option<Sizes>),
+    None(Witness),
+}
+
+/// What the grid says.
+pub(super) struct Points {
+    pub(super) grid: Grid,
+    pub(super) factor: Factor,
+    /// Is it likely that there is no factor?
+    pub(super) steep: bool,
+}
+
+impl Points {
+    pub(super) fn of(question: &Question<'_>) -> Result<Self, Why> {
+        let atoms = atoms(question);
+        let mut sides = Sides::of(question, &atoms)?;
+        let (most, drawn, near) = near(atoms.len());
+        let mut grid = Grid { atoms, most, drawn, points: 0 };
+        let (mut least, mut tight, mut before) = (1, None, 1);
+        let far = far(grid.atoms.len());
+        let count = near.len();
+        for (k, point) in near.into_iter().chain(far).enumerate() {
+            if k == count {
+                before = least;
+            }
+            // Beyond overflow nothing is asked.
+            let values = match sides.at(&point) {
+                Found::Values(derived, primal) => (derived, primal),
+                Found::Impossible => continue,
+                Found::None if k >= count => continue,
+                Found::None => return Err(Why::NoValue),
+            };
+            grid.points += 1;
+            let (derived, primal) = values;
+            let sizes = || grid.atoms.iter().cloned().zip(point.iter().copied()).collect::<Sizes>();
+            if derived < 0 || primal < 0 {
+                return Err(Why::Negative);
+            }
+            if primal == 0 && derived > 0 {
+                let factor = Factor::None(Witness { sizes: sizes(), derived, primal });
+                return Ok(Self { grid, factor, steep: true });
+            }
+            let needed = if derived == 0 { 0 } else { (derived - 1) / primal + 1 };
+            if needed > least || needed == least && tight.is_none() {
+                least = needed;
+                tight = Some(sizes());
+            }
+        }
+        if grid.points == 0 {
+            return Err(Why::NoValue);
+        }
+        let steep = least > STEEP && least / 2 > before;
+        Ok(Self { grid, factor: Factor::Least(least, tight), steep })
+    }
+}
+
+/// The atoms of a question that are not made of others.
+pub(super) fn atoms(question: &Question<'_>) -> Vec<Atom> {
+    let mut all = Vec::new();
+    question.known.iter().for_each(|p| leaves(p, &mut all));
+    for formula in [question.primal, question.derived, question.io, question.extra].into_iter().chain(question.bounds) {
+        for piece in formula.pieces() {
+            leaves(piece.value.parts().0, &mut all);
+            piece.pred.visit(&mut |p| leaves(p, &mut all), &mut |_| {});
+        }
+    }
+    all
+}
+
+fn leaves(p: &Poly, all: &mut Vec<Atom>) {
+    for (atom, _) in p.terms().iter().flat_map(|(m, _)| m) {
+        match atom {
+            Atom::Div(p, q) | Atom::Mod(p, q) | Atom::Min(p, q) | Atom::Max(p, q) => {
+                leaves(p, all);
+                leaves(q, all);
+            }
+            other if !all.contains(other) => all.push(other.clone()),
+            _ => {}
+        }
+    }
+}
+
+/// Combinations of small sizes: to which one, whether they are drawn, and they.
+fn near(atoms: usize) -> (i64, bool, Vec<Vec<i64>>) {
+    let side = match atoms {
+        0 => 1,
+        1 => 64,
+        2 => 20,
+        3 => 8,
+        4 => 5,
+        5 | 6 => 3,
+        _ => {
+            // A generator whose numbers are the same in every run.
+            let mut state = 1_u64;
+            let mut draw = |_| {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                i64::try_from(state >> 61).unwrap_or(0)
+            };
+            let drawn = (0..POINTS).map(|_| (0..atoms).map(&mut draw).collect());
+            let same = (0..8).map(|n| vec![n; atoms]);
+            return (7, true, same.chain(drawn).collect());
+        }
+    };
+    let mut points = vec![Vec::new()];
+    for _ in 0..atoms {
+        let more = |p: &Vec<i64>| (0..side).map(|n| p.iter().copied().chain([n]).collect()).collect::<Vec<_>>();
+        points = points.iter().flat_map(more).collect();
+    }
+    (side - 1, false, points)
+}
+
+/// Combinations of 1 and a large size; of many atoms those with few large or few small ones.
+fn far(atoms: usize) -> Vec<Vec<i64>> {
+    let size = |large: bool| if large { FAR } else { 1 };
+    let mut all: Vec<Vec<i64>> = vec![vec![FAR * FAR; atoms]];
+    if atoms <= 6 {
+        all.extend((0..1_u32 << atoms).map(|set| (0..atoms).map(|k| size(set >> k & 1 == 1)).collect()));
+    } else {
+        all.push(vec![FAR; atoms]);
+        for other in 0..atoms {
+            all.extend([true, false].map(|large| (0..atoms).map(|k| size((k == other) == large)).collect()));
+        }
+    }
+    all
+}
+
+/// Of a point the values of both sides.
+pub(super) enum Found {
+    Values(i128, i128),
+    /// What is known does not hold.
+    Impossible,
+    /// A formula has no value, or one that is not whole.
+    None,
+}
+
+/// Both sides of a question, ready for many sizes.
+pub(super) struct Sides {
+    names: Names,
+    /// How many atoms are given; the others are made of them.
+    given: usize,
+    known: Vec<Packed>,
+    bounds: Vec<Side>,
+    primal: Side,
+    derived: Side,
+    values: Vec<i128>,
+}
+
+/// A sum of pieces over one denominator.
+struct Side {
+    under: i128,
+    pieces: Vec<Part>,
+}
+
+/// Is it what is asked of a number?
+type Asked = fn(i128) -> bool;
+
+/// A polynomial, where others are as they are asked to be.
+struct Part {
+    at: Vec<(Packed, Asked)>,
+    value: Packed,
+}
+
+impl Sides {
+    pub(super) fn of(question: &Question<'_>, atoms: &[Atom]) -> Result<Self, Why> {
+        let mut names = Names::default();
+        for atom in atoms {
+            names.number(atom).ok_or(Why::TooLarge)?;
+        }
+        let known = question.known.iter().map(|p| names.pack(p)).collect::<Option<_>>().ok_or(Why::TooLarge)?;
+        let bounds = question.bounds.iter().map(|b| Side::of(b, &mut names)).collect::<Result<_, _>>()?;
+        let (primal, derived) = sides(question);
+        let (primal, derived) = (Side::of(&primal, &mut names)?, Side::of(&derived, &mut names)?);
+        Ok(Self { names, given: atoms.len(), known, bounds, primal, derived, values: Vec::new() })
+    }
+
+    pub(super) fn at(&mut self, point: &[i64]) -> Found {
+        self.values.clear();
+        self.values.extend(point.iter().map(|n| i128::from(*n)));
+        let atoms = self.names.atoms();
+        for made in atoms.iter().skip(self.given) {
+            let mut value = |a: &Atom| atoms.iter().zip(point).find(|(b, _)| *b == a).map(|(_, n)| *n);
+            match Poly::atom(made.clone()).eval(&mut value) {
+                Some(n) => self.values.push(n.into()),
+                None => return Found::None,
+            }
+        }
+        let known = self.known.iter().map(|p| p.at(&self.values));
+        for known in known.chain(self.bounds.iter().map(|b| b.scaled(&self.values))) {
+            match known {
+                Some(n) if n >= 0 => {}
+                Some(_) => return Found::Impossible,
+                None => return Found::None,
+            }
+        }
+        match (self.derived.at(&self.values), self.primal.at(&self.values)) {
+            (Some(derived), Some(primal)) => Found::Values(derived, primal),
+            _ => Found::None,
+        }
+    }
+}
+
+impl Side {
+    fn of(formula: &Formula, names: &mut Names) -> Result<Self, Why> {
+        let terms: Vec<Term> = terms(formula)?;
+        let under = terms.iter().try_fold(1, |all, t| lcm(all, t.under)).ok_or(Why::TooLarge)?;
+        let mut piece = |term: &Term| {
+            let mut at = Vec::new();
+            for comparison in &term.at {
+                let (p, holds): (&Poly, Asked) = match comparison {
+                    Comparison::Ge(p) => (p, |n| n >= 0),
+                    Comparison::Eq(p) => (p, |n| n == 0),
+                    Comparison::Ne(p) => (p, |n| n != 0),
+                };
+                at.push((names.pack(p)?, holds));
+            }
+            Some(Part { at, value: names.pack(&term.over)?.scaled(under / term.under)? })
+        };
+        let pieces = terms.iter().map(&mut piece).collect::<Option<_>>().ok_or(Why::TooLarge)?;
+        Ok(Self { under, pieces })
+    }
+
+    /// Its value, if it is whole.
+    fn at(&self, values: &[i128]) -> Option<i128> {
+        let sum = self.scaled(values)?;
+        (sum % self.under == 0).then(|| sum / self.under)
+    }
+
+    /// Its value times the denominator.
+    fn scaled(&self, values: &[i128]) -> Option<i128> {
+        let mut sum = 0_i128;
+        for Part { at, value } in &self.pieces {
+            let mut holds = true;
+            for (p, asked) in at {
+                holds = holds && asked(p.at(values)?);
+            }
+            if holds {
+                sum = sum.checked_add(value.at(values)?)?;
+            }
+        }
+        Some(sum)
+    }
+}

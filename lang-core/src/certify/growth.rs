@@ -1,0 +1,380 @@
+//! Growth without bound: along a ray, where each atom is a multiple of a power of `t` or a constant, both sides are polynomials in `t`
+//! from some `t` on, and the derivative's has the larger degree.
+
+use super::claim::{sides, terms};
+use super::grid::{Found, Sides, atoms};
+use super::packed::lcm;
+use super::proof::{Comparison, Term};
+use super::{Question, Sizes, Witness, simplex};
+use crate::count::{Formula, Ratio};
+use crate::predicate::poly::Monomial;
+use crate::predicate::{Atom, LocalId, Poly};
+
+/// More rays than this are not looked at.
+const MOST_RAYS: usize = 1500;
+
+/// The first of the sizes of a witness, and by how much they grow.
+const FROM: i64 = 8;
+
+/// The steps of the simplex method.
+const MOST_STEPS: usize = 100_000;
+
+/// How many.
+const WITNESSES: usize = 3;
+
+/// A greater power of `t` is not looked at.
+const MOST_POWER: i128 = 6;
+
+/// Each atom is so many times a power of `t`.
+#[derive(Clone, PartialEq, Eq)]
+struct Ray(Vec<(i64, u32)>);
+
+impl Ray {
+    fn at(&self, t: i64) -> Option<Vec<i64>> {
+        self.0.iter().map(|(times, power)| t.checked_pow(*power)?.checked_mul(*times)).collect()
+    }
+}
+
+/// Sizes where the ratio grows and the term of the derivative that makes it grow, if no factor is enough.
+pub(super) fn refute(question: &Question<'_>) -> Option<(Vec<Witness>, Poly)> {
+    let atoms = atoms(question);
+    let mut sides = Sides::of(question, &atoms).ok()?;
+    rays(&powers(question, &atoms)).into_iter().find_map(|ray| {
+        likely(&mut sides, &ray)?;
+        let term = Along::new(&atoms, &ray, question)?.outgrown(question)?;
+        Some((witnesses(&mut sides, &atoms, &ray)?, term))
+    })
+}
+
+/// Powers of `t` that may make the ratio grow: those that let a term of the derivative outgrow all terms of the function
+/// where all terms count (it is a vertex of their Newton polytope, the simplex method says in which direction), and small
+/// ones.
+fn powers(question: &Question<'_>, atoms: &[Atom]) -> Vec<Vec<u32>> {
+    let mut all: Vec<Vec<u32>> = vec![vec![1; atoms.len()]];
+    let (more, less) = sides(question);
+    let mut found = outgrowing(&more, &less, question, atoms);
+    all.append(&mut found);
+    if atoms.len() <= 4 {
+        let mut small = vec![Vec::new()];
+        for _ in atoms {
+            let more = |p: &Vec<u32>| (0..3).map(|k| p.iter().copied().chain([k]).collect()).collect::<Vec<_>>();
+            small = small.iter().flat_map(more).collect();
+        }
+        small.sort_by_key(|p: &Vec<u32>| (p.iter().max().copied(), p.iter().sum::<u32>()));
+        all.append(&mut small);
+    } else {
+        for other in 0..atoms.len() {
+            all.extend([true, false].map(|grows| (0..atoms.len()).map(|k| u32::from((k == other) == grows)).collect()));
+        }
+    }
+    all.retain(|p| p.iter().any(|k| *k > 0));
+    all
+}
+
+fn outgrowing(more: &Formula, less: &Formula, question: &Question<'_>, atoms: &[Atom]) -> Vec<Vec<u32>> {
+    let terms = |of: &Formula| -> Vec<Vec<i128>> {
+        let polys = of.pieces().iter().map(|p| p.value.parts().0);
+        let mut all: Vec<_> = polys.flat_map(|p| p.terms().iter().map(|(m, _)| exponents(m, atoms))).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    };
+    let minus = |a: &[i128], b: &[i128]| a.iter().zip(b).map(|(a, b)| a - b).collect::<Vec<_>>();
+    // Of `s <= n * m` the powers of `s` are at most the others'.
+    let known = question.known.iter().map(|p| vec![p]);
+    let of_bounds = |b: &'_ Formula| b.pieces().iter().map(|p| p.value.parts().0.clone()).collect::<Vec<_>>();
+    let of_bounds: Vec<Vec<Poly>> = question.bounds.iter().map(of_bounds).collect();
+    let mut bounds = Vec::new();
+    for polys in known.chain(of_bounds.iter().map(|b| b.iter().collect())) {
+        let terms = || polys.iter().flat_map(|p| p.terms());
+        let more = terms().filter(|(_, c)| *c > 0).max_by_key(|(m, _)| m.iter().map(|(_, k)| *k).sum::<u32>());
+        let Some((m, _)) = more else { continue };
+        let less = terms().filter(|(m, c)| *c < 0 && !m.is_empty());
+        bounds.extend(less.map(|(n, _)| (0, minus(&exponents(m, atoms), &exponents(n, atoms)))));
+    }
+    let primal = terms(more);
+    let mut left = MOST_STEPS;
+    let mut all = Vec::new();
+    for term in terms(less).iter().filter(|t| !primal.contains(t)) {
+        let rows = primal.iter().map(|other| (-1, minus(term, other))).chain(bounds.iter().cloned()).collect();
+        let Some(found) = simplex::solve(atoms.len(), rows, &mut left) else { continue };
+        let whole = || {
+            let by = found.iter().try_fold(1, |by, (_, under)| lcm(by, *under))?;
+            let power = |(over, under): &(i128, i128)| {
+                let power = over.checked_mul(by / under).filter(|k| *k <= MOST_POWER)?;
+                u32::try_from(power).ok()
+            };
+            found.iter().map(power).collect::<Option<Vec<u32>>>()
+        };
+        all.extend(whole().filter(|powers| !all.contains(powers)).into_iter().collect::<Vec<_>>());
+    }
+    all
+}
+
+/// The powers of the atoms in a monomial; a quotient counts as what is divided, and so on, as far as these are powers.
+fn exponents(m: &Monomial, atoms: &[Atom]) -> Vec<i128> {
+    let mut all = vec![0; atoms.len()];
+    for (atom, power) in m {
+        let mut of = atom;
+        while let Atom::Div(p, _) | Atom::Min(p, _) | Atom::Max(p, _) = of {
+            let Some((inner, _)) = p.terms().iter().flat_map(|(m, _)| m).next() else { break };
+            of = inner;
+        }
+        if let Some(slot) = atoms.iter().position(|a| a == of).and_then(|k| all.get_mut(k)) {
+            *slot += i128::from(*power);
+        }
+    }
+    all
+}
+
+/// The rays of these powers: with factors that are all the same, and with others, as comparisons may ask for.
+fn rays(powers: &[Vec<u32>]) -> Vec<Ray> {
+    let mut all: Vec<Ray> = Vec::new();
+    let atoms = powers.first().map_or(0, Vec::len);
+    let count = i64::try_from(atoms).unwrap_or(0);
+    let up: Vec<i64> = (1..=count).collect();
+    let down: Vec<i64> = (1..=count).rev().collect();
+    let mut factors =
+        vec![(vec![1; atoms], 0), (vec![2; atoms], 0), (vec![1; atoms], 1), (up.clone(), 0), (down.clone(), 0)];
+    factors.extend([(up, 1), (down, 1)]);
+    factors.extend((0..atoms).map(|one| ((0..atoms).map(|k| if k == one { 2 } else { 1 }).collect(), 0)));
+    // Constants may be less by one.
+    for (factors, less) in factors {
+        for powers in powers {
+            let of = |(times, power): (&i64, &u32)| (if *power == 0 { times - less } else { *times }, *power);
+            let ray = Ray(factors.iter().zip(powers).map(of).collect());
+            if all.len() < MOST_RAYS {
+                all.push(ray);
+            }
+        }
+    }
+    all
+}
+
+/// Does the ratio grow between two sizes?
+fn likely(sides: &mut Sides, ray: &Ray) -> Option<()> {
+    let mut value = |t| match sides.at(&ray.at(t)?) {
+        Found::Values(derived, primal) if derived > 0 && primal > 0 => Some((derived, primal)),
+        _ => None,
+    };
+    let (near, far) = (value(1 << 6)?, value(1 << 9)?);
+    let grown = far.0.checked_mul(near.1)? / near.0.checked_mul(far.1)?.max(1);
+    (grown >= 2).then_some(())
+}
+
+fn witnesses(sides: &mut Sides, atoms: &[Atom], ray: &Ray) -> Option<Vec<Witness>> {
+    let mut found: Vec<Witness> = Vec::new();
+    let mut t = FROM;
+    while found.len() < WITNESSES {
+        let point = ray.at(t)?;
+        if let Found::Values(derived, primal) = sides.at(&point) {
+            let sizes = atoms.iter().cloned().zip(point).collect();
+            let witness = Witness { sizes, derived, primal };
+            // Smaller sizes may tell less.
+            if found.last().is_some_and(|last| !less(last, &witness)) {
+                found.clear();
+            }
+            found.push(witness);
+        }
+        t = t.checked_mul(FROM)?;
+    }
+    Some(found)
+}
+
+/// Is the ratio less?
+fn less(one: &Witness, other: &Witness) -> bool {
+    let products = one.derived.checked_mul(other.primal).zip(other.derived.checked_mul(one.primal));
+    products.is_some_and(|(a, b)| a < b)
+}
+
+/// The values of both sides at possible sizes.
+pub(super) fn witness(question: &Question<'_>, sizes: &Sizes) -> Option<Witness> {
+    let (atoms, point): (Vec<Atom>, Vec<i64>) = sizes.iter().cloned().unzip();
+    match Sides::of(question, &atoms).ok()?.at(&point) {
+        Found::Values(derived, primal) => Some(Witness { sizes: sizes.clone(), derived, primal }),
+        _ => None,
+    }
+}
+
+/// Are the witnesses what they say, and do they grow?
+pub(super) fn grows(question: &Question<'_>, witnesses: &[Witness]) -> bool {
+    let right = witnesses.iter().all(|w| witness(question, &w.sizes).as_ref() == Some(w));
+    right
+        && match witnesses {
+            [one] => one.primal == 0 && one.derived > 0,
+            [_, _, ..] => witnesses.iter().zip(witnesses.iter().skip(1)).all(|(a, b)| less(a, b)),
+            [] => false,
+        }
+}
+
+/// The term of the derivative with the largest value at some sizes.
+pub(super) fn largest(question: &Question<'_>, sizes: &Sizes) -> Option<Poly> {
+    let mut size = |a: &Atom| sizes.iter().find(|(b, _)| b == a).map(|(_, n)| *n);
+    let mut value = |p: &Poly| Ratio::from(p.clone()).eval(&mut size);
+    let mut best: Option<(i128, Poly)> = None;
+    for term in terms(question.derived).ok()? {
+        let mut counts = true;
+        for comparison in &term.at {
+            counts = counts
+                && match comparison {
+                    Comparison::Ge(p) => value(p)? >= 0,
+                    Comparison::Eq(p) => value(p)? == 0,
+                    Comparison::Ne(p) => value(p)? != 0,
+                };
+        }
+        for (monomial, c) in term.over.terms().iter().filter(|_| counts) {
+            let one = Poly::term(monomial.clone(), *c);
+            let value = value(&one)?;
+            if best.as_ref().is_none_or(|(most, _)| value > *most) {
+                best = Some((value, whole(monomial, *c, term.under)));
+            }
+        }
+    }
+    best.map(|(_, term)| term)
+}
+
+/// A term as people see it: with its coefficient rounded, and at least 1.
+fn whole(monomial: &Monomial, c: i128, under: i128) -> Poly {
+    Poly::term(monomial.clone(), (c / under).max(1))
+}
+
+/// What polynomials are along a ray.
+struct Along<'r> {
+    atoms: &'r [Atom],
+    ray: &'r Ray,
+    /// `t` is so many times the unknown, so that quotients come out.
+    by: i128,
+    unknown: Atom,
+}
+
+impl<'r> Along<'r> {
+    fn new(atoms: &'r [Atom], ray: &'r Ray, question: &Question<'_>) -> Option<Self> {
+        let mut by = Some(1);
+        let mut divisors = |p: &Poly| {
+            p.for_each_atom(&mut |a| {
+                if let Atom::Div(_, q) | Atom::Mod(_, q) = a {
+                    let q = q.as_constant().filter(|q| *q > 0);
+                    by = by.zip(q).and_then(|(by, q)| lcm(by, q));
+                }
+            });
+        };
+        let (more, less) = sides(question);
+        for piece in question.bounds.iter().chain([&more, &less]).flat_map(Formula::pieces) {
+            divisors(piece.value.parts().0);
+            piece.pred.visit(&mut divisors, &mut |_| {});
+        }
+        question.known.iter().for_each(&mut divisors);
+        Some(Self { atoms, ray, by: by?, unknown: Atom::Local(LocalId(0), "t".into()) })
+    }
+
+    /// The term that makes the derivative outgrow the function.
+    fn outgrown(&self, question: &Question<'_>) -> Option<Poly> {
+        for p in question.known {
+            (sign(&self.of(p)?) >= 0).then_some(())?;
+        }
+        for bound in question.bounds {
+            let (sum, _) = self.sum(&terms(bound).ok()?)?;
+            (sign(&sum) >= 0).then_some(())?;
+        }
+        let (more, less) = sides(question);
+        let (primal, _) = self.sum(&terms(&more).ok()?)?;
+        let (derived, _) = self.sum(&terms(&less).ok()?)?;
+        (derived.len() > primal.len() && sign(&derived) > 0).then_some(())?;
+        // The degree of the sum is that of one of its terms, or of none: then the largest term is it all the same.
+        self.sum(&terms(question.derived).ok()?)?.1
+    }
+
+    /// The sum of the terms that count from some `t` on, times a positive number, and the one that grows most.
+    fn sum(&self, terms: &[Term]) -> Option<(Vec<i128>, Option<Poly>)> {
+        let under = terms.iter().try_fold(1, |all, t| lcm(all, t.under))?;
+        let mut sum = Vec::new();
+        let mut largest: Option<((usize, i128), Poly)> = None;
+        for term in terms {
+            let mut counts = true;
+            for comparison in &term.at {
+                counts = counts
+                    && match comparison {
+                        Comparison::Ge(p) => sign(&self.of(p)?) >= 0,
+                        Comparison::Eq(p) => sign(&self.of(p)?) == 0,
+                        Comparison::Ne(p) => sign(&self.of(p)?) != 0,
+                    };
+            }
+            if !counts {
+                continue;
+            }
+            let scale = under / term.under;
+            sum = plus(&sum, &self.of(&term.over)?, scale)?;
+            for (monomial, c) in term.over.terms() {
+                let grown = self.of(&Poly::term(monomial.clone(), *c))?;
+                let key = (grown.len(), grown.last().copied().unwrap_or(0).checked_mul(scale)?);
+                if *c > 0 && largest.as_ref().is_none_or(|(most, _)| key > *most) {
+                    largest = Some((key, whole(monomial, *c, term.under)));
+                }
+            }
+        }
+        Some((sum, largest.map(|(_, term)| term)))
+    }
+
+    /// The coefficients of the powers of the unknown from 0 on, the last not 0.
+    fn of(&self, p: &Poly) -> Option<Vec<i128>> {
+        let put = |a: &Atom| {
+            let k = self.atoms.iter().position(|b| b == a)?;
+            let (times, power) = *self.ray.0.get(k)?;
+            let t = Poly::atom(self.unknown.clone()).scale(self.by);
+            Some(if power == 0 { Poly::constant(times.into()) } else { t.pow(power).scale(times.into()) })
+        };
+        self.powers(&p.substitute(&put))
+    }
+
+    fn powers(&self, p: &Poly) -> Option<Vec<i128>> {
+        let mut sum = Vec::new();
+        for (monomial, c) in p.terms() {
+            let mut product = vec![*c];
+            for (atom, power) in monomial {
+                let factor = match atom {
+                    a if *a == self.unknown => vec![0, 1],
+                    Atom::Min(p, q) | Atom::Max(p, q) => {
+                        let (p, q) = (self.powers(p)?, self.powers(q)?);
+                        let first = sign(&plus(&p, &q, -1)?) < 0;
+                        if first == matches!(atom, Atom::Min(..)) { p } else { q }
+                    }
+                    _ => return None,
+                };
+                for _ in 0..*power {
+                    product = times(&product, &factor)?;
+                }
+            }
+            sum = plus(&sum, &product, 1)?;
+        }
+        Some(sum)
+    }
+}
+
+/// Its sign from some value of the unknown on.
+fn sign(p: &[i128]) -> i128 {
+    p.last().map_or(0, |c| c.signum())
+}
+
+fn plus(a: &[i128], b: &[i128], by: i128) -> Option<Vec<i128>> {
+    let at = |p: &[i128], k: usize| p.get(k).copied().unwrap_or(0);
+    let sum = (0..a.len().max(b.len())).map(|k| at(a, k).checked_add(at(b, k).checked_mul(by)?));
+    let mut sum: Vec<i128> = sum.collect::<Option<_>>()?;
+    while sum.last() == Some(&0) {
+        sum.pop();
+    }
+    Some(sum)
+}
+
+fn times(a: &[i128], b: &[i128]) -> Option<Vec<i128>> {
+    let mut product: Vec<i128> = vec![0; (a.len() + b.len()).saturating_sub(1)];
+    for (j, x) in a.iter().enumerate() {
+        for (k, y) in b.iter().enumerate() {
+            let slot = product.get_mut(j + k)?;
+            *slot = slot.checked_add(x.checked_mul(*y)?)?;
+        }
+    }
+    while product.last() == Some(&0) {
+        product.pop();
+    }
+    Some(product)
+}

@@ -1,0 +1,207 @@
+//! Polynomials for the search and for grids: atoms have numbers, and a monomial is its powers in four bits each. All
+//! arithmetic is checked; what does not fit gives `None`, and is then not found or not looked at.
+
+use crate::predicate::{Atom, Poly};
+
+/// More atoms than this have no numbers.
+pub(super) const MOST_ATOMS: usize = 32;
+
+/// A greater degree is not kept: no power then leaves its bits.
+const MOST_DEGREE: u32 = 15;
+
+/// A product of powers.
+pub(super) type Mono = u128;
+
+/// The atom of this number.
+pub(super) fn single(atom: usize) -> Mono {
+    1 << (4 * atom)
+}
+
+/// The atoms in it with their powers.
+pub(super) fn powers(mut m: Mono) -> impl Iterator<Item = (usize, u32)> {
+    std::iter::from_fn(move || {
+        let atom = (m != 0).then(|| m.trailing_zeros() / 4)?;
+        let power = u32::try_from((m >> (4 * atom)) & 15).ok()?;
+        m &= !(15 << (4 * atom));
+        Some((usize::try_from(atom).ok()?, power))
+    })
+}
+
+/// The sum of its powers.
+pub(super) fn degree(m: Mono) -> u32 {
+    powers(m).map(|(_, k)| k).sum()
+}
+
+/// The other factor, if this one is in it.
+pub(super) fn quotient(m: Mono, by: Mono) -> Option<Mono> {
+    powers(by).all(|(a, k)| u32::try_from((m >> (4 * a)) & 15).is_ok_and(|has| has >= k)).then(|| m - by)
+}
+
+/// Terms sorted by monomial, none with a coefficient 0.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub(super) struct Packed(Vec<(Mono, i128)>);
+
+impl Packed {
+    pub(super) fn constant(c: i128) -> Self {
+        Self::term(0, c)
+    }
+
+    pub(super) fn term(m: Mono, c: i128) -> Self {
+        Self(if c == 0 { Vec::new() } else { vec![(m, c)] })
+    }
+
+    pub(super) fn terms(&self) -> &[(Mono, i128)] {
+        &self.0
+    }
+
+    pub(super) fn degree(&self) -> u32 {
+        self.0.iter().map(|(m, _)| degree(*m)).max().unwrap_or(0)
+    }
+
+    /// The terms that are wanted.
+    pub(super) fn only(&self, wanted: impl Fn(Mono) -> bool) -> Self {
+        Self(self.0.iter().filter(|(m, _)| wanted(*m)).copied().collect())
+    }
+
+    /// `self + by·other`
+    pub(super) fn plus(&self, other: &Self, by: i128) -> Option<Self> {
+        let mut terms = Vec::with_capacity(self.0.len() + other.0.len());
+        let (mut left, mut right) = (self.0.iter().peekable(), other.0.iter().peekable());
+        loop {
+            let m = match (left.peek(), right.peek()) {
+                (None, None) => return Some(Self(terms)),
+                (Some(t), None) | (None, Some(t)) => t.0,
+                (Some(l), Some(r)) => l.0.min(r.0),
+            };
+            let l = left.next_if(|t| t.0 == m).map_or(0, |t| t.1);
+            let r = right.next_if(|t| t.0 == m).map_or(0, |t| t.1);
+            let c = l.checked_add(r.checked_mul(by)?)?;
+            if c != 0 {
+                terms.push((m, c));
+            }
+        }
+    }
+
+    pub(super) fn scaled(&self, by: i128) -> Option<Self> {
+        Self::default().plus(self, by)
+    }
+
+    /// `-self - 1`
+    pub(super) fn denied(&self) -> Option<Self> {
+        Self::constant(-1).plus(self, -1)
+    }
+
+    pub(super) fn times(&self, other: &Self) -> Option<Self> {
+        if self.degree() + other.degree() > MOST_DEGREE {
+            return None;
+        }
+        let mut terms = Vec::with_capacity(self.0.len() * other.0.len());
+        for (m, c) in &self.0 {
+            for (n, d) in &other.0 {
+                terms.push((m + n, c.checked_mul(*d)?));
+            }
+        }
+        terms.sort_unstable_by_key(|t| t.0);
+        let mut sums: Vec<(Mono, i128)> = Vec::with_capacity(terms.len());
+        for (m, c) in terms {
+            match sums.last_mut() {
+                Some(last) if last.0 == m => last.1 = last.1.checked_add(c)?,
+                _ => sums.push((m, c)),
+            }
+        }
+        sums.retain(|t| t.1 != 0);
+        Some(Self(sums))
+    }
+
+    /// With polynomials in place of all atoms.
+    pub(super) fn put(&self, values: &[Self]) -> Option<Self> {
+        let mut sum = Self::default();
+        for (m, c) in &self.0 {
+            let mut product = Self::constant(*c);
+            for (atom, power) in powers(*m) {
+                for _ in 0..power {
+                    product = product.times(values.get(atom)?)?;
+                }
+            }
+            sum = sum.plus(&product, 1)?;
+        }
+        Some(sum)
+    }
+
+    /// Its value where the atoms have these.
+    pub(super) fn at(&self, values: &[i128]) -> Option<i128> {
+        let mut sum = 0_i128;
+        for (m, c) in &self.0 {
+            let mut product = *c;
+            for (atom, power) in powers(*m) {
+                let value = *values.get(atom)?;
+                for _ in 0..power {
+                    product = product.checked_mul(value)?;
+                }
+            }
+            sum = sum.checked_add(product)?;
+        }
+        Some(sum)
+    }
+}
+
+/// The numbers of atoms.
+#[derive(Clone, Default, Debug)]
+pub(super) struct Names(Vec<Atom>);
+
+impl Names {
+    pub(super) fn atoms(&self) -> &[Atom] {
+        &self.0
+    }
+
+    pub(super) fn number(&mut self, atom: &Atom) -> Option<usize> {
+        let known = self.0.iter().position(|a| a == atom);
+        if known.is_none() {
+            self.0.push(atom.clone());
+        }
+        known.or(Some(self.0.len() - 1)).filter(|number| *number < MOST_ATOMS)
+    }
+
+    pub(super) fn pack(&mut self, p: &Poly) -> Option<Packed> {
+        if p.overflowed() {
+            return None;
+        }
+        let mut terms = Vec::with_capacity(p.terms().len());
+        for (monomial, c) in p.terms() {
+            if monomial.iter().map(|(_, power)| *power).sum::<u32>() > MOST_DEGREE {
+                return None;
+            }
+            let mut packed = 0;
+            for (atom, power) in monomial {
+                packed += single(self.number(atom)?) * Mono::from(*power);
+            }
+            terms.push((packed, *c));
+        }
+        terms.sort_unstable_by_key(|t| t.0);
+        Some(Packed(terms))
+    }
+
+    /// The polynomial as others know it.
+    pub(super) fn unpack(&self, p: &Packed) -> Poly {
+        p.0.iter().fold(Poly::default(), |sum, (m, c)| {
+            let mut factors: Vec<_> =
+                powers(*m).filter_map(|(atom, power)| Some((self.0.get(atom)?.clone(), power))).collect();
+            factors.sort_unstable();
+            sum.add(&Poly::term(factors, *c))
+        })
+    }
+}
+
+/// The greatest common divisor, not negative.
+pub(super) fn gcd(a: i128, b: i128) -> i128 {
+    let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    i128::try_from(a).unwrap_or(1)
+}
+
+/// The least common multiple of two positive numbers.
+pub(super) fn lcm(a: i128, b: i128) -> Option<i128> {
+    (a / gcd(a, b).max(1)).checked_mul(b)
+}

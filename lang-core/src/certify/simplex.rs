@@ -1,0 +1,83 @@
+//! Numbers that are not negative and keep some linear functions of them from being negative: the exact simplex method
+//! without an objective, in the form of a dictionary, with Bland's rule.
+
+use super::packed::gcd;
+
+/// `den · var = constant + Σ coefs[c] · columns[c]`, in lowest terms, `den > 0`.
+struct Line {
+    var: usize,
+    den: i128,
+    constant: i128,
+    coefs: Vec<i128>,
+}
+
+/// Values for the unknowns as numerators and denominators, such that of each row the constant and its coefficients times
+/// the values add up to no less than 0. `None` if there are none, on overflow, and when the work is more than is left.
+pub(super) fn solve(unknowns: usize, rows: Vec<(i128, Vec<i128>)>, left: &mut usize) -> Option<Vec<(i128, i128)>> {
+    let mut columns: Vec<usize> = (0..unknowns).collect();
+    let numbered = rows.into_iter().enumerate();
+    let mut lines: Vec<Line> =
+        numbered.map(|(k, (constant, coefs))| Line { var: unknowns + k, den: 1, constant, coefs }).collect();
+    loop {
+        let broken = lines.iter().enumerate().filter(|(_, l)| l.constant < 0).min_by_key(|(_, l)| l.var);
+        let Some((at, line)) = broken else { break };
+        let helps = columns.iter().zip(&line.coefs).enumerate().filter(|(_, (_, coef))| **coef > 0);
+        let (column, _) = helps.min_by_key(|(_, (var, _))| **var)?;
+        *left = left.checked_sub(lines.len() * columns.len())?;
+        pivot(&mut lines, &mut columns, at, column)?;
+    }
+    let value = |var| lines.iter().find(|l| l.var == var).map_or((0, 1), |l| (l.constant, l.den));
+    Some((0..unknowns).map(value).collect())
+}
+
+/// Exchanges the variables of a line and a column, whose coefficient there is positive.
+fn pivot(lines: &mut [Line], columns: &mut [usize], at: usize, column: usize) -> Option<()> {
+    let line = lines.get_mut(at)?;
+    // den·x = k + Σ a·y + p·z gives p·z = -k - Σ a·y + den·x.
+    let slot = line.coefs.get_mut(column)?;
+    let p = std::mem::replace(slot, line.den.checked_neg()?);
+    for a in &mut line.coefs {
+        *a = a.checked_neg()?;
+    }
+    line.constant = line.constant.checked_neg()?;
+    line.den = p;
+    std::mem::swap(&mut line.var, columns.get_mut(column)?);
+    line.reduce();
+    let (before, rest) = lines.split_at_mut_checked(at)?;
+    let (line, after) = rest.split_first_mut()?;
+    for other in before.iter_mut().chain(after) {
+        let slot = other.coefs.get_mut(column)?;
+        let k = std::mem::take(slot);
+        if k == 0 {
+            continue;
+        }
+        // den'·y = … + k·z, and z is what the line says.
+        let common = gcd(k, line.den);
+        let (k, by) = (k / common, line.den / common);
+        other.den = other.den.checked_mul(by)?;
+        other.constant = other.constant.checked_mul(by)?.checked_add(line.constant.checked_mul(k)?)?;
+        for (a, b) in other.coefs.iter_mut().zip(&line.coefs) {
+            *a = a.checked_mul(by)?.checked_add(b.checked_mul(k)?)?;
+        }
+        other.reduce();
+    }
+    Some(())
+}
+
+impl Line {
+    /// Lowest terms.
+    fn reduce(&mut self) {
+        let mut common = gcd(self.den, self.constant);
+        for a in &self.coefs {
+            if common == 1 {
+                return;
+            }
+            common = gcd(common, *a);
+        }
+        if common > 1 {
+            self.den /= common;
+            self.constant /= common;
+            self.coefs.iter_mut().for_each(|a| *a /= common);
+        }
+    }
+}

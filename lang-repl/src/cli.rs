@@ -79,6 +79,7 @@ Work is the real operations, iterations the index tuples visited, io the reals t
 Where data decide, \"<=\" stands before the most that it can be. Type parameters stand for f64.
 
 Examples:
+  iverson cost conv.iv loss                           formulas in the sizes, and how much dearer the adjoint is
   iverson cost conv.iv loss --at n=64,m=8             the definition, its tangent, its adjoint
   iverson cost conv.iv loss --at n=64,m=8 --measure   … and what the interpreters count";
 
@@ -294,13 +295,13 @@ pub(crate) enum Command {
         #[arg(long)]
         origins: bool,
     },
-    /// Tell what a definition and its derivatives cost at given sizes
+    /// Tell what a definition and its derivatives cost, as formulas or at given sizes
     #[command(after_long_help = COST_EXAMPLES)]
     Cost {
         /// The file, or - for standard input
         file: PathBuf,
-        /// The definition
-        def: String,
+        /// The definition; without one, all of the file
+        def: Option<String>,
         /// Sizes, and integer arguments: n=64,m=8
         #[arg(long, value_name = "SIZES")]
         at: Vec<String>,

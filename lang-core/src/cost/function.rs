@@ -23,7 +23,7 @@ pub(super) struct Walk<'a> {
     pub(super) callees: Callees<'a>,
     pub(super) symbols: Vec<Symbol>,
     /// What is known of symbols: none of these is negative.
-    pub(super) facts: Vec<Poly>,
+    pub(super) bounds: Vec<Formula>,
     /// How many indices of repetitions have names.
     pub(super) outer: u32,
 }
@@ -78,7 +78,7 @@ pub(super) fn cost(ssa: &Ssa, callees: Callees<'_>) -> Cost {
     ssa.sizes.iter().for_each(|l| of(&Poly::atom(Atom::Local(*l, ssa.vars.name(*l)))));
     ssa.inputs.iter().flat_map(|i| &i.leaf.dims).filter(|n| !super::nest::has_data(n)).for_each(of);
     let known = Context::new(&sizes);
-    let mut walk = Walk { callees, symbols: Vec::new(), facts: Vec::new(), outer: 0 };
+    let mut walk = Walk { callees, symbols: Vec::new(), bounds: Vec::new(), outer: 0 };
     let mut scope = Scope {
         ssa,
         put: HashMap::new(),
@@ -104,8 +104,7 @@ pub(super) fn cost(ssa: &Ssa, callees: Callees<'_>) -> Cost {
         io = io.add(&elements(&dims, &scope.known));
     }
     let known = &scope.known;
-    sizes.append(&mut walk.facts);
-    Cost { total: total.cases(known), parts, io: io.cases(known), kept, span, symbols: walk.symbols, known: sizes }
+    Cost { total: total.cases(known), parts, io: io.cases(known), kept, span, symbols: walk.symbols, known: sizes, bounds: walk.bounds }
 }
 
 /// How many elements there are of these extents.
@@ -133,11 +132,18 @@ impl Walk<'_> {
     /// What all runs of a statement add up to that only the run tells.
     pub(super) fn symbol(&mut self, path: &[u32], kind: Kind, most: Option<Formula>) -> Poly {
         let known = self.symbols.iter().position(|s| s.kind == kind && *s.path == *path);
-        let k = known.unwrap_or_else(|| {
+        let k = known.unwrap_or(self.symbols.len());
+        let symbol = Poly::atom(symbol::atom(k));
+        if known.is_none() {
+            if kind != Kind::Value {
+                self.bounds.push(symbol.clone().into());
+            }
+            if let Some(most) = &most {
+                self.bounds.push(minus(most, &symbol.clone().into()));
+            }
             self.symbols.push(Symbol { path: path.into(), kind, most });
-            self.symbols.len() - 1
-        });
-        Poly::atom(symbol::atom(k))
+        }
+        symbol
     }
 
     /// The cost of a function where it stands.
@@ -177,12 +183,12 @@ impl Walk<'_> {
             let mut before = Greatest::default();
             let mut reads = |v: Var| {
                 if let Some(span) = spans.get(v.0 as usize) {
-                    before = std::mem::take(&mut before).or(span, &scope.known);
+                    before = std::mem::take(&mut before).or(span);
                 }
             };
             stmt.rhs.for_each_operand(&mut reads);
-            spans.push(sum(&before, &cost.span, &scope.known));
-            most = most.or(&cost.kept, &scope.known);
+            spans.push(sum(&before, &cost.span));
+            most = most.or(&cost.kept);
             if !cost.amount.is_zero() {
                 parts.push((Place::Statement(Var(k)), cost.amount));
             }
@@ -194,7 +200,7 @@ impl Walk<'_> {
             }
         }
         let total = parts.iter().fold(Amount::default(), |sum, (_, amount)| sum.add(amount));
-        let all = spans.iter().fold(Greatest::default(), |all, one| all.or(one, &scope.known));
+        let all = spans.iter().fold(Greatest::default(), |all, one| all.or(one));
         Whole { total, parts, kept: most.plus(&own), span: all }
     }
 
@@ -248,7 +254,7 @@ impl Walk<'_> {
         let most = below.plus(-1).greatest(&Poly::default());
         for fact in [place.plus(-least), most.sub(&place)] {
             scope.known.assume(&Pred::nonneg(&fact));
-            self.facts.push(fact);
+            self.bounds.push(fact.into());
         }
     }
 
@@ -298,7 +304,7 @@ impl Walk<'_> {
                     if !apart(&preds, &free, &scope.known) {
                         let any = (Pred::any_of(forms), Pred::any_of(preds));
                         let nest = Nest::new(free, count, vec![any], scope.given());
-                        own.amount.work = minus(&terms, &self.present(scope, &nest));
+                        own.amount.work = minus(&terms, &self.present(scope, &nest, &terms));
                     }
                     let additions = i128::try_from(items.len().saturating_sub(1)).unwrap_or(0);
                     own.span = Formula::from(Poly::constant(additions)).into();
@@ -380,7 +386,7 @@ impl Walk<'_> {
         let first = first.map(|p| Nest::new(free, stmt.dims.len(), self.asked(scope, p), scope.given()));
         own.amount.tests = self.tests(scope, &[&nest].into_iter().chain(first.as_ref()).collect::<Vec<_>>());
         if let Some(products) = products {
-            let present = self.present(scope, &nest);
+            let present = self.present(scope, &nest, &terms);
             own.amount.work = minus(&terms.times(&Ratio::constant(products + 1)), &present);
             // Of one element no more than all values of the bound indices.
             let each = count::count(&inner, &Pred::truth(), &scope.known).unwrap_or_else(|_| terms.clone());
@@ -441,8 +447,14 @@ impl Walk<'_> {
         self.told(scope, Kind::Terms(k), &[nest], nest.terms(), || nest.most())
     }
 
-    fn present(&mut self, scope: &Scope<'_>, nest: &Nest<'_>) -> Formula {
-        self.told(scope, Kind::Present, &[nest], nest.present(), || nest.most_present())
+    /// How many elements have one of these terms.
+    fn present(&mut self, scope: &Scope<'_>, nest: &Nest<'_>, terms: &Formula) -> Formula {
+        let count = self.symbols.len();
+        let present = self.told(scope, Kind::Present, &[nest], nest.present(), || nest.most_present());
+        if self.symbols.len() > count {
+            self.bounds.push(minus(terms, &present));
+        }
+        present
     }
 
     /// Of all these nests together.
@@ -547,10 +559,10 @@ fn apart(preds: &[Pred], indices: &[Index], known: &Context) -> bool {
 }
 
 /// One after the other.
-pub(super) fn sum(before: &Greatest, own: &Greatest, known: &Context) -> Greatest {
+pub(super) fn sum(before: &Greatest, own: &Greatest) -> Greatest {
     match own.formulas() {
         [] => before.clone(),
-        all => all.iter().fold(Greatest::default(), |sum, one| sum.or(&before.plus(one), known)),
+        all => all.iter().fold(Greatest::default(), |sum, one| sum.or(&before.plus(one))),
     }
 }
 

@@ -6,6 +6,7 @@
 //! ([`nest`]), and a call or a loop costs what is inside once for each time ([`repeat`]). Calls are composed: the cost of
 //! the callee with the sizes that are passed.
 
+mod bound;
 mod function;
 mod most;
 mod nest;
@@ -19,6 +20,7 @@ use crate::ir::core::Callee;
 use crate::ir::ssa::{Ssa, Var};
 use crate::predicate::{Atom, Context, Poly};
 
+pub use bound::{Bound, bound};
 pub use most::Greatest;
 pub use symbol::{Kind, Symbol, atom, number};
 
@@ -31,6 +33,8 @@ pub struct Amount {
     pub tests: Formula,
     /// Tuples of indices and iterations of loops that are visited.
     pub iterations: Formula,
+    /// Reals that loops carry, added up over their iterations: what an adjoint may take beside the work.
+    pub carried: Formula,
 }
 
 /// Of which statement.
@@ -60,6 +64,8 @@ pub struct Cost {
     pub symbols: Vec<Symbol>,
     /// What is known of sizes: none of these is negative.
     pub known: Vec<Poly>,
+    /// What is known of symbols: none of these is negative.
+    pub bounds: Vec<Formula>,
 }
 
 /// The costs of callees.
@@ -102,6 +108,7 @@ impl Amount {
             work: self.work.add(&other.work),
             tests: self.tests.add(&other.tests),
             iterations: self.iterations.add(&other.iterations),
+            carried: self.carried.add(&other.carried),
         }
     }
 
@@ -112,6 +119,12 @@ impl Amount {
     }
 
     fn cases(&self, known: &Context) -> Self {
-        Self { work: self.work.cases(known), tests: self.tests.cases(known), iterations: self.iterations.cases(known) }
+        let cases = |f: &Formula| f.cases(known);
+        Self {
+            work: cases(&self.work),
+            tests: cases(&self.tests),
+            iterations: cases(&self.iterations),
+            carried: cases(&self.carried),
+        }
     }
 }

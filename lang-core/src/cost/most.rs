@@ -1,10 +1,10 @@
 //! The greatest of some formulas: where work adds up, a longest chain and what is kept at once do not.
 
 use crate::count::{Formula, Piece, Ratio};
-use crate::predicate::{Atom, Context, Poly, Pred};
+use crate::predicate::{Atom, Poly, Pred};
 
-/// More than this are added up instead: no less than the greatest.
-const MOST: usize = 6;
+/// Of more than this some are taken together: what comes out is no less than the greatest.
+const MOST: usize = 3;
 
 /// The greatest of these; of none 0. None of them is negative.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -27,18 +27,18 @@ impl Greatest {
 
     /// The greater of both.
     #[must_use]
-    pub(super) fn or(mut self, other: &Self, known: &Context) -> Self {
+    pub(super) fn or(mut self, other: &Self) -> Self {
         for one in &other.of {
-            if self.of.iter().any(|have| covers(have, one, known)) {
+            if self.of.iter().any(|have| covers(have, one)) {
                 continue;
             }
-            self.of.retain(|have| !covers(one, have, known));
+            self.of.retain(|have| !covers(one, have));
             self.of.push(one.clone());
         }
         while self.of.len() > MOST {
             let Some(last) = self.of.pop() else { break };
             if let Some(before) = self.of.last_mut() {
-                *before = before.add(&last);
+                *before = both(before, &last);
             }
         }
         self
@@ -67,17 +67,22 @@ impl Greatest {
     }
 }
 
-/// Is one never less than the other, as far as that is found out?
-fn covers(one: &Formula, other: &Formula, known: &Context) -> bool {
-    if one == other {
-        return true;
-    }
-    let over = one.add(&other.times(&Ratio::constant(-1))).cases(known);
-    over.pieces().iter().all(|piece| {
-        let mut here = known.clone();
-        here.assume(&piece.pred);
-        here.implies(&Pred::nonneg(piece.value.parts().0))
-    })
+/// Is one never less than the other, as their coefficients tell?
+fn covers(one: &Formula, other: &Formula) -> bool {
+    let over = one.add(&other.times(&Ratio::constant(-1)));
+    over.pieces().iter().all(|piece| piece.value.parts().0.terms().iter().all(|(_, c)| *c >= 0))
+}
+
+/// A formula that is no less than either: of each product of sizes the greater coefficient.
+fn both(one: &Formula, other: &Formula) -> Formula {
+    let over = one.add(&other.times(&Ratio::constant(-1)));
+    let more = over.pieces().iter().map(|piece| {
+        let (p, under) = piece.value.parts();
+        let lacks = p.terms().iter().filter(|(_, c)| *c < 0).map(|(m, c)| Poly::term(m.clone(), c.saturating_neg()));
+        let lacks = lacks.fold(Poly::default(), |sum, term| sum.add(&term));
+        Piece { pred: piece.pred.clone(), value: Ratio::over(lacks, under) }
+    });
+    one.add(&Formula::of(more))
 }
 
 /// A formula that is no less than this one at any value of an index, without it: where it only grows with the index, its

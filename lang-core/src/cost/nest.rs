@@ -97,7 +97,7 @@ impl<'s> Nest<'s> {
         if self.opaque() == 0 {
             return Ok(Formula::default());
         }
-        let (order, form) = (self.order()?, self.in_form());
+        let (order, late) = self.order()?;
         let place = |k: usize| order.iter().position(|j| *j == k).map(|p| p + 1);
         let mentions = |p: &Pred, k: usize| self.indices.get(k).is_some_and(|i| p.mentions(&i.atom()));
         let level = |p: &Pred| (0..self.indices.len()).filter(|k| mentions(p, *k)).filter_map(place).max();
@@ -121,7 +121,7 @@ impl<'s> Nest<'s> {
                 if !self.safe(&indices, &before, put) {
                     return Err(Uncounted::Data);
                 }
-                let telling = self.telling(&form, order.iter().take(level));
+                let telling = self.telling(&late, order.get(..level).unwrap_or_default());
                 let pred = Pred::all(before.iter().chain(telling).cloned());
                 let (indices, pred) = self.solved(indices, pred);
                 total = total.add(&count::count(&indices, &pred, self.given.known)?.guarded(&some));
@@ -131,12 +131,11 @@ impl<'s> Nest<'s> {
         Ok(total)
     }
 
-    /// The equations that tell some of the free indices: they hold wherever these have values.
-    fn telling<'n>(&'n self, form: &'n Pred, indices: impl Iterator<Item = &'n usize>) -> impl Iterator<Item = &'n Pred> {
-        indices.filter(|k| **k < self.free).filter_map(move |k| {
+    /// The equations that tell late indices, of these indices: they hold wherever those have values.
+    fn telling<'n>(&'n self, late: &'n [(usize, Poly)], indices: &'n [usize]) -> impl Iterator<Item = &'n Pred> {
+        late.iter().filter(|(k, _)| indices.contains(k)).filter_map(|(k, by)| {
             let index = self.indices.get(*k)?.atom();
-            let by = form.solution(&index)?;
-            let equation = self.asked.iter().find(|(p, _)| p.solution(&index).as_ref() == Some(&by));
+            let equation = self.asked.iter().find(|(p, _)| p.solution(&index).as_ref() == Some(by));
             equation.map(|(_, put)| put)
         })
     }
@@ -201,8 +200,8 @@ impl<'s> Nest<'s> {
         (self.indices.iter().map(|i| i.extent.clone()).collect(), self.free, self.in_form())
     }
 
-    /// The order of the loops: free indices that bound ones or data tell come last.
-    fn order(&self) -> Result<Vec<usize>, Uncounted> {
+    /// The order of the loops: free indices that bound ones or data tell come last; and what tells these.
+    fn order(&self) -> Result<(Vec<usize>, Vec<(usize, Poly)>), Uncounted> {
         let form = self.in_form();
         let mut late: Vec<(usize, Poly)> = Vec::new();
         for (k, i) in self.indices.iter().enumerate().take(self.free) {
@@ -214,7 +213,8 @@ impl<'s> Nest<'s> {
             }
         }
         let mut order: Vec<usize> = (0..self.indices.len()).filter(|k| late.iter().all(|(j, _)| j != k)).collect();
-        while !late.is_empty() {
+        let mut open = late.clone();
+        while !open.is_empty() {
             let told = |p: &Poly| {
                 let mut known = true;
                 p.for_each_atom(&mut |a| {
@@ -226,10 +226,10 @@ impl<'s> Nest<'s> {
                 });
                 known
             };
-            let next = late.iter().position(|(_, p)| told(p)).ok_or(Uncounted::Data)?;
-            order.push(late.remove(next).0);
+            let next = open.iter().position(|(_, p)| told(p)).ok_or(Uncounted::Data)?;
+            order.push(open.remove(next).0);
         }
-        Ok(order)
+        Ok((order, late))
     }
 
     /// Without the indices that data tell, and without what has been checked.

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::function::{Own, Scope, Walk, Whole};
+use super::function::{Own, Scope, Walk, Whole, elements, is_real};
 use super::most::over_index;
 use super::nest::{Nest, has_data};
 use super::symbol::{self, Kind, Symbol, mentioned};
@@ -69,15 +69,14 @@ impl Walk<'_> {
             let slot = own.as_atom().and_then(symbol::number).and_then(|k| self.symbols.get_mut(k));
             slot.into_iter().for_each(|slot| slot.most.clone_from(&most));
         }
-        if times.is_one() {
-            let of_symbols = cost.known.iter().filter(|p| mentioned(p));
-            self.facts.extend(of_symbols.map(|p| p.substitute(&by)));
-        }
+        self.bounds.extend(cost.bounds.iter().filter_map(|f| times.all(&f.substitute(&by))));
         let put = |f: &Formula| f.substitute(&by);
         let put_all = |all: &Greatest| all.map(&mut |f| put(f));
-        let total = &cost.total;
+        let Amount { work, tests: inside, iterations, carried } = &cost.total;
+        let total =
+            Amount { work: put(work), tests: put(inside), iterations: put(iterations), carried: put(carried) };
         let inner = Whole {
-            total: Amount { work: put(&total.work), tests: put(&total.tests), iterations: put(&total.iterations) },
+            total,
             parts: Vec::new(),
             kept: put_all(&cost.kept),
             span: put_all(&cost.span),
@@ -88,7 +87,8 @@ impl Walk<'_> {
     /// A callee whose cost is not told.
     fn unknown(&mut self, path: &[u32]) -> Own {
         let mut of = |kind| Formula::from(self.symbol(path, kind, None));
-        let amount = Amount { work: of(Kind::Work), tests: of(Kind::Tests), iterations: of(Kind::Iterations) };
+        let (work, tests, iterations) = (of(Kind::Work), of(Kind::Tests), of(Kind::Iterations));
+        let amount = Amount { work, tests, iterations, carried: Formula::default() };
         Own { span: amount.work.clone().into(), amount, kept: Greatest::default() }
     }
 
@@ -138,7 +138,7 @@ impl Walk<'_> {
             }
         }
         let once = false;
-        let mut inside = Scope {
+        let mut body_scope = Scope {
             ssa: &of.body,
             put,
             known,
@@ -148,12 +148,21 @@ impl Walk<'_> {
             dims: HashMap::new(),
             met: RefCell::default(),
         };
-        let first = self.symbols.len();
-        let mut inner = self.function(&mut inside);
+        let (first, bounds) = (self.symbols.len(), self.bounds.len());
+        let mut inner = self.function(&mut body_scope);
         inner.total.iterations = inner.total.iterations.add(&Poly::constant(1).into());
         let times = Times { indices, pred, known: &scope.known, count };
         for symbol in self.symbols.iter_mut().skip(first) {
             symbol.most = symbol.most.take().and_then(|most| times.most(&most));
+        }
+        let inside = self.bounds.split_off(bounds);
+        self.bounds.extend(inside.iter().filter_map(|f| times.all(f)));
+        for (k, _) in of.carried() {
+            let leaf = of.body.inputs.get(k as usize).map(|i| &i.leaf).filter(|leaf| is_real(leaf.scalar));
+            let dims = leaf.map(|leaf| leaf.dims.iter().map(|n| self.poly(&body_scope, n)).collect::<Vec<_>>());
+            if let Some(dims) = dims {
+                inner.total.carried = inner.total.carried.add(&elements(&dims, &body_scope.known));
+            }
         }
         self.times(scope, &times, &inner, tests, true)
     }
@@ -174,7 +183,7 @@ impl Walk<'_> {
         after: bool,
     ) -> Own {
         let path = &scope.path;
-        let Amount { work, tests: inside, iterations } = &inner.total;
+        let Amount { work, tests: inside, iterations, carried } = &inner.total;
         let mut all = |of: &Formula, kind: Kind, more: Result<Formula, Uncounted>| match (times.all(of), more) {
             (Some(all), Ok(more)) => all.add(&more),
             (_, more) => {
@@ -187,6 +196,7 @@ impl Walk<'_> {
             work: all(work, Kind::Work, nothing()),
             tests: all(inside, Kind::Tests, tests),
             iterations: all(iterations, Kind::Iterations, nothing()),
+            carried: times.all(carried).or_else(|| times.most(carried)).unwrap_or_default(),
         };
         let most = |f: &Formula| times.greatest(f).or_else(|| times.all(f));
         let mut untold = false;

@@ -7,6 +7,9 @@ use crate::predicate::{Atom, Context, Poly, Pred};
 /// More cases than this are not told apart.
 const MOST: usize = 128;
 
+/// More pairs of sizes are not looked at.
+const MOST_PAIRS: usize = 10;
+
 /// So many sizes at a border are looked at.
 const BORDER: i128 = 4;
 
@@ -114,6 +117,11 @@ fn joined(p: &Pred, cases: [Case; 2], known: &[Context; 2]) -> Case {
             continue;
         };
         let Case::Is(value) = many else { continue };
+        if let Case::Is(rare) = few
+            && same(rare, value, here)
+        {
+            return many.clone();
+        }
         let bound = if side == 1 { p.negated() } else { p.clone() };
         let Some((atom, sizes)) = border(&bound, here) else { continue };
         let fits = |n: &i128| {
@@ -136,6 +144,23 @@ fn joined(p: &Pred, cases: [Case; 2], known: &[Context; 2]) -> Case {
         }
     }
     Case::Either(p.clone(), Box::new(cases))
+}
+
+/// Are both the same where two sizes are equal, as is known?
+fn same(one: &Ratio, other: &Ratio, known: &Context) -> bool {
+    let over = one.sub(other);
+    let mut sizes = Vec::new();
+    over.parts().0.for_each_atom(&mut |a| {
+        if !sizes.contains(a) {
+            sizes.push(a.clone());
+        }
+    });
+    let pairs = sizes.iter().enumerate().flat_map(|(k, a)| sizes.iter().skip(k + 1).map(move |b| (a, b)));
+    pairs.take(MOST_PAIRS).any(|(a, b)| {
+        let by = Poly::atom(b.clone());
+        known.implies(&Pred::equal(&Poly::atom(a.clone()), &by))
+            && over.substitute(&|c| (c == a).then(|| by.clone())).is_zero()
+    })
 }
 
 impl Case {

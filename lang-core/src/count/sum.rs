@@ -27,18 +27,13 @@ const MOST: usize = 4_096;
 pub fn count(indices: &[Index], pred: &Pred, known: &Context) -> Result<Formula, Uncounted> {
     let (groups, alone) = apart(indices, pred);
     let one = Ratio::constant(1);
-    let mut known = known.clone();
-    known.assume(&alone);
-    let mut product: Option<Formula> = None;
+    let mut product = sum(&[], &alone, &one, known)?;
+    let mut inside = known.clone();
+    inside.assume(&alone);
     for (indices, pred) in groups {
-        let own = sum(&indices, &pred, &one, &known)?;
-        product = Some(product.map_or_else(|| own.clone(), |p| p.product(&own)));
+        product = product.product(&sum(&indices, &pred, &one, &inside)?);
     }
-    match product {
-        Some(product) if alone.is_true() => finished(product.cases(&known)),
-        Some(product) => finished(product.guarded(&alone).cases(&known)),
-        None => sum(&[], &alone, &one, &known),
-    }
+    finished(product.cases(known))
 }
 
 /// Groups of indices that have nothing to do with each other, each with what the predicate says of them; and what it says

@@ -131,6 +131,7 @@ impl Db {
             .ingredient::<forms::traced>()
             .ingredient::<forms::ssa>()
             .ingredient::<forms::cost>()
+            .ingredient::<forms::bound>()
             .build();
         Self { storage }
     }

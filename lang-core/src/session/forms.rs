@@ -9,7 +9,7 @@ use salsa::{Database, Id};
 use super::view::View;
 use super::{cycles, queries, scope};
 use crate::base::GlobalName;
-use crate::cost::Cost;
+use crate::cost::{Bound, Cost};
 use crate::ir::core::{Callee, Outside};
 use crate::ir::ssa::Ssa;
 use crate::norm::{Bodies, Hits, Rule};
@@ -89,6 +89,19 @@ pub(super) fn cost<'db>(db: &'db dyn Database, asked: Asked<'db>) -> Option<Arc<
 }
 
 fn no_cost<'db>(_: &'db dyn Database, _: Id, _: Asked<'db>) -> Option<Arc<Cost>> {
+    None
+}
+
+/// How much dearer a derivative is than its function.
+#[salsa::tracked(cycle_result = no_bound)]
+pub(super) fn bound<'db>(db: &'db dyn Database, asked: Asked<'db>) -> Option<Arc<Bound>> {
+    let (_, before) = asked.callee(db).derived.split_last()?;
+    let primal = Callee { derived: before.into(), ..(**asked.callee(db)).clone() };
+    let primal = cost(db, Asked::new(db, Arc::new(primal))).clone()?;
+    Some(Arc::new(crate::cost::bound(&primal, cost(db, asked).as_deref()?)))
+}
+
+fn no_bound<'db>(_: &'db dyn Database, _: Id, _: Asked<'db>) -> Option<Arc<Bound>> {
     None
 }
 

@@ -34,7 +34,7 @@ use salsa::plumbing::{AsId, FromId};
 use salsa::{Database, Durability, Setter};
 
 use crate::base::{Diagnostic, GlobalName, ModuleName, Name, Span};
-use crate::cost::Cost;
+use crate::cost::{Bound, Cost};
 use crate::ir::core::Callee;
 use crate::ir::ssa::Ssa;
 use crate::pipeline::{InCore, InStages, Traced};
@@ -364,6 +364,13 @@ impl Session {
     pub fn cost(&self, callee: &Arc<Callee>) -> Option<Arc<Cost>> {
         forms::prepare_cost(&self.db, callee);
         forms::cost(&self.db, Asked::new(&self.db, Arc::clone(callee))).clone()
+    }
+
+    /// How much dearer a derivative is than its function, with its certificate.
+    #[must_use]
+    pub fn bound(&self, derived: &Arc<Callee>) -> Option<Arc<Bound>> {
+        forms::prepare_cost(&self.db, derived);
+        forms::bound(&self.db, Asked::new(&self.db, Arc::clone(derived))).clone()
     }
 
     /// The same, and where its statements come from.

@@ -1,5 +1,5 @@
-//! `iverson cost FILE DEF --at n=64,m=8`: what a definition and its derivatives cost at these sizes, in Tensor
-//! SSA; with `--measure` also what the interpreters count when they run it.
+//! `iverson cost FILE DEF`: what a definition and its derivatives cost, as formulas; with `--at n=64,m=8` at these sizes,
+//! in Tensor SSA; with `--measure` also what the interpreters count when they run it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,12 +7,14 @@ use std::sync::Arc;
 use lang_core::ad::{real_inputs, real_outputs};
 use lang_core::base::{Code, GlobalName};
 use lang_core::interp::Counts;
-use lang_core::ir::core::{Callee, Derivation};
+use lang_core::ir::core::Derivation;
 use lang_core::ir::cost::{Cost, Unknown, cost, extents};
-use lang_core::types::ty::{Signature, Type};
+use lang_core::syntax::split::ItemKind;
+use lang_core::types::ty::Signature;
 
 use crate::cli::Common;
 use crate::engine::Engine;
+use crate::engine::costs::callee_of;
 use crate::engine::measure::{Measured, locals};
 use crate::files;
 use crate::json;
@@ -22,7 +24,7 @@ use crate::problem::Problem;
 /// Tuples that are counted at most; more take seconds.
 const LIMIT: u64 = 50_000_000;
 
-pub(crate) fn run(file: &Path, def: &str, at: &[String], measure: bool, common: &Common, out: Out) -> Status {
+pub(crate) fn run(file: &Path, def: Option<&str>, at: &[String], measure: bool, common: &Common, out: Out) -> Status {
     let mut engine = Engine::new(common, out);
     let module = match engine.load(file) {
         Ok(module) => module,
@@ -36,7 +38,12 @@ pub(crate) fn run(file: &Path, def: &str, at: &[String], measure: bool, common: 
         out.fail(&problems, &engine.sources);
         return Status::Failed;
     }
-    match told(&mut engine, &GlobalName::new(&module, def), at, measure, out) {
+    let made = match def {
+        Some(def) if at.is_empty() && !measure => formulas(&engine, &GlobalName::new(&module, def), out),
+        Some(def) => told(&mut engine, &GlobalName::new(&module, def), at, measure, out),
+        None => Ok(list(&engine, &module, out)),
+    };
+    match made {
         Ok(text) => {
             out.print(&text);
             Status::Good
@@ -47,6 +54,24 @@ pub(crate) fn run(file: &Path, def: &str, at: &[String], measure: bool, common: 
             status
         }
     }
+}
+
+/// The formulas of a definition.
+fn formulas(engine: &Engine, name: &GlobalName, out: Out) -> Result<String, Vec<Problem>> {
+    let costs = engine.costs(name).map_err(|problem| vec![*problem])?;
+    Ok(if out.is_json() { costs.json() } else { costs.text() })
+}
+
+/// Those of all definitions of a file that have them.
+fn list(engine: &Engine, module: &str, out: Out) -> String {
+    let items = engine.forms().items(module);
+    let defs = items.iter().filter(|i| i.kind == ItemKind::Def).map(|i| GlobalName::new(module, &i.name));
+    let all = defs.filter_map(|def| engine.costs(&def).ok());
+    if out.is_json() {
+        let each = all.map(|costs| costs.json().trim_end().to_owned());
+        return format!("{}\n", json::array(each));
+    }
+    all.map(|costs| costs.text()).collect::<Vec<_>>().join("\n")
 }
 
 /// What is known of the cost of a definition.
@@ -70,8 +95,7 @@ fn told(
         return Err(problem(Code::E0600, format!("there is no definition `{}` here", name.name)));
     };
     let sizes = sizes_of(&signature, at)?;
-    // Type parameters stand for reals, as in most calls.
-    let callee = Arc::new(Callee::new(name.clone(), vec![Type::F64; signature.type_params.len()]));
+    let callee = callee_of(name, &signature);
     let (costs, derived) = {
         let module = engine.forms();
         let stages = module.stages(&callee).map_err(|why| {

@@ -33,6 +33,7 @@ use crate::source::{SourceId, Sources};
 use crate::types;
 
 mod advice;
+pub(crate) mod costs;
 mod forms;
 pub(crate) mod measure;
 mod origins;

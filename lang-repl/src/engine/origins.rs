@@ -50,6 +50,11 @@ impl Engine {
         Ok(Form::of(Noted { ssa: &traced.ssa, note: &note }.to_string()))
     }
 
+    /// Where a statement of a function stands in the text, in a line.
+    pub(super) fn stands_at(&self, callee: &Arc<Callee>, var: Var) -> Option<String> {
+        self.origins(callee, &self.session.traced(callee)?, var)
+    }
+
     /// Where a statement comes from, in a line.
     fn origins(&self, callee: &Arc<Callee>, traced: &Traced, var: Var) -> Option<String> {
         let mut all = traced.origins.of(var).filter_map(|origin| {

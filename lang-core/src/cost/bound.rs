@@ -1,0 +1,70 @@
+//! How much dearer a derivative is than its function: the certificate of ATL Theorem 6.35's inequality for two costs,
+//! `$[derived] + io <= c · ($[primal] + io)`, and where that is not found with what loops carry added on the right.
+
+use super::{Cost, Symbol, atom, number};
+use crate::certify::{Certificate, Question, Verdict, certify};
+use crate::count::Formula;
+use crate::predicate::{Atom, Poly};
+
+/// A certificate and what it is about.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Bound {
+    /// What was found out.
+    pub certificate: Certificate,
+    /// What stands beside the work and the inputs and outputs of the function; 0 if that was not needed.
+    pub extra: Formula,
+    /// The symbols of the formulas: those of the function, then those of the derivative.
+    pub symbols: Vec<Symbol>,
+    /// So many of them are of the function.
+    pub primal: usize,
+    known: Vec<Poly>,
+    bounds: Vec<Formula>,
+    formulas: [Formula; 3],
+}
+
+/// Compares the work of a derivative with that of the function.
+#[must_use]
+pub fn bound(primal: &Cost, derived: &Cost) -> Bound {
+    let first = primal.symbols.len();
+    // The symbols of the derivative come after those of the function.
+    let by = |a: &Atom| number(a).map(|k| Poly::atom(atom(first + k)));
+    let put = |f: &Formula| f.substitute(&by);
+    let mut known = primal.known.clone();
+    known.extend(derived.known.iter().filter(|p| !primal.known.contains(p)).cloned());
+    let bounds = primal.bounds.iter().cloned().chain(derived.bounds.iter().map(put)).collect();
+    let mut made = Bound {
+        certificate: Certificate { verdict: Verdict::Unknown(crate::certify::Why::NoValue) },
+        extra: Formula::default(),
+        symbols: primal.symbols.iter().chain(&derived.symbols).cloned().collect(),
+        primal: first,
+        known,
+        bounds,
+        formulas: [primal.total.work.clone(), put(&derived.total.work), primal.io.clone()],
+    };
+    made.certificate = certify(&made.question());
+    let proved = matches!(made.certificate.verdict, Verdict::Proved { .. });
+    if !proved && !primal.total.carried.pieces().is_empty() {
+        let without = made.clone();
+        made.extra.clone_from(&primal.total.carried);
+        made.certificate = certify(&made.question());
+        if !matches!(made.certificate.verdict, Verdict::Proved { .. }) {
+            return without;
+        }
+    }
+    made
+}
+
+impl Bound {
+    /// What was asked.
+    #[must_use]
+    pub fn question(&self) -> Question<'_> {
+        let [primal, derived, io] = &self.formulas;
+        Question { known: &self.known, bounds: &self.bounds, primal, derived, io, extra: &self.extra }
+    }
+
+    /// Does the certificate follow, checked anew?
+    #[must_use]
+    pub fn check(&self) -> bool {
+        self.certificate.check(&self.question())
+    }
+}

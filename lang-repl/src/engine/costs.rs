@@ -1,0 +1,329 @@
+//! What a definition and its derivatives cost, as formulas in its sizes, with the certificate that compares them.
+
+use std::sync::Arc;
+
+use lang_core::ad::{real_inputs, real_outputs};
+use lang_core::base::{Code, GlobalName, Name};
+use lang_core::certify::{Sizes, Verdict};
+use lang_core::cost::{Bound, Cost, Kind, Symbol, number};
+use lang_core::count::Formula;
+use lang_core::ir::core::{Callee, Derivation};
+use lang_core::ir::ssa::Var;
+use lang_core::predicate::{Atom, Context, LocalId, Poly};
+use lang_core::types::ty::{Signature, Type};
+
+use super::Engine;
+use crate::json;
+use crate::problem::Problem;
+
+/// More symbols of a cost are counted only.
+const MOST: usize = 12;
+
+/// The costs of a definition.
+pub(crate) struct Costs {
+    name: Name,
+    sizes: Vec<Name>,
+    /// The function, its forward derivative, its adjoint.
+    all: Vec<One>,
+    bound: Option<Arc<Bound>>,
+}
+
+/// One of them.
+struct One {
+    of: &'static str,
+    cost: Arc<Cost>,
+    /// What a symbol of it counts, for a reader.
+    symbols: Vec<String>,
+}
+
+/// The functions whose costs are told: the definition at types, and its derivatives by all that is real.
+pub(crate) fn derivatives(engine: &Engine, callee: &Arc<Callee>) -> Vec<(&'static str, Arc<Callee>)> {
+    let mut all = vec![("primal", Arc::clone(callee))];
+    let Some(ssa) = engine.forms().ssa(callee) else { return all };
+    let (wrt, of) = (real_inputs(&ssa), real_outputs(&ssa));
+    if !wrt.is_empty() && !of.is_empty() {
+        let adjoint = Derivation::Adjoint { of: of.into(), wrt: wrt.clone().into() };
+        all.push(("forward", Arc::new(callee.derive(Derivation::Forward(wrt.into())))));
+        all.push(("adjoint", Arc::new(callee.derive(adjoint))));
+    }
+    all
+}
+
+/// A definition with reals for its type parameters, as in most calls.
+pub(crate) fn callee_of(name: &GlobalName, signature: &Signature) -> Arc<Callee> {
+    Arc::new(Callee::new(name.clone(), vec![Type::F64; signature.type_params.len()]))
+}
+
+impl Engine {
+    /// The costs of a definition.
+    pub(crate) fn costs(&self, name: &GlobalName) -> Result<Costs, Box<Problem>> {
+        let Some(signature) = self.signature(name) else {
+            let message = format!("there is no definition `{}` here", name.name);
+            return Err(Box::new(Problem::new(Code::E0600, message)));
+        };
+        let callee = callee_of(name, &signature);
+        self.forms().stages(&callee).map_err(|why| self.no_core(name, &why))?;
+        let mut all = Vec::new();
+        let mut bound = None;
+        for (of, callee) in derivatives(self, &callee) {
+            let Some(cost) = self.forms().cost(&callee) else { continue };
+            if of == "adjoint" {
+                bound = self.forms().bound(&callee);
+            }
+            let symbols = cost.symbols.iter().map(|s| self.symbol(&callee, s, &cost)).collect();
+            all.push(One { of, cost, symbols });
+        }
+        let sizes = signature.sizes.iter().map(|s| s.name.clone()).collect();
+        Ok(Costs { name: name.name.clone(), sizes, all, bound })
+    }
+
+    /// What a symbol stands for.
+    fn symbol(&self, callee: &Arc<Callee>, s: &Symbol, cost: &Cost) -> String {
+        let what = match s.kind {
+            Kind::Terms(_) => "how many terms are there",
+            Kind::Present => "how many elements have a term",
+            Kind::Trips => "how often it runs",
+            Kind::Value => "its value",
+            Kind::Work => "its work",
+            Kind::Tests => "its tests",
+            Kind::Iterations => "its iterations",
+            Kind::Kept => "the bytes that it keeps",
+        };
+        let place = s.path.first().and_then(|k| self.stands_at(callee, Var(*k)));
+        let most = s.most.as_ref().map(|most| format!(", at most {}", most.shown(&positive(cost))));
+        format!("{what}{}{}", place.map(|p| format!(": {p}")).unwrap_or_default(), most.unwrap_or_default())
+    }
+}
+
+/// What is known of sizes of at least 1.
+fn positive(cost: &Cost) -> Context {
+    let mut known = cost.context();
+    for size in cost.known.iter().filter(|p| p.as_atom().is_some_and(|a| number(a).is_none())) {
+        known.assume(&lang_core::predicate::Pred::nonneg(&size.plus(-1)));
+    }
+    known
+}
+
+/// A formula with its symbols named by this letter.
+fn named(of: &Formula, letter: char) -> Formula {
+    of.substitute(&|a| {
+        let k = number(a)?;
+        // Numbers of their own: names alone do not tell atoms apart.
+        let id = LocalId(u32::MAX - u32::try_from(k).unwrap_or(0));
+        Some(Poly::atom(Atom::Local(id, format!("{letter}{k}").into())))
+    })
+}
+
+/// The symbols that formulas mention.
+fn mentioned<'f>(of: impl IntoIterator<Item = &'f Formula>) -> Vec<usize> {
+    let mut found = Vec::new();
+    for piece in of.into_iter().flat_map(Formula::pieces) {
+        let mut note = |a: &Atom| found.extend(number(a));
+        piece.value.parts().0.for_each_atom(&mut note);
+        piece.pred.visit(&mut |p| p.for_each_atom(&mut note), &mut |_| {});
+    }
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+impl One {
+    fn letter(&self) -> char {
+        match self.of {
+            "primal" => 'p',
+            "forward" => 't',
+            _ => 'a',
+        }
+    }
+
+    fn shown(&self, of: &Formula) -> String {
+        named(of, self.letter()).shown(&positive(&self.cost))
+    }
+
+    fn greatest(&self, of: &[Formula]) -> String {
+        match of {
+            [] => "0".to_owned(),
+            [one] => self.shown(one),
+            all => format!("max({})", all.iter().map(|f| self.shown(f)).collect::<Vec<_>>().join(", ")),
+        }
+    }
+
+    fn formulas(&self) -> impl Iterator<Item = &Formula> {
+        let total = &self.cost.total;
+        [&total.work, &total.tests, &total.iterations].into_iter()
+    }
+}
+
+impl Costs {
+    /// For people.
+    pub(crate) fn text(&self) -> String {
+        let mut text = format!("{}", self.name);
+        if !self.sizes.is_empty() {
+            let sizes: Vec<&str> = self.sizes.iter().map(Name::as_str).collect();
+            text += &format!(", for {} of at least 1", sizes.join(", "));
+        }
+        text += "\n\n";
+        for one in &self.all {
+            let total = &one.cost.total;
+            let mut rows = vec![("work", one.shown(&total.work)), ("iterations", one.shown(&total.iterations))];
+            if !total.tests.pieces().is_empty() {
+                rows.push(("tests", one.shown(&total.tests)));
+            }
+            rows.push(("span", format!("≤ {}", one.greatest(one.cost.span.formulas()))));
+            if !one.cost.kept.formulas().is_empty() {
+                rows.push(("kept", format!("≤ {} bytes", one.greatest(one.cost.kept.formulas()))));
+            }
+            if one.of == "primal" {
+                rows.push(("io", one.shown(&one.cost.io)));
+            }
+            for (k, (what, formula)) in rows.iter().enumerate() {
+                text += &format!("{:<8} {what:<10}  {formula}\n", if k == 0 { one.of } else { "" });
+            }
+        }
+        if let Some(verdict) = self.verdict() {
+            text += &format!("\n{verdict}\n");
+        }
+        let mut where_told = String::new();
+        for one in &self.all {
+            let used = mentioned(one.formulas());
+            for k in used.iter().take(MOST) {
+                let what = one.symbols.get(*k).map_or("", String::as_str);
+                where_told += &format!("  {}{k}  {what}\n", one.letter());
+            }
+            if used.len() > MOST {
+                where_told += &format!("  … and {} more of the {}\n", used.len() - MOST, one.of);
+            }
+        }
+        if !where_told.is_empty() {
+            text += &format!("\nwhere data decide\n{where_told}");
+        }
+        text
+    }
+
+    /// The certificate in words.
+    pub(crate) fn verdict(&self) -> Option<String> {
+        let bound = self.bound.as_ref()?;
+        let right = if bound.extra.pieces().is_empty() {
+            "(primal + io)".to_owned()
+        } else {
+            let primal = self.all.first()?;
+            format!("(primal + io + {})", primal.shown(&bound.extra))
+        };
+        Some(match &bound.certificate.verdict {
+            Verdict::Proved { factor, tight, .. } => {
+                let least = tight.as_ref().map(|at| format!("; {} is the least, at {}", factor, sizes(at, bound)));
+                let least = least.filter(|_| *factor > 1).unwrap_or_default();
+                format!("adjoint + io ≤ {factor} · {right}, proved for all sizes{least}")
+            }
+            Verdict::Checked { factor, grid, .. } => format!(
+                "adjoint + io ≤ {factor} · {right}, checked at {} sizes of 0 to {}{}; not proved",
+                grid.points,
+                grid.most,
+                if grid.drawn { ", drawn" } else { "" }
+            ),
+            Verdict::Refuted { witness, term } => {
+                let at: Vec<String> = witness
+                    .iter()
+                    .map(|w| format!("  {} against {} at {}", w.derived, w.primal, sizes(&w.sizes, bound)))
+                    .collect();
+                format!("adjoint + io grows beyond every multiple of {right}, by {term}\n{}", at.join("\n"))
+            }
+            Verdict::Unknown(why) => format!("the adjoint is not compared: {}", unknown(*why)),
+        })
+    }
+
+    /// As `iverson cost --format json` gives them.
+    pub(crate) fn json(&self) -> String {
+        let formula = |one: &One, f: &Formula| json::object([("formula", json::string(&named(f, one.letter()).to_string()))]);
+        let column = |f: &dyn Fn(&One) -> String| json::object(self.all.iter().map(|one| (one.of, f(one))));
+        let greatest = |one: &One, all: &[Formula]| {
+            let all: Vec<String> = all.iter().map(|f| named(f, one.letter()).to_string()).collect();
+            let text = match all.split_first() {
+                None => "0".to_owned(),
+                Some((first, rest)) => rest.iter().fold(first.clone(), |most, f| format!("max({most}, {f})")),
+            };
+            json::object([("formula", json::string(&text))])
+        };
+        let symbols = self.all.iter().flat_map(|one| {
+            let used = mentioned(one.formulas()).into_iter();
+            used.map(|k| {
+                let what = one.symbols.get(k).map_or("", String::as_str);
+                json::object([("name", json::string(&format!("{}{k}", one.letter()))), ("is", json::string(what))])
+            })
+        });
+        let mut fields = vec![
+            ("def", json::string(&self.name)),
+            ("sizes", json::array(self.sizes.iter().map(|n| json::string(n)))),
+            ("work", column(&|one| formula(one, &one.cost.total.work))),
+            ("tests", column(&|one| formula(one, &one.cost.total.tests))),
+            ("iterations", column(&|one| formula(one, &one.cost.total.iterations))),
+            ("span", column(&|one| greatest(one, one.cost.span.formulas()))),
+            ("kept", column(&|one| greatest(one, one.cost.kept.formulas()))),
+        ];
+        if let Some(primal) = self.all.first() {
+            fields.push(("io", formula(primal, &primal.cost.io)));
+        }
+        fields.push(("symbols", json::array(symbols)));
+        if let Some(bound) = &self.bound {
+            fields.push(("bound", self.bound_json(bound)));
+        }
+        format!("{}\n", json::object(fields))
+    }
+
+    fn bound_json(&self, bound: &Bound) -> String {
+        let at = |of: &Sizes| {
+            let each = of.iter().map(|(a, n)| (name(a, bound), n.to_string())).collect::<Vec<_>>();
+            json::object(each.iter().map(|(name, n)| (name.as_str(), n.clone())))
+        };
+        let mut fields = Vec::new();
+        let mut verdict = |word: &str| fields.push(("verdict", json::string(word)));
+        match &bound.certificate.verdict {
+            Verdict::Proved { factor, tight, .. } => {
+                verdict("proved");
+                fields.push(("factor", factor.to_string()));
+                fields.extend(tight.as_ref().map(|sizes| ("tight", at(sizes))));
+            }
+            Verdict::Checked { factor, grid, .. } => {
+                verdict("checked");
+                fields.push(("factor", factor.to_string()));
+                fields.push(("points", grid.points.to_string()));
+            }
+            Verdict::Refuted { witness, term } => {
+                verdict("refuted");
+                fields.push(("term", json::string(&term.to_string())));
+                fields.push(("witness", json::array(witness.iter().map(|w| at(&w.sizes)))));
+            }
+            Verdict::Unknown(why) => {
+                verdict("unknown");
+                fields.push(("why", json::string(unknown(*why))));
+            }
+        }
+        if let (false, Some(primal)) = (bound.extra.pieces().is_empty(), self.all.first()) {
+            fields.push(("extra", json::string(&named(&bound.extra, primal.letter()).to_string())));
+        }
+        json::object(fields)
+    }
+}
+
+fn unknown(why: lang_core::certify::Why) -> &'static str {
+    use lang_core::certify::Why;
+    match why {
+        Why::Data => "data decide too much of it",
+        Why::NoValue => "its formula has no value at the sizes that were tried",
+        Why::Negative => "what is known of the data allows a negative cost",
+        Why::TooLarge => "its formula is too large",
+    }
+}
+
+/// The name of an atom of a certificate: symbols of the derivative come after those of the function.
+fn name(a: &Atom, bound: &Bound) -> String {
+    match number(a) {
+        Some(k) if k < bound.primal => format!("p{k}"),
+        Some(k) => format!("a{}", k - bound.primal),
+        None => Poly::atom(a.clone()).to_string(),
+    }
+}
+
+fn sizes(of: &Sizes, bound: &Bound) -> String {
+    of.iter().map(|(a, n)| format!("{} = {n}", name(a, bound))).collect::<Vec<_>>().join(", ")
+}

@@ -322,6 +322,8 @@ fn eval_is_one_expression() {
 fn costs_at_sizes() {
     check_all(
         &[
+            &["cost", "conv.iv", "conv"],
+            &["cost", "conv.iv", "--format", "json"],
             &["cost", "conv.iv", "conv", "--at", "n=5,m=2", "--measure"],
             &["cost", "conv.iv", "conv", "--at", "n=5", "--at", "m=2", "--format", "json"],
             &["cost", "conv.iv", "conv", "--at", "n=5"],

@@ -2,7 +2,7 @@
 //! `$[derived] + io <= c · ($[primal] + io)`, and where that is not found with what loops carry added on the right.
 
 use super::{Cost, Symbol, atom, number};
-use crate::certify::{Certificate, Question, Verdict, certify};
+use crate::certify::{Certificate, Question, Verdict, Why, certify};
 use crate::count::Formula;
 use crate::predicate::{Atom, Poly};
 
@@ -22,7 +22,8 @@ pub struct Bound {
     formulas: [Formula; 3],
 }
 
-/// Compares the work of a derivative with that of the function.
+/// Compares the work of a derivative with that of the function. What grows with a symbol alone is not refuted: the function
+/// may have the same number under another name.
 #[must_use]
 pub fn bound(primal: &Cost, derived: &Cost) -> Bound {
     let first = primal.symbols.len();
@@ -33,7 +34,7 @@ pub fn bound(primal: &Cost, derived: &Cost) -> Bound {
     known.extend(derived.known.iter().filter(|p| !primal.known.contains(p)).cloned());
     let bounds = primal.bounds.iter().cloned().chain(derived.bounds.iter().map(put)).collect();
     let mut made = Bound {
-        certificate: Certificate { verdict: Verdict::Unknown(crate::certify::Why::NoValue) },
+        certificate: Certificate { verdict: Verdict::Unknown(Why::NoValue) },
         extra: Formula::default(),
         symbols: primal.symbols.iter().chain(&derived.symbols).cloned().collect(),
         primal: first,
@@ -41,12 +42,12 @@ pub fn bound(primal: &Cost, derived: &Cost) -> Bound {
         bounds,
         formulas: [primal.total.work.clone(), put(&derived.total.work), primal.io.clone()],
     };
-    made.certificate = certify(&made.question());
+    made.certificate = made.certified();
     let proved = matches!(made.certificate.verdict, Verdict::Proved { .. });
     if !proved && !primal.total.carried.pieces().is_empty() {
         let without = made.clone();
         made.extra.clone_from(&primal.total.carried);
-        made.certificate = certify(&made.question());
+        made.certificate = made.certified();
         if !matches!(made.certificate.verdict, Verdict::Proved { .. }) {
             return without;
         }
@@ -60,6 +61,13 @@ impl Bound {
     pub fn question(&self) -> Question<'_> {
         let [primal, derived, io] = &self.formulas;
         Question { known: &self.known, bounds: &self.bounds, primal, derived, io, extra: &self.extra }
+    }
+
+    fn certified(&self) -> Certificate {
+        let made = certify(&self.question());
+        let Verdict::Refuted { witness, .. } = &made.verdict else { return made };
+        let by_data = witness.iter().flat_map(|w| &w.sizes).any(|(a, _)| number(a).is_some());
+        if by_data { Certificate { verdict: Verdict::Unknown(Why::Data) } } else { made }
     }
 
     /// Does the certificate follow, checked anew?

@@ -104,7 +104,16 @@ pub(super) fn cost(ssa: &Ssa, callees: Callees<'_>) -> Cost {
         io = io.add(&elements(&dims, &scope.known));
     }
     let known = &scope.known;
-    Cost { total: total.cases(known), parts, io: io.cases(known), kept, span, symbols: walk.symbols, known: sizes, bounds: walk.bounds }
+    Cost {
+        total: total.cases(known),
+        parts,
+        io: io.cases(known),
+        kept,
+        span,
+        symbols: walk.symbols,
+        known: sizes,
+        bounds: walk.bounds,
+    }
 }
 
 /// How many elements there are of these extents.
@@ -386,7 +395,8 @@ impl Walk<'_> {
         let first = first.map(|p| Nest::new(free, stmt.dims.len(), self.asked(scope, p), scope.given()));
         own.amount.tests = self.tests(scope, &[&nest].into_iter().chain(first.as_ref()).collect::<Vec<_>>());
         if let Some(products) = products {
-            let present = self.present(scope, &nest, &terms);
+            // Without bound indices an element has one term.
+            let present = if bound.is_empty() { terms.clone() } else { self.present(scope, &nest, &terms) };
             own.amount.work = minus(&terms.times(&Ratio::constant(products + 1)), &present);
             // Of one element no more than all values of the bound indices.
             let each = count::count(&inner, &Pred::truth(), &scope.known).unwrap_or_else(|_| terms.clone());
@@ -435,16 +445,19 @@ impl Walk<'_> {
     }
 
     fn terms(&mut self, scope: &Scope<'_>, k: u32, nest: &Nest<'_>) -> Formula {
+        let own = nest.terms();
         // Those for which a part of the predicate holds, and those for which it does not, are all.
-        let other = nest.others().into_iter().find_map(|(form, without)| {
-            let known = scope.met.borrow().get(&(Kind::Terms(0), vec![form])).cloned();
-            known.map(|known| (known, without))
+        let met = |form: Form| scope.met.borrow().get(&(Kind::Terms(0), vec![form])).cloned().map(Formula::from);
+        let others = if own.is_err() { nest.others() } else { Vec::new() };
+        let other = others.into_iter().find_map(|(form, without)| {
+            let part = met(form)?;
+            let all = without.terms().ok().or_else(|| met(without.form()));
+            Some(minus(&all?, &part))
         });
-        if let Some((known, without)) = other {
-            let all = self.terms(scope, k, &without);
-            return minus(&all, &known.into());
+        if let Some(other) = other {
+            return other;
         }
-        self.told(scope, Kind::Terms(k), &[nest], nest.terms(), || nest.most())
+        self.told(scope, Kind::Terms(k), &[nest], own, || nest.most())
     }
 
     /// How many elements have one of these terms.

@@ -59,7 +59,12 @@ impl<'s> Nest<'s> {
         let of = |k: usize| {
             let parts = self.asked.iter().enumerate();
             let without: Vec<(Pred, Pred)> = parts.filter(|(j, _)| *j != k).map(|(_, both)| both.clone()).collect();
-            let (part, _) = self.asked.get(k)?;
+            let (part, put) = self.asked.get(k)?;
+            // What reads outside neither holds nor does not.
+            let rest: Vec<Pred> = without.iter().map(|(_, p)| p.clone()).collect();
+            if !self.safe(&self.indices, &rest, put) {
+                return None;
+            }
             let without = Self::new(self.indices.clone(), self.free, without, self.given.clone());
             let (dims, free, rest) = without.form();
             Some(((dims, free, rest.and(&part.negated())), without))

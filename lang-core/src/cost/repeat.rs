@@ -73,14 +73,8 @@ impl Walk<'_> {
         let put = |f: &Formula| f.substitute(&by);
         let put_all = |all: &Greatest| all.map(&mut |f| put(f));
         let Amount { work, tests: inside, iterations, carried } = &cost.total;
-        let total =
-            Amount { work: put(work), tests: put(inside), iterations: put(iterations), carried: put(carried) };
-        let inner = Whole {
-            total,
-            parts: Vec::new(),
-            kept: put_all(&cost.kept),
-            span: put_all(&cost.span),
-        };
+        let total = Amount { work: put(work), tests: put(inside), iterations: put(iterations), carried: put(carried) };
+        let inner = Whole { total, parts: Vec::new(), kept: put_all(&cost.kept), span: put_all(&cost.span) };
         self.times(scope, &times, &inner, tests, false)
     }
 

@@ -211,8 +211,10 @@ impl Costs {
         };
         Some(match &bound.certificate.verdict {
             Verdict::Proved { factor, tight, .. } => {
-                let least = tight.as_ref().map(|at| format!("; {} is the least, at {}", factor, sizes(at, bound)));
-                let least = least.filter(|_| *factor > 1).unwrap_or_default();
+                let told = |at: &&Sizes| *factor > 1 && !at.is_empty() && at.iter().all(|(a, _)| number(a).is_none());
+                let least = tight.as_ref().filter(told);
+                let least =
+                    least.map(|at| format!("; {factor} is the least, at {}", sizes(at, bound))).unwrap_or_default();
                 format!("adjoint + io ≤ {factor} · {right}, proved for all sizes{least}")
             }
             Verdict::Checked { factor, grid, .. } => format!(
@@ -234,7 +236,8 @@ impl Costs {
 
     /// As `iverson cost --format json` gives them.
     pub(crate) fn json(&self) -> String {
-        let formula = |one: &One, f: &Formula| json::object([("formula", json::string(&named(f, one.letter()).to_string()))]);
+        let formula =
+            |one: &One, f: &Formula| json::object([("formula", json::string(&named(f, one.letter()).to_string()))]);
         let column = |f: &dyn Fn(&One) -> String| json::object(self.all.iter().map(|one| (one.of, f(one))));
         let greatest = |one: &One, all: &[Formula]| {
             let all: Vec<String> = all.iter().map(|f| named(f, one.letter()).to_string()).collect();
@@ -308,7 +311,7 @@ impl Costs {
 fn unknown(why: lang_core::certify::Why) -> &'static str {
     use lang_core::certify::Why;
     match why {
-        Why::Data => "data decide too much of it",
+        Why::Data => "data decide how much each of them does",
         Why::NoValue => "its formula has no value at the sizes that were tried",
         Why::Negative => "what is known of the data allows a negative cost",
         Why::TooLarge => "its formula is too large",

@@ -98,7 +98,7 @@ pub fn judge(seed: u64, report: &mut Report) -> Result<(), (String, String)> {
     }
     report.programs += 1;
     let Err(broken) = laws(&functions, report) else { return Ok(()) };
-    let mut unused = Report::default();
+    let mut unused = Report { without_costs: report.without_costs, ..Report::default() };
     let (small, how) = shrink(functions, &broken, &mut unused);
     let text: Vec<String> = small.iter().map(ToString::to_string).collect();
     Err((broken.law, format!("{how}\nmade smaller\n{}", text.join("\n"))))
@@ -114,6 +114,7 @@ fn laws(functions: &[Function], report: &mut Report) -> Result<(), Broken> {
             hits: RefCell::default(),
         };
         let mut judge = Judge::new(&made).map_err(|how| Broken { law: "the tolerances can be read".into(), how })?;
+        judge.costs = !report.without_costs;
         let mut random = Random::new(23);
         let mut result = Ok(());
         'all: for function in functions {

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use lang_core::cost::{Amount, Callable, Cost, Kind, Symbol, cost};
+use lang_core::cost::{Amount, Callable, Cost, Kind, Place, Symbol, cost};
 use lang_core::ir::core::Callee;
 use lang_core::ir::eval_ssa::{Population, SsaEvaluator, Tensor};
 use lang_core::ir::ssa::Ssa;
@@ -19,7 +19,9 @@ pub(super) type Known = HashMap<Arc<Callee>, Option<Callable>>;
 impl Judge<'_> {
     /// Notes where the formulas differ from the counts of a function that came to an end with these arguments.
     pub(super) fn formulas_agree(&self, ssa: &Arc<Ssa>, point: &Point, given: &[Tensor]) {
-        if let Err(broken) = self.formulas(ssa, &point.sizes, given) {
+        if self.costs
+            && let Err(broken) = self.formulas(ssa, &point.sizes, given)
+        {
             *self.engine.borrow_mut() = Some(broken);
         }
     }
@@ -51,7 +53,10 @@ impl Judge<'_> {
         for ((name, formula), counted) in named.iter().zip([&total.work, &total.tests, &total.iterations]).zip(counts) {
             let value = formula.eval(&mut cost.values(&size, &symbol));
             if value != Some(counted.into()) {
-                let how = format!("{name}: {value:?}, not {counted} at {sizes:?}\n{ssa}{}", told(&cost, &populations));
+                let how = format!(
+                    "{name}: {value:?}, not {counted} at {sizes:?}\n{ssa}{}",
+                    told(&cost, &populations, &size, &symbol)
+                );
                 return Err(broken(format!("the formula of {name} is what is counted"), how));
             }
         }
@@ -97,13 +102,28 @@ fn measured(s: &Symbol, populations: &HashMap<Vec<u32>, Population>) -> Option<i
 }
 
 /// For a reader.
-fn told(cost: &Cost, populations: &HashMap<Vec<u32>, Population>) -> String {
+fn told(
+    cost: &Cost,
+    populations: &HashMap<Vec<u32>, Population>,
+    size: &dyn Fn(&Atom) -> Option<i64>,
+    symbol: &dyn Fn(&Symbol) -> Option<i64>,
+) -> String {
     let amount = |a: &Amount| format!("work {} tests {} iterations {}", a.work, a.tests, a.iterations);
     let mut lines = vec![amount(&cost.total)];
     lines.extend(cost.parts.iter().map(|(place, a)| format!("{place:?}: {}", amount(a))));
     for (k, s) in cost.symbols.iter().enumerate() {
         let most = s.most.as_ref().map(ToString::to_string);
         lines.push(format!("p{k}: {:?} of {:?}, at most {most:?}", s.kind, s.path));
+    }
+    // Which statements differ.
+    for (place, amount) in &cost.parts {
+        let Place::Statement(var) = place else { continue };
+        let found = populations.get([var.0].as_slice()).map(|p| p.counts).unwrap_or_default();
+        let formulas = [&amount.work, &amount.tests, &amount.iterations];
+        let values = formulas.map(|f| f.eval(&mut cost.values(size, symbol)));
+        if values != [found.work, found.tests, found.iterations].map(|n| Some(n.into())) {
+            lines.push(format!("differs: {place:?} {values:?} {found:?}"));
+        }
     }
     let mut populations: Vec<_> = populations.iter().collect();
     populations.sort_by_key(|(path, _)| *path);

@@ -152,6 +152,8 @@ pub struct Judge<'m> {
     pub(super) known: RefCell<super::formulas::Known>,
     /// Runs with formulas of sizes alone, and with symbols.
     pub(super) seen: Cell<(u64, u64)>,
+    /// Are costs as formulas compared?
+    pub costs: bool,
     /// What was seen.
     pub tally: Tally,
     /// Are second derivatives taken?
@@ -191,6 +193,7 @@ impl<'m> Judge<'m> {
             engine: RefCell::default(),
             known: RefCell::default(),
             seen: Cell::default(),
+            costs: true,
             tally: Tally::default(),
             twice: false,
         })

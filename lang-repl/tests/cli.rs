@@ -335,6 +335,23 @@ fn costs_at_sizes() {
             &["cost", "missing.iv", "conv"],
         ],
         expect![[r#"
+            $ iverson cost conv.iv conv
+            conv, for n, m of at least 1
+
+            primal   work        2·n·m − n
+                     iterations  n·m
+                     span        ≤ m
+                     io          2·n + 2·m − 1
+            forward  work        6·n·m − 2·n
+                     iterations  3·n·m + 2·n
+                     span        ≤ m + 1
+            adjoint  work        6·n·m − 2·n − 2·m + 1
+                     iterations  3·n·m
+                     span        ≤ max(m, n)
+
+            adjoint + io ≤ 3 · (primal + io), proved for all sizes; 3 is the least, at n = 3, m = 3
+            $ iverson cost conv.iv --format json
+            [{"def": "conv", "sizes": ["n", "m"], "work": {"primal": {"formula": "(2*n*m - n)*[0 < m]"}, "forward": {"formula": "(6*n*m - 2*n)*[0 < m]"}, "adjoint": {"formula": "(6*n*m + 1 - 2*n - 2*m)*[1 < n && 0 < m] + (4*m - 1)*[1 < m && 0 < n && n <= 1] + 3*[0 < n && 0 < m && n <= 1 && m <= 1]"}}, "tests": {"primal": {"formula": "0"}, "forward": {"formula": "0"}, "adjoint": {"formula": "0"}}, "iterations": {"primal": {"formula": "n*m"}, "forward": {"formula": "(3*n*m + 2*n)*[0 < m]"}, "adjoint": {"formula": "3*n*m*[1 < n] + 3*m*[1 < m && 0 < n && n <= 1] + 3*[0 < n && m <= 1 && n <= m]"}}, "span": {"primal": {"formula": "m*[0 < m]"}, "forward": {"formula": "m*[0 < m] + 1"}, "adjoint": {"formula": "max(m*[0 < m], n*[0 < n])"}}, "kept": {"primal": {"formula": "0"}, "forward": {"formula": "0"}, "adjoint": {"formula": "0"}}, "io": {"formula": "2*n + 2*m - 1"}, "symbols": [], "bound": {"verdict": "proved", "factor": 3, "tight": {"n": 3, "m": 3}}}, {"def": "main", "sizes": ["n", "m"], "work": {"primal": {"formula": "(2*n*m - n)*[0 < m]"}, "forward": {"formula": "(6*n*m - 2*n)*[0 < m]"}, "adjoint": {"formula": "(6*n*m + 1 - 2*n - 2*m)*[1 < n && 0 < m] + (4*m - 1)*[1 < m && 0 < n && n <= 1] + 3*[0 < n && 0 < m && n <= 1 && m <= 1]"}}, "tests": {"primal": {"formula": "0"}, "forward": {"formula": "0"}, "adjoint": {"formula": "0"}}, "iterations": {"primal": {"formula": "n*m"}, "forward": {"formula": "(3*n*m + 2*n)*[0 < m]"}, "adjoint": {"formula": "3*n*m*[1 < n] + 3*m*[1 < m && 0 < n && n <= 1] + 3*[0 < n && m <= 1 && n <= m]"}}, "span": {"primal": {"formula": "m*[0 < m]"}, "forward": {"formula": "m*[0 < m] + 1"}, "adjoint": {"formula": "max(m*[0 < m], n*[0 < n])"}}, "kept": {"primal": {"formula": "0"}, "forward": {"formula": "0"}, "adjoint": {"formula": "0"}}, "io": {"formula": "2*n + 2*m - 1"}, "symbols": [], "bound": {"verdict": "proved", "factor": 3, "tight": {"n": 3, "m": 3}}}]
             $ iverson cost conv.iv conv --at n=5,m=2 --measure
             conv at n = 5, m = 2
 

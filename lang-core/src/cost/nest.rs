@@ -10,6 +10,9 @@ use crate::predicate::{Atom, Context, Index, LocalId, Poly, Pred};
 /// What a nest is in the form: equal ones have equal counts.
 pub(super) type Form = (Vec<Poly>, usize, Pred);
 
+/// Indices that come last, and what tells them.
+type Late = Vec<(usize, Poly)>;
+
 /// What is known where a nest stands.
 #[derive(Clone)]
 pub(super) struct Given<'s> {
@@ -206,9 +209,9 @@ impl<'s> Nest<'s> {
     }
 
     /// The order of the loops: free indices that bound ones or data tell come last; and what tells these.
-    fn order(&self) -> Result<(Vec<usize>, Vec<(usize, Poly)>), Uncounted> {
+    fn order(&self) -> Result<(Vec<usize>, Late), Uncounted> {
         let form = self.in_form();
-        let mut late: Vec<(usize, Poly)> = Vec::new();
+        let mut late: Late = Vec::new();
         for (k, i) in self.indices.iter().enumerate().take(self.free) {
             let bound = |p: &Poly| self.indices.iter().skip(self.free).any(|j| p.mentions(&j.atom()));
             match form.solution(&i.atom()) {

@@ -6,7 +6,7 @@ use super::Uncounted;
 use crate::predicate::{Atom, Context, Index, Poly, Pred};
 
 /// More cases than this are not looked at.
-const MOST: usize = 512;
+const MOST: usize = 128;
 
 /// A variable is split by so many remainders at most.
 const REMAINDERS: i128 = 64;

@@ -17,7 +17,7 @@ pub enum Uncounted {
 }
 
 /// More systems of comparisons than this are not looked at.
-const MOST: usize = 4_096;
+const MOST: usize = 192;
 
 /// How many tuples of these indices fulfil the predicate. An extent may mention indices before it; one below 0 is as good
 /// as 0. `known`: what holds of the sizes.

@@ -2,13 +2,13 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
-use std::sync::Arc;
 
 use super::nest::{Form, Given, Nest, Sure};
 use super::symbol::{self, Kind, Symbol};
 use super::{Amount, Callees, Cost, Greatest, Place};
 use crate::count::{self, Formula, Ratio, Uncounted};
 use crate::ir::core::{Constant, Operation};
+use crate::ir::cost::{bytes, is_real, read_by_loops, same_call};
 use crate::ir::order;
 use crate::ir::region::Part;
 use crate::ir::ssa::{Access, CHECK, Check, Rhs, Ssa, Stmt, Var, at_indices, for_each_read, index};
@@ -103,6 +103,8 @@ pub(super) fn cost(ssa: &Ssa, callees: Callees<'_>) -> Cost {
         let dims: Vec<Poly> = leaf.dims.iter().map(|n| walk.poly(&scope, n)).collect();
         io = io.add(&elements(&dims, &scope.known));
     }
+    let admitted = admitted(&scope);
+    sizes.extend(admitted);
     let known = &scope.known;
     Cost {
         total: total.cases(known),
@@ -116,6 +118,32 @@ pub(super) fn cost(ssa: &Ssa, callees: Callees<'_>) -> Cost {
     }
 }
 
+/// What checks say of the sizes with which a function has a value: none of these is negative. What holds for all indices
+/// and mentions none holds if there are any, and so times how many there are.
+fn admitted(scope: &Scope<'_>) -> Vec<Poly> {
+    let mut all = Vec::new();
+    for sure in scope.sure.iter().filter(|s| s.guard.is_true()) {
+        let extents: Vec<&Poly> = sure.indices.iter().map(|i| &i.extent).collect();
+        if !extents.iter().all(|n| scope.known.implies(&Pred::nonneg(n))) {
+            continue;
+        }
+        for p in sure.cond.conjuncts().iter().filter(|p| !p.is_opaque()) {
+            let p = match p {
+                Pred::Ge(p) => p.clone(),
+                Pred::Ne(p) if scope.known.implies(&Pred::nonneg(p)) => p.plus(-1),
+                _ => continue,
+            };
+            let fact = extents.iter().fold(p, |fact, n| fact.mul(n));
+            let indexed = sure.indices.iter().any(|i| fact.mentions(&i.atom()));
+            let told = indexed || super::nest::has_data(&fact) || symbol::mentioned(&fact) || fact.overflowed();
+            if !told && !scope.known.implies(&Pred::nonneg(&fact)) && !all.contains(&fact) {
+                all.push(fact);
+            }
+        }
+    }
+    all
+}
+
 /// How many elements there are of these extents.
 pub(super) fn elements(dims: &[Poly], known: &Context) -> Formula {
     let indices: Vec<Index> = dims.iter().enumerate().map(|(k, n)| index(k, n)).collect();
@@ -123,18 +151,6 @@ pub(super) fn elements(dims: &[Poly], known: &Context) -> Formula {
         let all = dims.iter().fold(Poly::constant(1), |all, n| all.mul(n));
         Formula::from(all).guarded(&Pred::all(dims.iter().map(Pred::nonneg)))
     })
-}
-
-pub(super) fn is_real(scalar: Option<Scalar>) -> bool {
-    matches!(scalar, Some(Scalar::F64 | Scalar::F32))
-}
-
-fn bytes(scalar: Option<Scalar>) -> i128 {
-    match scalar {
-        Some(Scalar::F64 | Scalar::I64) => 8,
-        Some(Scalar::F32) => 4,
-        Some(Scalar::Bool) | None => 1,
-    }
 }
 
 impl Walk<'_> {
@@ -176,7 +192,7 @@ impl Walk<'_> {
         for (k, stmt) in (0..).zip(&ssa.stmts) {
             if matches!(stmt.rhs, Rhs::Loop(_, Part::Every(_) | Part::State(_))) && read.contains(&Var(k)) {
                 let dims: Vec<Poly> = stmt.dims.iter().map(|n| self.poly(scope, n)).collect();
-                own = own.add(&elements(&dims, &scope.known).times(&Ratio::constant(bytes(stmt.scalar))));
+                own = own.add(&elements(&dims, &scope.known).times(&Ratio::constant(bytes(stmt.scalar).into())));
             }
             // The parts of one call are made by one.
             if matches!(stmt.rhs, Rhs::Call { .. } | Rhs::Loop(..)) {
@@ -581,27 +597,4 @@ pub(super) fn sum(before: &Greatest, own: &Greatest) -> Greatest {
 
 pub(super) fn minus(a: &Formula, b: &Formula) -> Formula {
     a.add(&b.times(&Ratio::constant(-1)))
-}
-
-/// What loops are given.
-fn read_by_loops(ssa: &Ssa) -> BTreeSet<Var> {
-    let mut read = BTreeSet::new();
-    for stmt in &ssa.stmts {
-        if let Rhs::Loop(of, _) = &stmt.rhs {
-            read.extend(of.args.iter().map(|a| a.access().var));
-        }
-    }
-    read
-}
-
-/// Are both parts of one call?
-fn same_call(a: &Rhs, b: &Rhs) -> bool {
-    match (a, b) {
-        (Rhs::Loop(a, _), Rhs::Loop(b, _)) => Arc::ptr_eq(a, b) || a == b,
-        (
-            Rhs::Call { callee: f, sizes: m, pred: p, args: x, batch: i, .. },
-            Rhs::Call { callee: g, sizes: n, pred: q, args: y, batch: j, .. },
-        ) => (f, m, p, x, i) == (g, n, q, y, j),
-        _ => false,
-    }
 }

@@ -5,12 +5,13 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::function::{Own, Scope, Walk, Whole, elements, is_real};
+use super::function::{Own, Scope, Walk, Whole, elements};
 use super::most::over_index;
 use super::nest::{Nest, has_data};
 use super::symbol::{self, Kind, Symbol, mentioned};
 use super::{Amount, Greatest};
 use crate::count::{self, Formula, Piece, Ratio, Uncounted};
+use crate::ir::cost::is_real;
 use crate::ir::region::{Arg, Loop};
 use crate::ir::ssa::{Rhs, Ssa, Stmt, at_indices, index};
 use crate::predicate::{Atom, Context, Index, LocalId, Poly, Pred};

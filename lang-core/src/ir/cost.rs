@@ -320,7 +320,7 @@ fn scalars(ssa: &Ssa, locals: &HashMap<LocalId, i64>) -> HashMap<LocalId, i64> {
 }
 
 /// What loops are given.
-fn read_by_loops(ssa: &Ssa) -> BTreeSet<Var> {
+pub(crate) fn read_by_loops(ssa: &Ssa) -> BTreeSet<Var> {
     let mut read = BTreeSet::new();
     for stmt in &ssa.stmts {
         if let Rhs::Loop(of, _) = &stmt.rhs {
@@ -330,7 +330,8 @@ fn read_by_loops(ssa: &Ssa) -> BTreeSet<Var> {
     read
 }
 
-fn bytes(scalar: Option<Scalar>) -> u64 {
+/// How many bytes an element takes.
+pub(crate) fn bytes(scalar: Option<Scalar>) -> u64 {
     match scalar {
         Some(Scalar::F64 | Scalar::I64) => 8,
         Some(Scalar::F32) => 4,
@@ -342,16 +343,13 @@ fn bytes(scalar: Option<Scalar>) -> u64 {
 const MOST_BODIES: usize = 32;
 
 /// Are both parts of one call?
-fn same_call(a: &Rhs, b: &Rhs) -> bool {
-    let without = |rhs: &Rhs| match rhs {
-        Rhs::Call { callee, sizes, pred, args, batch, .. } => {
-            Some((callee.clone(), sizes.clone(), pred.clone(), args.clone(), *batch))
-        }
-        _ => None,
-    };
+pub(crate) fn same_call(a: &Rhs, b: &Rhs) -> bool {
     match (a, b) {
         (Rhs::Loop(a, _), Rhs::Loop(b, _)) => Arc::ptr_eq(a, b) || a == b,
-        (Rhs::Call { .. }, Rhs::Call { .. }) => without(a) == without(b),
+        (
+            Rhs::Call { callee: f, sizes: m, pred: p, args: x, batch: i, .. },
+            Rhs::Call { callee: g, sizes: n, pred: q, args: y, batch: j, .. },
+        ) => (f, m, p, x, i) == (g, n, q, y, j),
         _ => false,
     }
 }
@@ -541,6 +539,6 @@ impl World for Sizes<'_> {
     }
 }
 
-fn is_real(scalar: Option<Scalar>) -> bool {
+pub(crate) fn is_real(scalar: Option<Scalar>) -> bool {
     matches!(scalar, Some(Scalar::F64 | Scalar::F32))
 }

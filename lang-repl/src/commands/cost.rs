@@ -241,11 +241,10 @@ impl Told {
     }
 }
 
-/// Theorem 6.35's quotient.
+/// Theorem 6.35's quotient, with the inputs and outputs of the function on both sides.
 #[expect(clippy::cast_precision_loss, reason = "two decimals are shown")]
 fn ratio(adjoint: &Cost, primal: &Cost) -> f64 {
-    // What goes in and out of the adjoint holds what does of the primal.
-    (adjoint.work + adjoint.io) as f64 / (primal.work + primal.io) as f64
+    (adjoint.work + primal.io) as f64 / (primal.work + primal.io) as f64
 }
 
 /// Columns, numbers at the right.

@@ -181,8 +181,9 @@ fn definitions_in_every_form() {
     let shown: Vec<String> = few.map(|b| format!("{}: {}", b.law, b.how)).collect();
     assert!(wrong.is_empty(), "{laws:?}:\n{}", shown.join("\n\n"));
     // What is seen here may grow; if it falls, something is no longer looked at.
-    let Tally { values, exact, near, tangents, products, seconds, hessians, .. } = total;
+    let Tally { values, exact, near, tangents, products, seconds, hessians, shared, .. } = total;
     assert!(defs.len() >= 550 && values >= 2700 && exact >= 50_000 && near >= 12_000, "{total:?}");
+    assert!(shared >= 1000, "{total:?}");
     assert!(tangents >= 1900 && products >= 1900 && seconds >= 500 && hessians >= 150, "{total:?}");
     expect_file!["../golden/uncompared.txt"].assert_eq(&format!(
         "no value at any point:\n{}\nno tangent at any point:\n{}\n",

@@ -27,8 +27,12 @@ pub struct Bound {
 #[must_use]
 pub fn bound(primal: &Cost, derived: &Cost) -> Bound {
     let first = primal.symbols.len();
-    // The symbols of the derivative come after those of the function.
-    let by = |a: &Atom| number(a).map(|k| Poly::atom(atom(first + k)));
+    // The symbols of the derivative come after those of the function, but for those that are the same.
+    let same = |k: usize| {
+        let content = derived.symbols.get(k)?.content.as_ref()?;
+        primal.symbols.iter().position(|s| s.content.as_ref() == Some(content))
+    };
+    let by = |a: &Atom| number(a).map(|k| Poly::atom(atom(same(k).unwrap_or(first + k))));
     let put = |f: &Formula| f.substitute(&by);
     let mut known = primal.known.clone();
     known.extend(derived.known.iter().filter(|p| !primal.known.contains(p)).cloned());

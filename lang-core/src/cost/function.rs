@@ -1,8 +1,9 @@
 //! The cost of a function's statements, one after the other.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashMap};
 
+use super::content::{Content, Contents};
 use super::nest::{Form, Given, Nest, Sure};
 use super::symbol::{self, Kind, Symbol};
 use super::{Amount, Callees, Cost, Greatest, Place};
@@ -40,6 +41,8 @@ pub(super) struct Scope<'a> {
     pub(super) sure: Vec<Sure>,
     /// The extents of arrays that predicates read.
     pub(super) dims: HashMap<LocalId, Vec<Poly>>,
+    /// What its values are in terms of the inputs of the function.
+    pub(super) contents: Contents<'a>,
     /// Symbols of nests that were met: what is asked, and of which nests.
     pub(super) met: RefCell<HashMap<(Kind, Vec<Form>), Poly>>,
 }
@@ -79,6 +82,7 @@ pub(super) fn cost(ssa: &Ssa, callees: Callees<'_>) -> Cost {
     ssa.inputs.iter().flat_map(|i| &i.leaf.dims).filter(|n| !super::nest::has_data(n)).for_each(of);
     let known = Context::new(&sizes);
     let mut walk = Walk { callees, symbols: Vec::new(), bounds: Vec::new(), outer: 0 };
+    let left = Cell::default();
     let mut scope = Scope {
         ssa,
         put: HashMap::new(),
@@ -87,6 +91,7 @@ pub(super) fn cost(ssa: &Ssa, callees: Callees<'_>) -> Cost {
         once: true,
         sure: Vec::new(),
         dims: HashMap::new(),
+        contents: Contents::new(ssa, &left),
         met: RefCell::default(),
     };
     let Whole { mut total, parts, kept, span } = walk.function(&mut scope);
@@ -94,7 +99,7 @@ pub(super) fn cost(ssa: &Ssa, callees: Callees<'_>) -> Cost {
         [(&mut total.work, Kind::Work), (&mut total.tests, Kind::Tests), (&mut total.iterations, Kind::Iterations)]
     {
         if of.overflowed() {
-            *of = walk.symbol(&[], kind, None).into();
+            *of = walk.symbol(&[], kind, None, None).into();
         }
     }
     let leaves = ssa.inputs.iter().map(|i| &i.leaf).chain(ssa.outputs.iter().map(|(leaf, _)| leaf));
@@ -155,7 +160,7 @@ pub(super) fn elements(dims: &[Poly], known: &Context) -> Formula {
 
 impl Walk<'_> {
     /// What all runs of a statement add up to that only the run tells.
-    pub(super) fn symbol(&mut self, path: &[u32], kind: Kind, most: Option<Formula>) -> Poly {
+    pub(super) fn symbol(&mut self, path: &[u32], kind: Kind, most: Option<Formula>, content: Option<Content>) -> Poly {
         let known = self.symbols.iter().position(|s| s.kind == kind && *s.path == *path);
         let k = known.unwrap_or(self.symbols.len());
         let symbol = Poly::atom(symbol::atom(k));
@@ -166,7 +171,7 @@ impl Walk<'_> {
             if let Some(most) = &most {
                 self.bounds.push(minus(most, &symbol.clone().into()));
             }
-            self.symbols.push(Symbol { path: path.into(), kind, most });
+            self.symbols.push(Symbol { path: path.into(), kind, most, content });
         }
         symbol
     }
@@ -285,9 +290,7 @@ impl Walk<'_> {
 
     fn check(&mut self, scope: &mut Scope<'_>, c: u32, check: &Check) -> Amount {
         let guard = self.asked(scope, &check.guard);
-        let indices = self.indices(scope, &check.dims, 0);
-        let free = indices.len();
-        let nest = Nest::new(indices, free, guard, scope.given());
+        let nest = self.nest(scope, &check.dims, check.dims.len(), guard);
         let (mut tests, mut most) = (nest.tests(), nest.most_tests());
         if check.cond.is_opaque() {
             tests = tests.and_then(|tests| Ok(tests.add(&nest.terms()?)));
@@ -296,7 +299,7 @@ impl Walk<'_> {
         let mut path = scope.path.clone();
         path.push(CHECK | c);
         let tests = tests.ok().filter(|t| t.pieces().len() <= MOST);
-        let tests = tests.unwrap_or_else(|| self.symbol(&path, Kind::Tests, most).into());
+        let tests = tests.unwrap_or_else(|| self.symbol(&path, Kind::Tests, most, None).into());
         Amount { tests, ..Amount::default() }
     }
 
@@ -307,8 +310,7 @@ impl Walk<'_> {
         match &stmt.rhs {
             Rhs::Input(_) | Rhs::Constant(_) | Rhs::Zero => {}
             Rhs::Index(_) => {
-                let dims = self.indices(scope, &stmt.dims, 0);
-                let nest = Nest::new(dims, stmt.dims.len(), Vec::new(), scope.given());
+                let nest = self.nest(scope, &stmt.dims, stmt.dims.len(), Vec::new());
                 own.amount.iterations = self.terms(scope, 0, &nest);
             }
             Rhs::Add(items) => {
@@ -317,18 +319,17 @@ impl Walk<'_> {
                 let mut nests = Vec::new();
                 for (k, item) in (0..).zip(items) {
                     let asked = self.asked(scope, &item.pred);
-                    let nest = Nest::new(free.clone(), free.len(), asked, scope.given());
+                    let nest = self.nest(scope, &stmt.dims, free.len(), asked);
                     terms = terms.add(&self.terms(scope, k, &nest));
                     any.push((item.pred.clone(), nest.pred().clone()));
                     nests.push(nest);
                 }
                 own.amount.tests = self.tests(scope, &nests.iter().collect::<Vec<_>>());
                 if real > 0 {
-                    let count = free.len();
                     let (forms, preds): (Vec<Pred>, Vec<Pred>) = any.into_iter().unzip();
                     if !apart(&preds, &free, &scope.known) {
                         let any = (Pred::any_of(forms), Pred::any_of(preds));
-                        let nest = Nest::new(free, count, vec![any], scope.given());
+                        let nest = self.nest(scope, &stmt.dims, free.len(), vec![any]);
                         own.amount.work = minus(&terms, &self.present(scope, &nest, &terms));
                     }
                     let additions = i128::try_from(items.len().saturating_sub(1)).unwrap_or(0);
@@ -346,12 +347,12 @@ impl Walk<'_> {
                 self.reduced(scope, stmt, &r.bound, &r.visited(), work, Some(&r.pred), &mut own);
             }
             Rhs::Order(o) => {
-                let dims = self.indices(scope, &stmt.dims, 0);
                 let pred = self.asked(scope, &o.pred);
-                let (outer, last) = dims.split_at(dims.len().saturating_sub(1));
-                let nest = Nest::new(outer.to_vec(), outer.len(), pred.clone(), scope.given());
+                let (outer, last) = stmt.dims.split_at(stmt.dims.len().saturating_sub(1));
+                let last = self.indices(scope, last, outer.len());
+                let nest = self.nest(scope, outer, outer.len(), pred.clone());
                 own.amount.tests = self.tests(scope, &[&nest]);
-                let all = Nest::new(dims.clone(), dims.len(), pred, scope.given());
+                let all = self.nest(scope, &stmt.dims, stmt.dims.len(), pred);
                 own.amount.iterations = self.terms(scope, 0, &all);
                 let of = scope.ssa.stmts.get(o.of.var.0 as usize).and_then(|s| s.scalar);
                 let alone = last.iter().all(|i| i.extent.as_constant().is_some_and(|n| n <= 1));
@@ -359,7 +360,8 @@ impl Walk<'_> {
                     let n = last.first().and_then(|i| i.extent.as_constant()).and_then(|n| u64::try_from(n).ok());
                     let most = n.map(order::most).map(|c| Ratio::constant(c.into()));
                     let most = nest.most().and_then(|rows| Some(rows.times(&most?)));
-                    own.amount.work = self.symbol(&path, Kind::Work, most).into();
+                    let content = scope.path.last().and_then(|k| scope.contents.var(Var(*k))).map(|c| c.asked("work"));
+                    own.amount.work = self.symbol(&path, Kind::Work, most, content).into();
                     own.span = own.amount.work.clone().into();
                 }
             }
@@ -373,8 +375,8 @@ impl Walk<'_> {
                 dims.iter_mut().skip(batch).for_each(|n| *n = Poly::constant(1));
                 let free = dims.len();
                 dims.extend(bound.iter().cloned());
-                let indices = self.indices(scope, &dims, 0);
-                let nest = Nest::new(indices, free, self.asked(scope, pred), scope.given());
+                let asked = self.asked(scope, pred);
+                let nest = self.nest(scope, &dims, free, asked);
                 let terms = self.terms(scope, 0, &nest);
                 own.amount.tests = self.tests(scope, &[&nest]);
                 if *add && real > 0 {
@@ -403,17 +405,19 @@ impl Walk<'_> {
         own: &mut Own,
     ) {
         let dims: Vec<Poly> = stmt.dims.iter().chain(bound).cloned().collect();
-        let indices = self.indices(scope, &dims, 0);
-        let (free, inner) = indices.split_at(stmt.dims.len().min(indices.len()));
-        let (free, inner) = (free.to_vec(), inner.to_vec());
-        let nest = Nest::new(indices, stmt.dims.len(), self.asked(scope, pred), scope.given());
+        let asked = self.asked(scope, pred);
+        let nest = self.nest(scope, &dims, stmt.dims.len(), asked);
         let terms = self.terms(scope, 0, &nest);
-        let first = first.map(|p| Nest::new(free, stmt.dims.len(), self.asked(scope, p), scope.given()));
+        let first = first.map(|p| {
+            let asked = self.asked(scope, p);
+            self.nest(scope, &stmt.dims, stmt.dims.len(), asked)
+        });
         own.amount.tests = self.tests(scope, &[&nest].into_iter().chain(first.as_ref()).collect::<Vec<_>>());
         if let Some(products) = products {
             // Without bound indices an element has one term.
             let present = if bound.is_empty() { terms.clone() } else { self.present(scope, &nest, &terms) };
             own.amount.work = minus(&terms.times(&Ratio::constant(products + 1)), &present);
+            let inner = self.indices(scope, bound, stmt.dims.len());
             // Of one element no more than all values of the bound indices.
             let each = count::count(&inner, &Pred::truth(), &scope.known).unwrap_or_else(|_| terms.clone());
             let chain = minus(&each, &Formula::from(Poly::constant(1))).add(&Formula::from(Poly::constant(products)));
@@ -424,15 +428,25 @@ impl Walk<'_> {
     }
 
     fn mapped(&mut self, scope: &Scope<'_>, stmt: &Stmt, operation: Operation, pred: &Pred, of: Scalar, own: &mut Own) {
-        let indices = self.indices(scope, &stmt.dims, 0);
-        let free = indices.len();
-        let nest = Nest::new(indices, free, self.asked(scope, pred), scope.given());
+        let asked = self.asked(scope, pred);
+        let nest = self.nest(scope, &stmt.dims, stmt.dims.len(), asked);
         let terms = self.terms(scope, 0, &nest);
         own.amount.tests = self.tests(scope, &[&nest]);
         let work = i128::from(operation.work(of));
         own.amount.work = terms.times(&Ratio::constant(work));
         own.amount.iterations = terms;
         own.span = Formula::from(Poly::constant(work)).into();
+    }
+
+    /// The loops over indices of these extents, so many of them free.
+    pub(super) fn nest<'n>(
+        &mut self,
+        scope: &'n Scope<'_>,
+        dims: &[Poly],
+        free: usize,
+        asked: Vec<(Pred, Pred)>,
+    ) -> Nest<'n> {
+        Nest::new(dims.to_vec(), self.indices(scope, dims, 0), free, asked, scope.given())
     }
 
     /// A formula of nests, or a symbol for it: the same for the same nests.
@@ -455,7 +469,12 @@ impl Walk<'_> {
         if let Some(known) = scope.met.borrow().get(&key) {
             return known.clone().into();
         }
-        let symbol = self.symbol(&scope.path, kind, most());
+        let content = match (kind, nests) {
+            (Kind::Terms(_), [nest]) => scope.contents.nest(&nest.form(), false).map(|c| c.asked("terms")),
+            (Kind::Present, [nest]) => scope.contents.nest(&nest.form(), true).map(|c| c.asked("present")),
+            _ => None,
+        };
+        let symbol = self.symbol(&scope.path, kind, most(), content);
         scope.met.borrow_mut().insert(key, symbol.clone());
         symbol.into()
     }
@@ -551,7 +570,11 @@ impl Walk<'_> {
         if scope.once && at.is_empty() {
             let path: Vec<u32> =
                 scope.path.iter().copied().take(scope.path.len().saturating_sub(1)).chain([var.0]).collect();
-            return Some(self.symbol(&path, Kind::Value, None));
+            let content = match &scope.ssa.stmts.get(var.0 as usize)?.rhs {
+                Rhs::Loop(of, Part::Trips) => scope.contents.repeated(of).map(|c| c.asked("trips")),
+                _ => scope.contents.var(var).map(|c| c.asked("value")),
+            };
+            return Some(self.symbol(&path, Kind::Value, None, content));
         }
         None
     }

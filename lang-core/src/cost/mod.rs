@@ -7,6 +7,7 @@
 //! the callee with the sizes that are passed.
 
 mod bound;
+mod content;
 mod function;
 mod most;
 mod nest;
@@ -21,6 +22,7 @@ use crate::ir::ssa::{Ssa, Var};
 use crate::predicate::{Atom, Context, Poly};
 
 pub use bound::{Bound, bound};
+pub use content::Content;
 pub use most::Greatest;
 pub use symbol::{Kind, Symbol, atom, number};
 

@@ -32,6 +32,8 @@ pub(super) struct Sure {
 
 /// The loops over the free and the bound indices of a statement.
 pub(super) struct Nest<'s> {
+    /// The extents as they stand in the form.
+    dims: Vec<Poly>,
     indices: Vec<Index>,
     free: usize,
     pred: Pred,
@@ -41,9 +43,15 @@ pub(super) struct Nest<'s> {
 }
 
 impl<'s> Nest<'s> {
-    pub(super) fn new(indices: Vec<Index>, free: usize, asked: Vec<(Pred, Pred)>, given: Given<'s>) -> Self {
+    pub(super) fn new(
+        dims: Vec<Poly>,
+        indices: Vec<Index>,
+        free: usize,
+        asked: Vec<(Pred, Pred)>,
+        given: Given<'s>,
+    ) -> Self {
         let pred = Pred::all(asked.iter().map(|(_, p)| p.clone()));
-        Self { indices, free, pred, asked, given }
+        Self { dims, indices, free, pred, asked, given }
     }
 
     /// Which tuples there are, in terms of sizes.
@@ -68,7 +76,7 @@ impl<'s> Nest<'s> {
             if !self.safe(&self.indices, &rest, put) {
                 return None;
             }
-            let without = Self::new(self.indices.clone(), self.free, without, self.given.clone());
+            let without = Self::new(self.dims.clone(), self.indices.clone(), self.free, without, self.given.clone());
             let (dims, free, rest) = without.form();
             Some(((dims, free, rest.and(&part.negated())), without))
         };
@@ -205,7 +213,7 @@ impl<'s> Nest<'s> {
 
     /// What it is.
     pub(super) fn form(&self) -> Form {
-        (self.indices.iter().map(|i| i.extent.clone()).collect(), self.free, self.in_form())
+        (self.dims.clone(), self.free, self.in_form())
     }
 
     /// The order of the loops: free indices that bound ones or data tell come last; and what tells these.

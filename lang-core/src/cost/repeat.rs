@@ -38,7 +38,8 @@ impl Walk<'_> {
         let batch = *batch as usize;
         let indices = self.indices(scope, stmt.dims.get(..batch).unwrap_or_default(), 0);
         let asked = self.asked(scope, pred);
-        let nest = Nest::new(indices.clone(), batch, asked, scope.given());
+        let form = (stmt.dims.get(..batch).unwrap_or_default().to_vec(), pred.clone());
+        let nest = Nest::new(form.0.clone(), indices.clone(), batch, asked, scope.given());
         let pred = nest.pred().clone();
         let count = self.told(scope, Kind::Terms(0), &[&nest], nest.terms(), || nest.most());
         let tests = nest.tests();
@@ -60,7 +61,14 @@ impl Walk<'_> {
         }
         // Its symbols are of statements inside this one.
         let inside = |s: &Symbol| path.iter().chain(&*s.path).copied().collect::<Vec<u32>>();
-        let symbols: Vec<Poly> = cost.symbols.iter().map(|s| self.symbol(&inside(s), s.kind, None)).collect();
+        let passed = scope.contents.passed(&ssa, sizes, args);
+        let called = scope.contents.called(&form.0, &form.1);
+        let mut own = |s: &Symbol| {
+            let content =
+                s.content.as_ref().zip(called.as_ref()).and_then(|(c, all)| Some(c.passed(&passed)?.times(all)));
+            self.symbol(&inside(s), s.kind, None, content)
+        };
+        let symbols: Vec<Poly> = cost.symbols.iter().map(&mut own).collect();
         let by = |a: &Atom| match symbol::number(a) {
             Some(k) => symbols.get(k).cloned(),
             None => local(a, &put),
@@ -81,7 +89,7 @@ impl Walk<'_> {
 
     /// A callee whose cost is not told.
     fn unknown(&mut self, path: &[u32]) -> Own {
-        let mut of = |kind| Formula::from(self.symbol(path, kind, None));
+        let mut of = |kind| Formula::from(self.symbol(path, kind, None, None));
         let (work, tests, iterations) = (of(Kind::Work), of(Kind::Tests), of(Kind::Iterations));
         let amount = Amount { work, tests, iterations, carried: Formula::default() };
         Own { span: amount.work.clone().into(), amount, kept: Greatest::default() }
@@ -93,19 +101,25 @@ impl Walk<'_> {
         let batch = of.batch.len();
         let own = self.indices(scope, &of.batch, 0);
         let asked = self.asked(scope, &of.pred);
-        let tests = Nest::new(own.clone(), batch, asked.clone(), scope.given()).tests();
+        let tests = Nest::new(of.batch.clone(), own.clone(), batch, asked.clone(), scope.given()).tests();
         let mut indices = own;
         let trips = of.count().map(|n| self.poly(scope, n));
         // How often it runs is not told before: no number of an iteration is below it.
         let unbounded = || Poly::atom(Atom::Read(LocalId(0), "trips".into(), Arc::from([])));
         let trips_told = trips.as_ref().is_some_and(|n| !has_data(n));
+        let mut dims = of.batch.clone();
+        dims.push(of.count().cloned().unwrap_or_else(unbounded));
         indices.push(index(batch, &trips.filter(|n| !has_data(n)).unwrap_or_else(unbounded)));
-        let nest = Nest::new(indices.clone(), batch, asked, scope.given());
+        let nest = Nest::new(dims, indices.clone(), batch, asked, scope.given());
         let terms = if trips_told { nest.terms() } else { Err(Uncounted::Data) };
         let most = || if trips_told { nest.most() } else { None };
+        let repeated = scope.contents.repeated(of);
         let count = match terms {
             Ok(count) => count,
-            Err(_) => self.symbol(&path, Kind::Trips, most()).into(),
+            Err(_) => {
+                let content = repeated.as_ref().map(|c| c.asked("trips"));
+                self.symbol(&path, Kind::Trips, most(), content).into()
+            }
         };
         // The body has indices of its own.
         let renamed: Vec<Index> = indices.iter().map(|i| self.named(i)).collect();
@@ -141,6 +155,7 @@ impl Walk<'_> {
             once,
             sure: Vec::new(),
             dims: HashMap::new(),
+            contents: scope.contents.body(of),
             met: RefCell::default(),
         };
         let (first, bounds) = (self.symbols.len(), self.bounds.len());
@@ -149,6 +164,7 @@ impl Walk<'_> {
         let times = Times { indices, pred, known: &scope.known, count };
         for symbol in self.symbols.iter_mut().skip(first) {
             symbol.most = symbol.most.take().and_then(|most| times.most(&most));
+            symbol.content = symbol.content.as_ref().zip(repeated.as_ref()).map(|(c, all)| c.times(all));
         }
         let inside = self.bounds.split_off(bounds);
         self.bounds.extend(inside.iter().filter_map(|f| times.all(f)));
@@ -183,7 +199,7 @@ impl Walk<'_> {
             (Some(all), Ok(more)) => all.add(&more),
             (_, more) => {
                 let most = times.most(of).and_then(|most| Some(most.add(&more.ok()?)));
-                self.symbol(path, kind, most).into()
+                self.symbol(path, kind, most, None).into()
             }
         };
         let nothing = || Ok(Formula::default());
@@ -202,7 +218,7 @@ impl Walk<'_> {
             })
         });
         if untold {
-            kept = Formula::from(self.symbol(path, Kind::Kept, None)).into();
+            kept = Formula::from(self.symbol(path, Kind::Kept, None, None)).into();
         }
         let mut untold = false;
         let mut one = |f: &Formula| {

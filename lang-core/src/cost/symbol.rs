@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use super::content::Content;
 use crate::count::Formula;
 use crate::predicate::{Atom, LocalId, Poly};
 
@@ -43,6 +44,8 @@ pub struct Symbol {
     pub kind: Kind,
     /// It is no more than this.
     pub most: Option<Formula>,
+    /// What it is in terms of the inputs: equal ones have equal numbers, in a derivative too.
+    pub content: Option<Content>,
 }
 
 /// The symbol of this number as an atom.

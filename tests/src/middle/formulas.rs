@@ -4,9 +4,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use lang_core::cost::{Amount, Callable, Cost, Kind, Place, Symbol, cost};
+use lang_core::cost::{Amount, Callable, Content, Cost, Kind, Place, Symbol, cost};
 use lang_core::ir::core::Callee;
 use lang_core::ir::eval_ssa::{Population, SsaEvaluator, Tensor};
+use lang_core::ir::flat::Source;
 use lang_core::ir::ssa::Ssa;
 use lang_core::predicate::{Atom, LocalId};
 
@@ -15,6 +16,53 @@ use super::judge::{FUEL, Judge, Law, Point, broken};
 
 /// What is remembered of callees.
 pub(super) type Known = HashMap<Arc<Callee>, Option<Callable>>;
+
+/// What was seen of costs at a point.
+#[derive(Default)]
+pub(super) struct Seen {
+    /// Runs with formulas of sizes alone,
+    pub(super) formulas: u64,
+    /// and with symbols.
+    pub(super) symbols: u64,
+    /// Symbols whose content was seen before.
+    pub(super) shared: u64,
+    /// The inputs of the function,
+    inputs: String,
+    /// and what was counted with them.
+    counted: HashMap<Content, i64>,
+}
+
+impl Seen {
+    /// Is what has the same content the same, in this function and in derivatives of it with the same inputs?
+    fn same(
+        &mut self,
+        inputs: &str,
+        symbols: &[Symbol],
+        counted: &dyn Fn(&Symbol) -> Option<i64>,
+    ) -> Result<(), String> {
+        if self.inputs != inputs {
+            (self.inputs, self.counted) = (inputs.to_owned(), HashMap::new());
+        }
+        for (k, symbol) in symbols.iter().enumerate() {
+            let (Some(content), Some(now)) = (&symbol.content, counted(symbol)) else { continue };
+            if let Some(before) = self.counted.insert(content.clone(), now) {
+                self.shared += 1;
+                if before != now {
+                    return Err(format!("p{k}: {now}, before {before}"));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a function is given that its derivatives are given too.
+fn inputs(ssa: &Ssa, sizes: &[i64], given: &[Tensor]) -> String {
+    let passed = ssa.inputs.iter().filter(|i| i.source.is_passed()).zip(given);
+    let of_function = passed.filter(|(input, _)| matches!(input.source, Source::Param(_)));
+    let parts = of_function.map(|(input, tensor)| format!("{:?} {:?} {tensor:?}", input.source, input.leaf.path));
+    format!("{sizes:?} {}", parts.collect::<String>())
+}
 
 impl Judge<'_> {
     /// Notes where the formulas differ from the counts of a function that came to an end with these arguments.
@@ -67,10 +115,16 @@ impl Judge<'_> {
                 return Err(broken("a symbol is within its bound", format!("{s:?}: {is}, bound {most:?}\n{ssa}")));
             }
         }
-        let (formulas, symbols) = self.seen.get();
-        let alone = u64::from(cost.symbols.is_empty());
-        self.seen.set((formulas + alone, symbols + 1 - alone));
-        Ok(())
+        let mut seen = self.seen.borrow_mut();
+        if cost.symbols.is_empty() {
+            seen.formulas += 1;
+        } else {
+            seen.symbols += 1;
+        }
+        seen.same(&inputs(ssa, sizes, given), &cost.symbols, &symbol).map_err(|how| {
+            let how = format!("{how} at {sizes:?}\n{ssa}{}", told(&cost, &populations, &size, &symbol));
+            broken("what has the same content is the same", how)
+        })
     }
 
     fn costed(&self, callee: &Arc<Callee>) -> Option<Callable> {

@@ -1,7 +1,7 @@
 //! The laws of a definition at a point: every form has the value of the reference and does no more work than
 //! the one before it, and fails only where it does. Those of derivatives are in [`super::derive`].
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use lang_core::base::Code;
@@ -67,6 +67,8 @@ pub struct Tally {
     pub formulas: u64,
     /// Runs whose counts formulas told with what was counted of statements.
     pub symbols: u64,
+    /// What several runs counted for equal contents; all of it the same.
+    pub shared: u64,
     /// The greatest ratio of the forward derivative's work to the function's.
     pub forward: f64,
     /// The greatest ratio of the adjoint's work to the function's, inputs and outputs added to both.
@@ -96,6 +98,7 @@ impl Tally {
         self.bounds += other.bounds;
         self.formulas += other.formulas;
         self.symbols += other.symbols;
+        self.shared += other.shared;
         self.forward = self.forward.max(other.forward);
         self.adjoint = self.adjoint.max(other.adjoint);
     }
@@ -150,8 +153,8 @@ pub struct Judge<'m> {
     pub(super) engine: RefCell<Option<Broken>>,
     /// Costs of callees.
     pub(super) known: RefCell<super::formulas::Known>,
-    /// Runs with formulas of sizes alone, and with symbols.
-    pub(super) seen: Cell<(u64, u64)>,
+    /// What was seen of costs at this point.
+    pub(super) seen: RefCell<super::formulas::Seen>,
     /// Are costs as formulas compared?
     pub costs: bool,
     /// What was seen.
@@ -192,7 +195,7 @@ impl<'m> Judge<'m> {
             loose,
             engine: RefCell::default(),
             known: RefCell::default(),
-            seen: Cell::default(),
+            seen: RefCell::default(),
             costs: true,
             tally: Tally::default(),
             twice: false,
@@ -229,9 +232,10 @@ impl<'m> Judge<'m> {
             ..b
         };
         let law = self.at(stages, point, ran, random);
-        let (formulas, symbols) = self.seen.take();
-        self.tally.formulas += formulas;
-        self.tally.symbols += symbols;
+        let seen = self.seen.take();
+        self.tally.formulas += seen.formulas;
+        self.tally.symbols += seen.symbols;
+        self.tally.shared += seen.shared;
         self.engine.take().map_or(law, Err).map_err(told)
     }
 

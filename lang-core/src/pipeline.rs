@@ -127,11 +127,11 @@ pub fn stages(bodies: &dyn Bodies, callees: &dyn Callees, callee: &Arc<Callee>, 
 /// Tensor SSA of a callee, derived if it is a derivative, and where its statements come from.
 #[must_use]
 pub fn traced(bodies: &dyn Bodies, callees: &dyn Callees, callee: &Arc<Callee>, hits: &mut Hits) -> Option<Traced> {
-    let Some((last, before)) = callee.derived.split_last() else {
+    let (Some(last), Some(of)) = (callee.derived.last(), callee.primal()) else {
         let stages = callees.stages(callee).ok()?;
         return Some(Traced { ssa: stages.ssa.clone(), origins: stages.origins.clone() });
     };
-    let of = Arc::new(Callee { derived: before.into(), ..(**callee).clone() });
+    let of = Arc::new(of);
     let ssa = callees.ssa(&of)?;
     let functions = |c: &Arc<Callee>| callees.ssa(c);
     let derived = guarded(|| match rules(bodies, &of, last).as_slice() {

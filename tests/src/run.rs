@@ -63,7 +63,10 @@ pub fn see(text: &str, modules: &[(&str, &str)]) -> String {
 #[must_use]
 pub fn see_in(session: &mut Session, text: &str) -> String {
     session.set_text(MAIN, text);
-    let diagnostics = session.diagnostics(MAIN);
+    let mut diagnostics = session.diagnostics(MAIN);
+    if diagnostics.iter().all(|d| !d.is_error()) {
+        diagnostics.extend(session.grad_costs(MAIN));
+    }
     let mut seen = render::diagnostics(MAIN, text, &diagnostics);
     if diagnostics.iter().all(|d| !d.is_error()) {
         seen.push_str(&run(session, limits(), &AtomicBool::new(false)));

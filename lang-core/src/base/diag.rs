@@ -122,6 +122,8 @@ codes! {
     E0604 "data does not fit its type",
     E0605 "value cannot be saved",
     W0606 "data is not kept exactly",
+    // Costs.
+    W0700 "gradient ever dearer than its function",
 }
 
 impl std::fmt::Display for Code {

@@ -17,6 +17,8 @@ pub struct Bound {
     pub symbols: Vec<Symbol>,
     /// So many of them are of the function.
     pub primal: usize,
+    /// Is it for sizes of at least 1 alone, as there is no factor for all?
+    pub positive: bool,
     known: Vec<Poly>,
     bounds: Vec<Formula>,
     formulas: [Formula; 3],
@@ -42,6 +44,7 @@ pub fn bound(primal: &Cost, derived: &Cost) -> Bound {
         extra: Formula::default(),
         symbols: primal.symbols.iter().chain(&derived.symbols).cloned().collect(),
         primal: first,
+        positive: false,
         known,
         bounds,
         formulas: [primal.total.work.clone(), put(&derived.total.work), primal.io.clone()],
@@ -53,10 +56,10 @@ pub fn bound(primal: &Cost, derived: &Cost) -> Bound {
         made.extra.clone_from(&primal.total.carried);
         made.certificate = made.certified();
         if !matches!(made.certificate.verdict, Verdict::Proved { .. }) {
-            return without;
+            made = without;
         }
     }
-    made
+    if matches!(made.certificate.verdict, Verdict::Refuted { .. }) { made.without_empty() } else { made }
 }
 
 impl Bound {
@@ -65,6 +68,17 @@ impl Bound {
     pub fn question(&self) -> Question<'_> {
         let [primal, derived, io] = &self.formulas;
         Question { known: &self.known, bounds: &self.bounds, primal, derived, io, extra: &self.extra }
+    }
+
+    /// The same for sizes of at least 1, if a factor is enough for those.
+    fn without_empty(self) -> Self {
+        let mut made = self.clone();
+        made.positive = true;
+        for size in made.known.iter_mut().filter(|p| p.as_atom().is_some_and(|a| number(a).is_none())) {
+            *size = size.plus(-1);
+        }
+        made.certificate = made.certified();
+        if matches!(made.certificate.verdict, Verdict::Refuted { .. }) { self } else { made }
     }
 
     fn certified(&self) -> Certificate {

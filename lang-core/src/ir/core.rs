@@ -165,6 +165,13 @@ impl Callee {
         let derived = self.derived.iter().cloned().chain([derivation]).collect();
         Self { derived, ..self.clone() }
     }
+
+    /// What it is a derivative of.
+    #[must_use]
+    pub fn primal(&self) -> Option<Self> {
+        let (_, before) = self.derived.split_last()?;
+        Some(Self { derived: before.into(), ..self.clone() })
+    }
 }
 
 /// An expression with its type and where it comes from.

@@ -95,9 +95,7 @@ fn no_cost<'db>(_: &'db dyn Database, _: Id, _: Asked<'db>) -> Option<Arc<Cost>>
 /// How much dearer a derivative is than its function.
 #[salsa::tracked(cycle_result = no_bound)]
 pub(super) fn bound<'db>(db: &'db dyn Database, asked: Asked<'db>) -> Option<Arc<Bound>> {
-    let (_, before) = asked.callee(db).derived.split_last()?;
-    let primal = Callee { derived: before.into(), ..(**asked.callee(db)).clone() };
-    let primal = cost(db, Asked::new(db, Arc::new(primal))).clone()?;
+    let primal = cost(db, Asked::new(db, Arc::new(asked.callee(db).primal()?))).clone()?;
     Some(Arc::new(crate::cost::bound(&primal, cost(db, asked).as_deref()?)))
 }
 

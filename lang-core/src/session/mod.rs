@@ -20,6 +20,7 @@ mod report;
 mod scope;
 mod view;
 
+mod costs;
 mod program;
 
 #[cfg(test)]
@@ -45,6 +46,7 @@ use crate::types::check::Checked;
 use crate::types::env::Env;
 use crate::types::info::TypeInfo;
 use crate::types::ty::{Signature, Type};
+pub use costs::Term;
 use db::{Db, Item, Log, SourceFile, Workspace};
 use forms::Asked;
 pub use library::{LIBRARY, PRELUDE};

@@ -25,6 +25,8 @@ pub(crate) fn run(paths: &[PathBuf], common: &Common, out: Out) -> Status {
     problems.extend(engine.problems(&modules));
     if problems.iter().any(Problem::is_error) {
         status = status.max(Status::Failed);
+    } else {
+        problems.extend(engine.grad_costs(&modules));
     }
     out.list(&problems, &engine.sources);
     status

@@ -1,20 +1,20 @@
 //! `iverson cost FILE DEF`: what a definition and its derivatives cost, as formulas; with `--at n=64,m=8` at these sizes,
-//! in Tensor SSA; with `--measure` also what the interpreters count when they run it.
+//! in Tensor SSA, by the formulas or by counting where data decide; with `--measure` also what the interpreters count when they run it.
 
+use std::collections::HashMap;
 use std::path::Path;
-use std::sync::Arc;
 
-use lang_core::ad::{real_inputs, real_outputs};
 use lang_core::base::{Code, GlobalName};
+use lang_core::cost::Cost as Formulas;
 use lang_core::interp::Counts;
-use lang_core::ir::core::Derivation;
 use lang_core::ir::cost::{Cost, Unknown, cost, extents};
+use lang_core::predicate::{Atom, LocalId};
 use lang_core::syntax::split::ItemKind;
 use lang_core::types::ty::Signature;
 
 use crate::cli::Common;
 use crate::engine::Engine;
-use crate::engine::costs::callee_of;
+use crate::engine::costs::{callee_of, derivatives};
 use crate::engine::measure::{Measured, locals};
 use crate::files;
 use crate::json;
@@ -96,25 +96,18 @@ fn told(
     };
     let sizes = sizes_of(&signature, at)?;
     let callee = callee_of(name, &signature);
-    let (costs, derived) = {
+    let mut costs = Vec::new();
+    let derived = {
         let module = engine.forms();
-        let stages = module.stages(&callee).map_err(|why| {
+        module.stages(&callee).map_err(|why| {
             let mut p = Problem::new(Code::E0510, format!("`{}` has no core form: {}", name.name, why.what.phrase()));
             p.help = Some("`:cost` in the REPL counts a run of any program".to_owned());
             p.places.extend(engine.place_of(&why.item, why.span));
             vec![p]
         })?;
-        let (wrt, of) = (real_inputs(&stages.ssa), real_outputs(&stages.ssa));
-        let mut derived = Vec::new();
-        if !wrt.is_empty() && !of.is_empty() {
-            derived.push(("forward", Derivation::Forward(wrt.clone().into())));
-            derived.push(("adjoint", Derivation::Adjoint { of: of.into(), wrt: wrt.into() }));
-        }
-        let callees = [("primal", (*callee).clone())].into_iter();
-        let callees = callees.chain(derived.iter().map(|(of, d)| (*of, callee.derive(d.clone()))));
-        let mut costs = Vec::new();
-        for (of, callee) in callees {
-            let Some(ssa) = module.ssa(&Arc::new(callee)) else { continue };
+        let all = derivatives(engine, &callee);
+        for (of, callee) in &all {
+            let Some(ssa) = module.ssa(callee) else { continue };
             let at = locals(&ssa, &signature, &sizes);
             for input in &ssa.inputs {
                 let dims = extents(&input.leaf.dims, &at).unwrap_or_default();
@@ -124,17 +117,35 @@ fn told(
                     return Err(problem(Code::E0600, message));
                 }
             }
-            let cost = cost(&ssa, &at, &|c| module.ssa(c), LIMIT).map_err(|why| {
+            let by_formulas = module.cost(callee).and_then(|formulas| evaluated(&formulas, &at));
+            let counted = || cost(&ssa, &at, &|c| module.ssa(c), LIMIT);
+            let cost = by_formulas.map_or_else(counted, Ok).map_err(|why| {
                 problem(Code::E0510, format!("the cost of `{}` is not told: {}", name.name, phrase(why)))
             })?;
-            costs.push((of, cost));
+            costs.push((*of, cost));
         }
-        (costs, derived)
+        all.into_iter()
+            .skip(1)
+            .filter_map(|(of, callee)| Some((of, callee.derived.last()?.clone())))
+            .collect::<Vec<_>>()
     };
     let measured = if measure { engine.measure(&callee, &signature, &sizes, &derived)? } else { Vec::new() };
     let at = signature.sizes.iter().map(|s| s.name.to_string()).zip(sizes).collect();
     let told = Told { at, costs, measured };
     Ok(if out.is_json() { told.json(name) } else { told.text(name) })
+}
+
+/// The formulas at sizes, if these tell them: what data decide is counted instead, as if every condition held.
+fn evaluated(of: &Formulas, sizes: &HashMap<LocalId, i64>) -> Option<Cost> {
+    let mut size = |a: &Atom| if let Atom::Local(l, _) = a { sizes.get(l).copied() } else { None };
+    let number = |n: Option<i128>| u64::try_from(n?).ok();
+    Some(Cost {
+        work: number(of.total.work.eval(&mut size))?,
+        iterations: number(of.total.iterations.eval(&mut size))?,
+        io: number(of.io.eval(&mut size))?,
+        kept: number(of.kept.eval(&mut size))?,
+        bound: false,
+    })
 }
 
 fn phrase(why: Unknown) -> &'static str {
@@ -199,7 +210,7 @@ impl Told {
         if let [.., (_, adjoint)] = self.costs.as_slice()
             && adjoint.kept > 0
         {
-            text += &format!("\nthe adjoint keeps {} bytes for its reverse\n", adjoint.kept);
+            text += &format!("\nthe adjoint keeps at most {} bytes for its reverse\n", adjoint.kept);
         }
         if !self.measured.is_empty() {
             let mut rows = vec![["measured", "in", "work", "tests", "iterations"].map(str::to_owned)];

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use lang_core::ad::{real_inputs, real_outputs};
 use lang_core::base::{Code, GlobalName, Name};
 use lang_core::certify::{Sizes, Verdict};
-use lang_core::cost::{Bound, Cost, Kind, Symbol, number};
+use lang_core::cost::{Amount, Bound, Cost, Kind, Symbol, number};
 use lang_core::count::Formula;
-use lang_core::ir::core::{Callee, Derivation};
+use lang_core::ir::core::Callee;
 use lang_core::ir::ssa::Var;
 use lang_core::predicate::{Atom, Context, LocalId, Poly};
 use lang_core::types::ty::{Signature, Type};
 
 use super::Engine;
+use super::origins::TextAt;
 use crate::json;
 use crate::problem::Problem;
 
@@ -34,19 +34,14 @@ struct One {
     cost: Arc<Cost>,
     /// What a symbol of it counts, for a reader.
     symbols: Vec<String>,
+    /// What its terms are, with the places that they come from.
+    terms: Vec<(Option<TextAt>, Amount)>,
 }
 
 /// The functions whose costs are told: the definition at types, and its derivatives by all that is real.
 pub(crate) fn derivatives(engine: &Engine, callee: &Arc<Callee>) -> Vec<(&'static str, Arc<Callee>)> {
-    let mut all = vec![("primal", Arc::clone(callee))];
-    let Some(ssa) = engine.forms().ssa(callee) else { return all };
-    let (wrt, of) = (real_inputs(&ssa), real_outputs(&ssa));
-    if !wrt.is_empty() && !of.is_empty() {
-        let adjoint = Derivation::Adjoint { of: of.into(), wrt: wrt.clone().into() };
-        all.push(("forward", Arc::new(callee.derive(Derivation::Forward(wrt.into())))));
-        all.push(("adjoint", Arc::new(callee.derive(adjoint))));
-    }
-    all
+    let derived = engine.forms().derivatives(callee).into_iter().flatten();
+    [("primal", Arc::clone(callee))].into_iter().chain(["forward", "adjoint"].into_iter().zip(derived)).collect()
 }
 
 /// A definition with reals for its type parameters, as in most calls.
@@ -71,7 +66,9 @@ impl Engine {
                 bound = self.forms().bound(&callee);
             }
             let symbols = cost.symbols.iter().map(|s| self.symbol(&callee, s, &cost)).collect();
-            all.push(One { of, cost, symbols });
+            let terms = self.forms().terms(&callee).into_iter();
+            let terms = terms.map(|t| (t.place.map(|(item, at)| self.text_at(&item, at)), t.amount));
+            all.push(One { of, symbols, terms: terms.collect(), cost });
         }
         let sizes = signature.sizes.iter().map(|s| s.name.clone()).collect();
         Ok(Costs { name: name.name.clone(), sizes, all, bound })
@@ -183,6 +180,7 @@ impl Costs {
         if let Some(verdict) = self.verdict() {
             text += &format!("\n{verdict}\n");
         }
+        text += &self.places();
         let mut where_told = String::new();
         for one in &self.all {
             let used = mentioned(one.formulas());
@@ -200,6 +198,29 @@ impl Costs {
         text
     }
 
+    /// Which places of the text the work of the function and of its adjoint comes from.
+    fn places(&self) -> String {
+        let mut rows = Vec::new();
+        for one in self.all.iter().filter(|one| one.of != "forward") {
+            let told = one.terms.iter().filter(|(_, amount)| !amount.work.pieces().is_empty());
+            for (k, (at, amount)) in told.enumerate() {
+                rows.push([
+                    if k == 0 { one.of } else { "" }.to_owned(),
+                    one.shown(&amount.work),
+                    at.as_ref().map(ToString::to_string).unwrap_or_default(),
+                ]);
+            }
+        }
+        let wide = |k: usize| rows.iter().filter_map(|r| r.get(k)).map(|c| c.chars().count()).max().unwrap_or(0);
+        let (of, work) = (wide(0), wide(1));
+        let line = |[a, b, c]: &[String; 3]| format!("  {}\n", format!("{a:<of$}  {b:<work$}  {c}").trim_end());
+        if rows.is_empty() {
+            String::new()
+        } else {
+            format!("\nwhere the work is\n{}", rows.iter().map(line).collect::<String>())
+        }
+    }
+
     /// The certificate in words.
     pub(crate) fn verdict(&self) -> Option<String> {
         let bound = self.bound.as_ref()?;
@@ -209,13 +230,14 @@ impl Costs {
             let primal = self.all.first()?;
             format!("(primal + io + {})", primal.shown(&bound.extra))
         };
+        let all = if bound.positive { "all sizes of at least 1" } else { "all sizes" };
         Some(match &bound.certificate.verdict {
             Verdict::Proved { factor, tight, .. } => {
                 let told = |at: &&Sizes| *factor > 1 && !at.is_empty() && at.iter().all(|(a, _)| number(a).is_none());
                 let least = tight.as_ref().filter(told);
                 let least =
                     least.map(|at| format!("; {factor} is the least, at {}", sizes(at, bound))).unwrap_or_default();
-                format!("adjoint + io ≤ {factor} · {right}, proved for all sizes{least}")
+                format!("adjoint + io ≤ {factor} · {right}, proved for {all}{least}")
             }
             Verdict::Checked { factor, grid, .. } => format!(
                 "adjoint + io ≤ {factor} · {right}, checked at {} sizes of 0 to {}{}; not proved",
@@ -266,6 +288,19 @@ impl Costs {
         if let Some(primal) = self.all.first() {
             fields.push(("io", formula(primal, &primal.cost.io)));
         }
+        let terms = self.all.iter().flat_map(|one| {
+            one.terms.iter().map(|(at, amount)| {
+                let Amount { work, tests, iterations, .. } = amount;
+                let mut fields = vec![("of", json::string(one.of))];
+                if let Some((line, column)) = at.as_ref().and_then(|at| at.at) {
+                    fields.extend([("line", line.to_string()), ("column", column.to_string())]);
+                }
+                fields.extend(at.as_ref().map(|at| ("text", json::string(&at.text))));
+                let formulas = [("work", work), ("tests", tests), ("iterations", iterations)];
+                json::object(fields.into_iter().chain(formulas.map(|(name, f)| (name, formula(one, f)))))
+            })
+        });
+        fields.push(("terms", json::array(terms)));
         fields.push(("symbols", json::array(symbols)));
         if let Some(bound) = &self.bound {
             fields.push(("bound", self.bound_json(bound)));
@@ -301,6 +336,7 @@ impl Costs {
                 fields.push(("why", json::string(unknown(*why))));
             }
         }
+        fields.push(("sizes", json::string(if bound.positive { "positive" } else { "all" })));
         if let (false, Some(primal)) = (bound.extra.pieces().is_empty(), self.all.first()) {
             fields.push(("extra", json::string(&named(&bound.extra, primal.letter()).to_string())));
         }

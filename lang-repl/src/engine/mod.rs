@@ -318,6 +318,14 @@ impl Engine {
         self.modules_of(modules).iter().flat_map(|m| self.own_problems(m)).collect()
     }
 
+    /// Warnings about adjoints that cost ever more than their functions, likewise.
+    pub(crate) fn grad_costs(&self, modules: &[ModuleName]) -> Vec<Problem> {
+        let modules = self.modules_of(modules).into_iter();
+        let of =
+            |m: ModuleName| self.session.grad_costs(&m).into_iter().map(move |d| (m.clone(), d)).collect::<Vec<_>>();
+        modules.flat_map(of).map(|(m, d)| self.problem(&m, &d)).collect()
+    }
+
     /// A module and those it imports, each after those it imports itself.
     fn modules_of(&self, modules: &[ModuleName]) -> Vec<ModuleName> {
         let mut order = Vec::new();

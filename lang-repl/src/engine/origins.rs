@@ -1,6 +1,7 @@
 //! Where each line of Tensor SSA comes from, told beside it: the place and text of an expression, or the rule by which
 //! it was made and for which statement of the function that was differentiated.
 
+use std::fmt;
 use std::sync::Arc;
 
 use lang_core::base::{Code, GlobalName, Span};
@@ -21,6 +22,23 @@ const MOST: usize = 3;
 
 /// Longer texts are cut.
 const LONGEST: usize = 48;
+
+/// A place in a text.
+pub(crate) struct TextAt {
+    /// Line and column; the library is in no file.
+    pub(crate) at: Option<(usize, usize)>,
+    /// What stands there, on one line and not long.
+    pub(crate) text: String,
+}
+
+impl fmt::Display for TextAt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.at {
+            Some((line, column)) => write!(f, "{line}:{column} {}", self.text),
+            None => f.write_str(&self.text),
+        }
+    }
+}
 
 impl Engine {
     /// A definition, or a derivative of it, in Tensor SSA, with where each line comes from.
@@ -55,6 +73,13 @@ impl Engine {
         self.origins(callee, &self.session.traced(callee)?, var)
     }
 
+    /// A place of an item, and its text in a line.
+    pub(super) fn text_at(&self, item: &GlobalName, span: Span) -> TextAt {
+        let place = self.place_of(item, span);
+        let at = place.and_then(|p| Some(self.sources.get(p.source)?.position(p.span.range().start)));
+        TextAt { at: at.map(|at| (at.line, at.column)), text: self.piece(item, span) }
+    }
+
     /// Where a statement comes from, in a line.
     fn origins(&self, callee: &Arc<Callee>, traced: &Traced, var: Var) -> Option<String> {
         let mut all = traced.origins.of(var).filter_map(|origin| {
@@ -73,13 +98,7 @@ impl Engine {
     fn told(&self, callee: &Arc<Callee>, origin: &Origin) -> Option<String> {
         match origin.ancestor {
             Ancestor::Input => None,
-            Ancestor::Text(span) => {
-                let text = self.piece(&callee.def, span);
-                // The library is in no file.
-                let Some(place) = self.place_of(&callee.def, span) else { return Some(text) };
-                let at = self.sources.get(place.source)?.position(place.span.range().start);
-                Some(format!("{}:{} {text}", at.line, at.column))
-            }
+            Ancestor::Text(span) => Some(self.text_at(&callee.def, span).to_string()),
             Ancestor::Statement(of, rule) => {
                 let text = self.stands_for(&primal(callee), of);
                 Some(format!("{rule} of {}: {text}", of.name()))
@@ -117,8 +136,7 @@ impl Engine {
 
 /// What it is the derivative of.
 fn primal(callee: &Callee) -> Arc<Callee> {
-    let before = callee.derived.split_last().map_or(&[][..], |(_, before)| before);
-    Arc::new(Callee { derived: before.into(), ..callee.clone() })
+    Arc::new(callee.primal().unwrap_or_else(|| callee.clone()))
 }
 
 /// A definition by its name, or a derivative by those that readers know: `f_adj`.

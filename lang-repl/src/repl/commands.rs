@@ -92,8 +92,8 @@ pub(crate) const ALL: &[Command] = &[
         name: "cost",
         kind: Kind::Cost,
         argument: Argument::Expression,
-        summary: "the work, tests and iterations of one evaluation",
-        details: "Work counts operations on reals, tests the conditions that were evaluated, iterations the\nindex tuples that were visited. The value is not shown.\n  :cost sum i < 100: f64(i)^2",
+        summary: "the work, tests and iterations of one evaluation, or the formulas of a definition",
+        details: "Work counts operations on reals, tests the conditions that were evaluated, iterations the\nindex tuples that were visited. The value is not shown. Of a definition by its name the formulas\nin its sizes, with how much dearer its adjoint is.\n  :cost sum i < 100: f64(i)^2\n  :cost linalg.matmul",
     },
     Command {
         name: "time",

@@ -533,7 +533,7 @@ fn help_lists_the_commands() {
 
               ?NAME                what a name is: signature, documentation, example, rule; ??NAME its text and adjoint too
               :type EXPR           the type of an expression, which is not evaluated
-              :cost EXPR           the work, tests and iterations of one evaluation
+              :cost EXPR           the work, tests and iterations of one evaluation, or the formulas of a definition
               :time EXPR           the value, and how long checking and running took
               :bench EXPR          how long an evaluation takes: the median of many, and their spread
               :grad EXPR           the value of an expression and its gradient

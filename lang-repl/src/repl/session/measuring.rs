@@ -1,4 +1,4 @@
-//! `:cost`, `:time` and `:bench`: what an evaluation takes.
+//! `:cost`, `:time` and `:bench`: what an evaluation takes, and what a definition costs.
 
 use std::time::{Duration, Instant};
 
@@ -8,6 +8,7 @@ use lang_core::syntax::lexer::lex;
 use super::{INPUT, Session};
 use crate::engine::Ready;
 use crate::interrupt;
+use crate::lookup;
 use crate::out::seconds;
 use crate::problem::Problem;
 
@@ -17,8 +18,15 @@ const LONG: Duration = Duration::from_secs(2);
 const MOST: usize = 100_000;
 
 impl Session {
-    /// The counts of one evaluation, whose value is not shown.
+    /// The formulas of a definition, or the counts of one evaluation, whose value is not shown.
     pub(super) fn cost(&mut self, text: &str) {
+        let named = lookup::definition_named(&self.engine, Some(&self.module()), text.trim_end_matches(';'));
+        if let Some(def) = named.filter(|def| self.engine.signature(def).is_some()) {
+            return match self.engine.costs(&def) {
+                Ok(costs) => self.out.print(&costs.text()),
+                Err(problem) => self.fail(vec![*problem]),
+            };
+        }
         let counting = std::mem::replace(&mut self.engine.counting, true);
         let result = self.ready(text).and_then(|ready| {
             // What it needs is computed before and is no part of it.

@@ -1,0 +1,141 @@
+//! Costs and the text: which place of a definition each term of its cost comes from, and the warning about an adjoint that
+//! costs ever more than its function, at the place that makes it so.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::{Session, queries};
+use crate::ad::{real_inputs, real_outputs};
+use crate::base::{Code, Diagnostic, GlobalName, Label, Span};
+use crate::certify::{Sizes, Verdict};
+use crate::cost::{Amount, Cost, Place, number};
+use crate::count::Formula;
+use crate::ir::core::{Callee, Derivation};
+use crate::ir::origin::Ancestor;
+use crate::ir::ssa::Var;
+use crate::norm::Rule;
+use crate::predicate::{Atom, Context, Poly};
+use crate::source::shown_callee;
+use crate::syntax::split::ItemKind;
+
+/// What a place of a definition costs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Term {
+    /// The place in the text of the definition, or of a rule by which it is differentiated; what stands nowhere has none.
+    pub place: Option<(GlobalName, Span)>,
+    /// What all statements that were made for it cost.
+    pub amount: Amount,
+}
+
+impl Session {
+    /// The forward derivative and the adjoint of a definition by all that is real; `None` where there is nothing to derive.
+    #[must_use]
+    pub fn derivatives(&self, callee: &Arc<Callee>) -> Option<[Arc<Callee>; 2]> {
+        let ssa = self.ssa(callee)?;
+        let (wrt, of) = (real_inputs(&ssa), real_outputs(&ssa));
+        let adjoint = Derivation::Adjoint { of: of.clone().into(), wrt: wrt.clone().into() };
+        let both = [Derivation::Forward(wrt.clone().into()), adjoint];
+        (!wrt.is_empty() && !of.is_empty()).then(|| both.map(|d| Arc::new(callee.derive(d))))
+    }
+
+    /// The cost of a definition or of a derivative by the places of the definition, in the order of the text.
+    #[must_use]
+    pub fn terms(&self, callee: &Arc<Callee>) -> Vec<Term> {
+        let Some(cost) = self.cost(callee) else { return Vec::new() };
+        let mut all: Vec<Term> = Vec::new();
+        for (place, amount) in &cost.parts {
+            let place = match place {
+                Place::Statement(var) => self.place(callee, *var, &|of| is_rule(of, &callee.def)),
+                Place::Check(_) => None,
+            };
+            match all.iter_mut().find(|t| t.place == place) {
+                Some(term) => term.amount = term.amount.add(amount),
+                None => all.push(Term { place, amount: amount.clone() }),
+            }
+        }
+        let in_rule = |item: &GlobalName| *item != callee.def;
+        all.sort_by_key(|t| t.place.as_ref().map(|(item, s)| (in_rule(item), s.start, s.end)));
+        all
+    }
+
+    /// Warnings about the adjoints of the definitions of a module, as [`Self::diagnostics`] gives what is wrong.
+    #[must_use]
+    pub fn grad_costs(&self, module: &str) -> Vec<Diagnostic> {
+        let defs = self.items(module).into_iter().filter(|i| i.kind == ItemKind::Def);
+        let mut all: Vec<Diagnostic> = defs.filter_map(|def| self.grad_cost(&def.global)).collect();
+        // What one place makes so is told once.
+        let mut told = HashSet::new();
+        all.retain(|d| told.insert(d.span));
+        all.sort_by_key(|d| (d.span.start, d.span.end));
+        all
+    }
+
+    fn grad_cost(&self, def: &GlobalName) -> Option<Diagnostic> {
+        let callee = shown_callee(&super::forms::Forms { db: &self.db }, def)?;
+        let [_, adjoint] = self.derivatives(&callee)?;
+        let bound = self.bound(&adjoint)?;
+        let Verdict::Refuted { witness, term } = &bound.certificate.verdict else { return None };
+        let at = witness.last()?;
+        let item = self.find(def)?;
+        let start = self.item(def)?.start;
+        let name = queries::name_span(&self.db, item).shift(start);
+        let var = dearest(&*self.cost(&adjoint)?, &at.sizes)?;
+        let place = self.place(&adjoint, var, &|_| true).filter(|(item, _)| item.module == def.module);
+        let span = place.and_then(|(item, span)| Some(span.shift(self.item(&item)?.start)));
+        let short = &def.name;
+        let message = format!("the adjoint of `{short}` grows beyond every multiple of `{short}`");
+        let formula = |f: &Formula| f.shown(&Context::new(bound.question().known));
+        let grows = format!("as {} does", formula(&term.clone().into()));
+        let mut d = Diagnostic::new(Code::W0700, span.unwrap_or(name), message);
+        match span {
+            Some(_) => {
+                let primal = self.cost(&callee)?;
+                d.label = format!("this grows {grows}");
+                let message = format!("`{short}` costs {}", formula(&primal.total.work));
+                d.related.push(Label { span: name, message, module: None });
+            }
+            None => d.label = format!("it grows {grows}"),
+        }
+        let sizes: Vec<String> = at.sizes.iter().map(|(a, n)| format!("{} = {n}", Poly::atom(a.clone()))).collect();
+        let numbers = format!("at {} it costs {}, the function {}", sizes.join(", "), at.derived, at.primal);
+        Some(d.help(format!("{numbers}, inputs and outputs included; `iverson cost` tells the formulas")))
+    }
+
+    /// The place that a statement stands for: of what was put in place of a call that `inside` does not look into, the
+    /// call.
+    fn place(&self, callee: &Arc<Callee>, var: Var, inside: &dyn Fn(&Callee) -> bool) -> Option<(GlobalName, Span)> {
+        let (mut callee, mut var) = (Arc::clone(callee), var);
+        loop {
+            let traced = self.traced(&callee)?;
+            let origin = traced.origins.of(var).find(|o| o.ancestor != Ancestor::Input)?;
+            if let Some((of, inner)) = traced.origins.inlined(origin).filter(|(of, _)| inside(of)) {
+                (callee, var) = (Arc::clone(of), inner);
+                continue;
+            }
+            match origin.ancestor {
+                Ancestor::Text(span) => return Some((callee.def.clone(), span)),
+                Ancestor::Input => return None,
+                Ancestor::Statement(of, _) => (callee, var) = (Arc::new(callee.primal()?), of),
+            }
+        }
+    }
+}
+
+/// Is it a rule by which the definition is differentiated?
+fn is_rule(callee: &Callee, def: &GlobalName) -> bool {
+    callee.def.module == def.module && Rule::named(&callee.def.name).is_some_and(|(_, of)| of == &*def.name)
+}
+
+/// The statement that costs most at these sizes.
+fn dearest(cost: &Cost, sizes: &Sizes) -> Option<Var> {
+    let mut size = |a: &Atom| match number(a) {
+        Some(_) => None,
+        None => Some(sizes.iter().find(|(b, _)| a == b).map_or(1, |(_, n)| *n)),
+    };
+    let statements = cost.parts.iter().filter_map(|(place, amount)| match place {
+        Place::Statement(var) => Some((*var, amount.work.eval(&mut size)?)),
+        Place::Check(_) => None,
+    });
+    // Of equals the first.
+    statements.max_by_key(|(var, work)| (*work, std::cmp::Reverse(*var))).map(|(var, _)| var)
+}

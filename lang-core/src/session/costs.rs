@@ -8,15 +8,22 @@ use super::{Session, queries};
 use crate::ad::{real_inputs, real_outputs};
 use crate::base::{Code, Diagnostic, GlobalName, Label, Span};
 use crate::certify::{Sizes, Verdict};
-use crate::cost::{Amount, Cost, Place, number};
+use crate::cost::{self, Amount, Cost, Place, number};
 use crate::count::Formula;
-use crate::ir::core::{Callee, Derivation};
+use crate::ir::core::{Callee, Derivation, Outside};
 use crate::ir::origin::Ancestor;
-use crate::ir::ssa::Var;
-use crate::norm::Rule;
+use crate::ir::ssa::{Ssa, Var};
+use crate::norm::{Bodies, Hits, Rule};
+use crate::pipeline::{self, Callees, InCore, InStages};
 use crate::predicate::{Atom, Context, Poly};
 use crate::source::shown_callee;
 use crate::syntax::split::ItemKind;
+use crate::types::info::TypeInfo;
+use crate::types::tree::Body;
+use crate::types::ty::Signature;
+
+/// Functions that an input makes may call one another so deep.
+const DEEPEST: u32 = 16;
 
 /// What a place of a definition costs.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -56,6 +63,13 @@ impl Session {
         let in_rule = |item: &GlobalName| *item != callee.def;
         all.sort_by_key(|t| t.place.as_ref().map(|(item, s)| (in_rule(item), s.start, s.end)));
         all
+    }
+
+    /// What the body of an input costs that is called by this name, in the values of top-level `let`s, and what it gives.
+    #[must_use]
+    pub fn cost_of_body(&self, name: &GlobalName, body: &Arc<Body>) -> Option<(Arc<Ssa>, Arc<Cost>)> {
+        let callee = Arc::new(Callee::new(name.clone(), Vec::new()));
+        Within { session: self, name, body }.cost(&callee, DEEPEST)
     }
 
     /// Warnings about the adjoints of the definitions of a module, as [`Self::diagnostics`] gives what is wrong.
@@ -118,6 +132,64 @@ impl Session {
                 Ancestor::Statement(of, _) => (callee, var) = (Arc::new(callee.primal()?), of),
             }
         }
+    }
+}
+
+/// A program with one more body: what an input computes.
+struct Within<'s> {
+    session: &'s Session,
+    name: &'s GlobalName,
+    body: &'s Arc<Body>,
+}
+
+impl Bodies for Within<'_> {
+    fn body(&self, name: &GlobalName) -> Option<Arc<Body>> {
+        if name == self.name { Some(Arc::clone(self.body)) } else { Bodies::body(self.session, name) }
+    }
+
+    fn signature(&self, name: &GlobalName) -> Option<Arc<Signature>> {
+        if name != self.name {
+            return self.session.signature(name);
+        }
+        let result = self.body.nodes[self.body.root?].ty.clone();
+        Some(Arc::new(Signature { type_params: Vec::new(), sizes: Vec::new(), params: Vec::new(), result }))
+    }
+
+    fn type_info(&self, ty: &GlobalName) -> Option<Arc<TypeInfo>> {
+        self.session.type_info(ty)
+    }
+}
+
+impl Callees for Within<'_> {
+    fn core(&self, callee: &Arc<Callee>) -> InCore {
+        if callee.def == *self.name { pipeline::core(self, self, callee) } else { self.session.core(callee) }
+    }
+
+    fn stages(&self, callee: &Arc<Callee>) -> InStages {
+        let own = || pipeline::stages(self, self, callee, &mut Hits::default());
+        if callee.def == *self.name { own() } else { self.session.stages(callee) }
+    }
+
+    fn has_stages(&self, callee: &Arc<Callee>) -> Result<(), Box<Outside>> {
+        self.stages(callee).map(|_| ())
+    }
+
+    fn ssa(&self, callee: &Arc<Callee>) -> Option<Arc<Ssa>> {
+        let own = || Some(pipeline::traced(self, self, callee, &mut Hits::default())?.ssa);
+        if callee.def == *self.name { own() } else { self.session.ssa(callee) }
+    }
+}
+
+impl Within<'_> {
+    fn cost(&self, callee: &Arc<Callee>, deep: u32) -> Option<(Arc<Ssa>, Arc<Cost>)> {
+        let ssa = self.ssa(callee)?;
+        if callee.def != *self.name {
+            return Some((ssa, self.session.cost(callee)?));
+        }
+        // What is made in it is called by it, and by what is made in that.
+        let deeper = deep.checked_sub(1)?;
+        let cost = cost::cost(&ssa, &|c| self.cost(c, deeper));
+        Some((ssa, Arc::new(cost)))
     }
 }
 

@@ -31,8 +31,10 @@ use crate::report;
 use crate::show::Evaluated;
 use crate::source::{SourceId, Sources};
 use crate::types;
+use budget::Budget;
 
 mod advice;
+pub(crate) mod budget;
 pub(crate) mod costs;
 mod forms;
 pub(crate) mod measure;
@@ -78,6 +80,8 @@ pub(crate) struct Engine {
     pub(crate) trap_nan: bool,
     /// What a run may use.
     pub(crate) limits: Limits,
+    /// What a run may take before someone is asked; `None`: anything.
+    pub(crate) budget: Option<Budget>,
     /// Is what programs print left out? So it is where they run many times.
     pub(crate) silent: bool,
     /// Where programs print, and how values are shown there.
@@ -100,6 +104,7 @@ impl Engine {
             told: RefCell::default(),
             trap_nan: common.nan == Nan::Stop,
             limits: Limits::default(),
+            budget: None,
             silent: false,
             out,
             start: Instant::now(),
@@ -457,6 +462,7 @@ impl Engine {
     }
 
     fn run_body(&mut self, body: &Arc<Body>, here: &Here) -> Result<(Value, Frame), Vec<Problem>> {
+        self.within_budget(body, here)?;
         self.interpret(here, |interp| interp.eval_body(&here.item, body))
     }
 

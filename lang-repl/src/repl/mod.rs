@@ -26,6 +26,7 @@ use lang_core::syntax::lexer::MAX_TEXT;
 
 use crate::cli::Common;
 use crate::commands::run::not_available;
+use crate::engine::budget::Ask;
 use crate::interrupt;
 use crate::out::{Out, Status};
 use crate::problem::Problem;
@@ -50,7 +51,8 @@ pub(crate) fn run(common: &Common, out: Out) -> Status {
     let on_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
     interrupt::in_session();
     interrupt::listen(on_terminal);
-    let mut session = Session::new(common, out, known.clone());
+    let ask: Option<Ask> = if on_terminal { Some(terminal::confirmed) } else { None };
+    let mut session = Session::new(common, out, known.clone(), ask);
     if on_terminal && let Some(terminal) = Terminal::new(known) {
         signals::keep_terminal_sane();
         on_a_terminal(&mut session, terminal, out);

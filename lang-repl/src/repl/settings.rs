@@ -5,6 +5,7 @@ use lang_core::interp::Limits;
 use lang_core::interp::print::{Digits, Layout};
 
 use crate::cli::{self, Common, Nan, Shown, When};
+use crate::engine::budget;
 use crate::suggest;
 
 /// Everything that can be set.
@@ -12,6 +13,8 @@ use crate::suggest;
 pub(crate) struct Options {
     pub(crate) common: Common,
     pub(crate) limits: Limits,
+    /// Before a run of more operations there is a question; `None`: there is none.
+    pub(crate) budget: Option<u64>,
     /// How wide what is shown is; `None`: as the terminal.
     pub(crate) width: Option<usize>,
     /// Of an array of more elements the middle is left out.
@@ -22,7 +25,7 @@ impl Options {
     /// What holds at the beginning of a session.
     pub(crate) fn new(common: &Common) -> Self {
         let threshold = Layout::default().threshold;
-        Self { common: common.clone(), limits: Limits::default(), width: None, threshold }
+        Self { common: common.clone(), limits: Limits::default(), budget: Some(budget::USUAL), width: None, threshold }
     }
 }
 
@@ -40,6 +43,19 @@ pub(crate) struct Setting {
 
 /// All settings, in the order of `:set`.
 pub(crate) const ALL: &[Setting] = &[
+    Setting {
+        name: "budget",
+        values: "N|off",
+        summary: "before a run of more operations there is a question",
+        get: |o| o.budget.map_or_else(|| "off".to_owned(), |n| n.to_string()),
+        set: |o, value| {
+            o.budget = match value {
+                "off" => None,
+                value => Some(value.replace('_', "").parse().ok()?),
+            };
+            Some(())
+        },
+    },
     Setting {
         name: "color",
         values: "auto|always|never",

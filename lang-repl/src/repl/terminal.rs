@@ -114,6 +114,13 @@ impl Terminal {
     }
 }
 
+/// Asks whether something is to run. No answer is no.
+pub(crate) fn confirmed(question: &str) -> bool {
+    let Ok(mut editor) = rustyline::DefaultEditor::new() else { return false };
+    let answer = editor.readline(&format!("{question}; run it? [y/N] "));
+    answer.is_ok_and(|answer| matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}
+
 struct Assistant {
     known: SharedKnown,
     files: FilenameCompleter,

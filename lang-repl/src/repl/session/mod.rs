@@ -21,6 +21,7 @@ use super::settings::{self, Options};
 use crate::cli::{Common, Stage};
 use crate::commands::{doc, explain};
 use crate::engine::Engine;
+use crate::engine::budget::{Ask, Budget};
 use crate::interrupt::{self, Computing};
 use crate::lookup;
 use crate::out::{Out, Status};
@@ -45,6 +46,8 @@ pub(crate) struct Session {
     /// What the line editor is told.
     known: SharedKnown,
     options: Options,
+    /// How someone is asked, if there is someone.
+    ask: Option<Ask>,
     out: Out,
     status: Status,
 }
@@ -59,16 +62,18 @@ const INPUT: &str = "repl";
 const ANS: &str = "ans";
 
 impl Session {
-    pub(crate) fn new(common: &Common, out: Out, known: SharedKnown) -> Self {
+    pub(crate) fn new(common: &Common, out: Out, known: SharedKnown, ask: Option<Ask>) -> Self {
         let mut session = Self {
             engine: Engine::new(common, out),
             document: Document::default(),
             loaded: Vec::new(),
             known,
             options: Options::new(common),
+            ask,
             out,
             status: Status::Good,
         };
+        session.apply_options();
         session.install(Document::default());
         session.tell_editor();
         session
@@ -171,6 +176,7 @@ impl Session {
         self.engine.counting = common.count;
         self.engine.trap_nan = common.nan == crate::cli::Nan::Stop;
         self.engine.limits = self.options.limits;
+        self.engine.budget = self.ask.zip(self.options.budget).map(|(ask, steps)| Budget { steps, ask });
     }
 
     /// Definitions first, all at once, as they may need each other; then what is to be computed,

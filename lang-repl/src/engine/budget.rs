@@ -1,0 +1,107 @@
+//! Before something runs: what it will take, as the formulas of its cost tell it, and a question where that is more than
+//! was asked for.
+
+use std::sync::Arc;
+
+use lang_core::base::{Code, GlobalName};
+use lang_core::cost::{Cost, Symbol};
+use lang_core::ir::core::Leaf;
+use lang_core::predicate::Atom;
+use lang_core::syntax::ops::Scalar;
+use lang_core::types::tree::Body;
+
+use super::{Engine, Here};
+use crate::problem::Problem;
+
+/// Operations and index tuples that take minutes.
+pub(crate) const USUAL: u64 = 10_000_000_000;
+
+/// How someone is asked, who says yes or no.
+pub(crate) type Ask = fn(&str) -> bool;
+
+/// What runs are allowed without a question.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Budget {
+    /// Operations, or index tuples.
+    pub(crate) steps: u64,
+    pub(crate) ask: Ask,
+}
+
+/// What a run will take: no more than this, as far as formulas tell it.
+struct Predicted {
+    steps: i128,
+    /// Bytes of what it gives, and of what its derivatives keep.
+    bytes: i128,
+}
+
+impl Engine {
+    /// Asks before a body runs that takes more than the budget.
+    pub(super) fn within_budget(&self, body: &Arc<Body>, here: &Here) -> Result<(), Vec<Problem>> {
+        let Some(budget) = self.budget else { return Ok(()) };
+        let Some(Predicted { steps, bytes }) = self.predicted(&here.item, body) else { return Ok(()) };
+        let memory = self.limits.max_bytes;
+        let question = if steps > i128::from(budget.steps) {
+            format!("this takes up to {} operations", rounded(steps))
+        } else if bytes > i128::try_from(memory).unwrap_or(i128::MAX) {
+            format!(
+                "this needs up to {} MiB, more than the {} MiB of `:set memory`",
+                rounded(bytes >> 20),
+                memory >> 20
+            )
+        } else {
+            return Ok(());
+        };
+        if (budget.ask)(&question) {
+            return Ok(());
+        }
+        let mut problem = Problem::new(Code::E0507, "it was not run");
+        problem.help = Some("`:set budget N` sets how many operations run without a question".to_owned());
+        Err(vec![problem])
+    }
+
+    fn predicted(&self, item: &GlobalName, body: &Arc<Body>) -> Option<Predicted> {
+        let (ssa, cost) = self.session.cost_of_body(item, body)?;
+        let size = |a: &Atom| if let Atom::Global(name) = a { self.number(name) } else { None };
+        let symbol = |s: &Symbol| most(s, &cost, &size);
+        let mut values = cost.values(&size, &symbol);
+        let [work, iterations] = [&cost.total.work, &cost.total.iterations].map(|f| f.eval(&mut values).unwrap_or(0));
+        let kept = cost.kept.eval(&mut values).unwrap_or(0);
+        let given = ssa.outputs.iter().filter_map(|(leaf, _)| held(leaf, &size));
+        Some(Predicted { steps: work.max(iterations), bytes: kept.saturating_add(given.sum()) })
+    }
+}
+
+/// What a symbol is at most; 0 where that is not told.
+fn most(of: &Symbol, cost: &Cost, size: &dyn Fn(&Atom) -> Option<i64>) -> Option<i64> {
+    let most = of.most.as_ref().and_then(|f| f.eval(&mut cost.values(size, &|_| None)));
+    Some(most.and_then(|n| i64::try_from(n).ok()).unwrap_or(0))
+}
+
+/// The bytes of a part of a value.
+fn held(leaf: &Leaf, size: &dyn Fn(&Atom) -> Option<i64>) -> Option<i128> {
+    let each = match leaf.scalar? {
+        Scalar::F64 | Scalar::I64 => 8,
+        Scalar::F32 => 4,
+        Scalar::Bool => 1,
+    };
+    leaf.dims.iter().try_fold(each, |all: i128, n| all.checked_mul(n.eval(&mut |a| size(a))?.max(0).into()))
+}
+
+/// Two digits of a large number.
+fn rounded(n: i128) -> String {
+    let digits = n.to_string();
+    match (digits.get(..1), digits.get(1..2), digits.len()) {
+        (Some(first), Some(second), long @ 7..) => format!("{first}.{second}e{}", long - 1),
+        _ => digits,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rounded;
+
+    #[test]
+    fn large_numbers_are_short() {
+        assert_eq!([7, 123_456, 1_234_567].map(rounded), ["7", "123456", "1.2e6"]);
+    }
+}

@@ -129,7 +129,8 @@ fn joined(p: &Pred, cases: [Case; 2], known: &[Context; 2]) -> Case {
             let mut at = here.clone();
             at.assume(&Pred::equal(&Poly::atom(atom.clone()), &n));
             let put = |r: &Ratio| r.substitute(&|a| (*a == atom).then(|| n.clone()));
-            few.at(&at).is_some_and(|found| put(found) == put(value))
+            // Of what is divided by 0 nothing is told.
+            few.at(&at).is_some_and(|found| put(found) == put(value) && !put(value).overflowed())
         };
         let fitting = sizes.iter().take_while(|n| fits(n)).count();
         if fitting == sizes.len() {

@@ -155,6 +155,9 @@ impl Sums<'_> {
             system.put(&var, &r.div(&divisor).ok_or(Uncounted::Nonlinear)?);
             return self.add(system);
         }
+        if system.of.equations.iter().any(|p| system.has(p)) {
+            return Err(Uncounted::Nonlinear);
+        }
         match self.choose(&system)? {
             None => self.done(&system),
             Some(var) => self.between(system, &var),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use expect_test::expect;
 
-use super::{Formula, Ratio, Uncounted, count, sum};
+use super::{Formula, Piece, Ratio, Uncounted, count, sum};
 use crate::predicate::testing::{atom, facts, poly};
 use crate::predicate::{Atom, Context, Index, Poly, Pred};
 
@@ -281,4 +281,26 @@ fn ratios() {
     let cubes = Ratio::from(poly("i^3")).sum_over(&atom("i"), &poly("1"), &poly("n")).unwrap();
     assert_eq!(cubes.eval(&mut |_| Some(10)), Some(3025));
     assert_eq!(cubes.eval(&mut |_| Some(0)), Some(0));
+}
+
+/// A size at a border fits no case that is divided by it.
+#[test]
+fn divided_by_a_size_that_is_0() {
+    let piece = |pred: &str, value: &str| {
+        let pred = Pred::all(facts(pred).iter().map(|(p, _)| Pred::nonneg(p)));
+        Piece { pred, value: poly(value).into() }
+    };
+    let formula = Formula::of([piece("n > 0", "m // n + 1"), piece("n <= 0", "m // n + 2")]);
+    let cases = formula.cases(&known());
+    for n in 0..3 {
+        let mut at = |a: &Atom| Some(if *a == atom("n") { n } else { 5 });
+        assert_eq!(cases.eval(&mut at), formula.eval(&mut at), "{cases}, n = {n}");
+    }
+}
+
+/// An equation that no index is told by is not lost.
+#[test]
+fn equations_that_are_not_linear() {
+    assert_eq!(of(&[("i", "3")], "i * n == n"), Err(Uncounted::Nonlinear));
+    assert_eq!(of(&[("i", "n"), ("j", "n")], "i * j == 4, i == 2"), of(&[("i", "n"), ("j", "n")], "i == 2, j == 2"));
 }

@@ -67,13 +67,16 @@ impl Context {
             Pred::Ge(p) => self.facts.proves_nonneg(p),
             Pred::Eq(p) => self.facts.proves_zero(p),
             Pred::Ne(q) => {
-                self.opaque.contains(p)
-                    || self.facts.proves_nonneg(&q.plus(-1))
-                    || self.facts.proves_nonneg(&q.neg().plus(-1))
+                self.assumed(p) || self.facts.proves_nonneg(&q.plus(-1)) || self.facts.proves_nonneg(&q.neg().plus(-1))
             }
-            Pred::Or(items) => self.opaque.contains(p) || items.iter().any(|p| self.implies(p)),
-            Pred::Is(..) | Pred::Member(..) | Pred::Any(..) => self.opaque.contains(p),
+            Pred::Or(items) => self.assumed(p) || items.iter().any(|p| self.implies(p)),
+            Pred::Is(..) | Pred::Member(..) | Pred::Any(..) => self.assumed(p),
         }
+    }
+
+    /// Is it assumed as it stands? What is too large says nothing.
+    fn assumed(&self, p: &Pred) -> bool {
+        self.opaque.contains(p) && !p.overflowed()
     }
 
     /// Can it not hold? `false` if it can, or that is not found out.

@@ -17,6 +17,9 @@ mod tests;
 /// The variables of existentials are the locals of this number and above; no form has so many of its own.
 const FIRST_BOUND: u32 = 1 << 23;
 
+/// The variables of existentials that are being worked on are those of this number and above.
+const FIRST_OPEN: u32 = 1 << 24;
+
 /// A predicate.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Pred {
@@ -179,8 +182,7 @@ impl Pred {
         }
         flat.sort_unstable();
         flat.dedup();
-        let denied = |p: &Self| flat.binary_search(&p.negated()).is_ok();
-        if flat.iter().any(|p| p.is_false() || denied(p)) {
+        if flat.iter().any(|p| p.is_false() || p.is_denied(&flat)) {
             return Self::falsity();
         }
         match <[Self; 1]>::try_from(flat) {
@@ -201,14 +203,18 @@ impl Pred {
         }
         flat.sort_unstable();
         flat.dedup();
-        let denied = |p: &Self| flat.binary_search(&p.negated()).is_ok();
-        if flat.iter().any(|p| p.is_true() || denied(p)) {
+        if flat.iter().any(|p| p.is_true() || p.is_denied(&flat)) {
             return Self::truth();
         }
         match <[Self; 1]>::try_from(flat) {
             Ok([one]) => one,
             Err(flat) => Self::Or(flat.into()),
         }
+    }
+
+    /// Does its negation stand among these, which are sorted? Not of what is too large: that says nothing.
+    fn is_denied(&self, among: &[Self]) -> bool {
+        among.binary_search(&self.negated()).is_ok() && !self.overflowed()
     }
 
     /// Both.
@@ -244,8 +250,25 @@ impl Pred {
     /// of any form, and equal ones are equal.
     fn bound(index: &Index, body: &Self) -> Self {
         let own = Index { local: LocalId(FIRST_BOUND + body.depth()), ..index.clone() };
+        if own == *index {
+            return Self::Any(own, Arc::new(body.clone()), true);
+        }
         let body = body.substitute(&|a| (*a == index.atom()).then(|| own.value()));
         Self::Any(own, Arc::new(body), true)
+    }
+
+    /// An existential with a variable that none in its body can be: what is put into the body may have existentials of
+    /// its own.
+    fn opened(index: &Index, body: &Self) -> (Index, Self) {
+        let mut open = FIRST_OPEN;
+        let mut above = |a: &Atom| match a {
+            Atom::Local(LocalId(k), _) if *k >= open => open = k.saturating_add(1),
+            _ => {}
+        };
+        body.visit(&mut |p| p.for_each_atom(&mut above), &mut |_| {});
+        let own = Index { local: LocalId(open), ..index.clone() };
+        let body = body.substitute(&|a| (*a == index.atom()).then(|| own.value()));
+        (own, body)
     }
 
     fn depth(&self) -> u32 {
@@ -315,11 +338,7 @@ impl Pred {
             Self::Member(x, name, at, holds) => Self::Member(*x, name.clone(), all(at), *holds),
             Self::Any(index, body, holds) => {
                 let index = Index { extent: f(&index.extent), ..index.clone() };
-                let body = body.map(f);
-                let any = match body {
-                    Self::Or(items) if items.is_empty() => Self::falsity(),
-                    body => Self::Any(index, Arc::new(body), true),
-                };
+                let any = Self::some(&index, &body.map(f));
                 if *holds { any } else { any.negated() }
             }
         }
@@ -336,7 +355,10 @@ impl Pred {
                 let array = matches!(self, Self::Is(..));
                 f(Opaque { of: *of, name, at, array }).map_or_else(|| self.clone(), |p| sign(p, *holds))
             }
-            Self::Any(index, body, holds) => sign(Self::exists(index, &body.replace_opaque(f)), *holds),
+            Self::Any(index, body, holds) => {
+                let (index, body) = Self::opened(index, body);
+                sign(Self::exists(&index, &body.replace_opaque(f)), *holds)
+            }
             Self::Ge(_) | Self::Eq(_) | Self::Ne(_) => self.clone(),
         }
     }
@@ -365,13 +387,25 @@ impl Pred {
         found
     }
 
+    /// Did arithmetic in it overflow?
+    #[must_use]
+    pub fn overflowed(&self) -> bool {
+        let mut found = false;
+        self.visit(&mut |p| found |= p.overflowed(), &mut |_| {});
+        found
+    }
+
     /// What indices and sizes alone tell of it: it follows from the predicate.
     #[must_use]
     pub fn known(&self) -> Self {
         match self {
             Self::And(items) => Self::all(items.iter().map(Self::known)),
             Self::Or(items) => Self::any_of(items.iter().map(Self::known)),
-            Self::Any(index, body, true) => Self::exists(index, &body.known()),
+            Self::Any(index, body, true) => {
+                let some = Self::exists(index, &body.known());
+                // The extent may be told by the run.
+                Self::all(some.conjuncts().iter().filter(|p| !p.is_opaque()).cloned())
+            }
             other if other.is_opaque() => Self::truth(),
             other => other.clone(),
         }

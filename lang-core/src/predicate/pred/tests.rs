@@ -148,3 +148,51 @@ fn as_it_is_written() {
     check(&Pred::exists(&index("j", "m"), &Pred::less(&j, &i)), "0 < i && 0 < m");
     check(&Pred::exists(&index("j", "m"), &Pred::equal(&i, &j.scale(2))), "(any j < m: i == 2 * j)");
 }
+
+/// Variables of existentials in one another stay apart, whatever their names are.
+#[test]
+fn variables_are_not_caught() {
+    let element = |at: Poly| Pred::Is(LocalId(9), "x".into(), Arc::from([at]), true);
+    let e = |k: u32, extent: &str| Index { local: LocalId(k), name: "e".into(), extent: poly(extent) };
+    let [outer, inner, one] = [e(1, "3"), e(2, "3"), e(3, "1")];
+    // In place of an element that mentions a variable, an existential.
+    let double = |at: &Poly| Pred::some(&inner, &Pred::equal(at, &inner.value().scale(2)));
+    let some = Pred::some(&outer, &element(poly("i").sub(&outer.value())));
+    let told = some.replace_opaque(&|x| Some(double(&x.at[0])));
+    // Around an existential in which there was another.
+    let gone = Pred::some(&inner, &element(inner.value())).and(&Pred::less(&poly("n"), &Poly::default()));
+    let either = Pred::some(&one, &Pred::any_of([element(poly("j").sub(&one.value())), gone]));
+    let put = |name: &str, p: &Pred, by: Poly| p.substitute(&|a| (*a == atom(name)).then(|| by.clone()));
+    let around = Pred::some(&outer, &put("j", &put("n", &either, Poly::default()), outer.value().plus(1)));
+    everywhere(|at| {
+        let i = at[&atom("i")];
+        assert_eq!(holds(&told, at), (0..3).any(|e| [0, 2, 4].contains(&(i - e))), "{told}: {at:?}");
+        assert!(holds(&around, at), "{around}: {at:?}");
+    });
+}
+
+/// What is too large is neither true nor false, whatever else is.
+#[test]
+fn overflow_says_nothing() {
+    let huge = poly("huge");
+    let all = [Pred::nonneg(&huge), Pred::zero(&huge), Pred::nonzero(&huge)];
+    for p in &all {
+        for q in &all {
+            assert!(!p.and(q).is_false() && !Pred::any_of([p.clone(), q.clone()]).is_true(), "{p}, {q}");
+            let mut context = Context::default();
+            context.assume(p);
+            assert!(!context.implies(q) && !context.refutes(q) && !context.contradictory(), "{p}, {q}");
+        }
+    }
+}
+
+/// An extent that the run alone tells leaves of an existential what does not hang on it.
+#[test]
+fn known_of_an_unknown_extent() {
+    let extent = Poly::atom(Atom::Read(LocalId(9), "d".into(), Arc::from([poly("i")])));
+    let body = Pred::all([Pred::less(&poly("k"), &poly("i")), Pred::less(&poly("j"), &poly("n"))]);
+    let some = Pred::exists(&Index { extent, ..index("k", "n") }, &body);
+    check(&some, "0 < i && j < n && 0 < d[i]");
+    check(&some.known(), "0 < i && j < n");
+    check(&Pred::some(&Index { extent: poly("m"), ..index("k", "n") }, &body).known(), "0 < i && j < n && 0 < m");
+}

@@ -20,4 +20,6 @@ pub use ratio::Ratio;
 pub use sum::{Uncounted, count, sum};
 
 #[cfg(test)]
+mod drawn;
+#[cfg(test)]
 mod tests;

@@ -8,6 +8,8 @@ pub mod pred;
 pub mod prove;
 
 #[cfg(test)]
+mod drawn;
+#[cfg(test)]
 pub(crate) mod testing;
 
 pub use context::Context;

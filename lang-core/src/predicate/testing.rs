@@ -2,6 +2,8 @@
 
 use super::{Atom, LocalId, Poly};
 
+pub(crate) mod drawn;
+
 /// `i * m + j // 2 - min(n, 3)`. A name is a local, the same wherever it occurs; `?1` is an
 /// unknown of the checker and `huge` an overflow.
 pub(crate) fn poly(text: &str) -> Poly {

@@ -1,0 +1,562 @@
+//! Drawn integer expressions and predicates for tests: trees with a meaning of their own, the polynomials and
+//! predicates made of them, and what those say at a point by looking at every index.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::predicate::{Atom, Context, Index, LocalId, Poly, Pred};
+
+/// A generator whose numbers are the same in every run (splitmix64).
+pub(crate) struct Draw(pub(crate) u64);
+
+impl Draw {
+    pub(crate) fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        usize::try_from((z ^ (z >> 31)) % n as u64).unwrap()
+    }
+
+    /// From `-most` to `most`.
+    pub(crate) fn small(&mut self, most: usize) -> i64 {
+        i64::try_from(self.below(2 * most + 1)).unwrap() - i64::try_from(most).unwrap()
+    }
+
+    pub(crate) fn one_of<T: Clone>(&mut self, of: &[T]) -> T {
+        of[self.below(of.len())].clone()
+    }
+
+    /// Is it one time in so many?
+    pub(crate) fn once_in(&mut self, n: usize) -> bool {
+        self.below(n) == 0
+    }
+}
+
+/// A variable that soaks set.
+#[expect(clippy::disallowed_methods, reason = "soaks say how often")]
+fn variable(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+/// The cases of a test with their generators: so many, or more as `IVERSON_COUNT` says, and other ones by
+/// `IVERSON_SEED`. Of cases that take long only a part is asked for.
+pub(crate) fn cases(usual: u64, part: u64) -> impl Iterator<Item = (u64, Draw)> {
+    let first = variable("IVERSON_SEED").unwrap_or(0);
+    let count = (variable("IVERSON_COUNT").unwrap_or(0) / part).max(usual);
+    (first..first + count).map(|seed| (seed, Draw(seed.wrapping_mul(0xA24B_AED4_963E_E407))))
+}
+
+/// How often what was reached.
+#[derive(Default)]
+pub(crate) struct Reached(BTreeMap<&'static str, u64>);
+
+impl Reached {
+    /// Counts it if it is so.
+    pub(crate) fn note(&mut self, what: &'static str, is: bool) {
+        *self.0.entry(what).or_default() += u64::from(is);
+    }
+
+    /// Prints the table. Fails where something that was looked for did not occur.
+    #[expect(clippy::disallowed_macros, reason = "what was reached")]
+    pub(crate) fn show(&self, title: &str) {
+        println!("{title}");
+        self.0.iter().for_each(|(what, n)| println!("{n:9}  {what}"));
+        let never: Vec<_> = self.0.iter().filter(|(_, n)| **n == 0).map(|(what, _)| what).collect();
+        assert!(never.is_empty(), "{title}: never reached: {never:?}");
+    }
+}
+
+/// The number of a variable. Indices and sizes are always there, the others are bound by existentials.
+pub(crate) type Var = usize;
+
+pub(crate) const I: Var = 0;
+pub(crate) const J: Var = 1;
+pub(crate) const N: Var = 2;
+pub(crate) const M: Var = 3;
+
+/// The first variable of an existential.
+const BOUND: Var = 4;
+
+/// No existential is deeper.
+const DEEPEST: Var = 10;
+
+/// The atom of a variable. All variables of existentials have one name: their numbers tell them apart.
+pub(crate) fn atom(var: Var) -> Atom {
+    let name = ["i", "j", "n", "m"].get(var).copied().unwrap_or("e");
+    Atom::Local(LocalId(u32::try_from(var).unwrap()), name.into())
+}
+
+pub(crate) fn value(var: Var) -> Poly {
+    Poly::atom(atom(var))
+}
+
+/// A variable as an index with an extent.
+pub(crate) fn index(var: Var, extent: Poly) -> Index {
+    let Atom::Local(local, name) = atom(var) else { unreachable!() };
+    Index { local, name, extent }
+}
+
+/// The world in which the array of truth values holds at the first few even numbers, as [`even`] says.
+pub(crate) const EVEN: i64 = -1;
+
+/// That it is one of the first few even numbers.
+pub(crate) fn even(p: &Poly) -> Pred {
+    let half = DEEPEST - 1;
+    Pred::some(&index(half, Poly::constant(3)), &Pred::equal(p, &value(half).scale(2)))
+}
+
+const ARRAY: LocalId = LocalId(20);
+const RELATION: LocalId = LocalId(21);
+const DATA: LocalId = LocalId(22);
+
+/// Values of all variables, and which of some worlds it is: data differ in them.
+#[derive(Clone, Debug)]
+pub(crate) struct Point {
+    vars: [i64; DEEPEST],
+    world: i64,
+    /// Variables of existentials that are looked into, innermost last.
+    bound: Vec<(Atom, i64)>,
+}
+
+impl Point {
+    /// Nothing but sizes.
+    pub(crate) fn of_sizes(n: i64, m: i64) -> Self {
+        let mut vars = [0; DEEPEST];
+        vars[N] = n;
+        vars[M] = m;
+        Self { vars, world: 0, bound: Vec::new() }
+    }
+
+    /// Sizes from 0 to 2 and, from -1 on, indices.
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        Self::sizes(3).flat_map(|at| (0..16).map(move |k| at.with(I, k / 4 - 1).with(J, k % 4 - 1)))
+    }
+
+    pub(crate) fn var(&self, var: Var) -> i64 {
+        self.vars[var]
+    }
+
+    pub(crate) fn with(&self, var: Var, value: i64) -> Self {
+        let mut point = self.clone();
+        point.vars[var] = value;
+        point
+    }
+
+    /// Sizes up to one below this, and indices 0.
+    pub(crate) fn sizes(most: i64) -> impl Iterator<Item = Self> {
+        (0..most).flat_map(move |n| (0..most).map(move |m| Self::of_sizes(n, m)))
+    }
+
+    pub(crate) fn in_world(&self, world: i64) -> Self {
+        Self { world, ..self.clone() }
+    }
+
+    /// The value of an atom that is not made of others.
+    pub(crate) fn atom(&self, a: &Atom) -> Option<i64> {
+        match a {
+            Atom::Local(LocalId(k), _) if (*k as usize) < DEEPEST => Some(self.vars[*k as usize]),
+            _ => self.bound.iter().rev().find(|(b, _)| a == b).map(|(_, v)| *v),
+        }
+    }
+
+    fn truth(&self, of: LocalId, at: &[i64]) -> bool {
+        if self.world == EVEN && of == ARRAY {
+            return [0, 2, 4].contains(&at[0]);
+        }
+        at.iter().fold(i64::from(of.0) + self.world.max(0) * 5, |sum, v| 3 * sum + v * v + v).rem_euclid(7) < 4
+    }
+
+    fn data(&self, at: &[i64]) -> i64 {
+        at.iter().fold(self.world.max(0), |sum, v| 2 * sum + 3 * v).rem_euclid(5) - 1
+    }
+}
+
+/// What is divided by 0 is 0, as in the forms.
+fn quotient(a: i64, b: i64) -> i64 {
+    if b == 0 { 0 } else { a.div_euclid(b.abs()) * b.signum() - i64::from(b < 0 && a.rem_euclid(b) != 0) }
+}
+
+fn remainder(a: i64, b: i64) -> i64 {
+    if b == 0 { 0 } else { a - b * quotient(a, b) }
+}
+
+/// The value of a polynomial at a point, by its terms. It has not overflowed.
+pub(crate) fn number(p: &Poly, at: &Point) -> i64 {
+    p.terms()
+        .iter()
+        .map(|(m, c)| m.iter().fold(i64::try_from(*c).unwrap(), |v, (a, k)| v * of_atom(a, at).pow(*k)))
+        .sum()
+}
+
+fn of_atom(a: &Atom, at: &Point) -> i64 {
+    let two = |p: &Poly, q: &Poly| (number(p, at), number(q, at));
+    match a {
+        Atom::Div(p, q) => quotient(number(p, at), number(q, at)),
+        Atom::Mod(p, q) => remainder(number(p, at), number(q, at)),
+        Atom::Min(p, q) => Ord::min(two(p, q).0, two(p, q).1),
+        Atom::Max(p, q) => Ord::max(two(p, q).0, two(p, q).1),
+        Atom::Read(_, _, indices) => at.data(&numbers(indices, at)),
+        Atom::Overflow => panic!("overflow"),
+        _ => at.atom(a).unwrap_or_else(|| panic!("{a:?} at {at:?}")),
+    }
+}
+
+fn numbers(of: &[Poly], at: &Point) -> Vec<i64> {
+    of.iter().map(|p| number(p, at)).collect()
+}
+
+/// What a predicate says at a point, by its structure. Nothing in it has overflowed.
+pub(crate) fn holds(p: &Pred, at: &mut Point) -> bool {
+    match p {
+        Pred::And(items) => items.iter().all(|p| holds(p, at)),
+        Pred::Or(items) => items.iter().any(|p| holds(p, at)),
+        Pred::Ge(p) => number(p, at) >= 0,
+        Pred::Eq(p) => number(p, at) == 0,
+        Pred::Ne(p) => number(p, at) != 0,
+        Pred::Is(of, _, indices, is) | Pred::Member(of, _, indices, is) => at.truth(*of, &numbers(indices, at)) == *is,
+        Pred::Any(index, body, is) => {
+            let found = (0..number(&index.extent, at)).any(|v| {
+                at.bound.push((index.atom(), v));
+                let holds = holds(body, at);
+                at.bound.pop();
+                holds
+            });
+            found == *is
+        }
+    }
+}
+
+/// An expression.
+#[derive(Clone, Debug)]
+pub(crate) enum Expr {
+    Constant(i64),
+    Var(Var),
+    Two(Operator, Box<[Expr; 2]>),
+    Read(Box<Expr>),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Operator {
+    Plus,
+    Minus,
+    Times,
+    Quotient,
+    Remainder,
+    Least,
+    Greatest,
+}
+
+impl Expr {
+    pub(crate) fn two(operator: Operator, a: Self, b: Self) -> Self {
+        Self::Two(operator, Box::new([a, b]))
+    }
+
+    /// A sum of these variables with small factors.
+    pub(crate) fn affine(draw: &mut Draw, over: &[Var]) -> Self {
+        let mut sum = Self::Constant(draw.small(3));
+        for var in over {
+            let most = if [N, M].contains(var) { 1 } else { 2 };
+            let c = if draw.once_in(3) { 0 } else { draw.small(most) };
+            if c != 0 {
+                let term = Self::two(Operator::Times, Self::Constant(c), Self::Var(*var));
+                sum = Self::two(Operator::Plus, sum, term);
+            }
+        }
+        sum
+    }
+
+    /// Mostly affine; with all operators now and then.
+    pub(crate) fn draw(draw: &mut Draw, over: &[Var]) -> Self {
+        match draw.below(16) {
+            0..=8 => Self::affine(draw, over),
+            9 => Self::two(Operator::Times, Self::Var(draw.one_of(over)), Self::affine(draw, over)),
+            10 => Self::Read(Box::new(Self::affine(draw, over))),
+            11 | 12 => {
+                let operator = draw.one_of(&[Operator::Quotient, Operator::Remainder]);
+                let by = match draw.below(3) {
+                    0 => Self::Var(draw.one_of(over)),
+                    _ => Self::Constant(draw.one_of(&[2, 3, 4, -2])),
+                };
+                let whole = Self::two(operator, Self::affine(draw, over), by);
+                Self::two(Operator::Minus, whole, Self::Constant(draw.small(1)))
+            }
+            13 | 14 => {
+                let operator = draw.one_of(&[Operator::Least, Operator::Greatest]);
+                Self::two(operator, Self::affine(draw, over), Self::affine(draw, over))
+            }
+            _ => {
+                let operator = draw.one_of(&[Operator::Plus, Operator::Minus]);
+                Self::two(operator, Self::draw(draw, over), Self::draw(draw, over))
+            }
+        }
+    }
+
+    pub(crate) fn value(&self, at: &Point) -> i64 {
+        match self {
+            Self::Constant(c) => *c,
+            Self::Var(var) => at.vars[*var],
+            Self::Read(index) => at.data(&[index.value(at)]),
+            Self::Two(operator, two) => {
+                let [a, b] = two.each_ref().map(|e| e.value(at));
+                match operator {
+                    Operator::Plus => a + b,
+                    Operator::Minus => a - b,
+                    Operator::Times => a * b,
+                    Operator::Quotient => quotient(a, b),
+                    Operator::Remainder => remainder(a, b),
+                    Operator::Least => Ord::min(a, b),
+                    Operator::Greatest => Ord::max(a, b),
+                }
+            }
+        }
+    }
+
+    pub(crate) fn poly(&self) -> Poly {
+        match self {
+            Self::Constant(c) => Poly::constant((*c).into()),
+            Self::Var(var) => value(*var),
+            Self::Read(index) => Poly::atom(Atom::Read(DATA, "d".into(), Arc::from([index.poly()]))),
+            Self::Two(operator, two) => {
+                let [a, b] = two.each_ref().map(Self::poly);
+                match operator {
+                    Operator::Plus => a.add(&b),
+                    Operator::Minus => a.sub(&b),
+                    Operator::Times => a.mul(&b),
+                    Operator::Quotient => a.div(&b).expect("divisor"),
+                    Operator::Remainder => a.rem(&b).expect("divisor"),
+                    Operator::Least => a.least(&b),
+                    Operator::Greatest => a.greatest(&b),
+                }
+            }
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Relation {
+    Less,
+    AtMost,
+    Equal,
+    /// Of the first, from 0 to below the second.
+    Inside,
+    /// Of the difference.
+    Nonneg,
+    Zero,
+    Nonzero,
+}
+
+/// A predicate, made by operations each of which has a name of its own in [`Reached`].
+#[derive(Clone, Debug)]
+pub(crate) enum Drawn {
+    Compare(Relation, Expr, Expr),
+    Element(Expr, bool),
+    Member(Expr, Expr, bool),
+    All(Vec<Drawn>),
+    And(Box<[Drawn; 2]>),
+    AnyOf(Vec<Drawn>),
+    Not(Box<Drawn>),
+    /// Whether the existential is worked on.
+    Exists(Var, Expr, Box<Drawn>, bool),
+    /// With an expression in place of a variable.
+    Put(Var, Expr, Box<Drawn>),
+    /// Simplified where nothing is known.
+    Simple(Box<Drawn>),
+}
+
+impl Drawn {
+    /// A predicate over these variables, with operations in one another as deep as this.
+    pub(crate) fn draw(draw: &mut Draw, over: &[Var], depth: usize) -> Self {
+        if depth == 0 || draw.once_in(4) {
+            return Self::plain(draw, over);
+        }
+        let some = |draw: &mut Draw| -> Vec<Self> {
+            let mut all: Vec<Self> = (0..1 + draw.below(3)).map(|_| Self::draw(draw, over, depth - 1)).collect();
+            if draw.once_in(8) {
+                all.push(Self::Not(Box::new(all[0].clone())));
+            }
+            all
+        };
+        match draw.below(13) {
+            0 | 1 => Self::All(some(draw)),
+            2 => Self::And(Box::new([Self::draw(draw, over, depth - 1), Self::draw(draw, over, depth - 1)])),
+            3 | 4 => Self::AnyOf(some(draw)),
+            5 => Self::Not(Box::new(Self::draw(draw, over, depth - 1))),
+            6..=8 => {
+                let var = over.iter().copied().max().unwrap_or(0).max(BOUND - 1) + 1;
+                assert!(var < DEEPEST, "too deep");
+                let extent = match draw.below(5) {
+                    0 => Self::extent(draw, over),
+                    1 => Expr::Constant(3),
+                    _ => Expr::Var(draw.one_of(&[N, M])),
+                };
+                let inside: Vec<Var> = over.iter().copied().chain([var]).collect();
+                Self::Exists(var, extent, Box::new(Self::draw(draw, &inside, depth - 1)), !draw.once_in(3))
+            }
+            9 | 10 => {
+                let by = if draw.once_in(3) { Expr::draw(draw, over) } else { Expr::affine(draw, over) };
+                Self::Put(draw.one_of(over), by, Box::new(Self::draw(draw, over, depth - 1)))
+            }
+            _ => Self::Simple(Box::new(Self::draw(draw, over, depth - 1))),
+        }
+    }
+
+    /// An extent that stays small: `n + i`.
+    fn extent(draw: &mut Draw, over: &[Var]) -> Expr {
+        Expr::two(Operator::Plus, Expr::Var(draw.one_of(&[N, M])), Expr::Var(draw.one_of(over)))
+    }
+
+    fn plain(draw: &mut Draw, over: &[Var]) -> Self {
+        if draw.once_in(8) {
+            let is = draw.once_in(2);
+            return match draw.once_in(2) {
+                true => Self::Element(Expr::affine(draw, over), is),
+                false => Self::Member(Expr::Var(draw.one_of(over)), Expr::affine(draw, over), is),
+            };
+        }
+        use Relation::{AtMost, Equal, Inside, Less, Nonneg, Nonzero, Zero};
+        let relation = draw.one_of(&[Less, AtMost, Equal, Equal, Inside, Nonneg, Nonneg, Zero, Nonzero]);
+        let right = match draw.below(3) {
+            0 => Expr::Constant(draw.small(2)),
+            1 => Expr::Var(draw.one_of(over)),
+            _ => Expr::affine(draw, over),
+        };
+        Self::Compare(relation, Expr::draw(draw, over), right)
+    }
+
+    /// What it says at a point.
+    pub(crate) fn holds(&self, at: &Point) -> bool {
+        match self {
+            Self::Compare(relation, a, b) => {
+                let (a, b) = (a.value(at), b.value(at));
+                match relation {
+                    Relation::Less => a < b,
+                    Relation::AtMost => a <= b,
+                    Relation::Equal | Relation::Zero => a == b,
+                    Relation::Inside => 0 <= a && a < b,
+                    Relation::Nonneg => a >= b,
+                    Relation::Nonzero => a != b,
+                }
+            }
+            Self::Element(e, is) => at.truth(ARRAY, &[e.value(at)]) == *is,
+            Self::Member(a, b, is) => at.truth(RELATION, &[a.value(at), b.value(at)]) == *is,
+            Self::All(items) => items.iter().all(|p| p.holds(at)),
+            Self::And(two) => two.iter().all(|p| p.holds(at)),
+            Self::AnyOf(items) => items.iter().any(|p| p.holds(at)),
+            Self::Not(p) => !p.holds(at),
+            Self::Exists(var, extent, body, _) => (0..extent.value(at)).any(|v| body.holds(&at.with(*var, v))),
+            Self::Put(var, by, body) => body.holds(&at.with(*var, by.value(at))),
+            Self::Simple(p) => p.holds(at),
+        }
+    }
+
+    /// The predicate, by the operations. `None` where a polynomial becomes too large or is divided by 0.
+    pub(crate) fn pred(&self, reached: &mut Reached) -> Option<Pred> {
+        let each = |items: &[Self], reached: &mut Reached| -> Option<Vec<Pred>> {
+            items.iter().map(|p| p.pred(reached)).collect()
+        };
+        let made = match self {
+            Self::Compare(relation, a, b) => {
+                let (a, b) = (a.poly(), b.poly());
+                let (p, over) = (a.sub(&b), a.sub(&b).as_constant().is_none());
+                match relation {
+                    Relation::Less => {
+                        reached.note("less", true);
+                        Pred::less(&a, &b)
+                    }
+                    Relation::AtMost => {
+                        reached.note("at_most", true);
+                        Pred::at_most(&a, &b)
+                    }
+                    Relation::Equal => {
+                        reached.note("equal", true);
+                        Pred::equal(&a, &b)
+                    }
+                    Relation::Inside => {
+                        reached.note("inside", true);
+                        Pred::inside(&a, &b)
+                    }
+                    Relation::Nonneg => {
+                        let made = Pred::nonneg(&p);
+                        reached.note("nonneg", true);
+                        reached.note("nonneg: a common factor goes", over && made != Pred::Ge(p));
+                        made
+                    }
+                    Relation::Zero => {
+                        let made = Pred::zero(&p);
+                        reached.note("zero", true);
+                        reached.note("zero: at no integer", over && made.is_false());
+                        made
+                    }
+                    Relation::Nonzero => {
+                        let made = Pred::nonzero(&p);
+                        reached.note("nonzero", true);
+                        reached.note("nonzero: at all integers", over && made.is_true());
+                        made
+                    }
+                }
+            }
+            Self::Element(e, is) => Pred::Is(ARRAY, "x".into(), Arc::from([e.poly()]), *is),
+            Self::Member(a, b, is) => Pred::Member(RELATION, "r".into(), Arc::from([a.poly(), b.poly()]), *is),
+            Self::All(items) => {
+                let items = each(items, reached)?;
+                let made = Pred::all(items.clone());
+                reached.note("all", true);
+                reached.note("all: one denies another", made.is_false() && !items.iter().any(Pred::is_false));
+                made
+            }
+            Self::And(two) => {
+                reached.note("and", true);
+                two[0].pred(reached)?.and(&two[1].pred(reached)?)
+            }
+            Self::AnyOf(items) => {
+                let items = each(items, reached)?;
+                let made = Pred::any_of(items.clone());
+                reached.note("any_of", true);
+                reached.note("any_of: one denies another", made.is_true() && !items.iter().any(Pred::is_true));
+                made
+            }
+            Self::Not(p) => {
+                reached.note("negated", true);
+                p.pred(reached)?.negated()
+            }
+            Self::Exists(var, extent, body, worked_on) => {
+                let (index, body) = (index(*var, extent.poly()), body.pred(reached)?);
+                if *worked_on { exists(&index, &body, reached) } else { some(&index, &body, reached) }
+            }
+            Self::Put(var, by, body) => {
+                let (put, by, body) = (atom(*var), by.poly(), body.pred(reached)?);
+                reached.note("substitute", true);
+                reached.note("substitute: inside an existential", matches!(body, Pred::Any(..)) && body.mentions(&put));
+                body.substitute(&|a| (*a == put).then(|| by.clone()))
+            }
+            Self::Simple(p) => {
+                reached.note("simplify: where nothing is known", true);
+                Context::default().simplify(&p.pred(reached)?)
+            }
+        };
+        (!made.overflowed()).then_some(made)
+    }
+}
+
+/// The existential, worked on.
+pub(crate) fn exists(index: &Index, body: &Pred, reached: &mut Reached) -> Pred {
+    let made = Pred::exists(index, body);
+    let solved = body.solution(&index.atom()).is_some();
+    let left = |p: &Pred| matches!(p, Pred::Any(..));
+    reached.note("exists", true);
+    reached.note("exists: over a union", matches!(body, Pred::Or(items) if items.len() > 1));
+    reached.note("exists: an equation tells the index", solved);
+    let bounds = !solved && !matches!(body, Pred::Or(_)) && body.mentions(&index.atom());
+    reached.note("exists: bounds meet", bounds && !made.conjuncts().iter().any(left));
+    reached.note("exists: left as it is", bounds && made.conjuncts().iter().any(left));
+    made
+}
+
+/// The existential as it stands.
+pub(crate) fn some(index: &Index, body: &Pred, reached: &mut Reached) -> Pred {
+    let made = Pred::some(index, body);
+    reached.note("some", true);
+    assert!(matches!(made, Pred::Any(_, _, true)) || body.is_false(), "{made}");
+    made
+}

@@ -5,7 +5,7 @@
 //! terms of a polynomial and of parts of a predicate does not matter. What a loop carries is named by what it is at first
 //! and by how an iteration changes it, which is followed around often enough to tell any two apart.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashMap, hash_map::DefaultHasher};
 use std::hash::{Hash, Hasher};
 
@@ -37,9 +37,11 @@ pub(super) type Passed = BTreeMap<u128, Content>;
 /// The contents of the statements of a function.
 pub(super) struct Contents<'s> {
     ssa: &'s Ssa,
-    inputs: Vec<Option<Content>>,
-    /// Sizes and integer parameters.
-    locals: HashMap<LocalId, Option<Content>>,
+    /// Of the body of a loop that loop, and where it stands.
+    repeats: Option<(&'s Contents<'s>, &'s Loop)>,
+    /// What inputs and sizes are, if it was asked for.
+    inputs: OnceCell<Vec<Option<Content>>>,
+    sizes: OnceCell<HashMap<LocalId, Option<Content>>>,
     known: RefCell<HashMap<Var, Option<Content>>>,
     /// What the inputs of the bodies of loops are.
     bodies: RefCell<HashMap<*const Loop, Vec<Option<Content>>>>,
@@ -144,27 +146,29 @@ impl<'s> Contents<'s> {
     /// Those of a function.
     pub(super) fn new(ssa: &'s Ssa, left: &'s Cell<u32>) -> Self {
         left.set(MOST);
-        let inputs: Vec<_> = ssa.inputs.iter().map(|of| Some(Content::alone(input(of)))).collect();
-        let sizes = ssa.sizes.iter().enumerate().map(|(k, l)| (*l, Some(Content::alone(size(k)))));
-        Self::with(ssa, inputs, sizes.collect(), left)
+        Self::beginning(ssa, None, left)
     }
 
-    fn with(
-        ssa: &'s Ssa,
-        inputs: Vec<Option<Content>>,
-        mut locals: HashMap<LocalId, Option<Content>>,
-        left: &'s Cell<u32>,
-    ) -> Self {
-        locals.extend(ssa.inputs.iter().map(|i| i.local).zip(inputs.iter().cloned()));
-        Self { ssa, inputs, locals, known: RefCell::default(), bodies: RefCell::default(), left }
+    fn beginning(ssa: &'s Ssa, repeats: Option<(&'s Contents<'s>, &'s Loop)>, left: &'s Cell<u32>) -> Self {
+        let (inputs, sizes) = (OnceCell::new(), OnceCell::new());
+        Self { ssa, repeats, inputs, sizes, known: RefCell::default(), bodies: RefCell::default(), left }
+    }
+
+    fn input(&self, k: usize) -> Option<Content> {
+        let own = || self.ssa.inputs.iter().map(|of| Some(Content::alone(input(of)))).collect();
+        let of = || self.repeats.map_or_else(own, |(outer, of)| outer.inputs_of(of));
+        self.inputs.get_or_init(of).get(k)?.clone()
+    }
+
+    fn size(&self, local: LocalId) -> Option<Option<Content>> {
+        let own = || self.ssa.sizes.iter().enumerate().map(|(k, l)| (*l, Some(Content::alone(size(k))))).collect();
+        let of = || self.repeats.map_or_else(own, |(outer, of)| outer.sizes_of(of));
+        self.sizes.get_or_init(of).get(&local).cloned()
     }
 
     /// Those of the body of a loop that stands here.
-    pub(super) fn body<'b>(&self, of: &'b Loop) -> Contents<'b>
-    where
-        's: 'b,
-    {
-        Contents::with(&of.body, self.inputs_of(of), self.sizes_of(of), self.left)
+    pub(super) fn body<'b>(&'b self, of: &'b Loop) -> Contents<'b> {
+        Contents::beginning(&of.body, Some((self, of)), self.left)
     }
 
     /// The content of a value.
@@ -264,7 +268,7 @@ impl<'s> Contents<'s> {
             done.get_mut(k as usize).into_iter().for_each(|slot| *slot = None);
         }
         for round in 1..=last {
-            let body = Contents::with(&of.body, now.clone(), self.sizes_of(of), self.left);
+            let body = Contents { inputs: OnceCell::from(now.clone()), ..self.body(of) };
             for (k, next) in of.carried() {
                 let k = k as usize;
                 if rounds(k) < round {
@@ -288,7 +292,7 @@ impl<'s> Contents<'s> {
         let pred = |p: &Pred| self.pred(p, here);
         let polys = |all_of: &[Poly]| all("polys", all_of.iter().map(|p| self.poly(p, here)));
         let what = match &stmt.rhs {
-            Rhs::Input(k) => return self.inputs.get(*k as usize)?.clone(),
+            Rhs::Input(k) => return self.input(*k as usize),
             Rhs::Constant(c) => Some(Mix::new("constant").with(c).end()),
             Rhs::Zero => Some(Mix::new("zero").end()),
             Rhs::Index(p) => all("index", [self.poly(p, here)]),
@@ -342,7 +346,7 @@ impl<'s> Contents<'s> {
                 all("state", [Some(repeated), spacing, self.inputs_of(of).get(k as usize)?.clone()])
             }
             Part::Every(k) => {
-                let body = Contents::with(&of.body, self.inputs_of(of), self.sizes_of(of), self.left);
+                let body = self.body(of);
                 let (_, made) = of.body.outputs.get(k as usize)?;
                 all("every", [Some(repeated), body.var(*made)])
             }
@@ -396,7 +400,9 @@ impl<'s> Contents<'s> {
         }
         match index_number(local) {
             Some(k) => Some(Mix::new("i").with(names.places.get(k).unwrap_or(&k)).end()),
-            None => self.locals.get(&local)?.clone(),
+            None => {
+                self.size(local).unwrap_or_else(|| self.input(self.ssa.inputs.iter().position(|i| i.local == local)?))
+            }
         }
     }
 

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashMap};
 
 use super::content::{Content, Contents};
-use super::nest::{Form, Given, Nest, Sure};
+use super::nest::{Counts, Form, Given, Nest, Sure};
 use super::symbol::{self, Kind, Symbol};
 use super::{Amount, Callees, Cost, Greatest, Place};
 use crate::count::{self, Formula, Ratio, Uncounted};
@@ -43,13 +43,15 @@ pub(super) struct Scope<'a> {
     pub(super) dims: HashMap<LocalId, Vec<Poly>>,
     /// What its values are in terms of the inputs of the function.
     pub(super) contents: Contents<'a>,
+    /// What was counted here.
+    pub(super) counts: Counts,
     /// Symbols of nests that were met: what is asked, and of which nests.
     pub(super) met: RefCell<HashMap<(Kind, Vec<Form>), Poly>>,
 }
 
 impl Scope<'_> {
     pub(super) fn given(&self) -> Given<'_> {
-        Given { known: &self.known, sure: &self.sure, dims: &self.dims }
+        Given { known: &self.known, sure: &self.sure, dims: &self.dims, counts: &self.counts }
     }
 }
 
@@ -92,6 +94,7 @@ pub(super) fn cost(ssa: &Ssa, callees: Callees<'_>) -> Cost {
         sure: Vec::new(),
         dims: HashMap::new(),
         contents: Contents::new(ssa, &left),
+        counts: Counts::default(),
         met: RefCell::default(),
     };
     let Whole { mut total, parts, kept, span } = walk.function(&mut scope);

@@ -1,6 +1,7 @@
 //! How many tuples a nest of loops visits, and how often it asks for data, as formulas. An index that data tell, as in
 //! `[idx[k] == i]`, takes one value for each tuple of the others, where a check has made sure that it is inside.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 
 use crate::count::{self, Formula, Uncounted};
@@ -21,6 +22,23 @@ pub(super) struct Given<'s> {
     pub(super) sure: &'s [Sure],
     /// The extents of arrays that predicates read.
     pub(super) dims: &'s HashMap<LocalId, Vec<Poly>>,
+    /// What was counted there before.
+    pub(super) counts: &'s Counts,
+}
+
+/// Counts of nests by their indices and predicates.
+pub(super) type Counts = RefCell<HashMap<(Vec<Index>, Pred), Result<Formula, Uncounted>>>;
+
+impl Given<'_> {
+    fn count(&self, indices: &[Index], pred: &Pred) -> Result<Formula, Uncounted> {
+        let key = (indices.to_vec(), pred.clone());
+        if let Some(known) = self.counts.borrow().get(&key) {
+            return known.clone();
+        }
+        let found = count::count(indices, pred, self.known);
+        self.counts.borrow_mut().insert(key, found.clone());
+        found
+    }
 }
 
 /// What has been checked: for all of these indices, where the guard holds, the condition does.
@@ -62,7 +80,7 @@ impl<'s> Nest<'s> {
     /// How many tuples there are.
     pub(super) fn terms(&self) -> Result<Formula, Uncounted> {
         let (indices, pred) = self.solved(self.indices.clone(), self.pred.clone());
-        count::count(&indices, &pred, self.given.known)
+        self.given.count(&indices, &pred)
     }
 
     /// For each part of the predicate that only data tell, the nest where it does not hold, and that without it.
@@ -87,8 +105,8 @@ impl<'s> Nest<'s> {
     /// No fewer than [`Self::terms`].
     pub(super) fn most(&self) -> Option<Formula> {
         let (indices, pred) = self.solved(self.indices.clone(), self.pred.clone());
-        let all = || count::count(&indices, &Pred::truth(), self.given.known);
-        count::count(&indices, &pred.known(), self.given.known).or_else(|_| all()).ok()
+        let all = || self.given.count(&indices, &Pred::truth());
+        self.given.count(&indices, &pred.known()).or_else(|_| all()).ok()
     }
 
     /// How many tuples of the free indices have a term.
@@ -99,13 +117,13 @@ impl<'s> Nest<'s> {
             pred = Pred::exists(bound, &pred);
         }
         let (indices, pred) = self.solved(free.to_vec(), pred);
-        count::count(&indices, &pred, self.given.known)
+        self.given.count(&indices, &pred)
     }
 
     /// No fewer than [`Self::present`].
     pub(super) fn most_present(&self) -> Option<Formula> {
         let free = self.indices.get(..self.free).unwrap_or_default();
-        count::count(free, &Pred::truth(), self.given.known).ok()
+        self.given.count(free, &Pred::truth()).ok()
     }
 
     /// How often a predicate over data is asked.
@@ -140,7 +158,7 @@ impl<'s> Nest<'s> {
                 let telling = self.telling(&late, order.get(..level).unwrap_or_default());
                 let pred = Pred::all(before.iter().chain(telling).cloned());
                 let (indices, pred) = self.solved(indices, pred);
-                total = total.add(&count::count(&indices, &pred, self.given.known)?.guarded(&some));
+                total = total.add(&self.given.count(&indices, &pred)?.guarded(&some));
             }
             before.push(put.clone());
         }
@@ -159,7 +177,7 @@ impl<'s> Nest<'s> {
     /// No fewer than [`Self::tests`].
     pub(super) fn most_tests(&self) -> Option<Formula> {
         // What reads outside is asked twice.
-        let all = count::count(&self.indices, &Pred::truth(), self.given.known).ok()?;
+        let all = self.given.count(&self.indices, &Pred::truth()).ok()?;
         Some(all.times(&count::Ratio::constant(i128::try_from(2 * self.opaque()).ok()?)))
     }
 

@@ -1,13 +1,13 @@
 //! Calls and loops: what is inside costs as much as all times it is run add up to. What differs from time to time is
 //! summed over the indices of the repetition, and where that is no formula it is a symbol.
 
-use std::cell::RefCell;
+use std::cell::{LazyCell, RefCell};
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::function::{Own, Scope, Walk, Whole, elements};
 use super::most::over_index;
-use super::nest::{Nest, has_data};
+use super::nest::{Counts, Nest, has_data};
 use super::symbol::{self, Kind, Symbol, mentioned};
 use super::{Amount, Greatest};
 use crate::count::{self, Formula, Piece, Ratio, Uncounted};
@@ -61,11 +61,10 @@ impl Walk<'_> {
         }
         // Its symbols are of statements inside this one.
         let inside = |s: &Symbol| path.iter().chain(&*s.path).copied().collect::<Vec<u32>>();
-        let passed = scope.contents.passed(&ssa, sizes, args);
-        let called = scope.contents.called(&form.0, &form.1);
+        let passed = LazyCell::new(|| scope.contents.passed(&ssa, sizes, args));
+        let called = LazyCell::new(|| scope.contents.called(&form.0, &form.1));
         let mut own = |s: &Symbol| {
-            let content =
-                s.content.as_ref().zip(called.as_ref()).and_then(|(c, all)| Some(c.passed(&passed)?.times(all)));
+            let content = s.content.as_ref().and_then(|c| Some(c.passed(&passed)?.times(called.as_ref()?)));
             self.symbol(&inside(s), s.kind, None, content)
         };
         let symbols: Vec<Poly> = cost.symbols.iter().map(&mut own).collect();
@@ -113,11 +112,11 @@ impl Walk<'_> {
         let nest = Nest::new(dims, indices.clone(), batch, asked, scope.given());
         let terms = if trips_told { nest.terms() } else { Err(Uncounted::Data) };
         let most = || if trips_told { nest.most() } else { None };
-        let repeated = scope.contents.repeated(of);
+        let repeated = || scope.contents.repeated(of);
         let count = match terms {
             Ok(count) => count,
             Err(_) => {
-                let content = repeated.as_ref().map(|c| c.asked("trips"));
+                let content = repeated().map(|c| c.asked("trips"));
                 self.symbol(&path, Kind::Trips, most(), content).into()
             }
         };
@@ -156,12 +155,14 @@ impl Walk<'_> {
             sure: Vec::new(),
             dims: HashMap::new(),
             contents: scope.contents.body(of),
+            counts: Counts::default(),
             met: RefCell::default(),
         };
         let (first, bounds) = (self.symbols.len(), self.bounds.len());
         let mut inner = self.function(&mut body_scope);
         inner.total.iterations = inner.total.iterations.add(&Poly::constant(1).into());
         let times = Times { indices, pred, known: &scope.known, count };
+        let repeated = if self.symbols.len() > first { repeated() } else { None };
         for symbol in self.symbols.iter_mut().skip(first) {
             symbol.most = symbol.most.take().and_then(|most| times.most(&most));
             symbol.content = symbol.content.as_ref().zip(repeated.as_ref()).map(|(c, all)| c.times(all));

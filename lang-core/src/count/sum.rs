@@ -27,6 +27,9 @@ const MOST: usize = 192;
 pub fn count(indices: &[Index], pred: &Pred, known: &Context) -> Result<Formula, Uncounted> {
     let (groups, alone) = apart(indices, pred);
     let one = Ratio::constant(1);
+    if let ([(indices, pred)], true) = (groups.as_slice(), alone.is_true()) {
+        return sum(indices, pred, &one, known);
+    }
     let mut product = sum(&[], &alone, &one, known)?;
     let mut inside = known.clone();
     inside.assume(&alone);

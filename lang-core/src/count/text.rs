@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use super::{Formula, Piece, Ratio};
+use super::{Formula, Piece, Ratio, cases};
 use crate::predicate::poly::Monomial;
 use crate::predicate::{Atom, Context, Poly, Pred};
 
@@ -17,6 +17,7 @@ struct Notation {
     power: fn(u32) -> String,
     atom: fn(&Atom) -> String,
     over: fn(&str, i128) -> String,
+    pred: fn(&Pred) -> String,
 }
 
 const SOURCE: Notation = Notation {
@@ -27,6 +28,7 @@ const SOURCE: Notation = Notation {
     power: |k| format!("^{k}"),
     atom: |a| Poly::atom(a.clone()).to_string(),
     over: |p, under| format!("{p} // {under}"),
+    pred: Pred::to_string,
 };
 
 const PEOPLE: Notation = Notation {
@@ -40,6 +42,7 @@ const PEOPLE: Notation = Notation {
     },
     atom: in_words,
     over: |p, under| format!("{p}/{under}"),
+    pred: |p| p.to_string().replace("<=", "≤").replace("!=", "≠"),
 };
 
 /// An atom as people write it.
@@ -102,6 +105,31 @@ impl Notation {
         if p.terms().len() > 1 { format!("({})", self.poly(p)) } else { self.poly(p) }
     }
 
+    /// A sum of pieces, each with a bracket that says where it holds.
+    fn pieces(&self, of: &[Piece]) -> String {
+        let terms: Vec<(bool, String)> = of.iter().flat_map(|piece| self.piece(piece)).collect();
+        self.sum(&terms)
+    }
+
+    fn piece(&self, of: &Piece) -> Vec<(bool, String)> {
+        let mut terms = self.ratio(&of.value);
+        if of.pred.is_true() {
+            return terms;
+        }
+        let pred = format!("[{}]", (self.pred)(&of.pred));
+        match (terms.as_slice(), of.value.parts()) {
+            ([(negative, term)], (p, under)) => {
+                let alone = p.as_constant().is_some_and(|c| c.abs() == 1) && under == 1;
+                let term = if under == 1 { term.clone() } else { format!("({term})") };
+                vec![(*negative, if alone { pred } else { format!("{term}{}{pred}", self.times) })]
+            }
+            _ => {
+                terms.sort_by_key(|(negative, _)| *negative);
+                vec![(false, format!("({}){}{pred}", self.sum(&terms), self.times))]
+            }
+        }
+    }
+
     /// The terms of a quotient: one, unless nothing is divided.
     fn ratio(&self, r: &Ratio) -> Vec<(bool, String)> {
         match r.parts() {
@@ -120,31 +148,10 @@ impl fmt::Display for Ratio {
     }
 }
 
-/// The terms of a piece, as source.
-fn piece(of: &Piece) -> Vec<(bool, String)> {
-    let mut terms = SOURCE.ratio(&of.value);
-    if of.pred.is_true() {
-        return terms;
-    }
-    let pred = format!("[{}]", of.pred);
-    match (terms.as_slice(), of.value.parts()) {
-        ([(negative, term)], (p, under)) => {
-            let alone = p.as_constant().is_some_and(|c| c.abs() == 1) && under == 1;
-            let term = if under == 1 { term.clone() } else { format!("({term})") };
-            vec![(*negative, if alone { pred } else { format!("{term}*{pred}") })]
-        }
-        _ => {
-            terms.sort_by_key(|(negative, _)| *negative);
-            vec![(false, format!("({})*{pred}", SOURCE.sum(&terms)))]
-        }
-    }
-}
-
 /// An Iverson expression over the sizes.
 impl fmt::Display for Formula {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let terms: Vec<(bool, String)> = self.pieces().iter().flat_map(piece).collect();
-        f.write_str(&SOURCE.sum(&terms))
+        f.write_str(&SOURCE.pieces(self.pieces()))
     }
 }
 
@@ -152,14 +159,13 @@ impl Formula {
     /// As people write it, where this is known of the sizes: `2·n·m − n`; cases one after the other, `n where n <= m`.
     #[must_use]
     pub fn shown(&self, known: &Context) -> String {
-        let cases = self.cases(known);
+        let Some(cases) = cases::cases(self, known) else { return PEOPLE.pieces(self.simplify(known).pieces()) };
         if let Some(one) = cases.as_ratio() {
             return PEOPLE.sum(&PEOPLE.ratio(&one));
         }
         let one = |p: &Piece| {
             let value = PEOPLE.sum(&PEOPLE.ratio(&p.value));
-            let words = |q: &Pred| q.to_string().replace("<=", "≤");
-            if p.pred.is_true() { value } else { format!("{value} where {}", words(&p.pred)) }
+            if p.pred.is_true() { value } else { format!("{value} where {}", (PEOPLE.pred)(&p.pred)) }
         };
         cases.pieces().iter().map(one).collect::<Vec<_>>().join(", ")
     }

@@ -220,7 +220,11 @@ fn look(count: u64, seed: u64) -> Seen {
                 let ratio = |w: &Witness| w.derived as f64 / w.primal as f64;
                 match witness.as_slice() {
                     [one] => assert!(one.primal == 0 && one.derived > 0, "{}", shown()),
-                    [one, .., last] => assert!(ratio(last) > 4.0 * ratio(one), "{}", shown()),
+                    // What grows slowly has a term beside it that is still larger at the first sizes.
+                    [one, .., last] => {
+                        assert!(witness.is_sorted_by(|v, w| ratio(v) < ratio(w)), "{}", shown());
+                        assert!(ratio(last) > 2.0 * ratio(one), "{}", shown());
+                    }
                     [] => panic!("{}", shown()),
                 }
             }

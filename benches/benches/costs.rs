@@ -1,0 +1,78 @@
+//! Costs and certificates of a model of 200 lines, with the adjoints that they compare: from its text, and after an edit
+//! elsewhere in the module.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    unreachable_pub,
+    reason = "a failed expectation is a failed test"
+)]
+
+use iverson_benches::{callee, checked, module};
+use lang_core::session::Session;
+use lang_core::syntax::split::ItemKind;
+
+/// A definition that nothing of the model calls.
+const ELSEWHERE: &str = "def elsewhere(x: [n]f64) -> f64 = sum i: x[i]\n";
+
+fn main() {
+    divan::main();
+}
+
+fn model() -> String {
+    module(200) + ELSEWHERE
+}
+
+/// The cost of every definition and of its derivatives, and the certificate.
+fn costs(session: &Session) -> usize {
+    let defs = session.items("bench.iv").into_iter().filter(|i| i.kind == ItemKind::Def);
+    defs.filter(|def| {
+        let callee = callee(&def.name);
+        let derived = session.derivatives(&callee);
+        let [_, adjoint] = derived.unwrap_or_else(|| [callee.clone(), callee.clone()]);
+        session.cost(&callee).is_some() && session.bound(&adjoint).is_some()
+    })
+    .count()
+}
+
+/// With all forms and adjoints made.
+#[divan::bench]
+fn from_forms(bencher: divan::Bencher<'_, '_>) {
+    let text = model();
+    bencher
+        .with_inputs(|| {
+            let session = checked(&text);
+            for def in session.items("bench.iv").into_iter().filter(|i| i.kind == ItemKind::Def) {
+                let callee = callee(&def.name);
+                let derived = session.derivatives(&callee).into_iter().flatten();
+                let _ = derived.filter_map(|d| session.ssa(&d)).count();
+            }
+            session
+        })
+        .bench_local_values(|session| costs(&session));
+}
+
+/// From the text, forms and adjoints included.
+#[divan::bench]
+fn from_text(bencher: divan::Bencher<'_, '_>) {
+    let text = model();
+    bencher.bench_local(|| costs(&checked(&text)));
+}
+
+/// After an edit in a definition that the model does not call.
+#[divan::bench]
+fn after_an_edit_elsewhere(bencher: divan::Bencher<'_, '_>) {
+    let text = model();
+    let edited = text.replacen("sum i: x[i]\n", "sum i: 2.0 * x[i]\n", 1);
+    let mut session = checked(&text);
+    costs(&session);
+    let mut flip = false;
+    bencher.bench_local(|| {
+        flip = !flip;
+        session.set_text("bench.iv", if flip { &edited } else { &text });
+        costs(&session)
+    });
+}

@@ -67,7 +67,8 @@ fn command_lines_show_what_is_recorded() {
     let update = std::env::var("UPDATE_EXPECT").is_ok_and(|value| value == "1");
     let folder = root().join("docs/book/src/tools");
     let tools = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let others = ["README.md", "examples/README.md", "docs/book/src/reference/forms.md"];
+    let others =
+        ["README.md", "examples/README.md", "docs/book/src/reference/forms.md", "docs/book/src/reference/cost.md"];
     let pages = tools.chain(others.map(|page| root().join(page)));
     for path in pages.filter(|path| path.extension().is_some_and(|e| e == "md")) {
         let page = std::fs::read_to_string(&path).unwrap();

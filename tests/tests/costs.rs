@@ -6,14 +6,15 @@ use std::sync::Arc;
 
 use expect_test::expect_file;
 use iverson_tests::golden;
+use iverson_tests::literate;
 use iverson_tests::middle::probe::types;
 use lang_core::ad::{real_inputs, real_outputs};
 use lang_core::base::GlobalName;
-use lang_core::certify::Verdict;
-use lang_core::cost::{Cost, number};
+use lang_core::certify::{Verdict, Why};
+use lang_core::cost::{Bound, Cost, number};
 use lang_core::count::Formula;
 use lang_core::ir::core::{Callee, Derivation};
-use lang_core::predicate::Pred;
+use lang_core::predicate::{Context, Pred};
 use lang_core::session::LIBRARY;
 use lang_core::syntax::split::ItemKind;
 
@@ -57,12 +58,60 @@ fn verdict(of: &Verdict) -> &'static str {
     }
 }
 
+/// Why it is not proved for all sizes, for readers of the book.
+fn exception(bound: &Bound) -> Option<String> {
+    Some(match &bound.certificate.verdict {
+        Verdict::Proved { .. } if !bound.positive => return None,
+        Verdict::Proved { factor, .. } => {
+            format!("{factor}, proved for sizes of at least 1: with a size of 0 it grows")
+        }
+        Verdict::Checked { factor, grid, .. } => {
+            format!("{factor} at {} sizes; no proof was found within the steps that a search may take", grid.points)
+        }
+        Verdict::Refuted { term, .. } => {
+            format!("it grows by {}", Formula::from(term.clone()).shown(&Context::new([])))
+        }
+        Verdict::Unknown(Why::Data) => {
+            "what data decide in the adjoint is not bounded by what they decide in the function".to_owned()
+        }
+        Verdict::Unknown(Why::NoValue) => {
+            "a formula has no value at the sizes that are tried: an extent is a quotient".to_owned()
+        }
+        Verdict::Unknown(Why::Negative) => "what is known of the data allows a negative cost".to_owned(),
+        Verdict::Unknown(Why::TooLarge) => "data decide more numbers of its formulas than are compared".to_owned(),
+    })
+}
+
+/// The page of the book with what is not proved.
+const HEAD: &str = "# Gradients without a proof
+
+<!-- Made by the tests of costs; `cargo xtask bless` writes it. -->
+
+For the definitions of the library and of the examples the adjoint is proved to cost at most a whole number of times what
+the function costs ([what it costs](cost.md)), for all sizes and all data, but for these.
+
+| definition | its adjoint |
+|---|---|
+";
+
 #[test]
 fn every_definition_has_its_cost() {
     let programs = golden::programs().expect("the programs can be read");
-    let session = golden::session(&programs);
+    let mut session = golden::session(&programs);
+    let root = literate::root();
+    let examples = literate::files(&root.join("examples"), "iv");
+    let examples: Vec<String> = examples
+        .iter()
+        .filter_map(|path| {
+            let module = path.strip_prefix(&root).ok()?.display().to_string();
+            session.set_text(&module, &std::fs::read_to_string(path).ok()?);
+            Some(module)
+        })
+        .collect();
+    let mut exceptions = String::new();
+    let mut proved = 0;
     let modules = LIBRARY.iter().map(|(name, _)| (*name).to_owned());
-    let modules = modules.chain(programs.keys().map(|n| golden::module(n)));
+    let modules = modules.chain(programs.keys().map(|n| golden::module(n))).chain(examples.clone());
     let mut text = String::new();
     let mut verdicts = std::collections::BTreeMap::<&str, u32>::new();
     let (mut exact, mut all) = (0, 0);
@@ -86,6 +135,13 @@ fn every_definition_has_its_cost() {
             let compared = !matches!(bound.certificate.verdict, Verdict::Unknown(_));
             assert!(!compared || bound.check(), "the certificate of {def:?} does not follow");
             let found = verdict(&bound.certificate.verdict);
+            if LIBRARY.iter().any(|(name, _)| *name == module) || examples.contains(&module) {
+                let module = module.trim_end_matches(".iv");
+                match exception(&bound) {
+                    Some(why) => drop(writeln!(exceptions, "| `{module}.{}` | {why} |", item.name)),
+                    None => proved += 1,
+                }
+            }
             *verdicts.entry(found).or_default() += 1;
             let extra = if bound.extra.pieces().is_empty() { "" } else { " with extra" };
             let factor = match &bound.certificate.verdict {
@@ -98,5 +154,7 @@ fn every_definition_has_its_cost() {
     }
     let summary = format!("{exact} of {all} by sizes alone; certificates: {verdicts:?}\n");
     print!("{summary}");
+    let page = format!("{HEAD}{exceptions}\nProved are those of the other {proved}.\n");
+    expect_file!["../../docs/book/src/reference/unproved.md"].assert_eq(&page);
     expect_file!["../golden/costs.txt"].assert_eq(&(summary + &text));
 }

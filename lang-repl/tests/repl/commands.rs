@@ -111,6 +111,7 @@ for i < 1000000: 1.0
 :set a b c
 ",
         expect![[r#"
+              budget    10000000000 before a run of more operations there is a question
               color     auto     colours
               count     off      tell the work, tests and iterations of every evaluation
               digits    usual    significant digits of reals; all shows whole arrays too

@@ -7,26 +7,17 @@ use std::sync::Arc;
 use expect_test::expect_file;
 use iverson_tests::golden;
 use iverson_tests::literate;
+use iverson_tests::middle::formulas::has_symbols;
 use iverson_tests::middle::probe::types;
 use lang_core::ad::{real_inputs, real_outputs};
 use lang_core::base::GlobalName;
 use lang_core::certify::{Verdict, Why};
-use lang_core::cost::{Bound, Cost, number};
+use lang_core::cost::{Bound, Cost};
 use lang_core::count::Formula;
 use lang_core::ir::core::{Callee, Derivation};
 use lang_core::predicate::{Context, Pred};
 use lang_core::session::LIBRARY;
 use lang_core::syntax::split::ItemKind;
-
-/// Does a formula need more than sizes?
-fn has_symbols(of: &Formula) -> bool {
-    let mut found = false;
-    for piece in of.pieces() {
-        piece.value.parts().0.for_each_atom(&mut |a| found |= number(a).is_some());
-        piece.pred.visit(&mut |p| p.for_each_atom(&mut |a| found |= number(a).is_some()), &mut |_| {});
-    }
-    found
-}
 
 /// A formula for sizes of at least 1, if sizes are all it needs.
 fn shown(of: &Formula, cost: &Cost) -> String {

@@ -211,12 +211,14 @@ impl Walk<'_> {
             carried: times.all(carried).or_else(|| times.most(carried)).unwrap_or_default(),
         };
         let most = |f: &Formula| times.greatest(f).or_else(|| times.all(f));
+        let some = times.some();
         let mut untold = false;
         let mut kept = inner.kept.map(&mut |f| {
-            most(f).unwrap_or_else(|| {
+            let most = most(f).unwrap_or_else(|| {
                 untold = true;
                 Formula::default()
-            })
+            });
+            most.guarded(&some)
         });
         if untold {
             kept = Formula::from(self.symbol(path, Kind::Kept, None, None)).into();
@@ -242,6 +244,13 @@ impl Times<'_> {
     /// Is it one time?
     fn is_one(&self) -> bool {
         self.indices.is_empty() && self.pred.is_true()
+    }
+
+    /// Where there is a time at all, as far as sizes tell.
+    fn some(&self) -> Pred {
+        let extents = self.indices.iter().map(|i| Pred::nonneg(&i.extent.plus(-1)));
+        let told = |p: &Pred| !p.is_opaque() && !self.indices.iter().any(|i| p.mentions(&i.atom()));
+        Pred::all(self.pred.conjuncts().iter().cloned().chain(extents).filter(told))
     }
 
     fn mentions(&self, a: &Atom) -> bool {

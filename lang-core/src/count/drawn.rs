@@ -232,7 +232,7 @@ fn read(text: &str) -> Option<Vec<Told>> {
     }
     let plain = |text: &str| {
         let power = |text: String, (k, digit)| text.replace(digit, &format!("^{k}"));
-        let text = text.replace('·', "*").replace('−', "-").replace('≤', "<=").replace("&&", ",");
+        let text = text.replace('·', "*").replace('−', "-").replace('≤', "<=").replace('≠', "!=").replace("&&", ",");
         (0..).zip("⁰¹²³⁴⁵⁶⁷⁸⁹".chars()).fold(text, power)
     };
     let case = |case: &str| {

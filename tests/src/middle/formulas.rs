@@ -1,21 +1,43 @@
 //! The cost as formulas against what the evaluator counts: equal at every point, with what it counts of statements in place
-//! of the symbols; kept bytes no less than those told at the sizes.
+//! of the symbols; the longest chain and what is kept no less than what the evaluator finds.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use lang_core::cost::{Amount, Callable, Content, Cost, Kind, Place, Symbol, cost};
+use lang_core::cost::{Amount, Callable, Content, Cost, Greatest, Kind, Place, Symbol, cost, number};
+use lang_core::count::Formula;
+use lang_core::interp::Counts;
 use lang_core::ir::core::Callee;
+use lang_core::ir::eval::Stopped;
 use lang_core::ir::eval_ssa::{Population, SsaEvaluator, Tensor};
 use lang_core::ir::flat::Source;
 use lang_core::ir::ssa::Ssa;
 use lang_core::predicate::{Atom, LocalId};
 
-use super::forms::All;
+use super::forms::{All, Middle};
 use super::judge::{FUEL, Judge, Law, Point, broken};
 
-/// What is remembered of callees.
-pub(super) type Known = HashMap<Arc<Callee>, Option<Callable>>;
+/// The costs of definitions and of their derivatives.
+pub struct Formulas<'m> {
+    middle: &'m dyn Middle,
+    known: RefCell<HashMap<Arc<Callee>, Option<Callable>>>,
+}
+
+/// A run of the evaluator beside the formulas.
+pub struct Run<'m> {
+    middle: &'m dyn Middle,
+    /// The formulas.
+    pub cost: Arc<Cost>,
+    /// What the evaluator counted.
+    pub counts: Counts,
+    /// The longest chain that it found.
+    pub span: u64,
+    /// The bytes that were kept.
+    pub kept: u64,
+    populations: HashMap<Vec<u32>, Population>,
+    locals: HashMap<LocalId, i64>,
+}
 
 /// What was seen of costs at a point.
 #[derive(Default)]
@@ -75,112 +97,170 @@ impl Judge<'_> {
     }
 
     fn formulas(&self, ssa: &Arc<Ssa>, sizes: &[i64], given: &[Tensor]) -> Law {
-        let Some((_, cost)) = self.costed(&ssa.callee) else { return Ok(()) };
-        let world = All(self.middle);
-        let mut evaluator = SsaEvaluator::new(&world, FUEL);
-        evaluator.populations = Some(HashMap::new());
-        if evaluator.call(ssa, sizes, given.to_vec()).is_err() {
-            return Ok(());
+        let Some(Ok(run)) = self.formulas.run(ssa, sizes, given, FUEL) else { return Ok(()) };
+        run.agrees(ssa)?;
+        let mut seen = self.seen.borrow_mut();
+        if run.cost.symbols.is_empty() {
+            seen.formulas += 1;
+        } else {
+            seen.symbols += 1;
         }
-        let (counted, populations) = (evaluator.counts, evaluator.populations.unwrap_or_default());
+        seen.same(&inputs(ssa, sizes, given), &run.cost.symbols, &|s| run.measured(s)).map_err(|how| {
+            broken("what has the same content is the same", format!("{how} at {sizes:?}\n{ssa}{}", run.told()))
+        })
+    }
+}
+
+impl<'m> Formulas<'m> {
+    /// Those of these definitions.
+    #[must_use]
+    pub fn new(middle: &'m dyn Middle) -> Self {
+        Self { middle, known: RefCell::default() }
+    }
+
+    /// A definition or a derivative, with its cost.
+    pub fn of(&self, callee: &Arc<Callee>) -> Option<Callable> {
+        if let Some(known) = self.known.borrow().get(callee) {
+            return known.clone();
+        }
+        let ssa = self.middle.ssa(callee)?;
+        let cost = cost(&ssa, &|callee| self.of(callee));
+        let found = Some((ssa, Arc::new(cost)));
+        self.known.borrow_mut().insert(callee.clone(), found.clone());
+        found
+    }
+
+    /// A function with these arguments, or why it has no value with them; `fuel`: how many tuples are visited at most.
+    pub fn run(&self, ssa: &Arc<Ssa>, sizes: &[i64], given: &[Tensor], fuel: u64) -> Option<Result<Run<'m>, Stopped>> {
+        let (_, cost) = self.of(&ssa.callee)?;
+        let world = All(self.middle);
+        let mut evaluator = SsaEvaluator::new(&world, fuel);
+        evaluator.populations = Some(HashMap::new());
+        if let Err(stopped) = evaluator.call(ssa, sizes, given.to_vec()) {
+            return Some(Err(stopped));
+        }
+        let SsaEvaluator { counts, span, kept, populations, .. } = evaluator;
         let mut locals: HashMap<LocalId, i64> = ssa.sizes.iter().copied().zip(sizes.iter().copied()).collect();
         for (input, tensor) in ssa.inputs.iter().filter(|i| i.source.is_passed()).zip(given) {
             if let ([], [one]) = (tensor.dims.as_slice(), tensor.items.as_slice()) {
                 locals.extend(one.int().map(|i| (input.local, i)));
             }
         }
-        let size = |a: &Atom| match a {
-            Atom::Local(l, _) => locals.get(l).copied(),
-            Atom::Global(name) => self.middle.global(name)?.int(),
-            _ => None,
-        };
-        let symbol = |s: &Symbol| measured(s, &populations);
-        let total = &cost.total;
+        let populations = populations.unwrap_or_default();
+        Some(Ok(Run { middle: self.middle, cost, counts, span, kept, populations, locals }))
+    }
+}
+
+/// Does a formula need more than sizes?
+#[must_use]
+pub fn has_symbols(of: &Formula) -> bool {
+    let mut found = false;
+    for piece in of.pieces() {
+        piece.value.parts().0.for_each_atom(&mut |a| found |= number(a).is_some());
+        piece.pred.visit(&mut |p| p.for_each_atom(&mut |a| found |= number(a).is_some()), &mut |_| {});
+    }
+    found
+}
+
+impl Run<'_> {
+    /// The formulas of work, tests and iterations are what was counted, and no symbol, chain or kept byte is more than its
+    /// bound.
+    ///
+    /// # Errors
+    /// What differs.
+    pub fn agrees(&self, ssa: &Ssa) -> Law {
+        let (total, counted) = (&self.cost.total, self.counts);
         let counts = [counted.work, counted.tests, counted.iterations];
         let named = ["work", "tests", "iterations"];
         for ((name, formula), counted) in named.iter().zip([&total.work, &total.tests, &total.iterations]).zip(counts) {
-            let value = formula.eval(&mut cost.values(&size, &symbol));
+            let value = self.value(formula);
             if value != Some(counted.into()) {
-                let how = format!(
-                    "{name}: {value:?}, not {counted} at {sizes:?}\n{ssa}{}",
-                    told(&cost, &populations, &size, &symbol)
-                );
+                let how = format!("{name}: {value:?}, not {counted} at {}\n{ssa}{}", self.sizes(), self.told());
                 return Err(broken(format!("the formula of {name} is what is counted"), how));
             }
         }
-        for s in &cost.symbols {
-            let (Some(most), Some(is)) = (&s.most, symbol(s)) else { continue };
-            let most = most.eval(&mut cost.values(&size, &symbol));
+        for s in &self.cost.symbols {
+            let (Some(most), Some(is)) = (&s.most, self.measured(s)) else { continue };
+            let most = self.value(most);
             if most.is_some_and(|most| most < is.into()) {
                 return Err(broken("a symbol is within its bound", format!("{s:?}: {is}, bound {most:?}\n{ssa}")));
             }
         }
-        let mut seen = self.seen.borrow_mut();
-        if cost.symbols.is_empty() {
-            seen.formulas += 1;
-        } else {
-            seen.symbols += 1;
+        let bounds = [("the longest chain", &self.cost.span, self.span), ("what is kept", &self.cost.kept, self.kept)];
+        for (name, bound, found) in bounds {
+            let most = self.greatest(bound);
+            if most.is_some_and(|most| most < found.into()) {
+                let how = format!("{most:?} of {bound:?}, found {found} at {}\n{ssa}{}", self.sizes(), self.told());
+                return Err(broken(format!("{name} is within its bound"), how));
+            }
         }
-        seen.same(&inputs(ssa, sizes, given), &cost.symbols, &symbol).map_err(|how| {
-            let how = format!("{how} at {sizes:?}\n{ssa}{}", told(&cost, &populations, &size, &symbol));
-            broken("what has the same content is the same", how)
-        })
+        Ok(())
     }
 
-    fn costed(&self, callee: &Arc<Callee>) -> Option<Callable> {
-        if let Some(known) = self.known.borrow().get(callee) {
-            return known.clone();
-        }
-        let ssa = self.middle.ssa(callee)?;
-        let cost = cost(&ssa, &|callee| self.costed(callee));
-        let found = Some((ssa, Arc::new(cost)));
-        self.known.borrow_mut().insert(callee.clone(), found.clone());
-        found
+    /// What a formula is at the sizes and with what was counted; none if it needs what was not.
+    #[must_use]
+    pub fn value(&self, of: &Formula) -> Option<i128> {
+        of.eval(&mut self.cost.values(&|a| self.size(a), &|s| self.measured(s)))
     }
-}
 
-/// What was counted of it.
-fn measured(s: &Symbol, populations: &HashMap<Vec<u32>, Population>) -> Option<i64> {
-    let Some(of) = populations.get(&*s.path) else { return Some(0) };
-    let small = |n: u64| i64::try_from(n).ok();
-    match s.kind {
-        Kind::Terms(k) => small(of.terms.get(k as usize).copied().unwrap_or(0)),
-        Kind::Present => small(of.present),
-        Kind::Trips => small(of.trips),
-        Kind::Value => i64::try_from(of.value).ok(),
-        Kind::Work => small(of.counts.work),
-        Kind::Tests => small(of.counts.tests),
-        Kind::Iterations => small(of.counts.iterations),
-        Kind::Kept => None,
+    /// The same of the greatest of formulas.
+    #[must_use]
+    pub fn greatest(&self, of: &Greatest) -> Option<i128> {
+        of.eval(&mut self.cost.values(&|a| self.size(a), &|s| self.measured(s)))
     }
-}
 
-/// For a reader.
-fn told(
-    cost: &Cost,
-    populations: &HashMap<Vec<u32>, Population>,
-    size: &dyn Fn(&Atom) -> Option<i64>,
-    symbol: &dyn Fn(&Symbol) -> Option<i64>,
-) -> String {
-    let amount = |a: &Amount| format!("work {} tests {} iterations {}", a.work, a.tests, a.iterations);
-    let mut lines = vec![amount(&cost.total)];
-    lines.extend(cost.parts.iter().map(|(place, a)| format!("{place:?}: {}", amount(a))));
-    for (k, s) in cost.symbols.iter().enumerate() {
-        let most = s.most.as_ref().map(ToString::to_string);
-        lines.push(format!("p{k}: {:?} of {:?}, at most {most:?}", s.kind, s.path));
-    }
-    // Which statements differ.
-    for (place, amount) in &cost.parts {
-        let Place::Statement(var) = place else { continue };
-        let found = populations.get([var.0].as_slice()).map(|p| p.counts).unwrap_or_default();
-        let formulas = [&amount.work, &amount.tests, &amount.iterations];
-        let values = formulas.map(|f| f.eval(&mut cost.values(size, symbol)));
-        if values != [found.work, found.tests, found.iterations].map(|n| Some(n.into())) {
-            lines.push(format!("differs: {place:?} {values:?} {found:?}"));
+    fn size(&self, a: &Atom) -> Option<i64> {
+        match a {
+            Atom::Local(l, _) => self.locals.get(l).copied(),
+            Atom::Global(name) => self.middle.global(name)?.int(),
+            _ => None,
         }
     }
-    let mut populations: Vec<_> = populations.iter().collect();
-    populations.sort_by_key(|(path, _)| *path);
-    lines.extend(populations.iter().map(|(path, p)| format!("{path:?} {p:?}")));
-    lines.join("\n")
+
+    /// The sizes, for a reader.
+    fn sizes(&self) -> String {
+        let mut all: Vec<_> = self.locals.iter().map(|(l, n)| (l.0, *n)).collect();
+        all.sort_unstable();
+        format!("{:?}", all.into_iter().map(|(_, n)| n).collect::<Vec<_>>())
+    }
+
+    /// What was counted of it.
+    fn measured(&self, s: &Symbol) -> Option<i64> {
+        let Some(of) = self.populations.get(&*s.path) else { return Some(0) };
+        let small = |n: u64| i64::try_from(n).ok();
+        match s.kind {
+            Kind::Terms(k) => small(of.terms.get(k as usize).copied().unwrap_or(0)),
+            Kind::Present => small(of.present),
+            Kind::Trips => small(of.trips),
+            Kind::Value => i64::try_from(of.value).ok(),
+            Kind::Work => small(of.counts.work),
+            Kind::Tests => small(of.counts.tests),
+            Kind::Iterations => small(of.counts.iterations),
+            Kind::Kept => None,
+        }
+    }
+
+    /// For a reader.
+    fn told(&self) -> String {
+        let amount = |a: &Amount| format!("work {} tests {} iterations {}", a.work, a.tests, a.iterations);
+        let mut lines = vec![amount(&self.cost.total)];
+        lines.extend(self.cost.parts.iter().map(|(place, a)| format!("{place:?}: {}", amount(a))));
+        for (k, s) in self.cost.symbols.iter().enumerate() {
+            let most = s.most.as_ref().map(ToString::to_string);
+            lines.push(format!("p{k}: {:?} of {:?}, at most {most:?}", s.kind, s.path));
+        }
+        // Which statements differ.
+        for (place, amount) in &self.cost.parts {
+            let Place::Statement(var) = place else { continue };
+            let found = self.populations.get([var.0].as_slice()).map(|p| p.counts).unwrap_or_default();
+            let values = [&amount.work, &amount.tests, &amount.iterations].map(|f| self.value(f));
+            if values != [found.work, found.tests, found.iterations].map(|n| Some(n.into())) {
+                lines.push(format!("differs: {place:?} {values:?} {found:?}"));
+            }
+        }
+        let mut populations: Vec<_> = self.populations.iter().collect();
+        populations.sort_by_key(|(path, _)| *path);
+        lines.extend(populations.iter().map(|(path, p)| format!("{path:?} {p:?}")));
+        lines.join("\n")
+    }
 }

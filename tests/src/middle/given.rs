@@ -2,15 +2,17 @@
 
 use std::collections::HashMap;
 
-use lang_core::ir::core::Function;
+use lang_core::ir::core::{CoreType, Function};
+use lang_core::ir::cost::extents;
 use lang_core::ir::eval_ssa::Tensor;
 use lang_core::ir::flat::Source;
 use lang_core::ir::ssa::Ssa;
 use lang_core::ir::value::Value;
 use lang_core::predicate::LocalId;
+use lang_core::syntax::ops::Scalar;
 
 use super::probe::point;
-use super::values::{parts, size_of};
+use super::values::{parts, positive, size_of};
 use crate::random::Random;
 
 /// What a function is called with.
@@ -31,17 +33,23 @@ impl Given {
         let of = size_of(core, sizes, args);
         let passed = core.params.iter().zip(args);
         let mut tensors: Vec<Tensor> = passed.flat_map(|((_, ty), value)| parts(value, ty, &of)).collect();
-        for input in &ssa.inputs {
-            if matches!(input.source, Source::Tangent(_) | Source::Cotangent(_)) {
-                let dims: Vec<usize> = input.leaf.dims.iter().map(|n| usize::try_from(of(n)).unwrap_or(0)).collect();
-                let items = (0..dims.iter().product()).map(|k| Value::F64(seed(k))).collect();
-                tensors.push(Tensor { items, dims });
-            }
-        }
         let mut locals: HashMap<LocalId, i64> = ssa.sizes.iter().copied().zip(sizes.iter().copied()).collect();
         for (input, tensor) in ssa.inputs.iter().zip(&tensors) {
             if let (true, Some(Value::I64(n))) = (input.leaf.dims.is_empty(), tensor.items.first()) {
                 locals.insert(input.local, *n);
+            }
+        }
+        for input in &ssa.inputs {
+            if matches!(input.source, Source::Tangent(_) | Source::Cotangent(_)) {
+                let dims = extents(&input.leaf.dims, &locals).unwrap_or_default();
+                let dims: Vec<usize> = dims.into_iter().map(|n| usize::try_from(n).unwrap_or(0)).collect();
+                #[expect(clippy::cast_possible_truncation, reason = "it gives any number")]
+                let element = |k: usize| match input.leaf.scalar {
+                    Some(Scalar::F32) => Value::F32(seed(k) as f32),
+                    _ => Value::F64(seed(k)),
+                };
+                let items = (0..dims.iter().product()).map(element).collect();
+                tensors.push(Tensor { items, dims });
             }
         }
         Self { sizes: sizes.to_vec(), tensors, locals }
@@ -52,5 +60,38 @@ impl Given {
     pub fn drawn(core: &Function, ssa: &Ssa, sizes: &[i64], seed: &dyn Fn(usize) -> f64) -> Option<Self> {
         let at = point(&mut Random::new(5), core, sizes)?;
         Some(Self::of(core, ssa, &at.sizes, &at.args, seed))
+    }
+
+    /// The same with arguments for which most definitions are made: positive reals, square matrices that their diagonals
+    /// dominate, arrays of integers that are places of first elements.
+    #[must_use]
+    pub fn tame(core: &Function, ssa: &Ssa, sizes: &[i64], seed: &dyn Fn(usize) -> f64) -> Option<Self> {
+        let at = point(&mut Random::new(5), core, sizes)?;
+        let args: Vec<Value> = core.params.iter().zip(&at.args).map(|((_, ty), v)| tame(v, ty)).collect();
+        Some(Self::of(core, ssa, &at.sizes, &args, seed))
+    }
+}
+
+fn tame(value: &Value, ty: &CoreType) -> Value {
+    fn inside(value: &Value) -> Value {
+        let Value::Array(rows) = value else { return value.clone() };
+        let square = |row: &Value| matches!(row, Value::Array(items) if items.len() == rows.len());
+        let rows = rows.iter().enumerate().map(|(i, row)| match row {
+            Value::I64(_) => Value::I64(0),
+            Value::Array(items) if square(row) => {
+                let more = 4.0 * f64::from(u32::try_from(items.len()).unwrap_or(u32::MAX));
+                let diagonal = |(j, v): (usize, &Value)| match v {
+                    Value::F64(x) if i == j => Value::F64(x + more),
+                    other => inside(other),
+                };
+                Value::Array(items.iter().enumerate().map(diagonal).collect())
+            }
+            other => inside(other),
+        });
+        Value::Array(rows.collect())
+    }
+    match (value, ty) {
+        (Value::I64(_), _) => value.clone(),
+        _ => inside(&positive(value, ty)),
     }
 }

@@ -151,8 +151,8 @@ pub struct Judge<'m> {
     pub(super) loose: f64,
     /// A run of the engine that differs from the evaluator's.
     pub(super) engine: RefCell<Option<Broken>>,
-    /// Costs of callees.
-    pub(super) known: RefCell<super::formulas::Known>,
+    /// Costs as formulas.
+    pub(super) formulas: super::formulas::Formulas<'m>,
     /// What was seen of costs at this point.
     pub(super) seen: RefCell<super::formulas::Seen>,
     /// Are costs as formulas compared?
@@ -166,7 +166,8 @@ pub struct Judge<'m> {
 /// The parts of a value, and the work.
 type Found = (Vec<Vec<Value>>, u64);
 
-pub(super) type Law = Result<(), Broken>;
+/// That it holds, or how it does not.
+pub type Law = Result<(), Broken>;
 
 pub(super) fn broken(law: impl Into<String>, how: impl Into<String>) -> Broken {
     Broken { law: law.into(), how: how.into() }
@@ -194,7 +195,7 @@ impl<'m> Judge<'m> {
             roundings,
             loose,
             engine: RefCell::default(),
-            known: RefCell::default(),
+            formulas: super::formulas::Formulas::new(middle),
             seen: RefCell::default(),
             costs: true,
             tally: Tally::default(),

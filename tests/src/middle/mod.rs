@@ -9,7 +9,7 @@ pub mod cores;
 pub mod cost;
 mod derive;
 pub mod forms;
-mod formulas;
+pub mod formulas;
 pub mod given;
 pub mod judge;
 pub mod machine;

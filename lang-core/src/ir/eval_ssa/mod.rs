@@ -2,6 +2,7 @@
 //! are visited (`nest`), and an element for which there is no term is zero without being visited: work is
 //! that of Fig. 6, iterations are what a compiled loop nest would run.
 
+mod chains;
 mod population;
 mod repeat;
 
@@ -22,6 +23,7 @@ use crate::ir::ssa::{Access, CHECK, Rhs, Ssa, Stmt, Var, for_each_read, index_nu
 use crate::ir::value::{self, Value};
 use crate::predicate::{LocalId, Poly, Pred};
 use crate::syntax::ops::Scalar;
+use chains::Chains;
 pub use population::Population;
 use repeat::Ran;
 
@@ -70,6 +72,13 @@ pub struct SsaEvaluator<'a> {
     /// What all runs of each statement add up to, if that is asked: of those inside calls and loops by the numbers of
     /// these, outermost first.
     pub populations: Option<HashMap<Vec<u32>, Population>>,
+    /// The longest chain of real operations each of which needs the one before, arrays taken as wholes.
+    pub span: u64,
+    /// Bytes of what loops gave of every iteration, and of states, for other loops to read; of what is inside that of what
+    /// keeps most.
+    pub kept: u64,
+    /// The longest chains to what is given to a function, and then to what it gives.
+    passed: Vec<u64>,
     path: Vec<u32>,
     fuel: u64,
 }
@@ -89,6 +98,7 @@ struct Run<'a, 'e> {
     at: usize,
     /// What is counted of it.
     own: Population,
+    chains: Chains,
     /// Calls that were made nowhere.
     nowhere: HashSet<String>,
 }
@@ -98,7 +108,17 @@ impl<'a> SsaEvaluator<'a> {
     #[must_use]
     pub fn new(functions: &'a dyn Functions, fuel: u64) -> Self {
         let counts = Counts::default();
-        Self { functions, counts, copied: 0, populations: None, path: Vec::new(), fuel }
+        Self {
+            functions,
+            counts,
+            copied: 0,
+            populations: None,
+            span: 0,
+            kept: 0,
+            passed: Vec::new(),
+            path: Vec::new(),
+            fuel,
+        }
     }
 
     /// How many tuples are left to be visited.
@@ -127,7 +147,9 @@ impl<'a> SsaEvaluator<'a> {
         let mut locals: HashMap<LocalId, i64> = ssa.sizes.iter().copied().zip(sizes.iter().copied()).collect();
         let mut parts = parts.into_iter();
         let mut inputs = Vec::new();
+        let (mut passed, mut chains) = (std::mem::take(&mut self.passed).into_iter(), Vec::new());
         for input in &ssa.inputs {
+            chains.push(if input.source.is_passed() { passed.next().unwrap_or_default() } else { 0 });
             let tensor = match &input.source {
                 Source::Global(name) => self.functions.global(name, &input.leaf.path).map(Arc::new),
                 Source::Param(_) | Source::Tangent(_) | Source::Cotangent(_) => parts.next(),
@@ -150,6 +172,7 @@ impl<'a> SsaEvaluator<'a> {
             last: last_uses(ssa),
             at: 0,
             own: Population::default(),
+            chains: Chains::default(),
             nowhere: HashSet::new(),
         };
         for (k, stmt) in ssa.stmts.iter().enumerate() {
@@ -160,10 +183,12 @@ impl<'a> SsaEvaluator<'a> {
                 }
                 _ => run.counted(stmt)?,
             };
+            run.evaluated(stmt, &value, &chains);
             if let Some(slot) = run.values.get_mut(k) {
                 *slot = Some(value);
             }
         }
+        run.returns();
         ssa.needs.iter().try_for_each(|c| run.check(*c))?;
         ssa.outputs.iter().map(|(_, v)| run.tensor(*v)).collect()
     }
@@ -253,7 +278,7 @@ impl Run<'_, '_> {
                 })?;
             }
             Rhs::Add(items) => {
-                let mut present = vec![false; out.items.len()];
+                let mut present = vec![0; out.items.len()];
                 for (k, item) in items.iter().enumerate() {
                     let nest = Nest::new(extents.clone(), free, &item.pred, self)?;
                     nest.visit(self, &mut |run, at| {
@@ -267,7 +292,8 @@ impl Run<'_, '_> {
             Rhs::Contract { bound, pred, neg, factors } => {
                 let all = self.extents(bound)?;
                 let all: Vec<i64> = extents.iter().copied().chain(all).collect();
-                let mut present = vec![false; out.items.len()];
+                let mut present = vec![0; out.items.len()];
+                let mut products = 0;
                 let nest = Nest::new(all, free, pred, self)?;
                 nest.visit(self, &mut |run, at| {
                     run.term(0)?;
@@ -283,11 +309,13 @@ impl Run<'_, '_> {
                         });
                     }
                     let value = product.ok_or(broken("a factor"))?;
+                    products = if value.is_real() { factors.len() as u64 - 1 } else { 0 };
                     run.accumulate(&mut out, &mut present, at.get(..free).unwrap_or_default(), value)
                 })?;
+                self.chains.first(products);
                 if *neg {
                     for (slot, present) in out.items.iter_mut().zip(present) {
-                        if present {
+                        if present > 0 {
                             *slot = slot.negated().ok_or(broken("a negation"))?;
                         }
                     }
@@ -302,6 +330,7 @@ impl Run<'_, '_> {
                     let args = args.iter().map(|a| run.element(a, at)).collect::<Eval<Vec<Value>>>()?;
                     let of = args.first().and_then(Value::scalar).unwrap_or(Scalar::Bool);
                     run.evaluator.counts.work += operation.work(of);
+                    run.chains.element(operation.work(of));
                     let value = value::apply(*operation, &args).ok_or(broken("an operation"))?;
                     put(&mut out, at, value)
                 })?;
@@ -326,6 +355,7 @@ impl Run<'_, '_> {
         let extents = free.into_iter().chain(self.extents(&r.bound)?).collect();
         let nest = Nest::new(extents, count, &r.visited(), self)?;
         let mut found: Vec<Option<(Value, i64)>> = vec![None; out.items.len()];
+        let mut joined = vec![0; out.items.len()];
         nest.visit(self, &mut |run, at| {
             run.term(0)?;
             let term = run.element(&r.of, at)?;
@@ -339,6 +369,9 @@ impl Run<'_, '_> {
                 }
                 Some(before) => {
                     run.evaluator.counts.work += u64::from(term.is_real());
+                    let joined = joined.get_mut(k).ok_or(broken("an element"))?;
+                    *joined += u64::from(term.is_real());
+                    run.chains.element(*joined);
                     r.reducer.joined(before, term, place).ok_or(broken("a reduction"))?
                 }
             });
@@ -367,6 +400,7 @@ impl Run<'_, '_> {
             }
             let (order, compared) = order::positions(&keys).ok_or(broken.clone())?;
             run.evaluator.counts.work += compared;
+            run.chains.element(compared);
             for (i, k) in (0..).zip(order) {
                 place.last_mut().into_iter().for_each(|slot| *slot = i);
                 put(out, &place, Value::I64(i64::try_from(k).map_err(|_| broken.clone())?))?;
@@ -384,14 +418,18 @@ impl Run<'_, '_> {
         let outer = stmt.dims.get(..batch).unwrap_or_default();
         let key = format!("{callee:?} {sizes:?} {pred:?} {args:?} {outer:?}");
         if let Some(found) = self.calls.get(&key).and_then(|parts| parts.get(*part as usize)) {
+            self.chains.part(&key, *part);
             return Ok(found.clone());
         }
         if self.nowhere.contains(&key) {
+            self.chains.ends(0);
             return Ok(Arc::new(empty));
         }
         let ssa = self.evaluator.functions.ssa(callee).ok_or(Stopped::Broken("a function"))?;
         let extents = self.extents(outer)?;
         let mut results: Vec<(Vec<i64>, Vec<Arc<Tensor>>)> = Vec::new();
+        let places = self.chain_to_places(&stmt.rhs);
+        let passed: Vec<u64> = args.iter().map(|a| self.chain_to(a).max(places)).collect();
         let nest = Nest::new(extents.clone(), batch, pred, self)?;
         nest.visit(self, &mut |run, at| {
             run.step()?;
@@ -399,11 +437,14 @@ impl Run<'_, '_> {
             let sizes = sizes.iter().map(|p| run.number(p, at)).collect::<Eval<Vec<i64>>>()?;
             let args = args.iter().map(|a| run.slice(a, at)).collect::<Eval<Vec<Arc<Tensor>>>>()?;
             let held = args.clone();
-            let parts = run.inside(|evaluator| evaluator.run(&ssa, &sizes, args))?;
+            let (parts, to) =
+                run.chained(passed.clone(), |run| run.inside(|evaluator| evaluator.run(&ssa, &sizes, args)))?;
+            run.called(&key, &to);
             drop(held);
             results.push((at.to_vec(), parts));
             Ok(())
         })?;
+        self.chains.part(&key, *part);
         let mut parts = Vec::new();
         for (k, (_, var)) in ssa.outputs.iter().enumerate() {
             let scalar = ssa.stmts.get(var.0 as usize).and_then(|s| s.scalar).unwrap_or(Scalar::F64);
@@ -491,6 +532,7 @@ impl Run<'_, '_> {
             let slot = out.items.get_mut(k).ok_or(Stopped::Broken("an element"))?;
             if *add {
                 run.evaluator.counts.work += u64::from(new.is_real());
+                run.chains.element(new.is_real().into());
                 *slot = slot.plus(&new).ok_or(Stopped::Broken("a sum"))?;
             } else {
                 *slot = new;
@@ -521,13 +563,15 @@ impl Run<'_, '_> {
     }
 
     /// Adds a term to an element: the first is not added (4.30).
-    fn accumulate(&mut self, out: &mut Tensor, present: &mut [bool], at: &[i64], value: Value) -> Eval<()> {
+    fn accumulate(&mut self, out: &mut Tensor, present: &mut [u64], at: &[i64], value: Value) -> Eval<()> {
         let k = out.offset(at).ok_or(Stopped::Broken("an element"))?;
         let (Some(slot), Some(present)) = (out.items.get_mut(k), present.get_mut(k)) else {
             return Err(Stopped::Broken("an element"));
         };
-        if std::mem::replace(present, true) {
+        *present += 1;
+        if *present > 1 {
             self.evaluator.counts.work += u64::from(value.is_real());
+            self.chains.element(u64::from(value.is_real()) * (*present - 1));
             *slot = slot.plus(&value).ok_or(Stopped::Broken("a sum"))?;
         } else {
             *slot = value;

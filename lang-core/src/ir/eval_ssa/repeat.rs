@@ -27,6 +27,8 @@ struct OneLoop {
     every: HashMap<u32, Vec<Arc<Tensor>>>,
     states: HashMap<u32, Vec<Arc<Tensor>>>,
     trips: i64,
+    /// The longest chains to its parts.
+    chains: HashMap<Part, u64>,
 }
 
 impl Run<'_, '_> {
@@ -42,6 +44,7 @@ impl Run<'_, '_> {
             }
         };
         let Some(ran) = self.loops.get(at) else { return Err(Stopped::Broken("a loop")) };
+        self.chains.ends(ran.of_all.iter().filter_map(|one| one.chains.get(&part)).copied().max().unwrap_or_default());
         let batch = of.batch.len();
         let parts = self.ssa.stmts.iter().filter(|s| match &s.rhs {
             Rhs::Loop(other, p) => *p == part && (Arc::ptr_eq(other, of) || other == of),
@@ -93,16 +96,17 @@ impl Run<'_, '_> {
         }
         let extents = self.extents(&of.batch)?;
         let nest = Nest::new(extents, of.batch.len(), &of.pred, self)?;
+        let places = self.chain_to_places(&Rhs::Loop(of.clone(), Part::Trips));
         let mut all = Vec::new();
         nest.visit(self, &mut |run, at| {
-            all.push(run.iterate(of, &parts, at)?);
+            all.push(run.iterate(of, &parts, at, places)?);
             Ok(())
         })?;
         Ok(Ran { of: of.clone(), of_all: all })
     }
 
-    /// One loop.
-    fn iterate(&mut self, of: &Loop, parts: &BTreeSet<Part>, at: &[i64]) -> Eval<OneLoop> {
+    /// One loop; `places`: the chain to what tells where and how often it runs.
+    fn iterate(&mut self, of: &Loop, parts: &BTreeSet<Part>, at: &[i64], places: u64) -> Eval<OneLoop> {
         let broken = Stopped::Broken("a loop");
         let count = of.count().map(|n| self.number(n, at)).transpose()?;
         let next: HashMap<usize, u32> = of.carried().map(|(k, next)| (k as usize, next)).collect();
@@ -136,6 +140,12 @@ impl Run<'_, '_> {
         });
         let kept = parts.iter().filter_map(|p| if let Part::State(k) = p { Some((*k, Vec::new())) } else { None });
         let mut states: HashMap<u32, Vec<Arc<Tensor>>> = kept.collect();
+        let mut to: Vec<u64> = of.args.iter().map(|a| self.chain_to(a.access()).max(places)).collect();
+        let mut chains: HashMap<Part, u64> = HashMap::new();
+        let mut chain = |part: Part, to: u64| {
+            let most = chains.entry(part).or_default();
+            *most = to.max(*most);
+        };
         let told = of.checkpoint.as_ref().and_then(Spacing::told).map(|n| self.number(n, at)).transpose()?;
         let spacing = Spacing::value(told, count);
         let mut trips = 0;
@@ -157,6 +167,7 @@ impl Run<'_, '_> {
             let sizes = of.sizes.iter().map(|p| self.number(p, &place)).collect::<Eval<Vec<i64>>>()?;
             for (k, kept) in states.iter_mut().filter(|_| trips % spacing == 0) {
                 kept.push(carry.get(&(*k as usize)).cloned().ok_or(broken.clone())?);
+                chain(Part::State(*k), to.get(*k as usize).copied().unwrap_or_default());
             }
             let mut inputs = Vec::new();
             for (k, arg) in of.args.iter().enumerate() {
@@ -169,10 +180,13 @@ impl Run<'_, '_> {
                     }
                 });
             }
-            let outputs = crate::interp::guarded(|| self.inside(|evaluator| evaluator.run(&of.body, &sizes, inputs)))?;
+            let (outputs, given) = self.chained(to.clone(), |run| {
+                crate::interp::guarded(|| run.inside(|evaluator| evaluator.run(&of.body, &sizes, inputs)))
+            })?;
             held.truncate(firsts);
             for (k, kept) in &mut every {
                 kept.push(outputs.get(*k as usize).cloned().ok_or(broken.clone())?);
+                chain(Part::Every(*k), given.get(*k as usize).copied().unwrap_or_default());
             }
             let mut outputs: Vec<Option<Arc<Tensor>>> = outputs.into_iter().map(Some).collect();
             let mut left: HashMap<u32, usize> = HashMap::new();
@@ -185,11 +199,20 @@ impl Run<'_, '_> {
                 });
                 let value = if more { slot.clone() } else { slot.take() };
                 carry.insert(*k, value.ok_or(broken.clone())?);
+                if let (Some(slot), Some(given)) = (to.get_mut(*k), given.get(*n as usize)) {
+                    *slot = *given;
+                }
             }
             trips += 1;
         }
+        if let Trips::While(k) = &of.trips {
+            chain(Part::Trips, to.get(*k as usize).copied().unwrap_or_default());
+        }
+        for k in next.keys() {
+            chain(Part::Last(u32::try_from(*k).unwrap_or(u32::MAX)), to.get(*k).copied().unwrap_or_default());
+        }
         let last = carry.into_iter().filter_map(|(k, t)| Some((u32::try_from(k).ok()?, t))).collect();
-        Ok(OneLoop { at: at.to_vec(), last, every, states, trips })
+        Ok(OneLoop { at: at.to_vec(), last, every, states, trips, chains })
     }
 
     /// What an input of a body is in an iteration: zero where it is read outside.

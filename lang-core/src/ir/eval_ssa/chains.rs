@@ -1,0 +1,135 @@
+//! How long chains of operations become and what loops keep for others, for whoever asks what is counted of statements.
+//!
+//! A chain is made of real operations each of which needs the one before. An array is taken as a whole, as deep as the
+//! deepest of its elements; calls and loops are followed into, from one iteration to the next. So what is found is no less
+//! than the longest chain of operations on scalars.
+
+use std::collections::HashMap;
+
+use super::{Eval, Run, Tensor};
+use crate::ir::region::Part;
+use crate::ir::ssa::{Access, Rhs, Stmt, Var, for_each_read, reads};
+use crate::ir::value::Value;
+use crate::syntax::ops::Scalar;
+
+/// The chains of a function that is being evaluated.
+#[derive(Default)]
+pub(super) struct Chains {
+    /// To each statement.
+    to: Vec<u64>,
+    /// Of the statement that is evaluated: for one element so many operations, one after the other.
+    own: u64,
+    /// To the part of a call or of a loop that the statement is.
+    end: Option<u64>,
+    /// To the parts of calls.
+    calls: HashMap<String, Vec<u64>>,
+    /// Bytes that its loops keep for others.
+    kept: u64,
+    /// The most that anything inside it keeps.
+    inside: u64,
+}
+
+impl Chains {
+    /// An element of the statement takes so many operations, one after the other.
+    pub(super) fn element(&mut self, operations: u64) {
+        self.own = self.own.max(operations);
+    }
+
+    /// Before these so many more.
+    pub(super) fn first(&mut self, operations: u64) {
+        self.own += operations;
+    }
+
+    /// The statement is a part of a call, or of a loop, to which there is this chain.
+    pub(super) fn ends(&mut self, to: u64) {
+        self.end = Some(to);
+    }
+
+    /// The statement is a part of this call.
+    pub(super) fn part(&mut self, call: &str, part: u32) {
+        let to = self.calls.get(call).and_then(|parts| parts.get(part as usize));
+        self.end = Some(to.copied().unwrap_or_default());
+    }
+
+    fn to(&self, v: Var) -> u64 {
+        self.to.get(v.0 as usize).copied().unwrap_or_default()
+    }
+}
+
+impl Run<'_, '_> {
+    /// To what is read.
+    pub(super) fn chain_to(&self, a: &Access) -> u64 {
+        self.chains.to(a.var)
+    }
+
+    /// To what tells where and how often a statement is computed.
+    pub(super) fn chain_to_places(&self, rhs: &Rhs) -> u64 {
+        let mut most = 0;
+        let mut read = |v: Var| most = self.chains.to(v).max(most);
+        rhs.for_each_pred(&mut |p| for_each_read(p, &mut read));
+        rhs.for_each_poly(&mut |p| reads(p, &mut read));
+        most
+    }
+
+    /// Evaluates something inside whose inputs have these chains; gives those of its outputs.
+    pub(super) fn chained<T>(&mut self, inputs: Vec<u64>, f: impl FnOnce(&mut Self) -> Eval<T>) -> Eval<(T, Vec<u64>)> {
+        self.evaluator.passed = inputs;
+        let result = f(self)?;
+        let outputs = std::mem::take(&mut self.evaluator.passed);
+        self.chains.inside = self.chains.inside.max(self.evaluator.kept);
+        Ok((result, outputs))
+    }
+
+    /// One of the calls of a statement.
+    pub(super) fn called(&mut self, call: &str, parts: &[u64]) {
+        let all = self.chains.calls.entry(call.to_owned()).or_default();
+        all.resize(parts.len().max(all.len()), 0);
+        all.iter_mut().zip(parts).for_each(|(all, one)| *all = (*all).max(*one));
+    }
+
+    /// The statement is evaluated: what its array is, and the chains to the inputs.
+    pub(super) fn evaluated(&mut self, stmt: &Stmt, value: &Tensor, inputs: &[u64]) {
+        let (own, end) = (std::mem::take(&mut self.chains.own), self.chains.end.take());
+        let to = match (&stmt.rhs, end) {
+            (Rhs::Input(k), _) => inputs.get(*k as usize).copied().unwrap_or_default(),
+            (_, Some(end)) => end,
+            _ => {
+                let mut most = 0;
+                let mut read = |v: Var| most = self.chains.to(v).max(most);
+                stmt.rhs.for_each_operand(&mut read);
+                stmt.dims.iter().for_each(|n| reads(n, &mut read));
+                most + own
+            }
+        };
+        if let Rhs::Loop(_, Part::Every(_) | Part::State(_)) = &stmt.rhs
+            && self.read_by_a_loop(Var(u32::try_from(self.chains.to.len()).unwrap_or(u32::MAX)))
+        {
+            self.chains.kept += value.items.len() as u64 * size(stmt.scalar);
+        }
+        self.chains.to.push(to);
+        self.evaluator.span = self.evaluator.span.max(to);
+    }
+
+    fn read_by_a_loop(&self, v: Var) -> bool {
+        let reads = |stmt: &Stmt| match &stmt.rhs {
+            Rhs::Loop(of, _) => of.args.iter().any(|a| a.access().var == v),
+            _ => false,
+        };
+        self.ssa.stmts.iter().any(reads)
+    }
+
+    /// The function is evaluated.
+    pub(super) fn returns(&mut self) {
+        self.evaluator.passed = self.ssa.outputs.iter().map(|(_, v)| self.chains.to(*v)).collect();
+        self.evaluator.kept = self.chains.kept + self.chains.inside;
+    }
+}
+
+/// How many bytes an element takes in memory.
+fn size(scalar: Option<Scalar>) -> u64 {
+    match scalar.map(Value::zero_of) {
+        Some(Value::F64(_) | Value::I64(_)) => 8,
+        Some(Value::F32(_)) => 4,
+        _ => 1,
+    }
+}

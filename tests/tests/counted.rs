@@ -1,0 +1,374 @@
+//! Work, tests, iterations, longest chains and kept bytes by formulas, against what the evaluator counts: at all small
+//! sizes and at some larger ones for every definition of `linalg` and what else is listed here, at fewer sizes for every
+//! definition of the library and of the programs; each with its forward derivative and its adjoint by all that is real.
+//!
+//! Sizes are those that a call infers and the integer parameters that indices are made of. With up to three of them all
+//! combinations of 0 to 7 are looked at, with more all combinations of 0 to 3 (of 0 to 2 with more than six) and each of
+//! them up to 7 with all others 1, and with all others 2. `IVERSON_COUNT` makes the larger ones more.
+#![expect(clippy::expect_used, reason = "what helpers of a test cannot make fails the test")]
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use iverson_tests::golden;
+use iverson_tests::middle::forms::Forms;
+use iverson_tests::middle::formulas::{Formulas, Run, has_symbols};
+use iverson_tests::middle::given::Given;
+use iverson_tests::middle::judge::{Broken, FUEL};
+use iverson_tests::middle::probe::types;
+use iverson_tests::middle::values::sizes_among;
+use iverson_tests::random::{Random, count, seed};
+use iverson_tests::run::globals;
+use lang_core::ad::{real_inputs, real_outputs};
+use lang_core::base::GlobalName;
+use lang_core::ir::core::{Callee, Derivation, Function};
+use lang_core::ir::eval::Stopped;
+use lang_core::ir::ssa::Ssa;
+use lang_core::predicate::Atom;
+use lang_core::session::{ItemRef, LIBRARY, Session};
+use lang_core::syntax::split::ItemKind;
+
+/// What takes functions has forms where it is called.
+const CALLS: &str = "
+import linalg
+def map_matrix(x: [n, m]f64) -> [n, m]f64 = linalg.map_matrix(\\v: v * v, x)
+def zip_matrix(x: [n, m]f64, y: [n, m]f64) -> [n, m]f64 = linalg.zip_matrix(\\v, w: v * w, x, y)
+def map_rows(x: [n, m]f64) -> [n]f64 = linalg.map_rows(\\v: linalg.sqnorm(v), x)
+def map_columns(x: [n, m]f64) -> [m]f64 = linalg.map_columns(\\v: total(v), x)
+def cg(a: [n, n]f64, b: [n]f64, steps: i64) -> [n]f64 = linalg.cg(\\v: linalg.matvec(a, v), b, 0.001, steps).x
+";
+
+/// Modules, and which of their definitions; all where none is named.
+const DEFINITIONS: &[(&str, &[&str])] = &[
+    ("linalg", &[]),
+    ("calls.iv", &[]),
+    (
+        "nn",
+        &[
+            "softmax",
+            "dense",
+            "conv1",
+            "conv1_strided",
+            "conv2",
+            "conv2_strided",
+            "attention",
+            "causal_attention",
+            "layer_norm",
+            "max_pool1",
+            "mean_pool1",
+            "lstm",
+            "gru",
+        ],
+    ),
+    (
+        "signal",
+        &[
+            "convolve_valid",
+            "convolve",
+            "convolve_same",
+            "convolve2_valid",
+            "convolve2",
+            "cumulative_sum",
+            "cumulative_product",
+            "moving_average",
+            "differences",
+        ],
+    ),
+    ("atl/conv.iv", &["conv"]),
+    ("atl/deconvolution.iv", &["conv", "loss"]),
+    ("atl/batched_fit.iv", &["loss"]),
+    ("accelerate/ba.iv", &["dot", "cross", "rodrigues", "distort", "project", "reprojection_error", "objective"]),
+    ("accelerate/gmm.iv", &["objective", "component", "root", "log_sum_exp", "log_wishart_prior", "log_multi_gamma"]),
+    ("own/attention.iv", &["softmax_rows", "attention", "project", "multi_head"]),
+    ("own/conv2d.iv", &["valid", "same", "window_sums", "max_pool"]),
+    ("own/kmeans.iv", &["distance2", "assign", "move", "step", "cost"]),
+    ("own/scans.iv", &["exclusive", "inclusive", "from_the_right", "segmented", "running", "powers"]),
+    ("loops/associative.iv", &["log_sum", "chain", "horner", "filtered", "products_before"]),
+    ("loops/reductions.iv", &["running"]),
+    ("traps/triangular.iv", &["triangular"]),
+];
+
+/// The largest of the larger sizes.
+const LARGEST: usize = 40;
+
+/// How many tuples a run at larger sizes visits at most.
+const LARGE: u64 = 60_000;
+
+/// The same of a run of what is not listed.
+const FEW: u64 = 30_000;
+
+/// What was compared.
+#[derive(Default, Debug)]
+struct Tally {
+    definitions: usize,
+    /// Definitions and derivatives,
+    functions: usize,
+    /// of which sizes alone tell the counts.
+    by_sizes: usize,
+    /// Adjoints of results whose extents data tell: nothing gives them cotangents.
+    untold: usize,
+    /// Sizes of definitions at which one of these had a value,
+    sizes: usize,
+    /// and at which none did.
+    without: usize,
+    /// Runs,
+    runs: usize,
+    /// by formulas of sizes alone,
+    exact: usize,
+    /// and at larger sizes.
+    larger: usize,
+    /// Runs whose longest chain is that of the formula,
+    span: usize,
+    /// that kept something,
+    kept: usize,
+    /// and exactly what the formula says.
+    kept_exactly: usize,
+}
+
+/// All combinations of sizes below this.
+fn combinations(count: usize, below: i64) -> Vec<Vec<i64>> {
+    let mut all = vec![Vec::new()];
+    for _ in 0..count {
+        all = all.iter().flat_map(|sizes| (0..below).map(|n| [sizes.as_slice(), &[n]].concat())).collect();
+    }
+    all
+}
+
+/// All sizes at which what is listed is looked at.
+fn small(count: usize) -> Vec<Vec<i64>> {
+    let below = match count {
+        0..=3 => return combinations(count, 8),
+        4..=6 => 4,
+        _ => 3,
+    };
+    let mut all = combinations(count, below);
+    for others in [1, 2] {
+        for (k, n) in (0..count).flat_map(|k| (below..8).map(move |n| (k, n))) {
+            let mut sizes = vec![others; count];
+            sizes.get_mut(k).into_iter().for_each(|slot| *slot = n);
+            all.push(sizes);
+        }
+    }
+    all
+}
+
+/// Sizes at which everything is looked at.
+fn few(count: usize) -> Vec<Vec<i64>> {
+    let below = match count {
+        0 | 1 => 8,
+        2 => 4,
+        3 => 3,
+        _ => 2,
+    };
+    combinations(count, below)
+}
+
+/// Larger sizes, with no more elements in an array of all of them than are to be visited.
+fn larger(random: &mut Random, count: usize) -> Vec<i64> {
+    let mut sizes: Vec<i64> = (0..count).map(|_| i64::try_from(random.below(LARGEST + 1)).unwrap_or(0)).collect();
+    while sizes.iter().map(|n| n.unsigned_abs().max(1)).product::<u64>() > LARGE {
+        sizes.iter_mut().max().into_iter().for_each(|n| *n /= 2);
+    }
+    sizes
+}
+
+/// A definition and its derivatives by all that is real.
+fn derived(callee: &Arc<Callee>, ssa: &Ssa) -> Vec<Arc<Callee>> {
+    let (wrt, of): (Arc<[u32]>, Arc<[u32]>) = (real_inputs(ssa).into(), real_outputs(ssa).into());
+    let mut all = vec![callee.clone()];
+    if !wrt.is_empty() && !of.is_empty() {
+        all.push(Arc::new(callee.derive(Derivation::Forward(wrt.clone()))));
+        all.push(Arc::new(callee.derive(Derivation::Adjoint { of, wrt })));
+    }
+    all
+}
+
+/// Do data tell an extent of an input?
+fn is_untold(ssa: &Ssa) -> bool {
+    let mut found = false;
+    let dims = ssa.inputs.iter().flat_map(|i| &i.leaf.dims);
+    dims.for_each(|n| n.for_each_atom(&mut |a| found |= matches!(a, Atom::Read(..))));
+    found
+}
+
+struct Comparison<'m> {
+    forms: &'m Forms<'m>,
+    formulas: Formulas<'m>,
+    random: Random,
+    /// How many larger sizes of a definition.
+    many: u64,
+    tally: Tally,
+    /// Definitions without forms, as they take functions or for other reasons.
+    formless: Vec<String>,
+    /// Definitions without a value at any of the sizes.
+    valueless: Vec<String>,
+    broken: Vec<Broken>,
+}
+
+impl<'m> Comparison<'m> {
+    fn new(forms: &'m Forms<'m>, many: u64) -> Self {
+        Self {
+            forms,
+            formulas: Formulas::new(forms),
+            random: Random::new(seed()),
+            many,
+            tally: Tally::default(),
+            formless: Vec::new(),
+            valueless: Vec::new(),
+            broken: Vec::new(),
+        }
+    }
+
+    /// Compares a function at sizes; whether it has a value, or `None` if there are no arguments of them.
+    fn at(&mut self, core: &Function, ssa: &Arc<Ssa>, sizes: &[i64], fuel: u64) -> Option<bool> {
+        let seed = |k: usize| 0.75 + f64::from(u32::try_from(k % 5).unwrap_or(0));
+        let mut found = false;
+        for given in [Given::drawn(core, ssa, sizes, &seed)?, Given::tame(core, ssa, sizes, &seed)?] {
+            let run = match self.formulas.run(ssa, &given.sizes, &given.tensors, fuel).expect("it has a cost") {
+                Ok(run) => run,
+                // A top-level `let` of a sum type is no value of core until its type is known.
+                Err(Stopped::Failed(_) | Stopped::Fuel | Stopped::Broken("an input")) => continue,
+                Err(stopped) => {
+                    let how = format!("{stopped:?} at {sizes:?}\n{ssa}");
+                    self.broken.push(Broken { law: "it is evaluated".to_owned(), how });
+                    continue;
+                }
+            };
+            found = true;
+            self.run(ssa, &run, sizes);
+            // With other data there is nothing else to see.
+            if run.cost.symbols.is_empty() {
+                break;
+            }
+        }
+        Some(found)
+    }
+
+    fn run(&mut self, ssa: &Ssa, run: &Run<'_>, sizes: &[i64]) {
+        self.broken.extend(run.agrees(ssa).err());
+        let (span, kept) = (run.greatest(&run.cost.span), run.greatest(&run.cost.kept));
+        let exactly = kept == Some(run.kept.into());
+        if !exactly && !run.cost.kept.formulas().iter().any(has_symbols) {
+            let how = format!("{kept:?} of {:?}, not {} at {sizes:?}\n{ssa}", run.cost.kept, run.kept);
+            self.broken.push(Broken { law: "what is kept is what sizes tell".to_owned(), how });
+        }
+        let tally = &mut self.tally;
+        tally.runs += 1;
+        tally.exact += usize::from(run.cost.symbols.is_empty());
+        tally.span += usize::from(span == Some(run.span.into()));
+        tally.kept += usize::from(run.kept > 0);
+        tally.kept_exactly += usize::from(run.kept > 0 && exactly);
+    }
+
+    /// A definition and its derivatives at these sizes, for as many as there are, and at larger ones.
+    fn definition(&mut self, callee: &Arc<Callee>, sizes: &dyn Fn(usize) -> Vec<Vec<i64>>, fuel: u64) {
+        let Ok(stages) = self.forms.module.stages(callee) else {
+            self.formless.push(callee.def.name.to_string());
+            return;
+        };
+        self.tally.definitions += 1;
+        let core = &stages.core;
+        let mut functions = Vec::new();
+        for callee in derived(callee, &stages.ssa) {
+            let (ssa, cost) = self.formulas.of(&callee).expect("it has forms");
+            if is_untold(&ssa) {
+                self.tally.untold += 1;
+                continue;
+            }
+            self.tally.functions += 1;
+            self.tally.by_sizes += usize::from(cost.symbols.is_empty());
+            functions.push(ssa);
+        }
+        let runs = self.tally.runs;
+        let variables = core.sizes.len() + sizes_among(core).len();
+        for sizes in sizes(variables) {
+            let each: Vec<Option<bool>> = functions.iter().map(|ssa| self.at(core, ssa, &sizes, fuel)).collect();
+            if each.contains(&Some(true)) {
+                self.tally.sizes += 1;
+            } else if each.contains(&Some(false)) {
+                self.tally.without += 1;
+            }
+        }
+        if self.tally.runs == runs {
+            self.valueless.push(callee.def.name.to_string());
+        }
+        let before = self.tally.runs;
+        for _ in 0..if variables == 0 { 0 } else { self.many } {
+            let sizes = larger(&mut self.random, variables);
+            for ssa in &functions {
+                self.at(core, ssa, &sizes, LARGE);
+            }
+        }
+        self.tally.larger += self.tally.runs - before;
+    }
+
+    /// What was compared, if nothing differs; what has no forms; and what has no values.
+    fn all(self) -> (Tally, Vec<String>, Vec<String>) {
+        let mut laws: BTreeMap<String, usize> = BTreeMap::new();
+        self.broken.iter().for_each(|b| *laws.entry(b.law.clone()).or_default() += 1);
+        let few: Vec<String> = self.broken.iter().take(3).map(|b| format!("{}: {}", b.law, b.how)).collect();
+        assert!(self.broken.is_empty(), "{laws:?}:\n{}", few.join("\n\n"));
+        println!("{:#?}", self.tally);
+        (self.tally, self.formless, self.valueless)
+    }
+}
+
+/// The definitions of a module.
+fn definitions(session: &Session, module: &str) -> Vec<Arc<Callee>> {
+    let items = session.items(module).into_iter().filter(|i| i.kind == ItemKind::Def);
+    let callee = |item: ItemRef| {
+        let def = GlobalName::new(module, &item.name);
+        let signature = session.signature(&def)?;
+        Some(Arc::new(Callee::new(def, types(&signature))))
+    };
+    items.filter_map(callee).collect()
+}
+
+#[test]
+fn listed_definitions_at_all_small_sizes() {
+    let programs = golden::programs().expect("the programs can be read");
+    let mut session = golden::session(&programs);
+    session.set_text("calls.iv", CALLS);
+    let problems = session.diagnostics("calls.iv");
+    assert!(problems.iter().all(|d| !d.is_error()), "{problems:?}");
+    let globals = globals(&session, DEFINITIONS.iter().map(|(module, _)| *module));
+    let forms = Forms::new(&session, &globals);
+    let mut all = Comparison::new(&forms, (count(0) / 20_000).clamp(4, 50));
+    for (module, names) in DEFINITIONS {
+        let defs = definitions(&session, module);
+        let is = |callee: &Callee, name: &str| *callee.def.name == *name;
+        assert!(names.iter().all(|name| defs.iter().any(|def| is(def, name))), "{module} lacks one of {names:?}");
+        for def in defs.iter().filter(|def| names.is_empty() || names.iter().any(|name| is(def, name))) {
+            all.definition(def, &small, FUEL);
+        }
+    }
+    let (tally, formless, valueless) = all.all();
+    assert!(valueless.is_empty(), "no value at any size: {valueless:?}");
+    assert_eq!(
+        formless,
+        ["map_matrix", "zip_matrix", "map_rows", "map_columns", "cg"],
+        "they have forms in `calls.iv`"
+    );
+    // What is compared may grow; if it falls, something is no longer looked at.
+    let Tally { definitions, functions, by_sizes, sizes, runs, exact, larger, .. } = tally;
+    assert!(definitions >= 132 && functions >= 380 && by_sizes >= 255, "{tally:?}");
+    assert!(sizes >= 22_000 && runs >= 76_000 && exact >= 51_000 && larger >= 1_450, "{tally:?}");
+}
+
+#[test]
+fn every_definition_at_some_sizes() {
+    let programs = golden::programs().expect("the programs can be read");
+    let session = golden::session(&programs);
+    let modules = LIBRARY.iter().map(|(name, _)| (*name).to_owned());
+    let modules: Vec<String> = modules.chain(programs.keys().map(|n| golden::module(n))).collect();
+    let globals = globals(&session, modules.iter().map(String::as_str));
+    let forms = Forms::new(&session, &globals);
+    let mut all = Comparison::new(&forms, 0);
+    for def in modules.iter().flat_map(|module| definitions(&session, module)) {
+        all.definition(&def, &few, FEW);
+    }
+    let (tally, ..) = all.all();
+    let Tally { definitions, functions, by_sizes, runs, exact, kept, kept_exactly, .. } = tally;
+    assert!(definitions >= 1100 && functions >= 2690 && by_sizes >= 1800, "{tally:?}");
+    assert!(runs >= 29_000 && exact >= 16_000 && kept >= 1500 && kept_exactly >= 1500, "{tally:?}");
+}

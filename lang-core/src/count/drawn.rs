@@ -226,13 +226,13 @@ type Told = (Poly, i64, Vec<(Poly, bool)>);
 
 /// The cases of a shown formula, if all that is in it are sums of products and comparisons.
 fn read(text: &str) -> Option<Vec<Told>> {
-    let beyond = ["⌊", "mod", "min", "max", "[", "any", "!", "||", "x", "r(", "_", "//", "%"];
+    let beyond = ["⌊", "≠", "mod", "min", "max", "[", "any", "!", "||", "x", "r(", "_", "//", "%"];
     if beyond.iter().any(|sign| text.contains(sign)) {
         return None;
     }
     let plain = |text: &str| {
         let power = |text: String, (k, digit)| text.replace(digit, &format!("^{k}"));
-        let text = text.replace('·', "*").replace('−', "-").replace('≤', "<=").replace('≠', "!=").replace("&&", ",");
+        let text = text.replace('·', "*").replace('−', "-").replace('≤', "<=").replace("&&", ",");
         (0..).zip("⁰¹²³⁴⁵⁶⁷⁸⁹".chars()).fold(text, power)
     };
     let case = |case: &str| {

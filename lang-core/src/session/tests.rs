@@ -275,6 +275,29 @@ fn an_edit_in_an_imported_module_reaches_those_who_use_it() {
 }
 
 #[test]
+fn an_edit_elsewhere_recomputes_no_cost() {
+    let mut session = session(
+        "def dot(a: [n]f64, b: [n]f64) -> f64 = sum i: a[i] * b[i]\n\
+         def norm(a: [n]f64) -> f64 = sqrt(dot(a, a))\n\
+         def other(x: f64) -> f64 = x\n",
+    );
+    let norm = Arc::new(Callee::new(GlobalName::new(FILE, "norm"), Vec::new()));
+    let ran = |session: &Session| {
+        let [_, adjoint] = session.derivatives(&norm).expect("it has derivatives");
+        assert!(session.bound(&adjoint).is_some());
+        let ran = session.ran_queries();
+        ran.into_iter().filter(|q| q.starts_with("cost(") || q.starts_with("bound(")).count()
+    };
+    assert_ne!(ran(&session), 0);
+    replace(&mut session, "-> f64 = x", "-> f64 = 2.0 * x");
+    assert_eq!(ran(&session), 0);
+    replace(&mut session, "def dot(", "-- The scalar product.\ndef dot(");
+    assert_eq!(ran(&session), 0);
+    replace(&mut session, "a[i] * b[i]", "2.0 * a[i] * b[i]");
+    assert_ne!(ran(&session), 0);
+}
+
+#[test]
 fn names_defined_twice() {
     check(
         "def f(x: f64) -> f64 = x\ntype T = f64\nlet (a, b) = (1, 2)\ntype T = A | f\nlet b = 3\ndef b(x: f64) -> f64 = x",

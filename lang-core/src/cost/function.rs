@@ -608,6 +608,14 @@ impl Walk<'_> {
 
 /// Do no two of these hold at once?
 fn apart(preds: &[Pred], indices: &[Index], known: &Context) -> bool {
+    // The elements of an array that is written down: each at an index of its own.
+    let own = |i: &Index| {
+        let at: Option<BTreeSet<i128>> = preds.iter().map(|p| p.solution(&i.atom())?.as_constant()).collect();
+        at.is_some_and(|at| at.len() == preds.len())
+    };
+    if indices.iter().any(own) {
+        return true;
+    }
     let mut inside = known.clone();
     indices.iter().for_each(|i| inside.enter(i));
     preds.iter().enumerate().all(|(k, p)| preds.iter().skip(k + 1).all(|q| inside.refutes(&p.and(q))))

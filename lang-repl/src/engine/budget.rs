@@ -16,6 +16,9 @@ use crate::problem::Problem;
 /// Operations and index tuples that take minutes.
 pub(crate) const USUAL: u64 = 10_000_000_000;
 
+/// An input of more expressions holds data, as a long array: it is evaluated sooner than its cost is told.
+const LARGE: usize = 10_000;
+
 /// How someone is asked, who says yes or no.
 pub(crate) type Ask = fn(&str) -> bool;
 
@@ -60,6 +63,9 @@ impl Engine {
     }
 
     fn predicted(&self, item: &GlobalName, body: &Arc<Body>) -> Option<Predicted> {
+        if body.nodes.len() > LARGE {
+            return None;
+        }
         let (ssa, cost) = self.session.cost_of_body(item, body)?;
         let size = |a: &Atom| if let Atom::Global(name) = a { self.number(name) } else { None };
         let symbol = |s: &Symbol| most(s, &cost, &size);

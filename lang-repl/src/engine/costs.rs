@@ -34,6 +34,8 @@ struct One {
     cost: Arc<Cost>,
     /// What a symbol of it counts, for a reader.
     symbols: Vec<String>,
+    /// Their names.
+    names: Vec<Poly>,
     /// What its terms are, with the places that they come from.
     terms: Vec<(Option<TextAt>, Amount)>,
 }
@@ -58,7 +60,7 @@ impl Engine {
         };
         let callee = callee_of(name, &signature);
         self.forms().stages(&callee).map_err(|why| self.no_core(name, &why))?;
-        let mut all = Vec::new();
+        let mut all: Vec<One> = Vec::new();
         let mut bound = None;
         for (of, callee) in derivatives(self, &callee) {
             let Some(cost) = self.forms().cost(&callee) else { continue };
@@ -68,7 +70,15 @@ impl Engine {
             let symbols = cost.symbols.iter().map(|s| self.symbol(&callee, s, &cost)).collect();
             let terms = self.forms().terms(&callee).into_iter();
             let terms = terms.map(|t| (t.place.map(|(item, at)| self.text_at(&item, at)), t.amount));
-            all.push(One { of, symbols, terms: terms.collect(), cost });
+            let letter = match of {
+                "primal" => 'p',
+                "forward" => 't',
+                _ => 'a',
+            };
+            let primal: Vec<(&Symbol, &Poly)> =
+                all.first().map(|one| one.cost.symbols.iter().zip(&one.names).collect()).unwrap_or_default();
+            let names = names(letter, &cost.symbols, &primal);
+            all.push(One { of, symbols, names, terms: terms.collect(), cost });
         }
         let sizes = signature.sizes.iter().map(|s| s.name.clone()).collect();
         Ok(Costs { name: name.name.clone(), sizes, all, bound })
@@ -101,14 +111,22 @@ fn positive(cost: &Cost) -> Context {
     known
 }
 
-/// A formula with its symbols named by this letter.
-fn named(of: &Formula, letter: char) -> Formula {
-    of.substitute(&|a| {
-        let k = number(a)?;
-        // Numbers of their own: names alone do not tell atoms apart.
-        let id = LocalId(u32::MAX - u32::try_from(k).unwrap_or(0));
-        Some(Poly::atom(Atom::Local(id, format!("{letter}{k}").into())))
-    })
+/// The names of symbols: of those with one content that of the first, of the function if it has it. `earlier` are those of
+/// the function, with their names.
+fn names(letter: char, own: &[Symbol], earlier: &[(&Symbol, &Poly)]) -> Vec<Poly> {
+    let mut all: Vec<Poly> = Vec::new();
+    for (k, symbol) in own.iter().enumerate() {
+        let known = earlier.iter().copied().chain(own.iter().zip(&all));
+        let same =
+            known.filter(|(s, _)| s.content.is_some() && s.content == symbol.content).map(|(_, name)| name).next();
+        let same = same.cloned();
+        all.push(same.unwrap_or_else(|| {
+            // Numbers of their own: names alone do not tell atoms apart.
+            let id = u32::try_from(earlier.len() + k).unwrap_or(0);
+            Poly::atom(Atom::Local(LocalId(u32::MAX - id), format!("{letter}{k}").into()))
+        }));
+    }
+    all
 }
 
 /// The symbols that formulas mention.
@@ -125,16 +143,29 @@ fn mentioned<'f>(of: impl IntoIterator<Item = &'f Formula>) -> Vec<usize> {
 }
 
 impl One {
-    fn letter(&self) -> char {
-        match self.of {
-            "primal" => 'p',
-            "forward" => 't',
-            _ => 'a',
-        }
+    /// A formula with its symbols under their names.
+    fn named(&self, of: &Formula) -> Formula {
+        of.substitute(&|a| self.names.get(number(a)?).cloned())
+    }
+
+    /// The symbols that its formulas mention and that are named here first, with what they are.
+    fn legend<'c>(&'c self, all: &'c [Self]) -> impl Iterator<Item = (String, &'c str)> {
+        let before = all.first().filter(|one| one.of != self.of).into_iter();
+        let before = before.flat_map(|one| mentioned(one.formulas()).into_iter().filter_map(|k| one.names.get(k)));
+        let mut told: Vec<&Poly> = before.collect();
+        let used = mentioned(self.formulas()).into_iter();
+        used.filter_map(move |k| {
+            let name = self.names.get(k)?;
+            if told.contains(&name) {
+                return None;
+            }
+            told.push(name);
+            Some((name.to_string(), self.symbols.get(k)?.as_str()))
+        })
     }
 
     fn shown(&self, of: &Formula) -> String {
-        named(of, self.letter()).shown(&positive(&self.cost))
+        self.named(of).shown(&positive(&self.cost))
     }
 
     fn greatest(&self, of: &[Formula]) -> String {
@@ -183,13 +214,12 @@ impl Costs {
         text += &self.places();
         let mut where_told = String::new();
         for one in &self.all {
-            let used = mentioned(one.formulas());
-            for k in used.iter().take(MOST) {
-                let what = one.symbols.get(*k).map_or("", String::as_str);
-                where_told += &format!("  {}{k}  {what}\n", one.letter());
+            let legend: Vec<_> = one.legend(&self.all).collect();
+            for (name, what) in legend.iter().take(MOST) {
+                where_told += &format!("  {name}  {what}\n");
             }
-            if used.len() > MOST {
-                where_told += &format!("  … and {} more of the {}\n", used.len() - MOST, one.of);
+            if legend.len() > MOST {
+                where_told += &format!("  … and {} more of the {}\n", legend.len() - MOST, one.of);
             }
         }
         if !where_told.is_empty() {
@@ -246,11 +276,12 @@ impl Costs {
                 if grid.drawn { ", drawn" } else { "" }
             ),
             Verdict::Refuted { witness, term } => {
+                let shown = |term: &Poly| Formula::from(term.clone()).shown(&Context::new(bound.question().known));
                 let at: Vec<String> = witness
                     .iter()
                     .map(|w| format!("  {} against {} at {}", w.derived, w.primal, sizes(&w.sizes, bound)))
                     .collect();
-                format!("adjoint + io grows beyond every multiple of {right}, by {term}\n{}", at.join("\n"))
+                format!("adjoint + io grows beyond every multiple of {right}, by {}\n{}", shown(term), at.join("\n"))
             }
             Verdict::Unknown(why) => format!("the adjoint is not compared: {}", unknown(*why)),
         })
@@ -258,11 +289,10 @@ impl Costs {
 
     /// As `iverson cost --format json` gives them.
     pub(crate) fn json(&self) -> String {
-        let formula =
-            |one: &One, f: &Formula| json::object([("formula", json::string(&named(f, one.letter()).to_string()))]);
+        let formula = |one: &One, f: &Formula| json::object([("formula", json::string(&one.named(f).to_string()))]);
         let column = |f: &dyn Fn(&One) -> String| json::object(self.all.iter().map(|one| (one.of, f(one))));
         let greatest = |one: &One, all: &[Formula]| {
-            let all: Vec<String> = all.iter().map(|f| named(f, one.letter()).to_string()).collect();
+            let all: Vec<String> = all.iter().map(|f| one.named(f).to_string()).collect();
             let text = match all.split_first() {
                 None => "0".to_owned(),
                 Some((first, rest)) => rest.iter().fold(first.clone(), |most, f| format!("max({most}, {f})")),
@@ -270,11 +300,8 @@ impl Costs {
             json::object([("formula", json::string(&text))])
         };
         let symbols = self.all.iter().flat_map(|one| {
-            let used = mentioned(one.formulas()).into_iter();
-            used.map(|k| {
-                let what = one.symbols.get(k).map_or("", String::as_str);
-                json::object([("name", json::string(&format!("{}{k}", one.letter()))), ("is", json::string(what))])
-            })
+            let legend = one.legend(&self.all);
+            legend.map(|(name, what)| json::object([("name", json::string(&name)), ("is", json::string(what))]))
         });
         let mut fields = vec![
             ("def", json::string(&self.name)),
@@ -338,7 +365,7 @@ impl Costs {
         }
         fields.push(("sizes", json::string(if bound.positive { "positive" } else { "all" })));
         if let (false, Some(primal)) = (bound.extra.pieces().is_empty(), self.all.first()) {
-            fields.push(("extra", json::string(&named(&bound.extra, primal.letter()).to_string())));
+            fields.push(("extra", json::string(&primal.named(&bound.extra).to_string())));
         }
         json::object(fields)
     }

@@ -87,6 +87,39 @@ let x = for i < 10: f64(i)
 }
 
 #[test]
+fn a_definition_has_its_formulas() {
+    session(
+        "\
+def dot(a: [n]f64, b: [n]f64) -> f64 = sum i: a[i] * b[i]
+:cost dot
+:cost dot([1, 2], [3, 4])
+",
+        expect![[r#"
+            def dot(a: [n]f64, b: [n]f64) -> f64
+            dot, for n of at least 1
+
+            primal   work        2·n − 1
+                     iterations  n
+                     span        ≤ n
+                     io          2·n + 1
+            forward  work        6·n − 2
+                     iterations  3·n + 2
+                     span        ≤ n + 1
+            adjoint  work        4·n − 1
+                     iterations  3·n
+                     span        ≤ max(n, 1)
+
+            adjoint + io ≤ 2 · (primal + io), proved for all sizes; 2 is the least, at n = 1
+
+            where the work is
+              primal   2·n − 1  1:40 sum i: a[i] * b[i]
+              adjoint  4·n − 1  1:40 sum i: a[i] * b[i]
+            work 3, tests 0, iterations 2
+        "#]],
+    );
+}
+
+#[test]
 fn settings_hold_for_what_comes() {
     session(
         "\

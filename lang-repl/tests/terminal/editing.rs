@@ -124,6 +124,40 @@ iverson>",
 }
 
 #[test]
+fn a_run_that_takes_much_is_asked_for() {
+    if !there("a_run_that_takes_much_is_asked_for") {
+        return;
+    }
+    let dir = Dir::new(&[]);
+    let screen = Screen::new(&dir, "", SIZE);
+    screen.text(":set budget 1_000\r");
+    screen.text("sum i < 100: f64(i)\r");
+    screen.shows("f64 = 4950.0\niverson>");
+    screen.clear();
+    // No answer is no, and so is Ctrl-C; nothing is lost.
+    for (answer, title) in [("n\r", ""), ("\r", ""), ("", "C-c")] {
+        screen.text("let y = sum i < 10_000: f64(i)\r");
+        screen.shows("this takes up to 30000 operations; run it? [y/N]");
+        screen.text(answer);
+        if !title.is_empty() {
+            screen.keys(&[title]);
+        }
+        screen.shows("it was not run");
+        screen.text("y\r");
+        screen.shows("`y` is not defined");
+        screen.clear();
+    }
+    screen.text("let y = sum i < 10_000: f64(i)\r");
+    screen.shows("run it? [y/N]");
+    screen.text("y\r");
+    screen.shows("y: f64 = 49995000.0\niverson>");
+    screen.clear();
+    screen.text(":set budget off\r");
+    screen.text("sum i < 10_000: f64(i)\r");
+    screen.shows("f64 = 49995000.0\niverson>");
+}
+
+#[test]
 fn what_is_pasted_may_have_prompts() {
     if !there("what_is_pasted_may_have_prompts") {
         return;

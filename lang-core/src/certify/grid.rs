@@ -1,7 +1,9 @@
 //! Both sides of a question at many sizes: the least factor that all of them leave.
 
 use super::claim::{sides, terms};
-use super::packed::{Names, Packed, lcm};
+use std::collections::HashMap;
+
+use super::packed::{Mono, Names, Packed, lcm, powers};
 use super::proof::{Comparison, Term};
 use super::{Grid, Question, Sizes, Why, Witness};
 use crate::count::Formula;
@@ -160,12 +162,24 @@ pub(super) struct Sides {
     names: Names,
     /// How many atoms are given; the others are made of them.
     given: usize,
-    known: Vec<Packed>,
+    products: Products,
+    known: Vec<Line>,
     bounds: Vec<Side>,
     primal: Side,
     derived: Side,
     values: Vec<i128>,
 }
+
+/// The products of powers that polynomials mention, each with its value at a point.
+#[derive(Default)]
+struct Products {
+    numbers: HashMap<Mono, usize>,
+    factors: Vec<Vec<usize>>,
+    values: Vec<Option<i128>>,
+}
+
+/// A polynomial: products by number, with coefficients.
+struct Line(Vec<(usize, i128)>);
 
 /// A sum of pieces over one denominator.
 struct Side {
@@ -178,21 +192,50 @@ type Asked = fn(i128) -> bool;
 
 /// A polynomial, where others are as they are asked to be.
 struct Part {
-    at: Vec<(Packed, Asked)>,
-    value: Packed,
+    at: Vec<(Line, Asked)>,
+    value: Line,
+}
+
+impl Products {
+    fn line(&mut self, p: &Packed) -> Line {
+        let number = |(m, c): &(Mono, i128)| {
+            let number = *self.numbers.entry(*m).or_insert_with(|| {
+                let factors = powers(*m).flat_map(|(atom, power)| (0..power).map(move |_| atom));
+                self.factors.push(factors.collect());
+                self.factors.len() - 1
+            });
+            (number, *c)
+        };
+        Line(p.terms().iter().map(number).collect())
+    }
+
+    /// Where the atoms have these values.
+    fn evaluate(&mut self, atoms: &[i128]) {
+        let product = |factors: &Vec<usize>| {
+            factors.iter().try_fold(1_i128, |product, atom| product.checked_mul(*atoms.get(*atom)?))
+        };
+        self.values.clear();
+        self.values.extend(self.factors.iter().map(product));
+    }
+
+    fn of(&self, Line(terms): &Line) -> Option<i128> {
+        terms.iter().try_fold(0_i128, |sum, (k, c)| sum.checked_add(c.checked_mul((*self.values.get(*k)?)?)?))
+    }
 }
 
 impl Sides {
     pub(super) fn of(question: &Question<'_>, atoms: &[Atom]) -> Result<Self, Why> {
-        let mut names = Names::default();
+        let (mut names, mut products) = (Names::default(), Products::default());
         for atom in atoms {
             names.number(atom).ok_or(Why::TooLarge)?;
         }
-        let known = question.known.iter().map(|p| names.pack(p)).collect::<Option<_>>().ok_or(Why::TooLarge)?;
-        let bounds = question.bounds.iter().map(|b| Side::of(b, &mut names)).collect::<Result<_, _>>()?;
+        let known: Option<_> = question.known.iter().map(|p| Some(products.line(&names.pack(p)?))).collect();
+        let known = known.ok_or(Why::TooLarge)?;
+        let mut side = |formula: &Formula| Side::of(formula, &mut names, &mut products);
+        let bounds = question.bounds.iter().map(&mut side).collect::<Result<_, _>>()?;
         let (primal, derived) = sides(question);
-        let (primal, derived) = (Side::of(&primal, &mut names)?, Side::of(&derived, &mut names)?);
-        Ok(Self { names, given: atoms.len(), known, bounds, primal, derived, values: Vec::new() })
+        let (primal, derived) = (side(&primal)?, side(&derived)?);
+        Ok(Self { names, given: atoms.len(), products, known, bounds, primal, derived, values: Vec::new() })
     }
 
     pub(super) fn at(&mut self, point: &[i64]) -> Found {
@@ -206,15 +249,17 @@ impl Sides {
                 None => return Found::None,
             }
         }
-        let known = self.known.iter().map(|p| p.at(&self.values));
-        for known in known.chain(self.bounds.iter().map(|b| b.scaled(&self.values))) {
+        self.products.evaluate(&self.values);
+        let products = &self.products;
+        let known = self.known.iter().map(|p| products.of(p));
+        for known in known.chain(self.bounds.iter().map(|b| b.scaled(products))) {
             match known {
                 Some(n) if n >= 0 => {}
                 Some(_) => return Found::Impossible,
                 None => return Found::None,
             }
         }
-        match (self.derived.at(&self.values), self.primal.at(&self.values)) {
+        match (self.derived.at(products), self.primal.at(products)) {
             (Some(derived), Some(primal)) => Found::Values(derived, primal),
             _ => Found::None,
         }
@@ -222,7 +267,7 @@ impl Sides {
 }
 
 impl Side {
-    fn of(formula: &Formula, names: &mut Names) -> Result<Self, Why> {
+    fn of(formula: &Formula, names: &mut Names, products: &mut Products) -> Result<Self, Why> {
         let terms: Vec<Term> = terms(formula)?;
         let under = terms.iter().try_fold(1, |all, t| lcm(all, t.under)).ok_or(Why::TooLarge)?;
         let mut piece = |term: &Term| {
@@ -233,30 +278,31 @@ impl Side {
                     Comparison::Eq(p) => (p, |n| n == 0),
                     Comparison::Ne(p) => (p, |n| n != 0),
                 };
-                at.push((names.pack(p)?, holds));
+                at.push((products.line(&names.pack(p)?), holds));
             }
-            Some(Part { at, value: names.pack(&term.over)?.scaled(under / term.under)? })
+            let value = names.pack(&term.over)?.scaled(under / term.under)?;
+            Some(Part { at, value: products.line(&value) })
         };
         let pieces = terms.iter().map(&mut piece).collect::<Option<_>>().ok_or(Why::TooLarge)?;
         Ok(Self { under, pieces })
     }
 
     /// Its value, if it is whole.
-    fn at(&self, values: &[i128]) -> Option<i128> {
-        let sum = self.scaled(values)?;
+    fn at(&self, products: &Products) -> Option<i128> {
+        let sum = self.scaled(products)?;
         (sum % self.under == 0).then(|| sum / self.under)
     }
 
     /// Its value times the denominator.
-    fn scaled(&self, values: &[i128]) -> Option<i128> {
+    fn scaled(&self, products: &Products) -> Option<i128> {
         let mut sum = 0_i128;
         for Part { at, value } in &self.pieces {
             let mut holds = true;
             for (p, asked) in at {
-                holds = holds && asked(p.at(values)?);
+                holds = holds && asked(products.of(p)?);
             }
             if holds {
-                sum = sum.checked_add(value.at(values)?)?;
+                sum = sum.checked_add(products.of(value)?)?;
             }
         }
         Some(sum)

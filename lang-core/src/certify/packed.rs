@@ -127,22 +127,6 @@ impl Packed {
         }
         Some(sum)
     }
-
-    /// Its value where the atoms have these.
-    pub(super) fn at(&self, values: &[i128]) -> Option<i128> {
-        let mut sum = 0_i128;
-        for (m, c) in &self.0 {
-            let mut product = *c;
-            for (atom, power) in powers(*m) {
-                let value = *values.get(atom)?;
-                for _ in 0..power {
-                    product = product.checked_mul(value)?;
-                }
-            }
-            sum = sum.checked_add(product)?;
-        }
-        Some(sum)
-    }
 }
 
 /// The numbers of atoms.

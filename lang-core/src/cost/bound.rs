@@ -31,8 +31,8 @@ pub fn bound(primal: &Cost, derived: &Cost) -> Bound {
     let first = primal.symbols.len();
     // The symbols of the derivative come after those of the function, but for those that are the same.
     let same = |k: usize| {
-        let content = derived.symbols.get(k)?.content.as_ref()?;
-        primal.symbols.iter().position(|s| s.content.as_ref() == Some(content))
+        let name = derived.symbols.get(k)?.content?.name();
+        primal.symbols.iter().position(|s| s.content.is_some_and(|c| c.name() == name))
     };
     let by = |a: &Atom| number(a).map(|k| Poly::atom(atom(same(k).unwrap_or(first + k))));
     let put = |f: &Formula| f.substitute(&by);

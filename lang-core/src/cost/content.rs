@@ -3,56 +3,80 @@
 //!
 //! Inputs are named by the parameter that they are part of, and statements by what they compute of contents; the order of
 //! terms of a polynomial and of parts of a predicate does not matter. What a loop carries is named by what it is at first
-//! and by how an iteration changes it, which is followed around often enough to tell any two apart.
+//! and by how an iteration changes it ([`Needs`]): of values that need one another that is followed around often enough to
+//! tell any two apart.
 
 use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::{BTreeMap, BTreeSet, HashMap, hash_map::DefaultHasher};
+use std::collections::{BTreeSet, HashMap, hash_map::DefaultHasher};
 use std::hash::{Hash, Hasher};
+use std::rc::Rc;
 
 use super::nest::Form;
 use crate::ir::flat::Input;
-use crate::ir::region::{Loop, Part, Trips};
+use crate::ir::region::{Arg, Loop, Part, Trips};
 use crate::ir::ssa::{Access, Rhs, Ssa, Stmt, Var, index_number};
+use crate::predicate::poly::Monomial;
 use crate::predicate::{Atom, LocalId, Poly, Pred};
 
 /// Statements that are named at most, for one cost.
 const MOST: u32 = 20_000;
 
+/// Inputs and sizes of a function that are named at most.
+const MOST_NAMED: usize = 128;
+
 /// Values that a loop carries and that need one another, at most.
 const MOST_CARRIED: usize = 8;
 
-/// Indices of a nest whose order is left open.
-const MOST_INDICES: usize = 4;
+/// Orders of the indices of a nest that are looked at, at most.
+const MOST_ORDERS: usize = 24;
+
+/// So few are looked at without a thought.
+const FEW_ORDERS: usize = 4;
 
 /// What a value is, and of which inputs and sizes of the function it is made.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Content {
     number: u128,
-    of: BTreeSet<u128>,
+    /// One bit for each input and for each size after them.
+    of: u128,
 }
 
-/// Inputs and sizes by what names them.
-pub(super) type Passed = BTreeMap<u128, Content>;
+/// What a callee is given: the name of each of its inputs and sizes, and its content.
+pub(super) struct Passed(Vec<(u128, Option<Content>)>);
 
-/// The contents of the statements of a function.
+/// The contents of the statements of a function, or of the body of a loop.
 pub(super) struct Contents<'s> {
     ssa: &'s Ssa,
     /// Of the body of a loop that loop, and where it stands.
     repeats: Option<(&'s Contents<'s>, &'s Loop)>,
-    /// What inputs and sizes are, if it was asked for.
-    inputs: OnceCell<Vec<Option<Content>>>,
+    found: Rc<Found>,
+    shared: &'s Shared,
+}
+
+/// What was found out about a function or a body.
+#[derive(Default)]
+struct Found {
+    /// What inputs and sizes are, where it was asked.
+    inputs: RefCell<HashMap<usize, Option<Content>>>,
     sizes: OnceCell<HashMap<LocalId, Option<Content>>>,
     known: RefCell<HashMap<Var, Option<Content>>>,
-    /// What the inputs of the bodies of loops are.
-    bodies: RefCell<HashMap<*const Loop, Vec<Option<Content>>>>,
-    left: &'s Cell<u32>,
+    bodies: RefCell<HashMap<*const Loop, Rc<Found>>>,
+    /// Of a body where some of the inputs are not what they are in the end: what was found out of the others, and these.
+    apart: Option<(Rc<Found>, Rc<Needs>, BTreeSet<usize>)>,
+}
+
+/// What the contents of a function and of all its bodies share.
+#[derive(Default)]
+pub(super) struct Shared {
+    named: Cell<u32>,
+    needs: RefCell<HashMap<*const Loop, Rc<Needs>>>,
 }
 
 /// A number that is made of others.
 #[derive(Clone)]
 struct Mix {
     halves: [DefaultHasher; 2],
-    of: BTreeSet<u128>,
+    of: u128,
 }
 
 impl Mix {
@@ -62,7 +86,7 @@ impl Mix {
             (k, tag).hash(&mut half);
             half
         };
-        Self { halves: [half(0), half(1)], of: BTreeSet::new() }
+        Self { halves: [half(0), half(1)], of: 0 }
     }
 
     fn put(&mut self, part: &impl Hash) {
@@ -74,16 +98,16 @@ impl Mix {
         self
     }
 
-    fn and(&mut self, content: &Content) {
+    fn and(&mut self, content: Content) {
         self.put(&content.number);
-        self.of.extend(&content.of);
+        self.of |= content.of;
     }
 
     /// These in any order.
-    fn any_order(&mut self, contents: &[Content]) {
+    fn any_order(&mut self, mut contents: Vec<Content>) {
+        contents.sort_unstable();
         self.put(&contents.len());
-        self.put(&contents.iter().fold(0_u128, |sum, c| sum.wrapping_add(c.number)));
-        contents.iter().for_each(|c| self.of.extend(&c.of));
+        contents.into_iter().for_each(|c| self.and(c));
     }
 
     fn end(self) -> Content {
@@ -96,38 +120,54 @@ impl Mix {
 fn all(tag: &str, contents: impl IntoIterator<Item = Option<Content>>) -> Option<Content> {
     let mut mix = Mix::new(tag);
     for content in contents {
-        mix.and(&content?);
+        mix.and(content?);
     }
     Some(mix.end())
 }
 
 /// What names an input of a function.
-pub(super) fn input(of: &Input) -> u128 {
+fn input(of: &Input) -> u128 {
     Mix::new("input").with(&of.source).with(&of.leaf.path).end().number
 }
 
 /// What names the size of this position.
-pub(super) fn size(k: usize) -> u128 {
+fn size(k: usize) -> u128 {
     Mix::new("size").with(&k).end().number
 }
 
 impl Content {
-    fn alone(number: u128) -> Self {
-        Self { number, of: BTreeSet::from([number]) }
+    /// The same for the same content in a function and in its derivatives.
+    #[must_use]
+    pub fn name(&self) -> u128 {
+        self.number
+    }
+
+    /// The input or size of this place.
+    fn named(number: u128, place: usize) -> Option<Self> {
+        (place < MOST_NAMED).then(|| Self { number, of: 1 << place })
     }
 
     /// What it is where its function is called and is given these.
-    pub(super) fn passed(&self, passed: &Passed) -> Option<Self> {
+    pub(super) fn passed(self, Passed(given): &Passed) -> Option<Self> {
+        let mut parts = Vec::new();
+        let mut of = self.of;
+        while of != 0 {
+            let (name, content) = given.get(of.trailing_zeros() as usize)?;
+            parts.push((*name, (*content)?));
+            of &= of - 1;
+        }
+        // By name: where it stands differs from function to function.
+        parts.sort_unstable();
         let mut mix = Mix::new("given").with(&self.number);
-        for of in &self.of {
-            mix.put(of);
-            mix.and(passed.get(of)?);
+        for (name, content) in parts {
+            mix.put(&name);
+            mix.and(content);
         }
         Some(mix.end())
     }
 
     /// What it is all times together that something is done.
-    pub(super) fn times(&self, times: &Self) -> Self {
+    pub(super) fn times(self, times: Self) -> Self {
         let mut mix = Mix::new("times");
         mix.and(self);
         mix.and(times);
@@ -135,7 +175,7 @@ impl Content {
     }
 
     /// One of several numbers about it.
-    pub(super) fn asked(&self, what: &str) -> Self {
+    pub(super) fn asked(self, what: &str) -> Self {
         let mut mix = Mix::new(what);
         mix.and(self);
         mix.end()
@@ -144,31 +184,45 @@ impl Content {
 
 impl<'s> Contents<'s> {
     /// Those of a function.
-    pub(super) fn new(ssa: &'s Ssa, left: &'s Cell<u32>) -> Self {
-        left.set(MOST);
-        Self::beginning(ssa, None, left)
-    }
-
-    fn beginning(ssa: &'s Ssa, repeats: Option<(&'s Contents<'s>, &'s Loop)>, left: &'s Cell<u32>) -> Self {
-        let (inputs, sizes) = (OnceCell::new(), OnceCell::new());
-        Self { ssa, repeats, inputs, sizes, known: RefCell::default(), bodies: RefCell::default(), left }
+    pub(super) fn new(ssa: &'s Ssa, shared: &'s Shared) -> Self {
+        Self { ssa, repeats: None, found: Rc::default(), shared }
     }
 
     fn input(&self, k: usize) -> Option<Content> {
-        let own = || self.ssa.inputs.iter().map(|of| Some(Content::alone(input(of)))).collect();
-        let of = || self.repeats.map_or_else(own, |(outer, of)| outer.inputs_of(of));
-        self.inputs.get_or_init(of).get(k)?.clone()
+        if let Some(known) = self.found.inputs.borrow().get(&k) {
+            return *known;
+        }
+        let content = match (self.repeats, &self.found.apart) {
+            (None, _) => Content::named(input(self.ssa.inputs.get(k)?), k),
+            (Some((outer, of)), Some((rest, ..))) => outer.body_with(of, Rc::clone(rest)).input(k),
+            (Some((outer, of)), None) => match of.args.get(k)? {
+                Arg::Given(a) => outer.first(a),
+                Arg::Carried { .. } => {
+                    self.follow(outer, of, k);
+                    *self.found.inputs.borrow().get(&k)?
+                }
+            },
+        };
+        self.found.inputs.borrow_mut().insert(k, content);
+        content
     }
 
     fn size(&self, local: LocalId) -> Option<Option<Content>> {
-        let own = || self.ssa.sizes.iter().enumerate().map(|(k, l)| (*l, Some(Content::alone(size(k))))).collect();
+        let first = self.ssa.inputs.len();
+        let named = |(k, l): (usize, &LocalId)| (*l, Content::named(size(k), first + k));
+        let own = || self.ssa.sizes.iter().enumerate().map(named).collect();
         let of = || self.repeats.map_or_else(own, |(outer, of)| outer.sizes_of(of));
-        self.sizes.get_or_init(of).get(&local).cloned()
+        self.found.sizes.get_or_init(of).get(&local).copied()
     }
 
     /// Those of the body of a loop that stands here.
     pub(super) fn body<'b>(&'b self, of: &'b Loop) -> Contents<'b> {
-        Contents::beginning(&of.body, Some((self, of)), self.left)
+        let found = Rc::clone(self.found.bodies.borrow_mut().entry(of).or_default());
+        self.body_with(of, found)
+    }
+
+    fn body_with<'b>(&'b self, of: &'b Loop, found: Rc<Found>) -> Contents<'b> {
+        Contents { ssa: &of.body, repeats: Some((self, of)), found, shared: self.shared }
     }
 
     /// The content of a value.
@@ -176,16 +230,22 @@ impl<'s> Contents<'s> {
         // What it is made of comes first.
         let mut open = vec![(var, false)];
         while let Some((v, ready)) = open.pop() {
-            if self.known.borrow().contains_key(&v) {
+            if self.found.known.borrow().contains_key(&v) {
+                continue;
+            }
+            if let (Some((rest, needs, apart)), Some((outer, of))) = (&self.found.apart, self.repeats)
+                && !needs.touches(v, apart)
+            {
+                let content = outer.body_with(of, Rc::clone(rest)).var(v);
+                self.found.known.borrow_mut().insert(v, content);
                 continue;
             }
             let stmt = self.ssa.stmts.get(v.0 as usize)?;
             if ready {
-                let content = self.left.get().checked_sub(1).and_then(|left| {
-                    self.left.set(left);
-                    self.stmt(stmt)
-                });
-                self.known.borrow_mut().insert(v, content);
+                let named = self.shared.named.get();
+                self.shared.named.set(named.saturating_add(1));
+                let content = if named < MOST { self.stmt(stmt) } else { None };
+                self.found.known.borrow_mut().insert(v, content);
                 continue;
             }
             open.push((v, true));
@@ -195,25 +255,22 @@ impl<'s> Contents<'s> {
                 }
             });
         }
-        self.known.borrow().get(&var).cloned().flatten()
+        self.found.known.borrow().get(&var).copied().flatten()
     }
 
     /// The content of a nest: which tuples of indices there are. `free`: are its first indices told from the others?
     pub(super) fn nest(&self, (dims, free, pred): &Form, apart: bool) -> Option<Content> {
-        let count = dims.len();
-        let parts = if apart { *free } else { count };
-        let mut least: Option<Content> = None;
-        for places in orders(parts, count) {
-            let names = Names { places: &places, bound: &[] };
+        let split = Mix::new("split").with(&apart.then_some(*free)).end();
+        let named = |places: &[usize]| {
+            let names = Names { places, bound: &[] };
             let mut extents: Vec<(usize, Option<Content>)> =
                 places.iter().copied().zip(dims.iter().map(|n| self.poly(n, names))).collect();
-            extents.sort_by_key(|(place, _)| *place);
+            extents.sort_unstable();
             let extents = all("extents", extents.into_iter().map(|(_, n)| n));
-            let split = Mix::new("split").with(&apart.then_some(*free)).end();
-            let content = all("nest", [Some(split), extents, self.pred(pred, names)])?;
-            least = Some(least.map_or(content.clone(), |least| least.min(content)));
-        }
-        least
+            all("nest", [Some(split), extents, self.pred(pred, names)])
+        };
+        let first = if apart { *free } else { dims.len() };
+        orders(first, dims.len(), &named)?.iter().map(|places| named(places)).min().flatten()
     }
 
     /// How often, and where, a loop runs.
@@ -222,7 +279,7 @@ impl<'s> Contents<'s> {
         let batch = all("batch", of.batch.iter().map(|n| self.poly(n, here)))?;
         let trips = match &of.trips {
             Trips::Count(n) => all("count", [self.poly(n, here)]),
-            Trips::While(k) => all("while", [self.inputs_of(of).get(*k as usize)?.clone()]),
+            Trips::While(k) => all("while", [self.body(of).input(*k as usize)]),
         };
         all("loop", [Some(batch), self.pred(&of.pred, here), trips])
     }
@@ -234,55 +291,61 @@ impl<'s> Contents<'s> {
         all("called", [dims, self.pred(pred, here)])
     }
 
-    /// What a callee is given: its sizes and inputs by their names.
+    /// What a callee is given.
     pub(super) fn passed(&self, callee: &Ssa, sizes: &[Poly], args: &[Access]) -> Passed {
-        let sizes = sizes.iter().enumerate().map(|(k, p)| (size(k), self.poly(p, Names::default())));
-        let passed = callee.inputs.iter().filter(|i| i.source.is_passed());
-        let args = passed.zip(args).map(|(i, a)| (input(i), self.access(a)));
-        let global = callee.inputs.iter().filter(|i| !i.source.is_passed());
-        let global = global.map(|i| (input(i), Some(Content::alone(input(i)))));
-        sizes.chain(args).chain(global).filter_map(|(name, content)| Some((name, content?))).collect()
+        let mut args = args.iter();
+        let inputs = callee.inputs.iter().map(|of| {
+            let name = input(of);
+            // What is global is the same everywhere.
+            let global = Some(Content { number: name, of: 0 });
+            (name, if of.source.is_passed() { args.next().and_then(|a| self.access(a)) } else { global })
+        });
+        let mut all: Vec<(u128, Option<Content>)> = inputs.collect();
+        all.extend(sizes.iter().enumerate().map(|(k, p)| (size(k), self.poly(p, Names::default()))));
+        Passed(all)
     }
 
     fn sizes_of(&self, of: &Loop) -> HashMap<LocalId, Option<Content>> {
         of.body.sizes.iter().copied().zip(of.sizes.iter().map(|p| self.poly(p, Names::default()))).collect()
     }
 
-    /// What the inputs of the body of a loop are.
-    fn inputs_of(&self, of: &Loop) -> Vec<Option<Content>> {
-        if let Some(known) = self.bodies.borrow().get(&std::ptr::from_ref(of)) {
-            return known.clone();
-        }
-        let found = self.followed(of);
-        self.bodies.borrow_mut().insert(of, found.clone());
-        found
+    /// An argument of a loop as it is at first.
+    fn first(&self, a: &Access) -> Option<Content> {
+        all("start", [self.access(a)])
     }
 
-    fn followed(&self, of: &Loop) -> Vec<Option<Content>> {
-        let first: Vec<Option<Content>> = of.args.iter().map(|a| all("start", [self.access(a.access())])).collect();
-        let needs = needs(of);
-        let rounds = |k: usize| needs.get(&k).map_or(0, |all| 2 * all.len());
-        let last = needs.keys().map(|k| rounds(*k)).filter(|n| *n <= 2 * MOST_CARRIED).max().unwrap_or(0);
-        let (mut now, mut done) = (first.clone(), first.clone());
-        for (k, _) in of.carried() {
-            done.get_mut(k as usize).into_iter().for_each(|slot| *slot = None);
-        }
-        for round in 1..=last {
-            let body = Contents { inputs: OnceCell::from(now.clone()), ..self.body(of) };
-            for (k, next) in of.carried() {
-                let k = k as usize;
-                if rounds(k) < round {
-                    continue;
-                }
-                let next = of.body.outputs.get(next as usize).and_then(|(_, v)| body.var(*v));
-                let content = all("carried", [first.get(k).cloned().flatten(), next]);
-                now.get_mut(k).into_iter().for_each(|slot| slot.clone_from(&content));
-                if rounds(k) == round {
-                    done.get_mut(k).into_iter().for_each(|slot| slot.clone_from(&content));
-                }
+    /// Finds out what a loop carries there, whose body this is, and all that this needs.
+    fn follow(&self, outer: &Contents<'_>, of: &Loop, k: usize) {
+        let needs = Rc::clone(self.shared.needs.borrow_mut().entry(of).or_insert_with(|| Rc::new(Needs::of(of))));
+        let next = |k: usize| match of.args.get(k)? {
+            Arg::Carried { next, .. } => of.body.outputs.get(*next as usize).map(|(_, v)| *v),
+            Arg::Given(_) => None,
+        };
+        // What the others need comes before them.
+        for group in needs.groups(k) {
+            if group.iter().all(|j| self.found.inputs.borrow().contains_key(j)) {
+                continue;
             }
+            let first: Vec<(usize, Option<Content>)> =
+                group.iter().filter_map(|j| Some((*j, outer.first(of.args.get(*j)?.access())))).collect();
+            let mut now = first.clone();
+            let few = group.len() <= MOST_CARRIED;
+            // So many steps tell apart what two groups of this length may carry.
+            for _ in 0..if few { 2 * group.len() - 1 } else { 0 } {
+                let inside = Found {
+                    inputs: RefCell::new(now.iter().copied().collect()),
+                    apart: Some((Rc::clone(&self.found), Rc::clone(&needs), group.clone())),
+                    ..Found::default()
+                };
+                let body = outer.body_with(of, Rc::new(inside));
+                let length = Mix::new("length").with(&group.len()).end();
+                let carried = |(j, first): &(usize, Option<Content>)| {
+                    (*j, all("carried", [Some(length), *first, next(*j).and_then(|v| body.var(v))]))
+                };
+                now = first.iter().map(carried).collect();
+            }
+            self.found.inputs.borrow_mut().extend(now.into_iter().map(|(j, content)| (j, content.filter(|_| few))));
         }
-        done
     }
 
     fn stmt(&self, stmt: &Stmt) -> Option<Content> {
@@ -306,7 +369,7 @@ impl<'s> Contents<'s> {
             Rhs::Contract { bound, pred: p, neg, factors } => {
                 let factors: Vec<Content> = factors.iter().map(access).collect::<Option<_>>()?;
                 let mut product = Mix::new("product").with(neg);
-                product.any_order(&factors);
+                product.any_order(factors);
                 all("contract", [polys(bound), pred(p), Some(product.end())])
             }
             Rhs::Reduce(r) => {
@@ -337,13 +400,13 @@ impl<'s> Contents<'s> {
         let repeated = self.repeated(of)?;
         match part {
             Part::Trips => all("trips", [Some(repeated)]),
-            Part::Last(k) => all("last", [Some(repeated), self.inputs_of(of).get(k as usize)?.clone()]),
+            Part::Last(k) => all("last", [Some(repeated), self.body(of).input(k as usize)]),
             Part::State(k) => {
                 let spacing = match of.checkpoint.as_ref()?.told() {
                     Some(p) => self.poly(p, Names::default()),
                     None => Some(Mix::new("root").end()),
                 };
-                all("state", [Some(repeated), spacing, self.inputs_of(of).get(k as usize)?.clone()])
+                all("state", [Some(repeated), spacing, self.body(of).input(k as usize)])
             }
             Part::Every(k) => {
                 let body = self.body(of);
@@ -359,19 +422,19 @@ impl<'s> Contents<'s> {
     }
 
     fn poly(&self, p: &Poly, names: Names<'_>) -> Option<Content> {
-        let mut terms = Vec::new();
-        for (m, c) in p.terms() {
-            let mut factors = Vec::new();
-            for (a, power) in m {
-                let power = Mix::new("power").with(power).end();
-                factors.push(all("factor", [Some(power), self.atom(a, names)])?);
-            }
+        let term = |(m, c): &(Monomial, i128)| {
+            let mut factors =
+                m.iter().map(|(a, power)| Some((self.atom(a, names)?, *power))).collect::<Option<Vec<_>>>()?;
+            factors.sort_unstable();
             let mut term = Mix::new("term").with(c);
-            term.any_order(&factors);
-            terms.push(term.end());
-        }
+            for (atom, power) in factors {
+                term.put(&power);
+                term.and(atom);
+            }
+            Some(term.end())
+        };
         let mut sum = Mix::new("sum");
-        sum.any_order(&terms);
+        sum.any_order(p.terms().iter().map(term).collect::<Option<Vec<_>>>()?);
         Some(sum.end())
     }
 
@@ -379,7 +442,7 @@ impl<'s> Contents<'s> {
         let both = |tag, p, q| all(tag, [self.poly(p, names), self.poly(q, names)]);
         let any = |tag, p, q| {
             let mut mix = Mix::new(tag);
-            mix.any_order(&[self.poly(p, names)?, self.poly(q, names)?]);
+            mix.any_order(vec![self.poly(p, names)?, self.poly(q, names)?]);
             Some(mix.end())
         };
         match a {
@@ -418,13 +481,13 @@ impl<'s> Contents<'s> {
         let several = |tag, items: &[Pred]| {
             let items: Vec<Content> = items.iter().map(|p| self.pred(p, names)).collect::<Option<_>>()?;
             let mut mix = Mix::new(tag);
-            mix.any_order(&items);
+            mix.any_order(items);
             Some(mix.end())
         };
         // Which coefficient leads depends on the numbers of atoms.
         let zero = |tag, p: &Poly| {
             let mut mix = Mix::new(tag);
-            mix.any_order(&[self.poly(p, names)?, self.poly(&p.neg(), names)?]);
+            mix.any_order(vec![self.poly(p, names)?, self.poly(&p.neg(), names)?]);
             Some(mix.end())
         };
         match p {
@@ -456,65 +519,116 @@ struct Names<'n> {
     bound: &'n [LocalId],
 }
 
-/// The places that indices may have: the first ones in any order, and the others, if there are few.
-fn orders(first: usize, count: usize) -> Vec<Vec<usize>> {
-    let mut all = vec![Vec::new()];
-    if count > MOST_INDICES {
-        return vec![(0..count).collect()];
-    }
-    for part in [0..first, first..count] {
-        for _ in part.clone() {
-            let free = |have: &Vec<usize>| part.clone().filter(|p| !have.contains(p)).collect::<Vec<_>>();
-            let longer = all.iter().flat_map(|have: &Vec<usize>| {
-                free(have).into_iter().map(|p| have.iter().copied().chain([p]).collect())
-            });
-            all = longer.collect();
+/// The places that the indices of a nest may have, so that no matter in which order they stand there is one among them
+/// that makes them the same: `first` of them before the others. `named` is the content of the nest with these places.
+fn orders(first: usize, count: usize, named: &dyn Fn(&[usize]) -> Option<Content>) -> Option<Vec<Vec<usize>>> {
+    let parts = [0..first, first..count];
+    let many = |lengths: &mut dyn Iterator<Item = usize>| {
+        lengths.fold(1_usize, |all, n| (1..=n).fold(all, |all, k| all.saturating_mul(k)))
+    };
+    let mut groups: Vec<Vec<usize>> = parts.iter().map(|part| part.clone().collect()).collect();
+    if many(&mut parts.iter().map(ExactSizeIterator::len)) > FEW_ORDERS {
+        // First those whose nest comes first where they alone are told from the others.
+        groups.clear();
+        for part in parts {
+            let alone = |k: usize| -> Vec<usize> {
+                (0..count).map(|j| if j == k { count } else { usize::from(j >= first) }).collect()
+            };
+            let mut keyed = part.map(|k| Some((named(&alone(k))?, k))).collect::<Option<Vec<_>>>()?;
+            keyed.sort_unstable();
+            groups.extend(keyed.chunk_by(|a, b| a.0 == b.0).map(|same| same.iter().map(|(_, k)| *k).collect()));
         }
     }
-    all
+    let all = if many(&mut groups.iter().map(Vec::len)) > MOST_ORDERS {
+        vec![groups.concat()]
+    } else {
+        groups.iter().fold(vec![Vec::new()], |all, group| {
+            let orders = permutations(group);
+            all.iter().flat_map(|before| orders.iter().map(|order| [before.as_slice(), order].concat())).collect()
+        })
+    };
+    let place = |order: &Vec<usize>, k| order.iter().position(|j| *j == k).unwrap_or(0);
+    Some(all.iter().map(|order| (0..count).map(|k| place(order, k)).collect()).collect())
 }
 
-/// Of what a loop carries, what each needs of an iteration before, itself counted.
-fn needs(of: &Loop) -> HashMap<usize, BTreeSet<usize>> {
-    let body = &of.body;
-    let carried: Vec<(usize, u32)> = of.carried().map(|(k, next)| (k as usize, next)).collect();
-    let mut read: Vec<BTreeSet<usize>> = Vec::new();
-    let by_local: HashMap<LocalId, usize> = body.inputs.iter().enumerate().map(|(k, i)| (i.local, k)).collect();
-    for stmt in &body.stmts {
-        let mut own = BTreeSet::new();
-        if let Rhs::Input(k) = &stmt.rhs {
-            own.insert(*k as usize);
-        }
-        stmt.rhs.for_each_operand(&mut |v| own.extend(read.get(v.0 as usize).into_iter().flatten()));
-        let mut locals = |p: &Poly| {
-            p.for_each_atom(&mut |a| {
-                if let Atom::Local(l, _) = a {
-                    own.extend(by_local.get(l));
-                }
-            });
+fn permutations(of: &[usize]) -> Vec<Vec<usize>> {
+    of.iter().fold(vec![Vec::new()], |all, k| {
+        let inserted = |order: &Vec<usize>, at: usize| {
+            let mut longer = order.clone();
+            longer.insert(at, *k);
+            longer
         };
-        stmt.rhs.for_each_poly(&mut locals);
-        stmt.rhs.for_each_pred(&mut |p| p.visit(&mut locals, &mut |_| {}));
-        stmt.dims.iter().for_each(&mut locals);
-        read.push(own);
+        all.iter().flat_map(|order| (0..=order.len()).map(move |at| inserted(order, at))).collect()
+    })
+}
+
+/// What the statements of a loop's body need of what it carries.
+struct Needs {
+    /// Of what is carried, what each needs of iterations before, itself counted.
+    of: HashMap<usize, BTreeSet<usize>>,
+    /// What each statement needs of it in the same iteration.
+    read: Vec<BTreeSet<usize>>,
+}
+
+impl Needs {
+    fn of(of: &Loop) -> Self {
+        let body = &of.body;
+        let carried: HashMap<usize, u32> = of.carried().map(|(k, next)| (k as usize, next)).collect();
+        let mut read: Vec<BTreeSet<usize>> = Vec::new();
+        let by_local: HashMap<LocalId, usize> = body.inputs.iter().enumerate().map(|(k, i)| (i.local, k)).collect();
+        for stmt in &body.stmts {
+            let mut own = BTreeSet::new();
+            if let Rhs::Input(k) = &stmt.rhs {
+                own.insert(*k as usize);
+            }
+            let of_var = |v: Var| read.get(v.0 as usize).into_iter().flatten().copied();
+            stmt.rhs.for_each_operand(&mut |v| own.extend(of_var(v)));
+            let mut locals = |p: &Poly| {
+                p.for_each_atom(&mut |a| match a {
+                    Atom::Local(l, _) => own.extend(by_local.get(l)),
+                    Atom::Read(x, ..) => own.extend(Var::of_local(*x).into_iter().flat_map(of_var)),
+                    _ => {}
+                });
+            };
+            stmt.rhs.for_each_poly(&mut locals);
+            stmt.rhs.for_each_pred(&mut |p| p.visit(&mut locals, &mut |_| {}));
+            stmt.dims.iter().for_each(&mut locals);
+            own.retain(|k| carried.contains_key(k));
+            read.push(own);
+        }
+        let direct = |k: usize| {
+            let var = carried.get(&k).and_then(|next| body.outputs.get(*next as usize)).map(|(_, v)| v.0 as usize);
+            var.and_then(|v| read.get(v)).into_iter().flatten().copied()
+        };
+        let mut all = HashMap::new();
+        for k in carried.keys() {
+            let mut found = BTreeSet::from([*k]);
+            let mut open = vec![*k];
+            while let Some(at) = open.pop() {
+                open.extend(direct(at).filter(|j| found.insert(*j)));
+            }
+            all.insert(*k, found);
+        }
+        Self { of: all, read }
     }
-    let direct = |k: usize| {
-        let next = carried.iter().find(|(c, _)| *c == k).map(|(_, next)| *next);
-        let var = next.and_then(|next| body.outputs.get(next as usize)).map(|(_, v)| v.0 as usize);
-        var.and_then(|v| read.get(v)).into_iter().flatten().copied().filter(|j| carried.iter().any(|(c, _)| c == j))
-    };
-    let mut all = HashMap::new();
-    for (k, _) in &carried {
-        let mut found = BTreeSet::from([*k]);
-        let mut open = vec![*k];
-        while let Some(at) = open.pop() {
-            for j in direct(at) {
-                if found.insert(j) {
-                    open.push(j);
-                }
+
+    /// Does a statement need one of these?
+    fn touches(&self, v: Var, of: &BTreeSet<usize>) -> bool {
+        self.read.get(v.0 as usize).is_some_and(|read| !read.is_disjoint(of))
+    }
+
+    /// What this one needs, in groups of those that need one another, each after what it needs.
+    fn groups(&self, k: usize) -> Vec<BTreeSet<usize>> {
+        let mut groups: Vec<(usize, BTreeSet<usize>)> = Vec::new();
+        for j in self.of.get(&k).into_iter().flatten() {
+            let Some(needs) = self.of.get(j) else { continue };
+            let first = |group: &BTreeSet<usize>| group.first().and_then(|i| self.of.get(i));
+            match groups.iter_mut().find(|(_, group)| first(group) == Some(needs)) {
+                Some((_, group)) => drop(group.insert(*j)),
+                None => groups.push((needs.len(), BTreeSet::from([*j]))),
             }
         }
-        all.insert(*k, found);
+        groups.sort_by_key(|(needs, _)| *needs);
+        groups.into_iter().map(|(_, group)| group).collect()
     }
-    all
 }

@@ -1,9 +1,9 @@
 //! The cost of a function's statements, one after the other.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 
-use super::content::{Content, Contents};
+use super::content::{Content, Contents, Shared};
 use super::nest::{Counts, Form, Given, Nest, Sure};
 use super::symbol::{self, Kind, Symbol};
 use super::{Amount, Callees, Cost, Greatest, Place};
@@ -84,7 +84,7 @@ pub(super) fn cost(ssa: &Ssa, callees: Callees<'_>) -> Cost {
     ssa.inputs.iter().flat_map(|i| &i.leaf.dims).filter(|n| !super::nest::has_data(n)).for_each(of);
     let known = Context::new(&sizes);
     let mut walk = Walk { callees, symbols: Vec::new(), bounds: Vec::new(), outer: 0 };
-    let left = Cell::default();
+    let shared = Shared::default();
     let mut scope = Scope {
         ssa,
         put: HashMap::new(),
@@ -93,7 +93,7 @@ pub(super) fn cost(ssa: &Ssa, callees: Callees<'_>) -> Cost {
         once: true,
         sure: Vec::new(),
         dims: HashMap::new(),
-        contents: Contents::new(ssa, &left),
+        contents: Contents::new(ssa, &shared),
         counts: Counts::default(),
         met: RefCell::default(),
     };

@@ -69,8 +69,14 @@ impl Greatest {
 
 /// Is one never less than the other, as their coefficients tell?
 fn covers(one: &Formula, other: &Formula) -> bool {
-    let over = one.add(&other.times(&Ratio::constant(-1)));
-    over.pieces().iter().all(|piece| piece.value.parts().0.terms().iter().all(|(_, c)| *c >= 0))
+    let nowhere_less = |value: &Ratio| value.parts().0.terms().iter().all(|(_, c)| *c >= 0);
+    let under = |of: &Formula, pred: &Pred| of.pieces().iter().find(|p| p.pred == *pred).map(|p| p.value.clone());
+    let more = one.pieces().iter().all(|piece| match under(other, &piece.pred) {
+        Some(value) => value == piece.value || nowhere_less(&piece.value.sub(&value)),
+        None => nowhere_less(&piece.value),
+    });
+    let nothing = Ratio::constant(0);
+    more && other.pieces().iter().all(|p| under(one, &p.pred).is_some() || nowhere_less(&nothing.sub(&p.value)))
 }
 
 /// A formula that is no less than either: of each product of sizes the greater coefficient.

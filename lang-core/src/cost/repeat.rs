@@ -64,7 +64,7 @@ impl Walk<'_> {
         let passed = LazyCell::new(|| scope.contents.passed(&ssa, sizes, args));
         let called = LazyCell::new(|| scope.contents.called(&form.0, &form.1));
         let mut own = |s: &Symbol| {
-            let content = s.content.as_ref().and_then(|c| Some(c.passed(&passed)?.times(called.as_ref()?)));
+            let content = s.content.and_then(|c| Some(c.passed(&passed)?.times((*called)?)));
             self.symbol(&inside(s), s.kind, None, content)
         };
         let symbols: Vec<Poly> = cost.symbols.iter().map(&mut own).collect();
@@ -165,7 +165,7 @@ impl Walk<'_> {
         let repeated = if self.symbols.len() > first { repeated() } else { None };
         for symbol in self.symbols.iter_mut().skip(first) {
             symbol.most = symbol.most.take().and_then(|most| times.most(&most));
-            symbol.content = symbol.content.as_ref().zip(repeated.as_ref()).map(|(c, all)| c.times(all));
+            symbol.content = symbol.content.zip(repeated).map(|(c, all)| c.times(all));
         }
         let inside = self.bounds.split_off(bounds);
         self.bounds.extend(inside.iter().filter_map(|f| times.all(f)));

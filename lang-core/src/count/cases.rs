@@ -27,7 +27,7 @@ pub(super) fn cases(of: &Formula, known: &Context) -> Option<Formula> {
     asked.sort();
     asked.dedup();
     let mut cells = Cells { of: of.pieces(), asked: &asked, told: Vec::new(), left: MOST };
-    let tree = cells.apart(known)?;
+    let tree = cells.apart(&mut known.clone())?;
     let mut pieces = Vec::new();
     collect(&tree, &Pred::truth(), &mut pieces);
     Some(Formula::of(pieces).simplify(known))
@@ -42,7 +42,7 @@ struct Cells<'f> {
 }
 
 impl Cells<'_> {
-    fn apart(&mut self, known: &Context) -> Option<Case> {
+    fn apart(&mut self, known: &mut Context) -> Option<Case> {
         self.left = self.left.checked_sub(1)?;
         let before = self.told.len();
         while let Some(p) = self.asked.get(self.told.len()) {
@@ -63,17 +63,18 @@ impl Cells<'_> {
         case
     }
 
-    fn either(&mut self, p: &Pred, known: &Context) -> Option<Case> {
-        let mut both = [known.clone(), known.clone()];
-        let mut cases = Vec::new();
-        for (told, known) in [true, false].into_iter().zip(&mut both) {
+    fn either(&mut self, p: &Pred, known: &mut Context) -> Option<Case> {
+        let mut side = |told: bool| {
+            let mark = known.mark();
             known.assume(&if told { p.clone() } else { p.negated() });
             self.told.push(told);
-            cases.push(self.apart(known));
+            let case = self.apart(known);
             self.told.pop();
-        }
-        let [yes, no] = <[Option<Case>; 2]>::try_from(cases).ok()?;
-        Some(joined(p, [yes?, no?], &both))
+            known.release(mark);
+            case
+        };
+        let both = [side(true)?, side(false)?];
+        Some(joined(p, both, known))
     }
 
     /// The sum of the pieces whose predicates are told to hold.
@@ -93,8 +94,10 @@ fn pinned(mut value: Ratio, known: &Context) -> Ratio {
         }
     });
     for size in sizes {
-        let is = |n: &i128| known.implies(&Pred::equal(&Poly::atom(size.clone()), &Poly::constant(*n)));
-        if let Some(n) = (0..=BORDER).find(is) {
+        let at = Poly::atom(size.clone());
+        let is = |n: &i128| known.implies(&Pred::equal(&at, &Poly::constant(*n)));
+        let few = known.implies(&Pred::at_most(&at, &Poly::constant(BORDER)));
+        if let Some(n) = (0..=BORDER).filter(|_| few).find(is) {
             let put = value.substitute(&|a| (*a == size).then(|| Poly::constant(n)));
             // What is divided by it stays.
             if !put.overflowed() {
@@ -106,45 +109,56 @@ fn pinned(mut value: Ratio, known: &Context) -> Ratio {
 }
 
 /// One case of two, where that is possible.
-fn joined(p: &Pred, cases: [Case; 2], known: &[Context; 2]) -> Case {
+fn joined(p: &Pred, cases: [Case; 2], known: &mut Context) -> Case {
     let [yes, no] = &cases;
     if yes == no {
         return yes.clone();
     }
     // Where few sizes are left on one side they may fit the other.
-    for (side, other) in [(1, 0), (0, 1)] {
-        let (Some(few), Some(many), Some(here)) = (cases.get(side), cases.get(other), known.get(side)) else {
-            continue;
-        };
-        let Case::Is(value) = many else { continue };
-        if let Case::Is(rare) = few
-            && same(rare, value, here)
-        {
-            return many.clone();
-        }
-        let bound = if side == 1 { p.negated() } else { p.clone() };
-        let Some((atom, sizes)) = border(&bound, here) else { continue };
-        let fits = |n: &i128| {
-            let n = Poly::constant(*n);
-            let mut at = here.clone();
-            at.assume(&Pred::equal(&Poly::atom(atom.clone()), &n));
-            let put = |r: &Ratio| r.substitute(&|a| (*a == atom).then(|| n.clone()));
-            // Of what is divided by 0 nothing is told.
-            few.at(&at).is_some_and(|found| put(found) == put(value) && !put(value).overflowed())
-        };
-        let fitting = sizes.iter().take_while(|n| fits(n)).count();
-        if fitting == sizes.len() {
-            return many.clone();
-        }
-        if let (true, Some(last)) = (fitting > 0, sizes.get(fitting)) {
-            // Those that do not fit end at `last`.
-            let (end, first) = (Poly::constant(*last), sizes.first() > sizes.last());
-            let size = Poly::atom(atom);
-            let rest = if first { Pred::at_most(&size, &end) } else { Pred::at_most(&end, &size) };
-            return Case::Either(rest, Box::new([few.clone(), many.clone()]));
+    for (few, many, bound) in [(no, yes, p.negated()), (yes, no, p.clone())] {
+        let mark = known.mark();
+        known.assume(&bound);
+        let found = fitted(few, many, &bound, known);
+        known.release(mark);
+        if let Some(found) = found {
+            return found;
         }
     }
     Case::Either(p.clone(), Box::new(cases))
+}
+
+/// One case for both, where only `few` sizes are left for one of them (on the side of a bound, as is known) and all or
+/// the first of them fit the other.
+fn fitted(few: &Case, many: &Case, bound: &Pred, here: &mut Context) -> Option<Case> {
+    let Case::Is(value) = many else { return None };
+    if let Case::Is(rare) = few
+        && same(rare, value, here)
+    {
+        return Some(many.clone());
+    }
+    let (atom, sizes) = border(bound, here)?;
+    let mut fits = |n: &i128| {
+        let n = Poly::constant(*n);
+        let mark = here.mark();
+        here.assume(&Pred::equal(&Poly::atom(atom.clone()), &n));
+        let put = |r: &Ratio| r.substitute(&|a| (*a == atom).then(|| n.clone()));
+        // Of what is divided by 0 nothing is told.
+        let fits = few.at(here).is_some_and(|found| put(found) == put(value) && !put(value).overflowed());
+        here.release(mark);
+        fits
+    };
+    let fitting = sizes.iter().take_while(|n| fits(n)).count();
+    if fitting == sizes.len() {
+        return Some(many.clone());
+    }
+    if let (true, Some(last)) = (fitting > 0, sizes.get(fitting)) {
+        // Those that do not fit end at `last`.
+        let (end, first) = (Poly::constant(*last), sizes.first() > sizes.last());
+        let size = Poly::atom(atom);
+        let rest = if first { Pred::at_most(&size, &end) } else { Pred::at_most(&end, &size) };
+        return Some(Case::Either(rest, Box::new([few.clone(), many.clone()])));
+    }
+    None
 }
 
 /// Are both the same where two sizes are equal, as is known?

@@ -61,6 +61,9 @@ impl Ratio {
     /// Sum.
     #[must_use]
     pub fn add(&self, other: &Self) -> Self {
+        if self.under == 1 && other.under == 1 {
+            return self.over.add(&other.over).into();
+        }
         let common = gcd(self.under, other.under).max(1);
         let (a, b) = (other.under / common, self.under / common);
         let over = self.over.scale(a).add(&other.over.scale(b));

@@ -26,17 +26,32 @@ const MOST: usize = 192;
 /// Where that cannot be told as a formula.
 pub fn count(indices: &[Index], pred: &Pred, known: &Context) -> Result<Formula, Uncounted> {
     let (groups, alone) = apart(indices, pred);
-    let one = Ratio::constant(1);
     if let ([(indices, pred)], true) = (groups.as_slice(), alone.is_true()) {
-        return sum(indices, pred, &one, known);
+        return count_group(indices, pred, known);
     }
-    let mut product = sum(&[], &alone, &one, known)?;
+    let mut product = sum(&[], &alone, &Ratio::constant(1), known)?;
     let mut inside = known.clone();
     inside.assume(&alone);
     for (indices, pred) in groups {
-        product = product.product(&sum(&indices, &pred, &one, &inside)?);
+        product = product.product(&count_group(&indices, &pred, &inside)?);
     }
     finished(product.cases(known))
+}
+
+fn count_group(indices: &[Index], pred: &Pred, known: &Context) -> Result<Formula, Uncounted> {
+    match indices {
+        // All values of one index.
+        [i] if pred.is_true() && !reads(&i.extent) && known.implies(&Pred::nonneg(&i.extent)) => {
+            finished(Formula::from(i.extent.clone()).cases(known))
+        }
+        _ => sum(indices, pred, &Ratio::constant(1), known),
+    }
+}
+
+fn reads(p: &Poly) -> bool {
+    let mut found = false;
+    p.for_each_atom(&mut |a| found |= matches!(a, Atom::Read(..)));
+    found
 }
 
 /// Groups of indices that have nothing to do with each other, each with what the predicate says of them; and what it says
@@ -125,9 +140,7 @@ impl Sums<'_> {
         if system.polys().any(Poly::overflowed) {
             return Err(Uncounted::TooMany);
         }
-        let mut reads = false;
-        system.polys().for_each(|p| p.for_each_atom(&mut |a| reads |= matches!(a, Atom::Read(..))));
-        if reads {
+        if system.polys().any(reads) {
             return Err(Uncounted::Data);
         }
         self.without_needless(&mut system);

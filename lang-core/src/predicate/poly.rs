@@ -185,6 +185,9 @@ impl Poly {
         if other.is_zero() {
             return self.clone();
         }
+        if self.is_zero() && sign == 1 {
+            return other.clone();
+        }
         let (mut left, mut right) = (self.terms.iter().peekable(), other.terms.iter().peekable());
         let mut terms = Vec::with_capacity(self.terms.len() + other.terms.len());
         loop {
@@ -243,6 +246,9 @@ impl Poly {
         }
         if self.overflowed() {
             return Self::overflow();
+        }
+        if by == 1 {
+            return self.clone();
         }
         let scaled: Option<Vec<_>> = self.terms.iter().map(|(m, c)| Some((m.clone(), c.checked_mul(by)?))).collect();
         scaled.map_or_else(Self::overflow, |terms| Self::of(terms).guarded())
@@ -518,6 +524,11 @@ impl Atom {
             }
             _ => Poly::atom(self.clone()),
         }
+    }
+
+    /// Its value where the atoms that are made of no others have these.
+    pub(super) fn value(&self, f: &mut dyn FnMut(&Self) -> Option<i64>) -> Option<i64> {
+        self.eval(&mut |a: &Self| f(a))
     }
 
     fn eval(&self, f: &mut impl FnMut(&Self) -> Option<i64>) -> Option<i64> {

@@ -214,7 +214,7 @@ impl Pred {
 
     /// Does its negation stand among these, which are sorted? Not of what is too large: that says nothing.
     fn is_denied(&self, among: &[Self]) -> bool {
-        among.binary_search(&self.negated()).is_ok() && !self.overflowed()
+        among.len() > 1 && among.binary_search(&self.negated()).is_ok() && !self.overflowed()
     }
 
     /// Both.

@@ -8,12 +8,14 @@
 //! (`i * m + j < n * m`); linear goals over the rationals are decided, and most over the
 //! integers. What a limit cuts off is not proved.
 //!
-//! `table` holds the facts as linear rows over monomials, `reduce` proves the common goals in
-//! about a microsecond, `search` the others with the exact simplex method of `lp`.
+//! `table` holds the facts as linear rows over monomials, `points` knows goals that do not follow,
+//! `reduce` proves the common ones in about a microsecond, `search` the others with the exact simplex
+//! method of `lp`.
 
 use std::cell::RefCell;
 
 mod lp;
+mod points;
 mod reduce;
 mod search;
 mod table;
@@ -92,7 +94,8 @@ impl Facts {
         let table = &mut *self.table.borrow_mut();
         table.settle_if_large();
         let Some(goal) = table.linear(p, false) else { return false };
-        table.is_false() || reduce::proves(table, &goal) || search::proves(table, Some(&goal))
+        table.is_false()
+            || !table.refutes(&goal) && (reduce::proves(table, &goal) || search::proves(table, Some(&goal)))
     }
 
     /// Does `p = 0` follow? `false` if it does not, or that is not found out.
@@ -105,6 +108,6 @@ impl Facts {
     #[must_use]
     pub fn contradictory(&self) -> bool {
         let table = &mut *self.table.borrow_mut();
-        table.is_false() || search::proves(table, None)
+        table.is_false() || !table.holds_somewhere() && search::proves(table, None)
     }
 }

@@ -117,8 +117,9 @@ fn names(letter: char, own: &[Symbol], earlier: &[(&Symbol, &Poly)]) -> Vec<Poly
     let mut all: Vec<Poly> = Vec::new();
     for (k, symbol) in own.iter().enumerate() {
         let known = earlier.iter().copied().chain(own.iter().zip(&all));
-        let same =
-            known.filter(|(s, _)| s.content.is_some() && s.content == symbol.content).map(|(_, name)| name).next();
+        let content = |s: &Symbol| s.content.map(|c| c.name());
+        let wanted = content(symbol);
+        let same = known.filter(|(s, _)| wanted.is_some() && content(s) == wanted).map(|(_, name)| name).next();
         let same = same.cloned();
         all.push(same.unwrap_or_else(|| {
             // Numbers of their own: names alone do not tell atoms apart.

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use lang_core::cost::{Amount, Callable, Content, Cost, Greatest, Kind, Place, Symbol, cost, number};
+use lang_core::cost::{Amount, Callable, Cost, Greatest, Kind, Place, Symbol, cost, number};
 use lang_core::count::Formula;
 use lang_core::interp::Counts;
 use lang_core::ir::core::Callee;
@@ -51,7 +51,7 @@ pub(super) struct Seen {
     /// The inputs of the function,
     inputs: String,
     /// and what was counted with them.
-    counted: HashMap<Content, i64>,
+    counted: HashMap<u128, i64>,
 }
 
 impl Seen {
@@ -66,8 +66,8 @@ impl Seen {
             (self.inputs, self.counted) = (inputs.to_owned(), HashMap::new());
         }
         for (k, symbol) in symbols.iter().enumerate() {
-            let (Some(content), Some(now)) = (&symbol.content, counted(symbol)) else { continue };
-            if let Some(before) = self.counted.insert(content.clone(), now) {
+            let (Some(content), Some(now)) = (symbol.content, counted(symbol)) else { continue };
+            if let Some(before) = self.counted.insert(content.name(), now) {
                 self.shared += 1;
                 if before != now {
                     return Err(format!("p{k}: {now}, before {before}"));

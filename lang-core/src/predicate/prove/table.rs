@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use super::points::{self, Points, Values};
 use crate::predicate::poly::{Poly, floor_div};
 use crate::predicate::{Atom, poly};
 
@@ -126,6 +127,8 @@ struct Mono {
     tops: Vec<u32>,
     /// Of a minimum or maximum: the rows that compare it with its operands.
     operands: Option<[u32; 2]>,
+    /// Its values at the points.
+    values: Values,
 }
 
 /// How much of the table a row needs.
@@ -149,6 +152,7 @@ pub(super) struct Table {
     falsehoods: usize,
     /// How many rows are facts or define what facts mention.
     kept: usize,
+    points: Points,
 }
 
 impl Table {
@@ -169,6 +173,16 @@ impl Table {
     /// Is one of the facts a false number?
     pub(super) fn is_false(&self) -> bool {
         self.falsehoods > 0
+    }
+
+    /// Do the rows hold at a point that is known?
+    pub(super) fn holds_somewhere(&self) -> bool {
+        self.points.any()
+    }
+
+    /// Is a goal false at a point where the rows hold?
+    pub(super) fn refutes(&self, goal: &Row) -> bool {
+        self.points.refute(goal, &|m| self.monos.get(m as usize).map(|m| &m.values))
     }
 
     /// Its atoms, sorted, with repetition.
@@ -246,6 +260,7 @@ impl Table {
             }
         }
         self.kept = self.kept.min(self.rows.len());
+        self.points.truncate(self.rows.len());
         let keep = self.extents.last().copied().unwrap_or_default();
         for entry in self.atoms.drain(keep.atoms..) {
             self.atom_ids.remove(&entry.atom);
@@ -271,6 +286,7 @@ impl Table {
                 }
             }
         }
+        self.points.add(&row, number, &|m| self.monos.get(m as usize).map(|m| &m.values));
         self.rows.push(row);
         self.extents.push(Extent { atoms: self.atoms.len(), monos: self.monos.len() });
         Some(number)
@@ -364,7 +380,9 @@ impl Table {
         self.mono_ids.insert(factors.clone(), id);
         let squares = factors.chunks_exact(2).all(|f| f.first() == f.last()) && factors.len().is_multiple_of(2);
         let root: Vec<_> = factors.iter().copied().step_by(2).collect();
-        self.monos.push(Mono { factors, tops: Vec::new(), operands: None });
+        let of_factors = factors.iter().filter_map(|a| self.monos.get(self.mono_of(*a) as usize)).map(|m| &m.values);
+        let values = points::of_product(of_factors);
+        self.monos.push(Mono { factors, tops: Vec::new(), operands: None, values });
         // Of an integer r, r·r >= |r|.
         if squares && let Some(root) = self.find(&root) {
             for sign in [1, -1] {
@@ -391,9 +409,16 @@ impl Table {
         }
         let id = AtomId::try_from(self.atoms.len()).ok()?;
         let mono = MonoId::try_from(self.monos.len()).ok()?;
+        let values = match inside {
+            None => points::of_atom(id),
+            Some(_) => points::of_built(atom, &|a, point| {
+                let mono = self.mono_of(*self.atom_ids.get(a)?);
+                *self.monos.get(mono as usize)?.values.get(point)?
+            }),
+        };
         self.atoms.push(AtomEntry { atom: atom.clone(), mono });
         self.atom_ids.insert(atom.clone(), id);
-        self.monos.push(Mono { factors: vec![id], tops: Vec::new(), operands: None });
+        self.monos.push(Mono { factors: vec![id], tops: Vec::new(), operands: None, values });
         if inside.is_some() {
             self.define(atom, mono);
         }

@@ -4,6 +4,7 @@
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 
+use super::{reduce, search};
 use crate::predicate::testing::{atom, facts, poly};
 use crate::predicate::{Atom, Facts, Poly};
 
@@ -436,6 +437,36 @@ proptest! {
         if facts.contradictory() {
             prop_assert!(holds(&known, &Poly::constant(-1)), "contradictory: {known:?}");
         }
+    }
+
+    /// What is refuted at a point is not proved without points either, and scopes leave no trace of themselves in them.
+    #[test]
+    fn points_refute_what_does_not_follow(
+        known in prop::collection::vec((expression(), 0..5_i32), 0..4),
+        inner in prop::collection::vec((expression(), 0..5_i32), 1..4),
+        goal in expression(),
+    ) {
+        let (known, goal) = (read(&known), poly(&goal));
+        let mut facts = known_facts(&known);
+        let before = facts.table.borrow().holds_somewhere();
+        let mark = facts.mark();
+        for (p, zero) in read(&inner) {
+            if zero { facts.assume_zero(p) } else { facts.assume_nonneg(p) }
+        }
+        let refuted = |facts: &Facts| {
+            let table = &mut *facts.table.borrow_mut();
+            if table.holds_somewhere() {
+                assert!(!search::proves(table, None), "{known:?} {inner:?}");
+            }
+            let goal = table.linear(&goal, false)?;
+            let refuted = table.refutes(&goal);
+            assert!(!refuted || !reduce::proves(table, &goal) && !search::proves(table, Some(&goal)), "{known:?} {inner:?}");
+            Some(refuted)
+        };
+        refuted(&facts);
+        facts.release(mark);
+        prop_assert_eq!(before, facts.table.borrow().holds_somewhere());
+        prop_assert_eq!(refuted(&facts), refuted(&known_facts(&known)));
     }
 
     /// Bounds that are nearly reached: one more than the least value is never proved.

@@ -8,12 +8,18 @@
 //! it is told where, and only one more Ctrl-C ends the session.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use lang_core::session::{Session, Stop};
 
 use crate::{progress, rescue};
 
 /// Set when the computation under way is to stop. Long computations look at it.
 pub(crate) static STOP: AtomicBool = AtomicBool::new(false);
+
+/// What stops the question that a session is asked.
+static ASKED: Mutex<Option<Stop>> = Mutex::new(None);
 
 static COMPUTING: AtomicBool = AtomicBool::new(false);
 
@@ -55,6 +61,7 @@ pub(crate) fn listen(terminal: bool) {
             Effect::Stop => {
                 FIRST.store(now, Ordering::SeqCst);
                 STOP.store(true, Ordering::SeqCst);
+                asked().iter().for_each(Stop::stop);
             }
             Effect::Tell => {
                 // It is not known how far it is any more, and what is told is to be read.
@@ -97,6 +104,28 @@ pub(crate) fn in_session() {
 /// Is the computation under way to stop?
 pub(crate) fn requested() -> bool {
     STOP.load(Ordering::Relaxed)
+}
+
+/// Asks a session what may take long; `None` if an interrupt came.
+pub(crate) fn ask<T>(session: &Session, question: impl FnOnce(&Session) -> T) -> Option<T> {
+    struct Asking;
+    impl Drop for Asking {
+        fn drop(&mut self) {
+            *asked() = None;
+        }
+    }
+    let begun = |stop: Stop| {
+        *asked() = Some(stop);
+        if requested() {
+            asked().iter().for_each(Stop::stop);
+        }
+        Asking
+    };
+    session.ask(begun, question)
+}
+
+fn asked() -> MutexGuard<'static, Option<Stop>> {
+    ASKED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Is what is being written to be left off? Outside sessions nothing comes after it.

@@ -2,9 +2,10 @@
 //! sizes and at some larger ones for every definition of `linalg` and what else is listed here, at fewer sizes for every
 //! definition of the library and of the programs; each with its forward derivative and its adjoint by all that is real.
 //!
-//! Sizes are those that a call infers and the integer parameters that indices are made of. With up to three of them all
-//! combinations of 0 to 7 are looked at, with more all combinations of 0 to 3 (of 0 to 2 with more than six) and each of
-//! them up to 7 with all others 1, and with all others 2. `IVERSON_COUNT` makes the larger ones more.
+//! Sizes are those that a call infers and the integer parameters that indices are made of. All combinations of 0 to 7 are
+//! looked at. The few definitions with more than three sizes have too many of them: with an `IVERSON_COUNT` of a million,
+//! as `cargo xtask soak` has it, all are looked at, and else all of 0 to 3 (of 0 to 2 with more than six sizes) and some
+//! of the others. It makes the larger sizes more, too.
 #![expect(clippy::expect_used, reason = "what helpers of a test cannot make fails the test")]
 
 use std::collections::BTreeMap;
@@ -111,6 +112,8 @@ struct Tally {
     sizes: usize,
     /// and at which none did.
     without: usize,
+    /// Runs that were stopped, as they took long.
+    long: usize,
     /// Runs,
     runs: usize,
     /// by formulas of sizes alone,
@@ -125,35 +128,50 @@ struct Tally {
     kept_exactly: usize,
 }
 
+/// With so many definitions with more than three sizes are looked at, at all small sizes.
+const ALL: u64 = 1_000_000;
+
+/// So many of their small sizes are, otherwise, beside the smallest.
+const SOME: usize = 100;
+
+type AllSizes = Box<dyn Iterator<Item = Vec<i64>>>;
+
 /// All combinations of sizes below this.
-fn combinations(count: usize, below: i64) -> Vec<Vec<i64>> {
-    let mut all = vec![Vec::new()];
-    for _ in 0..count {
-        all = all.iter().flat_map(|sizes| (0..below).map(|n| [sizes.as_slice(), &[n]].concat())).collect();
-    }
-    all
+fn combinations(count: usize, below: i64) -> AllSizes {
+    let mut next = Some(vec![0; count]);
+    Box::new(std::iter::from_fn(move || {
+        let sizes = next.clone()?;
+        // Counts on, the last one first.
+        let after = next.as_mut().and_then(|sizes| sizes.iter().rposition(|n| *n + 1 < below).map(|at| (at, sizes)));
+        match after {
+            None => next = None,
+            Some((at, sizes)) => {
+                sizes.iter_mut().skip(at).take(1).for_each(|n| *n += 1);
+                sizes.iter_mut().skip(at + 1).for_each(|n| *n = 0);
+            }
+        }
+        Some(sizes)
+    }))
 }
 
 /// All sizes at which what is listed is looked at.
-fn small(count: usize) -> Vec<Vec<i64>> {
-    let below = match count {
-        0..=3 => return combinations(count, 8),
-        4..=6 => 4,
-        _ => 3,
-    };
-    let mut all = combinations(count, below);
-    for others in [1, 2] {
-        for (k, n) in (0..count).flat_map(|k| (below..8).map(move |n| (k, n))) {
-            let mut sizes = vec![others; count];
-            sizes.get_mut(k).into_iter().for_each(|slot| *slot = n);
-            all.push(sizes);
-        }
+fn small(count: usize, everything: bool) -> AllSizes {
+    if count <= 3 || everything {
+        return combinations(count, 8);
     }
-    all
+    let below = if count > 6 { 3 } else { 4 };
+    let alone = [1, 2].into_iter().flat_map(move |others| {
+        (0..count)
+            .flat_map(move |k| (below..8).map(move |n| (0..count).map(|j| if j == k { n } else { others }).collect()))
+    });
+    let mut random = Random::new(seed());
+    let mut draw = move || (0..count).map(|_| i64::try_from(random.below(8)).unwrap_or(0)).collect();
+    let drawn = (0..SOME).map(move |_| draw());
+    Box::new(combinations(count, below).chain(alone).chain(drawn))
 }
 
 /// Sizes at which everything is looked at.
-fn few(count: usize) -> Vec<Vec<i64>> {
+fn few(count: usize) -> AllSizes {
     let below = match count {
         0 | 1 => 8,
         2 => 4,
@@ -202,6 +220,8 @@ struct Comparison<'m> {
     formless: Vec<String>,
     /// Definitions without a value at any of the sizes.
     valueless: Vec<String>,
+    /// Definitions with runs that were stopped at small sizes, as they took long.
+    long: Vec<String>,
     broken: Vec<Broken>,
 }
 
@@ -215,6 +235,7 @@ impl<'m> Comparison<'m> {
             tally: Tally::default(),
             formless: Vec::new(),
             valueless: Vec::new(),
+            long: Vec::new(),
             broken: Vec::new(),
         }
     }
@@ -226,8 +247,12 @@ impl<'m> Comparison<'m> {
         for given in [Given::drawn(core, ssa, sizes, &seed)?, Given::tame(core, ssa, sizes, &seed)?] {
             let run = match self.formulas.run(ssa, &given.sizes, &given.tensors, fuel).expect("it has a cost") {
                 Ok(run) => run,
+                Err(Stopped::Fuel) => {
+                    self.tally.long += 1;
+                    continue;
+                }
                 // A top-level `let` of a sum type is no value of core until its type is known.
-                Err(Stopped::Failed(_) | Stopped::Fuel | Stopped::Broken("an input")) => continue,
+                Err(Stopped::Failed(_) | Stopped::Broken("an input")) => continue,
                 Err(stopped) => {
                     let how = format!("{stopped:?} at {sizes:?}\n{ssa}");
                     self.broken.push(Broken { law: "it is evaluated".to_owned(), how });
@@ -261,7 +286,7 @@ impl<'m> Comparison<'m> {
     }
 
     /// A definition and its derivatives at these sizes, for as many as there are, and at larger ones.
-    fn definition(&mut self, callee: &Arc<Callee>, sizes: &dyn Fn(usize) -> Vec<Vec<i64>>, fuel: u64) {
+    fn definition(&mut self, callee: &Arc<Callee>, sizes: &dyn Fn(usize) -> AllSizes, fuel: u64) {
         let Ok(stages) = self.forms.module.stages(callee) else {
             self.formless.push(callee.def.name.to_string());
             return;
@@ -279,7 +304,7 @@ impl<'m> Comparison<'m> {
             self.tally.by_sizes += usize::from(cost.symbols.is_empty());
             functions.push(ssa);
         }
-        let runs = self.tally.runs;
+        let Tally { runs, long, .. } = self.tally;
         let variables = core.sizes.len() + sizes_among(core).len();
         for sizes in sizes(variables) {
             let each: Vec<Option<bool>> = functions.iter().map(|ssa| self.at(core, ssa, &sizes, fuel)).collect();
@@ -288,6 +313,9 @@ impl<'m> Comparison<'m> {
             } else if each.contains(&Some(false)) {
                 self.tally.without += 1;
             }
+        }
+        if self.tally.long > long {
+            self.long.push(format!("{}: {}", callee.def.name, self.tally.long - long));
         }
         if self.tally.runs == runs {
             self.valueless.push(callee.def.name.to_string());
@@ -302,14 +330,14 @@ impl<'m> Comparison<'m> {
         self.tally.larger += self.tally.runs - before;
     }
 
-    /// What was compared, if nothing differs; what has no forms; and what has no values.
+    /// What was compared, if nothing differs; what has no forms; and what has no values, or was stopped, at small sizes.
     fn all(self) -> (Tally, Vec<String>, Vec<String>) {
         let mut laws: BTreeMap<String, usize> = BTreeMap::new();
         self.broken.iter().for_each(|b| *laws.entry(b.law.clone()).or_default() += 1);
         let few: Vec<String> = self.broken.iter().take(3).map(|b| format!("{}: {}", b.law, b.how)).collect();
         assert!(self.broken.is_empty(), "{laws:?}:\n{}", few.join("\n\n"));
         println!("{:#?}", self.tally);
-        (self.tally, self.formless, self.valueless)
+        (self.tally, self.formless, [self.valueless, self.long].concat())
     }
 }
 
@@ -334,16 +362,17 @@ fn listed_definitions_at_all_small_sizes() {
     let globals = globals(&session, DEFINITIONS.iter().map(|(module, _)| *module));
     let forms = Forms::new(&session, &globals);
     let mut all = Comparison::new(&forms, (count(0) / 20_000).clamp(4, 50));
+    let everything = count(0) >= ALL;
     for (module, names) in DEFINITIONS {
         let defs = definitions(&session, module);
         let is = |callee: &Callee, name: &str| *callee.def.name == *name;
         assert!(names.iter().all(|name| defs.iter().any(|def| is(def, name))), "{module} lacks one of {names:?}");
         for def in defs.iter().filter(|def| names.is_empty() || names.iter().any(|name| is(def, name))) {
-            all.definition(def, &small, FUEL);
+            all.definition(def, &|count| small(count, everything), FUEL);
         }
     }
-    let (tally, formless, valueless) = all.all();
-    assert!(valueless.is_empty(), "no value at any size: {valueless:?}");
+    let (tally, formless, without) = all.all();
+    assert!(without.is_empty(), "no values: {without:?}");
     assert_eq!(
         formless,
         ["map_matrix", "zip_matrix", "map_rows", "map_columns", "cg"],
@@ -352,7 +381,7 @@ fn listed_definitions_at_all_small_sizes() {
     // What is compared may grow; if it falls, something is no longer looked at.
     let Tally { definitions, functions, by_sizes, sizes, runs, exact, larger, .. } = tally;
     assert!(definitions >= 132 && functions >= 380 && by_sizes >= 255, "{tally:?}");
-    assert!(sizes >= 22_000 && runs >= 76_000 && exact >= 51_000 && larger >= 1_450, "{tally:?}");
+    assert!(sizes >= 23_000 && runs >= 80_000 && exact >= 54_000 && larger >= 1_450, "{tally:?}");
 }
 
 #[test]

@@ -3,9 +3,11 @@
 pub mod arena;
 pub mod diag;
 pub mod name;
+pub mod pause;
 pub mod span;
 
 pub use arena::{Arena, Idx};
 pub use diag::{Code, Diagnostic, Label, Severity};
 pub use name::{GlobalName, ModuleName, Name};
+pub use pause::pause;
 pub use span::Span;

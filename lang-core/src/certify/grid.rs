@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use super::packed::{Mono, Names, Packed, lcm, powers};
 use super::proof::{Comparison, Term};
 use super::{Grid, Question, Sizes, Why, Witness};
+use crate::base::pause;
 use crate::count::Formula;
 use crate::predicate::{Atom, Poly};
 
@@ -44,6 +45,7 @@ impl Points {
         let far = far(grid.atoms.len());
         let count = near.len();
         for (k, point) in near.into_iter().chain(far).enumerate() {
+            pause();
             if k == count {
                 before = least;
             }

@@ -4,6 +4,7 @@
 use super::combine::Frame;
 use super::packed::{Names, Packed, lcm, powers, quotient, single};
 use super::proof::{self, Claim, Combination, Comparison, Fact, Made, Proof, Told};
+use crate::base::pause;
 use crate::predicate::{Atom, Poly};
 
 /// A proof is not deeper.
@@ -227,6 +228,7 @@ impl Search {
 
     /// What a node says: `first` is what is still to be split, `shifts` how often facts were.
     fn node(&mut self, first: &mut Vec<Packed>, deepest: usize, shifts: &mut Vec<(Packed, u8)>) -> Option<Proof> {
+        pause();
         self.left.nodes = self.left.nodes.checked_sub(1)?;
         let deepest = deepest.checked_sub(1)?;
         let before = (self.told.clone(), self.bounds.iter().map(|(_, used)| *used).collect::<Vec<_>>());

@@ -12,6 +12,7 @@ use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
 use super::nest::Form;
+use crate::base::pause;
 use crate::ir::flat::Input;
 use crate::ir::region::{Arg, Loop, Part, Trips};
 use crate::ir::ssa::{Access, Rhs, Ssa, Stmt, Var, index_number};
@@ -242,6 +243,7 @@ impl<'s> Contents<'s> {
             }
             let stmt = self.ssa.stmts.get(v.0 as usize)?;
             if ready {
+                pause();
                 let named = self.shared.named.get();
                 self.shared.named.set(named.saturating_add(1));
                 let content = if named < MOST { self.stmt(stmt) } else { None };

@@ -4,9 +4,10 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 
 use super::content::{Content, Contents, Shared};
-use super::nest::{Counts, Form, Given, Nest, Sure};
+use super::nest::{Counts, Form, Given, MOST_STEPS, Nest, Sure};
 use super::symbol::{self, Kind, Symbol};
 use super::{Amount, Callees, Cost, Greatest, Place};
+use crate::base::pause;
 use crate::count::{self, Formula, Ratio, Uncounted};
 use crate::ir::core::{Constant, Operation};
 use crate::ir::cost::{bytes, is_real, read_by_loops, same_call};
@@ -198,6 +199,7 @@ impl Walk<'_> {
         let mut calls: Vec<(u32, &Rhs)> = Vec::new();
         let read = read_by_loops(ssa);
         for (k, stmt) in (0..).zip(&ssa.stmts) {
+            pause();
             if matches!(stmt.rhs, Rhs::Loop(_, Part::Every(_) | Part::State(_))) && read.contains(&Var(k)) {
                 let dims: Vec<Poly> = stmt.dims.iter().map(|n| self.poly(scope, n)).collect();
                 own = own.add(&elements(&dims, &scope.known).times(&Ratio::constant(bytes(stmt.scalar).into())));
@@ -618,7 +620,10 @@ fn apart(preds: &[Pred], indices: &[Index], known: &Context) -> bool {
     }
     let mut inside = known.clone();
     indices.iter().for_each(|i| inside.enter(i));
-    preds.iter().enumerate().all(|(k, p)| preds.iter().skip(k + 1).all(|q| inside.refutes(&p.and(q))))
+    preds.iter().enumerate().all(|(k, p)| {
+        pause();
+        known.spent() < MOST_STEPS && preds.iter().skip(k + 1).all(|q| inside.refutes(&p.and(q)))
+    })
 }
 
 /// One after the other.

@@ -8,6 +8,9 @@ use crate::count::{self, Formula, Uncounted};
 use crate::ir::ssa::index_number;
 use crate::predicate::{Atom, Context, Index, LocalId, Poly, Pred};
 
+/// More steps of proofs are not made for one cost: the nests that are left are symbols.
+pub(super) const MOST_STEPS: u64 = 50_000_000;
+
 /// What a nest is in the form: equal ones have equal counts.
 pub(super) type Form = (Vec<Poly>, usize, Pred);
 
@@ -35,7 +38,11 @@ impl Given<'_> {
         if let Some(known) = self.counts.borrow().get(&key) {
             return known.clone();
         }
-        let found = count::count(indices, pred, self.known);
+        let found = if self.known.spent() > MOST_STEPS {
+            Err(Uncounted::TooMany)
+        } else {
+            count::count(indices, pred, self.known)
+        };
         self.counts.borrow_mut().insert(key, found.clone());
         found
     }

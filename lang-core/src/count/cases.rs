@@ -2,10 +2,14 @@
 //! and cases that say the same are one. A few sizes at the border of a case that fit the next one go over to it.
 
 use super::{Formula, Piece, Ratio};
+use crate::base::pause;
 use crate::predicate::{Atom, Context, Poly, Pred};
 
 /// More cases than this are not told apart.
 const MOST: usize = 128;
+
+/// Nor is more asked of what is known than in so many steps.
+const MOST_STEPS: u64 = 2_000_000;
 
 /// More pairs of sizes are not looked at.
 const MOST_PAIRS: usize = 10;
@@ -26,7 +30,13 @@ pub(super) fn cases(of: &Formula, known: &Context) -> Option<Formula> {
     let mut asked: Vec<Pred> = of.pieces().iter().flat_map(|p| p.pred.conjuncts().to_vec()).collect();
     asked.sort();
     asked.dedup();
-    let mut cells = Cells { of: of.pieces(), asked: &asked, told: Vec::new(), left: MOST };
+    let mut cells = Cells {
+        of: of.pieces(),
+        asked: &asked,
+        told: Vec::new(),
+        left: MOST,
+        until: known.spent().saturating_add(MOST_STEPS),
+    };
     let tree = cells.apart(&mut known.clone())?;
     let mut pieces = Vec::new();
     collect(&tree, &Pred::truth(), &mut pieces);
@@ -39,13 +49,18 @@ struct Cells<'f> {
     /// What the first of the predicates are.
     told: Vec<bool>,
     left: usize,
+    until: u64,
 }
 
 impl Cells<'_> {
     fn apart(&mut self, known: &mut Context) -> Option<Case> {
+        pause();
         self.left = self.left.checked_sub(1)?;
         let before = self.told.len();
         while let Some(p) = self.asked.get(self.told.len()) {
+            if known.spent() > self.until {
+                return None;
+            }
             let told = if known.implies(p) {
                 true
             } else if known.refutes(p) {

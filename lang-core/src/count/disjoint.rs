@@ -3,10 +3,14 @@
 //! Motzkin's elimination; where all bounds are between two polynomials no case is lost).
 
 use super::Uncounted;
+use crate::base::pause;
 use crate::predicate::{Atom, Context, Index, Poly, Pred};
 
 /// More cases than this are not looked at.
 const MOST: usize = 128;
+
+/// Nor is more asked of what is known than in so many steps.
+const MOST_STEPS: u64 = 10_000_000;
 
 /// A variable is split by so many remainders at most.
 const REMAINDERS: i128 = 64;
@@ -68,7 +72,8 @@ impl Conjunction {
 
 /// The conjunctions that a predicate is, no two at once, as far as they can hold where something is known.
 pub(super) fn disjoint(p: &Pred, known: &Context) -> Result<Vec<Conjunction>, Uncounted> {
-    let mut cases = Cases { known, all: Vec::new(), left: MOST };
+    let until = known.spent().saturating_add(MOST_STEPS);
+    let mut cases = Cases { known, all: Vec::new(), left: MOST, until };
     cases.split(vec![p.clone()], Conjunction::default())?;
     Ok(cases.all)
 }
@@ -78,12 +83,18 @@ struct Cases<'k> {
     all: Vec<Conjunction>,
     /// How many more are looked at.
     left: usize,
+    /// What is known is asked until it took so many steps.
+    until: u64,
 }
 
 impl Cases<'_> {
     /// Adds the conjunctions of what is taken already and of all of these.
     fn split(&mut self, mut open: Vec<Pred>, mut taken: Conjunction) -> Result<(), Uncounted> {
+        pause();
         self.left = self.left.checked_sub(1).ok_or(Uncounted::TooMany)?;
+        if self.known.spent() > self.until {
+            return Err(Uncounted::TooMany);
+        }
         let mut later = Vec::new();
         while let Some(p) = open.pop() {
             match p {

@@ -3,6 +3,7 @@
 
 use super::disjoint::{Conjunction, Cut, bound, coefficient, disjoint, made_of, remainders, uneven};
 use super::{Formula, Piece, Ratio};
+use crate::base::pause;
 use crate::predicate::{Atom, Context, Index, Poly, Pred};
 
 /// Why something is not counted.
@@ -18,6 +19,9 @@ pub enum Uncounted {
 
 /// More systems of comparisons than this are not looked at.
 const MOST: usize = 192;
+
+/// Nor is more asked of what is known than in so many steps.
+const MOST_STEPS: u64 = 10_000_000;
 
 /// How many tuples of these indices fulfil the predicate. An extent may mention indices before it; one below 0 is as good
 /// as 0. `known`: what holds of the sizes.
@@ -93,7 +97,8 @@ fn finished(sum: Formula) -> Result<Formula, Uncounted> {
 pub fn sum(indices: &[Index], pred: &Pred, value: &Ratio, known: &Context) -> Result<Formula, Uncounted> {
     let inside = indices.iter().map(|i| Pred::inside(&i.value(), &i.extent));
     let all = Pred::all(inside.chain([pred.clone()]));
-    let mut sums = Sums { known, pieces: Vec::new(), left: MOST };
+    let until = known.spent().saturating_add(MOST_STEPS);
+    let mut sums = Sums { known, pieces: Vec::new(), left: MOST, until };
     for of in disjoint(&all, known)? {
         sums.add(System { vars: indices.iter().map(Index::atom).collect(), of, value: value.clone() })?;
     }
@@ -112,6 +117,8 @@ struct Sums<'k> {
     known: &'k Context,
     pieces: Vec<Piece>,
     left: usize,
+    /// What is known is asked until it took so many steps.
+    until: u64,
 }
 
 impl System {
@@ -136,8 +143,9 @@ impl System {
 
 impl Sums<'_> {
     fn add(&mut self, mut system: System) -> Result<(), Uncounted> {
+        pause();
         self.left = self.left.checked_sub(1).ok_or(Uncounted::TooMany)?;
-        if system.polys().any(Poly::overflowed) {
+        if self.known.spent() > self.until || system.polys().any(Poly::overflowed) {
             return Err(Uncounted::TooMany);
         }
         if system.polys().any(reads) {

@@ -30,6 +30,12 @@ impl Context {
         context
     }
 
+    /// The steps that questions took so far, of this context and of all that it was cloned from or to ([`Facts::spent`]).
+    #[must_use]
+    pub fn spent(&self) -> u64 {
+        self.facts.spent()
+    }
+
     /// The current scope.
     #[must_use]
     pub fn mark(&self) -> Mark {

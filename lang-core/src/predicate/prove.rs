@@ -12,7 +12,8 @@
 //! `reduce` proves the common ones in about a microsecond, `search` the others with the exact simplex
 //! method of `lp`.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 
 mod lp;
 mod points;
@@ -25,6 +26,9 @@ mod tests;
 
 use super::Poly;
 use table::Table;
+
+/// What any goal takes, in steps of a search.
+const GOAL: u64 = 100;
 
 /// A conjunction of facts, added and taken back like scopes.
 ///
@@ -41,6 +45,8 @@ use table::Table;
 pub struct Facts {
     /// Numbers for atoms are given out when goals are asked too.
     table: RefCell<Table>,
+    /// What goals took, of all clones together.
+    spent: Rc<Cell<u64>>,
 }
 
 impl Facts {
@@ -48,6 +54,13 @@ impl Facts {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// The steps that goals took so far, of these facts and of those that were cloned from them or that they were cloned
+    /// from; a step is about 10 ns.
+    #[must_use]
+    pub fn spent(&self) -> u64 {
+        self.spent.get()
     }
 
     /// The current scope, for [`Self::release`].
@@ -91,11 +104,13 @@ impl Facts {
         if p.as_constant().is_some_and(|c| c >= 0) {
             return true;
         }
+        self.spent.set(self.spent.get().saturating_add(GOAL));
         let table = &mut *self.table.borrow_mut();
         table.settle_if_large();
         let Some(goal) = table.linear(p, false) else { return false };
         table.is_false()
-            || !table.refutes(&goal) && (reduce::proves(table, &goal) || search::proves(table, Some(&goal)))
+            || !table.refutes(&goal)
+                && (reduce::proves(table, &goal) || search::proves(table, Some(&goal), &self.spent))
     }
 
     /// Does `p = 0` follow? `false` if it does not, or that is not found out.
@@ -107,7 +122,8 @@ impl Facts {
     /// Can the facts not all hold? `false` if they can, or that is not found out.
     #[must_use]
     pub fn contradictory(&self) -> bool {
+        self.spent.set(self.spent.get().saturating_add(GOAL));
         let table = &mut *self.table.borrow_mut();
-        table.is_false() || !table.holds_somewhere() && search::proves(table, None)
+        table.is_false() || !table.holds_somewhere() && search::proves(table, None, &self.spent)
     }
 }

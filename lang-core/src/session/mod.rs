@@ -445,6 +445,18 @@ impl Session {
         Snapshot(Self { db: self.db.clone(), log: self.log.clone(), files: HashMap::new() })
     }
 
+    /// Asks what may be stopped while it is answered: by an edit, if this is a snapshot, and by what is given to `begun`,
+    /// which has no effect any more when this returns. `None` if it was.
+    pub fn ask<G, T>(&self, begun: impl FnOnce(Stop) -> G, question: impl FnOnce(&Self) -> T) -> Option<T> {
+        let asked = || {
+            salsa::attach(&self.db, || {
+                let _until = begun(Stop(self.db.cancellation_token()));
+                question(self)
+            })
+        };
+        salsa::Cancelled::catch(AssertUnwindSafe(asked)).ok()
+    }
+
     /// The queries that ran since this was last asked, as `query(item)`, in order. Only a
     /// session made by [`Session::logging`] knows.
     #[must_use]
@@ -500,6 +512,17 @@ pub struct Snapshot(Session);
 impl Snapshot {
     /// Asks; `None` if an edit came in between.
     pub fn ask<T>(&self, question: impl FnOnce(&Session) -> T) -> Option<T> {
-        salsa::Cancelled::catch(AssertUnwindSafe(|| question(&self.0))).ok()
+        self.0.ask(|_| {}, question)
+    }
+}
+
+/// Stops what a session is asked, from any thread.
+#[derive(Clone, Debug)]
+pub struct Stop(salsa::CancellationToken);
+
+impl Stop {
+    /// The answer is not wanted any more.
+    pub fn stop(&self) {
+        self.0.cancel();
     }
 }

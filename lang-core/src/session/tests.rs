@@ -469,6 +469,29 @@ fn a_snapshot_answers_on_another_thread_until_an_edit() {
 }
 
 #[test]
+fn a_question_may_be_stopped() {
+    let session = session("def f(x: [n]f64) -> f64 = sum i: x[i] * x[i]");
+    let f = Arc::new(Callee::new(GlobalName::new(FILE, "f"), Vec::new()));
+    let cost = |s: &Session| s.cost(&f).map(|cost| cost.total.work.to_string());
+    assert_eq!(session.ask(|stop| stop.stop(), cost), None);
+    // The next one knows nothing of it.
+    let told = Some("(2*n - 1)*[0 < n]".to_owned());
+    assert_eq!(session.ask(|_| {}, cost), Some(told.clone()));
+    assert_eq!(cost(&session), told);
+}
+
+/// Sixty overlapping predicates about two indices: what is too hard to count is a symbol, and is told soon.
+#[test]
+fn what_is_hard_to_count_is_a_symbol() {
+    let term = |k: i32| format!("[{} * i + {} * j + {k} < {} * m + k] * x[i] * y[j]", k % 5 + 2, k % 7 + 1, k % 3 + 2);
+    let terms: Vec<String> = (0..60).map(term).collect();
+    let text = format!("def h(x: [n]f64, y: [m]f64, k: i64) -> [n, m]f64 = for i, j: {}", terms.join(" + "));
+    let session = session(&text);
+    let cost = session.cost(&Arc::new(Callee::new(GlobalName::new(FILE, "h"), Vec::new()))).unwrap();
+    assert!((1..=61).contains(&cost.symbols.len()), "{}", cost.symbols.len());
+}
+
+#[test]
 fn chains_may_be_as_long_as_a_file() {
     let mut text = String::new();
     for i in 0..3000 {

@@ -14,7 +14,7 @@ use lang_core::types::ty::Signature;
 
 use crate::cli::Common;
 use crate::engine::Engine;
-use crate::engine::costs::{callee_of, derivatives};
+use crate::engine::costs::{WIDEST, callee_of, derivatives};
 use crate::engine::measure::{Measured, locals};
 use crate::files;
 use crate::json;
@@ -260,7 +260,10 @@ fn ratio(adjoint: &Cost, primal: &Cost) -> f64 {
 
 /// Columns, numbers at the right.
 fn table<const N: usize>(rows: &[[String; N]]) -> String {
-    let width = |k: usize| rows.iter().filter_map(|r| r.get(k)).map(|c| c.chars().count()).max().unwrap_or(0);
+    let width = |k: usize| {
+        let widths = rows.iter().filter_map(|r| r.get(k)).map(|c| c.chars().count());
+        widths.max().unwrap_or(0).min(WIDEST)
+    };
     let mut text = String::new();
     for row in rows {
         let mut line = String::new();

@@ -11,6 +11,7 @@ use lang_core::syntax::ops::Scalar;
 use lang_core::types::tree::Body;
 
 use super::{Engine, Here};
+use crate::interrupt;
 use crate::problem::Problem;
 
 /// Operations and index tuples that take minutes.
@@ -41,7 +42,9 @@ impl Engine {
     /// Asks before a body runs that takes more than the budget.
     pub(super) fn within_budget(&self, body: &Arc<Body>, here: &Here) -> Result<(), Vec<Problem>> {
         let Some(budget) = self.budget else { return Ok(()) };
-        let Some(Predicted { steps, bytes }) = self.predicted(&here.item, body) else { return Ok(()) };
+        let predicted = interrupt::ask(&self.session, |_| self.predicted(&here.item, body));
+        let predicted = predicted.ok_or_else(|| vec![Problem::new(Code::E0507, "interrupted")])?;
+        let Some(Predicted { steps, bytes }) = predicted else { return Ok(()) };
         let memory = self.limits.max_bytes;
         let question = if steps > i128::from(budget.steps) {
             format!("this takes up to {} operations", rounded(steps))

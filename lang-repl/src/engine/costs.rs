@@ -13,8 +13,12 @@ use lang_core::types::ty::{Signature, Type};
 
 use super::Engine;
 use super::origins::TextAt;
+use crate::interrupt;
 use crate::json;
 use crate::problem::Problem;
+
+/// What is longer stands out of its column.
+pub(crate) const WIDEST: usize = 100;
 
 /// More symbols of a cost are counted only.
 const MOST: usize = 12;
@@ -54,6 +58,11 @@ pub(crate) fn callee_of(name: &GlobalName, signature: &Signature) -> Arc<Callee>
 impl Engine {
     /// The costs of a definition.
     pub(crate) fn costs(&self, name: &GlobalName) -> Result<Costs, Box<Problem>> {
+        let interrupted = || Err(Box::new(Problem::new(Code::E0507, "interrupted")));
+        interrupt::ask(&self.session, |_| self.costs_of(name)).unwrap_or_else(interrupted)
+    }
+
+    fn costs_of(&self, name: &GlobalName) -> Result<Costs, Box<Problem>> {
         let Some(signature) = self.signature(name) else {
             let message = format!("there is no definition `{}` here", name.name);
             return Err(Box::new(Problem::new(Code::E0600, message)));
@@ -243,7 +252,7 @@ impl Costs {
             }
         }
         let wide = |k: usize| rows.iter().filter_map(|r| r.get(k)).map(|c| c.chars().count()).max().unwrap_or(0);
-        let (of, work) = (wide(0), wide(1));
+        let (of, work) = (wide(0), wide(1).min(WIDEST));
         let line = |[a, b, c]: &[String; 3]| format!("  {}\n", format!("{a:<of$}  {b:<work$}  {c}").trim_end());
         if rows.is_empty() {
             String::new()

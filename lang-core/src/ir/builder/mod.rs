@@ -7,6 +7,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::base::pause;
 use crate::ir::core::{Constant, Operation};
 use crate::ir::origin::{Ancestor, Trace, VALUE};
 use crate::ir::region::{Loop, Part};
@@ -107,6 +108,7 @@ impl Builder {
         if let Some(known) = self.simplified.borrow().get(&key) {
             return known.clone();
         }
+        pause();
         let simplified = self.context_of(dims, pred).simplify(pred);
         let mut known = self.simplified.borrow_mut();
         known.insert((key.0.clone(), simplified.clone()), simplified.clone());

@@ -5,6 +5,7 @@
 //! divisors, cuts, products of rows where the value of a monomial is not the product of the
 //! values of its atoms, and the two cases of a minimum. When there are none it gives up.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::lp::{Lp, Verdict, float, spend};
@@ -35,8 +36,12 @@ const MAX_SPLIT_DEGREE: usize = 4;
 const TOLERANCE: f64 = 1e-9;
 
 /// Do the facts of the table imply the goal? Without a goal: do they contradict each other?
-pub(super) fn proves(table: &mut Table, goal: Option<&Row>) -> bool {
-    Search { table, work: MAX_WORK, nested: false, signs: BTreeMap::new() }.proves(goal)
+/// `spent` goes up by the steps that it took.
+pub(super) fn proves(table: &mut Table, goal: Option<&Row>, spent: &Cell<u64>) -> bool {
+    let mut search = Search { table, work: MAX_WORK, nested: false, signs: BTreeMap::new() };
+    let proved = search.proves(goal);
+    spent.set(spent.get().saturating_add((MAX_WORK - search.work).into()));
+    proved
 }
 
 struct Search<'t> {

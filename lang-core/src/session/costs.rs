@@ -28,7 +28,8 @@ const DEEPEST: u32 = 16;
 /// What a place of a definition costs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Term {
-    /// The place in the text of the definition, or of a rule by which it is differentiated; what stands nowhere has none.
+    /// The place in the text of the definition, or of a rule by which it is differentiated; of a condition that is checked
+    /// in a callee, there. What stands nowhere has none.
     pub place: Option<(GlobalName, Span)>,
     /// What all statements that were made for it cost.
     pub amount: Amount,
@@ -53,7 +54,7 @@ impl Session {
         for (place, amount) in &cost.parts {
             let place = match place {
                 Place::Statement(var) => self.place(callee, *var, &|of| is_rule(of, &callee.def)),
-                Place::Check(_) => None,
+                Place::Check(check) => self.checked_at(callee, *check),
             };
             match all.iter_mut().find(|t| t.place == place) {
                 Some(term) => term.amount = term.amount.add(amount),
@@ -113,6 +114,15 @@ impl Session {
         let sizes: Vec<String> = at.sizes.iter().map(|(a, n)| format!("{} = {n}", Poly::atom(a.clone()))).collect();
         let numbers = format!("at {} it costs {}, the function {}", sizes.join(", "), at.derived, at.primal);
         Some(d.help(format!("{numbers}, inputs and outputs included; `iverson cost` tells the formulas")))
+    }
+
+    /// The place of what is checked.
+    fn checked_at(&self, callee: &Arc<Callee>, check: u32) -> Option<(GlobalName, Span)> {
+        let ssa = self.ssa(callee)?;
+        let what = &ssa.checks.get(check as usize)?.what;
+        let body = Bodies::body(self, &what.item)?;
+        let node = what.node.filter(|node| node.index() < body.nodes.len())?;
+        Some((what.item.clone(), body.nodes[node].span))
     }
 
     /// The place that a statement stands for: of what was put in place of a call that `inside` does not look into, the

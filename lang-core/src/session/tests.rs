@@ -1,5 +1,6 @@
 //! What the session recomputes after edits, and what it reports of whole modules.
 
+mod costs;
 mod origins;
 
 use std::fmt::Write;
@@ -275,29 +276,6 @@ fn an_edit_in_an_imported_module_reaches_those_who_use_it() {
 }
 
 #[test]
-fn an_edit_elsewhere_recomputes_no_cost() {
-    let mut session = session(
-        "def dot(a: [n]f64, b: [n]f64) -> f64 = sum i: a[i] * b[i]\n\
-         def norm(a: [n]f64) -> f64 = sqrt(dot(a, a))\n\
-         def other(x: f64) -> f64 = x\n",
-    );
-    let norm = Arc::new(Callee::new(GlobalName::new(FILE, "norm"), Vec::new()));
-    let ran = |session: &Session| {
-        let [_, adjoint] = session.derivatives(&norm).expect("it has derivatives");
-        assert!(session.bound(&adjoint).is_some());
-        let ran = session.ran_queries();
-        ran.into_iter().filter(|q| q.starts_with("cost(") || q.starts_with("bound(")).count()
-    };
-    assert_ne!(ran(&session), 0);
-    replace(&mut session, "-> f64 = x", "-> f64 = 2.0 * x");
-    assert_eq!(ran(&session), 0);
-    replace(&mut session, "def dot(", "-- The scalar product.\ndef dot(");
-    assert_eq!(ran(&session), 0);
-    replace(&mut session, "a[i] * b[i]", "2.0 * a[i] * b[i]");
-    assert_ne!(ran(&session), 0);
-}
-
-#[test]
 fn names_defined_twice() {
     check(
         "def f(x: f64) -> f64 = x\ntype T = f64\nlet (a, b) = (1, 2)\ntype T = A | f\nlet b = 3\ndef b(x: f64) -> f64 = x",
@@ -466,29 +444,6 @@ fn a_snapshot_answers_on_another_thread_until_an_edit() {
     session.edit(FILE, 0..0, "\n");
     // That the edit went on says that the reader let go.
     assert!(thread.join().is_ok());
-}
-
-#[test]
-fn a_question_may_be_stopped() {
-    let session = session("def f(x: [n]f64) -> f64 = sum i: x[i] * x[i]");
-    let f = Arc::new(Callee::new(GlobalName::new(FILE, "f"), Vec::new()));
-    let cost = |s: &Session| s.cost(&f).map(|cost| cost.total.work.to_string());
-    assert_eq!(session.ask(|stop| stop.stop(), cost), None);
-    // The next one knows nothing of it.
-    let told = Some("(2*n - 1)*[0 < n]".to_owned());
-    assert_eq!(session.ask(|_| {}, cost), Some(told.clone()));
-    assert_eq!(cost(&session), told);
-}
-
-/// Sixty overlapping predicates about two indices: what is too hard to count is a symbol, and is told soon.
-#[test]
-fn what_is_hard_to_count_is_a_symbol() {
-    let term = |k: i32| format!("[{} * i + {} * j + {k} < {} * m + k] * x[i] * y[j]", k % 5 + 2, k % 7 + 1, k % 3 + 2);
-    let terms: Vec<String> = (0..60).map(term).collect();
-    let text = format!("def h(x: [n]f64, y: [m]f64, k: i64) -> [n, m]f64 = for i, j: {}", terms.join(" + "));
-    let session = session(&text);
-    let cost = session.cost(&Arc::new(Callee::new(GlobalName::new(FILE, "h"), Vec::new()))).unwrap();
-    assert!((1..=61).contains(&cost.symbols.len()), "{}", cost.symbols.len());
 }
 
 #[test]

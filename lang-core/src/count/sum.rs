@@ -299,11 +299,39 @@ impl Sums<'_> {
         Ok(())
     }
 
+    /// Goes on without an atom that is not taken apart, as `i // n` is: where an equation tells a variable by it, and it
+    /// stands in bounds alone that follow from what is left.
+    fn without(&mut self, system: &System, made: &Atom, why: Uncounted) -> Result<(), Uncounted> {
+        let mut next = system.clone();
+        for (k, p) in system.of.equations.iter().enumerate().filter(|(_, p)| p.mentions(made)) {
+            let told = system.vars.iter().find_map(|var| Some((var, p.linear_in(var).filter(|(c, _)| c.abs() == 1)?)));
+            if let Some((var, (c, rest))) = told {
+                next.of.equations.remove(k);
+                next.vars.retain(|v| v != var);
+                let by = if c > 0 { rest.neg() } else { rest };
+                next.put(var, &by);
+                return self.add(next);
+            }
+        }
+        let (of, mut kept): (Vec<Poly>, Vec<Poly>) = next.of.bounds.iter().cloned().partition(|p| p.mentions(made));
+        let mut inside = self.known.clone();
+        kept.iter().for_each(|p| inside.assume(&Pred::nonneg(p)));
+        let count = of.len();
+        let of: Vec<Poly> = of.into_iter().filter(|p| !inside.implies(&Pred::nonneg(p))).collect();
+        if of.len() == count {
+            return Err(why);
+        }
+        kept.extend(of);
+        next.of.bounds = kept;
+        self.add(next)
+    }
+
     /// Takes an atom apart that is made of variables.
     fn apart(&mut self, system: &System, made: &Atom) -> Result<(), Uncounted> {
-        match Cut::of(made, &system.vars)? {
-            Cut::Remainders(var, c) => self.by_remainders(system, &var, c),
-            Cut::Cases(cases) => cases.into_iter().try_for_each(|(is, bound)| {
+        match Cut::of(made, &system.vars) {
+            Err(why) => self.without(system, made, why),
+            Ok(Cut::Remainders(var, c)) => self.by_remainders(system, &var, c),
+            Ok(Cut::Cases(cases)) => cases.into_iter().try_for_each(|(is, bound)| {
                 let mut next = system.clone();
                 next.put(made, &is);
                 next.of.bounds.push(bound);

@@ -244,6 +244,10 @@ fn formulas() {
         of(&[("i", "n"), ("j", "n"), ("k", "j")], "i < k"),
         of(&[("i", "n"), ("j", "m")], "i == j"),
         of(&[("i", "n"), ("j", "m")], "i * m + j < n"),
+        of(&[("i", "n"), ("j", "m"), ("k", "n * m")], "i == k // m, j == k % m"),
+        of(&[("i", "n"), ("j", "m"), ("k", "n * m")], "k == i * m + j"),
+        of(&[("i", "n"), ("j", "m"), ("k", "p"), ("l", "n * m * p")], "i == l // (m * p), j == l // p % m, k == l % p"),
+        of(&[("i", "n"), ("k", "l")], "i == k // m"),
     ]
     .iter()
     .map(|f| show(f) + "\n")
@@ -268,6 +272,14 @@ fn formulas() {
 
         [m < n] (m) / 1
         [n <= m] (n) / 1
+
+        Nonlinear
+
+        [true] (m * n) / 1
+
+        [true] (m * n) / 1
+
+        [0 <= m * n * p] (m * n * p) / 1
 
         Nonlinear
 

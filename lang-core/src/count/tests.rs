@@ -248,6 +248,11 @@ fn formulas() {
         of(&[("i", "n"), ("j", "m"), ("k", "n * m")], "k == i * m + j"),
         of(&[("i", "n"), ("j", "m"), ("k", "p"), ("l", "n * m * p")], "i == l // (m * p), j == l // p % m, k == l % p"),
         of(&[("i", "n"), ("k", "l")], "i == k // m"),
+        of(
+            &[("i", "n"), ("j", "p"), ("k", "m"), ("l", "q"), ("r", "n * p"), ("s", "m * q")],
+            "i == (m * q * r + s) // q // m // p, j == (m * q * r + s) // q // m % p, \
+             k == (m * q * r + s) // q % m, l == (m * q * r + s) % q",
+        ),
     ]
     .iter()
     .map(|f| show(f) + "\n")
@@ -282,6 +287,8 @@ fn formulas() {
         [0 <= m * n * p] (m * n * p) / 1
 
         Nonlinear
+
+        [0 <= m * q && 0 <= n * p] (m * n * p * q) / 1
 
     "#]]
     .assert_eq(&out);

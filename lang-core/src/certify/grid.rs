@@ -1,8 +1,8 @@
 //! Both sides of a question at many sizes: the least factor that all of them leave.
 
-use super::claim::{sides, terms};
 use std::collections::HashMap;
 
+use super::claim::{sides, terms};
 use super::packed::{Mono, Names, Packed, lcm, powers};
 use super::proof::{Comparison, Term};
 use super::{Grid, Question, Sizes, Why, Witness};

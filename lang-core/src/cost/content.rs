@@ -31,7 +31,7 @@ const MOST_CARRIED: usize = 8;
 /// Orders of the indices of a nest that are looked at, at most.
 const MOST_ORDERS: usize = 24;
 
-/// So few are looked at without a thought.
+/// So few are all looked at, before the indices are told apart by what they are.
 const FEW_ORDERS: usize = 4;
 
 /// What a value is, and of which inputs and sizes of the function it is made.

@@ -9,8 +9,8 @@ use crate::predicate::{Atom, Context, Index, Poly, Pred};
 /// More cases than this are not looked at.
 const MOST: usize = 128;
 
-/// Nor is more asked of what is known than in so many steps.
-const MOST_STEPS: u64 = 10_000_000;
+/// Nor is more asked of what is known than in so many steps, here and for a sum.
+pub(super) const MOST_STEPS: u64 = 10_000_000;
 
 /// A variable is split by so many remainders at most.
 const REMAINDERS: i128 = 64;

@@ -1,7 +1,7 @@
 //! Sums of polynomials over the tuples of indices for which a predicate holds: index by index, the range of one after
 //! the other between its bounds.
 
-use super::disjoint::{Conjunction, Cut, bound, coefficient, disjoint, made_of, remainders, uneven};
+use super::disjoint::{Conjunction, Cut, MOST_STEPS, bound, coefficient, disjoint, made_of, remainders, uneven};
 use super::{Formula, Piece, Ratio};
 use crate::base::pause;
 use crate::predicate::{Atom, Context, Index, Poly, Pred};
@@ -19,9 +19,6 @@ pub enum Uncounted {
 
 /// More systems of comparisons than this are not looked at.
 const MOST: usize = 192;
-
-/// Nor is more asked of what is known than in so many steps.
-const MOST_STEPS: u64 = 10_000_000;
 
 /// How many tuples of these indices fulfil the predicate. An extent may mention indices before it; one below 0 is as good
 /// as 0. `known`: what holds of the sizes.

@@ -294,6 +294,54 @@ fn formulas() {
     .assert_eq(&out);
 }
 
+/// Quotients and remainders by sizes, against all tuples.
+#[test]
+fn quotients_by_sizes() {
+    type Case<'c> = (&'c [(&'c str, &'c str)], &'c str);
+    let cases: [Case<'_>; 4] = [
+        (&[("i", "n"), ("j", "m"), ("k", "n * m")], "i == k // m, j == k % m"),
+        (&[("i", "n"), ("k", "n * m"), ("l", "p")], "i == k // m, l <= k % m"),
+        (&[("i", "n"), ("j", "m"), ("k", "p"), ("l", "n * m * p")], "i == l // (m * p), j == l // p % m, k == l % p"),
+        (
+            &[("i", "n"), ("j", "p"), ("k", "m"), ("l", "q"), ("r", "n * p"), ("s", "m * q")],
+            "i == (m * q * r + s) // q // m // p, j == (m * q * r + s) // q // m % p, \
+             k == (m * q * r + s) // q % m, l == (m * q * r + s) % q",
+        ),
+    ];
+    let mut compared = 0;
+    for (indices, pred) in cases {
+        let Ok(formula) = of(indices, pred) else { continue };
+        let asked = facts(pred);
+        let extents: Vec<_> = indices.iter().map(|(name, extent)| (atom(name), poly(extent))).collect();
+        for sizes in 0..256 {
+            let mut values: Vec<(Atom, i64)> =
+                ["n", "m", "p", "q"].iter().zip(0..).map(|(name, k)| (atom(name), sizes >> (2 * k) & 3)).collect();
+            let holds = |values: &[(Atom, i64)]| {
+                let mut value = |a: &Atom| values.iter().find(|(b, _)| a == b).map(|(_, n)| *n);
+                asked.iter().all(|(p, zero)| p.eval(&mut value).is_some_and(|n| if *zero { n == 0 } else { n >= 0 }))
+            };
+            let counted = tuples(&extents, &mut values, &holds);
+            let mut value = |a: &Atom| values.iter().find(|(b, _)| a == b).map(|(_, n)| *n);
+            assert_eq!(formula.eval(&mut value), Some(counted), "{pred} at {values:?}");
+            compared += 1;
+        }
+    }
+    assert!(compared >= 3 * 256, "{compared}");
+}
+
+/// How many tuples of these indices there are, one after the other, for which it holds.
+fn tuples(indices: &[(Atom, Poly)], values: &mut Vec<(Atom, i64)>, holds: &dyn Fn(&[(Atom, i64)]) -> bool) -> i128 {
+    let Some(((index, extent), rest)) = indices.split_first() else { return holds(values).into() };
+    let most = extent.eval(&mut |a: &Atom| values.iter().find(|(b, _)| a == b).map(|(_, n)| *n)).unwrap();
+    let mut all = 0;
+    for n in 0..most {
+        values.push((index.clone(), n));
+        all += tuples(rest, values, holds);
+        values.pop();
+    }
+    all
+}
+
 #[test]
 fn ratios() {
     // 1³ + 2³ + … + 10³ is 55².

@@ -314,9 +314,9 @@ fn quotients_by_sizes() {
         let asked = facts(pred);
         let extents: Vec<_> = indices.iter().map(|(name, extent)| (atom(name), poly(extent))).collect();
         for sizes in 0..256 {
-            let mut values: Vec<(Atom, i64)> =
+            let mut values: Vec<Valued> =
                 ["n", "m", "p", "q"].iter().zip(0..).map(|(name, k)| (atom(name), sizes >> (2 * k) & 3)).collect();
-            let holds = |values: &[(Atom, i64)]| {
+            let holds = |values: &[Valued]| {
                 let mut value = |a: &Atom| values.iter().find(|(b, _)| a == b).map(|(_, n)| *n);
                 asked.iter().all(|(p, zero)| p.eval(&mut value).is_some_and(|n| if *zero { n == 0 } else { n >= 0 }))
             };
@@ -329,8 +329,11 @@ fn quotients_by_sizes() {
     assert!(compared >= 3 * 256, "{compared}");
 }
 
+/// An atom and its value.
+type Valued = (Atom, i64);
+
 /// How many tuples of these indices there are, one after the other, for which it holds.
-fn tuples(indices: &[(Atom, Poly)], values: &mut Vec<(Atom, i64)>, holds: &dyn Fn(&[(Atom, i64)]) -> bool) -> i128 {
+fn tuples(indices: &[(Atom, Poly)], values: &mut Vec<Valued>, holds: &dyn Fn(&[Valued]) -> bool) -> i128 {
     let Some(((index, extent), rest)) = indices.split_first() else { return holds(values).into() };
     let most = extent.eval(&mut |a: &Atom| values.iter().find(|(b, _)| a == b).map(|(_, n)| *n)).unwrap();
     let mut all = 0;

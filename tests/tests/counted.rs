@@ -304,7 +304,7 @@ impl<'m> Comparison<'m> {
             self.tally.by_sizes += usize::from(cost.symbols.is_empty());
             functions.push(ssa);
         }
-        let Tally { runs, long, .. } = self.tally;
+        let Tally { runs, long, sizes: seen, without, .. } = self.tally;
         let variables = core.sizes.len() + sizes_among(core).len();
         for sizes in sizes(variables) {
             let each: Vec<Option<bool>> = functions.iter().map(|ssa| self.at(core, ssa, &sizes, fuel)).collect();
@@ -320,6 +320,8 @@ impl<'m> Comparison<'m> {
         if self.tally.runs == runs {
             self.valueless.push(callee.def.name.to_string());
         }
+        let (seen, without) = (self.tally.sizes - seen, self.tally.without - without);
+        println!("{}: values at {seen} tuples of {variables} sizes, none at {without}", callee.def);
         let before = self.tally.runs;
         for _ in 0..if variables == 0 { 0 } else { self.many } {
             let sizes = larger(&mut self.random, variables);

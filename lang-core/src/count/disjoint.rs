@@ -3,6 +3,7 @@
 //! Motzkin's elimination; where all bounds are between two polynomials no case is lost).
 
 use super::Uncounted;
+use super::quotient::{simpler, told};
 use crate::base::pause;
 use crate::predicate::{Atom, Context, Index, Poly, Pred};
 
@@ -62,7 +63,15 @@ impl Conjunction {
         })
     }
 
-    fn assumed(&self, known: &Context) -> Context {
+    /// With something simpler in place of a quotient or a remainder by a size.
+    fn by_sizes(&self, known: &Context) -> Option<Self> {
+        let Some((atom, by)) = simpler(self.polys(), &self.assumed(known)) else { return told(self, known) };
+        let mut simple = self.clone();
+        simple.put(&atom, &by);
+        Some(simple)
+    }
+
+    pub(super) fn assumed(&self, known: &Context) -> Context {
         let mut known = known.clone();
         self.bounds.iter().for_each(|p| known.assume(&Pred::nonneg(p)));
         self.equations.iter().for_each(|p| known.assume(&Pred::zero(p)));
@@ -140,9 +149,13 @@ fn eliminated(index: &Index, body: &Pred, known: &Context) -> Result<Pred, Uncou
     let (mut cases, mut left) = (Vec::new(), MOST);
     while let Some(case) = open.pop() {
         left = left.checked_sub(1).ok_or(Uncounted::TooMany)?;
-        match case.made_of(std::slice::from_ref(&atom)) {
-            Some(made) => open.extend(case.apart(&made, std::slice::from_ref(&atom))?),
-            None => cases.push(without(&case, &atom)?),
+        let Some(made) = case.made_of(std::slice::from_ref(&atom)) else {
+            cases.push(without(&case, &atom)?);
+            continue;
+        };
+        match case.apart(&made, std::slice::from_ref(&atom)) {
+            Ok(apart) => open.extend(apart),
+            Err(why) => open.push(case.by_sizes(known).ok_or(why)?),
         }
     }
     Ok(Pred::any_of(cases))

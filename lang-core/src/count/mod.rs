@@ -11,6 +11,7 @@
 mod cases;
 mod disjoint;
 mod formula;
+mod quotient;
 mod ratio;
 mod sum;
 mod text;

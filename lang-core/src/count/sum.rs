@@ -2,6 +2,7 @@
 //! the other between its bounds.
 
 use super::disjoint::{Conjunction, Cut, MOST_STEPS, bound, coefficient, disjoint, made_of, remainders, uneven};
+use super::quotient::simpler;
 use super::{Formula, Piece, Ratio};
 use crate::base::pause;
 use crate::predicate::{Atom, Context, Index, Poly, Pred};
@@ -300,7 +301,7 @@ impl Sums<'_> {
     /// a variable by it, and where it stands in bounds alone that follow from what is left.
     fn without(&mut self, system: &System, made: &Atom, why: Uncounted) -> Result<(), Uncounted> {
         let mut next = system.clone();
-        if let Some((atom, by)) = self.divided(system) {
+        if let Some((atom, by)) = simpler(system.polys(), &system.of.assumed(self.known)) {
             next.put(&atom, &by);
             return self.add(next);
         }
@@ -325,31 +326,6 @@ impl Sums<'_> {
         kept.extend(of);
         next.of.bounds = kept;
         self.add(next)
-    }
-
-    /// A quotient or a remainder by a size that is simpler where the bounds hold: of `a·n + b` by `n`, with a positive `n`.
-    fn divided(&self, system: &System) -> Option<(Atom, Poly)> {
-        let mut all: Vec<Atom> = Vec::new();
-        system.polys().for_each(|p| p.for_each_atom(&mut |a| all.push(a.clone())));
-        all.sort_unstable();
-        all.dedup();
-        let mut inside = self.known.clone();
-        system.of.bounds.iter().for_each(|p| inside.assume(&Pred::nonneg(p)));
-        all.into_iter().find_map(|atom| {
-            let (Atom::Div(p, q) | Atom::Mod(p, q)) = &atom else { return None };
-            if q.as_constant().is_some() || !inside.implies(&Pred::nonneg(&q.plus(-1))) {
-                return None;
-            }
-            let (whole, part) = p.split_by(q);
-            let by = match (&atom, inside.implies(&Pred::inside(&part, q))) {
-                (Atom::Div(..), true) => whole,
-                (_, true) => part,
-                _ if whole.is_zero() => return None,
-                (Atom::Div(..), _) => whole.add(&part.div(q)?),
-                _ => part.rem(q)?,
-            };
-            Some((atom, by))
-        })
     }
 
     /// Takes an atom apart that is made of variables.

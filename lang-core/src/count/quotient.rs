@@ -1,0 +1,57 @@
+//! Quotients and remainders by sizes, which no constant number of remainders takes apart: where what holds beside them
+//! tells that they are something simpler.
+
+use super::disjoint::Conjunction;
+use crate::predicate::{Atom, Context, Poly, Pred};
+
+/// Is that at least 1?
+fn is_positive(q: &Poly, inside: &Context) -> bool {
+    inside.implies(&Pred::nonneg(&q.plus(-1)))
+}
+
+/// A quotient or a remainder by a size that is simpler where something holds: of `a·n + b` by `n`, with a positive `n`.
+pub(super) fn simpler<'p>(of: impl Iterator<Item = &'p Poly>, inside: &Context) -> Option<(Atom, Poly)> {
+    let mut all: Vec<Atom> = Vec::new();
+    of.for_each(|p| p.for_each_atom(&mut |a| all.push(a.clone())));
+    all.sort_unstable();
+    all.dedup();
+    all.into_iter().find_map(|atom| {
+        let (Atom::Div(p, q) | Atom::Mod(p, q)) = &atom else { return None };
+        if q.as_constant().is_some() || !is_positive(q, inside) {
+            return None;
+        }
+        let (whole, part) = p.split_by(q);
+        let by = match (&atom, inside.implies(&Pred::inside(&part, q))) {
+            (Atom::Div(..), true) => whole,
+            (_, true) => part,
+            _ if whole.is_zero() => return None,
+            (Atom::Div(..), _) => whole.add(&part.div(q)?),
+            _ => part.rem(q)?,
+        };
+        Some((atom, by))
+    })
+}
+
+/// Without a quotient that an equation tells: where `u == x // n`, with a positive `n`, that is `n·u <= x < n·u + n`, and
+/// `x % n` is `x - n·u`.
+pub(super) fn told(of: &Conjunction, known: &Context) -> Option<Conjunction> {
+    let inside = of.assumed(known);
+    of.equations.iter().find_map(|equation| {
+        let mut quotients = Vec::new();
+        equation.for_each_atom(&mut |a| quotients.extend(matches!(a, Atom::Div(..)).then(|| a.clone())));
+        quotients.into_iter().find_map(|made| {
+            let Atom::Div(x, n) = &made else { return None };
+            let (c, rest) = equation.linear_in(&made).filter(|(c, _)| c.abs() == 1)?;
+            if n.as_constant().is_some() || !is_positive(n, &inside) {
+                return None;
+            }
+            let whole = if c > 0 { rest.neg() } else { rest };
+            let part = x.sub(&n.mul(&whole));
+            let mut next = of.clone();
+            next.put(&made, &whole);
+            next.put(&Atom::Mod(x.clone(), n.clone()), &part);
+            next.bounds.extend([n.sub(&part).plus(-1), part]);
+            Some(next)
+        })
+    })
+}

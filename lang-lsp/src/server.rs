@@ -1,0 +1,169 @@
+//! The requests and notifications of the protocol. Each puts one step into the loop's queue before it first waits, so that
+//! they take effect in the order in which they came; a request then waits for its answer, and one that the client cancels
+//! is dropped here, which stops what computes it.
+
+use std::sync::{Arc, OnceLock};
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+use tower_lsp::LanguageServer;
+use tower_lsp::jsonrpc::{Error, Result};
+use tower_lsp::lsp_types::*;
+
+use crate::abilities::Abilities;
+use crate::check;
+use crate::commands;
+use crate::features;
+use crate::files;
+use crate::pages;
+use crate::settings::Settings;
+use crate::startup;
+use crate::state::{Queue, State};
+use crate::world::{Asking, Cord, PullOnDrop, Seen, failed};
+
+/// What the service calls.
+pub(crate) struct Server {
+    pub(crate) queue: Queue,
+    /// What the client can do, known when `initialize` is answered.
+    pub(crate) abilities: Arc<OnceLock<Abilities>>,
+}
+
+/// A document by its URI alone.
+#[derive(Deserialize)]
+pub(crate) struct ByUrl {
+    uri: Url,
+}
+
+impl Server {
+    fn step(&self, step: impl FnOnce(&mut State) + Send + 'static) {
+        self.queue.send(step);
+    }
+
+    /// Asks a question about a document, or about all where there is none.
+    async fn ask<T: Send + 'static>(
+        &self,
+        url: Option<&Url>,
+        question: impl FnMut(&Seen<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let (reply, answer) = oneshot::channel();
+        let cord = Cord::default();
+        let _cancelled = PullOnDrop(cord.clone());
+        let url = url.cloned();
+        self.step(move |state| {
+            state.flush();
+            let about = url.and_then(|url| state.document(&url));
+            state.ask(Box::new(Asking { about, question, reply: Some(reply), cord }));
+        });
+        answer.await.unwrap_or_else(|_| Err(Error::internal_error()))
+    }
+
+    /// The text of a document that stands in no file.
+    pub(crate) async fn content(&self, params: ByUrl) -> Result<Value> {
+        match pages::text(&params.uri) {
+            Some(text) => Ok(json!({"text": text})),
+            None => Err(failed(format!("there is no document {}", params.uri))),
+        }
+    }
+
+    /// The client does not want to wait any more.
+    pub(crate) async fn progress_cancelled(&self, _: Value) {
+        self.step(|state| state.evaluator.stop());
+    }
+}
+
+#[tower_lsp::async_trait]
+impl LanguageServer for Server {
+    async fn initialize(&self, params: InitializeParams) -> Result<InitializeResult> {
+        let abilities = self.abilities.get().cloned().unwrap_or_default();
+        let encoding = abilities.encoding;
+        let capabilities = startup::capabilities(&abilities);
+        self.step(move |state| startup::begin(state, abilities, &params));
+        let version = Some(env!("CARGO_PKG_VERSION").to_owned());
+        let server_info = Some(ServerInfo { name: "iverson-lsp".to_owned(), version });
+        let capabilities = ServerCapabilities { position_encoding: Some(encoding.kind()), ..capabilities };
+        Ok(InitializeResult { capabilities, server_info })
+    }
+
+    async fn initialized(&self, _: InitializedParams) {
+        self.step(startup::register);
+    }
+
+    async fn shutdown(&self) -> Result<()> {
+        self.step(|state| state.evaluator.stop());
+        Ok(())
+    }
+
+    // ---- documents ----
+
+    async fn did_open(&self, params: DidOpenTextDocumentParams) {
+        let document = params.text_document;
+        self.step(move |state| state.opened(document.uri, document.version, document.text));
+    }
+
+    async fn did_change(&self, params: DidChangeTextDocumentParams) {
+        let document = params.text_document;
+        self.step(move |state| state.changed(&document.uri, document.version, params.content_changes));
+    }
+
+    async fn did_save(&self, params: DidSaveTextDocumentParams) {
+        self.step(move |state| state.saved(&params.text_document.uri));
+    }
+
+    async fn did_close(&self, params: DidCloseTextDocumentParams) {
+        self.step(move |state| state.closed(&params.text_document.uri));
+    }
+
+    // ---- the workspace ----
+
+    async fn did_change_configuration(&self, params: DidChangeConfigurationParams) {
+        self.step(move |state| startup::configuration_changed(state, &params.settings));
+    }
+
+    async fn did_change_workspace_folders(&self, params: DidChangeWorkspaceFoldersParams) {
+        self.step(move |state| startup::folders_changed(state, &params.event));
+    }
+
+    async fn did_change_watched_files(&self, params: DidChangeWatchedFilesParams) {
+        self.step(move |state| {
+            state.look_again();
+            state.read(params.changes.iter().map(|change| files::module_of(&change.uri)).collect());
+        });
+    }
+
+    async fn execute_command(&self, params: ExecuteCommandParams) -> Result<Option<Value>> {
+        let (reply, answer) = oneshot::channel();
+        self.step(move |state| commands::execute(state, &params, reply));
+        answer.await.unwrap_or_else(|_| Err(Error::internal_error()))
+    }
+
+    // ---- what is asked of a document ----
+
+    async fn diagnostic(&self, params: DocumentDiagnosticParams) -> Result<DocumentDiagnosticReportResult> {
+        let url = params.text_document.uri;
+        let (sender, checker) = oneshot::channel();
+        self.step(move |state| drop(sender.send(state.shared_checker())));
+        let checker = checker.await.map_err(|_| Error::internal_error())?;
+        let items = move |seen: &Seen<'_>| {
+            let document = seen.documents.get(&url).ok_or_else(|| failed(format!("{url} is not open")))?;
+            Ok(check::diagnostics(seen, document, &checker).unwrap_or_default())
+        };
+        let items = self.ask(None, items).await?;
+        let full = FullDocumentDiagnosticReport { result_id: None, items };
+        let report = RelatedFullDocumentDiagnosticReport {
+            related_documents: None,
+            full_document_diagnostic_report: full,
+        };
+        Ok(DocumentDiagnosticReportResult::Report(DocumentDiagnosticReport::Full(report)))
+    }
+
+    async fn formatting(&self, params: DocumentFormattingParams) -> Result<Option<Vec<TextEdit>>> {
+        let url = params.text_document.uri;
+        self.ask(Some(&url.clone()), move |seen| features::formatting(seen, &url)).await
+    }
+}
+
+/// Settings from an answer to `workspace/configuration`.
+pub(crate) fn settings(answer: Vec<Value>) -> Settings {
+    Settings::read(&answer.into_iter().next().unwrap_or_default())
+}

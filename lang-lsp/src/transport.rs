@@ -21,6 +21,8 @@ use crate::client::Client;
 
 /// A message may have so many bytes: the language's longest text, escaped, fits.
 const MAX_MESSAGE: usize = 256 << 20;
+/// The header that there must be.
+const LENGTH: &str = "content-length:";
 /// A header may have so many.
 const MAX_HEADER: u64 = 16 << 10;
 
@@ -116,15 +118,12 @@ fn read(input: &mut impl BufRead) -> io::Result<Frame> {
             break;
         }
         any = true;
-        match line.split_once(':') {
-            Some((name, value)) if name.trim().eq_ignore_ascii_case("content-length") => {
-                match value.trim().parse::<usize>() {
-                    Ok(n) => length = Some(n),
-                    Err(_) => bad = Some("Content-Length is no number"),
-                }
-            }
-            Some(_) => {}
-            None => bad = Some("a header has no colon"),
+        // Behind a length that was wrong the rest of a body stands before the next header.
+        let name = line.to_ascii_lowercase().rfind(LENGTH);
+        match name.and_then(|at| line.get(at.saturating_add(LENGTH.len())..)).map(|value| value.trim().parse()) {
+            Some(Ok(n)) => length = Some(n),
+            Some(Err(_)) => bad = Some("Content-Length is no number"),
+            None => {}
         }
     }
     let Some(length) = length else { return Ok(Frame::Bad(bad.unwrap_or("there is no Content-Length"))) };
@@ -215,5 +214,6 @@ mod tests {
         check(b"Content-Length: x\r\n\r\nContent-Length: 2\r\n\r\n{}", &["bad: Content-Length is no number", "{}"]);
         check(b"Hello: you\r\n\r\nContent-Length: 2\r\n\r\n{}", &["bad: there is no Content-Length", "{}"]);
         check(b"Content-Length: 20\r\n\r\n{}", &[]);
+        check(b"Content-Length: 1\r\n\r\n{}Content-Length: 2\r\n\r\n[]", &["{", "[]"]);
     }
 }

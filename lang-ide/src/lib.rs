@@ -4,6 +4,10 @@
 //! A module is known by its name in the [`Session`](lang_core::session::Session), a place in it by bytes of its text. What
 //! takes long may be stopped where the session is asked by a snapshot.
 
+pub mod names;
+
+mod fields;
+
 pub use lang_core::base::{Code, Diagnostic, Label, ModuleName, Severity, Span};
 pub use lang_core::session::{LIBRARY, Session, Snapshot, Stop, module_name};
 

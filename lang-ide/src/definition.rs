@@ -125,8 +125,9 @@ impl Wanted {
 
 /// The `type` items that are another name for a record with these fields.
 fn aliases(session: &Session, here: &ItemRef, names: &[Name]) -> Vec<Location> {
+    let Some(first) = names.first() else { return Vec::new() };
     let mut found = Vec::new();
-    for place in declarations(session, here, &What::Field(names.to_vec())) {
+    for place in declarations(session, here, &What::Field(names.to_vec(), first.clone())) {
         let Some(item) = session.item_at(&place.module, place.span.start) else { continue };
         let Some(parsed) = session.tree(&item) else { continue };
         let Item::Type(def) = &parsed.tree.item else { continue };

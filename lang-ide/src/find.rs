@@ -90,7 +90,7 @@ pub(crate) fn owner(session: &Session, here: &ItemRef, what: &What) -> Option<It
         What::Local(owner, _) | What::TypeParam(owner, _) if *owner == here.global => Some(here.clone()),
         What::Local(owner, _) | What::TypeParam(owner, _) | What::Value(owner) => session.item(owner),
         What::Type(ty) | What::Ctor(ty, _) => session.type_item(ty),
-        What::Field(_) | What::Module(_) | What::Word(_) | What::Unknown => None,
+        What::Field(..) | What::Module(_) | What::Word(_) | What::Unknown => None,
     }
 }
 
@@ -102,7 +102,7 @@ pub(crate) fn declarations(session: &Session, here: &ItemRef, what: &What) -> Ve
             let text = session.text(module);
             text.map(|_| Location { module: module.clone(), span: Span::new(0, 0) }).into_iter().collect()
         }
-        What::Field(names) => field_declarations(session, here, names),
+        What::Field(names, _) => field_declarations(session, here, names, what),
         What::Word(_) | What::Unknown => Vec::new(),
         _ => {
             let Some(item) = owner(session, here, what) else { return Vec::new() };
@@ -140,7 +140,7 @@ fn declared_in(session: &Session, item: &ItemRef, what: &What) -> Option<Span> {
 
 /// Where the fields of a record are declared: in a `type` of this module or of another, else wherever its type is
 /// written, else where such a record is made.
-fn field_declarations(session: &Session, here: &ItemRef, names: &[Name]) -> Vec<Location> {
+fn field_declarations(session: &Session, here: &ItemRef, names: &[Name], what: &What) -> Vec<Location> {
     let Some(first) = names.first() else { return Vec::new() };
     let mut by_rank: [Vec<Location>; 3] = Default::default();
     let mut modules = session.modules();
@@ -156,7 +156,7 @@ fn field_declarations(session: &Session, here: &ItemRef, names: &[Name]) -> Vec<
                 _ => 2,
             };
             for found in uses(session, item) {
-                if matches!(&found.what, What::Field(all) if all == names)
+                if found.what == *what
                     && let Some(list) = by_rank.get_mut(rank(&found))
                 {
                     list.push(Location { module: module.clone(), span: found.span });
@@ -214,8 +214,8 @@ pub(crate) fn occurrences(session: &Session, here: &ItemRef, found: &Use, only: 
         What::Value(global) | What::Type(global) | What::Ctor(global, _) => {
             within(session.modules(), &|i| uses_of(i, global))
         }
-        What::Field(names) if names.is_empty() => Vec::new(),
-        What::Field(_) => within(session.modules(), &|_| true),
+        What::Field(names, _) if names.is_empty() => Vec::new(),
+        What::Field(..) => within(session.modules(), &|_| true),
         What::Module(_) => {
             let module = here.module.as_str();
             let aliases = session.items(module);

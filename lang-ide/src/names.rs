@@ -34,8 +34,9 @@ pub enum What {
     Ctor(GlobalName, u32),
     /// A parameter of a definition or type that is a type: its item and number.
     TypeParam(GlobalName, u32),
-    /// A field of the records that have exactly these fields, in alphabetical order; none where that is not known.
-    Field(Vec<Name>),
+    /// A field, by its name, of the records that have exactly these fields, in alphabetical order; none are told
+    /// where they are not known.
+    Field(Vec<Name>, Name),
     /// A module, where it is imported or named before a dot.
     Module(ModuleName),
     /// A word of the language: `sum`, `grad`, `f64`, `let`.
@@ -117,7 +118,7 @@ pub fn name_at(session: &Session, module: &str, at: u32) -> Option<(ItemRef, Use
     };
     let found = last(untyped_uses(session, &item))?;
     let found = match found.what {
-        What::Field(_) => last(uses(session, &item))?,
+        What::Field(..) => last(uses(session, &item))?,
         _ => found,
     };
     Some((item, found))
@@ -366,19 +367,19 @@ impl Walk<'_> {
                             self.qualifier(&Ident { name: module.clone(), span: base.span });
                         }
                     }
-                    None => self.ident(name, What::Field(self.shapes.at(node.span)), Role::Use),
+                    None => self.ident(name, What::Field(self.shapes.at(node.span), name.name.clone()), Role::Use),
                 },
                 Expr::Record(fields) => {
                     for (name, _) in fields {
                         let mut all: Vec<Name> = fields.iter().map(|f| f.0.name.clone()).collect();
                         all.sort_unstable();
-                        self.ident(name, What::Field(all), Role::Use);
+                        self.ident(name, What::Field(all, name.name.clone()), Role::Use);
                     }
                 }
                 Expr::With(_, updates) => {
                     for update in updates {
                         if let Place::Field(name) = &update.place {
-                            self.ident(name, What::Field(self.shapes.at(node.span)), Role::Write);
+                            self.ident(name, What::Field(self.shapes.at(node.span), name.name.clone()), Role::Write);
                         }
                     }
                 }
@@ -487,7 +488,7 @@ impl Walk<'_> {
                         if pat.is_none() && !told.contains(&name.span) {
                             self.declared(name);
                         }
-                        self.ident(name, What::Field(self.shapes.at(node.span)), role);
+                        self.ident(name, What::Field(self.shapes.at(node.span), name.name.clone()), role);
                     }
                 }
                 Pat::Sized(sizes, _) => {
@@ -532,7 +533,7 @@ impl Walk<'_> {
                     let mut all: Vec<Name> = fields.iter().map(|f| f.0.name.clone()).collect();
                     all.sort_unstable();
                     for (name, _) in fields {
-                        self.ident(name, What::Field(all.clone()), Role::Declaration);
+                        self.ident(name, What::Field(all.clone(), name.name.clone()), Role::Declaration);
                     }
                 }
                 TypeExpr::Fun(params, _) => params.iter().filter_map(|p| p.0.as_ref()).for_each(|p| self.declared(p)),

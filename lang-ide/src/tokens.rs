@@ -196,7 +196,7 @@ fn named(session: &Session, item: &ItemRef, found: &Use) -> Option<SemanticToken
         What::Type(_) => TokenKind::Type,
         What::Ctor(..) => TokenKind::Constructor,
         What::TypeParam(..) => TokenKind::TypeParameter,
-        What::Field(_) => TokenKind::Field,
+        What::Field(..) => TokenKind::Field,
         What::Module(_) => TokenKind::Module,
         What::Word(Word::Keyword) => TokenKind::Keyword,
         What::Word(Word::Function) => TokenKind::Function,

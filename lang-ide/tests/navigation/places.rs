@@ -6,7 +6,7 @@ use std::fmt::Write;
 use expect_test::{Expect, expect};
 use lang_ide::definition::{declaration, definition, implementation, type_definition};
 use lang_ide::highlight::highlights;
-use lang_ide::names::{Use, What, Word, uses};
+use lang_ide::names::{Role, Use, What, Word, uses};
 use lang_ide::references::references;
 use lang_ide::{Location, Session};
 
@@ -51,7 +51,13 @@ fn a_definition_and_its_rule() {
 derivative sq(x; dx) = 2 * (sum i < n: x[i] * dx[i])
 def g(y: [k]f64) -> f64 = $0sq(y) + sq(y)
 ",
-        &expect![],
+        &expect![[r#"
+            definition: 1:5 sq
+            type: nothing
+            rules: 2:1 derivative sq(x; dx) = 2 * (sum i < n: x[i] * dx[i])
+            references: 1:5 sq; 2:12 sq; 3:27 sq; 3:35 sq
+            written: 1:5
+        "#]],
     );
 }
 
@@ -61,13 +67,25 @@ fn a_size_in_signature_body_and_rule() {
         "def sq(x: [n]f64, y: [n]f64) -> f64 = sum i < n: x[i] * y[i]
 derivative sq(x, y; dx, dy) = sum i < $0n: x[i] * dy[i] + dx[i] * y[i]
 ",
-        &expect![],
+        &expect![[r#"
+            definition: 1:12 n
+            type: nothing
+            rules: nothing
+            references: 1:12 n; 1:23 n; 1:47 n; 2:39 n
+            written: 1:12
+        "#]],
     );
 }
 
 #[test]
 fn a_parameter_by_which_is_differentiated() {
-    check("def f(x$0: f64, y: f64) -> f64 = x * y\ndef g(a: f64) -> f64 = grad(f, wrt: x)(a, a)\n", &expect![]);
+    check("def f(x$0: f64, y: f64) -> f64 = x * y\ndef g(a: f64) -> f64 = grad(f, wrt: x)(a, a)\n", &expect![[r#"
+        definition: 1:7 x
+        type: nothing
+        rules: nothing
+        references: 1:7 x; 1:32 x; 2:37 x
+        written: 1:7
+    "#]]);
 }
 
 #[test]
@@ -78,7 +96,13 @@ type Other = {at: f64}
 def f(p: Pose, q: Other) -> Pose = {at: p.turn + q.at, turn: p.at$0}
 def g(p: Pose) -> Pose = let {at, turn: t} = p in p with at = at + t
 ",
-        &expect![],
+        &expect![[r#"
+            definition: 1:14 at
+            type: nothing
+            rules: nothing
+            references: 1:14 at; 3:37 at; 3:64 at; 4:31 at; 4:58 at
+            written: 1:14, 4:31, 4:58
+        "#]],
     );
 }
 
@@ -86,18 +110,37 @@ def g(p: Pose) -> Pose = let {at, turn: t} = p in p with at = at + t
 fn a_constructor() {
     check(
         "type T(a) = Leaf(a) | Two(T(a), T(a))\ndef f(t: T(f64)) -> f64 = match t { Le$0af(x): x, Two(_, _): 0.0 }\ndef g() -> T(f64) = Leaf(1)\n",
-        &expect![],
+        &expect![[r#"
+            definition: 1:13 Leaf
+            type: 1:6 T
+            rules: nothing
+            references: 1:13 Leaf; 2:37 Leaf; 3:21 Leaf
+            written: 1:13
+        "#]],
     );
 }
 
 #[test]
 fn a_module() {
-    check("import linalg as l\ndef f(x: [n]f64) -> f64 = l$0.dot(x, x)\n", &expect![]);
+    check("import linalg as l\ndef f(x: [n]f64) -> f64 = l$0.dot(x, x)\n", &expect![[r#"
+        definition: linalg 1:1 
+        declaration: 1:18 l
+        type: nothing
+        rules: nothing
+        references: 1:8 linalg; 1:18 l; 2:27 l
+        written: 1:18
+    "#]]);
 }
 
 #[test]
 fn a_definition_of_the_library() {
-    check("import linalg\ndef f(x: [n]f64) -> f64 = linalg.do$0t(x, x)\n", &expect![]);
+    check("import linalg\ndef f(x: [n]f64) -> f64 = linalg.do$0t(x, x)\n", &expect![[r#"
+        definition: linalg 214:5 dot
+        type: nothing
+        rules: nothing
+        references: 2:34 dot
+        written: 
+    "#]]);
 }
 
 #[test]
@@ -106,13 +149,25 @@ fn a_carry_of_a_fold() {
         "type S = {a: f64, b: f64}
 def f(x: [n]f64) -> S = fold s = {a: 0.0, b: 1.0} for i < n: {a: s.a + x[i], b: $0s.b}
 ",
-        &expect![],
+        &expect![[r#"
+            definition: 2:30 s
+            type: 1:6 S
+            rules: nothing
+            references: 2:30 s; 2:66 s; 2:81 s
+            written: 2:30
+        "#]],
     );
 }
 
 #[test]
 fn a_top_level_pattern() {
-    check("let (a, b) = (1.0, 2.0)\ndo a + $0b\ndef f(b: f64) -> f64 = b\n", &expect![]);
+    check("let (a, b) = (1.0, 2.0)\ndo a + $0b\ndef f(b: f64) -> f64 = b\n", &expect![[r#"
+        definition: 1:9 b
+        type: nothing
+        rules: nothing
+        references: 1:9 b; 2:8 b
+        written: 1:9
+    "#]]);
 }
 
 /// The references of a name are the names that mean the same, its definition is one of them, and each has one.
@@ -127,13 +182,18 @@ fn references_are_the_names_of_one_meaning() {
             for found in uses(&session, &item) {
                 let place = Location { module: module.as_str().into(), span: found.span };
                 let entry = meant.entry(found.what.clone());
-                entry.or_insert_with(|| (module.clone(), found, HashSet::new())).2.insert(place);
+                let kept = entry.or_insert_with(|| (module.clone(), found.clone(), HashSet::new()));
+                kept.2.insert(place);
+                // Where a field gives a variable its name, the variable is asked for.
+                if kept.1.role == Role::Shorthand {
+                    (kept.0, kept.1) = (module.clone(), found);
+                }
             }
         }
     }
     let mut counted = 0;
     for (what, (module, found, places)) in &meant {
-        if matches!(what, What::Word(_)) || module == "partials" {
+        if matches!(what, What::Word(_)) || module == "partials" || found.role == Role::Shorthand {
             continue;
         }
         let at = format!("{module}:{} {found:?}", place(&session.text(module).unwrap(), found.span.start));

@@ -10,8 +10,11 @@ mod fields;
 mod find;
 
 pub mod definition;
+pub mod folding;
+pub mod format;
 pub mod highlight;
 pub mod references;
+pub mod selection;
 pub mod symbols;
 pub mod tokens;
 

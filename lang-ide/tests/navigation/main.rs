@@ -2,4 +2,5 @@
 
 mod names;
 mod places;
+mod shape;
 mod support;

@@ -4,11 +4,25 @@
 //! A module is known by its name in the [`Session`](lang_core::session::Session), a place in it by bytes of its text. What
 //! takes long may be stopped where the session is asked by a snapshot.
 
+pub mod names;
+
+mod fields;
+mod find;
+
+pub mod definition;
+pub mod folding;
+pub mod format;
+pub mod highlight;
+pub mod references;
+pub mod selection;
+pub mod symbols;
+pub mod tokens;
+
 pub use lang_core::base::{Code, Diagnostic, Label, ModuleName, Severity, Span};
 pub use lang_core::session::{LIBRARY, Session, Snapshot, Stop, module_name};
 
 /// A place in a module.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Location {
     /// The module; one of the library stands in no file.
     pub module: ModuleName,

@@ -1,0 +1,6 @@
+//! What the features that go by names answer, on small programs, and laws on every program of the repository.
+
+mod names;
+mod places;
+mod shape;
+mod support;

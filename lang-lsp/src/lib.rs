@@ -105,7 +105,7 @@ fn serve() -> io::Result<Leave> {
     let state = State::new(client.clone(), queue.clone());
     thread::spawn(move || state.run(&received));
     let abilities: Arc<OnceLock<Abilities>> = Arc::default();
-    let server = Server { queue: queue.clone(), abilities: Arc::clone(&abilities) };
+    let server = Server { queue: queue.clone(), abilities: Arc::clone(&abilities), sent: Arc::default() };
     let (service, _socket) = LspService::build(|_| server)
         .custom_method("workspace/textDocumentContent", Server::content)
         .custom_method("window/workDoneProgress/cancel", Server::progress_cancelled)

@@ -2,19 +2,24 @@
 //! they take effect in the order in which they came; a request then waits for its answer, and one that the client cancels
 //! is dropped here, which stops what computes it.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tower_lsp::LanguageServer;
 use tower_lsp::jsonrpc::{Error, Result};
+use tower_lsp::lsp_types::request::{
+    GotoDeclarationParams, GotoDeclarationResponse, GotoImplementationParams, GotoImplementationResponse,
+    GotoTypeDefinitionParams, GotoTypeDefinitionResponse,
+};
 use tower_lsp::lsp_types::*;
 
 use crate::abilities::Abilities;
 use crate::check;
 use crate::commands;
-use crate::features;
+use crate::features::navigate::Target;
+use crate::features::{layout, navigate, symbols, tokens};
 use crate::files;
 use crate::pages;
 use crate::settings::Settings;
@@ -27,6 +32,8 @@ pub(crate) struct Server {
     pub(crate) queue: Queue,
     /// What the client can do, known when `initialize` is answered.
     pub(crate) abilities: Arc<OnceLock<Abilities>>,
+    /// The semantic tokens that the client has.
+    pub(crate) sent: Arc<Mutex<tokens::Sent>>,
 }
 
 /// A document by its URI alone.
@@ -56,6 +63,10 @@ impl Server {
             state.ask(Box::new(Asking { about, question, reply: Some(reply), cord }));
         });
         answer.await.unwrap_or_else(|_| Err(Error::internal_error()))
+    }
+
+    async fn go(&self, at: TextDocumentPositionParams, target: Target) -> Result<Option<GotoDefinitionResponse>> {
+        self.ask(Some(&at.text_document.uri.clone()), move |seen| navigate::go(seen, &at, target)).await
     }
 
     /// The text of a document that stands in no file.
@@ -111,6 +122,7 @@ impl LanguageServer for Server {
     }
 
     async fn did_close(&self, params: DidCloseTextDocumentParams) {
+        self.sent.lock().unwrap_or_else(PoisonError::into_inner).forget(&params.text_document.uri);
         self.step(move |state| state.closed(&params.text_document.uri));
     }
 
@@ -159,7 +171,89 @@ impl LanguageServer for Server {
 
     async fn formatting(&self, params: DocumentFormattingParams) -> Result<Option<Vec<TextEdit>>> {
         let url = params.text_document.uri;
-        self.ask(Some(&url.clone()), move |seen| features::formatting(seen, &url)).await
+        self.ask(Some(&url.clone()), move |seen| layout::formatting(seen, &url)).await
+    }
+
+    async fn range_formatting(&self, params: DocumentRangeFormattingParams) -> Result<Option<Vec<TextEdit>>> {
+        let url = params.text_document.uri;
+        self.ask(Some(&url.clone()), move |seen| layout::range_formatting(seen, &url, params.range)).await
+    }
+
+    async fn folding_range(&self, params: FoldingRangeParams) -> Result<Option<Vec<FoldingRange>>> {
+        let url = params.text_document.uri;
+        self.ask(Some(&url.clone()), move |seen| layout::folding(seen, &url)).await
+    }
+
+    async fn selection_range(&self, params: SelectionRangeParams) -> Result<Option<Vec<SelectionRange>>> {
+        let url = params.text_document.uri;
+        self.ask(Some(&url.clone()), move |seen| layout::selections(seen, &url, &params.positions)).await
+    }
+
+    async fn goto_definition(&self, params: GotoDefinitionParams) -> Result<Option<GotoDefinitionResponse>> {
+        self.go(params.text_document_position_params, Target::Definition).await
+    }
+
+    async fn goto_declaration(
+        &self,
+        params: GotoDeclarationParams,
+    ) -> Result<Option<GotoDeclarationResponse>> {
+        self.go(params.text_document_position_params, Target::Declaration).await
+    }
+
+    async fn goto_implementation(
+        &self,
+        params: GotoImplementationParams,
+    ) -> Result<Option<GotoImplementationResponse>> {
+        self.go(params.text_document_position_params, Target::Implementation).await
+    }
+
+    async fn goto_type_definition(
+        &self,
+        params: GotoTypeDefinitionParams,
+    ) -> Result<Option<GotoTypeDefinitionResponse>> {
+        self.go(params.text_document_position_params, Target::Type).await
+    }
+
+    async fn references(&self, params: ReferenceParams) -> Result<Option<Vec<Location>>> {
+        let (at, declaration) = (params.text_document_position, params.context.include_declaration);
+        self.ask(Some(&at.text_document.uri.clone()), move |seen| navigate::uses(seen, &at, declaration)).await
+    }
+
+    async fn document_highlight(&self, params: DocumentHighlightParams) -> Result<Option<Vec<DocumentHighlight>>> {
+        let at = params.text_document_position_params;
+        self.ask(Some(&at.text_document.uri.clone()), move |seen| navigate::highlight(seen, &at)).await
+    }
+
+    async fn document_symbol(&self, params: DocumentSymbolParams) -> Result<Option<DocumentSymbolResponse>> {
+        let url = params.text_document.uri;
+        self.ask(Some(&url.clone()), move |seen| symbols::of_document(seen, &url)).await
+    }
+
+    async fn symbol(&self, params: WorkspaceSymbolParams) -> Result<Option<Vec<SymbolInformation>>> {
+        self.ask(None, move |seen| symbols::of_workspace(seen, &params.query)).await
+    }
+
+    async fn semantic_tokens_full(&self, params: SemanticTokensParams) -> Result<Option<SemanticTokensResult>> {
+        let (url, sent) = (params.text_document.uri, Arc::clone(&self.sent));
+        let all = self.ask(Some(&url.clone()), move |seen| tokens::full(seen, &url, &sent)).await?;
+        Ok(Some(SemanticTokensResult::Tokens(all)))
+    }
+
+    async fn semantic_tokens_full_delta(
+        &self,
+        params: SemanticTokensDeltaParams,
+    ) -> Result<Option<SemanticTokensFullDeltaResult>> {
+        let (url, before, sent) = (params.text_document.uri, params.previous_result_id, Arc::clone(&self.sent));
+        self.ask(Some(&url.clone()), move |seen| tokens::delta(seen, &url, &before, &sent).map(Some)).await
+    }
+
+    async fn semantic_tokens_range(
+        &self,
+        params: SemanticTokensRangeParams,
+    ) -> Result<Option<SemanticTokensRangeResult>> {
+        let url = params.text_document.uri;
+        let all = self.ask(Some(&url.clone()), move |seen| tokens::within(seen, &url, params.range)).await?;
+        Ok(Some(SemanticTokensRangeResult::Tokens(all)))
     }
 }
 

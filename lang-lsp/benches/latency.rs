@@ -23,7 +23,7 @@ fn program(definitions: usize) -> String {
             "-- Part {n} of the program.\n\
              --| The convolution of `x` with `c`, squared and added up, and what part {n} adds to it.\n\
              def part_{n}(x: [n]f64, c: [m]f64) -> f64 =\n\
-             \x20 let width = m * 1.0\n\
+             \x20 let width = f64(m)\n\
              \x20 let scaled = for i < n:\n\
              \x20   x[i] * {n}.5 + width\n\
              \x20 let moved = for i < n:\n\
@@ -34,7 +34,7 @@ fn program(definitions: usize) -> String {
              \x20 let other =\n\
              \x20   sum j < m:\n\
              \x20     sin(c[j]) * c[j]\n\
-             \x20 total + other + {call}\n\n"
+             \x20 in total + other + {call}\n\n"
         ));
     }
     text

@@ -50,31 +50,40 @@ pub(crate) enum Outcome {
 /// What runs, if anything does.
 #[derive(Default)]
 pub(crate) struct Evaluator {
-    stop: Option<Arc<AtomicBool>>,
+    running: Option<(Arc<AtomicBool>, thread::JoinHandle<()>)>,
 }
 
 impl Evaluator {
     /// Stops what runs.
     pub(crate) fn stop(&mut self) {
-        if let Some(stop) = self.stop.take() {
+        if let Some((stop, _)) = &self.running {
             stop.store(true, Ordering::Relaxed);
         }
     }
 
+    /// Stops what runs, and waits until it is gone.
+    pub(crate) fn end(&mut self) {
+        self.stop();
+        if let Some((_, thread)) = self.running.take() {
+            let _ = thread.join();
+        }
+    }
+
     /// Begins another evaluation on a thread of its own; what ran before is stopped.
-    pub(crate) fn start(&mut self, run: Run, then: impl FnOnce(Outcome) + Send + 'static) -> Arc<AtomicBool> {
+    pub(crate) fn start(&mut self, run: Run, then: impl FnOnce(Outcome) + Send + 'static) {
         self.stop();
         let stop = Arc::new(AtomicBool::new(false));
-        self.stop = Some(Arc::clone(&stop));
         let stopped = Arc::clone(&stop);
-        thread::spawn(move || then(evaluate(&run, &stopped)));
-        stop
+        self.running = Some((stop, thread::spawn(move || then(evaluate(&run, &stopped)))));
     }
 }
 
-/// The interpreter: beside this program, else on the path.
+/// The interpreter: what the environment says in `IVERSON`, else beside this program, else on the path.
 fn interpreter() -> PathBuf {
     let name = format!("iverson{}", std::env::consts::EXE_SUFFIX);
+    if let Some(path) = std::env::var_os("IVERSON").filter(|path| !path.is_empty()) {
+        return PathBuf::from(path);
+    }
     let beside = std::env::current_exe().ok().and_then(|own| Some(own.parent()?.join(&name)));
     beside.filter(|path| path.is_file()).unwrap_or_else(|| PathBuf::from(name))
 }

@@ -115,7 +115,7 @@ fn serve() -> io::Result<Leave> {
     let leave = transport::serve(input, service, &client, runtime.handle(), begins);
     let (stopped, all_stopped) = channel();
     queue.send(move |state| {
-        state.evaluator.stop();
+        state.evaluator.end();
         let _ = stopped.send(());
     });
     let _ = all_stopped.recv_timeout(LAST_WORDS);
@@ -127,13 +127,16 @@ fn serve() -> io::Result<Leave> {
 }
 
 /// Ends this process when the client's is gone.
-fn watch(process: u32) {
+fn watch(process: u32, queue: Queue) {
     thread::spawn(move || {
         while lives(process) {
             thread::sleep(WATCH);
         }
-        files::remove_copies();
-        std::process::exit(1);
+        queue.send(|state| {
+            state.evaluator.end();
+            files::remove_copies();
+            std::process::exit(1);
+        });
     });
 }
 

@@ -69,7 +69,7 @@ pub(crate) fn capabilities(abilities: &Abilities) -> ServerCapabilities {
 /// The client said who it is.
 pub(crate) fn begin(state: &mut State, abilities: Abilities, params: &InitializeParams) {
     if let Some(process) = abilities.process {
-        crate::watch(process);
+        crate::watch(process, state.queue.clone());
     }
     state.abilities = abilities.into();
     let folders = params.workspace_folders.iter().flatten().map(|folder| folder.uri.clone());

@@ -29,8 +29,14 @@ pub(crate) struct Client {
 impl Client {
     /// A server to which nothing was said.
     pub(crate) fn bare() -> Self {
+        Self::with_environment(&[])
+    }
+
+    /// The same, with these variables in its environment.
+    pub(crate) fn with_environment(variables: &[(&str, &str)]) -> Self {
         let program = std::env::var("IVERSON_LSP").unwrap_or_else(|_| env!("CARGO_BIN_EXE_iverson-lsp").to_owned());
         let mut child = Command::new(program)
+            .envs(variables.iter().copied())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit())

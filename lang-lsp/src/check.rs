@@ -9,6 +9,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lang_core::base::GlobalName;
+use lang_ide::hints::{Hint, Wanted, hints};
 use lang_ide::{Code, Diagnostic, Label, ModuleName, Session, Severity, Span};
 use tower_lsp::jsonrpc::Error;
 use tower_lsp::lsp_types::notification::PublishDiagnostics;
@@ -19,6 +20,7 @@ use tower_lsp::lsp_types::{
 
 use crate::client::Client;
 use crate::files;
+use crate::lane::Kind;
 use crate::pages;
 use crate::state::Queue;
 use crate::world::{Document, Question, Seen, Text, World};
@@ -32,11 +34,28 @@ pub(crate) struct Checker {
     pub(crate) absent: HashSet<ModuleName>,
     /// Warnings about costs by module.
     warnings: HashMap<ModuleName, Vec<Anchored>>,
+    /// Hints of costs by module.
+    costs: HashMap<ModuleName, Vec<CostHint>>,
+    /// What they were when the module was opened or saved, by definition.
+    saved: HashMap<ModuleName, HashMap<GlobalName, String>>,
+}
+
+/// The cost of a definition as a hint in its text.
+struct CostHint {
+    anchor: Anchor,
+    hint: Hint,
 }
 
 impl Checker {
     pub(crate) fn new(client: Client) -> Self {
-        Self { client, published: HashMap::new(), absent: HashSet::new(), warnings: HashMap::new() }
+        Self {
+            client,
+            published: HashMap::new(),
+            absent: HashSet::new(),
+            warnings: HashMap::new(),
+            costs: HashMap::new(),
+            saved: HashMap::new(),
+        }
     }
 
     fn publish(&mut self, document: &Document, diagnostics: Vec<lsp::Diagnostic>) {
@@ -49,12 +68,44 @@ impl Checker {
         }
     }
 
+    /// The costs of a module are known.
+    fn costs_known(&mut self, module: &ModuleName, warnings: Vec<Anchored>, costs: Vec<CostHint>) {
+        self.warnings.insert(module.clone(), warnings);
+        self.costs.insert(module.clone(), costs);
+        if !self.saved.contains_key(module) {
+            self.saved(module);
+        }
+    }
+
+    /// Changes of costs count from here.
+    pub(crate) fn saved(&mut self, module: &ModuleName) {
+        if let Some(costs) = self.costs.get(module) {
+            let texts = costs.iter().map(|c| (c.anchor.item.clone(), c.hint.text.clone())).collect();
+            self.saved.insert(module.clone(), texts);
+        }
+    }
+
+    /// The costs that are known of definitions as they are, and what they were when the module was saved.
+    pub(crate) fn cost_hints(&self, session: &Session, module: &str, change: bool) -> Vec<Hint> {
+        let saved = self.saved.get(module).filter(|_| change);
+        let placed = |known: &CostHint| {
+            let at = known.anchor.placed(session)?.start;
+            let before = saved.and_then(|saved| saved.get(&known.anchor.item)).filter(|text| **text != known.hint.text);
+            let changed = before.map(|before| format!(" (saved: {before})")).unwrap_or_default();
+            Some(Hint { at, text: format!("{}{changed}", known.hint.text), ..known.hint.clone() })
+        };
+        self.costs.get(module).into_iter().flatten().filter_map(placed).collect()
+    }
+
     /// What is told of documents that are closed is taken back.
     fn forget(&mut self, seen: &Seen<'_>) {
         let closed: Vec<Url> = self.published.keys().filter(|url| seen.documents.get(url).is_none()).cloned().collect();
         for uri in closed {
             self.published.remove(&uri);
-            self.warnings.remove(&files::module_of(&uri));
+            let module = files::module_of(&uri);
+            self.warnings.remove(&module);
+            self.costs.remove(&module);
+            self.saved.remove(&module);
             let params = PublishDiagnosticsParams { uri, diagnostics: Vec::new(), version: None };
             self.client.notify::<PublishDiagnostics>(params);
         }
@@ -67,7 +118,6 @@ fn locked(checker: &Mutex<Checker>) -> std::sync::MutexGuard<'_, Checker> {
 
 /// Tells what is wrong in all open documents.
 pub(crate) struct Check {
-    pub(crate) checker: Arc<Mutex<Checker>>,
     /// Modules whose imports may be missing.
     pub(crate) fresh: Vec<ModuleName>,
     /// The document that was edited.
@@ -80,6 +130,10 @@ impl Question for Check {
         None
     }
 
+    fn lane(&self) -> Kind {
+        Kind::Checks
+    }
+
     fn ask(&mut self, world: &World) -> bool {
         world.snapshot.ask(|session| self.check(session, world)).is_some()
     }
@@ -89,12 +143,11 @@ impl Question for Check {
 
 impl Check {
     fn check(&self, session: &Session, world: &World) {
-        let World { documents, settings, abilities, .. } = world;
-        let seen = Seen { session, documents, settings, abilities };
+        let seen = world.seen(session);
         let missing: HashSet<ModuleName> =
             self.fresh.iter().flat_map(|module| session.missing_imports_of(module)).map(|m| m.module).collect();
         let mut missing: Vec<ModuleName> = missing.into_iter().collect();
-        missing.retain(|module| !locked(&self.checker).absent.contains(module));
+        missing.retain(|module| !locked(seen.checker).absent.contains(module));
         let fresh = self.fresh.clone();
         if !missing.is_empty() {
             // They come with another check.
@@ -105,15 +158,18 @@ impl Check {
             return;
         }
         self.queue.send(move |state| state.looked(&fresh));
-        if abilities.pulls {
+        if seen.abilities.pulls {
             return;
         }
         for document in in_order(&seen, self.first.as_ref()) {
-            if let Some(diagnostics) = diagnostics(&seen, document, &self.checker) {
-                locked(&self.checker).publish(document, diagnostics);
+            if let Some(diagnostics) = diagnostics(&seen, document) {
+                locked(seen.checker).publish(document, diagnostics);
             }
         }
-        locked(&self.checker).forget(&seen);
+        locked(seen.checker).forget(&seen);
+        if let Some(url) = self.first.clone() {
+            self.queue.send(move |state| state.views_changed(&url));
+        }
     }
 }
 
@@ -125,15 +181,11 @@ fn in_order<'d>(seen: &Seen<'d>, first: Option<&Url>) -> Vec<&'d Arc<Document>> 
 }
 
 /// Everything wrong in a document, as the protocol has it.
-pub(crate) fn diagnostics(
-    seen: &Seen<'_>,
-    document: &Document,
-    checker: &Mutex<Checker>,
-) -> Option<Vec<lsp::Diagnostic>> {
+pub(crate) fn diagnostics(seen: &Seen<'_>, document: &Document) -> Option<Vec<lsp::Diagnostic>> {
     let text = seen.text(&document.module)?;
     let mut all = seen.session.diagnostics(&document.module);
     if seen.settings.grad_cost {
-        let checker = locked(checker);
+        let checker = locked(seen.checker);
         let kept = checker.warnings.get(&document.module).map(Vec::as_slice).unwrap_or_default();
         all.extend(kept.iter().filter_map(|w| w.placed(seen.session)));
     }
@@ -188,16 +240,26 @@ struct Anchor {
     within: Span,
 }
 
+impl Anchor {
+    /// A place of a module by its item; `None` if it stands in none.
+    fn new(session: &Session, module: &str, span: Span) -> Option<Self> {
+        let item = session.item_at(module, span.start)?;
+        let within = Span::new(span.start.checked_sub(item.start)?, span.end.checked_sub(item.start)?);
+        Some(Self { item: item.global, text: item.text, within })
+    }
+
+    /// The place now, if the item has the same text.
+    fn placed(&self, session: &Session) -> Option<Span> {
+        let item = session.item(&self.item).filter(|item| item.text == self.text)?;
+        Some(self.within.shift(item.start))
+    }
+}
+
 impl Anchored {
-    /// A warning of a module by its items; `None` if it stands in none.
+    /// A warning of a module by its items.
     fn new(session: &Session, module: &str, diagnostic: Diagnostic) -> Option<Self> {
         let spans = std::iter::once(diagnostic.span).chain(diagnostic.related.iter().map(|l| l.span));
-        let anchor = |span: Span| {
-            let item = session.item_at(module, span.start)?;
-            let within = Span::new(span.start.checked_sub(item.start)?, span.end.checked_sub(item.start)?);
-            Some(Anchor { item: item.global, text: item.text, within })
-        };
-        let places = spans.map(anchor).collect::<Option<_>>()?;
+        let places = spans.map(|span| Anchor::new(session, module, span)).collect::<Option<_>>()?;
         Some(Self { diagnostic, places })
     }
 
@@ -207,8 +269,7 @@ impl Anchored {
         let related = diagnostic.related.iter_mut().map(|l| &mut l.span);
         let spans = std::iter::once(&mut diagnostic.span).chain(related);
         for (span, anchor) in spans.zip(&self.places) {
-            let item = session.item(&anchor.item).filter(|item| item.text == anchor.text)?;
-            *span = anchor.within.shift(item.start);
+            *span = anchor.placed(session)?;
         }
         Some(diagnostic)
     }
@@ -216,7 +277,6 @@ impl Anchored {
 
 /// Computes the costs of all definitions of the open documents, and what is to be warned of in them.
 pub(crate) struct Costs {
-    pub(crate) checker: Arc<Mutex<Checker>>,
     /// The document that was edited.
     pub(crate) first: Option<Url>,
     pub(crate) queue: Queue,
@@ -227,15 +287,19 @@ impl Question for Costs {
         None
     }
 
+    fn lane(&self) -> Kind {
+        Kind::Costs
+    }
+
     fn ask(&mut self, world: &World) -> bool {
-        let World { documents, settings, abilities, .. } = world;
         let all = world.snapshot.ask(|session| {
-            let seen = Seen { session, documents, settings, abilities };
+            let seen = world.seen(session);
             for document in in_order(&seen, self.first.as_ref()) {
                 let module = &document.module;
-                let found = session.grad_costs(module);
-                let anchored = found.into_iter().filter_map(|d| Anchored::new(session, module, d)).collect();
-                locked(&self.checker).warnings.insert(module.clone(), anchored);
+                let found = if seen.settings.grad_cost { session.grad_costs(module) } else { Vec::new() };
+                let warnings = found.into_iter().filter_map(|d| Anchored::new(session, module, d)).collect();
+                let costs = if seen.settings.hints.cost { cost_hints(session, module) } else { Vec::new() };
+                locked(seen.checker).costs_known(module, warnings, costs);
             }
         });
         if all.is_some() {
@@ -245,4 +309,13 @@ impl Question for Costs {
     }
 
     fn refuse(&mut self, _: Error) {}
+}
+
+/// The hints of costs of all definitions of a module.
+fn cost_hints(session: &Session, module: &str) -> Vec<CostHint> {
+    let wanted = Wanted { extents: false, sizes: false, types: false, cost: true };
+    let all = hints(session, module, Span::new(0, u32::MAX), wanted).into_iter();
+    let anchored =
+        |hint: Hint| Some(CostHint { anchor: Anchor::new(session, module, Span::new(hint.at, hint.at))?, hint });
+    all.filter_map(anchored).collect()
 }

@@ -18,8 +18,13 @@ pub(crate) const RUN: &str = "iverson.run";
 pub(crate) const EVALUATE: &str = "iverson.evaluate";
 /// Stops what runs.
 pub(crate) const STOP: &str = "iverson.stop";
-/// All of them.
-pub(crate) const NAMES: &[&str] = &[RUN, EVALUATE, STOP];
+/// Shows a view: the client's, where it knows views.
+pub(crate) const SHOW_VIEW: &str = "iverson.showView";
+/// Those that the server does.
+pub(crate) fn names(with_views: bool) -> Vec<String> {
+    let own = [RUN, EVALUATE, STOP].into_iter().chain((!with_views).then_some(SHOW_VIEW));
+    own.map(str::to_owned).collect()
+}
 
 /// Where the answer of a command goes.
 type Reply = oneshot::Sender<Result<Option<Value>>>;
@@ -39,7 +44,7 @@ pub(crate) fn execute(state: &mut State, params: &ExecuteCommandParams, reply: R
             let line = line.as_u64().and_then(|line| usize::try_from(line).ok()).unwrap_or(usize::MAX);
             evaluate_line(state, url, line, reply)
         }
-        (name, ..) if NAMES.contains(&name) => Err((Error::invalid_params(format!("{name} has other arguments")), reply)),
+        (name @ (RUN | EVALUATE), ..) => Err((Error::invalid_params(format!("{name} has other arguments")), reply)),
         (name, ..) => Err((Error::invalid_params(format!("there is no command {name}")), reply)),
     };
     if let Err((error, reply)) = done {

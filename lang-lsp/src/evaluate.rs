@@ -135,10 +135,9 @@ fn evaluate(run: &Run, stop: &AtomicBool) -> Outcome {
             told if status.code().is_none() => Outcome::Failed(format!("{told}\nthe evaluation ended: {status}")),
             told => Outcome::Failed(told),
         },
-        Ended::Late => Outcome::Failed(format!(
-            "stopped after {} s, the limit that `iverson.evaluate.seconds` sets",
-            run.seconds
-        )),
+        Ended::Late => {
+            Outcome::Failed(format!("stopped after {} s, the limit that `iverson.evaluate.seconds` sets", run.seconds))
+        }
         Ended::Stopped => Outcome::Stopped,
         Ended::Lost(why) => Outcome::Failed(why),
     }

@@ -22,6 +22,8 @@ pub(crate) enum Kind {
     Checks,
     /// What the client asks.
     Questions,
+    /// What the client asks that may take long, and that it waits for only a while.
+    Depths,
     /// What takes long and nobody waits for.
     Costs,
 }

@@ -33,7 +33,7 @@ use std::io::{self, BufReader};
 use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::sync::mpsc::channel;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 use std::time::Duration;
 
@@ -92,7 +92,7 @@ pub fn main() -> ExitCode {
 
 /// Serves the client on standard input and output. Threads that still work when this returns end with the process.
 fn serve() -> io::Result<Leave> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_time().build()?;
     let (out, messages) = channel();
     let (written, all_written) = channel();
     thread::spawn(move || {
@@ -105,8 +105,14 @@ fn serve() -> io::Result<Leave> {
     let state = State::new(client.clone(), queue.clone());
     thread::spawn(move || state.run(&received));
     let abilities: Arc<OnceLock<Abilities>> = Arc::default();
-    let server = Server { queue: queue.clone(), abilities: Arc::clone(&abilities), sent: Arc::default() };
+    let server = Server {
+        queue: queue.clone(),
+        abilities: Arc::clone(&abilities),
+        sent: Arc::default(),
+        left: Mutex::default(),
+    };
     let (service, _socket) = LspService::build(|_| server)
+        .custom_method("iverson/view", Server::view)
         .custom_method("workspace/textDocumentContent", Server::content)
         .custom_method("window/workDoneProgress/cancel", Server::progress_cancelled)
         .finish();
@@ -149,5 +155,6 @@ fn lives(process: u32) -> bool {
         return true;
     }
     let asked = Command::new("kill").args(["-0", &process.to_string()]).output();
-    asked.map_or(true, |told| told.status.success() || !String::from_utf8_lossy(&told.stderr).contains("o such process"))
+    asked
+        .map_or(true, |told| told.status.success() || !String::from_utf8_lossy(&told.stderr).contains("o such process"))
 }

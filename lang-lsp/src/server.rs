@@ -3,7 +3,9 @@
 //! is dropped here, which stops what computes it.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
+use lang_ide::hover::Depth;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
@@ -19,13 +21,17 @@ use crate::abilities::Abilities;
 use crate::check;
 use crate::commands;
 use crate::features::navigate::Target;
-use crate::features::{layout, navigate, symbols, tokens};
+use crate::features::{insight, layout, navigate, symbols, tokens};
 use crate::files;
+use crate::lane::Kind;
 use crate::pages;
 use crate::settings::Settings;
 use crate::startup;
 use crate::state::{Queue, State};
 use crate::world::{Asking, Cord, PullOnDrop, Seen, failed};
+
+/// A hover waits so long for all that is told; then it tells what is known, and that there is more to come.
+const PATIENCE: Duration = Duration::from_millis(40);
 
 /// What the service calls.
 pub(crate) struct Server {
@@ -34,12 +40,22 @@ pub(crate) struct Server {
     pub(crate) abilities: Arc<OnceLock<Abilities>>,
     /// The semantic tokens that the client has.
     pub(crate) sent: Arc<Mutex<tokens::Sent>>,
+    /// A hover that nobody waits for any more.
+    pub(crate) left: Mutex<Option<Cord>>,
 }
 
 /// A document by its URI alone.
 #[derive(Deserialize)]
 pub(crate) struct ByUrl {
     uri: Url,
+}
+
+/// A view of a definition.
+#[derive(Deserialize)]
+pub(crate) struct ByDef {
+    uri: Url,
+    def: String,
+    stage: String,
 }
 
 impl Server {
@@ -53,16 +69,31 @@ impl Server {
         url: Option<&Url>,
         question: impl FnMut(&Seen<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
+        let (answer, _cancelled) = self.begin(Kind::Questions, url, question);
+        answer.await.unwrap_or_else(|_| Err(Error::internal_error()))
+    }
+
+    /// Has a question asked; it is stopped when the second of what this gives is dropped.
+    fn begin<T: Send + 'static>(
+        &self,
+        lane: Kind,
+        url: Option<&Url>,
+        question: impl FnMut(&Seen<'_>) -> Result<T> + Send + 'static,
+    ) -> (oneshot::Receiver<Result<T>>, PullOnDrop) {
         let (reply, answer) = oneshot::channel();
         let cord = Cord::default();
-        let _cancelled = PullOnDrop(cord.clone());
+        let cancelled = PullOnDrop::new(cord.clone());
         let url = url.cloned();
         self.step(move |state| {
             state.flush();
             let about = url.and_then(|url| state.document(&url));
-            state.ask(Box::new(Asking { about, question, reply: Some(reply), cord }));
+            state.ask(Box::new(Asking { lane, about, question, reply: Some(reply), cord }));
         });
-        answer.await.unwrap_or_else(|_| Err(Error::internal_error()))
+        (answer, cancelled)
+    }
+
+    fn left(&self) -> std::sync::MutexGuard<'_, Option<Cord>> {
+        self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn go(&self, at: TextDocumentPositionParams, target: Target) -> Result<Option<GotoDefinitionResponse>> {
@@ -71,10 +102,51 @@ impl Server {
 
     /// The text of a document that stands in no file.
     pub(crate) async fn content(&self, params: ByUrl) -> Result<Value> {
-        match pages::text(&params.uri) {
-            Some(text) => Ok(json!({"text": text})),
-            None => Err(failed(format!("there is no document {}", params.uri))),
+        if let Some(text) = pages::text(&params.uri) {
+            return Ok(json!({"text": text}));
         }
+        let Some((source, def, stage)) = insight::viewed(&params.uri) else {
+            return Err(failed(format!("there is no document {}", params.uri)));
+        };
+        self.step(move |state| {
+            state.views.insert(params.uri);
+        });
+        let view = self.ask(Some(&source.clone()), move |seen| insight::view(seen, &source, &def, &stage)).await?;
+        Ok(json!({"text": view["text"]}))
+    }
+
+    /// A view of a definition.
+    pub(crate) async fn view(&self, params: ByDef) -> Result<Value> {
+        let ByDef { uri, def, stage } = params;
+        self.ask(Some(&uri.clone()), move |seen| insight::view(seen, &uri, &def, &stage)).await
+    }
+
+    /// Shows a view to a client that knows none: as a document whose text the server gives, else as a file.
+    async fn show_view(&self, arguments: Vec<Value>) -> Result<Option<Value>> {
+        let parsed: std::result::Result<(Url, String, String), _> = serde_json::from_value(Value::Array(arguments));
+        let (url, def, stage) = parsed.map_err(|_| Error::invalid_params("a view is of a URI, a name and a stage"))?;
+        let (source, name, form) = (url.clone(), def.clone(), stage.clone());
+        let view = self.ask(Some(&url), move |seen| insight::view(seen, &source, &name, &form)).await?;
+        let text = view["text"].as_str().unwrap_or_default();
+        let abilities = self.abilities.get().cloned().unwrap_or_default();
+        let document = match abilities.content {
+            true => insight::view_url(&url, &def, &stage),
+            false => {
+                let copied = files::copy(&format!("{def}.{stage}.iv"), text).map_err(|e| failed(e.to_string()))?;
+                Url::from_file_path(copied).ok()
+            }
+        };
+        let Some(document) = document else { return Err(failed("the view cannot be shown")) };
+        let shown = document.clone();
+        self.step(move |state| {
+            if abilities.show_document {
+                let params = json!({"uri": shown, "takeFocus": false});
+                state.client.request_by_name("window/showDocument", params, |_| {});
+            } else {
+                state.client.show(MessageType::INFO, format!("the view is {shown}"));
+            }
+        });
+        Ok(Some(json!({"uri": document})))
     }
 
     /// The client does not want to wait any more.
@@ -144,6 +216,9 @@ impl LanguageServer for Server {
     }
 
     async fn execute_command(&self, params: ExecuteCommandParams) -> Result<Option<Value>> {
+        if params.command == commands::SHOW_VIEW {
+            return self.show_view(params.arguments).await;
+        }
         let (reply, answer) = oneshot::channel();
         self.step(move |state| commands::execute(state, &params, reply));
         answer.await.unwrap_or_else(|_| Err(Error::internal_error()))
@@ -153,20 +228,51 @@ impl LanguageServer for Server {
 
     async fn diagnostic(&self, params: DocumentDiagnosticParams) -> Result<DocumentDiagnosticReportResult> {
         let url = params.text_document.uri;
-        let (sender, checker) = oneshot::channel();
-        self.step(move |state| drop(sender.send(state.shared_checker())));
-        let checker = checker.await.map_err(|_| Error::internal_error())?;
         let items = move |seen: &Seen<'_>| {
             let document = seen.documents.get(&url).ok_or_else(|| failed(format!("{url} is not open")))?;
-            Ok(check::diagnostics(seen, document, &checker).unwrap_or_default())
+            Ok(check::diagnostics(seen, document).unwrap_or_default())
         };
         let items = self.ask(None, items).await?;
         let full = FullDocumentDiagnosticReport { result_id: None, items };
-        let report = RelatedFullDocumentDiagnosticReport {
-            related_documents: None,
-            full_document_diagnostic_report: full,
-        };
+        let report =
+            RelatedFullDocumentDiagnosticReport { related_documents: None, full_document_diagnostic_report: full };
         Ok(DocumentDiagnosticReportResult::Report(DocumentDiagnosticReport::Full(report)))
+    }
+
+    async fn hover(&self, params: HoverParams) -> Result<Option<Hover>> {
+        let at = params.text_document_position_params;
+        let url = at.text_document.uri.clone();
+        let (place, quick) = (at.clone(), at);
+        if let Some(before) = self.left().take() {
+            before.pull();
+        }
+        let full = move |seen: &Seen<'_>| insight::hover(seen, &place, Depth::Full);
+        let (mut answer, cancelled) = self.begin(Kind::Depths, Some(&url), full);
+        if let Ok(answer) = tokio::time::timeout(PATIENCE, &mut answer).await {
+            return answer.unwrap_or_else(|_| Err(Error::internal_error()));
+        }
+        // It goes on, so that it is known when it is asked for again; until another one is asked for.
+        *self.left() = cancelled.let_go();
+        self.ask(Some(&url), move |seen| insight::hover(seen, &quick, Depth::Quick)).await
+    }
+
+    async fn inlay_hint(&self, params: InlayHintParams) -> Result<Option<Vec<InlayHint>>> {
+        let (url, range) = (params.text_document.uri, params.range);
+        self.ask(Some(&url.clone()), move |seen| insight::inlay_hints(seen, &url, range)).await
+    }
+
+    async fn code_lens(&self, params: CodeLensParams) -> Result<Option<Vec<CodeLens>>> {
+        let url = params.text_document.uri;
+        self.ask(Some(&url.clone()), move |seen| insight::code_lenses(seen, &url)).await
+    }
+
+    async fn code_lens_resolve(&self, lens: CodeLens) -> Result<CodeLens> {
+        let Some((url, def)) = insight::lens_of(lens.data.as_ref()) else { return Ok(lens) };
+        self.ask(Some(&url.clone()), move |seen| insight::resolve_lens(seen, lens.range, &url, &def)).await
+    }
+
+    async fn code_action(&self, params: CodeActionParams) -> Result<Option<CodeActionResponse>> {
+        self.ask(Some(&params.text_document.uri.clone()), move |seen| insight::code_actions(seen, &params)).await
     }
 
     async fn formatting(&self, params: DocumentFormattingParams) -> Result<Option<Vec<TextEdit>>> {
@@ -193,10 +299,7 @@ impl LanguageServer for Server {
         self.go(params.text_document_position_params, Target::Definition).await
     }
 
-    async fn goto_declaration(
-        &self,
-        params: GotoDeclarationParams,
-    ) -> Result<Option<GotoDeclarationResponse>> {
+    async fn goto_declaration(&self, params: GotoDeclarationParams) -> Result<Option<GotoDeclarationResponse>> {
         self.go(params.text_document_position_params, Target::Declaration).await
     }
 

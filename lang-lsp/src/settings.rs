@@ -43,6 +43,13 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// Is anything shown for which costs are computed before it is asked for?
+    pub(crate) fn wants_costs(&self) -> bool {
+        self.grad_cost || self.hints.cost || self.lenses.cost
+    }
+}
+
+impl Settings {
     /// The settings in a section, nested (`{"hints": {"cost": true}}`) or flat (`{"hints.cost": true}`).
     pub(crate) fn read(section: &Value) -> Self {
         // Some clients send the section's content, some the section.

@@ -9,6 +9,7 @@ use tower_lsp::lsp_types::*;
 
 use crate::abilities::Abilities;
 use crate::commands;
+use crate::features::insight::VIEW_SCHEME;
 use crate::features::tokens;
 use crate::files::{self, LIBRARY_SCHEME};
 use crate::server;
@@ -38,6 +39,13 @@ pub(crate) fn capabilities(abilities: &Abilities) -> ServerCapabilities {
     ServerCapabilities {
         text_document_sync: Some(TextDocumentSyncCapability::Options(sync)),
         diagnostic_provider: abilities.pulls.then_some(DiagnosticServerCapabilities::Options(diagnostics)),
+        hover_provider: Some(HoverProviderCapability::Simple(true)),
+        inlay_hint_provider: Some(OneOf::Left(true)),
+        code_lens_provider: Some(CodeLensOptions { resolve_provider: Some(true) }),
+        code_action_provider: Some(CodeActionProviderCapability::Options(CodeActionOptions {
+            code_action_kinds: Some(vec![CodeActionKind::QUICKFIX, CodeActionKind::REFACTOR]),
+            ..CodeActionOptions::default()
+        })),
         document_formatting_provider: Some(OneOf::Left(true)),
         document_range_formatting_provider: Some(OneOf::Left(true)),
         folding_range_provider: Some(FoldingRangeProviderCapability::Simple(true)),
@@ -52,7 +60,7 @@ pub(crate) fn capabilities(abilities: &Abilities) -> ServerCapabilities {
         workspace_symbol_provider: Some(OneOf::Left(true)),
         semantic_tokens_provider: Some(SemanticTokensServerCapabilities::SemanticTokensOptions(tokens)),
         execute_command_provider: Some(ExecuteCommandOptions {
-            commands: commands::NAMES.iter().map(|name| (*name).to_owned()).collect(),
+            commands: commands::names(abilities.views),
             ..ExecuteCommandOptions::default()
         }),
         workspace: Some(WorkspaceServerCapabilities {
@@ -89,7 +97,7 @@ pub(crate) fn register(state: &mut State) {
     let all = [
         (registers.watched_files, "workspace/didChangeWatchedFiles", watchers),
         (registers.configuration, "workspace/didChangeConfiguration", json!({"section": "iverson"})),
-        (registers.content, "workspace/textDocumentContent", json!({"schemes": [LIBRARY_SCHEME]})),
+        (registers.content, "workspace/textDocumentContent", json!({"schemes": [LIBRARY_SCHEME, VIEW_SCHEME]})),
     ];
     let wanted = all.into_iter().filter(|(wanted, ..)| *wanted);
     let registrations: Vec<Value> = wanted

@@ -13,12 +13,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use lang_ide::{ModuleName, Session};
+use serde_json::json;
 use tower_lsp::lsp_types::{MessageType, TextDocumentContentChangeEvent, Url};
 
 use crate::abilities::Abilities;
 use crate::check::{Check, Checker, Costs};
 use crate::client::Client;
 use crate::evaluate::Evaluator;
+use crate::features::insight;
 use crate::files::{self, Reader};
 use crate::lane::{Kind, Lane};
 use crate::lines::Lines;
@@ -69,8 +71,11 @@ pub(crate) struct State {
     pub(crate) reader: Reader,
     pub(crate) evaluator: Evaluator,
     pub(crate) folders: Vec<PathBuf>,
+    /// Documents of views that the client asked for.
+    pub(crate) views: HashSet<Url>,
     checks: Lane,
     questions: Lane,
+    depths: Lane,
     costs: Lane,
     checker: Arc<Mutex<Checker>>,
     /// A text, or what is wrong, changed since the last check began.
@@ -98,8 +103,10 @@ impl State {
             reader: Reader::start(),
             evaluator: Evaluator::default(),
             folders: Vec::new(),
+            views: HashSet::new(),
             checks: Lane::start(Kind::Checks, 1, &queue),
             questions: Lane::start(Kind::Questions, cores.clamp(2, MOST_WORKERS), &queue),
+            depths: Lane::start(Kind::Depths, 1, &queue),
             costs: Lane::start(Kind::Costs, 1, &queue),
             checker: Arc::new(Mutex::new(Checker::new(client.clone()))),
             client,
@@ -145,13 +152,16 @@ impl State {
         if self.unchecked && self.checks.free > 0 {
             self.unchecked = false;
             let fresh = self.fresh.iter().cloned().collect();
-            let check = Check { checker: Arc::clone(&self.checker), fresh, first: self.recent.clone(), queue: self.queue.clone() };
+            let check = Check { fresh, first: self.recent.clone(), queue: self.queue.clone() };
             self.checks.waiting.push_back(Box::new(check));
+        }
+        if !self.settings.wants_costs() {
+            self.uncosted = None;
         }
         if self.uncosted.is_some_and(|at| at.elapsed() >= CALM) && self.costing.is_none() && !self.unchecked {
             self.uncosted = None;
             self.costing = Some((Instant::now(), None));
-            let costs = Costs { checker: Arc::clone(&self.checker), first: self.recent.clone(), queue: self.queue.clone() };
+            let costs = Costs { first: self.recent.clone(), queue: self.queue.clone() };
             self.costs.waiting.push_back(Box::new(costs));
         }
         if let Some((since, shown)) = &mut self.costing
@@ -176,10 +186,8 @@ impl State {
         }
         if any {
             self.text_changed();
-            let waiting = std::mem::take(&mut self.questions.waiting);
-            for question in waiting {
-                self.keep(question);
-            }
+            let waiting = [&mut self.questions, &mut self.depths].map(|lane| std::mem::take(&mut lane.waiting));
+            waiting.into_iter().flatten().for_each(|question| self.keep(question));
         }
     }
 
@@ -187,7 +195,7 @@ impl State {
     fn keep(&mut self, mut question: Box<dyn Question>) {
         let same = |asked: &Arc<Document>| self.documents.get(&asked.url).is_some_and(|now| Arc::ptr_eq(now, asked));
         if question.about().is_none_or(same) {
-            self.questions.waiting.push_back(question);
+            self.lane(question.lane()).waiting.push_back(question);
         } else {
             question.refuse(content_modified());
         }
@@ -199,6 +207,15 @@ impl State {
         self.uncosted = Some(Instant::now());
     }
 
+    fn lane(&mut self, kind: Kind) -> &mut Lane {
+        match kind {
+            Kind::Checks => &mut self.checks,
+            Kind::Questions => &mut self.questions,
+            Kind::Depths => &mut self.depths,
+            Kind::Costs => &mut self.costs,
+        }
+    }
+
     fn dispatch(&mut self) {
         loop {
             let world = || World {
@@ -206,8 +223,9 @@ impl State {
                 documents: Arc::clone(&self.documents),
                 settings: Arc::clone(&self.settings),
                 abilities: Arc::clone(&self.abilities),
+                checker: Arc::clone(&self.checker),
             };
-            let lanes = [&mut self.checks, &mut self.questions, &mut self.costs];
+            let lanes = [&mut self.checks, &mut self.questions, &mut self.depths, &mut self.costs];
             let Some(lane) = lanes.into_iter().find(|lane| lane.free > 0 && !lane.waiting.is_empty()) else { return };
             if let Some(question) = lane.waiting.pop_front() {
                 lane.begin(question, world());
@@ -217,7 +235,7 @@ impl State {
 
     /// Asks a question about the text as it is now.
     pub(crate) fn ask(&mut self, question: Box<dyn Question>) {
-        self.questions.waiting.push_back(question);
+        self.lane(question.lane()).waiting.push_back(question);
         self.dispatch();
     }
 
@@ -229,19 +247,12 @@ impl State {
 
     /// A worker is free again; `back` is what an edit came in between of.
     pub(crate) fn came_back(&mut self, kind: Kind, back: Option<Box<dyn Question>>) {
-        match kind {
-            Kind::Checks => {
-                self.checks.free = self.checks.free.saturating_add(1);
-                self.unchecked |= back.is_some();
-            }
-            Kind::Questions => {
-                self.questions.free = self.questions.free.saturating_add(1);
-                if let Some(question) = back {
-                    self.keep(question);
-                }
-            }
-            Kind::Costs => {
-                self.costs.free = self.costs.free.saturating_add(1);
+        let lane = self.lane(kind);
+        lane.free = lane.free.saturating_add(1);
+        match (kind, back) {
+            (Kind::Checks, back) => self.unchecked |= back.is_some(),
+            (Kind::Questions | Kind::Depths, back) => back.into_iter().for_each(|question| self.keep(question)),
+            (Kind::Costs, back) => {
                 self.costing = None;
                 if back.is_some() && self.uncosted.is_none() {
                     self.uncosted = Some(Instant::now());
@@ -293,7 +304,9 @@ impl State {
     pub(crate) fn saved(&mut self, url: &Url) {
         self.look_again();
         if let Some(open) = self.open.get(url) {
-            self.fresh.insert(open.module.clone());
+            let module = open.module.clone();
+            self.checker().saved(&module);
+            self.fresh.insert(module);
         }
     }
 
@@ -392,11 +405,6 @@ impl State {
         self.checker.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The state of what was published, for requests that ask for diagnostics.
-    pub(crate) fn shared_checker(&self) -> Arc<Mutex<Checker>> {
-        Arc::clone(&self.checker)
-    }
-
     /// Costs of all open documents are known: what shows them is asked for again.
     pub(crate) fn costs_known(&mut self) {
         self.unchecked = true;
@@ -415,7 +423,17 @@ impl State {
             self.client.request_by_name(method, (), |_| {});
         }
         for document in self.documents.iter() {
-            self.client.notify_by_name("iverson/viewsChanged", serde_json::json!({"uri": document.url}));
+            self.views_changed(&document.url);
+        }
+    }
+
+    /// The views of a document may be others now.
+    pub(crate) fn views_changed(&self, url: &Url) {
+        if self.abilities.views {
+            self.client.notify_by_name("iverson/viewsChanged", json!({"uri": url}));
+        }
+        for view in self.views.iter().filter(|view| insight::viewed(view).is_some_and(|(source, ..)| source == *url)) {
+            self.client.request_by_name("workspace/textDocumentContent/refresh", json!({"uri": view}), |_| {});
         }
     }
 

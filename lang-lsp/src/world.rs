@@ -10,7 +10,9 @@ use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
 use tower_lsp::lsp_types::{Location as LspLocation, Position, Range, Url};
 
 use crate::abilities::Abilities;
+use crate::check::Checker;
 use crate::files;
+use crate::lane::Kind;
 use crate::lines::Lines;
 use crate::settings::Settings;
 
@@ -74,6 +76,16 @@ pub(crate) struct World {
     pub(crate) settings: Arc<Settings>,
     /// What the client can do.
     pub(crate) abilities: Arc<Abilities>,
+    /// What is known of costs.
+    pub(crate) checker: Arc<Mutex<Checker>>,
+}
+
+impl World {
+    /// The same while a question is answered.
+    pub(crate) fn seen<'w>(&'w self, session: &'w Session) -> Seen<'w> {
+        let Self { documents, settings, abilities, checker, .. } = self;
+        Seen { session, documents, settings, abilities, checker }
+    }
 }
 
 /// The same while a question is answered.
@@ -82,6 +94,7 @@ pub(crate) struct Seen<'w> {
     pub(crate) documents: &'w Documents,
     pub(crate) settings: &'w Settings,
     pub(crate) abilities: &'w Abilities,
+    pub(crate) checker: &'w Mutex<Checker>,
 }
 
 /// A module's text and its lines.
@@ -210,11 +223,23 @@ impl Drop for Until<'_> {
 }
 
 /// Pulls the cord when it is dropped: the one who waits is gone.
-pub(crate) struct PullOnDrop(pub(crate) Cord);
+pub(crate) struct PullOnDrop(Option<Cord>);
+
+impl PullOnDrop {
+    /// Of this cord.
+    pub(crate) fn new(cord: Cord) -> Self {
+        Self(Some(cord))
+    }
+
+    /// What is asked goes on though nobody waits, until the cord is pulled by another.
+    pub(crate) fn let_go(mut self) -> Option<Cord> {
+        self.0.take()
+    }
+}
 
 impl Drop for PullOnDrop {
     fn drop(&mut self) {
-        self.0.pull();
+        self.0.iter().for_each(Cord::pull);
     }
 }
 
@@ -222,6 +247,8 @@ impl Drop for PullOnDrop {
 pub(crate) trait Question: Send {
     /// The document that it is about, as it was when it was asked; no other text would do.
     fn about(&self) -> Option<&Arc<Document>>;
+    /// The workers that do it.
+    fn lane(&self) -> Kind;
     /// Does it; `false` if an edit came in between.
     fn ask(&mut self, world: &World) -> bool;
     /// It is not answered.
@@ -230,6 +257,7 @@ pub(crate) trait Question: Send {
 
 /// A question whose answer a request waits for.
 pub(crate) struct Asking<T, F> {
+    pub(crate) lane: Kind,
     pub(crate) about: Option<Arc<Document>>,
     pub(crate) question: F,
     pub(crate) reply: Option<oneshot::Sender<Result<T>>>,
@@ -245,12 +273,13 @@ where
         self.about.as_ref()
     }
 
+    fn lane(&self) -> Kind {
+        self.lane
+    }
+
     fn ask(&mut self, world: &World) -> bool {
         let question = &mut self.question;
-        let answer = self.cord.ask(&world.snapshot, |session| {
-            let World { documents, settings, abilities, .. } = world;
-            question(&Seen { session, documents, settings, abilities })
-        });
+        let answer = self.cord.ask(&world.snapshot, |session| question(&world.seen(session)));
         match answer {
             Some(answer) => {
                 self.reply.take().map(|reply| reply.send(answer));

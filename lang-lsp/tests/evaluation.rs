@@ -81,7 +81,10 @@ fn comments_get_their_values_beneath() {
     client.change(URI, 3, None, "-- >>> 1");
     client.request("workspace/executeCommand", command("iverson.evaluate", json!([URI, 0])));
     let edit = client.asks("workspace/applyEdit")["edit"]["changes"][URI][0].clone();
-    assert_eq!((&edit["range"], &edit["newText"]), (&client::range([0, 8, 0, 8]), &json!("\n-- = 1 in\n--   -- >>> 1\n")));
+    assert_eq!(
+        (&edit["range"], &edit["newText"]),
+        (&client::range([0, 8, 0, 8]), &json!("\n-- = 1 in\n--   -- >>> 1\n"))
+    );
     assert_eq!(client.failing("workspace/executeCommand", command("iverson.evaluate", json!([URI, 7]))), -32803);
     client.leave();
 }

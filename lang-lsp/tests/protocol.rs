@@ -129,7 +129,13 @@ fn edits_are_taken_in_order() {
         let width = if encoding == "utf-8" { 2 } else { 1 };
         client.change(URI, version + 1, Some([1, 16, 1, 16 + width]), "𝛼");
         let found = client.diagnostics(URI, version + 1);
-        let width = if encoding == "utf-32" { 1 } else if encoding == "utf-16" { 2 } else { 4 };
+        let width = if encoding == "utf-32" {
+            1
+        } else if encoding == "utf-16" {
+            2
+        } else {
+            4
+        };
         assert!(codes(&found).iter().all(|(_, line)| *line == 1) && !found.is_empty(), "{encoding}: {found:?}");
         assert!(found.iter().any(|d| d["range"] == client::range([1, 16, 1, 16 + width])), "{encoding}: {found:?}");
         client.leave();
@@ -179,7 +185,8 @@ fn imports_are_found_on_disk_and_open_documents_win() {
     assert_eq!(codes(&client.diagnostics(&uri(&main), 1)), []);
     // An open document wins over the file, and its importers are told.
     client.open(&uri(&part), "def other(x: f64) = x\n");
-    let told = client.told("textDocument/publishDiagnostics", |p| p["uri"] == uri(&main) && p["diagnostics"] != json!([]));
+    let told =
+        client.told("textDocument/publishDiagnostics", |p| p["uri"] == uri(&main) && p["diagnostics"] != json!([]));
     assert_eq!(told["diagnostics"][0]["code"], "E0107");
     // Closed, the file is what counts again.
     client.notify("textDocument/didClose", json!({"textDocument": {"uri": uri(&part)}}));
@@ -188,7 +195,8 @@ fn imports_are_found_on_disk_and_open_documents_win() {
     fs::remove_file(&part).unwrap();
     let changed = |kind: u32| json!({"changes": [{"uri": uri(&part), "type": kind}]});
     client.notify("workspace/didChangeWatchedFiles", changed(3));
-    let told = client.told("textDocument/publishDiagnostics", |p| p["uri"] == uri(&main) && p["diagnostics"] != json!([]));
+    let told =
+        client.told("textDocument/publishDiagnostics", |p| p["uri"] == uri(&main) && p["diagnostics"] != json!([]));
     assert_eq!(told["diagnostics"][0]["code"], "E0102");
     fs::write(&part, b"def part(x: f64) = x -- \xff\n").unwrap();
     client.notify("workspace/didChangeWatchedFiles", changed(1));

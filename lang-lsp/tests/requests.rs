@@ -81,7 +81,8 @@ fn definitions_and_uses() {
         }
         let context = json!({"includeDeclaration": true});
         let uses = client.request("textDocument/references", with(at(encoding, "μ(r,"), "context", context));
-        let lines: Vec<u64> = uses.as_array().unwrap().iter().map(|u| u["range"]["start"]["line"].as_u64().unwrap()).collect();
+        let lines: Vec<u64> =
+            uses.as_array().unwrap().iter().map(|u| u["range"]["start"]["line"].as_u64().unwrap()).collect();
         assert_eq!(lines, [1, 7, 11]);
         assert!(uses.as_array().unwrap().iter().all(|u| text_of(encoding, &u["range"]) == "μ"));
         let marked = client.request("textDocument/documentHighlight", at(encoding, "x * 2"));

@@ -1,5 +1,6 @@
 //! Features of `lang-ide` as the protocol has them: positions become bytes, answers become positions.
 
+pub(crate) mod insight;
 pub(crate) mod layout;
 pub(crate) mod navigate;
 pub(crate) mod symbols;

@@ -51,10 +51,7 @@ pub(crate) fn uses(
 }
 
 /// Where a name stands in the document.
-pub(crate) fn highlight(
-    seen: &Seen<'_>,
-    at: &TextDocumentPositionParams,
-) -> Result<Option<Vec<DocumentHighlight>>> {
+pub(crate) fn highlight(seen: &Seen<'_>, at: &TextDocumentPositionParams) -> Result<Option<Vec<DocumentHighlight>>> {
     let text = seen.document(&at.text_document.uri)?;
     let found = highlights(seen.session, &text.module, text.offset(at.position));
     let one = |h: lang_ide::highlight::Highlight| {

@@ -163,3 +163,82 @@ fn layout() {
         assert!(texts.contains(&"μ(r, r) * r".to_owned()), "{texts:?}");
     });
 }
+
+/// An answer that may be asked for again until nothing is pending.
+fn hover(client: &mut Client, at: &Value) -> String {
+    loop {
+        let told = client.request("textDocument/hover", at.clone())["contents"]["value"].as_str().unwrap().to_owned();
+        if !told.contains("are being computed") {
+            return told;
+        }
+    }
+}
+
+#[test]
+fn hovers() {
+    in_both(|client, encoding| {
+        let told = hover(client, &at(encoding, "μ(1.0,"));
+        assert!(told.contains("def μ(𝛼: f64, x: f64) -> f64"), "{told}");
+        let told = hover(client, &at(encoding, "* 2.0"));
+        assert!(told.contains("x * 2.0 : f64"), "{told}");
+        assert_eq!(client.request("textDocument/hover", json!({"textDocument": {"uri": URI}, "position": {"line": 3, "character": 0}})), Value::Null);
+    });
+}
+
+#[test]
+fn lenses_and_views() {
+    in_both(|client, encoding| {
+        let lenses = client.request("textDocument/codeLens", json!({"textDocument": {"uri": URI}}));
+        let lenses = lenses.as_array().unwrap();
+        let cost = lenses.iter().find(|lens| lens["command"].is_null()).unwrap();
+        assert_eq!(text_of(encoding, &cost["range"]), "μ");
+        let resolved = client.request("codeLens/resolve", cost.clone());
+        assert!(resolved["command"]["title"].as_str().unwrap().starts_with("work "), "{resolved}");
+        let run: Vec<&Value> = lenses.iter().filter(|l| l["command"]["command"] == "iverson.run").collect();
+        assert_eq!(run[0]["command"]["arguments"], json!([URI, "main"]));
+        let view = client.request("iverson/view", json!({"uri": URI, "def": "μ", "stage": "adjoint"}));
+        assert_eq!(view["language"], "iverson");
+        assert!(view["text"].as_str().unwrap().contains("def "), "{view}");
+        let origins = view["lines"].as_array().unwrap().iter().flat_map(|l| l["origins"].as_array().unwrap());
+        assert!(origins.clone().count() > 0 && origins.clone().all(|o| o["start"]["line"] == 1), "{view}");
+        assert_eq!(client.failing("iverson/view", json!({"uri": URI, "def": "no", "stage": "adjoint"})), -32803);
+        assert_eq!(client.failing("iverson/view", json!({"uri": URI, "def": "μ", "stage": "no"})), -32803);
+        // For clients that show files alone.
+        let arguments = json!({"command": "iverson.showView", "arguments": [URI, "μ", "ssa"]});
+        let shown = client.request("workspace/executeCommand", arguments);
+        let path = url::Url::parse(shown["uri"].as_str().unwrap()).unwrap().to_file_path().unwrap();
+        assert!(std::fs::read_to_string(path).unwrap().contains("X0"));
+    });
+}
+
+#[test]
+fn hints() {
+    in_both(|client, encoding| {
+        let all = json!({"textDocument": {"uri": URI}, "range": range([0, 0, 99, 0])});
+        // Costs are among them as soon as they are known.
+        let hints = loop {
+            let hints = client.request("textDocument/inlayHint", all.clone());
+            if hints.to_string().contains("work") || hints.to_string().contains("cost") {
+                break hints;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        };
+        assert!(hints.as_array().unwrap().iter().all(|h| h["position"]["line"].as_u64() < Some(12)), "{encoding}: {hints}");
+        client.notify("workspace/didChangeConfiguration", json!({"settings": {"iverson": {"hints": {"cost": false}}}}));
+        let fewer = client.request("textDocument/inlayHint", all);
+        assert!(fewer.as_array().unwrap().len() < hints.as_array().unwrap().len());
+    });
+}
+
+#[test]
+fn changes_that_are_offered() {
+    let literals = json!({"codeAction": {"codeActionLiteralSupport": {"codeActionKind": {"valueSet": []}}}});
+    let mut client = Client::start(json!({"textDocument": literals}));
+    client.open(URI, TEXT);
+    let (line, character) = place("utf-16", "μ(𝛼");
+    let range = range([line, character, line, character]);
+    let params = json!({"textDocument": {"uri": URI}, "range": range, "context": {"diagnostics": []}});
+    let offered = client.request("textDocument/codeAction", params);
+    assert!(offered.to_string().contains("μ_adj"), "{offered}");
+    client.leave();
+}

@@ -9,6 +9,10 @@ pub mod names;
 mod fields;
 mod find;
 
+pub mod completion;
+pub mod signature;
+pub mod subject;
+
 pub mod definition;
 pub mod folding;
 pub mod format;

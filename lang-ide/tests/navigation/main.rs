@@ -4,3 +4,4 @@ mod names;
 mod places;
 mod shape;
 mod support;
+mod writing;

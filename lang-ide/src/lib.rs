@@ -18,6 +18,7 @@ pub mod folding;
 pub mod format;
 pub mod highlight;
 pub mod references;
+pub mod rename;
 pub mod selection;
 pub mod symbols;
 pub mod tokens;

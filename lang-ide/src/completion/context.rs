@@ -242,8 +242,6 @@ fn annotates(tokens: &[Spanned], colon: usize) -> bool {
 
 /// Between the brackets that begin a type stand sizes. Those before `from` are not of the type.
 fn size_or_type(place: &Place, from: usize) -> Wanted {
-    match place.open().first() {
-        Some((at, Sym::LBracket, _)) if *at >= from => Wanted::Size,
-        _ => Wanted::Type,
-    }
+    let in_brackets = place.open().iter().any(|(at, sym, _)| *sym == Sym::LBracket && *at >= from);
+    if in_brackets { Wanted::Size } else { Wanted::Type }
 }

@@ -2,6 +2,7 @@
 
 mod names;
 mod places;
+mod renames;
 mod shape;
 mod support;
 mod writing;

@@ -295,42 +295,60 @@ fn check_call(text: &str, expected: &Expect) {
 
 #[test]
 fn signatures() {
-    check_call("--| Weighs.\ndef g(a: f64, b: [n]f64) -> f64 = a * b[0]\ndo g(1.0, [2$0])\n", &expect![[r#"
+    check_call(
+        "--| Weighs.\ndef g(a: f64, b: [n]f64) -> f64 = a * b[0]\ndo g(1.0, [2$0])\n",
+        &expect![[r#"
         g(a: f64, b: [n]f64) -> f64 [b: [n]f64] Weighs.
-    "#]]);
+    "#]],
+    );
     check_call(
         "import linalg\ndo linalg.solve($0",
         &expect![[r#"
         solve(a: [n, n]t, b: [n]t) -> [n]t where t: real [a: [n, n]t] The solution `x` of `a x = b`, by LU factorisation. Fails where `a` is singular.
     "#]],
     );
-    check_call("do max(1, $0)", &expect![[r#"
+    check_call(
+        "do max(1, $0)",
+        &expect![[r#"
         max(x: a, y: a) -> a where a: num [y: a] The greater; NaN if either is.
-    "#]]);
-    check_call("do assert(1 < 2, $0", &expect![[r#"
+    "#]],
+    );
+    check_call(
+        "do assert(1 < 2, $0",
+        &expect![[r#"
         assert(p, "text") ["text"] assert(p, "text") is (); fails with the text where p is false.
-    "#]]);
-    check_call("do grad($0)", &expect![[r#"
+    "#]],
+    );
+    check_call(
+        "do grad($0)",
+        &expect![[r#"
         grad(f)(a, b) [f] grad(f)(a, b): the gradient of a real-valued f in each argument.
-    "#]]);
+    "#]],
+    );
     check_call(
         "def g(a: f64, b: f64) -> f64 = a * b\ndo grad(g)(1, $0)",
         &expect![[r#"
         grad(g)(a: f64, b: f64) [b: f64] grad(f)(a, b): the gradient of a real-valued f in each argument.
     "#]],
     );
-    check_call("type T(a) = Leaf | Node(a, T(a))\ndo Node(1, $0", &expect![[r#"
+    check_call(
+        "type T(a) = Leaf | Node(a, T(a))\ndo Node(1, $0",
+        &expect![[r#"
         Node(a, T(a)) -> T(a) [T(a)] 
-    "#]]);
+    "#]],
+    );
     check_call(
         "def f(h: (f64, f64) -> f64) -> f64 = h(1, $0)\n",
         &expect![[r#"
         h(f64, f64) -> f64 [f64] 
     "#]],
     );
-    check_call("def g(a: f64, b: f64) -> f64 = a * b\ndo g((sum i < 2, j < 3: 1.0), $0)", &expect![[r#"
+    check_call(
+        "def g(a: f64, b: f64) -> f64 = a * b\ndo g((sum i < 2, j < 3: 1.0), $0)",
+        &expect![[r#"
         g(a: f64, b: f64) -> f64 [b: f64] 
-    "#]]);
+    "#]],
+    );
     check_call("do 1 + $0", &expect![]);
     check_call("def f(x: $0", &expect![]);
     check_call("def g(a: f64, b: f64) -> f64 = a\ndo [g(1, 2), $0]", &expect![]);

@@ -13,6 +13,7 @@ pub mod completion;
 pub mod signature;
 pub mod subject;
 
+pub mod calls;
 pub mod definition;
 pub mod folding;
 pub mod format;

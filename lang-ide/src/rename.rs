@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use lang_core::base::{Diagnostic, GlobalName, ModuleName, Name, Span};
+use lang_core::resolve::{Names, ValueRef};
 use lang_core::session::{ItemRef, Session};
 use lang_core::syntax::lexer::{Token, lex};
 use lang_core::syntax::split::ItemKind;
@@ -32,6 +33,9 @@ pub fn rename(session: &Session, module: &str, at: u32, new: &str) -> Result<Vec
     let new = read(new, &found.what)?;
     if new == found.name {
         return Ok(Vec::new());
+    }
+    if taken(session, &item, &found, &new) {
+        return Err(format!("there is a `{new}` already"));
     }
     let edits = edits(session, &item, &found, &new);
     if let Some(edit) = edits.iter().find(|e| is_library(&e.at.module)) {
@@ -153,7 +157,6 @@ fn verify(session: &Session, found: &Use, new: &Name, edits: &[Edit]) -> Result<
         after.set_text(module, texts.get(module).map_or(&*text, String::as_str));
     }
     let renaming = Renaming { found, new };
-    let mut taken = None;
     for module in after.modules().iter().filter(|m| !is_library(m)) {
         let Some(text) = session.text(module) else { continue };
         if !mentions(&text, &found.name) && !mentions(&text, new) {
@@ -184,16 +187,24 @@ fn verify(session: &Session, found: &Use, new: &Name, edits: &[Edit]) -> Result<
                     let line = place(session, module, a.span.start);
                     return Err(format!("`{}` in {line} would mean something else", a.name));
                 }
-                // What is called so already would be one with it.
-                if a.what != found.what && renaming.target().as_ref() == Some(&a.what) {
-                    taken = Some(place(session, module, a.span.start));
-                }
             }
         }
     }
-    match taken {
-        Some(line) => Err(format!("there is a `{new}` already, in {line}")),
-        None => Ok(()),
+    Ok(())
+}
+
+/// Is there something of the new name in the same module, or has the import such a name?
+fn taken(session: &Session, item: &ItemRef, found: &Use, new: &Name) -> bool {
+    let view = session.view();
+    let own = |module: &ModuleName| match view.value(module, new) {
+        Some(ValueRef::Def(name) | ValueRef::Let(name) | ValueRef::Ctor(name, _)) => name.module == *module,
+        None => false,
+    };
+    match &found.what {
+        What::Value(name) | What::Ctor(name, _) => own(&name.module),
+        What::Type(name) => view.type_name(&name.module, new).is_some_and(|ty| ty.module == name.module),
+        What::Module(_) => view.import(&item.module, new).is_some(),
+        _ => false,
     }
 }
 
@@ -235,15 +246,6 @@ struct Renaming<'a> {
 impl Renaming<'_> {
     fn global(&self, name: &GlobalName) -> GlobalName {
         GlobalName { module: name.module.clone(), name: self.new.clone() }
-    }
-
-    /// What the renamed thing is then.
-    fn target(&self) -> Option<What> {
-        match &self.found.what {
-            What::Value(name) => Some(What::Value(self.global(name))),
-            What::Type(name) => Some(What::Type(self.global(name))),
-            _ => None,
-        }
     }
 
     /// What something means then, in an item that was `old` and is `new`.

@@ -21,7 +21,7 @@ use crate::abilities::Abilities;
 use crate::check;
 use crate::commands;
 use crate::features::navigate::Target;
-use crate::features::{insight, layout, navigate, symbols, tokens};
+use crate::features::{calls, complete, insight, layout, navigate, rename, symbols, tokens};
 use crate::files;
 use crate::lane::Kind;
 use crate::pages;
@@ -254,6 +254,53 @@ impl LanguageServer for Server {
         // It goes on, so that it is known when it is asked for again; until another one is asked for.
         *self.left() = cancelled.let_go();
         self.ask(Some(&url), move |seen| insight::hover(seen, &quick, Depth::Quick)).await
+    }
+
+    async fn completion(&self, params: CompletionParams) -> Result<Option<CompletionResponse>> {
+        let at = params.text_document_position;
+        self.ask(Some(&at.text_document.uri.clone()), move |seen| complete::completion(seen, &at)).await
+    }
+
+    async fn completion_resolve(&self, item: CompletionItem) -> Result<CompletionItem> {
+        self.ask(None, move |seen| complete::resolve(seen, item.clone())).await
+    }
+
+    async fn signature_help(&self, params: SignatureHelpParams) -> Result<Option<SignatureHelp>> {
+        let at = params.text_document_position_params;
+        self.ask(Some(&at.text_document.uri.clone()), move |seen| complete::signatures(seen, &at)).await
+    }
+
+    async fn prepare_rename(&self, at: TextDocumentPositionParams) -> Result<Option<PrepareRenameResponse>> {
+        self.ask(Some(&at.text_document.uri.clone()), move |seen| rename::prepare(seen, &at)).await
+    }
+
+    async fn rename(&self, params: RenameParams) -> Result<Option<WorkspaceEdit>> {
+        let (at, new) = (params.text_document_position, params.new_name);
+        self.ask(Some(&at.text_document.uri.clone()), move |seen| rename::rename(seen, &at, &new)).await
+    }
+
+    async fn prepare_call_hierarchy(
+        &self,
+        params: CallHierarchyPrepareParams,
+    ) -> Result<Option<Vec<CallHierarchyItem>>> {
+        let at = params.text_document_position_params;
+        self.ask(Some(&at.text_document.uri.clone()), move |seen| calls::prepare(seen, &at)).await
+    }
+
+    async fn incoming_calls(
+        &self,
+        params: CallHierarchyIncomingCallsParams,
+    ) -> Result<Option<Vec<CallHierarchyIncomingCall>>> {
+        let of = params.item;
+        self.ask(Some(&of.uri.clone()), move |seen| calls::incoming(seen, &of)).await
+    }
+
+    async fn outgoing_calls(
+        &self,
+        params: CallHierarchyOutgoingCallsParams,
+    ) -> Result<Option<Vec<CallHierarchyOutgoingCall>>> {
+        let of = params.item;
+        self.ask(Some(&of.uri.clone()), move |seen| calls::outgoing(seen, &of)).await
     }
 
     async fn inlay_hint(&self, params: InlayHintParams) -> Result<Option<Vec<InlayHint>>> {

@@ -67,8 +67,32 @@ fn programs() -> Vec<String> {
 }
 
 const PIECES: &[&str] = &[
-    "(", ")", "[", "]", "\n", " ", "def ", "let ", " in ", "μ", "𝛼", "x", "1.0", "for i: ", "sum j: ", " = ", ", ", "\r\n",
-    "def f(x: f64) -> f64 = x * x\n", "import linalg\n", "-- comment\n", "--| docs\n", "\"", "]f64", "adjoint(", ".",
+    "(",
+    ")",
+    "[",
+    "]",
+    "\n",
+    " ",
+    "def ",
+    "let ",
+    " in ",
+    "μ",
+    "𝛼",
+    "x",
+    "1.0",
+    "for i: ",
+    "sum j: ",
+    " = ",
+    ", ",
+    "\r\n",
+    "def f(x: f64) -> f64 = x * x\n",
+    "import linalg\n",
+    "-- comment\n",
+    "--| docs\n",
+    "\"",
+    "]f64",
+    "adjoint(",
+    ".",
 ];
 
 /// What is asked between edits.

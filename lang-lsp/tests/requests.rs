@@ -181,7 +181,13 @@ fn hovers() {
         assert!(told.contains("def μ(𝛼: f64, x: f64) -> f64"), "{told}");
         let told = hover(client, &at(encoding, "* 2.0"));
         assert!(told.contains("x * 2.0 : f64"), "{told}");
-        assert_eq!(client.request("textDocument/hover", json!({"textDocument": {"uri": URI}, "position": {"line": 3, "character": 0}})), Value::Null);
+        assert_eq!(
+            client.request(
+                "textDocument/hover",
+                json!({"textDocument": {"uri": URI}, "position": {"line": 3, "character": 0}})
+            ),
+            Value::Null
+        );
     });
 }
 
@@ -223,7 +229,10 @@ fn hints() {
             }
             std::thread::sleep(std::time::Duration::from_millis(20));
         };
-        assert!(hints.as_array().unwrap().iter().all(|h| h["position"]["line"].as_u64() < Some(12)), "{encoding}: {hints}");
+        assert!(
+            hints.as_array().unwrap().iter().all(|h| h["position"]["line"].as_u64() < Some(12)),
+            "{encoding}: {hints}"
+        );
         client.notify("workspace/didChangeConfiguration", json!({"settings": {"iverson": {"hints": {"cost": false}}}}));
         let fewer = client.request("textDocument/inlayHint", all);
         assert!(fewer.as_array().unwrap().len() < hints.as_array().unwrap().len());
@@ -241,4 +250,49 @@ fn changes_that_are_offered() {
     let offered = client.request("textDocument/codeAction", params);
     assert!(offered.to_string().contains("μ_adj"), "{offered}");
     client.leave();
+}
+
+#[test]
+fn completion() {
+    in_both(|client, encoding| {
+        let list = client.request("textDocument/completion", at(encoding, "ea(Circle"));
+        let item = list["items"].as_array().unwrap().iter().find(|i| i["label"] == "area").unwrap().clone();
+        assert!(text_of(encoding, &item["textEdit"]["range"]).starts_with("ar"), "{item}");
+        let resolved = client.request("completionItem/resolve", item);
+        assert!(resolved["documentation"]["value"].as_str().unwrap().contains("def area(s: Shape)"), "{resolved}");
+        let help = client.request("textDocument/signatureHelp", at(encoding, "2.0)\n"));
+        let signature = &help["signatures"][0];
+        assert!(signature["label"].as_str().unwrap().contains("μ(𝛼: f64, x: f64)"), "{help}");
+        assert_eq!(signature["activeParameter"], 1);
+        let [from, to] = [0, 1].map(|i| signature["parameters"][0]["label"][i].as_u64().unwrap() as usize);
+        let units: Vec<u16> = signature["label"].as_str().unwrap().encode_utf16().collect();
+        assert_eq!(String::from_utf16(&units[from..to]).unwrap(), "𝛼: f64");
+    });
+}
+
+#[test]
+fn renames() {
+    in_both(|client, encoding| {
+        let place = at(encoding, "μ(1.0,");
+        let prepared = client.request("textDocument/prepareRename", place.clone());
+        assert_eq!((text_of(encoding, &prepared["range"]).as_str(), &prepared["placeholder"]), ("μ", &json!("μ")));
+        let edits = client.request("textDocument/rename", with(place.clone(), "newName", json!("twice")));
+        assert_eq!(edits["changes"][URI].as_array().unwrap().len(), 3, "{edits}");
+        assert_eq!(client.failing("textDocument/rename", with(place, "newName", json!("area"))), -32803);
+    });
+}
+
+#[test]
+fn calls() {
+    in_both(|client, encoding| {
+        let item = client.request("textDocument/prepareCallHierarchy", at(encoding, "μ(1.0,"))[0].take();
+        assert_eq!(item["name"], "μ");
+        let from = client.request("callHierarchy/incomingCalls", json!({"item": item}));
+        let names: Vec<&Value> = from.as_array().unwrap().iter().map(|c| &c["from"]["name"]).collect();
+        assert_eq!(names, ["area", "main"]);
+        assert_eq!(text_of(encoding, &from[0]["fromRanges"][0]), "μ");
+        let main = from[1]["from"].clone();
+        let to = client.request("callHierarchy/outgoingCalls", json!({"item": main}));
+        assert!(to.to_string().contains("\"area\""), "{to}");
+    });
 }

@@ -1,8 +1,11 @@
 //! Features of `lang-ide` as the protocol has them: positions become bytes, answers become positions.
 
+pub(crate) mod calls;
+pub(crate) mod complete;
 pub(crate) mod insight;
 pub(crate) mod layout;
 pub(crate) mod navigate;
+pub(crate) mod rename;
 pub(crate) mod symbols;
 pub(crate) mod tokens;
 

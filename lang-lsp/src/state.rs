@@ -216,19 +216,24 @@ impl State {
         }
     }
 
+    /// Everything as it is now.
+    pub(crate) fn world(&self) -> World {
+        World {
+            snapshot: self.session.snapshot(),
+            documents: Arc::clone(&self.documents),
+            settings: Arc::clone(&self.settings),
+            abilities: Arc::clone(&self.abilities),
+            checker: Arc::clone(&self.checker),
+        }
+    }
+
     fn dispatch(&mut self) {
-        loop {
-            let world = || World {
-                snapshot: self.session.snapshot(),
-                documents: Arc::clone(&self.documents),
-                settings: Arc::clone(&self.settings),
-                abilities: Arc::clone(&self.abilities),
-                checker: Arc::clone(&self.checker),
-            };
-            let lanes = [&mut self.checks, &mut self.questions, &mut self.depths, &mut self.costs];
-            let Some(lane) = lanes.into_iter().find(|lane| lane.free > 0 && !lane.waiting.is_empty()) else { return };
-            if let Some(question) = lane.waiting.pop_front() {
-                lane.begin(question, world());
+        for kind in [Kind::Checks, Kind::Questions, Kind::Depths, Kind::Costs] {
+            while self.lane(kind).free > 0
+                && let Some(question) = self.lane(kind).waiting.pop_front()
+            {
+                let world = self.world();
+                self.lane(kind).begin(question, world);
             }
         }
     }

@@ -200,7 +200,7 @@ fn random_edits(encoding: &str, edits: u64, seed: u64) {
         }
         if drawn.below(3) == 0 {
             let place = position(&text, text.floor_char_boundary(drawn.below(text.len() + 1)), encoding);
-            let id = client.begin(drawn.one(REQUESTS), params(place));
+            let id = client.begin(REQUESTS[drawn.below(REQUESTS.len())], params(place));
             asked.push(id);
             if drawn.below(5) == 0 {
                 client.notify("$/cancelRequest", json!({"id": id}));

@@ -150,7 +150,7 @@ fn innermost(tree: &Tree, at: u32) -> Option<Span> {
 
 /// The node of the typed tree that stands for an expression: of several at one place the outermost.
 fn node_at(body: &Body, span: Span) -> Option<TId> {
-    body.nodes.iter().filter(|(_, node)| node.span == span).next_back().map(|(id, _)| id)
+    body.nodes.iter().rfind(|(_, node)| node.span == span).map(|(id, _)| id)
 }
 
 /// `e : T`; of a long expression the type alone.

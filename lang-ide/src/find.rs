@@ -65,6 +65,13 @@ pub(crate) fn items_in(session: &Session, module: &str, range: Span) -> Vec<Item
     found
 }
 
+/// The first item of a module.
+pub(crate) fn first_item(session: &Session, module: &str) -> Option<ItemRef> {
+    let text = session.text(module)?;
+    let at = |at| session.item_at(module, at);
+    at(0).or_else(|| at(skip_gap(&text, 0)))
+}
+
 /// Where what may be an item begins after `at`, which is in none.
 fn skip_gap(text: &str, at: u32) -> u32 {
     let mut at = at as usize;

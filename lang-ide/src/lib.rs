@@ -9,9 +9,18 @@ pub mod names;
 mod fields;
 mod find;
 
+pub mod completion;
+pub mod signature;
+pub mod subject;
+
+pub mod calls;
 pub mod definition;
+pub mod folding;
+pub mod format;
 pub mod highlight;
 pub mod references;
+pub mod rename;
+pub mod selection;
 pub mod symbols;
 pub mod tokens;
 

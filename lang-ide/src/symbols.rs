@@ -195,7 +195,7 @@ fn bound(tree: &Tree, pat: PatId, found: &mut dyn FnMut(&Name, Span)) {
 pub(crate) fn one_line(code: &str) -> String {
     let lines = code.lines().map(|line| line.split_once("--").map_or(line, |(before, _)| before).trim());
     let joined = lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
-    joined.replace("( ", "(").replace(" )", ")").replace("[ ", "[").replace(" ]", "]")
+    joined.replace("( ", "(").replace(" )", ")").replace(",)", ")").replace("[ ", "[").replace(" ]", "]")
 }
 
 /// A definition of any module.

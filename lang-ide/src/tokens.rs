@@ -122,13 +122,14 @@ fn comments(text: &str, gap: Span, found: &mut Vec<SemanticToken>) {
         return;
     }
     let (from, to) = (text.floor_char_boundary(gap.range().start), text.floor_char_boundary(gap.range().end));
-    // A range may begin within a comment.
+    // A range may begin and end within a comment.
+    let to = text.get(to..).and_then(|t| t.find('\n')).map_or(text.len(), |n| to + n);
     let line = text.get(..from).and_then(|t| t.rfind('\n')).map_or(0, |n| n + 1);
     let Some(between) = text.get(line..to) else { return };
     let line = u32::try_from(line).unwrap_or(u32::MAX);
     for comment in lex(between).comments {
         let span = comment.span.shift(line);
-        if found.last().is_none_or(|last| last.span.end <= span.start) && span.end > gap.start {
+        if found.last().is_none_or(|last| last.span.end <= span.start) && span.end > gap.start && span.start < gap.end {
             found.push(plain(span, TokenKind::Comment, comment.doc));
         }
     }

@@ -1,1 +1,160 @@
-//! The language server of Iverson.
+//! The language server of Iverson: the protocol on standard input and output, and conversions between its positions and
+//! the bytes that everything else counts. What an editor shows is made in `lang-ide`.
+//!
+//! One thread reads messages (`transport`) and has each begin in order (`server`); one loop (`state`) owns the session
+//! and the documents; workers (`lane`) answer questions (`world`) with snapshots; one thread writes. Nothing here
+//! evaluates: that is a child process (`evaluate`).
+
+mod transport;
+
+mod client;
+
+mod server;
+mod startup;
+
+mod state;
+
+mod lane;
+mod world;
+
+mod check;
+mod commands;
+mod evaluate;
+mod features;
+
+mod abilities;
+mod files;
+mod lines;
+mod pages;
+mod progress;
+mod settings;
+
+use std::io::{self, BufReader};
+use std::path::Path;
+use std::process::{Command, ExitCode};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::thread;
+use std::time::Duration;
+
+use tower_lsp::LspService;
+
+use abilities::Abilities;
+use client::Client;
+use server::Server;
+use state::{Queue, State};
+use transport::Leave;
+
+/// How long the last messages may take to be written.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+/// How often it is looked whether the client lives.
+const WATCH: Duration = Duration::from_secs(5);
+
+const HELP: &str = "\
+The language server of Iverson. An editor starts it and speaks with it over standard input and output.
+
+Options:
+  --stdio          speak over standard input and output, which it does anyway
+  -h, --help       this help
+  -V, --version    the version
+";
+
+/// Runs the server of this process to its end.
+#[must_use]
+#[allow(clippy::print_stdout, clippy::print_stderr, reason = "what the command line asks for")]
+pub fn main() -> ExitCode {
+    for argument in std::env::args().skip(1) {
+        match argument.as_str() {
+            "--stdio" => {}
+            "-h" | "--help" => {
+                print!("{HELP}");
+                return ExitCode::SUCCESS;
+            }
+            "-V" | "--version" => {
+                println!("iverson-lsp {}", env!("CARGO_PKG_VERSION"));
+                return ExitCode::SUCCESS;
+            }
+            other => {
+                eprintln!("iverson-lsp: there is no option {other}\n\n{HELP}");
+                return ExitCode::from(2);
+            }
+        }
+    }
+    match serve() {
+        Ok(Leave::Clean) => ExitCode::SUCCESS,
+        Ok(Leave::Early) => ExitCode::FAILURE,
+        Err(e) => {
+            eprintln!("iverson-lsp: {e}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Serves the client on standard input and output. Threads that still work when this returns end with the process.
+fn serve() -> io::Result<Leave> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_time().build()?;
+    let (out, messages) = channel();
+    let (written, all_written) = channel();
+    thread::spawn(move || {
+        transport::write(io::stdout().lock(), &messages);
+        let _ = written.send(());
+    });
+    let client = Client::new(out);
+    let (steps, received) = channel();
+    let queue = Queue(steps);
+    let state = State::new(client.clone(), queue.clone());
+    thread::spawn(move || state.run(&received));
+    let abilities: Arc<OnceLock<Abilities>> = Arc::default();
+    let server = Server {
+        queue: queue.clone(),
+        abilities: Arc::clone(&abilities),
+        sent: Arc::default(),
+        left: Mutex::default(),
+    };
+    let (service, _socket) = LspService::build(|_| server)
+        .custom_method("iverson/view", Server::view)
+        .custom_method("workspace/textDocumentContent", Server::content)
+        .custom_method("window/workDoneProgress/cancel", Server::progress_cancelled)
+        .finish();
+    let begins = |params: &serde_json::Value| drop(abilities.set(Abilities::read(params)));
+    let input = BufReader::with_capacity(1 << 16, io::stdin().lock());
+    let leave = transport::serve(input, service, &client, runtime.handle(), begins);
+    let (stopped, all_stopped) = channel();
+    queue.send(move |state| {
+        state.evaluator.end();
+        let _ = stopped.send(());
+    });
+    let _ = all_stopped.recv_timeout(LAST_WORDS);
+    client.end();
+    let _ = all_written.recv_timeout(LAST_WORDS);
+    files::remove_copies();
+    runtime.shutdown_background();
+    Ok(leave)
+}
+
+/// Ends this process when the client's is gone.
+fn watch(process: u32, queue: Queue) {
+    thread::spawn(move || {
+        while lives(process) {
+            thread::sleep(WATCH);
+        }
+        queue.send(|state| {
+            state.evaluator.end();
+            files::remove_copies();
+            std::process::exit(1);
+        });
+    });
+}
+
+/// Is there such a process? Where that cannot be known, the end of the input tells.
+fn lives(process: u32) -> bool {
+    if Path::new("/proc/self").exists() {
+        return Path::new("/proc").join(process.to_string()).exists();
+    }
+    if !cfg!(unix) {
+        return true;
+    }
+    let asked = Command::new("kill").args(["-0", &process.to_string()]).output();
+    asked
+        .map_or(true, |told| told.status.success() || !String::from_utf8_lossy(&told.stderr).contains("o such process"))
+}

@@ -1,2 +1,7 @@
-//! The language server of Iverson, on standard input and output.
-fn main() {}
+//! The program `iverson-lsp`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    lang_lsp::main()
+}

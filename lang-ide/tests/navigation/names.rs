@@ -42,7 +42,9 @@ fn check(text: &str, expected: &Expect) {
 
 #[test]
 fn of_a_definition() {
-    check("def f(x: [n]a, k: i64) -> [n]a where a: num = let y = x in for i < n: y[i] + x[i + k]\n", &expect![[r#"
+    check(
+        "def f(x: [n]a, k: i64) -> [n]a where a: num = let y = x in for i < n: y[i] + x[i + k]\n",
+        &expect![[r#"
         1:5   f      value f, Declaration
         1:7   x      local 0 of f (Param), Declaration
         1:11  n      local 2 of f (ImplicitSize), Declaration
@@ -62,7 +64,8 @@ fn of_a_definition() {
         1:78  x      local 0 of f (Param)
         1:80  i      local 4 of f (Index)
         1:84  k      local 1 of f (Param)
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -188,7 +191,9 @@ do grad(\\u, v: u * v, wrt: (u, v))(1.0, 2.0)
 
 #[test]
 fn of_a_text_with_mistakes() {
-    check("def f(x: f64) -> f64 = y + nope.z + \ndef g( = q\nlet a = (\n", &expect![[r#"
+    check(
+        "def f(x: f64) -> f64 = y + nope.z + \ndef g( = q\nlet a = (\n",
+        &expect![[r#"
         1:5   f      value f, Declaration
         1:7   x      local 0 of f (Param), Declaration
         1:10  f64    word Type
@@ -199,7 +204,8 @@ fn of_a_text_with_mistakes() {
         2:5   g      value g, Declaration
         2:10  q      unknown
         3:5   a      value a, Declaration
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -215,7 +221,10 @@ fn every_name_of_every_program_has_one_meaning() {
                 let at = format!("{module}:{}: {found:?}", place(&session.text(&module).unwrap(), found.span.start));
                 assert!(found.span.start >= last, "{at}");
                 last = found.span.end;
-                assert!(found.what != What::Unknown && !matches!(&found.what, What::Field(all, _) if all.is_empty()), "{at}");
+                assert!(
+                    found.what != What::Unknown && !matches!(&found.what, What::Field(all, _) if all.is_empty()),
+                    "{at}"
+                );
             }
             for token in lex(&item.text).tokens {
                 let (Token::Name(name), span) = (token.token, token.span.shift(item.start)) else { continue };

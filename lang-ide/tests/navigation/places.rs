@@ -79,13 +79,16 @@ derivative sq(x, y; dx, dy) = sum i < $0n: x[i] * dy[i] + dx[i] * y[i]
 
 #[test]
 fn a_parameter_by_which_is_differentiated() {
-    check("def f(x$0: f64, y: f64) -> f64 = x * y\ndef g(a: f64) -> f64 = grad(f, wrt: x)(a, a)\n", &expect![[r#"
+    check(
+        "def f(x$0: f64, y: f64) -> f64 = x * y\ndef g(a: f64) -> f64 = grad(f, wrt: x)(a, a)\n",
+        &expect![[r#"
         definition: 1:7 x
         type: nothing
         rules: nothing
         references: 1:7 x; 1:32 x; 2:37 x
         written: 1:7
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -122,25 +125,31 @@ fn a_constructor() {
 
 #[test]
 fn a_module() {
-    check("import linalg as l\ndef f(x: [n]f64) -> f64 = l$0.dot(x, x)\n", &expect![[r#"
+    check(
+        "import linalg as l\ndef f(x: [n]f64) -> f64 = l$0.dot(x, x)\n",
+        &expect![[r#"
         definition: linalg 1:1 
         declaration: 1:18 l
         type: nothing
         rules: nothing
         references: 1:8 linalg; 1:18 l; 2:27 l
         written: 1:18
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn a_definition_of_the_library() {
-    check("import linalg\ndef f(x: [n]f64) -> f64 = linalg.do$0t(x, x)\n", &expect![[r#"
+    check(
+        "import linalg\ndef f(x: [n]f64) -> f64 = linalg.do$0t(x, x)\n",
+        &expect![[r#"
         definition: linalg 214:5 dot
         type: nothing
         rules: nothing
         references: 2:34 dot
         written: 
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -161,13 +170,16 @@ def f(x: [n]f64) -> S = fold s = {a: 0.0, b: 1.0} for i < n: {a: s.a + x[i], b: 
 
 #[test]
 fn a_top_level_pattern() {
-    check("let (a, b) = (1.0, 2.0)\ndo a + $0b\ndef f(b: f64) -> f64 = b\n", &expect![[r#"
+    check(
+        "let (a, b) = (1.0, 2.0)\ndo a + $0b\ndef f(b: f64) -> f64 = b\n",
+        &expect![[r#"
         definition: 1:9 b
         type: nothing
         rules: nothing
         references: 1:9 b; 2:8 b
         written: 1:9
-    "#]]);
+    "#]],
+    );
 }
 
 /// The references of a name are the names that mean the same, its definition is one of them, and each has one.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use lang_ide::{LIBRARY, Session};
+use lang_ide::{Edit, LIBRARY, Session};
 
 /// The module of a test.
 pub(crate) const MAIN: &str = "main.iv";
@@ -61,4 +61,16 @@ pub(crate) fn corpus() -> (Session, Vec<String>) {
         modules.push(name);
     }
     (session, modules)
+}
+
+/// The text after edits, which are in order and apart.
+pub(crate) fn applied(text: &str, edits: &[Edit]) -> String {
+    let mut out = String::new();
+    let mut at = 0;
+    for edit in edits {
+        out += &text[at..edit.at.span.range().start];
+        out += &edit.text;
+        at = edit.at.span.range().end;
+    }
+    out + &text[at..]
 }

@@ -1,0 +1,128 @@
+//! Who uses a definition, and what it uses: a definition that is passed on or differentiated counts like one that is
+//! called. Rules, `let` and `do` items are among those that use.
+
+use lang_core::base::{GlobalName, Name, Span};
+use lang_core::session::{ItemRef, Session};
+use lang_core::syntax::ast::Item;
+use lang_core::syntax::split::ItemKind;
+
+use crate::Location;
+use crate::find::occurrences;
+use crate::names::{Role, Use, What, name_at, untyped_uses};
+use crate::symbols::one_line;
+
+/// An item that is called or calls.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CallItem {
+    /// Its identity, by which its cost and its type are asked for.
+    pub global: GlobalName,
+    /// What it is called: `f`, `derivative f`, `do`.
+    pub name: Name,
+    /// What it is.
+    pub kind: ItemKind,
+    /// All of it.
+    pub location: Location,
+    /// Its name's place.
+    pub selection: Span,
+    /// The first line of its text.
+    pub detail: String,
+}
+
+/// An item at the other end of calls, and where these stand in the item that calls.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Calls {
+    /// Who calls, or what is called.
+    pub item: CallItem,
+    /// The places, in the module of who calls.
+    pub places: Vec<Span>,
+}
+
+/// The definition named at a place; elsewhere the item that stands there.
+#[must_use]
+pub fn prepare_calls(session: &Session, module: &str, at: u32) -> Option<CallItem> {
+    if let Some((_, found)) = name_at(session, module, at)
+        && let What::Value(name) = &found.what
+        && let Some(item) = session.item(name)
+    {
+        return call_item(session, &item, name);
+    }
+    let item = session.item_at(module, at)?;
+    let global = item.global.clone();
+    call_item(session, &item, &global).filter(|i| matches!(i.kind, ItemKind::Def | ItemKind::Let | ItemKind::Do))
+}
+
+fn call_item(session: &Session, item: &ItemRef, global: &GlobalName) -> Option<CallItem> {
+    let parsed = session.tree(item)?;
+    let tree = &parsed.tree;
+    let named = untyped_uses(session, item).into_iter().find(|u| match (&u.what, u.role) {
+        (What::Value(name), Role::Declaration) => name == global,
+        (_, Role::Rule) => true,
+        _ => false,
+    });
+    let whole = tree.span.shift(item.start);
+    let (name, selection) = match (&tree.item, &named) {
+        (Item::Do(_), _) => ("do".into(), Span::new(whole.start, whole.start.saturating_add(2).min(whole.end))),
+        (_, Some(found)) => (global.name.clone(), found.span),
+        (_, None) => return None,
+    };
+    let text = item.text.get(tree.span.range()).unwrap_or_default();
+    let head = text.lines().next().unwrap_or_default();
+    Some(CallItem {
+        global: global.clone(),
+        name,
+        kind: item.kind,
+        location: Location { module: item.module.clone(), span: whole },
+        selection,
+        detail: one_line(head),
+    })
+}
+
+/// The items of all modules that use it, by module and place.
+#[must_use]
+pub fn incoming(session: &Session, of: &CallItem) -> Vec<Calls> {
+    let Some(item) = session.item(&of.global) else { return Vec::new() };
+    let found = Use {
+        span: of.selection,
+        name: of.global.name.clone(),
+        what: What::Value(of.global.clone()),
+        role: Role::Declaration,
+        kind: None,
+    };
+    let mut all: Vec<Calls> = Vec::new();
+    for (from, place) in occurrences(session, &item, &found, None) {
+        if place.role != Role::Use {
+            continue;
+        }
+        let whole = from.span();
+        let same = |c: &&mut Calls| c.item.location.module == from.module && whole.touches(c.item.location.span.start);
+        match all.iter_mut().find(same) {
+            Some(calls) => calls.places.push(place.span),
+            None => {
+                let global = from.global.clone();
+                all.extend(call_item(session, &from, &global).map(|item| Calls { item, places: vec![place.span] }));
+            }
+        }
+    }
+    all.sort_by(|a, b| a.item.location.cmp(&b.item.location));
+    all
+}
+
+/// What the item uses, in the order of its text.
+#[must_use]
+pub fn outgoing(session: &Session, of: &CallItem) -> Vec<Calls> {
+    // A `do` is found by its place.
+    let here = session.item_at(&of.location.module, of.selection.start);
+    let Some(item) = here.or_else(|| session.item(&of.global)) else { return Vec::new() };
+    let mut all: Vec<Calls> = Vec::new();
+    for found in untyped_uses(session, &item) {
+        let (What::Value(name), Role::Use) = (&found.what, found.role) else { continue };
+        match all.iter_mut().find(|c| c.item.global == *name) {
+            Some(calls) => calls.places.push(found.span),
+            None => {
+                let to = session.item(name).and_then(|to| call_item(session, &to, name));
+                all.extend(to.map(|item| Calls { item, places: vec![found.span] }));
+            }
+        }
+    }
+    all
+}

@@ -1,0 +1,247 @@
+//! Where a cursor stands: what has been written of a word, and what may stand there. It goes by the tokens before the
+//! cursor, since the text after them need not be whole.
+
+use lang_core::base::Span;
+use lang_core::session::{ItemRef, Session};
+use lang_core::syntax::lexer::{Spanned, Token, is_name_continue, is_name_start, lex};
+use lang_core::syntax::token::{Sym, Word};
+
+/// What may stand at a place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Wanted {
+    /// An expression.
+    Value,
+    /// A type.
+    Type,
+    /// A size between the brackets of a type.
+    Size,
+    /// What comes after a dot, which stands there.
+    Member(u32),
+    /// The name of a module of the library.
+    Import,
+    /// What begins an item.
+    Item,
+    /// The name of a symbol after a backslash; a lambda may be meant.
+    Symbol,
+    /// A text for a plot.
+    PlotText,
+    /// A class after `where a:`.
+    Class,
+    /// A new name, a comment, a text: nothing can be said.
+    Nothing,
+}
+
+/// The place of a cursor.
+#[derive(Debug)]
+pub(crate) struct Place {
+    /// What may stand there.
+    pub(crate) wanted: Wanted,
+    /// What has been written of it, in the module.
+    pub(crate) prefix: Span,
+    /// The whole word, what comes after the cursor too.
+    pub(crate) word: Span,
+    /// The item at hand.
+    pub(crate) item: Option<ItemRef>,
+    /// The tokens of the item before the word; places are relative to the item.
+    pub(crate) before: Vec<Spanned>,
+}
+
+impl Place {
+    /// The token before the word, counted back from 0.
+    pub(crate) fn back(&self, by: usize) -> Option<&Token> {
+        self.before.len().checked_sub(by + 1).and_then(|at| self.before.get(at)).map(|t| &t.token)
+    }
+
+    /// The functions whose arguments the cursor stands among, innermost first: the position in `before` of the
+    /// bracket, and how many commas stand between.
+    pub(crate) fn open(&self) -> Vec<(usize, Sym, usize)> {
+        let mut open: Vec<(usize, Sym, usize)> = Vec::new();
+        for (at, token) in self.before.iter().enumerate() {
+            match token.token {
+                Token::Sym(sym) if sym.closer().is_some() => open.push((at, sym, 0)),
+                Token::Sym(sym) if sym.is_closer() => {
+                    open.pop();
+                }
+                Token::Sym(Sym::Comma) => {
+                    if let Some(last) = open.last_mut() {
+                        last.2 += 1;
+                    }
+                }
+                _ => {}
+            }
+        }
+        open.reverse();
+        open
+    }
+}
+
+fn offset(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
+}
+
+/// The item in which a cursor writes: that which it touches, or the one before it if its line goes on with that.
+pub(crate) fn item_before(session: &Session, module: &str, text: &str, at: u32) -> Option<ItemRef> {
+    if let Some(item) = session.item_at(module, at) {
+        return Some(item);
+    }
+    let head = text.get(..at as usize)?;
+    session.item_at(module, offset(head.trim_end().len()))
+}
+
+/// The place `at` in a module.
+pub(crate) fn place(session: &Session, module: &str, at: u32) -> Option<Place> {
+    let text = session.text(module)?;
+    let cursor = text.floor_char_boundary(at as usize);
+    let head = text.get(..cursor)?;
+    let start = head.char_indices().rev().take_while(|(_, c)| is_name_continue(*c)).last().map_or(cursor, |(at, _)| at);
+    let rest = text.get(cursor..)?;
+    let end = cursor + rest.find(|c| !is_name_continue(c)).unwrap_or(rest.len());
+    let written = text.get(start..cursor)?;
+    let line = head.rfind('\n').map_or(0, |n| n + 1);
+    let item = item_before(session, module, &text, offset(cursor));
+    let from = item.as_ref().map_or(line, |item| item.start as usize).min(line.max(start)).min(start);
+    let lexed = lex(text.get(from..start)?);
+    let mut place = Place {
+        wanted: Wanted::Value,
+        prefix: Span::new(offset(start), offset(cursor)),
+        word: Span::new(offset(start), offset(end)),
+        item,
+        before: lexed.tokens,
+    };
+    let here = offset(start - from);
+    // A comment goes to the end of its line.
+    let line_of = |at: u32| text.get(from + at as usize..start).is_some_and(|t| !t.contains('\n'));
+    let commented = lexed.comments.iter().any(|c| line_of(c.span.start));
+    let in_text = place.before.last().is_some_and(|t| {
+        t.token == Token::Error && text.get(from + t.span.start as usize..).is_some_and(|t| t.starts_with('"'))
+    });
+    place.wanted = if commented {
+        Wanted::Nothing
+    } else if in_text {
+        place.before.pop();
+        in_string(&place)
+    } else if written.starts_with(|c: char| c.is_ascii_digit()) {
+        Wanted::Nothing
+    } else if !written.is_empty() && !written.starts_with(is_name_start) {
+        Wanted::Nothing
+    } else {
+        wanted(&place, here, start == line && !written.contains('\n'))
+    };
+    Some(place)
+}
+
+/// Between quotes only a plot takes words.
+fn in_string(place: &Place) -> Wanted {
+    let plots = |(at, sym, _): &(usize, Sym, usize)| {
+        let name = at.checked_sub(1).and_then(|at| place.before.get(at)).map(|t| &t.token);
+        *sym == Sym::LParen && matches!(name, Some(Token::Name(name)) if name == "plot")
+    };
+    if place.open().first().is_some_and(plots) { Wanted::PlotText } else { Wanted::Nothing }
+}
+
+fn wanted(place: &Place, here: u32, first_column: bool) -> Wanted {
+    let last = place.before.last();
+    let touches = last.is_some_and(|t| t.span.end == here);
+    let Some(last) = last else { return Wanted::Item };
+    match &last.token {
+        Token::Sym(Sym::Backslash) if touches => return Wanted::Symbol,
+        Token::Sym(Sym::Backslash) => return Wanted::Nothing,
+        Token::Sym(Sym::Dot) => return Wanted::Member(last.span.start),
+        Token::Word(Word::Import) => return Wanted::Import,
+        Token::Word(Word::Def | Word::Type | Word::As | Word::For) => return Wanted::Nothing,
+        Token::Sym(Sym::Question) => return Wanted::Nothing,
+        _ => {}
+    }
+    if first_column && place.open().is_empty() || first_column && place.item.is_none() {
+        return Wanted::Item;
+    }
+    match in_type(place) {
+        Some(wanted) => wanted,
+        None => Wanted::Value,
+    }
+}
+
+/// Does the cursor stand in a written type? Then what is wanted there.
+fn in_type(place: &Place) -> Option<Wanted> {
+    let tokens = &place.before;
+    let begins = match tokens.first().map(|t| &t.token) {
+        Some(Token::Word(Word::Def)) => Word::Def,
+        Some(Token::Word(Word::Type)) => Word::Type,
+        _ => Word::Let,
+    };
+    let assign = tokens.iter().position(|t| t.token == Token::Sym(Sym::Assign));
+    let mut where_at = None;
+    match (begins, assign) {
+        (Word::Type, None) => return Some(Wanted::Nothing),
+        (Word::Type, Some(_)) => {
+            // A field's name is new, all else is a type.
+            let in_record = place.open().first().is_some_and(|(_, sym, _)| *sym == Sym::LBrace);
+            if in_record && !matches!(place.back(0), Some(Token::Sym(Sym::Colon | Sym::RBracket | Sym::Arrow))) {
+                return Some(Wanted::Nothing);
+            }
+            return Some(size_or_type(place, 0));
+        }
+        (Word::Def, None) => {
+            where_at = tokens.iter().position(|t| t.token == Token::Word(Word::Where));
+        }
+        _ => {}
+    }
+    if begins == Word::Def && assign.is_none() {
+        if where_at.is_some() {
+            return Some(match place.back(0) {
+                Some(Token::Sym(Sym::Colon)) => Wanted::Class,
+                _ => Wanted::Type,
+            });
+        }
+        let typed = tokens.iter().any(|t| matches!(t.token, Token::Sym(Sym::Colon | Sym::Arrow)));
+        let names = matches!(place.back(0), Some(Token::Sym(Sym::Comma)))
+            && place.open().first().is_some_and(|(at, _, _)| *at == 2);
+        return Some(if typed && !names { size_or_type(place, 2) } else { Wanted::Nothing });
+    }
+    // After the `:` of a `let`, a lambda or a fold, up to what ends its type.
+    let mut depth = 0usize;
+    for (at, token) in tokens.iter().enumerate().rev() {
+        match &token.token {
+            Token::Sym(sym) if sym.is_closer() => depth += 1,
+            Token::Sym(sym) if sym.closer().is_some() => {
+                if depth == 0 && *sym == Sym::LBrace {
+                    return None;
+                }
+                depth = depth.saturating_sub(1);
+            }
+            Token::Sym(Sym::Colon) if depth == 0 => {
+                return annotates(tokens, at).then(|| size_or_type(place, at));
+            }
+            Token::Sym(Sym::Comma | Sym::Arrow | Sym::Dot | Sym::Question) | Token::Name(_) | Token::Int(_) => {}
+            Token::Sym(Sym::Plus | Sym::Minus | Sym::Star) => {}
+            _ => return None,
+        }
+    }
+    None
+}
+
+/// Is the colon at this position that before a type: after the pattern of `let`, of a fold or of a lambda?
+fn annotates(tokens: &[Spanned], colon: usize) -> bool {
+    let mut depth = 0usize;
+    for (at, token) in tokens.iter().enumerate().take(colon).rev() {
+        match &token.token {
+            Token::Sym(sym) if sym.is_closer() => depth += 1,
+            Token::Sym(Sym::LParen) if depth == 0 => {
+                let before = at.checked_sub(1).and_then(|at| tokens.get(at)).map(|t| &t.token);
+                return matches!(before, Some(Token::Sym(Sym::Backslash)));
+            }
+            Token::Sym(sym) if sym.closer().is_some() => depth = depth.saturating_sub(1),
+            Token::Word(Word::Let | Word::Fold | Word::Scan | Word::Loop) if depth == 0 => return true,
+            Token::Name(_) => {}
+            _ if depth > 0 => {}
+            _ => return false,
+        }
+    }
+    false
+}
+
+/// Between the brackets that begin a type stand sizes. Those before `from` are not of the type.
+fn size_or_type(place: &Place, from: usize) -> Wanted {
+    let in_brackets = place.open().iter().any(|(at, sym, _)| *sym == Sym::LBracket && *at >= from);
+    if in_brackets { Wanted::Size } else { Wanted::Type }
+}

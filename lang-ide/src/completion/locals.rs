@@ -1,0 +1,140 @@
+//! The locals that are in scope at a place, also in a text that is not whole.
+
+use lang_core::base::{Name, Span};
+use lang_core::predicate::LocalId;
+use lang_core::resolve::{LocalKind, PatRes, Resolved};
+use lang_core::syntax::ast::{Expr, ExprId, Item, Pat, PatId, Tree};
+
+/// A local in scope.
+pub(crate) struct InScope {
+    /// Its name.
+    pub(crate) name: Name,
+    /// Which it is.
+    pub(crate) id: LocalId,
+    /// What it is.
+    pub(crate) kind: LocalKind,
+}
+
+/// The locals in scope at `at`, relative to the item, where the last token before it ends at `read`; innermost first.
+pub(crate) fn in_scope(tree: &Tree, resolved: &Resolved, at: u32, read: u32) -> Vec<InScope> {
+    let mut scope = Scope { tree, resolved, at, read, found: Vec::new() };
+    for (id, decl) in (0..).map(LocalId).zip(&resolved.locals) {
+        let everywhere = match decl.kind {
+            LocalKind::ImplicitSize => true,
+            LocalKind::Param => !matches!(tree.item, Item::Type(_)),
+            _ => false,
+        };
+        if everywhere {
+            scope.found.push((0, id));
+        }
+    }
+    for (_, node) in tree.exprs.iter() {
+        scope.expr(&node.kind, node.span);
+    }
+    let mut found = scope.found;
+    found.sort_by_key(|(depth, id)| (std::cmp::Reverse(*depth), std::cmp::Reverse(*id)));
+    let mut all: Vec<InScope> = Vec::new();
+    for (_, id) in found {
+        let Some(decl) = resolved.locals.get(id.0 as usize) else { continue };
+        if !matches!(decl.name.as_str(), "" | "_") && all.iter().all(|known| known.name != decl.name) {
+            all.push(InScope { name: decl.name.clone(), id, kind: decl.kind });
+        }
+    }
+    all
+}
+
+struct Scope<'a> {
+    tree: &'a Tree,
+    resolved: &'a Resolved,
+    at: u32,
+    read: u32,
+    /// Where each is bound, and which.
+    found: Vec<(u32, LocalId)>,
+}
+
+impl Scope<'_> {
+    /// Does the place stand in what begins there and ends there, or could it go on with it?
+    fn holds(&self, start: u32, end: u32) -> bool {
+        start < self.at && (self.at <= end || end >= self.read)
+    }
+
+    fn expr(&mut self, expr: &Expr, span: Span) {
+        if !self.holds(span.start, span.end) {
+            return;
+        }
+        let value = |e: &ExprId| self.tree.exprs[*e].span;
+        match expr {
+            Expr::Lambda(params, _) => params.iter().for_each(|p| self.pat(p.pat, span.end)),
+            Expr::Let(binds, body) => {
+                let ends: Vec<(PatId, Span)> = binds.iter().map(|b| (b.pat, value(&b.value))).collect();
+                let body = value(body);
+                for (pat, value) in ends {
+                    // It is not known in its own value.
+                    let within = self.at <= value.end && value.start <= self.at || self.at < value.start;
+                    let goes_on = value.end >= self.read && body.start >= body.end;
+                    if !within && !goes_on {
+                        self.pat(pat, span.end);
+                    }
+                }
+            }
+            Expr::Match(_, arms) => {
+                let starts: Vec<(PatId, u32)> =
+                    arms.iter().map(|a| (a.pat, self.tree.pats[a.pat].span.start)).collect();
+                for (nth, (pat, start)) in starts.iter().enumerate() {
+                    let next = starts.get(nth + 1).map_or(u32::MAX, |n| n.1);
+                    if *start < self.at && self.at < next {
+                        self.pat(*pat, span.end);
+                    }
+                }
+            }
+            Expr::Binder { vars, .. } => vars.iter().for_each(|v| self.ident(v.name.span)),
+            Expr::Fold { vars, acc, init, .. } => {
+                if self.at > value(init).end {
+                    vars.iter().for_each(|v| self.ident(v.name.span));
+                    self.pat(*acc, span.end);
+                }
+            }
+            Expr::Loop { acc, init, .. } => {
+                if self.at > value(init).end {
+                    self.pat(*acc, span.end);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn ident(&mut self, span: Span) {
+        if span.end < self.at
+            && let Some(id) = self.resolved.decls.get(&span)
+        {
+            self.found.push((span.start.saturating_add(1), *id));
+        }
+    }
+
+    fn pat(&mut self, pat: PatId, end: u32) {
+        let node = &self.tree.pats[pat];
+        match &node.kind {
+            Pat::Error | Pat::Wild | Pat::Int(_) | Pat::Bool(_) => {}
+            Pat::Name(_) => {
+                if let Some(PatRes::Bind(id)) = self.resolved.pats.get(&pat)
+                    && node.span.end < self.at
+                {
+                    self.found.push((node.span.start.saturating_add(1), *id));
+                }
+            }
+            Pat::Ctor { args: items, .. } | Pat::Tuple(items) => items.iter().for_each(|p| self.pat(*p, end)),
+            Pat::Record(fields) => {
+                for (name, pat) in fields {
+                    match pat {
+                        Some(pat) => self.pat(*pat, end),
+                        None => self.ident(name.span),
+                    }
+                }
+            }
+            Pat::Sized(sizes, inner) => {
+                sizes.iter().for_each(|s| self.ident(s.span));
+                self.pat(*inner, end);
+            }
+        }
+    }
+}

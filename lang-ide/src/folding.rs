@@ -1,0 +1,117 @@
+//! What may be folded away: items, their documentation, blocks of comments, runs of imports, and the forms in an
+//! item that take several lines.
+
+use std::collections::HashSet;
+
+use lang_core::base::Span;
+use lang_core::session::Session;
+use lang_core::syntax::ast::Expr;
+use lang_core::syntax::split::ItemKind;
+
+/// What is folded.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum FoldKind {
+    /// Code.
+    Code,
+    /// Lines of comment or documentation.
+    Comment,
+    /// Imports.
+    Imports,
+}
+
+/// Lines that may be folded; the first stays.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Fold {
+    /// From the first line's first character that counts to the end of the last line.
+    pub span: Span,
+    /// What it is.
+    pub kind: FoldKind,
+}
+
+/// The folds of a module, in order; one for each first line.
+#[must_use]
+pub fn folds(session: &Session, module: &str) -> Vec<Fold> {
+    let Some(text) = session.text(module) else { return Vec::new() };
+    let mut found = comments(&text);
+    let several = |span: Span| text.get(span.range()).is_some_and(|t| t.trim_end().contains('\n'));
+    let mut imports: Option<Span> = None;
+    let mut count = 0;
+    for item in session.items(module) {
+        if item.kind == ItemKind::Import {
+            imports = Some(imports.map_or(item.span(), |all| all.to(item.span())));
+            count += 1;
+            continue;
+        }
+        found.extend(imports.take().filter(|_| count > 1).map(|span| Fold { span, kind: FoldKind::Imports }));
+        count = 0;
+        if !several(item.span()) {
+            continue;
+        }
+        let Some(parsed) = session.tree(&item) else { continue };
+        let code = |span: Span| Fold { span: span.shift(item.start), kind: FoldKind::Code };
+        let mut own = vec![code(parsed.tree.span)];
+        for (_, node) in parsed.tree.exprs.iter() {
+            let is_form = matches!(
+                node.kind,
+                Expr::Match(..)
+                    | Expr::Array { .. }
+                    | Expr::Tuple(_)
+                    | Expr::Record(_)
+                    | Expr::Paren(_)
+                    | Expr::Let(..)
+                    | Expr::Binder { .. }
+                    | Expr::Fold { .. }
+                    | Expr::Loop { .. }
+                    | Expr::If(..)
+                    | Expr::Lambda(..)
+                    | Expr::Call(..)
+            );
+            if is_form {
+                own.push(code(node.span));
+            }
+        }
+        found.extend(own.into_iter().filter(|fold| several(fold.span)));
+    }
+    found.extend(imports.filter(|_| count > 1).map(|span| Fold { span, kind: FoldKind::Imports }));
+    // Of several that begin on a line the longest is folded there.
+    found.sort_by_key(|fold| (fold.span.start, u32::MAX - fold.span.end));
+    let mut line = 0;
+    let mut at = 0;
+    let mut lines = HashSet::new();
+    found.retain(|fold| {
+        let start = fold.span.range().start;
+        line += text.get(at..start).map_or(0, |t| t.matches('\n').count());
+        at = start;
+        lines.insert(line)
+    });
+    found
+}
+
+/// Two or more lines of comment. A string ends on its line, so a line that begins like a comment is one.
+fn comments(text: &str) -> Vec<Fold> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    let mut block: Option<(usize, usize, usize)> = None;
+    let span = |from: usize, to: usize| {
+        Span::new(u32::try_from(from).unwrap_or(u32::MAX), u32::try_from(to).unwrap_or(u32::MAX))
+    };
+    for line in text.split_inclusive('\n') {
+        let code = line.trim_start();
+        if code.starts_with("--") {
+            let from = at + line.len() - code.len();
+            let to = at + line.trim_end().len();
+            block = Some(block.map_or((from, to, 1), |(first, _, count)| (first, to, count + 1)));
+        } else if let Some((from, to, count)) = block.take()
+            && count > 1
+        {
+            found.push(Fold { span: span(from, to), kind: FoldKind::Comment });
+        }
+        at += line.len();
+    }
+    if let Some((from, to, count)) = block
+        && count > 1
+    {
+        found.push(Fold { span: span(from, to), kind: FoldKind::Comment });
+    }
+    found
+}

@@ -1,0 +1,85 @@
+//! The one layout, as edits of the lines that differ.
+
+use lang_core::base::Span;
+use lang_core::session::Session;
+use lang_core::syntax::format::{format, format_item};
+use lang_core::syntax::parser::parse_split;
+use lang_core::syntax::split::split;
+
+use crate::{Edit, Location};
+
+/// What brings a module into the one layout: edits in order, item by item. `None` where it has errors of syntax, with
+/// which there is no layout.
+#[must_use]
+pub fn format_module(session: &Session, module: &str) -> Option<Vec<Edit>> {
+    let text = session.text(module)?;
+    let laid_out = format(&text).ok()?;
+    let mut edits = Vec::new();
+    let (old, new) = (parts(&text), parts(&laid_out));
+    match old.len() == new.len() {
+        true => {
+            for ((start, old), (_, new)) in old.iter().zip(&new) {
+                edits.extend(differing(module, *start, old, new));
+            }
+        }
+        false => edits.extend(differing(module, 0, &text, &laid_out)),
+    }
+    Some(edits)
+}
+
+/// What lays out the items that a range meets; those with errors of syntax stay.
+#[must_use]
+pub fn format_range(session: &Session, module: &str, range: Span) -> Vec<Edit> {
+    let Some(text) = session.text(module) else { return Vec::new() };
+    let mut edits = Vec::new();
+    for item in split(&text) {
+        let end = item.start.saturating_add(u32::try_from(item.text.len()).unwrap_or(u32::MAX));
+        if end < range.start || item.start > range.end {
+            continue;
+        }
+        let parsed = parse_split(item.kind, &item.text);
+        if parsed.diagnostics.iter().any(lang_core::base::Diagnostic::is_error) {
+            continue;
+        }
+        if let Some(laid_out) = format_item(&parsed.tree, &item.text) {
+            edits.extend(differing(module, item.start, &item.text, &laid_out));
+        }
+    }
+    edits
+}
+
+/// The text cut where its items begin, with the places.
+fn parts(text: &str) -> Vec<(u32, &str)> {
+    let mut starts: Vec<u32> = split(text).iter().map(|item| item.start).skip(1).collect();
+    starts.insert(0, 0);
+    let ends = starts.iter().skip(1).map(|s| *s as usize).chain([text.len()]);
+    starts.iter().zip(ends).map(|(start, end)| (*start, text.get(*start as usize..end).unwrap_or_default())).collect()
+}
+
+/// The edit of the lines that differ.
+fn differing(module: &str, start: u32, old: &str, new: &str) -> Option<Edit> {
+    if old == new {
+        return None;
+    }
+    let lines = |text: &str| text.split_inclusive('\n').map(str::len).collect::<Vec<usize>>();
+    let (before, after) = (lines(old), lines(new));
+    let mut head = 0;
+    for (a, b) in before.iter().zip(&after) {
+        if a != b || old.get(head..head + a) != new.get(head..head + b) {
+            break;
+        }
+        head += a;
+    }
+    let mut tail = 0;
+    for (a, b) in before.iter().rev().zip(after.iter().rev()) {
+        let (ends, ends_new) = (old.len().checked_sub(tail + a)?, new.len().checked_sub(tail + b)?);
+        if a != b || ends < head || ends_new < head || old.get(ends..ends + a) != new.get(ends_new..ends_new + b) {
+            break;
+        }
+        tail += a;
+    }
+    let at = |offset: usize| start.saturating_add(u32::try_from(offset).unwrap_or(u32::MAX));
+    let span = Span::new(at(head), at(old.len().checked_sub(tail)?));
+    let text = new.get(head..new.len().checked_sub(tail)?)?.to_owned();
+    Some(Edit { at: Location { module: module.into(), span }, text })
+}

@@ -1,0 +1,277 @@
+//! A name to another, in all modules at once, where every name goes on to mean what it means.
+//!
+//! That is not argued but tried: the renamed texts are resolved, and every name of every item that mentions the old
+//! or the new name has to mean the same as before. A field is renamed in all records with the same fields.
+
+use std::collections::{BTreeMap, HashSet};
+
+use lang_core::base::{Diagnostic, GlobalName, ModuleName, Name, Span};
+use lang_core::resolve::{Names, ValueRef};
+use lang_core::session::{ItemRef, Session};
+use lang_core::syntax::lexer::{Token, lex};
+use lang_core::syntax::split::ItemKind;
+
+use crate::find::{declarations, is_library, mentions, occurrences};
+use crate::names::{Role, Use, What, Word, name_at, uses};
+use crate::{Edit, Location};
+
+/// What may be renamed at a place: where it stands and what it is called.
+///
+/// # Errors
+/// Why it may not.
+pub fn prepare_rename(session: &Session, module: &str, at: u32) -> Result<(Span, Name), String> {
+    let (_, found) = renamable(session, module, at)?;
+    Ok((found.span, found.name))
+}
+
+/// The edits that give the name at a place another, in the order of modules and places.
+///
+/// # Errors
+/// Why it may not have that name, as a sentence.
+pub fn rename(session: &Session, module: &str, at: u32, new: &str) -> Result<Vec<Edit>, String> {
+    let (item, found) = renamable(session, module, at)?;
+    let new = read(new, &found.what)?;
+    if new == found.name {
+        return Ok(Vec::new());
+    }
+    if taken(session, &item, &found, &new) {
+        return Err(format!("there is a `{new}` already"));
+    }
+    let edits = edits(session, &item, &found, &new);
+    if let Some(edit) = edits.iter().find(|e| is_library(&e.at.module)) {
+        return Err(format!("`{}` is used in the library, in module `{}`", found.name, edit.at.module));
+    }
+    verify(session, &found, &new, &edits)?;
+    Ok(edits)
+}
+
+fn renamable(session: &Session, module: &str, at: u32) -> Result<(ItemRef, Use), String> {
+    let (item, found) = name_at(session, module, at).ok_or("there is no name here")?;
+    let name = &found.name;
+    match &found.what {
+        What::Word(_) => return Err(format!("`{name}` is a word of the language")),
+        What::Unknown => return Err(format!("`{name}` is not defined")),
+        What::Field(all, _) if all.is_empty() => {
+            return Err(format!("the record that `{name}` belongs to is not known; mend the errors first"));
+        }
+        What::Module(_) if found.role == Role::Import => {
+            return Err("a module is renamed with its file; its name here is given by `as`".to_owned());
+        }
+        What::Module(_) => {}
+        What::Value(global) | What::Type(global) | What::Ctor(global, _) if is_library(&global.module) => {
+            return Err(format!("`{name}` belongs to the library"));
+        }
+        what => {
+            if let Some(place) = declarations(session, &item, what).iter().find(|d| is_library(&d.module)) {
+                let of = if place.module.is_empty() { "the prelude" } else { place.module.as_str() };
+                return Err(format!("`{name}` belongs to the library, to {of}"));
+            }
+        }
+    }
+    if is_library(&item.module) {
+        return Err("this text is part of the library".to_owned());
+    }
+    Ok((item, found))
+}
+
+/// The new name as the language reads it.
+fn read(new: &str, what: &What) -> Result<Name, String> {
+    let lexed = lex(new);
+    match lexed.tokens.as_slice() {
+        [token] if token.span.range() == (0..new.len()) && lexed.diagnostics.is_empty() => match &token.token {
+            Token::Name(name) if name == new => Ok(name.clone()),
+            Token::Name(name) => Err(format!("`{new}` is another spelling of `{name}`")),
+            Token::Word(word) if matches!(what, What::Field(..)) => Ok(word.text().into()),
+            Token::Word(_) => Err(format!("`{new}` is a reserved word")),
+            _ => Err(format!("`{new}` is no name")),
+        },
+        _ => Err(format!("`{new}` is no name: a name has letters, digits, `_` and `'`, and no digit first")),
+    }
+}
+
+fn edits(session: &Session, item: &ItemRef, found: &Use, new: &Name) -> Vec<Edit> {
+    let mut edits: Vec<Edit> = Vec::new();
+    // Modules are told apart by the names they have here.
+    let is_module = matches!(found.what, What::Module(_));
+    let all = occurrences(session, item, found, None);
+    let aliased = all.iter().any(|(_, u)| u.role == Role::Declaration);
+    for (item, place) in &all {
+        let span = place.span;
+        let text = match place.role {
+            Role::Import if aliased => continue,
+            // `import linalg` goes by the name of its module until it is given another.
+            Role::Import => {
+                let end = Span::new(span.end, span.end);
+                edits.push(Edit { at: at(&item.module, end), text: format!(" as {new}") });
+                continue;
+            }
+            _ if is_module && place.name != found.name => continue,
+            Role::Shorthand => format!("{new}: {}", place.name),
+            _ if is_shorthand(session, item, place) => format!("{}: {new}", place.name),
+            _ => new.to_string(),
+        };
+        edits.push(Edit { at: at(&item.module, span), text });
+    }
+    edits.sort_by(|a, b| a.at.cmp(&b.at));
+    edits.dedup();
+    edits
+}
+
+fn at(module: &ModuleName, span: Span) -> Location {
+    Location { module: module.clone(), span }
+}
+
+/// Is the variable declared by `{x}` in a pattern, whose field is called so too?
+fn is_shorthand(session: &Session, item: &ItemRef, place: &Use) -> bool {
+    place.role == Role::Declaration
+        && !matches!(place.what, What::Field(..))
+        && item.text.contains('{')
+        && crate::names::untyped_uses(session, item).iter().any(|u| u.span == place.span && u.role == Role::Shorthand)
+}
+
+/// The texts after the edits.
+fn changed(session: &Session, edits: &[Edit]) -> BTreeMap<ModuleName, String> {
+    let mut texts: BTreeMap<ModuleName, (String, usize)> = BTreeMap::new();
+    for edit in edits {
+        let Some(text) = session.text(&edit.at.module) else { continue };
+        let (out, from) = texts.entry(edit.at.module.clone()).or_default();
+        let span = edit.at.span.range();
+        out.push_str(text.get(*from..span.start).unwrap_or_default());
+        out.push_str(&edit.text);
+        *from = span.end;
+    }
+    let rest = |(module, (mut out, from)): (ModuleName, (String, usize))| {
+        let text = session.text(&module)?;
+        out.push_str(text.get(from..).unwrap_or_default());
+        Some((module, out))
+    };
+    texts.into_iter().filter_map(rest).collect()
+}
+
+/// Resolves the changed texts and compares.
+fn verify(session: &Session, found: &Use, new: &Name, edits: &[Edit]) -> Result<(), String> {
+    let texts = changed(session, edits);
+    let mut after = Session::new();
+    for module in session.modules().iter().filter(|m| !is_library(m)) {
+        let text = session.text(module).unwrap_or_default();
+        after.set_text(module, texts.get(module).map_or(&*text, String::as_str));
+    }
+    let renaming = Renaming { found, new };
+    for module in after.modules().iter().filter(|m| !is_library(m)) {
+        let Some(text) = session.text(module) else { continue };
+        if !mentions(&text, &found.name) && !mentions(&text, new) {
+            continue;
+        }
+        let (old_items, new_items) = (session.items(module), after.items(module));
+        if old_items.len() != new_items.len() {
+            return Err(format!("with `{new}` the text would be read otherwise"));
+        }
+        for (old_item, new_item) in old_items.iter().zip(&new_items) {
+            if !mentions(&old_item.text, &found.name) && !mentions(&old_item.text, new) {
+                continue;
+            }
+            let (was, is) = (meanings(session, old_item), meanings(&after, new_item));
+            let clash = || {
+                let name = was.iter().find(|u| u.name == *new).map(|u| place(session, module, u.span.start));
+                match name {
+                    Some(line) => format!("`{new}` means something else in {line}"),
+                    None => format!("`{new}` already means something else where `{}` is used", found.name),
+                }
+            };
+            if was.len() != is.len() || errors(session, old_item) != errors(&after, new_item) {
+                return Err(clash());
+            }
+            for (a, b) in was.iter().zip(&is) {
+                let expected = renaming.after(&a.what, old_item, new_item);
+                if expected != b.what {
+                    let line = place(session, module, a.span.start);
+                    return Err(format!("`{}` in {line} would mean something else", a.name));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Is there something of the new name in the same module, or has the import such a name?
+fn taken(session: &Session, item: &ItemRef, found: &Use, new: &Name) -> bool {
+    let view = session.view();
+    let own = |module: &ModuleName| match view.value(module, new) {
+        Some(ValueRef::Def(name) | ValueRef::Let(name) | ValueRef::Ctor(name, _)) => name.module == *module,
+        None => false,
+    };
+    match &found.what {
+        What::Value(name) | What::Ctor(name, _) => own(&name.module),
+        What::Type(name) => view.type_name(&name.module, new).is_some_and(|ty| ty.module == name.module),
+        What::Module(_) => view.import(&item.module, new).is_some(),
+        _ => false,
+    }
+}
+
+fn place(session: &Session, module: &str, at: u32) -> String {
+    let text = session.text(module).unwrap_or_default();
+    let line = text.get(..at as usize).map_or(0, |t| t.matches('\n').count()) + 1;
+    let own = if module.is_empty() { String::new() } else { format!(" of `{module}`") };
+    format!("line {line}{own}")
+}
+
+/// The names of an item but for words; a shorthand that became a pair is one place less or more.
+fn meanings(session: &Session, item: &ItemRef) -> Vec<Use> {
+    let mut all = uses(session, item);
+    all.retain(|u| u.what != What::Word(Word::Keyword));
+    // An import may get its `as`, which says no more than its path.
+    let import = item.kind == ItemKind::Import;
+    all.retain(|u| !(import && u.role == Role::Declaration));
+    // In `{x}` the field and the variable stand at one place, in `{x: y}` at two: by what they mean they are the same.
+    all.sort_by_key(|u| (u.span.start, u.role != Role::Shorthand));
+    all
+}
+
+/// The codes of the errors of syntax and names.
+fn errors(session: &Session, item: &ItemRef) -> Vec<lang_core::base::Code> {
+    let syntax = session.tree(item).map(|p| p.diagnostics.clone()).unwrap_or_default();
+    let names = session.resolved(item).map(|r| r.diagnostics.clone()).unwrap_or_default();
+    let all: HashSet<_> = syntax.iter().chain(&names).filter(|d: &&Diagnostic| d.is_error()).map(|d| d.code).collect();
+    let mut all: Vec<_> = all.into_iter().collect();
+    all.sort_unstable();
+    all
+}
+
+/// What becomes of meanings.
+struct Renaming<'a> {
+    found: &'a Use,
+    new: &'a Name,
+}
+
+impl Renaming<'_> {
+    fn global(&self, name: &GlobalName) -> GlobalName {
+        GlobalName { module: name.module.clone(), name: self.new.clone() }
+    }
+
+    /// What something means then, in an item that was `old` and is `new`.
+    fn after(&self, what: &What, old: &ItemRef, new: &ItemRef) -> What {
+        let owner = |name: &GlobalName| {
+            if *name == old.global {
+                return new.global.clone();
+            }
+            match &self.found.what {
+                What::Value(renamed) if renamed == name => self.global(name),
+                _ => name.clone(),
+            }
+        };
+        match (what, &self.found.what) {
+            (What::Value(name), What::Value(renamed)) if name == renamed => What::Value(self.global(name)),
+            (What::Type(name), What::Type(renamed)) if name == renamed => What::Type(self.global(name)),
+            (What::Ctor(ty, k), What::Type(renamed)) if ty == renamed => What::Ctor(self.global(ty), *k),
+            (What::Local(name, id), _) => What::Local(owner(name), *id),
+            (What::TypeParam(name, k), _) => What::TypeParam(owner(name), *k),
+            (What::Field(all, name), What::Field(renamed, field)) if all == renamed => {
+                let change = |n: &Name| if n == field { self.new.clone() } else { n.clone() };
+                let mut all: Vec<Name> = all.iter().map(change).collect();
+                all.sort_unstable();
+                What::Field(all, change(name))
+            }
+            _ => what.clone(),
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! What grows around a place, step by step: a token, what it is part of, the item, the text.
+
+use lang_core::base::Span;
+use lang_core::session::Session;
+use lang_core::syntax::ast::{Expr, Item, Tree, TypeExpr};
+use lang_core::syntax::lexer::lex;
+
+/// The ranges around a place, from the smallest to the whole text; each holds the one before it.
+#[must_use]
+pub fn selection(session: &Session, module: &str, at: u32) -> Vec<Span> {
+    let Some(text) = session.text(module) else { return Vec::new() };
+    let end = u32::try_from(text.len()).unwrap_or(u32::MAX);
+    let mut spans = vec![Span::new(0, end)];
+    if let Some(item) = session.item_at(module, at)
+        && let Some(parsed) = session.tree(&item)
+    {
+        spans.push(item.span());
+        let inside = at.saturating_sub(item.start);
+        let mut add = |span: Span| {
+            if span.touches(inside) && span.start < span.end {
+                spans.push(span.shift(item.start));
+            }
+        };
+        let lexed = lex(&item.text);
+        // Between two tokens the one that begins there.
+        let token = lexed.tokens.iter().map(|t| t.span).filter(|s| s.touches(inside)).max_by_key(|s| s.start);
+        token.into_iter().for_each(&mut add);
+        lexed.comments.iter().for_each(|c| add(c.span));
+        add(parsed.tree.span);
+        nodes(&parsed.tree, &mut add);
+    }
+    nested(spans)
+}
+
+/// Everything in the tree that has a place.
+fn nodes(tree: &Tree, add: &mut dyn FnMut(Span)) {
+    match &tree.item {
+        Item::Def(def) => {
+            let params: Vec<Span> = def.params.iter().map(|p| p.name.span.to(tree.types[p.ty].span)).collect();
+            params.iter().for_each(|s| add(*s));
+            all(&params, add);
+        }
+        Item::Type(def) => {
+            all(&def.params.iter().map(|p| p.span).collect::<Vec<_>>(), add);
+        }
+        _ => {}
+    }
+    for (_, node) in tree.exprs.iter() {
+        add(node.span);
+        let expr = |e: &lang_core::syntax::ast::ExprId| tree.exprs[*e].span;
+        match &node.kind {
+            Expr::Call(_, args) => {
+                let args: Vec<Span> = args
+                    .iter()
+                    .map(|a| a.name.as_ref().map_or(expr(&a.value), |n| n.span.to(expr(&a.value))))
+                    .collect();
+                args.iter().for_each(|s| add(*s));
+                all(&args, add);
+            }
+            Expr::Tuple(items) | Expr::Array { items, .. } => all(&items.iter().map(expr).collect::<Vec<_>>(), add),
+            Expr::Record(fields) => {
+                let fields: Vec<Span> = fields.iter().map(|(n, e)| n.span.to(expr(e))).collect();
+                fields.iter().for_each(|s| add(*s));
+                all(&fields, add);
+            }
+            Expr::Let(binds, _) => binds.iter().for_each(|b| add(tree.pats[b.pat].span.to(expr(&b.value)))),
+            Expr::Match(_, arms) => {
+                let arms: Vec<Span> = arms.iter().map(|a| tree.pats[a.pat].span.to(expr(&a.body))).collect();
+                arms.iter().for_each(|s| add(*s));
+                all(&arms, add);
+            }
+            // A part of a chain from its beginning.
+            Expr::Chain { first, rest } => rest.iter().for_each(|(_, _, e)| add(expr(first).to(expr(e)))),
+            _ => {}
+        }
+    }
+    tree.pats.iter().for_each(|(_, node)| add(node.span));
+    for (_, node) in tree.types.iter() {
+        add(node.span);
+        if let TypeExpr::Record(fields) = &node.kind {
+            fields.iter().for_each(|(n, t)| add(n.span.to(tree.types[*t].span)));
+        }
+    }
+}
+
+/// From the first to the last.
+fn all(spans: &[Span], add: &mut dyn FnMut(Span)) {
+    if let (Some(first), Some(last)) = (spans.first(), spans.last()) {
+        add(first.to(*last));
+    }
+}
+
+/// The smallest, and of the others each that holds those before it.
+fn nested(mut spans: Vec<Span>) -> Vec<Span> {
+    spans.sort_by_key(|s| (s.end.saturating_sub(s.start), s.start));
+    let mut kept: Vec<Span> = Vec::new();
+    for span in spans {
+        let holds = |inner: &Span| span.start <= inner.start && inner.end <= span.end && span != *inner;
+        if kept.last().is_none_or(holds) {
+            kept.push(span);
+        }
+    }
+    kept
+}

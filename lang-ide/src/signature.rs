@@ -1,0 +1,267 @@
+//! The signature of the function whose arguments are being written, and which of them.
+
+use lang_core::base::{GlobalName, ModuleName, Name, Span};
+use lang_core::resolve::forms::Derivative;
+use lang_core::resolve::{Names, Res, ValueRef, words};
+use lang_core::session::Session;
+use lang_core::syntax::ast::Expr;
+use lang_core::syntax::lexer::Token;
+use lang_core::syntax::token::{Sym, Word};
+use lang_core::types::info::TypeInfoBody;
+use lang_core::types::ty::Type;
+
+use crate::completion::{Place, place};
+use crate::subject::Subject;
+
+/// A way to call what is called.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SignatureHelp {
+    /// Code: `conv(x: [n + m - 1]f64, c: [m]f64) -> [n]f64`.
+    pub label: String,
+    /// The places of its parameters in the label, by bytes.
+    pub parameters: Vec<Span>,
+    /// The parameter at hand; none if there are not so many.
+    pub active: Option<usize>,
+    /// Markdown; empty if nothing is said.
+    pub docs: String,
+}
+
+/// What is called.
+enum Called {
+    /// A definition.
+    Def(GlobalName),
+    /// A constructor.
+    Ctor(GlobalName, Name),
+    /// A word of the language.
+    Word(Name),
+    /// Something of a function type, by its name.
+    Value(Name, Type),
+    /// A derivative, of a definition if that is known.
+    Derived(Derivative, Name, Option<GlobalName>),
+}
+
+/// The signatures of what is called around a place; of a word there may be several.
+#[must_use]
+pub fn signature_help(session: &Session, module: &str, at: u32) -> Vec<SignatureHelp> {
+    let Some(place) = place(session, module, at) else { return Vec::new() };
+    // Within a word that word is an argument; nothing is asked of a comment.
+    let Some((called, nth)) = call(session, &module.into(), &place) else { return Vec::new() };
+    let help = |label: String, docs: String| {
+        let parameters = parameters(&label);
+        let active = Some(nth).filter(|nth| *nth < parameters.len());
+        SignatureHelp { label, parameters, active, docs }
+    };
+    let said = |subject: Subject| subject.said(session).unwrap_or_default();
+    match called {
+        Called::Def(def) => {
+            let said = said(Subject::Value(def.clone()));
+            let label = match session.signature(&def) {
+                Some(signature) => format!("{}{signature}", def.name),
+                None => said.signature.trim_start_matches("def ").to_owned(),
+            };
+            vec![help(label, said.docs)]
+        }
+        Called::Ctor(ty, name) => {
+            let Some(info) = session.type_info(&ty) else { return Vec::new() };
+            let TypeInfoBody::Sum(ctors) = &info.body else { return Vec::new() };
+            let Some(ctor) = ctors.iter().find(|c| c.name == name) else { return Vec::new() };
+            let args: Vec<String> = ctor.args.iter().map(Type::to_string).collect();
+            let params: Vec<&str> = info.params.iter().map(|p| p.0.as_str()).collect();
+            let of = if params.is_empty() { String::new() } else { format!("({})", params.join(", ")) };
+            let label = format!("{name}({}) -> {}{of}", args.join(", "), ty.name);
+            vec![help(label, said(Subject::Type(ty)).docs)]
+        }
+        Called::Word(word) => {
+            // What is used with brackets; a binder is not.
+            let described = words::describe(&word).into_iter().filter(|d| d.signature.contains('('));
+            let plain = described.filter(|d| !matches!(d.kind, "keyword" | "binder"));
+            plain.map(|d| help(d.signature.trim_start_matches("def ").to_owned(), d.doc)).collect()
+        }
+        Called::Value(name, ty) => vec![help(format!("{name}{ty}"), String::new())],
+        Called::Derived(derivative, of, def) => {
+            let params = def.as_ref().and_then(|def| session.signature(def));
+            let same = matches!(
+                derivative,
+                Derivative::Grad | Derivative::ValueAndGrad | Derivative::Jacobian | Derivative::Hessian
+            );
+            let label = match (params, same) {
+                (Some(signature), true) => {
+                    let params: Vec<String> = signature.params.iter().map(|(n, t)| format!("{n}: {t}")).collect();
+                    format!("{}({of})({})", derivative.name(), params.join(", "))
+                }
+                _ => {
+                    let used = derivative.doc().split("):").next().unwrap_or_default();
+                    format!("{used})")
+                }
+            };
+            let from = label.find(")(").map_or(0, |at| at + 1);
+            let parameters = parameters_from(&label, from);
+            let active = Some(nth).filter(|nth| *nth < parameters.len());
+            vec![SignatureHelp { label, parameters, active, docs: derivative.doc().to_owned() }]
+        }
+    }
+}
+
+/// The type that an argument at this place has to have, where it is one of a definition.
+pub(crate) fn wanted_type(session: &Session, module: &ModuleName, place: &Place) -> Option<Type> {
+    // Only a whole argument has the type: what stands before it is a bracket or a comma.
+    if !matches!(place.back(0), Some(Token::Sym(Sym::LParen | Sym::Comma))) {
+        return None;
+    }
+    match call(session, module, place)? {
+        (Called::Def(def), nth) => session.signature(&def)?.params.get(nth).map(|p| p.1.clone()),
+        (Called::Value(_, Type::Fun(fun)), nth) => fun.params.get(nth).map(|p| p.1.clone()),
+        _ => None,
+    }
+}
+
+/// The innermost call around the place, and the position of its argument there.
+fn call(session: &Session, module: &ModuleName, place: &Place) -> Option<(Called, usize)> {
+    for (at, sym, commas) in place.open() {
+        if sym != Sym::LParen {
+            continue;
+        }
+        if let Some(called) = at.checked_sub(1).and_then(|before| called(session, module, place, before)) {
+            let nth = position(session, place, at).unwrap_or(commas);
+            return Some((called, nth));
+        }
+    }
+    None
+}
+
+/// The position of the argument by the tree, in which a comma between the indices of a sum is no comma of the call.
+fn position(session: &Session, place: &Place, bracket: usize) -> Option<usize> {
+    let item = place.item.as_ref()?;
+    let parsed = session.tree(item)?;
+    let bracket = place.before.get(bracket)?.span;
+    let at = place.prefix.start.checked_sub(item.start)?;
+    let args = parsed.tree.exprs.iter().find_map(|(_, node)| match &node.kind {
+        Expr::Call(callee, args) => {
+            let callee = parsed.tree.exprs[*callee].span;
+            (callee.end <= bracket.start
+                && bracket.start <= callee.end.saturating_add(1)
+                && node.span.end > bracket.start)
+                .then_some(args)
+        }
+        _ => None,
+    })?;
+    let ends: Vec<u32> = args.iter().map(|a| parsed.tree.exprs[a.value].span.end).collect();
+    let before = ends.iter().filter(|end| **end < at).count();
+    match (ends.get(before), place.back(0)) {
+        // The argument at hand, or the one that is begun.
+        (Some(_), _) | (None, Some(Token::Sym(Sym::Comma))) => Some(before),
+        (None, _) if ends.is_empty() => None,
+        (None, _) => Some(before.saturating_sub(1)),
+    }
+}
+
+/// What the tokens that end there mean, as a function.
+fn called(session: &Session, module: &ModuleName, place: &Place, end: usize) -> Option<Called> {
+    let token = |at: usize| place.before.get(at).map(|t| &t.token);
+    let before = |by: usize| end.checked_sub(by).and_then(token);
+    let view = session.view();
+    let value = |module: &ModuleName, name: &Name| match view.value(module, name)? {
+        ValueRef::Def(def) => Some(Called::Def(def)),
+        ValueRef::Let(global) => match session.let_type(&global)? {
+            ty @ Type::Fun(_) => Some(Called::Value(name.clone(), ty)),
+            _ => None,
+        },
+        ValueRef::Ctor(ty, _) => Some(Called::Ctor(ty, name.clone())),
+    };
+    match token(end)? {
+        Token::Name(name) => {
+            if let (Some(Token::Sym(Sym::Dot)), Some(Token::Name(alias))) = (before(1), before(2)) {
+                return value(&view.import(module, alias)?, name);
+            }
+            // The head of an item declares.
+            if matches!(before(1), Some(Token::Word(Word::Def | Word::Type))) {
+                return None;
+            }
+            if let Some(ty) = local_type(session, place, end, name) {
+                return matches!(ty, Type::Fun(_)).then(|| Called::Value(name.clone(), ty));
+            }
+            value(module, name).or_else(|| (!words::describe(name).is_empty()).then(|| Called::Word(name.clone())))
+        }
+        Token::Sym(Sym::RParen) => {
+            // `grad(f)(`: back to the bracket that this closes.
+            let mut depth = 0usize;
+            let open = (0..=end).rev().find(|at| {
+                match token(*at) {
+                    Some(Token::Sym(sym)) if sym.is_closer() => depth += 1,
+                    Some(Token::Sym(sym)) if sym.closer().is_some() => depth = depth.saturating_sub(1),
+                    _ => {}
+                }
+                depth == 0
+            })?;
+            let Some(Token::Name(word)) = open.checked_sub(1).and_then(token) else { return None };
+            let derivative = Derivative::by_name(word)?;
+            let (def, of) = match (token(open + 1), token(open + 2), token(open + 3)) {
+                (Some(Token::Name(alias)), Some(Token::Sym(Sym::Dot)), Some(Token::Name(name))) => {
+                    (view.import(module, alias).and_then(|m| value(&m, name)), Name::from(format!("{alias}.{name}")))
+                }
+                (Some(Token::Name(name)), ..) => (value(module, name), name.clone()),
+                _ => (None, "f".into()),
+            };
+            let def = match def {
+                Some(Called::Def(def)) => Some(def),
+                _ => None,
+            };
+            Some(Called::Derived(derivative, of, def))
+        }
+        _ => None,
+    }
+}
+
+/// The type of a local that is named there.
+fn local_type(session: &Session, place: &Place, at: usize, name: &Name) -> Option<Type> {
+    let item = place.item.as_ref()?;
+    let (parsed, resolved) = (session.tree(item)?, session.resolved(item)?);
+    let span = place.before.get(at)?.span;
+    let named = parsed.tree.exprs.iter().find(|(_, node)| node.span == span && node.kind == Expr::Name(name.clone()));
+    let Some(Res::Local(id)) = named.and_then(|(id, _)| resolved.exprs.get(&id)) else { return None };
+    let declared = resolved.locals.get(id.0 as usize)?.span;
+    let checked = session.checked_item(item)?;
+    checked.body.locals.iter().find(|l| l.span == declared && l.name == *name).map(|l| l.ty.clone())
+}
+
+/// The places of what stands between the first brackets of a label, at commas.
+fn parameters(label: &str) -> Vec<Span> {
+    parameters_from(label, 0)
+}
+
+fn parameters_from(label: &str, from: usize) -> Vec<Span> {
+    let mut found = Vec::new();
+    let mut depth = 0usize;
+    let mut start = 0;
+    let mut add = |from: usize, to: usize| {
+        let text = label.get(from..to).unwrap_or_default();
+        let from = from + text.len() - text.trim_start().len();
+        if !text.trim().is_empty() {
+            let at = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+            found.push(Span::new(at(from), at(from + text.trim().len())));
+        }
+    };
+    for (at, c) in label.char_indices().filter(|(at, _)| *at >= from) {
+        match c {
+            '(' | '[' | '{' => {
+                depth += 1;
+                if depth == 1 {
+                    start = at + 1;
+                }
+            }
+            ')' | ']' | '}' => {
+                depth = depth.saturating_sub(1);
+                if depth == 0 {
+                    add(start, at);
+                    break;
+                }
+            }
+            ',' if depth == 1 => {
+                add(start, at);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    found
+}

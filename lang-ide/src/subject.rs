@@ -1,0 +1,114 @@
+//! What there is to say of a name: its signature and its documentation, told when it is asked for.
+
+use lang_core::base::{GlobalName, ModuleName, Name};
+use lang_core::resolve::words;
+use lang_core::session::{PRELUDE, Session};
+use lang_core::syntax::ast::Item;
+use lang_core::syntax::docs;
+
+use crate::symbols::one_line;
+
+/// Something with documentation.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Subject {
+    /// A definition or a variable of a top-level `let`.
+    Value(GlobalName),
+    /// A type.
+    Type(GlobalName),
+    /// A constructor: its type, its name.
+    Ctor(GlobalName, Name),
+    /// A module.
+    Module(ModuleName),
+    /// A word of the language.
+    Word(Name),
+}
+
+/// What is said of it.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Said {
+    /// Code: `def f(x: f64) -> f64`.
+    pub signature: String,
+    /// Markdown; empty if nothing is written.
+    pub docs: String,
+}
+
+impl Subject {
+    /// A text that stands for it, for hosts that keep no values.
+    #[must_use]
+    pub fn key(&self) -> String {
+        match self {
+            Self::Value(name) => format!("value\n{}\n{}", name.module, name.name),
+            Self::Type(name) => format!("type\n{}\n{}", name.module, name.name),
+            Self::Ctor(ty, name) => format!("constructor\n{}\n{}\n{name}", ty.module, ty.name),
+            Self::Module(module) => format!("module\n{module}"),
+            Self::Word(word) => format!("word\n{word}"),
+        }
+    }
+
+    /// What a text stands for that [`Subject::key`] gave.
+    #[must_use]
+    pub fn of_key(key: &str) -> Option<Self> {
+        let parts: Vec<&str> = key.split('\n').collect();
+        match parts.as_slice() {
+            ["value", module, name] => Some(Self::Value(GlobalName::new(module, name))),
+            ["type", module, name] => Some(Self::Type(GlobalName::new(module, name))),
+            ["constructor", module, ty, name] => Some(Self::Ctor(GlobalName::new(module, ty), (*name).into())),
+            ["module", module] => Some(Self::Module((*module).into())),
+            ["word", word] => Some(Self::Word((*word).into())),
+            _ => None,
+        }
+    }
+
+    /// What there is to say of it; nothing if there is no such thing any more. The type of what has none written is
+    /// found by checking it.
+    #[must_use]
+    pub fn said(&self, session: &Session) -> Option<Said> {
+        match self {
+            Self::Value(name) => {
+                let item = session.item(name)?;
+                let parsed = session.tree(&item)?;
+                let signature = match &parsed.tree.item {
+                    Item::Let(_) => {
+                        let ty = session.let_type(name);
+                        ty.map_or_else(|| format!("let {}", name.name), |ty| format!("let {}: {ty}", name.name))
+                    }
+                    Item::Def(def) => match (def.result, session.signature(name)) {
+                        (None, Some(signature)) => format!("def {}{signature}", name.name),
+                        _ => written(&item.text, parsed.tree.span.range()),
+                    },
+                    _ => written(&item.text, parsed.tree.span.range()),
+                };
+                Some(Said { signature, docs: parsed.tree.docs.clone() })
+            }
+            Self::Type(name) | Self::Ctor(name, _) => {
+                let item = session.type_item(name)?;
+                let parsed = session.tree(&item)?;
+                let text = item.text.get(parsed.tree.span.range()).unwrap_or_default();
+                Some(Said { signature: one_line(text), docs: parsed.tree.docs.clone() })
+            }
+            Self::Module(module) => {
+                let text = session.text(module)?;
+                let signature = if *module == PRELUDE { String::new() } else { format!("import {module}") };
+                Some(Said { signature, docs: docs::Module::of(&text).head })
+            }
+            Self::Word(word) => {
+                let all = words::describe(word);
+                let first = all.first()?;
+                let docs: Vec<&str> = all.iter().map(|d| d.doc.as_str()).collect();
+                let signatures: Vec<&str> = all.iter().map(|d| d.signature.as_str()).collect();
+                let partials = first.partials.iter().map(|(by, partial)| format!("\n\n∂/∂{by}: `{partial}`"));
+                Some(Said { signature: signatures.join("\n"), docs: docs.join("\n\n") + &partials.collect::<String>() })
+            }
+        }
+    }
+}
+
+/// What stands before the `=` of a definition.
+fn written(text: &str, range: std::ops::Range<usize>) -> String {
+    use lang_core::syntax::lexer::{Token, lex};
+    use lang_core::syntax::token::Sym;
+    let code = text.get(range).unwrap_or_default();
+    let lexed = lex(code);
+    let end = lexed.tokens.iter().find(|t| t.token == Token::Sym(Sym::Assign)).map(|t| t.span.range().start);
+    one_line(code.get(..end.unwrap_or(code.len())).unwrap_or_default())
+}

@@ -1,0 +1,177 @@
+//! How long the server takes, by the client's clock over pipes: from a keystroke to its diagnostics, and requests between
+//! keystrokes, in generated files of 300 and of 3,000 definitions. `cargo bench -p lang-lsp [WHAT]`.
+
+#[path = "../tests/client/mod.rs"]
+mod client;
+
+use std::time::{Duration, Instant};
+
+use client::Client;
+use serde_json::{Value, json};
+
+const URI: &str = "untitled:generated";
+/// So many keystrokes and requests are measured.
+const ROUNDS: usize = 200;
+
+/// A file of definitions of some seventeen lines each, every tenth calling the one before it.
+fn program(definitions: usize) -> String {
+    let mut text = String::new();
+    for n in 0..definitions {
+        let before = n.checked_sub(1).filter(|_| n % 10 != 0);
+        let call = before.map_or("0.0".to_owned(), |b| format!("part_{b}(x, c)"));
+        text.push_str(&format!(
+            "-- Part {n} of the program.\n\
+             --| The convolution of `x` with `c`, squared and added up, and what part {n} adds to it.\n\
+             def part_{n}(x: [n]f64, c: [m]f64) -> f64 =\n\
+             \x20 let width = f64(m)\n\
+             \x20 let scaled = for i < n:\n\
+             \x20   x[i] * {n}.5 + width\n\
+             \x20 let moved = for i < n:\n\
+             \x20   sum j < m: [i + j < n] * c[j] * x[i]\n\
+             \x20 let total =\n\
+             \x20   sum i < n:\n\
+             \x20     (scaled[i] - moved[i])^2\n\
+             \x20 let other =\n\
+             \x20   sum j < m:\n\
+             \x20     sin(c[j]) * c[j]\n\
+             \x20 in total + other + {call}\n\n"
+        ));
+    }
+    text
+}
+
+/// Times, sorted.
+struct Times(Vec<Duration>);
+
+impl Times {
+    fn of(mut all: Vec<Duration>) -> Self {
+        all.sort();
+        Self(all)
+    }
+
+    fn at(&self, percent: usize) -> f64 {
+        let last = self.0.len() - 1;
+        self.0[last * percent / 100].as_secs_f64() * 1e3
+    }
+}
+
+fn report(what: &str, definitions: usize, lines: usize, times: Vec<Duration>) {
+    let times = Times::of(times);
+    println!(
+        "{what:<28} {definitions:>5} definitions {lines:>6} lines   p50 {:>7.2} ms   p90 {:>7.2} ms   p99 {:>7.2} ms   most {:>7.2} ms",
+        times.at(50),
+        times.at(90),
+        times.at(99),
+        times.at(100)
+    );
+}
+
+/// Types and deletes a digit in the middle of the file, in one definition after another; when the diagnostics were there.
+fn keystroke(client: &mut Client, round: usize, line: u32, version: &mut i64) -> Duration {
+    // Behind `x[i] * `.
+    let (at, text) = match round % 2 {
+        0 => ([line, 11, line, 11], "7"),
+        _ => ([line, 11, line, 12], ""),
+    };
+    *version += 1;
+    let wanted = *version;
+    let begun = Instant::now();
+    client.change(URI, wanted, Some(at), text);
+    let published = |m: &Value| m["method"] == "textDocument/publishDiagnostics" && m["params"]["version"] == wanted;
+    let (came, _) = client.wait(published);
+    came.saturating_duration_since(begun)
+}
+
+fn measure(client: &mut Client, request: &str, params: &dyn Fn(usize) -> Value) -> Option<Vec<Duration>> {
+    let mut times = Vec::new();
+    for round in 0..ROUNDS {
+        let begun = Instant::now();
+        let id = client.begin(request, params(round));
+        let (came, answer) = client.wait(|m| m["id"] == json!(id) && m.get("method").is_none());
+        if answer["error"]["code"] == -32601 {
+            return None;
+        }
+        times.push(came.saturating_duration_since(begun));
+    }
+    Some(times)
+}
+
+fn memory(client: &Client) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", client.process())).ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
+    Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? >> 10)
+}
+
+fn main() {
+    let asked: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
+    let wanted = |what: &str| asked.is_empty() || asked.iter().any(|a| what.contains(a.as_str()));
+    for definitions in [300, 3000] {
+        let text = program(definitions);
+        let lines = text.lines().count();
+        let mut client = Client::start(json!({}));
+        let begun = Instant::now();
+        client.open(URI, &text);
+        let found = client.diagnostics(URI, 1);
+        assert!(found.is_empty(), "{:?}", found.first());
+        report("open", definitions, lines, vec![begun.elapsed()]);
+        let line = |round: usize| u32::try_from((definitions / 2 + round % 7) * 16 + 5).unwrap();
+        let mut version = 1;
+        // Requests after a keystroke as an editor makes them.
+        let document = json!({"textDocument": {"uri": URI}});
+        let with = |more: Value| {
+            let mut all = document.clone();
+            all.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            all
+        };
+        if wanted("keystroke") {
+            let mut times = Vec::new();
+            for round in 0..ROUNDS {
+                std::thread::sleep(Duration::from_millis(20));
+                times.push(keystroke(&mut client, round, line(round / 2), &mut version));
+            }
+            report("keystroke to diagnostics", definitions, lines, times);
+        }
+        let at = |round: usize| json!({"position": {"line": line(round), "character": 5}});
+        let range = |round: usize| json!({"range": client::range([line(round), 0, line(round) + 60, 0])});
+        let requests: [(&str, &dyn Fn(usize) -> Value); 5] = [
+            ("textDocument/completion", &|r| with(at(r))),
+            ("textDocument/hover", &|r| with(at(r))),
+            ("textDocument/semanticTokens/range", &|r| with(range(r))),
+            ("textDocument/inlayHint", &|r| with(range(r))),
+            ("textDocument/documentSymbol", &|_| document.clone()),
+        ];
+        for (request, params) in requests.into_iter().filter(|(r, _)| wanted(r)) {
+            // Warm.
+            let id = client.begin(request, params(0));
+            client.answer(id);
+            if let Some(times) = measure(&mut client, request, params) {
+                report(request.trim_start_matches("textDocument/"), definitions, lines, times);
+            }
+        }
+        if wanted("delta") {
+            let full = client.request("textDocument/semanticTokens/full", document.clone());
+            let mut last = full["resultId"].clone();
+            let mut times = Vec::new();
+            for round in 0..ROUNDS {
+                keystroke(&mut client, round, line(round / 2), &mut version);
+                let begun = Instant::now();
+                let params = with(json!({"previousResultId": last}));
+                let id = client.begin("textDocument/semanticTokens/full/delta", params);
+                let (came, answer) = client.wait(|m| m["id"] == json!(id) && m.get("method").is_none());
+                if let Some(id) = answer["result"].get("resultId") {
+                    last = id.clone();
+                    times.push(came.saturating_duration_since(begun));
+                }
+            }
+            report("semanticTokens/full/delta", definitions, lines, times);
+        }
+        if wanted("memory") {
+            let before = memory(&client);
+            for round in 0..2000 {
+                keystroke(&mut client, round, line(round / 2), &mut version);
+            }
+            println!("memory {before:?} MiB, after 2,000 keystrokes {:?} MiB", memory(&client));
+        }
+        client.leave();
+    }
+}

@@ -1,0 +1,321 @@
+//! What is wrong, told to the client. A check runs on a thread of its own after every change: what imports are missing is
+//! read first, then every open document's diagnostics are asked for, that which was edited before the others, and
+//! published where they are not what the client has.
+//!
+//! Warnings about costs take longer and come from [`Costs`], when nobody has typed for a while. Until they are known
+//! again, those whose places have the same text as before stay.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use lang_core::base::GlobalName;
+use lang_ide::hints::{Hint, Wanted, hints};
+use lang_ide::{Code, Diagnostic, Label, ModuleName, Session, Severity, Span};
+use tower_lsp::jsonrpc::Error;
+use tower_lsp::lsp_types::notification::PublishDiagnostics;
+use tower_lsp::lsp_types::{
+    self as lsp, CodeDescription, DiagnosticRelatedInformation, DiagnosticSeverity, DiagnosticTag, NumberOrString,
+    PublishDiagnosticsParams, Url,
+};
+
+use crate::client::Client;
+use crate::files;
+use crate::lane::Kind;
+use crate::pages;
+use crate::state::Queue;
+use crate::world::{Document, Question, Seen, Text, World};
+
+/// What the client was told, and what else has to be known to tell more.
+pub(crate) struct Checker {
+    client: Client,
+    /// What was published of each document, and of which version.
+    published: HashMap<Url, (i32, Vec<lsp::Diagnostic>)>,
+    /// Modules that are imported and are no files.
+    pub(crate) absent: HashSet<ModuleName>,
+    /// Warnings about costs by module.
+    warnings: HashMap<ModuleName, Vec<Anchored>>,
+    /// Hints of costs by module.
+    costs: HashMap<ModuleName, Vec<CostHint>>,
+    /// What they were when the module was opened or saved, by definition.
+    saved: HashMap<ModuleName, HashMap<GlobalName, String>>,
+}
+
+/// The cost of a definition as a hint in its text.
+struct CostHint {
+    anchor: Anchor,
+    hint: Hint,
+}
+
+impl Checker {
+    pub(crate) fn new(client: Client) -> Self {
+        Self {
+            client,
+            published: HashMap::new(),
+            absent: HashSet::new(),
+            warnings: HashMap::new(),
+            costs: HashMap::new(),
+            saved: HashMap::new(),
+        }
+    }
+
+    fn publish(&mut self, document: &Document, diagnostics: Vec<lsp::Diagnostic>) {
+        let told = (document.version, diagnostics);
+        if self.published.get(&document.url) != Some(&told) {
+            let (version, diagnostics) = told.clone();
+            self.published.insert(document.url.clone(), told);
+            let params = PublishDiagnosticsParams { uri: document.url.clone(), diagnostics, version: Some(version) };
+            self.client.notify::<PublishDiagnostics>(params);
+        }
+    }
+
+    /// The costs of a module are known.
+    fn costs_known(&mut self, module: &ModuleName, warnings: Vec<Anchored>, costs: Vec<CostHint>) {
+        self.warnings.insert(module.clone(), warnings);
+        self.costs.insert(module.clone(), costs);
+        if !self.saved.contains_key(module) {
+            self.saved(module);
+        }
+    }
+
+    /// Changes of costs count from here.
+    pub(crate) fn saved(&mut self, module: &ModuleName) {
+        if let Some(costs) = self.costs.get(module) {
+            let texts = costs.iter().map(|c| (c.anchor.item.clone(), c.hint.text.clone())).collect();
+            self.saved.insert(module.clone(), texts);
+        }
+    }
+
+    /// The costs that are known of definitions as they are, and what they were when the module was saved.
+    pub(crate) fn cost_hints(&self, session: &Session, module: &str, change: bool) -> Vec<Hint> {
+        let saved = self.saved.get(module).filter(|_| change);
+        let placed = |known: &CostHint| {
+            let at = known.anchor.placed(session)?.start;
+            let before = saved.and_then(|saved| saved.get(&known.anchor.item)).filter(|text| **text != known.hint.text);
+            let changed = before.map(|before| format!(" (saved: {before})")).unwrap_or_default();
+            Some(Hint { at, text: format!("{}{changed}", known.hint.text), ..known.hint.clone() })
+        };
+        self.costs.get(module).into_iter().flatten().filter_map(placed).collect()
+    }
+
+    /// What is told of documents that are closed is taken back.
+    fn forget(&mut self, seen: &Seen<'_>) {
+        let closed: Vec<Url> = self.published.keys().filter(|url| seen.documents.get(url).is_none()).cloned().collect();
+        for uri in closed {
+            self.published.remove(&uri);
+            let module = files::module_of(&uri);
+            self.warnings.remove(&module);
+            self.costs.remove(&module);
+            self.saved.remove(&module);
+            let params = PublishDiagnosticsParams { uri, diagnostics: Vec::new(), version: None };
+            self.client.notify::<PublishDiagnostics>(params);
+        }
+    }
+}
+
+fn locked(checker: &Mutex<Checker>) -> std::sync::MutexGuard<'_, Checker> {
+    checker.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Tells what is wrong in all open documents.
+pub(crate) struct Check {
+    /// Modules whose imports may be missing.
+    pub(crate) fresh: Vec<ModuleName>,
+    /// The document that was edited.
+    pub(crate) first: Option<Url>,
+    pub(crate) queue: Queue,
+}
+
+impl Question for Check {
+    fn about(&self) -> Option<&Arc<Document>> {
+        None
+    }
+
+    fn lane(&self) -> Kind {
+        Kind::Checks
+    }
+
+    fn ask(&mut self, world: &World) -> bool {
+        world.snapshot.ask(|session| self.check(session, world)).is_some()
+    }
+
+    fn refuse(&mut self, _: Error) {}
+}
+
+impl Check {
+    fn check(&self, session: &Session, world: &World) {
+        let seen = world.seen(session);
+        let missing: HashSet<ModuleName> =
+            self.fresh.iter().flat_map(|module| session.missing_imports_of(module)).map(|m| m.module).collect();
+        let mut missing: Vec<ModuleName> = missing.into_iter().collect();
+        missing.retain(|module| !locked(seen.checker).absent.contains(module));
+        let fresh = self.fresh.clone();
+        if !missing.is_empty() {
+            // They come with another check.
+            self.queue.send(move |state| {
+                state.looked(&fresh);
+                state.read(missing);
+            });
+            return;
+        }
+        self.queue.send(move |state| state.looked(&fresh));
+        if seen.abilities.pulls {
+            return;
+        }
+        for document in in_order(&seen, self.first.as_ref()) {
+            if let Some(diagnostics) = diagnostics(&seen, document) {
+                locked(seen.checker).publish(document, diagnostics);
+            }
+        }
+        locked(seen.checker).forget(&seen);
+        if let Some(url) = self.first.clone() {
+            self.queue.send(move |state| state.views_changed(&url));
+        }
+    }
+}
+
+/// The open documents, `first` before the others.
+fn in_order<'d>(seen: &Seen<'d>, first: Option<&Url>) -> Vec<&'d Arc<Document>> {
+    let mut all: Vec<_> = seen.documents.iter().filter(|d| !files::is_library(&d.module)).collect();
+    all.sort_by(|a, b| (Some(&a.url) != first, &a.url).cmp(&(Some(&b.url) != first, &b.url)));
+    all
+}
+
+/// Everything wrong in a document, as the protocol has it.
+pub(crate) fn diagnostics(seen: &Seen<'_>, document: &Document) -> Option<Vec<lsp::Diagnostic>> {
+    let text = seen.text(&document.module)?;
+    let mut all = seen.session.diagnostics(&document.module);
+    if seen.settings.grad_cost {
+        let checker = locked(seen.checker);
+        let kept = checker.warnings.get(&document.module).map(Vec::as_slice).unwrap_or_default();
+        all.extend(kept.iter().filter_map(|w| w.placed(seen.session)));
+    }
+    Some(all.iter().map(|d| diagnostic(seen, &text, &document.url, d)).collect())
+}
+
+/// A diagnostic as the protocol has it.
+fn diagnostic(seen: &Seen<'_>, text: &Text, url: &Url, d: &Diagnostic) -> lsp::Diagnostic {
+    let mut message = d.message.clone();
+    let help = d.help.as_ref().map(|help| format!("help: {help}")).unwrap_or_default();
+    for more in [&d.label, &help].into_iter().filter(|more| !more.is_empty()) {
+        message.push('\n');
+        message.push_str(more);
+    }
+    let related = |label: &Label| {
+        let location = match &label.module {
+            Some(module) if *module != text.module => {
+                seen.location(&lang_ide::Location { module: module.clone(), span: label.span })?
+            }
+            _ => lsp::Location { uri: url.clone(), range: text.range(label.span) },
+        };
+        Some(DiagnosticRelatedInformation { location, message: label.message.clone() })
+    };
+    let with_views = seen.abilities.views || seen.abilities.content;
+    lsp::Diagnostic {
+        range: text.range(d.span),
+        severity: Some(match d.severity {
+            Severity::Error => DiagnosticSeverity::ERROR,
+            Severity::Warning => DiagnosticSeverity::WARNING,
+        }),
+        code: Some(NumberOrString::String(d.code.name().to_owned())),
+        code_description: pages::of_code(d.code, with_views).map(|href| CodeDescription { href }),
+        source: Some("iverson".to_owned()),
+        message,
+        related_information: (seen.abilities.related && !d.related.is_empty())
+            .then(|| d.related.iter().filter_map(related).collect()),
+        tags: (d.code == Code::W0401).then(|| vec![DiagnosticTag::UNNECESSARY]),
+        data: None,
+    }
+}
+
+/// A warning whose places are known by the items that they stand in.
+struct Anchored {
+    diagnostic: Diagnostic,
+    places: Vec<Anchor>,
+}
+
+/// A place in an item.
+struct Anchor {
+    item: GlobalName,
+    text: Arc<str>,
+    within: Span,
+}
+
+impl Anchor {
+    /// A place of a module by its item; `None` if it stands in none.
+    fn new(session: &Session, module: &str, span: Span) -> Option<Self> {
+        let item = session.item_at(module, span.start)?;
+        let within = Span::new(span.start.checked_sub(item.start)?, span.end.checked_sub(item.start)?);
+        Some(Self { item: item.global, text: item.text, within })
+    }
+
+    /// The place now, if the item has the same text.
+    fn placed(&self, session: &Session) -> Option<Span> {
+        let item = session.item(&self.item).filter(|item| item.text == self.text)?;
+        Some(self.within.shift(item.start))
+    }
+}
+
+impl Anchored {
+    /// A warning of a module by its items.
+    fn new(session: &Session, module: &str, diagnostic: Diagnostic) -> Option<Self> {
+        let spans = std::iter::once(diagnostic.span).chain(diagnostic.related.iter().map(|l| l.span));
+        let places = spans.map(|span| Anchor::new(session, module, span)).collect::<Option<_>>()?;
+        Some(Self { diagnostic, places })
+    }
+
+    /// The warning where its items are now, if they have the same texts.
+    fn placed(&self, session: &Session) -> Option<Diagnostic> {
+        let mut diagnostic = self.diagnostic.clone();
+        let related = diagnostic.related.iter_mut().map(|l| &mut l.span);
+        let spans = std::iter::once(&mut diagnostic.span).chain(related);
+        for (span, anchor) in spans.zip(&self.places) {
+            *span = anchor.placed(session)?;
+        }
+        Some(diagnostic)
+    }
+}
+
+/// Computes the costs of all definitions of the open documents, and what is to be warned of in them.
+pub(crate) struct Costs {
+    /// The document that was edited.
+    pub(crate) first: Option<Url>,
+    pub(crate) queue: Queue,
+}
+
+impl Question for Costs {
+    fn about(&self) -> Option<&Arc<Document>> {
+        None
+    }
+
+    fn lane(&self) -> Kind {
+        Kind::Costs
+    }
+
+    fn ask(&mut self, world: &World) -> bool {
+        let all = world.snapshot.ask(|session| {
+            let seen = world.seen(session);
+            for document in in_order(&seen, self.first.as_ref()) {
+                let module = &document.module;
+                let found = if seen.settings.grad_cost { session.grad_costs(module) } else { Vec::new() };
+                let warnings = found.into_iter().filter_map(|d| Anchored::new(session, module, d)).collect();
+                let costs = if seen.settings.hints.cost { cost_hints(session, module) } else { Vec::new() };
+                locked(seen.checker).costs_known(module, warnings, costs);
+            }
+        });
+        if all.is_some() {
+            self.queue.send(|state| state.costs_known());
+        }
+        all.is_some()
+    }
+
+    fn refuse(&mut self, _: Error) {}
+}
+
+/// The hints of costs of all definitions of a module.
+fn cost_hints(session: &Session, module: &str) -> Vec<CostHint> {
+    let wanted = Wanted { extents: false, sizes: false, types: false, cost: true };
+    let all = hints(session, module, Span::new(0, u32::MAX), wanted).into_iter();
+    let anchored =
+        |hint: Hint| Some(CostHint { anchor: Anchor::new(session, module, Span::new(hint.at, hint.at))?, hint });
+    all.filter_map(anchored).collect()
+}

@@ -1,0 +1,152 @@
+//! Commands of lenses and code actions that the server does itself.
+
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+use tower_lsp::jsonrpc::{Error, Result};
+use tower_lsp::lsp_types::{ExecuteCommandParams, MessageType, Position, Range, Url};
+
+use crate::evaluate::{self, Outcome, Run, What};
+use crate::files;
+use crate::lines::{Lines, clamp};
+use crate::progress::Progress;
+use crate::state::State;
+use crate::world::failed;
+
+/// Runs a definition.
+pub(crate) const RUN: &str = "iverson.run";
+/// Evaluates the expression of a comment.
+pub(crate) const EVALUATE: &str = "iverson.evaluate";
+/// Stops what runs.
+pub(crate) const STOP: &str = "iverson.stop";
+/// Shows a view: the client's, where it knows views.
+pub(crate) const SHOW_VIEW: &str = "iverson.showView";
+/// Those that the server does.
+pub(crate) fn names(with_views: bool) -> Vec<String> {
+    let own = [RUN, EVALUATE, STOP].into_iter().chain((!with_views).then_some(SHOW_VIEW));
+    own.map(str::to_owned).collect()
+}
+
+/// Where the answer of a command goes.
+type Reply = oneshot::Sender<Result<Option<Value>>>;
+
+/// Does what a command says.
+pub(crate) fn execute(state: &mut State, params: &ExecuteCommandParams, reply: Reply) {
+    let url = params.arguments.first().and_then(Value::as_str).and_then(|url| Url::parse(url).ok());
+    let second = params.arguments.get(1);
+    let done = match (params.command.as_str(), url, second) {
+        (STOP, ..) => {
+            state.evaluator.stop();
+            let _ = reply.send(Ok(None));
+            return;
+        }
+        (RUN, Some(url), Some(Value::String(name))) => run(state, url, name, reply),
+        (EVALUATE, Some(url), Some(line)) if line.is_u64() => {
+            let line = line.as_u64().and_then(|line| usize::try_from(line).ok()).unwrap_or(usize::MAX);
+            evaluate_line(state, url, line, reply)
+        }
+        (name @ (RUN | EVALUATE), ..) => Err((Error::invalid_params(format!("{name} has other arguments")), reply)),
+        (name, ..) => Err((Error::invalid_params(format!("there is no command {name}")), reply)),
+    };
+    if let Err((error, reply)) = done {
+        let _ = reply.send(Err(error));
+    }
+}
+
+type Begun = std::result::Result<(), (Error, Reply)>;
+
+/// Runs a definition that takes nothing; `main` with all items of the file.
+fn run(state: &mut State, url: Url, name: &str, reply: Reply) -> Begun {
+    let word = |c: char| c.is_alphanumeric() || c == '_' || c == '\'';
+    if !name.chars().all(word) {
+        return Err((Error::invalid_params("this is no name"), reply));
+    }
+    let what = match name {
+        "main" => What::Main,
+        _ => What::Expression(format!("{name}()")),
+    };
+    let name = name.to_owned();
+    begin(state, url, what, reply, move |state, outcome| {
+        let (typ, message) = match outcome {
+            Outcome::Value(value) => (MessageType::INFO, format!("{name} = {value}")),
+            Outcome::Failed(why) => (MessageType::ERROR, why.clone()),
+            Outcome::Stopped => (MessageType::INFO, format!("{name} was stopped")),
+        };
+        state.client.show(typ, message);
+    })
+}
+
+/// Evaluates the comment `-- >>> expression` of a line, and writes the value beneath.
+fn evaluate_line(state: &mut State, url: Url, line: usize, reply: Reply) -> Begun {
+    let comment = state.text(&url).and_then(|text| text.lines().nth(line)).unwrap_or_default().to_owned();
+    let Some(expression) = evaluate::asked(&comment) else {
+        let why = format!("line {} is no comment `{}…`", line.saturating_add(1), evaluate::ASKED);
+        return Err((failed(why), reply));
+    };
+    let what = What::Expression(expression.to_owned());
+    begin(state, url.clone(), what, reply, move |state, outcome| {
+        let value = match outcome {
+            Outcome::Value(value) => value.clone(),
+            Outcome::Failed(why) => why.clone(),
+            Outcome::Stopped => return,
+        };
+        write_beneath(state, &url, line, &comment, &value);
+    })
+}
+
+/// Writes a value beneath the comment that asks for it, if the comment is still there.
+fn write_beneath(state: &State, url: &Url, line: usize, comment: &str, value: &str) {
+    let Some(text) = state.text(url).filter(|text| text.lines().nth(line) == Some(comment)) else {
+        state.client.show(MessageType::INFO, value);
+        return;
+    };
+    let indent: String = comment.chars().take_while(|c| c.is_whitespace()).collect();
+    let next = line.saturating_add(1);
+    let old = evaluate::shown_before(text.lines().skip(next));
+    let mut new_text = evaluate::shown(value, &indent);
+    let lines = Lines::new(text);
+    let start = Position { line: clamp(next), character: 0 };
+    let end = Position { line: clamp(next.saturating_add(old)), character: 0 };
+    // Behind the last line there is none to begin at.
+    if next >= lines.count() {
+        new_text.insert(0, '\n');
+    }
+    let clamped = |p| lines.position(text, lines.offset(text, p, state.abilities.encoding), state.abilities.encoding);
+    let range = Range { start: clamped(start), end: clamped(end) };
+    let edit = json!({"range": range, "newText": new_text});
+    let version = state.documents.get(url).map(|d| d.version);
+    let edit = match state.abilities.document_changes {
+        true => json!({"documentChanges": [{"textDocument": {"uri": url, "version": version}, "edits": [edit]}]}),
+        false => json!({"changes": {url.as_str(): [edit]}}),
+    };
+    state.client.request_by_name("workspace/applyEdit", json!({"label": "Evaluate", "edit": edit}), |_| {});
+}
+
+/// Begins an evaluation; the command is answered with the value when it is there.
+fn begin(
+    state: &mut State,
+    url: Url,
+    what: What,
+    reply: Reply,
+    then: impl FnOnce(&mut State, &Outcome) + Send + 'static,
+) -> Begun {
+    let Some(text) = state.text(&url).map(str::to_owned) else {
+        return Err((failed(format!("{url} is not open")), reply));
+    };
+    let folder = files::path_of(&url).and_then(|path| path.parent().map(ToOwned::to_owned));
+    let (seconds, memory) = (state.settings.seconds, state.settings.memory);
+    let run = Run { what, text, folder, seconds, memory };
+    let progress = Progress::begin(&state.client, &state.abilities, "Evaluating");
+    let queue = state.queue.clone();
+    state.evaluator.start(run, move |outcome| {
+        drop(progress);
+        queue.send(move |state| {
+            then(state, &outcome);
+            let _ = reply.send(match outcome {
+                Outcome::Value(value) => Ok(Some(json!({"value": value}))),
+                Outcome::Failed(why) => Err(failed(why)),
+                Outcome::Stopped => Ok(None),
+            });
+        });
+    });
+    Ok(())
+}

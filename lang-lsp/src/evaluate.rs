@@ -1,0 +1,222 @@
+//! Evaluation, by a child process: the server itself never runs a user's program. The text goes to `iverson` over standard
+//! input, unsaved as it is, in the document's folder; time and memory are limited, and one evaluation runs at a time.
+
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// What is printed may have so many bytes.
+const MOST_OUTPUT: u64 = 1 << 20;
+/// How often the child is looked at.
+const TICK: Duration = Duration::from_millis(10);
+
+/// What is evaluated.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum What {
+    /// The items of the file and its `main`.
+    Main,
+    /// An expression in the scope of the file.
+    Expression(String),
+}
+
+/// An evaluation.
+#[derive(Clone, Debug)]
+pub(crate) struct Run {
+    pub(crate) what: What,
+    /// The document's text.
+    pub(crate) text: String,
+    /// Where imports and data files are looked for.
+    pub(crate) folder: Option<PathBuf>,
+    pub(crate) seconds: u64,
+    /// In MiB.
+    pub(crate) memory: u64,
+}
+
+/// How it ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Outcome {
+    /// What was printed.
+    Value(String),
+    /// What is wrong.
+    Failed(String),
+    /// It was stopped.
+    Stopped,
+}
+
+/// What runs, if anything does.
+#[derive(Default)]
+pub(crate) struct Evaluator {
+    running: Option<(Arc<AtomicBool>, thread::JoinHandle<()>)>,
+}
+
+impl Evaluator {
+    /// Stops what runs.
+    pub(crate) fn stop(&mut self) {
+        if let Some((stop, _)) = &self.running {
+            stop.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Stops what runs, and waits until it is gone.
+    pub(crate) fn end(&mut self) {
+        self.stop();
+        if let Some((_, thread)) = self.running.take() {
+            let _ = thread.join();
+        }
+    }
+
+    /// Begins another evaluation on a thread of its own; what ran before is stopped.
+    pub(crate) fn start(&mut self, run: Run, then: impl FnOnce(Outcome) + Send + 'static) {
+        self.stop();
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        self.running = Some((stop, thread::spawn(move || then(evaluate(&run, &stopped)))));
+    }
+}
+
+/// The interpreter: what the environment says in `IVERSON`, else beside this program, else on the path.
+fn interpreter() -> PathBuf {
+    let name = format!("iverson{}", std::env::consts::EXE_SUFFIX);
+    if let Some(path) = std::env::var_os("IVERSON").filter(|path| !path.is_empty()) {
+        return PathBuf::from(path);
+    }
+    let beside = std::env::current_exe().ok().and_then(|own| Some(own.parent()?.join(&name)));
+    beside.filter(|path| path.is_file()).unwrap_or_else(|| PathBuf::from(name))
+}
+
+/// The child, with its memory limited where the system has a way to.
+fn command(program: &Path, run: &Run) -> Command {
+    let mut command = match cfg!(unix) {
+        true => {
+            let mut shell = Command::new("sh");
+            // Where there is no such limit it is the interpreter's own that holds.
+            let limit = format!("ulimit -v {} 2>/dev/null; exec \"$0\" \"$@\"", run.memory.saturating_mul(1024));
+            shell.args(["-c", &limit]).arg(program);
+            shell
+        }
+        false => Command::new(program),
+    };
+    match &run.what {
+        What::Main => command.args(["run", "-"]),
+        What::Expression(text) => command.args(["eval", text, "-l", "-"]),
+    };
+    command.args(["--color", "never", "--progress", "never"]);
+    if let Some(folder) = run.folder.as_ref().filter(|folder| folder.is_dir()) {
+        command.current_dir(folder);
+    }
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn evaluate(run: &Run, stop: &AtomicBool) -> Outcome {
+    let program = interpreter();
+    let mut child = match command(&program, run).spawn() {
+        Ok(child) => child,
+        Err(e) => return Outcome::Failed(format!("{} cannot be started: {e}", program.display())),
+    };
+    if let Some(mut input) = child.stdin.take() {
+        let text = run.text.clone();
+        thread::spawn(move || input.write_all(text.as_bytes()));
+    }
+    let (out, err) = (child.stdout.take().map(gather), child.stderr.take().map(gather));
+    let ended = wait(&mut child, stop, Duration::from_secs(run.seconds));
+    let text = |gathered: Option<thread::JoinHandle<Vec<u8>>>| {
+        let bytes = gathered.and_then(|g| g.join().ok()).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).trim_end().to_owned()
+    };
+    match ended {
+        Ended::Itself(status) if status.success() => Outcome::Value(text(out)),
+        Ended::Itself(status) => match text(err) {
+            told if told.is_empty() => Outcome::Failed(format!("the evaluation ended: {status}")),
+            told if status.code().is_none() => Outcome::Failed(format!("{told}\nthe evaluation ended: {status}")),
+            told => Outcome::Failed(told),
+        },
+        Ended::Late => {
+            Outcome::Failed(format!("stopped after {} s, the limit that `iverson.evaluate.seconds` sets", run.seconds))
+        }
+        Ended::Stopped => Outcome::Stopped,
+        Ended::Lost(why) => Outcome::Failed(why),
+    }
+}
+
+/// How a child ended.
+enum Ended {
+    Itself(ExitStatus),
+    Late,
+    Stopped,
+    Lost(String),
+}
+
+/// Waits for the child, and ends it when it is late or not wanted any more.
+fn wait(child: &mut Child, stop: &AtomicBool, most: Duration) -> Ended {
+    let since = Instant::now();
+    loop {
+        let ended = match child.try_wait() {
+            Ok(Some(status)) => return Ended::Itself(status),
+            Ok(None) if stop.load(Ordering::Relaxed) => Ended::Stopped,
+            Ok(None) if since.elapsed() >= most => Ended::Late,
+            Ok(None) => {
+                thread::sleep(TICK);
+                continue;
+            }
+            Err(e) => Ended::Lost(e.to_string()),
+        };
+        let _ = child.kill();
+        let _ = child.wait();
+        return ended;
+    }
+}
+
+/// Reads what a child prints, the beginning of it if it is much.
+fn gather(mut from: impl Read + Send + 'static) -> thread::JoinHandle<Vec<u8>> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let _ = from.by_ref().take(MOST_OUTPUT).read_to_end(&mut bytes);
+        // The rest is read all the same: the child should not wait for a reader.
+        let _ = std::io::copy(&mut from, &mut std::io::sink());
+        bytes
+    })
+}
+
+/// What begins the line of a comment whose expression is evaluated.
+pub(crate) const ASKED: &str = "-- >>> ";
+/// What begins the line with its value, and the lines that go on with it.
+const VALUE: &str = "-- = ";
+const MORE: &str = "--   ";
+
+/// The expression of a line, if it is such a comment.
+pub(crate) fn asked(line: &str) -> Option<&str> {
+    line.trim().strip_prefix(ASKED).map(str::trim).filter(|expression| !expression.is_empty())
+}
+
+/// The lines that show a value, indented as the comment is.
+pub(crate) fn shown(value: &str, indent: &str) -> String {
+    let mark = |nth: usize| if nth == 0 { VALUE } else { MORE };
+    value.lines().enumerate().map(|(nth, line)| format!("{indent}{}{line}\n", mark(nth))).collect()
+}
+
+/// How many of these lines show the value that was found before.
+pub(crate) fn shown_before<'t>(lines: impl Iterator<Item = &'t str>) -> usize {
+    let marks = std::iter::once(VALUE).chain(std::iter::repeat(MORE));
+    lines.zip(marks).take_while(|(line, mark)| line.trim_start().starts_with(mark)).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_and_values() {
+        assert_eq!(asked("  -- >>> f(3)"), Some("f(3)"));
+        assert_eq!(asked("-- >>> "), None);
+        assert_eq!(asked("-- f(3)"), None);
+        let value = shown("[[1, 2],\n [3, 4]]", "  ");
+        assert_eq!(value, "  -- = [[1, 2],\n  --    [3, 4]]\n");
+        assert_eq!(shown_before(value.lines().chain(["def f() = 3", "-- = 3"])), 2);
+        assert_eq!(shown_before(["-- other"].into_iter()), 0);
+    }
+}

@@ -1,0 +1,61 @@
+//! Who calls a definition, and what it calls.
+
+use lang_ide::calls::{CallItem, Calls, incoming as callers, outgoing as called, prepare_calls};
+use tower_lsp::jsonrpc::Result;
+use tower_lsp::lsp_types::{
+    CallHierarchyIncomingCall, CallHierarchyItem, CallHierarchyOutgoingCall, Range, SymbolKind,
+    TextDocumentPositionParams,
+};
+
+use crate::world::{Seen, Text};
+
+/// The definition at a place.
+pub(crate) fn prepare(seen: &Seen<'_>, at: &TextDocumentPositionParams) -> Result<Option<Vec<CallHierarchyItem>>> {
+    let text = seen.document(&at.text_document.uri)?;
+    let found = prepare_calls(seen.session, &text.module, text.offset(at.position));
+    Ok(found.and_then(|found| item(seen, &found)).map(|item| vec![item]))
+}
+
+fn item(seen: &Seen<'_>, of: &CallItem) -> Option<CallHierarchyItem> {
+    let text = seen.text(&of.location.module)?;
+    Some(CallHierarchyItem {
+        name: of.name.to_string(),
+        kind: SymbolKind::FUNCTION,
+        tags: None,
+        detail: Some(of.detail.clone()),
+        uri: seen.url(&of.location.module)?,
+        range: text.range(of.location.span),
+        selection_range: text.range(of.selection),
+        data: None,
+    })
+}
+
+/// The item that a client was told of.
+fn known(seen: &Seen<'_>, item: &CallHierarchyItem) -> Result<Option<CallItem>> {
+    let text = seen.document(&item.uri)?;
+    Ok(prepare_calls(seen.session, &text.module, text.offset(item.selection_range.start)))
+}
+
+fn ranges(text: &Text, calls: &Calls) -> Vec<Range> {
+    calls.places.iter().map(|span| text.range(*span)).collect()
+}
+
+/// Who calls it.
+pub(crate) fn incoming(seen: &Seen<'_>, of: &CallHierarchyItem) -> Result<Option<Vec<CallHierarchyIncomingCall>>> {
+    let Some(of) = known(seen, of)? else { return Ok(None) };
+    let one = |calls: Calls| {
+        let text = seen.text(&calls.item.location.module)?;
+        Some(CallHierarchyIncomingCall { from: item(seen, &calls.item)?, from_ranges: ranges(&text, &calls) })
+    };
+    Ok(Some(callers(seen.session, &of).into_iter().filter_map(one).collect()))
+}
+
+/// What it calls.
+pub(crate) fn outgoing(seen: &Seen<'_>, of: &CallHierarchyItem) -> Result<Option<Vec<CallHierarchyOutgoingCall>>> {
+    let Some(of) = known(seen, of)? else { return Ok(None) };
+    let Some(text) = seen.text(&of.location.module) else { return Ok(None) };
+    let one = |calls: Calls| {
+        Some(CallHierarchyOutgoingCall { to: item(seen, &calls.item)?, from_ranges: ranges(&text, &calls) })
+    };
+    Ok(Some(called(seen.session, &of).into_iter().filter_map(one).collect()))
+}

@@ -1,0 +1,38 @@
+//! Features of `lang-ide` as the protocol has them: positions become bytes, answers become positions.
+
+pub(crate) mod calls;
+pub(crate) mod complete;
+pub(crate) mod insight;
+pub(crate) mod layout;
+pub(crate) mod navigate;
+pub(crate) mod rename;
+pub(crate) mod symbols;
+pub(crate) mod tokens;
+
+use lang_ide::{Edit, Location};
+use tower_lsp::lsp_types::{self as lsp, TextEdit, Url};
+
+use crate::world::{Seen, Text};
+
+/// Places as the protocol has them, each module's text looked at once.
+fn locations(seen: &Seen<'_>, mut all: Vec<Location>) -> Vec<lsp::Location> {
+    all.sort();
+    let mut found = Vec::with_capacity(all.len());
+    let mut last: Option<(Text, Url)> = None;
+    for location in all {
+        if last.as_ref().is_none_or(|(text, _)| text.module != location.module) {
+            last = seen.text(&location.module).zip(seen.url(&location.module));
+        }
+        if let Some((text, uri)) = &last
+            && text.module == location.module
+        {
+            found.push(lsp::Location { uri: uri.clone(), range: text.range(location.span) });
+        }
+    }
+    found
+}
+
+/// Changes of one document as the protocol has them.
+fn text_edits(text: &Text, edits: Vec<Edit>) -> Vec<TextEdit> {
+    edits.into_iter().map(|edit| TextEdit { range: text.range(edit.at.span), new_text: edit.text }).collect()
+}

@@ -1,0 +1,62 @@
+//! From a name to where it is defined and used.
+
+use lang_ide::highlight::highlights;
+use lang_ide::{Location, Session, definition, references};
+use tower_lsp::jsonrpc::Result;
+use tower_lsp::lsp_types::{
+    self as lsp, DocumentHighlight, DocumentHighlightKind, GotoDefinitionResponse, TextDocumentPositionParams,
+};
+
+use super::locations;
+use crate::world::Seen;
+
+/// A question about the name at a place.
+type Find = fn(&Session, &str, u32) -> Vec<Location>;
+
+/// Where something is that has to do with a name.
+#[derive(Clone, Copy)]
+pub(crate) enum Target {
+    Definition,
+    Declaration,
+    Implementation,
+    Type,
+}
+
+/// Where it is.
+pub(crate) fn go(
+    seen: &Seen<'_>,
+    at: &TextDocumentPositionParams,
+    target: Target,
+) -> Result<Option<GotoDefinitionResponse>> {
+    let find: Find = match target {
+        Target::Definition => definition::definition,
+        Target::Declaration => definition::declaration,
+        Target::Implementation => definition::implementation,
+        Target::Type => definition::type_definition,
+    };
+    let text = seen.document(&at.text_document.uri)?;
+    let found = find(seen.session, &text.module, text.offset(at.position));
+    Ok(Some(GotoDefinitionResponse::Array(locations(seen, found))))
+}
+
+/// Where a name is used.
+pub(crate) fn uses(
+    seen: &Seen<'_>,
+    at: &TextDocumentPositionParams,
+    declaration: bool,
+) -> Result<Option<Vec<lsp::Location>>> {
+    let text = seen.document(&at.text_document.uri)?;
+    let found = references::references(seen.session, &text.module, text.offset(at.position), declaration);
+    Ok(Some(locations(seen, found)))
+}
+
+/// Where a name stands in the document.
+pub(crate) fn highlight(seen: &Seen<'_>, at: &TextDocumentPositionParams) -> Result<Option<Vec<DocumentHighlight>>> {
+    let text = seen.document(&at.text_document.uri)?;
+    let found = highlights(seen.session, &text.module, text.offset(at.position));
+    let one = |h: lang_ide::highlight::Highlight| {
+        let kind = if h.write { DocumentHighlightKind::WRITE } else { DocumentHighlightKind::READ };
+        DocumentHighlight { range: text.range(h.span), kind: Some(kind) }
+    };
+    Ok(Some(found.into_iter().map(one).collect()))
+}

@@ -1,0 +1,51 @@
+//! A name to another, in all modules at once.
+
+use std::collections::BTreeMap;
+
+use lang_ide::rename::{prepare_rename, rename as edits_of};
+use lang_ide::{Edit, ModuleName};
+use tower_lsp::jsonrpc::Result;
+use tower_lsp::lsp_types::{
+    DocumentChanges, OneOf, OptionalVersionedTextDocumentIdentifier, PrepareRenameResponse, TextDocumentEdit,
+    TextDocumentPositionParams, WorkspaceEdit,
+};
+
+use super::text_edits;
+use crate::world::{Seen, failed};
+
+/// What may be renamed at a place.
+pub(crate) fn prepare(seen: &Seen<'_>, at: &TextDocumentPositionParams) -> Result<Option<PrepareRenameResponse>> {
+    let text = seen.document(&at.text_document.uri)?;
+    let (span, name) = prepare_rename(seen.session, &text.module, text.offset(at.position)).map_err(failed)?;
+    let range = text.range(span);
+    Ok(Some(PrepareRenameResponse::RangeWithPlaceholder { range, placeholder: name.to_string() }))
+}
+
+/// The edits that rename it.
+pub(crate) fn rename(seen: &Seen<'_>, at: &TextDocumentPositionParams, new: &str) -> Result<Option<WorkspaceEdit>> {
+    let text = seen.document(&at.text_document.uri)?;
+    let found = edits_of(seen.session, &text.module, text.offset(at.position), new).map_err(failed)?;
+    Ok(Some(workspace_edit(seen, found)))
+}
+
+/// Edits of several modules, each with the version of the document that it is for.
+fn workspace_edit(seen: &Seen<'_>, edits: Vec<Edit>) -> WorkspaceEdit {
+    let mut by_module: BTreeMap<ModuleName, Vec<Edit>> = BTreeMap::new();
+    for edit in edits {
+        by_module.entry(edit.at.module.clone()).or_default().push(edit);
+    }
+    let changed = by_module.into_iter().filter_map(|(module, edits)| {
+        let version = seen.documents.of_module(&module).map(|d| d.version);
+        Some((seen.url(&module)?, version, text_edits(&seen.text(&module)?, edits)))
+    });
+    if !seen.abilities.document_changes {
+        let changes = changed.map(|(url, _, edits)| (url, edits)).collect();
+        return WorkspaceEdit { changes: Some(changes), ..WorkspaceEdit::default() };
+    }
+    let one = |(uri, version, edits): (_, _, Vec<_>)| TextDocumentEdit {
+        text_document: OptionalVersionedTextDocumentIdentifier { uri, version },
+        edits: edits.into_iter().map(OneOf::Left).collect(),
+    };
+    let changes = DocumentChanges::Edits(changed.map(one).collect());
+    WorkspaceEdit { document_changes: Some(changes), ..WorkspaceEdit::default() }
+}

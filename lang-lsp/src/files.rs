@@ -1,0 +1,183 @@
+//! Files, modules and URIs. A file's module is called by its path, in normal spelling; a document without a file (one that
+//! was never saved) by its URI; the library's modules stand in no file, and get a URI of their own or a copy to be read.
+
+use std::fs;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Sender, channel};
+
+use lang_core::syntax::lexer::MAX_TEXT;
+use lang_ide::{LIBRARY, ModuleName, module_name};
+use tower_lsp::lsp_types::Url;
+
+/// The scheme of the library's documents.
+pub(crate) const LIBRARY_SCHEME: &str = "iverson-library";
+/// What the prelude, whose name is empty, is called there.
+const PRELUDE: &str = "prelude";
+/// A workspace may have so many modules; of a larger one the rest is read when it is imported.
+const MOST_FILES: usize = 20_000;
+/// Folders are looked into so deep.
+const DEEPEST: usize = 32;
+
+/// The module of a document.
+pub(crate) fn module_of(url: &Url) -> ModuleName {
+    if url.scheme() == LIBRARY_SCHEME {
+        let path = url.path().trim_start_matches('/');
+        return library(Path::new(path)).unwrap_or_else(|| url.as_str().into());
+    }
+    let Some(path) = path_of(url) else { return module_name(url.as_str()) };
+    match path.strip_prefix(copies()) {
+        Ok(copy) => library(copy).unwrap_or_else(|| module_of_path(&path)),
+        Err(_) => module_of_path(&path),
+    }
+}
+
+/// The module of a file of the library's copy: `linalg.iv`.
+fn library(file: &Path) -> Option<ModuleName> {
+    let name = file.to_str()?.strip_suffix(".iv")?;
+    let name = if name == PRELUDE { "" } else { name };
+    is_library(name).then(|| name.into())
+}
+
+/// Is it a module of the library?
+pub(crate) fn is_library(module: &str) -> bool {
+    LIBRARY.iter().any(|(name, _)| *name == module)
+}
+
+/// The module of a file.
+pub(crate) fn module_of_path(path: &Path) -> ModuleName {
+    module_name(&path.to_string_lossy())
+}
+
+/// The file of a document, if it has one.
+pub(crate) fn path_of(url: &Url) -> Option<PathBuf> {
+    (url.scheme() == "file").then(|| url.to_file_path().ok()).flatten()
+}
+
+/// The file of a module, if it is called by a path from the root.
+pub(crate) fn path_of_module(module: &str) -> Option<PathBuf> {
+    Some(PathBuf::from(module)).filter(|path| path.is_absolute())
+}
+
+/// The document of a module that no client has open. The library is shown by its own scheme to clients with views, and
+/// as a read-only copy to others.
+pub(crate) fn url_of(module: &str, with_views: bool) -> Option<Url> {
+    if let Some((name, text)) = LIBRARY.iter().find(|(name, _)| *name == module) {
+        let name = if name.is_empty() { PRELUDE } else { name };
+        return match with_views {
+            true => Url::parse(&format!("{LIBRARY_SCHEME}:/{name}.iv")).ok(),
+            false => Url::from_file_path(copy(&format!("{name}.iv"), text).ok()?).ok(),
+        };
+    }
+    match path_of_module(module) {
+        Some(path) => Url::from_file_path(path).ok(),
+        None => Url::parse(module).ok(),
+    }
+}
+
+/// Where copies of what stands in no file are.
+pub(crate) fn copies() -> PathBuf {
+    std::env::temp_dir().join(format!("iverson-lsp-{}", std::process::id()))
+}
+
+/// A read-only file with this text, for clients that show files alone.
+pub(crate) fn copy(name: &str, text: &str) -> io::Result<PathBuf> {
+    let folder = copies();
+    fs::create_dir_all(&folder)?;
+    let path = folder.join(name);
+    if fs::read(&path).is_ok_and(|old| old == text.as_bytes()) {
+        return Ok(path);
+    }
+    // One that is there is read-only.
+    let _ = fs::remove_file(&path);
+    fs::write(&path, text)?;
+    let mut permissions = fs::metadata(&path)?.permissions();
+    permissions.set_readonly(true);
+    fs::set_permissions(&path, permissions)?;
+    Ok(path)
+}
+
+/// Takes the copies away.
+pub(crate) fn remove_copies() {
+    let _ = fs::remove_dir_all(copies());
+}
+
+/// The text of a file, or why there is none.
+pub(crate) fn read(path: &Path) -> Result<String, String> {
+    let fail = |e: io::Error| e.to_string();
+    let file = fs::File::open(path).map_err(fail)?;
+    if !file.metadata().map_err(fail)?.is_file() {
+        return Err("it is no file".to_owned());
+    }
+    let mut bytes = Vec::new();
+    let most = u64::try_from(MAX_TEXT).unwrap_or(u64::MAX).saturating_add(1);
+    file.take(most).read_to_end(&mut bytes).map_err(fail)?;
+    if bytes.len() > MAX_TEXT {
+        return Err(format!("it has more than {} MiB", MAX_TEXT >> 20));
+    }
+    String::from_utf8(bytes).map_err(|e| format!("it is not UTF-8 from byte {} on", e.utf8_error().valid_up_to()))
+}
+
+/// The modules in a folder, hidden folders and those of other tools' makings left out.
+pub(crate) fn modules_in(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![(folder.to_owned(), 0)];
+    while let Some((folder, deep)) = folders.pop() {
+        let Ok(entries) = fs::read_dir(&folder) else { continue };
+        let mut entries: Vec<_> = entries.flatten().collect();
+        entries.sort_by_key(fs::DirEntry::file_name);
+        for entry in entries {
+            let (name, Ok(kind)) = (entry.file_name(), entry.file_type()) else { continue };
+            let name = name.to_string_lossy();
+            if kind.is_dir() && deep < DEEPEST && !name.starts_with('.') && name != "node_modules" && name != "target" {
+                folders.push((entry.path(), deep.saturating_add(1)));
+            } else if kind.is_file() && name.ends_with(".iv") {
+                found.push(entry.path());
+                if found.len() >= MOST_FILES {
+                    return found;
+                }
+            }
+        }
+    }
+    found
+}
+
+/// A thread that reads files, one task after another.
+pub(crate) struct Reader(Sender<Box<dyn FnOnce() + Send>>);
+
+impl Reader {
+    /// Starts it.
+    pub(crate) fn start() -> Self {
+        let (sender, tasks) = channel::<Box<dyn FnOnce() + Send>>();
+        std::thread::spawn(move || tasks.into_iter().for_each(|task| task()));
+        Self(sender)
+    }
+
+    /// Has a task done.
+    pub(crate) fn run(&self, task: impl FnOnce() + Send + 'static) {
+        let _ = self.0.send(Box::new(task));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(url: &str, expected: &str) {
+        assert_eq!(module_of(&Url::parse(url).unwrap()), expected);
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn modules_of_documents() {
+        check("file:///a/b%20c/%CE%BC.iv", "/a/b c/μ.iv");
+        check("file:///a/./b/../c.iv", "/a/c.iv");
+        check("untitled:Untitled-1", "untitled:Untitled-1");
+        check("iverson-library:/linalg.iv", "linalg");
+        check("iverson-library:/prelude.iv", "");
+        let copy = url_of("linalg", false).unwrap();
+        assert_eq!(module_of(&copy), "linalg");
+        assert_eq!(url_of("/a/b c.iv", true).unwrap().as_str(), "file:///a/b%20c.iv");
+    }
+}

@@ -1,0 +1,246 @@
+//! Where the lines of a text begin, and positions as the protocol has them: a line and units of the encoding that server
+//! and client agreed on. Everything else in the project counts bytes.
+//!
+//! Every position has a byte and every byte a position: what lies outside is moved to the nearest place inside, and what
+//! cuts a character to its beginning.
+
+use std::ops::Range;
+
+use tower_lsp::lsp_types::{Position, PositionEncodingKind, Range as LspRange};
+
+/// What a character of a position counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Encoding {
+    /// Bytes.
+    Utf8,
+    /// Halves of surrogate pairs: what the protocol says where nothing else is agreed on.
+    #[default]
+    Utf16,
+    /// Unicode scalar values.
+    Utf32,
+}
+
+impl Encoding {
+    /// What to use with a client that offers these, in the order of its preference: bytes where it can.
+    pub(crate) fn agreed(offered: Option<&[PositionEncodingKind]>) -> Self {
+        let offered = offered.unwrap_or_default();
+        if offered.contains(&PositionEncodingKind::UTF8) {
+            return Self::Utf8;
+        }
+        match offered.first() {
+            Some(first) if *first == PositionEncodingKind::UTF32 => Self::Utf32,
+            _ => Self::Utf16,
+        }
+    }
+
+    /// Its name in the protocol.
+    pub(crate) fn kind(self) -> PositionEncodingKind {
+        match self {
+            Self::Utf8 => PositionEncodingKind::UTF8,
+            Self::Utf16 => PositionEncodingKind::UTF16,
+            Self::Utf32 => PositionEncodingKind::UTF32,
+        }
+    }
+
+    fn width(self, c: char) -> usize {
+        match self {
+            Self::Utf8 => c.len_utf8(),
+            Self::Utf16 => c.len_utf16(),
+            Self::Utf32 => 1,
+        }
+    }
+
+    /// How many units a text has.
+    pub(crate) fn len(self, text: &str) -> u32 {
+        let units = match self {
+            Self::Utf8 => text.len(),
+            Self::Utf16 if text.is_ascii() => text.len(),
+            Self::Utf16 => text.chars().map(char::len_utf16).sum(),
+            Self::Utf32 => text.chars().count(),
+        };
+        clamp(units)
+    }
+}
+
+/// Where the lines of a text begin. A line ends with `\n`, `\r\n` or `\r`, as the protocol has it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Lines {
+    starts: Vec<u32>,
+}
+
+impl Lines {
+    /// The lines of a text.
+    pub(crate) fn new(text: &str) -> Self {
+        let mut starts = vec![0];
+        starts.extend(breaks(text, 0..text.len()));
+        Self { starts }
+    }
+
+    /// The lines after `range` was replaced by `len` bytes; `text` is what came of it. Looks at the lines that the change
+    /// touches, and moves the others.
+    pub(crate) fn edit(&mut self, text: &str, range: Range<usize>, len: usize) {
+        let mut first = self.line_of(range.start);
+        // A line feed may now belong to a carriage return that ended the line before.
+        if self.start(first) == range.start {
+            first = first.saturating_sub(1);
+        }
+        // Behind the first break after the change nothing is another line than before.
+        let behind = self.starts.partition_point(|s| (*s as usize) <= range.end);
+        let moved = |at: usize| at.saturating_sub(range.len()).saturating_add(len);
+        let until = self.starts.get(behind).map_or(text.len(), |s| moved(*s as usize));
+        for start in self.starts.iter_mut().skip(behind) {
+            *start = clamp(moved(*start as usize));
+        }
+        let from = self.start(first);
+        let found: Vec<u32> = breaks(text, from..until).collect();
+        let behind = behind.saturating_add(1).min(self.starts.len());
+        self.starts.splice(first.saturating_add(1).min(behind)..behind, found);
+    }
+
+    /// How many lines there are; an empty text has one.
+    pub(crate) fn count(&self) -> usize {
+        self.starts.len()
+    }
+
+    fn line_of(&self, at: usize) -> usize {
+        self.starts.partition_point(|s| (*s as usize) <= at).saturating_sub(1)
+    }
+
+    fn start(&self, line: usize) -> usize {
+        self.starts.get(line).map_or(0, |s| *s as usize)
+    }
+
+    /// The text of a line without its end; empty behind the last.
+    fn text<'t>(&self, text: &'t str, line: usize) -> &'t str {
+        let Some(start) = self.starts.get(line) else { return "" };
+        let end = self.starts.get(line.saturating_add(1)).map_or(text.len(), |s| *s as usize);
+        let line = text.get(*start as usize..end).unwrap_or_default();
+        line.trim_end_matches(['\r', '\n'])
+    }
+
+    /// The byte that a position means.
+    pub(crate) fn offset(&self, text: &str, at: Position, encoding: Encoding) -> usize {
+        let line = at.line as usize;
+        if line >= self.count() {
+            return text.len();
+        }
+        let content = self.text(text, line);
+        let wanted = at.character as usize;
+        let mut units = 0usize;
+        let within = content.char_indices().find_map(|(byte, c)| {
+            units = units.saturating_add(encoding.width(c));
+            (units > wanted).then_some(byte)
+        });
+        self.start(line).saturating_add(within.unwrap_or(content.len()))
+    }
+
+    /// The bytes that a range means, the ends in order.
+    pub(crate) fn bytes(&self, text: &str, range: LspRange, encoding: Encoding) -> Range<usize> {
+        let (a, b) = (self.offset(text, range.start, encoding), self.offset(text, range.end, encoding));
+        a.min(b)..a.max(b)
+    }
+
+    /// The position of a byte.
+    pub(crate) fn position(&self, text: &str, at: usize, encoding: Encoding) -> Position {
+        let at = text.floor_char_boundary(at);
+        let line = self.line_of(at);
+        let before = text.get(self.start(line)..at).unwrap_or_default();
+        // Between `\r` and `\n` the line is at its end.
+        Position { line: clamp(line), character: encoding.len(before.trim_end_matches(['\r', '\n'])) }
+    }
+}
+
+/// The places behind the line breaks that begin in a range of bytes.
+fn breaks(text: &str, range: Range<usize>) -> impl Iterator<Item = u32> {
+    let (bytes, from) = (text.as_bytes(), range.start);
+    let inside = bytes.get(range).unwrap_or_default();
+    inside.iter().enumerate().filter_map(move |(i, b)| {
+        let next = from.saturating_add(i).saturating_add(1);
+        let ends = *b == b'\n' || (*b == b'\r' && bytes.get(next) != Some(&b'\n'));
+        ends.then(|| clamp(next))
+    })
+}
+
+/// As a number of the protocol. No text is as long as its greatest.
+pub(crate) fn clamp(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn at(line: u32, character: u32) -> Position {
+        Position { line, character }
+    }
+
+    #[test]
+    fn agreeing() {
+        use PositionEncodingKind as K;
+        let check = |offered: &[K], expected| assert_eq!(Encoding::agreed(Some(offered)), expected);
+        check(&[], Encoding::Utf16);
+        check(&[K::UTF16, K::UTF8], Encoding::Utf8);
+        check(&[K::UTF32, K::UTF16], Encoding::Utf32);
+        check(&[K::UTF16, K::UTF32], Encoding::Utf16);
+        assert_eq!(Encoding::agreed(None), Encoding::Utf16);
+    }
+
+    #[test]
+    fn places_in_characters_and_outside() {
+        let text = "aμ𝛼b\r\nz";
+        let lines = Lines::new(text);
+        let check = |p, encoding, expected| assert_eq!(lines.offset(text, p, encoding), expected, "{p:?} {encoding:?}");
+        check(at(0, 2), Encoding::Utf16, 3);
+        // Within the surrogate pair, and within the bytes of a character.
+        check(at(0, 3), Encoding::Utf16, 3);
+        check(at(0, 4), Encoding::Utf16, 7);
+        check(at(0, 2), Encoding::Utf8, 1);
+        check(at(0, 3), Encoding::Utf32, 7);
+        // Behind the line's end, and behind the text's.
+        check(at(0, 99), Encoding::Utf16, 8);
+        check(at(1, 99), Encoding::Utf16, 11);
+        check(at(7, 0), Encoding::Utf8, 11);
+        assert_eq!(lines.position(text, 9, Encoding::Utf16), at(0, 5));
+        assert_eq!(lines.position(text, 99, Encoding::Utf16), at(1, 1));
+    }
+
+    fn texts() -> impl Strategy<Value = String> {
+        prop::collection::vec(prop::sample::select(vec!["a", "μ", "𝛼", "\n", "\r", "\r\n", "def f", " "]), 0..24)
+            .prop_map(|parts| parts.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn every_byte_has_a_position(text in texts()) {
+            let lines = Lines::new(&text);
+            for encoding in [Encoding::Utf8, Encoding::Utf16, Encoding::Utf32] {
+                for (byte, c) in text.char_indices().chain([(text.len(), ' ')]) {
+                    let found = lines.offset(&text, lines.position(&text, byte, encoding), encoding);
+                    // A line's end may be two characters: the position before the second is that before the first.
+                    let split = c == '\n' && text[..byte].ends_with('\r');
+                    prop_assert_eq!(found, byte - usize::from(split));
+                }
+            }
+        }
+
+        #[test]
+        fn edits_keep_the_lines(text in texts(), new in texts(), a in 0usize..60, b in 0usize..60) {
+            let (a, b) = (text.floor_char_boundary(a.min(b)), text.floor_char_boundary(a.max(b)));
+            let mut lines = Lines::new(&text);
+            let mut changed = text.clone();
+            changed.replace_range(a..b, &new);
+            lines.edit(&changed, a..b, new.len());
+            prop_assert_eq!(lines, Lines::new(&changed), "{:?} {}..{} by {:?}", text, a, b, new);
+        }
+
+        #[test]
+        fn any_position_is_a_place(text in texts(), line in 0u32..30, character in 0u32..30) {
+            let lines = Lines::new(&text);
+            for encoding in [Encoding::Utf8, Encoding::Utf16, Encoding::Utf32] {
+                prop_assert!(text.is_char_boundary(lines.offset(&text, at(line, character), encoding)));
+            }
+        }
+    }
+}

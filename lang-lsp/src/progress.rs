@@ -1,0 +1,47 @@
+//! Progress of what takes long, where the client shows it. It ends when this is dropped.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde_json::{Value, json};
+
+use crate::abilities::Abilities;
+use crate::client::Client;
+
+/// Something that takes long.
+pub(crate) struct Progress {
+    client: Client,
+    /// What the client knows it by, if it shows progress.
+    token: Option<String>,
+}
+
+impl Progress {
+    /// It begins.
+    pub(crate) fn begin(client: &Client, abilities: &Abilities, title: &str) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let token = abilities.progress.then(|| format!("iverson {}", NEXT.fetch_add(1, Ordering::Relaxed)));
+        let progress = Self { client: client.clone(), token };
+        if let Some(token) = &progress.token {
+            client.request_by_name("window/workDoneProgress/create", json!({"token": token}), |_| {});
+        }
+        progress.tell(json!({"kind": "begin", "title": title, "cancellable": false}));
+        progress
+    }
+
+    /// So far it is.
+    pub(crate) fn report(&mut self, what: &str, done: usize, of: usize) {
+        let percentage = done.saturating_mul(100).checked_div(of).unwrap_or(0).min(100);
+        self.tell(json!({"kind": "report", "message": format!("{what} {done}/{of}"), "percentage": percentage}));
+    }
+
+    fn tell(&self, value: Value) {
+        if let Some(token) = &self.token {
+            self.client.notify_by_name("$/progress", json!({"token": token, "value": value}));
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.tell(json!({"kind": "end"}));
+    }
+}

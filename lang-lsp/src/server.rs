@@ -1,0 +1,413 @@
+//! The requests and notifications of the protocol. Each puts one step into the loop's queue before it first waits, so that
+//! they take effect in the order in which they came; a request then waits for its answer, and one that the client cancels
+//! is dropped here, which stops what computes it.
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use lang_ide::hover::Depth;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+use tower_lsp::LanguageServer;
+use tower_lsp::jsonrpc::{Error, Result};
+use tower_lsp::lsp_types::request::{
+    GotoDeclarationParams, GotoDeclarationResponse, GotoImplementationParams, GotoImplementationResponse,
+    GotoTypeDefinitionParams, GotoTypeDefinitionResponse,
+};
+use tower_lsp::lsp_types::*;
+
+use crate::abilities::Abilities;
+use crate::check;
+use crate::commands;
+use crate::features::navigate::Target;
+use crate::features::{calls, complete, insight, layout, navigate, rename, symbols, tokens};
+use crate::files;
+use crate::lane::Kind;
+use crate::pages;
+use crate::settings::Settings;
+use crate::startup;
+use crate::state::{Queue, State};
+use crate::world::{Asking, Cord, PullOnDrop, Seen, failed};
+
+/// A hover waits so long for all that is told; then it tells what is known, and that there is more to come.
+const PATIENCE: Duration = Duration::from_millis(40);
+
+/// What the service calls.
+pub(crate) struct Server {
+    pub(crate) queue: Queue,
+    /// What the client can do, known when `initialize` is answered.
+    pub(crate) abilities: Arc<OnceLock<Abilities>>,
+    /// The semantic tokens that the client has.
+    pub(crate) sent: Arc<Mutex<tokens::Sent>>,
+    /// A hover that nobody waits for any more.
+    pub(crate) left: Mutex<Option<Cord>>,
+}
+
+/// A document by its URI alone.
+#[derive(Deserialize)]
+pub(crate) struct ByUrl {
+    uri: Url,
+}
+
+/// A view of a definition.
+#[derive(Deserialize)]
+pub(crate) struct ByDef {
+    uri: Url,
+    def: String,
+    stage: String,
+}
+
+impl Server {
+    fn step(&self, step: impl FnOnce(&mut State) + Send + 'static) {
+        self.queue.send(step);
+    }
+
+    /// Asks a question about a document, or about all where there is none.
+    async fn ask<T: Send + 'static>(
+        &self,
+        url: Option<&Url>,
+        question: impl FnMut(&Seen<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let (answer, _cancelled) = self.begin(Kind::Questions, url, question);
+        answer.await.unwrap_or_else(|_| Err(Error::internal_error()))
+    }
+
+    /// Has a question asked; it is stopped when the second of what this gives is dropped.
+    fn begin<T: Send + 'static>(
+        &self,
+        lane: Kind,
+        url: Option<&Url>,
+        question: impl FnMut(&Seen<'_>) -> Result<T> + Send + 'static,
+    ) -> (oneshot::Receiver<Result<T>>, PullOnDrop) {
+        let (reply, answer) = oneshot::channel();
+        let cord = Cord::default();
+        let cancelled = PullOnDrop::new(cord.clone());
+        let url = url.cloned();
+        self.step(move |state| {
+            state.flush();
+            let about = url.and_then(|url| state.document(&url));
+            state.ask(Box::new(Asking { lane, about, question, reply: Some(reply), cord }));
+        });
+        (answer, cancelled)
+    }
+
+    fn left(&self) -> std::sync::MutexGuard<'_, Option<Cord>> {
+        self.left.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn go(&self, at: TextDocumentPositionParams, target: Target) -> Result<Option<GotoDefinitionResponse>> {
+        self.ask(Some(&at.text_document.uri.clone()), move |seen| navigate::go(seen, &at, target)).await
+    }
+
+    /// The text of a document that stands in no file.
+    pub(crate) async fn content(&self, params: ByUrl) -> Result<Value> {
+        if let Some(text) = pages::text(&params.uri) {
+            return Ok(json!({"text": text}));
+        }
+        let Some((source, def, stage)) = insight::viewed(&params.uri) else {
+            return Err(failed(format!("there is no document {}", params.uri)));
+        };
+        self.step(move |state| {
+            state.views.insert(params.uri);
+        });
+        let view = self.ask(Some(&source.clone()), move |seen| insight::view(seen, &source, &def, &stage)).await?;
+        Ok(json!({"text": view["text"]}))
+    }
+
+    /// A view of a definition.
+    pub(crate) async fn view(&self, params: ByDef) -> Result<Value> {
+        let ByDef { uri, def, stage } = params;
+        self.ask(Some(&uri.clone()), move |seen| insight::view(seen, &uri, &def, &stage)).await
+    }
+
+    /// Shows a view to a client that knows none: as a document whose text the server gives, else as a file.
+    async fn show_view(&self, arguments: Vec<Value>) -> Result<Option<Value>> {
+        let parsed: std::result::Result<(Url, String, String), _> = serde_json::from_value(Value::Array(arguments));
+        let (url, def, stage) = parsed.map_err(|_| Error::invalid_params("a view is of a URI, a name and a stage"))?;
+        let (source, name, form) = (url.clone(), def.clone(), stage.clone());
+        let view = self.ask(Some(&url), move |seen| insight::view(seen, &source, &name, &form)).await?;
+        let text = view["text"].as_str().unwrap_or_default();
+        let abilities = self.abilities.get().cloned().unwrap_or_default();
+        let document = match abilities.content {
+            true => insight::view_url(&url, &def, &stage),
+            false => {
+                let copied = files::copy(&format!("{def}.{stage}.iv"), text).map_err(|e| failed(e.to_string()))?;
+                Url::from_file_path(copied).ok()
+            }
+        };
+        let Some(document) = document else { return Err(failed("the view cannot be shown")) };
+        let shown = document.clone();
+        self.step(move |state| {
+            if abilities.show_document {
+                let params = json!({"uri": shown, "takeFocus": false});
+                state.client.request_by_name("window/showDocument", params, |_| {});
+            } else {
+                state.client.show(MessageType::INFO, format!("the view is {shown}"));
+            }
+        });
+        Ok(Some(json!({"uri": document})))
+    }
+
+    /// The client does not want to wait any more.
+    pub(crate) async fn progress_cancelled(&self, _: Value) {
+        self.step(|state| state.evaluator.stop());
+    }
+}
+
+#[tower_lsp::async_trait]
+impl LanguageServer for Server {
+    async fn initialize(&self, params: InitializeParams) -> Result<InitializeResult> {
+        let abilities = self.abilities.get().cloned().unwrap_or_default();
+        let encoding = abilities.encoding;
+        let capabilities = startup::capabilities(&abilities);
+        self.step(move |state| startup::begin(state, abilities, &params));
+        let version = Some(env!("CARGO_PKG_VERSION").to_owned());
+        let server_info = Some(ServerInfo { name: "iverson-lsp".to_owned(), version });
+        let capabilities = ServerCapabilities { position_encoding: Some(encoding.kind()), ..capabilities };
+        Ok(InitializeResult { capabilities, server_info })
+    }
+
+    async fn initialized(&self, _: InitializedParams) {
+        self.step(startup::register);
+    }
+
+    async fn shutdown(&self) -> Result<()> {
+        self.step(|state| state.evaluator.stop());
+        Ok(())
+    }
+
+    // ---- documents ----
+
+    async fn did_open(&self, params: DidOpenTextDocumentParams) {
+        let document = params.text_document;
+        self.step(move |state| state.opened(document.uri, document.version, document.text));
+    }
+
+    async fn did_change(&self, params: DidChangeTextDocumentParams) {
+        let document = params.text_document;
+        self.step(move |state| state.changed(&document.uri, document.version, params.content_changes));
+    }
+
+    async fn did_save(&self, params: DidSaveTextDocumentParams) {
+        self.step(move |state| state.saved(&params.text_document.uri));
+    }
+
+    async fn did_close(&self, params: DidCloseTextDocumentParams) {
+        self.sent.lock().unwrap_or_else(PoisonError::into_inner).forget(&params.text_document.uri);
+        self.step(move |state| state.closed(&params.text_document.uri));
+    }
+
+    // ---- the workspace ----
+
+    async fn did_change_configuration(&self, params: DidChangeConfigurationParams) {
+        self.step(move |state| startup::configuration_changed(state, &params.settings));
+    }
+
+    async fn did_change_workspace_folders(&self, params: DidChangeWorkspaceFoldersParams) {
+        self.step(move |state| startup::folders_changed(state, &params.event));
+    }
+
+    async fn did_change_watched_files(&self, params: DidChangeWatchedFilesParams) {
+        self.step(move |state| {
+            state.look_again();
+            state.read(params.changes.iter().map(|change| files::module_of(&change.uri)).collect());
+        });
+    }
+
+    async fn execute_command(&self, params: ExecuteCommandParams) -> Result<Option<Value>> {
+        if params.command == commands::SHOW_VIEW {
+            return self.show_view(params.arguments).await;
+        }
+        let (reply, answer) = oneshot::channel();
+        self.step(move |state| commands::execute(state, &params, reply));
+        answer.await.unwrap_or_else(|_| Err(Error::internal_error()))
+    }
+
+    // ---- what is asked of a document ----
+
+    async fn diagnostic(&self, params: DocumentDiagnosticParams) -> Result<DocumentDiagnosticReportResult> {
+        let url = params.text_document.uri;
+        let items = move |seen: &Seen<'_>| {
+            let document = seen.documents.get(&url).ok_or_else(|| failed(format!("{url} is not open")))?;
+            Ok(check::diagnostics(seen, document).unwrap_or_default())
+        };
+        let items = self.ask(None, items).await?;
+        let full = FullDocumentDiagnosticReport { result_id: None, items };
+        let report =
+            RelatedFullDocumentDiagnosticReport { related_documents: None, full_document_diagnostic_report: full };
+        Ok(DocumentDiagnosticReportResult::Report(DocumentDiagnosticReport::Full(report)))
+    }
+
+    async fn hover(&self, params: HoverParams) -> Result<Option<Hover>> {
+        let at = params.text_document_position_params;
+        let url = at.text_document.uri.clone();
+        let (place, quick) = (at.clone(), at);
+        if let Some(before) = self.left().take() {
+            before.pull();
+        }
+        let full = move |seen: &Seen<'_>| insight::hover(seen, &place, Depth::Full);
+        let (mut answer, cancelled) = self.begin(Kind::Depths, Some(&url), full);
+        if let Ok(answer) = tokio::time::timeout(PATIENCE, &mut answer).await {
+            return answer.unwrap_or_else(|_| Err(Error::internal_error()));
+        }
+        // It goes on, so that it is known when it is asked for again; until another one is asked for.
+        *self.left() = cancelled.let_go();
+        self.ask(Some(&url), move |seen| insight::hover(seen, &quick, Depth::Quick)).await
+    }
+
+    async fn completion(&self, params: CompletionParams) -> Result<Option<CompletionResponse>> {
+        let at = params.text_document_position;
+        self.ask(Some(&at.text_document.uri.clone()), move |seen| complete::completion(seen, &at)).await
+    }
+
+    async fn completion_resolve(&self, item: CompletionItem) -> Result<CompletionItem> {
+        self.ask(None, move |seen| complete::resolve(seen, item.clone())).await
+    }
+
+    async fn signature_help(&self, params: SignatureHelpParams) -> Result<Option<SignatureHelp>> {
+        let at = params.text_document_position_params;
+        self.ask(Some(&at.text_document.uri.clone()), move |seen| complete::signatures(seen, &at)).await
+    }
+
+    async fn prepare_rename(&self, at: TextDocumentPositionParams) -> Result<Option<PrepareRenameResponse>> {
+        self.ask(Some(&at.text_document.uri.clone()), move |seen| rename::prepare(seen, &at)).await
+    }
+
+    async fn rename(&self, params: RenameParams) -> Result<Option<WorkspaceEdit>> {
+        let (at, new) = (params.text_document_position, params.new_name);
+        self.ask(Some(&at.text_document.uri.clone()), move |seen| rename::rename(seen, &at, &new)).await
+    }
+
+    async fn prepare_call_hierarchy(
+        &self,
+        params: CallHierarchyPrepareParams,
+    ) -> Result<Option<Vec<CallHierarchyItem>>> {
+        let at = params.text_document_position_params;
+        self.ask(Some(&at.text_document.uri.clone()), move |seen| calls::prepare(seen, &at)).await
+    }
+
+    async fn incoming_calls(
+        &self,
+        params: CallHierarchyIncomingCallsParams,
+    ) -> Result<Option<Vec<CallHierarchyIncomingCall>>> {
+        let of = params.item;
+        self.ask(Some(&of.uri.clone()), move |seen| calls::incoming(seen, &of)).await
+    }
+
+    async fn outgoing_calls(
+        &self,
+        params: CallHierarchyOutgoingCallsParams,
+    ) -> Result<Option<Vec<CallHierarchyOutgoingCall>>> {
+        let of = params.item;
+        self.ask(Some(&of.uri.clone()), move |seen| calls::outgoing(seen, &of)).await
+    }
+
+    async fn inlay_hint(&self, params: InlayHintParams) -> Result<Option<Vec<InlayHint>>> {
+        let (url, range) = (params.text_document.uri, params.range);
+        self.ask(Some(&url.clone()), move |seen| insight::inlay_hints(seen, &url, range)).await
+    }
+
+    async fn code_lens(&self, params: CodeLensParams) -> Result<Option<Vec<CodeLens>>> {
+        let url = params.text_document.uri;
+        self.ask(Some(&url.clone()), move |seen| insight::code_lenses(seen, &url)).await
+    }
+
+    async fn code_lens_resolve(&self, lens: CodeLens) -> Result<CodeLens> {
+        let Some((url, def)) = insight::lens_of(lens.data.as_ref()) else { return Ok(lens) };
+        self.ask(Some(&url.clone()), move |seen| insight::resolve_lens(seen, lens.range, &url, &def)).await
+    }
+
+    async fn code_action(&self, params: CodeActionParams) -> Result<Option<CodeActionResponse>> {
+        self.ask(Some(&params.text_document.uri.clone()), move |seen| insight::code_actions(seen, &params)).await
+    }
+
+    async fn formatting(&self, params: DocumentFormattingParams) -> Result<Option<Vec<TextEdit>>> {
+        let url = params.text_document.uri;
+        self.ask(Some(&url.clone()), move |seen| layout::formatting(seen, &url)).await
+    }
+
+    async fn range_formatting(&self, params: DocumentRangeFormattingParams) -> Result<Option<Vec<TextEdit>>> {
+        let url = params.text_document.uri;
+        self.ask(Some(&url.clone()), move |seen| layout::range_formatting(seen, &url, params.range)).await
+    }
+
+    async fn folding_range(&self, params: FoldingRangeParams) -> Result<Option<Vec<FoldingRange>>> {
+        let url = params.text_document.uri;
+        self.ask(Some(&url.clone()), move |seen| layout::folding(seen, &url)).await
+    }
+
+    async fn selection_range(&self, params: SelectionRangeParams) -> Result<Option<Vec<SelectionRange>>> {
+        let url = params.text_document.uri;
+        self.ask(Some(&url.clone()), move |seen| layout::selections(seen, &url, &params.positions)).await
+    }
+
+    async fn goto_definition(&self, params: GotoDefinitionParams) -> Result<Option<GotoDefinitionResponse>> {
+        self.go(params.text_document_position_params, Target::Definition).await
+    }
+
+    async fn goto_declaration(&self, params: GotoDeclarationParams) -> Result<Option<GotoDeclarationResponse>> {
+        self.go(params.text_document_position_params, Target::Declaration).await
+    }
+
+    async fn goto_implementation(
+        &self,
+        params: GotoImplementationParams,
+    ) -> Result<Option<GotoImplementationResponse>> {
+        self.go(params.text_document_position_params, Target::Implementation).await
+    }
+
+    async fn goto_type_definition(
+        &self,
+        params: GotoTypeDefinitionParams,
+    ) -> Result<Option<GotoTypeDefinitionResponse>> {
+        self.go(params.text_document_position_params, Target::Type).await
+    }
+
+    async fn references(&self, params: ReferenceParams) -> Result<Option<Vec<Location>>> {
+        let (at, declaration) = (params.text_document_position, params.context.include_declaration);
+        self.ask(Some(&at.text_document.uri.clone()), move |seen| navigate::uses(seen, &at, declaration)).await
+    }
+
+    async fn document_highlight(&self, params: DocumentHighlightParams) -> Result<Option<Vec<DocumentHighlight>>> {
+        let at = params.text_document_position_params;
+        self.ask(Some(&at.text_document.uri.clone()), move |seen| navigate::highlight(seen, &at)).await
+    }
+
+    async fn document_symbol(&self, params: DocumentSymbolParams) -> Result<Option<DocumentSymbolResponse>> {
+        let url = params.text_document.uri;
+        self.ask(Some(&url.clone()), move |seen| symbols::of_document(seen, &url)).await
+    }
+
+    async fn symbol(&self, params: WorkspaceSymbolParams) -> Result<Option<Vec<SymbolInformation>>> {
+        self.ask(None, move |seen| symbols::of_workspace(seen, &params.query)).await
+    }
+
+    async fn semantic_tokens_full(&self, params: SemanticTokensParams) -> Result<Option<SemanticTokensResult>> {
+        let (url, sent) = (params.text_document.uri, Arc::clone(&self.sent));
+        let all = self.ask(Some(&url.clone()), move |seen| tokens::full(seen, &url, &sent)).await?;
+        Ok(Some(SemanticTokensResult::Tokens(all)))
+    }
+
+    async fn semantic_tokens_full_delta(
+        &self,
+        params: SemanticTokensDeltaParams,
+    ) -> Result<Option<SemanticTokensFullDeltaResult>> {
+        let (url, before, sent) = (params.text_document.uri, params.previous_result_id, Arc::clone(&self.sent));
+        self.ask(Some(&url.clone()), move |seen| tokens::delta(seen, &url, &before, &sent).map(Some)).await
+    }
+
+    async fn semantic_tokens_range(
+        &self,
+        params: SemanticTokensRangeParams,
+    ) -> Result<Option<SemanticTokensRangeResult>> {
+        let url = params.text_document.uri;
+        let all = self.ask(Some(&url.clone()), move |seen| tokens::within(seen, &url, params.range)).await?;
+        Ok(Some(SemanticTokensRangeResult::Tokens(all)))
+    }
+}
+
+/// Settings from an answer to `workspace/configuration`.
+pub(crate) fn settings(answer: Vec<Value>) -> Settings {
+    Settings::read(&answer.into_iter().next().unwrap_or_default())
+}

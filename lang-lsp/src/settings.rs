@@ -1,0 +1,98 @@
+//! What the user may choose: the section `iverson` of the client's configuration. What is not there, or is no value of
+//! its kind, is as it is by default.
+
+use serde_json::Value;
+
+/// All settings.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Settings {
+    /// Which inlay hints there are.
+    pub(crate) hints: Hints,
+    /// Which lenses there are.
+    pub(crate) lenses: Lenses,
+    /// Are adjoints warned of that grow beyond every multiple of their functions?
+    pub(crate) grad_cost: bool,
+    /// An evaluation may take so many seconds.
+    pub(crate) seconds: u64,
+    /// An evaluation may take so many MiB.
+    pub(crate) memory: u64,
+}
+
+/// Inlay hints by kind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Hints {
+    pub(crate) extents: bool,
+    pub(crate) sizes: bool,
+    pub(crate) types: bool,
+    pub(crate) cost: bool,
+    pub(crate) change: bool,
+}
+
+/// Lenses by kind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Lenses {
+    pub(crate) cost: bool,
+    pub(crate) run: bool,
+    pub(crate) views: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self::read(&Value::Null)
+    }
+}
+
+impl Settings {
+    /// Is anything shown for which costs are computed before it is asked for?
+    pub(crate) fn wants_costs(&self) -> bool {
+        self.grad_cost || self.hints.cost || self.lenses.cost
+    }
+}
+
+impl Settings {
+    /// The settings in a section, nested (`{"hints": {"cost": true}}`) or flat (`{"hints.cost": true}`).
+    pub(crate) fn read(section: &Value) -> Self {
+        // Some clients send the section's content, some the section.
+        let section = section.get("iverson").unwrap_or(section);
+        let find = |key: &str| {
+            let nested = format!("/{}", key.replace('.', "/"));
+            section.pointer(&nested).or_else(|| section.get(key))
+        };
+        let flag = |key: &str, otherwise: bool| find(key).and_then(Value::as_bool).unwrap_or(otherwise);
+        let number = |key: &str, otherwise: u64| find(key).and_then(Value::as_u64).unwrap_or(otherwise);
+        Self {
+            hints: Hints {
+                extents: flag("hints.extents", true),
+                sizes: flag("hints.sizes", true),
+                types: flag("hints.types", true),
+                cost: flag("hints.cost", true),
+                change: flag("hints.change", true),
+            },
+            lenses: Lenses {
+                cost: flag("lenses.cost", true),
+                run: flag("lenses.run", true),
+                views: flag("lenses.views", true),
+            },
+            grad_cost: flag("diagnostics.gradCost", true),
+            seconds: number("evaluate.seconds", 10).max(1),
+            memory: number("evaluate.memory", 2048).max(64),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn sections() {
+        let all = Settings::read(&Value::Null);
+        assert!(all.hints.cost && all.lenses.run && all.seconds == 10);
+        let nested = Settings::read(&json!({"iverson": {"hints": {"cost": false}, "evaluate": {"seconds": 3}}}));
+        assert!(!nested.hints.cost && nested.hints.types && nested.seconds == 3);
+        let flat = Settings::read(&json!({"lenses.run": false, "evaluate.memory": "much", "hints": 7}));
+        assert!(!flat.lenses.run && flat.memory == 2048 && flat.hints.sizes);
+    }
+}

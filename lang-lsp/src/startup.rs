@@ -1,0 +1,160 @@
+//! What is agreed on at the start and may change later: what the server can do, what it registers for, which folders the
+//! client has open, and what the user chose.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use tower_lsp::lsp_types::request::WorkspaceConfiguration;
+use tower_lsp::lsp_types::*;
+
+use crate::abilities::Abilities;
+use crate::commands;
+use crate::features::insight::VIEW_SCHEME;
+use crate::features::tokens;
+use crate::files::{self, LIBRARY_SCHEME};
+use crate::server;
+use crate::settings::Settings;
+use crate::state::State;
+
+/// What the server can do for this client.
+pub(crate) fn capabilities(abilities: &Abilities) -> ServerCapabilities {
+    let sync = TextDocumentSyncOptions {
+        open_close: Some(true),
+        change: Some(TextDocumentSyncKind::INCREMENTAL),
+        save: Some(TextDocumentSyncSaveOptions::Supported(true)),
+        ..TextDocumentSyncOptions::default()
+    };
+    let diagnostics = DiagnosticOptions {
+        identifier: Some("iverson".to_owned()),
+        inter_file_dependencies: true,
+        workspace_diagnostics: false,
+        ..DiagnosticOptions::default()
+    };
+    let tokens = SemanticTokensOptions {
+        legend: tokens::legend(),
+        range: Some(true),
+        full: Some(SemanticTokensFullOptions::Delta { delta: Some(true) }),
+        ..SemanticTokensOptions::default()
+    };
+    ServerCapabilities {
+        text_document_sync: Some(TextDocumentSyncCapability::Options(sync)),
+        diagnostic_provider: abilities.pulls.then_some(DiagnosticServerCapabilities::Options(diagnostics)),
+        completion_provider: Some(CompletionOptions {
+            resolve_provider: Some(true),
+            trigger_characters: Some(vec![".".to_owned(), "\\".to_owned()]),
+            ..CompletionOptions::default()
+        }),
+        signature_help_provider: Some(SignatureHelpOptions {
+            trigger_characters: Some(vec!["(".to_owned(), ",".to_owned()]),
+            ..SignatureHelpOptions::default()
+        }),
+        rename_provider: Some(OneOf::Right(RenameOptions {
+            prepare_provider: Some(true),
+            work_done_progress_options: WorkDoneProgressOptions::default(),
+        })),
+        call_hierarchy_provider: Some(CallHierarchyServerCapability::Simple(true)),
+        hover_provider: Some(HoverProviderCapability::Simple(true)),
+        inlay_hint_provider: Some(OneOf::Left(true)),
+        code_lens_provider: Some(CodeLensOptions { resolve_provider: Some(true) }),
+        code_action_provider: Some(CodeActionProviderCapability::Options(CodeActionOptions {
+            code_action_kinds: Some(vec![CodeActionKind::QUICKFIX, CodeActionKind::REFACTOR]),
+            ..CodeActionOptions::default()
+        })),
+        document_formatting_provider: Some(OneOf::Left(true)),
+        document_range_formatting_provider: Some(OneOf::Left(true)),
+        folding_range_provider: Some(FoldingRangeProviderCapability::Simple(true)),
+        selection_range_provider: Some(SelectionRangeProviderCapability::Simple(true)),
+        definition_provider: Some(OneOf::Left(true)),
+        declaration_provider: Some(DeclarationCapability::Simple(true)),
+        implementation_provider: Some(ImplementationProviderCapability::Simple(true)),
+        type_definition_provider: Some(TypeDefinitionProviderCapability::Simple(true)),
+        references_provider: Some(OneOf::Left(true)),
+        document_highlight_provider: Some(OneOf::Left(true)),
+        document_symbol_provider: Some(OneOf::Left(true)),
+        workspace_symbol_provider: Some(OneOf::Left(true)),
+        semantic_tokens_provider: Some(SemanticTokensServerCapabilities::SemanticTokensOptions(tokens)),
+        execute_command_provider: Some(ExecuteCommandOptions {
+            commands: commands::names(abilities.views),
+            ..ExecuteCommandOptions::default()
+        }),
+        workspace: Some(WorkspaceServerCapabilities {
+            workspace_folders: Some(WorkspaceFoldersServerCapabilities {
+                supported: Some(true),
+                change_notifications: Some(OneOf::Left(true)),
+            }),
+            file_operations: None,
+        }),
+        ..ServerCapabilities::default()
+    }
+}
+
+/// The client said who it is.
+pub(crate) fn begin(state: &mut State, abilities: Abilities, params: &InitializeParams) {
+    if let Some(process) = abilities.process {
+        crate::watch(process, state.queue.clone());
+    }
+    state.abilities = abilities.into();
+    let folders = params.workspace_folders.iter().flatten().map(|folder| folder.uri.clone());
+    let folders: Vec<Url> = folders.collect();
+    #[allow(deprecated, reason = "clients before folders have a root")]
+    let root = params.root_uri.clone().filter(|_| folders.is_empty());
+    state.folders = folders.iter().chain(&root).filter_map(files::path_of).collect();
+    if let Some(options) = &params.initialization_options {
+        state.settings = Settings::read(options).into();
+    }
+}
+
+/// The client is ready: it is asked to tell of changes, and the folders are read.
+pub(crate) fn register(state: &mut State) {
+    let registers = state.abilities.registers;
+    let watchers = json!({"watchers": [{"globPattern": "**/*.iv"}]});
+    let all = [
+        (registers.watched_files, "workspace/didChangeWatchedFiles", watchers),
+        (registers.configuration, "workspace/didChangeConfiguration", json!({"section": "iverson"})),
+        (registers.content, "workspace/textDocumentContent", json!({"schemes": [LIBRARY_SCHEME, VIEW_SCHEME]})),
+    ];
+    let wanted = all.into_iter().filter(|(wanted, ..)| *wanted);
+    let registrations: Vec<Value> = wanted
+        .map(|(_, method, options)| json!({"id": method, "method": method, "registerOptions": options}))
+        .collect();
+    if !registrations.is_empty() {
+        let params = json!({"registrations": registrations});
+        state.client.request_by_name("client/registerCapability", params, |_| {});
+    }
+    pull_configuration(state);
+    for folder in state.folders.clone() {
+        state.load_folder(folder);
+    }
+}
+
+/// Asks the client for the settings, if it can be asked.
+fn pull_configuration(state: &State) {
+    if !state.abilities.configuration {
+        return;
+    }
+    let item = ConfigurationItem { scope_uri: None, section: Some("iverson".to_owned()) };
+    let queue = state.queue.clone();
+    let params = ConfigurationParams { items: vec![item] };
+    state.client.request::<WorkspaceConfiguration>(params, move |answer| {
+        queue.send(move |state| state.configured(server::settings(answer)));
+    });
+}
+
+/// The settings changed: the client says to what, or is asked.
+pub(crate) fn configuration_changed(state: &mut State, settings: &Value) {
+    if state.abilities.configuration {
+        pull_configuration(state);
+    } else if !settings.is_null() {
+        state.configured(Settings::read(settings));
+    }
+}
+
+/// Folders were opened or closed. What is in a closed one stays known: it may be imported.
+pub(crate) fn folders_changed(state: &mut State, event: &WorkspaceFoldersChangeEvent) {
+    let removed: Vec<PathBuf> = event.removed.iter().filter_map(|f| files::path_of(&f.uri)).collect();
+    state.folders.retain(|folder| !removed.contains(folder));
+    for folder in event.added.iter().filter_map(|f| files::path_of(&f.uri)) {
+        state.folders.push(folder.clone());
+        state.load_folder(folder);
+    }
+}

@@ -1,0 +1,451 @@
+//! The loop: one thread that owns the session and the open documents, and does one step after another in the order in
+//! which messages came. A step is short: it changes a text or hands a question to a worker.
+//!
+//! Edits are gathered in the documents and reach the session when a question is asked or nothing else is to be done: a
+//! burst of keystrokes is one change. Setting a text cancels what workers compute; a question about another text than it
+//! was asked about is answered `ContentModified`, and others are asked again.
+
+use std::collections::{HashMap, HashSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use lang_ide::{ModuleName, Session};
+use serde_json::json;
+use tower_lsp::lsp_types::{MessageType, TextDocumentContentChangeEvent, Url};
+
+use crate::abilities::Abilities;
+use crate::check::{Check, Checker, Costs};
+use crate::client::Client;
+use crate::evaluate::Evaluator;
+use crate::features::insight;
+use crate::files::{self, Reader};
+use crate::lane::{Kind, Lane};
+use crate::lines::Lines;
+use crate::progress::Progress;
+use crate::settings::Settings;
+use crate::world::{Document, Documents, Question, World, content_modified};
+
+/// Costs are asked for when nothing was edited for so long.
+const CALM: Duration = Duration::from_millis(200);
+/// What takes longer shows progress.
+const LONG: Duration = Duration::from_secs(1);
+/// Questions are answered by at most so many threads.
+const MOST_WORKERS: usize = 4;
+
+/// What the loop does next.
+type Step = Box<dyn FnOnce(&mut State) + Send>;
+
+/// Where steps are put, from any thread.
+#[derive(Clone)]
+pub(crate) struct Queue(pub(crate) Sender<Step>);
+
+impl Queue {
+    /// Puts a step behind the others.
+    pub(crate) fn send(&self, step: impl FnOnce(&mut State) + Send + 'static) {
+        let _ = self.0.send(Box::new(step));
+    }
+}
+
+/// A document as the client has it.
+struct Open {
+    module: ModuleName,
+    version: i32,
+    text: String,
+    lines: Arc<Lines>,
+    /// The session has another text.
+    changed: bool,
+}
+
+/// Everything the loop owns.
+pub(crate) struct State {
+    pub(crate) session: Session,
+    open: HashMap<Url, Open>,
+    pub(crate) documents: Arc<Documents>,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) abilities: Arc<Abilities>,
+    pub(crate) client: Client,
+    pub(crate) queue: Queue,
+    pub(crate) reader: Reader,
+    pub(crate) evaluator: Evaluator,
+    pub(crate) folders: Vec<PathBuf>,
+    /// Documents of views that the client asked for.
+    pub(crate) views: HashSet<Url>,
+    checks: Lane,
+    questions: Lane,
+    depths: Lane,
+    costs: Lane,
+    checker: Arc<Mutex<Checker>>,
+    /// A text, or what is wrong, changed since the last check began.
+    unchecked: bool,
+    /// Modules whose imports were not looked for since they changed.
+    fresh: HashSet<ModuleName>,
+    /// The document that was edited last.
+    recent: Option<Url>,
+    /// When a text changed whose costs are not known.
+    uncosted: Option<Instant>,
+    /// When costs began to be computed, and how that is shown.
+    costing: Option<(Instant, Option<Progress>)>,
+}
+
+impl State {
+    /// The state before the first message.
+    pub(crate) fn new(client: Client, queue: Queue) -> Self {
+        let cores = std::thread::available_parallelism().map_or(2, usize::from);
+        Self {
+            session: Session::new(),
+            open: HashMap::new(),
+            documents: Arc::default(),
+            settings: Arc::default(),
+            abilities: Arc::default(),
+            reader: Reader::start(),
+            evaluator: Evaluator::default(),
+            folders: Vec::new(),
+            views: HashSet::new(),
+            checks: Lane::start(Kind::Checks, 1, &queue),
+            questions: Lane::start(Kind::Questions, cores.clamp(2, MOST_WORKERS), &queue),
+            depths: Lane::start(Kind::Depths, 1, &queue),
+            costs: Lane::start(Kind::Costs, 1, &queue),
+            checker: Arc::new(Mutex::new(Checker::new(client.clone()))),
+            client,
+            queue,
+            unchecked: false,
+            fresh: HashSet::new(),
+            recent: None,
+            uncosted: None,
+            costing: None,
+        }
+    }
+
+    /// Does steps until nobody can send any more.
+    pub(crate) fn run(mut self, steps: &Receiver<Step>) {
+        loop {
+            let step = match steps.try_recv() {
+                Ok(step) => step,
+                Err(_) => {
+                    self.settle();
+                    match steps.recv_timeout(self.patience()) {
+                        Ok(step) => step,
+                        Err(RecvTimeoutError::Timeout) => continue,
+                        Err(RecvTimeoutError::Disconnected) => return,
+                    }
+                }
+            };
+            // A step that fails is a defect; the server lives on with what it has.
+            let _ = catch_unwind(AssertUnwindSafe(|| step(&mut self)));
+        }
+    }
+
+    /// Until when something is to be done without a message.
+    fn patience(&self) -> Duration {
+        let calm = self.uncosted.filter(|_| self.costing.is_none()).map(|at| at + CALM);
+        let long = self.costing.as_ref().and_then(|(since, shown)| shown.is_none().then_some(*since + LONG));
+        let until = calm.into_iter().chain(long).min();
+        until.map_or(Duration::from_secs(3600), |at| at.saturating_duration_since(Instant::now()))
+    }
+
+    /// What is done when no message waits.
+    fn settle(&mut self) {
+        self.flush();
+        if self.unchecked && self.checks.free > 0 {
+            self.unchecked = false;
+            let fresh = self.fresh.iter().cloned().collect();
+            let check = Check { fresh, first: self.recent.clone(), queue: self.queue.clone() };
+            self.checks.waiting.push_back(Box::new(check));
+        }
+        if !self.settings.wants_costs() {
+            self.uncosted = None;
+        }
+        if self.uncosted.is_some_and(|at| at.elapsed() >= CALM) && self.costing.is_none() && !self.unchecked {
+            self.uncosted = None;
+            self.costing = Some((Instant::now(), None));
+            let costs = Costs { first: self.recent.clone(), queue: self.queue.clone() };
+            self.costs.waiting.push_back(Box::new(costs));
+        }
+        if let Some((since, shown)) = &mut self.costing
+            && shown.is_none()
+            && since.elapsed() >= LONG
+        {
+            *shown = Some(Progress::begin(&self.client, &self.abilities, "Costs"));
+        }
+        self.dispatch();
+    }
+
+    /// Gives the session what was edited.
+    pub(crate) fn flush(&mut self) {
+        let mut any = false;
+        for (url, open) in self.open.iter_mut().filter(|(_, open)| open.changed) {
+            open.changed = false;
+            any = true;
+            self.session.set_text(&open.module, &open.text);
+            let (url, module, lines) = (url.clone(), open.module.clone(), Arc::clone(&open.lines));
+            self.fresh.insert(module.clone());
+            Arc::make_mut(&mut self.documents).insert(Document { url, module, version: open.version, lines });
+        }
+        if any {
+            self.text_changed();
+            let waiting = [&mut self.questions, &mut self.depths].map(|lane| std::mem::take(&mut lane.waiting));
+            waiting.into_iter().flatten().for_each(|question| self.keep(question));
+        }
+    }
+
+    /// Puts a question where it waits for a worker, if it is still about the text that is there.
+    fn keep(&mut self, mut question: Box<dyn Question>) {
+        let same = |asked: &Arc<Document>| self.documents.get(&asked.url).is_some_and(|now| Arc::ptr_eq(now, asked));
+        if question.about().is_none_or(same) {
+            self.lane(question.lane()).waiting.push_back(question);
+        } else {
+            question.refuse(content_modified());
+        }
+    }
+
+    /// What follows from another text.
+    fn text_changed(&mut self) {
+        self.unchecked = true;
+        self.uncosted = Some(Instant::now());
+    }
+
+    fn lane(&mut self, kind: Kind) -> &mut Lane {
+        match kind {
+            Kind::Checks => &mut self.checks,
+            Kind::Questions => &mut self.questions,
+            Kind::Depths => &mut self.depths,
+            Kind::Costs => &mut self.costs,
+        }
+    }
+
+    fn dispatch(&mut self) {
+        loop {
+            let world = || World {
+                snapshot: self.session.snapshot(),
+                documents: Arc::clone(&self.documents),
+                settings: Arc::clone(&self.settings),
+                abilities: Arc::clone(&self.abilities),
+                checker: Arc::clone(&self.checker),
+            };
+            let lanes = [&mut self.checks, &mut self.questions, &mut self.depths, &mut self.costs];
+            let Some(lane) = lanes.into_iter().find(|lane| lane.free > 0 && !lane.waiting.is_empty()) else { return };
+            if let Some(question) = lane.waiting.pop_front() {
+                lane.begin(question, world());
+            }
+        }
+    }
+
+    /// Asks a question about the text as it is now.
+    pub(crate) fn ask(&mut self, question: Box<dyn Question>) {
+        self.lane(question.lane()).waiting.push_back(question);
+        self.dispatch();
+    }
+
+    /// The document of that URI, with all edits in the session.
+    pub(crate) fn document(&mut self, url: &Url) -> Option<Arc<Document>> {
+        self.flush();
+        self.documents.get(url).cloned()
+    }
+
+    /// A worker is free again; `back` is what an edit came in between of.
+    pub(crate) fn came_back(&mut self, kind: Kind, back: Option<Box<dyn Question>>) {
+        let lane = self.lane(kind);
+        lane.free = lane.free.saturating_add(1);
+        match (kind, back) {
+            (Kind::Checks, back) => self.unchecked |= back.is_some(),
+            (Kind::Questions | Kind::Depths, back) => back.into_iter().for_each(|question| self.keep(question)),
+            (Kind::Costs, back) => {
+                self.costing = None;
+                if back.is_some() && self.uncosted.is_none() {
+                    self.uncosted = Some(Instant::now());
+                }
+            }
+        }
+    }
+
+    // ---- documents ----
+
+    /// The client opened a document.
+    pub(crate) fn opened(&mut self, url: Url, version: i32, text: String) {
+        let module = files::module_of(&url);
+        if files::is_library(&module) {
+            // It is read-only, and the session has it.
+            let lines = Arc::new(Lines::new(&text));
+            Arc::make_mut(&mut self.documents).insert(Document { url, module, version, lines });
+            return;
+        }
+        let lines = Arc::new(Lines::new(&text));
+        self.checker().absent.remove(&module);
+        self.recent = Some(url.clone());
+        self.open.insert(url, Open { module, version, text, lines, changed: true });
+    }
+
+    /// The client changed a document.
+    pub(crate) fn changed(&mut self, url: &Url, version: i32, changes: Vec<TextDocumentContentChangeEvent>) {
+        let encoding = self.abilities.encoding;
+        let Some(open) = self.open.get_mut(url) else { return };
+        for change in changes {
+            match change.range {
+                Some(range) => {
+                    let bytes = open.lines.bytes(&open.text, range, encoding);
+                    open.text.replace_range(bytes.clone(), &change.text);
+                    Arc::make_mut(&mut open.lines).edit(&open.text, bytes, change.text.len());
+                }
+                None => {
+                    open.lines = Arc::new(Lines::new(&change.text));
+                    open.text = change.text;
+                }
+            }
+        }
+        open.version = version;
+        open.changed = true;
+        self.recent = Some(url.clone());
+    }
+
+    /// The client saved a document: what it imports may be there now.
+    pub(crate) fn saved(&mut self, url: &Url) {
+        self.look_again();
+        if let Some(open) = self.open.get(url) {
+            let module = open.module.clone();
+            self.checker().saved(&module);
+            self.fresh.insert(module);
+        }
+    }
+
+    /// The client closed a document: its module is the file again.
+    pub(crate) fn closed(&mut self, url: &Url) {
+        let closed = self.open.remove(url);
+        Arc::make_mut(&mut self.documents).remove(url);
+        if let Some(open) = closed {
+            self.unchecked = true;
+            self.read(vec![open.module]);
+        }
+    }
+
+    /// The text of an open document.
+    pub(crate) fn text(&self, url: &Url) -> Option<&str> {
+        self.open.get(url).map(|open| open.text.as_str())
+    }
+
+    // ---- files ----
+
+    /// Has files read, and their texts taken over.
+    pub(crate) fn read(&mut self, modules: Vec<ModuleName>) {
+        let queue = self.queue.clone();
+        self.reader.run(move || {
+            let texts = modules.into_iter().map(|module| {
+                let text = match files::path_of_module(&module) {
+                    Some(path) => files::read(&path),
+                    None => Err("it is no file".to_owned()),
+                };
+                (module, text)
+            });
+            let texts = texts.collect();
+            queue.send(|state| state.texts(texts));
+        });
+    }
+
+    /// Files were read.
+    pub(crate) fn texts(&mut self, texts: Vec<(ModuleName, Result<String, String>)>) {
+        for (module, text) in texts {
+            if self.open.values().any(|open| open.module == module) || files::is_library(&module) {
+                continue;
+            }
+            match text {
+                Ok(text) => {
+                    self.session.set_text(&module, &text);
+                    self.checker().absent.remove(&module);
+                    self.fresh.insert(module);
+                }
+                Err(why) => {
+                    self.session.remove(&module);
+                    self.checker().absent.insert(module.clone());
+                    let exists = files::path_of_module(&module).is_some_and(|path| path.exists());
+                    if exists {
+                        self.client.log(MessageType::WARNING, format!("{module} cannot be read: {why}"));
+                    }
+                }
+            }
+        }
+        self.text_changed();
+    }
+
+    /// Modules that were not there are looked for again.
+    pub(crate) fn look_again(&mut self) {
+        self.checker().absent.clear();
+        self.fresh.extend(self.documents.iter().map(|d| d.module.clone()));
+        self.unchecked = true;
+    }
+
+    /// The imports of these were looked for.
+    pub(crate) fn looked(&mut self, modules: &[ModuleName]) {
+        self.fresh.retain(|module| !modules.contains(module));
+    }
+
+    /// Reads all modules of a folder, in pieces between which other steps are done.
+    pub(crate) fn load_folder(&mut self, folder: PathBuf) {
+        /// So many files are one step.
+        const PIECE: usize = 32;
+        let (queue, client, abilities) = (self.queue.clone(), self.client.clone(), Arc::clone(&self.abilities));
+        self.reader.run(move || {
+            let name = folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+            let found = files::modules_in(&folder);
+            let mut progress = (found.len() > PIECE).then(|| Progress::begin(&client, &abilities, "Loading"));
+            for (nth, piece) in found.chunks(PIECE).enumerate() {
+                if let Some(progress) = &mut progress {
+                    progress.report(&name, nth.saturating_mul(PIECE), found.len());
+                }
+                let texts = piece.iter().map(|path| (files::module_of_path(path), files::read(path))).collect();
+                queue.send(|state| state.texts(texts));
+            }
+        });
+    }
+
+    // ---- what is wrong ----
+
+    fn checker(&self) -> std::sync::MutexGuard<'_, Checker> {
+        self.checker.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Costs of all open documents are known: what shows them is asked for again.
+    pub(crate) fn costs_known(&mut self) {
+        self.unchecked = true;
+        self.refresh();
+    }
+
+    /// Has the client ask again for what depends on more than the text.
+    pub(crate) fn refresh(&self) {
+        let refresh = self.abilities.refresh;
+        let all = [
+            (refresh.hints, "workspace/inlayHint/refresh"),
+            (refresh.lenses, "workspace/codeLens/refresh"),
+            (refresh.diagnostics && self.abilities.pulls, "workspace/diagnostic/refresh"),
+        ];
+        for (_, method) in all.into_iter().filter(|(wanted, _)| *wanted) {
+            self.client.request_by_name(method, (), |_| {});
+        }
+        for document in self.documents.iter() {
+            self.views_changed(&document.url);
+        }
+    }
+
+    /// The views of a document may be others now.
+    pub(crate) fn views_changed(&self, url: &Url) {
+        if self.abilities.views {
+            self.client.notify_by_name("iverson/viewsChanged", json!({"uri": url}));
+        }
+        for view in self.views.iter().filter(|view| insight::viewed(view).is_some_and(|(source, ..)| source == *url)) {
+            self.client.request_by_name("workspace/textDocumentContent/refresh", json!({"uri": view}), |_| {});
+        }
+    }
+
+    /// The user chose otherwise.
+    pub(crate) fn configured(&mut self, settings: Settings) {
+        if *self.settings != settings {
+            self.settings = Arc::new(settings);
+            self.text_changed();
+            self.refresh();
+            if self.abilities.refresh.tokens {
+                self.client.request_by_name("workspace/semanticTokens/refresh", (), |_| {});
+            }
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! Messages on pipes: `Content-Length`, an empty line, JSON. What is not a message is answered as JSON-RPC says, and the
+//! next one is read as if nothing had been.
+//!
+//! The loop of `tower_lsp::Server` ends at the first malformed message, takes four requests at a time and lives on after
+//! `exit` while its input is open; so messages are read here and given to its service, each polled in the order of their
+//! arrival before the next is read: what a handler does before it first waits, it does in order.
+
+use std::future::Future;
+use std::io::{self, BufRead, Read, Write};
+use std::pin::pin;
+use std::sync::mpsc::Receiver;
+use std::task::{Context, Poll, Waker};
+
+use serde_json::{Value, json};
+use tokio::runtime::Handle;
+use tower_lsp::jsonrpc::{Error, ErrorCode, Id, Request, Response};
+use tower_lsp::{LanguageServer, LspService};
+use tower_service::Service;
+
+use crate::client::Client;
+
+/// A message may have so many bytes: the language's longest text, escaped, fits.
+const MAX_MESSAGE: usize = 256 << 20;
+/// The header that there must be.
+const LENGTH: &str = "content-length:";
+/// A header may have so many.
+const MAX_HEADER: u64 = 16 << 10;
+
+/// How the client took its leave.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Leave {
+    /// By `exit`, or by closing the pipe, after `shutdown`.
+    Clean,
+    /// Without `shutdown`.
+    Early,
+}
+
+/// Reads messages to the end and has them answered.
+pub(crate) fn serve<S: LanguageServer>(
+    mut input: impl BufRead,
+    mut service: LspService<S>,
+    client: &Client,
+    runtime: &Handle,
+    begins: impl Fn(&Value),
+) -> Leave {
+    let mut leave = Leave::Early;
+    loop {
+        let body = match read(&mut input) {
+            Ok(Frame::Body(body)) => body,
+            Ok(Frame::Bad(why)) => {
+                client.respond(&Response::from_error(Id::Null, malformed(ErrorCode::ParseError, why)));
+                continue;
+            }
+            Ok(Frame::End) | Err(_) => return leave,
+        };
+        match message(&body) {
+            Ok(Message::Request(request)) => {
+                match request.method() {
+                    "exit" => return leave,
+                    "shutdown" => leave = Leave::Clean,
+                    "initialize" => begins(request.params().unwrap_or(&Value::Null)),
+                    _ => {}
+                }
+                let asked = service.call(request);
+                dispatch(asked, client, runtime);
+            }
+            Ok(Message::Response(id, answer)) => client.answered(&id, answer),
+            Err((id, error)) => client.respond(&Response::from_error(id, error)),
+        }
+    }
+}
+
+/// Polls once here, the rest elsewhere.
+fn dispatch<E>(
+    asked: impl Future<Output = Result<Option<Response>, E>> + Send + Unpin + 'static,
+    client: &Client,
+    runtime: &Handle,
+) {
+    let mut asked = asked;
+    let first = {
+        let _within = runtime.enter();
+        pin!(&mut asked).poll(&mut Context::from_waker(Waker::noop()))
+    };
+    let client = client.clone();
+    let respond = move |answer: Result<Option<Response>, E>| {
+        if let Ok(Some(response)) = answer {
+            client.respond(&response);
+        }
+    };
+    match first {
+        Poll::Ready(answer) => respond(answer),
+        Poll::Pending => drop(runtime.spawn(async move { respond(asked.await) })),
+    }
+}
+
+enum Frame {
+    Body(Vec<u8>),
+    Bad(&'static str),
+    End,
+}
+
+/// The next frame. After a bad one reading goes on at the next line that begins a header.
+fn read(input: &mut impl BufRead) -> io::Result<Frame> {
+    let mut length = None;
+    let mut bad = None;
+    let mut any = false;
+    loop {
+        let mut line = Vec::new();
+        if input.by_ref().take(MAX_HEADER).read_until(b'\n', &mut line)? == 0 {
+            return Ok(Frame::End);
+        }
+        let line = String::from_utf8_lossy(&line);
+        let line = line.trim_end_matches(['\r', '\n']);
+        if line.is_empty() {
+            if !any {
+                continue;
+            }
+            break;
+        }
+        any = true;
+        // Behind a length that was wrong the rest of a body stands before the next header.
+        let name = line.to_ascii_lowercase().rfind(LENGTH);
+        match name.and_then(|at| line.get(at.saturating_add(LENGTH.len())..)).map(|value| value.trim().parse()) {
+            Some(Ok(n)) => length = Some(n),
+            Some(Err(_)) => bad = Some("Content-Length is no number"),
+            None => {}
+        }
+    }
+    let Some(length) = length else { return Ok(Frame::Bad(bad.unwrap_or("there is no Content-Length"))) };
+    let wanted = u64::try_from(length).unwrap_or(u64::MAX);
+    if length > MAX_MESSAGE {
+        io::copy(&mut input.by_ref().take(wanted), &mut io::sink())?;
+        return Ok(Frame::Bad("the message is too long"));
+    }
+    let mut body = Vec::with_capacity(length);
+    if input.by_ref().take(wanted).read_to_end(&mut body)? < length {
+        return Ok(Frame::End);
+    }
+    Ok(bad.map_or(Frame::Body(body), Frame::Bad))
+}
+
+enum Message {
+    Request(Request),
+    Response(i64, Result<Value, Error>),
+}
+
+fn message(body: &[u8]) -> Result<Message, (Id, Error)> {
+    let value: Value =
+        serde_json::from_slice(body).map_err(|_| (Id::Null, malformed(ErrorCode::ParseError, "this is no JSON")))?;
+    let invalid = |id: Id, why| Err((id, malformed(ErrorCode::InvalidRequest, why)));
+    let id = match value.get("id") {
+        Some(Value::Number(n)) => n.as_i64().map_or(Id::Null, Id::Number),
+        Some(Value::String(s)) => Id::String(s.clone()),
+        _ => Id::Null,
+    };
+    if !value.is_object() {
+        return invalid(id, "a message is a JSON object");
+    }
+    if value.get("method").is_some() {
+        return match serde_json::from_value(value) {
+            Ok(request) => Ok(Message::Request(request)),
+            Err(_) => invalid(id, "this is no request"),
+        };
+    }
+    let error = |e: &Value| serde_json::from_value(e.clone()).unwrap_or_else(|_| Error::internal_error());
+    match (&id, value.get("error"), value.get("result")) {
+        (Id::Number(n), Some(e), _) if !e.is_null() => Ok(Message::Response(*n, Err(error(e)))),
+        (Id::Number(n), _, Some(result)) => Ok(Message::Response(*n, Ok(result.clone()))),
+        _ => invalid(id, "neither a request nor a response"),
+    }
+}
+
+fn malformed(code: ErrorCode, why: &'static str) -> Error {
+    Error { code, message: why.into(), data: None }
+}
+
+/// Writes messages until the last, which is null, or until nobody reads.
+pub(crate) fn write(mut output: impl Write, messages: &Receiver<Value>) {
+    while let Some(message) = messages.recv().ok().filter(|message| !message.is_null()) {
+        let body = message.to_string();
+        let written = write!(output, "Content-Length: {}\r\n\r\n{body}", body.len()).and_then(|()| output.flush());
+        if written.is_err() {
+            return;
+        }
+    }
+}
+
+/// A response as JSON.
+pub(crate) fn response(response: &Response) -> Value {
+    serde_json::to_value(response).unwrap_or_else(|_| json!({"jsonrpc": "2.0", "id": null}))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(mut input: &[u8], expected: &[&str]) {
+        let mut seen = Vec::new();
+        loop {
+            match read(&mut input).unwrap() {
+                Frame::Body(body) => seen.push(String::from_utf8_lossy(&body).into_owned()),
+                Frame::Bad(why) => seen.push(format!("bad: {why}")),
+                Frame::End => break,
+            }
+        }
+        assert_eq!(seen, expected);
+    }
+
+    #[test]
+    fn frames() {
+        check(b"Content-Length: 2\r\n\r\n{}content-length:2\r\nContent-Type: x\r\n\r\n[]", &["{}", "[]"]);
+        check(b"Content-Length: 2\n\n{}", &["{}"]);
+        check(b"Content-Length: x\r\n\r\nContent-Length: 2\r\n\r\n{}", &["bad: Content-Length is no number", "{}"]);
+        check(b"Hello: you\r\n\r\nContent-Length: 2\r\n\r\n{}", &["bad: there is no Content-Length", "{}"]);
+        check(b"Content-Length: 20\r\n\r\n{}", &[]);
+        check(b"Content-Length: 1\r\n\r\n{}Content-Length: 2\r\n\r\n[]", &["{", "[]"]);
+    }
+}

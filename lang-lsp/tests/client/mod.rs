@@ -1,0 +1,274 @@
+//! A scripted client: starts the built server and speaks with it over pipes, as an editor does.
+#![allow(dead_code, reason = "each test uses a part")]
+
+use std::collections::VecDeque;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+/// No answer takes longer, on however slow a machine.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A client and its server.
+pub(crate) struct Client {
+    child: Child,
+    input: Option<ChildStdin>,
+    received: Receiver<(Instant, Value)>,
+    /// What came and was not asked for yet.
+    kept: VecDeque<(Instant, Value)>,
+    next: i64,
+    /// How a request of the server is answered; null where this says nothing.
+    pub(crate) answers: Vec<(&'static str, Value)>,
+    /// Requests that the server made, by method.
+    pub(crate) asked: Vec<(String, Value)>,
+}
+
+impl Client {
+    /// A server to which nothing was said.
+    pub(crate) fn bare() -> Self {
+        Self::with_environment(&[])
+    }
+
+    /// The same, with these variables in its environment.
+    pub(crate) fn with_environment(variables: &[(&str, &str)]) -> Self {
+        let program = std::env::var("IVERSON_LSP").unwrap_or_else(|_| env!("CARGO_BIN_EXE_iverson-lsp").to_owned());
+        let mut child = Command::new(program)
+            .envs(variables.iter().copied())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit())
+            .spawn()
+            .unwrap();
+        let (input, output) = (child.stdin.take(), child.stdout.take().unwrap());
+        let (sender, received) = channel();
+        std::thread::spawn(move || {
+            let mut output = BufReader::new(output);
+            while let Some(message) = read(&mut output) {
+                if sender.send((Instant::now(), message)).is_err() {
+                    return;
+                }
+            }
+        });
+        Self { child, input, received, kept: VecDeque::new(), next: 0, answers: Vec::new(), asked: Vec::new() }
+    }
+
+    /// A server that knows these abilities of its client.
+    pub(crate) fn start(capabilities: Value) -> Self {
+        Self::with(json!({"capabilities": capabilities}))
+    }
+
+    /// A server that was sent these parameters of `initialize`.
+    pub(crate) fn with(params: Value) -> Self {
+        let mut client = Self::bare();
+        client.request("initialize", params);
+        client.notify("initialized", json!({}));
+        client
+    }
+
+    /// One that counts characters so.
+    pub(crate) fn counting(encoding: &str) -> Self {
+        Self::start(json!({"general": {"positionEncodings": [encoding]}}))
+    }
+
+    /// The server's process.
+    pub(crate) fn process(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends bytes as they are.
+    pub(crate) fn raw(&mut self, bytes: &[u8]) {
+        let input = self.input.as_mut().unwrap();
+        input.write_all(bytes).unwrap();
+        input.flush().unwrap();
+    }
+
+    fn send(&mut self, message: &Value) {
+        let body = message.to_string();
+        self.raw(format!("Content-Length: {}\r\n\r\n{body}", body.len()).as_bytes());
+    }
+
+    pub(crate) fn notify(&mut self, method: &str, params: Value) {
+        self.send(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
+    }
+
+    /// Sends a request; its number.
+    pub(crate) fn begin(&mut self, method: &str, params: Value) -> i64 {
+        self.next += 1;
+        let id = self.next;
+        let mut message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        if message["params"].is_null() {
+            message.as_object_mut().unwrap().remove("params");
+        }
+        self.send(&message);
+        id
+    }
+
+    /// The response to a request.
+    pub(crate) fn answer(&mut self, id: i64) -> Value {
+        self.wait(|m| m["id"] == json!(id) && m.get("method").is_none()).1
+    }
+
+    /// The result of a request that succeeds.
+    #[track_caller]
+    pub(crate) fn request(&mut self, method: &str, params: Value) -> Value {
+        let id = self.begin(method, params);
+        let mut answer = self.answer(id);
+        assert!(answer.get("error").is_none(), "{method}: {answer}");
+        answer["result"].take()
+    }
+
+    /// The code of a request that fails.
+    #[track_caller]
+    pub(crate) fn failing(&mut self, method: &str, params: Value) -> i64 {
+        let id = self.begin(method, params);
+        let answer = self.answer(id);
+        answer["error"]["code"].as_i64().unwrap_or_else(|| panic!("{method}: {answer}"))
+    }
+
+    /// The parameters of the next notification of that kind that fulfils the condition.
+    pub(crate) fn told(&mut self, method: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+        self.wait(|m| m["method"] == method && wanted(&m["params"])).1["params"].take()
+    }
+
+    /// The first message that is wanted, and when it came; others are kept.
+    #[track_caller]
+    pub(crate) fn wait(&mut self, wanted: impl Fn(&Value) -> bool) -> (Instant, Value) {
+        if let Some(at) = self.kept.iter().position(|(_, m)| wanted(m)) {
+            return self.kept.remove(at).unwrap();
+        }
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let (at, message) = self.received.recv_timeout(left).expect("a message from the server");
+            if self.serve(&message) {
+                continue;
+            }
+            if wanted(&message) {
+                return (at, message);
+            }
+            self.kept.push_back((at, message));
+        }
+    }
+
+    /// Answers a request of the server.
+    fn serve(&mut self, message: &Value) -> bool {
+        let (Some(method), Some(id)) = (message["method"].as_str(), message.get("id")) else { return false };
+        let answer = self.answers.iter().find(|(m, _)| *m == method).map_or(Value::Null, |(_, a)| a.clone());
+        self.asked.push((method.to_owned(), message["params"].clone()));
+        self.send(&json!({"jsonrpc": "2.0", "id": id, "result": answer}));
+        true
+    }
+
+    /// The parameters of a request that the server makes, now or later.
+    #[track_caller]
+    pub(crate) fn asks(&mut self, method: &str) -> Value {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            if let Some(at) = self.asked.iter().position(|(m, _)| m == method) {
+                return self.asked.remove(at).1;
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            let (at, message) = self.received.recv_timeout(left).expect("a request from the server");
+            if !self.serve(&message) {
+                self.kept.push_back((at, message));
+            }
+        }
+    }
+
+    /// Forgets what came and was not asked for.
+    pub(crate) fn forget(&mut self) {
+        while let Ok((_, message)) = self.received.try_recv() {
+            self.serve(&message);
+        }
+        self.kept.clear();
+    }
+
+    // ---- documents ----
+
+    pub(crate) fn open(&mut self, uri: &str, text: &str) {
+        let document = json!({"uri": uri, "languageId": "iverson", "version": 1, "text": text});
+        self.notify("textDocument/didOpen", json!({"textDocument": document}));
+    }
+
+    /// Replaces a range, `[line, character, line, character]`, or everything.
+    pub(crate) fn change(&mut self, uri: &str, version: i64, at: Option<[u32; 4]>, text: &str) {
+        let mut change = json!({"text": text});
+        if let Some(at) = at {
+            change["range"] = range(at);
+        }
+        let document = json!({"uri": uri, "version": version});
+        self.notify("textDocument/didChange", json!({"textDocument": document, "contentChanges": [change]}));
+    }
+
+    /// The diagnostics of a version.
+    pub(crate) fn diagnostics(&mut self, uri: &str, version: i64) -> Vec<Value> {
+        let mut told = self.told("textDocument/publishDiagnostics", |p| p["uri"] == uri && p["version"] == version);
+        serde_json::from_value(told["diagnostics"].take()).unwrap()
+    }
+
+    // ---- the end ----
+
+    /// Closes the pipe to the server.
+    pub(crate) fn hang_up(&mut self) {
+        self.input = None;
+    }
+
+    /// How the server ended.
+    #[track_caller]
+    pub(crate) fn ended(&mut self) -> ExitStatus {
+        let until = Instant::now() + PATIENCE;
+        while Instant::now() < until {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        panic!("the server lives on");
+    }
+
+    /// Shuts the server down as the protocol says.
+    #[track_caller]
+    pub(crate) fn leave(mut self) {
+        self.request("shutdown", Value::Null);
+        self.notify("exit", Value::Null);
+        assert_eq!(self.ended().code(), Some(0));
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A range of the protocol.
+pub(crate) fn range([a, b, c, d]: [u32; 4]) -> Value {
+    json!({"start": {"line": a, "character": b}, "end": {"line": c, "character": d}})
+}
+
+/// The codes of diagnostics and the lines where they begin.
+pub(crate) fn codes(diagnostics: &[Value]) -> Vec<(String, u64)> {
+    let code = |d: &Value| (d["code"].as_str().unwrap().to_owned(), d["range"]["start"]["line"].as_u64().unwrap());
+    diagnostics.iter().map(code).collect()
+}
+
+fn read(output: &mut impl BufRead) -> Option<Value> {
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        if output.read_line(&mut line).ok()? == 0 {
+            return None;
+        }
+        match line.trim() {
+            "" => break,
+            header => length = header.strip_prefix("Content-Length: ")?.parse().ok()?,
+        }
+    }
+    let mut body = vec![0; length];
+    output.read_exact(&mut body).ok()?;
+    Some(serde_json::from_slice(&body).expect("the server writes JSON"))
+}

@@ -1,0 +1,250 @@
+//! Random edits of real programs with requests between them, broken and mended; then everything that is told equals what
+//! a fresh server tells of the same text. `IVERSON_EDITS` says how many, `IVERSON_SEED` which.
+
+mod client;
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use client::Client;
+use serde_json::{Value, json};
+
+const URI: &str = "untitled:random";
+
+/// So many edits are made in a test run.
+const EDITS: u64 = 300;
+
+/// After so many edits all answers are waited for, and memory is looked at.
+const ROUND: u64 = 50;
+
+/// Xorshift: the same numbers on every machine.
+struct Drawn(u64);
+
+impl Drawn {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn below(&mut self, n: usize) -> usize {
+        (self.next() % n.max(1) as u64) as usize
+    }
+
+    fn one<'t, T>(&mut self, of: &'t [T]) -> &'t T {
+        &of[self.below(of.len())]
+    }
+}
+
+/// A place in a text, in units of the encoding.
+fn position(text: &str, at: usize, encoding: &str) -> [u32; 2] {
+    let line = text[..at].matches('\n').count();
+    let before = &text[text[..at].rfind('\n').map_or(0, |n| n + 1)..at];
+    let units = match encoding {
+        "utf-8" => before.len(),
+        "utf-16" => before.encode_utf16().count(),
+        _ => before.chars().count(),
+    };
+    [line as u32, units as u32]
+}
+
+/// The programs that are edited, and pieces to put into them.
+fn programs() -> Vec<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let mut all = Vec::new();
+    for folder in [root.join("examples"), root.join("std")] {
+        for entry in fs::read_dir(folder).unwrap().flatten() {
+            if entry.path().extension().is_some_and(|e| e == "iv") {
+                all.push((entry.path(), fs::read_to_string(entry.path()).unwrap()));
+            }
+        }
+    }
+    all.sort();
+    // Long ones take long on every edit; the order of edits is what is looked at.
+    all.into_iter().map(|(_, text)| text.lines().take(120).map(|line| format!("{line}\n")).collect()).collect()
+}
+
+const PIECES: &[&str] = &[
+    "(",
+    ")",
+    "[",
+    "]",
+    "\n",
+    " ",
+    "def ",
+    "let ",
+    " in ",
+    "μ",
+    "𝛼",
+    "x",
+    "1.0",
+    "for i: ",
+    "sum j: ",
+    " = ",
+    ", ",
+    "\r\n",
+    "def f(x: f64) -> f64 = x * x\n",
+    "import linalg\n",
+    "-- comment\n",
+    "--| docs\n",
+    "\"",
+    "]f64",
+    "adjoint(",
+    ".",
+];
+
+/// What is asked between edits.
+const REQUESTS: &[&str] = &[
+    "textDocument/hover",
+    "textDocument/completion",
+    "textDocument/definition",
+    "textDocument/documentHighlight",
+    "textDocument/signatureHelp",
+    "textDocument/documentSymbol",
+    "textDocument/semanticTokens/full",
+    "textDocument/foldingRange",
+    "textDocument/codeLens",
+    "textDocument/formatting",
+];
+
+fn params(place: [u32; 2]) -> Value {
+    json!({
+        "textDocument": {"uri": URI},
+        "position": {"line": place[0], "character": place[1]},
+        "options": {"tabSize": 2, "insertSpaces": true},
+    })
+}
+
+fn server(encoding: &str) -> Client {
+    let capabilities = json!({"general": {"positionEncodings": [encoding]}});
+    // Costs come when they are there; what is compared should not depend on when.
+    let options = json!({"diagnostics": {"gradCost": false}, "hints": {"cost": false}, "lenses": {"cost": false}});
+    Client::with(json!({"capabilities": capabilities, "initializationOptions": options}))
+}
+
+/// Everything that is told of a document and does not depend on time.
+fn told(client: &mut Client, version: i64, places: &[[u32; 2]]) -> Vec<Value> {
+    let mut all = client.diagnostics(URI, version);
+    // Copies of pages stand where the process has them.
+    all.iter_mut().for_each(|d| d["codeDescription"] = Value::Null);
+    for request in ["textDocument/documentSymbol", "textDocument/foldingRange"] {
+        all.push(client.request(request, params([0, 0])));
+    }
+    all.push(client.request("textDocument/semanticTokens/full", params([0, 0]))["data"].take());
+    for place in places {
+        for request in ["textDocument/definition", "textDocument/hover"] {
+            all.push(settled(client, request, *place));
+        }
+    }
+    all
+}
+
+/// The answer when nothing is pending any more.
+fn settled(client: &mut Client, request: &str, place: [u32; 2]) -> Value {
+    loop {
+        let answer = client.request(request, params(place));
+        if !answer.to_string().contains("are being computed") {
+            return answer;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn memory(client: &Client) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{}/status", client.process())).unwrap_or_default();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:"));
+    line.and_then(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok()).unwrap_or_default() >> 10
+}
+
+fn random_edits(encoding: &str, edits: u64, seed: u64) {
+    let programs = programs();
+    let mut drawn = Drawn(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+    let mut client = server(encoding);
+    let mut text = programs[0].clone();
+    let mut version = 1;
+    client.open(URI, &text);
+    let mut asked = Vec::new();
+    let mut before: Option<String> = None;
+    for edit in 1..=edits {
+        version += 1;
+        match drawn.below(40) {
+            // Another program, or the one before the last edit.
+            0 => {
+                text = drawn.one(&programs).clone();
+                client.change(URI, version, None, &text);
+            }
+            1..=8 if before.is_some() => {
+                text = before.take().unwrap_or_default();
+                client.change(URI, version, None, &text);
+            }
+            choice => {
+                before = Some(text.clone());
+                let start = text.floor_char_boundary(drawn.below(text.len() + 1));
+                let long = [0, 0, 1, 3, 30][choice % 5];
+                let end = text.floor_char_boundary((start + drawn.below(long + 1)).min(text.len()));
+                let new = match drawn.below(3) {
+                    0 => String::new(),
+                    1 => (*drawn.one(PIECES)).to_owned(),
+                    _ => {
+                        let from = drawn.one(&programs);
+                        let at = from.floor_char_boundary(drawn.below(from.len()));
+                        from[at..from.floor_char_boundary((at + drawn.below(60)).min(from.len()))].to_owned()
+                    }
+                };
+                let ([a, b], [c, d]) = (position(&text, start, encoding), position(&text, end, encoding));
+                client.change(URI, version, Some([a, b, c, d]), &new);
+                text.replace_range(start..end, &new);
+            }
+        }
+        if drawn.below(3) == 0 {
+            let place = position(&text, text.floor_char_boundary(drawn.below(text.len() + 1)), encoding);
+            let id = client.begin(drawn.one(REQUESTS), params(place));
+            asked.push(id);
+            if drawn.below(5) == 0 {
+                client.notify("$/cancelRequest", json!({"id": id}));
+            }
+        }
+        if edit % ROUND == 0 {
+            for id in asked.drain(..) {
+                let answer = client.answer(id);
+                let code = answer["error"]["code"].as_i64();
+                assert!(code.is_none_or(|c| [-32801, -32800, -32601].contains(&c)), "seed {seed}: {answer}");
+            }
+            client.forget();
+            if edit % 5000 == 0 {
+                println!("{edit} edits, {} MiB", memory(&client));
+            }
+        }
+    }
+    // A last edit, so that its diagnostics are told after what was forgotten.
+    version += 1;
+    client.change(URI, version, None, &text);
+    let places: Vec<[u32; 2]> =
+        (0..20).map(|_| position(&text, text.floor_char_boundary(drawn.below(text.len() + 1)), encoding)).collect();
+    let old = told(&mut client, version, &places);
+    let mut fresh = server(encoding);
+    fresh.open(URI, &text);
+    let new = told(&mut fresh, 1, &places);
+    for (old, new) in old.iter().zip(&new) {
+        assert_eq!(old, new, "seed {seed}, {encoding}, in\n{text}");
+    }
+    assert_eq!(old.len(), new.len(), "seed {seed}, {encoding}, in\n{text}");
+    client.leave();
+    fresh.leave();
+}
+
+fn number(name: &str, otherwise: u64) -> u64 {
+    std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(otherwise)
+}
+
+#[test]
+fn random_edits_in_bytes() {
+    random_edits("utf-8", number("IVERSON_EDITS", EDITS), number("IVERSON_SEED", 1));
+}
+
+#[test]
+fn random_edits_in_halves_of_surrogate_pairs() {
+    random_edits("utf-16", number("IVERSON_EDITS", EDITS), number("IVERSON_SEED", 2));
+}

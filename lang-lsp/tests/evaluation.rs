@@ -1,0 +1,121 @@
+//! Evaluation by a child: its value, its limits, its end. The child is a script that does what it is told, so that the
+//! interpreter need not be built.
+#![cfg(unix)]
+
+mod client;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::Command;
+
+use client::Client;
+use serde_json::{Value, json};
+
+const URI: &str = "untitled:one";
+
+/// `eval EXPRESSION -l -`: says what it is asked and shows the text, waits or fails, as the expression says.
+const SCRIPT: &str = r#"#!/bin/sh
+case "$2" in
+  'wait()') echo $$ >"$(dirname "$0")/pid"; exec sleep 100 ;;
+  'limit()') ulimit -v; cat >/dev/null ;;
+  'wrong()') echo 'no such thing' >&2; exit 1 ;;
+  -) echo "$1 main"; cat ;;
+  *) echo "$2 in"; cat ;;
+esac
+"#;
+
+fn server(name: &str, options: Value) -> (Client, PathBuf) {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("evaluate-{name}-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let script = folder.join("iverson");
+    fs::write(&script, SCRIPT).unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut client = Client::with_environment(&[("IVERSON", script.to_str().unwrap())]);
+    let params = json!({"capabilities": {"window": {"workDoneProgress": true}}, "initializationOptions": options});
+    client.request("initialize", params);
+    client.notify("initialized", json!({}));
+    client.open(URI, "def f() = 3\n");
+    (client, folder)
+}
+
+fn command(name: &str, arguments: Value) -> Value {
+    json!({"command": name, "arguments": arguments})
+}
+
+fn lives(folder: &std::path::Path) -> bool {
+    let pid = fs::read_to_string(folder.join("pid")).unwrap();
+    Command::new("kill").args(["-0", pid.trim()]).output().unwrap().status.success()
+}
+
+fn wait_for_child(folder: &std::path::Path) {
+    while fs::read_to_string(folder.join("pid")).map_or(true, |pid| pid.trim().is_empty()) {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn values_of_the_text_as_it_is() {
+    let (mut client, _) = server("values", json!({}));
+    client.change(URI, 2, Some([0, 10, 0, 11]), "4");
+    let value = client.request("workspace/executeCommand", command("iverson.run", json!([URI, "f"])));
+    assert_eq!(value["value"], "f() in\ndef f() = 4");
+    assert_eq!(client.told("window/showMessage", |_| true)["message"], "f = f() in\ndef f() = 4");
+    let value = client.request("workspace/executeCommand", command("iverson.run", json!([URI, "main"])));
+    assert_eq!(value["value"], "run main\ndef f() = 4");
+    assert_eq!(client.failing("workspace/executeCommand", command("iverson.run", json!([URI, "wrong"]))), -32803);
+    assert_eq!(client.failing("workspace/executeCommand", command("iverson.run", json!([URI, "f(); g"]))), -32602);
+    assert_eq!(client.failing("workspace/executeCommand", command("iverson.run", json!(["untitled:x", "f"]))), -32803);
+    client.leave();
+}
+
+#[test]
+fn comments_get_their_values_beneath() {
+    let (mut client, _) = server("comments", json!({}));
+    client.change(URI, 2, None, "def f() = 3\n-- >>> f(1)\n-- = 7\n--   8\ndef g() = 4");
+    client.request("workspace/executeCommand", command("iverson.evaluate", json!([URI, 1])));
+    let edit = client.asks("workspace/applyEdit")["edit"]["changes"][URI][0].clone();
+    assert_eq!(edit["range"], client::range([2, 0, 4, 0]));
+    assert!(edit["newText"].as_str().unwrap().starts_with("-- = f(1) in\n--   def f() = 3\n"));
+    // In the last line, which has no end.
+    client.change(URI, 3, None, "-- >>> 1");
+    client.request("workspace/executeCommand", command("iverson.evaluate", json!([URI, 0])));
+    let edit = client.asks("workspace/applyEdit")["edit"]["changes"][URI][0].clone();
+    assert_eq!(
+        (&edit["range"], &edit["newText"]),
+        (&client::range([0, 8, 0, 8]), &json!("\n-- = 1 in\n--   -- >>> 1\n"))
+    );
+    assert_eq!(client.failing("workspace/executeCommand", command("iverson.evaluate", json!([URI, 7]))), -32803);
+    client.leave();
+}
+
+#[test]
+fn limits_of_time_and_memory() {
+    let (mut client, folder) = server("limits", json!({"evaluate": {"seconds": 1, "memory": 64}}));
+    let id = client.begin("workspace/executeCommand", command("iverson.run", json!([URI, "wait"])));
+    let answer = client.answer(id);
+    assert!(answer["error"]["message"].as_str().unwrap().contains("after 1 s"), "{answer}");
+    assert!(!lives(&folder));
+    let value = client.request("workspace/executeCommand", command("iverson.run", json!([URI, "limit"])));
+    assert_eq!(value["value"], "65536");
+    client.leave();
+}
+
+#[test]
+fn what_runs_is_stopped() {
+    let (mut client, folder) = server("stop", json!({}));
+    let id = client.begin("workspace/executeCommand", command("iverson.run", json!([URI, "wait"])));
+    client.asks("window/workDoneProgress/create");
+    wait_for_child(&folder);
+    client.request("workspace/executeCommand", command("iverson.stop", json!([])));
+    assert_eq!(client.answer(id)["result"], Value::Null);
+    assert!(!lives(&folder));
+    client.told("$/progress", |p| p["value"]["kind"] == "end");
+    // And at the server's end.
+    fs::remove_file(folder.join("pid")).unwrap();
+    client.begin("workspace/executeCommand", command("iverson.run", json!([URI, "wait"])));
+    wait_for_child(&folder);
+    assert!(lives(&folder));
+    client.leave();
+    assert!(!lives(&folder));
+}

@@ -1,0 +1,265 @@
+//! The protocol itself: start and end, order, cancellation, encodings, what is malformed, files and settings.
+
+mod client;
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use client::{Client, codes};
+use serde_json::{Value, json};
+
+const URI: &str = "untitled:one";
+
+/// An empty folder of a test.
+fn folder(name: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("lsp-{name}-{}", std::process::id()));
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+fn uri(path: &std::path::Path) -> String {
+    url::Url::from_file_path(path).unwrap().to_string()
+}
+
+#[test]
+fn a_session_from_start_to_end() {
+    let mut client = Client::start(json!({}));
+    client.open(URI, "def f(x: f64) = x + y\n");
+    let found = client.diagnostics(URI, 1);
+    assert_eq!(codes(&found), [("E0100".to_owned(), 0)]);
+    assert!(found[0]["codeDescription"]["href"].as_str().unwrap().contains("E0100"));
+    client.change(URI, 2, Some([0, 20, 0, 21]), "x");
+    assert!(client.diagnostics(URI, 2).is_empty());
+    client.notify("textDocument/didClose", json!({"textDocument": {"uri": URI}}));
+    client.leave();
+}
+
+#[test]
+fn the_end_without_shutdown_is_a_failure() {
+    let mut client = Client::start(json!({}));
+    client.notify("exit", Value::Null);
+    assert_eq!(client.ended().code(), Some(1));
+    let mut client = Client::start(json!({}));
+    client.hang_up();
+    assert_eq!(client.ended().code(), Some(1));
+    let mut client = Client::bare();
+    client.notify("exit", Value::Null);
+    assert_eq!(client.ended().code(), Some(1));
+}
+
+#[test]
+fn the_end_while_input_is_open_and_work_is_under_way() {
+    let mut client = Client::start(json!({}));
+    let text: String = (0..200).map(|i| format!("def f{i}(x: f64) = x * x + sin(x) * {i}.0\n")).collect();
+    client.open(URI, &text);
+    for line in 0..50 {
+        let at = json!({"textDocument": {"uri": URI}, "position": {"line": line, "character": 5}});
+        client.begin("textDocument/hover", at);
+    }
+    client.leave();
+}
+
+#[test]
+fn nothing_is_asked_before_the_start_or_after_the_end() {
+    let mut client = Client::bare();
+    assert_eq!(client.failing("textDocument/formatting", json!({})), -32002);
+    client.request("initialize", json!({"capabilities": {}}));
+    assert_eq!(client.failing("initialize", json!({"capabilities": {}})), -32600);
+    client.notify("initialized", json!({}));
+    client.request("shutdown", Value::Null);
+    assert_eq!(client.failing("textDocument/formatting", json!({})), -32600);
+    client.notify("exit", Value::Null);
+    assert_eq!(client.ended().code(), Some(0));
+}
+
+#[test]
+fn malformed_messages_are_answered_and_forgotten() {
+    let mut client = Client::start(json!({}));
+    let failure = |client: &mut Client, bytes: &[u8]| {
+        client.raw(bytes);
+        client.wait(|m| m["error"].is_object()).1["error"]["code"].as_i64().unwrap()
+    };
+    assert_eq!(failure(&mut client, b"Content-Length: 5\r\n\r\n{\"a\":"), -32700);
+    assert_eq!(failure(&mut client, b"Content-Length: 2\r\n\r\n\xff\xfe"), -32700);
+    assert_eq!(failure(&mut client, b"Content-Length: two\r\n\r\n"), -32700);
+    assert_eq!(failure(&mut client, b"Something: else\r\n\r\n"), -32700);
+    assert_eq!(failure(&mut client, b"Content-Length: 2\r\n\r\n[]"), -32600);
+    assert_eq!(failure(&mut client, b"Content-Length: 9\r\n\r\n{\"id\": 3}"), -32600);
+    assert_eq!(client.failing("no/suchMethod", json!({})), -32601);
+    assert_eq!(client.failing("textDocument/formatting", json!({"textDocument": 3})), -32602);
+    assert_eq!(client.failing("workspace/executeCommand", json!({"command": "no.such"})), -32602);
+    assert_eq!(client.failing("workspace/executeCommand", json!({"command": "iverson.run", "arguments": [3]})), -32602);
+    // Notifications that mean nothing.
+    client.notify("no/suchNotification", json!({}));
+    client.notify("$/cancelRequest", json!({"id": 4711}));
+    client.notify("textDocument/didChange", json!({"textDocument": {"uri": 3}}));
+    client.change("untitled:never-opened", 7, None, "def");
+    // An answer that nobody waits for.
+    client.raw(b"Content-Length: 39\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":99,\"result\":null}");
+    // A length that is too short by one: what is left of it spoils nothing.
+    assert_eq!(failure(&mut client, b"Content-Length: 1\r\n\r\n{}"), -32700);
+    client.open(URI, "def f(x: f64) = x\n");
+    assert!(client.diagnostics(URI, 1).is_empty());
+    client.leave();
+}
+
+#[test]
+fn edits_are_taken_in_order() {
+    for encoding in ["utf-8", "utf-16", "utf-32"] {
+        let mut client = Client::counting(encoding);
+        client.open(URI, "");
+        // Typed letter by letter, each behind the last, with requests between them.
+        let text = "def μ(x: f64) = x -- 𝛼𝛽 and\ndef g(y: f64) = μ(y)\n";
+        let (mut line, mut character, mut version) = (0, 0, 1);
+        for c in text.chars() {
+            version += 1;
+            client.change(URI, version, Some([line, character, line, character]), &c.to_string());
+            let document = json!({"textDocument": {"uri": URI}, "options": {"tabSize": 2, "insertSpaces": true}});
+            client.begin("textDocument/formatting", document);
+            let width = match encoding {
+                "utf-8" => c.len_utf8(),
+                "utf-16" => c.len_utf16(),
+                _ => 1,
+            };
+            (line, character) = if c == '\n' { (line + 1, 0) } else { (line, character + width as u32) };
+        }
+        assert!(client.diagnostics(URI, version).is_empty(), "{encoding}");
+        let width = if encoding == "utf-8" { 2 } else { 1 };
+        client.change(URI, version + 1, Some([1, 16, 1, 16 + width]), "𝛼");
+        let found = client.diagnostics(URI, version + 1);
+        let width = if encoding == "utf-32" {
+            1
+        } else if encoding == "utf-16" {
+            2
+        } else {
+            4
+        };
+        assert!(codes(&found).iter().all(|(_, line)| *line == 1) && !found.is_empty(), "{encoding}: {found:?}");
+        assert!(found.iter().any(|d| d["range"] == client::range([1, 16, 1, 16 + width])), "{encoding}: {found:?}");
+        client.leave();
+    }
+}
+
+#[test]
+fn positions_outside_the_text_are_taken_to_its_end() {
+    let mut client = Client::start(json!({}));
+    client.open(URI, "def f(x: f64) = x");
+    client.change(URI, 2, Some([0, 900, 7, 3]), " + y");
+    let found = client.diagnostics(URI, 2);
+    assert_eq!(found[0]["range"], client::range([0, 20, 0, 21]));
+    // A range that is cut by a surrogate pair, and one whose end is before its start.
+    client.change(URI, 3, None, "-- 𝛼\ndef f(x: f64) = x\n");
+    client.change(URI, 4, Some([0, 4, 0, 5]), "a");
+    assert!(client.diagnostics(URI, 4).is_empty());
+    client.change(URI, 5, Some([1, 17, 1, 16]), "1.0");
+    assert!(client.diagnostics(URI, 5).is_empty());
+    client.leave();
+}
+
+#[test]
+fn a_cancelled_request_is_told_so() {
+    let mut client = Client::start(json!({}));
+    client.open(URI, "def f(x: f64) = x");
+    let options = json!({"tabSize": 2, "insertSpaces": true});
+    for _ in 0..20 {
+        let id = client.begin("textDocument/formatting", json!({"textDocument": {"uri": URI}, "options": options}));
+        client.notify("$/cancelRequest", json!({"id": id}));
+        let answer = client.answer(id);
+        // It may have been answered by then.
+        assert!(answer["error"]["code"] == -32800 || answer["error"].is_null(), "{answer}");
+    }
+    client.leave();
+}
+
+#[test]
+fn imports_are_found_on_disk_and_open_documents_win() {
+    let folder = folder("imports");
+    let (main, part) = (folder.join("main.iv"), folder.join("part.iv"));
+    fs::write(folder.join("deep.iv"), "def deep(x: f64) = x * x\n").unwrap();
+    fs::write(&part, "import \"./deep.iv\"\ndef part(x: f64) = deep.deep(x)\n").unwrap();
+    let text = "import \"./part.iv\"\ndef f(x: f64) = part.part(x)\n";
+    let mut client = Client::start(json!({}));
+    client.open(&uri(&main), text);
+    assert_eq!(codes(&client.diagnostics(&uri(&main), 1)), []);
+    // An open document wins over the file, and its importers are told.
+    client.open(&uri(&part), "def other(x: f64) = x\n");
+    let told =
+        client.told("textDocument/publishDiagnostics", |p| p["uri"] == uri(&main) && p["diagnostics"] != json!([]));
+    assert_eq!(told["diagnostics"][0]["code"], "E0107");
+    // Closed, the file is what counts again.
+    client.notify("textDocument/didClose", json!({"textDocument": {"uri": uri(&part)}}));
+    client.told("textDocument/publishDiagnostics", |p| p["uri"] == uri(&main) && p["diagnostics"] == json!([]));
+    // A file goes and comes.
+    fs::remove_file(&part).unwrap();
+    let changed = |kind: u32| json!({"changes": [{"uri": uri(&part), "type": kind}]});
+    client.notify("workspace/didChangeWatchedFiles", changed(3));
+    let told =
+        client.told("textDocument/publishDiagnostics", |p| p["uri"] == uri(&main) && p["diagnostics"] != json!([]));
+    assert_eq!(told["diagnostics"][0]["code"], "E0102");
+    fs::write(&part, b"def part(x: f64) = x -- \xff\n").unwrap();
+    client.notify("workspace/didChangeWatchedFiles", changed(1));
+    client.told("window/logMessage", |p| p["message"].as_str().unwrap().contains("not UTF-8"));
+    fs::write(&part, "def part(x: f64) = x\n").unwrap();
+    client.notify("workspace/didChangeWatchedFiles", changed(2));
+    client.told("textDocument/publishDiagnostics", |p| p["uri"] == uri(&main) && p["diagnostics"] == json!([]));
+    client.leave();
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn settings_are_registered_for_and_asked_for() {
+    let mut client = Client::bare();
+    let dynamic = json!({"dynamicRegistration": true});
+    let workspace = json!({"configuration": true, "didChangeConfiguration": dynamic, "didChangeWatchedFiles": dynamic});
+    client.answers = vec![("workspace/configuration", json!([{"diagnostics": {"gradCost": true}}]))];
+    client.request("initialize", json!({"capabilities": {"workspace": workspace}}));
+    client.notify("initialized", json!({}));
+    let registered = client.asks("client/registerCapability");
+    let methods: Vec<&Value> = registered["registrations"].as_array().unwrap().iter().map(|r| &r["method"]).collect();
+    assert_eq!(methods, ["workspace/didChangeWatchedFiles", "workspace/didChangeConfiguration"]);
+    assert_eq!(client.asks("workspace/configuration")["items"][0]["section"], "iverson");
+    client.notify("workspace/didChangeConfiguration", json!({"settings": null}));
+    client.asks("workspace/configuration");
+    client.leave();
+}
+
+#[test]
+fn diagnostics_are_pulled_where_the_client_asks() {
+    let mut client = Client::start(json!({"textDocument": {"diagnostic": {}}}));
+    client.open(URI, "def f(x: f64) = y\n");
+    let report = client.request("textDocument/diagnostic", json!({"textDocument": {"uri": URI}}));
+    assert_eq!((&report["kind"], &report["items"][0]["code"]), (&json!("full"), &json!("E0100")));
+    client.leave();
+}
+
+#[test]
+fn documents_of_the_library_have_texts() {
+    let mut client = Client::start(json!({}));
+    let text = client.request("workspace/textDocumentContent", json!({"uri": "iverson-library:/linalg.iv"}));
+    assert!(text["text"].as_str().unwrap().contains("def solve"));
+    assert_eq!(client.failing("workspace/textDocumentContent", json!({"uri": "iverson-library:/x.iv"})), -32803);
+    client.leave();
+}
+
+#[test]
+fn a_text_beyond_the_limit_is_told_of() {
+    let mut client = Client::start(json!({}));
+    client.open(URI, &"-".repeat((64 << 20) + 1));
+    assert_eq!(codes(&client.diagnostics(URI, 1)), [("E0008".to_owned(), 0)]);
+    client.change(URI, 2, None, "def f() = 1");
+    assert!(client.diagnostics(URI, 2).is_empty());
+    client.leave();
+}
+
+#[test]
+fn a_dead_client_is_followed() {
+    let mut other = std::process::Command::new("sleep").arg("0.2").spawn().unwrap();
+    let mut client = Client::bare();
+    client.request("initialize", json!({"processId": other.id(), "capabilities": {}}));
+    other.wait().unwrap();
+    let since = Instant::now();
+    assert_eq!(client.ended().code(), Some(1));
+    assert!(since.elapsed() < Duration::from_secs(30));
+}

@@ -1,0 +1,298 @@
+//! Every request about a document, with positions in bytes and in halves of surrogate pairs.
+
+mod client;
+
+use client::{Client, range};
+use serde_json::{Value, json};
+
+const URI: &str = "untitled:one";
+
+/// Characters of two and of four bytes stand before everything that is asked about.
+const TEXT: &str = "\
+--| 𝛼 doubles.
+def μ(𝛼: f64, x: f64) -> f64 = 𝛼 + x * 2.0
+
+type Shape = Circle(f64) | Square(f64)
+
+def area(s: Shape) -> f64 =
+  match s {
+    Circle(r): μ(r, r) * r,
+    Square(a): a * a
+  }
+
+def main() = area(Circle(2.0)) + μ(1.0, 2.0)
+";
+
+/// Units before the first `needle` in its line, and the line.
+fn place(encoding: &str, needle: &str) -> (u32, u32) {
+    let at = TEXT.find(needle).unwrap();
+    let line = TEXT[..at].matches('\n').count();
+    let before = &TEXT[TEXT[..at].rfind('\n').map_or(0, |n| n + 1)..at];
+    let units = if encoding == "utf-8" { before.len() } else { before.encode_utf16().count() };
+    (line as u32, units as u32)
+}
+
+/// The text that a range means.
+fn text_of(encoding: &str, range: &Value) -> String {
+    let byte = |position: &Value| {
+        let (line, character) = (position["line"].as_u64().unwrap(), position["character"].as_u64().unwrap());
+        let start: usize = TEXT.split_inclusive('\n').take(line as usize).map(str::len).sum();
+        let mut units = 0;
+        let inside = TEXT[start..].char_indices().find(|(_, c)| {
+            let here = units;
+            units += if encoding == "utf-8" { c.len_utf8() } else { c.len_utf16() };
+            here >= character as usize
+        });
+        start + inside.map_or(TEXT.len() - start, |(i, _)| i)
+    };
+    TEXT[byte(&range["start"])..byte(&range["end"])].to_owned()
+}
+
+fn in_both(test: impl Fn(&mut Client, &str)) {
+    for encoding in ["utf-8", "utf-16"] {
+        let document = json!({"documentSymbol": {"hierarchicalDocumentSymbolSupport": true}});
+        let general = json!({"positionEncodings": [encoding]});
+        let mut client = Client::start(json!({"general": general, "textDocument": document}));
+        client.open(URI, TEXT);
+        assert_eq!(client.diagnostics(URI, 1), Vec::<Value>::new());
+        test(&mut client, encoding);
+        client.leave();
+    }
+}
+
+fn at(encoding: &str, needle: &str) -> Value {
+    let (line, character) = place(encoding, needle);
+    json!({"textDocument": {"uri": URI}, "position": {"line": line, "character": character}})
+}
+
+fn with(mut params: Value, key: &str, value: Value) -> Value {
+    params[key] = value;
+    params
+}
+
+#[test]
+fn definitions_and_uses() {
+    in_both(|client, encoding| {
+        let found = client.request("textDocument/definition", at(encoding, "μ(1.0,"));
+        assert_eq!(text_of(encoding, &found[0]["range"]), "μ");
+        assert_eq!(found[0]["range"]["start"]["line"], 1);
+        for method in ["textDocument/declaration", "textDocument/implementation", "textDocument/typeDefinition"] {
+            assert!(client.request(method, at(encoding, "s: Shape")).is_array(), "{method}");
+        }
+        let context = json!({"includeDeclaration": true});
+        let uses = client.request("textDocument/references", with(at(encoding, "μ(r,"), "context", context));
+        let lines: Vec<u64> =
+            uses.as_array().unwrap().iter().map(|u| u["range"]["start"]["line"].as_u64().unwrap()).collect();
+        assert_eq!(lines, [1, 7, 11]);
+        assert!(uses.as_array().unwrap().iter().all(|u| text_of(encoding, &u["range"]) == "μ"));
+        let marked = client.request("textDocument/documentHighlight", at(encoding, "x * 2"));
+        let marked: Vec<String> = marked.as_array().unwrap().iter().map(|h| text_of(encoding, &h["range"])).collect();
+        assert_eq!(marked, ["x", "x"]);
+    });
+}
+
+#[test]
+fn symbols() {
+    in_both(|client, encoding| {
+        let found = client.request("textDocument/documentSymbol", json!({"textDocument": {"uri": URI}}));
+        let names: Vec<&Value> = found.as_array().unwrap().iter().map(|s| &s["name"]).collect();
+        assert_eq!(names, ["μ", "Shape", "area", "main"]);
+        assert_eq!(text_of(encoding, &found[0]["selectionRange"]), "μ");
+        let found = client.request("workspace/symbol", json!({"query": "area"}));
+        assert!(found.as_array().unwrap().iter().any(|s| s["name"] == "area" && s["location"]["uri"] == URI));
+        // Of the library, which stands in no file of the user's.
+        let found = client.request("workspace/symbol", json!({"query": "linalg.solve"}));
+        assert!(found.as_array().unwrap().iter().any(|s| s["name"] == "solve"), "{found}");
+    });
+}
+
+#[test]
+fn tokens() {
+    in_both(|client, encoding| {
+        let document = json!({"textDocument": {"uri": URI}});
+        let full = client.request("textDocument/semanticTokens/full", document.clone());
+        let numbers = |v: &Value| v["data"].as_array().unwrap().iter().map(|n| n.as_u64().unwrap()).collect::<Vec<_>>();
+        let old = numbers(&full);
+        let (mut line, mut character) = (0, 0);
+        let mut seen = Vec::new();
+        for token in old.chunks(5) {
+            character = if token[0] == 0 { character + token[1] } else { token[1] };
+            line += token[0];
+            let range = range([line as u32, character as u32, line as u32, (character + token[2]) as u32]);
+            seen.push(text_of(encoding, &range));
+        }
+        assert!(seen.starts_with(&["--| 𝛼 doubles.".to_owned(), "def".into(), "μ".into(), "𝛼".into()]), "{seen:?}");
+        let whole = with(document.clone(), "range", range([0, 0, 99, 0]));
+        assert_eq!(numbers(&client.request("textDocument/semanticTokens/range", whole)), old);
+        // A line more at the top: one number is another.
+        client.change(URI, 2, Some([0, 0, 0, 0]), "\n");
+        let before = with(document.clone(), "previousResultId", full["resultId"].clone());
+        let delta = client.request("textDocument/semanticTokens/full/delta", before.clone());
+        let mut new = old.clone();
+        for edit in delta["edits"].as_array().unwrap() {
+            let start = edit["start"].as_u64().unwrap() as usize;
+            let end = start + edit["deleteCount"].as_u64().unwrap() as usize;
+            new.splice(start..end, numbers(edit));
+        }
+        assert_eq!(new, numbers(&client.request("textDocument/semanticTokens/full", document.clone())));
+        // What is known no more is sent whole.
+        assert!(client.request("textDocument/semanticTokens/full/delta", before)["data"].is_array());
+    });
+}
+
+#[test]
+fn layout() {
+    in_both(|client, encoding| {
+        let document = json!({"textDocument": {"uri": URI}});
+        let options = json!({"tabSize": 2, "insertSpaces": true});
+        let edits = client.request("textDocument/formatting", with(document.clone(), "options", options.clone()));
+        assert!(edits.is_array(), "{encoding}");
+        let part = with(with(document.clone(), "options", options), "range", range([3, 0, 3, 5]));
+        assert!(client.request("textDocument/rangeFormatting", part).is_array());
+        let folds = client.request("textDocument/foldingRange", document.clone());
+        assert!(folds.as_array().unwrap().iter().any(|f| f["startLine"] == 5), "{folds}");
+        let place = at(encoding, "r) * r")["position"].clone();
+        let around = client.request("textDocument/selectionRange", with(document, "positions", json!([place])));
+        let mut texts = Vec::new();
+        let mut next = &around[0];
+        while next.is_object() {
+            texts.push(text_of(encoding, &next["range"]));
+            next = &next["parent"];
+        }
+        assert_eq!(texts[0], "r");
+        assert!(texts.contains(&"μ(r, r) * r".to_owned()), "{texts:?}");
+    });
+}
+
+/// An answer that may be asked for again until nothing is pending.
+fn hover(client: &mut Client, at: &Value) -> String {
+    loop {
+        let told = client.request("textDocument/hover", at.clone())["contents"]["value"].as_str().unwrap().to_owned();
+        if !told.contains("are being computed") {
+            return told;
+        }
+    }
+}
+
+#[test]
+fn hovers() {
+    in_both(|client, encoding| {
+        let told = hover(client, &at(encoding, "μ(1.0,"));
+        assert!(told.contains("def μ(𝛼: f64, x: f64) -> f64"), "{told}");
+        let told = hover(client, &at(encoding, "* 2.0"));
+        assert!(told.contains("x * 2.0 : f64"), "{told}");
+        assert_eq!(
+            client.request(
+                "textDocument/hover",
+                json!({"textDocument": {"uri": URI}, "position": {"line": 3, "character": 0}})
+            ),
+            Value::Null
+        );
+    });
+}
+
+#[test]
+fn lenses_and_views() {
+    in_both(|client, encoding| {
+        let lenses = client.request("textDocument/codeLens", json!({"textDocument": {"uri": URI}}));
+        let lenses = lenses.as_array().unwrap();
+        let cost = lenses.iter().find(|lens| lens["command"].is_null()).unwrap();
+        assert_eq!(text_of(encoding, &cost["range"]), "μ");
+        let resolved = client.request("codeLens/resolve", cost.clone());
+        assert!(resolved["command"]["title"].as_str().unwrap().starts_with("work "), "{resolved}");
+        let run: Vec<&Value> = lenses.iter().filter(|l| l["command"]["command"] == "iverson.run").collect();
+        assert_eq!(run[0]["command"]["arguments"], json!([URI, "main"]));
+        let view = client.request("iverson/view", json!({"uri": URI, "def": "μ", "stage": "adjoint"}));
+        assert_eq!(view["language"], "iverson");
+        assert!(view["text"].as_str().unwrap().contains("def "), "{view}");
+        let origins = view["lines"].as_array().unwrap().iter().flat_map(|l| l["origins"].as_array().unwrap());
+        assert!(origins.clone().count() > 0 && origins.clone().all(|o| o["start"]["line"] == 1), "{view}");
+        assert_eq!(client.failing("iverson/view", json!({"uri": URI, "def": "no", "stage": "adjoint"})), -32803);
+        assert_eq!(client.failing("iverson/view", json!({"uri": URI, "def": "μ", "stage": "no"})), -32803);
+        // For clients that show files alone.
+        let arguments = json!({"command": "iverson.showView", "arguments": [URI, "μ", "ssa"]});
+        let shown = client.request("workspace/executeCommand", arguments);
+        let path = url::Url::parse(shown["uri"].as_str().unwrap()).unwrap().to_file_path().unwrap();
+        assert!(std::fs::read_to_string(path).unwrap().contains("X0"));
+    });
+}
+
+#[test]
+fn hints() {
+    in_both(|client, encoding| {
+        let all = json!({"textDocument": {"uri": URI}, "range": range([0, 0, 99, 0])});
+        // Costs are among them as soon as they are known.
+        let hints = loop {
+            let hints = client.request("textDocument/inlayHint", all.clone());
+            if hints.to_string().contains("work") || hints.to_string().contains("cost") {
+                break hints;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        };
+        assert!(
+            hints.as_array().unwrap().iter().all(|h| h["position"]["line"].as_u64() < Some(12)),
+            "{encoding}: {hints}"
+        );
+        client.notify("workspace/didChangeConfiguration", json!({"settings": {"iverson": {"hints": {"cost": false}}}}));
+        let fewer = client.request("textDocument/inlayHint", all);
+        assert!(fewer.as_array().unwrap().len() < hints.as_array().unwrap().len());
+    });
+}
+
+#[test]
+fn changes_that_are_offered() {
+    let literals = json!({"codeAction": {"codeActionLiteralSupport": {"codeActionKind": {"valueSet": []}}}});
+    let mut client = Client::start(json!({"textDocument": literals}));
+    client.open(URI, TEXT);
+    let (line, character) = place("utf-16", "μ(𝛼");
+    let range = range([line, character, line, character]);
+    let params = json!({"textDocument": {"uri": URI}, "range": range, "context": {"diagnostics": []}});
+    let offered = client.request("textDocument/codeAction", params);
+    assert!(offered.to_string().contains("μ_adj"), "{offered}");
+    client.leave();
+}
+
+#[test]
+fn completion() {
+    in_both(|client, encoding| {
+        let list = client.request("textDocument/completion", at(encoding, "ea(Circle"));
+        let item = list["items"].as_array().unwrap().iter().find(|i| i["label"] == "area").unwrap().clone();
+        assert!(text_of(encoding, &item["textEdit"]["range"]).starts_with("ar"), "{item}");
+        let resolved = client.request("completionItem/resolve", item);
+        assert!(resolved["documentation"]["value"].as_str().unwrap().contains("def area(s: Shape)"), "{resolved}");
+        let help = client.request("textDocument/signatureHelp", at(encoding, "2.0)\n"));
+        let signature = &help["signatures"][0];
+        assert!(signature["label"].as_str().unwrap().contains("μ(𝛼: f64, x: f64)"), "{help}");
+        assert_eq!(signature["activeParameter"], 1);
+        let [from, to] = [0, 1].map(|i| signature["parameters"][0]["label"][i].as_u64().unwrap() as usize);
+        let units: Vec<u16> = signature["label"].as_str().unwrap().encode_utf16().collect();
+        assert_eq!(String::from_utf16(&units[from..to]).unwrap(), "𝛼: f64");
+    });
+}
+
+#[test]
+fn renames() {
+    in_both(|client, encoding| {
+        let place = at(encoding, "μ(1.0,");
+        let prepared = client.request("textDocument/prepareRename", place.clone());
+        assert_eq!((text_of(encoding, &prepared["range"]).as_str(), &prepared["placeholder"]), ("μ", &json!("μ")));
+        let edits = client.request("textDocument/rename", with(place.clone(), "newName", json!("twice")));
+        assert_eq!(edits["changes"][URI].as_array().unwrap().len(), 3, "{edits}");
+        assert_eq!(client.failing("textDocument/rename", with(place, "newName", json!("area"))), -32803);
+    });
+}
+
+#[test]
+fn calls() {
+    in_both(|client, encoding| {
+        let item = client.request("textDocument/prepareCallHierarchy", at(encoding, "μ(1.0,"))[0].take();
+        assert_eq!(item["name"], "μ");
+        let from = client.request("callHierarchy/incomingCalls", json!({"item": item}));
+        let names: Vec<&Value> = from.as_array().unwrap().iter().map(|c| &c["from"]["name"]).collect();
+        assert_eq!(names, ["area", "main"]);
+        assert_eq!(text_of(encoding, &from[0]["fromRanges"][0]), "μ");
+        let main = from[1]["from"].clone();
+        let to = client.request("callHierarchy/outgoingCalls", json!({"item": main}));
+        assert!(to.to_string().contains("\"area\""), "{to}");
+    });
+}

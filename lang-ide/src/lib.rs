@@ -24,6 +24,13 @@ pub mod selection;
 pub mod symbols;
 pub mod tokens;
 
+pub mod actions;
+pub mod costs;
+pub mod hints;
+pub mod hover;
+pub mod lenses;
+pub mod views;
+
 pub use lang_core::base::{Code, Diagnostic, Label, ModuleName, Severity, Span};
 pub use lang_core::session::{LIBRARY, Session, Snapshot, Stop, module_name};
 

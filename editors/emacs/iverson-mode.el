@@ -32,9 +32,37 @@
   :group 'iverson)
 
 ;; table: words
+(defconst iverson-items
+  '("as" "def" "do" "import" "in" "let" "type" "where"))
+(defconst iverson-generators
+  '("for" "⊞"))
+(defconst iverson-controls
+  '("by" "checkpoint" "else" "fold" "if" "loop" "match" "scan" "then" "while" "with" "yield"))
+(defconst iverson-truths
+  '("false" "true"))
+(defconst iverson-binders
+  '("all" "any" "argmax" "argmin" "max" "min" "prod" "rel" "sum" "∀" "∃" "∏" "∑"))
+(defconst iverson-types
+  '("bool" "f32" "f64" "i64"))
+(defconst iverson-derivatives
+  '("grad" "hessian" "hvp" "jacobian" "jvp" "jvp2" "value_and_grad" "vjp" "vjp2" "∇"))
+(defconst iverson-forms
+  '("assert" "dbg" "deriv" "error" "load" "par" "plot" "print" "relation" "reshape" "save" "stop"
+    "time"))
+(defconst iverson-functions
+  '("abs" "acos" "acosh" "argsort" "asin" "asinh" "atan" "atan2" "atanh" "bit_and" "bit_not"
+    "bit_or" "bit_xor" "cbrt" "ceil" "cos" "cosh" "digamma" "erf" "erfc" "exp" "expm1" "filter"
+    "floor" "hypot" "len" "lgamma" "log" "log1p" "max" "min" "polygamma" "relu" "round"
+    "round_to" "shl" "shr" "sigmoid" "sign" "sin" "sinh" "softplus" "sort" "sqrt" "tan" "tanh"
+    "trunc" "ushr"))
+(defconst iverson-constants
+  '("inf" "nan" "pi" "π" "∞"))
 ;; table end
 
 ;; table: symbols
+(defconst iverson-operators
+  '("!=" "&&" "+=" "->" ".." "//" "<=" "==" ">=" "|>" "||" "!" "%" "*" "+" "-" "/" "<" "=" ">"
+    "?" "\\" "^" "|" "¬" "·" "×" "→" "−" "∧" "∨" "≠" "≤" "≥" "⋅"))
 ;; table end
 
 (defconst iverson--name "[[:alpha:]_][[:alnum:]_']*")

@@ -216,7 +216,8 @@ const BEGIN: &str = r"(?<![\p{L}\p{N}_'])(?<![^.]\.)(?<!^\.)";
 const END: &str = r"(?![\p{L}\p{N}_'])";
 
 fn escaped(text: &str) -> String {
-    let special = |c: char| matches!(c, '\\' | '^' | '$' | '.' | '|' | '?' | '*' | '+' | '(' | ')' | '[' | ']' | '{' | '}');
+    let special =
+        |c: char| matches!(c, '\\' | '^' | '$' | '.' | '|' | '?' | '*' | '+' | '(' | ')' | '[' | ']' | '{' | '}');
     text.chars().flat_map(|c| special(c).then_some('\\').into_iter().chain([c])).collect()
 }
 

@@ -4,7 +4,7 @@ hook global BufCreate .*\.iv %{ set-option buffer filetype iverson }
 
 hook global WinSetOption filetype=iverson %{
     require-module iverson
-    set-option window comment_line '--'
+    try %{ set-option window comment_line '--' }
     add-highlighter window/iverson ref iverson
     hook -once -always window WinSetOption filetype=.* %{ remove-highlighter window/iverson }
 }
@@ -26,13 +26,13 @@ add-highlighter shared/iverson/code/ regex "(?<![^.]\.)(?<!')\b(for)\b(?!')" 1:k
 add-highlighter shared/iverson/code/ regex "⊞" 0:keyword
 add-highlighter shared/iverson/code/ regex "(?<![^.]\.)(?<!')\b(by|checkpoint|else|fold|if|loop|match|scan|then|while|with|yield)\b(?!')" 1:keyword
 add-highlighter shared/iverson/code/ regex "(?<![^.]\.)(?<!')\b(false|true)\b(?!')" 1:value
-add-highlighter shared/iverson/code/ regex "(?<![^.]\.)(?<!')\b(all|any|argmax|argmin|max|min|prod|rel|sum)\b(?!')(?=\h+[\w_])" 1:keyword
+add-highlighter shared/iverson/code/ regex "(?<![^.]\.)(?<!')\b(all|any|argmax|argmin|max|min|prod|rel|sum)\b(?!')\h+\w" 1:keyword
 add-highlighter shared/iverson/code/ regex "∀|∃|∏|∑" 0:keyword
 add-highlighter shared/iverson/code/ regex "(?<![^.]\.)(?<!')\b(bool|f32|f64|i64)\b(?!')" 1:type
-add-highlighter shared/iverson/code/ regex "(?<![^.]\.)(?<!')\b(grad|hessian|hvp|jacobian|jvp|jvp2|value_and_grad|vjp|vjp2)\b(?!')(?=\h*\()" 1:builtin
+add-highlighter shared/iverson/code/ regex "(?<![^.]\.)(?<!')\b(grad|hessian|hvp|jacobian|jvp|jvp2|value_and_grad|vjp|vjp2)\b(?!')\h*\(" 1:builtin
 add-highlighter shared/iverson/code/ regex "∇" 0:builtin
-add-highlighter shared/iverson/code/ regex "(?<![^.]\.)(?<!')\b(assert|dbg|deriv|error|load|par|plot|print|relation|reshape|save|stop|time)\b(?!')(?=\h*\()" 1:builtin
-add-highlighter shared/iverson/code/ regex "(?<![^.]\.)(?<!')\b(abs|acos|acosh|argsort|asin|asinh|atan|atan2|atanh|bit_and|bit_not|bit_or|bit_xor|cbrt|ceil|cos|cosh|digamma|erf|erfc|exp|expm1|filter|floor|hypot|len|lgamma|log|log1p|max|min|polygamma|relu|round|round_to|shl|shr|sigmoid|sign|sin|sinh|softplus|sort|sqrt|tan|tanh|trunc|ushr)\b(?!')(?=\h*\()" 1:builtin
+add-highlighter shared/iverson/code/ regex "(?<![^.]\.)(?<!')\b(assert|dbg|deriv|error|load|par|plot|print|relation|reshape|save|stop|time)\b(?!')\h*\(" 1:builtin
+add-highlighter shared/iverson/code/ regex "(?<![^.]\.)(?<!')\b(abs|acos|acosh|argsort|asin|asinh|atan|atan2|atanh|bit_and|bit_not|bit_or|bit_xor|cbrt|ceil|cos|cosh|digamma|erf|erfc|exp|expm1|filter|floor|hypot|len|lgamma|log|log1p|max|min|polygamma|relu|round|round_to|shl|shr|sigmoid|sign|sin|sinh|softplus|sort|sqrt|tan|tanh|trunc|ushr)\b(?!')\h*\(" 1:builtin
 add-highlighter shared/iverson/code/ regex "(?<![^.]\.)(?<!')\b(inf|nan|pi)\b(?!')" 1:value
 add-highlighter shared/iverson/code/ regex "π|∞" 0:value
 # table end

@@ -282,8 +282,9 @@ fn kakoune(group: &Group) -> String {
     let mut out = String::new();
     if !words.is_empty() {
         let after = match group.name {
-            "binder" => r"(?=\h+[\w_])",
-            "derivative" | "form" | "function" => r"(?=\h*\()",
+            // What looks ahead cannot repeat there, so what follows is matched and left as it is.
+            "binder" => r"\h+\w",
+            "derivative" | "form" | "function" => r"\h*\(",
             _ => "",
         };
         let words = words.join("|");

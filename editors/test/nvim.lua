@@ -2,7 +2,7 @@
 --
 --   IVERSON_LSP=target/debug/iverson-lsp timeout 120 nvim --clean -l editors/test/nvim.lua </dev/null
 
-package.path = debug.getinfo(1, 'S').source:sub(2):match('^(.*)/[^/]*$') .. '/?.lua;' .. package.path
+package.path = vim.fn.fnamemodify(debug.getinfo(1, 'S').source:sub(2), ':p:h') .. '/?.lua;' .. package.path
 local steps = require('nvim_steps')
 
 steps.open('nvim ' .. tostring(vim.version()))

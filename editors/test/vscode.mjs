@@ -102,7 +102,7 @@ async function serve(lsp, vsix) {
   const settings = {
     "iverson.server.path": lsp,
     "workbench.startupEditor": "none",
-    "workbench.colorTheme": "Default Light Modern",
+    "workbench.colorTheme": "Light Modern",
     "workbench.secondarySideBar.defaultVisibility": "hidden",
     "workbench.tips.enabled": false,
     "chat.disableAIFeatures": true,
@@ -114,7 +114,9 @@ async function serve(lsp, vsix) {
     "window.commandCenter": false,
     "security.workspace.trust.enabled": false,
   };
-  fs.writeFileSync(path.join(user, "User", "settings.json"), JSON.stringify(settings));
+  const change = (more) =>
+    fs.writeFileSync(path.join(user, "User", "settings.json"), JSON.stringify({ ...settings, ...more }));
+  change({});
   const shared = ["--user-data-dir", user, "--extensions-dir", path.join(work, "extensions")];
   const env = { ...process.env, XDG_CONFIG_HOME: path.join(work, "config"), PASSWORD: "", VSCODE_IPC_HOOK_CLI: "" };
   const install = spawnSync(node(), [entry, ...shared, "--install-extension", vsix], { env, encoding: "utf8" });
@@ -136,7 +138,7 @@ async function serve(lsp, vsix) {
   const file = path.join(folder, "program.iv");
   const payload = JSON.stringify([["openFile", `vscode-remote://127.0.0.1:${port}${file}`]]);
   const query = new URLSearchParams({ folder, payload });
-  return { server, address: `http://127.0.0.1:${port}/?${query}` };
+  return { server, change, address: `http://127.0.0.1:${port}/?${query}` };
 }
 
 /** What is drawn has other spaces than what was written. */
@@ -214,6 +216,15 @@ class Window {
     await this.page.keyboard.press("Escape");
   }
 
+  /** Runs a command by its title. */
+  async command(title) {
+    await this.page.keyboard.press("F1");
+    const input = this.page.locator(".quick-input-widget input");
+    await input.waitFor({ timeout: PATIENCE });
+    await input.fill(`>${title}`);
+    await this.page.locator(".quick-input-list .monaco-list-row", { hasText: title }).first().click({ timeout: PATIENCE });
+  }
+
   /** The lens `title` in the row above the definition `name`. */
   async lens(name, title) {
     const { y } = await this.place(`def ${name}(`, name);
@@ -227,7 +238,8 @@ class Window {
   }
 }
 
-async function test(window) {
+/** `change` writes the settings anew. */
+async function test(window, change) {
   const { page } = window;
   await until("the program is open", () => window.editor("def conv"));
   const errors = () => page.locator(".squiggly-error").count();
@@ -280,12 +292,25 @@ async function test(window) {
   await window.click("let y = conv", "(y[i]");
   await until("and what is selected in the program stands out in it", () => marked("def loss_adj("));
 
+  await window.command("Iverson: Show Tensor SSA beside the Code");
+  await until("a command opens another form", async () =>
+    (await window.texts(".tab")).some((name) => name.includes("loss.ssa.iv")),
+  );
+  await window.click("let y = conv", "(y[i]");
+
   const run = await until("a definition has a lens that runs it", () => window.lens("answer", "run"));
   await run.click();
   await until("and its value is told", async () =>
     (await window.texts(".notification-toast, .notifications-toasts")).some((text) => text.includes("0.5625")),
   );
   await window.picture("run");
+
+  change({ "iverson.server.path": path.join(work, "none") });
+  await until("a server that is not there is told", async () =>
+    (await window.texts(".notification-toast, .notifications-toasts")).some((text) => text.includes("There is no program at")),
+  );
+  change({});
+  await until("and with its path mended it runs again", async () => (await window.texts(".codelens-decoration")).length >= 3);
 }
 
 async function main() {
@@ -314,9 +339,12 @@ async function main() {
     const page = await context.newPage();
     await page.goto(served.address);
     try {
-      await test(new Window(page));
+      await test(new Window(page), served.change);
     } catch (error) {
       await page.screenshot({ path: path.join(pictures, "vscode-failed.png") }).catch(() => undefined);
+      for (const told of await page.locator(".notification-list-item").allTextContents()) {
+        console.error(`vscode: the window says: ${plain(told)}`);
+      }
       console.error(`vscode: see ${path.join(pictures, "vscode-failed.png")} and ${work}`);
       throw error;
     }

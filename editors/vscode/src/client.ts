@@ -34,12 +34,19 @@ export class Client implements vscode.Disposable {
 
   /** Starts the server, after ending the one that runs. */
   restart(): Promise<void> {
-    this.turn = this.turn.then(() => this.stopNow()).then(() => this.startNow());
-    return this.turn;
+    return this.then(async () => {
+      await this.stopNow();
+      await this.startNow();
+    });
   }
 
   stop(): Promise<void> {
-    this.turn = this.turn.then(() => this.stopNow());
+    return this.then(() => this.stopNow());
+  }
+
+  private then(next: () => Promise<void>): Promise<void> {
+    // What goes wrong in one turn is told, and ends there.
+    this.turn = this.turn.then(next).catch((error: unknown) => this.output.error(text(error)));
     return this.turn;
   }
 
@@ -57,6 +64,7 @@ export class Client implements vscode.Disposable {
   private async startNow(): Promise<void> {
     const search = findServer();
     if ("missing" in search) {
+      this.output.error(search.missing);
       this.fail("No server", search.missing);
       // Whoever builds it now starts it then; the window does not wait.
       void offerServer(search.missing).then((built) => (built ? this.restart() : undefined));

@@ -25,6 +25,9 @@ const PATIENCE = 60_000;
 const work = fs.mkdtempSync(path.join(os.tmpdir(), "iverson-vscode-"));
 const pictures = process.env.IVERSON_SCREENSHOTS || path.join(work, "pictures");
 
+/** The server, where the settings say that it is. */
+const link = path.join(work, "iverson-lsp");
+
 function fail(text) {
   throw new Error(text);
 }
@@ -97,10 +100,11 @@ async function serve(lsp, vsix) {
   const folder = path.join(work, "project");
   fs.mkdirSync(folder);
   fs.copyFileSync(path.join(here, "program.iv"), path.join(folder, "program.iv"));
+  fs.symlinkSync(fs.realpathSync(lsp), link);
   const user = path.join(work, "user");
   fs.mkdirSync(path.join(user, "User"), { recursive: true });
   const settings = {
-    "iverson.server.path": lsp,
+    "iverson.server.path": link,
     "workbench.startupEditor": "none",
     "workbench.colorTheme": "Light Modern",
     "workbench.secondarySideBar.defaultVisibility": "hidden",
@@ -114,9 +118,7 @@ async function serve(lsp, vsix) {
     "window.commandCenter": false,
     "security.workspace.trust.enabled": false,
   };
-  const change = (more) =>
-    fs.writeFileSync(path.join(user, "User", "settings.json"), JSON.stringify({ ...settings, ...more }));
-  change({});
+  fs.writeFileSync(path.join(user, "User", "settings.json"), JSON.stringify(settings));
   const shared = ["--user-data-dir", user, "--extensions-dir", path.join(work, "extensions")];
   const env = { ...process.env, XDG_CONFIG_HOME: path.join(work, "config"), PASSWORD: "", VSCODE_IPC_HOOK_CLI: "" };
   const install = spawnSync(node(), [entry, ...shared, "--install-extension", vsix], { env, encoding: "utf8" });
@@ -138,7 +140,7 @@ async function serve(lsp, vsix) {
   const file = path.join(folder, "program.iv");
   const payload = JSON.stringify([["openFile", `vscode-remote://127.0.0.1:${port}${file}`]]);
   const query = new URLSearchParams({ folder, payload });
-  return { server, change, address: `http://127.0.0.1:${port}/?${query}` };
+  return { server, address: `http://127.0.0.1:${port}/?${query}` };
 }
 
 /** What is drawn has other spaces than what was written. */
@@ -238,8 +240,7 @@ class Window {
   }
 }
 
-/** `change` writes the settings anew. */
-async function test(window, change) {
+async function test(window) {
   const { page } = window;
   await until("the program is open", () => window.editor("def conv"));
   const errors = () => page.locator(".squiggly-error").count();
@@ -305,12 +306,14 @@ async function test(window, change) {
   );
   await window.picture("run");
 
-  change({ "iverson.server.path": path.join(work, "none") });
+  fs.rmSync(link);
+  await window.command("Iverson: Restart the Language Server");
   await until("a server that is not there is told", async () =>
     (await window.texts(".notification-toast, .notifications-toasts")).some((text) => text.includes("There is no program at")),
   );
-  change({});
-  await until("and with its path mended it runs again", async () => (await window.texts(".codelens-decoration")).length >= 3);
+  fs.symlinkSync(fs.realpathSync(process.env.IVERSON_LSP), link);
+  await window.command("Iverson: Restart the Language Server");
+  await until("and it runs again when it is there", async () => (await window.texts(".codelens-decoration")).length >= 3);
 }
 
 async function main() {
@@ -339,7 +342,7 @@ async function main() {
     const page = await context.newPage();
     await page.goto(served.address);
     try {
-      await test(new Window(page), served.change);
+      await test(new Window(page));
     } catch (error) {
       await page.screenshot({ path: path.join(pictures, "vscode-failed.png") }).catch(() => undefined);
       for (const told of await page.locator(".notification-list-item").allTextContents()) {

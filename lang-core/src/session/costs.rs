@@ -4,26 +4,22 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use super::within::Within;
 use super::{Session, queries};
 use crate::ad::{real_inputs, real_outputs};
 use crate::base::{Code, Diagnostic, GlobalName, Label, Span};
 use crate::certify::{Sizes, Verdict};
-use crate::cost::{self, Amount, Cost, Place, number};
+use crate::cost::{Amount, Cost, Place, number};
 use crate::count::Formula;
-use crate::ir::core::{Callee, Derivation, Outside};
+use crate::ir::core::{Callee, Derivation};
 use crate::ir::origin::Ancestor;
 use crate::ir::ssa::{Ssa, Var};
-use crate::norm::{Bodies, Hits, Rule};
-use crate::pipeline::{self, Callees, InCore, InStages};
+use crate::norm::{Bodies, Rule};
 use crate::predicate::{Atom, Context, Poly};
 use crate::source::shown_callee;
 use crate::syntax::split::ItemKind;
-use crate::types::info::TypeInfo;
 use crate::types::tree::Body;
 use crate::types::ty::Signature;
-
-/// Functions that an input makes may call one another so deep.
-const DEEPEST: u32 = 16;
 
 /// What a place of a definition costs.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -69,8 +65,10 @@ impl Session {
     /// What the body of an input costs that is called by this name, in the values of top-level `let`s, and what it gives.
     #[must_use]
     pub fn cost_of_body(&self, name: &GlobalName, body: &Arc<Body>) -> Option<(Arc<Ssa>, Arc<Cost>)> {
+        let result = body.nodes[body.root?].ty.clone();
+        let signature = Signature { type_params: Vec::new(), sizes: Vec::new(), params: Vec::new(), result };
         let callee = Arc::new(Callee::new(name.clone(), Vec::new()));
-        Within { session: self, name, body }.cost(&callee, DEEPEST)
+        Within::new(&self.db, name.clone(), Arc::clone(body), Arc::new(signature)).cost(&callee)
     }
 
     /// Warnings about the adjoints of the definitions of a module, as [`Self::diagnostics`] gives what is wrong.
@@ -125,6 +123,30 @@ impl Session {
         Some((what.item.clone(), body.nodes[node].span))
     }
 
+    /// All places of the program that a statement of a function or of a derivative comes from, each with its item.
+    #[must_use]
+    pub fn places(&self, callee: &Arc<Callee>, var: Var) -> Vec<(GlobalName, Span)> {
+        let (mut open, mut found) = (vec![(Arc::clone(callee), var)], Vec::new());
+        let mut seen = HashSet::new();
+        while let Some((callee, var)) = open.pop() {
+            if !seen.insert((Arc::clone(&callee), var)) {
+                continue;
+            }
+            let Some(traced) = self.traced(&callee) else { continue };
+            for origin in traced.origins.of(var) {
+                match origin.ancestor {
+                    Ancestor::Text(span) => found.push((callee.def.clone(), span)),
+                    Ancestor::Statement(of, _) => open.extend(callee.primal().map(|primal| (Arc::new(primal), of))),
+                    Ancestor::Input => {}
+                }
+            }
+        }
+        found.sort_unstable_by_key(|(_, span)| (span.start, span.end));
+        found.dedup();
+        found.retain(|(_, span)| span.start < span.end);
+        found
+    }
+
     /// The place that a statement stands for: of what was put in place of a call that `inside` does not look into, the
     /// call.
     fn place(&self, callee: &Arc<Callee>, var: Var, inside: &dyn Fn(&Callee) -> bool) -> Option<(GlobalName, Span)> {
@@ -142,64 +164,6 @@ impl Session {
                 Ancestor::Statement(of, _) => (callee, var) = (Arc::new(callee.primal()?), of),
             }
         }
-    }
-}
-
-/// A program with one more body: what an input computes.
-struct Within<'s> {
-    session: &'s Session,
-    name: &'s GlobalName,
-    body: &'s Arc<Body>,
-}
-
-impl Bodies for Within<'_> {
-    fn body(&self, name: &GlobalName) -> Option<Arc<Body>> {
-        if name == self.name { Some(Arc::clone(self.body)) } else { Bodies::body(self.session, name) }
-    }
-
-    fn signature(&self, name: &GlobalName) -> Option<Arc<Signature>> {
-        if name != self.name {
-            return self.session.signature(name);
-        }
-        let result = self.body.nodes[self.body.root?].ty.clone();
-        Some(Arc::new(Signature { type_params: Vec::new(), sizes: Vec::new(), params: Vec::new(), result }))
-    }
-
-    fn type_info(&self, ty: &GlobalName) -> Option<Arc<TypeInfo>> {
-        self.session.type_info(ty)
-    }
-}
-
-impl Callees for Within<'_> {
-    fn core(&self, callee: &Arc<Callee>) -> InCore {
-        if callee.def == *self.name { pipeline::core(self, self, callee) } else { self.session.core(callee) }
-    }
-
-    fn stages(&self, callee: &Arc<Callee>) -> InStages {
-        let own = || pipeline::stages(self, self, callee, &mut Hits::default());
-        if callee.def == *self.name { own() } else { self.session.stages(callee) }
-    }
-
-    fn has_stages(&self, callee: &Arc<Callee>) -> Result<(), Box<Outside>> {
-        self.stages(callee).map(|_| ())
-    }
-
-    fn ssa(&self, callee: &Arc<Callee>) -> Option<Arc<Ssa>> {
-        let own = || Some(pipeline::traced(self, self, callee, &mut Hits::default())?.ssa);
-        if callee.def == *self.name { own() } else { self.session.ssa(callee) }
-    }
-}
-
-impl Within<'_> {
-    fn cost(&self, callee: &Arc<Callee>, deep: u32) -> Option<(Arc<Ssa>, Arc<Cost>)> {
-        let ssa = self.ssa(callee)?;
-        if callee.def != *self.name {
-            return Some((ssa, self.session.cost(callee)?));
-        }
-        // What is made in it is called by it, and by what is made in that.
-        let deeper = deep.checked_sub(1)?;
-        let cost = cost::cost(&ssa, &|c| self.cost(c, deeper));
-        Some((ssa, Arc::new(cost)))
     }
 }
 

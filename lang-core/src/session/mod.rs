@@ -21,7 +21,9 @@ mod scope;
 mod view;
 
 mod costs;
+mod inside;
 mod program;
+mod within;
 
 #[cfg(test)]
 mod tests;

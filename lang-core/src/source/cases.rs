@@ -287,10 +287,12 @@ pub(super) fn joined(asked: &Asked<'_>, head: &Head, cases: &[Case], bodies: &[O
     };
     let mut arms: Vec<(Vec<String>, String)> = Vec::new();
     let mut only = None;
-    let never = Body { lets: Vec::new(), value: disagreement(), before: Vec::new() };
+    let never = Body { lets: Vec::new(), named: Vec::new(), value: disagreement(), before: Vec::new() };
     let mut before: Vec<Definition> = Vec::new();
+    let mut all_named = Vec::new();
     for (case, body) in cases.iter().zip(bodies) {
-        let Body { lets, value, before: called } = body.as_ref().unwrap_or(&never);
+        let Body { lets, named: own, value, before: called } = body.as_ref().unwrap_or(&never);
+        all_named.extend(own.iter().cloned());
         for made in called {
             if !before.contains(made) {
                 before.push(made.clone());
@@ -318,7 +320,7 @@ pub(super) fn joined(asked: &Asked<'_>, head: &Head, cases: &[Case], bodies: &[O
         }
         let lets: Vec<String> = first.into_iter().chain(lets.iter().cloned()).collect();
         if cases.len() == 1 {
-            only = Some(Body { lets, value: value.clone(), before: called.clone() });
+            only = Some(Body { lets, named: own.clone(), value: value.clone(), before: called.clone() });
         } else {
             let body = if lets.is_empty() { value.clone() } else { format!("{} in {value}", lets.join(" ")) };
             arms.push((patterns, body));
@@ -341,5 +343,5 @@ pub(super) fn joined(asked: &Asked<'_>, head: &Head, cases: &[Case], bodies: &[O
     }
     let arms: Vec<String> = texts.iter().map(|(p, body)| format!("{p}: {body}")).collect();
     let value = format!("match {} {{ {} }}", tuple(&of), arms.join(", "));
-    Some(Body { lets: Vec::new(), value, before })
+    Some(Body { lets: Vec::new(), named: all_named, value, before })
 }

@@ -20,6 +20,8 @@ use crate::syntax::ops::Scalar;
 /// Lines, and what comes after them.
 pub(super) struct Body {
     pub(super) lets: Vec<String>,
+    /// What they are called, and what they stand for.
+    pub(super) named: Vec<(Name, Var)>,
     pub(super) value: String,
     /// The derivatives that are called, to stand before.
     pub(super) before: Vec<Definition>,
@@ -33,8 +35,8 @@ fn tuple(items: Vec<String>) -> String {
 }
 
 impl Writer<'_> {
-    /// The body where the parameters are made as a case says.
-    pub(super) fn body(&mut self, head: &Head, ssa: &Ssa, live: &[Var], case: &Case) -> Result<Body, Outside> {
+    /// The lines before the result, where the parameters are made as a case says.
+    pub(super) fn lets(&mut self, head: &Head, ssa: &Ssa, live: &[Var], case: &Case) -> Result<Vec<String>, Outside> {
         for (k, stmt) in (0..).zip(&ssa.stmts) {
             if let crate::ir::ssa::Rhs::Input(input) = &stmt.rhs {
                 let (base, path) = match case.known(self.asked, head, &ssa.inputs, *input as usize) {
@@ -58,6 +60,13 @@ impl Writer<'_> {
         for v in live {
             lets.extend(self.let_of(*v, live, &results, asked.contains(v)));
         }
+        Ok(lets)
+    }
+
+    /// The body where the parameters are made as a case says.
+    pub(super) fn body(&mut self, head: &Head, ssa: &Ssa, live: &[Var], case: &Case) -> Result<Body, Outside> {
+        let mut lets = self.lets(head, ssa, live, case)?;
+        let results: Vec<Var> = ssa.outputs.iter().map(|(_, v)| *v).collect();
         let mut given = results.iter();
         let mut values = Vec::new();
         for (of, ty, _) in &head.results {
@@ -79,7 +88,7 @@ impl Writer<'_> {
         if let Some(line) = lets.pop_if(|line| line.starts_with(&format!("let {value} = "))) {
             value = line.trim_start_matches(&format!("let {value} = ")).to_owned();
         }
-        Ok(Body { lets, value, before: self.before() })
+        Ok(Body { lets, named: std::mem::take(&mut self.written), value, before: self.before() })
     }
 }
 
@@ -96,7 +105,8 @@ pub(super) fn whole(asked: &Asked<'_>, head: &Head, body: &Body) -> Definition {
     }
     text += &format!("  {}{}\n", if body.lets.is_empty() { "" } else { "in " }, body.value);
     let varying = head.beside.iter().map(|b| b.0).chain(head.results.iter().map(|r| r.0)).flatten().collect();
-    Definition { name, params, varying, result, text, before: body.before.clone() }
+    let (lets, results) = (body.named.clone(), Vec::new());
+    Definition { name, params, varying, result, text, lets, results, before: body.before.clone() }
 }
 
 impl Writer<'_> {
@@ -175,11 +185,17 @@ impl Writer<'_> {
                     return None;
                 }
                 let own = line.name.clone().filter(|name| self.is_given(name));
-                let wanted = own.unwrap_or_else(|| default_name(e).into());
+                if self.one && own.is_none() && elements + asked + given <= 1 {
+                    return None;
+                }
+                let wanted = own.clone().unwrap_or_else(|| default_name(e).into());
                 let name = self.taken.fresh(&wanted);
                 let text = self.array(&line.indices, e, &name, false);
                 self.name_let(v, &name, &line.indices, e_scalar(&line));
-                Some(format!("let {name} = {text}"))
+                self.written.push((name.clone(), v));
+                // The program has it by this name.
+                let known = self.one && own == Some(name.clone()) && self.given.contains(&name);
+                (!known).then(|| format!("let {name} = {text}"))
             }
             Is::Call(call, _) => {
                 let call = call.clone();
@@ -211,6 +227,7 @@ impl Writer<'_> {
         let wanted = self.lines.get(v.0 as usize).and_then(|l| l.name.clone());
         let wanted = wanted.unwrap_or_else(|| format!("{}_called", call.callee.def.name).into());
         let name = self.taken.fresh(&wanted);
+        self.written.push((name.clone(), v));
         let own = call.batch.iter().map(|i| i.extent.clone());
         let base = Base { name: name.clone(), ty: ty.array(own) };
         for u in live {
@@ -227,7 +244,7 @@ impl Writer<'_> {
     }
 
     /// What a line holds, in the result.
-    fn root(&self, v: Var) -> Ex {
+    pub(super) fn root(&self, v: Var) -> Ex {
         let own = self.indices_of(v);
         let read = || Ex::Read(v, own.iter().map(Index::value).collect());
         if self.named.contains_key(&v) {
@@ -236,7 +253,7 @@ impl Writer<'_> {
         self.lines.get(v.0 as usize).and_then(Line::element).cloned().unwrap_or_else(read)
     }
 
-    fn indices_of(&self, v: Var) -> Vec<Index> {
+    pub(super) fn indices_of(&self, v: Var) -> Vec<Index> {
         self.lines.get(v.0 as usize).map(|l| l.indices.clone()).unwrap_or_default()
     }
 }

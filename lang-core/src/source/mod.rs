@@ -1,6 +1,8 @@
 //! Derivatives as Iverson: the adjoint or tangent of a definition, which is in Tensor SSA, as the text of a
 //! definition that checks and evaluates to the same value ("Everything prints as source", DESIGN 2.3).
 //!
+//! Of one expression inside a definition `entries` tells derivatives entry by entry, in the same way.
+//!
 //! `read` makes of each statement an expression (`tree`), `rules` and `sums` simplify expressions where they stand,
 //! `merge` and `shorten` put statements together, `checks` keeps the checks that say something, `shape` says what
 //! parameters and results look like, `ways`, `known`, `cases` and `constructors` take those of sum types apart, `hints`
@@ -12,6 +14,7 @@ mod cases;
 mod checks;
 mod constructors;
 mod definition;
+mod entries;
 mod hints;
 mod known;
 mod merge;
@@ -36,11 +39,12 @@ use std::sync::Arc;
 use crate::ad::{real_inputs, real_outputs};
 use crate::base::{GlobalName, Name, Span};
 use crate::ir::core::{Callee, Derivation, Outside as NoCore, Reason};
-use crate::ir::ssa::Ssa;
+use crate::ir::ssa::{Ssa, Var};
 use crate::norm::Bodies;
 use crate::pipeline::Callees;
 use crate::resolve::Names;
 use crate::types::ty::Type;
+pub use entries::{Entries, Entry, Known, Told, Unshown, entries};
 
 /// Which derivative.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -117,6 +121,10 @@ pub struct Definition {
     pub result: String,
     /// Its text in the one layout.
     pub text: String,
+    /// Its `let`s, and which statements of the derivative in Tensor SSA they stand for.
+    pub lets: Vec<(Name, Var)>,
+    /// The statements that it gives.
+    pub results: Vec<Var>,
     /// The derivatives that it calls, and those that they call before them.
     pub before: Vec<Definition>,
 }

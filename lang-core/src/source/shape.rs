@@ -93,15 +93,8 @@ impl Asked<'_> {
         let mut head = Head { own, beside: Vec::new(), results: Vec::new() };
         match self.which {
             Which::Adjoint => {
-                // What belongs to a `y` of the program has its name.
-                let body = self.bodies.body(self.def);
-                let given = |name: &str| body.iter().any(|b| b.locals.iter().any(|l| l.name == name));
-                let name = ["y_adj", "out_adj", "result_adj"]
-                    .into_iter()
-                    .find(|name| !(taken(name) || *name == "y_adj" && (taken("y") || given("y"))))
-                    .unwrap_or("y_adj_");
                 let (ty, written) = mirrored(None, &ssa.result, &result)?;
-                head.beside.push((None, Param { base: Base { name: name.into(), ty }, written }));
+                head.beside.push((None, Param { base: Base { name: self.result_name(&taken), ty }, written }));
                 for k in vary {
                     let (Some((_, core)), Some(ty)) = (ssa.params.get(k), types.get(k)) else { continue };
                     let (core, written) = mirrored(Some(k), core, ty)?;
@@ -124,6 +117,15 @@ impl Asked<'_> {
             }
         }
         Ok(head)
+    }
+
+    /// What the cotangent of the result is called.
+    pub(super) fn result_name(&self, taken: &dyn Fn(&str) -> bool) -> Name {
+        // What belongs to a `y` of the program has its name.
+        let body = self.bodies.body(self.def);
+        let given = |name: &str| body.iter().any(|b| b.locals.iter().any(|l| l.name == name));
+        let free = |name: &&str| !(taken(name) || *name == "y_adj" && (taken("y") || given("y")));
+        ["y_adj", "out_adj", "result_adj"].into_iter().find(free).unwrap_or("y_adj_").into()
     }
 
     /// The types of the parameters and of the result as the program has them, if it has them for these types.
@@ -280,7 +282,7 @@ pub(super) fn is_only(ty: &CoreType, path: &[u32]) -> bool {
 }
 
 /// Has it a part that is real?
-fn has_real(ty: &CoreType) -> bool {
+pub(super) fn has_real(ty: &CoreType) -> bool {
     ty.leaves().iter().any(|leaf| is_real(leaf.scalar))
 }
 

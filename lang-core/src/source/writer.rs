@@ -19,6 +19,7 @@ use super::ways::Given;
 use super::{Definition, Outside};
 use crate::base::{Code, GlobalName, Name};
 use crate::ir::core::{Callee, Failing};
+use crate::ir::origin::Fate;
 use crate::ir::ssa::{Check, FIRST_INDEX, Rhs, Ssa, Var, for_each_read};
 use crate::norm::{Bodies, OTHER_CONSTRUCTOR};
 use crate::pipeline::Callees;
@@ -76,6 +77,10 @@ pub(super) struct Writer<'a> {
     pub(super) wholes: Vec<(String, Name)>,
     /// What the program calls the arguments of constructors.
     pub(super) sum_names: &'a Given,
+    /// Is it one element that is written, so that what is read once needs no name?
+    pub(super) one: bool,
+    /// The `let`s that are written, and what they stand for.
+    pub(super) written: Vec<(Name, Var)>,
     /// What could not be written.
     pub(super) wrong: Option<Outside>,
 }
@@ -92,7 +97,8 @@ pub(super) fn definition(asked: &Asked<'_>) -> Result<Definition, Outside> {
     wanted.outputs = asked.outputs(&head)?;
     let parts = wanted.outputs.len();
     wanted.outputs.extend(asked.constructors(&head));
-    let _ = crate::norm::dead::remove(&mut wanted);
+    let before = wanted.outputs.iter().take(parts).map(|(_, v)| *v).collect();
+    let fates = crate::norm::dead::remove(&mut wanted);
     let given = asked.bodies.body(asked.def).map(|body| Given::in_body(&body)).unwrap_or_default();
     let plain = lines(&wanted, &mut Table::default())?;
     let mut all = cases(asked, &head, &wanted, &plain, &given, MANY);
@@ -106,21 +112,31 @@ pub(super) fn definition(asked: &Asked<'_>) -> Result<Definition, Outside> {
     }
     let mut bodies = Vec::new();
     for case in &all {
-        bodies.push(body(asked, &head, &wanted, parts, case, &given)?);
+        let body = match writer(asked, &head, &wanted, parts, case, &given, &[])? {
+            Some((writer, ssa, live)) => Some(writer.finish(&head, &ssa, &live, case)?),
+            None => None,
+        };
+        bodies.push(body);
     }
     let body = joined(asked, &head, &all, &bodies).ok_or(Outside::Foreign)?;
-    Ok(whole(asked, &head, &body))
+    let mut made = whole(asked, &head, &body);
+    let kept = |now: Var| fates.iter().position(|fate| *fate == Fate::Kept(now)).and_then(|k| u32::try_from(k).ok());
+    made.lets.retain_mut(|(_, v)| kept(*v).map(|k| *v = Var(k)).is_some());
+    made.results = before;
+    Ok(made)
 }
 
-/// The body where the parameters are made as a case says.
-fn body<'a>(
+/// What writes the body where the parameters are made as a case says and some facts hold; and what it writes: Tensor SSA,
+/// and the statements that are needed. `None`: it never comes to that.
+pub(super) fn writer<'a>(
     asked: &'a Asked<'a>,
     head: &Head,
     wanted: &Ssa,
     parts: usize,
     case: &Case,
     sum_names: &'a Given,
-) -> Result<Option<Body>, Outside> {
+    facts: &[Pred],
+) -> Result<Option<(Writer<'a>, Ssa, Vec<Var>)>, Outside> {
     let mut wanted = wanted.clone();
     let mut fresh = Table::default();
     let mut read = lines(&wanted, &mut fresh)?;
@@ -141,7 +157,7 @@ fn body<'a>(
     let sizes: Vec<Poly> = wanted.sizes.iter().map(|l| Poly::atom(wanted.vars.atom(*l))).collect();
     let mut context = Context::new(&sizes);
     wanted.checks = super::checks::needed(&wanted, &context);
-    context.assume(&fits);
+    [&fits].into_iter().chain(facts).for_each(|p| context.assume(p));
     let mut roots: Vec<Var> = wanted.outputs.iter().map(|(_, v)| *v).collect();
     for check in &wanted.checks {
         for_each_read(&check.guard, &mut |v| roots.push(v));
@@ -160,7 +176,7 @@ fn body<'a>(
     wanted.sizes.iter().for_each(|l| drop(taken.fresh(&wanted.vars.name(*l))));
     let beside = head.beside.iter().filter_map(|b| Some((b.1.base.name.clone(), head.own.get(b.0?)?.base.clone())));
     let tangents = case.tangents(head).into_iter().chain(beside).collect();
-    let mut writer = Writer {
+    let writer = Writer {
         asked,
         sum_names,
         given,
@@ -176,13 +192,11 @@ fn body<'a>(
         opened: Vec::new(),
         tangents,
         wholes: case.wholes(asked, head),
+        one: false,
+        written: Vec::new(),
         wrong: None,
     };
-    let body = writer.body(head, &wanted, &live, case)?;
-    match writer.wrong {
-        Some(why) => Err(why),
-        None => Ok(Some(body)),
-    }
+    Ok(Some((writer, wanted, live)))
 }
 
 /// Does it fail for no arguments, whatever the sizes are?
@@ -204,6 +218,11 @@ fn given_names(bodies: &dyn Bodies, def: &GlobalName) -> Vec<Name> {
 }
 
 impl Writer<'_> {
+    fn finish(mut self, head: &Head, ssa: &Ssa, live: &[Var], case: &Case) -> Result<Body, Outside> {
+        let body = self.body(head, ssa, live, case)?;
+        self.wrong.map_or(Ok(body), Err)
+    }
+
     pub(super) fn ssa(&self, callee: &Arc<Callee>) -> Option<Arc<Ssa>> {
         self.asked.module.ssa(callee)
     }

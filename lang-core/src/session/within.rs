@@ -1,0 +1,111 @@
+//! A program with one more body, which stands in no file: what an input computes, or an expression inside a definition.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use salsa::Database;
+
+use super::forms::{self, Asked, Forms};
+use super::view::View;
+use crate::base::GlobalName;
+use crate::cost::{self, Cost};
+use crate::ir::core::{Callee, Outside};
+use crate::ir::ssa::Ssa;
+use crate::norm::{Bodies, Hits};
+use crate::pipeline::{self, Callees, InCore, InStages};
+use crate::types::env::Env as _;
+use crate::types::info::TypeInfo;
+use crate::types::tree::Body;
+use crate::types::ty::Signature;
+
+/// Functions that the body makes may call one another so deep.
+const DEEPEST: u32 = 16;
+
+/// The program of a revision with one more body. Its forms are made once.
+pub(super) struct Within<'db> {
+    db: &'db dyn Database,
+    name: GlobalName,
+    body: Arc<Body>,
+    signature: Arc<Signature>,
+    stages: RefCell<HashMap<Arc<Callee>, InStages>>,
+    ssa: RefCell<HashMap<Arc<Callee>, Option<Arc<Ssa>>>>,
+}
+
+impl<'db> Within<'db> {
+    /// A body by the name that no item has.
+    pub(super) fn new(db: &'db dyn Database, name: GlobalName, body: Arc<Body>, signature: Arc<Signature>) -> Self {
+        Self { db, name, body, signature, stages: RefCell::default(), ssa: RefCell::default() }
+    }
+
+    /// The forms of a definition, those of what it calls made before.
+    fn forms(&self, callee: &Callee) -> Forms<'db> {
+        forms::prepare(self.db, callee);
+        Forms { db: self.db }
+    }
+
+    /// What it is made of, and what it costs.
+    pub(super) fn cost(&self, callee: &Arc<Callee>) -> Option<(Arc<Ssa>, Arc<Cost>)> {
+        self.cost_within(callee, DEEPEST)
+    }
+
+    fn cost_within(&self, callee: &Arc<Callee>, deep: u32) -> Option<(Arc<Ssa>, Arc<Cost>)> {
+        let ssa = self.ssa(callee)?;
+        if callee.def != self.name {
+            forms::prepare_cost(self.db, callee);
+            return Some((ssa, forms::cost(self.db, Asked::new(self.db, Arc::clone(callee))).clone()?));
+        }
+        // What is made in it is called by it, and by what is made in that.
+        let deeper = deep.checked_sub(1)?;
+        let cost = cost::cost(&ssa, &|c| self.cost_within(c, deeper));
+        Some((ssa, Arc::new(cost)))
+    }
+}
+
+impl Bodies for Within<'_> {
+    fn body(&self, name: &GlobalName) -> Option<Arc<Body>> {
+        if *name == self.name { Some(Arc::clone(&self.body)) } else { Forms { db: self.db }.body(name) }
+    }
+
+    fn signature(&self, name: &GlobalName) -> Option<Arc<Signature>> {
+        if *name == self.name { Some(Arc::clone(&self.signature)) } else { View::new(self.db).signature(name) }
+    }
+
+    fn type_info(&self, ty: &GlobalName) -> Option<Arc<TypeInfo>> {
+        View::new(self.db).type_info(ty)
+    }
+}
+
+impl Callees for Within<'_> {
+    fn core(&self, callee: &Arc<Callee>) -> InCore {
+        if callee.def == self.name { pipeline::core(self, self, callee) } else { self.forms(callee).core(callee) }
+    }
+
+    fn stages(&self, callee: &Arc<Callee>) -> InStages {
+        if callee.def != self.name {
+            return self.forms(callee).stages(callee);
+        }
+        if let Some(known) = self.stages.borrow().get(callee) {
+            return known.clone();
+        }
+        let made = pipeline::stages(self, self, callee, &mut Hits::default());
+        self.stages.borrow_mut().insert(Arc::clone(callee), made.clone());
+        made
+    }
+
+    fn has_stages(&self, callee: &Arc<Callee>) -> Result<(), Box<Outside>> {
+        self.stages(callee).map(|_| ())
+    }
+
+    fn ssa(&self, callee: &Arc<Callee>) -> Option<Arc<Ssa>> {
+        if callee.def != self.name {
+            return self.forms(callee).ssa(callee);
+        }
+        if let Some(known) = self.ssa.borrow().get(callee) {
+            return known.clone();
+        }
+        let made = pipeline::traced(self, self, callee, &mut Hits::default()).map(|traced| traced.ssa);
+        self.ssa.borrow_mut().insert(Arc::clone(callee), made.clone());
+        made
+    }
+}

@@ -1,0 +1,245 @@
+//! A derivative entry by entry, for a reader who looks at one expression: `w[j]` for `x[i]`. Where equations tell the
+//! indices of an array, its entry is the element that they tell; elsewhere it is zero.
+
+use std::sync::Arc;
+
+use super::cases::{MOST, cases};
+use super::read::lines;
+use super::shape::{Asked, Base, Head, Param, has_real, is_only, mirror, part};
+use super::table::Table;
+use super::tree::Ex;
+use super::ways::Given;
+use super::writer::{Writer, writer};
+use super::{Outside, Shelf, Which, derived};
+use crate::ad::real_outputs;
+use crate::base::Span;
+use crate::ir::core::{Callee, Constant, Derivation, Outside as NoCore, Reason};
+use crate::ir::flat::Source;
+use crate::ir::ssa::{Rhs, Ssa, Var};
+use crate::norm::Bodies;
+use crate::pipeline::Callees;
+use crate::predicate::{Index, Poly, Pred};
+use crate::resolve::Names;
+
+/// What is told of a function.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Entry {
+    /// Partial derivatives of its result, which is a real number, by all that is real.
+    Partials,
+    /// The cotangent of the parameter of that number, where that is zero.
+    Cotangent(u32),
+}
+
+/// One entry.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Told {
+    /// Of what it is the derivative: `x[i]`.
+    pub of: String,
+    /// The derivative.
+    pub value: String,
+}
+
+/// All entries.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Entries {
+    /// `let`s of what they share and the program has no name for.
+    pub lets: Vec<String>,
+    /// Those that are not zero everywhere.
+    pub all: Vec<Told>,
+}
+
+/// Why there are none.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Unshown {
+    /// It has no core form.
+    Core(Box<NoCore>),
+    /// They have no text.
+    Text(Outside),
+    /// Nothing real goes in, or none comes out.
+    Constant,
+}
+
+impl From<Outside> for Unshown {
+    fn from(why: Outside) -> Self {
+        Self::Text(why)
+    }
+}
+
+/// What holds where indices of an entry have these values; `ssa` has the variables.
+pub type Known<'k> = &'k dyn Fn(&Ssa, &[Poly]) -> Vec<Pred>;
+
+/// The entries of a function.
+///
+/// # Errors
+/// Why there are none to be told.
+pub fn entries(
+    module: &dyn Callees,
+    bodies: &dyn Bodies,
+    names: &dyn Names,
+    callee: &Arc<Callee>,
+    entry: Entry,
+    known: Known<'_>,
+) -> Result<Entries, Unshown> {
+    let ssa = at_point(module, callee, entry)?.ok_or(Unshown::Constant)?;
+    let stages = module.stages(callee).map_err(Unshown::Core)?;
+    let ssa = Arc::new(ssa);
+    let (def, which, shelf) = (&callee.def, Which::Adjoint, &Shelf::default());
+    let asked = Asked { module, bodies, names, shelf, def, text: "", which, stages: &stages, derived: &ssa };
+    Ok(crate::interp::guarded(|| told(&asked, entry, known))?)
+}
+
+/// The adjoint with 1 for its cotangent, or with 0 for what it is taken by.
+fn at_point(module: &dyn Callees, callee: &Arc<Callee>, entry: Entry) -> Result<Option<Ssa>, Unshown> {
+    let adjoint = match entry {
+        Entry::Partials => derived(module, callee, Which::Adjoint).map_err(Unshown::Core)?,
+        Entry::Cotangent(param) => {
+            let stages = module.stages(callee).map_err(Unshown::Core)?;
+            let inputs = (0..).zip(&stages.ssa.inputs);
+            let wrt: Vec<u32> = inputs.filter(|(_, i)| i.source == Source::Param(param)).map(|(k, _)| k).collect();
+            let of = real_outputs(&stages.ssa);
+            if of.is_empty() || wrt.is_empty() {
+                return Ok(None);
+            }
+            let adjoint = callee.derive(Derivation::Adjoint { of: of.into(), wrt: wrt.into() });
+            let none = || NoCore { what: Reason::Derivative, item: callee.def.clone(), span: Span::default() };
+            Some(module.ssa(&Arc::new(adjoint)).ok_or_else(|| Unshown::Core(Box::new(none())))?)
+        }
+    };
+    let Some(adjoint) = adjoint else { return Ok(None) };
+    let mut ssa = (*adjoint).clone();
+    for stmt in &mut ssa.stmts {
+        let Rhs::Input(k) = &stmt.rhs else { continue };
+        match (entry, ssa.inputs.get(*k as usize).map(|i| &i.source)) {
+            (Entry::Partials, Some(Source::Cotangent(_))) => stmt.rhs = Rhs::Constant(Constant::Real(1.0)),
+            (Entry::Cotangent(param), Some(Source::Param(p))) if *p == param => stmt.rhs = Rhs::Zero,
+            _ => {}
+        }
+    }
+    ssa.checks.clear();
+    ssa.stmts.iter_mut().for_each(|s| s.needs.clear());
+    ssa.needs.clear();
+    Ok(Some(ssa))
+}
+
+fn told(asked: &Asked<'_>, entry: Entry, known: Known<'_>) -> Result<Entries, Outside> {
+    let head = head(asked, entry);
+    let mut wanted = (**asked.derived).clone();
+    wanted.outputs = asked.outputs(&head)?;
+    let parts = wanted.outputs.len();
+    let _ = crate::norm::dead::remove(&mut wanted);
+    let given = asked.bodies.body(asked.def).map(|body| Given::in_body(&body)).unwrap_or_default();
+    let plain = lines(&wanted, &mut Table::default())?;
+    let all = cases(asked, &head, &wanted, &plain, &given, MOST);
+    let [case] = all.as_slice() else { return Err(Outside::SumType) };
+    let facts = if entry == Entry::Partials { known(&wanted, &[]) } else { Vec::new() };
+    let Some((mut writer, ssa, live)) = writer(asked, &head, &wanted, parts, case, &given, &facts)? else {
+        return Err(Outside::SumType);
+    };
+    writer.one = true;
+    let lets = writer.lets(&head, &ssa, &live, case)?;
+    let all = writer.entries(&head, &ssa, known)?;
+    match writer.wrong {
+        Some(why) => Err(why),
+        None => Ok(Entries { lets, all }),
+    }
+}
+
+/// The parameters, and what is told of them.
+fn head(asked: &Asked<'_>, entry: Entry) -> Head {
+    let ssa = &asked.stages.ssa;
+    let param = |(local, ty): &(_, _)| Param {
+        base: Base { name: ssa.vars.name(*local), ty: Clone::clone(ty) },
+        written: String::new(),
+    };
+    let own: Vec<Param> = ssa.params.iter().map(param).collect();
+    let result = |(k, p): (usize, &Param)| (Some(k), mirror(&p.base.ty), String::new());
+    let all = own.iter().enumerate();
+    match entry {
+        Entry::Partials => {
+            let results = all.filter(|(_, p)| has_real(&p.base.ty)).map(result).collect();
+            Head { own, beside: Vec::new(), results }
+        }
+        Entry::Cotangent(param) => {
+            let results = all.filter(|(k, _)| *k == param as usize).map(result).collect();
+            let name = asked.result_name(&|name| own.iter().any(|p| p.base.name == name));
+            let base = Base { name, ty: mirror(&ssa.result) };
+            let beside = vec![(None, Param { base, written: String::new() })];
+            Head { own, beside, results }
+        }
+    }
+}
+
+impl Writer<'_> {
+    fn entries(&mut self, head: &Head, ssa: &Ssa, known: Known<'_>) -> Result<Vec<Told>, Outside> {
+        let mut given = ssa.outputs.iter().map(|(_, v)| *v);
+        let mut all = Vec::new();
+        for (of, ty, _) in &head.results {
+            let base = of.and_then(|k| head.own.get(k)).map(|p| p.base.clone()).ok_or(Outside::Unreadable)?;
+            for leaf in ty.leaves() {
+                if is_only(ty, &leaf.path) {
+                    continue;
+                }
+                let v = given.next().ok_or(Outside::Unreadable)?;
+                all.extend(self.entries_of(&base, &leaf.path, v, &|at| known(ssa, at)));
+            }
+        }
+        Ok(all)
+    }
+
+    /// The entries of a part of a parameter, which are in this statement.
+    fn entries_of(&mut self, base: &Base, path: &[u32], v: Var, known: &dyn Fn(&[Poly]) -> Vec<Pred>) -> Vec<Told> {
+        let (own, e) = (self.indices_of(v), self.root(v));
+        let mut all = Vec::new();
+        for (at, terms) in apart(&own, e) {
+            let (mark, depth) = (self.context.mark(), self.scope.len());
+            for (k, i) in own.iter().enumerate() {
+                if at.get(k) == Some(&i.value()) {
+                    let hint = self.hint(&base.name, k);
+                    let name = self.taken.index(hint.as_ref());
+                    self.scope.push((i.local, name));
+                }
+                self.context.enter(i);
+            }
+            known(&at).iter().for_each(|p| self.context.assume(p));
+            let terms = terms.into_iter().map(|(neg, p, e)| (neg, Ex::guard(self.context.simplify(&p), e)));
+            let e = Ex::sum(terms.collect());
+            if e.as_real() != Some(0.0) {
+                let at: Vec<String> = at.iter().map(|p| self.poly(p).0).collect();
+                let value = self.ex(&e).0;
+                all.push(Told { of: part(base, path, &at), value });
+            }
+            self.context.release(mark);
+            self.leave(depth);
+        }
+        all
+    }
+}
+
+/// A term: is it subtracted, where it is, what it is.
+type Term = (bool, Pred, Ex);
+
+/// The terms of an element by the places that equations tell.
+fn apart(own: &[Index], e: Ex) -> Vec<(Vec<Poly>, Vec<Term>)> {
+    let terms = if let Ex::Sum(terms) = e { terms } else { vec![(false, e)] };
+    let mut all: Vec<(Vec<Poly>, Vec<Term>)> = Vec::new();
+    for (neg, e) in terms {
+        let (mut pred, mut e) = if let Ex::Guard(p, e) = e { (p, *e) } else { (Pred::truth(), e) };
+        let mut at: Vec<Poly> = own.iter().map(Index::value).collect();
+        for i in own {
+            let atom = i.atom();
+            let Some(is) = pred.solution(&atom) else { continue };
+            if own.iter().any(|j| is.mentions(&j.atom())) {
+                continue;
+            }
+            let put = |p: &Poly| p.substitute(&|a| (*a == atom).then(|| is.clone()));
+            pred = pred.map(&put);
+            e = e.map_polys(&put);
+            at.iter_mut().for_each(|p| *p = put(p));
+        }
+        match all.iter_mut().find(|(known, _)| *known == at) {
+            Some((_, terms)) => terms.push((neg, pred, e)),
+            None => all.push((at, vec![(neg, pred, e)])),
+        }
+    }
+    all
+}

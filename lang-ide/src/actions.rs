@@ -1,0 +1,179 @@
+//! What can be done with the code at a place: put in the adjoint or the forward derivative of a definition, write down what
+//! was inferred, give a name to an expression.
+
+use lang_core::base::Span;
+use lang_core::session::{ItemRef, Session};
+use lang_core::syntax::ast::{Expr, ExprId, Item, Tree};
+use lang_core::syntax::lexer::{Token, lex};
+use lang_core::syntax::split::ItemKind;
+use lang_core::types::tree::TId;
+use lang_core::types::ty::Type;
+
+use crate::hints::{Wanted, hints};
+use crate::names::uses;
+use crate::views::{Stage, view};
+use crate::{Edit, Location};
+
+/// What kind of change.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum ActionKind {
+    /// It adds something that was computed.
+    Source,
+    /// It writes the same otherwise.
+    Rewrite,
+    /// It takes a part out.
+    Extract,
+}
+
+/// A change that is offered.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Action {
+    /// What it does, for people.
+    pub title: String,
+    /// What kind.
+    pub kind: ActionKind,
+    /// The change, in parts that do not touch.
+    pub edits: Vec<Edit>,
+}
+
+/// What can be done where this is selected.
+#[must_use]
+pub fn actions(session: &Session, module: &str, selected: Span) -> Vec<Action> {
+    let mut all = Vec::new();
+    let Some(item) = session.item_at(module, selected.start) else { return all };
+    if item.kind == ItemKind::Def {
+        all.extend(named(session, &item, selected));
+        if on_head(session, &item, selected) {
+            all.extend(derivative(session, &item, Stage::Adjoint, "adjoint", "_adj"));
+            all.extend(derivative(session, &item, Stage::Forward, "forward derivative", "_tan"));
+        }
+    }
+    all.extend(inferred(session, module, &item, selected));
+    all
+}
+
+fn at(item: &ItemRef, span: Span) -> Location {
+    Location { module: item.module.clone(), span: span.shift(item.start) }
+}
+
+/// Does the selection begin before the body of the definition?
+fn on_head(session: &Session, item: &ItemRef, selected: Span) -> bool {
+    let Some(parsed) = session.tree(item) else { return false };
+    let Item::Def(def) = &parsed.tree.item else { return false };
+    selected.start < parsed.tree.exprs[def.body].span.start + item.start
+}
+
+/// A derivative as a definition after the one that it is of.
+fn derivative(session: &Session, item: &ItemRef, stage: Stage, what: &str, suffix: &str) -> Option<Action> {
+    let name = format!("{}{suffix}", item.name);
+    if session.items(&item.module).iter().any(|i| i.name == *name) {
+        return None;
+    }
+    let view = view(session, &item.module, &item.name, stage).ok().filter(|v| v.is_program)?;
+    let end = u32::try_from(item.text.trim_end().len()).ok()?;
+    let text = format!("\n\n{}", view.text.trim_end());
+    let title = format!("Insert the {what} of `{}` as a definition", item.name);
+    Some(Action { title, kind: ActionKind::Source, edits: vec![Edit { at: at(item, Span::new(end, end)), text }] })
+}
+
+/// Types and extents that were inferred, written down: of the place, and of the whole definition.
+fn inferred(session: &Session, module: &str, item: &ItemRef, selected: Span) -> Vec<Action> {
+    let wanted = Wanted { extents: true, sizes: true, types: true, cost: false };
+    let all: Vec<_> = hints(session, module, item.span(), wanted).into_iter().filter(|h| h.insert).collect();
+    let edit = |h: &crate::hints::Hint| {
+        let at = Location { module: item.module.clone(), span: Span::new(h.at, h.at) };
+        Edit { at, text: h.text.clone() }
+    };
+    // The name that a hint stands behind is on the line of the selection.
+    let text = session.text(module).unwrap_or_default();
+    let begin = text.get(..selected.start as usize).and_then(|t| t.rfind('\n')).map_or(0, |n| n + 1);
+    let end =
+        text.get(selected.end as usize..).and_then(|t| t.find('\n')).map_or(text.len(), |n| n + selected.end as usize);
+    let here: Vec<Edit> = all.iter().filter(|h| (begin..=end).contains(&(h.at as usize))).map(edit).collect();
+    let mut actions = Vec::new();
+    if !here.is_empty() {
+        let title = "Write down what is inferred here".to_owned();
+        actions.push(Action { title, kind: ActionKind::Rewrite, edits: here.clone() });
+    }
+    if all.len() > here.len() && item.kind == ItemKind::Def {
+        let title = format!("Write down all that is inferred in `{}`", item.name);
+        actions.push(Action { title, kind: ActionKind::Rewrite, edits: all.iter().map(edit).collect() });
+    }
+    actions
+}
+
+/// A name for the expression that is selected, by a `let` before the innermost body that it stands in.
+fn named(session: &Session, item: &ItemRef, selected: Span) -> Option<Action> {
+    let text = session.text(&item.module)?;
+    let inside = text.get(selected.range())?;
+    let begin = selected.start + u32::try_from(inside.len() - inside.trim_start().len()).ok()?;
+    let end = selected.end - u32::try_from(inside.len() - inside.trim_end().len()).ok()?;
+    if begin >= end {
+        return None;
+    }
+    let own = Span::new(begin.checked_sub(item.start)?, end.checked_sub(item.start)?);
+    let parsed = session.tree(item)?;
+    let tree = &parsed.tree;
+    if !parsed.diagnostics.is_empty() {
+        return None;
+    }
+    let (_, expr) = tree.exprs.iter().find(|(_, node)| node.span == own)?;
+    if matches!(expr.kind, Expr::Name(_) | Expr::Error) || is_function(session, item, own) {
+        return None;
+    }
+    let (body, closed) = body_around(tree, own)?;
+    let names: Vec<_> = uses(session, item).into_iter().map(|u| u.name).collect();
+    let taken = |name: &str| names.iter().any(|n| n == name);
+    let name = ["t", "u", "v", "w"].into_iter().find(|n| !taken(n)).map(str::to_owned);
+    let name = name.or_else(|| (2..100).map(|k| format!("t{k}")).find(|n| !taken(n)))?;
+    let is_one = |text: &str| matches!(lex(text).tokens.as_slice(), [one] if matches!(one.token, Token::Name(_)));
+    is_one(&name).then_some(())?;
+    let value = item.text.get(own.range())?;
+    let (open, close) = if closed { ("(", ")") } else { ("", "") };
+    let mut edits =
+        vec![Edit { at: at(item, Span::new(body.start, body.start)), text: format!("{open}let {name} = {value} in ") }];
+    edits.push(Edit { at: at(item, own), text: name.clone() });
+    if closed {
+        edits.push(Edit { at: at(item, Span::new(body.end, body.end)), text: close.to_owned() });
+    }
+    // Where the body is the expression itself there is one change.
+    if body == own {
+        let text = format!("{open}let {name} = {value} in {name}{close}");
+        edits = vec![Edit { at: at(item, own), text }];
+    }
+    Some(Action { title: format!("Give the expression the name `{name}`"), kind: ActionKind::Extract, edits })
+}
+
+fn is_function(session: &Session, item: &ItemRef, span: Span) -> bool {
+    let Some(checked) = session.checked_item(item) else { return true };
+    let node: Option<TId> = checked.body.nodes.iter().filter(|(_, n)| n.span == span).map(|(id, _)| id).next_back();
+    node.is_none_or(|node| matches!(checked.body.nodes[node].ty, Type::Fun(_)))
+}
+
+/// The innermost body around a place whose evaluation evaluates it: what stands there may be named before. Does a `let`
+/// there need parentheses?
+fn body_around(tree: &Tree, span: Span) -> Option<(Span, bool)> {
+    let Item::Def(def) = &tree.item else { return None };
+    let mut all: Vec<(ExprId, bool)> = vec![(def.body, false)];
+    for (_, node) in tree.exprs.iter() {
+        match &node.kind {
+            Expr::Lambda(_, body) => all.push((*body, false)),
+            Expr::Binder { filter, body, .. } => {
+                all.extend(filter.map(|filter| (filter, true)));
+                all.push((*body, false));
+            }
+            Expr::Fold { body, yields, .. } => all.extend([(*body, true)].into_iter().chain(yields.map(|y| (y, true)))),
+            Expr::Loop { cond, body, .. } => all.extend([(*cond, true), (*body, false)]),
+            Expr::Let(binds, body) => all.extend(binds.iter().map(|b| (b.value, true)).chain([(*body, false)])),
+            Expr::If(arms, otherwise) => {
+                all.extend(arms.iter().flat_map(|(cond, then)| [(*cond, true), (*then, true)]));
+                all.push((*otherwise, false));
+            }
+            Expr::Match(_, arms) => all.extend(arms.iter().map(|arm| (arm.body, true))),
+            _ => {}
+        }
+    }
+    let around = all.into_iter().map(|(e, closed)| (tree.exprs[e].span, closed));
+    let around = around.filter(|(body, _)| body.start <= span.start && span.end <= body.end);
+    around.min_by_key(|(body, _)| body.end - body.start)
+}

@@ -1,0 +1,145 @@
+//! What a definition costs, in the words of a lens and of a hover: the work of the function, of its forward derivative
+//! and of its adjoint as formulas in the sizes, and the certificate in one line.
+
+use std::sync::Arc;
+
+use lang_core::base::GlobalName;
+use lang_core::certify::{Verdict, Why};
+use lang_core::cost::{Bound, Cost, number};
+use lang_core::count::Formula;
+use lang_core::predicate::{Atom, Context, LocalId, Poly, Pred};
+use lang_core::session::Session;
+use lang_core::source::shown_callee;
+
+/// The costs of a definition.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Costs {
+    /// Work, iterations and more of the function.
+    pub primal: Option<Figures>,
+    /// The same of its forward derivative, if it has one.
+    pub forward: Option<Figures>,
+    /// And of its adjoint.
+    pub adjoint: Option<Figures>,
+    /// The certificate: how much dearer the adjoint is.
+    pub certificate: Option<Certificate>,
+}
+
+/// What is counted of a function, as formulas for sizes of at least 1.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Figures {
+    /// Real operations.
+    pub work: String,
+    /// Tuples of indices that are visited.
+    pub iterations: String,
+    /// Predicates about data that are evaluated, if there are any.
+    pub tests: Option<String>,
+    /// No more bytes than this are kept for a reverse, if any are.
+    pub kept: Option<String>,
+    /// Do data decide a part of it? Then the formulas have symbols.
+    pub data: bool,
+}
+
+/// How much dearer an adjoint is than its function, for all sizes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Certificate {
+    /// In a few characters: `≤ 2× proved`.
+    pub short: String,
+    /// In a line.
+    pub line: String,
+    /// Is there no factor?
+    pub refuted: bool,
+}
+
+/// The costs of a definition; `None` where it has no forms that are counted.
+#[must_use]
+pub fn costs(session: &Session, def: &GlobalName) -> Option<Costs> {
+    let callee = shown_callee(session, def)?;
+    let primal = session.cost(&callee)?;
+    let mut costs = Costs { primal: Some(figures(&primal, 'p')), ..Costs::default() };
+    if let Some([forward, adjoint]) = session.derivatives(&callee) {
+        costs.forward = session.cost(&forward).map(|c| figures(&c, 't'));
+        costs.adjoint = session.cost(&adjoint).map(|c| figures(&c, 'a'));
+        costs.certificate = session.bound(&adjoint).map(|b| certificate(&b, &primal));
+    }
+    Some(costs)
+}
+
+/// A formula of a cost as people write it.
+#[must_use]
+pub fn formula(of: &Formula, cost: &Cost) -> String {
+    named(of, 'p').shown(&positive(cost))
+}
+
+fn figures(cost: &Arc<Cost>, letter: char) -> Figures {
+    let known = positive(cost);
+    let shown = |of: &Formula| named(of, letter).shown(&known);
+    let kept: Vec<String> = cost.kept.formulas().iter().map(shown).collect();
+    let total = &cost.total;
+    let tests = (!total.tests.pieces().is_empty()).then(|| shown(&total.tests));
+    let kept = match kept.as_slice() {
+        [] => None,
+        [one] => Some(one.clone()),
+        all => Some(format!("max({})", all.join(", "))),
+    };
+    let data = [&total.work, &total.tests, &total.iterations].into_iter().any(has_symbols);
+    Figures { work: shown(&total.work), iterations: shown(&total.iterations), tests, kept, data }
+}
+
+fn has_symbols(of: &Formula) -> bool {
+    let mut found = false;
+    for piece in of.pieces() {
+        piece.value.parts().0.for_each_atom(&mut |a| found |= number(a).is_some());
+    }
+    found
+}
+
+/// With symbols of its own name, by the letter of the function.
+fn named(of: &Formula, letter: char) -> Formula {
+    of.substitute(&|a| {
+        let k = number(a)?;
+        let id = u32::try_from(k).unwrap_or(0);
+        Some(Poly::atom(Atom::Local(LocalId(u32::MAX - id), format!("{letter}{k}").into())))
+    })
+}
+
+/// What is known of sizes of at least 1.
+fn positive(cost: &Cost) -> Context {
+    let mut known = cost.context();
+    for size in cost.known.iter().filter(|p| p.as_atom().is_some_and(|a| number(a).is_none())) {
+        known.assume(&Pred::nonneg(&size.plus(-1)));
+    }
+    known
+}
+
+fn certificate(bound: &Bound, primal: &Cost) -> Certificate {
+    let (extra, plus) = match bound.extra.pieces().is_empty() {
+        true => (String::new(), ""),
+        false => (format!(" + {}", formula(&bound.extra, primal)), " +"),
+    };
+    let right = format!("(primal + io{extra})");
+    let all = if bound.positive { "all sizes of at least 1" } else { "all sizes" };
+    let (short, line, refuted) = match &bound.certificate.verdict {
+        Verdict::Proved { factor, .. } => {
+            (format!("≤ {factor}×{plus} proved"), format!("adjoint + io ≤ {factor} · {right}, proved for {all}"), false)
+        }
+        Verdict::Checked { factor, grid, .. } => {
+            let line = format!("adjoint + io ≤ {factor} · {right}, checked at {} sizes, not proved", grid.points);
+            (format!("≤ {factor}×{plus} checked"), line, false)
+        }
+        Verdict::Refuted { term, .. } => {
+            let term = Formula::from(term.clone()).shown(&Context::new(bound.question().known));
+            let line = format!("adjoint + io grows beyond every multiple of {right}, by {term}");
+            ("no factor".to_owned(), line, true)
+        }
+        Verdict::Unknown(why) => {
+            let why = match why {
+                Why::Data => "data decide how much each of them does",
+                Why::NoValue => "its formula has no value at the sizes that were tried",
+                Why::Negative => "what is known of the data allows a negative cost",
+                Why::TooLarge => "its formula is too large",
+            };
+            ("not compared".to_owned(), format!("the adjoint is not compared: {why}"), false)
+        }
+    };
+    Certificate { short, line, refuted }
+}

@@ -1,0 +1,144 @@
+//! From a name to where it is declared, to the type of what it stands for, and to the rules of a definition.
+
+use lang_core::base::{GlobalName, Name, Span};
+use lang_core::session::{ItemRef, Session};
+use lang_core::syntax::ast::{Item, TypeBody, TypeExpr};
+use lang_core::syntax::split::ItemKind;
+use lang_core::types::ty::{Type, TypeArg};
+
+use crate::find::declarations;
+use crate::names::{Role, Use, What, name_at};
+use crate::{Location, fields};
+
+/// Where the name at a place is declared. A module is declared at its beginning, a field in the types of its record.
+#[must_use]
+pub fn definition(session: &Session, module: &str, at: u32) -> Vec<Location> {
+    let Some((item, found)) = name_at(session, module, at) else { return Vec::new() };
+    declarations(session, &item, &found.what)
+}
+
+/// Like [`definition`], but a module is declared by the import that brings it in here.
+#[must_use]
+pub fn declaration(session: &Session, module: &str, at: u32) -> Vec<Location> {
+    let Some((item, found)) = name_at(session, module, at) else { return Vec::new() };
+    match &found.what {
+        What::Module(_) => {
+            let imports = session.items(module).into_iter().filter(|i| i.kind == ItemKind::Import);
+            let uses = imports.flat_map(|i| crate::names::untyped_uses(session, &i));
+            let same = |u: &Use| u.what == found.what && matches!(u.role, Role::Declaration | Role::Import);
+            let all: Vec<Use> = uses.filter(same).collect();
+            let first = all.iter().find(|u| u.role == Role::Declaration).or(all.first());
+            first.map(|u| Location { module: item.module.clone(), span: u.span }).into_iter().collect()
+        }
+        what => declarations(session, &item, what),
+    }
+}
+
+/// The rules of the definition that is named at a place.
+#[must_use]
+pub fn implementation(session: &Session, module: &str, at: u32) -> Vec<Location> {
+    let Some((_, found)) = name_at(session, module, at) else { return Vec::new() };
+    let What::Value(name) = &found.what else { return Vec::new() };
+    let rules = ["derivative", "adjoint"].map(|word| GlobalName::new(&name.module, &format!("{word} {}", name.name)));
+    rules.iter().filter_map(|rule| session.item(rule)).map(|rule| whole(session, &rule)).collect()
+}
+
+/// The item without its comments.
+fn whole(session: &Session, item: &ItemRef) -> Location {
+    let span = session.tree(item).map_or(item.span(), |parsed| parsed.tree.span.shift(item.start));
+    Location { module: item.module.clone(), span }
+}
+
+/// Where the types are declared of which the value named at a place is made.
+#[must_use]
+pub fn type_definition(session: &Session, module: &str, at: u32) -> Vec<Location> {
+    let Some((item, found)) = name_at(session, module, at) else { return Vec::new() };
+    let mut wanted = Wanted::default();
+    match &found.what {
+        What::Type(ty) | What::Ctor(ty, _) => wanted.data.push(ty.clone()),
+        what => {
+            if let Some(ty) = type_of(session, &item, &found, what) {
+                wanted.add(&ty);
+            }
+        }
+    }
+    let mut places: Vec<Location> = Vec::new();
+    for ty in &wanted.data {
+        places.extend(declarations(session, &item, &What::Type(ty.clone())));
+    }
+    for record in &wanted.records {
+        places.extend(aliases(session, &item, record));
+    }
+    places.dedup();
+    places
+}
+
+/// The type of what is named, where it is known.
+pub(crate) fn type_of(session: &Session, item: &ItemRef, found: &Use, what: &What) -> Option<Type> {
+    let span = Span::new(found.span.start.saturating_sub(item.start), found.span.end.saturating_sub(item.start));
+    match what {
+        What::Value(name) => {
+            let signature = session.signature(name);
+            return signature.map(|s| s.result.clone()).or_else(|| session.let_type(name));
+        }
+        What::Local(owner, id) if *owner == item.global => {
+            let checked = session.checked_item(item)?;
+            let declared = session.resolved(item)?.locals.get(id.0 as usize)?.span;
+            let local = checked.body.locals.iter().find(|l| l.span == declared);
+            local.map(|l| l.ty.clone())
+        }
+        _ => {
+            let checked = session.checked_item(item)?;
+            // A field access ends with the field.
+            let ends = |node: &lang_core::types::tree::Node| node.span.end == span.end && node.span.start <= span.start;
+            let nodes = checked.body.nodes.iter().filter(|(_, node)| ends(node));
+            nodes.min_by_key(|(_, node)| node.span.end.saturating_sub(node.span.start)).map(|(_, n)| n.ty.clone())
+        }
+    }
+}
+
+#[derive(Default)]
+struct Wanted {
+    data: Vec<GlobalName>,
+    records: Vec<Vec<Name>>,
+}
+
+impl Wanted {
+    fn add(&mut self, ty: &Type) {
+        match ty {
+            Type::Array(_, element) => self.add(element),
+            Type::Tuple(items) => items.iter().for_each(|t| self.add(t)),
+            Type::Fun(fun) => self.add(&fun.result),
+            Type::Record(all) => self.records.push(fields::names(all)),
+            Type::Data(name, args) => {
+                self.data.push(name.clone());
+                for arg in args.iter() {
+                    if let TypeArg::Type(ty) = arg {
+                        self.add(ty);
+                    }
+                }
+            }
+            Type::Scalar(_) | Type::Str | Type::Rel(_) | Type::Param(..) | Type::Meta(_) | Type::Error => {}
+        }
+    }
+}
+
+/// The `type` items that are another name for a record with these fields.
+fn aliases(session: &Session, here: &ItemRef, names: &[Name]) -> Vec<Location> {
+    let Some(first) = names.first() else { return Vec::new() };
+    let mut found = Vec::new();
+    for place in declarations(session, here, &What::Field(names.to_vec(), first.clone())) {
+        let Some(item) = session.item_at(&place.module, place.span.start) else { continue };
+        let Some(parsed) = session.tree(&item) else { continue };
+        let Item::Type(def) = &parsed.tree.item else { continue };
+        let is_alias = match def.body {
+            TypeBody::Single(body) => matches!(parsed.tree.types[body].kind, TypeExpr::Record(_)),
+            TypeBody::Sum(_) => false,
+        };
+        let location = Location { module: item.module.clone(), span: def.name.span.shift(item.start) };
+        if is_alias && !found.contains(&location) {
+            found.push(location);
+        }
+    }
+    found
+}

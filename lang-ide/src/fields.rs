@@ -1,0 +1,143 @@
+//! Which record a field belongs to, read off the typed tree: for the place of every field access, update and
+//! record pattern the names of the record's fields.
+
+use std::collections::HashMap;
+
+use lang_core::base::{Name, Span};
+use lang_core::session::Session;
+use lang_core::syntax::ast::{self, ExprId, PatId, Tree};
+use lang_core::types::env::Env;
+use lang_core::types::info::TypeInfoBody;
+use lang_core::types::tree::{Body, Expr as Typed};
+use lang_core::types::ty::{Type, TypeArg};
+
+/// The fields of the record at each place, in alphabetical order.
+#[derive(Default)]
+pub(crate) struct Shapes {
+    at: HashMap<Span, Vec<Name>>,
+}
+
+impl Shapes {
+    /// Are there fields whose record only the types tell?
+    pub(crate) fn wanted(tree: &Tree) -> bool {
+        let field = |e: &ast::Expr| matches!(e, ast::Expr::Field(..) | ast::Expr::With(..));
+        tree.exprs.iter().any(|(_, node)| field(&node.kind))
+            || tree.pats.iter().any(|(_, node)| matches!(node.kind, ast::Pat::Record(_)))
+    }
+
+    /// Those of an item.
+    pub(crate) fn of(session: &Session, tree: &Tree, body: &Body) -> Self {
+        let mut shapes = Self::default();
+        // Of several nodes at one place the one that stands for the whole comes last.
+        let mut types: HashMap<Span, &Type> = HashMap::new();
+        for (_, node) in body.nodes.iter() {
+            types.insert(node.span, &node.ty);
+            match &node.kind {
+                Typed::Proj(of, _) => shapes.add(node.span, &body.nodes[*of].ty),
+                Typed::With(of, _) => shapes.add(node.span, &body.nodes[*of].ty),
+                _ => {}
+            }
+        }
+        let patterns = Patterns { session, tree, types };
+        patterns.all(&mut shapes);
+        shapes
+    }
+
+    /// The fields of the record whose field is accessed, updated or taken apart there; none if that is unknown.
+    pub(crate) fn at(&self, span: Span) -> Vec<Name> {
+        self.at.get(&span).cloned().unwrap_or_default()
+    }
+
+    fn add(&mut self, span: Span, ty: &Type) {
+        if let Type::Record(fields) = ty {
+            self.at.insert(span, names(fields));
+        }
+    }
+}
+
+/// The names of a record's fields, in alphabetical order.
+pub(crate) fn names(fields: &[(Name, Type)]) -> Vec<Name> {
+    let mut names: Vec<Name> = fields.iter().map(|f| f.0.clone()).collect();
+    names.sort_unstable();
+    names
+}
+
+struct Patterns<'a> {
+    session: &'a Session,
+    tree: &'a Tree,
+    types: HashMap<Span, &'a Type>,
+}
+
+impl Patterns<'_> {
+    fn all(&self, shapes: &mut Shapes) {
+        if !self.tree.pats.iter().any(|(_, node)| matches!(node.kind, ast::Pat::Record(_))) {
+            return;
+        }
+        if let ast::Item::Let(top) = &self.tree.item {
+            self.bound(top.pat, top.value, shapes);
+        }
+        for (_, node) in self.tree.exprs.iter() {
+            match &node.kind {
+                ast::Expr::Let(binds, _) => binds.iter().for_each(|b| self.bound(b.pat, b.value, shapes)),
+                ast::Expr::Match(value, arms) => arms.iter().for_each(|arm| self.bound(arm.pat, *value, shapes)),
+                ast::Expr::Fold { acc, init, .. } | ast::Expr::Loop { acc, init, .. } => {
+                    self.bound(*acc, *init, shapes);
+                }
+                ast::Expr::Lambda(params, _) => {
+                    if let Some(Type::Fun(fun)) = self.types.get(&node.span) {
+                        for (param, (_, ty)) in params.iter().zip(&fun.params) {
+                            self.pat(param.pat, ty, shapes);
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn bound(&self, pat: PatId, value: ExprId, shapes: &mut Shapes) {
+        // What stands in parentheses has the place of what is in them.
+        let mut value = value;
+        while let ast::Expr::Paren(inner) = &self.tree.exprs[value].kind {
+            value = *inner;
+        }
+        if let Some(ty) = self.types.get(&self.tree.exprs[value].span) {
+            self.pat(pat, ty, shapes);
+        }
+    }
+
+    fn pat(&self, pat: PatId, ty: &Type, shapes: &mut Shapes) {
+        let node = &self.tree.pats[pat];
+        match (&node.kind, ty) {
+            (ast::Pat::Record(fields), Type::Record(types)) => {
+                shapes.add(node.span, ty);
+                for (name, sub) in fields {
+                    let of = types.iter().find(|f| f.0 == name.name);
+                    if let (Some(sub), Some((_, ty))) = (sub, of) {
+                        self.pat(*sub, ty, shapes);
+                    }
+                }
+            }
+            (ast::Pat::Tuple(items), Type::Tuple(types)) => {
+                items.iter().zip(types.iter()).for_each(|(p, t)| self.pat(*p, t, shapes));
+            }
+            (ast::Pat::Sized(_, inner), _) => self.pat(*inner, ty, shapes),
+            (ast::Pat::Ctor { name, args, .. }, Type::Data(data, given)) => {
+                let Some(info) = self.session.view().type_info(data) else { return };
+                let TypeInfoBody::Sum(ctors) = &info.body else { return };
+                let Some(ctor) = ctors.iter().find(|c| c.name == name.name) else { return };
+                for (arg, ty) in args.iter().zip(&ctor.args) {
+                    let ty = match ty {
+                        Type::Param(k, _) => match given.get(*k as usize) {
+                            Some(TypeArg::Type(ty)) => ty,
+                            _ => continue,
+                        },
+                        ty => ty,
+                    };
+                    self.pat(*arg, ty, shapes);
+                }
+            }
+            _ => {}
+        }
+    }
+}

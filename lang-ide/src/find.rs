@@ -1,0 +1,228 @@
+//! Where names are declared and used: what definition, references, highlights, renames and calls share.
+
+use lang_core::base::{GlobalName, Name, Span};
+use lang_core::resolve::{LocalKind, partials};
+use lang_core::session::{ItemRef, LIBRARY, Session};
+use lang_core::syntax::ast::{Item, TypeBody, TypeExpr};
+use lang_core::syntax::lexer::is_name_continue;
+use lang_core::syntax::split::ItemKind;
+
+use crate::Location;
+use crate::names::{Role, Use, What, uses};
+
+/// Is the module part of the library?
+pub(crate) fn is_library(module: &str) -> bool {
+    module == partials::MODULE || LIBRARY.iter().any(|(name, _)| *name == module)
+}
+
+/// Other spellings that the language takes for a name.
+fn spellings(name: &str) -> &'static [&'static str] {
+    match name {
+        "pi" => &["π"],
+        "sum" => &["∑"],
+        "prod" => &["∏"],
+        "any" => &["∃"],
+        "all" => &["∀"],
+        "grad" => &["∇"],
+        "inf" => &["∞"],
+        _ => &[],
+    }
+}
+
+/// May the text hold the name? It does not if not, which is known without reading it.
+pub(crate) fn mentions(text: &str, name: &str) -> bool {
+    let continues = |c: Option<char>| c.is_some_and(is_name_continue);
+    let stands = |at: usize| {
+        let before = text.get(..at).and_then(|t| t.chars().next_back());
+        let after = text.get(at.saturating_add(name.len())..).and_then(|t| t.chars().next());
+        // A number may touch what comes after it.
+        !continues(before.filter(|c| !c.is_ascii_digit())) && !continues(after)
+    };
+    !name.is_empty() && text.match_indices(name).any(|(at, _)| stands(at))
+        || spellings(name).iter().any(|s| text.contains(s))
+}
+
+/// The items whose text meets a range, in order; only these are looked at.
+pub(crate) fn items_in(session: &Session, module: &str, range: Span) -> Vec<ItemRef> {
+    let Some(text) = session.text(module) else { return Vec::new() };
+    let mut found: Vec<ItemRef> = Vec::new();
+    let mut at = range.start;
+    let end = range.end.min(u32::try_from(text.len()).unwrap_or(u32::MAX));
+    while at <= end {
+        let next = match session.item_at(module, at) {
+            Some(item) => {
+                let next = item.span().end.saturating_add(1);
+                if found.last() != Some(&item) {
+                    found.push(item);
+                }
+                next
+            }
+            // Between items are blank lines and comments.
+            None => skip_gap(&text, at),
+        };
+        at = next.max(at.saturating_add(1));
+    }
+    found
+}
+
+/// Where what may be an item begins after `at`, which is in none.
+fn skip_gap(text: &str, at: u32) -> u32 {
+    let mut at = at as usize;
+    // The rest of a line of comment is in no item.
+    let line = text.get(..at).and_then(|t| t.rfind('\n')).map_or(0, |n| n + 1);
+    if text.get(line..).is_some_and(|t| t.trim_start().starts_with("--")) {
+        at = text.get(at..).and_then(|t| t.find('\n')).map_or(text.len(), |n| at + n + 1);
+    }
+    for rest in text.get(at..).unwrap_or_default().split_inclusive('\n') {
+        let is_comment = rest.trim_start().starts_with("--") && !rest.trim_start().starts_with("--|");
+        if !rest.trim().is_empty() && !is_comment {
+            at += rest.len() - rest.trim_start().len();
+            break;
+        }
+        at += rest.len();
+    }
+    u32::try_from(at).unwrap_or(u32::MAX)
+}
+
+/// The item that a name belongs to, where `here` is that in which it stands.
+pub(crate) fn owner(session: &Session, here: &ItemRef, what: &What) -> Option<ItemRef> {
+    match what {
+        What::Local(owner, _) | What::TypeParam(owner, _) if *owner == here.global => Some(here.clone()),
+        What::Local(owner, _) | What::TypeParam(owner, _) | What::Value(owner) => session.item(owner),
+        What::Type(ty) | What::Ctor(ty, _) => session.type_item(ty),
+        What::Field(..) | What::Module(_) | What::Word(_) | What::Unknown => None,
+    }
+}
+
+/// The places where it is declared, that which counts first.
+pub(crate) fn declarations(session: &Session, here: &ItemRef, what: &What) -> Vec<Location> {
+    let at = |item: &ItemRef, span: Span| Location { module: item.module.clone(), span: span.shift(item.start) };
+    match what {
+        What::Module(module) => {
+            let text = session.text(module);
+            text.map(|_| Location { module: module.clone(), span: Span::new(0, 0) }).into_iter().collect()
+        }
+        What::Field(names, _) => field_declarations(session, here, names, what),
+        What::Word(_) | What::Unknown => Vec::new(),
+        _ => {
+            let Some(item) = owner(session, here, what) else { return Vec::new() };
+            let spans = declared_in(session, &item, what);
+            spans.into_iter().map(|span| at(&item, span)).collect()
+        }
+    }
+}
+
+/// Where the item declares it, relative to the item.
+fn declared_in(session: &Session, item: &ItemRef, what: &What) -> Option<Span> {
+    let (parsed, resolved) = (session.tree(item)?, session.resolved(item)?);
+    let tree = &parsed.tree;
+    match (what, &tree.item) {
+        (What::Local(_, id), _) => resolved.locals.get(id.0 as usize).map(|d| d.span),
+        (What::TypeParam(_, k), _) => resolved.type_params.get(*k as usize).map(|p| p.1),
+        (What::Value(_), Item::Def(def)) => Some(def.name.span),
+        (What::Value(name), Item::Let(_)) => {
+            let decl = crate::names::untyped_uses(session, item)
+                .into_iter()
+                .find(|u| u.role == Role::Declaration && matches!(&u.what, What::Value(found) if found == name))?;
+            Some(Span::new(decl.span.start.saturating_sub(item.start), decl.span.end.saturating_sub(item.start)))
+        }
+        (What::Type(_), Item::Type(def)) => Some(def.name.span),
+        (What::Ctor(_, k), Item::Type(def)) => match &def.body {
+            TypeBody::Sum(ctors) => ctors.get(*k as usize).map(|c| c.name.span),
+            TypeBody::Single(id) => match &tree.types[*id].kind {
+                TypeExpr::Name { name, .. } => Some(name.span),
+                _ => None,
+            },
+        },
+        _ => None,
+    }
+}
+
+/// Where the fields of a record are declared: in a `type` of this module or of another, else wherever its type is
+/// written, else where such a record is made.
+fn field_declarations(session: &Session, here: &ItemRef, names: &[Name], what: &What) -> Vec<Location> {
+    let Some(first) = names.first() else { return Vec::new() };
+    let mut by_rank: [Vec<Location>; 3] = Default::default();
+    let mut modules = session.modules();
+    modules.sort_by_key(|m| (*m != here.module, is_library(m)));
+    for module in modules {
+        if !session.text(&module).is_some_and(|text| mentions(&text, first)) {
+            continue;
+        }
+        for item in session.items(&module).iter().filter(|i| names.iter().all(|n| mentions(&i.text, n))) {
+            let rank = |u: &Use| match u.role {
+                Role::Declaration if item.kind == ItemKind::Type => 0,
+                Role::Declaration => 1,
+                _ => 2,
+            };
+            for found in uses(session, item) {
+                if found.what == *what
+                    && let Some(list) = by_rank.get_mut(rank(&found))
+                {
+                    list.push(Location { module: module.clone(), span: found.span });
+                }
+            }
+        }
+        if by_rank.first().is_some_and(|types| !types.is_empty()) {
+            break;
+        }
+    }
+    by_rank.into_iter().find(|list| !list.is_empty()).unwrap_or_default()
+}
+
+/// Every place of a name, by module; `only` is the module to stay in.
+pub(crate) fn occurrences(session: &Session, here: &ItemRef, found: &Use, only: Option<&str>) -> Vec<(ItemRef, Use)> {
+    let what = &found.what;
+    let name = &found.name;
+    let all_of = |item: &ItemRef| -> Vec<(ItemRef, Use)> {
+        let same = |u: &Use| u.what == *what && (!matches!(what, What::Word(_)) || u.name == *name);
+        uses(session, item).into_iter().filter(same).map(|u| (item.clone(), u)).collect()
+    };
+    let within = |modules: Vec<lang_core::base::ModuleName>, wanted: &dyn Fn(&ItemRef) -> bool| {
+        let mut all = Vec::new();
+        for module in modules.iter().filter(|m| only.is_none_or(|only| only == m.as_str())) {
+            if session.text(module).is_some_and(|text| mentions(&text, name)) {
+                let items = session.items(module);
+                all.extend(items.iter().filter(|i| mentions(&i.text, name) && wanted(i)).flat_map(all_of));
+            }
+        }
+        all
+    };
+    let uses_of = |item: &ItemRef, global: &GlobalName| {
+        item.global == *global
+            || item.module == global.module && item.kind == ItemKind::Let
+            || session.resolved(item).is_some_and(|r| r.uses.contains(global))
+    };
+    match what {
+        What::Local(..) | What::TypeParam(..) => {
+            let Some(item) = owner(session, here, what) else { return Vec::new() };
+            let is_param = found.kind == Some(LocalKind::Param) && item.kind == ItemKind::Def;
+            if is_param {
+                // `wrt:` names it in other items too.
+                let wanted = |i: &ItemRef| *i == item || mentions(&i.text, "wrt") && uses_of(i, &item.global);
+                return within(session.modules(), &wanted);
+            }
+            let in_rules = item.kind == ItemKind::Def
+                && (matches!(what, What::TypeParam(..)) || found.kind == Some(LocalKind::ImplicitSize));
+            if !in_rules {
+                return if only.is_none_or(|m| m == item.module) { all_of(&item) } else { Vec::new() };
+            }
+            let is_rule =
+                |i: &ItemRef| matches!(i.kind, ItemKind::Derivative | ItemKind::Adjoint) && i.name == item.global.name;
+            within(vec![item.module.clone()], &|i| *i == item || is_rule(i))
+        }
+        What::Value(global) | What::Type(global) | What::Ctor(global, _) => {
+            within(session.modules(), &|i| uses_of(i, global))
+        }
+        What::Field(names, _) if names.is_empty() => Vec::new(),
+        What::Field(..) => within(session.modules(), &|_| true),
+        What::Module(_) => {
+            let module = here.module.as_str();
+            let aliases = session.items(module);
+            let wanted = |i: &&ItemRef| i.kind == ItemKind::Import || mentions(&i.text, name);
+            aliases.iter().filter(wanted).flat_map(all_of).collect()
+        }
+        What::Word(_) => within(vec![here.module.clone()], &|_| true),
+        What::Unknown => Vec::new(),
+    }
+}

@@ -1,0 +1,331 @@
+//! What stands at a place: of an expression its type, its work, its partial derivatives and its cotangent; of a definition
+//! its signature, what it costs, its certificate and its adjoint; of any other name what it is. Nothing is evaluated.
+
+use std::sync::Arc;
+
+use lang_core::base::{GlobalName, Span};
+use lang_core::count::Formula;
+use lang_core::ir::core::Callee;
+use lang_core::predicate::LocalId;
+use lang_core::resolve::{LocalKind, words};
+use lang_core::session::{ItemRef, Session};
+use lang_core::source::{Entries, shown_callee};
+use lang_core::syntax::ast::{Item, Tree};
+use lang_core::types::tree::{Body, Expr, IndexRange, IndexVar, TId};
+use lang_core::types::ty::Type;
+
+use crate::costs::{self, costs};
+use crate::names::{Role, Use, What, name_at};
+use crate::views::{self, Stage};
+
+/// A longer adjoint is cut; the view has all of it.
+const MOST_LINES: usize = 30;
+
+/// A longer text of an expression is not shown above its type.
+const LONGEST: usize = 120;
+
+/// How much is asked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Depth {
+    /// What is known at once: names, types, documentation.
+    Quick,
+    /// Costs and derivatives too.
+    Full,
+}
+
+/// What is told of a place.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Hover {
+    /// What it is told of.
+    pub span: Span,
+    /// In Iverson: a signature, or an expression with its type.
+    pub code: String,
+    /// What it is, in a few words.
+    pub what: String,
+    /// A table: what, and code.
+    pub rows: Vec<(String, String)>,
+    /// `let`s that the table mentions.
+    pub lets: Vec<String>,
+    /// Documentation, as Markdown.
+    pub docs: String,
+    /// Its adjoint as Iverson.
+    pub adjoint: String,
+    /// Is there more to be told that was not asked for?
+    pub pending: bool,
+}
+
+impl Hover {
+    /// As Markdown.
+    #[must_use]
+    pub fn markdown(&self) -> String {
+        let mut parts = Vec::new();
+        if !self.code.is_empty() {
+            parts.push(format!("```iverson\n{}\n```", self.code));
+        }
+        parts.extend(Some(self.what.clone()).filter(|what| !what.is_empty()));
+        if !self.rows.is_empty() {
+            let cell = |code: &str| format!("`{}`", code.replace('|', "\\|"));
+            let rows =
+                self.rows.iter().map(|(what, code)| format!("| {} | {} |\n", what.replace('|', "\\|"), cell(code)));
+            parts.push(format!("| | |\n|---|---|\n{}", rows.collect::<String>().trim_end()));
+        }
+        if !self.lets.is_empty() {
+            parts.push(format!("where\n```iverson\n{}\n```", self.lets.join("\n")));
+        }
+        if self.pending {
+            parts.push("*costs and derivatives are being computed*".to_owned());
+        }
+        parts.extend(Some(self.docs.clone()).filter(|docs| !docs.is_empty()));
+        if !self.adjoint.is_empty() {
+            parts.push(format!("```iverson\n{}\n```", self.adjoint.trim_end()));
+        }
+        parts.join("\n\n")
+    }
+
+    /// As text.
+    #[must_use]
+    pub fn plain(&self) -> String {
+        let mut parts = vec![self.code.clone(), self.what.clone()];
+        let wide = self.rows.iter().map(|(what, _)| what.chars().count()).max().unwrap_or(0);
+        let rows: Vec<String> = self.rows.iter().map(|(what, code)| format!("{what:<wide$}  {code}")).collect();
+        parts.push(rows.join("\n"));
+        if !self.lets.is_empty() {
+            parts.push(format!("where\n  {}", self.lets.join("\n  ")));
+        }
+        if self.pending {
+            parts.push("costs and derivatives are being computed".to_owned());
+        }
+        parts.extend([self.docs.clone(), self.adjoint.trim_end().to_owned()]);
+        parts.retain(|part| !part.is_empty());
+        parts.join("\n\n")
+    }
+}
+
+/// What is told of a place.
+#[must_use]
+pub fn hover(session: &Session, module: &str, at: u32, depth: Depth) -> Option<Hover> {
+    let item = session.item_at(module, at)?;
+    if let Some((_, found)) = name_at(session, module, at) {
+        return named(session, &item, &found, depth);
+    }
+    let parsed = session.tree(&item)?;
+    let span = innermost(&parsed.tree, at.checked_sub(item.start)?)?;
+    let checked = session.checked_item(&item)?;
+    let node = node_at(&checked.body, span)?;
+    let text = item.text.get(span.range()).unwrap_or_default();
+    let mut told = Hover { span: span.shift(item.start), code: typed(text, &checked.body, node), ..Hover::default() };
+    expression(session, &item, &checked.body, node, depth, &mut told);
+    Some(told)
+}
+
+/// The innermost expression around a place.
+fn innermost(tree: &Tree, at: u32) -> Option<Span> {
+    let around = tree.exprs.iter().map(|(_, node)| node.span).filter(|s| s.start <= at && at < s.end);
+    around.min_by_key(|s| s.end - s.start)
+}
+
+/// The node of the typed tree that stands for an expression: of several at one place the outermost.
+fn node_at(body: &Body, span: Span) -> Option<TId> {
+    body.nodes.iter().filter(|(_, node)| node.span == span).next_back().map(|(id, _)| id)
+}
+
+/// `e : T`; of a long expression the type alone.
+fn typed(text: &str, body: &Body, node: TId) -> String {
+    let ty = &body.nodes[node].ty;
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let text = words.join(" ");
+    if text.chars().count() > LONGEST { format!("… : {ty}") } else { format!("{text} : {ty}") }
+}
+
+/// What an expression costs, and its derivatives.
+fn expression(session: &Session, item: &ItemRef, body: &Body, node: TId, depth: Depth, told: &mut Hover) {
+    let def = &item.global;
+    if session.signature(def).is_none() {
+        return;
+    }
+    if depth == Depth::Quick {
+        told.pending = true;
+        return;
+    }
+    if let Some(cost) = session.cost_inside(def, node) {
+        let once = costs::formula(&cost.total.work, &cost);
+        let mut text = if once == "0" { "none".to_owned() } else { once };
+        let (primal, adjoint) = shares(session, def, body.nodes[node].span);
+        text += &primal.filter(|all| *all != text).map(|all| format!(", in all {all}")).unwrap_or_default();
+        told.rows.push(("work".to_owned(), text));
+        told.rows.extend(adjoint.map(|work| ("work in the adjoint".to_owned(), work)));
+    }
+    if let Ok(Entries { lets, all }) = session.partials(def, node) {
+        // By itself.
+        let trivial = matches!(all.as_slice(), [one] if one.value == "1" || one.value == "1.0");
+        if !trivial {
+            told.rows.extend(all.into_iter().map(|t| (format!("∂/∂{}", t.of), t.value)));
+            told.lets.extend(lets);
+        }
+    }
+    if let Ok(Entries { lets, all }) = session.cotangent(def, node) {
+        match all.as_slice() {
+            [] => told.rows.push(("cotangent".to_owned(), "0".to_owned())),
+            all => told.rows.extend(all.iter().map(|t| ("cotangent".to_owned(), t.value.clone()))),
+        }
+        lets.into_iter().for_each(|l| {
+            if !told.lets.contains(&l) {
+                told.lets.push(l);
+            }
+        });
+    }
+}
+
+/// What an expression adds to the work of the definition and of its adjoint.
+fn shares(session: &Session, def: &GlobalName, span: Span) -> (Option<String>, Option<String>) {
+    let Some(callee) = shown_callee(session, def) else { return (None, None) };
+    let share = |callee: &Arc<Callee>| {
+        let cost = session.cost(callee)?;
+        let inside = |(item, at): &(GlobalName, Span)| item == def && span.start <= at.start && at.end <= span.end;
+        let terms = session.terms(callee).into_iter().filter(|t| t.place.as_ref().is_some_and(inside));
+        let work = terms.map(|t| t.amount.work).reduce(|a, b| a.add(&b))?;
+        (!work.pieces().is_empty()).then(|| costs::formula(&work, &cost))
+    };
+    let adjoint = session.derivatives(&callee).and_then(|[_, adjoint]| share(&adjoint));
+    (share(&callee), adjoint)
+}
+
+/// What is told of a name.
+fn named(session: &Session, item: &ItemRef, found: &Use, depth: Depth) -> Option<Hover> {
+    let mut told = Hover { span: found.span, ..Hover::default() };
+    match &found.what {
+        What::Local(of, local) => {
+            let home = if *of == item.global { item.clone() } else { session.item(of)? };
+            let checked = session.checked_item(&home)?;
+            let body = &checked.body;
+            let declared = body.locals.get(local.0 as usize)?;
+            let range = index_range(body, &home, *local).map(|r| format!(", {r}")).unwrap_or_default();
+            told.code = format!("{} : {}", found.name, declared.ty);
+            told.what = format!("{}{range}", kind_of(found.kind));
+            let span =
+                Span::new(found.span.start.saturating_sub(item.start), found.span.end.saturating_sub(item.start));
+            let real = |ty: &Type| !matches!(ty, Type::Scalar(s) if *s == lang_core::types::ty::Scalar::I64);
+            match found.role {
+                Role::Declaration => {}
+                _ if home.global != item.global => {}
+                _ => {
+                    if let Some(node) = node_at(body, span).filter(|_| real(&declared.ty)) {
+                        expression(session, item, body, node, depth, &mut told);
+                        told.rows.retain(|(what, _)| what == "cotangent");
+                        told.lets.retain(|_| !told.rows.is_empty());
+                    }
+                }
+            }
+        }
+        What::Value(name) => definition(session, name, found, depth, &mut told)?,
+        What::Type(name) => {
+            let defined = session.type_item(name)?;
+            told.code = one_paragraph(&defined.text);
+            told.docs = session.tree(&defined).map(|p| p.tree.docs.clone()).unwrap_or_default();
+        }
+        What::Ctor(name, _) => {
+            let defined = session.type_item(name)?;
+            told.code = one_paragraph(&defined.text);
+            told.what = "constructor".to_owned();
+        }
+        What::TypeParam(..) => told.what = "type parameter".to_owned(),
+        What::Field(..) => {
+            told.code = found.name.to_string();
+            told.what = "field".to_owned();
+        }
+        What::Module(module) => {
+            told.code = format!("import {}", found.name);
+            told.what = format!("the module {module}");
+            told.docs = session.text(module).map(|t| head(&t)).unwrap_or_default();
+        }
+        What::Word(_) => {
+            let all = words::describe(&found.name);
+            let first = all.first()?;
+            told.code.clone_from(&first.signature);
+            told.what = first.kind.to_owned();
+            told.docs = all.iter().map(|d| d.doc.clone()).collect::<Vec<_>>().join("\n\n");
+            told.rows = first.partials.iter().map(|(by, d)| (format!("∂/∂{by}"), (*d).to_owned())).collect();
+        }
+        What::Unknown => return None,
+    }
+    Some(told)
+}
+
+fn kind_of(kind: Option<LocalKind>) -> &'static str {
+    match kind {
+        Some(LocalKind::Param) => "parameter",
+        Some(LocalKind::ImplicitSize | LocalKind::ResultSize | LocalKind::Extent) => "size",
+        Some(LocalKind::Index) => "index",
+        Some(LocalKind::Carry) => "carry",
+        Some(LocalKind::Lambda | LocalKind::FunParam) => "parameter of a function",
+        Some(LocalKind::Pattern) => "bound by a pattern",
+        Some(LocalKind::Let) | None => "let",
+    }
+}
+
+/// Where an index variable ranges: `0 ≤ i < n`.
+fn index_range(body: &Body, home: &ItemRef, local: LocalId) -> Option<String> {
+    let text = |node: TId| home.text.get(body.nodes[node].span.range()).unwrap_or("…");
+    let of = |var: &IndexVar| {
+        let name = body.locals.get(var.local.0 as usize).map(|l| l.name.clone()).unwrap_or_default();
+        match &var.range {
+            IndexRange::Extent(n) => format!("0 ≤ {name} < {}", Formula::from(n.clone()).shown(&Default::default())),
+            IndexRange::Below(n) => format!("0 ≤ {name} < {}", text(*n)),
+            IndexRange::Range(a, b, None) => format!("{} ≤ {name} < {}", text(*a), text(*b)),
+            IndexRange::Range(a, b, Some(by)) => format!("{} ≤ {name} < {} by {}", text(*a), text(*b), text(*by)),
+        }
+    };
+    body.nodes.iter().find_map(|(_, node)| match &node.kind {
+        Expr::Binder { vars, .. } | Expr::Fold { vars, .. } => vars.iter().find(|v| v.local == local).map(of),
+        _ => None,
+    })
+}
+
+/// What is told of a definition or of a top-level `let`.
+fn definition(session: &Session, name: &GlobalName, found: &Use, depth: Depth, told: &mut Hover) -> Option<()> {
+    let item = session.item(name)?;
+    let parsed = session.tree(&item)?;
+    told.docs.clone_from(&parsed.tree.docs);
+    let Item::Def(def) = &parsed.tree.item else {
+        told.code = session.let_type(name).map(|ty| format!("{} : {ty}", found.name)).unwrap_or_default();
+        told.what = "let".to_owned();
+        return Some(());
+    };
+    let (start, end) = (parsed.tree.span.start, parsed.tree.exprs[def.body].span.start);
+    let head = item.text.get(start as usize..end as usize).unwrap_or_default();
+    let head = head.trim_end().trim_end_matches('=');
+    told.code = head.split_whitespace().collect::<Vec<_>>().join(" ");
+    if depth == Depth::Quick {
+        told.pending = true;
+        return Some(());
+    }
+    let Some(costs) = costs(session, name) else { return Some(()) };
+    let mut row = |what: &str, of: Option<String>| told.rows.extend(of.map(|of| (what.to_owned(), of)));
+    row("work", costs.primal.map(|c| c.work));
+    row("forward", costs.forward.map(|c| c.work));
+    row("adjoint", costs.adjoint.map(|c| c.work));
+    row("certificate", costs.certificate.map(|c| c.line));
+    if let Ok(view) = views::view(session, &name.module, &name.name, Stage::Adjoint)
+        && view.is_program
+    {
+        let lines: Vec<&str> = view.text.lines().collect();
+        told.adjoint = lines.iter().take(MOST_LINES).copied().collect::<Vec<_>>().join("\n");
+        if lines.len() > MOST_LINES {
+            told.adjoint += &format!("\n-- and {} more lines", lines.len() - MOST_LINES);
+        }
+    }
+    Some(())
+}
+
+/// The comment at the head of a module.
+fn head(text: &str) -> String {
+    let lines = text.lines().take_while(|line| line.starts_with("--"));
+    let lines = lines.map(|line| line.trim_start_matches(['-', '|']).trim());
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// A text up to the first empty line, without comments.
+fn one_paragraph(text: &str) -> String {
+    let lines = text.trim().lines().filter(|line| !line.trim_start().starts_with("--"));
+    lines.take_while(|line| !line.trim().is_empty()).collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,44 @@
+//! What an editor shows of Iverson, as plain data: a file per feature. Nothing here knows a protocol, reads files or
+//! evaluates a program.
+//!
+//! A module is known by its name in the [`Session`](lang_core::session::Session), a place in it by bytes of its text. What
+//! takes long may be stopped where the session is asked by a snapshot.
+
+pub mod names;
+
+mod fields;
+mod find;
+
+pub mod definition;
+pub mod highlight;
+pub mod references;
+pub mod symbols;
+pub mod tokens;
+
+pub mod actions;
+pub mod costs;
+pub mod hints;
+pub mod hover;
+pub mod lenses;
+pub mod views;
+
+pub use lang_core::base::{Code, Diagnostic, Label, ModuleName, Severity, Span};
+pub use lang_core::session::{LIBRARY, Session, Snapshot, Stop, module_name};
+
+/// A place in a module.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Location {
+    /// The module; one of the library stands in no file.
+    pub module: ModuleName,
+    /// Where in its text.
+    pub span: Span,
+}
+
+/// A change of a module's text.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Edit {
+    /// What is replaced.
+    pub at: Location,
+    /// By what.
+    pub text: String,
+}

@@ -1,0 +1,304 @@
+//! The definitions of a module as a tree, and those of all modules by a part of their names.
+
+use std::collections::HashMap;
+
+use lang_core::base::{ModuleName, Name, Span};
+use lang_core::resolve::partials;
+use lang_core::session::{ItemRef, Session};
+use lang_core::syntax::ast::{Item, Pat, PatId, Tree, TypeBody, TypeDef, TypeExpr};
+use lang_core::syntax::split::ItemKind;
+
+use crate::Location;
+
+/// What a symbol is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum SymbolKind {
+    /// A definition.
+    Function,
+    /// A variable of a top-level `let`.
+    Value,
+    /// A `type`.
+    Type,
+    /// A constructor of a type.
+    Constructor,
+    /// A field of a record that a type names.
+    Field,
+    /// A derivative or adjoint rule.
+    Rule,
+    /// An import.
+    Module,
+}
+
+/// A definition of a module.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Symbol {
+    /// Its name.
+    pub name: Name,
+    /// What it is.
+    pub kind: SymbolKind,
+    /// The rest of its signature: parameters and result, or the type.
+    pub detail: String,
+    /// All of it, its documentation too.
+    pub span: Span,
+    /// Its name's place, within the span.
+    pub selection: Span,
+    /// What belongs to it: constructors, fields, rules.
+    pub children: Vec<Symbol>,
+}
+
+/// The definitions of a module in order. A rule stands under its definition, wherever it is in the text.
+#[must_use]
+pub fn document_symbols(session: &Session, module: &str) -> Vec<Symbol> {
+    let mut symbols: Vec<Symbol> = Vec::new();
+    let mut rules: Vec<(Name, Symbol)> = Vec::new();
+    for item in session.items(module) {
+        match item.kind {
+            ItemKind::Derivative | ItemKind::Adjoint => {
+                rules.extend(of_item(session, &item).into_iter().map(|symbol| (item.name.clone(), symbol)));
+            }
+            _ => symbols.extend(of_item(session, &item)),
+        }
+    }
+    let mut loose = Vec::new();
+    let mut by_name: HashMap<Name, usize> = HashMap::new();
+    for (at, symbol) in symbols.iter().enumerate().filter(|(_, s)| s.kind == SymbolKind::Function) {
+        // Of two with one name the first counts.
+        by_name.entry(symbol.name.clone()).or_insert(at);
+    }
+    for (name, rule) in rules {
+        match by_name.get(&name).and_then(|k| symbols.get_mut(*k)) {
+            Some(definition) => definition.children.push(rule),
+            None => loose.push(rule),
+        }
+    }
+    symbols.extend(loose);
+    symbols.sort_by_key(|s| s.span);
+    symbols
+}
+
+/// What an item defines.
+fn of_item(session: &Session, item: &ItemRef) -> Vec<Symbol> {
+    let Some(parsed) = session.tree(item) else { return Vec::new() };
+    let tree = &parsed.tree;
+    let all = item.span();
+    let text = |span: Span| one_line(item.text.get(span.range()).unwrap_or_default());
+    let symbol = |name: &Name, kind, detail, selection: Span| Symbol {
+        name: name.clone(),
+        kind,
+        detail,
+        span: all,
+        selection: selection.shift(item.start),
+        children: Vec::new(),
+    };
+    let mut symbols = match &tree.item {
+        Item::Def(def) => {
+            let end = def.result.map(|t| tree.types[t].span.end);
+            let end = end.or_else(|| def.params.last().map(|p| tree.types[p.ty].span.end.saturating_add(1)));
+            let from = def.name.span.end;
+            let detail = text(Span::new(from, end.unwrap_or(from).max(from)));
+            // A comma or a space may stand before the bracket that closes the parameters.
+            let detail = match def.result.is_none() && !detail.ends_with(')') && !def.params.is_empty() {
+                true => format!("{})", detail.trim_end_matches([',', ' ', '\n'])),
+                false => detail,
+            };
+            vec![symbol(&def.name.name, SymbolKind::Function, detail, def.name.span)]
+        }
+        Item::Rule(rule) => {
+            let all: Vec<&str> = rule.params.iter().map(|p| p.name.as_str()).collect();
+            let deltas: Vec<&str> = rule.deltas.iter().map(|p| p.name.as_str()).collect();
+            let word = if rule.adjoint { "adjoint" } else { "derivative" };
+            let name = Name::from(format!("{word} {}", rule.name.name));
+            let detail = format!("({}; {})", all.join(", "), deltas.join(", "));
+            vec![symbol(&name, SymbolKind::Rule, detail, rule.name.span)]
+        }
+        Item::Type(def) => {
+            let detail = match (def.params.first(), def.params.last()) {
+                (Some(first), Some(last)) => format!("({})", text(first.span.to(last.span))),
+                _ => String::new(),
+            };
+            let mut made = symbol(&def.name.name, SymbolKind::Type, detail, def.name.span);
+            let single = session.resolved(item).is_some_and(|r| r.single_ctor);
+            parts(tree, def, single, &mut |name, kind, span, selection| {
+                let detail = text(Span::new(selection.end.min(span.end), span.end));
+                let detail = detail.trim_start_matches([':', ' ']).to_owned();
+                let mut part = symbol(name, kind, detail, selection);
+                part.span = span.shift(item.start);
+                made.children.push(part);
+            });
+            vec![made]
+        }
+        Item::Import(import) => {
+            let name = import.alias.as_ref().map_or(&item.name, |a| &a.name);
+            let selection = import.alias.as_ref().unwrap_or(&import.path).span;
+            let detail = if *name == import.path.name { String::new() } else { import.path.name.to_string() };
+            vec![symbol(name, SymbolKind::Module, detail, selection)]
+        }
+        Item::Let(top) => {
+            let detail = top.ty.map(|t| text(tree.types[t].span)).unwrap_or_default();
+            let mut names = Vec::new();
+            bound(tree, top.pat, &mut |name, span| names.push((name.clone(), span)));
+            names.iter().map(|(name, span)| symbol(name, SymbolKind::Value, detail.clone(), *span)).collect()
+        }
+        Item::Do(_) | Item::Error => Vec::new(),
+    };
+    symbols.retain(|s| !s.name.is_empty());
+    symbols
+}
+
+/// The constructors or fields of a type: name, kind, place, place of the name.
+fn parts(tree: &Tree, def: &TypeDef, single: bool, found: &mut dyn FnMut(&Name, SymbolKind, Span, Span)) {
+    match &def.body {
+        TypeBody::Sum(ctors) => {
+            for ctor in ctors {
+                let last = ctor.args.last().map(|t| tree.types[*t].span.end.saturating_add(1));
+                let end = last.unwrap_or(ctor.name.span.end).min(tree.span.end);
+                found(&ctor.name.name, SymbolKind::Constructor, Span::new(ctor.name.span.start, end), ctor.name.span);
+            }
+        }
+        TypeBody::Single(body) => match &tree.types[*body].kind {
+            TypeExpr::Name { name, .. } if single => {
+                found(&name.name, SymbolKind::Constructor, tree.types[*body].span, name.span);
+            }
+            TypeExpr::Record(fields) => {
+                for (name, ty) in fields {
+                    found(&name.name, SymbolKind::Field, name.span.to(tree.types[*ty].span), name.span);
+                }
+            }
+            _ => {}
+        },
+    }
+}
+
+/// What a pattern binds.
+fn bound(tree: &Tree, pat: PatId, found: &mut dyn FnMut(&Name, Span)) {
+    let node = &tree.pats[pat];
+    match &node.kind {
+        Pat::Error | Pat::Wild | Pat::Int(_) | Pat::Bool(_) => {}
+        Pat::Name(name) => found(name, node.span),
+        Pat::Ctor { args: items, .. } | Pat::Tuple(items) => items.iter().for_each(|p| bound(tree, *p, found)),
+        Pat::Record(fields) => {
+            for (name, pat) in fields {
+                match pat {
+                    Some(pat) => bound(tree, *pat, found),
+                    None => found(&name.name, name.span),
+                }
+            }
+        }
+        Pat::Sized(sizes, pat) => {
+            sizes.iter().for_each(|s| found(&s.name, s.span));
+            bound(tree, *pat, found);
+        }
+    }
+}
+
+/// Code in one line, its comments left out.
+pub(crate) fn one_line(code: &str) -> String {
+    let lines = code.lines().map(|line| line.split_once("--").map_or(line, |(before, _)| before).trim());
+    let joined = lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
+    joined.replace("( ", "(").replace(" )", ")").replace("[ ", "[").replace(" ]", "]")
+}
+
+/// A definition of any module.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WorkspaceSymbol {
+    /// Its name.
+    pub name: Name,
+    /// What it is.
+    pub kind: SymbolKind,
+    /// Where its name stands.
+    pub location: Location,
+    /// The type that it is a constructor or field of.
+    pub container: Option<Name>,
+}
+
+/// More definitions than this are not told of one query.
+const MOST_SYMBOLS: usize = 256;
+
+/// The definitions of all modules whose names have the letters of the query in this order, best first: those that
+/// begin so, then those with the letters where words begin, then the others; shorter names first. The modules given
+/// come before the others.
+#[must_use]
+pub fn workspace_symbols(session: &Session, query: &str) -> Vec<WorkspaceSymbol> {
+    let query = query.trim();
+    // What is before the dot is a part of the module's name.
+    let (of, query) = query.rsplit_once('.').map_or(("", query), |(of, name)| (of, name));
+    let mut found: Vec<(u32, bool, usize, WorkspaceSymbol)> = Vec::new();
+    for module in session.modules().into_iter().filter(|m| m != partials::MODULE) {
+        if fit(&module, of).is_none() {
+            continue;
+        }
+        let library = crate::find::is_library(&module);
+        for item in session.items(&module) {
+            // No name of it is in the text if the letters are not.
+            if item.kind == ItemKind::Import || !has_letters(&item.text, query) {
+                continue;
+            }
+            for symbol in of_item(session, &item) {
+                add(&mut found, &module, library, query, &symbol, None);
+            }
+        }
+    }
+    found.sort_by(|a, b| (a.0, a.1, a.2, &a.3.name, &a.3.location).cmp(&(b.0, b.1, b.2, &b.3.name, &b.3.location)));
+    found.into_iter().map(|f| f.3).take(MOST_SYMBOLS).collect()
+}
+
+fn add(
+    found: &mut Vec<(u32, bool, usize, WorkspaceSymbol)>,
+    module: &ModuleName,
+    library: bool,
+    query: &str,
+    symbol: &Symbol,
+    container: Option<&Name>,
+) {
+    if let Some(rank) = fit(&symbol.name, query) {
+        let made = WorkspaceSymbol {
+            name: symbol.name.clone(),
+            kind: symbol.kind,
+            location: Location { module: module.clone(), span: symbol.selection },
+            container: container.cloned(),
+        };
+        found.push((rank, library, symbol.name.len(), made));
+    }
+    for part in &symbol.children {
+        add(found, module, library, query, part, Some(&symbol.name));
+    }
+}
+
+fn has_letters(text: &str, query: &str) -> bool {
+    fit(text, query).is_some()
+}
+
+/// How well a query fits a name, 0 best; nothing if its letters are not there in order. Capitals count only where
+/// the query has them.
+pub(crate) fn fit(name: &str, query: &str) -> Option<u32> {
+    let same = |a: char, b: char| a == b || b.is_lowercase() && a.to_lowercase().eq(b.to_lowercase());
+    let begins = |name: &str| {
+        let mut letters = name.chars();
+        query.chars().all(|q| letters.next().is_some_and(|c| same(c, q)))
+    };
+    if begins(name) {
+        return Some(u32::from(name.chars().count() != query.chars().count()));
+    }
+    if name.match_indices('_').any(|(at, _)| name.get(at + 1..).is_some_and(begins)) {
+        return Some(2);
+    }
+    let mut wanted = query.chars().peekable();
+    // The letters where words begin, and any.
+    let mut initials = query.chars().peekable();
+    let mut before = '_';
+    for c in name.chars() {
+        if wanted.peek().is_some_and(|q| same(c, *q)) {
+            wanted.next();
+        }
+        let begins_word = before == '_' || before.is_lowercase() && c.is_uppercase();
+        if begins_word && initials.peek().is_some_and(|q| same(c, *q)) {
+            initials.next();
+        }
+        before = c;
+    }
+    match (initials.peek(), wanted.peek()) {
+        (None, _) => Some(3),
+        (_, None) => Some(4),
+        _ => None,
+    }
+}

@@ -1,0 +1,215 @@
+//! Forms of a definition as documents beside the code: its derivatives as source, the forms of the compiler, its costs;
+//! with the places of the program that each line comes from.
+
+use lang_core::base::{GlobalName, Span};
+use lang_core::ir::origin::{Ancestor, Origin};
+use lang_core::ir::ssa::Var;
+use lang_core::session::Session;
+use lang_core::source::{self, Shown, Which};
+
+use crate::Location;
+use crate::costs::{Figures, costs};
+
+/// A form of a definition.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stage {
+    /// The adjoint, as Iverson.
+    Adjoint,
+    /// The forward derivative, as Iverson.
+    Forward,
+    /// Tensor SSA.
+    Ssa,
+    /// The core calculus.
+    Core,
+    /// Every `let` outermost.
+    Lifted,
+    /// Without tuples.
+    Pairs,
+    /// Every `for` outermost.
+    Pushed,
+    /// What it costs.
+    Cost,
+}
+
+/// All of them, by the names that `iverson show` has for them.
+pub const STAGES: &[(&str, Stage)] = &[
+    ("adjoint", Stage::Adjoint),
+    ("forward", Stage::Forward),
+    ("ssa", Stage::Ssa),
+    ("core", Stage::Core),
+    ("lifted", Stage::Lifted),
+    ("pairs", Stage::Pairs),
+    ("pushed", Stage::Pushed),
+    ("cost", Stage::Cost),
+];
+
+/// A view of a definition.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct View {
+    /// Its text.
+    pub text: String,
+    /// Is it a program in Iverson?
+    pub is_program: bool,
+    /// What is to be said of it.
+    pub note: Option<String>,
+    /// Where its lines come from: numbers of lines, from 0, with places of the module.
+    pub lines: Vec<(u32, Vec<Span>)>,
+}
+
+/// A view of the definition of that name.
+///
+/// # Errors
+/// Why there is none, for people.
+pub fn view(session: &Session, module: &str, def: &str, stage: Stage) -> Result<View, String> {
+    let name = GlobalName::new(module, def);
+    let Some(callee) = source::shown_callee(session, &name) else {
+        return Err(format!("there is no definition `{def}` here"));
+    };
+    let stages = session.stages(&callee).map_err(|why| format!("`{def}` has no core form: {}", why.what.phrase()))?;
+    let plain = |text: String| View { text, is_program: false, note: None, lines: Vec::new() };
+    Ok(match stage {
+        Stage::Core => plain(stages.core.to_string()),
+        Stage::Lifted => plain(stages.lifted.to_string()),
+        Stage::Pairs => plain(stages.pairs.to_string()),
+        Stage::Pushed => plain(stages.pushed.to_string()),
+        Stage::Ssa => {
+            let mut view = plain(stages.ssa.to_string());
+            view.lines = ssa_lines(session, &name, &view.text, &|var| {
+                stages.origins.of(var).filter_map(|o| text_of(o)).collect()
+            });
+            view
+        }
+        Stage::Adjoint => derivative(session, &name, Which::Adjoint)?,
+        Stage::Forward => derivative(session, &name, Which::Forward)?,
+        Stage::Cost => cost(session, &name)?,
+    })
+}
+
+fn text_of(origin: &Origin) -> Option<Span> {
+    match origin.ancestor {
+        Ancestor::Text(span) if span.start < span.end => Some(span),
+        _ => None,
+    }
+}
+
+/// The lines of Tensor SSA, each of which begins with its statement, and their places.
+fn ssa_lines(
+    session: &Session,
+    def: &GlobalName,
+    text: &str,
+    places: &dyn Fn(Var) -> Vec<Span>,
+) -> Vec<(u32, Vec<Span>)> {
+    let Some(start) = session.item(def).map(|item| item.start) else { return Vec::new() };
+    let mut all = Vec::new();
+    for (k, line) in (0..).zip(text.lines()) {
+        let digits: Option<&str> = line.trim_start().strip_prefix('X');
+        let number = digits.map(|d| d.chars().take_while(char::is_ascii_digit).collect::<String>());
+        let Some(var) = number.and_then(|n| n.parse().ok()).map(Var) else { continue };
+        let spans: Vec<Span> = places(var).into_iter().map(|s| s.shift(start)).collect();
+        if !spans.is_empty() {
+            all.push((k, spans));
+        }
+    }
+    all
+}
+
+fn derivative(session: &Session, def: &GlobalName, which: Which) -> Result<View, String> {
+    let text = session.item(def).map(|item| item.text).unwrap_or_default();
+    let shown = source::show(session, session, &session.view(), def, &text, which)
+        .map_err(|why| format!("`{}` has no core form: {}", def.name, why.what.phrase()))?;
+    match shown {
+        Shown::Source(made) => {
+            let text = made.whole();
+            let lines = source_lines(session, def, which, &made, &text);
+            Ok(View { text, is_program: true, note: None, lines })
+        }
+        Shown::Form(ssa, why) => {
+            let note = format!("this is Tensor SSA: there is {}, which is not printed as Iverson yet", why.phrase());
+            Ok(View { text: ssa.to_string(), is_program: false, note: Some(note), lines: Vec::new() })
+        }
+        Shown::Constant => Err(format!("`{}` has no derivative: it takes no reals, or gives none", def.name)),
+    }
+}
+
+/// Where the lines of a derivative that is written as Iverson come from: those of a `let` from what it stands for, those
+/// after the last one from what is given.
+fn source_lines(
+    session: &Session,
+    def: &GlobalName,
+    which: Which,
+    made: &source::Definition,
+    text: &str,
+) -> Vec<(u32, Vec<Span>)> {
+    let Some(item) = session.item(def) else { return Vec::new() };
+    let callee = source::shown_callee(session, def).and_then(|callee| session.derivatives(&callee));
+    let Some([forward, adjoint]) = callee else { return Vec::new() };
+    let derived = if which == Which::Adjoint { adjoint } else { forward };
+    let places = |vars: &[Var]| {
+        let all = vars.iter().flat_map(|var| session.places(&derived, *var));
+        let mut own: Vec<Span> = all.filter(|(of, _)| of == def).map(|(_, span)| span.shift(item.start)).collect();
+        own.sort_unstable_by_key(|span| (span.start, span.end));
+        own.dedup();
+        own
+    };
+    let (mut lines, mut vars) = (Vec::new(), Vec::new());
+    // What it calls stands before it.
+    let head = text.lines().count() - made.text.lines().count();
+    for (k, line) in (0..).zip(text.lines()).skip(head + 1) {
+        let line = line.trim_start();
+        let name = line.strip_prefix("let ").and_then(|rest| rest.split([' ', ':']).next());
+        if let Some(name) = name {
+            vars = made.lets.iter().filter(|(n, _)| n == name).map(|(_, v)| *v).collect();
+        } else if line.starts_with("in ") || vars.is_empty() {
+            vars.clone_from(&made.results);
+        }
+        let spans = places(&vars);
+        if !spans.is_empty() {
+            lines.push((k, spans));
+        }
+    }
+    lines
+}
+
+fn cost(session: &Session, def: &GlobalName) -> Result<View, String> {
+    let costs = costs(session, def).ok_or_else(|| format!("`{}` has no cost that is counted", def.name))?;
+    let mut text = format!("{}\n\n", def.name);
+    let mut told = |of: &str, figures: &Option<Figures>| {
+        let Some(figures) = figures else { return };
+        let mut rows = vec![("work", figures.work.clone()), ("iterations", figures.iterations.clone())];
+        rows.extend(figures.tests.clone().map(|tests| ("tests", tests)));
+        rows.extend(figures.kept.clone().map(|kept| ("kept", format!("≤ {kept} bytes"))));
+        for (k, (what, formula)) in rows.iter().enumerate() {
+            text += &format!("{:<8} {what:<10}  {formula}\n", if k == 0 { of } else { "" });
+        }
+    };
+    told("primal", &costs.primal);
+    told("forward", &costs.forward);
+    told("adjoint", &costs.adjoint);
+    if let Some(certificate) = &costs.certificate {
+        text += &format!("\n{}\n", certificate.line);
+    }
+    let mut lines = Vec::new();
+    let at = u32::try_from(text.lines().count()).unwrap_or(0) + 2;
+    let terms = terms(session, def);
+    if !terms.is_empty() {
+        text += "\nwhere the work is\n";
+    }
+    for (k, (place, work)) in (at..).zip(&terms) {
+        text += &format!("  {work}\n");
+        lines.push((k, vec![place.span]));
+    }
+    Ok(View { text, is_program: false, note: None, lines })
+}
+
+/// The work of a definition by its places, in the order of the text.
+fn terms(session: &Session, def: &GlobalName) -> Vec<(Location, String)> {
+    let Some(callee) = source::shown_callee(session, def) else { return Vec::new() };
+    let Some(cost) = session.cost(&callee) else { return Vec::new() };
+    let terms = session.terms(&callee).into_iter().filter(|t| !t.amount.work.pieces().is_empty());
+    let placed = terms.filter_map(|t| {
+        let (item, span) = t.place.filter(|(item, _)| item.module == def.module)?;
+        let span = span.shift(session.item(&item)?.start);
+        Some((Location { module: item.module, span }, crate::costs::formula(&t.amount.work, &cost)))
+    });
+    placed.collect()
+}

@@ -1,0 +1,2 @@
+//! The language server of Iverson, on standard input and output.
+fn main() {}

@@ -10,6 +10,9 @@
 (require 'flymake)
 (require 'xref)
 
+;; What goes wrong is told in a line.
+(setq backtrace-on-error-noninteractive nil)
+
 (defvar test-folder (file-name-directory (or load-file-name buffer-file-name)))
 
 (defun check (good text)

@@ -109,6 +109,7 @@ async function serve(lsp, vsix) {
     "workbench.colorTheme": "Light Modern",
     "workbench.secondarySideBar.defaultVisibility": "hidden",
     "workbench.tips.enabled": false,
+    "workbench.activityBar.location": "hidden",
     "chat.disableAIFeatures": true,
     "editor.minimap.enabled": false,
     "editor.hover.delay": 100,
@@ -186,6 +187,7 @@ class Window {
             if (range !== undefined && start + part.length <= at + length) {
               range.setEnd(node, start + part.length - at);
               const box = range.getBoundingClientRect();
+              if (box.right > element.closest(".monaco-editor").getBoundingClientRect().right) return null;
               return { x: box.x + box.width / 2, y: box.y + box.height / 2, right: box.right };
             }
             at += length;
@@ -243,6 +245,14 @@ class Window {
 async function test(window) {
   const { page } = window;
   await until("the program is open", () => window.editor("def conv"));
+  // Room for two editors.
+  await until("with room beside it", async () => {
+    if (await page.locator(".part.sidebar").isVisible()) {
+      await page.keyboard.press("Control+B");
+      return false;
+    }
+    return true;
+  });
   const errors = () => page.locator(".squiggly-error").count();
 
   await until("there are lenses", async () => (await window.texts(".codelens-decoration")).length >= 3);
@@ -266,10 +276,10 @@ async function test(window) {
   await window.picture("hover");
   await page.mouse.move(5, 5);
 
-  await window.replace("let y = ", "conv", "unknown");
+  await window.replace("(x, c) in sum", "conv", "unknown");
   await until("an unknown name has a squiggle", async () => (await errors()) > 0);
   await window.picture("squiggle");
-  await window.replace("let y = ", "unknown", "conv");
+  await window.replace("(x, c) in sum", "unknown", "conv");
   await until("and none when it is mended", async () => (await errors()) === 0);
 
   const lens = await until("the definition has a lens of its adjoint", () => window.lens("loss", "adjoint"));
@@ -278,9 +288,9 @@ async function test(window) {
   const inView = async (part) => (await window.editor("def loss_adj("))?.locator(".view-line").allTextContents()
     .then((lines) => lines.some((line) => plain(line).includes(part)));
   await until("it is the adjoint of the program", () => inView("2 * out_adj"));
-  await window.replace("let y = conv", "^2", "^3");
+  await window.replace("(x, c) in sum", "^2", "^3");
   await until("it follows an edit", () => inView("3 * out_adj"));
-  await window.replace("let y = conv", "^3", "^2");
+  await window.replace("(x, c) in sum", "^3", "^2");
   await until("and another", () => inView("2 * out_adj"));
 
   const marked = async (part) => {
@@ -290,14 +300,14 @@ async function test(window) {
   await window.click("2 * out_adj", "out_adj");
   await until("a line of it stands out in the program", () => marked("def conv("));
   await window.picture("adjoint");
-  await window.click("let y = conv", "(y[i]");
+  await window.click("(x, c) in sum", "(y[i]");
   await until("and what is selected in the program stands out in it", () => marked("def loss_adj("));
 
   await window.command("Iverson: Show Tensor SSA beside the Code");
   await until("a command opens another form", async () =>
     (await window.texts(".tab")).some((name) => name.includes("loss.ssa.iv")),
   );
-  await window.click("let y = conv", "(y[i]");
+  await window.click("(x, c) in sum", "(y[i]");
 
   const run = await until("a definition has a lens that runs it", () => window.lens("answer", "run"));
   await run.click();

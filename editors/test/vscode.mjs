@@ -316,6 +316,9 @@ async function test(window) {
   );
   await window.picture("run");
 
+  const problems = page.locator(".notification-list-item:has(.codicon-error), .notification-list-item:has(.codicon-warning)");
+  await until("and the window has told of no problem", async () => (await problems.count()) === 0, 1000);
+
   fs.rmSync(link);
   await window.command("Iverson: Restart the Language Server");
   await until("a server that is not there is told", async () =>

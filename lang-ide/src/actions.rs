@@ -146,7 +146,7 @@ fn named(session: &Session, item: &ItemRef, selected: Span) -> Option<Action> {
 
 fn is_function(session: &Session, item: &ItemRef, span: Span) -> bool {
     let Some(checked) = session.checked_item(item) else { return true };
-    let node: Option<TId> = checked.body.nodes.iter().filter(|(_, n)| n.span == span).map(|(id, _)| id).next_back();
+    let node: Option<TId> = checked.body.nodes.iter().rfind(|(_, n)| n.span == span).map(|(id, _)| id);
     node.is_none_or(|node| matches!(checked.body.nodes[node].ty, Type::Fun(_)))
 }
 

@@ -79,7 +79,7 @@ pub(crate) fn type_of(session: &Session, item: &ItemRef, found: &Use, what: &Wha
     match what {
         What::Value(name) => {
             let signature = session.signature(name);
-            return signature.map(|s| s.result.clone()).or_else(|| session.let_type(name));
+            signature.map(|s| s.result.clone()).or_else(|| session.let_type(name))
         }
         What::Local(owner, id) if *owner == item.global => {
             let checked = session.checked_item(item)?;

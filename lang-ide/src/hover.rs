@@ -10,7 +10,7 @@ use lang_core::predicate::LocalId;
 use lang_core::resolve::{LocalKind, words};
 use lang_core::session::{ItemRef, Session};
 use lang_core::source::{Entries, shown_callee};
-use lang_core::syntax::ast::{Item, Tree};
+use lang_core::syntax::ast::{self, Item, Tree};
 use lang_core::types::tree::{Body, Expr, IndexRange, IndexVar, TId};
 use lang_core::types::ty::Type;
 
@@ -105,16 +105,40 @@ impl Hover {
 #[must_use]
 pub fn hover(session: &Session, module: &str, at: u32, depth: Depth) -> Option<Hover> {
     let item = session.item_at(module, at)?;
-    if let Some((_, found)) = name_at(session, module, at) {
-        return named(session, &item, &found, depth);
-    }
     let parsed = session.tree(&item)?;
-    let span = innermost(&parsed.tree, at.checked_sub(item.start)?)?;
-    let checked = session.checked_item(&item)?;
+    let mut span = None;
+    let mut word = None;
+    if let Some((_, found)) = name_at(session, module, at) {
+        let told = named(session, &item, &found, depth);
+        let What::Word(_) = found.what else { return told };
+        // `sum` stands for the sum that it begins, `exp` for its call.
+        let start = found.span.start.checked_sub(item.start)?;
+        let begun = parsed.tree.exprs.iter().map(|(_, node)| node).filter(|n| n.span.start == start);
+        let begun = begun.filter(|n| !matches!(n.kind, ast::Expr::Name(_))).map(|n| n.span);
+        span = begun.min_by_key(|s| s.end - s.start);
+        if span.is_none() {
+            return told;
+        }
+        word = told;
+    }
+    let span = span.or_else(|| innermost(&parsed.tree, at.checked_sub(item.start)?))?;
+    let shown = shown(session, &item, span, depth);
+    match (shown, word) {
+        (Some(mut shown), Some(word)) => {
+            shown.docs = word.docs;
+            Some(shown)
+        }
+        (shown, word) => shown.or(word),
+    }
+}
+
+/// What is told of the expression at this place of an item.
+fn shown(session: &Session, item: &ItemRef, span: Span, depth: Depth) -> Option<Hover> {
+    let checked = session.checked_item(item)?;
     let node = node_at(&checked.body, span)?;
     let text = item.text.get(span.range()).unwrap_or_default();
     let mut told = Hover { span: span.shift(item.start), code: typed(text, &checked.body, node), ..Hover::default() };
-    expression(session, &item, &checked.body, node, depth, &mut told);
+    expression(session, item, &checked.body, node, depth, &mut told);
     Some(told)
 }
 
@@ -126,7 +150,7 @@ fn innermost(tree: &Tree, at: u32) -> Option<Span> {
 
 /// The node of the typed tree that stands for an expression: of several at one place the outermost.
 fn node_at(body: &Body, span: Span) -> Option<TId> {
-    body.nodes.iter().filter(|(_, node)| node.span == span).next_back().map(|(id, _)| id)
+    body.nodes.iter().rfind(|(_, node)| node.span == span).map(|(id, _)| id)
 }
 
 /// `e : T`; of a long expression the type alone.
@@ -159,14 +183,14 @@ fn expression(session: &Session, item: &ItemRef, body: &Body, node: TId, depth: 
         // By itself.
         let trivial = matches!(all.as_slice(), [one] if one.value == "1" || one.value == "1.0");
         if !trivial {
-            told.rows.extend(all.into_iter().map(|t| (format!("∂/∂{}", t.of), t.value)));
+            told.rows.extend(all.into_iter().map(|t| (format!("∂/∂{}", t.of), bare(&t.value))));
             told.lets.extend(lets);
         }
     }
     if let Ok(Entries { lets, all }) = session.cotangent(def, node) {
         match all.as_slice() {
             [] => told.rows.push(("cotangent".to_owned(), "0".to_owned())),
-            all => told.rows.extend(all.iter().map(|t| ("cotangent".to_owned(), t.value.clone()))),
+            all => told.rows.extend(all.iter().map(|t| ("cotangent".to_owned(), bare(&t.value)))),
         }
         lets.into_iter().for_each(|l| {
             if !told.lets.contains(&l) {
@@ -174,6 +198,11 @@ fn expression(session: &Session, item: &ItemRef, body: &Body, node: TId, depth: 
             }
         });
     }
+}
+
+/// A bracket alone where it is multiplied by 1.
+fn bare(value: &str) -> String {
+    value.strip_suffix("] * 1.0").map_or_else(|| value.to_owned(), |bracket| format!("{bracket}]"))
 }
 
 /// What an expression adds to the work of the definition and of its adjoint.

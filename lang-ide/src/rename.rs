@@ -41,7 +41,7 @@ pub fn rename(session: &Session, module: &str, at: u32, new: &str) -> Result<Vec
     if let Some(edit) = edits.iter().find(|e| is_library(&e.at.module)) {
         return Err(format!("`{}` is used in the library, in module `{}`", found.name, edit.at.module));
     }
-    verify(session, &found, &new, &edits)?;
+    verify(session, &item, &found, &new, &edits)?;
     Ok(edits)
 }
 
@@ -149,7 +149,7 @@ fn changed(session: &Session, edits: &[Edit]) -> BTreeMap<ModuleName, String> {
 }
 
 /// Resolves the changed texts and compares.
-fn verify(session: &Session, found: &Use, new: &Name, edits: &[Edit]) -> Result<(), String> {
+fn verify(session: &Session, item: &ItemRef, found: &Use, new: &Name, edits: &[Edit]) -> Result<(), String> {
     let texts = changed(session, edits);
     let mut after = Session::new();
     for module in session.modules().iter().filter(|m| !is_library(m)) {
@@ -172,7 +172,8 @@ fn verify(session: &Session, found: &Use, new: &Name, edits: &[Edit]) -> Result<
             }
             let (was, is) = (meanings(session, old_item), meanings(&after, new_item));
             let clash = || {
-                let name = was.iter().find(|u| u.name == *new).map(|u| place(session, module, u.span.start));
+                let name =
+                    was.iter().find(|u| u.name == *new).map(|u| place(session, &item.module, module, u.span.start));
                 match name {
                     Some(line) => format!("`{new}` means something else in {line}"),
                     None => format!("`{new}` already means something else where `{}` is used", found.name),
@@ -184,7 +185,7 @@ fn verify(session: &Session, found: &Use, new: &Name, edits: &[Edit]) -> Result<
             for (a, b) in was.iter().zip(&is) {
                 let expected = renaming.after(&a.what, old_item, new_item);
                 if expected != b.what {
-                    let line = place(session, module, a.span.start);
+                    let line = place(session, &item.module, module, a.span.start);
                     return Err(format!("`{}` in {line} would mean something else", a.name));
                 }
             }
@@ -208,10 +209,11 @@ fn taken(session: &Session, item: &ItemRef, found: &Use, new: &Name) -> bool {
     }
 }
 
-fn place(session: &Session, module: &str, at: u32) -> String {
+/// A line in words; its module, if it is not that in which was asked.
+fn place(session: &Session, home: &str, module: &str, at: u32) -> String {
     let text = session.text(module).unwrap_or_default();
     let line = text.get(..at as usize).map_or(0, |t| t.matches('\n').count()) + 1;
-    let own = if module.is_empty() { String::new() } else { format!(" of `{module}`") };
+    let own = if module == home { String::new() } else { format!(" of `{module}`") };
     format!("line {line}{own}")
 }
 

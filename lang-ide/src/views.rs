@@ -75,7 +75,7 @@ pub fn view(session: &Session, module: &str, def: &str, stage: Stage) -> Result<
         Stage::Ssa => {
             let mut view = plain(stages.ssa.to_string());
             view.lines = ssa_lines(session, &name, &view.text, &|var| {
-                stages.origins.of(var).filter_map(|o| text_of(o)).collect()
+                stages.origins.of(var).filter_map(text_of).collect()
             });
             view
         }

@@ -8,9 +8,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use lang_core::base::GlobalName;
 use lang_ide::hints::{Hint, Wanted, hints};
-use lang_ide::{Code, Diagnostic, Label, ModuleName, Session, Severity, Span};
+use lang_ide::{Code, Diagnostic, GlobalName, Label, ModuleName, Session, Severity, Span};
 use tower_lsp::jsonrpc::Error;
 use tower_lsp::lsp_types::notification::PublishDiagnostics;
 use tower_lsp::lsp_types::{

@@ -6,8 +6,7 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Sender, channel};
 
-use lang_core::syntax::lexer::MAX_TEXT;
-use lang_ide::{LIBRARY, ModuleName, module_name};
+use lang_ide::{LIBRARY, MAX_TEXT, ModuleName, module_name};
 use tower_lsp::lsp_types::Url;
 
 /// The scheme of the library's documents.

@@ -1,6 +1,7 @@
 //! What the tests of the language share: literate pages, plain reports, the fuzzer. The tests
 //! themselves stand in `tests/tests/`, the pages in `docs/` and `tests/literate/`.
 
+pub mod editors;
 pub mod forms;
 pub mod fuzz;
 pub mod generate;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use salsa::plumbing::IngredientIndex;
 use salsa::{Event, EventKind, Id, Storage};
 
-use super::{cycles, forms, queries, scope};
+use super::{cycles, forms, inside, queries, scope};
 use crate::base::{ModuleName, Name};
 use crate::syntax::split::ItemKind;
 
@@ -132,6 +132,10 @@ impl Db {
             .ingredient::<forms::ssa>()
             .ingredient::<forms::cost>()
             .ingredient::<forms::bound>()
+            .ingredient::<inside::Inner<'_>>()
+            .ingredient::<inside::cost_inside>()
+            .ingredient::<inside::partials>()
+            .ingredient::<inside::cotangent>()
             .build();
         Self { storage }
     }

@@ -59,28 +59,31 @@ impl Session {
 
 /// An expression inside a definition as a key of queries.
 #[salsa::interned(debug)]
-struct Inner<'db> {
+pub(super) struct Inner<'db> {
     /// The definition.
     #[returns(ref)]
-    def: GlobalName,
+    pub(super) def: GlobalName,
     /// The expression.
     #[returns(copy)]
-    node: TId,
+    pub(super) node: TId,
 }
 
+/// What one evaluation costs.
 #[salsa::tracked]
-fn cost_inside<'db>(db: &'db dyn Database, of: Inner<'db>) -> Option<Arc<Cost>> {
+pub(super) fn cost_inside<'db>(db: &'db dyn Database, of: Inner<'db>) -> Option<Arc<Cost>> {
     let inside = Inside::of(db, of.def(db), of.node(db), false)?;
     Some(inside.within.cost(&inside.callee)?.1)
 }
 
+/// Its partial derivatives.
 #[salsa::tracked]
-fn partials<'db>(db: &'db dyn Database, of: Inner<'db>) -> Result<Entries, Unshown> {
+pub(super) fn partials<'db>(db: &'db dyn Database, of: Inner<'db>) -> Result<Entries, Unshown> {
     Inside::of(db, of.def(db), of.node(db), true).ok_or(Unshown::Constant)?.entries(db, Entry::Partials)
 }
 
+/// Its cotangent.
 #[salsa::tracked]
-fn cotangent<'db>(db: &'db dyn Database, of: Inner<'db>) -> Result<Entries, Unshown> {
+pub(super) fn cotangent<'db>(db: &'db dyn Database, of: Inner<'db>) -> Result<Entries, Unshown> {
     let (inside, param) = Inside::with_cotangent(db, of.def(db), of.node(db))?;
     inside.entries(db, Entry::Cotangent(param))
 }

@@ -120,8 +120,6 @@ pub(crate) fn place(session: &Session, module: &str, at: u32) -> Option<Place> {
     } else if in_text {
         place.before.pop();
         in_string(&place)
-    } else if written.starts_with(|c: char| c.is_ascii_digit()) {
-        Wanted::Nothing
     } else if !written.is_empty() && !written.starts_with(is_name_start) {
         Wanted::Nothing
     } else {
@@ -152,7 +150,7 @@ fn wanted(place: &Place, here: u32, first_column: bool) -> Wanted {
         Token::Sym(Sym::Question) => return Wanted::Nothing,
         _ => {}
     }
-    if first_column && place.open().is_empty() || first_column && place.item.is_none() {
+    if first_column && (place.open().is_empty() || place.item.is_none()) {
         return Wanted::Item;
     }
     match in_type(place) {

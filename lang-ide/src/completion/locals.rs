@@ -64,7 +64,7 @@ impl Scope<'_> {
         }
         let value = |e: &ExprId| self.tree.exprs[*e].span;
         match expr {
-            Expr::Lambda(params, _) => params.iter().for_each(|p| self.pat(p.pat, span.end)),
+            Expr::Lambda(params, _) => params.iter().for_each(|p| self.pat(p.pat)),
             Expr::Let(binds, body) => {
                 let ends: Vec<(PatId, Span)> = binds.iter().map(|b| (b.pat, value(&b.value))).collect();
                 let body = value(body);
@@ -73,7 +73,7 @@ impl Scope<'_> {
                     let within = self.at <= value.end && value.start <= self.at || self.at < value.start;
                     let goes_on = value.end >= self.read && body.start >= body.end;
                     if !within && !goes_on {
-                        self.pat(pat, span.end);
+                        self.pat(pat);
                     }
                 }
             }
@@ -83,22 +83,16 @@ impl Scope<'_> {
                 for (nth, (pat, start)) in starts.iter().enumerate() {
                     let next = starts.get(nth + 1).map_or(u32::MAX, |n| n.1);
                     if *start < self.at && self.at < next {
-                        self.pat(*pat, span.end);
+                        self.pat(*pat);
                     }
                 }
             }
             Expr::Binder { vars, .. } => vars.iter().for_each(|v| self.ident(v.name.span)),
-            Expr::Fold { vars, acc, init, .. } => {
-                if self.at > value(init).end {
-                    vars.iter().for_each(|v| self.ident(v.name.span));
-                    self.pat(*acc, span.end);
-                }
+            Expr::Fold { vars, acc, init, .. } if self.at > value(init).end => {
+                vars.iter().for_each(|v| self.ident(v.name.span));
+                self.pat(*acc);
             }
-            Expr::Loop { acc, init, .. } => {
-                if self.at > value(init).end {
-                    self.pat(*acc, span.end);
-                }
-            }
+            Expr::Loop { acc, init, .. } if self.at > value(init).end => self.pat(*acc),
             _ => {}
         }
     }
@@ -111,7 +105,7 @@ impl Scope<'_> {
         }
     }
 
-    fn pat(&mut self, pat: PatId, end: u32) {
+    fn pat(&mut self, pat: PatId) {
         let node = &self.tree.pats[pat];
         match &node.kind {
             Pat::Error | Pat::Wild | Pat::Int(_) | Pat::Bool(_) => {}
@@ -122,18 +116,18 @@ impl Scope<'_> {
                     self.found.push((node.span.start.saturating_add(1), *id));
                 }
             }
-            Pat::Ctor { args: items, .. } | Pat::Tuple(items) => items.iter().for_each(|p| self.pat(*p, end)),
+            Pat::Ctor { args: items, .. } | Pat::Tuple(items) => items.iter().for_each(|p| self.pat(*p)),
             Pat::Record(fields) => {
                 for (name, pat) in fields {
                     match pat {
-                        Some(pat) => self.pat(*pat, end),
+                        Some(pat) => self.pat(*pat),
                         None => self.ident(name.span),
                     }
                 }
             }
             Pat::Sized(sizes, inner) => {
                 sizes.iter().for_each(|s| self.ident(s.span));
-                self.pat(*inner, end);
+                self.pat(*inner);
             }
         }
     }

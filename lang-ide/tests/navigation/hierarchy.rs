@@ -37,24 +37,36 @@ derivative sq(x; dx) = both(x)
 let y = both([1.0])
 do grad(sq)([y])
 ";
-    check(&text.replace("def sq", "def $0sq"), &expect![[r#"
+    check(
+        &text.replace("def sq", "def $0sq"),
+        &expect![[r#"
         sq Def: def sq(x: [n]f64) -> f64 = linalg.dot(x, x)
         from  both at 3:30, 3:38
         from  do at 6:9
         to linalg dot at 2:35
-    "#]]);
-    check(&text.replace("= both([", "= $0both(["), &expect![[r#"
+    "#]],
+    );
+    check(
+        &text.replace("= both([", "= $0both(["),
+        &expect![[r#"
         both Def: def both(x: [n]f64) -> f64 = sq(x) + sq(2 * x)
         from  derivative sq at 4:24
         from  y at 5:9
         to  sq at 3:30, 3:38
-    "#]]);
-    check(&text.replace("do grad", "d$0o grad"), &expect![[r#"
+    "#]],
+    );
+    check(
+        &text.replace("do grad", "d$0o grad"),
+        &expect![[r#"
         do Do: do grad(sq)([y])
         to  sq at 6:9
         to  y at 6:14
-    "#]]);
-    check(&text.replace("import", "im$0port"), &expect![[r#"
+    "#]],
+    );
+    check(
+        &text.replace("import", "im$0port"),
+        &expect![[r#"
         nothing
-    "#]]);
+    "#]],
+    );
 }

@@ -1,5 +1,14 @@
 //! What the features that go by names answer, on small programs, and laws on every program of the repository.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::string_slice,
+    clippy::indexing_slicing,
+    reason = "what helpers of a test cannot read fails the test"
+)]
+
 mod damaged;
 mod hierarchy;
 mod names;

@@ -84,8 +84,8 @@ fn fields_and_variables_of_one_name() {
         &text.replace("p.at", "p.$0at"),
         "turn",
         &expect![[r#"
-        ! `turn` means something else in line 1 of `main.iv`
-    "#]],
+            ! `turn` means something else in line 1
+        "#]],
     );
     check(
         &text.replace("p.at", "p.$0at"),
@@ -119,8 +119,8 @@ fn modules() {
         "import linalg as l\ndef f(x: [n]f64, m: f64) -> f64 = m * $0l.dot(x, x)\n",
         "m",
         &expect![[r#"
-        ! `l` in line 2 of `main.iv` would mean something else
-    "#]],
+            ! `l` in line 2 would mean something else
+        "#]],
     );
 }
 
@@ -166,22 +166,22 @@ fn what_is_refused() {
         "def f(x: f64) -> f64 = let y = x in y * $0x\n",
         "y",
         &expect![[r#"
-        ! `x` in line 1 of `main.iv` would mean something else
-    "#]],
+            ! `x` in line 1 would mean something else
+        "#]],
     );
     check(
         "def f(x: f64, y: f64) -> f64 = y$0\n",
         "x",
         &expect![[r#"
-        ! `x` means something else in line 1 of `main.iv`
-    "#]],
+            ! `x` means something else in line 1
+        "#]],
     );
     check(
         "def f(x$0: f64, y: f64) -> f64 = y\n",
         "y",
         &expect![[r#"
-        ! `y` means something else in line 1 of `main.iv`
-    "#]],
+            ! `y` means something else in line 1
+        "#]],
     );
     check(
         "def f(x: f64) -> f64 = x\ndef g$0(x: f64) -> f64 = x\n",
@@ -194,15 +194,15 @@ fn what_is_refused() {
         "def g$0(x: f64) -> f64 = exp(x)\n",
         "exp",
         &expect![[r#"
-        ! `exp` in line 1 of `main.iv` would mean something else
-    "#]],
+            ! `exp` in line 1 would mean something else
+        "#]],
     );
     check(
         "def g$0(x: f64) -> f64 = x\ndef h(x: [n]f64) -> [n]f64 = map(g, x)\n",
         "map",
         &expect![[r#"
-        ! `map` in line 2 of `main.iv` would mean something else
-    "#]],
+            ! `map` in line 2 would mean something else
+        "#]],
     );
     check(
         "def g$0(x: f64) -> f64 = x\n",
@@ -283,7 +283,8 @@ fn across_modules() {
         lib/a.iv:
         def twice(x: f64) -> f64 = 2 * x
         type P = {place: f64}
-    "#]].assert_eq(&all(rename(&session, "b.iv", at("p.at)", 2), "place").unwrap_or_else(|e| panic!("{e}"))));
+    "#]]
+    .assert_eq(&all(rename(&session, "b.iv", at("p.at)", 2), "place").unwrap_or_else(|e| panic!("{e}"))));
     expect![]
         .assert_eq(&all(rename(&session, "b.iv", at("p: a.P", 0), "a").err().map(|_| Vec::new()).unwrap_or_default()));
 }

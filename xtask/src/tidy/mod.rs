@@ -76,7 +76,9 @@ fn read(root: &Path) -> std::io::Result<Vec<File>> {
         for entry in std::fs::read_dir(&folder)? {
             let entry = entry?;
             let name = entry.file_name().to_string_lossy().into_owned();
-            if name == "target" || name == "book.built" || (name.starts_with('.') && name != ".ci") {
+            if ["target", "node_modules", "book.built"].contains(&name.as_str())
+                || (name.starts_with('.') && name != ".ci")
+            {
                 continue;
             }
             if entry.file_type()?.is_dir() {

@@ -1,0 +1,102 @@
+--- The commands.
+
+local M = {}
+
+local server = require('iverson.server')
+local views = require('iverson.views')
+
+--- The name that a line defines, or gives a rule for.
+local function defined(line)
+  for _, word in ipairs({ 'def', 'derivative', 'adjoint' }) do
+    local name = line:match('^%s*' .. word .. "%s+([%w_'\128-\255]+)%s*%(")
+    if name then
+      return name
+    end
+  end
+end
+
+--- Does a line begin an item?
+local function begins(line)
+  local word = line:match('^%s*(%a+)%f[^%w_]')
+  return word == 'def' or word == 'type' or word == 'import' or word == 'do' or line:match('^let%f[^%w_]') ~= nil
+end
+
+--- The definition that line `at`, from 0, is in. Documentation belongs to what it stands above.
+function M.definition_at(buffer, at)
+  local lines = vim.api.nvim_buf_get_lines(buffer, 0, -1, false)
+  local number = at + 1
+  while lines[number] and lines[number]:match('^%s*%-%-|') and lines[number + 1] do
+    number = number + 1
+  end
+  for k = math.min(number, #lines), 1, -1 do
+    local name = defined(lines[k])
+    if name or begins(lines[k]) then
+      return name
+    end
+  end
+end
+
+--- The program and the definition that a command is about.
+local function subject(name)
+  local buffer = vim.api.nvim_get_current_buf()
+  local view = views.subject(buffer)
+  if view then
+    return view.source, name ~= '' and name or view.def
+  end
+  if name == '' then
+    name = M.definition_at(buffer, vim.api.nvim_win_get_cursor(0)[1] - 1)
+  end
+  if name == nil then
+    vim.notify('Iverson: the cursor is in no definition.', vim.log.levels.WARN)
+  end
+  return buffer, name
+end
+
+local function names(beginning)
+  local buffer = vim.api.nvim_get_current_buf()
+  local view = views.subject(buffer)
+  local found = {}
+  for _, line in ipairs(vim.api.nvim_buf_get_lines(view and view.source or buffer, 0, -1, false)) do
+    local name = line:match('^%s*def') and defined(line)
+    if name and vim.startswith(name, beginning) then
+      table.insert(found, name)
+    end
+  end
+  return found
+end
+
+function M.define()
+  local function command(name, action, options)
+    vim.api.nvim_create_user_command(name, action, options or {})
+  end
+  local about = { nargs = '?', complete = names }
+  for _, stage in ipairs({ 'adjoint', 'forward', 'ssa', 'core', 'lifted', 'pairs', 'pushed', 'cost' }) do
+    command('Iverson' .. stage:sub(1, 1):upper() .. stage:sub(2), function(given)
+      local buffer, def = subject(given.args)
+      if def then
+        views.show(buffer, def, stage)
+      end
+    end, vim.tbl_extend('force', { desc = 'Show the ' .. stage .. ' of a definition beside it' }, about))
+  end
+  command('IversonRun', function(given)
+    local buffer, def = subject(given.args)
+    if def then
+      server.execute(buffer, 'iverson.run', { vim.uri_from_bufnr(buffer), def })
+    end
+  end, vim.tbl_extend('force', { desc = 'Run a definition' }, about))
+  command('IversonEvaluate', function()
+    local buffer = vim.api.nvim_get_current_buf()
+    local line = vim.api.nvim_win_get_cursor(0)[1] - 1
+    server.execute(buffer, 'iverson.evaluate', { vim.uri_from_bufnr(buffer), line })
+  end, { desc = 'Evaluate the comment -- >>> of this line' })
+  command('IversonStop', function()
+    local buffer = vim.api.nvim_get_current_buf()
+    local view = views.subject(buffer)
+    server.execute(view and view.source or buffer, 'iverson.stop', {})
+  end, { desc = 'Stop what runs' })
+  command('IversonRestart', function()
+    require('iverson').restart()
+  end, { desc = 'Restart the language server' })
+end
+
+return M

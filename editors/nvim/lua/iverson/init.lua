@@ -1,0 +1,162 @@
+--- Iverson: the options, and how the server is started by the Neovim at hand.
+
+local M = {}
+
+local lenses = require('iverson.lenses')
+local server = require('iverson.server')
+local views = require('iverson.views')
+
+--- What `setup` can change.
+M.options = {
+  --- The server and its arguments; nil: it is looked for.
+  cmd = nil,
+  --- Show inlay hints in programs, where this Neovim can.
+  inlay_hints = true,
+  --- Show lenses in programs, and keep them current.
+  lenses = true,
+  --- Settings of the server, those of the book's page on editors: `{ hints = { cost = false } }`.
+  settings = {},
+  --- Called with the client and the buffer.
+  on_attach = nil,
+}
+
+local modern = vim.lsp.config ~= nil and vim.lsp.enable ~= nil
+
+local function on_attach(client, buffer)
+  if M.options.inlay_hints and vim.lsp.inlay_hint and client.server_capabilities.inlayHintProvider then
+    vim.lsp.inlay_hint.enable(true, { bufnr = buffer })
+  end
+  if M.options.lenses and client.server_capabilities.codeLensProvider then
+    lenses.attach(buffer)
+  end
+  views.attach(buffer)
+  if M.options.on_attach then
+    M.options.on_attach(client, buffer)
+  end
+end
+
+local function config()
+  local capabilities = vim.lsp.protocol.make_client_capabilities()
+  capabilities.workspace = capabilities.workspace or {}
+  capabilities.workspace.codeLens = { refreshSupport = true }
+  return {
+    name = 'iverson',
+    capabilities = capabilities,
+    init_options = { views = true },
+    settings = { iverson = M.options.settings },
+    handlers = {
+      ['iverson/viewsChanged'] = function(_, params)
+        views.changed(params.uri)
+      end,
+      ['workspace/codeLens/refresh'] = function()
+        lenses.refresh()
+        return vim.NIL
+      end,
+    },
+    on_attach = on_attach,
+  }
+end
+
+--- Neovim 0.11 and later start the server themselves.
+local function enable()
+  local own = config()
+  local cmd = M.options.cmd or server.find(vim.fn.getcwd())
+  if cmd == nil then
+    return false
+  end
+  own.cmd = cmd
+  own.filetypes = { 'iverson' }
+  own.root_markers = { '.git' }
+  vim.lsp.config('iverson', own)
+  vim.lsp.enable('iverson')
+  return true
+end
+
+--- The servers that an older Neovim runs, by folder.
+local started = {}
+
+local function attach_old(buffer)
+  local file = vim.api.nvim_buf_get_name(buffer)
+  local root = server.root(file)
+  local id = started[root]
+  if id == nil or vim.lsp.get_client_by_id(id) == nil then
+    local own = config()
+    own.cmd = M.options.cmd or server.find(root)
+    if own.cmd == nil then
+      return server.tell_missing()
+    end
+    own.root_dir = root
+    id = vim.lsp.start_client(own)
+    started[root] = id
+  end
+  if id then
+    vim.lsp.buf_attach_client(buffer, id)
+  end
+end
+
+local enabled = false
+
+local function on_filetype(buffer)
+  -- A view is no program: it has no file.
+  if vim.api.nvim_buf_get_option(buffer, 'buftype') ~= '' then
+    return
+  end
+  if not modern then
+    return attach_old(buffer)
+  end
+  if not enabled then
+    enabled = enable()
+    if not enabled then
+      server.tell_missing()
+    end
+  end
+end
+
+--- Changes options. Servers that run already keep theirs until `:IversonRestart`.
+function M.setup(options)
+  M.options = vim.tbl_deep_extend('force', M.options, options or {})
+  enabled = false
+end
+
+--- Ends the server and starts it anew, with the options as they are now.
+function M.restart()
+  local ids = vim.tbl_map(function(client)
+    return client.id
+  end, server.clients())
+  for _, id in ipairs(ids) do
+    vim.lsp.stop_client(id)
+  end
+  enabled, started = false, {}
+  local function again(left)
+    local runs = false
+    for _, id in ipairs(ids) do
+      runs = runs or vim.lsp.get_client_by_id(id) ~= nil
+    end
+    if runs and left > 0 then
+      return vim.defer_fn(function()
+        again(left - 1)
+      end, 50)
+    end
+    for _, buffer in ipairs(vim.api.nvim_list_bufs()) do
+      if vim.api.nvim_buf_is_loaded(buffer) and vim.api.nvim_buf_get_option(buffer, 'filetype') == 'iverson' then
+        on_filetype(buffer)
+      end
+    end
+  end
+  again(100)
+end
+
+--- Called once, by the plugin.
+function M.start()
+  require('iverson.commands').define()
+  views.define()
+  vim.api.nvim_create_autocmd('FileType', {
+    group = vim.api.nvim_create_augroup('iverson', { clear = true }),
+    pattern = 'iverson',
+    callback = function(event)
+      on_filetype(event.buf)
+    end,
+  })
+end
+
+return M

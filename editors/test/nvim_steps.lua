@@ -1,0 +1,276 @@
+--- What both tests of Neovim do: a program is opened, broken, mended, looked at and run.
+
+local M = {}
+
+local here = vim.fn.fnamemodify(debug.getinfo(1, 'S').source:sub(2), ':p:h')
+local name
+
+local function say(text)
+  io.stderr:write(text .. '\n')
+end
+
+--- Ends the editor with a message.
+local function fail(text)
+  say(('%s: %s'):format(name, text))
+  vim.cmd('silent! wall')
+  os.exit(1)
+end
+
+function M.check(good, text)
+  if not good then
+    fail('FAILED: ' .. text)
+  end
+  say(('%s: ok: %s'):format(name, text))
+end
+
+--- Waits until `test` gives something, which is given on.
+function M.wait(text, test, seconds)
+  local found
+  local good = vim.wait((seconds or 20) * 1000, function()
+    local fine, value = pcall(test)
+    found = fine and value
+    return found and true or false
+  end, 20)
+  M.check(good, text)
+  return found
+end
+
+--- The answer of the server.
+function M.ask(method, params)
+  local answers, problem = vim.lsp.buf_request_sync(0, method, params, 20000)
+  for _, answer in pairs(answers or {}) do
+    M.check(answer.error == nil, method .. ' is answered' .. (answer.error and ': ' .. answer.error.message or ''))
+    return answer.result
+  end
+  fail(('FAILED: %s: %s'):format(method, problem or 'no answer'))
+end
+
+local function document()
+  return { uri = vim.uri_from_bufnr(0) }
+end
+
+local function at(line, character)
+  return { textDocument = document(), position = { line = line, character = character } }
+end
+
+local function text(buffer)
+  return table.concat(vim.api.nvim_buf_get_lines(buffer or 0, 0, -1, false), '\n')
+end
+
+--- Replaces the first `from` of the program by `to`.
+function M.replace(from, to)
+  for k, line in ipairs(vim.api.nvim_buf_get_lines(M.source, 0, -1, false)) do
+    local first, last = line:find(from, 1, true)
+    if first then
+      vim.api.nvim_buf_set_text(M.source, k - 1, first - 1, k - 1, last, { to })
+      return
+    end
+  end
+  fail('the program has no ' .. from)
+end
+
+local function marks(buffer)
+  local space = vim.api.nvim_get_namespaces().iverson_origins
+  return vim.api.nvim_buf_get_extmarks(buffer, space, 0, -1, { details = true })
+end
+
+--- The line, from 1, of a buffer that has `part`.
+local function line_of(buffer, part)
+  for k, line in ipairs(vim.api.nvim_buf_get_lines(buffer, 0, -1, false)) do
+    if line:find(part, 1, true) then
+      return k
+    end
+  end
+  fail('no line has ' .. part)
+end
+
+--- Moves the cursor as a user does, who makes the editor tell of it.
+local function move(window, line, column)
+  vim.api.nvim_set_current_win(window)
+  vim.api.nvim_win_set_cursor(window, { line, column })
+  vim.cmd('doautocmd CursorMoved')
+end
+
+--- The plugin, a copy of the program, and the server of the environment.
+function M.open(test)
+  name = test
+  local server = os.getenv('IVERSON_LSP')
+  if server == nil or vim.fn.executable(server) ~= 1 then
+    fail('IVERSON_LSP has to name the program of the server')
+  end
+  vim.o.swapfile = false
+  vim.o.columns, vim.o.lines = 160, 40
+  vim.opt.runtimepath:append(vim.fn.fnamemodify(here, ':h') .. '/nvim')
+  vim.cmd('filetype plugin on | syntax on | runtime! ftdetect/iverson.vim plugin/iverson.lua')
+  M.said = {}
+  vim.lsp.handlers['window/showMessage'] = function(_, params)
+    table.insert(M.said, params.message)
+  end
+  require('iverson').setup({ cmd = { server } })
+
+  local folder = vim.fn.tempname()
+  vim.fn.mkdir(folder .. '/.git', 'p')
+  vim.fn.writefile(vim.fn.readfile(here .. '/program.iv'), folder .. '/program.iv')
+  vim.cmd('edit ' .. folder .. '/program.iv')
+  M.source = vim.api.nvim_get_current_buf()
+  M.window = vim.api.nvim_get_current_win()
+  M.check(vim.bo.filetype == 'iverson', 'a .iv file is a program')
+  M.wait('the server answers', function()
+    return #require('iverson.server').clients(M.source) == 1
+  end)
+end
+
+--- Diagnostics come and go.
+function M.diagnose()
+  M.wait('a good program has no diagnostics', function()
+    return #vim.diagnostic.get(M.source) == 0
+  end)
+  M.replace('conv(x, c)', 'unknown(x, c)')
+  local found = M.wait('an unknown name is told', function()
+    local all = vim.diagnostic.get(M.source)
+    return #all > 0 and all
+  end)
+  M.check(found[1].lnum == 5, 'at its line')
+  M.check(found[1].message:find('unknown', 1, true), 'by its name: ' .. found[1].message)
+  M.replace('unknown(x, c)', 'conv(x, c)')
+  M.wait('and no more when it is mended', function()
+    return #vim.diagnostic.get(M.source) == 0
+  end)
+end
+
+local function hover_text(result)
+  local contents = result and result.contents
+  return type(contents) == 'table' and (contents.value or vim.inspect(contents)) or tostring(contents)
+end
+
+function M.features()
+  local hover = hover_text(M.ask('textDocument/hover', at(1, 4)))
+  M.check(hover:find('conv', 1, true), 'a hover tells of the definition')
+
+  local lenses = M.wait('there are lenses', function()
+    local all = vim.lsp.codelens.get(M.source)
+    return #all > 0 and all
+  end)
+  local titles = {}
+  for _, lens in ipairs(lenses) do
+    table.insert(titles, lens.command and lens.command.title or '')
+  end
+  titles = table.concat(titles, ' · ')
+  M.check(titles:find('run', 1, true) and titles:find('adjoint', 1, true), 'of running and of the adjoint: ' .. titles)
+
+  local target = M.ask('textDocument/definition', at(5, 11))
+  target = target[1] or target
+  local range = target.targetSelectionRange or target.range
+  M.check(range.start.line == 1, 'a use leads to its definition')
+
+  local params = at(1, 4)
+  params.context = { includeDeclaration = true }
+  M.check(#M.ask('textDocument/references', params) == 2, 'a name has its references')
+
+  params = at(1, 4)
+  params.newName = 'convolve'
+  local edit = M.ask('textDocument/rename', params)
+  local count = 0
+  for _, edits in pairs(edit.changes or {}) do
+    count = count + #edits
+  end
+  for _, change in ipairs(edit.documentChanges or {}) do
+    count = count + #(change.edits or {})
+  end
+  M.check(count == 2, 'and is renamed with them')
+
+  local symbols = vim.inspect(M.ask('textDocument/documentSymbol', { textDocument = document() }))
+  M.check(symbols:find('"loss"', 1, true), 'definitions are symbols')
+
+  local completion = vim.inspect(M.ask('textDocument/completion', at(5, 12)))
+  M.check(completion:find('"conv"', 1, true), 'names are completed')
+
+  local options = { tabSize = 2, insertSpaces = true }
+  local edits = M.ask('textDocument/formatting', { textDocument = document(), options = options })
+  M.check(edits == nil or edits == vim.NIL or #edits == 0, 'a formatted program stays so')
+end
+
+--- The adjoint beside the code follows the program, and lines stand out in both directions.
+function M.views()
+  move(M.window, 6, 10)
+  vim.cmd('IversonAdjoint')
+  local view = M.wait('the adjoint opens beside the code', function()
+    for _, window in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
+      local buffer = vim.api.nvim_win_get_buf(window)
+      if buffer ~= M.source and text(buffer):find('loss_adj', 1, true) then
+        return window
+      end
+    end
+  end)
+  local buffer = vim.api.nvim_win_get_buf(view)
+  M.check(vim.api.nvim_get_current_win() == M.window, 'the cursor stays in the program')
+  M.check(text(buffer):find('2 * out_adj', 1, true), 'it is the adjoint of the program')
+  M.check(not vim.bo[buffer].modifiable, 'it cannot be edited')
+  M.check(#require('iverson.server').clients(buffer) == 0, 'it is not sent to the server')
+
+  M.replace('^2', '^3')
+  M.wait('it follows an edit', function()
+    return text(buffer):find('3 * out_adj', 1, true)
+  end)
+
+  local line = line_of(buffer, '3 * out_adj')
+  move(view, line, 0)
+  M.check(#marks(M.source) > 0, 'a line of it stands out in the program')
+  M.check(marks(M.source)[1][2] == 5, 'where it comes from')
+  move(M.window, 6, 34)
+  local rows = vim.tbl_map(function(mark)
+    return mark[2] + 1
+  end, marks(buffer))
+  M.check(vim.tbl_contains(rows, line), 'and what is selected in the program stands out in it')
+
+  M.replace('conv(x, c)', 'unknown(x, c)')
+  M.wait('of a broken program it says that it is as before', function()
+    local space = vim.api.nvim_get_namespaces().iverson_notes
+    return #vim.api.nvim_buf_get_extmarks(buffer, space, 0, -1, {}) > 0
+  end)
+  M.check(text(buffer):find('3 * out_adj', 1, true), 'and is so')
+  M.replace('unknown(x, c)', 'conv(x, c)')
+  M.replace('^3', '^2')
+  M.wait('and follows again when it is mended', function()
+    return text(buffer):find('2 * out_adj', 1, true)
+  end)
+end
+
+--- What stands at a place of the program, to the eye.
+function M.colours()
+  local function is(line, column, expected)
+    local word = vim.fn.synIDattr(vim.fn.synID(line, column, 1), 'name')
+    M.check(word == expected, ('line %d, column %d is %s'):format(line, column, expected) .. (word ~= expected and ', not ' .. word or ''))
+  end
+  vim.api.nvim_set_current_win(M.window)
+  is(1, 1, 'iversonDoc')
+  is(2, 1, 'iversonItem')
+  is(2, 5, 'iversonDefined')
+  is(2, 24, 'iversonType')
+  is(2, 52, 'iversonGenerator')
+  is(2, 63, 'iversonBinder')
+  is(6, 11, 'iversonCall')
+  is(6, 45, 'iversonOperator')
+  is(8, 34, 'iversonReal')
+end
+
+function M.run()
+  move(M.window, 8, 4)
+  vim.cmd('IversonRun')
+  M.wait('a definition is run and its value told', function()
+    return table.concat(M.said, '\n'):find('0.5625', 1, true)
+  end, 60)
+end
+
+--- Ends the server as a user does who leaves.
+function M.close()
+  local client = require('iverson.server').clients(M.source)[1]
+  vim.lsp.stop_client(client.id)
+  M.wait('the server ends', function()
+    return vim.lsp.get_client_by_id(client.id) == nil
+  end)
+  say(name .. ': all good')
+  os.exit(0)
+end
+
+return M

@@ -1,0 +1,412 @@
+// The extension in VS Code, served to Chromium by code-server, with the server that IVERSON_LSP names:
+//
+//   editors/test/install.sh vscode
+//   (cd editors/vscode && npm ci && npm run package)
+//   IVERSON_LSP=target/debug/iverson-lsp node editors/test/vscode.mjs
+//
+// IVERSON_VSIX is the extension, else the one that was packaged last; IVERSON_SCREENSHOTS is the folder for pictures,
+// else a new one.
+
+import { spawn, spawnSync } from "node:child_process";
+import * as fs from "node:fs";
+import { createRequire } from "node:module";
+import * as net from "node:net";
+import * as os from "node:os";
+import * as path from "node:path";
+import { fileURLToPath } from "node:url";
+
+const here = path.dirname(fileURLToPath(import.meta.url));
+const cache = path.join(process.env.XDG_CACHE_HOME || path.join(os.homedir(), ".cache"), "iverson-editors");
+const installed = path.join(cache, "vscode", "node_modules");
+
+/** How long a step may take, in milliseconds; a first start fills caches. */
+const PATIENCE = 60_000;
+
+const work = fs.mkdtempSync(path.join(os.tmpdir(), "iverson-vscode-"));
+const pictures = process.env.IVERSON_SCREENSHOTS || path.join(work, "pictures");
+
+/** The server, where the settings say that it is. */
+const link = path.join(work, "iverson-lsp");
+
+function fail(text) {
+  throw new Error(text);
+}
+
+function ok(text) {
+  console.log(`vscode: ok: ${text}`);
+}
+
+/** Waits until `test` gives something, which is given on. */
+async function until(text, test, patience = PATIENCE) {
+  const end = Date.now() + patience;
+  let last;
+  while (Date.now() < end) {
+    try {
+      last = await test();
+    } catch (error) {
+      last = undefined;
+      if (!String(error).includes("Timeout")) {
+        throw error;
+      }
+    }
+    if (last) {
+      ok(text);
+      return last;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  return fail(`FAILED: ${text}`);
+}
+
+function program(name, fallback) {
+  const value = process.env[name] || fallback;
+  if (value === undefined || !fs.existsSync(value)) {
+    fail(`${name} has to name ${value === undefined ? "a file" : `a file, which ${value} is not`}`);
+  }
+  return path.resolve(value);
+}
+
+function packaged() {
+  const folder = path.join(here, "..", "vscode");
+  const files = fs.readdirSync(folder).filter((name) => name.endsWith(".vsix"));
+  const age = (name) => fs.statSync(path.join(folder, name)).mtimeMs;
+  files.sort((a, b) => age(b) - age(a));
+  return files[0] && path.join(folder, files[0]);
+}
+
+function freePort() {
+  return new Promise((resolve, reject) => {
+    const server = net.createServer();
+    server.on("error", reject);
+    server.listen(0, "127.0.0.1", () => {
+      const { port } = server.address();
+      server.close(() => resolve(port));
+    });
+  });
+}
+
+/** The Node that code-server wants, where `install.sh` has put it. */
+function node() {
+  const own = path.join(cache, "node", "node_modules", "node", "bin", "node");
+  return fs.existsSync(own) ? own : process.execPath;
+}
+
+/** A fresh VS Code with the extension and a copy of the program. */
+async function serve(lsp, vsix) {
+  const entry = path.join(installed, "code-server", "out", "node", "entry.js");
+  if (!fs.existsSync(entry)) {
+    fail(`code-server is not installed: run ${path.join(here, "install.sh")} vscode`);
+  }
+  const folder = path.join(work, "project");
+  fs.mkdirSync(folder);
+  fs.copyFileSync(path.join(here, "program.iv"), path.join(folder, "program.iv"));
+  fs.symlinkSync(fs.realpathSync(lsp), link);
+  const user = path.join(work, "user");
+  fs.mkdirSync(path.join(user, "User"), { recursive: true });
+  const settings = {
+    "iverson.server.path": link,
+    "workbench.startupEditor": "none",
+    "workbench.colorTheme": "Light Modern",
+    "workbench.secondarySideBar.defaultVisibility": "hidden",
+    "workbench.tips.enabled": false,
+    "workbench.activityBar.location": "hidden",
+    "chat.disableAIFeatures": true,
+    "editor.minimap.enabled": false,
+    "editor.hover.delay": 100,
+    "extensions.ignoreRecommendations": true,
+    "telemetry.telemetryLevel": "off",
+    "update.mode": "none",
+    "window.commandCenter": false,
+    "security.workspace.trust.enabled": false,
+  };
+  fs.writeFileSync(path.join(user, "User", "settings.json"), JSON.stringify(settings));
+  const shared = ["--user-data-dir", user, "--extensions-dir", path.join(work, "extensions")];
+  const env = { ...process.env, XDG_CONFIG_HOME: path.join(work, "config"), PASSWORD: "", VSCODE_IPC_HOOK_CLI: "" };
+  const install = spawnSync(node(), [entry, ...shared, "--install-extension", vsix], { env, encoding: "utf8" });
+  if (install.status !== 0) {
+    fail(`the extension cannot be installed: ${install.stdout}${install.stderr}`);
+  }
+  ok("the extension is installed");
+  const port = await freePort();
+  const quiet = ["--auth", "none", "--disable-telemetry", "--disable-update-check", "--disable-workspace-trust"];
+  const args = [entry, ...shared, ...quiet, "--bind-addr", `127.0.0.1:${port}`];
+  const log = fs.openSync(path.join(work, "code-server.log"), "w");
+  const server = spawn(node(), args, { env, detached: true, stdio: ["ignore", log, log] });
+  await until("it is served", () =>
+    fetch(`http://127.0.0.1:${port}/healthz`).then(
+      (response) => response.ok,
+      () => false,
+    ),
+  );
+  const file = path.join(folder, "program.iv");
+  const payload = JSON.stringify([["openFile", `vscode-remote://127.0.0.1:${port}${file}`]]);
+  const query = new URLSearchParams({ folder, payload });
+  return { server, address: `http://127.0.0.1:${port}/?${query}` };
+}
+
+/** What is drawn has other spaces than what was written. */
+const plain = (text) => text.replace(/[\u00a0\u200b-\u200d]/gu, (space) => (space === "\u00a0" ? " " : ""));
+
+class Window {
+  constructor(page) {
+    this.page = page;
+  }
+
+  /** The editor whose text has `part`. */
+  async editor(part) {
+    for (const editor of await this.page.locator(".editor-instance .monaco-editor").all()) {
+      const lines = await editor.locator(".view-line").allTextContents();
+      if (lines.some((line) => plain(line).includes(part))) {
+        return editor;
+      }
+    }
+    return undefined;
+  }
+
+  async texts(selector, within = this.page) {
+    return (await within.locator(selector).allTextContents()).map(plain);
+  }
+
+  /** The middle of the first `part`, of the line that has `line`, and the right end of it. */
+  async place(line, part) {
+    const found = await this.page.evaluate(
+      ([line, part]) => {
+        const same = (text) => text.replace(/\u00a0/gu, " ");
+        for (const element of document.querySelectorAll(".editor-instance .view-line")) {
+          if (!same(element.textContent).includes(line)) continue;
+          const start = same(element.textContent).indexOf(part);
+          const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
+          let at = 0;
+          let range;
+          for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+            const length = node.textContent.length;
+            if (range === undefined && start >= at && start < at + length) {
+              range = document.createRange();
+              range.setStart(node, start - at);
+            }
+            if (range !== undefined && start + part.length <= at + length) {
+              range.setEnd(node, start + part.length - at);
+              const box = range.getBoundingClientRect();
+              if (box.right > element.closest(".monaco-editor").getBoundingClientRect().right) return null;
+              return { x: box.x + box.width / 2, y: box.y + box.height / 2, right: box.right };
+            }
+            at += length;
+          }
+        }
+        return null;
+      },
+      [line, part],
+    );
+    return found ?? fail(`no line ${line} with ${part} is in sight`);
+  }
+
+  /** The place, once it stays where it is: hints that come and go move the text. */
+  async steady(line, part) {
+    let before = await this.place(line, part);
+    for (let same = 0; same < 5; ) {
+      await new Promise((resolve) => setTimeout(resolve, 150));
+      const now = await this.place(line, part);
+      same = now.x === before.x && now.y === before.y ? same + 1 : 0;
+      before = now;
+    }
+    return before;
+  }
+
+  async click(line, part, options) {
+    const { x, y } = await this.steady(line, part);
+    await this.page.mouse.click(x, y, options);
+  }
+
+  async picture(name) {
+    await this.page.screenshot({ path: path.join(pictures, `vscode-${name}.png`) });
+  }
+
+  async replace(line, part, text) {
+    const { y, right } = await this.steady(line, part);
+    await this.page.mouse.click(right - 1, y);
+    for (let k = 0; k < part.length; k++) {
+      await this.page.keyboard.press("Backspace");
+    }
+    await this.page.keyboard.type(text);
+    // What is offered for the last word is not wanted.
+    await this.page.keyboard.press("Escape");
+  }
+
+  /** Runs a command by its title. */
+  async command(title) {
+    await this.page.keyboard.press("F1");
+    const input = this.page.locator(".quick-input-widget input");
+    await input.waitFor({ timeout: PATIENCE });
+    await input.fill(`>${title}`);
+    await this.page.locator(".quick-input-list .monaco-list-row", { hasText: title }).first().click({ timeout: PATIENCE });
+  }
+
+  /** Clicks a lens, once it stays where it is: its row is drawn again when costs are known. */
+  async press(name, title) {
+    let before = "";
+    for (let same = 0; same < 8; ) {
+      await new Promise((resolve) => setTimeout(resolve, 150));
+      const lens = await this.lens(name, title);
+      const now = JSON.stringify((await lens?.boundingBox()) ?? null);
+      same = now === before && now !== "null" ? same + 1 : 0;
+      before = now;
+    }
+    const { x, y, width, height } = JSON.parse(before);
+    await this.page.mouse.click(x + width / 2, y + height / 2);
+  }
+
+  /** The lens `title` in the row above the definition `name`. */
+  async lens(name, title) {
+    const { y } = await this.place(`def ${name}(`, name);
+    for (const link of await this.page.locator(".codelens-decoration a").all()) {
+      const box = await link.boundingBox();
+      if (box !== null && box.y < y && y - box.y < 30 && plain((await link.textContent()) ?? "").includes(title)) {
+        return link;
+      }
+    }
+    return undefined;
+  }
+}
+
+async function test(window) {
+  const { page } = window;
+  await until("the program is open", () => window.editor("def conv"));
+  // Room for two editors.
+  await until("with room beside it", async () => {
+    if (await page.locator(".part.sidebar").isVisible()) {
+      await page.keyboard.press("Control+B");
+      return false;
+    }
+    return true;
+  });
+  const errors = () => page.locator(".squiggly-error").count();
+
+  await until("there are lenses", async () => (await window.texts(".codelens-decoration")).length >= 3);
+  await until("of running and of the adjoint", async () => {
+    const titles = (await window.texts(".codelens-decoration")).join("\n");
+    return titles.includes("run") && titles.includes("adjoint");
+  });
+  await until("inferred ranges are shown", async () =>
+    (await window.texts(".editor-instance .view-line")).some((line) => line.includes("sum i < n:")),
+  );
+  await until("a good program has no squiggles", async () => (await errors()) === 0);
+
+  const over = await window.place("def conv(", "conv");
+  await page.mouse.move(over.x, over.y);
+  await until("a hover tells of the definition", async () =>
+    (await window.texts(".monaco-hover:not(.hidden) .hover-row")).some((row) => row.includes("conv")),
+  );
+  const hover = page.locator(".monaco-hover:not(.hidden)");
+  await until("with a table", async () => (await hover.locator("table").count()) > 0);
+  await until("with coloured code", async () => (await hover.locator(".monaco-tokenized-source span[class^=mtk]").count()) > 0);
+  await window.picture("hover");
+  await page.mouse.move(5, 5);
+
+  await window.replace("(x, c) in sum", "conv", "unknown");
+  await until("an unknown name has a squiggle", async () => (await errors()) > 0);
+  await window.picture("squiggle");
+  await window.replace("(x, c) in sum", "unknown", "conv");
+  await until("and none when it is mended", async () => (await errors()) === 0);
+
+  await until("the definition has a lens of its adjoint", () => window.lens("loss", "adjoint"));
+  await window.press("loss", "adjoint");
+  await until("the adjoint opens beside the code", () => window.editor("def loss_adj("));
+  const inView = async (part) => (await window.editor("def loss_adj("))?.locator(".view-line").allTextContents()
+    .then((lines) => lines.some((line) => plain(line).includes(part)));
+  await until("it is the adjoint of the program", () => inView("2 * out_adj"));
+  await window.replace("(x, c) in sum", "^2", "^3");
+  await until("it follows an edit", () => inView("3 * out_adj"));
+  await window.replace("(x, c) in sum", "^3", "^2");
+  await until("and another", () => inView("2 * out_adj"));
+
+  const marked = async (part) => {
+    const editor = await window.editor(part);
+    return (await editor?.locator(".view-overlays [class*=ced-]").count()) > 0;
+  };
+  await window.click("2 * out_adj", "out_adj");
+  await until("a line of it stands out in the program", () => marked("def conv("));
+  await window.picture("adjoint");
+  await window.click("(x, c) in sum", "(y[i]");
+  await until("and what is selected in the program stands out in it", () => marked("def loss_adj("));
+
+  await window.command("Iverson: Show Tensor SSA beside the Code");
+  await until("a command opens another form", async () =>
+    (await window.texts(".tab")).some((name) => name.includes("loss.ssa.iv")),
+  );
+  await window.click("(x, c) in sum", "(y[i]");
+
+  await until("a definition has a lens that runs it", () => window.lens("answer", "run"));
+  await window.press("answer", "run");
+  await until("and its value is told", async () =>
+    (await window.texts(".notification-toast, .notifications-toasts")).some((text) => text.includes("0.5625")),
+  );
+  await window.picture("run");
+
+  const problems = page.locator(".notification-list-item:has(.codicon-error), .notification-list-item:has(.codicon-warning)");
+  await until("and the window has told of no problem", async () => (await problems.count()) === 0, 1000);
+
+  fs.rmSync(link);
+  await window.command("Iverson: Restart the Language Server");
+  await until("a server that is not there is told", async () =>
+    (await window.texts(".notification-toast, .notifications-toasts")).some((text) => text.includes("There is no program at")),
+  );
+  fs.symlinkSync(fs.realpathSync(process.env.IVERSON_LSP), link);
+  await window.command("Iverson: Restart the Language Server");
+  await until("and it runs again when it is there", async () => (await window.texts(".codelens-decoration")).length >= 3);
+}
+
+async function main() {
+  const lsp = program("IVERSON_LSP");
+  const vsix = program("IVERSON_VSIX", packaged());
+  fs.mkdirSync(pictures, { recursive: true });
+  const { chromium } = createRequire(path.join(installed, "x.js"))("playwright-core");
+  let served;
+  let browser;
+  try {
+    served = await serve(lsp, vsix);
+    const executablePath = process.env.CHROMIUM || ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find(fs.existsSync);
+    browser = await chromium.launch({
+      executablePath,
+      args: [
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-quic",
+        "--no-first-run",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+      ],
+    });
+    const context = await browser.newContext({ viewport: { width: 1400, height: 800 }, deviceScaleFactor: 1.5 });
+    const page = await context.newPage();
+    await page.goto(served.address);
+    try {
+      await test(new Window(page));
+    } catch (error) {
+      await page.screenshot({ path: path.join(pictures, "vscode-failed.png") }).catch(() => undefined);
+      for (const told of await page.locator(".notification-list-item").allTextContents()) {
+        console.error(`vscode: the window says: ${plain(told)}`);
+      }
+      console.error(`vscode: see ${path.join(pictures, "vscode-failed.png")} and ${work}`);
+      throw error;
+    }
+    console.log(`vscode: all good; pictures are in ${pictures}`);
+  } finally {
+    await browser?.close();
+    if (served?.server.pid !== undefined) {
+      try {
+        process.kill(-served.server.pid, "SIGTERM");
+      } catch {
+        // It has ended by itself.
+      }
+    }
+  }
+  if (!pictures.startsWith(work)) {
+    fs.rmSync(work, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+  }
+}
+
+main().catch((error) => {
+  console.error(`vscode: ${error.message}`);
+  process.exit(1);
+});

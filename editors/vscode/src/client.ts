@@ -1,0 +1,146 @@
+/** The language client: starts and stops the server, and shows how it is. */
+
+import * as vscode from "vscode";
+import { type Executable, LanguageClient, type LanguageClientOptions, State, type StaticFeature } from "vscode-languageclient/node";
+
+import { findServer, offerServer } from "./server";
+
+const SELECTOR = [
+  { language: "iverson", scheme: "file" },
+  { language: "iverson", scheme: "untitled" },
+];
+
+export class Client implements vscode.Disposable {
+  private client: LanguageClient | undefined;
+  private readonly output = vscode.window.createOutputChannel("Iverson", { log: true });
+  private readonly status = vscode.languages.createLanguageStatusItem("iverson.server", { language: "iverson" });
+  private readonly files = vscode.workspace.createFileSystemWatcher("**/*.iv");
+  private readonly started = new vscode.EventEmitter<LanguageClient>();
+  /** Starts and stops follow each other, however fast they are asked for. */
+  private turn: Promise<void> = Promise.resolve();
+
+  /** Told whenever a server has answered. */
+  readonly onStarted = this.started.event;
+
+  constructor() {
+    this.status.name = "Iverson";
+    this.status.command = { command: "iverson.showOutput", title: "Output" };
+  }
+
+  /** The client, where the server runs. */
+  get running(): LanguageClient | undefined {
+    return this.client?.state === State.Running ? this.client : undefined;
+  }
+
+  /** Starts the server, after ending the one that runs. */
+  restart(): Promise<void> {
+    return this.then(async () => {
+      await this.stopNow();
+      await this.startNow();
+    });
+  }
+
+  stop(): Promise<void> {
+    return this.then(() => this.stopNow());
+  }
+
+  private then(next: () => Promise<void>): Promise<void> {
+    // What goes wrong in one turn is told, and ends there.
+    this.turn = this.turn.then(next).catch((error: unknown) => this.output.error(text(error)));
+    return this.turn;
+  }
+
+  showOutput(): void {
+    this.output.show(true);
+  }
+
+  dispose(): void {
+    this.status.dispose();
+    this.started.dispose();
+    this.files.dispose();
+    this.output.dispose();
+  }
+
+  private async startNow(): Promise<void> {
+    const search = findServer();
+    if ("missing" in search) {
+      this.output.error(search.missing);
+      this.fail("No server", search.missing);
+      // Whoever builds it now starts it then; the window does not wait.
+      void offerServer(search.missing).then((built) => (built ? this.restart() : undefined));
+      return;
+    }
+    this.output.info(`server: ${search.found}, from ${search.from}`);
+    this.say("Starting", search.found, true);
+    const run: Executable = { command: search.found };
+    const options: LanguageClientOptions = {
+      documentSelector: SELECTOR,
+      initializationOptions: { views: true },
+      synchronize: {
+        configurationSection: "iverson",
+        fileEvents: this.files,
+      },
+      outputChannel: this.output,
+      markdown: { isTrusted: { enabledCommands: ["iverson.showView"] } },
+    };
+    const client = new LanguageClient("iverson", "Iverson", run, options);
+    this.client = client;
+    client.registerFeature(ownViews);
+    client.onDidChangeState(({ newState }) => {
+      if (newState === State.Running) {
+        const info = client.initializeResult?.serverInfo;
+        this.say("Running", `${info?.name ?? "iverson-lsp"} ${info?.version ?? ""}`.trim(), false);
+      } else if (newState === State.Stopped && this.client === client) {
+        this.fail("Stopped", "The language server has stopped.");
+      }
+    });
+    try {
+      await client.start();
+      this.started.fire(client);
+    } catch (error) {
+      const message = `The language server ${search.found} does not start: ${text(error)}`;
+      this.fail("Does not start", message);
+      void vscode.window
+        .showErrorMessage(`Iverson: ${message}`, "Show the Output")
+        .then((choice) => (choice ? this.showOutput() : undefined));
+    }
+  }
+
+  private async stopNow(): Promise<void> {
+    const client = this.client;
+    this.client = undefined;
+    try {
+      await client?.dispose();
+    } catch (error) {
+      this.output.warn(`the server did not end in order: ${text(error)}`);
+    }
+  }
+
+  private say(state: string, detail: string, busy: boolean): void {
+    this.status.text = state;
+    this.status.detail = detail;
+    this.status.busy = busy;
+    this.status.severity = vscode.LanguageStatusSeverity.Information;
+    this.status.command = { command: "iverson.showOutput", title: "Output" };
+  }
+
+  private fail(state: string, detail: string): void {
+    this.say(state, detail, false);
+    this.status.severity = vscode.LanguageStatusSeverity.Error;
+    this.status.command = { command: "iverson.restartServer", title: "Start" };
+  }
+}
+
+/** Views are this extension's: the client's own documents of generated text would have the same addresses. */
+const ownViews: StaticFeature = {
+  fillClientCapabilities(capabilities) {
+    delete capabilities.workspace?.textDocumentContent;
+  },
+  initialize() {},
+  getState: () => ({ kind: "static" }),
+  clear() {},
+};
+
+function text(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

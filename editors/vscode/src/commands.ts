@@ -1,0 +1,117 @@
+/** The commands of the palette, the menus and the lenses. */
+
+import * as vscode from "vscode";
+import { ExecuteCommandRequest } from "vscode-languageclient/node";
+
+import type { Client } from "./client";
+import type { Stage } from "./protocol";
+import { buildServer } from "./server";
+import { SCHEME, subjectOf, type Views } from "./views";
+
+export function registerCommands(client: Client, views: Views): vscode.Disposable {
+  const stages: [string, Stage][] = [
+    ["iverson.showAdjoint", "adjoint"],
+    ["iverson.showForward", "forward"],
+    ["iverson.showSsa", "ssa"],
+    ["iverson.showCore", "core"],
+    ["iverson.showCost", "cost"],
+  ];
+  const ask = async (command: string, args: unknown[]): Promise<void> => {
+    const running = client.running;
+    if (running === undefined) {
+      void vscode.window.showWarningMessage("Iverson: the language server is not running.");
+      return;
+    }
+    try {
+      await running.sendRequest(ExecuteCommandRequest.type, { command, arguments: args });
+    } catch (error) {
+      void vscode.window.showErrorMessage(`Iverson: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  };
+  return vscode.Disposable.from(
+    ...stages.map(([command, stage]) =>
+      vscode.commands.registerCommand(command, async () => {
+        const here = current();
+        if (here !== undefined) {
+          await views.show({ source: here.source, def: here.def, stage });
+        }
+      }),
+    ),
+    vscode.commands.registerCommand("iverson.showView", (uri: string, def: string, stage: string) =>
+      views.show({ source: vscode.Uri.parse(uri), def, stage }),
+    ),
+    vscode.commands.registerCommand("iverson.revealSource", async (view: string) => {
+      const subject = subjectOf(vscode.Uri.parse(view));
+      if (subject !== undefined) {
+        await reveal(subject.source, subject.def);
+      }
+    }),
+    vscode.commands.registerCommand("iverson.runDefinition", async () => {
+      const here = current();
+      if (here !== undefined) {
+        await ask("iverson.run", [here.source.toString(), here.def]);
+      }
+    }),
+    vscode.commands.registerCommand("iverson.evaluateLine", async () => {
+      const editor = vscode.window.activeTextEditor;
+      if (editor !== undefined) {
+        await ask("iverson.evaluate", [editor.document.uri.toString(), editor.selection.active.line]);
+      }
+    }),
+    vscode.commands.registerCommand("iverson.stopRun", () => ask("iverson.stop", [])),
+    vscode.commands.registerCommand("iverson.restartServer", () => client.restart()),
+    vscode.commands.registerCommand("iverson.showOutput", () => client.showOutput()),
+    vscode.commands.registerCommand("iverson.buildServer", async () => {
+      if (await buildServer()) {
+        await client.restart();
+      }
+    }),
+  );
+}
+
+/** The definition that the cursor is in: that of the view, or the item around it. Says so where there is none. */
+function current(): { source: vscode.Uri; def: string } | undefined {
+  const editor = vscode.window.activeTextEditor;
+  if (editor?.document.uri.scheme === SCHEME) {
+    return subjectOf(editor.document.uri);
+  }
+  const def = editor && definitionAt(editor.document, editor.selection.active.line);
+  if (editor === undefined || def === undefined) {
+    void vscode.window.showInformationMessage("Iverson: the cursor is in no definition.");
+    return undefined;
+  }
+  return { source: editor.document.uri, def };
+}
+
+const ITEM = /^(?:\s*(?:def|type|import|do)(?![\p{L}\p{N}_'])|let(?![\p{L}\p{N}_'])|\s*(?:derivative|adjoint)\s+[\p{L}_])/u;
+const DEFINITION = /^\s*(?:def|derivative|adjoint)\s+([\p{L}_][\p{L}\p{N}\p{M}_']*)\s*\(/u;
+
+/** An item starts at a word that is first on its line; the lines of documentation belong to what they stand above. */
+function definitionAt(document: vscode.TextDocument, at: number): string | undefined {
+  let line = at;
+  while (line + 1 < document.lineCount && document.lineAt(line).text.trimStart().startsWith("--|")) {
+    line++;
+  }
+  for (; line >= 0; line--) {
+    const { text } = document.lineAt(line);
+    const name = DEFINITION.exec(text)?.[1];
+    if (name !== undefined || ITEM.test(text)) {
+      return name;
+    }
+  }
+  return undefined;
+}
+
+async function reveal(source: vscode.Uri, def: string): Promise<void> {
+  const document = await vscode.workspace.openTextDocument(source);
+  const column = vscode.window.visibleTextEditors.find((e) => e.document === document)?.viewColumn;
+  const editor = await vscode.window.showTextDocument(document, column ?? vscode.ViewColumn.One);
+  for (let line = 0; line < document.lineCount; line++) {
+    const { text, range } = document.lineAt(line);
+    if (DEFINITION.exec(text)?.[1] === def && text.trimStart().startsWith("def")) {
+      editor.selection = new vscode.Selection(range.start, range.start);
+      editor.revealRange(range, vscode.TextEditorRevealType.InCenterIfOutsideViewport);
+      return;
+    }
+  }
+}

@@ -1,0 +1,110 @@
+/** Finds the language server, and offers to build it where there is none. */
+
+import * as fs from "node:fs";
+import * as os from "node:os";
+import * as path from "node:path";
+import * as vscode from "vscode";
+
+const NAME = process.platform === "win32" ? "iverson-lsp.exe" : "iverson-lsp";
+
+/** A server, or what to tell whoever looks for it. */
+export type Search = { found: string; from: string } | { missing: string };
+
+/** Looks at the setting, the `PATH`, cargo's folder, and the workspace's builds, in this order. */
+export function findServer(): Search {
+  const set = vscode.workspace.getConfiguration("iverson").get<string>("server.path", "").trim();
+  if (set !== "") {
+    const wanted = absolute(set);
+    return isProgram(wanted)
+      ? { found: wanted, from: "the setting iverson.server.path" }
+      : { missing: `There is no program at ${wanted}, where the setting iverson.server.path says that the language server is.` };
+  }
+  for (const folder of (process.env["PATH"] ?? "").split(path.delimiter).filter((entry) => path.isAbsolute(entry))) {
+    const candidate = path.join(folder, NAME);
+    if (isProgram(candidate)) {
+      return { found: candidate, from: "PATH" };
+    }
+  }
+  const home = process.env["CARGO_HOME"] ?? path.join(os.homedir(), ".cargo");
+  const installed = path.join(home, "bin", NAME);
+  if (isProgram(installed)) {
+    return { found: installed, from: "cargo's folder" };
+  }
+  // What a folder brings along runs only where the user trusts it.
+  if (vscode.workspace.isTrusted) {
+    for (const folder of folders()) {
+      for (const profile of ["release", "debug"]) {
+        const candidate = path.join(folder, "target", profile, NAME);
+        if (isProgram(candidate)) {
+          return { found: candidate, from: `the ${profile} build of the workspace` };
+        }
+      }
+    }
+  }
+  return {
+    missing:
+      `The language server ${NAME} is not on the PATH. ` +
+      (project() === undefined
+        ? "Build it with `cargo install --path lang-lsp` in a checkout of Iverson, or set iverson.server.path."
+        : "It can be built from this workspace."),
+  };
+}
+
+/** Tells that there is no server, and what can be done. True when there may be one now. */
+export async function offerServer(message: string): Promise<boolean> {
+  const build = "Build It";
+  const settings = "Open the Settings";
+  const choices = project() === undefined ? [settings] : [build, settings];
+  const choice = await vscode.window.showWarningMessage(`Iverson: ${message}`, ...choices);
+  if (choice === build) {
+    return buildServer();
+  }
+  if (choice === settings) {
+    await vscode.commands.executeCommand("workbench.action.openSettings", "iverson.server.path");
+  }
+  return false;
+}
+
+/** Builds the server of the workspace in a terminal. True when it is built. */
+export async function buildServer(): Promise<boolean> {
+  const folder = project();
+  if (folder === undefined) {
+    void vscode.window.showErrorMessage("Iverson: no folder of the workspace is the project, which has lang-lsp/Cargo.toml.");
+    return false;
+  }
+  const command = new vscode.ShellExecution("cargo", ["install", "--locked", "--path", "lang-lsp"], { cwd: folder });
+  const task = new vscode.Task({ type: "iverson" }, vscode.TaskScope.Workspace, "build the language server", "Iverson", command);
+  task.presentationOptions = { reveal: vscode.TaskRevealKind.Always };
+  const execution = await vscode.tasks.executeTask(task);
+  return new Promise((resolve) => {
+    const ended = vscode.tasks.onDidEndTaskProcess((event) => {
+      if (event.execution === execution) {
+        ended.dispose();
+        resolve(event.exitCode === 0);
+      }
+    });
+  });
+}
+
+/** The folder of the workspace that is a checkout of the language. */
+function project(): string | undefined {
+  return folders().find((folder) => fs.existsSync(path.join(folder, "lang-lsp", "Cargo.toml")));
+}
+
+function folders(): string[] {
+  return (vscode.workspace.workspaceFolders ?? []).filter((f) => f.uri.scheme === "file").map((f) => f.uri.fsPath);
+}
+
+function absolute(text: string): string {
+  const home = text.startsWith("~/") ? path.join(os.homedir(), text.slice(2)) : text;
+  return path.resolve(folders()[0] ?? os.homedir(), home);
+}
+
+function isProgram(file: string): boolean {
+  try {
+    fs.accessSync(file, fs.constants.X_OK);
+    return fs.statSync(file).isFile();
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,503 @@
+//! The candidates of a place, sort by sort.
+
+use std::cell::OnceCell;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use lang_core::base::{GlobalName, ModuleName, Name, Span};
+use lang_core::resolve::builtin::Builtin;
+use lang_core::resolve::forms::{Const, Derivative, Form, PlotKind, PlotOption, SCALES};
+use lang_core::resolve::scalar_fn::ScalarFn;
+use lang_core::resolve::{LocalKind, Names, ValueRef};
+use lang_core::session::{LIBRARY, PRELUDE, Session};
+use lang_core::syntax::ast::{Expr, Item, Tree};
+use lang_core::syntax::lexer::Token;
+use lang_core::syntax::ops::{BinderKind, Scalar};
+use lang_core::syntax::token::{Sym, Word};
+use lang_core::types::env::Env;
+use lang_core::types::info::TypeInfoBody;
+use lang_core::types::ty::Type;
+
+use super::context::{Place, Wanted};
+use super::forms::{self, EXPRESSIONS, ITEMS};
+use super::read::{HOLE, Read};
+use super::{Completion, CompletionKind, MOST_OF_MODULE, import_edit, locals, table};
+use crate::signature;
+use crate::subject::Subject;
+use crate::symbols::fit;
+
+/// Names of what the words of the language stand for, with what they are.
+fn language() -> impl Iterator<Item = (&'static str, CompletionKind)> {
+    let function = |name| (name, CompletionKind::Function);
+    let functions = ScalarFn::ALL.iter().map(|f| f.name()).chain(Builtin::ALL.iter().map(|b| b.name()));
+    let forms = Form::ALL.iter().map(|f| f.name()).chain(Derivative::ALL.iter().map(|d| d.name()));
+    let conversions = [Scalar::F64, Scalar::F32, Scalar::I64].map(Scalar::name);
+    let constants = Const::ALL.iter().map(|c| (c.name(), CompletionKind::Value));
+    functions.chain(forms).chain(conversions).map(function).chain(constants)
+}
+
+/// What is found for a place.
+pub(super) struct Found<'a> {
+    /// There was more than is told.
+    pub(super) incomplete: bool,
+    read: OnceCell<Option<Read>>,
+    session: &'a Session,
+    module: ModuleName,
+    prefix: &'a str,
+    place: &'a Place,
+    /// The candidates, in no order.
+    pub(super) items: Vec<Completion>,
+}
+
+impl<'a> Found<'a> {
+    /// Nothing yet, for a place where this has been written.
+    pub(super) fn new(session: &'a Session, module: &str, prefix: &'a str, place: &'a Place) -> Self {
+        let (module, items) = (module.into(), Vec::new());
+        Self { incomplete: false, read: OnceCell::new(), session, module, prefix, place, items }
+    }
+
+    /// Adds all that may stand there.
+    pub(super) fn gather(&mut self) {
+        match self.place.wanted {
+            Wanted::Nothing => {}
+            Wanted::Value => self.values(),
+            Wanted::Type => self.types(),
+            Wanted::Size => self.sizes(),
+            Wanted::Member(dot) => self.members(dot),
+            Wanted::Import => self.imports(),
+            Wanted::Item => self.words(ITEMS, 0),
+            Wanted::PlotText => {
+                let texts = PlotKind::ALL.iter().map(|k| (k.name(), k.doc())).chain(SCALES.map(|s| (s, "a scale")));
+                texts.for_each(|(text, doc)| self.add(CompletionKind::Text, text, 0, doc));
+            }
+            Wanted::Symbol => self.symbols(),
+            Wanted::Class => ["num", "real"].iter().for_each(|class| self.add(CompletionKind::Keyword, class, 0, "")),
+        }
+    }
+
+    /// Adds a candidate if it fits what has been written; those that fit better come first among their like.
+    fn push(&mut self, made: Completion) {
+        if let Some(fits) = fit(&made.label, self.prefix) {
+            self.items.push(Completion { rank: made.rank.saturating_mul(8).saturating_add(fits), ..made });
+        }
+    }
+
+    fn add(&mut self, kind: CompletionKind, name: &str, rank: u32, detail: &str) {
+        self.named(kind, name, rank, detail, None);
+    }
+
+    fn named(&mut self, kind: CompletionKind, name: &str, rank: u32, detail: &str, subject: Option<Subject>) {
+        self.push(Completion {
+            label: name.to_owned(),
+            kind,
+            detail: detail.to_owned(),
+            insert: name.to_owned(),
+            template: false,
+            rank,
+            edits: Vec::new(),
+            subject,
+        });
+    }
+
+    fn fits(&self, name: &str) -> bool {
+        fit(name, self.prefix).is_some()
+    }
+
+    fn words(&mut self, forms: &[forms::Form], rank: u32) {
+        for form in forms {
+            self.push(Completion {
+                label: form.word.to_owned(),
+                kind: CompletionKind::Form,
+                detail: form.shown.to_owned(),
+                insert: form.text.to_owned(),
+                template: true,
+                rank,
+                edits: Vec::new(),
+                subject: Some(Subject::Word(form.word.into())),
+            });
+        }
+    }
+
+    fn values(&mut self) {
+        if self.arguments() {
+            return;
+        }
+        self.locals(false);
+        self.fields_of_records();
+        let own = self.module.clone();
+        self.module_values(&own, "", 10);
+        self.module_names(12);
+        if *own != *PRELUDE {
+            self.module_values(&PRELUDE.into(), "", 13);
+        }
+        for (name, kind) in language() {
+            self.named(kind, name, 14, "", Some(Subject::Word(name.into())));
+        }
+        self.words(EXPRESSIONS, 15);
+        let binders = BinderKind::ALL.into_iter().map(BinderKind::word);
+        let known: HashSet<&str> = EXPRESSIONS.iter().map(|f| f.word).collect();
+        let keywords = Word::ALL.iter().map(|w| w.text());
+        for word in keywords.chain(binders).filter(|w| !known.contains(w)) {
+            if !matches!(word, "def" | "type" | "import" | "where" | "as") {
+                self.named(CompletionKind::Keyword, word, 16, "", Some(Subject::Word(word.into())));
+            }
+        }
+        self.library();
+    }
+
+    fn types(&mut self) {
+        if let Some(resolved) = self.read().map(|read| Arc::clone(&read.resolved)) {
+            for (name, _) in resolved.type_params.iter().filter(|p| p.0 != HOLE) {
+                self.add(CompletionKind::TypeParameter, name, 0, "");
+            }
+        }
+        for ty in Scalar::ALL {
+            self.named(CompletionKind::Type, ty.name(), 2, "", Some(Subject::Word(ty.name().into())));
+        }
+        let own = self.module.clone();
+        self.module_types(&own, 1);
+        if *own != *PRELUDE {
+            self.module_types(&PRELUDE.into(), 3);
+        }
+        self.module_names(4);
+        self.add(CompletionKind::Keyword, "rel", 5, "rel[n, m]");
+        // An argument of a type may be a size, and so may what stands between brackets.
+        let applied =
+            |at: usize| at > 2 && matches!(self.place.before.get(at - 1).map(|t| &t.token), Some(Token::Name(_)));
+        if self.place.open().first().is_some_and(|(at, sym, _)| *sym == Sym::LParen && applied(*at)) {
+            self.locals(true);
+        }
+    }
+
+    fn sizes(&mut self) {
+        self.locals(true);
+        let own = self.module.clone();
+        if !matches!(self.place.before.first().map(|t| &t.token), Some(Token::Word(_)) if self.in_head()) {
+            self.module_values(&own, "", 10);
+        }
+    }
+
+    /// Is this the signature of a definition, where a size is never a value of the module?
+    fn in_head(&self) -> bool {
+        !self.place.before.iter().any(|t| t.token == Token::Sym(Sym::Assign))
+    }
+
+    fn read(&self) -> Option<&Read> {
+        self.read.get_or_init(|| Read::of(self.session, &self.module, self.place)).as_ref()
+    }
+
+    fn locals(&mut self, sizes: bool) {
+        let (Some(read), Some(item)) = (self.read(), &self.place.item) else { return };
+        let (parsed, resolved, checked) = (Arc::clone(&read.parsed), Arc::clone(&read.resolved), read.checked.clone());
+        let at = self.place.prefix.start.saturating_sub(item.start);
+        let read = self.place.before.last().map_or(0, |t| t.span.end);
+        let wanted = signature::wanted_type(self.session, &self.module, self.place);
+        for (near, local) in (0..).zip(locals::in_scope(&parsed.tree, &resolved, at, read)) {
+            let declared = resolved.locals.get(local.id.0 as usize).map(|d| d.span);
+            let ty = checked.as_ref().and_then(|c| {
+                c.body.locals.iter().find(|l| Some(l.span) == declared && l.name == local.name).map(|l| l.ty.clone())
+            });
+            let is_size = local.kind == LocalKind::ImplicitSize || ty == Some(Type::I64);
+            if sizes && !is_size || local.name == HOLE {
+                continue;
+            }
+            let fits = match (&wanted, &ty) {
+                (Some(wanted), Some(ty)) => !alike(wanted, ty),
+                _ => false,
+            };
+            let detail = ty.filter(|ty| *ty != Type::Error).map_or_else(String::new, |ty| ty.to_string());
+            // The nearest first, those of another type after those that fit.
+            let rank = u32::min(near, 4) + if fits { 5 } else { 0 };
+            self.add(CompletionKind::Local(local.kind), &local.name, rank, &detail);
+        }
+    }
+
+    fn module_values(&mut self, module: &ModuleName, prefix: &str, rank: u32) {
+        let view = self.session.view();
+        let names = view.value_names(module).into_iter();
+        let mut fitting: Vec<(u32, Name)> = names.filter_map(|n| Some((fit(&n, self.prefix)?, n))).collect();
+        if fitting.len() > MOST_OF_MODULE {
+            self.incomplete = true;
+            fitting.sort();
+            fitting.truncate(MOST_OF_MODULE);
+        }
+        for (_, name) in fitting {
+            let (kind, subject, of) = match view.value(module, &name) {
+                Some(ValueRef::Def(global)) => {
+                    (CompletionKind::Function, Subject::Value(global.clone()), global.module)
+                }
+                Some(ValueRef::Let(global)) => (CompletionKind::Value, Subject::Value(global.clone()), global.module),
+                Some(ValueRef::Ctor(ty, _)) => {
+                    (CompletionKind::Constructor, Subject::Ctor(ty.clone(), name.clone()), ty.module)
+                }
+                None => continue,
+            };
+            // The prelude's names are told as its own.
+            if of == *module {
+                self.named(kind, &format!("{prefix}{name}"), rank, "", Some(subject));
+            }
+        }
+    }
+
+    fn module_types(&mut self, module: &ModuleName, rank: u32) {
+        let view = self.session.view();
+        for name in view.type_names(module) {
+            if let Some(global) = view.type_name(module, &name).filter(|g| g.module == *module) {
+                self.named(CompletionKind::Type, &name, rank, "", Some(Subject::Type(global)));
+            }
+        }
+    }
+
+    /// The names that modules have here.
+    fn module_names(&mut self, rank: u32) {
+        for (alias, module) in self.session.view().imports(&self.module) {
+            let detail = if *alias == *module { String::new() } else { module.to_string() };
+            self.named(CompletionKind::Module, &alias, rank, &detail, Some(Subject::Module(module)));
+        }
+    }
+
+    /// Modules that may be imported by name.
+    fn imports(&mut self) {
+        for (name, _) in LIBRARY.iter().filter(|(name, _)| *name != PRELUDE) {
+            self.named(CompletionKind::Module, name, 0, "", Some(Subject::Module((*name).into())));
+        }
+    }
+
+    /// Modules of the library that are not imported, and with a few letters the definitions of all of them.
+    fn library(&mut self) {
+        let view = self.session.view();
+        let imported = view.imports(&self.module);
+        let known = |module: &str| imported.iter().find(|(_, m)| *m == module).map(|(alias, _)| alias.clone());
+        let own = self.module.clone();
+        for (module, _) in LIBRARY.iter().filter(|(name, _)| *name != PRELUDE && *name != own.as_str()) {
+            let alias = known(module);
+            let name = Name::from(*module);
+            // A name that means something here cannot stand for the module.
+            if alias.is_none()
+                && (imported.iter().any(|(a, _)| *a == name) || view.value(&self.module, module).is_some())
+            {
+                continue;
+            }
+            let edits = match alias {
+                Some(_) => Vec::new(),
+                None => import_edit(self.session, &self.module, module).into_iter().collect(),
+            };
+            if alias.is_none() && self.fits(module) {
+                self.push(Completion {
+                    label: (*module).to_owned(),
+                    kind: CompletionKind::Module,
+                    detail: format!("import {module}"),
+                    insert: (*module).to_owned(),
+                    template: false,
+                    rank: 17,
+                    edits: edits.clone(),
+                    subject: Some(Subject::Module(name.clone())),
+                });
+            }
+            if self.prefix.chars().count() < 2 {
+                continue;
+            }
+            let qualifier = alias.clone().unwrap_or(name.clone());
+            for value in view.value_names(&name) {
+                let Some(ValueRef::Def(global)) = view.value(&name, &value).filter(|_| self.fits(&value)) else {
+                    continue;
+                };
+                if global.module != name {
+                    continue;
+                }
+                self.push(Completion {
+                    label: value.to_string(),
+                    kind: CompletionKind::Function,
+                    detail: if alias.is_some() { qualifier.to_string() } else { format!("import {module}") },
+                    insert: format!("{qualifier}.{value}"),
+                    template: false,
+                    rank: if alias.is_some() { 18 } else { 19 },
+                    edits: edits.clone(),
+                    subject: Some(Subject::Value(global)),
+                });
+            }
+        }
+    }
+
+    /// Names of arguments, and of the parameters after `wrt:`. True if nothing else may stand there.
+    fn arguments(&mut self) -> bool {
+        let open = self.place.open();
+        let tokens = &self.place.before;
+        let token = |at: usize| tokens.get(at).map(|t| &t.token);
+        let call = open.iter().find(|(_, sym, _)| *sym == Sym::LParen);
+        let callee = |at: usize| match at.checked_sub(1).and_then(token) {
+            Some(Token::Name(name)) => Some(name.clone()),
+            _ => None,
+        };
+        // `wrt: x` and `wrt: (x, y)`
+        let after_wrt = |colon: Option<usize>| {
+            let colon = colon?;
+            let is = token(colon) == Some(&Token::Sym(Sym::Colon))
+                && matches!(token(colon.checked_sub(1)?), Some(Token::Name(name)) if name == "wrt");
+            is.then_some(colon)
+        };
+        let last = tokens.len().checked_sub(1);
+        let inner = open.first().and_then(|(at, _, _)| at.checked_sub(1));
+        if let Some(colon) = after_wrt(last).or_else(|| after_wrt(inner)) {
+            let bracket = open.iter().map(|(at, ..)| *at).find(|at| *at < colon);
+            let Some(names) = bracket.and_then(|at| self.parameters_of(at)) else { return false };
+            names.iter().for_each(|name| self.add(CompletionKind::Local(LocalKind::Param), name, 0, "parameter"));
+            return !names.is_empty();
+        }
+        let Some((at, _, commas)) = call else { return false };
+        match callee(*at) {
+            Some(name) if Derivative::by_name(&name).is_some() && *commas > 0 => {
+                self.push(argument("wrt", "by which parameters"));
+            }
+            Some(name) if name == "plot" && *commas > 0 => {
+                PlotOption::ALL.iter().for_each(|o| self.push(argument(o.name(), o.doc())));
+            }
+            _ => {}
+        }
+        false
+    }
+
+    /// The parameters of the function after this bracket of a derivative operator.
+    fn parameters_of(&self, bracket: usize) -> Option<Vec<Name>> {
+        let tokens = &self.place.before;
+        let token = |at: usize| tokens.get(at).map(|t| &t.token);
+        let view = self.session.view();
+        let of_def = |module: &ModuleName, name: &str| match view.value(module, name) {
+            Some(ValueRef::Def(def)) => parameter_names(self.session, &def),
+            _ => None,
+        };
+        match (token(bracket + 1)?, token(bracket + 2)?, token(bracket + 3)) {
+            (Token::Name(module), Token::Sym(Sym::Dot), Some(Token::Name(name))) => {
+                of_def(&view.import(&self.module, module)?, name)
+            }
+            (Token::Name(name), ..) => of_def(&self.module, name),
+            (Token::Sym(Sym::Backslash), ..) => {
+                let names = tokens.iter().skip(bracket + 2).take_while(|t| t.token != Token::Sym(Sym::Colon));
+                Some(names.filter_map(|t| if let Token::Name(n) = &t.token { Some(n.clone()) } else { None }).collect())
+            }
+            _ => None,
+        }
+    }
+
+    /// Where the braces of a record or of a record pattern have just been opened, the fields of the types here.
+    fn fields_of_records(&mut self) {
+        let in_braces = self.place.open().first().is_some_and(|(_, sym, _)| *sym == Sym::LBrace);
+        let begins = matches!(self.place.back(0), Some(Token::Sym(Sym::LBrace | Sym::Comma)));
+        let updates = matches!(self.place.back(0), Some(Token::Word(Word::With)));
+        if !(in_braces && begins || updates) {
+            return;
+        }
+        let view = self.session.view();
+        for name in view.type_names(&self.module) {
+            let Some(global) = view.type_name(&self.module, &name) else { continue };
+            let Some(info) = view.type_info(&global) else { continue };
+            if let TypeInfoBody::Alias(Type::Record(fields)) = &info.body {
+                for (field, ty) in fields.iter() {
+                    self.add(CompletionKind::Field, field, 5, &format!("{ty} of {name}"));
+                }
+            }
+        }
+    }
+
+    fn members(&mut self, dot: u32) {
+        let view = self.session.view();
+        if let Some(Token::Name(name)) = self.place.back(1)
+            && !matches!(self.place.back(2), Some(Token::Sym(Sym::Dot)))
+            && let Some(module) = view.import(&self.module, name)
+        {
+            self.module_values(&module, "", 0);
+            self.module_types(&module, 1);
+            return;
+        }
+        match self.type_before(dot) {
+            Some(Type::Record(fields)) => {
+                for (name, ty) in fields.iter() {
+                    self.add(CompletionKind::Field, name, 0, &ty.to_string());
+                }
+            }
+            Some(Type::Tuple(items)) => {
+                for (k, ty) in items.iter().enumerate() {
+                    self.add(CompletionKind::Field, &k.to_string(), 0, &ty.to_string());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The type of what stands before the dot.
+    fn type_before(&self, dot: u32) -> Option<Type> {
+        let read = self.read()?;
+        let base = base_of(&read.parsed.tree, dot)?;
+        let checked = read.checked.as_ref()?;
+        let mut nodes = checked.body.nodes.iter().filter(|(_, node)| node.span == base && node.ty != Type::Error);
+        nodes.next_back().map(|(_, node)| node.ty.clone())
+    }
+
+    fn symbols(&mut self) {
+        for (name, symbol) in table::TABLE {
+            if name.starts_with(self.prefix) {
+                self.items.push(Completion {
+                    label: format!("\\{name}"),
+                    kind: CompletionKind::Symbol,
+                    detail: (*symbol).to_owned(),
+                    insert: (*symbol).to_owned(),
+                    template: false,
+                    rank: u32::from(*name != self.prefix),
+                    edits: Vec::new(),
+                    subject: None,
+                });
+            }
+        }
+    }
+}
+
+fn argument(name: &str, detail: &str) -> Completion {
+    Completion {
+        label: name.to_owned(),
+        kind: CompletionKind::Argument,
+        detail: detail.to_owned(),
+        insert: format!("{name}: "),
+        template: false,
+        rank: 0,
+        edits: Vec::new(),
+        subject: None,
+    }
+}
+
+/// The expression whose field is accessed by the dot there.
+fn base_of(tree: &Tree, dot: u32) -> Option<Span> {
+    let bases = tree.exprs.iter().filter_map(|(_, node)| match &node.kind {
+        Expr::Field(base, name) if tree.exprs[*base].span.end <= dot && dot < name.span.end.max(dot + 1) => {
+            Some(tree.exprs[*base].span)
+        }
+        Expr::Proj(base, ..) => Some(tree.exprs[*base].span),
+        _ => None,
+    });
+    // What ends at the dot; spaces may stand between.
+    let ends = bases.filter(|s| s.end <= dot).max_by_key(|s| (s.end, s.start));
+    ends.filter(|s| s.end <= dot)
+}
+
+/// The names of a definition's parameters.
+fn parameter_names(session: &Session, def: &GlobalName) -> Option<Vec<Name>> {
+    let parsed = session.tree(&session.item(def)?)?;
+    match &parsed.tree.item {
+        Item::Def(def) => Some(def.params.iter().map(|p| p.name.name.clone()).collect()),
+        _ => None,
+    }
+}
+
+/// Are they of one sort: both arrays of as many axes, both the same data?
+fn alike(a: &Type, b: &Type) -> bool {
+    match (a, b) {
+        (Type::Param(..) | Type::Meta(_) | Type::Error, _) | (_, Type::Meta(_) | Type::Error) => true,
+        (Type::Array(_, a), Type::Array(_, b)) => alike(a, b),
+        (Type::Data(a, _), Type::Data(b, _)) => a == b,
+        (Type::Scalar(a), Type::Scalar(b)) => a == b,
+        (Type::Tuple(a), Type::Tuple(b)) => a.len() == b.len(),
+        (Type::Record(a), Type::Record(b)) => crate::fields::names(a) == crate::fields::names(b),
+        (Type::Fun(a), Type::Fun(b)) => a.params.len() == b.params.len(),
+        (Type::Rel(a), Type::Rel(b)) => a.len() == b.len(),
+        _ => a == b,
+    }
+}

@@ -64,6 +64,20 @@ pub fn costs(session: &Session, def: &GlobalName) -> Option<Costs> {
     Some(costs)
 }
 
+/// A longer formula does not stand in a line of code.
+const LONGEST: usize = 60;
+
+/// A formula in a line of code: how many cases it has, if it is long.
+#[must_use]
+pub fn brief(formula: &str) -> String {
+    let cases = formula.matches(" where ").count();
+    match formula.chars().count() {
+        0..=LONGEST => formula.to_owned(),
+        _ if cases > 1 => format!("in {cases} cases"),
+        _ => formula.chars().take(LONGEST).chain(['…']).collect(),
+    }
+}
+
 /// A formula of a cost as people write it.
 #[must_use]
 pub fn formula(of: &Formula, cost: &Cost) -> String {

@@ -7,7 +7,7 @@ use lang_core::syntax::split::ItemKind;
 use lang_core::types::tree::{Body, Expr, IndexRange};
 use lang_core::types::ty::Type;
 
-use crate::costs::costs;
+use crate::costs::{brief, costs};
 
 /// What a hint tells.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -111,15 +111,17 @@ fn lets(tree: &ast::Tree, body: &Body, item: &ItemRef, wanted: Wanted, all: &mut
     }
 }
 
-/// What a definition costs, after its head.
+/// What a definition costs, at the end of the line where its body begins.
 fn cost(session: &Session, item: &ItemRef) -> Option<Hint> {
     let parsed = session.tree(item)?;
     let Item::Def(def) = &parsed.tree.item else { return None };
     let costs = costs(session, &item.global)?;
     let body = parsed.tree.exprs[def.body].span.start as usize;
     let head = item.text.get(..body)?.trim_end();
-    let at = u32::try_from(head.len()).ok()? + item.start;
-    let mut text = format!(" work {}", costs.primal?.work);
-    text += &costs.adjoint.map(|c| format!(" · ∇ {}", c.work)).unwrap_or_default();
+    let rest = item.text.get(head.len()..)?;
+    let line = rest.find('\n').unwrap_or(rest.len());
+    let at = u32::try_from(head.len() + line).ok()? + item.start;
+    let mut text = format!(" work {}", brief(&costs.primal?.work));
+    text += &costs.adjoint.map(|c| format!(" · ∇ {}", brief(&c.work))).unwrap_or_default();
     Some(Hint { at, text, kind: HintKind::Cost, insert: false })
 }

@@ -5,7 +5,7 @@ use lang_core::session::{ItemRef, Session};
 use lang_core::syntax::ast::Item;
 use lang_core::syntax::split::ItemKind;
 
-use crate::costs::{Costs, costs};
+use crate::costs::{Costs, brief, costs};
 
 /// What a lens is for.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -50,7 +50,8 @@ fn of_item(session: &Session, item: &ItemRef) -> Vec<LensAt> {
     if def.params.is_empty() {
         all.push(at(Lens::Run));
     }
-    all.extend(["adjoint", "forward", "ssa"].map(|stage| at(Lens::View(stage))));
+    let views: &[&str] = if def.params.is_empty() { &["ssa"] } else { &["adjoint", "forward", "ssa"] };
+    all.extend(views.iter().map(|stage| at(Lens::View(stage))));
     all
 }
 
@@ -62,8 +63,8 @@ pub fn cost_title(session: &Session, module: &str, def: &str) -> Option<String> 
 
 fn title(costs: &Costs) -> String {
     let mut parts = Vec::new();
-    parts.extend(costs.primal.as_ref().map(|c| format!("work {}", c.work)));
-    parts.extend(costs.adjoint.as_ref().map(|c| format!("∇ {}", c.work)));
+    parts.extend(costs.primal.as_ref().map(|c| format!("work {}", brief(&c.work))));
+    parts.extend(costs.adjoint.as_ref().map(|c| format!("∇ {}", brief(&c.work))));
     parts.extend(costs.certificate.as_ref().map(|c| c.short.clone()));
     parts.join(" · ")
 }

@@ -74,9 +74,8 @@ pub fn view(session: &Session, module: &str, def: &str, stage: Stage) -> Result<
         Stage::Pushed => plain(stages.pushed.to_string()),
         Stage::Ssa => {
             let mut view = plain(stages.ssa.to_string());
-            view.lines = ssa_lines(session, &name, &view.text, &|var| {
-                stages.origins.of(var).filter_map(text_of).collect()
-            });
+            view.lines =
+                ssa_lines(session, &name, &view.text, &|var| stages.origins.of(var).filter_map(text_of).collect());
             view
         }
         Stage::Adjoint => derivative(session, &name, Which::Adjoint)?,

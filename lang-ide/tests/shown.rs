@@ -1,5 +1,7 @@
 //! What stands above, in and beside the code: lenses, hints, views, and the changes that are offered.
 
+#![allow(clippy::unwrap_used, clippy::string_slice, reason = "a failed expectation is a failed test")]
+
 use expect_test::{Expect, expect};
 use lang_ide::actions::actions;
 use lang_ide::hints::{Wanted, hints};
@@ -52,7 +54,22 @@ fn lenses_tell_costs() {
         };
         out += &format!("{}: {text}\n", lens.def);
     }
-    check(&out, &expect![[""]]);
+    check(
+        &out,
+        &expect![[r#"
+            conv: work 2·n·m − 2·m² − n + 3·m − 1 · ∇ in 6 cases · ≤ 3× proved
+            conv: adjoint
+            conv: forward
+            conv: ssa
+            spread: work 4·n − 1 · ∇ 8·n − 1 · ≤ 2× proved
+            spread: adjoint
+            spread: forward
+            spread: ssa
+            main: work 7
+            main: run
+            main: ssa
+        "#]],
+    );
 }
 
 #[test]
@@ -64,7 +81,20 @@ fn hints_tell_what_is_inferred() {
     for hint in hints(&session, "a.iv", whole, wanted).iter().rev() {
         text.insert_str(hint.at as usize, &format!("⟨{}⟩", hint.text));
     }
-    check(&text, &expect![[""]]);
+    check(
+        &text,
+        &expect![[r#"
+            def conv(x: [n]f64, w: [m]f64) -> [n - m + 1]f64 =⟨ work 2·n·m − 2·m² − n + 3·m − 1 · ∇ in 6 cases⟩
+              for i⟨ < n - m + 1⟩: sum j⟨ < m⟩: x[i + j] * w[j]
+
+            def spread(x: [n]f64) -> f64 =⟨ work 4·n − 1 · ∇ 8·n − 1⟩
+              let mean⟨: f64⟩ = total(x) / f64(n)
+              let off⟨: [n]f64⟩ = x - mean
+              in sum i⟨ < n⟩: off[i]^2
+
+            def main() = spread([1.0, 2.0])⟨ work 7⟩
+        "#]],
+    );
 }
 
 #[test]
@@ -83,7 +113,63 @@ fn views_tell_where_their_lines_come_from() {
             }
         }
     }
-    check(&out, &expect![[""]]);
+    check(
+        &out,
+        &expect![[r#"
+        == adjoint
+        def spread_adj(x: [n]f64, y_adj: f64) -> [n]f64 =
+          let mean = (sum i: x[i]) / f64(n)
+            ← total(x) / f64(n) | mean
+          let off = x - mean
+            ← x - mean | off[i]
+          in 2 * y_adj * off
+            ← x | x
+        == ssa
+        ssa spread[n](x: [n]f64) -> f64 =
+          X0[i0 < n]: f64 = input x  -- x
+            ← x | x
+          X1: f64 = sum i0 < n: X0[i0]  -- y
+            ← total(x)
+          X2: i64 = index n
+            ← f64(n)
+          X3: f64 = f64(X2)
+            ← f64(n)
+          X4: f64 = /(X1, X3)  -- mean
+            ← total(x) / f64(n) | mean
+          X5[i0 < n]: f64 = X0[i0] - X4  -- off
+            ← x - mean | off[i]
+          X6: i64 = 2
+            ← off[i]^2
+          X7[i0 < n]: f64 = ^(X5[i0], X6)
+            ← off[i]^2
+          X8: f64 = sum i0 < n: X7[i0]
+            ← sum i: off[i]^2
+          out X8
+        == cost
+        spread
+
+        primal   work        4·n − 1
+                 iterations  5·n + 3
+        forward  work        9·n − 2
+                 iterations  11·n + 4
+        adjoint  work        8·n − 1
+                 iterations  10·n + 4
+
+        adjoint + io ≤ 2 · (primal + io), proved for all sizes
+
+        where the work is
+          n − 1
+            ← total(x)
+          1
+            ← total(x) / f64(n)
+          n
+            ← x - mean
+          n − 1
+            ← sum i: off[i]^2
+          n
+            ← off[i]^2
+    "#]],
+    );
     assert!(view(&session, "a.iv", "absent", Stage::Adjoint).is_err());
 }
 
@@ -111,5 +197,31 @@ fn actions_give_programs() {
     out += &offered("def ‹›f(x: f64) -> f64 = sin(x) * x\n");
     out += &offered("def f(x: [n]f64) -> f64 =\n  let ‹›y = x * 2.0\n  in sum i: y[i]\n");
     out += &offered("def f(x: f64) -> f64 = if x > 0.0 then ‹x * x› else 1.0\n");
-    check(&out, &expect![[""]]);
+    check(
+        &out,
+        &expect![[r#"
+        == Give the expression the name `t`
+        def f(x: [n]f64, w: [n]f64) -> f64 = sum i: let t = x[i] * w[i] in t + 1.0
+        == Write down what is inferred here
+        def f(x: [n]f64, w: [n]f64) -> f64 = sum i < n: x[i] * w[i] + 1.0
+        == Insert the adjoint of `f` as a definition
+        def f(x: f64) -> f64 = sin(x) * x
+
+        def f_adj(x: f64, y_adj: f64) -> f64 = y_adj * (sin(x) + x * cos(x))
+        == Insert the forward derivative of `f` as a definition
+        def f(x: f64) -> f64 = sin(x) * x
+
+        def f_tan(x: f64, x_tan: f64) -> f64 = x_tan * (sin(x) + x * cos(x))
+        == Write down what is inferred here
+        def f(x: [n]f64) -> f64 =
+          let y: [n]f64 = x * 2.0
+          in sum i: y[i]
+        == Write down all that is inferred in `f`
+        def f(x: [n]f64) -> f64 =
+          let y: [n]f64 = x * 2.0
+          in sum i < n: y[i]
+        == Give the expression the name `t`
+        def f(x: f64) -> f64 = if x > 0.0 then (let t = x * x in t) else 1.0
+    "#]],
+    );
 }

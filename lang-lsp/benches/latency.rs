@@ -1,5 +1,20 @@
 //! How long the server takes, by the client's clock over pipes: from a keystroke to its diagnostics, and requests between
 //! keystrokes, in generated files of 300 and of 3,000 definitions. `cargo bench -p lang-lsp [WHAT]`.
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    clippy::cast_possible_truncation,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::disallowed_methods,
+    clippy::disallowed_macros,
+    missing_docs,
+    unreachable_pub,
+    reason = "a test fails where it cannot go on"
+)]
 
 #[path = "../tests/client/mod.rs"]
 mod client;

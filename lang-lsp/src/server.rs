@@ -112,7 +112,7 @@ impl Server {
             state.views.insert(params.uri);
         });
         let view = self.ask(Some(&source.clone()), move |seen| insight::view(seen, &source, &def, &stage)).await?;
-        Ok(json!({"text": view["text"]}))
+        Ok(json!({"text": view.get("text")}))
     }
 
     /// A view of a definition.
@@ -127,7 +127,7 @@ impl Server {
         let (url, def, stage) = parsed.map_err(|_| Error::invalid_params("a view is of a URI, a name and a stage"))?;
         let (source, name, form) = (url.clone(), def.clone(), stage.clone());
         let view = self.ask(Some(&url), move |seen| insight::view(seen, &source, &name, &form)).await?;
-        let text = view["text"].as_str().unwrap_or_default();
+        let text = view.get("text").and_then(Value::as_str).unwrap_or_default();
         let abilities = self.abilities.get().cloned().unwrap_or_default();
         let document = match abilities.content {
             true => insight::view_url(&url, &def, &stage),

@@ -3,7 +3,6 @@
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
-    clippy::panic,
     clippy::string_slice,
     clippy::indexing_slicing,
     reason = "what helpers of a test cannot read fails the test"

@@ -199,7 +199,7 @@ fn hovers() {
         assert_eq!(
             client.request(
                 "textDocument/hover",
-                json!({"textDocument": {"uri": URI}, "position": {"line": 3, "character": 0}})
+                json!({"textDocument": {"uri": URI}, "position": {"line": 2, "character": 0}})
             ),
             Value::Null
         );

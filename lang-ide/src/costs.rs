@@ -1,13 +1,11 @@
 //! What a definition costs, in the words of a lens and of a hover: the work of the function, of its forward derivative
 //! and of its adjoint as formulas in the sizes, and the certificate in one line.
 
-use std::sync::Arc;
-
 use lang_core::base::GlobalName;
 use lang_core::certify::{Verdict, Why};
 use lang_core::cost::{Bound, Cost, number};
-use lang_core::count::Formula;
-use lang_core::predicate::{Atom, Context, LocalId, Poly, Pred};
+use lang_core::count::{Formula, Piece, Ratio};
+use lang_core::predicate::{Atom, Context, Poly, Pred};
 use lang_core::session::Session;
 use lang_core::source::shown_callee;
 
@@ -35,7 +33,7 @@ pub struct Figures {
     pub tests: Option<String>,
     /// No more bytes than this are kept for a reverse, if any are.
     pub kept: Option<String>,
-    /// Do data decide a part of it? Then the formulas have symbols.
+    /// Do data decide a part of it? Then the formulas are bounds.
     pub data: bool,
 }
 
@@ -55,10 +53,10 @@ pub struct Certificate {
 pub fn costs(session: &Session, def: &GlobalName) -> Option<Costs> {
     let callee = shown_callee(session, def)?;
     let primal = session.cost(&callee)?;
-    let mut costs = Costs { primal: Some(figures(&primal, 'p')), ..Costs::default() };
+    let mut costs = Costs { primal: Some(figures(&primal)), ..Costs::default() };
     if let Some([forward, adjoint]) = session.derivatives(&callee) {
-        costs.forward = session.cost(&forward).map(|c| figures(&c, 't'));
-        costs.adjoint = session.cost(&adjoint).map(|c| figures(&c, 'a'));
+        costs.forward = session.cost(&forward).map(|c| figures(&c));
+        costs.adjoint = session.cost(&adjoint).map(|c| figures(&c));
         costs.certificate = session.bound(&adjoint).map(|b| certificate(&b, &primal));
     }
     Some(costs)
@@ -78,15 +76,54 @@ pub fn brief(formula: &str) -> String {
     }
 }
 
-/// A formula of a cost as people write it.
+/// A formula of a cost as people write it, in sizes alone: where data decide a part of it, what it is at most.
 #[must_use]
 pub fn formula(of: &Formula, cost: &Cost) -> String {
-    named(of, 'p').shown(&positive(cost))
+    let known = positive(cost);
+    if !has_symbols(of) {
+        return of.shown(&known);
+    }
+    match bounded(of, cost) {
+        Some(most) => format!("≤ {}", most.cases(&known).shown(&known)),
+        None => "what data decide".to_owned(),
+    }
 }
 
-fn figures(cost: &Arc<Cost>, letter: char) -> Figures {
-    let known = positive(cost);
-    let shown = |of: &Formula| named(of, letter).shown(&known);
+/// What it is at most: what data decide is as much as it may be, and nothing where it is subtracted.
+fn bounded(of: &Formula, cost: &Cost) -> Option<Formula> {
+    let mut all = Formula::default();
+    for piece in of.pieces() {
+        let mut told = true;
+        piece.pred.visit(&mut |p| p.for_each_atom(&mut |a| told &= number(a).is_none()), &mut |_| {});
+        if !told {
+            return None;
+        }
+        let (over, under) = piece.value.parts();
+        for (monomial, c) in over.terms() {
+            let factors = monomial.iter().map(|(a, power)| (number(a), a, *power));
+            let (symbols, sizes): (Vec<_>, Vec<_>) = factors.partition(|(symbol, ..)| symbol.is_some());
+            let mut rest = Poly::constant(*c);
+            for (_, a, power) in sizes {
+                (0..power).for_each(|_| rest = rest.mul(&Poly::atom(a.clone())));
+            }
+            let rest = Ratio::over(rest, under);
+            let most = match symbols.as_slice() {
+                [] => Formula::of([Piece { pred: Pred::truth(), value: rest }]),
+                _ if *c < 0 => continue,
+                [(Some(k), _, 1)] => {
+                    let most = cost.symbols.get(*k)?.most.clone().filter(|most| !has_symbols(most))?;
+                    most.times(&rest)
+                }
+                _ => return None,
+            };
+            all = all.add(&most.guarded(&piece.pred));
+        }
+    }
+    Some(all)
+}
+
+fn figures(cost: &Cost) -> Figures {
+    let shown = |of: &Formula| formula(of, cost);
     let kept: Vec<String> = cost.kept.formulas().iter().map(shown).collect();
     let total = &cost.total;
     let tests = (!total.tests.pieces().is_empty()).then(|| shown(&total.tests));
@@ -102,18 +139,11 @@ fn figures(cost: &Arc<Cost>, letter: char) -> Figures {
 fn has_symbols(of: &Formula) -> bool {
     let mut found = false;
     for piece in of.pieces() {
-        piece.value.parts().0.for_each_atom(&mut |a| found |= number(a).is_some());
+        let mut note = |a: &Atom| found |= number(a).is_some();
+        piece.value.parts().0.for_each_atom(&mut note);
+        piece.pred.visit(&mut |p| p.for_each_atom(&mut note), &mut |_| {});
     }
     found
-}
-
-/// With symbols of its own name, by the letter of the function.
-fn named(of: &Formula, letter: char) -> Formula {
-    of.substitute(&|a| {
-        let k = number(a)?;
-        let id = u32::try_from(k).unwrap_or(0);
-        Some(Poly::atom(Atom::Local(LocalId(u32::MAX - id), format!("{letter}{k}").into())))
-    })
 }
 
 /// What is known of sizes of at least 1.

@@ -215,6 +215,8 @@ struct Comparison<'m> {
     random: Random,
     /// How many larger sizes of a definition.
     many: u64,
+    /// Which definitions, by how many sizes they have.
+    wanted: fn(usize) -> bool,
     tally: Tally,
     /// Definitions without forms, as they take functions or for other reasons.
     formless: Vec<String>,
@@ -232,6 +234,7 @@ impl<'m> Comparison<'m> {
             formulas: Formulas::new(forms),
             random: Random::new(seed()),
             many,
+            wanted: |_| true,
             tally: Tally::default(),
             formless: Vec::new(),
             valueless: Vec::new(),
@@ -291,8 +294,12 @@ impl<'m> Comparison<'m> {
             self.formless.push(callee.def.name.to_string());
             return;
         };
-        self.tally.definitions += 1;
         let core = &stages.core;
+        let variables = core.sizes.len() + sizes_among(core).len();
+        if !(self.wanted)(variables) {
+            return;
+        }
+        self.tally.definitions += 1;
         let mut functions = Vec::new();
         for callee in derived(callee, &stages.ssa) {
             let (ssa, cost) = self.formulas.of(&callee).expect("it has forms");
@@ -305,7 +312,6 @@ impl<'m> Comparison<'m> {
             functions.push(ssa);
         }
         let Tally { runs, long, sizes: seen, without, .. } = self.tally;
-        let variables = core.sizes.len() + sizes_among(core).len();
         for sizes in sizes(variables) {
             let each: Vec<Option<bool>> = functions.iter().map(|ssa| self.at(core, ssa, &sizes, fuel)).collect();
             if each.contains(&Some(true)) {
@@ -332,12 +338,17 @@ impl<'m> Comparison<'m> {
         self.tally.larger += self.tally.runs - before;
     }
 
-    /// What was compared, if nothing differs; what has no forms; and what has no values, or was stopped, at small sizes.
-    fn all(self) -> (Tally, Vec<String>, Vec<String>) {
+    /// Fails if something differs.
+    fn agrees(&self) {
         let mut laws: BTreeMap<String, usize> = BTreeMap::new();
         self.broken.iter().for_each(|b| *laws.entry(b.law.clone()).or_default() += 1);
         let few: Vec<String> = self.broken.iter().take(3).map(|b| format!("{}: {}", b.law, b.how)).collect();
         assert!(self.broken.is_empty(), "{laws:?}:\n{}", few.join("\n\n"));
+    }
+
+    /// What was compared, if nothing differs; what has no forms; and what has no values, or was stopped, at small sizes.
+    fn all(self) -> (Tally, Vec<String>, Vec<String>) {
+        self.agrees();
         println!("{:#?}", self.tally);
         (self.tally, self.formless, [self.valueless, self.long].concat())
     }
@@ -354,8 +365,11 @@ fn definitions(session: &Session, module: &str) -> Vec<Arc<Callee>> {
     items.filter_map(callee).collect()
 }
 
-#[test]
-fn listed_definitions_at_all_small_sizes() {
+/// Definitions with more sizes are looked at by themselves.
+const FEW_SIZES: usize = 4;
+
+/// Compares the listed definitions with so many sizes.
+fn listed(wanted: fn(usize) -> bool) -> (Tally, Vec<String>, Vec<String>) {
     let programs = golden::programs().expect("the programs can be read");
     let mut session = golden::session(&programs);
     session.set_text("calls.iv", CALLS);
@@ -364,6 +378,7 @@ fn listed_definitions_at_all_small_sizes() {
     let globals = globals(&session, DEFINITIONS.iter().map(|(module, _)| *module));
     let forms = Forms::new(&session, &globals);
     let mut all = Comparison::new(&forms, (count(0) / 20_000).clamp(4, 50));
+    all.wanted = wanted;
     let everything = count(0) >= ALL;
     for (module, names) in DEFINITIONS {
         let defs = definitions(&session, module);
@@ -371,9 +386,15 @@ fn listed_definitions_at_all_small_sizes() {
         assert!(names.iter().all(|name| defs.iter().any(|def| is(def, name))), "{module} lacks one of {names:?}");
         for def in defs.iter().filter(|def| names.is_empty() || names.iter().any(|name| is(def, name))) {
             all.definition(def, &|count| small(count, everything), FUEL);
+            all.agrees();
         }
     }
-    let (tally, formless, without) = all.all();
+    all.all()
+}
+
+#[test]
+fn listed_definitions_at_all_small_sizes() {
+    let (tally, formless, without) = listed(|sizes| sizes <= FEW_SIZES);
     assert!(without.is_empty(), "no values: {without:?}");
     assert_eq!(
         formless,
@@ -382,8 +403,16 @@ fn listed_definitions_at_all_small_sizes() {
     );
     // What is compared may grow; if it falls, something is no longer looked at.
     let Tally { definitions, functions, by_sizes, sizes, runs, exact, larger, .. } = tally;
-    assert!(definitions >= 132 && functions >= 380 && by_sizes >= 255, "{tally:?}");
-    assert!(sizes >= 23_000 && runs >= 80_000 && exact >= 54_000 && larger >= 1_450, "{tally:?}");
+    assert!(definitions >= 128 && functions >= 368 && by_sizes >= 246, "{tally:?}");
+    assert!(sizes >= 12_700 && runs >= 45_900 && exact >= 26_400 && larger >= 1_450, "{tally:?}");
+}
+
+#[test]
+fn listed_definitions_with_many_sizes() {
+    let (tally, _, without) = listed(|sizes| sizes > FEW_SIZES);
+    assert!(without.is_empty(), "no values: {without:?}");
+    let Tally { definitions, functions, by_sizes, sizes, runs, .. } = tally;
+    assert!(definitions >= 4 && functions >= 12 && by_sizes >= 10 && sizes >= 10_600 && runs >= 35_000, "{tally:?}");
 }
 
 #[test]

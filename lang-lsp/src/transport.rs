@@ -145,8 +145,15 @@ enum Message {
 }
 
 fn message(body: &[u8]) -> Result<Message, (Id, Error)> {
-    let value: Value =
+    let mut value: Value =
         serde_json::from_slice(body).map_err(|_| (Id::Null, malformed(ErrorCode::ParseError, "this is no JSON")))?;
+    // Clients give what takes no parameters `null`, or `{}`.
+    let takes_none = |v: &Value| matches!(v.get("method").and_then(Value::as_str), Some("shutdown" | "exit"));
+    if (takes_none(&value) || value.get("params").is_some_and(Value::is_null))
+        && let Some(fields) = value.as_object_mut()
+    {
+        fields.remove("params");
+    }
     let invalid = |id: Id, why| Err((id, malformed(ErrorCode::InvalidRequest, why)));
     let id = match value.get("id") {
         Some(Value::Number(n)) => n.as_i64().map_or(Id::Null, Id::Number),

@@ -98,11 +98,7 @@ impl Client {
     pub(crate) fn begin(&mut self, method: &str, params: Value) -> i64 {
         self.next += 1;
         let id = self.next;
-        let mut message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
-        if message["params"].is_null() {
-            message.as_object_mut().unwrap().remove("params");
-        }
-        self.send(&message);
+        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
         id
     }
 

@@ -1,11 +1,15 @@
 //! Forms of a definition as documents beside the code: its derivatives as source, the forms of the compiler, its costs;
 //! with the places of the program that each line comes from.
 
+use std::collections::BTreeMap;
+
 use lang_core::base::{GlobalName, Span};
 use lang_core::ir::origin::{Ancestor, Origin};
-use lang_core::ir::ssa::Var;
+use lang_core::ir::ssa::{Rhs, Ssa, Var};
 use lang_core::session::Session;
 use lang_core::source::{self, Shown, Which};
+use lang_core::syntax::ast::{Expr, Item, Pat};
+use lang_core::syntax::parser::parse_item;
 
 use crate::Location;
 use crate::costs::{Figures, costs};
@@ -119,7 +123,7 @@ fn derivative(session: &Session, def: &GlobalName, which: Which) -> Result<View,
     match shown {
         Shown::Source(made) => {
             let text = made.whole();
-            let lines = source_lines(session, def, which, &made, &text);
+            let lines = source_lines(session, def, which, &made, &text).unwrap_or_default();
             Ok(View { text, is_program: true, note: None, lines })
         }
         Shown::Form(ssa, why) => {
@@ -130,43 +134,72 @@ fn derivative(session: &Session, def: &GlobalName, which: Which) -> Result<View,
     }
 }
 
-/// Where the lines of a derivative that is written as Iverson come from: those of a `let` from what it stands for, those
-/// after the last one from what is given.
+/// Where the lines of a derivative that is written as Iverson come from: those of a `let`, and of a result, from all
+/// statements that were put together in it.
 fn source_lines(
     session: &Session,
     def: &GlobalName,
     which: Which,
     made: &source::Definition,
     text: &str,
-) -> Vec<(u32, Vec<Span>)> {
-    let Some(item) = session.item(def) else { return Vec::new() };
-    let callee = source::shown_callee(session, def).and_then(|callee| session.derivatives(&callee));
-    let Some([forward, adjoint]) = callee else { return Vec::new() };
+) -> Option<Vec<(u32, Vec<Span>)>> {
+    let start = session.item(def)?.start;
+    let [forward, adjoint] = session.derivatives(&source::shown_callee(session, def)?)?;
     let derived = if which == Which::Adjoint { adjoint } else { forward };
-    let places = |vars: &[Var]| {
-        let all = vars.iter().flat_map(|var| session.places(&derived, *var));
-        let mut own: Vec<Span> = all.filter(|(of, _)| of == def).map(|(_, span)| span.shift(item.start)).collect();
-        own.sort_unstable_by_key(|span| (span.start, span.end));
-        own.dedup();
-        own
-    };
-    let (mut lines, mut vars) = (Vec::new(), Vec::new());
+    let ssa = session.ssa(&derived)?;
+    let mut lines: BTreeMap<u32, Vec<Span>> = BTreeMap::new();
     // What it calls stands before it.
-    let head = text.lines().count() - made.text.lines().count();
-    for (k, line) in (0..).zip(text.lines()).skip(head + 1) {
-        let line = line.trim_start();
-        let name = line.strip_prefix("let ").and_then(|rest| rest.split([' ', ':']).next());
-        if let Some(name) = name {
-            vars = made.lets.iter().filter(|(n, _)| n == name).map(|(_, v)| *v).collect();
-        } else if line.starts_with("in ") || vars.is_empty() {
-            vars.clone_from(&made.results);
-        }
-        let spans = places(&vars);
-        if !spans.is_empty() {
-            lines.push((k, spans));
+    let before = text.lines().count().checked_sub(made.text.lines().count())?;
+    for (part, vars) in parts(made)? {
+        let all = merged(&ssa, made, &vars).into_iter().flat_map(|var| session.places(&derived, var));
+        let own: Vec<Span> = all.filter(|(of, _)| of == def).map(|(_, span)| span.shift(start)).collect();
+        let line = |at: u32| made.text.get(..at as usize).map(|text| before + text.matches('\n').count());
+        for k in line(part.start)?..=line(part.end)? {
+            lines.entry(u32::try_from(k).ok()?).or_default().extend(&own);
         }
     }
-    lines
+    for spans in lines.values_mut() {
+        spans.sort_unstable_by_key(|span| (span.start, span.end));
+        spans.dedup();
+    }
+    Some(lines.into_iter().filter(|(_, spans)| !spans.is_empty()).collect())
+}
+
+/// The parts of a definition that stand for statements: its `let`s, and each result if they can be told apart.
+fn parts(made: &source::Definition) -> Option<Vec<(Span, Vec<Var>)>> {
+    let tree = parse_item(&made.text).tree;
+    let Item::Def(def) = &tree.item else { return None };
+    let (mut all, mut last) = (Vec::new(), def.body);
+    while let Expr::Let(binds, body) = &tree.exprs[last].kind {
+        for bind in binds {
+            let Pat::Name(name) = &tree.pats[bind.pat].kind else { continue };
+            let vars = made.lets.iter().filter(|(n, _)| n == name).map(|(_, v)| *v);
+            all.push((tree.pats[bind.pat].span.to(tree.exprs[bind.value].span), vars.collect()));
+        }
+        last = *body;
+    }
+    match &tree.exprs[last].kind {
+        Expr::Tuple(items) if items.len() == made.results.len() => {
+            all.extend(items.iter().zip(&made.results).map(|(e, v)| (tree.exprs[*e].span, vec![*v])));
+        }
+        _ => all.push((tree.exprs[last].span, made.results.clone())),
+    }
+    Some(all)
+}
+
+/// Statements, and those that they are made of as far as no other `let` stands for these.
+fn merged(ssa: &Ssa, made: &source::Definition, of: &[Var]) -> Vec<Var> {
+    let mut open = of.to_vec();
+    let mut found = Vec::new();
+    while let Some(var) = open.pop() {
+        let Some(stmt) = ssa.stmts.get(var.0 as usize).filter(|s| !matches!(s.rhs, Rhs::Input(_))) else { continue };
+        if found.contains(&var) {
+            continue;
+        }
+        found.push(var);
+        stmt.rhs.for_each_operand(&mut |v| open.extend(Some(v).filter(|v| !made.lets.iter().any(|(_, l)| l == v))));
+    }
+    found
 }
 
 fn cost(session: &Session, def: &GlobalName) -> Result<View, String> {

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::string_slice, reason = "a failed expectation is a failed test")]
 
-use expect_test::{Expect, expect};
+use expect_test::expect;
 use lang_ide::actions::actions;
 use lang_ide::hints::{Wanted, hints};
 use lang_ide::lenses::{Lens, cost_title, lenses};
@@ -38,10 +38,6 @@ fn changed(text: &str, edits: &[Edit]) -> String {
     text
 }
 
-fn check(found: &str, expected: &Expect) {
-    expected.assert_eq(found);
-}
-
 #[test]
 fn lenses_tell_costs() {
     let session = session(PROGRAM);
@@ -54,9 +50,7 @@ fn lenses_tell_costs() {
         };
         out += &format!("{}: {text}\n", lens.def);
     }
-    check(
-        &out,
-        &expect![[r#"
+    expect![[r#"
             conv: work 2·n·m − 2·m² − n + 3·m − 1 · ∇ in 6 cases · ≤ 3× proved
             conv: adjoint
             conv: forward
@@ -68,8 +62,8 @@ fn lenses_tell_costs() {
             main: work 7
             main: run
             main: ssa
-        "#]],
-    );
+        "#]]
+    .assert_eq(&out);
 }
 
 #[test]
@@ -81,9 +75,7 @@ fn hints_tell_what_is_inferred() {
     for hint in hints(&session, "a.iv", whole, wanted).iter().rev() {
         text.insert_str(hint.at as usize, &format!("⟨{}⟩", hint.text));
     }
-    check(
-        &text,
-        &expect![[r#"
+    expect![[r#"
             def conv(x: [n]f64, w: [m]f64) -> [n - m + 1]f64 =⟨ work 2·n·m − 2·m² − n + 3·m − 1 · ∇ in 6 cases⟩
               for i⟨ < n - m + 1⟩: sum j⟨ < m⟩: x[i + j] * w[j]
 
@@ -93,8 +85,8 @@ fn hints_tell_what_is_inferred() {
               in sum i⟨ < n⟩: off[i]^2
 
             def main() = spread([1.0, 2.0])⟨ work 7⟩
-        "#]],
-    );
+        "#]]
+    .assert_eq(&text);
 }
 
 #[test]
@@ -113,17 +105,15 @@ fn views_tell_where_their_lines_come_from() {
             }
         }
     }
-    check(
-        &out,
-        &expect![[r#"
+    expect![[r#"
         == adjoint
         def spread_adj(x: [n]f64, y_adj: f64) -> [n]f64 =
           let mean = (sum i: x[i]) / f64(n)
-            ← total(x) / f64(n) | mean
+            ← total(x) | total(x) / f64(n) | f64(n) | mean
           let off = x - mean
             ← x - mean | off[i]
           in 2 * y_adj * off
-            ← x | x
+            ← total(x) | total(x) / f64(n) | x | f64(n) | x | x - mean | mean | off[i] | off[i]^2
         == ssa
         ssa spread[n](x: [n]f64) -> f64 =
           X0[i0 < n]: f64 = input x  -- x
@@ -168,8 +158,8 @@ fn views_tell_where_their_lines_come_from() {
             ← sum i: off[i]^2
           n
             ← off[i]^2
-    "#]],
-    );
+    "#]]
+    .assert_eq(&out);
     assert!(view(&session, "a.iv", "absent", Stage::Adjoint).is_err());
 }
 
@@ -197,9 +187,7 @@ fn actions_give_programs() {
     out += &offered("def ‹›f(x: f64) -> f64 = sin(x) * x\n");
     out += &offered("def f(x: [n]f64) -> f64 =\n  let ‹›y = x * 2.0\n  in sum i: y[i]\n");
     out += &offered("def f(x: f64) -> f64 = if x > 0.0 then ‹x * x› else 1.0\n");
-    check(
-        &out,
-        &expect![[r#"
+    expect![[r#"
         == Give the expression the name `t`
         def f(x: [n]f64, w: [n]f64) -> f64 = sum i: let t = x[i] * w[i] in t + 1.0
         == Write down what is inferred here
@@ -222,6 +210,6 @@ fn actions_give_programs() {
           in sum i < n: y[i]
         == Give the expression the name `t`
         def f(x: f64) -> f64 = if x > 0.0 then (let t = x * x in t) else 1.0
-    "#]],
-    );
+    "#]]
+    .assert_eq(&out);
 }

@@ -220,6 +220,8 @@ fn lenses_and_views() {
         let view = client.request("iverson/view", json!({"uri": URI, "def": "μ", "stage": "adjoint"}));
         assert_eq!(view["language"], "iverson");
         assert!(view["text"].as_str().unwrap().contains("def "), "{view}");
+        let mut origins = view["lines"].as_array().unwrap().iter().flat_map(|l| l["origins"].as_array().unwrap());
+        assert!(origins.any(|o| text_of(encoding, o) == "x * 2.0"), "{view}");
         let view = client.request("iverson/view", json!({"uri": URI, "def": "μ", "stage": "ssa"}));
         assert_eq!(view["language"], "iverson-form");
         let mut origins = view["lines"].as_array().unwrap().iter().flat_map(|l| l["origins"].as_array().unwrap());

@@ -8,6 +8,7 @@ pub mod lexer;
 pub mod ops;
 pub mod parser;
 pub mod split;
+pub mod tex;
 pub mod token;
 
 #[cfg(test)]

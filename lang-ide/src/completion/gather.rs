@@ -13,6 +13,7 @@ use lang_core::session::{LIBRARY, PRELUDE, Session};
 use lang_core::syntax::ast::{Expr, Item, Tree};
 use lang_core::syntax::lexer::Token;
 use lang_core::syntax::ops::{BinderKind, Scalar};
+use lang_core::syntax::tex::TABLE;
 use lang_core::syntax::token::{Sym, Word};
 use lang_core::types::env::Env;
 use lang_core::types::info::TypeInfoBody;
@@ -21,7 +22,7 @@ use lang_core::types::ty::Type;
 use super::context::{Place, Wanted};
 use super::forms::{self, EXPRESSIONS, ITEMS};
 use super::read::{HOLE, Read};
-use super::{Completion, CompletionKind, MOST_OF_MODULE, import_edit, locals, table};
+use super::{Completion, CompletionKind, MOST_OF_MODULE, import_edit, locals};
 use crate::signature;
 use crate::subject::Subject;
 use crate::symbols::fit;
@@ -434,7 +435,7 @@ impl<'a> Found<'a> {
     }
 
     fn symbols(&mut self) {
-        for (name, symbol) in table::TABLE {
+        for (name, symbol) in TABLE {
             if name.starts_with(self.prefix) {
                 self.items.push(Completion {
                     label: format!("\\{name}"),

@@ -9,7 +9,6 @@ mod forms;
 mod gather;
 mod locals;
 mod read;
-mod table;
 
 use lang_core::base::Span;
 use lang_core::resolve::LocalKind;

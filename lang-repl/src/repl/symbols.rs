@@ -1,87 +1,6 @@
-//! What `\name` becomes by Tab: the letters and marks of mathematics that the language reads, by their
-//! names in TeX. A test holds that the lexer takes each of them.
+//! What `\name` becomes by Tab: a letter or mark of mathematics, by its name in TeX.
 
-/// Names and what they stand for, in the order of the names.
-const TABLE: &[(&str, &str)] = &[
-    ("Delta", "Δ"),
-    ("Gamma", "Γ"),
-    ("Lambda", "Λ"),
-    ("Omega", "Ω"),
-    ("Phi", "Φ"),
-    ("Pi", "Π"),
-    ("Psi", "Ψ"),
-    ("Sigma", "Σ"),
-    ("Theta", "Θ"),
-    ("Upsilon", "Υ"),
-    ("Xi", "Ξ"),
-    ("_0", "₀"),
-    ("_1", "₁"),
-    ("_2", "₂"),
-    ("_3", "₃"),
-    ("_4", "₄"),
-    ("_5", "₅"),
-    ("_6", "₆"),
-    ("_7", "₇"),
-    ("_8", "₈"),
-    ("_9", "₉"),
-    ("alpha", "α"),
-    ("and", "∧"),
-    ("bar", "\u{304}"),
-    ("beta", "β"),
-    ("bigplus", "⊞"),
-    ("cdot", "·"),
-    ("chi", "χ"),
-    ("delta", "δ"),
-    ("dot", "\u{307}"),
-    ("ell", "ℓ"),
-    ("epsilon", "ε"),
-    ("eta", "η"),
-    ("exists", "∃"),
-    ("forall", "∀"),
-    ("gamma", "γ"),
-    ("ge", "≥"),
-    ("geq", "≥"),
-    ("hat", "\u{302}"),
-    ("infty", "∞"),
-    ("iota", "ι"),
-    ("kappa", "κ"),
-    ("lambda", "λ"),
-    ("land", "∧"),
-    ("le", "≤"),
-    ("leq", "≤"),
-    ("lnot", "¬"),
-    ("lor", "∨"),
-    ("mu", "μ"),
-    ("nabla", "∇"),
-    ("ne", "≠"),
-    ("neg", "¬"),
-    ("neq", "≠"),
-    ("nu", "ν"),
-    ("omega", "ω"),
-    ("omicron", "ο"),
-    ("or", "∨"),
-    ("phi", "φ"),
-    ("pi", "π"),
-    ("prime", "'"),
-    ("prod", "∏"),
-    ("psi", "ψ"),
-    ("rho", "ρ"),
-    ("sigma", "σ"),
-    ("sum", "∑"),
-    ("tau", "τ"),
-    ("theta", "θ"),
-    ("tilde", "\u{303}"),
-    ("times", "×"),
-    ("to", "→"),
-    ("upsilon", "υ"),
-    ("varepsilon", "ϵ"),
-    ("varphi", "ϕ"),
-    ("vartheta", "ϑ"),
-    ("vee", "∨"),
-    ("wedge", "∧"),
-    ("xi", "ξ"),
-    ("zeta", "ζ"),
-];
+use lang_core::syntax::tex::TABLE;
 
 /// The symbol of that name.
 fn named(name: &str) -> Option<&'static str> {
@@ -111,21 +30,7 @@ pub(crate) fn complete(before: &str) -> Option<(usize, Vec<(String, String)>)> {
 
 #[cfg(test)]
 mod tests {
-    use lang_core::syntax::lexer::lex;
-
     use super::*;
-
-    #[test]
-    fn the_lexer_takes_every_symbol() {
-        for (name, symbol) in TABLE {
-            // Subscripts, primes and accents go on a name.
-            let goes_on = symbol.starts_with(|c: char| matches!(c, '₀'..='₉' | '\'' | '\u{300}'..='\u{36f}'));
-            let text = if goes_on { format!("x{symbol}") } else { (*symbol).to_owned() };
-            let lexed = lex(&text);
-            assert!(lexed.diagnostics.is_empty() && lexed.tokens.len() == 1, "{name}: {lexed:?}");
-        }
-        assert!(TABLE.is_sorted(), "the names are in order");
-    }
 
     #[track_caller]
     fn check(before: &str, expected: Option<(usize, &[&str])>) {

@@ -1,8 +1,8 @@
-//! What `\name` may become: the letters and marks of mathematics that the language reads, by their names in TeX. A
-//! test holds that the lexer takes each of them.
+//! The letters and marks of mathematics that the language reads, by their names in TeX: what `\name` stands for where
+//! it is typed. A test holds that the lexer takes each of them.
 
-/// Names and what they stand for, in the order of the names.
-pub(crate) const TABLE: &[(&str, &str)] = &[
+/// Names, in order, and what they stand for.
+pub const TABLE: &[(&str, &str)] = &[
     ("Delta", "Δ"),
     ("Gamma", "Γ"),
     ("Lambda", "Λ"),
@@ -85,7 +85,7 @@ pub(crate) const TABLE: &[(&str, &str)] = &[
 
 #[cfg(test)]
 mod tests {
-    use lang_core::syntax::lexer::lex;
+    use crate::syntax::lexer::lex;
 
     #[test]
     fn the_lexer_takes_every_symbol() {

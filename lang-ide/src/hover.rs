@@ -175,7 +175,14 @@ fn expression(session: &Session, item: &ItemRef, body: &Body, node: TId, depth: 
         let once = costs::formula(&cost.total.work, &cost);
         let mut text = if once == "0" { "none".to_owned() } else { once };
         let (primal, adjoint) = shares(session, def, body.nodes[node].span);
-        text += &primal.filter(|all| *all != text).map(|all| format!(", in all {all}")).unwrap_or_default();
+        match primal {
+            // The same, and where.
+            Some(all) if all.strip_prefix(&text).is_some_and(|rest| rest.is_empty() || rest.starts_with(" where")) => {
+                text = all;
+            }
+            Some(all) => text = format!("{text}, in all {all}"),
+            None => {}
+        }
         told.rows.push(("work".to_owned(), text));
         told.rows.extend(adjoint.map(|work| ("work in the adjoint".to_owned(), work)));
     }

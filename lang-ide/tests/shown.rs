@@ -5,6 +5,7 @@
 use expect_test::expect;
 use lang_ide::actions::actions;
 use lang_ide::hints::{Wanted, hints};
+use lang_ide::hover::{Depth, hover};
 use lang_ide::lenses::{Lens, cost_title, lenses};
 use lang_ide::views::{STAGES, Stage, view};
 use lang_ide::{Edit, Session, Span};
@@ -212,4 +213,14 @@ fn actions_give_programs() {
         def f(x: f64) -> f64 = if x > 0.0 then (let t = x * x in t) else 1.0
     "#]]
     .assert_eq(&out);
+}
+
+/// What is computed before an expression is none of its work.
+#[test]
+fn work_of_one_evaluation_begins_where_lets_are_known() {
+    let session = session(PROGRAM);
+    let at = |text: &str| u32::try_from(PROGRAM.find(text).unwrap() + text.find('^').unwrap()).unwrap();
+    let told = hover(&session, "a.iv", at("off[i]^2"), Depth::Full).unwrap();
+    let work = told.rows.iter().find(|(what, _)| what == "work").map(|(_, code)| code.as_str());
+    assert_eq!(work, Some("1, in all n"), "{}", told.plain());
 }

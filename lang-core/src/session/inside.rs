@@ -2,8 +2,9 @@
 //! given, and the cotangent that the adjoint computes for it.
 //!
 //! For the first two it becomes a function of its own, of the parameters of the definition and of what binders around it
-//! bind; `let`s around it stay. For the cotangent the definition gets one more parameter, an array over the binders around
-//! that is added to the expression: its cotangent, where it is zero, is that of the expression.
+//! bind. For its derivatives `let`s around it stay; what it costs begins where they are known. For the cotangent the
+//! definition gets one more parameter, an array over the binders around that is added to the expression: its
+//! cotangent, where it is zero, is that of the expression.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -274,14 +275,15 @@ impl<'db> Inside<'db> {
         Some(Self { within, callee: Arc::new(callee), body, indices })
     }
 
-    /// The expression as a function; of an array of reals, an `element` of it.
-    fn of(db: &'db dyn Database, def: &GlobalName, node: TId, as_element: bool) -> Option<Self> {
+    /// The expression as a function, to be differentiated: an element of an array, with the `let`s around. Or to be counted:
+    /// all of it, where these are known.
+    fn of(db: &'db dyn Database, def: &GlobalName, node: TId, derived: bool) -> Option<Self> {
         let body = Forms { db }.body(def).filter(|body| node.index() < body.nodes.len())?;
         let mut body = (*body).clone();
         let around = around(&body, node)?;
         let mut root = node;
         let mut own = Vec::new();
-        if as_element {
+        if derived {
             for extent in real_array(&body.nodes[node].ty)? {
                 let free = |name: &&str| !body.locals.iter().any(|l| l.name == **name);
                 let name = ["i", "j", "k", "l", "p", "q"].into_iter().find(free).unwrap_or("r").into();
@@ -298,6 +300,11 @@ impl<'db> Inside<'db> {
         params.extend(indices.iter().map(|v| v.local));
         for step in around.into_iter().rev() {
             match step {
+                Around::Let(binds) if !derived => {
+                    let mut bound = Vec::new();
+                    binds.iter().for_each(|(pat, _)| pat.for_each_local(&mut |l| bound.push(l)));
+                    params.extend(bound.into_iter().filter(|l| needed.contains(l)));
+                }
                 Around::Let(binds) => {
                     let mut kept = Vec::new();
                     for (pat, value) in binds.into_iter().rev() {

@@ -42,53 +42,9 @@ pub(crate) fn mentions(text: &str, name: &str) -> bool {
         || spellings(name).iter().any(|s| text.contains(s))
 }
 
-/// The items whose text meets a range, in order; only these are looked at.
-pub(crate) fn items_in(session: &Session, module: &str, range: Span) -> Vec<ItemRef> {
-    let Some(text) = session.text(module) else { return Vec::new() };
-    let mut found: Vec<ItemRef> = Vec::new();
-    let mut at = range.start;
-    let end = range.end.min(u32::try_from(text.len()).unwrap_or(u32::MAX));
-    while at <= end {
-        let next = match session.item_at(module, at) {
-            Some(item) => {
-                let next = item.span().end.saturating_add(1);
-                if found.last() != Some(&item) {
-                    found.push(item);
-                }
-                next
-            }
-            // Between items are blank lines and comments.
-            None => skip_gap(&text, at),
-        };
-        at = next.max(at.saturating_add(1));
-    }
-    found
-}
-
 /// The first item of a module.
 pub(crate) fn first_item(session: &Session, module: &str) -> Option<ItemRef> {
-    let text = session.text(module)?;
-    let at = |at| session.item_at(module, at);
-    at(0).or_else(|| at(skip_gap(&text, 0)))
-}
-
-/// Where what may be an item begins after `at`, which is in none.
-fn skip_gap(text: &str, at: u32) -> u32 {
-    let mut at = at as usize;
-    // The rest of a line of comment is in no item.
-    let line = text.get(..at).and_then(|t| t.rfind('\n')).map_or(0, |n| n + 1);
-    if text.get(line..).is_some_and(|t| t.trim_start().starts_with("--")) {
-        at = text.get(at..).and_then(|t| t.find('\n')).map_or(text.len(), |n| at + n + 1);
-    }
-    for rest in text.get(at..).unwrap_or_default().split_inclusive('\n') {
-        let is_comment = rest.trim_start().starts_with("--") && !rest.trim_start().starts_with("--|");
-        if !rest.trim().is_empty() && !is_comment {
-            at += rest.len() - rest.trim_start().len();
-            break;
-        }
-        at += rest.len();
-    }
-    u32::try_from(at).unwrap_or(u32::MAX)
+    session.items_in(module, Span::new(0, u32::MAX)).next()
 }
 
 /// The item that a name belongs to, where `here` is that in which it stands.

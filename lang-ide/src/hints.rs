@@ -51,8 +51,7 @@ pub struct Wanted {
 /// The hints of the items that a range touches.
 #[must_use]
 pub fn hints(session: &Session, module: &str, range: Span, wanted: Wanted) -> Vec<Hint> {
-    let items = session.items(module).into_iter();
-    let touched = items.filter(|i| i.span().start <= range.end && range.start <= i.span().end);
+    let touched = session.items_in(module, range);
     let mut all: Vec<Hint> = touched.flat_map(|item| of_item(session, &item, wanted)).collect();
     all.retain(|hint| range.touches(hint.at));
     all.sort_by_key(|hint| hint.at);

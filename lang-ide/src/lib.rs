@@ -32,7 +32,7 @@ pub mod lenses;
 pub mod views;
 
 pub use lang_core::base::{Code, Diagnostic, GlobalName, Label, ModuleName, Severity, Span};
-pub use lang_core::session::{LIBRARY, Session, Snapshot, Stop, module_name};
+pub use lang_core::session::{Found, LIBRARY, Session, Snapshot, Stop, module_name};
 pub use lang_core::syntax::lexer::MAX_TEXT;
 
 /// A place in a module.

@@ -8,7 +8,7 @@ use lang_core::session::{ItemRef, Session};
 use lang_core::syntax::lexer::{Token as Lexed, lex};
 use lang_core::syntax::split::ItemKind;
 
-use crate::find::{is_library, items_in};
+use crate::find::is_library;
 use crate::names::{Role, Use, What, Word, untyped_uses};
 
 /// What a token is.
@@ -99,7 +99,7 @@ pub fn tokens(session: &Session, module: &str) -> Vec<SemanticToken> {
 #[must_use]
 pub fn tokens_in(session: &Session, module: &str, range: Span) -> Vec<SemanticToken> {
     let Some(text) = session.text(module) else { return Vec::new() };
-    let mut found = of_items(session, &text, &items_in(session, module, range), range);
+    let mut found = of_items(session, &text, &session.items_in(module, range).collect::<Vec<_>>(), range);
     found.retain(|t| t.span.start < range.end && range.start < t.span.end);
     found
 }

@@ -1,6 +1,6 @@
 //! What is wrong, told to the client. A check runs on a thread of its own after every change: what imports are missing is
 //! read first, then every open document's diagnostics are asked for, that which was edited before the others, and
-//! published where they are not what the client has.
+//! published where they are not what the client has. Of a large one what was edited is told before the rest is asked for.
 //!
 //! Warnings about costs take longer and come from [`Costs`], when nobody has typed for a while. Until they are known
 //! again, those whose places have the same text as before stay.
@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lang_ide::hints::{Hint, Wanted, hints};
-use lang_ide::{Code, Diagnostic, GlobalName, Label, ModuleName, Session, Severity, Span};
+use lang_ide::{Code, Diagnostic, Found, GlobalName, Label, ModuleName, Session, Severity, Span};
 use tower_lsp::jsonrpc::Error;
 use tower_lsp::lsp_types::notification::PublishDiagnostics;
 use tower_lsp::lsp_types::{
@@ -29,6 +29,8 @@ pub(crate) struct Checker {
     client: Client,
     /// What was published of each document, and of which version.
     published: HashMap<Url, (i32, Vec<lsp::Diagnostic>)>,
+    /// What was found in modules, all of it.
+    found: HashMap<ModuleName, Found>,
     /// Modules that are imported and are no files.
     pub(crate) absent: HashSet<ModuleName>,
     /// Warnings about costs by module.
@@ -50,6 +52,7 @@ impl Checker {
         Self {
             client,
             published: HashMap::new(),
+            found: HashMap::new(),
             absent: HashSet::new(),
             warnings: HashMap::new(),
             costs: HashMap::new(),
@@ -102,6 +105,7 @@ impl Checker {
         for uri in closed {
             self.published.remove(&uri);
             let module = files::module_of(&uri);
+            self.found.remove(&module);
             self.warnings.remove(&module);
             self.costs.remove(&module);
             self.saved.remove(&module);
@@ -161,14 +165,30 @@ impl Check {
             return;
         }
         for document in in_order(&seen, self.first.as_ref()) {
-            if let Some(diagnostics) = diagnostics(&seen, document) {
-                locked(seen.checker).publish(document, diagnostics);
+            let before = locked(seen.checker).found.get(&document.module).cloned();
+            // Of a large module what was edited is told first.
+            if let Some(before) = before.filter(|before| before.items() > LARGE)
+                && let Some(found) = session.found_soon(&document.module, &before)
+            {
+                publish(&seen, document, &found);
             }
+            let found = session.found(&document.module);
+            publish(&seen, document, &found);
+            locked(seen.checker).found.insert(document.module.clone(), found);
         }
         locked(seen.checker).forget(&seen);
         if let Some(url) = self.first.clone() {
             self.queue.send(move |state| state.views_changed(&url));
         }
+    }
+}
+
+/// A module with more items than these is large.
+const LARGE: usize = 256;
+
+fn publish(seen: &Seen<'_>, document: &Document, found: &Found) {
+    if let Some(diagnostics) = told(seen, document, found.diagnostics()) {
+        locked(seen.checker).publish(document, diagnostics);
     }
 }
 
@@ -181,8 +201,12 @@ fn in_order<'d>(seen: &Seen<'d>, first: Option<&Url>) -> Vec<&'d Arc<Document>> 
 
 /// Everything wrong in a document, as the protocol has it.
 pub(crate) fn diagnostics(seen: &Seen<'_>, document: &Document) -> Option<Vec<lsp::Diagnostic>> {
+    told(seen, document, seen.session.diagnostics(&document.module))
+}
+
+/// What was found in a document and what is known of its costs, as the protocol has it.
+fn told(seen: &Seen<'_>, document: &Document, mut all: Vec<Diagnostic>) -> Option<Vec<lsp::Diagnostic>> {
     let text = seen.text(&document.module)?;
-    let mut all = seen.session.diagnostics(&document.module);
     if seen.settings.grad_cost {
         let checker = locked(seen.checker);
         let kept = checker.warnings.get(&document.module).map(Vec::as_slice).unwrap_or_default();

@@ -3,7 +3,8 @@
 //! tests:
 //!
 //! - `IVERSON_COUNT`: executions of each of our own fuzzers and generators (of the compiler's middle so many programs
-//!   as text and so many of core), at most 1000 of those that press keys on a terminal;
+//!   as text and so many of core), at most 1000 of those that press keys on a terminal, and 50,000 of the edits that
+//!   reach a language server in each of two encodings;
 //! - `PROPTEST_CASES`: cases of each `proptest` property (a tenth of that: a case is larger).
 //!
 //! The seed is fixed in the tests and can be moved with `IVERSON_SEED`, so that a second soak

@@ -11,13 +11,13 @@ use super::{cycles, forms, inside, queries, scope};
 use crate::base::{ModuleName, Name};
 use crate::syntax::split::ItemKind;
 
-/// The text of a module.
+/// A module.
 #[salsa::input(debug)]
 pub(super) struct SourceFile {
     /// Its name, in normal spelling.
     pub(super) module: ModuleName,
-    /// Its text.
-    pub(super) text: Arc<str>,
+    /// Its items, in order.
+    pub(super) items: Vec<Item>,
 }
 
 /// All modules there are.
@@ -38,8 +38,8 @@ pub(super) struct Symbol<'db> {
 
 /// An item. What it is and its name are its identity: an edit inside one, or before it, leaves
 /// all identities as they are.
-#[salsa::tracked(debug)]
-pub(super) struct Item<'db> {
+#[salsa::input(debug)]
+pub(super) struct Item {
     /// The file it stands in.
     #[returns(copy)]
     pub(super) file: SourceFile,
@@ -52,8 +52,7 @@ pub(super) struct Item<'db> {
     /// How many items of this kind and name stand before it.
     #[returns(copy)]
     pub(super) ordinal: u32,
-    /// Its text.
-    #[tracked]
+    /// Its text, without the comments before and after it that are no documentation.
     #[returns(ref)]
     pub(super) text: Arc<str>,
 }
@@ -91,10 +90,7 @@ impl Db {
             .ingredient::<SourceFile>()
             .ingredient::<Workspace>()
             .ingredient::<Symbol<'_>>()
-            .ingredient::<Item<'_>>()
-            .ingredient::<queries::split_text>()
-            .ingredient::<queries::items>()
-            .ingredient::<queries::positions>()
+            .ingredient::<Item>()
             .ingredient::<queries::tree>()
             .ingredient::<queries::resolved>()
             .ingredient::<queries::signature_names>()
@@ -124,6 +120,7 @@ impl Db {
             .ingredient::<cycles::cyclic>()
             .ingredient::<cycles::is_cyclic>()
             .ingredient::<cycles::prepared>()
+            .ingredient::<cycles::ready>()
             .ingredient::<forms::Asked<'_>>()
             .ingredient::<forms::core>()
             .ingredient::<forms::stages>()

@@ -139,7 +139,9 @@ pub(super) fn prepare(db: &dyn Database, callee: &Callee) {
             continue;
         }
         if let Some(item) = View::new(db).value_item(&callee.def).map(scope::Value::item) {
-            cycles::prepared(db, item.file(db));
+            let rule = |kind| scope::rule_named(db, item.file(db), kind, &callee.def.name);
+            let rules = [Rule::Derivative, Rule::Adjoint].into_iter().filter_map(rule);
+            rules.chain([item]).for_each(|item| cycles::ready(db, item));
         }
         open.push((callee, true));
         if let Ok(function) = core(db, asked) {

@@ -53,7 +53,7 @@ impl Session {
     }
 
     fn place_inside(&self, def: &GlobalName, node: TId) -> Option<Inner<'_>> {
-        cycles::prepared(&self.db, self.find(def)?.file(&self.db));
+        cycles::ready(&self.db, self.find(def)?);
         Some(Inner::new(&self.db, def.clone(), node))
     }
 }

@@ -2,14 +2,16 @@
 //! as far as the edits reach. It alone knows Salsa. It does no input or output: the host gives it
 //! the text of the files that it asks for.
 //!
-//! Layers: the text of a module is split into items (`queries`); each item has a tree, resolved
-//! names, a signature or type and a typed body, each a query; the names of a module (`scope`) are
+//! Layers: the text of a module is split into items (`text`, `inputs`); each item has a tree, resolved
+//! names (`queries`), a signature or type and a typed body, each a query; the names of a module (`scope`) are
 //! asked for one by one. Places in the file are kept apart from all of these, so what stands
 //! before an item does not matter to it. Passes see a [`View`].
 
 mod db;
+mod inputs;
 mod library;
 mod path;
+mod text;
 
 mod passes;
 
@@ -28,13 +30,13 @@ mod within;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, PoisonError};
 
+use salsa::Database;
 use salsa::plumbing::{AsId, FromId};
-use salsa::{Database, Durability, Setter};
 
 use crate::base::{Diagnostic, GlobalName, ModuleName, Name, Span};
 use crate::cost::{Bound, Cost};
@@ -49,20 +51,22 @@ use crate::types::env::Env;
 use crate::types::info::TypeInfo;
 use crate::types::ty::{Signature, Type};
 pub use costs::Term;
-use db::{Db, Item, Log, SourceFile, Workspace};
+use db::{Db, Item, Log, Workspace};
 use forms::Asked;
+use inputs::{Inputs, Module};
 pub use library::{LIBRARY, PRELUDE};
 pub use path::normalize as module_name;
 pub use program::Running;
+pub use report::Found;
 pub use view::View;
 
 /// All modules, and everything known about them.
 pub struct Session {
+    /// The texts, and what the queries know them by. A snapshot lets go of them before it lets an edit go on.
+    inputs: Inputs,
     db: Db,
     /// What ran, for tests.
     log: Option<Log>,
-    /// Inputs of every module there ever was; a removed one is used again.
-    files: HashMap<ModuleName, SourceFile>,
 }
 
 /// An item and where it stands.
@@ -136,17 +140,10 @@ impl Session {
     }
 
     fn with(log: Option<Log>) -> Self {
-        let db = Db::new(log.clone());
-        let mut files = HashMap::new();
-        for (module, text) in library::modules() {
-            let module = ModuleName::new(module);
-            let file = SourceFile::builder(module.clone(), Arc::from(text)).durability(Durability::HIGH).new(&db);
-            files.insert(module, file);
-        }
-        let all: BTreeMap<ModuleName, SourceFile> = files.iter().map(|(m, f)| (m.clone(), *f)).collect();
+        let mut db = Db::new(log.clone());
         // Questions about the library are not asked again until another module comes.
-        let _ = Workspace::builder(all).durability(Durability::HIGH).new(&db);
-        Self { db, log, files }
+        let inputs = Inputs::of_library(&mut db, library::modules());
+        Self { db, log, inputs }
     }
 
     // ---- text ----
@@ -157,62 +154,38 @@ impl Session {
     /// is alive on this thread would make this wait for ever.
     pub fn set_text(&mut self, module: &str, text: &str) {
         let module = path::normalize(module);
-        let file = match self.files.get(&module).copied() {
-            Some(file) => {
-                if **file.text(&self.db) != *text {
-                    file.set_text(&mut self.db).to(Arc::from(text));
-                }
-                file
-            }
-            None => {
-                let file = SourceFile::new(&self.db, module.clone(), Arc::from(text));
-                self.files.insert(module.clone(), file);
-                file
-            }
-        };
-        self.update_workspace(|files| files.insert(module, file) != Some(file));
+        if self.module(&module).is_none_or(|m| **m.text.text() != *text) {
+            self.inputs.set(&mut self.db, &module, |old| old.set(text));
+        }
     }
 
     /// Replaces a range of bytes in a module's text. A range that leaves the text or cuts a
     /// character is made smaller until it fits; an unknown module is left alone.
     pub fn edit(&mut self, module: &str, range: Range<usize>, text: &str) {
         let module = path::normalize(module);
-        let Some(old) = self.file(&module).map(|f| Arc::clone(f.text(&self.db))) else { return };
-        let end = old.floor_char_boundary(range.end);
-        let start = old.floor_char_boundary(range.start.min(end));
-        let (before, after) = (old.get(..start).unwrap_or_default(), old.get(end..).unwrap_or_default());
-        self.set_text(&module, &[before, text, after].concat());
+        if self.module(&module).is_some() {
+            self.inputs.set(&mut self.db, &module, |old| old.edit(range, text));
+        }
     }
 
     /// Takes a module away.
     pub fn remove(&mut self, module: &str) {
-        let module = path::normalize(module);
-        if let Some(file) = self.file(&module) {
-            file.set_text(&mut self.db).to(Arc::from(""));
-            self.update_workspace(|files| files.remove(&module).is_some());
-        }
+        self.inputs.remove(&mut self.db, &path::normalize(module));
     }
 
-    fn update_workspace(&mut self, change: impl FnOnce(&mut BTreeMap<ModuleName, SourceFile>) -> bool) {
-        let workspace = Workspace::get(&self.db);
-        let mut files = workspace.files(&self.db).clone();
-        if change(&mut files) {
-            workspace.set_files(&mut self.db).with_durability(Durability::HIGH).to(files);
-        }
+    /// A module by its name in normal spelling.
+    fn module(&self, name: &str) -> Option<&Module> {
+        self.inputs.module(&self.db, name)
     }
 
-    fn file(&self, module: &str) -> Option<SourceFile> {
-        Workspace::get(&self.db).files(&self.db).get(module).copied()
-    }
-
-    fn named(&self, module: &str) -> Option<SourceFile> {
-        self.file(&path::normalize(module))
+    fn named(&self, module: &str) -> Option<&Module> {
+        self.module(&path::normalize(module))
     }
 
     /// The text of a module.
     #[must_use]
     pub fn text(&self, module: &str) -> Option<Arc<str>> {
-        self.named(module).map(|f| Arc::clone(f.text(&self.db)))
+        self.named(module).map(|m| Arc::clone(m.text.text()))
     }
 
     /// The names of all modules, those of the library too.
@@ -232,9 +205,9 @@ impl Session {
     #[must_use]
     pub fn missing_imports_of(&self, importer: &str) -> Vec<MissingImport> {
         let files = Workspace::get(&self.db).files(&self.db);
-        let Some(file) = self.named(importer) else { return Vec::new() };
+        let Some(module) = self.named(importer) else { return Vec::new() };
         let mut missing = Vec::new();
-        for (item, start) in report::placed(&self.db, file) {
+        for (item, start) in module.placed(&self.db) {
             if let Some(import) = report::import_at(&self.db, item)
                 && import.is_file
                 && !files.contains_key(&import.module)
@@ -251,23 +224,42 @@ impl Session {
     /// Everything wrong in a module, absolute and sorted by place.
     #[must_use]
     pub fn diagnostics(&self, module: &str) -> Vec<Diagnostic> {
-        self.named(module).map(|file| report::diagnostics(&self.db, file)).unwrap_or_default()
+        self.found(module).diagnostics()
+    }
+
+    /// The same, by items.
+    #[must_use]
+    pub fn found(&self, module: &str) -> Found {
+        self.named(module).map(|module| report::found(&self.db, module)).unwrap_or_default()
+    }
+
+    /// What can be told at once after an edit: what is wrong in the items that were edited, and what was found before in
+    /// all others, whether the edit reached them or not. `None` if many were edited.
+    #[must_use]
+    pub fn found_soon(&self, module: &str, before: &Found) -> Option<Found> {
+        report::soon(&self.db, self.named(module)?, before)
     }
 
     /// The items of a module, in order.
     #[must_use]
     pub fn items(&self, module: &str) -> Vec<ItemRef> {
-        let Some(file) = self.named(module) else { return Vec::new() };
-        report::placed(&self.db, file).map(|(item, start)| self.item_ref(item, start)).collect()
+        self.items_in(module, Span::new(0, u32::MAX)).collect()
+    }
+
+    /// Those of its items whose texts meet a span, in order; others are not looked at.
+    pub fn items_in<'s>(&'s self, module: &str, span: Span) -> impl Iterator<Item = ItemRef> + use<'s> {
+        let placed = move |module: &'s Module| {
+            let first = module.text.before(span.start).unwrap_or_default();
+            let met = module.placed_from(&self.db, first).skip_while(move |i| end(&self.db, *i) < span.start);
+            met.take_while(move |(_, start)| *start <= span.end)
+        };
+        self.named(module).into_iter().flat_map(placed).map(|(item, start)| self.item_ref(item, start))
     }
 
     /// The item whose text holds the byte `at`, its end included.
     #[must_use]
     pub fn item_at(&self, module: &str, at: u32) -> Option<ItemRef> {
-        let file = self.named(module)?;
-        let placed: Vec<_> = report::placed(&self.db, file).collect();
-        let (item, start) = *placed.get(placed.partition_point(|(_, start)| *start <= at).checked_sub(1)?)?;
-        Some(self.item_ref(item, start)).filter(|i| i.span().touches(at))
+        self.items_in(module, Span::new(at, at)).last()
     }
 
     /// The item that defines a value (or is a rule or `do`) of that name.
@@ -282,14 +274,15 @@ impl Session {
         self.item_ref_of(View::new(&self.db).type_item(name)?)
     }
 
-    fn item_ref_of(&self, wanted: Item<'_>) -> Option<ItemRef> {
-        let (db, file) = (&self.db, wanted.file(&self.db));
+    fn item_ref_of(&self, wanted: Item) -> Option<ItemRef> {
+        let db = &self.db;
+        let module = self.module(wanted.file(db).module(db))?;
         let key = (wanted.kind(db), wanted.name(db).clone(), wanted.ordinal(db));
-        let text = queries::split_text(db, file).get(*queries::positions(db, file).get(&key)?)?;
-        Some(self.item_ref(wanted, text.start))
+        let piece = module.text.pieces().get(*module.positions.get(&key)?)?;
+        Some(self.item_ref(wanted, piece.start))
     }
 
-    fn item_ref(&self, item: Item<'_>, start: u32) -> ItemRef {
+    fn item_ref(&self, item: Item, start: u32) -> ItemRef {
         let db = &self.db;
         ItemRef {
             module: item.file(db).module(db).clone(),
@@ -326,15 +319,15 @@ impl Session {
         self.check(self.find(name)?)
     }
 
-    fn check<'db>(&'db self, item: Item<'db>) -> Option<Arc<Checked>> {
-        cycles::prepared(&self.db, item.file(&self.db));
+    fn check<'db>(&'db self, item: Item) -> Option<Arc<Checked>> {
+        cycles::ready(&self.db, item);
         queries::checked(&self.db, item).clone()
     }
 
     /// The signature of a definition.
     #[must_use]
     pub fn signature(&self, name: &GlobalName) -> Option<Arc<Signature>> {
-        cycles::prepared(&self.db, self.find(name)?.file(&self.db));
+        cycles::ready(&self.db, self.find(name)?);
         View::new(&self.db).signature(name)
     }
 
@@ -388,14 +381,14 @@ impl Session {
     #[must_use]
     pub fn type_info(&self, name: &GlobalName) -> Option<Arc<TypeInfo>> {
         let view = View::new(&self.db);
-        cycles::prepared(&self.db, view.type_item(name)?.file(&self.db));
+        cycles::ready(&self.db, view.type_item(name)?);
         view.type_info(name)
     }
 
     /// The type of a variable of a top-level `let`.
     #[must_use]
     pub fn let_type(&self, name: &GlobalName) -> Option<Type> {
-        cycles::prepared(&self.db, self.find(name)?.file(&self.db));
+        cycles::ready(&self.db, self.find(name)?);
         View::new(&self.db).let_type(name)
     }
 
@@ -406,9 +399,9 @@ impl Session {
         let view = View::new(&self.db);
         let parsed = passes::parse_expr(text);
         let resolved = resolve::resolve(&parsed.tree, &module, &view);
-        let used: HashSet<_> = resolved.uses.iter().filter_map(|name| view.file(&name.module)).collect();
-        for file in used {
-            cycles::prepared(&self.db, file);
+        let used: HashSet<Item> = resolved.uses.iter().flat_map(|name| view.targets(name)).collect();
+        for item in used {
+            cycles::ready(&self.db, item);
         }
         let checked = passes::check(&parsed.tree, &resolved, &module, &view);
         let mut diagnostics = parsed.diagnostics.clone();
@@ -424,18 +417,18 @@ impl Session {
         View::new(&self.db)
     }
 
-    fn item_of(&self, item: &ItemRef) -> Option<Item<'_>> {
-        let (db, file) = (&self.db, self.file(&item.module)?);
-        let at = queries::positions(db, file).get(&(item.kind, item.name.clone(), item.ordinal))?;
-        queries::items(db, file).get(*at).copied()
+    fn item_of(&self, item: &ItemRef) -> Option<Item> {
+        let module = self.module(&item.module)?;
+        let at = module.positions.get(&(item.kind, item.name.clone(), item.ordinal))?;
+        module.file.items(&self.db).get(*at).copied()
     }
 
-    fn find(&self, name: &GlobalName) -> Option<Item<'_>> {
+    fn find(&self, name: &GlobalName) -> Option<Item> {
         let view = View::new(&self.db);
         let value = view.value_item(name).filter(|v| !matches!(v, scope::Value::Ctor(..)));
         value.map(scope::Value::item).or_else(|| {
-            let items = queries::items(&self.db, self.file(&name.module)?).iter().copied();
-            items.into_iter().find(|i| i.kind(&self.db) != ItemKind::Type && global_name(&self.db, *i) == *name)
+            let mut items = self.module(&name.module)?.file.items(&self.db).iter().copied();
+            items.find(|i| i.kind(&self.db) != ItemKind::Type && global_name(&self.db, *i) == *name)
         })
     }
 
@@ -444,7 +437,7 @@ impl Session {
     /// A handle for reading on another thread. An edit cancels what it computes.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        Snapshot(Self { db: self.db.clone(), log: self.log.clone(), files: HashMap::new() })
+        Snapshot(Self { db: self.db.clone(), log: self.log.clone(), inputs: self.inputs.clone() })
     }
 
     /// Asks what may be stopped while it is answered: by an edit, if this is a snapshot, and by what is given to `begun`,
@@ -467,7 +460,7 @@ impl Session {
         let mut names = HashMap::new();
         for (module, file) in Workspace::get(db).files(db) {
             names.insert(file.as_id(), module.to_string());
-            for item in queries::items(db, *file) {
+            for item in file.items(db) {
                 names.insert(item.as_id(), global_name(db, *item).to_string());
             }
         }
@@ -487,8 +480,13 @@ impl Session {
     }
 }
 
+/// Where the text of an item ends that begins there.
+fn end(db: &dyn Database, (item, start): (Item, u32)) -> u32 {
+    start.saturating_add(u32::try_from(item.text(db).len()).unwrap_or(u32::MAX))
+}
+
 /// The name of an item among all items. A `let` goes by the first name it binds.
-fn global_name(db: &dyn Database, item: Item<'_>) -> GlobalName {
+fn global_name(db: &dyn Database, item: Item) -> GlobalName {
     let name = item.name(db);
     let ordinal = item.ordinal(db).saturating_add(1);
     let name = match item.kind(db) {

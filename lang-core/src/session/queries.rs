@@ -5,14 +5,14 @@
 //! alone, and these have no signature or type. Should one be overlooked, a query that meets
 //! itself gives the same nothing.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use salsa::{Database, Id};
 
 use super::PRELUDE;
 use super::cycles::{is_cyclic, links};
-use super::db::{Item, SourceFile};
+use super::db::Item;
 use super::passes;
 use super::scope::{ctors, size_params};
 use super::view::View;
@@ -21,7 +21,7 @@ use crate::resolve::builtin::Builtin;
 use crate::resolve::{self, Resolved, SignatureNames};
 use crate::syntax::ast;
 use crate::syntax::parser::Parsed;
-use crate::syntax::split::{ItemKind, ItemText, split};
+use crate::syntax::split::ItemKind;
 use crate::types::check::Checked;
 use crate::types::info::{ParamKind, TypeInfo};
 use crate::types::ty::{Signature, Type};
@@ -53,84 +53,31 @@ impl<T> Reported<T> {
     }
 }
 
-/// The items of a file as text, with their places. Comments before and after an item are left
-/// out, so that editing one touches no item; those of documentation stay.
-#[salsa::tracked]
-pub(super) fn split_text(db: &dyn Database, file: SourceFile) -> Vec<ItemText> {
-    let mut items = split(file.text(db));
-    for item in &mut items {
-        let (skipped, text) = without_comments(&item.text);
-        if text.len() < item.text.len() {
-            item.start = item.start.saturating_add(u32::try_from(skipped).unwrap_or(u32::MAX));
-            item.text = text.into();
-        }
-    }
-    items
-}
-
-/// An item's text without the lines of comment before and after it, and how many bytes of it
-/// were left out before.
-fn without_comments(text: &str) -> (usize, &str) {
-    let is_comment = |line: &str| line.starts_with("--") && !line.starts_with("--|");
-    let mut rest = text.trim_start();
-    while is_comment(rest) {
-        rest = rest.split_once('\n').map_or("", |(_, rest)| rest).trim_start();
-    }
-    let skipped = text.len() - rest.len();
-    rest = rest.trim_end();
-    while let Some((before, line)) = rest.rsplit_once('\n')
-        && is_comment(line.trim_start())
-    {
-        rest = before.trim_end();
-    }
-    (skipped, rest)
-}
-
-/// The items of a file, in order: one for each of [`split_text`].
-#[salsa::tracked]
-pub(super) fn items(db: &dyn Database, file: SourceFile) -> Vec<Item<'_>> {
-    let mut seen: HashMap<(ItemKind, &Name), u32> = HashMap::new();
-    let texts = split_text(db, file).iter().map(|text| {
-        let count = seen.entry((text.kind, &text.name)).or_default();
-        let ordinal = *count;
-        *count = count.saturating_add(1);
-        Item::new(db, file, text.kind, text.name.clone(), ordinal, Arc::clone(&text.text))
-    });
-    texts.collect()
-}
-
-/// Where each item stands among those of its file, by what it is, its name and its ordinal.
-#[salsa::tracked]
-pub(super) fn positions(db: &dyn Database, file: SourceFile) -> HashMap<(ItemKind, Name, u32), usize> {
-    let key = |item: &Item<'_>| (item.kind(db), item.name(db).clone(), item.ordinal(db));
-    items(db, file).iter().map(key).zip(0..).collect()
-}
-
 /// An item's tree.
 #[salsa::tracked]
-pub(super) fn tree<'db>(db: &'db dyn Database, item: Item<'db>) -> Arc<Parsed> {
+pub(super) fn tree<'db>(db: &'db dyn Database, item: Item) -> Arc<Parsed> {
     Arc::new(passes::parse(item.kind(db), item.text(db)))
 }
 
 /// The meaning of its names.
 #[salsa::tracked]
-pub(super) fn resolved<'db>(db: &'db dyn Database, item: Item<'db>) -> Arc<Resolved> {
+pub(super) fn resolved<'db>(db: &'db dyn Database, item: Item) -> Arc<Resolved> {
     Arc::new(resolve::resolve(&tree(db, item).tree, module(db, item), &View::new(db)))
 }
 
 /// The names that a definition's signature introduces, for its rules.
 #[salsa::tracked]
-pub(super) fn signature_names<'db>(db: &'db dyn Database, item: Item<'db>) -> SignatureNames {
+pub(super) fn signature_names<'db>(db: &'db dyn Database, item: Item) -> SignatureNames {
     SignatureNames::of(resolved(db, item))
 }
 
-fn module<'db>(db: &'db dyn Database, item: Item<'db>) -> &'db ModuleName {
+fn module<'db>(db: &'db dyn Database, item: Item) -> &'db ModuleName {
     item.file(db).module(db)
 }
 
 /// The signature of a definition.
 #[salsa::tracked(cycle_result = no_signature)]
-pub(super) fn signature<'db>(db: &'db dyn Database, item: Item<'db>) -> Reported<Signature> {
+pub(super) fn signature<'db>(db: &'db dyn Database, item: Item) -> Reported<Signature> {
     if item.kind(db) != ItemKind::Def {
         return Reported::nothing();
     }
@@ -142,12 +89,12 @@ pub(super) fn signature<'db>(db: &'db dyn Database, item: Item<'db>) -> Reported
     Reported::of(found, Signature::fits, tree)
 }
 
-fn no_signature<'db>(_: &'db dyn Database, _: Id, _: Item<'db>) -> Reported<Signature> {
+fn no_signature<'db>(_: &'db dyn Database, _: Id, _: Item) -> Reported<Signature> {
     Reported::nothing()
 }
 
 /// Is the item's own type needed to find it? Most need nothing, and need not ask.
-fn on_circle<'db>(db: &'db dyn Database, item: Item<'db>) -> bool {
+fn on_circle<'db>(db: &'db dyn Database, item: Item) -> bool {
     !links(db, item).needs.is_empty() && is_cyclic(db, item)
 }
 
@@ -209,7 +156,7 @@ pub(super) struct TypeHead {
 
 /// The head of a `type` item.
 #[salsa::tracked]
-pub(super) fn type_head<'db>(db: &'db dyn Database, item: Item<'db>) -> TypeHead {
+pub(super) fn type_head<'db>(db: &'db dyn Database, item: Item) -> TypeHead {
     let ast::Item::Type(def) = &tree(db, item).tree.item else {
         return TypeHead { params: Vec::new(), is_sum: false };
     };
@@ -221,7 +168,7 @@ pub(super) fn type_head<'db>(db: &'db dyn Database, item: Item<'db>) -> TypeHead
 
 /// What a `type` item defines.
 #[salsa::tracked(cycle_result = no_type)]
-pub(super) fn type_info<'db>(db: &'db dyn Database, item: Item<'db>) -> Reported<TypeInfo> {
+pub(super) fn type_info<'db>(db: &'db dyn Database, item: Item) -> Reported<TypeInfo> {
     if item.kind(db) != ItemKind::Type {
         return Reported::nothing();
     }
@@ -232,7 +179,7 @@ pub(super) fn type_info<'db>(db: &'db dyn Database, item: Item<'db>) -> Reported
     Reported::of(passes::type_info(tree, resolved(db, item), &View::of_heads(db)), TypeInfo::fits, tree)
 }
 
-fn no_type<'db>(_: &'db dyn Database, _: Id, _: Item<'db>) -> Reported<TypeInfo> {
+fn no_type<'db>(_: &'db dyn Database, _: Id, _: Item) -> Reported<TypeInfo> {
     Reported::nothing()
 }
 
@@ -249,7 +196,7 @@ pub(super) struct LetTypes {
 
 /// The types of the variables of a `let` item.
 #[salsa::tracked(cycle_result = no_let_types)]
-pub(super) fn let_types<'db>(db: &'db dyn Database, item: Item<'db>) -> LetTypes {
+pub(super) fn let_types<'db>(db: &'db dyn Database, item: Item) -> LetTypes {
     if item.kind(db) != ItemKind::Let {
         return LetTypes::default();
     }
@@ -272,23 +219,23 @@ pub(super) fn let_types<'db>(db: &'db dyn Database, item: Item<'db>) -> LetTypes
     LetTypes { types, extents, diagnostics }
 }
 
-fn no_let_types<'db>(_: &'db dyn Database, _: Id, _: Item<'db>) -> LetTypes {
+fn no_let_types<'db>(_: &'db dyn Database, _: Id, _: Item) -> LetTypes {
     LetTypes::default()
 }
 
 /// An item's typed body; `None` for items without one.
 #[salsa::tracked(cycle_result = not_checked)]
-pub(super) fn checked<'db>(db: &'db dyn Database, item: Item<'db>) -> Option<Arc<Checked>> {
+pub(super) fn checked<'db>(db: &'db dyn Database, item: Item) -> Option<Arc<Checked>> {
     let tree = &tree(db, item).tree;
     passes::check(tree, resolved(db, item), module(db, item), &View::new(db)).map(Arc::new)
 }
 
-fn not_checked<'db>(_: &'db dyn Database, _: Id, _: Item<'db>) -> Option<Arc<Checked>> {
+fn not_checked<'db>(_: &'db dyn Database, _: Id, _: Item) -> Option<Arc<Checked>> {
     None
 }
 
 /// Everything wrong in one item, relative to its text.
-pub(super) fn item_diagnostics<'db>(db: &'db dyn Database, item: Item<'db>) -> Vec<Diagnostic> {
+pub(super) fn item_diagnostics<'db>(db: &'db dyn Database, item: Item) -> Vec<Diagnostic> {
     let mut all = tree(db, item).diagnostics.clone();
     all.extend(resolved(db, item).diagnostics.iter().cloned());
     match item.kind(db) {
@@ -302,7 +249,7 @@ pub(super) fn item_diagnostics<'db>(db: &'db dyn Database, item: Item<'db>) -> V
 }
 
 /// The place of an item's name, or of the whole item.
-pub(super) fn name_span<'db>(db: &'db dyn Database, item: Item<'db>) -> Span {
+pub(super) fn name_span<'db>(db: &'db dyn Database, item: Item) -> Span {
     ident_span(&tree(db, item).tree)
 }
 

@@ -2,45 +2,100 @@
 //! and what only shows when items stand side by side.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use salsa::Database;
 
-use super::cycles::{leads_back, prepared};
-use super::db::{Item, SourceFile};
+use super::cycles::{leads_back, prepared, ready};
+use super::db::Item;
+use super::inputs::Module;
 use super::library::{LIBRARY, PRELUDE};
-use super::queries::{item_diagnostics, items, name_span, split_text, tree};
+use super::queries::{item_diagnostics, name_span, tree};
 use super::scope::{Binding, ImportRef, Space, import_of, pattern_names, twice};
 use super::view::View;
 use crate::base::{Code, Diagnostic, Label, Span};
 use crate::resolve::Names;
 use crate::resolve::type_items::constructors;
 use crate::syntax::ast;
-use crate::syntax::lexer::{MAX_TEXT, lex};
+use crate::syntax::lexer::lex;
 use crate::syntax::split::ItemKind;
 
-/// Everything wrong in a file, sorted by place.
-pub(super) fn diagnostics(db: &dyn Database, file: SourceFile) -> Vec<Diagnostic> {
-    if file.text(db).len() > MAX_TEXT {
-        return lex(file.text(db)).diagnostics;
-    }
-    prepared(db, file);
-    let mut all = Vec::new();
-    for (item, start) in placed(db, file) {
-        let own = item_diagnostics(db, item).into_iter().chain(import(db, item));
-        all.extend(own.map(|d| d.shift(start)));
-    }
-    all.extend(defined_twice(db, file));
-    all.sort_by_key(|d| (d.span.start, d.span.end, d.code));
-    all
+/// Everything wrong in a module, item by item, so that what was found before can be told again of items that were not
+/// edited.
+#[derive(Clone, Default, Debug)]
+pub struct Found {
+    items: Vec<InItem>,
+    /// What shows only when items stand side by side, absolute.
+    beside: Vec<Diagnostic>,
 }
 
-/// The items of a file with the offsets of their texts.
-pub(super) fn placed(db: &dyn Database, file: SourceFile) -> impl Iterator<Item = (Item<'_>, u32)> {
-    items(db, file).iter().copied().zip(split_text(db, file).iter().map(|t| t.start))
+/// What is wrong in an item, relative to its text.
+#[derive(Clone, Debug)]
+struct InItem {
+    item: Item,
+    start: u32,
+    text: Arc<str>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl Found {
+    /// All of it, absolute and sorted by place.
+    #[must_use]
+    pub fn diagnostics(&self) -> Vec<Diagnostic> {
+        let placed = self.items.iter().flat_map(|i| i.diagnostics.iter().map(|d| d.clone().shift(i.start)));
+        let mut all: Vec<Diagnostic> = placed.chain(self.beside.iter().cloned()).collect();
+        all.sort_by_key(|d| (d.span.start, d.span.end, d.code));
+        all
+    }
+
+    /// In how many items it was looked for.
+    #[must_use]
+    pub fn items(&self) -> usize {
+        self.items.len()
+    }
+}
+
+/// More items than these are not edited at once.
+const FEW: usize = 16;
+
+/// What is wrong in the items that were edited, and what was found before in those that were not: all that can be told
+/// without asking of each item whether an edit reached it. `None` if many were edited.
+pub(super) fn soon(db: &dyn Database, module: &Module, before: &Found) -> Option<Found> {
+    let known: HashMap<Item, &InItem> = before.items.iter().map(|i| (i.item, i)).collect();
+    let mut asked = 0;
+    let mut items = Vec::with_capacity(before.items.len());
+    for (item, start) in module.placed(db) {
+        let text = item.text(db);
+        match known.get(&item).filter(|known| known.text == *text) {
+            Some(known) => items.push(InItem { start, ..(*known).clone() }),
+            None if asked == FEW => return None,
+            None => {
+                asked += 1;
+                ready(db, item);
+                items.push(in_item(db, item, start));
+            }
+        }
+    }
+    Some(Found { items, beside: defined_twice(db, module) })
+}
+
+fn in_item(db: &dyn Database, item: Item, start: u32) -> InItem {
+    let diagnostics = item_diagnostics(db, item).into_iter().chain(import(db, item)).collect();
+    InItem { item, start, text: Arc::clone(item.text(db)), diagnostics }
+}
+
+/// Everything wrong in a module.
+pub(super) fn found(db: &dyn Database, module: &Module) -> Found {
+    if module.text.is_too_long() {
+        return Found { items: Vec::new(), beside: lex(module.text.text()).diagnostics };
+    }
+    prepared(db, module.file);
+    let items = module.placed(db).map(|(item, start)| in_item(db, item, start)).collect();
+    Found { items, beside: defined_twice(db, module) }
 }
 
 /// What is wrong with an import: no such module, or a circle.
-fn import(db: &dyn Database, item: Item<'_>) -> Option<Diagnostic> {
+fn import(db: &dyn Database, item: Item) -> Option<Diagnostic> {
     let import = import_at(db, item)?;
     let view = View::new(db);
     if !view.has_module(&import.module) {
@@ -69,22 +124,23 @@ fn import(db: &dyn Database, item: Item<'_>) -> Option<Diagnostic> {
 }
 
 /// The import that an item is; asks only where it may be one.
-pub(super) fn import_at<'db>(db: &'db dyn Database, item: Item<'db>) -> Option<&'db ImportRef<'db>> {
+pub(super) fn import_at<'db>(db: &'db dyn Database, item: Item) -> Option<&'db ImportRef> {
     (item.kind(db) == ItemKind::Import).then(|| import_of(db, item).as_ref()).flatten()
 }
 
 /// Names that a module defines twice.
-fn defined_twice(db: &dyn Database, file: SourceFile) -> Vec<Diagnostic> {
+fn defined_twice(db: &dyn Database, module: &Module) -> Vec<Diagnostic> {
+    let file = module.file;
     let twice = twice(db, file);
     if twice.is_empty() {
         return Vec::new();
     }
-    let starts: HashMap<Item<'_>, u32> = placed(db, file).collect();
-    let place = |binding: &Binding<'_>| {
+    let starts: HashMap<Item, u32> = module.placed(db).collect();
+    let place = |binding: &Binding| {
         let start = starts.get(&binding.item).copied().unwrap_or_default();
         binding_span(db, binding).shift(start)
     };
-    let report = |(first, again): &(Binding<'_>, Binding<'_>)| {
+    let report = |(first, again): &(Binding, Binding)| {
         let what = again.space.describe(&again.name);
         let mut diagnostic = Diagnostic::new(Code::E0104, place(again), format!("{what} is defined twice"));
         let module = Some(file.module(db).clone());
@@ -95,7 +151,7 @@ fn defined_twice(db: &dyn Database, file: SourceFile) -> Vec<Diagnostic> {
 }
 
 /// The place of a name that an item binds, relative to the item.
-fn binding_span(db: &dyn Database, binding: &Binding<'_>) -> Span {
+fn binding_span(db: &dyn Database, binding: &Binding) -> Span {
     let tree = &tree(db, binding.item).tree;
     let mut places = Vec::new();
     match &tree.item {

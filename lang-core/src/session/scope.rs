@@ -7,7 +7,7 @@ use salsa::Database;
 
 use super::db::{Item, SourceFile, Symbol, Workspace};
 use super::path;
-use super::queries::{items, tree};
+use super::queries::tree;
 use super::view::View;
 use crate::base::{GlobalName, ModuleName, Name, Span};
 use crate::norm::Rule;
@@ -18,18 +18,18 @@ use crate::syntax::split::{ItemKind, file_stem};
 
 /// What a value name is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, salsa::SalsaValue)]
-pub(super) enum Value<'db> {
+pub(super) enum Value {
     /// A definition.
-    Def(Item<'db>),
+    Def(Item),
     /// Bound by this `let`.
-    Let(Item<'db>),
+    Let(Item),
     /// A constructor: its type and position.
-    Ctor(Item<'db>, u32),
+    Ctor(Item, u32),
 }
 
-impl<'db> Value<'db> {
+impl Value {
     /// The item it stands in.
-    pub(super) fn item(self) -> Item<'db> {
+    pub(super) fn item(self) -> Item {
         match self {
             Self::Def(item) | Self::Let(item) | Self::Ctor(item, _) => item,
         }
@@ -38,9 +38,9 @@ impl<'db> Value<'db> {
 
 /// An import as written.
 #[derive(Clone, PartialEq, Eq, Debug, salsa::SalsaValue)]
-pub(super) struct ImportRef<'db> {
+pub(super) struct ImportRef {
     /// The item.
-    pub(super) item: Item<'db>,
+    pub(super) item: Item,
     /// What the module is called here.
     pub(super) alias: Name,
     /// The module it means.
@@ -59,7 +59,7 @@ pub(super) fn file_named<'db>(db: &'db dyn Database, module: Symbol<'db>) -> Opt
 
 /// The import that an item is.
 #[salsa::tracked]
-pub(super) fn import_of<'db>(db: &'db dyn Database, item: Item<'db>) -> Option<ImportRef<'db>> {
+pub(super) fn import_of<'db>(db: &'db dyn Database, item: Item) -> Option<ImportRef> {
     let ast::Item::Import(import) = &tree(db, item).tree.item else { return None };
     if import.path.name.is_empty() {
         return None;
@@ -77,8 +77,8 @@ pub(super) fn import_of<'db>(db: &'db dyn Database, item: Item<'db>) -> Option<I
 
 /// The imports of a file, in order.
 #[salsa::tracked]
-pub(super) fn imports(db: &dyn Database, file: SourceFile) -> Vec<ImportRef<'_>> {
-    let imports = items(db, file).iter().filter(|item| item.kind(db) == ItemKind::Import);
+pub(super) fn imports(db: &dyn Database, file: SourceFile) -> Vec<ImportRef> {
+    let imports = file.items(db).iter().filter(|item| item.kind(db) == ItemKind::Import);
     imports.filter_map(|item| import_of(db, *item).clone()).collect()
 }
 
@@ -90,9 +90,9 @@ pub(super) fn import_named<'db>(db: &'db dyn Database, file: SourceFile, alias: 
 
 /// The types of a file. Of two with one name the first counts.
 #[salsa::tracked]
-pub(super) fn types(db: &dyn Database, file: SourceFile) -> BTreeMap<Box<str>, Item<'_>> {
+pub(super) fn types(db: &dyn Database, file: SourceFile) -> BTreeMap<Box<str>, Item> {
     let mut types = BTreeMap::new();
-    for item in items(db, file).iter().filter(|i| i.kind(db) == ItemKind::Type) {
+    for item in file.items(db).iter().filter(|i| i.kind(db) == ItemKind::Type) {
         if !item.name(db).is_empty() {
             types.entry(item.name(db).as_str().into()).or_insert(*item);
         }
@@ -102,13 +102,13 @@ pub(super) fn types(db: &dyn Database, file: SourceFile) -> BTreeMap<Box<str>, I
 
 /// The type of that name.
 #[salsa::tracked(returns(copy))]
-pub(super) fn type_named<'db>(db: &'db dyn Database, file: SourceFile, name: Symbol<'db>) -> Option<Item<'db>> {
+pub(super) fn type_named<'db>(db: &'db dyn Database, file: SourceFile, name: Symbol<'db>) -> Option<Item> {
     types(db, file).get(name.text(db).as_str()).copied()
 }
 
 /// The constructors of a `type` item, in order.
 #[salsa::tracked]
-pub(super) fn ctors<'db>(db: &'db dyn Database, item: Item<'db>) -> Vec<Name> {
+pub(super) fn ctors<'db>(db: &'db dyn Database, item: Item) -> Vec<Name> {
     let module = item.file(db).module(db);
     let ctors = type_items::constructors(&tree(db, item).tree, module, &View::new(db));
     ctors.into_iter().map(|c| c.name).collect()
@@ -116,7 +116,7 @@ pub(super) fn ctors<'db>(db: &'db dyn Database, item: Item<'db>) -> Vec<Name> {
 
 /// The names in the pattern of a `let` item, those of constructors without arguments among them.
 #[salsa::tracked]
-pub(super) fn let_names<'db>(db: &'db dyn Database, item: Item<'db>) -> Vec<Name> {
+pub(super) fn let_names<'db>(db: &'db dyn Database, item: Item) -> Vec<Name> {
     let tree = &tree(db, item).tree;
     let ast::Item::Let(top) = &tree.item else { return Vec::new() };
     let mut names = Vec::new();
@@ -152,7 +152,7 @@ pub(super) fn pattern_names(tree: &Tree, pat: PatId, found: &mut dyn FnMut(&Name
 #[salsa::tracked]
 pub(super) fn unnamed_extents(db: &dyn Database, file: SourceFile) -> BTreeMap<Box<str>, String> {
     let mut extents = BTreeMap::new();
-    for item in items(db, file).iter().filter(|i| i.kind(db) == ItemKind::Let) {
+    for item in file.items(db).iter().filter(|i| i.kind(db) == ItemKind::Let) {
         for (name, help) in unnamed::unnamed_extents(&tree(db, *item).tree) {
             extents.entry(name.as_str().into()).or_insert(help);
         }
@@ -162,13 +162,13 @@ pub(super) fn unnamed_extents(db: &dyn Database, file: SourceFile) -> BTreeMap<B
 
 /// How a `type` item uses its parameters.
 #[salsa::tracked]
-pub(super) fn param_uses<'db>(db: &'db dyn Database, item: Item<'db>) -> Vec<ParamUses> {
+pub(super) fn param_uses<'db>(db: &'db dyn Database, item: Item) -> Vec<ParamUses> {
     type_items::param_uses(&tree(db, item).tree, item.file(db).module(db), &View::new(db))
 }
 
 /// Which parameters of a `type` item are sizes.
 #[salsa::tracked]
-pub(super) fn size_params<'db>(db: &'db dyn Database, item: Item<'db>) -> Vec<bool> {
+pub(super) fn size_params<'db>(db: &'db dyn Database, item: Item) -> Vec<bool> {
     let view = View::new(db);
     let own = GlobalName { module: item.file(db).module(db).clone(), name: item.name(db).clone() };
     type_items::size_params(&own, |ty| view.type_item(ty).map(|item| param_uses(db, item)))
@@ -176,9 +176,9 @@ pub(super) fn size_params<'db>(db: &'db dyn Database, item: Item<'db>) -> Vec<bo
 
 /// The values of a file. Of two with one name the first counts.
 #[salsa::tracked]
-pub(super) fn scope(db: &dyn Database, file: SourceFile) -> BTreeMap<Box<str>, Value<'_>> {
+pub(super) fn scope(db: &dyn Database, file: SourceFile) -> BTreeMap<Box<str>, Value> {
     let mut values = BTreeMap::new();
-    let all = items(db, file);
+    let all = file.items(db);
     let known: BTreeSet<&Name> =
         all.iter().filter(|i| i.kind(db) == ItemKind::Type).flat_map(|i| ctors(db, *i)).collect();
     let mut add = |name: &Name, value| {
@@ -207,19 +207,19 @@ pub(super) fn scope(db: &dyn Database, file: SourceFile) -> BTreeMap<Box<str>, V
 
 /// The value of that name.
 #[salsa::tracked(returns(copy))]
-pub(super) fn value_named<'db>(db: &'db dyn Database, file: SourceFile, name: Symbol<'db>) -> Option<Value<'db>> {
+pub(super) fn value_named<'db>(db: &'db dyn Database, file: SourceFile, name: Symbol<'db>) -> Option<Value> {
     scope(db, file).get(name.text(db).as_str()).copied()
 }
 
 /// The rules of a module.
 #[salsa::tracked]
-pub(super) fn rules(db: &dyn Database, file: SourceFile) -> Vec<Item<'_>> {
-    let is_rule = |item: &Item<'_>| matches!(item.kind(db), ItemKind::Derivative | ItemKind::Adjoint);
-    items(db, file).iter().copied().filter(is_rule).collect()
+pub(super) fn rules(db: &dyn Database, file: SourceFile) -> Vec<Item> {
+    let is_rule = |item: &Item| matches!(item.kind(db), ItemKind::Derivative | ItemKind::Adjoint);
+    file.items(db).iter().copied().filter(is_rule).collect()
 }
 
 /// The rule of a definition.
-pub(super) fn rule_named<'db>(db: &'db dyn Database, file: SourceFile, kind: Rule, name: &str) -> Option<Item<'db>> {
+pub(super) fn rule_named<'db>(db: &'db dyn Database, file: SourceFile, kind: Rule, name: &str) -> Option<Item> {
     let kind = match kind {
         Rule::Derivative => ItemKind::Derivative,
         Rule::Adjoint => ItemKind::Adjoint,
@@ -257,23 +257,23 @@ impl Space {
 
 /// A name that an item binds.
 #[derive(Clone, PartialEq, Eq, Debug, salsa::SalsaValue)]
-pub(super) struct Binding<'db> {
+pub(super) struct Binding {
     /// In this namespace.
     pub(super) space: Space,
     /// The name.
     pub(super) name: Name,
     /// The item.
-    pub(super) item: Item<'db>,
+    pub(super) item: Item,
     /// Which of the names that the item binds there.
     pub(super) position: usize,
 }
 
 /// Names that the items of a file bind twice: each time the first binding and another.
 #[salsa::tracked]
-pub(super) fn twice(db: &dyn Database, file: SourceFile) -> Vec<(Binding<'_>, Binding<'_>)> {
-    let mut first: HashMap<(Space, &Name), (Item<'_>, usize)> = HashMap::new();
+pub(super) fn twice(db: &dyn Database, file: SourceFile) -> Vec<(Binding, Binding)> {
+    let mut first: HashMap<(Space, &Name), (Item, usize)> = HashMap::new();
     let mut twice = Vec::new();
-    let all = items(db, file);
+    let all = file.items(db);
     let constructors: HashSet<&Name> =
         all.iter().filter(|i| i.kind(db) == ItemKind::Type).flat_map(|i| ctors(db, *i)).collect();
     for item in all {

@@ -2,6 +2,7 @@
 
 mod costs;
 mod origins;
+mod texts;
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -98,11 +99,9 @@ fn an_edit_of_a_body_recomputes_that_definition_alone() {
         |s| replace(s, "def f3(x: [n]f64) -> f64 = (sum i: x[i])", "def f3(x: [n]f64) -> f64 = (sum i: 2.0 * x[i])"),
         expect![[r#"
             checked(f3)
-            items(a.iv)
             links(f3)
             resolved(f3)
             signature(f3)
-            split_text(a.iv)
             tree(f3)
         "#]],
     );
@@ -115,11 +114,9 @@ fn an_edit_of_a_signature_recomputes_its_callers() {
         |s| replace(s, "def f70(x: [n]f64)", "def f70(x: [n + 0 * n]f64)"),
         expect![[r#"
             checked(f70)
-            items(a.iv)
             links(f70)
             resolved(f70)
             signature(f70)
-            split_text(a.iv)
             tree(f70)
         "#]],
     );
@@ -132,14 +129,12 @@ fn an_edit_of_a_signature_recomputes_its_callers() {
             checked(f70)
             checked(g140)
             checked(g141)
-            items(a.iv)
             links(f70)
             prepared(a.iv)
             resolved(f70)
             signature(f70)
             signature(g140)
             signature(g141)
-            split_text(a.iv)
             tree(f70)
         "#]],
     );
@@ -153,11 +148,9 @@ fn an_edit_of_an_inferred_body_reaches_callers_only_by_its_type() {
         |s| replace(s, "x + 1.0", "x + 2.0"),
         expect![[r#"
             checked(g)
-            items(a.iv)
             links(g)
             resolved(g)
             signature(g)
-            split_text(a.iv)
             tree(g)
         "#]],
     );
@@ -167,12 +160,10 @@ fn an_edit_of_an_inferred_body_reaches_callers_only_by_its_type() {
         expect![[r#"
             checked(g)
             checked(h)
-            items(a.iv)
             links(g)
             prepared(a.iv)
             resolved(g)
             signature(g)
-            split_text(a.iv)
             tree(g)
         "#]],
     );
@@ -184,29 +175,25 @@ fn text_before_a_definition_does_not_matter_to_it() {
         &three_hundred(),
         |s| s.edit(FILE, 0..0, "\n\n  "),
         expect![[r#"
-        items(a.iv)
-        split_text(a.iv)
-    "#]],
+
+        "#]],
     );
     let text = "-- One.\n--|Two.\n-- Three.\ndef f(x: f64) -> f64 = x\n-- Four.\n\n  -- Five.\n\ndo f(1.0) -- Six.";
     recomputed(
         text,
         |s| replace(s, "-- One.", ""),
         expect![[r#"
-        items(a.iv)
-        split_text(a.iv)
-    "#]],
+
+        "#]],
     );
     recomputed(
         text,
         |s| replace(s, "-- Three.", ""),
         expect![[r#"
             checked(f)
-            items(a.iv)
             links(f)
             resolved(f)
             signature(f)
-            split_text(a.iv)
             tree(f)
         "#]],
     );
@@ -214,25 +201,21 @@ fn text_before_a_definition_does_not_matter_to_it() {
         text,
         |s| replace(s, "-- Five.", "-- 5."),
         expect![[r#"
-        items(a.iv)
-        split_text(a.iv)
-    "#]],
+
+        "#]],
     );
     recomputed(
         text,
         |s| replace(s, "-- Six.", ""),
         expect![[r#"
-        items(a.iv)
-        split_text(a.iv)
-        tree(do 1)
-    "#]],
+            tree(do 1)
+        "#]],
     );
     recomputed(
         &three_hundred(),
         |s| replace(s, "-- About f9.", "-- Something about f9."),
         expect![[r#"
-            items(a.iv)
-            split_text(a.iv)
+
         "#]],
     );
 }
@@ -245,14 +228,12 @@ fn a_new_definition_disturbs_only_those_who_ask_for_its_name() {
         expect![[r#"
             checked(len)
             cyclic(a.iv)
-            items(a.iv)
             links(len)
             order(a.iv)
             prepared(a.iv)
             resolved(len)
             scope(a.iv)
             signature(len)
-            split_text(a.iv)
             tree(len)
             twice(a.iv)
             types(a.iv)

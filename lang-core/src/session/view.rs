@@ -41,25 +41,25 @@ impl<'db> View<'db> {
     }
 
     /// The value of exactly that name, the prelude left out.
-    pub(super) fn own_value(&self, module: &str, name: &str) -> Option<Value<'db>> {
+    pub(super) fn own_value(&self, module: &str, name: &str) -> Option<Value> {
         scope::value_named(self.db, self.file(module)?, Symbol::new(self.db, Name::from(name)))
     }
 
-    fn own_type(&self, module: &str, name: &str) -> Option<Item<'db>> {
+    fn own_type(&self, module: &str, name: &str) -> Option<Item> {
         scope::type_named(self.db, self.file(module)?, Symbol::new(self.db, Name::from(name)))
     }
 
-    pub(super) fn value_item(&self, name: &GlobalName) -> Option<Value<'db>> {
+    pub(super) fn value_item(&self, name: &GlobalName) -> Option<Value> {
         self.own_value(&name.module, &name.name)
     }
 
-    pub(super) fn type_item(&self, name: &GlobalName) -> Option<Item<'db>> {
+    pub(super) fn type_item(&self, name: &GlobalName) -> Option<Item> {
         self.own_type(&name.module, &name.name)
     }
 
     /// The items that a name of a use may mean. Types are looked up in all those of the file at
     /// once: few edits change which there are.
-    pub(super) fn targets(&self, name: &GlobalName) -> impl Iterator<Item = Item<'db>> + use<'db> {
+    pub(super) fn targets(&self, name: &GlobalName) -> impl Iterator<Item = Item> + use<'db> {
         let file = self.file(&name.module);
         let value = self.value_item(name).map(Value::item);
         let ty = file.and_then(|file| scope::types(self.db, file).get(name.name.as_str()).copied());

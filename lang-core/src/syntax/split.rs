@@ -9,9 +9,10 @@
 //! the item before them; those before the first item belong to the first. Texts end with their
 //! last token or comment: blank lines between items are in none.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use super::lexer::{Comment, Spanned, Token, lex};
+use super::lexer::{Comment, MAX_TEXT, Spanned, Token, lex};
 use super::ops::BinderKind;
 use super::token::{Sym, Word};
 use crate::base::Name;
@@ -49,6 +50,8 @@ pub struct ItemText {
     pub text: Arc<str>,
     /// Where the text begins in the file.
     pub start: u32,
+    /// Where its first word stands, if an item begins there whatever is written before that line: see [`resplit`].
+    pub sure: Option<u32>,
 }
 
 /// The items of a file, in order. All tokens are in one; a file of comments alone has none.
@@ -88,10 +91,51 @@ pub fn split(text: &str) -> Vec<ItemText> {
             name: declared(*kind, own),
             text: text.get(from as usize..to as usize).unwrap_or_default().into(),
             start: from,
+            sure: (first.column0 && STARTERS.contains(kind)).then_some(first.span.start),
         });
     }
     items
 }
+
+/// What begins an item in column 0 whatever stands before.
+const STARTERS: [ItemKind; 4] = [ItemKind::Def, ItemKind::Type, ItemKind::Import, ItemKind::Do];
+
+/// Splits again what an edit may have changed. `items` are those of the text before it, of which the bytes `edited` were
+/// replaced by `inserted` many; `text` is what came of it. Gives which of the items to replace, and by what; those after
+/// them move by as much as the text grew.
+///
+/// What is split again begins at an item that is sure to begin there and whose first word ends before the edit, and ends
+/// at the second that does so behind it: comments above the first may have become another item's.
+#[must_use]
+pub fn resplit(
+    items: &[(u32, Option<u32>)],
+    edited: Range<usize>,
+    inserted: usize,
+    text: &str,
+) -> (Range<usize>, Vec<ItemText>) {
+    let before = |sure: u32| sure as usize + LONGEST_WORD < edited.start;
+    let first = items.iter().rposition(|(_, sure)| sure.is_some_and(before));
+    let mut behind = items.iter().enumerate().skip(first.unwrap_or_default());
+    let mut behind = behind.by_ref().filter(|(_, (start, sure))| sure.is_some() && *start as usize > edited.end);
+    let last = behind.nth(1);
+    let moved = |at: usize| at - edited.end + edited.start + inserted;
+    let begin = first.and_then(|at| items.get(at)).map_or(0, |(start, _)| *start as usize);
+    let end = last.map_or(text.len(), |(_, (start, _))| moved(*start as usize));
+    if text.len() > MAX_TEXT {
+        return (0..items.len(), split(text));
+    }
+    let mut new = split(text.get(begin..end).unwrap_or_default());
+    // Texts have at most `MAX_TEXT` bytes.
+    let by = u32::try_from(begin).unwrap_or(u32::MAX);
+    for item in &mut new {
+        item.start += by;
+        item.sure = item.sure.map(|sure| sure + by);
+    }
+    (first.unwrap_or_default()..last.map_or(items.len(), |(at, _)| at), new)
+}
+
+/// The longest of the words that begin an item, `import`.
+const LONGEST_WORD: usize = 6;
 
 /// The starts without those at a `let` of a chain: one that stands where an expression has to
 /// follow and has an `in`. It should be indented, and is told as that, once.

@@ -135,7 +135,7 @@ fn params(place: [u32; 2]) -> Value {
 fn server(encoding: &str) -> Client {
     let capabilities = json!({"general": {"positionEncodings": [encoding]}});
     // Costs come when they are there; what is compared should not depend on when.
-    let options = json!({"diagnostics": {"gradCost": false}, "hints": {"cost": false}, "lenses": {"cost": false}});
+    let options = json!({"diagnostics": {"gradCost": false}, "hints": {"change": false}, "lenses": {"cost": false}});
     Client::with(json!({"capabilities": capabilities, "initializationOptions": options}))
 }
 

@@ -46,7 +46,10 @@ pub(crate) fn inlay_hints(seen: &Seen<'_>, url: &Url, range: Range) -> Result<Op
     if chosen.cost {
         let checker = seen.checker.lock().unwrap_or_else(PoisonError::into_inner);
         let known = checker.cost_hints(seen.session, &text.module, chosen.change);
-        all.extend(known.into_iter().filter(|hint| span.touches(hint.at)));
+        // Without what they were before, those that changed read otherwise.
+        let plain = checker.cost_hints(seen.session, &text.module, false);
+        let shown = known.into_iter().zip(plain).filter(|(hint, plain)| chosen.every_cost || hint.text != plain.text);
+        all.extend(shown.map(|(hint, _)| hint).filter(|hint| span.touches(hint.at)));
     }
     Ok(Some(all.into_iter().map(|hint| inlay_hint(&text, hint)).collect()))
 }

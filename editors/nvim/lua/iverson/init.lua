@@ -14,7 +14,7 @@ M.options = {
   inlay_hints = true,
   --- Show lenses in programs, and keep them current.
   lenses = true,
-  --- Settings of the server, those of the book's page on editors: `{ hints = { cost = false } }`.
+  --- Settings of the server, those of the book's page on editors: `{ hints = { cost = true } }`.
   settings = {},
   --- Called with the client and the buffer.
   on_attach = nil,

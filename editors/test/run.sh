@@ -60,6 +60,9 @@ run_grammar() {
 run_nvim() {
   ./install.sh nvim
   timeout 180 "$cache/nvim/bin/nvim" --clean -l nvim.lua
+  # As a user opens a program: by its name, with the plugin where the page on Neovim says, the server on the PATH.
+  PATH="$(dirname "$IVERSON_LSP"):$PATH" timeout 60 "$cache/nvim/bin/nvim" --headless --clean \
+    --cmd "lua vim.opt.runtimepath:append('$(realpath ../nvim)')" -S nvim_argument.lua program.iv
 }
 run_nvim07() {
   ./install.sh nvim07

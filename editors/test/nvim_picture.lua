@@ -41,7 +41,8 @@ vim.api.nvim_create_autocmd('VimEnter', {
       end, function()
         vim.api.nvim_set_current_win(views[1])
         vim.api.nvim_win_set_cursor(views[1], { views[2], 2 })
-        vim.api.nvim_win_set_width(views[1], 66)
+        vim.api.nvim_win_set_width(views[1], 62)
+        vim.wo[views[1]].cursorline = true
         vim.cmd('echo "ready"')
       end)
     end)

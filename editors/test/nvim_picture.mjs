@@ -18,8 +18,8 @@ if (picture === undefined || lsp === undefined || !fs.existsSync(lsp)) {
   console.error("usage: IVERSON_LSP=SERVER node nvim_picture.mjs PICTURE.png");
   process.exit(2);
 }
-const COLUMNS = 164;
-const LINES = 22;
+const COLUMNS = 160;
+const LINES = 17;
 
 /** The colours that a terminal names by number. */
 function indexed(n) {

@@ -236,6 +236,17 @@ function M.views()
   end)
 end
 
+--- What stands in no file can be read: definitions of the library and pages of codes lead there.
+function M.library()
+  vim.api.nvim_set_current_win(M.window)
+  vim.cmd('hide edit iverson-library:/stats.iv')
+  M.check(text():find('def variance', 1, true), 'a module of the library can be read')
+  M.check(not vim.bo.modifiable and vim.bo.filetype == 'iverson', 'and not edited')
+  vim.cmd('hide edit iverson-library:/errors/E0100.md')
+  M.check(text():find('# E0100', 1, true), 'and so can the page of a code')
+  vim.api.nvim_win_set_buf(M.window, M.source)
+end
+
 --- What stands at a place of the program, to the eye.
 function M.colours()
   local function is(line, column, expected)

@@ -4,7 +4,13 @@
 #   IVERSON_LSP=target/debug/iverson-lsp editors/test/run.sh [grammar] [nvim] [nvim07] [emacs] [vscode]
 #
 # All of them where none is named. IVERSON_SCREENSHOTS is a folder for pictures of VS Code and Neovim.
+#
+#   IVERSON_LSP=target/debug/iverson-lsp editors/test/run.sh pictures
+#
+# takes those of README and book anew, docs/book/src/editors/*.png, once VS Code's test has passed. Look at them then.
 set -euo pipefail
+# What fails within $(…) fails.
+shopt -s inherit_errexit
 : "${IVERSON_LSP:?has to name the program of the server}"
 # Tests change folders.
 IVERSON_LSP="$(realpath "$IVERSON_LSP")"
@@ -18,6 +24,15 @@ cd "$(dirname "$0")"
 exec </dev/null
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/iverson-editors"
 
+# Runs a command with a Node that the extension can be made with.
+with_node() {
+  if [ "$(node -p 'parseInt(process.versions.node)')" -ge 20 ]; then
+    "$@"
+  else
+    PATH="$cache/node/node_modules/node/bin:$PATH" "$@"
+  fi
+}
+
 # What npm wants of the extension, in the cache: the checkout stays as it is.
 extension() {
   local copy="$cache/extension"
@@ -25,7 +40,8 @@ extension() {
   if ! cmp -s ../vscode/package-lock.json "$copy/installed.json"; then
     rm -rf "$copy/node_modules"
     cp ../vscode/package.json ../vscode/package-lock.json "$copy/"
-    (cd "$copy" && npm ci --silent --ignore-scripts --no-audit --no-fund)
+    (cd "$copy" && with_node npm ci --ignore-scripts --no-audit --no-fund) >"$cache/npm.log" 2>&1 ||
+      { { tail -20 "$cache/npm.log"; echo "editors: npm cannot install what the extension is made with"; } >&2; return 1; }
     cp ../vscode/package-lock.json "$copy/installed.json"
   fi
   # The rest as it is now.
@@ -35,10 +51,18 @@ extension() {
 }
 
 # A display is wanted by none of them; each has its own time.
-run_grammar() { (cd "$(extension)" && timeout 120 npm test --silent); }
+run_grammar() {
+  ./install.sh npm
+  local copy
+  copy="$(extension)"
+  (cd "$copy" && with_node timeout 120 npm test --silent)
+}
 run_nvim() {
   ./install.sh nvim
   timeout 180 "$cache/nvim/bin/nvim" --clean -l nvim.lua
+  # As a user opens a program: by its name, with the plugin where the page on Neovim says, the server on the PATH.
+  PATH="$(dirname "$IVERSON_LSP"):$PATH" timeout 60 "$cache/nvim/bin/nvim" --headless --clean \
+    --cmd "lua vim.opt.runtimepath:append('$(realpath ../nvim)')" -S nvim_argument.lua program.iv
 }
 run_nvim07() {
   ./install.sh nvim07
@@ -52,18 +76,29 @@ run_vscode() {
   ./install.sh vscode
   local copy
   copy="$(extension)"
-  (cd "$copy" && npm run --silent package >package.log 2>&1) || { cat "$copy/package.log"; return 1; }
-  IVERSON_VSIX="$(ls "$copy"/iverson-*.vsix)" timeout 600 node vscode.mjs
+  (cd "$copy" && with_node npm run --silent package >package.log 2>&1) || { cat "$copy/package.log"; return 1; }
+  IVERSON_VSIX="$(ls "$copy"/iverson-*.vsix)" with_node timeout 600 node vscode.mjs
   if [ -n "${IVERSON_SCREENSHOTS:-}" ]; then
-    ./install.sh nvim
-    timeout 120 node nvim_picture.mjs "$IVERSON_SCREENSHOTS/nvim-adjoint.png"
+    ./install.sh nvim tmux
+    with_node timeout 120 node nvim_picture.mjs "$IVERSON_SCREENSHOTS/nvim-adjoint.png"
   fi
+}
+# Those pictures that pages show.
+run_pictures() {
+  local taken book=../../docs/book/src/editors picture
+  taken="$(mktemp -d)"
+  IVERSON_SCREENSHOTS="$taken" run_vscode
+  for picture in "$book"/*.png; do
+    cp "$taken/$(basename "$picture")" "$picture"
+  done
+  rm -rf "$taken"
+  ls "$book"/*.png
 }
 
 [ $# -gt 0 ] || set -- grammar nvim nvim07 emacs vscode
 for editor in "$@"; do
   case "$editor" in
-    grammar | nvim | nvim07 | emacs | vscode)
+    grammar | nvim | nvim07 | emacs | vscode | pictures)
       printf '\n-- %s\n' "$editor"
       "run_$editor"
       ;;

@@ -5,7 +5,7 @@
 //   IVERSON_LSP=target/debug/iverson-lsp node editors/test/vscode.mjs
 //
 // IVERSON_VSIX is the extension, else the one that was packaged last; IVERSON_SCREENSHOTS is the folder for pictures,
-// else a new one.
+// which are kept without it only where the test fails.
 
 import { spawn, spawnSync } from "node:child_process";
 import * as fs from "node:fs";
@@ -91,6 +91,28 @@ function node() {
   return fs.existsSync(own) ? own : process.execPath;
 }
 
+const SETTINGS = {
+  "iverson.server.path": link,
+  "workbench.startupEditor": "none",
+  "window.autoDetectColorScheme": true,
+  "workbench.preferredLightColorTheme": "Light Modern",
+  "workbench.preferredDarkColorTheme": "Dark Modern",
+  "workbench.secondarySideBar.defaultVisibility": "hidden",
+  "workbench.tips.enabled": false,
+  "workbench.activityBar.location": "hidden",
+  "chat.disableAIFeatures": true,
+  "editor.fontSize": 13,
+  "editor.hover.delay": 100,
+  "editor.lightbulb.enabled": "off",
+  "editor.minimap.enabled": false,
+  "editor.scrollBeyondLastLine": false,
+  "extensions.ignoreRecommendations": true,
+  "telemetry.telemetryLevel": "off",
+  "update.mode": "none",
+  "window.commandCenter": false,
+  "security.workspace.trust.enabled": false,
+};
+
 /** A fresh VS Code with the extension and a copy of the program. */
 async function serve(lsp, vsix) {
   const entry = path.join(installed, "code-server", "out", "node", "entry.js");
@@ -103,23 +125,7 @@ async function serve(lsp, vsix) {
   fs.symlinkSync(fs.realpathSync(lsp), link);
   const user = path.join(work, "user");
   fs.mkdirSync(path.join(user, "User"), { recursive: true });
-  const settings = {
-    "iverson.server.path": link,
-    "workbench.startupEditor": "none",
-    "workbench.colorTheme": "Light Modern",
-    "workbench.secondarySideBar.defaultVisibility": "hidden",
-    "workbench.tips.enabled": false,
-    "workbench.activityBar.location": "hidden",
-    "chat.disableAIFeatures": true,
-    "editor.minimap.enabled": false,
-    "editor.hover.delay": 100,
-    "extensions.ignoreRecommendations": true,
-    "telemetry.telemetryLevel": "off",
-    "update.mode": "none",
-    "window.commandCenter": false,
-    "security.workspace.trust.enabled": false,
-  };
-  fs.writeFileSync(path.join(user, "User", "settings.json"), JSON.stringify(settings));
+  fs.writeFileSync(path.join(user, "User", "settings.json"), JSON.stringify(SETTINGS));
   const shared = ["--user-data-dir", user, "--extensions-dir", path.join(work, "extensions")];
   const env = { ...process.env, XDG_CONFIG_HOME: path.join(work, "config"), PASSWORD: "", VSCODE_IPC_HOOK_CLI: "" };
   const install = spawnSync(node(), [entry, ...shared, "--install-extension", vsix], { env, encoding: "utf8" });
@@ -167,7 +173,7 @@ class Window {
     return (await within.locator(selector).allTextContents()).map(plain);
   }
 
-  /** The middle of the first `part`, of the line that has `line`, and the right end of it. */
+  /** The middle of the first `part`, of the line that has `line`, and both ends of it. */
   async place(line, part) {
     const found = await this.page.evaluate(
       ([line, part]) => {
@@ -188,7 +194,7 @@ class Window {
               range.setEnd(node, start + part.length - at);
               const box = range.getBoundingClientRect();
               if (box.right > element.closest(".monaco-editor").getBoundingClientRect().right) return null;
-              return { x: box.x + box.width / 2, y: box.y + box.height / 2, right: box.right };
+              return { left: box.left, x: box.x + box.width / 2, y: box.y + box.height / 2, right: box.right };
             }
             at += length;
           }
@@ -217,7 +223,24 @@ class Window {
     await this.page.mouse.click(x, y, options);
   }
 
+  /** The colour of the beginning of the first `part`. */
+  async colour(line, part) {
+    const { left, y } = await this.steady(line, part);
+    return this.page.evaluate(([x, y]) => getComputedStyle(document.elementFromPoint(x, y)).color, [left + 3, y]);
+  }
+
+  /** Moves the border between two editors. */
+  async widen(to) {
+    const right = await this.page.locator(".editor-group-container").nth(1).boundingBox();
+    await this.page.mouse.move(right.x, right.y + right.height / 2);
+    await this.page.mouse.down();
+    await this.page.mouse.move(to, right.y + right.height / 2, { steps: 5 });
+    await this.page.mouse.up();
+  }
+
   async picture(name) {
+    // What fades in or out has done so.
+    await new Promise((resolve) => setTimeout(resolve, 700));
     await this.page.screenshot({ path: path.join(pictures, `vscode-${name}.png`) });
   }
 
@@ -291,6 +314,16 @@ async function test(window) {
   );
   await until("a good program has no squiggles", async () => (await errors()) === 0);
 
+  const coloured = async () => {
+    const colours = new Set();
+    for (const word of ["n + m", "x", "i + j", "f64"]) {
+      colours.add(await window.colour("def conv(", word));
+    }
+    return colours.size === 4;
+  };
+  await until("sizes, indices and names have their colours", coloured);
+  await window.picture("lenses");
+
   const over = await window.place("def conv(", "conv");
   await page.mouse.move(over.x, over.y);
   await until("a hover tells of the definition", async () =>
@@ -319,6 +352,8 @@ async function test(window) {
   await window.replace("(x, c) in sum", "^3", "^2");
   await until("and another", () => inView("2 * out_adj"));
 
+  await window.widen(815);
+
   const marked = async (part) => {
     const editor = await window.editor(part);
     return (await editor?.locator(".view-overlays [class*=ced-]").count()) > 0;
@@ -341,6 +376,11 @@ async function test(window) {
     (await window.texts(".notification-toast, .notifications-toasts")).some((text) => text.includes("0.5625")),
   );
   await window.picture("run");
+
+  await page.emulateMedia({ colorScheme: "dark" });
+  await until("a dark theme is a theme too", async () => (await page.locator(".monaco-workbench.vs-dark").count()) > 0);
+  await until("with these colours", coloured);
+  await window.picture("dark");
 
   const problems = page.locator(".notification-list-item:has(.codicon-error), .notification-list-item:has(.codicon-warning)");
   await until("and the window has told of no problem", async () => (await problems.count()) === 0, 1000);
@@ -377,7 +417,7 @@ async function main() {
         "--disable-sync",
       ],
     });
-    const context = await browser.newContext({ viewport: { width: 1400, height: 800 }, deviceScaleFactor: 1.5 });
+    const context = await browser.newContext({ viewport: { width: 1400, height: 480 }, deviceScaleFactor: 1.5, colorScheme: "light" });
     const page = await context.newPage();
     await page.goto(served.address);
     try {
@@ -390,7 +430,7 @@ async function main() {
       console.error(`vscode: see ${path.join(pictures, "vscode-failed.png")} and ${work}`);
       throw error;
     }
-    console.log(`vscode: all good; pictures are in ${pictures}`);
+    console.log(`vscode: all good${process.env.IVERSON_SCREENSHOTS ? `; pictures are in ${pictures}` : ""}`);
   } finally {
     await browser?.close();
     if (served?.server.pid !== undefined) {
@@ -401,9 +441,7 @@ async function main() {
       }
     }
   }
-  if (!pictures.startsWith(work)) {
-    fs.rmSync(work, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
-  }
+  fs.rmSync(work, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
 }
 
 main().catch((error) => {

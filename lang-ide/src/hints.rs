@@ -120,7 +120,7 @@ fn cost(session: &Session, item: &ItemRef) -> Option<Hint> {
     let rest = item.text.get(head.len()..)?;
     let line = rest.find('\n').unwrap_or(rest.len());
     let at = u32::try_from(head.len() + line).ok()? + item.start;
-    let mut text = format!(" work {}", brief(&costs.primal?.work));
+    let mut text = format!("work {}", brief(&costs.primal?.work));
     text += &costs.adjoint.map(|c| format!(" · ∇ {}", brief(&c.work))).unwrap_or_default();
     Some(Hint { at, text, kind: HintKind::Cost, insert: false })
 }

@@ -77,15 +77,15 @@ fn hints_tell_what_is_inferred() {
         text.insert_str(hint.at as usize, &format!("⟨{}⟩", hint.text));
     }
     expect![[r#"
-            def conv(x: [n]f64, w: [m]f64) -> [n - m + 1]f64 =⟨ work 2·n·m − 2·m² − n + 3·m − 1 · ∇ in 6 cases⟩
+            def conv(x: [n]f64, w: [m]f64) -> [n - m + 1]f64 =⟨work 2·n·m − 2·m² − n + 3·m − 1 · ∇ in 6 cases⟩
               for i⟨ < n - m + 1⟩: sum j⟨ < m⟩: x[i + j] * w[j]
 
-            def spread(x: [n]f64) -> f64 =⟨ work 4·n − 1 · ∇ 8·n − 1⟩
+            def spread(x: [n]f64) -> f64 =⟨work 4·n − 1 · ∇ 8·n − 1⟩
               let mean⟨: f64⟩ = total(x) / f64(n)
               let off⟨: [n]f64⟩ = x - mean
               in sum i⟨ < n⟩: off[i]^2
 
-            def main() = spread([1.0, 2.0])⟨ work 7⟩
+            def main() = spread([1.0, 2.0])⟨work 7⟩
         "#]]
     .assert_eq(&text);
 }

@@ -143,7 +143,8 @@ fn begin(
             then(state, &outcome);
             let _ = reply.send(match outcome {
                 Outcome::Value(value) => Ok(Some(json!({"value": value}))),
-                Outcome::Failed(why) => Err(failed(why)),
+                // The user has been told: a client that is answered an error would tell of it again.
+                Outcome::Failed(why) => Ok(Some(json!({"failed": why}))),
                 Outcome::Stopped => Ok(None),
             });
         });

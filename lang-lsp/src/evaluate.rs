@@ -104,7 +104,7 @@ fn command(program: &Path, run: &Run) -> Command {
         What::Main => command.args(["run", "-"]),
         What::Expression(text) => command.args(["eval", text, "-l", "-"]),
     };
-    command.args(["--color", "never", "--progress", "never"]);
+    command.args(["--color", "never", "--progress", "never", "--format", "short"]);
     if let Some(folder) = run.folder.as_ref().filter(|folder| folder.is_dir()) {
         command.current_dir(folder);
     }
@@ -112,10 +112,17 @@ fn command(program: &Path, run: &Run) -> Command {
     command
 }
 
+/// What is told where there is no interpreter.
+fn missing(program: &Path) -> String {
+    let build = "`cargo install --locked --path lang-repl` in a checkout of Iverson builds it";
+    format!("there is no program {}, which evaluates; {build}", program.display())
+}
+
 fn evaluate(run: &Run, stop: &AtomicBool) -> Outcome {
     let program = interpreter();
     let mut child = match command(&program, run).spawn() {
         Ok(child) => child,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Outcome::Failed(missing(&program)),
         Err(e) => return Outcome::Failed(format!("{} cannot be started: {e}", program.display())),
     };
     if let Some(mut input) = child.stdin.take() {
@@ -130,8 +137,11 @@ fn evaluate(run: &Run, stop: &AtomicBool) -> Outcome {
     };
     match ended {
         Ended::Itself(status) if status.success() => Outcome::Value(text(out)),
+        // The shell says so of a program that is not there.
+        Ended::Itself(status) if cfg!(unix) && status.code() == Some(127) => Outcome::Failed(missing(&program)),
         Ended::Itself(status) => match text(err) {
             told if told.is_empty() => Outcome::Failed(format!("the evaluation ended: {status}")),
+            told if status.code() == Some(1) => Outcome::Failed(placed(&told)),
             told if status.code().is_none() => Outcome::Failed(format!("{told}\nthe evaluation ended: {status}")),
             told => Outcome::Failed(told),
         },
@@ -141,6 +151,16 @@ fn evaluate(run: &Run, stop: &AtomicBool) -> Outcome {
         Ended::Stopped => Outcome::Stopped,
         Ended::Lost(why) => Outcome::Failed(why),
     }
+}
+
+/// Mistakes with their places as lines of the document and columns of the expression, which have no files' names.
+fn placed(told: &str) -> String {
+    let place = |line: &str| match (line.strip_prefix("<stdin>:"), line.strip_prefix("<eval>:1:")) {
+        (Some(rest), _) => format!("line {rest}"),
+        (_, Some(rest)) => format!("column {rest}"),
+        _ => line.to_owned(),
+    };
+    told.lines().map(place).collect::<Vec<_>>().join("\n")
 }
 
 /// How a child ended.

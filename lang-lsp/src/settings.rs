@@ -24,7 +24,11 @@ pub(crate) struct Hints {
     pub(crate) extents: bool,
     pub(crate) sizes: bool,
     pub(crate) types: bool,
+    /// Are costs shown, be it of all definitions or of those that changed?
     pub(crate) cost: bool,
+    /// Of all definitions, or of those alone whose costs are others than when the file was saved?
+    pub(crate) every_cost: bool,
+    /// What the costs were before, where they changed.
     pub(crate) change: bool,
 }
 
@@ -60,13 +64,16 @@ impl Settings {
         };
         let flag = |key: &str, otherwise: bool| find(key).and_then(Value::as_bool).unwrap_or(otherwise);
         let number = |key: &str, otherwise: u64| find(key).and_then(Value::as_u64).unwrap_or(otherwise);
+        // Lenses tell costs already.
+        let (every_cost, change) = (flag("hints.cost", false), flag("hints.change", true));
         Self {
             hints: Hints {
                 extents: flag("hints.extents", true),
                 sizes: flag("hints.sizes", true),
                 types: flag("hints.types", true),
-                cost: flag("hints.cost", true),
-                change: flag("hints.change", true),
+                cost: every_cost || change,
+                every_cost,
+                change,
             },
             lenses: Lenses {
                 cost: flag("lenses.cost", true),
@@ -89,9 +96,11 @@ mod tests {
     #[test]
     fn sections() {
         let all = Settings::read(&Value::Null);
-        assert!(all.hints.cost && all.lenses.run && all.seconds == 10);
-        let nested = Settings::read(&json!({"iverson": {"hints": {"cost": false}, "evaluate": {"seconds": 3}}}));
-        assert!(!nested.hints.cost && nested.hints.types && nested.seconds == 3);
+        assert!(all.hints.cost && !all.hints.every_cost && all.lenses.run && all.seconds == 10);
+        let nested = Settings::read(&json!({"iverson": {"hints": {"cost": true}, "evaluate": {"seconds": 3}}}));
+        assert!(nested.hints.every_cost && nested.hints.types && nested.seconds == 3);
+        let none = Settings::read(&json!({"hints": {"change": false}}));
+        assert!(!none.hints.cost && none.lenses.cost);
         let flat = Settings::read(&json!({"lenses.run": false, "evaluate.memory": "much", "hints": 7}));
         assert!(!flat.lenses.run && flat.memory == 2048 && flat.hints.sizes);
     }

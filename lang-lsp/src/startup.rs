@@ -108,10 +108,12 @@ pub(crate) fn begin(state: &mut State, abilities: Abilities, params: &Initialize
 pub(crate) fn register(state: &mut State) {
     let registers = state.abilities.registers;
     let watchers = json!({"watchers": [{"globPattern": "**/*.iv"}]});
+    // Views are the client's own where it knows them.
+    let schemes = if state.abilities.views { vec![LIBRARY_SCHEME] } else { vec![LIBRARY_SCHEME, VIEW_SCHEME] };
     let all = [
         (registers.watched_files, "workspace/didChangeWatchedFiles", watchers),
         (registers.configuration, "workspace/didChangeConfiguration", json!({"section": "iverson"})),
-        (registers.content, "workspace/textDocumentContent", json!({"schemes": [LIBRARY_SCHEME, VIEW_SCHEME]})),
+        (registers.content, "workspace/textDocumentContent", json!({"schemes": schemes})),
     ];
     let wanted = all.into_iter().filter(|(wanted, ..)| *wanted);
     let registrations: Vec<Value> = wanted

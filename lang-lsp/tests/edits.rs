@@ -183,7 +183,7 @@ const MALFORMED: [&[u8]; 3] = [
 fn server(encoding: &str) -> Client {
     let capabilities = json!({"general": {"positionEncodings": [encoding]}});
     // Costs come when they are there; what is compared should not depend on when.
-    let options = json!({"diagnostics": {"gradCost": false}, "hints": {"cost": false}, "lenses": {"cost": false}});
+    let options = json!({"diagnostics": {"gradCost": false}, "hints": {"change": false}, "lenses": {"cost": false}});
     Client::with(json!({"capabilities": capabilities, "initializationOptions": options}))
 }
 

@@ -34,7 +34,7 @@ const SCRIPT: &str = r#"#!/bin/sh
 case "$2" in
   'wait()') echo $$ >"$(dirname "$0")/pid"; exec sleep 100 ;;
   'limit()') ulimit -v; cat >/dev/null ;;
-  'wrong()') echo 'no such thing' >&2; exit 1 ;;
+  'wrong()') echo '<stdin>:3:7: error: no such thing' >&2; exit 1 ;;
   -) echo "$1 main"; cat ;;
   *) echo "$2 in"; cat ;;
 esac
@@ -78,7 +78,10 @@ fn values_of_the_text_as_it_is() {
     assert_eq!(client.told("window/showMessage", |_| true)["message"], "f = f() in\ndef f() = 4");
     let value = client.request("workspace/executeCommand", command("iverson.run", json!([URI, "main"])));
     assert_eq!(value["value"], "run main\ndef f() = 4");
-    assert_eq!(client.failing("workspace/executeCommand", command("iverson.run", json!([URI, "wrong"]))), -32803);
+    // What goes wrong is told once.
+    let wrong = client.request("workspace/executeCommand", command("iverson.run", json!([URI, "wrong"])));
+    assert_eq!(wrong["failed"], "line 3:7: error: no such thing");
+    assert_eq!(client.told("window/showMessage", |p| p["type"] == 1)["message"], wrong["failed"]);
     assert_eq!(client.failing("workspace/executeCommand", command("iverson.run", json!([URI, "f(); g"]))), -32602);
     assert_eq!(client.failing("workspace/executeCommand", command("iverson.run", json!(["untitled:x", "f"]))), -32803);
     client.leave();
@@ -88,6 +91,10 @@ fn values_of_the_text_as_it_is() {
 fn comments_get_their_values_beneath() {
     let (mut client, _) = server("comments", json!({}));
     client.change(URI, 2, None, "def f() = 3\n-- >>> f(1)\n-- = 7\n--   8\ndef g() = 4");
+    let lenses = client.request("textDocument/codeLens", json!({"textDocument": {"uri": URI}}));
+    let lens = lenses.as_array().unwrap().iter().find(|lens| lens["command"]["title"] == "evaluate").unwrap();
+    assert_eq!(lens["range"]["start"]["line"], 1);
+    assert_eq!(lens["command"]["arguments"], json!([URI, 1]));
     client.request("workspace/executeCommand", command("iverson.evaluate", json!([URI, 1])));
     let edit = client.asks("workspace/applyEdit")["edit"]["changes"][URI][0].clone();
     assert_eq!(edit["range"], client::range([2, 0, 4, 0]));
@@ -107,9 +114,8 @@ fn comments_get_their_values_beneath() {
 #[test]
 fn limits_of_time_and_memory() {
     let (mut client, folder) = server("limits", json!({"evaluate": {"seconds": 1, "memory": 64}}));
-    let id = client.begin("workspace/executeCommand", command("iverson.run", json!([URI, "wait"])));
-    let answer = client.answer(id);
-    assert!(answer["error"]["message"].as_str().unwrap().contains("after 1 s"), "{answer}");
+    let answer = client.request("workspace/executeCommand", command("iverson.run", json!([URI, "wait"])));
+    assert!(answer["failed"].as_str().unwrap().contains("after 1 s"), "{answer}");
     assert!(!lives(&folder));
     let value = client.request("workspace/executeCommand", command("iverson.run", json!([URI, "limit"])));
     assert_eq!(value["value"], "65536");
@@ -133,4 +139,15 @@ fn what_runs_is_stopped() {
     assert!(lives(&folder));
     client.leave();
     assert!(!lives(&folder));
+}
+
+#[test]
+fn a_missing_interpreter_is_told_of() {
+    let mut client = Client::with_environment(&[("IVERSON", "/no/such/iverson")]);
+    client.request("initialize", json!({"capabilities": {}}));
+    client.notify("initialized", json!({}));
+    client.open(URI, "def f() = 3\n");
+    let answer = client.request("workspace/executeCommand", command("iverson.run", json!([URI, "f"])));
+    assert!(answer["failed"].as_str().unwrap().contains("there is no program /no/such/iverson"), "{answer}");
+    client.leave();
 }

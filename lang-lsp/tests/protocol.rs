@@ -241,6 +241,27 @@ fn settings_are_registered_for_and_asked_for() {
 }
 
 #[test]
+fn views_are_the_clients_where_it_knows_them() {
+    let offered = |views: bool| {
+        let mut client = Client::bare();
+        let workspace = json!({"textDocumentContent": {"dynamicRegistration": true}});
+        let options = json!({"views": views});
+        let params = json!({"capabilities": {"workspace": workspace}, "initializationOptions": options});
+        let answer = client.request("initialize", params);
+        client.notify("initialized", json!({}));
+        let registered = client.asks("client/registerCapability")["registrations"][0].take();
+        assert_eq!(registered["method"], "workspace/textDocumentContent");
+        client.leave();
+        let commands = answer["capabilities"]["executeCommandProvider"]["commands"].clone();
+        (commands, registered["registerOptions"]["schemes"].clone())
+    };
+    let own = json!(["iverson.run", "iverson.evaluate", "iverson.stop"]);
+    assert_eq!(offered(true), (own, json!(["iverson-library"])));
+    let all = json!(["iverson.run", "iverson.evaluate", "iverson.stop", "iverson.showView"]);
+    assert_eq!(offered(false), (all, json!(["iverson-library", "iverson-view"])));
+}
+
+#[test]
 fn diagnostics_are_pulled_where_the_client_asks() {
     let mut client = Client::start(json!({"textDocument": {"diagnostic": {}}}));
     client.open(URI, "def f(x: f64) = y\n");

@@ -240,7 +240,12 @@ fn lenses_and_views() {
 fn hints() {
     in_both(|client, encoding| {
         let all = json!({"textDocument": {"uri": URI}, "range": range([0, 0, 99, 0])});
-        // Costs are among them as soon as they are known.
+        let set = |client: &mut Client, cost: bool| {
+            let settings = json!({"iverson": {"hints": {"cost": cost}}});
+            client.notify("workspace/didChangeConfiguration", json!({"settings": settings}));
+        };
+        // Costs are among them where they are wanted, as soon as they are known.
+        set(client, true);
         let hints = loop {
             let hints = client.request("textDocument/inlayHint", all.clone());
             if hints.to_string().contains("work") || hints.to_string().contains("cost") {
@@ -252,10 +257,41 @@ fn hints() {
             hints.as_array().unwrap().iter().all(|h| h["position"]["line"].as_u64() < Some(12)),
             "{encoding}: {hints}"
         );
-        client.notify("workspace/didChangeConfiguration", json!({"settings": {"iverson": {"hints": {"cost": false}}}}));
+        set(client, false);
         let fewer = client.request("textDocument/inlayHint", all);
         assert!(fewer.as_array().unwrap().len() < hints.as_array().unwrap().len());
     });
+}
+
+#[test]
+fn hints_of_changed_costs() {
+    let mut client = Client::start(json!({}));
+    client.open(URI, "def f(x: [n]f64) = sum i: x[i]\ndef g(x: f64) = x * x\n");
+    let all = json!({"textDocument": {"uri": URI}, "range": range([0, 0, 99, 0])});
+    let costs = |client: &mut Client| -> Vec<String> {
+        let hints = client.request("textDocument/inlayHint", all.clone());
+        let labels = hints.as_array().unwrap().iter().map(|h| h["label"].as_str().unwrap().to_owned());
+        labels.filter(|label| label.contains("work")).collect()
+    };
+    let wait = |client: &mut Client| loop {
+        let found = costs(client);
+        if !found.is_empty() {
+            return found;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    };
+    let set = |client: &mut Client, cost: bool| {
+        client.notify("workspace/didChangeConfiguration", json!({"settings": {"hints": {"cost": cost}}}));
+    };
+    set(&mut client, true);
+    assert_eq!(wait(&mut client).len(), 2);
+    set(&mut client, false);
+    assert_eq!(costs(&mut client), [""; 0]);
+    client.change(URI, 2, Some([0, 30, 0, 30]), " * 2");
+    let changed = wait(&mut client);
+    assert_eq!(changed.len(), 1, "{changed:?}");
+    assert!(changed[0].starts_with("work 2·n") && changed[0].contains("(saved: work n − 1 ·"), "{changed:?}");
+    client.leave();
 }
 
 #[test]

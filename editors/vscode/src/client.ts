@@ -1,7 +1,7 @@
 /** The language client: starts and stops the server, and shows how it is. */
 
 import * as vscode from "vscode";
-import { type Executable, LanguageClient, type LanguageClientOptions, State, type StaticFeature } from "vscode-languageclient/node";
+import { type Executable, LanguageClient, type LanguageClientOptions, State } from "vscode-languageclient/node";
 
 import { findServer, offerServer } from "./server";
 
@@ -85,7 +85,6 @@ export class Client implements vscode.Disposable {
     };
     const client = new LanguageClient("iverson", "Iverson", run, options);
     this.client = client;
-    client.registerFeature(ownViews);
     client.onDidChangeState(({ newState }) => {
       if (newState === State.Running) {
         const info = client.initializeResult?.serverInfo;
@@ -130,16 +129,6 @@ export class Client implements vscode.Disposable {
     this.status.command = { command: "iverson.restartServer", title: "Start" };
   }
 }
-
-/** Views are this extension's: the client's own documents of generated text would have the same addresses. */
-const ownViews: StaticFeature = {
-  fillClientCapabilities(capabilities) {
-    delete capabilities.workspace?.textDocumentContent;
-  },
-  initialize() {},
-  getState: () => ({ kind: "static" }),
-  clear() {},
-};
 
 function text(error: unknown): string {
   return error instanceof Error ? error.message : String(error);

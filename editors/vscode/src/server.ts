@@ -45,7 +45,7 @@ export function findServer(): Search {
     missing:
       `The language server ${NAME} is not on the PATH. ` +
       (project() === undefined
-        ? "Build it with `cargo install --path lang-lsp` in a checkout of Iverson, or set iverson.server.path."
+        ? "Build it with `cargo install --locked --path lang-lsp` in a checkout of Iverson, or set iverson.server.path."
         : "It can be built from this workspace."),
   };
 }
@@ -65,15 +65,21 @@ export async function offerServer(message: string): Promise<boolean> {
   return false;
 }
 
-/** Builds the server of the workspace in a terminal. True when it is built. */
+/** Builds the server of the workspace, and `iverson`, which evaluates for it. True when both are built. */
 export async function buildServer(): Promise<boolean> {
   const folder = project();
   if (folder === undefined) {
     void vscode.window.showErrorMessage("Iverson: no folder of the workspace is the project, which has lang-lsp/Cargo.toml.");
     return false;
   }
-  const command = new vscode.ShellExecution("cargo", ["install", "--locked", "--path", "lang-lsp"], { cwd: folder });
-  const task = new vscode.Task({ type: "iverson" }, vscode.TaskScope.Workspace, "build the language server", "Iverson", command);
+  // What evaluates is a program of its own.
+  return (await install(folder, "lang-lsp")) && (await install(folder, "lang-repl"));
+}
+
+/** Builds a package in a terminal. True when it is built. */
+async function install(folder: string, part: string): Promise<boolean> {
+  const command = new vscode.ShellExecution("cargo", ["install", "--locked", "--path", part], { cwd: folder });
+  const task = new vscode.Task({ type: "iverson", part }, vscode.TaskScope.Workspace, `build ${part}`, "Iverson", command);
   task.presentationOptions = { reveal: vscode.TaskRevealKind.Always };
   const execution = await vscode.tasks.executeTask(task);
   return new Promise((resolve) => {

@@ -13,12 +13,14 @@ use serde_json::{Value, json};
 use tower_lsp::jsonrpc::Result;
 use tower_lsp::lsp_types::{
     CodeAction, CodeActionKind, CodeActionOrCommand, CodeActionParams, CodeLens, Command, Hover, HoverContents,
-    InlayHint, InlayHintKind, InlayHintLabel, MarkupContent, MarkupKind, Range, TextDocumentPositionParams, TextEdit,
-    Url, WorkspaceEdit,
+    InlayHint, InlayHintKind, InlayHintLabel, MarkupContent, MarkupKind, Position, Range, TextDocumentPositionParams,
+    TextEdit, Url, WorkspaceEdit,
 };
 
 use super::text_edits;
-use crate::commands::{RUN, SHOW_VIEW};
+use crate::commands::{EVALUATE, RUN, SHOW_VIEW};
+use crate::evaluate;
+use crate::lines::clamp;
 use crate::world::{Seen, Text, failed};
 
 /// The scheme of views as documents: `iverson-view:/<def>.<stage>.iv?<the source's URI>`.
@@ -46,7 +48,10 @@ pub(crate) fn inlay_hints(seen: &Seen<'_>, url: &Url, range: Range) -> Result<Op
     if chosen.cost {
         let checker = seen.checker.lock().unwrap_or_else(PoisonError::into_inner);
         let known = checker.cost_hints(seen.session, &text.module, chosen.change);
-        all.extend(known.into_iter().filter(|hint| span.touches(hint.at)));
+        // Without what they were before, those that changed read otherwise.
+        let plain = checker.cost_hints(seen.session, &text.module, false);
+        let shown = known.into_iter().zip(plain).filter(|(hint, plain)| chosen.every_cost || hint.text != plain.text);
+        all.extend(shown.map(|(hint, _)| hint).filter(|hint| span.touches(hint.at)));
     }
     Ok(Some(all.into_iter().map(|hint| inlay_hint(&text, hint)).collect()))
 }
@@ -66,7 +71,8 @@ fn inlay_hint(text: &Text, hint: Hint) -> InlayHint {
     }
 }
 
-/// The lenses of a document. That of costs gets its title when it is seen.
+/// The lenses of a document: of its definitions, and of its comments `-- >>> expr`. That of costs gets its title when it
+/// is seen.
 pub(crate) fn code_lenses(seen: &Seen<'_>, url: &Url) -> Result<Option<Vec<CodeLens>>> {
     let text = seen.document(url)?;
     let chosen = seen.settings.lenses;
@@ -83,7 +89,12 @@ pub(crate) fn code_lenses(seen: &Seen<'_>, url: &Url) -> Result<Option<Vec<CodeL
             Lens::View(stage) => lens(range, title(stage), SHOW_VIEW, vec![json!(url), json!(def), json!(stage)]),
         }
     };
-    Ok(Some(found.map(one).collect()))
+    let comments = text.text.lines().enumerate().filter(|(_, line)| chosen.run && evaluate::asked(line).is_some());
+    let evaluates = comments.map(|(line, _)| {
+        let at = Position { line: clamp(line), character: 0 };
+        lens(Range { start: at, end: at }, "evaluate", EVALUATE, vec![json!(url), json!(line)])
+    });
+    Ok(Some(found.map(one).chain(evaluates).collect()))
 }
 
 /// What the lens of a view is called.
@@ -107,7 +118,7 @@ pub(crate) fn lens_of(data: Option<&Value>) -> Option<(Url, String)> {
 pub(crate) fn resolve_lens(seen: &Seen<'_>, range: Range, url: &Url, def: &str) -> Result<CodeLens> {
     let text = seen.document(url)?;
     let said = cost_title(seen.session, &text.module, def).filter(|said| !said.is_empty());
-    let said = said.unwrap_or_else(|| "no cost".to_owned());
+    let said = said.unwrap_or_else(|| "cost unknown".to_owned());
     Ok(lens(range, &said, SHOW_VIEW, vec![json!(url), json!(def), json!("cost")]))
 }
 

@@ -14,7 +14,7 @@ M.options = {
   inlay_hints = true,
   --- Show lenses in programs, and keep them current.
   lenses = true,
-  --- Settings of the server, those of the book's page on editors: `{ hints = { cost = false } }`.
+  --- Settings of the server, those of the book's page on editors: `{ hints = { cost = true } }`.
   settings = {},
   --- Called with the client and the buffer.
   on_attach = nil,
@@ -69,6 +69,15 @@ local function enable()
   own.root_markers = { '.git' }
   vim.lsp.config('iverson', own)
   vim.lsp.enable('iverson')
+  if vim.v.vim_did_enter == 0 then
+    -- Neovim looks at the programs that are open already only after its start: at that of its command line.
+    vim.api.nvim_create_autocmd('VimEnter', {
+      once = true,
+      callback = function()
+        vim.lsp.enable('iverson')
+      end,
+    })
+  end
   return true
 end
 

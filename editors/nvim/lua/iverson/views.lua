@@ -261,9 +261,45 @@ function M.attach(buffer)
   end
 end
 
---- Called once: the colour, and the command that lenses and code actions name.
+--- Fills a buffer with a document that stands in no file: a module of the library, or the page of a code.
+local function read_library(buffer)
+  local client = server.clients()[1]
+  local uri = vim.api.nvim_buf_get_name(buffer):match('iverson%-library:/.*')
+  local text = '-- The language server is not running.'
+  if client then
+    local params = { uri = uri }
+    local answer
+    if vim.fn.has('nvim-0.11') == 1 then
+      answer = client:request_sync('workspace/textDocumentContent', params, 10000, buffer)
+    else
+      answer = client.request_sync('workspace/textDocumentContent', params, 10000, buffer)
+    end
+    text = answer and answer.result and answer.result.text or '-- There is no ' .. uri .. '.'
+  end
+  vim.api.nvim_buf_set_option(buffer, 'buftype', 'nofile')
+  vim.api.nvim_buf_set_option(buffer, 'swapfile', false)
+  vim.api.nvim_buf_set_option(buffer, 'modifiable', true)
+  vim.api.nvim_buf_set_lines(buffer, 0, -1, false, vim.split(text:gsub('\n$', ''), '\n'))
+  vim.api.nvim_buf_set_option(buffer, 'modified', false)
+  vim.api.nvim_buf_set_option(buffer, 'modifiable', false)
+  vim.api.nvim_buf_set_option(buffer, 'filetype', uri:match('%.md$') and 'markdown' or 'iverson')
+end
+
+--- Called once: the documents of the library, the colour, and the command that lenses and code actions name.
 function M.define()
   vim.cmd('highlight default link IversonOrigin Visual')
+  -- What only the server tells apart; older ones have no such groups.
+  if vim.fn.has('nvim-0.9') == 1 then
+    vim.cmd('highlight default link @lsp.type.index.iverson Identifier')
+    vim.cmd('highlight default link @lsp.type.size.iverson Number')
+  end
+  vim.api.nvim_create_autocmd('BufReadCmd', {
+    group = vim.api.nvim_create_augroup('iverson_library', { clear = true }),
+    pattern = { 'iverson-library:/*', '*/iverson-library:/*' },
+    callback = function(event)
+      read_library(event.buf)
+    end,
+  })
   vim.lsp.commands['iverson.showView'] = function(command)
     local uri, def, stage = unpack(command.arguments)
     M.show(vim.uri_to_bufnr(uri), def, stage)

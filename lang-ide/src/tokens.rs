@@ -1,9 +1,13 @@
 //! What every token of a text is, by its meaning: what a grammar of the editor cannot know.
 //!
-//! For a range only the items in it are looked at, and nothing is checked.
+//! For a range only the items in it are looked at, and nothing is checked. Of a whole module the tokens of items are kept
+//! from one time to the next, as long as neither their text nor the meaning of a name in it changes.
 
-use lang_core::base::Span;
-use lang_core::resolve::LocalKind;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use lang_core::base::{Name, Span};
+use lang_core::resolve::{LocalKind, Resolved};
 use lang_core::session::{ItemRef, Session};
 use lang_core::syntax::lexer::{Token as Lexed, lex};
 use lang_core::syntax::split::ItemKind;
@@ -91,29 +95,94 @@ pub struct SemanticToken {
 /// The tokens of a module, in order.
 #[must_use]
 pub fn tokens(session: &Session, module: &str) -> Vec<SemanticToken> {
-    let Some(text) = session.text(module) else { return Vec::new() };
-    of_items(session, &text, &session.items(module), Span::new(0, u32::try_from(text.len()).unwrap_or(u32::MAX)))
+    let placed = |part: Part| {
+        let shift = |t: &SemanticToken| SemanticToken { span: t.span.shift(part.start), ..*t };
+        part.tokens.iter().map(shift).collect::<Vec<_>>()
+    };
+    parts(session, module, &mut Kept::default()).into_iter().flat_map(placed).collect()
 }
 
 /// The tokens of the items that a range of a module meets, and of the comments there, in order.
 #[must_use]
 pub fn tokens_in(session: &Session, module: &str, range: Span) -> Vec<SemanticToken> {
     let Some(text) = session.text(module) else { return Vec::new() };
-    let mut found = of_items(session, &text, &session.items_in(module, range).collect::<Vec<_>>(), range);
+    let mut found = Vec::new();
+    let mut end = range.start;
+    for item in session.items_in(module, range) {
+        comments(&text, Span::new(end, item.start), &mut found);
+        of_item(session, &item, &mut found);
+        end = item.span().end;
+    }
+    comments(&text, Span::new(end, range.end), &mut found);
     found.retain(|t| t.span.start < range.end && range.start < t.span.end);
     found
 }
 
-fn of_items(session: &Session, text: &str, items: &[ItemRef], range: Span) -> Vec<SemanticToken> {
-    let mut found = Vec::new();
-    let mut end = range.start;
-    for item in items {
-        comments(text, Span::new(end, item.start), &mut found);
-        of_item(session, item, &mut found);
+/// Tokens of a stretch of a module: an item, or the comments between two.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Part {
+    /// Where it begins.
+    pub start: u32,
+    /// Its tokens, in order, relative to that. The same tokens are the same allocation while they are kept.
+    pub tokens: Arc<[SemanticToken]>,
+}
+
+/// Tokens of the items of a module as they were when they were last asked for.
+#[derive(Default, Debug)]
+pub struct Kept(HashMap<(ItemKind, Name, u32), KeptItem>);
+
+#[derive(Debug)]
+struct KeptItem {
+    text: Arc<str>,
+    resolved: Option<Arc<Resolved>>,
+    tokens: Arc<[SemanticToken]>,
+}
+
+/// The tokens of a module, part by part, in order; those of items that did not change are taken from what was kept.
+pub fn parts(session: &Session, module: &str, kept: &mut Kept) -> Vec<Part> {
+    let Some(text) = session.text(module) else { return Vec::new() };
+    let mut before = std::mem::take(&mut kept.0);
+    let mut all = Vec::new();
+    let mut end = 0;
+    let gap = |start: u32, end: u32, all: &mut Vec<Part>| {
+        let mut tokens = Vec::new();
+        comments(&text, Span::new(start, end), &mut tokens);
+        // A comment at the end of an item's last line may be the item's.
+        let last = all.last().and_then(|part| Some(part.tokens.last()?.span.end + part.start)).unwrap_or_default();
+        tokens.retain(|t| last <= t.span.start);
+        if let Some(first) = tokens.first().map(|t| t.span.start) {
+            all.push(Part { start: first, tokens: relative(tokens, first) });
+        }
+    };
+    for item in session.items(module) {
+        gap(end, item.start, &mut all);
+        let key = (item.kind, item.name.clone(), item.ordinal);
+        let resolved = session.resolved(&item);
+        let same = |known: &KeptItem| {
+            known.text == item.text
+                && match (&known.resolved, &resolved) {
+                    (Some(known), Some(now)) => Arc::ptr_eq(known, now),
+                    (known, now) => known.is_none() && now.is_none(),
+                }
+        };
+        let known = before.remove(&key).filter(same).unwrap_or_else(|| {
+            let mut tokens = Vec::new();
+            of_item(session, &item, &mut tokens);
+            KeptItem { text: Arc::clone(&item.text), resolved, tokens: relative(tokens, item.start) }
+        });
+        all.push(Part { start: item.start, tokens: Arc::clone(&known.tokens) });
         end = item.span().end;
+        kept.0.insert(key, known);
     }
-    comments(text, Span::new(end, range.end), &mut found);
-    found
+    gap(end, u32::try_from(text.len()).unwrap_or(u32::MAX), &mut all);
+    all.retain(|part| !part.tokens.is_empty());
+    all
+}
+
+fn relative(tokens: Vec<SemanticToken>, start: u32) -> Arc<[SemanticToken]> {
+    let back = |at: u32| at.saturating_sub(start);
+    let moved = |t: SemanticToken| SemanticToken { span: Span::new(back(t.span.start), back(t.span.end)), ..t };
+    tokens.into_iter().map(moved).collect()
 }
 
 /// The comments between items, where nothing else stands.

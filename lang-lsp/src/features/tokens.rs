@@ -2,9 +2,10 @@
 //! other than those.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use lang_ide::tokens::{TokenKind, tokens, tokens_in};
+use lang_ide::tokens::{Kept, Part, SemanticToken as Token, TokenKind, parts, tokens_in};
 use tower_lsp::jsonrpc::Result;
 use tower_lsp::lsp_types::{
     Position, Range, SemanticToken, SemanticTokenModifier, SemanticTokenType, SemanticTokens, SemanticTokensDelta,
@@ -51,7 +52,53 @@ fn name(kind: TokenKind) -> SemanticTokenType {
 #[derive(Default)]
 pub(crate) struct Sent {
     next: u64,
-    last: HashMap<Url, (String, Arc<Vec<SemanticToken>>)>,
+    last: HashMap<Url, Document>,
+}
+
+/// What was sent of a document, and what it was made of, to be used again.
+#[derive(Default)]
+struct Document {
+    id: String,
+    runs: Vec<Run>,
+    kept: Kept,
+    /// By the address of what they were made of, which they keep there.
+    encoded: HashMap<usize, Arc<Encoded>>,
+}
+
+/// Tokens that follow one another: of an item, or of the comments between two.
+#[derive(Clone)]
+struct Run {
+    /// The first, by its distance from the last of the run before.
+    first: SemanticToken,
+    encoded: Arc<Encoded>,
+}
+
+/// The tokens of a run, as distances. They are the same wherever it stands in a document.
+struct Encoded {
+    /// What they were made of: while it is here its place in memory is no other's.
+    of: Arc<[Token]>,
+    /// Where the first stands, by lines from the beginning of the run.
+    first: (Position, SemanticToken),
+    rest: Vec<SemanticToken>,
+    /// Where the last stands.
+    last: Position,
+}
+
+impl PartialEq for Run {
+    fn eq(&self, other: &Self) -> bool {
+        self.first == other.first
+            && (Arc::ptr_eq(&self.encoded, &other.encoded) || self.encoded.rest == other.encoded.rest)
+    }
+}
+
+impl Run {
+    fn len(&self) -> usize {
+        self.encoded.rest.len() + 1
+    }
+
+    fn tokens(&self) -> impl Iterator<Item = SemanticToken> + '_ {
+        std::iter::once(self.first).chain(self.encoded.rest.iter().copied())
+    }
 }
 
 impl Sent {
@@ -61,26 +108,61 @@ impl Sent {
     }
 
     /// Remembers what is sent; its name.
-    fn remember(&mut self, url: &Url, tokens: Arc<Vec<SemanticToken>>) -> String {
+    fn remember(&mut self, url: &Url, mut document: Document) -> String {
         self.next = self.next.saturating_add(1);
         let id = self.next.to_string();
-        self.last.insert(url.clone(), (id.clone(), tokens));
+        document.id.clone_from(&id);
+        self.last.insert(url.clone(), document);
         id
     }
+}
+
+fn locked(sent: &Mutex<Sent>) -> std::sync::MutexGuard<'_, Sent> {
+    sent.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The document as it is now, made of what was sent of it before.
+fn now(seen: &Seen<'_>, text: &Text, mut document: Document) -> Document {
+    let parts = parts(seen.session, &text.module, &mut document.kept);
+    let mut before = std::mem::take(&mut document.encoded);
+    document.runs.clear();
+    let mut at = Position::default();
+    for part in parts {
+        let start = text.position(part.start);
+        let key = Arc::as_ptr(&part.tokens).cast::<Token>().addr();
+        // Positions within a run are told from the beginning of its first line.
+        let same = |known: &Arc<Encoded>| start.character == 0 && Arc::ptr_eq(&known.of, &part.tokens);
+        let known = before.remove(&key).filter(same);
+        let Some(encoded) = known.or_else(|| Encoded::new(seen, text, &part, start).map(Arc::new)) else { continue };
+        let (place, first) = encoded.first;
+        let line = start.line.saturating_add(place.line);
+        let delta_line = line.saturating_sub(at.line);
+        let delta_start = if delta_line == 0 { place.character.saturating_sub(at.character) } else { place.character };
+        let first = SemanticToken { delta_line, delta_start, ..first };
+        at = Position { line: start.line.saturating_add(encoded.last.line), character: encoded.last.character };
+        if start.character == 0 {
+            document.encoded.insert(key, Arc::clone(&encoded));
+        }
+        document.runs.push(Run { first, encoded });
+    }
+    document
 }
 
 /// All tokens of a document.
 pub(crate) fn full(seen: &Seen<'_>, url: &Url, sent: &Mutex<Sent>) -> Result<SemanticTokens> {
     let text = seen.document(url)?;
-    let data = Arc::new(encoded(seen, &text, tokens(seen.session, &text.module)));
-    let id = sent.lock().unwrap_or_else(PoisonError::into_inner).remember(url, Arc::clone(&data));
-    Ok(SemanticTokens { result_id: Some(id), data: Arc::unwrap_or_clone(data) })
+    let before = locked(sent).last.remove(url).unwrap_or_default();
+    let document = now(seen, &text, before);
+    let data = document.runs.iter().flat_map(Run::tokens).collect();
+    let id = locked(sent).remember(url, document);
+    Ok(SemanticTokens { result_id: Some(id), data })
 }
 
 /// The tokens of a range.
 pub(crate) fn within(seen: &Seen<'_>, url: &Url, range: Range) -> Result<SemanticTokens> {
     let text = seen.document(url)?;
-    let data = encoded(seen, &text, tokens_in(seen.session, &text.module, text.span(range)));
+    let found = tokens_in(seen.session, &text.module, text.span(range));
+    let data = encoded(seen, &text, found.into_iter(), Position::default());
     Ok(SemanticTokens { result_id: None, data })
 }
 
@@ -92,38 +174,67 @@ pub(crate) fn delta(
     sent: &Mutex<Sent>,
 ) -> Result<SemanticTokensFullDeltaResult> {
     let known = {
-        let sent = sent.lock().unwrap_or_else(PoisonError::into_inner);
-        sent.last.get(url).filter(|(id, _)| id == previous).map(|(_, tokens)| Arc::clone(tokens))
+        let mut sent = locked(sent);
+        match sent.last.entry(url.clone()) {
+            Entry::Occupied(entry) if entry.get().id == previous => Some(entry.remove()),
+            _ => None,
+        }
     };
-    let Some(old) = known else { return Ok(SemanticTokensFullDeltaResult::Tokens(full(seen, url, sent)?)) };
+    let Some(known) = known else { return Ok(SemanticTokensFullDeltaResult::Tokens(full(seen, url, sent)?)) };
     let text = seen.document(url)?;
-    let new = Arc::new(encoded(seen, &text, tokens(seen.session, &text.module)));
-    let edits = difference(&old, &new);
-    let id = sent.lock().unwrap_or_else(PoisonError::into_inner).remember(url, new);
+    let old = known.runs.clone();
+    let document = now(seen, &text, known);
+    let edits = difference(&old, &document.runs);
+    let id = locked(sent).remember(url, document);
     Ok(SemanticTokensFullDeltaResult::TokensDelta(SemanticTokensDelta { result_id: Some(id), edits }))
 }
 
 /// One edit of what lies between the common beginning and end. It counts numbers, of which a token has five.
-fn difference(old: &[SemanticToken], new: &[SemanticToken]) -> Vec<SemanticTokensEdit> {
-    let start = old.iter().zip(new).take_while(|(a, b)| a == b).count();
-    let (old, new) = (old.get(start..).unwrap_or_default(), new.get(start..).unwrap_or_default());
-    let end = old.iter().rev().zip(new.iter().rev()).take_while(|(a, b)| a == b).count();
-    let (gone, come) = (old.len().saturating_sub(end), new.len().saturating_sub(end));
-    if gone == 0 && come == 0 {
+fn difference(old: &[Run], new: &[Run]) -> Vec<SemanticTokensEdit> {
+    let (same, old, new) = between(old, new);
+    let before: usize = same.iter().map(Run::len).sum();
+    let tokens = |runs: &[Run]| runs.iter().flat_map(|run| run.tokens().collect::<Vec<_>>()).collect::<Vec<_>>();
+    let (old, new) = (tokens(old), tokens(new));
+    let (same, old, new) = between(&old, &new);
+    if old.is_empty() && new.is_empty() {
         return Vec::new();
     }
     vec![SemanticTokensEdit {
-        start: clamp(start.saturating_mul(5)),
-        delete_count: clamp(gone.saturating_mul(5)),
-        data: Some(new.get(..come).unwrap_or_default().to_vec()),
+        start: clamp((before + same.len()).saturating_mul(5)),
+        delete_count: clamp(old.len().saturating_mul(5)),
+        data: Some(new.to_vec()),
     }]
 }
 
-/// Tokens, which are in order, as distances.
-fn encoded(seen: &Seen<'_>, text: &Text, all: Vec<lang_ide::tokens::SemanticToken>) -> Vec<SemanticToken> {
+/// What both begin with, and what of each is between that and what both end with.
+fn between<'t, T: PartialEq>(old: &'t [T], new: &'t [T]) -> (&'t [T], &'t [T], &'t [T]) {
+    let start = old.iter().zip(new).take_while(|(a, b)| a == b).count();
+    let (same, old) = old.split_at(start);
+    let new = new.get(start..).unwrap_or_default();
+    let end = old.iter().rev().zip(new.iter().rev()).take_while(|(a, b)| a == b).count();
+    let till = |of: &'t [T]| of.get(..of.len().saturating_sub(end)).unwrap_or_default();
+    (same, till(old), till(new))
+}
+
+impl Encoded {
+    /// The tokens of a part that begins at `start`; `None` if it has none.
+    fn new(seen: &Seen<'_>, text: &Text, part: &Part, start: Position) -> Option<Self> {
+        let placed = part.tokens.iter().map(|t| Token { span: t.span.shift(part.start), ..*t });
+        let mut rest = encoded(seen, text, placed, Position { line: start.line, character: 0 });
+        let first = if rest.is_empty() { return None } else { rest.remove(0) };
+        let place = Position { line: first.delta_line, character: first.delta_start };
+        let last = rest.iter().fold(place, |at, t| match t.delta_line {
+            0 => Position { character: at.character.saturating_add(t.delta_start), ..at },
+            lines => Position { line: at.line.saturating_add(lines), character: t.delta_start },
+        });
+        Some(Self { of: Arc::clone(&part.tokens), first: (place, first), rest, last })
+    }
+}
+
+/// Tokens, which are in order, as distances, the first from `before`.
+fn encoded(seen: &Seen<'_>, text: &Text, all: impl Iterator<Item = Token>, mut before: Position) -> Vec<SemanticToken> {
     let encoding = seen.abilities.encoding;
-    let mut before = Position::default();
-    let mut data = Vec::with_capacity(all.len());
+    let mut data = Vec::new();
     for token in all {
         let at = text.position(token.span.start);
         let content = text.text.get(token.span.range()).unwrap_or_default();
@@ -156,19 +267,30 @@ mod tests {
         SemanticToken { delta_line: n, delta_start: 0, length: 1, token_type: 0, token_modifiers_bitset: 0 }
     }
 
+    fn runs(of: &[Vec<u32>]) -> Vec<Run> {
+        let run = |tokens: &Vec<u32>| {
+            let (place, rest) = (Position::default(), tokens[1..].iter().copied().map(token).collect());
+            let first = token(tokens[0]);
+            let encoded = Encoded { of: Arc::from([]), first: (place, first), rest, last: place };
+            Run { first, encoded: Arc::new(encoded) }
+        };
+        of.iter().map(run).collect()
+    }
+
     proptest! {
         #[test]
         fn edits_make_the_new_of_the_old(
-            old in prop::collection::vec(0u32..3, 0..8),
-            new in prop::collection::vec(0u32..3, 0..8),
+            old in prop::collection::vec(prop::collection::vec(0u32..3, 1..4), 0..6),
+            new in prop::collection::vec(prop::collection::vec(0u32..3, 1..4), 0..6),
         ) {
-            let (old, new): (Vec<_>, Vec<_>) = (old.into_iter().map(token).collect(), new.into_iter().map(token).collect());
-            let mut made = old.clone();
+            let (old, new): (Vec<_>, Vec<_>) = (runs(&old), runs(&new));
+            let flat = |runs: &[Run]| runs.iter().flat_map(|r| r.tokens().collect::<Vec<_>>()).collect::<Vec<_>>();
+            let mut made = flat(&old);
             for edit in difference(&old, &new) {
                 let start = edit.start as usize / 5;
                 made.splice(start..start + edit.delete_count as usize / 5, edit.data.unwrap());
             }
-            prop_assert_eq!(made, new);
+            prop_assert_eq!(made, flat(&new));
         }
     }
 }

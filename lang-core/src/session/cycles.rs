@@ -27,7 +27,7 @@ pub(super) struct Links {
 
 /// The items that an item leads to.
 #[salsa::tracked]
-pub(super) fn links<'db>(db: &'db dyn Database, item: Item) -> Links {
+pub(super) fn links(db: &dyn Database, item: Item) -> Links {
     let view = View::new(db);
     let resolved = resolved(db, item);
     let to_items =
@@ -116,7 +116,7 @@ pub(super) fn order(db: &dyn Database, file: SourceFile) -> Order {
     order
 }
 
-fn lower<'db>(low: &mut HashMap<Item, usize>, item: Item, child: &Item) {
+fn lower(low: &mut HashMap<Item, usize>, item: Item, child: &Item) {
     let other = low.get(child).copied().unwrap_or(usize::MAX);
     if let Some(own) = low.get_mut(&item) {
         *own = (*own).min(other);
@@ -131,7 +131,7 @@ pub(super) fn cyclic(db: &dyn Database, file: SourceFile) -> HashSet<Item> {
 
 /// Does the item lie on a circle of needs?
 #[salsa::tracked(returns(copy))]
-pub(super) fn is_cyclic<'db>(db: &'db dyn Database, item: Item) -> bool {
+pub(super) fn is_cyclic(db: &dyn Database, item: Item) -> bool {
     cyclic(db, item.file(db)).contains(&item)
 }
 

@@ -319,7 +319,7 @@ impl Session {
         self.check(self.find(name)?)
     }
 
-    fn check<'db>(&'db self, item: Item) -> Option<Arc<Checked>> {
+    fn check(&self, item: Item) -> Option<Arc<Checked>> {
         cycles::ready(&self.db, item);
         queries::checked(&self.db, item).clone()
     }

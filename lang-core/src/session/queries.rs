@@ -55,29 +55,29 @@ impl<T> Reported<T> {
 
 /// An item's tree.
 #[salsa::tracked]
-pub(super) fn tree<'db>(db: &'db dyn Database, item: Item) -> Arc<Parsed> {
+pub(super) fn tree(db: &dyn Database, item: Item) -> Arc<Parsed> {
     Arc::new(passes::parse(item.kind(db), item.text(db)))
 }
 
 /// The meaning of its names.
 #[salsa::tracked]
-pub(super) fn resolved<'db>(db: &'db dyn Database, item: Item) -> Arc<Resolved> {
+pub(super) fn resolved(db: &dyn Database, item: Item) -> Arc<Resolved> {
     Arc::new(resolve::resolve(&tree(db, item).tree, module(db, item), &View::new(db)))
 }
 
 /// The names that a definition's signature introduces, for its rules.
 #[salsa::tracked]
-pub(super) fn signature_names<'db>(db: &'db dyn Database, item: Item) -> SignatureNames {
+pub(super) fn signature_names(db: &dyn Database, item: Item) -> SignatureNames {
     SignatureNames::of(resolved(db, item))
 }
 
-fn module<'db>(db: &'db dyn Database, item: Item) -> &'db ModuleName {
+fn module(db: &dyn Database, item: Item) -> &ModuleName {
     item.file(db).module(db)
 }
 
 /// The signature of a definition.
 #[salsa::tracked(cycle_result = no_signature)]
-pub(super) fn signature<'db>(db: &'db dyn Database, item: Item) -> Reported<Signature> {
+pub(super) fn signature(db: &dyn Database, item: Item) -> Reported<Signature> {
     if item.kind(db) != ItemKind::Def {
         return Reported::nothing();
     }
@@ -89,12 +89,12 @@ pub(super) fn signature<'db>(db: &'db dyn Database, item: Item) -> Reported<Sign
     Reported::of(found, Signature::fits, tree)
 }
 
-fn no_signature<'db>(_: &'db dyn Database, _: Id, _: Item) -> Reported<Signature> {
+fn no_signature(_: &dyn Database, _: Id, _: Item) -> Reported<Signature> {
     Reported::nothing()
 }
 
 /// Is the item's own type needed to find it? Most need nothing, and need not ask.
-fn on_circle<'db>(db: &'db dyn Database, item: Item) -> bool {
+fn on_circle(db: &dyn Database, item: Item) -> bool {
     !links(db, item).needs.is_empty() && is_cyclic(db, item)
 }
 
@@ -156,7 +156,7 @@ pub(super) struct TypeHead {
 
 /// The head of a `type` item.
 #[salsa::tracked]
-pub(super) fn type_head<'db>(db: &'db dyn Database, item: Item) -> TypeHead {
+pub(super) fn type_head(db: &dyn Database, item: Item) -> TypeHead {
     let ast::Item::Type(def) = &tree(db, item).tree.item else {
         return TypeHead { params: Vec::new(), is_sum: false };
     };
@@ -168,7 +168,7 @@ pub(super) fn type_head<'db>(db: &'db dyn Database, item: Item) -> TypeHead {
 
 /// What a `type` item defines.
 #[salsa::tracked(cycle_result = no_type)]
-pub(super) fn type_info<'db>(db: &'db dyn Database, item: Item) -> Reported<TypeInfo> {
+pub(super) fn type_info(db: &dyn Database, item: Item) -> Reported<TypeInfo> {
     if item.kind(db) != ItemKind::Type {
         return Reported::nothing();
     }
@@ -179,7 +179,7 @@ pub(super) fn type_info<'db>(db: &'db dyn Database, item: Item) -> Reported<Type
     Reported::of(passes::type_info(tree, resolved(db, item), &View::of_heads(db)), TypeInfo::fits, tree)
 }
 
-fn no_type<'db>(_: &'db dyn Database, _: Id, _: Item) -> Reported<TypeInfo> {
+fn no_type(_: &dyn Database, _: Id, _: Item) -> Reported<TypeInfo> {
     Reported::nothing()
 }
 
@@ -196,7 +196,7 @@ pub(super) struct LetTypes {
 
 /// The types of the variables of a `let` item.
 #[salsa::tracked(cycle_result = no_let_types)]
-pub(super) fn let_types<'db>(db: &'db dyn Database, item: Item) -> LetTypes {
+pub(super) fn let_types(db: &dyn Database, item: Item) -> LetTypes {
     if item.kind(db) != ItemKind::Let {
         return LetTypes::default();
     }
@@ -219,23 +219,23 @@ pub(super) fn let_types<'db>(db: &'db dyn Database, item: Item) -> LetTypes {
     LetTypes { types, extents, diagnostics }
 }
 
-fn no_let_types<'db>(_: &'db dyn Database, _: Id, _: Item) -> LetTypes {
+fn no_let_types(_: &dyn Database, _: Id, _: Item) -> LetTypes {
     LetTypes::default()
 }
 
 /// An item's typed body; `None` for items without one.
 #[salsa::tracked(cycle_result = not_checked)]
-pub(super) fn checked<'db>(db: &'db dyn Database, item: Item) -> Option<Arc<Checked>> {
+pub(super) fn checked(db: &dyn Database, item: Item) -> Option<Arc<Checked>> {
     let tree = &tree(db, item).tree;
     passes::check(tree, resolved(db, item), module(db, item), &View::new(db)).map(Arc::new)
 }
 
-fn not_checked<'db>(_: &'db dyn Database, _: Id, _: Item) -> Option<Arc<Checked>> {
+fn not_checked(_: &dyn Database, _: Id, _: Item) -> Option<Arc<Checked>> {
     None
 }
 
 /// Everything wrong in one item, relative to its text.
-pub(super) fn item_diagnostics<'db>(db: &'db dyn Database, item: Item) -> Vec<Diagnostic> {
+pub(super) fn item_diagnostics(db: &dyn Database, item: Item) -> Vec<Diagnostic> {
     let mut all = tree(db, item).diagnostics.clone();
     all.extend(resolved(db, item).diagnostics.iter().cloned());
     match item.kind(db) {
@@ -249,7 +249,7 @@ pub(super) fn item_diagnostics<'db>(db: &'db dyn Database, item: Item) -> Vec<Di
 }
 
 /// The place of an item's name, or of the whole item.
-pub(super) fn name_span<'db>(db: &'db dyn Database, item: Item) -> Span {
+pub(super) fn name_span(db: &dyn Database, item: Item) -> Span {
     ident_span(&tree(db, item).tree)
 }
 

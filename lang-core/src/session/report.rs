@@ -124,7 +124,7 @@ fn import(db: &dyn Database, item: Item) -> Option<Diagnostic> {
 }
 
 /// The import that an item is; asks only where it may be one.
-pub(super) fn import_at<'db>(db: &'db dyn Database, item: Item) -> Option<&'db ImportRef> {
+pub(super) fn import_at(db: &dyn Database, item: Item) -> Option<&ImportRef> {
     (item.kind(db) == ItemKind::Import).then(|| import_of(db, item).as_ref()).flatten()
 }
 

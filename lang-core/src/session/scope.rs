@@ -59,7 +59,7 @@ pub(super) fn file_named<'db>(db: &'db dyn Database, module: Symbol<'db>) -> Opt
 
 /// The import that an item is.
 #[salsa::tracked]
-pub(super) fn import_of<'db>(db: &'db dyn Database, item: Item) -> Option<ImportRef> {
+pub(super) fn import_of(db: &dyn Database, item: Item) -> Option<ImportRef> {
     let ast::Item::Import(import) = &tree(db, item).tree.item else { return None };
     if import.path.name.is_empty() {
         return None;
@@ -108,7 +108,7 @@ pub(super) fn type_named<'db>(db: &'db dyn Database, file: SourceFile, name: Sym
 
 /// The constructors of a `type` item, in order.
 #[salsa::tracked]
-pub(super) fn ctors<'db>(db: &'db dyn Database, item: Item) -> Vec<Name> {
+pub(super) fn ctors(db: &dyn Database, item: Item) -> Vec<Name> {
     let module = item.file(db).module(db);
     let ctors = type_items::constructors(&tree(db, item).tree, module, &View::new(db));
     ctors.into_iter().map(|c| c.name).collect()
@@ -116,7 +116,7 @@ pub(super) fn ctors<'db>(db: &'db dyn Database, item: Item) -> Vec<Name> {
 
 /// The names in the pattern of a `let` item, those of constructors without arguments among them.
 #[salsa::tracked]
-pub(super) fn let_names<'db>(db: &'db dyn Database, item: Item) -> Vec<Name> {
+pub(super) fn let_names(db: &dyn Database, item: Item) -> Vec<Name> {
     let tree = &tree(db, item).tree;
     let ast::Item::Let(top) = &tree.item else { return Vec::new() };
     let mut names = Vec::new();
@@ -162,13 +162,13 @@ pub(super) fn unnamed_extents(db: &dyn Database, file: SourceFile) -> BTreeMap<B
 
 /// How a `type` item uses its parameters.
 #[salsa::tracked]
-pub(super) fn param_uses<'db>(db: &'db dyn Database, item: Item) -> Vec<ParamUses> {
+pub(super) fn param_uses(db: &dyn Database, item: Item) -> Vec<ParamUses> {
     type_items::param_uses(&tree(db, item).tree, item.file(db).module(db), &View::new(db))
 }
 
 /// Which parameters of a `type` item are sizes.
 #[salsa::tracked]
-pub(super) fn size_params<'db>(db: &'db dyn Database, item: Item) -> Vec<bool> {
+pub(super) fn size_params(db: &dyn Database, item: Item) -> Vec<bool> {
     let view = View::new(db);
     let own = GlobalName { module: item.file(db).module(db).clone(), name: item.name(db).clone() };
     type_items::size_params(&own, |ty| view.type_item(ty).map(|item| param_uses(db, item)))
@@ -219,7 +219,7 @@ pub(super) fn rules(db: &dyn Database, file: SourceFile) -> Vec<Item> {
 }
 
 /// The rule of a definition.
-pub(super) fn rule_named<'db>(db: &'db dyn Database, file: SourceFile, kind: Rule, name: &str) -> Option<Item> {
+pub(super) fn rule_named(db: &dyn Database, file: SourceFile, kind: Rule, name: &str) -> Option<Item> {
     let kind = match kind {
         Rule::Derivative => ItemKind::Derivative,
         Rule::Adjoint => ItemKind::Adjoint,

@@ -55,15 +55,17 @@ pub struct Hover {
 }
 
 impl Hover {
-    /// As Markdown.
+    /// As Markdown. Rows are a table, or, for who does not show one as that, lines of text.
     #[must_use]
-    pub fn markdown(&self) -> String {
+    pub fn markdown(&self, tables: bool) -> String {
         let mut parts = Vec::new();
         if !self.code.is_empty() {
             parts.push(format!("```iverson\n{}\n```", self.code));
         }
         parts.extend(Some(self.what.clone()).filter(|what| !what.is_empty()));
-        if !self.rows.is_empty() {
+        if !self.rows.is_empty() && !tables {
+            parts.push(format!("```\n{}\n```", self.lines()));
+        } else if !self.rows.is_empty() {
             let cell = |code: &str| format!("`{}`", code.replace('|', "\\|"));
             let rows =
                 self.rows.iter().map(|(what, code)| format!("| {} | {} |\n", what.replace('|', "\\|"), cell(code)));
@@ -82,13 +84,18 @@ impl Hover {
         parts.join("\n\n")
     }
 
+    /// The rows as lines.
+    fn lines(&self) -> String {
+        let wide = self.rows.iter().map(|(what, _)| what.chars().count()).max().unwrap_or(0);
+        let rows: Vec<String> = self.rows.iter().map(|(what, code)| format!("{what:<wide$}  {code}")).collect();
+        rows.join("\n")
+    }
+
     /// As text.
     #[must_use]
     pub fn plain(&self) -> String {
         let mut parts = vec![self.code.clone(), self.what.clone()];
-        let wide = self.rows.iter().map(|(what, _)| what.chars().count()).max().unwrap_or(0);
-        let rows: Vec<String> = self.rows.iter().map(|(what, code)| format!("{what:<wide$}  {code}")).collect();
-        parts.push(rows.join("\n"));
+        parts.push(self.lines());
         if !self.lets.is_empty() {
             parts.push(format!("where\n  {}", self.lets.join("\n  ")));
         }

@@ -196,12 +196,17 @@ fn comments(text: &str, gap: Span, found: &mut Vec<SemanticToken>) {
     let line = text.get(..from).and_then(|t| t.rfind('\n')).map_or(0, |n| n + 1);
     let Some(between) = text.get(line..to) else { return };
     let line = u32::try_from(line).unwrap_or(u32::MAX);
-    for comment in lex(between).comments {
+    for comment in lex(between).comments.into_iter().filter(|c| !is_example(between, c.span)) {
         let span = comment.span.shift(line);
         if found.last().is_none_or(|last| last.span.end <= span.start) && span.end > gap.start && span.start < gap.end {
             found.push(plain(span, TokenKind::Comment, comment.doc));
         }
     }
+}
+
+/// Is it a comment `-- >>> expr`? A grammar gives its expression colours that one token would hide.
+fn is_example(text: &str, comment: Span) -> bool {
+    text.get(comment.range()).and_then(|t| t.strip_prefix("--")).is_some_and(|t| t.trim_start().starts_with(">>>"))
 }
 
 fn plain(span: Span, kind: TokenKind, documentation: bool) -> SemanticToken {
@@ -218,7 +223,7 @@ fn of_item(session: &Session, item: &ItemRef, found: &mut Vec<SemanticToken>) {
         }
     }
     let lexed = lex(&item.text);
-    for comment in &lexed.comments {
+    for comment in lexed.comments.iter().filter(|c| !is_example(&item.text, c.span)) {
         found.push(plain(comment.span.shift(item.start), TokenKind::Comment, comment.doc));
     }
     for token in &lexed.tokens {

@@ -34,6 +34,8 @@ pub(crate) struct Abilities {
     pub(crate) snippets: bool,
     /// Shows Markdown in hovers.
     pub(crate) markdown: bool,
+    /// Shows tables in them.
+    pub(crate) tables: bool,
     /// Shows symbols within symbols.
     pub(crate) nested_symbols: bool,
     /// Takes code actions that are more than commands.
@@ -96,6 +98,7 @@ impl Abilities {
             document_changes: flag("/capabilities/workspace/workspaceEdit/documentChanges"),
             snippets: flag("/capabilities/textDocument/completion/completionItem/snippetSupport"),
             markdown: formats.is_some_and(|all| all.iter().any(|f| f == "markdown")),
+            tables: flag("/initializationOptions/tables"),
             nested_symbols: flag("/capabilities/textDocument/documentSymbol/hierarchicalDocumentSymbolSupport"),
             action_literals: has("/capabilities/textDocument/codeAction/codeActionLiteralSupport"),
             process: find("/processId").and_then(Value::as_u64).and_then(|id| u32::try_from(id).ok()),

@@ -75,7 +75,7 @@ fn hovers() {
                 let before = &programs[name][..at as usize];
                 let (line, column) =
                     (before.lines().count().max(1), before.len() - before.rfind('\n').map_or(0, |n| n + 1));
-                let _ = writeln!(out, "# {name} {line}:{}\n\n{}\n", column + 1, told.markdown());
+                let _ = writeln!(out, "# {name} {line}:{}\n\n{}\n", column + 1, told.markdown(true));
                 count += 1;
             }
         }

@@ -75,7 +75,7 @@ export class Client implements vscode.Disposable {
     const run: Executable = { command: search.found };
     const options: LanguageClientOptions = {
       documentSelector: SELECTOR,
-      initializationOptions: { views: true },
+      initializationOptions: { views: true, tables: true },
       synchronize: {
         configurationSection: "iverson",
         fileEvents: this.files,

@@ -31,7 +31,7 @@ pub(crate) fn hover(seen: &Seen<'_>, at: &TextDocumentPositionParams, depth: Dep
     let text = seen.document(&at.text_document.uri)?;
     let Some(told) = told_at(seen.session, &text.module, text.offset(at.position), depth) else { return Ok(None) };
     let (kind, value) = match seen.abilities.markdown {
-        true => (MarkupKind::Markdown, told.markdown()),
+        true => (MarkupKind::Markdown, told.markdown(seen.abilities.tables)),
         false => (MarkupKind::PlainText, told.plain()),
     };
     let contents = HoverContents::Markup(MarkupContent { kind, value });

@@ -1,4 +1,4 @@
-//! What can be done with the code at a place: put in the adjoint or the forward derivative of a definition, write down what
+//! What can be done with the code at a place: mend a name, put in the adjoint or the forward derivative of a definition, write down what
 //! was inferred, give a name to an expression.
 
 use lang_core::base::Span;
@@ -9,6 +9,7 @@ use lang_core::syntax::split::ItemKind;
 use lang_core::types::tree::TId;
 use lang_core::types::ty::Type;
 
+use crate::fixes::fixes;
 use crate::hints::{Wanted, hints};
 use crate::names::uses;
 use crate::views::{Stage, view};
@@ -17,6 +18,8 @@ use crate::{Edit, Location};
 /// What kind of change.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum ActionKind {
+    /// It mends what is wrong.
+    Fix,
     /// It adds something that was computed.
     Source,
     /// It writes the same otherwise.
@@ -49,6 +52,7 @@ pub fn actions(session: &Session, module: &str, selected: Span) -> Vec<Action> {
         }
     }
     all.extend(inferred(session, module, &item, selected));
+    all.extend(fixes(session, &item, selected));
     all
 }
 

@@ -26,6 +26,7 @@ pub mod tokens;
 
 pub mod actions;
 pub mod costs;
+mod fixes;
 pub mod hints;
 pub mod hover;
 pub mod lenses;

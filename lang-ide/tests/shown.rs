@@ -168,7 +168,8 @@ fn views_tell_where_their_lines_come_from() {
 fn offered(marked: &str) -> String {
     let (begin, end) = (marked.find('‹').unwrap(), marked.find('›').unwrap() - '‹'.len_utf8());
     let text = marked.replace(['‹', '›'], "");
-    let session = session(&text);
+    let mut session = Session::new();
+    session.set_text("a.iv", &text);
     let selected = Span::new(u32::try_from(begin).unwrap(), u32::try_from(end).unwrap());
     let mut out = String::new();
     for action in actions(&session, "a.iv", selected) {
@@ -211,6 +212,43 @@ fn actions_give_programs() {
           in sum i < n: y[i]
         == Give the expression the name `t`
         def f(x: f64) -> f64 = if x > 0.0 then (let t = x * x in t) else 1.0
+    "#]]
+    .assert_eq(&out);
+}
+
+#[test]
+fn names_that_mean_nothing_are_mended() {
+    let mut out = offered("def f(width: f64) -> f64 = ‹widht› * 2.0\n");
+    out += &offered("def area(x: f64) -> f64 = x * x\ndef f(x: f64) -> f64 = ‹aera›(x)\n");
+    out += &offered("def f(x: f64) -> f64 = ‹›snh(x)\n");
+    out += &offered("type Shape = Circle(f64)\ndef f(x: ‹›Shpae) -> f64 = 1.0\n");
+    out += &offered("def f(a: [n, n]f64, b: [n]f64) -> [n]f64 = ‹linalg›.solve(a, b)\n");
+    out += &offered("import stats\n\ndef f(a: [n, n]f64, b: [n]f64) -> [n]f64 = ‹solve›(a, b)\n");
+    out += &offered("import linalg\n\ndef f(a: [n, n]f64, b: [n]f64) -> [n]f64 = linalg.‹sovle›(a, b)\n");
+    expect![[r#"
+        == Change `widht` to `width`
+        def f(width: f64) -> f64 = width * 2.0
+        == Change `aera` to `area`
+        def area(x: f64) -> f64 = x * x
+        def f(x: f64) -> f64 = area(x)
+        == Change `snh` to `sinh`
+        def f(x: f64) -> f64 = sinh(x)
+        == Change `Shpae` to `Shape`
+        type Shape = Circle(f64)
+        def f(x: Shape) -> f64 = 1.0
+        == Import `linalg`
+        import linalg
+
+        def f(a: [n, n]f64, b: [n]f64) -> [n]f64 = linalg.solve(a, b)
+        == Use `linalg.solve`
+        import stats
+        import linalg
+
+        def f(a: [n, n]f64, b: [n]f64) -> [n]f64 = linalg.solve(a, b)
+        == Change `sovle` to `solve`
+        import linalg
+
+        def f(a: [n, n]f64, b: [n]f64) -> [n]f64 = linalg.solve(a, b)
     "#]]
     .assert_eq(&out);
 }

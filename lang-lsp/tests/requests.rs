@@ -17,7 +17,7 @@
 
 mod client;
 
-use client::{Client, range};
+use client::{Client, codes, range};
 use serde_json::{Value, json};
 
 const URI: &str = "untitled:one";
@@ -304,6 +304,42 @@ fn changes_that_are_offered() {
     let params = json!({"textDocument": {"uri": URI}, "range": range, "context": {"diagnostics": []}});
     let offered = client.request("textDocument/codeAction", params);
     assert!(offered.to_string().contains("μ_adj"), "{offered}");
+    client.leave();
+}
+
+#[test]
+fn what_is_wrong_is_mended_or_explained() {
+    let literals = json!({"codeAction": {"codeActionLiteralSupport": {"codeActionKind": {"valueSet": []}}}});
+    let mut client = Client::start(json!({"textDocument": literals}));
+    client.open(URI, "def f(width: f64) -> f64 = widht * 2.0\n");
+    let wrong = client.diagnostics(URI, 1).remove(0);
+    let offered = |client: &mut Client, wrong: &Value| {
+        let context = json!({"diagnostics": [wrong], "only": ["quickfix"]});
+        let params = json!({"textDocument": {"uri": URI}, "range": wrong["range"], "context": context});
+        client.request("textDocument/codeAction", params)
+    };
+    let fix = &offered(&mut client, &wrong)[0];
+    assert_eq!(
+        *fix,
+        json!({
+            "title": "Change `widht` to `width`",
+            "kind": "quickfix",
+            "diagnostics": [wrong],
+            "edit": {"changes": {URI: [{"range": wrong["range"], "newText": "width"}]}},
+        })
+    );
+    // A rule that forms a dense Jacobian, of which is warned when costs are known.
+    let dense = "def squares(x: [n]f64) -> [n]f64 = for i: x[i]^2\n\
+        adjoint squares(x; dy) =\n\
+        \x20 let jacobian = for i < n, j < n: [i == j] * x[i] + [i == j] * x[j]\n\
+        \x20 in for j: sum i: jacobian[i, j] * dy[i]\n";
+    client.change(URI, 2, None, dense);
+    let warns = |p: &Value| p["diagnostics"][0]["code"] == "W0700";
+    let warning = client.told("textDocument/publishDiagnostics", warns)["diagnostics"][0].take();
+    assert_eq!(codes(std::slice::from_ref(&warning)), [("W0700".to_owned(), 3)]);
+    let shown = offered(&mut client, &warning);
+    let commands: Vec<&Value> = shown.as_array().unwrap().iter().map(|a| &a["command"]["arguments"]).collect();
+    assert_eq!(commands, [&json!([URI, "squares", "adjoint"]), &json!([URI, "squares", "cost"])]);
     client.leave();
 }
 

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::str::FromStr;
 use std::sync::PoisonError;
 
+use lang_ide::Code;
 use lang_ide::actions::{ActionKind, actions};
 use lang_ide::hints::{Hint, HintKind, Wanted, hints};
 use lang_ide::hover::{Depth, hover as told_at};
@@ -12,9 +13,9 @@ use lang_ide::views::{STAGES, view as view_of};
 use serde_json::{Value, json};
 use tower_lsp::jsonrpc::Result;
 use tower_lsp::lsp_types::{
-    CodeAction, CodeActionKind, CodeActionOrCommand, CodeActionParams, CodeLens, Command, Hover, HoverContents,
-    InlayHint, InlayHintKind, InlayHintLabel, MarkupContent, MarkupKind, Position, Range, TextDocumentPositionParams,
-    TextEdit, Url, WorkspaceEdit,
+    CodeAction, CodeActionKind, CodeActionOrCommand, CodeActionParams, CodeLens, Command, Diagnostic, Hover,
+    HoverContents, InlayHint, InlayHintKind, InlayHintLabel, MarkupContent, MarkupKind, NumberOrString, Position,
+    Range, TextDocumentPositionParams, TextEdit, Url, WorkspaceEdit,
 };
 
 use super::text_edits;
@@ -133,9 +134,20 @@ pub(crate) fn code_actions(seen: &Seen<'_>, params: &CodeActionParams) -> Result
         let within = |wanted: &CodeActionKind| kind.as_str().starts_with(wanted.as_str());
         only.is_none_or(|only| only.iter().any(within))
     };
+    // A fix belongs to what is wrong at its place.
+    let wrong = |at: Range| {
+        let there = params.context.diagnostics.iter().filter(|d| d.range.start <= at.end && at.start <= d.range.end);
+        Some(there.cloned().collect::<Vec<_>>()).filter(|all| !all.is_empty())
+    };
     let mut all = Vec::new();
+    if asked(&CodeActionKind::QUICKFIX) {
+        all.extend(
+            params.context.diagnostics.iter().flat_map(|d| explained(seen, &text, &params.text_document.uri, d)),
+        );
+    }
     for action in actions(seen.session, &text.module, text.span(params.range)) {
         let kind = match action.kind {
+            ActionKind::Fix => CodeActionKind::QUICKFIX,
             ActionKind::Source => CodeActionKind::REFACTOR,
             ActionKind::Rewrite => CodeActionKind::REFACTOR_REWRITE,
             ActionKind::Extract => CodeActionKind::REFACTOR_EXTRACT,
@@ -143,11 +155,29 @@ pub(crate) fn code_actions(seen: &Seen<'_>, params: &CodeActionParams) -> Result
         let changes = HashMap::from([(params.text_document.uri.clone(), text_edits(&text, action.edits))]);
         let edit = Some(WorkspaceEdit { changes: Some(changes), ..WorkspaceEdit::default() });
         if asked(&kind) {
-            let action = CodeAction { title: action.title, kind: Some(kind), edit, ..CodeAction::default() };
+            let diagnostics = if kind == CodeActionKind::QUICKFIX { wrong(params.range) } else { None };
+            let action =
+                CodeAction { title: action.title, kind: Some(kind), edit, diagnostics, ..CodeAction::default() };
             all.push(CodeActionOrCommand::CodeAction(action));
         }
     }
     Ok(Some(all))
+}
+
+/// Of an adjoint that costs ever more than its function: what shows why.
+fn explained(seen: &Seen<'_>, text: &Text, url: &Url, wrong: &Diagnostic) -> Vec<CodeActionOrCommand> {
+    if wrong.code != Some(NumberOrString::String(Code::W0700.name().to_owned())) {
+        return Vec::new();
+    }
+    let Some(item) = seen.session.item_at(&text.module, text.offset(wrong.range.start)) else { return Vec::new() };
+    let show = |(what, stage): (&str, &str)| {
+        let title = format!("Show {what} of `{}`", item.name);
+        let arguments = Some(vec![json!(url), json!(item.name.as_str()), json!(stage)]);
+        let command = Some(Command { title: title.clone(), command: SHOW_VIEW.to_owned(), arguments });
+        let (kind, diagnostics) = (Some(CodeActionKind::QUICKFIX), Some(vec![wrong.clone()]));
+        CodeActionOrCommand::CodeAction(CodeAction { title, kind, command, diagnostics, ..CodeAction::default() })
+    };
+    [("the adjoint", "adjoint"), ("the costs", "cost")].map(show).into()
 }
 
 /// A view as our extensions have it.

@@ -146,6 +146,18 @@ fn main() {
             }
             report("keystroke to diagnostics", definitions, lines, times);
         }
+        if wanted("cold") {
+            // Of definitions that nobody asked about yet; what is not known in time is told as pending.
+            let mut times = Vec::new();
+            for round in 0..50 {
+                let place = json!({"line": (definitions / 60 * round) * 16 + 5, "character": 5});
+                let begun = Instant::now();
+                let id = client.begin("textDocument/hover", with(json!({"position": place})));
+                let (came, _) = client.wait(|m| m["id"] == json!(id) && m.get("method").is_none());
+                times.push(came.saturating_duration_since(begun));
+            }
+            report("cold hover", definitions, lines, times);
+        }
         let at = |round: usize| json!({"position": {"line": line(round), "character": 5}});
         let range = |round: usize| json!({"range": client::range([line(round), 0, line(round) + 60, 0])});
         let requests: [(&str, &dyn Fn(usize) -> Value); 5] = [

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use lang_core::base::{Name, Span};
-use lang_core::resolve::{LocalKind, Resolved};
+use lang_core::resolve::LocalKind;
 use lang_core::session::{ItemRef, Session};
 use lang_core::syntax::lexer::{Token as Lexed, lex};
 use lang_core::syntax::split::ItemKind;
@@ -129,54 +129,66 @@ pub struct Part {
 
 /// Tokens of the items of a module as they were when they were last asked for.
 #[derive(Default, Debug)]
-pub struct Kept(HashMap<(ItemKind, Name, u32), KeptItem>);
+pub struct Kept {
+    /// When names meant what they do in them.
+    shape: u64,
+    items: HashMap<(ItemKind, Name, u32), KeptItem>,
+}
 
 #[derive(Debug)]
 struct KeptItem {
     text: Arc<str>,
-    resolved: Option<Arc<Resolved>>,
     tokens: Arc<[SemanticToken]>,
+    /// The text before it that is in no item, and what is in it.
+    gap: Box<str>,
+    comments: Option<Part>,
 }
 
 /// The tokens of a module, part by part, in order; those of items that did not change are taken from what was kept.
 pub fn parts(session: &Session, module: &str, kept: &mut Kept) -> Vec<Part> {
     let Some(text) = session.text(module) else { return Vec::new() };
-    let mut before = std::mem::take(&mut kept.0);
+    let mut before = std::mem::take(&mut kept.items);
+    let shape = session.shape();
+    if std::mem::replace(&mut kept.shape, shape) != shape {
+        before.clear();
+    }
     let mut all = Vec::new();
     let mut end = 0;
-    let gap = |start: u32, end: u32, all: &mut Vec<Part>| {
-        let mut tokens = Vec::new();
-        comments(&text, Span::new(start, end), &mut tokens);
-        // A comment at the end of an item's last line may be the item's.
-        let last = all.last().and_then(|part| Some(part.tokens.last()?.span.end + part.start)).unwrap_or_default();
-        tokens.retain(|t| last <= t.span.start);
-        if let Some(first) = tokens.first().map(|t| t.span.start) {
-            all.push(Part { start: first, tokens: relative(tokens, first) });
-        }
-    };
     for item in session.items(module) {
-        gap(end, item.start, &mut all);
         let key = (item.kind, item.name.clone(), item.ordinal);
-        let resolved = session.resolved(&item);
-        let same = |known: &KeptItem| {
-            known.text == item.text
-                && match (&known.resolved, &resolved) {
-                    (Some(known), Some(now)) => Arc::ptr_eq(known, now),
-                    (known, now) => known.is_none() && now.is_none(),
-                }
-        };
-        let known = before.remove(&key).filter(same).unwrap_or_else(|| {
+        let gap = text.get(end as usize..item.start as usize).unwrap_or_default();
+        let mut known = before.remove(&key).filter(|known| known.text == item.text).unwrap_or_else(|| {
             let mut tokens = Vec::new();
             of_item(session, &item, &mut tokens);
-            KeptItem { text: Arc::clone(&item.text), resolved, tokens: relative(tokens, item.start) }
+            let tokens = relative(tokens, item.start);
+            KeptItem { text: Arc::clone(&item.text), tokens, gap: "".into(), comments: None }
         });
+        if *known.gap != *gap {
+            known.gap = gap.into();
+            known.comments = between(&text, Span::new(end, item.start), all.last());
+        }
+        // Where they stand is told from where the item does.
+        let moved = |part: &Part| Part { start: end.saturating_add(part.start), tokens: Arc::clone(&part.tokens) };
+        all.extend(known.comments.as_ref().map(moved));
         all.push(Part { start: item.start, tokens: Arc::clone(&known.tokens) });
         end = item.span().end;
-        kept.0.insert(key, known);
+        kept.items.insert(key, known);
     }
-    gap(end, u32::try_from(text.len()).unwrap_or(u32::MAX), &mut all);
+    let rest = between(&text, Span::new(end, u32::try_from(text.len()).unwrap_or(u32::MAX)), all.last());
+    all.extend(rest.map(|part| Part { start: end.saturating_add(part.start), ..part }));
     all.retain(|part| !part.tokens.is_empty());
     all
+}
+
+/// The comments of a gap that no part before it holds; where they begin is told from its beginning.
+fn between(text: &str, gap: Span, before: Option<&Part>) -> Option<Part> {
+    let mut tokens = Vec::new();
+    comments(text, gap, &mut tokens);
+    // A comment at the end of an item's last line may be the item's.
+    let last = before.and_then(|part| Some(part.tokens.last()?.span.end + part.start)).unwrap_or_default();
+    tokens.retain(|t| last <= t.span.start && gap.start <= t.span.start);
+    let first = tokens.first()?.span.start;
+    Some(Part { start: first - gap.start, tokens: relative(tokens, first) })
 }
 
 fn relative(tokens: Vec<SemanticToken>, start: u32) -> Arc<[SemanticToken]> {

@@ -29,6 +29,8 @@ pub(super) struct Module {
 #[derive(Clone, Default)]
 pub(super) struct Inputs {
     modules: HashMap<ModuleName, Arc<Module>>,
+    /// How often the meaning of a name may have changed in an item whose text did not: see [`Self::shape`].
+    shape: u64,
     /// Items that are in no file now. They are used again, as inputs are never forgotten.
     free: Vec<Item>,
 }
@@ -47,6 +49,12 @@ impl Inputs {
         let files: BTreeMap<_, _> = inputs.modules.iter().map(|(name, module)| (name.clone(), module.file)).collect();
         let _ = Workspace::builder(files).durability(Durability::HIGH).new(db);
         inputs
+    }
+
+    /// Another number whenever something changed that names of other items may depend on: which items and modules there
+    /// are, and the text of one that gives names to others.
+    pub(super) fn shape(&self) -> u64 {
+        self.shape
     }
 
     /// A module that is there.
@@ -72,17 +80,22 @@ impl Inputs {
             && was.iter().zip(now).all(|(was, now)| (was.kind, &was.name) == (now.kind, &now.name));
         if same {
             for (at, (_, now)) in (replaced.start..).zip(was.iter().zip(now)).filter(|(_, (w, n))| w.text != n.text) {
+                if module.gives_names(now) {
+                    self.shape += 1;
+                }
                 if let Some(item) = file.items(db).get(at).copied() {
                     item.set_text(db).to(Arc::clone(&now.text));
                 }
             }
         } else {
+            self.shape += 1;
             module.arrange(db, &mut self.free, Durability::MEDIUM);
         }
         let workspace = Workspace::get(db);
         if workspace.files(db).get(name) != Some(&file) {
             let mut files = workspace.files(db).clone();
             files.insert(name.clone(), file);
+            self.shape += 1;
             workspace.set_files(db).with_durability(Durability::HIGH).to(files);
         }
     }
@@ -96,6 +109,7 @@ impl Inputs {
         let workspace = Workspace::get(db);
         let mut files = workspace.files(db).clone();
         files.remove(name);
+        self.shape += 1;
         workspace.set_files(db).with_durability(Durability::HIGH).to(files);
     }
 }
@@ -117,6 +131,17 @@ impl Module {
     ) -> impl Iterator<Item = (Item, u32)> + use<'m> {
         let items = self.file.items(db).iter().copied().skip(first);
         items.zip(self.text.pieces().iter().skip(first).map(|piece| piece.start))
+    }
+
+    /// May names in other items mean something else after an edit of this one? Of a definition that has rules the sizes of
+    /// its signature are names in these.
+    fn gives_names(&self, piece: &Piece) -> bool {
+        let rule = |kind| self.positions.contains_key(&(kind, piece.name.clone(), 0));
+        match piece.kind {
+            ItemKind::Type | ItemKind::Let | ItemKind::Import => true,
+            ItemKind::Def => rule(ItemKind::Derivative) || rule(ItemKind::Adjoint),
+            ItemKind::Do | ItemKind::Derivative | ItemKind::Adjoint | ItemKind::Junk => false,
+        }
     }
 
     /// Gives each piece its item: that of the same key if there was one.

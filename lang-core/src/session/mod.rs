@@ -188,6 +188,13 @@ impl Session {
         self.named(module).map(|m| Arc::clone(m.text.text()))
     }
 
+    /// Another number after each edit by which a name may mean something else in an item whose text it leaves alone. While
+    /// it is the same, [`Self::resolved`] is the same of every item with the same text.
+    #[must_use]
+    pub fn shape(&self) -> u64 {
+        self.inputs.shape()
+    }
+
     /// The names of all modules, those of the library too.
     #[must_use]
     pub fn modules(&self) -> Vec<ModuleName> {

@@ -85,7 +85,7 @@ pub fn formula(of: &Formula, cost: &Cost) -> String {
     }
     match bounded(of, cost) {
         Some(most) => format!("≤ {}", most.cases(&known).shown(&known)),
-        None => "what data decide".to_owned(),
+        None => "not by sizes alone".to_owned(),
     }
 }
 
@@ -177,7 +177,7 @@ fn certificate(bound: &Bound, primal: &Cost) -> Certificate {
         }
         Verdict::Unknown(why) => {
             let why = match why {
-                Why::Data => "data decide how much each of them does",
+                Why::Data => "sizes alone do not decide how much each of them does",
                 Why::NoValue => "its formula has no value at the sizes that were tried",
                 Why::Negative => "what is known of the data allows a negative cost",
                 Why::TooLarge => "its formula is too large",

@@ -197,14 +197,14 @@ fn expression(session: &Session, item: &ItemRef, body: &Body, node: TId, depth: 
         // By itself.
         let trivial = matches!(all.as_slice(), [one] if one.value == "1" || one.value == "1.0");
         if !trivial {
-            told.rows.extend(all.into_iter().map(|t| (format!("∂/∂{}", t.of), bare(&t.value))));
+            told.rows.extend(all.into_iter().map(|t| (format!("∂/∂{}", t.of), t.value)));
             told.lets.extend(lets);
         }
     }
     if let Ok(Entries { lets, all }) = session.cotangent(def, node) {
         match all.as_slice() {
-            [] => told.rows.push(("cotangent".to_owned(), "0".to_owned())),
-            all => told.rows.extend(all.iter().map(|t| ("cotangent".to_owned(), bare(&t.value)))),
+            [] => told.rows.push((COTANGENT.to_owned(), "0".to_owned())),
+            all => told.rows.extend(all.iter().map(|t| (COTANGENT.to_owned(), t.value.clone()))),
         }
         lets.into_iter().for_each(|l| {
             if !told.lets.contains(&l) {
@@ -214,10 +214,8 @@ fn expression(session: &Session, item: &ItemRef, body: &Body, node: TId, depth: 
     }
 }
 
-/// A bracket alone where it is multiplied by 1.
-fn bare(value: &str) -> String {
-    value.strip_suffix("] * 1.0").map_or_else(|| value.to_owned(), |bracket| format!("{bracket}]"))
-}
+/// The row of what the adjoint computes for an expression.
+const COTANGENT: &str = "cotangent";
 
 /// What an expression adds to the work of the definition and of its adjoint.
 fn shares(session: &Session, def: &GlobalName, span: Span) -> (Option<String>, Option<String>) {
@@ -254,7 +252,11 @@ fn named(session: &Session, item: &ItemRef, found: &Use, depth: Depth) -> Option
                 _ => {
                     if let Some(node) = node_at(body, span).filter(|_| real(&declared.ty)) {
                         expression(session, item, body, node, depth, &mut told);
-                        told.rows.retain(|(what, _)| what == "cotangent");
+                        told.rows.retain(|(what, _)| what == COTANGENT);
+                        // Other uses of the name receive others, and what it has is their sum.
+                        for (what, _) in &mut told.rows {
+                            *what = "cotangent of this use".to_owned();
+                        }
                         told.lets.retain(|_| !told.rows.is_empty());
                     }
                 }

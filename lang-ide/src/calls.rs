@@ -3,10 +3,11 @@
 
 use lang_core::base::{GlobalName, Name, Span};
 use lang_core::session::{ItemRef, Session};
-use lang_core::syntax::ast::Item;
+use lang_core::syntax::ast::{Expr, Item};
 use lang_core::syntax::split::ItemKind;
 
 use crate::Location;
+use crate::costs::shares;
 use crate::find::occurrences;
 use crate::names::{Role, Use, What, name_at, untyped_uses};
 use crate::symbols::one_line;
@@ -35,6 +36,19 @@ pub struct Calls {
     pub item: CallItem,
     /// The places, in the module of who calls.
     pub places: Vec<Span>,
+    /// What they add to the work of who calls.
+    pub work: Option<String>,
+}
+
+/// The work of the calls of what stands at these places, without that of their arguments; of a definition that is passed
+/// on there is none.
+fn work(session: &Session, from: &ItemRef, places: &[Span]) -> Option<String> {
+    let parsed = session.tree(from)?;
+    let exprs = &parsed.tree.exprs;
+    let called = |of: Span| places.iter().any(|at| of.shift(from.start).end == at.end);
+    let calls = exprs.iter().filter(|(_, e)| matches!(e.kind, Expr::Call(of, _) if called(exprs[of].span)));
+    let calls: Vec<Span> = calls.map(|(_, e)| e.span).collect();
+    shares(session, &from.global, &|at| calls.contains(at)).0
 }
 
 /// The definition named at a place; elsewhere the item that stands there.
@@ -88,7 +102,7 @@ pub fn incoming(session: &Session, of: &CallItem) -> Vec<Calls> {
         role: Role::Declaration,
         kind: None,
     };
-    let mut all: Vec<Calls> = Vec::new();
+    let (mut all, mut callers): (Vec<Calls>, Vec<ItemRef>) = (Vec::new(), Vec::new());
     for (from, place) in occurrences(session, &item, &found, None) {
         if place.role != Role::Use {
             continue;
@@ -99,9 +113,14 @@ pub fn incoming(session: &Session, of: &CallItem) -> Vec<Calls> {
             Some(calls) => calls.places.push(place.span),
             None => {
                 let global = from.global.clone();
-                all.extend(call_item(session, &from, &global).map(|item| Calls { item, places: vec![place.span] }));
+                let item = call_item(session, &from, &global);
+                all.extend(item.map(|item| Calls { item, places: vec![place.span], work: None }));
+                callers.push(from);
             }
         }
+    }
+    for (calls, from) in all.iter_mut().zip(&callers) {
+        calls.work = work(session, from, &calls.places);
     }
     all.sort_by(|a, b| a.item.location.cmp(&b.item.location));
     all
@@ -120,9 +139,10 @@ pub fn outgoing(session: &Session, of: &CallItem) -> Vec<Calls> {
             Some(calls) => calls.places.push(found.span),
             None => {
                 let to = session.item(name).and_then(|to| call_item(session, &to, name));
-                all.extend(to.map(|item| Calls { item, places: vec![found.span] }));
+                all.extend(to.map(|item| Calls { item, places: vec![found.span], work: None }));
             }
         }
     }
+    all.iter_mut().for_each(|calls| calls.work = work(session, &item, &calls.places));
     all
 }

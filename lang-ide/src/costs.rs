@@ -1,10 +1,14 @@
 //! What a definition costs, in the words of a lens and of a hover: the work of the function, of its forward derivative
 //! and of its adjoint as formulas in the sizes, and the certificate in one line.
 
-use lang_core::base::GlobalName;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use lang_core::base::{GlobalName, Span};
 use lang_core::certify::{Verdict, Why};
 use lang_core::cost::{Bound, Cost, number};
 use lang_core::count::{Formula, Piece, Ratio};
+use lang_core::ir::core::Callee;
 use lang_core::predicate::{Atom, Context, Poly, Pred};
 use lang_core::session::Session;
 use lang_core::source::shown_callee;
@@ -62,6 +66,21 @@ pub fn costs(session: &Session, def: &GlobalName) -> Option<Costs> {
     Some(costs)
 }
 
+/// What such places of the text of a definition add to its work and to that of its adjoint.
+#[must_use]
+pub fn shares(session: &Session, def: &GlobalName, such: &dyn Fn(&Span) -> bool) -> (Option<String>, Option<String>) {
+    let Some(callee) = shown_callee(session, def) else { return (None, None) };
+    let share = |callee: &Arc<Callee>| {
+        let cost = session.cost(callee)?;
+        let inside = |(item, at): &(GlobalName, Span)| item == def && such(at);
+        let terms = session.terms(callee).into_iter().filter(|t| t.place.as_ref().is_some_and(inside));
+        let work = terms.map(|t| t.amount.work).reduce(|a, b| a.add(&b))?;
+        (!work.pieces().is_empty()).then(|| formula(&work, &cost))
+    };
+    let adjoint = session.derivatives(&callee).and_then(|[_, adjoint]| share(&adjoint));
+    (share(&callee), adjoint)
+}
+
 /// A longer formula does not stand in a line of code.
 const LONGEST: usize = 60;
 
@@ -89,8 +108,9 @@ pub fn formula(of: &Formula, cost: &Cost) -> String {
     }
 }
 
-/// What it is at most: what data decide is as much as it may be, and nothing where it is subtracted.
+/// What it is at most: each number that data decide is as much as it may be, or nothing, whichever gives more.
 fn bounded(of: &Formula, cost: &Cost) -> Option<Formula> {
+    let known = positive(cost);
     let mut all = Formula::default();
     for piece in of.pieces() {
         let mut told = true;
@@ -99,27 +119,51 @@ fn bounded(of: &Formula, cost: &Cost) -> Option<Formula> {
             return None;
         }
         let (over, under) = piece.value.parts();
+        let (mut sizes, mut by_symbol) = (Poly::default(), BTreeMap::<usize, Poly>::new());
         for (monomial, c) in over.terms() {
-            let factors = monomial.iter().map(|(a, power)| (number(a), a, *power));
-            let (symbols, sizes): (Vec<_>, Vec<_>) = factors.partition(|(symbol, ..)| symbol.is_some());
             let mut rest = Poly::constant(*c);
-            for (_, a, power) in sizes {
-                (0..power).for_each(|_| rest = rest.mul(&Poly::atom(a.clone())));
-            }
-            let rest = Ratio::over(rest, under);
-            let most = match symbols.as_slice() {
-                [] => Formula::of([Piece { pred: Pred::truth(), value: rest }]),
-                _ if *c < 0 => continue,
-                [(Some(k), _, 1)] => {
-                    let most = cost.symbols.get(*k)?.most.clone().filter(|most| !has_symbols(most))?;
-                    most.times(&rest)
+            let mut symbols = Vec::new();
+            for (a, power) in monomial {
+                match number(a) {
+                    Some(k) => symbols.extend((0..*power).map(|_| k)),
+                    None => (0..*power).for_each(|_| rest = rest.mul(&Poly::atom(a.clone()))),
                 }
+            }
+            match symbols.as_slice() {
+                [] => sizes = sizes.add(&rest),
+                [k] => {
+                    let of = by_symbol.entry(*k).or_default();
+                    *of = of.add(&rest);
+                }
+                _ if *c < 0 => {}
                 _ => return None,
-            };
-            all = all.add(&most.guarded(&piece.pred));
+            }
         }
+        let mut most = Formula::of([Piece { pred: Pred::truth(), value: Ratio::over(sizes, under) }]);
+        for (k, by) in by_symbol {
+            let by = over_nothing(&by, &known);
+            if !by.is_zero() {
+                let symbol = cost.symbols.get(k)?.most.clone().filter(|most| !has_symbols(most))?;
+                most = most.add(&symbol.times(&Ratio::over(by, under)));
+            }
+        }
+        all = all.add(&most.guarded(&piece.pred));
     }
     Some(all)
+}
+
+/// A polynomial where it is positive, and nothing elsewhere; what is subtracted goes where that is not decided.
+fn over_nothing(p: &Poly, known: &Context) -> Poly {
+    if known.implies(&Pred::nonneg(p)) {
+        return p.clone();
+    }
+    if known.implies(&Pred::nonneg(&p.neg())) {
+        return Poly::default();
+    }
+    p.terms().iter().filter(|(_, c)| *c > 0).fold(Poly::default(), |sum, (monomial, c)| {
+        let powers = monomial.iter().flat_map(|(a, power)| (0..*power).map(move |_| a));
+        sum.add(&powers.fold(Poly::constant(*c), |p, a| p.mul(&Poly::atom(a.clone()))))
+    })
 }
 
 fn figures(cost: &Cost) -> Figures {

@@ -1,15 +1,12 @@
 //! What stands at a place: of an expression its type, its work, its partial derivatives and its cotangent; of a definition
 //! its signature, what it costs, its certificate and its adjoint; of any other name what it is. Nothing is evaluated.
 
-use std::sync::Arc;
-
 use lang_core::base::{GlobalName, Span};
 use lang_core::count::Formula;
-use lang_core::ir::core::Callee;
 use lang_core::predicate::LocalId;
 use lang_core::resolve::{LocalKind, words};
 use lang_core::session::{ItemRef, Session};
-use lang_core::source::{Entries, shown_callee};
+use lang_core::source::Entries;
 use lang_core::syntax::ast::{self, Item, Tree};
 use lang_core::types::tree::{Body, Expr, IndexRange, IndexVar, TId};
 use lang_core::types::ty::Type;
@@ -46,6 +43,8 @@ pub struct Hover {
     pub rows: Vec<(String, String)>,
     /// `let`s that the table mentions.
     pub lets: Vec<String>,
+    /// What is not told, and why.
+    pub missing: Vec<String>,
     /// Documentation, as Markdown.
     pub docs: String,
     /// Its adjoint as Iverson.
@@ -55,6 +54,11 @@ pub struct Hover {
 }
 
 impl Hover {
+    /// That the derivatives of this name are not told, for this reason.
+    fn missing(&mut self, what: &str, why: Option<&str>) {
+        self.missing.extend(why.map(|why| format!("the {what} not shown: {why}")));
+    }
+
     /// As Markdown. Rows are a table, or, for who does not show one as that, lines of text.
     #[must_use]
     pub fn markdown(&self, tables: bool) -> String {
@@ -74,6 +78,7 @@ impl Hover {
         if !self.lets.is_empty() {
             parts.push(format!("where\n```iverson\n{}\n```", self.lets.join("\n")));
         }
+        parts.extend(self.missing.iter().map(|missing| format!("*{missing}*")));
         if self.pending {
             parts.push("*costs and derivatives are being computed*".to_owned());
         }
@@ -99,6 +104,7 @@ impl Hover {
         if !self.lets.is_empty() {
             parts.push(format!("where\n  {}", self.lets.join("\n  ")));
         }
+        parts.extend(self.missing.iter().cloned());
         if self.pending {
             parts.push("costs and derivatives are being computed".to_owned());
         }
@@ -121,12 +127,11 @@ pub fn hover(session: &Session, module: &str, at: u32, depth: Depth) -> Option<H
         // `sum` stands for the sum that it begins, `exp` for its call.
         let start = found.span.start.checked_sub(item.start)?;
         let begun = parsed.tree.exprs.iter().map(|(_, node)| node).filter(|n| n.span.start == start);
-        let begun = begun.filter(|n| !matches!(n.kind, ast::Expr::Name(_))).map(|n| n.span);
-        span = begun.min_by_key(|s| s.end - s.start);
-        if span.is_none() {
-            return told;
-        }
-        word = told;
+        let begun = begun.filter(|n| !matches!(n.kind, ast::Expr::Name(_)));
+        let Some(begun) = begun.min_by_key(|n| n.span.end - n.span.start) else { return told };
+        span = Some(begun.span);
+        let called = matches!(begun.kind, ast::Expr::Call(..));
+        word = told.map(|told| Hover { docs: documented(&found.name, Some(called)), ..told });
     }
     let span = span.or_else(|| innermost(&parsed.tree, at.checked_sub(item.start)?))?;
     let shown = shown(session, &item, span, depth);
@@ -137,6 +142,14 @@ pub fn hover(session: &Session, module: &str, at: u32, depth: Depth) -> Option<H
         }
         (shown, word) => shown.or(word),
     }
+}
+
+/// The documentation of a word, of one that begins a binder and a call in the one or the other role.
+fn documented(word: &str, called: Option<bool>) -> String {
+    let all = words::describe(word);
+    let meant = all.iter().filter(|d| called.is_none_or(|called| called == (d.kind != "binder")));
+    let docs: Vec<&str> = meant.map(|d| d.doc.as_str()).collect();
+    docs.join("\n\n")
 }
 
 /// What is told of the expression at this place of an item.
@@ -179,9 +192,10 @@ fn expression(session: &Session, item: &ItemRef, body: &Body, node: TId, depth: 
         return;
     }
     if let Some(cost) = session.cost_inside(def, node) {
-        let once = costs::formula(&cost.total.work, &cost);
-        let mut text = if once == "0" { "none".to_owned() } else { once };
-        let (primal, adjoint) = shares(session, def, body.nodes[node].span);
+        let mut text = costs::formula(&cost.total.work, &cost);
+        let span = body.nodes[node].span;
+        let within = |at: &Span| span.start <= at.start && at.end <= span.end;
+        let (primal, adjoint) = costs::shares(session, def, &within);
         match primal {
             // The same, and where.
             Some(all) if all.strip_prefix(&text).is_some_and(|rest| rest.is_empty() || rest.starts_with(" where")) => {
@@ -193,43 +207,33 @@ fn expression(session: &Session, item: &ItemRef, body: &Body, node: TId, depth: 
         told.rows.push(("work".to_owned(), text));
         told.rows.extend(adjoint.map(|work| ("work in the adjoint".to_owned(), work)));
     }
-    if let Ok(Entries { lets, all }) = session.partials(def, node) {
+    match session.partials(def, node) {
         // By itself.
-        let trivial = matches!(all.as_slice(), [one] if one.value == "1" || one.value == "1.0");
-        if !trivial {
+        Ok(Entries { all, .. }) if matches!(all.as_slice(), [one] if one.value == "1" || one.value == "1.0") => {}
+        Ok(Entries { lets, all }) => {
             told.rows.extend(all.into_iter().map(|t| (format!("∂/∂{}", t.of), t.value)));
             told.lets.extend(lets);
         }
+        Err(why) => told.missing("partial derivatives are", why.phrase()),
     }
-    if let Ok(Entries { lets, all }) = session.cotangent(def, node) {
-        match all.as_slice() {
-            [] => told.rows.push((COTANGENT.to_owned(), "0".to_owned())),
-            all => told.rows.extend(all.iter().map(|t| (COTANGENT.to_owned(), t.value.clone()))),
-        }
-        lets.into_iter().for_each(|l| {
-            if !told.lets.contains(&l) {
-                told.lets.push(l);
+    match session.cotangent(def, node) {
+        Ok(Entries { lets, all }) => {
+            match all.as_slice() {
+                [] => told.rows.push((COTANGENT.to_owned(), "0".to_owned())),
+                all => told.rows.extend(all.iter().map(|t| (COTANGENT.to_owned(), t.value.clone()))),
             }
-        });
+            lets.into_iter().for_each(|l| {
+                if !told.lets.contains(&l) {
+                    told.lets.push(l);
+                }
+            });
+        }
+        Err(why) => told.missing("cotangent is", why.phrase()),
     }
 }
 
 /// The row of what the adjoint computes for an expression.
 const COTANGENT: &str = "cotangent";
-
-/// What an expression adds to the work of the definition and of its adjoint.
-fn shares(session: &Session, def: &GlobalName, span: Span) -> (Option<String>, Option<String>) {
-    let Some(callee) = shown_callee(session, def) else { return (None, None) };
-    let share = |callee: &Arc<Callee>| {
-        let cost = session.cost(callee)?;
-        let inside = |(item, at): &(GlobalName, Span)| item == def && span.start <= at.start && at.end <= span.end;
-        let terms = session.terms(callee).into_iter().filter(|t| t.place.as_ref().is_some_and(inside));
-        let work = terms.map(|t| t.amount.work).reduce(|a, b| a.add(&b))?;
-        (!work.pieces().is_empty()).then(|| costs::formula(&work, &cost))
-    };
-    let adjoint = session.derivatives(&callee).and_then(|[_, adjoint]| share(&adjoint));
-    (share(&callee), adjoint)
-}
 
 /// What is told of a name.
 fn named(session: &Session, item: &ItemRef, found: &Use, depth: Depth) -> Option<Hover> {
@@ -253,6 +257,7 @@ fn named(session: &Session, item: &ItemRef, found: &Use, depth: Depth) -> Option
                     if let Some(node) = node_at(body, span).filter(|_| real(&declared.ty)) {
                         expression(session, item, body, node, depth, &mut told);
                         told.rows.retain(|(what, _)| what == COTANGENT);
+                        told.missing.retain(|missing| missing.contains(COTANGENT));
                         // Other uses of the name receive others, and what it has is their sum.
                         for (what, _) in &mut told.rows {
                             *what = "cotangent of this use".to_owned();
@@ -288,7 +293,7 @@ fn named(session: &Session, item: &ItemRef, found: &Use, depth: Depth) -> Option
             let first = all.first()?;
             told.code.clone_from(&first.signature);
             told.what = first.kind.to_owned();
-            told.docs = all.iter().map(|d| d.doc.clone()).collect::<Vec<_>>().join("\n\n");
+            told.docs = documented(&found.name, None);
             told.rows = first.partials.iter().map(|(by, d)| (format!("∂/∂{by}"), (*d).to_owned())).collect();
         }
         What::Unknown => return None,
@@ -301,10 +306,10 @@ fn kind_of(kind: Option<LocalKind>) -> &'static str {
         Some(LocalKind::Param) => "parameter",
         Some(LocalKind::ImplicitSize | LocalKind::ResultSize | LocalKind::Extent) => "size",
         Some(LocalKind::Index) => "index",
-        Some(LocalKind::Carry) => "carry",
-        Some(LocalKind::Lambda | LocalKind::FunParam) => "parameter of a function",
+        Some(LocalKind::Carry) => "carried from one iteration to the next",
+        Some(LocalKind::Lambda | LocalKind::FunParam) => "parameter of an inner function",
         Some(LocalKind::Pattern) => "bound by a pattern",
-        Some(LocalKind::Let) | None => "let",
+        Some(LocalKind::Let) | None => "bound by `let`",
     }
 }
 
@@ -339,7 +344,8 @@ fn definition(session: &Session, name: &GlobalName, found: &Use, depth: Depth, t
     let (start, end) = (parsed.tree.span.start, parsed.tree.exprs[def.body].span.start);
     let head = item.text.get(start as usize..end as usize).unwrap_or_default();
     let head = head.trim_end().trim_end_matches('=');
-    told.code = head.split_whitespace().collect::<Vec<_>>().join(" ");
+    let head = head.split_whitespace().collect::<Vec<_>>().join(" ");
+    told.code = head.replace("( ", "(").replace(" )", ")");
     if depth == Depth::Quick {
         told.pending = true;
         return Some(());
@@ -350,10 +356,17 @@ fn definition(session: &Session, name: &GlobalName, found: &Use, depth: Depth, t
     row("forward", costs.forward.map(|c| c.work));
     row("adjoint", costs.adjoint.map(|c| c.work));
     row("certificate", costs.certificate.map(|c| c.line));
-    if let Ok(view) = views::view(session, &name.module, &name.name, Stage::Adjoint)
-        && view.is_program
-    {
-        let lines: Vec<&str> = view.text.lines().collect();
+    if let Ok(view) = views::view(session, &name.module, &name.name, Stage::Adjoint) {
+        if !view.is_program {
+            told.missing.extend(view.note);
+            return Some(());
+        }
+        // First itself, then what it calls.
+        let all: Vec<&str> = view.text.lines().collect();
+        let (before, own) = all.split_at_checked(view.begins as usize).unwrap_or((&[], &all));
+        let before = before.strip_suffix(&[""]).unwrap_or(before);
+        let gap: &[&str] = if before.is_empty() { &[] } else { &[""] };
+        let lines: Vec<&str> = own.iter().chain(gap).chain(before).copied().collect();
         told.adjoint = lines.iter().take(MOST_LINES).copied().collect::<Vec<_>>().join("\n");
         if lines.len() > MOST_LINES {
             told.adjoint += &format!("\n-- and {} more lines", lines.len() - MOST_LINES);

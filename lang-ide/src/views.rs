@@ -54,6 +54,8 @@ pub struct View {
     pub text: String,
     /// Is it a program in Iverson?
     pub is_program: bool,
+    /// The line at which the definition begins, after others that it calls.
+    pub begins: u32,
     /// What is to be said of it.
     pub note: Option<String>,
     /// Where its lines come from: numbers of lines, from 0, with places of the module.
@@ -70,7 +72,7 @@ pub fn view(session: &Session, module: &str, def: &str, stage: Stage) -> Result<
         return Err(format!("there is no definition `{def}` here"));
     };
     let stages = session.stages(&callee).map_err(|why| format!("`{def}` has no core form: {}", why.what.phrase()))?;
-    let plain = |text: String| View { text, is_program: false, note: None, lines: Vec::new() };
+    let plain = |text: String| View { text, is_program: false, begins: 0, note: None, lines: Vec::new() };
     Ok(match stage {
         Stage::Core => plain(stages.core.to_string()),
         Stage::Lifted => plain(stages.lifted.to_string()),
@@ -123,12 +125,17 @@ fn derivative(session: &Session, def: &GlobalName, which: Which) -> Result<View,
     match shown {
         Shown::Source(made) => {
             let text = made.whole();
-            let lines = source_lines(session, def, which, &made, &text).unwrap_or_default();
-            Ok(View { text, is_program: true, note: None, lines })
+            // What it calls stands before it.
+            let before = text.lines().count().saturating_sub(made.text.lines().count());
+            let lines = source_lines(session, def, which, &made, before).unwrap_or_default();
+            let begins = u32::try_from(before).unwrap_or(0);
+            Ok(View { text, is_program: true, begins, note: None, lines })
         }
         Shown::Form(ssa, why) => {
-            let note = format!("this is Tensor SSA: there is {}, which is not printed as Iverson yet", why.phrase());
-            Ok(View { text: ssa.to_string(), is_program: false, note: Some(note), lines: Vec::new() })
+            let what = if which == Which::Adjoint { "adjoint" } else { "forward" };
+            let why = why.phrase();
+            let note = format!("the {what} view is Tensor SSA: there is {why}, which is not printed as Iverson yet");
+            Ok(View { text: ssa.to_string(), is_program: false, begins: 0, note: Some(note), lines: Vec::new() })
         }
         Shown::Constant => Err(format!("`{}` has no derivative: it takes no reals, or gives none", def.name)),
     }
@@ -141,15 +148,13 @@ fn source_lines(
     def: &GlobalName,
     which: Which,
     made: &source::Definition,
-    text: &str,
+    before: usize,
 ) -> Option<Vec<(u32, Vec<Span>)>> {
     let start = session.item(def)?.start;
     let [forward, adjoint] = session.derivatives(&source::shown_callee(session, def)?)?;
     let derived = if which == Which::Adjoint { adjoint } else { forward };
     let ssa = session.ssa(&derived)?;
     let mut lines: BTreeMap<u32, Vec<Span>> = BTreeMap::new();
-    // What it calls stands before it.
-    let before = text.lines().count().checked_sub(made.text.lines().count())?;
     for (part, vars) in parts(made)? {
         let all = merged(&ssa, made, &vars).into_iter().flat_map(|var| session.places(&derived, var));
         let own: Vec<Span> = all.filter(|(of, _)| of == def).map(|(_, span)| span.shift(start)).collect();
@@ -230,7 +235,7 @@ fn cost(session: &Session, def: &GlobalName) -> Result<View, String> {
         text += &format!("  {work}\n");
         lines.push((k, vec![place.span]));
     }
-    Ok(View { text, is_program: false, note: None, lines })
+    Ok(View { text, is_program: false, begins: 0, note: None, lines })
 }
 
 /// The work of a definition by its places, in the order of the text.

@@ -119,7 +119,7 @@ fn views_tell_where_their_lines_come_from() {
         ssa spread[n](x: [n]f64) -> f64 =
           X0[i0 < n]: f64 = input x  -- x
             ← x | x
-          X1: f64 = sum i0 < n: X0[i0]  -- y
+          X1: f64 = sum i0 < n: X0[i0]
             ← total(x)
           X2: i64 = index n
             ← f64(n)

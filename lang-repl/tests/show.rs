@@ -39,7 +39,7 @@ fn show_tells_where_lines_come_from() {
               X4: f64 = sum i0 < m: X3[i0]  -- 5:6 stats.mean(y), in mean: sum i: x[i]
               X5: i64 = index m  -- 5:6 stats.mean(y), in mean: f64(n)
               X6: f64 = f64(X5)  -- 5:6 stats.mean(y), in mean: f64(n)
-              X7: f64 = /(X4, X6)  -- y; 5:6 stats.mean(y), in mean: (sum i: x[i]) / f64(n)
+              X7: f64 = /(X4, X6)  -- 5:6 stats.mean(y), in mean: (sum i: x[i]) / f64(n)
               out X7
             $ iverson show forward spread.iv spread --origins
             ssa spread_tan{0}[n, m](x: [n]f64, at: [m]i64) -> (f64, f64) =
@@ -51,7 +51,7 @@ fn show_tells_where_lines_come_from() {
               X4: f64 = sum i0 < m: X3[i0]  -- value of X4: sum i: x[i]
               X5: i64 = index m  -- value of X5: f64(n)
               X6: f64 = f64(X5)  -- value of X6: f64(n)
-              X7: f64 = /(X4, X6)  -- y; value of X7: (sum i: x[i]) / f64(n)
+              X7: f64 = /(X4, X6)  -- value of X7: (sum i: x[i]) / f64(n)
               X8[i0 < n]: f64 = input x_tan = tan 0  -- x_tan; 6.1 of X0: x
               X9[i0 < m]: f64 = X2 * X8[X1[i0]]  needs 0  -- 6.5 of X3: 2 * x[at[j]]
               X10: f64 = sum i0 < m: X9[i0]  -- 6.10 of X4: sum i: x[i]
@@ -67,7 +67,7 @@ fn show_tells_where_lines_come_from() {
               X4: f64 = sum i0 < m: X3[i0]  -- value of X4: sum i: x[i]
               X5: i64 = index m  -- value of X5: f64(n)
               X6: f64 = f64(X5)  -- value of X6: f64(n)
-              X7: f64 = /(X4, X6)  -- y; value of X7: (sum i: x[i]) / f64(n)
+              X7: f64 = /(X4, X6)  -- value of X7: (sum i: x[i]) / f64(n)
               X8: f64 = input y_adj = adj 0  -- y_adj; value of X8: y_adj
               X9: f64 = /(X8, X6)  -- value of X9: 6.27 of X7: (sum i: x[i]) / f64(n)
               X10[i0 < n]: f64 = sum i1 < m: [i0 == X1[i1]] * X2 * X9  needs 0  -- x_adj; value of X10: 6.28 of X3: 2 * x[at[j]]

@@ -151,18 +151,18 @@ fn from_the_text_to_the_adjoint() {
         ssa loss[n](x: [n]f64, w: f64) -> f64 =
           X0[i0 < n]: f64 = input x  -- x
           X1: f64 = input w  -- w
-          X2[i0 < n]: f64 = X0[i0] * X0[i0]  -- y
+          X2[i0 < n]: f64 = X0[i0] * X0[i0]
           X3[i0 < n]: f64 = X2[i0] - X1  -- r
-          X4: f64 = X1 * X1  -- y
+          X4: f64 = X1 * X1
           X5: f64 = sum i0 < n: X1 * X3[i0]
           X6: f64 = X5 + X4
           out X6
         ssa loss_adj{0; 0, 1}[n](x: [n]f64, w: f64) -> (f64, [n]f64, f64) =
           X0[i0 < n]: f64 = input x  -- x
           X1: f64 = input w  -- w
-          X2[i0 < n]: f64 = X0[i0] * X0[i0]  -- y
+          X2[i0 < n]: f64 = X0[i0] * X0[i0]
           X3[i0 < n]: f64 = X2[i0] - X1  -- r
-          X4: f64 = X1 * X1  -- y
+          X4: f64 = X1 * X1
           X5: f64 = sum i0 < n: X1 * X3[i0]
           X6: f64 = X5 + X4
           X7: f64 = input y_adj = adj 0  -- y_adj

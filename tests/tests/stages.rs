@@ -347,7 +347,7 @@ def smooth(x: [n]f64) -> [n]f64 = for i: (sum d in -1..2: [0 <= i + d < n] * x[i
             ssa relu[n](x: [n]f64) -> [n]f64 =
               X0[i0 < n]: f64 = input x  -- x
               X1: f64 = 0.0
-              X2[i0 < n]: bool = >(X0[i0], X1)  -- k
+              X2[i0 < n]: bool = >(X0[i0], X1)
               X3: f64 = 0.01
               X4[i0 < n]: f64 = [!X2[i0]] * X0[i0] * X3
               X5[i0 < n]: f64 = [X2[i0]] * X0[i0] + [!X2[i0]] * X4[i0]
@@ -355,7 +355,7 @@ def smooth(x: [n]f64) -> [n]f64 = for i: (sum d in -1..2: [0 <= i + d < n] * x[i
             ssa relu_adj{0; 0}[n](x: [n]f64) -> ([n]f64, [n]f64) =
               X0[i0 < n]: f64 = input x  -- x
               X1: f64 = 0.0
-              X2[i0 < n]: bool = >(X0[i0], X1)  -- k
+              X2[i0 < n]: bool = >(X0[i0], X1)
               X3: f64 = 0.01
               X4[i0 < n]: f64 = [!X2[i0]] * X0[i0] * X3
               X5[i0 < n]: f64 = [X2[i0]] * X0[i0] + [!X2[i0]] * X4[i0]
@@ -425,13 +425,13 @@ def smooth(x: [n]f64) -> [n]f64 = for i: (sum d in -1..2: [0 <= i + d < n] * x[i
             ssa twice[n](x: [n]f64) -> [n]f64 =
               X0[i0 < n]: f64 = input x  -- x
               X1: f64 = 2.0
-              X2[i0 < n]: f64 = X0[i0] * X1  -- a
+              X2[i0 < n]: f64 = X0[i0] * X1
               X3[i0 < n]: f64 = X2[i0] + X0[i0]
               out X3
             ssa twice_adj{0; 0}[n](x: [n]f64) -> ([n]f64, [n]f64) =
               X0[i0 < n]: f64 = input x  -- x
               X1: f64 = 2.0
-              X2[i0 < n]: f64 = X0[i0] * X1  -- a
+              X2[i0 < n]: f64 = X0[i0] * X1
               X3[i0 < n]: f64 = X2[i0] + X0[i0]
               X4[i0 < n]: f64 = input y_adj = adj 0  -- y_adj
               X5[i0 < n]: f64 = X1 * X4[i0]
@@ -458,7 +458,7 @@ def smooth(x: [n]f64) -> [n]f64 = for i: (sum d in -1..2: [0 <= i + d < n] * x[i
               X1: f64 = input s_1_0 = s.1.0  -- s_1_0
               X2: f64 = input s_2_0 = s.2.0  -- s_2_0
               X3: f64 = input s_2_1 = s.2.1  -- s_2_1
-              X4: i64 = [X0 != 0] * X0  -- k
+              X4: i64 = [X0 != 0] * X0
               X5: f64 = 3.141592653589793
               X6: f64 = [X0 == 0] * X1 * X5
               X7: f64 = [X0 == 0] * X1 * X6
@@ -470,7 +470,7 @@ def smooth(x: [n]f64) -> [n]f64 = for i: (sum d in -1..2: [0 <= i + d < n] * x[i
               X1: f64 = input s_1_0 = s.1.0  -- s_1_0
               X2: f64 = input s_2_0 = s.2.0  -- s_2_0
               X3: f64 = input s_2_1 = s.2.1  -- s_2_1
-              X4: i64 = [X0 != 0] * X0  -- k
+              X4: i64 = [X0 != 0] * X0
               X5: f64 = 3.141592653589793
               X6: f64 = [X0 == 0] * X1 * X5
               X7: f64 = [X0 == 0] * X1 * X6
@@ -492,7 +492,7 @@ def smooth(x: [n]f64) -> [n]f64 = for i: (sum d in -1..2: [0 <= i + d < n] * x[i
             ssa some[n](x: [n]f64) -> bool =
               X0[i0 < n]: f64 = input x  -- x
               X1: f64 = 0.5
-              X2[i0 < n]: bool = >(X0[i0], X1)  -- k
+              X2[i0 < n]: bool = >(X0[i0], X1)
               X3: bool = true
               X4: bool = [(any i < n: X2[i])] * X3
               out X4

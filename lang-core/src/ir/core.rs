@@ -336,10 +336,11 @@ pub struct Update {
     pub add: bool,
 }
 
-/// The variables of a function: their names, by number.
+/// The variables of a function: their names, by number, and which of these the program does not have.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Vars {
     names: Vec<Name>,
+    made: BTreeSet<LocalId>,
 }
 
 impl Vars {
@@ -348,6 +349,28 @@ impl Vars {
         let id = LocalId(u32::try_from(self.names.len()).unwrap_or(u32::MAX));
         self.names.push(name.into());
         id
+    }
+
+    /// A new variable for what has no name in the program.
+    pub fn made(&mut self, name: &str) -> LocalId {
+        let id = self.fresh(name);
+        self.made.insert(id);
+        id
+    }
+
+    /// The name that the program has for a variable.
+    #[must_use]
+    pub fn given(&self, local: LocalId) -> Option<Name> {
+        if self.made.contains(&local) { None } else { self.names.get(local.0 as usize).cloned() }
+    }
+
+    /// The program has this name for a variable that had none.
+    pub fn give(&mut self, local: LocalId, name: &str) {
+        if self.made.remove(&local)
+            && let Some(slot) = self.names.get_mut(local.0 as usize)
+        {
+            *slot = name.into();
+        }
     }
 
     /// A new index variable.

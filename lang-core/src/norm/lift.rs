@@ -143,7 +143,7 @@ impl Lift<'_> {
                 );
                 self.count(rule, &all);
                 if is_called(e) {
-                    let x = self.vars.fresh("y");
+                    let x = self.vars.made("y");
                     let var = lifted.with(Kind::Var(x), lifted.ty.clone());
                     all.push((x, lifted));
                     return (all, var);

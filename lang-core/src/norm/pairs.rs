@@ -100,7 +100,7 @@ impl Pairs<'_> {
                 [] => x,
                 path => {
                     let name = part_name(&self.vars.name(x), ty, path);
-                    self.vars.fresh(name)
+                    if self.vars.given(x).is_some() { self.vars.fresh(name) } else { self.vars.made(&name) }
                 }
             };
             let ty = leaf.ty();

@@ -55,7 +55,7 @@ pub fn to_ssa(flat: &Flat, callees: Callees<'_>, hits: &mut Hits) -> (Ssa, Origi
             own.leaf.dims.clone_from(&dims);
         }
         let var = pass.builder.push(dims, input.leaf.scalar, Rhs::Input(k), Vec::new());
-        pass.name(var, &flat.vars.name(input.local));
+        pass.name(var, flat.vars.given(input.local));
         pass.env.insert(input.local, var);
     }
     let mut asserted = Vec::new();
@@ -67,7 +67,7 @@ pub fn to_ssa(flat: &Flat, callees: Callees<'_>, hits: &mut Hits) -> (Ssa, Origi
         }
         pass.hits.count("5.25");
         let var = pass.convert(&top, e);
-        pass.name(var, &flat.vars.name(*x));
+        pass.name(var, flat.vars.given(*x));
         pass.env.insert(*x, var);
     }
     let outputs = flat.outputs.iter().map(|(leaf, e)| {
@@ -116,9 +116,9 @@ struct Convert<'a> {
 }
 
 impl Convert<'_> {
-    fn name(&mut self, var: Var, name: &Name) {
+    fn name(&mut self, var: Var, name: Option<Name>) {
         if let Some(Stmt { name: slot @ None, .. }) = self.builder.stmts.get_mut(var.0 as usize) {
-            *slot = Some(name.clone());
+            *slot = name;
         }
     }
 

@@ -22,7 +22,7 @@ use crate::ir::core::Callee;
 use crate::ir::ssa::Ssa;
 use crate::norm::Bodies;
 use crate::predicate::{Atom, LocalId, Poly, Pred};
-use crate::source::{Entries, Entry, Outside, Unshown, entries};
+use crate::source::{Entries, Entry, Outside, Seen, Unshown, entries};
 use crate::syntax::ops::{BinOp, Scalar};
 use crate::types::env::Env as _;
 use crate::types::tree::{Body, Expr, IndexRange, IndexVar, Local, Node, Pat, Subscript, TId};
@@ -96,6 +96,8 @@ struct Inside<'db> {
     body: Arc<Body>,
     /// The indices around, the first of which an entry has where it is one of a cotangent.
     indices: Vec<IndexVar>,
+    /// The variables that a reader of the expression sees.
+    seen: Vec<Seen>,
 }
 
 /// What stands around an expression, outermost first.
@@ -130,6 +132,32 @@ fn around(body: &Body, node: TId) -> Option<Vec<Around>> {
     }
     all.reverse();
     Some(all)
+}
+
+/// The variables but indices that are bound by what stands around, the innermost of a name alone.
+fn seen(body: &Body, around: &[Around]) -> Vec<Seen> {
+    let mut all: Vec<Seen> = Vec::new();
+    let mut bound = |local: LocalId, is_index: bool| {
+        let Some(Local { name, ty, .. }) = body.locals.get(local.0 as usize) else { return };
+        all.retain(|seen| seen.name != *name);
+        if is_index {
+            return;
+        }
+        let (mut rank, mut ty) = (0, ty);
+        while let Type::Array(_, element) = ty {
+            (rank, ty) = (rank + 1, element);
+        }
+        all.push(Seen { name: name.clone(), rank });
+    };
+    for step in around {
+        match step {
+            Around::Let(binds) => binds.iter().for_each(|(pat, _)| pat.for_each_local(&mut |l| bound(l, false))),
+            Around::Index(index) => bound(index.local, true),
+            Around::Bound(locals) => locals.iter().for_each(|l| bound(*l, false)),
+            Around::Repeated => {}
+        }
+    }
+    all
 }
 
 /// What a node has around one of its children.
@@ -265,14 +293,20 @@ fn element(nodes: &mut Arena<Node>, array: TId, at: &[LocalId]) -> TId {
 }
 
 impl<'db> Inside<'db> {
-    fn new(db: &'db dyn Database, def: &GlobalName, body: Body, indices: Vec<IndexVar>) -> Option<Self> {
+    fn new(
+        db: &'db dyn Database,
+        def: &GlobalName,
+        body: Body,
+        indices: Vec<IndexVar>,
+        seen: Vec<Seen>,
+    ) -> Option<Self> {
         let signature = View::new(db).signature(def)?;
         let body = Arc::new(body);
         // No item has this name.
         let name = GlobalName::new(&def.module, &format!("{} within", def.name));
         let callee = Callee::new(name.clone(), vec![Type::F64; signature.type_params.len()]);
         let within = Within::new(db, name, Arc::clone(&body), signature);
-        Some(Self { within, callee: Arc::new(callee), body, indices })
+        Some(Self { within, callee: Arc::new(callee), body, indices, seen })
     }
 
     /// The expression as a function, to be differentiated: an element of an array, with the `let`s around. Or to be counted:
@@ -281,6 +315,7 @@ impl<'db> Inside<'db> {
         let body = Forms { db }.body(def).filter(|body| node.index() < body.nodes.len())?;
         let mut body = (*body).clone();
         let around = around(&body, node)?;
+        let seen = seen(&body, &around);
         let mut root = node;
         let mut own = Vec::new();
         if derived {
@@ -339,7 +374,7 @@ impl<'db> Inside<'db> {
         params.extend(others);
         body.params.extend(params);
         body.root = Some(root);
-        Self::new(db, def, body, indices)
+        Self::new(db, def, body, indices, seen)
     }
 
     /// The definition with one more parameter, whose number this is, that is added to the expression.
@@ -348,6 +383,7 @@ impl<'db> Inside<'db> {
         let body = Forms { db }.body(def).filter(exists).ok_or(Unshown::Constant)?;
         let around = around(&body, node).ok_or(Unshown::Constant)?;
         let mut body = (*body).clone();
+        let seen = seen(&body, &around);
         real_array(&body.nodes[node].ty).ok_or(Unshown::Constant)?;
         let mut indices: Vec<IndexVar> = Vec::new();
         let mut extents: Vec<Poly> = Vec::new();
@@ -363,7 +399,7 @@ impl<'db> Inside<'db> {
                     extents.push(end);
                     indices.push(index);
                 }
-                Around::Repeated => return Err(Outside::Loop.into()),
+                Around::Repeated => return Err(Unshown::Repeated),
                 Around::Let(_) | Around::Bound(_) => {}
             }
         }
@@ -377,13 +413,13 @@ impl<'db> Inside<'db> {
         let added = read(&mut body.nodes, local, array, node);
         let added = element(&mut body.nodes, added, &indices.iter().map(|v| v.local).collect::<Vec<_>>());
         body.nodes[node].kind = Expr::Arith(BinOp::Add, value, added);
-        let inside = Self::new(db, def, body, indices).ok_or(Unshown::Constant)?;
+        let inside = Self::new(db, def, body, indices, seen).ok_or(Unshown::Constant)?;
         Ok((inside, param))
     }
 
     fn entries(&self, db: &'db dyn Database, entry: Entry) -> Result<Entries, Unshown> {
         let known = |ssa: &Ssa, at: &[Poly]| self.known(ssa, if entry == Entry::Partials { &[] } else { at });
-        entries(&self.within, &self.within, &View::new(db), &self.callee, entry, &known)
+        entries(&self.within, &self.within, &View::new(db), &self.callee, entry, self.seen.clone(), &known)
     }
 
     /// What holds of the indices around, which are parameters, or the first of these.

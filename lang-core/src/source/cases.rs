@@ -30,7 +30,7 @@ pub(super) const MANY: usize = 64;
 
 /// A parameter of the definition, by its number, or one beside them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Of {
+pub(super) enum Of {
     Own(usize),
     Beside(usize),
 }
@@ -235,6 +235,38 @@ impl Case {
         (!all.is_false()).then_some(all)
     }
 
+    /// The patterns of what may be made in other ways, and `let`s for the rest of what is used. `None`: a constructor has
+    /// no name here.
+    pub(super) fn taken_apart(
+        &self,
+        asked: &Asked<'_>,
+        head: &Head,
+        used: &HashSet<String>,
+        refutable: &[Of],
+    ) -> Option<(Vec<String>, Vec<String>)> {
+        let mut missing = false;
+        let mut spelled = |sum: &SumType, k: usize| {
+            let text = asked.constructor(sum, k);
+            missing |= text.is_none();
+            text.unwrap_or_default()
+        };
+        let (mut patterns, mut lets) = (Vec::new(), Vec::new());
+        for (of, named) in self.in_order() {
+            let pattern = named.pattern(&|name| used.contains(name), &mut spelled);
+            if refutable.contains(of) {
+                patterns.push(pattern);
+            } else if named.bound().any(|name| used.contains(name.as_str())) {
+                lets.push(format!("let {pattern} = {}", base(head, *of)?.name));
+            }
+        }
+        (!missing).then_some((patterns, lets))
+    }
+
+    /// What a part of a parameter is called.
+    pub(super) fn part(&self, param: usize, path: &[u32]) -> Option<Known> {
+        self.0.iter().find(|(of, _)| *of == Of::Own(param)).map(|(_, named)| named.part(path))
+    }
+
     /// Names of tangents in its patterns, with what they are tangents of.
     pub(super) fn tangents(&self, head: &Head) -> Vec<(Name, Base)> {
         let mut pairs = Vec::new();
@@ -299,25 +331,7 @@ pub(super) fn joined(asked: &Asked<'_>, head: &Head, cases: &[Case], bodies: &[O
             }
         }
         let used: HashSet<String> = lets.iter().chain([value]).flat_map(|text| names_in(text)).collect();
-        let mut missing = false;
-        let mut spelled = |sum: &SumType, k: usize| {
-            let text = asked.constructor(sum, k);
-            missing |= text.is_none();
-            text.unwrap_or_default()
-        };
-        let mut patterns = Vec::new();
-        let mut first = Vec::new();
-        for (of, named) in case.in_order() {
-            let pattern = named.pattern(&|name| used.contains(name), &mut spelled);
-            if refutable.contains(of) {
-                patterns.push(pattern);
-            } else if named.bound().any(|name| used.contains(name.as_str())) {
-                first.push(format!("let {pattern} = {}", base(head, *of)?.name));
-            }
-        }
-        if missing {
-            return None;
-        }
+        let (patterns, first) = case.taken_apart(asked, head, &used, &refutable)?;
         let lets: Vec<String> = first.into_iter().chain(lets.iter().cloned()).collect();
         if cases.len() == 1 {
             only = Some(Body { lets, named: own.clone(), value: value.clone(), before: called.clone() });

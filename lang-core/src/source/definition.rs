@@ -12,7 +12,7 @@ use super::ways::Known;
 use super::writer::{Named, Parts, Writer};
 use super::{Definition, Outside};
 use crate::base::Name;
-use crate::ir::core::{Constant, CoreType, Operation};
+use crate::ir::core::{Constant, CoreType, Derivation, Operation};
 use crate::ir::ssa::{Ssa, Var, for_each_read};
 use crate::predicate::{Index, Pred};
 use crate::syntax::ops::Scalar;
@@ -185,16 +185,23 @@ impl Writer<'_> {
                     return None;
                 }
                 let own = line.name.clone().filter(|name| self.is_given(name));
-                if self.one && own.is_none() && elements + asked + given <= 1 {
+                // What is read once and costs nothing may stand in an index; an entry is read entry by entry.
+                let once = own.is_none() && elements + asked + given <= 1;
+                if once && (self.reader.is_some() || asked == 1 && !checked && is_cheap(e)) {
                     return None;
                 }
+                let seen = |name: &Name| self.reader.iter().flatten().find(|seen| seen.name == *name);
+                let seen = own.as_ref().and_then(seen).map(|seen| seen.rank);
                 let wanted = own.clone().unwrap_or_else(|| default_name(e).into());
+                if seen.is_some() && !self.written.iter().any(|(name, _)| *name == wanted) {
+                    self.taken.release(&wanted);
+                }
                 let name = self.taken.fresh(&wanted);
                 let text = self.array(&line.indices, e, &name, false);
                 self.name_let(v, &name, &line.indices, e_scalar(&line));
                 self.written.push((name.clone(), v));
-                // The program has it by this name.
-                let known = self.one && own == Some(name.clone()) && self.given.contains(&name);
+                // The reader has it by this name.
+                let known = seen == Some(line.indices.len()) && own == Some(name.clone());
                 (!known).then(|| format!("let {name} = {text}"))
             }
             Is::Call(call, _) => {
@@ -225,7 +232,14 @@ impl Writer<'_> {
             }
         };
         let wanted = self.lines.get(v.0 as usize).and_then(|l| l.name.clone());
-        let wanted = wanted.unwrap_or_else(|| format!("{}_called", call.callee.def.name).into());
+        let wanted = wanted.unwrap_or_else(|| {
+            let suffix = match call.callee.derived.last() {
+                Some(Derivation::Adjoint { .. }) => "cotangents",
+                Some(Derivation::Forward(_)) => "tangents",
+                None => "value",
+            };
+            format!("{}_{suffix}", call.callee.def.name).into()
+        });
         let name = self.taken.fresh(&wanted);
         self.written.push((name.clone(), v));
         let own = call.batch.iter().map(|i| i.extent.clone());
@@ -260,6 +274,13 @@ impl Writer<'_> {
 
 fn e_scalar(line: &Line) -> Scalar {
     line.scalar.unwrap_or(Scalar::F64)
+}
+
+/// Has it no loop and no predicate?
+fn is_cheap(e: &Ex) -> bool {
+    let mut cheap = true;
+    e.visit(&mut |e| cheap &= !matches!(e, Ex::Total(..) | Ex::Reduce(_) | Ex::Guard(..) | Ex::Choice(..)));
+    cheap
 }
 
 /// A name for what has none, by what it is.

@@ -1,18 +1,21 @@
 //! A derivative entry by entry, for a reader who looks at one expression: `w[j]` for `x[i]`. Where equations tell the
 //! indices of an array, its entry is the element that they tell; elsewhere it is zero.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::cases::{MOST, cases};
+use super::cases::{Case, MOST, cases};
+use super::constructors::names_in;
+use super::merge::settled;
 use super::read::lines;
 use super::shape::{Asked, Base, Head, Param, has_real, is_only, mirror, part};
 use super::table::Table;
 use super::tree::Ex;
-use super::ways::Given;
+use super::ways::{self, Given};
 use super::writer::{Writer, writer};
 use super::{Outside, Shelf, Which, derived};
 use crate::ad::real_outputs;
-use crate::base::Span;
+use crate::base::{Name, Span};
 use crate::ir::core::{Callee, Constant, Derivation, Outside as NoCore, Reason};
 use crate::ir::flat::Source;
 use crate::ir::ssa::{Rhs, Ssa, Var};
@@ -55,8 +58,23 @@ pub enum Unshown {
     Core(Box<NoCore>),
     /// They have no text.
     Text(Outside),
+    /// It is evaluated again and again, each time with another.
+    Repeated,
     /// Nothing real goes in, or none comes out.
     Constant,
+}
+
+impl Unshown {
+    /// As a noun phrase; where there is nothing to be told, none.
+    #[must_use]
+    pub fn phrase(&self) -> Option<&'static str> {
+        match self {
+            Self::Core(why) => Some(why.what.phrase()),
+            Self::Text(why) => Some(why.phrase()),
+            Self::Repeated => Some("a loop or an inner function evaluates it again and again"),
+            Self::Constant => None,
+        }
+    }
 }
 
 impl From<Outside> for Unshown {
@@ -65,10 +83,19 @@ impl From<Outside> for Unshown {
     }
 }
 
+/// A variable that is in scope where the expression is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Seen {
+    /// Its name.
+    pub name: Name,
+    /// The number of its extents.
+    pub rank: usize,
+}
+
 /// What holds where indices of an entry have these values; `ssa` has the variables.
 pub type Known<'k> = &'k dyn Fn(&Ssa, &[Poly]) -> Vec<Pred>;
 
-/// The entries of a function.
+/// The entries of a function, for one who sees these variables.
 ///
 /// # Errors
 /// Why there are none to be told.
@@ -78,6 +105,7 @@ pub fn entries(
     names: &dyn Names,
     callee: &Arc<Callee>,
     entry: Entry,
+    seen: Vec<Seen>,
     known: Known<'_>,
 ) -> Result<Entries, Unshown> {
     let ssa = at_point(module, callee, entry)?.ok_or(Unshown::Constant)?;
@@ -85,7 +113,7 @@ pub fn entries(
     let ssa = Arc::new(ssa);
     let (def, which, shelf) = (&callee.def, Which::Adjoint, &Shelf::default());
     let asked = Asked { module, bodies, names, shelf, def, text: "", which, stages: &stages, derived: &ssa };
-    Ok(crate::interp::guarded(|| told(&asked, entry, known))?)
+    Ok(crate::interp::guarded(|| told(&asked, entry, seen, known))?)
 }
 
 /// The adjoint with 1 for its cotangent, or with 0 for what it is taken by.
@@ -121,7 +149,7 @@ fn at_point(module: &dyn Callees, callee: &Arc<Callee>, entry: Entry) -> Result<
     Ok(Some(ssa))
 }
 
-fn told(asked: &Asked<'_>, entry: Entry, known: Known<'_>) -> Result<Entries, Outside> {
+fn told(asked: &Asked<'_>, entry: Entry, seen: Vec<Seen>, known: Known<'_>) -> Result<Entries, Outside> {
     let head = head(asked, entry);
     let mut wanted = (**asked.derived).clone();
     wanted.outputs = asked.outputs(&head)?;
@@ -135,13 +163,19 @@ fn told(asked: &Asked<'_>, entry: Entry, known: Known<'_>) -> Result<Entries, Ou
     let Some((mut writer, ssa, live)) = writer(asked, &head, &wanted, parts, case, &given, &facts)? else {
         return Err(Outside::SumType);
     };
-    writer.one = true;
-    let lets = writer.lets(&head, &ssa, &live, case)?;
-    let all = writer.entries(&head, &ssa, known)?;
-    match writer.wrong {
-        Some(why) => Err(why),
-        None => Ok(Entries { lets, all }),
+    seen.iter().for_each(|seen| writer.taken.take(&seen.name));
+    writer.reader = Some(seen);
+    let mut lets = writer.lets(&head, &ssa, &live, case)?;
+    let all = writer.entries(&head, &ssa, case, known)?;
+    if let Some(why) = writer.wrong {
+        return Err(why);
     }
+    let seen = |name: &String| writer.reader.iter().flatten().any(|seen| seen.name == **name);
+    let texts = lets.iter().chain(all.iter().flat_map(|told| [&told.of, &told.value]));
+    let used: HashSet<String> = texts.flat_map(|text| names_in(text)).filter(|name| !seen(name)).collect();
+    let (_, first) = case.taken_apart(asked, &head, &used, &[]).ok_or(Outside::Foreign)?;
+    lets.splice(0..0, first);
+    Ok(Entries { lets, all })
 }
 
 /// The parameters, and what is told of them.
@@ -170,17 +204,22 @@ fn head(asked: &Asked<'_>, entry: Entry) -> Head {
 }
 
 impl Writer<'_> {
-    fn entries(&mut self, head: &Head, ssa: &Ssa, known: Known<'_>) -> Result<Vec<Told>, Outside> {
+    fn entries(&mut self, head: &Head, ssa: &Ssa, case: &Case, known: Known<'_>) -> Result<Vec<Told>, Outside> {
         let mut given = ssa.outputs.iter().map(|(_, v)| *v);
         let mut all = Vec::new();
         for (of, ty, _) in &head.results {
-            let base = of.and_then(|k| head.own.get(k)).map(|p| p.base.clone()).ok_or(Outside::Unreadable)?;
+            let (param, base) = of.and_then(|k| Some((k, &head.own.get(k)?.base))).ok_or(Outside::Unreadable)?;
             for leaf in ty.leaves() {
                 if is_only(ty, &leaf.path) {
                     continue;
                 }
                 let v = given.next().ok_or(Outside::Unreadable)?;
-                all.extend(self.entries_of(&base, &leaf.path, v, &|at| known(ssa, at)));
+                let (base, path) = match case.part(param, &leaf.path) {
+                    Some(ways::Known::Part(base, path)) => (base, path),
+                    Some(ways::Known::Constructor(_) | ways::Known::Other) => continue,
+                    None => (base.clone(), leaf.path),
+                };
+                all.extend(self.entries_of(&base, &path, v, &|at| known(ssa, at)));
             }
         }
         Ok(all)
@@ -201,8 +240,8 @@ impl Writer<'_> {
                 self.context.enter(i);
             }
             known(&at).iter().for_each(|p| self.context.assume(p));
-            let terms = terms.into_iter().map(|(neg, p, e)| (neg, Ex::guard(self.context.simplify(&p), e)));
-            let e = Ex::sum(terms.collect());
+            let terms = terms.into_iter().map(|(neg, p, e)| (neg, Ex::guard(p, e)));
+            let e = settled(Ex::sum(terms.collect()), &mut self.context, &mut self.table);
             if e.as_real() != Some(0.0) {
                 let at: Vec<String> = at.iter().map(|p| self.poly(p).0).collect();
                 let value = self.ex(&e).0;

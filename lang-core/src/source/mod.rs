@@ -44,7 +44,7 @@ use crate::norm::Bodies;
 use crate::pipeline::Callees;
 use crate::resolve::Names;
 use crate::types::ty::Type;
-pub use entries::{Entries, Entry, Known, Told, Unshown, entries};
+pub use entries::{Entries, Entry, Known, Seen, Told, Unshown, entries};
 
 /// Which derivative.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

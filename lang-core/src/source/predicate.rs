@@ -20,7 +20,7 @@ impl Writer<'_> {
             Pred::And(items) => {
                 let mut parts = Vec::new();
                 // Bounds before what is asked where they hold.
-                let mut rest: Vec<&Pred> = items.iter().filter(|p| !self.goes_without(p)).collect();
+                let mut rest: Vec<&Pred> = items.iter().filter(|p| !self.goes_without(p, items)).collect();
                 rest.sort_by_key(|p| p.is_opaque());
                 while !rest.is_empty() {
                     let first = rest.remove(0);
@@ -96,11 +96,14 @@ impl Writer<'_> {
         }
     }
 
-    /// Is it a constant that holds?
-    fn goes_without(&mut self, p: &Pred) -> bool {
+    /// Is it a constant that holds, where these do?
+    fn goes_without(&mut self, p: &Pred, known: &[Pred]) -> bool {
         let Pred::Is(of, _, at, holds) = p else { return false };
-        let said = Var::of_local(*of).and_then(|v| self.written_out(v, at));
-        matches!(said, Some(Ex::Constant(Constant::Bool(b))) if b == *holds)
+        let constant = |e: &Ex| matches!(e, Ex::Constant(Constant::Bool(b)) if b == holds);
+        match Var::of_local(*of).and_then(|v| self.written_out(v, at)) {
+            Some(Ex::Guard(q, e)) => constant(&e) && q.conjuncts().iter().all(|q| known.contains(q)),
+            said => said.is_some_and(|e| constant(&e)),
+        }
     }
 
     /// A predicate where others hold: what is asked only where they do is asked without saying so.
@@ -279,11 +282,12 @@ fn chained(a: &Pred, b: &Pred, has_index: &dyn Fn(&Poly) -> bool) -> Option<(Pol
         let terms = p.terms().iter().filter(|(m, c)| !has_index(&Poly::term(m.clone(), *c)));
         terms.fold(Poly::default(), |sum, (m, c)| sum.add(&Poly::term(m.clone(), *c)))
     };
-    // Of the two that is below which has only a number beside its indices, or leads with a plus.
+    // Of the two that is below which has only a number beside its indices, is the shorter, or leads with a plus.
     let plain = |p: &Poly| fixed(p).as_constant().is_some();
     let first = match (plain(p), plain(q)) {
         (true, false) => true,
         (false, true) => false,
+        _ if p.terms().len() != q.terms().len() => p.terms().len() < q.terms().len(),
         _ => leads(p, has_index),
     };
     let (low, high) = if first { (p, q) } else { (q, p) };

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::cases::{Case, MANY, MOST, cases, joined};
 use super::constructors::Opened;
 use super::definition::{Body, whole};
+use super::entries::Seen;
 use super::hints::Hints;
 use super::merge::Merging;
 use super::names::{Taken, spelled};
@@ -77,8 +78,9 @@ pub(super) struct Writer<'a> {
     pub(super) wholes: Vec<(String, Name)>,
     /// What the program calls the arguments of constructors.
     pub(super) sum_names: &'a Given,
-    /// Is it one element that is written, so that what is read once needs no name?
-    pub(super) one: bool,
+    /// Where entries are written, which need no name for what is read once: the variables that the reader sees, with
+    /// their number of extents.
+    pub(super) reader: Option<Vec<Seen>>,
     /// The `let`s that are written, and what they stand for.
     pub(super) written: Vec<(Name, Var)>,
     /// What could not be written.
@@ -192,7 +194,7 @@ pub(super) fn writer<'a>(
         opened: Vec::new(),
         tangents,
         wholes: case.wholes(asked, head),
-        one: false,
+        reader: None,
         written: Vec::new(),
         wrong: None,
     };

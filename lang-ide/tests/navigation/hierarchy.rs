@@ -19,8 +19,9 @@ fn check(text: &str, expected: &Expect) {
             for (way, calls) in [("from", incoming(&session, &item)), ("to", outgoing(&session, &item))] {
                 for call in calls {
                     let places: Vec<String> = call.places.iter().map(|p| place(&text, p.start)).collect();
+                    let work = call.work.map(|work| format!(": {work}")).unwrap_or_default();
                     let module = call.item.location.module.replace(MAIN, "");
-                    let _ = writeln!(out, "{way} {module} {} at {}", call.item.name, places.join(", "));
+                    let _ = writeln!(out, "{way} {module} {} at {}{work}", call.item.name, places.join(", "));
                 }
             }
         }
@@ -40,20 +41,20 @@ do grad(sq)([y])
     check(
         &text.replace("def sq", "def $0sq"),
         &expect![[r#"
-        sq Def: def sq(x: [n]f64) -> f64 = linalg.dot(x, x)
-        from  both at 3:30, 3:38
-        from  do at 6:9
-        to linalg dot at 2:35
-    "#]],
+            sq Def: def sq(x: [n]f64) -> f64 = linalg.dot(x, x)
+            from  both at 3:30, 3:38: 4·n − 2
+            from  do at 6:9
+            to linalg dot at 2:35: 2·n − 1
+        "#]],
     );
     check(
         &text.replace("= both([", "= $0both(["),
         &expect![[r#"
-        both Def: def both(x: [n]f64) -> f64 = sq(x) + sq(2 * x)
-        from  derivative sq at 4:24
-        from  y at 5:9
-        to  sq at 3:30, 3:38
-    "#]],
+            both Def: def both(x: [n]f64) -> f64 = sq(x) + sq(2 * x)
+            from  derivative sq at 4:24
+            from  y at 5:9
+            to  sq at 3:30, 3:38: 4·n − 2
+        "#]],
     );
     check(
         &text.replace("do grad", "d$0o grad"),

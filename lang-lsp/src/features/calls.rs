@@ -1,6 +1,7 @@
 //! Who calls a definition, and what it calls.
 
 use lang_ide::calls::{CallItem, Calls, incoming as callers, outgoing as called, prepare_calls};
+use lang_ide::costs::brief;
 use tower_lsp::jsonrpc::Result;
 use tower_lsp::lsp_types::{
     CallHierarchyIncomingCall, CallHierarchyItem, CallHierarchyOutgoingCall, Range, SymbolKind,
@@ -30,6 +31,15 @@ fn item(seen: &Seen<'_>, of: &CallItem) -> Option<CallHierarchyItem> {
     })
 }
 
+/// What the calls add to the work of who calls, before what the item is.
+fn with_work(mut item: CallHierarchyItem, calls: &Calls) -> CallHierarchyItem {
+    if let Some(work) = &calls.work {
+        let is = item.detail.unwrap_or_default();
+        item.detail = Some(format!("work {} · {is}", brief(work)));
+    }
+    item
+}
+
 /// The item that a client was told of.
 fn known(seen: &Seen<'_>, item: &CallHierarchyItem) -> Result<Option<CallItem>> {
     let text = seen.document(&item.uri)?;
@@ -45,7 +55,10 @@ pub(crate) fn incoming(seen: &Seen<'_>, of: &CallHierarchyItem) -> Result<Option
     let Some(of) = known(seen, of)? else { return Ok(None) };
     let one = |calls: Calls| {
         let text = seen.text(&calls.item.location.module)?;
-        Some(CallHierarchyIncomingCall { from: item(seen, &calls.item)?, from_ranges: ranges(&text, &calls) })
+        Some(CallHierarchyIncomingCall {
+            from: with_work(item(seen, &calls.item)?, &calls),
+            from_ranges: ranges(&text, &calls),
+        })
     };
     Ok(Some(callers(seen.session, &of).into_iter().filter_map(one).collect()))
 }
@@ -55,7 +68,10 @@ pub(crate) fn outgoing(seen: &Seen<'_>, of: &CallHierarchyItem) -> Result<Option
     let Some(of) = known(seen, of)? else { return Ok(None) };
     let Some(text) = seen.text(&of.location.module) else { return Ok(None) };
     let one = |calls: Calls| {
-        Some(CallHierarchyOutgoingCall { to: item(seen, &calls.item)?, from_ranges: ranges(&text, &calls) })
+        Some(CallHierarchyOutgoingCall {
+            to: with_work(item(seen, &calls.item)?, &calls),
+            from_ranges: ranges(&text, &calls),
+        })
     };
     Ok(Some(called(seen.session, &of).into_iter().filter_map(one).collect()))
 }

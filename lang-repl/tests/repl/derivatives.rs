@@ -66,18 +66,18 @@ def wave_adj(x: f64) -> f64 = x
             def wave(x: f64) -> f64
             def waves(a: [n]f64) -> f64
             def wave_adj(x: f64, out_adj: f64) -> f64 =
-              let y = x - 6.283185307179586 * f64(i64(floor(x / 6.283185307179586)))
-              let t = [!(y < pi)] * (x - 2)
-              let t2 =
-                [!(y < pi)]
+              let t = x - 6.283185307179586 * f64(i64(floor(x / 6.283185307179586))) < pi
+              let t2 = [!t] * (x - 2)
+              let t3 =
+                [!t]
                   * (
                     2
                       - 0.6366197723675814
-                        * (t - 6.283185307179586 * f64(i64(floor(t / 6.283185307179586))))
+                        * (t2 - 6.283185307179586 * f64(i64(floor(t2 / 6.283185307179586))))
                   )
-              let y2 = if y < pi then sin(x) else t2^6 - 1
-              let y_adj = 2 * y2 * out_adj
-              in if y < pi then y_adj * cos(x) else -3.819718634205488 * y_adj * t2^5
+              let y = if t then sin(x) else t3^6 - 1
+              let y_adj = 2 * y * out_adj
+              in if t then y_adj * cos(x) else -3.819718634205488 * y_adj * t3^5
 
             def waves_adj(a: [n]f64, y_adj: f64) -> [n]f64 = for i < n: wave_adj(a[i], y_adj)
             def wave_adj(x: f64) -> f64
@@ -122,8 +122,8 @@ adjoint area
                 Y1: f64 = carried X2 then Y2  -- acc
                 Y2: f64 = Y0 * Y1
               }
-              X3: f64 = L0.last Y1  -- r_0
-              X4: f64 = input r_0_adj = adj 0  -- r_0_adj
+              X3: f64 = L0.last Y1
+              X4: f64 = input y_adj = adj 0  -- y_adj
               X5: f64 = zero
               X6[i0 < n]: f64 = L0.every Y1
               L1 = loop j0 < n {

@@ -14,7 +14,13 @@ impl Parser<'_> {
         let at = self.at();
         let opaque = form == "ssa" && self.takes_word("opaque");
         self.word(form)?;
+        let start = self.next;
         let callee = self.callee()?;
+        // A form is of the module that it is read for.
+        if callee.def.module.is_some() {
+            self.next = start;
+            return self.wanted("a name without a module");
+        }
         self.sign("(")?;
         let params = self.list(")", Self::param)?;
         self.sign("->")?;

@@ -16,7 +16,7 @@ impl Elaborator<'_> {
     /// A value under a name of the program, so that what is made of it can keep the name.
     pub(super) fn named(&mut self, value: Sym, name: &str) -> Sym {
         match value {
-            Sym::Data(e) => Sym::Data(self.bind(name, e)),
+            Sym::Data(e) => Sym::Data(self.bind_given(name, e)),
             Sym::Tuple(items, names) => {
                 let items = items.into_iter().map(|item| self.named(item, name)).collect();
                 Sym::Tuple(items, names)

@@ -14,6 +14,7 @@
 mod access;
 mod agree;
 mod applied;
+mod bind;
 mod call;
 mod close;
 mod control;
@@ -403,21 +404,6 @@ impl<'a> Elaborator<'a> {
         value
     }
 
-    /// Names a value that is not free to read twice.
-    fn bind(&mut self, name: &str, e: E) -> E {
-        if e.is_free() {
-            return e;
-        }
-        let local = self.vars.fresh(name);
-        let var = e.with(Kind::Var(local), e.ty.clone());
-        self.types.insert(local, e.ty.clone());
-        self.depths.insert(local, self.depth);
-        if let Some(scope) = self.scopes.last_mut() {
-            scope.bindings.push((local, e));
-        }
-        var
-    }
-
     /// A variable as what is known of it.
     fn variable(&self, local: LocalId, ty: &CoreType, span: Span) -> Sym {
         let name = self.vars.name(local);
@@ -447,27 +433,6 @@ impl<'a> Elaborator<'a> {
             (Some((x, at)), _) => Sym::Bool(Pred::Is(x, self.vars.name(x), at.into(), true)),
             (None, _) => Sym::Data(e),
         }
-    }
-
-    fn bind_always(&mut self, e: &E) -> E {
-        let local = self.vars.fresh("k");
-        self.types.insert(local, e.ty.clone());
-        self.depths.insert(local, self.depth);
-        if let Some(scope) = self.scopes.last_mut() {
-            scope.bindings.push((local, e.clone()));
-        }
-        e.with(Kind::Var(local), e.ty.clone())
-    }
-
-    /// Names a value outside all index variables.
-    fn name_outside(&mut self, name: &str, e: E) -> LocalId {
-        let local = self.vars.fresh(name);
-        self.types.insert(local, e.ty.clone());
-        self.depths.insert(local, 0);
-        if let Some(scope) = self.scopes.iter_mut().rev().find(|scope| scope.depth == 0) {
-            scope.bindings.push((local, e));
-        }
-        local
     }
 
     /// A value as data.

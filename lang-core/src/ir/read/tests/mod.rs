@@ -31,6 +31,7 @@ fn core_that_is_none() {
             "core f[n](x: [n]f64) -> f64 =",
             "core f[n](x: [n]f64) -> f64 = x",
             "core f[n](x: [n]f64) -> f64 = y",
+            "core m.f[n](x: [n]f64) -> f64 = 0.0",
             "core f[n](x: [m]f64) -> f64 = 0.0",
             "core f[n](n: i64) -> f64 = 0.0",
             "core f[2](x: f64) -> f64 = x",
@@ -79,6 +80,8 @@ fn core_that_is_none() {
               1:31: this is `[n]f64`, not `f64`
             core f[n](x: [n]f64) -> f64 = y
               1:31: `y` is not known here
+            core m.f[n](x: [n]f64) -> f64 = 0.0
+              1:6: a name without a module is wanted, not `m`
             core f[n](x: [m]f64) -> f64 = 0.0
               1:15: `m` is not known here
             core f[n](n: i64) -> f64 = 0.0

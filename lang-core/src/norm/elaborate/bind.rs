@@ -1,0 +1,54 @@
+//! Values under names: those of the program, and those that are made for what has none.
+
+use super::Elaborator;
+use crate::ir::core::{E, Kind};
+use crate::predicate::LocalId;
+
+impl Elaborator<'_> {
+    /// Names a value that is not free to read twice.
+    pub(super) fn bind(&mut self, name: &str, e: E) -> E {
+        if e.is_free() {
+            return e;
+        }
+        let local = self.vars.made(name);
+        self.bind_to(local, e)
+    }
+
+    /// The same under a name of the program, which what has none takes too.
+    pub(super) fn bind_given(&mut self, name: &str, e: E) -> E {
+        if e.is_free() {
+            if let Kind::Var(local) = e.kind {
+                self.vars.give(local, name);
+            }
+            return e;
+        }
+        let local = self.vars.fresh(name);
+        self.bind_to(local, e)
+    }
+
+    pub(super) fn bind_to(&mut self, local: LocalId, e: E) -> E {
+        let var = e.with(Kind::Var(local), e.ty.clone());
+        self.types.insert(local, e.ty.clone());
+        self.depths.insert(local, self.depth);
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.bindings.push((local, e));
+        }
+        var
+    }
+
+    pub(super) fn bind_always(&mut self, e: &E) -> E {
+        let local = self.vars.made("k");
+        self.bind_to(local, e.clone())
+    }
+
+    /// Names a value outside all index variables.
+    pub(super) fn name_outside(&mut self, name: &str, e: E) -> LocalId {
+        let local = self.vars.fresh(name);
+        self.types.insert(local, e.ty.clone());
+        self.depths.insert(local, 0);
+        if let Some(scope) = self.scopes.iter_mut().rev().find(|scope| scope.depth == 0) {
+            scope.bindings.push((local, e));
+        }
+        local
+    }
+}

@@ -19,6 +19,7 @@ pub mod norm;
 pub mod pipeline;
 pub mod predicate;
 pub mod resolve;
+pub mod schedule;
 pub mod session;
 pub mod source;
 pub mod syntax;

@@ -75,7 +75,9 @@ pub fn shares(session: &Session, def: &GlobalName, such: &dyn Fn(&Span) -> bool)
         let inside = |(item, at): &(GlobalName, Span)| item == def && such(at);
         let terms = session.terms(callee).into_iter().filter(|t| t.place.as_ref().is_some_and(inside));
         let work = terms.map(|t| t.amount.work).reduce(|a, b| a.add(&b))?;
-        (!work.pieces().is_empty()).then(|| formula(&work, &cost))
+        // Of a whole that sizes tell, a part that they do not is not told.
+        let told = !has_symbols(&work) || has_symbols(&cost.total.work) || bounded(&work, &cost).is_some();
+        (told && !work.pieces().is_empty()).then(|| formula(&work, &cost))
     };
     let adjoint = session.derivatives(&callee).and_then(|[_, adjoint]| share(&adjoint));
     (share(&callee), adjoint)

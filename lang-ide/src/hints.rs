@@ -84,7 +84,13 @@ fn extents(body: &Body, item: &ItemRef, all: &mut Vec<Hint>) {
             let (IndexRange::Extent(n), Some(local)) = (&var.range, body.locals.get(var.local.0 as usize)) else {
                 continue;
             };
+            // Where a mistake leaves it open there is nothing to say.
             let text = format!(" < {n}");
+            if n.overflowed()
+                || text.contains('_') && text.split(|c: char| !(c.is_alphanumeric() || c == '_')).any(|w| w == "_")
+            {
+                continue;
+            }
             all.push(Hint { at: local.span.end + item.start, text, kind: HintKind::Extent, insert: true });
         }
     }
@@ -103,6 +109,11 @@ fn lets(tree: &ast::Tree, body: &Body, item: &ItemRef, wanted: Wanted, all: &mut
             all.push(Hint { at: pat.span.end + item.start, text, kind, insert: true });
         }
     };
+    if let Item::Let(top) = &tree.item
+        && top.ty.is_none()
+    {
+        bound(top.pat);
+    }
     for (_, node) in tree.exprs.iter() {
         if let ast::Expr::Let(binds, _) = &node.kind {
             binds.iter().filter(|b| b.ty.is_none()).for_each(|b| bound(b.pat));

@@ -6,7 +6,7 @@ use lang_core::count::Formula;
 use lang_core::predicate::LocalId;
 use lang_core::resolve::{LocalKind, words};
 use lang_core::session::{ItemRef, Session};
-use lang_core::source::Entries;
+use lang_core::source::{Entries, Told};
 use lang_core::syntax::ast::{self, Item, Tree};
 use lang_core::types::tree::{Body, Expr, IndexRange, IndexVar, TId};
 use lang_core::types::ty::Type;
@@ -43,8 +43,10 @@ pub struct Hover {
     pub rows: Vec<(String, String)>,
     /// `let`s that the table mentions.
     pub lets: Vec<String>,
-    /// What is not told, and why.
-    pub missing: Vec<String>,
+    /// A second table with its `let`s, where a name is another in these.
+    pub after: Option<Table>,
+    /// What is to be said of the tables: what a name in them is, what they do not tell, and why.
+    pub notes: Vec<String>,
     /// Documentation, as Markdown.
     pub docs: String,
     /// Its adjoint as Iverson.
@@ -53,10 +55,19 @@ pub struct Hover {
     pub pending: bool,
 }
 
+/// A table, with `let`s that it mentions.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Table {
+    /// What, and code.
+    pub rows: Vec<(String, String)>,
+    /// The `let`s.
+    pub lets: Vec<String>,
+}
+
 impl Hover {
     /// That the derivatives of this name are not told, for this reason.
     fn missing(&mut self, what: &str, why: Option<&str>) {
-        self.missing.extend(why.map(|why| format!("the {what} not shown: {why}")));
+        self.notes.extend(why.map(|why| format!("the {what} not shown: {why}")));
     }
 
     /// As Markdown. Rows are a table, or, for who does not show one as that, lines of text.
@@ -67,18 +78,20 @@ impl Hover {
             parts.push(format!("```iverson\n{}\n```", self.code));
         }
         parts.extend(Some(self.what.clone()).filter(|what| !what.is_empty()));
-        if !self.rows.is_empty() && !tables {
-            parts.push(format!("```\n{}\n```", self.lines()));
-        } else if !self.rows.is_empty() {
-            let cell = |code: &str| format!("`{}`", code.replace('|', "\\|"));
-            let rows =
-                self.rows.iter().map(|(what, code)| format!("| {} | {} |\n", what.replace('|', "\\|"), cell(code)));
-            parts.push(format!("| | |\n|---|---|\n{}", rows.collect::<String>().trim_end()));
+        for (rows, lets) in self.tables() {
+            if !rows.is_empty() && !tables {
+                parts.push(format!("```\n{}\n```", lines(rows)));
+            } else if !rows.is_empty() {
+                let cell = |code: &str| format!("`{}`", code.replace('|', "\\|"));
+                let rows =
+                    rows.iter().map(|(what, code)| format!("| {} | {} |\n", what.replace('|', "\\|"), cell(code)));
+                parts.push(format!("| | |\n|---|---|\n{}", rows.collect::<String>().trim_end()));
+            }
+            if !lets.is_empty() {
+                parts.push(format!("where\n```iverson\n{}\n```", lets.join("\n")));
+            }
         }
-        if !self.lets.is_empty() {
-            parts.push(format!("where\n```iverson\n{}\n```", self.lets.join("\n")));
-        }
-        parts.extend(self.missing.iter().map(|missing| format!("*{missing}*")));
+        parts.extend(self.notes.iter().map(|note| format!("*{note}*")));
         if self.pending {
             parts.push("*costs and derivatives are being computed*".to_owned());
         }
@@ -89,22 +102,23 @@ impl Hover {
         parts.join("\n\n")
     }
 
-    /// The rows as lines.
-    fn lines(&self) -> String {
-        let wide = self.rows.iter().map(|(what, _)| what.chars().count()).max().unwrap_or(0);
-        let rows: Vec<String> = self.rows.iter().map(|(what, code)| format!("{what:<wide$}  {code}")).collect();
-        rows.join("\n")
+    /// Its tables with their `let`s.
+    fn tables(&self) -> impl Iterator<Item = (&[(String, String)], &[String])> {
+        let first = (self.rows.as_slice(), self.lets.as_slice());
+        [first].into_iter().chain(self.after.iter().map(|after| (after.rows.as_slice(), after.lets.as_slice())))
     }
 
     /// As text.
     #[must_use]
     pub fn plain(&self) -> String {
         let mut parts = vec![self.code.clone(), self.what.clone()];
-        parts.push(self.lines());
-        if !self.lets.is_empty() {
-            parts.push(format!("where\n  {}", self.lets.join("\n  ")));
+        for (rows, lets) in self.tables() {
+            parts.push(lines(rows));
+            if !lets.is_empty() {
+                parts.push(format!("where\n  {}", lets.join("\n  ")));
+            }
         }
-        parts.extend(self.missing.iter().cloned());
+        parts.extend(self.notes.iter().cloned());
         if self.pending {
             parts.push("costs and derivatives are being computed".to_owned());
         }
@@ -112,6 +126,13 @@ impl Hover {
         parts.retain(|part| !part.is_empty());
         parts.join("\n\n")
     }
+}
+
+/// Rows as lines.
+fn lines(rows: &[(String, String)]) -> String {
+    let wide = rows.iter().map(|(what, _)| what.chars().count()).max().unwrap_or(0);
+    let rows: Vec<String> = rows.iter().map(|(what, code)| format!("{what:<wide$}  {code}")).collect();
+    rows.join("\n")
 }
 
 /// What is told of a place.
@@ -209,27 +230,59 @@ fn expression(session: &Session, item: &ItemRef, body: &Body, node: TId, depth: 
     }
     match session.partials(def, node) {
         // By itself.
-        Ok(Entries { all, .. }) if matches!(all.as_slice(), [one] if one.value == "1" || one.value == "1.0") => {}
-        Ok(Entries { lets, all }) => {
-            told.rows.extend(all.into_iter().map(|t| (format!("∂/∂{}", t.of), t.value)));
+        Ok(Entries { all, element, .. }) if element.is_empty() && is_itself(&all, &told.code) => {}
+        Ok(Entries { lets, all, element, .. }) => {
+            let element = bracketed(&element);
+            let element = if element.is_empty() { element } else { format!("·{element}") };
+            told.rows.extend(all.into_iter().map(|t| (format!("∂{element}/∂{}", t.of), in_a_cell(t.value))));
             told.lets.extend(lets);
         }
         Err(why) => told.missing("partial derivatives are", why.phrase()),
     }
     match session.cotangent(def, node) {
-        Ok(Entries { lets, all }) => {
-            match all.as_slice() {
-                [] => told.rows.push((COTANGENT.to_owned(), "0".to_owned())),
-                all => told.rows.extend(all.iter().map(|t| (COTANGENT.to_owned(), t.value.clone()))),
+        Ok(Entries { lets, all, element, cotangent }) => {
+            let named = cotangent.map(|name| format!("`{name}` is the cotangent of the result of `{}`", def.name));
+            told.notes.extend(named);
+            let what = format!("{COTANGENT}{}", bracketed(&element));
+            let mut rows: Vec<(String, String)> = all.into_iter().map(|t| (what.clone(), in_a_cell(t.value))).collect();
+            if rows.is_empty() {
+                rows.push((COTANGENT.to_owned(), "0".to_owned()));
             }
-            lets.into_iter().for_each(|l| {
-                if !told.lets.contains(&l) {
-                    told.lets.push(l);
-                }
-            });
+            // A name may stand for something else in the partial derivatives.
+            let named = |l: &String| l.split_once(" = ").map(|(name, _)| name.to_owned());
+            let other = |l: &String| told.lets.iter().any(|m| m != l && named(m).is_some() && named(m) == named(l));
+            if lets.iter().any(other) {
+                told.after = Some(Table { rows, lets });
+            } else {
+                told.rows.extend(rows);
+                let new: Vec<String> = lets.into_iter().filter(|l| !told.lets.contains(l)).collect();
+                told.lets.extend(new);
+            }
         }
         Err(why) => told.missing("cotangent is", why.phrase()),
     }
+}
+
+/// Is there nothing but 1 by the expression itself?
+fn is_itself(all: &[Told], code: &str) -> bool {
+    let dense = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
+    let text = code.rsplit_once(" : ").map_or(code, |(text, _)| text);
+    matches!(all, [one] if matches!(one.value.as_str(), "1" | "1.0") && dense(&one.of) == dense(text))
+}
+
+/// A longer text does not stand in a cell.
+const LONGEST_CELL: usize = 240;
+
+fn in_a_cell(text: String) -> String {
+    match text.char_indices().nth(LONGEST_CELL) {
+        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
+        None => text,
+    }
+}
+
+/// `[i, j]`
+fn bracketed(indices: &[String]) -> String {
+    if indices.is_empty() { String::new() } else { format!("[{}]", indices.join(", ")) }
 }
 
 /// The row of what the adjoint computes for an expression.
@@ -256,11 +309,19 @@ fn named(session: &Session, item: &ItemRef, found: &Use, depth: Depth) -> Option
                 _ => {
                     if let Some(node) = node_at(body, span).filter(|_| real(&declared.ty)) {
                         expression(session, item, body, node, depth, &mut told);
-                        told.rows.retain(|(what, _)| what == COTANGENT);
-                        told.missing.retain(|missing| missing.contains(COTANGENT));
+                        told.lets = match told.after.take() {
+                            Some(Table { rows, lets }) => {
+                                told.rows.extend(rows);
+                                lets
+                            }
+                            None => told.lets,
+                        };
+                        told.rows.retain(|(what, _)| what.starts_with(COTANGENT));
+                        told.notes.retain(|note| note.contains(COTANGENT));
                         // Other uses of the name receive others, and what it has is their sum.
                         for (what, _) in &mut told.rows {
-                            *what = "cotangent of this use".to_owned();
+                            let element = what.strip_prefix(COTANGENT).unwrap_or_default();
+                            *what = format!("{COTANGENT} of {}{element} here", found.name);
                         }
                         told.lets.retain(|_| !told.rows.is_empty());
                     }
@@ -358,7 +419,7 @@ fn definition(session: &Session, name: &GlobalName, found: &Use, depth: Depth, t
     row("certificate", costs.certificate.map(|c| c.line));
     if let Ok(view) = views::view(session, &name.module, &name.name, Stage::Adjoint) {
         if !view.is_program {
-            told.missing.extend(view.note);
+            told.notes.extend(view.note);
             return Some(());
         }
         // First itself, then what it calls.
@@ -377,8 +438,13 @@ fn definition(session: &Session, name: &GlobalName, found: &Use, depth: Depth, t
 
 /// The comment at the head of a module.
 fn head(text: &str) -> String {
-    let lines = text.lines().take_while(|line| line.starts_with("--"));
-    let lines = lines.map(|line| line.trim_start_matches(['-', '|']).trim());
+    let comment: Vec<&str> = text.lines().take_while(|line| line.starts_with("--")).collect();
+    // What begins with `--|` and has no empty line behind it is of the first definition.
+    let ends = text.lines().nth(comment.len()).is_none_or(|line| line.trim().is_empty());
+    if !ends && comment.iter().any(|line| line.starts_with("--|")) {
+        return String::new();
+    }
+    let lines = comment.iter().map(|line| line.trim_start_matches(['-', '|']).trim());
     lines.collect::<Vec<_>>().join("\n")
 }
 

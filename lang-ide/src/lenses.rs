@@ -1,9 +1,9 @@
 //! Lenses above definitions: what the function and its gradient cost, the certificate, and what can be done with it.
 
-use lang_core::base::{Name, Span};
+use lang_core::base::{GlobalName, Name, Span};
 use lang_core::session::{ItemRef, Session};
 use lang_core::syntax::ast::Item;
-use lang_core::syntax::split::ItemKind;
+use lang_core::types::ty::{Scalar, Type};
 
 use crate::costs::{Costs, brief, costs};
 
@@ -12,7 +12,7 @@ use crate::costs::{Costs, brief, costs};
 pub enum Lens {
     /// It tells the costs, which [`cost_title`] makes when it is seen.
     Cost,
-    /// It evaluates the definition, which takes no arguments, or the `let` or `do`.
+    /// It evaluates the definition, which takes no arguments; without a name, it runs the file.
     Run,
     /// It opens a view of the definition.
     View(&'static str),
@@ -36,11 +36,16 @@ pub fn lenses(session: &Session, module: &str) -> Vec<LensAt> {
 }
 
 fn of_item(session: &Session, item: &ItemRef) -> Vec<LensAt> {
-    if item.kind != ItemKind::Def {
-        return Vec::new();
-    }
     let Some(parsed) = session.tree(item) else { return Vec::new() };
-    let Item::Def(def) = &parsed.tree.item else { return Vec::new() };
+    let def = match &parsed.tree.item {
+        Item::Def(def) => def,
+        // What a file does is done by running it.
+        Item::Do(_) => {
+            let start = parsed.tree.span.start + item.start;
+            return vec![LensAt { span: Span::new(start, start + 2), def: Name::default(), lens: Lens::Run }];
+        }
+        _ => return Vec::new(),
+    };
     if def.name.name.is_empty() {
         return Vec::new();
     }
@@ -50,15 +55,46 @@ fn of_item(session: &Session, item: &ItemRef) -> Vec<LensAt> {
     if def.params.is_empty() {
         all.push(at(Lens::Run));
     }
-    let views: &[&str] = if def.params.is_empty() { &["ssa"] } else { &["adjoint", "forward", "ssa"] };
+    let signature = session.signature(&item.global);
+    let varies = signature.is_some_and(|s| s.params.iter().any(|(_, ty)| has_real(ty)) && has_real(&s.result));
+    let views: &[&str] = if varies { &["adjoint", "forward", "ssa"] } else { &["ssa"] };
     all.extend(views.iter().map(|stage| at(Lens::View(stage))));
     all
+}
+
+/// May it hold a real number?
+fn has_real(ty: &Type) -> bool {
+    match ty {
+        Type::Scalar(s) => matches!(s, Scalar::F64 | Scalar::F32),
+        Type::Array(_, element) => has_real(element),
+        Type::Tuple(items) => items.iter().any(has_real),
+        Type::Record(fields) => fields.iter().any(|(_, ty)| has_real(ty)),
+        // What is not looked into.
+        _ => true,
+    }
+}
+
+/// The expression that evaluates what a name stands for.
+///
+/// # Errors
+/// Why there is none: it takes arguments.
+pub fn evaluation(session: &Session, module: &str, name: &str) -> Result<String, String> {
+    let item = session.item(&GlobalName::new(module, name));
+    let parsed = item.as_ref().and_then(|item| session.tree(item));
+    match parsed.as_ref().map(|p| &p.tree.item) {
+        Some(Item::Let(_)) => Ok(name.to_owned()),
+        Some(Item::Def(def)) if !def.params.is_empty() => {
+            let text = format!("`{name}` takes arguments: a comment `-- >>> {name}(…)` gives it some and is evaluated");
+            Err(text)
+        }
+        _ => Ok(format!("{name}()")),
+    }
 }
 
 /// What the lens of costs says: `work 2·n·m − n · ∇ 4·n·m − n − 2·m + 1 · ≤ 2× proved`.
 #[must_use]
 pub fn cost_title(session: &Session, module: &str, def: &str) -> Option<String> {
-    Some(title(&costs(session, &lang_core::base::GlobalName::new(module, def))?))
+    Some(title(&costs(session, &GlobalName::new(module, def))?))
 }
 
 fn title(costs: &Costs) -> String {

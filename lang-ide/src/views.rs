@@ -71,7 +71,8 @@ pub fn view(session: &Session, module: &str, def: &str, stage: Stage) -> Result<
     let Some(callee) = source::shown_callee(session, &name) else {
         return Err(format!("there is no definition `{def}` here"));
     };
-    let stages = session.stages(&callee).map_err(|why| format!("`{def}` has no core form: {}", why.what.phrase()))?;
+    let stages =
+        session.stages(&callee).map_err(|why| format!("`{def}` has no core form: there is {}", why.what.phrase()))?;
     let plain = |text: String| View { text, is_program: false, begins: 0, note: None, lines: Vec::new() };
     Ok(match stage {
         Stage::Core => plain(stages.core.to_string()),
@@ -121,7 +122,7 @@ fn ssa_lines(
 fn derivative(session: &Session, def: &GlobalName, which: Which) -> Result<View, String> {
     let text = session.item(def).map(|item| item.text).unwrap_or_default();
     let shown = source::show(session, session, &session.view(), def, &text, which)
-        .map_err(|why| format!("`{}` has no core form: {}", def.name, why.what.phrase()))?;
+        .map_err(|why| format!("`{}` has no core form: there is {}", def.name, why.what.phrase()))?;
     match shown {
         Shown::Source(made) => {
             let text = made.whole();
@@ -214,7 +215,7 @@ fn cost(session: &Session, def: &GlobalName) -> Result<View, String> {
         let Some(figures) = figures else { return };
         let mut rows = vec![("work", figures.work.clone()), ("iterations", figures.iterations.clone())];
         rows.extend(figures.tests.clone().map(|tests| ("tests", tests)));
-        rows.extend(figures.kept.clone().map(|kept| ("kept", format!("≤ {kept} bytes"))));
+        rows.extend(figures.kept.clone().map(|kept| ("kept bytes", format!("≤ {kept}"))));
         for (k, (what, formula)) in rows.iter().enumerate() {
             text += &format!("{:<8} {what:<10}  {formula}\n", if k == 0 { of } else { "" });
         }

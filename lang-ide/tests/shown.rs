@@ -6,7 +6,7 @@ use expect_test::expect;
 use lang_ide::actions::actions;
 use lang_ide::hints::{Wanted, hints};
 use lang_ide::hover::{Depth, hover};
-use lang_ide::lenses::{Lens, cost_title, lenses};
+use lang_ide::lenses::{Lens, cost_title, evaluation, lenses};
 use lang_ide::views::{STAGES, Stage, view};
 use lang_ide::{Edit, Session, Span};
 
@@ -65,6 +65,53 @@ fn lenses_tell_costs() {
             main: ssa
         "#]]
     .assert_eq(&out);
+}
+
+/// A file is run where it does something, and only what has a derivative has views of it.
+#[test]
+fn lenses_of_what_is_no_function_of_reals() {
+    let text = "def nearest(x: [n]f64) -> i64 = argmax i: -x[i]\nlet x = [1.0, 2.0]\ndo nearest(x)\n";
+    let session = session(text);
+    let shown = lenses(&session, "a.iv").into_iter().map(|lens| match lens.lens {
+        Lens::Cost => format!("{}: cost", lens.def),
+        Lens::Run => format!("{}: run at {}", lens.def, &text[lens.span.range()]),
+        Lens::View(stage) => format!("{}: {stage}", lens.def),
+    });
+    assert_eq!(shown.collect::<Vec<_>>(), ["nearest: cost", "nearest: ssa", ": run at do"]);
+    assert_eq!(evaluation(&session, "a.iv", "x"), Ok("x".to_owned()));
+    assert!(evaluation(&session, "a.iv", "nearest").is_err_and(|why| why.contains("-- >>> nearest(…)")));
+}
+
+/// Of an array the tables tell an element, whose indices they name; terms of one array are one entry.
+#[test]
+fn elements_of_arrays() {
+    let text = "\
+--| Adds.
+def f(c: [n]f64, a: [n, n]f64) -> [n]f64 = c + (for i: sum j: a[i, j] * c[j])
+";
+    let session = session(text);
+    let at = |what: &str| u32::try_from(text.find(what).unwrap()).unwrap();
+    let plain = |what: &str| hover(&session, "a.iv", at(what), Depth::Full).unwrap().plain();
+    expect![[r#"
+        c + (for i: sum j: a[i, j] * c[j]) : [n]f64
+
+        work                 2·n²
+        work in the adjoint  5·n²
+        ∂·[k]/∂c[j]          [j == k] * 1.0 + a[k, j]
+        ∂·[k]/∂a[k, j]       c[j]
+        cotangent[i]         y_adj[i]
+
+        `y_adj` is the cotangent of the result of `f`"#]]
+    .assert_eq(&plain("+ (for"));
+    expect![[r#"
+        c : [n]f64
+
+        parameter
+
+        cotangent of c[k] here  [j == k] * y_adj[i] * a[i, j]
+
+        `y_adj` is the cotangent of the result of `f`"#]]
+    .assert_eq(&plain("c[j]"));
 }
 
 #[test]

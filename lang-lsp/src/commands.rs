@@ -5,6 +5,8 @@ use tokio::sync::oneshot;
 use tower_lsp::jsonrpc::{Error, Result};
 use tower_lsp::lsp_types::{ExecuteCommandParams, MessageType, Position, Range, Url};
 
+use lang_ide::lenses::evaluation;
+
 use crate::evaluate::{self, Outcome, Run, What};
 use crate::files;
 use crate::lines::{Lines, clamp};
@@ -54,19 +56,29 @@ pub(crate) fn execute(state: &mut State, params: &ExecuteCommandParams, reply: R
 
 type Begun = std::result::Result<(), (Error, Reply)>;
 
-/// Runs a definition that takes nothing; `main` with all items of the file.
+/// Runs a definition that takes nothing; `main`, and no name, with all items of the file.
 fn run(state: &mut State, url: Url, name: &str, reply: Reply) -> Begun {
     let word = |c: char| c.is_alphanumeric() || c == '_' || c == '\'';
     if !name.chars().all(word) {
         return Err((Error::invalid_params("this is no name"), reply));
     }
+    let module = state.module(&url);
     let what = match name {
-        "main" => What::Main,
-        _ => What::Expression(format!("{name}()")),
+        "" | "main" => What::Main,
+        _ => match evaluation(&state.session, &module, name) {
+            Ok(text) => What::Expression(text),
+            Err(why) => {
+                state.client.show(MessageType::WARNING, why.clone());
+                let _ = reply.send(Ok(Some(json!({"failed": why}))));
+                return Ok(());
+            }
+        },
     };
-    let name = name.to_owned();
+    let name = if name.is_empty() { "the file".to_owned() } else { name.to_owned() };
     begin(state, url, what, reply, move |state, outcome| {
         let (typ, message) = match outcome {
+            Outcome::Value(value) if value.is_empty() => (MessageType::INFO, format!("{name} ran and printed nothing")),
+            Outcome::Value(value) if name == "the file" => (MessageType::INFO, value.clone()),
             Outcome::Value(value) => (MessageType::INFO, format!("{name} = {value}")),
             Outcome::Failed(why) => (MessageType::ERROR, why.clone()),
             Outcome::Stopped => (MessageType::INFO, format!("{name} was stopped")),

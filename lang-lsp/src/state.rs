@@ -325,6 +325,11 @@ impl State {
         }
     }
 
+    /// The module of a document.
+    pub(crate) fn module(&self, url: &Url) -> ModuleName {
+        self.open.get(url).map_or_else(|| files::module_of(url), |open| open.module.clone())
+    }
+
     /// The text of an open document.
     pub(crate) fn text(&self, url: &Url) -> Option<&str> {
         self.open.get(url).map(|open| open.text.as_str())

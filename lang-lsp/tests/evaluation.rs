@@ -78,6 +78,13 @@ fn values_of_the_text_as_it_is() {
     assert_eq!(client.told("window/showMessage", |_| true)["message"], "f = f() in\ndef f() = 4");
     let value = client.request("workspace/executeCommand", command("iverson.run", json!([URI, "main"])));
     assert_eq!(value["value"], "run main\ndef f() = 4");
+    let value = client.request("workspace/executeCommand", command("iverson.run", json!([URI, ""])));
+    assert_eq!(value["value"], "run main\ndef f() = 4");
+    // One that takes arguments is not called.
+    client.change(URI, 3, None, "def g(x: f64) -> f64 = x\n");
+    let wrong = client.request("workspace/executeCommand", command("iverson.run", json!([URI, "g"])));
+    assert!(wrong["failed"].as_str().is_some_and(|why| why.starts_with("`g` takes arguments")), "{wrong}");
+    client.change(URI, 4, None, "def f() = 4");
     // What goes wrong is told once.
     let wrong = client.request("workspace/executeCommand", command("iverson.run", json!([URI, "wrong"])));
     assert_eq!(wrong["failed"], "line 3:7: error: no such thing");

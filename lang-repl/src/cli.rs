@@ -178,6 +178,8 @@ pub(crate) enum Stage {
     Pushed,
     /// Tensor SSA
     Ssa,
+    /// Loop nests, as they run
+    Loops,
     /// The forward derivative, as Iverson
     Forward,
     /// The adjoint, as Iverson

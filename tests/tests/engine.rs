@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use iverson_tests::middle::forms::{All, Forms, Middle};
-use iverson_tests::middle::machine::{World, agrees, flat};
+use iverson_tests::middle::machine::{World, agrees, flat, kernels};
 use iverson_tests::run::limits;
 use lang_core::base::GlobalName;
-use lang_core::exec::{self, Stopped};
+use lang_core::exec::{self, Programs, Stopped};
 use lang_core::interp::Limits;
 use lang_core::ir::core::{Callee, Derivation};
 use lang_core::ir::eval_ssa::{SsaEvaluator, Tensor};
@@ -175,6 +175,9 @@ fn sums_are_added_in_one_order() {
     }
     assert!(runs > 150, "{runs} runs");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let (made, left) = kernels();
+    println!("{made} kernels as machine code, statement by statement {left:?}");
+    assert!(left.is_empty() && made > 100, "{made} kernels have machine code, by reasons {left:?} have none");
 }
 
 /// What stops a run of the product of two matrices, with these limits.
@@ -186,7 +189,7 @@ fn stopped(limits: Limits, interrupted: bool) -> Option<Stopped> {
     let sizes = [40, 40, 40];
     let given: Option<Vec<exec::Tensor>> = given(&ssa, &sizes).iter().map(|t| flat(t, Some(Scalar::F64))).collect();
     let given = given.expect("tensors of reals");
-    exec::run(&World(&defs), &ssa, &sizes, given, limits, &AtomicBool::new(interrupted)).err()
+    exec::run(&World(&defs), &Programs::default(), &ssa, &sizes, given, limits, &AtomicBool::new(interrupted)).err()
 }
 
 #[test]

@@ -151,7 +151,8 @@ fn counted(forms: &Forms<'_>, of: &str, ssa: &Arc<Ssa>, (sizes, args): &(Vec<i64
         inputs.zip(&given).map(|(i, t)| flat(t, i.leaf.scalar).expect("an array of numbers")).collect();
     let enough = |bytes: usize| {
         let limits = Limits { max_bytes: bytes, ..Limits::default() };
-        exec::run(&World(forms), ssa, sizes, given.clone(), limits, &AtomicBool::new(false)).is_ok()
+        exec::run(&World(forms), &exec::Programs::default(), ssa, sizes, given.clone(), limits, &AtomicBool::new(false))
+            .is_ok()
     };
     let (mut least, mut most) = (0, 1_usize << 30);
     assert!(enough(most), "it runs in a gibibyte");

@@ -52,6 +52,12 @@ export function registerCommands(client: Client, views: Views): vscode.Disposabl
         await ask("iverson.run", [here.source.toString(), here.def]);
       }
     }),
+    vscode.commands.registerCommand("iverson.runFile", async () => {
+      const document = vscode.window.activeTextEditor?.document;
+      if (document?.languageId === "iverson") {
+        await ask("iverson.run", [document.uri.toString(), ""]);
+      }
+    }),
     vscode.commands.registerCommand("iverson.evaluateLine", async () => {
       const editor = vscode.window.activeTextEditor;
       if (editor !== undefined) {

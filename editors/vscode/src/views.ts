@@ -34,6 +34,8 @@ interface Shown {
   language: string;
   /** What to say above it. */
   note: string | undefined;
+  /** Is it what was told in place of a view? */
+  failed?: boolean;
   lines: ReadonlyMap<number, vscode.Range[]>;
 }
 
@@ -106,9 +108,11 @@ export class Views implements vscode.TextDocumentContentProvider, vscode.CodeLen
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
       // While the program is broken the view stays as it was, and says so; nothing jumps.
-      const text = before?.text ?? `-- ${message.replace(/\n/gu, "\n-- ")}\n`;
-      const note = before === undefined ? undefined : `as it was before an edit: ${message}`;
-      this.shown.set(key, { text, language: before?.language ?? "iverson", note, lines: new Map() });
+      const last = before?.failed === true ? undefined : before;
+      const text = last?.text ?? `-- ${message.replace(/\n/gu, "\n-- ")}\n`;
+      const note = last === undefined ? undefined : `as it was before an edit: ${message}`;
+      const failed = last === undefined;
+      this.shown.set(key, { text, language: last?.language ?? "iverson", note, failed, lines: new Map() });
     }
     // The document has its new text only after this has returned.
     setTimeout(() => {

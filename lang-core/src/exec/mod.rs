@@ -14,6 +14,7 @@ mod exists;
 pub mod given;
 mod kept;
 mod loops;
+pub mod native;
 mod nest;
 mod number;
 mod order;
@@ -38,7 +39,8 @@ use crate::ir::core::{Callee, Failing, Leaf};
 use crate::ir::flat::Source;
 use crate::ir::ssa::{Rhs, Ssa, Var};
 use crate::predicate::LocalId;
-use program::Program;
+use native::Backend;
+use program::{Program, Step};
 pub use tensor::Tensor;
 
 /// What a run needs beside its arguments.
@@ -72,17 +74,29 @@ const BOUND: u64 = 1 << 47;
 /// Functions that were made ready to run.
 #[derive(Default)]
 pub struct Programs {
+    /// Makes code of their kernels; without it every statement is run here.
+    backend: Option<Arc<dyn Backend>>,
     functions: RefCell<HashMap<Arc<Callee>, Arc<Program>>>,
     /// Bodies of loops, by where they are; each holds its own.
     regions: RefCell<HashMap<usize, Arc<Program>>>,
 }
 
 impl Programs {
+    /// Those whose kernels a backend makes code of.
+    #[must_use]
+    pub fn with(backend: Arc<dyn Backend>) -> Self {
+        Self { backend: Some(backend), ..Self::default() }
+    }
+
+    fn ready(&self, ssa: Arc<Ssa>) -> Arc<Program> {
+        Arc::new(Program::new(ssa, self.backend.as_deref()))
+    }
+
     fn get(&self, callee: &Arc<Callee>, ssa: impl FnOnce() -> Option<Arc<Ssa>>) -> Result<Arc<Program>, Stopped> {
         if let Some(known) = self.functions.borrow().get(callee) {
             return Ok(Arc::clone(known));
         }
-        let program = Arc::new(Program::new(ssa().ok_or(Stopped::Broken("a function"))?));
+        let program = self.ready(ssa().ok_or(Stopped::Broken("a function"))?);
         self.functions.borrow_mut().insert(Arc::clone(callee), Arc::clone(&program));
         Ok(program)
     }
@@ -90,7 +104,7 @@ impl Programs {
     fn region(&self, body: &Arc<Ssa>) -> Arc<Program> {
         let mut regions = self.regions.borrow_mut();
         let program = regions.entry(Arc::as_ptr(body).addr());
-        Arc::clone(program.or_insert_with(|| Arc::new(Program::new(Arc::clone(body)))))
+        Arc::clone(program.or_insert_with(|| self.ready(Arc::clone(body))))
     }
 }
 
@@ -164,21 +178,31 @@ impl Run<'_> {
         let program = self.program;
         let ssa = &program.ssa;
         let mut inputs: Vec<Option<Tensor>> = inputs.into_iter().map(Some).collect();
-        for (k, stmt) in (0..).zip(&ssa.stmts) {
-            let value = match &stmt.rhs {
-                Rhs::Input(k) => {
-                    inputs.get_mut(*k as usize).and_then(Option::take).ok_or(Stopped::Broken("an input"))?
+        for (nth, step) in program.steps.iter().enumerate() {
+            let dead = match step {
+                Step::Statement(var) => {
+                    let stmt = ssa.stmts.get(var.0 as usize).ok_or(Stopped::Broken("a statement"))?;
+                    let value = match &stmt.rhs {
+                        Rhs::Input(k) => {
+                            inputs.get_mut(*k as usize).and_then(Option::take).ok_or(Stopped::Broken("an input"))?
+                        }
+                        _ => self.statement(var.0, stmt)?,
+                    };
+                    if let Some(slot) = self.values.get_mut(var.0 as usize) {
+                        *slot = Some(value);
+                    }
+                    program.dead.get(var.0 as usize)
                 }
-                _ => self.statement(k, stmt)?,
+                Step::Kernel(ready) => {
+                    self.kernel(ready)?;
+                    Some(&ready.dead)
+                }
             };
-            if let Some(slot) = self.values.get_mut(k as usize) {
-                *slot = Some(value);
-            }
-            for dead in program.dead.get(k as usize).into_iter().flatten() {
+            for dead in dead.into_iter().flatten() {
                 self.values.get_mut(dead.0 as usize).into_iter().for_each(|slot| *slot = None);
             }
             if outermost {
-                (self.machine.around.done)(k as usize + 1, ssa.stmts.len());
+                (self.machine.around.done)(nth + 1, program.steps.len());
             }
         }
         ssa.needs.iter().try_for_each(|c| self.check(*c))?;
@@ -240,6 +264,7 @@ impl Run<'_> {
 /// What fails in it.
 pub fn run(
     world: &dyn World,
+    programs: &Programs,
     ssa: &Arc<Ssa>,
     sizes: &[i64],
     parts: Vec<Tensor>,
@@ -248,5 +273,5 @@ pub fn run(
 ) -> Result<Vec<Tensor>, Stopped> {
     let memory = Memory::new(limits);
     let around = Around { memory: &memory, interrupt, done: &|_, _| {} };
-    Machine::new(world, &Programs::default(), &around).call(ssa, sizes, parts)
+    Machine::new(world, programs, &around).call(ssa, sizes, parts)
 }

@@ -3,14 +3,18 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::native::{Backend, Ready};
 use crate::ir::core::Callee;
 use crate::ir::region::Loop;
 use crate::ir::ssa::{Access, Check, Rhs, Ssa, Stmt, Var, for_each_read, reads};
 use crate::predicate::{Poly, Pred};
+use crate::schedule::{self, schedule};
 
 /// A function, ready to run.
 pub(super) struct Program {
     pub(super) ssa: Arc<Ssa>,
+    /// What is done, in this order.
+    pub(super) steps: Vec<Step>,
     /// For each statement those that nothing reads after it.
     pub(super) dead: Vec<Vec<Var>>,
     /// For a call the first statement of the same call.
@@ -19,12 +23,25 @@ pub(super) struct Program {
     pub(super) last: HashMap<u32, u32>,
 }
 
+/// A step of a function.
+pub(super) enum Step {
+    /// A statement, which is run here.
+    Statement(Var),
+    /// Loops, with their code.
+    Kernel(Ready),
+}
+
 /// What makes two statements parts of one call.
 type Call<'s> = (&'s Arc<Callee>, &'s [Poly], &'s Pred, &'s [Access], &'s [Poly]);
 
 impl Program {
-    pub(super) fn new(ssa: Arc<Ssa>) -> Self {
-        let dead = dead(&ssa);
+    /// With a backend, what it has code for is run by that.
+    pub(super) fn new(ssa: Arc<Ssa>, backend: Option<&dyn Backend>) -> Self {
+        let mut steps = match backend {
+            None => (0..).zip(&ssa.stmts).map(|(k, _)| Step::Statement(Var(k))).collect(),
+            Some(backend) => steps(&ssa, backend),
+        };
+        let dead = dead(&ssa, &mut steps);
         let mut calls: HashMap<Call<'_>, u32> = HashMap::new();
         let (mut group, mut last) = (HashMap::new(), HashMap::new());
         for (k, stmt) in (0..).zip(&ssa.stmts) {
@@ -38,7 +55,7 @@ impl Program {
             group.insert(k, first);
             last.insert(first, k);
         }
-        Self { ssa, dead, group, last }
+        Self { ssa, steps, dead, group, last }
     }
 }
 
@@ -56,6 +73,22 @@ fn for_each_read_of_check(check: &Check, f: &mut dyn FnMut(Var)) {
     for_each_read(&check.cond, f);
 }
 
+/// The steps with the code of kernels: first the inputs, which are there from the beginning.
+fn steps(ssa: &Arc<Ssa>, backend: &dyn Backend) -> Vec<Step> {
+    let inputs = (0..).zip(&ssa.stmts).filter(|(_, s)| matches!(s.rhs, Rhs::Input(_)));
+    let mut steps: Vec<Step> = inputs.map(|(k, _)| Step::Statement(Var(k))).collect();
+    for step in schedule(ssa).steps {
+        steps.push(match step {
+            schedule::Step::Statement(var) => Step::Statement(var),
+            schedule::Step::Kernel(kernel, needs) => {
+                let code = backend.compile(ssa, &kernel);
+                Step::Kernel(Ready { kernel, needs, code, dead: Vec::new() })
+            }
+        });
+    }
+    steps
+}
+
 /// Which statements are parts of a loop that runs at a statement before them, and read no more than what it gives.
 fn later_parts(ssa: &Ssa) -> Vec<bool> {
     let mut loops: Vec<&Arc<Loop>> = Vec::new();
@@ -70,7 +103,8 @@ fn later_parts(ssa: &Ssa) -> Vec<bool> {
     later.collect()
 }
 
-fn dead(ssa: &Ssa) -> Vec<Vec<Var>> {
+/// For each statement that is a step what nothing reads after it; for kernels, in them.
+fn dead(ssa: &Ssa, steps: &mut [Step]) -> Vec<Vec<Var>> {
     let mut kept: Vec<bool> = vec![false; ssa.stmts.len()];
     {
         let mut keep = |v: Var| kept.get_mut(v.0 as usize).into_iter().for_each(|slot| *slot = true);
@@ -79,8 +113,8 @@ fn dead(ssa: &Ssa) -> Vec<Vec<Var>> {
         checks.for_each(|check| for_each_read_of_check(check, &mut keep));
     }
     let later = later_parts(ssa);
-    let mut dead = Vec::new();
-    for (k, stmt) in ssa.stmts.iter().enumerate().rev() {
+    let mut dead: Vec<Vec<Var>> = vec![Vec::new(); ssa.stmts.len()];
+    for step in steps.iter_mut().rev() {
         let mut here = Vec::new();
         let mut see = |v: Var| {
             if let Some(slot) = kept.get_mut(v.0 as usize)
@@ -89,15 +123,32 @@ fn dead(ssa: &Ssa) -> Vec<Vec<Var>> {
                 here.push(v);
             }
         };
-        if later.get(k) == Some(&true) {
-            stmt.dims.iter().for_each(|n| reads(n, &mut see));
-        } else {
-            for_each_read_of(ssa, stmt, &mut see);
+        // What nothing reads at all goes too.
+        match step {
+            Step::Statement(var) => {
+                let k = var.0 as usize;
+                let Some(stmt) = ssa.stmts.get(k) else { continue };
+                if later.get(k) == Some(&true) {
+                    stmt.dims.iter().for_each(|n| reads(n, &mut see));
+                } else {
+                    for_each_read_of(ssa, stmt, &mut see);
+                }
+                see(*var);
+                dead.get_mut(k).into_iter().for_each(|slot| *slot = std::mem::take(&mut here));
+            }
+            Step::Kernel(ready) => {
+                ready.kernel.places.iter().for_each(|p| see(p.var));
+                for var in &ready.kernel.sets {
+                    if let Some(stmt) = ssa.stmts.get(var.0 as usize) {
+                        for_each_read_of(ssa, stmt, &mut see);
+                    }
+                    see(*var);
+                }
+                let checks = ready.needs.iter().filter_map(|c| ssa.checks.get(*c as usize));
+                checks.for_each(|check| for_each_read_of_check(check, &mut see));
+                ready.dead = here;
+            }
         }
-        // What nothing reads at all.
-        see(Var(u32::try_from(k).unwrap_or(u32::MAX)));
-        dead.push(here);
     }
-    dead.reverse();
     dead
 }

@@ -329,6 +329,12 @@ impl fmt::Display for Read<'_> {
     }
 }
 
+/// The right-hand side of a statement of this function, as it stands in a line.
+#[must_use]
+pub fn rhs_text(ssa: &Ssa, rhs: &Rhs, of: Scalar) -> String {
+    Shown { rhs, free: 0, of, ssa, depth: 0 }.to_string()
+}
+
 /// A right-hand side with so many free indices.
 struct Shown<'a> {
     rhs: &'a Rhs,

@@ -178,7 +178,7 @@ scalar_fns! {
     Round "round" Real(0, 0) [x: "0"]
         "Nearest integer, halves to even, as a real.",
     RoundTo "round_to" Real(0, 0) [x: "0", digits: "0"]
-        "Nearest number with so many digits after the point, an integer held by a real; halves to even.",
+        "Nearest number with `digits` digits after the point, a whole number of them; halves to even.",
     Trunc "trunc" Real(0, 0) [x: "0"]
         "Towards zero, as a real.",
     Abs "abs" Num(0, 0) [x: "sign(x)"]

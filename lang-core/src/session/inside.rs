@@ -22,7 +22,7 @@ use crate::ir::core::Callee;
 use crate::ir::ssa::Ssa;
 use crate::norm::Bodies;
 use crate::predicate::{Atom, LocalId, Poly, Pred};
-use crate::source::{Entries, Entry, Outside, Seen, Unshown, entries};
+use crate::source::{Entries, Entry, Outside, Seen, Told, Unshown, entries};
 use crate::syntax::ops::{BinOp, Scalar};
 use crate::types::env::Env as _;
 use crate::types::tree::{Body, Expr, IndexRange, IndexVar, Local, Node, Pat, Subscript, TId};
@@ -96,6 +96,8 @@ struct Inside<'db> {
     body: Arc<Body>,
     /// The indices around, the first of which an entry has where it is one of a cotangent.
     indices: Vec<IndexVar>,
+    /// How many of these are those of an element of the expression.
+    own: usize,
     /// The variables that a reader of the expression sees.
     seen: Vec<Seen>,
 }
@@ -306,7 +308,7 @@ impl<'db> Inside<'db> {
         let name = GlobalName::new(&def.module, &format!("{} within", def.name));
         let callee = Callee::new(name.clone(), vec![Type::F64; signature.type_params.len()]);
         let within = Within::new(db, name, Arc::clone(&body), signature);
-        Some(Self { within, callee: Arc::new(callee), body, indices, seen })
+        Some(Self { within, callee: Arc::new(callee), body, indices, own: 0, seen })
     }
 
     /// The expression as a function, to be differentiated: an element of an array, with the `let`s around. Or to be counted:
@@ -329,6 +331,7 @@ impl<'db> Inside<'db> {
             }
             root = element(&mut body.nodes, node, &own.iter().map(|v| v.local).collect::<Vec<_>>());
         }
+        let elements = own.len();
         let mut needed = free(&body, root);
         let mut params: Vec<LocalId> = Vec::new();
         let mut indices = own;
@@ -374,7 +377,7 @@ impl<'db> Inside<'db> {
         params.extend(others);
         body.params.extend(params);
         body.root = Some(root);
-        Self::new(db, def, body, indices, seen)
+        Some(Self { own: elements, ..Self::new(db, def, body, indices, seen)? })
     }
 
     /// The definition with one more parameter, whose number this is, that is added to the expression.
@@ -419,7 +422,20 @@ impl<'db> Inside<'db> {
 
     fn entries(&self, db: &'db dyn Database, entry: Entry) -> Result<Entries, Unshown> {
         let known = |ssa: &Ssa, at: &[Poly]| self.known(ssa, if entry == Entry::Partials { &[] } else { at });
-        entries(&self.within, &self.within, &View::new(db), &self.callee, entry, self.seen.clone(), &known)
+        let view = View::new(db);
+        let mut told = entries(&self.within, &self.within, &view, &self.callee, entry, self.seen.clone(), &known)?;
+        match entry {
+            Entry::Partials => {
+                let own = self.indices.iter().take(self.own);
+                told.element = own.map(|i| name_of(&self.body, i.local).to_string()).collect();
+            }
+            // The indices around come first.
+            Entry::Cotangent(_) => {
+                let element = |told: &Told| told.at.get(self.indices.len()..).map(<[String]>::to_vec);
+                told.element = told.all.first().and_then(element).unwrap_or_default();
+            }
+        }
+        Ok(told)
     }
 
     /// What holds of the indices around, which are parameters, or the first of these.

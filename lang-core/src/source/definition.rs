@@ -184,13 +184,14 @@ impl Writer<'_> {
                 if e.is_free() || elements + asked == 0 && given <= 1 && !checked {
                     return None;
                 }
-                let own = line.name.clone().filter(|name| self.is_given(name));
+                let of_one = self.reader.as_ref().is_some_and(|r| r.of_one);
+                let own = line.name.clone().filter(|name| self.is_given(name) && !(of_one && name.ends_with("_adj")));
                 // What is read once and costs nothing may stand in an index; an entry is read entry by entry.
                 let once = own.is_none() && elements + asked + given <= 1;
                 if once && (self.reader.is_some() || asked == 1 && !checked && is_cheap(e)) {
                     return None;
                 }
-                let seen = |name: &Name| self.reader.iter().flatten().find(|seen| seen.name == *name);
+                let seen = |name: &Name| self.reader.iter().flat_map(|r| &r.seen).find(|seen| seen.name == *name);
                 let seen = own.as_ref().and_then(seen).map(|seen| seen.rank);
                 let wanted = own.clone().unwrap_or_else(|| default_name(e).into());
                 if seen.is_some() && !self.written.iter().any(|(name, _)| *name == wanted) {

@@ -38,6 +38,8 @@ pub enum Entry {
 pub struct Told {
     /// Of what it is the derivative: `x[i]`.
     pub of: String,
+    /// The indices of that.
+    pub at: Vec<String>,
     /// The derivative.
     pub value: String,
 }
@@ -49,6 +51,10 @@ pub struct Entries {
     pub lets: Vec<String>,
     /// Those that are not zero everywhere.
     pub all: Vec<Told>,
+    /// The indices of the element of the expression that they are told of; none of a number.
+    pub element: Vec<String>,
+    /// What the cotangent of the result of the definition is called in them.
+    pub cotangent: Option<Name>,
 }
 
 /// Why there are none.
@@ -90,6 +96,15 @@ pub struct Seen {
     pub name: Name,
     /// The number of its extents.
     pub rank: usize,
+}
+
+/// Who reads entries.
+#[derive(Clone, Debug)]
+pub(super) struct Reader {
+    /// What they see.
+    pub(super) seen: Vec<Seen>,
+    /// Is the cotangent that all is made of 1? Then none is one of the program.
+    pub(super) of_one: bool,
 }
 
 /// What holds where indices of an entry have these values; `ssa` has the variables.
@@ -164,18 +179,24 @@ fn told(asked: &Asked<'_>, entry: Entry, seen: Vec<Seen>, known: Known<'_>) -> R
         return Err(Outside::SumType);
     };
     seen.iter().for_each(|seen| writer.taken.take(&seen.name));
-    writer.reader = Some(seen);
+    writer.reader = Some(Reader { seen, of_one: entry == Entry::Partials });
     let mut lets = writer.lets(&head, &ssa, &live, case)?;
     let all = writer.entries(&head, &ssa, case, known)?;
     if let Some(why) = writer.wrong {
         return Err(why);
     }
-    let seen = |name: &String| writer.reader.iter().flatten().any(|seen| seen.name == **name);
+    let seen = |name: &String| writer.reader.iter().flat_map(|r| &r.seen).any(|seen| seen.name == **name);
     let texts = lets.iter().chain(all.iter().flat_map(|told| [&told.of, &told.value]));
     let used: HashSet<String> = texts.flat_map(|text| names_in(text)).filter(|name| !seen(name)).collect();
     let (_, first) = case.taken_apart(asked, &head, &used, &[]).ok_or(Outside::Foreign)?;
     lets.splice(0..0, first);
-    Ok(Entries { lets, all })
+    let mentioned = |name: &Name| {
+        let texts = lets.iter().chain(all.iter().map(|told| &told.value));
+        texts.flat_map(|text| names_in(text)).any(|word| word == name.as_str())
+    };
+    let cotangent = head.beside.iter().find(|(of, _)| of.is_none()).map(|(_, p)| p.base.name.clone());
+    let cotangent = cotangent.filter(mentioned);
+    Ok(Entries { lets, all, element: Vec::new(), cotangent })
 }
 
 /// The parameters, and what is told of them.
@@ -229,7 +250,12 @@ impl Writer<'_> {
     fn entries_of(&mut self, base: &Base, path: &[u32], v: Var, known: &dyn Fn(&[Poly]) -> Vec<Pred>) -> Vec<Told> {
         let (own, e) = (self.indices_of(v), self.root(v));
         let mut all = Vec::new();
-        for (at, terms) in apart(&own, e) {
+        let mut found = apart(&own, e.clone());
+        // What stands at several places of an array is one entry, whose terms say where they are.
+        if found.len() > 1 {
+            found = vec![(own.iter().map(Index::value).collect(), vec![(false, Pred::truth(), e)])];
+        }
+        for (at, terms) in found {
             let (mark, depth) = (self.context.mark(), self.scope.len());
             for (k, i) in own.iter().enumerate() {
                 if at.get(k) == Some(&i.value()) {
@@ -243,14 +269,30 @@ impl Writer<'_> {
             let terms = terms.into_iter().map(|(neg, p, e)| (neg, Ex::guard(p, e)));
             let e = settled(Ex::sum(terms.collect()), &mut self.context, &mut self.table);
             if e.as_real() != Some(0.0) {
-                let at: Vec<String> = at.iter().map(|p| self.poly(p).0).collect();
+                let at: Vec<String> = at.iter().map(|p| bare(self.poly(p).0)).collect();
                 let value = self.ex(&e).0;
-                all.push(Told { of: part(base, path, &at), value });
+                all.push(Told { of: part(base, path, &at), at, value });
             }
             self.context.release(mark);
             self.leave(depth);
         }
         all
+    }
+}
+
+/// Without parentheses around all of it.
+fn bare(text: String) -> String {
+    let inner = text.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
+    let mut depth = 0_i32;
+    let closed = |inner: &str| {
+        inner.chars().all(|c| {
+            depth += i32::from(c == '(') - i32::from(c == ')');
+            depth >= 0
+        })
+    };
+    match inner.map(closed) {
+        Some(true) => inner.unwrap_or_default().to_owned(),
+        _ => text,
     }
 }
 

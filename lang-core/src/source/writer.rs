@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::cases::{Case, MANY, MOST, cases, joined};
 use super::constructors::Opened;
 use super::definition::{Body, whole};
-use super::entries::Seen;
+use super::entries::Reader;
 use super::hints::Hints;
 use super::merge::Merging;
 use super::names::{Taken, spelled};
@@ -78,9 +78,8 @@ pub(super) struct Writer<'a> {
     pub(super) wholes: Vec<(String, Name)>,
     /// What the program calls the arguments of constructors.
     pub(super) sum_names: &'a Given,
-    /// Where entries are written, which need no name for what is read once: the variables that the reader sees, with
-    /// their number of extents.
-    pub(super) reader: Option<Vec<Seen>>,
+    /// Who reads, where entries are written, which need no name for what is read once.
+    pub(super) reader: Option<Reader>,
     /// The `let`s that are written, and what they stand for.
     pub(super) written: Vec<(Name, Var)>,
     /// What could not be written.

@@ -35,7 +35,7 @@ fn item(seen: &Seen<'_>, of: &CallItem) -> Option<CallHierarchyItem> {
 fn with_work(mut item: CallHierarchyItem, calls: &Calls) -> CallHierarchyItem {
     if let Some(work) = &calls.work {
         let is = item.detail.unwrap_or_default();
-        item.detail = Some(format!("work {} · {is}", brief(work)));
+        item.detail = Some(format!("work here {} · {is}", brief(work)));
     }
     item
 }

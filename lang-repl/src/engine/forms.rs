@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use lang_core::base::{Code, GlobalName};
 use lang_core::ir::core::{Callee, Outside};
+use lang_core::schedule;
 use lang_core::session::Session;
 use lang_core::source::{self, Shown, Which};
 
@@ -50,6 +51,12 @@ impl Engine {
                 let callee = self.derivative_of(&def, callee, &derivatives)?;
                 Form::of(self.session.ssa(&callee).ok_or_else(|| Self::constant(&def))?.to_string())
             }
+            Stage::Loops => {
+                let callee = self.derivative_of(&def, callee, &derivatives)?;
+                let ssa = self.session.ssa(&callee).ok_or_else(|| Self::constant(&def))?;
+                let steps = schedule::schedule(&ssa);
+                Form::of(schedule::Shown { ssa: &ssa, schedule: &steps, note: &|_| None }.to_string())
+            }
             Stage::Forward => self.derivative(&def, Which::Forward)?,
             Stage::Adjoint => self.derivative(&def, Which::Adjoint)?,
         })
@@ -71,7 +78,7 @@ impl Engine {
     /// The definition that a name means, and the derivatives that are taken of it.
     pub(super) fn derived_from(&self, stage: Stage, name: &GlobalName) -> (GlobalName, Vec<Which>) {
         let (mut def, mut derivatives) = (name.clone(), Vec::new());
-        while stage == Stage::Ssa && self.session.signature(&def).is_none() {
+        while matches!(stage, Stage::Ssa | Stage::Loops) && self.session.signature(&def).is_none() {
             let ends = |which: &Which| def.name.strip_suffix(which.suffix()).map(|rest| (*which, rest.to_owned()));
             let Some((which, rest)) = [Which::Forward, Which::Adjoint].iter().find_map(ends) else {
                 return (name.clone(), Vec::new());

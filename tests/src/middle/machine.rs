@@ -1,21 +1,25 @@
 //! The engine that runs Tensor SSA against the evaluator that counts: the same values bit for bit, and a failure
-//! where that has one.
+//! where that has one. With machine code the values are those up to the order of sums.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use lang_core::base::GlobalName;
 use lang_core::exec;
+use lang_core::exec::native::{Backend, Code};
 use lang_core::interp::Value as Computed;
 use lang_core::ir::core::{Callee, Leaf};
 use lang_core::ir::eval::Stopped;
 use lang_core::ir::eval_ssa::Tensor;
 use lang_core::ir::ssa::Ssa;
 use lang_core::ir::value::Value;
+use lang_core::schedule::Kernel;
 use lang_core::syntax::ops::Scalar;
 
 use super::forms::Middle;
 use super::values::part;
+use crate::golden::Tolerances;
 use crate::run::limits;
 
 /// Definitions, as the engine asks for them.
@@ -53,7 +57,37 @@ pub fn flat(tensor: &Tensor, scalar: Option<Scalar>) -> Option<exec::Tensor> {
     }
 }
 
-fn same(found: Option<Computed>, wanted: &Value) -> bool {
+fn magnitude(value: &Value) -> f64 {
+    match value {
+        Value::F64(x) => x.abs(),
+        Value::F32(x) => f64::from(x.abs()),
+        _ => 0.0,
+    }
+}
+
+/// How near, of the greatest of the whole, reals and short ones have to be.
+fn units() -> (f64, f64) {
+    static UNITS: OnceLock<(f64, f64)> = OnceLock::new();
+    *UNITS.get_or_init(|| {
+        let all = Tolerances::of("machine code");
+        let of = |name: &str| all.as_ref().map_or(0.0, |all| all.get(name).relative);
+        (of("f64"), of("f32"))
+    })
+}
+
+/// Up to another order of sums, whose terms are as large as the greatest of the whole or 1.
+fn near(found: Option<Computed>, wanted: &Value, greatest: f64) -> bool {
+    let real = |x: f64, y: f64, unit: f64| {
+        x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan() || (x - y).abs() <= unit * greatest.max(1.0)
+    };
+    match (found, wanted) {
+        (Some(Computed::F64(x)), Value::F64(y)) => real(x, *y, units().0),
+        (Some(Computed::F32(x)), Value::F32(y)) => real(x.into(), (*y).into(), units().1),
+        (found, wanted) => same(found, wanted, greatest),
+    }
+}
+
+fn same(found: Option<Computed>, wanted: &Value, _: f64) -> bool {
     match (found, wanted) {
         (Some(Computed::F64(x)), Value::F64(y)) => x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan(),
         (Some(Computed::F32(x)), Value::F32(y)) => x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan(),
@@ -78,15 +112,72 @@ pub fn agrees(
     let given: Option<Vec<exec::Tensor>> = passed.zip(given).map(|(i, t)| flat(t, i.leaf.scalar)).collect();
     // Relations are made by no drawn program.
     let Some(given) = given else { return Ok(()) };
-    let found = exec::run(&World(middle), ssa, sizes, given, limits(), &AtomicBool::new(false));
+    run_agrees(middle, ssa, sizes, given.clone(), wanted, &exec::Programs::default(), &same)?;
+    let programs = exec::Programs::with(backend());
+    run_agrees(middle, ssa, sizes, given, wanted, &programs, &near).map_err(|how| format!("as machine code: {how}"))
+}
+
+/// The backend that all functions of a test share.
+fn backend() -> Arc<Counting> {
+    static JIT: OnceLock<Arc<Counting>> = OnceLock::new();
+    let made = JIT.get_or_init(|| {
+        let jit = lang_jit::Jit::new();
+        Arc::new(Counting { jit: jit.ok(), ..Counting::default() })
+    });
+    Arc::clone(made)
+}
+
+/// How many kernels got machine code, and of those that did not, how many by each reason.
+#[must_use]
+pub fn kernels() -> (u64, BTreeMap<String, u64>) {
+    let backend = backend();
+    let left = backend.left.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    (backend.made.load(Ordering::Relaxed), left)
+}
+
+/// A backend that counts what it has code for.
+#[derive(Default)]
+struct Counting {
+    jit: Option<lang_jit::Jit>,
+    made: AtomicU64,
+    left: Mutex<BTreeMap<String, u64>>,
+}
+
+impl Backend for Counting {
+    fn compile(&self, ssa: &Arc<Ssa>, kernel: &Arc<Kernel>) -> Option<Arc<dyn Code>> {
+        let code = self.jit.as_ref().and_then(|jit| jit.compile(ssa, kernel));
+        match code {
+            Some(_) => drop(self.made.fetch_add(1, Ordering::Relaxed)),
+            None => {
+                let why = self.jit.as_ref().and_then(|jit| jit.text(ssa, kernel).err()).unwrap_or_default();
+                *self.left.lock().unwrap_or_else(PoisonError::into_inner).entry(why).or_default() += 1;
+            }
+        }
+        code
+    }
+}
+
+type Same<'s> = &'s dyn Fn(Option<Computed>, &Value, f64) -> bool;
+
+fn run_agrees(
+    middle: &dyn Middle,
+    ssa: &Arc<Ssa>,
+    sizes: &[i64],
+    given: Vec<exec::Tensor>,
+    wanted: Result<&[Arc<Tensor>], &Stopped>,
+    programs: &exec::Programs,
+    same: Same<'_>,
+) -> Result<(), String> {
+    let found = exec::run(&World(middle), programs, ssa, sizes, given, limits(), &AtomicBool::new(false));
     let differ = |how: String| Err(format!("{how}\n{ssa}"));
     match (found, wanted) {
         (Err(exec::Stopped::Beyond), _) | (_, Err(Stopped::Fuel)) => Ok(()),
         (Err(exec::Stopped::Failed(found)), Err(Stopped::Failed(wanted))) if found == *wanted => Ok(()),
         (Ok(found), Ok(wanted)) => {
             for (k, (found, wanted)) in found.iter().zip(wanted).enumerate() {
+                let greatest = wanted.items.iter().map(magnitude).filter(|x| x.is_finite()).fold(0.0, f64::max);
                 let equal = found.dims == wanted.dims
-                    && wanted.items.iter().enumerate().all(|(k, v)| same(found.element(k), v));
+                    && wanted.items.iter().enumerate().all(|(k, v)| same(found.element(k), v, greatest));
                 if !equal {
                     let found: Vec<_> = (0..found.count()).map(|k| found.element(k)).collect();
                     return differ(format!("part {k} is {found:?}, not {wanted:?}"));

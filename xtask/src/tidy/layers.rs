@@ -4,7 +4,7 @@ use super::{File, Problem};
 
 /// The folders of `lang-core/src`, in the order a program passes through them. `lib.rs` cannot
 /// hold the order: the formatter sorts its `mod` lines.
-const ORDER: [&str; 17] = [
+const ORDER: [&str; 18] = [
     "base",
     "syntax",
     "predicate",
@@ -14,6 +14,7 @@ const ORDER: [&str; 17] = [
     "types",
     "interp",
     "ir",
+    "schedule",
     "exec",
     "norm",
     "ad",

@@ -84,6 +84,10 @@ function M.define()
       server.execute(buffer, 'iverson.run', { vim.uri_from_bufnr(buffer), def })
     end
   end, vim.tbl_extend('force', { desc = 'Run a definition' }, about))
+  command('IversonRunFile', function()
+    local buffer = vim.api.nvim_get_current_buf()
+    server.execute(buffer, 'iverson.run', { vim.uri_from_bufnr(buffer), '' })
+  end, { desc = 'Run the file' })
   command('IversonEvaluate', function()
     local buffer = vim.api.nvim_get_current_buf()
     local line = vim.api.nvim_win_get_cursor(0)[1] - 1

@@ -1,0 +1,188 @@
+//! Kernels that a backend made code of: what it is given for a run, and how a kernel stands among the steps of a function.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use super::number::Names;
+use super::tensor::{Number, Room, Tensor};
+use super::{Run, Stopped};
+use crate::interp::guarded;
+use crate::ir::ssa::{Ssa, Stmt, Var};
+use crate::predicate::Poly;
+use crate::schedule::{Kernel, Place, Role, is_trivial};
+use crate::syntax::ops::Scalar;
+
+/// Makes code of kernels.
+pub trait Backend {
+    /// The code of a kernel of a function; `None` where it has none for it.
+    fn compile(&self, ssa: &Arc<Ssa>, kernel: &Arc<Kernel>) -> Option<Arc<dyn Code>>;
+}
+
+/// The code of a kernel.
+pub trait Code: Send + Sync {
+    /// Runs it. The slots are those of the places that are no registers, in their order, each with the extents of the
+    /// axes that it has; the integers are those of the kernel.
+    ///
+    /// # Errors
+    /// Someone asked for the run to end.
+    fn run(&self, slots: &mut [Slot<'_>], integers: &[i64], interrupt: &AtomicBool) -> Result<(), Interrupted>;
+}
+
+/// Someone asked for the run to end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Interrupted;
+
+/// The memory of a place.
+pub struct Slot<'s> {
+    /// The extents of the axes that it has.
+    pub dims: Vec<usize>,
+    /// The elements, the last axis fastest.
+    pub items: Elements<'s>,
+}
+
+/// The elements of a place: what was there before, or room that is zero at first.
+#[allow(missing_docs, reason = "kinds of elements")]
+pub enum Elements<'s> {
+    F64(&'s [f64]),
+    F32(&'s [f32]),
+    I64(&'s [i64]),
+    Bool(&'s [bool]),
+    RoomF64(&'s mut [f64]),
+    RoomF32(&'s mut [f32]),
+    RoomI64(&'s mut [i64]),
+    RoomBool(&'s mut [bool]),
+}
+
+/// A kernel, with its code if there is any.
+pub(super) struct Ready {
+    pub(super) kernel: Arc<Kernel>,
+    pub(super) needs: Vec<u32>,
+    pub(super) code: Option<Arc<dyn Code>>,
+    /// What nothing reads after it.
+    pub(super) dead: Vec<Var>,
+}
+
+/// Room of any kind.
+enum Held {
+    F64(Room<f64>),
+    F32(Room<f32>),
+    I64(Room<i64>),
+    Bool(Room<bool>),
+}
+
+impl Held {
+    fn done(self) -> Tensor {
+        match self {
+            Self::F64(room) => room.done(),
+            Self::F32(room) => room.done(),
+            Self::I64(room) => room.done(),
+            Self::Bool(room) => room.done(),
+        }
+    }
+
+    fn slot(&mut self) -> Slot<'_> {
+        match self {
+            Self::F64(room) => Slot { dims: room.dims.clone(), items: Elements::RoomF64(&mut room.items) },
+            Self::F32(room) => Slot { dims: room.dims.clone(), items: Elements::RoomF32(&mut room.items) },
+            Self::I64(room) => Slot { dims: room.dims.clone(), items: Elements::RoomI64(&mut room.items) },
+            Self::Bool(room) => Slot { dims: room.dims.clone(), items: Elements::RoomBool(&mut room.items) },
+        }
+    }
+}
+
+impl Run<'_> {
+    /// Runs a kernel: by its code, or statement by statement.
+    pub(super) fn kernel(&mut self, ready: &Ready) -> Result<(), Stopped> {
+        let kernel = &ready.kernel;
+        let Some(code) = &ready.code else { return self.by_statements(kernel) };
+        ready.needs.iter().try_for_each(|c| self.check(*c))?;
+        self.poll()?;
+        let mut rooms: Vec<(Var, Held)> = Vec::new();
+        let memory = || kernel.places.iter().filter(|p| !p.is_register());
+        for place in memory().filter(|p| p.role != Role::Given) {
+            let dims = self.dims(&axes(place))?;
+            rooms.push((place.var, self.held(place.scalar, dims)?));
+        }
+        let integers = {
+            let names = Names::new(self, &[]);
+            let value =
+                |a: &crate::predicate::Atom| names.num(&Poly::atom(a.clone()))?.value(&[]).map_err(Stopped::from);
+            kernel.integers.iter().map(value).collect::<Result<Vec<i64>, Stopped>>()?
+        };
+        {
+            let mut own = rooms.iter_mut();
+            let mut slots: Vec<Slot<'_>> = Vec::new();
+            for place in memory() {
+                slots.push(match place.role {
+                    Role::Given => self.given(place)?,
+                    Role::Made | Role::Within => own.next().ok_or(Stopped::Broken("a place"))?.1.slot(),
+                });
+            }
+            let interrupt = self.machine.around.interrupt;
+            code.run(&mut slots, &integers, interrupt).map_err(|Interrupted| Stopped::Interrupted)?;
+        }
+        for (var, room) in rooms {
+            let made = kernel.places.iter().any(|p| p.var == var && p.role == Role::Made);
+            if let Some(slot) = self.values.get_mut(var.0 as usize).filter(|_| made) {
+                *slot = Some(room.done());
+            }
+        }
+        Ok(())
+    }
+
+    fn held(&self, scalar: Scalar, dims: Vec<usize>) -> Result<Held, Stopped> {
+        Ok(match scalar {
+            Scalar::F64 => Held::F64(Room::filled(self, dims, f64::ZERO)?),
+            Scalar::F32 => Held::F32(Room::filled(self, dims, f32::ZERO)?),
+            Scalar::I64 => Held::I64(Room::filled(self, dims, 0)?),
+            Scalar::Bool => Held::Bool(Room::filled(self, dims, false)?),
+        })
+    }
+
+    fn given(&self, place: &Place) -> Result<Slot<'_>, Stopped> {
+        const BROKEN: Stopped = Stopped::Broken("what a kernel is given");
+        let tensor = self.tensor(place.var).ok_or(BROKEN)?;
+        let items = match place.scalar {
+            Scalar::F64 => tensor.items().map(Elements::F64),
+            Scalar::F32 => tensor.items().map(Elements::F32),
+            Scalar::I64 => tensor.items().map(Elements::I64),
+            Scalar::Bool => tensor.items().map(Elements::Bool),
+        };
+        Ok(Slot { dims: tensor.dims.clone(), items: items.ok_or(BROKEN)? })
+    }
+
+    fn by_statements(&mut self, kernel: &Kernel) -> Result<(), Stopped> {
+        let program = self.program;
+        for var in &kernel.sets {
+            let stmt = program.ssa.stmts.get(var.0 as usize).ok_or(Stopped::Broken("a statement"))?;
+            self.written_out(stmt)?;
+            let value = self.statement(var.0, stmt)?;
+            self.values.get_mut(var.0 as usize).into_iter().for_each(|slot| *slot = Some(value.clone()));
+        }
+        for place in kernel.places.iter().filter(|p| p.role == Role::Within) {
+            self.values.get_mut(place.var.0 as usize).into_iter().for_each(|slot| *slot = None);
+        }
+        Ok(())
+    }
+}
+
+impl Run<'_> {
+    /// Gives values to what a statement reads that kernels write where they read it.
+    fn written_out(&mut self, stmt: &Stmt) -> Result<(), Stopped> {
+        let program = self.program;
+        let mut missing = Vec::new();
+        stmt.rhs.for_each_operand(&mut |v| missing.extend(self.tensor(v).is_none().then_some(v)));
+        for var in missing {
+            let stmt = program.ssa.stmts.get(var.0 as usize).filter(|s| is_trivial(&s.rhs));
+            let stmt = stmt.ok_or(Stopped::Broken("an operand"))?;
+            guarded(|| self.written_out(stmt))?;
+            let value = self.statement(var.0, stmt)?;
+            self.values.get_mut(var.0 as usize).into_iter().for_each(|slot| *slot = Some(value.clone()));
+        }
+        Ok(())
+    }
+}
+
+fn axes(place: &Place) -> Vec<Poly> {
+    place.axes.iter().flatten().cloned().collect()
+}

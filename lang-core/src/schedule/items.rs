@@ -1,0 +1,238 @@
+//! The statements of a function as what can be scheduled: what each reads, at which indices, and what it asks for before
+//! it runs.
+
+use std::collections::HashSet;
+
+use super::is_trivial;
+use crate::ir::reduce::Reducer;
+use crate::ir::ssa::{Access, Rhs, Ssa, Stmt, Var, at_indices, for_each_read, index, index_number, reads};
+use crate::predicate::{Atom, Index, Poly, Pred};
+use crate::syntax::ops::Scalar;
+
+/// A statement that is to be placed.
+#[derive(Clone, Debug)]
+pub(super) struct Item {
+    pub(super) var: Var,
+    /// May it stand in loops of a kernel?
+    pub(super) in_kernel: bool,
+    /// How many of its indices are those of its elements.
+    pub(super) free: usize,
+    /// The extents of all its indices.
+    pub(super) extents: Vec<Poly>,
+    /// What each index is.
+    pub(super) indices: Vec<Place>,
+    /// What it reads, at its indices; constants and index expressions are read through.
+    pub(super) reads: Vec<Access>,
+    /// What has to be known before the loops it stands in: extents and checks are made of it.
+    pub(super) asks: Vec<Var>,
+    /// The checks without which it has no meaning.
+    pub(super) needs: Vec<u32>,
+    /// Is it a sum or another reduction?
+    pub(super) reduces: bool,
+    /// Are its elements cleared, as terms are joined to them?
+    pub(super) cleared: bool,
+}
+
+/// What an index of an item is.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Place {
+    /// Nothing yet.
+    Open,
+    /// That of a loop.
+    Loop(Index),
+    /// The value that an equation tells.
+    Told(Poly),
+}
+
+impl Item {
+    /// The indices that are to become loops.
+    pub(super) fn open(&self) -> impl Iterator<Item = usize> {
+        self.indices.iter().enumerate().filter(|(_, p)| **p == Place::Open).map(|(k, _)| k)
+    }
+}
+
+/// What is known of all statements.
+pub(super) struct Items {
+    /// What the checks of the whole read.
+    pub(super) asked_last: Vec<Var>,
+}
+
+impl Items {
+    pub(super) fn new(ssa: &Ssa) -> Self {
+        Self { asked_last: ssa.needs.iter().flat_map(|c| asked_by(ssa, *c)).collect() }
+    }
+
+    /// The statements but inputs and those that are written where they are read.
+    pub(super) fn all(&self, ssa: &Ssa) -> Vec<Item> {
+        let kept = self.kept(ssa);
+        let mut all = Vec::new();
+        for (k, stmt) in (0..).zip(&ssa.stmts) {
+            let var = Var(k);
+            let is_input = matches!(stmt.rhs, Rhs::Input(_));
+            if is_input || is_trivial(&stmt.rhs) && !kept.contains(&var) {
+                continue;
+            }
+            all.push(item(ssa, var, stmt));
+        }
+        all
+    }
+
+    /// Statements that somebody reads as tensors, of those that are written where they are read.
+    fn kept(&self, ssa: &Ssa) -> HashSet<Var> {
+        let mut kept: HashSet<Var> = ssa.outputs.iter().map(|(_, v)| *v).collect();
+        kept.extend(&self.asked_last);
+        for (k, stmt) in ssa.stmts.iter().enumerate().rev() {
+            // One that is kept is run by itself.
+            let alone =
+                !fits(ssa, stmt) || is_trivial(&stmt.rhs) && u32::try_from(k).is_ok_and(|k| kept.contains(&Var(k)));
+            let mut keep = |v: Var| kept.extend([v]);
+            stmt.needs.iter().flat_map(|c| asked_by(ssa, *c)).for_each(&mut keep);
+            stmt.dims.iter().for_each(|n| reads(n, &mut keep));
+            if alone {
+                stmt.rhs.for_each_operand(&mut keep);
+            }
+        }
+        kept
+    }
+}
+
+/// What a check reads.
+fn asked_by(ssa: &Ssa, check: u32) -> Vec<Var> {
+    let mut all = Vec::new();
+    if let Some(check) = ssa.checks.get(check as usize) {
+        check.dims.iter().for_each(|n| reads(n, &mut |v| all.push(v)));
+        [&check.guard, &check.cond].into_iter().for_each(|p| for_each_read(p, &mut |v| all.push(v)));
+    }
+    all
+}
+
+fn item(ssa: &Ssa, var: Var, stmt: &Stmt) -> Item {
+    let mut extents = stmt.dims.clone();
+    let free = extents.len();
+    if let Rhs::Contract { bound, .. } | Rhs::Reduce(crate::ir::reduce::Reduce { bound, .. }) = &stmt.rhs {
+        extents.extend(bound.iter().cloned());
+    }
+    let (mut found, mut needs) = (Vec::new(), stmt.needs.clone());
+    let mut asks: Vec<Var> = Vec::new();
+    let in_kernel = fits(ssa, stmt) && !is_trivial(&stmt.rhs);
+    stmt.rhs.for_each_access(&mut |a| read(ssa, a, &mut found, &mut needs));
+    stmt.rhs.for_each_poly(&mut |p| read_in(ssa, p, &mut found, &mut needs));
+    stmt.rhs.for_each_pred(&mut |p| read_by(ssa, p, &mut found, &mut needs));
+    stmt.dims.iter().for_each(|n| reads(n, &mut |v| asks.push(v)));
+    asks.extend(needs.iter().flat_map(|c| asked_by(ssa, *c)));
+    let mut indices = vec![Place::Open; extents.len()];
+    let reduces = extents.len() > free || matches!(stmt.rhs, Rhs::Reduce(_));
+    if let Rhs::Contract { pred, .. } = &stmt.rhs
+        && reduces
+    {
+        told(pred, free, &mut indices);
+    }
+    Item { var, in_kernel, free, extents, indices, reads: found, asks, needs, reduces, cleared: false }
+}
+
+/// Indices of the elements that equations with bound indices or with data tell.
+fn told(pred: &Pred, free: usize, indices: &mut [Place]) {
+    for k in 0..free {
+        let Some(value) = pred.solution(&index(k, &Poly::default()).atom()) else { continue };
+        let (mut late, mut known) = (false, true);
+        value.for_each_atom(&mut |a| match a {
+            Atom::Local(l, _) => {
+                let Some(j) = index_number(*l).filter(|j| *j < indices.len()) else { return };
+                late |= j >= free;
+                known &= indices.get(j) == Some(&Place::Open);
+            }
+            Atom::Read(..) => late = true,
+            _ => {}
+        });
+        if late
+            && known
+            && let Some(slot) = indices.get_mut(k)
+        {
+            *slot = Place::Told(value);
+        }
+    }
+}
+
+/// What an access reads: of what is written where it is read, what that reads.
+fn read(ssa: &Ssa, of: &Access, found: &mut Vec<Access>, needs: &mut Vec<u32>) {
+    of.at.iter().for_each(|p| read_in(ssa, p, found, needs));
+    match ssa.stmts.get(of.var.0 as usize) {
+        Some(stmt) if is_trivial(&stmt.rhs) => {
+            needs.extend(&stmt.needs);
+            if let Rhs::Index(p) = &stmt.rhs {
+                read_in(ssa, &at_indices(p, &of.at), found, needs);
+            }
+        }
+        _ => found.push(of.clone()),
+    }
+}
+
+fn read_in(ssa: &Ssa, p: &Poly, found: &mut Vec<Access>, needs: &mut Vec<u32>) {
+    // Atoms inside atoms come too.
+    p.for_each_atom(&mut |a| {
+        if let Atom::Read(x, _, at) = a
+            && let Some(var) = Var::of_local(*x)
+        {
+            read(ssa, &Access { var, at: at.to_vec() }, found, needs);
+        }
+    });
+}
+
+fn read_by(ssa: &Ssa, p: &Pred, found: &mut Vec<Access>, needs: &mut Vec<u32>) {
+    match p {
+        Pred::And(items) | Pred::Or(items) => items.iter().for_each(|p| read_by(ssa, p, found, needs)),
+        Pred::Ge(p) | Pred::Eq(p) | Pred::Ne(p) => read_in(ssa, p, found, needs),
+        Pred::Is(x, _, at, _) | Pred::Member(x, _, at, _) => {
+            if let Some(var) = Var::of_local(*x) {
+                read(ssa, &Access { var, at: at.to_vec() }, found, needs);
+            }
+        }
+        Pred::Any(_, body, _) => read_by(ssa, body, found, needs),
+    }
+}
+
+/// Can loops of a kernel have it?
+fn fits(ssa: &Ssa, stmt: &Stmt) -> bool {
+    if stmt.scalar.is_none() || stmt.dims.iter().any(has_reads) {
+        return false;
+    }
+    let (mut plain, mut known) = (true, true);
+    stmt.rhs.for_each_pred(&mut |p| plain &= is_plain(p));
+    stmt.rhs.for_each_poly(&mut |p| p.for_each_atom(&mut |a| known &= is_known(a)));
+    stmt.rhs.for_each_pred(&mut |p| {
+        p.visit(&mut |p| p.for_each_atom(&mut |a| known &= is_known(a)), &mut |_| {});
+    });
+    // Whatever is read has elements.
+    stmt.rhs.for_each_operand(&mut |v| plain &= ssa.stmts.get(v.0 as usize).is_some_and(|s| s.scalar.is_some()));
+    plain
+        && known
+        && match &stmt.rhs {
+            Rhs::Constant(_) | Rhs::Zero | Rhs::Index(_) | Rhs::Add(_) | Rhs::Map { .. } => true,
+            Rhs::Contract { bound, .. } => !bound.iter().any(has_reads),
+            Rhs::Reduce(r) => {
+                let real = matches!(stmt.scalar, Some(Scalar::F64 | Scalar::F32));
+                let value = matches!(r.reducer, Reducer::Prod | Reducer::Max | Reducer::Min);
+                value && real && r.pred.is_true() && !r.bound.iter().any(has_reads)
+            }
+            _ => false,
+        }
+}
+
+fn has_reads(p: &Poly) -> bool {
+    let mut found = false;
+    p.for_each_atom(&mut |a| found |= matches!(a, Atom::Read(..)));
+    found
+}
+
+fn is_known(a: &Atom) -> bool {
+    !matches!(a, Atom::Bound(..) | Atom::Arg(..) | Atom::Meta(_) | Atom::Overflow)
+}
+
+/// No relation and no existential.
+fn is_plain(p: &Pred) -> bool {
+    match p {
+        Pred::And(items) | Pred::Or(items) => items.iter().all(is_plain),
+        Pred::Member(..) | Pred::Any(..) => false,
+        Pred::Ge(_) | Pred::Eq(_) | Pred::Ne(_) | Pred::Is(..) => true,
+    }
+}

@@ -1,0 +1,179 @@
+//! Where the elements of variables are: what is only read and written within loops over the same indices has no axes for
+//! these.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use super::is_trivial;
+use super::kernel::{Loop, Node, Place, Role, Set, loop_number};
+use crate::ir::ssa::{Access, Rhs, Ssa, Var, at_indices, index_number};
+use crate::predicate::{Atom, LocalId, Poly, Pred};
+use crate::syntax::ops::Scalar;
+
+/// What is known of a variable while the loops are walked.
+#[derive(Default)]
+struct Known {
+    /// The loops that are around all places where it is set or read.
+    around: Option<BTreeSet<LocalId>>,
+    /// The indices at which it is set.
+    at: Vec<Poly>,
+}
+
+/// The places of all that is read and written.
+pub(super) fn places(ssa: &Ssa, body: &[Node], sets: &[Var], read_later: &HashSet<Var>) -> Vec<Place> {
+    let mut known: HashMap<Var, Known> = HashMap::new();
+    let mut path = Vec::new();
+    body.iter().for_each(|node| walk(ssa, node, &mut path, &mut known));
+    let mut vars: Vec<Var> = known.keys().copied().collect();
+    vars.sort_unstable();
+    let mut places = Vec::new();
+    for var in vars {
+        let (Some(stmt), Some(of)) = (ssa.stmts.get(var.0 as usize), known.get(&var)) else { continue };
+        let role = match (sets.contains(&var), read_later.contains(&var)) {
+            (false, _) => Role::Given,
+            (true, true) => Role::Made,
+            (true, false) => Role::Within,
+        };
+        let alone = |k: usize| {
+            let local = of.at.get(k).and_then(Poly::as_atom).and_then(|a| match a {
+                Atom::Local(l, _) => Some(*l),
+                _ => None,
+            });
+            local.is_some_and(|l| of.around.as_ref().is_some_and(|around| around.contains(&l)))
+        };
+        let axes = stmt.dims.iter().enumerate();
+        let axes = axes.map(|(k, n)| (role != Role::Within || !alone(k)).then(|| n.clone())).collect();
+        places.push(Place { var, scalar: stmt.scalar.unwrap_or(Scalar::F64), role, axes });
+    }
+    places
+}
+
+fn walk(ssa: &Ssa, node: &Node, path: &mut Vec<LocalId>, known: &mut HashMap<Var, Known>) {
+    match node {
+        Node::Loop(Loop { index, from, to, body }) => {
+            from.iter().chain(to).for_each(|p| see_poly(ssa, p, path, known));
+            path.push(index.local);
+            body.iter().for_each(|node| walk(ssa, node, path, known));
+            path.pop();
+        }
+        Node::Told { value, body, .. } => {
+            see_poly(ssa, value, path, known);
+            body.iter().for_each(|node| walk(ssa, node, path, known));
+        }
+        Node::If(p, body) => {
+            see_pred(ssa, p, path, known);
+            body.iter().for_each(|node| walk(ssa, node, path, known));
+        }
+        Node::Clear(var, ..) => see(*var, path, known),
+        Node::Set(Set { var, at, rhs, .. }) => {
+            see(*var, path, known);
+            known.entry(*var).or_default().at.clone_from(at);
+            at.iter().for_each(|p| see_poly(ssa, p, path, known));
+            rhs.for_each_access(&mut |a| see_access(ssa, a, path, known));
+            rhs.for_each_pred(&mut |p| see_pred(ssa, p, path, known));
+            if let Rhs::Index(p) = rhs {
+                see_poly(ssa, p, path, known);
+            }
+        }
+    }
+}
+
+fn see(var: Var, path: &[LocalId], known: &mut HashMap<Var, Known>) {
+    let of = known.entry(var).or_default();
+    let here: BTreeSet<LocalId> = path.iter().copied().collect();
+    of.around = Some(match of.around.take() {
+        Some(around) => around.intersection(&here).copied().collect(),
+        None => here,
+    });
+}
+
+fn see_access(ssa: &Ssa, of: &Access, path: &[LocalId], known: &mut HashMap<Var, Known>) {
+    of.at.iter().for_each(|p| see_poly(ssa, p, path, known));
+    match ssa.stmts.get(of.var.0 as usize) {
+        Some(stmt) if is_trivial(&stmt.rhs) && known.get(&of.var).is_none_or(|k| k.at.is_empty()) => {
+            if let Rhs::Index(p) = &stmt.rhs {
+                see_poly(ssa, &at_indices(p, &of.at), path, known);
+            }
+        }
+        _ => see(of.var, path, known),
+    }
+}
+
+fn see_poly(ssa: &Ssa, p: &Poly, path: &[LocalId], known: &mut HashMap<Var, Known>) {
+    p.for_each_atom(&mut |a| {
+        if let Atom::Read(x, _, at) = a
+            && let Some(var) = Var::of_local(*x)
+        {
+            see_access(ssa, &Access { var, at: at.to_vec() }, path, known);
+        }
+    });
+}
+
+fn see_pred(ssa: &Ssa, p: &Pred, path: &[LocalId], known: &mut HashMap<Var, Known>) {
+    match p {
+        Pred::And(items) | Pred::Or(items) => items.iter().for_each(|p| see_pred(ssa, p, path, known)),
+        Pred::Ge(p) | Pred::Eq(p) | Pred::Ne(p) => see_poly(ssa, p, path, known),
+        Pred::Is(x, _, at, _) | Pred::Member(x, _, at, _) => {
+            if let Some(var) = Var::of_local(*x) {
+                see_access(ssa, &Access { var, at: at.to_vec() }, path, known);
+            }
+        }
+        Pred::Any(_, body, _) => see_pred(ssa, body, path, known),
+    }
+}
+
+/// The integers that loops and indices are made of and that are known before.
+pub(super) fn integers(body: &[Node], places: &mut [Place]) -> Vec<Atom> {
+    let mut found = BTreeSet::new();
+    let mut see = |p: &Poly| {
+        p.for_each_atom(&mut |a| match a {
+            Atom::Local(l, _)
+                if loop_number(*l).is_none() && index_number(*l).is_none() && Var::of_local(*l).is_none() =>
+            {
+                found.insert(a.clone());
+            }
+            Atom::Global(_) => drop(found.insert(a.clone())),
+            _ => {}
+        });
+    };
+    body.iter().for_each(|node| polys(node, &mut see));
+    places.iter().flat_map(|p| p.axes.iter().flatten()).for_each(&mut see);
+    found.into_iter().collect()
+}
+
+/// Calls with every polynomial.
+fn polys(node: &Node, f: &mut dyn FnMut(&Poly)) {
+    let pred = |p: &Pred, f: &mut dyn FnMut(&Poly)| {
+        p.visit(&mut |p| f(p), &mut |_| {});
+        at_of(p, f);
+    };
+    match node {
+        Node::Loop(Loop { index, from, to, body }) => {
+            from.iter().chain(to).chain([&index.extent]).for_each(&mut *f);
+            body.iter().for_each(|node| polys(node, f));
+        }
+        Node::Told { index, value, body } => {
+            [&index.extent, value].into_iter().for_each(&mut *f);
+            body.iter().for_each(|node| polys(node, f));
+        }
+        Node::If(p, body) => {
+            pred(p, f);
+            body.iter().for_each(|node| polys(node, f));
+        }
+        Node::Clear(_, at, _) => at.iter().flatten().for_each(f),
+        Node::Set(Set { at, rhs, .. }) => {
+            at.iter().for_each(&mut *f);
+            rhs.for_each_poly(f);
+            rhs.for_each_pred(&mut |p| pred(p, f));
+        }
+    }
+}
+
+/// Calls with the indices of what a predicate reads.
+fn at_of(p: &Pred, f: &mut dyn FnMut(&Poly)) {
+    match p {
+        Pred::And(items) | Pred::Or(items) => items.iter().for_each(|p| at_of(p, f)),
+        Pred::Is(_, _, at, _) | Pred::Member(_, _, at, _) => at.iter().for_each(f),
+        Pred::Any(_, body, _) => at_of(body, f),
+        Pred::Ge(_) | Pred::Eq(_) | Pred::Ne(_) => {}
+    }
+}

@@ -1,0 +1,982 @@
+//! The function of a kernel. Loops are loops of blocks, elements without memory are variables, and an element that a loop
+//! adds to without naming its index is kept in a variable while it runs.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
+use cranelift_codegen::ir::{self, AbiParam, Block, InstBuilder, MemFlagsData, Value, types};
+use cranelift_codegen::isa::OwnedTargetIsa;
+use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
+use cranelift_jit::{JITBuilder, JITModule};
+use cranelift_module::{Linkage, Module, default_libcall_names};
+use lang_core::exec::native::Code;
+use lang_core::ir::core::{Constant, Operation};
+use lang_core::ir::reduce::Reducer;
+use lang_core::ir::ssa::{Access, Rhs, Ssa, Var, at_indices};
+use lang_core::predicate::{Atom, Context, LocalId, Poly, Pred};
+use lang_core::resolve::scalar_fn::ScalarFn;
+use lang_core::schedule::{Join, Kernel, Loop, Node, Place, Role, Set, is_trivial, loop_number};
+use lang_core::syntax::ops::{BinOp, Scalar};
+
+use crate::apply::{Applied, apply};
+use crate::code::Native;
+use crate::numbers::{FLAG, is_written, memory, words};
+use crate::vector::Wide;
+
+/// Why there is no code.
+pub(crate) type Made<T> = Result<T, String>;
+
+fn ty(scalar: Scalar) -> ir::Type {
+    match scalar {
+        Scalar::F64 => types::F64,
+        Scalar::F32 => types::F32,
+        Scalar::I64 => types::I64,
+        Scalar::Bool => types::I8,
+    }
+}
+
+/// The function of a kernel as text.
+pub(crate) fn text(isa: &OwnedTargetIsa, ssa: &Ssa, kernel: &Kernel) -> Made<String> {
+    let mut module = module(isa);
+    let (context, _) = filled(&mut module, ssa, kernel)?;
+    Ok(context.func.display().to_string())
+}
+
+/// The function of a kernel.
+pub(crate) fn function(isa: &OwnedTargetIsa, ssa: &Ssa, kernel: &Kernel) -> Made<Arc<dyn Code>> {
+    let mut module = module(isa);
+    let (mut context, applied) = filled(&mut module, ssa, kernel)?;
+    let said = |why: cranelift_module::ModuleError| why.to_string();
+    let id = module.declare_anonymous_function(&context.func.signature).map_err(said)?;
+    module.define_function(id, &mut context).map_err(said)?;
+    module.finalize_definitions().map_err(said)?;
+    let address = module.get_finalized_function(id);
+    let places = memory(kernel).map(|p| (p.scalar, is_written(p), p.axes.iter().flatten().count())).collect();
+    #[allow(unsafe_code, reason = "this is the function that was just made")]
+    // SAFETY: its signature is that of an entry, and it reads its arguments as `words` lays them out.
+    let native = unsafe { Native::new(address, module, places, kernel.integers.len(), applied) };
+    Ok(Arc::new(native))
+}
+
+fn module(isa: &OwnedTargetIsa) -> JITModule {
+    let mut builder = JITBuilder::with_isa(isa.clone(), default_libcall_names());
+    builder.symbol("apply", apply as *const u8);
+    JITModule::new(builder)
+}
+
+/// What the code calls.
+type Operations = Vec<Arc<Applied>>;
+
+fn filled(module: &mut JITModule, ssa: &Ssa, kernel: &Kernel) -> Made<(cranelift_codegen::Context, Operations)> {
+    let mut context = module.make_context();
+    let pointer = module.target_config().pointer_type();
+    if pointer != types::I64 {
+        return Err("a processor of 64 bits is wanted".to_owned());
+    }
+    context.func.signature.params.push(AbiParam::new(pointer));
+    context.func.signature.returns.push(AbiParam::new(types::I32));
+    let mut signature = module.make_signature();
+    signature.params.extend([AbiParam::new(types::I64); 3]);
+    signature.returns.push(AbiParam::new(types::I64));
+    let id = module.declare_function("apply", Linkage::Import, &signature).map_err(|why| why.to_string())?;
+    let apply = module.declare_func_in_func(id, &mut context.func);
+    let mut frontend = FunctionBuilderContext::new();
+    let builder = FunctionBuilder::new(&mut context.func, &mut frontend);
+    let mut generator = Generator::new(builder, ssa, kernel, apply)?;
+    generator.body()?;
+    let operations = std::mem::take(&mut generator.operations);
+    generator.builder.seal_all_blocks();
+    generator.builder.finalize(module.target_config());
+    Ok((context, operations))
+}
+
+/// The memory of a place.
+#[derive(Clone)]
+pub(crate) struct Memory {
+    address: Value,
+    /// The extents of the axes that it has, and how far apart in bytes elements along each are.
+    extents: Vec<Value>,
+    steps: Vec<Value>,
+    pub(crate) written: bool,
+}
+
+pub(crate) struct Generator<'g> {
+    pub(crate) builder: FunctionBuilder<'g>,
+    ssa: &'g Ssa,
+    places: HashMap<Var, &'g Place>,
+    kernel: &'g Kernel,
+    pub(crate) memory: HashMap<Var, Memory>,
+    integers: HashMap<Atom, Value>,
+    pub(crate) loops: HashMap<LocalId, Value>,
+    /// Elements that are in a variable now.
+    pub(crate) registers: HashMap<Var, Variable>,
+    flag: Value,
+    stopped: Block,
+    apply: ir::FuncRef,
+    operations: Operations,
+    pub(crate) context: Context,
+    pub(crate) wide: Wide,
+}
+
+impl<'g> Generator<'g> {
+    fn new(mut builder: FunctionBuilder<'g>, ssa: &'g Ssa, kernel: &'g Kernel, apply: ir::FuncRef) -> Made<Self> {
+        let entry = builder.create_block();
+        builder.append_block_params_for_function_params(entry);
+        builder.switch_to_block(entry);
+        let stopped = builder.create_block();
+        let arguments = *builder.block_params(entry).first().ok_or("no argument")?;
+        let word = |builder: &mut FunctionBuilder<'g>, at: i32| {
+            let flags = MemFlagsData::trusted().with_readonly();
+            builder.ins().load(types::I64, flags, arguments, at * 8)
+        };
+        let flag = word(&mut builder, FLAG);
+        let (places, first) = words(kernel);
+        let mut memory = HashMap::new();
+        let sizes: Vec<Poly> = ssa.sizes.iter().map(|l| Poly::atom(ssa.vars.atom(*l))).collect();
+        for of in places {
+            let place = kernel.places.iter().find(|p| p.var == of.var).ok_or("a place")?;
+            let address = word(&mut builder, of.at);
+            let extents: Vec<Value> = (1..=of.axes).map(|k| word(&mut builder, of.at + k)).collect();
+            let mut step = builder.ins().iconst(types::I64, i64::from(ty(place.scalar).bytes()));
+            let mut steps = Vec::new();
+            for n in extents.iter().rev() {
+                steps.push(step);
+                step = builder.ins().imul(step, *n);
+            }
+            steps.reverse();
+            memory.insert(of.var, Memory { address, extents, steps, written: is_written(place) });
+        }
+        let mut integers = HashMap::new();
+        for (k, atom) in (0..).zip(&kernel.integers) {
+            integers.insert(atom.clone(), word(&mut builder, first + k));
+        }
+        let mut registers = HashMap::new();
+        for place in kernel.places.iter().filter(|p| p.is_register()) {
+            registers.insert(place.var, builder.declare_var(ty(place.scalar)));
+        }
+        let places = kernel.places.iter().map(|p| (p.var, p)).collect();
+        let context = Context::new(&sizes);
+        let loops = HashMap::new();
+        let operations = Vec::new();
+        let mut made = Self {
+            builder,
+            ssa,
+            places,
+            kernel,
+            memory,
+            integers,
+            loops,
+            registers,
+            flag,
+            stopped,
+            apply,
+            operations,
+            context,
+            wide: Wide::default(),
+        };
+        let declared: Vec<(Var, Variable)> = made.registers.iter().map(|(v, r)| (*v, *r)).collect();
+        for (var, register) in declared {
+            let zero = made.zero(made.scalar(var));
+            made.builder.def_var(register, zero);
+        }
+        Ok(made)
+    }
+
+    fn body(&mut self) -> Made<()> {
+        let kernel = self.kernel;
+        self.nodes(&kernel.body)?;
+        let done = self.builder.ins().iconst(types::I32, 0);
+        self.builder.ins().return_(&[done]);
+        self.builder.switch_to_block(self.stopped);
+        let interrupted = self.builder.ins().iconst(types::I32, 1);
+        self.builder.ins().return_(&[interrupted]);
+        Ok(())
+    }
+
+    fn nodes(&mut self, nodes: &'g [Node]) -> Made<()> {
+        nodes.iter().try_for_each(|node| self.node(node))
+    }
+
+    fn node(&mut self, node: &'g Node) -> Made<()> {
+        match node {
+            Node::Loop(of) => self.looped(of),
+            Node::Told { index, value, body } => {
+                let at = self.poly(value)?;
+                let extent = self.poly(&index.extent)?;
+                self.loops.insert(index.local, at);
+                let inside = self.builder.ins().icmp(IntCC::UnsignedLessThan, at, extent);
+                // An extent below 0 has nothing below it.
+                let some = self.positive(extent);
+                let inside = self.builder.ins().band(inside, some);
+                let mark = self.context.mark();
+                self.context.enter(index);
+                self.context.assume(&Pred::equal(&index.value(), value));
+                self.only_if(inside, body)?;
+                self.context.release(mark);
+                Ok(())
+            }
+            Node::If(p, body) => {
+                let holds = self.pred(p)?;
+                let mark = self.context.mark();
+                self.context.assume(p);
+                self.only_if(holds, body)?;
+                self.context.release(mark);
+                Ok(())
+            }
+            Node::Clear(var, at, with) => self.clear(*var, at, *with),
+            Node::Set(set) => self.set(set),
+        }
+    }
+
+    fn positive(&mut self, n: Value) -> Value {
+        let zero = self.int(0);
+        self.builder.ins().icmp(IntCC::SignedGreaterThan, n, zero)
+    }
+
+    fn only_if(&mut self, holds: Value, body: &'g [Node]) -> Made<()> {
+        let (inside, after) = (self.builder.create_block(), self.builder.create_block());
+        self.builder.ins().brif(holds, inside, &[], after, &[]);
+        self.builder.switch_to_block(inside);
+        self.nodes(body)?;
+        self.builder.ins().jump(after, &[]);
+        self.builder.switch_to_block(after);
+        Ok(())
+    }
+
+    fn looped(&mut self, of: &'g Loop) -> Made<()> {
+        let mut from = self.int(0);
+        for p in &of.from {
+            let p = self.poly(p)?;
+            from = self.builder.ins().smax(from, p);
+        }
+        let mut to = self.poly(&of.index.extent)?;
+        for p in &of.to {
+            let p = self.poly(p)?;
+            to = self.builder.ins().smin(to, p);
+        }
+        let kept = self.kept(of)?;
+        let mark = self.context.mark();
+        self.context.enter(&of.index);
+        let value = of.index.value();
+        of.from.iter().for_each(|p| self.context.assume(&Pred::at_most(p, &value)));
+        of.to.iter().for_each(|p| self.context.assume(&Pred::less(&value, p)));
+        let from = self.widened(of, from, to)?;
+        let (head, body, after) =
+            (self.builder.create_block(), self.builder.create_block(), self.builder.create_block());
+        self.builder.append_block_param(head, types::I64);
+        self.builder.ins().jump(head, &[from.into()]);
+        self.builder.switch_to_block(head);
+        let at = *self.builder.block_params(head).first().ok_or("an index")?;
+        let more = self.builder.ins().icmp(IntCC::SignedLessThan, at, to);
+        self.builder.ins().brif(more, body, &[], after, &[]);
+        self.builder.switch_to_block(body);
+        self.loops.insert(of.index.local, at);
+        self.nodes(&of.body)?;
+        self.context.release(mark);
+        let one = self.int(1);
+        let next = self.builder.ins().iadd(at, one);
+        if has_loop(&of.body) {
+            self.poll(head, next);
+        } else {
+            self.builder.ins().jump(head, &[next.into()]);
+        }
+        self.builder.switch_to_block(after);
+        self.give_back(kept)
+    }
+
+    /// On to the next iteration, unless someone asked for the run to end.
+    fn poll(&mut self, head: Block, next: Value) {
+        let flag = self.builder.ins().load(types::I8, MemFlagsData::trusted(), self.flag, 0);
+        self.builder.ins().brif(flag, self.stopped, &[], head, &[next.into()]);
+    }
+
+    /// Elements that the loop adds to, wherever it is, are variables while it runs.
+    fn kept(&mut self, of: &'g Loop) -> Made<Vec<(Var, Value, Variable)>> {
+        let (mut own, mut read, mut sets) = (HashSet::new(), HashSet::new(), HashMap::<Var, Vec<&Set>>::new());
+        own.insert(of.index.local);
+        of.body.iter().for_each(|node| self.seen(node, &mut own, &mut read, &mut sets));
+        let mut vars: Vec<Var> = sets.keys().copied().collect();
+        vars.sort_unstable();
+        let mut kept = Vec::new();
+        for var in vars {
+            let Some(all) = sets.get(&var) else { continue };
+            let [first, rest @ ..] = all.as_slice() else { continue };
+            let fixed = !first.at.iter().any(|p| mentions(p, &own));
+            let one = rest.iter().all(|set| set.at == first.at);
+            let joined = all.iter().all(|set| set.join.is_some());
+            if !fixed || !one || !joined || read.contains(&var) || self.registers.contains_key(&var) {
+                continue;
+            }
+            // Whether it runs or not, the element is there.
+            let place = self.place(var)?;
+            let axes = place.axes.iter().zip(&first.at);
+            let inside = axes.filter_map(|(n, p)| Some(Pred::inside(p, n.as_ref()?)));
+            if !inside.clone().all(|p| self.context.implies(&p)) {
+                continue;
+            }
+            let address = self.address(var, &first.at)?;
+            let scalar = self.scalar(var);
+            let before = self.builder.ins().load(ty(scalar), MemFlagsData::trusted(), address, 0);
+            let register = self.builder.declare_var(ty(scalar));
+            self.builder.def_var(register, before);
+            self.registers.insert(var, register);
+            kept.push((var, address, register));
+        }
+        Ok(kept)
+    }
+
+    fn give_back(&mut self, kept: Vec<(Var, Value, Variable)>) -> Made<()> {
+        for (var, address, register) in kept {
+            let value = self.builder.use_var(register);
+            self.builder.ins().store(MemFlagsData::trusted(), value, address, 0);
+            self.registers.remove(&var);
+        }
+        Ok(())
+    }
+
+    /// What is set in a node, and what is read; a clear is a read, too.
+    fn seen(
+        &self,
+        node: &'g Node,
+        own: &mut HashSet<LocalId>,
+        read: &mut HashSet<Var>,
+        sets: &mut HashMap<Var, Vec<&'g Set>>,
+    ) {
+        match node {
+            Node::Loop(Loop { index, from, to, body }) => {
+                own.insert(index.local);
+                from.iter().chain(to).for_each(|p| self.read_in(p, read));
+                body.iter().for_each(|node| self.seen(node, own, read, sets));
+            }
+            Node::Told { index, value, body } => {
+                own.insert(index.local);
+                self.read_in(value, read);
+                body.iter().for_each(|node| self.seen(node, own, read, sets));
+            }
+            Node::If(p, body) => {
+                self.read_by(p, read);
+                body.iter().for_each(|node| self.seen(node, own, read, sets));
+            }
+            Node::Clear(var, ..) => drop(read.insert(*var)),
+            Node::Set(set) => {
+                sets.entry(set.var).or_default().push(set);
+                set.rhs.for_each_access(&mut |a| self.read_at(a, read));
+                set.rhs.for_each_pred(&mut |p| self.read_by(p, read));
+                set.rhs.for_each_poly(&mut |p| self.read_in(p, read));
+            }
+        }
+    }
+
+    fn read_at(&self, of: &Access, read: &mut HashSet<Var>) {
+        of.at.iter().for_each(|p| self.read_in(p, read));
+        match self.written(of.var) {
+            Some(Rhs::Index(p)) => self.read_in(&at_indices(p, &of.at), read),
+            Some(_) => {}
+            None => drop(read.insert(of.var)),
+        }
+    }
+
+    fn read_in(&self, p: &Poly, read: &mut HashSet<Var>) {
+        p.for_each_atom(&mut |a| {
+            if let Atom::Read(x, _, at) = a
+                && let Some(var) = Var::of_local(*x)
+            {
+                self.read_at(&Access { var, at: at.to_vec() }, read);
+            }
+        });
+    }
+
+    fn read_by(&self, p: &Pred, read: &mut HashSet<Var>) {
+        match p {
+            Pred::And(items) | Pred::Or(items) => items.iter().for_each(|p| self.read_by(p, read)),
+            Pred::Ge(p) | Pred::Eq(p) | Pred::Ne(p) => self.read_in(p, read),
+            Pred::Is(x, _, at, _) | Pred::Member(x, _, at, _) => {
+                if let Some(var) = Var::of_local(*x) {
+                    self.read_at(&Access { var, at: at.to_vec() }, read);
+                }
+            }
+            Pred::Any(_, body, _) => self.read_by(body, read),
+        }
+    }
+
+    /// What is written where it is read.
+    pub(crate) fn written(&self, var: Var) -> Option<&'g Rhs> {
+        let stmt = self.ssa.stmts.get(var.0 as usize)?;
+        (is_trivial(&stmt.rhs) && !self.places.contains_key(&var)).then_some(&stmt.rhs)
+    }
+
+    /// The integer that it always is.
+    pub(crate) fn whole(&self, var: Var) -> Option<i64> {
+        if let Some(Rhs::Constant(Constant::Int(k))) = self.written(var) { Some(*k) } else { None }
+    }
+
+    // ---- elements ----
+
+    pub(crate) fn place(&self, var: Var) -> Made<&'g Place> {
+        self.places.get(&var).copied().ok_or_else(|| format!("{} has no place", var.name()))
+    }
+
+    pub(crate) fn scalar(&self, var: Var) -> Scalar {
+        self.ssa.stmts.get(var.0 as usize).and_then(|s| s.scalar).unwrap_or(Scalar::F64)
+    }
+
+    /// Where an element is. What is not proved to be below its extent is read at 0.
+    pub(crate) fn address(&mut self, var: Var, at: &[Poly]) -> Made<Value> {
+        let place = self.place(var)?;
+        let memory = self.memory.get(&var).cloned().ok_or("a place without memory")?;
+        let mut address = memory.address;
+        let mut kept = memory.extents.iter().zip(&memory.steps);
+        for (axis, p) in place.axes.iter().zip(at) {
+            let (Some(extent), Some((n, step))) = (axis, if axis.is_some() { kept.next() } else { None }) else {
+                continue;
+            };
+            let mut index = self.poly(p)?;
+            if !self.context.implies(&Pred::inside(p, extent)) {
+                let inside = self.builder.ins().icmp(IntCC::UnsignedLessThan, index, *n);
+                let zero = self.int(0);
+                index = self.builder.ins().select(inside, index, zero);
+            }
+            let offset = self.builder.ins().imul(index, *step);
+            address = self.builder.ins().iadd(address, offset);
+        }
+        Ok(address)
+    }
+
+    pub(crate) fn element(&mut self, of: &Access) -> Made<Value> {
+        let scalar = self.scalar(of.var);
+        if let Some(rhs) = self.written(of.var) {
+            return match rhs {
+                Rhs::Constant(c) => self.constant(*c, scalar),
+                Rhs::Index(p) => self.poly(&at_indices(p, &of.at)),
+                _ => Ok(self.zero(scalar)),
+            };
+        }
+        if let (Some(lane), Some(register)) = (self.wide.lane, self.wide.registers.get(&of.var)) {
+            let vector = self.builder.use_var(*register);
+            return Ok(self.builder.ins().extractlane(vector, lane));
+        }
+        if let Some(register) = self.registers.get(&of.var) {
+            return Ok(self.builder.use_var(*register));
+        }
+        let address = self.address(of.var, &of.at)?;
+        let written = self.memory.get(&of.var).is_none_or(|m| m.written);
+        let flags = MemFlagsData::trusted();
+        let flags = if written { flags } else { flags.with_readonly().with_can_move() };
+        Ok(self.builder.ins().load(ty(scalar), flags, address, 0))
+    }
+
+    fn clear(&mut self, var: Var, at: &'g [Option<Poly>], with: Constant) -> Made<()> {
+        let scalar = self.scalar(var);
+        let value = self.constant(with, scalar)?;
+        if let Some(register) = self.registers.get(&var) {
+            let register = *register;
+            self.builder.def_var(register, value);
+            return Ok(());
+        }
+        let place = self.place(var)?;
+        if place.role == Role::Made && is_zero(with) {
+            return Ok(());
+        }
+        let memory = self.memory.get(&var).cloned().ok_or("a place without memory")?;
+        // The axes that are cleared whole are loops.
+        let mut heads = Vec::new();
+        let mut address = memory.address;
+        let mut kept = memory.extents.iter().zip(&memory.steps);
+        for (axis, p) in place.axes.iter().zip(at) {
+            if axis.is_none() {
+                continue;
+            }
+            let (n, step) = kept.next().ok_or("an axis")?;
+            let index = match p {
+                Some(p) => self.poly(p)?,
+                None => {
+                    let (head, body) = (self.builder.create_block(), self.builder.create_block());
+                    let after = self.builder.create_block();
+                    self.builder.append_block_param(head, types::I64);
+                    let zero = self.int(0);
+                    self.builder.ins().jump(head, &[zero.into()]);
+                    self.builder.switch_to_block(head);
+                    let index = *self.builder.block_params(head).first().ok_or("an index")?;
+                    let more = self.builder.ins().icmp(IntCC::SignedLessThan, index, *n);
+                    self.builder.ins().brif(more, body, &[], after, &[]);
+                    self.builder.switch_to_block(body);
+                    heads.push((head, after, index));
+                    index
+                }
+            };
+            let offset = self.builder.ins().imul(index, *step);
+            address = self.builder.ins().iadd(address, offset);
+        }
+        self.builder.ins().store(MemFlagsData::trusted(), value, address, 0);
+        for (head, after, index) in heads.into_iter().rev() {
+            let one = self.int(1);
+            let next = self.builder.ins().iadd(index, one);
+            self.builder.ins().jump(head, &[next.into()]);
+            self.builder.switch_to_block(after);
+        }
+        Ok(())
+    }
+
+    fn set(&mut self, set: &'g Set) -> Made<()> {
+        let scalar = self.scalar(set.var);
+        let term = self.value(&set.rhs, scalar)?;
+        if let Some(register) = self.registers.get(&set.var).copied() {
+            let value = match set.join {
+                None => term,
+                Some(join) => {
+                    let before = self.builder.use_var(register);
+                    self.joined(join, scalar, before, term)?
+                }
+            };
+            self.builder.def_var(register, value);
+            return Ok(());
+        }
+        let place = self.place(set.var)?;
+        let inside = place.axes.iter().zip(&set.at).filter_map(|(n, p)| Some(Pred::inside(p, n.as_ref()?)));
+        let safe = inside.clone().all(|p| self.context.implies(&p));
+        let after = self.builder.create_block();
+        if !safe {
+            // Nothing is written outside.
+            let mut holds = self.builder.ins().iconst(types::I8, 1);
+            let memory = self.memory.get(&set.var).cloned().ok_or("a place without memory")?;
+            let mut extents = memory.extents.iter();
+            for (axis, p) in place.axes.iter().zip(&set.at) {
+                if axis.is_some() {
+                    let (index, n) = (self.poly(p)?, *extents.next().ok_or("an axis")?);
+                    let inside = self.builder.ins().icmp(IntCC::UnsignedLessThan, index, n);
+                    holds = self.builder.ins().band(holds, inside);
+                }
+            }
+            let write = self.builder.create_block();
+            self.builder.ins().brif(holds, write, &[], after, &[]);
+            self.builder.switch_to_block(write);
+        }
+        let address = self.address(set.var, &set.at)?;
+        let value = match set.join {
+            None => term,
+            Some(join) => {
+                let before = self.builder.ins().load(ty(scalar), MemFlagsData::trusted(), address, 0);
+                self.joined(join, scalar, before, term)?
+            }
+        };
+        self.builder.ins().store(MemFlagsData::trusted(), value, address, 0);
+        self.builder.ins().jump(after, &[]);
+        self.builder.switch_to_block(after);
+        Ok(())
+    }
+
+    pub(crate) fn joined(&mut self, join: Join, scalar: Scalar, before: Value, term: Value) -> Made<Value> {
+        Ok(match join {
+            Join::Sum => self.plus(scalar, before, term),
+            Join::Reduce(Reducer::Prod) => self.times(scalar, before, term),
+            Join::Reduce(Reducer::Max) => self.extreme(FloatCC::GreaterThanOrEqual, scalar, before, term)?,
+            Join::Reduce(Reducer::Min) => self.extreme(FloatCC::LessThanOrEqual, scalar, before, term)?,
+            Join::Reduce(Reducer::Argmax | Reducer::Argmin) => return Err("a place".to_owned()),
+        })
+    }
+
+    // ---- values ----
+
+    pub(crate) fn int(&mut self, k: i64) -> Value {
+        self.builder.ins().iconst(types::I64, k)
+    }
+
+    fn zero(&mut self, scalar: Scalar) -> Value {
+        match scalar {
+            Scalar::F64 => self.builder.ins().f64const(0.0),
+            Scalar::F32 => self.builder.ins().f32const(0.0),
+            Scalar::I64 => self.int(0),
+            Scalar::Bool => self.builder.ins().iconst(types::I8, 0),
+        }
+    }
+
+    fn constant(&mut self, c: Constant, scalar: Scalar) -> Made<Value> {
+        Ok(match (c, scalar) {
+            (Constant::Real(x), Scalar::F64) => self.builder.ins().f64const(x),
+            #[allow(clippy::cast_possible_truncation, reason = "a constant of `f32` is held exactly")]
+            (Constant::Real(x), Scalar::F32) => self.builder.ins().f32const(x as f32),
+            (Constant::Int(k), Scalar::I64) => self.int(k),
+            (Constant::Bool(b), Scalar::Bool) => self.builder.ins().iconst(types::I8, i64::from(b)),
+            _ => return Err("a constant of another kind".to_owned()),
+        })
+    }
+
+    fn plus(&mut self, scalar: Scalar, a: Value, b: Value) -> Value {
+        match scalar {
+            Scalar::F64 | Scalar::F32 => self.builder.ins().fadd(a, b),
+            Scalar::I64 => self.builder.ins().iadd(a, b),
+            Scalar::Bool => self.builder.ins().bor(a, b),
+        }
+    }
+
+    fn times(&mut self, scalar: Scalar, a: Value, b: Value) -> Value {
+        match scalar {
+            Scalar::F64 | Scalar::F32 => self.builder.ins().fmul(a, b),
+            Scalar::I64 => self.builder.ins().imul(a, b),
+            Scalar::Bool => self.builder.ins().band(a, b),
+        }
+    }
+
+    fn negated(&mut self, scalar: Scalar, a: Value) -> Value {
+        match scalar {
+            Scalar::F64 | Scalar::F32 => self.builder.ins().fneg(a),
+            Scalar::I64 => self.builder.ins().ineg(a),
+            Scalar::Bool => a,
+        }
+    }
+
+    /// The first where it compares so with the second or is NaN, else the second.
+    fn extreme(&mut self, by: FloatCC, scalar: Scalar, a: Value, b: Value) -> Made<Value> {
+        if !matches!(scalar, Scalar::F64 | Scalar::F32) {
+            return Err("the extreme of what is not real".to_owned());
+        }
+        let (better, is_nan) = (self.builder.ins().fcmp(by, a, b), self.builder.ins().fcmp(FloatCC::Unordered, a, a));
+        let first = self.builder.ins().bor(better, is_nan);
+        Ok(self.builder.ins().select(first, a, b))
+    }
+
+    /// The value where the predicate holds, else zero.
+    fn guarded(&mut self, p: &Pred, scalar: Scalar, value: Value) -> Made<Value> {
+        if p.is_true() {
+            return Ok(value);
+        }
+        let holds = self.pred(p)?;
+        let zero = self.zero(scalar);
+        Ok(self.builder.ins().select(holds, value, zero))
+    }
+
+    pub(crate) fn value(&mut self, rhs: &'g Rhs, scalar: Scalar) -> Made<Value> {
+        match rhs {
+            Rhs::Zero => Ok(self.zero(scalar)),
+            Rhs::Constant(c) => self.constant(*c, scalar),
+            Rhs::Index(p) => self.poly(p),
+            Rhs::Add(items) => {
+                let mut sum = None;
+                for item in items {
+                    let term = self.element(&item.of)?;
+                    let term = if item.neg && (sum.is_none() || scalar == Scalar::Bool) {
+                        self.negated(scalar, term)
+                    } else {
+                        term
+                    };
+                    let term = self.guarded(&item.pred, scalar, term)?;
+                    sum = Some(match sum {
+                        None => term,
+                        Some(sum) if item.neg => match scalar {
+                            Scalar::F64 | Scalar::F32 => self.builder.ins().fsub(sum, term),
+                            Scalar::I64 => self.builder.ins().isub(sum, term),
+                            Scalar::Bool => self.builder.ins().bor(sum, term),
+                        },
+                        Some(sum) => self.plus(scalar, sum, term),
+                    });
+                }
+                Ok(sum.unwrap_or_else(|| self.zero(scalar)))
+            }
+            Rhs::Contract { pred, neg, factors, .. } => {
+                let mut product = None;
+                for factor in factors {
+                    let factor = self.element(factor)?;
+                    product = Some(match product {
+                        None => factor,
+                        Some(product) => self.times(scalar, product, factor),
+                    });
+                }
+                let product = product.ok_or("a product of nothing")?;
+                let product = if *neg { self.negated(scalar, product) } else { product };
+                self.guarded(pred, scalar, product)
+            }
+            Rhs::Reduce(r) => self.element(&r.of),
+            Rhs::Map { operation, pred, args } => {
+                let kinds: Vec<Scalar> = args.iter().map(|a| self.scalar(a.var)).collect();
+                let exponent = args.get(1).and_then(|a| self.whole(a.var));
+                let mut operands = Vec::new();
+                for arg in args {
+                    operands.push(self.element(arg)?);
+                }
+                let value = self.operation(*operation, scalar, &kinds, &operands, exponent)?;
+                self.guarded(pred, scalar, value)
+            }
+            _ => Err("a statement that loops do not have".to_owned()),
+        }
+    }
+
+    fn operation(
+        &mut self,
+        operation: Operation,
+        to: Scalar,
+        kinds: &[Scalar],
+        operands: &[Value],
+        exponent: Option<i64>,
+    ) -> Made<Value> {
+        let real = matches!(kinds.first(), Some(Scalar::F64 | Scalar::F32));
+        let ins = self.builder.ins();
+        Ok(match (operation, operands) {
+            (Operation::Stop, [a]) => *a,
+            (Operation::Not, [a]) => {
+                let one = self.builder.ins().iconst(types::I8, 1);
+                self.builder.ins().bxor(*a, one)
+            }
+            (Operation::Binary(BinOp::Div), [a, b]) if real => ins.fdiv(*a, *b),
+            (Operation::Binary(op), [a, b]) if to == Scalar::Bool && float_comparison(op).is_some() => {
+                if real {
+                    ins.fcmp(float_comparison(op).ok_or("a comparison")?, *a, *b)
+                } else {
+                    ins.icmp(int_comparison(op, kinds.first() == Some(&Scalar::Bool)).ok_or("a comparison")?, *a, *b)
+                }
+            }
+            (Operation::Convert(to), [a]) => match (kinds.first(), to) {
+                (Some(from), to) if *from == to => *a,
+                (Some(Scalar::F32), Scalar::F64) => ins.fpromote(types::F64, *a),
+                (Some(Scalar::F64), Scalar::F32) => ins.fdemote(types::F32, *a),
+                (Some(Scalar::I64), Scalar::F64 | Scalar::F32) => ins.fcvt_from_sint(ty(to), *a),
+                (Some(Scalar::F64 | Scalar::F32), Scalar::I64) => ins.fcvt_to_sint_sat(types::I64, *a),
+                _ => return Err("a conversion".to_owned()),
+            },
+            (Operation::PowInt, [x, _]) if real && exponent.is_some_and(|k| (1..=64).contains(&k)) => {
+                self.power(*x, exponent.unwrap_or(1))
+            }
+            (Operation::Scalar(f), [a]) if real => match f {
+                ScalarFn::Sqrt => ins.sqrt(*a),
+                ScalarFn::Abs => ins.fabs(*a),
+                ScalarFn::Floor => ins.floor(*a),
+                ScalarFn::Ceil => ins.ceil(*a),
+                ScalarFn::Trunc => ins.trunc(*a),
+                ScalarFn::Round => ins.nearest(*a),
+                _ => self.applied(operation, to, kinds, operands)?,
+            },
+            (Operation::Scalar(ScalarFn::Max), [a, b]) if real => {
+                self.extreme(FloatCC::GreaterThanOrEqual, to, *a, *b)?
+            }
+            (Operation::Scalar(ScalarFn::Min), [a, b]) if real => self.extreme(FloatCC::LessThanOrEqual, to, *a, *b)?,
+            _ => self.applied(operation, to, kinds, operands)?,
+        })
+    }
+
+    /// As the interpreter multiplies.
+    pub(crate) fn power(&mut self, x: Value, k: i64) -> Value {
+        let (mut bits, mut square, mut product) = (k, x, None);
+        while bits != 0 {
+            if bits & 1 == 1 {
+                product = Some(match product {
+                    None => square,
+                    Some(p) => self.builder.ins().fmul(p, square),
+                });
+            }
+            bits >>= 1;
+            if bits != 0 {
+                square = self.builder.ins().fmul(square, square);
+            }
+        }
+        product.unwrap_or(x)
+    }
+
+    /// Calls what the interpreter calls.
+    fn applied(&mut self, operation: Operation, to: Scalar, kinds: &[Scalar], operands: &[Value]) -> Made<Value> {
+        let of = Applied::of(operation, kinds).ok_or_else(|| format!("the operation {}", operation.name()))?;
+        let mut bits = Vec::new();
+        for (value, kind) in operands.iter().zip(kinds) {
+            bits.push(self.bits(*value, *kind));
+        }
+        let given = self.call(of, &bits)?;
+        Ok(match to {
+            Scalar::F64 => self.builder.ins().bitcast(types::F64, plain(), given),
+            Scalar::F32 => {
+                let short = self.builder.ins().ireduce(types::I32, given);
+                self.builder.ins().bitcast(types::F32, plain(), short)
+            }
+            Scalar::I64 => given,
+            Scalar::Bool => return Err("an operation that gives a truth value".to_owned()),
+        })
+    }
+
+    fn bits(&mut self, value: Value, kind: Scalar) -> Value {
+        match kind {
+            Scalar::F64 => self.builder.ins().bitcast(types::I64, plain(), value),
+            Scalar::F32 => {
+                let short = self.builder.ins().bitcast(types::I32, plain(), value);
+                self.builder.ins().uextend(types::I64, short)
+            }
+            Scalar::I64 => value,
+            Scalar::Bool => self.builder.ins().uextend(types::I64, value),
+        }
+    }
+
+    fn call(&mut self, of: Applied, bits: &[Value]) -> Made<Value> {
+        let of = Arc::new(of);
+        let address = std::ptr::from_ref(&*of).expose_provenance().cast_signed();
+        self.operations.push(of);
+        let address = self.int(i64::try_from(address).map_err(|why| why.to_string())?);
+        let zero = self.int(0);
+        let bit = |k: usize| bits.get(k).copied().unwrap_or(zero);
+        let call = self.builder.ins().call(self.apply, &[address, bit(0), bit(1)]);
+        self.builder.inst_results(call).first().copied().ok_or_else(|| "a result".to_owned())
+    }
+
+    // ---- indices and predicates ----
+
+    fn poly(&mut self, p: &Poly) -> Made<Value> {
+        let mut sum: Option<Value> = None;
+        for (monomial, c) in p.terms() {
+            let c = i64::try_from(*c).map_err(|_| "a coefficient that is too large")?;
+            let mut product: Option<Value> = None;
+            for (atom, power) in monomial {
+                let value = self.atom(atom)?;
+                for _ in 0..*power {
+                    product = Some(match product {
+                        None => value,
+                        Some(p) => self.builder.ins().imul(p, value),
+                    });
+                }
+            }
+            let term = match (product, c) {
+                (None, c) => self.int(c),
+                (Some(p), 1) => p,
+                (Some(p), -1) => match sum {
+                    Some(before) => {
+                        sum = Some(self.builder.ins().isub(before, p));
+                        continue;
+                    }
+                    None => self.builder.ins().ineg(p),
+                },
+                (Some(p), c) => {
+                    let c = self.int(c);
+                    self.builder.ins().imul(p, c)
+                }
+            };
+            sum = Some(match sum {
+                None => term,
+                Some(before) => self.builder.ins().iadd(before, term),
+            });
+        }
+        Ok(sum.unwrap_or_else(|| self.int(0)))
+    }
+
+    fn atom(&mut self, a: &Atom) -> Made<Value> {
+        match a {
+            Atom::Local(l, _) if loop_number(*l).is_some() => {
+                self.loops.get(l).copied().ok_or_else(|| "an index outside its loop".to_owned())
+            }
+            Atom::Local(..) | Atom::Global(_) => {
+                self.integers.get(a).copied().ok_or_else(|| "an integer that is not known".to_owned())
+            }
+            Atom::Read(x, _, at) => {
+                let var = Var::of_local(*x).ok_or("an array that is none")?;
+                self.element(&Access { var, at: at.to_vec() })
+            }
+            Atom::Min(p, q) | Atom::Max(p, q) => {
+                let (p, q) = (self.poly(p)?, self.poly(q)?);
+                let ins = self.builder.ins();
+                Ok(if matches!(a, Atom::Min(..)) { ins.smin(p, q) } else { ins.smax(p, q) })
+            }
+            Atom::Div(p, q) | Atom::Mod(p, q) => {
+                let divisor = q.as_constant().and_then(|k| u64::try_from(k).ok()).filter(|k| k.is_power_of_two());
+                let p = self.poly(p)?;
+                if let Some(k) = divisor {
+                    return Ok(if matches!(a, Atom::Div(..)) {
+                        let shift = self.int(i64::from(k.trailing_zeros()));
+                        self.builder.ins().sshr(p, shift)
+                    } else {
+                        let mask = self.int(i64::try_from(k - 1).map_err(|why| why.to_string())?);
+                        self.builder.ins().band(p, mask)
+                    });
+                }
+                let q = self.poly(q)?;
+                let of = if matches!(a, Atom::Div(..)) { Applied::quotient() } else { Applied::remainder() };
+                self.call(of, &[p, q])
+            }
+            Atom::Bound(..) | Atom::Arg(..) | Atom::Meta(_) | Atom::Overflow => {
+                Err("an integer that is none".to_owned())
+            }
+        }
+    }
+
+    pub(crate) fn pred(&mut self, p: &Pred) -> Made<Value> {
+        match p {
+            Pred::And(items) | Pred::Or(items) => {
+                let all = matches!(p, Pred::And(_));
+                let mut holds = None;
+                for item in items.iter() {
+                    let item = self.pred(item)?;
+                    holds = Some(match holds {
+                        None => item,
+                        Some(before) if all => self.builder.ins().band(before, item),
+                        Some(before) => self.builder.ins().bor(before, item),
+                    });
+                }
+                Ok(holds.unwrap_or_else(|| self.builder.ins().iconst(types::I8, i64::from(all))))
+            }
+            Pred::Ge(q) | Pred::Eq(q) | Pred::Ne(q) => {
+                let value = self.poly(q)?;
+                let by = match p {
+                    Pred::Ge(_) => IntCC::SignedGreaterThanOrEqual,
+                    Pred::Eq(_) => IntCC::Equal,
+                    _ => IntCC::NotEqual,
+                };
+                let zero = self.int(0);
+                Ok(self.builder.ins().icmp(by, value, zero))
+            }
+            Pred::Is(x, _, at, holds) => {
+                let var = Var::of_local(*x).ok_or("an array that is none")?;
+                let value = self.element(&Access { var, at: at.to_vec() })?;
+                if *holds {
+                    return Ok(value);
+                }
+                let one = self.builder.ins().iconst(types::I8, 1);
+                Ok(self.builder.ins().bxor(value, one))
+            }
+            Pred::Member(..) | Pred::Any(..) => Err("a predicate that loops do not have".to_owned()),
+        }
+    }
+}
+
+fn plain() -> MemFlagsData {
+    MemFlagsData::new()
+}
+
+fn is_zero(c: Constant) -> bool {
+    match c {
+        Constant::Real(x) => x.to_bits() == 0,
+        Constant::Int(k) => k == 0,
+        Constant::Bool(b) => !b,
+    }
+}
+
+fn has_loop(body: &[Node]) -> bool {
+    body.iter().any(|node| match node {
+        Node::Loop(_) => true,
+        Node::Told { body, .. } | Node::If(_, body) => has_loop(body),
+        Node::Clear(..) | Node::Set(_) => false,
+    })
+}
+
+pub(crate) fn mentions(p: &Poly, locals: &HashSet<LocalId>) -> bool {
+    let mut found = false;
+    p.for_each_atom(&mut |a| found |= matches!(a, Atom::Local(l, _) if locals.contains(l)));
+    found
+}
+
+fn float_comparison(op: BinOp) -> Option<FloatCC> {
+    Some(match op {
+        BinOp::Eq => FloatCC::Equal,
+        BinOp::Ne => FloatCC::NotEqual,
+        BinOp::Lt => FloatCC::LessThan,
+        BinOp::Gt => FloatCC::GreaterThan,
+        BinOp::Le => FloatCC::LessThanOrEqual,
+        BinOp::Ge => FloatCC::GreaterThanOrEqual,
+        _ => return None,
+    })
+}
+
+fn int_comparison(op: BinOp, unsigned: bool) -> Option<IntCC> {
+    let by = match op {
+        BinOp::Eq => IntCC::Equal,
+        BinOp::Ne => IntCC::NotEqual,
+        BinOp::Lt => IntCC::SignedLessThan,
+        BinOp::Gt => IntCC::SignedGreaterThan,
+        BinOp::Le => IntCC::SignedLessThanOrEqual,
+        BinOp::Ge => IntCC::SignedGreaterThanOrEqual,
+        _ => return None,
+    };
+    Some(if unsigned { by.unsigned() } else { by })
+}

@@ -1,0 +1,73 @@
+//! Kernels as machine code for the processor at hand. [`Jit`] is a backend of the engine: it makes a function of each
+//! kernel's loops by Cranelift ([`gen`]), for all sizes, and keeps it by what the kernel is.
+//!
+//! What is unsafe is in [`code`], where a function is called with the addresses of buffers, and in [`apply`], which it calls
+//! back. The code reads and writes only below the extents it is given: an index that is not proved to be is brought there
+//! first.
+
+mod apply;
+mod code;
+mod generate;
+mod numbers;
+mod vector;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cranelift_codegen::isa::OwnedTargetIsa;
+use cranelift_codegen::settings::{self, Configurable};
+use lang_core::exec::native::{Backend, Code};
+use lang_core::ir::ssa::{Rhs, Ssa, Var};
+use lang_core::schedule::{Kernel, is_trivial};
+use lang_core::syntax::ops::Scalar;
+
+/// What a kernel is, whichever function it is of.
+type Key = (Kernel, Vec<(Var, Rhs, Option<Scalar>)>);
+
+/// Makes code of kernels.
+pub struct Jit {
+    isa: OwnedTargetIsa,
+    known: Mutex<HashMap<Key, Option<Arc<dyn Code>>>>,
+}
+
+impl Jit {
+    /// One for this processor; why there is none.
+    ///
+    /// # Errors
+    /// The processor is none that code can be made for.
+    pub fn new() -> Result<Self, String> {
+        let mut flags = settings::builder();
+        let set = |flags: &mut settings::Builder, name: &str, value: &str| {
+            flags.set(name, value).map_err(|why| format!("{name}: {why}"))
+        };
+        set(&mut flags, "opt_level", "speed")?;
+        set(&mut flags, "is_pic", "false")?;
+        set(&mut flags, "enable_verifier", if cfg!(debug_assertions) { "true" } else { "false" })?;
+        let isa = cranelift_native::builder().map_err(ToString::to_string)?;
+        let isa = isa.finish(settings::Flags::new(flags)).map_err(|why| why.to_string())?;
+        Ok(Self { isa, known: Mutex::default() })
+    }
+
+    /// The code of a kernel as Cranelift has it, before it is that of the machine.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn text(&self, ssa: &Ssa, kernel: &Kernel) -> Result<String, String> {
+        generate::text(&self.isa, ssa, kernel)
+    }
+}
+
+impl Backend for Jit {
+    fn compile(&self, ssa: &Arc<Ssa>, kernel: &Arc<Kernel>) -> Option<Arc<dyn Code>> {
+        let written = (0..).zip(&ssa.stmts).filter(|(_, s)| is_trivial(&s.rhs));
+        let written = written.map(|(k, s)| (Var(k), s.rhs.clone(), s.scalar)).collect();
+        let key = ((**kernel).clone(), written);
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(code) = known.get(&key) {
+            return code.clone();
+        }
+        let made = generate::function(&self.isa, ssa, kernel).ok();
+        known.insert(key, made.clone());
+        made
+    }
+}

@@ -11,13 +11,12 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{Linkage, Module, default_libcall_names};
 use lang_core::exec::native::Code;
-use lang_core::ir::core::{Constant, Operation};
+use lang_core::ir::core::Constant;
 use lang_core::ir::reduce::Reducer;
 use lang_core::ir::ssa::{Access, Rhs, Ssa, Var, at_indices};
 use lang_core::predicate::{Atom, Context, LocalId, Poly, Pred};
-use lang_core::resolve::scalar_fn::ScalarFn;
-use lang_core::schedule::{Join, Kernel, Loop, Node, Place, Role, Set, is_trivial, loop_number};
-use lang_core::syntax::ops::{BinOp, Scalar};
+use lang_core::schedule::{Join, Kernel, Loop, Node, Place, Role, Set, is_trivial};
+use lang_core::syntax::ops::Scalar;
 
 use crate::apply::{Applied, apply};
 use crate::code::Native;
@@ -27,7 +26,7 @@ use crate::vector::Wide;
 /// Why there is no code.
 pub(crate) type Made<T> = Result<T, String>;
 
-fn ty(scalar: Scalar) -> ir::Type {
+pub(crate) fn ty(scalar: Scalar) -> ir::Type {
     match scalar {
         Scalar::F64 => types::F64,
         Scalar::F32 => types::F32,
@@ -107,14 +106,14 @@ pub(crate) struct Generator<'g> {
     places: HashMap<Var, &'g Place>,
     kernel: &'g Kernel,
     pub(crate) memory: HashMap<Var, Memory>,
-    integers: HashMap<Atom, Value>,
+    pub(crate) integers: HashMap<Atom, Value>,
     pub(crate) loops: HashMap<LocalId, Value>,
     /// Elements that are in a variable now.
     pub(crate) registers: HashMap<Var, Variable>,
     flag: Value,
     stopped: Block,
-    apply: ir::FuncRef,
-    operations: Operations,
+    pub(crate) apply: ir::FuncRef,
+    pub(crate) operations: Operations,
     pub(crate) context: Context,
     pub(crate) wide: Wide,
 }
@@ -575,363 +574,6 @@ impl<'g> Generator<'g> {
             Join::Reduce(Reducer::Argmax | Reducer::Argmin) => return Err("a place".to_owned()),
         })
     }
-
-    // ---- values ----
-
-    pub(crate) fn int(&mut self, k: i64) -> Value {
-        self.builder.ins().iconst(types::I64, k)
-    }
-
-    fn zero(&mut self, scalar: Scalar) -> Value {
-        match scalar {
-            Scalar::F64 => self.builder.ins().f64const(0.0),
-            Scalar::F32 => self.builder.ins().f32const(0.0),
-            Scalar::I64 => self.int(0),
-            Scalar::Bool => self.builder.ins().iconst(types::I8, 0),
-        }
-    }
-
-    fn constant(&mut self, c: Constant, scalar: Scalar) -> Made<Value> {
-        Ok(match (c, scalar) {
-            (Constant::Real(x), Scalar::F64) => self.builder.ins().f64const(x),
-            #[allow(clippy::cast_possible_truncation, reason = "a constant of `f32` is held exactly")]
-            (Constant::Real(x), Scalar::F32) => self.builder.ins().f32const(x as f32),
-            (Constant::Int(k), Scalar::I64) => self.int(k),
-            (Constant::Bool(b), Scalar::Bool) => self.builder.ins().iconst(types::I8, i64::from(b)),
-            _ => return Err("a constant of another kind".to_owned()),
-        })
-    }
-
-    fn plus(&mut self, scalar: Scalar, a: Value, b: Value) -> Value {
-        match scalar {
-            Scalar::F64 | Scalar::F32 => self.builder.ins().fadd(a, b),
-            Scalar::I64 => self.builder.ins().iadd(a, b),
-            Scalar::Bool => self.builder.ins().bor(a, b),
-        }
-    }
-
-    fn times(&mut self, scalar: Scalar, a: Value, b: Value) -> Value {
-        match scalar {
-            Scalar::F64 | Scalar::F32 => self.builder.ins().fmul(a, b),
-            Scalar::I64 => self.builder.ins().imul(a, b),
-            Scalar::Bool => self.builder.ins().band(a, b),
-        }
-    }
-
-    fn negated(&mut self, scalar: Scalar, a: Value) -> Value {
-        match scalar {
-            Scalar::F64 | Scalar::F32 => self.builder.ins().fneg(a),
-            Scalar::I64 => self.builder.ins().ineg(a),
-            Scalar::Bool => a,
-        }
-    }
-
-    /// The first where it compares so with the second or is NaN, else the second.
-    fn extreme(&mut self, by: FloatCC, scalar: Scalar, a: Value, b: Value) -> Made<Value> {
-        if !matches!(scalar, Scalar::F64 | Scalar::F32) {
-            return Err("the extreme of what is not real".to_owned());
-        }
-        let (better, is_nan) = (self.builder.ins().fcmp(by, a, b), self.builder.ins().fcmp(FloatCC::Unordered, a, a));
-        let first = self.builder.ins().bor(better, is_nan);
-        Ok(self.builder.ins().select(first, a, b))
-    }
-
-    /// The value where the predicate holds, else zero.
-    fn guarded(&mut self, p: &Pred, scalar: Scalar, value: Value) -> Made<Value> {
-        if p.is_true() {
-            return Ok(value);
-        }
-        let holds = self.pred(p)?;
-        let zero = self.zero(scalar);
-        Ok(self.builder.ins().select(holds, value, zero))
-    }
-
-    pub(crate) fn value(&mut self, rhs: &'g Rhs, scalar: Scalar) -> Made<Value> {
-        match rhs {
-            Rhs::Zero => Ok(self.zero(scalar)),
-            Rhs::Constant(c) => self.constant(*c, scalar),
-            Rhs::Index(p) => self.poly(p),
-            Rhs::Add(items) => {
-                let mut sum = None;
-                for item in items {
-                    let term = self.element(&item.of)?;
-                    let term = if item.neg && (sum.is_none() || scalar == Scalar::Bool) {
-                        self.negated(scalar, term)
-                    } else {
-                        term
-                    };
-                    let term = self.guarded(&item.pred, scalar, term)?;
-                    sum = Some(match sum {
-                        None => term,
-                        Some(sum) if item.neg => match scalar {
-                            Scalar::F64 | Scalar::F32 => self.builder.ins().fsub(sum, term),
-                            Scalar::I64 => self.builder.ins().isub(sum, term),
-                            Scalar::Bool => self.builder.ins().bor(sum, term),
-                        },
-                        Some(sum) => self.plus(scalar, sum, term),
-                    });
-                }
-                Ok(sum.unwrap_or_else(|| self.zero(scalar)))
-            }
-            Rhs::Contract { pred, neg, factors, .. } => {
-                let mut product = None;
-                for factor in factors {
-                    let factor = self.element(factor)?;
-                    product = Some(match product {
-                        None => factor,
-                        Some(product) => self.times(scalar, product, factor),
-                    });
-                }
-                let product = product.ok_or("a product of nothing")?;
-                let product = if *neg { self.negated(scalar, product) } else { product };
-                self.guarded(pred, scalar, product)
-            }
-            Rhs::Reduce(r) => self.element(&r.of),
-            Rhs::Map { operation, pred, args } => {
-                let kinds: Vec<Scalar> = args.iter().map(|a| self.scalar(a.var)).collect();
-                let exponent = args.get(1).and_then(|a| self.whole(a.var));
-                let mut operands = Vec::new();
-                for arg in args {
-                    operands.push(self.element(arg)?);
-                }
-                let value = self.operation(*operation, scalar, &kinds, &operands, exponent)?;
-                self.guarded(pred, scalar, value)
-            }
-            _ => Err("a statement that loops do not have".to_owned()),
-        }
-    }
-
-    fn operation(
-        &mut self,
-        operation: Operation,
-        to: Scalar,
-        kinds: &[Scalar],
-        operands: &[Value],
-        exponent: Option<i64>,
-    ) -> Made<Value> {
-        let real = matches!(kinds.first(), Some(Scalar::F64 | Scalar::F32));
-        let ins = self.builder.ins();
-        Ok(match (operation, operands) {
-            (Operation::Stop, [a]) => *a,
-            (Operation::Not, [a]) => {
-                let one = self.builder.ins().iconst(types::I8, 1);
-                self.builder.ins().bxor(*a, one)
-            }
-            (Operation::Binary(BinOp::Div), [a, b]) if real => ins.fdiv(*a, *b),
-            (Operation::Binary(op), [a, b]) if to == Scalar::Bool && float_comparison(op).is_some() => {
-                if real {
-                    ins.fcmp(float_comparison(op).ok_or("a comparison")?, *a, *b)
-                } else {
-                    ins.icmp(int_comparison(op, kinds.first() == Some(&Scalar::Bool)).ok_or("a comparison")?, *a, *b)
-                }
-            }
-            (Operation::Convert(to), [a]) => match (kinds.first(), to) {
-                (Some(from), to) if *from == to => *a,
-                (Some(Scalar::F32), Scalar::F64) => ins.fpromote(types::F64, *a),
-                (Some(Scalar::F64), Scalar::F32) => ins.fdemote(types::F32, *a),
-                (Some(Scalar::I64), Scalar::F64 | Scalar::F32) => ins.fcvt_from_sint(ty(to), *a),
-                (Some(Scalar::F64 | Scalar::F32), Scalar::I64) => ins.fcvt_to_sint_sat(types::I64, *a),
-                _ => return Err("a conversion".to_owned()),
-            },
-            (Operation::PowInt, [x, _]) if real && exponent.is_some_and(|k| (1..=64).contains(&k)) => {
-                self.power(*x, exponent.unwrap_or(1))
-            }
-            (Operation::Scalar(f), [a]) if real => match f {
-                ScalarFn::Sqrt => ins.sqrt(*a),
-                ScalarFn::Abs => ins.fabs(*a),
-                ScalarFn::Floor => ins.floor(*a),
-                ScalarFn::Ceil => ins.ceil(*a),
-                ScalarFn::Trunc => ins.trunc(*a),
-                ScalarFn::Round => ins.nearest(*a),
-                _ => self.applied(operation, to, kinds, operands)?,
-            },
-            (Operation::Scalar(ScalarFn::Max), [a, b]) if real => {
-                self.extreme(FloatCC::GreaterThanOrEqual, to, *a, *b)?
-            }
-            (Operation::Scalar(ScalarFn::Min), [a, b]) if real => self.extreme(FloatCC::LessThanOrEqual, to, *a, *b)?,
-            _ => self.applied(operation, to, kinds, operands)?,
-        })
-    }
-
-    /// As the interpreter multiplies.
-    pub(crate) fn power(&mut self, x: Value, k: i64) -> Value {
-        let (mut bits, mut square, mut product) = (k, x, None);
-        while bits != 0 {
-            if bits & 1 == 1 {
-                product = Some(match product {
-                    None => square,
-                    Some(p) => self.builder.ins().fmul(p, square),
-                });
-            }
-            bits >>= 1;
-            if bits != 0 {
-                square = self.builder.ins().fmul(square, square);
-            }
-        }
-        product.unwrap_or(x)
-    }
-
-    /// Calls what the interpreter calls.
-    fn applied(&mut self, operation: Operation, to: Scalar, kinds: &[Scalar], operands: &[Value]) -> Made<Value> {
-        let of = Applied::of(operation, kinds).ok_or_else(|| format!("the operation {}", operation.name()))?;
-        let mut bits = Vec::new();
-        for (value, kind) in operands.iter().zip(kinds) {
-            bits.push(self.bits(*value, *kind));
-        }
-        let given = self.call(of, &bits)?;
-        Ok(match to {
-            Scalar::F64 => self.builder.ins().bitcast(types::F64, plain(), given),
-            Scalar::F32 => {
-                let short = self.builder.ins().ireduce(types::I32, given);
-                self.builder.ins().bitcast(types::F32, plain(), short)
-            }
-            Scalar::I64 => given,
-            Scalar::Bool => return Err("an operation that gives a truth value".to_owned()),
-        })
-    }
-
-    fn bits(&mut self, value: Value, kind: Scalar) -> Value {
-        match kind {
-            Scalar::F64 => self.builder.ins().bitcast(types::I64, plain(), value),
-            Scalar::F32 => {
-                let short = self.builder.ins().bitcast(types::I32, plain(), value);
-                self.builder.ins().uextend(types::I64, short)
-            }
-            Scalar::I64 => value,
-            Scalar::Bool => self.builder.ins().uextend(types::I64, value),
-        }
-    }
-
-    fn call(&mut self, of: Applied, bits: &[Value]) -> Made<Value> {
-        let of = Arc::new(of);
-        let address = std::ptr::from_ref(&*of).expose_provenance().cast_signed();
-        self.operations.push(of);
-        let address = self.int(i64::try_from(address).map_err(|why| why.to_string())?);
-        let zero = self.int(0);
-        let bit = |k: usize| bits.get(k).copied().unwrap_or(zero);
-        let call = self.builder.ins().call(self.apply, &[address, bit(0), bit(1)]);
-        self.builder.inst_results(call).first().copied().ok_or_else(|| "a result".to_owned())
-    }
-
-    // ---- indices and predicates ----
-
-    fn poly(&mut self, p: &Poly) -> Made<Value> {
-        let mut sum: Option<Value> = None;
-        for (monomial, c) in p.terms() {
-            let c = i64::try_from(*c).map_err(|_| "a coefficient that is too large")?;
-            let mut product: Option<Value> = None;
-            for (atom, power) in monomial {
-                let value = self.atom(atom)?;
-                for _ in 0..*power {
-                    product = Some(match product {
-                        None => value,
-                        Some(p) => self.builder.ins().imul(p, value),
-                    });
-                }
-            }
-            let term = match (product, c) {
-                (None, c) => self.int(c),
-                (Some(p), 1) => p,
-                (Some(p), -1) => match sum {
-                    Some(before) => {
-                        sum = Some(self.builder.ins().isub(before, p));
-                        continue;
-                    }
-                    None => self.builder.ins().ineg(p),
-                },
-                (Some(p), c) => {
-                    let c = self.int(c);
-                    self.builder.ins().imul(p, c)
-                }
-            };
-            sum = Some(match sum {
-                None => term,
-                Some(before) => self.builder.ins().iadd(before, term),
-            });
-        }
-        Ok(sum.unwrap_or_else(|| self.int(0)))
-    }
-
-    fn atom(&mut self, a: &Atom) -> Made<Value> {
-        match a {
-            Atom::Local(l, _) if loop_number(*l).is_some() => {
-                self.loops.get(l).copied().ok_or_else(|| "an index outside its loop".to_owned())
-            }
-            Atom::Local(..) | Atom::Global(_) => {
-                self.integers.get(a).copied().ok_or_else(|| "an integer that is not known".to_owned())
-            }
-            Atom::Read(x, _, at) => {
-                let var = Var::of_local(*x).ok_or("an array that is none")?;
-                self.element(&Access { var, at: at.to_vec() })
-            }
-            Atom::Min(p, q) | Atom::Max(p, q) => {
-                let (p, q) = (self.poly(p)?, self.poly(q)?);
-                let ins = self.builder.ins();
-                Ok(if matches!(a, Atom::Min(..)) { ins.smin(p, q) } else { ins.smax(p, q) })
-            }
-            Atom::Div(p, q) | Atom::Mod(p, q) => {
-                let divisor = q.as_constant().and_then(|k| u64::try_from(k).ok()).filter(|k| k.is_power_of_two());
-                let p = self.poly(p)?;
-                if let Some(k) = divisor {
-                    return Ok(if matches!(a, Atom::Div(..)) {
-                        let shift = self.int(i64::from(k.trailing_zeros()));
-                        self.builder.ins().sshr(p, shift)
-                    } else {
-                        let mask = self.int(i64::try_from(k - 1).map_err(|why| why.to_string())?);
-                        self.builder.ins().band(p, mask)
-                    });
-                }
-                let q = self.poly(q)?;
-                let of = if matches!(a, Atom::Div(..)) { Applied::quotient() } else { Applied::remainder() };
-                self.call(of, &[p, q])
-            }
-            Atom::Bound(..) | Atom::Arg(..) | Atom::Meta(_) | Atom::Overflow => {
-                Err("an integer that is none".to_owned())
-            }
-        }
-    }
-
-    pub(crate) fn pred(&mut self, p: &Pred) -> Made<Value> {
-        match p {
-            Pred::And(items) | Pred::Or(items) => {
-                let all = matches!(p, Pred::And(_));
-                let mut holds = None;
-                for item in items.iter() {
-                    let item = self.pred(item)?;
-                    holds = Some(match holds {
-                        None => item,
-                        Some(before) if all => self.builder.ins().band(before, item),
-                        Some(before) => self.builder.ins().bor(before, item),
-                    });
-                }
-                Ok(holds.unwrap_or_else(|| self.builder.ins().iconst(types::I8, i64::from(all))))
-            }
-            Pred::Ge(q) | Pred::Eq(q) | Pred::Ne(q) => {
-                let value = self.poly(q)?;
-                let by = match p {
-                    Pred::Ge(_) => IntCC::SignedGreaterThanOrEqual,
-                    Pred::Eq(_) => IntCC::Equal,
-                    _ => IntCC::NotEqual,
-                };
-                let zero = self.int(0);
-                Ok(self.builder.ins().icmp(by, value, zero))
-            }
-            Pred::Is(x, _, at, holds) => {
-                let var = Var::of_local(*x).ok_or("an array that is none")?;
-                let value = self.element(&Access { var, at: at.to_vec() })?;
-                if *holds {
-                    return Ok(value);
-                }
-                let one = self.builder.ins().iconst(types::I8, 1);
-                Ok(self.builder.ins().bxor(value, one))
-            }
-            Pred::Member(..) | Pred::Any(..) => Err("a predicate that loops do not have".to_owned()),
-        }
-    }
-}
-
-fn plain() -> MemFlagsData {
-    MemFlagsData::new()
 }
 
 fn is_zero(c: Constant) -> bool {
@@ -954,29 +596,4 @@ pub(crate) fn mentions(p: &Poly, locals: &HashSet<LocalId>) -> bool {
     let mut found = false;
     p.for_each_atom(&mut |a| found |= matches!(a, Atom::Local(l, _) if locals.contains(l)));
     found
-}
-
-fn float_comparison(op: BinOp) -> Option<FloatCC> {
-    Some(match op {
-        BinOp::Eq => FloatCC::Equal,
-        BinOp::Ne => FloatCC::NotEqual,
-        BinOp::Lt => FloatCC::LessThan,
-        BinOp::Gt => FloatCC::GreaterThan,
-        BinOp::Le => FloatCC::LessThanOrEqual,
-        BinOp::Ge => FloatCC::GreaterThanOrEqual,
-        _ => return None,
-    })
-}
-
-fn int_comparison(op: BinOp, unsigned: bool) -> Option<IntCC> {
-    let by = match op {
-        BinOp::Eq => IntCC::Equal,
-        BinOp::Ne => IntCC::NotEqual,
-        BinOp::Lt => IntCC::SignedLessThan,
-        BinOp::Gt => IntCC::SignedGreaterThan,
-        BinOp::Le => IntCC::SignedLessThanOrEqual,
-        BinOp::Ge => IntCC::SignedGreaterThanOrEqual,
-        _ => return None,
-    };
-    Some(if unsigned { by.unsigned() } else { by })
 }

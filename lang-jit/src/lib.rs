@@ -8,7 +8,9 @@
 mod apply;
 mod code;
 mod generate;
+mod indices;
 mod numbers;
+mod values;
 mod vector;
 
 use std::collections::HashMap;

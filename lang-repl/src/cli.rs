@@ -180,6 +180,8 @@ pub(crate) enum Stage {
     Ssa,
     /// Loop nests, as they run
     Loops,
+    /// The loop nests as Cranelift has them, before they are machine code
+    Clif,
     /// The forward derivative, as Iverson
     Forward,
     /// The adjoint, as Iverson

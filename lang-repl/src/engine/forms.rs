@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use lang_core::base::{Code, GlobalName};
 use lang_core::ir::core::{Callee, Outside};
+use lang_core::ir::ssa::Ssa;
 use lang_core::schedule;
 use lang_core::session::Session;
 use lang_core::source::{self, Shown, Which};
+use lang_jit::Jit;
 
 use super::Engine;
 use crate::cli::Stage;
@@ -26,6 +28,24 @@ impl Form {
     pub(super) fn of(text: String) -> Self {
         Self { text, note: None }
     }
+}
+
+/// The kernels of a function as Cranelift has them; in place of one that has no code, why.
+fn clif(ssa: &Ssa) -> Result<String, Box<Problem>> {
+    let jit = Jit::new().map_err(|why| Problem::new(Code::E0600, format!("there is no machine code here: {why}")))?;
+    let mut text = String::new();
+    for step in schedule::schedule(ssa).steps {
+        text += &match step {
+            schedule::Step::Statement(var) => format!("; {} is run by itself\n", var.name()),
+            schedule::Step::Kernel(kernel, _) => {
+                let sets: Vec<String> = kernel.sets.iter().map(|v| v.name().to_string()).collect();
+                let code =
+                    jit.text(ssa, &kernel).unwrap_or_else(|why| format!("; run statement by statement: {why}\n"));
+                format!("; {}\n{code}\n", sets.join(", "))
+            }
+        };
+    }
+    Ok(text)
 }
 
 impl Engine {
@@ -57,6 +77,11 @@ impl Engine {
                 let steps = schedule::schedule(&ssa);
                 Form::of(schedule::Shown { ssa: &ssa, schedule: &steps, note: &|_| None }.to_string())
             }
+            Stage::Clif => {
+                let callee = self.derivative_of(&def, callee, &derivatives)?;
+                let ssa = self.session.ssa(&callee).ok_or_else(|| Self::constant(&def))?;
+                Form::of(clif(&ssa)?)
+            }
             Stage::Forward => self.derivative(&def, Which::Forward)?,
             Stage::Adjoint => self.derivative(&def, Which::Adjoint)?,
         })
@@ -78,7 +103,7 @@ impl Engine {
     /// The definition that a name means, and the derivatives that are taken of it.
     pub(super) fn derived_from(&self, stage: Stage, name: &GlobalName) -> (GlobalName, Vec<Which>) {
         let (mut def, mut derivatives) = (name.clone(), Vec::new());
-        while matches!(stage, Stage::Ssa | Stage::Loops) && self.session.signature(&def).is_none() {
+        while matches!(stage, Stage::Ssa | Stage::Loops | Stage::Clif) && self.session.signature(&def).is_none() {
             let ends = |which: &Which| def.name.strip_suffix(which.suffix()).map(|rest| (*which, rest.to_owned()));
             let Some((which, rest)) = [Which::Forward, Which::Adjoint].iter().find_map(ends) else {
                 return (name.clone(), Vec::new());

@@ -48,7 +48,7 @@ impl Engine {
             Stage::Ssa => {}
             Stage::Forward => derivatives.push(Which::Forward),
             Stage::Adjoint => derivatives.push(Which::Adjoint),
-            Stage::Core | Stage::Lifted | Stage::Pairs | Stage::Pushed | Stage::Loops => {
+            Stage::Core | Stage::Lifted | Stage::Pairs | Stage::Pushed | Stage::Loops | Stage::Clif => {
                 let message = "this form does not tell where its lines come from".to_owned();
                 let mut problem = Problem::new(Code::E0600, message);
                 problem.help = Some("`ssa`, `forward` and `adjoint` take `--origins`".to_owned());

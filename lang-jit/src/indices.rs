@@ -1,0 +1,126 @@
+//! Integers of indices, and predicates.
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{InstBuilder, Value, types};
+use lang_core::ir::ssa::{Access, Var};
+use lang_core::predicate::{Atom, Poly, Pred};
+use lang_core::schedule::loop_number;
+
+use crate::apply::Applied;
+use crate::generate::{Generator, Made};
+
+impl Generator<'_> {
+    pub(crate) fn poly(&mut self, p: &Poly) -> Made<Value> {
+        let mut sum: Option<Value> = None;
+        for (monomial, c) in p.terms() {
+            let c = i64::try_from(*c).map_err(|_| "a coefficient that is too large")?;
+            let mut product: Option<Value> = None;
+            for (atom, power) in monomial {
+                let value = self.atom(atom)?;
+                for _ in 0..*power {
+                    product = Some(match product {
+                        None => value,
+                        Some(p) => self.builder.ins().imul(p, value),
+                    });
+                }
+            }
+            let term = match (product, c) {
+                (None, c) => self.int(c),
+                (Some(p), 1) => p,
+                (Some(p), -1) => match sum {
+                    Some(before) => {
+                        sum = Some(self.builder.ins().isub(before, p));
+                        continue;
+                    }
+                    None => self.builder.ins().ineg(p),
+                },
+                (Some(p), c) => {
+                    let c = self.int(c);
+                    self.builder.ins().imul(p, c)
+                }
+            };
+            sum = Some(match sum {
+                None => term,
+                Some(before) => self.builder.ins().iadd(before, term),
+            });
+        }
+        Ok(sum.unwrap_or_else(|| self.int(0)))
+    }
+
+    pub(crate) fn atom(&mut self, a: &Atom) -> Made<Value> {
+        match a {
+            Atom::Local(l, _) if loop_number(*l).is_some() => {
+                self.loops.get(l).copied().ok_or_else(|| "an index outside its loop".to_owned())
+            }
+            Atom::Local(..) | Atom::Global(_) => {
+                self.integers.get(a).copied().ok_or_else(|| "an integer that is not known".to_owned())
+            }
+            Atom::Read(x, _, at) => {
+                let var = Var::of_local(*x).ok_or("an array that is none")?;
+                self.element(&Access { var, at: at.to_vec() })
+            }
+            Atom::Min(p, q) | Atom::Max(p, q) => {
+                let (p, q) = (self.poly(p)?, self.poly(q)?);
+                let ins = self.builder.ins();
+                Ok(if matches!(a, Atom::Min(..)) { ins.smin(p, q) } else { ins.smax(p, q) })
+            }
+            Atom::Div(p, q) | Atom::Mod(p, q) => {
+                let divisor = q.as_constant().and_then(|k| u64::try_from(k).ok()).filter(|k| k.is_power_of_two());
+                let p = self.poly(p)?;
+                if let Some(k) = divisor {
+                    return Ok(if matches!(a, Atom::Div(..)) {
+                        let shift = self.int(i64::from(k.trailing_zeros()));
+                        self.builder.ins().sshr(p, shift)
+                    } else {
+                        let mask = self.int(i64::try_from(k - 1).map_err(|why| why.to_string())?);
+                        self.builder.ins().band(p, mask)
+                    });
+                }
+                let q = self.poly(q)?;
+                let of = if matches!(a, Atom::Div(..)) { Applied::quotient() } else { Applied::remainder() };
+                self.call(of, &[p, q])
+            }
+            Atom::Bound(..) | Atom::Arg(..) | Atom::Meta(_) | Atom::Overflow => {
+                Err("an integer that is none".to_owned())
+            }
+        }
+    }
+
+    pub(crate) fn pred(&mut self, p: &Pred) -> Made<Value> {
+        match p {
+            Pred::And(items) | Pred::Or(items) => {
+                let all = matches!(p, Pred::And(_));
+                let mut holds = None;
+                for item in items.iter() {
+                    let item = self.pred(item)?;
+                    holds = Some(match holds {
+                        None => item,
+                        Some(before) if all => self.builder.ins().band(before, item),
+                        Some(before) => self.builder.ins().bor(before, item),
+                    });
+                }
+                Ok(holds.unwrap_or_else(|| self.builder.ins().iconst(types::I8, i64::from(all))))
+            }
+            Pred::Ge(q) | Pred::Eq(q) | Pred::Ne(q) => {
+                let value = self.poly(q)?;
+                let by = match p {
+                    Pred::Ge(_) => IntCC::SignedGreaterThanOrEqual,
+                    Pred::Eq(_) => IntCC::Equal,
+                    _ => IntCC::NotEqual,
+                };
+                let zero = self.int(0);
+                Ok(self.builder.ins().icmp(by, value, zero))
+            }
+            Pred::Is(x, _, at, holds) => {
+                let var = Var::of_local(*x).ok_or("an array that is none")?;
+                let value = self.element(&Access { var, at: at.to_vec() })?;
+                if *holds {
+                    return Ok(value);
+                }
+                let one = self.builder.ins().iconst(types::I8, 1);
+                Ok(self.builder.ins().bxor(value, one))
+            }
+            Pred::Member(..) | Pred::Any(..) => Err("a predicate that loops do not have".to_owned()),
+        }
+    }
+}

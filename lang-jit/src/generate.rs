@@ -21,6 +21,7 @@ use lang_core::syntax::ops::Scalar;
 use crate::apply::{Applied, apply};
 use crate::code::Native;
 use crate::numbers::{FLAG, is_written, memory, words};
+use crate::strip::Strip;
 use crate::vector::Wide;
 
 /// Why there is no code.
@@ -116,6 +117,7 @@ pub(crate) struct Generator<'g> {
     pub(crate) operations: Operations,
     pub(crate) context: Context,
     pub(crate) wide: Wide,
+    pub(crate) strip: Strip,
 }
 
 impl<'g> Generator<'g> {
@@ -173,6 +175,7 @@ impl<'g> Generator<'g> {
             operations,
             context,
             wide: Wide::default(),
+            strip: Strip::default(),
         };
         let declared: Vec<(Var, Variable)> = made.registers.iter().map(|(v, r)| (*v, *r)).collect();
         for (var, register) in declared {
@@ -285,7 +288,7 @@ impl<'g> Generator<'g> {
     }
 
     /// On to the next iteration, unless someone asked for the run to end.
-    fn poll(&mut self, head: Block, next: Value) {
+    pub(crate) fn poll(&mut self, head: Block, next: Value) {
         let flag = self.builder.ins().load(types::I8, MemFlagsData::trusted(), self.flag, 0);
         self.builder.ins().brif(flag, self.stopped, &[], head, &[next.into()]);
     }
@@ -367,7 +370,7 @@ impl<'g> Generator<'g> {
         }
     }
 
-    fn read_at(&self, of: &Access, read: &mut HashSet<Var>) {
+    pub(crate) fn read_at(&self, of: &Access, read: &mut HashSet<Var>) {
         of.at.iter().for_each(|p| self.read_in(p, read));
         match self.written(of.var) {
             Some(Rhs::Index(p)) => self.read_in(&at_indices(p, &of.at), read),
@@ -376,7 +379,7 @@ impl<'g> Generator<'g> {
         }
     }
 
-    fn read_in(&self, p: &Poly, read: &mut HashSet<Var>) {
+    pub(crate) fn read_in(&self, p: &Poly, read: &mut HashSet<Var>) {
         p.for_each_atom(&mut |a| {
             if let Atom::Read(x, _, at) = a
                 && let Some(var) = Var::of_local(*x)
@@ -386,7 +389,7 @@ impl<'g> Generator<'g> {
         });
     }
 
-    fn read_by(&self, p: &Pred, read: &mut HashSet<Var>) {
+    pub(crate) fn read_by(&self, p: &Pred, read: &mut HashSet<Var>) {
         match p {
             Pred::And(items) | Pred::Or(items) => items.iter().for_each(|p| self.read_by(p, read)),
             Pred::Ge(p) | Pred::Eq(p) | Pred::Ne(p) => self.read_in(p, read),
@@ -455,6 +458,9 @@ impl<'g> Generator<'g> {
             let vector = self.builder.use_var(*register);
             return Ok(self.builder.ins().extractlane(vector, lane));
         }
+        if self.is_in_tile(of.var) {
+            return self.kept_in_tile(of.var, types::F64);
+        }
         if let Some(register) = self.registers.get(&of.var) {
             return Ok(self.builder.use_var(*register));
         }
@@ -518,8 +524,13 @@ impl<'g> Generator<'g> {
     }
 
     fn set(&mut self, set: &'g Set) -> Made<()> {
+        let term = self.value(&set.rhs, self.scalar(set.var))?;
+        self.put(set, term)
+    }
+
+    /// An element is this value, or has it for one more term.
+    pub(crate) fn put(&mut self, set: &'g Set, term: Value) -> Made<()> {
         let scalar = self.scalar(set.var);
-        let term = self.value(&set.rhs, scalar)?;
         if let Some(register) = self.registers.get(&set.var).copied() {
             let value = match set.join {
                 None => term,

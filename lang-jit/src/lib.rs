@@ -10,6 +10,8 @@ mod code;
 mod generate;
 mod indices;
 mod numbers;
+mod strip;
+pub mod tiles;
 mod values;
 mod vector;
 

@@ -17,7 +17,7 @@ use lang_core::syntax::ops::{BinOp, Scalar};
 use crate::generate::{Generator, Made, mentions};
 
 /// Elements in a vector.
-const LANES: i64 = 2;
+pub(crate) const LANES: i64 = 2;
 
 /// Vectors in a step of a loop, and statements beyond which there is one alone.
 const UNROLLED: usize = 4;
@@ -33,12 +33,19 @@ pub(crate) struct Wide {
 }
 
 /// The steps of a loop over vectors.
-struct Steps<'g> {
-    of: &'g Loop,
+pub(crate) struct Steps<'g> {
+    pub(crate) of: &'g Loop,
     sets: Vec<&'g Set>,
     /// Accumulators, one for each vector of a step.
     sums: HashMap<Var, Vec<Variable>>,
-    count: usize,
+    pub(crate) count: usize,
+}
+
+impl<'g> Steps<'g> {
+    pub(crate) fn new(of: &'g Loop, sets: Vec<&'g Set>) -> Self {
+        let count = if sets.len() > LONG { 1 } else { UNROLLED };
+        Self { of, sets, sums: HashMap::new(), count }
+    }
 }
 
 impl<'g> Generator<'g> {
@@ -77,8 +84,11 @@ impl<'g> Generator<'g> {
     /// Runs as much of a loop as can be done by vectors; where the rest begins. The context knows the loop's index.
     pub(crate) fn widened(&mut self, of: &'g Loop, from: Value, to: Value) -> Made<Value> {
         let Some(sets) = self.wide_sets(of) else { return Ok(from) };
-        let count = if sets.len() > LONG { 1 } else { UNROLLED };
-        let mut steps = Steps { of, sets, sums: HashMap::new(), count };
+        if self.has_strips(&sets) {
+            return self.strips(of, &sets, from, to);
+        }
+        let mut steps = Steps::new(of, sets);
+        let count = steps.count;
         self.begin_sums(&mut steps)?;
         let step = self.int(LANES * i64::try_from(count).unwrap_or(1));
         let last = self.builder.ins().isub(to, step);
@@ -107,7 +117,7 @@ impl<'g> Generator<'g> {
         Ok(at)
     }
 
-    fn begin_sums(&mut self, steps: &mut Steps<'g>) -> Made<()> {
+    pub(crate) fn begin_sums(&mut self, steps: &mut Steps<'g>) -> Made<()> {
         for set in steps.sets.clone() {
             let (Some(join), Some(register)) = (set.join, self.registers.get(&set.var).copied()) else { continue };
             let mut sums = Vec::new();
@@ -127,7 +137,7 @@ impl<'g> Generator<'g> {
         Ok(())
     }
 
-    fn end_sums(&mut self, steps: &Steps<'g>) -> Made<()> {
+    pub(crate) fn end_sums(&mut self, steps: &Steps<'g>) -> Made<()> {
         for set in &steps.sets {
             let (Some(join), Some(register)) = (set.join, self.registers.get(&set.var).copied()) else { continue };
             let mut all: Vec<Value> = Vec::new();
@@ -181,6 +191,11 @@ impl<'g> Generator<'g> {
 
     fn wide_set(&mut self, steps: &Steps<'g>, set: &'g Set, nth: usize) -> Made<()> {
         let term = self.wide_value(steps.of.index.local, &set.rhs)?;
+        self.wide_put(steps, set, nth, term)
+    }
+
+    /// Elements are these, or have them for more terms.
+    pub(crate) fn wide_put(&mut self, steps: &Steps<'g>, set: &'g Set, nth: usize, term: Value) -> Made<()> {
         if self.registers.contains_key(&set.var) {
             match set.join {
                 Some(join) => {
@@ -262,9 +277,12 @@ impl<'g> Generator<'g> {
         (last.linear_in(&atom?)?.0 == 1).then_some(1)
     }
 
-    fn wide_element(&mut self, index: LocalId, of: &Access) -> Made<Value> {
+    pub(crate) fn wide_element(&mut self, index: LocalId, of: &Access) -> Made<Value> {
         if let Some(register) = self.wide.registers.get(&of.var) {
             return Ok(self.builder.use_var(*register));
+        }
+        if self.is_in_tile(of.var) {
+            return self.kept_in_tile(of.var, types::F64X2);
         }
         let own = HashSet::from([index]);
         let uniform = self.registers.contains_key(&of.var) || !of.at.iter().any(|p| mentions(p, &own));
@@ -310,7 +328,7 @@ impl<'g> Generator<'g> {
         Ok(self.builder.ins().select(holds, value, zero))
     }
 
-    fn wide_value(&mut self, index: LocalId, rhs: &'g Rhs) -> Made<Value> {
+    pub(crate) fn wide_value(&mut self, index: LocalId, rhs: &'g Rhs) -> Made<Value> {
         let own = HashSet::from([index]);
         let mut fixed = true;
         rhs.for_each_pred(&mut |p| fixed &= !self.varies(p, &own));

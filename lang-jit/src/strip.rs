@@ -1,0 +1,260 @@
+//! Innermost loops with transcendental functions, strip by strip. A strip is done in phases: the first makes the arguments
+//! of functions, a function is called for all of the strip, the next phase reads what it gave, and so on. What one phase
+//! makes and a later one reads lies in tiles on the stack.
+
+use std::collections::{HashMap, HashSet};
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{AbiParam, InstBuilder, Signature, StackSlot, StackSlotData, StackSlotKind, Value, types};
+use lang_core::ir::core::Operation;
+use lang_core::ir::ssa::{Access, Rhs, Var};
+use lang_core::predicate::LocalId;
+use lang_core::schedule::{Loop, Set};
+use lang_core::syntax::ops::Scalar;
+
+use crate::generate::{Generator, Made};
+use crate::tiles::{TILE, Tile};
+use crate::vector::{LANES, Steps, unaligned};
+
+/// A statement of a strip.
+struct Part<'g> {
+    set: &'g Set,
+    /// The phase in which it is set.
+    phase: usize,
+    /// The function that makes it of an argument, which the phase before makes.
+    function: Option<(Tile, &'g Access)>,
+}
+
+/// What is kept of a strip.
+#[derive(Clone, Copy)]
+pub(crate) struct Kept {
+    slot: StackSlot,
+    /// The phase from which on it is there.
+    from: usize,
+}
+
+/// The strip that is being done.
+#[derive(Default)]
+pub(crate) struct Strip {
+    tiles: HashMap<Var, Kept>,
+    phase: usize,
+    /// The loop's index, and where the strip begins.
+    index: Option<LocalId>,
+    base: Option<Value>,
+}
+
+/// The function of a statement, if tiles have it.
+fn function(set: &Set) -> Option<(Tile, &Access)> {
+    let Rhs::Map { operation: Operation::Scalar(f), pred, args } = &set.rhs else { return None };
+    let [argument] = args.as_slice() else { return None };
+    if pred.is_true() && set.join.is_none() { Some((Tile::of(*f)?, argument)) } else { None }
+}
+
+impl<'g> Generator<'g> {
+    /// Has a loop such functions?
+    pub(crate) fn has_strips(&self, sets: &[&'g Set]) -> bool {
+        sets.iter().any(|set| function(set).is_some_and(|(_, of)| self.scalar(of.var) == Scalar::F64))
+    }
+
+    /// Runs all of a loop.
+    pub(crate) fn strips(&mut self, of: &'g Loop, sets: &[&'g Set], from: Value, to: Value) -> Made<Value> {
+        let (parts, last) = self.parts(sets);
+        let mut steps = Steps::new(of, sets.to_vec());
+        self.begin_sums(&mut steps)?;
+        let arguments = self.tiles(&parts);
+        let (head, body) = (self.builder.create_block(), self.builder.create_block());
+        let after = self.builder.create_block();
+        self.builder.append_block_param(head, types::I64);
+        self.builder.ins().jump(head, &[from.into()]);
+        self.builder.switch_to_block(head);
+        let base = *self.builder.block_params(head).first().ok_or("an index")?;
+        let more = self.builder.ins().icmp(IntCC::SignedLessThan, base, to);
+        self.builder.ins().brif(more, body, &[], after, &[]);
+        self.builder.switch_to_block(body);
+        let size = self.int(i64::try_from(TILE).unwrap_or(1));
+        let next = self.builder.ins().iadd(base, size);
+        let end = self.builder.ins().smin(next, to);
+        let count = self.builder.ins().isub(end, base);
+        (self.strip.index, self.strip.base) = (Some(of.index.local), Some(base));
+        for phase in 0..=last {
+            self.strip.phase = phase;
+            self.phase(&steps, &parts, &arguments, (base, end))?;
+            for part in parts.iter().filter(|p| p.phase == phase + 1) {
+                let (Some((tile, _)), Some(argument)) = (part.function, arguments.get(&part.set.var)) else { continue };
+                let result = self.strip.tiles.get(&part.set.var).ok_or("a tile")?.slot;
+                self.call_tile(tile, result, *argument, count)?;
+            }
+        }
+        self.poll(head, next);
+        self.builder.switch_to_block(after);
+        self.strip = Strip::default();
+        self.end_sums(&steps)?;
+        Ok(to)
+    }
+
+    /// The statements with their phases, and the last of these.
+    fn parts(&self, sets: &[&'g Set]) -> (Vec<Part<'g>>, usize) {
+        let mut known: HashMap<Var, usize> = HashMap::new();
+        let mut parts = Vec::new();
+        let mut last = 0;
+        for set in sets {
+            let mut read = HashSet::new();
+            set.rhs.for_each_access(&mut |a| self.read_at(a, &mut read));
+            set.rhs.for_each_pred(&mut |p| self.read_by(p, &mut read));
+            set.rhs.for_each_poly(&mut |p| self.read_in(p, &mut read));
+            let before = read.iter().filter_map(|v| known.get(v)).copied().max().unwrap_or(0);
+            let function = function(set).filter(|(_, of)| self.scalar(of.var) == Scalar::F64);
+            let phase = before + usize::from(function.is_some());
+            known.insert(set.var, phase);
+            last = last.max(phase);
+            parts.push(Part { set, phase, function });
+        }
+        (parts, last)
+    }
+
+    /// Makes tiles for what functions give and what later phases read; gives those of arguments.
+    fn tiles(&mut self, parts: &[Part<'g>]) -> HashMap<Var, StackSlot> {
+        let mut arguments = HashMap::new();
+        for part in parts {
+            let var = part.set.var;
+            if part.function.is_some() {
+                arguments.insert(var, self.tile());
+                let slot = self.tile();
+                self.strip.tiles.insert(var, Kept { slot, from: part.phase });
+                continue;
+            }
+            let later = parts.iter().filter(|p| p.phase > part.phase);
+            let mut read = HashSet::new();
+            for other in later {
+                other.set.rhs.for_each_access(&mut |a| self.read_at(a, &mut read));
+                other.set.rhs.for_each_pred(&mut |p| self.read_by(p, &mut read));
+            }
+            if read.contains(&var) && part.set.join.is_none() && self.registers.contains_key(&var) {
+                let slot = self.tile();
+                self.strip.tiles.insert(var, Kept { slot, from: part.phase + 1 });
+            }
+        }
+        arguments
+    }
+
+    fn tile(&mut self) -> StackSlot {
+        let size = u32::try_from(TILE * 8).unwrap_or(0);
+        self.builder.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, size, 4))
+    }
+
+    /// One phase: by vectors, then what is left element by element.
+    fn phase(
+        &mut self,
+        steps: &Steps<'g>,
+        parts: &[Part<'g>],
+        arguments: &HashMap<Var, StackSlot>,
+        (from, to): (Value, Value),
+    ) -> Made<()> {
+        let phase = self.strip.phase;
+        let index = steps.of.index.local;
+        let own = |p: &&Part<'g>| p.phase == phase || p.phase == phase + 1 && p.function.is_some();
+        let step = self.int(LANES * i64::try_from(steps.count).unwrap_or(1));
+        let last = self.builder.ins().isub(to, step);
+        let mut at = from;
+        for wide in [true, false] {
+            let (head, body) = (self.builder.create_block(), self.builder.create_block());
+            let after = self.builder.create_block();
+            self.builder.append_block_param(head, types::I64);
+            self.builder.ins().jump(head, &[at.into()]);
+            self.builder.switch_to_block(head);
+            at = *self.builder.block_params(head).first().ok_or("an index")?;
+            let by = if wide { IntCC::SignedLessThanOrEqual } else { IntCC::SignedLessThan };
+            let more = self.builder.ins().icmp(by, at, if wide { last } else { to });
+            self.builder.ins().brif(more, body, &[], after, &[]);
+            self.builder.switch_to_block(body);
+            let mut here = at;
+            let lanes = self.int(if wide { LANES } else { 1 });
+            for nth in 0..if wide { steps.count } else { 1 } {
+                self.loops.insert(index, here);
+                for part in parts.iter().filter(own) {
+                    let argument = part.function.filter(|_| part.phase == phase + 1);
+                    match (argument, wide) {
+                        (Some((_, of)), true) => {
+                            let value = self.wide_element(index, of)?;
+                            self.keep(*arguments.get(&part.set.var).ok_or("a tile")?, value)?;
+                        }
+                        (Some((_, of)), false) => {
+                            let value = self.element(of)?;
+                            self.keep(*arguments.get(&part.set.var).ok_or("a tile")?, value)?;
+                        }
+                        (None, true) => {
+                            let term = match part.function {
+                                Some(_) => self.kept_in_tile(part.set.var, types::F64X2)?,
+                                None => self.wide_value(index, &part.set.rhs)?,
+                            };
+                            self.wide_put(steps, part.set, nth, term)?;
+                            self.keep_for_later(part.set.var, term)?;
+                        }
+                        (None, false) => {
+                            let term = match part.function {
+                                Some(_) => self.kept_in_tile(part.set.var, types::F64)?,
+                                None => self.value(&part.set.rhs, Scalar::F64)?,
+                            };
+                            self.put(part.set, term)?;
+                            self.keep_for_later(part.set.var, term)?;
+                        }
+                    }
+                }
+                here = self.builder.ins().iadd(here, lanes);
+            }
+            self.wide.registers.clear();
+            self.builder.ins().jump(head, &[here.into()]);
+            self.builder.switch_to_block(after);
+        }
+        Ok(())
+    }
+
+    /// Where the element of this iteration is in a tile.
+    fn in_tile(&mut self, slot: StackSlot) -> Made<Value> {
+        let base = self.strip.base.ok_or("a strip")?;
+        let index = self.strip.index.and_then(|i| self.loops.get(&i)).copied().ok_or("an index")?;
+        let at = self.builder.ins().isub(index, base);
+        let size = self.int(8);
+        let offset = self.builder.ins().imul(at, size);
+        let start = self.builder.ins().stack_addr(types::I64, slot, 0);
+        Ok(self.builder.ins().iadd(start, offset))
+    }
+
+    fn keep(&mut self, slot: StackSlot, value: Value) -> Made<()> {
+        let address = self.in_tile(slot)?;
+        self.builder.ins().store(unaligned(), value, address, 0);
+        Ok(())
+    }
+
+    fn keep_for_later(&mut self, var: Var, value: Value) -> Made<()> {
+        match self.strip.tiles.get(&var).copied() {
+            Some(kept) if kept.from > self.strip.phase => self.keep(kept.slot, value),
+            _ => Ok(()),
+        }
+    }
+
+    /// Is it read from a tile in this phase?
+    pub(crate) fn is_in_tile(&self, var: Var) -> bool {
+        self.strip.tiles.get(&var).is_some_and(|kept| kept.from <= self.strip.phase)
+            && !self.wide.registers.contains_key(&var)
+    }
+
+    /// The element of this iteration, or those of a vector.
+    pub(crate) fn kept_in_tile(&mut self, var: Var, ty: cranelift_codegen::ir::Type) -> Made<Value> {
+        let slot = self.strip.tiles.get(&var).ok_or("a tile")?.slot;
+        let address = self.in_tile(slot)?;
+        Ok(self.builder.ins().load(ty, unaligned(), address, 0))
+    }
+
+    fn call_tile(&mut self, tile: Tile, to: StackSlot, of: StackSlot, count: Value) -> Made<()> {
+        let mut signature = Signature::new(self.builder.func.signature.call_conv);
+        signature.params.extend([AbiParam::new(types::I64); 3]);
+        let signature = self.builder.import_signature(signature);
+        let address = (tile.function() as *const u8).expose_provenance().cast_signed();
+        let address = self.int(i64::try_from(address).map_err(|why| why.to_string())?);
+        let to = self.builder.ins().stack_addr(types::I64, to, 0);
+        let of = self.builder.ins().stack_addr(types::I64, of, 0);
+        self.builder.ins().call_indirect(signature, address, &[to, of, count]);
+        Ok(())
+    }
+}

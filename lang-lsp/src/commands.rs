@@ -62,6 +62,7 @@ fn run(state: &mut State, url: Url, name: &str, reply: Reply) -> Begun {
     if !name.chars().all(word) {
         return Err((Error::invalid_params("this is no name"), reply));
     }
+    state.flush();
     let module = state.module(&url);
     let what = match name {
         "" | "main" => What::Main,

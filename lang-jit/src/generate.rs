@@ -15,7 +15,7 @@ use lang_core::ir::core::Constant;
 use lang_core::ir::reduce::Reducer;
 use lang_core::ir::ssa::{Access, Rhs, Ssa, Var, at_indices};
 use lang_core::predicate::{Atom, Context, LocalId, Poly, Pred};
-use lang_core::schedule::{Join, Kernel, Loop, Node, Place, Role, Set, is_trivial};
+use lang_core::schedule::{Join, Kernel, Loop, Node, Place, Role, Set, is_trivial, loop_number};
 use lang_core::syntax::ops::Scalar;
 
 use crate::apply::{Applied, apply};
@@ -116,6 +116,11 @@ pub(crate) struct Generator<'g> {
     pub(crate) apply: ir::FuncRef,
     pub(crate) operations: Operations,
     pub(crate) context: Context,
+    /// The loops around, outermost first.
+    around: Vec<&'g Loop>,
+    sizes: Vec<Poly>,
+    /// What is known to be below an extent within so many loops, whatever else is asked.
+    firm: HashMap<(Poly, Poly, usize), bool>,
     pub(crate) wide: Wide,
     pub(crate) strip: Strip,
 }
@@ -174,6 +179,9 @@ impl<'g> Generator<'g> {
             apply,
             operations,
             context,
+            around: Vec::new(),
+            sizes,
+            firm: HashMap::new(),
             wide: Wide::default(),
             strip: Strip::default(),
         };
@@ -263,6 +271,7 @@ impl<'g> Generator<'g> {
         let value = of.index.value();
         of.from.iter().for_each(|p| self.context.assume(&Pred::at_most(p, &value)));
         of.to.iter().for_each(|p| self.context.assume(&Pred::less(&value, p)));
+        self.around.push(of);
         let from = self.widened(of, from, to)?;
         let (head, body, after) =
             (self.builder.create_block(), self.builder.create_block(), self.builder.create_block());
@@ -275,6 +284,7 @@ impl<'g> Generator<'g> {
         self.builder.switch_to_block(body);
         self.loops.insert(of.index.local, at);
         self.nodes(&of.body)?;
+        self.around.pop();
         self.context.release(mark);
         let one = self.int(1);
         let next = self.builder.ins().iadd(at, one);
@@ -445,6 +455,51 @@ impl<'g> Generator<'g> {
         Ok(address)
     }
 
+    /// May an element be read before what stands around the access is asked? The compiler moves such a read out of loops
+    /// and questions, as far as what its indices are made of is known: so it has to be there wherever that is.
+    pub(crate) fn moves(&mut self, var: Var, at: &[Poly]) -> Made<bool> {
+        let place = self.place(var)?;
+        let mut depth = 0;
+        let mut known = true;
+        for p in at {
+            p.for_each_atom(&mut |a| {
+                if let Atom::Local(l, _) = a
+                    && loop_number(*l).is_some()
+                {
+                    match self.around.iter().position(|of| of.index.local == *l) {
+                        Some(k) => depth = depth.max(k + 1),
+                        None => known = false,
+                    }
+                }
+            });
+        }
+        for (n, p) in place.axes.iter().zip(at) {
+            let Some(n) = n else { continue };
+            // What is not proved at all is brought below the extent, wherever it is.
+            if self.context.implies(&Pred::inside(p, n)) && !(known && self.is_firm(p, n, depth)) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn is_firm(&mut self, p: &Poly, n: &Poly, depth: usize) -> bool {
+        let key = (p.clone(), n.clone(), depth);
+        if let Some(known) = self.firm.get(&key) {
+            return *known;
+        }
+        let mut context = Context::new(&self.sizes);
+        for of in self.around.iter().take(depth) {
+            context.enter(&of.index);
+            let value = of.index.value();
+            of.from.iter().for_each(|p| context.assume(&Pred::at_most(p, &value)));
+            of.to.iter().for_each(|p| context.assume(&Pred::less(&value, p)));
+        }
+        let known = context.implies(&Pred::inside(p, n));
+        self.firm.insert(key, known);
+        known
+    }
+
     pub(crate) fn element(&mut self, of: &Access) -> Made<Value> {
         let scalar = self.scalar(of.var);
         if let Some(rhs) = self.written(of.var) {
@@ -467,7 +522,8 @@ impl<'g> Generator<'g> {
         let address = self.address(of.var, &of.at)?;
         let written = self.memory.get(&of.var).is_none_or(|m| m.written);
         let flags = MemFlagsData::trusted();
-        let flags = if written { flags } else { flags.with_readonly().with_can_move() };
+        let moves = !written && self.moves(of.var, &of.at)?;
+        let flags = if moves { flags.with_readonly().with_can_move() } else { flags };
         Ok(self.builder.ins().load(ty(scalar), flags, address, 0))
     }
 

@@ -299,7 +299,11 @@ impl<'g> Generator<'g> {
         if side_by_side && inside {
             let address = self.address(of.var, &of.at)?;
             let given = self.memory.get(&of.var).is_some_and(|m| !m.written);
-            let flags = if given { unaligned().with_readonly().with_can_move() } else { unaligned() };
+            let flags = if given && self.moves(of.var, &of.at)? {
+                unaligned().with_readonly().with_can_move()
+            } else {
+                unaligned()
+            };
             return Ok(self.builder.ins().load(types::F64X2, flags, address, 0));
         }
         self.by_lanes(index, &mut |this| this.element(of))

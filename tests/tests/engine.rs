@@ -55,6 +55,8 @@ def ragged(x: [n]f64, lo: [m]i64, hi: [m]i64) -> [m]f64 = for i < m: sum k in lo
 def shifted(x: [n]f64, k: [m]i64, l: [m]i64) -> [n]f64 =
   fold y = x for t < 3: for j < n: y[j] + (sum i < n: [t <= i < m + t && 0 <= l[i - t] && j == k[i - t]] * x[i])
 def sometimes(x: [n]f64, k: [m]i64, l: [m]i64) -> [n]bool = for j < n: any i < n: l[0] <= i && (i < m + l[0] && i >= l[0]) && j == k[i - l[0]]
+def far(x: [n]f64, y: [m]f64) -> f64 = sum i: [100000000 <= n] * x[n - 100000000] * y[i]
+def last(x: [n, m]f64, y: [k]f64) -> [k]f64 = for i: [0 < m && 0 < n] * x[n - 1, m - 1] * y[i]
 def powers(x: [n]f64, k: [n]i64) -> [n]f64 = for i: x[i]^k[i]
 ";
 
@@ -86,6 +88,8 @@ const RUNS: &[(&str, &[&[i64]])] = &[
     ("each", &[&[0, 4], &[4, 0], &[7, 20]]),
     ("corner", &[&[0, 4], &[7, 20]]),
     ("powers", &[&[0], &[1300]]),
+    ("far", &[&[1, 5], &[3, 700], &[0, 0]]),
+    ("last", &[&[0, 3, 40], &[3, 0, 40], &[5, 4, 40]]),
     ("segments", &[&[40, 3], &[5, 4]]),
     ("ragged", &[&[40, 3], &[5, 4], &[0, 3], &[3, 0]]),
     ("shifted", &[&[5, 4], &[9, 9], &[3, 1]]),

@@ -78,9 +78,14 @@ fn run(state: &mut State, url: Url, name: &str, reply: Reply) -> Begun {
     let name = if name.is_empty() { "the file".to_owned() } else { name.to_owned() };
     begin(state, url, what, reply, move |state, outcome| {
         let (typ, message) = match outcome {
-            Outcome::Value(value) if value.is_empty() => (MessageType::INFO, format!("{name} ran and printed nothing")),
-            Outcome::Value(value) if name == "the file" => (MessageType::INFO, value.clone()),
-            Outcome::Value(value) => (MessageType::INFO, format!("{name} = {value}")),
+            Outcome::Value(value, said) => {
+                let value = match value.as_str() {
+                    "" => format!("{name} ran and printed nothing"),
+                    value if name == "the file" => value.to_owned(),
+                    value => format!("{name} = {value}"),
+                };
+                (MessageType::INFO, if said.is_empty() { value } else { format!("{said}\n{value}") })
+            }
             Outcome::Failed(why) => (MessageType::ERROR, why.clone()),
             Outcome::Stopped => (MessageType::INFO, format!("{name} was stopped")),
         };
@@ -98,7 +103,7 @@ fn evaluate_line(state: &mut State, url: Url, line: usize, reply: Reply) -> Begu
     let what = What::Expression(expression.to_owned());
     begin(state, url.clone(), what, reply, move |state, outcome| {
         let value = match outcome {
-            Outcome::Value(value) => value.clone(),
+            Outcome::Value(value, _) => value.clone(),
             Outcome::Failed(why) => why.clone(),
             Outcome::Stopped => return,
         };
@@ -155,7 +160,7 @@ fn begin(
         queue.send(move |state| {
             then(state, &outcome);
             let _ = reply.send(match outcome {
-                Outcome::Value(value) => Ok(Some(json!({"value": value}))),
+                Outcome::Value(value, _) => Ok(Some(json!({"value": value}))),
                 // The user has been told: a client that is answered an error would tell of it again.
                 Outcome::Failed(why) => Ok(Some(json!({"failed": why}))),
                 Outcome::Stopped => Ok(None),

@@ -39,8 +39,8 @@ pub(crate) struct Run {
 /// How it ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Outcome {
-    /// What was printed.
-    Value(String),
+    /// The value, and what was said beside it: by `dbg`, by notes.
+    Value(String, String),
     /// What is wrong.
     Failed(String),
     /// It was stopped.
@@ -136,7 +136,7 @@ fn evaluate(run: &Run, stop: &AtomicBool) -> Outcome {
         String::from_utf8_lossy(&bytes).trim_end().to_owned()
     };
     match ended {
-        Ended::Itself(status) if status.success() => Outcome::Value(text(out)),
+        Ended::Itself(status) if status.success() => Outcome::Value(text(out), placed(&text(err))),
         // The shell says so of a program that is not there.
         Ended::Itself(status) if cfg!(unix) && status.code() == Some(127) => Outcome::Failed(missing(&program)),
         Ended::Itself(status) => match text(err) {

@@ -34,6 +34,7 @@ const SCRIPT: &str = r#"#!/bin/sh
 case "$2" in
   'wait()') echo $$ >"$(dirname "$0")/pid"; exec sleep 100 ;;
   'limit()') ulimit -v; cat >/dev/null ;;
+  'said()') echo '<stdin>:2:5: 3.0' >&2; echo 4.0 ;;
   'wrong()') echo '<stdin>:3:7: error: no such thing' >&2; exit 1 ;;
   -) echo "$1 main"; cat ;;
   *) echo "$2 in"; cat ;;
@@ -80,6 +81,11 @@ fn values_of_the_text_as_it_is() {
     assert_eq!(value["value"], "run main\ndef f() = 4");
     let value = client.request("workspace/executeCommand", command("iverson.run", json!([URI, ""])));
     assert_eq!(value["value"], "run main\ndef f() = 4");
+    // What `dbg` says stands before the value.
+    let value = client.request("workspace/executeCommand", command("iverson.run", json!([URI, "said"])));
+    assert_eq!(value["value"], "4.0");
+    let told = client.told("window/showMessage", |p| p["message"].as_str().is_some_and(|m| m.contains("said")));
+    assert_eq!(told["message"], "line 2:5: 3.0\nsaid = 4.0");
     // One that takes arguments is not called.
     client.change(URI, 3, None, "def g(x: f64) -> f64 = x\n");
     let wrong = client.request("workspace/executeCommand", command("iverson.run", json!([URI, "g"])));

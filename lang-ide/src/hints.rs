@@ -1,6 +1,7 @@
 //! Hints that stand in the code: where index variables range, what types `let`s have, what definitions cost.
 
 use lang_core::base::Span;
+use lang_core::predicate::Atom;
 use lang_core::session::{ItemRef, Session};
 use lang_core::syntax::ast::{self, Item};
 use lang_core::syntax::split::ItemKind;
@@ -85,12 +86,12 @@ fn extents(body: &Body, item: &ItemRef, all: &mut Vec<Hint>) {
                 continue;
             };
             // Where a mistake leaves it open there is nothing to say.
-            let text = format!(" < {n}");
-            if n.overflowed()
-                || text.contains('_') && text.split(|c: char| !(c.is_alphanumeric() || c == '_')).any(|w| w == "_")
-            {
+            let mut open = n.overflowed();
+            n.for_each_atom(&mut |a| open |= matches!(a, Atom::Meta(_)));
+            if open {
                 continue;
             }
+            let text = format!(" < {n}");
             all.push(Hint { at: local.span.end + item.start, text, kind: HintKind::Extent, insert: true });
         }
     }

@@ -82,6 +82,19 @@ fn lenses_of_what_is_no_function_of_reals() {
     assert!(evaluation(&session, "a.iv", "nearest").is_err_and(|why| why.contains("-- >>> nearest(…)")));
 }
 
+/// What a mistake leaves open is no hint, and is not offered to be written down.
+#[test]
+fn no_hints_of_what_is_not_known() {
+    let text = "def f(x: [n]f64, z: [n]f64) -> f64 =\n  sum i: (y[i] - z[k]^2\n";
+    let mut session = Session::new();
+    session.set_text("a.iv", text);
+    assert!(session.diagnostics("a.iv").iter().any(|d| d.is_error()));
+    let wanted = Wanted { extents: true, sizes: true, types: true, cost: true };
+    let whole = Span::new(0, u32::try_from(text.len()).unwrap());
+    let found: Vec<String> = hints(&session, "a.iv", whole, wanted).into_iter().map(|h| h.text).collect();
+    assert!(!found.iter().any(|text| text.contains('_')), "{found:?}");
+}
+
 /// Of an array the tables tell an element, whose indices they name; terms of one array are one entry.
 #[test]
 fn elements_of_arrays() {

@@ -19,8 +19,8 @@ use lang_core::schedule::{Join, Kernel, Loop, Node, Place, Role, Set, is_trivial
 use lang_core::syntax::ops::Scalar;
 
 use crate::apply::{Applied, apply};
+use crate::arguments::{FLAG, is_written, memory, words};
 use crate::code::Native;
-use crate::numbers::{FLAG, is_written, memory, words};
 use crate::strip::Strip;
 use crate::vector::Wide;
 
@@ -299,7 +299,7 @@ impl<'g> Generator<'g> {
 
     /// On to the next iteration, unless someone asked for the run to end.
     pub(crate) fn poll(&mut self, head: Block, next: Value) {
-        let flag = self.builder.ins().load(types::I8, MemFlagsData::trusted(), self.flag, 0);
+        let flag = self.builder.ins().atomic_load(types::I8, MemFlagsData::trusted(), self.flag);
         self.builder.ins().brif(flag, self.stopped, &[], head, &[next.into()]);
     }
 

@@ -1,15 +1,16 @@
 //! Kernels as machine code for the processor at hand. [`Jit`] is a backend of the engine: it makes a function of each
-//! kernel's loops by Cranelift ([`gen`]), for all sizes, and keeps it by what the kernel is.
+//! kernel's loops by Cranelift ([`generate`]), for all sizes, and keeps it by what the kernel is.
 //!
-//! What is unsafe is in [`code`], where a function is called with the addresses of buffers, and in [`apply`], which it calls
-//! back. The code reads and writes only below the extents it is given: an index that is not proved to be is brought there
+//! What is unsafe is in [`code`], where a function is called with the addresses of buffers, and in [`apply`] and [`tiles`],
+//! which it calls back. The code reads and writes only below the extents it is given: an index that is not proved to be is brought there
 //! first.
 
 mod apply;
+mod arguments;
 mod code;
 mod generate;
 mod indices;
-mod numbers;
+
 mod strip;
 pub mod tiles;
 mod values;
@@ -22,11 +23,13 @@ use cranelift_codegen::isa::OwnedTargetIsa;
 use cranelift_codegen::settings::{self, Configurable};
 use lang_core::exec::native::{Backend, Code};
 use lang_core::ir::ssa::{Rhs, Ssa, Var};
+use lang_core::predicate::Atom;
 use lang_core::schedule::{Kernel, is_trivial};
 use lang_core::syntax::ops::Scalar;
 
-/// What a kernel is, whichever function it is of.
-type Key = (Kernel, Vec<(Var, Rhs, Option<Scalar>)>);
+/// What a kernel is, whichever function it is of: its loops, what is written where it is read, and which of its integers are
+/// sizes, which are not negative.
+type Key = (Kernel, Vec<(Var, Rhs, Option<Scalar>)>, Vec<Atom>);
 
 /// Makes code of kernels.
 pub struct Jit {
@@ -65,7 +68,8 @@ impl Backend for Jit {
     fn compile(&self, ssa: &Arc<Ssa>, kernel: &Arc<Kernel>) -> Option<Arc<dyn Code>> {
         let written = (0..).zip(&ssa.stmts).filter(|(_, s)| is_trivial(&s.rhs));
         let written = written.map(|(k, s)| (Var(k), s.rhs.clone(), s.scalar)).collect();
-        let key = ((**kernel).clone(), written);
+        let sizes = ssa.sizes.iter().map(|l| ssa.vars.atom(*l)).collect();
+        let key = ((**kernel).clone(), written, sizes);
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(code) = known.get(&key) {
             return code.clone();

@@ -181,12 +181,7 @@ impl<'g> Generator<'g> {
         let is_nan = self.builder.ins().fcmp(FloatCC::Unordered, a, a);
         let first = self.builder.ins().bor(better, is_nan);
         let first = self.builder.ins().bitcast(types::F64X2, little(), first);
-        self.choose(first, a, b)
-    }
-
-    /// By the bits of a mask.
-    fn choose(&mut self, mask: Value, a: Value, b: Value) -> Value {
-        self.builder.ins().bitselect(mask, a, b)
+        self.builder.ins().bitselect(first, a, b)
     }
 
     fn wide_set(&mut self, steps: &Steps<'g>, set: &'g Set, nth: usize) -> Made<()> {

@@ -1,10 +1,12 @@
 //! What mends a name that means nothing: a module of the library imported, a definition of one named in full, the name
-//! that was probably meant.
+//! that was probably meant; and a bracket without its partner, where it is plain where that belongs.
 
-use lang_core::base::Span;
-use lang_core::resolve::Names;
+use lang_core::base::{Code, Diagnostic, Span};
 use lang_core::resolve::suggest::nearest;
+use lang_core::resolve::{Names, words};
 use lang_core::session::{ItemRef, Session};
+use lang_core::syntax::lexer::lex;
+use lang_core::syntax::parser::parse_split;
 
 use crate::actions::{Action, ActionKind};
 use crate::completion::{Completion, CompletionKind, complete};
@@ -16,7 +18,60 @@ pub(crate) fn fixes(session: &Session, item: &ItemRef, selected: Span) -> Vec<Ac
     let unknown = untyped_uses(session, item).into_iter().filter(|u| {
         u.what == What::Unknown && u.role == Role::Use && u.span.start <= selected.end && selected.start <= u.span.end
     });
-    unknown.flat_map(|u| of_name(session, &item.module, &u.name, u.span)).collect()
+    let of_names = unknown.flat_map(|u| of_name(session, &item.module, &u.name, u.span));
+    of_names.chain(brackets(session, item, selected)).collect()
+}
+
+/// So many places are tried for a bracket.
+const MOST_PLACES: usize = 64;
+
+/// A bracket of the lines that are selected that is never closed is closed at the end of its line, else at the end of its
+/// item, else where it may first be; one that closes nothing goes. Offered where the item has no error of syntax then.
+fn brackets(session: &Session, item: &ItemRef, selected: Span) -> Option<Action> {
+    let parsed = session.tree(item)?;
+    let lone = |d: &&Diagnostic| d.code == Code::E0002 && d.related.is_empty();
+    let on_lines = |d: &&Diagnostic| {
+        let begin = selected.start.saturating_sub(item.start) as usize;
+        let end = selected.end.saturating_sub(item.start) as usize;
+        let line = |at: usize| item.text.get(..at).map(|before| before.matches('\n').count());
+        (line(begin)..=line(end)).contains(&line(d.span.start as usize))
+    };
+    let span = parsed.diagnostics.iter().filter(lone).find(on_lines)?.span;
+    let bracket = item.text.get(span.range())?;
+    let close = match bracket {
+        "(" => ")",
+        "[" => "]",
+        "{" => "}",
+        _ => "",
+    };
+    let tokens = lex(&item.text).tokens;
+    let line_end = item.text.get(span.end as usize..)?.find('\n').map_or(item.text.len(), |n| span.end as usize + n);
+    let last_before = |end: usize| {
+        let last = tokens.iter().map(|token| token.span.end).filter(|at| (*at as usize) <= end).next_back()?;
+        Some(Span::new(last, last))
+    };
+    let places = match close {
+        "" => vec![span],
+        _ => {
+            let ends = tokens.iter().map(|token| token.span.end).filter(|at| *at >= span.end);
+            let likely = [last_before(line_end), last_before(item.text.len())].into_iter().flatten();
+            likely.chain(ends.map(|at| Span::new(at, at))).take(MOST_PLACES).collect::<Vec<_>>()
+        }
+    };
+    let place = places.into_iter().find(|place| {
+        let Some((before, after)) = item.text.get(..place.start as usize).zip(item.text.get(place.end as usize..))
+        else {
+            return false;
+        };
+        let mended = format!("{before}{close}{after}");
+        !parse_split(item.kind, &mended).diagnostics.iter().any(Diagnostic::is_error)
+    })?;
+    let title = match close {
+        "" => format!("Leave `{bracket}` out"),
+        _ => format!("Close `{bracket}` with `{close}`"),
+    };
+    let at = Location { module: item.module.clone(), span: place.shift(item.start) };
+    Some(Action { title, kind: ActionKind::Fix, edits: vec![Edit { at, text: close.to_owned() }] })
 }
 
 fn of_name(session: &Session, module: &str, name: &str, span: Span) -> Vec<Action> {
@@ -46,7 +101,9 @@ fn of_name(session: &Session, module: &str, name: &str, span: Span) -> Vec<Actio
     if known.iter().any(|c| own.iter().any(|name| *name == *c.label)) {
         candidates.extend(own.iter().map(|name| name.as_str()));
     }
-    if let Some(near) = nearest(name, candidates) {
+    // In a text that cannot be read a word may stand where it means nothing.
+    let known = !words::describe(name).is_empty();
+    if let Some(near) = nearest(name, candidates).filter(|_| !known) {
         all.push(fix(format!("Change `{name}` to `{near}`"), Some(&near), &[]));
     }
     all

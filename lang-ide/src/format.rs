@@ -8,12 +8,12 @@ use lang_core::syntax::split::split;
 
 use crate::{Edit, Location};
 
-/// What brings a module into the one layout: edits in order, item by item. `None` where it has errors of syntax, with
-/// which there is no layout.
+/// What brings a module into the one layout: edits in order, item by item. Of one with errors of syntax, those of the items
+/// that have none.
 #[must_use]
-pub fn format_module(session: &Session, module: &str) -> Option<Vec<Edit>> {
-    let text = session.text(module)?;
-    let laid_out = format(&text).ok()?;
+pub fn format_module(session: &Session, module: &str) -> Vec<Edit> {
+    let Some(text) = session.text(module) else { return Vec::new() };
+    let Ok(laid_out) = format(&text) else { return format_range(session, module, Span::new(0, u32::MAX)) };
     let mut edits = Vec::new();
     let (old, new) = (parts(&text), parts(&laid_out));
     match old.len() == new.len() {
@@ -24,7 +24,7 @@ pub fn format_module(session: &Session, module: &str) -> Option<Vec<Edit>> {
         }
         false => edits.extend(differing(module, 0, &text, &laid_out)),
     }
-    Some(edits)
+    edits
 }
 
 /// What lays out the items that a range meets; those with errors of syntax stay.

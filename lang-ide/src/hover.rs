@@ -144,6 +144,9 @@ pub fn hover(session: &Session, module: &str, at: u32, depth: Depth) -> Option<H
     let mut word = None;
     if let Some((_, found)) = name_at(session, module, at) {
         let told = named(session, &item, &found, depth);
+        if let What::Field(..) = found.what {
+            return field(session, &item, &parsed.tree, &found, depth).or(told);
+        }
         let What::Word(_) = found.what else { return told };
         // `sum` stands for the sum that it begins, `exp` for its call.
         let start = found.span.start.checked_sub(item.start)?;
@@ -163,6 +166,39 @@ pub fn hover(session: &Session, module: &str, at: u32, depth: Depth) -> Option<H
         }
         (shown, word) => shown.or(word),
     }
+}
+
+/// What is told of a field: where it is taken out of a record what is told of that expression, else its type.
+fn field(session: &Session, item: &ItemRef, tree: &Tree, found: &Use, depth: Depth) -> Option<Hover> {
+    let here = |name: &ast::Ident| name.span.shift(item.start) == found.span;
+    let taken = tree.exprs.iter().map(|(_, node)| node);
+    let taken = taken.filter(|node| matches!(&node.kind, ast::Expr::Field(_, name) if here(name)));
+    if let Some(node) = taken.min_by_key(|node| node.span.end - node.span.start) {
+        return Some(Hover { what: "field".to_owned(), ..shown(session, item, node.span, depth)? });
+    }
+    let value = tree.exprs.iter().find_map(|(_, node)| match &node.kind {
+        ast::Expr::Record(fields) => fields.iter().find(|(name, _)| here(name)).map(|(_, value)| *value),
+        ast::Expr::With(_, updates) => {
+            let written = |u: &&ast::Update| matches!(&u.place, ast::Place::Field(name) if here(name));
+            updates.iter().find(written).map(|u| u.value)
+        }
+        _ => None,
+    });
+    let declared = tree.types.iter().find_map(|(_, node)| match &node.kind {
+        ast::TypeExpr::Record(fields) => fields.iter().find(|(name, _)| here(name)).map(|(_, ty)| *ty),
+        _ => None,
+    });
+    let ty = match (value, declared) {
+        (Some(value), _) => {
+            let checked = session.checked_item(item)?;
+            let node = node_at(&checked.body, tree.exprs[value].span)?;
+            checked.body.nodes[node].ty.to_string()
+        }
+        (None, Some(ty)) => item.text.get(tree.types[ty].span.range())?.to_owned(),
+        (None, None) => return None,
+    };
+    let code = format!("{} : {ty}", found.name);
+    Some(Hover { span: found.span, code, what: "field".to_owned(), ..Hover::default() })
 }
 
 /// The documentation of a word, of one that begins a binder and a call in the one or the other role.

@@ -313,6 +313,72 @@ fn names_that_mean_nothing_are_mended() {
     .assert_eq(&out);
 }
 
+#[test]
+fn brackets_without_their_partners_are_mended() {
+    let mut out = offered("def area(r: f64) -> f64 = ‹›pi * (r * r -- of a circle\n");
+    out += &offered("def f(x: [n]f64) -> f64 =\n  sum i: (x[i‹›]\n    + 1.0\n\ndef g() = 1\n");
+    out += &offered("def f(x: [n]f64) -> f64 =\n  let y = exp(x‹›\n  in sum i: y[i]\n");
+    out += &offered("def f(x: f64‹› -> f64 = x\n");
+    out += &offered("def f(x: f64) -> f64 = x)‹›\n");
+    expect![[r#"
+        == Close `(` with `)`
+        def area(r: f64) -> f64 = pi * (r * r) -- of a circle
+        == Close `(` with `)`
+        def f(x: [n]f64) -> f64 =
+          sum i: (x[i])
+            + 1.0
+
+        def g() = 1
+        == Close `(` with `)`
+        def f(x: [n]f64) -> f64 =
+          let y = exp(x)
+          in sum i: y[i]
+        == Close `(` with `)`
+        def f(x: f64) -> f64 = x
+        == Leave `)` out
+        def f(x: f64) -> f64 = x
+    "#]]
+    .assert_eq(&out);
+}
+
+#[test]
+fn fields_have_their_types() {
+    let text = "type P = {mass: f64, at: [3]f64}\n\ndef f(p: P) -> P = p with mass = p.mass * 2.0\n\n\
+                def g() -> P = {mass: 1.0, at: [1.0, 2.0, 3.0]}\n";
+    let session = session(text);
+    let places = ["mass", "at:", "mass = p", "mass *", "at: [1"];
+    let told = places.map(|place| {
+        let at = u32::try_from(text.find(place).unwrap()).unwrap();
+        hover(&session, "a.iv", at, Depth::Full).unwrap().plain()
+    });
+    expect![[r#"
+        mass : f64
+
+        field
+        --
+        at : [3]f64
+
+        field
+        --
+        mass : f64
+
+        field
+        --
+        p.mass : f64
+
+        field
+
+        work       0
+        cotangent  2 * y_adj.mass
+
+        `y_adj` is the cotangent of the result of `f`
+        --
+        at : [3]f64
+
+        field"#]]
+    .assert_eq(&told.join("\n--\n"));
+}
+
 /// What is computed before an expression is none of its work.
 #[test]
 fn work_of_one_evaluation_begins_where_lets_are_known() {

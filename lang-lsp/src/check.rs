@@ -3,7 +3,7 @@
 //! published where they are not what the client has. Of a large one what was edited is told before the rest is asked for.
 //!
 //! Warnings about costs take longer and come from [`Costs`], when nobody has typed for a while. Until they are known
-//! again, those whose places have the same text as before stay.
+//! again, those whose places have the same text as before stay. So does what went wrong in the last evaluation.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -35,6 +35,8 @@ pub(crate) struct Checker {
     pub(crate) absent: HashSet<ModuleName>,
     /// Warnings about costs by module.
     warnings: HashMap<ModuleName, Vec<Anchored>>,
+    /// What went wrong in the last evaluation, by module.
+    failures: HashMap<ModuleName, Vec<Anchored>>,
     /// Hints of costs by module.
     costs: HashMap<ModuleName, Vec<CostHint>>,
     /// What they were when the module was opened or saved, by definition.
@@ -55,6 +57,7 @@ impl Checker {
             found: HashMap::new(),
             absent: HashSet::new(),
             warnings: HashMap::new(),
+            failures: HashMap::new(),
             costs: HashMap::new(),
             saved: HashMap::new(),
         }
@@ -77,6 +80,17 @@ impl Checker {
         if !self.saved.contains_key(module) {
             self.saved(module);
         }
+    }
+
+    /// An evaluation of a module ended, with this gone wrong; is that another thing than before?
+    pub(crate) fn ran(&mut self, session: &Session, module: &ModuleName, failures: Vec<Diagnostic>) -> bool {
+        let failures: Vec<_> = failures.into_iter().filter_map(|d| Anchored::new(session, module, d)).collect();
+        let known = !failures.is_empty();
+        let before = match known {
+            true => self.failures.insert(module.clone(), failures),
+            false => self.failures.remove(module),
+        };
+        known || before.is_some()
     }
 
     /// Changes of costs count from here.
@@ -107,6 +121,7 @@ impl Checker {
             let module = files::module_of(&uri);
             self.found.remove(&module);
             self.warnings.remove(&module);
+            self.failures.remove(&module);
             self.costs.remove(&module);
             self.saved.remove(&module);
             let params = PublishDiagnosticsParams { uri, diagnostics: Vec::new(), version: None };
@@ -207,11 +222,16 @@ pub(crate) fn diagnostics(seen: &Seen<'_>, document: &Document) -> Option<Vec<ls
 /// What was found in a document and what is known of its costs, as the protocol has it.
 fn told(seen: &Seen<'_>, document: &Document, mut all: Vec<Diagnostic>) -> Option<Vec<lsp::Diagnostic>> {
     let text = seen.text(&document.module)?;
+    let checker = locked(seen.checker);
+    let kept = |of: &HashMap<ModuleName, Vec<Anchored>>| {
+        let kept = of.get(&document.module).map(Vec::as_slice).unwrap_or_default();
+        kept.iter().filter_map(|d| d.placed(seen.session)).collect::<Vec<_>>()
+    };
     if seen.settings.grad_cost {
-        let checker = locked(seen.checker);
-        let kept = checker.warnings.get(&document.module).map(Vec::as_slice).unwrap_or_default();
-        all.extend(kept.iter().filter_map(|w| w.placed(seen.session)));
+        all.extend(kept(&checker.warnings));
     }
+    all.extend(kept(&checker.failures));
+    drop(checker);
     Some(all.iter().map(|d| diagnostic(seen, &text, &document.url, d)).collect())
 }
 

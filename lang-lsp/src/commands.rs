@@ -86,7 +86,7 @@ fn run(state: &mut State, url: Url, name: &str, reply: Reply) -> Begun {
                 };
                 (MessageType::INFO, if said.is_empty() { value } else { format!("{said}\n{value}") })
             }
-            Outcome::Failed(why) => (MessageType::ERROR, why.clone()),
+            Outcome::Failed(why, _) => (MessageType::ERROR, why.clone()),
             Outcome::Stopped => (MessageType::INFO, format!("{name} was stopped")),
         };
         state.client.show(typ, message);
@@ -104,7 +104,7 @@ fn evaluate_line(state: &mut State, url: Url, line: usize, reply: Reply) -> Begu
     begin(state, url.clone(), what, reply, move |state, outcome| {
         let value = match outcome {
             Outcome::Value(value, _) => value.clone(),
-            Outcome::Failed(why) => why.clone(),
+            Outcome::Failed(why, _) => why.clone(),
             Outcome::Stopped => return,
         };
         write_beneath(state, &url, line, &comment, &value);
@@ -152,17 +152,18 @@ fn begin(
     };
     let folder = files::path_of(&url).and_then(|path| path.parent().map(ToOwned::to_owned));
     let (seconds, memory) = (state.settings.seconds, state.settings.memory);
-    let run = Run { what, text, folder, seconds, memory };
+    let run = Run { what, text: text.clone(), folder, seconds, memory };
     let progress = Progress::begin(&state.client, &state.abilities, "Evaluating");
     let queue = state.queue.clone();
     state.evaluator.start(run, move |outcome| {
         drop(progress);
         queue.send(move |state| {
             then(state, &outcome);
+            state.ran(&url, &text, &outcome);
             let _ = reply.send(match outcome {
                 Outcome::Value(value, _) => Ok(Some(json!({"value": value}))),
                 // The user has been told: a client that is answered an error would tell of it again.
-                Outcome::Failed(why) => Ok(Some(json!({"failed": why}))),
+                Outcome::Failed(why, _) => Ok(Some(json!({"failed": why}))),
                 Outcome::Stopped => Ok(None),
             });
         });

@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::mistakes::{self, Mistake};
+
 /// What is printed may have so many bytes.
 const MOST_OUTPUT: u64 = 1 << 20;
 /// How often the child is looked at.
@@ -41,8 +43,8 @@ pub(crate) struct Run {
 pub(crate) enum Outcome {
     /// The value, and what was said beside it: by `dbg`, by notes.
     Value(String, String),
-    /// What is wrong.
-    Failed(String),
+    /// What is wrong, and the mistakes that it tells of.
+    Failed(String, Vec<Mistake>),
     /// It was stopped.
     Stopped,
 }
@@ -104,7 +106,7 @@ fn command(program: &Path, run: &Run) -> Command {
         What::Main => command.args(["run", "-"]),
         What::Expression(text) => command.args(["eval", text, "-l", "-"]),
     };
-    command.args(["--color", "never", "--progress", "never", "--format", "short"]);
+    command.args(["--color", "never", "--progress", "never", "--format", "json-errors"]);
     if let Some(folder) = run.folder.as_ref().filter(|folder| folder.is_dir()) {
         command.current_dir(folder);
     }
@@ -122,8 +124,8 @@ fn evaluate(run: &Run, stop: &AtomicBool) -> Outcome {
     let program = interpreter();
     let mut child = match command(&program, run).spawn() {
         Ok(child) => child,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Outcome::Failed(missing(&program)),
-        Err(e) => return Outcome::Failed(format!("{} cannot be started: {e}", program.display())),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return failed(missing(&program)),
+        Err(e) => return failed(format!("{} cannot be started: {e}", program.display())),
     };
     if let Some(mut input) = child.stdin.take() {
         let text = run.text.clone();
@@ -136,31 +138,29 @@ fn evaluate(run: &Run, stop: &AtomicBool) -> Outcome {
         String::from_utf8_lossy(&bytes).trim_end().to_owned()
     };
     match ended {
-        Ended::Itself(status) if status.success() => Outcome::Value(text(out), placed(&text(err))),
+        Ended::Itself(status) if status.success() => Outcome::Value(text(out), mistakes::read(&text(err)).0),
         // The shell says so of a program that is not there.
-        Ended::Itself(status) if cfg!(unix) && status.code() == Some(127) => Outcome::Failed(missing(&program)),
+        Ended::Itself(status) if cfg!(unix) && status.code() == Some(127) => failed(missing(&program)),
         Ended::Itself(status) => match text(err) {
-            told if told.is_empty() => Outcome::Failed(format!("the evaluation ended: {status}")),
-            told if status.code() == Some(1) => Outcome::Failed(placed(&told)),
-            told if status.code().is_none() => Outcome::Failed(format!("{told}\nthe evaluation ended: {status}")),
-            told => Outcome::Failed(told),
+            told if told.is_empty() => failed(format!("the evaluation ended: {status}")),
+            told if status.code() == Some(1) => {
+                let (told, mistakes) = mistakes::read(&told);
+                Outcome::Failed(told, mistakes)
+            }
+            told if status.code().is_none() => failed(format!("{told}\nthe evaluation ended: {status}")),
+            told => failed(told),
         },
         Ended::Late => {
-            Outcome::Failed(format!("stopped after {} s, the limit that `iverson.evaluate.seconds` sets", run.seconds))
+            failed(format!("stopped after {} s, the limit that `iverson.evaluate.seconds` sets", run.seconds))
         }
         Ended::Stopped => Outcome::Stopped,
-        Ended::Lost(why) => Outcome::Failed(why),
+        Ended::Lost(why) => failed(why),
     }
 }
 
-/// Mistakes with their places as lines of the document and columns of the expression, which have no files' names.
-fn placed(told: &str) -> String {
-    let place = |line: &str| match (line.strip_prefix("<stdin>:"), line.strip_prefix("<eval>:1:")) {
-        (Some(rest), _) => format!("line {rest}"),
-        (_, Some(rest)) => format!("column {rest}"),
-        _ => line.to_owned(),
-    };
-    told.lines().map(place).collect::<Vec<_>>().join("\n")
+/// What no mistake of the program's is the reason of.
+fn failed(why: String) -> Outcome {
+    Outcome::Failed(why, Vec::new())
 }
 
 /// How a child ended.

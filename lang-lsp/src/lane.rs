@@ -80,3 +80,55 @@ fn work_off(kind: Kind, received: &Mutex<Receiver<(Box<dyn Question>, World)>>, 
         queue.send(move |state: &mut State| state.came_back(kind, back));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::client::Client;
+    use crate::world::Document;
+
+    const MANY: usize = 50;
+
+    /// A question that cannot be answered, and where it is told so.
+    struct Fatal(Sender<Error>);
+
+    impl Question for Fatal {
+        fn about(&self) -> Option<&Arc<Document>> {
+            None
+        }
+
+        fn lane(&self) -> Kind {
+            Kind::Questions
+        }
+
+        #[allow(clippy::panic, reason = "that is the test")]
+        fn ask(&mut self, _: &World) -> bool {
+            panic!("of a test");
+        }
+
+        fn refuse(&mut self, error: Error) {
+            let _ = self.0.send(error);
+        }
+    }
+
+    #[test]
+    fn a_panic_is_an_error_of_its_question_and_the_worker_lives_on() {
+        let (out, _read) = channel();
+        let (queue, steps) = channel();
+        let queue = Queue(queue);
+        let state = State::new(Client::new(out), queue.clone());
+        thread::spawn(move || state.run(&steps));
+        let (told, errors) = channel();
+        // More of them than there are workers: each has several, one after the other.
+        for _ in 0..MANY {
+            let told = told.clone();
+            queue.send(move |state| state.ask(Box::new(Fatal(told))));
+        }
+        for _ in 0..MANY {
+            let error = errors.recv_timeout(Duration::from_secs(60));
+            assert_eq!(error.map(|e| e.code), Ok(Error::internal_error().code));
+        }
+    }
+}

@@ -25,6 +25,7 @@ mod features;
 mod abilities;
 mod files;
 mod lines;
+mod mistakes;
 mod pages;
 mod progress;
 mod settings;

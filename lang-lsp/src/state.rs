@@ -19,7 +19,7 @@ use tower_lsp::lsp_types::{MessageType, TextDocumentContentChangeEvent, Url};
 use crate::abilities::Abilities;
 use crate::check::{Check, Checker, Costs};
 use crate::client::Client;
-use crate::evaluate::Evaluator;
+use crate::evaluate::{Evaluator, Outcome};
 use crate::features::insight;
 use crate::files::{self, Reader};
 use crate::lane::{Kind, Lane};
@@ -413,6 +413,25 @@ impl State {
 
     fn checker(&self) -> std::sync::MutexGuard<'_, Checker> {
         self.checker.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// An evaluation of this text of a document ended: what went wrong is told at its places.
+    pub(crate) fn ran(&mut self, url: &Url, text: &str, outcome: &Outcome) {
+        let mistakes = match outcome {
+            Outcome::Failed(_, mistakes) => mistakes.as_slice(),
+            Outcome::Value(..) | Outcome::Stopped => &[],
+        };
+        self.flush();
+        // Of another text than it is now the places are not known.
+        let now = self.text(url) == Some(text);
+        let failures = mistakes.iter().filter(|_| now).filter_map(|m| m.diagnostic(text)).collect();
+        let module = self.module(url);
+        if self.checker().ran(&self.session, &module, failures) {
+            self.unchecked = true;
+            if self.abilities.refresh.diagnostics && self.abilities.pulls {
+                self.client.request_by_name("workspace/diagnostic/refresh", (), |_| {});
+            }
+        }
     }
 
     /// Costs of all open documents are known: what shows them is asked for again.

@@ -35,10 +35,14 @@ case "$2" in
   'wait()') echo $$ >"$(dirname "$0")/pid"; exec sleep 100 ;;
   'limit()') ulimit -v; cat >/dev/null ;;
   'said()') echo '<stdin>:2:5: 3.0' >&2; echo 4.0 ;;
-  'wrong()') echo '<stdin>:3:7: error: no such thing' >&2; exit 1 ;;
+  'wrong()') cat >/dev/null; cat "$(dirname "$0")/wrong" >&2; exit 1 ;;
   -) echo "$1 main"; cat ;;
   *) echo "$2 in"; cat ;;
 esac
+"#;
+
+/// What a child says of a mistake: in the library, called by the document, called by the expression.
+const WRONG: &str = r#"{"file": "std/linalg.iv", "severity": "error", "code": "E0502", "message": "no such thing", "line": 3, "column": 7, "endLine": 3, "endColumn": 9, "help": "try another", "callers": [{"file": "<stdin>", "line": 2, "column": 3, "endLine": 2, "endColumn": 6}, {"file": "<eval>", "line": 1, "column": 1, "endLine": 1, "endColumn": 4}]}
 "#;
 
 fn server(name: &str, options: Value) -> (Client, PathBuf) {
@@ -46,6 +50,7 @@ fn server(name: &str, options: Value) -> (Client, PathBuf) {
     fs::create_dir_all(&folder).unwrap();
     let script = folder.join("iverson");
     fs::write(&script, SCRIPT).unwrap();
+    fs::write(folder.join("wrong"), WRONG).unwrap();
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
     let mut client = Client::with_environment(&[("IVERSON", script.to_str().unwrap())]);
     let params = json!({"capabilities": {"window": {"workDoneProgress": true}}, "initializationOptions": options});
@@ -93,10 +98,36 @@ fn values_of_the_text_as_it_is() {
     client.change(URI, 4, None, "def f() = 4");
     // What goes wrong is told once.
     let wrong = client.request("workspace/executeCommand", command("iverson.run", json!([URI, "wrong"])));
-    assert_eq!(wrong["failed"], "line 3:7: error: no such thing");
+    assert_eq!(wrong["failed"], "std/linalg.iv:3:7: error[E0502]: no such thing\nhelp: try another");
     assert_eq!(client.told("window/showMessage", |p| p["type"] == 1)["message"], wrong["failed"]);
     assert_eq!(client.failing("workspace/executeCommand", command("iverson.run", json!([URI, "f(); g"]))), -32602);
     assert_eq!(client.failing("workspace/executeCommand", command("iverson.run", json!(["untitled:x", "f"]))), -32803);
+    client.leave();
+}
+
+#[test]
+fn what_went_wrong_is_told_at_its_place() {
+    let (mut client, _) = server("places", json!({}));
+    client.change(URI, 2, None, "def μ() =\n  one()\n\ndef one() = 1\n");
+    client.request("workspace/executeCommand", command("iverson.run", json!([URI, "wrong"])));
+    let with_failure =
+        |p: &Value| p["diagnostics"].as_array().is_some_and(|all| all.iter().any(|d| d["code"] == "E0502"));
+    let told = client.told("textDocument/publishDiagnostics", with_failure);
+    let failure = told["diagnostics"].as_array().unwrap().iter().find(|d| d["code"] == "E0502").unwrap();
+    assert_eq!(failure["message"], "in the last run: no such thing\nhelp: try another");
+    assert_eq!(failure["range"], client::range([1, 2, 1, 5]));
+    // It stays where its definition stays as it is, also in another place.
+    client.change(URI, 3, Some([0, 0, 0, 0]), "-- a comment\n\n");
+    let told = client.told("textDocument/publishDiagnostics", |p| p["version"] == 3);
+    assert_eq!(told["diagnostics"][0]["range"], client::range([3, 2, 3, 5]), "{told}");
+    client.change(URI, 4, Some([3, 2, 3, 5]), "one ");
+    let told = client.told("textDocument/publishDiagnostics", |p| p["version"] == 4);
+    assert!(!with_failure(&told), "{told}");
+    // The next run takes it back.
+    client.request("workspace/executeCommand", command("iverson.run", json!([URI, "wrong"])));
+    client.told("textDocument/publishDiagnostics", with_failure);
+    client.request("workspace/executeCommand", command("iverson.run", json!([URI, "one"])));
+    client.told("textDocument/publishDiagnostics", |p| !with_failure(p));
     client.leave();
 }
 

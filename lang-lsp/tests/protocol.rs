@@ -271,6 +271,54 @@ fn diagnostics_are_pulled_where_the_client_asks() {
 }
 
 #[test]
+fn several_folders_come_and_go() {
+    let all = folder("folders");
+    let names = ["one", "two", "three"];
+    for name in names {
+        fs::create_dir_all(all.join(name)).unwrap();
+        fs::write(all.join(name).join("main.iv"), format!("import \"./part.iv\"\ndef of_{name}() = part.c()\n"))
+            .unwrap();
+        fs::write(all.join(name).join("part.iv"), format!("def c() = \"{name}\"\n")).unwrap();
+    }
+    let of = |name: &str| json!({"uri": uri(&all.join(name)), "name": name});
+    let mut client = Client::with(json!({"capabilities": {}, "workspaceFolders": [of("one"), of("two")]}));
+    // They are read in pieces between other steps.
+    let known = |client: &mut Client, wanted: &[&str]| {
+        let begun = Instant::now();
+        loop {
+            let found = client.request("workspace/symbol", json!({"query": "of_"}));
+            let mut found: Vec<String> = found
+                .as_array()
+                .into_iter()
+                .flatten()
+                .map(|s| s["name"].as_str().unwrap().to_owned())
+                .filter(|name| name.starts_with("of_"))
+                .collect();
+            found.sort();
+            if found == wanted {
+                return;
+            }
+            assert!(begun.elapsed().as_secs() < 30, "{found:?}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    };
+    known(&mut client, &["of_one", "of_two"]);
+    // Each module imports what is beside it.
+    let two = uri(&all.join("two").join("main.iv"));
+    client.open(&two, "import \"./part.iv\"\ndef of_two() = part.c()\n");
+    assert_eq!(codes(&client.diagnostics(&two, 1)), []);
+    let at = json!({"textDocument": {"uri": two}, "position": {"line": 1, "character": 20}});
+    let defined = client.request("textDocument/definition", at);
+    assert!(defined.to_string().contains("two/part.iv"), "{defined}");
+    let change = |added: Value, removed: Value| json!({"event": {"added": added, "removed": removed}});
+    client.notify("workspace/didChangeWorkspaceFolders", change(json!([of("three")]), json!([of("one")])));
+    // What is in a closed one stays known.
+    known(&mut client, &["of_one", "of_three", "of_two"]);
+    client.leave();
+    fs::remove_dir_all(all).unwrap();
+}
+
+#[test]
 fn documents_of_the_library_have_texts() {
     let mut client = Client::start(json!({}));
     let text = client.request("workspace/textDocumentContent", json!({"uri": "iverson-library:/linalg.iv"}));

@@ -197,6 +197,8 @@ pub(crate) enum Format {
     Short,
     /// For programs
     Json,
+    /// Values for people, mistakes for programs: each is a line of JSON
+    JsonErrors,
 }
 
 /// `--progress`

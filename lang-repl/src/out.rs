@@ -94,6 +94,7 @@ impl Out {
     fn style(self) -> Style {
         match self.format {
             Format::Short => Style::Short,
+            Format::JsonErrors => Style::Lines,
             Format::Text | Format::Json => Style::Full { color: self.color, width: show::width_of(&io::stderr()) },
         }
     }

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use ariadne::{Config, IndexType, Label, Report, ReportKind, Source as Drawing};
-use lang_core::base::Severity;
+use lang_core::base::{Severity, Span};
 
 use crate::json;
 use crate::problem::{Caller, Place, Problem};
@@ -30,6 +30,8 @@ pub(crate) enum Style {
     },
     /// One line each: `file:line:column: error[E0200]: message`.
     Short,
+    /// A line of JSON each, with the places of callers.
+    Lines,
 }
 
 /// At most so many problems are drawn; one mistake can make thousands.
@@ -54,6 +56,12 @@ pub(crate) fn text(problems: &[Problem], sources: &Sources, style: Style) -> Str
         Style::Short => {
             for p in problems {
                 out.push_str(&short(p, sources));
+                out.push('\n');
+            }
+        }
+        Style::Lines => {
+            for p in problems {
+                out.push_str(&json_line(p, sources));
                 out.push('\n');
             }
         }
@@ -107,27 +115,45 @@ pub(crate) fn json_list(problems: &[Problem], sources: &Sources) -> String {
 }
 
 fn json_one(p: &Problem, sources: &Sources) -> String {
-    let mut fields = Vec::new();
-    let place = p.places.first().and_then(|place| sources.get(place.source).map(|s| (s, s.range(place.span))));
-    let (file, start, end) = match &place {
-        Some((s, range)) => (Some(s.name.as_str()), s.position(range.start), s.position(range.end)),
-        None => {
-            let origin = crate::source::Position { line: 1, column: 1 };
-            (p.file.as_deref(), origin, origin)
-        }
-    };
-    fields.push(("file", file.map_or_else(|| "null".to_owned(), json::string)));
-    fields.push(("severity", json::string(severity(p))));
-    fields.push(("code", json::string(p.code.name())));
-    fields.push(("message", json::string(&p.message)));
-    fields.push(("line", start.line.to_string()));
-    fields.push(("column", start.column.to_string()));
-    fields.push(("endLine", end.line.to_string()));
-    fields.push(("endColumn", end.column.to_string()));
+    json::object(json_fields(p, sources))
+}
+
+/// The same, and the calls under way, the innermost first.
+fn json_line(p: &Problem, sources: &Sources) -> String {
+    let mut fields = json_fields(p, sources);
+    let callers = p.trace.iter().filter_map(|c| json_place(c.source?, c.span, sources)).map(json::object);
+    fields.push(("callers", json::array(callers)));
+    json::object(fields)
+}
+
+fn json_fields(p: &Problem, sources: &Sources) -> Vec<(&'static str, String)> {
+    let place = p.places.first().and_then(|place| json_place(place.source, place.span, sources));
+    let mut fields = place.unwrap_or_else(|| {
+        let file = p.file.as_deref().map_or_else(|| "null".to_owned(), json::string);
+        let origin = ["line", "column", "endLine", "endColumn"].map(|name| (name, "1".to_owned()));
+        [("file", file)].into_iter().chain(origin).collect()
+    });
+    let what = [("severity", severity(p)), ("code", p.code.name()), ("message", p.message.as_str())];
+    // Behind the file.
+    fields.splice(1..1, what.map(|(name, text)| (name, json::string(text))));
     if let Some(help) = &p.help {
         fields.push(("help", json::string(help)));
     }
-    json::object(fields)
+    fields
+}
+
+/// A file with the lines and columns where a place begins and ends.
+fn json_place(source: SourceId, span: Span, sources: &Sources) -> Option<Vec<(&'static str, String)>> {
+    let source = sources.get(source)?;
+    let range = source.range(span);
+    let (start, end) = (source.position(range.start), source.position(range.end));
+    Some(vec![
+        ("file", json::string(&source.name)),
+        ("line", start.line.to_string()),
+        ("column", start.column.to_string()),
+        ("endLine", end.line.to_string()),
+        ("endColumn", end.column.to_string()),
+    ])
 }
 
 /// A line of text as it is shown, and where characters of the line are in it.

@@ -9,10 +9,10 @@ use tower_lsp::lsp_types::{FoldingRange, FoldingRangeKind, Position, Range, Sele
 use super::text_edits;
 use crate::world::Seen;
 
-/// The document in the one layout. What cannot be parsed is left alone: the diagnostics say why.
+/// The document in the one layout. Items that cannot be parsed are left alone: the diagnostics say why.
 pub(crate) fn formatting(seen: &Seen<'_>, url: &Url) -> Result<Option<Vec<TextEdit>>> {
     let text = seen.document(url)?;
-    Ok(format_module(seen.session, &text.module).map(|edits| text_edits(&text, edits)))
+    Ok(Some(text_edits(&text, format_module(seen.session, &text.module))))
 }
 
 /// The items that a range meets in the one layout.

@@ -1,0 +1,98 @@
+//! What went wrong in an evaluation: lines of JSON from the child, as text for people and as diagnostics at their places.
+
+use lang_ide::{Code, Diagnostic, Span};
+use serde::Deserialize;
+
+/// The document's text, as the child names it.
+const DOCUMENT: &str = "<stdin>";
+/// The expression that is evaluated.
+const EXPRESSION: &str = "<eval>";
+/// The codes of what goes wrong when a program runs; others are found without a run.
+const OF_RUNS: &str = "E05";
+
+/// A place; lines and columns count characters from 1.
+#[derive(Clone, PartialEq, Eq, Deserialize, Debug)]
+#[serde(rename_all = "camelCase")]
+struct Place {
+    file: Option<String>,
+    line: usize,
+    column: usize,
+    end_line: usize,
+    end_column: usize,
+}
+
+/// A mistake.
+#[derive(Clone, PartialEq, Eq, Deserialize, Debug)]
+pub(crate) struct Mistake {
+    severity: String,
+    code: String,
+    message: String,
+    help: Option<String>,
+    #[serde(flatten)]
+    place: Place,
+    /// The calls under way, the innermost first.
+    #[serde(default)]
+    callers: Vec<Place>,
+}
+
+/// What a child said of mistakes: as text, and the mistakes.
+pub(crate) fn read(said: &str) -> (String, Vec<Mistake>) {
+    let mut mistakes = Vec::new();
+    let told = |line: &str| match serde_json::from_str::<Mistake>(line) {
+        Ok(mistake) => {
+            let told = mistake.told();
+            mistakes.push(mistake);
+            told
+        }
+        // What `dbg` says, for one.
+        Err(_) => placed(line),
+    };
+    let told: Vec<String> = said.lines().map(told).collect();
+    (told.join("\n"), mistakes)
+}
+
+/// A line that begins with a place of the document or the expression, without a file's name.
+fn placed(line: &str) -> String {
+    let of = |file: &str| line.strip_prefix(file)?.strip_prefix(':');
+    match (of(DOCUMENT), of(EXPRESSION).and_then(|rest| rest.strip_prefix("1:"))) {
+        (Some(rest), _) => format!("line {rest}"),
+        (_, Some(rest)) => format!("column {rest}"),
+        _ => line.to_owned(),
+    }
+}
+
+impl Mistake {
+    fn told(&self) -> String {
+        let Place { file, line, column, .. } = &self.place;
+        let at = file.as_ref().map(|file| format!("{file}:{line}:{column}: ")).unwrap_or_default();
+        let mut told = placed(&format!("{at}{}[{}]: {}", self.severity, self.code, self.message.replace('\n', " ")));
+        if let Some(help) = &self.help {
+            told.push_str("\nhelp: ");
+            told.push_str(help);
+        }
+        told
+    }
+
+    /// As a diagnostic of the document: where it went wrong, or the call from there that led to it. `None` of what is found
+    /// without a run, and of what has no place there.
+    pub(crate) fn diagnostic(&self, text: &str) -> Option<Diagnostic> {
+        let code = Code::ALL.iter().find(|code| code.name() == self.code && code.name().starts_with(OF_RUNS))?;
+        let mut all = std::iter::once(&self.place).chain(&self.callers);
+        let place = all.find(|place| place.file.as_deref() == Some(DOCUMENT))?;
+        let span = Span::new(offset(text, place.line, place.column)?, offset(text, place.end_line, place.end_column)?);
+        let diagnostic = Diagnostic::new(*code, span, format!("in the last run: {}", self.message));
+        Some(match &self.help {
+            Some(help) => diagnostic.help(help.clone()),
+            None => diagnostic,
+        })
+    }
+}
+
+/// Where a line and a column are in a text.
+fn offset(text: &str, line: usize, column: usize) -> Option<u32> {
+    let (line, column) = (line.checked_sub(1)?, column.checked_sub(1)?);
+    let start: usize = text.split_inclusive('\n').take(line).map(str::len).sum();
+    let rest = text.get(start..)?;
+    let within = rest.char_indices().nth(column).map_or(rest.len(), |(at, _)| at);
+    u32::try_from(start.checked_add(within)?).ok()
+}

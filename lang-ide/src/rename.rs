@@ -4,8 +4,13 @@
 //! or the new name has to mean the same as before. A field is renamed in all records with the same fields.
 
 use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
 
-use lang_core::base::{Diagnostic, GlobalName, ModuleName, Name, Span};
+use lang_core::base::{Code, Diagnostic, GlobalName, ModuleName, Name, Span};
 use lang_core::resolve::{Names, ValueRef};
 use lang_core::session::{ItemRef, Session};
 use lang_core::syntax::lexer::{Token, lex};
@@ -148,50 +153,120 @@ fn changed(session: &Session, edits: &[Edit]) -> BTreeMap<ModuleName, String> {
     texts.into_iter().filter_map(rest).collect()
 }
 
-/// Resolves the changed texts and compares.
+/// Has the changed texts resolved, by a session of their own on a thread of its own: within a question to one session
+/// another cannot be asked. The question may be cancelled meanwhile.
 fn verify(session: &Session, item: &ItemRef, found: &Use, new: &Name, edits: &[Edit]) -> Result<(), String> {
-    let texts = changed(session, edits);
-    let mut after = Session::new();
-    for module in session.modules().iter().filter(|m| !is_library(m)) {
-        let text = session.text(module).unwrap_or_default();
-        after.set_text(module, texts.get(module).map_or(&*text, String::as_str));
+    let before = Before::of(session, item, found, new, edits);
+    let stop = Flag(Arc::default());
+    let (told, answer) = channel();
+    let stopped = Arc::clone(&stop.0);
+    let work = move || drop(told.send(before.verify(&stopped)));
+    let deep = thread::Builder::new().stack_size(STACK);
+    // So large a stack may be forbidden; a usual one serves all but the deepest programs.
+    if deep.spawn(work.clone()).is_err() {
+        thread::spawn(work);
     }
-    let renaming = Renaming { found, new };
-    for module in after.modules().iter().filter(|m| !is_library(m)) {
-        let Some(text) = session.text(module) else { continue };
-        if !mentions(&text, &found.name) && !mentions(&text, new) {
-            continue;
-        }
-        let (old_items, new_items) = (session.items(module), after.items(module));
-        if old_items.len() != new_items.len() {
-            return Err(format!("with `{new}` the text would be read otherwise"));
-        }
-        for (old_item, new_item) in old_items.iter().zip(&new_items) {
-            if !mentions(&old_item.text, &found.name) && !mentions(&old_item.text, new) {
-                continue;
-            }
-            let (was, is) = (meanings(session, old_item), meanings(&after, new_item));
-            let clash = || {
-                let name =
-                    was.iter().find(|u| u.name == *new).map(|u| place(session, &item.module, module, u.span.start));
-                match name {
-                    Some(line) => format!("`{new}` means something else in {line}"),
-                    None => format!("`{new}` already means something else where `{}` is used", found.name),
-                }
-            };
-            if was.len() != is.len() || errors(session, old_item) != errors(&after, new_item) {
-                return Err(clash());
-            }
-            for (a, b) in was.iter().zip(&is) {
-                let expected = renaming.after(&a.what, old_item, new_item);
-                if expected != b.what {
-                    let line = place(session, &item.module, module, a.span.start);
-                    return Err(format!("`{}` in {line} would mean something else", a.name));
-                }
-            }
+    loop {
+        match answer.recv_timeout(TICK) {
+            Ok(verified) => return verified,
+            Err(RecvTimeoutError::Timeout) => session.unless_stopped(),
+            Err(RecvTimeoutError::Disconnected) => return Err("the renamed text cannot be resolved".to_owned()),
         }
     }
-    Ok(())
+}
+
+/// The stack of the thread that resolves, as the interpreter's: only what is used of it takes memory.
+const STACK: usize = 256 << 20;
+/// How often is looked whether the question is cancelled.
+const TICK: Duration = Duration::from_millis(2);
+
+/// Is set when it goes: nobody waits any more.
+struct Flag(Arc<AtomicBool>);
+
+impl Drop for Flag {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// What names mean before they are renamed.
+#[derive(Clone)]
+struct Before {
+    /// The module in which was asked.
+    home: ModuleName,
+    /// All modules with their texts, as they will be.
+    texts: Arc<[(ModuleName, Arc<str>)]>,
+    /// Of the modules with the old or the new name their texts and items.
+    modules: Arc<[(ModuleName, Arc<str>, Vec<Meant>)]>,
+    renaming: Renaming,
+}
+
+/// An item, with what its names mean and its errors if it has the old or the new name.
+struct Meant {
+    item: ItemRef,
+    names: Option<(Vec<Use>, Vec<Code>)>,
+}
+
+impl Before {
+    fn of(session: &Session, item: &ItemRef, found: &Use, new: &Name, edits: &[Edit]) -> Self {
+        let changed = changed(session, edits);
+        let concerned = |text: &str| mentions(text, &found.name) || mentions(text, new);
+        let own = session.modules().into_iter().filter(|m| !is_library(m));
+        let all: Vec<(ModuleName, Arc<str>)> = own.filter_map(|m| session.text(&m).map(|text| (m, text))).collect();
+        let meant = |item: ItemRef| {
+            let names = concerned(&item.text).then(|| (meanings(session, &item), errors(session, &item)));
+            Meant { item, names }
+        };
+        let modules = all.iter().filter(|(_, text)| concerned(text));
+        let modules = modules.map(|(module, text)| {
+            (module.clone(), Arc::clone(text), session.items(module).into_iter().map(meant).collect())
+        });
+        let renaming = Renaming { found: found.clone(), new: new.clone() };
+        Self {
+            home: item.module.clone(),
+            modules: modules.collect(),
+            texts: all
+                .iter()
+                .map(|(m, text)| (m.clone(), changed.get(m).map_or(Arc::clone(text), |t| Arc::from(t.as_str()))))
+                .collect(),
+            renaming,
+        }
+    }
+
+    /// Resolves the changed texts and compares, until it is told to stop.
+    fn verify(&self, stop: &AtomicBool) -> Result<(), String> {
+        let Renaming { found, new } = &self.renaming;
+        let stopped = || if stop.load(Ordering::Relaxed) { Err("stopped".to_owned()) } else { Ok(()) };
+        let mut after = Session::new();
+        for (module, text) in &*self.texts {
+            stopped()?;
+            after.set_text(module, text);
+        }
+        for (module, text, old_items) in &*self.modules {
+            let new_items = after.items(module);
+            if old_items.len() != new_items.len() {
+                return Err(format!("with `{new}` the text would be read otherwise"));
+            }
+            let line = |at: u32| line(text, (*module != self.home).then_some(module), at);
+            for (Meant { item: old_item, names }, new_item) in old_items.iter().zip(&new_items) {
+                let Some((was, had)) = names else { continue };
+                stopped()?;
+                let is = meanings(&after, new_item);
+                if was.len() != is.len() || *had != errors(&after, new_item) {
+                    return Err(match was.iter().find(|u| u.name == *new) {
+                        Some(u) => format!("`{new}` means something else in {}", line(u.span.start)),
+                        None => format!("`{new}` already means something else where `{}` is used", found.name),
+                    });
+                }
+                for (a, b) in was.iter().zip(&is) {
+                    if self.renaming.after(&a.what, old_item, new_item) != b.what {
+                        return Err(format!("`{}` in {} would mean something else", a.name, line(a.span.start)));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Is there something of the new name in the same module, or has the import such a name?
@@ -209,11 +284,10 @@ fn taken(session: &Session, item: &ItemRef, found: &Use, new: &Name) -> bool {
     }
 }
 
-/// A line in words; its module, if it is not that in which was asked.
-fn place(session: &Session, home: &str, module: &str, at: u32) -> String {
-    let text = session.text(module).unwrap_or_default();
+/// A line in words, with its module if that is told.
+fn line(text: &str, module: Option<&ModuleName>, at: u32) -> String {
     let line = text.get(..at as usize).map_or(0, |t| t.matches('\n').count()) + 1;
-    let own = if module == home { String::new() } else { format!(" of `{module}`") };
+    let own = module.map(|module| format!(" of `{module}`")).unwrap_or_default();
     format!("line {line}{own}")
 }
 
@@ -230,7 +304,7 @@ fn meanings(session: &Session, item: &ItemRef) -> Vec<Use> {
 }
 
 /// The codes of the errors of syntax and names.
-fn errors(session: &Session, item: &ItemRef) -> Vec<lang_core::base::Code> {
+fn errors(session: &Session, item: &ItemRef) -> Vec<Code> {
     let syntax = session.tree(item).map(|p| p.diagnostics.clone()).unwrap_or_default();
     let names = session.resolved(item).map(|r| r.diagnostics.clone()).unwrap_or_default();
     let all: HashSet<_> = syntax.iter().chain(&names).filter(|d: &&Diagnostic| d.is_error()).map(|d| d.code).collect();
@@ -240,12 +314,13 @@ fn errors(session: &Session, item: &ItemRef) -> Vec<lang_core::base::Code> {
 }
 
 /// What becomes of meanings.
-struct Renaming<'a> {
-    found: &'a Use,
-    new: &'a Name,
+#[derive(Clone)]
+struct Renaming {
+    found: Use,
+    new: Name,
 }
 
-impl Renaming<'_> {
+impl Renaming {
     fn global(&self, name: &GlobalName) -> GlobalName {
         GlobalName { module: name.module.clone(), name: self.new.clone() }
     }

@@ -276,15 +276,7 @@ impl LanguageServer for Server {
 
     async fn rename(&self, params: RenameParams) -> Result<Option<WorkspaceEdit>> {
         let (at, new) = (params.text_document_position, params.new_name);
-        let (reply, answer) = oneshot::channel();
-        // The renamed texts are resolved in a session of their own, which cannot be asked within a question to another:
-        // so this is the loop's own work.
-        self.step(move |state| {
-            state.flush();
-            let world = state.world();
-            let _ = reply.send(rename::rename(&world.seen(&state.session), &at, &new));
-        });
-        answer.await.unwrap_or_else(|_| Err(Error::internal_error()))
+        self.ask(Some(&at.text_document.uri.clone()), move |seen| rename::rename(seen, &at, &new)).await
     }
 
     async fn prepare_call_hierarchy(

@@ -459,6 +459,12 @@ impl Session {
         salsa::Cancelled::catch(AssertUnwindSafe(asked)).ok()
     }
 
+    /// Ends the question that [`Session::ask`] asks here if it is to be stopped: for who waits for something else than
+    /// a query.
+    pub fn unless_stopped(&self) {
+        self.db.unwind_if_revision_cancelled();
+    }
+
     /// The queries that ran since this was last asked, as `query(item)`, in order. Only a
     /// session made by [`Session::logging`] knows.
     #[must_use]

@@ -229,7 +229,7 @@ fn textmate(group: &Group) -> String {
     let variable = format!(r"(?=\s*+(?!(?:{}){END})[\p{{L}}_])", reserved.join("|"));
     let (scope, pattern) = match group.name {
         // Before a colon these are fields: `{in: 1}`.
-        "item" => ("keyword.other.item", choice(group) + r"(?!\s*:)"),
+        "item" => ("keyword.control.item", choice(group) + r"(?!\s*:)"),
         "control" => ("keyword.control", choice(group)),
         "generator" => ("keyword.control.binder", choice(group) + r"(?!\s*:)"),
         "binder" => ("keyword.control.binder", choice(group) + &variable),

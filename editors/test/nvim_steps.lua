@@ -102,10 +102,6 @@ function M.open(test)
   vim.o.columns, vim.o.lines = 160, 40
   vim.opt.runtimepath:append(vim.fn.fnamemodify(here, ':h') .. '/nvim')
   vim.cmd('filetype plugin on | syntax on | runtime! ftdetect/iverson.vim plugin/iverson.lua')
-  M.said = {}
-  vim.lsp.handlers['window/showMessage'] = function(_, params)
-    table.insert(M.said, params.message)
-  end
   require('iverson').setup({ cmd = { server } })
 
   local folder = vim.fn.tempname()
@@ -269,8 +265,57 @@ function M.run()
   move(M.window, 8, 4)
   vim.cmd('IversonRun')
   M.wait('a definition is run and its value told', function()
-    return table.concat(M.said, '\n'):find('0.5625', 1, true)
+    return vim.fn.execute('messages'):find('answer = 0.5625', 1, true)
   end, 60)
+end
+
+--- In a terminal, where a message without room asks to press ENTER, none does.
+function M.prompts()
+  local program, socket = vim.fn.tempname() .. '.iv', vim.fn.tempname()
+  local lines = vim.fn.readfile(here .. '/program.iv')
+  vim.list_extend(lines, { '', 'def long() -> [40]f64 = for i < 40: 0.5 + f64(i)' })
+  vim.list_extend(lines, { '', 'def pick(k: i64) -> f64 = [1.0, 2.0][k]', 'def wrong() -> f64 = pick(2)' })
+  vim.fn.writefile(lines, program)
+  local setup = ('vim.opt.runtimepath:append(%q) require("iverson").setup({ cmd = { %q } })'):format(
+    vim.fn.fnamemodify(here, ':h') .. '/nvim',
+    os.getenv('IVERSON_LSP')
+  )
+  local child = { vim.v.progpath, '--clean', '-n', '--listen', socket, '--cmd', 'lua ' .. setup, program }
+  local job = vim.fn.jobstart(child, { pty = true, width = 80, height = 24, env = { TERM = 'xterm' } })
+  local channel = M.wait('an editor starts in a terminal', function()
+    local open = vim.fn.sockconnect('pipe', socket, { rpc = true })
+    return open > 0 and open
+  end)
+  --- What an expression is there, unless it waits for an answer.
+  local function there(expression)
+    if vim.fn.rpcrequest(channel, 'nvim_get_mode').blocking then
+      fail('FAILED: a prompt asks to be answered')
+    end
+    local value = vim.fn.rpcrequest(channel, 'nvim_exec_lua', 'return ' .. expression, {})
+    return value ~= vim.NIL and value
+  end
+  M.wait('with a server', function()
+    return there([[#vim.tbl_filter(function(c) return c.initialized end, require('iverson.server').clients())]]) == 1
+  end)
+  --- Runs a definition; `shown` is true when it has been told.
+  local function run(def, text, shown)
+    vim.fn.rpcrequest(channel, 'nvim_input', ':IversonRun ' .. def .. '<CR>')
+    M.wait(text, function()
+      return there(shown)
+    end, 60)
+    vim.wait(300)
+    there('0')
+  end
+  local window = there('vim.api.nvim_get_current_win()')
+  run('answer', 'a short value stands where messages do', [[vim.fn.execute('messages'):find('answer = 0.5625', 1, true)]])
+  M.check(there('#vim.api.nvim_list_wins()') == 1, 'and in no window')
+  local below = [[table.concat(vim.api.nvim_buf_get_lines(vim.fn.winbufnr(vim.fn.winnr('$')), 0, -1, false), '\n')]]
+  run('long', 'a long one has a window, all of it', below .. [[:find('long = .*39%.5')]])
+  M.check(there('#vim.api.nvim_list_wins()') == 2, 'of its own')
+  M.check(there('vim.api.nvim_get_current_win()') == window, 'and the cursor stays in the program')
+  run('answer', 'which has the next one too', below .. [[:find('answer = 0.5625', 1, true)]])
+  run('wrong', 'and so is a mistake', below .. [[:find('out of bounds', 1, true)]])
+  vim.fn.jobstop(job)
 end
 
 --- Ends the server as a user does who leaves.

@@ -2,6 +2,7 @@
 
 local M = {}
 
+local messages = require('iverson.messages')
 local server = require('iverson.server')
 local views = require('iverson.views')
 
@@ -98,6 +99,7 @@ function M.define()
     local view = views.subject(buffer)
     server.execute(view and view.source or buffer, 'iverson.stop', {})
   end, { desc = 'Stop what runs' })
+  command('IversonResult', messages.again, { desc = 'Show all of what was told last' })
   command('IversonRestart', function()
     require('iverson').restart()
   end, { desc = 'Restart the language server' })

@@ -3,6 +3,7 @@
 local M = {}
 
 local lenses = require('iverson.lenses')
+local messages = require('iverson.messages')
 local server = require('iverson.server')
 local views = require('iverson.views')
 
@@ -51,6 +52,9 @@ local function config()
       ['workspace/codeLens/refresh'] = function()
         lenses.refresh()
         return vim.NIL
+      end,
+      ['window/showMessage'] = function(_, params)
+        messages.tell(params.message, params.type)
       end,
     },
     on_attach = on_attach,

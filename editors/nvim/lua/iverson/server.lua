@@ -2,6 +2,8 @@
 
 local M = {}
 
+local messages = require('iverson.messages')
+
 --- The folder that a file belongs to: that of the repository, else its own.
 function M.root(file)
   local folder = vim.fn.fnamemodify(file ~= '' and file or vim.fn.getcwd() .. '/x', ':p:h')
@@ -80,7 +82,7 @@ end
 function M.execute(buffer, command, arguments)
   M.request(buffer, 'workspace/executeCommand', { command = command, arguments = arguments }, function(error)
     if error then
-      vim.notify('Iverson: ' .. error.message, vim.log.levels.ERROR)
+      messages.tell(error.message, 1)
     end
   end)
 end

@@ -1,0 +1,94 @@
+--- What the server tells: in one line where there is room for it, else in a window below. No prompt asks to be answered.
+
+local M = {}
+
+local levels = { vim.log.levels.ERROR, vim.log.levels.WARN }
+
+--- The buffer of the window below, and what was told last.
+local buffer
+local last
+
+--- The most lines of that window.
+local TALLEST = 12
+
+local function fill(lines)
+  if buffer == nil or not vim.api.nvim_buf_is_valid(buffer) then
+    buffer = vim.api.nvim_create_buf(false, true)
+    vim.api.nvim_buf_set_name(buffer, 'iverson-results://' .. buffer)
+    vim.api.nvim_buf_set_option(buffer, 'filetype', 'iverson')
+    vim.api.nvim_buf_set_keymap(buffer, 'n', 'q', '<Cmd>quit<CR>', { noremap = true, silent = true })
+  end
+  vim.api.nvim_buf_set_option(buffer, 'modifiable', true)
+  vim.api.nvim_buf_set_lines(buffer, 0, -1, false, lines)
+  vim.api.nvim_buf_set_option(buffer, 'modifiable', false)
+end
+
+--- The window below, where it is open.
+local function below()
+  for _, window in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
+    if vim.api.nvim_win_get_buf(window) == buffer then
+      return window
+    end
+  end
+end
+
+--- How many lines of the screen these take: a value is one line, however long.
+local function height(lines)
+  local rows = 0
+  for _, line in ipairs(lines) do
+    rows = rows + math.max(1, math.ceil(vim.fn.strdisplaywidth(line) / vim.o.columns))
+  end
+  return math.min(rows, TALLEST)
+end
+
+--- Shows all of a text below; the cursor stays where it is.
+local function open(text)
+  local lines = vim.split(text, '\n')
+  fill(lines)
+  local window = below()
+  if window == nil then
+    local here = vim.api.nvim_get_current_win()
+    vim.cmd('noautocmd botright split')
+    window = vim.api.nvim_get_current_win()
+    vim.api.nvim_win_set_buf(window, buffer)
+    for option, value in pairs({ wrap = true, number = false, relativenumber = false, winfixheight = true }) do
+      vim.api.nvim_win_set_option(window, option, value)
+    end
+    vim.api.nvim_set_current_win(here)
+  end
+  vim.api.nvim_win_set_height(window, height(lines))
+  vim.api.nvim_win_set_cursor(window, { 1, 0 })
+end
+
+--- Tells a text in the one line that messages have; what has no room there is left out.
+local function echo(text, kind)
+  local line = text:gsub('%s*\n.*', ' …')
+  while vim.fn.strdisplaywidth(line) > vim.v.echospace do
+    line = vim.fn.strcharpart(line, 0, math.min(vim.fn.strchars(line) - 2, vim.v.echospace)) .. '…'
+  end
+  -- What stands there already makes way for it.
+  vim.cmd('redraw')
+  vim.notify(line, levels[kind] or vim.log.levels.INFO)
+end
+
+--- Tells a message of a type of the protocol: 1 is an error, 2 a warning.
+function M.tell(message, kind)
+  last = message:gsub('%s+$', '')
+  local line = 'Iverson: ' .. last
+  local fits = vim.o.cmdheight > 0 and not line:find('\n', 1, true) and vim.fn.strdisplaywidth(line) <= vim.v.echospace
+  -- Where another window cannot be opened, as from the window of the command line, the beginning has to do.
+  if (fits and below() == nil) or not pcall(open, last) then
+    echo(line, kind)
+  end
+end
+
+--- Shows what was told last, all of it.
+function M.again()
+  if last == nil then
+    vim.notify('Iverson: nothing was told yet.')
+  else
+    open(last)
+  end
+end
+
+return M

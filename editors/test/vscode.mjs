@@ -122,6 +122,7 @@ async function serve(lsp, vsix) {
   const folder = path.join(work, "project");
   fs.mkdirSync(folder);
   fs.copyFileSync(path.join(here, "program.iv"), path.join(folder, "program.iv"));
+  fs.writeFileSync(path.join(folder, "values.iv"), "def halves() -> [300]f64 = for i < 300: 0.5 + f64(i)\n");
   fs.symlinkSync(fs.realpathSync(lsp), link);
   const user = path.join(work, "user");
   fs.mkdirSync(path.join(user, "User"), { recursive: true });
@@ -146,8 +147,8 @@ async function serve(lsp, vsix) {
   );
   const file = path.join(folder, "program.iv");
   const payload = JSON.stringify([["openFile", `vscode-remote://127.0.0.1:${port}${file}`]]);
-  const query = new URLSearchParams({ folder, payload });
-  return { server, address: `http://127.0.0.1:${port}/?${query}` };
+  const address = (query) => `http://127.0.0.1:${port}/?${new URLSearchParams(query)}`;
+  return { server, address: address({ folder, payload }), again: address({ folder }) };
 }
 
 /** What is drawn has other spaces than what was written. */
@@ -173,13 +174,14 @@ class Window {
     return (await within.locator(selector).allTextContents()).map(plain);
   }
 
-  /** The middle of the first `part`, of the line that has `line`, and both ends of it. */
-  async place(line, part) {
+  /** The middle of the first `part`, of the line that has `line`, and both ends of it; in the editor that has `within`. */
+  async place(line, part, within = "") {
     const found = await this.page.evaluate(
-      ([line, part]) => {
+      ([line, part, within]) => {
         const same = (text) => text.replace(/\u00a0/gu, " ");
         for (const element of document.querySelectorAll(".editor-instance .view-line")) {
           if (!same(element.textContent).includes(line)) continue;
+          if (!same(element.closest(".monaco-editor").textContent).includes(within)) continue;
           const start = same(element.textContent).indexOf(part);
           const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
           let at = 0;
@@ -201,17 +203,17 @@ class Window {
         }
         return null;
       },
-      [line, part],
+      [line, part, within],
     );
     return found ?? fail(`no line ${line} with ${part} is in sight`);
   }
 
   /** The place, once it stays where it is: hints that come and go move the text. */
-  async steady(line, part) {
-    let before = await this.place(line, part);
+  async steady(line, part, within) {
+    let before = await this.place(line, part, within);
     for (let same = 0; same < 5; ) {
       await new Promise((resolve) => setTimeout(resolve, 150));
-      const now = await this.place(line, part);
+      const now = await this.place(line, part, within);
       same = now.x === before.x && now.y === before.y ? same + 1 : 0;
       before = now;
     }
@@ -224,8 +226,8 @@ class Window {
   }
 
   /** The colour of the beginning of the first `part`. */
-  async colour(line, part) {
-    const { left, y } = await this.steady(line, part);
+  async colour(line, part, within) {
+    const { left, y } = await this.steady(line, part, within);
     return this.page.evaluate(([x, y]) => getComputedStyle(document.elementFromPoint(x, y)).color, [left + 3, y]);
   }
 
@@ -253,6 +255,15 @@ class Window {
     await this.page.keyboard.type(text);
     // What is offered for the last word is not wanted.
     await this.page.keyboard.press("Escape");
+  }
+
+  /** Opens a file of the project. */
+  async open(name) {
+    await this.page.keyboard.press("Control+P");
+    const input = this.page.locator(".quick-input-widget input");
+    await input.waitFor({ timeout: PATIENCE });
+    await input.fill(name);
+    await this.page.locator(".quick-input-list .monaco-list-row", { hasText: name }).first().click({ timeout: PATIENCE });
   }
 
   /** Runs a command by its title. */
@@ -291,7 +302,7 @@ class Window {
   }
 }
 
-async function test(window) {
+async function test(window, again) {
   const { page } = window;
   await until("the program is open", () => window.editor("def conv"));
   // Room for two editors.
@@ -352,6 +363,13 @@ async function test(window) {
   await window.replace("(x, c) in sum", "^3", "^2");
   await until("and another", () => inView("2 * out_adj"));
 
+  for (const word of ["def", "let", "for", "sum", "f64"]) {
+    await until(`${word} has the same colour in both`, async () => {
+      const program = await window.colour(word, word, "def conv(");
+      return program === (await window.colour(word, word, "def loss_adj("));
+    });
+  }
+
   await window.widen(815);
 
   const marked = async (part) => {
@@ -363,6 +381,27 @@ async function test(window) {
   await window.picture("adjoint");
   await window.click("(x, c) in sum", "(y[i]");
   await until("and what is selected in the program stands out in it", () => marked("def loss_adj("));
+
+  // A browser's VS Code writes down what is open every five seconds; where a file is named it opens that alone.
+  await new Promise((resolve) => setTimeout(resolve, 7000));
+  await page.goto(again);
+  await until("the window is loaded anew with its program", () => window.editor("def conv("));
+  await until("and with the adjoint beside it", () => window.editor("def loss_adj("));
+  await until("there are lenses again", () => window.lens("loss", "adjoint"));
+  await window.replace("(x, c) in sum", "^2", "^3");
+  await until("and the adjoint follows the program", () => inView("3 * out_adj"));
+  await window.replace("(x, c) in sum", "^3", "^2");
+  await until("to the end", () => inView("2 * out_adj"));
+  await window.click("2 * out_adj", "out_adj");
+  await until("a line of it stands out in the program again", () => marked("def conv("));
+  await window.click("(x, c) in sum", "(y[i]");
+
+  await window.command("Iverson: Restart the Language Server");
+  await window.command("Iverson: Show Cost beside the Code");
+  await until("a command waits for a server that starts", async () =>
+    (await window.texts(".tab")).some((name) => name.includes("loss.cost.iv")),
+  );
+  await window.click("(x, c) in sum", "(y[i]");
 
   await window.command("Iverson: Show Tensor SSA beside the Code");
   await until("a command opens another form", async () =>
@@ -384,6 +423,26 @@ async function test(window) {
 
   const problems = page.locator(".notification-list-item:has(.codicon-error), .notification-list-item:has(.codicon-warning)");
   await until("and the window has told of no problem", async () => (await problems.count()) === 0, 1000);
+
+  await window.open("values.iv");
+  await until("another program is open", () => window.editor("def halves("));
+  await until("with its lenses", () => window.lens("halves", "run"));
+  await window.press("halves", "run");
+  await until("a long value is told by its beginning", async () =>
+    (await window.texts(".notification-toast, .notifications-toasts")).some((text) => text.includes("halves = [ 0.5, 1.5, 2.5")),
+  );
+  await page.locator(".notifications-toasts a", { hasText: "Show All" }).click({ timeout: PATIENCE });
+  await until("and shown to its end", async () => (await window.texts(".part.panel .view-line")).some((line) => line.includes("299.5")));
+  await window.picture("all");
+
+  await window.click("def halves(", "halves");
+  await page.keyboard.press("Control+End");
+  await page.keyboard.type("def total() -> f64 = su");
+  await until("names are completed", async () => (await window.texts(".suggest-widget .label-name")).includes("sum"));
+  await until("and each once", async () =>
+    (await window.texts(".suggest-widget .label-name")).filter((name) => name === "sum").length === 1,
+  );
+  await page.keyboard.press("Escape");
 
   fs.rmSync(link);
   await window.command("Iverson: Restart the Language Server");
@@ -421,7 +480,7 @@ async function main() {
     const page = await context.newPage();
     await page.goto(served.address);
     try {
-      await test(new Window(page));
+      await test(new Window(page), served.again);
     } catch (error) {
       await page.screenshot({ path: path.join(pictures, "vscode-failed.png") }).catch(() => undefined);
       for (const told of await page.locator(".notification-list-item").allTextContents()) {

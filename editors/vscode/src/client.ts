@@ -1,9 +1,18 @@
 /** The language client: starts and stops the server, and shows how it is. */
 
 import * as vscode from "vscode";
-import { type Executable, LanguageClient, type LanguageClientOptions, State } from "vscode-languageclient/node";
+import {
+  ExecuteCommandRequest,
+  type Executable,
+  LanguageClient,
+  type LanguageClientOptions,
+  ShowMessageNotification,
+  State,
+} from "vscode-languageclient/node";
 
-import { findServer, offerServer } from "./server";
+import { Lenses } from "./lenses";
+import { Messages } from "./messages";
+import { findServer, offerServer, setting } from "./server";
 
 const SELECTOR = [
   { language: "iverson", scheme: "file" },
@@ -16,8 +25,15 @@ export class Client implements vscode.Disposable {
   private readonly status = vscode.languages.createLanguageStatusItem("iverson.server", { language: "iverson" });
   private readonly files = vscode.workspace.createFileSystemWatcher("**/*.iv");
   private readonly started = new vscode.EventEmitter<LanguageClient>();
+  private readonly messages = new Messages();
+  private readonly lenses = new Lenses((command, args) =>
+    command === "iverson.showView" ? vscode.commands.executeCommand(command, ...args) : this.execute(command, args),
+  );
   /** Starts and stops follow each other, however fast they are asked for. */
   private turn: Promise<void> = Promise.resolve();
+
+  /** What the setting said when a server was looked for last. */
+  private looked = "";
 
   /** Told whenever a server has answered. */
   readonly onStarted = this.started.event;
@@ -30,6 +46,31 @@ export class Client implements vscode.Disposable {
   /** The client, where the server runs. */
   get running(): LanguageClient | undefined {
     return this.client?.state === State.Running ? this.client : undefined;
+  }
+
+  /** Does the setting say another server now? Where settings come late no change of this one is told. */
+  get outdated(): boolean {
+    return setting() !== this.looked;
+  }
+
+  /** The client, once a start that is under way has ended; none where no server runs then. */
+  async settled(): Promise<LanguageClient | undefined> {
+    await this.turn;
+    return this.running;
+  }
+
+  /** Has the server run one of its commands, and says so where it cannot. */
+  async execute(command: string, args: unknown[]): Promise<void> {
+    const running = await this.settled();
+    if (running === undefined) {
+      void vscode.window.showWarningMessage("Iverson: the language server is not running.");
+      return;
+    }
+    try {
+      await running.sendRequest(ExecuteCommandRequest.type, { command, arguments: args });
+    } catch (error) {
+      void vscode.window.showErrorMessage(`Iverson: ${text(error)}`);
+    }
   }
 
   /** Starts the server, after ending the one that runs. */
@@ -58,10 +99,13 @@ export class Client implements vscode.Disposable {
     this.status.dispose();
     this.started.dispose();
     this.files.dispose();
+    this.lenses.dispose();
+    this.messages.dispose();
     this.output.dispose();
   }
 
   private async startNow(): Promise<void> {
+    this.looked = setting();
     const search = findServer();
     if ("missing" in search) {
       this.output.error(search.missing);
@@ -82,9 +126,11 @@ export class Client implements vscode.Disposable {
       },
       outputChannel: this.output,
       markdown: { isTrusted: { enabledCommands: ["iverson.showView"] } },
+      middleware: this.lenses.middleware,
     };
     const client = new LanguageClient("iverson", "Iverson", run, options);
     this.client = client;
+    client.onNotification(ShowMessageNotification.type, (message) => this.messages.tell(message));
     client.onDidChangeState(({ newState }) => {
       if (newState === State.Running) {
         const info = client.initializeResult?.serverInfo;

@@ -1,7 +1,6 @@
 /** The commands of the palette, the menus and the lenses. */
 
 import * as vscode from "vscode";
-import { ExecuteCommandRequest } from "vscode-languageclient/node";
 
 import type { Client } from "./client";
 import type { Stage } from "./protocol";
@@ -16,18 +15,6 @@ export function registerCommands(client: Client, views: Views): vscode.Disposabl
     ["iverson.showCore", "core"],
     ["iverson.showCost", "cost"],
   ];
-  const ask = async (command: string, args: unknown[]): Promise<void> => {
-    const running = client.running;
-    if (running === undefined) {
-      void vscode.window.showWarningMessage("Iverson: the language server is not running.");
-      return;
-    }
-    try {
-      await running.sendRequest(ExecuteCommandRequest.type, { command, arguments: args });
-    } catch (error) {
-      void vscode.window.showErrorMessage(`Iverson: ${error instanceof Error ? error.message : String(error)}`);
-    }
-  };
   return vscode.Disposable.from(
     ...stages.map(([command, stage]) =>
       vscode.commands.registerCommand(command, async () => {
@@ -49,22 +36,22 @@ export function registerCommands(client: Client, views: Views): vscode.Disposabl
     vscode.commands.registerCommand("iverson.runDefinition", async () => {
       const here = current();
       if (here !== undefined) {
-        await ask("iverson.run", [here.source.toString(), here.def]);
+        await client.execute("iverson.run", [here.source.toString(), here.def]);
       }
     }),
     vscode.commands.registerCommand("iverson.runFile", async () => {
       const document = vscode.window.activeTextEditor?.document;
       if (document?.languageId === "iverson") {
-        await ask("iverson.run", [document.uri.toString(), ""]);
+        await client.execute("iverson.run", [document.uri.toString(), ""]);
       }
     }),
     vscode.commands.registerCommand("iverson.evaluateLine", async () => {
       const editor = vscode.window.activeTextEditor;
       if (editor !== undefined) {
-        await ask("iverson.evaluate", [editor.document.uri.toString(), editor.selection.active.line]);
+        await client.execute("iverson.evaluate", [editor.document.uri.toString(), editor.selection.active.line]);
       }
     }),
-    vscode.commands.registerCommand("iverson.stopRun", () => ask("iverson.stop", [])),
+    vscode.commands.registerCommand("iverson.stopRun", () => client.execute("iverson.stop", [])),
     vscode.commands.registerCommand("iverson.restartServer", () => client.restart()),
     vscode.commands.registerCommand("iverson.showOutput", () => client.showOutput()),
     vscode.commands.registerCommand("iverson.buildServer", async () => {

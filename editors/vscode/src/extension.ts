@@ -9,7 +9,7 @@ import { Views } from "./views";
 
 let client: Client | undefined;
 
-export async function activate(context: vscode.ExtensionContext): Promise<void> {
+export function activate(context: vscode.ExtensionContext): void {
   client = new Client();
   const own = client;
   const views = new Views(own);
@@ -18,12 +18,11 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     views,
     new Links(views),
     registerCommands(own, views),
-    vscode.workspace.onDidChangeConfiguration((event) =>
-      event.affectsConfiguration("iverson.server.path") ? own.restart() : undefined,
-    ),
+    vscode.workspace.onDidChangeConfiguration(() => (own.outdated ? own.restart() : undefined)),
     vscode.workspace.onDidGrantWorkspaceTrust(() => (own.running ? undefined : own.restart())),
   );
-  await own.restart();
+  // Commands and views are there at once, and wait for the server themselves.
+  void own.restart();
 }
 
 export function deactivate(): Promise<void> | undefined {

@@ -10,9 +10,14 @@ const NAME = process.platform === "win32" ? "iverson-lsp.exe" : "iverson-lsp";
 /** A server, or what to tell whoever looks for it. */
 export type Search = { found: string; from: string } | { missing: string };
 
+/** What the setting says. */
+export function setting(): string {
+  return vscode.workspace.getConfiguration("iverson").get<string>("server.path", "").trim();
+}
+
 /** Looks at the setting, the `PATH`, cargo's folder, and the workspace's builds, in this order. */
 export function findServer(): Search {
-  const set = vscode.workspace.getConfiguration("iverson").get<string>("server.path", "").trim();
+  const set = setting();
   if (set !== "") {
     const wanted = absolute(set);
     return isProgram(wanted)

@@ -39,25 +39,33 @@ interface Shown {
   lines: ReadonlyMap<number, vscode.Range[]>;
 }
 
-export class Views implements vscode.TextDocumentContentProvider, vscode.CodeLensProvider, vscode.Disposable {
+/** Files that are only read: such documents VS Code opens again after a window was loaded anew, which it does of no others. */
+export class Views implements vscode.FileSystemProvider, vscode.CodeLensProvider, vscode.Disposable {
+  /** The views that are followed. */
   private readonly shown = new Map<string, Shown>();
-  private readonly stale = new vscode.EventEmitter<vscode.Uri>();
+  /** How often each was asked for. */
+  private readonly asked = new Map<string, number>();
+  /** Texts are told apart by their times. */
+  private time = Date.now();
+  private readonly changed = new vscode.EventEmitter<vscode.FileChangeEvent[]>();
   private readonly fresh = new vscode.EventEmitter<vscode.Uri>();
   private readonly lenses = new vscode.EventEmitter<void>();
   private readonly parts: vscode.Disposable[];
 
-  readonly onDidChange = this.stale.event;
+  readonly onDidChangeFile = this.changed.event;
   readonly onDidChangeCodeLenses = this.lenses.event;
   /** Told when the text of a view, or what it comes from, is another. */
   readonly onDidRefresh = this.fresh.event;
 
   constructor(private readonly client: Client) {
     this.parts = [
-      vscode.workspace.registerTextDocumentContentProvider(SCHEME, this),
+      vscode.workspace.registerFileSystemProvider(SCHEME, this, { isCaseSensitive: true, isReadonly: true }),
       vscode.languages.registerCodeLensProvider({ scheme: SCHEME }, this),
       client.onStarted((started) => this.listen(started)),
+      vscode.workspace.onDidOpenTextDocument((document) => this.opened(document)),
+      vscode.workspace.onDidChangeTextDocument(({ document }) => this.told(document)),
       vscode.workspace.onDidCloseTextDocument((document) => this.shown.delete(document.uri.toString())),
-      this.stale,
+      this.changed,
       this.fresh,
       this.lenses,
     ];
@@ -67,7 +75,7 @@ export class Views implements vscode.TextDocumentContentProvider, vscode.CodeLen
   async show(subject: Subject): Promise<void> {
     const uri = viewUri(subject);
     if (this.shown.has(uri.toString())) {
-      this.stale.fire(uri);
+      void this.refresh(uri);
     }
     const document = await vscode.workspace.openTextDocument(uri);
     const column = vscode.window.visibleTextEditors.find((editor) => editor.document.uri.scheme === SCHEME)?.viewColumn;
@@ -89,39 +97,78 @@ export class Views implements vscode.TextDocumentContentProvider, vscode.CodeLen
     return this.shown.get(view.toString())?.lines ?? [];
   }
 
-  async provideTextDocumentContent(uri: vscode.Uri, token: vscode.CancellationToken): Promise<string> {
+  async stat(uri: vscode.Uri): Promise<vscode.FileStat> {
+    const size = (await this.readFile(uri)).length;
+    return { type: vscode.FileType.File, ctime: 0, mtime: this.time, size, permissions: vscode.FilePermission.Readonly };
+  }
+
+  async readFile(uri: vscode.Uri): Promise<Uint8Array> {
+    const { text } = this.shown.get(uri.toString()) ?? (await this.ask(uri));
+    return new TextEncoder().encode(text);
+  }
+
+  /** What changes is told of all views that are open. */
+  watch(): vscode.Disposable {
+    return new vscode.Disposable(() => undefined);
+  }
+
+  readDirectory(): never {
+    throw vscode.FileSystemError.NoPermissions();
+  }
+
+  createDirectory(): never {
+    throw vscode.FileSystemError.NoPermissions();
+  }
+
+  writeFile(): never {
+    throw vscode.FileSystemError.NoPermissions();
+  }
+
+  delete(): never {
+    throw vscode.FileSystemError.NoPermissions();
+  }
+
+  rename(): never {
+    throw vscode.FileSystemError.NoPermissions();
+  }
+
+  /** Asks the server for a view, once it has started. */
+  private async ask(uri: vscode.Uri): Promise<Shown> {
     const key = uri.toString();
+    const turn = (this.asked.get(key) ?? 0) + 1;
+    this.asked.set(key, turn);
+    const answer = await this.answer(uri);
+    // What was asked later is newer.
+    if (this.asked.get(key) === turn || !this.shown.has(key)) {
+      this.shown.set(key, answer);
+    }
+    return this.shown.get(key) ?? answer;
+  }
+
+  private async answer(uri: vscode.Uri): Promise<Shown> {
     const subject = subjectOf(uri);
-    const client = this.client.running;
-    const before = this.shown.get(key);
+    const client = await this.client.settled();
+    const before = this.shown.get(uri.toString());
+    const instead = (text: string): Shown => ({ text, language: "iverson", note: undefined, failed: true, lines: new Map() });
     if (subject === undefined) {
-      return "-- This is no view of a definition.\n";
+      return instead("-- This is no view of a definition.\n");
     }
     if (client === undefined) {
-      return before?.text ?? "-- The language server is not running.\n";
+      return before ?? instead("-- The language server is not running.\n");
     }
     const { source, def, stage } = subject;
     try {
+      // The server knows the programs that are open; this one may be a tab that nobody has looked at yet.
+      await vscode.workspace.openTextDocument(source);
       const asked = { uri: client.code2ProtocolConverter.asUri(source), def, stage };
-      const view = await client.sendRequest(viewRequest, asked, token);
-      this.shown.set(key, await read(client, view));
+      return read(client, await client.sendRequest(viewRequest, asked));
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
       // While the program is broken the view stays as it was, and says so; nothing jumps.
-      const last = before?.failed === true ? undefined : before;
-      const text = last?.text ?? `-- ${message.replace(/\n/gu, "\n-- ")}\n`;
-      const note = last === undefined ? undefined : `as it was before an edit: ${message}`;
-      const failed = last === undefined;
-      this.shown.set(key, { text, language: last?.language ?? "iverson", note, failed, lines: new Map() });
+      return before === undefined || before.failed === true
+        ? instead(`-- ${message.replace(/\n/gu, "\n-- ")}\n`)
+        : { ...before, note: `as it was before an edit: ${message}`, lines: new Map() };
     }
-    // The document has its new text only after this has returned.
-    setTimeout(() => {
-      this.fresh.fire(uri);
-      this.lenses.fire();
-      const document = vscode.workspace.textDocuments.find((open) => open.uri.toString() === key);
-      void (document && this.colour(document));
-    }, 0);
-    return this.shown.get(key)?.text ?? "";
   }
 
   provideCodeLenses(document: vscode.TextDocument): vscode.CodeLens[] {
@@ -149,18 +196,53 @@ export class Views implements vscode.TextDocumentContentProvider, vscode.CodeLen
   private listen(client: LanguageClient): void {
     client.onNotification(viewsChanged, ({ uri }) => {
       const source = client.protocol2CodeConverter.asUri(uri).toString();
-      this.refresh((subject) => subject.source.toString() === source);
+      this.refreshAll((subject) => subject.source.toString() === source);
     });
     // What was asked of the server before is asked again.
-    this.refresh(() => true);
+    this.refreshAll(() => true);
   }
 
-  private refresh(concerned: (subject: Subject) => boolean): void {
-    for (const { uri } of vscode.workspace.textDocuments) {
+  private refreshAll(concerned: (subject: Subject) => boolean): void {
+    for (const key of [...this.shown.keys()]) {
+      const uri = vscode.Uri.parse(key);
       const subject = subjectOf(uri);
-      if (subject !== undefined && concerned(subject)) {
-        this.stale.fire(uri);
+      if (opened(uri) === undefined) {
+        // Who opens it asks for it.
+        this.shown.delete(key);
+      } else if (subject !== undefined && concerned(subject)) {
+        void this.refresh(uri);
       }
+    }
+  }
+
+  /** Asks again for a view that is open. */
+  private async refresh(uri: vscode.Uri): Promise<void> {
+    const { text } = await this.ask(uri);
+    const document = opened(uri);
+    if (document === undefined) {
+      return;
+    }
+    if (document.getText() === text) {
+      this.told(document);
+    } else {
+      this.time++;
+      this.changed.fire([{ type: vscode.FileChangeType.Changed, uri }]);
+    }
+  }
+
+  /** It may have changed between being read and being open. */
+  private opened(document: vscode.TextDocument): void {
+    if (document.uri.scheme === SCHEME) {
+      void this.refresh(document.uri);
+    }
+  }
+
+  /** A view has its text now. */
+  private told(document: vscode.TextDocument): void {
+    if (document.uri.scheme === SCHEME) {
+      this.fresh.fire(document.uri);
+      this.lenses.fire();
+      void this.colour(document);
     }
   }
 
@@ -172,6 +254,11 @@ export class Views implements vscode.TextDocumentContentProvider, vscode.CodeLen
   }
 }
 
+function opened(uri: vscode.Uri): vscode.TextDocument | undefined {
+  const key = uri.toString();
+  return vscode.workspace.textDocuments.find((document) => document.uri.toString() === key);
+}
+
 const titles: Record<string, string> = {
   adjoint: "Adjoint",
   forward: "Forward derivative",
@@ -180,7 +267,7 @@ const titles: Record<string, string> = {
   cost: "Cost",
 };
 
-async function read(client: LanguageClient, view: View): Promise<Shown> {
+function read(client: LanguageClient, view: View): Shown {
   const convert = (range: Range): vscode.Range => client.protocol2CodeConverter.asRange(range);
   const lines = new Map(view.lines.map(({ line, origins }) => [line, origins.map(convert)]));
   return { text: view.text, language: view.language, note: view.note, lines };

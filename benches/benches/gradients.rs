@@ -11,12 +11,17 @@
     reason = "a failed expectation is a failed test"
 )]
 
+use std::sync::Arc;
+
 use iverson_benches::{call, checked, models};
 use lang_core::base::GlobalName;
+use lang_core::exec::Programs;
 use lang_core::generated::Generated;
 use lang_core::interp::Value;
 use lang_core::ir::core::Outside;
+use lang_core::resolve::forms::Derivative;
 use lang_core::session::Session;
+use lang_jit::Jit;
 
 fn main() {
     divan::main();
@@ -49,12 +54,17 @@ fn point(session: &Session, model: &Model) -> Value {
     call(session, None, model.name, &[], sizes).expect("a point")
 }
 
+/// By machine code.
+fn programs() -> Programs {
+    Programs::with(Arc::new(Jit::new().expect("a processor")))
+}
+
 fn by_generated(bencher: divan::Bencher<'_, '_>, model: &Model) {
     let session = checked(&models());
     let point = point(&session, model);
     let globals = |_: &GlobalName| None;
-    let outside = |why: &Outside| panic!("{why:?}");
-    let generated = Generated::new(&session, &globals, &outside);
+    let outside = |why: &Outside, _: Option<Derivative>| panic!("{why:?}");
+    let generated = Generated::new(&session, &globals, programs(), &outside);
     let name = format!("{}_gradient", model.name);
     bencher
         .bench_local(|| call(&session, Some(&generated), &name, model.sizes, vec![point.clone()]).expect("a gradient"));
@@ -88,8 +98,8 @@ fn from_text_to_the_first_gradient(bencher: divan::Bencher<'_, '_>, k: usize) {
     let name = format!("{}_gradient", SMALL[k].name);
     bencher.bench_local(|| {
         let session = checked(&text);
-        let (globals, outside) = (|_: &GlobalName| None, |_: &Outside| {});
-        let generated = Generated::new(&session, &globals, &outside);
+        let (globals, outside) = (|_: &GlobalName| None, |_: &Outside, _: Option<Derivative>| {});
+        let generated = Generated::new(&session, &globals, programs(), &outside);
         call(&session, Some(&generated), &name, SMALL[k].sizes, vec![point.clone()]).expect("a gradient")
     });
 }

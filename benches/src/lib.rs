@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use lang_core::ad;
 use lang_core::base::{GlobalName, Span};
-use lang_core::interp::{Derivatives, Host, Interp, Limits, RtInstance, Value};
+use lang_core::interp::{Elsewhere, Host, Interp, Limits, RtInstance, Value};
 use lang_core::ir::core::{Callee, Derivation};
 use lang_core::ir::ssa::Ssa;
 use lang_core::pipeline::Module;
@@ -56,7 +56,7 @@ impl Host for Silent {
 #[must_use]
 pub fn call(
     session: &Session,
-    by: Option<&dyn Derivatives>,
+    by: Option<&dyn Elsewhere>,
     name: &str,
     sizes: &[i64],
     args: Vec<Value>,

@@ -1,6 +1,6 @@
-//! Derivatives of a run by their generated forms: an operator that the interpreter reaches becomes a function
-//! ([`crate::ir::applied`]), made once for all data and sizes, and the engine runs it. What has no such form, and
-//! what fails, is the interpreter's.
+//! Derivatives of a run by their generated forms, and its longer expressions: what the interpreter reaches becomes a
+//! function ([`crate::ir::applied`]), made once for all data and sizes, and the engine runs it. What has no such form,
+//! and what fails, is the interpreter's.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -9,13 +9,14 @@ use std::sync::Arc;
 use crate::base::GlobalName;
 use crate::exec::given::{self, Read, Refused, Texts};
 use crate::exec::{Machine, Programs, Stopped, Tensor, World, border};
-use crate::interp::{Around, Asked, Derivatives, Taken, Value};
+use crate::interp::{Around, Asked, Elsewhere, Taken, Value};
 use crate::ir::applied::{Applied, Site, Text};
 use crate::ir::core::{Callee, Leaf, Outside, Reason};
 use crate::ir::flat::Source;
 use crate::ir::ssa::Ssa;
 use crate::pipeline::Callees;
 use crate::predicate::{Atom, LocalId, Poly};
+use crate::resolve::forms::Derivative;
 use crate::types::tree::{Body, TId};
 use crate::types::ty::Type;
 
@@ -25,15 +26,17 @@ const MAX_FUNCTIONS: usize = 256;
 /// The values of top-level `let`s.
 pub type Globals<'g> = &'g dyn Fn(&GlobalName) -> Option<Value>;
 
+/// Is told what is left to the interpreter, and of a derivative its operator.
+pub type Told<'g> = &'g dyn Fn(&Outside, Option<Derivative>);
+
 /// What is known of expressions of bodies.
 type Cached<T> = RefCell<HashMap<(Text, TId), Arc<[T]>>>;
 
-/// Takes the derivatives of a run.
+/// Evaluates parts of a run.
 pub struct Generated<'g> {
     callees: &'g dyn Callees,
     globals: Globals<'g>,
-    /// Is told what has no generated derivative.
-    outside: &'g dyn Fn(&Outside),
+    outside: Told<'g>,
     made: RefCell<HashMap<Applied, Option<Arc<Ssa>>>>,
     programs: Programs,
     free: Cached<LocalId>,
@@ -41,7 +44,7 @@ pub struct Generated<'g> {
     tally: Cell<Tally>,
 }
 
-/// What came of the derivatives that were asked for.
+/// What came of what was asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Tally {
     /// Functions that were made.
@@ -77,16 +80,16 @@ impl Tally {
 }
 
 impl<'g> Generated<'g> {
-    /// Derivatives of what is among these definitions. `outside` is told what is left to the interpreter, each time
-    /// that it is found out.
+    /// What is among these definitions, by these programs, which none but this fills. `outside` is told what is left to
+    /// the interpreter, each time that it is found out, and whether a derivative is or an expression.
     #[must_use]
-    pub fn new(callees: &'g dyn Callees, globals: Globals<'g>, outside: &'g dyn Fn(&Outside)) -> Self {
+    pub fn new(callees: &'g dyn Callees, globals: Globals<'g>, programs: Programs, outside: Told<'g>) -> Self {
         Self {
             callees,
             globals,
             outside,
             made: RefCell::default(),
-            programs: Programs::default(),
+            programs,
             free: RefCell::default(),
             mentioned: RefCell::default(),
             tally: Cell::default(),
@@ -108,14 +111,14 @@ impl<'g> Generated<'g> {
     fn left(&self, asked: &Asked<'_>, what: Reason) {
         let (code, node) = match asked {
             Asked::Operator(derived, _) => (derived.place().code(), derived.place().node()),
-            Asked::Variable { code, node, .. } => (&***code, *node),
+            Asked::Variable { code, node, .. } | Asked::Here { code, node, .. } => (&***code, *node),
         };
         let span = code.body().nodes[node].span;
-        (self.outside)(&Outside { what, item: code.item().clone(), span });
+        (self.outside)(&Outside { what, item: code.item().clone(), span }, asked.operator());
     }
 
     /// The function of what was applied, if it has one.
-    fn function(&self, applied: &Applied) -> Option<Arc<Ssa>> {
+    fn function(&self, applied: &Applied, operator: Option<Derivative>) -> Option<Arc<Ssa>> {
         if let Some(known) = self.made.borrow().get(applied) {
             return known.clone();
         }
@@ -129,7 +132,7 @@ impl<'g> Generated<'g> {
                 Some(Arc::clone(&stages.ssa))
             }
             Err(why) => {
-                (self.outside)(&why);
+                (self.outside)(&why, operator);
                 None
             }
         };
@@ -137,8 +140,8 @@ impl<'g> Generated<'g> {
         made
     }
 
-    fn run(&self, read: &Read, around: &Around<'_>) -> Result<Option<Value>, Stopped> {
-        let Some(ssa) = self.function(&read.applied) else {
+    fn run(&self, read: &Read, operator: Option<Derivative>, around: &Around<'_>) -> Result<Option<Value>, Stopped> {
+        let Some(ssa) = self.function(&read.applied, operator) else {
             self.count(|t| t.outside += 1);
             return Ok(None);
         };
@@ -182,11 +185,11 @@ fn written(applied: &Applied) -> Option<&Type> {
             Type::Fun(ty) => Some(&ty.result),
             _ => None,
         },
-        Site::Variable { scope, node, .. } => Some(&scope.text.body.nodes[*node].ty),
+        Site::Variable { scope, node, .. } | Site::Here { scope, node } => Some(&scope.text.body.nodes[*node].ty),
     }
 }
 
-impl Derivatives for Generated<'_> {
+impl Elsewhere for Generated<'_> {
     fn take(&self, asked: &Asked<'_>, around: &Around<'_>) -> Taken {
         let read = match given::read(asked, self) {
             Ok(read) => read,
@@ -197,18 +200,18 @@ impl Derivatives for Generated<'_> {
             Err(Refused::Outside(what)) => {
                 self.count(|t| t.outside += 1);
                 self.left(asked, what);
-                return Taken::Not;
+                return Taken::Never;
             }
         };
-        match self.run(&read, around) {
+        match self.run(&read, asked.operator(), around) {
             Ok(Some(value)) => {
                 self.count(|t| t.taken += 1);
                 return Taken::Value(value);
             }
-            Ok(None) => {}
+            Ok(None) => return Taken::Never,
             Err(Stopped::Interrupted) => return Taken::Interrupted,
             // It fails again in the interpreter, which tells where and why.
-            Err(Stopped::Failed(_)) => self.count(|t| t.failed += 1),
+            Err(Stopped::Failed(_) | Stopped::Unset) => self.count(|t| t.failed += 1),
             Err(Stopped::TooLarge(_)) => {
                 self.count(|t| t.beyond += 1);
                 self.left(asked, Reason::Memory);

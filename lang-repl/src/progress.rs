@@ -206,10 +206,11 @@ fn position(progress: &Progress) -> String {
         (Work::Steps, Some(total)) => format!("step {} of {total}", (done + 1).min(*total)),
         (Work::Steps | Work::Loop, _) => format!("{done} steps"),
         (Work::Passes(of), Some(total)) => format!("{}: pass {} of {total}", of.name(), (done + 1).min(*total)),
-        (Work::Statements(of), Some(total)) => {
-            format!("{}: statement {} of {total}", of.name(), (done + 1).min(*total))
+        (Work::Statements(of), total) => {
+            let of = of.map(|of| of.name());
+            let nth = total.map(|total| format!("statement {} of {total}", (done + 1).min(total)));
+            of.map(str::to_owned).into_iter().chain(nth).collect::<Vec<_>>().join(": ")
         }
-        (Work::Statements(of), None) => of.name().to_owned(),
         (Work::Passes(of), None) => format!("{}: pass {}", of.name(), done + 1),
     }
 }

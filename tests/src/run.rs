@@ -3,19 +3,23 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashMap};
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 
 use lang_core::base::{GlobalName, ModuleName, Span};
+use lang_core::exec::Programs;
+use lang_core::exec::native::Backend;
 use lang_core::generated::{Generated, Tally};
 use lang_core::interp::print::Layout;
 use lang_core::interp::{Failure, Host, Interp, Limits, RtInstance, Value};
 use lang_core::ir::core::Outside;
 use lang_core::resolve::Names as _;
+use lang_core::resolve::forms::Derivative;
 use lang_core::session::{ItemRef, Running, Session};
 use lang_core::syntax::parser::parse_item;
 use lang_core::syntax::split::{ItemKind, split};
 use lang_core::types::ty::Type;
+use lang_jit::Jit;
 
 use crate::literate::{Block, Kind};
 use crate::render;
@@ -88,7 +92,7 @@ pub fn run(session: &Session, limits: Limits, interrupt: &AtomicBool) -> String 
     shown(Run::new(session, MAIN.into(), limits, interrupt))
 }
 
-/// The same, by generated derivatives where there are any.
+/// The same, evaluated in these ways where there are any.
 #[must_use]
 pub fn run_generated(session: &Session, ways: &Ways) -> String {
     let interrupt = AtomicBool::new(false);
@@ -132,16 +136,35 @@ pub fn value_of_main_after(session: &Session, module: &str, prepare: Prepare<'_>
     }
 }
 
-/// How derivatives were taken.
+/// How parts of a run were evaluated.
 #[derive(Default, Debug)]
 pub struct Ways {
+    /// By machine code, loops and calls too; else derivatives by the engine alone.
+    pub native: bool,
     /// How many which way.
     pub tally: Cell<Tally>,
-    /// What has no generated derivative.
+    /// What has no other form.
     pub outside: RefCell<Vec<Outside>>,
 }
 
-/// The same, by generated derivatives where there are any.
+impl Ways {
+    /// As programs run: whatever has another form, by machine code.
+    #[must_use]
+    pub fn native() -> Self {
+        Self { native: true, ..Self::default() }
+    }
+
+    fn programs(&self) -> Programs {
+        static JIT: OnceLock<Arc<Jit>> = OnceLock::new();
+        if !self.native {
+            return Programs::default();
+        }
+        let jit = JIT.get_or_init(|| Arc::new(Jit::new().unwrap_or_else(|why| panic!("{why}"))));
+        Programs::with(Arc::clone(jit) as Arc<dyn Backend>)
+    }
+}
+
+/// The same, evaluated in these ways where there are any.
 ///
 /// # Errors
 /// As above.
@@ -269,15 +292,18 @@ impl<'s> Run<'s> {
     ) -> Result<T, Box<Failure>> {
         let program = Running::new(self.session, &self.values);
         let globals = |name: &GlobalName| self.values.get(name).cloned();
-        let outside = |why: &Outside| {
+        let outside = |why: &Outside, _: Option<Derivative>| {
             self.ways.into_iter().for_each(|ways| ways.outside.borrow_mut().push(why.clone()));
         };
-        let generated = Generated::new(self.session, &globals, &outside);
+        let programs = self.ways.map(Ways::programs).unwrap_or_default();
+        let generated = Generated::new(self.session, &globals, programs, &outside);
         let mut host = Console { session: self.session, out: &mut self.out };
         let mut interp = Interp::new(&program, &mut host, self.limits, self.interrupt);
         (self.prepare)(&mut interp);
-        if self.ways.is_some() {
-            interp.take_derivatives(&generated);
+        match self.ways {
+            Some(Ways { native: true, .. }) => interp.take_regions(&generated),
+            Some(_) => interp.take_derivatives(&generated),
+            None => {}
         }
         let result = task(&mut interp);
         if let Some(ways) = self.ways {

@@ -48,6 +48,8 @@ struct Share {
     outside: BTreeMap<&'static str, usize>,
     /// How the derivatives of the runs were taken, and why some are the interpreter's.
     ways: Ways,
+    /// The same of runs by machine code.
+    native: Ways,
 }
 
 /// The value of `main` in Tensor SSA; the reason where it has no such form.
@@ -95,7 +97,10 @@ fn judge(session: &mut Session, name: &str, check: &Value, tolerance: Tolerance,
         differing.map(|differing| format!("{how}{differing}"))
     };
     let run = value_of_main_generated(session, MODULE, &share.ways);
-    judge("", value_of_main(session, MODULE)).or_else(|| judge("as it runs: ", run))
+    let native = value_of_main_generated(session, MODULE, &share.native);
+    judge("", value_of_main(session, MODULE))
+        .or_else(|| judge("by generated derivatives: ", run))
+        .or_else(|| judge("by machine code: ", native))
 }
 
 /// A share of the checks, on a session of its own.
@@ -106,12 +111,13 @@ fn judge_share(
     (nth, of): (usize, usize),
 ) -> Share {
     let mut session = session(programs);
-    let mut share = Share::default();
+    let mut share = Share { native: Ways::native(), ..Share::default() };
     for (_, (name, check)) in checks.iter().enumerate().filter(|(k, _)| k % of == nth) {
-        let broken = share.ways.tally.get().broken;
+        let broken = |share: &Share| share.ways.tally.get().broken + share.native.tally.get().broken;
+        let before = broken(&share);
         let wrong = judge(&mut session, name, check, tolerances.get(name), &mut share);
         share.wrong.extend(wrong);
-        if share.ways.tally.get().broken > broken {
+        if broken(&share) > before {
             share.wrong.push(format!("{name}: the engine broke"));
         }
     }
@@ -134,18 +140,20 @@ fn derivatives_have_their_golden_values() {
         shares.into_iter().map(|share| share.join().expect("no share panics")).collect()
     });
     let (mut wrong, mut generated, mut outside) = (Vec::new(), 0, BTreeMap::<&str, usize>::new());
-    let (mut ways, mut left) = (Tally::default(), BTreeMap::<&str, usize>::new());
+    let (mut ways, mut native) = (Tally::default(), Tally::default());
+    let mut left = BTreeMap::<&str, usize>::new();
     for share in shares {
         wrong.extend(share.wrong);
         generated += share.generated;
         ways = ways.plus(share.ways.tally.get());
+        native = native.plus(share.native.tally.get());
         for why in share.ways.outside.into_inner() {
             *left.entry(why.what.phrase()).or_default() += 1;
         }
         share.outside.into_iter().for_each(|(reason, count)| *outside.entry(reason).or_default() += count);
     }
     assert!(generated * 2 >= checks.len(), "only {generated} of {} have generated derivatives", checks.len());
-    println!("as they run: {ways:?}; the interpreter's: {left:?}");
+    println!("by generated derivatives: {ways:?}; the interpreter's: {left:?}; by machine code: {native:?}");
     println!("{generated} of {} by generated derivatives; not in core: {outside:?}", checks.len());
     println!("{} elements of machine code farther than one sum explains", loose());
     assert!(loose() <= 40, "{} elements of machine code are farther than one sum explains", loose());

@@ -45,7 +45,7 @@ pub trait Texts {
     fn global(&self, name: &GlobalName) -> Option<Value>;
 }
 
-/// Reads what an operator is applied to.
+/// Reads what an operator is applied to, or what an expression reads.
 ///
 /// # Errors
 /// Why the interpreter has to evaluate it.
@@ -64,6 +64,12 @@ pub fn read(asked: &Asked<'_>, texts: &dyn Texts) -> Result<Read> {
             let locals = read.filter_map(|l| Some((l, frame.get(l)?)));
             let scope = reader.scope(code, frame.types(), locals)?;
             Site::Variable { scope, node: *node, by: *by, of: *of }
+        }
+        Asked::Here { code, frame, node } => {
+            let locals = texts.free(code.body(), *node);
+            reader.mention(code.body(), *node);
+            let read = locals.iter().filter_map(|l| Some((*l, frame.get(*l)?)));
+            Site::Here { scope: reader.scope(code, frame.types(), read)?, node: *node }
         }
     };
     // The functions of top-level `let`s mention others.

@@ -62,6 +62,8 @@ pub enum Stopped {
     Interrupted,
     /// There is no room.
     TooLarge(TooLarge),
+    /// A top-level `let` has no value yet.
+    Unset,
     /// An integer is beyond what the function is understood for ([`Ssa::bounded`]).
     Beyond,
     /// What no pass makes.
@@ -238,7 +240,7 @@ impl Run<'_> {
         // Their extents may be made of integers that are passed.
         for (k, name, input) in seen {
             let dims = self.dims(&input.leaf.dims)?;
-            let part = self.world.part(name, &input.leaf, &dims).ok_or(Stopped::Broken("a global"))?;
+            let part = self.world.part(name, &input.leaf, &dims).ok_or(Stopped::Unset)?;
             inputs.get_mut(k).into_iter().for_each(|slot| *slot = Some(part.clone()));
         }
         inputs.into_iter().collect::<Option<Vec<Tensor>>>().ok_or(Stopped::Broken("an input"))

@@ -20,6 +20,8 @@ use crate::syntax::ops::BinOp;
 pub(super) enum Missing {
     /// It reads an element that there is not.
     Outside,
+    /// A top-level `let` has no value yet.
+    Unset,
     /// What no pass makes.
     Broken(&'static str),
 }
@@ -28,6 +30,7 @@ impl From<Missing> for Stopped {
     fn from(why: Missing) -> Self {
         match why {
             Missing::Outside => Self::Broken("an element outside"),
+            Missing::Unset => Self::Unset,
             Missing::Broken(what) => Self::Broken(what),
         }
     }
@@ -519,7 +522,7 @@ impl<'r, 'a> Names<'r, 'a> {
                     None => Part::Fixed(self.run.local(*x).ok_or(Missing::Broken("a size"))?),
                 },
             },
-            Atom::Global(name) => Part::Fixed(self.run.world.integer(name).ok_or(Missing::Broken("a global"))?),
+            Atom::Global(name) => Part::Fixed(self.run.world.integer(name).ok_or(Missing::Unset)?),
             Atom::Read(x, _, at) => {
                 let element = self.element(*x, at)?;
                 match element.at.iter().all(|n| n.fixed().is_some()).then(|| element.read(&[])) {

@@ -10,7 +10,7 @@ use super::build::{BuildError, Builder};
 use super::code::{Code, Frame, Host, Program};
 use super::count::Counts;
 use super::failure::{At, Eval, Failure};
-use super::generated::Derivatives;
+use super::generated::{Elsewhere, Regions};
 use super::memory::{Limits, Memory};
 use super::progress::Works;
 use super::rule::Rule;
@@ -43,8 +43,9 @@ pub struct Interp<'a> {
     /// Not 0 while what runs has run before, so that `dbg` has shown it.
     pub(super) quiet: usize,
     pub(super) rules: HashMap<GlobalName, Option<Rule>>,
-    /// Who takes derivatives before they are taken here.
-    pub(super) derivatives: Option<&'a dyn Derivatives>,
+    /// Who is asked before something is evaluated here.
+    pub(super) elsewhere: Option<&'a dyn Elsewhere>,
+    pub(super) regions: Regions,
     /// The counted work that is under way.
     pub(super) works: Works<'a>,
 }
@@ -69,7 +70,8 @@ impl<'a> Interp<'a> {
             deriving: 0,
             quiet: 0,
             rules: HashMap::new(),
-            derivatives: None,
+            elsewhere: None,
+            regions: Regions::default(),
             works: Works::default(),
         }
     }
@@ -321,7 +323,10 @@ impl<'a> Interp<'a> {
         if cfg!(debug_assertions) {
             self.check_params(at, &code, &frame)?;
         }
-        self.inside(at, |this| this.eval(&code, &mut frame, root))
+        self.inside(at, |this| match this.region(&code, &frame, root)? {
+            Some(value) => Ok(value),
+            None => this.eval(&code, &mut frame, root),
+        })
     }
 
     /// The shapes of arguments are those their types say: what the checker promises.

@@ -69,6 +69,11 @@ impl Interp<'_> {
     /// recursion holds what one kind needs and not what all need.
     fn compound(&mut self, c: &Arc<Code>, f: &mut Frame, id: TId, node: &Node) -> Eval {
         let at = c.at(node.span);
+        if matches!(node.kind, Expr::Binder { .. } | Expr::Fold { .. } | Expr::Loop { .. })
+            && let Some(value) = self.region(c, f, id)?
+        {
+            return Ok(value);
+        }
         match &node.kind {
             // (4.3), (4.16): an operand that is a false bracket adds nothing, which (4.24)
             // counts so and which keeps the sign of a zero.

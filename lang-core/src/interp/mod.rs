@@ -49,7 +49,7 @@ pub use derive::{Derived, Place};
 pub use dual::{Dual, Perturbation};
 pub use failure::Failure;
 pub use figure::Figure;
-pub use generated::{Around, Asked, Derivatives, Taken};
+pub use generated::{Around, Asked, Elsewhere, Taken};
 pub use memory::Limits;
 pub use progress::{Progress, Work};
 pub use relation::Relation;

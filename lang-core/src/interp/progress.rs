@@ -18,8 +18,8 @@ pub enum Work {
     Loop,
     /// The passes of a derivative operator, one for each real of the argument.
     Passes(Derivative),
-    /// The statements of a generated derivative.
-    Statements(Derivative),
+    /// The statements of what is evaluated elsewhere: of a generated derivative, or of an expression.
+    Statements(Option<Derivative>),
 }
 
 /// How far some work is.

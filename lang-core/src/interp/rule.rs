@@ -28,14 +28,14 @@ impl Interp<'_> {
     /// From here on, the derivative of this definition is that of its body, whatever rule stands
     /// beside it: to test the rule.
     pub fn ignore_rule(&mut self, def: &GlobalName) {
-        self.derivatives = None;
+        self.elsewhere = None;
         self.rules.insert(def.clone(), None);
     }
 
     /// From here on, the derivative of this definition is by its adjoint rule alone, also where it
     /// has a derivative rule: to test the rule. Without an adjoint rule it is that of its body.
     pub fn prefer_adjoint(&mut self, def: &GlobalName) {
-        self.derivatives = None;
+        self.elsewhere = None;
         let rule = self.written(def, "adjoint").map(Rule::Adjoint);
         self.rules.insert(def.clone(), rule);
     }

@@ -1,6 +1,6 @@
-//! A derivative operator that the run has applied: what is known of it before the data. What is differentiated is a
-//! function value: a definition at types, or a lambda, of whose captured values some are functions again. Data are
-//! not in it, nor sizes: so one form serves all that differ in these alone.
+//! A derivative operator that the run has applied, or an expression that it has reached: what is known of it before the
+//! data. What is differentiated is a function value: a definition at types, or a lambda, of whose captured values some
+//! are functions again. Data are not in it, nor sizes: so one form serves all that differ in these alone.
 //!
 //! Whoever reads it off values ([`crate::exec::given`]) and whoever makes a function of it (`norm/elaborate/applied`)
 //! walk it in one order, in which sizes and data are passed: top-level `let`s; of a [`Scope`] its types, then its
@@ -129,7 +129,7 @@ pub struct Operator {
     pub of: Arc<Known>,
 }
 
-/// A derivative that the run asks for.
+/// A derivative that the run asks for, or a value.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Applied {
     /// What is asked for.
@@ -138,7 +138,7 @@ pub struct Applied {
     pub globals: Vec<(GlobalName, Type, Given)>,
 }
 
-/// Where a derivative stands, and what it is of.
+/// Where a derivative stands, and what it is of; or an expression.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Site {
     /// An operator, at arguments.
@@ -154,6 +154,13 @@ pub enum Site {
         /// What is differentiated.
         of: TId,
     },
+    /// An expression: its value.
+    Here {
+        /// Where it stands.
+        scope: Scope,
+        /// The expression.
+        node: TId,
+    },
 }
 
 impl Applied {
@@ -162,7 +169,7 @@ impl Applied {
     #[must_use]
     pub fn item(&self) -> &GlobalName {
         match &self.site {
-            Site::Variable { scope, .. } => &scope.text.item,
+            Site::Variable { scope, .. } | Site::Here { scope, .. } => &scope.text.item,
             Site::Operator(operator, _) => operator.item(),
         }
     }

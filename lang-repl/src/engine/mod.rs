@@ -2,22 +2,25 @@
 //! them, running their items, calling `main`, evaluating expressions. The rest of the crate knows
 //! neither the session nor the interpreter.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
 use lang_core::base::{Code, Diagnostic, GlobalName, ModuleName, Span};
+use lang_core::exec::Programs;
 use lang_core::generated::Generated;
 use lang_core::interp::{Counts, Failure, Frame, Interp, Limits, RtInstance, Value};
-use lang_core::ir::core::Outside;
+use lang_core::ir::core::{Outside, Reason};
 use lang_core::resolve::Names as _;
+use lang_core::resolve::forms::Derivative;
 use lang_core::session::{self, ItemRef, Running, Session};
 use lang_core::syntax::split::ItemKind;
 use lang_core::types::info::TypeInfo;
 use lang_core::types::tree::Body;
 use lang_core::types::ty::{Signature, SizeSource, Type};
+use lang_jit::Jit;
 
 use crate::cli::{Backend, Common, Nan};
 use crate::files;
@@ -72,10 +75,12 @@ pub(crate) struct Engine {
     /// Count what runs?
     pub(crate) counting: bool,
     pub(crate) counts: Counts,
-    /// Does the interpreter take derivatives too?
+    /// Does the interpreter evaluate everything?
     pub(crate) plain: bool,
-    /// The definitions that were told to have no generated derivative.
-    told: RefCell<HashSet<GlobalName>>,
+    /// Makes machine code, if there is any for this processor.
+    jit: OnceCell<Option<Arc<Jit>>>,
+    /// The definitions that were told to be left to the interpreter, or their derivatives.
+    told: RefCell<HashSet<(GlobalName, bool)>>,
     /// Stop where a NaN comes up?
     pub(crate) trap_nan: bool,
     /// What a run may use.
@@ -101,6 +106,7 @@ impl Engine {
             counting: common.count,
             counts: Counts::default(),
             plain: common.backend == Backend::Interp,
+            jit: OnceCell::new(),
             told: RefCell::default(),
             trap_nan: common.nan == Nan::Stop,
             limits: Limits::default(),
@@ -474,8 +480,8 @@ impl Engine {
         let (result, counts) = {
             let program = Running::new(&self.session, &self.values);
             let globals = |name: &GlobalName| self.values.get(name).cloned();
-            let outside = |why: &Outside| self.tell_outside(why, here);
-            let generated = Generated::new(&self.session, &globals, &outside);
+            let outside = |why: &Outside, of: Option<Derivative>| self.tell_outside(why, of.is_some(), here);
+            let generated = Generated::new(&self.session, &globals, self.programs(), &outside);
             let mut host = Console { out: self.out, start: self.start, engine: self, here };
             let mut interp = Interp::new(&program, &mut host, self.limits, &interrupt::STOP);
             if self.counting {
@@ -485,7 +491,7 @@ impl Engine {
                 interp.trap_nan();
             }
             if !self.plain {
-                interp.take_derivatives(&generated);
+                interp.take_regions(&generated);
             }
             interp.watch(&progress::ASKED);
             (f(&mut interp), interp.counts())
@@ -496,9 +502,18 @@ impl Engine {
         result.map_err(|failure| self.failure(&failure, here))
     }
 
-    /// Says, once, that derivatives through a definition are the interpreter's, and why.
-    fn tell_outside(&self, why: &Outside, here: &Here) {
-        if self.silent || self.out.is_json() || !self.told.borrow_mut().insert(why.item.clone()) {
+    /// Where functions are made ready to run: with machine code, if there is any for this processor.
+    fn programs(&self) -> Programs {
+        let jit = self.jit.get_or_init(|| Jit::new().ok().map(Arc::new)).clone();
+        jit.map_or_else(Programs::default, |jit| Programs::with(jit))
+    }
+
+    /// Says, once, that a definition is the interpreter's, or derivatives through it are, and why.
+    fn tell_outside(&self, why: &Outside, derivative: bool, here: &Here) {
+        // That a program prints is no news.
+        let plain = !derivative && matches!(why.what, Reason::Effect | Reason::Errors);
+        if plain || self.silent || self.out.is_json() || !self.told.borrow_mut().insert((why.item.clone(), derivative))
+        {
             return;
         }
         let library = session::LIBRARY.iter().any(|(module, _)| why.item.module == *module);
@@ -509,7 +524,8 @@ impl Engine {
         };
         // Of the library a reader knows no lines.
         let place = if library { None } else { self.place_in(&why.item, why.span, here) };
-        let text = format!("derivatives of {name} are left to the interpreter: there is {}", why.what.phrase());
+        let what = if derivative { format!("derivatives of {name} are") } else { format!("{name} is") };
+        let text = format!("{what} left to the interpreter: there is {}", why.what.phrase());
         self.out.note(&report::note(&text, place.as_ref(), &self.sources));
     }
 

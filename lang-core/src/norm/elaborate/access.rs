@@ -112,7 +112,7 @@ impl Elaborator<'_> {
                 return Ok(poly.clone());
             }
         }
-        let poly = self.exact(value, span);
+        let poly = self.exact(value, span)?;
         self.use_in_index(&poly);
         if poly.overflowed() { Err(self.outside(Reason::TooLarge, span)) } else { Ok(poly) }
     }

@@ -1,4 +1,4 @@
-//! A derivative operator that the run has applied ([`Applied`]), as a function: its parameters are the data that the
+//! A derivative operator that the run has applied, or an expression that it has reached ([`Applied`]), as a function: its parameters are the data that the
 //! function values have captured and the arguments, in the order in which they are read off values. Captured
 //! functions are known here as they are in an elaborated text, so that they are put in place or called.
 //!
@@ -44,6 +44,10 @@ impl Elaborator<'_> {
                 let mut frame = this.frame_of(&mut passed, scope, &Solved::new())?;
                 let span = this.span(&frame, *of);
                 this.deriv(&mut frame, *by, *of, span)
+            }
+            Site::Here { scope, node } => {
+                let mut frame = this.frame_of(&mut passed, scope, &Solved::new())?;
+                this.expr(&mut frame, *node)
             }
         })?;
         let body = Expr::lets(bindings, self.data(&result, span)?);

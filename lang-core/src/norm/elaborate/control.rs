@@ -183,7 +183,7 @@ impl Elaborator<'_> {
             Pat::Sized(_, inner) => self.fitting(inner, value, ty, span),
             Pat::Int(i) => match value {
                 Sym::Int { .. } => {
-                    let poly = self.exact(value.clone(), span);
+                    let poly = self.exact(value.clone(), span)?;
                     Ok(Pred::equal(&poly, &Poly::constant((*i).into())))
                 }
                 _ => Err(self.outside(Reason::Errors, span)),
@@ -212,7 +212,7 @@ impl Elaborator<'_> {
             }
             Pat::Ctor(k, items) => {
                 let tag = self.component(value, 0)?;
-                let tag = self.exact(tag, span);
+                let tag = self.exact(tag, span)?;
                 let mut all = Pred::equal(&tag, &Poly::constant((*k).into()));
                 let reached = all.clone();
                 let args = self.constructor(ty, *k, span)?;

@@ -403,7 +403,7 @@ impl Elaborator<'_> {
     /// One comparison; of integers that cannot have wrapped a predicate.
     fn comparison(&mut self, op: BinOp, a: Sym, b: Sym, span: Span) -> Out<Sym> {
         if let (Sym::Int { .. }, Sym::Int { .. }) = (&a, &b) {
-            let (a, b) = (self.exact(a, span), self.exact(b, span));
+            let (a, b) = (self.exact(a, span)?, self.exact(b, span)?);
             self.use_in_index(&a);
             self.use_in_index(&b);
             return Ok(Sym::Bool(match op {
@@ -422,10 +422,12 @@ impl Elaborator<'_> {
         self.apply(Operation::Binary(op), vec![a, b], Scalar::Bool, span)
     }
 
-    /// The polynomial of an integer; if an operation on it may have wrapped, of a variable for it.
-    pub(super) fn exact(&mut self, a: Sym, span: Span) -> Poly {
-        match a {
+    /// The polynomial of an integer; if an operation on it may have wrapped, of a variable for it. One that wraps for
+    /// numbers which are no large ones is left to the interpreter: what its variable stands for is put in place later.
+    pub(super) fn exact(&mut self, a: Sym, span: Span) -> Out<Poly> {
+        Ok(match a {
             Sym::Int { poly, exact: true } => poly,
+            Sym::Int { poly, .. } if is_steep(&poly) => return Err(self.outside(Reason::TooLarge, span)),
             Sym::Int { poly, .. } => {
                 let e = Expr::new(Kind::Index(poly), CoreType::Scalar(Scalar::I64), span);
                 let e = self.bind_always(&e);
@@ -435,14 +437,14 @@ impl Elaborator<'_> {
                 }
             }
             _ => Poly::atom(Atom::Overflow),
-        }
+        })
     }
 
     /// An integer expression as an index.
     pub(super) fn index_of(&mut self, f: &mut Frame, id: TId) -> Out<Poly> {
         let span = self.span(f, id);
         let value = self.expr(f, id)?;
-        let poly = self.exact(value, span);
+        let poly = self.exact(value, span)?;
         self.use_in_index(&poly);
         if poly.overflowed() { Err(self.outside(Reason::TooLarge, span)) } else { Ok(poly) }
     }
@@ -452,4 +454,16 @@ impl Elaborator<'_> {
         let ty = self.core_type(f, ty, span)?;
         ty.peel().1.scalar().ok_or_else(|| self.outside(Reason::Errors, span))
     }
+}
+
+/// Has it factors with which numbers far below 2^47 are beyond an `i64`?
+pub(super) fn is_steep(p: &Poly) -> bool {
+    const STEEP: u128 = 1 << 16;
+    p.terms().iter().any(|(m, c)| {
+        let inner = |a: &Atom| match a {
+            Atom::Div(p, q) | Atom::Mod(p, q) | Atom::Min(p, q) | Atom::Max(p, q) => is_steep(p) || is_steep(q),
+            _ => false,
+        };
+        !m.is_empty() && c.unsigned_abs() >= STEEP || m.iter().any(|(a, _)| inner(a))
+    })
 }

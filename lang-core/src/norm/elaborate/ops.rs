@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 
+use super::expr::is_steep;
 use super::{Elaborator, Frame, Out, Sym};
 use crate::base::{Code, Span};
-use crate::ir::core::{CoreType, E, Expr, Failing, Kind, Operation};
+use crate::ir::core::{CoreType, E, Expr, Failing, Kind, Operation, Reason};
 use crate::predicate::{Atom, Poly, Pred};
 use crate::syntax::ops::{BinOp, Scalar};
 use crate::types::tree::{self, TId};
@@ -93,7 +94,7 @@ impl Elaborator<'_> {
         };
         let quotient = matches!(op, BinOp::FloorDiv | BinOp::Mod);
         let fits = self.fits(&poly);
-        (!poly.overflowed() && (fits || !quotient)).then_some(Sym::Int { poly, exact: x && y && fits })
+        (!poly.overflowed() && (fits || !quotient)).then(|| wrapped(poly, x && y && fits))
     }
 
     /// Of integers, where the divisor may be 0.
@@ -106,10 +107,14 @@ impl Elaborator<'_> {
     fn partial(&mut self, operation: Operation, a: &Sym, b: &Sym, (what, holds): Asked<'_>, span: Span) -> Out<Sym> {
         let integer = CoreType::Scalar(Scalar::I64);
         let apply = |a: E, b: E| Expr::new(Kind::Apply(operation, vec![a, b]), CoreType::Scalar(Scalar::I64), span);
+        // Of what wraps a quotient is no other's, whatever the polynomials say.
+        if matches!(a, Sym::Int { poly, exact: false } if is_steep(poly)) {
+            return Err(self.outside(Reason::TooLarge, span));
+        }
         let first = self.data(a, span)?;
         let second = self.data(b, span)?;
         let array = matches!(second.ty, CoreType::Tensor(..));
-        let of = if array { Poly::default() } else { self.integer_of(b, &second, span) };
+        let of = if array { Poly::default() } else { self.integer_of(b, &second, span)? };
         let ty = joint(&first.ty, &second.ty);
         let dims: Vec<Poly> = ty.peel().0.into_iter().cloned().collect();
         let scalar = self.data(&Sym::Int { poly: of.clone(), exact: true }, span)?;
@@ -136,7 +141,7 @@ impl Elaborator<'_> {
     }
 
     /// The polynomial of a number among operands.
-    fn integer_of(&mut self, value: &Sym, data: &E, span: Span) -> Poly {
+    fn integer_of(&mut self, value: &Sym, data: &E, span: Span) -> Out<Poly> {
         let value = match value {
             Sym::Int { .. } => value.clone(),
             _ => self.known(data.clone()),
@@ -153,7 +158,7 @@ impl Elaborator<'_> {
         if let Sym::Int { poly, exact } = &a {
             let poly = poly.neg();
             let exact = *exact && self.fits(&poly);
-            return Ok(Sym::Int { poly, exact });
+            return Ok(wrapped(poly, exact));
         }
         let a = self.data(&a, span)?;
         let ty = a.ty.clone();
@@ -194,7 +199,7 @@ impl Elaborator<'_> {
             let poly = p.pow(k);
             if !poly.overflowed() {
                 let exact = *exact && self.fits(&poly);
-                return Ok(Sym::Int { poly, exact });
+                return Ok(wrapped(poly, exact));
             }
         }
         let of = self.scalar_of(f, &f.code.body.nodes[id].ty, span)?;
@@ -251,5 +256,16 @@ fn joint(a: &CoreType, b: &CoreType) -> CoreType {
     match (a, b) {
         (CoreType::Tensor(..), _) => a.clone(),
         _ => b.clone(),
+    }
+}
+
+/// An integer; a constant as it wraps.
+fn wrapped(poly: Poly, exact: bool) -> Sym {
+    match poly.as_constant().map(|c| (c, i64::try_from(c))) {
+        Some((c, Err(_))) => {
+            let low = u64::try_from(c.rem_euclid(1 << 64)).unwrap_or_default();
+            Sym::Int { poly: Poly::constant(low.cast_signed().into()), exact: true }
+        }
+        _ => Sym::Int { poly, exact },
     }
 }

@@ -93,7 +93,7 @@ impl Elaborator<'_> {
         let at = Arc::from([each.value()]);
         let one = Expr::guard(Pred::Is(flags, self.vars.name(flags), at, true), one);
         let count = self.known(Expr::new(Kind::Sum(each, one), integer, span));
-        let count = self.exact(count, span);
+        let count = self.exact(count, span)?;
         self.context.assume(&Pred::all([Pred::nonneg(&count), Pred::at_most(&count, &n)]));
         Ok(Sym::Data(self.read_at(&x, &order, count, span)?))
     }

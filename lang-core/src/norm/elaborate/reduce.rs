@@ -64,8 +64,8 @@ impl Elaborator<'_> {
                 let at = numbered(indices.iter().map(|i| &i.extent), poly);
                 let put = |p: &Poly| p.substitute(&|a| at.get(indices.iter().position(|i| i.atom() == *a)?).cloned());
                 let items = places.iter().map(|p| Sym::Int { poly: put(p), exact: false });
-                let items = items.map(|value| Sym::Int { poly: self.exact(value, span), exact: true }).collect();
-                Ok(Sym::Tuple(items, Labels::Places))
+                let items = items.map(|value| Ok(Sym::Int { poly: self.exact(value, span)?, exact: true }));
+                Ok(Sym::Tuple(items.collect::<Out<_>>()?, Labels::Places))
             }
             _ => Ok(value),
         }

@@ -184,7 +184,7 @@ impl Elaborator<'_> {
             return Ok(self.known(Expr::proj(&last, 1)));
         }
         let trips = self.known(Expr::proj(&e, 2));
-        let trips = self.exact(trips, span);
+        let trips = self.exact(trips, span)?;
         if self.is_ragged(&trips) {
             return Err(self.outside(Reason::DataRange, span));
         }

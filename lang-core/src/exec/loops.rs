@@ -11,7 +11,7 @@ use super::program::Program;
 use super::statement::{Shape, at_scalar};
 use super::tensor::{Number, Room, Tensor, strides};
 use super::{Run, Stopped};
-use crate::interp::{Value, guarded};
+use crate::interp::{Done, Value, guarded};
 use crate::ir::core::Spacing;
 use crate::ir::region::{Arg, Loop, Part, Trips};
 use crate::ir::ssa::{Access, Rhs, Stmt};
@@ -180,6 +180,9 @@ impl Run<'_> {
                 break;
             }
             self.poll()?;
+            if self.machine.depth.get() == 1 {
+                (self.machine.around.done)(Done::Steps(one.trips, count));
+            }
             let place: Vec<i64> = at.iter().copied().chain([one.trips]).collect();
             let sizes = sizes.iter().map(|n| n.value(&place)).collect::<Result<Vec<i64>, _>>()?;
             for (k, kept) in one.states.iter_mut().filter(|_| one.trips % spacing == 0) {

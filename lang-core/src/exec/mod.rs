@@ -32,9 +32,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::base::GlobalName;
-use crate::interp::Around;
-use crate::interp::Value;
 use crate::interp::memory::{Limits, Memory, TooLarge};
+use crate::interp::{Around, Done, Value};
 use crate::ir::core::{Callee, Failing, Leaf};
 use crate::ir::flat::Source;
 use crate::ir::ssa::{Rhs, Ssa, Var};
@@ -204,7 +203,7 @@ impl Run<'_> {
                 self.values.get_mut(dead.0 as usize).into_iter().for_each(|slot| *slot = None);
             }
             if outermost {
-                (self.machine.around.done)(nth + 1, program.steps.len());
+                (self.machine.around.done)(Done::Statements(nth + 1, program.steps.len()));
             }
         }
         ssa.needs.iter().try_for_each(|c| self.check(*c))?;
@@ -274,6 +273,6 @@ pub fn run(
     interrupt: &AtomicBool,
 ) -> Result<Vec<Tensor>, Stopped> {
     let memory = Memory::new(limits);
-    let around = Around { memory: &memory, interrupt, done: &|_, _| {} };
+    let around = Around { memory: &memory, interrupt, done: &|_| {} };
     Machine::new(world, programs, &around).call(ssa, sizes, parts)
 }

@@ -6,7 +6,6 @@
 //! interpreter.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -19,8 +18,7 @@ use super::{Interp, Value};
 use crate::base::Code as ErrorCode;
 use crate::predicate::LocalId;
 use crate::resolve::forms::Derivative;
-use crate::types::tree::{Body, Expr, TId};
-use crate::types::ty::Type;
+use crate::types::tree::TId;
 
 /// Whoever evaluates parts of a run.
 pub trait Elsewhere {
@@ -34,8 +32,17 @@ pub struct Around<'r> {
     pub memory: &'r Memory,
     /// Is set when the run has to end.
     pub interrupt: &'r AtomicBool,
-    /// Is told how many parts of the work are done, of how many.
-    pub done: &'r dyn Fn(usize, usize),
+    /// Is told how far the work is.
+    pub done: &'r dyn Fn(Done),
+}
+
+/// How far work is that is done elsewhere.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Done {
+    /// So many statements are done, of so many.
+    Statements(usize, usize),
+    /// So many steps of a loop among them are, of so many if that is known.
+    Steps(i64, Option<i64>),
 }
 
 /// What is asked for.
@@ -90,27 +97,6 @@ pub enum Taken {
     Interrupted,
 }
 
-/// What is known of expressions that may be evaluated elsewhere.
-#[derive(Default)]
-pub(super) struct Regions {
-    /// Are expressions asked for?
-    wanted: bool,
-    known: HashMap<(usize, TId), Region>,
-}
-
-/// An expression that may be evaluated elsewhere.
-struct Region {
-    /// Keeps the body where it is, as the key says.
-    _body: Arc<Body>,
-    /// The text alone tells that it may be long.
-    long: bool,
-    /// It has no other form.
-    refused: bool,
-}
-
-/// What has fewer elements and steps than these is evaluated here at once.
-const FEW: usize = 32;
-
 impl<'a> Interp<'a> {
     /// From here on, these are asked first for every derivative.
     pub fn take_derivatives(&mut self, elsewhere: &'a dyn Elsewhere) {
@@ -123,37 +109,6 @@ impl<'a> Interp<'a> {
         self.regions.wanted = true;
     }
 
-    /// The value of an expression, if it is evaluated elsewhere.
-    #[inline]
-    pub(super) fn region(&mut self, code: &Arc<Code>, frame: &Frame, node: TId) -> Eval<Option<Value>> {
-        if !self.regions.wanted || self.deriving > 0 || self.counting || self.trap {
-            return Ok(None);
-        }
-        self.long_region(code, frame, node)
-    }
-
-    #[inline(never)]
-    fn long_region(&mut self, code: &Arc<Code>, frame: &Frame, node: TId) -> Eval<Option<Value>> {
-        let key = (Arc::as_ptr(code.body()).addr(), node);
-        let region = self.regions.known.entry(key).or_insert_with(|| {
-            let body = Arc::clone(code.body());
-            // A relation is a value of the interpreter's alone.
-            let refused = matches!(body.nodes[node].ty, Type::Rel(_));
-            Region { long: is_long(&body, node), _body: body, refused }
-        });
-        if region.refused || !region.long && !frame.slots.iter().flatten().any(is_many) {
-            return Ok(None);
-        }
-        let at = code.at(code.body().nodes[node].span);
-        let asked = Asked::Here { code, frame, node };
-        match self.ask(at, &asked)? {
-            Taken::Value(value) => return Ok(Some(value)),
-            Taken::Never => self.regions.known.get_mut(&key).into_iter().for_each(|region| region.refused = true),
-            Taken::Not | Taken::Interrupted => {}
-        }
-        Ok(None)
-    }
-
     /// The derivative, if it is taken elsewhere.
     #[inline(never)]
     pub(super) fn taken(&mut self, at: At<'_>, asked: &Asked<'_>) -> Eval<Option<Value>> {
@@ -163,15 +118,16 @@ impl<'a> Interp<'a> {
         })
     }
 
-    fn ask(&mut self, at: At<'_>, asked: &Asked<'_>) -> Eval<Taken> {
+    pub(super) fn ask(&mut self, at: At<'_>, asked: &Asked<'_>) -> Eval<Taken> {
         let Some(elsewhere) = self.elsewhere.filter(|_| !self.counting && !self.trap) else { return Ok(Taken::Not) };
         self.begin_work();
         let pace = self.follow(Work::Statements(asked.operator()), -1);
         let Self { works, host, memory, interrupt, .. } = self;
         let told = RefCell::new((works, host));
-        let done = |done, total| {
+        let operator = asked.operator();
+        let done = |done| {
             let (works, host) = &mut *told.borrow_mut();
-            works.statements(&pace, &mut ***host, done, total);
+            works.elsewhere(&pace, &mut ***host, operator, done);
         };
         let taken = elsewhere.take(asked, &Around { memory, interrupt, done: &done });
         self.end_work();
@@ -180,34 +136,4 @@ impl<'a> Interp<'a> {
             taken => Ok(taken),
         }
     }
-}
-
-/// Has an expression an integer in its text that is no small one, or the value of a top-level `let`?
-fn is_long(body: &Body, root: TId) -> bool {
-    let mut open = vec![root];
-    while let Some(id) = open.pop() {
-        let node = &body.nodes[id];
-        match &node.kind {
-            Expr::Global(_) => return true,
-            Expr::Int(n) if usize::try_from(*n).is_ok_and(|n| n >= FEW) => return true,
-            kind => kind.for_each_child(&body.nodes, &mut |child| open.push(child)),
-        }
-    }
-    false
-}
-
-/// Is it an array of some elements, a number that may be one of steps, or a whole with such a part?
-fn is_many(value: &Value) -> bool {
-    let mut open = vec![value];
-    while let Some(value) = open.pop() {
-        match value {
-            Value::I64(n) if usize::try_from(*n).is_ok_and(|n| n >= FEW) => return true,
-            Value::Array(array) if array.count() >= FEW => return true,
-            Value::Tuple(items) => open.extend(items.values()),
-            Value::Record(record) => open.extend(record.values()),
-            Value::Data(cell) => open.extend(cell.args()),
-            _ => {}
-        }
-    }
-    false
 }

@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{Host, Interp};
+use super::{Done, Host, Interp};
 use crate::resolve::forms::Derivative;
 
 /// What is counted.
@@ -96,11 +96,21 @@ impl Level {
 }
 
 impl Works<'_> {
-    /// So many statements of so many are done: tells the host if it wants to know.
-    pub(super) fn statements(&mut self, pace: &Pace, host: &mut dyn Host, done: usize, total: usize) {
+    /// So much is done elsewhere, of this derivative or of an expression: tells the host if it wants to know.
+    pub(super) fn elsewhere(&mut self, pace: &Pace, host: &mut dyn Host, of: Option<Derivative>, done: Done) {
         let Some(followed) = self.levels.get_mut(pace.level) else { return };
-        followed.done = i64::try_from(done).unwrap_or(i64::MAX);
-        followed.total = i64::try_from(total).unwrap_or(i64::MAX);
+        let signed = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
+        *followed = match (done, of) {
+            (Done::Statements(done, total), _) => {
+                Level { work: Work::Statements(of), done: signed(done), total: signed(total) }
+            }
+            (Done::Steps(done, total), None) => {
+                let work = if total.is_some() { Work::Steps } else { Work::Loop };
+                Level { work, done, total: total.unwrap_or(-1) }
+            }
+            // Of a derivative the statements are told.
+            (Done::Steps(..), Some(_)) => return,
+        };
         self.answer(pace.level, host);
     }
 

@@ -510,8 +510,8 @@ impl Engine {
 
     /// Says, once, that a definition is the interpreter's, or derivatives through it are, and why.
     fn tell_outside(&self, why: &Outside, derivative: bool, here: &Here) {
-        // That a program prints is no news.
-        let plain = !derivative && matches!(why.what, Reason::Effect | Reason::Errors);
+        // That a program prints is no news, and what there is no room for is told when it is wanted.
+        let plain = !derivative && matches!(why.what, Reason::Effect | Reason::Errors | Reason::Memory);
         if plain || self.silent || self.out.is_json() || !self.told.borrow_mut().insert((why.item.clone(), derivative))
         {
             return;

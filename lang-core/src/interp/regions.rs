@@ -1,0 +1,194 @@
+//! Which expressions are asked for elsewhere before they are evaluated here: calls and loops that may be long. What is
+//! short is evaluated here at once, and so is a loop whose steps are: elsewhere each step of a loop costs as much as some
+//! hundred operations on numbers.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::code::{Code, Frame, Program};
+use super::failure::Eval;
+use super::{Asked, Interp, Taken, Value, guarded};
+use crate::base::GlobalName;
+use crate::predicate::Poly;
+use crate::types::tree::{Body, Callee, Expr, IndexRange, TId};
+use crate::types::ty::Type;
+
+/// What is known of expressions that may be evaluated elsewhere.
+#[derive(Default)]
+pub(super) struct Regions {
+    /// Are they asked for?
+    pub(super) wanted: bool,
+    known: HashMap<(usize, TId), Region>,
+    /// What is in definitions; of one that is being looked at nothing yet.
+    definitions: HashMap<GlobalName, Inside>,
+}
+
+/// An expression that may be evaluated elsewhere.
+struct Region {
+    /// Keeps the body where it is, as the key says.
+    _body: Arc<Body>,
+    /// The text alone tells that it may be long.
+    long: bool,
+    /// The extents, where its work is no more than its elements.
+    flat: Option<Vec<Poly>>,
+    /// It is not asked for, or has no other form.
+    refused: bool,
+}
+
+/// What is in an expression and all that it calls.
+#[derive(Clone, Copy, Default)]
+struct Inside {
+    /// Work on whole arrays.
+    arrays: bool,
+    /// A loop without that.
+    short_steps: bool,
+}
+
+/// What has fewer elements and steps than these is evaluated here at once.
+const FEW: usize = 32;
+
+impl Interp<'_> {
+    /// The value of an expression, if it is evaluated elsewhere.
+    #[inline]
+    pub(super) fn region(&mut self, code: &Arc<Code>, frame: &Frame, node: TId) -> Eval<Option<Value>> {
+        if !self.regions.wanted || self.deriving > 0 || self.counting || self.trap {
+            return Ok(None);
+        }
+        self.long_region(code, frame, node)
+    }
+
+    #[inline(never)]
+    fn long_region(&mut self, code: &Arc<Code>, frame: &Frame, node: TId) -> Eval<Option<Value>> {
+        let key = (Arc::as_ptr(code.body()).addr(), node);
+        let Regions { known, definitions, .. } = &mut self.regions;
+        let region = known.entry(key).or_insert_with(|| {
+            let body = Arc::clone(code.body());
+            let mut look = Look { program: self.program, known: definitions };
+            // A relation is a value of the interpreter's alone.
+            let refused = matches!(body.nodes[node].ty, Type::Rel(_)) || look.inside(&body, node).short_steps;
+            let flat = look.flat(&body, node);
+            Region { long: is_long(&body, node), _body: body, flat, refused }
+        });
+        if region.refused || !region.long && !frame.slots.iter().flatten().any(is_many) {
+            return Ok(None);
+        }
+        let at = code.at(code.body().nodes[node].span);
+        if let Some(extents) = region.flat.clone() {
+            let mut elements = 1_usize;
+            for extent in &extents {
+                // What fails is told where it is evaluated.
+                let Ok(extent) = self.size(at, frame, extent) else { return Ok(None) };
+                elements = elements.saturating_mul(usize::try_from(extent).unwrap_or(0));
+            }
+            if elements < FEW {
+                return Ok(None);
+            }
+        }
+        let asked = Asked::Here { code, frame, node };
+        match self.ask(at, &asked)? {
+            Taken::Value(value) => return Ok(Some(value)),
+            Taken::Never => self.regions.known.get_mut(&key).into_iter().for_each(|region| region.refused = true),
+            Taken::Not | Taken::Interrupted => {}
+        }
+        Ok(None)
+    }
+}
+
+/// Looks into expressions.
+struct Look<'l> {
+    program: &'l dyn Program,
+    known: &'l mut HashMap<GlobalName, Inside>,
+}
+
+impl Look<'_> {
+    fn definition(&mut self, name: &GlobalName) -> Inside {
+        if let Some(known) = self.known.get(name) {
+            return *known;
+        }
+        self.known.insert(name.clone(), Inside::default());
+        let body = self.program.body(name);
+        let inside = body.and_then(|body| body.root.map(|root| guarded(|| self.inside(&body, root))));
+        let inside = inside.unwrap_or_default();
+        self.known.insert(name.clone(), inside);
+        inside
+    }
+
+    /// The extents of a binder without other work on arrays in it.
+    fn flat(&mut self, body: &Body, node: TId) -> Option<Vec<Poly>> {
+        let Expr::Binder { vars, filter, body: inner, .. } = &body.nodes[node].kind else { return None };
+        let parts = filter.iter().chain([inner]);
+        let arrays = parts.map(|part| self.inside(body, *part).arrays).fold(false, |any, one| any || one);
+        let extents = vars.iter().map(|v| if let IndexRange::Extent(n) = &v.range { Some(n.clone()) } else { None });
+        extents.collect::<Option<_>>().filter(|_| !arrays)
+    }
+
+    fn inside(&mut self, body: &Body, root: TId) -> Inside {
+        let mut all = Inside::default();
+        let mut open = vec![root];
+        while let Some(id) = open.pop() {
+            let node = &body.nodes[id];
+            match &node.kind {
+                // A derivative is taken elsewhere in any case.
+                Expr::Binder { .. } | Expr::Special(..) => all.arrays = true,
+                Expr::Call { callee: Callee::Def(name, _), .. } => {
+                    let called = self.definition(name);
+                    all.arrays |= called.arrays;
+                    all.short_steps |= called.short_steps;
+                }
+                Expr::Fold { .. } | Expr::Loop { .. } => {
+                    let steps = self.steps(body, &node.kind);
+                    all.short_steps |= steps.short_steps || !steps.arrays;
+                }
+                Expr::Arith(..) | Expr::Scalar(..) | Expr::With(..) => all.arrays |= matches!(node.ty, Type::Array(..)),
+                _ => {}
+            }
+            if !matches!(node.kind, Expr::Special(..)) {
+                node.kind.for_each_child(&body.nodes, &mut |child| open.push(child));
+            }
+        }
+        all
+    }
+
+    /// What is in one step of a loop.
+    fn steps(&mut self, body: &Body, of: &Expr) -> Inside {
+        let parts = match of {
+            Expr::Fold { body, yields, .. } => [Some(*body), *yields],
+            Expr::Loop { cond, body, .. } => [Some(*cond), Some(*body)],
+            _ => [None, None],
+        };
+        let parts = parts.into_iter().flatten().map(|part| guarded(|| self.inside(body, part)));
+        parts.fold(Inside::default(), |all, part| Inside {
+            arrays: all.arrays || part.arrays,
+            short_steps: all.short_steps || part.short_steps,
+        })
+    }
+}
+
+/// Has an expression an integer in its text that is no small one, or the value of a top-level `let`?
+fn is_long(body: &Body, root: TId) -> bool {
+    let mut open = vec![root];
+    while let Some(id) = open.pop() {
+        match &body.nodes[id].kind {
+            Expr::Global(_) => return true,
+            Expr::Int(n) if usize::try_from(*n).is_ok_and(|n| n >= FEW) => return true,
+            kind => kind.for_each_child(&body.nodes, &mut |child| open.push(child)),
+        }
+    }
+    false
+}
+
+/// Is it an array of some elements, a number that may be one of steps, or a whole with such a part?
+fn is_many(value: &Value) -> bool {
+    let mut open = vec![value];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::I64(n) if usize::try_from(*n).is_ok_and(|n| n >= FEW) => return true,
+            Value::Array(array) if array.count() >= FEW => return true,
+            Value::Tuple(items) => open.extend(items.values()),
+            Value::Record(record) => open.extend(record.values()),
+            Value::Data(cell) => open.extend(cell.args()),
+            _ => {}
+        }
+    }
+    false
+}

@@ -272,7 +272,10 @@ impl<'g> Generator<'g> {
         of.from.iter().for_each(|p| self.context.assume(&Pred::at_most(p, &value)));
         of.to.iter().for_each(|p| self.context.assume(&Pred::less(&value, p)));
         self.around.push(of);
+        let begun = from;
         let from = self.widened(of, from, to)?;
+        // What vectors left is soon done.
+        let is_rest = from != begun;
         let (head, body, after) =
             (self.builder.create_block(), self.builder.create_block(), self.builder.create_block());
         self.builder.append_block_param(head, types::I64);
@@ -288,10 +291,10 @@ impl<'g> Generator<'g> {
         self.context.release(mark);
         let one = self.int(1);
         let next = self.builder.ins().iadd(at, one);
-        if has_loop(&of.body) {
-            self.poll(head, next);
-        } else {
+        if is_rest {
             self.builder.ins().jump(head, &[next.into()]);
+        } else {
+            self.poll(head, next);
         }
         self.builder.switch_to_block(after);
         self.give_back(kept)
@@ -649,14 +652,6 @@ fn is_zero(c: Constant) -> bool {
         Constant::Int(k) => k == 0,
         Constant::Bool(b) => !b,
     }
-}
-
-fn has_loop(body: &[Node]) -> bool {
-    body.iter().any(|node| match node {
-        Node::Loop(_) => true,
-        Node::Told { body, .. } | Node::If(_, body) => has_loop(body),
-        Node::Clear(..) | Node::Set(_) => false,
-    })
 }
 
 pub(crate) fn mentions(p: &Poly, locals: &HashSet<LocalId>) -> bool {

@@ -31,6 +31,9 @@ use lang_core::syntax::ops::Scalar;
 /// sizes, which are not negative.
 type Key = (Kernel, Vec<(Var, Rhs, Option<Scalar>)>, Vec<Atom>);
 
+/// Code of so many kernels is kept; then all of it goes, but for what someone runs.
+const MOST_KNOWN: usize = 4096;
+
 /// Makes code of kernels.
 pub struct Jit {
     isa: OwnedTargetIsa,
@@ -73,6 +76,9 @@ impl Backend for Jit {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(code) = known.get(&key) {
             return code.clone();
+        }
+        if known.len() >= MOST_KNOWN {
+            known.clear();
         }
         let made = generate::function(&self.isa, ssa, kernel).ok();
         known.insert(key, made.clone());

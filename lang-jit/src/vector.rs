@@ -111,7 +111,7 @@ impl<'g> Generator<'g> {
             here = self.builder.ins().iadd(here, lanes);
         }
         self.wide.registers.clear();
-        self.builder.ins().jump(head, &[here.into()]);
+        self.poll(head, here);
         self.builder.switch_to_block(after);
         self.end_sums(&steps)?;
         Ok(at)

@@ -95,8 +95,13 @@ pub fn run(session: &Session, limits: Limits, interrupt: &AtomicBool) -> String 
 /// The same, evaluated in these ways where there are any.
 #[must_use]
 pub fn run_generated(session: &Session, ways: &Ways) -> String {
-    let interrupt = AtomicBool::new(false);
-    shown(Run { ways: Some(ways), ..Run::new(session, MAIN.into(), limits(), &interrupt) })
+    run_generated_until(session, ways, &AtomicBool::new(false))
+}
+
+/// The same, until it is told to end.
+#[must_use]
+pub fn run_generated_until(session: &Session, ways: &Ways, interrupt: &AtomicBool) -> String {
+    shown(Run { ways: Some(ways), ..Run::new(session, MAIN.into(), limits(), interrupt) })
 }
 
 fn shown(mut run: Run<'_>) -> String {

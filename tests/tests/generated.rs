@@ -269,6 +269,30 @@ fn edits() {
     }
 }
 
+/// Loops of hours end soon after they are told to: by vectors, by strips, one element at a time, and one in another.
+#[test]
+fn machine_code_can_be_interrupted() {
+    for body in [
+        "sum i < 1000000000000: f64(i)",
+        "sum i < 1000000000000: exp(-f64(i))",
+        "sum i < 1000000000000: [i % 7 == 3] * f64(i)",
+        "sum i < 1000000, j < 1000000: f64(i * j % 11)",
+    ] {
+        let mut session = Session::new();
+        session.set_text(MAIN, &format!("def f() = {body}\ndo f()\n"));
+        let (ways, interrupt) = (Ways::native(), AtomicBool::new(false));
+        let shown = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(std::time::Duration::from_millis(300));
+                interrupt.store(true, std::sync::atomic::Ordering::Relaxed);
+            });
+            iverson_tests::run::run_generated_until(&session, &ways, &interrupt)
+        });
+        assert!(shown.contains("E0507"), "{body}: {shown}");
+        assert!(ways.outside.borrow().is_empty(), "{body}: {:?}", ways.outside);
+    }
+}
+
 /// Every program of the book, the README and the pages of tests: with derivatives by the engine, and with everything by
 /// machine code that can be.
 #[test]

@@ -47,7 +47,7 @@ fn brackets(session: &Session, item: &ItemRef, selected: Span) -> Option<Action>
     let tokens = lex(&item.text).tokens;
     let line_end = item.text.get(span.end as usize..)?.find('\n').map_or(item.text.len(), |n| span.end as usize + n);
     let last_before = |end: usize| {
-        let last = tokens.iter().map(|token| token.span.end).filter(|at| (*at as usize) <= end).next_back()?;
+        let last = tokens.iter().map(|token| token.span.end).rfind(|at| (*at as usize) <= end)?;
         Some(Span::new(last, last))
     };
     let places = match close {

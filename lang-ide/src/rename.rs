@@ -197,9 +197,12 @@ struct Before {
     /// All modules with their texts, as they will be.
     texts: Arc<[(ModuleName, Arc<str>)]>,
     /// Of the modules with the old or the new name their texts and items.
-    modules: Arc<[(ModuleName, Arc<str>, Vec<Meant>)]>,
+    modules: Arc<[Module]>,
     renaming: Renaming,
 }
+
+/// A module, its text and its items.
+type Module = (ModuleName, Arc<str>, Vec<Meant>);
 
 /// An item, with what its names mean and its errors if it has the old or the new name.
 struct Meant {

@@ -4,7 +4,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock};
 
 use lang_core::base::{GlobalName, ModuleName, Span};
 use lang_core::exec::Programs;
@@ -160,12 +160,12 @@ impl Ways {
     }
 
     fn programs(&self) -> Programs {
-        static JIT: OnceLock<Arc<Jit>> = OnceLock::new();
-        if !self.native {
-            return Programs::default();
+        // Where there is no machine code for the processor the engine runs every statement.
+        static JIT: LazyLock<Option<Arc<Jit>>> = LazyLock::new(|| Jit::new().ok().map(Arc::new));
+        match JIT.as_ref().filter(|_| self.native) {
+            Some(jit) => Programs::with(Arc::clone(jit) as Arc<dyn Backend>),
+            None => Programs::default(),
         }
-        let jit = JIT.get_or_init(|| Arc::new(Jit::new().unwrap_or_else(|why| panic!("{why}"))));
-        Programs::with(Arc::clone(jit) as Arc<dyn Backend>)
     }
 }
 

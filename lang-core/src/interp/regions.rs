@@ -116,8 +116,7 @@ impl Look<'_> {
     /// The extents of a binder without other work on arrays in it.
     fn flat(&mut self, body: &Body, node: TId) -> Option<Vec<Poly>> {
         let Expr::Binder { vars, filter, body: inner, .. } = &body.nodes[node].kind else { return None };
-        let parts = filter.iter().chain([inner]);
-        let arrays = parts.map(|part| self.inside(body, *part).arrays).fold(false, |any, one| any || one);
+        let arrays = filter.iter().chain([inner]).any(|part| self.inside(body, *part).arrays);
         let extents = vars.iter().map(|v| if let IndexRange::Extent(n) = &v.range { Some(n.clone()) } else { None });
         extents.collect::<Option<_>>().filter(|_| !arrays)
     }

@@ -5,6 +5,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use crate::base::GlobalName;
 use crate::exec::given::{self, Read, Refused, Texts};
@@ -42,6 +43,7 @@ pub struct Generated<'g> {
     free: Cached<LocalId>,
     mentioned: Cached<(GlobalName, Type)>,
     tally: Cell<Tally>,
+    making: Cell<Duration>,
 }
 
 /// What came of what was asked for.
@@ -93,6 +95,7 @@ impl<'g> Generated<'g> {
             free: RefCell::default(),
             mentioned: RefCell::default(),
             tally: Cell::default(),
+            making: Cell::default(),
         }
     }
 
@@ -100,6 +103,12 @@ impl<'g> Generated<'g> {
     #[must_use]
     pub fn tally(&self) -> Tally {
         self.tally.get()
+    }
+
+    /// How long it took to make functions and their code.
+    #[must_use]
+    pub fn making(&self) -> Duration {
+        self.making.get().saturating_add(self.programs.making())
     }
 
     fn count(&self, one: impl FnOnce(&mut Tally)) {
@@ -126,7 +135,10 @@ impl<'g> Generated<'g> {
             return None;
         }
         let callee = Arc::new(Callee::applied(applied.clone()));
-        let made = match self.callees.stages(&callee) {
+        let begun = Instant::now();
+        let stages = self.callees.stages(&callee);
+        self.making.set(self.making.get().saturating_add(begun.elapsed()));
+        let made = match stages {
             Ok(stages) => {
                 self.count(|t| t.made += 1);
                 Some(Arc::clone(&stages.ssa))

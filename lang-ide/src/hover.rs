@@ -205,7 +205,13 @@ fn field(session: &Session, item: &ItemRef, tree: &Tree, found: &Use, depth: Dep
 fn documented(word: &str, called: Option<bool>) -> String {
     let all = words::describe(word);
     let meant = all.iter().filter(|d| called.is_none_or(|called| called == (d.kind != "binder")));
-    let docs: Vec<&str> = meant.map(|d| d.doc.as_str()).collect();
+    let docs: Vec<String> = meant
+        .map(|d| match called {
+            // The type above is that of the value here.
+            Some(true) => format!("`{}`\n\n{}", d.signature, d.doc),
+            _ => d.doc.clone(),
+        })
+        .collect();
     docs.join("\n\n")
 }
 

@@ -106,7 +106,8 @@ impl Checker {
         let saved = self.saved.get(module).filter(|_| change);
         let placed = |known: &CostHint| {
             let at = known.anchor.placed(session)?.start;
-            let before = saved.and_then(|saved| saved.get(&known.anchor.item)).filter(|text| **text != known.hint.text);
+            let before = saved.and_then(|saved| saved.get(&known.anchor.item));
+            let before = before.filter(|before| !is_renamed(before, &known.hint.text));
             let changed = before.map(|before| format!(" (saved: {before})")).unwrap_or_default();
             Some(Hint { at, text: format!("{}{changed}", known.hint.text), ..known.hint.clone() })
         };
@@ -128,6 +129,36 @@ impl Checker {
             self.client.notify::<PublishDiagnostics>(params);
         }
     }
+}
+
+/// Is it the same text but for the names of sizes?
+fn is_renamed(before: &str, now: &str) -> bool {
+    let (mut names, mut back) = (HashMap::<&str, &str>::new(), HashMap::<&str, &str>::new());
+    let (before, now) = (words(before), words(now));
+    let is_name = |word: &str| word.starts_with(|c: char| c.is_alphabetic());
+    let mut pairs = before.iter().copied().zip(now.iter().copied());
+    before.len() == now.len()
+        && pairs.all(|(a, b)| match is_name(a) && is_name(b) {
+            true => *names.entry(a).or_insert(b) == b && *back.entry(b).or_insert(a) == a,
+            false => a == b,
+        })
+}
+
+/// A text in words and what stands between them.
+fn words(text: &str) -> Vec<&str> {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '\'';
+    let mut words = Vec::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let end = match is_word(first) {
+            true => rest.find(|c: char| !is_word(c)).unwrap_or(rest.len()),
+            false => first.len_utf8(),
+        };
+        let (word, after) = rest.split_at(end);
+        words.push(word);
+        rest = after;
+    }
+    words
 }
 
 fn locked(checker: &Mutex<Checker>) -> std::sync::MutexGuard<'_, Checker> {
@@ -361,4 +392,19 @@ fn cost_hints(session: &Session, module: &str) -> Vec<CostHint> {
     let anchored =
         |hint: Hint| Some(CostHint { anchor: Anchor::new(session, module, Span::new(hint.at, hint.at))?, hint });
     all.filter_map(anchored).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_renamed;
+
+    #[test]
+    fn costs_with_other_names_of_sizes_are_the_same() {
+        assert!(is_renamed("work 2·n·m − n", "work 2·k·m − k"));
+        assert!(is_renamed("work 2·n·m − n", "work 2·m·n − m"));
+        assert!(!is_renamed("work 2·n·m − n", "work 2·n·n − n"));
+        assert!(!is_renamed("work 2·n·n − n", "work 2·n·m − n"));
+        assert!(!is_renamed("work 2·n", "work 3·n"));
+        assert!(!is_renamed("work n", "work n²"));
+    }
 }

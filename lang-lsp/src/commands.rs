@@ -82,6 +82,8 @@ fn run(state: &mut State, url: Url, name: &str, reply: Reply) -> Begun {
                 let value = match value.as_str() {
                     "" => format!("{name} ran and printed nothing"),
                     value if name == "the file" => value.to_owned(),
+                    // The rows of a value stand below one another.
+                    value if value.contains('\n') => format!("{name} =\n{value}"),
                     value => format!("{name} = {value}"),
                 };
                 (MessageType::INFO, if said.is_empty() { value } else { format!("{said}\n{value}") })

@@ -81,7 +81,7 @@ fn values_of_the_text_as_it_is() {
     client.change(URI, 2, Some([0, 10, 0, 11]), "4");
     let value = client.request("workspace/executeCommand", command("iverson.run", json!([URI, "f"])));
     assert_eq!(value["value"], "f() in\ndef f() = 4");
-    assert_eq!(client.told("window/showMessage", |_| true)["message"], "f = f() in\ndef f() = 4");
+    assert_eq!(client.told("window/showMessage", |_| true)["message"], "f =\nf() in\ndef f() = 4");
     let value = client.request("workspace/executeCommand", command("iverson.run", json!([URI, "main"])));
     assert_eq!(value["value"], "run main\ndef f() = 4");
     let value = client.request("workspace/executeCommand", command("iverson.run", json!([URI, ""])));

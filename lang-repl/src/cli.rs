@@ -320,6 +320,15 @@ pub(crate) enum Command {
         /// The code, such as E0300; without one, all codes are listed
         code: Option<String>,
     },
+    /// Speak the protocol of the benchmark suite GradBench: lines of JSON on standard input and output
+    Gradbench {
+        /// The folder with the modules
+        #[arg(long, default_value = "examples/gradbench")]
+        dir: PathBuf,
+        /// By several threads, as soon as there are any
+        #[arg(long)]
+        multithreaded: bool,
+    },
     /// Tell what this machine offers and what will be used
     Doctor,
     /// Write the completions of a shell

@@ -94,6 +94,7 @@ fn command(command: &Command, cli: &Cli, out: Out) -> Status {
         Command::Show { stage, file, def, origins } => {
             commands::show::run(*stage, file, def, *origins, &cli.common, out)
         }
+        Command::Gradbench { dir, .. } => commands::gradbench::run(dir, &cli.common, out),
         Command::Doctor => commands::doctor::run(out),
         Command::Completions { shell } => {
             let mut script = Vec::new();

@@ -30,6 +30,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use crate::base::GlobalName;
 use crate::interp::memory::{Limits, Memory, TooLarge};
@@ -80,6 +81,7 @@ pub struct Programs {
     functions: RefCell<HashMap<Arc<Callee>, Arc<Program>>>,
     /// Bodies of loops, by where they are; each holds its own.
     regions: RefCell<HashMap<usize, Arc<Program>>>,
+    making: Cell<Duration>,
 }
 
 impl Programs {
@@ -90,7 +92,16 @@ impl Programs {
     }
 
     fn ready(&self, ssa: Arc<Ssa>) -> Arc<Program> {
-        Arc::new(Program::new(ssa, self.backend.as_deref()))
+        let begun = Instant::now();
+        let program = Arc::new(Program::new(ssa, self.backend.as_deref()));
+        self.making.set(self.making.get().saturating_add(begun.elapsed()));
+        program
+    }
+
+    /// How long it took to make what was made.
+    #[must_use]
+    pub fn making(&self) -> Duration {
+        self.making.get()
     }
 
     fn get(&self, callee: &Arc<Callee>, ssa: impl FnOnce() -> Option<Arc<Ssa>>) -> Result<Arc<Program>, Stopped> {

@@ -172,6 +172,9 @@ impl<'a> Found<'a> {
 
     fn sizes(&mut self) {
         self.locals(true);
+        for word in ["min", "max"] {
+            self.named(CompletionKind::Function, word, 9, "", Some(Subject::Word(word.into())));
+        }
         let own = self.module.clone();
         if !matches!(self.place.before.first().map(|t| &t.token), Some(Token::Word(_)) if self.in_head()) {
             self.module_values(&own, "", 10);
@@ -198,7 +201,8 @@ impl<'a> Found<'a> {
             let ty = checked.as_ref().and_then(|c| {
                 c.body.locals.iter().find(|l| Some(l.span) == declared && l.name == local.name).map(|l| l.ty.clone())
             });
-            let is_size = local.kind == LocalKind::ImplicitSize || ty == Some(Type::I64);
+            let size = matches!(local.kind, LocalKind::ImplicitSize | LocalKind::ResultSize | LocalKind::Extent);
+            let is_size = size || ty == Some(Type::I64);
             if sizes && !is_size || local.name == HOLE {
                 continue;
             }

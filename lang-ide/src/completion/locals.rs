@@ -22,6 +22,9 @@ pub(crate) fn in_scope(tree: &Tree, resolved: &Resolved, at: u32, read: u32) -> 
         let everywhere = match decl.kind {
             LocalKind::ImplicitSize => true,
             LocalKind::Param => !matches!(tree.item, Item::Type(_)),
+            // `?n` may stand in a type again.
+            LocalKind::ResultSize => decl.span.end < at,
+            LocalKind::Extent => matches!(tree.item, Item::Let(_)) && decl.span.end < at,
             _ => false,
         };
         if everywhere {

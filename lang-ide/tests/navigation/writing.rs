@@ -150,6 +150,8 @@ fn types_and_sizes() {
         &expect![[r#"
             m (Local(ImplicitSize)) i64
             n (Local(ImplicitSize)) i64
+            max (Function) 
+            min (Function) 
         "#]],
     );
     check(

@@ -7,5 +7,6 @@ pub(crate) mod doctor;
 pub(crate) mod eval;
 pub(crate) mod explain;
 pub(crate) mod fmt;
+pub(crate) mod gradbench;
 pub(crate) mod run;
 pub(crate) mod show;

@@ -61,7 +61,7 @@ impl Engine {
         let here = Here { item: callee.def.clone(), name: "cost", source: None };
         let (counting, before) = (std::mem::replace(&mut self.counting, true), std::mem::take(&mut self.counts));
         let given = arguments.clone();
-        let run = self.interpret(&here, |interp| interp.call(&callee.def, instance, given));
+        let run = self.interpret(&here, |interp, _| interp.call(&callee.def, instance, given));
         let counts = std::mem::replace(&mut self.counts, before);
         self.counting = counting;
         run?;

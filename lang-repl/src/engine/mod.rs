@@ -6,7 +6,7 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use lang_core::base::{Code, Diagnostic, GlobalName, ModuleName, Span};
 use lang_core::exec::Programs;
@@ -469,13 +469,13 @@ impl Engine {
 
     fn run_body(&mut self, body: &Arc<Body>, here: &Here) -> Result<(Value, Frame), Vec<Problem>> {
         self.within_budget(body, here)?;
-        self.interpret(here, |interp| interp.eval_body(&here.item, body))
+        self.interpret(here, |interp, _| interp.eval_body(&here.item, body))
     }
 
     fn interpret<T>(
         &mut self,
         here: &Here,
-        f: impl FnOnce(&mut Interp<'_>) -> Result<T, Box<Failure>>,
+        f: impl FnOnce(&mut Interp<'_>, &Generated<'_>) -> Result<T, Box<Failure>>,
     ) -> Result<T, Vec<Problem>> {
         let (result, counts) = {
             let program = Running::new(&self.session, &self.values);
@@ -494,7 +494,7 @@ impl Engine {
                 interp.take_regions(&generated);
             }
             interp.watch(&progress::ASKED);
-            (f(&mut interp), interp.counts())
+            (f(&mut interp, &generated), interp.counts())
         };
         self.counts.work = self.counts.work.saturating_add(counts.work);
         self.counts.tests = self.counts.tests.saturating_add(counts.tests);
@@ -537,22 +537,46 @@ impl Engine {
         fitted: &Fitted,
     ) -> Result<Evaluated, Vec<Problem>> {
         let main = GlobalName::new(module, "main");
-        let sizes: Vec<i64> = signature
-            .sizes
-            .iter()
-            .zip(&fitted.sizes)
-            .filter(|(s, _)| s.source == SizeSource::Implicit)
-            .map(|(_, n)| *n)
-            .collect();
-        let arguments = signature.params.iter().zip(&fitted.arguments);
-        let arguments: Vec<Value> =
-            arguments.map(|((_, ty), datum)| self.value(datum, &types::with_sizes(ty, &fitted.sizes))).collect();
         let here = Here { item: main.clone(), name: "main", source: None };
-        let instance = RtInstance { types: Arc::from([]), sizes };
-        let value = self.interpret(&here, |interp| interp.call(&main, instance, arguments))?;
+        let (instance, arguments) = self.given(signature, fitted);
+        let value = self.interpret(&here, |interp, _| interp.call(&main, instance, arguments))?;
         let ty = types::with_sizes(&signature.result, &fitted.sizes);
         // A `main` that gives `()` is there for its checks.
         Ok(self.evaluated(value, &ty, true))
+    }
+
+    /// Calls a definition with arguments that fit it, again and again. After each call `again` is told how long it took,
+    /// and how long it took before that to make code.
+    pub(crate) fn call_timed(
+        &mut self,
+        def: &GlobalName,
+        signature: &Signature,
+        fitted: &Fitted,
+        again: &mut dyn FnMut(Duration, Duration) -> bool,
+    ) -> Result<Evaluated, Vec<Problem>> {
+        let here = Here { item: def.clone(), name: "the function", source: None };
+        let (instance, arguments) = self.given(signature, fitted);
+        let value = self.interpret(&here, |interp, generated| {
+            loop {
+                let (begun, made) = (Instant::now(), generated.making());
+                let value = interp.call(def, instance.clone(), arguments.clone())?;
+                let (took, making) = (begun.elapsed(), generated.making().saturating_sub(made));
+                if !again(took.saturating_sub(making), making) {
+                    return Ok(value);
+                }
+            }
+        })?;
+        let ty = types::with_sizes(&signature.result, &fitted.sizes);
+        Ok(self.evaluated(value, &ty, true))
+    }
+
+    /// Sizes and arguments that fit a definition, as it is called with them.
+    fn given(&self, signature: &Signature, fitted: &Fitted) -> (RtInstance, Vec<Value>) {
+        let sizes = signature.sizes.iter().zip(&fitted.sizes);
+        let sizes = sizes.filter(|(s, _)| s.source == SizeSource::Implicit).map(|(_, n)| *n).collect();
+        let arguments = signature.params.iter().zip(&fitted.arguments);
+        let arguments = arguments.map(|((_, ty), datum)| self.value(datum, &types::with_sizes(ty, &fitted.sizes)));
+        (RtInstance { types: Arc::from([]), sizes }, arguments.collect())
     }
 
     pub(crate) fn value(&self, datum: &Datum, ty: &Type) -> Value {

@@ -73,14 +73,19 @@ impl Mistake {
         told
     }
 
-    /// As a diagnostic of the document: where it went wrong, or the call from there that led to it. `None` of what is found
-    /// without a run, and of what has no place there.
+    /// As a diagnostic of the document: where it went wrong, or the call from there that led to it, and the calls before. `None`
+    /// of what is found without a run, and of what has no place there.
     pub(crate) fn diagnostic(&self, text: &str) -> Option<Diagnostic> {
         let code = Code::ALL.iter().find(|code| code.name() == self.code && code.name().starts_with(OF_RUNS))?;
-        let mut all = std::iter::once(&self.place).chain(&self.callers);
-        let place = all.find(|place| place.file.as_deref() == Some(DOCUMENT))?;
-        let span = Span::new(offset(text, place.line, place.column)?, offset(text, place.end_line, place.end_column)?);
-        let diagnostic = Diagnostic::new(*code, span, format!("in the last run: {}", self.message));
+        let all = std::iter::once(&self.place).chain(&self.callers);
+        let span = |place: &Place| {
+            let (start, end) =
+                (offset(text, place.line, place.column)?, offset(text, place.end_line, place.end_column)?);
+            Some(Span::new(start, end))
+        };
+        let mut spans = all.filter(|place| place.file.as_deref() == Some(DOCUMENT)).filter_map(span);
+        let diagnostic = Diagnostic::new(*code, spans.next()?, format!("in the last run: {}", self.message));
+        let diagnostic = spans.fold(diagnostic, |diagnostic, caller| diagnostic.related(caller, "called here"));
         Some(match &self.help {
             Some(help) => diagnostic.help(help.clone()),
             None => diagnostic,

@@ -42,7 +42,7 @@ esac
 "#;
 
 /// What a child says of a mistake: in the library, called by the document, called by the expression.
-const WRONG: &str = r#"{"file": "std/linalg.iv", "severity": "error", "code": "E0502", "message": "no such thing", "line": 3, "column": 7, "endLine": 3, "endColumn": 9, "help": "try another", "callers": [{"file": "<stdin>", "line": 2, "column": 3, "endLine": 2, "endColumn": 6}, {"file": "<eval>", "line": 1, "column": 1, "endLine": 1, "endColumn": 4}]}
+const WRONG: &str = r#"{"file": "std/linalg.iv", "severity": "error", "code": "E0502", "message": "no such thing", "line": 3, "column": 7, "endLine": 3, "endColumn": 9, "help": "try another", "callers": [{"file": "<stdin>", "line": 2, "column": 3, "endLine": 2, "endColumn": 6}, {"file": "<stdin>", "line": 4, "column": 5, "endLine": 4, "endColumn": 8}, {"file": "<eval>", "line": 1, "column": 1, "endLine": 1, "endColumn": 4}]}
 "#;
 
 fn server(name: &str, options: Value) -> (Client, PathBuf) {
@@ -123,7 +123,15 @@ fn what_went_wrong_is_told_at_its_place() {
     client.change(URI, 4, Some([3, 2, 3, 5]), "one ");
     let told = client.told("textDocument/publishDiagnostics", |p| p["version"] == 4);
     assert!(!with_failure(&told), "{told}");
+    client.change(URI, 5, None, "def μ() =\n  one()\n\ndef one() = 1\n");
     // The next run takes it back.
+    client.request("workspace/executeCommand", command("iverson.run", json!([URI, "wrong"])));
+    let told = client.told("textDocument/publishDiagnostics", with_failure);
+    // It goes too where a call that led to it changes.
+    assert_eq!(told["version"], 5);
+    client.change(URI, 6, Some([3, 12, 3, 13]), "2");
+    let told = client.told("textDocument/publishDiagnostics", |p| p["version"] == 6);
+    assert!(!with_failure(&told), "{told}");
     client.request("workspace/executeCommand", command("iverson.run", json!([URI, "wrong"])));
     client.told("textDocument/publishDiagnostics", with_failure);
     client.request("workspace/executeCommand", command("iverson.run", json!([URI, "one"])));

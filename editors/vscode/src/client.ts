@@ -48,11 +48,6 @@ export class Client implements vscode.Disposable {
     return this.client?.state === State.Running ? this.client : undefined;
   }
 
-  /** Does the setting say another server now? Where settings come late no change of this one is told. */
-  get outdated(): boolean {
-    return setting() !== this.looked;
-  }
-
   /** The client, once a start that is under way has ended; none where no server runs then. */
   async settled(): Promise<LanguageClient | undefined> {
     await this.turn;
@@ -71,6 +66,26 @@ export class Client implements vscode.Disposable {
     } catch (error) {
       void vscode.window.showErrorMessage(`Iverson: ${text(error)}`);
     }
+  }
+
+  /**
+   * Follows the setting, where it names another server than when one was looked for last: where settings come late no
+   * change of it is told. One that runs stays while there is no other.
+   */
+  reconsider(): Promise<void> {
+    return this.then(async () => {
+      if (setting() === this.looked) {
+        return;
+      }
+      const search = findServer();
+      if (this.running !== undefined && "missing" in search) {
+        this.looked = setting();
+        this.output.warn(`${search.missing} The one that runs stays.`);
+        return;
+      }
+      await this.stopNow();
+      await this.startNow();
+    });
   }
 
   /** Starts the server, after ending the one that runs. */

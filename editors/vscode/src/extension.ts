@@ -18,7 +18,7 @@ export function activate(context: vscode.ExtensionContext): void {
     views,
     new Links(views),
     registerCommands(own, views),
-    vscode.workspace.onDidChangeConfiguration(() => (own.outdated ? own.restart() : undefined)),
+    vscode.workspace.onDidChangeConfiguration(() => own.reconsider()),
     vscode.workspace.onDidGrantWorkspaceTrust(() => (own.running ? undefined : own.restart())),
   );
   // Commands and views are there at once, and wait for the server themselves.

@@ -50,7 +50,7 @@ export function findServer(): Search {
     missing:
       `The language server ${NAME} is not on the PATH. ` +
       (project() === undefined
-        ? "Build it with `cargo install --locked --path lang-lsp` in a checkout of Iverson, or set iverson.server.path."
+        ? "Build it with `cargo install --locked --path lang-lsp` in a checkout of Iverson, or set iverson.server.path, in a remote window among the settings of the machine."
         : "It can be built from this workspace."),
   };
 }

@@ -5,7 +5,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::base::GlobalName;
 use crate::exec::given::{self, Read, Refused, Texts};
@@ -43,7 +43,6 @@ pub struct Generated<'g> {
     free: Cached<LocalId>,
     mentioned: Cached<(GlobalName, Type)>,
     tally: Cell<Tally>,
-    making: Cell<Duration>,
 }
 
 /// What came of what was asked for.
@@ -95,7 +94,6 @@ impl<'g> Generated<'g> {
             free: RefCell::default(),
             mentioned: RefCell::default(),
             tally: Cell::default(),
-            making: Cell::default(),
         }
     }
 
@@ -105,10 +103,10 @@ impl<'g> Generated<'g> {
         self.tally.get()
     }
 
-    /// How long it took to make functions and their code.
+    /// How long it took to make functions and their code, if there is a clock.
     #[must_use]
     pub fn making(&self) -> Duration {
-        self.making.get().saturating_add(self.programs.making())
+        self.programs.making()
     }
 
     fn count(&self, one: impl FnOnce(&mut Tally)) {
@@ -135,10 +133,7 @@ impl<'g> Generated<'g> {
             return None;
         }
         let callee = Arc::new(Callee::applied(applied.clone()));
-        let begun = Instant::now();
-        let stages = self.callees.stages(&callee);
-        self.making.set(self.making.get().saturating_add(begun.elapsed()));
-        let made = match stages {
+        let made = match self.programs.timed(|| self.callees.stages(&callee)) {
             Ok(stages) => {
                 self.count(|t| t.made += 1);
                 Some(Arc::clone(&stages.ssa))

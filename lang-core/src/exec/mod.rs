@@ -30,7 +30,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::base::GlobalName;
 use crate::interp::memory::{Limits, Memory, TooLarge};
@@ -81,6 +81,8 @@ pub struct Programs {
     functions: RefCell<HashMap<Arc<Callee>, Arc<Program>>>,
     /// Bodies of loops, by where they are; each holds its own.
     regions: RefCell<HashMap<usize, Arc<Program>>>,
+    /// What the host measures time by, and how long it took to make things.
+    clock: Option<fn() -> Duration>,
     making: Cell<Duration>,
 }
 
@@ -92,16 +94,28 @@ impl Programs {
     }
 
     fn ready(&self, ssa: Arc<Ssa>) -> Arc<Program> {
-        let begun = Instant::now();
-        let program = Arc::new(Program::new(ssa, self.backend.as_deref()));
-        self.making.set(self.making.get().saturating_add(begun.elapsed()));
-        program
+        self.timed(|| Arc::new(Program::new(ssa, self.backend.as_deref())))
     }
 
-    /// How long it took to make what was made.
+    /// The same, which measure by this clock how long it takes to make them.
+    #[must_use]
+    pub fn by_clock(self, clock: fn() -> Duration) -> Self {
+        Self { clock: Some(clock), ..self }
+    }
+
+    /// How long it took to make functions and their code, if there is a clock.
     #[must_use]
     pub fn making(&self) -> Duration {
         self.making.get()
+    }
+
+    /// Makes something, and adds how long that took.
+    pub(crate) fn timed<T>(&self, make: impl FnOnce() -> T) -> T {
+        let now = || self.clock.map(|clock| clock()).unwrap_or_default();
+        let begun = now();
+        let made = make();
+        self.making.set(self.making.get().saturating_add(now().saturating_sub(begun)));
+        made
     }
 
     fn get(&self, callee: &Arc<Callee>, ssa: impl FnOnce() -> Option<Arc<Ssa>>) -> Result<Arc<Program>, Stopped> {

@@ -5,7 +5,7 @@
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use lang_core::base::{Code, Diagnostic, GlobalName, ModuleName, Span};
@@ -92,6 +92,12 @@ pub(crate) struct Engine {
     /// Where programs print, and how values are shown there.
     pub(crate) out: Out,
     start: Instant,
+}
+
+/// How long this program has been running, for who measures a part of that.
+fn clock() -> Duration {
+    static BEGUN: LazyLock<Instant> = LazyLock::new(Instant::now);
+    BEGUN.elapsed()
 }
 
 impl Engine {
@@ -505,7 +511,7 @@ impl Engine {
     /// Where functions are made ready to run: with machine code, if there is any for this processor.
     fn programs(&self) -> Programs {
         let jit = self.jit.get_or_init(|| Jit::new().ok().map(Arc::new)).clone();
-        jit.map_or_else(Programs::default, |jit| Programs::with(jit))
+        jit.map_or_else(Programs::default, |jit| Programs::with(jit)).by_clock(clock)
     }
 
     /// Says, once, that a definition is the interpreter's, or derivatives through it are, and why.

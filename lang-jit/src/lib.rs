@@ -2,15 +2,14 @@
 //! kernel's loops by Cranelift ([`generate`]), for all sizes, and keeps it by what the kernel is.
 //!
 //! What is unsafe is in [`code`], where a function is called with the addresses of buffers, and in [`apply`] and [`tiles`],
-//! which it calls back. The code reads and writes only below the extents it is given: an index that is not proved to be is brought there
-//! first.
+//! which it calls back. The code reads and writes only below the extents it is given: an index that is not proved to be is
+//! brought there first.
 
 mod apply;
 mod arguments;
 mod code;
 mod generate;
 mod indices;
-
 mod strip;
 pub mod tiles;
 mod values;

@@ -94,6 +94,33 @@ fn messages_are_answered() {
     .assert_eq(&shown.join("\n"));
 }
 
+/// What programs print, and bytes that are no text, are not among the answers; runs go on for as long as is wanted.
+#[test]
+fn answers_are_alone_on_standard_output() {
+    let dir =
+        Dir::new(&[("loud.iv", b"do print(\"loaded\")\ndef id(x: f64) -> f64 =\n  if dbg(x) > 0 then x else 0.0\n")]);
+    let folder = dir.path().display().to_string();
+    let mut messages = b"\xff\xfe\n\n".to_vec();
+    let evaluate = json!({"id": 1, "kind": "evaluate", "module": "loud", "function": "id", "input": {"x": 2.0}});
+    messages.extend(format!("{evaluate}\n").into_bytes());
+    let evaluate = json!({
+        "id": 2, "kind": "evaluate", "module": "hello", "function": "square", "input": {"x": 2.0, "min_seconds": 0.2},
+    });
+    messages.extend(evaluate.to_string().into_bytes());
+    let shown = dir.run(&["gradbench", "--dir", &folder], &messages);
+    let (answers, told) = shown.split_once("--- stderr\n").unwrap();
+    let answers: Vec<Value> = answers.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(answers[0]["id"].is_null() && answers[0]["success"] == false, "{shown}");
+    assert_eq!(answers[1]["output"], 2.0);
+    assert_eq!(answers[2]["success"], false, "there is no module hello in this folder");
+    assert!(told.starts_with("loaded\n"), "{told}");
+    let answers = self::answers(&modules(), &[evaluate.to_string()]);
+    let timings = answers[0]["timings"].as_array().unwrap();
+    let took: u64 =
+        timings.iter().filter(|t| t["name"] == "evaluate").map(|t| t["nanoseconds"].as_u64().unwrap()).sum();
+    assert!(timings.len() > 100 && took >= 200_000_000, "{} timings, {took} ns", timings.len());
+}
+
 fn reals(value: &Value) -> Vec<f64> {
     match value {
         Value::Array(items) => items.iter().flat_map(reals).collect(),

@@ -11,7 +11,7 @@ use lang_core::base::{GlobalName, ModuleName};
 use lang_core::types::ty::Signature;
 use serde_json::{Map, Value, json};
 
-use crate::cli::Common;
+use crate::cli::{Common, Format};
 use crate::commands::run::not_available;
 use crate::engine::Engine;
 use crate::fit;
@@ -39,17 +39,22 @@ pub(crate) fn run(folder: &Path, common: &Common, out: Out) -> Status {
         out.fail(&[problem], &crate::source::Sources::default());
         return Status::Usage;
     }
-    let mut tool = Tool { folder, common, out, modules: HashMap::new() };
-    for line in io::stdin().lock().lines() {
-        let line = match line {
-            Ok(line) if line.trim().is_empty() => continue,
-            Ok(line) => line,
+    // What programs print has no place among the answers.
+    let common = Common { format: Format::Json, ..common.clone() };
+    let mut tool = Tool { folder, common: &common, out: Out::new(&common), modules: HashMap::new() };
+    let mut input = io::stdin().lock();
+    loop {
+        let mut line = Vec::new();
+        match input.read_until(b'\n', &mut line) {
+            Ok(0) => return Status::Good,
+            Ok(_) if line.trim_ascii().is_empty() => continue,
+            Ok(_) => {}
             Err(e) => {
-                tool.answer(Value::Null, Err(format!("the message cannot be read: {e}")));
+                tool.answer(Value::Null, Err(format!("the messages cannot be read: {e}")));
                 return Status::Failed;
             }
-        };
-        let (id, answer) = match serde_json::from_str::<Value>(&line) {
+        }
+        let (id, answer) = match serde_json::from_slice::<Value>(&line) {
             Ok(message) => {
                 let id = message.get("id").cloned().unwrap_or_default();
                 (id, tool.message(&message))
@@ -58,7 +63,6 @@ pub(crate) fn run(folder: &Path, common: &Common, out: Out) -> Status {
         };
         tool.answer(id, answer);
     }
-    Status::Good
 }
 
 impl Tool<'_> {
@@ -122,12 +126,13 @@ impl Tool<'_> {
         let arguments = arguments(&signature, input)?;
         let fitted = fit::fit(&signature, &arguments, &*engine).map_err(|problems| told(&problems, engine))?;
         let wanted = Wanted::of(input);
-        let (mut compile, mut runs) = (Duration::ZERO, Vec::new());
+        let (mut compile, mut all, mut runs) = (Duration::ZERO, Duration::ZERO, Vec::new());
         let _computing = Computing::start();
         let value = engine.call_timed(&def, &signature, &fitted, &mut |took, making| {
             compile += making;
+            all += took;
             runs.push(took);
-            wanted.more(&runs)
+            wanted.more(runs.len(), all)
         });
         let value = value.map_err(|problems| told(&problems, engine))?;
         let text = show::json(&value).ok_or("the value is too large for a text")?;
@@ -183,9 +188,8 @@ impl Wanted {
         Self { runs, seconds }
     }
 
-    /// Is another run wanted after these?
-    fn more(&self, runs: &[Duration]) -> bool {
-        let count = u64::try_from(runs.len()).unwrap_or(u64::MAX);
-        count < self.runs || runs.iter().sum::<Duration>().as_secs_f64() < self.seconds
+    /// Is another run wanted after so many, which took so long?
+    fn more(&self, runs: usize, took: Duration) -> bool {
+        u64::try_from(runs).unwrap_or(u64::MAX) < self.runs || took.as_secs_f64() < self.seconds
     }
 }

@@ -269,6 +269,37 @@ fn edits() {
     }
 }
 
+/// What is asked before a loop or a value is taken elsewhere takes no time that grows with how deep they nest.
+#[test]
+fn what_nests_deep() {
+    let nested = (0..28).fold("x[0]".to_owned(), |inner, k| format!("(fold s{k} = 1.0 for i{k} < 1: s{k} + {inner})"));
+    let loops = format!("def f(x: [n]f64) -> f64 = {nested}\ndo f(for i < 100: 1.0)\n");
+    let trees = "
+type Tree = Leaf | Node(Tree, Tree)
+def leaves(t: Tree, x: [n]f64) -> f64 = match t { Leaf: sum i: x[i], Node(l, r): x[0] }
+do leaves(fold t = Leaf for _ < 60: Node(t, t), for i < 100: 1.0)
+";
+    let lists = "
+type List = Nil | Cons(f64, List)
+def step(t: List, x: [n]f64) -> f64 = match t { Nil: sum i: x[i], Cons(y, r): y + x[0] }
+do (fold (t, s) = (Nil, 0.0) for k < 3000: (Cons(s, t), step(t, for i < 40: 1.0))).1
+";
+    let pairs = "
+type Pair(a) = P(a, a)
+def one(x: f64) = P(x, x)
+def both(p: a) -> Pair(a) = P(p, p)
+def eight(p: a) = both(both(both(both(both(both(both(both(p))))))))
+def first(p: a, x: [n]f64) -> f64 = sum i: x[i]
+do first(eight(eight(eight(one(1.0)))), for i < 100: 1.0)
+";
+    for text in [&loops, trees, lists, pairs] {
+        let mut session = Session::new();
+        let (plain, generated, _) = both(&mut session, text).expect("a program without errors");
+        let by_code = run_generated(&session, &Ways::native());
+        assert_eq!([&rounded(&generated), &rounded(&by_code)], [&rounded(&plain); 2], "{text}");
+    }
+}
+
 /// Loops of hours end soon after they are told to: by vectors, by strips, one element at a time, and one in another.
 #[test]
 fn machine_code_can_be_interrupted() {

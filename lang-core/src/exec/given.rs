@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::base::GlobalName;
-use crate::interp::{Asked, Code, Derived, Fun, RtInstance, RtType, Value};
+use crate::interp::{Asked, Code, Derived, Fun, RtInstance, RtType, Value, within};
 use crate::ir::applied::{Applied, Given, Known, Operator, Scope, Site, Text, Types};
 use crate::ir::core::{Callee, Reason};
 use crate::predicate::{Atom, LocalId, Poly};
@@ -294,17 +294,10 @@ impl<'t> Reader<'t> {
 
 /// Is there a function in the value? What varies is refused.
 fn holds_function(value: &Value) -> Result<bool> {
-    let mut open = vec![value];
-    while let Some(value) = open.pop() {
-        match value {
-            Value::Fun(_) => return Ok(true),
-            Value::Dual(_) => return Err(Refused::Varies),
-            Value::Tuple(items) => open.extend(items.values()),
-            Value::Record(record) => open.extend(record.values()),
-            Value::Data(cell) => open.extend(cell.args()),
-            Value::Array(array) => open.extend(array.elements().unwrap_or_default()),
-            _ => {}
-        }
-    }
-    Ok(false)
+    let found = within(value, |part| match part {
+        Value::Fun(_) => Some(Ok(true)),
+        Value::Dual(_) => Some(Err(Refused::Varies)),
+        _ => None,
+    });
+    found.unwrap_or(Some(Err(Refused::Outside(Reason::RecursiveType)))).unwrap_or(Ok(false))
 }

@@ -38,6 +38,7 @@ pub mod scalar;
 mod special;
 mod trap;
 pub mod value;
+mod within;
 
 #[cfg(test)]
 mod tests;
@@ -56,6 +57,7 @@ pub use progress::{Progress, Work};
 pub use relation::Relation;
 pub use rt_type::RtType;
 pub use value::{Cell, Fun, Items, Record, RtInstance, Tag, Value};
+pub use within::{Deep, within};
 
 /// Less stack than this left, and a new piece is taken: more than one step of any recursion here
 /// needs.

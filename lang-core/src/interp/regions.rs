@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::code::{Code, Frame, Program};
 use super::failure::Eval;
-use super::{Asked, Interp, Taken, Value, guarded};
+use super::{Asked, Interp, Taken, Value, guarded, within};
 use crate::base::GlobalName;
 use crate::predicate::Poly;
 use crate::types::tree::{Body, Callee, Expr, IndexRange, TId};
@@ -135,31 +135,42 @@ impl Look<'_> {
                     all.short_steps |= called.short_steps;
                 }
                 Expr::Fold { .. } | Expr::Loop { .. } => {
-                    let steps = self.steps(body, &node.kind);
-                    all.short_steps |= steps.short_steps || !steps.arrays;
+                    let steps = step_parts(&node.kind);
+                    let inside = self.steps(body, &steps);
+                    all.arrays |= inside.arrays;
+                    all.short_steps |= inside.short_steps || !inside.arrays;
+                    node.kind.for_each_child(&body.nodes, &mut |child| {
+                        if !steps.contains(&Some(child)) {
+                            open.push(child);
+                        }
+                    });
                 }
                 Expr::Arith(..) | Expr::Scalar(..) | Expr::With(..) => all.arrays |= matches!(node.ty, Type::Array(..)),
                 _ => {}
             }
-            if !matches!(node.kind, Expr::Special(..)) {
+            if !matches!(node.kind, Expr::Special(..) | Expr::Fold { .. } | Expr::Loop { .. }) {
                 node.kind.for_each_child(&body.nodes, &mut |child| open.push(child));
             }
         }
         all
     }
 
-    /// What is in one step of a loop.
-    fn steps(&mut self, body: &Body, of: &Expr) -> Inside {
-        let parts = match of {
-            Expr::Fold { body, yields, .. } => [Some(*body), *yields],
-            Expr::Loop { cond, body, .. } => [Some(*cond), Some(*body)],
-            _ => [None, None],
-        };
-        let parts = parts.into_iter().flatten().map(|part| guarded(|| self.inside(body, part)));
+    /// What is in one step of a loop, in these parts.
+    fn steps(&mut self, body: &Body, parts: &[Option<TId>]) -> Inside {
+        let parts = parts.iter().flatten().map(|part| guarded(|| self.inside(body, *part)));
         parts.fold(Inside::default(), |all, part| Inside {
             arrays: all.arrays || part.arrays,
             short_steps: all.short_steps || part.short_steps,
         })
+    }
+}
+
+/// The parts of a loop that each step evaluates.
+fn step_parts(of: &Expr) -> [Option<TId>; 2] {
+    match of {
+        Expr::Fold { body, yields, .. } => [Some(*body), *yields],
+        Expr::Loop { cond, body, .. } => [Some(*cond), Some(*body)],
+        _ => [None, None],
     }
 }
 
@@ -178,16 +189,11 @@ fn is_long(body: &Body, root: TId) -> bool {
 
 /// Is it an array of some elements, a number that may be one of steps, or a whole with such a part?
 fn is_many(value: &Value) -> bool {
-    let mut open = vec![value];
-    while let Some(value) = open.pop() {
-        match value {
-            Value::I64(n) if usize::try_from(*n).is_ok_and(|n| n >= FEW) => return true,
-            Value::Array(array) if array.count() >= FEW => return true,
-            Value::Tuple(items) => open.extend(items.values()),
-            Value::Record(record) => open.extend(record.values()),
-            Value::Data(cell) => open.extend(cell.args()),
-            _ => {}
-        }
-    }
-    false
+    let many = |part: &Value| match part {
+        Value::I64(n) => usize::try_from(*n).is_ok_and(|n| n >= FEW),
+        Value::Array(array) => array.count() >= FEW,
+        _ => false,
+    };
+    // A value of a recursive type is of no use elsewhere.
+    within(value, |part| many(part).then_some(())).is_ok_and(|found| found.is_some())
 }

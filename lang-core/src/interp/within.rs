@@ -1,0 +1,76 @@
+//! What is in a value: each shared part is looked at once, and values that nest deep are left alone.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::value::Value;
+
+/// Constructors one in another, above which a value is taken for one of a recursive type.
+const NESTED: usize = 8;
+
+/// The value has more than [`NESTED`] constructors one in another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Deep;
+
+/// The first answer that `ask` gives of a part of a value: the whole first, then what it holds. The parts of functions
+/// are not asked.
+///
+/// # Errors
+/// If the value is a deep one, unless a part before answers.
+pub fn within<T>(value: &Value, mut ask: impl FnMut(&Value) -> Option<T>) -> Result<Option<T>, Deep> {
+    let mut open = vec![(value, 0)];
+    let mut seen = HashSet::new();
+    while let Some((value, nested)) = open.pop() {
+        if let Some(answer) = ask(value) {
+            return Ok(Some(answer));
+        }
+        let parts = match value {
+            Value::Tuple(items) => items.values(),
+            Value::Record(record) => record.values(),
+            Value::Array(array) => array.elements().unwrap_or_default(),
+            Value::Data(cell) => {
+                if nested == NESTED {
+                    return Err(Deep);
+                }
+                // Trees share what they are made of.
+                if nested > 0 && !seen.insert((nested, Arc::as_ptr(cell))) {
+                    continue;
+                }
+                open.extend(cell.args().iter().map(|part| (part, nested + 1)));
+                continue;
+            }
+            _ => continue,
+        };
+        open.extend(parts.iter().map(|part| (part, nested)));
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::interp::Tag;
+
+    fn tree(depth: usize, of: usize) -> Value {
+        let tag = Arc::new(Tag { ty: crate::base::GlobalName::new("test", "T"), index: 0, name: "T".into() });
+        (0..depth).fold(Value::F64(1.0), |t, _| Value::data(Arc::clone(&tag), vec![t; of]))
+    }
+
+    #[test]
+    fn shared_parts_are_looked_at_once() {
+        let mut asked = 0;
+        let found = within(&tree(NESTED, 30), |_| {
+            asked += 1;
+            None::<()>
+        });
+        assert_eq!(found, Ok(None));
+        assert!(asked < 10_000, "{asked}");
+        assert_eq!(within(&tree(NESTED + 1, 2), |_| None::<()>), Err(Deep));
+        assert_eq!(within(&tree(60, 2), |_| None::<()>), Err(Deep));
+    }
+
+    #[test]
+    fn the_first_answer_is_taken() {
+        assert_eq!(within(&tree(3, 2), |v| if let Value::F64(x) = v { Some(*x) } else { None }), Ok(Some(1.0)));
+    }
+}

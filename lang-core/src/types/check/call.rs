@@ -1,5 +1,4 @@
-//! Calls: instantiation of signatures, arguments against parameters, extents that only the
-//! result knows.
+//! Calls: instantiation of signatures, and extents that only the result knows.
 
 use std::sync::Arc;
 
@@ -8,8 +7,9 @@ use super::super::lower::apply;
 use super::super::show::{arguments, stand_here};
 use super::super::tree::{Callee, Demand, Expr as Typed, Instance, Open, TId};
 use super::super::ty::{Class, FunType, Scalar, Signature, SizeParam, SizeSource, Type, TypeArg};
-use super::super::unify::{Goals, SizeWhy};
+use super::super::unify::SizeWhy;
 use super::Checker;
+use super::arguments::ArgSource;
 use super::expr::substitute_args;
 use super::extents::{find_axis, has_extent, hidden};
 use crate::base::{Code, Diagnostic, GlobalName, Span};
@@ -18,13 +18,6 @@ use crate::resolve::Res;
 use crate::resolve::builtin::Builtin;
 use crate::resolve::forms::{Derivative, Form};
 use crate::syntax::ast::{Arg, Expr, ExprId};
-
-/// An argument: still to be inferred, or already a node (the left side of `|>`).
-#[derive(Clone, Copy)]
-pub(super) enum ArgSource {
-    Expr(ExprId),
-    Node(TId),
-}
 
 /// An instantiated signature: what stands for each type parameter and each size.
 pub(super) struct Instantiated {
@@ -68,12 +61,6 @@ impl Instantiated {
         Instance { types: self.types.clone(), sizes: implicit.map(|(_, p)| p.clone()).collect() }
     }
 }
-
-/// The type wanted of an argument, given the values of those before it that are understood.
-type Wanted<'f, 'a> = dyn FnMut(&mut Checker<'a>, usize, &[Option<Poly>]) -> Type + 'f;
-
-/// Told of the value of an argument that sizes depend on.
-type Solved<'f, 'a> = dyn FnMut(&mut Checker<'a>, usize, &Poly) + 'f;
 
 impl<'a> Checker<'a> {
     /// Unknowns for all that a signature leaves open.
@@ -224,15 +211,6 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn infer_args(&mut self, args: &[ArgSource]) -> Vec<TId> {
-        args.iter()
-            .map(|a| match a {
-                ArgSource::Expr(e) => self.infer(*e, None),
-                ArgSource::Node(n) => *n,
-            })
-            .collect()
-    }
-
     /// Is it an expression that could not be read?
     pub(super) fn is_hole(&self, e: ExprId) -> bool {
         self.tree.exprs[e].kind == Expr::Error
@@ -242,95 +220,6 @@ impl<'a> Checker<'a> {
     fn call_unknown(&mut self, args: &[ArgSource], span: Span) -> TId {
         self.infer_args(args);
         self.error_node(span)
-    }
-
-    fn arg_span(&self, a: ArgSource) -> Span {
-        match a {
-            ArgSource::Expr(e) => self.expr_span(e),
-            ArgSource::Node(n) => self.span(n),
-        }
-    }
-
-    /// Arguments against wanted types. Lambdas come last, when the others have told what they
-    /// can. Size equations that stay open are verified after the last argument.
-    fn arguments(
-        &mut self,
-        args: &[ArgSource],
-        what: &dyn Fn(usize) -> String,
-        wanted: &mut Wanted<'_, 'a>,
-        dependent: &dyn Fn(usize) -> bool,
-        solved: &mut Solved<'_, 'a>,
-    ) -> Vec<TId> {
-        let is_lambda = |this: &Self, a: &ArgSource| match a {
-            ArgSource::Expr(e) => matches!(this.tree.exprs[*e].kind, Expr::Lambda(..)),
-            ArgSource::Node(_) => false,
-        };
-        let (late, early): (Vec<usize>, Vec<usize>) =
-            (0..args.len()).partition(|k| args.get(*k).is_some_and(|a| is_lambda(self, a)));
-        let mut nodes: Vec<Option<TId>> = vec![None; args.len()];
-        let mut values: Vec<Option<Poly>> = vec![None; args.len()];
-        let mut open: Vec<(Goals, String)> = Vec::new();
-        for k in early.into_iter().chain(late) {
-            let Some(a) = args.get(k) else { continue };
-            let target = wanted(self, k, &values);
-            let mut node = match a {
-                ArgSource::Expr(e) => self.infer(*e, Some(&target)),
-                ArgSource::Node(n) => *n,
-            };
-            let found = self.nodes[node].ty.clone();
-            match self.unify(&found, &target) {
-                Ok(goals) => open.push((goals, what(k))),
-                Err(m) => {
-                    self.unfit(&m, node, &target, &what(k));
-                    node = self.alloc(Typed::Error, target, self.span(node));
-                }
-            }
-            if dependent(k) {
-                node = self.sized(node);
-                let value = self.sym(node).cloned();
-                if let Some(p) = &value {
-                    solved(self, k, p);
-                }
-                if let Some(v) = values.get_mut(k) {
-                    *v = value;
-                }
-            }
-            if let Some(slot) = nodes.get_mut(k) {
-                *slot = Some(node);
-            }
-        }
-        self.settle(false);
-        let mut nodes: Vec<TId> = nodes.into_iter().flatten().collect();
-        // Sizes that were waiting for others.
-        loop {
-            let before: usize = open.iter().map(|g| g.0.len()).sum();
-            for k in 0..open.len() {
-                let Some((goals, _)) = open.get_mut(k) else { continue };
-                let mut left = Vec::new();
-                for (f, w) in std::mem::take(goals) {
-                    if let Err(m) = self.metas.unify_size(&f, &w, &mut left) {
-                        let (at, what) = (nodes.get(k).map_or_else(Span::default, |n| self.span(*n)), what(k));
-                        let super::super::unify::Mismatch::Size(f, w) = &m else { continue };
-                        self.report(
-                            Diagnostic::new(Code::E0300, at, format!("sizes do not fit for {what}"))
-                                .label(format!("the size `{f}` stands where `{w}` is wanted")),
-                        );
-                    }
-                }
-                if let Some((goals, _)) = open.get_mut(k) {
-                    *goals = left;
-                }
-            }
-            if open.iter().map(|g| g.0.len()).sum::<usize>() >= before {
-                break;
-            }
-        }
-        if let Some(last) = nodes.last_mut() {
-            for (goals, what) in open {
-                *last = self.with_goals(*last, goals, &what, Code::E0300);
-            }
-        }
-        nodes
     }
 
     fn call_signature(
@@ -475,7 +364,10 @@ impl<'a> Checker<'a> {
                     return self.call_unknown(args, span);
                 }
                 let used = used_args(&fun);
-                let what = |k: usize| format!("argument {} of this function", k + 1);
+                let what = |k: usize| match fun.params.get(k) {
+                    Some((Some(name), _)) => format!("argument `{name}` of this function"),
+                    _ => format!("argument {} of this function", k + 1),
+                };
                 let mut known = Vec::new();
                 let nodes = self.arguments(
                     args,

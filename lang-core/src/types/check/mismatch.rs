@@ -20,16 +20,23 @@ pub(super) struct Culprit {
 impl Checker<'_> {
     /// Reports that a node does not have the type that is wanted of it.
     pub(super) fn unfit(&mut self, m: &Mismatch, node: TId, wanted: &Type, what: &str) {
+        if let Some(d) = self.unfitting(m, node, wanted, what) {
+            self.report(d);
+        }
+    }
+
+    /// What is said of a node that does not have the type that is wanted of it; nothing where an error was told before.
+    pub(super) fn unfitting(&self, m: &Mismatch, node: TId, wanted: &Type, what: &str) -> Option<Diagnostic> {
         let Culprit { node, wanted, part } = self.culprit(node, wanted);
         let found = self.nodes[node].ty.clone();
         let of = if what.is_empty() || part.is_empty() { String::new() } else { " of ".to_owned() };
         let what = format!("{part}{of}{what}");
-        let Some(mut d) = self.mismatched(m, &found, &wanted, self.span(node), &what) else { return };
+        let d = self.mismatched(m, &found, &wanted, self.span(node), &what)?;
         let too_many = self.metas.zonk(&found).peel().0.len() > self.metas.zonk(&wanted).peel().0.len();
-        if too_many && let Some((at, says)) = self.unindexed(node) {
-            d = d.related(at, says);
-        }
-        self.report(d);
+        Some(match self.unindexed(node).filter(|_| too_many) {
+            Some((at, says)) => d.related(at, says),
+            None => d,
+        })
     }
 
     /// The part of a value because of which it does not have the type that is wanted of it.

@@ -1,0 +1,188 @@
+//! Arguments against the parameters of what is called, and what is said where their sizes do not fit.
+
+use super::super::tree::{Expr as Typed, TId};
+use super::super::ty::Type;
+use super::super::unify::{Goals, Mismatch, SizeWhy, has_meta};
+use super::Checker;
+use crate::base::{Code, Diagnostic, Span};
+use crate::predicate::{Atom, Poly};
+use crate::syntax::ast::{Expr, ExprId};
+
+/// An argument: still to be inferred, or already a node (the left side of `|>`).
+#[derive(Clone, Copy)]
+pub(super) enum ArgSource {
+    Expr(ExprId),
+    Node(TId),
+}
+
+/// The type wanted of an argument, given the values of those before it that are understood.
+type Wanted<'f, 'a> = dyn FnMut(&mut Checker<'a>, usize, &[Option<Poly>]) -> Type + 'f;
+
+/// Told of the value of an argument that sizes depend on.
+type Solved<'f, 'a> = dyn FnMut(&mut Checker<'a>, usize, &Poly) + 'f;
+
+impl<'a> Checker<'a> {
+    pub(super) fn infer_args(&mut self, args: &[ArgSource]) -> Vec<TId> {
+        args.iter()
+            .map(|a| match a {
+                ArgSource::Expr(e) => self.infer(*e, None),
+                ArgSource::Node(n) => *n,
+            })
+            .collect()
+    }
+
+    pub(super) fn arg_span(&self, a: ArgSource) -> Span {
+        match a {
+            ArgSource::Expr(e) => self.expr_span(e),
+            ArgSource::Node(n) => self.span(n),
+        }
+    }
+
+    /// Arguments against wanted types. Lambdas come last, when the others have told what they
+    /// can. Size equations that stay open are verified after the last argument.
+    pub(super) fn arguments(
+        &mut self,
+        args: &[ArgSource],
+        what: &dyn Fn(usize) -> String,
+        wanted: &mut Wanted<'_, 'a>,
+        dependent: &dyn Fn(usize) -> bool,
+        solved: &mut Solved<'_, 'a>,
+    ) -> Vec<TId> {
+        let is_lambda = |this: &Self, a: &ArgSource| match a {
+            ArgSource::Expr(e) => matches!(this.tree.exprs[*e].kind, Expr::Lambda(..)),
+            ArgSource::Node(_) => false,
+        };
+        let (late, early): (Vec<usize>, Vec<usize>) =
+            (0..args.len()).partition(|k| args.get(*k).is_some_and(|a| is_lambda(self, a)));
+        let mut nodes: Vec<Option<TId>> = vec![None; args.len()];
+        let mut values: Vec<Option<Poly>> = vec![None; args.len()];
+        let mut open: Vec<(usize, Goals)> = Vec::new();
+        let mut targets: Vec<(usize, Type)> = Vec::new();
+        // What does not fit is told when the arguments after it have told their sizes too.
+        let mut unfit: Vec<(usize, TId, Mismatch)> = Vec::new();
+        for k in early.into_iter().chain(late) {
+            let Some(a) = args.get(k) else { continue };
+            let target = wanted(self, k, &values);
+            targets.push((k, target.clone()));
+            let mut node = match a {
+                ArgSource::Expr(e) => self.infer(*e, Some(&target)),
+                ArgSource::Node(n) => *n,
+            };
+            let found = self.nodes[node].ty.clone();
+            match self.unify(&found, &target) {
+                Ok(goals) => open.push((k, goals)),
+                Err(m) => {
+                    unfit.push((k, node, m));
+                    node = self.alloc(Typed::Error, target, self.span(node));
+                }
+            }
+            if dependent(k) {
+                node = self.sized(node);
+                let value = self.sym(node).cloned();
+                if let Some(p) = &value {
+                    solved(self, k, p);
+                }
+                if let Some(v) = values.get_mut(k) {
+                    *v = value;
+                }
+            }
+            if let Some(slot) = nodes.get_mut(k) {
+                *slot = Some(node);
+            }
+        }
+        self.settle(false);
+        let mut nodes: Vec<TId> = nodes.into_iter().flatten().collect();
+        for (k, node, m) in unfit {
+            let Some((_, target)) = targets.iter().find(|t| t.0 == k) else { continue };
+            if let Some(d) = self.unfitting(&m, node, target, &what(k)) {
+                self.report(self.told_sizes(d, &m, k, &targets, args));
+            }
+        }
+        // Sizes that were waiting for others.
+        loop {
+            let before: usize = open.iter().map(|(_, goals)| goals.len()).sum();
+            for (k, goals) in &mut open {
+                let mut left = Vec::new();
+                for (f, w) in std::mem::take(goals) {
+                    let Err(m @ Mismatch::Size(..)) = self.metas.unify_size(&f, &w, &mut left) else { continue };
+                    let at = nodes.get(*k).map_or_else(Span::default, |n| self.span(*n));
+                    let d = Diagnostic::new(Code::E0300, at, format!("sizes do not fit for {}", what(*k)));
+                    self.report(self.told_sizes(d, &m, *k, &targets, args));
+                }
+                *goals = left;
+            }
+            if open.iter().map(|(_, goals)| goals.len()).sum::<usize>() >= before {
+                break;
+            }
+        }
+        if let Some(last) = nodes.last_mut() {
+            for (k, goals) in open {
+                *last = self.with_goals(*last, goals, &what(k), Code::E0300);
+            }
+        }
+        nodes
+    }
+
+    /// Of sizes that differ in argument `k`: what is wanted as the signature writes it, and which other arguments told
+    /// the sizes in it.
+    fn told_sizes(
+        &self,
+        mut d: Diagnostic,
+        m: &Mismatch,
+        k: usize,
+        targets: &[(usize, Type)],
+        args: &[ArgSource],
+    ) -> Diagnostic {
+        let Mismatch::Size(found, wanted) = m else { return d };
+        d = d.label(format!("the size `{found}` stands where `{wanted}` is wanted"));
+        let sizes = |t: &Type| {
+            let mut sizes = Vec::new();
+            t.visit(&mut |_| {}, &mut |p| sizes.push(p.clone()));
+            sizes
+        };
+        let Some((_, target)) = targets.iter().find(|t| t.0 == k) else { return d };
+        let Some(written) = sizes(target).into_iter().find(|p| has_meta(p) && self.metas.zonk_size(p) == *wanted)
+        else {
+            return d;
+        };
+        let name = |id: u32| match self.metas.size_origin(id).1 {
+            SizeWhy::Param(name, _) => Some(name),
+            _ => None,
+        };
+        let mut unknowns = Vec::new();
+        written.for_each_atom(&mut |a| {
+            if let Atom::Meta(id) = a
+                && !unknowns.contains(id)
+            {
+                unknowns.push(*id);
+            }
+        });
+        // One that has no name was made here.
+        if unknowns.iter().any(|id| name(*id).is_none()) {
+            return d;
+        }
+        let named = written.substitute(&|a| match a {
+            Atom::Meta(id) => Some(Poly::atom(Atom::Bound(*id, name(*id)?))),
+            _ => None,
+        });
+        if named.to_string() != wanted.to_string() {
+            d = d.label(format!("the size `{found}` stands where `{named}` = `{wanted}` is wanted"));
+        }
+        for id in unknowns {
+            let atom = Poly::atom(Atom::Meta(id));
+            let size = self.metas.zonk_size(&atom);
+            let tells = |alone: bool| {
+                targets.iter().find(|(_, t)| {
+                    sizes(t).iter().any(|p| if alone { *p == atom } else { p.mentions(&Atom::Meta(id)) })
+                })
+            };
+            let source = tells(true).or_else(|| tells(false)).filter(|t| t.0 != k).and_then(|t| args.get(t.0));
+            if let (Some(name), Some(source)) = (name(id), source)
+                && !has_meta(&size)
+            {
+                d = d.related(self.arg_span(*source), format!("`{name}` is `{size}` here"));
+            }
+        }
+        d
+    }
+}

@@ -310,7 +310,7 @@ function M.prompts()
   run('answer', 'a short value stands where messages do', [[vim.fn.execute('messages'):find('answer = 0.5625', 1, true)]])
   M.check(there('#vim.api.nvim_list_wins()') == 1, 'and in no window')
   local below = [[table.concat(vim.api.nvim_buf_get_lines(vim.fn.winbufnr(vim.fn.winnr('$')), 0, -1, false), '\n')]]
-  run('long', 'a long one has a window, all of it', below .. [[:find('long = .*39%.5')]])
+  run('long', 'a long one has a window, all of it', below .. [[:find('long =\n.*39%.5')]])
   M.check(there('#vim.api.nvim_list_wins()') == 2, 'of its own')
   M.check(there('vim.api.nvim_get_current_win()') == window, 'and the cursor stays in the program')
   run('answer', 'which has the next one too', below .. [[:find('answer = 0.5625', 1, true)]])

@@ -1,7 +1,8 @@
 //! A name to another, in all modules at once, where every name goes on to mean what it means.
 //!
 //! That is not argued but tried: the renamed texts are resolved, and every name of every item that mentions the old
-//! or the new name has to mean the same as before. A field is renamed in all records with the same fields.
+//! or the new name has to mean the same as before. A field is renamed in all records with the same fields; a parameter,
+//! a definition and a type in documentation too, where backticks stand around the name.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use lang_core::base::{Code, Diagnostic, GlobalName, ModuleName, Name, Span};
-use lang_core::resolve::{Names, ValueRef};
+use lang_core::resolve::{LocalKind, Names, ValueRef};
 use lang_core::session::{ItemRef, Session};
 use lang_core::syntax::lexer::{Token, lex};
 use lang_core::syntax::split::ItemKind;
@@ -117,9 +118,54 @@ fn edits(session: &Session, item: &ItemRef, found: &Use, new: &Name) -> Vec<Edit
         };
         edits.push(Edit { at: at(&item.module, span), text });
     }
+    edits.extend(documented(session, item, found).into_iter().map(|at| Edit { at, text: new.to_string() }));
     edits.sort_by(|a, b| a.at.cmp(&b.at));
     edits.dedup();
     edits
+}
+
+/// Where documentation names it in backticks: a parameter or a size in that of its definition, a definition or a type in that of
+/// all items for which the name means it.
+fn documented(session: &Session, item: &ItemRef, found: &Use) -> Vec<Location> {
+    let name = &found.name;
+    let view = session.view();
+    let items: Vec<ItemRef> = match &found.what {
+        What::Local(owner, _) => {
+            let home = if *owner == item.global { Some(item.clone()) } else { session.item(owner) };
+            let signature = matches!(found.kind, Some(LocalKind::Param | LocalKind::ImplicitSize));
+            home.filter(|_| signature).into_iter().collect()
+        }
+        What::Value(global) | What::Type(global) => {
+            let means = |module: &ModuleName| match &found.what {
+                What::Type(_) => view.type_name(module, name).as_ref() == Some(global),
+                _ => {
+                    matches!(view.value(module, name), Some(ValueRef::Def(g) | ValueRef::Let(g)) if g == *global)
+                }
+            };
+            let concerned = |m: &ModuleName| session.text(m).is_some_and(|text| mentions(&text, name)) && means(m);
+            let modules = session.modules().into_iter().filter(|m| !is_library(m) && concerned(m));
+            let local = |i: &ItemRef| {
+                let all = crate::names::untyped_uses(session, i);
+                all.iter().any(|u| u.name == *name && matches!(u.what, What::Local(..)))
+            };
+            modules.flat_map(|m| session.items(&m)).filter(|i| mentions(&i.text, name) && !local(i)).collect()
+        }
+        _ => Vec::new(),
+    };
+    let quoted = format!("`{name}`");
+    let mut all = Vec::new();
+    for item in &items {
+        let mut start = 0;
+        for line in item.text.split_inclusive('\n') {
+            if line.trim_start().starts_with("--|") {
+                let places = line.match_indices(&quoted).filter_map(|(k, _)| u32::try_from(start + k + 1).ok());
+                let end = |from: u32| from.saturating_add(u32::try_from(name.len()).unwrap_or(u32::MAX));
+                all.extend(places.map(|from| at(&item.module, Span::new(from, end(from)).shift(item.start))));
+            }
+            start += line.len();
+        }
+    }
+    all
 }
 
 fn at(module: &ModuleName, span: Span) -> Location {

@@ -10,6 +10,9 @@ const EXPRESSION: &str = "<eval>";
 /// The codes of what goes wrong when a program runs; others are found without a run.
 const OF_RUNS: &str = "E05";
 
+/// So many callers of the first are told in the message; the diagnostic has all.
+const MOST_CALLERS: usize = 3;
+
 /// A place; lines and columns count characters from 1.
 #[derive(Clone, PartialEq, Eq, Deserialize, Debug)]
 #[serde(rename_all = "camelCase")]
@@ -61,6 +64,18 @@ fn placed(line: &str) -> String {
     }
 }
 
+impl Place {
+    /// Of the document its line, of other files their name too; the expression that is evaluated is seen anyway.
+    fn told(&self) -> Option<String> {
+        let Self { file, line, column, .. } = self;
+        match file.as_deref()? {
+            DOCUMENT => Some(format!("line {line}:{column}")),
+            EXPRESSION => None,
+            file => Some(format!("{file}:{line}:{column}")),
+        }
+    }
+}
+
 impl Mistake {
     fn told(&self) -> String {
         let Place { file, line, column, .. } = &self.place;
@@ -69,6 +84,14 @@ impl Mistake {
         if let Some(help) = &self.help {
             told.push_str("\nhelp: ");
             told.push_str(help);
+        }
+        let callers: Vec<String> = self.callers.iter().filter_map(Place::told).collect();
+        if let Some((first, rest)) = callers.split_first() {
+            told.push_str(&format!("\ncalled at {first}"));
+            told.extend(rest.iter().take(MOST_CALLERS).map(|caller| format!(", from {caller}")));
+            if let Some(more) = rest.len().checked_sub(MOST_CALLERS).filter(|more| *more > 0) {
+                told.push_str(&format!(", and {more} more calls"));
+            }
         }
         told
     }

@@ -98,7 +98,10 @@ fn values_of_the_text_as_it_is() {
     client.change(URI, 4, None, "def f() = 4");
     // What goes wrong is told once.
     let wrong = client.request("workspace/executeCommand", command("iverson.run", json!([URI, "wrong"])));
-    assert_eq!(wrong["failed"], "std/linalg.iv:3:7: error[E0502]: no such thing\nhelp: try another");
+    assert_eq!(
+        wrong["failed"],
+        "std/linalg.iv:3:7: error[E0502]: no such thing\nhelp: try another\ncalled at line 2:3, from line 4:5"
+    );
     assert_eq!(client.told("window/showMessage", |p| p["type"] == 1)["message"], wrong["failed"]);
     assert_eq!(client.failing("workspace/executeCommand", command("iverson.run", json!([URI, "f(); g"]))), -32602);
     assert_eq!(client.failing("workspace/executeCommand", command("iverson.run", json!(["untitled:x", "f"]))), -32803);

@@ -34,9 +34,11 @@ export function registerCommands(client: Client, views: Views): vscode.Disposabl
       }
     }),
     vscode.commands.registerCommand("iverson.runDefinition", async () => {
-      const here = current();
-      if (here !== undefined) {
-        await client.execute("iverson.run", [here.source.toString(), here.def]);
+      const here = subject();
+      // What stands in no definition, a `do` for one, runs with the file.
+      const source = here?.source ?? vscode.window.activeTextEditor?.document.uri;
+      if (source !== undefined) {
+        await client.execute("iverson.run", [source.toString(), here?.def ?? ""]);
       }
     }),
     vscode.commands.registerCommand("iverson.runFile", async () => {
@@ -62,18 +64,23 @@ export function registerCommands(client: Client, views: Views): vscode.Disposabl
   );
 }
 
-/** The definition that the cursor is in: that of the view, or the item around it. Says so where there is none. */
-function current(): { source: vscode.Uri; def: string } | undefined {
+/** The definition that the cursor is in: that of the view, or the item around it. */
+function subject(): { source: vscode.Uri; def: string } | undefined {
   const editor = vscode.window.activeTextEditor;
   if (editor?.document.uri.scheme === SCHEME) {
     return subjectOf(editor.document.uri);
   }
   const def = editor && definitionAt(editor.document, editor.selection.active.line);
-  if (editor === undefined || def === undefined) {
+  return editor === undefined || def === undefined ? undefined : { source: editor.document.uri, def };
+}
+
+/** The same; says so where there is none. */
+function current(): { source: vscode.Uri; def: string } | undefined {
+  const here = subject();
+  if (here === undefined) {
     void vscode.window.showInformationMessage("Iverson: the cursor is in no definition.");
-    return undefined;
   }
-  return { source: editor.document.uri, def };
+  return here;
 }
 
 const ITEM = /^(?:\s*(?:def|type|import|do)(?![\p{L}\p{N}_'])|let(?![\p{L}\p{N}_'])|\s*(?:derivative|adjoint)\s+[\p{L}_])/u;

@@ -27,12 +27,20 @@ export class Messages implements vscode.Disposable {
   }
 }
 
+/** Lines as one: what goes on with the line before, as the rows of a value do, follows it, and sentences are kept apart. */
+function joined(message: string): string {
+  const one = message.replace(/(.?)[ \t]*\n(\s*)/gu, (_, last: string, indent: string) =>
+    indent !== "" || /[,([{=]/u.test(last) ? `${last} ` : `${last} · `,
+  );
+  return one.replace(/\s+/gu, " ");
+}
+
 /** What of a message a notification has room for. */
 function fitting(message: string): { text: string; whole: boolean } {
   if (message.length <= ROOM && !message.trim().includes("\n")) {
     return { text: message, whole: true };
   }
-  const line = message.replace(/\s+/gu, " ");
+  const line = joined(message.trim());
   // No character is cut in two.
   const beginning = [...line.slice(0, ROOM)].slice(0, -1).join("");
   return { text: line.length <= ROOM ? line : `${beginning}…`, whole: false };

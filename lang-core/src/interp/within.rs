@@ -52,7 +52,8 @@ mod tests {
     use crate::interp::Tag;
 
     fn tree(depth: usize, of: usize) -> Value {
-        let tag = Arc::new(Tag { ty: crate::base::GlobalName::new("test", "T"), index: 0, name: "T".into() });
+        let tag =
+            Arc::new(Tag { ty: crate::base::GlobalName::new("test", "T"), index: 0, name: "T".into(), arity: of });
         (0..depth).fold(Value::F64(1.0), |t, _| Value::data(Arc::clone(&tag), vec![t; of]))
     }
 

@@ -37,6 +37,45 @@ do grad($0sq, wrt: x)([1.0, 2.0])
 }
 
 #[test]
+fn names_in_documentation() {
+    let text = "--| Squares `x`, with `sq` of `xs`.
+def sq(x: f64) -> f64 = x * x
+--| As `sq`, by another `x`; sq without backticks stays.
+def other(x: f64) -> f64 = sq(x)
+--| `sq` is its parameter.
+def own(sq: f64) -> f64 = sq
+-- `sq` in a comment.
+";
+    let at = |marked: &str| text.replacen(&marked.replace("$0", ""), marked, 1);
+    check(
+        &at("def $0sq"),
+        "square",
+        &expect![[r#"
+            --| Squares `x`, with `square` of `xs`.
+            def square(x: f64) -> f64 = x * x
+            --| As `square`, by another `x`; sq without backticks stays.
+            def other(x: f64) -> f64 = square(x)
+            --| `sq` is its parameter.
+            def own(sq: f64) -> f64 = sq
+            -- `sq` in a comment.
+        "#]],
+    );
+    check(
+        &at("def sq($0x"),
+        "y",
+        &expect![[r#"
+            --| Squares `y`, with `sq` of `xs`.
+            def sq(y: f64) -> f64 = y * y
+            --| As `sq`, by another `x`; sq without backticks stays.
+            def other(x: f64) -> f64 = sq(x)
+            --| `sq` is its parameter.
+            def own(sq: f64) -> f64 = sq
+            -- `sq` in a comment.
+        "#]],
+    );
+}
+
+#[test]
 fn a_parameter_where_it_is_differentiated_by() {
     check(
         "def f(x$0: f64, y: f64) -> f64 = x * y\ndo grad(f, wrt: x)(1, 2)\ndo grad(\\x: x * x, wrt: x)(2)\n",

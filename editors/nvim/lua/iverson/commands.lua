@@ -37,8 +37,8 @@ function M.definition_at(buffer, at)
   end
 end
 
---- The program and the definition that a command is about.
-local function subject(name)
+--- The program and the definition that a command is about, if there is one.
+local function about(name)
   local buffer = vim.api.nvim_get_current_buf()
   local view = views.subject(buffer)
   if view then
@@ -47,10 +47,16 @@ local function subject(name)
   if name == '' then
     name = M.definition_at(buffer, vim.api.nvim_win_get_cursor(0)[1] - 1)
   end
-  if name == nil then
+  return buffer, name
+end
+
+--- The same; says so where there is none.
+local function subject(name)
+  local buffer, def = about(name)
+  if def == nil then
     vim.notify('Iverson: the cursor is in no definition.', vim.log.levels.WARN)
   end
-  return buffer, name
+  return buffer, def
 end
 
 local function names(beginning)
@@ -70,21 +76,20 @@ function M.define()
   local function command(name, action, options)
     vim.api.nvim_create_user_command(name, action, options or {})
   end
-  local about = { nargs = '?', complete = names }
+  local one = { nargs = '?', complete = names }
   for _, stage in ipairs({ 'adjoint', 'forward', 'ssa', 'core', 'lifted', 'pairs', 'pushed', 'cost' }) do
     command('Iverson' .. stage:sub(1, 1):upper() .. stage:sub(2), function(given)
       local buffer, def = subject(given.args)
       if def then
         views.show(buffer, def, stage)
       end
-    end, vim.tbl_extend('force', { desc = 'Show the ' .. stage .. ' of a definition beside it' }, about))
+    end, vim.tbl_extend('force', { desc = 'Show the ' .. stage .. ' of a definition beside it' }, one))
   end
   command('IversonRun', function(given)
-    local buffer, def = subject(given.args)
-    if def then
-      server.execute(buffer, 'iverson.run', { vim.uri_from_bufnr(buffer), def })
-    end
-  end, vim.tbl_extend('force', { desc = 'Run a definition' }, about))
+    -- What stands in no definition, a `do` for one, runs with the file.
+    local buffer, def = about(given.args)
+    server.execute(buffer, 'iverson.run', { vim.uri_from_bufnr(buffer), def or '' })
+  end, vim.tbl_extend('force', { desc = 'Run a definition' }, one))
   command('IversonRunFile', function()
     local buffer = vim.api.nvim_get_current_buf()
     server.execute(buffer, 'iverson.run', { vim.uri_from_bufnr(buffer), '' })

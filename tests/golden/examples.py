@@ -3,7 +3,7 @@
     python3 tests/golden/examples.py              writes examples.json
     python3 tests/golden/examples.py --check      recomputes and compares with examples.json
 
-For every directory of ../../examples there is a function in EXAMPLES. It gives values of Iverson expressions over
+For every directory of ../../examples with a recorded output there is a function in EXAMPLES. It gives values of Iverson expressions over
 the definitions of the program, by the expression. Where a number is published, it is compared with that here.
 """
 
@@ -38,7 +38,9 @@ def main():
     parser.add_argument("--check", action="store_true", help="compare with examples.json")
     options = parser.parse_args()
 
-    folders = sorted(path.name for path in (HERE.parent.parent / "examples").iterdir() if path.is_dir())
+    # The modules of gradbench have no data of their own; its tests give them some.
+    paths = (path for path in (HERE.parent.parent / "examples").iterdir() if any(path.glob("*.out")))
+    folders = sorted(path.name for path in paths)
     missing = sorted(set(folders) ^ set(EXAMPLES))
     if missing:
         sys.exit("examples without values, or values without an example: " + ", ".join(missing))

@@ -76,7 +76,8 @@ impl Code for Native {
         assert_eq!(slots.len(), self.places.len(), "every place has a slot");
         assert_eq!(integers.len(), self.integers, "every integer has a value");
         let address = |p: *const u8| p.expose_provenance().cast_signed();
-        let mut arguments: Vec<i64> = Vec::new();
+        let words = self.places.iter().map(|(_, _, axes)| axes + 1).sum::<usize>();
+        let mut arguments: Vec<i64> = Vec::with_capacity(1 + words + integers.len());
         let mut push = |word: isize| arguments.push(word as i64);
         push(address(interrupt.as_ptr().cast_const().cast()));
         for (slot, (scalar, written, axes)) in slots.iter_mut().zip(&self.places) {
@@ -85,7 +86,7 @@ impl Code for Native {
             assert!(kind == *scalar && (writable || !written), "a slot of the kind of its place");
             assert!(slot.dims.len() == *axes && product == Some(count), "a slot of the shape of its place");
             push(if count == 0 { address(NOTHING.as_ptr().cast()) } else { address(start) });
-            for n in &slot.dims {
+            for n in slot.dims {
                 push((*n).cast_signed());
             }
         }

@@ -103,7 +103,7 @@ pub(crate) struct Memory {
 
 pub(crate) struct Generator<'g> {
     pub(crate) builder: FunctionBuilder<'g>,
-    ssa: &'g Ssa,
+    pub(crate) ssa: &'g Ssa,
     places: HashMap<Var, &'g Place>,
     kernel: &'g Kernel,
     pub(crate) memory: HashMap<Var, Memory>,
@@ -111,6 +111,8 @@ pub(crate) struct Generator<'g> {
     pub(crate) loops: HashMap<LocalId, Value>,
     /// Elements that are in a variable now.
     pub(crate) registers: HashMap<Var, Variable>,
+    /// Of places the terms that are there: the best so far.
+    pub(crate) best: HashMap<Var, Variable>,
     flag: Value,
     stopped: Block,
     pub(crate) apply: ir::FuncRef,
@@ -174,6 +176,7 @@ impl<'g> Generator<'g> {
             integers,
             loops,
             registers,
+            best: HashMap::new(),
             flag,
             stopped,
             apply,
@@ -533,13 +536,16 @@ impl<'g> Generator<'g> {
     fn clear(&mut self, var: Var, at: &'g [Option<Poly>], with: Constant) -> Made<()> {
         let scalar = self.scalar(var);
         let value = self.constant(with, scalar)?;
+        if let Some(of) = self.chosen_of(var) {
+            self.begin_choice(var, of)?;
+        }
         if let Some(register) = self.registers.get(&var) {
             let register = *register;
             self.builder.def_var(register, value);
             return Ok(());
         }
         let place = self.place(var)?;
-        if place.role == Role::Made && is_zero(with) {
+        if place.role == Role::Made && !place.is_whole && is_zero(with) {
             return Ok(());
         }
         let memory = self.memory.get(&var).cloned().ok_or("a place without memory")?;
@@ -583,15 +589,22 @@ impl<'g> Generator<'g> {
     }
 
     fn set(&mut self, set: &'g Set) -> Made<()> {
+        if let (Rhs::Reduce(of), Some(_)) = (&set.rhs, self.chosen_of(set.var)) {
+            return self.choose(set, of);
+        }
         let term = self.value(&set.rhs, self.scalar(set.var))?;
         self.put(set, term)
     }
 
     /// An element is this value, or has it for one more term.
     pub(crate) fn put(&mut self, set: &'g Set, term: Value) -> Made<()> {
+        self.replace(set, set.join, term)
+    }
+
+    pub(crate) fn replace(&mut self, set: &'g Set, join: Option<Join>, term: Value) -> Made<()> {
         let scalar = self.scalar(set.var);
         if let Some(register) = self.registers.get(&set.var).copied() {
-            let value = match set.join {
+            let value = match join {
                 None => term,
                 Some(join) => {
                     let before = self.builder.use_var(register);
@@ -622,7 +635,7 @@ impl<'g> Generator<'g> {
             self.builder.switch_to_block(write);
         }
         let address = self.address(set.var, &set.at)?;
-        let value = match set.join {
+        let value = match join {
             None => term,
             Some(join) => {
                 let before = self.builder.ins().load(ty(scalar), MemFlagsData::trusted(), address, 0);

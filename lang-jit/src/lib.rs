@@ -7,6 +7,7 @@
 
 mod apply;
 mod arguments;
+mod choice;
 mod code;
 mod generate;
 mod indices;

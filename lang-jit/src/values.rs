@@ -74,7 +74,7 @@ impl<'g> Generator<'g> {
 
     /// The value where the predicate holds, else zero.
     pub(crate) fn guarded(&mut self, p: &Pred, scalar: Scalar, value: Value) -> Made<Value> {
-        if p.is_true() {
+        if p.is_true() || self.context.implies(p) {
             return Ok(value);
         }
         let holds = self.pred(p)?;

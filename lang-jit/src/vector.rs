@@ -318,7 +318,7 @@ impl<'g> Generator<'g> {
 
     /// Both lanes where the predicate holds, which the index has no part in; else zero.
     fn wide_guarded(&mut self, p: &Pred, value: Value) -> Made<Value> {
-        if p.is_true() {
+        if p.is_true() || self.context.implies(p) {
             return Ok(value);
         }
         let holds = self.pred(p)?;
@@ -330,7 +330,7 @@ impl<'g> Generator<'g> {
     pub(crate) fn wide_value(&mut self, index: LocalId, rhs: &'g Rhs) -> Made<Value> {
         let own = HashSet::from([index]);
         let mut fixed = true;
-        rhs.for_each_pred(&mut |p| fixed &= !self.varies(p, &own));
+        rhs.for_each_pred(&mut |p| fixed &= !self.varies(p, &own) || self.context.implies(p));
         match rhs {
             Rhs::Add(items) if fixed => {
                 let mut sum: Option<Value> = None;

@@ -146,7 +146,8 @@ fn is_renamed(before: &str, now: &str) -> bool {
 
 /// A text in words and what stands between them.
 fn words(text: &str) -> Vec<&str> {
-    let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '\'';
+    let is_power = |c: char| matches!(c, '¹' | '²' | '³' | '⁰' | '⁴'..='⁹');
+    let is_word = |c: char| c.is_alphanumeric() && !is_power(c) || c == '_' || c == '\'';
     let mut words = Vec::new();
     let mut rest = text;
     while let Some(first) = rest.chars().next() {

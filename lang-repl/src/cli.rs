@@ -74,6 +74,22 @@ Examples:
   iverson show ssa conv.iv loss_adj        the adjoint, one operation in each line
   iverson show adjoint conv.iv loss --origins   the same, and for what in loss each line is";
 
+const BENCH_EXAMPLES: &str = "\
+Each is run once to be ready, which is told as the time to compile, and then until the time is over, at least five times.
+Reals between -1 and 1 are made up for what the definition takes, type parameters stand for f64.
+
+Examples:
+  iverson bench conv.iv loss n=1000 m=16
+  iverson bench conv.iv loss n=1000 m=16 --backend interp   by the interpreter";
+
+/// So many seconds, more than none.
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if seconds > 0.0 && seconds <= 86_400.0 => Ok(seconds),
+        _ => Err("a number of seconds is wanted, more than 0 and at most a day".to_owned()),
+    }
+}
+
 const COST_EXAMPLES: &str = "\
 Work is the real operations, iterations the index tuples visited, io the reals that go in and come out.
 Where data decide, \"<=\" stands before the most that it can be. Type parameters stand for f64.
@@ -314,6 +330,19 @@ pub(crate) enum Command {
         /// Also run it, on made-up values, and count
         #[arg(long)]
         measure: bool,
+    },
+    /// Tell how long a definition and its gradient take at given sizes, on made-up values
+    #[command(after_long_help = BENCH_EXAMPLES)]
+    Bench {
+        /// The file, or - for standard input
+        file: PathBuf,
+        /// The definition
+        def: String,
+        /// Sizes, and integer arguments: n=1000 m=16
+        sizes: Vec<String>,
+        /// How long each is run at least
+        #[arg(long, default_value_t = 1.0, value_name = "SECONDS", value_parser = seconds)]
+        seconds: f64,
     },
     /// Explain an error code
     Explain {

@@ -94,6 +94,10 @@ fn command(command: &Command, cli: &Cli, out: Out) -> Status {
         Command::Show { stage, file, def, origins } => {
             commands::show::run(*stage, file, def, *origins, &cli.common, out)
         }
+        Command::Bench { file, def, sizes, seconds } => {
+            let asked = commands::bench::Asked { file, def, sizes, seconds: *seconds };
+            commands::bench::run(&asked, &cli.common, out)
+        }
         Command::Gradbench { dir, .. } => commands::gradbench::run(dir, &cli.common, out),
         Command::Doctor => commands::doctor::run(out),
         Command::Completions { shell } => {

@@ -104,6 +104,8 @@ fn affine_accesses_are_proved() {
     proves("def f(x: [n]f64) = sum i in 1..n: x[i] - x[i - 1]", &[true, true]);
     proves("def f(x: [n]f64) = for i < n: if i > 0 then x[i - 1] else 0.0", &[true]);
     proves("def f(x: [n]f64) = for i < n: [i > 0] * x[i - 1]", &[true]);
+    proves("def f(x: [n]f64) = for i < n: if i == 0 then 0.0 else x[i - 1]", &[true]);
+    proves("def f(x: [n]f64) = for i < n: [i != n - 1] * x[i + 1]", &[true]);
     proves("def f(x: [n]f64) = sum i < n + 5 if i < n: x[i]", &[true]);
     proves("def f(x: [n]f64, k: i64) = [0 <= k < n] * x[k]", &[true]);
     proves("def f(x: [n]f64, k: i64) = if k < 0 || k >= n then 0.0 else x[k]", &[true]);
@@ -117,6 +119,8 @@ fn data_dependent_accesses_are_not() {
     proves("def f(x: [n]f64, idx: [k]i64) = for j: x[idx[j]]", &[true, false]);
     proves("def f(x: [n]f64) = x[0]", &[false]);
     proves("def f(x: [n]f64, k: i64) = x[k]", &[false]);
+    proves("def f(x: [n]f64, k: i64) = [k != 0] * x[k]", &[false]);
+    proves("def f(x: [n]f64) = for i < n: if i == 1 then 0.0 else x[i - 1]", &[false]);
     // k + 1 may wrap: the comparison tells nothing of the index.
     proves("def f(x: [n]f64, k: i64) = [0 <= k + 1 < n] * x[k + 1]", &[false]);
     proves("def f(x: [n]f64, k: i64) = let s = n - k in for i < n: [s < n] * x[s]", &[false]);

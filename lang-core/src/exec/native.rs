@@ -8,7 +8,7 @@ use super::tensor::{Number, Room, Tensor};
 use super::{Run, Stopped};
 use crate::interp::guarded;
 use crate::ir::ssa::{Ssa, Stmt, Var};
-use crate::predicate::Poly;
+use crate::predicate::{Atom, Poly};
 use crate::schedule::{Kernel, Place, Role, is_trivial};
 use crate::syntax::ops::Scalar;
 
@@ -35,12 +35,12 @@ pub struct Interrupted;
 /// The memory of a place.
 pub struct Slot<'s> {
     /// The extents of the axes that it has.
-    pub dims: Vec<usize>,
+    pub dims: &'s [usize],
     /// The elements, the last axis fastest.
     pub items: Elements<'s>,
 }
 
-/// The elements of a place: what was there before, or room that is zero at first.
+/// The elements of a place: what was there before, or room that is zero at first unless all of it is written.
 #[allow(missing_docs, reason = "kinds of elements")]
 pub enum Elements<'s> {
     F64(&'s [f64]),
@@ -60,6 +60,41 @@ pub(super) struct Ready {
     pub(super) code: Option<Arc<dyn Code>>,
     /// What nothing reads after it.
     pub(super) dead: Vec<Var>,
+    /// The extents of each place with memory that is made.
+    extents: Vec<Vec<Extent>>,
+}
+
+/// An extent, as it is found fastest.
+enum Extent {
+    Constant(usize),
+    /// That integer of the kernel.
+    Integer(usize),
+    Other(Poly),
+}
+
+impl Extent {
+    fn of(p: &Poly, integers: &[Atom]) -> Self {
+        let constant = p.as_constant().and_then(|n| usize::try_from(n).ok());
+        let integer = p.as_atom().and_then(|atom| integers.iter().position(|other| other == atom));
+        match (constant, integer) {
+            (Some(n), _) => Self::Constant(n),
+            (_, Some(k)) => Self::Integer(k),
+            _ => Self::Other(p.clone()),
+        }
+    }
+}
+
+impl Ready {
+    pub(super) fn new(kernel: Arc<Kernel>, needs: Vec<u32>, code: Option<Arc<dyn Code>>) -> Self {
+        let extents = |p: &Place| p.axes.iter().flatten().map(|n| Extent::of(n, &kernel.integers)).collect();
+        let extents = made(&kernel).map(extents).collect();
+        Self { kernel, needs, code, dead: Vec::new(), extents }
+    }
+}
+
+/// The places with memory that is made for a run.
+fn made(kernel: &Kernel) -> impl Iterator<Item = &Place> {
+    kernel.places.iter().filter(|p| !p.is_register() && p.role != Role::Given)
 }
 
 /// Room of any kind.
@@ -82,10 +117,10 @@ impl Held {
 
     fn slot(&mut self) -> Slot<'_> {
         match self {
-            Self::F64(room) => Slot { dims: room.dims.clone(), items: Elements::RoomF64(&mut room.items) },
-            Self::F32(room) => Slot { dims: room.dims.clone(), items: Elements::RoomF32(&mut room.items) },
-            Self::I64(room) => Slot { dims: room.dims.clone(), items: Elements::RoomI64(&mut room.items) },
-            Self::Bool(room) => Slot { dims: room.dims.clone(), items: Elements::RoomBool(&mut room.items) },
+            Self::F64(room) => Slot { dims: &room.dims, items: Elements::RoomF64(&mut room.items) },
+            Self::F32(room) => Slot { dims: &room.dims, items: Elements::RoomF32(&mut room.items) },
+            Self::I64(room) => Slot { dims: &room.dims, items: Elements::RoomI64(&mut room.items) },
+            Self::Bool(room) => Slot { dims: &room.dims, items: Elements::RoomBool(&mut room.items) },
         }
     }
 }
@@ -97,22 +132,16 @@ impl Run<'_> {
         let Some(code) = &ready.code else { return self.by_statements(kernel) };
         ready.needs.iter().try_for_each(|c| self.check(*c))?;
         self.poll()?;
-        let mut rooms: Vec<(Var, Held)> = Vec::new();
-        let memory = || kernel.places.iter().filter(|p| !p.is_register());
-        for place in memory().filter(|p| p.role != Role::Given) {
-            let dims = self.dims(&axes(place))?;
-            rooms.push((place.var, self.held(place.scalar, dims)?));
+        let integers = kernel.integers.iter().map(|a| self.integer(a)).collect::<Result<Vec<i64>, Stopped>>()?;
+        let mut rooms: Vec<(Var, Held)> = Vec::with_capacity(ready.extents.len());
+        for (place, extents) in made(kernel).zip(&ready.extents) {
+            let dims = extents.iter().map(|n| self.extent(n, &integers)).collect::<Result<Vec<usize>, Stopped>>()?;
+            rooms.push((place.var, self.held(place, dims)?));
         }
-        let integers = {
-            let names = Names::new(self, &[]);
-            let value =
-                |a: &crate::predicate::Atom| names.num(&Poly::atom(a.clone()))?.value(&[]).map_err(Stopped::from);
-            kernel.integers.iter().map(value).collect::<Result<Vec<i64>, Stopped>>()?
-        };
         {
             let mut own = rooms.iter_mut();
-            let mut slots: Vec<Slot<'_>> = Vec::new();
-            for place in memory() {
+            let mut slots: Vec<Slot<'_>> = Vec::with_capacity(kernel.places.len());
+            for place in kernel.places.iter().filter(|p| !p.is_register()) {
                 slots.push(match place.role {
                     Role::Given => self.given(place)?,
                     Role::Made | Role::Within => own.next().ok_or(Stopped::Broken("a place"))?.1.slot(),
@@ -130,12 +159,34 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn held(&self, scalar: Scalar, dims: Vec<usize>) -> Result<Held, Stopped> {
-        Ok(match scalar {
-            Scalar::F64 => Held::F64(Room::filled(self, dims, f64::ZERO)?),
-            Scalar::F32 => Held::F32(Room::filled(self, dims, f32::ZERO)?),
-            Scalar::I64 => Held::I64(Room::filled(self, dims, 0)?),
-            Scalar::Bool => Held::Bool(Room::filled(self, dims, false)?),
+    /// The value of an integer of a kernel.
+    fn integer(&self, atom: &Atom) -> Result<i64, Stopped> {
+        if let Atom::Local(l, _) = atom
+            && let Some(known) = self.local(*l)
+        {
+            return Ok(known);
+        }
+        Names::new(self, &[]).num(&Poly::atom(atom.clone()))?.value(&[]).map_err(Stopped::from)
+    }
+
+    fn extent(&self, n: &Extent, integers: &[i64]) -> Result<usize, Stopped> {
+        let poly = match n {
+            Extent::Constant(n) => return Ok(*n),
+            Extent::Integer(k) => return Ok(integers.get(*k).and_then(|n| usize::try_from(*n).ok()).unwrap_or(0)),
+            Extent::Other(poly) => poly,
+        };
+        Ok(self.dims(std::slice::from_ref(poly))?.first().copied().unwrap_or(0))
+    }
+
+    fn held(&self, place: &Place, dims: Vec<usize>) -> Result<Held, Stopped> {
+        fn room<T: Number>(run: &Run<'_>, place: &Place, dims: Vec<usize>) -> Result<Room<T>, Stopped> {
+            if place.is_whole { Room::unwritten(run, dims) } else { Room::filled(run, dims, T::ZERO) }
+        }
+        Ok(match place.scalar {
+            Scalar::F64 => Held::F64(room(self, place, dims)?),
+            Scalar::F32 => Held::F32(room(self, place, dims)?),
+            Scalar::I64 => Held::I64(room(self, place, dims)?),
+            Scalar::Bool => Held::Bool(room(self, place, dims)?),
         })
     }
 
@@ -148,7 +199,7 @@ impl Run<'_> {
             Scalar::I64 => tensor.items().map(Elements::I64),
             Scalar::Bool => tensor.items().map(Elements::Bool),
         };
-        Ok(Slot { dims: tensor.dims.clone(), items: items.ok_or(BROKEN)? })
+        Ok(Slot { dims: &tensor.dims, items: items.ok_or(BROKEN)? })
     }
 
     fn by_statements(&mut self, kernel: &Kernel) -> Result<(), Stopped> {
@@ -181,8 +232,4 @@ impl Run<'_> {
         }
         Ok(())
     }
-}
-
-fn axes(place: &Place) -> Vec<Poly> {
-    place.axes.iter().flatten().cloned().collect()
 }

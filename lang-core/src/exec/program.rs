@@ -1,13 +1,13 @@
 //! A function made ready to run: when each statement is read for the last time, and which calls are one call.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::native::{Backend, Ready};
 use crate::ir::core::Callee;
 use crate::ir::region::Loop;
-use crate::ir::ssa::{Access, Check, Rhs, Ssa, Stmt, Var, for_each_read, reads};
-use crate::predicate::{Poly, Pred};
+use crate::ir::ssa::{Access, Check, Rhs, Ssa, Stmt, Var, for_each_read, index_number, reads};
+use crate::predicate::{Atom, Poly, Pred};
 use crate::schedule::{self, schedule};
 
 /// A function, ready to run.
@@ -21,6 +21,8 @@ pub(super) struct Program {
     pub(super) group: HashMap<u32, u32>,
     /// The last statement of a call, by the first.
     pub(super) last: HashMap<u32, u32>,
+    /// For each check the indices that nothing in it mentions.
+    pub(super) idle: Vec<Vec<usize>>,
 }
 
 /// A step of a function.
@@ -55,8 +57,25 @@ impl Program {
             group.insert(k, first);
             last.insert(first, k);
         }
-        Self { ssa, steps, dead, group, last }
+        let idle = ssa.checks.iter().map(idle).collect();
+        Self { ssa, steps, dead, group, last, idle }
     }
+}
+
+/// The indices of a check that nothing in it mentions.
+fn idle(check: &Check) -> Vec<usize> {
+    let mentioned = std::cell::RefCell::new(HashSet::new());
+    let see = |p: &Poly| {
+        p.for_each_atom(&mut |a| {
+            if let Atom::Local(l, _) = a {
+                mentioned.borrow_mut().extend(index_number(*l));
+            }
+        });
+        p.clone()
+    };
+    drop((check.guard.map(&see), check.cond.map(&see)));
+    let mentioned = mentioned.into_inner();
+    (0..check.dims.len()).filter(|k| !mentioned.contains(k)).collect()
 }
 
 /// Calls with every statement that a statement reads, its extents and checks included.
@@ -82,7 +101,7 @@ fn steps(ssa: &Arc<Ssa>, backend: &dyn Backend) -> Vec<Step> {
             schedule::Step::Statement(var) => Step::Statement(var),
             schedule::Step::Kernel(kernel, needs) => {
                 let code = backend.compile(ssa, &kernel);
-                Step::Kernel(Ready { kernel, needs, code, dead: Vec::new() })
+                Step::Kernel(Ready::new(kernel, needs, code))
             }
         });
     }

@@ -104,7 +104,11 @@ impl Run<'_> {
         if std::mem::replace(done, true) {
             return Ok(());
         }
-        let extents = self.extents(&check.dims)?;
+        let mut extents = self.extents(&check.dims)?;
+        // What does not depend on an index is asked once.
+        for idle in program.idle.get(c as usize).into_iter().flatten() {
+            extents.get_mut(*idle).into_iter().for_each(|extent| *extent = (*extent).min(1));
+        }
         let n = extents.len();
         let space = Space { free: n, extents, pred: &check.guard, by_index: true };
         let nest = Nest::new(self, &space, &[])?;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{Run, Stopped};
 use crate::interp::array::{Buffer, Elem};
 use crate::interp::memory::Charge;
+use crate::interp::pool;
 use crate::interp::{Array, Relation, Store, Value};
 use crate::ir::core::Constant;
 use crate::syntax::ops::Scalar;
@@ -166,9 +167,30 @@ impl<T: Number> Room<T> {
     /// The same element everywhere.
     pub(super) fn filled(run: &Run<'_>, dims: Vec<usize>, with: T) -> Result<Self, Stopped> {
         let count = run.memory.count(dims.iter().copied()).map_err(Stopped::TooLarge)?;
+        if let Some(mut room) = Self::used(run, &dims, count)? {
+            room.items.fill(with);
+            return Ok(room);
+        }
         let (mut items, charge) = run.memory.vec(count).map_err(Stopped::TooLarge)?;
         items.resize(count, with);
         Ok(Self { dims, items, charge })
+    }
+
+    /// Elements that are all to be written before one is read: what they are is of no meaning.
+    pub(super) fn unwritten(run: &Run<'_>, dims: Vec<usize>) -> Result<Self, Stopped> {
+        let count = run.memory.count(dims.iter().copied()).map_err(Stopped::TooLarge)?;
+        match Self::used(run, &dims, count)? {
+            Some(room) => Ok(room),
+            None => Self::filled(run, dims, T::ZERO),
+        }
+    }
+
+    /// Room that an array left.
+    fn used(run: &Run<'_>, dims: &[usize], count: usize) -> Result<Option<Self>, Stopped> {
+        let Some(items) = pool::take::<T>(count) else { return Ok(None) };
+        let bytes = items.capacity().saturating_mul(size_of::<T>());
+        let charge = run.memory.charge(bytes).map_err(Stopped::TooLarge)?;
+        Ok(Some(Self { dims: dims.to_vec(), items, charge }))
     }
 
     /// The elements of a tensor, without a copy if nothing else holds them.
@@ -177,16 +199,15 @@ impl<T: Number> Room<T> {
         let Tensor { dims, start, cells } = tensor;
         let Cells::Numbers(buffer) = cells else { return Err(BROKEN) };
         let count: usize = dims.iter().product();
-        match Arc::try_unwrap(buffer) {
-            Ok(Buffer { store, charge }) if start == 0 && store.len() == count => {
-                Ok(Self { dims, items: T::unwrap(store).ok_or(BROKEN)?, charge })
+        let buffer = match Arc::try_unwrap(buffer) {
+            Ok(buffer) if start == 0 && buffer.store.len() == count => {
+                let (store, charge) = buffer.into_parts();
+                return Ok(Self { dims, items: T::unwrap(store).ok_or(BROKEN)?, charge });
             }
-            Ok(Buffer { store, charge }) => {
-                let shared = Tensor { dims, start, cells: Cells::Numbers(Arc::new(Buffer { store, charge })) };
-                Self::copied(&shared, run)
-            }
-            Err(buffer) => Self::copied(&Tensor { dims, start, cells: Cells::Numbers(buffer) }, run),
-        }
+            Ok(buffer) => Arc::new(buffer),
+            Err(shared) => shared,
+        };
+        Self::copied(&Tensor { dims, start, cells: Cells::Numbers(buffer) }, run)
     }
 
     fn copied(tensor: &Tensor, run: &Run<'_>) -> Result<Self, Stopped> {

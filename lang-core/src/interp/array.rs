@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::memory::{Charge, Memory, TooLarge};
+use super::pool;
 use super::value::{Items, Value, same_f32, same_f64};
 
 /// Elements of one kind. What is no number or truth value is boxed: tuples, records,
@@ -21,10 +22,30 @@ pub enum Store {
     Boxed(Items),
 }
 
+impl Default for Store {
+    fn default() -> Self {
+        Self::Bool(Vec::new())
+    }
+}
+
 /// A store with the bytes it is charged for.
 pub(crate) struct Buffer {
     pub(crate) store: Store,
     pub(crate) charge: Charge,
+}
+
+impl Buffer {
+    /// The store, taken out, with its charge.
+    pub(crate) fn into_parts(mut self) -> (Store, Charge) {
+        (std::mem::take(&mut self.store), std::mem::take(&mut self.charge))
+    }
+}
+
+/// What it leaves is used again.
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        pool::give(std::mem::take(&mut self.store));
+    }
 }
 
 /// An array of at least one axis.

@@ -212,7 +212,7 @@ impl Value {
                 }
             }
             Self::Array(a) => {
-                if let Some(Buffer { store: Store::Boxed(mut items), .. }) = a.into_buffer() {
+                if let Some((Store::Boxed(mut items), _)) = a.into_buffer().map(Buffer::into_parts) {
                     pending.append(&mut items.values);
                 }
             }

@@ -57,11 +57,19 @@ impl Context {
     /// From here on the predicate holds. Of a disjunction only itself is kept.
     pub fn assume(&mut self, p: &Pred) {
         match p {
-            Pred::And(items) => items.iter().for_each(|p| self.assume(p)),
+            Pred::And(items) => {
+                // What is not 0 is so on one side, where the others tell which.
+                let (other, nonzero): (Vec<&Pred>, Vec<&Pred>) = items.iter().partition(|p| !matches!(p, Pred::Ne(_)));
+                other.into_iter().chain(nonzero).for_each(|p| self.assume(p));
+            }
             Pred::Ge(p) => self.facts.assume_nonneg(p.clone()),
             Pred::Eq(p) => self.facts.assume_zero(p.clone()),
             Pred::Or(items) if items.is_empty() => self.facts.assume_nonneg(Poly::constant(-1)),
-            Pred::Ne(_) | Pred::Or(_) | Pred::Is(..) | Pred::Member(..) | Pred::Any(..) => self.opaque.push(p.clone()),
+            Pred::Ne(q) => {
+                self.facts.assume_nonzero(q);
+                self.opaque.push(p.clone());
+            }
+            Pred::Or(_) | Pred::Is(..) | Pred::Member(..) | Pred::Any(..) => self.opaque.push(p.clone()),
         }
     }
 

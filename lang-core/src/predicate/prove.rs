@@ -88,6 +88,17 @@ impl Facts {
         self.assume(&p, true);
     }
 
+    /// From here on `p` is not 0: where it is known which sign it may have, it is at least 1 or at most -1. Elsewhere that
+    /// says nothing here.
+    pub fn assume_nonzero(&mut self, p: &Poly) {
+        for p in [p.clone(), p.neg()] {
+            if self.proves_nonneg(&p) {
+                self.assume_nonneg(p.plus(-1));
+                return;
+            }
+        }
+    }
+
     fn assume(&mut self, p: &Poly, zero: bool) {
         let table = self.table.get_mut();
         table.settle();

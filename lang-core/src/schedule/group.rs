@@ -47,6 +47,7 @@ impl Builder {
     pub(super) fn nodes(&mut self, ssa: &Ssa, items: Vec<Item>) -> Vec<Node> {
         let mut nodes = Vec::new();
         let mut rest = items;
+        sink(&mut rest);
         while let Some(first) = rest.first() {
             if first.open().next().is_none() {
                 let first = rest.remove(0);
@@ -59,10 +60,11 @@ impl Builder {
             let (mut inside, left): (Vec<Item>, Vec<Item>) =
                 rest.into_iter().partition(|item| members.contains_key(&item.var));
             rest = left;
+            sink(&mut rest);
             for item in &mut inside {
                 let Some(x) = members.get(&item.var) else { continue };
                 if *x >= item.free && !item.cleared {
-                    nodes.push(clear(ssa, item));
+                    nodes.extend(clear(ssa, item));
                     item.cleared = true;
                 }
                 if let Some(slot) = item.indices.get_mut(*x) {
@@ -102,7 +104,7 @@ impl Builder {
         let (mut rhs, mut join, mut terms) = (put, None, Pred::truth());
         if item.reduces {
             if !item.cleared {
-                nodes.push(clear(ssa, item));
+                nodes.extend(clear(ssa, item));
             }
             match &mut rhs {
                 Rhs::Contract { bound, pred, .. } => {
@@ -110,9 +112,9 @@ impl Builder {
                     terms = std::mem::take(pred);
                     join = Some(Join::Sum);
                 }
-                Rhs::Reduce(Reduce { bound, terms: which, reducer, .. }) => {
+                Rhs::Reduce(Reduce { bound, terms: which, pred, reducer, .. }) => {
                     bound.clear();
-                    terms = std::mem::take(which);
+                    terms = Pred::all([std::mem::take(pred), std::mem::take(which)]);
                     join = Some(Join::Reduce(*reducer));
                 }
                 _ => {}
@@ -140,30 +142,35 @@ impl Builder {
     }
 }
 
-/// What the elements of a reduction are before it has terms.
-fn clear(ssa: &Ssa, item: &Item) -> Node {
+/// What the elements of a reduction are before it has terms, and where it is not computed.
+fn clear(ssa: &Ssa, item: &Item) -> Vec<Node> {
     let at = item.indices.iter().take(item.free).map(|place| match place {
         Place::Loop(i) => Some(i.value()),
         _ => None,
     });
-    let at = at.collect();
+    let at: Vec<Option<Poly>> = at.collect();
     let stmt = ssa.stmts.get(item.var.0 as usize);
     let scalar = stmt.and_then(|s| s.scalar).unwrap_or(Scalar::F64);
-    let with = match stmt.map(|s| &s.rhs) {
-        Some(Rhs::Reduce(r)) => r.reducer.nothing(scalar),
-        _ => match scalar {
-            Scalar::F64 | Scalar::F32 => Constant::Real(0.0),
-            Scalar::I64 => Constant::Int(0),
-            Scalar::Bool => Constant::Bool(false),
-        },
+    let zero = match scalar {
+        Scalar::F64 | Scalar::F32 => Constant::Real(0.0),
+        Scalar::I64 => Constant::Int(0),
+        Scalar::Bool => Constant::Bool(false),
     };
-    Node::Clear(item.var, at, with)
+    let Some(Rhs::Reduce(r)) = stmt.map(|s| &s.rhs) else { return vec![Node::Clear(item.var, at, zero)] };
+    let nothing = Node::Clear(item.var, at.clone(), r.reducer.nothing(scalar));
+    if r.pred.is_true() {
+        return vec![nothing];
+    }
+    // Such a one has all its indices by now.
+    let values: Vec<Poly> = at.iter().flatten().cloned().collect();
+    let pred = r.pred.map(&|p| at_indices(p, &values));
+    vec![Node::Clear(item.var, at, zero), Node::If(pred, vec![nothing])]
 }
 
 /// The members of the group of the first item that is best.
 fn best_members(rest: &[Item], held: &HashSet<Var>) -> Members {
     let Some(first) = rest.first() else { return Members::new() };
-    let all = first.open().map(|x| (x, members(rest, x, held)));
+    let all = first.ready().map(|x| (x, members(rest, x, held)));
     let fastest = |members: &Members| -> usize {
         rest.iter().filter_map(|item| Some(fastest_in(item, *members.get(&item.var)?))).sum()
     };
@@ -177,6 +184,18 @@ fn fastest_in(item: &Item, x: usize) -> usize {
     let own = index(x, &Poly::default()).atom();
     let read = item.reads.iter().filter(|r| r.at.last().is_some_and(|p| p.mentions(&own))).count();
     read + usize::from(x + 1 == item.free)
+}
+
+/// Moves what is computed again to before what reads it first.
+fn sink(items: &mut Vec<Item>) {
+    for k in (0..items.len()).rev() {
+        let Some(item) = items.get(k).filter(|item| item.again) else { continue };
+        let reader = items.iter().skip(k + 1).position(|other| other.reads.iter().any(|r| r.var == item.var));
+        if let Some(later) = reader.filter(|later| *later > 0) {
+            let item = items.remove(k);
+            items.insert(k + later, item);
+        }
+    }
 }
 
 /// Those that can share the loop over this index of the first.
@@ -198,10 +217,22 @@ fn members(rest: &[Item], of_first: usize, held: &HashSet<Var>) -> Members {
                 _ => true,
             })
         };
-        let mut axes = item.open().filter(|x| if n == 0 { *x == of_first } else { item.extents.get(*x) == extent });
-        match axes.find(joins).filter(|_| free_to_join) {
+        // The loop over the terms of which one is chosen is shared with what sets these alone.
+        let alone = |x: &usize| {
+            let chosen = item.chooses_along(*x) && !item.reads.iter().any(|r| members.contains_key(&r.var));
+            chosen || rest.first().is_some_and(|first| first.chooses_along(of_first))
+        };
+        let here = |x: &usize| if n == 0 { *x == of_first } else { item.extents.get(*x) == extent && !alone(x) };
+        match item.ready().filter(here).find(joins).filter(|_| free_to_join) {
             Some(x) => drop(members.insert(item.var, x)),
             None => drop(later.insert(item.var)),
+        }
+    }
+    // What is computed again stands where it is read.
+    for item in rest.iter().skip(1).rev().filter(|item| item.again) {
+        let read = |other: &Item| members.contains_key(&other.var) && other.reads.iter().any(|r| r.var == item.var);
+        if !rest.iter().any(read) {
+            members.remove(&item.var);
         }
     }
     members

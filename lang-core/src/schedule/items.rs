@@ -4,7 +4,6 @@
 use std::collections::HashSet;
 
 use super::is_trivial;
-use crate::ir::reduce::Reducer;
 use crate::ir::ssa::{Access, Rhs, Ssa, Stmt, Var, at_indices, for_each_read, index, index_number, reads};
 use crate::predicate::{Atom, Index, Poly, Pred};
 use crate::syntax::ops::Scalar;
@@ -29,6 +28,10 @@ pub(super) struct Item {
     pub(super) needs: Vec<u32>,
     /// Is it a sum or another reduction?
     pub(super) reduces: bool,
+    /// Does it give the place of a term? The terms then come one after the other, with nothing between them.
+    pub(super) chooses: bool,
+    /// Is it computed again for each kernel that reads it? It stands where it is read first.
+    pub(super) again: bool,
     /// Are its elements cleared, as terms are joined to them?
     pub(super) cleared: bool,
 }
@@ -48,6 +51,17 @@ impl Item {
     /// The indices that are to become loops.
     pub(super) fn open(&self) -> impl Iterator<Item = usize> {
         self.indices.iter().enumerate().filter(|(_, p)| **p == Place::Open).map(|(k, _)| k)
+    }
+
+    /// Those of them that may become loops now.
+    pub(super) fn ready(&self) -> impl Iterator<Item = usize> {
+        let before = if self.chooses && self.open().any(|k| k < self.free) { self.free } else { usize::MAX };
+        self.open().filter(move |k| *k < before)
+    }
+
+    /// Would the loop over this index be that over the terms of which it chooses one?
+    pub(super) fn chooses_along(&self, k: usize) -> bool {
+        self.chooses && k >= self.free
     }
 }
 
@@ -78,7 +92,7 @@ impl Items {
     }
 
     /// Statements that somebody reads as tensors, of those that are written where they are read.
-    fn kept(&self, ssa: &Ssa) -> HashSet<Var> {
+    pub(super) fn kept(&self, ssa: &Ssa) -> HashSet<Var> {
         let mut kept: HashSet<Var> = ssa.outputs.iter().map(|(_, v)| *v).collect();
         kept.extend(&self.asked_last);
         for (k, stmt) in ssa.stmts.iter().enumerate().rev() {
@@ -127,7 +141,21 @@ fn item(ssa: &Ssa, var: Var, stmt: &Stmt) -> Item {
     {
         told(pred, free, &mut indices);
     }
-    Item { var, in_kernel, free, extents, indices, reads: found, asks, needs, reduces, cleared: false }
+    let chooses = matches!(&stmt.rhs, Rhs::Reduce(r) if r.reducer.gives_place());
+    Item {
+        var,
+        in_kernel,
+        free,
+        extents,
+        indices,
+        reads: found,
+        asks,
+        needs,
+        reduces,
+        chooses,
+        again: false,
+        cleared: false,
+    }
 }
 
 /// Indices of the elements that equations with bound indices or with data tell.
@@ -210,9 +238,11 @@ fn fits(ssa: &Ssa, stmt: &Stmt) -> bool {
             Rhs::Constant(_) | Rhs::Zero | Rhs::Index(_) | Rhs::Add(_) | Rhs::Map { .. } => true,
             Rhs::Contract { bound, .. } => !bound.iter().any(has_reads),
             Rhs::Reduce(r) => {
-                let real = matches!(stmt.scalar, Some(Scalar::F64 | Scalar::F32));
-                let value = matches!(r.reducer, Reducer::Prod | Reducer::Max | Reducer::Min);
-                value && real && r.pred.is_true() && !r.bound.iter().any(has_reads)
+                let of = ssa.stmts.get(r.of.var.0 as usize).and_then(|s| s.scalar);
+                let real = matches!(of, Some(Scalar::F64 | Scalar::F32));
+                // Of several bound indices another order of loops would choose another of equals.
+                let fits = if r.reducer.gives_place() { r.bound.len() == 1 } else { r.pred.is_true() };
+                fits && real && !r.bound.iter().any(has_reads)
             }
             _ => false,
         }

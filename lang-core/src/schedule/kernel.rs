@@ -41,6 +41,8 @@ pub struct Place {
     pub role: Role,
     /// Its axes: the extent, or none where an element lives no longer than an iteration of the loop over that axis.
     pub axes: Vec<Option<Poly>>,
+    /// Is every element set or cleared before it is read? Others are zero at first.
+    pub is_whole: bool,
 }
 
 impl Place {
@@ -56,7 +58,7 @@ impl Place {
 pub enum Role {
     /// It is read, and was there before.
     Given,
-    /// It is written, and read later. It is zero at first.
+    /// It is written, and read later.
     Made,
     /// It is written and read here.
     Within,

@@ -5,17 +5,20 @@
 //! ([`group`]); inside, the same again. An element that nothing reads outside its loop has no memory ([`places`]). What
 //! predicates say of an index is its range ([`narrow`]).
 
+mod again;
 mod group;
 mod items;
 pub mod kernel;
 mod narrow;
 mod places;
+mod terms;
 mod text;
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::ir::ssa::{Rhs, Ssa, Var};
+use again::Again;
 use group::Builder;
 use items::{Item, Items};
 pub use kernel::{Join, Kernel, Loop, Node, Place, Role, Set, loop_number};
@@ -40,14 +43,18 @@ pub enum Step {
 /// The steps of a function.
 #[must_use]
 pub fn schedule(ssa: &Ssa) -> Schedule {
+    let unasked = terms::unasked(ssa);
+    let ssa = unasked.as_ref().unwrap_or(ssa);
     let items = Items::new(ssa);
     let mut steps = Vec::new();
     let mut rest: Vec<Item> = items.all(ssa);
+    let again = Again::new(ssa, &items.kept(ssa), &mut rest);
+    let making = Making { ssa, items: &items, again: &again };
     // What is a number is done in the loops that come next.
     let mut numbers: Vec<Item> = Vec::new();
     while let Some(first) = rest.first() {
         if !first.in_kernel || first.asks.iter().any(|v| numbers.iter().any(|n| n.var == *v)) {
-            close(ssa, &items, &mut numbers, &rest, &mut steps);
+            making.close(&mut numbers, &rest, &mut steps);
         }
         if !first.in_kernel {
             steps.push(Step::Statement(first.var));
@@ -63,40 +70,53 @@ pub fn schedule(ssa: &Ssa) -> Schedule {
         let (group, left) = builder.best(&rest, &held);
         rest = left;
         let members: Vec<Item> = std::mem::take(&mut numbers).into_iter().chain(group).collect();
-        steps.push(made(ssa, &items, members, &rest));
+        steps.push(making.kernel(members, &rest));
     }
-    close(ssa, &items, &mut numbers, &rest, &mut steps);
+    making.close(&mut numbers, &rest, &mut steps);
     Schedule { steps }
 }
 
-fn close(ssa: &Ssa, items: &Items, numbers: &mut Vec<Item>, rest: &[Item], steps: &mut Vec<Step>) {
-    if !numbers.is_empty() {
-        steps.push(made(ssa, items, std::mem::take(numbers), rest));
-    }
+/// What kernels are made of.
+struct Making<'m> {
+    ssa: &'m Ssa,
+    items: &'m Items,
+    again: &'m Again,
 }
 
-/// The kernel of these items, of which others come later.
-fn made(ssa: &Ssa, items: &Items, members: Vec<Item>, later: &[Item]) -> Step {
-    // Checks are asked in the order of the statements.
-    let mut by_statement: Vec<&Item> = members.iter().collect();
-    by_statement.sort_by_key(|m| m.var);
-    let sets: Vec<Var> = by_statement.iter().map(|m| m.var).collect();
-    let mut needs: Vec<u32> = Vec::new();
-    for check in by_statement.iter().flat_map(|m| &m.needs) {
-        if !needs.contains(check) {
-            needs.push(*check);
+impl Making<'_> {
+    /// The kernel of the numbers that wait.
+    fn close(&self, numbers: &mut Vec<Item>, rest: &[Item], steps: &mut Vec<Step>) {
+        if !numbers.is_empty() {
+            steps.push(self.kernel(std::mem::take(numbers), rest));
         }
     }
-    let mut read_later: HashSet<Var> = ssa.outputs.iter().map(|(_, v)| *v).collect();
-    read_later.extend(&items.asked_last);
-    for item in later {
-        read_later.extend(item.reads.iter().map(|r| r.var).chain(item.asks.iter().copied()));
+
+    /// The kernel of these items, of which others come later.
+    fn kernel(&self, members: Vec<Item>, later: &[Item]) -> Step {
+        let ssa = self.ssa;
+        let members = self.again.with(members);
+        // Checks are asked in the order of the statements.
+        let mut by_statement: Vec<&Item> = members.iter().collect();
+        by_statement.sort_by_key(|m| m.var);
+        let sets: Vec<Var> = by_statement.iter().map(|m| m.var).collect();
+        let mut needs: Vec<u32> = Vec::new();
+        for check in by_statement.iter().flat_map(|m| &m.needs) {
+            if !needs.contains(check) {
+                needs.push(*check);
+            }
+        }
+        let mut read_later: HashSet<Var> = ssa.outputs.iter().map(|(_, v)| *v).collect();
+        read_later.extend(&self.items.asked_last);
+        for item in later {
+            read_later.extend(item.reads.iter().map(|r| r.var).chain(item.asks.iter().copied()));
+        }
+        let mut body = Builder::new().nodes(ssa, members);
+        let mut places = places::places(ssa, &body, &sets, &read_later);
+        narrow::narrow(&mut body, &places);
+        places::wholes(&body, &mut places);
+        let integers = places::integers(&body, &mut places);
+        Step::Kernel(Arc::new(Kernel { places, integers, body, sets }), needs)
     }
-    let mut body = Builder::new().nodes(ssa, members);
-    let mut places = places::places(ssa, &body, &sets, &read_later);
-    narrow::narrow(&mut body, &places);
-    let integers = places::integers(&body, &mut places);
-    Step::Kernel(Arc::new(Kernel { places, integers, body, sets }), needs)
 }
 
 /// Is it nothing but a constant or an index expression, so that it is written where it is read?

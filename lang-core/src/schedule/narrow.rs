@@ -11,8 +11,9 @@ use crate::predicate::{Atom, LocalId, Poly, Pred};
 pub(super) fn narrow(body: &mut [Node], places: &[Place]) {
     let is_zero = |var: Var| places.iter().any(|p| p.var == var && p.role == Role::Made);
     let given: HashSet<Var> = places.iter().filter(|p| p.role == Role::Given).map(|p| p.var).collect();
+    let registers: HashSet<Var> = places.iter().filter(|p| p.is_register()).map(|p| p.var).collect();
     body.iter_mut().for_each(|node| left_out(node, &is_zero));
-    body.iter_mut().for_each(|node| narrow_node(node, &given));
+    body.iter_mut().for_each(|node| narrow_node(node, &given, &registers));
     body.iter_mut().for_each(always);
 }
 
@@ -50,13 +51,13 @@ fn left_out(node: &mut Node, is_zero: &dyn Fn(Var) -> bool) {
     }
 }
 
-fn narrow_node(node: &mut Node, given: &HashSet<Var>) {
+fn narrow_node(node: &mut Node, given: &HashSet<Var>, registers: &HashSet<Var>) {
     match node {
         Node::Loop(Loop { index, from, to, body }) => {
             let mut inner = HashSet::new();
             body.iter().for_each(|node| indices(node, &mut inner));
             let bounds = |p: &Pred| bound(p, &index.atom(), &inner, given);
-            let common = asked(body).unwrap_or_default();
+            let common = asked(body, registers).unwrap_or_default();
             for p in common.iter().filter(|p| bounds(p).is_some()) {
                 match bounds(p) {
                     Some(Bound::From(p)) => from.push(p),
@@ -65,9 +66,11 @@ fn narrow_node(node: &mut Node, given: &HashSet<Var>) {
                 }
                 body.iter_mut().for_each(|node| without(node, p));
             }
-            body.iter_mut().for_each(|node| narrow_node(node, given));
+            body.iter_mut().for_each(|node| narrow_node(node, given, registers));
         }
-        Node::Told { body, .. } | Node::If(_, body) => body.iter_mut().for_each(|node| narrow_node(node, given)),
+        Node::Told { body, .. } | Node::If(_, body) => {
+            body.iter_mut().for_each(|node| narrow_node(node, given, registers));
+        }
         Node::Clear(..) | Node::Set(_) => {}
     }
 }
@@ -108,14 +111,16 @@ fn indices(node: &Node, found: &mut HashSet<LocalId>) {
     }
 }
 
-/// What everything in it asks; `None` where nothing stands.
-fn asked(body: &[Node]) -> Option<Vec<Pred>> {
+/// What everything in it asks; `None` where nothing stands. What is set in a register, and not joined, is wanted where it
+/// is read: in the same iteration, by what stands there.
+fn asked(body: &[Node], registers: &HashSet<Var>) -> Option<Vec<Pred>> {
     let of = |node: &Node| match node {
-        Node::Loop(Loop { body, .. }) | Node::Told { body, .. } => asked(body),
+        Node::Loop(Loop { body, .. }) | Node::Told { body, .. } => asked(body, registers),
         Node::If(p, body) => {
-            let inside = asked(body).unwrap_or_default();
+            let inside = asked(body, registers)?;
             Some(p.conjuncts().iter().cloned().chain(inside).collect())
         }
+        Node::Set(set) if set.join.is_none() && registers.contains(&set.var) => None,
         Node::Clear(..) | Node::Set(_) => Some(Vec::new()),
     };
     let both = |a: Vec<Pred>, b: Vec<Pred>| a.into_iter().filter(|p| b.contains(p)).collect();

@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use super::is_trivial;
 use super::kernel::{Loop, Node, Place, Role, Set, loop_number};
 use crate::ir::ssa::{Access, Rhs, Ssa, Var, at_indices, index_number};
-use crate::predicate::{Atom, LocalId, Poly, Pred};
+use crate::predicate::{Atom, Index, LocalId, Poly, Pred};
 use crate::syntax::ops::Scalar;
 
 /// What is known of a variable while the loops are walked.
@@ -42,7 +42,7 @@ pub(super) fn places(ssa: &Ssa, body: &[Node], sets: &[Var], read_later: &HashSe
         };
         let axes = stmt.dims.iter().enumerate();
         let axes = axes.map(|(k, n)| (role != Role::Within || !alone(k)).then(|| n.clone())).collect();
-        places.push(Place { var, scalar: stmt.scalar.unwrap_or(Scalar::F64), role, axes });
+        places.push(Place { var, scalar: stmt.scalar.unwrap_or(Scalar::F64), role, axes, is_whole: false });
     }
     places
 }
@@ -119,6 +119,41 @@ fn see_pred(ssa: &Ssa, p: &Pred, path: &[LocalId], known: &mut HashMap<Var, Know
         }
         Pred::Any(_, body, _) => see_pred(ssa, body, path, known),
     }
+}
+
+/// Tells of places whether all their elements are written, by the ranges that loops have.
+pub(super) fn wholes(body: &[Node], places: &mut [Place]) {
+    for place in places.iter_mut().filter(|p| p.role != Role::Given) {
+        place.is_whole = is_whole(body, place, &mut Vec::new());
+    }
+}
+
+/// Is every element of a place set or cleared by one node, in loops over all of its axes?
+fn is_whole<'n>(body: &'n [Node], place: &Place, around: &mut Vec<&'n Index>) -> bool {
+    let all = |at: &[Option<&Poly>], around: &[&Index]| {
+        let mut used = BTreeSet::new();
+        at.len() == place.axes.len()
+            && at.iter().zip(&place.axes).all(|(p, n)| match (p, n) {
+                (None, _) | (_, None) => true,
+                (Some(p), Some(n)) => {
+                    let along = around.iter().find(|index| index.value() == **p && index.extent == *n);
+                    along.is_some_and(|index| used.insert(index.local))
+                }
+            })
+    };
+    body.iter().any(|node| match node {
+        Node::Loop(Loop { index, from, to, body }) if from.is_empty() && to.is_empty() => {
+            around.push(index);
+            let whole = is_whole(body, place, around);
+            around.pop();
+            whole
+        }
+        Node::Clear(var, at, _) => *var == place.var && all(&at.iter().map(Option::as_ref).collect::<Vec<_>>(), around),
+        Node::Set(Set { var, at, join: None, .. }) => {
+            *var == place.var && all(&at.iter().map(Some).collect::<Vec<_>>(), around)
+        }
+        _ => false,
+    })
 }
 
 /// The integers that loops and indices are made of and that are known before.

@@ -117,13 +117,16 @@ impl Shown<'_> {
             None => "=",
             Some(Join::Sum) => "+=",
             Some(Join::Reduce(Reducer::Prod)) => "*=",
-            Some(Join::Reduce(Reducer::Min | Reducer::Argmin)) => "min=",
-            Some(Join::Reduce(Reducer::Max | Reducer::Argmax)) => "max=",
+            Some(Join::Reduce(Reducer::Min)) => "min=",
+            Some(Join::Reduce(Reducer::Max)) => "max=",
+            Some(Join::Reduce(Reducer::Argmin)) => "argmin=",
+            Some(Join::Reduce(Reducer::Argmax)) => "argmax=",
         };
         let rhs = match &set.rhs {
             Rhs::Reduce(r) => {
                 let at: Vec<String> = r.of.at.iter().map(ToString::to_string).collect();
-                element(r.of.var, &at)
+                let of = element(r.of.var, &at);
+                if r.reducer.gives_place() { format!("{of} at {}", r.place) } else { of }
             }
             rhs => rhs_text(self.ssa, rhs, of),
         };

@@ -94,7 +94,7 @@ fn told(
     let Some(signature) = engine.signature(name) else {
         return Err(problem(Code::E0600, format!("there is no definition `{}` here", name.name)));
     };
-    let sizes = sizes_of(&signature, at)?;
+    let sizes = sizes_of(&signature, at, Written::At)?;
     let callee = callee_of(name, &signature);
     let mut costs = Vec::new();
     let derived = {
@@ -156,15 +156,28 @@ fn phrase(why: Unknown) -> &'static str {
     }
 }
 
-/// The sizes of a signature as `--at` tells them: `n=64,m=8`.
-fn sizes_of(signature: &Signature, at: &[String]) -> Result<Vec<i64>, Vec<Problem>> {
+/// How sizes are written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Written {
+    /// `--at n=64,m=8`
+    At,
+    /// `n=64 m=8`
+    Apart,
+}
+
+/// The sizes of a signature as they are told: `n=64,m=8`.
+pub(crate) fn sizes_of(signature: &Signature, at: &[String], written: Written) -> Result<Vec<i64>, Vec<Problem>> {
     let problem = |message: String, help: String| {
         let mut p = Problem::new(Code::E0600, message);
         p.help = Some(help);
         vec![p]
     };
     let names: Vec<&str> = signature.sizes.iter().map(|s| s.name.as_str()).collect();
-    let example = format!("--at {}", names.iter().map(|n| format!("{n}=8")).collect::<Vec<_>>().join(","));
+    let each: Vec<String> = names.iter().map(|n| format!("{n}=8")).collect();
+    let example = match written {
+        Written::At => format!("--at {}", each.join(",")),
+        Written::Apart => each.join(" "),
+    };
     let mut sizes: Vec<Option<i64>> = vec![None; names.len()];
     for item in at.iter().flat_map(|a| a.split(',')).map(str::trim).filter(|a| !a.is_empty()) {
         let parts = item.split_once('=').map(|(name, n)| (name.trim(), n.trim().replace('_', "").parse::<i64>()));
@@ -182,10 +195,9 @@ fn sizes_of(signature: &Signature, at: &[String]) -> Result<Vec<i64>, Vec<Proble
     let missing: Vec<&str> = names.iter().zip(&sizes).filter(|(_, n)| n.is_none()).map(|(name, _)| *name).collect();
     if !missing.is_empty() {
         let list = missing.join(", ");
-        return Err(problem(
-            format!("the cost depends on sizes that are not told: {list}"),
-            format!("tell them: {example}"),
-        ));
+        let what = if written == Written::At { "cost" } else { "time" };
+        let message = format!("the {what} depends on sizes that are not told: {list}");
+        return Err(problem(message, format!("tell them: {example}")));
     }
     Ok(sizes.into_iter().flatten().collect())
 }

@@ -1,5 +1,6 @@
 //! The commands of the command line, a file each.
 
+pub(crate) mod bench;
 pub(crate) mod check;
 pub(crate) mod cost;
 pub(crate) mod doc;

@@ -44,20 +44,8 @@ impl Engine {
     ) -> Result<Vec<Measured>, Vec<Problem>> {
         self.compute(&callee.def)?;
         let failed = |message: String| vec![Problem::new(Code::E0510, message)];
-        let mut next = 0;
-        let mut arguments = Vec::new();
-        for (k, (name, ty)) in (0..).zip(&signature.params) {
-            let size = signature.sizes.iter().position(|s| s.source == SizeSource::Param(k));
-            let given = size.and_then(|at| sizes.get(at)).map(|n| Value::I64(*n));
-            let ty = types::with_sizes(&concrete(ty), sizes);
-            let value = given.or_else(|| drawn(&ty, &mut next));
-            let cannot = || failed(format!("no values are made up for `{name}`, of type `{ty}`"));
-            arguments.push(value.ok_or_else(cannot)?);
-        }
-        let implicit = signature.sizes.iter().zip(sizes).filter(|(s, _)| s.source == SizeSource::Implicit);
-        let implicit: Vec<i64> = implicit.map(|(_, n)| *n).collect();
-        let types = callee.types.iter().map(|_| RtType::Scalar(Scalar::F64)).collect();
-        let instance = RtInstance { types, sizes: implicit.clone() };
+        let (instance, arguments) = self.made_up(signature, sizes)?;
+        let implicit = instance.sizes.clone();
         let here = Here { item: callee.def.clone(), name: "cost", source: None };
         let (counting, before) = (std::mem::replace(&mut self.counting, true), std::mem::take(&mut self.counts));
         let given = arguments.clone();
@@ -97,6 +85,33 @@ impl Engine {
             all.push(Measured { of, form: "Tensor SSA", counts: count(&ssa)? });
         }
         Ok(all)
+    }
+}
+
+impl Engine {
+    /// Made-up arguments for a definition at these sizes (one for each of the signature's), and what it is called with
+    /// beside them. A type parameter stands for `f64`.
+    pub(crate) fn made_up(
+        &self,
+        signature: &Signature,
+        sizes: &[i64],
+    ) -> Result<(RtInstance, Vec<Value>), Vec<Problem>> {
+        let mut next = 0;
+        let mut arguments = Vec::new();
+        for (k, (name, ty)) in (0..).zip(&signature.params) {
+            let size = signature.sizes.iter().position(|s| s.source == SizeSource::Param(k));
+            let given = size.and_then(|at| sizes.get(at)).map(|n| Value::I64(*n));
+            let ty = at_sizes(ty, sizes);
+            let value = given.or_else(|| drawn(&ty, &mut next));
+            let cannot = || {
+                let message = format!("no values are made up for `{name}`, of type `{ty}`");
+                vec![Problem::new(Code::E0510, message)]
+            };
+            arguments.push(value.ok_or_else(cannot)?);
+        }
+        let implicit = signature.sizes.iter().zip(sizes).filter(|(s, _)| s.source == SizeSource::Implicit);
+        let types = signature.type_params.iter().map(|_| RtType::Scalar(Scalar::F64)).collect();
+        Ok((RtInstance { types, sizes: implicit.map(|(_, n)| *n).collect() }, arguments))
     }
 }
 
@@ -187,9 +202,9 @@ fn core_type(ty: &Type) -> Option<CoreType> {
     })
 }
 
-/// A type parameter stands for `f64`.
-fn concrete(ty: &Type) -> Type {
-    ty.substitute(&|_| Some(Type::F64), &|_| None)
+/// A type of a parameter at sizes; a type parameter stands for `f64`.
+pub(crate) fn at_sizes(ty: &Type, sizes: &[i64]) -> Type {
+    types::with_sizes(&ty.substitute(&|_| Some(Type::F64), &|_| None), sizes)
 }
 
 /// A made-up value of a type: reals between -1 and 1, integers 0 and 1.

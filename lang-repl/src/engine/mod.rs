@@ -43,6 +43,7 @@ mod forms;
 pub(crate) mod measure;
 mod origins;
 mod questions;
+mod timing;
 
 /// A part of a module's text and where it comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -548,31 +549,6 @@ impl Engine {
         let value = self.interpret(&here, |interp, _| interp.call(&main, instance, arguments))?;
         let ty = types::with_sizes(&signature.result, &fitted.sizes);
         // A `main` that gives `()` is there for its checks.
-        Ok(self.evaluated(value, &ty, true))
-    }
-
-    /// Calls a definition with arguments that fit it, again and again. After each call `again` is told how long it took,
-    /// and how long it took before that to make code.
-    pub(crate) fn call_timed(
-        &mut self,
-        def: &GlobalName,
-        signature: &Signature,
-        fitted: &Fitted,
-        again: &mut dyn FnMut(Duration, Duration) -> bool,
-    ) -> Result<Evaluated, Vec<Problem>> {
-        let here = Here { item: def.clone(), name: "the function", source: None };
-        let (instance, arguments) = self.given(signature, fitted);
-        let value = self.interpret(&here, |interp, generated| {
-            loop {
-                let (begun, made) = (Instant::now(), generated.making());
-                let value = interp.call(def, instance.clone(), arguments.clone())?;
-                let (took, making) = (begun.elapsed(), generated.making().saturating_sub(made));
-                if !again(took.saturating_sub(making), making) {
-                    return Ok(value);
-                }
-            }
-        })?;
-        let ty = types::with_sizes(&signature.result, &fitted.sizes);
         Ok(self.evaluated(value, &ty, true))
     }
 

@@ -516,7 +516,7 @@ impl Checker<'_> {
 
     /// Applies a `[p] *` bracket's or a condition's facts to the current scope.
     pub(super) fn assume(&mut self, p: TId, holds: bool) {
-        use super::scope::Fact;
+        use super::scope::{Fact, Says};
         match self.nodes[p].kind.clone() {
             Typed::And(items) if holds => items.iter().for_each(|i| self.assume(*i, true)),
             Typed::Or(items) if !holds => items.iter().for_each(|i| self.assume(*i, false)),
@@ -529,15 +529,16 @@ impl Checker<'_> {
                     if let (Some(a), Some(b)) = (exact(left), exact(right)) {
                         let of = self.nodes[left].ty.clone();
                         let op = if holds { op } else { negated(op) };
-                        let (p, zero) = match op {
-                            BinOp::Lt => (b.sub(&a).plus(-1), false),
-                            BinOp::Le => (b.sub(&a), false),
-                            BinOp::Gt => (a.sub(&b).plus(-1), false),
-                            BinOp::Ge => (a.sub(&b), false),
-                            BinOp::Eq => (a.sub(&b), true),
+                        let (p, says) = match op {
+                            BinOp::Lt => (b.sub(&a).plus(-1), Says::NonNegative),
+                            BinOp::Le => (b.sub(&a), Says::NonNegative),
+                            BinOp::Gt => (a.sub(&b).plus(-1), Says::NonNegative),
+                            BinOp::Ge => (a.sub(&b), Says::NonNegative),
+                            BinOp::Eq => (a.sub(&b), Says::Zero),
+                            BinOp::Ne => (a.sub(&b), Says::NonZero),
                             _ => return,
                         };
-                        self.scopes.assume(Fact { p, zero, of });
+                        self.scopes.assume(Fact { p, says, of });
                     }
                     left = right;
                 }

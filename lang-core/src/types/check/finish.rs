@@ -14,7 +14,7 @@ use super::super::ty::{Scalar, Type};
 use super::super::unify::{SizeWhy, has_meta};
 use super::Checker;
 use super::item::Checked;
-use super::scope::{Obligation, ScopeKind};
+use super::scope::{Obligation, Says, ScopeKind};
 use crate::base::{Code, Diagnostic, Name, Span};
 use crate::predicate::prove::Facts;
 use crate::predicate::{Atom, LocalId, Poly};
@@ -138,7 +138,11 @@ impl Checker<'_> {
             let Some(fact) = self.scopes.fact(s) else { continue };
             if self.metas.shallow(&fact.of) == Type::I64 {
                 let p = self.metas.zonk_size(&fact.p);
-                if fact.zero { c.facts.assume_zero(p) } else { c.facts.assume_nonneg(p) }
+                match fact.says {
+                    Says::NonNegative => c.facts.assume_nonneg(p),
+                    Says::Zero => c.facts.assume_zero(p),
+                    Says::NonZero => c.facts.assume_nonzero(&p),
+                }
             }
         }
     }

@@ -21,11 +21,22 @@ pub(super) enum ScopeKind {
     Lambda,
 }
 
-/// A fact: `p >= 0`, or `p == 0`.
+/// What a fact says of a polynomial.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Says {
+    /// `p >= 0`
+    NonNegative,
+    /// `p == 0`
+    Zero,
+    /// `p != 0`
+    NonZero,
+}
+
+/// A fact.
 #[derive(Clone, Debug)]
 pub(super) struct Fact {
     pub(super) p: Poly,
-    pub(super) zero: bool,
+    pub(super) says: Says,
     /// The type of what was compared. A literal may become a real afterwards, and of reals `x > 0`
     /// does not say `x >= 1`.
     pub(super) of: Type,
@@ -102,12 +113,12 @@ impl Scopes {
 
     /// From here on `p >= 0`.
     pub(super) fn assume_nonneg(&mut self, p: Poly) {
-        self.assume(Fact { p, zero: false, of: Type::I64 });
+        self.assume(Fact { p, says: Says::NonNegative, of: Type::I64 });
     }
 
     /// From here on `p == 0`.
     pub(super) fn assume_zero(&mut self, p: Poly) {
-        self.assume(Fact { p, zero: true, of: Type::I64 });
+        self.assume(Fact { p, says: Says::Zero, of: Type::I64 });
     }
 }
 

@@ -1,0 +1,253 @@
+"""Times GradBench's tasks in Iverson beside C++, JAX and NumPy, in one run, on one core, in float64.
+
+    pip install -r tests/golden/requirements-jax.txt
+    cargo build --release --package lang-repl
+    python3 benches/gradbench/run.py --iverson target/release/iverson       writes gradbench.json and gradbench.md
+
+With `--only lse --small` a task at small sizes, which writes nothing. Iverson answers the protocol of the suite
+(`iverson gradbench`); C++ is plain.cpp, built twice, with and without -ffast-math; JAX is jitted and warm. The results are
+compared before any time is told. A time is the least of several runs: what is compared are ratios of one run.
+"""
+
+import argparse
+import ctypes
+import json
+import os
+import pathlib
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+
+# One thread, before anything that makes threads is imported.
+os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[_name] = "1"
+if hasattr(os, "sched_setaffinity"):
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+
+import numpy as np  # noqa: E402
+
+import peers  # noqa: E402
+
+HERE = pathlib.Path(__file__).parent
+ROOT = HERE.parent.parent
+
+# The sizes that the suite ends at, the one that is asked of `gmm`, and small ones.
+LARGE = [
+    ("llsq", {"n": 16392, "m": 128}),
+    ("lse", {"n": 1_280_000}),
+    ("gmm", {"d": 32, "k": 50, "n": 1000}),
+    ("gmm", {"d": 64, "k": 100, "n": 1000}),
+    ("ode", {"n": 100_000, "s": 100}),
+    ("kmeans", {"k": 1000, "n": 10_000, "d": 16}),
+]
+SMALL = [
+    ("llsq", {"n": 200, "m": 16}),
+    ("lse", {"n": 1000}),
+    ("gmm", {"d": 4, "k": 3, "n": 50}),
+    ("ode", {"n": 100, "s": 10}),
+    ("kmeans", {"k": 10, "n": 200, "d": 4}),
+]
+FUNCTIONS = {
+    "llsq": ("primal", "gradient"),
+    "lse": ("primal", "gradient"),
+    "gmm": ("objective", "jacobian"),
+    "ode": ("primal", "gradient"),
+    "kmeans": ("cost", "dir"),
+}
+# Sums of many terms in other orders.
+NEAR = 1e-6
+
+
+def inputs(task, size):
+    """What a task is given, from a fixed seed."""
+    rng = np.random.default_rng(7)
+    if task == "llsq":
+        return {"x": rng.normal(size=size["m"]).tolist(), "n": size["n"]}
+    if task == "lse":
+        return {"x": rng.normal(size=size["n"]).tolist()}
+    if task == "ode":
+        return {"x": rng.uniform(0.5, 1.5, size=size["n"]).tolist(), "s": size["s"]}
+    if task == "kmeans":
+        points = rng.uniform(size=(size["n"], size["d"]))
+        # Every centroid is nearest to some point.
+        centroids = points[: size["k"]] + 1e-3 * rng.normal(size=(size["k"], size["d"]))
+        return {"points": points.tolist(), "centroids": centroids.tolist()}
+    d, k, n = size["d"], size["k"], size["n"]
+    return {
+        "d": d,
+        "k": k,
+        "n": n,
+        "x": rng.normal(size=(n, d)).tolist(),
+        "m": 0,
+        "gamma": 1.0,
+        "alpha": rng.normal(size=k).tolist(),
+        "mu": rng.normal(size=(k, d)).tolist(),
+        "q": rng.normal(size=(k, d), scale=0.2).tolist(),
+        "l": rng.normal(size=(k, d * (d - 1) // 2), scale=0.2).tolist(),
+    }
+
+
+def flat(result):
+    """The numbers of a result in one array; records by their fields in the order that the suite names them."""
+    if isinstance(result, dict):
+        return np.concatenate([flat(result[name]) for name in ("alpha", "mu", "q", "l")])
+    if isinstance(result, tuple):
+        return np.concatenate([flat(part) for part in result])
+    return np.array(result, dtype=float).ravel()
+
+
+def least(f, seconds):
+    """The least time of a call in nanoseconds, of five at least."""
+    f()
+    best, runs, begun = float("inf"), 0, time.perf_counter()
+    while runs < 5 or time.perf_counter() - begun < seconds:
+        start = time.perf_counter_ns()
+        f()
+        best = min(best, time.perf_counter_ns() - start)
+        runs += 1
+    return best
+
+
+class Iverson:
+    """A process that answers the protocol."""
+
+    def __init__(self, program):
+        command = [program, "gradbench", "--dir", ROOT / "examples" / "gradbench"]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.id = 0
+
+    def ask(self, **message):
+        self.id += 1
+        self.process.stdin.write(json.dumps({"id": self.id, **message}) + "\n")
+        self.process.stdin.flush()
+        answer = json.loads(self.process.stdout.readline())
+        if not answer.get("success", True):
+            sys.exit(f"{message.get('module')}: {answer.get('error')}")
+        return answer
+
+    def evaluate(self, task, function, given, seconds):
+        asked = {"module": task, "function": function, "input": given | {"min_runs": 5, "min_seconds": seconds}}
+        answer = self.ask(kind="evaluate", **asked)
+        times = answer["timings"]
+        evaluations = [t["nanoseconds"] for t in times if t["name"] == "evaluate"]
+        compiling = sum(t["nanoseconds"] for t in times if t["name"] == "compile")
+        return flat(answer["output"]), min(evaluations), compiling
+
+
+class Plain:
+    """plain.cpp, built with these flags."""
+
+    def __init__(self, *flags):
+        made = pathlib.Path(tempfile.mkdtemp()) / "plain.so"
+        command = ["g++", "-O3", "-march=native", "-std=c++17", "-shared", "-fPIC", *flags, "-o", made, HERE / "plain.cpp"]
+        subprocess.run(command, check=True)
+        self.library = ctypes.CDLL(str(made))
+
+    def function(self, task, function, given):
+        """The function, to be called without arguments, and the array that it writes."""
+        held = []
+
+        def array(name):
+            held.append(np.ascontiguousarray(given[name], dtype=float))
+            return held[-1].ctypes.data_as(ctypes.c_void_p)
+
+        def count(n):
+            return ctypes.c_int64(n)
+
+        if task == "llsq":
+            args = [array("x"), count(len(given["x"])), count(given["n"])]
+            length = len(given["x"])
+        elif task == "lse":
+            args = [array("x"), count(len(given["x"]))]
+            length = len(given["x"])
+        elif task == "ode":
+            args = [array("x"), count(len(given["x"])), count(given["s"])]
+            length = len(given["x"])
+        elif task == "kmeans":
+            points, centroids = np.shape(given["points"]), np.shape(given["centroids"])
+            args = [array("points"), count(points[0]), count(points[1]), array("centroids"), count(centroids[0])]
+            length = centroids[0] * centroids[1]
+        else:
+            sizes = [count(given[name]) for name in ("d", "k", "n")]
+            rest = [array(name) for name in ("alpha", "mu", "q", "l")]
+            args = [*sizes, array("x"), count(given["m"]), ctypes.c_double(given["gamma"]), *rest]
+            length = sum(np.size(given[name]) for name in ("alpha", "mu", "q", "l"))
+        scalar = (task, function) != ("ode", "primal") and function == FUNCTIONS[task][0]
+        out = np.zeros(1 if scalar else length)
+        call = getattr(self.library, f"{task}_{function}")
+        return lambda: call(*args, out.ctypes.data_as(ctypes.c_void_p)) and held, out
+
+
+def rows(options):
+    iverson, strict, fast = Iverson(options.iverson), Plain(), Plain("-ffast-math")
+    for task, size in SMALL if options.small else LARGE:
+        if options.only and task not in options.only:
+            continue
+        given = inputs(task, size)
+        iverson.ask(kind="define", module=task)
+        by_jax = peers.jax_functions(task, given)
+        by_numpy = peers.numpy_value(task, given)
+        for nth, function in enumerate(FUNCTIONS[task]):
+            output, own, compiling = iverson.evaluate(task, function, given, options.seconds)
+            times = {}
+            results = {"JAX": flat(by_jax[nth]())}
+            times["JAX"] = least(by_jax[nth], options.seconds)
+            for name, library in (("C++", strict), ("C++ fast-math", fast)):
+                call, out = library.function(task, function, given)
+                call()
+                results[name] = out.copy()
+                times[name] = least(call, options.seconds)
+            if nth == 0 and by_numpy is not None:
+                results["NumPy"] = flat(by_numpy())
+                times["NumPy"] = least(by_numpy, options.seconds)
+            for name, result in results.items():
+                scale = max(1e-300, np.max(np.abs(result)))
+                apart = np.max(np.abs(result - output)) / scale
+                if not apart <= NEAR:
+                    sys.exit(f"{task} {function} {size}: {name} and Iverson are {apart:.1e} apart")
+            yield {"task": task, "function": function, "size": size, "ns": own, "compile_ns": compiling, "peers": times}
+
+
+def sized(size):
+    return ", ".join(f"{name} = {n:,}" for name, n in size.items())
+
+
+def table(all_rows):
+    """Ratios of Iverson's time to that of each peer: below 1 it is faster."""
+    names = ["C++", "C++ fast-math", "JAX", "NumPy"]
+    head = f"| | sizes | Iverson, ms | compiled in, ms | {' | '.join('/ ' + name for name in names)} | gradient / value |"
+    lines = [head, "|---" * (5 + len(names)) + "|"]
+    before = None
+    for row in all_rows:
+        ratios = [f"{row['ns'] / row['peers'][name]:.2f}" if name in row["peers"] else "" for name in names]
+        first = row["function"] == FUNCTIONS[row["task"]][0]
+        over = "" if first or before is None else f"{row['ns'] / before:.1f}"
+        before = row["ns"] if first else before
+        cells = [f"{row['task']} {row['function']}", sized(row["size"]), f"{row['ns'] / 1e6:.3g}"]
+        lines.append(f"| {' | '.join([*cells, format(row['compile_ns'] / 1e6, '.3g'), *ratios, over])} |")
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--iverson", default="target/release/iverson", help="the program")
+    parser.add_argument("--only", action="append", help="only this task")
+    parser.add_argument("--small", action="store_true", help="at small sizes")
+    parser.add_argument("--seconds", type=float, default=1.0, help="how long each function is run at least")
+    options = parser.parse_args()
+    found = []
+    for row in rows(options):
+        found.append(row)
+        print(table([row]).splitlines()[-1], flush=True)
+    if options.only or options.small:
+        return
+    about = {"python": platform.python_version(), "jax": peers.jax.__version__, "numpy": np.__version__}
+    (HERE / "gradbench.json").write_text(json.dumps({"about": about, "rows": found}, indent=1) + "\n", encoding="utf-8")
+    (HERE / "gradbench.md").write_text(table(found), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+//! A sum is zero where it has no terms: nobody has to ask for that before it is added. Which terms there are may be a search
+//! through all of the data.
+
+use crate::ir::ssa::{Access, Addend, FIRST_INDEX, Rhs, Ssa, at_indices, index};
+use crate::predicate::{Context, Index, LocalId, Poly, Pred};
+
+/// The bound indices of another statement, among those of one that reads it, have these numbers and above.
+const FIRST_BOUND: u32 = FIRST_INDEX + (1 << 16);
+
+/// Of sums over more indices, and of searches through more, nothing is found out.
+const MOST: usize = 4;
+
+/// The function without such questions, if there are any.
+pub(super) fn unasked(ssa: &Ssa) -> Option<Ssa> {
+    let mut found = false;
+    let mut changed = Vec::new();
+    for (k, stmt) in ssa.stmts.iter().enumerate() {
+        let Rhs::Add(items) = &stmt.rhs else { continue };
+        let each = items.iter().map(|item| {
+            let asked = |p: &&Pred| !(matches!(p, Pred::Any(..)) && has_terms(ssa, &stmt.dims, p, &item.of));
+            Addend { pred: Pred::all(item.pred.conjuncts().iter().filter(asked).cloned()), ..item.clone() }
+        });
+        let each: Vec<Addend> = each.collect();
+        if each != *items {
+            found = true;
+            changed.push((k, each));
+        }
+    }
+    found.then(|| {
+        let mut ssa = ssa.clone();
+        for (k, each) in changed {
+            ssa.stmts.get_mut(k).into_iter().for_each(|stmt| stmt.rhs = Rhs::Add(each.clone()));
+        }
+        ssa
+    })
+}
+
+/// Does the predicate hold, of the indices of a statement, wherever the sum that it reads there has a term?
+fn has_terms(ssa: &Ssa, dims: &[Poly], p: &Pred, of: &Access) -> bool {
+    let Some(stmt) = ssa.stmts.get(of.var.0 as usize) else { return false };
+    let Rhs::Contract { bound, pred, .. } = &stmt.rhs else { return false };
+    if bound.is_empty() || bound.len() > MOST || searches(p) > MOST || of.at.len() != stmt.dims.len() {
+        return false;
+    }
+    let mut values = of.at.clone();
+    let mut own: Vec<Index> = Vec::new();
+    for (j, extent) in (0..).zip(bound) {
+        let extent = at_indices(extent, &values);
+        let index = Index { local: LocalId(FIRST_BOUND + j), name: format!("b{j}").into(), extent };
+        values.push(index.value());
+        own.push(index);
+    }
+    let sizes: Vec<Poly> = ssa.sizes.iter().map(|l| Poly::atom(ssa.vars.atom(*l))).collect();
+    let mut context = Context::new(&sizes);
+    dims.iter().enumerate().for_each(|(k, n)| context.enter(&index(k, n)));
+    own.iter().for_each(|index| context.enter(index));
+    context.assume(&pred.map(&|p| at_indices(p, &values)));
+    holds_at_some(&context, p, &own)
+}
+
+/// How many indices it searches through.
+fn searches(p: &Pred) -> usize {
+    if let Pred::Any(_, body, true) = p { searches(body).saturating_add(1) } else { 0 }
+}
+
+/// Does it hold with some of these for what it says there is?
+fn holds_at_some(context: &Context, p: &Pred, own: &[Index]) -> bool {
+    let Pred::Any(index, body, true) = p else { return context.implies(p) };
+    own.iter().any(|witness| {
+        let inside = Pred::inside(&witness.value(), &index.extent);
+        context.implies(&inside)
+            && holds_at_some(context, &body.substitute(&|a| (*a == index.atom()).then(|| witness.value())), own)
+    })
+}

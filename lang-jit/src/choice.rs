@@ -1,0 +1,63 @@
+//! Places of the greatest and the least: terms come one after the other, and the best so far is in a variable beside the
+//! place.
+
+use cranelift_codegen::ir::InstBuilder;
+use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
+use lang_core::ir::core::Constant;
+use lang_core::ir::reduce::{Reduce, Reducer};
+use lang_core::ir::ssa::{Access, Rhs, Var};
+use lang_core::schedule::Set;
+use lang_core::syntax::ops::Scalar;
+
+use crate::generate::{Generator, Made, ty};
+
+impl<'g> Generator<'g> {
+    /// What a place is chosen among.
+    pub(crate) fn chosen_of(&self, var: Var) -> Option<Scalar> {
+        match self.ssa.stmts.get(var.0 as usize).map(|s| &s.rhs) {
+            Some(Rhs::Reduce(r)) if r.reducer.gives_place() => Some(self.scalar(r.of.var)),
+            _ => None,
+        }
+    }
+
+    /// There is no term yet: what any compares with as it does with a NaN.
+    pub(crate) fn begin_choice(&mut self, var: Var, of: Scalar) -> Made<()> {
+        let none = self.constant(Constant::Real(f64::NAN), of)?;
+        let register = match self.best.get(&var) {
+            Some(register) => *register,
+            None => self.builder.declare_var(ty(of)),
+        };
+        self.best.insert(var, register);
+        self.builder.def_var(register, none);
+        Ok(())
+    }
+
+    /// Takes the place of a term that is better than the best so far, the first NaN before all numbers.
+    pub(crate) fn choose(&mut self, set: &'g Set, of: &'g Reduce) -> Made<()> {
+        let by = match of.reducer {
+            Reducer::Argmax => FloatCC::UnorderedOrGreaterThan,
+            Reducer::Argmin => FloatCC::UnorderedOrLessThan,
+            _ => return Err("a place".to_owned()),
+        };
+        let register = *self.best.get(&set.var).ok_or("a place of no terms")?;
+        let (term, best) = (self.element(&of.of)?, self.builder.use_var(register));
+        let may = self.builder.ins().fcmp(by, term, best);
+        let (better, after) = (self.builder.create_block(), self.builder.create_block());
+        // Few terms are.
+        self.builder.ins().brif(may, better, &[], after, &[]);
+        self.builder.switch_to_block(better);
+        let before = self.element(&Access { var: set.var, at: set.at.clone() })?;
+        let zero = self.int(0);
+        let none = self.builder.ins().icmp(IntCC::SignedLessThan, before, zero);
+        let number = self.builder.ins().fcmp(FloatCC::Ordered, best, best);
+        let takes = self.builder.ins().bor(none, number);
+        let place = self.poly(&of.place)?;
+        let place = self.builder.ins().select(takes, place, before);
+        let best = self.builder.ins().select(takes, term, best);
+        self.builder.def_var(register, best);
+        self.replace(set, None, place)?;
+        self.builder.ins().jump(after, &[]);
+        self.builder.switch_to_block(after);
+        Ok(())
+    }
+}

@@ -1,0 +1,188 @@
+//! `iverson bench FILE DEF n=1000 m=16`: how long a definition and its gradient take at these sizes, on made-up values: the
+//! time to make their code, and of the runs after the first the median and where half of them are.
+
+use std::path::Path;
+use std::time::Duration;
+
+use lang_core::base::{Code, GlobalName};
+use lang_core::interp::Value;
+use lang_core::types::ty::{Scalar, Signature, Type};
+
+use super::cost::{Written, sizes_of};
+use super::run::not_available;
+use crate::cli::Common;
+use crate::engine::Engine;
+use crate::engine::measure::at_sizes;
+use crate::files;
+use crate::interrupt::Computing;
+use crate::json;
+use crate::out::{Out, Status, seconds};
+use crate::problem::Problem;
+
+/// What is asked for.
+pub(crate) struct Asked<'a> {
+    pub(crate) file: &'a Path,
+    pub(crate) def: &'a str,
+    /// `n=1000`
+    pub(crate) sizes: &'a [String],
+    /// How long each is run at least.
+    pub(crate) seconds: f64,
+}
+
+/// At least so many runs are counted.
+const LEAST_RUNS: usize = 5;
+
+pub(crate) fn run(asked: &Asked<'_>, common: &Common, out: Out) -> Status {
+    if let Some(problem) = not_available(common) {
+        out.fail(&[problem], &crate::source::Sources::default());
+        return Status::Usage;
+    }
+    let mut engine = Engine::new(common, out);
+    let module = match engine.load(asked.file) {
+        Ok(module) => module,
+        Err(problem) => {
+            out.fail(std::slice::from_ref(&*problem), &engine.sources);
+            return files::status(&problem);
+        }
+    };
+    let problems = engine.problems(std::slice::from_ref(&module));
+    if problems.iter().any(Problem::is_error) {
+        out.fail(&problems, &engine.sources);
+        return Status::Failed;
+    }
+    match told(&mut engine, &GlobalName::new(&module, asked.def), asked) {
+        Ok(told) => {
+            out.print(&if out.is_json() { told.json(asked.def) } else { told.text(asked.def) });
+            Status::Good
+        }
+        Err(problems) => {
+            let status = if problems.iter().any(|p| p.code == Code::E0600) { Status::Usage } else { Status::Failed };
+            out.fail(&problems, &engine.sources);
+            status
+        }
+    }
+}
+
+/// What is known of the time of a definition.
+struct Told {
+    at: Vec<(String, i64)>,
+    value: Times,
+    /// Nothing where the result is no real number.
+    gradient: Option<Times>,
+}
+
+/// How long runs took.
+struct Times {
+    compile: Duration,
+    /// From the fastest to the slowest.
+    runs: Vec<Duration>,
+}
+
+fn told(engine: &mut Engine, name: &GlobalName, asked: &Asked<'_>) -> Result<Told, Vec<Problem>> {
+    let Some(signature) = engine.signature(name) else {
+        return Err(vec![Problem::new(Code::E0600, format!("there is no definition `{}` here", name.name))]);
+    };
+    let sizes = sizes_of(&signature, asked.sizes, Written::Apart)?;
+    engine.compute(name)?;
+    let (instance, arguments) = engine.made_up(&signature, &sizes)?;
+    let types: Vec<Type> = signature.params.iter().map(|(_, ty)| at_sizes(ty, &sizes)).collect();
+    let gradient = if has_gradient(&signature) { Some(engine.gradient(name, &types)?) } else { None };
+    let _computing = Computing::start();
+    let mut timed = |of: Option<&Value>| -> Result<Times, Vec<Problem>> {
+        let (mut compile, mut all, mut runs) = (Duration::ZERO, Duration::ZERO, Vec::new());
+        let mut first = true;
+        engine.timed(name, of, &instance, &arguments, &mut |took, making| {
+            compile += making;
+            // Of the first what is measured is how long it takes to be ready.
+            if !std::mem::replace(&mut first, false) {
+                all += took;
+                runs.push(took);
+            }
+            runs.len() < LEAST_RUNS || all.as_secs_f64() < asked.seconds
+        })?;
+        runs.sort_unstable();
+        Ok(Times { compile, runs })
+    };
+    let value = timed(None)?;
+    let gradient = gradient.as_ref().map(|f| timed(Some(f))).transpose()?;
+    let at = signature.sizes.iter().map(|s| s.name.to_string()).zip(sizes).collect();
+    Ok(Told { at, value, gradient })
+}
+
+/// Is the result a real number, and is there a real argument?
+fn has_gradient(signature: &Signature) -> bool {
+    let is_real = |ty: &Type| {
+        let mut ty = ty;
+        while let Type::Array(_, of) = ty {
+            ty = of;
+        }
+        matches!(ty, Type::Scalar(Scalar::F64 | Scalar::F32) | Type::Tuple(_) | Type::Record(_))
+    };
+    let result = matches!(signature.result, Type::Scalar(Scalar::F64 | Scalar::F32));
+    result && signature.params.iter().any(|(_, ty)| is_real(ty))
+}
+
+impl Times {
+    /// The run that so many hundredths of all are faster than.
+    fn quantile(&self, hundredths: usize) -> Duration {
+        let last = self.runs.len().saturating_sub(1);
+        let at = last.saturating_mul(hundredths).checked_div(100).unwrap_or(0);
+        self.runs.get(at).copied().unwrap_or_default()
+    }
+
+    fn cells(&self, of: &str) -> [String; 5] {
+        let half =
+            format!("{} to {}", seconds(self.quantile(25).as_secs_f64()), seconds(self.quantile(75).as_secs_f64()));
+        let runs = self.runs.len().to_string();
+        [of.to_owned(), seconds(self.compile.as_secs_f64()), seconds(self.quantile(50).as_secs_f64()), half, runs]
+    }
+
+    fn json(&self) -> String {
+        let nanoseconds = |d: Duration| d.as_nanos().to_string();
+        json::object([
+            ("compileNanoseconds", nanoseconds(self.compile)),
+            ("medianNanoseconds", nanoseconds(self.quantile(50))),
+            ("lowerQuartileNanoseconds", nanoseconds(self.quantile(25))),
+            ("upperQuartileNanoseconds", nanoseconds(self.quantile(75))),
+            ("runs", self.runs.len().to_string()),
+        ])
+    }
+}
+
+impl Told {
+    fn text(&self, name: &str) -> String {
+        let at: Vec<String> = self.at.iter().map(|(name, n)| format!("{name} = {n}")).collect();
+        let at = if at.is_empty() { String::new() } else { format!(" at {}", at.join(", ")) };
+        let mut rows = vec![["", "compile", "median", "half of the runs", "runs"].map(str::to_owned)];
+        rows.push(self.value.cells("value"));
+        rows.extend(self.gradient.as_ref().map(|times| times.cells("gradient")));
+        let widths: Vec<usize> = (0..5)
+            .map(|k| rows.iter().filter_map(|r| r.get(k)).map(|c| c.chars().count()).max().unwrap_or(0))
+            .collect();
+        let mut text = format!("{name}{at}\n\n");
+        for row in &rows {
+            let cells: Vec<String> = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+            text += cells.join("   ").trim_end();
+            text.push('\n');
+        }
+        let (value, gradient) = (self.value.quantile(50), self.gradient.as_ref().map(|t| t.quantile(50)));
+        text += &match gradient {
+            Some(gradient) if value > Duration::ZERO => {
+                format!(
+                    "\nthe gradient takes {:.1} times as long as the value\n",
+                    gradient.as_secs_f64() / value.as_secs_f64()
+                )
+            }
+            Some(_) => String::new(),
+            None => "\nthere is no gradient: the result is no real number, or no argument is one\n".to_owned(),
+        };
+        text
+    }
+
+    fn json(&self, name: &str) -> String {
+        let at = json::object(self.at.iter().map(|(name, n)| (name.as_str(), n.to_string())));
+        let mut fields = vec![("def", json::string(name)), ("at", at), ("value", self.value.json())];
+        fields.extend(self.gradient.as_ref().map(|times| ("gradient", times.json())));
+        format!("{}\n", json::object(fields))
+    }
+}

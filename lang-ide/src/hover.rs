@@ -8,7 +8,8 @@ use lang_core::resolve::{LocalKind, words};
 use lang_core::session::{ItemRef, Session};
 use lang_core::source::{Entries, Told};
 use lang_core::syntax::ast::{self, Item, Tree};
-use lang_core::types::tree::{Body, Expr, IndexRange, IndexVar, TId};
+use lang_core::syntax::split::ItemKind;
+use lang_core::types::tree::{Body, Expr, IndexRange, IndexVar, Node, TId};
 use lang_core::types::ty::Type;
 
 use crate::costs::{self, costs};
@@ -191,7 +192,7 @@ fn field(session: &Session, item: &ItemRef, tree: &Tree, found: &Use, depth: Dep
     let ty = match (value, declared) {
         (Some(value), _) => {
             let checked = session.checked_item(item)?;
-            let node = node_at(&checked.body, tree.exprs[value].span)?;
+            let node = node_at(item, &checked.body, tree.exprs[value].span)?;
             checked.body.nodes[node].ty.to_string()
         }
         (None, Some(ty)) => item.text.get(tree.types[ty].span.range())?.to_owned(),
@@ -218,7 +219,7 @@ fn documented(word: &str, called: Option<bool>) -> String {
 /// What is told of the expression at this place of an item.
 fn shown(session: &Session, item: &ItemRef, span: Span, depth: Depth) -> Option<Hover> {
     let checked = session.checked_item(item)?;
-    let node = node_at(&checked.body, span)?;
+    let node = node_at(item, &checked.body, span)?;
     let text = item.text.get(span.range()).unwrap_or_default();
     let mut told = Hover { span: span.shift(item.start), code: typed(text, &checked.body, node), ..Hover::default() };
     expression(session, item, &checked.body, node, depth, &mut told);
@@ -231,9 +232,18 @@ fn innermost(tree: &Tree, at: u32) -> Option<Span> {
     around.min_by_key(|s| s.end - s.start)
 }
 
-/// The node of the typed tree that stands for an expression: of several at one place the outermost.
-fn node_at(body: &Body, span: Span) -> Option<TId> {
-    body.nodes.iter().rfind(|(_, node)| node.span == span).map(|(id, _)| id)
+/// The node of the typed tree that stands for an expression: of several at one place the outermost, but for those of a
+/// top-level `let` that hold all that it binds, and each of it.
+fn node_at(item: &ItemRef, body: &Body, span: Span) -> Option<TId> {
+    let root = body.root.filter(|root| item.kind == ItemKind::Let && body.nodes[*root].span == span);
+    let bound = |id: TId| matches!(body.nodes[id].kind, Expr::Local(_));
+    let binds = |id: TId, node: &Node| match &node.kind {
+        Expr::Tuple(items) => items.iter().all(|item| bound(*item)),
+        _ => Some(id) == root || bound(id),
+    };
+    let all = body.nodes.iter().filter(|(_, node)| node.span == span);
+    let mut own = all.filter(|(id, node)| root.is_none() || !binds(*id, node));
+    own.next_back().map(|(id, _)| id)
 }
 
 /// `e : T`; of a long expression the type alone.
@@ -349,7 +359,7 @@ fn named(session: &Session, item: &ItemRef, found: &Use, depth: Depth) -> Option
                 Role::Declaration => {}
                 _ if home.global != item.global => {}
                 _ => {
-                    if let Some(node) = node_at(body, span).filter(|_| real(&declared.ty)) {
+                    if let Some(node) = node_at(item, body, span).filter(|_| real(&declared.ty)) {
                         expression(session, item, body, node, depth, &mut told);
                         told.lets = match told.after.take() {
                             Some(Table { rows, lets }) => {

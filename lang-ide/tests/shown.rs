@@ -379,6 +379,25 @@ fn fields_have_their_types() {
     .assert_eq(&told.join("\n--\n"));
 }
 
+/// A top-level `let` holds all that it binds, and its expression has the type that is written.
+#[test]
+fn expressions_of_top_level_lets() {
+    let text = "let table: [?n, 2]f64 = load(\"t.csv\")\nlet a = for i < 10: f64(i)\nlet (b, c) = (a, 3)\n\
+                let d = (sum i: a[i])\n";
+    let session = session(text);
+    let told = ["load(", "for i", "(a, 3", "sum i", "a[i]"].map(|place| {
+        let at = u32::try_from(text.find(place).unwrap()).unwrap();
+        hover(&session, "a.iv", at, Depth::Full).unwrap().code
+    });
+    expect![[r#"
+        load("t.csv") : [n, 2]f64
+        for i < 10: f64(i) : [10]f64
+        (a, 3) : ([10]f64, i64)
+        sum i: a[i] : f64
+        a : [10]f64"#]]
+    .assert_eq(&told.join("\n"));
+}
+
 /// What is computed before an expression is none of its work.
 #[test]
 fn work_of_one_evaluation_begins_where_lets_are_known() {

@@ -8,7 +8,7 @@ use iverson_tests::literate;
 use lang_core::ad::{real_inputs, real_outputs};
 use lang_core::base::GlobalName;
 use lang_core::ir::core::{Callee, Derivation};
-use lang_core::schedule::{Shown, schedule};
+use lang_core::schedule::{Shown, prepared, schedule};
 use lang_core::session::Session;
 
 /// Programs in `examples/`, and definitions of them.
@@ -32,6 +32,7 @@ fn loops_of_functions_and_adjoints() {
         let (of, wrt) = (real_outputs(&primal).into(), real_inputs(&primal).into());
         let adjoint = session.ssa(&Arc::new(callee.derive(Derivation::Adjoint { of, wrt }))).expect("its adjoint");
         for (what, ssa) in [("value", primal), ("adjoint", adjoint)] {
+            let ssa = prepared(ssa);
             let schedule = schedule(&ssa);
             let shown = Shown { ssa: &ssa, schedule: &schedule, note: &|_| None };
             let _ = writeln!(text, "== {def} of {file}, {what}\n\n{shown}");

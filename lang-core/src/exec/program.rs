@@ -13,6 +13,8 @@ use crate::schedule::{self, schedule};
 /// A function, ready to run.
 pub(super) struct Program {
     pub(super) ssa: Arc<Ssa>,
+    /// What it was made of, by whose place it may be known.
+    _of: Arc<Ssa>,
     /// What is done, in this order.
     pub(super) steps: Vec<Step>,
     /// For each statement those that nothing reads after it.
@@ -39,6 +41,8 @@ type Call<'s> = (&'s Arc<Callee>, &'s [Poly], &'s Pred, &'s [Access], &'s [Poly]
 impl Program {
     /// With a backend, what it has code for is run by that.
     pub(super) fn new(ssa: Arc<Ssa>, backend: Option<&dyn Backend>) -> Self {
+        let of = Arc::clone(&ssa);
+        let ssa = if backend.is_some() { schedule::prepared(ssa) } else { ssa };
         let mut steps = match backend {
             None => (0..).zip(&ssa.stmts).map(|(k, _)| Step::Statement(Var(k))).collect(),
             Some(backend) => steps(&ssa, backend),
@@ -58,7 +62,7 @@ impl Program {
             last.insert(first, k);
         }
         let idle = ssa.checks.iter().map(idle).collect();
-        Self { ssa, steps, dead, group, last, idle }
+        Self { ssa, _of: of, steps, dead, group, last, idle }
     }
 }
 

@@ -40,11 +40,16 @@ pub enum Step {
     Kernel(Arc<Kernel>, Vec<u32>),
 }
 
-/// The steps of a function.
+/// The function as it is scheduled: without questions that need not be asked. Its statements and what they are called are
+/// the same.
+#[must_use]
+pub fn prepared(ssa: Arc<Ssa>) -> Arc<Ssa> {
+    terms::unasked(&ssa).map_or(ssa, Arc::new)
+}
+
+/// The steps of a function that is prepared.
 #[must_use]
 pub fn schedule(ssa: &Ssa) -> Schedule {
-    let unasked = terms::unasked(ssa);
-    let ssa = unasked.as_ref().unwrap_or(ssa);
     let items = Items::new(ssa);
     let mut steps = Vec::new();
     let mut rest: Vec<Item> = items.all(ssa);

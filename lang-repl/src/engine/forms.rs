@@ -74,13 +74,14 @@ impl Engine {
             Stage::Loops => {
                 let callee = self.derivative_of(&def, callee, &derivatives)?;
                 let ssa = self.session.ssa(&callee).ok_or_else(|| Self::constant(&def))?;
+                let ssa = schedule::prepared(ssa);
                 let steps = schedule::schedule(&ssa);
                 Form::of(schedule::Shown { ssa: &ssa, schedule: &steps, note: &|_| None }.to_string())
             }
             Stage::Clif => {
                 let callee = self.derivative_of(&def, callee, &derivatives)?;
                 let ssa = self.session.ssa(&callee).ok_or_else(|| Self::constant(&def))?;
-                Form::of(clif(&ssa)?)
+                Form::of(clif(&schedule::prepared(ssa))?)
             }
             Stage::Forward => self.derivative(&def, Which::Forward)?,
             Stage::Adjoint => self.derivative(&def, Which::Adjoint)?,

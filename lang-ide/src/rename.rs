@@ -124,8 +124,8 @@ fn edits(session: &Session, item: &ItemRef, found: &Use, new: &Name) -> Vec<Edit
     edits
 }
 
-/// Where documentation names it in backticks: a parameter or a size in that of its definition, a definition or a type in that of
-/// all items for which the name means it.
+/// Where documentation names it in backticks: a parameter or a size in that of its definition, a definition or a type in
+/// that of all items for which the name means it.
 fn documented(session: &Session, item: &ItemRef, found: &Use) -> Vec<Location> {
     let name = &found.name;
     let view = session.view();

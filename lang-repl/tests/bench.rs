@@ -83,7 +83,7 @@ fn values_and_gradients_are_timed() {
             compile median half of the runs runs
             value: 10 words
 
-            there is no gradient: the result is no real number, or no argument is one
+            there is no gradient: `grad` wants a function with one real result, and this one gives `[_]f64`
         "#]],
     );
 }

@@ -213,6 +213,22 @@ do sum n < 12: (sum i: grad(\\(x: [n]f64): f(x, for i < n, j < n + 1: f64(i + j)
     assert_eq!(ways.tally.get(), Tally { made: 1, ..taken(66) });
 }
 
+/// A parameter's extent may be the value of one after it.
+#[test]
+fn sizes_that_are_parameters() {
+    check(
+        "
+def before(n: i64, x: [n + m]f64, y: [m]f64) -> f64 = (sum i < n: x[i]^2) * (sum j: y[j])
+def after(x: [n + m]f64, y: [m]f64, n: i64) -> f64 = (sum i < n: x[i]^2) * (sum j: y[j])
+do grad(before, wrt: (x, y))(2, [1.0, 2.0, 3.0], [4.0])
+do grad(after, wrt: (x, y))([1.0, 2.0, 3.0], [4.0], 2)
+do grad(\\x: after(x, [4.0, 5.0], 1))([1.0, 2.0, 3.0])
+do before(2, [1.0, 2.0, 3.0], [4.0]) - after([1.0, 2.0, 3.0], [4.0], 2)
+",
+        taken(3),
+    );
+}
+
 #[test]
 fn failures_are_told_as_ever() {
     let failed = Tally { failed: 1, ..Tally::default() };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::base::GlobalName;
-use crate::interp::{Asked, Code, Derived, Fun, RtInstance, RtType, Value, within};
+use crate::interp::{Asked, Code, Deep, Derived, Fun, RtInstance, RtType, Value, within};
 use crate::ir::applied::{Applied, Given, Known, Operator, Scope, Site, Text, Types};
 use crate::ir::core::{Callee, Reason};
 use crate::predicate::{Atom, LocalId, Poly};
@@ -299,5 +299,8 @@ fn holds_function(value: &Value) -> Result<bool> {
         Value::Dual(_) => Some(Err(Refused::Varies)),
         _ => None,
     });
-    found.unwrap_or(Some(Err(Refused::Outside(Reason::RecursiveType)))).unwrap_or(Ok(false))
+    match found {
+        Ok(found) => found.unwrap_or(Ok(false)),
+        Err(Deep) => Err(Refused::Outside(Reason::RecursiveType)),
+    }
 }

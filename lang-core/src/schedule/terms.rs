@@ -18,7 +18,9 @@ pub(super) fn unasked(ssa: &Ssa) -> Option<Ssa> {
         let Rhs::Add(items) = &stmt.rhs else { continue };
         let each = items.iter().map(|item| {
             let asked = |p: &&Pred| !(matches!(p, Pred::Any(..)) && has_terms(ssa, &stmt.dims, p, &item.of));
-            Addend { pred: Pred::all(item.pred.conjuncts().iter().filter(asked).cloned()), ..item.clone() }
+            let pred = Pred::all(item.pred.conjuncts().iter().filter(asked).cloned());
+            // Elsewhere there is no element that is zero.
+            if is_inside(ssa, &stmt.dims, &pred, &item.of) { Addend { pred, ..item.clone() } } else { item.clone() }
         });
         let each: Vec<Addend> = each.collect();
         if each != *items {
@@ -33,6 +35,22 @@ pub(super) fn unasked(ssa: &Ssa) -> Option<Ssa> {
         }
         ssa
     })
+}
+
+/// What is known of the indices of a statement.
+fn context(ssa: &Ssa, dims: &[Poly]) -> Context {
+    let sizes: Vec<Poly> = ssa.sizes.iter().map(|l| Poly::atom(ssa.vars.atom(*l))).collect();
+    let mut context = Context::new(&sizes);
+    dims.iter().enumerate().for_each(|(k, n)| context.enter(&index(k, n)));
+    context
+}
+
+/// Is what is read there, wherever the predicate holds?
+fn is_inside(ssa: &Ssa, dims: &[Poly], p: &Pred, of: &Access) -> bool {
+    let mut context = context(ssa, dims);
+    context.assume(p);
+    let stmt = ssa.stmts.get(of.var.0 as usize);
+    stmt.is_some_and(|stmt| of.at.iter().zip(&stmt.dims).all(|(p, n)| context.implies(&Pred::inside(p, n))))
 }
 
 /// Does the predicate hold, of the indices of a statement, wherever the sum that it reads there has a term?
@@ -50,9 +68,7 @@ fn has_terms(ssa: &Ssa, dims: &[Poly], p: &Pred, of: &Access) -> bool {
         values.push(index.value());
         own.push(index);
     }
-    let sizes: Vec<Poly> = ssa.sizes.iter().map(|l| Poly::atom(ssa.vars.atom(*l))).collect();
-    let mut context = Context::new(&sizes);
-    dims.iter().enumerate().for_each(|(k, n)| context.enter(&index(k, n)));
+    let mut context = context(ssa, dims);
     own.iter().for_each(|index| context.enter(index));
     context.assume(&pred.map(&|p| at_indices(p, &values)));
     holds_at_some(&context, p, &own)
@@ -71,4 +87,40 @@ fn holds_at_some(context: &Context, p: &Pred, own: &[Index]) -> bool {
         context.implies(&inside)
             && holds_at_some(context, &body.substitute(&|a| (*a == index.atom()).then(|| witness.value())), own)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::read::read_ssa;
+
+    /// What is left of the question before the sum that `X3` adds, which it reads at this index.
+    fn asked(question: &str, at: &str) -> String {
+        let text = format!(
+            "ssa f[n, m](x: [n]f64, k: [m]i64) -> [n]f64 =
+  X0[i0 < n]: f64 = input x
+  X1[i0 < m]: i64 = input k
+  X2[i0 < n]: f64 = sum i1 < m: [i0 == X1[i1]] * X0[i0]
+  X3[i0 < n]: f64 = X0[i0] + [{question}] * X2[{at}]
+  out X3
+"
+        );
+        let ssa = read_ssa("a.iv", &text).unwrap_or_else(|why| panic!("{why}\n{text}"));
+        let text = unasked(&ssa).unwrap_or(ssa).to_string();
+        let line = text.lines().find_map(|line| line.trim().strip_prefix("X3[i0 < n]: f64 = X0[i0] + "));
+        line.unwrap_or_default().to_owned()
+    }
+
+    #[test]
+    fn whether_there_are_terms_is_not_asked() {
+        assert_eq!(asked("any i1 < m: i0 == X1[i1]", "i0"), "X2[i0]");
+    }
+
+    #[test]
+    fn anything_else_is() {
+        assert_eq!(asked("any i1 < m: i0 + 1 == X1[i1]", "i0"), "[(any i1 < m: i0 + 1 == X1[i1])] * X2[i0]");
+        // It tells also that the element is there.
+        let next = "any i1 < m: i0 + 1 == X1[i1]";
+        assert_eq!(asked(next, "i0 + 1"), format!("[({next})] * X2[i0 + 1]"));
+    }
 }

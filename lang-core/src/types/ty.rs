@@ -210,6 +210,17 @@ impl Type {
         found.into_inner()
     }
 
+    /// The type with what it says of the arguments of the function type around it put in, as far as they are known.
+    #[must_use]
+    pub fn with_arguments(&self, values: &[Option<Poly>]) -> Self {
+        self.map_sizes(&|p, depth| {
+            p.substitute(&|a| match a {
+                Atom::Arg(d, k) if *d == depth => values.get(*k as usize).cloned().flatten(),
+                _ => None,
+            })
+        })
+    }
+
     /// The type as it is written under so many more function types: what it says of the
     /// arguments of function types around it, it says of the same ones.
     #[must_use]

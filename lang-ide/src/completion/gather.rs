@@ -201,7 +201,10 @@ impl<'a> Found<'a> {
             let ty = checked.as_ref().and_then(|c| {
                 c.body.locals.iter().find(|l| Some(l.span) == declared && l.name == local.name).map(|l| l.ty.clone())
             });
-            let size = matches!(local.kind, LocalKind::ImplicitSize | LocalKind::ResultSize | LocalKind::Extent);
+            let size = matches!(
+                local.kind,
+                LocalKind::ImplicitSize | LocalKind::ResultSize | LocalKind::Extent | LocalKind::FunParam
+            );
             let is_size = size || ty == Some(Type::I64);
             if sizes && !is_size || local.name == HOLE {
                 continue;

@@ -3,7 +3,7 @@
 use lang_core::base::{Name, Span};
 use lang_core::predicate::LocalId;
 use lang_core::resolve::{LocalKind, PatRes, Resolved};
-use lang_core::syntax::ast::{Expr, ExprId, Item, Pat, PatId, Tree};
+use lang_core::syntax::ast::{Expr, ExprId, Item, Pat, PatId, Tree, TypeExpr};
 
 /// A local in scope.
 pub(crate) struct InScope {
@@ -24,6 +24,8 @@ pub(crate) fn in_scope(tree: &Tree, resolved: &Resolved, at: u32, read: u32) -> 
             LocalKind::Param => !matches!(tree.item, Item::Type(_)),
             // `?n` may stand in a type again.
             LocalKind::ResultSize => decl.span.end < at,
+            // A parameter of a function type, in its result.
+            LocalKind::FunParam => in_result(tree, decl.span, at),
             LocalKind::Extent => matches!(tree.item, Item::Let(_)) && decl.span.end < at,
             _ => false,
         };
@@ -44,6 +46,18 @@ pub(crate) fn in_scope(tree: &Tree, resolved: &Resolved, at: u32, read: u32) -> 
         }
     }
     all
+}
+
+/// Is the place in the result of the function type that has its parameter there?
+fn in_result(tree: &Tree, param: Span, at: u32) -> bool {
+    tree.types.iter().any(|(_, ty)| match &ty.kind {
+        TypeExpr::Fun(params, result) => {
+            let own = params.iter().any(|(name, _)| name.as_ref().is_some_and(|name| name.span == param));
+            let result = tree.types[*result].span;
+            own && result.start <= at && at <= result.end
+        }
+        _ => false,
+    })
 }
 
 struct Scope<'a> {

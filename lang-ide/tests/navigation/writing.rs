@@ -3,7 +3,6 @@
 use std::fmt::Write;
 
 use expect_test::{Expect, expect};
-use lang_core::resolve::LocalKind;
 use lang_ide::completion::{CompletionKind, complete};
 use lang_ide::names::{Role, What, Word, uses};
 use lang_ide::signature::signature_help;
@@ -383,9 +382,7 @@ fn every_name_is_offered_where_it_is_used() {
                         matches!(found.what, What::Field(..)) && !text[..found.span.start as usize].ends_with('.');
                     // Behind `?` a name is new, and seldom one of before.
                     let unknown = text[..found.span.start as usize].ends_with('?');
-                    // In the result of a function type its parameters are not offered yet.
-                    let inner = found.kind == Some(LocalKind::FunParam);
-                    if !known && !literal && !unknown && !inner {
+                    if !known && !literal && !unknown {
                         let line = text.lines().nth(text[..at as usize].matches('\n').count()).unwrap_or_default();
                         missing.push(format!(
                             "{module}:{} {} {:?} in {line}",

@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use lang_core::base::{Code, GlobalName};
 use lang_core::interp::Value;
-use lang_core::types::ty::{Scalar, Signature, Type};
+use lang_core::types::ty::Type;
 
 use super::cost::{Written, sizes_of};
+use super::loaded;
 use super::run::not_available;
 use crate::cli::Common;
 use crate::engine::Engine;
 use crate::engine::measure::at_sizes;
-use crate::files;
 use crate::interrupt::Computing;
 use crate::json;
 use crate::out::{Out, Status, seconds};
@@ -38,18 +38,10 @@ pub(crate) fn run(asked: &Asked<'_>, common: &Common, out: Out) -> Status {
         return Status::Usage;
     }
     let mut engine = Engine::new(common, out);
-    let module = match engine.load(asked.file) {
+    let module = match loaded(&mut engine, asked.file, out) {
         Ok(module) => module,
-        Err(problem) => {
-            out.fail(std::slice::from_ref(&*problem), &engine.sources);
-            return files::status(&problem);
-        }
+        Err(status) => return status,
     };
-    let problems = engine.problems(std::slice::from_ref(&module));
-    if problems.iter().any(Problem::is_error) {
-        out.fail(&problems, &engine.sources);
-        return Status::Failed;
-    }
     match told(&mut engine, &GlobalName::new(&module, asked.def), asked) {
         Ok(told) => {
             out.print(&if out.is_json() { told.json(asked.def) } else { told.text(asked.def) });
@@ -67,8 +59,8 @@ pub(crate) fn run(asked: &Asked<'_>, common: &Common, out: Out) -> Status {
 struct Told {
     at: Vec<(String, i64)>,
     value: Times,
-    /// Nothing where the result is no real number.
-    gradient: Option<Times>,
+    /// Or why there is none.
+    gradient: Result<Times, String>,
 }
 
 /// How long runs took.
@@ -86,7 +78,7 @@ fn told(engine: &mut Engine, name: &GlobalName, asked: &Asked<'_>) -> Result<Tol
     engine.compute(name)?;
     let (instance, arguments) = engine.made_up(&signature, &sizes)?;
     let types: Vec<Type> = signature.params.iter().map(|(_, ty)| at_sizes(ty, &sizes)).collect();
-    let gradient = if has_gradient(&signature) { Some(engine.gradient(name, &types)?) } else { None };
+    let gradient = engine.gradient(name, &types);
     let _computing = Computing::start();
     let mut timed = |of: Option<&Value>| -> Result<Times, Vec<Problem>> {
         let (mut compile, mut all, mut runs) = (Duration::ZERO, Duration::ZERO, Vec::new());
@@ -104,22 +96,12 @@ fn told(engine: &mut Engine, name: &GlobalName, asked: &Asked<'_>) -> Result<Tol
         Ok(Times { compile, runs })
     };
     let value = timed(None)?;
-    let gradient = gradient.as_ref().map(|f| timed(Some(f))).transpose()?;
+    let gradient = match gradient {
+        Ok(function) => Ok(timed(Some(&function))?),
+        Err(problems) => Err(problems.into_iter().next().map(|p| p.message).unwrap_or_default()),
+    };
     let at = signature.sizes.iter().map(|s| s.name.to_string()).zip(sizes).collect();
     Ok(Told { at, value, gradient })
-}
-
-/// Is the result a real number, and is there a real argument?
-fn has_gradient(signature: &Signature) -> bool {
-    let is_real = |ty: &Type| {
-        let mut ty = ty;
-        while let Type::Array(_, of) = ty {
-            ty = of;
-        }
-        matches!(ty, Type::Scalar(Scalar::F64 | Scalar::F32) | Type::Tuple(_) | Type::Record(_))
-    };
-    let result = matches!(signature.result, Type::Scalar(Scalar::F64 | Scalar::F32));
-    result && signature.params.iter().any(|(_, ty)| is_real(ty))
 }
 
 impl Times {
@@ -155,7 +137,7 @@ impl Told {
         let at = if at.is_empty() { String::new() } else { format!(" at {}", at.join(", ")) };
         let mut rows = vec![["", "compile", "median", "half of the runs", "runs"].map(str::to_owned)];
         rows.push(self.value.cells("value"));
-        rows.extend(self.gradient.as_ref().map(|times| times.cells("gradient")));
+        rows.extend(self.gradient.iter().map(|times| times.cells("gradient")));
         let widths: Vec<usize> = (0..5)
             .map(|k| rows.iter().filter_map(|r| r.get(k)).map(|c| c.chars().count()).max().unwrap_or(0))
             .collect();
@@ -165,24 +147,22 @@ impl Told {
             text += cells.join("   ").trim_end();
             text.push('\n');
         }
-        let (value, gradient) = (self.value.quantile(50), self.gradient.as_ref().map(|t| t.quantile(50)));
-        text += &match gradient {
-            Some(gradient) if value > Duration::ZERO => {
-                format!(
-                    "\nthe gradient takes {:.1} times as long as the value\n",
-                    gradient.as_secs_f64() / value.as_secs_f64()
-                )
+        let value = self.value.quantile(50).as_secs_f64();
+        match &self.gradient {
+            Ok(times) if value > 0.0 => {
+                let times = times.quantile(50).as_secs_f64() / value;
+                text += &format!("\nthe gradient takes {times:.1} times as long as the value\n");
             }
-            Some(_) => String::new(),
-            None => "\nthere is no gradient: the result is no real number, or no argument is one\n".to_owned(),
-        };
+            Ok(_) => {}
+            Err(why) => text += &format!("\nthere is no gradient: {why}\n"),
+        }
         text
     }
 
     fn json(&self, name: &str) -> String {
         let at = json::object(self.at.iter().map(|(name, n)| (name.as_str(), n.to_string())));
         let mut fields = vec![("def", json::string(name)), ("at", at), ("value", self.value.json())];
-        fields.extend(self.gradient.as_ref().map(|times| ("gradient", times.json())));
+        fields.extend(self.gradient.iter().map(|times| ("gradient", times.json())));
         format!("{}\n", json::object(fields))
     }
 }

@@ -12,11 +12,11 @@ use lang_core::predicate::{Atom, LocalId};
 use lang_core::syntax::split::ItemKind;
 use lang_core::types::ty::Signature;
 
+use super::loaded;
 use crate::cli::Common;
 use crate::engine::Engine;
 use crate::engine::costs::{WIDEST, callee_of, derivatives};
 use crate::engine::measure::{Measured, locals};
-use crate::files;
 use crate::json;
 use crate::out::{Out, Status};
 use crate::problem::Problem;
@@ -26,18 +26,10 @@ const LIMIT: u64 = 50_000_000;
 
 pub(crate) fn run(file: &Path, def: Option<&str>, at: &[String], measure: bool, common: &Common, out: Out) -> Status {
     let mut engine = Engine::new(common, out);
-    let module = match engine.load(file) {
+    let module = match loaded(&mut engine, file, out) {
         Ok(module) => module,
-        Err(problem) => {
-            out.fail(std::slice::from_ref(&*problem), &engine.sources);
-            return files::status(&problem);
-        }
+        Err(status) => return status,
     };
-    let problems = engine.problems(std::slice::from_ref(&module));
-    if problems.iter().any(Problem::is_error) {
-        out.fail(&problems, &engine.sources);
-        return Status::Failed;
-    }
     let made = match def {
         Some(def) if at.is_empty() && !measure => formulas(&engine, &GlobalName::new(&module, def), out),
         Some(def) => told(&mut engine, &GlobalName::new(&module, def), at, measure, out),

@@ -11,3 +11,26 @@ pub(crate) mod fmt;
 pub(crate) mod gradbench;
 pub(crate) mod run;
 pub(crate) mod show;
+
+use std::path::Path;
+
+use lang_core::base::ModuleName;
+
+use crate::engine::Engine;
+use crate::files;
+use crate::out::{Out, Status};
+use crate::problem::Problem;
+
+/// Loads a program that has no errors. What is wrong has been told, and is the status.
+fn loaded(engine: &mut Engine, file: &Path, out: Out) -> Result<ModuleName, Status> {
+    let module = engine.load(file).map_err(|problem| {
+        out.fail(std::slice::from_ref(&*problem), &engine.sources);
+        files::status(&problem)
+    })?;
+    let problems = engine.problems(std::slice::from_ref(&module));
+    if problems.iter().any(Problem::is_error) {
+        out.fail(&problems, &engine.sources);
+        return Err(Status::Failed);
+    }
+    Ok(module)
+}

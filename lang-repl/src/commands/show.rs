@@ -5,27 +5,18 @@ use std::path::Path;
 
 use lang_core::base::GlobalName;
 
+use super::loaded;
 use crate::cli::{Common, Stage};
 use crate::engine::Engine;
-use crate::files;
 use crate::json;
 use crate::out::{Out, Status};
-use crate::problem::Problem;
 
 pub(crate) fn run(stage: Stage, file: &Path, def: &str, origins: bool, common: &Common, out: Out) -> Status {
     let mut engine = Engine::new(common, out);
-    let module = match engine.load(file) {
+    let module = match loaded(&mut engine, file, out) {
         Ok(module) => module,
-        Err(problem) => {
-            out.fail(std::slice::from_ref(&*problem), &engine.sources);
-            return files::status(&problem);
-        }
+        Err(status) => return status,
     };
-    let problems = engine.problems(std::slice::from_ref(&module));
-    if problems.iter().any(Problem::is_error) {
-        out.fail(&problems, &engine.sources);
-        return Status::Failed;
-    }
     let name = GlobalName::new(&module, def);
     let form = if origins { engine.form_with_origins(stage, &name) } else { engine.form(stage, &name) };
     match form {

@@ -63,10 +63,18 @@ impl Elaborator<'_> {
         let ty = self.type_at(&frame, operator)?;
         let wanted = self.point(&ty, operator.operator, Self::arity(&frame.code.body, operator));
         let of = self.known_function(passed, &operator.of, Some(&wanted))?;
+        let given = given.iter().zip(&ty.params).map(|(given, (name, ty))| (given, name.as_deref().unwrap_or("x"), ty));
+        // Sizes may be the values of integers, of those after them too.
+        let mut integer = |given: &Given, name| matches!(given, Given::Integer).then(|| self.vars.fresh(name));
+        let integers: Vec<Option<LocalId>> = given.clone().map(|(given, name, _)| integer(given, name)).collect();
+        let values: Vec<Option<Poly>> =
+            integers.iter().map(|local| local.map(|local| Poly::atom(self.vars.atom(local)))).collect();
         let mut args: Vec<Sym> = Vec::new();
-        for (given, (name, ty)) in given.iter().zip(&ty.params) {
-            let ty = with_arguments(ty, &args);
-            args.push(self.given(passed, given, &ty, name.as_deref().unwrap_or("x"))?);
+        for ((given, name, ty), local) in given.zip(integers) {
+            args.push(match local {
+                Some(local) => self.integer(passed, local),
+                None => self.given(passed, given, &ty.with_arguments(&values), name)?,
+            });
         }
         let wrt = operator.wrt.to_vec();
         self.derivative_of(&of, operator.operator, wrt, args, span)
@@ -258,17 +266,22 @@ impl Elaborator<'_> {
         types.types.iter().map(|t| t.substitute(&|_| None, &bound)).collect()
     }
 
+    /// An integer.
+    fn integer(&mut self, passed: &mut Passed, param: LocalId) -> Sym {
+        let scalar = CoreType::Scalar(Scalar::I64);
+        self.params.insert(param);
+        self.types.insert(param, scalar.clone());
+        passed.params.push((param, scalar));
+        Sym::Int { poly: Poly::atom(self.vars.atom(param)), exact: true }
+    }
+
     /// A value of a type, over the variables of the function.
     fn given(&mut self, passed: &mut Passed, given: &Given, ty: &Type, name: &str) -> Out<Sym> {
         let span = Span::default();
         match (given, ty) {
             (Given::Integer | Given::Size, _) => {
                 let param = self.vars.fresh(name);
-                let scalar = CoreType::Scalar(Scalar::I64);
-                self.params.insert(param);
-                self.types.insert(param, scalar.clone());
-                passed.params.push((param, scalar));
-                Ok(Sym::Int { poly: Poly::atom(self.vars.atom(param)), exact: true })
+                Ok(self.integer(passed, param))
             }
             (Given::Data, _) => {
                 let ty = self.core_of(ty, &mut Vec::new(), span)?;
@@ -335,15 +348,8 @@ fn has_argument(p: &Poly) -> bool {
     found
 }
 
-/// A type in which integer arguments before it are put in.
-pub(super) fn with_arguments(ty: &Type, args: &[Sym]) -> Type {
-    ty.map_sizes(&|p, depth| {
-        p.substitute(&|a| match a {
-            Atom::Arg(d, k) if *d == depth => match args.get(*k as usize) {
-                Some(Sym::Int { poly, .. }) => Some(poly.clone()),
-                _ => None,
-            },
-            _ => None,
-        })
-    })
+/// What arguments are, of which sizes may tell.
+pub(super) fn integers(args: &[Sym]) -> Vec<Option<Poly>> {
+    let integer = |sym: &Sym| if let Sym::Int { poly, .. } = sym { Some(poly.clone()) } else { None };
+    args.iter().map(integer).collect()
 }

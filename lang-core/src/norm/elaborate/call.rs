@@ -119,7 +119,7 @@ impl Elaborator<'_> {
         match closure {
             Closure::Lambda { scope, env, lambda } => self.apply_lambda(scope, env, lambda, args, types, span),
             Closure::Definition { name, types, sizes, result } => {
-                let result = super::applied::with_arguments(result, &args);
+                let result = result.with_arguments(&super::applied::integers(&args));
                 if !is_data(&args, types, &result) {
                     return self.inline(name, types.clone(), sizes, args, span);
                 }

@@ -241,7 +241,7 @@ impl Elaborator<'_> {
                 (name.clone(), types, sizes, self.core_type(&f, &of.result, span)?)
             }
             Closure::Definition { name, types, sizes, result } => {
-                let result = super::applied::with_arguments(result, args);
+                let result = result.with_arguments(&super::applied::integers(args));
                 if !super::call::is_data(args, types, &result) {
                     return Ok(None);
                 }

@@ -256,26 +256,28 @@ impl<'a> Elaborator<'a> {
         let types = self.instance_types(callee, &mut sizes);
         let code = Rc::new(Item { item: callee.def.clone(), body: body.clone(), types, inlined: None });
         let mut frame = Frame { code, env };
-        let mut params = Vec::new();
+        let mut declared = Vec::new();
         for local in &body.params {
-            let Some(declared) = body.locals.get(local.0 as usize) else { return Err(nowhere(Reason::Errors)) };
-            let (name, ty) = (declared.name.clone(), declared.ty.clone());
-            let param = self.vars.fresh(name.clone());
+            let decl = body.locals.get(local.0 as usize).ok_or_else(|| nowhere(Reason::Errors))?;
+            let param = self.vars.fresh(decl.name.clone());
             self.params.insert(param);
-            // Extents of later parameters may be this one's value.
-            if ty == Type::I64 {
+            // Extents of other parameters, of those before it too, may be its value.
+            if decl.ty == Type::I64 {
                 let poly = Poly::atom(self.vars.atom(param));
                 frame.env.insert(*local, Sym::Int { poly, exact: true });
-                if is_size(&name) {
+                if is_size(&decl.name) {
                     self.bounded.insert(param);
                 }
-                self.types.insert(param, CoreType::Scalar(Scalar::I64));
-                params.push((param, CoreType::Scalar(Scalar::I64)));
-                continue;
             }
-            let ty = self.core_type(&frame, &ty, Span::default())?;
-            let sym = self.variable(param, &ty, declared.span);
-            frame.env.insert(*local, sym);
+            declared.push((*local, param, decl));
+        }
+        let mut params = Vec::new();
+        for (local, param, decl) in declared {
+            let ty = self.core_type(&frame, &decl.ty, Span::default())?;
+            if decl.ty != Type::I64 {
+                let sym = self.variable(param, &ty, decl.span);
+                frame.env.insert(local, sym);
+            }
             self.types.insert(param, ty.clone());
             params.push((param, ty));
         }

@@ -38,8 +38,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Arguments against wanted types. Lambdas come last, when the others have told what they
-    /// can. Size equations that stay open are verified after the last argument.
+    /// Arguments against wanted types. Those that others tell of come after them, and lambdas last, when all have told
+    /// what they can. Size equations that stay open are verified after the last argument.
     pub(super) fn arguments(
         &mut self,
         args: &[ArgSource],
@@ -52,10 +52,12 @@ impl<'a> Checker<'a> {
             ArgSource::Expr(e) => matches!(this.tree.exprs[*e].kind, Expr::Lambda(..)),
             ArgSource::Node(_) => false,
         };
-        let (late, early): (Vec<usize>, Vec<usize>) =
+        let (late, mut early): (Vec<usize>, Vec<usize>) =
             (0..args.len()).partition(|k| args.get(*k).is_some_and(|a| is_lambda(self, a)));
         let mut nodes: Vec<Option<TId>> = vec![None; args.len()];
         let mut values: Vec<Option<Poly>> = vec![None; args.len()];
+        // Sizes in the type of a parameter of a function value may be the values of those after it.
+        early.sort_by_key(|k| wanted(self, *k, &values).arguments().iter().any(|(around, _)| *around == 0));
         let mut open: Vec<(usize, Goals)> = Vec::new();
         let mut targets: Vec<(usize, Type)> = Vec::new();
         // What does not fit is told when the arguments after it have told their sizes too.

@@ -10,7 +10,6 @@ use super::super::ty::{Class, FunType, Scalar, Signature, SizeParam, SizeSource,
 use super::super::unify::SizeWhy;
 use super::Checker;
 use super::arguments::ArgSource;
-use super::expr::substitute_args;
 use super::extents::{find_axis, has_extent, hidden};
 use crate::base::{Code, Diagnostic, GlobalName, Span};
 use crate::predicate::{Atom, Poly};
@@ -372,7 +371,7 @@ impl<'a> Checker<'a> {
                 let nodes = self.arguments(
                     args,
                     &what,
-                    &mut |_, k, values| fun.params.get(k).map_or(Type::Error, |(_, t)| substitute_args(t, values)),
+                    &mut |_, k, values| fun.params.get(k).map_or(Type::Error, |(_, t)| t.with_arguments(values)),
                     &|k| used.contains(&k),
                     &mut |_, k, p| known.push((k, p.clone())),
                 );
@@ -382,7 +381,7 @@ impl<'a> Checker<'a> {
                         *v = Some(p);
                     }
                 }
-                let ty = substitute_args(&fun.result, &values);
+                let ty = fun.result.with_arguments(&values);
                 self.alloc(Typed::Call { callee: Callee::Value(f), args: nodes }, ty, span)
             }
             Type::Rel(dims) => {

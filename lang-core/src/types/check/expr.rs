@@ -428,7 +428,7 @@ impl Checker<'_> {
         let scope = self.enter(ScopeKind::Lambda);
         let (mut pats, mut types, mut values) = (Vec::new(), Vec::new(), Vec::new());
         for (k, p) in params.iter().enumerate() {
-            let given = hinted.as_ref().and_then(|f| f.params.get(k)).map(|(_, t)| substitute_args(t, &values));
+            let given = hinted.as_ref().and_then(|f| f.params.get(k)).map(|(_, t)| t.with_arguments(&values));
             let ty = match (p.ty, given) {
                 (Some(t), given) => {
                     let written = self.parameter(t);
@@ -460,7 +460,7 @@ impl Checker<'_> {
             pats.push(pat);
             types.push((name, ty));
         }
-        let result_hint = hinted.as_ref().map(|f| substitute_args(&f.result, &values));
+        let result_hint = hinted.as_ref().map(|f| f.result.with_arguments(&values));
         let effects = std::mem::replace(&mut self.effects, false);
         let body = self.infer(body, result_hint.as_ref());
         self.effects = effects;
@@ -632,16 +632,6 @@ impl Checker<'_> {
         let node = self.alloc(value(args.instance(signature)), ty, span);
         self.with_checks(node, args.demands(signature, name), Code::E0300)
     }
-}
-
-/// The type with `Atom::Arg(0, k)` replaced by the values that are known.
-pub(super) fn substitute_args(t: &Type, values: &[Option<Poly>]) -> Type {
-    t.map_sizes(&|p, depth| {
-        p.substitute(&|a| match a {
-            Atom::Arg(d, k) if *d == depth => values.get(*k as usize).cloned().flatten(),
-            _ => None,
-        })
-    })
 }
 
 fn negated(op: BinOp) -> BinOp {

@@ -100,7 +100,7 @@ pub fn brief(formula: &str) -> String {
 /// A formula of a cost as people write it, in sizes alone: where data decide a part of it, what it is at most.
 #[must_use]
 pub fn formula(of: &Formula, cost: &Cost) -> String {
-    let known = positive(cost);
+    let known = cost.positive();
     if !has_symbols(of) {
         return of.shown(&known);
     }
@@ -112,7 +112,7 @@ pub fn formula(of: &Formula, cost: &Cost) -> String {
 
 /// What it is at most: each number that data decide is as much as it may be, or nothing, whichever gives more.
 fn bounded(of: &Formula, cost: &Cost) -> Option<Formula> {
-    let known = positive(cost);
+    let known = cost.positive();
     let mut all = Formula::default();
     for piece in of.pieces() {
         let mut told = true;
@@ -190,15 +190,6 @@ fn has_symbols(of: &Formula) -> bool {
         piece.pred.visit(&mut |p| p.for_each_atom(&mut note), &mut |_| {});
     }
     found
-}
-
-/// What is known of sizes of at least 1.
-fn positive(cost: &Cost) -> Context {
-    let mut known = cost.context();
-    for size in cost.known.iter().filter(|p| p.as_atom().is_some_and(|a| number(a).is_none())) {
-        known.assume(&Pred::nonneg(&size.plus(-1)));
-    }
-    known
 }
 
 fn certificate(bound: &Bound, primal: &Cost) -> Certificate {

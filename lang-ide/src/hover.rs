@@ -1,13 +1,13 @@
 //! What stands at a place: of an expression its type, its work, its partial derivatives and its cotangent; of a definition
 //! its signature, what it costs, its certificate and its adjoint; of any other name what it is. Nothing is evaluated.
 
-use lang_core::base::{GlobalName, Span};
+use lang_core::base::{GlobalName, Name, Span};
 use lang_core::count::Formula;
 use lang_core::predicate::LocalId;
 use lang_core::resolve::{LocalKind, words};
 use lang_core::session::{ItemRef, Session};
 use lang_core::source::{Entries, Told};
-use lang_core::syntax::ast::{self, Item, Tree};
+use lang_core::syntax::ast::{self, ExprId, Item, Pat, PatId, Tree};
 use lang_core::syntax::split::ItemKind;
 use lang_core::types::tree::{Body, Expr, IndexRange, IndexVar, Node, TId};
 use lang_core::types::ty::Type;
@@ -69,6 +69,16 @@ impl Hover {
     /// That the derivatives of this name are not told, for this reason.
     fn missing(&mut self, what: &str, why: Option<&str>) {
         self.notes.extend(why.map(|why| format!("the {what} not shown: {why}")));
+    }
+
+    /// What variables are called whose names stand for others here.
+    fn hides(&mut self, hidden: &[(Name, Name)]) {
+        for (own, name) in hidden {
+            let note = format!("`{own}` is the `{name}` {HIDES}");
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
+        }
     }
 
     /// As Markdown. Rows are a table, or, for who does not show one as that, lines of text.
@@ -202,6 +212,27 @@ fn field(session: &Session, item: &ItemRef, tree: &Tree, found: &Use, depth: Dep
     Some(Hover { span: found.span, code, what: "field".to_owned(), ..Hover::default() })
 }
 
+/// The value that a `let` gives the name at this place.
+fn named_value(tree: &Tree, name: Span) -> Option<ExprId> {
+    let mut open: Vec<(PatId, ExprId)> = Vec::new();
+    for (_, node) in tree.exprs.iter() {
+        if let ast::Expr::Let(all, _) = &node.kind {
+            open.extend(all.iter().map(|bind| (bind.pat, bind.value)));
+        }
+    }
+    while let Some((pat, value)) = open.pop() {
+        match (&tree.pats[pat].kind, &tree.exprs[value].kind) {
+            (Pat::Name(_), _) if tree.pats[pat].span == name => return Some(value),
+            (Pat::Sized(_, of), _) => open.push((*of, value)),
+            (Pat::Tuple(pats), ast::Expr::Tuple(values)) if pats.len() == values.len() => {
+                open.extend(pats.iter().copied().zip(values.iter().copied()));
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
 /// The documentation of a word, of one that begins a binder and a call in the one or the other role.
 fn documented(word: &str, called: Option<bool>) -> String {
     let all = words::describe(word);
@@ -283,7 +314,8 @@ fn expression(session: &Session, item: &ItemRef, body: &Body, node: TId, depth: 
     match session.partials(def, node) {
         // By itself.
         Ok(Entries { all, element, .. }) if element.is_empty() && is_itself(&all, &told.code) => {}
-        Ok(Entries { lets, all, element, .. }) => {
+        Ok(Entries { lets, all, element, hidden, .. }) => {
+            told.hides(&hidden);
             let element = bracketed(&element);
             let element = if element.is_empty() { element } else { format!("·{element}") };
             told.rows.extend(all.into_iter().map(|t| (format!("∂{element}/∂{}", t.of), in_a_cell(t.value))));
@@ -292,7 +324,8 @@ fn expression(session: &Session, item: &ItemRef, body: &Body, node: TId, depth: 
         Err(why) => told.missing("partial derivatives are", why.phrase()),
     }
     match session.cotangent(def, node) {
-        Ok(Entries { lets, all, element, cotangent }) => {
+        Ok(Entries { lets, all, element, cotangent, hidden }) => {
+            told.hides(&hidden);
             let named = cotangent.map(|name| format!("`{name}` is the cotangent of the result of `{}`", def.name));
             told.notes.extend(named);
             let what = format!("{COTANGENT}{}", bracketed(&element));
@@ -337,6 +370,9 @@ fn bracketed(indices: &[String]) -> String {
     if indices.is_empty() { String::new() } else { format!("[{}]", indices.join(", ")) }
 }
 
+/// What is said of a variable whose name means another one.
+const HIDES: &str = "that another one hides here";
+
 /// The row of what the adjoint computes for an expression.
 const COTANGENT: &str = "cotangent";
 
@@ -356,8 +392,16 @@ fn named(session: &Session, item: &ItemRef, found: &Use, depth: Depth) -> Option
                 Span::new(found.span.start.saturating_sub(item.start), found.span.end.saturating_sub(item.start));
             let real = |ty: &Type| !matches!(ty, Type::Scalar(s) if *s == lang_core::types::ty::Scalar::I64);
             match found.role {
-                Role::Declaration => {}
                 _ if home.global != item.global => {}
+                // What the value receives that it names.
+                Role::Declaration => {
+                    let parsed = session.tree(item)?;
+                    let value = named_value(&parsed.tree, span).map(|value| parsed.tree.exprs[value].span);
+                    if let Some(node) = value.and_then(|span| node_at(item, body, span)).filter(|_| real(&declared.ty))
+                    {
+                        expression(session, item, body, node, depth, &mut told);
+                    }
+                }
                 _ => {
                     if let Some(node) = node_at(item, body, span).filter(|_| real(&declared.ty)) {
                         expression(session, item, body, node, depth, &mut told);
@@ -369,7 +413,7 @@ fn named(session: &Session, item: &ItemRef, found: &Use, depth: Depth) -> Option
                             None => told.lets,
                         };
                         told.rows.retain(|(what, _)| what.starts_with(COTANGENT));
-                        told.notes.retain(|note| note.contains(COTANGENT));
+                        told.notes.retain(|note| note.contains(COTANGENT) || note.ends_with(HIDES));
                         // Other uses of the name receive others, and what it has is their sum.
                         for (what, _) in &mut told.rows {
                             let element = what.strip_prefix(COTANGENT).unwrap_or_default();
@@ -417,7 +461,8 @@ fn named(session: &Session, item: &ItemRef, found: &Use, depth: Depth) -> Option
 fn kind_of(kind: Option<LocalKind>) -> &'static str {
     match kind {
         Some(LocalKind::Param) => "parameter",
-        Some(LocalKind::ImplicitSize | LocalKind::ResultSize | LocalKind::Extent) => "size",
+        Some(LocalKind::ImplicitSize | LocalKind::Extent) => "size",
+        Some(LocalKind::ResultSize) => "size of the result, which only a run knows",
         Some(LocalKind::Index) => "index",
         Some(LocalKind::Carry) => "carried from one iteration to the next",
         Some(LocalKind::Lambda | LocalKind::FunParam) => "parameter of an inner function",

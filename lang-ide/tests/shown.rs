@@ -398,6 +398,64 @@ fn expressions_of_top_level_lets() {
     .assert_eq(&told.join("\n"));
 }
 
+/// Where a `let` names a value, what the value is made of and receives, from all uses.
+#[test]
+fn names_of_values_have_their_cotangents() {
+    let text =
+        "def f(x: [n]f64, a: f64) -> f64 =\n  let y = a * x\n  let (p, q) = (total(y), a * a)\n  in p^2 * q + p\n";
+    let session = session(text);
+    let told = ["y =", "p,", "q)"].map(|place| {
+        let at = u32::try_from(text.find(place).unwrap()).unwrap();
+        hover(&session, "a.iv", at, Depth::Full).unwrap().plain()
+    });
+    expect![[r#"
+        y : [n]f64
+
+        bound by `let`
+
+        work                 n
+        work in the adjoint  3·n + 2
+        ∂·[i]/∂x[i]          a
+        ∂·[i]/∂a             x[i]
+        cotangent[i]         p_adj
+
+        where
+          let p = a * (sum i: x[i])
+          let q = a^2
+          let p_adj = out_adj * (1 + 2 * q * p)
+
+        `out_adj` is the cotangent of the result of `f`
+
+        p : f64
+
+        bound by `let`
+
+        work                 n − 1
+        work in the adjoint  n
+        ∂/∂x[i]              a
+        ∂/∂a                 sum i: x[i]
+        cotangent            out_adj * (1 + 2 * q * (sum i: y[i]))
+
+        where
+          let q = a^2
+
+        `out_adj` is the cotangent of the result of `f`
+
+        q : f64
+
+        bound by `let`
+
+        work                 1
+        work in the adjoint  2
+        ∂/∂a                 2 * a
+        cotangent            p^2 * out_adj
+
+        where
+          let p = sum i: y[i]
+
+        `out_adj` is the cotangent of the result of `f`"#]].assert_eq(&told.join("\n\n"));
+}
+
 /// What is computed before an expression is none of its work.
 #[test]
 fn work_of_one_evaluation_begins_where_lets_are_known() {

@@ -74,7 +74,8 @@ impl Bound {
     fn without_empty(self) -> Self {
         let mut made = self.clone();
         made.positive = true;
-        for size in made.known.iter_mut().filter(|p| p.as_atom().is_some_and(|a| number(a).is_none())) {
+        let sizes: Vec<Poly> = super::sizes(&self.known).cloned().collect();
+        for size in made.known.iter_mut().filter(|p| sizes.contains(p)) {
             *size = size.plus(-1);
         }
         made.certificate = made.certified();

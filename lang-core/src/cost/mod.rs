@@ -19,7 +19,7 @@ use std::sync::Arc;
 use crate::count::Formula;
 use crate::ir::core::Callee;
 use crate::ir::ssa::{Ssa, Var};
-use crate::predicate::{Atom, Context, Poly};
+use crate::predicate::{Atom, Context, Poly, Pred};
 
 pub use bound::{Bound, bound};
 pub use content::Content;
@@ -70,6 +70,15 @@ pub struct Cost {
     pub bounds: Vec<Formula>,
 }
 
+/// Of what is known not to be negative the sizes. What is known to be below something is an index, which may be 0.
+pub(crate) fn sizes(known: &[Poly]) -> impl Iterator<Item = &Poly> {
+    let is_index = |a: &Atom| {
+        let below = |p: &Poly| p.linear_in(a).is_some_and(|(c, rest)| c == -1 && rest.constant_part() < 0);
+        known.iter().any(below)
+    };
+    known.iter().filter(move |p| p.as_atom().is_some_and(|a| number(a).is_none() && !is_index(a)))
+}
+
 /// The costs of callees.
 pub type Callees<'a> = &'a dyn Fn(&Arc<Callee>) -> Option<Callable>;
 
@@ -87,6 +96,19 @@ impl Cost {
     #[must_use]
     pub fn context(&self) -> Context {
         Context::new(&self.known)
+    }
+
+    /// The same where sizes are at least 1.
+    #[must_use]
+    pub fn positive(&self) -> Context {
+        let mut known = self.context();
+        self.sizes().for_each(|size| known.assume(&Pred::nonneg(&size.plus(-1))));
+        known
+    }
+
+    /// The sizes that it knows of.
+    pub fn sizes(&self) -> impl Iterator<Item = &Poly> {
+        sizes(&self.known)
     }
 
     /// The values of its formulas' atoms, where these are those of sizes and of symbols.

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::items::Item;
+use super::items::{Item, has_reads};
 use crate::ir::core::Operation;
 use crate::ir::ssa::{Access, Rhs, Ssa, Stmt, Var, at_indices, index_number};
 use crate::predicate::{Atom, Poly};
@@ -97,7 +97,10 @@ struct Cost {
 
 /// What an element takes with what is computed again for it; `None` where that is not known, or much.
 fn cost(ssa: &Ssa, stmt: &Stmt, item: &Item, known: &HashMap<Var, Cost>) -> Option<Cost> {
-    if !item.in_kernel || item.reduces {
+    // Where data tell what is read, all is fetched at once.
+    let mut fetches = false;
+    stmt.rhs.for_each_access(&mut |a| fetches |= a.at.iter().any(has_reads));
+    if !item.in_kernel || item.reduces || fetches {
         return None;
     }
     let own = match &stmt.rhs {

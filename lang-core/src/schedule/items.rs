@@ -76,17 +76,21 @@ impl Items {
         Self { asked_last: ssa.needs.iter().flat_map(|c| asked_by(ssa, *c)).collect() }
     }
 
-    /// The statements but inputs and those that are written where they are read.
+    /// The statements but inputs and those that are written where they are read, each behind those it reads.
     pub(super) fn all(&self, ssa: &Ssa) -> Vec<Item> {
         let kept = self.kept(ssa);
         let mut all = Vec::new();
-        for (k, stmt) in (0..).zip(&ssa.stmts) {
-            let var = Var(k);
+        let apart = first_apart(ssa);
+        for var in ordered(ssa) {
+            let Some(stmt) = ssa.stmts.get(var.0 as usize) else { continue };
             let is_input = matches!(stmt.rhs, Rhs::Input(_));
             if is_input || is_trivial(&stmt.rhs) && !kept.contains(&var) {
                 continue;
             }
-            all.push(item(ssa, var, stmt));
+            let mut item = item(ssa, var, stmt);
+            // What is done apart has loops of its own.
+            item.asks.extend(item.reads.iter().map(|read| read.var).filter(|v| apart.is_some_and(|first| *v >= first)));
+            all.push(item);
         }
         all
     }
@@ -108,6 +112,40 @@ impl Items {
         }
         kept
     }
+}
+
+/// The first of the statements that came last, and are read by some before them ([`super::apart`]).
+fn first_apart(ssa: &Ssa) -> Option<Var> {
+    let mut first = None;
+    for (k, stmt) in (0..).map(Var).zip(&ssa.stmts) {
+        stmt.rhs.for_each_operand(&mut |v| {
+            if v > k && first.is_none_or(|first| v < first) {
+                first = Some(v);
+            }
+        });
+    }
+    first
+}
+
+/// The statements, each behind those it reads: one of those behind all others right before what reads it first.
+fn ordered(ssa: &Ssa) -> Vec<Var> {
+    let mut order = Vec::new();
+    let mut placed = vec![false; ssa.stmts.len()];
+    for k in (0..).take(ssa.stmts.len()).map(Var) {
+        let mut open = vec![(k, false)];
+        while let Some((var, ready)) = open.pop() {
+            let (Some(slot), Some(stmt)) = (placed.get_mut(var.0 as usize), ssa.stmts.get(var.0 as usize)) else {
+                continue;
+            };
+            if ready {
+                order.push(var);
+            } else if !std::mem::replace(slot, true) {
+                open.push((var, true));
+                stmt.rhs.for_each_operand(&mut |v| open.extend((v > k).then_some((v, false))));
+            }
+        }
+    }
+    order
 }
 
 /// What a check reads.
@@ -248,7 +286,7 @@ fn fits(ssa: &Ssa, stmt: &Stmt) -> bool {
         }
 }
 
-fn has_reads(p: &Poly) -> bool {
+pub(super) fn has_reads(p: &Poly) -> bool {
     let mut found = false;
     p.for_each_atom(&mut |a| found |= matches!(a, Atom::Read(..)));
     found

@@ -6,6 +6,7 @@
 //! predicates say of an index is its range ([`narrow`]).
 
 mod again;
+mod apart;
 mod group;
 mod items;
 pub mod kernel;
@@ -40,11 +41,12 @@ pub enum Step {
     Kernel(Arc<Kernel>, Vec<u32>),
 }
 
-/// The function as it is scheduled: without questions that need not be asked. Its statements and what they are called are
-/// the same.
+/// The function as it is scheduled: without questions that need not be asked, and with what data tell done once
+/// ([`apart`]). Its statements are called the same; new ones come behind them, and may be read by those before.
 #[must_use]
 pub fn prepared(ssa: Arc<Ssa>) -> Arc<Ssa> {
-    terms::unasked(&ssa).map_or(ssa, Arc::new)
+    let ssa = terms::unasked(&ssa).map_or(ssa, Arc::new);
+    apart::apart(&ssa).map_or(ssa, Arc::new)
 }
 
 /// The steps of a function that is prepared.

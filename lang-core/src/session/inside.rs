@@ -16,7 +16,7 @@ use super::forms::Forms;
 use super::view::View;
 use super::within::Within;
 use super::{Session, cycles};
-use crate::base::{Arena, GlobalName};
+use crate::base::{Arena, GlobalName, Name};
 use crate::cost::Cost;
 use crate::ir::core::Callee;
 use crate::ir::ssa::Ssa;
@@ -100,6 +100,8 @@ struct Inside<'db> {
     own: usize,
     /// The variables that a reader of the expression sees.
     seen: Vec<Seen>,
+    /// What the others are called, and were.
+    hidden: Vec<(Name, Name)>,
 }
 
 /// What stands around an expression, outermost first.
@@ -160,6 +162,35 @@ fn seen(body: &Body, around: &[Around]) -> Vec<Seen> {
         }
     }
     all
+}
+
+/// Gives the variables around whose names stand for others in the expression names of their own: these, and what they
+/// were called.
+fn apart(body: &mut Body, around: &[Around]) -> Vec<(Name, Name)> {
+    let mut bound: Vec<LocalId> = body.sizes.iter().chain(&body.params).copied().collect();
+    for step in around {
+        match step {
+            Around::Let(binds) => binds.iter().for_each(|(pat, _)| pat.for_each_local(&mut |l| bound.push(l))),
+            Around::Index(index) => bound.push(index.local),
+            Around::Bound(locals) => bound.extend(locals),
+            Around::Repeated => {}
+        }
+    }
+    let mut hidden = Vec::new();
+    for (k, local) in bound.iter().enumerate() {
+        let name = name_of(body, *local);
+        let later = bound.get(k + 1..).unwrap_or_default();
+        if !later.iter().any(|l| l != local && name_of(body, *l) == name) {
+            continue;
+        }
+        let taken = |own: &str| body.locals.iter().any(|l| l.name == *own);
+        let Some(own) = (1..).map(|k| format!("{name}{k}")).find(|own| !taken(own)) else { continue };
+        if let Some(declared) = body.locals.get_mut(local.0 as usize) {
+            declared.name = own.as_str().into();
+        }
+        hidden.push((own.into(), name));
+    }
+    hidden
 }
 
 /// What a node has around one of its children.
@@ -237,7 +268,7 @@ fn real_array(ty: &Type) -> Option<Vec<Poly>> {
     }
 }
 
-fn name_of(body: &Body, local: LocalId) -> crate::base::Name {
+fn name_of(body: &Body, local: LocalId) -> Name {
     body.locals.get(local.0 as usize).map(|l| l.name.clone()).unwrap_or_default()
 }
 
@@ -300,7 +331,7 @@ impl<'db> Inside<'db> {
         def: &GlobalName,
         body: Body,
         indices: Vec<IndexVar>,
-        seen: Vec<Seen>,
+        (seen, hidden): (Vec<Seen>, Vec<(Name, Name)>),
     ) -> Option<Self> {
         let signature = View::new(db).signature(def)?;
         let body = Arc::new(body);
@@ -308,7 +339,7 @@ impl<'db> Inside<'db> {
         let name = GlobalName::new(&def.module, &format!("{} within", def.name));
         let callee = Callee::new(name.clone(), vec![Type::F64; signature.type_params.len()]);
         let within = Within::new(db, name, Arc::clone(&body), signature);
-        Some(Self { within, callee: Arc::new(callee), body, indices, own: 0, seen })
+        Some(Self { within, callee: Arc::new(callee), body, indices, own: 0, seen, hidden })
     }
 
     /// The expression as a function, to be differentiated: an element of an array, with the `let`s around. Or to be counted:
@@ -317,7 +348,7 @@ impl<'db> Inside<'db> {
         let body = Forms { db }.body(def).filter(|body| node.index() < body.nodes.len())?;
         let mut body = (*body).clone();
         let around = around(&body, node)?;
-        let seen = seen(&body, &around);
+        let names = (seen(&body, &around), apart(&mut body, &around));
         let mut root = node;
         let mut own = Vec::new();
         if derived {
@@ -377,7 +408,7 @@ impl<'db> Inside<'db> {
         params.extend(others);
         body.params.extend(params);
         body.root = Some(root);
-        Some(Self { own: elements, ..Self::new(db, def, body, indices, seen)? })
+        Some(Self { own: elements, ..Self::new(db, def, body, indices, names)? })
     }
 
     /// The definition with one more parameter, whose number this is, that is added to the expression.
@@ -386,7 +417,7 @@ impl<'db> Inside<'db> {
         let body = Forms { db }.body(def).filter(exists).ok_or(Unshown::Constant)?;
         let around = around(&body, node).ok_or(Unshown::Constant)?;
         let mut body = (*body).clone();
-        let seen = seen(&body, &around);
+        let names = (seen(&body, &around), apart(&mut body, &around));
         real_array(&body.nodes[node].ty).ok_or(Unshown::Constant)?;
         let mut indices: Vec<IndexVar> = Vec::new();
         let mut extents: Vec<Poly> = Vec::new();
@@ -416,7 +447,7 @@ impl<'db> Inside<'db> {
         let added = read(&mut body.nodes, local, array, node);
         let added = element(&mut body.nodes, added, &indices.iter().map(|v| v.local).collect::<Vec<_>>());
         body.nodes[node].kind = Expr::Arith(BinOp::Add, value, added);
-        let inside = Self::new(db, def, body, indices, seen).ok_or(Unshown::Constant)?;
+        let inside = Self::new(db, def, body, indices, names).ok_or(Unshown::Constant)?;
         Ok((inside, param))
     }
 
@@ -435,6 +466,7 @@ impl<'db> Inside<'db> {
                 told.element = told.all.first().and_then(element).unwrap_or_default();
             }
         }
+        told.hidden = self.hidden.iter().filter(|(own, _)| told.mention(own)).cloned().collect();
         Ok(told)
     }
 

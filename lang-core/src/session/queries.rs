@@ -81,11 +81,15 @@ pub(super) fn signature(db: &dyn Database, item: Item) -> Reported<Signature> {
     if item.kind(db) != ItemKind::Def {
         return Reported::nothing();
     }
-    let tree = &tree(db, item).tree;
+    let Parsed { tree, diagnostics } = &**tree(db, item);
     if on_circle(db, item) {
         return Reported { value: None, diagnostics: vec![circular(tree)] };
     }
-    let found = passes::signature(tree, resolved(db, item), module(db, item), &View::new(db));
+    let mut found = passes::signature(tree, resolved(db, item), module(db, item), &View::new(db));
+    // Of parameters that could not be read nobody knows which sizes they tell.
+    if !diagnostics.is_empty() {
+        found.1.retain(|d| !matches!(d.code, Code::E0301 | Code::E0302));
+    }
     Reported::of(found, Signature::fits, tree)
 }
 

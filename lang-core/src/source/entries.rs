@@ -55,6 +55,17 @@ pub struct Entries {
     pub element: Vec<String>,
     /// What the cotangent of the result of the definition is called in them.
     pub cotangent: Option<Name>,
+    /// What variables are called in them whose names stand for others where the expression is, and those names.
+    pub hidden: Vec<(Name, Name)>,
+}
+
+impl Entries {
+    /// Does a text of them have the name?
+    #[must_use]
+    pub fn mention(&self, name: &str) -> bool {
+        let texts = self.lets.iter().chain(self.all.iter().flat_map(|told| [&told.of, &told.value]));
+        texts.flat_map(|text| names_in(text)).any(|word| word == name)
+    }
 }
 
 /// Why there are none.
@@ -196,7 +207,7 @@ fn told(asked: &Asked<'_>, entry: Entry, seen: Vec<Seen>, known: Known<'_>) -> R
     };
     let cotangent = head.beside.iter().find(|(of, _)| of.is_none()).map(|(_, p)| p.base.name.clone());
     let cotangent = cotangent.filter(mentioned);
-    Ok(Entries { lets, all, element: Vec::new(), cotangent })
+    Ok(Entries { lets, all, element: Vec::new(), cotangent, hidden: Vec::new() })
 }
 
 /// The parameters, and what is told of them.

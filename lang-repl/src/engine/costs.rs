@@ -106,18 +106,9 @@ impl Engine {
             Kind::Kept => "the bytes that it keeps",
         };
         let place = s.path.first().and_then(|k| self.stands_at(callee, Var(*k)));
-        let most = s.most.as_ref().map(|most| format!(", at most {}", most.shown(&positive(cost))));
+        let most = s.most.as_ref().map(|most| format!(", at most {}", most.shown(&cost.positive())));
         format!("{what}{}{}", place.map(|p| format!(": {p}")).unwrap_or_default(), most.unwrap_or_default())
     }
-}
-
-/// What is known of sizes of at least 1.
-fn positive(cost: &Cost) -> Context {
-    let mut known = cost.context();
-    for size in cost.known.iter().filter(|p| p.as_atom().is_some_and(|a| number(a).is_none())) {
-        known.assume(&lang_core::predicate::Pred::nonneg(&size.plus(-1)));
-    }
-    known
 }
 
 /// The names of symbols: of those with one content that of the first, of the function if it has it. `earlier` are those of
@@ -175,7 +166,7 @@ impl One {
     }
 
     fn shown(&self, of: &Formula) -> String {
-        self.named(of).shown(&positive(&self.cost))
+        self.named(of).shown(&self.cost.positive())
     }
 
     fn greatest(&self, of: &[Formula]) -> String {
@@ -196,8 +187,10 @@ impl Costs {
     /// For people.
     pub(crate) fn text(&self) -> String {
         let mut text = format!("{}", self.name);
-        if !self.sizes.is_empty() {
-            let sizes: Vec<&str> = self.sizes.iter().map(Name::as_str).collect();
+        let known: Vec<String> =
+            self.all.iter().flat_map(|one| one.cost.sizes()).map(ToString::to_string).collect();
+        let sizes: Vec<&str> = self.sizes.iter().map(Name::as_str).filter(|n| known.iter().any(|k| k == n)).collect();
+        if !sizes.is_empty() {
             text += &format!(", for {} of at least 1", sizes.join(", "));
         }
         text += "\n\n";

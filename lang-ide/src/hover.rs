@@ -8,6 +8,7 @@ use lang_core::resolve::{LocalKind, words};
 use lang_core::session::{ItemRef, Session};
 use lang_core::source::{Entries, Told};
 use lang_core::syntax::ast::{self, ExprId, Item, Pat, PatId, Tree};
+use lang_core::syntax::ops::{BinOp, BinderKind};
 use lang_core::syntax::split::ItemKind;
 use lang_core::types::tree::{Body, Expr, IndexRange, IndexVar, Node, TId};
 use lang_core::types::ty::Type;
@@ -299,7 +300,10 @@ fn expression(session: &Session, item: &ItemRef, body: &Body, node: TId, depth: 
         let mut text = costs::formula(&cost.total.work, &cost);
         let span = body.nodes[node].span;
         let within = |at: &Span| span.start <= at.start && at.end <= span.end;
-        let (primal, adjoint) = costs::shares(session, def, &within);
+        let (primal, adjoint) = match is_contracted(body, node) {
+            true => (None, None),
+            false => costs::shares(session, def, &within),
+        };
         match primal {
             // The same, and where.
             Some(all) if all.strip_prefix(&text).is_some_and(|rest| rest.is_empty() || rest.starts_with(" where")) => {
@@ -346,6 +350,22 @@ fn expression(session: &Session, item: &ItemRef, body: &Body, node: TId, depth: 
         }
         Err(why) => told.missing("cotangent is", why.phrase()),
     }
+}
+
+/// Is it a product whose terms are multiplied as they are added up? What that takes stands at the sum.
+fn is_contracted(body: &Body, node: TId) -> bool {
+    let is_product = |of: TId| matches!(body.nodes[of].kind, Expr::Arith(BinOp::Mul, ..));
+    let of = |mut inner: TId| {
+        while let Expr::Guard(_, next) | Expr::Neg(next) | Expr::Checked(_, next) = &body.nodes[inner].kind {
+            inner = *next;
+        }
+        inner
+    };
+    let mut sums = body.nodes.iter().filter_map(|(_, n)| match &n.kind {
+        Expr::Binder { kind: BinderKind::Sum, body, .. } => Some(*body),
+        _ => None,
+    });
+    is_product(node) && sums.any(|inner| of(inner) == node)
 }
 
 /// Is there nothing but 1 by the expression itself?
@@ -405,21 +425,7 @@ fn named(session: &Session, item: &ItemRef, found: &Use, depth: Depth) -> Option
                 _ => {
                     if let Some(node) = node_at(item, body, span).filter(|_| real(&declared.ty)) {
                         expression(session, item, body, node, depth, &mut told);
-                        told.lets = match told.after.take() {
-                            Some(Table { rows, lets }) => {
-                                told.rows.extend(rows);
-                                lets
-                            }
-                            None => told.lets,
-                        };
-                        told.rows.retain(|(what, _)| what.starts_with(COTANGENT));
-                        told.notes.retain(|note| note.contains(COTANGENT) || note.ends_with(HIDES));
-                        // Other uses of the name receive others, and what it has is their sum.
-                        for (what, _) in &mut told.rows {
-                            let element = what.strip_prefix(COTANGENT).unwrap_or_default();
-                            *what = format!("{COTANGENT} of {}{element} here", found.name);
-                        }
-                        told.lets.retain(|_| !told.rows.is_empty());
+                        received(&mut told, &found.name);
                     }
                 }
             }
@@ -456,6 +462,27 @@ fn named(session: &Session, item: &ItemRef, found: &Use, depth: Depth) -> Option
         What::Unknown => return None,
     }
     Some(told)
+}
+
+/// Of what is told of a variable as an expression, the cotangent that it receives here: other uses of the name receive
+/// others, and what it has is their sum.
+fn received(told: &mut Hover, name: &str) {
+    if let Some(Table { rows, lets }) = told.after.take() {
+        told.rows.extend(rows);
+        told.lets = lets;
+    }
+    told.rows.retain(|(what, _)| what.starts_with(COTANGENT));
+    told.lets.retain(|_| !told.rows.is_empty());
+    let texts = || told.rows.iter().map(|(_, text)| text).chain(&told.lets);
+    let hides = |note: &&String| match note.strip_suffix(HIDES).and_then(|note| note.split('`').nth(1)) {
+        Some(own) => texts().any(|text| text.contains(own)),
+        None => note.contains(COTANGENT),
+    };
+    told.notes = told.notes.iter().filter(hides).cloned().collect();
+    for (what, _) in &mut told.rows {
+        let element = what.strip_prefix(COTANGENT).unwrap_or_default();
+        *what = format!("{COTANGENT} of {name}{element} here");
+    }
 }
 
 fn kind_of(kind: Option<LocalKind>) -> &'static str {

@@ -453,7 +453,75 @@ fn names_of_values_have_their_cotangents() {
         where
           let p = sum i: y[i]
 
-        `out_adj` is the cotangent of the result of `f`"#]].assert_eq(&told.join("\n\n"));
+        `out_adj` is the cotangent of the result of `f`"#]]
+    .assert_eq(&told.join("\n\n"));
+}
+
+/// A variable whose name means another one where the expression is has a name of its own in what is told.
+#[test]
+fn hidden_names_are_told_apart() {
+    let text = "def f(x: f64) -> f64 = let x = x * x in let x = sin(x) in x * cos(x)\n\
+                def g(x: [n]f64, w: [n]f64) -> [n]f64 = for i: let a = x[i] in sum i: a * exp(w[i])\n";
+    let session = session(text);
+    let told = ["* cos", "* exp"].map(|place| {
+        let at = u32::try_from(text.find(place).unwrap()).unwrap();
+        hover(&session, "a.iv", at, Depth::Full).unwrap().plain()
+    });
+    expect![[r#"
+        x * cos(x) : f64
+
+        work                 2
+        work in the adjoint  6
+        ∂/∂x1                2 * x1 * (cos(x) - x * sin(x)) * cos(x2)
+        cotangent            y_adj
+
+        where
+          let x2 = x1^2
+
+        `x1` is the `x` that another one hides here
+
+        `x2` is the `x` that another one hides here
+
+        `y_adj` is the cotangent of the result of `f`
+
+        a * exp(w[i]) : f64
+
+        work                 2, in all n
+        work in the adjoint  2·n
+        ∂/∂x[i1]             e
+        ∂/∂w[i]              e * x[i1]
+        cotangent            y_adj[i1]
+
+        where
+          let e = exp(w[i])
+
+        `i1` is the `i` that another one hides here
+
+        `y_adj` is the cotangent of the result of `g`"#]]
+    .assert_eq(&told.join("\n\n"));
+}
+
+/// An integer that is an index may be 0, and work stands where it is done.
+#[test]
+fn work_is_that_of_all_arguments() {
+    let text = "def pick(x: [n]f64, t: i64) -> f64 = x[t]^2 + x[0] * x[n - 1]\n\
+                def scaled(x: [n]f64, y: f64) -> f64 = (sum i: x[i]) * y + y\n";
+    let session = session(text);
+    let work = |place: &str| {
+        let at = u32::try_from(text.find(place).unwrap()).unwrap();
+        let told = hover(&session, "a.iv", at, Depth::Full).unwrap();
+        let rows = told.rows.into_iter().filter(|(what, _)| what.contains("work") || what == "adjoint");
+        rows.map(|(what, code)| format!("{place} {what}: {code}\n")).collect::<String>()
+    };
+    expect![[r#"
+        pick( work: 3
+        pick( adjoint: 7 where t + 1 < n && 0 < t, 8 where t + 1 < n && t ≤ 0, 8 where 1 < n && n ≤ t + 1, 9 where n ≤ 1
+        sum i work: n − 1
+        sum i work in the adjoint: n − 1
+        * y work: n
+        * y work in the adjoint: n + 3
+    "#]]
+    .assert_eq(&["pick(", "sum i", "* y"].map(work).concat());
 }
 
 /// What is computed before an expression is none of its work.

@@ -53,7 +53,7 @@ named! {
 named! {
     /// A derivative operator on functions.
     Derivative {
-        Grad "grad" "grad(f)(a, b): the gradient of a real-valued f in each argument.",
+        Grad "grad" "grad(f)(a, b): the gradient of a real-valued f in each argument; grad(f, wrt: a)(a, b) in a alone.",
         ValueAndGrad "value_and_grad" "value_and_grad(f)(a, b): the value and the gradient.",
         Jvp "jvp" "jvp(f)((a, b), (da, db)): the tangent of the result.",
         Jvp2 "jvp2" "jvp2(f)((a, b), (da, db)): the value and the tangent of the result.",

@@ -81,7 +81,9 @@ impl Made {
 
     /// Factors that are read where data tell: once for all indices that these data do not have.
     fn fetch(&mut self, k: usize) {
-        let Some(product) = self.ssa.stmts.get(k).and_then(Product::of).filter(|p| p.factors.len() == 2) else { return };
+        let Some(product) = self.ssa.stmts.get(k).and_then(Product::of).filter(|p| p.factors.len() == 2) else {
+            return;
+        };
         let found: Vec<Option<(Stmt, Vec<Poly>)>> =
             product.factors.iter().map(|f| fetched(&self.ssa, &product, f)).collect();
         let mut rhs = product.stmt.rhs.clone();

@@ -428,8 +428,24 @@ impl<'a> Found<'a> {
                     self.add(CompletionKind::Field, &k.to_string(), 0, &ty.to_string());
                 }
             }
-            _ => {}
+            _ => self.members_to_import(),
         }
+    }
+
+    /// What a module of the library has whose name stands before the dot, with the import that it needs.
+    fn members_to_import(&mut self) {
+        let Some(Token::Name(name)) = self.place.back(1) else { return };
+        let module: ModuleName = name.clone();
+        let is_library = LIBRARY.iter().any(|(known, _)| *known != PRELUDE && *known == module.as_str());
+        let means_something = self.session.view().value(&self.module, &module).is_some();
+        if !is_library || means_something || module == self.module {
+            return;
+        }
+        let before = self.items.len();
+        self.module_values(&module, "", 0);
+        self.module_types(&module, 1);
+        let edits: Vec<_> = import_edit(self.session, &self.module, &module).into_iter().collect();
+        self.items.iter_mut().skip(before).for_each(|item| item.edits.clone_from(&edits));
     }
 
     /// The type of what stands before the dot.

@@ -217,6 +217,18 @@ fn words_imports_and_symbols() {
         adjoint (Form) adjoint f(x; dy) = … => "adjoint ${1:f}(${2:x}; ${3:dy}) = $0"
     "#]],
     );
+    // A module that is not imported yet.
+    check(
+        "def f(x: [n]f64) -> f64 = stats.med$0\n",
+        &expect![[r#"
+        median (Function)  + ["import stats"]
+        multivariate_normal_log_likelihood (Function)  + ["import stats"]
+        multivariate_normal_logpdf (Function)  + ["import stats"]
+        normal_log_likelihood (Function)  + ["import stats"]
+        sample_sd (Function)  + ["import stats"]
+    "#]],
+    );
+    check("def f(stats: {a: f64}) -> f64 = stats.m$0\n", &expect![[r#""#]]);
     check(
         "import $0",
         &expect![[r#"
@@ -324,14 +336,14 @@ fn signatures() {
     check_call(
         "do grad($0)",
         &expect![[r#"
-        grad(f)(a, b) [f] grad(f)(a, b): the gradient of a real-valued f in each argument.
-    "#]],
+            grad(f)(a, b) [f] grad(f)(a, b): the gradient of a real-valued f in each argument; grad(f, wrt: a)(a, b) in a alone.
+        "#]],
     );
     check_call(
         "def g(a: f64, b: f64) -> f64 = a * b\ndo grad(g)(1, $0)",
         &expect![[r#"
-        grad(g)(a: f64, b: f64) [b: f64] grad(f)(a, b): the gradient of a real-valued f in each argument.
-    "#]],
+            grad(g)(a: f64, b: f64) [b: f64] grad(f)(a, b): the gradient of a real-valued f in each argument; grad(f, wrt: a)(a, b) in a alone.
+        "#]],
     );
     check_call(
         "type T(a) = Leaf | Node(a, T(a))\ndo Node(1, $0",

@@ -187,8 +187,7 @@ impl Costs {
     /// For people.
     pub(crate) fn text(&self) -> String {
         let mut text = format!("{}", self.name);
-        let known: Vec<String> =
-            self.all.iter().flat_map(|one| one.cost.sizes()).map(ToString::to_string).collect();
+        let known: Vec<String> = self.all.iter().flat_map(|one| one.cost.sizes()).map(ToString::to_string).collect();
         let sizes: Vec<&str> = self.sizes.iter().map(Name::as_str).filter(|n| known.iter().any(|k| k == n)).collect();
         if !sizes.is_empty() {
             text += &format!(", for {} of at least 1", sizes.join(", "));

@@ -26,8 +26,11 @@ impl Elaborator<'_> {
         }
         let mut value = self.expr(f, first)?;
         let mut terms: Vec<Sym> = Vec::new();
+        let mut before = self.span(f, first);
         for (op, b, at) in links.into_iter().rev() {
             let span = self.span(f, at);
+            // What stands there is all of the chain so far.
+            let so_far = std::mem::replace(&mut before, span);
             let right = self.expr(f, b)?;
             let sum = matches!(op, BinOp::Add | BinOp::Sub) && !matches!(value, Sym::Int { .. });
             if sum {
@@ -38,9 +41,12 @@ impl Elaborator<'_> {
                 continue;
             }
             if !terms.is_empty() {
-                value = self.sum(std::mem::take(&mut terms), span)?;
+                value = self.sum(std::mem::take(&mut terms), so_far)?;
             }
-            value = self.arith(f, at, op, value, right, span)?;
+            value = match self.arith(f, at, op, value, right, span)? {
+                Sym::Data(e) => Sym::Data(Expr::at(&e, span)),
+                value => value,
+            };
         }
         if terms.is_empty() { Ok(value) } else { self.sum(terms, self.span(f, id)) }
     }

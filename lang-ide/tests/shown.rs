@@ -486,11 +486,10 @@ fn hidden_names_are_told_apart() {
 
         a * exp(w[i]) : f64
 
-        work                 2, in all n
-        work in the adjoint  2·n
-        ∂/∂x[i1]             e
-        ∂/∂w[i]              e * x[i1]
-        cotangent            y_adj[i1]
+        work       2
+        ∂/∂x[i1]   e
+        ∂/∂w[i]    e * x[i1]
+        cotangent  y_adj[i1]
 
         where
           let e = exp(w[i])

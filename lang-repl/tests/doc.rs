@@ -130,7 +130,7 @@ fn names_of_the_library_and_the_language() {
             $ iverson doc grad
             grad, a derivative operator
 
-            grad(f)(a, b): the gradient of a real-valued f in each argument.
+            grad(f)(a, b): the gradient of a real-valued f in each argument; grad(f, wrt: a)(a, b) in a alone.
 
                 def f(x: f64, y: f64) -> f64 = x^2 * y
                 do grad(f)(3.0, 2.0)

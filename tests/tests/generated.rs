@@ -213,6 +213,19 @@ do sum n < 12: (sum i: grad(\\(x: [n]f64): f(x, for i < n, j < n + 1: f64(i + j)
     assert_eq!(ways.tally.get(), Tally { made: 1, ..taken(66) });
 }
 
+/// What kernels compute again is that of each place that reads it, also where one loop has it at two.
+#[test]
+fn elements_that_loops_read_at_several_places() {
+    check(
+        "
+def f(x: [n]f64, a: [n, m]f64, s: f64) -> [n]f64 = for i: s * (sum j, k: (x[j] + a[i, k]) * s * tanh(x[j]))
+let a = for i < 3, j < 2: f64(i + 2 * j)
+do vjp(f)(([1.0, 0.5, 0.25], a, 1.5), [1.0, 2.0, 3.0])
+",
+        taken(1),
+    );
+}
+
 /// A parameter's extent may be the value of one after it.
 #[test]
 fn sizes_that_are_parameters() {

@@ -4,9 +4,10 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::items::{Item, has_reads};
+use super::kernel::{Loop, Node, Set};
 use crate::ir::core::Operation;
 use crate::ir::ssa::{Access, Rhs, Ssa, Stmt, Var, at_indices, index_number};
-use crate::predicate::{Atom, Poly};
+use crate::predicate::{Atom, Index, Poly};
 use crate::syntax::ops::BinOp;
 
 /// What takes more work than this for an element is not done again.
@@ -15,8 +16,6 @@ const MOST_WORK: u32 = 6;
 /// What kernels compute again.
 pub(super) struct Again {
     items: BTreeMap<Var, Item>,
-    /// Those that read them, as they are.
-    readers: HashMap<Var, Item>,
 }
 
 impl Again {
@@ -29,62 +28,139 @@ impl Again {
             if let Some(cost) = stmt.and_then(|stmt| cost(ssa, stmt, item, &known))
                 && cost.work <= MOST_WORK
                 && cost.axes < item.extents.len()
-                && all.iter().all(|reader| reads_plainly(reader, item))
+                && all.iter().all(|reader| reads_plainly(ssa, reader, item))
             {
                 known.insert(item.var, cost);
             }
         }
+        // One register has one element at a time.
+        while let Some(var) = all.iter().find_map(|item| at_several(item, all, &known)) {
+            known.remove(&var);
+        }
         let (again, rest) = std::mem::take(all).into_iter().partition(|item| known.contains_key(&item.var));
         let again: Vec<Item> = again;
-        let items = again.into_iter().map(|item| (item.var, Item { again: true, ..item })).collect();
-        let mut made = Self { items, readers: HashMap::new() };
+        let made = Self { items: again.into_iter().map(|item| (item.var, item)).collect() };
         *all = rest;
-        for item in all {
-            let through = made.through(item);
-            let before = std::mem::replace(item, through);
-            made.readers.insert(item.var, before);
-        }
+        all.iter_mut().for_each(|item| made.through(item));
         made
     }
 
-    /// The item with what it reads through others.
-    fn through(&self, item: &Item) -> Item {
-        let mut item = item.clone();
+    /// Is it computed again?
+    pub(super) fn has(&self, var: Var) -> bool {
+        self.items.contains_key(&var)
+    }
+
+    /// What the item reads and asks for through others.
+    fn through(&self, item: &mut Item) {
         let (mut open, mut reads) = (std::mem::take(&mut item.reads), Vec::new());
         while let Some(read) = open.pop() {
             let Some(of) = self.items.get(&read.var) else {
                 reads.push(read);
                 continue;
             };
-            let at = |p: &Poly| at_indices(p, &read.at);
-            open.extend(of.reads.iter().map(|r| Access { var: r.var, at: r.at.iter().map(at).collect() }));
+            open.extend(reads_at(of, &read.at));
             item.asks.extend(&of.asks);
+            item.needs.extend(&of.needs);
         }
         item.reads = reads;
-        item
     }
 
-    /// Items as they are, before each what is computed again for it.
-    pub(super) fn with(&self, items: Vec<Item>) -> Vec<Item> {
-        let mut all = Vec::new();
-        let mut there: HashSet<Var> = HashSet::new();
-        for item in items {
-            let item = self.readers.get(&item.var).cloned().unwrap_or(item);
-            let mut wanted: BTreeMap<Var, &Item> = BTreeMap::new();
-            let mut open = vec![&item];
-            while let Some(reader) = open.pop() {
-                for of in reader.reads.iter().filter_map(|read| self.items.get(&read.var)) {
-                    if there.insert(of.var) {
-                        wanted.insert(of.var, of);
-                        open.push(of);
-                    }
+    /// Puts them into loops: each right before what reads it, outside of the loops whose indices it has not.
+    pub(super) fn put(&self, ssa: &Ssa, body: &mut Vec<Node>) {
+        self.put_within(ssa, body, None, &mut Wanted::new());
+    }
+
+    /// The same in what has this index around it; what has not that index is wanted outside.
+    fn put_within(&self, ssa: &Ssa, body: &mut Vec<Node>, around: Option<&Index>, outside: &mut Wanted) {
+        let several = self.at_several(body);
+        let mut there = HashMap::new();
+        for mut node in std::mem::take(body) {
+            let mut wanted = Wanted::new();
+            match &mut node {
+                Node::Loop(Loop { index, body, .. }) | Node::Told { index, body, .. } => {
+                    self.put_within(ssa, body, Some(&index.clone()), &mut wanted);
+                }
+                Node::If(_, body) => self.put_within(ssa, body, around, &mut wanted),
+                Node::Clear(..) => {}
+                Node::Set(set) => set.rhs.for_each_access(&mut |read| wanted.push((read.var, read.at.clone()))),
+            }
+            for (var, at) in wanted {
+                let has = |index: &Index| at.iter().any(|p| p.mentions(&index.atom()));
+                if several.contains(&var) || around.is_none_or(has) {
+                    self.set(ssa, var, &at, &mut there, body);
+                } else if self.has(var) && !outside.contains(&(var, at.clone())) {
+                    outside.push((var, at));
                 }
             }
-            all.extend(wanted.into_values().cloned());
-            all.push(item);
+            // What is set inside is not what was set before.
+            node.for_each_set(&mut |set| {
+                if there.get(&set.var).is_some_and(|at| *at != set.at) {
+                    there.remove(&set.var);
+                }
+            });
+            body.push(node);
         }
-        all
     }
+
+    /// Sets the element at these indices, behind those that it reads, if it is not there.
+    fn set(&self, ssa: &Ssa, var: Var, at: &[Poly], there: &mut HashMap<Var, Vec<Poly>>, body: &mut Vec<Node>) {
+        let Some(of) = self.items.get(&var).filter(|_| there.get(&var).is_none_or(|known| known != at)) else { return };
+        for read in reads_at(of, at) {
+            self.set(ssa, read.var, &read.at, there, body);
+        }
+        let poly = |p: &Poly| at_indices(p, at);
+        let access = &mut |a: &Access| Access { var: a.var, at: a.at.iter().map(poly).collect() };
+        let Some(stmt) = ssa.stmts.get(var.0 as usize) else { return };
+        let rhs = stmt.rhs.map(access, &poly, &|p| p.map(&poly));
+        body.push(Node::Set(Set { var, at: at.to_vec(), rhs, join: None }));
+        there.insert(var, at.to_vec());
+    }
+
+    /// Those that loops read at several places, through others too: they stay inside.
+    fn at_several(&self, body: &[Node]) -> HashSet<Var> {
+        let mut at: HashMap<Var, HashSet<Vec<Poly>>> = HashMap::new();
+        let mut open: Wanted = Vec::new();
+        let mut want = |read: &Access| open.push((read.var, read.at.clone()));
+        body.iter().for_each(|node| node.for_each_set(&mut |set| set.rhs.for_each_access(&mut want)));
+        while let Some((var, there)) = open.pop() {
+            if let Some(of) = self.items.get(&var)
+                && at.entry(var).or_default().insert(there.clone())
+            {
+                open.extend(reads_at(of, &there).map(|read| (read.var, read.at)));
+            }
+        }
+        at.into_iter().filter(|(_, at)| at.len() > 1).map(|(var, _)| var).collect()
+    }
+}
+
+/// Variables, and at which indices.
+type Wanted = Vec<(Var, Vec<Poly>)>;
+
+/// What an item reads where it is read at these indices.
+fn reads_at<'i>(of: &'i Item, at: &'i [Poly]) -> impl Iterator<Item = Access> + 'i {
+    let put = move |p: &Poly| at_indices(p, at);
+    of.reads.iter().map(move |r| Access { var: r.var, at: r.at.iter().map(put).collect() })
+}
+
+/// One that an item reads at several places, through others too.
+fn at_several(item: &Item, all: &[Item], known: &HashMap<Var, Cost>) -> Option<Var> {
+    let mut at: HashMap<Var, Vec<Poly>> = HashMap::new();
+    let mut open = item.reads.clone();
+    while let Some(read) = open.pop() {
+        if !known.contains_key(&read.var) {
+            continue;
+        }
+        match at.get(&read.var) {
+            Some(before) if *before != read.at => return Some(read.var),
+            Some(_) => {}
+            None => {
+                let of = all.iter().find(|of| of.var == read.var);
+                open.extend(of.into_iter().flat_map(|of| reads_at(of, &read.at)));
+                at.insert(read.var, read.at);
+            }
+        }
+    }
+    None
 }
 
 /// What an element takes.
@@ -123,8 +199,12 @@ fn cost(ssa: &Ssa, stmt: &Stmt, item: &Item, known: &HashMap<Var, Cost>) -> Opti
     Some(all)
 }
 
-/// Does an item read another, if at all, at indices of its own that run as those of the other do?
-fn reads_plainly(reader: &Item, item: &Item) -> bool {
+/// Does an item read another, if at all, as an element at indices of its own that run as those of the other do?
+fn reads_plainly(ssa: &Ssa, reader: &Item, item: &Item) -> bool {
+    let mut elements = 0;
+    if let Some(stmt) = ssa.stmts.get(reader.var.0 as usize) {
+        stmt.rhs.for_each_access(&mut |a| elements += usize::from(a.var == item.var));
+    }
     let plainly = |read: &Access| {
         let mut seen = HashSet::new();
         reader.in_kernel
@@ -134,5 +214,6 @@ fn reads_plainly(reader: &Item, item: &Item) -> bool {
                 own.is_some_and(|k| reader.extents.get(k) == Some(extent) && seen.insert(k))
             })
     };
-    !reader.asks.contains(&item.var) && reader.reads.iter().filter(|r| r.var == item.var).all(plainly)
+    let read = || reader.reads.iter().filter(|r| r.var == item.var);
+    !reader.asks.contains(&item.var) && read().count() == elements && read().all(plainly)
 }

@@ -230,3 +230,59 @@ fn indices_of(p: &Pred) -> BTreeSet<usize> {
     p.visit(&mut |p| found.extend(indices([p])), &mut |_| {});
     found
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::read::read_ssa;
+
+    /// The statement `X3`, and what it becomes.
+    #[track_caller]
+    fn check(stmt: &str, expected: &[&str]) {
+        let text = format!(
+            "ssa f[n, m](x: [m]f64, p: [n]i64, b: [n, n]f64) -> [n]f64 =
+  X0[i0 < m]: f64 = input x
+  X1[i0 < n]: i64 = input p
+  X2[i0 < n, i1 < n]: f64 = input b
+  {stmt}
+  out X3
+"
+        );
+        let ssa = read_ssa("a.iv", &text).unwrap_or_else(|why| panic!("{why}\n{text}"));
+        let text = apart(&ssa).unwrap_or(ssa).to_string();
+        let lines: Vec<&str> =
+            text.lines().map(str::trim).skip(4).take_while(|line| !line.starts_with("out")).collect();
+        assert_eq!(lines, expected);
+    }
+
+    #[test]
+    fn what_is_read_where_data_tell_is_fetched_once() {
+        check(
+            "X3[i0 < n]: f64 = sum i1 < n: [i1 + 1 < n] * X0[X1[i1]] * X2[i0, i1]",
+            &[
+                "X3[i0 < n]: f64 = sum i1 < n: [i1 + 1 < n] * X4[i1] * X2[i0, i1]",
+                "X4[i0 < n]: f64 = [i0 + 1 < n && 0 < n] * X0[X1[i0]]",
+            ],
+        );
+        // It would be read where the product does not read it.
+        let by_other = "X3[i0 < n]: f64 = sum i1 < n: [i0 < i1] * X0[X1[i1]] * X2[i0, i1]";
+        check(by_other, &[by_other]);
+        // There is nothing that it is read again for.
+        let all = "X3[i0 < n]: f64 = X0[X1[i0]] * X2[i0, i0]";
+        check(all, &[all]);
+    }
+
+    #[test]
+    fn terms_of_one_place_that_data_tell_are_summed_first() {
+        check(
+            "X3[i0 < m]: f64 = sum i1 < n, i2 < n: [i0 == X1[i2] && i1 < i2] * X2[i1, i2]",
+            &[
+                "X3[i0 < m]: f64 = sum i1 < n: [i0 == X1[i1]] * X4[i1]",
+                "X4[i0 < n]: f64 = sum i1 < n: [i1 < i0] * X2[i1, i0]",
+            ],
+        );
+        // Each is at a place of its own.
+        let all = "X3[i0 < m]: f64 = sum i1 < n: [i0 == X1[i1]] * X2[i1, i1]";
+        check(all, &[all]);
+    }
+}

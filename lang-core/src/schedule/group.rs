@@ -47,7 +47,6 @@ impl Builder {
     pub(super) fn nodes(&mut self, ssa: &Ssa, items: Vec<Item>) -> Vec<Node> {
         let mut nodes = Vec::new();
         let mut rest = items;
-        sink(&mut rest);
         while let Some(first) = rest.first() {
             if first.open().next().is_none() {
                 let first = rest.remove(0);
@@ -60,7 +59,6 @@ impl Builder {
             let (mut inside, left): (Vec<Item>, Vec<Item>) =
                 rest.into_iter().partition(|item| members.contains_key(&item.var));
             rest = left;
-            sink(&mut rest);
             for item in &mut inside {
                 let Some(x) = members.get(&item.var) else { continue };
                 if *x >= item.free && !item.cleared {
@@ -186,18 +184,6 @@ fn fastest_in(item: &Item, x: usize) -> usize {
     read + usize::from(x + 1 == item.free)
 }
 
-/// Moves what is computed again to before what reads it first.
-fn sink(items: &mut Vec<Item>) {
-    for k in (0..items.len()).rev() {
-        let Some(item) = items.get(k).filter(|item| item.again) else { continue };
-        let reader = items.iter().skip(k + 1).position(|other| other.reads.iter().any(|r| r.var == item.var));
-        if let Some(later) = reader.filter(|later| *later > 0) {
-            let item = items.remove(k);
-            items.insert(k + later, item);
-        }
-    }
-}
-
 /// Those that can share the loop over this index of the first.
 fn members(rest: &[Item], of_first: usize, held: &HashSet<Var>) -> Members {
     let mut members = Members::new();
@@ -226,13 +212,6 @@ fn members(rest: &[Item], of_first: usize, held: &HashSet<Var>) -> Members {
         match item.ready().filter(here).find(joins).filter(|_| free_to_join) {
             Some(x) => drop(members.insert(item.var, x)),
             None => drop(later.insert(item.var)),
-        }
-    }
-    // What is computed again stands where it is read.
-    for item in rest.iter().skip(1).rev().filter(|item| item.again) {
-        let read = |other: &Item| members.contains_key(&other.var) && other.reads.iter().any(|r| r.var == item.var);
-        if !rest.iter().any(read) {
-            members.remove(&item.var);
         }
     }
     members

@@ -30,8 +30,6 @@ pub(super) struct Item {
     pub(super) reduces: bool,
     /// Does it give the place of a term? The terms then come one after the other, with nothing between them.
     pub(super) chooses: bool,
-    /// Is it computed again for each kernel that reads it? It stands where it is read first.
-    pub(super) again: bool,
     /// Are its elements cleared, as terms are joined to them?
     pub(super) cleared: bool,
 }
@@ -180,20 +178,7 @@ fn item(ssa: &Ssa, var: Var, stmt: &Stmt) -> Item {
         told(pred, free, &mut indices);
     }
     let chooses = matches!(&stmt.rhs, Rhs::Reduce(r) if r.reducer.gives_place());
-    Item {
-        var,
-        in_kernel,
-        free,
-        extents,
-        indices,
-        reads: found,
-        asks,
-        needs,
-        reduces,
-        chooses,
-        again: false,
-        cleared: false,
-    }
+    Item { var, in_kernel, free, extents, indices, reads: found, asks, needs, reduces, chooses, cleared: false }
 }
 
 /// Indices of the elements that equations with bound indices or with data tell.

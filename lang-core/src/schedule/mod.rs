@@ -15,7 +15,7 @@ mod places;
 mod terms;
 mod text;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use crate::ir::ssa::{Rhs, Ssa, Var};
@@ -101,11 +101,9 @@ impl Making<'_> {
     /// The kernel of these items, of which others come later.
     fn kernel(&self, members: Vec<Item>, later: &[Item]) -> Step {
         let ssa = self.ssa;
-        let members = self.again.with(members);
         // Checks are asked in the order of the statements.
         let mut by_statement: Vec<&Item> = members.iter().collect();
         by_statement.sort_by_key(|m| m.var);
-        let sets: Vec<Var> = by_statement.iter().map(|m| m.var).collect();
         let mut needs: Vec<u32> = Vec::new();
         for check in by_statement.iter().flat_map(|m| &m.needs) {
             if !needs.contains(check) {
@@ -118,12 +116,26 @@ impl Making<'_> {
             read_later.extend(item.reads.iter().map(|r| r.var).chain(item.asks.iter().copied()));
         }
         let mut body = Builder::new().nodes(ssa, members);
-        let mut places = places::places(ssa, &body, &sets, &read_later);
+        let places = self.places(&body, &read_later);
         narrow::narrow(&mut body, &places);
+        self.again.put(ssa, &mut body);
+        let mut places = self.places(&body, &read_later);
         places::wholes(&body, &mut places);
         let integers = places::integers(&body, &mut places);
+        let sets = sets(&body);
         Step::Kernel(Arc::new(Kernel { places, integers, body, sets }), needs)
     }
+
+    fn places(&self, body: &[Node], read_later: &HashSet<Var>) -> Vec<Place> {
+        places::places(self.ssa, body, &sets(body), read_later, &|var| self.again.has(var))
+    }
+}
+
+/// What is set, in the order of the statements.
+fn sets(body: &[Node]) -> Vec<Var> {
+    let mut all = BTreeSet::new();
+    body.iter().for_each(|node| node.for_each_set(&mut |set| all.extend([set.var])));
+    all.into_iter().collect()
 }
 
 /// Is it nothing but a constant or an index expression, so that it is written where it is read?

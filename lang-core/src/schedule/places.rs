@@ -18,8 +18,14 @@ struct Known {
     at: Vec<Poly>,
 }
 
-/// The places of all that is read and written.
-pub(super) fn places(ssa: &Ssa, body: &[Node], sets: &[Var], read_later: &HashSet<Var>) -> Vec<Place> {
+/// The places of all that is read and written. What is computed `again` has no memory wherever it is set.
+pub(super) fn places(
+    ssa: &Ssa,
+    body: &[Node],
+    sets: &[Var],
+    read_later: &HashSet<Var>,
+    again: &dyn Fn(Var) -> bool,
+) -> Vec<Place> {
     let mut known: HashMap<Var, Known> = HashMap::new();
     let mut path = Vec::new();
     body.iter().for_each(|node| walk(ssa, node, &mut path, &mut known));
@@ -41,7 +47,7 @@ pub(super) fn places(ssa: &Ssa, body: &[Node], sets: &[Var], read_later: &HashSe
             local.is_some_and(|l| of.around.as_ref().is_some_and(|around| around.contains(&l)))
         };
         let axes = stmt.dims.iter().enumerate();
-        let axes = axes.map(|(k, n)| (role != Role::Within || !alone(k)).then(|| n.clone())).collect();
+        let axes = axes.map(|(k, n)| (role != Role::Within || !again(var) && !alone(k)).then(|| n.clone())).collect();
         places.push(Place { var, scalar: stmt.scalar.unwrap_or(Scalar::F64), role, axes, is_whole: false });
     }
     places

@@ -23,21 +23,31 @@ impl Again {
     /// by others too.
     pub(super) fn new(ssa: &Ssa, kept: &HashSet<Var>, all: &mut Vec<Item>) -> Self {
         let mut known: HashMap<Var, Cost> = HashMap::new();
+        let mut readers: HashMap<Var, Vec<&Item>> = HashMap::new();
+        for item in &*all {
+            let read: HashSet<Var> = item.reads.iter().map(|r| r.var).chain(item.asks.iter().copied()).collect();
+            read.into_iter().for_each(|var| readers.entry(var).or_default().push(item));
+        }
         for item in all.iter().filter(|item| !kept.contains(&item.var)) {
             let stmt = ssa.stmts.get(item.var.0 as usize);
             if let Some(cost) = stmt.and_then(|stmt| cost(ssa, stmt, item, &known))
                 && cost.work <= MOST_WORK
                 && cost.axes < item.extents.len()
-                && all.iter().all(|reader| reads_plainly(ssa, reader, item))
+                && readers.get(&item.var).into_iter().flatten().all(|reader| reads_plainly(ssa, reader, item))
             {
                 known.insert(item.var, cost);
             }
         }
+        let mut cheap: HashMap<Var, &Item> =
+            all.iter().filter(|item| known.contains_key(&item.var)).map(|item| (item.var, item)).collect();
         // One register has one element at a time.
-        while let Some(var) = all.iter().find_map(|item| at_several(item, all, &known)) {
-            known.remove(&var);
+        for item in &*all {
+            while let Some(var) = at_several(item, &cheap) {
+                cheap.remove(&var);
+            }
         }
-        let (again, rest) = std::mem::take(all).into_iter().partition(|item| known.contains_key(&item.var));
+        let cheap: HashSet<Var> = cheap.into_keys().collect();
+        let (again, rest) = std::mem::take(all).into_iter().partition(|item| cheap.contains(&item.var));
         let again: Vec<Item> = again;
         let made = Self { items: again.into_iter().map(|item| (item.var, item)).collect() };
         *all = rest;
@@ -143,19 +153,16 @@ fn reads_at<'i>(of: &'i Item, at: &'i [Poly]) -> impl Iterator<Item = Access> + 
 }
 
 /// One that an item reads at several places, through others too.
-fn at_several(item: &Item, all: &[Item], known: &HashMap<Var, Cost>) -> Option<Var> {
+fn at_several(item: &Item, cheap: &HashMap<Var, &Item>) -> Option<Var> {
     let mut at: HashMap<Var, Vec<Poly>> = HashMap::new();
     let mut open = item.reads.clone();
     while let Some(read) = open.pop() {
-        if !known.contains_key(&read.var) {
-            continue;
-        }
+        let Some(of) = cheap.get(&read.var) else { continue };
         match at.get(&read.var) {
             Some(before) if *before != read.at => return Some(read.var),
             Some(_) => {}
             None => {
-                let of = all.iter().find(|of| of.var == read.var);
-                open.extend(of.into_iter().flat_map(|of| reads_at(of, &read.at)));
+                open.extend(reads_at(of, &read.at));
                 at.insert(read.var, read.at);
             }
         }

@@ -1,11 +1,13 @@
 //! The function of a kernel. Loops are loops of blocks, elements without memory are variables, and an element that a loop
 //! adds to without naming its index is kept in a variable while it runs.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
-use cranelift_codegen::ir::{self, AbiParam, Block, InstBuilder, MemFlagsData, Value, types};
+use cranelift_codegen::ir::{
+    self, AbiParam, Block, InstBuilder, MemFlagsData, StackSlotData, StackSlotKind, Value, types,
+};
 use cranelift_codegen::isa::OwnedTargetIsa;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
 use cranelift_jit::{JITBuilder, JITModule};
@@ -15,14 +17,18 @@ use lang_core::ir::core::Constant;
 use lang_core::ir::reduce::Reducer;
 use lang_core::ir::ssa::{Access, Rhs, Ssa, Var, at_indices};
 use lang_core::predicate::{Atom, Context, LocalId, Poly, Pred};
-use lang_core::schedule::{Join, Kernel, Loop, Node, Place, Role, Set, is_trivial, loop_number};
+use lang_core::schedule::{Join, Kernel, Loop, Node, Place, Product, Role, Set, is_trivial, loop_number};
 use lang_core::syntax::ops::Scalar;
 
 use crate::apply::{Applied, apply};
 use crate::arguments::{FLAG, is_written, memory, words};
 use crate::code::Native;
+use crate::matrices::{Argument, MASKED, NEGATED, SHORT, WORDS, multiply};
 use crate::strip::Strip;
 use crate::vector::Wide;
+
+/// What is read, and where, if that is one place.
+pub(crate) type Read = HashMap<Var, Option<Vec<Poly>>>;
 
 /// Why there is no code.
 pub(crate) type Made<T> = Result<T, String>;
@@ -62,6 +68,7 @@ pub(crate) fn function(isa: &OwnedTargetIsa, ssa: &Ssa, kernel: &Kernel) -> Made
 fn module(isa: &OwnedTargetIsa) -> JITModule {
     let mut builder = JITBuilder::with_isa(isa.clone(), default_libcall_names());
     builder.symbol("apply", apply as *const u8);
+    builder.symbol("multiply", multiply as *const u8);
     JITModule::new(builder)
 }
 
@@ -81,9 +88,14 @@ fn filled(module: &mut JITModule, ssa: &Ssa, kernel: &Kernel) -> Made<(cranelift
     signature.returns.push(AbiParam::new(types::I64));
     let id = module.declare_function("apply", Linkage::Import, &signature).map_err(|why| why.to_string())?;
     let apply = module.declare_func_in_func(id, &mut context.func);
+    let mut signature = module.make_signature();
+    signature.params.push(AbiParam::new(types::I64));
+    signature.returns.push(AbiParam::new(types::I64));
+    let id = module.declare_function("multiply", Linkage::Import, &signature).map_err(|why| why.to_string())?;
+    let multiply = module.declare_func_in_func(id, &mut context.func);
     let mut frontend = FunctionBuilderContext::new();
     let builder = FunctionBuilder::new(&mut context.func, &mut frontend);
-    let mut generator = Generator::new(builder, ssa, kernel, apply)?;
+    let mut generator = Generator::new(builder, ssa, kernel, [apply, multiply])?;
     generator.body()?;
     let operations = std::mem::take(&mut generator.operations);
     generator.builder.seal_all_blocks();
@@ -116,10 +128,15 @@ pub(crate) struct Generator<'g> {
     flag: Value,
     stopped: Block,
     pub(crate) apply: ir::FuncRef,
+    multiply: ir::FuncRef,
     pub(crate) operations: Operations,
     pub(crate) context: Context,
     /// The loops around, outermost first.
     around: Vec<&'g Loop>,
+    /// Do loops come after the statement beside it?
+    has_loops: bool,
+    /// Is something called?
+    calls: bool,
     sizes: Vec<Poly>,
     /// What is known to be below an extent within so many loops, whatever else is asked.
     firm: HashMap<(Poly, Poly, usize), bool>,
@@ -128,7 +145,12 @@ pub(crate) struct Generator<'g> {
 }
 
 impl<'g> Generator<'g> {
-    fn new(mut builder: FunctionBuilder<'g>, ssa: &'g Ssa, kernel: &'g Kernel, apply: ir::FuncRef) -> Made<Self> {
+    fn new(
+        mut builder: FunctionBuilder<'g>,
+        ssa: &'g Ssa,
+        kernel: &'g Kernel,
+        [apply, multiply]: [ir::FuncRef; 2],
+    ) -> Made<Self> {
         let entry = builder.create_block();
         builder.append_block_params_for_function_params(entry);
         builder.switch_to_block(entry);
@@ -180,9 +202,12 @@ impl<'g> Generator<'g> {
             flag,
             stopped,
             apply,
+            multiply,
             operations,
             context,
             around: Vec::new(),
+            has_loops: false,
+            calls: false,
             sizes,
             firm: HashMap::new(),
             wide: Wide::default(),
@@ -198,6 +223,9 @@ impl<'g> Generator<'g> {
 
     fn body(&mut self) -> Made<()> {
         let kernel = self.kernel;
+        let mut calls = false;
+        kernel.body.iter().for_each(|node| node.for_each_set(&mut |set| calls |= matches!(set.rhs, Rhs::Map { .. })));
+        self.calls = calls;
         self.nodes(&kernel.body)?;
         let done = self.builder.ins().iconst(types::I32, 0);
         self.builder.ins().return_(&[done]);
@@ -208,7 +236,28 @@ impl<'g> Generator<'g> {
     }
 
     fn nodes(&mut self, nodes: &'g [Node]) -> Made<()> {
-        nodes.iter().try_for_each(|node| self.node(node))
+        let around = self.has_loops;
+        let mut loops = nodes.iter().filter(|node| !matches!(node, Node::Set(_) | Node::Clear(..))).count();
+        for node in nodes {
+            loops -= usize::from(!matches!(node, Node::Set(_) | Node::Clear(..)));
+            self.has_loops = loops > 0;
+            self.node(node)?;
+        }
+        self.has_loops = around;
+        Ok(())
+    }
+
+    /// The same value, computed here: the compiler moves what has a constant operand into the loop that reads it. It does not
+    /// move what is read from memory, nor does it see that a real is what an integer was there.
+    fn here(&mut self, value: Value, scalar: Scalar) -> Value {
+        let (Scalar::F64 | Scalar::F32) = scalar else { return value };
+        let bits = if scalar == Scalar::F64 { types::I64 } else { types::I32 };
+        let slot = StackSlotData::new(StackSlotKind::ExplicitSlot, 8, 3);
+        let slot = self.builder.create_sized_stack_slot(slot);
+        let address = self.builder.ins().stack_addr(types::I64, slot, 0);
+        let whole = self.builder.ins().bitcast(bits, MemFlagsData::new(), value);
+        self.builder.ins().store(MemFlagsData::trusted(), whole, address, 0);
+        self.builder.ins().load(ty(scalar), MemFlagsData::trusted(), address, 0)
     }
 
     fn node(&mut self, node: &'g Node) -> Made<()> {
@@ -237,6 +286,7 @@ impl<'g> Generator<'g> {
                 self.context.release(mark);
                 Ok(())
             }
+            Node::Product(of) => self.product(of),
             Node::Clear(var, at, with) => self.clear(*var, at, *with),
             Node::Set(set) => self.set(set),
         }
@@ -255,6 +305,70 @@ impl<'g> Generator<'g> {
         self.builder.ins().jump(after, &[]);
         self.builder.switch_to_block(after);
         Ok(())
+    }
+
+    /// A product of matrices by a call, or by its loops.
+    fn product(&mut self, of: &'g Product) -> Made<()> {
+        let slot = StackSlotData::new(StackSlotKind::ExplicitSlot, 8 * WORDS, 3);
+        let slot = self.builder.create_sized_stack_slot(slot);
+        let [m, n, k] = &of.along;
+        for (index, at) in [(m, Argument::M), (n, Argument::N), (k, Argument::K)] {
+            let extent = self.poly(&index.extent)?;
+            self.builder.ins().stack_store(types::I64, extent, slot, at.offset());
+        }
+        let [a, b] = &of.factors;
+        let result = Access { var: of.var, at: of.at.clone() };
+        let operands =
+            [(&result, Argument::Result, [m, n]), (a, Argument::First, [m, k]), (b, Argument::Second, [k, n])];
+        for (access, at, along) in operands {
+            // At the first of all; along each index so far apart.
+            let first = |p: &Poly| p.substitute(&|a| of.along.iter().any(|i| i.atom() == *a).then(Poly::default));
+            let start: Vec<Poly> = access.at.iter().map(first).collect();
+            let address = self.address(access.var, &start)?;
+            self.builder.ins().stack_store(types::I64, address, slot, at.offset());
+            for (nth, index) in (1..).zip(along) {
+                let step = self.apart(access, &index.value())?;
+                self.builder.ins().stack_store(types::I64, step, slot, at.offset() + 8 * nth);
+            }
+        }
+        self.builder.ins().stack_store(types::I64, self.flag, slot, Argument::Flag.offset());
+        let kind = match self.scalar(of.var) {
+            Scalar::F64 => 0,
+            Scalar::F32 => SHORT,
+            _ => return Err("a product of numbers that are not real".to_owned()),
+        };
+        let kind = kind | if of.neg { NEGATED } else { 0 } | if of.masked { MASKED } else { 0 };
+        let kind = self.int(kind);
+        self.builder.ins().stack_store(types::I64, kind, slot, Argument::Kind.offset());
+        let address = self.builder.ins().stack_addr(types::I64, slot, 0);
+        let call = self.builder.ins().call(self.multiply, &[address]);
+        let said = *self.builder.inst_results(call).first().ok_or("a result")?;
+        let (on, loops, after) =
+            (self.builder.create_block(), self.builder.create_block(), self.builder.create_block());
+        let negative = self.builder.ins().icmp_imm_s(IntCC::SignedLessThan, said, 0);
+        self.builder.ins().brif(negative, self.stopped, &[], on, &[]);
+        self.builder.switch_to_block(on);
+        self.builder.ins().brif(said, after, &[], loops, &[]);
+        self.builder.switch_to_block(loops);
+        self.nodes(&of.body)?;
+        self.builder.ins().jump(after, &[]);
+        self.builder.switch_to_block(after);
+        Ok(())
+    }
+
+    /// How far apart in bytes elements are along an index.
+    fn apart(&mut self, of: &Access, index: &Poly) -> Made<Value> {
+        let place = self.place(of.var)?;
+        let memory = self.memory.get(&of.var).cloned().ok_or("a place without memory")?;
+        let mut steps = memory.steps.iter();
+        let mut sum = self.int(0);
+        for (axis, p) in place.axes.iter().zip(&of.at) {
+            let Some(step) = axis.as_ref().and_then(|_| steps.next()) else { continue };
+            if p == index {
+                sum = self.builder.ins().iadd(sum, *step);
+            }
+        }
+        Ok(sum)
     }
 
     fn looped(&mut self, of: &'g Loop) -> Made<()> {
@@ -300,7 +414,30 @@ impl<'g> Generator<'g> {
             self.poll(head, next);
         }
         self.builder.switch_to_block(after);
+        self.settled(of)?;
         self.give_back(kept)
+    }
+
+    /// What a loop added up is at another place behind it, if something is called around: what is not in a register there
+    /// would not be in one in the loop.
+    fn settled(&mut self, of: &'g Loop) -> Made<()> {
+        if !self.calls || self.around.is_empty() {
+            return Ok(());
+        }
+        let mut vars: BTreeSet<Var> = BTreeSet::new();
+        of.body.iter().for_each(|node| node.for_each_set(&mut |set| vars.extend([set.var])));
+        for var in vars {
+            let of = self.chosen_of(var);
+            let registers = [(self.registers.get(&var), Some(self.scalar(var))), (self.best.get(&var), of)];
+            for (register, scalar) in registers.map(|(register, scalar)| (register.copied(), scalar)) {
+                if let (Some(register), Some(scalar)) = (register, scalar) {
+                    let value = self.builder.use_var(register);
+                    let value = self.here(value, scalar);
+                    self.builder.def_var(register, value);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// On to the next iteration, unless someone asked for the run to end.
@@ -309,9 +446,9 @@ impl<'g> Generator<'g> {
         self.builder.ins().brif(flag, self.stopped, &[], head, &[next.into()]);
     }
 
-    /// Elements that the loop adds to, wherever it is, are variables while it runs.
+    /// Elements that the loop adds to, wherever it is, are variables while it runs, and so is what it carries.
     fn kept(&mut self, of: &'g Loop) -> Made<Vec<(Var, Value, Variable)>> {
-        let (mut own, mut read, mut sets) = (HashSet::new(), HashSet::new(), HashMap::<Var, Vec<&Set>>::new());
+        let (mut own, mut read, mut sets) = (HashSet::new(), Read::new(), HashMap::<Var, Vec<&Set>>::new());
         own.insert(of.index.local);
         of.body.iter().for_each(|node| self.seen(node, &mut own, &mut read, &mut sets));
         let mut vars: Vec<Var> = sets.keys().copied().collect();
@@ -323,7 +460,11 @@ impl<'g> Generator<'g> {
             let fixed = !first.at.iter().any(|p| mentions(p, &own));
             let one = rest.iter().all(|set| set.at == first.at);
             let joined = all.iter().all(|set| set.join.is_some());
-            if !fixed || !one || !joined || read.contains(&var) || self.registers.contains_key(&var) {
+            let alone = match read.get(&var) {
+                None => joined,
+                Some(at) => at.as_ref() == Some(&first.at),
+            };
+            if !fixed || !one || !alone || self.registers.contains_key(&var) {
                 continue;
             }
             // Whether it runs or not, the element is there.
@@ -354,15 +495,9 @@ impl<'g> Generator<'g> {
     }
 
     /// What is set in a node, and what is read; a clear is a read, too.
-    fn seen(
-        &self,
-        node: &'g Node,
-        own: &mut HashSet<LocalId>,
-        read: &mut HashSet<Var>,
-        sets: &mut HashMap<Var, Vec<&'g Set>>,
-    ) {
+    fn seen(&self, node: &'g Node, own: &mut HashSet<LocalId>, read: &mut Read, sets: &mut HashMap<Var, Vec<&'g Set>>) {
         match node {
-            Node::Loop(Loop { index, from, to, body }) => {
+            Node::Loop(Loop { index, from, to, body, .. }) => {
                 own.insert(index.local);
                 from.iter().chain(to).for_each(|p| self.read_in(p, read));
                 body.iter().for_each(|node| self.seen(node, own, read, sets));
@@ -376,7 +511,16 @@ impl<'g> Generator<'g> {
                 self.read_by(p, read);
                 body.iter().for_each(|node| self.seen(node, own, read, sets));
             }
-            Node::Clear(var, ..) => drop(read.insert(*var)),
+            Node::Product(of) => {
+                own.extend(of.along.iter().map(|index| index.local));
+                read.insert(of.var, None);
+                of.factors.iter().for_each(|f| {
+                    self.read_at(f, read);
+                    read.insert(f.var, None);
+                });
+                of.body.iter().for_each(|node| self.seen(node, own, read, sets));
+            }
+            Node::Clear(var, ..) => drop(read.insert(*var, None)),
             Node::Set(set) => {
                 sets.entry(set.var).or_default().push(set);
                 set.rhs.for_each_access(&mut |a| self.read_at(a, read));
@@ -386,16 +530,21 @@ impl<'g> Generator<'g> {
         }
     }
 
-    pub(crate) fn read_at(&self, of: &Access, read: &mut HashSet<Var>) {
+    pub(crate) fn read_at(&self, of: &Access, read: &mut Read) {
         of.at.iter().for_each(|p| self.read_in(p, read));
         match self.written(of.var) {
             Some(Rhs::Index(p)) => self.read_in(&at_indices(p, &of.at), read),
             Some(_) => {}
-            None => drop(read.insert(of.var)),
+            None => {
+                let at = read.entry(of.var).or_insert_with(|| Some(of.at.clone()));
+                if at.as_ref() != Some(&of.at) {
+                    *at = None;
+                }
+            }
         }
     }
 
-    pub(crate) fn read_in(&self, p: &Poly, read: &mut HashSet<Var>) {
+    pub(crate) fn read_in(&self, p: &Poly, read: &mut Read) {
         p.for_each_atom(&mut |a| {
             if let Atom::Read(x, _, at) = a
                 && let Some(var) = Var::of_local(*x)
@@ -405,7 +554,7 @@ impl<'g> Generator<'g> {
         });
     }
 
-    pub(crate) fn read_by(&self, p: &Pred, read: &mut HashSet<Var>) {
+    pub(crate) fn read_by(&self, p: &Pred, read: &mut Read) {
         match p {
             Pred::And(items) | Pred::Or(items) => items.iter().for_each(|p| self.read_by(p, read)),
             Pred::Ge(p) | Pred::Eq(p) | Pred::Ne(p) => self.read_in(p, read),
@@ -605,6 +754,9 @@ impl<'g> Generator<'g> {
         let scalar = self.scalar(set.var);
         if let Some(register) = self.registers.get(&set.var).copied() {
             let value = match join {
+                None if self.has_loops && !matches!(&set.rhs, Rhs::Contract { factors, .. } if factors.len() == 1) => {
+                    self.here(term, scalar)
+                }
                 None => term,
                 Some(join) => {
                     let before = self.builder.use_var(register);

@@ -1,8 +1,8 @@
 //! Kernels as machine code for the processor at hand. [`Jit`] is a backend of the engine: it makes a function of each
 //! kernel's loops by Cranelift ([`generate`]), for all sizes, and keeps it by what the kernel is.
 //!
-//! What is unsafe is in [`code`], where a function is called with the addresses of buffers, and in [`apply`] and [`tiles`],
-//! which it calls back. The code reads and writes only below the extents it is given: an index that is not proved to be is
+//! What is unsafe is in [`code`], where a function is called with the addresses of buffers, and in [`apply`],
+//! [`matrices`] and [`tiles`], which it calls back. The code reads and writes only below the extents it is given: an index that is not proved to be is
 //! brought there first.
 
 mod apply;
@@ -11,6 +11,7 @@ mod choice;
 mod code;
 mod generate;
 mod indices;
+mod matrices;
 mod strip;
 pub mod tiles;
 mod values;

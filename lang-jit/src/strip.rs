@@ -2,7 +2,7 @@
 //! of functions, a function is called for all of the strip, the next phase reads what it gave, and so on. What one phase
 //! makes and a later one reads lies in tiles on the stack.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{AbiParam, InstBuilder, Signature, StackSlot, StackSlotData, StackSlotKind, Value, types};
@@ -12,7 +12,7 @@ use lang_core::predicate::LocalId;
 use lang_core::schedule::{Loop, Set};
 use lang_core::syntax::ops::Scalar;
 
-use crate::generate::{Generator, Made};
+use crate::generate::{Generator, Made, Read};
 use crate::tiles::{TILE, Tile};
 use crate::vector::{LANES, Steps, unaligned};
 
@@ -98,11 +98,11 @@ impl<'g> Generator<'g> {
         let mut parts = Vec::new();
         let mut last = 0;
         for set in sets {
-            let mut read = HashSet::new();
+            let mut read = Read::new();
             set.rhs.for_each_access(&mut |a| self.read_at(a, &mut read));
             set.rhs.for_each_pred(&mut |p| self.read_by(p, &mut read));
             set.rhs.for_each_poly(&mut |p| self.read_in(p, &mut read));
-            let before = read.iter().filter_map(|v| known.get(v)).copied().max().unwrap_or(0);
+            let before = read.keys().filter_map(|v| known.get(v)).copied().max().unwrap_or(0);
             let function = function(set).filter(|(_, of)| self.scalar(of.var) == Scalar::F64);
             let phase = before + usize::from(function.is_some());
             known.insert(set.var, phase);
@@ -124,12 +124,12 @@ impl<'g> Generator<'g> {
                 continue;
             }
             let later = parts.iter().filter(|p| p.phase > part.phase);
-            let mut read = HashSet::new();
+            let mut read = Read::new();
             for other in later {
                 other.set.rhs.for_each_access(&mut |a| self.read_at(a, &mut read));
                 other.set.rhs.for_each_pred(&mut |p| self.read_by(p, &mut read));
             }
-            if read.contains(&var) && part.set.join.is_none() && self.registers.contains_key(&var) {
+            if read.contains_key(&var) && part.set.join.is_none() && self.registers.contains_key(&var) {
                 let slot = self.tile();
                 self.strip.tiles.insert(var, Kept { slot, from: part.phase + 1 });
             }

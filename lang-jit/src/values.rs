@@ -179,6 +179,12 @@ impl<'g> Generator<'g> {
                 ScalarFn::Ceil => ins.ceil(*a),
                 ScalarFn::Trunc => ins.trunc(*a),
                 ScalarFn::Round => ins.nearest(*a),
+                ScalarFn::Sign => self.sign(to, *a)?,
+                ScalarFn::Relu => {
+                    let zero = self.zero(to);
+                    let stays = self.builder.ins().fcmp(FloatCC::UnorderedOrGreaterThan, *a, zero);
+                    self.builder.ins().select(stays, *a, zero)
+                }
                 _ => self.applied(operation, to, kinds, operands)?,
             },
             (Operation::Scalar(ScalarFn::Max), [a, b]) if real => {
@@ -187,6 +193,18 @@ impl<'g> Generator<'g> {
             (Operation::Scalar(ScalarFn::Min), [a, b]) if real => self.extreme(FloatCC::LessThanOrEqual, to, *a, *b)?,
             _ => self.applied(operation, to, kinds, operands)?,
         })
+    }
+
+    /// 1, -1, 0 or a NaN.
+    fn sign(&mut self, scalar: Scalar, x: Value) -> Made<Value> {
+        let zero = self.zero(scalar);
+        let (one, minus) = (self.constant(Constant::Real(1.0), scalar)?, self.constant(Constant::Real(-1.0), scalar)?);
+        let above = self.builder.ins().fcmp(FloatCC::GreaterThan, x, zero);
+        let below = self.builder.ins().fcmp(FloatCC::LessThan, x, zero);
+        let none = self.builder.ins().fcmp(FloatCC::Unordered, x, x);
+        let rest = self.builder.ins().select(none, x, zero);
+        let rest = self.builder.ins().select(below, minus, rest);
+        Ok(self.builder.ins().select(above, one, rest))
     }
 
     /// As the interpreter multiplies.

@@ -51,6 +51,9 @@ impl<'g> Steps<'g> {
 impl<'g> Generator<'g> {
     /// The statements of a loop that can be done so.
     fn wide_sets(&self, of: &'g Loop) -> Option<Vec<&'g Set>> {
+        if of.in_order {
+            return None;
+        }
         let mut sets = Vec::new();
         for node in &of.body {
             let Node::Set(set) = node else { return None };
@@ -304,6 +307,18 @@ impl<'g> Generator<'g> {
         self.by_lanes(index, &mut |this| this.element(of))
     }
 
+    fn wide_constant(&mut self, x: f64) -> Value {
+        let x = self.builder.ins().f64const(x);
+        self.builder.ins().splat(types::F64X2, x)
+    }
+
+    /// Of each lane the one where this holds, else the other.
+    fn wide_choice(&mut self, by: FloatCC, a: Value, b: Value, one: Value, other: Value) -> Value {
+        let holds = self.builder.ins().fcmp(by, a, b);
+        let holds = self.builder.ins().bitcast(types::F64X2, little(), holds);
+        self.builder.ins().bitselect(holds, one, other)
+    }
+
     /// A value for each lane, put side by side.
     fn by_lanes(&mut self, index: LocalId, f: &mut dyn FnMut(&mut Self) -> Made<Value>) -> Made<Value> {
         let first = self.loops.get(&index).copied().ok_or("an index")?;
@@ -360,6 +375,7 @@ impl<'g> Generator<'g> {
                 self.wide_guarded(pred, product)
             }
             Rhs::Reduce(r) if fixed => self.wide_element(index, &r.of),
+            Rhs::Zero => Ok(self.wide_constant(0.0)),
             Rhs::Map { operation, pred, args } if fixed && self.has_wide(*operation, args) => {
                 let mut operands = Vec::new();
                 for arg in args {
@@ -403,6 +419,8 @@ impl<'g> Generator<'g> {
                         | ScalarFn::Ceil
                         | ScalarFn::Trunc
                         | ScalarFn::Round
+                        | ScalarFn::Sign
+                        | ScalarFn::Relu
                         | ScalarFn::Max
                         | ScalarFn::Min
                 );
@@ -423,6 +441,16 @@ impl<'g> Generator<'g> {
             (Operation::Scalar(ScalarFn::Ceil), [a]) => self.builder.ins().ceil(*a),
             (Operation::Scalar(ScalarFn::Trunc), [a]) => self.builder.ins().trunc(*a),
             (Operation::Scalar(ScalarFn::Round), [a]) => self.builder.ins().nearest(*a),
+            (Operation::Scalar(ScalarFn::Sign), [a]) => {
+                let [zero, one, minus] = [0.0, 1.0, -1.0].map(|x| self.wide_constant(x));
+                let rest = self.wide_choice(FloatCC::Unordered, *a, *a, *a, zero);
+                let rest = self.wide_choice(FloatCC::LessThan, *a, zero, minus, rest);
+                self.wide_choice(FloatCC::GreaterThan, *a, zero, one, rest)
+            }
+            (Operation::Scalar(ScalarFn::Relu), [a]) => {
+                let zero = self.wide_constant(0.0);
+                self.wide_choice(FloatCC::UnorderedOrGreaterThan, *a, zero, *a, zero)
+            }
             (Operation::Scalar(ScalarFn::Max), [a, b]) => self.wide_extreme(FloatCC::GreaterThanOrEqual, *a, *b),
             (Operation::Scalar(ScalarFn::Min), [a, b]) => self.wide_extreme(FloatCC::LessThanOrEqual, *a, *b),
             _ => return Err("an operation that vectors do not have".to_owned()),

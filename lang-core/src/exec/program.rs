@@ -8,7 +8,7 @@ use crate::ir::core::Callee;
 use crate::ir::region::Loop;
 use crate::ir::ssa::{Access, Check, Rhs, Ssa, Stmt, Var, for_each_read, index_number, reads};
 use crate::predicate::{Atom, Poly, Pred};
-use crate::schedule::{self, schedule};
+use crate::schedule::{self, Prepared, schedule};
 
 /// A function, ready to run.
 pub(super) struct Program {
@@ -42,10 +42,24 @@ impl Program {
     /// With a backend, what it has code for is run by that.
     pub(super) fn new(ssa: Arc<Ssa>, backend: Option<&dyn Backend>) -> Self {
         let of = Arc::clone(&ssa);
-        let ssa = if backend.is_some() { schedule::prepared(ssa) } else { ssa };
-        let mut steps = match backend {
-            None => (0..).zip(&ssa.stmts).map(|(k, _)| Step::Statement(Var(k))).collect(),
-            Some(backend) => steps(&ssa, backend),
+        let (ssa, mut steps) = match backend {
+            None => {
+                let steps = (0..).zip(&ssa.stmts).map(|(k, _)| Step::Statement(Var(k))).collect();
+                (ssa, steps)
+            }
+            Some(backend) => {
+                let prepared = schedule::prepared(Arc::clone(&ssa), true);
+                let made = steps(&prepared, backend);
+                let is_run = |step: &Step| matches!(step, Step::Kernel(ready) if ready.code.is_none());
+                if prepared.has_repeats() && made.iter().any(is_run) {
+                    // Loops that became statements have no meaning one by one.
+                    let prepared = schedule::prepared(ssa, false);
+                    let steps = steps(&prepared, backend);
+                    (prepared.ssa, steps)
+                } else {
+                    (prepared.ssa, made)
+                }
+            }
         };
         let dead = dead(&ssa, &mut steps);
         let mut calls: HashMap<Call<'_>, u32> = HashMap::new();
@@ -97,10 +111,11 @@ fn for_each_read_of_check(check: &Check, f: &mut dyn FnMut(Var)) {
 }
 
 /// The steps with the code of kernels: first the inputs, which are there from the beginning.
-fn steps(ssa: &Arc<Ssa>, backend: &dyn Backend) -> Vec<Step> {
+fn steps(prepared: &Prepared, backend: &dyn Backend) -> Vec<Step> {
+    let ssa = &prepared.ssa;
     let inputs = (0..).zip(&ssa.stmts).filter(|(_, s)| matches!(s.rhs, Rhs::Input(_)));
     let mut steps: Vec<Step> = inputs.map(|(k, _)| Step::Statement(Var(k))).collect();
-    for step in schedule(ssa).steps {
+    for step in schedule(prepared).steps {
         steps.push(match step {
             schedule::Step::Statement(var) => Step::Statement(var),
             schedule::Step::Kernel(kernel, needs) => {

@@ -1,6 +1,6 @@
 //! Which expressions are asked for elsewhere before they are evaluated here: calls and loops that may be long. What is
-//! short is evaluated here at once, and so is a loop whose steps are: elsewhere each step of a loop costs as much as some
-//! hundred operations on numbers.
+//! short is evaluated here at once, and so is a loop with a condition whose steps are: elsewhere each step of such a loop
+//! costs as much as some hundred operations on numbers.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ struct Region {
 struct Inside {
     /// Work on whole arrays.
     arrays: bool,
-    /// A loop without that.
+    /// A loop with a condition, without that.
     short_steps: bool,
 }
 
@@ -138,7 +138,8 @@ impl Look<'_> {
                     let steps = step_parts(&node.kind);
                     let inside = self.steps(body, &steps);
                     all.arrays |= inside.arrays;
-                    all.short_steps |= inside.short_steps || !inside.arrays;
+                    let short = !inside.arrays && matches!(node.kind, Expr::Loop { .. });
+                    all.short_steps |= inside.short_steps || short;
                     node.kind.for_each_child(&body.nodes, &mut |child| {
                         if !steps.contains(&Some(child)) {
                             open.push(child);

@@ -17,6 +17,7 @@ mod indices;
 mod nest;
 pub mod order;
 pub mod origin;
+pub(crate) mod put;
 pub mod read;
 pub mod reduce;
 pub mod region;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::ir::core::{Callee, Constant, Leaf, Operation};
 use crate::ir::flat::{Input, Source};
+use crate::ir::put::Put;
 use crate::ir::region::Loop;
 use crate::ir::ssa::{self, Access, Addend, Builder, Check, Rhs, Ssa, Var, index_number};
 use crate::predicate::{Atom, LocalId, Poly, Pred};
@@ -164,7 +165,7 @@ fn called(
     needs: &[u32],
 ) -> Vec<Var> {
     let own: Vec<Poly> = batch.iter().enumerate().map(|(k, n)| ssa::index(k, n).value()).collect();
-    let put = Put { sizes: locals(builder, ssa, sizes, args, batch.len()), vars: Vec::new(), outer: batch.len() };
+    let put = Put { locals: locals(builder, ssa, sizes, args, batch.len()), vars: Vec::new(), outer: batch.len() };
     let parts = (0..).zip(&ssa.outputs).map(|(part, (leaf, _))| {
         let args = args.iter().map(|var| Access { var: *var, at: own.clone() }).collect();
         let dims = batch.iter().cloned().chain(leaf.dims.iter().map(|n| put.poly(n))).collect();
@@ -226,7 +227,11 @@ fn inlined(
     needs: &[u32],
     globals: &mut dyn FnMut(&mut Builder, &Input) -> Var,
 ) -> Vec<Var> {
-    let mut put = Put { sizes: locals(builder, ssa, sizes, args, batch.len()), vars: Vec::new(), outer: batch.len() };
+    let mut put = Put { locals: locals(builder, ssa, sizes, args, batch.len()), vars: Vec::new(), outer: batch.len() };
+    // With the indices of the place, or the same for all.
+    let batched = put.around();
+    let batched = |var: Var| Access { var, at: batched.clone() };
+    let shared = |var: Var| Access { var, at: Vec::new() };
     let params = ssa.inputs.iter().enumerate().filter(|(_, i)| i.source.is_passed());
     let places: HashMap<usize, usize> = params.enumerate().map(|(nth, (k, _))| (k, nth)).collect();
     let mut checks = vec![None; ssa.checks.len()];
@@ -242,36 +247,36 @@ fn inlined(
         }
         let place = match &stmt.rhs {
             Rhs::Input(k) => match places.get(&(*k as usize)).and_then(|nth| args.get(*nth)) {
-                Some(arg) => Place::Batched(*arg),
+                Some(arg) => batched(*arg),
                 None => match ssa.inputs.get(*k as usize) {
-                    Some(input) => Place::Shared(globals(builder, input)),
-                    None => Place::Shared(builder.zero(&dims, scalar)),
+                    Some(input) => shared(globals(builder, input)),
+                    None => shared(builder.zero(&dims, scalar)),
                 },
             },
-            Rhs::Constant(c) => Place::Shared(builder.constant(*c, scalar)),
-            Rhs::Zero => Place::Batched(builder.zero(&dims, scalar)),
-            Rhs::Index(p) => Place::Batched(index_statement(builder, &dims, &put.poly(p))),
+            Rhs::Constant(c) => shared(builder.constant(*c, scalar)),
+            Rhs::Zero => batched(builder.zero(&dims, scalar)),
+            Rhs::Index(p) => batched(index_statement(builder, &dims, &put.poly(p))),
             Rhs::Add(items) => {
                 let terms: Vec<Addend> = items
                     .iter()
                     .map(|a| Addend { neg: a.neg, pred: pred.and(&put.pred(&a.pred)), of: put.access(&a.of) })
                     .collect();
-                Place::Batched(builder.add(&dims, scalar, &terms, all))
+                batched(builder.add(&dims, scalar, &terms, all))
             }
             Rhs::Contract { bound, pred: own, neg, factors } => {
                 let bound = bound.iter().map(|n| put.poly(n)).collect();
                 let factors: Vec<Access> = factors.iter().map(|a| put.access(a)).collect();
-                Place::Batched(builder.contract(&dims, bound, &pred.and(&put.pred(own)), *neg, &factors, all))
+                batched(builder.contract(&dims, bound, &pred.and(&put.pred(own)), *neg, &factors, all))
             }
             Rhs::Reduce(r) => {
                 let mut r = r.map(&|p| put.poly(p), &|p| put.pred(p), &mut |a| put.access(a));
                 r.pred = pred.and(&r.pred);
-                Place::Batched(builder.reduce(&dims, scalar, r, all))
+                batched(builder.reduce(&dims, scalar, r, all))
             }
             Rhs::Order(o) => {
                 let mut o = o.map(&|p| put.pred(p), &mut |a| put.access(a));
                 o.pred = pred.and(&o.pred);
-                Place::Batched(builder.order(&dims, o, all))
+                batched(builder.order(&dims, o, all))
             }
             Rhs::Map { operation, pred: own, args } => {
                 let places: Vec<Access> = args.iter().map(|a| put.access(a)).collect();
@@ -283,7 +288,7 @@ fn inlined(
                 {
                     pred = pred.and(&builder.support(place));
                 }
-                Place::Batched(builder.map(&dims, scalar, *operation, &pred, &places, all))
+                batched(builder.map(&dims, scalar, *operation, &pred, &places, all))
             }
             Rhs::Call { callee, sizes, pred: own, args, batch: inner, part } => {
                 let of = Part {
@@ -293,13 +298,13 @@ fn inlined(
                     batch: *inner as usize + batch.len(),
                     part: *part,
                 };
-                Place::Batched(of.push(builder, dims, stmt.scalar, &pred.and(&put.pred(own)), &all))
+                batched(of.push(builder, dims, stmt.scalar, &pred.and(&put.pred(own)), &all))
             }
             Rhs::Loop(of, part) => {
                 let inner = of.map(&mut |a| put.access(a), &|p| put.poly(p), &|p| pred.and(&put.pred(p)));
                 let batch = batch.iter().cloned().chain(inner.batch).collect();
                 let inner = Loop { batch, ..inner };
-                Place::Batched(builder.looped(&dims, scalar, &Arc::new(inner), *part, all))
+                batched(builder.looped(&dims, scalar, &Arc::new(inner), *part, all))
             }
             Rhs::Update { base, batch: inner, bound, pred: own, at, value, add } => {
                 let outer = u32::try_from(batch.len()).unwrap_or(u32::MAX);
@@ -312,7 +317,7 @@ fn inlined(
                     value: put.access(value),
                     add: *add,
                 };
-                Place::Batched(builder.update(&dims, scalar, of, all))
+                batched(builder.update(&dims, scalar, of, all))
             }
         };
         put.vars.push(place);
@@ -437,59 +442,5 @@ pub(crate) fn integer(builder: &Builder, of: &Access) -> Poly {
         Some(Rhs::Index(p)) => ssa::at_indices(p, &seen.at),
         Some(Rhs::Constant(Constant::Int(i))) => Poly::constant((*i).into()),
         _ => Poly::atom(Atom::Read(seen.var.local(), seen.var.name(), seen.at.into())),
-    }
-}
-
-/// What a statement of a definition is at its call: with the indices of the place, or the same for all.
-#[derive(Clone, Copy)]
-enum Place {
-    Batched(Var),
-    Shared(Var),
-}
-
-/// A definition put in a place.
-struct Put {
-    sizes: HashMap<LocalId, Poly>,
-    vars: Vec<Place>,
-    /// How many indices the place has.
-    outer: usize,
-}
-
-impl Put {
-    fn access_at(&self, var: Var, at: Vec<Poly>) -> Access {
-        match self.vars.get(var.0 as usize) {
-            Some(Place::Shared(var)) => Access { var: *var, at },
-            Some(Place::Batched(var)) => {
-                let own = (0..self.outer).map(|k| ssa::index(k, &Poly::default()).value());
-                Access { var: *var, at: own.chain(at).collect() }
-            }
-            None => Access { var, at },
-        }
-    }
-
-    fn access(&self, a: &Access) -> Access {
-        self.access_at(a.var, a.at.iter().map(|p| self.poly(p)).collect())
-    }
-
-    fn poly(&self, p: &Poly) -> Poly {
-        p.substitute(&|a| match a {
-            Atom::Local(l, _) => match index_number(*l) {
-                Some(k) => Some(ssa::index(self.outer + k, &Poly::default()).value()),
-                None => self.sizes.get(l).cloned(),
-            },
-            Atom::Read(x, _, at) => {
-                let of = self.access_at(Var::of_local(*x)?, at.iter().map(|p| self.poly(p)).collect());
-                Some(Poly::atom(Atom::Read(of.var.local(), of.var.name(), of.at.into())))
-            }
-            _ => None,
-        })
-    }
-
-    fn pred(&self, p: &Pred) -> Pred {
-        p.map(&|p| self.poly(p)).replace_opaque(&|x| {
-            let of = self.access_at(Var::of_local(x.of)?, x.at.to_vec());
-            let (local, name, at) = (of.var.local(), of.var.name(), of.at.into());
-            Some(if x.array { Pred::Is(local, name, at, true) } else { Pred::Member(local, name, at, true) })
-        })
     }
 }

@@ -12,7 +12,7 @@ mod drawn;
 #[cfg(test)]
 pub(crate) mod testing;
 
-pub use context::Context;
+pub use context::{Context, Mark};
 pub use poly::{Atom, LocalId, Poly};
 pub use pred::{Index, Opaque, Pred};
 pub use prove::Facts;

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::items::{Item, has_reads};
+use super::items::{Item, has_reads, item};
 use super::kernel::{Loop, Node, Set};
 use crate::ir::core::Operation;
 use crate::ir::ssa::{Access, Rhs, Ssa, Stmt, Var, at_indices, index_number};
@@ -28,7 +28,8 @@ impl Again {
             let read: HashSet<Var> = item.reads.iter().map(|r| r.var).chain(item.asks.iter().copied()).collect();
             read.into_iter().for_each(|var| readers.entry(var).or_default().push(item));
         }
-        for item in all.iter().filter(|item| !kept.contains(&item.var)) {
+        // What a loop carries is another thing in each iteration.
+        for item in all.iter().filter(|item| !kept.contains(&item.var) && item.repeat.is_none()) {
             let stmt = ssa.stmts.get(item.var.0 as usize);
             if let Some(cost) = stmt.and_then(|stmt| cost(ssa, stmt, item, &known))
                 && cost.work <= MOST_WORK
@@ -91,6 +92,7 @@ impl Again {
                     self.put_within(ssa, body, Some(&index.clone()), &mut wanted);
                 }
                 Node::If(_, body) => self.put_within(ssa, body, around, &mut wanted),
+                Node::Product(of) => self.put_within(ssa, &mut of.body, around, &mut wanted),
                 Node::Clear(..) => {}
                 Node::Set(set) => set.rhs.for_each_access(&mut |read| wanted.push((read.var, read.at.clone()))),
             }
@@ -176,6 +178,13 @@ struct Cost {
     work: u32,
     /// The most axes of what it is made of.
     axes: usize,
+}
+
+/// Would it be computed again wherever it is read, if only that counts?
+pub(super) fn is_cheap(ssa: &Ssa, var: Var) -> bool {
+    let Some(stmt) = ssa.stmts.get(var.0 as usize) else { return false };
+    let item = item(ssa, var, stmt);
+    cost(ssa, stmt, &item, &HashMap::new()).is_some_and(|c| c.work <= MOST_WORK && c.axes < item.extents.len())
 }
 
 /// What an element takes with what is computed again for it; `None` where that is not known, or much.

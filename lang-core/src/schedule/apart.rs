@@ -5,12 +5,13 @@
 //! `Y[p] = Σ i, j: [p == P[j]] · A[i] · B[j]` becomes `T[j] = Σ i: A[i] · B[j]` and `Y[p] = Σ j: [p == P[j]] · T[j]`.
 //! What is new comes behind all other statements, whose numbers stay.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use super::is_trivial;
 use super::items::has_reads;
-use crate::ir::ssa::{Access, Rhs, Ssa, Stmt, Var, at_indices, for_each_read, index, index_number};
-use crate::predicate::{Atom, Poly, Pred};
+use super::numbers::{access, indices, indices_of, places};
+use crate::ir::ssa::{Access, Rhs, Ssa, Stmt, Var, at_indices, for_each_read, index};
+use crate::predicate::{Poly, Pred};
 
 /// The function with such products taken apart, if there are any.
 pub(super) fn apart(ssa: &Ssa) -> Option<Ssa> {
@@ -200,35 +201,6 @@ fn fetched(ssa: &Ssa, product: &Product<'_>, factor: &Access) -> Option<(Stmt, V
 /// Is there more than a few iterations of these indices, as far as their extents tell?
 fn are_many(extents: &[Poly], which: &[usize]) -> bool {
     which.iter().filter_map(|j| extents.get(*j)).any(|n| n.as_constant().is_none_or(|n| n > 4))
-}
-
-/// The number that each index has in a statement with these of them.
-fn places(which: &[usize], all: usize) -> Vec<Poly> {
-    let new = |j| which.iter().position(|k| *k == j).map(|k| index(k, &Poly::default()).value());
-    (0..all).map(|j| new(j).unwrap_or_default()).collect()
-}
-
-fn access(of: &Access, renumbered: &[Poly]) -> Access {
-    Access { var: of.var, at: of.at.iter().map(|p| at_indices(p, renumbered)).collect() }
-}
-
-/// The indices of a statement that polynomials have.
-fn indices<'p>(all: impl IntoIterator<Item = &'p Poly>) -> BTreeSet<usize> {
-    let mut found = BTreeSet::new();
-    for p in all {
-        p.for_each_atom(&mut |a| {
-            if let Atom::Local(l, _) = a {
-                found.extend(index_number(*l));
-            }
-        });
-    }
-    found
-}
-
-fn indices_of(p: &Pred) -> BTreeSet<usize> {
-    let mut found = BTreeSet::new();
-    p.visit(&mut |p| found.extend(indices([p])), &mut |_| {});
-    found
 }
 
 #[cfg(test)]

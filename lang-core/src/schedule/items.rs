@@ -3,7 +3,9 @@
 
 use std::collections::HashSet;
 
-use super::is_trivial;
+use super::products::Product;
+use super::repeat::State;
+use super::{Prepared, is_trivial};
 use crate::ir::ssa::{Access, Rhs, Ssa, Stmt, Var, at_indices, for_each_read, index, index_number, reads};
 use crate::predicate::{Atom, Index, Poly, Pred};
 use crate::syntax::ops::Scalar;
@@ -32,6 +34,12 @@ pub(super) struct Item {
     pub(super) chooses: bool,
     /// Are its elements cleared, as terms are joined to them?
     pub(super) cleared: bool,
+    /// Is it a product of matrices?
+    pub(super) product: Option<Product>,
+    /// The loop in which it is with others, all in one, and the index of the iteration.
+    pub(super) repeat: Option<(usize, usize)>,
+    /// Is it what this loop carries?
+    pub(super) state: Option<State>,
 }
 
 /// What an index of an item is.
@@ -43,6 +51,8 @@ pub(super) enum Place {
     Loop(Index),
     /// The value that an equation tells.
     Told(Poly),
+    /// That of a product of matrices, which has all of its values.
+    Product,
 }
 
 impl Item {
@@ -55,6 +65,18 @@ impl Item {
     pub(super) fn ready(&self) -> impl Iterator<Item = usize> {
         let before = if self.chooses && self.open().any(|k| k < self.free) { self.free } else { usize::MAX };
         self.open().filter(move |k| *k < before)
+    }
+
+    /// It is a product of matrices, if nothing else is known of its indices.
+    fn multiplies(&mut self, product: Product) {
+        if self.indices.iter().any(|p| *p != Place::Open) {
+            return;
+        }
+        for k in product.along {
+            self.indices.get_mut(k).into_iter().for_each(|slot| *slot = Place::Product);
+        }
+        self.reads.extend(product.factors.iter().cloned());
+        self.product = Some(product);
     }
 
     /// Would the loop over this index be that over the terms of which it chooses one?
@@ -75,11 +97,11 @@ impl Items {
     }
 
     /// The statements but inputs and those that are written where they are read, each behind those it reads.
-    pub(super) fn all(&self, ssa: &Ssa) -> Vec<Item> {
+    pub(super) fn all(&self, prepared: &Prepared) -> Vec<Item> {
+        let ssa = &*prepared.ssa;
         let kept = self.kept(ssa);
         let mut all = Vec::new();
-        let apart = first_apart(ssa);
-        for var in ordered(ssa) {
+        for var in ordered(prepared) {
             let Some(stmt) = ssa.stmts.get(var.0 as usize) else { continue };
             let is_input = matches!(stmt.rhs, Rhs::Input(_));
             if is_input || is_trivial(&stmt.rhs) && !kept.contains(&var) {
@@ -87,7 +109,15 @@ impl Items {
             }
             let mut item = item(ssa, var, stmt);
             // What is done apart has loops of its own.
-            item.asks.extend(item.reads.iter().map(|read| read.var).filter(|v| apart.is_some_and(|first| *v >= first)));
+            item.asks.extend(item.reads.iter().map(|read| read.var).filter(|v| prepared.apart.contains(&v.0)));
+            if let Some(product) = prepared.products.get(&var).filter(|_| item.in_kernel) {
+                item.multiplies(product.clone());
+            }
+            if let Some((nth, repeat)) = prepared.repeat_of(var) {
+                item.repeat = repeat.axis.get(&var).map(|axis| (nth, *axis));
+                item.state = repeat.states.get(&var).cloned();
+                item.reads.extend(item.state.iter().map(|state| state.init.clone()));
+            }
             all.push(item);
         }
         all
@@ -112,21 +142,10 @@ impl Items {
     }
 }
 
-/// The first of the statements that came last, and are read by some before them ([`super::apart`]).
-fn first_apart(ssa: &Ssa) -> Option<Var> {
-    let mut first = None;
-    for (k, stmt) in (0..).map(Var).zip(&ssa.stmts) {
-        stmt.rhs.for_each_operand(&mut |v| {
-            if v > k && first.is_none_or(|first| v < first) {
-                first = Some(v);
-            }
-        });
-    }
-    first
-}
-
-/// The statements, each behind those it reads: one of those behind all others right before what reads it first.
-fn ordered(ssa: &Ssa) -> Vec<Var> {
+/// The statements, each behind those it reads: one of those behind all others right before what reads it first. Those of
+/// a loop are side by side, in its order.
+fn ordered(prepared: &Prepared) -> Vec<Var> {
+    let ssa = &*prepared.ssa;
     let mut order = Vec::new();
     let mut placed = vec![false; ssa.stmts.len()];
     for k in (0..).take(ssa.stmts.len()).map(Var) {
@@ -135,11 +154,32 @@ fn ordered(ssa: &Ssa) -> Vec<Var> {
             let (Some(slot), Some(stmt)) = (placed.get_mut(var.0 as usize), ssa.stmts.get(var.0 as usize)) else {
                 continue;
             };
+            let repeat = prepared.repeat_of(var).map(|(_, repeat)| repeat);
             if ready {
-                order.push(var);
+                match repeat {
+                    Some(repeat) => order.extend(&repeat.order),
+                    None => order.push(var),
+                }
             } else if !std::mem::replace(slot, true) {
                 open.push((var, true));
-                stmt.rhs.for_each_operand(&mut |v| open.extend((v > k).then_some((v, false))));
+                let mut see = |v: Var| open.extend((v > k).then_some((v, false)));
+                let Some(repeat) = repeat else {
+                    stmt.rhs.for_each_operand(&mut see);
+                    prepared.products.get(&var).into_iter().flat_map(|p| &p.factors).for_each(|f| see(f.var));
+                    continue;
+                };
+                for of in &repeat.order {
+                    placed.get_mut(of.0 as usize).into_iter().for_each(|slot| *slot = true);
+                }
+                let outside = |v: Var| !repeat.axis.contains_key(&v);
+                for stmt in repeat.order.iter().filter_map(|v| ssa.stmts.get(v.0 as usize)) {
+                    stmt.rhs.for_each_operand(&mut |v| {
+                        if outside(v) {
+                            see(v)
+                        }
+                    });
+                }
+                repeat.states.values().map(|state| state.init.var).for_each(see);
             }
         }
     }
@@ -156,7 +196,7 @@ fn asked_by(ssa: &Ssa, check: u32) -> Vec<Var> {
     all
 }
 
-fn item(ssa: &Ssa, var: Var, stmt: &Stmt) -> Item {
+pub(super) fn item(ssa: &Ssa, var: Var, stmt: &Stmt) -> Item {
     let mut extents = stmt.dims.clone();
     let free = extents.len();
     if let Rhs::Contract { bound, .. } | Rhs::Reduce(crate::ir::reduce::Reduce { bound, .. }) = &stmt.rhs {
@@ -178,7 +218,22 @@ fn item(ssa: &Ssa, var: Var, stmt: &Stmt) -> Item {
         told(pred, free, &mut indices);
     }
     let chooses = matches!(&stmt.rhs, Rhs::Reduce(r) if r.reducer.gives_place());
-    Item { var, in_kernel, free, extents, indices, reads: found, asks, needs, reduces, chooses, cleared: false }
+    Item {
+        var,
+        in_kernel,
+        free,
+        extents,
+        indices,
+        reads: found,
+        asks,
+        needs,
+        reduces,
+        chooses,
+        cleared: false,
+        product: None,
+        repeat: None,
+        state: None,
+    }
 }
 
 /// Indices of the elements that equations with bound indices or with data tell.
@@ -243,7 +298,7 @@ fn read_by(ssa: &Ssa, p: &Pred, found: &mut Vec<Access>, needs: &mut Vec<u32>) {
 }
 
 /// Can loops of a kernel have it?
-fn fits(ssa: &Ssa, stmt: &Stmt) -> bool {
+pub(super) fn fits(ssa: &Ssa, stmt: &Stmt) -> bool {
     if stmt.scalar.is_none() || stmt.dims.iter().any(has_reads) {
         return false;
     }

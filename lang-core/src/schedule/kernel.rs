@@ -4,7 +4,7 @@
 
 use crate::ir::core::Constant;
 use crate::ir::reduce::Reducer;
-use crate::ir::ssa::{FIRST_INDEX, Rhs, Var};
+use crate::ir::ssa::{Access, FIRST_INDEX, Rhs, Var};
 use crate::predicate::{Atom, Index, LocalId, Poly, Pred};
 use crate::syntax::ops::Scalar;
 
@@ -26,7 +26,7 @@ pub struct Kernel {
     pub integers: Vec<Atom>,
     /// What is done.
     pub body: Vec<Node>,
-    /// What it sets, in the order of the statements.
+    /// What it sets, each behind what it is made of.
     pub sets: Vec<Var>,
 }
 
@@ -80,6 +80,8 @@ pub enum Node {
     },
     /// What is inside runs where the predicate holds.
     If(Pred, Vec<Node>),
+    /// Products of matrices.
+    Product(Box<Product>),
     /// The elements of a variable at these indices are this; where there is no index, all along the axis.
     Clear(Var, Vec<Option<Poly>>, Constant),
     /// An element of a variable is this, or has one more term.
@@ -95,6 +97,8 @@ pub struct Loop {
     pub from: Vec<Poly>,
     /// It ends before each of them.
     pub to: Vec<Poly>,
+    /// Does each iteration need what the one before left?
+    pub in_order: bool,
     /// What is inside.
     pub body: Vec<Node>,
 }
@@ -110,6 +114,27 @@ pub struct Set {
     pub rhs: Rhs,
     /// How the term is joined to those before.
     pub join: Option<Join>,
+}
+
+/// A product of matrices: each element `X[…, m, …, n, …]` is `± Σ k: A[…, m, …, k, …] · B[…, k, …, n, …]`, over all of three
+/// indices. Each stands alone where an element is read, and all that is read is there. It may be done as one; the loops
+/// give the same.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Product {
+    /// The result.
+    pub var: Var,
+    /// Its indices.
+    pub at: Vec<Poly>,
+    /// Is it negated?
+    pub neg: bool,
+    /// The index of the first factor's rows, of the second's columns, and of what is summed.
+    pub along: [Index; 3],
+    /// The factors.
+    pub factors: [Access; 2],
+    /// Is a factor zero where the loops have no term? Where the result is not finite, they decide.
+    pub masked: bool,
+    /// The same as loops.
+    pub body: Vec<Node>,
 }
 
 /// How terms are joined.
@@ -128,6 +153,7 @@ impl Node {
             Self::Loop(Loop { body, .. }) | Self::Told { body, .. } | Self::If(_, body) => {
                 body.iter().for_each(|node| node.for_each_set(f));
             }
+            Self::Product(of) => of.body.iter().for_each(|node| node.for_each_set(f)),
             Self::Clear(..) => {}
             Self::Set(set) => f(set),
         }

@@ -7,22 +7,30 @@
 
 mod again;
 mod apart;
+mod fewer;
 mod group;
 mod items;
 pub mod kernel;
 mod narrow;
+mod numbers;
 mod places;
+mod products;
+mod repeat;
+mod split;
+mod sums;
 mod terms;
 mod text;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::ir::ssa::{Rhs, Ssa, Var};
 use again::Again;
 use group::Builder;
 use items::{Item, Items};
-pub use kernel::{Join, Kernel, Loop, Node, Place, Role, Set, loop_number};
+pub use kernel::{Join, Kernel, Loop, Node, Place, Product, Role, Set, loop_number};
+use repeat::Repeat;
 pub use text::Shown;
 
 /// A function as steps, in their order.
@@ -41,20 +49,60 @@ pub enum Step {
     Kernel(Arc<Kernel>, Vec<u32>),
 }
 
-/// The function as it is scheduled: without questions that need not be asked, and with what data tell done once
-/// ([`apart`]). Its statements are called the same; new ones come behind them, and may be read by those before.
-#[must_use]
-pub fn prepared(ssa: Arc<Ssa>) -> Arc<Ssa> {
-    let ssa = terms::unasked(&ssa).map_or(ssa, Arc::new);
-    apart::apart(&ssa).map_or(ssa, Arc::new)
+/// A function as it is scheduled. Its statements are called the same; new ones come behind them, and may be read by those
+/// before.
+pub struct Prepared {
+    /// Its statements.
+    pub ssa: Arc<Ssa>,
+    /// Those that are done apart from what reads them.
+    apart: Range<u32>,
+    /// Those that are products of matrices.
+    products: HashMap<Var, products::Product>,
+    /// Loops that became statements.
+    repeats: Vec<Repeat>,
 }
 
-/// The steps of a function that is prepared.
+impl Prepared {
+    /// Did loops become statements? These have a meaning as kernels alone.
+    #[must_use]
+    pub fn has_repeats(&self) -> bool {
+        !self.repeats.is_empty()
+    }
+
+    /// The loop that a statement is of.
+    fn repeat_of(&self, var: Var) -> Option<(usize, &Repeat)> {
+        self.repeats.iter().enumerate().find(|(_, repeat)| repeat.axis.contains_key(&var))
+    }
+}
+
+/// The function without questions that need not be asked ([`terms`]) and axes that are not needed ([`fewer`]), with sums
+/// taken where they are least ([`sums`]), what data tell done once ([`apart`]), and what products of matrices need
+/// ([`products`]). Loops become statements, if that is `repeated` ([`repeat`]).
 #[must_use]
-pub fn schedule(ssa: &Ssa) -> Schedule {
+pub fn prepared(ssa: Arc<Ssa>, repeated: bool) -> Prepared {
+    let ssa = terms::unasked(&ssa).map_or(ssa, Arc::new);
+    let ssa = fewer::fewer(&ssa).map_or(ssa, Arc::new);
+    let ssa = sums::sums(&ssa).map_or(ssa, Arc::new);
+    let count = |ssa: &Ssa| u32::try_from(ssa.stmts.len()).unwrap_or(u32::MAX);
+    let first = count(&ssa);
+    let ssa = apart::apart(&ssa).map_or(ssa, Arc::new);
+    let apart = first..count(&ssa);
+    let (with, products) = products::products(&ssa);
+    let ssa = with.map_or(ssa, Arc::new);
+    let (ssa, repeats) = match if repeated { repeat::repeats(&ssa) } else { None } {
+        Some((made, repeats)) => (Arc::new(made), repeats),
+        None => (ssa, Vec::new()),
+    };
+    Prepared { ssa, apart, products, repeats }
+}
+
+/// The steps of a function.
+#[must_use]
+pub fn schedule(prepared: &Prepared) -> Schedule {
+    let ssa = &*prepared.ssa;
     let items = Items::new(ssa);
     let mut steps = Vec::new();
-    let mut rest: Vec<Item> = items.all(ssa);
+    let mut rest: Vec<Item> = items.all(prepared);
     let again = Again::new(ssa, &items.kept(ssa), &mut rest);
     let making = Making { ssa, items: &items, again: &again };
     // What is a number is done in the loops that come next.
@@ -72,15 +120,54 @@ pub fn schedule(ssa: &Ssa) -> Schedule {
             numbers.push(rest.remove(0));
             continue;
         }
+        take_ready(&mut rest, &mut numbers);
         let builder = Builder::new();
         let held: HashSet<Var> = numbers.iter().map(|n| n.var).collect();
-        let (group, left) = builder.best(&rest, &held);
+        let (mut group, mut left) = builder.best(&rest, &held);
+        group.extend(numbers_of(&group, &held, &mut left));
         rest = left;
         let members: Vec<Item> = std::mem::take(&mut numbers).into_iter().chain(group).collect();
         steps.push(making.kernel(members, &rest));
     }
     making.close(&mut numbers, &rest, &mut steps);
     Schedule { steps }
+}
+
+/// Takes the numbers that are made of nothing that is still to be done: they are done before the loops.
+fn take_ready(rest: &mut Vec<Item>, numbers: &mut Vec<Item>) {
+    let mut open: HashSet<Var> = HashSet::new();
+    for item in std::mem::take(rest) {
+        let is_done = |v: &Var| !open.contains(v);
+        let asks_none = |v: &Var| is_done(v) && !numbers.iter().any(|n| n.var == *v);
+        let is_number = item.in_kernel && item.open().next().is_none();
+        if is_number && item.reads.iter().all(|r| is_done(&r.var)) && item.asks.iter().all(asks_none) {
+            numbers.push(item);
+        } else {
+            open.insert(item.var);
+            rest.push(item);
+        }
+    }
+}
+
+/// Takes the numbers that are made of what a kernel makes, and of nothing that comes later: they are done behind its loops.
+/// What is `held` is done in it too.
+fn numbers_of(group: &[Item], held: &HashSet<Var>, left: &mut Vec<Item>) -> Vec<Item> {
+    let mut made: HashSet<Var> = group.iter().map(|item| item.var).chain(held.iter().copied()).collect();
+    let mut later = HashSet::new();
+    let mut taken = Vec::new();
+    for item in std::mem::take(left) {
+        let of_kernel = item.reads.iter().any(|r| made.contains(&r.var));
+        let known = !item.reads.iter().any(|r| later.contains(&r.var))
+            && !item.asks.iter().any(|v| later.contains(v) || made.contains(v));
+        if item.in_kernel && item.open().next().is_none() && of_kernel && known {
+            made.insert(item.var);
+            taken.push(item);
+        } else {
+            later.insert(item.var);
+            left.push(item);
+        }
+    }
+    taken
 }
 
 /// What kernels are made of.
@@ -115,12 +202,15 @@ impl Making<'_> {
         for item in later {
             read_later.extend(item.reads.iter().map(|r| r.var).chain(item.asks.iter().copied()));
         }
+        let states: Vec<Var> = members.iter().filter(|m| m.state.is_some()).map(|m| m.var).collect();
         let mut body = Builder::new().nodes(ssa, members);
         let places = self.places(&body, &read_later);
-        narrow::narrow(&mut body, &places);
+        let states: HashSet<Var> = states.into_iter().collect();
+        narrow::narrow(&mut body, &places, &states);
         self.again.put(ssa, &mut body);
         let mut places = self.places(&body, &read_later);
         places::wholes(&body, &mut places);
+        split::split(ssa, &mut body);
         let integers = places::integers(&body, &mut places);
         let sets = sets(&body);
         Step::Kernel(Arc::new(Kernel { places, integers, body, sets }), needs)
@@ -131,11 +221,12 @@ impl Making<'_> {
     }
 }
 
-/// What is set, in the order of the statements.
+/// What is set, each behind what it is made of.
 fn sets(body: &[Node]) -> Vec<Var> {
-    let mut all = BTreeSet::new();
-    body.iter().for_each(|node| node.for_each_set(&mut |set| all.extend([set.var])));
-    all.into_iter().collect()
+    let mut all = Vec::new();
+    let mut known = HashSet::new();
+    body.iter().for_each(|node| node.for_each_set(&mut |set| all.extend(known.insert(set.var).then_some(set.var))));
+    all
 }
 
 /// Is it nothing but a constant or an index expression, so that it is written where it is read?

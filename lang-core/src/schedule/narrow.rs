@@ -7,11 +7,12 @@ use super::kernel::{Loop, Node, Place, Role};
 use crate::ir::ssa::{Rhs, Var};
 use crate::predicate::{Atom, LocalId, Poly, Pred};
 
-/// Takes bounds out of predicates.
-pub(super) fn narrow(body: &mut [Node], places: &[Place]) {
+/// Takes bounds out of predicates. What loops carry, the `states`, is wanted in each iteration.
+pub(super) fn narrow(body: &mut [Node], places: &[Place], states: &HashSet<Var>) {
     let is_zero = |var: Var| places.iter().any(|p| p.var == var && p.role == Role::Made);
     let given: HashSet<Var> = places.iter().filter(|p| p.role == Role::Given).map(|p| p.var).collect();
-    let registers: HashSet<Var> = places.iter().filter(|p| p.is_register()).map(|p| p.var).collect();
+    let registers: HashSet<Var> =
+        places.iter().filter(|p| p.is_register() && !states.contains(&p.var)).map(|p| p.var).collect();
     body.iter_mut().for_each(|node| left_out(node, &is_zero));
     body.iter_mut().for_each(|node| narrow_node(node, &given, &registers));
     body.iter_mut().for_each(always);
@@ -27,6 +28,7 @@ fn always(node: &mut Node) {
             }
         }
         Node::Loop(Loop { body, .. }) | Node::Told { body, .. } | Node::If(_, body) => body.iter_mut().for_each(always),
+        Node::Product(of) => of.body.iter_mut().for_each(always),
         Node::Clear(..) | Node::Set(_) => {}
     }
 }
@@ -37,6 +39,7 @@ fn left_out(node: &mut Node, is_zero: &dyn Fn(Var) -> bool) {
         Node::Loop(Loop { body, .. }) | Node::Told { body, .. } | Node::If(_, body) => {
             body.iter_mut().for_each(|node| left_out(node, is_zero));
         }
+        Node::Product(of) => of.body.iter_mut().for_each(|node| left_out(node, is_zero)),
         Node::Clear(..) => {}
         Node::Set(set) => {
             if set.join.is_some() || !is_zero(set.var) {
@@ -53,7 +56,7 @@ fn left_out(node: &mut Node, is_zero: &dyn Fn(Var) -> bool) {
 
 fn narrow_node(node: &mut Node, given: &HashSet<Var>, registers: &HashSet<Var>) {
     match node {
-        Node::Loop(Loop { index, from, to, body }) => {
+        Node::Loop(Loop { index, from, to, body, .. }) => {
             let mut inner = HashSet::new();
             body.iter().for_each(|node| indices(node, &mut inner));
             let bounds = |p: &Pred| bound(p, &index.atom(), &inner, given);
@@ -71,6 +74,7 @@ fn narrow_node(node: &mut Node, given: &HashSet<Var>, registers: &HashSet<Var>) 
         Node::Told { body, .. } | Node::If(_, body) => {
             body.iter_mut().for_each(|node| narrow_node(node, given, registers));
         }
+        Node::Product(of) => of.body.iter_mut().for_each(|node| narrow_node(node, given, registers)),
         Node::Clear(..) | Node::Set(_) => {}
     }
 }
@@ -107,6 +111,7 @@ fn indices(node: &Node, found: &mut HashSet<LocalId>) {
             body.iter().for_each(|node| indices(node, found));
         }
         Node::If(_, body) => body.iter().for_each(|node| indices(node, found)),
+        Node::Product(of) => of.body.iter().for_each(|node| indices(node, found)),
         Node::Clear(..) | Node::Set(_) => {}
     }
 }
@@ -121,7 +126,7 @@ fn asked(body: &[Node], registers: &HashSet<Var>) -> Option<Vec<Pred>> {
             Some(p.conjuncts().iter().cloned().chain(inside).collect())
         }
         Node::Set(set) if set.join.is_none() && registers.contains(&set.var) => None,
-        Node::Clear(..) | Node::Set(_) => Some(Vec::new()),
+        Node::Product(_) | Node::Clear(..) | Node::Set(_) => Some(Vec::new()),
     };
     let both = |a: Vec<Pred>, b: Vec<Pred>| a.into_iter().filter(|p| b.contains(p)).collect();
     body.iter().filter_map(of).reduce(both)
@@ -135,6 +140,6 @@ fn without(node: &mut Node, p: &Pred) {
             *q = Pred::all(q.conjuncts().iter().filter(|q| *q != p).cloned());
             body.iter_mut().for_each(|node| without(node, p));
         }
-        Node::Clear(..) | Node::Set(_) => {}
+        Node::Product(_) | Node::Clear(..) | Node::Set(_) => {}
     }
 }

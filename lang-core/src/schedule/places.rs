@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::is_trivial;
-use super::kernel::{Loop, Node, Place, Role, Set, loop_number};
+use super::kernel::{Loop, Node, Place, Product, Role, Set, loop_number};
 use crate::ir::ssa::{Access, Rhs, Ssa, Var, at_indices, index_number};
 use crate::predicate::{Atom, Index, LocalId, Poly, Pred};
 use crate::syntax::ops::Scalar;
@@ -55,7 +55,7 @@ pub(super) fn places(
 
 fn walk(ssa: &Ssa, node: &Node, path: &mut Vec<LocalId>, known: &mut HashMap<Var, Known>) {
     match node {
-        Node::Loop(Loop { index, from, to, body }) => {
+        Node::Loop(Loop { index, from, to, body, .. }) => {
             from.iter().chain(to).for_each(|p| see_poly(ssa, p, path, known));
             path.push(index.local);
             body.iter().for_each(|node| walk(ssa, node, path, known));
@@ -67,6 +67,12 @@ fn walk(ssa: &Ssa, node: &Node, path: &mut Vec<LocalId>, known: &mut HashMap<Var
         }
         Node::If(p, body) => {
             see_pred(ssa, p, path, known);
+            body.iter().for_each(|node| walk(ssa, node, path, known));
+        }
+        Node::Product(of) => {
+            let Product { var, factors, body, .. } = &**of;
+            see(*var, path, known);
+            factors.iter().for_each(|f| see_access(ssa, f, path, known));
             body.iter().for_each(|node| walk(ssa, node, path, known));
         }
         Node::Clear(var, ..) => see(*var, path, known),
@@ -148,12 +154,13 @@ fn is_whole<'n>(body: &'n [Node], place: &Place, around: &mut Vec<&'n Index>) ->
             })
     };
     body.iter().any(|node| match node {
-        Node::Loop(Loop { index, from, to, body }) if from.is_empty() && to.is_empty() => {
+        Node::Loop(Loop { index, from, to, body, .. }) if from.is_empty() && to.is_empty() => {
             around.push(index);
             let whole = is_whole(body, place, around);
             around.pop();
             whole
         }
+        Node::Product(of) => is_whole(&of.body, place, around),
         Node::Clear(var, at, _) => *var == place.var && all(&at.iter().map(Option::as_ref).collect::<Vec<_>>(), around),
         Node::Set(Set { var, at, join: None, .. }) => {
             *var == place.var && all(&at.iter().map(Some).collect::<Vec<_>>(), around)
@@ -188,7 +195,7 @@ fn polys(node: &Node, f: &mut dyn FnMut(&Poly)) {
         at_of(p, f);
     };
     match node {
-        Node::Loop(Loop { index, from, to, body }) => {
+        Node::Loop(Loop { index, from, to, body, .. }) => {
             from.iter().chain(to).chain([&index.extent]).for_each(&mut *f);
             body.iter().for_each(|node| polys(node, f));
         }
@@ -198,6 +205,12 @@ fn polys(node: &Node, f: &mut dyn FnMut(&Poly)) {
         }
         Node::If(p, body) => {
             pred(p, f);
+            body.iter().for_each(|node| polys(node, f));
+        }
+        Node::Product(of) => {
+            let Product { at, along, factors, body, .. } = &**of;
+            along.iter().for_each(|index| f(&index.extent));
+            at.iter().chain(factors.iter().flat_map(|a| &a.at)).for_each(&mut *f);
             body.iter().for_each(|node| polys(node, f));
         }
         Node::Clear(_, at, _) => at.iter().flatten().for_each(f),

@@ -1,7 +1,8 @@
 //! A sum is zero where it has no terms: nobody has to ask for that before it is added. Which terms there are may be a search
 //! through all of the data.
 
-use crate::ir::ssa::{Access, Addend, FIRST_INDEX, Rhs, Ssa, at_indices, index};
+use super::numbers::{context, is_inside};
+use crate::ir::ssa::{Access, Addend, FIRST_INDEX, Rhs, Ssa, at_indices};
 use crate::predicate::{Context, Index, LocalId, Poly, Pred};
 
 /// The bound indices of another statement, among those of one that reads it, have these numbers and above.
@@ -35,22 +36,6 @@ pub(super) fn unasked(ssa: &Ssa) -> Option<Ssa> {
         }
         ssa
     })
-}
-
-/// What is known of the indices of a statement.
-fn context(ssa: &Ssa, dims: &[Poly]) -> Context {
-    let sizes: Vec<Poly> = ssa.sizes.iter().map(|l| Poly::atom(ssa.vars.atom(*l))).collect();
-    let mut context = Context::new(&sizes);
-    dims.iter().enumerate().for_each(|(k, n)| context.enter(&index(k, n)));
-    context
-}
-
-/// Is what is read there, wherever the predicate holds?
-fn is_inside(ssa: &Ssa, dims: &[Poly], p: &Pred, of: &Access) -> bool {
-    let mut context = context(ssa, dims);
-    context.assume(p);
-    let stmt = ssa.stmts.get(of.var.0 as usize);
-    stmt.is_some_and(|stmt| of.at.iter().zip(&stmt.dims).all(|(p, n)| context.implies(&Pred::inside(p, n))))
 }
 
 /// Does the predicate hold, of the indices of a statement, wherever the sum that it reads there has a term?

@@ -10,15 +10,16 @@
 //!     X5[i] = exp(X4)
 //! ```
 
+use std::collections::HashSet;
 use std::fmt;
 
-use super::kernel::{Join, Kernel, Loop, Node, Place, Role, Set};
+use super::kernel::{Join, Kernel, Loop, Node, Place, Product, Role, Set};
 use super::{Schedule, Step, is_trivial};
 use crate::ir::core::Constant;
 use crate::ir::reduce::Reducer;
 use crate::ir::ssa::{Rhs, Ssa, Var};
 use crate::ir::ssa_text::rhs_text;
-use crate::predicate::Poly;
+use crate::predicate::{Index, Poly};
 use crate::syntax::ops::Scalar;
 
 /// The steps of a function for a reader. What is said of a statement stands behind its line.
@@ -33,7 +34,14 @@ pub struct Shown<'a> {
 
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let constants = self.ssa.stmts.iter().enumerate().filter(|(_, s)| is_trivial(&s.rhs));
+        let mut read: HashSet<Var> = self.ssa.outputs.iter().map(|(_, v)| *v).collect();
+        self.ssa.stmts.iter().for_each(|s| s.rhs.for_each_operand(&mut |v| read.extend([v])));
+        let constants = self
+            .ssa
+            .stmts
+            .iter()
+            .enumerate()
+            .filter(|(k, s)| is_trivial(&s.rhs) && u32::try_from(*k).is_ok_and(|k| read.contains(&Var(k))));
         for (k, stmt) in constants {
             let of = stmt.scalar.unwrap_or(Scalar::F64);
             writeln!(f, "X{k} is {}", rhs_text(self.ssa, &stmt.rhs, of))?;
@@ -52,6 +60,20 @@ impl fmt::Display for Shown<'_> {
         }
         Ok(())
     }
+}
+
+/// The greatest or the least of these.
+fn bound(first: Poly, more: &[Poly], word: &str) -> String {
+    let all: Vec<&Poly> = [&first].into_iter().chain(more).collect();
+    let constants = all.iter().filter_map(|p| p.as_constant());
+    let constant = if word == "max" { constants.max() } else { constants.min() };
+    let mut items: Vec<String> = constant.iter().map(ToString::to_string).collect();
+    for p in all.iter().filter(|p| p.as_constant().is_none()).map(ToString::to_string) {
+        if !items.contains(&p) {
+            items.push(p);
+        }
+    }
+    if let [one] = items.as_slice() { one.clone() } else { format!("{word}({})", items.join(", ")) }
 }
 
 fn place(p: &Place) -> String {
@@ -78,14 +100,11 @@ impl Shown<'_> {
     fn node(&self, f: &mut fmt::Formatter<'_>, node: &Node, depth: usize) -> fmt::Result {
         write!(f, "{:1$}", "", 2 * depth)?;
         match node {
-            Node::Loop(Loop { index, from, to, body }) => {
-                let all = |first: Poly, more: &[Poly], word: &str| {
-                    let items: Vec<String> = [first].iter().chain(more).map(ToString::to_string).collect();
-                    if let [one] = items.as_slice() { one.clone() } else { format!("{word}({})", items.join(", ")) }
-                };
-                let (from, to) = (all(Poly::default(), from, "max"), all(index.extent.clone(), to, "min"));
+            Node::Loop(Loop { index, from, to, in_order, body }) => {
+                let (from, to) = (bound(Poly::default(), from, "max"), bound(index.extent.clone(), to, "min"));
                 let range = if from == "0" { format!("< {to}") } else { format!("in {from}..{to}") };
-                writeln!(f, "for {} {range}:", index.name)?;
+                let order = if *in_order { ", in order" } else { "" };
+                writeln!(f, "for {} {range}{order}:", index.name)?;
                 body.iter().try_for_each(|node| self.node(f, node, depth + 1))
             }
             Node::Told { index, value, body } => {
@@ -94,6 +113,16 @@ impl Shown<'_> {
             }
             Node::If(p, body) => {
                 writeln!(f, "if {p}:")?;
+                body.iter().try_for_each(|node| self.node(f, node, depth + 1))
+            }
+            Node::Product(of) => {
+                let Product { var, at: own, neg, along: [m, n, k], factors, body, .. } = &**of;
+                let at = |at: &[Poly]| at.iter().map(ToString::to_string).collect::<Vec<String>>();
+                let [a, b] = factors.each_ref().map(|f| element(f.var, &at(&f.at)));
+                let sign = if *neg { "-" } else { "" };
+                let range = |i: &Index| format!("{} < {}", i.name, i.extent);
+                let product = format!("{} = {sign}sum {}: {a} * {b}", element(*var, &at(own)), range(k));
+                writeln!(f, "matrices {product} for {}, {}; by loops, if they are small:", range(m), range(n))?;
                 body.iter().try_for_each(|node| self.node(f, node, depth + 1))
             }
             Node::Clear(var, at, with) => {

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use lang_core::base::{Code, GlobalName};
 use lang_core::ir::core::{Callee, Outside};
-use lang_core::ir::ssa::Ssa;
 use lang_core::schedule;
 use lang_core::session::Session;
 use lang_core::source::{self, Shown, Which};
@@ -31,16 +30,17 @@ impl Form {
 }
 
 /// The kernels of a function as Cranelift has them; in place of one that has no code, why.
-fn clif(ssa: &Ssa) -> Result<String, Box<Problem>> {
+fn clif(prepared: &schedule::Prepared) -> Result<String, Box<Problem>> {
     let jit = Jit::new().map_err(|why| Problem::new(Code::E0600, format!("there is no machine code here: {why}")))?;
     let mut text = String::new();
-    for step in schedule::schedule(ssa).steps {
+    for step in schedule::schedule(prepared).steps {
         text += &match step {
             schedule::Step::Statement(var) => format!("; {} is run by itself\n", var.name()),
             schedule::Step::Kernel(kernel, _) => {
                 let sets: Vec<String> = kernel.sets.iter().map(|v| v.name().to_string()).collect();
-                let code =
-                    jit.text(ssa, &kernel).unwrap_or_else(|why| format!("; run statement by statement: {why}\n"));
+                let code = jit
+                    .text(&prepared.ssa, &kernel)
+                    .unwrap_or_else(|why| format!("; run statement by statement: {why}\n"));
                 format!("; {}\n{code}\n", sets.join(", "))
             }
         };
@@ -74,14 +74,14 @@ impl Engine {
             Stage::Loops => {
                 let callee = self.derivative_of(&def, callee, &derivatives)?;
                 let ssa = self.session.ssa(&callee).ok_or_else(|| Self::constant(&def))?;
-                let ssa = schedule::prepared(ssa);
-                let steps = schedule::schedule(&ssa);
-                Form::of(schedule::Shown { ssa: &ssa, schedule: &steps, note: &|_| None }.to_string())
+                let prepared = schedule::prepared(ssa, true);
+                let steps = schedule::schedule(&prepared);
+                Form::of(schedule::Shown { ssa: &prepared.ssa, schedule: &steps, note: &|_| None }.to_string())
             }
             Stage::Clif => {
                 let callee = self.derivative_of(&def, callee, &derivatives)?;
                 let ssa = self.session.ssa(&callee).ok_or_else(|| Self::constant(&def))?;
-                Form::of(clif(&schedule::prepared(ssa))?)
+                Form::of(clif(&schedule::prepared(ssa, true))?)
             }
             Stage::Forward => self.derivative(&def, Which::Forward)?,
             Stage::Adjoint => self.derivative(&def, Which::Adjoint)?,

@@ -80,8 +80,10 @@ fn near(found: Option<Computed>, wanted: &Value, greatest: f64) -> bool {
     let real = |x: f64, y: f64, (one, most): (f64, f64)| {
         let apart = (x - y).abs() / greatest.max(1.0);
         let same = x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan();
-        LOOSE.fetch_add(u64::from(!same && apart > one), Ordering::Relaxed);
-        same || apart <= most
+        // What is multiplied by a sum of terms, not by each of them, is another of what is not finite.
+        let endless = !x.is_finite() && !y.is_finite();
+        LOOSE.fetch_add(u64::from(!same && (apart > one || endless)), Ordering::Relaxed);
+        same || endless || apart <= most
     };
     match (found, wanted) {
         (Some(Computed::F64(x)), Value::F64(y)) => real(x, *y, (units().0, units().1)),

@@ -1,0 +1,57 @@
+//! A function put in a place of another: what its indices, sizes, parameters and statements are there.
+
+use std::collections::HashMap;
+
+use super::ssa::{Access, Var, index, index_number};
+use crate::predicate::{Atom, LocalId, Poly, Pred};
+
+/// What things of a function are in its place.
+pub(crate) struct Put {
+    /// Sizes and integer parameters.
+    pub(crate) locals: HashMap<LocalId, Poly>,
+    /// Statements: what has their elements, at these first indices.
+    pub(crate) vars: Vec<Access>,
+    /// How many indices the place has; those of the function come behind.
+    pub(crate) outer: usize,
+}
+
+impl Put {
+    /// The indices of the place.
+    pub(crate) fn around(&self) -> Vec<Poly> {
+        (0..self.outer).map(|k| index(k, &Poly::default()).value()).collect()
+    }
+
+    /// An element, at indices that are put already.
+    pub(crate) fn access_at(&self, var: Var, at: Vec<Poly>) -> Access {
+        match self.vars.get(var.0 as usize) {
+            Some(Access { var, at: first }) => Access { var: *var, at: first.iter().cloned().chain(at).collect() },
+            None => Access { var, at },
+        }
+    }
+
+    pub(crate) fn access(&self, a: &Access) -> Access {
+        self.access_at(a.var, a.at.iter().map(|p| self.poly(p)).collect())
+    }
+
+    pub(crate) fn poly(&self, p: &Poly) -> Poly {
+        p.substitute(&|a| match a {
+            Atom::Local(l, _) => match index_number(*l) {
+                Some(k) => Some(index(self.outer + k, &Poly::default()).value()),
+                None => self.locals.get(l).cloned(),
+            },
+            Atom::Read(x, _, at) => {
+                let of = self.access_at(Var::of_local(*x)?, at.iter().map(|p| self.poly(p)).collect());
+                Some(Poly::atom(Atom::Read(of.var.local(), of.var.name(), of.at.into())))
+            }
+            _ => None,
+        })
+    }
+
+    pub(crate) fn pred(&self, p: &Pred) -> Pred {
+        p.map(&|p| self.poly(p)).replace_opaque(&|x| {
+            let of = self.access_at(Var::of_local(x.of)?, x.at.to_vec());
+            let (local, name, at) = (of.var.local(), of.var.name(), of.at.into());
+            Some(if x.array { Pred::Is(local, name, at, true) } else { Pred::Member(local, name, at, true) })
+        })
+    }
+}

@@ -1,0 +1,64 @@
+//! Indices of statements, as the passes that change statements need them: which ones something mentions, what they become in
+//! another statement, and what is known of them.
+
+use std::collections::BTreeSet;
+
+use crate::ir::ssa::{Access, Ssa, at_indices, index, index_number};
+use crate::predicate::{Atom, Context, Poly, Pred};
+
+/// The indices of a statement that polynomials have.
+pub(super) fn indices<'p>(all: impl IntoIterator<Item = &'p Poly>) -> BTreeSet<usize> {
+    let mut found = BTreeSet::new();
+    for p in all {
+        p.for_each_atom(&mut |a| {
+            if let Atom::Local(l, _) = a {
+                found.extend(index_number(*l));
+            }
+        });
+    }
+    found
+}
+
+/// Those that a predicate has.
+pub(super) fn indices_of(p: &Pred) -> BTreeSet<usize> {
+    let mut found = BTreeSet::new();
+    p.visit(&mut |p| found.extend(indices([p])), &mut |_| {});
+    found
+}
+
+/// Which index this is, if it is nothing else.
+pub(super) fn alone(p: &Poly) -> Option<usize> {
+    p.as_atom().and_then(|a| if let Atom::Local(l, _) = a { index_number(*l) } else { None })
+}
+
+/// The number that each index has in a statement with these of them.
+pub(super) fn places(which: &[usize], all: usize) -> Vec<Poly> {
+    let new = |j| which.iter().position(|k| *k == j).map(|k| index(k, &Poly::default()).value());
+    (0..all).map(|j| new(j).unwrap_or_default()).collect()
+}
+
+/// What is read with these for its indices.
+pub(super) fn access(of: &Access, values: &[Poly]) -> Access {
+    Access { var: of.var, at: of.at.iter().map(|p| at_indices(p, values)).collect() }
+}
+
+/// What a predicate is with these for its indices.
+pub(super) fn pred(p: &Pred, values: &[Poly]) -> Pred {
+    p.map(&|p| at_indices(p, values))
+}
+
+/// What is known of the indices of a statement.
+pub(super) fn context(ssa: &Ssa, dims: &[Poly]) -> Context {
+    let sizes: Vec<Poly> = ssa.sizes.iter().map(|l| Poly::atom(ssa.vars.atom(*l))).collect();
+    let mut context = Context::new(&sizes);
+    dims.iter().enumerate().for_each(|(k, n)| context.enter(&index(k, n)));
+    context
+}
+
+/// Is what is read there, wherever the predicate holds?
+pub(super) fn is_inside(ssa: &Ssa, dims: &[Poly], p: &Pred, of: &Access) -> bool {
+    let mut context = context(ssa, dims);
+    context.assume(p);
+    let stmt = ssa.stmts.get(of.var.0 as usize);
+    stmt.is_some_and(|stmt| of.at.iter().zip(&stmt.dims).all(|(p, n)| context.implies(&Pred::inside(p, n))))
+}

@@ -1,0 +1,178 @@
+//! Innermost loops without questions: where elements ask for their index, `[i == 0] · a + [i != 0] · b`, the loop is cut where
+//! the answer changes, and each piece has what holds there.
+
+use super::kernel::{Loop, Node, Set};
+use crate::ir::ssa::{Addend, Rhs, Ssa};
+use crate::predicate::{Atom, Context, Index, LocalId, Mark, Poly, Pred};
+
+/// A loop is cut into no more pieces than this, and one with more statements than that is not.
+const MOST_PIECES: usize = 4;
+const MOST_STATEMENTS: usize = 24;
+
+/// Cuts the innermost loops.
+pub(super) fn split(ssa: &Ssa, body: &mut Vec<Node>) {
+    let sizes: Vec<Poly> = ssa.sizes.iter().map(|l| Poly::atom(ssa.vars.atom(*l))).collect();
+    within(body, &mut Context::new(&sizes));
+}
+
+fn within(body: &mut Vec<Node>, context: &mut Context) {
+    for node in std::mem::take(body) {
+        match node {
+            Node::Loop(of) => {
+                if let Some(pieces) = pieces(&of, context) {
+                    body.extend(pieces.into_iter().map(Node::Loop));
+                    continue;
+                }
+                let mut of = of;
+                let mark = enter(context, &of);
+                within(&mut of.body, context);
+                context.release(mark);
+                body.push(Node::Loop(of));
+            }
+            Node::Told { index, value, body: mut inner } => {
+                let mark = context.mark();
+                context.enter(&index);
+                within(&mut inner, context);
+                context.release(mark);
+                body.push(Node::Told { index, value, body: inner });
+            }
+            Node::If(p, mut inner) => {
+                let mark = context.mark();
+                context.assume(&p);
+                within(&mut inner, context);
+                context.release(mark);
+                body.push(Node::If(p, inner));
+            }
+            Node::Product(mut of) => {
+                within(&mut of.body, context);
+                body.push(Node::Product(of));
+            }
+            node @ (Node::Clear(..) | Node::Set(_)) => body.push(node),
+        }
+    }
+}
+
+/// What is known in a loop.
+fn enter(context: &mut Context, of: &Loop) -> Mark {
+    let mark = context.mark();
+    context.enter(&of.index);
+    let value = of.index.value();
+    of.from.iter().for_each(|p| context.assume(&Pred::at_most(p, &value)));
+    of.to.iter().for_each(|p| context.assume(&Pred::less(&value, p)));
+    mark
+}
+
+/// The pieces of an innermost loop that asks for its index.
+fn pieces(of: &Loop, context: &mut Context) -> Option<Vec<Loop>> {
+    let mut sets: Vec<&Set> = Vec::new();
+    for node in &of.body {
+        let Node::Set(set) = node else { return None };
+        sets.push(set);
+    }
+    if sets.len() > MOST_STATEMENTS {
+        return None;
+    }
+    let mut cuts: Vec<Poly> = Vec::new();
+    let mut plain = true;
+    for set in sets {
+        set.rhs.for_each_pred(&mut |p| plain &= cuts_of(p, &of.index, &mut cuts));
+    }
+    if !plain || cuts.is_empty() {
+        return None;
+    }
+    let cuts = sorted(cuts, context)?;
+    if cuts.len() >= MOST_PIECES {
+        return None;
+    }
+    let ends = cuts.iter().map(Some).chain([None]);
+    let starts = [None].into_iter().chain(cuts.iter().map(Some));
+    let mut made = Vec::new();
+    for (from, to) in starts.zip(ends) {
+        let piece = Loop {
+            index: of.index.clone(),
+            from: of.from.iter().chain(from).cloned().collect(),
+            to: of.to.iter().chain(to).cloned().collect(),
+            in_order: of.in_order,
+            body: Vec::new(),
+        };
+        let mark = enter(context, &piece);
+        if !context.contradictory() {
+            made.push(Loop { body: of.body.iter().map(|node| answered(node, context)).collect(), ..piece });
+        }
+        context.release(mark);
+    }
+    Some(made)
+}
+
+/// Where answers change; is nothing asked that no cut answers?
+fn cuts_of(p: &Pred, index: &Index, cuts: &mut Vec<Poly>) -> bool {
+    let mut cut = |at: Poly| {
+        if !cuts.contains(&at) {
+            cuts.push(at);
+        }
+    };
+    match p {
+        Pred::And(items) | Pred::Or(items) => items.iter().all(|p| cuts_of(p, index, cuts)),
+        Pred::Ge(p) | Pred::Eq(p) | Pred::Ne(p) if !mentions(p, index.local) => true,
+        Pred::Ge(q) | Pred::Eq(q) | Pred::Ne(q) => {
+            let Some((c, rest)) = q.linear_in(&index.atom()) else { return false };
+            let mut known = true;
+            rest.for_each_atom(&mut |a| known &= !matches!(a, Atom::Read(..)));
+            let (at, up) = match c {
+                1 => (rest.neg(), true),
+                -1 => (rest, false),
+                _ => return false,
+            };
+            match p {
+                Pred::Ge(_) if up => cut(at),
+                Pred::Ge(_) => cut(at.plus(1)),
+                _ => {
+                    cut(at.clone());
+                    cut(at.plus(1));
+                }
+            }
+            known
+        }
+        Pred::Is(..) | Pred::Member(..) | Pred::Any(..) => false,
+    }
+}
+
+fn mentions(p: &Poly, local: LocalId) -> bool {
+    let mut found = false;
+    p.for_each_atom(&mut |a| found |= matches!(a, Atom::Local(l, _) if *l == local));
+    found
+}
+
+/// In their order, if that is known.
+fn sorted(mut cuts: Vec<Poly>, context: &Context) -> Option<Vec<Poly>> {
+    let mut made: Vec<Poly> = Vec::new();
+    while !cuts.is_empty() {
+        let least = |p: &Poly| cuts.iter().all(|q| p == q || context.implies(&Pred::at_most(p, q)));
+        let first = cuts.iter().position(least)?;
+        made.push(cuts.remove(first));
+    }
+    Some(made)
+}
+
+/// With what is known to hold, and without what does not.
+fn answered(node: &Node, context: &Context) -> Node {
+    let Node::Set(set) = node else { return node.clone() };
+    let answer = |p: &Pred| context.simplify(p);
+    let rhs = match &set.rhs {
+        Rhs::Add(items) => {
+            let items = items.iter().map(|item| Addend { pred: answer(&item.pred), ..item.clone() });
+            let left: Vec<Addend> = items.filter(|item| !item.pred.is_false()).collect();
+            if left.is_empty() { Rhs::Zero } else { Rhs::Add(left) }
+        }
+        Rhs::Contract { bound, pred, neg, factors } => match answer(pred) {
+            p if p.is_false() => Rhs::Zero,
+            pred => Rhs::Contract { bound: bound.clone(), pred, neg: *neg, factors: factors.clone() },
+        },
+        Rhs::Map { operation, pred, args } => match answer(pred) {
+            p if p.is_false() => Rhs::Zero,
+            pred => Rhs::Map { operation: *operation, pred, args: args.clone() },
+        },
+        other => other.clone(),
+    };
+    Node::Set(Set { rhs, ..set.clone() })
+}

@@ -9,6 +9,7 @@ mod again;
 mod apart;
 mod fewer;
 mod group;
+mod in_place;
 mod items;
 pub mod kernel;
 mod narrow;
@@ -202,10 +203,12 @@ impl Making<'_> {
         for item in later {
             read_later.extend(item.reads.iter().map(|r| r.var).chain(item.asks.iter().copied()));
         }
-        let states: Vec<Var> = members.iter().filter(|m| m.state.is_some()).map(|m| m.var).collect();
+        let of_state = |m: &Item| m.state.as_ref().map(|s| (m.var, s.copy.0, s.copy.1));
+        let states: Vec<in_place::Copied> = members.iter().filter_map(of_state).collect();
         let mut body = Builder::new().nodes(ssa, members);
+        in_place::in_place(&mut body, &states, &read_later);
         let places = self.places(&body, &read_later);
-        let states: HashSet<Var> = states.into_iter().collect();
+        let states: HashSet<Var> = states.into_iter().map(|(state, ..)| state).collect();
         narrow::narrow(&mut body, &places, &states);
         self.again.put(ssa, &mut body);
         let mut places = self.places(&body, &read_later);

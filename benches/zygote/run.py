@@ -1,0 +1,47 @@
+"""Times the five programs of Zygote's Table 2 ("Don't Unroll Adjoint", 2018): the gradient over the value, beside the paper's.
+
+    cargo build --release --package lang-repl
+    python3 benches/zygote/run.py --iverson target/release/iverson       writes zygote.md
+
+A time is the median that `iverson bench` tells, on made-up values. The paper has no sizes; ours stand in the table.
+"""
+
+import argparse
+import json
+import pathlib
+import subprocess
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+# The program, its sizes, and Zygote's gradient over value.
+ROWS = [
+    ("sincos", {}, 1.3),
+    ("steps", {"n": 1000}, 7.1),
+    ("logsumexp", {"n": 100}, 2.9),
+    ("logistic", {"n": 100, "d": 10}, 3.8),
+    ("perceptron", {"d": 784, "h": 32, "k": 10}, 7.5),
+]
+
+
+def median(answer, what):
+    return answer[what]["medianNanoseconds"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--iverson", default="target/release/iverson", help="the program")
+    options = parser.parse_args()
+    lines = ["| | sizes | value, µs | gradient, µs | gradient / value | Zygote's |", "|---|---|---|---|---|---|"]
+    for name, sizes, theirs in ROWS:
+        given = [f"{size}={n}" for size, n in sizes.items()]
+        command = [options.iverson, "bench", str(HERE / "zygote.iv"), name, *given, "--format", "json"]
+        answer = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        value, gradient = median(answer, "value"), median(answer, "gradient")
+        told = ", ".join(f"{size} = {n}" for size, n in sizes.items())
+        lines.append(f"| {name} | {told} | {value / 1e3:.3g} | {gradient / 1e3:.3g} | {gradient / value:.1f} | {theirs} |")
+        print(lines[-1], flush=True)
+    (HERE / "zygote.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

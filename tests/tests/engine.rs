@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use iverson_tests::middle::forms::{All, Forms, Middle};
-use iverson_tests::middle::machine::{World, agrees, flat, kernels, loose};
+use iverson_tests::middle::machine::{World, agrees, flat, kernels, kinds, loose};
 use iverson_tests::run::limits;
 use lang_core::base::GlobalName;
 use lang_core::exec::{self, Programs, Stopped};
@@ -58,12 +58,36 @@ def sometimes(x: [n]f64, k: [m]i64, l: [m]i64) -> [n]bool = for j < n: any i < n
 def far(x: [n]f64, y: [m]f64) -> f64 = sum i: [100000000 <= n] * x[n - 100000000] * y[i]
 def last(x: [n, m]f64, y: [k]f64) -> [k]f64 = for i: [0 < m && 0 < n] * x[n - 1, m - 1] * y[i]
 def powers(x: [n]f64, k: [n]i64) -> [n]f64 = for i: x[i]^k[i]
+def batched(a: [b, n, m]f64, c: [b, k, m]f64) -> [b, n, k]f64 = for p, i, j: -(sum l: a[p, i, l] * c[p, j, l])
+def lower(a: [n, n]f64, c: [n, m]f64) -> [n, m]f64 = for i, j: sum l: [l <= i] * a[i, l] * c[l, j]
+def endless(a: [n, m]f64, c: [m, k]f64) -> [n, k]f64 = for i, j: sum l: [1 <= l] * a[i, l] * (c[l, j] / f64(l))
+def fitted(a: [n, m]f64, c: [m, k]f64, y: [n, k]f64) -> f64 = sum i, j: ((sum l: a[i, l] * c[l, j]) - y[i, j])^2
+def single_product(a: [n, m]f32, c: [m, k]f32) -> [n, k]f32 = for i, j: sum l: a[i, l] * c[l, j]
+def horner(x: [n]f64, c: [m]f64) -> [n]f64 = fold p = (for i < n: 0.0) for k < m: for i: p[i] * x[i] + c[k]
+def swapped(x: [n]f64, y: [n]f64, c: [m]f64) -> ([n]f64, [n]f64) =
+  fold (a, b) = (x, y) for k < m: (b, for i: a[i] + c[k] * b[n - 1 - i])
+def spread(x: [n]f64, c: [m]f64) -> [m + 1, n]f64 =
+  scan y = x for k < m: for i: 0.5 * y[i] + c[k] * (if i == 0 then 0.0 else y[i - 1])
+def chain(x: [n]f64) -> f64 = fold s = 0.3 for i < n: s + 0.1 * sin(s) * x[i]
+def each_chain(a: [n, m]f64) -> [n]f64 = for i: fold s = 0.3 for j < m: s * a[i, j] + tanh(s)
+def same_extents(a: [n, n]f64, x: [n]f64) -> [n]f64 = fold y = x for t < n: for i: 0.1 * (sum j: a[i, j] * y[j]) + x[t]
 ";
 
 /// The definitions and sizes at which they are run, one for each of their sizes.
 const RUNS: &[(&str, &[&[i64]])] = &[
-    ("product", &[&[0, 3, 2], &[3, 0, 2], &[1, 1, 1], &[7, 30, 5], &[3, 4, 1100]]),
-    ("transposed", &[&[4, 1100, 3], &[30, 5, 7]]),
+    ("product", &[&[0, 3, 2], &[3, 0, 2], &[1, 1, 1], &[7, 30, 5], &[3, 4, 1100], &[17, 33, 20]]),
+    ("transposed", &[&[4, 1100, 3], &[30, 5, 7], &[20, 21, 23]]),
+    ("batched", &[&[3, 18, 17, 16], &[2, 0, 3, 4], &[0, 18, 17, 16]]),
+    ("lower", &[&[40, 30], &[3, 2]]),
+    ("endless", &[&[18, 19, 20], &[3, 1, 2], &[0, 4, 4]]),
+    ("fitted", &[&[18, 19, 20], &[4, 0, 4]]),
+    ("single_product", &[&[18, 19, 20]]),
+    ("horner", &[&[5, 0], &[0, 5], &[1, 1], &[41, 30]]),
+    ("swapped", &[&[5, 0], &[0, 5], &[1, 1], &[41, 30]]),
+    ("spread", &[&[5, 0], &[0, 5], &[1, 1], &[41, 30]]),
+    ("chain", &[&[0], &[1], &[1300]]),
+    ("each_chain", &[&[0, 4], &[4, 0], &[7, 20]]),
+    ("same_extents", &[&[0], &[1], &[20]]),
     ("rows", &[&[0, 4], &[4, 0], &[5, 1500], &[1500, 5]]),
     ("columns", &[&[5, 1500], &[1500, 5]]),
     ("trace", &[&[0], &[1], &[90]]),
@@ -182,6 +206,9 @@ fn sums_are_added_in_one_order() {
     assert_eq!(loose(), 0, "every element is as near as another order of one sum allows");
     let (made, left) = kernels();
     println!("{made} kernels as machine code, statement by statement {left:?}");
+    let (in_order, matrices) = kinds();
+    println!("of these {in_order} with loops in order, {matrices} with products of matrices");
+    assert!(in_order > 20 && matrices > 10, "{in_order} kernels have loops in order, {matrices} products of matrices");
     assert!(left.is_empty() && made > 100, "{made} kernels have machine code, by reasons {left:?} have none");
 }
 

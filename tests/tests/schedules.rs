@@ -15,6 +15,7 @@ use lang_core::session::Session;
 const ALL: &[(&str, &str)] = &[
     ("deconvolution.iv", "loss"),
     ("gradbench/lse.iv", "primal"),
+    ("gradbench/llsq.iv", "primal"),
     ("gradbench/kmeans.iv", "cost"),
     ("gradbench/ode.iv", "change"),
     ("gradbench/gmm.iv", "objective"),

@@ -14,7 +14,7 @@ use lang_core::ir::eval::Stopped;
 use lang_core::ir::eval_ssa::Tensor;
 use lang_core::ir::ssa::Ssa;
 use lang_core::ir::value::Value;
-use lang_core::schedule::Kernel;
+use lang_core::schedule::{Kernel, Loop, Node};
 use lang_core::syntax::ops::Scalar;
 
 use super::forms::Middle;
@@ -148,11 +148,31 @@ pub fn kernels() -> (u64, BTreeMap<String, u64>) {
     (backend.made.load(Ordering::Relaxed), left)
 }
 
+/// How many of these kernels have loops in the order of their iterations, and how many products of matrices.
+#[must_use]
+pub fn kinds() -> (u64, u64) {
+    let backend = backend();
+    (backend.in_order.load(Ordering::Relaxed), backend.matrices.load(Ordering::Relaxed))
+}
+
+/// Is there a node like this in it?
+fn has(body: &[Node], like: &dyn Fn(&Node) -> bool) -> bool {
+    body.iter().any(|node| {
+        like(node)
+            || match node {
+                Node::Loop(Loop { body, .. }) | Node::Told { body, .. } | Node::If(_, body) => has(body, like),
+                Node::Product(_) | Node::Clear(..) | Node::Set(_) => false,
+            }
+    })
+}
+
 /// A backend that counts what it has code for.
 #[derive(Default)]
 struct Counting {
     jit: Option<lang_jit::Jit>,
     made: AtomicU64,
+    in_order: AtomicU64,
+    matrices: AtomicU64,
     left: Mutex<BTreeMap<String, u64>>,
 }
 
@@ -160,7 +180,13 @@ impl Backend for Counting {
     fn compile(&self, ssa: &Arc<Ssa>, kernel: &Arc<Kernel>) -> Option<Arc<dyn Code>> {
         let code = self.jit.as_ref().and_then(|jit| jit.compile(ssa, kernel));
         match code {
-            Some(_) => drop(self.made.fetch_add(1, Ordering::Relaxed)),
+            Some(_) => {
+                let in_order = has(&kernel.body, &|node| matches!(node, Node::Loop(of) if of.in_order));
+                let matrices = has(&kernel.body, &|node| matches!(node, Node::Product(_)));
+                self.made.fetch_add(1, Ordering::Relaxed);
+                self.in_order.fetch_add(in_order.into(), Ordering::Relaxed);
+                self.matrices.fetch_add(matrices.into(), Ordering::Relaxed);
+            }
             None => {
                 let why = self.jit.as_ref().and_then(|jit| jit.text(ssa, kernel).err()).unwrap_or_default();
                 *self.left.lock().unwrap_or_else(PoisonError::into_inner).entry(why).or_default() += 1;

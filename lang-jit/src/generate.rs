@@ -224,7 +224,7 @@ impl<'g> Generator<'g> {
     fn body(&mut self) -> Made<()> {
         let kernel = self.kernel;
         let mut calls = false;
-        kernel.body.iter().for_each(|node| node.for_each_set(&mut |set| calls |= matches!(set.rhs, Rhs::Map { .. })));
+        kernel.body.iter().for_each(|node| node.for_each_set(&mut |set| calls |= self.calls_for(&set.rhs)));
         self.calls = calls;
         self.nodes(&kernel.body)?;
         let done = self.builder.ins().iconst(types::I32, 0);

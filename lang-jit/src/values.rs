@@ -195,6 +195,25 @@ impl<'g> Generator<'g> {
         })
     }
 
+    /// Is an operation called, which has no instructions?
+    pub(crate) fn calls_for(&self, rhs: &Rhs) -> bool {
+        let Rhs::Map { operation, args, .. } = rhs else { return false };
+        let real = args.first().is_some_and(|a| matches!(self.scalar(a.var), Scalar::F64 | Scalar::F32));
+        let own = match operation {
+            Operation::Stop | Operation::Not | Operation::Convert(_) => true,
+            Operation::Binary(op) => float_comparison(*op).is_some() || *op == BinOp::Div && real,
+            Operation::PowInt => {
+                args.get(1).and_then(|a| self.whole(a.var)).is_some_and(|k| (1..=64).contains(&k)) && real
+            }
+            Operation::Scalar(f) => {
+                use ScalarFn::{Abs, Ceil, Floor, Max, Min, Relu, Round, Sign, Sqrt, Trunc};
+                real && matches!(f, Abs | Ceil | Floor | Max | Min | Relu | Round | Sign | Sqrt | Trunc)
+            }
+            _ => false,
+        };
+        !own
+    }
+
     /// 1, -1, 0 or a NaN.
     fn sign(&mut self, scalar: Scalar, x: Value) -> Made<Value> {
         let zero = self.zero(scalar);

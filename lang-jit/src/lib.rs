@@ -12,6 +12,7 @@ mod code;
 mod generate;
 mod indices;
 mod matrices;
+mod registers;
 mod strip;
 pub mod tiles;
 mod values;

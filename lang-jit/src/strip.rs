@@ -12,7 +12,8 @@ use lang_core::predicate::LocalId;
 use lang_core::schedule::{Loop, Set};
 use lang_core::syntax::ops::Scalar;
 
-use crate::generate::{Generator, Made, Read};
+use crate::generate::{Generator, Made};
+use crate::registers::Read;
 use crate::tiles::{TILE, Tile};
 use crate::vector::{LANES, Steps, unaligned};
 

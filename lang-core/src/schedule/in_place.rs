@@ -11,7 +11,7 @@ use crate::predicate::{Atom, Index, Poly, Pred};
 pub(super) type Copied = (Var, Var, usize);
 
 /// Takes out copies that nothing needs; those that are `read_later` are needed.
-pub(super) fn in_place(body: &mut Vec<Node>, states: &[Copied], read_later: &HashSet<Var>) {
+pub(super) fn in_place(body: &mut [Node], states: &[Copied], read_later: &HashSet<Var>) {
     for copied @ (_, copy, _) in states.iter().filter(|(_, copy, _)| !read_later.contains(copy)) {
         let all = reads_of(body, *copy);
         body.iter_mut().for_each(|node| within(node, copied, all));

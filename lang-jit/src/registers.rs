@@ -1,0 +1,174 @@
+//! Elements that are variables while a loop runs, though they have memory: what the loop adds to and what it carries. What they
+//! hold is kept where the compiler would not keep it by itself.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use cranelift_codegen::ir::{InstBuilder, MemFlagsData, StackSlotData, StackSlotKind, Value, types};
+use cranelift_frontend::Variable;
+use lang_core::ir::ssa::{Access, Rhs, Var, at_indices};
+use lang_core::predicate::{Atom, LocalId, Poly, Pred};
+use lang_core::schedule::{Loop, Node, Set};
+use lang_core::syntax::ops::Scalar;
+
+use crate::generate::{Generator, Made, mentions, ty};
+
+/// What is read, and where, if that is one place.
+pub(crate) type Read = HashMap<Var, Option<Vec<Poly>>>;
+
+impl<'g> Generator<'g> {
+    /// The same value, computed here: the compiler moves what has a constant operand into the loop that reads it. It does not
+    /// move what is read from memory, nor does it see that a real is what an integer was there.
+    pub(crate) fn here(&mut self, value: Value, scalar: Scalar) -> Value {
+        let (Scalar::F64 | Scalar::F32) = scalar else { return value };
+        let bits = if scalar == Scalar::F64 { types::I64 } else { types::I32 };
+        let slot = StackSlotData::new(StackSlotKind::ExplicitSlot, 8, 3);
+        let slot = self.builder.create_sized_stack_slot(slot);
+        let address = self.builder.ins().stack_addr(types::I64, slot, 0);
+        let whole = self.builder.ins().bitcast(bits, MemFlagsData::new(), value);
+        self.builder.ins().store(MemFlagsData::trusted(), whole, address, 0);
+        self.builder.ins().load(ty(scalar), MemFlagsData::trusted(), address, 0)
+    }
+
+    /// What a loop added up is at another place behind it, if something is called around: what is not in a register there
+    /// would not be in one in the loop.
+    pub(crate) fn settled(&mut self, of: &'g Loop) -> Made<()> {
+        if !self.calls || self.around.is_empty() {
+            return Ok(());
+        }
+        let mut vars: BTreeSet<Var> = BTreeSet::new();
+        of.body.iter().for_each(|node| node.for_each_set(&mut |set| vars.extend([set.var])));
+        for var in vars {
+            let of = self.chosen_of(var);
+            let registers = [(self.registers.get(&var), Some(self.scalar(var))), (self.best.get(&var), of)];
+            for (register, scalar) in registers.map(|(register, scalar)| (register.copied(), scalar)) {
+                if let (Some(register), Some(scalar)) = (register, scalar) {
+                    let value = self.builder.use_var(register);
+                    let value = self.here(value, scalar);
+                    self.builder.def_var(register, value);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Elements that the loop adds to, wherever it is, are variables while it runs, and so is what it carries.
+    pub(crate) fn kept(&mut self, of: &'g Loop) -> Made<Vec<(Var, Value, Variable)>> {
+        let (mut own, mut read, mut sets) = (HashSet::new(), Read::new(), HashMap::<Var, Vec<&Set>>::new());
+        own.insert(of.index.local);
+        of.body.iter().for_each(|node| self.seen(node, &mut own, &mut read, &mut sets));
+        let mut vars: Vec<Var> = sets.keys().copied().collect();
+        vars.sort_unstable();
+        let mut kept = Vec::new();
+        for var in vars {
+            let Some(all) = sets.get(&var) else { continue };
+            let [first, rest @ ..] = all.as_slice() else { continue };
+            let fixed = !first.at.iter().any(|p| mentions(p, &own));
+            let one = rest.iter().all(|set| set.at == first.at);
+            let joined = all.iter().all(|set| set.join.is_some());
+            let alone = match read.get(&var) {
+                None => joined,
+                Some(at) => at.as_ref() == Some(&first.at),
+            };
+            if !fixed || !one || !alone || self.registers.contains_key(&var) {
+                continue;
+            }
+            // Whether it runs or not, the element is there.
+            let place = self.place(var)?;
+            let axes = place.axes.iter().zip(&first.at);
+            let inside = axes.filter_map(|(n, p)| Some(Pred::inside(p, n.as_ref()?)));
+            if !inside.clone().all(|p| self.context.implies(&p)) {
+                continue;
+            }
+            let address = self.address(var, &first.at)?;
+            let scalar = self.scalar(var);
+            let before = self.builder.ins().load(ty(scalar), MemFlagsData::trusted(), address, 0);
+            let register = self.builder.declare_var(ty(scalar));
+            self.builder.def_var(register, before);
+            self.registers.insert(var, register);
+            kept.push((var, address, register));
+        }
+        Ok(kept)
+    }
+
+    pub(crate) fn give_back(&mut self, kept: Vec<(Var, Value, Variable)>) -> Made<()> {
+        for (var, address, register) in kept {
+            let value = self.builder.use_var(register);
+            self.builder.ins().store(MemFlagsData::trusted(), value, address, 0);
+            self.registers.remove(&var);
+        }
+        Ok(())
+    }
+
+    /// What is set in a node, and what is read; a clear is a read, too.
+    fn seen(&self, node: &'g Node, own: &mut HashSet<LocalId>, read: &mut Read, sets: &mut HashMap<Var, Vec<&'g Set>>) {
+        match node {
+            Node::Loop(Loop { index, from, to, body, .. }) => {
+                own.insert(index.local);
+                from.iter().chain(to).for_each(|p| self.read_in(p, read));
+                body.iter().for_each(|node| self.seen(node, own, read, sets));
+            }
+            Node::Told { index, value, body } => {
+                own.insert(index.local);
+                self.read_in(value, read);
+                body.iter().for_each(|node| self.seen(node, own, read, sets));
+            }
+            Node::If(p, body) => {
+                self.read_by(p, read);
+                body.iter().for_each(|node| self.seen(node, own, read, sets));
+            }
+            Node::Product(of) => {
+                own.extend(of.along.iter().map(|index| index.local));
+                read.insert(of.var, None);
+                of.factors.iter().for_each(|f| {
+                    self.read_at(f, read);
+                    read.insert(f.var, None);
+                });
+                of.body.iter().for_each(|node| self.seen(node, own, read, sets));
+            }
+            Node::Clear(var, ..) => drop(read.insert(*var, None)),
+            Node::Set(set) => {
+                sets.entry(set.var).or_default().push(set);
+                set.rhs.for_each_access(&mut |a| self.read_at(a, read));
+                set.rhs.for_each_pred(&mut |p| self.read_by(p, read));
+                set.rhs.for_each_poly(&mut |p| self.read_in(p, read));
+            }
+        }
+    }
+
+    pub(crate) fn read_at(&self, of: &Access, read: &mut Read) {
+        of.at.iter().for_each(|p| self.read_in(p, read));
+        match self.written(of.var) {
+            Some(Rhs::Index(p)) => self.read_in(&at_indices(p, &of.at), read),
+            Some(_) => {}
+            None => {
+                let at = read.entry(of.var).or_insert_with(|| Some(of.at.clone()));
+                if at.as_ref() != Some(&of.at) {
+                    *at = None;
+                }
+            }
+        }
+    }
+
+    pub(crate) fn read_in(&self, p: &Poly, read: &mut Read) {
+        p.for_each_atom(&mut |a| {
+            if let Atom::Read(x, _, at) = a
+                && let Some(var) = Var::of_local(*x)
+            {
+                self.read_at(&Access { var, at: at.to_vec() }, read);
+            }
+        });
+    }
+
+    pub(crate) fn read_by(&self, p: &Pred, read: &mut Read) {
+        match p {
+            Pred::And(items) | Pred::Or(items) => items.iter().for_each(|p| self.read_by(p, read)),
+            Pred::Ge(p) | Pred::Eq(p) | Pred::Ne(p) => self.read_in(p, read),
+            Pred::Is(x, _, at, _) | Pred::Member(x, _, at, _) => {
+                if let Some(var) = Var::of_local(*x) {
+                    self.read_at(&Access { var, at: at.to_vec() }, read);
+                }
+            }
+            Pred::Any(_, body, _) => self.read_by(body, read),
+        }
+    }
+}

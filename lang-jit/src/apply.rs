@@ -101,3 +101,13 @@ pub(crate) unsafe extern "C" fn apply(of: *const Applied, a: u64, b: u64) -> u64
     let of = unsafe { &*of };
     of.on(a, b)
 }
+
+/// Tells how far a loop is.
+///
+/// # Safety
+/// `of` is the address of who is told, who is there until the call returns.
+pub(crate) unsafe extern "C" fn told(of: *const &dyn Fn(i64, i64), done: i64, all: i64) {
+    // SAFETY: by the contract above.
+    let of = unsafe { &*of };
+    of(done, all);
+}

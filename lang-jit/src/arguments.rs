@@ -1,4 +1,4 @@
-//! Where the arguments of a function are: the flag that ends a run, for each place with memory its address and extents, and
+//! Where the arguments of a function are: the flag that ends a run, who is told how far it is, for each place with memory its address and extents, and
 //! the integers.
 
 use lang_core::ir::ssa::Var;
@@ -6,6 +6,9 @@ use lang_core::schedule::{Kernel, Place, Role};
 
 /// The word at which the flag is.
 pub(crate) const FLAG: i32 = 0;
+
+/// The word at which who is told stands.
+pub(crate) const TOLD: i32 = 1;
 
 /// Where a place stands among the arguments.
 pub(crate) struct Word {
@@ -28,7 +31,7 @@ pub(crate) fn is_written(place: &Place) -> bool {
 
 /// The words of places, and that of the first integer.
 pub(crate) fn words(kernel: &Kernel) -> (Vec<Word>, i32) {
-    let mut next = FLAG + 1;
+    let mut next = TOLD + 1;
     let mut all = Vec::new();
     for place in memory(kernel) {
         let axes = i32::try_from(place.axes.iter().flatten().count()).unwrap_or(i32::MAX);

@@ -72,14 +72,21 @@ fn parts(items: &mut Elements<'_>) -> (Scalar, bool, *const u8, usize) {
 }
 
 impl Code for Native {
-    fn run(&self, slots: &mut [Slot<'_>], integers: &[i64], interrupt: &AtomicBool) -> Result<(), Interrupted> {
+    fn run(
+        &self,
+        slots: &mut [Slot<'_>],
+        integers: &[i64],
+        interrupt: &AtomicBool,
+        told: &dyn Fn(i64, i64),
+    ) -> Result<(), Interrupted> {
         assert_eq!(slots.len(), self.places.len(), "every place has a slot");
         assert_eq!(integers.len(), self.integers, "every integer has a value");
         let address = |p: *const u8| p.expose_provenance().cast_signed();
         let words = self.places.iter().map(|(_, _, axes)| axes + 1).sum::<usize>();
-        let mut arguments: Vec<i64> = Vec::with_capacity(1 + words + integers.len());
+        let mut arguments: Vec<i64> = Vec::with_capacity(2 + words + integers.len());
         let mut push = |word: isize| arguments.push(word as i64);
         push(address(interrupt.as_ptr().cast_const().cast()));
+        push(address(std::ptr::from_ref(&told).cast()));
         for (slot, (scalar, written, axes)) in slots.iter_mut().zip(&self.places) {
             let (kind, writable, start, count) = parts(&mut slot.items);
             let product = slot.dims.iter().try_fold(1_usize, |n, d| n.checked_mul(*d));

@@ -8,10 +8,10 @@ use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::{
     self, AbiParam, Block, InstBuilder, MemFlagsData, StackSlotData, StackSlotKind, Value, types,
 };
-use cranelift_codegen::isa::OwnedTargetIsa;
+use cranelift_codegen::isa::{CallConv, OwnedTargetIsa};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
 use cranelift_jit::{JITBuilder, JITModule};
-use cranelift_module::{Linkage, Module, default_libcall_names};
+use cranelift_module::{FuncId, Linkage, Module, default_libcall_names};
 use lang_core::exec::native::Code;
 use lang_core::ir::core::Constant;
 use lang_core::ir::reduce::Reducer;
@@ -20,12 +20,17 @@ use lang_core::predicate::{Atom, Context, LocalId, Poly, Pred};
 use lang_core::schedule::{Join, Kernel, Loop, Node, Place, Product, Role, Set, is_trivial, loop_number};
 use lang_core::syntax::ops::Scalar;
 
-use crate::apply::{Applied, apply};
-use crate::arguments::{FLAG, is_written, memory, words};
+use crate::apply::{Applied, apply, told};
+use crate::arguments::{FLAG, TOLD, is_written, memory, words};
 use crate::code::Native;
 use crate::matrices::{Argument, MASKED, NEGATED, SHORT, WORDS, multiply};
 use crate::strip::Strip;
 use crate::vector::Wide;
+
+/// Of so many iterations of a loop one tells how far it is, of short ones and of those with loops in them: it takes some
+/// hundred times as long as a sum. Powers of two.
+const SHORT_STEPS: i64 = 1 << 14;
+const LONG_STEPS: i64 = 1 << 4;
 
 /// Why there is no code.
 pub(crate) type Made<T> = Result<T, String>;
@@ -53,6 +58,11 @@ pub(crate) fn function(isa: &OwnedTargetIsa, ssa: &Ssa, kernel: &Kernel) -> Made
     let said = |why: cranelift_module::ModuleError| why.to_string();
     let id = module.declare_anonymous_function(&context.func.signature).map_err(said)?;
     module.define_function(id, &mut context).map_err(said)?;
+    if has_steps(kernel) {
+        let tell = tell(&mut module)?;
+        let mut context = telling(&mut module)?;
+        module.define_function(tell, &mut context).map_err(said)?;
+    }
     module.finalize_definitions().map_err(said)?;
     let address = module.get_finalized_function(id);
     let places = memory(kernel).map(|p| (p.scalar, is_written(p), p.axes.iter().flatten().count())).collect();
@@ -66,7 +76,44 @@ fn module(isa: &OwnedTargetIsa) -> JITModule {
     let mut builder = JITBuilder::with_isa(isa.clone(), default_libcall_names());
     builder.symbol("apply", apply as *const u8);
     builder.symbol("multiply", multiply as *const u8);
+    builder.symbol("told", told as *const u8);
     JITModule::new(builder)
+}
+
+/// Is there a loop around all others, in its order?
+fn has_steps(kernel: &Kernel) -> bool {
+    kernel.body.iter().any(|node| matches!(node, Node::Loop(of) if of.in_order))
+}
+
+/// What a loop calls to tell how far it is. All registers are as they were behind the call, so that it costs nothing where it
+/// is not made.
+fn tell(module: &mut JITModule) -> Made<FuncId> {
+    let mut signature = module.make_signature();
+    signature.call_conv = CallConv::PreserveAll;
+    signature.params.extend([AbiParam::new(types::I64); 3]);
+    module.declare_function("tell", Linkage::Local, &signature).map_err(|why| why.to_string())
+}
+
+/// Its code: a call of [`told`].
+fn telling(module: &mut JITModule) -> Made<cranelift_codegen::Context> {
+    let mut context = module.make_context();
+    context.func.signature.call_conv = CallConv::PreserveAll;
+    context.func.signature.params.extend([AbiParam::new(types::I64); 3]);
+    let mut signature = module.make_signature();
+    signature.params.extend([AbiParam::new(types::I64); 3]);
+    let id = module.declare_function("told", Linkage::Import, &signature).map_err(|why| why.to_string())?;
+    let told = module.declare_func_in_func(id, &mut context.func);
+    let mut frontend = FunctionBuilderContext::new();
+    let mut builder = FunctionBuilder::new(&mut context.func, &mut frontend);
+    let entry = builder.create_block();
+    builder.append_block_params_for_function_params(entry);
+    builder.switch_to_block(entry);
+    let arguments = builder.block_params(entry).to_vec();
+    builder.ins().call(told, &arguments);
+    builder.ins().return_(&[]);
+    builder.seal_all_blocks();
+    builder.finalize(module.target_config());
+    Ok(context)
 }
 
 /// What the code calls.
@@ -90,9 +137,14 @@ fn filled(module: &mut JITModule, ssa: &Ssa, kernel: &Kernel) -> Made<(cranelift
     signature.returns.push(AbiParam::new(types::I64));
     let id = module.declare_function("multiply", Linkage::Import, &signature).map_err(|why| why.to_string())?;
     let multiply = module.declare_func_in_func(id, &mut context.func);
+    let tell = match has_steps(kernel) {
+        true => Some(tell(module).map(|id| module.declare_func_in_func(id, &mut context.func))?),
+        false => None,
+    };
     let mut frontend = FunctionBuilderContext::new();
     let builder = FunctionBuilder::new(&mut context.func, &mut frontend);
     let mut generator = Generator::new(builder, ssa, kernel, [apply, multiply])?;
+    generator.tell = tell;
     generator.body()?;
     let operations = std::mem::take(&mut generator.operations);
     generator.builder.seal_all_blocks();
@@ -126,6 +178,9 @@ pub(crate) struct Generator<'g> {
     stopped: Block,
     pub(crate) apply: ir::FuncRef,
     multiply: ir::FuncRef,
+    /// What a loop around all others calls to tell how far it is, and whom.
+    tell: Option<ir::FuncRef>,
+    told: Value,
     pub(crate) operations: Operations,
     pub(crate) context: Context,
     /// The loops around, outermost first.
@@ -158,6 +213,7 @@ impl<'g> Generator<'g> {
             builder.ins().load(types::I64, flags, arguments, at * 8)
         };
         let flag = word(&mut builder, FLAG);
+        let told = word(&mut builder, TOLD);
         let (places, first) = words(kernel);
         let mut memory = HashMap::new();
         let sizes: Vec<Poly> = ssa.sizes.iter().map(|l| Poly::atom(ssa.vars.atom(*l))).collect();
@@ -200,6 +256,8 @@ impl<'g> Generator<'g> {
             stopped,
             apply,
             multiply,
+            tell: None,
+            told,
             operations,
             context,
             around: Vec::new(),
@@ -392,6 +450,10 @@ impl<'g> Generator<'g> {
         self.context.release(mark);
         let one = self.int(1);
         let next = self.builder.ins().iadd(at, one);
+        if let Some(tell) = self.tell.filter(|_| of.in_order && self.around.is_empty()) {
+            let long = of.body.iter().any(|node| !matches!(node, Node::Set(_) | Node::Clear(..)));
+            self.steps(tell, next, to, if long { LONG_STEPS } else { SHORT_STEPS });
+        }
         if is_rest {
             self.builder.ins().jump(head, &[next.into()]);
         } else {
@@ -400,6 +462,19 @@ impl<'g> Generator<'g> {
         self.builder.switch_to_block(after);
         self.settled(of)?;
         self.give_back(kept)
+    }
+
+    /// Tells of some iterations how many there were.
+    fn steps(&mut self, tell: ir::FuncRef, done: Value, all: Value, of: i64) {
+        let (say, on) = (self.builder.create_block(), self.builder.create_block());
+        self.builder.set_cold_block(say);
+        let mask = self.int(of - 1);
+        let some = self.builder.ins().band(done, mask);
+        self.builder.ins().brif(some, on, &[], say, &[]);
+        self.builder.switch_to_block(say);
+        self.builder.ins().call(tell, &[self.told, done, all]);
+        self.builder.ins().jump(on, &[]);
+        self.builder.switch_to_block(on);
     }
 
     /// On to the next iteration, unless someone asked for the run to end.

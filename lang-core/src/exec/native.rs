@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use super::number::Names;
 use super::tensor::{Number, Room, Tensor};
 use super::{Run, Stopped};
-use crate::interp::guarded;
+use crate::interp::{Done, guarded};
 use crate::ir::ssa::{Ssa, Stmt, Var};
 use crate::predicate::{Atom, Poly};
 use crate::schedule::{Kernel, Place, Role, is_trivial};
@@ -21,11 +21,18 @@ pub trait Backend {
 /// The code of a kernel.
 pub trait Code: Send + Sync {
     /// Runs it. The slots are those of the places that are no registers, in their order, each with the extents of the
-    /// axes that it has; the integers are those of the kernel.
+    /// axes that it has; the integers are those of the kernel. Of a loop around all others, in its order, it is told now and
+    /// then how many iterations there were, and of how many.
     ///
     /// # Errors
     /// Someone asked for the run to end.
-    fn run(&self, slots: &mut [Slot<'_>], integers: &[i64], interrupt: &AtomicBool) -> Result<(), Interrupted>;
+    fn run(
+        &self,
+        slots: &mut [Slot<'_>],
+        integers: &[i64],
+        interrupt: &AtomicBool,
+        told: &dyn Fn(i64, i64),
+    ) -> Result<(), Interrupted>;
 }
 
 /// Someone asked for the run to end.
@@ -148,7 +155,12 @@ impl Run<'_> {
                 });
             }
             let interrupt = self.machine.around.interrupt;
-            code.run(&mut slots, &integers, interrupt).map_err(|Interrupted| Stopped::Interrupted)?;
+            let told = |done: i64, all: i64| {
+                if self.machine.depth.get() == 1 {
+                    (self.machine.around.done)(Done::Steps(done, Some(all)));
+                }
+            };
+            code.run(&mut slots, &integers, interrupt, &told).map_err(|Interrupted| Stopped::Interrupted)?;
         }
         for (var, room) in rooms {
             let made = kernel.places.iter().any(|p| p.var == var && p.role == Role::Made);

@@ -49,12 +49,12 @@ impl Program {
             }
             Some(backend) => {
                 let prepared = schedule::prepared(Arc::clone(&ssa), true);
-                let made = steps(&prepared, backend);
+                let (made, is_whole) = steps(&prepared, backend);
                 let is_run = |step: &Step| matches!(step, Step::Kernel(ready) if ready.code.is_none());
-                if prepared.has_repeats() && made.iter().any(is_run) {
+                if prepared.has_repeats() && (!is_whole || made.iter().any(is_run)) {
                     // Loops that became statements have no meaning one by one.
                     let prepared = schedule::prepared(ssa, false);
-                    let steps = steps(&prepared, backend);
+                    let (steps, _) = steps(&prepared, backend);
                     (prepared.ssa, steps)
                 } else {
                     (prepared.ssa, made)
@@ -110,12 +110,13 @@ fn for_each_read_of_check(check: &Check, f: &mut dyn FnMut(Var)) {
     for_each_read(&check.cond, f);
 }
 
-/// The steps with the code of kernels: first the inputs, which are there from the beginning.
-fn steps(prepared: &Prepared, backend: &dyn Backend) -> Vec<Step> {
+/// The steps with the code of kernels, first the inputs, which are there from the beginning; whether these are all.
+fn steps(prepared: &Prepared, backend: &dyn Backend) -> (Vec<Step>, bool) {
     let ssa = &prepared.ssa;
     let inputs = (0..).zip(&ssa.stmts).filter(|(_, s)| matches!(s.rhs, Rhs::Input(_)));
     let mut steps: Vec<Step> = inputs.map(|(k, _)| Step::Statement(Var(k))).collect();
-    for step in schedule(prepared).steps {
+    let schedule::Schedule { steps: all, is_whole } = schedule(prepared);
+    for step in all {
         steps.push(match step {
             schedule::Step::Statement(var) => Step::Statement(var),
             schedule::Step::Kernel(kernel, needs) => {
@@ -124,7 +125,7 @@ fn steps(prepared: &Prepared, backend: &dyn Backend) -> Vec<Step> {
             }
         });
     }
-    steps
+    (steps, is_whole)
 }
 
 /// Which statements are parts of a loop that runs at a statement before them, and read no more than what it gives.

@@ -17,6 +17,8 @@ use crate::syntax::ops::Scalar;
 pub(super) struct Builder {
     loops: u32,
     depth: usize,
+    /// Was there a statement for which there was no loop?
+    pub(super) stuck: bool,
 }
 
 /// Members of a group by the statement, with the index that becomes the loop.
@@ -27,7 +29,7 @@ const NAMES: &[&str] = &["i", "j", "k", "l", "p", "q", "r", "s"];
 
 impl Builder {
     pub(super) fn new() -> Self {
-        Self { loops: 0, depth: 0 }
+        Self { loops: 0, depth: 0, stuck: false }
     }
 
     fn index(&mut self, extent: &Poly) -> Index {
@@ -64,6 +66,10 @@ impl Builder {
                 continue;
             }
             let members = best_members(&rest, &HashSet::new(), &HashSet::new());
+            if members.is_empty() {
+                self.stuck = true;
+                break;
+            }
             let in_order = rest.iter().any(|item| {
                 let along = item.repeat.map(|(_, axis)| axis);
                 along.is_some() && members.get(&item.var) == along.as_ref()

@@ -22,6 +22,7 @@ mod sums;
 mod terms;
 mod text;
 
+use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
@@ -39,6 +40,8 @@ pub use text::Shown;
 pub struct Schedule {
     /// What is done, one after the other.
     pub steps: Vec<Step>,
+    /// Is that everything? Loops that became statements may find no order.
+    pub is_whole: bool,
 }
 
 /// A step.
@@ -105,7 +108,7 @@ pub fn schedule(prepared: &Prepared) -> Schedule {
     let mut steps = Vec::new();
     let mut rest: Vec<Item> = items.all(prepared);
     let again = Again::new(ssa, &items.kept(ssa), &mut rest);
-    let making = Making { ssa, items: &items, again: &again };
+    let making = Making { ssa, items: &items, again: &again, stuck: Cell::new(false) };
     // What is a number is done in the loops that come next.
     let mut numbers: Vec<Item> = Vec::new();
     while let Some(first) = rest.first() {
@@ -125,13 +128,23 @@ pub fn schedule(prepared: &Prepared) -> Schedule {
         let builder = Builder::new();
         let held: HashSet<Var> = numbers.iter().map(|n| n.var).collect();
         let (mut group, mut left) = builder.best(&rest, &held);
+        if group.is_empty() {
+            rest = left;
+            // It may be that it asks for what is held.
+            if numbers.is_empty() {
+                making.stuck.set(true);
+                break;
+            }
+            making.close(&mut numbers, &rest, &mut steps);
+            continue;
+        }
         group.extend(numbers_of(&group, &held, &mut left));
         rest = left;
         let members: Vec<Item> = std::mem::take(&mut numbers).into_iter().chain(group).collect();
         steps.push(making.kernel(members, &rest));
     }
     making.close(&mut numbers, &rest, &mut steps);
-    Schedule { steps }
+    Schedule { steps, is_whole: !making.stuck.get() }
 }
 
 /// Takes the numbers that are made of nothing that is still to be done: they are done before the loops.
@@ -176,6 +189,8 @@ struct Making<'m> {
     ssa: &'m Ssa,
     items: &'m Items,
     again: &'m Again,
+    /// Was there a statement without a loop?
+    stuck: Cell<bool>,
 }
 
 impl Making<'_> {
@@ -205,7 +220,9 @@ impl Making<'_> {
         }
         let of_state = |m: &Item| m.state.as_ref().map(|s| (m.var, s.copy.0, s.copy.1));
         let states: Vec<in_place::Copied> = members.iter().filter_map(of_state).collect();
-        let mut body = Builder::new().nodes(ssa, members);
+        let mut builder = Builder::new();
+        let mut body = builder.nodes(ssa, members);
+        self.stuck.set(self.stuck.get() || builder.stuck);
         in_place::in_place(&mut body, &states, &read_later);
         let places = self.places(&body, &read_later);
         let states: HashSet<Var> = states.into_iter().map(|(state, ..)| state).collect();

@@ -1,18 +1,12 @@
-//! The function of a kernel. Loops are loops of blocks, elements without memory are variables, and an element that a loop
+//! What a kernel's function does. Loops are loops of blocks, elements without memory are variables, and an element that a loop
 //! adds to without naming its index is kept in a variable while it runs.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
-use cranelift_codegen::ir::{
-    self, AbiParam, Block, InstBuilder, MemFlagsData, StackSlotData, StackSlotKind, Value, types,
-};
-use cranelift_codegen::isa::{CallConv, OwnedTargetIsa};
-use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
-use cranelift_jit::{JITBuilder, JITModule};
-use cranelift_module::{FuncId, Linkage, Module, default_libcall_names};
-use lang_core::exec::native::Code;
+use cranelift_codegen::ir::{self, Block, InstBuilder, MemFlagsData, StackSlotData, StackSlotKind, Value, types};
+use cranelift_frontend::{FunctionBuilder, Variable};
 use lang_core::ir::core::Constant;
 use lang_core::ir::reduce::Reducer;
 use lang_core::ir::ssa::{Access, Rhs, Ssa, Var, at_indices};
@@ -20,10 +14,9 @@ use lang_core::predicate::{Atom, Context, LocalId, Poly, Pred};
 use lang_core::schedule::{Join, Kernel, Loop, Node, Place, Product, Role, Set, is_trivial, loop_number};
 use lang_core::syntax::ops::Scalar;
 
-use crate::apply::{Applied, apply, told};
-use crate::arguments::{FLAG, TOLD, is_written, memory, words};
-use crate::code::Native;
-use crate::matrices::{Argument, MASKED, NEGATED, SHORT, WORDS, multiply};
+use crate::apply::Applied;
+use crate::arguments::{FLAG, TOLD, is_written, words};
+use crate::matrices::{Argument, MASKED, NEGATED, SHORT, WORDS};
 use crate::strip::Strip;
 use crate::vector::Wide;
 
@@ -44,113 +37,8 @@ pub(crate) fn ty(scalar: Scalar) -> ir::Type {
     }
 }
 
-/// The function of a kernel as text.
-pub(crate) fn text(isa: &OwnedTargetIsa, ssa: &Ssa, kernel: &Kernel) -> Made<String> {
-    let mut module = module(isa);
-    let (context, _) = filled(&mut module, ssa, kernel)?;
-    Ok(context.func.display().to_string())
-}
-
-/// The function of a kernel.
-pub(crate) fn function(isa: &OwnedTargetIsa, ssa: &Ssa, kernel: &Kernel) -> Made<Arc<dyn Code>> {
-    let mut module = module(isa);
-    let (mut context, applied) = filled(&mut module, ssa, kernel)?;
-    let said = |why: cranelift_module::ModuleError| why.to_string();
-    let id = module.declare_anonymous_function(&context.func.signature).map_err(said)?;
-    module.define_function(id, &mut context).map_err(said)?;
-    if has_steps(kernel) {
-        let tell = tell(&mut module)?;
-        let mut context = telling(&mut module)?;
-        module.define_function(tell, &mut context).map_err(said)?;
-    }
-    module.finalize_definitions().map_err(said)?;
-    let address = module.get_finalized_function(id);
-    let places = memory(kernel).map(|p| (p.scalar, is_written(p), p.axes.iter().flatten().count())).collect();
-    #[allow(unsafe_code, reason = "this is the function that was just made")]
-    // SAFETY: its signature is that of an entry, and it reads its arguments as `words` lays them out.
-    let native = unsafe { Native::new(address, module, places, kernel.integers.len(), applied) };
-    Ok(Arc::new(native))
-}
-
-fn module(isa: &OwnedTargetIsa) -> JITModule {
-    let mut builder = JITBuilder::with_isa(isa.clone(), default_libcall_names());
-    builder.symbol("apply", apply as *const u8);
-    builder.symbol("multiply", multiply as *const u8);
-    builder.symbol("told", told as *const u8);
-    JITModule::new(builder)
-}
-
-/// Is there a loop around all others, in its order?
-fn has_steps(kernel: &Kernel) -> bool {
-    kernel.body.iter().any(|node| matches!(node, Node::Loop(of) if of.in_order))
-}
-
-/// What a loop calls to tell how far it is. All registers are as they were behind the call, so that it costs nothing where it
-/// is not made.
-fn tell(module: &mut JITModule) -> Made<FuncId> {
-    let mut signature = module.make_signature();
-    signature.call_conv = CallConv::PreserveAll;
-    signature.params.extend([AbiParam::new(types::I64); 3]);
-    module.declare_function("tell", Linkage::Local, &signature).map_err(|why| why.to_string())
-}
-
-/// Its code: a call of [`told`].
-fn telling(module: &mut JITModule) -> Made<cranelift_codegen::Context> {
-    let mut context = module.make_context();
-    context.func.signature.call_conv = CallConv::PreserveAll;
-    context.func.signature.params.extend([AbiParam::new(types::I64); 3]);
-    let mut signature = module.make_signature();
-    signature.params.extend([AbiParam::new(types::I64); 3]);
-    let id = module.declare_function("told", Linkage::Import, &signature).map_err(|why| why.to_string())?;
-    let told = module.declare_func_in_func(id, &mut context.func);
-    let mut frontend = FunctionBuilderContext::new();
-    let mut builder = FunctionBuilder::new(&mut context.func, &mut frontend);
-    let entry = builder.create_block();
-    builder.append_block_params_for_function_params(entry);
-    builder.switch_to_block(entry);
-    let arguments = builder.block_params(entry).to_vec();
-    builder.ins().call(told, &arguments);
-    builder.ins().return_(&[]);
-    builder.seal_all_blocks();
-    builder.finalize(module.target_config());
-    Ok(context)
-}
-
 /// What the code calls.
-type Operations = Vec<Arc<Applied>>;
-
-fn filled(module: &mut JITModule, ssa: &Ssa, kernel: &Kernel) -> Made<(cranelift_codegen::Context, Operations)> {
-    let mut context = module.make_context();
-    let pointer = module.target_config().pointer_type();
-    if pointer != types::I64 {
-        return Err("a processor of 64 bits is wanted".to_owned());
-    }
-    context.func.signature.params.push(AbiParam::new(pointer));
-    context.func.signature.returns.push(AbiParam::new(types::I32));
-    let mut signature = module.make_signature();
-    signature.params.extend([AbiParam::new(types::I64); 3]);
-    signature.returns.push(AbiParam::new(types::I64));
-    let id = module.declare_function("apply", Linkage::Import, &signature).map_err(|why| why.to_string())?;
-    let apply = module.declare_func_in_func(id, &mut context.func);
-    let mut signature = module.make_signature();
-    signature.params.push(AbiParam::new(types::I64));
-    signature.returns.push(AbiParam::new(types::I64));
-    let id = module.declare_function("multiply", Linkage::Import, &signature).map_err(|why| why.to_string())?;
-    let multiply = module.declare_func_in_func(id, &mut context.func);
-    let tell = match has_steps(kernel) {
-        true => Some(tell(module).map(|id| module.declare_func_in_func(id, &mut context.func))?),
-        false => None,
-    };
-    let mut frontend = FunctionBuilderContext::new();
-    let builder = FunctionBuilder::new(&mut context.func, &mut frontend);
-    let mut generator = Generator::new(builder, ssa, kernel, [apply, multiply])?;
-    generator.tell = tell;
-    generator.body()?;
-    let operations = std::mem::take(&mut generator.operations);
-    generator.builder.seal_all_blocks();
-    generator.builder.finalize(module.target_config());
-    Ok((context, operations))
-}
+pub(crate) type Operations = Vec<Arc<Applied>>;
 
 /// The memory of a place.
 #[derive(Clone)]
@@ -179,7 +67,7 @@ pub(crate) struct Generator<'g> {
     pub(crate) apply: ir::FuncRef,
     multiply: ir::FuncRef,
     /// What a loop around all others calls to tell how far it is, and whom.
-    tell: Option<ir::FuncRef>,
+    pub(crate) tell: Option<ir::FuncRef>,
     told: Value,
     pub(crate) operations: Operations,
     pub(crate) context: Context,
@@ -197,7 +85,7 @@ pub(crate) struct Generator<'g> {
 }
 
 impl<'g> Generator<'g> {
-    fn new(
+    pub(crate) fn new(
         mut builder: FunctionBuilder<'g>,
         ssa: &'g Ssa,
         kernel: &'g Kernel,
@@ -276,7 +164,7 @@ impl<'g> Generator<'g> {
         Ok(made)
     }
 
-    fn body(&mut self) -> Made<()> {
+    pub(crate) fn body(&mut self) -> Made<()> {
         let kernel = self.kernel;
         let mut calls = false;
         kernel.body.iter().for_each(|node| node.for_each_set(&mut |set| calls |= self.calls_for(&set.rhs)));

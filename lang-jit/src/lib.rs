@@ -9,6 +9,7 @@ mod apply;
 mod arguments;
 mod choice;
 mod code;
+mod function;
 mod generate;
 mod indices;
 mod matrices;
@@ -65,7 +66,7 @@ impl Jit {
     /// # Errors
     /// Why there is none.
     pub fn text(&self, ssa: &Ssa, kernel: &Kernel) -> Result<String, String> {
-        generate::text(&self.isa, ssa, kernel)
+        function::text(&self.isa, ssa, kernel)
     }
 }
 
@@ -82,7 +83,7 @@ impl Backend for Jit {
         if known.len() >= MOST_KNOWN {
             known.clear();
         }
-        let made = generate::function(&self.isa, ssa, kernel).ok();
+        let made = function::function(&self.isa, ssa, kernel).ok();
         known.insert(key, made.clone());
         made
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use iverson_tests::golden::json_of_parts;
 use iverson_tests::golden::{self, Tolerance, Tolerances, module, session};
 use iverson_tests::middle::forms::{All, Forms};
-use iverson_tests::middle::machine::{agrees, loose};
+use iverson_tests::middle::machine::{agrees, endless, loose};
 use iverson_tests::run::{Ways, value_of_main, value_of_main_generated};
 use lang_core::base::GlobalName;
 use lang_core::generated::Tally;
@@ -156,6 +156,7 @@ fn derivatives_have_their_golden_values() {
     println!("by generated derivatives: {ways:?}; the interpreter's: {left:?}; by machine code: {native:?}");
     println!("{generated} of {} by generated derivatives; not in core: {outside:?}", checks.len());
     println!("{} elements of machine code farther than one sum explains", loose());
+    assert_eq!(endless(), 0, "what is not finite is the evaluator's");
     assert!(loose() <= 40, "{} elements of machine code are farther than one sum explains", loose());
     assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), checks.len(), wrong.join("\n"));
 }

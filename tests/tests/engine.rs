@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use iverson_tests::middle::forms::{All, Forms, Middle};
-use iverson_tests::middle::machine::{World, agrees, flat, kernels, kinds, loose};
+use iverson_tests::middle::machine::{World, agrees, endless, flat, kernels, kinds, loose};
 use iverson_tests::run::limits;
 use lang_core::base::GlobalName;
 use lang_core::exec::{self, Programs, Stopped};
@@ -203,6 +203,7 @@ fn sums_are_added_in_one_order() {
     }
     assert!(runs > 150, "{runs} runs");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert_eq!(endless(), 0, "what is not finite is the evaluator's");
     assert_eq!(loose(), 0, "every element is as near as another order of one sum allows");
     let (made, left) = kernels();
     println!("{made} kernels as machine code, statement by statement {left:?}");

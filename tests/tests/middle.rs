@@ -1,6 +1,7 @@
 //! Drawn programs of the compiler's middle obey their laws and reach every rule. `IVERSON_SEED` and
 //! `IVERSON_COUNT` make other runs, and `IVERSON_FIRST` with a count of 1 tries one program of a run alone.
 
+use iverson_tests::middle::machine::endless;
 use iverson_tests::middle::soak::{Report, judge_text, soak};
 use iverson_tests::random;
 use lang_core::session::Session;
@@ -16,6 +17,8 @@ fn laws_of_the_middle_hold() {
     // Rare, or the laws would say little.
     let (tally, many) = (report.tally, report.tally.tangents / 50);
     assert!(tally.masked <= many && tally.undecided <= many && tally.unfinished <= many, "{tally:?}");
+    println!("{} elements of machine code are not finite in another way than the evaluator's", endless());
+    assert!(endless() <= report.programs / 100, "{} elements are not finite in another way", endless());
     if random::count(PROGRAMS) >= PROGRAMS {
         assert_eq!(report.missing(), Vec::<&str>::new(), "rules that nothing reached");
         assert_eq!(report.missing_functions(), Vec::<&str>::new(), "functions that did not occur");

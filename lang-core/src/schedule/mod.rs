@@ -3,7 +3,8 @@
 //!
 //! Statements that run over the same index become one loop where each reads what the others set at that index alone
 //! ([`group`]); inside, the same again. An element that nothing reads outside its loop has no memory ([`places`]). What
-//! predicates say of an index is its range ([`narrow`]).
+//! predicates say of an index is its range ([`narrow`]), and where their answers change a loop is cut ([`split`]). What a
+//! loop carries is set in place where it can be ([`in_place`]).
 
 mod again;
 mod apart;

@@ -15,7 +15,9 @@ use super::numbers::{access, indices, indices_of, is_inside, places, pred};
 use super::products::products;
 use super::terms::unasked;
 use crate::ir::core::Constant;
+use crate::ir::flat::Input;
 use crate::ir::put::Put;
+use crate::ir::reduce::Reduce;
 use crate::ir::region::{Arg, Loop, Part};
 use crate::ir::ssa::{Access, Check, Rhs, Ssa, Stmt, Var, at_indices, for_each_read, index};
 use crate::predicate::{Atom, Poly, Pred};
@@ -125,7 +127,6 @@ struct Inside {
 impl Inside {
     /// The states of what is carried, by the input.
     fn states(&mut self, of: &Loop, body: &Ssa) -> Option<HashMap<u32, Var>> {
-        let batch = of.batch.len();
         let mut states = HashMap::new();
         for ((k, arg), input) in (0..).zip(&of.args).zip(&body.inputs) {
             let Arg::Carried { .. } = arg else { continue };
@@ -138,7 +139,6 @@ impl Inside {
             // What it is made of is known when the body is there.
             let state = self.push(Stmt { dims, scalar, rhs: Rhs::Zero, needs: Vec::new(), name: None })?;
             states.insert(k, state);
-            debug_assert!(batch <= self.around.len(), "a batch and the iteration");
         }
         Some(states)
     }
@@ -207,7 +207,7 @@ impl Inside {
     }
 
     /// An integer that indices are made of.
-    fn integer(&mut self, input: &crate::ir::flat::Input, of: &Access) -> Option<()> {
+    fn integer(&mut self, input: &Input, of: &Access) -> Option<()> {
         if input.leaf.scalar != Some(Scalar::I64) || !input.leaf.dims.is_empty() {
             return Some(());
         }
@@ -227,7 +227,7 @@ impl Inside {
         let own: Vec<Poly> = stmt.dims.iter().map(|n| put.poly(n)).collect();
         let outer = self.around.len();
         let mut used: BTreeSet<usize> = indices(&own);
-        if let Rhs::Contract { bound, .. } | Rhs::Reduce(crate::ir::reduce::Reduce { bound, .. }) = &rhs {
+        if let Rhs::Contract { bound, .. } | Rhs::Reduce(Reduce { bound, .. }) = &rhs {
             used.extend(indices(bound));
         }
         // Loops in it run alike in every iteration.
@@ -243,19 +243,14 @@ impl Inside {
         for check in &stmt.needs {
             needs.push(self.check(body, *check)?);
         }
-        // Its own indices come behind those that are left.
-        let all = outer + own.len() + 8;
-        let mut values = places(&kept, all);
-        for (k, slot) in (0..).zip(values.iter_mut().skip(outer)) {
-            *slot = index(kept.len() + k, &Poly::default()).value();
-        }
         let bound = match &rhs {
-            Rhs::Contract { bound, .. } => bound.len(),
-            Rhs::Reduce(r) => r.bound.len(),
+            Rhs::Contract { bound, .. } | Rhs::Reduce(Reduce { bound, .. }) => bound.len(),
             _ => 0,
         };
-        if bound > 8 {
-            return None;
+        // Its own indices come behind those that are left.
+        let mut values = places(&kept, outer + own.len() + bound);
+        for (k, slot) in (0..).zip(values.iter_mut().skip(outer)) {
+            *slot = index(kept.len() + k, &Poly::default()).value();
         }
         let rhs = rhs.map(&mut |a| access(a, &values), &|p| at_indices(p, &values), &|p| pred(p, &values));
         let dims = kept.iter().filter_map(|k| self.around.get(*k)).chain(&own).cloned().collect();

@@ -82,7 +82,8 @@ fn near(found: Option<Computed>, wanted: &Value, greatest: f64) -> bool {
         let same = x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan();
         // What is multiplied by a sum of terms, not by each of them, is another of what is not finite.
         let endless = !x.is_finite() && !y.is_finite();
-        LOOSE.fetch_add(u64::from(!same && (apart > one || endless)), Ordering::Relaxed);
+        LOOSE.fetch_add(u64::from(!same && apart > one), Ordering::Relaxed);
+        ENDLESS.fetch_add(u64::from(!same && endless), Ordering::Relaxed);
         same || endless || apart <= most
     };
     match (found, wanted) {
@@ -139,6 +140,14 @@ pub fn loose() -> u64 {
 }
 
 static LOOSE: AtomicU64 = AtomicU64::new(0);
+
+/// How many were not finite, as what is wanted was, and another value than that.
+#[must_use]
+pub fn endless() -> u64 {
+    ENDLESS.load(Ordering::Relaxed)
+}
+
+static ENDLESS: AtomicU64 = AtomicU64::new(0);
 
 /// How many kernels got machine code, and of those that did not, how many by each reason.
 #[must_use]

@@ -1,0 +1,125 @@
+//! The function of a kernel in a module of its own: what it is given, what it calls, and how it is made ready to be called.
+//! [`Generator`] fills it.
+
+use std::sync::Arc;
+
+use cranelift_codegen::Context;
+use cranelift_codegen::ir::{AbiParam, InstBuilder, types};
+use cranelift_codegen::isa::{CallConv, OwnedTargetIsa};
+use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
+use cranelift_jit::{JITBuilder, JITModule};
+use cranelift_module::{FuncId, Linkage, Module, default_libcall_names};
+use lang_core::exec::native::Code;
+use lang_core::ir::ssa::Ssa;
+use lang_core::schedule::{Kernel, Node};
+
+use crate::apply::{apply, told};
+use crate::arguments::{is_written, memory};
+use crate::code::Native;
+use crate::generate::{Generator, Made, Operations};
+use crate::matrices::multiply;
+
+/// The function of a kernel as text.
+pub(crate) fn text(isa: &OwnedTargetIsa, ssa: &Ssa, kernel: &Kernel) -> Made<String> {
+    let mut module = module(isa);
+    let (context, _) = filled(&mut module, ssa, kernel)?;
+    Ok(context.func.display().to_string())
+}
+
+/// The function of a kernel.
+pub(crate) fn function(isa: &OwnedTargetIsa, ssa: &Ssa, kernel: &Kernel) -> Made<Arc<dyn Code>> {
+    let mut module = module(isa);
+    let (mut context, applied) = filled(&mut module, ssa, kernel)?;
+    let said = |why: cranelift_module::ModuleError| why.to_string();
+    let id = module.declare_anonymous_function(&context.func.signature).map_err(said)?;
+    module.define_function(id, &mut context).map_err(said)?;
+    if has_steps(kernel) {
+        let tell = tell(&mut module)?;
+        let mut context = telling(&mut module)?;
+        module.define_function(tell, &mut context).map_err(said)?;
+    }
+    module.finalize_definitions().map_err(said)?;
+    let address = module.get_finalized_function(id);
+    let places = memory(kernel).map(|p| (p.scalar, is_written(p), p.axes.iter().flatten().count())).collect();
+    #[allow(unsafe_code, reason = "this is the function that was just made")]
+    // SAFETY: its signature is that of an entry, and it reads its arguments as `words` lays them out.
+    let native = unsafe { Native::new(address, module, places, kernel.integers.len(), applied) };
+    Ok(Arc::new(native))
+}
+
+fn module(isa: &OwnedTargetIsa) -> JITModule {
+    let mut builder = JITBuilder::with_isa(isa.clone(), default_libcall_names());
+    builder.symbol("apply", apply as *const u8);
+    builder.symbol("multiply", multiply as *const u8);
+    builder.symbol("told", told as *const u8);
+    JITModule::new(builder)
+}
+
+/// Is there a loop around all others, in its order?
+fn has_steps(kernel: &Kernel) -> bool {
+    kernel.body.iter().any(|node| matches!(node, Node::Loop(of) if of.in_order))
+}
+
+/// What a loop calls to tell how far it is. All registers are as they were behind the call, so that it costs nothing where it
+/// is not made.
+fn tell(module: &mut JITModule) -> Made<FuncId> {
+    let mut signature = module.make_signature();
+    signature.call_conv = CallConv::PreserveAll;
+    signature.params.extend([AbiParam::new(types::I64); 3]);
+    module.declare_function("tell", Linkage::Local, &signature).map_err(|why| why.to_string())
+}
+
+/// Its code: a call of [`told`].
+fn telling(module: &mut JITModule) -> Made<Context> {
+    let mut context = module.make_context();
+    context.func.signature.call_conv = CallConv::PreserveAll;
+    context.func.signature.params.extend([AbiParam::new(types::I64); 3]);
+    let mut signature = module.make_signature();
+    signature.params.extend([AbiParam::new(types::I64); 3]);
+    let id = module.declare_function("told", Linkage::Import, &signature).map_err(|why| why.to_string())?;
+    let told = module.declare_func_in_func(id, &mut context.func);
+    let mut frontend = FunctionBuilderContext::new();
+    let mut builder = FunctionBuilder::new(&mut context.func, &mut frontend);
+    let entry = builder.create_block();
+    builder.append_block_params_for_function_params(entry);
+    builder.switch_to_block(entry);
+    let arguments = builder.block_params(entry).to_vec();
+    builder.ins().call(told, &arguments);
+    builder.ins().return_(&[]);
+    builder.seal_all_blocks();
+    builder.finalize(module.target_config());
+    Ok(context)
+}
+
+fn filled(module: &mut JITModule, ssa: &Ssa, kernel: &Kernel) -> Made<(Context, Operations)> {
+    let mut context = module.make_context();
+    let pointer = module.target_config().pointer_type();
+    if pointer != types::I64 {
+        return Err("a processor of 64 bits is wanted".to_owned());
+    }
+    context.func.signature.params.push(AbiParam::new(pointer));
+    context.func.signature.returns.push(AbiParam::new(types::I32));
+    let mut signature = module.make_signature();
+    signature.params.extend([AbiParam::new(types::I64); 3]);
+    signature.returns.push(AbiParam::new(types::I64));
+    let id = module.declare_function("apply", Linkage::Import, &signature).map_err(|why| why.to_string())?;
+    let apply = module.declare_func_in_func(id, &mut context.func);
+    let mut signature = module.make_signature();
+    signature.params.push(AbiParam::new(types::I64));
+    signature.returns.push(AbiParam::new(types::I64));
+    let id = module.declare_function("multiply", Linkage::Import, &signature).map_err(|why| why.to_string())?;
+    let multiply = module.declare_func_in_func(id, &mut context.func);
+    let tell = match has_steps(kernel) {
+        true => Some(tell(module).map(|id| module.declare_func_in_func(id, &mut context.func))?),
+        false => None,
+    };
+    let mut frontend = FunctionBuilderContext::new();
+    let builder = FunctionBuilder::new(&mut context.func, &mut frontend);
+    let mut generator = Generator::new(builder, ssa, kernel, [apply, multiply])?;
+    generator.tell = tell;
+    generator.body()?;
+    let operations = std::mem::take(&mut generator.operations);
+    generator.builder.seal_all_blocks();
+    generator.builder.finalize(module.target_config());
+    Ok((context, operations))
+}

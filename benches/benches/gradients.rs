@@ -56,7 +56,7 @@ fn point(session: &Session, model: &Model) -> Value {
 
 /// By machine code.
 fn programs() -> Programs {
-    Programs::with(Arc::new(Jit::new().expect("a processor")))
+    Programs::with(Arc::new(Jit::new(1).expect("a processor")))
 }
 
 fn by_generated(bencher: divan::Bencher<'_, '_>, model: &Model) {

@@ -64,7 +64,7 @@ fn runs(defs: &Defs, callee: &Arc<Callee>, sizes: &[i64], given: &[Tensor]) -> (
         let once = || exec::run(defs, programs, &ssa, sizes, given.to_vec(), Limits::default(), &stop).unwrap();
         fastest(|| drop(black_box(once())))
     };
-    let jit: Arc<dyn exec::native::Backend> = Arc::new(lang_jit::Jit::new().unwrap());
+    let jit: Arc<dyn exec::native::Backend> = Arc::new(lang_jit::Jit::new(1).unwrap());
     (run(&Programs::default()), run(&Programs::with(jit)))
 }
 

@@ -1,4 +1,4 @@
-//! Where the arguments of a function are: the flag that ends a run, who is told how far it is, for each place with memory its address and extents, and
+//! Where the arguments of a function are: the flag that ends a run, who is told how far it is, the threads, for each place with memory its address and extents, and
 //! the integers.
 
 use lang_core::ir::ssa::Var;
@@ -9,6 +9,9 @@ pub(crate) const FLAG: i32 = 0;
 
 /// The word at which who is told stands.
 pub(crate) const TOLD: i32 = 1;
+
+/// The word at which the threads are that products of matrices are given to; 0 where there are none.
+pub(crate) const POOL: i32 = 2;
 
 /// Where a place stands among the arguments.
 pub(crate) struct Word {
@@ -31,7 +34,7 @@ pub(crate) fn is_written(place: &Place) -> bool {
 
 /// The words of places, and that of the first integer.
 pub(crate) fn words(kernel: &Kernel) -> (Vec<Word>, i32) {
-    let mut next = TOLD + 1;
+    let mut next = POOL + 1;
     let mut all = Vec::new();
     for place in memory(kernel) {
         let axes = i32::try_from(place.axes.iter().flatten().count()).unwrap_or(i32::MAX);

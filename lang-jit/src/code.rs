@@ -2,14 +2,15 @@
 //! the function expects them.
 #![allow(unsafe_code, reason = "machine code is called with addresses of buffers")]
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cranelift_jit::JITModule;
-use lang_core::exec::native::{Code, Elements, Interrupted, Slot};
+use lang_core::exec::native::{Code, Copies, Elements, Interrupted, Slot};
 use lang_core::syntax::ops::Scalar;
 
 use crate::apply::Applied;
+use crate::pool::Pool;
 
 /// What a function takes: the address of its arguments. It gives 0, or 1 if it was interrupted.
 type Entry = unsafe extern "C" fn(*const i64) -> i32;
@@ -27,6 +28,8 @@ pub(crate) struct Native {
     module: Mutex<Option<JITModule>>,
     /// What the code calls; it has their addresses.
     _applied: Vec<Arc<Applied>>,
+    /// Who runs chunks of it.
+    pool: Arc<Pool>,
 }
 
 impl Native {
@@ -40,10 +43,11 @@ impl Native {
         places: Vec<(Scalar, bool, usize)>,
         integers: usize,
         applied: Vec<Arc<Applied>>,
+        pool: Arc<Pool>,
     ) -> Self {
         // SAFETY: by the contract above.
         let entry = unsafe { std::mem::transmute::<*const u8, Entry>(address) };
-        Self { places, integers, entry, module: Mutex::new(Some(module)), _applied: applied }
+        Self { places, integers, entry, module: Mutex::new(Some(module)), _applied: applied, pool }
     }
 }
 
@@ -51,7 +55,7 @@ impl Drop for Native {
     fn drop(&mut self) {
         let module = self.module.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(module) = module {
-            // SAFETY: the only function of the module is called by `run` alone, which borrows `self`.
+            // SAFETY: the functions of the module are called by `call` alone, which borrows `self`.
             unsafe { module.free_memory() };
         }
     }
@@ -71,6 +75,66 @@ fn parts(items: &mut Elements<'_>) -> (Scalar, bool, *const u8, usize) {
     }
 }
 
+/// A place as a function is given it: its address, how many bytes a copy has, and its extents.
+struct Given {
+    at: i64,
+    bytes: i64,
+    copies: Copies,
+    dims: Vec<i64>,
+}
+
+impl Native {
+    /// The places, each of the kind and shape that the function was made for, with these numbers of copies.
+    fn given(&self, slots: &mut [Slot<'_>], copies: &dyn Fn(usize) -> (Copies, usize)) -> Vec<Given> {
+        assert_eq!(slots.len(), self.places.len(), "every place has a slot");
+        let places = slots.iter_mut().zip(&self.places).enumerate();
+        let given = places.map(|(k, (slot, (scalar, written, axes)))| {
+            let (copies, number) = copies(k);
+            let (kind, writable, start, count) = parts(&mut slot.items);
+            let product = slot.dims.iter().try_fold(1_usize, |n, d| n.checked_mul(*d)).unwrap_or(usize::MAX);
+            assert!(kind == *scalar && (writable || !written), "a slot of the kind of its place");
+            assert!(slot.dims.len() == *axes, "a slot of the shape of its place");
+            assert!(product.checked_mul(number) == Some(count), "as many elements as there are in all copies");
+            let start = if count == 0 { NOTHING.as_ptr().cast() } else { start };
+            let bytes = product * crate::generate::ty(kind).bytes() as usize;
+            Given {
+                at: address(start),
+                bytes: if count == 0 { 0 } else { bytes.cast_signed() as i64 },
+                copies,
+                dims: slot.dims.iter().map(|n| n.cast_signed() as i64).collect(),
+            }
+        });
+        given.collect()
+    }
+
+    /// Calls the function, with this chunk's and this thread's copies of what there are several of.
+    ///
+    /// # Safety
+    /// What is written is written by no one else until it returns.
+    unsafe fn call(&self, head: [i64; 3], given: &[Given], integers: &[i64], [chunk, thread]: [usize; 2]) -> bool {
+        let words: usize = given.iter().map(|of| of.dims.len() + 1).sum();
+        let mut arguments: Vec<i64> = Vec::with_capacity(head.len() + words + integers.len());
+        arguments.extend(head);
+        for of in given {
+            let nth = match of.copies {
+                Copies::One => 0,
+                Copies::Chunks => chunk,
+                Copies::Threads => thread,
+            };
+            arguments.push(of.at + of.bytes * nth.cast_signed() as i64);
+            arguments.extend(&of.dims);
+        }
+        arguments.extend(integers);
+        // SAFETY: the addresses are those of buffers of the kinds and extents that the code was made for, those it
+        // writes are borrowed mutably by the caller, and all live until it returns.
+        unsafe { (self.entry)(arguments.as_ptr()) == 0 }
+    }
+}
+
+fn address(p: *const u8) -> i64 {
+    p.expose_provenance().cast_signed() as i64
+}
+
 impl Code for Native {
     fn run(
         &self,
@@ -79,30 +143,42 @@ impl Code for Native {
         interrupt: &AtomicBool,
         told: &dyn Fn(i64, i64),
     ) -> Result<(), Interrupted> {
-        assert_eq!(slots.len(), self.places.len(), "every place has a slot");
         assert_eq!(integers.len(), self.integers, "every integer has a value");
-        let address = |p: *const u8| p.expose_provenance().cast_signed();
-        let words = self.places.iter().map(|(_, _, axes)| axes + 1).sum::<usize>();
-        let mut arguments: Vec<i64> = Vec::with_capacity(2 + words + integers.len());
-        let mut push = |word: isize| arguments.push(word as i64);
-        push(address(interrupt.as_ptr().cast_const().cast()));
-        push(address(std::ptr::from_ref(&told).cast()));
-        for (slot, (scalar, written, axes)) in slots.iter_mut().zip(&self.places) {
-            let (kind, writable, start, count) = parts(&mut slot.items);
-            let product = slot.dims.iter().try_fold(1_usize, |n, d| n.checked_mul(*d));
-            assert!(kind == *scalar && (writable || !written), "a slot of the kind of its place");
-            assert!(slot.dims.len() == *axes && product == Some(count), "a slot of the shape of its place");
-            push(if count == 0 { address(NOTHING.as_ptr().cast()) } else { address(start) });
-            for n in slot.dims {
-                push((*n).cast_signed());
+        let given = self.given(slots, &|_| (Copies::One, 1));
+        let pool = std::ptr::from_ref::<Pool>(&self.pool);
+        let head = [interrupt.as_ptr().cast_const().cast(), std::ptr::from_ref(&told).cast(), pool.cast()].map(address);
+        // SAFETY: the slots are borrowed until it returns.
+        let done = unsafe { self.call(head, &given, integers, [0, 0]) };
+        if done { Ok(()) } else { Err(Interrupted) }
+    }
+
+    fn run_chunks(
+        &self,
+        slots: &mut [Slot<'_>],
+        copies: &[Copies],
+        integers: &[i64],
+        chunks: &[(i64, i64)],
+        interrupt: &AtomicBool,
+    ) -> Result<(), Interrupted> {
+        assert_eq!(integers.len() + 2, self.integers, "every integer has a value");
+        let given = self.given(slots, &|k| match copies.get(k).copied().unwrap_or(Copies::One) {
+            Copies::One => (Copies::One, 1),
+            Copies::Chunks => (Copies::Chunks, chunks.len()),
+            Copies::Threads => (Copies::Threads, self.pool.threads()),
+        });
+        // No one is told, and no chunk gives work to others.
+        let head = [address(interrupt.as_ptr().cast_const().cast()), 0, 0];
+        let stopped = AtomicBool::new(false);
+        self.pool.run(chunks.len(), &|chunk, thread| {
+            let Some((begin, end)) = chunks.get(chunk) else { return };
+            let integers: Vec<i64> = integers.iter().copied().chain([*begin, *end]).collect();
+            // SAFETY: the slots are borrowed until all chunks are done. Of what is there once no chunk writes what another
+            // reads or writes, which is the contract of `run_chunks`; a copy belongs to one chunk, or to one thread.
+            let done = unsafe { self.call(head, &given, &integers, [chunk, thread]) };
+            if !done {
+                stopped.store(true, Ordering::Relaxed);
             }
-        }
-        arguments.extend(integers);
-        // SAFETY: the addresses are those of buffers of the kinds and extents that the code was made for, those it
-        // writes are borrowed mutably, and all live until it returns.
-        match unsafe { (self.entry)(arguments.as_ptr()) } {
-            0 => Ok(()),
-            _ => Err(Interrupted),
-        }
+        });
+        if stopped.load(Ordering::Relaxed) { Err(Interrupted) } else { Ok(()) }
     }
 }

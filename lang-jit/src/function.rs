@@ -18,6 +18,7 @@ use crate::arguments::{is_written, memory};
 use crate::code::Native;
 use crate::generate::{Generator, Made, Operations};
 use crate::matrices::multiply;
+use crate::pool::Pool;
 
 /// The function of a kernel as text.
 pub(crate) fn text(isa: &OwnedTargetIsa, ssa: &Ssa, kernel: &Kernel) -> Made<String> {
@@ -27,7 +28,7 @@ pub(crate) fn text(isa: &OwnedTargetIsa, ssa: &Ssa, kernel: &Kernel) -> Made<Str
 }
 
 /// The function of a kernel.
-pub(crate) fn function(isa: &OwnedTargetIsa, ssa: &Ssa, kernel: &Kernel) -> Made<Arc<dyn Code>> {
+pub(crate) fn function(isa: &OwnedTargetIsa, pool: &Arc<Pool>, ssa: &Ssa, kernel: &Kernel) -> Made<Arc<dyn Code>> {
     let mut module = module(isa);
     let (mut context, applied) = filled(&mut module, ssa, kernel)?;
     let said = |why: cranelift_module::ModuleError| why.to_string();
@@ -43,7 +44,7 @@ pub(crate) fn function(isa: &OwnedTargetIsa, ssa: &Ssa, kernel: &Kernel) -> Made
     let places = memory(kernel).map(|p| (p.scalar, is_written(p), p.axes.iter().flatten().count())).collect();
     #[allow(unsafe_code, reason = "this is the function that was just made")]
     // SAFETY: its signature is that of an entry, and it reads its arguments as `words` lays them out.
-    let native = unsafe { Native::new(address, module, places, kernel.integers.len(), applied) };
+    let native = unsafe { Native::new(address, module, places, kernel.integers.len(), applied, Arc::clone(pool)) };
     Ok(Arc::new(native))
 }
 

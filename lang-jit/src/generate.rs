@@ -15,7 +15,7 @@ use lang_core::schedule::{Join, Kernel, Loop, Node, Place, Product, Role, Set, i
 use lang_core::syntax::ops::Scalar;
 
 use crate::apply::Applied;
-use crate::arguments::{FLAG, TOLD, is_written, words};
+use crate::arguments::{FLAG, POOL, TOLD, is_written, words};
 use crate::matrices::{Argument, MASKED, NEGATED, SHORT, WORDS};
 use crate::strip::Strip;
 use crate::vector::Wide;
@@ -69,6 +69,7 @@ pub(crate) struct Generator<'g> {
     /// What a loop around all others calls to tell how far it is, and whom.
     pub(crate) tell: Option<ir::FuncRef>,
     told: Value,
+    pool: Value,
     pub(crate) operations: Operations,
     pub(crate) context: Context,
     /// The loops around, outermost first.
@@ -101,7 +102,7 @@ impl<'g> Generator<'g> {
             builder.ins().load(types::I64, flags, arguments, at * 8)
         };
         let flag = word(&mut builder, FLAG);
-        let told = word(&mut builder, TOLD);
+        let [told, pool] = [TOLD, POOL].map(|at| word(&mut builder, at));
         let (places, first) = words(kernel);
         let mut memory = HashMap::new();
         let sizes: Vec<Poly> = ssa.sizes.iter().map(|l| Poly::atom(ssa.vars.atom(*l))).collect();
@@ -146,6 +147,7 @@ impl<'g> Generator<'g> {
             multiply,
             tell: None,
             told,
+            pool,
             operations,
             context,
             around: Vec::new(),
@@ -261,7 +263,9 @@ impl<'g> Generator<'g> {
                 self.builder.ins().stack_store(types::I64, step, slot, at.offset() + 8 * nth);
             }
         }
-        self.builder.ins().stack_store(types::I64, self.flag, slot, Argument::Flag.offset());
+        for (value, at) in [(self.flag, Argument::Flag), (self.pool, Argument::Pool)] {
+            self.builder.ins().stack_store(types::I64, value, slot, at.offset());
+        }
         let kind = match self.scalar(of.var) {
             Scalar::F64 => 0,
             Scalar::F32 => SHORT,

@@ -13,6 +13,7 @@ mod function;
 mod generate;
 mod indices;
 mod matrices;
+mod pool;
 mod registers;
 mod strip;
 pub mod tiles;
@@ -30,6 +31,8 @@ use lang_core::predicate::Atom;
 use lang_core::schedule::{Kernel, is_trivial};
 use lang_core::syntax::ops::Scalar;
 
+use pool::Pool;
+
 /// What a kernel is, whichever function it is of: its loops, what is written where it is read, and which of its integers are
 /// sizes, which are not negative.
 type Key = (Kernel, Vec<(Var, Rhs, Option<Scalar>)>, Vec<Atom>);
@@ -40,15 +43,16 @@ const MOST_KNOWN: usize = 4096;
 /// Makes code of kernels.
 pub struct Jit {
     isa: OwnedTargetIsa,
+    pool: Arc<Pool>,
     known: Mutex<HashMap<Key, Option<Arc<dyn Code>>>>,
 }
 
 impl Jit {
-    /// One for this processor; why there is none.
+    /// One for this processor, whose code runs by so many threads; why there is none.
     ///
     /// # Errors
     /// The processor is none that code can be made for.
-    pub fn new() -> Result<Self, String> {
+    pub fn new(threads: usize) -> Result<Self, String> {
         let mut flags = settings::builder();
         let set = |flags: &mut settings::Builder, name: &str, value: &str| {
             flags.set(name, value).map_err(|why| format!("{name}: {why}"))
@@ -58,7 +62,7 @@ impl Jit {
         set(&mut flags, "enable_verifier", if cfg!(debug_assertions) { "true" } else { "false" })?;
         let isa = cranelift_native::builder().map_err(ToString::to_string)?;
         let isa = isa.finish(settings::Flags::new(flags)).map_err(|why| why.to_string())?;
-        Ok(Self { isa, known: Mutex::default() })
+        Ok(Self { isa, pool: Arc::new(Pool::new(threads)), known: Mutex::default() })
     }
 
     /// The code of a kernel as Cranelift has it, before it is that of the machine.
@@ -83,8 +87,12 @@ impl Backend for Jit {
         if known.len() >= MOST_KNOWN {
             known.clear();
         }
-        let made = function::function(&self.isa, ssa, kernel).ok();
+        let made = function::function(&self.isa, &self.pool, ssa, kernel).ok();
         known.insert(key, made.clone());
         made
+    }
+
+    fn threads(&self) -> usize {
+        self.pool.threads()
     }
 }

@@ -6,8 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use gemm::Parallelism;
 
+use crate::pool::Pool;
+
 /// How many words [`multiply`] reads.
-pub(crate) const WORDS: u32 = 14;
+pub(crate) const WORDS: u32 = 15;
 
 /// The numbers have 32 bits.
 pub(crate) const SHORT: i64 = 1;
@@ -27,6 +29,7 @@ pub(crate) enum Argument {
     Second = 9,
     Flag = 12,
     Kind = 13,
+    Pool = 14,
 }
 
 impl Argument {
@@ -44,6 +47,10 @@ const THIN: i64 = 4;
 const BLOCK: i64 = 1 << 28;
 const MOST_COLUMNS: i64 = 1024;
 const MOST_TERMS: i64 = 16384;
+/// A tile, which one thread does, has at least so many multiplications, and so many rows: all of the other factor is packed
+/// for it.
+const TILE: i64 = 1 << 22;
+const LEAST_ROWS: i64 = 128;
 
 /// Multiplies matrices: 1 if that is done, 0 if loops are to do it, -1 if someone asked for the run to end.
 ///
@@ -69,10 +76,11 @@ pub(crate) unsafe extern "C" fn multiply(words: *const i64) -> i64 {
     };
     let flag: *const AtomicBool =
         std::ptr::with_exposed_provenance(usize::try_from(word(Argument::Flag, 0)).unwrap_or(0));
-    // SAFETY: the flag lives as long as the run.
-    let flag = unsafe { &*flag };
+    let pool: *const Pool = std::ptr::with_exposed_provenance(usize::try_from(word(Argument::Pool, 0)).unwrap_or(0));
+    // SAFETY: the flag and the threads live as long as the run.
+    let (flag, pool) = unsafe { (&*flag, pool.as_ref()) };
     // SAFETY: by the contract above.
-    unsafe { if of.kind & SHORT == 0 { of.run::<f64>(flag) } else { of.run::<f32>(flag) } }
+    unsafe { if of.kind & SHORT == 0 { of.run::<f64>(flag, pool) } else { of.run::<f32>(flag, pool) } }
 }
 
 /// A matrix: its address, and how many bytes rows and columns are apart.
@@ -110,30 +118,39 @@ struct Product {
 }
 
 impl Product {
-    /// Block by block.
+    /// Tile by tile; what these are hangs on the extents alone.
     ///
     /// # Safety
     /// As [`multiply`], with elements of this kind.
-    unsafe fn run<T: Real>(&self, flag: &AtomicBool) -> i64 {
+    unsafe fn run<T: Real>(&self, flag: &AtomicBool, pool: Option<&Pool>) -> i64 {
         let [m, n, k] = self.extents;
+        let mut tiles = Vec::new();
         for column in blocks(n, MOST_COLUMNS) {
+            let terms = k.min(MOST_TERMS);
+            let most = (BLOCK / (column.count * terms)).min((TILE / (column.count * k)).max(LEAST_ROWS)).max(16);
+            tiles.extend(blocks(m, most).map(|row| (row, column)));
+        }
+        let tile = |nth: usize| {
+            let Some((row, column)) = tiles.get(nth) else { return };
             for term in blocks(k, MOST_TERMS) {
-                let most = (BLOCK / (column.count * term.count)).max(16);
-                for row in blocks(m, most) {
-                    if flag.load(Ordering::Relaxed) {
-                        return -1;
-                    }
-                    let (result, first, second) = (
-                        self.result.from(row.from, column.from),
-                        self.first.from(row.from, term.from),
-                        self.second.from(term.from, column.from),
-                    );
-                    // SAFETY: the blocks are parts of the matrices.
-                    unsafe {
-                        self.block::<T>([row.count, column.count, term.count], result, first, second, term.from > 0)
-                    };
+                if flag.load(Ordering::Relaxed) {
+                    return;
                 }
+                let (result, first, second) = (
+                    self.result.from(row.from, column.from),
+                    self.first.from(row.from, term.from),
+                    self.second.from(term.from, column.from),
+                );
+                // SAFETY: the blocks are parts of the matrices, and no other tile has elements of this block of the result.
+                unsafe { self.block::<T>([row.count, column.count, term.count], result, first, second, term.from > 0) };
             }
+        };
+        match pool {
+            Some(pool) => pool.run(tiles.len(), &|nth, _| tile(nth)),
+            None => (0..tiles.len()).for_each(tile),
+        }
+        if flag.load(Ordering::Relaxed) {
+            return -1;
         }
         // SAFETY: all of the result was written.
         i64::from(self.kind & MASKED == 0 || unsafe { self.is_finite::<T>() })
@@ -217,6 +234,7 @@ impl Real for f32 {
 }
 
 /// A part of an extent.
+#[derive(Clone, Copy)]
 struct Part {
     from: i64,
     count: i64,

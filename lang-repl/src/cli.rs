@@ -354,7 +354,7 @@ pub(crate) enum Command {
         /// The folder with the modules
         #[arg(long, default_value = "examples/gradbench")]
         dir: PathBuf,
-        /// By several threads, as soon as there are any
+        /// By several threads: as many as there are cores, or as `--threads` says
         #[arg(long)]
         multithreaded: bool,
     },

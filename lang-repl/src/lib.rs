@@ -98,8 +98,8 @@ fn command(command: &Command, cli: &Cli, out: Out) -> Status {
             let asked = commands::bench::Asked { file, def, sizes, seconds: *seconds };
             commands::bench::run(&asked, &cli.common, out)
         }
-        Command::Gradbench { dir, .. } => commands::gradbench::run(dir, &cli.common, out),
-        Command::Doctor => commands::doctor::run(out),
+        Command::Gradbench { dir, multithreaded } => commands::gradbench::run(dir, *multithreaded, &cli.common, out),
+        Command::Doctor => commands::doctor::run(&cli.common, out),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Cli::command(), "iverson", &mut script);

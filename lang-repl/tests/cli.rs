@@ -476,10 +476,12 @@ fn completions_and_doctor() {
         assert!(dir.run(&["completions", shell], b"").contains("explain"), "{shell}");
     }
     let doctor = dir.run(&["doctor"], b"");
-    assert!(doctor.contains("cores") && doctor.contains("interp    yes"), "{doctor}");
+    assert!(doctor.contains("cores") && doctor.contains("cpu       yes"), "{doctor}");
     let json = dir.run(&["doctor", "--format", "json"], b"");
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
-    assert_eq!(json["used"], "interp");
+    assert_eq!(json["used"], "cpu");
+    let one = dir.run(&["doctor", "--threads", "1"], b"");
+    assert!(one.contains("machine code, by 1 thread\n"), "{one}");
 }
 
 #[test]

@@ -161,7 +161,7 @@ impl Ways {
 
     fn programs(&self) -> Programs {
         // Where there is no machine code for the processor the engine runs every statement.
-        static JIT: LazyLock<Option<Arc<Jit>>> = LazyLock::new(|| Jit::new().ok().map(Arc::new));
+        static JIT: LazyLock<Option<Arc<Jit>>> = LazyLock::new(|| Jit::new(2).ok().map(Arc::new));
         match JIT.as_ref().filter(|_| self.native) {
             Some(jit) => Programs::with(Arc::clone(jit) as Arc<dyn Backend>),
             None => Programs::default(),

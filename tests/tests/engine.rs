@@ -7,18 +7,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use iverson_tests::middle::filled;
 use iverson_tests::middle::forms::{All, Forms, Middle};
 use iverson_tests::middle::machine::{World, agrees, endless, flat, kernels, kinds, loose};
 use iverson_tests::run::limits;
-use lang_core::base::GlobalName;
 use lang_core::exec::{self, Programs, Stopped};
 use lang_core::interp::Limits;
-use lang_core::ir::core::{Callee, Derivation};
-use lang_core::ir::eval_ssa::{SsaEvaluator, Tensor};
-use lang_core::ir::flat::Input;
-use lang_core::ir::ssa::Ssa;
-use lang_core::ir::value::Value;
-use lang_core::predicate::{Atom, LocalId, Poly};
+use lang_core::ir::core::Callee;
+use lang_core::ir::eval_ssa::SsaEvaluator;
 use lang_core::session::Session;
 use lang_core::syntax::ops::Scalar;
 
@@ -130,54 +126,7 @@ fn session() -> Session {
 }
 
 fn callee(name: &str) -> Arc<Callee> {
-    Arc::new(Callee::new(GlobalName::new("engine.iv", name), Vec::new()))
-}
-
-fn extent(p: &Poly, sizes: &HashMap<LocalId, i64>) -> usize {
-    let value = p.eval(&mut |a| if let Atom::Local(l, _) = a { sizes.get(l).copied() } else { None });
-    usize::try_from(value.expect("a size").max(0)).expect("a size")
-}
-
-/// Reals of which no sum is exact, and integers within `below`.
-fn value(of: Scalar, k: usize, below: usize) -> Value {
-    let x = (u32::try_from(k % 9973).map_or(0.0, f64::from) * 1.7 + 0.3).sin() * 1.3;
-    let i = i64::try_from((k * 7 + k * k) % below.max(1)).expect("a small integer");
-    match of {
-        Scalar::F64 => Value::F64(x),
-        #[expect(clippy::cast_possible_truncation, reason = "any short real will do")]
-        Scalar::F32 => Value::F32(x as f32),
-        Scalar::I64 => Value::I64(i),
-        Scalar::Bool => Value::Bool(i % 3 == 0),
-    }
-}
-
-fn part(input: &Input, sizes: &HashMap<LocalId, i64>, nth: usize) -> Tensor {
-    let dims: Vec<usize> = input.leaf.dims.iter().map(|n| extent(n, sizes)).collect();
-    // Integers stand for places in what is first.
-    let below = sizes.iter().min_by_key(|(l, _)| l.0).and_then(|(_, n)| usize::try_from(*n).ok()).unwrap_or(1);
-    let count: usize = dims.iter().product();
-    let of = input.leaf.scalar.expect("a number");
-    Tensor { items: (0..count).map(|k| value(of, k + 31 * nth, below)).collect(), dims }
-}
-
-fn given(ssa: &Ssa, sizes: &[i64]) -> Vec<Tensor> {
-    let known: HashMap<LocalId, i64> = ssa.sizes.iter().copied().zip(sizes.iter().copied()).collect();
-    let passed = ssa.inputs.iter().filter(|i| i.source.is_passed());
-    passed.enumerate().map(|(nth, input)| part(input, &known, nth)).collect()
-}
-
-/// The function and its derivatives by all that is real.
-fn forms(forms: &Forms<'_>, name: &str) -> Vec<Arc<Ssa>> {
-    let own = forms.ssa(&callee(name)).expect("it is in core");
-    let (of, wrt): (Arc<[u32]>, Arc<[u32]>) =
-        (lang_core::ad::real_outputs(&own).into(), lang_core::ad::real_inputs(&own).into());
-    let mut all = vec![own];
-    if !of.is_empty() && !wrt.is_empty() {
-        for derivation in [Derivation::Forward(wrt.clone()), Derivation::Adjoint { of, wrt }] {
-            all.push(forms.ssa(&Arc::new(callee(name).derive(derivation))).expect("it has a derivative"));
-        }
-    }
-    all
+    filled::callee("engine.iv", name)
 }
 
 #[test]
@@ -187,9 +136,9 @@ fn sums_are_added_in_one_order() {
     let defs = Forms::new(&session, &globals);
     let (mut wrong, mut runs) = (Vec::new(), 0);
     for (name, all_sizes) in RUNS {
-        for ssa in forms(&defs, name) {
+        for ssa in filled::with_derivatives(&defs, &callee(name)) {
             for sizes in *all_sizes {
-                let given = given(&ssa, sizes);
+                let given = filled::given(&ssa, sizes);
                 let world = All(&defs);
                 let wanted = SsaEvaluator::new(&world, u64::MAX).call(&ssa, sizes, given.clone());
                 assert!(wanted.is_ok(), "{name} at {sizes:?}: {wanted:?}\n{ssa}");
@@ -220,7 +169,8 @@ fn stopped(limits: Limits, interrupted: bool) -> Option<Stopped> {
     let defs = Forms::new(&session, &globals);
     let ssa = defs.ssa(&callee("product")).expect("it is in core");
     let sizes = [40, 40, 40];
-    let given: Option<Vec<exec::Tensor>> = given(&ssa, &sizes).iter().map(|t| flat(t, Some(Scalar::F64))).collect();
+    let given: Option<Vec<exec::Tensor>> =
+        filled::given(&ssa, &sizes).iter().map(|t| flat(t, Some(Scalar::F64))).collect();
     let given = given.expect("tensors of reals");
     exec::run(&World(&defs), &Programs::default(), &ssa, &sizes, given, limits, &AtomicBool::new(interrupted)).err()
 }

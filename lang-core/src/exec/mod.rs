@@ -10,6 +10,7 @@
 mod apply;
 pub mod border;
 mod call;
+mod chunks;
 mod exists;
 pub mod given;
 mod kept;

@@ -1,21 +1,27 @@
 //! Kernels that a backend made code of: what it is given for a run, and how a kernel stands among the steps of a function.
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 
+use super::chunks::InPart;
 use super::number::Names;
 use super::tensor::{Number, Room, Tensor};
 use super::{Run, Stopped};
 use crate::interp::{Done, guarded};
 use crate::ir::ssa::{Ssa, Stmt, Var};
 use crate::predicate::{Atom, Poly};
-use crate::schedule::{Kernel, Place, Role, is_trivial};
+use crate::schedule::{Kernel, Place, Role, chunks, is_trivial};
 use crate::syntax::ops::Scalar;
 
 /// Makes code of kernels.
 pub trait Backend {
     /// The code of a kernel of a function; `None` where it has none for it.
     fn compile(&self, ssa: &Arc<Ssa>, kernel: &Arc<Kernel>) -> Option<Arc<dyn Code>>;
+
+    /// By how many threads its code runs at once.
+    fn threads(&self) -> usize {
+        1
+    }
 }
 
 /// The code of a kernel.
@@ -33,6 +39,32 @@ pub trait Code: Send + Sync {
         interrupt: &AtomicBool,
         told: &dyn Fn(i64, i64),
     ) -> Result<(), Interrupted>;
+
+    /// Runs it once for each chunk, by several threads: the last two integers are where the chunk begins and ends, `integers`
+    /// those before. A slot has as many copies of its place as `copies` says, side by side. Of what is
+    /// there once, chunks write no element that another chunk reads or writes.
+    ///
+    /// # Errors
+    /// Someone asked for the run to end.
+    fn run_chunks(
+        &self,
+        slots: &mut [Slot<'_>],
+        copies: &[Copies],
+        integers: &[i64],
+        chunks: &[(i64, i64)],
+        interrupt: &AtomicBool,
+    ) -> Result<(), Interrupted>;
+}
+
+/// How often a place is there while chunks run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Copies {
+    /// Once, for all.
+    One,
+    /// Once for each chunk.
+    Chunks,
+    /// Once for each thread.
+    Threads,
 }
 
 /// Someone asked for the run to end.
@@ -69,10 +101,13 @@ pub(super) struct Ready {
     pub(super) dead: Vec<Var>,
     /// The extents of each place with memory that is made.
     extents: Vec<Vec<Extent>>,
+    /// How much it does, if there is a loop around all others.
+    pub(super) work: Vec<(u64, Vec<Extent>)>,
+    pub(super) parts: OnceLock<Option<Vec<InPart>>>,
 }
 
 /// An extent, as it is found fastest.
-enum Extent {
+pub(super) enum Extent {
     Constant(usize),
     /// That integer of the kernel.
     Integer(usize),
@@ -80,7 +115,7 @@ enum Extent {
 }
 
 impl Extent {
-    fn of(p: &Poly, integers: &[Atom]) -> Self {
+    pub(super) fn of(p: &Poly, integers: &[Atom]) -> Self {
         let constant = p.as_constant().and_then(|n| usize::try_from(n).ok());
         let integer = p.as_atom().and_then(|atom| integers.iter().position(|other| other == atom));
         match (constant, integer) {
@@ -95,7 +130,12 @@ impl Ready {
     pub(super) fn new(kernel: Arc<Kernel>, needs: Vec<u32>, code: Option<Arc<dyn Code>>) -> Self {
         let extents = |p: &Place| p.axes.iter().flatten().map(|n| Extent::of(n, &kernel.integers)).collect();
         let extents = made(&kernel).map(extents).collect();
-        Self { kernel, needs, code, dead: Vec::new(), extents }
+        let work = chunks::work_of(&kernel.body).into_iter().map(|of| {
+            let extents = of.extents.iter().map(|n| Extent::of(n, &kernel.integers)).collect();
+            (of.weight, extents)
+        });
+        let work = work.collect();
+        Self { kernel, needs, code, dead: Vec::new(), extents, work, parts: OnceLock::new() }
     }
 }
 
@@ -105,7 +145,7 @@ fn made(kernel: &Kernel) -> impl Iterator<Item = &Place> {
 }
 
 /// Room of any kind.
-enum Held {
+pub(super) enum Held {
     F64(Room<f64>),
     F32(Room<f32>),
     I64(Room<i64>),
@@ -122,7 +162,7 @@ impl Held {
         }
     }
 
-    fn slot(&mut self) -> Slot<'_> {
+    pub(super) fn slot(&mut self) -> Slot<'_> {
         match self {
             Self::F64(room) => Slot { dims: &room.dims, items: Elements::RoomF64(&mut room.items) },
             Self::F32(room) => Slot { dims: &room.dims, items: Elements::RoomF32(&mut room.items) },
@@ -145,22 +185,9 @@ impl Run<'_> {
             let dims = extents.iter().map(|n| self.extent(n, &integers)).collect::<Result<Vec<usize>, Stopped>>()?;
             rooms.push((place.var, self.held(place, dims)?));
         }
-        {
-            let mut own = rooms.iter_mut();
-            let mut slots: Vec<Slot<'_>> = Vec::with_capacity(kernel.places.len());
-            for place in kernel.places.iter().filter(|p| !p.is_register()) {
-                slots.push(match place.role {
-                    Role::Given => self.given(place)?,
-                    Role::Made | Role::Within => own.next().ok_or(Stopped::Broken("a place"))?.1.slot(),
-                });
-            }
-            let interrupt = self.machine.around.interrupt;
-            let told = |done: i64, all: i64| {
-                if self.machine.depth.get() == 1 {
-                    (self.machine.around.done)(Done::Steps(done, Some(all)));
-                }
-            };
-            code.run(&mut slots, &integers, interrupt, &told).map_err(|Interrupted| Stopped::Interrupted)?;
+        match self.in_parts(ready, &integers)? {
+            Some(parts) => self.by_parts(&parts, &integers, &mut rooms)?,
+            None => self.by_code(kernel, &**code, &integers, &mut rooms)?,
         }
         for (var, room) in rooms {
             let made = kernel.places.iter().any(|p| p.var == var && p.role == Role::Made);
@@ -169,6 +196,40 @@ impl Run<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Runs the code of a kernel, or of a part of one that shares rooms with others.
+    pub(super) fn by_code(
+        &self,
+        kernel: &Kernel,
+        code: &dyn Code,
+        integers: &[i64],
+        rooms: &mut [(Var, Held)],
+    ) -> Result<(), Stopped> {
+        let mut slots = self.slots(kernel, rooms)?;
+        let told = |done: i64, all: i64| {
+            if self.machine.depth.get() == 1 {
+                (self.machine.around.done)(Done::Steps(done, Some(all)));
+            }
+        };
+        let interrupt = self.machine.around.interrupt;
+        code.run(&mut slots, integers, interrupt, &told).map_err(|Interrupted| Stopped::Interrupted)
+    }
+
+    /// The memory of the places that are no registers; rooms are in the order of their variables.
+    pub(super) fn slots<'s>(&'s self, kernel: &Kernel, rooms: &'s mut [(Var, Held)]) -> Result<Vec<Slot<'s>>, Stopped> {
+        let mut slots: Vec<Slot<'_>> = Vec::with_capacity(kernel.places.len());
+        let mut rooms = rooms.iter_mut().peekable();
+        for place in kernel.places.iter().filter(|p| !p.is_register()) {
+            while rooms.peek().is_some_and(|(var, _)| *var < place.var) {
+                rooms.next();
+            }
+            slots.push(match rooms.next_if(|(var, _)| *var == place.var) {
+                Some((_, held)) => held.slot(),
+                None => self.given(place)?,
+            });
+        }
+        Ok(slots)
     }
 
     /// The value of an integer of a kernel.
@@ -181,7 +242,7 @@ impl Run<'_> {
         Names::new(self, &[]).num(&Poly::atom(atom.clone()))?.value(&[]).map_err(Stopped::from)
     }
 
-    fn extent(&self, n: &Extent, integers: &[i64]) -> Result<usize, Stopped> {
+    pub(super) fn extent(&self, n: &Extent, integers: &[i64]) -> Result<usize, Stopped> {
         let poly = match n {
             Extent::Constant(n) => return Ok(*n),
             Extent::Integer(k) => return Ok(integers.get(*k).and_then(|n| usize::try_from(*n).ok()).unwrap_or(0)),
@@ -190,7 +251,7 @@ impl Run<'_> {
         Ok(self.dims(std::slice::from_ref(poly))?.first().copied().unwrap_or(0))
     }
 
-    fn held(&self, place: &Place, dims: Vec<usize>) -> Result<Held, Stopped> {
+    pub(super) fn held(&self, place: &Place, dims: Vec<usize>) -> Result<Held, Stopped> {
         fn room<T: Number>(run: &Run<'_>, place: &Place, dims: Vec<usize>) -> Result<Room<T>, Stopped> {
             if place.is_whole { Room::unwritten(run, dims) } else { Room::filled(run, dims, T::ZERO) }
         }

@@ -8,6 +8,7 @@
 
 mod again;
 mod apart;
+pub mod chunks;
 mod fewer;
 mod group;
 mod in_place;
@@ -22,6 +23,7 @@ mod split;
 mod sums;
 mod terms;
 mod text;
+mod visit;
 
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};

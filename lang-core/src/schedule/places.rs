@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::is_trivial;
 use super::kernel::{Loop, Node, Place, Product, Role, Set, loop_number};
-use crate::ir::ssa::{Access, Rhs, Ssa, Var, at_indices, index_number};
+use super::visit::{Seen, Visit};
+use crate::ir::ssa::{Ssa, Var, index_number};
 use crate::predicate::{Atom, Index, LocalId, Poly, Pred};
 use crate::syntax::ops::Scalar;
 
@@ -27,8 +27,18 @@ pub(super) fn places(
     again: &dyn Fn(Var) -> bool,
 ) -> Vec<Place> {
     let mut known: HashMap<Var, Known> = HashMap::new();
-    let mut path = Vec::new();
-    body.iter().for_each(|node| walk(ssa, node, &mut path, &mut known));
+    let is_set = |v: Var| sets.contains(&v);
+    Visit { ssa, is_set: &is_set, path: Vec::new() }.nodes(body, &mut |seen, path| {
+        let of = known.entry(seen.var()).or_default();
+        if let Seen::Set(set) = seen {
+            of.at.clone_from(&set.at);
+        }
+        let here: BTreeSet<LocalId> = path.iter().copied().collect();
+        of.around = Some(match of.around.take() {
+            Some(around) => around.intersection(&here).copied().collect(),
+            None => here,
+        });
+    });
     let mut vars: Vec<Var> = known.keys().copied().collect();
     vars.sort_unstable();
     let mut places = Vec::new();
@@ -51,86 +61,6 @@ pub(super) fn places(
         places.push(Place { var, scalar: stmt.scalar.unwrap_or(Scalar::F64), role, axes, is_whole: false });
     }
     places
-}
-
-fn walk(ssa: &Ssa, node: &Node, path: &mut Vec<LocalId>, known: &mut HashMap<Var, Known>) {
-    match node {
-        Node::Loop(Loop { index, from, to, body, .. }) => {
-            from.iter().chain(to).for_each(|p| see_poly(ssa, p, path, known));
-            path.push(index.local);
-            body.iter().for_each(|node| walk(ssa, node, path, known));
-            path.pop();
-        }
-        Node::Told { value, body, .. } => {
-            see_poly(ssa, value, path, known);
-            body.iter().for_each(|node| walk(ssa, node, path, known));
-        }
-        Node::If(p, body) => {
-            see_pred(ssa, p, path, known);
-            body.iter().for_each(|node| walk(ssa, node, path, known));
-        }
-        Node::Product(of) => {
-            let Product { var, factors, body, .. } = &**of;
-            see(*var, path, known);
-            factors.iter().for_each(|f| see_access(ssa, f, path, known));
-            body.iter().for_each(|node| walk(ssa, node, path, known));
-        }
-        Node::Clear(var, ..) => see(*var, path, known),
-        Node::Set(Set { var, at, rhs, .. }) => {
-            see(*var, path, known);
-            known.entry(*var).or_default().at.clone_from(at);
-            at.iter().for_each(|p| see_poly(ssa, p, path, known));
-            rhs.for_each_access(&mut |a| see_access(ssa, a, path, known));
-            rhs.for_each_pred(&mut |p| see_pred(ssa, p, path, known));
-            if let Rhs::Index(p) = rhs {
-                see_poly(ssa, p, path, known);
-            }
-        }
-    }
-}
-
-fn see(var: Var, path: &[LocalId], known: &mut HashMap<Var, Known>) {
-    let of = known.entry(var).or_default();
-    let here: BTreeSet<LocalId> = path.iter().copied().collect();
-    of.around = Some(match of.around.take() {
-        Some(around) => around.intersection(&here).copied().collect(),
-        None => here,
-    });
-}
-
-fn see_access(ssa: &Ssa, of: &Access, path: &[LocalId], known: &mut HashMap<Var, Known>) {
-    of.at.iter().for_each(|p| see_poly(ssa, p, path, known));
-    match ssa.stmts.get(of.var.0 as usize) {
-        Some(stmt) if is_trivial(&stmt.rhs) && known.get(&of.var).is_none_or(|k| k.at.is_empty()) => {
-            if let Rhs::Index(p) = &stmt.rhs {
-                see_poly(ssa, &at_indices(p, &of.at), path, known);
-            }
-        }
-        _ => see(of.var, path, known),
-    }
-}
-
-fn see_poly(ssa: &Ssa, p: &Poly, path: &[LocalId], known: &mut HashMap<Var, Known>) {
-    p.for_each_atom(&mut |a| {
-        if let Atom::Read(x, _, at) = a
-            && let Some(var) = Var::of_local(*x)
-        {
-            see_access(ssa, &Access { var, at: at.to_vec() }, path, known);
-        }
-    });
-}
-
-fn see_pred(ssa: &Ssa, p: &Pred, path: &[LocalId], known: &mut HashMap<Var, Known>) {
-    match p {
-        Pred::And(items) | Pred::Or(items) => items.iter().for_each(|p| see_pred(ssa, p, path, known)),
-        Pred::Ge(p) | Pred::Eq(p) | Pred::Ne(p) => see_poly(ssa, p, path, known),
-        Pred::Is(x, _, at, _) | Pred::Member(x, _, at, _) => {
-            if let Some(var) = Var::of_local(*x) {
-                see_access(ssa, &Access { var, at: at.to_vec() }, path, known);
-            }
-        }
-        Pred::Any(_, body, _) => see_pred(ssa, body, path, known),
-    }
 }
 
 /// Tells of places whether all their elements are written, by the ranges that loops have.

@@ -3,16 +3,19 @@
 //! ```text
 //! kernel X4, X5
 //!   given X0[n], X1[m]; makes X5[n]
-//!   for i < n:
+//!   for i < n, in chunks:  -- n times
 //!     X4 = 0
-//!     for j in max(0, i - n + 1)..min(m, i + 1):
+//!     for j in max(0, i - n + 1)..min(m, i + 1):  -- at most n*m times
 //!       X4 += X0[i - j] * X1[j]
 //!     X5[i] = exp(X4)
 //! ```
+//!
+//! Behind a loop stands how often what is in it runs.
 
 use std::collections::HashSet;
 use std::fmt;
 
+use super::chunks::{self, Own};
 use super::kernel::{Join, Kernel, Loop, Node, Place, Product, Role, Set};
 use super::{Schedule, Step, is_trivial};
 use crate::ir::core::Constant;
@@ -81,6 +84,33 @@ fn place(p: &Place) -> String {
     if axes.is_empty() { p.var.name().to_string() } else { format!("{}[{}]", p.var.name(), axes.join(", ")) }
 }
 
+/// What a node stands in: how deep, and how often it runs, exactly or at most.
+struct Around {
+    depth: usize,
+    times: Poly,
+    exact: bool,
+}
+
+impl Around {
+    fn inside(&self) -> Self {
+        Self { depth: self.depth + 1, times: self.times.clone(), exact: self.exact }
+    }
+
+    fn asked(&self) -> Self {
+        Self { exact: false, ..self.inside() }
+    }
+}
+
+fn in_chunks(own: &[(Var, Own)]) -> String {
+    let of = |which: fn(&Own) -> bool, word: &str| {
+        let vars: Vec<String> = own.iter().filter(|(_, own)| which(own)).map(|(v, _)| v.name().to_string()).collect();
+        if vars.is_empty() { String::new() } else { format!(", {} {word}", vars.join(" and ")) }
+    };
+    let joined = of(|own| matches!(own, Own::Chunk(_)), "joined");
+    let by_thread = of(|own| matches!(own, Own::Thread), "of each thread");
+    format!(", in chunks{joined}{by_thread}")
+}
+
 impl Shown<'_> {
     fn kernel(&self, f: &mut fmt::Formatter<'_>, kernel: &Kernel, needs: &[u32]) -> fmt::Result {
         let of = |role: Role, word: &str| {
@@ -94,26 +124,44 @@ impl Shown<'_> {
             let needs: Vec<String> = needs.iter().map(u32::to_string).collect();
             writeln!(f, "  after checks {}", needs.join(", "))?;
         }
-        kernel.body.iter().try_for_each(|node| self.node(f, node, 1))
+        let around = Around { depth: 1, times: Poly::constant(1), exact: true };
+        for node in &kernel.body {
+            let own = if let Node::Loop(of) = node { chunks::own(self.ssa, kernel, of) } else { None };
+            self.node(f, node, &around, own.as_deref())?;
+        }
+        Ok(())
     }
 
-    fn node(&self, f: &mut fmt::Formatter<'_>, node: &Node, depth: usize) -> fmt::Result {
-        write!(f, "{:1$}", "", 2 * depth)?;
+    /// A node; of a loop that runs in chunks, what each of these has of its own.
+    fn node(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        node: &Node,
+        around: &Around,
+        own: Option<&[(Var, Own)]>,
+    ) -> fmt::Result {
+        let within = |f: &mut fmt::Formatter<'_>, body: &[Node], around: &Around| {
+            body.iter().try_for_each(|node| self.node(f, node, around, None))
+        };
+        write!(f, "{:1$}", "", 2 * around.depth)?;
         match node {
             Node::Loop(Loop { index, from, to, in_order, body }) => {
+                let exact = around.exact && from.is_empty() && to.is_empty();
+                let inside = Around { depth: around.depth + 1, times: around.times.mul(&index.extent), exact };
                 let (from, to) = (bound(Poly::default(), from, "max"), bound(index.extent.clone(), to, "min"));
                 let range = if from == "0" { format!("< {to}") } else { format!("in {from}..{to}") };
-                let order = if *in_order { ", in order" } else { "" };
-                writeln!(f, "for {} {range}{order}:", index.name)?;
-                body.iter().try_for_each(|node| self.node(f, node, depth + 1))
+                let order = if *in_order { ", in order".to_owned() } else { own.map(in_chunks).unwrap_or_default() };
+                let most = if exact { "" } else { "at most " };
+                writeln!(f, "for {} {range}{order}:  -- {most}{} times", index.name, inside.times)?;
+                within(f, body, &inside)
             }
             Node::Told { index, value, body } => {
                 writeln!(f, "at {} = {value} if < {}:", index.name, index.extent)?;
-                body.iter().try_for_each(|node| self.node(f, node, depth + 1))
+                within(f, body, &around.asked())
             }
             Node::If(p, body) => {
                 writeln!(f, "if {p}:")?;
-                body.iter().try_for_each(|node| self.node(f, node, depth + 1))
+                within(f, body, &around.asked())
             }
             Node::Product(of) => {
                 let Product { var, at: own, neg, along: [m, n, k], factors, body, .. } = &**of;
@@ -123,7 +171,7 @@ impl Shown<'_> {
                 let range = |i: &Index| format!("{} < {}", i.name, i.extent);
                 let product = format!("{} = {sign}sum {}: {a} * {b}", element(*var, &at(own)), range(k));
                 writeln!(f, "matrices {product} for {}, {}; by loops, if they are small:", range(m), range(n))?;
-                body.iter().try_for_each(|node| self.node(f, node, depth + 1))
+                within(f, body, &around.inside())
             }
             Node::Clear(var, at, with) => {
                 let at: Vec<String> = at.iter().map(|p| p.as_ref().map_or("_".to_owned(), Poly::to_string)).collect();

@@ -1,5 +1,9 @@
 //! `iverson doctor`: what this machine offers, what will be used and why.
 
+use lang_jit::Jit;
+
+use crate::cli::Common;
+use crate::engine;
 use crate::json;
 use crate::out::{Out, Status};
 
@@ -28,21 +32,32 @@ fn features() -> Vec<(&'static str, bool)> {
     }
 }
 
-/// Name, is it there, and why or why not.
-const BACKENDS: [(&str, bool, &str); 3] = [
-    ("interp", true, "the interpreter, the meaning of every program"),
-    ("cpu", false, "compiled code is not built in yet; values are the interpreter's, derivatives are generated"),
-    ("gpu", false, "not built in yet"),
-];
+/// Of a backend its name, whether it is there, and why or why not.
+type Told = (&'static str, bool, String);
 
-pub(crate) fn run(out: Out) -> Status {
+fn backends(threads: usize) -> [Told; 3] {
+    let cpu = match Jit::new(threads) {
+        Ok(_) => (true, format!("machine code, by {threads} thread{}", if threads == 1 { "" } else { "s" })),
+        Err(why) => (false, format!("there is no machine code for this processor: {why}")),
+    };
+    [
+        ("interp", true, "the interpreter, the meaning of every program".to_owned()),
+        ("cpu", cpu.0, cpu.1),
+        ("gpu", false, "not built in yet".to_owned()),
+    ]
+}
+
+pub(crate) fn run(common: &Common, out: Out) -> Status {
     let version = env!("CARGO_PKG_VERSION");
     let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let features = features();
+    let threads = engine::threads(common);
+    let backends = backends(threads);
+    let used = if backends.iter().any(|(name, there, _)| *name == "cpu" && *there) { "cpu" } else { "interp" };
     if out.is_json() {
         let features = features.iter().map(|(name, there)| (*name, there.to_string()));
-        let backends = BACKENDS.iter().map(|(name, there, why)| {
+        let backends = backends.iter().map(|(name, there, why)| {
             let fields = [("available", there.to_string()), ("why", json::string(why))];
             (*name, json::object(fields))
         });
@@ -53,7 +68,8 @@ pub(crate) fn run(out: Out) -> Status {
             ("cores", cores.to_string()),
             ("features", json::object(features)),
             ("backends", json::object(backends)),
-            ("used", json::string("interp")),
+            ("threads", threads.to_string()),
+            ("used", json::string(used)),
         ]);
         out.print(&format!("{document}\n"));
         return Status::Good;
@@ -64,10 +80,15 @@ pub(crate) fn run(out: Out) -> Status {
         text += &format!("  {name:<9} {}\n", mark(there));
     }
     text += "\nbackends\n";
-    for (name, there, why) in BACKENDS {
+    for (name, there, why) in backends {
         text += &format!("  {name:<9} {:<4} {why}\n", mark(there));
     }
-    text += "\nPrograms run on the interpreter, and their derivatives as generated, on whole arrays.\n";
+    text += match used {
+        "cpu" => {
+            "\nFunctions, loops and derivatives run as machine code; what it does not have is the interpreter's.\n"
+        }
+        _ => "\nPrograms run on the interpreter, and their derivatives as generated, on whole arrays.\n",
+    };
     out.print(&text);
     Status::Good
 }

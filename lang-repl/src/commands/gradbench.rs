@@ -34,13 +34,14 @@ struct Tool<'d> {
     modules: HashMap<String, (Engine, ModuleName)>,
 }
 
-pub(crate) fn run(folder: &Path, common: &Common, out: Out) -> Status {
+pub(crate) fn run(folder: &Path, multithreaded: bool, common: &Common, out: Out) -> Status {
     if let Some(problem) = not_available(common) {
         out.fail(&[problem], &crate::source::Sources::default());
         return Status::Usage;
     }
     // What programs print has no place among the answers.
-    let common = Common { format: Format::Json, ..common.clone() };
+    let threads = if multithreaded { common.threads } else { Some(1) };
+    let common = Common { format: Format::Json, threads, ..common.clone() };
     let mut tool = Tool { folder, common: &common, out: Out::new(&common), modules: HashMap::new() };
     let mut input = io::stdin().lock();
     loop {

@@ -31,7 +31,7 @@ impl Form {
 
 /// The kernels of a function as Cranelift has them; in place of one that has no code, why.
 fn clif(prepared: &schedule::Prepared) -> Result<String, Box<Problem>> {
-    let jit = Jit::new().map_err(|why| Problem::new(Code::E0600, format!("there is no machine code here: {why}")))?;
+    let jit = Jit::new(1).map_err(|why| Problem::new(Code::E0600, format!("there is no machine code here: {why}")))?;
     let mut text = String::new();
     for step in schedule::schedule(prepared).steps {
         text += &match step {
@@ -76,7 +76,8 @@ impl Engine {
                 let ssa = self.session.ssa(&callee).ok_or_else(|| Self::constant(&def))?;
                 let prepared = schedule::prepared(ssa, true);
                 let steps = schedule::schedule(&prepared);
-                Form::of(schedule::Shown { ssa: &prepared.ssa, schedule: &steps, note: &|_| None }.to_string())
+                let note = |var| self.stands_at(&callee, var);
+                Form::of(schedule::Shown { ssa: &prepared.ssa, schedule: &steps, note: &note }.to_string())
             }
             Stage::Clif => {
                 let callee = self.derivative_of(&def, callee, &derivatives)?;

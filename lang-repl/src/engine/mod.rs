@@ -79,6 +79,8 @@ pub(crate) struct Engine {
     /// Does the interpreter evaluate everything?
     pub(crate) plain: bool,
     /// Makes machine code, if there is any for this processor.
+    /// By how many machine code runs.
+    threads: usize,
     jit: OnceCell<Option<Arc<Jit>>>,
     /// The definitions that were told to be left to the interpreter, or their derivatives.
     told: RefCell<HashSet<(GlobalName, bool)>>,
@@ -101,6 +103,12 @@ fn clock() -> Duration {
     BEGUN.elapsed()
 }
 
+/// By how many threads machine code runs, if that is not told: as many as there are processors for it.
+pub(crate) fn threads(common: &Common) -> usize {
+    let all = || std::thread::available_parallelism().map_or(1, usize::from);
+    common.threads.map_or_else(all, |n| usize::try_from(n).unwrap_or(1))
+}
+
 impl Engine {
     pub(crate) fn new(common: &Common, out: Out) -> Self {
         let mut engine = Self {
@@ -113,6 +121,7 @@ impl Engine {
             counting: common.count,
             counts: Counts::default(),
             plain: common.backend == Backend::Interp,
+            threads: threads(common),
             jit: OnceCell::new(),
             told: RefCell::default(),
             trap_nan: common.nan == Nan::Stop,
@@ -128,6 +137,16 @@ impl Engine {
             engine.note_whole(&module, name, text);
         }
         engine
+    }
+
+    /// Sets what computes what comes: the interpreter alone or machine code, and by how many threads.
+    pub(crate) fn compute_by(&mut self, common: &Common) {
+        self.plain = common.backend == Backend::Interp;
+        let threads = threads(common);
+        if threads != self.threads {
+            self.threads = threads;
+            self.jit = OnceCell::new();
+        }
     }
 
     // ---- text ----
@@ -511,7 +530,7 @@ impl Engine {
 
     /// Where functions are made ready to run: with machine code, if there is any for this processor.
     fn programs(&self) -> Programs {
-        let jit = self.jit.get_or_init(|| Jit::new().ok().map(Arc::new)).clone();
+        let jit = self.jit.get_or_init(|| Jit::new(self.threads).ok().map(Arc::new)).clone();
         jit.map_or_else(Programs::default, |jit| Programs::with(jit)).by_clock(clock)
     }
 

@@ -37,6 +37,8 @@ pub(crate) enum Argument {
     Setting,
     /// A command, which may be left out.
     Command,
+    /// The value of this setting, which may be left out.
+    Value(&'static str),
 }
 
 impl Argument {
@@ -51,6 +53,8 @@ impl Argument {
             Self::File => "FILE",
             Self::Setting => "[NAME [VALUE]]",
             Self::Command => "[COMMAND]",
+            Self::Value("backend") => "[cpu|interp]",
+            Self::Value(_) => "[N]",
         }
     }
 }
@@ -75,6 +79,8 @@ pub(crate) enum Kind {
     Env,
     Reset,
     Set,
+    Backend,
+    Threads,
     Help,
     Quit,
 }
@@ -194,6 +200,20 @@ pub(crate) const ALL: &[Command] = &[
         details: "They hold until the session ends.\n  :set digits 4\n  :set nan stop",
     },
     Command {
+        name: "backend",
+        kind: Kind::Backend,
+        argument: Argument::Value("backend"),
+        summary: "what computes: machine code for the processor, or the interpreter alone",
+        details: "The same as :set backend. What both give differs in the last digits at most.\n  :backend interp",
+    },
+    Command {
+        name: "threads",
+        kind: Kind::Threads,
+        argument: Argument::Value("threads"),
+        summary: "how many threads compute",
+        details: "The same as :set threads. A value has the same bits by any number of them.\n  :threads 4",
+    },
+    Command {
         name: "help",
         kind: Kind::Help,
         argument: Argument::Command,
@@ -283,9 +303,9 @@ pub(crate) fn lacks_colon(input: &str) -> Option<String> {
         (Token::Name(set), Token::Name(setting)) if set == "set" => settings::ALL.iter().any(|s| s.name == setting),
         // `adjoint f(x; dy) = …` is a rule.
         (Token::Name(_), Token::Name(_)) if tokens.iter().any(|t| t.token == Token::Sym(Sym::Assign)) => false,
-        (Token::Name(name), Token::Name(_) | Token::Str(_) | Token::Int(_) | Token::Float(_)) => {
-            ALL.iter().any(|c| c.name == name && !matches!(c.argument, Argument::None | Argument::Setting))
-        }
+        (Token::Name(name), Token::Name(_) | Token::Str(_) | Token::Int(_) | Token::Float(_)) => ALL
+            .iter()
+            .any(|c| c.name == name && !matches!(c.argument, Argument::None | Argument::Setting | Argument::Value(_))),
         _ => false,
     };
     let input = input.trim();

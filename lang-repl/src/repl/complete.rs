@@ -66,6 +66,9 @@ pub(crate) fn complete(before: &str, known: &Known, files: &FilenameCompleter) -
                     }
                 };
             }
+            Some(Argument::Value(setting)) => {
+                return beginning(before, start, settings::values_of(setting).map(str::to_owned));
+            }
             Some(Argument::None) => return (before.len(), Vec::new()),
             Some(Argument::Name) => return asked_for(before, argument, known),
             Some(Argument::Expression | Argument::Plotted) | None => {}

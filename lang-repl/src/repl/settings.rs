@@ -4,8 +4,8 @@
 use lang_core::interp::Limits;
 use lang_core::interp::print::{Digits, Layout};
 
-use crate::cli::{self, Common, Nan, Shown, When};
-use crate::engine::budget;
+use crate::cli::{self, Backend, Common, Nan, Shown, When};
+use crate::engine::{self, budget};
 use crate::suggest;
 
 /// Everything that can be set.
@@ -43,6 +43,20 @@ pub(crate) struct Setting {
 
 /// All settings, in the order of `:set`.
 pub(crate) const ALL: &[Setting] = &[
+    Setting {
+        name: "backend",
+        values: "cpu|interp",
+        summary: "what computes: machine code for the processor, or the interpreter alone",
+        get: |o| if o.common.backend == Backend::Interp { "interp".to_owned() } else { "cpu".to_owned() },
+        set: |o, value| {
+            o.common.backend = match value {
+                "cpu" => Backend::Cpu,
+                "interp" => Backend::Interp,
+                _ => return None,
+            };
+            Some(())
+        },
+    },
     Setting {
         name: "budget",
         values: "N|off",
@@ -134,6 +148,19 @@ pub(crate) const ALL: &[Setting] = &[
                 "auto" => Shown::Auto,
                 "never" => Shown::Never,
                 _ => return None,
+            };
+            Some(())
+        },
+    },
+    Setting {
+        name: "threads",
+        values: "1 to 4096|auto",
+        summary: "how many threads compute; auto is one for each processor",
+        get: |o| engine::threads(&o.common).to_string(),
+        set: |o, value| {
+            o.common.threads = match value {
+                "auto" => None,
+                value => Some(value.parse().ok().filter(|n| (1..=4096).contains(n))?),
             };
             Some(())
         },

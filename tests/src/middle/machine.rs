@@ -76,7 +76,7 @@ fn units() -> (f64, f64, f64) {
 }
 
 /// Up to another order of sums, whose terms are as large as the greatest of the whole or 1.
-fn near(found: Option<Computed>, wanted: &Value, greatest: f64) -> bool {
+pub fn near(found: Option<Computed>, wanted: &Value, greatest: f64) -> bool {
     let real = |x: f64, y: f64, (one, most): (f64, f64)| {
         let apart = (x - y).abs() / greatest.max(1.0);
         let same = x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan();
@@ -127,7 +127,7 @@ pub fn agrees(
 fn backend() -> Arc<Counting> {
     static JIT: OnceLock<Arc<Counting>> = OnceLock::new();
     let made = JIT.get_or_init(|| {
-        let jit = lang_jit::Jit::new();
+        let jit = lang_jit::Jit::new(2);
         Arc::new(Counting { jit: jit.ok(), ..Counting::default() })
     });
     Arc::clone(made)

@@ -8,6 +8,7 @@
 pub mod cores;
 pub mod cost;
 mod derive;
+pub mod filled;
 pub mod forms;
 pub mod formulas;
 pub mod given;

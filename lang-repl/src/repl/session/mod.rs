@@ -154,14 +154,20 @@ impl Session {
             Kind::Reload => self.reload(),
             Kind::Save(any) => self.save(&PathBuf::from(argument.trim_matches('"')), any),
             Kind::Reset => self.reset(),
-            Kind::Set => match settings::set(&mut self.options, argument) {
-                Ok(shown) => {
-                    self.out.print(&shown);
-                    self.apply_options();
-                }
-                Err(message) => self.refuse(message),
-            },
+            Kind::Set => self.set(argument),
+            Kind::Backend => self.set(&format!("backend {argument}")),
+            Kind::Threads => self.set(&format!("threads {argument}")),
             Kind::Quit => {}
+        }
+    }
+
+    fn set(&mut self, argument: &str) {
+        match settings::set(&mut self.options, argument) {
+            Ok(shown) => {
+                self.out.print(&shown);
+                self.apply_options();
+            }
+            Err(message) => self.refuse(message),
         }
     }
 
@@ -175,6 +181,7 @@ impl Session {
         self.engine.out = self.out;
         self.engine.counting = common.count;
         self.engine.trap_nan = common.nan == crate::cli::Nan::Stop;
+        self.engine.compute_by(&self.options.common);
         self.engine.limits = self.options.limits;
         self.engine.budget = self.ask.zip(self.options.budget).map(|(ask, steps)| Budget { steps, ask });
     }

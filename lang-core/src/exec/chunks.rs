@@ -1,0 +1,257 @@
+//! Kernels in parts, some of which run in chunks: how many there are, what each has for itself, and how these are joined. All
+//! of it hangs on sizes alone, so that values are the same bits by any number of threads.
+
+use std::sync::{Arc, OnceLock};
+
+use super::native::{Code, Copies, Extent, Held, Interrupted, Ready};
+use super::number::Names;
+use super::reduce;
+use super::tensor::{Number, Room};
+use super::{Run, Stopped};
+use crate::ir::core::Constant;
+use crate::ir::ssa::Var;
+use crate::predicate::Poly;
+use crate::schedule::chunks::{Own, Part, parts};
+use crate::schedule::{Join, Place, Role};
+use crate::syntax::ops::Scalar;
+
+/// Kernels of fewer operations run as one.
+const LEAST: u64 = 1 << 16;
+/// A chunk has at least so many operations, or iterations if there are no loops in it.
+const GRAIN: u64 = 1 << 14;
+const SHORT: i64 = 64;
+/// There are at most so many chunks.
+const MOST: u64 = 64;
+/// To make and join what a chunk has for itself takes at most one of so many operations.
+const SHARE: u64 = 8;
+/// What all chunks have for themselves has at most so many elements.
+const MOST_COPIED: u64 = 1 << 24;
+/// Chunks begin at multiples of this, from the first: whole steps of vectors.
+const STEP: i64 = 8;
+
+/// A part, with its code once that is wanted.
+pub(super) struct InPart {
+    part: Part,
+    work: Vec<(u64, Vec<Extent>)>,
+    code: OnceLock<Option<Arc<dyn Code>>>,
+}
+
+impl InPart {
+    fn new(part: Part) -> Self {
+        let extent = |n: &Poly| Extent::of(n, &part.kernel.integers);
+        let work = part.work.iter().map(|of| (of.weight, of.extents.iter().map(extent).collect())).collect();
+        Self { part, work, code: OnceLock::new() }
+    }
+}
+
+/// A part that is about to run.
+pub(super) struct Planned<'p> {
+    part: &'p Part,
+    code: Arc<dyn Code>,
+    chunks: Vec<(i64, i64)>,
+}
+
+impl Run<'_> {
+    /// The parts by which a kernel runs, if one of them has several chunks.
+    pub(super) fn in_parts<'p>(&self, ready: &'p Ready, integers: &[i64]) -> Result<Option<Vec<Planned<'p>>>, Stopped> {
+        if ready.work.is_empty() || self.count(&ready.work, integers)? < LEAST {
+            return Ok(None);
+        }
+        let ssa = &self.program.ssa;
+        let all = ready.parts.get_or_init(|| Some(parts(ssa, &ready.kernel)?.into_iter().map(InPart::new).collect()));
+        let Some(all) = all else { return Ok(None) };
+        let mut chunks = Vec::new();
+        for of in all {
+            chunks.push(self.chunks(of, integers)?);
+        }
+        if chunks.iter().all(|chunks| chunks.len() < 2) {
+            return Ok(None);
+        }
+        let programs = self.machine.programs;
+        let Some(backend) = programs.backend.as_deref() else { return Ok(None) };
+        let mut planned = Vec::new();
+        for (of, chunks) in all.iter().zip(chunks) {
+            let code = of.code.get_or_init(|| programs.timed(|| backend.compile(ssa, &of.part.kernel)));
+            let Some(code) = code.clone() else { return Ok(None) };
+            planned.push(Planned { part: &of.part, code, chunks });
+        }
+        Ok(Some(planned))
+    }
+
+    fn count(&self, work: &[(u64, Vec<Extent>)], integers: &[i64]) -> Result<u64, Stopped> {
+        work.iter().try_fold(0_u64, |sum, (weight, extents)| {
+            let all = extents.iter().try_fold(*weight, |n, extent| {
+                let extent = u64::try_from(self.extent(extent, integers)?).unwrap_or(u64::MAX);
+                Ok::<u64, Stopped>(n.saturating_mul(extent))
+            })?;
+            Ok(sum.saturating_add(all))
+        })
+    }
+
+    /// The ranges of chunks; of what runs as one, that range; of what is no such loop, none.
+    fn chunks(&self, of: &InPart, integers: &[i64]) -> Result<Vec<(i64, i64)>, Stopped> {
+        let Some(chunked) = &of.part.chunked else { return Ok(Vec::new()) };
+        let names = Names::new(self, &[]);
+        let value = |p: &Poly| names.num(p)?.value(&[]).map_err(Stopped::from);
+        let (mut from, mut to) = (0, value(&chunked.extent)?);
+        for p in &chunked.from {
+            from = from.max(value(p)?);
+        }
+        for p in &chunked.to {
+            to = to.min(value(p)?);
+        }
+        let trips = to.saturating_sub(from).max(0);
+        let work = self.count(&of.work, integers)?;
+        let mut copied = 0_u64;
+        for (var, own) in &chunked.own {
+            let Some(place) = of.part.kernel.places.iter().find(|p| p.var == *var) else { continue };
+            if matches!(own, Own::Chunk(_)) {
+                let count = self.memory.count(self.extents_of(place)?).map_err(Stopped::TooLarge)?;
+                copied = copied.saturating_add(u64::try_from(count).unwrap_or(u64::MAX));
+            }
+        }
+        let most = if chunked.has_loops { trips } else { trips / SHORT };
+        let by_copies = if copied == 0 { MOST } else { (work / SHARE / copied).min(MOST_COPIED / copied) };
+        let count = MOST.min(work / GRAIN).min(by_copies).min(u64::try_from(most).unwrap_or(0)).max(1);
+        let count = i64::try_from(count).unwrap_or(1);
+        let mut step = trips / count + i64::from(trips % count != 0);
+        if !chunked.has_loops {
+            step = step.saturating_add(STEP - 1) / STEP * STEP;
+        }
+        let step = step.max(1);
+        let begins = std::iter::successors(Some(from), |at| at.checked_add(step)).take_while(|at| *at < to);
+        let mut all: Vec<(i64, i64)> = begins.map(|at| (at, at.saturating_add(step).min(to))).collect();
+        if all.is_empty() {
+            all.push((from, to));
+        }
+        Ok(all)
+    }
+
+    fn extents_of(&self, place: &Place) -> Result<Vec<usize>, Stopped> {
+        let dims: Vec<Poly> = place.axes.iter().flatten().cloned().collect();
+        self.dims(&dims)
+    }
+
+    /// Runs the parts of a kernel, one after the other.
+    pub(super) fn by_parts(
+        &self,
+        parts: &[Planned<'_>],
+        integers: &[i64],
+        rooms: &mut Vec<(Var, Held)>,
+    ) -> Result<(), Stopped> {
+        // Numbers that are registers in the kernel, and memory between its parts.
+        for place in parts.iter().flat_map(|of| &of.part.kernel.places).filter(|p| p.role == Role::Made) {
+            if let Err(at) = rooms.binary_search_by_key(&place.var, |(var, _)| *var) {
+                rooms.insert(at, (place.var, self.held(place, self.extents_of(place)?)?));
+            }
+        }
+        for of in parts {
+            self.poll()?;
+            match of.chunks.as_slice() {
+                [] => self.by_code(&of.part.kernel, &*of.code, integers, rooms)?,
+                chunks => self.in_chunks(of, chunks, integers, rooms)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn in_chunks(
+        &self,
+        of: &Planned<'_>,
+        chunks: &[(i64, i64)],
+        integers: &[i64],
+        rooms: &mut [(Var, Held)],
+    ) -> Result<(), Stopped> {
+        let kernel = &of.part.kernel;
+        let whole = |run: &Self, rooms: &mut [(Var, Held)]| {
+            let range = chunks.first().map(|(begin, _)| *begin).into_iter().chain(chunks.last().map(|(_, end)| *end));
+            let integers: Vec<i64> = integers.iter().copied().chain(range).collect();
+            run.by_code(kernel, &*of.code, &integers, rooms)
+        };
+        if chunks.len() == 1 {
+            return whole(self, rooms);
+        }
+        let own = of.part.chunked.iter().flat_map(|chunked| &chunked.own);
+        let own: Vec<(Var, Own)> = own.copied().collect();
+        let threads = self.machine.programs.backend.as_ref().map_or(1, |backend| backend.threads());
+        let mut copies: Vec<(Var, Vec<usize>, Held)> = Vec::new();
+        for (var, how) in &own {
+            let place = kernel.places.iter().find(|p| p.var == *var).ok_or(Stopped::Broken("a place"))?;
+            let dims = self.extents_of(place)?;
+            let count = if *how == Own::Thread { threads } else { chunks.len() };
+            let with = match how {
+                Own::Chunk(Join::Reduce(reducer)) => Some(reducer.nothing(place.scalar)),
+                Own::Chunk(Join::Sum) | Own::Thread => None,
+            };
+            let all = [count].into_iter().chain(dims.iter().copied()).collect();
+            match self.copies(place, all, with) {
+                Ok(held) => copies.push((*var, dims, held)),
+                // There is room for one of each.
+                Err(Stopped::TooLarge(_)) => {
+                    drop(copies);
+                    return whole(self, rooms);
+                }
+                Err(other) => return Err(other),
+            }
+        }
+        {
+            let mut slots = self.slots(kernel, rooms)?;
+            let mut how = vec![Copies::One; slots.len()];
+            let memory = kernel.places.iter().filter(|p| !p.is_register());
+            let all: Vec<Var> = memory.map(|p| p.var).collect();
+            for ((var, dims, held), (_, of)) in copies.iter_mut().zip(&own) {
+                let at = all.iter().position(|v| v == var).ok_or(Stopped::Broken("a place"))?;
+                let (slot, how) = slots.get_mut(at).zip(how.get_mut(at)).ok_or(Stopped::Broken("a place"))?;
+                *slot = held.slot();
+                slot.dims = dims;
+                *how = if *of == Own::Thread { Copies::Threads } else { Copies::Chunks };
+            }
+            let interrupt = self.machine.around.interrupt;
+            let ran = of.code.run_chunks(&mut slots, &how, integers, chunks, interrupt);
+            ran.map_err(|Interrupted| Stopped::Interrupted)?;
+        }
+        for ((var, _, held), (_, how)) in copies.into_iter().zip(&own) {
+            let Own::Chunk(join) = how else { continue };
+            let at = rooms.binary_search_by_key(&var, |(var, _)| *var).map_err(|_| Stopped::Broken("a place"))?;
+            let room = rooms.get_mut(at).ok_or(Stopped::Broken("a place"))?;
+            match (&mut room.1, &held) {
+                (Held::F64(to), Held::F64(of)) => joined(to, of, *join),
+                (Held::F32(to), Held::F32(of)) => joined(to, of, *join),
+                (Held::I64(to), Held::I64(of)) => joined(to, of, *join),
+                (Held::Bool(to), Held::Bool(of)) => joined(to, of, *join),
+                _ => None,
+            }
+            .ok_or(Stopped::Broken("what chunks made"))?;
+        }
+        Ok(())
+    }
+
+    /// Room for copies of a place, with this in each element at first.
+    fn copies(&self, place: &Place, dims: Vec<usize>, with: Option<Constant>) -> Result<Held, Stopped> {
+        fn room<T: Number>(run: &Run<'_>, dims: Vec<usize>, with: Option<Constant>) -> Result<Room<T>, Stopped> {
+            let with = with.map_or(Some(T::ZERO), T::constant).ok_or(Stopped::Broken("a constant"))?;
+            Room::filled(run, dims, with)
+        }
+        Ok(match place.scalar {
+            Scalar::F64 => Held::F64(room(self, dims, with)?),
+            Scalar::F32 => Held::F32(room(self, dims, with)?),
+            Scalar::I64 => Held::I64(room(self, dims, with)?),
+            Scalar::Bool => Held::Bool(room(self, dims, with)?),
+        })
+    }
+}
+
+/// Joins what chunks made to what is there, in their order.
+fn joined<T: Number>(to: &mut Room<T>, of: &Room<T>, join: Join) -> Option<()> {
+    for copy in of.items.chunks_exact(to.items.len().max(1)) {
+        match join {
+            Join::Sum => to.items.iter_mut().zip(copy).for_each(|(sum, term)| *sum = sum.plus(*term)),
+            Join::Reduce(reducer) => {
+                for (best, term) in to.items.iter_mut().zip(copy) {
+                    *best = reduce::joined(reducer, *best, *term)?;
+                }
+            }
+        }
+    }
+    Some(())
+}

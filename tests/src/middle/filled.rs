@@ -1,0 +1,76 @@
+//! Arguments made up for functions at sizes that no drawn program has, and the derivatives of these.
+
+#![expect(clippy::expect_used, reason = "what helpers of a test cannot read fails the test")]
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use lang_core::base::GlobalName;
+use lang_core::ir::core::{Callee, Derivation};
+use lang_core::ir::eval_ssa::Tensor;
+use lang_core::ir::flat::Input;
+use lang_core::ir::ssa::Ssa;
+use lang_core::ir::value::Value;
+use lang_core::predicate::{Atom, LocalId, Poly};
+use lang_core::syntax::ops::Scalar;
+
+use super::forms::{Forms, Middle};
+
+/// A definition of a module.
+#[must_use]
+pub fn callee(module: &str, name: &str) -> Arc<Callee> {
+    Arc::new(Callee::new(GlobalName::new(module, name), Vec::new()))
+}
+
+fn extent(p: &Poly, sizes: &HashMap<LocalId, i64>) -> usize {
+    let value = p.eval(&mut |a| if let Atom::Local(l, _) = a { sizes.get(l).copied() } else { None });
+    usize::try_from(value.expect("a size").max(0)).expect("a size")
+}
+
+/// Reals of which no sum is exact, and integers within `below`.
+fn value(of: Scalar, k: usize, below: usize) -> Value {
+    let x = (u32::try_from(k % 9973).map_or(0.0, f64::from) * 1.7 + 0.3).sin() * 1.3;
+    let i = i64::try_from((k * 7 + k * k) % below.max(1)).expect("a small integer");
+    match of {
+        Scalar::F64 => Value::F64(x),
+        #[expect(clippy::cast_possible_truncation, reason = "any short real will do")]
+        Scalar::F32 => Value::F32(x as f32),
+        Scalar::I64 => Value::I64(i),
+        Scalar::Bool => Value::Bool(i % 3 == 0),
+    }
+}
+
+fn part(input: &Input, sizes: &HashMap<LocalId, i64>, nth: usize) -> Tensor {
+    let dims: Vec<usize> = input.leaf.dims.iter().map(|n| extent(n, sizes)).collect();
+    // Integers stand for places in what is first.
+    let below = sizes.iter().min_by_key(|(l, _)| l.0).and_then(|(_, n)| usize::try_from(*n).ok()).unwrap_or(1);
+    let count: usize = dims.iter().product();
+    let of = input.leaf.scalar.expect("a number");
+    Tensor { items: (0..count).map(|k| value(of, k + 31 * nth, below)).collect(), dims }
+}
+
+/// Arguments of a function at these sizes.
+#[must_use]
+pub fn given(ssa: &Ssa, sizes: &[i64]) -> Vec<Tensor> {
+    let known: HashMap<LocalId, i64> = ssa.sizes.iter().copied().zip(sizes.iter().copied()).collect();
+    let passed = ssa.inputs.iter().filter(|i| i.source.is_passed());
+    passed.enumerate().map(|(nth, input)| part(input, &known, nth)).collect()
+}
+
+/// The function and its derivatives by all that is real.
+///
+/// # Panics
+/// If there is no such function in core, or no derivative.
+#[must_use]
+pub fn with_derivatives(forms: &Forms<'_>, callee: &Arc<Callee>) -> Vec<Arc<Ssa>> {
+    let own = forms.ssa(callee).expect("it is in core");
+    let (of, wrt): (Arc<[u32]>, Arc<[u32]>) =
+        (lang_core::ad::real_outputs(&own).into(), lang_core::ad::real_inputs(&own).into());
+    let mut all = vec![own];
+    if !of.is_empty() && !wrt.is_empty() {
+        for derivation in [Derivation::Forward(wrt.clone()), Derivation::Adjoint { of, wrt }] {
+            all.push(forms.ssa(&Arc::new(callee.derive(derivation))).expect("it has a derivative"));
+        }
+    }
+    all
+}

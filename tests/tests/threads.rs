@@ -1,0 +1,255 @@
+//! Machine code by several threads: the same bits by any number of them, near what the engine gives without machine code,
+//! and over as soon as someone asks. Sizes are such that kernels run in chunks; what each of these has for itself is counted.
+
+#![expect(clippy::expect_used, reason = "what helpers of a test cannot read fails the test")]
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use iverson_tests::middle::filled::{callee, given, with_derivatives};
+use iverson_tests::middle::forms::{Forms, Middle};
+use iverson_tests::middle::machine::{World, flat, near};
+use iverson_tests::run::limits;
+use lang_core::exec::native::{Backend, Code, Copies, Interrupted, Slot};
+use lang_core::exec::{self, Programs, Stopped, Tensor};
+use lang_core::interp::Value as Computed;
+use lang_core::ir::ssa::Ssa;
+use lang_core::ir::value::Value;
+use lang_core::schedule::Kernel;
+use lang_core::session::Session;
+use lang_core::syntax::ops::Scalar;
+use lang_jit::Jit;
+
+const PROGRAM: &str = "
+def elements(x: [n]f64, y: [n]f64) -> [n]f64 = for i: exp(x[i]) / (1 + y[i]^2)
+def dot(x: [n]f64, y: [n]f64) -> f64 = sum i: x[i] * y[i]
+def log_sum_exp(x: [n]f64) -> f64 = let a = max i: x[i] in a + log(sum i: exp(x[i] - a))
+def single(x: [n]f32) -> f32 = sum i: x[i] / (1 + x[i]^2)
+def products(a: [n, m]f64) -> [m]f64 = for j: prod i: 1 + a[i, j] / f64(n)
+def greatest(a: [n, m]f64) -> [m]f64 = for j: max i: a[i, j]
+def least(a: [n, m]f64) -> [n]f64 = for i: min j: a[i, j]^2
+def nearest(a: [n, m]f64) -> [n]i64 = for i: argmin j: a[i, j]
+def best(x: [n]f64) -> i64 = argmax i: x[i] * sin(x[i])
+def columns(a: [n, m]f64, x: [n]f64) -> [m]f64 = for j: sum i: a[i, j] * x[i]
+def counts(at: [n]i64) -> i64 = sum i: at[i] * at[i] + 1
+def some(x: [n]f64) -> bool = any i: x[i] > 1.2999
+def histogram(at: [n]i64, x: [n]f64, lo: [m]f64) -> [m]f64 = for j: lo[j] + (sum i: [at[i] == j] * x[i])
+def rows(a: [n, m]f64) -> f64 = sum i: let z = sum k: exp(a[i, k]) in sum j: (exp(a[i, j]) / z)^2
+def conv(x: [n + m - 1]f64, c: [m]f64) -> [n]f64 = for i < n: sum j < m: x[i + j] * c[j]
+def below(a: [n, n]f64, x: [n]f64) -> [n]f64 = for i: sum j: [j < i] * a[i, j] * x[j]
+def shifted(x: [n]f64) -> [n]f64 = for i: if i == 0 then x[0] else x[i] * x[i - 1]
+def product(a: [n, m]f64, b: [m, k]f64) -> [n, k]f64 = for i, j: sum l: a[i, l] * b[l, j]
+def batched(a: [b, n, m]f64, c: [b, m, k]f64) -> [b, n, k]f64 = for p, i, j: sum l: a[p, i, l] * c[p, l, j]
+def fitted(a: [n, m]f64, x: [m]f64, y: [n]f64) -> f64 = sum i: ((sum j: a[i, j] * x[j]) - y[i])^2
+def steps(x: [n]f64) -> [n]f64 = fold y = x for t < 5: for i: y[i] + 0.1 * sin(y[n - 1 - i])
+def gathered(x: [n]f64, at: [m]i64) -> f64 = sum k: x[at[k]]^2 * f64(k)
+";
+
+/// The definitions, each at sizes at which it runs in chunks, and beside them.
+const RUNS: &[(&str, &[&[i64]])] = &[
+    ("elements", &[&[30_000], &[30_001], &[10]]),
+    ("dot", &[&[100_000], &[99_991]]),
+    ("log_sum_exp", &[&[60_013]]),
+    ("single", &[&[100_003]]),
+    ("products", &[&[3000, 17], &[17, 3000]]),
+    ("greatest", &[&[5000, 17]]),
+    ("least", &[&[5000, 17]]),
+    ("nearest", &[&[3000, 31]]),
+    ("best", &[&[30_000]]),
+    ("columns", &[&[2000, 37], &[5, 40_000]]),
+    ("counts", &[&[90_000]]),
+    ("some", &[&[90_000]]),
+    ("histogram", &[&[40_000, 9], &[40_000, 20_000]]),
+    ("rows", &[&[900, 33], &[3, 30_000]]),
+    ("conv", &[&[9000, 7]]),
+    ("below", &[&[500]]),
+    ("shifted", &[&[90_000]]),
+    ("product", &[&[300, 200, 110], &[129, 200, 1100]]),
+    ("batched", &[&[30, 40, 41, 42]]),
+    ("fitted", &[&[4000, 20]]),
+    ("steps", &[&[20_000]]),
+    ("gathered", &[&[500, 60_000]]),
+];
+
+fn session() -> Session {
+    let mut session = Session::new();
+    session.set_text("threads.iv", PROGRAM);
+    let wrong = session.diagnostics("threads.iv");
+    assert!(wrong.iter().all(|d| !d.is_error()), "{wrong:?}");
+    session
+}
+
+/// How often kernels ran in chunks, and with what of their own.
+#[derive(Default)]
+struct Counts {
+    chunked: AtomicU64,
+    of_chunks: AtomicU64,
+    of_threads: AtomicU64,
+}
+
+/// A backend that counts what runs in chunks.
+struct Watching {
+    jit: Jit,
+    counts: Arc<Counts>,
+}
+
+struct Watched {
+    code: Arc<dyn Code>,
+    counts: Arc<Counts>,
+}
+
+impl Backend for Watching {
+    fn compile(&self, ssa: &Arc<Ssa>, kernel: &Arc<Kernel>) -> Option<Arc<dyn Code>> {
+        let code = self.jit.compile(ssa, kernel)?;
+        Some(Arc::new(Watched { code, counts: Arc::clone(&self.counts) }))
+    }
+
+    fn threads(&self) -> usize {
+        self.jit.threads()
+    }
+}
+
+impl Code for Watched {
+    fn run(
+        &self,
+        slots: &mut [Slot<'_>],
+        integers: &[i64],
+        interrupt: &AtomicBool,
+        told: &dyn Fn(i64, i64),
+    ) -> Result<(), Interrupted> {
+        self.code.run(slots, integers, interrupt, told)
+    }
+
+    fn run_chunks(
+        &self,
+        slots: &mut [Slot<'_>],
+        copies: &[Copies],
+        integers: &[i64],
+        chunks: &[(i64, i64)],
+        interrupt: &AtomicBool,
+    ) -> Result<(), Interrupted> {
+        self.counts.chunked.fetch_add(1, Ordering::Relaxed);
+        self.counts.of_chunks.fetch_add(copies.contains(&Copies::Chunks).into(), Ordering::Relaxed);
+        self.counts.of_threads.fetch_add(copies.contains(&Copies::Threads).into(), Ordering::Relaxed);
+        self.code.run_chunks(slots, copies, integers, chunks, interrupt)
+    }
+}
+
+/// The elements of tensors, each with the greatest of its own.
+fn elements(of: &[Tensor]) -> Vec<Vec<Option<Computed>>> {
+    of.iter().map(|t| (0..t.count()).map(|k| t.element(k)).collect()).collect()
+}
+
+fn bits(of: Option<&Computed>) -> Option<(u8, u64)> {
+    Some(match of? {
+        Computed::F64(x) => (0, x.to_bits()),
+        Computed::F32(x) => (1, x.to_bits().into()),
+        Computed::I64(x) => (2, x.cast_unsigned()),
+        Computed::Bool(x) => (3, (*x).into()),
+        _ => return None,
+    })
+}
+
+fn plain(of: &Computed) -> Option<Value> {
+    Some(match of {
+        Computed::F64(x) => Value::F64(*x),
+        Computed::F32(x) => Value::F32(*x),
+        Computed::I64(x) => Value::I64(*x),
+        Computed::Bool(x) => Value::Bool(*x),
+        _ => return None,
+    })
+}
+
+fn magnitude(of: &Computed) -> f64 {
+    match of {
+        Computed::F64(x) => x.abs(),
+        Computed::F32(x) => x.abs().into(),
+        _ => 0.0,
+    }
+}
+
+#[test]
+fn values_are_the_same_bits_by_any_number_of_threads() {
+    let session = session();
+    let globals = HashMap::new();
+    let defs = Forms::new(&session, &globals);
+    let counts = Arc::new(Counts::default());
+    let programs: Vec<Programs> = [1, 2, 3, 7]
+        .map(|threads| {
+            let jit = Jit::new(threads).expect("a processor");
+            Programs::with(Arc::new(Watching { jit, counts: Arc::clone(&counts) }))
+        })
+        .into();
+    let by_statements = Programs::default();
+    let mut wrong = Vec::new();
+    for (name, all_sizes) in RUNS {
+        for ssa in with_derivatives(&defs, &callee("threads.iv", name)) {
+            for sizes in *all_sizes {
+                let passed = ssa.inputs.iter().filter(|i| i.source.is_passed());
+                let given = given(&ssa, sizes);
+                let given: Option<Vec<Tensor>> = passed.zip(&given).map(|(i, t)| flat(t, i.leaf.scalar)).collect();
+                let given = given.expect("tensors of numbers");
+                let run = |programs: &Programs| {
+                    let interrupt = AtomicBool::new(false);
+                    let found = exec::run(&World(&defs), programs, &ssa, sizes, given.clone(), limits(), &interrupt);
+                    elements(&found.expect("a value"))
+                };
+                let wanted = run(&by_statements);
+                let by_one = programs.first().map(run).expect("one thread");
+                for (found, wanted) in by_one.iter().zip(&wanted) {
+                    let greatest = wanted.iter().flatten().map(magnitude).fold(0.0, f64::max);
+                    let agrees = |(found, wanted): (&Option<Computed>, &Option<Computed>)| {
+                        wanted.as_ref().and_then(plain).is_some_and(|wanted| near(found.clone(), &wanted, greatest))
+                    };
+                    if !found.iter().zip(wanted).all(agrees) {
+                        wrong.push(format!("{name} at {sizes:?} by one thread\n{ssa}"));
+                    }
+                }
+                for (programs, threads) in programs.iter().zip([1, 2, 3, 7]).skip(1) {
+                    let found = run(programs);
+                    let same = |a: &Vec<Option<Computed>>, b: &Vec<Option<Computed>>| {
+                        a.iter().map(|x| bits(x.as_ref())).eq(b.iter().map(|x| bits(x.as_ref())))
+                    };
+                    if !found.iter().zip(&by_one).all(|(a, b)| same(a, b)) {
+                        wrong.push(format!("{name} at {sizes:?} by {threads} threads\n{ssa}"));
+                    }
+                }
+            }
+        }
+    }
+    let [chunked, of_chunks, of_threads] =
+        [&counts.chunked, &counts.of_chunks, &counts.of_threads].map(|n| n.load(Ordering::Relaxed));
+    println!("{chunked} kernels in chunks, {of_chunks} with sums of each chunk, {of_threads} with room of each thread");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(chunked > 200 && of_chunks > 50 && of_threads > 4, "{chunked}, {of_chunks}, {of_threads}");
+}
+
+#[test]
+fn chunks_end_when_they_are_told() {
+    let session = session();
+    let globals = HashMap::new();
+    let defs = Forms::new(&session, &globals);
+    let ssa = defs.ssa(&callee("threads.iv", "rows")).expect("it is in core");
+    let programs = Programs::with(Arc::new(Jit::new(3).expect("a processor")));
+    let sizes = [2000, 3000];
+    let given: Option<Vec<Tensor>> = given(&ssa, &sizes).iter().map(|t| flat(t, Some(Scalar::F64))).collect();
+    let given = given.expect("tensors of reals");
+    let interrupt = AtomicBool::new(false);
+    let mut stopped = 0;
+    for wait in [0, 1, 3, 9] {
+        interrupt.store(false, Ordering::Relaxed);
+        let found = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(Duration::from_millis(wait));
+                interrupt.store(true, Ordering::Relaxed);
+            });
+            exec::run(&World(&defs), &programs, &ssa, &sizes, given.clone(), limits(), &interrupt)
+        });
+        stopped += u32::from(matches!(found, Err(Stopped::Interrupted)));
+    }
+    assert!(stopped > 0, "no run was stopped");
+    interrupt.store(false, Ordering::Relaxed);
+    assert!(exec::run(&World(&defs), &programs, &ssa, &sizes, given, limits(), &interrupt).is_ok(), "the next run");
+}

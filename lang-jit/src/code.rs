@@ -152,6 +152,10 @@ impl Code for Native {
         if done { Ok(()) } else { Err(Interrupted) }
     }
 
+    fn threads(&self) -> usize {
+        self.pool.threads()
+    }
+
     fn run_chunks(
         &self,
         slots: &mut [Slot<'_>],
@@ -164,7 +168,7 @@ impl Code for Native {
         let given = self.given(slots, &|k| match copies.get(k).copied().unwrap_or(Copies::One) {
             Copies::One => (Copies::One, 1),
             Copies::Chunks => (Copies::Chunks, chunks.len()),
-            Copies::Threads => (Copies::Threads, self.pool.threads()),
+            Copies::Threads => (Copies::Threads, self.threads()),
         });
         // No one is told, and no chunk gives work to others.
         let head = [address(interrupt.as_ptr().cast_const().cast()), 0, 0];

@@ -91,8 +91,4 @@ impl Backend for Jit {
         known.insert(key, made.clone());
         made
     }
-
-    fn threads(&self) -> usize {
-        self.pool.threads()
-    }
 }

@@ -105,10 +105,6 @@ impl Backend for Watching {
         let code = self.jit.compile(ssa, kernel)?;
         Some(Arc::new(Watched { code, counts: Arc::clone(&self.counts) }))
     }
-
-    fn threads(&self) -> usize {
-        self.jit.threads()
-    }
 }
 
 impl Code for Watched {
@@ -120,6 +116,10 @@ impl Code for Watched {
         told: &dyn Fn(i64, i64),
     ) -> Result<(), Interrupted> {
         self.code.run(slots, integers, interrupt, told)
+    }
+
+    fn threads(&self) -> usize {
+        self.code.threads()
     }
 
     fn run_chunks(

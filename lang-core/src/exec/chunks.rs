@@ -173,12 +173,11 @@ impl Run<'_> {
         }
         let own = of.part.chunked.iter().flat_map(|chunked| &chunked.own);
         let own: Vec<(Var, Own)> = own.copied().collect();
-        let threads = self.machine.programs.backend.as_ref().map_or(1, |backend| backend.threads());
         let mut copies: Vec<(Var, Vec<usize>, Held)> = Vec::new();
         for (var, how) in &own {
             let place = kernel.places.iter().find(|p| p.var == *var).ok_or(Stopped::Broken("a place"))?;
             let dims = self.extents_of(place)?;
-            let count = if *how == Own::Thread { threads } else { chunks.len() };
+            let count = if *how == Own::Thread { of.code.threads() } else { chunks.len() };
             let with = match how {
                 Own::Chunk(Join::Reduce(reducer)) => Some(reducer.nothing(place.scalar)),
                 Own::Chunk(Join::Sum) | Own::Thread => None,

@@ -17,11 +17,6 @@ use crate::syntax::ops::Scalar;
 pub trait Backend {
     /// The code of a kernel of a function; `None` where it has none for it.
     fn compile(&self, ssa: &Arc<Ssa>, kernel: &Arc<Kernel>) -> Option<Arc<dyn Code>>;
-
-    /// By how many threads its code runs at once.
-    fn threads(&self) -> usize {
-        1
-    }
 }
 
 /// The code of a kernel.
@@ -39,6 +34,9 @@ pub trait Code: Send + Sync {
         interrupt: &AtomicBool,
         told: &dyn Fn(i64, i64),
     ) -> Result<(), Interrupted>;
+
+    /// By how many threads chunks run at once, at most.
+    fn threads(&self) -> usize;
 
     /// Runs it once for each chunk, by several threads: the last two integers are where the chunk begins and ends, `integers`
     /// those before. A slot has as many copies of its place as `copies` says, side by side. Of what is

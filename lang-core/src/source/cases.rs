@@ -130,6 +130,7 @@ fn read_inputs(ssa: &Ssa, lines: &[Line]) -> HashSet<usize> {
             Is::Input => {}
             Is::Element(e) => e.for_each_use(&mut |v, _| vars.push(v)),
             Is::Call(call, _) => for_each_read(&call.pred, &mut |v| vars.push(v)),
+            Is::Update(_) => line.for_each_use(&mut |v, _| vars.push(v)),
         }
     }
     for check in &ssa.checks {
@@ -186,6 +187,10 @@ impl Case {
                 }
                 Is::Call(call, part) => {
                     line.is = Is::Call(call.told(&facts), *part);
+                    continue;
+                }
+                Is::Update(of) => {
+                    line.is = Is::Update(Box::new(of.told(&facts)));
                     continue;
                 }
             };

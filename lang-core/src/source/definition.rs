@@ -150,11 +150,7 @@ impl Writer<'_> {
             if !found.insert(v) {
                 continue;
             }
-            match self.lines.get(v.0 as usize).map(|l| &l.is) {
-                Some(Is::Element(e)) => e.for_each_use(&mut |v, _| open.push(v)),
-                Some(Is::Call(call, _)) => call.args.iter().for_each(|(_, e)| e.for_each_use(&mut |v, _| open.push(v))),
-                _ => {}
-            }
+            self.lines.get(v.0 as usize).into_iter().for_each(|l| l.for_each_use(&mut |v, _| open.push(v)));
         }
         found
     }
@@ -171,11 +167,7 @@ impl Writer<'_> {
                 elements += usize::from(w == v && !in_index);
                 asked += usize::from(w == v && in_index);
             };
-            match self.lines.get(u.0 as usize).map(|l| &l.is) {
-                Some(Is::Element(e)) => e.for_each_use(&mut count),
-                Some(Is::Call(call, _)) => call.args.iter().for_each(|(_, e)| e.for_each_use(&mut count)),
-                _ => {}
-            }
+            self.lines.get(u.0 as usize).into_iter().for_each(|l| l.for_each_use(&mut count));
         }
         let given = results.iter().filter(|r| **r == v).count();
         match &line.is {
@@ -208,6 +200,14 @@ impl Writer<'_> {
             Is::Call(call, _) => {
                 let call = call.clone();
                 self.call_let(v, &call, live)
+            }
+            Is::Update(of) => {
+                let wanted = line.name.clone().unwrap_or_else(|| "t".into());
+                let name = self.taken.fresh(&wanted);
+                let text = self.updated(of);
+                self.name_let(v, &name, &line.indices, e_scalar(&line));
+                self.written.push((name.clone(), v));
+                Some(format!("let {name} = {text}"))
             }
         }
     }

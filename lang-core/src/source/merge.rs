@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::read::{Call, Is, Line};
+use super::read::{Is, Line};
 use super::rules::{clean, inside, under};
 use super::table::Table;
 use super::tree::Ex;
@@ -97,14 +97,7 @@ impl Merging<'_> {
     }
 
     pub(super) fn for_each_use(&self, v: Var, f: &mut dyn FnMut(Var, bool)) {
-        match self.line(v).map(|l| &l.is) {
-            Some(Is::Element(e)) => e.for_each_use(f),
-            Some(Is::Call(call, _)) => {
-                call.args.iter().for_each(|(_, e)| e.for_each_use(f));
-                Ex::guard(call.pred.clone(), Ex::real(1.0)).for_each_use(f);
-            }
-            _ => {}
-        }
+        self.line(v).into_iter().for_each(|line| line.for_each_use(f));
     }
 
     pub(super) fn uses(&self) -> HashMap<Var, Uses> {
@@ -130,25 +123,14 @@ impl Merging<'_> {
     /// Puts elements in place of reads in a line. Is it another line now?
     pub(super) fn replace(&mut self, v: Var, put: &dyn Fn(Var) -> Option<Line>) -> bool {
         let Some(line) = self.line(v).cloned() else { return false };
+        if matches!(line.is, Is::Input) {
+            return false;
+        }
         let (context, fresh) = (&mut self.context, &mut *self.fresh);
-        let is = match &line.is {
-            Is::Input => return false,
-            Is::Element(e) => {
-                let e = substituted(e, put, fresh);
-                Is::Element(inside(&line.indices, context, |context| settled(e, context, fresh)))
-            }
-            Is::Call(call, part) => {
-                let args = call.args.iter().map(|(own, e)| {
-                    let e = substituted(e, put, fresh);
-                    let all: Vec<Index> = call.batch.iter().chain(own).cloned().collect();
-                    let known = |context: &mut Context, fresh: &mut Table| {
-                        under(&call.pred, context, |context| settled(e.clone(), context, fresh))
-                    };
-                    (own.clone(), inside(&all, context, |context| known(context, fresh)))
-                });
-                Is::Call(Call { args: args.collect(), ..call.clone() }, *part)
-            }
-        };
+        let is = line.is.map(&line.indices, &mut |around, pred, e| {
+            let e = substituted(e, put, fresh);
+            inside(around, context, |context| under(pred, context, |context| settled(e, context, fresh)))
+        });
         let changed = format!("{is:?}") != format!("{:?}", line.is);
         if let Some(slot) = self.lines.get_mut(v.0 as usize) {
             slot.is = is;
@@ -209,16 +191,7 @@ impl Merging<'_> {
     /// Calls `f` on every element that a line reads, with the indices around it.
     fn for_each_read(&self, v: Var, f: OnRead<'_>) {
         let Some(line) = self.line(v) else { return };
-        match &line.is {
-            Is::Input => {}
-            Is::Element(e) => reads_in(e, &mut line.indices.clone(), f),
-            Is::Call(call, _) => {
-                for (own, e) in &call.args {
-                    let mut around: Vec<Index> = call.batch.iter().chain(own).cloned().collect();
-                    reads_in(e, &mut around, f);
-                }
-            }
-        }
+        line.is.for_each_part(&line.indices, &mut |around, e| reads_in(e, &mut around.to_vec(), f));
     }
 }
 

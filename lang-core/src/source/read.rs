@@ -9,7 +9,7 @@ use super::table::Table;
 use super::tree::{Ex, Reduced};
 use crate::base::{Code, Name};
 use crate::ir::core::{Callee, Constant, Operation};
-use crate::ir::ssa::{Access, Rhs, Ssa, Stmt, Var, index, index_number};
+use crate::ir::ssa::{Access, Rhs, Ssa, Stmt, Var, for_each_read, index, index_number, reads};
 use crate::predicate::{Atom, Index, Poly, Pred};
 use crate::syntax::ops::{BinOp, Scalar};
 
@@ -35,6 +35,56 @@ pub(super) enum Is {
     Element(Ex),
     /// A part of a call.
     Call(Call, u32),
+    /// An array with some of its elements replaced.
+    Update(Box<Updated>),
+}
+
+/// `base with [at] = value`, for every tuple of the first indices and of the bound ones.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Updated {
+    pub(super) batch: Vec<Index>,
+    /// The axes of the array.
+    pub(super) own: Vec<Index>,
+    /// Its element before.
+    pub(super) base: Ex,
+    pub(super) bound: Vec<Index>,
+    pub(super) pred: Pred,
+    pub(super) at: Vec<Poly>,
+    pub(super) value: Ex,
+    /// Is it added?
+    pub(super) add: bool,
+}
+
+/// What is done with an expression of a line: the indices around it that are the line's own, and what holds there.
+type OnPart<'f> = &'f mut dyn FnMut(&[Index], &Pred, &Ex) -> Ex;
+
+impl Is {
+    /// With its expressions replaced.
+    pub(super) fn map(&self, indices: &[Index], f: OnPart<'_>) -> Self {
+        let truth = Pred::truth();
+        let and = |a: &[Index], b: &[Index]| a.iter().chain(b).cloned().collect::<Vec<Index>>();
+        match self {
+            Self::Input => Self::Input,
+            Self::Element(e) => Self::Element(f(indices, &truth, e)),
+            Self::Call(call, part) => {
+                let args = call.args.iter().map(|(own, e)| (own.clone(), f(&and(&call.batch, own), &call.pred, e)));
+                Self::Call(Call { args: args.collect(), ..call.clone() }, *part)
+            }
+            Self::Update(of) => Self::Update(Box::new(Updated {
+                base: f(&and(&of.batch, &of.own), &truth, &of.base),
+                value: f(&and(&of.batch, &of.bound), &of.pred, &of.value),
+                ..(**of).clone()
+            })),
+        }
+    }
+
+    /// Calls `f` on its expressions, each with the indices around it.
+    pub(super) fn for_each_part(&self, indices: &[Index], f: &mut dyn FnMut(&[Index], &Ex)) {
+        let _ = self.map(indices, &mut |around, _, e| {
+            f(around, e);
+            e.clone()
+        });
+    }
 }
 
 /// A call for every tuple of the first indices.
@@ -63,6 +113,19 @@ impl Call {
 }
 
 impl Line {
+    /// The statements that it reads, each time it does; `true` where that is in an index or predicate.
+    pub(super) fn for_each_use(&self, f: &mut dyn FnMut(Var, bool)) {
+        self.is.for_each_part(&self.indices, &mut |_, e| e.for_each_use(f));
+        match &self.is {
+            Is::Call(call, _) => for_each_read(&call.pred, &mut |v| f(v, true)),
+            Is::Update(of) => {
+                for_each_read(&of.pred, &mut |v| f(v, true));
+                of.at.iter().chain(of.bound.iter().map(|i| &i.extent)).for_each(|p| reads(p, &mut |v| f(v, true)));
+            }
+            Is::Input | Is::Element(_) => {}
+        }
+    }
+
     /// Its element, if it is one.
     pub(super) fn element(&self) -> Option<&Ex> {
         if let Is::Element(e) = &self.is { Some(e) } else { None }
@@ -90,7 +153,7 @@ pub(super) fn lines(ssa: &Ssa, fresh: &mut Table) -> Result<Vec<Line>, Outside> 
         let (tame, counts) = match &line.is {
             Is::Input => (true, false),
             Is::Element(e) => (fresh.is_tame(e), fresh.is_count(e)),
-            Is::Call(..) => (false, true),
+            Is::Call(..) | Is::Update(_) => (false, true),
         };
         fresh.counts.push(counts);
         fresh.extents.push(line.extents());
@@ -196,7 +259,30 @@ fn line(ssa: &Ssa, stmt: &Stmt, before: &[Line], fresh: &mut Table) -> Result<Li
             Is::Call(Call { callee: callee.clone(), pred, args: parts, batch }, *part)
         }
         Rhs::Order(_) => return Err(Outside::Order),
-        Rhs::Loop(..) | Rhs::Update { .. } => return Err(Outside::Loop),
+        Rhs::Update { base, batch, bound, pred, at, value, add } => {
+            let (batch, left) = own.split_at_checked(*batch as usize).ok_or(Outside::Unreadable)?;
+            for n in bound {
+                let index = fresh.index(place.poly(n));
+                place.indices.push(index);
+            }
+            let mut base = read(&place, base);
+            if let Ex::Read(_, at) = &mut base {
+                at.extend(left.iter().map(Index::value));
+            }
+            let updated = Updated {
+                batch: batch.to_vec(),
+                own: left.to_vec(),
+                base,
+                bound: place.indices.get(own.len()..).unwrap_or_default().to_vec(),
+                pred: pred.map(&|p| place.poly(p)),
+                at: at.iter().map(|p| place.poly(p)).collect(),
+                value: read(&place, value),
+                add: *add,
+            };
+            let zero = before.get(value.var.0 as usize).and_then(Line::element).is_some_and(Ex::is_zero);
+            updated.element(zero).map_or_else(|| Is::Update(Box::new(updated)), Is::Element)
+        }
+        Rhs::Loop(..) => return Err(Outside::Loop),
     };
     Ok(Line { indices: own, scalar: stmt.scalar, is, name: stmt.name.clone() })
 }

@@ -92,8 +92,11 @@ impl Merging<'_> {
             let Some(slot @ false) = live.get_mut(v.0 as usize) else { continue };
             *slot = true;
             self.for_each_use(v, &mut |v, _| open.push(v));
+            self.line(v).into_iter().for_each(|line| line.for_each_link(&mut |v| open.push(v)));
         }
-        self.vars().filter(|v| live.get(v.0 as usize) == Some(&true)).collect()
+        let mut all: Vec<Var> = self.vars().filter(|v| live.get(v.0 as usize) == Some(&true)).collect();
+        all.sort_by_key(|v| self.line(*v).map(|line| line.order));
+        all
     }
 
     pub(super) fn for_each_use(&self, v: Var, f: &mut dyn FnMut(Var, bool)) {
@@ -107,6 +110,7 @@ impl Merging<'_> {
                 let uses = uses.entry(v).or_default();
                 if asked { uses.asked += 1 } else { uses.elements += 1 }
             });
+            self.line(v).into_iter().for_each(|l| l.for_each_link(&mut |v| uses.entry(v).or_default().root = true));
         }
         for v in &self.roots {
             uses.entry(*v).or_default().root = true;
@@ -127,9 +131,13 @@ impl Merging<'_> {
             return false;
         }
         let (context, fresh) = (&mut self.context, &mut *self.fresh);
+        let mut home = fresh.ranges(line.home(fresh));
+        let first = home.len();
         let is = line.is.map(&line.indices, &mut |around, pred, e| {
             let e = substituted(e, put, fresh);
-            inside(around, context, |context| under(pred, context, |context| settled(e, context, fresh)))
+            home.truncate(first);
+            home.extend(around.iter().cloned());
+            inside(&home, context, |context| under(pred, context, |context| settled(e, context, fresh)))
         });
         let changed = format!("{is:?}") != format!("{:?}", line.is);
         if let Some(slot) = self.lines.get_mut(v.0 as usize) {
@@ -175,7 +183,7 @@ impl Merging<'_> {
                 (single && !named && before + e.size() <= LONG).then_some(())
             };
             self.for_each_read(v, &mut |u, at, around| {
-                if is_once(u).is_some() && each_once(at, around) {
+                if is_once(u).is_some() && each_once(at, &self.between(u, v, around)) {
                     found = Some(u);
                 }
             });
@@ -186,6 +194,14 @@ impl Merging<'_> {
             }
         }
         false
+    }
+
+    /// The indices around a read, those of loops too that what is read is not in.
+    fn between(&self, u: Var, v: Var, around: &[Index]) -> Vec<Index> {
+        let home = self.line(v).and_then(|line| line.home(self.fresh));
+        let outer = self.line(u).and_then(|line| line.within);
+        let (all, known) = (self.fresh.around(home), self.fresh.around(outer).len());
+        all.into_iter().skip(known).chain(around.iter().cloned()).collect()
     }
 
     /// Calls `f` on every element that a line reads, with the indices around it.

@@ -21,6 +21,8 @@ mod merge;
 mod names;
 mod predicate;
 mod read;
+mod regions;
+mod repeat;
 mod rules;
 mod scatter;
 mod shape;

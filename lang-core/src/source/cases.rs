@@ -8,7 +8,7 @@ use super::definition::Body;
 use super::known::{Fact, constant, told, told_poly, told_pred};
 use super::merge::settled;
 use super::names::Taken;
-use super::read::{Is, Line, zero};
+use super::read::{Is, Line, Sorted, zero};
 use super::regions::{Carried, Looped};
 use super::shape::{Asked, Base, Head};
 use super::table::Table;
@@ -131,7 +131,7 @@ fn read_inputs(ssa: &Ssa, lines: &[Line]) -> HashSet<usize> {
             Is::Input => {}
             Is::Element(e) => e.for_each_use(&mut |v, _| vars.push(v)),
             Is::Call(call, _) => for_each_read(&call.pred, &mut |v| vars.push(v)),
-            Is::Update(_) | Is::Loop(_) | Is::Carried(_) => line.for_each_use(&mut |v, _| vars.push(v)),
+            Is::Update(_) | Is::Loop(_) | Is::Carried(_) | Is::Order(_) => line.for_each_use(&mut |v, _| vars.push(v)),
         }
     }
     for check in &ssa.checks {
@@ -203,9 +203,13 @@ impl Case {
                     }));
                     continue;
                 }
+                Is::Order(of) => {
+                    let (pred, key) = (told_pred(&of.pred, &facts), told(&of.key, &facts).0);
+                    line.is = Is::Order(Box::new(Sorted { pred, key, ..(**of).clone() }));
+                    continue;
+                }
                 Is::Carried(of) => {
-                    line.is =
-                        Is::Carried(Box::new(Carried { init: told(&of.init, &facts).0, ..(**of).clone() }));
+                    line.is = Is::Carried(Box::new(Carried { init: told(&of.init, &facts).0, ..(**of).clone() }));
                     continue;
                 }
             };

@@ -54,7 +54,13 @@ impl Writer<'_> {
     }
 
     /// The lines of a loop, or of what is in none: first what checks ask for, then they, then everything else.
-    pub(super) fn block(&mut self, within: Option<u32>, checks: &[Check], live: &[Var], results: &[Var]) -> Vec<String> {
+    pub(super) fn block(
+        &mut self,
+        within: Option<u32>,
+        checks: &[Check],
+        live: &[Var],
+        results: &[Var],
+    ) -> Vec<String> {
         let own = |this: &Self, v: Var| this.lines.get(v.0 as usize).is_some_and(|l| l.within == within);
         let own: Vec<Var> = live.iter().copied().filter(|v| own(self, *v)).collect();
         let asked = self.asked_by_checks(checks);
@@ -217,6 +223,14 @@ impl Writer<'_> {
             Is::Call(call, _) => {
                 let call = call.clone();
                 self.call_let(v, &call, live)
+            }
+            Is::Order(of) => {
+                let wanted = line.name.clone().filter(|name| self.is_given(name)).unwrap_or_else(|| "order".into());
+                let name = self.taken.fresh(&wanted);
+                let text = self.sorted(of);
+                self.name_let(v, &name, &line.indices, Scalar::I64);
+                self.written.push((name.clone(), v));
+                Some(format!("let {name} = {text}"))
             }
             Is::Update(of) => {
                 let is_next = |u: &Var| matches!(self.lines.get(u.0 as usize).map(|l| &l.is), Some(Is::Carried(c)) if c.next == v);

@@ -47,6 +47,17 @@ pub(super) enum Is {
     Loop(Box<Looped>),
     /// What a loop carries.
     Carried(Box<Carried>),
+    /// Positions in an order.
+    Order(Box<Sorted>),
+}
+
+/// `argsort(for i: key)`, for every tuple of the first indices.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Sorted {
+    pub(super) batch: Vec<Index>,
+    pub(super) own: Index,
+    pub(super) pred: Pred,
+    pub(super) key: Ex,
 }
 
 /// `base with [at] = value`, for every tuple of the first indices and of the bound ones.
@@ -86,6 +97,10 @@ impl Is {
                 ..(**of).clone()
             })),
             Self::Loop(_) => self.clone(),
+            Self::Order(of) => {
+                let around = and(&of.batch, std::slice::from_ref(&of.own));
+                Self::Order(Box::new(Sorted { key: f(&around, &of.pred, &of.key), ..(**of).clone() }))
+            }
             Self::Carried(of) => {
                 Self::Carried(Box::new(Carried { init: f(&of.around, &truth, &of.init), ..(**of).clone() }))
             }
@@ -141,6 +156,7 @@ impl Line {
                 of.trips.iter().for_each(|p| reads(p, &mut |v| f(v, true)));
                 self.indices.iter().for_each(|i| reads(&i.extent, &mut |v| f(v, true)));
             }
+            Is::Order(of) => for_each_read(&of.pred, &mut |v| f(v, true)),
             Is::Input | Is::Element(_) | Is::Carried(_) => {}
         }
     }
@@ -246,7 +262,7 @@ impl Reading<'_> {
         let (tame, counts) = match &line.is {
             Is::Input => (true, false),
             Is::Element(e) => (self.fresh.is_tame(e), self.fresh.is_count(e)),
-            Is::Call(..) | Is::Update(_) | Is::Loop(_) | Is::Carried(_) => (false, true),
+            Is::Call(..) | Is::Update(_) | Is::Loop(_) | Is::Carried(_) | Is::Order(_) => (false, true),
         };
         self.fresh.counts.get_mut(at).into_iter().for_each(|slot| *slot = counts);
         self.fresh.extents.get_mut(at).into_iter().for_each(|slot| *slot = line.extents());
@@ -385,7 +401,20 @@ fn line(ssa: &Ssa, stmt: &Stmt, k: u32, scope: &Scope, reading: &mut Reading<'_>
             }
             Is::Call(Call { callee: callee.clone(), pred, args: parts, batch }, *part)
         }
-        Rhs::Order(_) => return Err(Outside::Order),
+        Rhs::Order(o) => {
+            let (axis, batch) = own.split_last().ok_or(Outside::Unreadable)?;
+            let key = read(&place, &o.of);
+            // Of truth values those that hold come first.
+            let truth = ssa.stmts.get(o.of.var.0 as usize).is_some_and(|s| s.scalar == Some(Scalar::Bool));
+            let key = match key {
+                Ex::Read(v, at) if truth => {
+                    let not = Pred::Is(v.local(), v.name(), at.into(), false);
+                    Ex::guard(not, Ex::Constant(Constant::Int(1)))
+                }
+                key => key,
+            };
+            Is::Order(Box::new(Sorted { batch: batch.to_vec(), own: axis.clone(), pred: place.pred(&o.pred), key }))
+        }
         Rhs::Update { base, batch, bound, pred, at, value, add } => {
             let (batch, left) = own.split_at_checked(*batch as usize).ok_or(Outside::Unreadable)?;
             let mut along = Vec::new();

@@ -466,9 +466,7 @@ impl Reading<'_> {
         let line = self.lines.get(var.0 as usize);
         if let Some(Ex::Index(p)) = line.and_then(Line::element) {
             let own = line.map(|l| l.indices.clone()).unwrap_or_default();
-            return p.substitute(&|a| {
-                own.iter().position(|i| i.atom() == *a).and_then(|k| at.get(k).cloned())
-            });
+            return p.substitute(&|a| own.iter().position(|i| i.atom() == *a).and_then(|k| at.get(k).cloned()));
         }
         if let Some(Rhs::Input(k)) = ssa.stmts.get(a.var.0 as usize).map(|s| &s.rhs)
             && let Some(input) = ssa.inputs.get(*k as usize)

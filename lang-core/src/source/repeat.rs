@@ -12,7 +12,7 @@ use super::writer::{Named, Writer};
 use crate::base::Name;
 use crate::ir::core::CoreType;
 use crate::ir::ssa::{Check, Var};
-use crate::predicate::{Index, Poly, Pred};
+use crate::predicate::{Atom, Context, Index, Poly, Pred};
 use crate::syntax::ops::Scalar;
 
 /// What is carried in the text: what it is called, at first, and then.
@@ -81,14 +81,16 @@ impl Writer<'_> {
         let region = self.table.regions.get(of.id as usize).cloned().ok_or(Outside::Unreadable)?;
         let parts: Vec<(Var, Piece)> = live.iter().filter_map(|v| Some((*v, self.part_of(*v, of.id)?))).collect();
         let plain = of.batch.is_empty() && of.pred.is_true();
-        if !plain && of.trips.is_none() {
+        let ends = parts.iter().all(|(_, piece)| matches!(piece, Piece::Last(_)));
+        if !plain && of.trips.is_none() && !ends {
             return Err(Outside::Loop);
         }
         let mut made = None;
         let text = self.around(&of.batch.clone(), &mut |this| {
             let (mark, depth) = (this.context.mark(), this.scope.len());
+            let outer = this.context.clone();
             this.context.assume(&of.pred);
-            let written = this.loop_text(of, &region, &parts, live);
+            let written = this.loop_text(of, &region, &parts, live, &outer);
             this.context.release(mark);
             this.leave(depth);
             match written {
@@ -103,7 +105,7 @@ impl Writer<'_> {
             }
         });
         let slots = made.unwrap_or(Err(Outside::Unreadable))?;
-        if of.trips.is_none() {
+        if of.trips.is_none() && !ends {
             return self.open_parts(&parts, &slots.0, &text);
         }
         if plain { self.patterns(&parts, &slots, &text) } else { self.paths(of, &parts, &slots, &text) }
@@ -116,6 +118,7 @@ impl Writer<'_> {
         region: &Region,
         parts: &[(Var, Piece)],
         all: &[Var],
+        outer: &Context,
     ) -> Result<(String, Made), Outside> {
         let within = Some(of.id);
         let taken = self.taken.clone();
@@ -124,8 +127,7 @@ impl Writer<'_> {
         let condition = going.and_then(|v| self.condition(v, of.id));
         let carried: Vec<Var> = region.carried.iter().map(|c| c.0).collect();
         let needed = self.needed(of.id, parts, going.filter(|_| condition.is_some()), all);
-        let live: Vec<Var> =
-            all.iter().copied().filter(|v| !self.is_inside(*v, of.id) || needed.contains(v)).collect();
+        let live: Vec<Var> = all.iter().copied().filter(|v| !self.is_inside(*v, of.id) || needed.contains(v)).collect();
         let carried: Vec<Var> = carried.into_iter().filter(|v| live.contains(v)).collect();
         // What is there at first is written outside.
         let mut inits = Vec::new();
@@ -162,16 +164,16 @@ impl Writer<'_> {
         let mut yields = Vec::new();
         for (v, w) in every {
             let state = carried.contains(&w);
-            let back = region.reversed && self.is_read_back(v, of, all);
+            let back = !state && region.reversed && self.is_read_back(v, of, all);
             if of.trips.is_none() && nexts.contains(&w) {
                 continue;
             }
-            if !state && (back || !self.is_at_hand(w, of.id)) || of.trips.is_none() && !state {
-                slots.push(self.stored(v, w, of, region, back)?);
-                continue;
-            }
-            if of.trips.is_some() {
-                yields.push((v, self.given_every(v, w, of)?));
+            let (own, e, wide) = self.every(v, w, of, outer)?;
+            let at_hand = !wide && !back && self.is_at_hand(w, of.id);
+            match (&of.trips, state) {
+                (None, true) => {}
+                (Some(_), _) if at_hand => yields.push((v, self.array(&own, &e, "-", false))),
+                _ => slots.push(self.stored((v, w), (&own, &e), of, region, back)?),
             }
         }
         for (slot, next) in slots.iter_mut().zip(nexts) {
@@ -184,9 +186,11 @@ impl Writer<'_> {
         let turned = region.reversed.then(|| self.turned(of, &number, &counter)).flatten();
         let told = lets.iter().cloned().chain(slots.iter().map(|s| s.next.clone()));
         let told: Vec<String> = told.chain(yields.iter().map(|y| y.1.clone())).collect();
-        let mentions = |name: &str| told.iter().any(|text| super::constructors::names_in(text).iter().any(|word| word == name));
+        let mentions =
+            |name: &str| told.iter().any(|text| super::constructors::names_in(text).iter().any(|word| word == name));
         let turned = turned.filter(|_| mentions(&number));
-        let head = if turned.is_some() || !region.reversed && mentions(&number) { counter.to_string() } else { "_".into() };
+        let head =
+            if turned.is_some() || !region.reversed && mentions(&number) { counter.to_string() } else { "_".into() };
         body.extend(turned);
         body.extend(lets);
         let next = tuple(&slots.iter().map(|s| s.next.clone()).collect::<Vec<_>>());
@@ -303,8 +307,7 @@ impl Writer<'_> {
             if !needed.iter().any(|v| live.contains(v)) || !asked.iter().all(|v| live.contains(v) || !self.is_own(*v)) {
                 continue;
             }
-            let indices: Vec<Index> =
-                check.dims.iter().enumerate().map(|(k, n)| crate::ir::ssa::index(k, n)).collect();
+            let indices: Vec<Index> = check.dims.iter().enumerate().map(|(k, n)| crate::ir::ssa::index(k, n)).collect();
             let (guard, cond) = inside(&indices, &mut context, |context| {
                 let guard = context.simplify(&check.guard);
                 let cond = under(&guard, context, |context| context.simplify(&check.cond));
@@ -372,50 +375,67 @@ impl Writer<'_> {
         true
     }
 
-    /// What a part of a loop is in an iteration, over the extents that the part has.
-    fn given_every(&mut self, v: Var, w: Var, of: &Looped) -> Result<String, Outside> {
-        let (own, e, _) = self.every(v, w, of)?;
-        Ok(self.array(&own, &e, "-", false))
-    }
-
-    /// The indices and the element of a line of an iteration, with the extents of the part of the loop.
-    fn every(&mut self, v: Var, w: Var, of: &Looped) -> Result<(Vec<Index>, Ex, Poly), Outside> {
-        let all = self.indices_of(v);
-        let (first, rest) = all.split_at_checked(of.batch.len() + 1).ok_or(Outside::Unreadable)?;
-        let put = |p: &Poly| {
-            p.substitute(&|a| first.iter().position(|i| i.atom() == *a).and_then(|k| of.batch.get(k)).map(Index::value))
-        };
-        let trips = first.last().map(|i| put(&i.extent)).unwrap_or_default();
+    /// The indices and the element of a line of an iteration, with the extents that the part of the loop has. May one of
+    /// these be below 0? Then it is 0 in the text, as an array has no such extent.
+    fn every(&mut self, v: Var, w: Var, of: &Looped, outer: &Context) -> Result<(Vec<Index>, Ex, bool), Outside> {
+        let first = of.batch.len();
+        let mut all = self.indices_of(v);
+        let (batch, _) = all.split_at_checked(first).ok_or(Outside::Unreadable)?;
+        let pairs: Vec<(Atom, Poly)> = batch.iter().map(Index::atom).zip(of.batch.iter().map(Index::value)).collect();
+        let put = |p: &Poly| p.substitute(&|a| pairs.iter().find(|(b, _)| b == a).map(|(_, p)| p.clone()));
+        let trips = all.get(first).map(|i| put(&i.extent)).ok_or(Outside::Unreadable)?;
         if of.trips.as_ref().is_some_and(|n| *n != trips) {
             return Err(Outside::Loop);
         }
+        let mut wide = false;
+        for i in all.iter_mut().skip(first) {
+            if of.trips.is_some() && !outer.implies(&Pred::nonneg(&put(&i.extent))) {
+                i.extent = i.extent.greatest(&Poly::default());
+                wide = true;
+            }
+        }
+        if let Some(line) = self.lines.get_mut(v.0 as usize) {
+            line.indices.clone_from(&all);
+        }
         let (own, e) = (self.indices_of(w), self.root(w));
-        let extents: Vec<Poly> = rest.iter().map(|i| put(&i.extent)).collect();
+        let extents: Vec<Poly> = all.iter().skip(first + 1).map(|i| put(&i.extent)).collect();
         if own.iter().map(|i| &i.extent).eq(extents.iter()) {
-            return Ok((own, e, trips));
+            return Ok((own, e, wide));
         }
         let inside = Pred::all(own.iter().map(|i| Pred::less(&i.value(), &i.extent)));
         let wider = own.iter().zip(extents).map(|(i, n)| Index { extent: n, ..i.clone() }).collect();
-        Ok((wider, Ex::guard(inside, e), trips))
+        Ok((wider, Ex::guard(inside, e), wide))
     }
 
     /// An array in which every iteration puts what it gives.
-    fn stored(&mut self, v: Var, w: Var, of: &Looped, region: &Region, back: bool) -> Result<Slot, Outside> {
-        let (own, e, trips) = self.every(v, w, of)?;
+    fn stored(
+        &mut self,
+        (v, w): (Var, Var),
+        (own, e): (&[Index], &Ex),
+        of: &Looped,
+        region: &Region,
+        back: bool,
+    ) -> Result<Slot, Outside> {
         let line = self.lines.get(v.0 as usize).cloned().ok_or(Outside::Unreadable)?;
         let inner = self.lines.get(w.0 as usize).and_then(|l| l.name.clone());
         let wanted = line.name.clone().or(inner).filter(|n| self.is_given(n)).unwrap_or_else(|| "t".into());
         let name = if back { self.taken.fresh(&wanted) } else { self.taken.fresh(&format!("{wanted}_at")) };
         let empty = zero(line.scalar.unwrap_or(Scalar::F64));
-        let value = self.array(&own, &e, "-", false);
-        if of.trips.is_none() {
+        let value = if own.is_empty() { self.put(e) } else { self.array(own, e, "-", false) };
+        let Some(trips) = of.trips.clone() else {
             // In a `scan` it is what the next state has.
-            let init = self.array(&own, &empty, "-", false);
+            let init = self.array(own, &empty, "-", false);
             return Ok(Slot { name, init, next: value, of: Slotted::Every(v) });
-        }
+        };
         let number = region.number.value();
         let at = if region.reversed && !back { trips.plus(-1).sub(&number) } else { number };
-        let mut indices = vec![self.table.index(trips)];
+        let extent = self.indices_of(v).get(of.batch.len()).map(|i| i.extent.clone()).unwrap_or_default();
+        let extent = if extent.as_atom().is_some_and(|a| matches!(a, Atom::Max(..))) {
+            trips.greatest(&Poly::default())
+        } else {
+            trips
+        };
+        let mut indices = vec![self.table.index(extent)];
         indices.extend(own.iter().map(|i| Index { extent: i.extent.clone(), ..self.table.index(Poly::default()) }));
         let init = self.array(&indices, &empty, "-", false);
         let next = format!("{name} with [{}] = {value}", self.poly(&at).0);
@@ -495,12 +515,7 @@ impl Writer<'_> {
     }
 
     /// Parts by a pattern.
-    fn patterns(
-        &mut self,
-        parts: &[(Var, Piece)],
-        (slots, yields): &Made,
-        text: &str,
-    ) -> Result<Vec<String>, Outside> {
+    fn patterns(&mut self, parts: &[(Var, Piece)], (slots, yields): &Made, text: &str) -> Result<Vec<String>, Outside> {
         let mut slot_names = vec!["_".to_owned(); slots.len()];
         let mut given = "_".to_owned();
         let places = places(parts, slots, yields)?;
@@ -535,7 +550,9 @@ impl Writer<'_> {
                 let line = self.lines.get(v.0 as usize).cloned().ok_or(Outside::Unreadable)?;
                 trips = line.indices.first().map(|i| i.extent.clone()).unwrap_or_default();
                 let own = line.extents().into_iter().skip(1);
-                types.push(CoreType::Scalar(line.scalar.unwrap_or(Scalar::F64)).array(own.collect::<Vec<_>>().into_iter()));
+                types.push(
+                    CoreType::Scalar(line.scalar.unwrap_or(Scalar::F64)).array(own.collect::<Vec<_>>().into_iter()),
+                );
             }
             let base = Base { name: name.clone(), ty: CoreType::tuple(types).array(std::iter::once(trips)) };
             for (k, v) in (0..).zip(yields) {
@@ -606,10 +623,12 @@ impl Writer<'_> {
     }
 
     /// Parts of a loop of which the run tells how often it runs.
-    fn open_parts(&mut self, parts: &[(Var, Piece)], slots: &[(Slotted, Name)], text: &str) -> Result<Vec<String>, Outside> {
-        if parts.iter().all(|(_, piece)| matches!(piece, Piece::Last(_))) {
-            return self.patterns(parts, &(slots.to_vec(), Vec::new()), text);
-        }
+    fn open_parts(
+        &mut self,
+        parts: &[(Var, Piece)],
+        slots: &[(Slotted, Name)],
+        text: &str,
+    ) -> Result<Vec<String>, Outside> {
         let count = self.taken.index(Some(&"k".into()));
         let states = self.taken.fresh("states");
         let index = self.table.index(Poly::default());
@@ -623,7 +642,8 @@ impl Writer<'_> {
         }
         for (v, piece) in parts {
             // What a line that is carried will be is what the next state has.
-            let after = |w: Var| slots.iter().position(|(s, _)| matches!(s, Slotted::Line(c) if self.next_of(*c) == Some(w)));
+            let after =
+                |w: Var| slots.iter().position(|(s, _)| matches!(s, Slotted::Line(c) if self.next_of(*c) == Some(w)));
             let own = |w: Var| slots.iter().position(|(s, _)| *s == Slotted::Line(w) || *s == Slotted::Every(*v));
             let at = match piece {
                 Piece::Last(w) => own(*w).map(|k| (k, false)),

@@ -208,7 +208,9 @@ impl Merging<'_> {
                 continue;
             }
             for v in self.live() {
-                let Some(Line { indices, is: Is::Element(reader), within, .. }) = self.line(v).cloned() else { continue };
+                let Some(Line { indices, is: Is::Element(reader), within, .. }) = self.line(v).cloned() else {
+                    continue;
+                };
                 if within != line.within {
                     continue;
                 }

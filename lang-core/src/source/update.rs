@@ -1,13 +1,13 @@
 //! Arrays of which some elements are replaced. Where equations tell which, one that is zero there, or more there, is an
 //! expression for its elements; what has a value there is `x with [i] = e`. Places that no slice tells are gone through by
-//! a `fold`.
+//! a `fold`. Positions in an order are `argsort` of an array.
 
 use super::known::{Facts, told, told_poly, told_pred};
 use super::predicate::closed;
-use super::read::Updated;
+use super::read::{Sorted, Updated};
 use super::tree::Ex;
 use super::writer::{Level, Writer};
-use crate::predicate::{Index, Poly, Pred};
+use crate::predicate::{Atom, Index, Poly, Pred};
 
 impl Updated {
     /// The update with facts put in.
@@ -46,7 +46,10 @@ impl Updated {
     /// The bound index, if the place is that and a constant number more.
     fn runs_along(&self, p: &Poly) -> Option<(&Index, Poly)> {
         self.bound.iter().find_map(|i| match p.linear_in(&i.atom()) {
-            Some((1, rest)) if !self.bound.iter().any(|j| rest.mentions(&j.atom())) => Some((i, rest)),
+            // Of what data tell it is not known how long a slice is.
+            Some((1, rest)) if !self.bound.iter().any(|j| rest.mentions(&j.atom())) && !is_data(&rest) => {
+                Some((i, rest))
+            }
             _ => None,
         })
     }
@@ -77,6 +80,13 @@ enum Along<'a> {
     Place(&'a Poly),
     Slice(&'a Index, Poly),
     Whole(&'a Index),
+}
+
+/// Does it read data?
+pub(super) fn is_data(p: &Poly) -> bool {
+    let mut found = false;
+    p.for_each_atom(&mut |a| found |= matches!(a, Atom::Read(..)));
+    found
 }
 
 impl Writer<'_> {
@@ -150,8 +160,17 @@ impl Writer<'_> {
         if plain { text } else { closed((text, Level::Open), Level::Post) }
     }
 
+    /// Positions in an order.
+    pub(super) fn sorted(&mut self, of: &Sorted) -> String {
+        self.word("argsort");
+        self.around(&of.batch, &mut |this| {
+            let text = format!("argsort({})", this.array(std::slice::from_ref(&of.own), &of.key, "-", true));
+            if of.pred.is_true() { text } else { format!("[{}] * {text}", this.pred(&of.pred).0) }
+        })
+    }
+
     /// What is put somewhere, which reaches as far as a sum does.
-    fn put(&mut self, e: &Ex) -> String {
+    pub(super) fn put(&mut self, e: &Ex) -> String {
         match self.ex(e) {
             (text, level @ (Level::Or | Level::And | Level::Not | Level::Compare)) => closed((text, level), Level::Sum),
             (text, _) => text,

@@ -30,6 +30,7 @@ mod fixes;
 pub mod hints;
 pub mod hover;
 pub mod lenses;
+mod links;
 pub mod views;
 
 pub use lang_core::base::{Code, Diagnostic, GlobalName, Label, ModuleName, Severity, Span};

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use lang_core::base::{GlobalName, Span};
+use lang_core::ir::core::E;
 use lang_core::ir::origin::{Ancestor, Origin};
 use lang_core::ir::ssa::{Rhs, Ssa, Var};
 use lang_core::session::Session;
@@ -13,6 +14,7 @@ use lang_core::syntax::parser::parse_item;
 
 use crate::Location;
 use crate::costs::{Figures, costs};
+use crate::links;
 
 /// A form of a definition.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -75,14 +77,24 @@ pub fn view(session: &Session, module: &str, def: &str, stage: Stage) -> Result<
         session.stages(&callee).map_err(|why| format!("`{def}` has no core form: there is {}", why.what.phrase()))?;
     let plain = |text: String| View { text, is_program: false, begins: 0, note: None, lines: Vec::new() };
     Ok(match stage {
-        Stage::Core => plain(stages.core.to_string()),
-        Stage::Lifted => plain(stages.lifted.to_string()),
-        Stage::Pairs => plain(stages.pairs.to_string()),
-        Stage::Pushed => plain(stages.pushed.to_string()),
+        Stage::Core | Stage::Lifted => {
+            let form = if stage == Stage::Core { &stages.core } else { &stages.lifted };
+            let mut view = plain(form.to_string());
+            view.lines = links::core(session, &name, &view.text, &form.body);
+            view
+        }
+        Stage::Pairs | Stage::Pushed => {
+            let form = if stage == Stage::Pairs { &stages.pairs } else { &stages.pushed };
+            let mut view = plain(form.to_string());
+            let bound: Vec<E> = form.bindings.iter().map(|(_, e)| e.clone()).collect();
+            let given: Vec<E> = form.outputs.iter().map(|(_, e)| e.clone()).collect();
+            view.lines = links::bindings(session, &name, &view.text, &bound, &given);
+            view
+        }
         Stage::Ssa => {
             let mut view = plain(stages.ssa.to_string());
             view.lines =
-                ssa_lines(session, &name, &view.text, &|var| stages.origins.of(var).filter_map(text_of).collect());
+                links::ssa(session, &name, &view.text, &|var| stages.origins.of(var).filter_map(text_of).collect());
             view
         }
         Stage::Adjoint => derivative(session, &name, Which::Adjoint)?,
@@ -96,27 +108,6 @@ fn text_of(origin: &Origin) -> Option<Span> {
         Ancestor::Text(span) if span.start < span.end => Some(span),
         _ => None,
     }
-}
-
-/// The lines of Tensor SSA, each of which begins with its statement, and their places.
-fn ssa_lines(
-    session: &Session,
-    def: &GlobalName,
-    text: &str,
-    places: &dyn Fn(Var) -> Vec<Span>,
-) -> Vec<(u32, Vec<Span>)> {
-    let Some(start) = session.item(def).map(|item| item.start) else { return Vec::new() };
-    let mut all = Vec::new();
-    for (k, line) in (0..).zip(text.lines()) {
-        let digits: Option<&str> = line.trim_start().strip_prefix('X');
-        let number = digits.map(|d| d.chars().take_while(char::is_ascii_digit).collect::<String>());
-        let Some(var) = number.and_then(|n| n.parse().ok()).map(Var) else { continue };
-        let spans: Vec<Span> = places(var).into_iter().map(|s| s.shift(start)).collect();
-        if !spans.is_empty() {
-            all.push((k, spans));
-        }
-    }
-    all
 }
 
 fn derivative(session: &Session, def: &GlobalName, which: Which) -> Result<View, String> {
@@ -136,7 +127,13 @@ fn derivative(session: &Session, def: &GlobalName, which: Which) -> Result<View,
             let what = if which == Which::Adjoint { "adjoint" } else { "forward" };
             let why = why.phrase();
             let note = format!("the {what} view is Tensor SSA: there is {why}, which is not printed as Iverson yet");
-            Ok(View { text: ssa.to_string(), is_program: false, begins: 0, note: Some(note), lines: Vec::new() })
+            let text = ssa.to_string();
+            let own = |var| {
+                let all = session.places(&ssa.callee, var).into_iter();
+                all.filter(|(of, _)| of == def).map(|(_, span)| span).collect()
+            };
+            let lines = links::ssa(session, def, &text, &own);
+            Ok(View { text, is_program: false, begins: 0, note: Some(note), lines })
         }
         Shown::Constant => Err(format!("`{}` has no derivative: it takes no reals, or gives none", def.name)),
     }
@@ -178,8 +175,15 @@ fn parts(made: &source::Definition) -> Option<Vec<(Span, Vec<Var>)>> {
     let (mut all, mut last) = (Vec::new(), def.body);
     while let Expr::Let(binds, body) = &tree.exprs[last].kind {
         for bind in binds {
-            let Pat::Name(name) = &tree.pats[bind.pat].kind else { continue };
-            let vars = made.lets.iter().filter(|(n, _)| n == name).map(|(_, v)| *v);
+            let (mut names, mut open) = (Vec::new(), vec![bind.pat]);
+            while let Some(pat) = open.pop() {
+                match &tree.pats[pat].kind {
+                    Pat::Name(name) => names.push(name.clone()),
+                    Pat::Tuple(items) => open.extend(items),
+                    _ => {}
+                }
+            }
+            let vars = made.lets.iter().filter(|(n, _)| names.contains(n)).map(|(_, v)| *v);
             all.push((tree.pats[bind.pat].span.to(tree.exprs[bind.value].span), vars.collect()));
         }
         last = *body;

@@ -6,6 +6,7 @@ use super::constructors::Found;
 use super::shape::{axes, part};
 use super::table::Table;
 use super::tree::Ex;
+use super::update::is_data;
 use super::writer::{Named, Parts, Writer};
 use crate::base::Name;
 use crate::ir::core::{CoreType, Labels, Operation};
@@ -98,7 +99,10 @@ impl Writer<'_> {
             let text = self.taken.index(hint.as_ref());
             let agree = alone.iter().all(|(.., n)| *n == i.extent);
             let bare = agree && (expected || !alone.is_empty());
-            heads.push(if bare { text.to_string() } else { format!("{text} < {}", self.poly(&i.extent).0) });
+            // What data tell may be below 0, and no extent is.
+            let open = is_data(&i.extent) && !self.context.implies(&Pred::nonneg(&i.extent));
+            let extent = if open { i.extent.greatest(&Poly::default()) } else { i.extent.clone() };
+            heads.push(if bare { text.to_string() } else { format!("{text} < {}", self.poly(&extent).0) });
             self.note(name, k, &text);
             self.scope.push((i.local, text));
             self.context.enter(i);

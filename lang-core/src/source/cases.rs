@@ -8,7 +8,8 @@ use super::definition::Body;
 use super::known::{Fact, constant, told, told_poly, told_pred};
 use super::merge::settled;
 use super::names::Taken;
-use super::read::{Is, Line, zero};
+use super::read::{Is, Line, Sorted, zero};
+use super::regions::{Carried, Looped};
 use super::shape::{Asked, Base, Head};
 use super::table::Table;
 use super::tree::Ex;
@@ -130,6 +131,7 @@ fn read_inputs(ssa: &Ssa, lines: &[Line]) -> HashSet<usize> {
             Is::Input => {}
             Is::Element(e) => e.for_each_use(&mut |v, _| vars.push(v)),
             Is::Call(call, _) => for_each_read(&call.pred, &mut |v| vars.push(v)),
+            Is::Update(_) | Is::Loop(_) | Is::Carried(_) | Is::Order(_) => line.for_each_use(&mut |v, _| vars.push(v)),
         }
     }
     for check in &ssa.checks {
@@ -161,15 +163,16 @@ impl Case {
     /// Puts what is known in place of inputs, in lines and in checks.
     pub(super) fn put(&self, asked: &Asked<'_>, head: &Head, ssa: &mut Ssa, lines: &mut [Line]) {
         let mut known: HashMap<Var, Fact> = HashMap::new();
-        for ((k, stmt), line) in (0..).zip(&ssa.stmts).zip(lines) {
+        for (k, line) in (0..).zip(lines) {
+            let stmt = ssa.stmts.get(k as usize);
             let facts = |v: Var, _: &[Poly]| known.get(&v).cloned();
             line.indices.iter_mut().for_each(|i| i.extent = told_poly(&i.extent, &facts));
             let fact = match &line.is {
                 Is::Input => {
-                    let Rhs::Input(input) = &stmt.rhs else { continue };
+                    let Some(Rhs::Input(input)) = stmt.map(|s| &s.rhs) else { continue };
                     match self.known(asked, head, &ssa.inputs, *input as usize) {
                         Some(Known::Constructor(of)) => Fact::Is(Constant::Int(i64::try_from(of).unwrap_or(i64::MAX))),
-                        Some(Known::Other) => Fact::Absent(zero(stmt.scalar.unwrap_or(Scalar::F64))),
+                        Some(Known::Other) => Fact::Absent(zero(line.scalar.unwrap_or(Scalar::F64))),
                         Some(Known::Part(..)) | None => continue,
                     }
                 }
@@ -178,7 +181,7 @@ impl Case {
                     let fact = if absent {
                         Some(Fact::Absent(e.clone()))
                     } else {
-                        constant(&e, stmt.scalar.unwrap_or(Scalar::F64)).map(Fact::Is)
+                        constant(&e, line.scalar.unwrap_or(Scalar::F64)).map(Fact::Is)
                     };
                     line.is = Is::Element(e);
                     let Some(fact) = fact else { continue };
@@ -186,6 +189,27 @@ impl Case {
                 }
                 Is::Call(call, part) => {
                     line.is = Is::Call(call.told(&facts), *part);
+                    continue;
+                }
+                Is::Update(of) => {
+                    line.is = Is::Update(Box::new(of.told(&facts)));
+                    continue;
+                }
+                Is::Loop(of) => {
+                    line.is = Is::Loop(Box::new(Looped {
+                        pred: told_pred(&of.pred, &facts),
+                        trips: of.trips.as_ref().map(|p| told_poly(p, &facts)),
+                        ..(**of).clone()
+                    }));
+                    continue;
+                }
+                Is::Order(of) => {
+                    let (pred, key) = (told_pred(&of.pred, &facts), told(&of.key, &facts).0);
+                    line.is = Is::Order(Box::new(Sorted { pred, key, ..(**of).clone() }));
+                    continue;
+                }
+                Is::Carried(of) => {
+                    line.is = Is::Carried(Box::new(Carried { init: told(&of.init, &facts).0, ..(**of).clone() }));
                     continue;
                 }
             };

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use super::cases::Case;
-use super::read::{Is, Line, Place};
+use super::read::{Is, Line, Place, Scope};
 use super::scatter::Scattered;
 use super::shape::{Asked, Base, Head, is_only};
 use super::tree::Ex;
@@ -13,7 +13,7 @@ use super::writer::{Named, Parts, Writer};
 use super::{Definition, Outside};
 use crate::base::Name;
 use crate::ir::core::{Constant, CoreType, Derivation, Operation};
-use crate::ir::ssa::{Ssa, Var, for_each_read};
+use crate::ir::ssa::{Check, Ssa, Var, for_each_read};
 use crate::predicate::{Index, Pred};
 use crate::syntax::ops::Scalar;
 
@@ -50,17 +50,29 @@ impl Writer<'_> {
         }
         self.name_calls(live);
         let results: Vec<Var> = ssa.outputs.iter().map(|(_, v)| *v).collect();
-        // First what checks ask for, then they, then everything else.
-        let asked = self.asked_by_checks(ssa);
+        Ok(self.block(None, &ssa.checks, live, &results))
+    }
+
+    /// The lines of a loop, or of what is in none: first what checks ask for, then they, then everything else.
+    pub(super) fn block(
+        &mut self,
+        within: Option<u32>,
+        checks: &[Check],
+        live: &[Var],
+        results: &[Var],
+    ) -> Vec<String> {
+        let own = |this: &Self, v: Var| this.lines.get(v.0 as usize).is_some_and(|l| l.within == within);
+        let own: Vec<Var> = live.iter().copied().filter(|v| own(self, *v)).collect();
+        let asked = self.asked_by_checks(checks);
         let mut lets = Vec::new();
-        for v in live.iter().filter(|v| asked.contains(v)) {
-            lets.extend(self.let_of(*v, live, &results, true));
+        for v in own.iter().filter(|v| asked.contains(v)) {
+            lets.extend(self.let_of(*v, live, results, true));
         }
-        lets.extend(self.checks(ssa, live));
-        for v in live {
-            lets.extend(self.let_of(*v, live, &results, asked.contains(v)));
+        lets.extend(self.checks(checks, live));
+        for v in &own {
+            lets.extend(self.let_of(*v, live, results, asked.contains(v)));
         }
-        Ok(lets)
+        lets
     }
 
     /// The body where the parameters are made as a case says.
@@ -111,15 +123,15 @@ pub(super) fn whole(asked: &Asked<'_>, head: &Head, body: &Body) -> Definition {
 
 impl Writer<'_> {
     /// What has to hold before anything is computed.
-    fn checks(&mut self, ssa: &Ssa, live: &[Var]) -> Vec<String> {
+    fn checks(&mut self, checks: &[Check], live: &[Var]) -> Vec<String> {
         let lines = live.iter().filter_map(|v| self.lines.get(v.0 as usize));
         let found = lines.filter_map(|l| self.scattering(&l.indices, l.element()?));
         let found: Vec<Scattered> = found.flat_map(|(_, found)| found).collect();
         let mut texts = Vec::new();
-        for check in &ssa.checks {
+        for check in checks {
             let indices: Vec<Index> = check.dims.iter().map(|n| self.table.index(n.clone())).collect();
-            let place = Place { indices: indices.clone() };
-            let (guard, cond) = (check.guard.map(&|p| place.poly(p)), check.cond.map(&|p| place.poly(p)));
+            let place = Place { values: indices.iter().map(Index::value).collect(), scope: &Scope::default() };
+            let (guard, cond) = (place.pred(&check.guard), place.pred(&check.cond));
             if self.checks_places(&cond, &guard, &found) {
                 continue;
             }
@@ -140,9 +152,9 @@ impl Writer<'_> {
     }
 
     /// The lines that checks need, directly or through others.
-    fn asked_by_checks(&self, ssa: &Ssa) -> HashSet<Var> {
+    fn asked_by_checks(&self, checks: &[Check]) -> HashSet<Var> {
         let mut open = Vec::new();
-        for check in &ssa.checks {
+        for check in checks {
             [&check.guard, &check.cond].into_iter().for_each(|p| for_each_read(p, &mut |v| open.push(v)));
         }
         let mut found = HashSet::new();
@@ -150,36 +162,39 @@ impl Writer<'_> {
             if !found.insert(v) {
                 continue;
             }
-            match self.lines.get(v.0 as usize).map(|l| &l.is) {
-                Some(Is::Element(e)) => e.for_each_use(&mut |v, _| open.push(v)),
-                Some(Is::Call(call, _)) => call.args.iter().for_each(|(_, e)| e.for_each_use(&mut |v, _| open.push(v))),
-                _ => {}
-            }
+            let Some(line) = self.lines.get(v.0 as usize) else { continue };
+            line.for_each_use(&mut |v, _| open.push(v));
+            line.for_each_link(&mut |v| open.push(v));
         }
         found
     }
 
     /// A line for a statement that is read more than once, or has a name that says something.
-    fn let_of(&mut self, v: Var, live: &[Var], results: &[Var], checked: bool) -> Option<String> {
-        let line = self.lines.get(v.0 as usize)?.clone();
+    fn let_of(&mut self, v: Var, live: &[Var], results: &[Var], checked: bool) -> Vec<String> {
+        let Some(line) = self.lines.get(v.0 as usize).cloned() else { return Vec::new() };
         if self.named.contains_key(&v) {
-            return None;
+            return Vec::new();
         }
+        if let Is::Loop(of) = &line.is {
+            return self.loop_let(of, live);
+        }
+        self.plain_let(v, &line, live, results, checked).into_iter().collect()
+    }
+
+    fn plain_let(&mut self, v: Var, line: &Line, live: &[Var], results: &[Var], checked: bool) -> Option<String> {
         let (mut elements, mut asked) = (0_usize, 0_usize);
         for u in live {
-            let mut count = |w: Var, in_index: bool| {
-                elements += usize::from(w == v && !in_index);
-                asked += usize::from(w == v && in_index);
-            };
-            match self.lines.get(u.0 as usize).map(|l| &l.is) {
-                Some(Is::Element(e)) => e.for_each_use(&mut count),
-                Some(Is::Call(call, _)) => call.args.iter().for_each(|(_, e)| e.for_each_use(&mut count)),
-                _ => {}
-            }
+            let Some(reader) = self.lines.get(u.0 as usize) else { continue };
+            // What a loop reads it reads again and again.
+            let times = if reader.home(&self.table) == line.within { 1 } else { 2 };
+            reader.for_each_use(&mut |w, in_index| {
+                elements += if w == v && !in_index { times } else { 0 };
+                asked += if w == v && in_index { times } else { 0 };
+            });
         }
         let given = results.iter().filter(|r| **r == v).count();
         match &line.is {
-            Is::Input => None,
+            Is::Input | Is::Loop(_) | Is::Carried(_) => None,
             Is::Element(e) => {
                 if e.is_free() || elements + asked == 0 && given <= 1 && !checked {
                     return None;
@@ -192,14 +207,14 @@ impl Writer<'_> {
                     return None;
                 }
                 let seen = |name: &Name| self.reader.iter().flat_map(|r| &r.seen).find(|seen| seen.name == *name);
-                let seen = own.as_ref().and_then(seen).map(|seen| seen.rank);
+                let seen = own.as_ref().filter(|_| line.within.is_none()).and_then(seen).map(|seen| seen.rank);
                 let wanted = own.clone().unwrap_or_else(|| default_name(e).into());
                 if seen.is_some() && !self.written.iter().any(|(name, _)| *name == wanted) {
                     self.taken.release(&wanted);
                 }
                 let name = self.taken.fresh(&wanted);
                 let text = self.array(&line.indices, e, &name, false);
-                self.name_let(v, &name, &line.indices, e_scalar(&line));
+                self.name_let(v, &name, &line.indices, e_scalar(line));
                 self.written.push((name.clone(), v));
                 // The reader has it by this name.
                 let known = seen == Some(line.indices.len()) && own == Some(name.clone());
@@ -209,16 +224,36 @@ impl Writer<'_> {
                 let call = call.clone();
                 self.call_let(v, &call, live)
             }
+            Is::Order(of) => {
+                let wanted = line.name.clone().filter(|name| self.is_given(name)).unwrap_or_else(|| "order".into());
+                let name = self.taken.fresh(&wanted);
+                let text = self.sorted(of);
+                self.name_let(v, &name, &line.indices, Scalar::I64);
+                self.written.push((name.clone(), v));
+                Some(format!("let {name} = {text}"))
+            }
+            Is::Update(of) => {
+                let is_next = |u: &Var| matches!(self.lines.get(u.0 as usize).map(|l| &l.is), Some(Is::Carried(c)) if c.next == v);
+                if elements + asked == 0 && given == 1 && live.iter().any(is_next) {
+                    return None;
+                }
+                let wanted = line.name.clone().unwrap_or_else(|| "t".into());
+                let name = self.taken.fresh(&wanted);
+                let text = self.updated(of);
+                self.name_let(v, &name, &line.indices, e_scalar(line));
+                self.written.push((name.clone(), v));
+                Some(format!("let {name} = {text}"))
+            }
         }
     }
 
     /// Is it a name of the program, or of what belongs to one?
-    fn is_given(&self, name: &str) -> bool {
+    pub(super) fn is_given(&self, name: &str) -> bool {
         let stem = ["_adj", "_tan"].iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name);
         self.given.iter().any(|n| n == stem)
     }
 
-    fn name_let(&mut self, v: Var, name: &Name, indices: &[Index], scalar: Scalar) {
+    pub(super) fn name_let(&mut self, v: Var, name: &Name, indices: &[Index], scalar: Scalar) {
         let ty = CoreType::Scalar(scalar).array(indices.iter().map(|i| i.extent.clone()));
         self.named.insert(v, Named::Let(Base { name: name.clone(), ty }, Vec::new()));
     }

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::read::{Call, Is, Line};
+use super::read::{Is, Line};
 use super::rules::{clean, inside, under};
 use super::table::Table;
 use super::tree::Ex;
@@ -92,19 +92,15 @@ impl Merging<'_> {
             let Some(slot @ false) = live.get_mut(v.0 as usize) else { continue };
             *slot = true;
             self.for_each_use(v, &mut |v, _| open.push(v));
+            self.line(v).into_iter().for_each(|line| line.for_each_link(&mut |v| open.push(v)));
         }
-        self.vars().filter(|v| live.get(v.0 as usize) == Some(&true)).collect()
+        let mut all: Vec<Var> = self.vars().filter(|v| live.get(v.0 as usize) == Some(&true)).collect();
+        all.sort_by_key(|v| self.line(*v).map(|line| line.order));
+        all
     }
 
     pub(super) fn for_each_use(&self, v: Var, f: &mut dyn FnMut(Var, bool)) {
-        match self.line(v).map(|l| &l.is) {
-            Some(Is::Element(e)) => e.for_each_use(f),
-            Some(Is::Call(call, _)) => {
-                call.args.iter().for_each(|(_, e)| e.for_each_use(f));
-                Ex::guard(call.pred.clone(), Ex::real(1.0)).for_each_use(f);
-            }
-            _ => {}
-        }
+        self.line(v).into_iter().for_each(|line| line.for_each_use(f));
     }
 
     pub(super) fn uses(&self) -> HashMap<Var, Uses> {
@@ -114,6 +110,7 @@ impl Merging<'_> {
                 let uses = uses.entry(v).or_default();
                 if asked { uses.asked += 1 } else { uses.elements += 1 }
             });
+            self.line(v).into_iter().for_each(|l| l.for_each_link(&mut |v| uses.entry(v).or_default().root = true));
         }
         for v in &self.roots {
             uses.entry(*v).or_default().root = true;
@@ -130,25 +127,18 @@ impl Merging<'_> {
     /// Puts elements in place of reads in a line. Is it another line now?
     pub(super) fn replace(&mut self, v: Var, put: &dyn Fn(Var) -> Option<Line>) -> bool {
         let Some(line) = self.line(v).cloned() else { return false };
+        if matches!(line.is, Is::Input) {
+            return false;
+        }
         let (context, fresh) = (&mut self.context, &mut *self.fresh);
-        let is = match &line.is {
-            Is::Input => return false,
-            Is::Element(e) => {
-                let e = substituted(e, put, fresh);
-                Is::Element(inside(&line.indices, context, |context| settled(e, context, fresh)))
-            }
-            Is::Call(call, part) => {
-                let args = call.args.iter().map(|(own, e)| {
-                    let e = substituted(e, put, fresh);
-                    let all: Vec<Index> = call.batch.iter().chain(own).cloned().collect();
-                    let known = |context: &mut Context, fresh: &mut Table| {
-                        under(&call.pred, context, |context| settled(e.clone(), context, fresh))
-                    };
-                    (own.clone(), inside(&all, context, |context| known(context, fresh)))
-                });
-                Is::Call(Call { args: args.collect(), ..call.clone() }, *part)
-            }
-        };
+        let mut home = fresh.ranges(line.home(fresh));
+        let first = home.len();
+        let is = line.is.map(&line.indices, &mut |around, pred, e| {
+            let e = substituted(e, put, fresh);
+            home.truncate(first);
+            home.extend(around.iter().cloned());
+            inside(&home, context, |context| under(pred, context, |context| settled(e, context, fresh)))
+        });
         let changed = format!("{is:?}") != format!("{:?}", line.is);
         if let Some(slot) = self.lines.get_mut(v.0 as usize) {
             slot.is = is;
@@ -193,7 +183,7 @@ impl Merging<'_> {
                 (single && !named && before + e.size() <= LONG).then_some(())
             };
             self.for_each_read(v, &mut |u, at, around| {
-                if is_once(u).is_some() && each_once(at, around) {
+                if is_once(u).is_some() && each_once(at, &self.between(u, v, around)) {
                     found = Some(u);
                 }
             });
@@ -206,19 +196,18 @@ impl Merging<'_> {
         false
     }
 
+    /// The indices around a read, those of loops too that what is read is not in.
+    fn between(&self, u: Var, v: Var, around: &[Index]) -> Vec<Index> {
+        let home = self.line(v).and_then(|line| line.home(self.fresh));
+        let outer = self.line(u).and_then(|line| line.within);
+        let (all, known) = (self.fresh.around(home), self.fresh.around(outer).len());
+        all.into_iter().skip(known).chain(around.iter().cloned()).collect()
+    }
+
     /// Calls `f` on every element that a line reads, with the indices around it.
     fn for_each_read(&self, v: Var, f: OnRead<'_>) {
         let Some(line) = self.line(v) else { return };
-        match &line.is {
-            Is::Input => {}
-            Is::Element(e) => reads_in(e, &mut line.indices.clone(), f),
-            Is::Call(call, _) => {
-                for (own, e) in &call.args {
-                    let mut around: Vec<Index> = call.batch.iter().chain(own).cloned().collect();
-                    reads_in(e, &mut around, f);
-                }
-            }
-        }
+        line.is.for_each_part(&line.indices, &mut |around, e| reads_in(e, &mut around.to_vec(), f));
     }
 }
 

@@ -5,8 +5,8 @@
 //!
 //! `read` makes of each statement an expression (`tree`), `rules` and `sums` simplify expressions where they stand,
 //! `merge` and `shorten` put statements together, `checks` keeps the checks that say something, `shape` says what
-//! parameters and results look like, `ways`, `known`, `cases` and `constructors` take those of sum types apart, `hints`
-//! and `names` call things, `writer` and what follows write it down. The formatter has the last word.
+//! parameters and results look like, `ways`, `known`, `cases` and `constructors` take those of sum types apart, `update`
+//! has arrays of which elements are replaced, `hints` and `names` call things, `writer` and what follows write it down. The formatter has the last word.
 
 mod arrays;
 mod call;
@@ -21,6 +21,8 @@ mod merge;
 mod names;
 mod predicate;
 mod read;
+mod regions;
+mod repeat;
 mod rules;
 mod scatter;
 mod shape;
@@ -29,6 +31,7 @@ mod sums;
 mod table;
 mod text;
 mod tree;
+mod update;
 mod ways;
 mod writer;
 

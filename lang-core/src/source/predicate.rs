@@ -209,6 +209,10 @@ impl Writer<'_> {
                 },
                 Atom::Read(x, _, at) => {
                     let Some(v) = Var::of_local(*x) else { continue };
+                    if let Some(Ex::Index(p)) = self.written_out(v, at) {
+                        put.push((a, self.in_names(&p)));
+                        continue;
+                    }
                     let text = self.element(v, at);
                     Atom::Local(LocalId(WRITTEN + k), closed(text, Level::Post).into())
                 }

@@ -1,16 +1,18 @@
 //! Tensor SSA as lines: for each statement what an element of it is, as an expression over the statement's own
 //! indices. What it reads are still elements of other statements; [`super::merge`] puts those together.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::Outside;
 use super::known::{Facts, told, told_poly, told_pred};
+use super::regions::{Again, Carried, Known, Looped, Piece};
 use super::table::Table;
 use super::tree::{Ex, Reduced};
 use crate::base::{Code, Name};
 use crate::ir::core::{Callee, Constant, Operation};
-use crate::ir::ssa::{Access, Rhs, Ssa, Stmt, Var, index, index_number};
-use crate::predicate::{Atom, Index, Poly, Pred};
+use crate::ir::ssa::{Access, Rhs, Ssa, Stmt, Var, for_each_read, index, index_number, reads};
+use crate::predicate::{Atom, Index, LocalId, Poly, Pred};
 use crate::syntax::ops::{BinOp, Scalar};
 
 /// A statement.
@@ -24,6 +26,10 @@ pub(super) struct Line {
     pub(super) is: Is,
     /// A name of the program for it.
     pub(super) name: Option<Name>,
+    /// The loop that it is in.
+    pub(super) within: Option<u32>,
+    /// Where it stands among the lines of its loop.
+    pub(super) order: u32,
 }
 
 /// What a line is.
@@ -35,6 +41,79 @@ pub(super) enum Is {
     Element(Ex),
     /// A part of a call.
     Call(Call, u32),
+    /// An array with some of its elements replaced.
+    Update(Box<Updated>),
+    /// A part of a loop.
+    Loop(Box<Looped>),
+    /// What a loop carries.
+    Carried(Box<Carried>),
+    /// Positions in an order.
+    Order(Box<Sorted>),
+}
+
+/// `argsort(for i: key)`, for every tuple of the first indices.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Sorted {
+    pub(super) batch: Vec<Index>,
+    pub(super) own: Index,
+    pub(super) pred: Pred,
+    pub(super) key: Ex,
+}
+
+/// `base with [at] = value`, for every tuple of the first indices and of the bound ones.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Updated {
+    pub(super) batch: Vec<Index>,
+    /// The axes of the array.
+    pub(super) own: Vec<Index>,
+    /// Its element before.
+    pub(super) base: Ex,
+    pub(super) bound: Vec<Index>,
+    pub(super) pred: Pred,
+    pub(super) at: Vec<Poly>,
+    pub(super) value: Ex,
+    /// Is it added?
+    pub(super) add: bool,
+}
+
+/// What is done with an expression of a line: the indices around it that are the line's own, and what holds there.
+type OnPart<'f> = &'f mut dyn FnMut(&[Index], &Pred, &Ex) -> Ex;
+
+impl Is {
+    /// With its expressions replaced.
+    pub(super) fn map(&self, indices: &[Index], f: OnPart<'_>) -> Self {
+        let truth = Pred::truth();
+        let and = |a: &[Index], b: &[Index]| a.iter().chain(b).cloned().collect::<Vec<Index>>();
+        match self {
+            Self::Input => Self::Input,
+            Self::Element(e) => Self::Element(f(indices, &truth, e)),
+            Self::Call(call, part) => {
+                let args = call.args.iter().map(|(own, e)| (own.clone(), f(&and(&call.batch, own), &call.pred, e)));
+                Self::Call(Call { args: args.collect(), ..call.clone() }, *part)
+            }
+            Self::Update(of) => Self::Update(Box::new(Updated {
+                base: f(&and(&of.batch, &of.own), &truth, &of.base),
+                value: f(&and(&of.batch, &of.bound), &of.pred, &of.value),
+                ..(**of).clone()
+            })),
+            Self::Loop(_) => self.clone(),
+            Self::Order(of) => {
+                let around = and(&of.batch, std::slice::from_ref(&of.own));
+                Self::Order(Box::new(Sorted { key: f(&around, &of.pred, &of.key), ..(**of).clone() }))
+            }
+            Self::Carried(of) => {
+                Self::Carried(Box::new(Carried { init: f(&of.around, &truth, &of.init), ..(**of).clone() }))
+            }
+        }
+    }
+
+    /// Calls `f` on its expressions, each with the indices around it.
+    pub(super) fn for_each_part(&self, indices: &[Index], f: &mut dyn FnMut(&[Index], &Ex)) {
+        let _ = self.map(indices, &mut |around, _, e| {
+            f(around, e);
+            e.clone()
+        });
+    }
 }
 
 /// A call for every tuple of the first indices.
@@ -63,6 +142,47 @@ impl Call {
 }
 
 impl Line {
+    /// The statements that it reads, each time it does; `true` where that is in an index or predicate.
+    pub(super) fn for_each_use(&self, f: &mut dyn FnMut(Var, bool)) {
+        self.is.for_each_part(&self.indices, &mut |_, e| e.for_each_use(f));
+        match &self.is {
+            Is::Call(call, _) => for_each_read(&call.pred, &mut |v| f(v, true)),
+            Is::Update(of) => {
+                for_each_read(&of.pred, &mut |v| f(v, true));
+                of.at.iter().chain(of.bound.iter().map(|i| &i.extent)).for_each(|p| reads(p, &mut |v| f(v, true)));
+            }
+            Is::Loop(of) => {
+                for_each_read(&of.pred, &mut |v| f(v, true));
+                of.trips.iter().for_each(|p| reads(p, &mut |v| f(v, true)));
+                self.indices.iter().for_each(|i| reads(&i.extent, &mut |v| f(v, true)));
+            }
+            Is::Order(of) => for_each_read(&of.pred, &mut |v| f(v, true)),
+            Is::Input | Is::Element(_) | Is::Carried(_) => {}
+        }
+    }
+
+    /// The lines of a loop that it stands for.
+    pub(super) fn for_each_link(&self, f: &mut dyn FnMut(Var)) {
+        match &self.is {
+            Is::Loop(of) => {
+                of.going.into_iter().for_each(&mut *f);
+                if let Piece::Last(v) | Piece::Every(v) = of.piece {
+                    f(v);
+                }
+            }
+            Is::Carried(of) => f(of.next),
+            _ => {}
+        }
+    }
+
+    /// The loop in which its expressions are.
+    pub(super) fn home(&self, table: &Table) -> Option<u32> {
+        match &self.is {
+            Is::Carried(_) => table.regions.get(self.within? as usize)?.parent,
+            _ => self.within,
+        }
+    }
+
     /// Its element, if it is one.
     pub(super) fn element(&self) -> Option<&Ex> {
         if let Is::Element(e) = &self.is { Some(e) } else { None }
@@ -84,31 +204,113 @@ impl Line {
 
 /// The lines of a function.
 pub(super) fn lines(ssa: &Ssa, fresh: &mut Table) -> Result<Vec<Line>, Outside> {
-    let mut lines: Vec<Line> = Vec::new();
-    for stmt in &ssa.stmts {
-        let line = line(ssa, stmt, &lines, fresh)?;
-        let (tame, counts) = match &line.is {
-            Is::Input => (true, false),
-            Is::Element(e) => (fresh.is_tame(e), fresh.is_count(e)),
-            Is::Call(..) => (false, true),
-        };
-        fresh.counts.push(counts);
-        fresh.extents.push(line.extents());
-        fresh.tame.push(tame);
-        lines.push(line);
-    }
-    Ok(lines)
+    let (lines, loops, agains, states) = (Vec::new(), Vec::new(), Vec::new(), HashMap::new());
+    let mut reading = Reading { lines, fresh, loops, agains, states };
+    reading.room(ssa.stmts.len());
+    crate::interp::guarded(|| reading.body(ssa, &Scope::default()))?;
+    Ok(reading.lines)
 }
 
-fn line(ssa: &Ssa, stmt: &Stmt, before: &[Line], fresh: &mut Table) -> Result<Line, Outside> {
-    let mut place = Place { indices: Vec::new() };
+/// The lines so far.
+pub(super) struct Reading<'a> {
+    pub(super) lines: Vec<Line>,
+    pub(super) fresh: &'a mut Table,
+    /// The loops that were read, and the iterations of them that are made again.
+    pub(super) loops: Vec<Known>,
+    pub(super) agains: Vec<Again>,
+    /// The parts of loops that have what a line is in every iteration.
+    pub(super) states: HashMap<Var, Var>,
+}
+
+/// Where the statements of a function are, and what its own variables are there.
+#[derive(Clone, Default)]
+pub(super) struct Scope {
+    /// What is added to their numbers.
+    pub(super) offset: u32,
+    pub(super) locals: HashMap<LocalId, Poly>,
+    pub(super) within: Option<u32>,
+    /// Are they made again?
+    pub(super) again: bool,
+}
+
+impl Reading<'_> {
+    /// The lines of the statements that are no inputs of a loop.
+    pub(super) fn body(&mut self, ssa: &Ssa, scope: &Scope) -> Result<(), Outside> {
+        for (k, stmt) in (0..).zip(&ssa.stmts) {
+            if scope.offset > 0 && matches!(stmt.rhs, Rhs::Input(_)) {
+                continue;
+            }
+            let line = line(ssa, stmt, k, scope, self)?;
+            self.set(Var(scope.offset + k), line);
+        }
+        Ok(())
+    }
+
+    /// Room for so many lines.
+    pub(super) fn room(&mut self, count: usize) {
+        let none = Line { indices: Vec::new(), scalar: None, is: Is::Input, name: None, within: None, order: 0 };
+        self.lines.resize(count.max(self.lines.len()), none);
+        self.fresh.counts.resize(self.lines.len(), false);
+        self.fresh.extents.resize(self.lines.len(), Vec::new());
+        self.fresh.tame.resize(self.lines.len(), true);
+    }
+
+    /// A line, with what is known of it.
+    pub(super) fn set(&mut self, v: Var, line: Line) {
+        let at = v.0 as usize;
+        self.room(at + 1);
+        let (tame, counts) = match &line.is {
+            Is::Input => (true, false),
+            Is::Element(e) => (self.fresh.is_tame(e), self.fresh.is_count(e)),
+            Is::Call(..) | Is::Update(_) | Is::Loop(_) | Is::Carried(_) | Is::Order(_) => (false, true),
+        };
+        self.fresh.counts.get_mut(at).into_iter().for_each(|slot| *slot = counts);
+        self.fresh.extents.get_mut(at).into_iter().for_each(|slot| *slot = line.extents());
+        self.fresh.tame.get_mut(at).into_iter().for_each(|slot| *slot = tame);
+        self.lines.get_mut(at).into_iter().for_each(|slot| *slot = line.clone());
+    }
+}
+
+fn line(ssa: &Ssa, stmt: &Stmt, k: u32, scope: &Scope, reading: &mut Reading<'_>) -> Result<Line, Outside> {
+    if let Rhs::Loop(of, part) = &stmt.rhs {
+        let is = reading.looped(ssa, scope, (of, *part), k)?;
+        let mut values = Vec::new();
+        let mut indices = Vec::new();
+        for n in &stmt.dims {
+            let n = Place { values: values.clone(), scope }.poly(n);
+            let index = reading.fresh.index(n);
+            values.push(index.value());
+            indices.push(index);
+        }
+        // What another part is, too, is read of that.
+        let is = match &is {
+            Is::Loop(looped) => match looped.piece {
+                Piece::Every(v) => match reading.states.get(&v).copied() {
+                    Some(known) if known != Var(scope.offset + k) => {
+                        Is::Element(Ex::Read(known, indices.iter().map(Index::value).collect()))
+                    }
+                    _ => is,
+                },
+                _ => is,
+            },
+            _ => is,
+        };
+        let (name, within, order) = (stmt.name.clone(), scope.within, scope.offset + k);
+        return Ok(Line { indices, scalar: stmt.scalar, is, name, within, order });
+    }
+    let Reading { lines: before, fresh, .. } = reading;
+    let before = before.get(scope.offset as usize..).unwrap_or_default();
+    let mut place = Place { values: Vec::new(), scope };
+    let mut own: Vec<Index> = Vec::new();
     for n in &stmt.dims {
         let n = place.poly(n);
-        place.indices.push(fresh.index(n));
+        let index = fresh.index(n);
+        place.values.push(index.value());
+        own.push(index);
     }
-    let own = place.indices.clone();
+    let shown = |v: Var| Var(scope.offset + v.0);
     let scalar = stmt.scalar.unwrap_or(Scalar::F64);
-    let read = |place: &Place, a: &Access| Ex::Read(a.var, a.at.iter().map(|p| place.poly(p)).collect());
+    let read = |place: &Place, a: &Access| Ex::Read(shown(a.var), a.at.iter().map(|p| place.poly(p)).collect());
     let is = match &stmt.rhs {
         Rhs::Input(_) => Is::Input,
         Rhs::Constant(c) => Is::Element(constant(*c)),
@@ -120,7 +322,7 @@ fn line(ssa: &Ssa, stmt: &Stmt, before: &[Line], fresh: &mut Table) -> Result<Li
             }
             let term = |a: &crate::ir::ssa::Addend| {
                 let pred = Pred::all(a.pred.conjuncts().iter().filter(|p| !says_where(ssa, &a.of, p)).cloned());
-                (a.neg, Ex::guard(pred.map(&|p| place.poly(p)), read(&place, &a.of)))
+                (a.neg, Ex::guard(place.pred(&pred), read(&place, &a.of)))
             };
             Is::Element(Ex::sum(items.iter().map(term).collect()))
         }
@@ -128,7 +330,7 @@ fn line(ssa: &Ssa, stmt: &Stmt, before: &[Line], fresh: &mut Table) -> Result<Li
             let mut indices = Vec::new();
             for n in bound {
                 let index = fresh.index(place.poly(n));
-                place.indices.push(index.clone());
+                place.values.push(index.value());
                 indices.push(index);
             }
             if scalar == Scalar::Bool && (factors.len() > 1 || !indices.is_empty()) {
@@ -138,7 +340,7 @@ fn line(ssa: &Ssa, stmt: &Stmt, before: &[Line], fresh: &mut Table) -> Result<Li
                 [one] => !says_where(ssa, one, p),
                 _ => true,
             });
-            let pred = Pred::all(kept.cloned()).map(&|p| place.poly(p));
+            let pred = place.pred(&Pred::all(kept.cloned()));
             let factors: Vec<Ex> = factors.iter().map(|a| read(&place, a)).collect();
             let product = match factors.as_slice() {
                 [one] if !*neg => one.clone(),
@@ -147,12 +349,16 @@ fn line(ssa: &Ssa, stmt: &Stmt, before: &[Line], fresh: &mut Table) -> Result<Li
             Is::Element(Ex::total(indices, pred, product))
         }
         Rhs::Reduce(r) => {
+            let mut indices = Vec::new();
             for n in &r.bound {
                 let index = fresh.index(place.poly(n));
-                place.indices.push(index);
+                place.values.push(index.value());
+                indices.push(index);
             }
-            let put = r.put(&|p| place.poly(p));
-            let indices = place.indices.get(own.len()..).unwrap_or_default().to_vec();
+            let put = r.map(&|p| place.poly(p), &|p| place.pred(p), &mut |a| Access {
+                var: shown(a.var),
+                at: a.at.iter().map(|p| place.poly(p)).collect(),
+            });
             let body = Ex::Read(put.of.var, put.of.at);
             // A place, or the greatest of integers, over nothing is a failure in the language: where that is none it
             // is asked for.
@@ -167,7 +373,7 @@ fn line(ssa: &Ssa, stmt: &Stmt, before: &[Line], fresh: &mut Table) -> Result<Li
             Is::Element(Ex::guard(put.pred, reduced))
         }
         Rhs::Map { operation, pred, args } => {
-            let pred = pred.map(&|p| place.poly(p));
+            let pred = place.pred(pred);
             let exponent = args.get(1).and_then(|a| integer(before, a.var));
             let args: Vec<Ex> = args.iter().map(|a| read(&place, a)).collect();
             let e = match (operation, args.as_slice()) {
@@ -181,7 +387,7 @@ fn line(ssa: &Ssa, stmt: &Stmt, before: &[Line], fresh: &mut Table) -> Result<Li
         }
         Rhs::Call { callee, pred, args, batch, part, .. } => {
             let batch: Vec<Index> = own.iter().take(*batch as usize).cloned().collect();
-            let pred = pred.map(&|p| place.poly(p));
+            let pred = place.pred(pred);
             let mut parts = Vec::new();
             for a in args {
                 let first: Vec<Poly> = a.at.iter().map(|p| place.poly(p)).collect();
@@ -191,14 +397,55 @@ fn line(ssa: &Ssa, stmt: &Stmt, before: &[Line], fresh: &mut Table) -> Result<Li
                     rest.push(fresh.index(i.extent.clone()));
                 }
                 let at = first.into_iter().chain(rest.iter().map(Index::value)).collect();
-                parts.push((rest, Ex::Read(a.var, at)));
+                parts.push((rest, Ex::Read(shown(a.var), at)));
             }
             Is::Call(Call { callee: callee.clone(), pred, args: parts, batch }, *part)
         }
-        Rhs::Order(_) => return Err(Outside::Order),
-        Rhs::Loop(..) | Rhs::Update { .. } => return Err(Outside::Loop),
+        Rhs::Order(o) => {
+            let (axis, batch) = own.split_last().ok_or(Outside::Unreadable)?;
+            let key = read(&place, &o.of);
+            // Of truth values those that hold come first.
+            let truth = ssa.stmts.get(o.of.var.0 as usize).is_some_and(|s| s.scalar == Some(Scalar::Bool));
+            let key = match key {
+                Ex::Read(v, at) if truth => {
+                    let not = Pred::Is(v.local(), v.name(), at.into(), false);
+                    Ex::guard(not, Ex::Constant(Constant::Int(1)))
+                }
+                key => key,
+            };
+            Is::Order(Box::new(Sorted { batch: batch.to_vec(), own: axis.clone(), pred: place.pred(&o.pred), key }))
+        }
+        Rhs::Update { base, batch, bound, pred, at, value, add } => {
+            let (batch, left) = own.split_at_checked(*batch as usize).ok_or(Outside::Unreadable)?;
+            let mut along = Vec::new();
+            for n in bound {
+                let index = fresh.index(place.poly(n));
+                place.values.push(index.value());
+                along.push(index);
+            }
+            let mut base = read(&place, base);
+            if let Ex::Read(_, at) = &mut base {
+                at.extend(left.iter().map(Index::value));
+            }
+            let updated = Updated {
+                batch: batch.to_vec(),
+                own: left.to_vec(),
+                base,
+                bound: along,
+                pred: place.pred(pred),
+                at: at.iter().map(|p| place.poly(p)).collect(),
+                value: read(&place, value),
+                add: *add,
+            };
+            let zero = before.get(value.var.0 as usize).and_then(Line::element).is_some_and(Ex::is_zero);
+            // In a loop it is in place.
+            let element = if scope.within.is_none() { updated.element(zero) } else { None };
+            element.map_or_else(|| Is::Update(Box::new(updated)), Is::Element)
+        }
+        Rhs::Loop(..) => return Err(Outside::Loop),
     };
-    Ok(Line { indices: own, scalar: stmt.scalar, is, name: stmt.name.clone() })
+    let (name, within, order) = (stmt.name.clone(), scope.within, scope.offset + k);
+    Ok(Line { indices: own, scalar: stmt.scalar, is, name, within, order })
 }
 
 /// Does it fail where there is no term?
@@ -240,16 +487,36 @@ pub(super) fn zero(scalar: Scalar) -> Ex {
     }
 }
 
-/// The indices of a statement in place of the canonical ones.
-pub(super) struct Place {
-    pub(super) indices: Vec<Index>,
+/// What the canonical indices of a statement are, and the variables of its function.
+pub(super) struct Place<'a> {
+    pub(super) values: Vec<Poly>,
+    pub(super) scope: &'a Scope,
 }
 
-impl Place {
+impl Place<'_> {
     pub(super) fn poly(&self, p: &Poly) -> Poly {
         p.substitute(&|a| match a {
-            Atom::Local(l, _) => self.indices.get(index_number(*l)?).map(Index::value),
+            Atom::Local(l, _) => match index_number(*l) {
+                Some(k) => self.values.get(k).cloned(),
+                None => self.scope.locals.get(l).cloned(),
+            },
+            Atom::Read(x, _, at) if self.scope.offset > 0 => {
+                let v = Var(self.scope.offset + Var::of_local(*x)?.0);
+                Some(Poly::atom(Atom::Read(v.local(), v.name(), at.iter().map(|p| self.poly(p)).collect())))
+            }
             _ => None,
+        })
+    }
+
+    pub(super) fn pred(&self, p: &Pred) -> Pred {
+        let p = p.map(&|p| self.poly(p));
+        if self.scope.offset == 0 {
+            return p;
+        }
+        p.replace_opaque(&|x| {
+            let v = Var(self.scope.offset + Var::of_local(x.of)?.0);
+            let (local, name, at) = (v.local(), v.name(), x.at.into());
+            Some(if x.array { Pred::Is(local, name, at, true) } else { Pred::Member(local, name, at, true) })
         })
     }
 }

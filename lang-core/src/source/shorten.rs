@@ -136,8 +136,9 @@ impl Merging<'_> {
                 e.map_polys(&put).key()
             };
             let wanted = e.key();
-            let before = live.iter().take_while(|v| *v < u).find(|v| {
-                self.line(**v).is_some_and(|l| {
+            let within = self.line(*u).and_then(|l| l.within);
+            let before = live.iter().take_while(|v| *v != u).find(|v| {
+                self.line(**v).filter(|l| l.within == within).is_some_and(|l| {
                     let same = l.indices.iter().map(|i| &i.extent).eq(indices.iter().map(|i| &i.extent));
                     let alike = |other: &Ex| discriminant(other) == discriminant(&e) && other.size() == e.size();
                     same && l.element().is_some_and(|e| alike(e) && key(&l.indices, e) == wanted)
@@ -207,7 +208,12 @@ impl Merging<'_> {
                 continue;
             }
             for v in self.live() {
-                let Some(Line { indices, is: Is::Element(reader), .. }) = self.line(v).cloned() else { continue };
+                let Some(Line { indices, is: Is::Element(reader), within, .. }) = self.line(v).cloned() else {
+                    continue;
+                };
+                if within != line.within {
+                    continue;
+                }
                 let (context, fresh) = (&mut self.context, &mut *self.fresh);
                 let put = in_totals(&reader, u, &line, fresh);
                 if put == reader {
@@ -301,11 +307,11 @@ impl Merging<'_> {
 
     /// Parts of one call have one call.
     pub(super) fn one_call(&mut self) -> bool {
-        let mut first: Vec<Call> = Vec::new();
+        let mut first: Vec<(Option<u32>, Call)> = Vec::new();
         let mut changed = false;
         for v in self.live() {
-            let Some(Line { is: Is::Call(call, part), .. }) = self.line(v).cloned() else { continue };
-            match first.iter().find(|c| alike(c, &call)) {
+            let Some(Line { is: Is::Call(call, part), within, .. }) = self.line(v).cloned() else { continue };
+            match first.iter().find(|(of, c)| *of == within && alike(c, &call)).map(|(_, c)| c) {
                 Some(known) if *known != call => {
                     let known = known.clone();
                     if let Some(slot) = self.lines.get_mut(v.0 as usize) {
@@ -320,7 +326,7 @@ impl Merging<'_> {
                     }
                 }
                 Some(_) => {}
-                None => first.push(call),
+                None => first.push((within, call)),
             }
         }
         changed

@@ -1,6 +1,7 @@
 //! What is known of statements wherever expressions stand: their extents, and which of them may be zero or not
 //! finite because a range is empty.
 
+use super::regions::Region;
 use super::rules::{inside, under};
 use super::tree::Ex;
 use crate::ir::core::Operation;
@@ -19,6 +20,8 @@ pub(super) struct Table {
     pub(super) counts: Vec<bool>,
     /// Extents that are not zero where what is simplified is read.
     pub(super) reached: Vec<Poly>,
+    /// The loops in which statements stand.
+    pub(super) regions: Vec<Region>,
 }
 
 impl Table {

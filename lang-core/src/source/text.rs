@@ -225,7 +225,7 @@ impl Writer<'_> {
     }
 
     /// A word of the language is used: it has to mean that.
-    fn word(&mut self, word: &str) {
+    pub(super) fn word(&mut self, word: &str) {
         if self.hides(word) {
             self.wrong = Some(Outside::Unreadable);
         }

@@ -80,6 +80,8 @@ pub(super) struct Writer<'a> {
     pub(super) sum_names: &'a Given,
     /// Who reads, where entries are written, which need no name for what is read once.
     pub(super) reader: Option<Reader>,
+    /// The lines that are the result.
+    pub(super) roots: Vec<Var>,
     /// The `let`s that are written, and what they stand for.
     pub(super) written: Vec<(Name, Var)>,
     /// What could not be written.
@@ -171,7 +173,7 @@ pub(super) fn writer<'a>(
     if !merging.run() {
         return Err(Outside::TooLarge);
     }
-    let (live, lines, context) = (merging.live(), merging.lines, merging.context);
+    let (live, lines, context, roots) = (merging.live(), merging.lines, merging.context, merging.roots);
     let params = head.own.iter().chain(head.beside.iter().map(|b| &b.1)).map(|p| p.base.name.clone());
     let mut taken = Taken::new(params.chain(case.names().cloned()));
     wanted.sizes.iter().for_each(|l| drop(taken.fresh(&wanted.vars.name(*l))));
@@ -194,6 +196,7 @@ pub(super) fn writer<'a>(
         tangents,
         wholes: case.wholes(asked, head),
         reader: None,
+        roots,
         written: Vec::new(),
         wrong: None,
     };

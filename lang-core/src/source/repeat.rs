@@ -1,0 +1,709 @@
+//! Loops as text: `fold (s, t) = (0.0, 1.0) for i < n: … yield s`, or `loop` and `scan` with `while`. What an iteration
+//! gives is yielded if it is at hand before the iteration; else it is put into an array that is carried.
+
+use super::Outside;
+use super::merge::substituted;
+use super::read::{Is, Line, zero};
+use super::regions::{Carried, Looped, Piece, Region, reads_of};
+use super::rules::{inside, under};
+use super::shape::Base;
+use super::tree::Ex;
+use super::writer::{Named, Writer};
+use crate::base::Name;
+use crate::ir::core::CoreType;
+use crate::ir::ssa::{Check, Var};
+use crate::predicate::{Atom, Context, Index, Poly, Pred};
+use crate::syntax::ops::Scalar;
+
+/// What is carried in the text: what it is called, at first, and then.
+struct Slot {
+    name: Name,
+    init: String,
+    next: String,
+    /// The line.
+    of: Slotted,
+}
+
+/// What is carried.
+#[derive(Clone, Copy, PartialEq)]
+enum Slotted {
+    /// A line.
+    Line(Var),
+    /// What a part of the loop is in every iteration.
+    Every(Var),
+}
+
+/// What the parts of a loop are read as.
+enum Of {
+    /// What is carried, at the end.
+    Slot(usize),
+    /// What is yielded.
+    Yield(usize),
+}
+
+/// What a loop carries, with the names in it, and the parts that it yields.
+type Made = (Vec<(Slotted, Name)>, Vec<Var>);
+
+fn tuple(items: &[String]) -> String {
+    match items {
+        [one] => one.clone(),
+        items => format!("({})", items.join(", ")),
+    }
+}
+
+fn tuple_type(items: Vec<CoreType>) -> CoreType {
+    match <[CoreType; 1]>::try_from(items) {
+        Ok([one]) => one,
+        Err(items) => CoreType::tuple(items),
+    }
+}
+
+impl Writer<'_> {
+    /// The `let`s that have the parts of a loop.
+    pub(super) fn loop_let(&mut self, of: &Looped, live: &[Var]) -> Vec<String> {
+        match self.repeated(of, live) {
+            Ok(lets) => lets,
+            Err(why) => {
+                self.wrong.get_or_insert(why);
+                Vec::new()
+            }
+        }
+    }
+
+    fn part_of(&self, v: Var, id: u32) -> Option<Piece> {
+        match &self.lines.get(v.0 as usize)?.is {
+            Is::Loop(of) if of.id == id => Some(of.piece),
+            _ => None,
+        }
+    }
+
+    fn repeated(&mut self, of: &Looped, live: &[Var]) -> Result<Vec<String>, Outside> {
+        let region = self.table.regions.get(of.id as usize).cloned().ok_or(Outside::Unreadable)?;
+        let parts: Vec<(Var, Piece)> = live.iter().filter_map(|v| Some((*v, self.part_of(*v, of.id)?))).collect();
+        let plain = of.batch.is_empty() && of.pred.is_true();
+        let ends = parts.iter().all(|(_, piece)| matches!(piece, Piece::Last(_)));
+        if !plain && of.trips.is_none() && !ends {
+            return Err(Outside::Loop);
+        }
+        let mut made = None;
+        let text = self.around(&of.batch.clone(), &mut |this| {
+            let (mark, depth) = (this.context.mark(), this.scope.len());
+            let outer = this.context.clone();
+            this.context.assume(&of.pred);
+            let written = this.loop_text(of, &region, &parts, live, &outer);
+            this.context.release(mark);
+            this.leave(depth);
+            match written {
+                Ok((text, slots)) => {
+                    made = Some(Ok(slots));
+                    if of.pred.is_true() { text } else { format!("[{}] * ({text})", this.pred(&of.pred).0) }
+                }
+                Err(why) => {
+                    made = Some(Err(why));
+                    String::new()
+                }
+            }
+        });
+        let slots = made.unwrap_or(Err(Outside::Unreadable))?;
+        if of.trips.is_none() && !ends {
+            return self.open_parts(&parts, &slots.0, &text);
+        }
+        if plain { self.patterns(&parts, &slots, &text) } else { self.paths(of, &parts, &slots, &text) }
+    }
+
+    /// The loop, and what it carries and yields.
+    fn loop_text(
+        &mut self,
+        of: &Looped,
+        region: &Region,
+        parts: &[(Var, Piece)],
+        all: &[Var],
+        outer: &Context,
+    ) -> Result<(String, Made), Outside> {
+        let within = Some(of.id);
+        let taken = self.taken.clone();
+        let written = self.written.len();
+        let going = if of.trips.is_none() { region.going } else { None };
+        let condition = going.and_then(|v| self.condition(v, of.id));
+        let carried: Vec<Var> = region.carried.iter().map(|c| c.0).collect();
+        let needed = self.needed(of.id, parts, going.filter(|_| condition.is_some()), all);
+        let live: Vec<Var> = all.iter().copied().filter(|v| !self.is_inside(*v, of.id) || needed.contains(v)).collect();
+        let carried: Vec<Var> = carried.into_iter().filter(|v| live.contains(v)).collect();
+        // What is there at first is written outside.
+        let mut inits = Vec::new();
+        for v in &carried {
+            let Some(Is::Carried(at)) = self.lines.get(v.0 as usize).map(|l| l.is.clone()) else { continue };
+            inits.push(self.init(of, &at));
+        }
+        let mut slots = Vec::new();
+        for ((v, integer), init) in carried.iter().map(|v| (*v, region.carried.iter().find(|c| c.0 == *v))).zip(inits) {
+            let line = self.lines.get(v.0 as usize).cloned().ok_or(Outside::Unreadable)?;
+            let name = self.taken.fresh(&self.called(line.name.as_ref()));
+            self.name_let(v, &name, &line.indices, line.scalar.unwrap_or(Scalar::F64));
+            if let Some((_, Some(index))) = integer {
+                self.scope.push((index.local, name.clone()));
+            }
+            slots.push(Slot { name, init, next: String::new(), of: Slotted::Line(v) });
+        }
+        let condition_text = condition.as_ref().map(|e| self.ex(e).0);
+        // The index, and where it runs back what is counted.
+        let number = self.number_name(of.id, region, &live);
+        let counter = if region.reversed { self.taken.index(None) } else { number.clone() };
+        self.scope.push((region.number.local, number.clone()));
+        if region.counted {
+            self.context.enter(&region.number);
+        }
+        let every: Vec<(Var, Var)> = parts
+            .iter()
+            .filter_map(|(v, piece)| if let Piece::Every(w) = piece { Some((*v, *w)) } else { None })
+            .collect();
+        let nexts: Vec<Var> = carried.iter().filter_map(|v| self.next_of(*v)).collect();
+        let results: Vec<Var> = nexts.iter().copied().chain(every.iter().map(|e| e.1)).collect();
+        let checks = self.inner_checks(region, &live);
+        let lets = self.block(within, &checks, &live, &results);
+        let mut yields = Vec::new();
+        for (v, w) in every {
+            let state = carried.contains(&w);
+            let back = !state && region.reversed && self.is_read_back(v, of, all);
+            if of.trips.is_none() && nexts.contains(&w) {
+                continue;
+            }
+            let (own, e, wide) = self.every(v, w, of, outer)?;
+            let at_hand = !wide && !back && self.is_at_hand(w, of.id);
+            match (&of.trips, state) {
+                (None, true) => {}
+                (Some(_), _) if at_hand => yields.push((v, self.array(&own, &e, "-", false))),
+                _ => slots.push(self.stored((v, w), (&own, &e), of, region, back)?),
+            }
+        }
+        for (slot, next) in slots.iter_mut().zip(nexts) {
+            slot.next = match self.lines.get(next.0 as usize).map(|l| l.is.clone()) {
+                Some(Is::Update(of)) if !self.named.contains_key(&next) => self.updated(&of),
+                _ => self.array(&self.indices_of(next), &self.root(next), &slot.name, false),
+            };
+        }
+        let mut body: Vec<String> = Vec::new();
+        let turned = region.reversed.then(|| self.turned(of, &number, &counter)).flatten();
+        let told = lets.iter().cloned().chain(slots.iter().map(|s| s.next.clone()));
+        let told: Vec<String> = told.chain(yields.iter().map(|y| y.1.clone())).collect();
+        let mentions =
+            |name: &str| told.iter().any(|text| super::constructors::names_in(text).iter().any(|word| word == name));
+        let turned = turned.filter(|_| mentions(&number));
+        let head =
+            if turned.is_some() || !region.reversed && mentions(&number) { counter.to_string() } else { "_".into() };
+        body.extend(turned);
+        body.extend(lets);
+        let next = tuple(&slots.iter().map(|s| s.next.clone()).collect::<Vec<_>>());
+        let mut body = if body.is_empty() { next } else { format!("{} in {next}", body.join(" ")) };
+        if !yields.is_empty() && body.contains("fold ") {
+            body = format!("({body})");
+        }
+        let pattern = tuple(&slots.iter().map(|s| s.name.to_string()).collect::<Vec<_>>());
+        let init = tuple(&slots.iter().map(|s| s.init.clone()).collect::<Vec<_>>());
+        let given = tuple(&yields.iter().map(|y| y.1.clone()).collect::<Vec<_>>());
+        let ranges = |this: &mut Self| of.trips.as_ref().map(|n| this.poly(n).0);
+        let text = match (ranges(self), slots.is_empty()) {
+            (Some(n), true) => {
+                let body = body.strip_suffix("()").map(str::to_owned).unwrap_or(body);
+                format!("for {head} < {n}: {body}{given}")
+            }
+            (Some(n), false) if yields.is_empty() => format!("fold {pattern} = {init} for {head} < {n}: {body}"),
+            (Some(n), false) => format!("fold {pattern} = {init} for {head} < {n}: {body} yield {given}"),
+            (None, _) => {
+                let name = going.and_then(|v| slots.iter().find(|s| s.of == Slotted::Line(v)));
+                let holds = condition_text.or_else(|| name.map(|s| s.name.to_string())).ok_or(Outside::Loop)?;
+                let kept = parts.iter().any(|(_, piece)| !matches!(piece, Piece::Last(_)));
+                format!("{} {pattern} = {init} while {holds}: {body}", if kept { "scan" } else { "loop" })
+            }
+        };
+        self.taken = taken;
+        self.written.truncate(written);
+        self.named.retain(|v, _| {
+            let line = self.lines.get(v.0 as usize);
+            !line.is_some_and(|l| self.table.is_inside(l.within, of.id))
+        });
+        let slots = slots.into_iter().map(|s| (s.of, s.name)).collect();
+        Ok((text, (slots, yields.into_iter().map(|y| y.0).collect())))
+    }
+
+    fn is_inside(&self, v: Var, id: u32) -> bool {
+        self.lines.get(v.0 as usize).is_some_and(|l| self.table.is_inside(l.within, id))
+    }
+
+    fn next_of(&self, v: Var) -> Option<Var> {
+        match &self.lines.get(v.0 as usize)?.is {
+            Is::Carried(of) => Some(of.next),
+            _ => None,
+        }
+    }
+
+    /// The lines of a loop that its parts need, if one that it carries is not.
+    fn needed(&self, id: u32, parts: &[(Var, Piece)], without: Option<Var>, live: &[Var]) -> Vec<Var> {
+        let mut open: Vec<Var> = Vec::new();
+        for (_, piece) in parts {
+            if let Piece::Last(v) | Piece::Every(v) = piece {
+                open.push(*v);
+            }
+        }
+        if without.is_none() {
+            open.extend(self.table.regions.get(id as usize).and_then(|r| r.going));
+        }
+        for (check, _) in self.table.regions.get(id as usize).into_iter().flat_map(|r| &r.checks) {
+            open.extend(reads_of(check).into_iter().filter(|v| live.contains(v)));
+        }
+        let mut found: Vec<Var> = Vec::new();
+        while let Some(v) = open.pop() {
+            if found.contains(&v) {
+                continue;
+            }
+            let Some(line) = self.lines.get(v.0 as usize) else { continue };
+            if self.is_inside(v, id) {
+                found.push(v);
+                line.for_each_use(&mut |v, _| open.push(v));
+                line.for_each_link(&mut |v| open.push(v));
+            }
+        }
+        found
+    }
+
+    /// What is carried, at first.
+    fn init(&mut self, of: &Looped, at: &Carried) -> String {
+        let (first, own) = at.around.split_at_checked(of.batch.len()).unwrap_or((&[], &at.around));
+        let put = |p: &Poly| {
+            p.substitute(&|a| first.iter().position(|i| i.atom() == *a).and_then(|k| of.batch.get(k)).map(Index::value))
+        };
+        self.array(own, &at.init.map_polys(&put), "-", false)
+    }
+
+    /// What the program calls the number of an iteration.
+    fn number_name(&mut self, id: u32, region: &Region, live: &[Var]) -> Name {
+        let mut hint = None;
+        for v in live.iter().filter(|v| self.is_inside(**v, id)) {
+            let Some(line) = self.lines.get(v.0 as usize).cloned() else { continue };
+            line.is.for_each_part(&line.indices, &mut |_, e| {
+                let alone = self.alone(e, &region.number);
+                hint = hint.take().or_else(|| alone.iter().find_map(|(n, axis, _)| self.hint(n, *axis)));
+            });
+        }
+        self.taken.index(hint.as_ref())
+    }
+
+    /// `let i = n - 1 - k`
+    fn turned(&mut self, of: &Looped, number: &Name, counter: &Name) -> Option<String> {
+        let last = of.trips.as_ref()?.plus(-1);
+        let index = self.table.index(Poly::default());
+        self.scope.push((index.local, counter.clone()));
+        let (last, counter) = (self.poly(&last), self.poly(&index.value()).0);
+        self.scope.pop();
+        Some(format!("let {number} = {} - {counter}", last.0))
+    }
+
+    /// The checks of a body that say something.
+    fn inner_checks(&mut self, region: &Region, live: &[Var]) -> Vec<Check> {
+        let mut context = self.context.clone();
+        let mut kept = Vec::new();
+        for (check, needed) in &region.checks {
+            let asked = reads_of(check);
+            if !needed.iter().any(|v| live.contains(v)) || !asked.iter().all(|v| live.contains(v) || !self.is_own(*v)) {
+                continue;
+            }
+            let indices: Vec<Index> = check.dims.iter().enumerate().map(|(k, n)| crate::ir::ssa::index(k, n)).collect();
+            let (guard, cond) = inside(&indices, &mut context, |context| {
+                let guard = context.simplify(&check.guard);
+                let cond = under(&guard, context, |context| context.simplify(&check.cond));
+                (guard, cond)
+            });
+            if !guard.is_false() && !cond.is_true() {
+                kept.push(Check { guard, cond, ..check.clone() });
+            }
+        }
+        kept
+    }
+
+    /// Is it a line of some loop?
+    fn is_own(&self, v: Var) -> bool {
+        self.lines.get(v.0 as usize).is_some_and(|l| l.within.is_some())
+    }
+
+    /// Is it made of what is there before an iteration alone?
+    fn is_at_hand(&self, v: Var, id: u32) -> bool {
+        let Some(line) = self.lines.get(v.0 as usize) else { return false };
+        match &line.is {
+            Is::Carried(_) => true,
+            _ if self.named.contains_key(&v) => !self.is_inside(v, id),
+            Is::Element(e) => {
+                let mut all = true;
+                e.for_each_use(&mut |v, _| all &= !self.is_inside(v, id) || self.is_at_hand(v, id));
+                all
+            }
+            _ => false,
+        }
+    }
+
+    /// Is a part of a loop read only from the last iteration to the first? Then it is put where it is read.
+    fn is_read_back(&mut self, v: Var, of: &Looped, live: &[Var]) -> bool {
+        let Some(trips) = of.trips.clone() else { return false };
+        let (axis, mut all, mut found) = (of.batch.len(), !self.roots.contains(&v), 0);
+        let last = trips.plus(-1);
+        let turned = |p: &Poly| last.sub(p);
+        let fewer = |p: &Poly| turned(p).terms().len() < p.terms().len();
+        for u in live.iter().filter(|u| **u != v) {
+            let Some(line) = self.lines.get(u.0 as usize) else { continue };
+            let mut count = 0_i64;
+            line.for_each_use(&mut |w, _| count += i64::from(w == v));
+            line.is.for_each_part(&line.indices, &mut |_, e| {
+                e.visit(&mut |e| {
+                    if let Ex::Read(w, at) = e
+                        && *w == v
+                    {
+                        count -= 1;
+                        found += 1;
+                        all &= at.get(axis).is_some_and(fewer);
+                    }
+                });
+            });
+            all &= count == 0;
+            line.for_each_link(&mut |w| all &= w != v);
+        }
+        if !all || found == 0 || !of.batch.is_empty() {
+            return false;
+        }
+        for line in &mut self.lines {
+            let is = line.is.map(&line.indices.clone(), &mut |_, _, e| turned_reads(e, v, axis, &turned));
+            line.is = is;
+        }
+        true
+    }
+
+    /// The indices and the element of a line of an iteration, with the extents that the part of the loop has. May one of
+    /// these be below 0? Then it is 0 in the text, as an array has no such extent.
+    fn every(&mut self, v: Var, w: Var, of: &Looped, outer: &Context) -> Result<(Vec<Index>, Ex, bool), Outside> {
+        let first = of.batch.len();
+        let mut all = self.indices_of(v);
+        let (batch, _) = all.split_at_checked(first).ok_or(Outside::Unreadable)?;
+        let pairs: Vec<(Atom, Poly)> = batch.iter().map(Index::atom).zip(of.batch.iter().map(Index::value)).collect();
+        let put = |p: &Poly| p.substitute(&|a| pairs.iter().find(|(b, _)| b == a).map(|(_, p)| p.clone()));
+        let trips = all.get(first).map(|i| put(&i.extent)).ok_or(Outside::Unreadable)?;
+        if of.trips.as_ref().is_some_and(|n| *n != trips) {
+            return Err(Outside::Loop);
+        }
+        let mut wide = false;
+        for i in all.iter_mut().skip(first) {
+            if of.trips.is_some() && !outer.implies(&Pred::nonneg(&put(&i.extent))) {
+                i.extent = i.extent.greatest(&Poly::default());
+                wide = true;
+            }
+        }
+        if let Some(line) = self.lines.get_mut(v.0 as usize) {
+            line.indices.clone_from(&all);
+        }
+        let (own, e) = (self.indices_of(w), self.root(w));
+        let extents: Vec<Poly> = all.iter().skip(first + 1).map(|i| put(&i.extent)).collect();
+        if own.iter().map(|i| &i.extent).eq(extents.iter()) {
+            return Ok((own, e, wide));
+        }
+        let inside = Pred::all(own.iter().map(|i| Pred::less(&i.value(), &i.extent)));
+        let wider = own.iter().zip(extents).map(|(i, n)| Index { extent: n, ..i.clone() }).collect();
+        Ok((wider, Ex::guard(inside, e), wide))
+    }
+
+    /// An array in which every iteration puts what it gives.
+    fn stored(
+        &mut self,
+        (v, w): (Var, Var),
+        (own, e): (&[Index], &Ex),
+        of: &Looped,
+        region: &Region,
+        back: bool,
+    ) -> Result<Slot, Outside> {
+        let line = self.lines.get(v.0 as usize).cloned().ok_or(Outside::Unreadable)?;
+        let inner = self.lines.get(w.0 as usize).and_then(|l| l.name.clone());
+        let wanted = line.name.clone().or(inner).filter(|n| self.is_given(n)).unwrap_or_else(|| "t".into());
+        let name = if back { self.taken.fresh(&wanted) } else { self.taken.fresh(&format!("{wanted}_at")) };
+        let empty = zero(line.scalar.unwrap_or(Scalar::F64));
+        let value = if own.is_empty() { self.put(e) } else { self.array(own, e, "-", false) };
+        let Some(trips) = of.trips.clone() else {
+            // In a `scan` it is what the next state has.
+            let init = self.array(own, &empty, "-", false);
+            return Ok(Slot { name, init, next: value, of: Slotted::Every(v) });
+        };
+        let number = region.number.value();
+        let at = if region.reversed && !back { trips.plus(-1).sub(&number) } else { number };
+        let extent = self.indices_of(v).get(of.batch.len()).map(|i| i.extent.clone()).unwrap_or_default();
+        let extent = if extent.as_atom().is_some_and(|a| matches!(a, Atom::Max(..))) {
+            trips.greatest(&Poly::default())
+        } else {
+            trips
+        };
+        let mut indices = vec![self.table.index(extent)];
+        indices.extend(own.iter().map(|i| Index { extent: i.extent.clone(), ..self.table.index(Poly::default()) }));
+        let init = self.array(&indices, &empty, "-", false);
+        let next = format!("{name} with [{}] = {value}", self.poly(&at).0);
+        Ok(Slot { name, init, next, of: Slotted::Every(v) })
+    }
+
+    /// What a loop goes on for, of what else it carries.
+    fn condition(&mut self, going: Var, id: u32) -> Option<Ex> {
+        let region = self.table.regions.get(id as usize)?.clone();
+        let Is::Carried(of) = self.lines.get(going.0 as usize)?.is.clone() else { return None };
+        // The truth value before an iteration is that of what is carried then.
+        let nexts: Vec<(Var, Var)> =
+            region.carried.iter().filter(|c| c.0 != going).filter_map(|c| Some((self.next_of(c.0)?, c.0))).collect();
+        let next = self.expanded(&Ex::Read(of.next, Vec::new()), &|v| !nexts.iter().any(|(n, _)| *n == v), 0)?;
+        let holds = renamed(&next, &|v| nexts.iter().find(|(n, _)| *n == v).map(|(_, c)| *c));
+        let mut own = true;
+        holds.for_each_use(&mut |v, _| {
+            own &= !self.is_inside(v, id) || region.carried.iter().any(|c| c.0 == v && v != going);
+        });
+        let inits: Vec<(Var, Line)> = region
+            .carried
+            .iter()
+            .filter_map(|(v, _)| {
+                let line = self.lines.get(v.0 as usize)?.clone();
+                let Is::Carried(of) = &line.is else { return None };
+                Some((*v, Line { indices: of.around.clone(), is: Is::Element(of.init.clone()), ..line }))
+            })
+            .collect();
+        let put = |v: Var| inits.iter().find(|(w, _)| *w == v).map(|(_, line)| line.clone());
+        let first = substituted(&holds, &put, &mut self.table);
+        let (first, told) = (self.expanded(&first, &|_| true, 0)?, self.expanded(&of.init, &|_| true, 0)?);
+        (own && first.key() == told.key()).then_some(holds)
+    }
+
+    /// With what it reads put in place, as far as that may be.
+    fn expanded(&mut self, e: &Ex, may: &dyn Fn(Var) -> bool, depth: u32) -> Option<Ex> {
+        let mut reads = Vec::new();
+        e.for_each_use(&mut |v, asked| reads.push((v, asked)));
+        let known: Vec<(Var, Line)> = reads
+            .iter()
+            .filter(|(v, asked)| !asked && may(*v))
+            .filter_map(|(v, _)| Some((*v, self.lines.get(v.0 as usize)?.clone())))
+            .filter(|(_, line)| line.element().is_some())
+            .collect();
+        if known.is_empty() {
+            return Some(e.clone());
+        }
+        if depth > 50 || e.size() > 500 {
+            return None;
+        }
+        let put = |v: Var| known.iter().find(|(w, _)| *w == v).map(|(_, line)| line.clone());
+        let e = substituted(e, &put, &mut self.table);
+        self.expanded(&e, may, depth + 1)
+    }
+
+    /// What is carried is called, if the program has no name for it.
+    fn called(&self, name: Option<&Name>) -> Name {
+        let Some(name) = name.filter(|name| !self.is_given(name)) else {
+            return name.cloned().unwrap_or_else(|| "s".into());
+        };
+        let suffix = ["_adj", "_tan"].into_iter().find(|suffix| name.ends_with(suffix)).unwrap_or_default();
+        format!("s{suffix}").into()
+    }
+
+    /// What a part of a loop is called, if it can be told.
+    fn wanted(&self, v: Var, piece: Piece) -> Name {
+        let own = self.lines.get(v.0 as usize).and_then(|l| l.name.clone()).filter(|n| self.is_given(n));
+        let (Piece::Last(w) | Piece::Every(w)) = piece else { return own.unwrap_or_else(|| "k".into()) };
+        let inner = self.lines.get(w.0 as usize).and_then(|l| l.name.clone());
+        match piece {
+            Piece::Every(_) => {
+                let name = inner.or(own).map_or_else(|| "t".into(), |name| self.called(Some(&name)));
+                format!("{name}_at").into()
+            }
+            _ => own.unwrap_or_else(|| self.called(inner.as_ref())),
+        }
+    }
+
+    /// Parts by a pattern.
+    fn patterns(&mut self, parts: &[(Var, Piece)], (slots, yields): &Made, text: &str) -> Result<Vec<String>, Outside> {
+        let mut slot_names = vec!["_".to_owned(); slots.len()];
+        let mut given = "_".to_owned();
+        let places = places(parts, slots, yields)?;
+        for ((v, piece), of) in parts.iter().zip(places) {
+            let line = self.lines.get(v.0 as usize).cloned().ok_or(Outside::Unreadable)?;
+            let scalar = line.scalar.unwrap_or(Scalar::F64);
+            let (slot, wanted) = match of {
+                // Several that are yielded are an array of tuples.
+                Of::Yield(_) if yields.len() > 1 => continue,
+                Of::Yield(_) => (Some(&mut given), self.wanted(*v, *piece)),
+                Of::Slot(k) => {
+                    let wanted = match slots.get(k) {
+                        Some((Slotted::Every(_), name)) => name.clone(),
+                        _ => self.wanted(*v, *piece),
+                    };
+                    (slot_names.get_mut(k), wanted)
+                }
+            };
+            let Some(slot) = slot else { continue };
+            let known = (*slot != "_").then(|| Name::from(slot.as_str()));
+            let name = known.unwrap_or_else(|| self.taken.fresh(&wanted));
+            *slot = name.to_string();
+            self.name_let(*v, &name, &line.indices, scalar);
+            self.written.push((name, *v));
+        }
+        if yields.len() > 1 {
+            let name = self.taken.fresh("states");
+            given = name.to_string();
+            let mut types = Vec::new();
+            let mut trips = Poly::default();
+            for v in yields {
+                let line = self.lines.get(v.0 as usize).cloned().ok_or(Outside::Unreadable)?;
+                trips = line.indices.first().map(|i| i.extent.clone()).unwrap_or_default();
+                let own = line.extents().into_iter().skip(1);
+                types.push(
+                    CoreType::Scalar(line.scalar.unwrap_or(Scalar::F64)).array(own.collect::<Vec<_>>().into_iter()),
+                );
+            }
+            let base = Base { name: name.clone(), ty: CoreType::tuple(types).array(std::iter::once(trips)) };
+            for (k, v) in (0..).zip(yields) {
+                self.named.insert(*v, Named::Let(base.clone(), vec![k]));
+                self.written.push((name.clone(), *v));
+            }
+        }
+        let pattern = match (slots.is_empty(), yields.is_empty()) {
+            (false, true) => tuple(&slot_names),
+            (true, _) => given,
+            _ => format!("({}, {given})", tuple(&slot_names)),
+        };
+        Ok(vec![format!("let {pattern} = {text}")])
+    }
+
+    /// Parts by one name, where there is a loop for each of some indices.
+    fn paths(
+        &mut self,
+        of: &Looped,
+        parts: &[(Var, Piece)],
+        (slots, yields): &Made,
+        text: &str,
+    ) -> Result<Vec<String>, Outside> {
+        let name = self.taken.fresh("each");
+        let places = places(parts, slots, yields)?;
+        // Types of what is not read do not matter.
+        let mut slot_types = vec![CoreType::Scalar(Scalar::F64); slots.len()];
+        let mut yield_types = vec![CoreType::Scalar(Scalar::F64); yields.len()];
+        let batch = of.batch.len();
+        for ((v, _), at) in parts.iter().zip(&places) {
+            let line = self.lines.get(v.0 as usize).cloned().ok_or(Outside::Unreadable)?;
+            let own = line.indices.iter().skip(batch).map(|i| i.extent.clone());
+            let ty = CoreType::Scalar(line.scalar.unwrap_or(Scalar::F64));
+            match at {
+                Of::Slot(k) => slot_types.get_mut(*k).into_iter().for_each(|t| *t = ty.clone().array(own.clone())),
+                // The axis of the iterations is outside of a tuple.
+                Of::Yield(k) => {
+                    yield_types.get_mut(*k).into_iter().for_each(|t| *t = ty.clone().array(own.clone().skip(1)));
+                }
+            }
+        }
+        let extents: Vec<Poly> = parts
+            .first()
+            .and_then(|(v, _)| self.lines.get(v.0 as usize))
+            .map(|l| l.extents().into_iter().take(batch).collect())
+            .unwrap_or_default();
+        let trips = of.trips.clone().unwrap_or_default();
+        let (several, many) = (slots.len() > 1, yields.len() > 1);
+        let carry = tuple_type(slot_types);
+        let given = tuple_type(yield_types).array(std::iter::once(trips));
+        let both = !slots.is_empty() && !yields.is_empty();
+        let ty = match (slots.is_empty(), yields.is_empty()) {
+            (_, true) => carry,
+            (true, _) => given,
+            _ => CoreType::tuple(vec![carry, given]),
+        };
+        let base = Base { name: name.clone(), ty: ty.array(extents.into_iter()) };
+        for ((v, _), at) in parts.iter().zip(&places) {
+            let number = |k: &usize| u32::try_from(*k).unwrap_or(u32::MAX);
+            let path: Vec<u32> = match at {
+                Of::Slot(k) => both.then_some(0).into_iter().chain(several.then(|| number(k))).collect(),
+                Of::Yield(k) => both.then_some(1).into_iter().chain(many.then(|| number(k))).collect(),
+            };
+            self.named.insert(*v, Named::Let(base.clone(), path));
+            self.written.push((name.clone(), *v));
+        }
+        Ok(vec![format!("let {name} = {text}")])
+    }
+
+    /// Parts of a loop of which the run tells how often it runs.
+    fn open_parts(
+        &mut self,
+        parts: &[(Var, Piece)],
+        slots: &[(Slotted, Name)],
+        text: &str,
+    ) -> Result<Vec<String>, Outside> {
+        let count = self.taken.index(Some(&"k".into()));
+        let states = self.taken.fresh("states");
+        let index = self.table.index(Poly::default());
+        self.scope.push((index.local, count.clone()));
+        let mut lets = vec![format!("let [{count}] {states} = {text}")];
+        for (v, piece) in parts.iter().filter(|(_, piece)| *piece == Piece::Trips) {
+            let _ = piece;
+            if let Some(line) = self.lines.get_mut(v.0 as usize) {
+                line.is = Is::Element(Ex::Index(index.value().plus(-1)));
+            }
+        }
+        for (v, piece) in parts {
+            // What a line that is carried will be is what the next state has.
+            let after =
+                |w: Var| slots.iter().position(|(s, _)| matches!(s, Slotted::Line(c) if self.next_of(*c) == Some(w)));
+            let own = |w: Var| slots.iter().position(|(s, _)| *s == Slotted::Line(w) || *s == Slotted::Every(*v));
+            let at = match piece {
+                Piece::Last(w) => own(*w).map(|k| (k, false)),
+                Piece::Every(w) => match own(*w) {
+                    Some(k) => Some((k, matches!(slots.get(k), Some((Slotted::Every(_), _))))),
+                    None => after(*w).map(|k| (k, true)),
+                },
+                Piece::Trips => continue,
+            };
+            let (k, later) = at.ok_or(Outside::Unreadable)?;
+            let path = if slots.len() > 1 { format!(".{k}") } else { String::new() };
+            let line = self.lines.get(v.0 as usize).cloned().ok_or(Outside::Unreadable)?;
+            let wanted = self.wanted(*v, *piece);
+            let name = self.taken.fresh(&wanted);
+            let i = self.taken.index(None);
+            lets.push(match piece {
+                Piece::Last(_) => format!("let {name} = {states}[{count} - 1]{path}"),
+                Piece::Every(_) => {
+                    let later = if later { " + 1" } else { "" };
+                    format!("let {name} = for {i} < {count} - 1: {states}[{i}{later}]{path}")
+                }
+                Piece::Trips => continue,
+            });
+            self.taken.release(&i);
+            self.name_let(*v, &name, &line.indices, line.scalar.unwrap_or(Scalar::F64));
+            self.written.push((name, *v));
+        }
+        Ok(lets)
+    }
+}
+
+/// What each part of a loop is read as.
+fn places(parts: &[(Var, Piece)], slots: &[(Slotted, Name)], yields: &[Var]) -> Result<Vec<Of>, Outside> {
+    let slot = |of: Slotted| slots.iter().position(|s| s.0 == of);
+    let place = |(v, piece): &(Var, Piece)| match piece {
+        Piece::Last(w) => slot(Slotted::Line(*w)).map(Of::Slot),
+        Piece::Every(w) => {
+            let yielded = yields.iter().position(|y| y == v).map(Of::Yield);
+            yielded.or_else(|| slot(Slotted::Every(*v)).or_else(|| slot(Slotted::Line(*w))).map(Of::Slot))
+        }
+        Piece::Trips => Some(Of::Yield(usize::MAX)),
+    };
+    parts.iter().map(|part| place(part).ok_or(Outside::Unreadable)).collect()
+}
+
+/// The same of other statements.
+fn renamed(e: &Ex, name: &dyn Fn(Var) -> Option<Var>) -> Ex {
+    match e {
+        Ex::Read(v, at) => Ex::Read(name(*v).unwrap_or(*v), at.clone()),
+        _ => e.rebuilt(&mut |e| renamed(e, name)),
+    }
+}
+
+/// With another index on an axis of what is read.
+fn turned_reads(e: &Ex, v: Var, axis: usize, turned: &dyn Fn(&Poly) -> Poly) -> Ex {
+    match e {
+        Ex::Read(w, at) if *w == v => {
+            let at = at.iter().enumerate().map(|(k, p)| if k == axis { turned(p) } else { p.clone() });
+            Ex::Read(v, at.collect())
+        }
+        _ => e.map_children(&mut |e| turned_reads(e, v, axis, turned)),
+    }
+}

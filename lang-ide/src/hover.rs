@@ -289,31 +289,14 @@ fn typed(text: &str, body: &Body, node: TId) -> String {
 /// What an expression costs, and its derivatives.
 fn expression(session: &Session, item: &ItemRef, body: &Body, node: TId, depth: Depth, told: &mut Hover) {
     let def = &item.global;
-    if session.signature(def).is_none() {
-        return;
-    }
     if depth == Depth::Quick {
         told.pending = true;
         return;
     }
-    if let Some(cost) = session.cost_inside(def, node) {
-        let mut text = costs::formula(&cost.total.work, &cost);
-        let span = body.nodes[node].span;
-        let within = |at: &Span| span.start <= at.start && at.end <= span.end;
-        let (primal, adjoint) = match is_contracted(body, node) {
-            true => (None, None),
-            false => costs::shares(session, def, &within),
-        };
-        match primal {
-            // The same, and where.
-            Some(all) if all.strip_prefix(&text).is_some_and(|rest| rest.is_empty() || rest.starts_with(" where")) => {
-                text = all;
-            }
-            Some(all) => text = format!("{text}, in all {all}"),
-            None => {}
-        }
-        told.rows.push(("work".to_owned(), text));
-        told.rows.extend(adjoint.map(|work| ("work in the adjoint".to_owned(), work)));
+    told.rows.extend(work(session, def, body, node));
+    if session.signature(def).is_none() {
+        // Nothing varies in what is evaluated once.
+        return;
     }
     match session.partials(def, node) {
         // By itself.
@@ -352,8 +335,38 @@ fn expression(session: &Session, item: &ItemRef, body: &Body, node: TId, depth: 
     }
 }
 
-/// Is it a product whose terms are multiplied as they are added up? What that takes stands at the sum.
-fn is_contracted(body: &Body, node: TId) -> bool {
+/// The work of one evaluation and of all, and the share of the adjoint.
+fn work(session: &Session, def: &GlobalName, body: &Body, node: TId) -> Vec<(String, String)> {
+    let Some(cost) = session.cost_inside(def, node) else { return Vec::new() };
+    let mut text = costs::formula(&cost.total.work, &cost);
+    let row = |what: &str, of: Option<String>| of.map(|of| (what.to_owned(), of));
+    let evaluations = session.evaluations(def, node);
+    if let Some(of) = evaluations.as_deref().filter(|of| of.again) {
+        let (all, adjoint) = costs::repeated(of);
+        let own = row("work of its adjoint", adjoint);
+        return row("work", Some(all.unwrap_or(text))).into_iter().chain(own).collect();
+    }
+    let span = body.nodes[node].span;
+    let within = |at: &Span| span.start <= at.start && at.end <= span.end;
+    let is_def = session.signature(def).is_some();
+    let (primal, adjoint) = match contraction(body, node) {
+        Some(sum) => costs::shares_of_product(session, def, node, sum),
+        None if is_def => costs::shares(session, def, &within),
+        None => (evaluations.as_deref().and_then(costs::in_all), None),
+    };
+    match primal {
+        // The same, and where.
+        Some(all) if all.strip_prefix(&text).is_some_and(|rest| rest.is_empty() || rest.starts_with(" where")) => {
+            text = all;
+        }
+        Some(all) => text = format!("{text}, in all {all}"),
+        None => {}
+    }
+    row("work", Some(text)).into_iter().chain(row("work in the adjoint", adjoint)).collect()
+}
+
+/// The sum that multiplies as it adds up what this is, a product.
+fn contraction(body: &Body, node: TId) -> Option<Span> {
     let is_product = |of: TId| matches!(body.nodes[of].kind, Expr::Arith(BinOp::Mul, ..));
     let of = |mut inner: TId| {
         while let Expr::Guard(_, next) | Expr::Neg(next) | Expr::Checked(_, next) = &body.nodes[inner].kind {
@@ -361,11 +374,11 @@ fn is_contracted(body: &Body, node: TId) -> bool {
         }
         inner
     };
-    let mut sums = body.nodes.iter().filter_map(|(_, n)| match &n.kind {
-        Expr::Binder { kind: BinderKind::Sum, body, .. } => Some(*body),
-        _ => None,
+    let sum = body.nodes.iter().find(|(_, n)| match &n.kind {
+        Expr::Binder { kind: BinderKind::Sum, body, .. } => of(*body) == node,
+        _ => false,
     });
-    is_product(node) && sums.any(|inner| of(inner) == node)
+    sum.filter(|_| is_product(node)).map(|(_, n)| n.span)
 }
 
 /// Is there nothing but 1 by the expression itself?

@@ -22,7 +22,9 @@ mod report;
 mod scope;
 mod view;
 
+mod alone;
 mod costs;
+mod evaluations;
 mod inside;
 mod program;
 mod within;
@@ -51,6 +53,7 @@ use crate::types::env::Env;
 use crate::types::info::TypeInfo;
 use crate::types::ty::{Signature, Type};
 pub use costs::Term;
+pub use evaluations::Evaluations;
 use db::{Db, Item, Log, Workspace};
 use forms::Asked;
 use inputs::{Inputs, Module};

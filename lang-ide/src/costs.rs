@@ -161,6 +161,21 @@ pub fn brief(formula: &str) -> String {
     }
 }
 
+/// The cases of a formula that is written out.
+#[must_use]
+pub fn cases(formula: &str) -> Vec<&str> {
+    let (mut all, mut from, mut depth) = (Vec::new(), 0, 0_i32);
+    for (at, c) in formula.char_indices() {
+        depth += i32::from(c == '(') - i32::from(c == ')');
+        if depth == 0 && formula.get(at..).is_some_and(|rest| rest.starts_with(", ") && !rest.starts_with(", in all")) {
+            all.extend(formula.get(from..at));
+            from = at + 2;
+        }
+    }
+    all.extend(formula.get(from..));
+    all
+}
+
 /// A formula of a cost as people write it, in sizes alone: where data decide a part of it, what it is at most.
 #[must_use]
 pub fn formula(of: &Formula, cost: &Cost) -> String {

@@ -6,7 +6,7 @@ use lang_core::count::Formula;
 use lang_core::predicate::LocalId;
 use lang_core::resolve::{LocalKind, words};
 use lang_core::session::{ItemRef, Session};
-use lang_core::source::{Entries, Told};
+use lang_core::source::{Entries, Told, mentioned};
 use lang_core::syntax::ast::{self, ExprId, Item, Pat, PatId, Tree};
 use lang_core::syntax::ops::{BinOp, BinderKind};
 use lang_core::syntax::split::ItemKind;
@@ -339,7 +339,7 @@ fn expression(session: &Session, item: &ItemRef, body: &Body, node: TId, depth: 
 fn work(session: &Session, def: &GlobalName, body: &Body, node: TId) -> Vec<(String, String)> {
     let Some(cost) = session.cost_inside(def, node) else { return Vec::new() };
     let mut text = costs::formula(&cost.total.work, &cost);
-    let row = |what: &str, of: Option<String>| of.map(|of| (what.to_owned(), of));
+    let row = |what: &str, of: Option<String>| of.map(|of| (what.to_owned(), in_cases(of)));
     let evaluations = session.evaluations(def, node);
     if let Some(of) = evaluations.as_deref().filter(|of| of.again) {
         let (all, adjoint) = costs::repeated(of);
@@ -391,10 +391,26 @@ fn is_itself(all: &[Told], code: &str) -> bool {
 /// A longer text does not stand in a cell.
 const LONGEST_CELL: usize = 240;
 
+/// A longer text is cut where a space is.
 fn in_a_cell(text: String) -> String {
-    match text.char_indices().nth(LONGEST_CELL) {
-        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
-        None => text,
+    let Some((at, _)) = text.char_indices().nth(LONGEST_CELL) else { return text };
+    let first = text.get(..at).unwrap_or_default();
+    let (whole, _) = first.rsplit_once(' ').unwrap_or((first, ""));
+    format!("{whole} …")
+}
+
+/// A formula in a cell: of many cases the first, and how many more there are.
+fn in_cases(formula: String) -> String {
+    let cases = costs::cases(&formula);
+    let mut long = 0;
+    let fit = cases.iter().take_while(|case| {
+        long += case.chars().count() + 2;
+        long <= LONGEST_CELL
+    });
+    let fit = fit.count().max(1);
+    match cases.len().saturating_sub(fit) {
+        0 => formula,
+        more => format!("{}, and {more} more cases", cases.iter().take(fit).copied().collect::<Vec<_>>().join(", ")),
     }
 }
 
@@ -485,7 +501,7 @@ fn received(told: &mut Hover, name: &str) {
         told.lets = lets;
     }
     told.rows.retain(|(what, _)| what.starts_with(COTANGENT));
-    told.lets.retain(|_| !told.rows.is_empty());
+    told.lets = mentioned(&told.lets, told.rows.iter().map(|(_, text)| text.as_str()));
     let texts = || told.rows.iter().map(|(_, text)| text).chain(&told.lets);
     let hides = |note: &&String| match note.strip_suffix(HIDES).and_then(|note| note.split('`').nth(1)) {
         Some(own) => texts().any(|text| text.contains(own)),
@@ -549,7 +565,7 @@ fn definition(session: &Session, name: &GlobalName, found: &Use, depth: Depth, t
         return Some(());
     }
     let Some(costs) = costs(session, name) else { return Some(()) };
-    let mut row = |what: &str, of: Option<String>| told.rows.extend(of.map(|of| (what.to_owned(), of)));
+    let mut row = |what: &str, of: Option<String>| told.rows.extend(of.map(|of| (what.to_owned(), in_cases(of))));
     row("work", costs.primal.map(|c| c.work));
     row("forward", costs.forward.map(|c| c.work));
     row("adjoint", costs.adjoint.map(|c| c.work));

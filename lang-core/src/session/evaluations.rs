@@ -16,7 +16,7 @@ use crate::ir::core::Derivation;
 use crate::ir::ssa::Ssa;
 use crate::norm::dead;
 use crate::pipeline::Callees as _;
-use crate::predicate::{Atom, Index, Pred};
+use crate::predicate::{Atom, Context, Index, Pred};
 use crate::types::tree::{IndexRange, TId};
 
 /// What all evaluations of an expression cost together.
@@ -48,8 +48,10 @@ pub(super) fn evaluations<'db>(db: &'db dyn Database, of: Inner<'db>) -> Option<
     let (ssa, cost) = inside.within.cost(&inside.callee)?;
     let Evaluated { again, called, condition } = inside.evaluated;
     let all = |ssa: &Ssa, cost: &Cost| {
-        let one = cost.total.work.clone();
-        (!called).then(|| inside.times(ssa, cost, &one)).flatten().map(|all| (one, all))
+        let mut known = cost.positive();
+        let all = if called { None } else { inside.times(ssa, &known, &cost.total.work) }?;
+        inside.known(ssa, &[]).iter().for_each(|p| known.assume(p));
+        Some((cost.total.work.cases(&known), all))
     };
     let adjoint = if again { inside.adjoint().and_then(|(ssa, cost)| all(&ssa, &cost)) } else { None };
     Some(Arc::new(Evaluations { work: all(&ssa, &cost), adjoint, again, most: condition, cost }))
@@ -72,7 +74,7 @@ impl Inside<'_> {
     }
 
     /// A formula added up over all tuples of the indices around, if sizes tell it.
-    fn times(&self, ssa: &Ssa, cost: &Cost, of: &Formula) -> Option<Formula> {
+    fn times(&self, ssa: &Ssa, known: &Context, of: &Formula) -> Option<Formula> {
         let mut indices = Vec::new();
         let mut inside = Vec::new();
         // The innermost comes first, and an extent may mention those before it.
@@ -89,7 +91,7 @@ impl Inside<'_> {
             indices.push(index);
         }
         let mut sum = Formula::default();
-        for piece in of.pieces() {
+        for piece in of.cases(known).pieces() {
             let mut told = true;
             let mut note = |a: &Atom| told &= number(a).is_none() && !matches!(a, Atom::Read(..));
             piece.value.parts().0.for_each_atom(&mut note);
@@ -98,8 +100,8 @@ impl Inside<'_> {
                 return None;
             }
             let pred = Pred::all(inside.iter().cloned().chain([piece.pred.clone()]));
-            sum = sum.add(&count::sum(&indices, &pred, &piece.value, &cost.context()).ok()?);
+            sum = sum.add(&count::sum(&indices, &pred, &piece.value, known).ok()?);
         }
-        (!sum.overflowed()).then(|| sum.cases(&cost.context()))
+        (!sum.overflowed()).then(|| sum.cases(known))
     }
 }

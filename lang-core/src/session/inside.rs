@@ -535,7 +535,7 @@ impl<'db> Inside<'db> {
     }
 
     /// What holds of the indices around, which are parameters, or the first of these.
-    fn known(&self, ssa: &Ssa, at: &[Poly]) -> Vec<Pred> {
+    pub(super) fn known(&self, ssa: &Ssa, at: &[Poly]) -> Vec<Pred> {
         let mut all = Vec::new();
         for i in &self.indices {
             let own = self.translated(ssa, at, &Poly::atom(Atom::Local(i.local, name_of(&self.body, i.local))));

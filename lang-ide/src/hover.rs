@@ -16,6 +16,7 @@ use lang_core::types::ty::Type;
 use crate::costs::{self, costs};
 use crate::names::{Role, Use, What, name_at};
 use crate::views::{self, Stage};
+use crate::written;
 
 /// A longer adjoint is cut; the view has all of it.
 const MOST_LINES: usize = 30;
@@ -169,7 +170,13 @@ pub fn hover(session: &Session, module: &str, at: u32, depth: Depth) -> Option<H
         let called = matches!(begun.kind, ast::Expr::Call(..));
         word = told.map(|told| Hover { docs: documented(&found.name, Some(called)), ..told });
     }
-    let span = span.or_else(|| innermost(&parsed.tree, at.checked_sub(item.start)?))?;
+    let span = match span {
+        Some(span) => span,
+        None => match written::told(session, &item, &parsed.tree, at, depth) {
+            Some(told) => return Some(told),
+            None => innermost(&parsed.tree, at.checked_sub(item.start)?)?,
+        },
+    };
     let shown = shown(session, &item, span, depth);
     match (shown, word) {
         (Some(mut shown), Some(word)) => {
@@ -266,7 +273,7 @@ fn innermost(tree: &Tree, at: u32) -> Option<Span> {
 
 /// The node of the typed tree that stands for an expression: of several at one place the outermost, but for those of a
 /// top-level `let` that hold all that it binds, and each of it.
-fn node_at(item: &ItemRef, body: &Body, span: Span) -> Option<TId> {
+pub(crate) fn node_at(item: &ItemRef, body: &Body, span: Span) -> Option<TId> {
     let root = body.root.filter(|root| item.kind == ItemKind::Let && body.nodes[*root].span == span);
     let bound = |id: TId| matches!(body.nodes[id].kind, Expr::Local(_));
     let binds = |id: TId, node: &Node| match &node.kind {
@@ -410,7 +417,10 @@ fn in_cases(formula: String) -> String {
     let fit = fit.count().max(1);
     match cases.len().saturating_sub(fit) {
         0 => formula,
-        more => format!("{}, and {more} more cases", cases.iter().take(fit).copied().collect::<Vec<_>>().join(", ")),
+        more => {
+            let word = if more == 1 { "case" } else { "cases" };
+            format!("{}, and {more} more {word}", cases.iter().take(fit).copied().collect::<Vec<_>>().join(", "))
+        }
     }
 }
 
@@ -482,7 +492,15 @@ fn named(session: &Session, item: &ItemRef, found: &Use, depth: Depth) -> Option
         }
         What::Word(_) => {
             let all = words::describe(&found.name);
-            let first = all.first()?;
+            let Some(first) = all.first() else {
+                let doc = written::label(&found.name)?;
+                return Some(Hover {
+                    code: format!("{}:", found.name),
+                    what: "named argument".to_owned(),
+                    docs: doc.to_owned(),
+                    ..told
+                });
+            };
             told.code.clone_from(&first.signature);
             told.what = first.kind.to_owned();
             told.docs = documented(&found.name, None);

@@ -66,15 +66,17 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("deconvolution.iv", "grad(loss, wrt: ‸c)(x, start, z)"),
     ("kmeans.iv", "for _ < steps: ‸means(points"),
     ("logistic.iv", "‸softplus(-score(w, x[i])) else"),
+    ("logistic.iv", "softplus(-score(w, ‸x[i])) else"),
     ("logistic.iv", "w.weights ‸- rate * g.weights"),
     ("gradbench/gmm.iv", "  in\n    ‸likelihood\n"),
+    ("gradbench/kmeans.iv", "‸slope"),
     ("gradbench/gmm.iv", "    likelihood\n      ‸- f64(n)"),
     ("gradbench/ode.iv", "change(x, for i: y[i] + h ‸* c[i])"),
     ("gradbench/ode.iv", "y[i] + h / 2 ‸* b[i]"),
-    ("iris/iris.iv", "let z = ‸linalg.solve_lower(l[c]"),
-    ("bundle/bundle.iv", "-> [3]f64 = ‸turned(-camera"),
-    ("perceptron/perceptron.iv", "images[_, ‸first..first"),
-    ("deblur/deblur.iv", "‸blurred_back(blurred(x, c), c) +"),
+    ("iris/iris.iv", "linalg.solve_lower(‸l[c]"),
+    ("bundle/bundle.iv", "turned(-camera[0..3], -‸camera"),
+    ("perceptron/perceptron.iv", "loss(model, ‸images[_, first"),
+    ("deblur/deblur.iv", "def ‸pulled"),
 ];
 
 /// The programs of `examples/`.

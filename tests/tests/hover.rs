@@ -69,7 +69,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("logistic.iv", "softplus(-score(w, ‸x[i])) else"),
     ("logistic.iv", "w.weights ‸- rate * g.weights"),
     ("gradbench/gmm.iv", "  in\n    ‸likelihood\n"),
-    ("gradbench/kmeans.iv", "‸slope"),
+    ("gradbench/kmeans.iv", "‸slope[c, j] /"),
     ("gradbench/gmm.iv", "    likelihood\n      ‸- f64(n)"),
     ("gradbench/ode.iv", "change(x, for i: y[i] + h ‸* c[i])"),
     ("gradbench/ode.iv", "y[i] + h / 2 ‸* b[i]"),

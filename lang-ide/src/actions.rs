@@ -1,4 +1,4 @@
-//! What can be done with the code at a place: mend a name, put in the adjoint or the forward derivative of a definition, write down what
+//! What can be done with the code at a place: mend a name or a size, put in the adjoint or the forward derivative of a definition, write down what
 //! was inferred, give a name to an expression.
 
 use lang_core::base::Span;
@@ -13,7 +13,7 @@ use crate::fixes::fixes;
 use crate::hints::{Wanted, hints};
 use crate::names::uses;
 use crate::views::{Stage, view};
-use crate::{Edit, Location};
+use crate::{Edit, Location, sizes};
 
 /// What kind of change.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -53,6 +53,7 @@ pub fn actions(session: &Session, module: &str, selected: Span) -> Vec<Action> {
     }
     all.extend(inferred(session, module, &item, selected));
     all.extend(fixes(session, &item, selected));
+    all.extend(sizes::fixes(session, &item, selected));
     all
 }
 

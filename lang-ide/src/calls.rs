@@ -3,12 +3,13 @@
 
 use lang_core::base::{GlobalName, Name, Span};
 use lang_core::session::{ItemRef, Session};
-use lang_core::syntax::ast::{Expr, Item};
+use lang_core::syntax::ast::{Expr, ExprId, Item};
 use lang_core::syntax::split::ItemKind;
 
 use crate::Location;
-use crate::costs::shares;
+use crate::costs::{in_all, shares};
 use crate::find::occurrences;
+use crate::hover::node_at;
 use crate::names::{Role, Use, What, name_at, untyped_uses};
 use crate::symbols::one_line;
 
@@ -40,15 +41,29 @@ pub struct Calls {
     pub work: Option<String>,
 }
 
-/// The work of the calls of what stands at these places, without that of their arguments; of a definition that is passed
-/// on there is none.
+/// The work of the calls of what stands at these places, without that of their arguments where it can be told apart: of its
+/// derivatives, too, as in `grad(f)(x)`. Of a definition that is passed on there is none.
 fn work(session: &Session, from: &ItemRef, places: &[Span]) -> Option<String> {
     let parsed = session.tree(from)?;
     let exprs = &parsed.tree.exprs;
-    let called = |of: Span| places.iter().any(|at| of.shift(from.start).end == at.end);
-    let calls = exprs.iter().filter(|(_, e)| matches!(e.kind, Expr::Call(of, _) if called(exprs[of].span)));
+    let is_place = |e: ExprId| places.iter().any(|at| exprs[e].span.shift(from.start).end == at.end);
+    let derived = |e: ExprId| match &exprs[e].kind {
+        Expr::Call(_, args) => args.first().is_some_and(|of| is_place(of.value)),
+        _ => false,
+    };
+    let calls = exprs.iter().filter(|(_, e)| matches!(e.kind, Expr::Call(of, _) if is_place(of) || derived(of)));
     let calls: Vec<Span> = calls.map(|(_, e)| e.span).collect();
-    shares(session, &from.global, &|at| calls.contains(at)).0
+    let share = shares(session, &from.global, &|at| calls.contains(at)).0;
+    // In a loop and at the top level the calls have no statements of their own.
+    let each = || {
+        let checked = session.checked_item(from)?;
+        let each = calls.iter().map(|at| {
+            let node = node_at(from, &checked.body, *at)?;
+            session.evaluations(&from.global, node).as_deref().and_then(in_all)
+        });
+        each.collect::<Option<Vec<String>>>().filter(|all| !all.is_empty()).map(|all| all.join(" + "))
+    };
+    share.or_else(each)
 }
 
 /// The definition named at a place; elsewhere the item that stands there.

@@ -1,17 +1,17 @@
 //! What a definition costs, in the words of a lens and of a hover: the work of the function, of its forward derivative
-//! and of its adjoint as formulas in the sizes, and the certificate in one line.
+//! and of its adjoint as formulas in the sizes, and the certificate in one line. Derivatives are counted as their texts
+//! compute them: without the value of the function.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use lang_core::base::{GlobalName, Span};
 use lang_core::certify::{Verdict, Why};
 use lang_core::cost::{Bound, Cost, number};
 use lang_core::count::{Formula, Piece, Ratio};
-use lang_core::ir::core::Callee;
 use lang_core::predicate::{Atom, Context, Poly, Pred};
-use lang_core::session::Session;
+use lang_core::session::{Evaluations, Session, Term};
 use lang_core::source::shown_callee;
+use lang_core::types::tree::TId;
 
 /// The costs of a definition.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -22,6 +22,8 @@ pub struct Costs {
     pub forward: Option<Figures>,
     /// And of its adjoint.
     pub adjoint: Option<Figures>,
+    /// The same of the adjoint with the value of the function.
+    pub valued: Option<Figures>,
     /// The certificate: how much dearer the adjoint is.
     pub certificate: Option<Certificate>,
 }
@@ -59,9 +61,10 @@ pub fn costs(session: &Session, def: &GlobalName) -> Option<Costs> {
     let primal = session.cost(&callee)?;
     let mut costs = Costs { primal: Some(figures(&primal)), ..Costs::default() };
     if let Some([forward, adjoint]) = session.derivatives(&callee) {
-        costs.forward = session.cost(&forward).map(|c| figures(&c));
-        costs.adjoint = session.cost(&adjoint).map(|c| figures(&c));
-        costs.certificate = session.bound(&adjoint).map(|b| certificate(&b, &primal));
+        costs.forward = session.cost_alone(&forward).map(|c| figures(&c));
+        costs.adjoint = session.cost_alone(&adjoint).map(|c| figures(&c));
+        costs.valued = session.cost(&adjoint).map(|c| figures(&c));
+        costs.certificate = session.bound_alone(&adjoint).map(|b| certificate(&b, &primal));
     }
     Some(costs)
 }
@@ -70,17 +73,78 @@ pub fn costs(session: &Session, def: &GlobalName) -> Option<Costs> {
 #[must_use]
 pub fn shares(session: &Session, def: &GlobalName, such: &dyn Fn(&Span) -> bool) -> (Option<String>, Option<String>) {
     let Some(callee) = shown_callee(session, def) else { return (None, None) };
-    let share = |callee: &Arc<Callee>| {
-        let cost = session.cost(callee)?;
-        let inside = |(item, at): &(GlobalName, Span)| item == def && such(at);
-        let terms = session.terms(callee).into_iter().filter(|t| t.place.as_ref().is_some_and(inside));
-        let work = terms.map(|t| t.amount.work).reduce(|a, b| a.add(&b))?;
-        // Of a whole that sizes tell, a part that they do not is not told.
-        let told = !has_symbols(&work) || has_symbols(&cost.total.work) || bounded(&work, &cost).is_some();
-        (told && !work.pieces().is_empty()).then(|| formula(&work, &cost))
+    let primal = session.cost(&callee).and_then(|cost| {
+        let terms = session.terms(&callee).into_iter();
+        shown(&share(terms, def, such)?, &cost)
+    });
+    let adjoint = session.derivatives(&callee).and_then(|[_, adjoint]| {
+        let cost = session.cost_alone(&adjoint)?;
+        let terms = session.terms_alone(&adjoint).into_iter().map(|(term, _)| term);
+        shown(&share(terms, def, such)?, &cost)
+    });
+    (primal, adjoint)
+}
+
+/// The work of the terms at such places of a definition.
+fn share(terms: impl Iterator<Item = Term>, def: &GlobalName, such: &dyn Fn(&Span) -> bool) -> Option<Formula> {
+    let inside = |(item, at): &(GlobalName, Span)| item == def && such(at);
+    let terms = terms.filter(|t| t.place.as_ref().is_some_and(inside));
+    terms.map(|t| t.amount.work).reduce(|a, b| a.add(&b))
+}
+
+/// A part of a cost; of a whole that sizes tell, a part that they do not is not told.
+fn shown(work: &Formula, cost: &Cost) -> Option<String> {
+    let told = !has_symbols(work) || has_symbols(&cost.total.work) || bounded(work, cost).is_some();
+    (told && !work.pieces().is_empty()).then(|| formula(work, cost))
+}
+
+/// What all evaluations of a product that the sum at `sum` multiplies as it adds cost, and what the adjoint computes for it.
+/// There the product has all that the sum costs but additions.
+#[must_use]
+pub fn shares_of_product(
+    session: &Session,
+    def: &GlobalName,
+    node: TId,
+    sum: Span,
+) -> (Option<String>, Option<String>) {
+    let found = session.evaluations(def, node);
+    let all = found.as_ref().and_then(|of| Some((of.work.as_ref()?.1.clone(), of)));
+    let adjoint = || {
+        let [_, adjoint] = session.derivatives(&shown_callee(session, def)?)?;
+        let cost = session.cost_alone(&adjoint)?;
+        let (values, own): (Vec<_>, Vec<_>) = session.terms_alone(&adjoint).into_iter().partition(|(_, value)| *value);
+        let here = |terms: Vec<(Term, bool)>| share(terms.into_iter().map(|(term, _)| term), def, &|at| *at == sum);
+        let own = here(own).unwrap_or_default();
+        let again = here(values).filter(|of| !of.pieces().is_empty());
+        let work = match (again, &all) {
+            (None, _) => own,
+            (Some(_), Some((all, of))) if !of.most => own.add(all),
+            (Some(again), _) => own.add(&again),
+        };
+        shown(&work, &cost)
     };
-    let adjoint = session.derivatives(&callee).and_then(|[_, adjoint]| share(&adjoint));
-    (share(&callee), adjoint)
+    (all.as_ref().map(|(all, of)| at_most(of, all)), adjoint())
+}
+
+/// What all evaluations of an expression in the body of a loop cost: one, and all; and the same of its adjoint.
+#[must_use]
+pub fn repeated(of: &Evaluations) -> (Option<String>, Option<String>) {
+    let told = |both: &Option<(Formula, Formula)>| {
+        let (one, all) = both.as_ref().filter(|(one, _)| !one.pieces().is_empty())?;
+        Some(format!("{}, in all {}", formula(one, &of.cost), at_most(of, all)))
+    };
+    (told(&of.work), told(&of.adjoint))
+}
+
+/// What all evaluations of an expression cost.
+#[must_use]
+pub fn in_all(of: &Evaluations) -> Option<String> {
+    Some(at_most(of, &of.work.as_ref()?.1))
+}
+
+/// A formula of all evaluations.
+fn at_most(of: &Evaluations, all: &Formula) -> String {
+    format!("{}{}", if of.most { "≤ " } else { "" }, formula(all, &of.cost))
 }
 
 /// A longer formula does not stand in a line of code.
@@ -95,6 +159,21 @@ pub fn brief(formula: &str) -> String {
         _ if cases > 1 => format!("in {cases} cases"),
         _ => formula.chars().take(LONGEST).chain(['…']).collect(),
     }
+}
+
+/// The cases of a formula that is written out.
+#[must_use]
+pub fn cases(formula: &str) -> Vec<&str> {
+    let (mut all, mut from, mut depth) = (Vec::new(), 0, 0_i32);
+    for (at, c) in formula.char_indices() {
+        depth += i32::from(c == '(') - i32::from(c == ')');
+        if depth == 0 && formula.get(at..).is_some_and(|rest| rest.starts_with(", ") && !rest.starts_with(", in all")) {
+            all.extend(formula.get(from..at));
+            from = at + 2;
+        }
+    }
+    all.extend(formula.get(from..));
+    all
 }
 
 /// A formula of a cost as people write it, in sizes alone: where data decide a part of it, what it is at most.

@@ -5,8 +5,9 @@ use lang_core::base::{Code, Diagnostic, Span};
 use lang_core::resolve::suggest::nearest;
 use lang_core::resolve::{Names, words};
 use lang_core::session::{ItemRef, Session};
-use lang_core::syntax::lexer::lex;
+use lang_core::syntax::lexer::{Spanned, Token, lex};
 use lang_core::syntax::parser::parse_split;
+use lang_core::syntax::token::Sym;
 
 use crate::actions::{Action, ActionKind};
 use crate::completion::{Completion, CompletionKind, complete};
@@ -19,7 +20,43 @@ pub(crate) fn fixes(session: &Session, item: &ItemRef, selected: Span) -> Vec<Ac
         u.what == What::Unknown && u.role == Role::Use && u.span.start <= selected.end && selected.start <= u.span.end
     });
     let of_names = unknown.flat_map(|u| of_name(session, &item.module, &u.name, u.span));
-    of_names.chain(brackets(session, item, selected)).collect()
+    of_names.chain(brackets(session, item, selected)).chain(powers(session, item, selected)).collect()
+}
+
+/// `x ** 2` on the lines that are selected is `x^2`. Offered where the item has no error of syntax then.
+fn powers(session: &Session, item: &ItemRef, selected: Span) -> Option<Action> {
+    let parsed = session.tree(item)?;
+    if !parsed.diagnostics.iter().any(Diagnostic::is_error) {
+        return None;
+    }
+    let tokens = lex(&item.text).tokens;
+    let is_star = |t: &Spanned| t.token == Token::Sym(Sym::Star);
+    let mut all: Vec<Span> = Vec::new();
+    for (first, second) in tokens.iter().zip(tokens.iter().skip(1)) {
+        if is_star(first) && is_star(second) && first.span.end == second.span.start {
+            all.push(first.span.to(second.span));
+        }
+    }
+    all.iter().find(|span| on_lines(item, selected, **span))?;
+    let mut mended = item.text.to_string();
+    all.iter().rev().for_each(|span| mended.replace_range(span.range(), "^"));
+    if parse_split(item.kind, &mended).diagnostics.iter().any(Diagnostic::is_error) {
+        return None;
+    }
+    let edit = |span: &Span| {
+        let at = Location { module: item.module.clone(), span: span.shift(item.start) };
+        Edit { at, text: "^".to_owned() }
+    };
+    let title = "Write the power with `^`".to_owned();
+    Some(Action { title, kind: ActionKind::Fix, edits: all.iter().map(edit).collect() })
+}
+
+/// Does a place of an item begin on the lines that are selected?
+fn on_lines(item: &ItemRef, selected: Span, place: Span) -> bool {
+    let begin = selected.start.saturating_sub(item.start) as usize;
+    let end = selected.end.saturating_sub(item.start) as usize;
+    let line = |at: usize| item.text.get(..at).map(|before| before.matches('\n').count());
+    (line(begin)..=line(end)).contains(&line(place.start as usize))
 }
 
 /// So many places are tried for a bracket.
@@ -30,12 +67,7 @@ const MOST_PLACES: usize = 64;
 fn brackets(session: &Session, item: &ItemRef, selected: Span) -> Option<Action> {
     let parsed = session.tree(item)?;
     let lone = |d: &&Diagnostic| d.code == Code::E0002 && d.related.is_empty();
-    let on_lines = |d: &&Diagnostic| {
-        let begin = selected.start.saturating_sub(item.start) as usize;
-        let end = selected.end.saturating_sub(item.start) as usize;
-        let line = |at: usize| item.text.get(..at).map(|before| before.matches('\n').count());
-        (line(begin)..=line(end)).contains(&line(d.span.start as usize))
-    };
+    let on_lines = |d: &&Diagnostic| on_lines(item, selected, d.span);
     let span = parsed.diagnostics.iter().filter(lone).find(on_lines)?.span;
     let bracket = item.text.get(span.range())?;
     let close = match bracket {

@@ -6,7 +6,7 @@ use lang_core::count::Formula;
 use lang_core::predicate::LocalId;
 use lang_core::resolve::{LocalKind, words};
 use lang_core::session::{ItemRef, Session};
-use lang_core::source::{Entries, Told};
+use lang_core::source::{Entries, Told, mentioned};
 use lang_core::syntax::ast::{self, ExprId, Item, Pat, PatId, Tree};
 use lang_core::syntax::ops::{BinOp, BinderKind};
 use lang_core::syntax::split::ItemKind;
@@ -16,6 +16,7 @@ use lang_core::types::ty::Type;
 use crate::costs::{self, costs};
 use crate::names::{Role, Use, What, name_at};
 use crate::views::{self, Stage};
+use crate::written;
 
 /// A longer adjoint is cut; the view has all of it.
 const MOST_LINES: usize = 30;
@@ -169,7 +170,13 @@ pub fn hover(session: &Session, module: &str, at: u32, depth: Depth) -> Option<H
         let called = matches!(begun.kind, ast::Expr::Call(..));
         word = told.map(|told| Hover { docs: documented(&found.name, Some(called)), ..told });
     }
-    let span = span.or_else(|| innermost(&parsed.tree, at.checked_sub(item.start)?))?;
+    let span = match span {
+        Some(span) => span,
+        None => match written::told(session, &item, &parsed.tree, at, depth) {
+            Some(told) => return Some(told),
+            None => innermost(&parsed.tree, at.checked_sub(item.start)?)?,
+        },
+    };
     let shown = shown(session, &item, span, depth);
     match (shown, word) {
         (Some(mut shown), Some(word)) => {
@@ -266,7 +273,7 @@ fn innermost(tree: &Tree, at: u32) -> Option<Span> {
 
 /// The node of the typed tree that stands for an expression: of several at one place the outermost, but for those of a
 /// top-level `let` that hold all that it binds, and each of it.
-fn node_at(item: &ItemRef, body: &Body, span: Span) -> Option<TId> {
+pub(crate) fn node_at(item: &ItemRef, body: &Body, span: Span) -> Option<TId> {
     let root = body.root.filter(|root| item.kind == ItemKind::Let && body.nodes[*root].span == span);
     let bound = |id: TId| matches!(body.nodes[id].kind, Expr::Local(_));
     let binds = |id: TId, node: &Node| match &node.kind {
@@ -289,31 +296,14 @@ fn typed(text: &str, body: &Body, node: TId) -> String {
 /// What an expression costs, and its derivatives.
 fn expression(session: &Session, item: &ItemRef, body: &Body, node: TId, depth: Depth, told: &mut Hover) {
     let def = &item.global;
-    if session.signature(def).is_none() {
-        return;
-    }
     if depth == Depth::Quick {
         told.pending = true;
         return;
     }
-    if let Some(cost) = session.cost_inside(def, node) {
-        let mut text = costs::formula(&cost.total.work, &cost);
-        let span = body.nodes[node].span;
-        let within = |at: &Span| span.start <= at.start && at.end <= span.end;
-        let (primal, adjoint) = match is_contracted(body, node) {
-            true => (None, None),
-            false => costs::shares(session, def, &within),
-        };
-        match primal {
-            // The same, and where.
-            Some(all) if all.strip_prefix(&text).is_some_and(|rest| rest.is_empty() || rest.starts_with(" where")) => {
-                text = all;
-            }
-            Some(all) => text = format!("{text}, in all {all}"),
-            None => {}
-        }
-        told.rows.push(("work".to_owned(), text));
-        told.rows.extend(adjoint.map(|work| ("work in the adjoint".to_owned(), work)));
+    told.rows.extend(work(session, def, body, node));
+    if session.signature(def).is_none() {
+        // Nothing varies in what is evaluated once.
+        return;
     }
     match session.partials(def, node) {
         // By itself.
@@ -352,8 +342,38 @@ fn expression(session: &Session, item: &ItemRef, body: &Body, node: TId, depth: 
     }
 }
 
-/// Is it a product whose terms are multiplied as they are added up? What that takes stands at the sum.
-fn is_contracted(body: &Body, node: TId) -> bool {
+/// The work of one evaluation and of all, and the share of the adjoint.
+fn work(session: &Session, def: &GlobalName, body: &Body, node: TId) -> Vec<(String, String)> {
+    let Some(cost) = session.cost_inside(def, node) else { return Vec::new() };
+    let mut text = costs::formula(&cost.total.work, &cost);
+    let row = |what: &str, of: Option<String>| of.map(|of| (what.to_owned(), in_cases(of)));
+    let evaluations = session.evaluations(def, node);
+    if let Some(of) = evaluations.as_deref().filter(|of| of.again) {
+        let (all, adjoint) = costs::repeated(of);
+        let own = row("work of its adjoint", adjoint);
+        return row("work", Some(all.unwrap_or(text))).into_iter().chain(own).collect();
+    }
+    let span = body.nodes[node].span;
+    let within = |at: &Span| span.start <= at.start && at.end <= span.end;
+    let is_def = session.signature(def).is_some();
+    let (primal, adjoint) = match contraction(body, node) {
+        Some(sum) => costs::shares_of_product(session, def, node, sum),
+        None if is_def => costs::shares(session, def, &within),
+        None => (evaluations.as_deref().and_then(costs::in_all), None),
+    };
+    match primal {
+        // The same, and where.
+        Some(all) if all.strip_prefix(&text).is_some_and(|rest| rest.is_empty() || rest.starts_with(" where")) => {
+            text = all;
+        }
+        Some(all) => text = format!("{text}, in all {all}"),
+        None => {}
+    }
+    row("work", Some(text)).into_iter().chain(row("work in the adjoint", adjoint)).collect()
+}
+
+/// The sum that multiplies as it adds up what this is, a product.
+fn contraction(body: &Body, node: TId) -> Option<Span> {
     let is_product = |of: TId| matches!(body.nodes[of].kind, Expr::Arith(BinOp::Mul, ..));
     let of = |mut inner: TId| {
         while let Expr::Guard(_, next) | Expr::Neg(next) | Expr::Checked(_, next) = &body.nodes[inner].kind {
@@ -361,11 +381,11 @@ fn is_contracted(body: &Body, node: TId) -> bool {
         }
         inner
     };
-    let mut sums = body.nodes.iter().filter_map(|(_, n)| match &n.kind {
-        Expr::Binder { kind: BinderKind::Sum, body, .. } => Some(*body),
-        _ => None,
+    let sum = body.nodes.iter().find(|(_, n)| match &n.kind {
+        Expr::Binder { kind: BinderKind::Sum, body, .. } => of(*body) == node,
+        _ => false,
     });
-    is_product(node) && sums.any(|inner| of(inner) == node)
+    sum.filter(|_| is_product(node)).map(|(_, n)| n.span)
 }
 
 /// Is there nothing but 1 by the expression itself?
@@ -378,10 +398,29 @@ fn is_itself(all: &[Told], code: &str) -> bool {
 /// A longer text does not stand in a cell.
 const LONGEST_CELL: usize = 240;
 
+/// A longer text is cut where a space is.
 fn in_a_cell(text: String) -> String {
-    match text.char_indices().nth(LONGEST_CELL) {
-        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
-        None => text,
+    let Some((at, _)) = text.char_indices().nth(LONGEST_CELL) else { return text };
+    let first = text.get(..at).unwrap_or_default();
+    let (whole, _) = first.rsplit_once(' ').unwrap_or((first, ""));
+    format!("{whole} …")
+}
+
+/// A formula in a cell: of many cases the first, and how many more there are.
+fn in_cases(formula: String) -> String {
+    let cases = costs::cases(&formula);
+    let mut long = 0;
+    let fit = cases.iter().take_while(|case| {
+        long += case.chars().count() + 2;
+        long <= LONGEST_CELL
+    });
+    let fit = fit.count().max(1);
+    match cases.len().saturating_sub(fit) {
+        0 => formula,
+        more => {
+            let word = if more == 1 { "case" } else { "cases" };
+            format!("{}, and {more} more {word}", cases.iter().take(fit).copied().collect::<Vec<_>>().join(", "))
+        }
     }
 }
 
@@ -453,7 +492,15 @@ fn named(session: &Session, item: &ItemRef, found: &Use, depth: Depth) -> Option
         }
         What::Word(_) => {
             let all = words::describe(&found.name);
-            let first = all.first()?;
+            let Some(first) = all.first() else {
+                let doc = written::label(&found.name)?;
+                return Some(Hover {
+                    code: format!("{}:", found.name),
+                    what: "named argument".to_owned(),
+                    docs: doc.to_owned(),
+                    ..told
+                });
+            };
             told.code.clone_from(&first.signature);
             told.what = first.kind.to_owned();
             told.docs = documented(&found.name, None);
@@ -472,7 +519,7 @@ fn received(told: &mut Hover, name: &str) {
         told.lets = lets;
     }
     told.rows.retain(|(what, _)| what.starts_with(COTANGENT));
-    told.lets.retain(|_| !told.rows.is_empty());
+    told.lets = mentioned(&told.lets, told.rows.iter().map(|(_, text)| text.as_str()));
     let texts = || told.rows.iter().map(|(_, text)| text).chain(&told.lets);
     let hides = |note: &&String| match note.strip_suffix(HIDES).and_then(|note| note.split('`').nth(1)) {
         Some(own) => texts().any(|text| text.contains(own)),
@@ -536,7 +583,7 @@ fn definition(session: &Session, name: &GlobalName, found: &Use, depth: Depth, t
         return Some(());
     }
     let Some(costs) = costs(session, name) else { return Some(()) };
-    let mut row = |what: &str, of: Option<String>| told.rows.extend(of.map(|of| (what.to_owned(), of)));
+    let mut row = |what: &str, of: Option<String>| told.rows.extend(of.map(|of| (what.to_owned(), in_cases(of))));
     row("work", costs.primal.map(|c| c.work));
     row("forward", costs.forward.map(|c| c.work));
     row("adjoint", costs.adjoint.map(|c| c.work));

@@ -2,7 +2,8 @@
 
 use lang_core::base::{GlobalName, Name, Span};
 use lang_core::session::{ItemRef, Session};
-use lang_core::syntax::ast::Item;
+use lang_core::syntax::ast::{Expr, ExprId, Item};
+use lang_core::syntax::parser::parse_expr;
 use lang_core::types::ty::{Scalar, Type};
 
 use crate::costs::{Costs, brief, costs};
@@ -12,7 +13,7 @@ use crate::costs::{Costs, brief, costs};
 pub enum Lens {
     /// It tells the costs, which [`cost_title`] makes when it is seen.
     Cost,
-    /// It evaluates the definition, which takes no arguments; without a name, it runs the file.
+    /// It evaluates the definition, on the arguments of an example if it takes any; without a name, it runs the file.
     Run,
     /// It opens a view of the definition.
     View(&'static str),
@@ -52,7 +53,7 @@ fn of_item(session: &Session, item: &ItemRef) -> Vec<LensAt> {
     let span = def.name.span.shift(item.start);
     let at = |lens| LensAt { span, def: def.name.name.clone(), lens };
     let mut all = vec![at(Lens::Cost)];
-    if def.params.is_empty() {
+    if def.params.is_empty() || example(session, item).is_some() {
         all.push(at(Lens::Run));
     }
     let signature = session.signature(&item.global);
@@ -74,18 +75,46 @@ fn has_real(ty: &Type) -> bool {
     }
 }
 
+/// What begins the line of a comment whose expression is evaluated.
+pub const ASKED: &str = "-- >>> ";
+
+/// The expression of a line, if it is such a comment.
+#[must_use]
+pub fn asked(line: &str) -> Option<&str> {
+    line.trim().strip_prefix(ASKED).map(str::trim).filter(|expression| !expression.is_empty())
+}
+
+/// An expression that calls a definition: that of a comment of its file, else the first example of its documentation.
+fn example(session: &Session, item: &ItemRef) -> Option<String> {
+    let calls = |expression: &str| {
+        let parsed = parse_expr(expression);
+        let name = |e: ExprId| matches!(&parsed.tree.exprs[e].kind, Expr::Name(name) if *name == item.name);
+        let called = parsed.tree.exprs.iter().any(|(_, e)| matches!(&e.kind, Expr::Call(of, _) if name(*of)));
+        called && parsed.diagnostics.is_empty()
+    };
+    let text = session.text(&item.module)?;
+    let comment = text.lines().filter_map(asked).find(|expression| calls(expression)).map(str::to_owned);
+    comment.or_else(|| {
+        let docs = &session.tree(item)?.tree.docs;
+        let (_, block) = docs.split_once("```iverson\n")?;
+        let (block, _) = block.split_once("\n```")?;
+        Some(block.to_owned()).filter(|block| calls(block))
+    })
+}
+
 /// The expression that evaluates what a name stands for.
 ///
 /// # Errors
-/// Why there is none: it takes arguments.
+/// Why there is none: it takes arguments, and nothing calls it with any.
 pub fn evaluation(session: &Session, module: &str, name: &str) -> Result<String, String> {
     let item = session.item(&GlobalName::new(module, name));
     let parsed = item.as_ref().and_then(|item| session.tree(item));
     match parsed.as_ref().map(|p| &p.tree.item) {
         Some(Item::Let(_)) => Ok(name.to_owned()),
         Some(Item::Def(def)) if !def.params.is_empty() => {
-            let text = format!("`{name}` takes arguments: a comment `-- >>> {name}(…)` gives it some and is evaluated");
-            Err(text)
+            item.and_then(|item| example(session, &item)).ok_or_else(|| {
+                format!("`{name}` takes arguments: a comment `{ASKED}{name}(…)` gives it some and is evaluated")
+            })
         }
         _ => Ok(format!("{name}()")),
     }

@@ -31,7 +31,9 @@ pub mod hints;
 pub mod hover;
 pub mod lenses;
 mod links;
+mod sizes;
 pub mod views;
+mod written;
 
 pub use lang_core::base::{Code, Diagnostic, GlobalName, Label, ModuleName, Severity, Span};
 pub use lang_core::session::{Found, LIBRARY, Session, Snapshot, Stop, module_name};

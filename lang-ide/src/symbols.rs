@@ -268,6 +268,9 @@ fn has_letters(text: &str, query: &str) -> bool {
     fit(text, query).is_some()
 }
 
+/// How a query fits a name that has its letters anywhere.
+pub(crate) const SCATTERED: u32 = 4;
+
 /// How well a query fits a name, 0 best; nothing if its letters are not there in order. Capitals count only where
 /// the query has them.
 pub(crate) fn fit(name: &str, query: &str) -> Option<u32> {
@@ -298,7 +301,7 @@ pub(crate) fn fit(name: &str, query: &str) -> Option<u32> {
     }
     match (initials.peek(), wanted.peek()) {
         (None, _) => Some(3),
-        (_, None) => Some(4),
+        (_, None) => Some(SCATTERED),
         _ => None,
     }
 }

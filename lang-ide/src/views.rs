@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use lang_core::base::{GlobalName, Span};
-use lang_core::ir::core::E;
+use lang_core::ir::core::{E, Outside, Reason};
 use lang_core::ir::origin::{Ancestor, Origin};
 use lang_core::ir::ssa::{Rhs, Ssa, Var};
 use lang_core::session::Session;
@@ -15,6 +15,7 @@ use lang_core::syntax::parser::parse_item;
 use crate::Location;
 use crate::costs::{Figures, costs};
 use crate::links;
+use crate::symbols::one_line;
 
 /// A form of a definition.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -73,8 +74,7 @@ pub fn view(session: &Session, module: &str, def: &str, stage: Stage) -> Result<
     let Some(callee) = source::shown_callee(session, &name) else {
         return Err(format!("there is no definition `{def}` here"));
     };
-    let stages =
-        session.stages(&callee).map_err(|why| format!("`{def}` has no core form: there is {}", why.what.phrase()))?;
+    let stages = session.stages(&callee).map_err(|why| broken(session, &name, &why))?;
     let plain = |text: String| View { text, is_program: false, begins: 0, note: None, lines: Vec::new() };
     Ok(match stage {
         Stage::Core | Stage::Lifted => {
@@ -103,6 +103,20 @@ pub fn view(session: &Session, module: &str, def: &str, stage: Stage) -> Result<
     })
 }
 
+/// Why a definition has no forms; of a mistake, which one and where.
+fn broken(session: &Session, def: &GlobalName, why: &Outside) -> String {
+    let mistake = || {
+        let item = session.item(&why.item).filter(|_| why.what == Reason::Errors)?;
+        let found = session.diagnostics(&item.module);
+        let first = found.into_iter().find(|d| d.is_error() && item.span().touches(d.span.start))?;
+        let line = session.text(&item.module)?.get(..first.span.start as usize)?.matches('\n').count() + 1;
+        let place = if item.module == def.module { String::new() } else { format!(" of {}", item.module) };
+        Some(format!("there is a mistake in line {line}{place}: {}", first.message))
+    };
+    let name = &def.name;
+    mistake().unwrap_or_else(|| format!("`{name}` has no core form: there is {}", why.what.phrase()))
+}
+
 fn text_of(origin: &Origin) -> Option<Span> {
     match origin.ancestor {
         Ancestor::Text(span) if span.start < span.end => Some(span),
@@ -112,8 +126,8 @@ fn text_of(origin: &Origin) -> Option<Span> {
 
 fn derivative(session: &Session, def: &GlobalName, which: Which) -> Result<View, String> {
     let text = session.item(def).map(|item| item.text).unwrap_or_default();
-    let shown = source::show(session, session, &session.view(), def, &text, which)
-        .map_err(|why| format!("`{}` has no core form: there is {}", def.name, why.what.phrase()))?;
+    let shown =
+        source::show(session, session, &session.view(), def, &text, which).map_err(|why| broken(session, def, &why))?;
     match shown {
         Shown::Source(made) => {
             let text = made.whole();
@@ -212,6 +226,9 @@ fn merged(ssa: &Ssa, made: &source::Definition, of: &[Var]) -> Vec<Var> {
     found
 }
 
+/// An expression, or a formula in a column, that is longer is cut, or stands out.
+const WIDEST: usize = 60;
+
 fn cost(session: &Session, def: &GlobalName) -> Result<View, String> {
     let costs = costs(session, def).ok_or_else(|| format!("`{}` has no cost that is counted", def.name))?;
     let mut text = format!("{}\n\n", def.name);
@@ -221,12 +238,13 @@ fn cost(session: &Session, def: &GlobalName) -> Result<View, String> {
         rows.extend(figures.tests.clone().map(|tests| ("tests", tests)));
         rows.extend(figures.kept.clone().map(|kept| ("kept bytes", format!("≤ {kept}"))));
         for (k, (what, formula)) in rows.iter().enumerate() {
-            text += &format!("{:<8} {what:<10}  {formula}\n", if k == 0 { of } else { "" });
+            text += &format!("{:<14} {what:<10}  {formula}\n", if k == 0 { of } else { "" });
         }
     };
     told("primal", &costs.primal);
     told("forward", &costs.forward);
     told("adjoint", &costs.adjoint);
+    told("value, adjoint", &costs.valued);
     if let Some(certificate) = &costs.certificate {
         text += &format!("\n{}\n", certificate.line);
     }
@@ -236,8 +254,15 @@ fn cost(session: &Session, def: &GlobalName) -> Result<View, String> {
     if !terms.is_empty() {
         text += "\nwhere the work is\n";
     }
+    let source = session.text(&def.module).unwrap_or_default();
+    let wide = terms.iter().map(|(_, work)| work.chars().count()).filter(|n| *n <= WIDEST).max().unwrap_or(0);
     for (k, (place, work)) in (at..).zip(&terms) {
-        text += &format!("  {work}\n");
+        let of = source.get(place.span.range()).map(one_line).unwrap_or_default();
+        let of = match of.char_indices().nth(WIDEST) {
+            Some((end, _)) => format!("{}…", of.get(..end).unwrap_or_default()),
+            None => of,
+        };
+        text += &format!("  {work:<wide$}  {of}\n");
         lines.push((k, vec![place.span]));
     }
     Ok(View { text, is_program: false, begins: 0, note: None, lines })

@@ -52,18 +52,18 @@ fn lenses_tell_costs() {
         out += &format!("{}: {text}\n", lens.def);
     }
     expect![[r#"
-            conv: work 2·n·m − 2·m² − n + 3·m − 1 · ∇ in 6 cases · ≤ 3× proved
-            conv: adjoint
-            conv: forward
-            conv: ssa
-            spread: work 4·n − 1 · ∇ 8·n − 1 · ≤ 2× proved
-            spread: adjoint
-            spread: forward
-            spread: ssa
-            main: work 7
-            main: run
-            main: ssa
-        "#]]
+        conv: work 2·n·m − 2·m² − n + 3·m − 1 · ∇ in 6 cases · ≤ 2× proved
+        conv: adjoint
+        conv: forward
+        conv: ssa
+        spread: work 4·n − 1 · ∇ 6·n · ≤ 2× proved
+        spread: adjoint
+        spread: forward
+        spread: ssa
+        main: work 7
+        main: run
+        main: ssa
+    "#]]
     .assert_eq(&out);
 }
 
@@ -109,7 +109,7 @@ def f(c: [n]f64, a: [n, n]f64) -> [n]f64 = c + (for i: sum j: a[i, j] * c[j])
         c + (for i: sum j: a[i, j] * c[j]) : [n]f64
 
         work                 2·n²
-        work in the adjoint  5·n²
+        work in the adjoint  3·n²
         ∂·[k]/∂c[j]          [j == k] * 1.0 + a[k, j]
         ∂·[k]/∂a[k, j]       c[j]
         cotangent[i]         y_adj[i]
@@ -137,16 +137,16 @@ fn hints_tell_what_is_inferred() {
         text.insert_str(hint.at as usize, &format!("⟨{}⟩", hint.text));
     }
     expect![[r#"
-            def conv(x: [n]f64, w: [m]f64) -> [n - m + 1]f64 =⟨work 2·n·m − 2·m² − n + 3·m − 1 · ∇ in 6 cases⟩
-              for i⟨ < n - m + 1⟩: sum j⟨ < m⟩: x[i + j] * w[j]
+        def conv(x: [n]f64, w: [m]f64) -> [n - m + 1]f64 =⟨work 2·n·m − 2·m² − n + 3·m − 1 · ∇ in 6 cases⟩
+          for i⟨ < n - m + 1⟩: sum j⟨ < m⟩: x[i + j] * w[j]
 
-            def spread(x: [n]f64) -> f64 =⟨work 4·n − 1 · ∇ 8·n − 1⟩
-              let mean⟨: f64⟩ = total(x) / f64(n)
-              let off⟨: [n]f64⟩ = x - mean
-              in sum i⟨ < n⟩: off[i]^2
+        def spread(x: [n]f64) -> f64 =⟨work 4·n − 1 · ∇ 6·n⟩
+          let mean⟨: f64⟩ = total(x) / f64(n)
+          let off⟨: [n]f64⟩ = x - mean
+          in sum i⟨ < n⟩: off[i]^2
 
-            def main() = spread([1.0, 2.0])⟨work 7⟩
-        "#]]
+        def main() = spread([1.0, 2.0])⟨work 7⟩
+    "#]]
     .assert_eq(&text);
 }
 
@@ -199,25 +199,27 @@ fn views_tell_where_their_lines_come_from() {
         == cost
         spread
 
-        primal   work        4·n − 1
-                 iterations  5·n + 3
-        forward  work        9·n − 2
-                 iterations  11·n + 4
-        adjoint  work        8·n − 1
-                 iterations  10·n + 4
+        primal         work        4·n − 1
+                       iterations  5·n + 3
+        forward        work        7·n − 1
+                       iterations  9·n + 4
+        adjoint        work        6·n
+                       iterations  8·n + 4
+        value, adjoint work        8·n − 1
+                       iterations  10·n + 4
 
         adjoint + io ≤ 2 · (primal + io), proved for all sizes
 
         where the work is
-          n − 1
+          n − 1  total(x)
             ← total(x)
-          1
+          1      total(x) / f64(n)
             ← total(x) / f64(n)
-          n
+          n      x - mean
             ← x - mean
-          n − 1
+          n − 1  sum i: off[i]^2
             ← sum i: off[i]^2
-          n
+          n      off[i]^2
             ← off[i]^2
     "#]]
     .assert_eq(&out);
@@ -339,6 +341,132 @@ fn brackets_without_their_partners_are_mended() {
         def f(x: f64) -> f64 = x
     "#]]
     .assert_eq(&out);
+}
+
+#[test]
+fn sizes_that_do_not_agree_are_mended() {
+    let mut out = offered("def difference(x: [n + 1]f64) -> [n + 1]f64 = for i < n: ‹›x[i + 1] - x[i]\n");
+    out += &offered("def dot(x: [n]f64, y: [n + 1]f64) -> f64 = sum i: x[i] * y[‹›i]\n");
+    out += &offered("def f(x: [n]f64) -> [n - 1]f64 = for i < n - 1: x[i]\ndef g(x: [m]f64) -> [m]f64 = ‹›f(x)\n");
+    expect![[r#"
+        == Change the size `n + 1` of the result to `n`
+        def difference(x: [n + 1]f64) -> [n]f64 = for i < n: x[i + 1] - x[i]
+        == Write down what is inferred here
+        def dot(x: [n]f64, y: [n + 1]f64) -> f64 = sum i < n: x[i] * y[i]
+        == Write the range `i < n`
+        def dot(x: [n]f64, y: [n + 1]f64) -> f64 = sum i < n: x[i] * y[i]
+        == Write the range `i < n + 1`
+        def dot(x: [n]f64, y: [n + 1]f64) -> f64 = sum i < n + 1: x[i] * y[i]
+        == Change the size `n + 1` of `y` to `n`
+        def dot(x: [n]f64, y: [n]f64) -> f64 = sum i: x[i] * y[i]
+        == Change the size `n` of `x` to `n + 1`
+        def dot(x: [n + 1]f64, y: [n + 1]f64) -> f64 = sum i: x[i] * y[i]
+        == Change the size `m` of the result to `m - 1`
+        def f(x: [n]f64) -> [n - 1]f64 = for i < n - 1: x[i]
+        def g(x: [m]f64) -> [m - 1]f64 = f(x)
+    "#]]
+    .assert_eq(&out);
+}
+
+#[test]
+fn powers_are_written_with_their_sign() {
+    let mut out = offered("def f(x: f64) -> f64 = x‹›**2 + 3.0 ** x\n");
+    out += &offered("def f(x: [n]f64) -> f64 =\n  sum i: x[i]**2‹›\n");
+    expect![[r#"
+        == Write the power with `^`
+        def f(x: f64) -> f64 = x^2 + 3.0 ^ x
+        == Write the power with `^`
+        def f(x: [n]f64) -> f64 =
+          sum i: x[i]^2
+    "#]]
+    .assert_eq(&out);
+}
+
+/// Between names there are sizes, types, and signs of the head; arguments may have names.
+#[test]
+fn places_without_names() {
+    let text = "\
+def f(x: [n + m - 1]f64, c: [m]f64) -> [n]f64 = for i < n: sum j: x[i + j] * c[j]
+let g = grad(\\(c: [2]f64): sum i: f([1.0, 2.0, 3.0], c)[i], wrt: c)([1.0, 2.0])
+do plot(g, xlabel: \"i\")
+type Model(d) = {weights: [d]f64}
+";
+    let session = session(text);
+    let mut out = String::new();
+    for what in ["[n + m", "+ m", "[m]", "-> [n]", "= for", "wrt", "xlabel", "= {", "= grad"] {
+        let at = u32::try_from(text.find(what).unwrap()).unwrap();
+        let told = hover(&session, "a.iv", at, Depth::Quick);
+        let told = told.map_or_else(|| "nothing".to_owned(), |told| told.plain().replace("\n\n", " | "));
+        out += &format!("{what}: {told}\n");
+    }
+    expect![[r#"
+        [n + m: [n + m - 1]f64 | type
+        + m: n + m - 1 : i64 | size
+        [m]: [m]f64 | type
+        -> [n]: def f(x: [n + m - 1]f64, c: [m]f64) -> [n]f64 | costs and derivatives are being computed
+        = for: def f(x: [n + m - 1]f64, c: [m]f64) -> [n]f64 | costs and derivatives are being computed
+        wrt: wrt: | named argument | By which parameters it is differentiated: `wrt: x`, `wrt: (x, y)`.
+        xlabel: xlabel: | named argument | A text at the horizontal axis.
+        = {: type Model(d) = {weights: [d]f64}
+        = grad: g : [2]f64 | let
+    "#]]
+    .assert_eq(&out);
+}
+
+/// What is evaluated once has work, and so has what a loop evaluates again and again.
+#[test]
+fn work_of_all_evaluations() {
+    let text = "\
+def f(x: [n, m]f64, k: i64) -> [n]f64 =
+  fold y = (for i: 0.0) for t < k: for i: sum j if j > i: y[i] * x[i, j]
+let x: [3, 2]f64 = for i, j: exp(f64(i + j))
+do print(total(f(x, 2)))
+";
+    let session = session(text);
+    let mut out = String::new();
+    for what in ["* x[i", "for i: sum", "exp(f64", "(f(x"] {
+        let at = u32::try_from(text.find(what).unwrap()).unwrap();
+        let told = hover(&session, "a.iv", at, Depth::Full).unwrap();
+        let rows = told.rows.iter().filter(|(row, _)| row.starts_with("work"));
+        out += &rows.map(|(row, text)| format!("{what}: {row} {text}\n")).collect::<String>();
+    }
+    expect![[r#"
+        * x[i: work 1, in all ≤ n·m·k where 0 ≤ k
+        * x[i: work of its adjoint 2, in all ≤ 2·n·m·k where 0 ≤ k
+        for i: sum: work 2·n·m − n² − 2·n where n + 1 < m, m² − 2·m + 1 where m < n, 2·n·m − n² − n − m + 1 where m ≤ n + 1 && n ≤ m, in all 2·n·m·k − n²·k − 2·n·k where n + 1 < m && 0 ≤ k, m²·k − 2·m·k + k where m < n && 0 ≤ k, and 1 more case
+        for i: sum: work of its adjoint (6·n·m − 3·n² − 5·n)/2 where n + 1 < m, (3·m² − 5·m + 2)/2 where m < n, (6·n·m − 3·n² − 3·n − 2·m + 2)/2 where m ≤ n + 1 && n ≤ m, in all (6·n·m·k − 3·n²·k − 5·n·k)/2 where n + 1 < m && 0 ≤ k, (3·m²·k − 5·m·k + 2·k)/2 where m < n && 0 ≤ k, and 1 more case
+        exp(f64: work 1, in all 6
+        total(f: work n − 1
+    "#]].assert_eq(&out);
+}
+
+#[test]
+fn examples_are_run() {
+    let text = "\
+--| The square.
+--| ```iverson
+--| square(3.0)
+--| ```
+def square(x: f64) -> f64 = x^2
+def cube(x: f64) -> f64 = x^3
+-- >>> cube(2.0) + 1.0
+def other(x: f64) -> f64 = cube(x)
+";
+    let session = session(text);
+    let runs = lenses(&session, "a.iv").into_iter().filter(|lens| lens.lens == Lens::Run);
+    assert_eq!(runs.map(|lens| lens.def.to_string()).collect::<Vec<_>>(), ["square", "cube"]);
+    assert_eq!(evaluation(&session, "a.iv", "square"), Ok("square(3.0)".to_owned()));
+    assert_eq!(evaluation(&session, "a.iv", "cube"), Ok("cube(2.0) + 1.0".to_owned()));
+    assert!(evaluation(&session, "a.iv", "other").is_err());
+}
+
+#[test]
+fn a_view_of_a_broken_program_tells_why() {
+    let mut session = Session::new();
+    session.set_text("a.iv", "def f(x: [n]f64) -> f64 =\n  sum i: x[i] * z[i]\ndef g(x: [n]f64) -> f64 = f(x)\n");
+    let why = |def| view(&session, "a.iv", def, Stage::Adjoint).unwrap_err();
+    assert_eq!(why("f"), "there is a mistake in line 2: `z` is not defined");
+    assert_eq!(why("g"), "there is a mistake in line 2: `z` is not defined");
 }
 
 #[test]
@@ -471,7 +599,7 @@ fn hidden_names_are_told_apart() {
         x * cos(x) : f64
 
         work                 2
-        work in the adjoint  6
+        work in the adjoint  5
         ∂/∂x1                2 * x1 * (cos(x) - x * sin(x)) * cos(x2)
         cotangent            y_adj
 
@@ -486,10 +614,11 @@ fn hidden_names_are_told_apart() {
 
         a * exp(w[i]) : f64
 
-        work       2
-        ∂/∂x[i1]   e
-        ∂/∂w[i]    e * x[i1]
-        cotangent  y_adj[i1]
+        work                 2, in all 2·n²
+        work in the adjoint  2·n² + n − 1
+        ∂/∂x[i1]             e
+        ∂/∂w[i]              e * x[i1]
+        cotangent            y_adj[i1]
 
         where
           let e = exp(w[i])
@@ -514,11 +643,11 @@ fn work_is_that_of_all_arguments() {
     };
     expect![[r#"
         pick( work: 3
-        pick( adjoint: 7 where t + 1 < n && 0 < t, 8 where t + 1 < n && t ≤ 0, 8 where 1 < n && n ≤ t + 1, 9 where n ≤ 1
+        pick( adjoint: 4 where t + 1 < n && 0 < t, 5 where t + 1 < n && t ≤ 0, 5 where 1 < n && n ≤ t + 1, 6 where n ≤ 1
         sum i work: n − 1
         sum i work in the adjoint: n − 1
         * y work: n
-        * y work in the adjoint: n + 3
+        * y work in the adjoint: n + 2
     "#]]
     .assert_eq(&["pick(", "sum i", "* y"].map(work).concat());
 }

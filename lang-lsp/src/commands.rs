@@ -56,7 +56,7 @@ pub(crate) fn execute(state: &mut State, params: &ExecuteCommandParams, reply: R
 
 type Begun = std::result::Result<(), (Error, Reply)>;
 
-/// Runs a definition that takes nothing; `main`, and no name, with all items of the file.
+/// Runs a definition, on the arguments of an example if it takes any; `main`, and no name, with all items of the file.
 fn run(state: &mut State, url: Url, name: &str, reply: Reply) -> Begun {
     let word = |c: char| c.is_alphanumeric() || c == '_' || c == '\'';
     if !name.chars().all(word) {
@@ -75,7 +75,15 @@ fn run(state: &mut State, url: Url, name: &str, reply: Reply) -> Begun {
             }
         },
     };
-    let name = if name.is_empty() { "the file".to_owned() } else { name.to_owned() };
+    let name = match &what {
+        What::Main if name.is_empty() => "the file".to_owned(),
+        What::Main => name.to_owned(),
+        What::Expression(text) => {
+            let words: Vec<&str> = text.split_whitespace().collect();
+            let text = words.join(" ");
+            text.strip_suffix("()").map_or(text.clone(), str::to_owned)
+        }
+    };
     begin(state, url, what, reply, move |state, outcome| {
         let (typ, message) = match outcome {
             Outcome::Value(value, said) => {
@@ -129,6 +137,10 @@ fn write_beneath(state: &State, url: &Url, line: usize, comment: &str, value: &s
     // Behind the last line there is none to begin at.
     if next >= lines.count() {
         new_text.insert(0, '\n');
+    }
+    // Lines end as those of the document do.
+    if text.contains("\r\n") {
+        new_text = new_text.replace('\n', "\r\n");
     }
     let clamped = |p| lines.position(text, lines.offset(text, p, state.abilities.encoding), state.abilities.encoding);
     let range = Range { start: clamped(start), end: clamped(end) };

@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 
 use crate::mistakes::{self, Mistake};
 
+pub(crate) use lang_ide::lenses::{ASKED, asked};
+
 /// What is printed may have so many bytes.
 const MOST_OUTPUT: u64 = 1 << 20;
 /// How often the child is looked at.
@@ -147,6 +149,11 @@ fn evaluate(run: &Run, stop: &AtomicBool) -> Outcome {
                 let (told, mistakes) = mistakes::read(&told);
                 Outcome::Failed(told, mistakes)
             }
+            // What the runtime says before it ends itself.
+            told if status.code().is_none() && told.contains("memory allocation of") => failed(format!(
+                "stopped as it took more than {} MiB, the limit that `iverson.evaluate.memory` sets",
+                run.memory
+            )),
             told if status.code().is_none() => failed(format!("{told}\nthe evaluation ended: {status}")),
             told => failed(told),
         },
@@ -202,16 +209,9 @@ fn gather(mut from: impl Read + Send + 'static) -> thread::JoinHandle<Vec<u8>> {
     })
 }
 
-/// What begins the line of a comment whose expression is evaluated.
-pub(crate) const ASKED: &str = "-- >>> ";
 /// What begins the line with its value, and the lines that go on with it.
 const VALUE: &str = "-- = ";
 const MORE: &str = "--   ";
-
-/// The expression of a line, if it is such a comment.
-pub(crate) fn asked(line: &str) -> Option<&str> {
-    line.trim().strip_prefix(ASKED).map(str::trim).filter(|expression| !expression.is_empty())
-}
 
 /// The lines that show a value, indented as the comment is.
 pub(crate) fn shown(value: &str, indent: &str) -> String {

@@ -1,5 +1,8 @@
 //! What the user may choose: the section `iverson` of the client's configuration. What is not there, or is no value of
-//! its kind, is as it is by default.
+//! its kind, is as it is by default; of the second the user is told.
+
+use std::cell::RefCell;
+use std::fmt::Display;
 
 use serde_json::Value;
 
@@ -16,6 +19,8 @@ pub(crate) struct Settings {
     pub(crate) seconds: u64,
     /// An evaluation may take so many MiB.
     pub(crate) memory: u64,
+    /// What is said of values that are none of their kind.
+    pub(crate) wrong: Vec<String>,
 }
 
 /// Inlay hints by kind.
@@ -62,8 +67,31 @@ impl Settings {
             let nested = format!("/{}", key.replace('.', "/"));
             section.pointer(&nested).or_else(|| section.get(key))
         };
-        let flag = |key: &str, otherwise: bool| find(key).and_then(Value::as_bool).unwrap_or(otherwise);
-        let number = |key: &str, otherwise: u64| find(key).and_then(Value::as_u64).unwrap_or(otherwise);
+        let wrong = RefCell::new(Vec::new());
+        let told = |key: &str, found: &Value, wanted: &str, otherwise: &dyn Display| {
+            let said = format!("`iverson.{key}` is {found}, and {wanted} is wanted: it is taken as {otherwise}");
+            wrong.borrow_mut().push(said);
+        };
+        let flag = |key: &str, otherwise: bool| {
+            let Some(found) = find(key).filter(|v| !v.is_null()) else { return otherwise };
+            found.as_bool().unwrap_or_else(|| {
+                told(key, found, "true or false", &otherwise);
+                otherwise
+            })
+        };
+        let number = |key: &str, otherwise: u64, least: u64| {
+            let Some(found) = find(key).filter(|v| !v.is_null()) else { return otherwise };
+            let taken = found.as_u64().map_or(otherwise, |n| n.max(least));
+            if found.as_u64() != Some(taken) {
+                told(key, found, &format!("a whole number of at least {least}"), &taken);
+            }
+            taken
+        };
+        for key in ["hints", "lenses", "diagnostics", "evaluate"] {
+            if let Some(found) = section.get(key).filter(|v| !v.is_object() && !v.is_null()) {
+                wrong.borrow_mut().push(format!("`iverson.{key}` is {found}, and settings by their names are wanted"));
+            }
+        }
         // Lenses tell costs already.
         let (every_cost, change) = (flag("hints.cost", false), flag("hints.change", true));
         Self {
@@ -81,8 +109,9 @@ impl Settings {
                 views: flag("lenses.views", true),
             },
             grad_cost: flag("diagnostics.gradCost", true),
-            seconds: number("evaluate.seconds", 10).max(1),
-            memory: number("evaluate.memory", 2048).max(64),
+            seconds: number("evaluate.seconds", 10, 1),
+            memory: number("evaluate.memory", 2048, 64),
+            wrong: wrong.take(),
         }
     }
 }
@@ -103,5 +132,19 @@ mod tests {
         assert!(!none.hints.cost && none.lenses.cost);
         let flat = Settings::read(&json!({"lenses.run": false, "evaluate.memory": "much", "hints": 7}));
         assert!(!flat.lenses.run && flat.memory == 2048 && flat.hints.sizes);
+        assert!(all.wrong.is_empty() && nested.wrong.is_empty() && none.wrong.is_empty());
+    }
+
+    #[test]
+    fn what_is_wrong_is_told() {
+        let wrong = |value| Settings::read(&value).wrong.join("; ");
+        assert_eq!(
+            wrong(json!({"lenses": {"run": "no"}, "evaluate": {"seconds": 0, "memory": "much"}})),
+            "`iverson.lenses.run` is \"no\", and true or false is wanted: it is taken as true; \
+             `iverson.evaluate.seconds` is 0, and a whole number of at least 1 is wanted: it is taken as 1; \
+             `iverson.evaluate.memory` is \"much\", and a whole number of at least 64 is wanted: it is taken as 2048"
+        );
+        assert_eq!(wrong(json!({"hints": 7})), "`iverson.hints` is 7, and settings by their names are wanted");
+        assert_eq!(wrong(json!({"hints": null, "server": {"path": "iverson-lsp"}})), "");
     }
 }

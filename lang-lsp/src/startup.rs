@@ -123,6 +123,7 @@ pub(crate) fn register(state: &mut State) {
         let params = json!({"registrations": registrations});
         state.client.request_by_name("client/registerCapability", params, |_| {});
     }
+    state.tell_wrong_settings();
     pull_configuration(state);
     for folder in state.folders.clone() {
         state.load_folder(folder);

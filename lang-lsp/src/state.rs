@@ -469,12 +469,23 @@ impl State {
     /// The user chose otherwise.
     pub(crate) fn configured(&mut self, settings: Settings) {
         if *self.settings != settings {
+            let known = self.settings.wrong == settings.wrong;
             self.settings = Arc::new(settings);
+            if !known {
+                self.tell_wrong_settings();
+            }
             self.text_changed();
             self.refresh();
             if self.abilities.refresh.tokens {
                 self.client.request_by_name("workspace/semanticTokens/refresh", (), |_| {});
             }
+        }
+    }
+
+    /// Tells the user of settings whose values are none of their kind.
+    pub(crate) fn tell_wrong_settings(&self) {
+        if !self.settings.wrong.is_empty() {
+            self.client.show(MessageType::WARNING, self.settings.wrong.join("\n"));
         }
     }
 }

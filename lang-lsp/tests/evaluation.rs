@@ -34,6 +34,7 @@ const SCRIPT: &str = r#"#!/bin/sh
 case "$2" in
   'wait()') echo $$ >"$(dirname "$0")/pid"; exec sleep 100 ;;
   'limit()') ulimit -v; cat >/dev/null ;;
+  'much()') cat >/dev/null; echo 'memory allocation of 80 bytes failed' >&2; kill -ABRT $$ ;;
   'said()') echo '<stdin>:2:5: 3.0' >&2; echo 4.0 ;;
   'wrong()') cat >/dev/null; cat "$(dirname "$0")/wrong" >&2; exit 1 ;;
   -) echo "$1 main"; cat ;;
@@ -154,8 +155,13 @@ fn comments_get_their_values_beneath() {
     let edit = client.asks("workspace/applyEdit")["edit"]["changes"][URI][0].clone();
     assert_eq!(edit["range"], client::range([2, 0, 4, 0]));
     assert!(edit["newText"].as_str().unwrap().starts_with("-- = f(1) in\n--   def f() = 3\n"));
+    // Lines end as those of the document do.
+    client.change(URI, 3, None, "def f() = 3\r\n-- >>> 2\r\n");
+    client.request("workspace/executeCommand", command("iverson.evaluate", json!([URI, 1])));
+    let edit = client.asks("workspace/applyEdit")["edit"]["changes"][URI][0].clone();
+    assert_eq!(edit["newText"], "-- = 2 in\r\n--   def f() = 3\r\n--   -- >>> 2\r\n");
     // In the last line, which has no end.
-    client.change(URI, 3, None, "-- >>> 1");
+    client.change(URI, 4, None, "-- >>> 1");
     client.request("workspace/executeCommand", command("iverson.evaluate", json!([URI, 0])));
     let edit = client.asks("workspace/applyEdit")["edit"]["changes"][URI][0].clone();
     assert_eq!(
@@ -174,6 +180,31 @@ fn limits_of_time_and_memory() {
     assert!(!lives(&folder));
     let value = client.request("workspace/executeCommand", command("iverson.run", json!([URI, "limit"])));
     assert_eq!(value["value"], "65536");
+    let answer = client.request("workspace/executeCommand", command("iverson.run", json!([URI, "much"])));
+    assert_eq!(answer["failed"], "stopped as it took more than 64 MiB, the limit that `iverson.evaluate.memory` sets");
+    client.leave();
+}
+
+#[test]
+fn settings_that_mean_nothing_are_told_once() {
+    let (mut client, _) = server("settings", json!({"evaluate": {"seconds": "long"}}));
+    let told = client.told("window/showMessage", |_| true);
+    assert_eq!(told["type"], 2);
+    assert_eq!(
+        told["message"],
+        "`iverson.evaluate.seconds` is \"long\", and a whole number of at least 1 is wanted: it is taken as 10"
+    );
+    client.leave();
+}
+
+#[test]
+fn what_takes_arguments_runs_on_those_of_an_example() {
+    let (mut client, _) = server("example", json!({}));
+    client.change(URI, 2, None, "def g(x: f64) -> f64 = x\n-- >>> g(3.0) + 1.0\n");
+    let value = client.request("workspace/executeCommand", command("iverson.run", json!([URI, "g"])));
+    assert!(value["value"].as_str().unwrap().starts_with("g(3.0) + 1.0 in\n"), "{value}");
+    let told = client.told("window/showMessage", |_| true);
+    assert!(told["message"].as_str().unwrap().starts_with("g(3.0) + 1.0 =\n"), "{told}");
     client.leave();
 }
 

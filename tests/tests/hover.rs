@@ -10,10 +10,11 @@
     reason = "a failed expectation is a failed test"
 )]
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use expect_test::expect_file;
-use iverson_tests::golden;
+use iverson_tests::{golden, literate};
 use lang_core::base::Span;
 use lang_core::session::{ItemRef, Session};
 use lang_core::syntax::split::ItemKind;
@@ -53,6 +54,64 @@ fn places(session: &Session, item: &ItemRef) -> Vec<u32> {
     let step = own.len().div_ceil(SOME).max(1);
     let name = uses(session, item).into_iter().find(|u| u.role == Role::Declaration).map(|u| u.span.start);
     name.into_iter().chain(own.into_iter().step_by(step)).collect()
+}
+
+/// Places of `examples/`, each behind a `‸`: what loops repeat, what stands at the top level, derivatives with `let`s of
+/// their own, long ones, and names that no expression has.
+const EXAMPLES: &[(&str, &str)] = &[
+    ("deconvolution.iv", "x[i + j] ‸* c[j]"),
+    ("deconvolution.iv", "steps: c ‸- rate * grad(loss, wrt: c)"),
+    ("deconvolution.iv", "for i: sin(0.7 * f64(i)) ‸+ 0.5"),
+    ("deconvolution.iv", "do print(\"loss at the start\", ‸round_to(loss"),
+    ("deconvolution.iv", "grad(loss, wrt: ‸c)(x, start, z)"),
+    ("kmeans.iv", "for _ < steps: ‸means(points"),
+    ("logistic.iv", "‸softplus(-score(w, x[i])) else"),
+    ("logistic.iv", "softplus(-score(w, ‸x[i])) else"),
+    ("logistic.iv", "w.weights ‸- rate * g.weights"),
+    ("gradbench/gmm.iv", "  in\n    ‸likelihood\n"),
+    ("gradbench/kmeans.iv", "‸slope[c, j] /"),
+    ("gradbench/gmm.iv", "    likelihood\n      ‸- f64(n)"),
+    ("gradbench/ode.iv", "change(x, for i: y[i] + h ‸* c[i])"),
+    ("gradbench/ode.iv", "y[i] + h / 2 ‸* b[i]"),
+    ("iris/iris.iv", "linalg.solve_lower(‸l[c]"),
+    ("bundle/bundle.iv", "turned(-camera[0..3], -‸camera"),
+    ("perceptron/perceptron.iv", "loss(model, ‸images[_, first"),
+    ("deblur/deblur.iv", "def ‸pulled"),
+];
+
+/// The programs of `examples/`.
+fn examples() -> BTreeMap<String, String> {
+    let root = literate::root().join("examples");
+    let (mut open, mut found) = (vec![root.clone()], BTreeMap::new());
+    while let Some(folder) = open.pop() {
+        for entry in std::fs::read_dir(folder).expect("the examples can be listed") {
+            let path = entry.expect("it can be looked at").path();
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|e| e == "iv") {
+                let name = path.strip_prefix(&root).expect("it is inside").to_string_lossy().replace('\\', "/");
+                found.insert(name, std::fs::read_to_string(&path).expect("it can be read"));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn places_of_examples() {
+    let programs = examples();
+    let mut session = Session::new();
+    programs.iter().for_each(|(name, text)| session.set_text(name, text));
+    let mut out = String::new();
+    for (name, place) in EXAMPLES {
+        let text = &programs[*name];
+        let (before, after) = place.split_once('‸').expect("the place is marked");
+        let found = text.find(&format!("{before}{after}")).unwrap_or_else(|| panic!("{name}: {place}"));
+        let at = (found + before.len()) as u32;
+        let told = hover(&session, name, at, Depth::Full).map(|told| told.markdown(true));
+        let _ = writeln!(out, "# {name}: {}\n\n{}\n", place.trim(), told.unwrap_or_else(|| "nothing".to_owned()));
+    }
+    expect_file!["../golden/hover_examples.md"].assert_eq(&out);
 }
 
 fn inside(inner: Span, outer: Span) -> bool {

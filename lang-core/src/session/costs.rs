@@ -149,7 +149,12 @@ impl Session {
 
     /// The place that a statement stands for: of what was put in place of a call that `inside` does not look into, the
     /// call.
-    fn place(&self, callee: &Arc<Callee>, var: Var, inside: &dyn Fn(&Callee) -> bool) -> Option<(GlobalName, Span)> {
+    pub(super) fn place(
+        &self,
+        callee: &Arc<Callee>,
+        var: Var,
+        inside: &dyn Fn(&Callee) -> bool,
+    ) -> Option<(GlobalName, Span)> {
         let (mut callee, mut var) = (Arc::clone(callee), var);
         loop {
             let traced = self.traced(&callee)?;
@@ -168,7 +173,7 @@ impl Session {
 }
 
 /// Is it a rule by which the definition is differentiated?
-fn is_rule(callee: &Callee, def: &GlobalName) -> bool {
+pub(super) fn is_rule(callee: &Callee, def: &GlobalName) -> bool {
     callee.def.module == def.module && Rule::named(&callee.def.name).is_some_and(|(_, of)| of == &*def.name)
 }
 

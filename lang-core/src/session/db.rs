@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use salsa::plumbing::IngredientIndex;
 use salsa::{Event, EventKind, Id, Storage};
 
-use super::{cycles, forms, inside, queries, scope};
+use super::{alone, cycles, evaluations, forms, inside, queries, scope};
 use crate::base::{ModuleName, Name};
 use crate::syntax::split::ItemKind;
 
@@ -129,8 +129,12 @@ impl Db {
             .ingredient::<forms::ssa>()
             .ingredient::<forms::cost>()
             .ingredient::<forms::bound>()
+            .ingredient::<alone::alone>()
+            .ingredient::<alone::cost_alone>()
+            .ingredient::<alone::bound_alone>()
             .ingredient::<inside::Inner<'_>>()
             .ingredient::<inside::cost_inside>()
+            .ingredient::<evaluations::evaluations>()
             .ingredient::<inside::partials>()
             .ingredient::<inside::cotangent>()
             .build();

@@ -15,7 +15,7 @@ use salsa::Database;
 use super::forms::Forms;
 use super::view::View;
 use super::within::Within;
-use super::{Session, cycles};
+use super::{Session, cycles, global_name, queries};
 use crate::base::{Arena, GlobalName, Name};
 use crate::cost::Cost;
 use crate::ir::core::Callee;
@@ -24,9 +24,10 @@ use crate::norm::Bodies;
 use crate::predicate::{Atom, LocalId, Poly, Pred};
 use crate::source::{Entries, Entry, Outside, Seen, Told, Unshown, entries};
 use crate::syntax::ops::{BinOp, Scalar};
+use crate::syntax::split::ItemKind;
 use crate::types::env::Env as _;
 use crate::types::tree::{Body, Expr, IndexRange, IndexVar, Local, Node, Pat, Subscript, TId};
-use crate::types::ty::Type;
+use crate::types::ty::{Signature, Type};
 
 impl Session {
     /// What one evaluation of an expression inside a definition costs.
@@ -52,7 +53,7 @@ impl Session {
         cotangent(&self.db, self.place_inside(def, node).ok_or(Unshown::Constant)?).clone()
     }
 
-    fn place_inside(&self, def: &GlobalName, node: TId) -> Option<Inner<'_>> {
+    pub(super) fn place_inside(&self, def: &GlobalName, node: TId) -> Option<Inner<'_>> {
         cycles::ready(&self.db, self.find(def)?);
         Some(Inner::new(&self.db, def.clone(), node))
     }
@@ -90,18 +91,41 @@ pub(super) fn cotangent<'db>(db: &'db dyn Database, of: Inner<'db>) -> Result<En
 }
 
 /// An expression as a function.
-struct Inside<'db> {
-    within: Within<'db>,
-    callee: Arc<Callee>,
-    body: Arc<Body>,
+pub(super) struct Inside<'db> {
+    pub(super) within: Within<'db>,
+    pub(super) callee: Arc<Callee>,
+    pub(super) body: Arc<Body>,
     /// The indices around, the first of which an entry has where it is one of a cotangent.
-    indices: Vec<IndexVar>,
+    pub(super) indices: Vec<IndexVar>,
+    /// How its evaluations are told.
+    pub(super) evaluated: Evaluated,
     /// How many of these are those of an element of the expression.
     own: usize,
     /// The variables that a reader of the expression sees.
     seen: Vec<Seen>,
     /// What the others are called, and were.
     hidden: Vec<(Name, Name)>,
+}
+
+/// How often an expression is evaluated: once for each tuple of the indices around, but for this.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Evaluated {
+    /// In the body of a loop?
+    pub(super) again: bool,
+    /// As often as only a run tells?
+    pub(super) called: bool,
+    /// Where a condition holds?
+    pub(super) condition: bool,
+}
+
+impl Evaluated {
+    fn of(around: &[Around]) -> Self {
+        Self {
+            again: around.iter().any(|step| matches!(step, Around::Repeated | Around::Called)),
+            called: around.iter().any(|step| matches!(step, Around::Called)),
+            condition: around.iter().any(|step| matches!(step, Around::Condition)),
+        }
+    }
 }
 
 /// What stands around an expression, outermost first.
@@ -112,8 +136,12 @@ enum Around {
     Index(IndexVar),
     /// Another variable.
     Bound(Vec<LocalId>),
-    /// It is evaluated again and again, or when a function is called.
+    /// Its value is another one in each iteration of a loop; indices before this tell how often.
     Repeated,
+    /// The same of what is evaluated while a condition holds, or when a function is called.
+    Called,
+    /// It is evaluated where a condition holds.
+    Condition,
 }
 
 /// What stands around a node.
@@ -158,7 +186,7 @@ fn seen(body: &Body, around: &[Around]) -> Vec<Seen> {
             Around::Let(binds) => binds.iter().for_each(|(pat, _)| pat.for_each_local(&mut |l| bound(l, false))),
             Around::Index(index) => bound(index.local, true),
             Around::Bound(locals) => locals.iter().for_each(|l| bound(*l, false)),
-            Around::Repeated => {}
+            Around::Repeated | Around::Called | Around::Condition => {}
         }
     }
     all
@@ -173,7 +201,7 @@ fn apart(body: &mut Body, around: &[Around]) -> Vec<(Name, Name)> {
             Around::Let(binds) => binds.iter().for_each(|(pat, _)| pat.for_each_local(&mut |l| bound.push(l))),
             Around::Index(index) => bound.push(index.local),
             Around::Bound(locals) => bound.extend(locals),
-            Around::Repeated => {}
+            Around::Repeated | Around::Called | Around::Condition => {}
         }
     }
     let mut hidden = Vec::new();
@@ -214,7 +242,10 @@ fn steps(body: &Body, parent: TId, child: TId) -> Vec<Around> {
             let until = binds.iter().position(|(_, value)| *value == child).unwrap_or(binds.len());
             vec![Around::Let(binds.iter().take(until).cloned().collect())]
         }
-        Expr::Binder { vars, .. } => before(vars),
+        Expr::Binder { vars, filter, body: of, .. } => {
+            let condition = filter.filter(|_| *of == child).map(|_| Around::Condition);
+            before(vars).into_iter().chain(condition).collect()
+        }
         Expr::Fold { acc, init, vars, body, yields, .. } => {
             if *init == child {
                 return Vec::new();
@@ -225,14 +256,34 @@ fn steps(body: &Body, parent: TId, child: TId) -> Vec<Around> {
             }
             all
         }
-        Expr::Loop { acc, init, .. } if *init != child => vec![bound(&[acc]), Around::Repeated],
+        Expr::Loop { acc, init, .. } if *init != child => vec![bound(&[acc]), Around::Called],
         Expr::Match(of, arms) if *of != child => {
             let arm = arms.iter().find(|(_, value)| *value == child);
-            arm.map(|(pat, _)| bound(&[pat])).into_iter().collect()
+            arm.map(|(pat, _)| bound(&[pat])).into_iter().chain([Around::Condition]).collect()
         }
-        Expr::Lambda(lambda) => vec![bound(&lambda.params.iter().collect::<Vec<_>>()), Around::Repeated],
+        Expr::If(arms, _) if arms.first().is_none_or(|(cond, _)| *cond != child) => vec![Around::Condition],
+        Expr::Guard(cond, _) if *cond != child => vec![Around::Condition],
+        Expr::And(items) | Expr::Or(items) if items.first() != Some(&child) => vec![Around::Condition],
+        Expr::Lambda(lambda) => vec![bound(&lambda.params.iter().collect::<Vec<_>>()), Around::Called],
         _ => Vec::new(),
     }
+}
+
+/// The body of a definition, or of a `let` or `do` of the top level.
+fn body_of(db: &dyn Database, def: &GlobalName) -> Option<Arc<Body>> {
+    let other = || {
+        let file = View::new(db).file(&def.module)?;
+        let mut items = file.items(db).iter().copied().filter(|i| matches!(i.kind(db), ItemKind::Let | ItemKind::Do));
+        let item = items.find(|item| global_name(db, *item) == *def)?;
+        Some(Arc::clone(&queries::checked(db, item).as_ref()?.body))
+    };
+    Forms { db }.body(def).or_else(other)
+}
+
+/// The signature of what is evaluated once.
+fn of_no_parameters(body: &Body) -> Option<Arc<Signature>> {
+    let result = body.nodes[body.root?].ty.clone();
+    Some(Arc::new(Signature { type_params: Vec::new(), sizes: Vec::new(), params: Vec::new(), result }))
 }
 
 /// The locals that an expression reads and does not bind, in its types too.
@@ -293,8 +344,15 @@ fn poly(body: &Body, node: TId) -> Option<Poly> {
     }
 }
 
+/// An index that stands around, and what its range mentions.
+fn ranged(body: &Body, step: &Around) -> Vec<LocalId> {
+    let Around::Index(index) = step else { return Vec::new() };
+    let ends = range(body, index).map(|(begin, end)| [locals(&begin), locals(&end)].concat());
+    [index.local].into_iter().chain(ends.unwrap_or_default()).collect()
+}
+
 /// Where an index begins and ends.
-fn range(body: &Body, index: &IndexVar) -> Option<(Poly, Poly)> {
+pub(super) fn range(body: &Body, index: &IndexVar) -> Option<(Poly, Poly)> {
     match &index.range {
         IndexRange::Extent(n) => Some((Poly::default(), n.clone())),
         IndexRange::Below(n) => Some((Poly::default(), poly(body, *n)?)),
@@ -333,22 +391,24 @@ impl<'db> Inside<'db> {
         indices: Vec<IndexVar>,
         (seen, hidden): (Vec<Seen>, Vec<(Name, Name)>),
     ) -> Option<Self> {
-        let signature = View::new(db).signature(def)?;
+        let signature = View::new(db).signature(def).or_else(|| of_no_parameters(&body))?;
         let body = Arc::new(body);
         // No item has this name.
         let name = GlobalName::new(&def.module, &format!("{} within", def.name));
         let callee = Callee::new(name.clone(), vec![Type::F64; signature.type_params.len()]);
         let within = Within::new(db, name, Arc::clone(&body), signature);
-        Some(Self { within, callee: Arc::new(callee), body, indices, own: 0, seen, hidden })
+        let evaluated = Evaluated::default();
+        Some(Self { within, callee: Arc::new(callee), body, indices, evaluated, own: 0, seen, hidden })
     }
 
     /// The expression as a function, to be differentiated: an element of an array, with the `let`s around. Or to be counted:
     /// all of it, where these are known.
-    fn of(db: &'db dyn Database, def: &GlobalName, node: TId, derived: bool) -> Option<Self> {
-        let body = Forms { db }.body(def).filter(|body| node.index() < body.nodes.len())?;
+    pub(super) fn of(db: &'db dyn Database, def: &GlobalName, node: TId, derived: bool) -> Option<Self> {
+        let body = body_of(db, def).filter(|body| node.index() < body.nodes.len())?;
         let mut body = (*body).clone();
         let around = around(&body, node)?;
         let names = (seen(&body, &around), apart(&mut body, &around));
+        let evaluated = Evaluated::of(&around);
         let mut root = node;
         let mut own = Vec::new();
         if derived {
@@ -364,6 +424,10 @@ impl<'db> Inside<'db> {
         }
         let elements = own.len();
         let mut needed = free(&body, root);
+        if !derived {
+            // How often it is evaluated depends on all indices around.
+            needed.extend(around.iter().flat_map(|step| ranged(&body, step)));
+        }
         let mut params: Vec<LocalId> = Vec::new();
         let mut indices = own;
         params.extend(indices.iter().map(|v| v.local));
@@ -398,7 +462,7 @@ impl<'db> Inside<'db> {
                     }
                 }
                 Around::Bound(locals) => params.extend(locals.into_iter().filter(|l| needed.contains(l))),
-                Around::Repeated => {}
+                Around::Repeated | Around::Called | Around::Condition => {}
             }
         }
         // Extents that become known on the way are integers that it is given.
@@ -408,7 +472,7 @@ impl<'db> Inside<'db> {
         params.extend(others);
         body.params.extend(params);
         body.root = Some(root);
-        Some(Self { own: elements, ..Self::new(db, def, body, indices, names)? })
+        Some(Self { own: elements, evaluated, ..Self::new(db, def, body, indices, names)? })
     }
 
     /// The definition with one more parameter, whose number this is, that is added to the expression.
@@ -433,8 +497,8 @@ impl<'db> Inside<'db> {
                     extents.push(end);
                     indices.push(index);
                 }
-                Around::Repeated => return Err(Unshown::Repeated),
-                Around::Let(_) | Around::Bound(_) => {}
+                Around::Repeated | Around::Called => return Err(Unshown::Repeated),
+                Around::Let(_) | Around::Bound(_) | Around::Condition => {}
             }
         }
         let Node { kind, ty, span } = body.nodes[node].clone();
@@ -471,7 +535,20 @@ impl<'db> Inside<'db> {
     }
 
     /// What holds of the indices around, which are parameters, or the first of these.
-    fn known(&self, ssa: &Ssa, at: &[Poly]) -> Vec<Pred> {
+    pub(super) fn known(&self, ssa: &Ssa, at: &[Poly]) -> Vec<Pred> {
+        let mut all = Vec::new();
+        for i in &self.indices {
+            let own = self.translated(ssa, at, &Poly::atom(Atom::Local(i.local, name_of(&self.body, i.local))));
+            let (Some(own), Some((begin, end))) = (own, range(&self.body, i)) else { continue };
+            all.extend(self.translated(ssa, at, &begin).map(|begin| Pred::at_most(&begin, &own)));
+            all.extend(self.translated(ssa, at, &end).map(|end| Pred::less(&own, &end)));
+        }
+        all
+    }
+
+    /// A polynomial over variables of the body as one over those of its Tensor SSA, where the first indices around are
+    /// these.
+    pub(super) fn translated(&self, ssa: &Ssa, at: &[Poly], p: &Poly) -> Option<Poly> {
         let index = |l: LocalId| self.indices.iter().position(|i| i.local == l);
         let value = |l: LocalId| -> Option<Poly> {
             if let Some(at) = index(l).and_then(|k| at.get(k)) {
@@ -481,24 +558,15 @@ impl<'db> Inside<'db> {
             let param = || self.body.params.iter().position(|p| *p == l).and_then(|k| Some(ssa.params.get(k)?.0));
             Some(Poly::atom(ssa.vars.atom(size.or_else(param)?)))
         };
-        let translated = |p: &Poly| {
-            let whole = Cell::new(true);
-            let p = p.substitute(&|a| match a {
-                Atom::Local(l, _) => {
-                    let known = value(*l);
-                    whole.set(whole.get() && known.is_some());
-                    known
-                }
-                _ => None,
-            });
-            whole.get().then_some(p)
-        };
-        let mut all = Vec::new();
-        for i in &self.indices {
-            let (Some(own), Some((begin, end))) = (value(i.local), range(&self.body, i)) else { continue };
-            all.extend(translated(&begin).map(|begin| Pred::at_most(&begin, &own)));
-            all.extend(translated(&end).map(|end| Pred::less(&own, &end)));
-        }
-        all
+        let whole = Cell::new(true);
+        let p = p.substitute(&|a| match a {
+            Atom::Local(l, _) => {
+                let known = value(*l);
+                whole.set(whole.get() && known.is_some());
+                known
+            }
+            _ => None,
+        });
+        whole.get().then_some(p)
     }
 }

@@ -22,7 +22,9 @@ mod report;
 mod scope;
 mod view;
 
+mod alone;
 mod costs;
+mod evaluations;
 mod inside;
 mod program;
 mod within;
@@ -52,6 +54,7 @@ use crate::types::info::TypeInfo;
 use crate::types::ty::{Signature, Type};
 pub use costs::Term;
 use db::{Db, Item, Log, Workspace};
+pub use evaluations::Evaluations;
 use forms::Asked;
 use inputs::{Inputs, Module};
 pub use library::{LIBRARY, PRELUDE};

@@ -49,6 +49,11 @@ impl<'db> Within<'db> {
         self.cost_within(callee, DEEPEST)
     }
 
+    /// What a part of what it is made of costs.
+    pub(super) fn cost_of(&self, ssa: &Ssa) -> Arc<Cost> {
+        Arc::new(cost::cost(ssa, &|c| self.cost_within(c, DEEPEST)))
+    }
+
     fn cost_within(&self, callee: &Arc<Callee>, deep: u32) -> Option<(Arc<Ssa>, Arc<Cost>)> {
         let ssa = self.ssa(callee)?;
         if callee.def != self.name {

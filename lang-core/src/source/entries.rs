@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use super::cases::{Case, MOST, cases};
 use super::constructors::names_in;
-use super::merge::settled;
+use super::mentioned::{mentioned, once};
+use super::merge::{settled, substituted};
 use super::read::lines;
 use super::shape::{Asked, Base, Head, Param, has_real, is_only, mirror, part};
 use super::table::Table;
@@ -192,7 +193,9 @@ fn told(asked: &Asked<'_>, entry: Entry, seen: Vec<Seen>, known: Known<'_>) -> R
     seen.iter().for_each(|seen| writer.taken.take(&seen.name));
     writer.reader = Some(Reader { seen, of_one: entry == Entry::Partials });
     let mut lets = writer.lets(&head, &ssa, &live, case)?;
-    let all = writer.entries(&head, &ssa, case, known)?;
+    let mut all = writer.entries(&head, &ssa, case, known)?;
+    lets = once(lets, &mut all);
+    lets = mentioned(&lets, all.iter().flat_map(|told| [told.of.as_str(), &told.value]));
     if let Some(why) = writer.wrong {
         return Err(why);
     }
@@ -201,12 +204,12 @@ fn told(asked: &Asked<'_>, entry: Entry, seen: Vec<Seen>, known: Known<'_>) -> R
     let used: HashSet<String> = texts.flat_map(|text| names_in(text)).filter(|name| !seen(name)).collect();
     let (_, first) = case.taken_apart(asked, &head, &used, &[]).ok_or(Outside::Foreign)?;
     lets.splice(0..0, first);
-    let mentioned = |name: &Name| {
+    let has = |name: &Name| {
         let texts = lets.iter().chain(all.iter().map(|told| &told.value));
         texts.flat_map(|text| names_in(text)).any(|word| word == name.as_str())
     };
     let cotangent = head.beside.iter().find(|(of, _)| of.is_none()).map(|(_, p)| p.base.name.clone());
-    let cotangent = cotangent.filter(mentioned);
+    let cotangent = cotangent.filter(has);
     Ok(Entries { lets, all, element: Vec::new(), cotangent, hidden: Vec::new() })
 }
 
@@ -260,6 +263,9 @@ impl Writer<'_> {
     /// The entries of a part of a parameter, which are in this statement.
     fn entries_of(&mut self, base: &Base, path: &[u32], v: Var, known: &dyn Fn(&[Poly]) -> Vec<Pred>) -> Vec<Told> {
         let (own, e) = (self.indices_of(v), self.root(v));
+        // What has no name is written where it is read, and what is known there holds in it.
+        let unnamed = |v: Var| self.lines.get(v.0 as usize).filter(|_| !self.named.contains_key(&v)).cloned();
+        let e = substituted(&e, &unnamed, &mut self.table);
         let mut all = Vec::new();
         let mut found = apart(&own, e.clone());
         // What stands at several places of an array is one entry, whose terms say where they are.

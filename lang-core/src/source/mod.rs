@@ -17,6 +17,7 @@ mod definition;
 mod entries;
 mod hints;
 mod known;
+mod mentioned;
 mod merge;
 mod names;
 mod predicate;
@@ -48,6 +49,7 @@ use crate::pipeline::Callees;
 use crate::resolve::Names;
 use crate::types::ty::Type;
 pub use entries::{Entries, Entry, Known, Seen, Told, Unshown, entries};
+pub use mentioned::mentioned;
 
 /// Which derivative.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

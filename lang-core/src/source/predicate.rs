@@ -96,14 +96,38 @@ impl Writer<'_> {
         }
     }
 
-    /// Is it a constant that holds, where these do?
+    /// Does it go without saying where these hold: a constant, or that there is what one of them says there is?
     fn goes_without(&mut self, p: &Pred, known: &[Pred]) -> bool {
+        if let Pred::Any(index, body, true) = p {
+            return self.is_one(index, body, known);
+        }
         let Pred::Is(of, _, at, holds) = p else { return false };
         let constant = |e: &Ex| matches!(e, Ex::Constant(Constant::Bool(b)) if b == holds);
         match Var::of_local(*of).and_then(|v| self.written_out(v, at)) {
             Some(Ex::Guard(q, e)) => constant(&e) && q.conjuncts().iter().all(|q| known.contains(q)),
             said => said.is_some_and(|e| constant(&e)),
         }
+    }
+
+    /// Do these say of some index that the predicate holds?
+    fn is_one(&self, index: &Index, body: &Pred, known: &[Pred]) -> bool {
+        let holds = |p: &Pred| known.contains(p) || self.context.implies(p);
+        let mut places = Vec::new();
+        for asked in body.conjuncts() {
+            let Pred::Is(of, _, at, truth) = asked else { continue };
+            for told in known {
+                let Pred::Is(other, _, there, same) = told else { continue };
+                if of == other && truth == same {
+                    let here = at.iter().zip(there.iter()).filter(|(p, _)| **p == index.value());
+                    places.extend(here.map(|(_, place)| place));
+                }
+            }
+        }
+        places.into_iter().any(|place| {
+            let put = |a: &Atom| (*a == index.atom()).then(|| place.clone());
+            let all = [Pred::inside(place, &index.extent), body.substitute(&put)];
+            all.iter().flat_map(Pred::conjuncts).all(holds)
+        })
     }
 
     /// A predicate where others hold: what is asked only where they do is asked without saying so.

@@ -25,7 +25,7 @@ use super::read::{HOLE, Read};
 use super::{Completion, CompletionKind, MOST_OF_MODULE, import_edit, locals};
 use crate::signature;
 use crate::subject::Subject;
-use crate::symbols::fit;
+use crate::symbols::{SCATTERED, fit};
 
 /// Names of what the words of the language stand for, with what they are.
 fn language() -> impl Iterator<Item = (&'static str, CompletionKind)> {
@@ -36,6 +36,9 @@ fn language() -> impl Iterator<Item = (&'static str, CompletionKind)> {
     let constants = Const::ALL.iter().map(|c| (c.name(), CompletionKind::Value));
     functions.chain(forms).chain(conversions).map(function).chain(constants)
 }
+
+/// What makes a rank come after all ranks of other candidates.
+const FAR: u32 = 1000;
 
 /// What is found for a place.
 pub(super) struct Found<'a> {
@@ -76,10 +79,13 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// Adds a candidate if it fits what has been written; those that fit better come first among their like.
+    /// Adds a candidate if it fits what has been written; those that fit better come first among their like, and those
+    /// that have its letters anywhere after all others.
     fn push(&mut self, made: Completion) {
         if let Some(fits) = fit(&made.label, self.prefix) {
-            self.items.push(Completion { rank: made.rank.saturating_mul(8).saturating_add(fits), ..made });
+            let apart = if fits == SCATTERED { FAR } else { 0 };
+            let rank = made.rank.saturating_mul(8).saturating_add(fits + apart);
+            self.items.push(Completion { rank, ..made });
         }
     }
 

@@ -43,7 +43,7 @@ do grad(sq)([y])
         &expect![[r#"
             sq Def: def sq(x: [n]f64) -> f64 = linalg.dot(x, x)
             from  both at 3:30, 3:38: 4·n − 2
-            from  do at 6:9
+            from  do at 6:9: 0
             to linalg dot at 2:35: 2·n − 1
         "#]],
     );
@@ -51,18 +51,18 @@ do grad(sq)([y])
         &text.replace("= both([", "= $0both(["),
         &expect![[r#"
             both Def: def both(x: [n]f64) -> f64 = sq(x) + sq(2 * x)
-            from  derivative sq at 4:24
-            from  y at 5:9
+            from  derivative sq at 4:24: 5·n − 1
+            from  y at 5:9: 3
             to  sq at 3:30, 3:38: 4·n − 2
         "#]],
     );
     check(
         &text.replace("do grad", "d$0o grad"),
         &expect![[r#"
-        do Do: do grad(sq)([y])
-        to  sq at 6:9
-        to  y at 6:14
-    "#]],
+            do Do: do grad(sq)([y])
+            to  sq at 6:9: 0
+            to  y at 6:14
+        "#]],
     );
     check(
         &text.replace("import", "im$0port"),

@@ -167,9 +167,23 @@ impl<'a> Checker<'a> {
             Atom::Meta(id) => Some(Poly::atom(Atom::Bound(*id, name(*id)?))),
             _ => None,
         });
-        if named.to_string() != wanted.to_string() {
-            d = d.label(format!("the size `{found}` stands where `{named}` = `{wanted}` is wanted"));
+        // The caller may have the same name for something else.
+        let mut own = Vec::new();
+        [found, wanted].into_iter().for_each(|p| p.for_each_atom(&mut |a| own.push(Poly::atom(a.clone()).to_string())));
+        let is_own = |id: &u32| {
+            let size = self.metas.zonk_size(&Poly::atom(Atom::Meta(*id)));
+            name(*id).is_some_and(|name| own.iter().any(|o| **o == *name) && size.to_string() != *name)
+        };
+        let clash = unknowns.iter().any(is_own);
+        if named.to_string() != wanted.to_string() || clash {
+            d = d.label(match clash {
+                true => format!(
+                    "the size `{found}` stands where `{wanted}` is wanted, which the signature writes as `{named}`"
+                ),
+                false => format!("the size `{found}` stands where `{named}` = `{wanted}` is wanted"),
+            });
         }
+        let of = if clash { " of the signature" } else { "" };
         for id in unknowns {
             let atom = Poly::atom(Atom::Meta(id));
             let size = self.metas.zonk_size(&atom);
@@ -182,7 +196,7 @@ impl<'a> Checker<'a> {
             if let (Some(name), Some(source)) = (name(id), source)
                 && !has_meta(&size)
             {
-                d = d.related(self.arg_span(*source), format!("`{name}` is `{size}` here"));
+                d = d.related(self.arg_span(*source), format!("`{name}`{of} is `{size}` here"));
             }
         }
         d

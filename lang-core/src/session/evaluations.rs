@@ -1,0 +1,107 @@
+//! What an expression inside a definition costs in all: the work of one evaluation, added up over the indices of what stands
+//! around it. For what has no statement of its own in the definition's Tensor SSA: a product that a sum multiplies as it adds,
+//! and all in the body of a loop.
+
+use std::sync::Arc;
+
+use salsa::Database;
+
+use super::Session;
+use super::inside::{Evaluated, Inner, Inside, range};
+use crate::ad::{real_inputs, real_outputs};
+use crate::base::GlobalName;
+use crate::cost::{Cost, number};
+use crate::count::{self, Formula};
+use crate::ir::core::Derivation;
+use crate::ir::ssa::Ssa;
+use crate::norm::dead;
+use crate::pipeline::Callees as _;
+use crate::predicate::{Atom, Context, Index, Pred};
+use crate::types::tree::{IndexRange, TId};
+
+/// What all evaluations of an expression cost together.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Evaluations {
+    /// Their work, if sizes tell it: of one, and of all.
+    pub work: Option<(Formula, Formula)>,
+    /// That of its adjoint by all that is real around it.
+    pub adjoint: Option<(Formula, Formula)>,
+    /// Is it in the body of a loop?
+    pub again: bool,
+    /// Are there conditions around it, so that it may be less?
+    pub most: bool,
+    /// What holds of the sizes.
+    pub cost: Arc<Cost>,
+}
+
+impl Session {
+    /// What all evaluations of an expression inside a definition cost.
+    #[must_use]
+    pub fn evaluations(&self, def: &GlobalName, node: TId) -> Option<Arc<Evaluations>> {
+        evaluations(&self.db, self.place_inside(def, node)?).clone()
+    }
+}
+
+#[salsa::tracked]
+pub(super) fn evaluations<'db>(db: &'db dyn Database, of: Inner<'db>) -> Option<Arc<Evaluations>> {
+    let inside = Inside::of(db, of.def(db), of.node(db), false)?;
+    let (ssa, cost) = inside.within.cost(&inside.callee)?;
+    let Evaluated { again, called, condition } = inside.evaluated;
+    let all = |ssa: &Ssa, cost: &Cost| {
+        let mut known = cost.positive();
+        let all = if called { None } else { inside.times(ssa, &known, &cost.total.work) }?;
+        inside.known(ssa, &[]).iter().for_each(|p| known.assume(p));
+        Some((cost.total.work.cases(&known), all))
+    };
+    let adjoint = if again { inside.adjoint().and_then(|(ssa, cost)| all(&ssa, &cost)) } else { None };
+    Some(Arc::new(Evaluations { work: all(&ssa, &cost), adjoint, again, most: condition, cost }))
+}
+
+impl Inside<'_> {
+    /// What the adjoint of the expression costs, without its value.
+    fn adjoint(&self) -> Option<(Ssa, Arc<Cost>)> {
+        let ssa = self.within.ssa(&self.callee)?;
+        let (wrt, of) = (real_inputs(&ssa), real_outputs(&ssa));
+        if wrt.is_empty() || of.is_empty() {
+            return None;
+        }
+        let derived = self.callee.derive(Derivation::Adjoint { of: of.into(), wrt: wrt.into() });
+        let mut adjoint = (*self.within.ssa(&Arc::new(derived))?).clone();
+        adjoint.outputs.drain(..ssa.outputs.len().min(adjoint.outputs.len()));
+        let _ = dead::remove(&mut adjoint);
+        let cost = self.within.cost_of(&adjoint);
+        Some((adjoint, cost))
+    }
+
+    /// A formula added up over all tuples of the indices around, if sizes tell it.
+    fn times(&self, ssa: &Ssa, known: &Context, of: &Formula) -> Option<Formula> {
+        let mut indices = Vec::new();
+        let mut inside = Vec::new();
+        // The innermost comes first, and an extent may mention those before it.
+        for i in self.indices.iter().rev() {
+            if matches!(i.range, IndexRange::Range(_, _, Some(_))) {
+                return None;
+            }
+            let (begin, end) = range(&self.body, i)?;
+            let (begin, end) = (self.translated(ssa, &[], &begin)?, self.translated(ssa, &[], &end)?);
+            let k = self.body.params.iter().position(|p| *p == i.local)?;
+            let local = ssa.params.get(k)?.0;
+            let index = Index { local, name: ssa.vars.name(local), extent: end };
+            inside.push(Pred::at_most(&begin, &index.value()));
+            indices.push(index);
+        }
+        let mut sum = Formula::default();
+        for piece in of.cases(known).pieces() {
+            let mut told = true;
+            let mut note = |a: &Atom| told &= number(a).is_none() && !matches!(a, Atom::Read(..));
+            piece.value.parts().0.for_each_atom(&mut note);
+            piece.pred.visit(&mut |p| p.for_each_atom(&mut note), &mut |_| {});
+            if !told {
+                return None;
+            }
+            let pred = Pred::all(inside.iter().cloned().chain([piece.pred.clone()]));
+            sum = sum.add(&count::sum(&indices, &pred, &piece.value, known).ok()?);
+        }
+        (!sum.overflowed()).then(|| sum.cases(known))
+    }
+}

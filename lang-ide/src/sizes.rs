@@ -1,0 +1,130 @@
+//! What mends sizes that do not agree: a written size changed to the one that is found, a range written down for an index
+//! that runs over two extents. Each change is tried, and offered where the item has no error then and others have none more.
+
+use lang_core::base::{Code, Diagnostic, Span};
+use lang_core::session::{ItemRef, Session};
+use lang_core::syntax::ast::{Expr, IndexRange, Item, SizeExpr, Tree, TypeExpr};
+
+use crate::actions::{Action, ActionKind};
+use crate::{Edit, Location};
+
+/// More changes are not tried.
+const MOST: usize = 6;
+
+/// A change: its title, what it replaces in the item, and by what.
+struct Change {
+    title: String,
+    span: Span,
+    text: String,
+}
+
+/// What mends the sizes of what is selected.
+pub(crate) fn fixes(session: &Session, item: &ItemRef, selected: Span) -> Vec<Action> {
+    let Some(parsed) = session.tree(item).filter(|parsed| parsed.diagnostics.is_empty()) else { return Vec::new() };
+    let errors: Vec<Diagnostic> = session.diagnostics(&item.module).into_iter().filter(Diagnostic::is_error).collect();
+    let here = |d: &&Diagnostic| d.span.start <= selected.end && selected.start <= d.span.end;
+    let mut changes: Vec<Change> = Vec::new();
+    for d in errors.iter().filter(here) {
+        let quoted = |text: &str| text.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
+        match d.code {
+            // "the size `n` stands where `n + 1` is wanted", and of a call what that is here.
+            Code::E0300 => {
+                if let ([found, .., wanted], true) = (quoted(&d.label).as_slice(), d.label.starts_with("the size")) {
+                    changes.extend(written(&parsed.tree, item, wanted, found));
+                    changes.extend(written(&parsed.tree, item, found, wanted));
+                }
+            }
+            // "the index `i` runs over an axis of extent `n` here, and of extent `m` elsewhere"
+            Code::E0304 => {
+                if let [name, here, elsewhere] = quoted(&d.message).as_slice() {
+                    let at = d.span.start.saturating_sub(item.start);
+                    changes.extend(ranges(&parsed.tree, name, at, &[elsewhere, here]));
+                    changes.extend(written(&parsed.tree, item, here, elsewhere));
+                    changes.extend(written(&parsed.tree, item, elsewhere, here));
+                }
+            }
+            _ => {}
+        }
+    }
+    let mends = |change: &Change| tried(session, item, change, errors.len());
+    let mended = changes.into_iter().take(MOST).filter(mends);
+    let action = |change: Change| {
+        let at = Location { module: item.module.clone(), span: change.span.shift(item.start) };
+        Action { title: change.title, kind: ActionKind::Fix, edits: vec![Edit { at, text: change.text }] }
+    };
+    mended.map(action).collect()
+}
+
+/// A text without spaces.
+fn dense(text: &str) -> String {
+    text.chars().filter(|c| !c.is_whitespace()).collect()
+}
+
+/// The sizes that are written in types of the item as `old`, changed to `new`.
+fn written(tree: &Tree, item: &ItemRef, old: &str, new: &str) -> Vec<Change> {
+    let mut sizes = Vec::new();
+    for (_, node) in tree.types.iter() {
+        let TypeExpr::Array(all, _) = &node.kind else { continue };
+        sizes.extend(all.iter().filter_map(|size| match size {
+            SizeExpr::Expr(e) => Some(tree.exprs[*e].span),
+            SizeExpr::Unknown(_) => None,
+        }));
+    }
+    let is_old = |span: &Span| item.text.get(span.range()).is_some_and(|text| dense(text) == dense(old));
+    let change = |span: Span| Change {
+        title: format!("Change the size `{old}`{} to `{new}`", owner(tree, span)),
+        span,
+        text: new.to_owned(),
+    };
+    sizes.into_iter().filter(is_old).map(change).collect()
+}
+
+/// Whose type a size is written in.
+fn owner(tree: &Tree, size: Span) -> String {
+    let Item::Def(def) = &tree.item else { return String::new() };
+    let holds = |ty: lang_core::syntax::ast::TypeId| {
+        let span = tree.types[ty].span;
+        span.start <= size.start && size.end <= span.end
+    };
+    match def.params.iter().find(|param| holds(param.ty)) {
+        Some(param) => format!(" of `{}`", param.name.name),
+        None if def.result.is_some_and(holds) => " of the result".to_owned(),
+        None => String::new(),
+    }
+}
+
+/// Ranges for the index of that name that is bound around a place.
+fn ranges(tree: &Tree, name: &str, at: u32, extents: &[&String]) -> Vec<Change> {
+    let around = tree.exprs.iter().filter(|(_, node)| node.span.start <= at && at < node.span.end);
+    let vars = around.filter_map(|(_, node)| match &node.kind {
+        Expr::Binder { vars, .. } | Expr::Fold { vars, .. } => {
+            let var = vars.iter().find(|var| *var.name.name == *name && matches!(var.range, IndexRange::Bare));
+            Some((node.span.end - node.span.start, var?.name.span))
+        }
+        _ => None,
+    });
+    let Some((_, span)) = vars.min_by_key(|(long, _)| *long) else { return Vec::new() };
+    let end = Span::new(span.end, span.end);
+    let range = |extent: &&String| Change {
+        title: format!("Write the range `{name} < {extent}`"),
+        span: end,
+        text: format!(" < {extent}"),
+    };
+    extents.iter().map(range).collect()
+}
+
+/// Is the item without errors after the change, and are there fewer in all?
+fn tried(session: &Session, item: &ItemRef, change: &Change, before: usize) -> bool {
+    let Some(text) = session.text(&item.module) else { return false };
+    let span = change.span.shift(item.start);
+    let Some((head, rest)) = text.get(..span.start as usize).zip(text.get(span.end as usize..)) else { return false };
+    let mut after = Session::new();
+    for module in session.modules() {
+        let text = session.text(&module).filter(|_| module != item.module && !crate::find::is_library(&module));
+        text.into_iter().for_each(|text| after.set_text(&module, &text));
+    }
+    after.set_text(&item.module, &format!("{head}{}{rest}", change.text));
+    let errors: Vec<Diagnostic> = after.diagnostics(&item.module).into_iter().filter(Diagnostic::is_error).collect();
+    let whole = after.item_at(&item.module, item.start).map(|item| item.span());
+    errors.len() < before && !errors.iter().any(|d| whole.is_some_and(|whole| whole.touches(d.span.start)))
+}

@@ -474,7 +474,12 @@ impl<'g> Generator<'g> {
         }
         if let (Some(lane), Some(register)) = (self.wide.lane, self.wide.registers.get(&of.var)) {
             let vector = self.builder.use_var(*register);
-            return Ok(self.builder.ins().extractlane(vector, lane));
+            let one = self.builder.ins().extractlane(vector, lane);
+            if scalar != Scalar::Bool {
+                return Ok(one);
+            }
+            let short = self.builder.ins().ireduce(types::I8, one);
+            return Ok(self.builder.ins().ineg(short));
         }
         if self.is_in_tile(of.var) {
             return self.kept_in_tile(of.var, types::F64);

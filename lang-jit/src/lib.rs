@@ -12,6 +12,7 @@ mod code;
 mod function;
 mod generate;
 mod indices;
+mod masks;
 mod matrices;
 mod pool;
 mod registers;

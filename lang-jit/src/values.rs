@@ -297,7 +297,7 @@ fn plain() -> MemFlagsData {
     MemFlagsData::new()
 }
 
-fn float_comparison(op: BinOp) -> Option<FloatCC> {
+pub(crate) fn float_comparison(op: BinOp) -> Option<FloatCC> {
     Some(match op {
         BinOp::Eq => FloatCC::Equal,
         BinOp::Ne => FloatCC::NotEqual,

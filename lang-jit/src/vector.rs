@@ -62,6 +62,9 @@ impl<'g> Generator<'g> {
         let own = HashSet::from([of.index.local]);
         let mut accumulated = HashSet::new();
         for set in &sets {
+            if self.is_mask(set) {
+                continue;
+            }
             if self.scalar(set.var) != Scalar::F64 {
                 return None;
             }
@@ -88,6 +91,10 @@ impl<'g> Generator<'g> {
     pub(crate) fn widened(&mut self, of: &'g Loop, from: Value, to: Value) -> Made<Value> {
         let Some(sets) = self.wide_sets(of) else { return Ok(from) };
         if self.has_strips(&sets) {
+            // Tiles have no truth values.
+            if sets.iter().any(|set| self.is_mask(set)) {
+                return Ok(from);
+            }
             return self.strips(of, &sets, from, to);
         }
         let mut steps = Steps::new(of, sets);
@@ -188,7 +195,11 @@ impl<'g> Generator<'g> {
     }
 
     fn wide_set(&mut self, steps: &Steps<'g>, set: &'g Set, nth: usize) -> Made<()> {
-        let term = self.wide_value(steps.of.index.local, &set.rhs)?;
+        let index = steps.of.index.local;
+        let term = match self.is_mask(set) {
+            true => self.mask_value(index, &set.rhs)?,
+            false => self.wide_value(index, &set.rhs)?,
+        };
         self.wide_put(steps, set, nth, term)
     }
 
@@ -203,7 +214,8 @@ impl<'g> Generator<'g> {
                     self.builder.def_var(sum, value);
                 }
                 None => {
-                    let register = self.builder.declare_var(types::F64X2);
+                    let register =
+                        self.builder.declare_var(if self.is_mask(set) { types::I64X2 } else { types::F64X2 });
                     self.builder.def_var(register, term);
                     self.wide.registers.insert(set.var, register);
                 }
@@ -321,20 +333,30 @@ impl<'g> Generator<'g> {
 
     /// A value for each lane, put side by side.
     fn by_lanes(&mut self, index: LocalId, f: &mut dyn FnMut(&mut Self) -> Made<Value>) -> Made<Value> {
+        let [low, high] = self.lanes(index, f)?;
+        let both = self.builder.ins().splat(types::F64X2, low);
+        Ok(self.builder.ins().insertlane(both, high, 1))
+    }
+
+    /// A value for each lane.
+    pub(crate) fn lanes(&mut self, index: LocalId, f: &mut dyn FnMut(&mut Self) -> Made<Value>) -> Made<[Value; 2]> {
         let first = self.loops.get(&index).copied().ok_or("an index")?;
         self.at_lane(index, first, 0);
         let low = f(self)?;
         self.at_lane(index, first, 1);
         let high = f(self)?;
         self.at_all(index, first);
-        let both = self.builder.ins().splat(types::F64X2, low);
-        Ok(self.builder.ins().insertlane(both, high, 1))
+        Ok([low, high])
     }
 
-    /// Both lanes where the predicate holds, which the index has no part in; else zero.
-    fn wide_guarded(&mut self, p: &Pred, value: Value) -> Made<Value> {
+    /// The lanes where the predicate holds; else zero.
+    fn wide_guarded(&mut self, index: LocalId, p: &Pred, value: Value) -> Made<Value> {
         if p.is_true() || self.context.implies(p) {
             return Ok(value);
+        }
+        if self.varies(p, &HashSet::from([index])) {
+            let mask = self.mask(index, p)?;
+            return Ok(self.masked(mask, value));
         }
         let holds = self.pred(p)?;
         let zero = self.builder.ins().f64const(0.0);
@@ -343,16 +365,13 @@ impl<'g> Generator<'g> {
     }
 
     pub(crate) fn wide_value(&mut self, index: LocalId, rhs: &'g Rhs) -> Made<Value> {
-        let own = HashSet::from([index]);
-        let mut fixed = true;
-        rhs.for_each_pred(&mut |p| fixed &= !self.varies(p, &own) || self.context.implies(p));
         match rhs {
-            Rhs::Add(items) if fixed => {
+            Rhs::Add(items) => {
                 let mut sum: Option<Value> = None;
                 for item in items {
                     let term = self.wide_element(index, &item.of)?;
                     let term = if item.neg && sum.is_none() { self.builder.ins().fneg(term) } else { term };
-                    let term = self.wide_guarded(&item.pred, term)?;
+                    let term = self.wide_guarded(index, &item.pred, term)?;
                     sum = Some(match sum {
                         None => term,
                         Some(sum) if item.neg => self.builder.ins().fsub(sum, term),
@@ -361,7 +380,7 @@ impl<'g> Generator<'g> {
                 }
                 sum.ok_or_else(|| "a sum of nothing".to_owned())
             }
-            Rhs::Contract { pred, neg, factors, .. } if fixed => {
+            Rhs::Contract { pred, neg, factors, .. } => {
                 let mut product: Option<Value> = None;
                 for factor in factors {
                     let factor = self.wide_element(index, factor)?;
@@ -372,11 +391,11 @@ impl<'g> Generator<'g> {
                 }
                 let product = product.ok_or("a product of nothing")?;
                 let product = if *neg { self.builder.ins().fneg(product) } else { product };
-                self.wide_guarded(pred, product)
+                self.wide_guarded(index, pred, product)
             }
-            Rhs::Reduce(r) if fixed => self.wide_element(index, &r.of),
+            Rhs::Reduce(r) => self.wide_element(index, &r.of),
             Rhs::Zero => Ok(self.wide_constant(0.0)),
-            Rhs::Map { operation, pred, args } if fixed && self.has_wide(*operation, args) => {
+            Rhs::Map { operation, pred, args } if self.has_wide(*operation, args) => {
                 let mut operands = Vec::new();
                 for arg in args {
                     if self.scalar(arg.var) == Scalar::F64 {
@@ -385,14 +404,14 @@ impl<'g> Generator<'g> {
                 }
                 let exponent = args.get(1).and_then(|a| self.whole(a.var));
                 let value = self.wide_operation(*operation, &operands, exponent)?;
-                self.wide_guarded(pred, value)
+                self.wide_guarded(index, pred, value)
             }
             rhs => self.by_lanes(index, &mut |this| this.value(rhs, Scalar::F64)),
         }
     }
 
     /// Does a predicate have another value for another index?
-    fn varies(&self, p: &Pred, own: &HashSet<LocalId>) -> bool {
+    pub(crate) fn varies(&self, p: &Pred, own: &HashSet<LocalId>) -> bool {
         match p {
             Pred::And(items) | Pred::Or(items) => items.iter().any(|p| self.varies(p, own)),
             Pred::Ge(p) | Pred::Eq(p) | Pred::Ne(p) => mentions(p, own),
@@ -463,6 +482,6 @@ pub(crate) fn unaligned() -> MemFlagsData {
     MemFlagsData::new().with_notrap()
 }
 
-fn little() -> MemFlagsData {
+pub(crate) fn little() -> MemFlagsData {
     MemFlagsData::new().with_endianness(cranelift_codegen::ir::Endianness::Little)
 }

@@ -37,6 +37,9 @@ def gathered_rows(a: [n, m]f64, at: [k]i64) -> [k, m]f64 = for i, j: a[at[i], j]
 def inside(x: [n]f64, at: [m]i64) -> f64 = sum k: [0 <= at[k] < n] * x[at[k]]^2
 def masked(x: [n]f64, which: [n]bool) -> f64 = sum i: [which[i]] * x[i]^2
 def positive(x: [n]f64) -> [n]f64 = for i: if x[i] > 0 then x[i] * log(x[i]) else -x[i]
+def clipped(x: [n]f64, y: [n]f64) -> [n]f64 =
+  for i: if x[i] > y[i] || !(x[i] < 0.5) then x[i]^2 else if i % 2 == 0 && y[i] <= x[i] + 1 then -y[i] else x[i] * y[i]
+def hinges(x: [n]f64, t: [n]f64, w: [n]bool) -> f64 = sum i: if w[i] && x[i] * t[i] < 1 then (1 - x[i] * t[i])^2 else 0
 def elements(x: [n]f64, y: [n]f64) -> [n]f64 = for i: x[i] / (1 + y[i]^2) - x[i] * y[i]
 def single(x: [n]f32, y: [n]f32) -> f32 = sum i: x[i] * y[i] / (1 + x[i]^2)
 def counts(at: [n]i64, b: [m]i64) -> [m]i64 = for j: sum i: [at[i] == b[j]] * at[i]
@@ -100,6 +103,8 @@ const RUNS: &[(&str, &[&[i64]])] = &[
     ("inside", &[&[0, 4], &[2, 1300]]),
     ("masked", &[&[0], &[1], &[1300]]),
     ("positive", &[&[0], &[1300]]),
+    ("clipped", &[&[0], &[1], &[7], &[1300]]),
+    ("hinges", &[&[0], &[1], &[9], &[1300]]),
     ("elements", &[&[0], &[1300]]),
     ("single", &[&[0], &[1300]]),
     ("counts", &[&[0, 3], &[1300, 3], &[3, 700]]),

@@ -1,0 +1,126 @@
+//! Truth values of two iterations at once: lanes of ones and zeros, of comparisons and of predicates, and what they leave of
+//! reals.
+
+use std::collections::HashSet;
+
+use cranelift_codegen::ir::{InstBuilder, Value, types};
+use lang_core::ir::core::Operation;
+use lang_core::ir::ssa::{Access, Rhs, Var};
+use lang_core::predicate::{LocalId, Pred};
+use lang_core::schedule::Set;
+use lang_core::syntax::ops::Scalar;
+
+use crate::generate::{Generator, Made};
+use crate::values::float_comparison;
+use crate::vector::little;
+
+impl<'g> Generator<'g> {
+    /// Is it a truth value of an iteration, which lanes can hold?
+    pub(crate) fn is_mask(&self, set: &Set) -> bool {
+        let made = matches!(set.rhs, Rhs::Map { .. } | Rhs::Contract { .. } | Rhs::Add(_));
+        made && set.join.is_none() && self.scalar(set.var) == Scalar::Bool && self.registers.contains_key(&set.var)
+    }
+
+    pub(crate) fn mask_value(&mut self, index: LocalId, rhs: &'g Rhs) -> Made<Value> {
+        let of_reals = |this: &Self, args: &[Access]| args.iter().all(|a| this.scalar(a.var) == Scalar::F64);
+        match rhs {
+            Rhs::Map { operation: Operation::Binary(op), pred, args } if of_reals(self, args) => {
+                let by = float_comparison(*op).ok_or("a comparison")?;
+                let [a, b] = args.as_slice() else { return Err("a comparison of two".to_owned()) };
+                let (a, b) = (self.wide_element(index, a)?, self.wide_element(index, b)?);
+                let holds = self.builder.ins().fcmp(by, a, b);
+                self.mask_guarded(index, pred, holds)
+            }
+            Rhs::Map { operation: Operation::Not, pred, args } => {
+                let of = args.first().ok_or("an operand")?;
+                let of = self.mask_element(index, of)?;
+                let holds = self.builder.ins().bnot(of);
+                self.mask_guarded(index, pred, holds)
+            }
+            Rhs::Contract { pred, factors, .. } => {
+                let mut all = self.whole_mask(true);
+                for factor in factors {
+                    let factor = self.mask_element(index, factor)?;
+                    all = self.builder.ins().band(all, factor);
+                }
+                self.mask_guarded(index, pred, all)
+            }
+            Rhs::Add(items) => {
+                let mut some = self.whole_mask(false);
+                for item in items {
+                    let term = self.mask_element(index, &item.of)?;
+                    let term = self.mask_guarded(index, &item.pred, term)?;
+                    some = self.builder.ins().bor(some, term);
+                }
+                Ok(some)
+            }
+            rhs => self.mask_by_lanes(index, &mut |this| this.value(rhs, Scalar::Bool)),
+        }
+    }
+
+    fn mask_guarded(&mut self, index: LocalId, p: &Pred, holds: Value) -> Made<Value> {
+        if p.is_true() || self.context.implies(p) {
+            return Ok(holds);
+        }
+        let asked = self.mask(index, p)?;
+        Ok(self.builder.ins().band(holds, asked))
+    }
+
+    fn mask_element(&mut self, index: LocalId, of: &Access) -> Made<Value> {
+        match self.wide.registers.get(&of.var) {
+            Some(register) => Ok(self.builder.use_var(*register)),
+            None => self.mask_by_lanes(index, &mut |this| this.element(of)),
+        }
+    }
+
+    /// Where a predicate holds.
+    pub(crate) fn mask(&mut self, index: LocalId, p: &Pred) -> Made<Value> {
+        if !self.varies(p, &HashSet::from([index])) {
+            let holds = self.pred(p)?;
+            let holds = self.lane_of_mask(holds);
+            return Ok(self.builder.ins().splat(types::I64X2, holds));
+        }
+        match p {
+            Pred::And(items) | Pred::Or(items) => {
+                let every = matches!(p, Pred::And(_));
+                let mut holds = self.whole_mask(every);
+                for item in items.iter() {
+                    let item = self.mask(index, item)?;
+                    let ins = self.builder.ins();
+                    holds = if every { ins.band(holds, item) } else { ins.bor(holds, item) };
+                }
+                Ok(holds)
+            }
+            Pred::Is(x, _, at, holds) => {
+                let var = Var::of_local(*x).ok_or("an array that is none")?;
+                let is = self.mask_element(index, &Access { var, at: at.to_vec() })?;
+                Ok(if *holds { is } else { self.builder.ins().bnot(is) })
+            }
+            p => self.mask_by_lanes(index, &mut |this| this.pred(p)),
+        }
+    }
+
+    /// The reals where the mask is set, else zero.
+    pub(crate) fn masked(&mut self, mask: Value, value: Value) -> Value {
+        let mask = self.builder.ins().bitcast(types::F64X2, little(), mask);
+        self.builder.ins().band(value, mask)
+    }
+
+    fn whole_mask(&mut self, set: bool) -> Value {
+        let lane = self.int(if set { -1 } else { 0 });
+        self.builder.ins().splat(types::I64X2, lane)
+    }
+
+    /// Ones or zeros of a truth value.
+    fn lane_of_mask(&mut self, holds: Value) -> Value {
+        let one = self.builder.ins().uextend(types::I64, holds);
+        self.builder.ins().ineg(one)
+    }
+
+    fn mask_by_lanes(&mut self, index: LocalId, f: &mut dyn FnMut(&mut Self) -> Made<Value>) -> Made<Value> {
+        let [low, high] = self.lanes(index, f)?;
+        let (low, high) = (self.lane_of_mask(low), self.lane_of_mask(high));
+        let both = self.builder.ins().splat(types::I64X2, low);
+        Ok(self.builder.ins().insertlane(both, high, 1))
+    }
+}

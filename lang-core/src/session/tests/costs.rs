@@ -106,5 +106,10 @@ fn gradients_alone() {
         assert!(matches!(verdict, crate::certify::Verdict::Proved { .. }), "{verdict:?}");
         format!("{name}: {} with the value, alone {}\n", of(&whole), of(&alone))
     };
-    expect![[r#""#]].assert_eq(&["conv", "many", "square"].map(told).concat());
+    expect![[r#"
+        conv: 6·n·m − 2·n − 2·m + 1 with the value, alone 4·n·m − n − 2·m + 1
+        many: 2·n·k where 0 ≤ k with the value, alone n·k where 0 ≤ k
+        square: 4·n − 1 with the value, alone 2·n
+    "#]]
+    .assert_eq(&["conv", "many", "square"].map(told).concat());
 }

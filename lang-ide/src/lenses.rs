@@ -1,9 +1,12 @@
 //! Lenses above definitions: what the function and its gradient cost, the certificate, and what can be done with it.
 
+use std::collections::BTreeMap;
+
 use lang_core::base::{GlobalName, Name, Span};
 use lang_core::session::{ItemRef, Session};
-use lang_core::syntax::ast::{Expr, ExprId, Item};
+use lang_core::syntax::ast::{Expr, Item, Tree};
 use lang_core::syntax::parser::parse_expr;
+use lang_core::syntax::split::ItemKind;
 use lang_core::types::ty::{Scalar, Type};
 
 use crate::costs::{Costs, brief, costs};
@@ -33,10 +36,11 @@ pub struct LensAt {
 /// The lenses of a module. No costs are asked for.
 #[must_use]
 pub fn lenses(session: &Session, module: &str) -> Vec<LensAt> {
-    session.items(module).iter().flat_map(|item| of_item(session, item)).collect()
+    let examples = Examples::of(session, module);
+    session.items(module).iter().flat_map(|item| of_item(session, item, &examples)).collect()
 }
 
-fn of_item(session: &Session, item: &ItemRef) -> Vec<LensAt> {
+fn of_item(session: &Session, item: &ItemRef, examples: &Examples) -> Vec<LensAt> {
     let Some(parsed) = session.tree(item) else { return Vec::new() };
     let def = match &parsed.tree.item {
         Item::Def(def) => def,
@@ -53,7 +57,7 @@ fn of_item(session: &Session, item: &ItemRef) -> Vec<LensAt> {
     let span = def.name.span.shift(item.start);
     let at = |lens| LensAt { span, def: def.name.name.clone(), lens };
     let mut all = vec![at(Lens::Cost)];
-    if def.params.is_empty() || example(session, item).is_some() {
+    if def.params.is_empty() || examples.find(session, item).is_some() {
         all.push(at(Lens::Run));
     }
     let signature = session.signature(&item.global);
@@ -84,22 +88,63 @@ pub fn asked(line: &str) -> Option<&str> {
     line.trim().strip_prefix(ASKED).map(str::trim).filter(|expression| !expression.is_empty())
 }
 
-/// An expression that calls a definition: that of a comment of its file, else the first example of its documentation.
-fn example(session: &Session, item: &ItemRef) -> Option<String> {
-    let calls = |expression: &str| {
-        let parsed = parse_expr(expression);
-        let name = |e: ExprId| matches!(&parsed.tree.exprs[e].kind, Expr::Name(name) if *name == item.name);
-        let called = parsed.tree.exprs.iter().any(|(_, e)| matches!(&e.kind, Expr::Call(of, _) if name(*of)));
-        called && parsed.diagnostics.is_empty()
-    };
-    let text = session.text(&item.module)?;
-    let comment = text.lines().filter_map(asked).find(|expression| calls(expression)).map(str::to_owned);
-    comment.or_else(|| {
-        let docs = &session.tree(item)?.tree.docs;
-        let (_, block) = docs.split_once("```iverson\n")?;
-        let (block, _) = block.split_once("\n```")?;
-        Some(block.to_owned()).filter(|block| calls(block))
-    })
+/// Expressions by the definitions that they call, which evaluate these on arguments.
+struct Examples {
+    /// Of comments.
+    asked: BTreeMap<Name, String>,
+    /// Of the top level, where they mention nothing else than that has.
+    called: BTreeMap<Name, String>,
+}
+
+impl Examples {
+    fn of(session: &Session, module: &str) -> Self {
+        let (mut asked, mut called) = (BTreeMap::new(), BTreeMap::new());
+        let text = session.text(module).unwrap_or_default();
+        for expression in text.lines().filter_map(self::asked) {
+            let parsed = parse_expr(expression);
+            if parsed.diagnostics.is_empty() {
+                for (name, _) in calls(&parsed.tree) {
+                    asked.entry(name).or_insert_with(|| expression.to_owned());
+                }
+            }
+        }
+        for item in session.items(module).iter().filter(|i| matches!(i.kind, ItemKind::Let | ItemKind::Do)) {
+            let Some((parsed, resolved)) = session.tree(item).zip(session.resolved(item)) else { continue };
+            if resolved.locals.is_empty() && parsed.diagnostics.is_empty() {
+                for (name, span) in calls(&parsed.tree) {
+                    let text = || item.text.get(span.range()).unwrap_or_default().to_owned();
+                    called.entry(name).or_insert_with(text);
+                }
+            }
+        }
+        Self { asked, called }
+    }
+
+    /// That of a definition: a comment's, else the first example of its documentation, else a call of the top level.
+    fn find(&self, session: &Session, item: &ItemRef) -> Option<String> {
+        let documented = || {
+            let docs = &session.tree(item)?.tree.docs;
+            let (_, block) = docs.split_once("```iverson\n")?;
+            let (block, _) = block.split_once("\n```")?;
+            let parsed = parse_expr(block);
+            let calls = parsed.diagnostics.is_empty() && calls(&parsed.tree).iter().any(|(name, _)| *name == item.name);
+            calls.then(|| block.to_owned())
+        };
+        let found = self.asked.get(&item.name).cloned().or_else(documented);
+        found.or_else(|| self.called.get(&item.name).cloned())
+    }
+}
+
+/// The names that are called in a tree, with the calls.
+fn calls(tree: &Tree) -> Vec<(Name, Span)> {
+    let calls = tree.exprs.iter().filter_map(|(_, e)| match &e.kind {
+        Expr::Call(of, _) => match &tree.exprs[*of].kind {
+            Expr::Name(name) => Some((name.clone(), e.span)),
+            _ => None,
+        },
+        _ => None,
+    });
+    calls.collect()
 }
 
 /// The expression that evaluates what a name stands for.
@@ -112,7 +157,7 @@ pub fn evaluation(session: &Session, module: &str, name: &str) -> Result<String,
     match parsed.as_ref().map(|p| &p.tree.item) {
         Some(Item::Let(_)) => Ok(name.to_owned()),
         Some(Item::Def(def)) if !def.params.is_empty() => {
-            item.and_then(|item| example(session, &item)).ok_or_else(|| {
+            item.and_then(|item| Examples::of(session, module).find(session, &item)).ok_or_else(|| {
                 format!("`{name}` takes arguments: a comment `{ASKED}{name}(…)` gives it some and is evaluated")
             })
         }

@@ -43,14 +43,8 @@ pub(super) fn alone<'db>(db: &'db dyn Database, asked: Asked<'db>) -> Option<Alo
 #[salsa::tracked(cycle_result = no_cost)]
 pub(super) fn cost_alone<'db>(db: &'db dyn Database, asked: Asked<'db>) -> Option<Arc<Cost>> {
     let Alone { ssa, .. } = alone(db, asked).as_ref()?;
-    let mut valued: HashSet<&Arc<Callee>> = HashSet::new();
-    for stmt in &ssa.stmts {
-        if let Rhs::Call { callee, part, .. } = &stmt.rhs
-            && gives_value(db, callee, *part)
-        {
-            valued.insert(callee);
-        }
-    }
+    let mut valued = HashSet::new();
+    called_for_value(db, ssa, &mut valued);
     let of = |callee: &Arc<Callee>| {
         let asked = Asked::new(db, Arc::clone(callee));
         if !valued.contains(callee)
@@ -65,6 +59,19 @@ pub(super) fn cost_alone<'db>(db: &'db dyn Database, asked: Asked<'db>) -> Optio
 
 fn no_cost<'db>(_: &'db dyn Database, _: Id, _: Asked<'db>) -> Option<Arc<Cost>> {
     None
+}
+
+/// The derivatives that are called for the value of their function too, in bodies of loops as well.
+fn called_for_value(db: &dyn Database, ssa: &Ssa, found: &mut HashSet<Arc<Callee>>) {
+    for stmt in &ssa.stmts {
+        match &stmt.rhs {
+            Rhs::Call { callee, part, .. } if gives_value(db, callee, *part) => {
+                found.insert(Arc::clone(callee));
+            }
+            Rhs::Loop(of, _) => called_for_value(db, &of.body, found),
+            _ => {}
+        }
+    }
 }
 
 /// Is this part of what a derivative gives one of the function's value?

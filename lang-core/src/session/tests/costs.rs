@@ -88,3 +88,28 @@ fn what_is_hard_to_count_is_a_symbol() {
     let cost = session.cost(&def("h")).unwrap();
     assert!((1..=61).contains(&cost.symbols.len()), "{}", cost.symbols.len());
 }
+
+/// A gradient alone takes nothing for the value: of the function, and of one that is called in a loop for its gradient.
+#[test]
+fn gradients_alone() {
+    let session = session(
+        "def conv(x: [n + m - 1]f64, w: [m]f64) -> [n]f64 = for i < n: sum j: x[i + j] * w[j]\n\
+         def many(x: [n]f64, k: i64) -> f64 = fold s = 0.0 for t < k: s + (sum i: x[i])\n\
+         def square(x: [n]f64) -> f64 = sum i: x[i]^2",
+    );
+    let told = |name: &str| {
+        let f = def(name);
+        let [_, adjoint] = session.derivatives(&f).unwrap();
+        let of = |cost: &crate::cost::Cost| cost.total.work.shown(&cost.positive());
+        let (whole, alone) = (session.cost(&adjoint).unwrap(), session.cost_alone(&adjoint).unwrap());
+        let verdict = &session.bound_alone(&adjoint).unwrap().certificate.verdict;
+        assert!(matches!(verdict, crate::certify::Verdict::Proved { .. }), "{verdict:?}");
+        format!("{name}: {} with the value, alone {}\n", of(&whole), of(&alone))
+    };
+    expect![[r#"
+        conv: 6·n·m − 2·n − 2·m + 1 with the value, alone 4·n·m − n − 2·m + 1
+        many: 2·n·k where 0 ≤ k with the value, alone n·k where 0 ≤ k
+        square: 4·n − 1 with the value, alone 2·n
+    "#]]
+    .assert_eq(&["conv", "many", "square"].map(told).concat());
+}

@@ -46,11 +46,21 @@ fn left_out(node: &mut Node, is_zero: &dyn Fn(Var) -> bool) {
                 return;
             }
             let (Rhs::Contract { pred, .. } | Rhs::Map { pred, .. }) = &mut set.rhs else { return };
-            let pred = std::mem::take(pred);
-            if !pred.is_true() {
-                *node = Node::If(pred, vec![node.clone()]);
+            if pred.is_true() || is_of_data(pred) {
+                return;
             }
+            let pred = std::mem::take(pred);
+            *node = Node::If(pred, vec![node.clone()]);
         }
+    }
+}
+
+/// Is it of truth values in arrays alone? No loop is shorter by it, and to set zeros is as cheap as to ask.
+fn is_of_data(p: &Pred) -> bool {
+    match p {
+        Pred::And(items) | Pred::Or(items) => items.iter().all(is_of_data),
+        Pred::Is(..) => true,
+        _ => false,
     }
 }
 

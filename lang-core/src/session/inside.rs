@@ -80,7 +80,11 @@ pub(super) fn cost_inside<'db>(db: &'db dyn Database, of: Inner<'db>) -> Option<
 /// Its partial derivatives.
 #[salsa::tracked]
 pub(super) fn partials<'db>(db: &'db dyn Database, of: Inner<'db>) -> Result<Entries, Unshown> {
-    Inside::of(db, of.def(db), of.node(db), true).ok_or(Unshown::Constant)?.entries(db, Entry::Partials)
+    let (def, node) = (of.def(db), of.node(db));
+    let body = Forms { db }.body(def).filter(|body| node.index() < body.nodes.len());
+    let ty = body.map(|body| body.nodes[node].ty.clone());
+    let none = ty.as_ref().map_or(Unshown::Constant, unshown);
+    Inside::of(db, def, node, true).ok_or(none)?.entries(db, Entry::Partials)
 }
 
 /// Its cotangent.
@@ -319,6 +323,19 @@ fn real_array(ty: &Type) -> Option<Vec<Poly>> {
     }
 }
 
+/// Why a value of a type has no derivatives of its own.
+fn unshown(ty: &Type) -> Unshown {
+    fn has_parts(ty: &Type) -> bool {
+        match ty {
+            Type::Tuple(items) => items.iter().any(|ty| real_array(ty).is_some() || has_parts(ty)),
+            Type::Record(fields) => fields.iter().any(|(_, ty)| real_array(ty).is_some() || has_parts(ty)),
+            Type::Array(_, element) => has_parts(element),
+            _ => false,
+        }
+    }
+    if has_parts(ty) { Unshown::Several } else { Unshown::Constant }
+}
+
 fn name_of(body: &Body, local: LocalId) -> Name {
     body.locals.get(local.0 as usize).map(|l| l.name.clone()).unwrap_or_default()
 }
@@ -482,7 +499,8 @@ impl<'db> Inside<'db> {
         let around = around(&body, node).ok_or(Unshown::Constant)?;
         let mut body = (*body).clone();
         let names = (seen(&body, &around), apart(&mut body, &around));
-        real_array(&body.nodes[node].ty).ok_or(Unshown::Constant)?;
+        let ty = &body.nodes[node].ty;
+        real_array(ty).ok_or_else(|| unshown(ty))?;
         let mut indices: Vec<IndexVar> = Vec::new();
         let mut extents: Vec<Poly> = Vec::new();
         for step in around {

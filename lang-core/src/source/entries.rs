@@ -78,6 +78,8 @@ pub enum Unshown {
     Text(Outside),
     /// It is evaluated again and again, each time with another.
     Repeated,
+    /// It is a tuple or a record, or an array of such.
+    Several,
     /// Nothing real goes in, or none comes out.
     Constant,
 }
@@ -90,6 +92,7 @@ impl Unshown {
             Self::Core(why) => Some(why.what.phrase()),
             Self::Text(why) => Some(why.phrase()),
             Self::Repeated => Some("a loop or an inner function evaluates it again and again"),
+            Self::Several => Some("it has several parts, each with its own"),
             Self::Constant => None,
         }
     }
@@ -182,6 +185,14 @@ fn told(asked: &Asked<'_>, entry: Entry, seen: Vec<Seen>, known: Known<'_>) -> R
     wanted.outputs = asked.outputs(&head)?;
     let parts = wanted.outputs.len();
     let _ = crate::norm::dead::remove(&mut wanted);
+    // A loop is no row of a table.
+    for stmt in &wanted.stmts {
+        match &stmt.rhs {
+            Rhs::Loop(..) | Rhs::Update { .. } => return Err(Outside::Loop),
+            Rhs::Order(_) => return Err(Outside::Order),
+            _ => {}
+        }
+    }
     let given = asked.bodies.body(asked.def).map(|body| Given::in_body(&body)).unwrap_or_default();
     let plain = lines(&wanted, &mut Table::default())?;
     let all = cases(asked, &head, &wanted, &plain, &given, MOST);

@@ -3,10 +3,11 @@
 //!
 //! Of one expression inside a definition `entries` tells derivatives entry by entry, in the same way.
 //!
-//! `read` makes of each statement an expression (`tree`), `rules` and `sums` simplify expressions where they stand,
-//! `merge` and `shorten` put statements together, `checks` keeps the checks that say something, `shape` says what
-//! parameters and results look like, `ways`, `known`, `cases` and `constructors` take those of sum types apart, `update`
-//! has arrays of which elements are replaced, `hints` and `names` call things, `writer` and what follows write it down. The formatter has the last word.
+//! `read` makes of each statement an expression (`tree`), `regions` and `repeat` have loops, `rules` and `sums` simplify
+//! expressions where they stand, `merge` and `shorten` put statements together, `checks` keeps the checks that say
+//! something, `shape` says what parameters and results look like, `ways`, `known`, `cases` and `constructors` take those of
+//! sum types apart, `update` has arrays of which elements are replaced and orders, `hints` and `names` call things, `writer`
+//! and what follows write it down. The formatter has the last word.
 
 mod arrays;
 mod call;

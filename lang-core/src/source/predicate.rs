@@ -21,7 +21,7 @@ impl Writer<'_> {
                 let mut parts = Vec::new();
                 // Bounds before what is asked where they hold.
                 let mut rest: Vec<&Pred> = items.iter().filter(|p| !self.goes_without(p, items)).collect();
-                rest.sort_by_key(|p| p.is_opaque());
+                rest.sort_by_key(|p| if reads_deep(p) { 2 } else { u8::from(p.is_opaque()) });
                 while !rest.is_empty() {
                     let first = rest.remove(0);
                     let numbers = |this: &mut Self, q: &Pred| this.unless_number(&first.negated(), &q.negated());
@@ -285,6 +285,22 @@ fn unequal(e: &Ex) -> Option<Ex> {
         _ => return None,
     };
     Some(Ex::Apply(Operation::Binary(opposite), args.clone()))
+}
+
+/// Does it read what is read at a place that data tell? Then it may ask for what is there only where the others hold.
+fn reads_deep(p: &Pred) -> bool {
+    let mut found = false;
+    p.visit(
+        &mut |p| {
+            p.for_each_atom(&mut |a| {
+                if let Atom::Read(_, _, at) = a {
+                    at.iter().for_each(|p| p.for_each_atom(&mut |a| found |= matches!(a, Atom::Read(..))));
+                }
+            });
+        },
+        &mut |_| {},
+    );
+    found
 }
 
 /// A number that is greater for what comes later in the alphabet, as far as the first letters tell.

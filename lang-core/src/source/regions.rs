@@ -82,6 +82,9 @@ pub(super) struct Known {
     order: u32,
 }
 
+/// What is read of a line, at these first indices.
+type Given = (Var, Vec<Poly>);
+
 /// A body that is made again at a place.
 pub(super) struct Again {
     of: u32,
@@ -312,7 +315,7 @@ impl Reading<'_> {
         of: &Loop,
         values: &[Poly],
         within: u32,
-    ) -> Result<Vec<Option<(Var, Vec<Poly>)>>, Outside> {
+    ) -> Result<Vec<Option<Given>>, Outside> {
         let mut all = Vec::new();
         for arg in &of.args {
             let Arg::Given(a) = arg else {

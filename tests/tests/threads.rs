@@ -1,8 +1,6 @@
 //! Machine code by several threads: the same bits by any number of them, near what the engine gives without machine code,
 //! and over as soon as someone asks. Sizes are such that kernels run in chunks; what each of these has for itself is counted.
 
-#![expect(clippy::expect_used, reason = "what helpers of a test cannot read fails the test")]
-
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

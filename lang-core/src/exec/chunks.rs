@@ -111,7 +111,7 @@ impl Run<'_> {
             }
         }
         let most = if chunked.has_loops { trips } else { trips / SHORT };
-        let by_copies = if copied == 0 { MOST } else { (work / SHARE / copied).min(MOST_COPIED / copied) };
+        let by_copies = MOST_COPIED.min(work / SHARE).checked_div(copied).unwrap_or(MOST);
         let count = MOST.min(work / GRAIN).min(by_copies).min(u64::try_from(most).unwrap_or(0)).max(1);
         let count = i64::try_from(count).unwrap_or(1);
         let mut step = trips / count + i64::from(trips % count != 0);

@@ -54,6 +54,9 @@ pub enum Own {
     Thread,
 }
 
+/// What is not one for all, by what it is.
+type Owned = Vec<(Var, Own)>;
+
 /// So many operations for each tuple of indices below these extents.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Work {
@@ -66,7 +69,7 @@ pub struct Work {
 /// The parts of a kernel, if one of them is a loop that can run in chunks.
 #[must_use]
 pub fn parts(ssa: &Ssa, kernel: &Kernel) -> Option<Vec<Part>> {
-    let mut cut: Vec<(Vec<Node>, Option<Vec<(Var, Own)>>)> = Vec::new();
+    let mut cut: Vec<(Vec<Node>, Option<Owned>)> = Vec::new();
     for node in &kernel.body {
         let own = if let Node::Loop(of) = node { own(ssa, kernel, of) } else { None };
         match (own, cut.last_mut()) {
@@ -76,7 +79,7 @@ pub fn parts(ssa: &Ssa, kernel: &Kernel) -> Option<Vec<Part>> {
     }
     cut.iter().any(|(_, own)| own.is_some()).then(|| {
         let seen: Vec<HashSet<Var>> = cut.iter().map(|(nodes, _)| seen(ssa, kernel, nodes)).collect();
-        let of = |k: usize, (nodes, own): (Vec<Node>, Option<Vec<(Var, Own)>>)| {
+        let of = |k: usize, (nodes, own): (Vec<Node>, Option<Owned>)| {
             let elsewhere = |v: Var| seen.iter().enumerate().any(|(other, seen)| other != k && seen.contains(&v));
             part(kernel, nodes, own, seen.get(k).unwrap_or(&HashSet::new()), &elsewhere)
         };
@@ -95,7 +98,7 @@ fn seen(ssa: &Ssa, kernel: &Kernel, nodes: &[Node]) -> HashSet<Var> {
 fn part(
     kernel: &Kernel,
     mut body: Vec<Node>,
-    own: Option<Vec<(Var, Own)>>,
+    own: Option<Owned>,
     seen: &HashSet<Var>,
     elsewhere: &dyn Fn(Var) -> bool,
 ) -> Part {
@@ -192,7 +195,7 @@ struct Use {
 }
 
 /// What each chunk or thread has for itself, if the loop can run in chunks.
-pub(super) fn own(ssa: &Ssa, kernel: &Kernel, of: &Loop) -> Option<Vec<(Var, Own)>> {
+pub(super) fn own(ssa: &Ssa, kernel: &Kernel, of: &Loop) -> Option<Owned> {
     if of.in_order {
         return None;
     }

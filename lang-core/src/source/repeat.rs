@@ -184,14 +184,20 @@ impl Writer<'_> {
         }
         let mut body: Vec<String> = Vec::new();
         let turned = region.reversed.then(|| self.turned(of, &number, &counter)).flatten();
-        let told = lets.iter().cloned().chain(slots.iter().map(|s| s.next.clone()));
-        let told: Vec<String> = told.chain(yields.iter().map(|y| y.1.clone())).collect();
-        let mentions =
-            |name: &str| told.iter().any(|text| super::constructors::names_in(text).iter().any(|word| word == name));
-        let turned = turned.filter(|_| mentions(&number));
-        let head =
-            if turned.is_some() || !region.reversed && mentions(&number) { counter.to_string() } else { "_".into() };
-        body.extend(turned);
+        let told: Vec<String> = lets.iter().cloned().chain(slots.iter().map(|s| s.next.clone())).collect();
+        let given: Vec<String> = yields.iter().map(|y| y.1.clone()).collect();
+        let mentions = |told: &[String]| {
+            told.iter().any(|text| super::constructors::names_in(text).iter().any(|word| *word == *number))
+        };
+        let (inside, yielded) = (mentions(&told), mentions(&given));
+        let is_counted = (inside || yielded) && (turned.is_some() || !region.reversed);
+        let head = if is_counted { counter.to_string() } else { "_".into() };
+        // What is yielded does not see the body's.
+        let given = match turned.as_ref().filter(|_| yielded && !slots.is_empty()) {
+            Some(turned) => format!("{turned} in {}", tuple(&given)),
+            None => tuple(&given),
+        };
+        body.extend(turned.filter(|_| inside || yielded && slots.is_empty()));
         body.extend(lets);
         let next = tuple(&slots.iter().map(|s| s.next.clone()).collect::<Vec<_>>());
         let mut body = if body.is_empty() { next } else { format!("{} in {next}", body.join(" ")) };
@@ -200,7 +206,6 @@ impl Writer<'_> {
         }
         let pattern = tuple(&slots.iter().map(|s| s.name.to_string()).collect::<Vec<_>>());
         let init = tuple(&slots.iter().map(|s| s.init.clone()).collect::<Vec<_>>());
-        let given = tuple(&yields.iter().map(|y| y.1.clone()).collect::<Vec<_>>());
         let ranges = |this: &mut Self| of.trips.as_ref().map(|n| this.poly(n).0);
         let text = match (ranges(self), slots.is_empty()) {
             (Some(n), true) => {

@@ -148,8 +148,8 @@ fn derivatives_of_definitions_as_source() {
     if only.is_some() {
         return;
     }
-    assert!(printed.len() >= 760, "{} printed", printed.len());
-    assert!(values >= 2600, "{values} values");
+    assert!(printed.len() >= 1500, "{} printed", printed.len());
+    assert!(values >= 6500, "{values} values");
     without.insert(DEARER.to_owned(), dearer);
     let told: Vec<String> = without.iter().map(|(why, defs)| format!("{why}:\n  {}\n", defs.join("\n  "))).collect();
     expect_test::expect_file!["../golden/unprinted.txt"].assert_eq(&told.concat());

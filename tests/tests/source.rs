@@ -23,9 +23,9 @@ struct Printed {
 }
 
 /// Why the text of a derivative does more work than Tensor SSA: the interpreter counts the addition to a zero, and
-/// computes again what a callee computes of constants.
+/// computes again what a callee computes of constants and what a step of a loop did.
 const DEARER: &str = "more work than in Tensor SSA, by additions of zeros (of `scatter_add`, of sums without terms, of arms \
-                      of `match`) and by what callees compute of constants";
+                      of `match`), by what callees compute of constants, and by steps of loops that are made again";
 
 /// Iterations that go on until the data settle, which drawn data do not, or of which each step makes differences many times
 /// what they were: their texts are checked and not evaluated.

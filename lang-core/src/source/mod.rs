@@ -21,6 +21,7 @@ mod known;
 mod mentioned;
 mod merge;
 mod names;
+mod parts;
 mod predicate;
 mod read;
 mod regions;

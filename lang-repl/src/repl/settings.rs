@@ -5,7 +5,7 @@ use lang_core::interp::Limits;
 use lang_core::interp::print::{Digits, Layout};
 
 use crate::cli::{self, Backend, Common, Nan, Shown, When};
-use crate::engine::{self, budget};
+use crate::engine::budget;
 use crate::suggest;
 
 /// Everything that can be set.
@@ -156,7 +156,7 @@ pub(crate) const ALL: &[Setting] = &[
         name: "threads",
         values: "1 to 4096|auto",
         summary: "how many threads compute; auto is one for each processor",
-        get: |o| engine::threads(&o.common).to_string(),
+        get: |o| o.common.threads.map_or_else(|| "auto".to_owned(), |n| n.to_string()),
         set: |o, value| {
             o.common.threads = match value {
                 "auto" => None,

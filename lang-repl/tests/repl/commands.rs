@@ -144,6 +144,7 @@ for i < 1000000: 1.0
 :set a b c
 ",
         expect![[r#"
+              backend   cpu      what computes: machine code for the processor, or the interpreter alone
               budget    10000000000 before a run of more operations there is a question
               color     auto     colours
               count     off      tell the work, tests and iterations of every evaluation
@@ -151,6 +152,7 @@ for i < 1000000: 1.0
               memory    4096     how much the values of an evaluation may need, in MiB
               nan       ignore   whether an evaluation stops where a NaN comes up
               progress  auto     a bar for work that takes long
+              threads   auto     how many threads compute; auto is one for each processor
               threshold 1000     of arrays of more elements the middle is left out
               time      off      tell how long checking and running took
               width     auto     characters in a line; auto is as many as the terminal

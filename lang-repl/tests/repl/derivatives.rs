@@ -113,31 +113,16 @@ adjoint area
             [E0510] Error: `count` has no derivative: it takes no reals, or gives none
             [E0600] Error: there is no definition `cuont` here
             def power(x: f64, n: i64) -> f64
-            ssa power_adj{0; 0}[](x: f64, bounded n: i64) -> (f64, f64) =
-              X0: f64 = input x  -- x
-              X1: i64 = input n  -- n
-              X2: f64 = 1.0
-              L0 = loop j0 < n {
-                Y0: f64 = given X0  -- x
-                Y1: f64 = carried X2 then Y2  -- acc
-                Y2: f64 = Y0 * Y1
-              }
-              X3: f64 = L0.last Y1
-              X4: f64 = input y_adj = adj 0  -- y_adj
-              X5: f64 = zero
-              X6[i0 < n]: f64 = L0.every Y1
-              L1 = loop j0 < n {
-                Y0: f64 = given X6[n - j0 - 1]  -- acc
-                Y1: f64 = given X0  -- x
-                Y2: f64 = carried X4 then Y5  -- y_adj
-                Y3: f64 = carried X5 then Y6  -- x_adj
-                Y4: f64 = Y0 * Y2
-                Y5: f64 = Y1 * Y2  -- acc_adj
-                Y6: f64 = Y3 + Y4  -- x_adj
-              }
-              X7: f64 = L1.last Y3  -- x_adj
-              out X3, X7
-            this is Tensor SSA: there is a loop or an update, which is not printed as Iverson yet
+            def power_adj(x: f64, n: i64, y_adj: f64) -> f64 =
+              let (_, acc_at) =
+                fold (acc, acc_at) = (1.0, for j < max(0, n): 0.0) for i < n: (
+                  x * acc,
+                  acc_at with [i] = acc
+                )
+              let (_, x_adj) =
+                fold (acc_adj, x_adj) = (y_adj, 0.0) for j < n:
+                  let i = n - 1 - j in (x * acc_adj, x_adj + acc_adj * acc_at[i])
+              in x_adj
             [E0510] Error: `count` has no derivative: it takes no reals, or gives none
             [E0600] Error: a command begins with a colon: write `:adjoint area`
             --- exit status: 1

@@ -548,6 +548,8 @@ fn help_lists_the_commands() {
               :env                 what is defined here, and how large the values are
               :reset               forget all definitions
               :set [NAME [VALUE]]  the settings, one of them, or a new value for it
+              :backend [cpu|interp] what computes: machine code for the processor, or the interpreter alone
+              :threads [N]         how many threads compute
               :help [COMMAND]      this list, or more about one command
               :quit                leave; Ctrl-D does too
             :load FILE: bring in the definitions of a file and run its `let` and `do` items

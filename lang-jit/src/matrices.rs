@@ -45,12 +45,12 @@ const FEW: i64 = 4096;
 const THIN: i64 = 4;
 /// At most so many multiplications are done before someone may end the run.
 const BLOCK: i64 = 1 << 28;
-const MOST_COLUMNS: i64 = 1024;
+const MOST_COLUMNS: i64 = 512;
 const MOST_TERMS: i64 = 16384;
 /// A tile, which one thread does, has at least so many multiplications, and so many rows: all of the other factor is packed
 /// for it.
 const TILE: i64 = 1 << 22;
-const LEAST_ROWS: i64 = 128;
+const LEAST_ROWS: i64 = 512;
 
 /// Multiplies matrices: 1 if that is done, 0 if loops are to do it, -1 if someone asked for the run to end.
 ///

@@ -349,9 +349,11 @@ fn work(session: &Session, def: &GlobalName, body: &Body, node: TId) -> Vec<(Str
     let row = |what: &str, of: Option<String>| of.map(|of| (what.to_owned(), in_cases(of)));
     let evaluations = session.evaluations(def, node);
     if let Some(of) = evaluations.as_deref().filter(|of| of.again) {
-        let (all, adjoint) = costs::repeated(of);
-        let own = row("work of its adjoint", adjoint);
-        return row("work", Some(all.unwrap_or(text))).into_iter().chain(own).collect();
+        // What a function does that is passed on has places of its own in the whole, where that is put in place.
+        if let (Some(all), adjoint) = costs::repeated(of) {
+            let own = row("work of its adjoint", adjoint);
+            return row("work", Some(all)).into_iter().chain(own).collect();
+        }
     }
     let span = body.nodes[node].span;
     let within = |at: &Span| span.start <= at.start && at.end <= span.end;

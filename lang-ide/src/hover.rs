@@ -6,7 +6,7 @@ use lang_core::count::Formula;
 use lang_core::predicate::LocalId;
 use lang_core::resolve::{LocalKind, words};
 use lang_core::session::{ItemRef, Session};
-use lang_core::source::{Entries, Told, mentioned};
+use lang_core::source::{Entries, Told, Whose, mentioned};
 use lang_core::syntax::ast::{self, ExprId, Item, Pat, PatId, Tree};
 use lang_core::syntax::ops::{BinOp, BinderKind};
 use lang_core::syntax::split::ItemKind;
@@ -46,8 +46,8 @@ pub struct Hover {
     pub rows: Vec<(String, String)>,
     /// `let`s that the table mentions.
     pub lets: Vec<String>,
-    /// A second table with its `let`s, where a name is another in these.
-    pub after: Option<Table>,
+    /// More tables with their `let`s, where a name is another in these.
+    pub after: Vec<Table>,
     /// What is to be said of the tables: what a name in them is, what they do not tell, and why.
     pub notes: Vec<String>,
     /// Documentation, as Markdown.
@@ -70,16 +70,37 @@ pub struct Table {
 impl Hover {
     /// That the derivatives of this name are not told, for this reason.
     fn missing(&mut self, what: &str, why: Option<&str>) {
-        self.notes.extend(why.map(|why| format!("the {what} not shown: {why}")));
+        if let Some(why) = why {
+            self.note(format!("the {what} not shown: {why}"));
+        }
+    }
+
+    /// Something to be said of the tables, once.
+    fn note(&mut self, note: String) {
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
     }
 
     /// What variables are called whose names stand for others here.
     fn hides(&mut self, hidden: &[(Name, Name)]) {
-        for (own, name) in hidden {
-            let note = format!("`{own}` is the `{name}` {HIDES}");
-            if !self.notes.contains(&note) {
-                self.notes.push(note);
-            }
+        hidden.iter().for_each(|(own, name)| self.note(format!("`{own}` is the `{name}` {HIDES}")));
+    }
+
+    /// More rows, and what they mention: a table of their own where a name stands for something else in the last one.
+    fn add(&mut self, rows: Vec<(String, String)>, lets: Vec<String>) {
+        let (last, known) = match self.after.last_mut() {
+            Some(Table { rows, lets }) => (rows, lets),
+            None => (&mut self.rows, &mut self.lets),
+        };
+        let named = |l: &String| l.split_once(" = ").map(|(name, _)| name.to_owned());
+        let other = |l: &String| known.iter().any(|m| m != l && named(m).is_some() && named(m) == named(l));
+        if lets.iter().any(other) {
+            self.after.push(Table { rows, lets });
+        } else {
+            last.extend(rows);
+            let new: Vec<String> = lets.into_iter().filter(|l| !known.contains(l)).collect();
+            known.extend(new);
         }
     }
 
@@ -305,40 +326,45 @@ fn expression(session: &Session, item: &ItemRef, body: &Body, node: TId, depth: 
         // Nothing varies in what is evaluated once.
         return;
     }
-    match session.partials(def, node) {
-        // By itself.
-        Ok(Entries { all, element, .. }) if element.is_empty() && is_itself(&all, &told.code) => {}
-        Ok(Entries { lets, all, element, hidden, .. }) => {
-            told.hides(&hidden);
-            let element = bracketed(&element);
-            let element = if element.is_empty() { element } else { format!("·{element}") };
-            told.rows.extend(all.into_iter().map(|t| (format!("∂{element}/∂{}", t.of), in_a_cell(t.value))));
-            told.lets.extend(lets);
+    for part in session.partials(def, node) {
+        match part {
+            // By itself.
+            Ok(Entries { all, part, .. }) if part.is_empty() && is_itself(&all, &told.code) => {}
+            Ok(Entries { lets, all, part, hidden, .. }) => {
+                told.hides(&hidden);
+                let part = if part.is_empty() { part } else { format!("·{part}") };
+                let rows = all.into_iter().map(|t| (format!("∂{part}/∂{}", t.of), in_a_cell(t.value)));
+                told.add(rows.collect(), lets);
+            }
+            Err(why) => told.missing("partial derivatives are", why.phrase()),
         }
-        Err(why) => told.missing("partial derivatives are", why.phrase()),
     }
-    match session.cotangent(def, node) {
-        Ok(Entries { lets, all, element, cotangent, hidden }) => {
-            told.hides(&hidden);
-            let named = cotangent.map(|name| format!("`{name}` is the cotangent of the result of `{}`", def.name));
-            told.notes.extend(named);
-            let what = format!("{COTANGENT}{}", bracketed(&element));
-            let mut rows: Vec<(String, String)> = all.into_iter().map(|t| (what.clone(), in_a_cell(t.value))).collect();
-            if rows.is_empty() {
-                rows.push((COTANGENT.to_owned(), "0".to_owned()));
+    for part in session.cotangent(def, node) {
+        match part {
+            Ok(Entries { lets, all, part, cotangent, hidden }) => {
+                told.hides(&hidden);
+                if let Some((name, whose)) = cotangent {
+                    told.note(format!("`{name}` is the cotangent of {}", result(&whose, def)));
+                }
+                let what = format!("{COTANGENT}{part}");
+                let mut rows: Vec<(String, String)> =
+                    all.into_iter().map(|t| (what.clone(), in_a_cell(t.value))).collect();
+                if rows.is_empty() {
+                    rows.push((what, "0".to_owned()));
+                }
+                told.add(rows, lets);
             }
-            // A name may stand for something else in the partial derivatives.
-            let named = |l: &String| l.split_once(" = ").map(|(name, _)| name.to_owned());
-            let other = |l: &String| told.lets.iter().any(|m| m != l && named(m).is_some() && named(m) == named(l));
-            if lets.iter().any(other) {
-                told.after = Some(Table { rows, lets });
-            } else {
-                told.rows.extend(rows);
-                let new: Vec<String> = lets.into_iter().filter(|l| !told.lets.contains(l)).collect();
-                told.lets.extend(new);
-            }
+            Err(why) => told.missing("cotangent is", why.phrase()),
         }
-        Err(why) => told.missing("cotangent is", why.phrase()),
+    }
+}
+
+/// Of what the result is that a cotangent belongs to.
+fn result(whose: &Whose, def: &GlobalName) -> String {
+    match whose {
+        Whose::Definition => format!("the result of `{}`", def.name),
+        Whose::Iteration(carried) => format!("`{carried}` after the iteration"),
+        Whose::Function => "the result of the inner function".to_owned(),
     }
 }
 
@@ -426,11 +452,6 @@ fn in_cases(formula: String) -> String {
     }
 }
 
-/// `[i, j]`
-fn bracketed(indices: &[String]) -> String {
-    if indices.is_empty() { String::new() } else { format!("[{}]", indices.join(", ")) }
-}
-
 /// What is said of a variable whose name means another one.
 const HIDES: &str = "that another one hides here";
 
@@ -516,22 +537,22 @@ fn named(session: &Session, item: &ItemRef, found: &Use, depth: Depth) -> Option
 /// Of what is told of a variable as an expression, the cotangent that it receives here: other uses of the name receive
 /// others, and what it has is their sum.
 fn received(told: &mut Hover, name: &str) {
-    if let Some(Table { rows, lets }) = told.after.take() {
-        told.rows.extend(rows);
-        told.lets = lets;
+    let first = Table { rows: std::mem::take(&mut told.rows), lets: std::mem::take(&mut told.lets) };
+    for Table { mut rows, lets } in [first].into_iter().chain(std::mem::take(&mut told.after)) {
+        rows.retain(|(what, _)| what.starts_with(COTANGENT));
+        for (what, _) in &mut rows {
+            let part = what.strip_prefix(COTANGENT).unwrap_or_default();
+            *what = format!("{COTANGENT} of {name}{part} here");
+        }
+        let lets = mentioned(&lets, rows.iter().map(|(_, text)| text.as_str()));
+        told.add(rows, lets);
     }
-    told.rows.retain(|(what, _)| what.starts_with(COTANGENT));
-    told.lets = mentioned(&told.lets, told.rows.iter().map(|(_, text)| text.as_str()));
-    let texts = || told.rows.iter().map(|(_, text)| text).chain(&told.lets);
+    let texts = || told.tables().flat_map(|(rows, lets)| rows.iter().map(|(_, text)| text).chain(lets));
     let hides = |note: &&String| match note.strip_suffix(HIDES).and_then(|note| note.split('`').nth(1)) {
         Some(own) => texts().any(|text| text.contains(own)),
         None => note.contains(COTANGENT),
     };
     told.notes = told.notes.iter().filter(hides).cloned().collect();
-    for (what, _) in &mut told.rows {
-        let element = what.strip_prefix(COTANGENT).unwrap_or_default();
-        *what = format!("{COTANGENT} of {name}{element} here");
-    }
 }
 
 fn kind_of(kind: Option<LocalKind>) -> &'static str {

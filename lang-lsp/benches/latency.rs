@@ -27,6 +27,8 @@ use serde_json::{Value, json};
 const URI: &str = "untitled:generated";
 /// So many keystrokes and requests are measured.
 const ROUNDS: usize = 200;
+/// In so many definitions.
+const PLACES: usize = 7;
 
 /// A file of definitions of some seventeen lines each, every tenth calling the one before it.
 fn program(definitions: usize) -> String {
@@ -129,7 +131,7 @@ fn main() {
         let found = client.diagnostics(URI, 1);
         assert!(found.is_empty(), "{:?}", found.first());
         report("open", definitions, lines, vec![begun.elapsed()]);
-        let line = |round: usize| u32::try_from((definitions / 2 + round % 7) * 16 + 5).unwrap();
+        let line = |round: usize| u32::try_from((definitions / 2 + round % PLACES) * 16 + 5).unwrap();
         let mut version = 1;
         // Requests after a keystroke as an editor makes them.
         let document = json!({"textDocument": {"uri": URI}});
@@ -168,9 +170,11 @@ fn main() {
             ("textDocument/documentSymbol", &|_| document.clone()),
         ];
         for (request, params) in requests.into_iter().filter(|(r, _)| wanted(r)) {
-            // Warm.
-            let id = client.begin(request, params(0));
-            client.answer(id);
+            // Warm, at every place that is asked about.
+            for round in 0..PLACES {
+                let id = client.begin(request, params(round));
+                client.answer(id);
+            }
             if let Some(times) = measure(&mut client, request, params) {
                 report(request.trim_start_matches("textDocument/"), definitions, lines, times);
             }

@@ -188,10 +188,8 @@ fn server(encoding: &str) -> Client {
 }
 
 /// Everything that is told of a document and does not depend on time.
-fn told(client: &mut Client, version: i64, places: &[[u32; 2]]) -> Vec<Value> {
+fn told(client: &mut Client, version: i64, places: &[[u32; 2]]) -> Vec<String> {
     let mut all = client.diagnostics(URI, version);
-    // Copies of pages stand where the process has them.
-    all.iter_mut().for_each(|d| d["codeDescription"] = Value::Null);
     for request in ["textDocument/documentSymbol", "textDocument/foldingRange"] {
         all.push(client.request(request, params([0, 0])));
     }
@@ -201,7 +199,9 @@ fn told(client: &mut Client, version: i64, places: &[[u32; 2]]) -> Vec<Value> {
             all.push(known(client, request, *place));
         }
     }
-    all
+    // Copies of pages and of the library stand where the process has them.
+    let own = format!("iverson-lsp-{}/", client.process());
+    all.iter().map(|told| told.to_string().replace(&own, "iverson-lsp/")).collect()
 }
 
 /// The answer when nothing is pending any more.

@@ -32,10 +32,20 @@ const SOME: usize = 3;
 struct Tally {
     partials: usize,
     cotangents: usize,
+    /// Those within iterations of loops.
+    iterations: usize,
+    /// Those of all these that are of components of tuples.
+    components: usize,
     /// Expressions that read what a `let`, a pattern or a loop binds, or values of other types.
     others: usize,
     /// Where the program fails with the values that it is given.
     failing: usize,
+}
+
+impl Tally {
+    fn compared(&self) -> usize {
+        self.partials + self.cotangents + self.iterations
+    }
 }
 
 /// What every size is, by its name.
@@ -88,14 +98,17 @@ struct Inside<'s> {
     body: &'s Body,
     node: TId,
     text: &'s str,
+    /// The component that is looked at of a tuple of so many numbers.
+    component: Option<(usize, usize)>,
 }
 
 impl Inside<'_> {
-    /// The parameters of the definition and the indices around that the expression reads, with their types; `None` if it
-    /// reads anything else that is bound in the definition.
-    fn variables(&self) -> Option<Vec<(String, Type, bool)>> {
-        let mut found: Vec<(u32, bool)> = self.body.params.iter().map(|l| (l.0, false)).collect();
-        let (mut read, mut bound, mut open) = (Vec::new(), Vec::new(), vec![self.node]);
+    /// The parameters of the definition, what a loop carries, and the indices around that an expression reads, with their
+    /// types; `None` if it reads anything else that is bound in the definition.
+    fn variables(&self, node: TId, carried: &[u32]) -> Option<Vec<(String, Type, bool)>> {
+        let given = self.body.params.iter().map(|l| l.0).chain(carried.iter().copied());
+        let mut found: Vec<(u32, bool)> = given.map(|l| (l, false)).collect();
+        let (mut read, mut bound, mut open) = (Vec::new(), Vec::new(), vec![node]);
         while let Some(node) = open.pop() {
             let kind = &self.body.nodes[node].kind;
             kind.for_each_local(&mut |l| read.push(l.0), &mut |l| bound.push(l.0));
@@ -114,6 +127,14 @@ impl Inside<'_> {
             (local.name.to_string(), local.ty.clone(), index)
         };
         Some(found.into_iter().map(local).collect())
+    }
+
+    /// The expression with something added to it, or to a component.
+    fn added(&self, more: &str) -> String {
+        let Some((k, of)) = self.component else { return format!("(({}) + {more})", self.text) };
+        let own = |j: usize| format!("whole_.{j}{}", if j == k { format!(" + {more}") } else { String::new() });
+        let all: Vec<String> = (0..of).map(own).collect();
+        format!("(let whole_ = {} in ({}))", self.text, all.join(", "))
     }
 
     /// The sizes of the definition, which what is told may mention.
@@ -160,7 +181,7 @@ impl Inside<'_> {
 
     /// Whether what is told of partial derivatives is what the interpreter has; `None` where it is not compared.
     fn partials(&self, told: &Entries, tally: &mut Tally) -> Option<()> {
-        let Some(variables) = self.variables() else {
+        let Some(variables) = self.variables(self.node, &[]) else {
             tally.others += 1;
             return None;
         };
@@ -215,7 +236,7 @@ impl Inside<'_> {
             let more = format!(
                 "def hovered({}) = {}\ndef main() =\n{binds}  in (grad(\\v_: hovered({call}))({name}), {lets}{open}{})\n",
                 heads.join(", "),
-                self.text,
+                self.component.map_or(self.text.to_owned(), |(k, _)| format!("({}).{k}", self.text)),
                 sum.join(" + "),
             );
             match self.evaluated(&more) {
@@ -313,9 +334,9 @@ impl Inside<'_> {
         let extents = if at.is_empty() { String::new() } else { format!("[{}]", extents.join(", ")) };
         let read = if at.is_empty() { String::new() } else { format!("[{} + 0]", at.join(" + 0, ")) };
         let changed = format!(
-            "{head}, delta_: {extents}f64{}(({}) + delta_{read}){}",
+            "{head}, delta_: {extents}f64{}{}{}",
             &tail[..open],
-            &tail[open..close],
+            self.added(&format!("delta_{read}")),
             &tail[close..]
         );
         let zeros: Vec<String> = at.iter().enumerate().map(|(k, _)| format!("z{k} < 8")).collect();
@@ -347,6 +368,111 @@ impl Inside<'_> {
                 Err(why) if why.starts_with("no program") => {
                     tally.others += 1;
                 }
+                Err(_) => tally.failing += 1,
+            }
+        }
+        Some(())
+    }
+
+    /// The innermost loop or function around: what it binds of its own, and what it evaluates again and again.
+    fn again(&self) -> Option<(Vec<u32>, TId)> {
+        let place = self.body.nodes[self.node].span;
+        let holds = |of: TId| {
+            let span = self.body.nodes[of].span;
+            span.start <= place.start && place.end <= span.end
+        };
+        let of = |node: &Node| {
+            let mut locals = Vec::new();
+            let body = match &node.kind {
+                Expr::Fold { acc, body, .. } | Expr::Loop { acc, body, .. } => {
+                    acc.for_each_local(&mut |l| locals.push(l.0));
+                    *body
+                }
+                Expr::Lambda(lambda) => {
+                    lambda.params.iter().for_each(|p| p.for_each_local(&mut |l| locals.push(l.0)));
+                    lambda.body
+                }
+                _ => return None,
+            };
+            holds(body).then_some((locals, body))
+        };
+        let all = self.body.nodes.iter().filter_map(|(_, node)| of(node));
+        all.min_by_key(|(_, body)| {
+            let span = self.body.nodes[*body].span;
+            span.end - span.start
+        })
+    }
+
+    /// Whether the cotangent that is told of an expression in an iteration is what the interpreter has for what is added to
+    /// it there, where the iteration is a function of what it reads.
+    fn cotangent_again(&self, told: &Entries, carried: &[u32], again: TId, tally: &mut Tally) -> Option<()> {
+        let at = parts(&told.all.first()?.of)?.1;
+        let value = told.all.iter().map(|t| t.value.as_str()).collect::<Vec<_>>().join(" + ");
+        let Some(variables) = self.variables(again, carried).filter(|_| at.len() <= 2) else {
+            tally.others += 1;
+            return None;
+        };
+        let result = &self.body.nodes[again].ty;
+        let (mut element, mut dims) = (result, Vec::new());
+        while let Type::Array(n, inner) = element {
+            dims.push(number(n)?);
+            element = inner;
+        }
+        if *element != Type::F64 {
+            tally.others += 1;
+            return None;
+        }
+        let heads: Vec<String> = variables.iter().map(|(name, ty, _)| format!("{name}: {ty}")).collect();
+        let names: Vec<&str> = variables.iter().map(|(name, ..)| name.as_str()).collect();
+        let binds: Option<String> = variables
+            .iter()
+            .map(|(name, ty, index)| {
+                let value = if *index { Some("1 - 1".to_owned()) } else { argument(ty, name) };
+                Some(format!("  let {name} = {}\n", value?))
+            })
+            .collect();
+        let binds = self.sizes() + &binds?;
+        let out = told.cotangent.as_ref().map_or("out_adj", |(name, _)| name.as_str());
+        let ranges: Vec<String> = dims.iter().enumerate().map(|(k, n)| format!("s{k} < {n}")).collect();
+        let places = (0..dims.len()).map(|k| format!("s{k}")).collect::<Vec<_>>().join(", ");
+        let total = match dims.is_empty() {
+            true => format!("{out} * y"),
+            false => format!("sum {}: {out}[{places}] * y[{places}]", ranges.join(", ")),
+        };
+        let (whole, place) = (self.body.nodes[again].span, self.body.nodes[self.node].span);
+        let extents = at.iter().map(|_| "8").collect::<Vec<_>>().join(", ");
+        let extents = if at.is_empty() { String::new() } else { format!("[{extents}]") };
+        let read = if at.is_empty() { String::new() } else { format!("[{} + 0]", at.join(" + 0, ")) };
+        let text = |from: u32, to: u32| &self.item.text[from as usize..to as usize];
+        let more = self.added(&format!("delta_{read}"));
+        let changed = format!("{}{more}{}", text(whole.start, place.start), text(place.end, whole.end));
+        let zeros: Vec<String> = at.iter().enumerate().map(|(k, _)| format!("z{k} < 8")).collect();
+        let zeros = if at.is_empty() { "0.0".to_owned() } else { format!("for {}: 0.0", zeros.join(", ")) };
+        for bits in 0..1_i64 << at.len() {
+            let values: Vec<(&str, i64)> = at.iter().enumerate().map(|(k, n)| (*n, bits >> k & 1)).collect();
+            let around = variables.iter().filter(|(.., index)| *index).map(|(name, ..)| (name.as_str(), 0));
+            let around: Vec<(&str, i64)> = values.iter().copied().chain(around).collect();
+            if !values.iter().all(|(n, k)| self.end(n, &around).is_some_and(|end| *k < end)) {
+                continue;
+            }
+            let given: String = values.iter().map(|(n, k)| format!("let {n} = {k} ")).collect();
+            let given = given + &told.lets.iter().map(|l| format!("{l} ")).collect::<String>();
+            let given = if given.is_empty() { given } else { format!("{given}in ") };
+            let at: Vec<String> = values.iter().map(|(_, k)| k.to_string()).collect();
+            let at = if at.is_empty() { String::new() } else { format!("[{}]", at.join(", ")) };
+            let more = format!(
+                "def hovered({}, delta_: {extents}f64) = {changed}\ndef main() =\n{binds}  let {out} = {}\n  let change = grad(\\d_: let y = hovered({}, d_) in {total})({zeros})\n  in (change{at}, {given}{value})\n",
+                heads.join(", "),
+                argument(result, out)?,
+                names.join(", "),
+            );
+            match self.evaluated(&more).map(|v| numbers(&v)).as_deref() {
+                Ok([wanted, found]) => {
+                    assert!((wanted - found).abs() <= 1e-9 * (1.0 + wanted.abs()), "{wanted} {found}\n{more}");
+                    tally.iterations += 1;
+                }
+                Ok(other) => panic!("{other:?}"),
+                Err(why) if why.starts_with("no program") => tally.others += 1,
                 Err(_) => tally.failing += 1,
             }
         }
@@ -392,24 +518,44 @@ fn derivatives_are_those_of_the_interpreter() {
             if session.signature(&item.global).is_none_or(|s| !s.type_params.is_empty()) {
                 continue;
             }
-            let operates = |(node, of): &(TId, &Node)| {
+            let is_last = |(node, of): &(TId, &Node)| {
                 let last = checked.body.nodes.iter().rfind(|(_, n)| n.span == of.span);
-                let is = matches!(of.kind, Expr::Arith(..) | Expr::Scalar(..) | Expr::Binder { .. } | Expr::Pow(..));
-                of.ty == Type::F64 && is && last.is_some_and(|(id, _)| id == *node)
+                last.is_some_and(|(id, _)| id == *node)
             };
-            let all: Vec<(TId, &Node)> = checked.body.nodes.iter().filter(operates).collect();
-            for (node, of) in all.iter().copied().step_by(all.len().div_ceil(SOME).max(1)) {
-                let Some(text) = item.text.get(of.span.range()) else { continue };
-                let inside = Inside { session: &session, scratch: &scratch, item, body: &checked.body, node, text };
-                if let Ok(told) = session.partials(&item.global, node) {
-                    let _ = inside.partials(&told, &mut tally);
+            let operates = |(_, of): &(TId, &Node)| {
+                let is = matches!(of.kind, Expr::Arith(..) | Expr::Scalar(..) | Expr::Binder { .. } | Expr::Pow(..));
+                of.ty == Type::F64 && is
+            };
+            let pairs = |(_, of): &(TId, &Node)| matches!(&of.ty, Type::Tuple(items) if !items.is_empty() && items.iter().all(|ty| *ty == Type::F64));
+            let all: Vec<(TId, &Node)> = checked.body.nodes.iter().filter(operates).filter(is_last).collect();
+            let tuples: Vec<(TId, &Node)> = checked.body.nodes.iter().filter(pairs).filter(is_last).collect();
+            let some = |of: Vec<(TId, &'_ Node)>| {
+                let step = of.len().div_ceil(SOME).max(1);
+                of.into_iter().step_by(step).map(|(node, of)| (node, of.span, of.ty.clone())).collect::<Vec<_>>()
+            };
+            for (node, span, ty) in some(all).into_iter().chain(some(tuples)) {
+                let Some(text) = item.text.get(span.range()) else { continue };
+                let components = if let Type::Tuple(items) = &ty { Some(items.len()) } else { None };
+                let inside = |k: usize| {
+                    let component = components.map(|of| (k, of));
+                    Inside { session: &session, scratch: &scratch, item, body: &checked.body, node, text, component }
+                };
+                let before = tally.compared();
+                for (k, told) in session.partials(&item.global, node).iter().enumerate() {
+                    let _ = told.as_ref().ok().and_then(|told| inside(k).partials(told, &mut tally));
                 }
-                if let Ok(told) = session.cotangent(&item.global, node) {
-                    let _ = inside.cotangent(&told, &checked.result, &parsed.tree, &mut tally);
+                for (k, told) in session.cotangent(&item.global, node).iter().enumerate() {
+                    let (Ok(told), inside) = (told, inside(k)) else { continue };
+                    let _ = match inside.again() {
+                        Some((carried, again)) => inside.cotangent_again(told, &carried, again, &mut tally),
+                        None => inside.cotangent(told, &checked.result, &parsed.tree, &mut tally),
+                    };
                 }
+                tally.components += components.map_or(0, |_| tally.compared() - before);
             }
         }
     }
     println!("{tally:#?}");
-    assert!(tally.partials >= 500 && tally.cotangents >= 550, "{tally:?}");
+    let enough = tally.partials >= 500 && tally.cotangents >= 550 && tally.iterations >= 180;
+    assert!(enough && tally.components >= 20, "{tally:?}");
 }

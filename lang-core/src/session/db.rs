@@ -133,6 +133,7 @@ impl Db {
             .ingredient::<alone::cost_alone>()
             .ingredient::<alone::bound_alone>()
             .ingredient::<inside::Inner<'_>>()
+            .ingredient::<inside::PartOf<'_>>()
             .ingredient::<inside::cost_inside>()
             .ingredient::<evaluations::evaluations>()
             .ingredient::<inside::partials>()

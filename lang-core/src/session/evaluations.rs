@@ -7,7 +7,8 @@ use std::sync::Arc;
 use salsa::Database;
 
 use super::Session;
-use super::inside::{Evaluated, Inner, Inside, range};
+use super::around::{Evaluated, range};
+use super::inside::{Inner, Inside};
 use crate::ad::{real_inputs, real_outputs};
 use crate::base::GlobalName;
 use crate::cost::{Cost, number};
@@ -44,7 +45,7 @@ impl Session {
 
 #[salsa::tracked]
 pub(super) fn evaluations<'db>(db: &'db dyn Database, of: Inner<'db>) -> Option<Arc<Evaluations>> {
-    let inside = Inside::of(db, of.def(db), of.node(db), false)?;
+    let inside = Inside::of(db, of.def(db), of.node(db), None)?;
     let (ssa, cost) = inside.within.cost(&inside.callee)?;
     let Evaluated { again, called, condition } = inside.evaluated;
     let all = |ssa: &Ssa, cost: &Cost| {

@@ -4,7 +4,8 @@
 //! For the first two it becomes a function of its own, of the parameters of the definition and of what binders around it
 //! bind. For its derivatives `let`s around it stay; what it costs begins where they are known. For the cotangent the
 //! definition gets one more parameter, an array over the binders around that is added to the expression: its
-//! cotangent, where it is zero, is that of the expression.
+//! cotangent, where it is zero, is that of the expression. In a loop or an inner function the body of that is taken for the
+//! definition: what the expression receives is told by what an iteration, or a call, receives.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -12,22 +13,26 @@ use std::sync::Arc;
 
 use salsa::Database;
 
+use super::around::{Around, Evaluated, apart, around, locals, name_of, range, ranged, seen};
 use super::forms::Forms;
+use super::leaves::{Leaf, added, array, element, fresh, leaves, read};
 use super::view::View;
 use super::within::Within;
 use super::{Session, cycles, global_name, queries};
-use crate::base::{Arena, GlobalName, Name};
+use crate::base::{GlobalName, Name};
 use crate::cost::Cost;
 use crate::ir::core::Callee;
 use crate::ir::ssa::Ssa;
 use crate::norm::Bodies;
 use crate::predicate::{Atom, LocalId, Poly, Pred};
-use crate::source::{Entries, Entry, Outside, Seen, Told, Unshown, entries};
-use crate::syntax::ops::{BinOp, Scalar};
+use crate::source::{Entries, Entry, Outside, Seen, Told, Unshown, Whose, entries};
 use crate::syntax::split::ItemKind;
 use crate::types::env::Env as _;
-use crate::types::tree::{Body, Expr, IndexRange, IndexVar, Local, Node, Pat, Subscript, TId};
+use crate::types::tree::{Body, Expr, IndexRange, IndexVar, Node, Pat, TId};
 use crate::types::ty::{Signature, Type};
+
+/// Of a value of more real parts none is told.
+const MOST_PARTS: usize = 6;
 
 impl Session {
     /// What one evaluation of an expression inside a definition costs.
@@ -36,21 +41,19 @@ impl Session {
         cost_inside(&self.db, self.place_inside(def, node)?).clone()
     }
 
-    /// The partial derivatives of an expression inside a definition by what varies around it; of an array, those of an
-    /// element.
-    ///
-    /// # Errors
-    /// Why there are none.
-    pub fn partials(&self, def: &GlobalName, node: TId) -> Result<Entries, Unshown> {
-        partials(&self.db, self.place_inside(def, node).ok_or(Unshown::Constant)?).clone()
+    /// The partial derivatives of an expression inside a definition by what varies around it: those of each real part of it;
+    /// of an array, of an element.
+    #[must_use]
+    pub fn partials(&self, def: &GlobalName, node: TId) -> Vec<Result<Entries, Unshown>> {
+        let Some(inner) = self.place_inside(def, node) else { return Vec::new() };
+        real_parts(&self.db, inner, &|part| partials(&self.db, part).clone())
     }
 
-    /// The cotangent of an expression inside a definition; of an array, that of an element.
-    ///
-    /// # Errors
-    /// Why there is none.
-    pub fn cotangent(&self, def: &GlobalName, node: TId) -> Result<Entries, Unshown> {
-        cotangent(&self.db, self.place_inside(def, node).ok_or(Unshown::Constant)?).clone()
+    /// The cotangent of each real part of an expression inside a definition; of an array, that of an element.
+    #[must_use]
+    pub fn cotangent(&self, def: &GlobalName, node: TId) -> Vec<Result<Entries, Unshown>> {
+        let Some(inner) = self.place_inside(def, node) else { return Vec::new() };
+        real_parts(&self.db, inner, &|part| cotangent(&self.db, part).clone())
     }
 
     pub(super) fn place_inside(&self, def: &GlobalName, node: TId) -> Option<Inner<'_>> {
@@ -70,28 +73,53 @@ pub(super) struct Inner<'db> {
     pub(super) node: TId,
 }
 
+/// A real part of it.
+#[salsa::interned(debug)]
+pub(super) struct PartOf<'db> {
+    /// The expression.
+    #[returns(copy)]
+    pub(super) inner: Inner<'db>,
+    /// Which part.
+    #[returns(ref)]
+    pub(super) leaf: Leaf,
+}
+
+/// What is told of each real part.
+fn real_parts<'db>(
+    db: &'db dyn Database,
+    inner: Inner<'db>,
+    told: &dyn Fn(PartOf<'db>) -> Result<Entries, Unshown>,
+) -> Vec<Result<Entries, Unshown>> {
+    let node = inner.node(db);
+    let body = Forms { db }.body(inner.def(db)).filter(|body| node.index() < body.nodes.len());
+    let all = body.map(|body| leaves(&body.nodes[node].ty)).unwrap_or_default();
+    if all.len() > MOST_PARTS {
+        return vec![Err(Unshown::Several)];
+    }
+    all.into_iter().map(|leaf| told(PartOf::new(db, inner, leaf))).collect()
+}
+
 /// What one evaluation costs.
 #[salsa::tracked]
 pub(super) fn cost_inside<'db>(db: &'db dyn Database, of: Inner<'db>) -> Option<Arc<Cost>> {
-    let inside = Inside::of(db, of.def(db), of.node(db), false)?;
+    let inside = Inside::of(db, of.def(db), of.node(db), None)?;
     Some(inside.within.cost(&inside.callee)?.1)
 }
 
-/// Its partial derivatives.
+/// The partial derivatives of a part.
 #[salsa::tracked]
-pub(super) fn partials<'db>(db: &'db dyn Database, of: Inner<'db>) -> Result<Entries, Unshown> {
-    let (def, node) = (of.def(db), of.node(db));
-    let body = Forms { db }.body(def).filter(|body| node.index() < body.nodes.len());
-    let ty = body.map(|body| body.nodes[node].ty.clone());
-    let none = ty.as_ref().map_or(Unshown::Constant, unshown);
-    Inside::of(db, def, node, true).ok_or(none)?.entries(db, Entry::Partials)
+pub(super) fn partials<'db>(db: &'db dyn Database, part: PartOf<'db>) -> Result<Entries, Unshown> {
+    let of = part.inner(db);
+    let inside = Inside::of(db, of.def(db), of.node(db), Some(part.leaf(db).clone()));
+    inside.ok_or(Unshown::Constant)?.entries(db, &Entry::Partials)
 }
 
 /// Its cotangent.
 #[salsa::tracked]
-pub(super) fn cotangent<'db>(db: &'db dyn Database, of: Inner<'db>) -> Result<Entries, Unshown> {
-    let (inside, param) = Inside::with_cotangent(db, of.def(db), of.node(db))?;
-    inside.entries(db, Entry::Cotangent(param))
+pub(super) fn cotangent<'db>(db: &'db dyn Database, part: PartOf<'db>) -> Result<Entries, Unshown> {
+    let of = part.inner(db);
+    let (inside, entry) = Inside::with_cotangent(db, of.def(db), of.node(db), part.leaf(db))?;
+    inside.entries(db, &entry)
 }
 
 /// An expression as a function.
@@ -99,178 +127,18 @@ pub(super) struct Inside<'db> {
     pub(super) within: Within<'db>,
     pub(super) callee: Arc<Callee>,
     pub(super) body: Arc<Body>,
-    /// The indices around, the first of which an entry has where it is one of a cotangent.
+    /// The indices of an element of the expression, and those around.
     pub(super) indices: Vec<IndexVar>,
     /// How its evaluations are told.
     pub(super) evaluated: Evaluated,
-    /// How many of these are those of an element of the expression.
-    own: usize,
+    /// The part of it that is looked at.
+    leaf: Leaf,
+    /// How many of the indices are those of an entry, where it is one of a cotangent.
+    first: usize,
     /// The variables that a reader of the expression sees.
     seen: Vec<Seen>,
     /// What the others are called, and were.
     hidden: Vec<(Name, Name)>,
-}
-
-/// How often an expression is evaluated: once for each tuple of the indices around, but for this.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Evaluated {
-    /// In the body of a loop?
-    pub(super) again: bool,
-    /// As often as only a run tells?
-    pub(super) called: bool,
-    /// Where a condition holds?
-    pub(super) condition: bool,
-}
-
-impl Evaluated {
-    fn of(around: &[Around]) -> Self {
-        Self {
-            again: around.iter().any(|step| matches!(step, Around::Repeated | Around::Called)),
-            called: around.iter().any(|step| matches!(step, Around::Called)),
-            condition: around.iter().any(|step| matches!(step, Around::Condition)),
-        }
-    }
-}
-
-/// What stands around an expression, outermost first.
-enum Around {
-    /// `let`s before it.
-    Let(Vec<(Pat, TId)>),
-    /// An index.
-    Index(IndexVar),
-    /// Another variable.
-    Bound(Vec<LocalId>),
-    /// Its value is another one in each iteration of a loop; indices before this tell how often.
-    Repeated,
-    /// The same of what is evaluated while a condition holds, or when a function is called.
-    Called,
-    /// It is evaluated where a condition holds.
-    Condition,
-}
-
-/// What stands around a node.
-fn around(body: &Body, node: TId) -> Option<Vec<Around>> {
-    let mut parents = vec![None; body.nodes.len()];
-    let mut open = vec![body.root?];
-    while let Some(parent) = open.pop() {
-        body.nodes[parent].kind.for_each_child(&body.nodes, &mut |child| {
-            if let Some(slot) = parents.get_mut(child.index()) {
-                *slot = Some(parent);
-            }
-            open.push(child);
-        });
-    }
-    let (mut child, mut all) = (node, Vec::new());
-    while child != body.root? {
-        let parent = (*parents.get(child.index())?)?;
-        all.extend(steps(body, parent, child).into_iter().rev());
-        child = parent;
-    }
-    all.reverse();
-    Some(all)
-}
-
-/// The variables but indices that are bound by what stands around, the innermost of a name alone.
-fn seen(body: &Body, around: &[Around]) -> Vec<Seen> {
-    let mut all: Vec<Seen> = Vec::new();
-    let mut bound = |local: LocalId, is_index: bool| {
-        let Some(Local { name, ty, .. }) = body.locals.get(local.0 as usize) else { return };
-        all.retain(|seen| seen.name != *name);
-        if is_index {
-            return;
-        }
-        let (mut rank, mut ty) = (0, ty);
-        while let Type::Array(_, element) = ty {
-            (rank, ty) = (rank + 1, element);
-        }
-        all.push(Seen { name: name.clone(), rank });
-    };
-    for step in around {
-        match step {
-            Around::Let(binds) => binds.iter().for_each(|(pat, _)| pat.for_each_local(&mut |l| bound(l, false))),
-            Around::Index(index) => bound(index.local, true),
-            Around::Bound(locals) => locals.iter().for_each(|l| bound(*l, false)),
-            Around::Repeated | Around::Called | Around::Condition => {}
-        }
-    }
-    all
-}
-
-/// Gives the variables around whose names stand for others in the expression names of their own: these, and what they
-/// were called.
-fn apart(body: &mut Body, around: &[Around]) -> Vec<(Name, Name)> {
-    let mut bound: Vec<LocalId> = body.sizes.iter().chain(&body.params).copied().collect();
-    for step in around {
-        match step {
-            Around::Let(binds) => binds.iter().for_each(|(pat, _)| pat.for_each_local(&mut |l| bound.push(l))),
-            Around::Index(index) => bound.push(index.local),
-            Around::Bound(locals) => bound.extend(locals),
-            Around::Repeated | Around::Called | Around::Condition => {}
-        }
-    }
-    let mut hidden = Vec::new();
-    for (k, local) in bound.iter().enumerate() {
-        let name = name_of(body, *local);
-        let later = bound.get(k + 1..).unwrap_or_default();
-        if !later.iter().any(|l| l != local && name_of(body, *l) == name) {
-            continue;
-        }
-        let taken = |own: &str| body.locals.iter().any(|l| l.name == *own);
-        let Some(own) = (1..).map(|k| format!("{name}{k}")).find(|own| !taken(own)) else { continue };
-        if let Some(declared) = body.locals.get_mut(local.0 as usize) {
-            declared.name = own.as_str().into();
-        }
-        hidden.push((own.into(), name));
-    }
-    hidden
-}
-
-/// What a node has around one of its children.
-fn steps(body: &Body, parent: TId, child: TId) -> Vec<Around> {
-    let bound = |pats: &[&Pat]| {
-        let mut locals = Vec::new();
-        pats.iter().for_each(|p| p.for_each_local(&mut |l| locals.push(l)));
-        Around::Bound(locals)
-    };
-    let before = |vars: &[IndexVar]| {
-        let inside = |v: &&IndexVar| match &v.range {
-            IndexRange::Extent(_) => false,
-            IndexRange::Below(n) => *n == child,
-            IndexRange::Range(a, b, by) => [Some(*a), Some(*b), *by].contains(&Some(child)),
-        };
-        let until = vars.iter().position(|v| inside(&v)).unwrap_or(vars.len());
-        vars.iter().take(until).cloned().map(Around::Index).collect::<Vec<_>>()
-    };
-    match &body.nodes[parent].kind {
-        Expr::Let(binds, _) => {
-            let until = binds.iter().position(|(_, value)| *value == child).unwrap_or(binds.len());
-            vec![Around::Let(binds.iter().take(until).cloned().collect())]
-        }
-        Expr::Binder { vars, filter, body: of, .. } => {
-            let condition = filter.filter(|_| *of == child).map(|_| Around::Condition);
-            before(vars).into_iter().chain(condition).collect()
-        }
-        Expr::Fold { acc, init, vars, body, yields, .. } => {
-            if *init == child {
-                return Vec::new();
-            }
-            let mut all = before(vars);
-            if *body == child || *yields == Some(child) {
-                all.extend([bound(&[acc]), Around::Repeated]);
-            }
-            all
-        }
-        Expr::Loop { acc, init, .. } if *init != child => vec![bound(&[acc]), Around::Called],
-        Expr::Match(of, arms) if *of != child => {
-            let arm = arms.iter().find(|(_, value)| *value == child);
-            arm.map(|(pat, _)| bound(&[pat])).into_iter().chain([Around::Condition]).collect()
-        }
-        Expr::If(arms, _) if arms.first().is_none_or(|(cond, _)| *cond != child) => vec![Around::Condition],
-        Expr::Guard(cond, _) if *cond != child => vec![Around::Condition],
-        Expr::And(items) | Expr::Or(items) if items.first() != Some(&child) => vec![Around::Condition],
-        Expr::Lambda(lambda) => vec![bound(&lambda.params.iter().collect::<Vec<_>>()), Around::Called],
-        _ => Vec::new(),
-    }
 }
 
 /// The body of a definition, or of a `let` or `do` of the top level.
@@ -304,100 +172,75 @@ fn free(body: &Body, node: TId) -> HashSet<LocalId> {
     read.difference(&bound).copied().collect()
 }
 
-fn locals(p: &Poly) -> Vec<LocalId> {
-    let mut all = Vec::new();
-    p.for_each_atom(&mut |a| {
-        if let Atom::Local(l, _) = a {
-            all.push(*l);
-        }
-    });
-    all
+/// A function that is being made of an expression.
+struct Open {
+    root: TId,
+    /// What it reads that nobody gives it yet.
+    needed: HashSet<LocalId>,
+    params: Vec<LocalId>,
+    /// Those of them that are indices.
+    indices: Vec<IndexVar>,
 }
 
-/// The extents of an array of reals, and that it is one; of a number, none.
-fn real_array(ty: &Type) -> Option<Vec<Poly>> {
-    match ty {
-        Type::Scalar(Scalar::F64 | Scalar::F32) | Type::Param(..) => Some(Vec::new()),
-        Type::Array(n, element) => Some([n.clone()].into_iter().chain(real_array(element)?).collect()),
-        _ => None,
-    }
-}
-
-/// Why a value of a type has no derivatives of its own.
-fn unshown(ty: &Type) -> Unshown {
-    fn has_parts(ty: &Type) -> bool {
-        match ty {
-            Type::Tuple(items) => items.iter().any(|ty| real_array(ty).is_some() || has_parts(ty)),
-            Type::Record(fields) => fields.iter().any(|(_, ty)| real_array(ty).is_some() || has_parts(ty)),
-            Type::Array(_, element) => has_parts(element),
-            _ => false,
-        }
-    }
-    if has_parts(ty) { Unshown::Several } else { Unshown::Constant }
-}
-
-fn name_of(body: &Body, local: LocalId) -> Name {
-    body.locals.get(local.0 as usize).map(|l| l.name.clone()).unwrap_or_default()
-}
-
-/// An integer expression as a polynomial.
-fn poly(body: &Body, node: TId) -> Option<Poly> {
-    let of = &body.nodes[node];
-    match &of.kind {
-        Expr::Int(k) => Some(Poly::constant((*k).into())),
-        Expr::Size(p) => Some(p.clone()),
-        Expr::Local(l) if of.ty == Type::I64 => Some(Poly::atom(Atom::Local(*l, name_of(body, *l)))),
-        Expr::Checked(_, of) | Expr::Opened(_, of) => poly(body, *of),
-        Expr::Arith(op, a, b) => {
-            let (a, b) = (poly(body, *a)?, poly(body, *b)?);
-            match op {
-                BinOp::Add => Some(a.add(&b)),
-                BinOp::Sub => Some(a.sub(&b)),
-                BinOp::Mul => Some(a.mul(&b)),
-                _ => None,
+impl Open {
+    /// Binds what it reads of what stands around: `let`s stay as they are, or are parameters as all else is.
+    fn close(&mut self, body: &mut Body, around: Vec<Around>, with_lets: bool) {
+        for step in around.into_iter().rev() {
+            match step {
+                Around::Let(binds) if !with_lets => {
+                    let mut bound = Vec::new();
+                    binds.iter().for_each(|(pat, _)| pat.for_each_local(&mut |l| bound.push(l)));
+                    self.params.extend(bound.into_iter().filter(|l| self.needed.contains(l)));
+                }
+                Around::Let(binds) => self.wrap(body, binds),
+                Around::Index(index) => {
+                    if self.needed.contains(&index.local) {
+                        self.params.push(index.local);
+                        self.indices.push(index);
+                    }
+                }
+                Around::Bound(locals) => self.params.extend(locals.into_iter().filter(|l| self.needed.contains(l))),
+                Around::Repeated(_) | Around::Called(_) | Around::Condition => {}
             }
         }
-        _ => None,
+        // Extents that become known on the way are integers that it is given.
+        let is_known = |l: &LocalId| self.params.contains(l) || body.params.contains(l) || body.sizes.contains(l);
+        let mut others: Vec<LocalId> = self.needed.iter().copied().filter(|l| !is_known(l)).collect();
+        others.sort_unstable_by_key(|l| l.0);
+        body.params.extend(std::mem::take(&mut self.params));
+        body.params.extend(others);
+        body.root = Some(self.root);
     }
-}
 
-/// An index that stands around, and what its range mentions.
-fn ranged(body: &Body, step: &Around) -> Vec<LocalId> {
-    let Around::Index(index) = step else { return Vec::new() };
-    let ends = range(body, index).map(|(begin, end)| [locals(&begin), locals(&end)].concat());
-    [index.local].into_iter().chain(ends.unwrap_or_default()).collect()
-}
-
-/// Where an index begins and ends.
-pub(super) fn range(body: &Body, index: &IndexVar) -> Option<(Poly, Poly)> {
-    match &index.range {
-        IndexRange::Extent(n) => Some((Poly::default(), n.clone())),
-        IndexRange::Below(n) => Some((Poly::default(), poly(body, *n)?)),
-        IndexRange::Range(a, b, _) => Some((poly(body, *a)?, poly(body, *b)?)),
-    }
-}
-
-/// A node that reads a local.
-fn read(nodes: &mut Arena<Node>, local: LocalId, ty: Type, at: TId) -> TId {
-    let span = nodes[at].span;
-    nodes.alloc(Node { kind: Expr::Local(local), ty, span })
-}
-
-/// The element of an array at these integers.
-fn element(nodes: &mut Arena<Node>, array: TId, at: &[LocalId]) -> TId {
-    if at.is_empty() {
-        return array;
-    }
-    let (mut ty, span) = (nodes[array].ty.clone(), nodes[array].span);
-    let mut subscripts = Vec::new();
-    for local in at {
-        let index = read(nodes, *local, Type::I64, array);
-        subscripts.push(Subscript::At { index, proved: true });
-        if let Type::Array(_, element) = ty {
-            ty = (*element).clone();
+    /// Puts the `let`s before it that it reads.
+    fn wrap(&mut self, body: &mut Body, binds: Vec<(Pat, TId)>) {
+        let mut kept = Vec::new();
+        for (pat, value) in binds.into_iter().rev() {
+            let mut bound = Vec::new();
+            pat.for_each_local(&mut |l| bound.push(l));
+            if bound.iter().any(|l| self.needed.contains(l)) {
+                self.needed.extend(free(body, value));
+                self.needed.retain(|l| !bound.contains(l));
+                kept.push((pat, value));
+            }
+        }
+        if !kept.is_empty() {
+            kept.reverse();
+            let Node { ty, span, .. } = body.nodes[self.root].clone();
+            self.root = body.nodes.alloc(Node { kind: Expr::Let(kept, self.root), ty, span });
         }
     }
-    nodes.alloc(Node { kind: Expr::Index(array, subscripts), ty, span })
+}
+
+/// These values as one.
+fn all_of(body: &mut Body, values: &[TId]) -> Option<TId> {
+    let first = values.first().copied()?;
+    if values.len() == 1 {
+        return Some(first);
+    }
+    let ty = Type::Tuple(values.iter().map(|v| body.nodes[*v].ty.clone()).collect());
+    let span = body.nodes[first].span;
+    Some(body.nodes.alloc(Node { kind: Expr::Tuple(values.to_vec()), ty, span }))
 }
 
 impl<'db> Inside<'db> {
@@ -406,6 +249,7 @@ impl<'db> Inside<'db> {
         def: &GlobalName,
         body: Body,
         indices: Vec<IndexVar>,
+        (leaf, first): (Leaf, usize),
         (seen, hidden): (Vec<Seen>, Vec<(Name, Name)>),
     ) -> Option<Self> {
         let signature = View::new(db).signature(def).or_else(|| of_no_parameters(&body))?;
@@ -415,144 +259,114 @@ impl<'db> Inside<'db> {
         let callee = Callee::new(name.clone(), vec![Type::F64; signature.type_params.len()]);
         let within = Within::new(db, name, Arc::clone(&body), signature);
         let evaluated = Evaluated::default();
-        Some(Self { within, callee: Arc::new(callee), body, indices, evaluated, own: 0, seen, hidden })
+        Some(Self { within, callee: Arc::new(callee), body, indices, evaluated, leaf, first, seen, hidden })
     }
 
-    /// The expression as a function, to be differentiated: an element of an array, with the `let`s around. Or to be counted:
+    /// The expression as a function, to be differentiated: a real number in it, with the `let`s around. Or to be counted:
     /// all of it, where these are known.
-    pub(super) fn of(db: &'db dyn Database, def: &GlobalName, node: TId, derived: bool) -> Option<Self> {
+    pub(super) fn of(db: &'db dyn Database, def: &GlobalName, node: TId, derived: Option<Leaf>) -> Option<Self> {
         let body = body_of(db, def).filter(|body| node.index() < body.nodes.len())?;
         let mut body = (*body).clone();
         let around = around(&body, node)?;
         let names = (seen(&body, &around), apart(&mut body, &around));
         let evaluated = Evaluated::of(&around);
-        let mut root = node;
         let mut own = Vec::new();
-        if derived {
-            for extent in real_array(&body.nodes[node].ty)? {
+        let root = if let Some(leaf) = &derived {
+            for extent in leaf.extents() {
                 let free = |name: &&str| !body.locals.iter().any(|l| l.name == **name);
-                let name = ["i", "j", "k", "l", "p", "q"].into_iter().find(free).unwrap_or("r").into();
-                let local = LocalId(u32::try_from(body.locals.len()).ok()?);
-                let span = body.nodes[node].span;
-                body.locals.push(Local { name, ty: Type::I64, span });
-                own.push(IndexVar { local, range: IndexRange::Extent(extent) });
+                let name = ["i", "j", "k", "l", "p", "q"].into_iter().find(free).unwrap_or("r");
+                let local = fresh(&mut body, name, Type::I64, node)?;
+                own.push(IndexVar { local, range: IndexRange::Extent(extent.clone()) });
             }
-            root = element(&mut body.nodes, node, &own.iter().map(|v| v.local).collect::<Vec<_>>());
-        }
-        let elements = own.len();
-        let mut needed = free(&body, root);
-        if !derived {
+            leaf.read(&mut body.nodes, node, &own.iter().map(|v| v.local).collect::<Vec<_>>())
+        } else {
+            node
+        };
+        let mut open = Open { needed: free(&body, root), root, params: Vec::new(), indices: Vec::new() };
+        if derived.is_none() {
             // How often it is evaluated depends on all indices around.
-            needed.extend(around.iter().flat_map(|step| ranged(&body, step)));
+            open.needed.extend(around.iter().flat_map(|step| ranged(&body, step)));
         }
-        let mut params: Vec<LocalId> = Vec::new();
-        let mut indices = own;
-        params.extend(indices.iter().map(|v| v.local));
-        for step in around.into_iter().rev() {
-            match step {
-                Around::Let(binds) if !derived => {
-                    let mut bound = Vec::new();
-                    binds.iter().for_each(|(pat, _)| pat.for_each_local(&mut |l| bound.push(l)));
-                    params.extend(bound.into_iter().filter(|l| needed.contains(l)));
-                }
-                Around::Let(binds) => {
-                    let mut kept = Vec::new();
-                    for (pat, value) in binds.into_iter().rev() {
-                        let mut bound = Vec::new();
-                        pat.for_each_local(&mut |l| bound.push(l));
-                        if bound.iter().any(|l| needed.contains(l)) {
-                            needed.extend(free(&body, value));
-                            needed.retain(|l| !bound.contains(l));
-                            kept.push((pat, value));
-                        }
-                    }
-                    if !kept.is_empty() {
-                        kept.reverse();
-                        let Node { ty, span, .. } = body.nodes[root].clone();
-                        root = body.nodes.alloc(Node { kind: Expr::Let(kept, root), ty, span });
-                    }
-                }
-                Around::Index(index) => {
-                    if needed.contains(&index.local) {
-                        params.push(index.local);
-                        indices.push(index);
-                    }
-                }
-                Around::Bound(locals) => params.extend(locals.into_iter().filter(|l| needed.contains(l))),
-                Around::Repeated | Around::Called | Around::Condition => {}
-            }
-        }
-        // Extents that become known on the way are integers that it is given.
-        let is_known = |l: &LocalId| params.contains(l) || body.params.contains(l) || body.sizes.contains(l);
-        let mut others: Vec<LocalId> = needed.into_iter().filter(|l| !is_known(l)).collect();
-        others.sort_unstable_by_key(|l| l.0);
-        params.extend(others);
-        body.params.extend(params);
-        body.root = Some(root);
-        Some(Self { own: elements, evaluated, ..Self::new(db, def, body, indices, names)? })
+        open.params.extend(own.iter().map(|v| v.local));
+        open.close(&mut body, around, derived.is_some());
+        let indices = own.into_iter().chain(open.indices).collect();
+        Some(Self { evaluated, ..Self::new(db, def, body, indices, (derived.unwrap_or_default(), 0), names)? })
     }
 
-    /// The definition with one more parameter, whose number this is, that is added to the expression.
-    fn with_cotangent(db: &'db dyn Database, def: &GlobalName, node: TId) -> Result<(Self, u32), Unshown> {
+    /// What the expression is evaluated in with one more parameter that is added to a part of it: the definition, or what a
+    /// loop or a function around it evaluates. And what is asked of that.
+    fn with_cotangent(
+        db: &'db dyn Database,
+        def: &GlobalName,
+        node: TId,
+        leaf: &Leaf,
+    ) -> Result<(Self, Entry), Unshown> {
         let exists = |body: &Arc<Body>| node.index() < body.nodes.len();
         let body = Forms { db }.body(def).filter(exists).ok_or(Unshown::Constant)?;
-        let around = around(&body, node).ok_or(Unshown::Constant)?;
+        let mut outer = around(&body, node).ok_or(Unshown::Constant)?;
         let mut body = (*body).clone();
-        let names = (seen(&body, &around), apart(&mut body, &around));
-        let ty = &body.nodes[node].ty;
-        real_array(ty).ok_or_else(|| unshown(ty))?;
+        let names = (seen(&body, &outer), apart(&mut body, &outer));
+        let again = outer.iter().rposition(|step| matches!(step, Around::Repeated(_) | Around::Called(_)));
+        let inner = outer.split_off(again.map_or(0, |k| k + 1));
         let mut indices: Vec<IndexVar> = Vec::new();
         let mut extents: Vec<Poly> = Vec::new();
-        for step in around {
-            match step {
-                Around::Index(index) => {
-                    // An index below another is below what that is below.
-                    let (_, end) = range(&body, &index).ok_or(Outside::Loop)?;
-                    let end = end.substitute(&|a| {
-                        let k = indices.iter().position(|i| matches!(a, Atom::Local(l, _) if *l == i.local))?;
-                        extents.get(k).map(|n| n.plus(-1))
-                    });
-                    extents.push(end);
-                    indices.push(index);
-                }
-                Around::Repeated | Around::Called => return Err(Unshown::Repeated),
-                Around::Let(_) | Around::Bound(_) | Around::Condition => {}
-            }
+        for step in inner {
+            let Around::Index(index) = step else { continue };
+            // An index below another is below what that is below.
+            let (_, end) = range(&body, &index).ok_or(Outside::Loop)?;
+            let end = end.substitute(&|a| {
+                let k = indices.iter().position(|i| matches!(a, Atom::Local(l, _) if *l == i.local))?;
+                extents.get(k).map(|n| n.plus(-1))
+            });
+            extents.push(end);
+            indices.push(index);
         }
-        let Node { kind, ty, span } = body.nodes[node].clone();
-        let array = extents.into_iter().rev().fold(ty.clone(), |ty, n| Type::Array(n, Arc::new(ty)));
-        let local = LocalId(u32::try_from(body.locals.len()).map_err(|_| Outside::TooLarge)?);
+        let first = indices.len();
+        extents.extend(leaf.extents().cloned());
+        let (mut root, mut whose) = (body.root.ok_or(Unshown::Constant)?, Whose::Definition);
+        if let Some(Around::Repeated(of) | Around::Called(of)) = outer.last() {
+            whose = of.whose.clone();
+            root = all_of(&mut body, &of.results).ok_or(Unshown::Constant)?;
+        }
         let param = u32::try_from(body.params.len()).map_err(|_| Outside::TooLarge)?;
-        body.locals.push(Local { name: "_".into(), ty: array.clone(), span });
+        let Node { kind, ty, span } = body.nodes[node].clone();
+        let real = leaf.real(&ty).ok_or(Unshown::Constant)?;
+        let added_ty = array(extents, real);
+        let local = fresh(&mut body, "_", added_ty.clone(), node).ok_or(Outside::TooLarge)?;
         body.params.push(local);
-        let value = body.nodes.alloc(Node { kind, ty: ty.clone(), span });
-        let added = read(&mut body.nodes, local, array, node);
-        let added = element(&mut body.nodes, added, &indices.iter().map(|v| v.local).collect::<Vec<_>>());
-        body.nodes[node].kind = Expr::Arith(BinOp::Add, value, added);
-        let inside = Self::new(db, def, body, indices, names).ok_or(Unshown::Constant)?;
-        Ok((inside, param))
+        let value = body.nodes.alloc(Node { kind, ty, span });
+        let more = read(&mut body.nodes, local, added_ty, node);
+        let more = element(&mut body.nodes, more, &indices.iter().map(|v| v.local).collect::<Vec<_>>());
+        let sum = added(&mut body, &leaf.steps, value, more).ok_or(Outside::TooLarge)?;
+        body.nodes[node].kind = body.nodes[sum].kind.clone();
+        let mut open = Open { needed: free(&body, root), root, params: Vec::new(), indices: Vec::new() };
+        open.close(&mut body, outer, true);
+        indices.extend(open.indices);
+        let inside = Self::new(db, def, body, indices, (leaf.clone(), first), names).ok_or(Unshown::Constant)?;
+        Ok((inside, Entry::Cotangent { param, whose }))
     }
 
-    fn entries(&self, db: &'db dyn Database, entry: Entry) -> Result<Entries, Unshown> {
-        let known = |ssa: &Ssa, at: &[Poly]| self.known(ssa, if entry == Entry::Partials { &[] } else { at });
+    fn entries(&self, db: &'db dyn Database, entry: &Entry) -> Result<Entries, Unshown> {
+        let known = |ssa: &Ssa, at: &[Poly]| self.known(ssa, at.get(..self.first).unwrap_or_default());
         let view = View::new(db);
         let mut told = entries(&self.within, &self.within, &view, &self.callee, entry, self.seen.clone(), &known)?;
-        match entry {
+        let at: Vec<String> = match entry {
             Entry::Partials => {
-                let own = self.indices.iter().take(self.own);
-                told.element = own.map(|i| name_of(&self.body, i.local).to_string()).collect();
+                let own = self.indices.iter().take(self.leaf.extents().count());
+                own.map(|i| name_of(&self.body, i.local).to_string()).collect()
             }
             // The indices around come first.
-            Entry::Cotangent(_) => {
-                let element = |told: &Told| told.at.get(self.indices.len()..).map(<[String]>::to_vec);
-                told.element = told.all.first().and_then(element).unwrap_or_default();
+            Entry::Cotangent { .. } => {
+                let own = |told: &Told| told.at.get(self.first..).map(<[String]>::to_vec);
+                told.all.first().and_then(own).unwrap_or_default()
             }
-        }
+        };
+        told.part = self.leaf.text(&at);
         told.hidden = self.hidden.iter().filter(|(own, _)| told.mention(own)).cloned().collect();
         Ok(told)
     }
 
-    /// What holds of the indices around, which are parameters, or the first of these.
+    /// What holds of the indices, which are parameters, or the first of these.
     pub(super) fn known(&self, ssa: &Ssa, at: &[Poly]) -> Vec<Pred> {
         let mut all = Vec::new();
         for i in &self.indices {
@@ -564,12 +378,12 @@ impl<'db> Inside<'db> {
         all
     }
 
-    /// A polynomial over variables of the body as one over those of its Tensor SSA, where the first indices around are
+    /// A polynomial over variables of the body as one over those of its Tensor SSA, where the first indices are
     /// these.
     pub(super) fn translated(&self, ssa: &Ssa, at: &[Poly], p: &Poly) -> Option<Poly> {
         let index = |l: LocalId| self.indices.iter().position(|i| i.local == l);
         let value = |l: LocalId| -> Option<Poly> {
-            if let Some(at) = index(l).and_then(|k| at.get(k)) {
+            if let Some(at) = index(l).filter(|k| *k < self.first).and_then(|k| at.get(k)) {
                 return Some(at.clone());
             }
             let size = self.body.sizes.iter().position(|s| *s == l).and_then(|k| ssa.sizes.get(k).copied());

@@ -23,9 +23,11 @@ mod scope;
 mod view;
 
 mod alone;
+mod around;
 mod costs;
 mod evaluations;
 mod inside;
+mod leaves;
 mod program;
 mod within;
 

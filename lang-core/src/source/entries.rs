@@ -26,12 +26,28 @@ use crate::predicate::{Index, Poly, Pred};
 use crate::resolve::Names;
 
 /// What is told of a function.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Entry {
     /// Partial derivatives of its result, which is a real number, by all that is real.
     Partials,
-    /// The cotangent of the parameter of that number, where that is zero.
-    Cotangent(u32),
+    /// The cotangent of a parameter, where that is zero.
+    Cotangent {
+        /// Its number.
+        param: u32,
+        /// What the function is of the program.
+        whose: Whose,
+    },
+}
+
+/// Of what the result is whose cotangent is given.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Whose {
+    /// A definition.
+    Definition,
+    /// An iteration, which makes anew what has this name or pattern.
+    Iteration(String),
+    /// A function without a name.
+    Function,
 }
 
 /// One entry.
@@ -52,10 +68,10 @@ pub struct Entries {
     pub lets: Vec<String>,
     /// Those that are not zero everywhere.
     pub all: Vec<Told>,
-    /// The indices of the element of the expression that they are told of; none of a number.
-    pub element: Vec<String>,
-    /// What the cotangent of the result of the definition is called in them.
-    pub cotangent: Option<Name>,
+    /// The part of the expression that they are told of: `[i].mean`; of a number nothing.
+    pub part: String,
+    /// What the cotangent is called in them that they are made of, and of what it is one.
+    pub cotangent: Option<(Name, Whose)>,
     /// What variables are called in them whose names stand for others where the expression is, and those names.
     pub hidden: Vec<(Name, Name)>,
 }
@@ -76,9 +92,7 @@ pub enum Unshown {
     Core(Box<NoCore>),
     /// They have no text.
     Text(Outside),
-    /// It is evaluated again and again, each time with another.
-    Repeated,
-    /// It is a tuple or a record, or an array of such.
+    /// It has many parts.
     Several,
     /// Nothing real goes in, or none comes out.
     Constant,
@@ -91,8 +105,7 @@ impl Unshown {
         match self {
             Self::Core(why) => Some(why.what.phrase()),
             Self::Text(why) => Some(why.phrase()),
-            Self::Repeated => Some("a loop or an inner function evaluates it again and again"),
-            Self::Several => Some("it has several parts, each with its own"),
+            Self::Several => Some("it has many parts, each with its own"),
             Self::Constant => None,
         }
     }
@@ -134,7 +147,7 @@ pub fn entries(
     bodies: &dyn Bodies,
     names: &dyn Names,
     callee: &Arc<Callee>,
-    entry: Entry,
+    entry: &Entry,
     seen: Vec<Seen>,
     known: Known<'_>,
 ) -> Result<Entries, Unshown> {
@@ -147,13 +160,13 @@ pub fn entries(
 }
 
 /// The adjoint with 1 for its cotangent, or with 0 for what it is taken by.
-fn at_point(module: &dyn Callees, callee: &Arc<Callee>, entry: Entry) -> Result<Option<Ssa>, Unshown> {
+fn at_point(module: &dyn Callees, callee: &Arc<Callee>, entry: &Entry) -> Result<Option<Ssa>, Unshown> {
     let adjoint = match entry {
         Entry::Partials => derived(module, callee, Which::Adjoint).map_err(Unshown::Core)?,
-        Entry::Cotangent(param) => {
+        Entry::Cotangent { param, .. } => {
             let stages = module.stages(callee).map_err(Unshown::Core)?;
             let inputs = (0..).zip(&stages.ssa.inputs);
-            let wrt: Vec<u32> = inputs.filter(|(_, i)| i.source == Source::Param(param)).map(|(k, _)| k).collect();
+            let wrt: Vec<u32> = inputs.filter(|(_, i)| i.source == Source::Param(*param)).map(|(k, _)| k).collect();
             let of = real_outputs(&stages.ssa);
             if of.is_empty() || wrt.is_empty() {
                 return Ok(None);
@@ -169,7 +182,7 @@ fn at_point(module: &dyn Callees, callee: &Arc<Callee>, entry: Entry) -> Result<
         let Rhs::Input(k) = &stmt.rhs else { continue };
         match (entry, ssa.inputs.get(*k as usize).map(|i| &i.source)) {
             (Entry::Partials, Some(Source::Cotangent(_))) => stmt.rhs = Rhs::Constant(Constant::Real(1.0)),
-            (Entry::Cotangent(param), Some(Source::Param(p))) if *p == param => stmt.rhs = Rhs::Zero,
+            (Entry::Cotangent { param, .. }, Some(Source::Param(p))) if p == param => stmt.rhs = Rhs::Zero,
             _ => {}
         }
     }
@@ -179,7 +192,7 @@ fn at_point(module: &dyn Callees, callee: &Arc<Callee>, entry: Entry) -> Result<
     Ok(Some(ssa))
 }
 
-fn told(asked: &Asked<'_>, entry: Entry, seen: Vec<Seen>, known: Known<'_>) -> Result<Entries, Outside> {
+fn told(asked: &Asked<'_>, entry: &Entry, seen: Vec<Seen>, known: Known<'_>) -> Result<Entries, Outside> {
     let head = head(asked, entry);
     let mut wanted = (**asked.derived).clone();
     wanted.outputs = asked.outputs(&head)?;
@@ -197,12 +210,12 @@ fn told(asked: &Asked<'_>, entry: Entry, seen: Vec<Seen>, known: Known<'_>) -> R
     let plain = lines(&wanted, &mut Table::default())?;
     let all = cases(asked, &head, &wanted, &plain, &given, MOST);
     let [case] = all.as_slice() else { return Err(Outside::SumType) };
-    let facts = if entry == Entry::Partials { known(&wanted, &[]) } else { Vec::new() };
+    let facts = if *entry == Entry::Partials { known(&wanted, &[]) } else { Vec::new() };
     let Some((mut writer, ssa, live)) = writer(asked, &head, &wanted, parts, case, &given, &facts)? else {
         return Err(Outside::SumType);
     };
     seen.iter().for_each(|seen| writer.taken.take(&seen.name));
-    writer.reader = Some(Reader { seen, of_one: entry == Entry::Partials });
+    writer.reader = Some(Reader { seen, of_one: *entry == Entry::Partials });
     let mut lets = writer.lets(&head, &ssa, &live, case)?;
     let mut all = writer.entries(&head, &ssa, case, known)?;
     lets = once(lets, &mut all);
@@ -220,12 +233,16 @@ fn told(asked: &Asked<'_>, entry: Entry, seen: Vec<Seen>, known: Known<'_>) -> R
         texts.flat_map(|text| names_in(text)).any(|word| word == name.as_str())
     };
     let cotangent = head.beside.iter().find(|(of, _)| of.is_none()).map(|(_, p)| p.base.name.clone());
-    let cotangent = cotangent.filter(has);
-    Ok(Entries { lets, all, element: Vec::new(), cotangent, hidden: Vec::new() })
+    let whose = match entry {
+        Entry::Cotangent { whose, .. } => whose.clone(),
+        Entry::Partials => Whose::Definition,
+    };
+    let cotangent = cotangent.filter(has).map(|name| (name, whose));
+    Ok(Entries { lets, all, part: String::new(), cotangent, hidden: Vec::new() })
 }
 
 /// The parameters, and what is told of them.
-fn head(asked: &Asked<'_>, entry: Entry) -> Head {
+fn head(asked: &Asked<'_>, entry: &Entry) -> Head {
     let ssa = &asked.stages.ssa;
     let param = |(local, ty): &(_, _)| Param {
         base: Base { name: ssa.vars.name(*local), ty: Clone::clone(ty) },
@@ -239,9 +256,13 @@ fn head(asked: &Asked<'_>, entry: Entry) -> Head {
             let results = all.filter(|(_, p)| has_real(&p.base.ty)).map(result).collect();
             Head { own, beside: Vec::new(), results }
         }
-        Entry::Cotangent(param) => {
-            let results = all.filter(|(k, _)| *k == param as usize).map(result).collect();
-            let name = asked.result_name(&|name| own.iter().any(|p| p.base.name == name));
+        Entry::Cotangent { param, whose } => {
+            let results = all.filter(|(k, _)| *k == *param as usize).map(result).collect();
+            let carried = match whose {
+                Whose::Iteration(carried) if is_name(carried) => Some(carried.as_str()),
+                _ => None,
+            };
+            let name = asked.result_name(carried, &|name| own.iter().any(|p| p.base.name == name));
             let base = Base { name, ty: mirror(&ssa.result) };
             let beside = vec![(None, Param { base, written: String::new() })];
             Head { own, beside, results }
@@ -306,6 +327,11 @@ impl Writer<'_> {
         }
         all
     }
+}
+
+/// Is it one name, and no pattern of several?
+fn is_name(text: &str) -> bool {
+    text != "_" && text.chars().all(|c| c.is_alphanumeric() || c == '_')
 }
 
 /// Without parentheses around all of it.

@@ -94,7 +94,7 @@ impl Asked<'_> {
         match self.which {
             Which::Adjoint => {
                 let (ty, written) = mirrored(None, &ssa.result, &result)?;
-                head.beside.push((None, Param { base: Base { name: self.result_name(&taken), ty }, written }));
+                head.beside.push((None, Param { base: Base { name: self.result_name(None, &taken), ty }, written }));
                 for k in vary {
                     let (Some((_, core)), Some(ty)) = (ssa.params.get(k), types.get(k)) else { continue };
                     let (core, written) = mirrored(Some(k), core, ty)?;
@@ -119,11 +119,14 @@ impl Asked<'_> {
         Ok(head)
     }
 
-    /// What the cotangent of the result is called.
-    pub(super) fn result_name(&self, taken: &dyn Fn(&str) -> bool) -> Name {
+    /// What the cotangent of the result is called; of what the program calls `carried` first after that.
+    pub(super) fn result_name(&self, carried: Option<&str>, taken: &dyn Fn(&str) -> bool) -> Name {
         // What belongs to a `y` of the program has its name.
         let body = self.bodies.body(self.def);
         let given = |name: &str| body.iter().any(|b| b.locals.iter().any(|l| l.name == name));
+        if let Some(own) = carried.map(|name| format!("{name}_adj")).filter(|own| !taken(own) && !given(own)) {
+            return own.into();
+        }
         let free = |name: &&str| !(taken(name) || *name == "y_adj" && (taken("y") || given("y")));
         ["y_adj", "out_adj", "result_adj"].into_iter().find(free).unwrap_or("y_adj_").into()
     }

@@ -1,0 +1,254 @@
+//! What stands around an expression inside a definition: `let`s, indices, loops, functions and conditions.
+
+use crate::base::Name;
+use crate::predicate::{Atom, LocalId, Poly};
+use crate::source::{Seen, Whose};
+use crate::syntax::ops::BinOp;
+use crate::types::tree::{Body, Expr, IndexRange, IndexVar, Local, Pat, TId};
+use crate::types::ty::Type;
+
+/// How often an expression is evaluated: once for each tuple of the indices around, but for this.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Evaluated {
+    /// In the body of a loop?
+    pub(super) again: bool,
+    /// As often as only a run tells?
+    pub(super) called: bool,
+    /// Where a condition holds?
+    pub(super) condition: bool,
+}
+
+impl Evaluated {
+    pub(super) fn of(around: &[Around]) -> Self {
+        Self {
+            again: around.iter().any(|step| matches!(step, Around::Repeated(_) | Around::Called(_))),
+            called: around.iter().any(|step| matches!(step, Around::Called(_))),
+            condition: around.iter().any(|step| matches!(step, Around::Condition)),
+        }
+    }
+}
+
+/// What stands around an expression, outermost first.
+#[derive(Clone)]
+pub(super) enum Around {
+    /// `let`s before it.
+    Let(Vec<(Pat, TId)>),
+    /// An index.
+    Index(IndexVar),
+    /// Another variable.
+    Bound(Vec<LocalId>),
+    /// Its value is another one in each iteration of a loop; indices before this tell how often.
+    Repeated(Again),
+    /// The same of what is evaluated while a condition holds, or when a function is called.
+    Called(Again),
+    /// It is evaluated where a condition holds.
+    Condition,
+}
+
+/// What is evaluated again and again.
+#[derive(Clone)]
+pub(super) struct Again {
+    /// What an evaluation makes.
+    pub(super) results: Vec<TId>,
+    /// What that is called.
+    pub(super) whose: Whose,
+}
+
+/// What stands around a node.
+pub(super) fn around(body: &Body, node: TId) -> Option<Vec<Around>> {
+    let mut parents = vec![None; body.nodes.len()];
+    let mut open = vec![body.root?];
+    while let Some(parent) = open.pop() {
+        body.nodes[parent].kind.for_each_child(&body.nodes, &mut |child| {
+            if let Some(slot) = parents.get_mut(child.index()) {
+                *slot = Some(parent);
+            }
+            open.push(child);
+        });
+    }
+    let (mut child, mut all) = (node, Vec::new());
+    while child != body.root? {
+        let parent = (*parents.get(child.index())?)?;
+        all.extend(steps(body, parent, child).into_iter().rev());
+        child = parent;
+    }
+    all.reverse();
+    Some(all)
+}
+
+/// The variables but indices that are bound by what stands around, the innermost of a name alone.
+pub(super) fn seen(body: &Body, around: &[Around]) -> Vec<Seen> {
+    let mut all: Vec<Seen> = Vec::new();
+    let mut bound = |local: LocalId, is_index: bool| {
+        let Some(Local { name, ty, .. }) = body.locals.get(local.0 as usize) else { return };
+        all.retain(|seen| seen.name != *name);
+        if is_index {
+            return;
+        }
+        let (mut rank, mut ty) = (0, ty);
+        while let Type::Array(_, element) = ty {
+            (rank, ty) = (rank + 1, element);
+        }
+        all.push(Seen { name: name.clone(), rank });
+    };
+    for step in around {
+        match step {
+            Around::Let(binds) => binds.iter().for_each(|(pat, _)| pat.for_each_local(&mut |l| bound(l, false))),
+            Around::Index(index) => bound(index.local, true),
+            Around::Bound(locals) => locals.iter().for_each(|l| bound(*l, false)),
+            Around::Repeated(_) | Around::Called(_) | Around::Condition => {}
+        }
+    }
+    all
+}
+
+/// Gives the variables around whose names stand for others in the expression names of their own: these, and what they
+/// were called.
+pub(super) fn apart(body: &mut Body, around: &[Around]) -> Vec<(Name, Name)> {
+    let mut bound: Vec<LocalId> = body.sizes.iter().chain(&body.params).copied().collect();
+    for step in around {
+        match step {
+            Around::Let(binds) => binds.iter().for_each(|(pat, _)| pat.for_each_local(&mut |l| bound.push(l))),
+            Around::Index(index) => bound.push(index.local),
+            Around::Bound(locals) => bound.extend(locals),
+            Around::Repeated(_) | Around::Called(_) | Around::Condition => {}
+        }
+    }
+    let mut hidden = Vec::new();
+    for (k, local) in bound.iter().enumerate() {
+        let name = name_of(body, *local);
+        let later = bound.get(k + 1..).unwrap_or_default();
+        if !later.iter().any(|l| l != local && name_of(body, *l) == name) {
+            continue;
+        }
+        let taken = |own: &str| body.locals.iter().any(|l| l.name == *own);
+        let Some(own) = (1..).map(|k| format!("{name}{k}")).find(|own| !taken(own)) else { continue };
+        if let Some(declared) = body.locals.get_mut(local.0 as usize) {
+            declared.name = own.as_str().into();
+        }
+        hidden.push((own.into(), name));
+    }
+    hidden
+}
+
+/// What a node has around one of its children.
+fn steps(body: &Body, parent: TId, child: TId) -> Vec<Around> {
+    let bound = |pats: &[&Pat]| {
+        let mut locals = Vec::new();
+        pats.iter().for_each(|p| p.for_each_local(&mut |l| locals.push(l)));
+        Around::Bound(locals)
+    };
+    let before = |vars: &[IndexVar]| {
+        let inside = |v: &&IndexVar| match &v.range {
+            IndexRange::Extent(_) => false,
+            IndexRange::Below(n) => *n == child,
+            IndexRange::Range(a, b, by) => [Some(*a), Some(*b), *by].contains(&Some(child)),
+        };
+        let until = vars.iter().position(|v| inside(&v)).unwrap_or(vars.len());
+        vars.iter().take(until).cloned().map(Around::Index).collect::<Vec<_>>()
+    };
+    match &body.nodes[parent].kind {
+        Expr::Let(binds, _) => {
+            let until = binds.iter().position(|(_, value)| *value == child).unwrap_or(binds.len());
+            vec![Around::Let(binds.iter().take(until).cloned().collect())]
+        }
+        Expr::Binder { vars, filter, body: of, .. } => {
+            let condition = filter.filter(|_| *of == child).map(|_| Around::Condition);
+            before(vars).into_iter().chain(condition).collect()
+        }
+        Expr::Fold { acc, init, vars, body: of, yields, .. } => {
+            if *init == child {
+                return Vec::new();
+            }
+            let mut all = before(vars);
+            if *of == child || *yields == Some(child) {
+                let carried = pattern(body, acc);
+                let text = if yields.is_some() { format!("({carried}, output)") } else { carried };
+                let results = [*of].into_iter().chain(*yields).collect();
+                all.extend([bound(&[acc]), Around::Repeated(Again { results, whose: Whose::Iteration(text) })]);
+            }
+            all
+        }
+        Expr::Loop { acc, init, .. } if *init != child => {
+            let whose = Whose::Iteration(pattern(body, acc));
+            vec![bound(&[acc]), Around::Called(Again { results: vec![child], whose })]
+        }
+        Expr::Match(of, arms) if *of != child => {
+            let arm = arms.iter().find(|(_, value)| *value == child);
+            arm.map(|(pat, _)| bound(&[pat])).into_iter().chain([Around::Condition]).collect()
+        }
+        Expr::If(arms, _) if arms.first().is_none_or(|(cond, _)| *cond != child) => vec![Around::Condition],
+        Expr::Guard(cond, _) if *cond != child => vec![Around::Condition],
+        Expr::And(items) | Expr::Or(items) if items.first() != Some(&child) => vec![Around::Condition],
+        Expr::Lambda(lambda) => {
+            let again = Again { results: vec![child], whose: Whose::Function };
+            vec![bound(&lambda.params.iter().collect::<Vec<_>>()), Around::Called(again)]
+        }
+        _ => Vec::new(),
+    }
+}
+
+pub(super) fn name_of(body: &Body, local: LocalId) -> Name {
+    body.locals.get(local.0 as usize).map(|l| l.name.clone()).unwrap_or_default()
+}
+
+/// An integer expression as a polynomial.
+fn poly(body: &Body, node: TId) -> Option<Poly> {
+    let of = &body.nodes[node];
+    match &of.kind {
+        Expr::Int(k) => Some(Poly::constant((*k).into())),
+        Expr::Size(p) => Some(p.clone()),
+        Expr::Local(l) if of.ty == Type::I64 => Some(Poly::atom(Atom::Local(*l, name_of(body, *l)))),
+        Expr::Checked(_, of) | Expr::Opened(_, of) => poly(body, *of),
+        Expr::Arith(op, a, b) => {
+            let (a, b) = (poly(body, *a)?, poly(body, *b)?);
+            match op {
+                BinOp::Add => Some(a.add(&b)),
+                BinOp::Sub => Some(a.sub(&b)),
+                BinOp::Mul => Some(a.mul(&b)),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+/// `acc`, `(a, b)`: a pattern as the program has it.
+fn pattern(body: &Body, pat: &Pat) -> String {
+    match pat {
+        Pat::Bind(local) => name_of(body, *local).to_string(),
+        Pat::Tuple(items) => {
+            let items: Vec<String> = items.iter().map(|p| pattern(body, p)).collect();
+            format!("({})", items.join(", "))
+        }
+        Pat::Sized(_, inner) => pattern(body, inner),
+        _ => "_".to_owned(),
+    }
+}
+
+/// The locals that a polynomial mentions.
+pub(super) fn locals(p: &Poly) -> Vec<LocalId> {
+    let mut all = Vec::new();
+    p.for_each_atom(&mut |a| {
+        if let Atom::Local(l, _) = a {
+            all.push(*l);
+        }
+    });
+    all
+}
+
+/// An index that stands around, and what its range mentions.
+pub(super) fn ranged(body: &Body, step: &Around) -> Vec<LocalId> {
+    let Around::Index(index) = step else { return Vec::new() };
+    let ends = range(body, index).map(|(begin, end)| [locals(&begin), locals(&end)].concat());
+    [index.local].into_iter().chain(ends.unwrap_or_default()).collect()
+}
+
+/// Where an index begins and ends.
+pub(super) fn range(body: &Body, index: &IndexVar) -> Option<(Poly, Poly)> {
+    match &index.range {
+        IndexRange::Extent(n) => Some((Poly::default(), n.clone())),
+        IndexRange::Below(n) => Some((Poly::default(), poly(body, *n)?)),
+        IndexRange::Range(a, b, _) => Some((poly(body, *a)?, poly(body, *b)?)),
+    }
+}

@@ -20,6 +20,10 @@ use crate::generate::{Generator, Made, Operations};
 use crate::matrices::multiply;
 use crate::pool::Pool;
 
+/// A kernel of more instructions has no code: registers are given to them in a time that grows with the square of their
+/// number, and nobody can interrupt. The longest of the examples has about 8,000.
+const MOST_INSTRUCTIONS: usize = 40_000;
+
 /// The function of a kernel as text.
 pub(crate) fn text(isa: &OwnedTargetIsa, ssa: &Ssa, kernel: &Kernel) -> Made<String> {
     let mut module = module(isa);
@@ -31,6 +35,9 @@ pub(crate) fn text(isa: &OwnedTargetIsa, ssa: &Ssa, kernel: &Kernel) -> Made<Str
 pub(crate) fn function(isa: &OwnedTargetIsa, pool: &Arc<Pool>, ssa: &Ssa, kernel: &Kernel) -> Made<Arc<dyn Code>> {
     let mut module = module(isa);
     let (mut context, applied) = filled(&mut module, ssa, kernel)?;
+    if context.func.dfg.num_insts() > MOST_INSTRUCTIONS {
+        return Err("it is too long".to_owned());
+    }
     let said = |why: cranelift_module::ModuleError| why.to_string();
     let id = module.declare_anonymous_function(&context.func.signature).map_err(said)?;
     module.define_function(id, &mut context).map_err(said)?;

@@ -18,6 +18,7 @@ mod interrupt;
 mod json;
 mod literal;
 mod lookup;
+mod machine;
 mod out;
 mod pages;
 mod plot;

@@ -71,10 +71,10 @@ fn formulas_and_costs_at_sizes() {
             $ iverson cost conv.iv conv --at n=5,m=2 --measure
             conv at n = 5, m = 2
 
-                      work   iterations   io
-            primal      15           10   13
-            forward     50           40   26
-            adjoint     47           30   26
+                      work   iterations   io   bytes
+            primal      15           10   13     104
+            forward     50           40   26     208
+            adjoint     47           30   26     208
 
             adjoint + io is 2.14 times primal + io
 
@@ -85,7 +85,7 @@ fn formulas_and_costs_at_sizes() {
             forward    Tensor SSA     50       0           40
             adjoint    Tensor SSA     47       0           30
             $ iverson cost conv.iv conv --at n=5 --at m=2 --format json
-            {"def": "conv", "at": {"n": 5, "m": 2}, "work": {"primal": {"value": 15}, "forward": {"value": 50}, "adjoint": {"value": 47}}, "iterations": {"primal": {"value": 10}, "forward": {"value": 40}, "adjoint": {"value": 30}}, "io": {"primal": {"value": 13}, "forward": {"value": 26}, "adjoint": {"value": 26}}, "kept": {"primal": {"value": 0}, "forward": {"value": 0}, "adjoint": {"value": 0}}, "exact": true}
+            {"def": "conv", "at": {"n": 5, "m": 2}, "work": {"primal": {"value": 15}, "forward": {"value": 50}, "adjoint": {"value": 47}}, "iterations": {"primal": {"value": 10}, "forward": {"value": 40}, "adjoint": {"value": 30}}, "io": {"primal": {"value": 13}, "forward": {"value": 26}, "adjoint": {"value": 26}}, "kept": {"primal": {"value": 0}, "forward": {"value": 0}, "adjoint": {"value": 0}}, "bytes": {"primal": {"value": 104, "exact": true}, "forward": {"value": 208, "exact": true}, "adjoint": {"value": 208, "exact": true}}, "exact": true}
             $ iverson cost conv.iv conv --at n=5
             --- stderr
             [E0600] Error: the cost depends on sizes that are not told: m
@@ -108,10 +108,10 @@ fn formulas_and_costs_at_sizes() {
             $ iverson cost conv.iv conv --at n=1_000_000,m=1_000
             conv at n = 1000000, m = 1000
 
-                            work   iterations        io
-            primal    1999000000   1000000000   2001999
-            forward   5998000000   3002000000   4003998
-            adjoint   5997998001   3000000000   4003998
+                            work   iterations        io      bytes
+            primal    1999000000   1000000000   2001999   16015992
+            forward   5998000000   3002000000   4003998   32031984
+            adjoint   5997998001   3000000000   4003998   48063968
 
             adjoint + io is 3.00 times primal + io
             $ iverson cost conv.iv nothing
@@ -243,11 +243,11 @@ fn a_long_array_is_costed() {
     dir.check_all(
         &[&["cost", "long.iv", "long", "--at", ""]],
         expect![[r#"
-        $ iverson cost long.iv long --at 
-        long
+            $ iverson cost long.iv long --at 
+            long
 
-                 work   iterations     io
-        primal      0         5000   5000
-    "#]],
+                     work   iterations     io   bytes
+            primal      0         5000   5000   40000
+        "#]],
     );
 }

@@ -26,6 +26,8 @@ const MOST: u64 = 64;
 const SHARE: u64 = 8;
 /// What all chunks have for themselves has at most so many elements.
 const MOST_COPIED: u64 = 1 << 24;
+/// If all chunks together have no more elements for themselves than this, they run at once.
+const FEW_COPIED: usize = 1 << 17;
 /// Chunks begin at multiples of this, from the first: whole steps of vectors.
 const STEP: i64 = 8;
 
@@ -44,38 +46,53 @@ impl InPart {
     }
 }
 
+/// Where chunks begin and end.
+type Chunks = Vec<(i64, i64)>;
+
 /// A part that is about to run.
 pub(super) struct Planned<'p> {
     part: &'p Part,
     code: Arc<dyn Code>,
-    chunks: Vec<(i64, i64)>,
+    chunks: Chunks,
 }
 
 impl Run<'_> {
     /// The parts by which a kernel runs, if one of them has several chunks.
     pub(super) fn in_parts<'p>(&self, ready: &'p Ready, integers: &[i64]) -> Result<Option<Vec<Planned<'p>>>, Stopped> {
+        let ssa = &self.program.ssa;
+        let Some(all) = self.cut(ready, integers)? else { return Ok(None) };
+        let programs = self.machine.programs;
+        let Some(backend) = programs.backend.as_deref() else { return Ok(None) };
+        let mut planned = Vec::new();
+        for (of, chunks) in all {
+            let code = of.code.get_or_init(|| programs.timed(|| backend.compile(ssa, &of.part.kernel)));
+            let Some(code) = code.clone() else { return Ok(None) };
+            planned.push(Planned { part: &of.part, code, chunks });
+        }
+        Ok(Some(planned))
+    }
+
+    /// The parts, each with the number of its chunks.
+    pub(super) fn chunks_of<'p>(
+        &self,
+        ready: &'p Ready,
+        integers: &[i64],
+    ) -> Result<Option<Vec<(&'p Part, usize)>>, Stopped> {
+        let all = self.cut(ready, integers)?;
+        Ok(all.map(|all| all.into_iter().map(|(of, chunks)| (&of.part, chunks.len())).collect()))
+    }
+
+    /// The parts of a kernel with their chunks, if there are several of one.
+    fn cut<'p>(&self, ready: &'p Ready, integers: &[i64]) -> Result<Option<Vec<(&'p InPart, Chunks)>>, Stopped> {
         if ready.work.is_empty() || self.count(&ready.work, integers)? < LEAST {
             return Ok(None);
         }
         let ssa = &self.program.ssa;
         let all = ready.parts.get_or_init(|| Some(parts(ssa, &ready.kernel)?.into_iter().map(InPart::new).collect()));
         let Some(all) = all else { return Ok(None) };
-        let mut chunks = Vec::new();
-        for of in all {
-            chunks.push(self.chunks(of, integers)?);
-        }
-        if chunks.iter().all(|chunks| chunks.len() < 2) {
-            return Ok(None);
-        }
-        let programs = self.machine.programs;
-        let Some(backend) = programs.backend.as_deref() else { return Ok(None) };
-        let mut planned = Vec::new();
-        for (of, chunks) in all.iter().zip(chunks) {
-            let code = of.code.get_or_init(|| programs.timed(|| backend.compile(ssa, &of.part.kernel)));
-            let Some(code) = code.clone() else { return Ok(None) };
-            planned.push(Planned { part: &of.part, code, chunks });
-        }
-        Ok(Some(planned))
+        let cut = all.iter().map(|of| Ok((of, self.chunks(of, integers)?)));
+        let cut = cut.collect::<Result<Vec<_>, Stopped>>()?;
+        Ok(cut.iter().any(|(_, chunks)| chunks.len() > 1).then_some(cut))
     }
 
     fn count(&self, work: &[(u64, Vec<Extent>)], integers: &[i64]) -> Result<u64, Stopped> {
@@ -89,7 +106,7 @@ impl Run<'_> {
     }
 
     /// The ranges of chunks; of what runs as one, that range; of what is no such loop, none.
-    fn chunks(&self, of: &InPart, integers: &[i64]) -> Result<Vec<(i64, i64)>, Stopped> {
+    fn chunks(&self, of: &InPart, integers: &[i64]) -> Result<Chunks, Stopped> {
         let Some(chunked) = &of.part.chunked else { return Ok(Vec::new()) };
         let names = Names::new(self, &[]);
         let value = |p: &Poly| names.num(p)?.value(&[]).map_err(Stopped::from);
@@ -120,7 +137,7 @@ impl Run<'_> {
         }
         let step = step.max(1);
         let begins = std::iter::successors(Some(from), |at| at.checked_add(step)).take_while(|at| *at < to);
-        let mut all: Vec<(i64, i64)> = begins.map(|at| (at, at.saturating_add(step).min(to))).collect();
+        let mut all: Chunks = begins.map(|at| (at, at.saturating_add(step).min(to))).collect();
         if all.is_empty() {
             all.push((from, to));
         }
@@ -173,18 +190,29 @@ impl Run<'_> {
         }
         let own = of.part.chunked.iter().flat_map(|chunked| &chunked.own);
         let own: Vec<(Var, Own)> = own.copied().collect();
-        let mut copies: Vec<(Var, Vec<usize>, Held)> = Vec::new();
+        let mut places = Vec::new();
+        let mut copied = 0;
         for (var, how) in &own {
             let place = kernel.places.iter().find(|p| p.var == *var).ok_or(Stopped::Broken("a place"))?;
             let dims = self.extents_of(place)?;
-            let count = if *how == Own::Thread { of.code.threads() } else { chunks.len() };
+            let count = self.memory.count(dims.iter().copied()).map_err(Stopped::TooLarge)?;
+            if matches!(how, Own::Chunk(_)) {
+                copied += count;
+            }
+            places.push((place, dims));
+        }
+        let threads = of.code.threads();
+        let at_once = at_once(copied, chunks.len(), threads);
+        let mut copies: Vec<Copied> = Vec::new();
+        for ((var, how), (place, dims)) in own.iter().zip(places) {
             let with = match how {
                 Own::Chunk(Join::Reduce(reducer)) => Some(reducer.nothing(place.scalar)),
                 Own::Chunk(Join::Sum) | Own::Thread => None,
             };
+            let count = if *how == Own::Thread { threads } else { at_once };
             let all = [count].into_iter().chain(dims.iter().copied()).collect();
             match self.copies(place, all, with) {
-                Ok(held) => copies.push((*var, dims, held)),
+                Ok(held) => copies.push(Copied { var: *var, own: *how, with, dims, held }),
                 // There is room for one of each.
                 Err(Stopped::TooLarge(_)) => {
                     drop(copies);
@@ -193,31 +221,53 @@ impl Run<'_> {
                 Err(other) => return Err(other),
             }
         }
+        for (nth, some) in chunks.chunks(at_once).enumerate() {
+            if nth > 0 {
+                copies.iter_mut().filter(|c| c.own != Own::Thread).try_for_each(Copied::clear)?;
+            }
+            self.some_chunks(of, some, integers, rooms, &mut copies)?;
+        }
+        Ok(())
+    }
+
+    /// Runs some of the chunks at once, each with a copy of its own, and joins these to what is there.
+    fn some_chunks(
+        &self,
+        of: &Planned<'_>,
+        chunks: &[(i64, i64)],
+        integers: &[i64],
+        rooms: &mut [(Var, Held)],
+        copies: &mut [Copied],
+    ) -> Result<(), Stopped> {
+        let kernel = &of.part.kernel;
         {
             let mut slots = self.slots(kernel, rooms)?;
             let mut how = vec![Copies::One; slots.len()];
             let memory = kernel.places.iter().filter(|p| !p.is_register());
             let all: Vec<Var> = memory.map(|p| p.var).collect();
-            for ((var, dims, held), (_, of)) in copies.iter_mut().zip(&own) {
+            for Copied { var, own, dims, held, .. } in copies.iter_mut() {
                 let at = all.iter().position(|v| v == var).ok_or(Stopped::Broken("a place"))?;
                 let (slot, how) = slots.get_mut(at).zip(how.get_mut(at)).ok_or(Stopped::Broken("a place"))?;
-                *slot = held.slot();
+                let count = dims.iter().product::<usize>();
+                let count = if *own == Own::Thread { of.code.threads() } else { chunks.len() } * count;
+                *slot = held.first(count);
                 slot.dims = dims;
-                *how = if *of == Own::Thread { Copies::Threads } else { Copies::Chunks };
+                *how = if *own == Own::Thread { Copies::Threads } else { Copies::Chunks };
             }
             let interrupt = self.machine.around.interrupt;
             let ran = of.code.run_chunks(&mut slots, &how, integers, chunks, interrupt);
             ran.map_err(|Interrupted| Stopped::Interrupted)?;
         }
-        for ((var, _, held), (_, how)) in copies.into_iter().zip(&own) {
-            let Own::Chunk(join) = how else { continue };
-            let at = rooms.binary_search_by_key(&var, |(var, _)| *var).map_err(|_| Stopped::Broken("a place"))?;
+        for Copied { var, own, held, .. } in copies {
+            let Own::Chunk(join) = own else { continue };
+            let at = rooms.binary_search_by_key(var, |(var, _)| *var).map_err(|_| Stopped::Broken("a place"))?;
             let room = rooms.get_mut(at).ok_or(Stopped::Broken("a place"))?;
-            match (&mut room.1, &held) {
-                (Held::F64(to), Held::F64(of)) => joined(to, of, *join),
-                (Held::F32(to), Held::F32(of)) => joined(to, of, *join),
-                (Held::I64(to), Held::I64(of)) => joined(to, of, *join),
-                (Held::Bool(to), Held::Bool(of)) => joined(to, of, *join),
+            let count = chunks.len();
+            match (&mut room.1, &*held) {
+                (Held::F64(to), Held::F64(of)) => joined(to, of, *join, count),
+                (Held::F32(to), Held::F32(of)) => joined(to, of, *join, count),
+                (Held::I64(to), Held::I64(of)) => joined(to, of, *join, count),
+                (Held::Bool(to), Held::Bool(of)) => joined(to, of, *join, count),
                 _ => None,
             }
             .ok_or(Stopped::Broken("what chunks made"))?;
@@ -240,9 +290,42 @@ impl Run<'_> {
     }
 }
 
-/// Joins what chunks made to what is there, in their order.
-fn joined<T: Number>(to: &mut Room<T>, of: &Room<T>, join: Join) -> Option<()> {
-    for copy in of.items.chunks_exact(to.items.len().max(1)) {
+/// A place of which chunks have copies, or threads.
+struct Copied {
+    var: Var,
+    own: Own,
+    /// What is in each element at first, if it is not zero.
+    with: Option<Constant>,
+    dims: Vec<usize>,
+    held: Held,
+}
+
+impl Copied {
+    /// As it was at first.
+    fn clear(&mut self) -> Result<(), Stopped> {
+        fn fill<T: Number>(room: &mut Room<T>, with: Option<Constant>) -> Option<()> {
+            room.items.fill(with.map_or(Some(T::ZERO), T::constant)?);
+            Some(())
+        }
+        let filled = match &mut self.held {
+            Held::F64(room) => fill(room, self.with),
+            Held::F32(room) => fill(room, self.with),
+            Held::I64(room) => fill(room, self.with),
+            Held::Bool(room) => fill(room, self.with),
+        };
+        filled.ok_or(Stopped::Broken("a constant"))
+    }
+}
+
+/// How many of the chunks run at once, where each has so many elements for itself: all, or where that is much as many as
+/// there are threads.
+pub(super) fn at_once(copied: usize, chunks: usize, threads: usize) -> usize {
+    if copied.saturating_mul(chunks) <= FEW_COPIED { chunks } else { threads.clamp(1, chunks.max(1)) }
+}
+
+/// Joins what so many chunks made to what is there, in their order.
+fn joined<T: Number>(to: &mut Room<T>, of: &Room<T>, join: Join, chunks: usize) -> Option<()> {
+    for copy in of.items.chunks_exact(to.items.len().max(1)).take(chunks) {
         match join {
             Join::Sum => to.items.iter_mut().zip(copy).for_each(|(sum, term)| *sum = sum.plus(*term)),
             Join::Reduce(reducer) => {

@@ -19,6 +19,7 @@ pub mod native;
 mod nest;
 mod number;
 mod order;
+mod plan;
 mod program;
 mod reduce;
 mod rows;
@@ -41,6 +42,7 @@ use crate::ir::flat::Source;
 use crate::ir::ssa::{Rhs, Ssa, Var};
 use crate::predicate::LocalId;
 use native::Backend;
+pub use plan::Plan;
 use program::{Program, Step};
 pub use tensor::Tensor;
 
@@ -70,6 +72,9 @@ pub enum Stopped {
     /// What no pass makes.
     Broken(&'static str),
 }
+
+/// Functions whose plans are made within one another.
+const DEEPEST: usize = 64;
 
 /// Integers that stand in indices are below this in absolute value.
 const BOUND: u64 = 1 << 47;
@@ -178,9 +183,10 @@ impl<'a> Machine<'a> {
         self.programs.get(callee, || self.world.ssa(callee))
     }
 
-    fn run(&self, program: &Program, sizes: &[i64], parts: Vec<Tensor>) -> Result<Vec<Tensor>, Stopped> {
+    /// A run that has nothing yet.
+    fn start<'r>(&'r self, program: &'r Program, sizes: &[i64]) -> Run<'r> {
         let ssa = &program.ssa;
-        let mut run = Run {
+        Run {
             machine: self,
             world: self.world,
             memory: self.around.memory,
@@ -190,8 +196,15 @@ impl<'a> Machine<'a> {
             checked: vec![false; ssa.checks.len()],
             calls: HashMap::new(),
             loops: Vec::new(),
-        };
+        }
+    }
+
+    fn run(&self, program: &Program, sizes: &[i64], parts: Vec<Tensor>) -> Result<Vec<Tensor>, Stopped> {
+        let mut run = self.start(program, sizes);
         let inputs = run.inputs(parts)?;
+        if self.depth.get() == 0 {
+            run.fits()?;
+        }
         let depth = self.depth.replace(self.depth.get() + 1);
         let outputs = run.statements(inputs, depth == 0);
         self.depth.set(depth);

@@ -137,6 +137,13 @@ impl Ready {
     }
 }
 
+impl Ready {
+    /// The places with memory that is made for a run, with their extents.
+    pub(super) fn rooms(&self) -> impl Iterator<Item = (&Place, &[Extent])> {
+        made(&self.kernel).zip(self.extents.iter().map(Vec::as_slice))
+    }
+}
+
 /// The places with memory that is made for a run.
 fn made(kernel: &Kernel) -> impl Iterator<Item = &Place> {
     kernel.places.iter().filter(|p| !p.is_register() && p.role != Role::Given)
@@ -160,6 +167,17 @@ impl Held {
         }
     }
 
+    /// So many elements, the first ones.
+    pub(super) fn first(&mut self, count: usize) -> Slot<'_> {
+        let items = match self {
+            Self::F64(room) => Elements::RoomF64(room.items.get_mut(..count).unwrap_or_default()),
+            Self::F32(room) => Elements::RoomF32(room.items.get_mut(..count).unwrap_or_default()),
+            Self::I64(room) => Elements::RoomI64(room.items.get_mut(..count).unwrap_or_default()),
+            Self::Bool(room) => Elements::RoomBool(room.items.get_mut(..count).unwrap_or_default()),
+        };
+        Slot { dims: &[], items }
+    }
+
     pub(super) fn slot(&mut self) -> Slot<'_> {
         match self {
             Self::F64(room) => Slot { dims: &room.dims, items: Elements::RoomF64(&mut room.items) },
@@ -179,7 +197,7 @@ impl Run<'_> {
         self.poll()?;
         let integers = kernel.integers.iter().map(|a| self.integer(a)).collect::<Result<Vec<i64>, Stopped>>()?;
         let mut rooms: Vec<(Var, Held)> = Vec::with_capacity(ready.extents.len());
-        for (place, extents) in made(kernel).zip(&ready.extents) {
+        for (place, extents) in ready.rooms() {
             let dims = extents.iter().map(|n| self.extent(n, &integers)).collect::<Result<Vec<usize>, Stopped>>()?;
             rooms.push((place.var, self.held(place, dims)?));
         }
@@ -231,7 +249,7 @@ impl Run<'_> {
     }
 
     /// The value of an integer of a kernel.
-    fn integer(&self, atom: &Atom) -> Result<i64, Stopped> {
+    pub(super) fn integer(&self, atom: &Atom) -> Result<i64, Stopped> {
         if let Atom::Local(l, _) = atom
             && let Some(known) = self.local(*l)
         {

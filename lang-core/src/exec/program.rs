@@ -1,13 +1,13 @@
 //! A function made ready to run: when each statement is read for the last time, and which calls are one call.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use super::native::{Backend, Ready};
 use crate::ir::core::Callee;
 use crate::ir::region::Loop;
 use crate::ir::ssa::{Access, Check, Rhs, Ssa, Stmt, Var, for_each_read, index_number, reads};
-use crate::predicate::{Atom, Poly, Pred};
+use crate::predicate::{Atom, LocalId, Poly, Pred};
 use crate::schedule::{self, Prepared, schedule};
 
 /// A function, ready to run.
@@ -25,6 +25,8 @@ pub(super) struct Program {
     pub(super) last: HashMap<u32, u32>,
     /// For each check the indices that nothing in it mentions.
     pub(super) idle: Vec<Vec<usize>>,
+    /// What it was last planned to hold beside its inputs, and by which integers.
+    pub(super) plan: Mutex<Option<(Vec<(LocalId, i64)>, u64)>>,
 }
 
 /// A step of a function.
@@ -76,7 +78,7 @@ impl Program {
             last.insert(first, k);
         }
         let idle = ssa.checks.iter().map(idle).collect();
-        Self { ssa, _of: of, steps, dead, group, last, idle }
+        Self { ssa, _of: of, steps, dead, group, last, idle, plan: Mutex::default() }
     }
 }
 

@@ -83,6 +83,11 @@ impl At<'_> {
             TooLarge::Bytes(limit) => {
                 self.fail(Code::E0508, format!("the values of this run need more than {} MiB", limit >> 20))
             }
+            TooLarge::Planned(bytes, limit) => {
+                let (needed, limit) = (bytes.div_ceil(1 << 20), limit >> 20);
+                let message = format!("this needs {needed} MiB at once, more than the {limit} MiB of a run");
+                self.fail(Code::E0508, message)
+            }
         }
     }
 

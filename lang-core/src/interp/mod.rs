@@ -28,7 +28,7 @@ mod lift;
 pub mod memory;
 mod pattern;
 mod plan;
-pub(crate) mod pool;
+pub mod pool;
 pub mod print;
 pub mod progress;
 mod regions;

@@ -75,15 +75,14 @@ fn pieces(of: &Loop, context: &mut Context) -> Option<Vec<Loop>> {
     let mut cuts: Vec<Poly> = Vec::new();
     let mut plain = true;
     for set in sets {
-        set.rhs.for_each_pred(&mut |p| plain &= cuts_of(p, &of.index, &mut cuts));
+        set.rhs.for_each_pred(&mut |p| {
+            plain = plain && cuts_of(p, &of.index, &mut cuts) && cuts.len() < MOST_PIECES;
+        });
     }
     if !plain || cuts.is_empty() {
         return None;
     }
     let cuts = sorted(cuts, context)?;
-    if cuts.len() >= MOST_PIECES {
-        return None;
-    }
     let ends = cuts.iter().map(Some).chain([None]);
     let starts = [None].into_iter().chain(cuts.iter().map(Some));
     let mut made = Vec::new();

@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use lang_core::base::{Code, GlobalName};
-use lang_core::cost::Cost as Formulas;
+use lang_core::cost::{Cost as Formulas, Symbol, number};
+use lang_core::count::Formula;
+use lang_core::exec::Plan;
 use lang_core::interp::Counts;
 use lang_core::ir::cost::{Cost, Unknown, cost, extents};
 use lang_core::predicate::{Atom, LocalId};
@@ -72,6 +74,8 @@ struct Told {
     at: Vec<(String, i64)>,
     /// The function and its derivatives, in Tensor SSA.
     costs: Vec<(&'static str, Cost)>,
+    /// What each holds at once when it runs.
+    plans: Vec<Option<Plan>>,
     measured: Vec<Measured>,
 }
 
@@ -88,7 +92,7 @@ fn told(
     };
     let sizes = sizes_of(&signature, at, Written::At)?;
     let callee = callee_of(name, &signature);
-    let mut costs = Vec::new();
+    let (mut costs, mut plans) = (Vec::new(), Vec::new());
     let derived = {
         let module = engine.forms();
         module.stages(&callee).map_err(|why| {
@@ -109,12 +113,15 @@ fn told(
                     return Err(problem(Code::E0600, message));
                 }
             }
-            let by_formulas = module.cost(callee).and_then(|formulas| evaluated(&formulas, &at));
+            let formulas = module.cost(callee);
+            let by_formulas = formulas.as_ref().and_then(|formulas| evaluated(formulas, &at));
             let counted = || cost(&ssa, &at, &|c| module.ssa(c), LIMIT);
-            let cost = by_formulas.map_or_else(counted, Ok).map_err(|why| {
+            let bounded = |why| formulas.as_ref().and_then(|formulas| at_most(formulas, &at)).ok_or(why);
+            let cost = by_formulas.map_or_else(counted, Ok).or_else(bounded).map_err(|why| {
                 problem(Code::E0510, format!("the cost of `{}` is not told: {}", name.name, phrase(why)))
             })?;
             costs.push((*of, cost));
+            plans.push(engine.plan(&ssa, &at));
         }
         all.into_iter()
             .skip(1)
@@ -123,7 +130,7 @@ fn told(
     };
     let measured = if measure { engine.measure(&callee, &signature, &sizes, &derived)? } else { Vec::new() };
     let at = signature.sizes.iter().map(|s| s.name.to_string()).zip(sizes).collect();
-    let told = Told { at, costs, measured };
+    let told = Told { at, costs, plans, measured };
     Ok(if out.is_json() { told.json(name) } else { told.text(name) })
 }
 
@@ -137,6 +144,31 @@ fn evaluated(of: &Formulas, sizes: &HashMap<LocalId, i64>) -> Option<Cost> {
         io: number(of.io.eval(&mut size))?,
         kept: number(of.kept.eval(&mut size))?,
         bound: false,
+    })
+}
+
+/// The most that the formulas can be at sizes, whatever data decide; `None` where nothing bounds them.
+fn at_most(of: &Formulas, sizes: &HashMap<LocalId, i64>) -> Option<Cost> {
+    let size = |a: &Atom| if let Atom::Local(l, _) = a { sizes.get(l).copied() } else { None };
+    let most = |s: &Symbol| s.most.as_ref()?.eval(&mut of.values(&size, &|_| None)).and_then(|n| i64::try_from(n).ok());
+    let most: Vec<Option<i64>> = of.symbols.iter().map(most).collect();
+    // What is taken off may be nothing.
+    let greatest = |f: &dyn Fn(&mut dyn FnMut(&Atom) -> Option<i64>) -> Option<i128>| {
+        let with = |on: &dyn Fn(usize) -> bool| {
+            let value = |k: usize| if on(k) { most.get(k).copied().flatten() } else { Some(0) };
+            f(&mut |a| number(a).map_or_else(|| size(a), value))
+        };
+        let none = with(&|_| false)?;
+        let adds: Vec<bool> = (0..most.len()).map(|k| with(&|j| j == k).is_none_or(|n| n >= none)).collect();
+        u64::try_from(with(&|k| adds.get(k) == Some(&true))?).ok()
+    };
+    let of_formula = |f: &Formula| greatest(&|mut value| f.eval(&mut value));
+    Some(Cost {
+        work: of_formula(&of.total.work)?,
+        iterations: of_formula(&of.total.iterations)?,
+        io: of_formula(&of.io)?,
+        kept: greatest(&|mut value| of.kept.eval(&mut value))?,
+        bound: true,
     })
 }
 
@@ -199,10 +231,15 @@ impl Told {
         let at: Vec<String> = self.at.iter().map(|(name, n)| format!("{name} = {n}")).collect();
         let at = if at.is_empty() { String::new() } else { format!(" at {}", at.join(", ")) };
         let mut text = format!("{}{at}\n\n", name.name);
-        let mut rows = vec![["", "work", "iterations", "io"].map(str::to_owned)];
-        for (of, cost) in &self.costs {
+        let mut rows = vec![["", "work", "iterations", "io", "bytes"].map(str::to_owned)];
+        for ((of, cost), plan) in self.costs.iter().zip(&self.plans) {
             let most = |n: u64| if cost.bound { format!("<= {n}") } else { n.to_string() };
-            rows.push([(*of).to_owned(), most(cost.work), most(cost.iterations), cost.io.to_string()]);
+            let bytes = match plan {
+                Some(Plan { peak, is_whole: true }) => peak.to_string(),
+                Some(Plan { peak, is_whole: false }) => format!(">= {peak}"),
+                None => "?".to_owned(),
+            };
+            rows.push([(*of).to_owned(), most(cost.work), most(cost.iterations), cost.io.to_string(), bytes]);
         }
         text += &table(&rows);
         if let [(_, primal), .., (_, adjoint)] = self.costs.as_slice()
@@ -234,6 +271,10 @@ impl Told {
         let column = |f: &dyn Fn(&Cost) -> u64| {
             json::object(self.costs.iter().map(|(of, cost)| (*of, json::object([("value", f(cost).to_string())]))))
         };
+        let bytes = self.costs.iter().zip(&self.plans).filter_map(|((of, _), plan)| {
+            let Plan { peak, is_whole } = (*plan)?;
+            Some((*of, json::object([("value", peak.to_string()), ("exact", is_whole.to_string())])))
+        });
         let measured = self.measured.iter().map(|Measured { of, form, counts }| {
             let Counts { work, tests, iterations } = counts;
             let numbers = [("work", work), ("tests", tests), ("iterations", iterations)];
@@ -247,6 +288,7 @@ impl Told {
             ("iterations", column(&|c| c.iterations)),
             ("io", column(&|c| c.io)),
             ("kept", column(&|c| c.kept)),
+            ("bytes", json::object(bytes)),
             ("exact", self.costs.iter().all(|(_, c)| !c.bound).to_string()),
         ];
         if !self.measured.is_empty() {

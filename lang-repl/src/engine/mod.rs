@@ -27,6 +27,7 @@ use crate::files;
 use crate::fit::{self, Datum, Fitted};
 use crate::host::{Console, Here};
 use crate::interrupt;
+use crate::machine;
 use crate::out::Out;
 use crate::problem::{Caller, Place, Problem};
 use crate::progress;
@@ -42,6 +43,7 @@ pub(crate) mod costs;
 mod forms;
 pub(crate) mod measure;
 mod origins;
+mod plan;
 mod questions;
 mod timing;
 
@@ -125,7 +127,7 @@ impl Engine {
             jit: OnceCell::new(),
             told: RefCell::default(),
             trap_nan: common.nan == Nan::Stop,
-            limits: Limits::default(),
+            limits: machine::limits(),
             budget: None,
             silent: false,
             out,

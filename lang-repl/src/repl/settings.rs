@@ -6,7 +6,7 @@ use lang_core::interp::print::{Digits, Layout};
 
 use crate::cli::{self, Backend, Common, Nan, Shown, When};
 use crate::engine::budget;
-use crate::suggest;
+use crate::{machine, suggest};
 
 /// Everything that can be set.
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ impl Options {
     /// What holds at the beginning of a session.
     pub(crate) fn new(common: &Common) -> Self {
         let threshold = Layout::default().threshold;
-        Self { common: common.clone(), limits: Limits::default(), budget: Some(budget::USUAL), width: None, threshold }
+        Self { common: common.clone(), limits: machine::limits(), budget: Some(budget::USUAL), width: None, threshold }
     }
 }
 
@@ -115,12 +115,17 @@ pub(crate) const ALL: &[Setting] = &[
     },
     Setting {
         name: "memory",
-        values: "MIB",
-        summary: "how much the values of an evaluation may need, in MiB",
-        get: |o| (o.limits.max_bytes >> 20).to_string(),
+        values: "MIB|auto",
+        summary: "how much the values of an evaluation may need, in MiB; auto is most of what the machine has",
+        get: |o| match o.limits.max_bytes {
+            bytes if bytes == machine::limits().max_bytes => "auto".to_owned(),
+            bytes => (bytes >> 20).to_string(),
+        },
         set: |o, value| {
-            let bytes = value.parse::<usize>().ok().filter(|n| *n > 0)?.checked_mul(1 << 20)?;
-            o.limits.max_bytes = bytes;
+            o.limits.max_bytes = match value {
+                "auto" => machine::limits().max_bytes,
+                value => value.parse::<usize>().ok().filter(|n| *n > 0)?.checked_mul(1 << 20)?,
+            };
             Some(())
         },
     },

@@ -149,7 +149,7 @@ for i < 1000000: 1.0
               color     auto     colours
               count     off      tell the work, tests and iterations of every evaluation
               digits    usual    significant digits of reals; all shows whole arrays too
-              memory    4096     how much the values of an evaluation may need, in MiB
+              memory    auto     how much the values of an evaluation may need, in MiB; auto is most of what the machine has
               nan       ignore   whether an evaluation stops where a NaN comes up
               progress  auto     a bar for work that takes long
               threads   auto     how many threads compute; auto is one for each processor

@@ -46,7 +46,7 @@ pub fn flat(tensor: &Tensor, scalar: Option<Scalar>) -> Option<exec::Tensor> {
         ($kind:ident) => {{
             let item = |v: &Value| if let Value::$kind(x) = v { Some(*x) } else { None };
             let items: Option<Vec<_>> = tensor.items.iter().map(item).collect();
-            exec::Tensor::new(tensor.dims.clone(), items?)
+            exec::Tensor::new(tensor.dims.clone(), items?.into_boxed_slice().into_vec())
         }};
     }
     match scalar? {

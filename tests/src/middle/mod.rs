@@ -13,6 +13,7 @@ pub mod forms;
 pub mod formulas;
 pub mod given;
 pub mod judge;
+pub mod large;
 pub mod machine;
 pub mod number;
 mod operators;

@@ -1,0 +1,333 @@
+//! The memory plan of a run: which bytes its tensors hold at once, step by step, told by sizes alone. What a kernel makes,
+//! what it needs within and what chunks have for themselves is there while it runs; a tensor goes when nothing reads it
+//! any more. So what a run needs at most is known before it begins.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, PoisonError};
+
+use super::chunks::at_once;
+use super::native::Ready;
+use super::number::Names;
+use super::program::{Program, Step};
+use super::{Machine, Run, Stopped};
+use crate::ir::core::Callee;
+use crate::ir::region::{Arg, Loop, Part};
+use crate::ir::ssa::{Access, Rhs, Ssa, Stmt, Var};
+use crate::predicate::{LocalId, Poly};
+use crate::schedule::{Place, Role, chunks::Own};
+use crate::syntax::ops::Scalar;
+
+/// What a run holds.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Plan {
+    /// The bytes of all its tensors at once, at most, those that it is given included.
+    pub peak: u64,
+    /// Is that all? What has an extent that only data tell is left out.
+    pub is_whole: bool,
+}
+
+/// A run that computes nothing.
+struct Dry<'a> {
+    run: Run<'a>,
+    /// The bytes of each statement that is alive.
+    held: Vec<u64>,
+    live: u64,
+    plan: Plan,
+}
+
+/// The bytes of an element.
+pub(super) fn size_of(scalar: Scalar) -> u64 {
+    match scalar {
+        Scalar::F64 | Scalar::I64 => 8,
+        Scalar::F32 => 4,
+        Scalar::Bool => 1,
+    }
+}
+
+impl Machine<'_> {
+    /// What a call of a function holds where these sizes and integers are known, and who calls it keeps what it passes.
+    ///
+    /// # Errors
+    /// It cannot be made ready.
+    pub fn plan(&self, ssa: &Arc<Ssa>, known: &HashMap<LocalId, i64>) -> Result<Plan, Stopped> {
+        let program = self.programs.get(&ssa.callee, || Some(Arc::clone(ssa)))?;
+        let mut run = self.start(&program, &[]);
+        run.locals.clone_from(known);
+        let mut given = 0_u64;
+        let inputs = program.ssa.inputs.iter().map(|input| {
+            let count = run.dims(&input.leaf.dims).map(|dims| elements(&dims)).ok()?;
+            given = given.saturating_add(count.saturating_mul(input.leaf.scalar.map_or(0, size_of)));
+            Some(0)
+        });
+        let inputs: Vec<Option<u64>> = inputs.collect();
+        let plan = Dry::new(run).planned(&inputs);
+        Ok(Plan { peak: plan.peak.saturating_add(given), ..plan })
+    }
+}
+
+impl Run<'_> {
+    /// Whether there is room for what this run will hold beside what it is given; what is kept of other runs goes where it
+    /// would take much more.
+    pub(super) fn fits(&self) -> Result<(), Stopped> {
+        let mut key: Vec<(LocalId, i64)> = self.locals.iter().map(|(l, n)| (*l, *n)).collect();
+        key.sort_unstable();
+        let mut known = self.program.plan.lock().unwrap_or_else(PoisonError::into_inner);
+        let more = match &*known {
+            Some((of, more)) if *of == key => *more,
+            _ => {
+                let mut run = self.machine.start(self.program, &[]);
+                run.locals.clone_from(&self.locals);
+                let more = Dry::new(run).planned(&vec![Some(0); self.program.ssa.inputs.len()]).peak;
+                *known = Some((key, more));
+                more
+            }
+        };
+        self.memory.fits(more).map_err(Stopped::TooLarge)
+    }
+}
+
+fn elements(dims: &[usize]) -> u64 {
+    dims.iter().fold(1, |all, n| all.saturating_mul(u64::try_from(*n).unwrap_or(u64::MAX)))
+}
+
+impl<'a> Dry<'a> {
+    fn new(run: Run<'a>) -> Self {
+        let held = vec![0; run.program.ssa.stmts.len()];
+        Self { run, held, live: 0, plan: Plan { peak: 0, is_whole: true } }
+    }
+
+    /// With inputs of so many bytes.
+    fn planned(mut self, inputs: &[Option<u64>]) -> Plan {
+        let program = self.run.program;
+        let mut known = HashSet::new();
+        for step in &program.steps {
+            let dead = match step {
+                Step::Statement(var) => {
+                    if let Some(stmt) = program.ssa.stmts.get(var.0 as usize) {
+                        self.statement(*var, stmt, inputs, &mut known);
+                    }
+                    program.dead.get(var.0 as usize)
+                }
+                Step::Kernel(ready) => {
+                    self.kernel(ready);
+                    Some(&ready.dead)
+                }
+            };
+            dead.into_iter().flatten().for_each(|v| self.drop(*v));
+        }
+        self.plan
+    }
+
+    fn drop(&mut self, var: Var) {
+        let bytes = self.held.get_mut(var.0 as usize).map(std::mem::take).unwrap_or_default();
+        self.live = self.live.saturating_sub(bytes);
+    }
+
+    /// It has this beside what is alive, for a while.
+    fn needs(&mut self, bytes: u64) {
+        self.plan.peak = self.plan.peak.max(self.live.saturating_add(bytes));
+    }
+
+    fn hold(&mut self, var: Var, bytes: u64) {
+        self.needs(bytes);
+        self.live = self.live.saturating_add(bytes);
+        self.held.get_mut(var.0 as usize).into_iter().for_each(|slot| *slot = bytes);
+    }
+
+    /// What is told, or that it is not.
+    fn known<T: Default>(&mut self, found: Result<T, Stopped>) -> T {
+        found.unwrap_or_else(|_| {
+            self.plan.is_whole = false;
+            T::default()
+        })
+    }
+
+    fn bytes(&mut self, dims: &[Poly], scalar: Option<Scalar>) -> u64 {
+        let count = self.run.dims(dims).map(|dims| elements(&dims));
+        self.known(count).saturating_mul(scalar.map_or(0, size_of))
+    }
+
+    fn statement(&mut self, var: Var, stmt: &Stmt, inputs: &[Option<u64>], known: &mut HashSet<u32>) {
+        let program = self.run.program;
+        let dead = program.dead.get(var.0 as usize).map(Vec::as_slice).unwrap_or_default();
+        match &stmt.rhs {
+            Rhs::Input(k) => {
+                let bytes = inputs.get(*k as usize).copied().flatten();
+                self.plan.is_whole &= bytes.is_some();
+                return self.hold(var, bytes.unwrap_or_default());
+            }
+            Rhs::Call { callee, sizes, batch, .. } => {
+                let group = program.group.get(&var.0).copied().unwrap_or(var.0);
+                if known.insert(group) {
+                    let same = |k: &u32| program.group.get(k).copied().unwrap_or(*k) == group;
+                    let parts = self.parts(&same);
+                    let inner = self.call(callee, sizes, stmt, *batch as usize);
+                    self.needs(if *batch == 0 { parts.max(inner) } else { parts.saturating_add(inner) });
+                }
+            }
+            Rhs::Loop(of, _) => {
+                let first = program.ssa.stmts.iter().position(|s| matches!(&s.rhs, Rhs::Loop(other, _) if other == of));
+                let first = first.and_then(|k| u32::try_from(k).ok()).unwrap_or(var.0);
+                if known.insert(first) {
+                    let stmts = &program.ssa.stmts;
+                    // What is carried is where an iteration has it.
+                    let same = |k: &u32| {
+                        let stmt = stmts.get(*k as usize);
+                        let kept = |part: &Part| matches!(part, Part::Every(_) | Part::State(_));
+                        stmt.is_some_and(|s| matches!(&s.rhs, Rhs::Loop(other, part) if other == of && kept(part)))
+                    };
+                    let parts = self.parts(&same);
+                    let inner = self.repeat(of, dead);
+                    self.needs(parts.saturating_add(inner));
+                }
+            }
+            Rhs::Update { base, batch: 0, .. } if base.at.is_empty() && dead.contains(&base.var) => self.drop(base.var),
+            Rhs::Contract { bound, pred, neg: false, factors } if bound.is_empty() && pred.is_true() => {
+                if let [of] = factors.as_slice()
+                    && self.is_view(stmt, of)
+                {
+                    // It holds what it is a view of, if that goes.
+                    let bytes = self.held.get(of.var.0 as usize).copied().unwrap_or_default();
+                    let own = if dead.contains(&of.var) { bytes } else { 0 };
+                    self.live = self.live.saturating_sub(own);
+                    self.held.get_mut(of.var.0 as usize).into_iter().for_each(|slot| *slot -= own);
+                    return self.hold(var, own);
+                }
+            }
+            _ => {}
+        }
+        let bytes = self.bytes(&stmt.dims, stmt.scalar);
+        self.hold(var, bytes);
+    }
+
+    /// All of what is read, in its order?
+    fn is_view(&self, stmt: &Stmt, of: &Access) -> bool {
+        let base = self.run.program.ssa.stmts.get(of.var.0 as usize);
+        let places = (0..).zip(&of.at).all(|(k, p)| *p == crate::ir::ssa::index(k, &Poly::default()).value());
+        places && base.is_some_and(|base| base.dims == stmt.dims)
+    }
+
+    /// The bytes of all parts of a call or a loop.
+    fn parts(&mut self, same: &dyn Fn(&u32) -> bool) -> u64 {
+        let program = self.run.program;
+        let mut all = 0_u64;
+        for (k, stmt) in (0..).zip(&program.ssa.stmts) {
+            if matches!(stmt.rhs, Rhs::Call { .. } | Rhs::Loop(..)) && same(&k) {
+                all = all.saturating_add(self.bytes(&stmt.dims, stmt.scalar));
+            }
+        }
+        all
+    }
+
+    fn call(&mut self, callee: &Arc<Callee>, sizes: &[Poly], stmt: &Stmt, batch: usize) -> u64 {
+        let Ok(program) = self.run.machine.program(callee) else { return self.known(Err(Stopped::Unset)) };
+        let extents = self.run.extents(stmt.dims.get(..batch).unwrap_or_default());
+        let extents = self.known(extents);
+        let sizes = self.sizes(sizes, &extents);
+        // Arguments are views.
+        self.inner(&program, &sizes, &vec![Some(0); program.ssa.inputs.len()])
+    }
+
+    fn sizes(&mut self, sizes: &[Poly], extents: &[i64]) -> Vec<i64> {
+        let first = vec![0; extents.len()];
+        let value = |p: &Poly| Names::new(&self.run, extents).num(p)?.value(&first).map_err(Stopped::from);
+        let found = sizes.iter().map(value).collect::<Result<Vec<i64>, _>>();
+        self.known(found)
+    }
+
+    /// What a function within holds.
+    fn inner(&mut self, program: &Arc<Program>, sizes: &[i64], inputs: &[Option<u64>]) -> u64 {
+        let deep = self.run.machine.depth.get();
+        if sizes.len() != program.ssa.sizes.len() || deep > super::DEEPEST {
+            self.plan.is_whole = false;
+            return 0;
+        }
+        self.run.machine.depth.set(deep + 1);
+        let plan = crate::interp::guarded(|| Dry::new(self.run.machine.start(program, sizes)).planned(inputs));
+        self.run.machine.depth.set(deep);
+        self.plan.is_whole &= plan.is_whole;
+        plan.peak
+    }
+
+    /// What an iteration of a loop holds beside what it leaves.
+    fn repeat(&mut self, of: &Loop, dead: &[Var]) -> u64 {
+        let program = self.run.machine.programs.region(&of.body);
+        let mut extents = self.run.extents(&of.batch).unwrap_or_default();
+        extents.push(i64::MAX);
+        let sizes = self.sizes(&of.sizes, &extents);
+        let run = self.run.machine.start(&program, &sizes);
+        let mut inputs = Vec::new();
+        for (arg, input) in of.args.iter().zip(&program.ssa.inputs) {
+            let is_carried = matches!(arg, Arg::Carried { .. });
+            // What nothing reads after the loop it takes.
+            if is_carried && of.batch.is_empty() && dead.contains(&arg.access().var) {
+                self.drop(arg.access().var);
+            }
+            let count = run.dims(&input.leaf.dims).ok().map(|dims| elements(&dims));
+            let bytes = count.map(|n| n.saturating_mul(input.leaf.scalar.map_or(0, size_of)));
+            inputs.push(if is_carried { bytes } else { Some(0) });
+        }
+        self.inner(&program, &sizes, &inputs)
+    }
+
+    fn kernel(&mut self, ready: &Ready) {
+        let (program, kernel) = (self.run.program, &ready.kernel);
+        let integers = kernel.integers.iter().map(|a| self.run.integer(a)).collect::<Result<Vec<i64>, Stopped>>();
+        let integers = self.known(integers);
+        let is_made = |var: Var| kernel.places.iter().any(|p| p.var == var && p.role == Role::Made);
+        let mut rooms: Vec<(Var, u64)> = Vec::new();
+        if ready.code.is_some() {
+            for (place, extents) in ready.rooms() {
+                let dims = extents.iter().map(|n| self.run.extent(n, &integers)).collect::<Result<Vec<usize>, _>>();
+                let count = self.known(dims.map(|dims| elements(&dims)));
+                rooms.push((place.var, count.saturating_mul(size_of(place.scalar))));
+            }
+        } else {
+            for var in &kernel.sets {
+                let Some(stmt) = program.ssa.stmts.get(var.0 as usize) else { continue };
+                rooms.push((*var, self.bytes(&stmt.dims, stmt.scalar)));
+            }
+        }
+        let copies = self.copies(ready, &integers, &mut rooms);
+        let all = rooms.iter().fold(copies, |all, (_, bytes)| all.saturating_add(*bytes));
+        self.needs(all);
+        for (var, bytes) in rooms {
+            if is_made(var) {
+                self.hold(var, bytes);
+            }
+        }
+    }
+
+    /// What chunks of a kernel have for themselves, and the rooms that are between its parts.
+    fn copies(&mut self, ready: &Ready, integers: &[i64], rooms: &mut Vec<(Var, u64)>) -> u64 {
+        let Ok(Some(parts)) = self.run.chunks_of(ready, integers) else { return 0 };
+        let threads = ready.code.as_ref().map_or(1, |code| code.threads());
+        let mut most = 0;
+        for (part, chunks) in parts {
+            for place in part.kernel.places.iter().filter(|p| p.role == Role::Made) {
+                if rooms.iter().all(|(var, _)| *var != place.var) {
+                    rooms.push((place.var, self.place(place).1));
+                }
+            }
+            let own = part.chunked.iter().flat_map(|c| &c.own).filter(|_| chunks > 1);
+            let own = own.filter_map(|(var, how)| Some((part.kernel.places.iter().find(|p| p.var == *var)?, *how)));
+            let own: Vec<(Own, (u64, u64))> = own.map(|(place, how)| (how, self.place(place))).collect();
+            let copied = own.iter().filter(|(how, _)| *how != Own::Thread).map(|(_, (count, _))| *count);
+            let copied = usize::try_from(copied.fold(0_u64, u64::saturating_add)).unwrap_or(usize::MAX);
+            let at_once = at_once(copied, chunks, threads);
+            let own = own.iter().fold(0_u64, |all, (how, (_, bytes))| {
+                let count = if *how == Own::Thread { threads } else { at_once };
+                all.saturating_add(bytes.saturating_mul(u64::try_from(count).unwrap_or(u64::MAX)))
+            });
+            most = most.max(own);
+        }
+        most
+    }
+
+    /// How many elements a place has, and bytes.
+    fn place(&mut self, place: &Place) -> (u64, u64) {
+        let dims: Vec<Poly> = place.axes.iter().flatten().cloned().collect();
+        let bytes = self.bytes(&dims, Some(place.scalar));
+        (bytes / size_of(place.scalar), bytes)
+    }
+}

@@ -46,6 +46,14 @@ pub(crate) fn fixes(session: &Session, item: &ItemRef, selected: Span) -> Vec<Ac
             _ => {}
         }
     }
+    // Two mistakes may be mended by one change.
+    let mut seen: Vec<(Span, String)> = Vec::new();
+    changes.retain(|change| {
+        let key = (change.span, change.text.clone());
+        let is_new = !seen.contains(&key);
+        seen.extend(is_new.then_some(key));
+        is_new
+    });
     let mends = |change: &Change| tried(session, item, change, errors.len());
     let mended = changes.into_iter().take(MOST).filter(mends);
     let action = |change: Change| {

@@ -166,23 +166,15 @@ fn exp_of<const FMA: bool>(x: f64) -> f64 {
     let k = fused::<FMA>(bounded, std::f64::consts::LOG2_E, ROUNDS) - ROUNDS;
     let r = fused::<FMA>(-k, LN2_HIGH, bounded);
     let r = fused::<FMA>(-k, LN2_LOW, r);
-    let mut p = 1.0 / 6_227_020_800.0;
-    for c in [
-        1.0 / 479_001_600.0,
-        1.0 / 39_916_800.0,
-        1.0 / 3_628_800.0,
-        1.0 / 362_880.0,
-        1.0 / 40_320.0,
-        1.0 / 5_040.0,
-        1.0 / 720.0,
-        1.0 / 120.0,
-        1.0 / 24.0,
-        1.0 / 6.0,
-        0.5,
-    ] {
-        p = fused::<FMA>(p, r, c);
-    }
-    let tail = fused::<FMA>(p, r * r, r);
+    // By pairs of terms, pairs of these, and so on: the processor has something to do while a product is on its way.
+    let (r2, r4) = (r * r, (r * r) * (r * r));
+    let pair = |high: f64, low: f64| fused::<FMA>(high, r, low);
+    let four = |high: f64, low: f64| fused::<FMA>(high, r2, low);
+    let low = four(pair(1.0 / 120.0, 1.0 / 24.0), pair(1.0 / 6.0, 0.5));
+    let middle = four(pair(1.0 / 362_880.0, 1.0 / 40_320.0), pair(1.0 / 5_040.0, 1.0 / 720.0));
+    let high = four(pair(1.0 / 6_227_020_800.0, 1.0 / 479_001_600.0), pair(1.0 / 39_916_800.0, 1.0 / 3_628_800.0));
+    let p = fused::<FMA>(fused::<FMA>(high, r4, middle), r4, low);
+    let tail = fused::<FMA>(p, r2, r);
     // In two steps, as 2^k alone may be too large or too small.
     let half = k * 0.5 + ROUNDS;
     let rest = (k - (half - ROUNDS)) + ROUNDS;

@@ -114,7 +114,9 @@ pub fn schedule(prepared: &Prepared) -> Schedule {
     let making = Making { ssa, items: &items, again: &again, stuck: Cell::new(false) };
     // What is a number is done in the loops that come next.
     let mut numbers: Vec<Item> = Vec::new();
-    while let Some(first) = rest.first() {
+    loop {
+        chosen_first(&mut rest);
+        let Some(first) = rest.first() else { break };
         if !first.in_kernel || first.asks.iter().any(|v| numbers.iter().any(|n| n.var == *v)) {
             making.close(&mut numbers, &rest, &mut steps);
         }
@@ -148,6 +150,23 @@ pub fn schedule(prepared: &Prepared) -> Schedule {
     }
     making.close(&mut numbers, &rest, &mut steps);
     Schedule { steps, is_whole: !making.stuck.get() }
+}
+
+/// Brings what chooses one of all terms, which are there, to the front: its loop is its own, and between others it would
+/// keep apart what share one.
+fn chosen_first(rest: &mut [Item]) {
+    let waiting: HashSet<Var> = rest.iter().map(|item| item.var).collect();
+    let is_ready = |item: &Item| {
+        item.in_kernel
+            && item.chooses
+            && item.free == 0
+            && item.repeat.is_none()
+            && !item.reads.iter().any(|r| waiting.contains(&r.var))
+            && !item.asks.iter().any(|v| waiting.contains(v))
+    };
+    if let Some(k) = rest.iter().position(is_ready) {
+        rest.get_mut(..=k).into_iter().for_each(|first| first.rotate_right(1));
+    }
 }
 
 /// Takes the numbers that are made of nothing that is still to be done: they are done before the loops.

@@ -326,19 +326,6 @@ fn expression(session: &Session, item: &ItemRef, body: &Body, node: TId, depth: 
         // Nothing varies in what is evaluated once.
         return;
     }
-    for part in session.partials(def, node) {
-        match part {
-            // By itself.
-            Ok(Entries { all, part, .. }) if part.is_empty() && is_itself(&all, &told.code) => {}
-            Ok(Entries { lets, all, part, hidden, .. }) => {
-                told.hides(&hidden);
-                let part = if part.is_empty() { part } else { format!("·{part}") };
-                let rows = all.into_iter().map(|t| (format!("∂{part}/∂{}", t.of), in_a_cell(t.value)));
-                told.add(rows.collect(), lets);
-            }
-            Err(why) => told.missing("partial derivatives are", why.phrase()),
-        }
-    }
     for part in session.cotangent(def, node) {
         match part {
             Ok(Entries { lets, all, part, cotangent, hidden }) => {
@@ -355,6 +342,19 @@ fn expression(session: &Session, item: &ItemRef, body: &Body, node: TId, depth: 
                 told.add(rows, lets);
             }
             Err(why) => told.missing("cotangent is", why.phrase()),
+        }
+    }
+    for part in session.partials(def, node) {
+        match part {
+            // By itself.
+            Ok(Entries { all, part, .. }) if part.is_empty() && is_itself(&all, &told.code) => {}
+            Ok(Entries { lets, all, part, hidden, .. }) => {
+                told.hides(&hidden);
+                let part = if part.is_empty() { part } else { format!("·{part}") };
+                let rows = all.into_iter().map(|t| (format!("∂{part}/∂{}", t.of), in_a_cell(t.value)));
+                told.add(rows.collect(), lets);
+            }
+            Err(why) => told.missing("partial derivatives are", why.phrase()),
         }
     }
 }
@@ -442,7 +442,13 @@ fn in_cases(formula: String) -> String {
         long += case.chars().count() + 2;
         long <= LONGEST_CELL
     });
-    let fit = fit.count().max(1);
+    let fit = fit.count();
+    if fit == 0 {
+        return match cases.len() {
+            0 | 1 => in_a_cell(formula),
+            many => format!("in {many} cases, which the view of costs has"),
+        };
+    }
     match cases.len().saturating_sub(fit) {
         0 => formula,
         more => {

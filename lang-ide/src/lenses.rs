@@ -10,6 +10,7 @@ use lang_core::syntax::split::ItemKind;
 use lang_core::types::ty::{Scalar, Type};
 
 use crate::costs::{Costs, brief, costs};
+use crate::names::{Use, What, untyped_uses};
 
 /// What a lens is for.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -109,9 +110,13 @@ impl Examples {
             }
         }
         for item in session.items(module).iter().filter(|i| matches!(i.kind, ItemKind::Let | ItemKind::Do)) {
-            let Some((parsed, resolved)) = session.tree(item).zip(session.resolved(item)) else { continue };
-            if resolved.locals.is_empty() && parsed.diagnostics.is_empty() {
-                for (name, span) in calls(&parsed.tree) {
+            let Some(parsed) = session.tree(item).filter(|parsed| parsed.diagnostics.is_empty()) else { continue };
+            let used = untyped_uses(session, item);
+            let local = |u: &&Use| matches!(u.what, What::Local(..));
+            let locals: Vec<Span> = used.iter().filter(local).map(|u| u.span).collect();
+            for (name, span) in calls(&parsed.tree) {
+                let place = span.shift(item.start);
+                if !locals.iter().any(|at| place.start <= at.start && at.end <= place.end) {
                     let text = || item.text.get(span.range()).unwrap_or_default().to_owned();
                     called.entry(name).or_insert_with(text);
                 }

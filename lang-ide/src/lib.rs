@@ -25,6 +25,7 @@ pub mod symbols;
 pub mod tokens;
 
 pub mod actions;
+mod apart;
 pub mod costs;
 mod fixes;
 pub mod hints;

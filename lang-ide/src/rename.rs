@@ -7,9 +7,6 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::thread;
-use std::time::Duration;
 
 use lang_core::base::{Code, Diagnostic, GlobalName, ModuleName, Name, Span};
 use lang_core::resolve::{LocalKind, Names, ValueRef};
@@ -17,6 +14,7 @@ use lang_core::session::{ItemRef, Session};
 use lang_core::syntax::lexer::{Token, lex};
 use lang_core::syntax::split::ItemKind;
 
+use crate::apart::apart;
 use crate::find::{declarations, is_library, mentions, occurrences};
 use crate::names::{Role, Use, What, Word, name_at, uses};
 use crate::{Edit, Location};
@@ -199,40 +197,11 @@ fn changed(session: &Session, edits: &[Edit]) -> BTreeMap<ModuleName, String> {
     texts.into_iter().filter_map(rest).collect()
 }
 
-/// Has the changed texts resolved, by a session of their own on a thread of its own: within a question to one session
-/// another cannot be asked. The question may be cancelled meanwhile.
+/// Has the changed texts resolved.
 fn verify(session: &Session, item: &ItemRef, found: &Use, new: &Name, edits: &[Edit]) -> Result<(), String> {
     let before = Before::of(session, item, found, new, edits);
-    let stop = Flag(Arc::default());
-    let (told, answer) = channel();
-    let stopped = Arc::clone(&stop.0);
-    let work = move || drop(told.send(before.verify(&stopped)));
-    let deep = thread::Builder::new().stack_size(STACK);
-    // So large a stack may be forbidden; a usual one serves all but the deepest programs.
-    if deep.spawn(work.clone()).is_err() {
-        thread::spawn(work);
-    }
-    loop {
-        match answer.recv_timeout(TICK) {
-            Ok(verified) => return verified,
-            Err(RecvTimeoutError::Timeout) => session.unless_stopped(),
-            Err(RecvTimeoutError::Disconnected) => return Err("the renamed text cannot be resolved".to_owned()),
-        }
-    }
-}
-
-/// The stack of the thread that resolves, as the interpreter's: only what is used of it takes memory.
-const STACK: usize = 256 << 20;
-/// How often is looked whether the question is cancelled.
-const TICK: Duration = Duration::from_millis(2);
-
-/// Is set when it goes: nobody waits any more.
-struct Flag(Arc<AtomicBool>);
-
-impl Drop for Flag {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
+    let verified = apart(session, move |stop| before.verify(stop));
+    verified.unwrap_or_else(|| Err("the renamed text cannot be resolved".to_owned()))
 }
 
 /// What names mean before they are renamed.

@@ -1,17 +1,22 @@
 //! What mends sizes that do not agree: a written size changed to the one that is found, a range written down for an index
 //! that runs over two extents. Each change is tried, and offered where the item has no error then and others have none more.
 
-use lang_core::base::{Code, Diagnostic, Span};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use lang_core::base::{Code, Diagnostic, ModuleName, Span};
 use lang_core::session::{ItemRef, Session};
 use lang_core::syntax::ast::{Expr, IndexRange, Item, SizeExpr, Tree, TypeExpr};
 
 use crate::actions::{Action, ActionKind};
+use crate::apart::apart;
 use crate::{Edit, Location};
 
 /// More changes are not tried.
 const MOST: usize = 6;
 
 /// A change: its title, what it replaces in the item, and by what.
+#[derive(Clone)]
 struct Change {
     title: String,
     span: Span,
@@ -54,8 +59,18 @@ pub(crate) fn fixes(session: &Session, item: &ItemRef, selected: Span) -> Vec<Ac
         seen.extend(is_new.then_some(key));
         is_new
     });
-    let mends = |change: &Change| tried(session, item, change, errors.len());
-    let mended = changes.into_iter().take(MOST).filter(mends);
+    changes.truncate(MOST);
+    if changes.is_empty() {
+        return Vec::new();
+    }
+    let own = session.modules().into_iter().filter(|m| !crate::find::is_library(m));
+    let texts = own.filter_map(|module| session.text(&module).map(|text| (module, text))).collect();
+    let trial = Trial { texts, item: item.clone(), before: errors.len() };
+    let mends = move |stop: &AtomicBool| {
+        let goes_on = |_: &Change| !stop.load(Ordering::Relaxed);
+        changes.into_iter().take_while(goes_on).filter(|change| trial.mends(change)).collect::<Vec<_>>()
+    };
+    let mended = apart(session, mends).unwrap_or_default().into_iter();
     let action = |change: Change| {
         let at = Location { module: item.module.clone(), span: change.span.shift(item.start) };
         Action { title: change.title, kind: ActionKind::Fix, edits: vec![Edit { at, text: change.text }] }
@@ -121,18 +136,34 @@ fn ranges(tree: &Tree, name: &str, at: u32, extents: &[&String]) -> Vec<Change> 
     extents.iter().map(range).collect()
 }
 
-/// Is the item without errors after the change, and are there fewer in all?
-fn tried(session: &Session, item: &ItemRef, change: &Change, before: usize) -> bool {
-    let Some(text) = session.text(&item.module) else { return false };
-    let span = change.span.shift(item.start);
-    let Some((head, rest)) = text.get(..span.start as usize).zip(text.get(span.end as usize..)) else { return false };
-    let mut after = Session::new();
-    for module in session.modules() {
-        let text = session.text(&module).filter(|_| module != item.module && !crate::find::is_library(&module));
-        text.into_iter().for_each(|text| after.set_text(&module, &text));
+/// A program with a mistake, of which changes are tried.
+#[derive(Clone)]
+struct Trial {
+    texts: Vec<(ModuleName, Arc<str>)>,
+    item: ItemRef,
+    /// How many errors there are.
+    before: usize,
+}
+
+impl Trial {
+    /// Is the item without errors after the change, and are there fewer in all?
+    fn mends(&self, change: &Change) -> bool {
+        let item = &self.item;
+        let span = change.span.shift(item.start);
+        let mut after = Session::new();
+        for (module, text) in &self.texts {
+            if *module != item.module {
+                after.set_text(module, text);
+                continue;
+            }
+            let Some((head, rest)) = text.get(..span.start as usize).zip(text.get(span.end as usize..)) else {
+                return false;
+            };
+            after.set_text(module, &format!("{head}{}{rest}", change.text));
+        }
+        let errors: Vec<Diagnostic> =
+            after.diagnostics(&item.module).into_iter().filter(Diagnostic::is_error).collect();
+        let whole = after.item_at(&item.module, item.start).map(|item| item.span());
+        errors.len() < self.before && !errors.iter().any(|d| whole.is_some_and(|whole| whole.touches(d.span.start)))
     }
-    after.set_text(&item.module, &format!("{head}{}{rest}", change.text));
-    let errors: Vec<Diagnostic> = after.diagnostics(&item.module).into_iter().filter(Diagnostic::is_error).collect();
-    let whole = after.item_at(&item.module, item.start).map(|item| item.span());
-    errors.len() < before && !errors.iter().any(|d| whole.is_some_and(|whole| whole.touches(d.span.start)))
 }

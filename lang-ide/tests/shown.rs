@@ -110,9 +110,9 @@ def f(c: [n]f64, a: [n, n]f64) -> [n]f64 = c + (for i: sum j: a[i, j] * c[j])
 
         work                 2·n²
         work in the adjoint  3·n²
+        cotangent[i]         y_adj[i]
         ∂·[k]/∂c[j]          [j == k] * 1.0 + a[k, j]
         ∂·[k]/∂a[k, j]       c[j]
-        cotangent[i]         y_adj[i]
 
         `y_adj` is the cotangent of the result of `f`"#]]
     .assert_eq(&plain("+ (for"));
@@ -234,7 +234,9 @@ fn offered(marked: &str) -> String {
     session.set_text("a.iv", &text);
     let selected = Span::new(u32::try_from(begin).unwrap(), u32::try_from(end).unwrap());
     let mut out = String::new();
-    for action in actions(&session, "a.iv", selected) {
+    // As an editor asks.
+    let found = session.ask(|_| (), |session| actions(session, "a.iv", selected));
+    for action in found.expect("nobody stops it") {
         let after = changed(&text, &action.edits);
         let mut again = Session::new();
         again.set_text("a.iv", &after);
@@ -547,9 +549,9 @@ fn names_of_values_have_their_cotangents() {
 
         work                 n
         work in the adjoint  3·n + 2
+        cotangent[i]         p_adj
         ∂·[i]/∂x[i]          a
         ∂·[i]/∂a             x[i]
-        cotangent[i]         p_adj
 
         where
           let p = a * (sum i: x[i])
@@ -564,9 +566,9 @@ fn names_of_values_have_their_cotangents() {
 
         work                 n − 1
         work in the adjoint  n
+        cotangent            out_adj * (1 + 2 * q * (sum i: y[i]))
         ∂/∂x[i]              a
         ∂/∂a                 sum i: x[i]
-        cotangent            out_adj * (1 + 2 * q * (sum i: y[i]))
 
         where
           let q = a^2
@@ -579,8 +581,8 @@ fn names_of_values_have_their_cotangents() {
 
         work                 1
         work in the adjoint  2
-        ∂/∂a                 2 * a
         cotangent            p^2 * out_adj
+        ∂/∂a                 2 * a
 
         where
           let p = sum i: y[i]
@@ -604,25 +606,25 @@ fn hidden_names_are_told_apart() {
 
         work                 2
         work in the adjoint  5
-        ∂/∂x1                2 * x1 * (cos(x) - x * sin(x)) * cos(x2)
         cotangent            y_adj
+        ∂/∂x1                2 * x1 * (cos(x) - x * sin(x)) * cos(x2)
 
         where
           let x2 = x1^2
+
+        `y_adj` is the cotangent of the result of `f`
 
         `x1` is the `x` that another one hides here
 
         `x2` is the `x` that another one hides here
 
-        `y_adj` is the cotangent of the result of `f`
-
         a * exp(w[i]) : f64
 
         work                 2, in all 2·n²
         work in the adjoint  2·n² + n − 1
+        cotangent            y_adj[i1]
         ∂/∂x[i1]             e
         ∂/∂w[i]              e * x[i1]
-        cotangent            y_adj[i1]
 
         where
           let e = exp(w[i])

@@ -110,12 +110,12 @@ fn evaluate_line(state: &mut State, url: Url, line: usize, reply: Reply) -> Begu
         let why = format!("line {} is no comment `{}…`", line.saturating_add(1), evaluate::ASKED);
         return Err((failed(why), reply));
     };
-    let what = What::Expression(expression.to_owned());
+    let (what, stopped) = (What::Expression(expression.to_owned()), format!("{expression} was stopped"));
     begin(state, url.clone(), what, reply, move |state, outcome| {
         let value = match outcome {
             Outcome::Value(value, _) => value.clone(),
             Outcome::Failed(why, _) => why.clone(),
-            Outcome::Stopped => return,
+            Outcome::Stopped => return state.client.show(MessageType::INFO, stopped),
         };
         write_beneath(state, &url, line, &comment, &value);
     })

@@ -14,6 +14,7 @@ mod startup;
 
 mod state;
 
+mod hovering;
 mod lane;
 mod world;
 

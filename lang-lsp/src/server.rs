@@ -23,6 +23,7 @@ use crate::commands;
 use crate::features::navigate::Target;
 use crate::features::{calls, complete, insight, layout, navigate, rename, symbols, tokens};
 use crate::files;
+use crate::hovering::Hovering;
 use crate::lane::Kind;
 use crate::pages;
 use crate::settings::Settings;
@@ -40,8 +41,8 @@ pub(crate) struct Server {
     pub(crate) abilities: Arc<OnceLock<Abilities>>,
     /// The semantic tokens that the client has.
     pub(crate) sent: Arc<Mutex<tokens::Sent>>,
-    /// A hover that nobody waits for any more.
-    pub(crate) left: Mutex<Option<Cord>>,
+    /// The last hover.
+    pub(crate) left: Mutex<Option<Hovering>>,
 }
 
 /// A document by its URI alone.
@@ -61,6 +62,12 @@ pub(crate) struct ByDef {
 impl Server {
     fn step(&self, step: impl FnOnce(&mut State) + Send + 'static) {
         self.queue.send(step);
+    }
+
+    /// Something is other than it was: what the last hover told may be too.
+    fn change(&self, step: impl FnOnce(&mut State) + Send + 'static) {
+        *self.left() = None;
+        self.step(step);
     }
 
     /// Asks a question about a document, or about all where there is none.
@@ -92,7 +99,7 @@ impl Server {
         (answer, cancelled)
     }
 
-    fn left(&self) -> std::sync::MutexGuard<'_, Option<Cord>> {
+    fn left(&self) -> std::sync::MutexGuard<'_, Option<Hovering>> {
         self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -181,12 +188,12 @@ impl LanguageServer for Server {
 
     async fn did_open(&self, params: DidOpenTextDocumentParams) {
         let document = params.text_document;
-        self.step(move |state| state.opened(document.uri, document.version, document.text));
+        self.change(move |state| state.opened(document.uri, document.version, document.text));
     }
 
     async fn did_change(&self, params: DidChangeTextDocumentParams) {
         let document = params.text_document;
-        self.step(move |state| state.changed(&document.uri, document.version, params.content_changes));
+        self.change(move |state| state.changed(&document.uri, document.version, params.content_changes));
     }
 
     async fn did_save(&self, params: DidSaveTextDocumentParams) {
@@ -195,21 +202,21 @@ impl LanguageServer for Server {
 
     async fn did_close(&self, params: DidCloseTextDocumentParams) {
         self.sent.lock().unwrap_or_else(PoisonError::into_inner).forget(&params.text_document.uri);
-        self.step(move |state| state.closed(&params.text_document.uri));
+        self.change(move |state| state.closed(&params.text_document.uri));
     }
 
     // ---- the workspace ----
 
     async fn did_change_configuration(&self, params: DidChangeConfigurationParams) {
-        self.step(move |state| startup::configuration_changed(state, &params.settings));
+        self.change(move |state| startup::configuration_changed(state, &params.settings));
     }
 
     async fn did_change_workspace_folders(&self, params: DidChangeWorkspaceFoldersParams) {
-        self.step(move |state| startup::folders_changed(state, &params.event));
+        self.change(move |state| startup::folders_changed(state, &params.event));
     }
 
     async fn did_change_watched_files(&self, params: DidChangeWatchedFilesParams) {
-        self.step(move |state| {
+        self.change(move |state| {
             state.look_again();
             state.read(params.changes.iter().map(|change| files::module_of(&change.uri)).collect());
         });
@@ -242,18 +249,27 @@ impl LanguageServer for Server {
     async fn hover(&self, params: HoverParams) -> Result<Option<Hover>> {
         let at = params.text_document_position_params;
         let url = at.text_document.uri.clone();
-        let (place, quick) = (at.clone(), at);
-        if let Some(before) = self.left().take() {
-            before.pull();
+        let known = self.left().as_ref().and_then(|left| left.answer(&at));
+        let mut cancelled = None;
+        let mut answer = known.unwrap_or_else(|| {
+            let place = at.clone();
+            let full = move |seen: &Seen<'_>| insight::hover(seen, &place, Depth::Full);
+            let (asked, pull) = self.begin(Kind::Depths, Some(&url), full);
+            let hovering = Hovering::new(at.clone(), pull.cord(), asked);
+            let answer = hovering.begun();
+            *self.left() = Some(hovering);
+            cancelled = Some(pull);
+            answer
+        });
+        let found = tokio::time::timeout(PATIENCE, answer.wait_for(Option::is_some)).await;
+        let found = found.map(|found| found.ok().and_then(|found| found.clone()));
+        // It goes on, so that it is known when it is asked for again.
+        cancelled.map(PullOnDrop::let_go);
+        match found {
+            Ok(Some(found)) => found,
+            // It takes longer, or was stopped for another.
+            _ => self.ask(Some(&url), move |seen| insight::hover(seen, &at, Depth::Quick)).await,
         }
-        let full = move |seen: &Seen<'_>| insight::hover(seen, &place, Depth::Full);
-        let (mut answer, cancelled) = self.begin(Kind::Depths, Some(&url), full);
-        if let Ok(answer) = tokio::time::timeout(PATIENCE, &mut answer).await {
-            return answer.unwrap_or_else(|_| Err(Error::internal_error()));
-        }
-        // It goes on, so that it is known when it is asked for again; until another one is asked for.
-        *self.left() = cancelled.let_go();
-        self.ask(Some(&url), move |seen| insight::hover(seen, &quick, Depth::Quick)).await
     }
 
     async fn completion(&self, params: CompletionParams) -> Result<Option<CompletionResponse>> {

@@ -231,9 +231,14 @@ impl PullOnDrop {
         Self(Some(cord))
     }
 
+    /// The cord, for another to pull.
+    pub(crate) fn cord(&self) -> Cord {
+        self.0.clone().unwrap_or_default()
+    }
+
     /// What is asked goes on though nobody waits, until the cord is pulled by another.
-    pub(crate) fn let_go(mut self) -> Option<Cord> {
-        self.0.take()
+    pub(crate) fn let_go(mut self) {
+        self.0.take();
     }
 }
 

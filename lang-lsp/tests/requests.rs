@@ -387,3 +387,44 @@ fn calls() {
         assert!(to.to_string().contains("\"area\""), "{to}");
     });
 }
+
+/// Each change is tried by a session of its own while the server's is asked.
+#[test]
+fn changes_of_sizes_are_offered() {
+    let literals = json!({"codeAction": {"codeActionLiteralSupport": {"codeActionKind": {"valueSet": []}}}});
+    let mut client = Client::start(json!({"textDocument": literals}));
+    client.open(URI, "def f(x: [n]f64, y: [m]f64) -> f64 = sum i: x[i] * y[i]\n");
+    client.diagnostics(URI, 1);
+    let params = json!({
+        "textDocument": {"uri": URI},
+        "range": range([0, 53, 0, 54]),
+        "context": {"diagnostics": []}
+    });
+    let offered = client.request("textDocument/codeAction", params);
+    let titles: Vec<&str> = offered.as_array().unwrap().iter().filter_map(|a| a["title"].as_str()).collect();
+    assert!(titles.contains(&"Change the size `m` of `y` to `n`"), "{titles:?}");
+    client.leave();
+}
+
+/// What takes longer than a hover is waited for is told when it is asked for again, however long that takes.
+#[test]
+fn a_long_hover_comes_to_an_end() {
+    let mut client = Client::start(json!({}));
+    client.open(URI, include_str!("../../examples/gradbench/ode.iv"));
+    client.diagnostics(URI, 1);
+    let text = include_str!("../../examples/gradbench/ode.iv");
+    let line = text.lines().position(|line| line.starts_with("def gradient")).unwrap();
+    let place = json!({"textDocument": {"uri": URI}, "position": {"line": line, "character": 5}});
+    let begun = std::time::Instant::now();
+    let told = loop {
+        let told =
+            client.request("textDocument/hover", place.clone())["contents"]["value"].as_str().unwrap().to_owned();
+        if !told.contains("are being computed") {
+            break told;
+        }
+        assert!(begun.elapsed().as_secs() < 120, "it is never known");
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    };
+    assert!(told.contains("def gradient_adj("), "{told}");
+    client.leave();
+}

@@ -233,15 +233,15 @@ def table(all_rows):
 
 # Why a row is more than twice behind its best peer.
 WHY = {
-    "llsq primal": "The powers of a point are a chain of products, which C++ goes along for several points at once.",
-    "lse primal": "`-ffast-math` has `exp` of a whole vector by glibc, of 4 units in the last place; ours has 2 and takes the"
-    " greatest first.",
-    "lse gradient": "As `lse primal`; and the greatest is found again where it is divided by.",
-    "ode primal": "Each step is a chain of four loops over the state, which go through memory where C++ keeps them in the cache.",
-    "ode gradient": "Every product with a cotangent asks whether that is zero, so that `0 * inf` is no NaN; C++ by hand does not ask,"
-    " and knows that the state's Jacobian has one diagonal.",
-    "kmeans cost": "`-ffast-math` adds up the 16 squares of a distance by vectors of 4; the compiler of our kernels has vectors of 2.",
-    "kmeans dir": "As `kmeans cost`.",
+    "lse primal": "built with `-ffast-math` it has the `exp` of whole vectors of glibc, within 4 units in the last place; ours is"
+    " within 2.",
+    "lse gradient": "the same, and the place of the greatest is looked for in a loop of its own.",
+    "gmm objective": "why is not known yet.",
+    "ode gradient": "a product with a cotangent asks whether that is zero, so that `0 * inf` is no NaN, which the derivative"
+    " by hand does not.",
+    "kmeans cost": "built with `-ffast-math` it adds up the 16 squares of a distance in vectors of 4; the compiler of our"
+    " kernels has vectors of 2.",
+    "kmeans dir": "the same.",
 }
 
 

@@ -66,8 +66,7 @@ impl Machine<'_> {
 }
 
 impl Run<'_> {
-    /// Whether there is room for what this run will hold beside what it is given; what is kept of other runs goes where it
-    /// would take much more.
+    /// Whether there is room for what this run will hold beside what it is given.
     pub(super) fn fits(&self) -> Result<(), Stopped> {
         let mut key: Vec<(LocalId, i64)> = self.locals.iter().map(|(l, n)| (*l, *n)).collect();
         key.sort_unstable();

@@ -171,7 +171,6 @@ impl<T: Number> Room<T> {
             room.items.fill(with);
             return Ok(room);
         }
-        pool::shrink(run.memory.spare(count.saturating_mul(size_of::<T>())));
         let (mut items, charge) = run.memory.vec(count).map_err(Stopped::TooLarge)?;
         items.resize(count, with);
         Ok(Self { dims, items, charge })

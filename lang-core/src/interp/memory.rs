@@ -8,9 +8,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Extents are below 2^47 on every backend, so that products of two fit in what proofs use.
 pub const MAX_EXTENT: i64 = 1 << 47;
 
-/// Beside what a run holds at most, one of so many parts may be kept that is not in use.
-const SPARE: u64 = 6;
-
 /// What a run may use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
@@ -35,8 +32,6 @@ impl Default for Limits {
 pub struct Memory {
     live: Arc<AtomicUsize>,
     limits: Limits,
-    /// With what is kept to be used again there are no more than so many, if that can be.
-    most: AtomicUsize,
 }
 
 /// Why there is no room.
@@ -54,7 +49,7 @@ impl Memory {
     /// None in use.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
-        Self { live: Arc::new(AtomicUsize::new(0)), limits, most: AtomicUsize::new(usize::MAX) }
+        Self { live: Arc::new(AtomicUsize::new(0)), limits }
     }
 
     /// Bytes held by values now.
@@ -62,23 +57,11 @@ impl Memory {
         self.live.load(Ordering::Relaxed)
     }
 
-    /// Whether there is room for so many bytes more, which a run will need at once. Beside these little is kept of what was
-    /// used before.
+    /// Whether there is room for so many bytes more, which a run will need at once.
     pub(crate) fn fits(&self, bytes: u64) -> Result<(), TooLarge> {
-        let live = self.live();
-        let all = bytes.saturating_add(u64::try_from(live).unwrap_or(u64::MAX));
+        let all = bytes.saturating_add(u64::try_from(self.live()).unwrap_or(u64::MAX));
         let limit = self.limits.max_bytes;
-        if u64::try_from(limit).is_ok_and(|limit| all > limit) {
-            return Err(TooLarge::Planned(all, limit));
-        }
-        let with_spare = usize::try_from(bytes.saturating_add(bytes / SPARE)).unwrap_or(usize::MAX);
-        self.most.store(live.saturating_add(with_spare), Ordering::Relaxed);
-        Ok(())
-    }
-
-    /// Of what is kept to be used again so many bytes stay where so many are asked of the system.
-    pub(crate) fn spare(&self, bytes: usize) -> usize {
-        self.most.load(Ordering::Relaxed).saturating_sub(self.live().saturating_add(bytes))
+        if u64::try_from(limit).is_ok_and(|limit| all > limit) { Err(TooLarge::Planned(all, limit)) } else { Ok(()) }
     }
 
     /// Room for `bytes`.

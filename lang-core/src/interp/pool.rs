@@ -48,20 +48,6 @@ pub(super) fn give(store: Store) {
     });
 }
 
-/// Keeps no more than so many bytes: the oldest go.
-pub(crate) fn shrink(most: usize) {
-    let _ = POOL.try_with(|pool| {
-        let mut gone = Vec::new();
-        if let Ok(mut pool) = pool.try_borrow_mut() {
-            while pool.bytes > most {
-                let Some(oldest) = pool.free.pop_front() else { break };
-                pool.bytes = pool.bytes.saturating_sub(bytes(&oldest));
-                gone.push(oldest);
-            }
-        }
-    });
-}
-
 /// Gives back to the system what this thread keeps.
 pub fn empty() {
     let kept = POOL.try_with(|pool| pool.try_borrow_mut().map(|mut pool| std::mem::take(&mut *pool)));

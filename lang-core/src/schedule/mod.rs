@@ -161,6 +161,8 @@ fn chosen_first(rest: &mut [Item]) {
             && item.chooses
             && item.free == 0
             && item.repeat.is_none()
+            // Checks are asked in the order of the program.
+            && item.needs.is_empty()
             && !item.reads.iter().any(|r| waiting.contains(&r.var))
             && !item.asks.iter().any(|v| waiting.contains(v))
     };

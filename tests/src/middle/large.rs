@@ -25,6 +25,9 @@ def product(a: [n, m]f64, b: [m, k]f64) -> [n, k]f64 = for i, j: sum l: a[i, l] 
 def batched(a: [b, n, m]f64, c: [b, m, k]f64) -> [b, n, k]f64 = for p, i, j: sum l: a[p, i, l] * c[p, l, j]
 def fitted(a: [n, m]f64, x: [m]f64, y: [n]f64) -> f64 = sum i: ((sum j: a[i, j] * x[j]) - y[i])^2
 def steps(x: [n]f64) -> [n]f64 = fold y = x for t < 5: for i: y[i] + 0.1 * sin(y[n - 1 - i])
+def network(w: [h, d]f64, v: [k, h]f64, x: [d]f64) -> f64 =
+  let a = for i: sigmoid(sum j: w[i, j] * x[j])
+  in sum i: (sum j: v[i, j] * a[j])^2
 def gathered(x: [n]f64, at: [m]i64) -> f64 = sum k: x[at[k]]^2 * f64(k)
 ";
 
@@ -51,6 +54,7 @@ pub const RUNS: &[(&str, &[&[i64]])] = &[
     ("batched", &[&[30, 40, 41, 42]]),
     ("fitted", &[&[4000, 20]]),
     ("steps", &[&[20_000]]),
+    ("network", &[&[64, 900, 20]]),
     ("gathered", &[&[500, 60_000]]),
 ];
 

@@ -64,7 +64,10 @@ end
 function M.request(buffer, method, params, answer)
   local client = M.clients(buffer)[1]
   if client == nil then
-    vim.notify('Iverson: the language server is not running for this buffer.', vim.log.levels.WARN)
+    local is_view = vim.api.nvim_buf_get_name(buffer):find('^iverson%-view:') ~= nil
+    local why = is_view and 'this is a view: go to the window of its program.'
+      or 'the language server is not running for this buffer.'
+    vim.notify('Iverson: ' .. why, vim.log.levels.WARN)
     return
   end
   local function done(error, result)

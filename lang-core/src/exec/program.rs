@@ -26,8 +26,11 @@ pub(super) struct Program {
     /// For each check the indices that nothing in it mentions.
     pub(super) idle: Vec<Vec<usize>>,
     /// What it was last planned to hold beside its inputs, and by which integers.
-    pub(super) plan: Mutex<Option<(Vec<(LocalId, i64)>, u64)>>,
+    pub(super) plan: Mutex<Option<Known>>,
 }
+
+/// The values of integers, and the bytes that a run holds with these.
+type Known = (Vec<(LocalId, i64)>, u64);
 
 /// A step of a function.
 pub(super) enum Step {

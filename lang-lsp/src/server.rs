@@ -264,7 +264,7 @@ impl LanguageServer for Server {
         let found = tokio::time::timeout(PATIENCE, answer.wait_for(Option::is_some)).await;
         let found = found.map(|found| found.ok().and_then(|found| found.clone()));
         // It goes on, so that it is known when it is asked for again.
-        cancelled.map(PullOnDrop::let_go);
+        cancelled.into_iter().for_each(PullOnDrop::let_go);
         match found {
             Ok(Some(found)) => found,
             // It takes longer, or was stopped for another.

@@ -1,6 +1,8 @@
 //! What a run holds at once is what its plan says, measured by the allocator; and what runs again asks the system for
 //! nothing. Sizes are such that arrays take megabytes.
 
+#![allow(clippy::expect_used, reason = "a failed expectation is a failed test")]
+
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

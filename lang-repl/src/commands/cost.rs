@@ -147,13 +147,16 @@ fn evaluated(of: &Formulas, sizes: &HashMap<LocalId, i64>) -> Option<Cost> {
     })
 }
 
+/// The values of atoms.
+type Atoms<'a> = &'a mut dyn FnMut(&Atom) -> Option<i64>;
+
 /// The most that the formulas can be at sizes, whatever data decide; `None` where nothing bounds them.
 fn at_most(of: &Formulas, sizes: &HashMap<LocalId, i64>) -> Option<Cost> {
     let size = |a: &Atom| if let Atom::Local(l, _) = a { sizes.get(l).copied() } else { None };
     let most = |s: &Symbol| s.most.as_ref()?.eval(&mut of.values(&size, &|_| None)).and_then(|n| i64::try_from(n).ok());
     let most: Vec<Option<i64>> = of.symbols.iter().map(most).collect();
     // What is taken off may be nothing.
-    let greatest = |f: &dyn Fn(&mut dyn FnMut(&Atom) -> Option<i64>) -> Option<i128>| {
+    let greatest = |f: &dyn Fn(Atoms<'_>) -> Option<i128>| {
         let with = |on: &dyn Fn(usize) -> bool| {
             let value = |k: usize| if on(k) { most.get(k).copied().flatten() } else { Some(0) };
             f(&mut |a| number(a).map_or_else(|| size(a), value))

@@ -2,13 +2,11 @@
 //! and of its adjoint as formulas in the sizes, and the certificate in one line. Derivatives are counted as their texts
 //! compute them: without the value of the function.
 
-use std::collections::BTreeMap;
-
 use lang_core::base::{GlobalName, Span};
 use lang_core::certify::{Verdict, Why};
-use lang_core::cost::{Bound, Cost, number};
-use lang_core::count::{Formula, Piece, Ratio};
-use lang_core::predicate::{Atom, Context, Poly, Pred};
+use lang_core::cost::{Bound, Cost, has_symbols};
+use lang_core::count::Formula;
+use lang_core::predicate::Context;
 use lang_core::session::{Evaluations, Session, Term};
 use lang_core::source::shown_callee;
 use lang_core::types::tree::TId;
@@ -94,7 +92,7 @@ fn share(terms: impl Iterator<Item = Term>, def: &GlobalName, such: &dyn Fn(&Spa
 
 /// A part of a cost; of a whole that sizes tell, a part that they do not is not told.
 fn shown(work: &Formula, cost: &Cost) -> Option<String> {
-    let told = !has_symbols(work) || has_symbols(&cost.total.work) || bounded(work, cost).is_some();
+    let told = !has_symbols(work) || has_symbols(&cost.total.work) || cost.at_most(work, &cost.positive()).is_some();
     (told && !work.pieces().is_empty()).then(|| formula(work, cost))
 }
 
@@ -183,68 +181,10 @@ pub fn formula(of: &Formula, cost: &Cost) -> String {
     if !has_symbols(of) {
         return of.shown(&known);
     }
-    match bounded(of, cost) {
+    match cost.at_most(of, &known) {
         Some(most) => format!("≤ {}", most.cases(&known).shown(&known)),
         None => "not by sizes alone".to_owned(),
     }
-}
-
-/// What it is at most: each number that data decide is as much as it may be, or nothing, whichever gives more.
-fn bounded(of: &Formula, cost: &Cost) -> Option<Formula> {
-    let known = cost.positive();
-    let mut all = Formula::default();
-    for piece in of.pieces() {
-        let mut told = true;
-        piece.pred.visit(&mut |p| p.for_each_atom(&mut |a| told &= number(a).is_none()), &mut |_| {});
-        if !told {
-            return None;
-        }
-        let (over, under) = piece.value.parts();
-        let (mut sizes, mut by_symbol) = (Poly::default(), BTreeMap::<usize, Poly>::new());
-        for (monomial, c) in over.terms() {
-            let mut rest = Poly::constant(*c);
-            let mut symbols = Vec::new();
-            for (a, power) in monomial {
-                match number(a) {
-                    Some(k) => symbols.extend((0..*power).map(|_| k)),
-                    None => (0..*power).for_each(|_| rest = rest.mul(&Poly::atom(a.clone()))),
-                }
-            }
-            match symbols.as_slice() {
-                [] => sizes = sizes.add(&rest),
-                [k] => {
-                    let of = by_symbol.entry(*k).or_default();
-                    *of = of.add(&rest);
-                }
-                _ if *c < 0 => {}
-                _ => return None,
-            }
-        }
-        let mut most = Formula::of([Piece { pred: Pred::truth(), value: Ratio::over(sizes, under) }]);
-        for (k, by) in by_symbol {
-            let by = over_nothing(&by, &known);
-            if !by.is_zero() {
-                let symbol = cost.symbols.get(k)?.most.clone().filter(|most| !has_symbols(most))?;
-                most = most.add(&symbol.times(&Ratio::over(by, under)));
-            }
-        }
-        all = all.add(&most.guarded(&piece.pred));
-    }
-    Some(all)
-}
-
-/// A polynomial where it is positive, and nothing elsewhere; what is subtracted goes where that is not decided.
-fn over_nothing(p: &Poly, known: &Context) -> Poly {
-    if known.implies(&Pred::nonneg(p)) {
-        return p.clone();
-    }
-    if known.implies(&Pred::nonneg(&p.neg())) {
-        return Poly::default();
-    }
-    p.terms().iter().filter(|(_, c)| *c > 0).fold(Poly::default(), |sum, (monomial, c)| {
-        let powers = monomial.iter().flat_map(|(a, power)| (0..*power).map(move |_| a));
-        sum.add(&powers.fold(Poly::constant(*c), |p, a| p.mul(&Poly::atom(a.clone()))))
-    })
 }
 
 fn figures(cost: &Cost) -> Figures {
@@ -259,16 +199,6 @@ fn figures(cost: &Cost) -> Figures {
     };
     let data = [&total.work, &total.tests, &total.iterations].into_iter().any(has_symbols);
     Figures { work: shown(&total.work), iterations: shown(&total.iterations), tests, kept, data }
-}
-
-fn has_symbols(of: &Formula) -> bool {
-    let mut found = false;
-    for piece in of.pieces() {
-        let mut note = |a: &Atom| found |= number(a).is_some();
-        piece.value.parts().0.for_each_atom(&mut note);
-        piece.pred.visit(&mut |p| p.for_each_atom(&mut note), &mut |_| {});
-    }
-    found
 }
 
 fn certificate(bound: &Bound, primal: &Cost) -> Certificate {

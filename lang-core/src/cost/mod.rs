@@ -6,6 +6,7 @@
 //! ([`nest`]), and a call or a loop costs what is inside once for each time ([`repeat`]). Calls are composed: the cost of
 //! the callee with the sizes that are passed.
 
+mod at_most;
 mod bound;
 mod content;
 mod function;
@@ -21,6 +22,7 @@ use crate::ir::core::Callee;
 use crate::ir::ssa::{Ssa, Var};
 use crate::predicate::{Atom, Context, Poly, Pred};
 
+pub use at_most::has_symbols;
 pub use bound::{Bound, bound};
 pub use content::Content;
 pub use most::Greatest;

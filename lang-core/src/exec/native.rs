@@ -135,9 +135,7 @@ impl Ready {
         let work = work.collect();
         Self { kernel, needs, code, dead: Vec::new(), extents, work, parts: OnceLock::new() }
     }
-}
 
-impl Ready {
     /// The places with memory that is made for a run, with their extents.
     pub(super) fn rooms(&self) -> impl Iterator<Item = (&Place, &[Extent])> {
         made(&self.kernel).zip(self.extents.iter().map(Vec::as_slice))

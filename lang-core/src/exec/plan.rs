@@ -2,6 +2,7 @@
 //! what it needs within and what chunks have for themselves is there while it runs; a tensor goes when nothing reads it
 //! any more. So what a run needs at most is known before it begins.
 
+use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError};
 
@@ -10,9 +11,10 @@ use super::native::Ready;
 use super::number::Names;
 use super::program::{Program, Step};
 use super::{Machine, Run, Stopped};
+use crate::interp::guarded;
 use crate::ir::core::Callee;
 use crate::ir::region::{Arg, Loop, Part};
-use crate::ir::ssa::{Access, Rhs, Ssa, Stmt, Var};
+use crate::ir::ssa::{Access, Rhs, Ssa, Stmt, Var, index};
 use crate::predicate::{LocalId, Poly};
 use crate::schedule::{Place, Role, chunks::Own};
 use crate::syntax::ops::Scalar;
@@ -26,22 +28,17 @@ pub struct Plan {
     pub is_whole: bool,
 }
 
+/// Plans of functions within: by the function's place, its sizes and what its inputs hold.
+type Known = RefCell<HashMap<(usize, Vec<i64>, Vec<Option<u64>>), Plan>>;
+
 /// A run that computes nothing.
 struct Dry<'a> {
     run: Run<'a>,
+    known: &'a Known,
     /// The bytes of each statement that is alive.
     held: Vec<u64>,
     live: u64,
     plan: Plan,
-}
-
-/// The bytes of an element.
-pub(super) fn size_of(scalar: Scalar) -> u64 {
-    match scalar {
-        Scalar::F64 | Scalar::I64 => 8,
-        Scalar::F32 => 4,
-        Scalar::Bool => 1,
-    }
 }
 
 impl Machine<'_> {
@@ -56,11 +53,11 @@ impl Machine<'_> {
         let mut given = 0_u64;
         let inputs = program.ssa.inputs.iter().map(|input| {
             let count = run.dims(&input.leaf.dims).map(|dims| elements(&dims)).ok()?;
-            given = given.saturating_add(count.saturating_mul(input.leaf.scalar.map_or(0, size_of)));
+            given = given.saturating_add(count.saturating_mul(bytes_of(input.leaf.scalar)));
             Some(0)
         });
         let inputs: Vec<Option<u64>> = inputs.collect();
-        let plan = Dry::new(run).planned(&inputs);
+        let plan = Dry::new(run, &Known::default()).planned(&inputs);
         Ok(Plan { peak: plan.peak.saturating_add(given), ..plan })
     }
 }
@@ -76,7 +73,8 @@ impl Run<'_> {
             _ => {
                 let mut run = self.machine.start(self.program, &[]);
                 run.locals.clone_from(&self.locals);
-                let more = Dry::new(run).planned(&vec![Some(0); self.program.ssa.inputs.len()]).peak;
+                let inputs = vec![Some(0); self.program.ssa.inputs.len()];
+                let more = Dry::new(run, &Known::default()).planned(&inputs).peak;
                 *known = Some((key, more));
                 more
             }
@@ -85,14 +83,19 @@ impl Run<'_> {
     }
 }
 
+/// The bytes of an element; of a relation's none are counted.
+fn bytes_of(scalar: Option<Scalar>) -> u64 {
+    scalar.map_or(0, |scalar| scalar.bytes().into())
+}
+
 fn elements(dims: &[usize]) -> u64 {
     dims.iter().fold(1, |all, n| all.saturating_mul(u64::try_from(*n).unwrap_or(u64::MAX)))
 }
 
 impl<'a> Dry<'a> {
-    fn new(run: Run<'a>) -> Self {
+    fn new(run: Run<'a>, known: &'a Known) -> Self {
         let held = vec![0; run.program.ssa.stmts.len()];
-        Self { run, held, live: 0, plan: Plan { peak: 0, is_whole: true } }
+        Self { run, known, held, live: 0, plan: Plan { peak: 0, is_whole: true } }
     }
 
     /// With inputs of so many bytes.
@@ -143,7 +146,7 @@ impl<'a> Dry<'a> {
 
     fn bytes(&mut self, dims: &[Poly], scalar: Option<Scalar>) -> u64 {
         let count = self.run.dims(dims).map(|dims| elements(&dims));
-        self.known(count).saturating_mul(scalar.map_or(0, size_of))
+        self.known(count).saturating_mul(bytes_of(scalar))
     }
 
     fn statement(&mut self, var: Var, stmt: &Stmt, inputs: &[Option<u64>], known: &mut HashSet<u32>) {
@@ -202,7 +205,7 @@ impl<'a> Dry<'a> {
     /// All of what is read, in its order?
     fn is_view(&self, stmt: &Stmt, of: &Access) -> bool {
         let base = self.run.program.ssa.stmts.get(of.var.0 as usize);
-        let places = (0..).zip(&of.at).all(|(k, p)| *p == crate::ir::ssa::index(k, &Poly::default()).value());
+        let places = (0..).zip(&of.at).all(|(k, p)| *p == index(k, &Poly::default()).value());
         places && base.is_some_and(|base| base.dims == stmt.dims)
     }
 
@@ -241,9 +244,16 @@ impl<'a> Dry<'a> {
             self.plan.is_whole = false;
             return 0;
         }
-        self.run.machine.depth.set(deep + 1);
-        let plan = crate::interp::guarded(|| Dry::new(self.run.machine.start(program, sizes)).planned(inputs));
-        self.run.machine.depth.set(deep);
+        let key = (Arc::as_ptr(program).addr(), sizes.to_vec(), inputs.to_vec());
+        let known = self.known.borrow().get(&key).copied();
+        let plan = known.unwrap_or_else(|| {
+            self.run.machine.depth.set(deep + 1);
+            let run = self.run.machine.start(program, sizes);
+            let plan = guarded(|| Dry::new(run, self.known).planned(inputs));
+            self.run.machine.depth.set(deep);
+            self.known.borrow_mut().insert(key, plan);
+            plan
+        });
         self.plan.is_whole &= plan.is_whole;
         plan.peak
     }
@@ -263,7 +273,7 @@ impl<'a> Dry<'a> {
                 self.drop(arg.access().var);
             }
             let count = run.dims(&input.leaf.dims).ok().map(|dims| elements(&dims));
-            let bytes = count.map(|n| n.saturating_mul(input.leaf.scalar.map_or(0, size_of)));
+            let bytes = count.map(|n| n.saturating_mul(bytes_of(input.leaf.scalar)));
             inputs.push(if is_carried { bytes } else { Some(0) });
         }
         self.inner(&program, &sizes, &inputs)
@@ -279,7 +289,7 @@ impl<'a> Dry<'a> {
             for (place, extents) in ready.rooms() {
                 let dims = extents.iter().map(|n| self.run.extent(n, &integers)).collect::<Result<Vec<usize>, _>>();
                 let count = self.known(dims.map(|dims| elements(&dims)));
-                rooms.push((place.var, count.saturating_mul(size_of(place.scalar))));
+                rooms.push((place.var, count.saturating_mul(bytes_of(Some(place.scalar)))));
             }
         } else {
             for var in &kernel.sets {
@@ -327,6 +337,6 @@ impl<'a> Dry<'a> {
     fn place(&mut self, place: &Place) -> (u64, u64) {
         let dims: Vec<Poly> = place.axes.iter().flatten().cloned().collect();
         let bytes = self.bytes(&dims, Some(place.scalar));
-        (bytes / size_of(place.scalar), bytes)
+        (bytes / bytes_of(Some(place.scalar)), bytes)
     }
 }

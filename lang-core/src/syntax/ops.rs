@@ -18,6 +18,16 @@ impl Scalar {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::F64, Self::F32, Self::I64, Self::Bool];
 
+    /// How many bytes an element of an array has.
+    #[must_use]
+    pub fn bytes(self) -> u8 {
+        match self {
+            Self::F64 | Self::I64 => 8,
+            Self::F32 => 4,
+            Self::Bool => 1,
+        }
+    }
+
     /// Its spelling.
     #[must_use]
     pub fn name(self) -> &'static str {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use lang_core::base::{Code, GlobalName};
-use lang_core::cost::{Cost as Formulas, Symbol, number};
+use lang_core::cost::Cost as Formulas;
 use lang_core::count::Formula;
 use lang_core::exec::Plan;
 use lang_core::interp::Counts;
@@ -147,30 +147,15 @@ fn evaluated(of: &Formulas, sizes: &HashMap<LocalId, i64>) -> Option<Cost> {
     })
 }
 
-/// The values of atoms.
-type Atoms<'a> = &'a mut dyn FnMut(&Atom) -> Option<i64>;
-
 /// The most that the formulas can be at sizes, whatever data decide; `None` where nothing bounds them.
 fn at_most(of: &Formulas, sizes: &HashMap<LocalId, i64>) -> Option<Cost> {
-    let size = |a: &Atom| if let Atom::Local(l, _) = a { sizes.get(l).copied() } else { None };
-    let most = |s: &Symbol| s.most.as_ref()?.eval(&mut of.values(&size, &|_| None)).and_then(|n| i64::try_from(n).ok());
-    let most: Vec<Option<i64>> = of.symbols.iter().map(most).collect();
-    // What is taken off may be nothing.
-    let greatest = |f: &dyn Fn(Atoms<'_>) -> Option<i128>| {
-        let with = |on: &dyn Fn(usize) -> bool| {
-            let value = |k: usize| if on(k) { most.get(k).copied().flatten() } else { Some(0) };
-            f(&mut |a| number(a).map_or_else(|| size(a), value))
-        };
-        let none = with(&|_| false)?;
-        let adds: Vec<bool> = (0..most.len()).map(|k| with(&|j| j == k).is_none_or(|n| n >= none)).collect();
-        u64::try_from(with(&|k| adds.get(k) == Some(&true))?).ok()
-    };
-    let of_formula = |f: &Formula| greatest(&|mut value| f.eval(&mut value));
+    let mut size = |a: &Atom| if let Atom::Local(l, _) = a { sizes.get(l).copied() } else { None };
+    let mut most = |f: &Formula| of.at_most(f, &of.context())?.eval(&mut size).and_then(|n| u64::try_from(n).ok());
     Some(Cost {
-        work: of_formula(&of.total.work)?,
-        iterations: of_formula(&of.total.iterations)?,
-        io: of_formula(&of.io)?,
-        kept: greatest(&|mut value| of.kept.eval(&mut value))?,
+        work: most(&of.total.work)?,
+        iterations: most(&of.total.iterations)?,
+        io: most(&of.io)?,
+        kept: of.kept.formulas().iter().map(&mut most).try_fold(0, |greatest: u64, n| Some(greatest.max(n?)))?,
         bound: true,
     })
 }

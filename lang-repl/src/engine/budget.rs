@@ -7,7 +7,6 @@ use lang_core::base::{Code, GlobalName};
 use lang_core::cost::{Cost, Symbol};
 use lang_core::ir::core::Leaf;
 use lang_core::predicate::Atom;
-use lang_core::syntax::ops::Scalar;
 use lang_core::types::tree::Body;
 
 use super::{Engine, Here};
@@ -88,11 +87,7 @@ fn most(of: &Symbol, cost: &Cost, size: &dyn Fn(&Atom) -> Option<i64>) -> Option
 
 /// The bytes of a part of a value.
 fn held(leaf: &Leaf, size: &dyn Fn(&Atom) -> Option<i64>) -> Option<i128> {
-    let each = match leaf.scalar? {
-        Scalar::F64 | Scalar::I64 => 8,
-        Scalar::F32 => 4,
-        Scalar::Bool => 1,
-    };
+    let each = leaf.scalar?.bytes().into();
     leaf.dims.iter().try_fold(each, |all: i128, n| all.checked_mul(n.eval(&mut |a| size(a))?.max(0).into()))
 }
 

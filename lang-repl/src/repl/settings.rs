@@ -264,6 +264,7 @@ mod tests {
     fn words_are_completed_and_numbers_are_not() {
         assert_eq!(values_of("digits").collect::<Vec<_>>(), ["usual", "all"]);
         assert_eq!(values_of("width").collect::<Vec<_>>(), ["auto"]);
-        assert_eq!(values_of("memory").count(), 0);
+        assert_eq!(values_of("memory").collect::<Vec<_>>(), ["auto"]);
+        assert_eq!(values_of("threshold").count(), 0);
     }
 }

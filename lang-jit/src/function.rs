@@ -16,6 +16,7 @@ use lang_core::schedule::{Kernel, Node};
 use crate::apply::{apply, told};
 use crate::arguments::{is_written, memory};
 use crate::code::Native;
+use crate::fused::has_fused;
 use crate::generate::{Generator, Made, Operations};
 use crate::matrices::multiply;
 use crate::pool::Pool;
@@ -123,7 +124,7 @@ fn filled(module: &mut JITModule, ssa: &Ssa, kernel: &Kernel) -> Made<(Context, 
     };
     let mut frontend = FunctionBuilderContext::new();
     let builder = FunctionBuilder::new(&mut context.func, &mut frontend);
-    let mut generator = Generator::new(builder, ssa, kernel, [apply, multiply])?;
+    let mut generator = Generator::new(builder, ssa, kernel, [apply, multiply], has_fused(module.isa()))?;
     generator.tell = tell;
     generator.body()?;
     let operations = std::mem::take(&mut generator.operations);

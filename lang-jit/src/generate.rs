@@ -83,6 +83,12 @@ pub(crate) struct Generator<'g> {
     firm: HashMap<(Poly, Poly, usize), bool>,
     pub(crate) wide: Wide,
     pub(crate) strip: Strip,
+    /// Reals that are the product of these.
+    pub(crate) products: HashMap<Value, (Value, Value)>,
+    /// Does the processor multiply and add in one instruction?
+    pub(crate) fused: bool,
+    /// How many vectors loops have in a step, of which several run at once.
+    pub(crate) jammed: HashMap<LocalId, usize>,
 }
 
 impl<'g> Generator<'g> {
@@ -91,6 +97,7 @@ impl<'g> Generator<'g> {
         ssa: &'g Ssa,
         kernel: &'g Kernel,
         [apply, multiply]: [ir::FuncRef; 2],
+        fused: bool,
     ) -> Made<Self> {
         let entry = builder.create_block();
         builder.append_block_params_for_function_params(entry);
@@ -115,6 +122,7 @@ impl<'g> Generator<'g> {
             for n in extents.iter().rev() {
                 steps.push(step);
                 step = builder.ins().imul(step, *n);
+                step = stored(&mut builder, step, types::I64);
             }
             steps.reverse();
             memory.insert(of.var, Memory { address, extents, steps, written: is_written(place) });
@@ -157,6 +165,9 @@ impl<'g> Generator<'g> {
             firm: HashMap::new(),
             wide: Wide::default(),
             strip: Strip::default(),
+            products: HashMap::new(),
+            fused,
+            jammed: HashMap::new(),
         };
         let declared: Vec<(Var, Variable)> = made.registers.iter().map(|(v, r)| (*v, *r)).collect();
         for (var, register) in declared {
@@ -180,7 +191,7 @@ impl<'g> Generator<'g> {
         Ok(())
     }
 
-    fn nodes(&mut self, nodes: &'g [Node]) -> Made<()> {
+    pub(crate) fn nodes(&mut self, nodes: &'g [Node]) -> Made<()> {
         let around = self.has_loops;
         let mut loops = nodes.iter().filter(|node| !matches!(node, Node::Set(_) | Node::Clear(..))).count();
         for node in nodes {
@@ -190,6 +201,14 @@ impl<'g> Generator<'g> {
         }
         self.has_loops = around;
         Ok(())
+    }
+
+    /// Statements that a loop comes after.
+    pub(crate) fn nodes_before_loops(&mut self, nodes: &'g [Node]) -> Made<()> {
+        let around = std::mem::replace(&mut self.has_loops, true);
+        let done = nodes.iter().try_for_each(|node| self.node(node));
+        self.has_loops = around;
+        done
     }
 
     fn node(&mut self, node: &'g Node) -> Made<()> {
@@ -210,6 +229,7 @@ impl<'g> Generator<'g> {
                 self.context.release(mark);
                 Ok(())
             }
+            Node::If(p, body) if self.context.implies(p) => self.nodes(body),
             Node::If(p, body) => {
                 let holds = self.pred(p)?;
                 let mark = self.context.mark();
@@ -305,7 +325,8 @@ impl<'g> Generator<'g> {
         Ok(sum)
     }
 
-    fn looped(&mut self, of: &'g Loop) -> Made<()> {
+    /// Where a loop begins and ends.
+    pub(crate) fn range(&mut self, of: &Loop) -> Made<(Value, Value)> {
         let mut from = self.int(0);
         for p in &of.from {
             let p = self.poly(p)?;
@@ -316,15 +337,26 @@ impl<'g> Generator<'g> {
             let p = self.poly(p)?;
             to = self.builder.ins().smin(to, p);
         }
-        let kept = self.kept(of)?;
-        let mark = self.context.mark();
+        Ok((from, to))
+    }
+
+    /// What is known in a loop.
+    pub(crate) fn enter(&mut self, of: &'g Loop) {
         self.context.enter(&of.index);
         let value = of.index.value();
         of.from.iter().for_each(|p| self.context.assume(&Pred::at_most(p, &value)));
         of.to.iter().for_each(|p| self.context.assume(&Pred::less(&value, p)));
         self.around.push(of);
+    }
+
+    fn looped(&mut self, of: &'g Loop) -> Made<()> {
+        let (from, to) = self.range(of)?;
+        let kept = self.kept(of)?;
+        let mark = self.context.mark();
+        self.enter(of);
         let begun = from;
         let from = self.widened(of, from, to)?;
+        let from = self.several(of, from, to)?;
         // What vectors left is soon done.
         let is_rest = from != begun;
         let (head, body, after) =
@@ -615,6 +647,7 @@ impl<'g> Generator<'g> {
 
     pub(crate) fn joined(&mut self, join: Join, scalar: Scalar, before: Value, term: Value) -> Made<Value> {
         Ok(match join {
+            Join::Sum if matches!(scalar, Scalar::F64 | Scalar::F32) => self.accumulated(before, term),
             Join::Sum => self.plus(scalar, before, term),
             Join::Reduce(Reducer::Prod) => self.times(scalar, before, term),
             Join::Reduce(Reducer::Max) => self.extreme(FloatCC::GreaterThanOrEqual, scalar, before, term)?,
@@ -622,6 +655,15 @@ impl<'g> Generator<'g> {
             Join::Reduce(Reducer::Argmax | Reducer::Argmin) => return Err("a place".to_owned()),
         })
     }
+}
+
+/// The same value, read from memory: the compiler moves what has a constant operand into the loop that reads it, with all that
+/// is made of it. It does not move what is read.
+pub(crate) fn stored(builder: &mut FunctionBuilder<'_>, value: Value, of: ir::Type) -> Value {
+    let slot = builder.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, 8, 3));
+    let address = builder.ins().stack_addr(types::I64, slot, 0);
+    builder.ins().store(MemFlagsData::trusted(), value, address, 0);
+    builder.ins().load(of, MemFlagsData::trusted(), address, 0)
 }
 
 fn is_zero(c: Constant) -> bool {

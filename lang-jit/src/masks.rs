@@ -1,9 +1,9 @@
-//! Truth values of two iterations at once: lanes of ones and zeros, of comparisons and of predicates, and what they leave of
+//! Truth values of several iterations at once: lanes of ones and zeros, of comparisons and of predicates, and what they leave of
 //! reals.
 
 use std::collections::HashSet;
 
-use cranelift_codegen::ir::{InstBuilder, Value, types};
+use cranelift_codegen::ir::{InstBuilder, Value};
 use lang_core::ir::core::Operation;
 use lang_core::ir::ssa::{Access, Rhs, Var};
 use lang_core::predicate::{LocalId, Pred};
@@ -22,7 +22,8 @@ impl<'g> Generator<'g> {
     }
 
     pub(crate) fn mask_value(&mut self, index: LocalId, rhs: &'g Rhs) -> Made<Value> {
-        let of_reals = |this: &Self, args: &[Access]| args.iter().all(|a| this.scalar(a.var) == Scalar::F64);
+        let of_reals =
+            |this: &Self, args: &[Access]| args.iter().all(|a| this.scalar(a.var) == this.wide.lanes.scalar());
         match rhs {
             Rhs::Map { operation: Operation::Binary(op), pred, args } if of_reals(self, args) => {
                 let by = float_comparison(*op).ok_or("a comparison")?;
@@ -78,7 +79,7 @@ impl<'g> Generator<'g> {
         if !self.varies(p, &HashSet::from([index])) {
             let holds = self.pred(p)?;
             let holds = self.lane_of_mask(holds);
-            return Ok(self.builder.ins().splat(types::I64X2, holds));
+            return Ok(self.builder.ins().splat(self.wide.lanes.mask().1, holds));
         }
         match p {
             Pred::And(items) | Pred::Or(items) => {
@@ -102,25 +103,25 @@ impl<'g> Generator<'g> {
 
     /// The reals where the mask is set, else zero.
     pub(crate) fn masked(&mut self, mask: Value, value: Value) -> Value {
-        let mask = self.builder.ins().bitcast(types::F64X2, little(), mask);
+        let mask = self.builder.ins().bitcast(self.wide.lanes.vector(), little(), mask);
         self.builder.ins().band(value, mask)
     }
 
     fn whole_mask(&mut self, set: bool) -> Value {
-        let lane = self.int(if set { -1 } else { 0 });
-        self.builder.ins().splat(types::I64X2, lane)
+        let (one, all) = self.wide.lanes.mask();
+        let lane = self.builder.ins().iconst(one, if set { -1 } else { 0 });
+        self.builder.ins().splat(all, lane)
     }
 
     /// Ones or zeros of a truth value.
     fn lane_of_mask(&mut self, holds: Value) -> Value {
-        let one = self.builder.ins().uextend(types::I64, holds);
+        let one = self.builder.ins().uextend(self.wide.lanes.mask().0, holds);
         self.builder.ins().ineg(one)
     }
 
     fn mask_by_lanes(&mut self, index: LocalId, f: &mut dyn FnMut(&mut Self) -> Made<Value>) -> Made<Value> {
-        let [low, high] = self.lanes(index, f)?;
-        let (low, high) = (self.lane_of_mask(low), self.lane_of_mask(high));
-        let both = self.builder.ins().splat(types::I64X2, low);
-        Ok(self.builder.ins().insertlane(both, high, 1))
+        let all = self.lanes(index, f)?;
+        let all: Vec<Value> = all.into_iter().map(|holds| self.lane_of_mask(holds)).collect();
+        self.side_by_side(self.wide.lanes.mask().1, &all)
     }
 }

@@ -3,30 +3,25 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use cranelift_codegen::ir::{InstBuilder, MemFlagsData, StackSlotData, StackSlotKind, Value, types};
+use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
 use cranelift_frontend::Variable;
 use lang_core::ir::ssa::{Access, Rhs, Var, at_indices};
 use lang_core::predicate::{Atom, LocalId, Poly, Pred};
 use lang_core::schedule::{Loop, Node, Set};
 use lang_core::syntax::ops::Scalar;
 
-use crate::generate::{Generator, Made, mentions, ty};
+use crate::generate::{Generator, Made, mentions, stored, ty};
 
 /// What is read, and where, if that is one place.
 pub(crate) type Read = HashMap<Var, Option<Vec<Poly>>>;
 
 impl<'g> Generator<'g> {
-    /// The same value, computed here: the compiler moves what has a constant operand into the loop that reads it. It does not
-    /// move what is read from memory, nor does it see that a real is what an integer was there.
+    /// The same value, computed here: read from memory, where the compiler does not see that a real is what an integer was.
     pub(crate) fn here(&mut self, value: Value, scalar: Scalar) -> Value {
         let (Scalar::F64 | Scalar::F32) = scalar else { return value };
         let bits = if scalar == Scalar::F64 { types::I64 } else { types::I32 };
-        let slot = StackSlotData::new(StackSlotKind::ExplicitSlot, 8, 3);
-        let slot = self.builder.create_sized_stack_slot(slot);
-        let address = self.builder.ins().stack_addr(types::I64, slot, 0);
         let whole = self.builder.ins().bitcast(bits, MemFlagsData::new(), value);
-        self.builder.ins().store(MemFlagsData::trusted(), whole, address, 0);
-        self.builder.ins().load(ty(scalar), MemFlagsData::trusted(), address, 0)
+        stored(&mut self.builder, whole, ty(scalar))
     }
 
     /// What a loop added up is at another place behind it, if something is called around: what is not in a register there

@@ -15,7 +15,7 @@ use lang_core::syntax::ops::Scalar;
 use crate::generate::{Generator, Made};
 use crate::registers::Read;
 use crate::tiles::{TILE, Tile};
-use crate::vector::{LANES, Steps, unaligned};
+use crate::vector::{Steps, unaligned};
 
 /// A statement of a strip.
 struct Part<'g> {
@@ -154,7 +154,7 @@ impl<'g> Generator<'g> {
         let phase = self.strip.phase;
         let index = steps.of.index.local;
         let own = |p: &&Part<'g>| p.phase == phase || p.phase == phase + 1 && p.function.is_some();
-        let step = self.int(LANES * i64::try_from(steps.count).unwrap_or(1));
+        let step = self.int(self.wide.lanes.in_vectors(steps.count));
         let last = self.builder.ins().isub(to, step);
         let mut at = from;
         for wide in [true, false] {
@@ -169,7 +169,7 @@ impl<'g> Generator<'g> {
             self.builder.ins().brif(more, body, &[], after, &[]);
             self.builder.switch_to_block(body);
             let mut here = at;
-            let lanes = self.int(if wide { LANES } else { 1 });
+            let lanes = self.int(if wide { self.wide.lanes.in_vectors(1) } else { 1 });
             for nth in 0..if wide { steps.count } else { 1 } {
                 self.loops.insert(index, here);
                 for part in parts.iter().filter(own) {
@@ -185,7 +185,7 @@ impl<'g> Generator<'g> {
                         }
                         (None, true) => {
                             let term = match part.function {
-                                Some(_) => self.kept_in_tile(part.set.var, types::F64X2)?,
+                                Some(_) => self.kept_in_tile(part.set.var, self.wide.lanes.vector())?,
                                 None => self.wide_value(index, &part.set.rhs)?,
                             };
                             self.wide_put(steps, part.set, nth, term)?;

@@ -48,7 +48,7 @@ impl<'g> Generator<'g> {
 
     pub(crate) fn times(&mut self, scalar: Scalar, a: Value, b: Value) -> Value {
         match scalar {
-            Scalar::F64 | Scalar::F32 => self.builder.ins().fmul(a, b),
+            Scalar::F64 | Scalar::F32 => self.product_of(a, b),
             Scalar::I64 => self.builder.ins().imul(a, b),
             Scalar::Bool => self.builder.ins().band(a, b),
         }
@@ -56,7 +56,7 @@ impl<'g> Generator<'g> {
 
     pub(crate) fn negated(&mut self, scalar: Scalar, a: Value) -> Value {
         match scalar {
-            Scalar::F64 | Scalar::F32 => self.builder.ins().fneg(a),
+            Scalar::F64 | Scalar::F32 => self.opposite(a),
             Scalar::I64 => self.builder.ins().ineg(a),
             Scalar::Bool => a,
         }
@@ -233,12 +233,12 @@ impl<'g> Generator<'g> {
             if bits & 1 == 1 {
                 product = Some(match product {
                     None => square,
-                    Some(p) => self.builder.ins().fmul(p, square),
+                    Some(p) => self.product_of(p, square),
                 });
             }
             bits >>= 1;
             if bits != 0 {
-                square = self.builder.ins().fmul(square, square);
+                square = self.product_of(square, square);
             }
         }
         product.unwrap_or(x)

@@ -1,12 +1,12 @@
-//! Innermost loops two elements at a time. The loop runs in steps of several vectors, each with accumulators of its own, and
+//! Innermost loops by vectors of 16 bytes: two elements at a time, or four that are short. The loop runs in steps of several vectors, each with accumulators of its own, and
 //! what is left runs as a loop over elements. What has no form for vectors is done for each lane.
 
 use std::collections::{HashMap, HashSet};
 
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
-use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
+use cranelift_codegen::ir::{self, InstBuilder, MemFlagsData, Value, types};
 use cranelift_frontend::Variable;
-use lang_core::ir::core::Operation;
+use lang_core::ir::core::{Constant, Operation};
 use lang_core::ir::reduce::Reducer;
 use lang_core::ir::ssa::{Access, Rhs, Var};
 use lang_core::predicate::{Atom, LocalId, Poly, Pred};
@@ -14,22 +14,65 @@ use lang_core::resolve::scalar_fn::ScalarFn;
 use lang_core::schedule::{Join, Loop, Node, Set};
 use lang_core::syntax::ops::{BinOp, Scalar};
 
-use crate::generate::{Generator, Made, mentions};
-
-/// Elements in a vector.
-pub(crate) const LANES: i64 = 2;
+use crate::generate::{Generator, Made, mentions, ty};
 
 /// Vectors in a step of a loop, and statements beyond which there is one alone.
 const UNROLLED: usize = 4;
 const LONG: usize = 12;
 
+/// What a vector holds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lanes {
+    F64,
+    F32,
+}
+
+impl Lanes {
+    fn of(scalar: Scalar) -> Option<Self> {
+        match scalar {
+            Scalar::F64 => Some(Self::F64),
+            Scalar::F32 => Some(Self::F32),
+            Scalar::I64 | Scalar::Bool => None,
+        }
+    }
+
+    pub(crate) fn scalar(self) -> Scalar {
+        if self == Self::F64 { Scalar::F64 } else { Scalar::F32 }
+    }
+
+    pub(crate) fn count(self) -> u8 {
+        if self == Self::F64 { 2 } else { 4 }
+    }
+
+    pub(crate) fn vector(self) -> ir::Type {
+        if self == Self::F64 { types::F64X2 } else { types::F32X4 }
+    }
+
+    /// Of truth values as lanes of ones and zeros: one, and a vector of them.
+    pub(crate) fn mask(self) -> (ir::Type, ir::Type) {
+        if self == Self::F64 { (types::I64, types::I64X2) } else { (types::I32, types::I32X4) }
+    }
+
+    /// So many vectors have so many elements.
+    pub(crate) fn in_vectors(self, count: usize) -> i64 {
+        i64::from(self.count()) * i64::try_from(count).unwrap_or(1)
+    }
+}
+
 /// What is different where several elements are done at once.
-#[derive(Default)]
 pub(crate) struct Wide {
+    /// What the vectors of the loop hold.
+    pub(crate) lanes: Lanes,
     /// Elements that are in vectors now.
     pub(crate) registers: HashMap<Var, Variable>,
     /// The lane that is done by itself.
     pub(crate) lane: Option<u8>,
+}
+
+impl Default for Wide {
+    fn default() -> Self {
+        Self { lanes: Lanes::F64, registers: HashMap::new(), lane: None }
+    }
 }
 
 /// The steps of a loop over vectors.
@@ -44,13 +87,18 @@ pub(crate) struct Steps<'g> {
 impl<'g> Steps<'g> {
     pub(crate) fn new(of: &'g Loop, sets: Vec<&'g Set>) -> Self {
         let count = if sets.len() > LONG { 1 } else { UNROLLED };
+        Self::several(of, sets, count)
+    }
+
+    /// With so many vectors.
+    pub(crate) fn several(of: &'g Loop, sets: Vec<&'g Set>, count: usize) -> Self {
         Self { of, sets, sums: HashMap::new(), count }
     }
 }
 
 impl<'g> Generator<'g> {
-    /// The statements of a loop that can be done so.
-    fn wide_sets(&self, of: &'g Loop) -> Option<Vec<&'g Set>> {
+    /// The statements of a loop that can be done so, and what the vectors hold.
+    pub(crate) fn wide_sets(&self, of: &'g Loop) -> Option<(Lanes, Vec<&'g Set>)> {
         if of.in_order {
             return None;
         }
@@ -61,12 +109,14 @@ impl<'g> Generator<'g> {
         }
         let own = HashSet::from([of.index.local]);
         let mut accumulated = HashSet::new();
+        let mut reals = sets.iter().filter(|set| !self.is_mask(set)).map(|set| self.scalar(set.var));
+        let lanes = Lanes::of(reals.next()?)?;
+        if reals.any(|of| of != lanes.scalar()) {
+            return None;
+        }
         for set in &sets {
             if self.is_mask(set) {
                 continue;
-            }
-            if self.scalar(set.var) != Scalar::F64 {
-                return None;
             }
             let moves = set.at.iter().any(|p| mentions(p, &own));
             match (self.registers.contains_key(&set.var), set.join) {
@@ -77,7 +127,7 @@ impl<'g> Generator<'g> {
                 _ => return None,
             }
         }
-        (!sets.is_empty()).then_some(sets)
+        Some((lanes, sets))
     }
 
     /// Is the element that is set always there?
@@ -89,7 +139,8 @@ impl<'g> Generator<'g> {
 
     /// Runs as much of a loop as can be done by vectors; where the rest begins. The context knows the loop's index.
     pub(crate) fn widened(&mut self, of: &'g Loop, from: Value, to: Value) -> Made<Value> {
-        let Some(sets) = self.wide_sets(of) else { return Ok(from) };
+        let Some((lanes, sets)) = self.wide_sets(of) else { return Ok(from) };
+        self.wide.lanes = lanes;
         if self.has_strips(&sets) {
             // Tiles have no truth values.
             if sets.iter().any(|set| self.is_mask(set)) {
@@ -97,10 +148,13 @@ impl<'g> Generator<'g> {
             }
             return self.strips(of, &sets, from, to);
         }
-        let mut steps = Steps::new(of, sets);
+        let mut steps = match self.jammed.get(&of.index.local) {
+            Some(count) => Steps::several(of, sets, *count),
+            None => Steps::new(of, sets),
+        };
         let count = steps.count;
         self.begin_sums(&mut steps)?;
-        let step = self.int(LANES * i64::try_from(count).unwrap_or(1));
+        let step = self.int(lanes.in_vectors(count));
         let last = self.builder.ins().isub(to, step);
         let (head, body) = (self.builder.create_block(), self.builder.create_block());
         let after = self.builder.create_block();
@@ -112,7 +166,7 @@ impl<'g> Generator<'g> {
         self.builder.ins().brif(more, body, &[], after, &[]);
         self.builder.switch_to_block(body);
         let mut here = at;
-        let lanes = self.int(LANES);
+        let lanes = self.int(lanes.in_vectors(1));
         for nth in 0..count {
             self.loops.insert(of.index.local, here);
             for set in steps.sets.clone() {
@@ -130,15 +184,16 @@ impl<'g> Generator<'g> {
     pub(crate) fn begin_sums(&mut self, steps: &mut Steps<'g>) -> Made<()> {
         for set in steps.sets.clone() {
             let (Some(join), Some(register)) = (set.join, self.registers.get(&set.var).copied()) else { continue };
+            let (before, lanes) = (self.builder.use_var(register), self.wide.lanes);
             let mut sums = Vec::new();
             for _ in 0..steps.count {
                 let first = match join {
-                    Join::Sum => self.builder.ins().f64const(0.0),
-                    Join::Reduce(Reducer::Prod) => self.builder.ins().f64const(1.0),
-                    Join::Reduce(_) => self.builder.use_var(register),
+                    Join::Sum => self.zero(lanes.scalar()),
+                    Join::Reduce(Reducer::Prod) => self.constant(Constant::Real(1.0), lanes.scalar())?,
+                    Join::Reduce(_) => before,
                 };
-                let first = self.builder.ins().splat(types::F64X2, first);
-                let sum = self.builder.declare_var(types::F64X2);
+                let first = self.builder.ins().splat(lanes.vector(), first);
+                let sum = self.builder.declare_var(lanes.vector());
                 self.builder.def_var(sum, first);
                 sums.push(sum);
             }
@@ -166,10 +221,11 @@ impl<'g> Generator<'g> {
                 }
             }
             let Some(vector) = all.first().copied() else { continue };
+            let lanes = self.wide.lanes;
             let mut value = self.builder.use_var(register);
-            for lane in [0_u8, 1] {
+            for lane in 0..lanes.count() {
                 let one = self.builder.ins().extractlane(vector, lane);
-                value = self.joined(join, Scalar::F64, value, one)?;
+                value = self.joined(join, lanes.scalar(), value, one)?;
             }
             self.builder.def_var(register, value);
         }
@@ -178,7 +234,7 @@ impl<'g> Generator<'g> {
 
     fn wide_joined(&mut self, join: Join, a: Value, b: Value) -> Made<Value> {
         Ok(match join {
-            Join::Sum => self.builder.ins().fadd(a, b),
+            Join::Sum => self.accumulated(a, b),
             Join::Reduce(Reducer::Prod) => self.builder.ins().fmul(a, b),
             Join::Reduce(Reducer::Max) => self.wide_extreme(FloatCC::GreaterThanOrEqual, a, b),
             Join::Reduce(Reducer::Min) => self.wide_extreme(FloatCC::LessThanOrEqual, a, b),
@@ -190,11 +246,11 @@ impl<'g> Generator<'g> {
         let better = self.builder.ins().fcmp(by, a, b);
         let is_nan = self.builder.ins().fcmp(FloatCC::Unordered, a, a);
         let first = self.builder.ins().bor(better, is_nan);
-        let first = self.builder.ins().bitcast(types::F64X2, little(), first);
+        let first = self.builder.ins().bitcast(self.wide.lanes.vector(), little(), first);
         self.builder.ins().bitselect(first, a, b)
     }
 
-    fn wide_set(&mut self, steps: &Steps<'g>, set: &'g Set, nth: usize) -> Made<()> {
+    pub(crate) fn wide_set(&mut self, steps: &Steps<'g>, set: &'g Set, nth: usize) -> Made<()> {
         let index = steps.of.index.local;
         let term = match self.is_mask(set) {
             true => self.mask_value(index, &set.rhs)?,
@@ -214,8 +270,9 @@ impl<'g> Generator<'g> {
                     self.builder.def_var(sum, value);
                 }
                 None => {
-                    let register =
-                        self.builder.declare_var(if self.is_mask(set) { types::I64X2 } else { types::F64X2 });
+                    let lanes = self.wide.lanes;
+                    let of = if self.is_mask(set) { lanes.mask().1 } else { lanes.vector() };
+                    let register = self.builder.declare_var(of);
                     self.builder.def_var(register, term);
                     self.wide.registers.insert(set.var, register);
                 }
@@ -228,7 +285,7 @@ impl<'g> Generator<'g> {
             let value = match set.join {
                 None => term,
                 Some(join) => {
-                    let before = self.builder.ins().load(types::F64X2, unaligned(), address, 0);
+                    let before = self.builder.ins().load(self.wide.lanes.vector(), unaligned(), address, 0);
                     self.wide_joined(join, before, term)?
                 }
             };
@@ -236,15 +293,16 @@ impl<'g> Generator<'g> {
             return Ok(());
         }
         let first = self.loops.get(&index).copied().ok_or("an index")?;
-        for lane in [0_u8, 1] {
+        let lanes = self.wide.lanes;
+        for lane in 0..lanes.count() {
             let one = self.builder.ins().extractlane(term, lane);
             self.at_lane(index, first, lane);
             let address = self.address(set.var, &set.at)?;
             let value = match set.join {
                 None => one,
                 Some(join) => {
-                    let before = self.builder.ins().load(types::F64, unaligned(), address, 0);
-                    self.joined(join, Scalar::F64, before, one)?
+                    let before = self.builder.ins().load(ty(lanes.scalar()), unaligned(), address, 0);
+                    self.joined(join, lanes.scalar(), before, one)?
                 }
             };
             self.builder.ins().store(unaligned(), value, address, 0);
@@ -292,13 +350,13 @@ impl<'g> Generator<'g> {
             return Ok(self.builder.use_var(*register));
         }
         if self.is_in_tile(of.var) {
-            return self.kept_in_tile(of.var, types::F64X2);
+            return self.kept_in_tile(of.var, self.wide.lanes.vector());
         }
         let own = HashSet::from([index]);
         let uniform = self.registers.contains_key(&of.var) || !of.at.iter().any(|p| mentions(p, &own));
         if uniform {
             let one = self.element(of)?;
-            return Ok(self.builder.ins().splat(types::F64X2, one));
+            return Ok(self.builder.ins().splat(self.wide.lanes.vector(), one));
         }
         let side_by_side = self.written(of.var).is_none() && self.step(of.var, &of.at, index) == Some(1);
         let place = self.place(of.var).ok();
@@ -314,39 +372,50 @@ impl<'g> Generator<'g> {
             } else {
                 unaligned()
             };
-            return Ok(self.builder.ins().load(types::F64X2, flags, address, 0));
+            return Ok(self.builder.ins().load(self.wide.lanes.vector(), flags, address, 0));
         }
         self.by_lanes(index, &mut |this| this.element(of))
     }
 
-    fn wide_constant(&mut self, x: f64) -> Value {
-        let x = self.builder.ins().f64const(x);
-        self.builder.ins().splat(types::F64X2, x)
+    fn wide_constant(&mut self, x: f64) -> Made<Value> {
+        let lanes = self.wide.lanes;
+        let x = self.constant(Constant::Real(x), lanes.scalar())?;
+        Ok(self.builder.ins().splat(lanes.vector(), x))
     }
 
     /// Of each lane the one where this holds, else the other.
     fn wide_choice(&mut self, by: FloatCC, a: Value, b: Value, one: Value, other: Value) -> Value {
         let holds = self.builder.ins().fcmp(by, a, b);
-        let holds = self.builder.ins().bitcast(types::F64X2, little(), holds);
+        let holds = self.builder.ins().bitcast(self.wide.lanes.vector(), little(), holds);
         self.builder.ins().bitselect(holds, one, other)
     }
 
     /// A value for each lane, put side by side.
     fn by_lanes(&mut self, index: LocalId, f: &mut dyn FnMut(&mut Self) -> Made<Value>) -> Made<Value> {
-        let [low, high] = self.lanes(index, f)?;
-        let both = self.builder.ins().splat(types::F64X2, low);
-        Ok(self.builder.ins().insertlane(both, high, 1))
+        let all = self.lanes(index, f)?;
+        self.side_by_side(self.wide.lanes.vector(), &all)
+    }
+
+    /// A vector of these.
+    pub(crate) fn side_by_side(&mut self, of: ir::Type, all: &[Value]) -> Made<Value> {
+        let [first, rest @ ..] = all else { return Err("a vector of nothing".to_owned()) };
+        let mut vector = self.builder.ins().splat(of, *first);
+        for (lane, one) in (1..).zip(rest) {
+            vector = self.builder.ins().insertlane(vector, *one, lane);
+        }
+        Ok(vector)
     }
 
     /// A value for each lane.
-    pub(crate) fn lanes(&mut self, index: LocalId, f: &mut dyn FnMut(&mut Self) -> Made<Value>) -> Made<[Value; 2]> {
+    pub(crate) fn lanes(&mut self, index: LocalId, f: &mut dyn FnMut(&mut Self) -> Made<Value>) -> Made<Vec<Value>> {
         let first = self.loops.get(&index).copied().ok_or("an index")?;
-        self.at_lane(index, first, 0);
-        let low = f(self)?;
-        self.at_lane(index, first, 1);
-        let high = f(self)?;
+        let mut all = Vec::new();
+        for lane in 0..self.wide.lanes.count() {
+            self.at_lane(index, first, lane);
+            all.push(f(self)?);
+        }
         self.at_all(index, first);
-        Ok([low, high])
+        Ok(all)
     }
 
     /// The lanes where the predicate holds; else zero.
@@ -359,8 +428,7 @@ impl<'g> Generator<'g> {
             return Ok(self.masked(mask, value));
         }
         let holds = self.pred(p)?;
-        let zero = self.builder.ins().f64const(0.0);
-        let zero = self.builder.ins().splat(types::F64X2, zero);
+        let zero = self.wide_constant(0.0)?;
         Ok(self.builder.ins().select(holds, value, zero))
     }
 
@@ -386,19 +454,19 @@ impl<'g> Generator<'g> {
                     let factor = self.wide_element(index, factor)?;
                     product = Some(match product {
                         None => factor,
-                        Some(product) => self.builder.ins().fmul(product, factor),
+                        Some(product) => self.product_of(product, factor),
                     });
                 }
                 let product = product.ok_or("a product of nothing")?;
-                let product = if *neg { self.builder.ins().fneg(product) } else { product };
+                let product = if *neg { self.opposite(product) } else { product };
                 self.wide_guarded(index, pred, product)
             }
             Rhs::Reduce(r) => self.wide_element(index, &r.of),
-            Rhs::Zero => Ok(self.wide_constant(0.0)),
+            Rhs::Zero => self.wide_constant(0.0),
             Rhs::Map { operation, pred, args } if self.has_wide(*operation, args) => {
                 let mut operands = Vec::new();
                 for arg in args {
-                    if self.scalar(arg.var) == Scalar::F64 {
+                    if self.scalar(arg.var) == self.wide.lanes.scalar() {
                         operands.push(self.wide_element(index, arg)?);
                     }
                 }
@@ -406,7 +474,7 @@ impl<'g> Generator<'g> {
                 let value = self.wide_operation(*operation, &operands, exponent)?;
                 self.wide_guarded(index, pred, value)
             }
-            rhs => self.by_lanes(index, &mut |this| this.value(rhs, Scalar::F64)),
+            rhs => self.by_lanes(index, &mut |this| this.value(rhs, this.wide.lanes.scalar())),
         }
     }
 
@@ -421,7 +489,7 @@ impl<'g> Generator<'g> {
     }
 
     fn has_wide(&self, operation: Operation, args: &[Access]) -> bool {
-        let real = |a: &Access| self.scalar(a.var) == Scalar::F64;
+        let real = |a: &Access| self.scalar(a.var) == self.wide.lanes.scalar();
         match operation {
             Operation::Stop => args.iter().all(real),
             Operation::Binary(BinOp::Div) => args.iter().all(real),
@@ -461,13 +529,14 @@ impl<'g> Generator<'g> {
             (Operation::Scalar(ScalarFn::Trunc), [a]) => self.builder.ins().trunc(*a),
             (Operation::Scalar(ScalarFn::Round), [a]) => self.builder.ins().nearest(*a),
             (Operation::Scalar(ScalarFn::Sign), [a]) => {
-                let [zero, one, minus] = [0.0, 1.0, -1.0].map(|x| self.wide_constant(x));
+                let (zero, one, minus) =
+                    (self.wide_constant(0.0)?, self.wide_constant(1.0)?, self.wide_constant(-1.0)?);
                 let rest = self.wide_choice(FloatCC::Unordered, *a, *a, *a, zero);
                 let rest = self.wide_choice(FloatCC::LessThan, *a, zero, minus, rest);
                 self.wide_choice(FloatCC::GreaterThan, *a, zero, one, rest)
             }
             (Operation::Scalar(ScalarFn::Relu), [a]) => {
-                let zero = self.wide_constant(0.0);
+                let zero = self.wide_constant(0.0)?;
                 self.wide_choice(FloatCC::UnorderedOrGreaterThan, *a, zero, *a, zero)
             }
             (Operation::Scalar(ScalarFn::Max), [a, b]) => self.wide_extreme(FloatCC::GreaterThanOrEqual, *a, *b),
@@ -483,5 +552,5 @@ pub(crate) fn unaligned() -> MemFlagsData {
 }
 
 pub(crate) fn little() -> MemFlagsData {
-    MemFlagsData::new().with_endianness(cranelift_codegen::ir::Endianness::Little)
+    MemFlagsData::new().with_endianness(ir::Endianness::Little)
 }

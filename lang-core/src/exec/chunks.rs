@@ -5,12 +5,13 @@ use std::sync::{Arc, OnceLock};
 
 use super::native::{Code, Copies, Extent, Held, Interrupted, Ready};
 use super::number::Names;
-use super::reduce;
 use super::tensor::{Number, Room};
 use super::{Run, Stopped};
 use crate::ir::core::Constant;
+use crate::ir::reduce::Reducer;
 use crate::ir::ssa::Var;
 use crate::predicate::Poly;
+use crate::resolve::scalar_fn::ScalarFn;
 use crate::schedule::chunks::{Own, Part, parts};
 use crate::schedule::{Join, Place, Role};
 use crate::syntax::ops::Scalar;
@@ -325,14 +326,19 @@ pub(super) fn at_once(copied: usize, chunks: usize, threads: usize) -> usize {
 
 /// Joins what so many chunks made to what is there, in their order.
 fn joined<T: Number>(to: &mut Room<T>, of: &Room<T>, join: Join, chunks: usize) -> Option<()> {
+    let by = match join {
+        Join::Sum => None,
+        Join::Reduce(Reducer::Prod) => Some(T::times as fn(T, T) -> T),
+        Join::Reduce(Reducer::Max) => Some(T::by(ScalarFn::Max)?),
+        Join::Reduce(Reducer::Min) => Some(T::by(ScalarFn::Min)?),
+        // Of places there is none.
+        Join::Reduce(Reducer::Argmax | Reducer::Argmin) => return None,
+    };
     for copy in of.items.chunks_exact(to.items.len().max(1)).take(chunks) {
-        match join {
-            Join::Sum => to.items.iter_mut().zip(copy).for_each(|(sum, term)| *sum = sum.plus(*term)),
-            Join::Reduce(reducer) => {
-                for (best, term) in to.items.iter_mut().zip(copy) {
-                    *best = reduce::joined(reducer, *best, *term)?;
-                }
-            }
+        let both = to.items.iter_mut().zip(copy);
+        match by {
+            None => both.for_each(|(sum, term)| *sum = sum.plus(*term)),
+            Some(by) => both.for_each(|(best, term)| *best = by(*best, *term)),
         }
     }
     Some(())

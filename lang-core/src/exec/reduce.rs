@@ -6,7 +6,7 @@ use super::statement::Shape;
 use super::tensor::{Number, Room, Tensor};
 use super::{Run, Stopped};
 use crate::interp::Value as Computed;
-use crate::ir::reduce::{Reduce, Reducer};
+use crate::ir::reduce::Reduce;
 use crate::ir::value::Value;
 use crate::syntax::ops::Scalar;
 
@@ -67,12 +67,6 @@ impl Run<'_> {
         })?;
         Ok(room.done())
     }
-}
-
-/// One more term; of places there is none.
-pub(super) fn joined<T: Number>(reducer: Reducer, before: T, term: T) -> Option<T> {
-    let (value, _) = reducer.joined((plain(&before.value())?, 0), plain(&term.value())?, 0)?;
-    T::from_value(&computed(&value)?)
 }
 
 fn plain(value: &Computed) -> Option<Value> {

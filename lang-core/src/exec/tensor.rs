@@ -6,8 +6,10 @@ use super::{Run, Stopped};
 use crate::interp::array::{Buffer, Elem};
 use crate::interp::memory::Charge;
 use crate::interp::pool;
+use crate::interp::scalar::{f32s, f64s, i64s};
 use crate::interp::{Array, Relation, Store, Value};
 use crate::ir::core::Constant;
+use crate::resolve::scalar_fn::ScalarFn;
 use crate::syntax::ops::Scalar;
 
 /// A tensor. Its buffer is shared: of the elements of an array that the interpreter has, of a part of another
@@ -235,10 +237,12 @@ pub(super) trait Number: Elem + PartialEq {
     fn times(self, other: Self) -> Self;
     fn negated(self) -> Self;
     fn constant(c: Constant) -> Option<Self>;
+    /// What a scalar function of two gives.
+    fn by(f: ScalarFn) -> Option<fn(Self, Self) -> Self>;
 }
 
 macro_rules! reals {
-    ($($t:ident),*) => {$(
+    ($($t:ident by $functions:ident),*) => {$(
         impl Number for $t {
             const ZERO: Self = 0.0;
             const NEUTRAL: Self = -0.0;
@@ -256,10 +260,13 @@ macro_rules! reals {
             fn constant(c: Constant) -> Option<Self> {
                 if let Constant::Real(x) = c { Some(x as Self) } else { None }
             }
+            fn by(f: ScalarFn) -> Option<fn(Self, Self) -> Self> {
+                if let Some($functions::Function::Binary(f)) = $functions::function(f) { Some(f) } else { None }
+            }
         }
     )*};
 }
-reals!(f64, f32);
+reals!(f64 by f64s, f32 by f32s);
 
 impl Number for i64 {
     const ZERO: Self = 0;
@@ -276,6 +283,9 @@ impl Number for i64 {
     }
     fn constant(c: Constant) -> Option<Self> {
         if let Constant::Int(i) = c { Some(i) } else { None }
+    }
+    fn by(f: ScalarFn) -> Option<fn(Self, Self) -> Self> {
+        if let Some(i64s::Function::Binary(f)) = i64s::function(f) { Some(f) } else { None }
     }
 }
 
@@ -295,5 +305,8 @@ impl Number for bool {
     }
     fn constant(c: Constant) -> Option<Self> {
         if let Constant::Bool(b) = c { Some(b) } else { None }
+    }
+    fn by(_: ScalarFn) -> Option<fn(Self, Self) -> Self> {
+        None
     }
 }

@@ -1,0 +1,195 @@
+//! Several iterations of a loop at once, where a loop within it adds up by vectors: what they read alike is read once, and one
+//! need not wait for another. What comes before and after the inner loop is done for one iteration after the other.
+
+use std::collections::{BTreeSet, HashMap};
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{InstBuilder, Value, types};
+use cranelift_frontend::Variable;
+use lang_core::ir::ssa::Var;
+use lang_core::predicate::{Atom, Poly};
+use lang_core::schedule::{Loop, Node, Set};
+
+use crate::generate::{Generator, Made, ty};
+use crate::vector::{Lanes, Steps};
+
+/// How many iterations are done at once, and how many vectors of each are in a step: as many sums as registers can hold beside
+/// what is added.
+const AT_ONCE: i64 = 4;
+const VECTORS: usize = 2;
+
+/// Statements of the inner loop beyond which it is done for one iteration alone.
+const LONG: usize = 6;
+
+/// A loop that several iterations of can run at once.
+struct Jam<'g> {
+    before: &'g [Node],
+    inner: &'g Loop,
+    lanes: Lanes,
+    sets: Vec<&'g Set>,
+    after: &'g [Node],
+    /// Numbers that each iteration has for itself.
+    own: BTreeSet<Var>,
+}
+
+/// What an iteration has for itself.
+struct Copy<'g> {
+    at: Value,
+    registers: HashMap<Var, Variable>,
+    wide: HashMap<Var, Variable>,
+    steps: Steps<'g>,
+}
+
+impl<'g> Generator<'g> {
+    fn jam(&self, of: &'g Loop) -> Option<Jam<'g>> {
+        let at = of.body.iter().position(|node| matches!(node, Node::Loop(_)))?;
+        let (before, rest) = of.body.split_at_checked(at)?;
+        let (Node::Loop(inner), after) = rest.split_first()? else { return None };
+        if of.in_order || before.iter().chain(after).any(has_loops) {
+            return None;
+        }
+        // It runs as often for each of them.
+        let is_same = |p: &Poly| {
+            let mut same = true;
+            p.for_each_atom(&mut |a| same &= !matches!(a, Atom::Read(..)) && *a != of.index.atom());
+            same
+        };
+        if !inner.from.iter().chain(&inner.to).chain([&inner.index.extent]).all(is_same) {
+            return None;
+        }
+        let (lanes, sets) = self.wide_sets(inner)?;
+        if sets.len() > LONG || self.has_strips(&sets) {
+            return None;
+        }
+        // Numbers that begin anew in each iteration; of places the best so far is kept elsewhere.
+        let mut own = BTreeSet::new();
+        for node in before {
+            match node {
+                Node::Clear(var, ..) => drop(own.insert(*var)),
+                Node::Set(set) if set.join.is_none() => drop(own.insert(set.var)),
+                _ => return None,
+            }
+        }
+        own.extend(sets.iter().filter(|set| set.join.is_none()).map(|set| set.var));
+        let mut sums = sets.iter().filter(|set| set.join.is_some());
+        let one = sums.next().is_some_and(|set| own.contains(&set.var)) && sums.next().is_none();
+        let is_number = |var: &Var| self.registers.contains_key(var) && self.chosen_of(*var).is_none();
+        let alone = own.iter().chain(sets.iter().map(|set| &set.var)).all(is_number);
+        (one && alone).then_some(Jam { before, inner, lanes, sets, after, own })
+    }
+
+    /// Runs as much of a loop as can be done so; where the rest begins. The context knows the loop's index.
+    pub(crate) fn several(&mut self, of: &'g Loop, from: Value, to: Value) -> Made<Value> {
+        let Some(jam) = self.jam(of) else { return Ok(from) };
+        self.wide.lanes = jam.lanes;
+        // What is left adds up in the same order.
+        self.jammed.insert(jam.inner.index.local, VECTORS);
+        let some = self.int(AT_ONCE);
+        let last = self.builder.ins().isub(to, some);
+        let (head, body) = (self.builder.create_block(), self.builder.create_block());
+        let after = self.builder.create_block();
+        self.builder.append_block_param(head, types::I64);
+        self.builder.ins().jump(head, &[from.into()]);
+        self.builder.switch_to_block(head);
+        let at = *self.builder.block_params(head).first().ok_or("an index")?;
+        let more = self.builder.ins().icmp(IntCC::SignedLessThanOrEqual, at, last);
+        self.builder.ins().brif(more, body, &[], after, &[]);
+        self.builder.switch_to_block(body);
+        let outer = self.registers.clone();
+        let mut copies = Vec::new();
+        for nth in 0..AT_ONCE {
+            let by = self.int(nth);
+            let at = self.builder.ins().iadd(at, by);
+            let mut registers = outer.clone();
+            for var in &jam.own {
+                registers.insert(*var, self.builder.declare_var(ty(self.scalar(*var))));
+            }
+            let steps = Steps::several(jam.inner, jam.sets.clone(), VECTORS);
+            copies.push(Copy { at, registers, wide: HashMap::new(), steps });
+        }
+        self.for_each(of, &mut copies, &mut |this, _| this.nodes_before_loops(jam.before))?;
+        self.inner(of, &jam, &mut copies)?;
+        self.for_each(of, &mut copies, &mut |this, _| this.nodes(jam.after))?;
+        self.registers = outer;
+        let next = self.builder.ins().iadd(at, some);
+        self.poll(head, next);
+        self.builder.switch_to_block(after);
+        Ok(at)
+    }
+
+    /// The inner loop, for all the iterations: by vectors, then what is left.
+    fn inner(&mut self, of: &'g Loop, jam: &Jam<'g>, copies: &mut [Copy<'g>]) -> Made<()> {
+        let index = jam.inner.index.local;
+        let (from, to) = self.range(jam.inner)?;
+        let mark = self.context.mark();
+        self.enter(jam.inner);
+        self.for_each(of, copies, &mut |this, copy| this.begin_sums(&mut copy.steps))?;
+        let step = self.int(jam.lanes.in_vectors(VECTORS));
+        let last = self.builder.ins().isub(to, step);
+        let mut at = from;
+        for wide in [true, false] {
+            let (head, body) = (self.builder.create_block(), self.builder.create_block());
+            let after = self.builder.create_block();
+            self.builder.append_block_param(head, types::I64);
+            self.builder.ins().jump(head, &[at.into()]);
+            self.builder.switch_to_block(head);
+            at = *self.builder.block_params(head).first().ok_or("an index")?;
+            let by = if wide { IntCC::SignedLessThanOrEqual } else { IntCC::SignedLessThan };
+            let more = self.builder.ins().icmp(by, at, if wide { last } else { to });
+            self.builder.ins().brif(more, body, &[], after, &[]);
+            self.builder.switch_to_block(body);
+            if wide {
+                let lanes = self.int(jam.lanes.in_vectors(1));
+                let mut here = at;
+                for nth in 0..VECTORS {
+                    self.loops.insert(index, here);
+                    for set in &jam.sets {
+                        self.for_each(of, copies, &mut |this, copy| this.wide_set(&copy.steps, set, nth))?;
+                    }
+                    here = self.builder.ins().iadd(here, lanes);
+                }
+                copies.iter_mut().for_each(|copy| copy.wide.clear());
+                self.poll(head, here);
+                self.builder.switch_to_block(after);
+                self.for_each(of, copies, &mut |this, copy| this.end_sums(&copy.steps))?;
+            } else {
+                self.loops.insert(index, at);
+                self.for_each(of, copies, &mut |this, _| this.nodes(&jam.inner.body))?;
+                let one = self.int(1);
+                let next = self.builder.ins().iadd(at, one);
+                self.builder.ins().jump(head, &[next.into()]);
+                self.builder.switch_to_block(after);
+            }
+        }
+        self.around.pop();
+        self.context.release(mark);
+        self.for_each(of, copies, &mut |this, _| this.settled(jam.inner))
+    }
+
+    /// Something for each of the iterations, in their order.
+    fn for_each(
+        &mut self,
+        of: &'g Loop,
+        copies: &mut [Copy<'g>],
+        f: &mut dyn FnMut(&mut Self, &mut Copy<'g>) -> Made<()>,
+    ) -> Made<()> {
+        for copy in copies {
+            self.loops.insert(of.index.local, copy.at);
+            std::mem::swap(&mut self.registers, &mut copy.registers);
+            std::mem::swap(&mut self.wide.registers, &mut copy.wide);
+            let done = f(self, copy);
+            std::mem::swap(&mut self.wide.registers, &mut copy.wide);
+            std::mem::swap(&mut self.registers, &mut copy.registers);
+            done?;
+        }
+        Ok(())
+    }
+}
+
+fn has_loops(node: &Node) -> bool {
+    match node {
+        Node::Loop(_) | Node::Product(_) => true,
+        Node::Told { body, .. } | Node::If(_, body) => body.iter().any(has_loops),
+        Node::Set(_) | Node::Clear(..) => false,
+    }
+}

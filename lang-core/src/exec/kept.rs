@@ -3,8 +3,8 @@
 use super::statement::at_scalar;
 use super::tensor::{Number, Room, Tensor};
 use super::{Run, Stopped};
-use crate::interp::Store;
 use crate::interp::memory::Charge;
+use crate::interp::{Store, pool};
 use crate::syntax::ops::Scalar;
 
 const BROKEN: Stopped = Stopped::Broken("what a loop keeps");
@@ -35,9 +35,18 @@ impl Alike {
         let more = tensor.items::<T>().ok_or(BROKEN)?;
         let none = Store::Bool(Vec::new());
         let mut items = T::unwrap(std::mem::replace(&mut self.all, none)).ok_or(BROKEN)?;
+        let all = expected.saturating_mul(more.len());
+        if items.capacity() == 0
+            && let Some(mut left) = pool::take::<T>(all)
+        {
+            left.clear();
+            self.charge =
+                run.memory.charge(left.capacity().saturating_mul(size_of::<T>())).map_err(Stopped::TooLarge)?;
+            items = left;
+        }
         let needed = items.len().saturating_add(more.len());
         if needed > items.capacity() {
-            let room = run.memory.capacity(items.len(), more.len()).max(expected.saturating_mul(more.len()));
+            let room = run.memory.capacity(items.len(), more.len()).max(all);
             run.memory.grow(&mut items, &mut self.charge, room).map_err(Stopped::TooLarge)?;
         }
         items.extend_from_slice(more);

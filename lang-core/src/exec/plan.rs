@@ -12,7 +12,7 @@ use super::number::Names;
 use super::program::{Program, Step};
 use super::{Machine, Run, Stopped};
 use crate::interp::guarded;
-use crate::ir::core::Callee;
+use crate::ir::core::{Callee, Constant};
 use crate::ir::region::{Arg, Loop, Part};
 use crate::ir::ssa::{Access, Rhs, Ssa, Stmt, Var, index};
 use crate::predicate::{LocalId, Poly};
@@ -28,8 +28,21 @@ pub struct Plan {
     pub is_whole: bool,
 }
 
-/// Plans of functions within: by the function's place, its sizes and what its inputs hold.
-type Known = RefCell<HashMap<(usize, Vec<i64>, Vec<Option<u64>>), Plan>>;
+/// Plans of functions within: by the function's place, its sizes, and what its inputs hold and are.
+type Known = RefCell<HashMap<(usize, Vec<i64>, Vec<Input>), Plan>>;
+
+/// What is known of an input.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Input {
+    /// The bytes that go with it when nothing reads it any more.
+    bytes: Option<u64>,
+    /// The integer that it is.
+    integer: Option<i64>,
+}
+
+impl Input {
+    const VIEW: Self = Self { bytes: Some(0), integer: None };
+}
 
 /// A run that computes nothing.
 struct Dry<'a> {
@@ -52,11 +65,11 @@ impl Machine<'_> {
         run.locals.clone_from(known);
         let mut given = 0_u64;
         let inputs = program.ssa.inputs.iter().map(|input| {
-            let count = run.dims(&input.leaf.dims).map(|dims| elements(&dims)).ok()?;
-            given = given.saturating_add(count.saturating_mul(bytes_of(input.leaf.scalar)));
-            Some(0)
+            let count = run.dims(&input.leaf.dims).map(|dims| elements(&dims)).ok();
+            given = given.saturating_add(count.unwrap_or_default().saturating_mul(bytes_of(input.leaf.scalar)));
+            Input { bytes: count.map(|_| 0), integer: None }
         });
-        let inputs: Vec<Option<u64>> = inputs.collect();
+        let inputs: Vec<Input> = inputs.collect();
         let plan = Dry::new(run, &Known::default()).planned(&inputs);
         Ok(Plan { peak: plan.peak.saturating_add(given), ..plan })
     }
@@ -73,7 +86,7 @@ impl Run<'_> {
             _ => {
                 let mut run = self.machine.start(self.program, &[]);
                 run.locals.clone_from(&self.locals);
-                let inputs = vec![Some(0); self.program.ssa.inputs.len()];
+                let inputs = vec![Input::VIEW; self.program.ssa.inputs.len()];
                 let more = Dry::new(run, &Known::default()).planned(&inputs).peak;
                 *known = Some((key, more));
                 more
@@ -98,9 +111,14 @@ impl<'a> Dry<'a> {
         Self { run, known, held, live: 0, plan: Plan { peak: 0, is_whole: true } }
     }
 
-    /// With inputs of so many bytes.
-    fn planned(mut self, inputs: &[Option<u64>]) -> Plan {
+    /// With these inputs.
+    fn planned(mut self, inputs: &[Input]) -> Plan {
         let program = self.run.program;
+        for (input, given) in program.ssa.inputs.iter().zip(inputs) {
+            if let Some(i) = given.integer {
+                self.run.locals.insert(input.local, i);
+            }
+        }
         let mut known = HashSet::new();
         for step in &program.steps {
             let dead = match step {
@@ -149,21 +167,21 @@ impl<'a> Dry<'a> {
         self.known(count).saturating_mul(bytes_of(scalar))
     }
 
-    fn statement(&mut self, var: Var, stmt: &Stmt, inputs: &[Option<u64>], known: &mut HashSet<u32>) {
+    fn statement(&mut self, var: Var, stmt: &Stmt, inputs: &[Input], known: &mut HashSet<u32>) {
         let program = self.run.program;
         let dead = program.dead.get(var.0 as usize).map(Vec::as_slice).unwrap_or_default();
         match &stmt.rhs {
             Rhs::Input(k) => {
-                let bytes = inputs.get(*k as usize).copied().flatten();
+                let bytes = inputs.get(*k as usize).and_then(|input| input.bytes);
                 self.plan.is_whole &= bytes.is_some();
                 return self.hold(var, bytes.unwrap_or_default());
             }
-            Rhs::Call { callee, sizes, batch, .. } => {
+            Rhs::Call { callee, sizes, args, batch, .. } => {
                 let group = program.group.get(&var.0).copied().unwrap_or(var.0);
                 if known.insert(group) {
                     let same = |k: &u32| program.group.get(k).copied().unwrap_or(*k) == group;
                     let parts = self.parts(&same);
-                    let inner = self.call(callee, sizes, stmt, *batch as usize);
+                    let inner = self.call(callee, sizes, args, stmt, *batch as usize);
                     self.needs(if *batch == 0 { parts.max(inner) } else { parts.saturating_add(inner) });
                 }
             }
@@ -221,13 +239,29 @@ impl<'a> Dry<'a> {
         all
     }
 
-    fn call(&mut self, callee: &Arc<Callee>, sizes: &[Poly], stmt: &Stmt, batch: usize) -> u64 {
+    fn call(&mut self, callee: &Arc<Callee>, sizes: &[Poly], args: &[Access], stmt: &Stmt, batch: usize) -> u64 {
         let Ok(program) = self.run.machine.program(callee) else { return self.known(Err(Stopped::Unset)) };
         let extents = self.run.extents(stmt.dims.get(..batch).unwrap_or_default());
         let extents = self.known(extents);
         let sizes = self.sizes(sizes, &extents);
         // Arguments are views.
-        self.inner(&program, &sizes, &vec![Some(0); program.ssa.inputs.len()])
+        let mut inputs = vec![Input::VIEW; program.ssa.inputs.len()];
+        let passed = program.ssa.inputs.iter().zip(&mut inputs).filter(|(input, _)| input.source.is_passed());
+        passed.zip(args).for_each(|((_, given), arg)| given.integer = self.integer(arg));
+        self.inner(&program, &sizes, &inputs)
+    }
+
+    /// The integer that is passed, if sizes and integers that are known tell it.
+    fn integer(&self, arg: &Access) -> Option<i64> {
+        let ssa = &self.run.program.ssa;
+        let stmt = ssa.stmts.get(arg.var.0 as usize)?;
+        match &stmt.rhs {
+            _ if stmt.scalar != Some(Scalar::I64) || !stmt.dims.is_empty() || !arg.at.is_empty() => None,
+            Rhs::Input(k) => self.run.local(ssa.inputs.get(*k as usize)?.local),
+            Rhs::Constant(Constant::Int(i)) => Some(*i),
+            Rhs::Index(p) => Names::new(&self.run, &[]).num(p).ok()?.value(&[]).ok(),
+            _ => None,
+        }
     }
 
     fn sizes(&mut self, sizes: &[Poly], extents: &[i64]) -> Vec<i64> {
@@ -238,7 +272,7 @@ impl<'a> Dry<'a> {
     }
 
     /// What a function within holds.
-    fn inner(&mut self, program: &Arc<Program>, sizes: &[i64], inputs: &[Option<u64>]) -> u64 {
+    fn inner(&mut self, program: &Arc<Program>, sizes: &[i64], inputs: &[Input]) -> u64 {
         let deep = self.run.machine.depth.get();
         if sizes.len() != program.ssa.sizes.len() || deep > super::DEEPEST {
             self.plan.is_whole = false;
@@ -274,7 +308,7 @@ impl<'a> Dry<'a> {
             }
             let count = run.dims(&input.leaf.dims).ok().map(|dims| elements(&dims));
             let bytes = count.map(|n| n.saturating_mul(bytes_of(input.leaf.scalar)));
-            inputs.push(if is_carried { bytes } else { Some(0) });
+            inputs.push(if is_carried { Input { bytes, ..Input::VIEW } } else { Input::VIEW });
         }
         self.inner(&program, &sizes, &inputs)
     }

@@ -52,9 +52,18 @@ fn part(input: &Input, sizes: &HashMap<LocalId, i64>, nth: usize) -> Tensor {
 /// Arguments of a function at these sizes.
 #[must_use]
 pub fn given(ssa: &Ssa, sizes: &[i64]) -> Vec<Tensor> {
-    let known: HashMap<LocalId, i64> = ssa.sizes.iter().copied().zip(sizes.iter().copied()).collect();
+    given_where(ssa, &ssa.sizes.iter().copied().zip(sizes.iter().copied()).collect())
+}
+
+/// Arguments of a function where these sizes and integers are known.
+#[must_use]
+pub fn given_where(ssa: &Ssa, known: &HashMap<LocalId, i64>) -> Vec<Tensor> {
     let passed = ssa.inputs.iter().filter(|i| i.source.is_passed());
-    passed.enumerate().map(|(nth, input)| part(input, &known, nth)).collect()
+    let all = passed.enumerate().map(|(nth, input)| match known.get(&input.local) {
+        Some(i) => Tensor { dims: Vec::new(), items: vec![Value::I64(*i)] },
+        None => part(input, known, nth),
+    });
+    all.collect()
 }
 
 /// The function and its derivatives by all that is real.

@@ -242,7 +242,8 @@ fn offered(marked: &str) -> String {
         again.set_text("a.iv", &after);
         let problems = again.diagnostics("a.iv");
         assert!(problems.iter().all(|d| !d.is_error()), "{}\n{after}\n{problems:?}", action.title);
-        out += &format!("== {}\n{after}", action.title);
+        let mark = if action.preferred { " (preferred)" } else { "" };
+        out += &format!("== {}{mark}\n{after}", action.title);
     }
     out
 }
@@ -283,6 +284,10 @@ fn actions_give_programs() {
 #[test]
 fn names_that_mean_nothing_are_mended() {
     let mut out = offered("def f(width: f64) -> f64 = ‹widht› * 2.0\n");
+    out += &offered(
+        "def conv(x: [n + m - 1]f64, c: [m]f64) -> [n]f64 = for i < n: sum j < m: x[i + j] * c[j]\n\
+         def f(x: [n + m - 1]f64, c: [m]f64) -> f64 =\n  let y = ‹›cnov(x, c)\n  in sum i: y[i]\n",
+    );
     out += &offered("def area(x: f64) -> f64 = x * x\ndef f(x: f64) -> f64 = ‹aera›(x)\n");
     out += &offered("def f(x: f64) -> f64 = ‹›snh(x)\n");
     out += &offered("type Shape = Circle(f64)\ndef f(x: ‹›Shpae) -> f64 = 1.0\n");

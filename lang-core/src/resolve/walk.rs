@@ -64,6 +64,10 @@ impl<'a> Resolver<'a> {
             }
             Expr::Let(binds, body) => {
                 let mark = self.scopes.enter();
+                // Without its `in` a chain may have the result in its last value.
+                if matches!(tree.exprs[*body].kind, Expr::Error) {
+                    binds.iter().for_each(|bind| self.slipped_names(bind.pat));
+                }
                 for bind in binds {
                     self.function_slip(bind.pat);
                     self.expr(bind.value);
@@ -370,6 +374,27 @@ impl<'a> Resolver<'a> {
             }
         }
         self.out.diagnostics.extend(twice);
+    }
+
+    /// Notes the names of a pattern as declared where nobody knows from where on.
+    fn slipped_names(&mut self, pat: PatId) {
+        match &self.tree.pats[pat].kind {
+            Pat::Name(name) => self.slipped.push(name.clone()),
+            Pat::Ctor { args: items, .. } | Pat::Tuple(items) => items.iter().for_each(|p| self.slipped_names(*p)),
+            Pat::Record(fields) => {
+                for (name, pat) in fields {
+                    match pat {
+                        Some(pat) => self.slipped_names(*pat),
+                        None => self.slipped.push(name.name.clone()),
+                    }
+                }
+            }
+            Pat::Sized(sizes, pat) => {
+                self.slipped.extend(sizes.iter().map(|s| s.name.clone()));
+                self.slipped_names(*pat);
+            }
+            Pat::Error | Pat::Wild | Pat::Int(_) | Pat::Bool(_) => {}
+        }
     }
 
     /// `let f(x) = e`: the pattern is told to have no constructor, and its names are not told to be

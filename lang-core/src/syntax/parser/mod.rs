@@ -33,7 +33,7 @@ use super::ast::{Item, Tree};
 use super::lexer::{Comment, Lexed, Spanned, Token, lex};
 use super::split::{ItemKind, item_start, split};
 use super::token::Word;
-use crate::base::{Arena, Code, Diagnostic, Span};
+use crate::base::{Arena, Code, Diagnostic, Name, Span};
 
 /// The deepest nesting of nodes in a tree. What recurses over trees relies on it.
 pub const MAX_DEPTH: u32 = 256;
@@ -150,11 +150,19 @@ fn parse(text: &str, goal: Goal) -> (Parsed, bool) {
         item: Item::Error,
         docs,
         span,
+        unread: Vec::new(),
         exprs: Arena::default(),
         pats: Arena::default(),
         types: Arena::default(),
     };
+    let names = |tokens: &[Spanned]| {
+        let mut names: Vec<Name> = tokens.iter().filter_map(Spanned::name).cloned().collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    };
     if goal == Goal::Item && item_start(&tokens, 0).is_none() && !is_item_word(tokens.first().map(|t| &t.token)) {
+        tree.unread = names(&tokens);
         // Characters outside the language are told once, as what they are.
         if diagnostics.is_empty() {
             diagnostics.push(hints::junk(&tokens));
@@ -185,6 +193,10 @@ fn parse(text: &str, goal: Goal) -> (Parsed, bool) {
             };
             rule.parse_with_state(input, &mut builder).into_output_errors()
         });
+        tree.unread = match item {
+            Some(_) => names(&builder.unread()),
+            None => names(builder.tokens()),
+        };
         tree.item = item.unwrap_or(Item::Error);
         // What follows a bracket without partner may be wrong because of it.
         let mut errors: Vec<_> =
@@ -199,7 +211,14 @@ fn parse(text: &str, goal: Goal) -> (Parsed, bool) {
         incomplete &= builder.recovers() && !errors.iter().any(|e| hints::reduces_array(e, &builder));
         // A token that the lexer has told of is not told of again.
         let unread = |d: &Diagnostic| diagnostics.iter().any(|l| l.span.range().contains(&(d.span.start as usize)));
-        told.extend(errors.iter().take(MAX_ERRORS).filter_map(|e| diagnostic(e, &builder)).filter(|d| !unread(d)));
+        let errors: Vec<Diagnostic> =
+            errors.iter().take(MAX_ERRORS).filter_map(|e| diagnostic(e, &builder)).filter(|d| !unread(d)).collect();
+        // A closer without an opener follows from what went wrong before it: the opener is missing there, as a rule.
+        if let Some(first) = errors.iter().map(|d| d.span.start).min() {
+            let closes = |d: &Diagnostic| text.get(d.span.range()).is_some_and(|t| [")", "]", "}"].contains(&t));
+            told.retain(|d| d.span.start < first || !closes(d) || !d.related.is_empty());
+        }
+        told.extend(errors);
     }
     if let Some(span) = builder.too_deep() {
         let message = format!("nested more than {MAX_DEPTH} deep");

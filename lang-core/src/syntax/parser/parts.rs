@@ -180,7 +180,9 @@ pub(super) fn skip_until(stop: impl Fn(&Builder, usize) -> bool + Clone + 'stati
             }
             inp.skip();
         }
-        Ok((start, place(inp)))
+        let end = place(inp);
+        inp.state().skip(start, end);
+        Ok((start, end))
     })
 }
 

@@ -76,6 +76,13 @@ impl<'a> Checker<'a> {
     /// A call as written.
     pub(super) fn call(&mut self, callee: ExprId, args: &[Arg], hint: Option<&Type>, span: Span) -> TId {
         let res = self.resolved.exprs.get(&callee).cloned();
+        // Where an argument could not be read their number says nothing.
+        if self.any_hole(args.iter().map(|a| &a.value)) {
+            if res.is_none() {
+                self.infer(callee, None);
+            }
+            return self.call_unknown(&args.iter().map(|a| ArgSource::Expr(a.value)).collect::<Vec<_>>(), span);
+        }
         if let Some(Res::Derive(d)) = res {
             return self.derive(d, args, None, span);
         }
@@ -120,10 +127,6 @@ impl<'a> Checker<'a> {
     }
 
     fn apply_callee(&mut self, callee: ExprId, args: &[ArgSource], span: Span) -> TId {
-        // Where an argument could not be read their number says nothing.
-        if args.iter().any(|a| matches!(a, ArgSource::Expr(e) if self.is_hole(*e))) {
-            return self.call_unknown(args, span);
-        }
         match self.resolved.exprs.get(&callee).cloned() {
             Some(Res::Def(global)) => match self.env.signature(&global) {
                 Some(signature) => {
@@ -210,11 +213,6 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Is it an expression that could not be read?
-    pub(super) fn is_hole(&self, e: ExprId) -> bool {
-        self.tree.exprs[e].kind == Expr::Error
-    }
-
     /// The callee has errors of its own: its arguments are checked all the same.
     fn call_unknown(&mut self, args: &[ArgSource], span: Span) -> TId {
         self.infer_args(args);
@@ -246,6 +244,7 @@ impl<'a> Checker<'a> {
         let mut given = Vec::new();
         let mut nodes = self.arguments(
             args,
+            Some(signature),
             &what,
             &mut |_, k, _| signature.params.get(k).map_or(Type::Error, |(_, t)| inst.apply(t)),
             &|k| size_of(k).is_some(),
@@ -313,6 +312,7 @@ impl<'a> Checker<'a> {
         let what = |k: usize| format!("argument {} of `{}`", k + 1, ctor.name);
         let nodes = self.arguments(
             args,
+            None,
             &what,
             &mut |_, k, _| ctor.args.get(k).map_or(Type::Error, |t| apply(t, &params)),
             &|_| false,
@@ -370,6 +370,7 @@ impl<'a> Checker<'a> {
                 let mut known = Vec::new();
                 let nodes = self.arguments(
                     args,
+                    None,
                     &what,
                     &mut |_, k, values| fun.params.get(k).map_or(Type::Error, |(_, t)| t.with_arguments(values)),
                     &|k| used.contains(&k),

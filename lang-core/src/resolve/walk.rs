@@ -181,10 +181,21 @@ impl<'a> Resolver<'a> {
             }
             _ => self.expr(callee),
         }
-        let derives = matches!(self.out.exprs.get(&callee), Some(Res::Derive(_)));
+        let res = self.out.exprs.get(&callee);
+        // A misspelt callee may be an operator.
+        let derives = matches!(res, Some(Res::Derive(_) | Res::Error));
+        // Where a name has no argument, what looks like one may be an index without the word of its binder.
+        if !derives && res != Some(&Res::Form(Form::Plot)) && args.iter().any(|a| a.name.is_some()) {
+            for arg in args {
+                match (&arg.name, &tree.exprs[arg.value].kind) {
+                    (Some(name), _) => self.slipped.push(name.name.clone()),
+                    (None, Expr::Name(name)) => self.slipped.push(name.clone()),
+                    _ => {}
+                }
+            }
+        }
         for arg in args {
-            let wrt = derives && arg.name.as_ref().is_some_and(|n| n.name == "wrt");
-            if !(wrt && self.only_names(arg.value)) {
+            if !(derives && arg.name.is_some() && self.only_names(arg.value)) {
                 self.expr(arg.value);
             }
         }
@@ -257,6 +268,10 @@ impl<'a> Resolver<'a> {
             return Res::Local(local);
         }
         if let Some(value) = self.names.value(self.module, name) {
+            // A parameter that could not be read may hide it.
+            if matches!(value, ValueRef::Let(_)) && self.tree.unread.contains(name) {
+                return Res::Error;
+            }
             return self.top_level(value);
         }
         if let Some(own) = language(name) {

@@ -259,7 +259,9 @@ pub(super) fn item_diagnostics(db: &dyn Database, item: Item) -> Vec<Diagnostic>
     let regrouped = all.iter().any(regroups);
     // A name into which the bracket before it is missing: `xi]`.
     let joined = |d: &Diagnostic| d.code == Code::E0100 && lone.contains(&d.span.end);
-    all.extend(resolved(db, item).diagnostics.iter().filter(|d| !joined(d)).cloned());
+    // A size of which the bracket before it is missing.
+    let bare = |d: &Diagnostic| d.code == Code::E0108 && regrouped;
+    all.extend(resolved(db, item).diagnostics.iter().filter(|d| !joined(d) && !bare(d)).cloned());
     if regrouped {
         return all;
     }
@@ -269,7 +271,11 @@ pub(super) fn item_diagnostics(db: &dyn Database, item: Item) -> Vec<Diagnostic>
         ItemKind::Let => all.extend(let_types(db, item).diagnostics.iter().cloned()),
         ItemKind::Import | ItemKind::Do | ItemKind::Derivative | ItemKind::Adjoint | ItemKind::Junk => {}
     }
-    all.extend(checked(db, item).iter().flat_map(|c| c.diagnostics.iter().cloned()));
+    // A size of the result that nothing tells is told once.
+    let lone = all.iter().filter(|d| d.code == Code::E0302).filter_map(|d| item.text(db).get(d.span.range()));
+    let lone: Vec<String> = lone.map(|name| format!("`{name}`")).collect();
+    let follows = |d: &Diagnostic| lone.iter().any(|name| d.message.contains(name));
+    all.extend(checked(db, item).iter().flat_map(|c| c.diagnostics.iter().filter(|d| !follows(d)).cloned()));
     all
 }
 

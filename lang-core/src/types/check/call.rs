@@ -61,6 +61,18 @@ impl Instantiated {
     }
 }
 
+/// The arguments as written.
+fn sources(args: &[Arg]) -> Vec<ArgSource> {
+    args.iter().map(|a| ArgSource::Expr(a.value)).collect()
+}
+
+/// Do the arguments tell sizes or types in it?
+fn depends(result: &Type) -> bool {
+    let (mut on_type, mut on_size) = (false, false);
+    result.visit(&mut |t| on_type |= matches!(t, Type::Param(..)), &mut |p| on_size |= p.as_constant().is_none());
+    on_type || on_size
+}
+
 impl<'a> Checker<'a> {
     /// Unknowns for all that a signature leaves open.
     pub(super) fn instantiate(&mut self, signature: &Signature, name: &str, span: Span) -> Instantiated {
@@ -81,7 +93,7 @@ impl<'a> Checker<'a> {
             if res.is_none() {
                 self.infer(callee, None);
             }
-            return self.call_unknown(&args.iter().map(|a| ArgSource::Expr(a.value)).collect::<Vec<_>>(), span);
+            return self.call_unknown(&sources(args), span);
         }
         if let Some(Res::Derive(d)) = res {
             return self.derive(d, args, None, span);
@@ -89,15 +101,19 @@ impl<'a> Checker<'a> {
         if let Some(named) = args.iter().find_map(|a| a.name.as_ref())
             && res != Some(Res::Form(Form::Plot))
         {
-            self.report(
-                Diagnostic::new(Code::E0217, named.span, format!("`{}:` names no argument here", named.name))
-                    .help("arguments go by position; only derivative operators, `wrt:`, and `plot` take some by name"),
-            );
+            if res != Some(Res::Error) {
+                self.report(
+                    Diagnostic::new(Code::E0217, named.span, format!("`{}:` names no argument here", named.name)).help(
+                        "arguments go by position; only derivative operators, `wrt:`, and `plot` take some by name",
+                    ),
+                );
+            }
+            return self.call_unknown(&sources(args), span);
         }
         if let Some(Res::Form(form)) = res {
             return self.form(form, args, hint, span);
         }
-        let sources: Vec<ArgSource> = args.iter().map(|a| ArgSource::Expr(a.value)).collect();
+        let sources = sources(args);
         // A derivative applied at once: its arguments tell the types of a lambda's parameters.
         if let Expr::Call(inner, inner_args) = &self.tree.exprs[callee].kind
             && let Some(Res::Derive(d)) = self.resolved.exprs.get(inner)
@@ -294,7 +310,9 @@ impl<'a> Checker<'a> {
                 }
             }
         }
-        let ty = self.metas.zonk(&shape);
+        // Of an argument that does not fit nobody knows what it was to tell.
+        let unfit = nodes.iter().any(|n| self.nodes[*n].kind == Typed::Error);
+        let ty = if unfit && depends(&signature.result) { Type::Error } else { self.metas.zonk(&shape) };
         let call = self.alloc(Typed::Call { callee: callee(inst.instance(signature)), args: nodes }, ty.clone(), span);
         if opens.is_empty() { call } else { self.alloc(Typed::Opened(opens, call), ty, span) }
     }

@@ -18,6 +18,7 @@ use super::scope::{Obligation, Says, ScopeKind};
 use crate::base::{Code, Diagnostic, Label, Name, Span};
 use crate::predicate::prove::Facts;
 use crate::predicate::{Atom, LocalId, Poly};
+use crate::resolve::TypeRes;
 
 /// So many places are pointed at besides that of a mistake.
 const MOST_PLACES: usize = 6;
@@ -236,7 +237,7 @@ impl Checker<'_> {
                     let (n, m) = (self.metas.zonk_size(&first), self.metas.zonk_size(&second));
                     let d = n.sub(&m);
                     // An extent that is not known because of an error may be any.
-                    if d.overflowed() && (self.has_errors() || self.tainted()) {
+                    if (d.overflowed() || has_meta(&d)) && (self.has_errors() || self.tainted()) {
                         continue;
                     }
                     self.context(&mut context, scope);
@@ -376,7 +377,9 @@ impl Checker<'_> {
 
     /// Is there an error in this item, told here or elsewhere, from which others may follow?
     pub(super) fn tainted(&self) -> bool {
-        self.nodes.iter().any(|(_, n)| n.kind == Typed::Error || n.ty.has_error())
+        let unread = self.tree.exprs.iter().any(|(e, _)| self.is_hole(e));
+        let untyped = self.resolved.types.values().any(|t| *t == TypeRes::Error);
+        unread || untyped || self.nodes.iter().any(|(_, n)| n.kind == Typed::Error || n.ty.has_error())
     }
 
     fn unsolved_size(&mut self, p: &Poly) {

@@ -75,6 +75,8 @@ impl Checker<'_> {
                 let file = self.nth(args, 0, &Type::Str, "the file");
                 let ty = match hint {
                     Some(t) => t.clone(),
+                    // It may stand in what could not be read.
+                    None if !self.tree.unread.is_empty() => Type::Error,
                     None => {
                         self.report(
                             Diagnostic::new(Code::E0210, span, "the type of what is loaded must be written")

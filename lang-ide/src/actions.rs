@@ -1,7 +1,7 @@
 //! What can be done with the code at a place: mend a name or a size, put in the adjoint or the forward derivative of a definition, write down what
 //! was inferred, give a name to an expression.
 
-use lang_core::base::Span;
+use lang_core::base::{Diagnostic, Span};
 use lang_core::session::{ItemRef, Session};
 use lang_core::syntax::ast::{Expr, ExprId, Item, Tree};
 use lang_core::syntax::lexer::{Token, lex};
@@ -62,7 +62,10 @@ pub fn actions(session: &Session, module: &str, selected: Span) -> Vec<Action> {
             all.extend(derivative(session, &item, Stage::Forward, "forward derivative", "_tan"));
         }
     }
-    all.extend(inferred(session, module, &item, selected));
+    let unread = session.tree(&item).is_some_and(|tree| tree.diagnostics.iter().any(Diagnostic::is_error));
+    if !unread {
+        all.extend(inferred(session, module, &item, selected));
+    }
     all
 }
 

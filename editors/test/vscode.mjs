@@ -123,6 +123,7 @@ async function serve(lsp, vsix) {
   fs.mkdirSync(folder);
   fs.copyFileSync(path.join(here, "program.iv"), path.join(folder, "program.iv"));
   fs.writeFileSync(path.join(folder, "values.iv"), "def halves() -> [300]f64 = for i < 300: 0.5 + f64(i)\n");
+  fs.writeFileSync(path.join(folder, "endless.iv"), "def endless() -> f64 = loop x = 1.0 while x > 0.0: x + 1.0\n");
   fs.symlinkSync(fs.realpathSync(lsp), link);
   const user = path.join(work, "user");
   fs.mkdirSync(path.join(user, "User"), { recursive: true });
@@ -435,6 +436,22 @@ async function test(window, again) {
   await until("and shown to its end", async () => (await window.texts(".part.panel .view-line")).some((line) => line.includes("299.5")));
   await window.picture("all");
 
+  await window.open("endless.iv");
+  await until("a program that never ends is open", () => window.editor("def endless("));
+  await until("with its lenses too", () => window.lens("endless", "run"));
+  await window.press("endless", "run");
+  const stop = page.locator(".statusbar-item", { hasText: "Stop Iverson" });
+  await until("while it runs it can be stopped in the status bar", () => stop.isVisible());
+  await until("and above the program", async () => (await page.locator(".editor-actions .codicon-debug-stop").count()) > 0);
+  await window.picture("stop");
+  await stop.click({ timeout: PATIENCE });
+  await until("and is", async () =>
+    (await window.texts(".notification-toast, .notifications-toasts")).some((text) => text.includes("endless was stopped")),
+  );
+  await until("then there is nothing to stop", async () => !(await stop.isVisible()));
+
+  await window.open("values.iv");
+  await until("the other program is in sight again", () => window.editor("def halves("));
   await window.click("def halves(", "halves");
   await page.keyboard.press("Control+End");
   await page.keyboard.type("def total() -> f64 = su");

@@ -1,7 +1,7 @@
 //! What can be done with the code at a place: mend a name or a size, put in the adjoint or the forward derivative of a definition, write down what
 //! was inferred, give a name to an expression.
 
-use lang_core::base::Span;
+use lang_core::base::{Diagnostic, Span};
 use lang_core::session::{ItemRef, Session};
 use lang_core::syntax::ast::{Expr, ExprId, Item, Tree};
 use lang_core::syntax::lexer::{Token, lex};
@@ -37,13 +37,24 @@ pub struct Action {
     pub kind: ActionKind,
     /// The change, in parts that do not touch.
     pub edits: Vec<Edit>,
+    /// It is what a mistake most likely asks for: an editor may take it without asking.
+    pub preferred: bool,
 }
 
-/// What can be done where this is selected.
+impl Action {
+    /// A change that is one of several.
+    pub(crate) fn new(title: String, kind: ActionKind, edits: Vec<Edit>) -> Self {
+        Self { title, kind, edits, preferred: false }
+    }
+}
+
+/// What can be done where this is selected: first what mends a mistake there.
 #[must_use]
 pub fn actions(session: &Session, module: &str, selected: Span) -> Vec<Action> {
     let mut all = Vec::new();
     let Some(item) = session.item_at(module, selected.start) else { return all };
+    all.extend(fixes(session, &item, selected));
+    all.extend(sizes::fixes(session, &item, selected));
     if item.kind == ItemKind::Def {
         all.extend(named(session, &item, selected));
         if on_head(session, &item, selected) {
@@ -51,9 +62,10 @@ pub fn actions(session: &Session, module: &str, selected: Span) -> Vec<Action> {
             all.extend(derivative(session, &item, Stage::Forward, "forward derivative", "_tan"));
         }
     }
-    all.extend(inferred(session, module, &item, selected));
-    all.extend(fixes(session, &item, selected));
-    all.extend(sizes::fixes(session, &item, selected));
+    let unread = session.tree(&item).is_some_and(|tree| tree.diagnostics.iter().any(Diagnostic::is_error));
+    if !unread {
+        all.extend(inferred(session, module, &item, selected));
+    }
     all
 }
 
@@ -78,7 +90,8 @@ fn derivative(session: &Session, item: &ItemRef, stage: Stage, what: &str, suffi
     let end = u32::try_from(item.text.trim_end().len()).ok()?;
     let text = format!("\n\n{}", view.text.trim_end());
     let title = format!("Insert the {what} of `{}` as a definition", item.name);
-    Some(Action { title, kind: ActionKind::Source, edits: vec![Edit { at: at(item, Span::new(end, end)), text }] })
+    let edit = Edit { at: at(item, Span::new(end, end)), text };
+    Some(Action::new(title, ActionKind::Source, vec![edit]))
 }
 
 /// Types and extents that were inferred, written down: of the place, and of the whole definition.
@@ -98,11 +111,11 @@ fn inferred(session: &Session, module: &str, item: &ItemRef, selected: Span) -> 
     let mut actions = Vec::new();
     if !here.is_empty() {
         let title = "Write down what is inferred here".to_owned();
-        actions.push(Action { title, kind: ActionKind::Rewrite, edits: here.clone() });
+        actions.push(Action::new(title, ActionKind::Rewrite, here.clone()));
     }
     if all.len() > here.len() && item.kind == ItemKind::Def {
         let title = format!("Write down all that is inferred in `{}`", item.name);
-        actions.push(Action { title, kind: ActionKind::Rewrite, edits: all.iter().map(edit).collect() });
+        actions.push(Action::new(title, ActionKind::Rewrite, all.iter().map(edit).collect()));
     }
     actions
 }
@@ -146,7 +159,7 @@ fn named(session: &Session, item: &ItemRef, selected: Span) -> Option<Action> {
         let text = format!("{open}let {name} = {value} in {name}{close}");
         edits = vec![Edit { at: at(item, own), text }];
     }
-    Some(Action { title: format!("Give the expression the name `{name}`"), kind: ActionKind::Extract, edits })
+    Some(Action::new(format!("Give the expression the name `{name}`"), ActionKind::Extract, edits))
 }
 
 fn is_function(session: &Session, item: &ItemRef, span: Span) -> bool {

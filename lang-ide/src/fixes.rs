@@ -48,7 +48,7 @@ fn powers(session: &Session, item: &ItemRef, selected: Span) -> Option<Action> {
         Edit { at, text: "^".to_owned() }
     };
     let title = "Write the power with `^`".to_owned();
-    Some(Action { title, kind: ActionKind::Fix, edits: all.iter().map(edit).collect() })
+    Some(Action { preferred: true, ..Action::new(title, ActionKind::Fix, all.iter().map(edit).collect()) })
 }
 
 /// Does a place of an item begin on the lines that are selected?
@@ -103,14 +103,15 @@ fn brackets(session: &Session, item: &ItemRef, selected: Span) -> Option<Action>
         _ => format!("Close `{bracket}` with `{close}`"),
     };
     let at = Location { module: item.module.clone(), span: place.shift(item.start) };
-    Some(Action { title, kind: ActionKind::Fix, edits: vec![Edit { at, text: close.to_owned() }] })
+    let edit = Edit { at, text: close.to_owned() };
+    Some(Action { preferred: true, ..Action::new(title, ActionKind::Fix, vec![edit]) })
 }
 
 fn of_name(session: &Session, module: &str, name: &str, span: Span) -> Vec<Action> {
     let at = Location { module: module.into(), span };
     let fix = |title: String, text: Option<&str>, more: &[Edit]| {
         let own = text.map(|text| Edit { at: at.clone(), text: text.to_owned() });
-        Action { title, kind: ActionKind::Fix, edits: own.into_iter().chain(more.iter().cloned()).collect() }
+        Action::new(title, ActionKind::Fix, own.into_iter().chain(more.iter().cloned()).collect())
     };
     // What has this very name, elsewhere.
     let same = |c: &Completion| c.label == name && (!c.edits.is_empty() || c.insert != c.label) && !c.template;
@@ -122,6 +123,7 @@ fn of_name(session: &Session, module: &str, name: &str, span: Span) -> Vec<Actio
             _ => fix(format!("Use `{}`", c.insert), Some(&c.insert), &c.edits),
         });
     }
+    let exact = all.len();
     let meant = |c: &Completion| {
         let is_name = !matches!(c.kind, CompletionKind::Keyword | CompletionKind::Form | CompletionKind::Symbol);
         is_name && !c.template && c.edits.is_empty() && c.insert == c.label && c.label != name
@@ -137,6 +139,10 @@ fn of_name(session: &Session, module: &str, name: &str, span: Span) -> Vec<Actio
     let known = !words::describe(name).is_empty();
     if let Some(near) = nearest(name, candidates).filter(|_| !known) {
         all.push(fix(format!("Change `{name}` to `{near}`"), Some(&near), &[]));
+    }
+    // What has this very name is likelier meant than what has another, and only one place of it is sure.
+    if let Some(first) = all.first_mut() {
+        first.preferred = exact <= 1;
     }
     all
 }

@@ -70,12 +70,14 @@ pub(crate) fn fixes(session: &Session, item: &ItemRef, selected: Span) -> Vec<Ac
         let goes_on = |_: &Change| !stop.load(Ordering::Relaxed);
         changes.into_iter().take_while(goes_on).filter(|change| trial.mends(change)).collect::<Vec<_>>()
     };
-    let mended = apart(session, mends).unwrap_or_default().into_iter();
+    let mended = apart(session, mends).unwrap_or_default();
+    let preferred = mended.len() == 1;
     let action = |change: Change| {
         let at = Location { module: item.module.clone(), span: change.span.shift(item.start) };
-        Action { title: change.title, kind: ActionKind::Fix, edits: vec![Edit { at, text: change.text }] }
+        let edits = vec![Edit { at, text: change.text }];
+        Action { preferred, ..Action::new(change.title, ActionKind::Fix, edits) }
     };
-    mended.map(action).collect()
+    mended.into_iter().map(action).collect()
 }
 
 /// A text without spaces.

@@ -242,7 +242,8 @@ fn offered(marked: &str) -> String {
         again.set_text("a.iv", &after);
         let problems = again.diagnostics("a.iv");
         assert!(problems.iter().all(|d| !d.is_error()), "{}\n{after}\n{problems:?}", action.title);
-        out += &format!("== {}\n{after}", action.title);
+        let mark = if action.preferred { " (preferred)" } else { "" };
+        out += &format!("== {}{mark}\n{after}", action.title);
     }
     out
 }
@@ -283,6 +284,10 @@ fn actions_give_programs() {
 #[test]
 fn names_that_mean_nothing_are_mended() {
     let mut out = offered("def f(width: f64) -> f64 = ‹widht› * 2.0\n");
+    out += &offered(
+        "def conv(x: [n + m - 1]f64, c: [m]f64) -> [n]f64 = for i < n: sum j < m: x[i + j] * c[j]\n\
+         def f(x: [n + m - 1]f64, c: [m]f64) -> f64 =\n  let y = ‹›cnov(x, c)\n  in sum i: y[i]\n",
+    );
     out += &offered("def area(x: f64) -> f64 = x * x\ndef f(x: f64) -> f64 = ‹aera›(x)\n");
     out += &offered("def f(x: f64) -> f64 = ‹›snh(x)\n");
     out += &offered("type Shape = Circle(f64)\ndef f(x: ‹›Shpae) -> f64 = 1.0\n");
@@ -290,26 +295,31 @@ fn names_that_mean_nothing_are_mended() {
     out += &offered("import stats\n\ndef f(a: [n, n]f64, b: [n]f64) -> [n]f64 = ‹solve›(a, b)\n");
     out += &offered("import linalg\n\ndef f(a: [n, n]f64, b: [n]f64) -> [n]f64 = linalg.‹sovle›(a, b)\n");
     expect![[r#"
-        == Change `widht` to `width`
+        == Change `widht` to `width` (preferred)
         def f(width: f64) -> f64 = width * 2.0
-        == Change `aera` to `area`
+        == Change `cnov` to `conv` (preferred)
+        def conv(x: [n + m - 1]f64, c: [m]f64) -> [n]f64 = for i < n: sum j < m: x[i + j] * c[j]
+        def f(x: [n + m - 1]f64, c: [m]f64) -> f64 =
+          let y = conv(x, c)
+          in sum i: y[i]
+        == Change `aera` to `area` (preferred)
         def area(x: f64) -> f64 = x * x
         def f(x: f64) -> f64 = area(x)
-        == Change `snh` to `sinh`
+        == Change `snh` to `sinh` (preferred)
         def f(x: f64) -> f64 = sinh(x)
-        == Change `Shpae` to `Shape`
+        == Change `Shpae` to `Shape` (preferred)
         type Shape = Circle(f64)
         def f(x: Shape) -> f64 = 1.0
-        == Import `linalg`
+        == Import `linalg` (preferred)
         import linalg
 
         def f(a: [n, n]f64, b: [n]f64) -> [n]f64 = linalg.solve(a, b)
-        == Use `linalg.solve`
+        == Use `linalg.solve` (preferred)
         import stats
         import linalg
 
         def f(a: [n, n]f64, b: [n]f64) -> [n]f64 = linalg.solve(a, b)
-        == Change `sovle` to `solve`
+        == Change `sovle` to `solve` (preferred)
         import linalg
 
         def f(a: [n, n]f64, b: [n]f64) -> [n]f64 = linalg.solve(a, b)
@@ -325,21 +335,21 @@ fn brackets_without_their_partners_are_mended() {
     out += &offered("def f(x: f64‹› -> f64 = x\n");
     out += &offered("def f(x: f64) -> f64 = x)‹›\n");
     expect![[r#"
-        == Close `(` with `)`
+        == Close `(` with `)` (preferred)
         def area(r: f64) -> f64 = pi * (r * r) -- of a circle
-        == Close `(` with `)`
+        == Close `(` with `)` (preferred)
         def f(x: [n]f64) -> f64 =
           sum i: (x[i])
             + 1.0
 
         def g() = 1
-        == Close `(` with `)`
+        == Close `(` with `)` (preferred)
         def f(x: [n]f64) -> f64 =
           let y = exp(x)
           in sum i: y[i]
-        == Close `(` with `)`
+        == Close `(` with `)` (preferred)
         def f(x: f64) -> f64 = x
-        == Leave `)` out
+        == Leave `)` out (preferred)
         def f(x: f64) -> f64 = x
     "#]]
     .assert_eq(&out);
@@ -351,10 +361,8 @@ fn sizes_that_do_not_agree_are_mended() {
     out += &offered("def dot(x: [n]f64, y: [n + 1]f64) -> f64 = sum i: x[i] * y[‹›i]\n");
     out += &offered("def f(x: [n]f64) -> [n - 1]f64 = for i < n - 1: x[i]\ndef g(x: [m]f64) -> [m]f64 = ‹›f(x)\n");
     expect![[r#"
-        == Change the size `n + 1` of the result to `n`
+        == Change the size `n + 1` of the result to `n` (preferred)
         def difference(x: [n + 1]f64) -> [n]f64 = for i < n: x[i + 1] - x[i]
-        == Write down what is inferred here
-        def dot(x: [n]f64, y: [n + 1]f64) -> f64 = sum i < n: x[i] * y[i]
         == Write the range `i < n`
         def dot(x: [n]f64, y: [n + 1]f64) -> f64 = sum i < n: x[i] * y[i]
         == Write the range `i < n + 1`
@@ -363,7 +371,9 @@ fn sizes_that_do_not_agree_are_mended() {
         def dot(x: [n]f64, y: [n]f64) -> f64 = sum i: x[i] * y[i]
         == Change the size `n` of `x` to `n + 1`
         def dot(x: [n + 1]f64, y: [n + 1]f64) -> f64 = sum i: x[i] * y[i]
-        == Change the size `m` of the result to `m - 1`
+        == Write down what is inferred here
+        def dot(x: [n]f64, y: [n + 1]f64) -> f64 = sum i < n: x[i] * y[i]
+        == Change the size `m` of the result to `m - 1` (preferred)
         def f(x: [n]f64) -> [n - 1]f64 = for i < n - 1: x[i]
         def g(x: [m]f64) -> [m - 1]f64 = f(x)
     "#]]
@@ -375,9 +385,9 @@ fn powers_are_written_with_their_sign() {
     let mut out = offered("def f(x: f64) -> f64 = x‹›**2 + 3.0 ** x\n");
     out += &offered("def f(x: [n]f64) -> f64 =\n  sum i: x[i]**2‹›\n");
     expect![[r#"
-        == Write the power with `^`
+        == Write the power with `^` (preferred)
         def f(x: f64) -> f64 = x^2 + 3.0 ^ x
-        == Write the power with `^`
+        == Write the power with `^` (preferred)
         def f(x: [n]f64) -> f64 =
           sum i: x[i]^2
     "#]]

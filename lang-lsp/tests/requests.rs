@@ -325,6 +325,7 @@ fn what_is_wrong_is_mended_or_explained() {
             "title": "Change `widht` to `width`",
             "kind": "quickfix",
             "diagnostics": [wrong],
+            "isPreferred": true,
             "edit": {"changes": {URI: [{"range": wrong["range"], "newText": "width"}]}},
         })
     );

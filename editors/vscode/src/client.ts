@@ -12,6 +12,7 @@ import {
 
 import { Lenses } from "./lenses";
 import { Messages } from "./messages";
+import { Running } from "./running";
 import { findServer, offerServer, setting } from "./server";
 
 const SELECTOR = [
@@ -26,6 +27,7 @@ export class Client implements vscode.Disposable {
   private readonly files = vscode.workspace.createFileSystemWatcher("**/*.iv");
   private readonly started = new vscode.EventEmitter<LanguageClient>();
   private readonly messages = new Messages();
+  private readonly evaluations = new Running();
   private readonly lenses = new Lenses((command, args) =>
     command === "iverson.showView" ? vscode.commands.executeCommand(command, ...args) : this.execute(command, args),
   );
@@ -62,7 +64,8 @@ export class Client implements vscode.Disposable {
       return;
     }
     try {
-      await running.sendRequest(ExecuteCommandRequest.type, { command, arguments: args });
+      const answered = running.sendRequest(ExecuteCommandRequest.type, { command, arguments: args });
+      await this.evaluations.during(command, answered);
     } catch (error) {
       void vscode.window.showErrorMessage(`Iverson: ${text(error)}`);
     }
@@ -116,6 +119,7 @@ export class Client implements vscode.Disposable {
     this.files.dispose();
     this.lenses.dispose();
     this.messages.dispose();
+    this.evaluations.dispose();
     this.output.dispose();
   }
 

@@ -54,6 +54,8 @@ pub trait Names {
     fn signature_names(&self, def: &GlobalName) -> SignatureNames;
     /// What to say to those who look for an extent `?name` of a top-level `let`.
     fn unnamed_extent(&self, module: &ModuleName, name: &str) -> Option<String>;
+    /// Does a part of the module that could not be read have this name? It may have declared it.
+    fn is_unread(&self, module: &ModuleName, name: &str) -> bool;
     /// All value names, for suggestions.
     fn value_names(&self, module: &ModuleName) -> Vec<Name>;
     /// All type names, for suggestions.

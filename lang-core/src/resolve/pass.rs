@@ -189,7 +189,7 @@ impl<'a> Resolver<'a> {
                 self.signature_of(&def, name.span);
                 self.out.uses.insert(def);
             }
-            _ if name.name.is_empty() => {}
+            _ if name.name.is_empty() || self.names.is_unread(self.module, &name.name) => {}
             _ => {
                 let message = format!("there is no definition `{}` in this module", name.name);
                 let help = suggest::did_you_mean(&name.name, self.names.value_names(self.module))
@@ -441,6 +441,10 @@ impl<'a> Resolver<'a> {
         help: impl FnOnce(&Self) -> Option<String>,
     ) {
         if code == Code::E0100 && self.slipped.contains(&ident.name) {
+            return;
+        }
+        // Perhaps what could not be read declares it.
+        if self.names.is_unread(self.module, &ident.name) {
             return;
         }
         let key = (code, ident.name.clone());

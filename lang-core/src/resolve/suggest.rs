@@ -39,7 +39,9 @@ pub fn nearest<S: AsRef<str>>(name: &str, candidates: impl IntoIterator<Item = S
         // A single letter is one edit from every other: no hint in that, unless by case. And an edit
         // takes a letter away, brings one, or both, which tells most names apart quickly.
         let differ = (letters(candidate) ^ known).count_ones() as usize;
-        if !same_but_case && (length.min(other) < 2 || differ > 2 * allowed) {
+        // But a letter that is typed twice is a slip.
+        let doubled = length.abs_diff(other) == 1 && differ == 0;
+        if !same_but_case && !doubled && (length.min(other) < 2 || differ > 2 * allowed) {
             continue;
         }
         let edits = if same_but_case { 0 } else { strsim::damerau_levenshtein(name, candidate) };
@@ -243,6 +245,7 @@ mod tests {
         check("Loss", Some("loss"));
         check("y", None);
         check("X", Some("x"));
+        check("xx", Some("x"));
         check("entirely", None);
     }
 }

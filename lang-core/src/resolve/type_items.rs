@@ -54,7 +54,10 @@ pub struct ParamUses {
 /// How each parameter of a `type` item is used. Of `names` only type names and imports are asked.
 pub fn param_uses(tree: &Tree, module: &ModuleName, names: &dyn Names) -> Vec<ParamUses> {
     let Item::Type(def) = &tree.item else { return Vec::new() };
-    let mut uses = vec![ParamUses::default(); def.params.len()];
+    // What could not be read of a type are extents, as a rule.
+    let size = |p: &Ident| tree.unread.contains(&p.name);
+    let mut uses: Vec<_> =
+        def.params.iter().map(|p| ParamUses { size: size(p), ..ParamUses::default() }).collect();
     // All expressions of a `type` item are sizes.
     for (_, node) in tree.exprs.iter() {
         if let Expr::Name(name) = &node.kind {

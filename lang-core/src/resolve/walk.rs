@@ -64,6 +64,10 @@ impl<'a> Resolver<'a> {
             }
             Expr::Let(binds, body) => {
                 let mark = self.scopes.enter();
+                // Without its `in` a chain may have the result in its last value.
+                if matches!(tree.exprs[*body].kind, Expr::Error) {
+                    binds.iter().for_each(|bind| self.slipped_names(bind.pat));
+                }
                 for bind in binds {
                     self.function_slip(bind.pat);
                     self.expr(bind.value);
@@ -177,10 +181,21 @@ impl<'a> Resolver<'a> {
             }
             _ => self.expr(callee),
         }
-        let derives = matches!(self.out.exprs.get(&callee), Some(Res::Derive(_)));
+        let res = self.out.exprs.get(&callee);
+        // A misspelt callee may be an operator.
+        let derives = matches!(res, Some(Res::Derive(_) | Res::Error));
+        // Where a name has no argument, what looks like one may be an index without the word of its binder.
+        if !derives && res != Some(&Res::Form(Form::Plot)) && args.iter().any(|a| a.name.is_some()) {
+            for arg in args {
+                match (&arg.name, &tree.exprs[arg.value].kind) {
+                    (Some(name), _) => self.slipped.push(name.name.clone()),
+                    (None, Expr::Name(name)) => self.slipped.push(name.clone()),
+                    _ => {}
+                }
+            }
+        }
         for arg in args {
-            let wrt = derives && arg.name.as_ref().is_some_and(|n| n.name == "wrt");
-            if !(wrt && self.only_names(arg.value)) {
+            if !(derives && arg.name.is_some() && self.only_names(arg.value)) {
                 self.expr(arg.value);
             }
         }
@@ -253,6 +268,10 @@ impl<'a> Resolver<'a> {
             return Res::Local(local);
         }
         if let Some(value) = self.names.value(self.module, name) {
+            // A parameter that could not be read may hide it.
+            if matches!(value, ValueRef::Let(_)) && self.tree.unread.contains(name) {
+                return Res::Error;
+            }
             return self.top_level(value);
         }
         if let Some(own) = language(name) {
@@ -370,6 +389,27 @@ impl<'a> Resolver<'a> {
             }
         }
         self.out.diagnostics.extend(twice);
+    }
+
+    /// Notes the names of a pattern as declared where nobody knows from where on.
+    fn slipped_names(&mut self, pat: PatId) {
+        match &self.tree.pats[pat].kind {
+            Pat::Name(name) => self.slipped.push(name.clone()),
+            Pat::Ctor { args: items, .. } | Pat::Tuple(items) => items.iter().for_each(|p| self.slipped_names(*p)),
+            Pat::Record(fields) => {
+                for (name, pat) in fields {
+                    match pat {
+                        Some(pat) => self.slipped_names(*pat),
+                        None => self.slipped.push(name.name.clone()),
+                    }
+                }
+            }
+            Pat::Sized(sizes, pat) => {
+                self.slipped.extend(sizes.iter().map(|s| s.name.clone()));
+                self.slipped_names(*pat);
+            }
+            Pat::Error | Pat::Wild | Pat::Int(_) | Pat::Bool(_) => {}
+        }
     }
 
     /// `let f(x) = e`: the pattern is told to have no constructor, and its names are not told to be

@@ -109,6 +109,7 @@ impl Db {
             .ingredient::<scope::ctors>()
             .ingredient::<scope::let_names>()
             .ingredient::<scope::unnamed_extents>()
+            .ingredient::<scope::unread>()
             .ingredient::<scope::param_uses>()
             .ingredient::<scope::size_params>()
             .ingredient::<scope::scope>()

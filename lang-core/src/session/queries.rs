@@ -90,6 +90,14 @@ pub(super) fn signature(db: &dyn Database, item: Item) -> Reported<Signature> {
     if !diagnostics.is_empty() {
         found.1.retain(|d| !matches!(d.code, Code::E0301 | Code::E0302));
     }
+    // Nor where a bracket belongs that has no partner: the types may be others.
+    let head = match &tree.item {
+        ast::Item::Def(def) => tree.exprs[def.body].span.start,
+        _ => 0,
+    };
+    if diagnostics.iter().any(|d| regroups(d) && d.span.start < head) {
+        found.0 = None;
+    }
     Reported::of(found, Signature::fits, tree)
 }
 
@@ -238,17 +246,36 @@ fn not_checked(_: &dyn Database, _: Id, _: Item) -> Option<Arc<Checked>> {
     None
 }
 
+/// Is it a mistake after which the rest of an item may be grouped in another way than is meant: a bracket or a quote
+/// without its partner, a `let` without its `in`?
+fn regroups(d: &Diagnostic) -> bool {
+    matches!(d.code, Code::E0002 | Code::E0005 | Code::E0010)
+}
+
 /// Everything wrong in one item, relative to its text.
 pub(super) fn item_diagnostics(db: &dyn Database, item: Item) -> Vec<Diagnostic> {
     let mut all = tree(db, item).diagnostics.clone();
-    all.extend(resolved(db, item).diagnostics.iter().cloned());
+    let lone: Vec<u32> = all.iter().filter(|d| d.code == Code::E0002).map(|d| d.span.start).collect();
+    let regrouped = all.iter().any(regroups);
+    // A name into which the bracket before it is missing: `xi]`.
+    let joined = |d: &Diagnostic| d.code == Code::E0100 && lone.contains(&d.span.end);
+    // A size of which the bracket before it is missing.
+    let bare = |d: &Diagnostic| d.code == Code::E0108 && regrouped;
+    all.extend(resolved(db, item).diagnostics.iter().filter(|d| !joined(d) && !bare(d)).cloned());
+    if regrouped {
+        return all;
+    }
     match item.kind(db) {
         ItemKind::Def => all.extend(signature(db, item).diagnostics.iter().cloned()),
         ItemKind::Type => all.extend(type_info(db, item).diagnostics.iter().cloned()),
         ItemKind::Let => all.extend(let_types(db, item).diagnostics.iter().cloned()),
         ItemKind::Import | ItemKind::Do | ItemKind::Derivative | ItemKind::Adjoint | ItemKind::Junk => {}
     }
-    all.extend(checked(db, item).iter().flat_map(|c| c.diagnostics.iter().cloned()));
+    // A size of the result that nothing tells is told once.
+    let lone = all.iter().filter(|d| d.code == Code::E0302).filter_map(|d| item.text(db).get(d.span.range()));
+    let lone: Vec<String> = lone.map(|name| format!("`{name}`")).collect();
+    let follows = |d: &Diagnostic| lone.iter().any(|name| d.message.contains(name));
+    all.extend(checked(db, item).iter().flat_map(|c| c.diagnostics.iter().filter(|d| !follows(d)).cloned()));
     all
 }
 

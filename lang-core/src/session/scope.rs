@@ -160,6 +160,13 @@ pub(super) fn unnamed_extents(db: &dyn Database, file: SourceFile) -> BTreeMap<B
     extents
 }
 
+/// The names in what could not be read of the items of a file.
+#[salsa::tracked]
+pub(super) fn unread(db: &dyn Database, file: SourceFile) -> BTreeSet<Box<str>> {
+    let names = file.items(db).iter().flat_map(|item| &tree(db, *item).tree.unread);
+    names.map(|name| name.as_str().into()).collect()
+}
+
 /// How a `type` item uses its parameters.
 #[salsa::tracked]
 pub(super) fn param_uses(db: &dyn Database, item: Item) -> Vec<ParamUses> {

@@ -111,6 +111,10 @@ impl Names for View<'_> {
         scope::unnamed_extents(self.db, self.file(module)?).get(name).cloned()
     }
 
+    fn is_unread(&self, module: &ModuleName, name: &str) -> bool {
+        self.file(module).is_some_and(|file| scope::unread(self.db, file).contains(name))
+    }
+
     fn value_names(&self, module: &ModuleName) -> Vec<Name> {
         let files = [PRELUDE, module].into_iter().filter_map(|m| self.file(m));
         files.flat_map(|file| scope::scope(self.db, file).keys().map(Name::new)).take(MOST_NAMES).collect()

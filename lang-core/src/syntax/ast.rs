@@ -39,6 +39,8 @@ pub struct Tree {
     pub docs: String,
     /// From the first byte of the item's keyword to the end of its last token.
     pub span: Span,
+    /// The names in what could not be read, each once: what they would have declared is not known.
+    pub unread: Vec<Name>,
     /// All expressions.
     pub exprs: Arena<Node<Expr>>,
     /// All patterns.

@@ -39,6 +39,17 @@ pub struct Spanned {
     pub column0: bool,
 }
 
+impl Spanned {
+    /// The name that the token is, if it is one.
+    #[must_use]
+    pub fn name(&self) -> Option<&Name> {
+        match &self.token {
+            Token::Name(name) => Some(name),
+            _ => None,
+        }
+    }
+}
+
 /// A comment, without the end of its line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Comment {

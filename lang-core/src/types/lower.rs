@@ -8,9 +8,10 @@ use super::info::{CtorInfo, ParamKind, TypeInfo, TypeInfoBody};
 use super::limits::too_large;
 use super::show::{arguments, stand_here};
 use super::ty::{Class, FunType, Scalar, Signature, SizeParam, SizeSource, Type, TypeArg};
-use crate::base::{Code, Diagnostic, GlobalName, Name, Span};
+use crate::base::{Code, Diagnostic, GlobalName, Label, Name, Span};
 use crate::predicate::{Atom, LocalId, Poly};
 use crate::resolve::scalar_fn::ScalarFn;
+use crate::resolve::suggest::nearest;
 use crate::resolve::{LocalKind, Res, Resolved, TypeRes};
 use crate::syntax::ast::{self, Expr, ExprId, Item, SizeExpr, Tree, TypeBody, TypeExpr, TypeId};
 use crate::syntax::ops::{BinOp, UnOp};
@@ -29,6 +30,8 @@ pub struct Lower<'a> {
     pub diagnostics: Vec<Diagnostic>,
     /// Locals of the function types around, innermost last.
     functions: Vec<Vec<Option<LocalId>>>,
+    /// Was a size met of which nothing is known, because of an error?
+    unknown: bool,
 }
 
 impl<'a> Lower<'a> {
@@ -39,7 +42,7 @@ impl<'a> Lower<'a> {
         env: &'a dyn Env,
         local: &'a dyn Fn(LocalId) -> Option<Poly>,
     ) -> Self {
-        Self { tree, resolved, env, local, diagnostics: Vec::new(), functions: Vec::new() }
+        Self { tree, resolved, env, local, diagnostics: Vec::new(), functions: Vec::new(), unknown: false }
     }
 
     /// The type that is written.
@@ -50,25 +53,49 @@ impl<'a> Lower<'a> {
             TypeExpr::Error => Type::Error,
             TypeExpr::Name { name, args, .. } => self.named(id, name, args, node.span),
             TypeExpr::Array(sizes, elem) => {
-                let sizes: Vec<_> = sizes.iter().map(|s| self.size_expr(s)).collect();
+                let sizes = self.sizes(sizes);
                 let elem = self.ty(*elem);
-                Type::array(sizes.into_iter(), elem)
+                sizes.map_or(Type::Error, |sizes| Type::array(sizes.into_iter(), elem))
             }
-            TypeExpr::Tuple(items) => Type::Tuple(items.iter().map(|t| self.ty(*t)).collect()),
+            TypeExpr::Tuple(items) => {
+                let types = items.iter().map(|t| self.ty(*t)).collect();
+                if self.all_read(items) { Type::Tuple(types) } else { Type::Error }
+            }
             TypeExpr::Record(fields) => {
-                Type::Record(fields.iter().map(|(name, t)| (name.name.clone(), self.ty(*t))).collect())
+                let types = fields.iter().map(|(name, t)| (name.name.clone(), self.ty(*t))).collect();
+                if self.all_read(fields.iter().map(|(_, t)| t)) { Type::Record(types) } else { Type::Error }
             }
             TypeExpr::Fun(params, result) => {
                 let locals =
                     params.iter().map(|(n, _)| n.as_ref().and_then(|n| self.resolved.decls.get(&n.span)).copied());
                 self.functions.push(locals.collect());
+                let read = self.all_read(params.iter().map(|(_, t)| t));
                 let params = params.iter().map(|(n, t)| (n.as_ref().map(|n| n.name.clone()), self.ty(*t))).collect();
                 let result = self.ty(*result);
                 self.functions.pop();
-                Type::Fun(Arc::new(FunType { params, result }))
+                if read { Type::Fun(Arc::new(FunType { params, result })) } else { Type::Error }
             }
-            TypeExpr::Rel(sizes) => Type::Rel(sizes.iter().map(|s| self.size_expr(s)).collect()),
+            TypeExpr::Rel(sizes) => self.sizes(sizes).map_or(Type::Error, |sizes| Type::Rel(sizes.into())),
         }
+    }
+
+    /// Were all parts of a list read? Where one was not, nobody knows how many there are.
+    fn all_read<'t>(&self, types: impl IntoIterator<Item = &'t TypeId>) -> bool {
+        types.into_iter().all(|t| self.tree.types[*t].kind != TypeExpr::Error)
+    }
+
+    /// The sizes of an array; none where there is an error in them.
+    fn sizes(&mut self, sizes: &[SizeExpr]) -> Option<Vec<Poly>> {
+        let around = std::mem::take(&mut self.unknown);
+        let found = sizes.iter().map(|s| self.size_expr(s)).collect();
+        let unknown = std::mem::replace(&mut self.unknown, around);
+        (!unknown).then_some(found)
+    }
+
+    /// A size of which nothing is known, because of an error.
+    fn unknown(&mut self) -> Poly {
+        self.unknown = true;
+        Poly::atom(Atom::Overflow)
     }
 
     fn named(&mut self, id: TypeId, name: &ast::Ident, args: &[ast::TypeArg], span: Span) -> Type {
@@ -104,6 +131,12 @@ impl<'a> Lower<'a> {
 
     fn applied(&mut self, global: &GlobalName, args: &[ast::TypeArg], span: Span) -> Type {
         let Some(info) = self.env.type_info(global) else { return Type::Error };
+        if !self.all_read(args.iter().filter_map(|a| match a {
+            ast::TypeArg::Type(t) => Some(t),
+            ast::TypeArg::Size(_) => None,
+        })) {
+            return Type::Error;
+        }
         if info.params.len() != args.len() {
             let (wanted, there) = (arguments(info.params.len()), stand_here(args.len()));
             let names: Vec<&str> = info.params.iter().map(|p| p.0.as_str()).collect();
@@ -114,8 +147,12 @@ impl<'a> Lower<'a> {
             self.diagnostics.push(d);
             return Type::Error;
         }
+        let around = std::mem::take(&mut self.unknown);
         let args: Vec<TypeArg> =
             args.iter().zip(&info.params).map(|(a, (name, kind))| self.arg(a, name, *kind, global)).collect();
+        if std::mem::replace(&mut self.unknown, around) {
+            return Type::Error;
+        }
         match &info.body {
             TypeInfoBody::Sum(_) => Type::Data(global.clone(), args.into()),
             TypeInfoBody::Alias(_) if args.iter().any(|a| matches!(a, TypeArg::Type(Type::Error))) => Type::Error,
@@ -135,14 +172,14 @@ impl<'a> Lower<'a> {
         match (arg, kind) {
             (ast::TypeArg::Type(t), ParamKind::Size) => match self.resolved.types.get(t) {
                 Some(TypeRes::Size(res)) => TypeArg::Size(self.name_as_size(&res.clone(), self.tree.types[*t].span)),
-                Some(TypeRes::Error) | None => TypeArg::Size(Poly::atom(Atom::Overflow)),
+                Some(TypeRes::Error) | None => TypeArg::Size(self.unknown()),
                 _ => {
                     self.diagnostics.push(Diagnostic::new(
                         Code::E0108,
                         self.tree.types[*t].span,
                         format!("a type stands where `{of}` wants the size `{param}`"),
                     ));
-                    TypeArg::Size(Poly::atom(Atom::Overflow))
+                    TypeArg::Size(self.unknown())
                 }
             },
             (ast::TypeArg::Size(size), ParamKind::Size) => TypeArg::Size(self.size_expr(size)),
@@ -165,7 +202,7 @@ impl<'a> Lower<'a> {
                 Some(p) => p,
                 None => {
                     self.diagnostics.push(unknown_extent(&name.name, name.span));
-                    Poly::atom(Atom::Overflow)
+                    self.unknown()
                 }
             },
         }
@@ -189,16 +226,34 @@ impl<'a> Lower<'a> {
             Res::Let(global) => match self.env.let_type(global) {
                 Some(Type::Scalar(Scalar::I64)) => return Poly::atom(Atom::Global(global.clone())),
                 Some(_) => {}
-                None => return Poly::atom(Atom::Overflow),
+                None => return self.unknown(),
             },
-            Res::Error => return Poly::atom(Atom::Overflow),
+            Res::Error => return self.unknown(),
             _ => {}
         }
-        self.diagnostics.push(
-            Diagnostic::new(Code::E0309, span, "only an `i64` can be a size")
-                .help("a size is a number, an `i64` or a size parameter, or `+ - * // %` of these"),
-        );
-        Poly::atom(Atom::Overflow)
+        let d = Diagnostic::new(Code::E0309, span, "only an `i64` can be a size");
+        let of_sizes = "a size is a number, an `i64` or a size parameter, or `+ - * // %` of these";
+        let Some((param, ty)) = self.param(res) else {
+            self.diagnostics.push(d.help(of_sizes));
+            return self.unknown();
+        };
+        // A parameter whose type is not known was told, and one that is no size is told once.
+        let unread =
+            self.tree.types[ty].kind == TypeExpr::Error || self.resolved.types.get(&ty) == Some(&TypeRes::Error);
+        let told =
+            self.diagnostics.iter().any(|d| d.code == Code::E0309 && d.related.iter().any(|l| l.span == param.span));
+        if !unread && !told {
+            let label = format!("as a size this would be `{}: i64`", param.name);
+            self.diagnostics.push(d.related(param.span, label).help(of_sizes));
+        }
+        self.unknown()
+    }
+
+    /// The parameter of the definition that a local is, and its type.
+    fn param(&self, res: &Res) -> Option<(ast::Ident, TypeId)> {
+        let (Res::Local(l), Item::Def(def)) = (res, &self.tree.item) else { return None };
+        let param = def.params.iter().find(|p| self.resolved.decls.get(&p.name.span) == Some(l))?;
+        Some((param.name.clone(), param.ty))
     }
 
     /// A size as written.
@@ -206,7 +261,7 @@ impl<'a> Lower<'a> {
         let tree = self.tree;
         let node = &tree.exprs[e];
         let p = match &node.kind {
-            Expr::Error => return Poly::atom(Atom::Overflow),
+            Expr::Error => return self.unknown(),
             Expr::Int(n) => Poly::constant(i128::from(*n)),
             Expr::Paren(e) => self.size(*e),
             Expr::Unary(UnOp::Neg, e) => self.size(*e).neg(),
@@ -236,7 +291,7 @@ impl<'a> Lower<'a> {
                                         node.span,
                                         "a size cannot be divided by 0",
                                     ));
-                                    return Poly::atom(Atom::Overflow);
+                                    return self.unknown();
                                 }
                             }
                         }
@@ -245,7 +300,7 @@ impl<'a> Lower<'a> {
                                 Diagnostic::new(Code::E0205, node.span, "`/` divides reals, and a size is an integer")
                                     .help("`//` divides integers and rounds down"),
                             );
-                            return Poly::atom(Atom::Overflow);
+                            return self.unknown();
                         }
                         _ => return self.not_a_size(node.span),
                     };
@@ -270,7 +325,7 @@ impl<'a> Lower<'a> {
             self.diagnostics.push(
                 Diagnostic::new(Code::E0308, node.span, "this size is too large").help("extents stay below 2^47"),
             );
-            return Poly::atom(Atom::Overflow);
+            return self.unknown();
         }
         p
     }
@@ -280,7 +335,7 @@ impl<'a> Lower<'a> {
             Diagnostic::new(Code::E0309, span, "this cannot be a size")
                 .help("a size is a number, an `i64` or a size parameter, or `+ - * // %` of these; bind other values by `let` first"),
         );
-        Poly::atom(Atom::Overflow)
+        self.unknown()
     }
 }
 
@@ -382,12 +437,20 @@ pub fn written_signature(tree: &Tree, resolved: &Resolved, env: &dyn Env) -> Opt
         params,
         result: result.clone().unwrap_or(Type::Error),
     };
-    diagnostics.extend(unsolvable(&signature, &sizes, resolved));
+    // Of parameters whose types are not known nobody knows which sizes they tell.
+    if !signature.params.iter().any(|(_, t)| t.has_error()) {
+        diagnostics.extend(unsolvable(&signature, &sizes, tree, resolved));
+    }
     Some(Written { signature, has_result: result.is_some(), diagnostics })
 }
 
 /// Implicit sizes that no order of solving gives ("Types and sizes").
-fn unsolvable(signature: &Signature, sizes: &[(LocalId, SizeParam)], resolved: &Resolved) -> Vec<Diagnostic> {
+fn unsolvable(
+    signature: &Signature,
+    sizes: &[(LocalId, SizeParam)],
+    tree: &Tree,
+    resolved: &Resolved,
+) -> Vec<Diagnostic> {
     let mut extents = Vec::new();
     for (_, t) in &signature.params {
         t.visit(&mut |_| {}, &mut |p| extents.push(p.clone()));
@@ -418,7 +481,8 @@ fn unsolvable(signature: &Signature, sizes: &[(LocalId, SizeParam)], resolved: &
             break;
         }
     }
-    let mut diagnostics = Vec::new();
+    let misspelt = misspelt_sizes(tree, resolved);
+    let mut diagnostics: Vec<Diagnostic> = Vec::new();
     for ((l, size), _) in sizes.iter().zip(&solved).filter(|(_, solved)| !**solved) {
         let span = resolved.locals.get(l.0 as usize).map_or_else(Span::default, |d| d.span);
         let name = &size.name;
@@ -427,6 +491,11 @@ fn unsolvable(signature: &Signature, sizes: &[(LocalId, SizeParam)], resolved: &
             p.for_each_atom(&mut |a| found |= matches!(a, Atom::Bound(_, n) if n == name));
             found
         });
+        // Sizes that wait for each other are one mistake.
+        if in_params && let Some(first) = diagnostics.iter_mut().find(|d| d.code == Code::E0301) {
+            first.related.push(Label { span, message: format!("nor can `{name}`"), module: None });
+            continue;
+        }
         diagnostics.push(if in_params {
             Diagnostic::new(Code::E0301, span, format!("the size `{name}` cannot be solved from the arguments"))
                 .label("occurs only inside products, quotients or together with other unsolved sizes")
@@ -437,7 +506,62 @@ fn unsolvable(signature: &Signature, sizes: &[(LocalId, SizeParam)], resolved: &
             ))
         });
     }
+    // One whose name is mistaken tells nothing of the size that is meant, or is told by nothing.
+    for d in &mut diagnostics {
+        let about = |size: &&LoneSize| match d.code {
+            Code::E0302 => size.span == d.span,
+            _ => true,
+        };
+        if let Some(size) = misspelt.iter().find(about) {
+            d.help = Some(size.help());
+            if size.span != d.span {
+                let message = format!("`{}` is another size", size.name);
+                d.related.push(Label { span: size.span, message, module: None });
+            }
+        }
+    }
     diagnostics
+}
+
+/// A size of a signature that stands there once, with a name like another's.
+pub(super) struct LoneSize {
+    /// Its name.
+    pub(super) name: Name,
+    /// Where it stands.
+    pub(super) span: Span,
+    /// The other's name.
+    meant: Name,
+}
+
+impl LoneSize {
+    /// What to say of it where sizes do not fit.
+    pub(super) fn help(&self) -> String {
+        format!("`{}` is a size of its own here; did you mean `{}`?", self.name, self.meant)
+    }
+}
+
+/// The sizes of a definition that may be others misspelt: a new name in a signature is a new size.
+pub(super) fn misspelt_sizes(tree: &Tree, resolved: &Resolved) -> Vec<LoneSize> {
+    let sizes = signature_sizes(tree, resolved);
+    let uses = |l: LocalId| {
+        let as_value =
+            resolved.exprs.iter().filter(|(e, res)| **res == Res::Local(l) && in_signature(tree, tree.exprs[**e].span));
+        let as_argument = resolved.types.values().filter(|res| **res == TypeRes::Size(Res::Local(l)));
+        as_value.count() + as_argument.count()
+    };
+    let lone = sizes.iter().filter(|(l, size)| size.source == SizeSource::Implicit && uses(*l) == 1);
+    let found = lone.filter_map(|(l, size)| {
+        let others = sizes.iter().filter(|(other, _)| other != l).map(|(_, other)| other.name.as_str());
+        let meant = nearest(&size.name, others)?.into();
+        let span = resolved.locals.get(l.0 as usize)?.span;
+        Some(LoneSize { name: size.name.clone(), span, meant })
+    });
+    found.collect()
+}
+
+/// Is it a place before the body of a definition?
+fn in_signature(tree: &Tree, span: Span) -> bool {
+    matches!(&tree.item, Item::Def(def) if span.end <= tree.exprs[def.body].span.start)
 }
 
 /// What a `type` item defines.

@@ -10,6 +10,7 @@ use crate::base::{Name, Span};
 use crate::predicate::{Atom, Poly};
 
 /// An unknown type.
+#[derive(Clone)]
 struct TypeMeta {
     class: Class,
     /// What it becomes if nothing else is known: set for number literals.
@@ -23,6 +24,7 @@ struct TypeMeta {
 }
 
 /// An unknown size.
+#[derive(Clone)]
 struct SizeMeta {
     solution: Option<Poly>,
     span: Span,
@@ -41,7 +43,7 @@ pub enum SizeWhy {
 }
 
 /// All unknowns of one item.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Metas {
     types: Vec<TypeMeta>,
     sizes: Vec<SizeMeta>,

@@ -156,8 +156,9 @@ pub(crate) fn code_actions(seen: &Seen<'_>, params: &CodeActionParams) -> Result
         let edit = Some(WorkspaceEdit { changes: Some(changes), ..WorkspaceEdit::default() });
         if asked(&kind) {
             let diagnostics = if kind == CodeActionKind::QUICKFIX { wrong(params.range) } else { None };
-            let action =
-                CodeAction { title: action.title, kind: Some(kind), edit, diagnostics, ..CodeAction::default() };
+            let is_preferred = action.preferred.then_some(true);
+            let (title, kind) = (action.title, Some(kind));
+            let action = CodeAction { title, kind, edit, diagnostics, is_preferred, ..CodeAction::default() };
             all.push(CodeActionOrCommand::CodeAction(action));
         }
     }

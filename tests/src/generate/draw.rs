@@ -372,5 +372,6 @@ pub fn tree(random: &mut Random) -> Tree {
     let docs = if random.once_in(6) { "What it is.\nAnd more." } else { "" };
     let mut g = Gen { random, exprs: Arena::default(), pats: Arena::default(), types: Arena::default(), fresh: 0 };
     let item = g.item(depth);
-    Tree { item, docs: docs.to_owned(), span: Span::default(), exprs: g.exprs, pats: g.pats, types: g.types }
+    let (docs, span, unread) = (docs.to_owned(), Span::default(), Vec::new());
+    Tree { item, docs, span, unread, exprs: g.exprs, pats: g.pats, types: g.types }
 }

@@ -82,6 +82,11 @@ function M.tell(message, kind)
   end
 end
 
+--- Says what goes on; it is no result.
+function M.note(text)
+  echo('Iverson: ' .. text, 3)
+end
+
 --- Shows what was told last, all of it.
 function M.again()
   if last == nil then

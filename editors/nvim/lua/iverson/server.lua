@@ -60,7 +60,7 @@ function M.clients(buffer)
   return own
 end
 
---- Asks the server of `buffer`. Says so where there is none.
+--- Asks the server of `buffer`. Says so where there is none; else gives true.
 function M.request(buffer, method, params, answer)
   local client = M.clients(buffer)[1]
   if client == nil then
@@ -79,15 +79,31 @@ function M.request(buffer, method, params, answer)
   else
     client.request(method, params, done, buffer)
   end
+  return true
 end
+
+--- What evaluates for so long, in milliseconds, is told of.
+local LONG = 1000
+
+--- The commands that evaluate; they are answered when that has ended.
+local evaluates = { ['iverson.run'] = true, ['iverson.evaluate'] = true }
 
 --- Has the server run one of its commands.
 function M.execute(buffer, command, arguments)
-  M.request(buffer, 'workspace/executeCommand', { command = command, arguments = arguments }, function(error)
+  local ended = not evaluates[command]
+  local asked = M.request(buffer, 'workspace/executeCommand', { command = command, arguments = arguments }, function(error)
+    ended = true
     if error then
       messages.tell(error.message, 1)
     end
   end)
+  if asked then
+    vim.defer_fn(function()
+      if not ended then
+        messages.note('it runs; :IversonStop stops it')
+      end
+    end, LONG)
+  end
 end
 
 return M

@@ -87,6 +87,9 @@ impl Names for World {
         let all = self.items(module).flat_map(unnamed_extents);
         all.into_iter().find(|(n, _)| n == name).map(|(_, help)| help)
     }
+    fn is_unread(&self, module: &ModuleName, name: &str) -> bool {
+        self.items(module).any(|tree| tree.unread.iter().any(|n| n == name))
+    }
     fn value_names(&self, module: &ModuleName) -> Vec<Name> {
         let mut names = Vec::new();
         for module in [module, &ModuleName::default()] {

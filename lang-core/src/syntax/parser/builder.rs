@@ -73,6 +73,8 @@ pub(super) struct Builder {
     too_deep: Option<Span>,
     /// How many rules that may contain themselves were entered, those gone back on too.
     entered: usize,
+    /// The stretches of tokens that were skipped.
+    skipped: Vec<(usize, usize)>,
 }
 
 /// How far the parse was, to go back to.
@@ -82,6 +84,7 @@ pub(super) struct Mark {
     pats: usize,
     types: usize,
     level: u32,
+    skipped: usize,
 }
 
 impl Inspector<'static, Tokens> for Builder {
@@ -95,6 +98,7 @@ impl Inspector<'static, Tokens> for Builder {
             pats: self.pats.nodes.len(),
             types: self.types.nodes.len(),
             level: self.level,
+            skipped: self.skipped.len(),
         }
     }
 
@@ -104,6 +108,7 @@ impl Inspector<'static, Tokens> for Builder {
         self.pats.truncate(mark.pats);
         self.types.truncate(mark.types);
         self.level = mark.level;
+        self.skipped.truncate(mark.skipped);
     }
 }
 
@@ -119,6 +124,7 @@ impl Builder {
             level: 0,
             too_deep: balanced.too_deep,
             entered: 0,
+            skipped: Vec::new(),
         }
     }
 
@@ -226,6 +232,19 @@ impl Builder {
         let ident = self.leading_name(skipped);
         let kind = if ident.name.is_empty() { Pat::Error } else { Pat::Name(ident.name) };
         self.pat(kind, ident.span)
+    }
+
+    /// Notes that the tokens `start..end` were not read.
+    pub(super) fn skip(&mut self, start: usize, end: usize) {
+        if start < end {
+            self.skipped.push((start, end));
+        }
+    }
+
+    /// The tokens that were not read.
+    pub(super) fn unread(&self) -> Vec<Spanned> {
+        let tokens = |(start, end): &(usize, usize)| self.tokens.get(*start..*end).unwrap_or_default();
+        self.skipped.iter().flat_map(tokens).cloned().collect()
     }
 
     // Depth.

@@ -6,12 +6,12 @@ use super::builder::Builder;
 use super::chain::{Infix, Operand, Term, group};
 use super::errors::{Expected, Slip, SyntaxError};
 use super::forms::{forms, matching};
-use super::parts::{At, Part, Rule, field, label, list, maybe, missing, pick, sym, token};
+use super::parts::{At, Here, Part, Rule, field, label, list, maybe, missing, pick, place, sym, token};
 use super::tokens::Kind;
 use crate::base::Span;
 use crate::syntax::ast::{Arg, Expr, ExprId, Ident, PatId, Place, Subscript, TypeId, Update};
 use crate::syntax::lexer::Token;
-use crate::syntax::ops::{BinderKind, UnOp};
+use crate::syntax::ops::{BinOp, BinderKind, UnOp};
 use crate::syntax::token::{Sym, Word};
 
 /// Full expressions, and sequences at sum level: the operands of ranges, the sizes in types and
@@ -79,19 +79,42 @@ fn sequence(operand: impl Part<Operand>, takes: fn(Infix) -> bool) -> Rule<ExprI
         .then(operand)
         .map(|(prefixes, operand)| Term { prefixes, operand })
         .boxed();
-    let infix = pick(Expected::OPERATOR, move |kind| {
+    let own = pick(Expected::OPERATOR, move |kind| {
         let infix = match kind {
             Kind::Sym(Sym::Caret) => Infix::Power,
             _ => Infix::Chain(kind.bin_op()?),
         };
         takes(infix).then_some(infix)
-    })
-    .map_with(|infix, e| {
-        let at = e.span().start;
-        (infix, e.state().span_at(at))
+    });
+    // Where another language's operator stands for one, that is reported and its operands are read.
+    let other = custom(move |inp: Here| {
+        let at = place(inp);
+        let error = SyntaxError::expected(at, Expected::OPERATOR);
+        let infix = other_infix(inp.state(), at).filter(|infix| takes(*infix) && inp.state().recovers());
+        let Some(infix) = infix else { return Err(error) };
+        inp.emit(error);
+        (0..2).for_each(|_| inp.skip());
+        Ok(infix)
+    });
+    let infix = choice((other, own)).map_with(|infix, e| {
+        let at: SimpleSpan = e.span();
+        (infix, e.state().span(at.start, at.end))
     });
     let rest = infix.then(term.clone()).map(|((infix, at), term)| (infix, at, term)).repeated().collect::<Vec<_>>();
     term.then(rest).map_with(|(first, rest), e| group(first, rest, e.state())).boxed()
+}
+
+/// The operator for which two signs without space between them stand elsewhere: `**`, `<>`, `=<`.
+fn other_infix(builder: &Builder, at: usize) -> Option<Infix> {
+    let (Kind::Sym(first), Kind::Sym(second)) = (builder.kind(at)?, builder.kind(at + 1)?) else { return None };
+    let joined = builder.span_at(at).end == builder.span_at(at + 1).start;
+    match (first, second) {
+        _ if !joined => None,
+        (Sym::Star, Sym::Star) => Some(Infix::Power),
+        (Sym::Lt, Sym::Gt) => Some(Infix::Chain(BinOp::Ne)),
+        (Sym::Assign, Sym::Lt) => Some(Infix::Chain(BinOp::Le)),
+        _ => None,
+    }
 }
 
 /// What may follow an operand.

@@ -6,7 +6,9 @@ use chumsky::prelude::*;
 use super::builder::Builder;
 use super::errors::{Expected, Slip, SyntaxError};
 use super::exprs::{error, made};
-use super::parts::{Here, Part, Rule, colon, list, look, maybe, pick, place, skip_until, sym, token, variable, word};
+use super::parts::{
+    Here, Part, Rule, binds, colon, list, look, maybe, pick, place, skip_until, sym, token, variable, word,
+};
 use super::patterns::plain;
 use super::tokens::Kind;
 use crate::syntax::ast::{Arm, Expr, ExprId, IndexRange, IndexVar, LambdaParam, LetBind, Pat, PatId, TypeId};
@@ -97,7 +99,7 @@ fn lets(expr: impl Part<ExprId>, pat: impl Part<PatId>, ty: impl Part<Option<Typ
     let skip_head = skip_until(|builder, at| {
         matches!(builder.kind(at), Some(Kind::Sym(Sym::Assign) | Kind::Word(Word::Let | Word::In)))
     });
-    let head = pat.then(ty).then_ignore(sym(Sym::Assign)).recover_with(via_parser(
+    let head = pat.then(ty).then_ignore(binds()).recover_with(via_parser(
         skip_head.then_ignore(sym(Sym::Assign)).map_with(|(start, end), e| {
             let span = e.state().span(start, end);
             (e.state().leading_pattern(span), None)
@@ -311,7 +313,7 @@ fn fold(
     pat: impl Part<PatId>,
     ty: impl Part<Option<TypeId>>,
 ) -> impl Part<ExprId> {
-    let carry = plain(pat).then(ty).then_ignore(sym(Sym::Assign)).then(expr.clone()).boxed();
+    let carry = plain(pat).then(ty).then_ignore(binds()).then(expr.clone()).boxed();
     let body = colon().ignore_then(expr.clone()).boxed();
     let range = word(Word::For).ignore_then(vars).then(body.clone()).boxed();
     let condition = word(Word::While).ignore_then(expr.clone()).then(body).boxed();

@@ -9,7 +9,7 @@ use super::builder::Builder;
 use super::errors::{Expected, Slip, SyntaxError};
 use super::exprs::error;
 use super::forms::{let_function, let_several};
-use super::parts::{Here, Part, Rule, list, look, maybe, missing, name, pick, place, skip_until, sym, token};
+use super::parts::{Here, Part, Rule, binds, list, look, maybe, missing, name, pick, place, skip_until, sym, token};
 use super::tokens::Kind;
 use crate::base::{Name, Span};
 use crate::syntax::ast::{
@@ -82,7 +82,7 @@ fn assign() -> impl Part<()> {
     });
     let colon = maybe(Sym::Colon);
     let colon_body = colon.clone().then_ignore(choice((surely.clone(), line)));
-    sym(Sym::Assign).recover_with(via_parser(choice((surely, colon_body, found, colon, perhaps))))
+    binds().recover_with(via_parser(choice((surely, colon_body, found, colon, perhaps))))
 }
 
 fn idents(at: &'static str) -> impl Part<Vec<Ident>> {
@@ -211,12 +211,12 @@ fn import() -> impl Part<Import> {
 /// `let x: T = e`, perhaps with `;`
 fn top_let(expr: impl Part<ExprId>, ty: impl Part<TypeId>, pat: impl Part<PatId>) -> impl Part<TopLet> {
     let skip_head = skip_until(|builder, at| builder.kind(at) == Some(Kind::Sym(Sym::Assign)));
-    let head = pat.then(maybe(Sym::Colon).ignore_then(ty).or_not()).then_ignore(sym(Sym::Assign)).recover_with(
-        via_parser(skip_head.then_ignore(sym(Sym::Assign)).map_with(|(start, end), e| {
+    let head = pat.then(maybe(Sym::Colon).ignore_then(ty).or_not()).then_ignore(binds()).recover_with(via_parser(
+        skip_head.then_ignore(sym(Sym::Assign)).map_with(|(start, end), e| {
             let span = e.state().span(start, end);
             (e.state().leading_pattern(span), None)
-        })),
-    );
+        }),
+    ));
     let quiet = maybe(Sym::Semi).or_not().map(|semi| semi.is_some());
     let end = look(Expected::OPERATOR.or(Expected::END), |kind| kind.is_none());
     let skipped = rest().map_with(|(start, end), e| {

@@ -32,8 +32,8 @@ use self::tokens::{Kind, balance};
 use super::ast::{Item, Tree};
 use super::lexer::{Comment, Lexed, Spanned, Token, lex};
 use super::split::{ItemKind, item_start, split};
-use super::token::Word;
-use crate::base::{Arena, Code, Diagnostic, Span};
+use super::token::{Sym, Word};
+use crate::base::{Arena, Code, Diagnostic, Name, Span};
 
 /// The deepest nesting of nodes in a tree. What recurses over trees relies on it.
 pub const MAX_DEPTH: u32 = 256;
@@ -150,11 +150,19 @@ fn parse(text: &str, goal: Goal) -> (Parsed, bool) {
         item: Item::Error,
         docs,
         span,
+        unread: Vec::new(),
         exprs: Arena::default(),
         pats: Arena::default(),
         types: Arena::default(),
     };
+    let names = |tokens: &[Spanned]| {
+        let mut names: Vec<Name> = tokens.iter().filter_map(Spanned::name).cloned().collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    };
     if goal == Goal::Item && item_start(&tokens, 0).is_none() && !is_item_word(tokens.first().map(|t| &t.token)) {
+        tree.unread = names(&tokens);
         // Characters outside the language are told once, as what they are.
         if diagnostics.is_empty() {
             diagnostics.push(hints::junk(&tokens));
@@ -185,6 +193,11 @@ fn parse(text: &str, goal: Goal) -> (Parsed, bool) {
             };
             rule.parse_with_state(input, &mut builder).into_output_errors()
         });
+        tree.unread = match item {
+            Some(_) => names(&builder.unread()),
+            None => names(builder.tokens()),
+        };
+        tree.unread.extend(joined_names(builder.tokens()));
         tree.item = item.unwrap_or(Item::Error);
         // What follows a bracket without partner may be wrong because of it.
         let mut errors: Vec<_> =
@@ -199,7 +212,15 @@ fn parse(text: &str, goal: Goal) -> (Parsed, bool) {
         incomplete &= builder.recovers() && !errors.iter().any(|e| hints::reduces_array(e, &builder));
         // A token that the lexer has told of is not told of again.
         let unread = |d: &Diagnostic| diagnostics.iter().any(|l| l.span.range().contains(&(d.span.start as usize)));
-        told.extend(errors.iter().take(MAX_ERRORS).filter_map(|e| diagnostic(e, &builder)).filter(|d| !unread(d)));
+        let mut errors: Vec<Diagnostic> =
+            errors.iter().take(MAX_ERRORS).filter_map(|e| diagnostic(e, &builder)).filter(|d| !unread(d)).collect();
+        untyped_once(&mut errors, builder.tokens());
+        // A closer without an opener follows from what went wrong before it: the opener is missing there, as a rule.
+        if let Some(first) = errors.iter().map(|d| d.span.start).min() {
+            let closes = |d: &Diagnostic| text.get(d.span.range()).is_some_and(|t| [")", "]", "}"].contains(&t));
+            told.retain(|d| d.span.start < first || !closes(d) || !d.related.is_empty());
+        }
+        told.extend(errors);
     }
     if let Some(span) = builder.too_deep() {
         let message = format!("nested more than {MAX_DEPTH} deep");
@@ -208,12 +229,33 @@ fn parse(text: &str, goal: Goal) -> (Parsed, bool) {
         incomplete = false;
     } else {
         builder.finish(&mut tree);
+        // In a bracket that is never closed a type is joined with a size: `[n + 1f64`.
+        let open = told.iter().filter(|d| d.code == Code::E0002).map(|d| d.span.start).min();
+        diagnostics.retain(|d| d.code != Code::E0004 || open.is_none_or(|at| d.span.start < at));
+        // Names in what is grouped in another way than is meant may belong to other things.
+        if told.is_empty() {
+            diagnostics.extend(duplicates::duplicates(&tree));
+        }
         diagnostics.extend(told);
         diagnostics.extend(indent);
-        diagnostics.extend(duplicates::duplicates(&tree));
     }
     diagnostics.sort_by_key(|d| d.span);
     (Parsed { tree, diagnostics }, incomplete)
+}
+
+/// Parameters without types are one mistake, and what follows where the list of parameters ends too early.
+fn untyped_once(errors: &mut Vec<Diagnostic>, tokens: &[Spanned]) {
+    let body = tokens.iter().find(|t| t.token == Token::Sym(Sym::Assign)).map_or(u32::MAX, |t| t.span.start);
+    let mut told = errors.iter().any(|d| d.code == Code::E0001 && d.span.start <= body);
+    errors.retain(|d| d.code != Code::E0011 || !std::mem::replace(&mut told, true));
+}
+
+/// `def fx: f64)`: the names of which one is joined with a parameter's where the bracket between them is missing.
+fn joined_names(tokens: &[Spanned]) -> Vec<Name> {
+    let [def, name, colon, ..] = tokens else { return Vec::new() };
+    let joined = def.token == Token::Word(Word::Def) && colon.token == Token::Sym(Sym::Colon);
+    let text = name.name().filter(|_| joined).map_or("", Name::as_str);
+    text.char_indices().skip(1).filter_map(|(at, _)| text.get(..at)).map(Name::from).collect()
 }
 
 /// A `let` of a chain in column 0. Where the chain stands at the top level that is told instead.

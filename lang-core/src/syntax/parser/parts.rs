@@ -80,6 +80,11 @@ pub(super) fn colon() -> impl Part<()> {
     choice((sym(Sym::Colon), other))
 }
 
+/// The `=` that binds a name. Where `==` stands for it, that is reported and what is bound is read.
+pub(super) fn binds() -> impl Part<()> {
+    sym(Sym::Assign).recover_with(via_parser(maybe(Sym::Eq)))
+}
+
 /// A reserved word that has to stand here.
 pub(super) fn word(word: Word) -> impl Part<()> {
     token(Kind::Word(word), Expected::word(word))
@@ -180,7 +185,9 @@ pub(super) fn skip_until(stop: impl Fn(&Builder, usize) -> bool + Clone + 'stati
             }
             inp.skip();
         }
-        Ok((start, place(inp)))
+        let end = place(inp);
+        inp.state().skip(start, end);
+        Ok((start, end))
     })
 }
 
@@ -195,17 +202,28 @@ pub(super) fn list<O: 'static>(
 ) -> impl Part<Vec<O>> {
     let close = open.closer().unwrap_or(open);
     let ends = Expected::sym(Sym::Comma).or(Expected::sym(close));
-    let whole =
-        element.then_ignore(look(ends, |kind| kind.is_none_or(|k| k.is_closer() || k == Kind::Sym(Sym::Comma))));
+    let whole = element.then_ignore(look(ends, |kind| {
+        kind.is_none_or(|k| k.is_closer() || matches!(k, Kind::Sym(Sym::Comma | Sym::Semi)))
+    }));
     let skipped =
         skip_until(|builder, at| builder.kind(at) == Some(Kind::Sym(Sym::Comma))).map_with(move |(start, end), e| {
             let span = e.state().span(start, end);
             fallback(e.state(), span)
         });
+    // Where `;` stands for a comma, that is reported and the elements are read.
+    let semi = custom(move |inp: Here| {
+        let error = SyntaxError::expected(place(inp), ends);
+        if !inp.state().recovers() || inp.peek() != Some(Kind::Sym(Sym::Semi)) {
+            return Err(error);
+        }
+        inp.emit(error);
+        inp.skip();
+        Ok(())
+    });
     // An element is tried only where there is one: recovery would make one out of a trailing comma.
     let elements = look(Expected::NONE, |kind| kind.is_some_and(|k| !k.is_closer()))
         .ignore_then(whole.recover_with(via_parser(skipped)))
-        .separated_by(sym(Sym::Comma))
+        .separated_by(choice((sym(Sym::Comma), semi)))
         .allow_trailing()
         .collect::<Vec<O>>();
     token(Kind::Sym(open), what).ignore_then(elements).then_ignore(sym(close)).boxed()

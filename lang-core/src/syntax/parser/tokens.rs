@@ -173,9 +173,11 @@ fn repair(tokens: Vec<Spanned>) -> Balanced {
     let mut counts = [0usize; 3];
     let end = tokens.last().map_or(Span::default(), |t| t.span.after());
     let mut strays: Vec<(Sym, Span)> = Vec::new();
+    let mut looks = 0;
     // Closers that were added for an opener: one that comes later after all crosses another pair.
     let mut added = [0usize; 3];
-    for token in tokens {
+    let mut rest = tokens.into_iter();
+    while let Some(token) = rest.next() {
         let Token::Sym(sym) = token.token else {
             out.push(token);
             continue;
@@ -200,6 +202,15 @@ fn repair(tokens: Vec<Spanned>) -> Balanced {
                     None => strays.push((sym, token.span)),
                 }
                 continue;
+            }
+            // It closes a bracket further out. Perhaps it is the one too many, not those inside open.
+            if open.last().is_some_and(|inner| inner.sym.closer() != Some(sym)) && looks < MOST_LOOKS {
+                looks += 1;
+                let around: Vec<Sym> = open.iter().map(|o| o.sym).collect();
+                if 1 + faults(around.clone(), rest.as_slice()) < closing(around, sym, rest.as_slice()) {
+                    strays.push((sym, token.span));
+                    continue;
+                }
             }
             while let Some(inner) = open.pop() {
                 *count(&mut counts, inner.sym) -= 1;
@@ -239,6 +250,37 @@ fn repair(tokens: Vec<Spanned>) -> Balanced {
     }
     out.diagnostics.extend(first);
     out
+}
+
+/// So often it is asked what follows from a closer that is left out.
+const MOST_LOOKS: usize = 16;
+
+/// How many brackets lack a partner in tokens before which these are open.
+fn faults(mut open: Vec<Sym>, tokens: &[Spanned]) -> usize {
+    let mut faults = 0;
+    for token in tokens {
+        let Token::Sym(sym) = token.token else { continue };
+        if sym.closer().is_some() {
+            open.push(sym);
+        } else if sym.is_closer() {
+            match open.iter().rposition(|o| o.closer() == Some(sym)) {
+                Some(at) => {
+                    faults += open.len() - at - 1;
+                    open.truncate(at);
+                }
+                None => faults += 1,
+            }
+        }
+    }
+    faults + open.len()
+}
+
+/// The same where a closer stands before them.
+fn closing(mut open: Vec<Sym>, closer: Sym, tokens: &[Spanned]) -> usize {
+    let at = open.iter().rposition(|o| o.closer() == Some(closer)).unwrap_or_default();
+    let inner = open.len().saturating_sub(at + 1);
+    open.truncate(at);
+    inner + faults(open, tokens)
 }
 
 impl Balanced {

@@ -501,11 +501,11 @@ fn operators_of_other_languages() {
         ],
         expect![[r#"
             2 ** 3
-                ERROR
+                (2 ^ 3)
               E0001 «**»: `**` means nothing here
                   help: a power is written `^`
             x <> y
-                ERROR
+                (x != y)
               E0001 «<>»: `<>` means nothing here
                   help: not equal is written `!=`
             x /= y
@@ -513,7 +513,7 @@ fn operators_of_other_languages() {
               E0001 «/=»: `/=` means nothing here
                   help: not equal is written `!=`
             x =< y
-                ERROR
+                (x <= y)
               E0001 «=<»: `=<` means nothing here
                   help: less or equal is written `<=`
             a and b

@@ -194,7 +194,7 @@ fn definitions() {
               E0001 «)»: expected a type, found `)`
               E0001 «)»: expected an expression, found `)`
             def f(x: f64) == 3
-                ERROR
+                (def f ((x f64)) _ 3)
               E0001 «==»: expected `=` or `->`, found `==`
                   help: a name is bound with one `=`
             def f(x: f64) where a = 3

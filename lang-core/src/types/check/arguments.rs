@@ -1,7 +1,7 @@
 //! Arguments against the parameters of what is called, and what is said where their sizes do not fit.
 
 use super::super::tree::{Expr as Typed, TId};
-use super::super::ty::Type;
+use super::super::ty::{Signature, Type};
 use super::super::unify::{Goals, Mismatch, SizeWhy, has_meta};
 use super::Checker;
 use crate::base::{Code, Diagnostic, Span};
@@ -39,10 +39,12 @@ impl<'a> Checker<'a> {
     }
 
     /// Arguments against wanted types. Those that others tell of come after them, and lambdas last, when all have told
-    /// what they can. Size equations that stay open are verified after the last argument.
+    /// what they can. Size equations that stay open are verified after the last argument. The signature, if the callee has
+    /// one, tells whether arguments that do not fit do in each other's place.
     pub(super) fn arguments(
         &mut self,
         args: &[ArgSource],
+        signature: Option<&Signature>,
         what: &dyn Fn(usize) -> String,
         wanted: &mut Wanted<'_, 'a>,
         dependent: &dyn Fn(usize) -> bool,
@@ -94,10 +96,28 @@ impl<'a> Checker<'a> {
         }
         self.settle(false);
         let mut nodes: Vec<TId> = nodes.into_iter().flatten().collect();
+        let mut swapped = signature.filter(|_| !unfit.is_empty()).and_then(|signature| {
+            let mut given = nodes.clone();
+            for (k, node, _) in &unfit {
+                given.get_mut(*k).into_iter().for_each(|slot| *slot = *node);
+            }
+            let pair = self.swapped(signature, &given)?;
+            Some((pair, Self::swapped_help(signature, pair)))
+        });
+        let pair = swapped.as_ref().map(|(pair, _)| *pair);
         for (k, node, m) in unfit {
             let Some((_, target)) = targets.iter().find(|t| t.0 == k) else { continue };
-            if let Some(d) = self.unfitting(&m, node, target, &what(k)) {
-                self.report(self.told_sizes(d, &m, k, &targets, args));
+            let one_of_two = pair.is_some_and(|(i, j)| k == i || k == j);
+            // Of two in each other's place the first is told.
+            if one_of_two && swapped.is_none() {
+                continue;
+            }
+            if let Some(mut d) = self.unfitting(&m, node, target, &what(k)) {
+                d = self.told_sizes(d, &m, k, &targets, args);
+                if one_of_two && let Some((_, help)) = swapped.take() {
+                    d = d.help(help);
+                }
+                self.report(d);
             }
         }
         // Sizes that were waiting for others.

@@ -61,6 +61,18 @@ impl Instantiated {
     }
 }
 
+/// The arguments as written.
+fn sources(args: &[Arg]) -> Vec<ArgSource> {
+    args.iter().map(|a| ArgSource::Expr(a.value)).collect()
+}
+
+/// Do the arguments tell sizes or types in it?
+fn depends(result: &Type) -> bool {
+    let (mut on_type, mut on_size) = (false, false);
+    result.visit(&mut |t| on_type |= matches!(t, Type::Param(..)), &mut |p| on_size |= p.as_constant().is_none());
+    on_type || on_size
+}
+
 impl<'a> Checker<'a> {
     /// Unknowns for all that a signature leaves open.
     pub(super) fn instantiate(&mut self, signature: &Signature, name: &str, span: Span) -> Instantiated {
@@ -76,21 +88,32 @@ impl<'a> Checker<'a> {
     /// A call as written.
     pub(super) fn call(&mut self, callee: ExprId, args: &[Arg], hint: Option<&Type>, span: Span) -> TId {
         let res = self.resolved.exprs.get(&callee).cloned();
+        // Where an argument could not be read their number says nothing.
+        if self.any_hole(args.iter().map(|a| &a.value)) {
+            if res.is_none() {
+                self.infer(callee, None);
+            }
+            return self.call_unknown(&sources(args), span);
+        }
         if let Some(Res::Derive(d)) = res {
             return self.derive(d, args, None, span);
         }
         if let Some(named) = args.iter().find_map(|a| a.name.as_ref())
             && res != Some(Res::Form(Form::Plot))
         {
-            self.report(
-                Diagnostic::new(Code::E0217, named.span, format!("`{}:` names no argument here", named.name))
-                    .help("arguments go by position; only derivative operators, `wrt:`, and `plot` take some by name"),
-            );
+            if res != Some(Res::Error) {
+                self.report(
+                    Diagnostic::new(Code::E0217, named.span, format!("`{}:` names no argument here", named.name)).help(
+                        "arguments go by position; only derivative operators, `wrt:`, and `plot` take some by name",
+                    ),
+                );
+            }
+            return self.call_unknown(&sources(args), span);
         }
         if let Some(Res::Form(form)) = res {
             return self.form(form, args, hint, span);
         }
-        let sources: Vec<ArgSource> = args.iter().map(|a| ArgSource::Expr(a.value)).collect();
+        let sources = sources(args);
         // A derivative applied at once: its arguments tell the types of a lambda's parameters.
         if let Expr::Call(inner, inner_args) = &self.tree.exprs[callee].kind
             && let Some(Res::Derive(d)) = self.resolved.exprs.get(inner)
@@ -120,10 +143,6 @@ impl<'a> Checker<'a> {
     }
 
     fn apply_callee(&mut self, callee: ExprId, args: &[ArgSource], span: Span) -> TId {
-        // Where an argument could not be read their number says nothing.
-        if args.iter().any(|a| matches!(a, ArgSource::Expr(e) if self.is_hole(*e))) {
-            return self.call_unknown(args, span);
-        }
         match self.resolved.exprs.get(&callee).cloned() {
             Some(Res::Def(global)) => match self.env.signature(&global) {
                 Some(signature) => {
@@ -210,11 +229,6 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Is it an expression that could not be read?
-    pub(super) fn is_hole(&self, e: ExprId) -> bool {
-        self.tree.exprs[e].kind == Expr::Error
-    }
-
     /// The callee has errors of its own: its arguments are checked all the same.
     fn call_unknown(&mut self, args: &[ArgSource], span: Span) -> TId {
         self.infer_args(args);
@@ -246,6 +260,7 @@ impl<'a> Checker<'a> {
         let mut given = Vec::new();
         let mut nodes = self.arguments(
             args,
+            Some(signature),
             &what,
             &mut |_, k, _| signature.params.get(k).map_or(Type::Error, |(_, t)| inst.apply(t)),
             &|k| size_of(k).is_some(),
@@ -295,7 +310,9 @@ impl<'a> Checker<'a> {
                 }
             }
         }
-        let ty = self.metas.zonk(&shape);
+        // Of an argument that does not fit nobody knows what it was to tell.
+        let unfit = nodes.iter().any(|n| self.nodes[*n].kind == Typed::Error);
+        let ty = if unfit && depends(&signature.result) { Type::Error } else { self.metas.zonk(&shape) };
         let call = self.alloc(Typed::Call { callee: callee(inst.instance(signature)), args: nodes }, ty.clone(), span);
         if opens.is_empty() { call } else { self.alloc(Typed::Opened(opens, call), ty, span) }
     }
@@ -313,6 +330,7 @@ impl<'a> Checker<'a> {
         let what = |k: usize| format!("argument {} of `{}`", k + 1, ctor.name);
         let nodes = self.arguments(
             args,
+            None,
             &what,
             &mut |_, k, _| ctor.args.get(k).map_or(Type::Error, |t| apply(t, &params)),
             &|_| false,
@@ -370,6 +388,7 @@ impl<'a> Checker<'a> {
                 let mut known = Vec::new();
                 let nodes = self.arguments(
                     args,
+                    None,
                     &what,
                     &mut |_, k, values| fun.params.get(k).map_or(Type::Error, |(_, t)| t.with_arguments(values)),
                     &|k| used.contains(&k),

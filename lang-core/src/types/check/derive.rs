@@ -272,6 +272,9 @@ impl Checker<'_> {
                 Expr::Paren(e) => vec![*e],
                 _ => vec![a.value],
             };
+            if self.any_hole(&items) {
+                return None;
+            }
             for e in items {
                 let at = self.expr_span(e);
                 let wanted = match &self.tree.exprs[e].kind {

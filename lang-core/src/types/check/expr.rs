@@ -51,6 +51,7 @@ impl Checker<'_> {
             Expr::Chain { first, rest } => self.chain(*first, rest, hint, span),
             Expr::Power(base, exponent) => self.power(*base, *exponent, hint, span),
             Expr::Guard { cond, body } => self.guard(*cond, *body, hint, span),
+            Expr::Array { items, .. } | Expr::Tuple(items) if self.any_hole(items) => self.unread(items, span),
             Expr::Array { items, comma } => self.array(items, *comma, hint, span),
             Expr::Tuple(items) => {
                 let hints = match hint.map(|h| self.metas.shallow(h)) {
@@ -63,6 +64,9 @@ impl Checker<'_> {
                     .collect();
                 let ty = Type::Tuple(nodes.iter().map(|n| self.metas.shallow(&self.nodes[*n].ty)).collect());
                 self.alloc(Typed::Tuple(nodes), ty, span)
+            }
+            Expr::Record(fields) if self.any_hole(fields.iter().map(|(_, e)| e)) => {
+                self.unread(fields.iter().map(|(_, e)| e), span)
             }
             Expr::Record(fields) => self.record(fields, hint, span),
             Expr::Proj(base, k, at) => {
@@ -116,6 +120,24 @@ impl Checker<'_> {
                 self.alloc(Typed::Card(relation), Type::I64, span)
             }
         }
+    }
+
+    /// Is it an expression that could not be read?
+    pub(super) fn is_hole(&self, e: ExprId) -> bool {
+        self.tree.exprs[e].kind == Expr::Error
+    }
+
+    /// Could a part of a list not be read? Then nobody knows how many parts there are.
+    pub(super) fn any_hole<'e>(&self, parts: impl IntoIterator<Item = &'e ExprId>) -> bool {
+        parts.into_iter().any(|e| self.is_hole(*e))
+    }
+
+    /// What a list is that could not be read; its parts are checked all the same.
+    fn unread<'e>(&mut self, parts: impl IntoIterator<Item = &'e ExprId>, span: Span) -> TId {
+        parts.into_iter().for_each(|e| {
+            self.infer(*e, None);
+        });
+        self.error_node(span)
     }
 
     fn int(&mut self, n: u64, negative: bool, hint: Option<&Type>, span: Span) -> TId {
@@ -299,6 +321,10 @@ impl Checker<'_> {
 
     /// The type of something must be known here and is not.
     pub(super) fn unknown_here(&mut self, span: Span, what: &str) -> TId {
+        // What would have told it may be an error.
+        if self.tainted() {
+            return self.error_node(span);
+        }
         self.report(
             Diagnostic::new(Code::E0210, span, format!("the type of this is not known here, and {what} is wanted"))
                 .help("write the type of the parameter: `\\(x: [n]f64): …`"),

@@ -15,9 +15,13 @@ use super::super::unify::{SizeWhy, has_meta};
 use super::Checker;
 use super::item::Checked;
 use super::scope::{Obligation, Says, ScopeKind};
-use crate::base::{Code, Diagnostic, Name, Span};
+use crate::base::{Code, Diagnostic, Label, Name, Span};
 use crate::predicate::prove::Facts;
 use crate::predicate::{Atom, LocalId, Poly};
+use crate::resolve::TypeRes;
+
+/// So many places are pointed at besides that of a mistake.
+const MOST_PLACES: usize = 6;
 
 /// Facts of the scopes from the item to one of them, changed as little as possible from one
 /// obligation to the next.
@@ -28,11 +32,15 @@ struct Context {
     path: Vec<(usize, usize)>,
 }
 
-/// The type with errors for what is unknown in it, and sizes of which nothing is known.
-fn known(t: &Type) -> Type {
-    let unknown = |t: &Type| matches!(t, Type::Meta(_));
-    let size = |p: &Poly| if has_meta(p) { Poly::atom(Atom::Overflow) } else { p.clone() };
-    t.map(&|t, _| unknown(t).then_some(Type::Error), &|p, _| size(p))
+/// The type with errors for what is unknown in it: for the whole of it where a size is. One that overflowed is no error
+/// by itself, and is `doubtful` where there is one.
+fn known(t: &Type, doubtful: bool) -> Type {
+    let mut open = false;
+    t.visit(&mut |_| {}, &mut |p| open |= has_meta(p) || doubtful && p.overflowed());
+    match open {
+        true => Type::Error,
+        false => t.map(&|t, _| matches!(t, Type::Meta(_)).then_some(Type::Error), &|p, _| p.clone()),
+    }
 }
 
 /// An index that stands alone on two axes, `n` the extent of the first.
@@ -90,11 +98,14 @@ impl Checker<'_> {
         if !self.has_errors() {
             self.check_repeated(root);
         }
+        self.hint_at_sizes();
         self.diagnostics.sort_by_key(|d| (d.span.start, d.span.end, d.code));
         let ok = !self.has_errors() && !self.nodes.iter().any(|(_, n)| n.kind == Typed::Error);
         // What stayed unknown was told here; who uses it is not told again.
-        let result = known(&self.metas.zonk(&result));
-        let exports = exports.into_iter().map(|(name, t)| (name, known(&self.metas.zonk(&t)))).collect();
+        let doubtful = self.has_errors() || self.tainted();
+        let told = |t: &Type| known(&self.metas.zonk(t), doubtful);
+        let result = told(&result);
+        let exports = exports.into_iter().map(|(name, t)| (name, told(&t))).collect();
         let locals = self
             .locals
             .iter()
@@ -152,6 +163,8 @@ impl Checker<'_> {
         obligations.sort_by_key(|o| o.0);
         self.runs.sort_by_key(|r| r.scope);
         let mut context = Context::default();
+        // The same two extents of several indices are one mistake.
+        let mut differing: Vec<(Poly, Code, Span)> = Vec::new();
         self.same_extents(&obligations, &mut context.facts);
         for (scope, o) in obligations {
             match o {
@@ -223,8 +236,22 @@ impl Checker<'_> {
                 Obligation::Agree { name, span, first, second, place } => {
                     let (n, m) = (self.metas.zonk_size(&first), self.metas.zonk_size(&second));
                     let d = n.sub(&m);
+                    // An extent that is not known because of an error may be any.
+                    if (d.overflowed() || has_meta(&d)) && (self.has_errors() || self.tainted()) {
+                        continue;
+                    }
                     self.context(&mut context, scope);
                     if !d.is_zero() && !context.facts.proves_zero(&d) {
+                        let opposite = d.neg();
+                        let known = differing.iter().find(|(e, ..)| *e == d || *e == opposite);
+                        if let Some((_, code, at)) = known.filter(|_| n != m) {
+                            let first = self.diagnostics.iter_mut().find(|d| d.code == *code && d.span == *at);
+                            if let Some(first) = first.filter(|d| d.related.len() < MOST_PLACES) {
+                                first.related.push(Label { span, message: "here too".to_owned(), module: None });
+                            }
+                            continue;
+                        }
+                        differing.push((d, Code::E0304, span));
                         self.report(
                             two_extents(&name, span, &n, &m)
                                 .related(place, format!("`{name}` takes its extent from where it stands alone")),
@@ -349,8 +376,10 @@ impl Checker<'_> {
     }
 
     /// Is there an error in this item, told here or elsewhere, from which others may follow?
-    fn tainted(&self) -> bool {
-        self.nodes.iter().any(|(_, n)| n.kind == Typed::Error || n.ty == Type::Error)
+    pub(super) fn tainted(&self) -> bool {
+        let unread = self.tree.exprs.iter().any(|(e, _)| self.is_hole(e));
+        let untyped = self.resolved.types.values().any(|t| *t == TypeRes::Error);
+        unread || untyped || self.nodes.iter().any(|(_, n)| n.kind == Typed::Error || n.ty.has_error())
     }
 
     fn unsolved_size(&mut self, p: &Poly) {
@@ -554,7 +583,7 @@ impl Checker<'_> {
 
     /// Puts solutions into all nodes and reports what stayed unknown.
     fn complete(&mut self) {
-        let clean = !self.has_errors();
+        let clean = !self.has_errors() && !self.tainted();
         let mut open: Vec<u32> = Vec::new();
         let mut open_sizes: Vec<Poly> = Vec::new();
         let ids: Vec<TId> = self.nodes.iter().map(|(id, _)| id).collect();

@@ -75,6 +75,8 @@ impl Checker<'_> {
                 let file = self.nth(args, 0, &Type::Str, "the file");
                 let ty = match hint {
                     Some(t) => t.clone(),
+                    // It may stand in what could not be read.
+                    None if !self.tree.unread.is_empty() => Type::Error,
                     None => {
                         self.report(
                             Diagnostic::new(Code::E0210, span, "the type of what is loaded must be written")
@@ -156,11 +158,14 @@ impl Checker<'_> {
             self.error(Code::E0203, at, format!("`reshape` wants an array, and this has type `{t}`"));
             return self.error_node(span);
         }
+        let unknown = t.has_error() || self.tainted() && sizes.iter().any(Poly::overflowed);
         let old = dims.iter().fold(Poly::constant(1), |p, n| p.mul(n));
         let new = sizes.iter().fold(Poly::constant(1), |p, n| p.mul(n));
         let ty = Type::array(sizes.into_iter(), elem.clone());
         let mut goals = Vec::new();
-        if let Err(super::super::unify::Mismatch::Size(a, b)) = self.metas.unify_size(&old, &new, &mut goals) {
+        if !unknown
+            && let Err(super::super::unify::Mismatch::Size(a, b)) = self.metas.unify_size(&old, &new, &mut goals)
+        {
             self.report(
                 Diagnostic::new(Code::E0300, span, "`reshape` keeps the number of elements")
                     .label(format!("there are `{a}`, and `{b}` are asked for")),

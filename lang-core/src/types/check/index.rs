@@ -30,15 +30,16 @@ impl Checker<'_> {
             return self.error_node(span);
         }
         let base = self.infer(base, None);
+        // What could not be read may have been a slice, which keeps its axis, or several.
+        if subscripts.iter().any(|s| matches!(s, Subscript::At(e) if self.is_hole(*e))) {
+            subscripts.iter().for_each(|s| self.infer_subscript(s));
+            return self.error_node(span);
+        }
         let ty = self.ty(base);
         let at = self.span(base);
         let Some((accesses, ty)) = self.subscripts(&ty, at, subscripts) else { return self.error_node(span) };
         let node = self.alloc(Typed::Index(base, Vec::new()), ty, span);
         let subs = self.accesses(node, None, accesses);
-        // What could not be read may have been a slice, which keeps its axis.
-        if subscripts.iter().any(|s| matches!(s, Subscript::At(e) if self.is_hole(*e))) {
-            return self.error_node(span);
-        }
         self.nodes[node].kind = Typed::Index(base, subs);
         node
     }

@@ -17,6 +17,7 @@ mod finish;
 mod form;
 mod index;
 mod item;
+mod meant;
 mod mismatch;
 mod ops;
 mod order;

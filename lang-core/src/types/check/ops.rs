@@ -512,7 +512,10 @@ impl Checker<'_> {
     pub(super) fn convert(&mut self, to: Scalar, e: TId, span: Span) -> TId {
         let t = self.metas.zonk(&self.nodes[e].ty);
         let (dims, elem) = t.peel();
-        let ty = Type::array(dims.into_iter().cloned(), Type::Scalar(to));
+        let ty = match &t {
+            Type::Error => Type::Error,
+            _ => Type::array(dims.into_iter().cloned(), Type::Scalar(to)),
+        };
         match elem {
             Type::Scalar(Scalar::Bool) => self.report(
                 Diagnostic::new(Code::E0209, span, "a truth value is no number")

@@ -269,8 +269,8 @@ fn documented(word: &str, called: Option<bool>) -> String {
     let docs: Vec<String> = meant
         .map(|d| match called {
             // The type above is that of the value here.
-            Some(true) => format!("`{}`\n\n{}", d.signature, d.doc),
-            _ => d.doc.clone(),
+            Some(true) => format!("`{}`\n\n{}", d.signature, d.meaning()),
+            _ => d.meaning(),
         })
         .collect();
     docs.join("\n\n")

@@ -74,7 +74,7 @@ pub(super) struct Whole {
     pub(super) span: Greatest,
 }
 
-pub(super) fn cost(ssa: &Ssa, callees: Callees<'_>) -> Cost {
+pub(super) fn cost(ssa: &Ssa, given: &[Pred], callees: Callees<'_>) -> Cost {
     let mut sizes: Vec<Poly> = Vec::new();
     let mut of = |p: &Poly| {
         if p.as_constant().is_none() && !sizes.contains(p) {
@@ -83,6 +83,7 @@ pub(super) fn cost(ssa: &Ssa, callees: Callees<'_>) -> Cost {
     };
     ssa.sizes.iter().for_each(|l| of(&Poly::atom(Atom::Local(*l, ssa.vars.name(*l)))));
     ssa.inputs.iter().flat_map(|i| &i.leaf.dims).filter(|n| !super::nest::has_data(n)).for_each(of);
+    sizes.extend(given.iter().filter_map(|p| if let Pred::Ge(p) = p { Some(p.clone()) } else { None }));
     let known = Context::new(&sizes);
     let mut walk = Walk { callees, symbols: Vec::new(), bounds: Vec::new(), outer: 0 };
     let shared = Shared::default();

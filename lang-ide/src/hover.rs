@@ -69,7 +69,7 @@ pub struct Table {
 
 impl Hover {
     /// That the derivatives of this name are not told, for this reason.
-    fn missing(&mut self, what: &str, why: Option<&str>) {
+    fn missing(&mut self, what: &str, why: Option<String>) {
         if let Some(why) = why {
             self.note(format!("the {what} not shown: {why}"));
         }

@@ -206,7 +206,7 @@ fn told(index: &Index, p: &Pred) -> Option<Told> {
 }
 
 /// What a predicate says where others hold.
-fn simplified(p: &Pred, context: &Context, table: &Table) -> Pred {
+pub(super) fn simplified(p: &Pred, context: &Context, table: &Table) -> Pred {
     let p = found(p, context, table);
     if context.implies(&p) { Pred::truth() } else { context.simplify(&p) }
 }

@@ -92,6 +92,8 @@ impl Writer<'_> {
                 let base = self.ex(e);
                 (format!("{}^{k}", closed(base, Level::Post)), Level::Power)
             }
+            // It holds wherever this is read, and no array in it tells a range.
+            Ex::Guard(p, inner) if !p.is_opaque() && self.context.implies(p) => self.ex(inner),
             Ex::Guard(p, inner) => {
                 let (p, _) = self.pred(p);
                 match &**inner {

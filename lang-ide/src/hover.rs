@@ -69,7 +69,7 @@ pub struct Table {
 
 impl Hover {
     /// That the derivatives of this name are not told, for this reason.
-    fn missing(&mut self, what: &str, why: Option<&str>) {
+    fn missing(&mut self, what: &str, why: Option<String>) {
         if let Some(why) = why {
             self.note(format!("the {what} not shown: {why}"));
         }
@@ -269,8 +269,8 @@ fn documented(word: &str, called: Option<bool>) -> String {
     let docs: Vec<String> = meant
         .map(|d| match called {
             // The type above is that of the value here.
-            Some(true) => format!("`{}`\n\n{}", d.signature, d.doc),
-            _ => d.doc.clone(),
+            Some(true) => format!("`{}`\n\n{}", d.signature, d.meaning()),
+            _ => d.meaning(),
         })
         .collect();
     docs.join("\n\n")
@@ -335,7 +335,7 @@ fn expression(session: &Session, item: &ItemRef, body: &Body, node: TId, depth: 
                 }
                 let what = format!("{COTANGENT}{part}");
                 let mut rows: Vec<(String, String)> =
-                    all.into_iter().map(|t| (what.clone(), in_a_cell(t.value))).collect();
+                    all.into_iter().map(|t| (what.clone(), in_a_cell(as_formula(&t.value)))).collect();
                 if rows.is_empty() {
                     rows.push((what, "0".to_owned()));
                 }
@@ -351,7 +351,7 @@ fn expression(session: &Session, item: &ItemRef, body: &Body, node: TId, depth: 
             Ok(Entries { lets, all, part, hidden, .. }) => {
                 told.hides(&hidden);
                 let part = if part.is_empty() { part } else { format!("·{part}") };
-                let rows = all.into_iter().map(|t| (format!("∂{part}/∂{}", t.of), in_a_cell(t.value)));
+                let rows = all.into_iter().map(|t| (format!("∂{part}/∂{}", t.of), in_a_cell(as_formula(&t.value))));
                 told.add(rows.collect(), lets);
             }
             Err(why) => told.missing("partial derivatives are", why.phrase()),
@@ -425,6 +425,21 @@ fn is_itself(all: &[Told], code: &str) -> bool {
 
 /// A longer text does not stand in a cell.
 const LONGEST_CELL: usize = 240;
+
+/// The factor of a bracket that stands alone: a program needs one.
+const ONE: &str = "] * 1.0";
+
+/// A derivative as a formula: a bracket alone is a number.
+fn as_formula(text: &str) -> String {
+    let (mut out, mut rest) = (String::new(), text);
+    while let Some((before, after)) = rest.split_once(ONE) {
+        out += before;
+        let alone = after.is_empty() || [")", " + ", " - ", " else "].iter().any(|next| after.starts_with(next));
+        out += if alone { "]" } else { ONE };
+        rest = after;
+    }
+    out + rest
+}
 
 /// A longer text is cut where a space is.
 fn in_a_cell(text: String) -> String {

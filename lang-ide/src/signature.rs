@@ -75,7 +75,7 @@ pub fn signature_help(session: &Session, module: &str, at: u32) -> Vec<Signature
             // What is used with brackets; a binder is not.
             let described = words::describe(&word).into_iter().filter(|d| d.signature.contains('('));
             let plain = described.filter(|d| !matches!(d.kind, "keyword" | "binder"));
-            plain.map(|d| help(d.signature.trim_start_matches("def ").to_owned(), d.doc)).collect()
+            plain.map(|d| help(d.signature.trim_start_matches("def ").to_owned(), d.meaning())).collect()
         }
         Called::Value(name, ty) => vec![help(format!("{name}{ty}"), String::new())],
         Called::Derived(derivative, of, def) => {

@@ -94,7 +94,7 @@ impl Subject {
             Self::Word(word) => {
                 let all = words::describe(word);
                 let first = all.first()?;
-                let docs: Vec<&str> = all.iter().map(|d| d.doc.as_str()).collect();
+                let docs: Vec<String> = all.iter().map(words::Described::meaning).collect();
                 let signatures: Vec<&str> = all.iter().map(|d| d.signature.as_str()).collect();
                 let partials = first.partials.iter().map(|(by, partial)| format!("\n\n∂/∂{by}: `{partial}`"));
                 Some(Said { signature: signatures.join("\n"), docs: docs.join("\n\n") + &partials.collect::<String>() })

@@ -451,6 +451,31 @@ do print(total(f(x, 2)))
     "#]].assert_eq(&out);
 }
 
+/// One evaluation has an index that is in its range; all together have no more work than as many of them.
+#[test]
+fn work_of_a_part_of_a_choice() {
+    let text = "\
+def loss(w: [d]f64, x: [n, d]f64, y: [n]bool) -> f64 =
+  sum i: if y[i] then exp(-(sum l: w[l] * x[i, l])) else x[i, 0]^2
+";
+    let session = session(text);
+    let mut out = String::new();
+    for what in ["exp(", "sum l", "x[i, 0]^"] {
+        let at = u32::try_from(text.find(what).unwrap() + what.find('^').unwrap_or(0)).unwrap();
+        let told = hover(&session, "a.iv", at, Depth::Full).unwrap();
+        let rows = told.rows.iter().filter(|(row, _)| row.starts_with("work"));
+        out += &rows.map(|(row, text)| format!("{what}: {row} {text}\n")).collect::<String>();
+    }
+    expect![[r#"
+        exp(: work 2·d, in all ≤ 2·d·n + n
+        exp(: work in the adjoint ≤ 5·d·n + 2·n
+        sum l: work 2·d − 1, in all ≤ 2·d·n
+        sum l: work in the adjoint ≤ 5·d·n
+        x[i, 0]^: work 1, in all ≤ n
+        x[i, 0]^: work in the adjoint ≤ 2·n
+    "#]].assert_eq(&out);
+}
+
 #[test]
 fn examples_are_run() {
     let text = "\

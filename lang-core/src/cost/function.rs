@@ -74,7 +74,7 @@ pub(super) struct Whole {
     pub(super) span: Greatest,
 }
 
-pub(super) fn cost(ssa: &Ssa, callees: Callees<'_>) -> Cost {
+pub(super) fn cost(ssa: &Ssa, given: &[Pred], callees: Callees<'_>) -> Cost {
     let mut sizes: Vec<Poly> = Vec::new();
     let mut of = |p: &Poly| {
         if p.as_constant().is_none() && !sizes.contains(p) {
@@ -83,7 +83,8 @@ pub(super) fn cost(ssa: &Ssa, callees: Callees<'_>) -> Cost {
     };
     ssa.sizes.iter().for_each(|l| of(&Poly::atom(Atom::Local(*l, ssa.vars.name(*l)))));
     ssa.inputs.iter().flat_map(|i| &i.leaf.dims).filter(|n| !super::nest::has_data(n)).for_each(of);
-    let known = Context::new(&sizes);
+    let mut known = Context::new(&sizes);
+    given.iter().for_each(|p| known.assume(p));
     let mut walk = Walk { callees, symbols: Vec::new(), bounds: Vec::new(), outer: 0 };
     let shared = Shared::default();
     let mut scope = Scope {
@@ -469,8 +470,7 @@ impl Walk<'_> {
         {
             return of;
         }
-        let class = if let Kind::Terms(_) = kind { Kind::Terms(0) } else { kind };
-        let key = (class, nests.iter().map(|n| n.form()).collect());
+        let key = key(kind, nests);
         if let Some(known) = scope.met.borrow().get(&key) {
             return known.clone().into();
         }
@@ -486,24 +486,19 @@ impl Walk<'_> {
 
     fn terms(&mut self, scope: &Scope<'_>, k: u32, nest: &Nest<'_>) -> Formula {
         let own = nest.terms();
-        // Those for which a part of the predicate holds, and those for which it does not, are all.
-        let met = |form: Form| scope.met.borrow().get(&(Kind::Terms(0), vec![form])).cloned().map(Formula::from);
-        let others = if own.is_err() { nest.others() } else { Vec::new() };
-        let other = others.into_iter().find_map(|(form, without)| {
-            let part = met(form)?;
-            let all = without.terms().ok().or_else(|| met(without.form()));
-            Some(minus(&all?, &part))
-        });
-        if let Some(other) = other {
-            return other;
-        }
-        self.told(scope, Kind::Terms(k), &[nest], own, || nest.most())
+        let other = if own.is_err() { rest(scope, Kind::Terms(0), nest, Nest::terms) } else { None };
+        other.unwrap_or_else(|| self.told(scope, Kind::Terms(k), &[nest], own, || nest.most()))
     }
 
     /// How many elements have one of these terms.
     fn present(&mut self, scope: &Scope<'_>, nest: &Nest<'_>, terms: &Formula) -> Formula {
+        let own = nest.present();
+        let other = if own.is_err() { rest(scope, Kind::Present, nest, Nest::present) } else { None };
+        if let Some(other) = other {
+            return other;
+        }
         let count = self.symbols.len();
-        let present = self.told(scope, Kind::Present, &[nest], nest.present(), || nest.most_present());
+        let present = self.told(scope, Kind::Present, &[nest], own, || nest.most_present());
         if self.symbols.len() > count {
             self.bounds.push(minus(terms, &present));
         }
@@ -606,6 +601,32 @@ impl Walk<'_> {
             _ => None,
         }
     }
+}
+
+/// What is counted of nests, by which equal counts are one.
+fn key(kind: Kind, nests: &[&Nest<'_>]) -> (Kind, Vec<Form>) {
+    let class = match kind {
+        Kind::Terms(_) => Kind::Terms(0),
+        // Without bound indices an element has one term.
+        Kind::Present if nests.iter().all(|n| n.is_free()) => Kind::Terms(0),
+        other => other,
+    };
+    (class, nests.iter().map(|n| n.form()).collect())
+}
+
+/// What is counted of a nest, where it was counted where a part of the predicate does not hold: both together are all.
+fn rest<'n>(
+    scope: &Scope<'_>,
+    kind: Kind,
+    nest: &Nest<'n>,
+    count: fn(&Nest<'n>) -> Result<Formula, Uncounted>,
+) -> Option<Formula> {
+    let met = |nest: &Nest<'_>| scope.met.borrow().get(&key(kind, &[nest])).cloned().map(Formula::from);
+    nest.others(kind == Kind::Present).into_iter().find_map(|(other, without)| {
+        let part = met(&other)?;
+        let all = count(&without).ok().or_else(|| met(&without));
+        Some(minus(&all?, &part))
+    })
 }
 
 /// Do no two of these hold at once?

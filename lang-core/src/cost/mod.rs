@@ -90,7 +90,13 @@ pub type Callable = (Arc<Ssa>, Arc<Cost>);
 /// The cost of a function. A callee without one counts as a symbol.
 #[must_use]
 pub fn cost(ssa: &Ssa, callees: Callees<'_>) -> Cost {
-    function::cost(ssa, callees)
+    cost_where(ssa, &[], callees)
+}
+
+/// The cost of a function where this holds of its sizes and integer parameters.
+#[must_use]
+pub fn cost_where(ssa: &Ssa, given: &[Pred], callees: Callees<'_>) -> Cost {
+    function::cost(ssa, given, callees)
 }
 
 impl Cost {

@@ -90,20 +90,29 @@ impl<'s> Nest<'s> {
         self.given.count(&indices, &pred)
     }
 
+    /// Are all its indices free?
+    pub(super) fn is_free(&self) -> bool {
+        self.free >= self.indices.len()
+    }
+
     /// For each part of the predicate that only data tell, the nest where it does not hold, and that without it.
-    pub(super) fn others(&self) -> Vec<(Form, Nest<'s>)> {
+    /// `free`: only of parts that free indices tell.
+    pub(super) fn others(&self, free: bool) -> Vec<(Nest<'s>, Nest<'s>)> {
         let of = |k: usize| {
             let parts = self.asked.iter().enumerate();
             let without: Vec<(Pred, Pred)> = parts.filter(|(j, _)| *j != k).map(|(_, both)| both.clone()).collect();
             let (part, put) = self.asked.get(k)?;
+            if free && self.indices.iter().skip(self.free).any(|i| part.mentions(&i.atom())) {
+                return None;
+            }
             // What reads outside neither holds nor does not.
             let rest: Vec<Pred> = without.iter().map(|(_, p)| p.clone()).collect();
             if !self.safe(&self.indices, &rest, put) {
                 return None;
             }
-            let without = Self::new(self.dims.clone(), self.indices.clone(), self.free, without, self.given.clone());
-            let (dims, free, rest) = without.form();
-            Some(((dims, free, rest.and(&part.negated())), without))
+            let nest = |asked| Self::new(self.dims.clone(), self.indices.clone(), self.free, asked, self.given.clone());
+            let opposite = [(part.negated(), put.negated())];
+            Some((nest(without.iter().cloned().chain(opposite).collect()), nest(without)))
         };
         let opaque = (0..self.asked.len()).filter(|k| self.asked.get(*k).is_some_and(|(p, _)| p.is_opaque()));
         opaque.filter_map(of).collect()

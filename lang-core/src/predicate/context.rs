@@ -73,6 +73,12 @@ impl Context {
         }
     }
 
+    /// What was assumed and is no comparison that facts have.
+    #[must_use]
+    pub fn opaque(&self) -> &[Pred] {
+        &self.opaque
+    }
+
     /// Does it follow? `false` if it does not, or that is not found out.
     #[must_use]
     pub fn implies(&self, p: &Pred) -> bool {

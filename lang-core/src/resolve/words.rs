@@ -20,6 +20,21 @@ pub struct Described {
     pub partials: Vec<(&'static str, &'static str)>,
 }
 
+impl Described {
+    /// What it means, to be read below how it is used: without that at its begin.
+    #[must_use]
+    pub fn meaning(&self) -> String {
+        let Some(rest) = self.doc.strip_prefix(&self.signature) else { return self.doc.clone() };
+        match rest.strip_prefix(": ") {
+            Some(rest) => {
+                let mut letters = rest.chars();
+                letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect()
+            }
+            None => format!("It{rest}"),
+        }
+    }
+}
+
 /// Every word once. What is no word of the language has a name in none of these.
 pub fn all() -> impl Iterator<Item = &'static str> {
     let once = Word::ALL.iter().map(|w| w.text()).chain(own());
@@ -184,5 +199,16 @@ mod tests {
         assert_eq!(signatures("jvp"), ["jvp(f)((a, b), (da, db))"]);
         assert_eq!(signatures("max"), ["max i < n: e, max i < n if p: e", "def max(x: a, y: a) -> a where a: num"]);
         assert_eq!(signatures("for"), ["for i < n: e"]);
+    }
+
+    #[test]
+    fn meanings_do_not_say_again_how_a_word_is_used() {
+        let meanings = |word: &str| describe(word).iter().map(Described::meaning).collect::<Vec<_>>();
+        assert_eq!(meanings("vjp"), ["The cotangents of the arguments."]);
+        assert_eq!(meanings("stop"), ["It is e, a constant to every derivative."]);
+        assert_eq!(meanings("any"), [describe("any")[0].doc.as_str()]);
+        for described in all().flat_map(describe) {
+            assert!(!described.meaning().starts_with(&described.signature), "{described:?}");
+        }
     }
 }

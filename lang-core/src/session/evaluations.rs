@@ -46,7 +46,7 @@ impl Session {
 #[salsa::tracked]
 pub(super) fn evaluations<'db>(db: &'db dyn Database, of: Inner<'db>) -> Option<Arc<Evaluations>> {
     let inside = Inside::of(db, of.def(db), of.node(db), None)?;
-    let (ssa, cost) = inside.within.cost(&inside.callee)?;
+    let (ssa, cost) = inside.cost()?;
     let Evaluated { again, called, condition } = inside.evaluated;
     let all = |ssa: &Ssa, cost: &Cost| {
         let mut known = cost.positive();
@@ -70,7 +70,7 @@ impl Inside<'_> {
         let mut adjoint = (*self.within.ssa(&Arc::new(derived))?).clone();
         adjoint.outputs.drain(..ssa.outputs.len().min(adjoint.outputs.len()));
         let _ = dead::remove(&mut adjoint);
-        let cost = self.within.cost_of(&adjoint);
+        let cost = self.within.cost_where(&adjoint, &self.known(&adjoint, &[]));
         Some((adjoint, cost))
     }
 

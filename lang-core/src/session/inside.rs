@@ -24,6 +24,7 @@ use crate::cost::Cost;
 use crate::ir::core::Callee;
 use crate::ir::ssa::Ssa;
 use crate::norm::Bodies;
+use crate::pipeline::Callees as _;
 use crate::predicate::{Atom, LocalId, Poly, Pred};
 use crate::source::{Entries, Entry, Outside, Seen, Told, Unshown, Whose, entries};
 use crate::syntax::split::ItemKind;
@@ -103,7 +104,7 @@ fn real_parts<'db>(
 #[salsa::tracked]
 pub(super) fn cost_inside<'db>(db: &'db dyn Database, of: Inner<'db>) -> Option<Arc<Cost>> {
     let inside = Inside::of(db, of.def(db), of.node(db), None)?;
-    Some(inside.within.cost(&inside.callee)?.1)
+    Some(inside.cost()?.1)
 }
 
 /// The partial derivatives of a part.
@@ -364,6 +365,13 @@ impl<'db> Inside<'db> {
         told.part = self.leaf.text(&at);
         told.hidden = self.hidden.iter().filter(|(own, _)| told.mention(own)).cloned().collect();
         Ok(told)
+    }
+
+    /// What it is made of, and what it costs where its indices are in their ranges.
+    pub(super) fn cost(&self) -> Option<(Arc<Ssa>, Arc<Cost>)> {
+        let ssa = self.within.ssa(&self.callee)?;
+        let cost = self.within.cost_where(&ssa, &self.known(&ssa, &[]));
+        Some((ssa, cost))
     }
 
     /// What holds of the indices, which are parameters, or the first of these.

@@ -14,6 +14,7 @@ use crate::ir::core::{Callee, Outside};
 use crate::ir::ssa::Ssa;
 use crate::norm::{Bodies, Hits};
 use crate::pipeline::{self, Callees, InCore, InStages};
+use crate::predicate::Pred;
 use crate::types::env::Env as _;
 use crate::types::info::TypeInfo;
 use crate::types::tree::Body;
@@ -49,9 +50,9 @@ impl<'db> Within<'db> {
         self.cost_within(callee, DEEPEST)
     }
 
-    /// What a part of what it is made of costs.
-    pub(super) fn cost_of(&self, ssa: &Ssa) -> Arc<Cost> {
-        Arc::new(cost::cost(ssa, &|c| self.cost_within(c, DEEPEST)))
+    /// What a function made of it costs where this holds.
+    pub(super) fn cost_where(&self, ssa: &Ssa, given: &[Pred]) -> Arc<Cost> {
+        Arc::new(cost::cost_where(ssa, given, &|c| self.cost_within(c, DEEPEST)))
     }
 
     fn cost_within(&self, callee: &Arc<Callee>, deep: u32) -> Option<(Arc<Ssa>, Arc<Cost>)> {

@@ -140,13 +140,17 @@ impl Writer<'_> {
             if cond.is_true() {
                 continue;
             }
-            let text = if indices.is_empty() {
-                self.pred(&cond).0
+            let (head, text) = if indices.is_empty() {
+                (String::new(), self.pred(&cond).0)
             } else {
                 let (head, body) = self.bound_by("all", &indices, &mut |this| this.pred(&cond).0);
-                format!("{head}: {body}")
+                (format!("{head}: "), body)
             };
-            texts.push(format!("let _ = assert({text}, \"{what}\")"));
+            // What goes without saying is not asked.
+            if text == "true" {
+                continue;
+            }
+            texts.push(format!("let _ = assert({head}{text}, \"{what}\")"));
         }
         texts
     }

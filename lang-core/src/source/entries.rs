@@ -17,9 +17,9 @@ use super::writer::{Writer, writer};
 use super::{Outside, Shelf, Which, derived};
 use crate::ad::real_outputs;
 use crate::base::{Name, Span};
-use crate::ir::core::{Callee, Constant, Derivation, Outside as NoCore, Reason};
-use crate::ir::flat::Source;
-use crate::ir::ssa::{Rhs, Ssa, Var};
+use crate::ir::core::{Callee, Constant, CoreType, Derivation, Outside as NoCore, Reason};
+use crate::ir::flat::{Input, Source};
+use crate::ir::ssa::{Rhs, Ssa, Stmt, Var};
 use crate::norm::Bodies;
 use crate::pipeline::Callees;
 use crate::predicate::{Index, Poly, Pred};
@@ -92,6 +92,8 @@ pub enum Unshown {
     Core(Box<NoCore>),
     /// They have no text.
     Text(Outside),
+    /// They read what has this name, which a loop or an update makes.
+    Made(Name),
     /// It has many parts.
     Several,
     /// Nothing real goes in, or none comes out.
@@ -101,13 +103,14 @@ pub enum Unshown {
 impl Unshown {
     /// As a noun phrase; where there is nothing to be told, none.
     #[must_use]
-    pub fn phrase(&self) -> Option<&'static str> {
-        match self {
-            Self::Core(why) => Some(why.what.phrase()),
-            Self::Text(why) => Some(why.phrase()),
-            Self::Several => Some("it has many parts, each with its own"),
-            Self::Constant => None,
-        }
+    pub fn phrase(&self) -> Option<String> {
+        Some(match self {
+            Self::Core(why) => why.what.phrase().to_owned(),
+            Self::Text(why) => why.phrase().to_owned(),
+            Self::Made(name) => format!("they read `{name}`, which a loop or an update makes"),
+            Self::Several => "it has many parts, each with its own".to_owned(),
+            Self::Constant => return None,
+        })
     }
 }
 
@@ -156,7 +159,7 @@ pub fn entries(
     let ssa = Arc::new(ssa);
     let (def, which, shelf) = (&callee.def, Which::Adjoint, &Shelf::default());
     let asked = Asked { module, bodies, names, shelf, def, text: "", which, stages: &stages, derived: &ssa };
-    Ok(crate::interp::guarded(|| told(&asked, entry, seen, known))?)
+    crate::interp::guarded(|| told(&asked, entry, seen, known))
 }
 
 /// The adjoint with 1 for its cotangent, or with 0 for what it is taken by.
@@ -192,27 +195,29 @@ fn at_point(module: &dyn Callees, callee: &Arc<Callee>, entry: &Entry) -> Result
     Ok(Some(ssa))
 }
 
-fn told(asked: &Asked<'_>, entry: &Entry, seen: Vec<Seen>, known: Known<'_>) -> Result<Entries, Outside> {
-    let head = head(asked, entry);
+fn told(asked: &Asked<'_>, entry: &Entry, seen: Vec<Seen>, known: Known<'_>) -> Result<Entries, Unshown> {
+    let mut head = head(asked, entry);
     let mut wanted = (**asked.derived).clone();
     wanted.outputs = asked.outputs(&head)?;
     let parts = wanted.outputs.len();
     let _ = crate::norm::dead::remove(&mut wanted);
+    as_given(&mut wanted, &mut head, &seen);
+    let named = |name: &Name| asked.bodies.body(asked.def).is_some_and(|b| b.locals.iter().any(|l| l.name == *name));
     // A loop is no row of a table.
-    for stmt in &wanted.stmts {
-        match &stmt.rhs {
-            Rhs::Loop(..) | Rhs::Update { .. } => return Err(Outside::Loop),
-            Rhs::Order(_) => return Err(Outside::Order),
-            _ => {}
-        }
+    let made = wanted.stmts.iter().filter(|s| matches!(s.rhs, Rhs::Loop(..) | Rhs::Update { .. }));
+    if let Some(stmt) = made.clone().find(|s| s.name.as_ref().is_some_and(named)).or_else(|| made.clone().next()) {
+        return Err(stmt.name.clone().filter(named).map_or(Outside::Loop.into(), Unshown::Made));
+    }
+    if wanted.stmts.iter().any(|s| matches!(s.rhs, Rhs::Order(_))) {
+        return Err(Outside::Order.into());
     }
     let given = asked.bodies.body(asked.def).map(|body| Given::in_body(&body)).unwrap_or_default();
     let plain = lines(&wanted, &mut Table::default())?;
     let all = cases(asked, &head, &wanted, &plain, &given, MOST);
-    let [case] = all.as_slice() else { return Err(Outside::SumType) };
+    let [case] = all.as_slice() else { return Err(Outside::SumType.into()) };
     let facts = if *entry == Entry::Partials { known(&wanted, &[]) } else { Vec::new() };
     let Some((mut writer, ssa, live)) = writer(asked, &head, &wanted, parts, case, &given, &facts)? else {
-        return Err(Outside::SumType);
+        return Err(Outside::SumType.into());
     };
     seen.iter().for_each(|seen| writer.taken.take(&seen.name));
     writer.reader = Some(Reader { seen, of_one: *entry == Entry::Partials });
@@ -221,7 +226,7 @@ fn told(asked: &Asked<'_>, entry: &Entry, seen: Vec<Seen>, known: Known<'_>) -> 
     lets = once(lets, &mut all);
     lets = mentioned(&lets, all.iter().flat_map(|told| [told.of.as_str(), &told.value]));
     if let Some(why) = writer.wrong {
-        return Err(why);
+        return Err(why.into());
     }
     let seen = |name: &String| writer.reader.iter().flat_map(|r| &r.seen).any(|seen| seen.name == **name);
     let texts = lets.iter().chain(all.iter().flat_map(|told| [&told.of, &told.value]));
@@ -239,6 +244,25 @@ fn told(asked: &Asked<'_>, entry: &Entry, seen: Vec<Seen>, known: Known<'_>) -> 
     };
     let cotangent = cotangent.filter(has).map(|name| (name, whose));
     Ok(Entries { lets, all, part: String::new(), cotangent, hidden: Vec::new() })
+}
+
+/// What a loop, an update or an order makes and the reader sees by its name is as if it were given.
+fn as_given(ssa: &mut Ssa, head: &mut Head, seen: &[Seen]) {
+    let is_seen = |s: &Stmt| seen.iter().any(|seen| Some(&seen.name) == s.name.as_ref() && seen.rank == s.dims.len());
+    let once = |s: &Stmt| ssa.stmts.iter().filter(|other| other.name == s.name).count() == 1;
+    let is_made = |s: &Stmt| matches!(s.rhs, Rhs::Loop(..) | Rhs::Update { .. } | Rhs::Order(_));
+    let found = (0..ssa.stmts.len()).filter(|k| ssa.stmts.get(*k).is_some_and(|s| is_made(s) && is_seen(s) && once(s)));
+    for k in found.collect::<Vec<_>>() {
+        let Some(Stmt { name: Some(name), scalar: Some(scalar), dims, .. }) = ssa.stmts.get(k).cloned() else { continue };
+        let (Ok(param), Ok(input)) = (u32::try_from(head.own.len()), u32::try_from(ssa.inputs.len())) else { continue };
+        let ty = CoreType::Scalar(scalar).array(dims.iter().cloned());
+        let Some(leaf) = ty.leaves().into_iter().next() else { continue };
+        let local = Var(u32::try_from(k).unwrap_or(u32::MAX)).local();
+        ssa.inputs.push(Input { local, source: Source::Param(param), leaf });
+        head.own.push(Param { base: Base { name, ty }, written: String::new() });
+        ssa.stmts.iter_mut().skip(k).take(1).for_each(|s| s.rhs = Rhs::Input(input));
+    }
+    let _ = crate::norm::dead::remove(ssa);
 }
 
 /// The parameters, and what is told of them.

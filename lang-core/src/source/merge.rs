@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::read::{Is, Line};
-use super::rules::{clean, inside, under};
+use super::read::{Call, Is, Line};
+use super::rules::{clean, inside, simplified, under};
 use super::table::Table;
 use super::tree::Ex;
 use crate::ir::core::Callee;
@@ -121,6 +121,14 @@ impl Merging<'_> {
     fn clean_all(&mut self) {
         for v in self.live() {
             self.replace(v, &|_| None);
+            let Some(line) = self.line(v).cloned() else { continue };
+            let Is::Call(call, part) = &line.is else { continue };
+            let mut around = self.fresh.ranges(line.home(self.fresh));
+            around.extend(call.batch.iter().cloned());
+            let (context, fresh) = (&mut self.context, &*self.fresh);
+            let pred = inside(&around, context, |context| simplified(&call.pred, context, fresh));
+            let is = Is::Call(Call { pred, ..call.clone() }, *part);
+            self.lines.get_mut(v.0 as usize).into_iter().for_each(|slot| slot.is = is.clone());
         }
     }
 

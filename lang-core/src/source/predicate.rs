@@ -1,12 +1,16 @@
 //! Predicates as a reader would write them: two bounds of one expression are a chain, `0 <= i - j < m`, and
 //! bounds of a sum's index are its range where they lie in it.
 
+use super::rules::is_one;
 use super::tree::Ex;
 use super::writer::{Level, Writer};
 use crate::ir::core::{Constant, Operation};
 use crate::ir::ssa::Var;
 use crate::predicate::{Atom, Context, Index, LocalId, Poly, Pred};
 use crate::syntax::ops::BinOp;
+
+/// What is said side by side, each with how tightly it holds together.
+type Parts = Vec<(String, Level)>;
 
 /// The first number of what is only a name for something written.
 const WRITTEN: u32 = 1 << 30;
@@ -17,33 +21,7 @@ impl Writer<'_> {
         match p {
             Pred::And(items) if items.is_empty() => ("true".to_owned(), Level::Post),
             Pred::Or(items) if items.is_empty() => ("false".to_owned(), Level::Post),
-            Pred::And(items) => {
-                let mut parts = Vec::new();
-                // Bounds before what is asked where they hold.
-                let mut rest: Vec<&Pred> = items.iter().filter(|p| !self.goes_without(p, items)).collect();
-                rest.sort_by_key(|p| if reads_deep(p) { 2 } else { u8::from(p.is_opaque()) });
-                while !rest.is_empty() {
-                    let first = rest.remove(0);
-                    let numbers = |this: &mut Self, q: &Pred| this.unless_number(&first.negated(), &q.negated());
-                    if let Some(k) = (0..rest.len()).find(|k| rest.get(*k).is_some_and(|q| numbers(self, q).is_some()))
-                        && let Some((compared, _)) = numbers(self, rest.remove(k))
-                    {
-                        parts.push((compared, Level::Compare));
-                        continue;
-                    }
-                    let other = rest.iter().position(|q| chained(first, q, &|p| self.has_index(p)).is_some());
-                    let part = match other.map(|k| rest.remove(k)) {
-                        Some(second) => self.chain(first, second),
-                        None => self.truth(first, items),
-                    };
-                    parts.push(part);
-                }
-                match parts.len() {
-                    0 => ("true".to_owned(), Level::Post),
-                    1 => parts.pop().unwrap_or_default(),
-                    _ => (join(parts, " && ", Level::Not), Level::And),
-                }
-            }
+            Pred::And(items) => all_of(self.conjuncts(items)),
             Pred::Or(items) => {
                 if let [a, b] = &**items
                     && let Some((_, text)) = self.unless_number(a, b)
@@ -51,8 +29,21 @@ impl Writer<'_> {
                     return (text, Level::Not);
                 }
                 let known: Vec<Pred> = items.iter().map(Pred::negated).collect();
-                let parts: Vec<(String, Level)> = items.iter().map(|p| self.truth(p, &known)).collect();
-                (join(parts, " || ", Level::And), Level::Or)
+                let mut parts: Vec<Parts> = Vec::new();
+                for p in items.iter() {
+                    let part = if let Pred::And(all) = p { self.conjuncts(all) } else { vec![self.truth(p, &known)] };
+                    // `a || a && b` is `a`.
+                    let says = |more: &Parts, less: &Parts| less.iter().all(|part| more.contains(part));
+                    if !parts.iter().any(|other| says(&part, other)) {
+                        parts.retain(|other| !says(other, &part));
+                        parts.push(part);
+                    }
+                }
+                let mut parts: Parts = parts.into_iter().map(all_of).collect();
+                match parts.len() {
+                    1 => parts.pop().unwrap_or_default(),
+                    _ => (join(parts, " || ", Level::And), Level::Or),
+                }
             }
             Pred::Ge(q) | Pred::Eq(q) | Pred::Ne(q) => {
                 let q = self.in_names(q);
@@ -96,10 +87,37 @@ impl Writer<'_> {
         }
     }
 
+    /// What has to hold together, in order, and each once.
+    fn conjuncts(&mut self, items: &[Pred]) -> Parts {
+        let mut parts = Vec::new();
+        // Bounds before what is asked where they hold.
+        let mut rest: Vec<&Pred> = items.iter().filter(|p| !self.goes_without(p, items)).collect();
+        rest.sort_by_key(|p| if reads_deep(p) { 2 } else { u8::from(p.is_opaque()) });
+        while !rest.is_empty() {
+            let first = rest.remove(0);
+            let numbers = |this: &mut Self, q: &Pred| this.unless_number(&first.negated(), &q.negated());
+            if let Some(k) = (0..rest.len()).find(|k| rest.get(*k).is_some_and(|q| numbers(self, q).is_some()))
+                && let Some((compared, _)) = numbers(self, rest.remove(k))
+            {
+                parts.push((compared, Level::Compare));
+                continue;
+            }
+            let other = rest.iter().position(|q| chained(first, q, &|p| self.has_index(p)).is_some());
+            let part = match other.map(|k| rest.remove(k)) {
+                Some(second) => self.chain(first, second),
+                None => self.truth(first, items),
+            };
+            if !parts.contains(&part) {
+                parts.push(part);
+            }
+        }
+        parts
+    }
+
     /// Does it go without saying where these hold: a constant, or that there is what one of them says there is?
     fn goes_without(&mut self, p: &Pred, known: &[Pred]) -> bool {
         if let Pred::Any(index, body, true) = p {
-            return self.is_one(index, body, known);
+            return is_one(index, body, known, &|p| self.context.implies(p));
         }
         let Pred::Is(of, _, at, holds) = p else { return false };
         let constant = |e: &Ex| matches!(e, Ex::Constant(Constant::Bool(b)) if b == holds);
@@ -107,27 +125,6 @@ impl Writer<'_> {
             Some(Ex::Guard(q, e)) => constant(&e) && q.conjuncts().iter().all(|q| known.contains(q)),
             said => said.is_some_and(|e| constant(&e)),
         }
-    }
-
-    /// Do these say of some index that the predicate holds?
-    fn is_one(&self, index: &Index, body: &Pred, known: &[Pred]) -> bool {
-        let holds = |p: &Pred| known.contains(p) || self.context.implies(p);
-        let mut places = Vec::new();
-        for asked in body.conjuncts() {
-            let Pred::Is(of, _, at, truth) = asked else { continue };
-            for told in known {
-                let Pred::Is(other, _, there, same) = told else { continue };
-                if of == other && truth == same {
-                    let here = at.iter().zip(there.iter()).filter(|(p, _)| **p == index.value());
-                    places.extend(here.map(|(_, place)| place));
-                }
-            }
-        }
-        places.into_iter().any(|place| {
-            let put = |a: &Atom| (*a == index.atom()).then(|| place.clone());
-            let all = [Pred::inside(place, &index.extent), body.substitute(&put)];
-            all.iter().flat_map(Pred::conjuncts).all(holds)
-        })
     }
 
     /// A predicate where others hold: what is asked only where they do is asked without saying so.
@@ -319,6 +316,16 @@ fn bound(p: &Poly) -> String {
 fn chained(a: &Pred, b: &Pred, has_index: &dyn Fn(&Poly) -> bool) -> Option<(Poly, Poly, Poly)> {
     let (Pred::Ge(p), Pred::Ge(q)) = (a, b) else { return None };
     let width = p.add(q);
+    if !has_index(p) && !has_index(q) {
+        // One number, from where that is a constant.
+        let alone = |low: &Poly, high: &Poly| {
+            let from = low.constant_part().checked_neg()?;
+            let e = low.plus(from);
+            let (by, to) = high.linear_in(e.as_atom()?)?;
+            (by == -1 && !to.mentions(e.as_atom()?)).then(|| (Poly::constant(from), e.clone(), to))
+        };
+        return alone(p, q).or_else(|| alone(q, p));
+    }
     if has_index(&width) || !has_index(p) {
         return None;
     }
@@ -349,6 +356,15 @@ fn chained(a: &Pred, b: &Pred, has_index: &dyn Fn(&Poly) -> bool) -> Option<(Pol
 fn leads(p: &Poly, has_index: &dyn Fn(&Poly) -> bool) -> bool {
     let first = p.terms().iter().find(|(m, c)| has_index(&Poly::term(m.clone(), *c)));
     first.is_none_or(|t| t.1 > 0)
+}
+
+/// All of these.
+fn all_of(mut parts: Parts) -> (String, Level) {
+    match parts.len() {
+        0 => ("true".to_owned(), Level::Post),
+        1 => parts.pop().unwrap_or_default(),
+        _ => (join(parts, " && ", Level::Not), Level::And),
+    }
 }
 
 /// Parts between which something stands; what binds less is in parentheses.

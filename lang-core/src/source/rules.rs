@@ -21,7 +21,7 @@ pub(super) fn clean(e: &Ex, context: &mut Context, fresh: &mut Table) -> Ex {
 fn clean_node(e: &Ex, context: &mut Context, fresh: &mut Table) -> Ex {
     match e {
         Ex::Guard(p, inner) => {
-            let p = simplified(p, context);
+            let p = simplified(p, context, fresh);
             if p.is_false() {
                 return inner.zero_like();
             }
@@ -30,7 +30,7 @@ fn clean_node(e: &Ex, context: &mut Context, fresh: &mut Table) -> Ex {
             Ex::guard(Pred::all(said.cloned()), inner)
         }
         Ex::Choice(p, a, b) => {
-            let p = simplified(p, context);
+            let p = simplified(p, context, fresh);
             let a = under(&p, context, |context| clean(a, context, fresh));
             let b = under(&p.negated(), context, |context| clean(b, context, fresh));
             match (a, b) {
@@ -41,7 +41,7 @@ fn clean_node(e: &Ex, context: &mut Context, fresh: &mut Table) -> Ex {
         }
         Ex::Total(indices, p, inner) => total(indices, p, inner, context, fresh),
         Ex::Reduce(r) => inside(&r.indices, context, |context| {
-            let terms = simplified(&r.terms, context);
+            let terms = simplified(&r.terms, context, fresh);
             let body = under(&terms, context, |context| clean(&r.body, context, fresh));
             Ex::Reduce(Box::new(Reduced { terms, body, ..(**r).clone() }))
         }),
@@ -131,7 +131,7 @@ pub(super) fn inside<T>(indices: &[Index], context: &mut Context, f: impl FnOnce
 
 fn total(indices: &[Index], p: &Pred, inner: &Ex, context: &mut Context, fresh: &mut Table) -> Ex {
     let mut indices = indices.to_vec();
-    let mut p = inside(&indices, context, |context| simplified(p, context));
+    let mut p = inside(&indices, context, |context| simplified(p, context, fresh));
     let mut inner = inner.clone();
     // An index that an equation tells goes.
     while let Some((k, told)) =
@@ -206,28 +206,84 @@ fn told(index: &Index, p: &Pred) -> Option<Told> {
 }
 
 /// What a predicate says where others hold.
-fn simplified(p: &Pred, context: &Context) -> Pred {
-    let p = found(p);
+pub(super) fn simplified(p: &Pred, context: &Context, table: &Table) -> Pred {
+    let p = found(p, context, table);
     if context.implies(&p) { Pred::truth() } else { context.simplify(&p) }
 }
 
-/// The predicate without existentials of which an equation tells the index.
-fn found(p: &Pred) -> Pred {
+/// The predicate without existentials of which an equation tells the index or what is known shows one, and without what it
+/// says twice.
+fn found(p: &Pred, context: &Context, table: &Table) -> Pred {
+    let inner = |p: &Pred| found(p, context, table);
     match p {
-        Pred::And(items) => Pred::all(items.iter().map(found)),
-        Pred::Or(items) => Pred::any_of(items.iter().map(found)),
-        Pred::Any(index, body, holds) => match told(index, &found(body)) {
-            Some(told) => {
+        Pred::And(items) => table.chosen(Pred::all(items.iter().map(inner))),
+        Pred::Or(items) => either(Pred::any_of(items.iter().map(inner)), context),
+        Pred::Any(index, body, holds) => match told(index, &inner(body)) {
+            Some(told) if *holds => told.pred,
+            Some(told) => told.pred.negated(),
+            None if is_one(index, body, context.opaque(), &|p| context.implies(p)) => {
                 if *holds {
-                    told.pred
+                    Pred::truth()
                 } else {
-                    told.pred.negated()
+                    Pred::falsity()
                 }
             }
             None => p.clone(),
         },
         _ => p.clone(),
     }
+}
+
+/// Do these say of some index that the predicate holds?
+pub(super) fn is_one(index: &Index, body: &Pred, known: &[Pred], implied: &dyn Fn(&Pred) -> bool) -> bool {
+    let holds = |p: &Pred| known.contains(p) || implied(p);
+    let mut places = Vec::new();
+    for asked in body.conjuncts() {
+        let Pred::Is(of, _, at, truth) = asked else { continue };
+        for told in known {
+            let Pred::Is(other, _, there, same) = told else { continue };
+            if of == other && truth == same {
+                let here = at.iter().zip(there.iter()).filter(|(p, _)| **p == index.value());
+                places.extend(here.map(|(_, place)| place));
+            }
+        }
+    }
+    places.into_iter().any(|place| {
+        let put = |a: &Atom| (*a == index.atom()).then(|| place.clone());
+        let all = [Pred::inside(place, &index.extent), body.substitute(&put)];
+        all.iter().flat_map(Pred::conjuncts).all(holds)
+    })
+}
+
+/// `i <= 1 || i == 2` is `i <= 2`; and what does not hold nowhere holds.
+fn either(p: Pred, context: &Context) -> Pred {
+    let Pred::Or(items) = &p else { return p };
+    let mut all = items.to_vec();
+    let next = |all: &[Pred]| {
+        all.iter().enumerate().find_map(|(k, bound)| {
+            let Pred::Ge(least) = bound else { return None };
+            let lower = least.plus(1);
+            let beside = |q: &Pred| matches!(q, Pred::Eq(at) if *at == lower || *at == lower.neg());
+            Some((k, all.iter().position(beside)?, Pred::nonneg(&lower)))
+        })
+    };
+    while let Some((bound, beside, both)) = next(&all) {
+        all.remove(bound.max(beside));
+        all.remove(bound.min(beside));
+        all.push(both);
+    }
+    let p = Pred::any_of(all);
+    let mut elsewhere = context.clone();
+    if let Pred::Or(items) = &p
+        && !p.is_opaque()
+    {
+        // One after the other: what is not the least is more.
+        items.iter().for_each(|_| assume(&p.negated(), &mut elsewhere));
+        if elsewhere.contradictory() {
+            return Pred::truth();
+        }
+    }
+    p
 }
 
 /// An index over the places where the predicate lets one be, if these are a few that move with others: the new

@@ -18,6 +18,9 @@ pub(super) struct Table {
     pub(super) tame: Vec<bool>,
     /// Of each statement: may it be zero because a range is empty?
     pub(super) counts: Vec<bool>,
+    /// Of each statement whose elements are places in a range that has an extent of its own: how many places there are. Of
+    /// none there is no place in it, and else each element is one.
+    pub(super) places: Vec<Option<Poly>>,
     /// Extents that are not zero where what is simplified is read.
     pub(super) reached: Vec<Poly>,
     /// The loops in which statements stand.
@@ -33,6 +36,21 @@ impl Table {
         self.next += 1;
         let local = LocalId(FIRST_INDEX + Self::FIRST + self.next);
         Index { local, name: format!("i{}", self.next).into(), extent }
+    }
+
+    /// A predicate that says that an element is a place, where that is the place of a term: there is one if there is a place.
+    pub(super) fn chosen(&self, p: Pred) -> Pred {
+        let all = p.conjuncts();
+        let extent = |q: &Pred| {
+            let Pred::Ge(low) = q else { return None };
+            let Atom::Read(x, ..) = low.as_atom()? else { return None };
+            let n = self.places.get(Var::of_local(*x)?.0 as usize)?.as_ref()?;
+            let high = Pred::less(low, n);
+            all.contains(&high).then(|| (q.clone(), high, Pred::less(&Poly::default(), n)))
+        };
+        let Some((low, high, some)) = all.iter().find_map(extent) else { return p };
+        let others = all.iter().filter(|q| **q != low && **q != high).cloned();
+        self.chosen(Pred::all(others.chain([some])))
     }
 
     /// Is it finite for most data, however small ranges are, so that nothing times it is nothing? What divides by

@@ -5,13 +5,11 @@ use super::constructors::Found;
 use super::predicate::{closed, join, range};
 use super::read::zero;
 use super::shape::{Asked, part};
-use super::table::Table;
 use super::tree::{Compares, Ex, Product, Reduced};
 use super::writer::{Level, Named, Writer};
-use crate::base::Name;
 use crate::interp::scalar::convert;
 use crate::ir::core::{Constant, Operation};
-use crate::ir::ssa::{FIRST_INDEX, Var};
+use crate::ir::ssa::Var;
 use crate::predicate::{Atom, Index, LocalId, Poly, Pred};
 use crate::resolve::ValueRef;
 use crate::syntax::ops::{BinOp, Scalar};
@@ -94,6 +92,8 @@ impl Writer<'_> {
                 let base = self.ex(e);
                 (format!("{}^{k}", closed(base, Level::Post)), Level::Power)
             }
+            // It holds wherever this is read, and no array in it tells a range.
+            Ex::Guard(p, inner) if !p.is_opaque() && self.context.implies(p) => self.ex(inner),
             Ex::Guard(p, inner) => {
                 let (p, _) = self.pred(p);
                 match &**inner {
@@ -157,19 +157,22 @@ impl Writer<'_> {
 
     /// Numbers first, then what does not change, then by how far inside the indices are.
     fn product(&mut self, p: &Product) -> (String, Level) {
-        let whole = self.lifted.clone();
-        let depth = |e: &Ex, this: &Self| {
-            let around = this.scope.iter().map(|(l, _)| *l).chain(whole.iter().map(|i| i.local));
-            let at: Vec<usize> = around
-                .enumerate()
-                .filter(|(_, l)| e.mentions(&Atom::Local(*l, this.name_of(*l))))
-                .map(|(k, _)| k + 1)
-                .collect();
+        let around: Vec<LocalId> =
+            self.scope.iter().map(|(l, _)| *l).chain(self.lifted.iter().map(|i| i.local)).collect();
+        let depth = |e: &Ex| {
+            let mut at: Vec<usize> = Vec::new();
+            e.for_each_poly(&mut |p| {
+                p.for_each_atom(&mut |a| {
+                    if let Atom::Local(l, _) = a {
+                        at.extend(around.iter().position(|own| own == l).map(|k| k + 1));
+                    }
+                });
+            });
             let total = matches!(e, Ex::Total(..));
-            (at.last().copied().unwrap_or(0), total, at.first().copied().unwrap_or(0))
+            (at.iter().max().copied().unwrap_or(0), total, at.iter().min().copied().unwrap_or(0))
         };
         let mut over: Vec<&Ex> = p.over.iter().collect();
-        over.sort_by_key(|e| depth(e, self));
+        over.sort_by_key(|e| depth(e));
         let mut parts: Vec<(String, Level)> = Vec::new();
         let negative = p.by == -1.0 && !over.is_empty();
         let plain = p.by == 1.0 && !over.is_empty();
@@ -207,13 +210,6 @@ impl Writer<'_> {
         }
         let single = p.under.is_empty() && p.per == 1.0 && p.over.is_empty();
         (text, if single && p.by >= 0.0 { Level::Post } else { Level::Product })
-    }
-
-    fn name_of(&self, local: LocalId) -> Name {
-        self.lifted
-            .iter()
-            .find(|i| i.local == local)
-            .map_or_else(|| format!("i{}", local.0 - FIRST_INDEX - Table::FIRST).into(), |i| i.name.clone())
     }
 
     /// Is a word of the language something else here?

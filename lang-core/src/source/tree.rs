@@ -527,6 +527,18 @@ impl Ex {
         found
     }
 
+    /// Of the place of a term among all places of one range how many these are; without a place in the range it is in none.
+    pub(super) fn places(&self) -> Option<&Poly> {
+        match self {
+            Self::Guard(_, e) => e.places(),
+            Self::Reduce(r) if r.reducer.gives_place() && r.terms.is_true() => match r.indices.as_slice() {
+                [i] if r.place == i.value() => Some(&i.extent),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     /// How many nodes it has.
     pub(super) fn size(&self) -> usize {
         let mut n = 0;

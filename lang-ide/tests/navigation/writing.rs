@@ -348,13 +348,13 @@ fn signatures() {
     check_call(
         "do assert(1 < 2, $0",
         &expect![[r#"
-        assert(p, "text") ["text"] assert(p, "text") is (); fails with the text where p is false.
-    "#]],
+            assert(p, "text") ["text"] It is (); fails with the text where p is false.
+        "#]],
     );
     check_call(
         "do grad($0)",
         &expect![[r#"
-            grad(f)(a, b) [f] grad(f)(a, b): the gradient of a real-valued f in each argument; grad(f, wrt: a)(a, b) in a alone.
+            grad(f)(a, b) [f] The gradient of a real-valued f in each argument; grad(f, wrt: a)(a, b) in a alone.
         "#]],
     );
     check_call(

@@ -56,8 +56,7 @@ pub fn param_uses(tree: &Tree, module: &ModuleName, names: &dyn Names) -> Vec<Pa
     let Item::Type(def) = &tree.item else { return Vec::new() };
     // What could not be read of a type are extents, as a rule.
     let size = |p: &Ident| tree.unread.contains(&p.name);
-    let mut uses: Vec<_> =
-        def.params.iter().map(|p| ParamUses { size: size(p), ..ParamUses::default() }).collect();
+    let mut uses: Vec<_> = def.params.iter().map(|p| ParamUses { size: size(p), ..ParamUses::default() }).collect();
     // All expressions of a `type` item are sizes.
     for (_, node) in tree.exprs.iter() {
         if let Expr::Name(name) = &node.kind {

@@ -2,6 +2,7 @@
 
 mod costs;
 mod origins;
+mod slips;
 mod texts;
 
 use std::fmt::Write;

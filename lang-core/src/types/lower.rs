@@ -514,9 +514,11 @@ fn unsolvable(
         };
         if let Some(size) = misspelt.iter().find(about) {
             d.help = Some(size.help());
+            // It is the place to change.
             if size.span != d.span {
-                let message = format!("`{}` is another size", size.name);
-                d.related.push(Label { span: size.span, message, module: None });
+                let span = std::mem::replace(&mut d.span, size.span);
+                d.label = format!("another size than `{}`", size.meant);
+                d.related.push(Label { span, message: "the size stands here".to_owned(), module: None });
             }
         }
     }
@@ -543,16 +545,22 @@ impl LoneSize {
 /// The sizes of a definition that may be others misspelt: a new name in a signature is a new size.
 pub(super) fn misspelt_sizes(tree: &Tree, resolved: &Resolved) -> Vec<LoneSize> {
     let sizes = signature_sizes(tree, resolved);
-    let uses = |l: LocalId| {
-        let as_value =
-            resolved.exprs.iter().filter(|(e, res)| **res == Res::Local(l) && in_signature(tree, tree.exprs[**e].span));
-        let as_argument = resolved.types.values().filter(|res| **res == TypeRes::Size(Res::Local(l)));
+    let uses = |l: LocalId, counts: &dyn Fn(Span) -> bool| {
+        let as_value = resolved.exprs.iter().filter(|(e, res)| **res == Res::Local(l) && counts(tree.exprs[**e].span));
+        let as_argument = resolved
+            .types
+            .iter()
+            .filter(|(t, res)| **res == TypeRes::Size(Res::Local(l)) && counts(tree.types[**t].span));
         as_value.count() + as_argument.count()
     };
-    let lone = sizes.iter().filter(|(l, size)| size.source == SizeSource::Implicit && uses(*l) == 1);
+    let lone = sizes
+        .iter()
+        .filter(|(l, size)| size.source == SizeSource::Implicit && uses(*l, &|span| in_signature(tree, span)) == 1);
+    // Of two that are like each other the one is meant that stands in more places, or first.
+    let everywhere = |l: LocalId| (uses(l, &|_| true), std::cmp::Reverse(l));
     let found = lone.filter_map(|(l, size)| {
-        let others = sizes.iter().filter(|(other, _)| other != l).map(|(_, other)| other.name.as_str());
-        let meant = nearest(&size.name, others)?.into();
+        let others = sizes.iter().filter(|(other, _)| everywhere(*other) > everywhere(*l));
+        let meant = nearest(&size.name, others.map(|(_, other)| other.name.as_str()))?.into();
         let span = resolved.locals.get(l.0 as usize)?.span;
         Some(LoneSize { name: size.name.clone(), span, meant })
     });

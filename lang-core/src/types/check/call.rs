@@ -11,7 +11,7 @@ use super::super::unify::SizeWhy;
 use super::Checker;
 use super::arguments::ArgSource;
 use super::extents::{find_axis, has_extent, hidden};
-use crate::base::{Code, Diagnostic, GlobalName, Span};
+use crate::base::{Code, Diagnostic, GlobalName, Name, Span};
 use crate::predicate::{Atom, Poly};
 use crate::resolve::Res;
 use crate::resolve::builtin::Builtin;
@@ -98,15 +98,20 @@ impl<'a> Checker<'a> {
         if let Some(Res::Derive(d)) = res {
             return self.derive(d, args, None, span);
         }
-        if let Some(named) = args.iter().find_map(|a| a.name.as_ref())
+        if let Some((named, value)) = args.iter().find_map(|a| Some((a.name.as_ref()?, a.value)))
             && res != Some(Res::Form(Form::Plot))
         {
             if res != Some(Res::Error) {
-                self.report(
-                    Diagnostic::new(Code::E0217, named.span, format!("`{}:` names no argument here", named.name)).help(
-                        "arguments go by position; only derivative operators, `wrt:`, and `plot` take some by name",
-                    ),
-                );
+                let name = &named.name;
+                let help = match self.is_unknown_in(name, value) {
+                    true => format!("an index stands after `for`, `sum` or the like: `sum {name}: e`"),
+                    false => {
+                        "arguments go by position; only derivative operators, `wrt:`, and `plot` take some by name"
+                            .to_owned()
+                    }
+                };
+                let message = format!("`{name}:` names no argument here");
+                self.report(Diagnostic::new(Code::E0217, named.span, message).help(help));
             }
             return self.call_unknown(&sources(args), span);
         }
@@ -121,6 +126,15 @@ impl<'a> Checker<'a> {
             return self.applied_derivative(*d, inner_args, self.expr_span(callee), &sources, span);
         }
         self.apply_callee(callee, &sources, span)
+    }
+
+    /// Does a name that means nothing stand in an expression?
+    fn is_unknown_in(&self, name: &Name, e: ExprId) -> bool {
+        let around = self.tree.exprs[e].span;
+        self.resolved.exprs.iter().filter(|(_, res)| **res == Res::Error).any(|(unknown, _)| {
+            let node = &self.tree.exprs[*unknown];
+            node.kind == Expr::Name(name.clone()) && around.start <= node.span.start && node.span.end <= around.end
+        })
     }
 
     /// `x |> f`

@@ -118,6 +118,7 @@ pub(super) fn word(a: &Around) -> Option<Diagnostic> {
 type Row = (fn(&Around) -> bool, &'static str);
 
 const UNKNOWN: &str = "an extent that is known only in the run stands in a result or a `let`, between the brackets of an array, `[?k]f64`, or where a type takes a size, `Net(?k)`";
+const ANY: &str = "a type is written out, as in `x: [n]f64`; at a `let` it may be left out, with its `:`";
 const CHOICE: &str = "a choice is written `if c then a else b`";
 const MATCH: &str = "write `match e { p: a, q: b }`";
 const RANGE: &str = "a range is written `i < n` or `i in a..b`";
@@ -130,6 +131,7 @@ pub(super) const FORMS: &[Row] = &[
     (|a| words_follow(a) && a.on_line(Kind::Sym(Sym::FloorDiv)), "a comment begins with `--`; `//` divides integers"),
     // Choices.
     (|a| a.is(Sym::Question) && a.expected.has(Expected::TYPE), UNKNOWN),
+    (|a| a.is(Sym::Underscore) && a.expected.has(Expected::TYPE), ANY),
     (|a| a.is(Sym::Question), CHOICE),
     (|a| a.is_word(Word::If) && a.operator(), CHOICE),
     (|a| a.is(Sym::Colon) && a.after_word(Word::Else), "no colon stands after `else`"),
@@ -215,6 +217,10 @@ pub(super) const FORMS: &[Row] = &[
     ),
     (|a| a.is(Sym::Semi) && a.operator(), "values are named with `let … in …`; `;` ends only a `let` at the top level"),
     (|a| a.after(Sym::Semi) && a.operator(), "every name of the top level has its own `let`, on a line of its own"),
+    (
+        |a| a.is(Sym::Colon) && a.operator() && a.back(2) == Some(Kind::Sym(Sym::Lt)) && a.back(3) == Some(Kind::Name),
+        "an index stands after `for`, `sum` or the like: `for i < n: e`",
+    ),
 ];
 
 const CHOICES: &str =

@@ -473,7 +473,8 @@ def loss(w: [d]f64, x: [n, d]f64, y: [n]bool) -> f64 =
         sum l: work in the adjoint ≤ 5·d·n
         x[i, 0]^: work 1, in all ≤ n
         x[i, 0]^: work in the adjoint ≤ 2·n
-    "#]].assert_eq(&out);
+    "#]]
+    .assert_eq(&out);
 }
 
 #[test]

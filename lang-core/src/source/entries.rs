@@ -253,7 +253,9 @@ fn as_given(ssa: &mut Ssa, head: &mut Head, seen: &[Seen]) {
     let is_made = |s: &Stmt| matches!(s.rhs, Rhs::Loop(..) | Rhs::Update { .. } | Rhs::Order(_));
     let found = (0..ssa.stmts.len()).filter(|k| ssa.stmts.get(*k).is_some_and(|s| is_made(s) && is_seen(s) && once(s)));
     for k in found.collect::<Vec<_>>() {
-        let Some(Stmt { name: Some(name), scalar: Some(scalar), dims, .. }) = ssa.stmts.get(k).cloned() else { continue };
+        let Some(Stmt { name: Some(name), scalar: Some(scalar), dims, .. }) = ssa.stmts.get(k).cloned() else {
+            continue;
+        };
         let (Ok(param), Ok(input)) = (u32::try_from(head.own.len()), u32::try_from(ssa.inputs.len())) else { continue };
         let ty = CoreType::Scalar(scalar).array(dims.iter().cloned());
         let Some(leaf) = ty.leaves().into_iter().next() else { continue };

@@ -268,7 +268,8 @@ impl Reading<'_> {
         self.fresh.counts.get_mut(at).into_iter().for_each(|slot| *slot = counts);
         self.fresh.extents.get_mut(at).into_iter().for_each(|slot| *slot = line.extents());
         self.fresh.tame.get_mut(at).into_iter().for_each(|slot| *slot = tame);
-        let places = line.element().and_then(Ex::places).filter(|n| !line.indices.iter().any(|i| n.mentions(&i.atom())));
+        let places =
+            line.element().and_then(Ex::places).filter(|n| !line.indices.iter().any(|i| n.mentions(&i.atom())));
         self.fresh.places.get_mut(at).into_iter().for_each(|slot| *slot = places.cloned());
         self.lines.get_mut(at).into_iter().for_each(|slot| *slot = line.clone());
     }

@@ -1,6 +1,6 @@
-//! Products of reals and what they are added to. Where the processor multiplies and adds in one instruction, a sum that a loop
-//! adds up takes its terms so: rounded once, not twice. A sum that is written with its terms is rounded as it is written, so
-//! that `x * x - y * y` is 0 where `x` is `y`.
+//! Products of reals and what they are added to. Where the processor multiplies and adds in one instruction, sums that are added
+//! up by vectors take their terms so: rounded once, not twice. What is added in its order is rounded as the interpreter does,
+//! so that `x * x - y * y` is 0 where `x` is `y`, and that what a checkpoint computes again is the same bits.
 
 use cranelift_codegen::ir::{InstBuilder, Value};
 use cranelift_codegen::isa::TargetIsa;

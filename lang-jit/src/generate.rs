@@ -647,7 +647,6 @@ impl<'g> Generator<'g> {
 
     pub(crate) fn joined(&mut self, join: Join, scalar: Scalar, before: Value, term: Value) -> Made<Value> {
         Ok(match join {
-            Join::Sum if matches!(scalar, Scalar::F64 | Scalar::F32) => self.accumulated(before, term),
             Join::Sum => self.plus(scalar, before, term),
             Join::Reduce(Reducer::Prod) => self.times(scalar, before, term),
             Join::Reduce(Reducer::Max) => self.extreme(FloatCC::GreaterThanOrEqual, scalar, before, term)?,

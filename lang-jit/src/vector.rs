@@ -234,7 +234,7 @@ impl<'g> Generator<'g> {
 
     fn wide_joined(&mut self, join: Join, a: Value, b: Value) -> Made<Value> {
         Ok(match join {
-            Join::Sum => self.accumulated(a, b),
+            Join::Sum => self.builder.ins().fadd(a, b),
             Join::Reduce(Reducer::Prod) => self.builder.ins().fmul(a, b),
             Join::Reduce(Reducer::Max) => self.wide_extreme(FloatCC::GreaterThanOrEqual, a, b),
             Join::Reduce(Reducer::Min) => self.wide_extreme(FloatCC::LessThanOrEqual, a, b),
@@ -266,7 +266,10 @@ impl<'g> Generator<'g> {
                 Some(join) => {
                     let sum = steps.sums.get(&set.var).and_then(|s| s.get(nth)).copied().ok_or("a sum")?;
                     let before = self.builder.use_var(sum);
-                    let value = self.wide_joined(join, before, term)?;
+                    let value = match join {
+                        Join::Sum => self.accumulated(before, term),
+                        join => self.wide_joined(join, before, term)?,
+                    };
                     self.builder.def_var(sum, value);
                 }
                 None => {

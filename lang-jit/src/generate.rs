@@ -87,8 +87,6 @@ pub(crate) struct Generator<'g> {
     pub(crate) products: HashMap<Value, (Value, Value)>,
     /// Does the processor multiply and add in one instruction?
     pub(crate) fused: bool,
-    /// How many vectors loops have in a step, of which several run at once.
-    pub(crate) jammed: HashMap<LocalId, usize>,
 }
 
 impl<'g> Generator<'g> {
@@ -167,7 +165,6 @@ impl<'g> Generator<'g> {
             strip: Strip::default(),
             products: HashMap::new(),
             fused,
-            jammed: HashMap::new(),
         };
         let declared: Vec<(Var, Variable)> = made.registers.iter().map(|(v, r)| (*v, *r)).collect();
         for (var, register) in declared {

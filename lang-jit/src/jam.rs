@@ -13,10 +13,9 @@ use lang_core::schedule::{Loop, Node, Set};
 use crate::generate::{Generator, Made, ty};
 use crate::vector::{Lanes, Steps};
 
-/// How many iterations are done at once, and how many vectors of each are in a step: as many sums as registers can hold beside
-/// what is added.
-const AT_ONCE: i64 = 4;
-const VECTORS: usize = 2;
+/// How many iterations are done at once: with all the vectors of a step of each as many sums as registers can hold beside what is
+/// added. A step is that of any other loop, so that a sum has the same bits wherever it is added up.
+const AT_ONCE: i64 = 2;
 
 /// Statements of the inner loop beyond which it is done for one iteration alone.
 const LONG: usize = 6;
@@ -82,8 +81,6 @@ impl<'g> Generator<'g> {
     pub(crate) fn several(&mut self, of: &'g Loop, from: Value, to: Value) -> Made<Value> {
         let Some(jam) = self.jam(of) else { return Ok(from) };
         self.wide.lanes = jam.lanes;
-        // What is left adds up in the same order.
-        self.jammed.insert(jam.inner.index.local, VECTORS);
         let some = self.int(AT_ONCE);
         let last = self.builder.ins().isub(to, some);
         let (head, body) = (self.builder.create_block(), self.builder.create_block());
@@ -104,7 +101,7 @@ impl<'g> Generator<'g> {
             for var in &jam.own {
                 registers.insert(*var, self.builder.declare_var(ty(self.scalar(*var))));
             }
-            let steps = Steps::several(jam.inner, jam.sets.clone(), VECTORS);
+            let steps = Steps::new(jam.inner, jam.sets.clone());
             copies.push(Copy { at, registers, wide: HashMap::new(), steps });
         }
         self.for_each(of, &mut copies, &mut |this, _| this.nodes_before_loops(jam.before))?;
@@ -124,7 +121,8 @@ impl<'g> Generator<'g> {
         let mark = self.context.mark();
         self.enter(jam.inner);
         self.for_each(of, copies, &mut |this, copy| this.begin_sums(&mut copy.steps))?;
-        let step = self.int(jam.lanes.in_vectors(VECTORS));
+        let count = copies.first().map_or(1, |copy| copy.steps.count);
+        let step = self.int(jam.lanes.in_vectors(count));
         let last = self.builder.ins().isub(to, step);
         let mut at = from;
         for wide in [true, false] {
@@ -141,7 +139,7 @@ impl<'g> Generator<'g> {
             if wide {
                 let lanes = self.int(jam.lanes.in_vectors(1));
                 let mut here = at;
-                for nth in 0..VECTORS {
+                for nth in 0..count {
                     self.loops.insert(index, here);
                     for set in &jam.sets {
                         self.for_each(of, copies, &mut |this, copy| this.wide_set(&copy.steps, set, nth))?;

@@ -87,11 +87,6 @@ pub(crate) struct Steps<'g> {
 impl<'g> Steps<'g> {
     pub(crate) fn new(of: &'g Loop, sets: Vec<&'g Set>) -> Self {
         let count = if sets.len() > LONG { 1 } else { UNROLLED };
-        Self::several(of, sets, count)
-    }
-
-    /// With so many vectors.
-    pub(crate) fn several(of: &'g Loop, sets: Vec<&'g Set>, count: usize) -> Self {
         Self { of, sets, sums: HashMap::new(), count }
     }
 }
@@ -148,10 +143,7 @@ impl<'g> Generator<'g> {
             }
             return self.strips(of, &sets, from, to);
         }
-        let mut steps = match self.jammed.get(&of.index.local) {
-            Some(count) => Steps::several(of, sets, *count),
-            None => Steps::new(of, sets),
-        };
+        let mut steps = Steps::new(of, sets);
         let count = steps.count;
         self.begin_sums(&mut steps)?;
         let step = self.int(lanes.in_vectors(count));

@@ -90,7 +90,7 @@ fn equal_rows_have_equal_sums() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     // Statement by statement they are added up in their order, by vectors in another.
     println!("{others} sums in another order");
-    assert!(others > 1000, "{others} are too few");
+    assert!(others > 200, "{others} are too few");
 }
 
 fn real(x: &Value) -> f64 {

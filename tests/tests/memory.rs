@@ -122,14 +122,17 @@ fn what_is_held_is_what_was_planned() {
     compared.all(100);
 }
 
-/// GradBench's functions, with sizes and integers that they are called with.
-const GRADBENCH: &[(&str, &[&str], &[(&str, i64)])] = &[
-    ("llsq", &["primal", "gradient"], &[("n", 8000), ("m", 96)]),
-    ("lse", &["primal", "gradient"], &[("n", 1_280_000)]),
-    ("gmm", &["objective", "jacobian"], &[("d", 32), ("k", 50), ("n", 1000), ("m", 0), ("t", 496)]),
-    ("gmm", &["objective", "jacobian"], &[("d", 64), ("k", 100), ("n", 1000), ("m", 0), ("t", 2016)]),
-    ("ode", &["primal", "gradient"], &[("n", 30_000), ("s", 30)]),
-    ("kmeans", &["cost", "dir"], &[("k", 100), ("n", 40_000), ("d", 16)]),
+/// A module, functions of it, and the sizes and integers that they are called with.
+type Task = (&'static str, [&'static str; 2], &'static [(&'static str, i64)]);
+
+/// GradBench's functions.
+const GRADBENCH: &[Task] = &[
+    ("llsq", ["primal", "gradient"], &[("n", 8000), ("m", 96)]),
+    ("lse", ["primal", "gradient"], &[("n", 1_280_000)]),
+    ("gmm", ["objective", "jacobian"], &[("d", 32), ("k", 50), ("n", 1000), ("m", 0), ("t", 496)]),
+    ("gmm", ["objective", "jacobian"], &[("d", 64), ("k", 100), ("n", 1000), ("m", 0), ("t", 2016)]),
+    ("ode", ["primal", "gradient"], &[("n", 30_000), ("s", 30)]),
+    ("kmeans", ["cost", "dir"], &[("k", 100), ("n", 40_000), ("d", 16)]),
 ];
 
 #[test]
@@ -144,7 +147,7 @@ fn gradbench_holds_what_was_planned() {
         let defs = Forms::new(&session, &globals);
         for threads in [1, 2] {
             let programs = Programs::with(Arc::new(Jit::new(threads).expect("a processor")));
-            for name in *functions {
+            for name in functions {
                 let ssa = defs.ssa(&callee(module, name)).expect("it is in core");
                 let integers = ssa.inputs.iter().map(|input| input.local);
                 let named = ssa.sizes.iter().copied().chain(integers);

@@ -111,7 +111,7 @@ def f(c: [n]f64, a: [n, n]f64) -> [n]f64 = c + (for i: sum j: a[i, j] * c[j])
         work                 2·n²
         work in the adjoint  3·n²
         cotangent[i]         y_adj[i]
-        ∂·[k]/∂c[j]          [j == k] * 1.0 + a[k, j]
+        ∂·[k]/∂c[j]          [j == k] + a[k, j]
         ∂·[k]/∂a[k, j]       c[j]
 
         `y_adj` is the cotangent of the result of `f`"#]]

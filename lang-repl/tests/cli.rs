@@ -76,6 +76,8 @@ fn check_lists_what_is_wrong() {
              2 │ def g(μ: f64) -> f64 = μμ + 1
                │                        ─┬
                │                         ╰── here
+               │
+               │ Help: did you mean `μ`?
             ───╯
             [W0401] Warning: this arm is never reached: the arms before it match all that it matches
                ╭─[ wrong.iv:3:42 ]
@@ -95,7 +97,7 @@ fn check_lists_what_is_wrong() {
             wrong.iv:3:42: warning[W0401]: this arm is never reached: the arms before it match all that it matches
             --- status 1
             $ iverson check wrong.iv conv.iv missing.iv --format json
-            [{"file": "missing.iv", "severity": "error", "code": "E0602", "message": "`missing.iv` cannot be read: there is no such file", "line": 1, "column": 1, "endLine": 1, "endColumn": 1, "help": "the name is taken relative to the current directory"}, {"file": "wrong.iv", "severity": "error", "code": "E0200", "message": "this has type `[n]f64`, and `f64` is wanted for the result of `f`", "line": 1, "column": 27, "endLine": 1, "endColumn": 28, "help": "an index is missing: `x[i]` is an element, `sum i: x[i]` a sum of them; 1 axis too many"}, {"file": "wrong.iv", "severity": "error", "code": "E0100", "message": "`μμ` is not defined", "line": 2, "column": 24, "endLine": 2, "endColumn": 26}, {"file": "wrong.iv", "severity": "warning", "code": "W0401", "message": "this arm is never reached: the arms before it match all that it matches", "line": 3, "column": 42, "endLine": 3, "endColumn": 43, "help": "remove it, or move it up"}]
+            [{"file": "missing.iv", "severity": "error", "code": "E0602", "message": "`missing.iv` cannot be read: there is no such file", "line": 1, "column": 1, "endLine": 1, "endColumn": 1, "help": "the name is taken relative to the current directory"}, {"file": "wrong.iv", "severity": "error", "code": "E0200", "message": "this has type `[n]f64`, and `f64` is wanted for the result of `f`", "line": 1, "column": 27, "endLine": 1, "endColumn": 28, "help": "an index is missing: `x[i]` is an element, `sum i: x[i]` a sum of them; 1 axis too many"}, {"file": "wrong.iv", "severity": "error", "code": "E0100", "message": "`μμ` is not defined", "line": 2, "column": 24, "endLine": 2, "endColumn": 26, "help": "did you mean `μ`?"}, {"file": "wrong.iv", "severity": "warning", "code": "W0401", "message": "this arm is never reached: the arms before it match all that it matches", "line": 3, "column": 42, "endLine": 3, "endColumn": 43, "help": "remove it, or move it up"}]
             --- status 2
             $ iverson check conv.iv --format json
             []

@@ -5,8 +5,8 @@
 use lang_core::base::{GlobalName, Span};
 use lang_core::certify::{Verdict, Why};
 use lang_core::cost::{Bound, Cost, has_symbols};
-use lang_core::count::Formula;
-use lang_core::predicate::Context;
+use lang_core::count::{Formula, Piece, Ratio};
+use lang_core::predicate::{Context, Pred};
 use lang_core::session::{Evaluations, Session, Term};
 use lang_core::source::shown_callee;
 use lang_core::types::tree::TId;
@@ -81,6 +81,25 @@ pub fn shares(session: &Session, def: &GlobalName, such: &dyn Fn(&Span) -> bool)
         shown(&share(terms, def, such)?, &cost)
     });
     (primal, adjoint)
+}
+
+/// Is it less what such places of the text of a definition add to its work than what all evaluations there cost? So it is
+/// where they compute what others have computed.
+#[must_use]
+pub fn is_shared(session: &Session, def: &GlobalName, such: &dyn Fn(&Span) -> bool, of: &Evaluations) -> bool {
+    let own = shown_callee(session, def).and_then(|callee| share(session.terms(&callee).into_iter(), def, such));
+    let (Some(own), Some((_, all))) = (own, &of.work) else { return false };
+    if of.most || has_symbols(&own) || has_symbols(all) {
+        return false;
+    }
+    let known = of.cost.positive();
+    let more = all.add(&own.times(&Ratio::constant(-1))).cases(&known);
+    let never_negative = |piece: &Piece| {
+        let mut here = known.clone();
+        here.assume(&piece.pred);
+        here.implies(&Pred::nonneg(piece.value.parts().0))
+    };
+    !more.pieces().is_empty() && more.pieces().iter().all(never_negative)
 }
 
 /// The work of the terms at such places of a definition.

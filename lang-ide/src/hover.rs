@@ -394,11 +394,17 @@ fn work(session: &Session, def: &GlobalName, body: &Body, node: TId) -> Vec<(Str
         Some(all) if all.strip_prefix(&text).is_some_and(|rest| rest.is_empty() || rest.starts_with(" where")) => {
             text = all;
         }
-        Some(all) => text = format!("{text}, in all {all}"),
+        Some(all) => {
+            let shared = evaluations.as_deref().is_some_and(|of| costs::is_shared(session, def, &within, of));
+            text = format!("{text}, in all {all}{}", if shared { ONCE } else { "" });
+        }
         None => {}
     }
     row("work", Some(text)).into_iter().chain(row("work in the adjoint", adjoint)).collect()
 }
+
+/// Said of work that is less than that of all evaluations.
+const ONCE: &str = " (what is equal is computed once)";
 
 /// The sum that multiplies as it adds up what this is, a product.
 fn contraction(body: &Body, node: TId) -> Option<Span> {

@@ -1,4 +1,4 @@
-//! Products of reals and what they are added to. Where the processor multiplies and adds in one instruction, sums that are added
+//! Fused multiply-add: products of reals and what they are added to. Where the processor multiplies and adds in one instruction, sums that are added
 //! up by vectors take their terms so: rounded once, not twice. What is added in its order is rounded as the interpreter does,
 //! so that `x * x - y * y` is 0 where `x` is `y`, and that what a checkpoint computes again is the same bits.
 

@@ -50,6 +50,13 @@ pub(crate) struct Memory {
     pub(crate) written: bool,
 }
 
+/// A loop that was begun: its head, what comes after it, and the count.
+pub(crate) struct Counted {
+    pub(crate) head: Block,
+    pub(crate) after: Block,
+    pub(crate) at: Value,
+}
+
 pub(crate) struct Generator<'g> {
     pub(crate) builder: FunctionBuilder<'g>,
     pub(crate) ssa: &'g Ssa,
@@ -356,15 +363,7 @@ impl<'g> Generator<'g> {
         let from = self.several(of, from, to)?;
         // What vectors left is soon done.
         let is_rest = from != begun;
-        let (head, body, after) =
-            (self.builder.create_block(), self.builder.create_block(), self.builder.create_block());
-        self.builder.append_block_param(head, types::I64);
-        self.builder.ins().jump(head, &[from.into()]);
-        self.builder.switch_to_block(head);
-        let at = *self.builder.block_params(head).first().ok_or("an index")?;
-        let more = self.builder.ins().icmp(IntCC::SignedLessThan, at, to);
-        self.builder.ins().brif(more, body, &[], after, &[]);
-        self.builder.switch_to_block(body);
+        let Counted { head, after, at } = self.begin(from, IntCC::SignedLessThan, to)?;
         self.loops.insert(of.index.local, at);
         self.nodes(&of.body)?;
         self.around.pop();
@@ -383,6 +382,21 @@ impl<'g> Generator<'g> {
         self.builder.switch_to_block(after);
         self.settled(of)?;
         self.give_back(kept)
+    }
+
+    /// Begins a loop that counts from here on while the count compares so. What follows is its body, whose end goes to the head
+    /// with the next count.
+    pub(crate) fn begin(&mut self, from: Value, by: IntCC, to: Value) -> Made<Counted> {
+        let (head, body, after) =
+            (self.builder.create_block(), self.builder.create_block(), self.builder.create_block());
+        self.builder.append_block_param(head, types::I64);
+        self.builder.ins().jump(head, &[from.into()]);
+        self.builder.switch_to_block(head);
+        let at = *self.builder.block_params(head).first().ok_or("an index")?;
+        let more = self.builder.ins().icmp(by, at, to);
+        self.builder.ins().brif(more, body, &[], after, &[]);
+        self.builder.switch_to_block(body);
+        Ok(Counted { head, after, at })
     }
 
     /// Tells of some iterations how many there were.
@@ -552,17 +566,10 @@ impl<'g> Generator<'g> {
             let index = match p {
                 Some(p) => self.poly(p)?,
                 None => {
-                    let (head, body) = (self.builder.create_block(), self.builder.create_block());
-                    let after = self.builder.create_block();
-                    self.builder.append_block_param(head, types::I64);
                     let zero = self.int(0);
-                    self.builder.ins().jump(head, &[zero.into()]);
-                    self.builder.switch_to_block(head);
-                    let index = *self.builder.block_params(head).first().ok_or("an index")?;
-                    let more = self.builder.ins().icmp(IntCC::SignedLessThan, index, *n);
-                    self.builder.ins().brif(more, body, &[], after, &[]);
-                    self.builder.switch_to_block(body);
-                    heads.push((head, after, index));
+                    let counted = self.begin(zero, IntCC::SignedLessThan, *n)?;
+                    let index = counted.at;
+                    heads.push(counted);
                     index
                 }
             };
@@ -570,9 +577,9 @@ impl<'g> Generator<'g> {
             address = self.builder.ins().iadd(address, offset);
         }
         self.builder.ins().store(MemFlagsData::trusted(), value, address, 0);
-        for (head, after, index) in heads.into_iter().rev() {
+        for Counted { head, after, at } in heads.into_iter().rev() {
             let one = self.int(1);
-            let next = self.builder.ins().iadd(index, one);
+            let next = self.builder.ins().iadd(at, one);
             self.builder.ins().jump(head, &[next.into()]);
             self.builder.switch_to_block(after);
         }

@@ -1,16 +1,17 @@
-//! Several iterations of a loop at once, where a loop within it adds up by vectors: what they read alike is read once, and one
-//! need not wait for another. What comes before and after the inner loop is done for one iteration after the other.
+//! Unroll and jam: several iterations of a loop at once, where a loop within it adds up by vectors. What they read alike is read
+//! once, and one need not wait for another. What comes before and after the inner loop is done for one iteration after the
+//! other.
 
 use std::collections::{BTreeSet, HashMap};
 
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{InstBuilder, Value, types};
+use cranelift_codegen::ir::{InstBuilder, Value};
 use cranelift_frontend::Variable;
 use lang_core::ir::ssa::Var;
 use lang_core::predicate::{Atom, Poly};
 use lang_core::schedule::{Loop, Node, Set};
 
-use crate::generate::{Generator, Made, ty};
+use crate::generate::{Counted, Generator, Made, ty};
 use crate::vector::{Lanes, Steps};
 
 /// How many iterations are done at once: with all the vectors of a step of each as many sums as registers can hold beside what is
@@ -83,15 +84,7 @@ impl<'g> Generator<'g> {
         self.wide.lanes = jam.lanes;
         let some = self.int(AT_ONCE);
         let last = self.builder.ins().isub(to, some);
-        let (head, body) = (self.builder.create_block(), self.builder.create_block());
-        let after = self.builder.create_block();
-        self.builder.append_block_param(head, types::I64);
-        self.builder.ins().jump(head, &[from.into()]);
-        self.builder.switch_to_block(head);
-        let at = *self.builder.block_params(head).first().ok_or("an index")?;
-        let more = self.builder.ins().icmp(IntCC::SignedLessThanOrEqual, at, last);
-        self.builder.ins().brif(more, body, &[], after, &[]);
-        self.builder.switch_to_block(body);
+        let Counted { head, after, at } = self.begin(from, IntCC::SignedLessThanOrEqual, last)?;
         let outer = self.registers.clone();
         let mut copies = Vec::new();
         for nth in 0..AT_ONCE {
@@ -124,41 +117,28 @@ impl<'g> Generator<'g> {
         let count = copies.first().map_or(1, |copy| copy.steps.count);
         let step = self.int(jam.lanes.in_vectors(count));
         let last = self.builder.ins().isub(to, step);
-        let mut at = from;
-        for wide in [true, false] {
-            let (head, body) = (self.builder.create_block(), self.builder.create_block());
-            let after = self.builder.create_block();
-            self.builder.append_block_param(head, types::I64);
-            self.builder.ins().jump(head, &[at.into()]);
-            self.builder.switch_to_block(head);
-            at = *self.builder.block_params(head).first().ok_or("an index")?;
-            let by = if wide { IntCC::SignedLessThanOrEqual } else { IntCC::SignedLessThan };
-            let more = self.builder.ins().icmp(by, at, if wide { last } else { to });
-            self.builder.ins().brif(more, body, &[], after, &[]);
-            self.builder.switch_to_block(body);
-            if wide {
-                let lanes = self.int(jam.lanes.in_vectors(1));
-                let mut here = at;
-                for nth in 0..count {
-                    self.loops.insert(index, here);
-                    for set in &jam.sets {
-                        self.for_each(of, copies, &mut |this, copy| this.wide_set(&copy.steps, set, nth))?;
-                    }
-                    here = self.builder.ins().iadd(here, lanes);
-                }
-                copies.iter_mut().for_each(|copy| copy.wide.clear());
-                self.poll(head, here);
-                self.builder.switch_to_block(after);
-                self.for_each(of, copies, &mut |this, copy| this.end_sums(&copy.steps))?;
-            } else {
-                self.loops.insert(index, at);
-                self.for_each(of, copies, &mut |this, _| this.nodes(&jam.inner.body))?;
-                let one = self.int(1);
-                let next = self.builder.ins().iadd(at, one);
-                self.builder.ins().jump(head, &[next.into()]);
-                self.builder.switch_to_block(after);
+        let lanes = self.int(jam.lanes.in_vectors(1));
+        let Counted { head, after, at } = self.begin(from, IntCC::SignedLessThanOrEqual, last)?;
+        let mut here = at;
+        for nth in 0..count {
+            self.loops.insert(index, here);
+            for set in &jam.sets {
+                self.for_each(of, copies, &mut |this, copy| this.wide_set(&copy.steps, set, nth))?;
             }
+            here = self.builder.ins().iadd(here, lanes);
         }
+        copies.iter_mut().for_each(|copy| copy.wide.clear());
+        self.poll(head, here);
+        self.builder.switch_to_block(after);
+        self.for_each(of, copies, &mut |this, copy| this.end_sums(&copy.steps))?;
+        // What is left of it.
+        let Counted { head, after, at } = self.begin(at, IntCC::SignedLessThan, to)?;
+        self.loops.insert(index, at);
+        self.for_each(of, copies, &mut |this, _| this.nodes(&jam.inner.body))?;
+        let one = self.int(1);
+        let next = self.builder.ins().iadd(at, one);
+        self.builder.ins().jump(head, &[next.into()]);
+        self.builder.switch_to_block(after);
         self.around.pop();
         self.context.release(mark);
         self.for_each(of, copies, &mut |this, _| this.settled(jam.inner))

@@ -12,7 +12,7 @@ use lang_core::predicate::LocalId;
 use lang_core::schedule::{Loop, Set};
 use lang_core::syntax::ops::Scalar;
 
-use crate::generate::{Generator, Made};
+use crate::generate::{Counted, Generator, Made};
 use crate::registers::Read;
 use crate::tiles::{TILE, Tile};
 use crate::vector::{Steps, unaligned};
@@ -63,15 +63,7 @@ impl<'g> Generator<'g> {
         let mut steps = Steps::new(of, sets.to_vec());
         self.begin_sums(&mut steps)?;
         let arguments = self.tiles(&parts);
-        let (head, body) = (self.builder.create_block(), self.builder.create_block());
-        let after = self.builder.create_block();
-        self.builder.append_block_param(head, types::I64);
-        self.builder.ins().jump(head, &[from.into()]);
-        self.builder.switch_to_block(head);
-        let base = *self.builder.block_params(head).first().ok_or("an index")?;
-        let more = self.builder.ins().icmp(IntCC::SignedLessThan, base, to);
-        self.builder.ins().brif(more, body, &[], after, &[]);
-        self.builder.switch_to_block(body);
+        let Counted { head, after, at: base } = self.begin(from, IntCC::SignedLessThan, to)?;
         let size = self.int(i64::try_from(TILE).unwrap_or(1));
         let next = self.builder.ins().iadd(base, size);
         let end = self.builder.ins().smin(next, to);
@@ -158,16 +150,9 @@ impl<'g> Generator<'g> {
         let last = self.builder.ins().isub(to, step);
         let mut at = from;
         for wide in [true, false] {
-            let (head, body) = (self.builder.create_block(), self.builder.create_block());
-            let after = self.builder.create_block();
-            self.builder.append_block_param(head, types::I64);
-            self.builder.ins().jump(head, &[at.into()]);
-            self.builder.switch_to_block(head);
-            at = *self.builder.block_params(head).first().ok_or("an index")?;
-            let by = if wide { IntCC::SignedLessThanOrEqual } else { IntCC::SignedLessThan };
-            let more = self.builder.ins().icmp(by, at, if wide { last } else { to });
-            self.builder.ins().brif(more, body, &[], after, &[]);
-            self.builder.switch_to_block(body);
+            let (by, end) = if wide { (IntCC::SignedLessThanOrEqual, last) } else { (IntCC::SignedLessThan, to) };
+            let counted = self.begin(at, by, end)?;
+            at = counted.at;
             let mut here = at;
             let lanes = self.int(if wide { self.wide.lanes.in_vectors(1) } else { 1 });
             for nth in 0..if wide { steps.count } else { 1 } {
@@ -204,8 +189,8 @@ impl<'g> Generator<'g> {
                 here = self.builder.ins().iadd(here, lanes);
             }
             self.wide.registers.clear();
-            self.builder.ins().jump(head, &[here.into()]);
-            self.builder.switch_to_block(after);
+            self.builder.ins().jump(counted.head, &[here.into()]);
+            self.builder.switch_to_block(counted.after);
         }
         Ok(())
     }

@@ -14,7 +14,7 @@ use lang_core::resolve::scalar_fn::ScalarFn;
 use lang_core::schedule::{Join, Loop, Node, Set};
 use lang_core::syntax::ops::{BinOp, Scalar};
 
-use crate::generate::{Generator, Made, mentions, ty};
+use crate::generate::{Counted, Generator, Made, mentions, ty};
 
 /// Vectors in a step of a loop, and statements beyond which there is one alone.
 const UNROLLED: usize = 4;
@@ -148,15 +148,7 @@ impl<'g> Generator<'g> {
         self.begin_sums(&mut steps)?;
         let step = self.int(lanes.in_vectors(count));
         let last = self.builder.ins().isub(to, step);
-        let (head, body) = (self.builder.create_block(), self.builder.create_block());
-        let after = self.builder.create_block();
-        self.builder.append_block_param(head, types::I64);
-        self.builder.ins().jump(head, &[from.into()]);
-        self.builder.switch_to_block(head);
-        let at = *self.builder.block_params(head).first().ok_or("an index")?;
-        let more = self.builder.ins().icmp(IntCC::SignedLessThanOrEqual, at, last);
-        self.builder.ins().brif(more, body, &[], after, &[]);
-        self.builder.switch_to_block(body);
+        let Counted { head, after, at } = self.begin(from, IntCC::SignedLessThanOrEqual, last)?;
         let mut here = at;
         let lanes = self.int(lanes.in_vectors(1));
         for nth in 0..count {

@@ -1,6 +1,6 @@
 //! What has to hold for every text, program or noise: the front end does not panic, its places lie
 //! in the text, formatting is stable and keeps the meaning, edits give what a fresh start gives,
-//! and what is a program runs to a value or a failure within its limits.
+//! what has no error has types throughout, and what is a program runs to a value or a failure within its limits.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,6 +11,7 @@ use lang_core::interp::Limits;
 use lang_core::session::Session;
 use lang_core::syntax::format::format;
 use lang_core::syntax::lexer::lex;
+use lang_core::syntax::split::ItemKind;
 
 use crate::mutate::mutant;
 use crate::random::Random;
@@ -31,6 +32,9 @@ pub fn check_front(text: &str) {
         let codes = |list: &[Diagnostic]| list.iter().map(|d| d.code).collect::<Vec<_>>();
         let after = diagnostics(&formatted);
         assert_eq!(codes(&after), codes(&found), "formatting changes what is wrong:\n{formatted}");
+    }
+    if !found.iter().any(Diagnostic::is_error) {
+        known_throughout(text);
     }
     for diagnostic in &found {
         inside(text, diagnostic.span, diagnostic.code.name());
@@ -131,6 +135,20 @@ impl Drop for Watch {
         if std::thread::panicking() {
             eprintln!("{}", self.current.lock().unwrap_or_else(PoisonError::into_inner).1);
         }
+    }
+}
+
+/// What follows from a mistake is not told; where none is told nothing may be left unknown.
+fn known_throughout(text: &str) {
+    let mut session = Session::new();
+    session.set_text(MAIN, text);
+    for item in session.items(MAIN).iter().filter(|i| matches!(i.kind, ItemKind::Def | ItemKind::Let | ItemKind::Do)) {
+        let checked = session.checked_item(item);
+        assert!(
+            checked.is_some_and(|c| c.body.root.is_some()),
+            "`{}` has an error that is not told:\n{text}",
+            item.name
+        );
     }
 }
 

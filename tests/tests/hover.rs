@@ -142,3 +142,47 @@ fn hovers() {
     assert!(count >= 100, "{count}");
     expect_file!["../golden/hover.md"].assert_eq(&out);
 }
+
+/// Is it a name that no program has: of a statement, or made of none?
+fn is_internal(word: &str) -> bool {
+    let numbered = |rest: &str| !rest.is_empty() && rest.chars().all(|c| c.is_ascii_digit());
+    word.strip_prefix('X').is_some_and(numbered) || word.starts_with("__")
+}
+
+#[test]
+fn every_operation_is_told_of() {
+    let programs = golden::programs().expect("the programs can be read");
+    let session = golden::session(&programs);
+    let (mut count, mut wrong) = (0, Vec::new());
+    for name in programs.keys() {
+        let module = golden::module(name);
+        for item in session.items(&module).iter() {
+            let Some(checked) = session.checked_item(item) else { continue };
+            let operations = checked.body.nodes.iter().filter(|(_, n)| is_operation(n));
+            let mut all: Vec<u32> = operations.map(|(_, n)| n.span.start + item.start).collect();
+            all.sort_unstable();
+            all.dedup();
+            for at in all {
+                let told = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                    hover(&session, &module, at, Depth::Full).map(|told| told.markdown(true))
+                }));
+                count += 1;
+                let place = || programs[name][at as usize..].lines().next().unwrap_or_default();
+                match told {
+                    Err(_) => wrong.push(format!("{name}: a panic at {}", place())),
+                    Ok(told) => {
+                        let told = told.unwrap_or_default();
+                        let words = told.split(|c: char| !c.is_alphanumeric() && c != '_');
+                        let own: Vec<&str> = words.filter(|w| is_internal(w) && !programs[name].contains(*w)).collect();
+                        if !own.is_empty() {
+                            wrong.push(format!("{name}: {own:?} at {}", place()));
+                        }
+                    }
+                }
+            }
+        }
+    }
+    println!("{count} places");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(count > 500, "{count} are too few");
+}

@@ -241,7 +241,7 @@ impl Writer<'_> {
                 if elements + asked == 0 && given == 1 && live.iter().any(is_next) {
                     return None;
                 }
-                let wanted = line.name.clone().unwrap_or_else(|| "t".into());
+                let wanted = line.name.clone().filter(|name| !is_no_name(name)).unwrap_or_else(|| "t".into());
                 let name = self.taken.fresh(&wanted);
                 let text = self.updated(of);
                 self.name_let(v, &name, &line.indices, e_scalar(line));
@@ -254,7 +254,7 @@ impl Writer<'_> {
     /// Is it a name of the program, or of what belongs to one?
     pub(super) fn is_given(&self, name: &str) -> bool {
         let stem = ["_adj", "_tan"].iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name);
-        self.given.iter().any(|n| n == stem)
+        !is_no_name(name) && self.given.iter().any(|n| n == stem)
     }
 
     pub(super) fn name_let(&mut self, v: Var, name: &Name, indices: &[Index], scalar: Scalar) {
@@ -272,7 +272,7 @@ impl Writer<'_> {
             }
         };
         let wanted = self.lines.get(v.0 as usize).and_then(|l| l.name.clone());
-        let wanted = wanted.unwrap_or_else(|| {
+        let wanted = wanted.filter(|name| !is_no_name(name)).unwrap_or_else(|| {
             let suffix = match call.callee.derived.last() {
                 Some(Derivation::Adjoint { .. }) => "cotangents",
                 Some(Derivation::Forward(_)) => "tangents",
@@ -310,6 +310,11 @@ impl Writer<'_> {
     pub(super) fn indices_of(&self, v: Var) -> Vec<Index> {
         self.lines.get(v.0 as usize).map(|l| l.indices.clone()).unwrap_or_default()
     }
+}
+
+/// Does it belong to what the program names `_`?
+fn is_no_name(name: &str) -> bool {
+    name.strip_prefix('_').is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
 }
 
 fn e_scalar(line: &Line) -> Scalar {

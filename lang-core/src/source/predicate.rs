@@ -198,6 +198,9 @@ impl Writer<'_> {
             let parts = vec![self.pred(first), self.pred(second)];
             return (join(parts, " && ", Level::Compare), Level::And);
         };
+        if from == to {
+            return self.pred(&Pred::equal(&e, &from));
+        }
         let from = self.poly(&from).0;
         let e = self.poly(&e).0;
         // A bound with a constant below says so without it.

@@ -92,27 +92,36 @@ impl Writer<'_> {
                 let base = self.ex(e);
                 (format!("{}^{k}", closed(base, Level::Post)), Level::Power)
             }
-            // It holds wherever this is read, and no array in it tells a range.
-            Ex::Guard(p, inner) if !p.is_opaque() && self.context.implies(p) => self.ex(inner),
+            // It holds wherever this is read.
+            Ex::Guard(p, inner) if self.context.implies(p) => self.ex(inner),
             Ex::Guard(p, inner) => {
-                let (p, _) = self.pred(p);
+                let (text, _) = self.pred(p);
                 match &**inner {
-                    Ex::Constant(Constant::Bool(true)) => (p, Level::Or),
+                    Ex::Constant(Constant::Bool(true)) => (text, Level::Or),
                     inner => {
-                        let inner = self.ex(inner);
-                        (format!("[{p}] * {}", closed(inner, Level::Product)), Level::Product)
+                        let inner = self.where_true(p, inner);
+                        (format!("[{text}] * {}", closed(inner, Level::Product)), Level::Product)
                     }
                 }
             }
             Ex::Total(indices, p, body) => self.total(indices, p, body),
             Ex::Reduce(r) => self.reduction(r),
             Ex::Choice(p, a, b) => {
-                let p = self.pred(p).0;
-                let (a, b) = (self.ex(a).0, self.ex(b).0);
-                (format!("if {p} then {a} else {b}"), Level::Open)
+                let text = self.pred(p).0;
+                let (a, b) = (self.where_true(p, a).0, self.where_true(&p.negated(), b).0);
+                (format!("if {text} then {a} else {b}"), Level::Open)
             }
             Ex::Apply(operation, args) => self.apply(*operation, args),
         }
+    }
+
+    /// An expression where what was written before holds.
+    fn where_true(&mut self, p: &Pred, e: &Ex) -> (String, Level) {
+        let mark = self.context.mark();
+        self.context.assume(p);
+        let text = self.ex(e);
+        self.context.release(mark);
+        text
     }
 
     fn apply(&mut self, operation: Operation, args: &[Ex]) -> (String, Level) {

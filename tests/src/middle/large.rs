@@ -8,6 +8,11 @@ def elements(x: [n]f64, y: [n]f64) -> [n]f64 = for i: exp(x[i]) / (1 + y[i]^2)
 def dot(x: [n]f64, y: [n]f64) -> f64 = sum i: x[i] * y[i]
 def log_sum_exp(x: [n]f64) -> f64 = let a = max i: x[i] in a + log(sum i: exp(x[i] - a))
 def single(x: [n]f32) -> f32 = sum i: x[i] / (1 + x[i]^2)
+def short_choices(x: [n]f32) -> [n]f32 = for i: if x[i] > 0.5 then sqrt(x[i]) else sign(x[i]) * relu(x[i]) + abs(x[i])
+def short_greatest(a: [n, m]f32) -> [n]f32 = for i: max j: a[i, j] - f32(0.25) * a[i, j]^3
+def short_below(a: [n, n]f32, x: [n]f32) -> [n]f32 = for i: sum j: [j < i] * a[i, j] * x[j]
+def closest(x: [n, d]f64, c: [k, d]f64) -> [n]i64 = for i: argmin j: sum l: (x[i, l] - c[j, l])^2
+def costs(x: [n, d]f64, c: [k, d]f64) -> f64 = sum i: min j: sum l: (x[i, l] - c[j, l])^2
 def products(a: [n, m]f64) -> [m]f64 = for j: prod i: 1 + a[i, j] / f64(n)
 def greatest(a: [n, m]f64) -> [m]f64 = for j: max i: a[i, j]
 def least(a: [n, m]f64) -> [n]f64 = for i: min j: a[i, j]^2
@@ -37,6 +42,11 @@ pub const RUNS: &[(&str, &[&[i64]])] = &[
     ("dot", &[&[100_000], &[99_991]]),
     ("log_sum_exp", &[&[60_013]]),
     ("single", &[&[100_003]]),
+    ("short_choices", &[&[100_003], &[11]]),
+    ("short_greatest", &[&[3000, 31]]),
+    ("short_below", &[&[500]]),
+    ("closest", &[&[900, 19, 13]]),
+    ("costs", &[&[900, 19, 13]]),
     ("products", &[&[3000, 17], &[17, 3000]]),
     ("greatest", &[&[5000, 17]]),
     ("least", &[&[5000, 17]]),

@@ -14,6 +14,7 @@ use super::super::ty::{Scalar, Type};
 use super::super::unify::{SizeWhy, has_meta};
 use super::Checker;
 use super::item::Checked;
+use super::mismatch::two_extents;
 use super::scope::{Obligation, Says, ScopeKind};
 use crate::base::{Code, Diagnostic, Label, Name, Span};
 use crate::predicate::prove::Facts;
@@ -41,20 +42,6 @@ fn known(t: &Type, doubtful: bool) -> Type {
         true => Type::Error,
         false => t.map(&|t, _| matches!(t, Type::Meta(_)).then_some(Type::Error), &|p, _| p.clone()),
     }
-}
-
-/// An index that stands alone on two axes, `n` the extent of the first.
-fn two_extents(name: &Name, span: Span, n: &Poly, m: &Poly) -> Diagnostic {
-    if n.to_string() == m.to_string() {
-        let message =
-            format!("the index `{name}` runs over two axes, and the extent `{m}` of each may be another number");
-        return Diagnostic::new(Code::E0304, span, message)
-            .help("an extent `?k` is opened anew wherever such a value is made: name it once, `let x = … in …`, and index `x`");
-    }
-    let message = format!("the index `{name}` runs over an axis of extent `{m}` here, and of extent `{n}` elsewhere");
-    Diagnostic::new(Code::E0304, span, message).help(format!(
-        "are the indices in the order of the axes? A range, `{name} < {n}`, leaves the other access to a check in the run"
-    ))
 }
 
 impl Checker<'_> {
@@ -164,7 +151,7 @@ impl Checker<'_> {
         self.runs.sort_by_key(|r| r.scope);
         let mut context = Context::default();
         // The same two extents of several indices are one mistake.
-        let mut differing: Vec<(Poly, Code, Span)> = Vec::new();
+        let mut differing: Vec<(Poly, Span)> = Vec::new();
         self.same_extents(&obligations, &mut context.facts);
         for (scope, o) in obligations {
             match o {
@@ -243,15 +230,15 @@ impl Checker<'_> {
                     self.context(&mut context, scope);
                     if !d.is_zero() && !context.facts.proves_zero(&d) {
                         let opposite = d.neg();
-                        let known = differing.iter().find(|(e, ..)| *e == d || *e == opposite);
-                        if let Some((_, code, at)) = known.filter(|_| n != m) {
-                            let first = self.diagnostics.iter_mut().find(|d| d.code == *code && d.span == *at);
+                        let known = differing.iter().find(|(e, _)| *e == d || *e == opposite);
+                        if let Some((_, at)) = known.filter(|_| n != m) {
+                            let first = self.diagnostics.iter_mut().find(|d| d.code == Code::E0304 && d.span == *at);
                             if let Some(first) = first.filter(|d| d.related.len() < MOST_PLACES) {
                                 first.related.push(Label { span, message: "here too".to_owned(), module: None });
                             }
                             continue;
                         }
-                        differing.push((d, Code::E0304, span));
+                        differing.push((d, span));
                         self.report(
                             two_extents(&name, span, &n, &m)
                                 .related(place, format!("`{name}` takes its extent from where it stands alone")),

@@ -5,6 +5,7 @@ use super::super::ty::{Class, Scalar, Type};
 use super::super::unify::{Metas, Mismatch};
 use super::Checker;
 use crate::base::{Code, Diagnostic, Name, Span};
+use crate::predicate::Poly;
 use crate::syntax::ops::BinderKind;
 
 /// A part of a value that does not have the type that is wanted of it.
@@ -269,4 +270,18 @@ fn shapes(found: &Type, wanted: &Type, span: Span, types: String) -> Diagnostic 
         _ if matches!(found, Type::Fun(_)) => d.help("a function stands here: apply it to its arguments, `f(x)`"),
         _ => d,
     }
+}
+
+/// An index that stands alone on two axes, `n` the extent of the first.
+pub(super) fn two_extents(name: &Name, span: Span, n: &Poly, m: &Poly) -> Diagnostic {
+    if n.to_string() == m.to_string() {
+        let message =
+            format!("the index `{name}` runs over two axes, and the extent `{m}` of each may be another number");
+        return Diagnostic::new(Code::E0304, span, message)
+            .help("an extent `?k` is opened anew wherever such a value is made: name it once, `let x = … in …`, and index `x`");
+    }
+    let message = format!("the index `{name}` runs over an axis of extent `{m}` here, and of extent `{n}` elsewhere");
+    Diagnostic::new(Code::E0304, span, message).help(format!(
+        "are the indices in the order of the axes? A range, `{name} < {n}`, leaves the other access to a check in the run"
+    ))
 }

@@ -217,10 +217,6 @@ pub(super) const FORMS: &[Row] = &[
     ),
     (|a| a.is(Sym::Semi) && a.operator(), "values are named with `let … in …`; `;` ends only a `let` at the top level"),
     (|a| a.after(Sym::Semi) && a.operator(), "every name of the top level has its own `let`, on a line of its own"),
-    (
-        |a| a.is(Sym::Colon) && a.operator() && a.back(2) == Some(Kind::Sym(Sym::Lt)) && a.back(3) == Some(Kind::Name),
-        "an index stands after `for`, `sum` or the like: `for i < n: e`",
-    ),
 ];
 
 const CHOICES: &str =

@@ -97,6 +97,9 @@ fn forms(a: &Around) -> Option<String> {
     {
         return Some(format!("the parentheses stand around the whole: `({name} {index} < n: …)`"));
     }
+    if a.is(Sym::Colon) && a.operator() && a.back(2) == Some(Kind::Sym(Sym::Lt)) && a.back(3) == Some(Kind::Name) {
+        return say("an index stands after `for`, `sum` or the like: `for i < n: e`");
+    }
     if a.wants(Sym::Semi) {
         return say("a rule is written `derivative f(x; dx) = …` or `adjoint f(x; dy) = …`");
     }

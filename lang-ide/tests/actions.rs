@@ -1,0 +1,184 @@
+//! The changes that are offered where something is selected, and the programs that they make.
+
+#![allow(clippy::unwrap_used, reason = "a failed expectation is a failed test")]
+
+use expect_test::expect;
+use lang_ide::actions::actions;
+use lang_ide::{Edit, Session, Span};
+
+/// The text after changes.
+fn changed(text: &str, edits: &[Edit]) -> String {
+    let mut edits: Vec<&Edit> = edits.iter().collect();
+    edits.sort_by_key(|e| e.at.span.start);
+    let mut text = text.to_owned();
+    edits.iter().rev().for_each(|e| text.replace_range(e.at.span.range(), &e.text));
+    text
+}
+
+/// What is offered where the text between `‹` and `›` is selected, and what the program is after it.
+fn offered(marked: &str) -> String {
+    let (begin, end) = (marked.find('‹').unwrap(), marked.find('›').unwrap() - '‹'.len_utf8());
+    let text = marked.replace(['‹', '›'], "");
+    let mut session = Session::new();
+    session.set_text("a.iv", &text);
+    let selected = Span::new(u32::try_from(begin).unwrap(), u32::try_from(end).unwrap());
+    let mut out = String::new();
+    // As an editor asks.
+    let found = session.ask(|_| (), |session| actions(session, "a.iv", selected));
+    for action in found.unwrap_or_default() {
+        let after = changed(&text, &action.edits);
+        let mut again = Session::new();
+        again.set_text("a.iv", &after);
+        let problems = again.diagnostics("a.iv");
+        assert!(problems.iter().all(|d| !d.is_error()), "{}\n{after}\n{problems:?}", action.title);
+        let mark = if action.preferred { " (preferred)" } else { "" };
+        out += &format!("== {}{mark}\n{after}", action.title);
+    }
+    out
+}
+
+#[test]
+fn actions_give_programs() {
+    let mut out = offered("def f(x: [n]f64, w: [n]f64) -> f64 = sum i: ‹x[i] * w[i]› + 1.0\n");
+    out += &offered("def ‹›f(x: f64) -> f64 = sin(x) * x\n");
+    out += &offered("def f(x: [n]f64) -> f64 =\n  let ‹›y = x * 2.0\n  in sum i: y[i]\n");
+    out += &offered("def f(x: f64) -> f64 = if x > 0.0 then ‹x * x› else 1.0\n");
+    expect![[r#"
+        == Give the expression the name `t`
+        def f(x: [n]f64, w: [n]f64) -> f64 = sum i: let t = x[i] * w[i] in t + 1.0
+        == Write down what is inferred here
+        def f(x: [n]f64, w: [n]f64) -> f64 = sum i < n: x[i] * w[i] + 1.0
+        == Insert the adjoint of `f` as a definition
+        def f(x: f64) -> f64 = sin(x) * x
+
+        def f_adj(x: f64, y_adj: f64) -> f64 = y_adj * (sin(x) + x * cos(x))
+        == Insert the forward derivative of `f` as a definition
+        def f(x: f64) -> f64 = sin(x) * x
+
+        def f_tan(x: f64, x_tan: f64) -> f64 = x_tan * (sin(x) + x * cos(x))
+        == Write down what is inferred here
+        def f(x: [n]f64) -> f64 =
+          let y: [n]f64 = x * 2.0
+          in sum i: y[i]
+        == Write down all that is inferred in `f`
+        def f(x: [n]f64) -> f64 =
+          let y: [n]f64 = x * 2.0
+          in sum i < n: y[i]
+        == Give the expression the name `t`
+        def f(x: f64) -> f64 = if x > 0.0 then (let t = x * x in t) else 1.0
+    "#]]
+    .assert_eq(&out);
+}
+
+#[test]
+fn names_that_mean_nothing_are_mended() {
+    let mut out = offered("def f(width: f64) -> f64 = ‹widht› * 2.0\n");
+    out += &offered(
+        "def conv(x: [n + m - 1]f64, c: [m]f64) -> [n]f64 = for i < n: sum j < m: x[i + j] * c[j]\n\
+         def f(x: [n + m - 1]f64, c: [m]f64) -> f64 =\n  let y = ‹›cnov(x, c)\n  in sum i: y[i]\n",
+    );
+    out += &offered("def area(x: f64) -> f64 = x * x\ndef f(x: f64) -> f64 = ‹aera›(x)\n");
+    out += &offered("def f(x: f64) -> f64 = ‹›snh(x)\n");
+    out += &offered("type Shape = Circle(f64)\ndef f(x: ‹›Shpae) -> f64 = 1.0\n");
+    out += &offered("def f(a: [n, n]f64, b: [n]f64) -> [n]f64 = ‹linalg›.solve(a, b)\n");
+    out += &offered("import stats\n\ndef f(a: [n, n]f64, b: [n]f64) -> [n]f64 = ‹solve›(a, b)\n");
+    out += &offered("import linalg\n\ndef f(a: [n, n]f64, b: [n]f64) -> [n]f64 = linalg.‹sovle›(a, b)\n");
+    expect![[r#"
+        == Change `widht` to `width` (preferred)
+        def f(width: f64) -> f64 = width * 2.0
+        == Change `cnov` to `conv` (preferred)
+        def conv(x: [n + m - 1]f64, c: [m]f64) -> [n]f64 = for i < n: sum j < m: x[i + j] * c[j]
+        def f(x: [n + m - 1]f64, c: [m]f64) -> f64 =
+          let y = conv(x, c)
+          in sum i: y[i]
+        == Change `aera` to `area` (preferred)
+        def area(x: f64) -> f64 = x * x
+        def f(x: f64) -> f64 = area(x)
+        == Change `snh` to `sinh` (preferred)
+        def f(x: f64) -> f64 = sinh(x)
+        == Change `Shpae` to `Shape` (preferred)
+        type Shape = Circle(f64)
+        def f(x: Shape) -> f64 = 1.0
+        == Import `linalg` (preferred)
+        import linalg
+
+        def f(a: [n, n]f64, b: [n]f64) -> [n]f64 = linalg.solve(a, b)
+        == Use `linalg.solve` (preferred)
+        import stats
+        import linalg
+
+        def f(a: [n, n]f64, b: [n]f64) -> [n]f64 = linalg.solve(a, b)
+        == Change `sovle` to `solve` (preferred)
+        import linalg
+
+        def f(a: [n, n]f64, b: [n]f64) -> [n]f64 = linalg.solve(a, b)
+    "#]]
+    .assert_eq(&out);
+}
+
+#[test]
+fn brackets_without_their_partners_are_mended() {
+    let mut out = offered("def area(r: f64) -> f64 = ‹›pi * (r * r -- of a circle\n");
+    out += &offered("def f(x: [n]f64) -> f64 =\n  sum i: (x[i‹›]\n    + 1.0\n\ndef g() = 1\n");
+    out += &offered("def f(x: [n]f64) -> f64 =\n  let y = exp(x‹›\n  in sum i: y[i]\n");
+    out += &offered("def f(x: f64‹› -> f64 = x\n");
+    out += &offered("def f(x: f64) -> f64 = x)‹›\n");
+    expect![[r#"
+        == Close `(` with `)` (preferred)
+        def area(r: f64) -> f64 = pi * (r * r) -- of a circle
+        == Close `(` with `)` (preferred)
+        def f(x: [n]f64) -> f64 =
+          sum i: (x[i])
+            + 1.0
+
+        def g() = 1
+        == Close `(` with `)` (preferred)
+        def f(x: [n]f64) -> f64 =
+          let y = exp(x)
+          in sum i: y[i]
+        == Close `(` with `)` (preferred)
+        def f(x: f64) -> f64 = x
+        == Leave `)` out (preferred)
+        def f(x: f64) -> f64 = x
+    "#]]
+    .assert_eq(&out);
+}
+
+#[test]
+fn sizes_that_do_not_agree_are_mended() {
+    let mut out = offered("def difference(x: [n + 1]f64) -> [n + 1]f64 = for i < n: ‹›x[i + 1] - x[i]\n");
+    out += &offered("def dot(x: [n]f64, y: [n + 1]f64) -> f64 = sum i: x[i] * y[‹›i]\n");
+    out += &offered("def f(x: [n]f64) -> [n - 1]f64 = for i < n - 1: x[i]\ndef g(x: [m]f64) -> [m]f64 = ‹›f(x)\n");
+    expect![[r#"
+        == Change the size `n + 1` of the result to `n` (preferred)
+        def difference(x: [n + 1]f64) -> [n]f64 = for i < n: x[i + 1] - x[i]
+        == Write the range `i < n`
+        def dot(x: [n]f64, y: [n + 1]f64) -> f64 = sum i < n: x[i] * y[i]
+        == Write the range `i < n + 1`
+        def dot(x: [n]f64, y: [n + 1]f64) -> f64 = sum i < n + 1: x[i] * y[i]
+        == Change the size `n + 1` of `y` to `n`
+        def dot(x: [n]f64, y: [n]f64) -> f64 = sum i: x[i] * y[i]
+        == Change the size `n` of `x` to `n + 1`
+        def dot(x: [n + 1]f64, y: [n + 1]f64) -> f64 = sum i: x[i] * y[i]
+        == Write down what is inferred here
+        def dot(x: [n]f64, y: [n + 1]f64) -> f64 = sum i < n: x[i] * y[i]
+        == Change the size `m` of the result to `m - 1` (preferred)
+        def f(x: [n]f64) -> [n - 1]f64 = for i < n - 1: x[i]
+        def g(x: [m]f64) -> [m - 1]f64 = f(x)
+    "#]]
+    .assert_eq(&out);
+}
+
+#[test]
+fn powers_are_written_with_their_sign() {
+    let mut out = offered("def f(x: f64) -> f64 = x‹›**2 + 3.0 ** x\n");
+    out += &offered("def f(x: [n]f64) -> f64 =\n  sum i: x[i]**2‹›\n");
+    expect![[r#"
+        == Write the power with `^` (preferred)
+        def f(x: f64) -> f64 = x^2 + 3.0 ^ x
+        == Write the power with `^` (preferred)
+        def f(x: [n]f64) -> f64 =
+          sum i: x[i]^2
+    "#]]
+    .assert_eq(&out);
+}

@@ -12,20 +12,13 @@ compared before any time is told. A time is the least of several runs: what is c
 import argparse
 import ctypes
 import json
-import os
 import pathlib
 import platform
-import subprocess
 import sys
-import tempfile
-import time
 
-# One thread, before anything that makes threads is imported.
-os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[_name] = "1"
-if hasattr(os, "sched_setaffinity"):
-    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+
+from peers_common import PEERS, Iverson, apart, behind, built, flat, least, ratios, sized  # noqa: E402  first: one thread
 
 import numpy as np  # noqa: E402
 
@@ -57,8 +50,6 @@ FUNCTIONS = {
     "ode": ("primal", "gradient"),
     "kmeans": ("cost", "dir"),
 }
-# Sums of many terms in other orders.
-NEAR = 1e-6
 
 
 def inputs(task, size):
@@ -90,61 +81,11 @@ def inputs(task, size):
     }
 
 
-def flat(result):
-    """The numbers of a result in one array; records by their fields in the order that the suite names them."""
-    if isinstance(result, dict):
-        return np.concatenate([flat(result[name]) for name in ("alpha", "mu", "q", "l")])
-    if isinstance(result, tuple):
-        return np.concatenate([flat(part) for part in result])
-    return np.array(result, dtype=float).ravel()
-
-
-def least(f, seconds):
-    """The least time of a call in nanoseconds, of five at least."""
-    f()
-    best, runs, begun = float("inf"), 0, time.perf_counter()
-    while runs < 5 or time.perf_counter() - begun < seconds:
-        start = time.perf_counter_ns()
-        f()
-        best = min(best, time.perf_counter_ns() - start)
-        runs += 1
-    return best
-
-
-class Iverson:
-    """A process that answers the protocol."""
-
-    def __init__(self, program):
-        command = [program, "gradbench", "--dir", ROOT / "examples" / "gradbench"]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.id = 0
-
-    def ask(self, **message):
-        self.id += 1
-        self.process.stdin.write(json.dumps({"id": self.id, **message}) + "\n")
-        self.process.stdin.flush()
-        answer = json.loads(self.process.stdout.readline())
-        if not answer.get("success", True):
-            sys.exit(f"{message.get('module')}: {answer.get('error')}")
-        return answer
-
-    def evaluate(self, task, function, given, seconds):
-        asked = {"module": task, "function": function, "input": given | {"min_runs": 5, "min_seconds": seconds}}
-        answer = self.ask(kind="evaluate", **asked)
-        times = answer["timings"]
-        evaluations = [t["nanoseconds"] for t in times if t["name"] == "evaluate"]
-        compiling = sum(t["nanoseconds"] for t in times if t["name"] == "compile")
-        return flat(answer["output"]), min(evaluations), compiling
-
-
 class Plain:
     """plain.cpp, built with these flags."""
 
     def __init__(self, *flags):
-        made = pathlib.Path(tempfile.mkdtemp()) / "plain.so"
-        command = ["g++", "-O3", "-march=native", "-std=c++17", "-shared", "-fPIC", *flags, "-o", made, HERE / "plain.cpp"]
-        subprocess.run(command, check=True)
-        self.library = ctypes.CDLL(str(made))
+        self.library = built(HERE / "plain.cpp", *flags)
 
     def function(self, task, function, given):
         """The function, to be called without arguments, and the array that it writes."""
@@ -182,7 +123,8 @@ class Plain:
 
 
 def rows(options):
-    iverson, strict, fast = Iverson(options.iverson), Plain(), Plain("-ffast-math")
+    iverson = Iverson(options.iverson, ROOT / "examples" / "gradbench")
+    strict, fast = Plain(), Plain("-ffast-math")
     for task, size in SMALL if options.small else LARGE:
         if options.only and task not in options.only:
             continue
@@ -192,6 +134,7 @@ def rows(options):
         by_numpy = peers.numpy_value(task, given)
         for nth, function in enumerate(FUNCTIONS[task]):
             output, own, compiling = iverson.evaluate(task, function, given, options.seconds)
+            output = flat(output)
             times = {}
             results = {"JAX": flat(by_jax[nth]())}
             times["JAX"] = least(by_jax[nth], options.seconds)
@@ -203,31 +146,22 @@ def rows(options):
             if nth == 0 and by_numpy is not None:
                 results["NumPy"] = flat(by_numpy())
                 times["NumPy"] = least(by_numpy, options.seconds)
-            for name, result in results.items():
-                scale = max(1e-300, np.max(np.abs(result)))
-                apart = np.max(np.abs(result - output)) / scale
-                if not apart <= NEAR:
-                    sys.exit(f"{task} {function} {size}: {name} and Iverson are {apart:.1e} apart")
+            for name, distance in apart(results, output).items():
+                sys.exit(f"{task} {function} {size}: {name} and Iverson are {distance:.1e} apart")
             yield {"task": task, "function": function, "size": size, "ns": own, "compile_ns": compiling, "peers": times}
-
-
-def sized(size):
-    return ", ".join(f"{name} = {n:,}" for name, n in size.items())
 
 
 def table(all_rows):
     """Ratios of Iverson's time to that of each peer: below 1 it is faster."""
-    names = ["C++", "C++ fast-math", "JAX", "NumPy"]
-    head = f"| | sizes | Iverson, ms | compiled in, ms | {' | '.join('/ ' + name for name in names)} | gradient / value |"
-    lines = [head, "|---" * (5 + len(names)) + "|"]
+    head = f"| | sizes | Iverson, ms | compiled in, ms | {' | '.join('/ ' + name for name in PEERS)} | gradient / value |"
+    lines = [head, "|---" * (5 + len(PEERS)) + "|"]
     before = None
     for row in all_rows:
-        ratios = [f"{row['ns'] / row['peers'][name]:.2f}" if name in row["peers"] else "" for name in names]
         first = row["function"] == FUNCTIONS[row["task"]][0]
         over = "" if first or before is None else f"{row['ns'] / before:.1f}"
         before = row["ns"] if first else before
-        cells = [f"{row['task']} {row['function']}", sized(row["size"]), f"{row['ns'] / 1e6:.3g}"]
-        lines.append(f"| {' | '.join([*cells, format(row['compile_ns'] / 1e6, '.3g'), *ratios, over])} |")
+        cells = [name_of(row), sized(row["size"]), f"{row['ns'] / 1e6:.3g}"]
+        lines.append(f"| {' | '.join([*cells, format(row['compile_ns'] / 1e6, '.3g'), *ratios(row), over])} |")
     return "\n".join(lines) + "\n"
 
 
@@ -250,16 +184,8 @@ WHY = {
 }
 
 
-def behind(all_rows):
-    """A line for each row that is more than twice behind."""
-    lines = []
-    for row in all_rows:
-        name = f"{row['task']} {row['function']}"
-        best = min(row["peers"].values())
-        if row["ns"] > 2 * best:
-            peer = next(peer for peer, ns in row["peers"].items() if ns == best)
-            lines.append(f"- `{name}`, {row['ns'] / best:.1f} times {peer}'s time: {WHY.get(name, '')}")
-    return "\n" + "\n".join(lines) + "\n" if lines else ""
+def name_of(row):
+    return f"{row['task']} {row['function']}"
 
 
 def main():
@@ -277,7 +203,7 @@ def main():
         return
     about = {"python": platform.python_version(), "jax": peers.jax.__version__, "numpy": np.__version__}
     (HERE / "gradbench.json").write_text(json.dumps({"about": about, "rows": found}, indent=1) + "\n", encoding="utf-8")
-    (HERE / "gradbench.md").write_text(table(found) + behind(found), encoding="utf-8")
+    (HERE / "gradbench.md").write_text(table(found) + behind(found, name_of, WHY), encoding="utf-8")
 
 
 if __name__ == "__main__":

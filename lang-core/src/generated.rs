@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::base::GlobalName;
 use crate::exec::given::{self, Read, Refused, Texts};
-use crate::exec::{Machine, Programs, Stopped, Tensor, World, border};
+use crate::exec::{KnownScalars, Machine, Programs, Stopped, Tensor, World, border};
 use crate::interp::{Around, Asked, Elsewhere, Taken, Value};
 use crate::ir::applied::{Applied, Site, Text};
 use crate::ir::core::{Callee, Leaf, Outside, Reason};
@@ -40,6 +40,7 @@ pub struct Generated<'g> {
     outside: Told<'g>,
     made: RefCell<HashMap<Applied, Option<Arc<Ssa>>>>,
     programs: Programs,
+    scalars: KnownScalars,
     free: Cached<LocalId>,
     mentioned: Cached<(GlobalName, Type)>,
     tally: Cell<Tally>,
@@ -52,6 +53,8 @@ pub struct Tally {
     pub made: u64,
     /// Taken.
     pub taken: u64,
+    /// Those of them that were functions of numbers known from the last time.
+    pub known: u64,
     /// Left to the interpreter, as there is no form.
     pub outside: u64,
     /// Left to it, as dual numbers run already.
@@ -71,6 +74,7 @@ impl Tally {
         Self {
             made: self.made.saturating_add(other.made),
             taken: self.taken.saturating_add(other.taken),
+            known: self.known.saturating_add(other.known),
             outside: self.outside.saturating_add(other.outside),
             varying: self.varying.saturating_add(other.varying),
             failed: self.failed.saturating_add(other.failed),
@@ -91,6 +95,7 @@ impl<'g> Generated<'g> {
             outside,
             made: RefCell::default(),
             programs,
+            scalars: KnownScalars::default(),
             free: RefCell::default(),
             mentioned: RefCell::default(),
             tally: Cell::default(),
@@ -147,8 +152,8 @@ impl<'g> Generated<'g> {
         made
     }
 
-    fn run(&self, read: &Read, operator: Option<Derivative>, around: &Around<'_>) -> Result<Option<Value>, Stopped> {
-        let Some(ssa) = self.function(&read.applied, operator) else {
+    fn run(&self, read: &Read, asked: &Asked<'_>, around: &Around<'_>) -> Result<Option<Value>, Stopped> {
+        let Some(ssa) = self.function(&read.applied, asked.operator()) else {
             self.count(|t| t.outside += 1);
             return Ok(None);
         };
@@ -164,6 +169,13 @@ impl<'g> Generated<'g> {
         }
         let machine = Machine::new(self, &self.programs, around);
         let parts = machine.call(&ssa, &read.sizes, parts)?;
+        // With the same function, and other numbers, the next one is a call of its code.
+        if let Asked::Operator(derived, arguments) = asked
+            && read.is_of(arguments)
+            && let Some(made) = self.programs.scalars(&ssa.callee, arguments.len())
+        {
+            self.scalars.set(derived, made);
+        }
         let value = border::value(&ssa.result, written(&read.applied), &parts, &extent);
         value.map(Some).ok_or(Stopped::Broken("a part of the result"))
     }
@@ -198,6 +210,16 @@ fn written(applied: &Applied) -> Option<&Type> {
 
 impl Elsewhere for Generated<'_> {
     fn take(&self, asked: &Asked<'_>, around: &Around<'_>) -> Taken {
+        if let Asked::Operator(derived, arguments) = asked
+            && let Some(known) = self.scalars.get(derived)
+            && let Some(value) = known.call(arguments, around.interrupt)
+        {
+            self.count(|t| {
+                t.taken += 1;
+                t.known += 1;
+            });
+            return value.map_or(Taken::Interrupted, Taken::Value);
+        }
         let read = match given::read(asked, self) {
             Ok(read) => read,
             Err(Refused::Varies) => {
@@ -210,7 +232,7 @@ impl Elsewhere for Generated<'_> {
                 return Taken::Never;
             }
         };
-        match self.run(&read, asked.operator(), around) {
+        match self.run(&read, asked, around) {
             Ok(Some(value)) => {
                 self.count(|t| t.taken += 1);
                 return Taken::Value(value);

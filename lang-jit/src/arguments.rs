@@ -13,6 +13,9 @@ pub(crate) const TOLD: i32 = 1;
 /// The word at which the threads are that products of matrices are given to; 0 where there are none.
 pub(crate) const POOL: i32 = 2;
 
+/// How many words are before those of the places.
+pub(crate) const HEAD: usize = 3;
+
 /// Where a place stands among the arguments.
 pub(crate) struct Word {
     pub(crate) var: Var,

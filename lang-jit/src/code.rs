@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cranelift_jit::JITModule;
-use lang_core::exec::native::{Code, Copies, Elements, Interrupted, Slot};
+use lang_core::exec::native::{Code, Copies, Elements, Interrupted, MOST_NUMBERS, Slot};
 use lang_core::syntax::ops::Scalar;
 
 use crate::apply::Applied;
+use crate::arguments::HEAD;
 use crate::pool::Pool;
 
 /// What a function takes: the address of its arguments. It gives 0, or 1 if it was interrupted.
@@ -111,7 +112,7 @@ impl Native {
     ///
     /// # Safety
     /// What is written is written by no one else until it returns.
-    unsafe fn call(&self, head: [i64; 3], given: &[Given], integers: &[i64], [chunk, thread]: [usize; 2]) -> bool {
+    unsafe fn call(&self, head: [i64; HEAD], given: &[Given], integers: &[i64], [chunk, thread]: [usize; 2]) -> bool {
         let words: usize = given.iter().map(|of| of.dims.len() + 1).sum();
         let mut arguments: Vec<i64> = Vec::with_capacity(head.len() + words + integers.len());
         arguments.extend(head);
@@ -149,6 +150,26 @@ impl Code for Native {
         let head = [interrupt.as_ptr().cast_const().cast(), std::ptr::from_ref(&told).cast(), pool.cast()].map(address);
         // SAFETY: the slots are borrowed until it returns.
         let done = unsafe { self.call(head, &given, integers, [0, 0]) };
+        if done { Ok(()) } else { Err(Interrupted) }
+    }
+
+    fn run_numbers(&self, words: &mut [u64], integers: &[i64], interrupt: &AtomicBool) -> Result<(), Interrupted> {
+        assert!(words.len() == self.places.len() && integers.len() == self.integers, "all have values");
+        assert!(self.places.iter().all(|(_, _, axes)| *axes == 0), "all are numbers");
+        assert!(words.len() + integers.len() <= MOST_NUMBERS, "they are few");
+        let told: &dyn Fn(i64, i64) = &|_, _| {};
+        let pool = std::ptr::from_ref::<Pool>(&self.pool);
+        let head = [interrupt.as_ptr().cast_const().cast(), std::ptr::from_ref(&told).cast(), pool.cast()].map(address);
+        let start = words.as_mut_ptr();
+        let places = (0..words.len()).map(|k| address(start.wrapping_add(k).cast_const().cast()));
+        let mut arguments = [0; HEAD + MOST_NUMBERS];
+        arguments
+            .iter_mut()
+            .zip(head.into_iter().chain(places).chain(integers.iter().copied()))
+            .for_each(|(slot, word)| *slot = word);
+        // SAFETY: each place is a number, of 8 bytes at most, and has a word, at an address that is a multiple of 8; the words
+        // are borrowed mutably until it returns.
+        let done = unsafe { (self.entry)(arguments.as_ptr()) == 0 };
         if done { Ok(()) } else { Err(Interrupted) }
     }
 

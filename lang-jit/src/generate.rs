@@ -25,6 +25,9 @@ use crate::vector::Wide;
 const SHORT_STEPS: i64 = 1 << 14;
 const LONG_STEPS: i64 = 1 << 4;
 
+/// Elements that are no further from an address are read by an instruction that knows how far.
+const FAR: i64 = 1 << 16;
+
 /// Why there is no code.
 pub(crate) type Made<T> = Result<T, String>;
 
@@ -50,6 +53,32 @@ pub(crate) struct Memory {
     pub(crate) written: bool,
 }
 
+/// The value of a loop's index: so many behind a count. What is known is added where memory is read, by the instruction that
+/// reads it.
+#[derive(Clone, Copy)]
+pub(crate) struct Number {
+    pub(crate) count: Value,
+    pub(crate) ahead: i64,
+}
+
+impl Number {
+    pub(crate) fn of(count: Value) -> Self {
+        Self { count, ahead: 0 }
+    }
+
+    /// So many further on.
+    pub(crate) fn plus(self, by: i64) -> Self {
+        Self { ahead: self.ahead.wrapping_add(by), ..self }
+    }
+}
+
+/// Where an element is: so many bytes behind an address.
+#[derive(Clone, Copy)]
+pub(crate) struct Spot {
+    pub(crate) address: Value,
+    pub(crate) offset: i32,
+}
+
 /// A loop that was begun: its head, what comes after it, and the count.
 pub(crate) struct Counted {
     pub(crate) head: Block,
@@ -64,7 +93,7 @@ pub(crate) struct Generator<'g> {
     kernel: &'g Kernel,
     pub(crate) memory: HashMap<Var, Memory>,
     pub(crate) integers: HashMap<Atom, Value>,
-    pub(crate) loops: HashMap<LocalId, Value>,
+    pub(crate) loops: HashMap<LocalId, Number>,
     /// Elements that are in a variable now.
     pub(crate) registers: HashMap<Var, Variable>,
     /// Of places the terms that are there: the best so far.
@@ -221,7 +250,7 @@ impl<'g> Generator<'g> {
             Node::Told { index, value, body } => {
                 let at = self.poly(value)?;
                 let extent = self.poly(&index.extent)?;
-                self.loops.insert(index.local, at);
+                self.loops.insert(index.local, Number::of(at));
                 let inside = self.builder.ins().icmp(IntCC::UnsignedLessThan, at, extent);
                 // An extent below 0 has nothing below it.
                 let some = self.positive(extent);
@@ -364,7 +393,7 @@ impl<'g> Generator<'g> {
         // What vectors left is soon done.
         let is_rest = from != begun;
         let Counted { head, after, at } = self.begin(from, IntCC::SignedLessThan, to)?;
-        self.loops.insert(of.index.local, at);
+        self.loops.insert(of.index.local, Number::of(at));
         self.nodes(&of.body)?;
         self.around.pop();
         self.context.release(mark);
@@ -439,26 +468,49 @@ impl<'g> Generator<'g> {
         self.ssa.stmts.get(var.0 as usize).and_then(|s| s.scalar).unwrap_or(Scalar::F64)
     }
 
-    /// Where an element is. What is not proved to be below its extent is read at 0.
+    /// The address of an element.
     pub(crate) fn address(&mut self, var: Var, at: &[Poly]) -> Made<Value> {
+        let Spot { address, offset } = self.spot(var, at)?;
+        if offset == 0 {
+            return Ok(address);
+        }
+        let offset = self.int(offset.into());
+        Ok(self.builder.ins().iadd(address, offset))
+    }
+
+    /// Where an element is. What is not proved to be below its extent is read at 0.
+    pub(crate) fn spot(&mut self, var: Var, at: &[Poly]) -> Made<Spot> {
         let place = self.place(var)?;
         let memory = self.memory.get(&var).cloned().ok_or("a place without memory")?;
         let mut address = memory.address;
+        let mut offset = 0;
+        let size = i64::from(ty(place.scalar).bytes());
         let mut kept = memory.extents.iter().zip(&memory.steps);
         for (axis, p) in place.axes.iter().zip(at) {
             let (Some(extent), Some((n, step))) = (axis, if axis.is_some() { kept.next() } else { None }) else {
                 continue;
             };
-            let mut index = self.poly(p)?;
-            if !self.context.implies(&Pred::inside(p, extent)) {
-                let inside = self.builder.ins().icmp(IntCC::UnsignedLessThan, index, *n);
+            let inside = self.context.implies(&Pred::inside(p, extent));
+            let is_last = kept.len() == 0;
+            let index = match self.apart_from_known(p)? {
+                // Elements along the last axis are side by side.
+                (index, ahead) if is_last && inside && ahead.abs() <= FAR => {
+                    offset = i32::try_from(ahead.wrapping_mul(size)).map_err(|why| why.to_string())?;
+                    index
+                }
+                _ => self.poly(p)?,
+            };
+            let index = if inside {
+                index
+            } else {
+                let below = self.builder.ins().icmp(IntCC::UnsignedLessThan, index, *n);
                 let zero = self.int(0);
-                index = self.builder.ins().select(inside, index, zero);
-            }
-            let offset = self.builder.ins().imul(index, *step);
-            address = self.builder.ins().iadd(address, offset);
+                self.builder.ins().select(below, index, zero)
+            };
+            let distance = self.builder.ins().imul(index, *step);
+            address = self.builder.ins().iadd(address, distance);
         }
-        Ok(address)
+        Ok(Spot { address, offset })
     }
 
     /// May an element be read before what stands around the access is asked? The compiler moves such a read out of loops
@@ -530,12 +582,12 @@ impl<'g> Generator<'g> {
         if let Some(register) = self.registers.get(&of.var) {
             return Ok(self.builder.use_var(*register));
         }
-        let address = self.address(of.var, &of.at)?;
+        let Spot { address, offset } = self.spot(of.var, &of.at)?;
         let written = self.memory.get(&of.var).is_none_or(|m| m.written);
         let flags = MemFlagsData::trusted();
         let moves = !written && self.moves(of.var, &of.at)?;
         let flags = if moves { flags.with_readonly().with_can_move() } else { flags };
-        Ok(self.builder.ins().load(ty(scalar), flags, address, 0))
+        Ok(self.builder.ins().load(ty(scalar), flags, address, offset))
     }
 
     fn clear(&mut self, var: Var, at: &'g [Option<Poly>], with: Constant) -> Made<()> {
@@ -635,15 +687,15 @@ impl<'g> Generator<'g> {
             self.builder.ins().brif(holds, write, &[], after, &[]);
             self.builder.switch_to_block(write);
         }
-        let address = self.address(set.var, &set.at)?;
+        let Spot { address, offset } = self.spot(set.var, &set.at)?;
         let value = match join {
             None => term,
             Some(join) => {
-                let before = self.builder.ins().load(ty(scalar), MemFlagsData::trusted(), address, 0);
+                let before = self.builder.ins().load(ty(scalar), MemFlagsData::trusted(), address, offset);
                 self.joined(join, scalar, before, term)?
             }
         };
-        self.builder.ins().store(MemFlagsData::trusted(), value, address, 0);
+        self.builder.ins().store(MemFlagsData::trusted(), value, address, offset);
         self.builder.ins().jump(after, &[]);
         self.builder.switch_to_block(after);
         Ok(())

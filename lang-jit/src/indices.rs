@@ -7,15 +7,33 @@ use lang_core::predicate::{Atom, Poly, Pred};
 use lang_core::schedule::loop_number;
 
 use crate::apply::Applied;
-use crate::generate::{Generator, Made};
+use crate::generate::{Generator, Made, Number};
 
 impl Generator<'_> {
     pub(crate) fn poly(&mut self, p: &Poly) -> Made<Value> {
+        let (sum, known) = self.apart_from_known(p)?;
+        if known == 0 {
+            return Ok(sum);
+        }
+        let known = self.int(known);
+        Ok(self.builder.ins().iadd(sum, known))
+    }
+
+    /// What is added to it is known: that, and the rest.
+    pub(crate) fn apart_from_known(&mut self, p: &Poly) -> Made<(Value, i64)> {
         let mut sum: Option<Value> = None;
+        let mut known = 0_i64;
         for (monomial, c) in p.terms() {
             let c = i64::try_from(*c).map_err(|_| "a coefficient that is too large")?;
             let mut product: Option<Value> = None;
             for (atom, power) in monomial {
+                if let (Atom::Local(l, _), [_], 1) = (atom, monomial.as_slice(), *power)
+                    && let Some(number) = self.loops.get(l)
+                {
+                    known = known.wrapping_add(c.wrapping_mul(number.ahead));
+                    product = Some(number.count);
+                    continue;
+                }
                 let value = self.atom(atom)?;
                 for _ in 0..*power {
                     product = Some(match product {
@@ -25,7 +43,10 @@ impl Generator<'_> {
                 }
             }
             let term = match (product, c) {
-                (None, c) => self.int(c),
+                (None, c) => {
+                    known = known.wrapping_add(c);
+                    continue;
+                }
                 (Some(p), 1) => p,
                 (Some(p), -1) => match sum {
                     Some(before) => {
@@ -44,13 +65,22 @@ impl Generator<'_> {
                 Some(before) => self.builder.ins().iadd(before, term),
             });
         }
-        Ok(sum.unwrap_or_else(|| self.int(0)))
+        Ok((sum.unwrap_or_else(|| self.int(0)), known))
+    }
+
+    pub(crate) fn number(&mut self, of: Number) -> Value {
+        if of.ahead == 0 {
+            return of.count;
+        }
+        let ahead = self.int(of.ahead);
+        self.builder.ins().iadd(of.count, ahead)
     }
 
     pub(crate) fn atom(&mut self, a: &Atom) -> Made<Value> {
         match a {
             Atom::Local(l, _) if loop_number(*l).is_some() => {
-                self.loops.get(l).copied().ok_or_else(|| "an index outside its loop".to_owned())
+                let number = self.loops.get(l).copied().ok_or("an index outside its loop")?;
+                Ok(self.number(number))
             }
             Atom::Local(..) | Atom::Global(_) => {
                 self.integers.get(a).copied().ok_or_else(|| "an integer that is not known".to_owned())

@@ -11,7 +11,7 @@ use lang_core::ir::ssa::Var;
 use lang_core::predicate::{Atom, Poly};
 use lang_core::schedule::{Loop, Node, Set};
 
-use crate::generate::{Counted, Generator, Made, ty};
+use crate::generate::{Counted, Generator, Made, Number, ty};
 use crate::vector::{Lanes, Steps};
 
 /// How many iterations are done at once: with all the vectors of a step of each as many sums as registers can hold beside what is
@@ -34,7 +34,7 @@ struct Jam<'g> {
 
 /// What an iteration has for itself.
 struct Copy<'g> {
-    at: Value,
+    at: Number,
     registers: HashMap<Var, Variable>,
     wide: HashMap<Var, Variable>,
     steps: Steps<'g>,
@@ -88,14 +88,12 @@ impl<'g> Generator<'g> {
         let outer = self.registers.clone();
         let mut copies = Vec::new();
         for nth in 0..AT_ONCE {
-            let by = self.int(nth);
-            let at = self.builder.ins().iadd(at, by);
             let mut registers = outer.clone();
             for var in &jam.own {
                 registers.insert(*var, self.builder.declare_var(ty(self.scalar(*var))));
             }
             let steps = Steps::new(jam.inner, jam.sets.clone());
-            copies.push(Copy { at, registers, wide: HashMap::new(), steps });
+            copies.push(Copy { at: Number::of(at).plus(nth), registers, wide: HashMap::new(), steps });
         }
         self.for_each(of, &mut copies, &mut |this, _| this.nodes_before_loops(jam.before))?;
         self.inner(of, &jam, &mut copies)?;
@@ -117,23 +115,23 @@ impl<'g> Generator<'g> {
         let count = copies.first().map_or(1, |copy| copy.steps.count);
         let step = self.int(jam.lanes.in_vectors(count));
         let last = self.builder.ins().isub(to, step);
-        let lanes = self.int(jam.lanes.in_vectors(1));
         let Counted { head, after, at } = self.begin(from, IntCC::SignedLessThanOrEqual, last)?;
-        let mut here = at;
+        let mut here = Number::of(at);
         for nth in 0..count {
             self.loops.insert(index, here);
             for set in &jam.sets {
                 self.for_each(of, copies, &mut |this, copy| this.wide_set(&copy.steps, set, nth))?;
             }
-            here = self.builder.ins().iadd(here, lanes);
+            here = here.plus(jam.lanes.in_vectors(1));
         }
         copies.iter_mut().for_each(|copy| copy.wide.clear());
-        self.poll(head, here);
+        let next = self.number(here);
+        self.poll(head, next);
         self.builder.switch_to_block(after);
         self.for_each(of, copies, &mut |this, copy| this.end_sums(&copy.steps))?;
         // What is left of it.
         let Counted { head, after, at } = self.begin(at, IntCC::SignedLessThan, to)?;
-        self.loops.insert(index, at);
+        self.loops.insert(index, Number::of(at));
         self.for_each(of, copies, &mut |this, _| this.nodes(&jam.inner.body))?;
         let one = self.int(1);
         let next = self.builder.ins().iadd(at, one);

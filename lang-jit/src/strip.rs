@@ -12,7 +12,7 @@ use lang_core::predicate::LocalId;
 use lang_core::schedule::{Loop, Set};
 use lang_core::syntax::ops::Scalar;
 
-use crate::generate::{Counted, Generator, Made};
+use crate::generate::{Counted, Generator, Made, Number, Spot};
 use crate::registers::Read;
 use crate::tiles::{TILE, Tile};
 use crate::vector::{Steps, unaligned};
@@ -153,8 +153,8 @@ impl<'g> Generator<'g> {
             let (by, end) = if wide { (IntCC::SignedLessThanOrEqual, last) } else { (IntCC::SignedLessThan, to) };
             let counted = self.begin(at, by, end)?;
             at = counted.at;
-            let mut here = at;
-            let lanes = self.int(if wide { self.wide.lanes.in_vectors(1) } else { 1 });
+            let mut here = Number::of(at);
+            let lanes = if wide { self.wide.lanes.in_vectors(1) } else { 1 };
             for nth in 0..if wide { steps.count } else { 1 } {
                 self.loops.insert(index, here);
                 for part in parts.iter().filter(own) {
@@ -186,29 +186,32 @@ impl<'g> Generator<'g> {
                         }
                     }
                 }
-                here = self.builder.ins().iadd(here, lanes);
+                here = here.plus(lanes);
             }
             self.wide.registers.clear();
-            self.builder.ins().jump(counted.head, &[here.into()]);
+            let next = self.number(here);
+            self.builder.ins().jump(counted.head, &[next.into()]);
             self.builder.switch_to_block(counted.after);
         }
         Ok(())
     }
 
     /// Where the element of this iteration is in a tile.
-    fn in_tile(&mut self, slot: StackSlot) -> Made<Value> {
+    fn in_tile(&mut self, slot: StackSlot) -> Made<Spot> {
         let base = self.strip.base.ok_or("a strip")?;
         let index = self.strip.index.and_then(|i| self.loops.get(&i)).copied().ok_or("an index")?;
-        let at = self.builder.ins().isub(index, base);
+        let at = self.builder.ins().isub(index.count, base);
         let size = self.int(8);
         let offset = self.builder.ins().imul(at, size);
         let start = self.builder.ins().stack_addr(types::I64, slot, 0);
-        Ok(self.builder.ins().iadd(start, offset))
+        let address = self.builder.ins().iadd(start, offset);
+        let offset = i32::try_from(index.ahead.wrapping_mul(8)).map_err(|why| why.to_string())?;
+        Ok(Spot { address, offset })
     }
 
     fn keep(&mut self, slot: StackSlot, value: Value) -> Made<()> {
-        let address = self.in_tile(slot)?;
-        self.builder.ins().store(unaligned(), value, address, 0);
+        let Spot { address, offset } = self.in_tile(slot)?;
+        self.builder.ins().store(unaligned(), value, address, offset);
         Ok(())
     }
 
@@ -228,8 +231,8 @@ impl<'g> Generator<'g> {
     /// The element of this iteration, or those of a vector.
     pub(crate) fn kept_in_tile(&mut self, var: Var, ty: cranelift_codegen::ir::Type) -> Made<Value> {
         let slot = self.strip.tiles.get(&var).ok_or("a tile")?.slot;
-        let address = self.in_tile(slot)?;
-        Ok(self.builder.ins().load(ty, unaligned(), address, 0))
+        let Spot { address, offset } = self.in_tile(slot)?;
+        Ok(self.builder.ins().load(ty, unaligned(), address, offset))
     }
 
     fn call_tile(&mut self, tile: Tile, to: StackSlot, of: StackSlot, count: Value) -> Made<()> {

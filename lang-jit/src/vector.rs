@@ -14,7 +14,7 @@ use lang_core::resolve::scalar_fn::ScalarFn;
 use lang_core::schedule::{Join, Loop, Node, Set};
 use lang_core::syntax::ops::{BinOp, Scalar};
 
-use crate::generate::{Counted, Generator, Made, mentions, ty};
+use crate::generate::{Counted, Generator, Made, Number, Spot, mentions, ty};
 
 /// Vectors in a step of a loop, and statements beyond which there is one alone.
 const UNROLLED: usize = 4;
@@ -149,17 +149,17 @@ impl<'g> Generator<'g> {
         let step = self.int(lanes.in_vectors(count));
         let last = self.builder.ins().isub(to, step);
         let Counted { head, after, at } = self.begin(from, IntCC::SignedLessThanOrEqual, last)?;
-        let mut here = at;
-        let lanes = self.int(lanes.in_vectors(1));
+        let mut here = Number::of(at);
         for nth in 0..count {
             self.loops.insert(of.index.local, here);
             for set in steps.sets.clone() {
                 self.wide_set(&steps, set, nth)?;
             }
-            here = self.builder.ins().iadd(here, lanes);
+            here = here.plus(lanes.in_vectors(1));
         }
         self.wide.registers.clear();
-        self.poll(head, here);
+        let next = self.number(here);
+        self.poll(head, next);
         self.builder.switch_to_block(after);
         self.end_sums(&steps)?;
         Ok(at)
@@ -268,15 +268,15 @@ impl<'g> Generator<'g> {
         }
         let index = steps.of.index.local;
         if self.step(set.var, &set.at, index) == Some(1) {
-            let address = self.address(set.var, &set.at)?;
+            let Spot { address, offset } = self.spot(set.var, &set.at)?;
             let value = match set.join {
                 None => term,
                 Some(join) => {
-                    let before = self.builder.ins().load(self.wide.lanes.vector(), unaligned(), address, 0);
+                    let before = self.builder.ins().load(self.wide.lanes.vector(), unaligned(), address, offset);
                     self.wide_joined(join, before, term)?
                 }
             };
-            self.builder.ins().store(unaligned(), value, address, 0);
+            self.builder.ins().store(unaligned(), value, address, offset);
             return Ok(());
         }
         let first = self.loops.get(&index).copied().ok_or("an index")?;
@@ -284,28 +284,26 @@ impl<'g> Generator<'g> {
         for lane in 0..lanes.count() {
             let one = self.builder.ins().extractlane(term, lane);
             self.at_lane(index, first, lane);
-            let address = self.address(set.var, &set.at)?;
+            let Spot { address, offset } = self.spot(set.var, &set.at)?;
             let value = match set.join {
                 None => one,
                 Some(join) => {
-                    let before = self.builder.ins().load(ty(lanes.scalar()), unaligned(), address, 0);
+                    let before = self.builder.ins().load(ty(lanes.scalar()), unaligned(), address, offset);
                     self.joined(join, lanes.scalar(), before, one)?
                 }
             };
-            self.builder.ins().store(unaligned(), value, address, 0);
+            self.builder.ins().store(unaligned(), value, address, offset);
         }
         self.at_all(index, first);
         Ok(())
     }
 
-    fn at_lane(&mut self, index: LocalId, first: Value, lane: u8) {
-        let by = self.int(i64::from(lane));
-        let here = self.builder.ins().iadd(first, by);
-        self.loops.insert(index, here);
+    fn at_lane(&mut self, index: LocalId, first: Number, lane: u8) {
+        self.loops.insert(index, first.plus(lane.into()));
         self.wide.lane = Some(lane);
     }
 
-    fn at_all(&mut self, index: LocalId, first: Value) {
+    fn at_all(&mut self, index: LocalId, first: Number) {
         self.loops.insert(index, first);
         self.wide.lane = None;
     }
@@ -352,14 +350,14 @@ impl<'g> Generator<'g> {
             axes.all(|(n, p)| n.as_ref().is_none_or(|n| self.context.implies(&Pred::inside(p, n))))
         });
         if side_by_side && inside {
-            let address = self.address(of.var, &of.at)?;
+            let Spot { address, offset } = self.spot(of.var, &of.at)?;
             let given = self.memory.get(&of.var).is_some_and(|m| !m.written);
             let flags = if given && self.moves(of.var, &of.at)? {
                 unaligned().with_readonly().with_can_move()
             } else {
                 unaligned()
             };
-            return Ok(self.builder.ins().load(self.wide.lanes.vector(), flags, address, 0));
+            return Ok(self.builder.ins().load(self.wide.lanes.vector(), flags, address, offset));
         }
         self.by_lanes(index, &mut |this| this.element(of))
     }

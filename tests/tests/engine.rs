@@ -69,6 +69,33 @@ def spread(x: [n]f64, c: [m]f64) -> [m + 1, n]f64 =
   scan y = x for k < m: for i: 0.5 * y[i] + c[k] * (if i == 0 then 0.0 else y[i - 1])
 def chain(x: [n]f64) -> f64 = fold s = 0.3 for i < n: s + 0.1 * sin(s) * x[i]
 def each_chain(a: [n, m]f64) -> [n]f64 = for i: fold s = 0.3 for j < m: s * a[i, j] + tanh(s)
+def stages(x: [n]f64, k: i64) -> [n]f64 =
+  let h = 1 / f64(k + 3)
+  in
+    fold y = (for i < n: 0.3) for _ < 3:
+      let a = for i: x[i] * (if i == 0 then 1.0 else y[i - 1])
+      let b = for i: x[i] * (if i == 0 then 1.0 else y[i - 1] + h * a[i - 1])
+      in for i: y[i] + h * (a[i] + 2 * b[i])
+def smoothed(x: [n]f64) -> [n]f64 =
+  fold y = x for _ < 3:
+    let a = for i: if i + 1 < n then y[i + 1] - y[i] else 0.0
+    let b = for i: if i == 0 then a[i] else a[i] - a[i - 1]
+    in for i: y[i] + 0.25 * b[i]
+def from_afar(x: [n]f64) -> [n]f64 =
+  fold y = x for _ < 2:
+    let a = for i: if i + 100 < n then sin(y[i + 100]) else y[i]
+    let b = for i: if i + 200 < n then a[i + 200] else a[i]
+    in for i: 0.5 * (y[i] + b[i])
+def turned(x: [n]f64) -> [n]f64 =
+  fold y = x for t < 2:
+    let a = for i: 0.5 * y[i] + f64(t)
+    in for i: a[n - 1 - i] - 0.1 * a[i]
+def crossed(x: [n]f64, y: [n]f64) -> ([n]f64, [n]f64) =
+  fold (a, b) = (x, y) for _ < 3:
+    let c = for i: a[i] - 0.2 * (if i + 1 < n then b[i + 1] else 0.0)
+    in (c, for i: b[i] + 0.2 * (if i == 0 then 0.0 else c[i - 1]))
+def greatest_of_all(x: [n]f64) -> f64 = (max i: x[i]) - (min i: x[i])
+def greatest_of_rows(a: [n, m]f64) -> [n]f64 = for i: (max j: a[i, j])^2
 def same_extents(a: [n, n]f64, x: [n]f64) -> [n]f64 = fold y = x for t < n: for i: 0.1 * (sum j: a[i, j] * y[j]) + x[t]
 ";
 
@@ -86,6 +113,13 @@ const RUNS: &[(&str, &[&[i64]])] = &[
     ("spread", &[&[5, 0], &[0, 5], &[1, 1], &[41, 30]]),
     ("chain", &[&[0], &[1], &[1300]]),
     ("each_chain", &[&[0, 4], &[4, 0], &[7, 20]]),
+    ("stages", &[&[0, 2], &[1, 2], &[255, 2], &[256, 2], &[257, 2], &[1300, 0]]),
+    ("smoothed", &[&[0], &[1], &[256], &[511], &[512], &[1300]]),
+    ("from_afar", &[&[1], &[256], &[700], &[1300]]),
+    ("turned", &[&[1], &[700]]),
+    ("crossed", &[&[1], &[255], &[700]]),
+    ("greatest_of_all", &[&[0], &[1], &[1300]]),
+    ("greatest_of_rows", &[&[3, 0], &[0, 3], &[7, 30]]),
     ("same_extents", &[&[0], &[1], &[20]]),
     ("rows", &[&[0, 4], &[4, 0], &[5, 1500], &[1500, 5]]),
     ("columns", &[&[5, 1500], &[1500, 5]]),

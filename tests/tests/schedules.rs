@@ -18,6 +18,7 @@ const ALL: &[(&str, &str)] = &[
     ("gradbench/llsq.iv", "primal"),
     ("gradbench/kmeans.iv", "cost"),
     ("gradbench/ode.iv", "change"),
+    ("gradbench/ode.iv", "primal"),
     ("gradbench/gmm.iv", "objective"),
 ];
 

@@ -57,6 +57,10 @@ impl Code for Watched {
         self.code.run(slots, integers, interrupt, told)
     }
 
+    fn run_numbers(&self, words: &mut [u64], integers: &[i64], interrupt: &AtomicBool) -> Result<(), Interrupted> {
+        self.code.run_numbers(words, integers, interrupt)
+    }
+
     fn threads(&self) -> usize {
         self.code.threads()
     }

@@ -24,6 +24,13 @@ pub struct Read {
     pub data: Vec<Value>,
 }
 
+impl Read {
+    /// Is nothing read but these arguments?
+    pub(crate) fn is_of(&self, arguments: &[Value]) -> bool {
+        self.sizes.is_empty() && self.applied.globals.is_empty() && self.data.len() == arguments.len()
+    }
+}
+
 /// Why a value is left to the interpreter.
 #[derive(Clone, Debug)]
 pub enum Refused {

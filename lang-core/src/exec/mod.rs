@@ -23,6 +23,7 @@ mod plan;
 mod program;
 mod reduce;
 mod rows;
+mod scalars;
 mod single;
 mod statement;
 mod tensor;
@@ -44,6 +45,7 @@ use crate::predicate::LocalId;
 use native::Backend;
 pub use plan::Plan;
 use program::{Program, Step};
+pub(crate) use scalars::{Known as KnownScalars, Scalars};
 pub use tensor::Tensor;
 
 /// What a run needs beside its arguments.
@@ -131,6 +133,11 @@ impl Programs {
         let program = self.ready(ssa().ok_or(Stopped::Broken("a function"))?);
         self.functions.borrow_mut().insert(Arc::clone(callee), Arc::clone(&program));
         Ok(program)
+    }
+
+    /// A function that was run, as one of so many numbers, if it is one.
+    pub(crate) fn scalars(&self, callee: &Arc<Callee>, arguments: usize) -> Option<Scalars> {
+        self.functions.borrow().get(callee)?.scalars(arguments)
     }
 
     fn region(&self, body: &Arc<Ssa>) -> Arc<Program> {

@@ -13,6 +13,9 @@ use crate::predicate::{Atom, Poly};
 use crate::schedule::{Kernel, Place, Role, chunks, is_trivial};
 use crate::syntax::ops::Scalar;
 
+/// The most numbers that code is run on by [`Code::run_numbers`].
+pub const MOST_NUMBERS: usize = 24;
+
 /// Makes code of kernels.
 pub trait Backend {
     /// The code of a kernel of a function; `None` where it has none for it.
@@ -34,6 +37,13 @@ pub trait Code: Send + Sync {
         interrupt: &AtomicBool,
         told: &dyn Fn(i64, i64),
     ) -> Result<(), Interrupted>;
+
+    /// Runs it on numbers: no place has an axis. The words are those of the places that are no registers, in their order; a
+    /// number is the first bytes of its word. With the integers there are [`MOST_NUMBERS`] at most.
+    ///
+    /// # Errors
+    /// Someone asked for the run to end.
+    fn run_numbers(&self, words: &mut [u64], integers: &[i64], interrupt: &AtomicBool) -> Result<(), Interrupted>;
 
     /// By how many threads chunks run at once, at most.
     fn threads(&self) -> usize;

@@ -4,11 +4,13 @@
 //! Statements that run over the same index become one loop where each reads what the others set at that index alone
 //! ([`group`]); inside, the same again. An element that nothing reads outside its loop has no memory ([`places`]). What
 //! predicates say of an index is its range ([`narrow`]), and where their answers change a loop is cut ([`split`]). What a
-//! loop carries is set in place where it can be ([`in_place`]).
+//! loop carries is set in place where it can be ([`in_place`]). Loops of an iteration that follow one another go over the same
+//! elements while these are in the cache ([`strips`]).
 
 mod again;
 mod apart;
 pub mod chunks;
+mod extremes;
 mod fewer;
 mod group;
 mod in_place;
@@ -20,6 +22,7 @@ mod places;
 mod products;
 mod repeat;
 mod split;
+mod strips;
 mod sums;
 mod terms;
 mod text;
@@ -83,12 +86,13 @@ impl Prepared {
 }
 
 /// The function without questions that need not be asked ([`terms`]) and axes that are not needed ([`fewer`]), with sums
-/// taken where they are least ([`sums`]), what data tell done once ([`apart`]), and what products of matrices need
+/// taken where they are least ([`sums`]), the greatest read at its place ([`extremes`]), what data tell done once ([`apart`]), and what products of matrices need
 /// ([`products`]). Loops become statements, if that is `repeated` ([`repeat`]).
 #[must_use]
 pub fn prepared(ssa: Arc<Ssa>, repeated: bool) -> Prepared {
     let ssa = terms::unasked(&ssa).map_or(ssa, Arc::new);
     let ssa = fewer::fewer(&ssa).map_or(ssa, Arc::new);
+    let ssa = extremes::extremes(&ssa).map_or(ssa, Arc::new);
     let ssa = sums::sums(&ssa).map_or(ssa, Arc::new);
     let count = |ssa: &Ssa| u32::try_from(ssa.stmts.len()).unwrap_or(u32::MAX);
     let first = count(&ssa);
@@ -255,7 +259,8 @@ impl Making<'_> {
         let mut places = self.places(&body, &read_later);
         places::wholes(&body, &mut places);
         split::split(ssa, &mut body);
-        let integers = places::integers(&body, &mut places);
+        strips::strips(ssa, &mut body, &places);
+        let integers = places::integers(ssa, &body, &mut places);
         let sets = sets(&body);
         Step::Kernel(Arc::new(Kernel { places, integers, body, sets }), needs)
     }

@@ -5,7 +5,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::kernel::{Loop, Node, Place, Product, Role, Set, loop_number};
 use super::visit::{Seen, Visit};
-use crate::ir::ssa::{Ssa, Var, index_number};
+use crate::interp::guarded;
+use crate::ir::ssa::{Rhs, Ssa, Var, index_number};
 use crate::predicate::{Atom, Index, LocalId, Poly, Pred};
 use crate::syntax::ops::Scalar;
 
@@ -100,22 +101,38 @@ fn is_whole<'n>(body: &'n [Node], place: &Place, around: &mut Vec<&'n Index>) ->
 }
 
 /// The integers that loops and indices are made of and that are known before.
-pub(super) fn integers(body: &[Node], places: &mut [Place]) -> Vec<Atom> {
+pub(super) fn integers(ssa: &Ssa, body: &[Node], places: &mut [Place]) -> Vec<Atom> {
     let mut found = BTreeSet::new();
-    let mut see = |p: &Poly| {
-        p.for_each_atom(&mut |a| match a {
-            Atom::Local(l, _)
-                if loop_number(*l).is_none() && index_number(*l).is_none() && Var::of_local(*l).is_none() =>
-            {
-                found.insert(a.clone());
-            }
-            Atom::Global(_) => drop(found.insert(a.clone())),
-            _ => {}
+    let mut see = |p: &Poly| see_integers(ssa, p, &mut found);
+    body.iter().for_each(|node| {
+        polys(node, &mut see);
+        node.for_each_set(&mut |set| {
+            set.rhs.for_each_access(&mut |a| written(ssa, a.var).into_iter().for_each(&mut see))
         });
-    };
-    body.iter().for_each(|node| polys(node, &mut see));
+    });
     places.iter().flat_map(|p| p.axes.iter().flatten()).for_each(&mut see);
     found.into_iter().collect()
+}
+
+/// The index expression that is written where a variable is read.
+fn written(ssa: &Ssa, var: Var) -> Option<&Poly> {
+    match &ssa.stmts.get(var.0 as usize)?.rhs {
+        Rhs::Index(p) => Some(p),
+        _ => None,
+    }
+}
+
+fn see_integers(ssa: &Ssa, p: &Poly, found: &mut BTreeSet<Atom>) {
+    let mut inside = Vec::new();
+    p.for_each_atom(&mut |a| match a {
+        Atom::Local(l, _) if loop_number(*l).is_none() && index_number(*l).is_none() && Var::of_local(*l).is_none() => {
+            found.insert(a.clone());
+        }
+        Atom::Global(_) => drop(found.insert(a.clone())),
+        Atom::Read(x, ..) => inside.extend(Var::of_local(*x).and_then(|var| written(ssa, var))),
+        _ => {}
+    });
+    inside.into_iter().for_each(|p| guarded(|| see_integers(ssa, p, found)));
 }
 
 /// Calls with every polynomial.

@@ -89,16 +89,36 @@ struct Around {
     depth: usize,
     times: Poly,
     exact: bool,
+    /// The loops around, with how often each of them runs.
+    loops: Vec<(Index, Poly)>,
 }
 
 impl Around {
     fn inside(&self) -> Self {
-        Self { depth: self.depth + 1, times: self.times.clone(), exact: self.exact }
+        Self { depth: self.depth + 1, times: self.times.clone(), exact: self.exact, loops: self.loops.clone() }
+    }
+
+    /// What is around the body of a loop.
+    fn within(&self, of: &Loop) -> Self {
+        let mut inside = self.inside();
+        inside.exact &= of.from.is_empty() && of.to.is_empty();
+        // The parts of a loop that is done in strips are as many as its extent says, all together.
+        let strips = self.loops.iter().find(|(strip, _)| is_strip_of(of, strip));
+        let times = strips.map_or(&self.times, |(_, times)| times);
+        inside.loops.push((of.index.clone(), self.times.clone()));
+        inside.times = times.mul(&of.index.extent);
+        inside
     }
 
     fn asked(&self) -> Self {
         Self { exact: false, ..self.inside() }
     }
+}
+
+/// Does the loop go on, in each iteration of the other, where it ended in the one before?
+fn is_strip_of(of: &Loop, other: &Index) -> bool {
+    let mut pairs = of.from.iter().flat_map(|from| of.to.iter().map(move |to| (from, to)));
+    pairs.any(|(from, to)| from.linear_in(&other.atom()).is_some_and(|(by, _)| to.sub(from).as_constant() == Some(by)))
 }
 
 fn in_chunks(own: &[(Var, Own)]) -> String {
@@ -124,7 +144,7 @@ impl Shown<'_> {
             let needs: Vec<String> = needs.iter().map(u32::to_string).collect();
             writeln!(f, "  after checks {}", needs.join(", "))?;
         }
-        let around = Around { depth: 1, times: Poly::constant(1), exact: true };
+        let around = Around { depth: 1, times: Poly::constant(1), exact: true, loops: Vec::new() };
         for node in &kernel.body {
             let own = if let Node::Loop(of) = node { chunks::own(self.ssa, kernel, of) } else { None };
             self.node(f, node, &around, own.as_deref())?;
@@ -145,13 +165,12 @@ impl Shown<'_> {
         };
         write!(f, "{:1$}", "", 2 * around.depth)?;
         match node {
-            Node::Loop(Loop { index, from, to, in_order, body }) => {
-                let exact = around.exact && from.is_empty() && to.is_empty();
-                let inside = Around { depth: around.depth + 1, times: around.times.mul(&index.extent), exact };
+            Node::Loop(of @ Loop { index, from, to, in_order, body }) => {
+                let inside = around.within(of);
                 let (from, to) = (bound(Poly::default(), from, "max"), bound(index.extent.clone(), to, "min"));
                 let range = if from == "0" { format!("< {to}") } else { format!("in {from}..{to}") };
                 let order = if *in_order { ", in order".to_owned() } else { own.map(in_chunks).unwrap_or_default() };
-                let most = if exact { "" } else { "at most " };
+                let most = if inside.exact { "" } else { "at most " };
                 writeln!(f, "for {} {range}{order}:  -- {most}{} times", index.name, inside.times)?;
                 within(f, body, &inside)
             }

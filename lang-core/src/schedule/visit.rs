@@ -45,12 +45,17 @@ impl Visit<'_> {
         nodes.iter().for_each(|node| self.node(node, f));
     }
 
+    /// Calls with what the range of a loop reads.
+    pub(super) fn range(&self, of: &Loop, f: &mut Found<'_>) {
+        of.from.iter().chain(&of.to).for_each(|p| self.poly(p, f));
+    }
+
     fn node(&mut self, node: &Node, f: &mut Found<'_>) {
         match node {
-            Node::Loop(Loop { index, from, to, body, .. }) => {
-                from.iter().chain(to).for_each(|p| self.poly(p, f));
-                self.path.push(index.local);
-                self.nodes(body, f);
+            Node::Loop(of) => {
+                self.range(of, f);
+                self.path.push(of.index.local);
+                self.nodes(&of.body, f);
                 self.path.pop();
             }
             Node::Told { value, body, .. } => {

@@ -55,9 +55,14 @@ impl Engine {
 
     /// The gradient of a definition by its arguments, as a function of these types.
     pub(crate) fn gradient(&mut self, def: &GlobalName, types: &[Type]) -> Result<Value, Vec<Problem>> {
+        let is_plain = self.signature(def).is_some_and(|s| s.sizes.is_empty() && s.type_params.is_empty());
         let names: Vec<String> = (0..types.len()).map(|k| format!("a{k}")).collect();
         let params: Vec<String> = names.iter().zip(types).map(|(name, ty)| format!("{name}: {ty}")).collect();
-        let text = format!("\\({}): grad({})({})", params.join(", "), def.name, names.join(", "));
+        // Arguments tell sizes, where there are any.
+        let text = match is_plain {
+            true => format!("grad({})", def.name),
+            false => format!("\\({}): grad({})({})", params.join(", "), def.name, names.join(", ")),
+        };
         let source = self.sources.add("<bench>".to_owned(), text.clone());
         Ok(self.evaluate(&def.module, &text, source, 0, &mut || ())?.value)
     }

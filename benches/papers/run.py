@@ -1,0 +1,222 @@
+"""Times the gradients and Jacobians that the papers measure, beside C++, JAX and NumPy, in one run, on one core, in float64.
+
+    pip install -r tests/golden/requirements-jax.txt
+    cargo build --release --package lang-repl
+    python3 benches/papers/run.py --iverson target/release/iverson       writes papers.json and papers.md
+
+With `--only by_signal` a row and with `--small` small sizes, which write nothing. Iverson answers the protocol of GradBench
+for the modules of programs/; C++ is plain.cpp, built twice, with and without -ffast-math; JAX is jitted and warm; NumPy has
+derivatives by hand. The results are compared before any time is told. A time is the least of several runs: what is compared
+are ratios of one run. The papers' own times are of other machines and are not told.
+"""
+
+import argparse
+import ctypes
+import dataclasses
+import json
+import pathlib
+import platform
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+from peers_common import PEERS, Iverson, apart, behind, built, flat, least, ratios, sized  # noqa: E402  first: one thread
+
+import numpy as np  # noqa: E402
+
+import peers  # noqa: E402
+
+PAPERS = {
+    "df": "Efficient Differentiable Programming",
+    "atl": "Differentiating a Tensor Language",
+    "pdn": "Parallel dual-numbers reverse AD",
+    "accelerate": "Reverse AD for Accelerate",
+}
+
+
+@dataclasses.dataclass
+class Row:
+    """A derivative of a module and what it is the derivative of, with sizes as in a paper or ours, and small ones."""
+
+    name: str
+    module: str
+    value: str
+    derivative: str
+    size: dict
+    small: dict
+
+
+ROWS = [
+    Row("dot, by one vector", "df", "dot", "dot_gradient", {"n": 1_000_000}, {"n": 100}),
+    Row("greatest", "df", "greatest", "greatest_gradient", {"n": 1_000_000}, {"n": 100}),
+    Row("vector + vector, Jacobian", "df", "added", "added_jacobian", {"n": 1000}, {"n": 20}),
+    Row("vector * number, by the number", "df", "scaled", "scaled_derivative", {"n": 1_000_000}, {"n": 100}),
+    Row("vector * number, Jacobian", "df", "scaled", "scaled_jacobian", {"n": 1000}, {"n": 20}),
+    Row("NNMF, exponential, rank one", "df", "nnmf", "nnmf_gradient", {"n": 1000, "m": 1000}, {"n": 20, "m": 30}),
+    Row("projection, Jacobian by the camera", "df", "projected", "projected_jacobian", {"n": 1000}, {"n": 10}),
+    Row("deconvolution, by the signal", "atl", "deconvolution", "by_signal", {"n": 100_000, "m": 16}, {"n": 50, "m": 5}),
+    Row("deconvolution, by the kernel", "atl", "deconvolution", "by_kernel", {"n": 100_000, "m": 16}, {"n": 50, "m": 5}),
+    Row("batched fit", "atl", "batched", "batched_gradient", {"b": 32, "n": 4096, "m": 16}, {"b": 3, "n": 50, "m": 5}),
+    Row("column and row of a diagonal", "atl", "column_row", "column_row_gradient", {"n": 4000}, {"n": 20}),
+    Row("dot, by both", "pdn", "dot", "dots_gradient", {"n": 1_000_000}, {"n": 100}),
+    Row("sum of matrix * vector", "pdn", "sum_matvec", "sum_matvec_gradient", {"n": 1000, "m": 1000}, {"n": 20, "m": 30}),
+    Row("rotation by quaternions, Jacobian", "pdn", "rotated", "rotated_jacobian", {"n": 2000}, {"n": 10}),
+    Row(
+        "dense network",
+        "pdn",
+        "network",
+        "network_gradient",
+        {"h": 100, "d": 50, "k": 50, "n": 1000},
+        {"h": 7, "d": 5, "k": 4, "n": 6},
+    ),
+    Row("particles", "pdn", "particles", "particles_gradient", {"n": 4, "steps": 1000}, {"n": 4, "steps": 10}),
+    Row(
+        "bundle adjustment, blocks of the Jacobian",
+        "accelerate",
+        "errors",
+        "errors_jacobian",
+        {"n": 10, "m": 200, "p": 1000},
+        {"n": 3, "m": 5, "p": 12},
+    ),
+    Row("logsumexp", "accelerate", "logsumexp", "logsumexp_gradient", {"n": 100_000}, {"n": 100}),
+]
+
+
+def cameras(rng, shape):
+    """Cameras that see points about the origin: rotation, centre, focal length, principal point, distortion."""
+    turned = rng.uniform(0.05, 0.3, size=(*shape, 3))
+    centre = rng.uniform(-0.5, 0.5, size=(*shape, 3)) + [0.0, 0.0, -4.0]
+    rest = [rng.uniform(1.0, 1.5, size=(*shape, 1)), rng.normal(scale=0.1, size=(*shape, 2))]
+    return np.concatenate([turned, centre, *rest, rng.normal(scale=0.01, size=(*shape, 2))], axis=-1)
+
+
+def inputs(row, size):
+    """What a row is given, by name in the order of the parameters, from a fixed seed."""
+    rng = np.random.default_rng(7)
+    n, m = size["n"], size.get("m")
+    if row.value == "dot" or row.value == "added":
+        return {"u": rng.normal(size=n), "v": rng.normal(size=n)}
+    if row.value == "greatest":
+        return {"v": rng.normal(size=n)}
+    if row.value == "scaled":
+        return {"v": rng.normal(size=n), "s": 1.5}
+    if row.value == "nnmf":
+        return {name: rng.uniform(0.5, 1.5, size=shape) for name, shape in (("a", (n, m)), ("u", n), ("v", m))}
+    if row.value == "projected":
+        return {"cam": cameras(rng, ()), "points": rng.uniform(-1, 1, size=(n, 3))}
+    if row.value == "deconvolution":
+        return {"x": rng.normal(size=n + m - 1), "c": rng.normal(size=m), "z": rng.normal(size=n)}
+    if row.value == "batched":
+        b = size["b"]
+        return {"x": rng.normal(size=(b, n + m - 1)), "z": rng.normal(size=(b, n)), "w": rng.normal(size=m)}
+    if row.value == "sum_matvec":
+        return {"a": rng.normal(size=(n, m)), "x": rng.normal(size=m)}
+    if row.value == "rotated":
+        return {"v": rng.normal(size=(n, 3)), "q": rng.normal(size=(n, 4))}
+    if row.value == "network":
+        h, d, k = size["h"], size["d"], size["k"]
+        weights = {"a": rng.normal(size=(h, d)) / d**0.5, "b": rng.normal(size=h, scale=0.1)}
+        weights |= {"w": rng.normal(size=(k, h)) / h**0.5, "e": rng.normal(size=k, scale=0.1)}
+        return weights | {"x": rng.normal(size=(n, d)), "c": rng.normal(size=k)}
+    if row.value == "particles":
+        p = np.stack([0.5 * np.arange(n), np.full(n, 0.1)], axis=1)
+        return {"p": p, "v": np.ones((n, 2)), "steps": size["steps"]}
+    if row.value == "errors":
+        p = size["p"]
+        observed = np.stack([rng.integers(n, size=p), rng.integers(m, size=p)], axis=1)
+        given = {"cameras": cameras(rng, (n,)), "points": rng.uniform(-1, 1, size=(m, 3))}
+        given |= {"weights": rng.uniform(0.5, 1.5, size=p), "observed": observed}
+        return given | {"features": rng.normal(size=(p, 2), scale=0.2)}
+    return {"x": rng.normal(size=n)}
+
+
+def as_json(given):
+    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in given.items()}
+
+
+def plain(library, row, size, given, length):
+    """The function of plain.cpp, to be called without arguments, and the array that it writes."""
+    held, args = [], []
+    for value in [*size.values(), *(value for name, value in given.items() if name not in size)]:
+        if isinstance(value, np.ndarray):
+            held.append(np.ascontiguousarray(value))
+            args.append(held[-1].ctypes.data_as(ctypes.c_void_p))
+        else:
+            args.append(ctypes.c_int64(value) if isinstance(value, int) else ctypes.c_double(value))
+    out = np.zeros(length)
+    call = getattr(library, f"{row.module}_{row.derivative}")
+    return lambda: call(*args, out.ctypes.data_as(ctypes.c_void_p)) and held, out
+
+
+def measured(options):
+    iverson = Iverson(options.iverson, HERE / "programs")
+    libraries = {"C++": built(HERE / "plain.cpp"), "C++ fast-math": built(HERE / "plain.cpp", "-ffast-math")}
+    for module in PAPERS:
+        iverson.ask(kind="define", module=module)
+    for row in ROWS:
+        if options.only and row.derivative not in options.only:
+            continue
+        size = row.small if options.small else row.size
+        given = inputs(row, size)
+        asked = as_json(given)
+        output, own, compiling = iverson.evaluate(row.module, row.derivative, asked, options.seconds)
+        _, value, _ = iverson.evaluate(row.module, row.value, asked, options.seconds)
+        output = flat(output)
+        calls = {}
+        for name, library in libraries.items():
+            call, out = plain(library, row, size, given, len(output))
+            calls[name] = [lambda call=call, out=out: (call(), out)[1]]
+        calls["JAX"] = peers.jax_functions(row.derivative, list(given.values()))
+        by_numpy = peers.numpy_function(row.derivative, list(given.values()))
+        if by_numpy:
+            calls["NumPy"] = [by_numpy]
+        times = {}
+        for name, ways in calls.items():
+            for way in ways:
+                for _, distance in apart({name: flat(way())}, output).items():
+                    sys.exit(f"{row.name}: {name} and Iverson are {distance:.1e} apart")
+            times[name] = min(least(way, options.seconds) for way in ways)
+        found = {"name": row.name, "module": row.module, "function": row.derivative, "size": size}
+        yield found | {"ns": own, "value_ns": value, "compile_ns": compiling, "peers": times}
+
+
+def table(rows):
+    """Ratios of Iverson's time to that of each peer: below 1 it is faster."""
+    titles = " | ".join("/ " + name for name in PEERS)
+    lines = [f"| | paper | sizes | Iverson, ms | compiled in, ms | {titles} | gradient / value |", "|---" * 10 + "|"]
+    for row in rows:
+        cells = [row["name"], PAPERS[row["module"]], sized(row["size"]), f"{row['ns'] / 1e6:.3g}"]
+        over = f"{row['ns'] / row['value_ns']:.1f}"
+        lines.append(f"| {' | '.join([*cells, format(row['compile_ns'] / 1e6, '.3g'), *ratios(row), over])} |")
+    return "\n".join(lines) + "\n"
+
+
+def name_of(row):
+    return row["name"]
+
+
+# Why a row is more than twice behind its best peer, on this machine or another.
+WHY = {}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--iverson", default="target/release/iverson", help="the program")
+    parser.add_argument("--only", action="append", help="only this derivative")
+    parser.add_argument("--small", action="store_true", help="at small sizes")
+    parser.add_argument("--seconds", type=float, default=1.0, help="how long each function is run at least")
+    options = parser.parse_args()
+    found = []
+    for row in measured(options):
+        found.append(row)
+        print(table([row]).splitlines()[-1], flush=True)
+    if options.only or options.small:
+        return
+    about = {"python": platform.python_version(), "jax": peers.jax.__version__, "numpy": np.__version__}
+    (HERE / "papers.json").write_text(json.dumps({"about": about, "rows": found}, indent=1) + "\n", encoding="utf-8")
+    (HERE / "papers.md").write_text(table(found) + behind(found, name_of, WHY), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

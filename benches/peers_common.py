@@ -1,0 +1,117 @@
+"""What the benches beside other systems share: one thread, the protocol of GradBench, C++ built and called, times and tables.
+
+Import it before anything that makes threads.
+"""
+
+import ctypes
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+# One thread, before anything that makes threads is imported.
+os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[_name] = "1"
+if hasattr(os, "sched_setaffinity"):
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+
+import numpy as np  # noqa: E402
+
+# Sums of many terms in other orders.
+NEAR = 1e-6
+PEERS = ["C++", "C++ fast-math", "JAX", "NumPy"]
+
+
+def flat(result):
+    """The numbers of a result in one array; records by their fields in the order that GradBench names them."""
+    if isinstance(result, dict):
+        return np.concatenate([flat(result[name]) for name in ("alpha", "mu", "q", "l")])
+    if isinstance(result, tuple):
+        return np.concatenate([flat(part) for part in result])
+    try:
+        return np.array(result, dtype=float).ravel()
+    except ValueError:
+        # A tuple as JSON has it: a list of parts of several shapes.
+        return np.concatenate([flat(part) for part in result])
+
+
+def least(f, seconds):
+    """The least time of a call in nanoseconds, of five at least."""
+    f()
+    best, runs, begun = float("inf"), 0, time.perf_counter()
+    while runs < 5 or time.perf_counter() - begun < seconds:
+        start = time.perf_counter_ns()
+        f()
+        best = min(best, time.perf_counter_ns() - start)
+        runs += 1
+    return best
+
+
+def apart(results, output):
+    """The peers whose results are not near, each with how far it is from `output`, relative to its greatest number."""
+    far = {}
+    for name, result in results.items():
+        scale = max(1e-300, np.max(np.abs(result)))
+        distance = np.max(np.abs(result - output)) / scale
+        if not distance <= NEAR:
+            far[name] = distance
+    return far
+
+
+class Iverson:
+    """A process that answers the protocol for the modules of a folder."""
+
+    def __init__(self, program, folder):
+        command = [program, "gradbench", "--dir", folder]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.id = 0
+
+    def ask(self, **message):
+        self.id += 1
+        self.process.stdin.write(json.dumps({"id": self.id, **message}) + "\n")
+        self.process.stdin.flush()
+        answer = json.loads(self.process.stdout.readline())
+        if not answer.get("success", True):
+            sys.exit(f"{message.get('module')}: {answer.get('error')}")
+        return answer
+
+    def evaluate(self, module, function, given, seconds):
+        """The output, the least time, and what it took to compile, in nanoseconds."""
+        asked = {"module": module, "function": function, "input": given | {"min_runs": 5, "min_seconds": seconds}}
+        answer = self.ask(kind="evaluate", **asked)
+        times = answer["timings"]
+        evaluations = [t["nanoseconds"] for t in times if t["name"] == "evaluate"]
+        compiling = sum(t["nanoseconds"] for t in times if t["name"] == "compile")
+        return answer["output"], min(evaluations), compiling
+
+
+def built(source, *flags):
+    """A source of C++, built with these flags and loaded."""
+    made = pathlib.Path(tempfile.mkdtemp()) / "plain.so"
+    command = ["g++", "-O3", "-march=native", "-std=c++17", "-shared", "-fPIC", *flags, "-o", made, source]
+    subprocess.run(command, check=True)
+    return ctypes.CDLL(str(made))
+
+
+def sized(size):
+    return ", ".join(f"{name} = {n:,}" for name, n in size.items())
+
+
+def ratios(row):
+    """The row's time over each peer's: below 1 it is faster."""
+    return [f"{row['ns'] / row['peers'][name]:.2f}" if name in row["peers"] else "" for name in PEERS]
+
+
+def behind(rows, name_of, why):
+    """A line for each row that is more than twice behind its best peer."""
+    lines = []
+    for row in rows:
+        name = name_of(row)
+        peer, best = min(row["peers"].items(), key=lambda item: item[1])
+        if row["ns"] > 2 * best:
+            lines.append(f"- `{name}`, {row['ns'] / best:.1f} times {peer}'s time: {why.get(name, '')}")
+    return "\n" + "\n".join(lines) + "\n" if lines else ""

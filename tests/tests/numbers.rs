@@ -1,0 +1,79 @@
+//! Derivatives of functions of numbers, called again and again: the function is known by where the operator stands and what it
+//! is applied to, and only where that tells all.
+
+#![allow(clippy::expect_used, reason = "a failed expectation is a failed test")]
+
+use iverson_tests::golden::{Tolerances, json_of};
+use iverson_tests::run::{Ways, value_of_main, value_of_main_generated};
+use lang_core::session::Session;
+
+/// Programs, and how many of their derivatives are of functions that are known from the last time.
+const PROGRAMS: &[(&str, u64)] = &[
+    // A definition.
+    (
+        "def f(x: f64) -> f64 = sin(x) * x\ndef main() -> [4]f64 = [grad(f)(0.1), grad(f)(0.2), at(0.3), at(0.4)]\ndef at(x: f64) -> f64 = grad(f)(x)",
+        1,
+    ),
+    // Several arguments, some of them held, and an integer.
+    (
+        "def f(x: f64, y: f64, k: i64) -> f64 = x^2 * y + sin(y) * f64(k)\n\
+      def at(x: f64, k: i64) -> (f64, f64) = grad(f, wrt: (x, y))(x, 2 * x, k)\n\
+      def main() -> [3](f64, f64) = [at(0.1, 2), at(0.2, 3), at(0.3, -4)]",
+        2,
+    ),
+    // One operator, several functions: each is known until another comes.
+    (
+        "def slope(f: (f64) -> f64, x: f64) -> f64 = grad(f)(x)\n\
+      def square(x: f64) -> f64 = x^2\n\
+      def main() -> [6]f64 = [slope(square, 1.0), slope(square, 2.0), slope(exp, 1.0), slope(exp, 2.0), slope(square, 3.0), slope(\\x: x * sin(x), 3.0)]",
+        2,
+    ),
+    // A function that holds data is another one for other data.
+    (
+        "def slope(a: f64, x: f64) -> f64 = grad(\\y: a * y^2)(x)\n\
+      def main() -> [3]f64 = [slope(1.0, 1.0), slope(2.0, 1.0), slope(3.0, 1.0)]",
+        0,
+    ),
+    // Operators on operators, tangents, values beside gradients.
+    (
+        "def f(x: f64) -> f64 = x^3 * exp(x)\n\
+      def second(x: f64) -> f64 = grad(grad(f))(x)\n\
+      def along(x: f64, v: f64) -> (f64, f64) = jvp2(f)(x, v)\n\
+      def both(x: f64) -> (f64, f64) = value_and_grad(f)(x)\n\
+      def main() -> [2](f64, (f64, f64), (f64, f64)) = [(second(0.5), along(0.5, 2.0), both(0.5)), (second(0.7), along(0.7, 3.0), both(0.7))]",
+        3,
+    ),
+    // Short reals, and a truth value that is asked.
+    (
+        "def f(x: f32, up: bool) -> f32 = if up then x * x else -x\n\
+      def at(x: f32, up: bool) -> f32 = grad(f, wrt: x)(x, up)\n\
+      def main() -> [4]f32 = [at(1.5, true), at(2.5, true), at(3.5, false), at(-4.5, true)]",
+        3,
+    ),
+    // Data that all can see, an array, and a size: none is a number that is passed.
+    (
+        "let c = 2.5\ndef f(x: f64) -> f64 = c * x^2\ndef at(x: f64) -> f64 = grad(f)(x)\ndef main() -> [2]f64 = [at(1.0), at(2.0)]",
+        0,
+    ),
+    (
+        "def f(x: [n]f64) -> f64 = sum i: x[i]^2\ndef at(x: f64) -> [1]f64 = grad(f)([x])\ndef main() -> [2][1]f64 = [at(1.0), at(2.0)]",
+        0,
+    ),
+];
+
+#[test]
+fn functions_of_numbers_are_known_again() {
+    let tolerance = Tolerances::of("derivatives").expect("tolerances").get("numbers");
+    for (program, known) in PROGRAMS {
+        let mut session = Session::new();
+        session.set_text("main.iv", program);
+        let wrong = session.diagnostics("main.iv");
+        assert!(wrong.iter().all(|d| !d.is_error()), "{program}\n{wrong:?}");
+        let ways = Ways::native();
+        let found = value_of_main_generated(&session, "main.iv", &ways).expect("a value");
+        let wanted = value_of_main(&session, "main.iv").expect("a value");
+        let [found, wanted] = [found, wanted].map(|value| json_of(&value).expect("numbers"));
+        assert_eq!(tolerance.normwise(&wanted).difference(&found, &wanted, program), None);
+        assert_eq!(ways.tally.get().known, *known, "{program}");
+    }
+}

@@ -25,6 +25,11 @@ import numpy as np  # noqa: E402
 NEAR = 1e-6
 PEERS = ["C++", "C++ fast-math", "JAX", "NumPy"]
 
+# Why a row is behind, where it is so in more than one table.
+GLIBC = (
+    "built with `-ffast-math` it has the `exp` of whole vectors of glibc, within 4 units in the last place; ours is within 2"
+)
+
 
 def flat(result):
     """The numbers of a result in one array; records by their fields in the order that GradBench names them."""
@@ -103,7 +108,11 @@ def sized(size):
 
 def ratios(row):
     """The row's time over each peer's: below 1 it is faster."""
-    return [f"{row['ns'] / row['peers'][name]:.2f}" if name in row["peers"] else "" for name in PEERS]
+    return [ratio(row["ns"] / row["peers"][name]) if name in row["peers"] else "" for name in PEERS]
+
+
+def ratio(of):
+    return "< 0.01" if of < 0.01 else f"{of:.2f}" if of < 100 else f"{of:,.0f}"
 
 
 def behind(rows, name_of, why):

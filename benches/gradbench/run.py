@@ -18,7 +18,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
-from peers_common import PEERS, Iverson, apart, behind, built, flat, least, ratios, sized  # noqa: E402  first: one thread
+from peers_common import GLIBC, PEERS, Iverson, apart, behind, built, flat, least, ratios, sized  # noqa: E402  first: one thread
 
 import numpy as np  # noqa: E402
 
@@ -165,9 +165,6 @@ def table(all_rows):
     return "\n".join(lines) + "\n"
 
 
-GLIBC = (
-    "built with `-ffast-math` it has the `exp` of whole vectors of glibc, within 4 units in the last place; ours is within 2"
-)
 WIDE = (
     "built with `-ffast-math` it adds up the 16 squares of a distance in vectors of 4; the compiler of our kernels has vectors"
     " of 2."

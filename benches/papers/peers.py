@@ -68,14 +68,14 @@ def network(a, b, w, e, x, c):
     return jnp.sum(jax.nn.softmax(out, axis=1) @ c)
 
 
-def particles(steps):
+def particles(steps, unroll):
     def step(state, _):
         p, v = state
         a = -0.5 * p - 0.2 * v
         return (p + 0.05 * v, v + 0.05 * a), None
 
     def after(p, v):
-        p, v = lax.scan(step, (p, v), length=steps)[0]
+        p, v = lax.scan(step, (p, v), length=steps, unroll=unroll)[0]
         return jnp.sum(p[:, 0] * p[:, 1])
 
     return after
@@ -119,7 +119,7 @@ JAX = {
     "rotated_jacobian": [jax.vmap(mode(rotate, argnums=(0, 1))) for mode in MODES],
     "network_gradient": [jax.grad(network, argnums=(0, 1, 2, 3))],
     "errors_jacobian": [errors_jacobian(mode) for mode in MODES],
-    "logsumexp_gradient": [jax.grad(logsumexp)],
+    "logsumexp_gradient": [jax.grad(logsumexp), jax.grad(jax.scipy.special.logsumexp)],
 }
 
 
@@ -127,7 +127,7 @@ def jax_functions(function, args):
     """The derivative in each way that it can be written, to be called without arguments."""
     if function == "particles_gradient":
         *args, steps = args
-        ways = [jax.grad(particles(steps), argnums=(0, 1))]
+        ways = [jax.grad(particles(steps, unroll), argnums=(0, 1)) for unroll in (1, 4)]
     else:
         ways = JAX[function]
     return [compiled(f, *(jnp.array(arg) for arg in args)) for f in ways]

@@ -34,7 +34,7 @@ fn loops_of_functions_and_adjoints() {
         let (of, wrt) = (real_outputs(&primal).into(), real_inputs(&primal).into());
         let adjoint = session.ssa(&Arc::new(callee.derive(Derivation::Adjoint { of, wrt }))).expect("its adjoint");
         for (what, ssa) in [("value", primal), ("adjoint", adjoint)] {
-            let prepared = prepared(ssa, true);
+            let prepared = prepared(ssa, true, &|callee| session.ssa(callee));
             let schedule = schedule(&prepared);
             let shown = Shown { ssa: &prepared.ssa, schedule: &schedule, note: &|_| None };
             let _ = writeln!(text, "== {def} of {file}, {what}\n\n{shown}");

@@ -92,7 +92,7 @@ impl Run<'_> {
             }
         }
         let parts: BTreeSet<Part> = left.keys().copied().collect();
-        let program = self.machine.programs.region(&of.body);
+        let program = self.machine.programs.region(&of.body, self.machine.world);
         let extents = self.extents(&of.batch)?;
         let mut places: Vec<Vec<i64>> = Vec::new();
         {

@@ -101,8 +101,8 @@ impl Programs {
         Self { backend: Some(backend), ..Self::default() }
     }
 
-    fn ready(&self, ssa: Arc<Ssa>) -> Arc<Program> {
-        self.timed(|| Arc::new(Program::new(ssa, self.backend.as_deref())))
+    fn ready(&self, ssa: Arc<Ssa>, world: &dyn World) -> Arc<Program> {
+        self.timed(|| Arc::new(Program::new(ssa, self.backend.as_deref(), &|callee| world.ssa(callee))))
     }
 
     /// The same, which measure by this clock how long it takes to make them.
@@ -126,11 +126,16 @@ impl Programs {
         made
     }
 
-    fn get(&self, callee: &Arc<Callee>, ssa: impl FnOnce() -> Option<Arc<Ssa>>) -> Result<Arc<Program>, Stopped> {
+    fn get(
+        &self,
+        callee: &Arc<Callee>,
+        world: &dyn World,
+        ssa: impl FnOnce() -> Option<Arc<Ssa>>,
+    ) -> Result<Arc<Program>, Stopped> {
         if let Some(known) = self.functions.borrow().get(callee) {
             return Ok(Arc::clone(known));
         }
-        let program = self.ready(ssa().ok_or(Stopped::Broken("a function"))?);
+        let program = self.ready(ssa().ok_or(Stopped::Broken("a function"))?, world);
         self.functions.borrow_mut().insert(Arc::clone(callee), Arc::clone(&program));
         Ok(program)
     }
@@ -140,10 +145,10 @@ impl Programs {
         self.functions.borrow().get(callee)?.scalars(arguments)
     }
 
-    fn region(&self, body: &Arc<Ssa>) -> Arc<Program> {
+    fn region(&self, body: &Arc<Ssa>, world: &dyn World) -> Arc<Program> {
         let mut regions = self.regions.borrow_mut();
         let program = regions.entry(Arc::as_ptr(body).addr());
-        Arc::clone(program.or_insert_with(|| self.ready(Arc::clone(body))))
+        Arc::clone(program.or_insert_with(|| self.ready(Arc::clone(body), world)))
     }
 }
 
@@ -182,12 +187,12 @@ impl<'a> Machine<'a> {
     /// # Errors
     /// What fails in it.
     pub fn call(&self, ssa: &Arc<Ssa>, sizes: &[i64], parts: Vec<Tensor>) -> Result<Vec<Tensor>, Stopped> {
-        let program = self.programs.get(&ssa.callee, || Some(Arc::clone(ssa)))?;
+        let program = self.programs.get(&ssa.callee, self.world, || Some(Arc::clone(ssa)))?;
         self.run(&program, sizes, parts)
     }
 
     fn program(&self, callee: &Arc<Callee>) -> Result<Arc<Program>, Stopped> {
-        self.programs.get(callee, || self.world.ssa(callee))
+        self.programs.get(callee, self.world, || self.world.ssa(callee))
     }
 
     /// A run that has nothing yet.

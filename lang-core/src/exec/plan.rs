@@ -60,7 +60,7 @@ impl Machine<'_> {
     /// # Errors
     /// It cannot be made ready.
     pub fn plan(&self, ssa: &Arc<Ssa>, known: &HashMap<LocalId, i64>) -> Result<Plan, Stopped> {
-        let program = self.programs.get(&ssa.callee, || Some(Arc::clone(ssa)))?;
+        let program = self.programs.get(&ssa.callee, self.world, || Some(Arc::clone(ssa)))?;
         let mut run = self.start(&program, &[]);
         run.locals.clone_from(known);
         let mut given = 0_u64;
@@ -294,7 +294,7 @@ impl<'a> Dry<'a> {
 
     /// What an iteration of a loop holds beside what it leaves.
     fn repeat(&mut self, of: &Loop, dead: &[Var]) -> u64 {
-        let program = self.run.machine.programs.region(&of.body);
+        let program = self.run.machine.programs.region(&of.body, self.run.machine.world);
         let mut extents = self.run.extents(&of.batch).unwrap_or_default();
         extents.push(i64::MAX);
         let sizes = self.sizes(&of.sizes, &extents);

@@ -8,7 +8,7 @@ use crate::ir::core::Callee;
 use crate::ir::region::Loop;
 use crate::ir::ssa::{Access, Check, Rhs, Ssa, Stmt, Var, for_each_read, index_number, reads};
 use crate::predicate::{Atom, LocalId, Poly, Pred};
-use crate::schedule::{self, Prepared, schedule};
+use crate::schedule::{self, Callees, Prepared, schedule};
 
 /// A function, ready to run.
 pub(super) struct Program {
@@ -45,7 +45,7 @@ type Call<'s> = (&'s Arc<Callee>, &'s [Poly], &'s Pred, &'s [Access], &'s [Poly]
 
 impl Program {
     /// With a backend, what it has code for is run by that.
-    pub(super) fn new(ssa: Arc<Ssa>, backend: Option<&dyn Backend>) -> Self {
+    pub(super) fn new(ssa: Arc<Ssa>, backend: Option<&dyn Backend>, callees: Callees<'_>) -> Self {
         let of = Arc::clone(&ssa);
         let (ssa, mut steps) = match backend {
             None => {
@@ -53,12 +53,12 @@ impl Program {
                 (ssa, steps)
             }
             Some(backend) => {
-                let prepared = schedule::prepared(Arc::clone(&ssa), true);
+                let prepared = schedule::prepared(Arc::clone(&ssa), true, callees);
                 let (made, is_whole) = steps(&prepared, backend);
                 let is_run = |step: &Step| matches!(step, Step::Kernel(ready) if ready.code.is_none());
                 if prepared.has_repeats() && (!is_whole || made.iter().any(is_run)) {
                     // Loops that became statements have no meaning one by one.
-                    let prepared = schedule::prepared(ssa, false);
+                    let prepared = schedule::prepared(ssa, false, callees);
                     let (steps, _) = steps(&prepared, backend);
                     (prepared.ssa, steps)
                 } else {

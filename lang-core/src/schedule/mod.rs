@@ -14,11 +14,13 @@ mod extremes;
 mod fewer;
 mod group;
 mod in_place;
+mod inside;
 mod items;
 pub mod kernel;
 mod narrow;
 mod numbers;
 mod places;
+mod points;
 mod products;
 mod repeat;
 mod split;
@@ -38,6 +40,7 @@ use again::Again;
 use group::Builder;
 use items::{Item, Items};
 pub use kernel::{Join, Kernel, Loop, Node, Place, Product, Role, Set, loop_number};
+pub use points::Callees;
 use repeat::Repeat;
 pub use text::Shown;
 
@@ -87,13 +90,15 @@ impl Prepared {
 
 /// The function without questions that need not be asked ([`terms`]) and axes that are not needed ([`fewer`]), with sums
 /// taken where they are least ([`sums`]), the greatest read at its place ([`extremes`]), what data tell done once ([`apart`]), and what products of matrices need
-/// ([`products`]). Loops become statements, if that is `repeated` ([`repeat`]).
+/// ([`products`]). What is called at many points stands there ([`points`]), and loops become statements, if that is `repeated`
+/// ([`repeat`]).
 #[must_use]
-pub fn prepared(ssa: Arc<Ssa>, repeated: bool) -> Prepared {
+pub fn prepared(ssa: Arc<Ssa>, repeated: bool, callees: Callees<'_>) -> Prepared {
     let ssa = terms::unasked(&ssa).map_or(ssa, Arc::new);
     let ssa = fewer::fewer(&ssa).map_or(ssa, Arc::new);
     let ssa = extremes::extremes(&ssa).map_or(ssa, Arc::new);
     let ssa = sums::sums(&ssa).map_or(ssa, Arc::new);
+    let ssa = points::points(&ssa, callees).map_or(ssa, Arc::new);
     let count = |ssa: &Ssa| u32::try_from(ssa.stmts.len()).unwrap_or(u32::MAX);
     let first = count(&ssa);
     let ssa = apart::apart(&ssa).map_or(ssa, Arc::new);

@@ -75,6 +75,10 @@ fn narrow_node(node: &mut Node, given: &HashSet<Var>, registers: &HashSet<Var>) 
                 match bounds(p) {
                     Some(Bound::From(p)) => from.push(p),
                     Some(Bound::To(p)) => to.push(p),
+                    Some(Bound::At(p)) => {
+                        to.push(p.plus(1));
+                        from.push(p);
+                    }
                     None => {}
                 }
                 body.iter_mut().for_each(|node| without(node, p));
@@ -94,12 +98,14 @@ enum Bound {
     From(Poly),
     /// It is less than this.
     To(Poly),
+    /// It is this.
+    At(Poly),
 }
 
 /// A bound of an index by what is known outside its loop.
 fn bound(p: &Pred, index: &Atom, inner: &HashSet<LocalId>, given: &HashSet<Var>) -> Option<Bound> {
-    let Pred::Ge(p) = p else { return None };
-    let (c, rest) = p.linear_in(index)?;
+    let (Pred::Ge(q) | Pred::Eq(q)) = p else { return None };
+    let (c, rest) = q.linear_in(index)?;
     let mut known = true;
     rest.for_each_atom(&mut |a| match a {
         Atom::Local(l, _) => known &= !inner.contains(l),
@@ -107,6 +113,8 @@ fn bound(p: &Pred, index: &Atom, inner: &HashSet<LocalId>, given: &HashSet<Var>)
         _ => {}
     });
     match c {
+        1 if known && matches!(p, Pred::Eq(_)) => Some(Bound::At(rest.neg())),
+        -1 if known && matches!(p, Pred::Eq(_)) => Some(Bound::At(rest)),
         1 if known => Some(Bound::From(rest.neg())),
         -1 if known => Some(Bound::To(rest.plus(1))),
         _ => None,

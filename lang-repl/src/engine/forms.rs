@@ -74,7 +74,7 @@ impl Engine {
             Stage::Loops => {
                 let callee = self.derivative_of(&def, callee, &derivatives)?;
                 let ssa = self.session.ssa(&callee).ok_or_else(|| Self::constant(&def))?;
-                let prepared = schedule::prepared(ssa, true);
+                let prepared = schedule::prepared(ssa, true, &|callee| self.session.ssa(callee));
                 let steps = schedule::schedule(&prepared);
                 let note = |var| self.stands_at(&callee, var);
                 Form::of(schedule::Shown { ssa: &prepared.ssa, schedule: &steps, note: &note }.to_string())
@@ -82,7 +82,7 @@ impl Engine {
             Stage::Clif => {
                 let callee = self.derivative_of(&def, callee, &derivatives)?;
                 let ssa = self.session.ssa(&callee).ok_or_else(|| Self::constant(&def))?;
-                Form::of(clif(&schedule::prepared(ssa, true))?)
+                Form::of(clif(&schedule::prepared(ssa, true, &|callee| self.session.ssa(callee)))?)
             }
             Stage::Forward => self.derivative(&def, Which::Forward)?,
             Stage::Adjoint => self.derivative(&def, Which::Adjoint)?,

@@ -50,14 +50,14 @@ ROWS = [
     Row("vector * number, by the number", "df", "scaled", "scaled_derivative", {"n": 1_000_000}, {"n": 100}),
     Row("vector * number, Jacobian", "df", "scaled", "scaled_jacobian", {"n": 1000}, {"n": 20}),
     Row("NNMF, exponential, rank one", "df", "nnmf", "nnmf_gradient", {"n": 1000, "m": 1000}, {"n": 20, "m": 30}),
-    Row("projection, Jacobian by the camera", "df", "projected", "projected_jacobian", {"n": 1000}, {"n": 10}),
+    Row("projection, Jacobian by the camera", "df", "projected", "projected_jacobian", {"n": 10_000}, {"n": 10}),
     Row("deconvolution, by the signal", "atl", "deconvolution", "by_signal", {"n": 100_000, "m": 16}, {"n": 50, "m": 5}),
     Row("deconvolution, by the kernel", "atl", "deconvolution", "by_kernel", {"n": 100_000, "m": 16}, {"n": 50, "m": 5}),
     Row("batched fit", "atl", "batched", "batched_gradient", {"b": 32, "n": 4096, "m": 16}, {"b": 3, "n": 50, "m": 5}),
     Row("column and row of a diagonal", "atl", "column_row", "column_row_gradient", {"n": 4000}, {"n": 20}),
     Row("dot, by both", "pdn", "dot", "dots_gradient", {"n": 1_000_000}, {"n": 100}),
     Row("sum of matrix * vector", "pdn", "sum_matvec", "sum_matvec_gradient", {"n": 1000, "m": 1000}, {"n": 20, "m": 30}),
-    Row("rotation by quaternions, Jacobian", "pdn", "rotated", "rotated_jacobian", {"n": 2000}, {"n": 10}),
+    Row("rotation by quaternions, Jacobian", "pdn", "rotated", "rotated_jacobian", {"n": 20_000}, {"n": 10}),
     Row(
         "dense network",
         "pdn",
@@ -72,7 +72,7 @@ ROWS = [
         "accelerate",
         "errors",
         "errors_jacobian",
-        {"n": 10, "m": 200, "p": 1000},
+        {"n": 10, "m": 200, "p": 10_000},
         {"n": 3, "m": 5, "p": 12},
     ),
     Row("logsumexp", "accelerate", "logsumexp", "logsumexp_gradient", {"n": 100_000}, {"n": 100}),
@@ -202,9 +202,9 @@ JAX, which makes the matrix and its cotangent, takes 0.1 s. `particles` has the 
 layers, with a batch of inputs and outputs that are weighted, since the sum of a softmax is constant.
 """
 
-CALLED = (
-    "a derivative of more than 24 statements is not put in the place of its call, but called for each row of each point:"
-    " calls of 6 to 25 µs each, with arrays of their own."
+SMALL_LOOPS = (
+    "one loop goes over the points, and what is done at each are loops of two to eleven elements, with arrays of their own; by"
+    " hand they are written out."
 )
 DIAGONAL = (
     "a loop asks of each of the `n^2` places whether it is on the diagonal; by hand zeros are filled in and the diagonal is"
@@ -219,15 +219,15 @@ WHY = {
     "vector * number, Jacobian": DIAGONAL,
     "NNMF, exponential, rank one": "the adjoint divides three times for each entry, by hand it is once; and the compiler of"
     " our kernels has vectors of 2.",
-    "projection, Jacobian by the camera": CALLED,
+    "projection, Jacobian by the camera": SMALL_LOOPS,
     "deconvolution, by the signal": "each step adds a window to the cotangent, over the one before and shifted by one, so that"
     " loads wait for stores. Written as a sum over the kernel for each place it takes a quarter, in Iverson too.",
     "deconvolution, by the kernel": "the compiler of our kernels has vectors of 2.",
     "sum of matrix * vector": "the compiler of our kernels has vectors of 2.",
-    "rotation by quaternions, Jacobian": CALLED,
+    "rotation by quaternions, Jacobian": SMALL_LOOPS,
     "particles": "the loop over the steps is innermost, so that each coordinate waits for itself; in C++ all coordinates of a"
     " step are one or two vectors.",
-    "bundle adjustment, blocks of the Jacobian": CALLED,
+    "bundle adjustment, blocks of the Jacobian": SMALL_LOOPS,
     "logsumexp": f"{GLIBC}, and the place of the greatest is looked for in a loop of its own.",
 }
 

@@ -2,7 +2,7 @@
 //! that was probably meant; and a bracket without its partner, where it is plain where that belongs.
 
 use lang_core::base::{Code, Diagnostic, Span};
-use lang_core::resolve::suggest::nearest;
+use lang_core::resolve::suggest::{instead, nearest};
 use lang_core::resolve::{Names, words};
 use lang_core::session::{ItemRef, Session};
 use lang_core::syntax::lexer::{Spanned, Token, lex};
@@ -124,6 +124,13 @@ fn of_name(session: &Session, module: &str, name: &str, span: Span) -> Vec<Actio
         });
     }
     let exact = all.len();
+    // What another language calls so.
+    let is_type = session.item_at(module, span.start).and_then(|item| {
+        let own = span.start.checked_sub(item.start)?;
+        Some(session.tree(&item)?.tree.types.iter().any(|(_, node)| node.span.start <= own && own < node.span.end))
+    });
+    let habit = instead(name, is_type == Some(true)).filter(|_| exact == 0);
+    all.extend(habit.map(|word| fix(format!("Change `{name}` to `{word}`"), Some(word), &[])));
     let meant = |c: &Completion| {
         let is_name = !matches!(c.kind, CompletionKind::Keyword | CompletionKind::Form | CompletionKind::Symbol);
         is_name && !c.template && c.edits.is_empty() && c.insert == c.label && c.label != name
@@ -137,7 +144,7 @@ fn of_name(session: &Session, module: &str, name: &str, span: Span) -> Vec<Actio
     }
     // In a text that cannot be read a word may stand where it means nothing.
     let known = !words::describe(name).is_empty();
-    if let Some(near) = nearest(name, candidates).filter(|_| !known) {
+    if let Some(near) = nearest(name, candidates).filter(|_| !known && habit.is_none()) {
         all.push(fix(format!("Change `{name}` to `{near}`"), Some(&near), &[]));
     }
     // What has this very name is likelier meant than what has another, and only one place of it is sure.

@@ -186,10 +186,22 @@ pub fn hover(session: &Session, module: &str, at: u32, depth: Depth) -> Option<H
         let start = found.span.start.checked_sub(item.start)?;
         let begun = parsed.tree.exprs.iter().map(|(_, node)| node).filter(|n| n.span.start == start);
         let begun = begun.filter(|n| !matches!(n.kind, ast::Expr::Name(_)));
-        let Some(begun) = begun.min_by_key(|n| n.span.end - n.span.start) else { return told };
-        span = Some(begun.span);
-        let called = matches!(begun.kind, ast::Expr::Call(..));
-        word = told.map(|told| Hover { docs: documented(&found.name, Some(called)), ..told });
+        match begun.min_by_key(|n| n.span.end - n.span.start) {
+            Some(begun) => {
+                span = Some(begun.span);
+                let called = matches!(begun.kind, ast::Expr::Call(..));
+                word = told.map(|told| Hover { docs: documented(&found.name, Some(called)), ..told });
+            }
+            // `for` of a fold is no array, nor is `while` an expression: they are of the loop.
+            None => match loop_around(&parsed.tree, start).filter(|_| matches!(&*found.name, "for" | "while")) {
+                Some(of) => {
+                    let first = item.text.get(of.range()).and_then(|text| text.split(char::is_whitespace).next());
+                    span = Some(of);
+                    word = told.map(|told| Hover { docs: documented(first.unwrap_or_default(), None), ..told });
+                }
+                None => return told,
+            },
+        }
     }
     let span = match span {
         Some(span) => span,
@@ -206,6 +218,14 @@ pub fn hover(session: &Session, module: &str, at: u32, depth: Depth) -> Option<H
         }
         (shown, word) => shown.or(word),
     }
+}
+
+/// The innermost loop around a place.
+fn loop_around(tree: &Tree, at: u32) -> Option<Span> {
+    let loops = tree.exprs.iter().map(|(_, node)| node);
+    let loops = loops.filter(|n| matches!(n.kind, ast::Expr::Fold { .. } | ast::Expr::Loop { .. }));
+    let around = loops.map(|n| n.span).filter(|s| s.start <= at && at < s.end);
+    around.min_by_key(|s| s.end - s.start)
 }
 
 /// What is told of a field: where it is taken out of a record what is told of that expression, else its type.
@@ -384,7 +404,8 @@ fn work(session: &Session, def: &GlobalName, body: &Body, node: TId) -> Vec<(Str
     let span = body.nodes[node].span;
     let within = |at: &Span| span.start <= at.start && at.end <= span.end;
     let is_def = session.signature(def).is_some();
-    let (primal, adjoint) = match contraction(body, node) {
+    let sum = contraction(body, node);
+    let (primal, adjoint) = match sum {
         Some(sum) => costs::shares_of_product(session, def, node, sum),
         None if is_def => costs::shares(session, def, &within),
         None => (evaluations.as_deref().and_then(costs::in_all), None),
@@ -395,7 +416,8 @@ fn work(session: &Session, def: &GlobalName, body: &Body, node: TId) -> Vec<(Str
             text = all;
         }
         Some(all) => {
-            let shared = evaluations.as_deref().is_some_and(|of| costs::is_shared(session, def, &within, of));
+            let shared =
+                sum.is_none() && evaluations.as_deref().is_some_and(|of| costs::is_shared(session, def, &within, of));
             text = format!("{text}, in all {all}{}", if shared { ONCE } else { "" });
         }
         None => {}
@@ -567,11 +589,14 @@ fn received(told: &mut Hover, name: &str) {
     let first = Table { rows: std::mem::take(&mut told.rows), lets: std::mem::take(&mut told.lets) };
     for Table { mut rows, lets } in [first].into_iter().chain(std::mem::take(&mut told.after)) {
         rows.retain(|(what, _)| what.starts_with(COTANGENT));
+        let mut texts: Vec<String> = rows.iter().map(|(_, text)| text.clone()).collect();
         for (what, _) in &mut rows {
-            let part = what.strip_prefix(COTANGENT).unwrap_or_default();
+            let part = what.strip_prefix(COTANGENT).unwrap_or_default().to_owned();
             *what = format!("{COTANGENT} of {name}{part} here");
+            // What tells the element is mentioned, too.
+            texts.push(part);
         }
-        let lets = mentioned(&lets, rows.iter().map(|(_, text)| text.as_str()));
+        let lets = mentioned(&lets, texts.iter().map(String::as_str));
         told.add(rows, lets);
     }
     let texts = || told.tables().flat_map(|(rows, lets)| rows.iter().map(|(_, text)| text).chain(lets));

@@ -478,7 +478,7 @@ fn hidden_names_are_told_apart() {
 
         a * exp(w[i]) : f64
 
-        work                 2, in all 2·n² (what is equal is computed once)
+        work                 2, in all 2·n²
         work in the adjoint  2·n² + n − 1
         cotangent            y_adj[i1]
         ∂/∂x[i1]             e

@@ -147,7 +147,9 @@ fn evaluate(run: &Run, stop: &AtomicBool) -> Outcome {
             told if told.is_empty() => failed(format!("the evaluation ended: {status}")),
             told if status.code() == Some(1) => {
                 let (told, mistakes) = mistakes::read(&told);
-                Outcome::Failed(told, mistakes)
+                // Where a text has mistakes none of it runs, however far they are from what was asked for.
+                let why = if mistakes::is_of_text(&mistakes) { "nothing was run, as there is a mistake: " } else { "" };
+                Outcome::Failed(format!("{why}{told}"), mistakes)
             }
             // What the runtime says before it ends itself.
             told if status.code().is_none() && told.contains("memory allocation of") => failed(format!(

@@ -54,6 +54,12 @@ pub(crate) fn read(said: &str) -> (String, Vec<Mistake>) {
     (told.join("\n"), mistakes)
 }
 
+/// Are there mistakes in the document that are found without a run?
+pub(crate) fn is_of_text(mistakes: &[Mistake]) -> bool {
+    let is_found = |m: &Mistake| m.severity == "error" && !m.code.starts_with(OF_RUNS);
+    mistakes.iter().any(|m| is_found(m) && m.place.file.as_deref() == Some(DOCUMENT))
+}
+
 /// A line that begins with a place of the document or the expression, without a file's name.
 fn placed(line: &str) -> String {
     let of = |file: &str| line.strip_prefix(file)?.strip_prefix(':');

@@ -204,6 +204,24 @@ pub(super) fn type_habit(name: &str) -> Option<&'static str> {
     find(TYPES, name)
 }
 
+/// What is written instead of a name of another language, where that is told by one word or sign: `log` for `ln`, `f64` for
+/// `float`.
+#[must_use]
+pub fn instead(name: &str, is_type: bool) -> Option<&'static str> {
+    let told = if is_type { type_habit(name) } else { value_habit(name) }?;
+    let mut code = told.split('`').skip(1).step_by(2);
+    let (one, None) = (code.next()?, code.next()) else { return None };
+    // Of a call of a function it is that; other forms take more.
+    let word = match one.split_once('(') {
+        Some((word, rest)) if rest.find(')') == Some(rest.len() - 1) => word,
+        Some(_) => return None,
+        None => one,
+    };
+    let is_word = Scalar::ALL.iter().any(|s| s.name() == word) || language_names().any(|name| name == word);
+    let is_sign = word.chars().all(|c| c.is_ascii_punctuation());
+    (!word.is_empty() && (is_word || is_sign)).then_some(word)
+}
+
 /// How to write `module.name`, where `module` is one of another language.
 pub(super) fn module_habit(module: &str, name: &str, exists: impl Fn(&str) -> bool) -> Option<String> {
     if !MODULES.contains(&module) {
@@ -221,6 +239,17 @@ pub(super) fn module_habit(module: &str, name: &str, exists: impl Fn(&str) -> bo
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_for_words() {
+        let of = instead;
+        assert_eq!([of("ln", false), of("fabs", false), of("PI", false)], [Some("log"), Some("abs"), Some("pi")]);
+        assert_eq!([of("and", false), of("not", false), of("float", true)], [Some("&&"), Some("!"), Some("f64")]);
+        assert_eq!([of("int", true), of("float", false), of("NaN", false)], [Some("i64"), Some("f64"), Some("nan")]);
+        // What takes more than a word is told, and no more.
+        assert_eq!([of("log10", false), of("cumsum", false), of("logistic", false)], [None, None, Some("sigmoid")]);
+        assert_eq!([of("random", false), of("sum", false), of("lambda", false)], [None, None, None]);
+    }
 
     #[test]
     fn hints_are_for_names_that_do_not_exist() {

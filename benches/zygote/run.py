@@ -23,8 +23,8 @@ ROWS = [
     ("perceptron", {"d": 784, "h": 32, "k": 10}, 7.5),
 ]
 
-WHY = """`sincos` alone: the value is computed by the interpreter, at once, and the gradient is a call of machine code, which takes about
-4 µs however little it does. At many points both are machine code, as Zygote's are.
+NOTE = """The value of `sincos` is computed by the interpreter, at once; its gradient is a call of machine code. At many points both are
+machine code, as Zygote's are.
 """
 
 
@@ -45,7 +45,7 @@ def main():
         told = ", ".join(f"{size} = {n}" for size, n in sizes.items())
         lines.append(f"| {name} | {told} | {value / 1e3:.3g} | {gradient / 1e3:.3g} | {gradient / value:.1f} | {theirs} |")
         print(lines[-1], flush=True)
-    (HERE / "zygote.md").write_text("\n".join(lines) + "\n\n" + WHY, encoding="utf-8")
+    (HERE / "zygote.md").write_text("\n".join(lines) + "\n\n" + NOTE, encoding="utf-8")
 
 
 if __name__ == "__main__":

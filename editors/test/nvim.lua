@@ -22,6 +22,7 @@ local tokens = steps.ask('textDocument/semanticTokens/full', { textDocument = { 
 steps.check(#tokens.data > 0 and #tokens.data % 5 == 0, 'names are coloured by what they are')
 
 steps.views()
+steps.comments()
 steps.library()
 steps.colours()
 steps.run()

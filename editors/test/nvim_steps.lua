@@ -202,6 +202,7 @@ function M.views()
   M.check(vim.api.nvim_get_current_win() == M.window, 'the cursor stays in the program')
   M.check(text(buffer):find('2 * out_adj', 1, true), 'it is the adjoint of the program')
   M.check(not vim.bo[buffer].modifiable, 'it cannot be edited')
+  M.check(not vim.wo[view].wrap and vim.wo[M.window].wrap, 'its lines are not wrapped, those of the program are')
   M.check(#require('iverson.server').clients(buffer) == 0, 'it is not sent to the server')
 
   M.replace('^2', '^3')
@@ -230,6 +231,30 @@ function M.views()
   M.wait('and follows again when it is mended', function()
     return text(buffer):find('2 * out_adj', 1, true)
   end)
+
+  vim.cmd('IversonCost')
+  local cost = M.wait('the cost takes its place', function()
+    local shown = vim.api.nvim_win_get_buf(view)
+    return text(shown):find('proved for all sizes', 1, true) and shown
+  end)
+  vim.api.nvim_set_current_win(view)
+  local row = line_of(cost, 'proved for all sizes')
+  local column = vim.api.nvim_buf_get_lines(cost, row - 1, row, false)[1]:find('for all', 1, true)
+  M.check(vim.fn.synID(row, column, 1) == 0, 'and no word of it is coloured as code')
+  vim.api.nvim_set_current_win(M.window)
+end
+
+--- What follows a comment.
+function M.comments()
+  vim.api.nvim_win_set_buf(M.window, vim.api.nvim_create_buf(false, true))
+  vim.bo.filetype = 'iverson'
+  vim.api.nvim_buf_set_lines(0, 0, -1, false, { '-- >>> square(3.0)' })
+  vim.cmd('normal! odef')
+  M.check(text() == '-- >>> square(3.0)\ndef', 'a line opened beneath a comment is none')
+  vim.api.nvim_buf_set_lines(0, 0, -1, false, { '--| The square' })
+  vim.cmd('normal! A\rof a number.')
+  M.check(text() == '--| The square\n--| of a number.', 'documentation goes on in the next line')
+  vim.api.nvim_win_set_buf(M.window, M.source)
 end
 
 --- What stands in no file can be read: definitions of the library and pages of codes lead there.
@@ -321,6 +346,15 @@ function M.prompts()
   M.check(there('vim.api.nvim_get_current_win()') == window, 'and the cursor stays in the program')
   run('answer', 'which has the next one too', below .. [[:find('answer = 0.5625', 1, true)]])
   run('wrong', 'and so is a mistake', below .. [[:find('out of bounds', 1, true)]])
+  there([[require('iverson').setup({ settings = { evaluate = { seconds = 1 } } })]])
+  vim.fn.rpcrequest(channel, 'nvim_input', ':IversonRestart<CR>')
+  M.wait('a server started anew has other settings', function()
+    return there([[#vim.tbl_filter(function(c) return c.initialized and c.config.settings.iverson.evaluate end, require('iverson.server').clients(0))]]) == 1
+  end)
+  there([[vim.lsp.commands['iverson.run']({ arguments = { vim.uri_from_bufnr(0), 'endless' } })]])
+  M.wait('what takes too long is told by its name, where a lens ran it', function()
+    return there(below .. [[:find('endless was stopped after 1 s', 1, true)]])
+  end, 60)
   vim.fn.jobstop(job)
 end
 

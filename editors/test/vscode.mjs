@@ -113,6 +113,13 @@ const SETTINGS = {
   "security.workspace.trust.enabled": false,
 };
 
+/** Settings of the workspace, beside those of the user. */
+function configure(settings) {
+  const folder = path.join(work, "project", ".vscode");
+  fs.mkdirSync(folder, { recursive: true });
+  fs.writeFileSync(path.join(folder, "settings.json"), JSON.stringify(settings));
+}
+
 /** A fresh VS Code with the extension and a copy of the program. */
 async function serve(lsp, vsix) {
   const entry = path.join(installed, "code-server", "out", "node", "entry.js");
@@ -122,7 +129,14 @@ async function serve(lsp, vsix) {
   const folder = path.join(work, "project");
   fs.mkdirSync(folder);
   fs.copyFileSync(path.join(here, "program.iv"), path.join(folder, "program.iv"));
-  fs.writeFileSync(path.join(folder, "values.iv"), "def halves() -> [300]f64 = for i < 300: 0.5 + f64(i)\n");
+  fs.writeFileSync(
+    path.join(folder, "values.iv"),
+    "def halves() -> [300]f64 = for i < 300: 0.5 + f64(i)\n\ndef square(x: f64) -> f64 = x * x\n",
+  );
+  fs.writeFileSync(
+    path.join(folder, "curve.iv"),
+    'let x = for i < 50: f64(i) / 10\ndo print("greatest", max i: x[i])\ndo plot(x, for i: sin(x[i]), xlabel: "time")\n',
+  );
   fs.writeFileSync(path.join(folder, "endless.iv"), "def endless() -> f64 = loop x = 1.0 while x > 0.0: x + 1.0\n");
   fs.symlinkSync(fs.realpathSync(lsp), link);
   const user = path.join(work, "user");
@@ -402,6 +416,19 @@ async function test(window, again) {
   await until("a command waits for a server that starts", async () =>
     (await window.texts(".tab")).some((name) => name.includes("loss.cost.iv")),
   );
+  const cost = "proved for all sizes";
+  await until("a cost is told", () => window.editor(cost));
+  await until("and no word of it is coloured as code", async () => {
+    const colours = new Set();
+    for (const word of ["proved", "for", "sizes"]) {
+      colours.add(await window.colour(cost, word));
+    }
+    return colours.size === 1;
+  });
+  await window.picture("cost");
+  await window.click("where the work is", "where");
+  await page.keyboard.press("ArrowDown");
+  await until("a line of it stands out in the program too", () => marked("def conv("));
   await window.click("(x, c) in sum", "(y[i]");
 
   await window.command("Iverson: Show Tensor SSA beside the Code");
@@ -429,12 +456,24 @@ async function test(window, again) {
   await until("another program is open", () => window.editor("def halves("));
   await until("with its lenses", () => window.lens("halves", "run"));
   await window.press("halves", "run");
-  await until("a long value is told by its beginning", async () =>
-    (await window.texts(".notification-toast, .notifications-toasts")).some((text) => text.includes("halves = [ 0.5, 1.5, 2.5")),
-  );
-  await page.locator(".notifications-toasts a", { hasText: "Show All" }).click({ timeout: PATIENCE });
-  await until("and shown to its end", async () => (await window.texts(".part.panel .view-line")).some((line) => line.includes("299.5")));
+  const below = async (text) => (await window.texts(".part.panel .view-line")).some((line) => line.includes(text));
+  const told = async (text) =>
+    (await window.texts(".notification-toast, .notifications-toasts")).some((toast) => toast.includes(text));
+  const inProgram = () => page.evaluate(() => document.activeElement?.closest(".editor-instance") !== null);
+  await until("a long value opens the results, at its beginning", () => below("halves ="));
+  await until("which has its rows", () => below("0.5,"));
+  await until("not in a notification", async () => !(await told("halves =")), 1000);
+  await until("and the program keeps the cursor", inProgram, 1000);
   await window.picture("all");
+
+  await window.open("curve.iv");
+  await until("a program with a plot is open", () => window.editor("do plot("));
+  await window.command("Iverson: Run File");
+  await until("what it prints is below", () => below("greatest 4.9"));
+  await until("with the plot", () => below("┤"));
+  await until("and in no notification", async () => !(await told("greatest")), 1000);
+  await until("and this program keeps the cursor", inProgram, 1000);
+  await window.picture("plot");
 
   await window.open("endless.iv");
   await until("a program that never ends is open", () => window.editor("def endless("));
@@ -449,6 +488,13 @@ async function test(window, again) {
     (await window.texts(".notification-toast, .notifications-toasts")).some((text) => text.includes("endless was stopped")),
   );
   await until("then there is nothing to stop", async () => !(await stop.isVisible()));
+  configure({ "iverson.evaluate.seconds": 1, "iverson.lenses.views": false });
+  await until("settings are followed", async () => !(await window.texts(".codelens-decoration a")).includes("SSA"));
+  await window.press("endless", "run");
+  await until("what takes too long is told by its name", () => told("endless was stopped after 1 s"));
+  await until("with the setting that says how long", () => told("`iverson.evaluate.seconds` sets"));
+  await window.picture("late");
+  configure({});
 
   await window.open("values.iv");
   await until("the other program is in sight again", () => window.editor("def halves("));
@@ -460,12 +506,33 @@ async function test(window, again) {
     (await window.texts(".suggest-widget .label-name")).filter((name) => name === "sum").length === 1,
   );
   await page.keyboard.press("Escape");
+  await page.keyboard.press("Enter");
+  await page.keyboard.type("let slope = grad(square, wr");
+  const offered = (name) => async () => (await window.texts(".suggest-widget .label-name")).includes(name);
+  await until("and so are those of arguments", offered("wrt"));
+  await page.keyboard.press("Enter");
+  await until("after which it is offered what they may be", offered("x"));
+  await window.picture("argument");
+  await page.keyboard.press("Escape");
 
   fs.rmSync(link);
   await window.command("Iverson: Restart the Language Server");
   await until("a server that is not there is told", async () =>
     (await window.texts(".notification-toast, .notifications-toasts")).some((text) => text.includes("There is no program at")),
   );
+  await page
+    .locator(".notification-list-item", { hasText: "There is no program at" })
+    .locator("a", { hasText: "Open the Settings" })
+    .first()
+    .click({ timeout: PATIENCE });
+  await until("with the setting that names it", async () =>
+    (await window.texts(".settings-editor .setting-item-contents")).some((text) => text.includes("Server: Path")),
+  );
+  await window.picture("settings");
+  await until("which closes again", async () => {
+    await page.keyboard.press("Escape");
+    return (await page.locator(".settings-editor").count()) === 0;
+  });
   fs.symlinkSync(fs.realpathSync(process.env.IVERSON_LSP), link);
   await window.command("Iverson: Restart the Language Server");
   await until("and it runs again when it is there", async () => (await window.texts(".codelens-decoration")).length >= 3);

@@ -10,6 +10,7 @@ import {
   State,
 } from "vscode-languageclient/node";
 
+import { completion } from "./completion";
 import { Lenses } from "./lenses";
 import { Messages } from "./messages";
 import { Running } from "./running";
@@ -26,8 +27,8 @@ export class Client implements vscode.Disposable {
   private readonly status = vscode.languages.createLanguageStatusItem("iverson.server", { language: "iverson" });
   private readonly files = vscode.workspace.createFileSystemWatcher("**/*.iv");
   private readonly started = new vscode.EventEmitter<LanguageClient>();
-  private readonly messages = new Messages();
   private readonly evaluations = new Running();
+  private readonly messages = new Messages(() => this.evaluations.name);
   private readonly lenses = new Lenses((command, args) =>
     command === "iverson.showView" ? vscode.commands.executeCommand(command, ...args) : this.execute(command, args),
   );
@@ -65,7 +66,7 @@ export class Client implements vscode.Disposable {
     }
     try {
       const answered = running.sendRequest(ExecuteCommandRequest.type, { command, arguments: args });
-      await this.evaluations.during(command, answered);
+      await this.evaluations.during(command, args, answered);
     } catch (error) {
       void vscode.window.showErrorMessage(`Iverson: ${text(error)}`);
     }
@@ -145,7 +146,7 @@ export class Client implements vscode.Disposable {
       },
       outputChannel: this.output,
       markdown: { isTrusted: { enabledCommands: ["iverson.showView"] } },
-      middleware: this.lenses.middleware,
+      middleware: { ...this.lenses.middleware, ...completion },
     };
     const client = new LanguageClient("iverson", "Iverson", run, options);
     this.client = client;

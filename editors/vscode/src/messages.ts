@@ -6,24 +6,90 @@ import { MessageType, type ShowMessageParams } from "vscode-languageclient/node"
 /** A notification is one line that wraps, and VS Code leaves out what is beyond a thousand characters. */
 const ROOM = 300;
 
-export class Messages implements vscode.Disposable {
-  private readonly output = vscode.window.createOutputChannel("Iverson Results", "iverson");
+/** What has more lines, a plot or a matrix, cannot be read as one. */
+const LINES = 3;
 
-  tell({ type, message }: ShowMessageParams): void {
+/** So long, in milliseconds, what was told may take to stand in the output. */
+const SOON = 5000;
+
+const RESULTS = "Iverson Results";
+
+/** What a limit has ended, and the setting that it is of. */
+const LIMIT = /^(.*?)stopped (?:after|as) .*, the limit that `(iverson\.[a-z.]+)` sets$/u;
+
+export class Messages implements vscode.Disposable {
+  private readonly output = vscode.window.createOutputChannel(RESULTS, "iverson-text");
+  private follows: vscode.Disposable | undefined;
+
+  /** `running`: the name of what runs, if something does. */
+  constructor(private readonly running: () => string | undefined) {}
+
+  tell({ type, message: told }: ShowMessageParams): void {
+    const [, before, limit] = LIMIT.exec(told) ?? [];
+    const name = before === "" ? this.running() : undefined;
+    const message = name === undefined ? told : `${name} was ${told}`;
+    // Of what is told next the end is shown, or its own beginning.
+    this.follows?.dispose();
     this.output.appendLine(message);
     const { text, whole } = fitting(message);
-    const choices = whole ? [] : ["Show All"];
+    const long = message.length > ROOM || message.trim().split("\n").length > LINES;
+    if (long) {
+      this.show(message);
+      // A mistake is told here too.
+      if (type !== MessageType.Error && type !== MessageType.Warning) {
+        return;
+      }
+    }
+    const all = "Show All";
+    const settings = "Open the Settings";
+    // With a button VS Code shows all lines of a notification.
+    const choices = limit !== undefined ? [settings] : whole || long ? [] : [all];
     const shown =
       type === MessageType.Error
         ? vscode.window.showErrorMessage(text, ...choices)
         : type === MessageType.Warning
           ? vscode.window.showWarningMessage(text, ...choices)
           : vscode.window.showInformationMessage(text, ...choices);
-    void shown.then((choice) => (choice ? this.output.show(true) : undefined));
+    void shown.then((choice) => {
+      if (choice === all) {
+        this.show(message);
+      } else if (choice === settings) {
+        void vscode.commands.executeCommand("workbench.action.openSettings", limit);
+      }
+    });
   }
 
   dispose(): void {
+    this.follows?.dispose();
     this.output.dispose();
+  }
+
+  /** Opens the output below at the beginning of what was told; VS Code shows its end. The program keeps the cursor. */
+  private show(message: string): void {
+    this.follows?.dispose();
+    const reveal = (): void => {
+      for (const editor of vscode.window.visibleTextEditors) {
+        const { document } = editor;
+        if (document.uri.scheme !== "output" || !document.fileName.includes(RESULTS)) {
+          continue;
+        }
+        const text = document.getText().replace(/\r\n/gu, "\n");
+        const begins = text.lastIndexOf(message);
+        if (begins >= 0) {
+          const line = text.slice(0, begins).split("\n").length - 1;
+          editor.revealRange(new vscode.Range(line, 0, line, 0), vscode.TextEditorRevealType.AtTop);
+        }
+      }
+    };
+    const parts = [
+      vscode.workspace.onDidChangeTextDocument(({ document }) => (document.uri.scheme === "output" ? reveal() : undefined)),
+      vscode.window.onDidChangeVisibleTextEditors(reveal),
+    ];
+    const soon = setTimeout(() => follows.dispose(), SOON);
+    const follows = vscode.Disposable.from(...parts, new vscode.Disposable(() => clearTimeout(soon)));
+    this.follows = follows;
+    this.output.show(true);
+    reveal();
   }
 }
 

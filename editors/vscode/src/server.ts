@@ -7,6 +7,8 @@ import * as vscode from "vscode";
 
 const NAME = process.platform === "win32" ? "iverson-lsp.exe" : "iverson-lsp";
 
+const PATH_SETTING = "iverson.server.path";
+
 /** A server, or what to tell whoever looks for it. */
 export type Search = { found: string; from: string } | { missing: string };
 
@@ -65,7 +67,10 @@ export async function offerServer(message: string): Promise<boolean> {
     return buildServer();
   }
   if (choice === settings) {
-    await vscode.commands.executeCommand("workbench.action.openSettings", "iverson.server.path");
+    // That of the machine is among its own settings alone, where the window is a remote one.
+    const [page, query] =
+      vscode.env.remoteName === undefined ? ["openSettings", PATH_SETTING] : ["openRemoteSettings", { query: PATH_SETTING }];
+    await vscode.commands.executeCommand(`workbench.action.${page}`, query);
   }
   return false;
 }

@@ -161,7 +161,9 @@ export class Views implements vscode.FileSystemProvider, vscode.CodeLensProvider
       // The server knows the programs that are open; this one may be a tab that nobody has looked at yet.
       await vscode.workspace.openTextDocument(source);
       const asked = { uri: client.code2ProtocolConverter.asUri(source), def, stage };
-      return read(client, await client.sendRequest(viewRequest, asked));
+      const shown = read(client, await client.sendRequest(viewRequest, asked));
+      // The words of a cost are no code.
+      return stage === "cost" ? { ...shown, language: "iverson-text" } : shown;
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
       // While the program is broken the view stays as it was, and says so; nothing jumps.

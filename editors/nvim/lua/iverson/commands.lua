@@ -104,6 +104,12 @@ function M.define()
     local view = views.subject(buffer)
     server.execute(view and view.source or buffer, 'iverson.stop', {})
   end, { desc = 'Stop what runs' })
+  -- Lenses name the same commands.
+  for _, evaluates in ipairs({ 'iverson.run', 'iverson.evaluate' }) do
+    vim.lsp.commands[evaluates] = function(lens)
+      server.execute(vim.uri_to_bufnr(lens.arguments[1]), evaluates, lens.arguments)
+    end
+  end
   command('IversonResult', messages.again, { desc = 'Show all of what was told last' })
   command('IversonRestart', function()
     require('iverson').restart()

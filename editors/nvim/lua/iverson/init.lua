@@ -43,7 +43,8 @@ local function config()
   return {
     name = 'iverson',
     capabilities = capabilities,
-    init_options = { views = true },
+    -- Neovim 0.7 tells of settings in no other way.
+    init_options = { views = true, iverson = next(M.options.settings) and M.options.settings or vim.empty_dict() },
     settings = { iverson = M.options.settings },
     handlers = {
       ['iverson/viewsChanged'] = function(_, params)
@@ -53,8 +54,8 @@ local function config()
         lenses.refresh()
         return vim.NIL
       end,
-      ['window/showMessage'] = function(_, params)
-        messages.tell(params.message, params.type)
+      ['window/showMessage'] = function(_, params, context)
+        messages.tell(params.message, params.type, server.running(context.client_id))
       end,
     },
     on_attach = on_attach,

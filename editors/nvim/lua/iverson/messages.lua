@@ -8,7 +8,7 @@ local levels = { vim.log.levels.ERROR, vim.log.levels.WARN }
 local buffer
 local last
 
---- The most lines of that window.
+--- The most lines of that window, on a screen that is not twice as tall.
 local TALLEST = 12
 
 local function fill(lines)
@@ -38,7 +38,7 @@ local function height(lines)
   for _, line in ipairs(lines) do
     rows = rows + math.max(1, math.ceil(vim.fn.strdisplaywidth(line) / vim.o.columns))
   end
-  return math.min(rows, TALLEST)
+  return math.min(rows, math.max(TALLEST, math.floor(vim.o.lines / 2)))
 end
 
 --- Shows all of a text below; the cursor stays where it is.
@@ -71,9 +71,13 @@ local function echo(text, kind)
   vim.notify(line, levels[kind] or vim.log.levels.INFO)
 end
 
---- Tells a message of a type of the protocol: 1 is an error, 2 a warning.
-function M.tell(message, kind)
+--- Tells a message of a type of the protocol: 1 is an error, 2 a warning. `running` is the name of what runs, if
+--- something does: what a limit has ended is told by it.
+function M.tell(message, kind, running)
   last = message:gsub('%s+$', '')
+  if running and last:find('^stopped .*, the limit that `iverson%.[a-z.]+` sets$') then
+    last = running .. ' was ' .. last
+  end
   local line = 'Iverson: ' .. last
   local fits = vim.o.cmdheight > 0 and not line:find('\n', 1, true) and vim.fn.strdisplaywidth(line) <= vim.v.echospace
   -- Where another window cannot be opened, as from the window of the command line, the beginning has to do.

@@ -212,9 +212,11 @@ function M.show(source, def, stage)
     vim.cmd('vertical rightbelow split')
   end
   vim.api.nvim_win_set_buf(0, view)
+  vim.cmd('setlocal nowrap')
   vim.api.nvim_set_current_win(here)
   set('bufhidden', 'wipe')
-  set('filetype', 'iverson')
+  -- The words of a cost are no code.
+  set('filetype', stage == 'cost' and 'iverson-cost' or 'iverson')
   set('modifiable', false)
   local group = vim.api.nvim_create_augroup('iverson_view_' .. view, { clear = true })
   vim.api.nvim_create_autocmd('CursorMoved', {

@@ -94,6 +94,24 @@ def crossed(x: [n]f64, y: [n]f64) -> ([n]f64, [n]f64) =
   fold (a, b) = (x, y) for _ < 3:
     let c = for i: a[i] - 0.2 * (if i + 1 < n then b[i + 1] else 0.0)
     in (c, for i: b[i] + 0.2 * (if i == 0 then 0.0 else c[i - 1]))
+def twist(a: [3]f64, b: [3]f64) -> [3]f64 =
+  let s = sum i: a[i] * b[i]
+  let c = if s > 0 then exp(-s) else s^2 + 1
+  let p = a[0] * b[1] - a[1] * b[0]
+  let q = a[1] * b[2] - a[2] * b[1]
+  let r = a[2] * b[0] - a[0] * b[2]
+  let u = sin(p) * cos(q) + tanh(r) / (1 + c^2)
+  let v = sqrt(1 + p^2 + q^2) * log(1 + r^2)
+  in [u * a[0] + v, v * a[1] - c * u, c * a[2] + u * v]
+def turn(a: [3]f64, b: [3]f64) -> f64 =
+  let t = twist(a, b)
+  let w = twist(t, a)
+  in sum i: t[i] * w[i] + sin(w[i]) * b[i]
+def at_points(a: [n, 3]f64, b: [n, 3]f64) -> [n]f64 = for i: turn(a[i], b[i])
+def jacobians(a: [n, 3]f64, b: [n, 3]f64) -> [n, 3, 3]f64 = for i: jacobian(twist, wrt: a)(a[i], b[i])
+def gradients(a: [n, 3]f64, b: [n, 3]f64) -> [n, 3]f64 = for i: grad(turn, wrt: b)(a[i], b[i])
+def where_asked(a: [n, 3]f64, b: [n, 3]f64, at: [m]i64) -> [m]f64 =
+  for k: if k % 2 == 0 && 0 <= at[k] < n then turn(a[at[k]], b[n - 1 - at[k]]) else f64(at[k])
 def greatest_of_all(x: [n]f64) -> f64 = (max i: x[i]) - (min i: x[i])
 def greatest_of_rows(a: [n, m]f64) -> [n]f64 = for i: (max j: a[i, j])^2
 def same_extents(a: [n, n]f64, x: [n]f64) -> [n]f64 = fold y = x for t < n: for i: 0.1 * (sum j: a[i, j] * y[j]) + x[t]
@@ -118,6 +136,10 @@ const RUNS: &[(&str, &[&[i64]])] = &[
     ("from_afar", &[&[1], &[256], &[700], &[1300]]),
     ("turned", &[&[1], &[700]]),
     ("crossed", &[&[1], &[255], &[700]]),
+    ("at_points", &[&[0], &[1], &[300]]),
+    ("jacobians", &[&[0], &[1], &[300]]),
+    ("gradients", &[&[0], &[1], &[300]]),
+    ("where_asked", &[&[0, 3], &[2, 40], &[40, 0]]),
     ("greatest_of_all", &[&[0], &[1], &[1300]]),
     ("greatest_of_rows", &[&[3, 0], &[0, 3], &[7, 30]]),
     ("same_extents", &[&[0], &[1], &[20]]),

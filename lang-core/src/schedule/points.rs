@@ -2,6 +2,7 @@
 //! the call, so that they share loops and their elements registers. How long a function is to be for that is asked when its form
 //! is made, too (`norm/inline.rs`); there it is about texts, which grow with it.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::fewer::fewer;
@@ -10,8 +11,9 @@ use super::items::has_reads;
 use super::terms::unasked;
 use crate::interp::guarded;
 use crate::ir::core::Callee;
-use crate::ir::ssa::{Access, Rhs, Ssa, Stmt, index};
-use crate::predicate::Poly;
+use crate::ir::put::Put;
+use crate::ir::ssa::{Access, Rhs, Ssa, Stmt, Var, for_each_read, index, reads};
+use crate::predicate::{Poly, Pred};
 
 /// The forms of what is called.
 pub type Callees<'c> = &'c dyn Fn(&Arc<Callee>) -> Option<Arc<Ssa>>;
@@ -48,7 +50,10 @@ fn put(ssa: &Ssa, call: &Stmt, callees: Callees<'_>, deepest: usize) -> Option<S
         return None;
     }
     let body = callees(callee).filter(|body| !body.opaque)?;
-    let body = without_calls(&body, callees, &|_| true, deepest - 1).map_or(body, Arc::new);
+    let body = match without_calls(&body, callees, &|_| true, deepest - 1) {
+        Some(body) => Arc::new(in_order(&body)?),
+        None => body,
+    };
     let body = unasked(&body).map_or(body, Arc::new);
     let body = fewer(&body).map_or(body, Arc::new);
     if ssa.stmts.len() + body.stmts.len() > LONGEST {
@@ -95,4 +100,53 @@ fn put(ssa: &Ssa, call: &Stmt, callees: Callees<'_>, deepest: usize) -> Option<S
         slot.needs = needs;
     }
     Some(inside.ssa)
+}
+
+/// The same function with each statement behind those that it reads.
+fn in_order(ssa: &Ssa) -> Option<Ssa> {
+    let mut order: Vec<usize> = Vec::new();
+    let mut seen = vec![false; ssa.stmts.len()];
+    for k in 0..ssa.stmts.len() {
+        let mut open = vec![(k, false)];
+        while let Some((k, ready)) = open.pop() {
+            if ready {
+                order.push(k);
+                continue;
+            }
+            if std::mem::replace(seen.get_mut(k)?, true) {
+                continue;
+            }
+            open.push((k, true));
+            let stmt = ssa.stmts.get(k)?;
+            let mut see = |v: Var| open.push((v.0 as usize, false));
+            stmt.rhs.for_each_operand(&mut see);
+            stmt.dims.iter().for_each(|n| reads(n, &mut see));
+            for check in stmt.needs.iter().filter_map(|c| ssa.checks.get(*c as usize)) {
+                check.dims.iter().for_each(|n| reads(n, &mut see));
+                [&check.guard, &check.cond].into_iter().for_each(|p| for_each_read(p, &mut see));
+            }
+        }
+    }
+    let mut vars: Vec<Access> = vec![Access { var: Var(0), at: Vec::new() }; ssa.stmts.len()];
+    for (new, old) in (0..).zip(&order) {
+        vars.get_mut(*old)?.var = Var(new);
+    }
+    let put = Put { locals: HashMap::new(), vars, outer: 0 };
+    let (access, poly, pred) = (|a: &Access| put.access(a), |p: &Poly| put.poly(p), |p: &Pred| put.pred(p));
+    let mut made = ssa.clone();
+    made.stmts.clear();
+    for old in order {
+        let stmt = ssa.stmts.get(old)?;
+        let dims = stmt.dims.iter().map(poly).collect();
+        made.stmts.push(Stmt { dims, rhs: stmt.rhs.map(&mut |a| access(a), &poly, &pred), ..stmt.clone() });
+    }
+    for check in &mut made.checks {
+        check.dims = check.dims.iter().map(poly).collect();
+        (check.guard, check.cond) = (pred(&check.guard), pred(&check.cond));
+    }
+    for (leaf, var) in &mut made.outputs {
+        leaf.dims = leaf.dims.iter().map(poly).collect();
+        *var = put.access_at(*var, Vec::new()).var;
+    }
+    Some(made)
 }

@@ -1,6 +1,6 @@
 //! What a definition costs, in the words of a lens and of a hover: the work of the function, of its forward derivative
-//! and of its adjoint as formulas in the sizes, and the certificate in one line. Derivatives are counted as their texts
-//! compute them: without the value of the function.
+//! and of its adjoint as formulas in the sizes, and the certificate in one line. Derivatives are counted as they are
+//! generated, without the value of the function; their texts are written for a reader, and may take less.
 
 use lang_core::base::{GlobalName, Span};
 use lang_core::certify::{Verdict, Why};

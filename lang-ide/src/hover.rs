@@ -13,6 +13,7 @@ use lang_core::syntax::split::ItemKind;
 use lang_core::types::tree::{Body, Expr, IndexRange, IndexVar, Node, TId};
 use lang_core::types::ty::Type;
 
+use crate::cells::{as_formula, in_a_cell, in_cases};
 use crate::costs::{self, costs};
 use crate::names::{Role, Use, What, name_at};
 use crate::views::{self, Stage};
@@ -449,56 +450,6 @@ fn is_itself(all: &[Told], code: &str) -> bool {
     let dense = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
     let text = code.rsplit_once(" : ").map_or(code, |(text, _)| text);
     matches!(all, [one] if matches!(one.value.as_str(), "1" | "1.0") && dense(&one.of) == dense(text))
-}
-
-/// A longer text does not stand in a cell.
-const LONGEST_CELL: usize = 240;
-
-/// The factor of a bracket that stands alone: a program needs one.
-const ONE: &str = "] * 1.0";
-
-/// A derivative as a formula: a bracket alone is a number.
-fn as_formula(text: &str) -> String {
-    let (mut out, mut rest) = (String::new(), text);
-    while let Some((before, after)) = rest.split_once(ONE) {
-        out += before;
-        let alone = after.is_empty() || [")", " + ", " - ", " else "].iter().any(|next| after.starts_with(next));
-        out += if alone { "]" } else { ONE };
-        rest = after;
-    }
-    out + rest
-}
-
-/// A longer text is cut where a space is.
-fn in_a_cell(text: String) -> String {
-    let Some((at, _)) = text.char_indices().nth(LONGEST_CELL) else { return text };
-    let first = text.get(..at).unwrap_or_default();
-    let (whole, _) = first.rsplit_once(' ').unwrap_or((first, ""));
-    format!("{whole} …")
-}
-
-/// A formula in a cell: of many cases the first, and how many more there are.
-fn in_cases(formula: String) -> String {
-    let cases = costs::cases(&formula);
-    let mut long = 0;
-    let fit = cases.iter().take_while(|case| {
-        long += case.chars().count() + 2;
-        long <= LONGEST_CELL
-    });
-    let fit = fit.count();
-    if fit == 0 {
-        return match cases.len() {
-            0 | 1 => in_a_cell(formula),
-            many => format!("in {many} cases, which the view of costs has"),
-        };
-    }
-    match cases.len().saturating_sub(fit) {
-        0 => formula,
-        more => {
-            let word = if more == 1 { "case" } else { "cases" };
-            format!("{}, and {more} more {word}", cases.iter().take(fit).copied().collect::<Vec<_>>().join(", "))
-        }
-    }
 }
 
 /// What is said of a variable whose name means another one.

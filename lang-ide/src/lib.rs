@@ -26,6 +26,7 @@ pub mod tokens;
 
 pub mod actions;
 mod apart;
+mod cells;
 pub mod costs;
 mod fixes;
 pub mod hints;

@@ -7,7 +7,8 @@ use lang_core::predicate::{Atom, Poly, Pred};
 use lang_core::schedule::loop_number;
 
 use crate::apply::Applied;
-use crate::generate::{Generator, Made, Number};
+use crate::generate::{Generator, Made};
+use crate::spots::Number;
 
 impl Generator<'_> {
     pub(crate) fn poly(&mut self, p: &Poly) -> Made<Value> {

@@ -11,7 +11,8 @@ use lang_core::ir::ssa::Var;
 use lang_core::predicate::{Atom, Poly};
 use lang_core::schedule::{Loop, Node, Set};
 
-use crate::generate::{Counted, Generator, Made, Number, ty};
+use crate::generate::{Counted, Generator, Made, ty};
+use crate::spots::Number;
 use crate::vector::{Lanes, Steps};
 
 /// How many iterations are done at once: with all the vectors of a step of each as many sums as registers can hold beside what is

@@ -18,6 +18,7 @@ mod masks;
 mod matrices;
 mod pool;
 mod registers;
+mod spots;
 mod strip;
 pub mod tiles;
 mod values;

@@ -12,8 +12,9 @@ use lang_core::predicate::LocalId;
 use lang_core::schedule::{Loop, Set};
 use lang_core::syntax::ops::Scalar;
 
-use crate::generate::{Counted, Generator, Made, Number, Spot};
+use crate::generate::{Counted, Generator, Made};
 use crate::registers::Read;
+use crate::spots::{Number, Spot};
 use crate::tiles::{TILE, Tile};
 use crate::vector::{Steps, unaligned};
 

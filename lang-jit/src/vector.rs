@@ -14,7 +14,8 @@ use lang_core::resolve::scalar_fn::ScalarFn;
 use lang_core::schedule::{Join, Loop, Node, Set};
 use lang_core::syntax::ops::{BinOp, Scalar};
 
-use crate::generate::{Counted, Generator, Made, Number, Spot, mentions, ty};
+use crate::generate::{Counted, Generator, Made, mentions, ty};
+use crate::spots::{Number, Spot};
 
 /// Vectors in a step of a loop, and statements beyond which there is one alone.
 const UNROLLED: usize = 4;

@@ -132,11 +132,16 @@ pub struct Part {
 pub struct Kept {
     /// When names meant what they do in them.
     shape: u64,
-    items: HashMap<(ItemKind, Name, u32), KeptItem>,
+    /// In their order.
+    items: Vec<KeptItem>,
 }
+
+/// Which item of a module.
+type Key = (ItemKind, Name, u32);
 
 #[derive(Debug)]
 struct KeptItem {
+    key: Key,
     text: Arc<str>,
     tokens: Arc<[SemanticToken]>,
     /// The text before it that is in no item, and what is in it.
@@ -147,21 +152,21 @@ struct KeptItem {
 /// The tokens of a module, part by part, in order; those of items that did not change are taken from what was kept.
 pub fn parts(session: &Session, module: &str, kept: &mut Kept) -> Vec<Part> {
     let Some(text) = session.text(module) else { return Vec::new() };
-    let mut before = std::mem::take(&mut kept.items);
+    let mut before = Before::new(std::mem::take(&mut kept.items));
     let shape = session.shape();
     if std::mem::replace(&mut kept.shape, shape) != shape {
-        before.clear();
+        before = Before::new(Vec::new());
     }
     let mut all = Vec::new();
     let mut end = 0;
     for item in session.items(module) {
-        let key = (item.kind, item.name.clone(), item.ordinal);
         let gap = text.get(end as usize..item.start as usize).unwrap_or_default();
-        let mut known = before.remove(&key).filter(|known| known.text == item.text).unwrap_or_else(|| {
+        let mut known = before.take(&item).filter(|known| known.text == item.text).unwrap_or_else(|| {
             let mut tokens = Vec::new();
             of_item(session, &item, &mut tokens);
             let tokens = relative(tokens, item.start);
-            KeptItem { text: Arc::clone(&item.text), tokens, gap: "".into(), comments: None }
+            let key = (item.kind, item.name.clone(), item.ordinal);
+            KeptItem { key, text: Arc::clone(&item.text), tokens, gap: "".into(), comments: None }
         });
         if *known.gap != *gap {
             known.gap = gap.into();
@@ -172,12 +177,44 @@ pub fn parts(session: &Session, module: &str, kept: &mut Kept) -> Vec<Part> {
         all.extend(known.comments.as_ref().map(moved));
         all.push(Part { start: item.start, tokens: Arc::clone(&known.tokens) });
         end = item.span().end;
-        kept.items.insert(key, known);
+        kept.items.push(known);
     }
     let rest = between(&text, Span::new(end, u32::try_from(text.len()).unwrap_or(u32::MAX)), all.last());
     all.extend(rest.map(|part| Part { start: end.saturating_add(part.start), ..part }));
     all.retain(|part| !part.tokens.is_empty());
     all
+}
+
+/// What was kept, to be taken: most often in its order.
+struct Before {
+    items: Vec<Option<KeptItem>>,
+    /// Where the next is looked for.
+    next: usize,
+    /// Where each is, when one was not there.
+    places: Option<HashMap<Key, usize>>,
+}
+
+impl Before {
+    fn new(items: Vec<KeptItem>) -> Self {
+        Self { items: items.into_iter().map(Some).collect(), next: 0, places: None }
+    }
+
+    fn take(&mut self, item: &ItemRef) -> Option<KeptItem> {
+        let is_it =
+            |known: &KeptItem| known.key.0 == item.kind && known.key.1 == item.name && known.key.2 == item.ordinal;
+        let here = self.items.get(self.next).is_some_and(|known| known.as_ref().is_some_and(is_it));
+        let at = if here {
+            self.next
+        } else {
+            let places = self.places.get_or_insert_with(|| {
+                let all = self.items.iter().enumerate();
+                all.filter_map(|(at, known)| Some((known.as_ref()?.key.clone(), at))).collect()
+            });
+            *places.get(&(item.kind, item.name.clone(), item.ordinal))?
+        };
+        self.next = at.saturating_add(1);
+        self.items.get_mut(at)?.take()
+    }
 }
 
 /// The comments of a gap that no part before it holds; where they begin is told from its beginning.

@@ -61,8 +61,6 @@ struct Document {
     id: String,
     runs: Vec<Run>,
     kept: Kept,
-    /// By the address of what they were made of, which they keep there.
-    encoded: HashMap<usize, Arc<Encoded>>,
 }
 
 /// Tokens that follow one another: of an item, or of the comments between two.
@@ -77,6 +75,8 @@ struct Run {
 struct Encoded {
     /// What they were made of: while it is here its place in memory is no other's.
     of: Arc<[Token]>,
+    /// Does the run begin a line? Positions in it are told from the beginning of its first line.
+    begins_line: bool,
     /// Where the first stands, by lines from the beginning of the run.
     first: (Position, SemanticToken),
     rest: Vec<SemanticToken>,
@@ -124,15 +124,11 @@ fn locked(sent: &Mutex<Sent>) -> std::sync::MutexGuard<'_, Sent> {
 /// The document as it is now, made of what was sent of it before.
 fn now(seen: &Seen<'_>, text: &Text, mut document: Document) -> Document {
     let parts = parts(seen.session, &text.module, &mut document.kept);
-    let mut before = std::mem::take(&mut document.encoded);
-    document.runs.clear();
+    let mut before = Before { runs: std::mem::take(&mut document.runs), next: 0, places: None };
     let mut at = Position::default();
     for part in parts {
         let start = text.position(part.start);
-        let key = Arc::as_ptr(&part.tokens).cast::<Token>().addr();
-        // Positions within a run are told from the beginning of its first line.
-        let same = |known: &Arc<Encoded>| start.character == 0 && Arc::ptr_eq(&known.of, &part.tokens);
-        let known = before.remove(&key).filter(same);
+        let known = if start.character == 0 { before.find(&part.tokens) } else { None };
         let Some(encoded) = known.or_else(|| Encoded::new(seen, text, &part, start).map(Arc::new)) else { continue };
         let (place, first) = encoded.first;
         let line = start.line.saturating_add(place.line);
@@ -140,12 +136,36 @@ fn now(seen: &Seen<'_>, text: &Text, mut document: Document) -> Document {
         let delta_start = if delta_line == 0 { place.character.saturating_sub(at.character) } else { place.character };
         let first = SemanticToken { delta_line, delta_start, ..first };
         at = Position { line: start.line.saturating_add(encoded.last.line), character: encoded.last.character };
-        if start.character == 0 {
-            document.encoded.insert(key, Arc::clone(&encoded));
-        }
         document.runs.push(Run { first, encoded });
     }
     document
+}
+
+/// Runs that were sent, to be found by what they were made of: most often in their order.
+struct Before {
+    runs: Vec<Run>,
+    /// Where the next is looked for.
+    next: usize,
+    /// Where each is, by the address of what it was made of, when one was not there.
+    places: Option<HashMap<usize, usize>>,
+}
+
+impl Before {
+    fn find(&mut self, of: &Arc<[Token]>) -> Option<Arc<Encoded>> {
+        let is_it = |run: &Run| run.encoded.begins_line && Arc::ptr_eq(&run.encoded.of, of);
+        let address = |of: &Arc<[Token]>| Arc::as_ptr(of).cast::<Token>().addr();
+        let at = if self.runs.get(self.next).is_some_and(is_it) {
+            self.next
+        } else {
+            let places = self.places.get_or_insert_with(|| {
+                let all = self.runs.iter().enumerate();
+                all.map(|(at, run)| (address(&run.encoded.of), at)).collect()
+            });
+            *places.get(&address(of))?
+        };
+        self.next = at.saturating_add(1);
+        self.runs.get(at).filter(|run| is_it(run)).map(|run| Arc::clone(&run.encoded))
+    }
 }
 
 /// All tokens of a document.
@@ -227,7 +247,8 @@ impl Encoded {
             0 => Position { character: at.character.saturating_add(t.delta_start), ..at },
             lines => Position { line: at.line.saturating_add(lines), character: t.delta_start },
         });
-        Some(Self { of: Arc::clone(&part.tokens), first: (place, first), rest, last })
+        let begins_line = start.character == 0;
+        Some(Self { of: Arc::clone(&part.tokens), begins_line, first: (place, first), rest, last })
     }
 }
 
@@ -271,7 +292,7 @@ mod tests {
         let run = |tokens: &Vec<u32>| {
             let (place, rest) = (Position::default(), tokens[1..].iter().copied().map(token).collect());
             let first = token(tokens[0]);
-            let encoded = Encoded { of: Arc::from([]), first: (place, first), rest, last: place };
+            let encoded = Encoded { of: Arc::from([]), begins_line: true, first: (place, first), rest, last: place };
             Run { first, encoded: Arc::new(encoded) }
         };
         of.iter().map(run).collect()

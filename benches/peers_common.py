@@ -3,10 +3,12 @@
 Import it before anything that makes threads.
 """
 
+import argparse
 import ctypes
 import json
 import os
 import pathlib
+import platform
 import subprocess
 import sys
 import tempfile
@@ -124,3 +126,23 @@ def behind(rows, name_of, why):
         if row["ns"] > 2 * best:
             lines.append(f"- `{name}`, {row['ns'] / best:.1f} times {peer}'s time: {why.get(name, '')}")
     return "\n" + "\n".join(lines) + "\n" if lines else ""
+
+
+def run(description, here, measured, table, name_of, why, jax, notes=""):
+    """Measures the rows that are asked for, tells each, and writes the table of all of them beside the script."""
+    parser = argparse.ArgumentParser(description=description.splitlines()[0])
+    parser.add_argument("--iverson", default="target/release/iverson", help="the program")
+    parser.add_argument("--only", action="append", help="only this row, or this task")
+    parser.add_argument("--small", action="store_true", help="at small sizes")
+    parser.add_argument("--seconds", type=float, default=1.0, help="how long each function is run at least")
+    options = parser.parse_args()
+    found = []
+    for row in measured(options):
+        found.append(row)
+        print(table([row]).splitlines()[-1], flush=True)
+    if options.only or options.small:
+        return
+    about = {"python": platform.python_version(), "jax": jax.__version__, "numpy": np.__version__}
+    text = json.dumps({"about": about, "rows": found}, indent=1) + "\n"
+    (here / f"{here.name}.json").write_text(text, encoding="utf-8")
+    (here / f"{here.name}.md").write_text(table(found) + notes + behind(found, name_of, why), encoding="utf-8")

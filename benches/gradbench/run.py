@@ -9,22 +9,19 @@ With `--only lse --small` a task at small sizes, which writes nothing. Iverson a
 compared before any time is told. A time is the least of several runs: what is compared are ratios of one run.
 """
 
-import argparse
 import ctypes
-import json
 import pathlib
-import platform
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
-from peers_common import GLIBC, PEERS, Iverson, apart, behind, built, flat, least, ratios, sized  # noqa: E402  first: one thread
+from peers_common import GLIBC, PEERS, Iverson, apart, built, flat, least, ratios, run, sized  # noqa: E402  first: one thread
 
 import numpy as np  # noqa: E402
 
 import peers  # noqa: E402
 
-HERE = pathlib.Path(__file__).parent
+HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 
 # The sizes that the suite ends at, the one that is asked of `gmm`, and small ones.
@@ -174,8 +171,8 @@ WIDE = (
 WHY = {
     "lse primal": GLIBC + ".",
     "lse gradient": GLIBC + ", and the place of the greatest is looked for in a loop of its own.",
-    "ode gradient": "four arrays of `s` by `n`, 320 MB, are kept for the way back, where the derivative by hand keeps the states,"
-    " 80 MB, and computes the rest again.",
+    "ode gradient": "a product with a cotangent asks whether that is zero, so that `0 * inf` is no NaN, which the derivative"
+    " by hand does not.",
     "kmeans cost": WIDE,
     "kmeans dir": WIDE,
 }
@@ -185,23 +182,5 @@ def name_of(row):
     return f"{row['task']} {row['function']}"
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--iverson", default="target/release/iverson", help="the program")
-    parser.add_argument("--only", action="append", help="only this task")
-    parser.add_argument("--small", action="store_true", help="at small sizes")
-    parser.add_argument("--seconds", type=float, default=1.0, help="how long each function is run at least")
-    options = parser.parse_args()
-    found = []
-    for row in rows(options):
-        found.append(row)
-        print(table([row]).splitlines()[-1], flush=True)
-    if options.only or options.small:
-        return
-    about = {"python": platform.python_version(), "jax": peers.jax.__version__, "numpy": np.__version__}
-    (HERE / "gradbench.json").write_text(json.dumps({"about": about, "rows": found}, indent=1) + "\n", encoding="utf-8")
-    (HERE / "gradbench.md").write_text(table(found) + behind(found, name_of, WHY), encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    run(__doc__, HERE, rows, table, name_of, WHY, peers.jax)

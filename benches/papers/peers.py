@@ -94,11 +94,6 @@ def errors_jacobian(mode):
     return blocks
 
 
-def logsumexp(x):
-    top = jnp.max(x)
-    return top + jnp.log(jnp.sum(jnp.exp(x - top)))
-
-
 MODES = (jax.jacfwd, jax.jacrev)
 JAX = {
     "dot_gradient": [jax.grad(lambda u, v: u @ v)],
@@ -119,7 +114,6 @@ JAX = {
     "rotated_jacobian": [jax.vmap(mode(rotate, argnums=(0, 1))) for mode in MODES],
     "network_gradient": [jax.grad(network, argnums=(0, 1, 2, 3))],
     "errors_jacobian": [errors_jacobian(mode) for mode in MODES],
-    "logsumexp_gradient": [jax.grad(logsumexp), jax.grad(jax.scipy.special.logsumexp)],
 }
 
 
@@ -211,11 +205,6 @@ def numpy_particles(p, v, steps):
     return by_p, by_v
 
 
-def numpy_logsumexp(x):
-    y = np.exp(x - np.max(x))
-    return y / np.sum(y)
-
-
 NUMPY = {
     "dot_gradient": lambda u, v: v.copy(),
     "greatest_gradient": numpy_greatest,
@@ -232,7 +221,6 @@ NUMPY = {
     "rotated_jacobian": numpy_rotated,
     "network_gradient": numpy_network,
     "particles_gradient": numpy_particles,
-    "logsumexp_gradient": numpy_logsumexp,
 }
 
 

@@ -301,15 +301,4 @@ void accelerate_errors_jacobian(Size, Size, Size p, const double *cameras, const
   }
 }
 
-void accelerate_logsumexp_gradient(Size n, const double *x, double *out) {
-  double top = x[0];
-  for (Size i = 1; i < n; i++) top = std::max(top, x[i]);
-  double sum = 0;
-  for (Size i = 0; i < n; i++) {
-    out[i] = std::exp(x[i] - top);
-    sum += out[i];
-  }
-  for (Size i = 0; i < n; i++) out[i] /= sum;
-}
-
 }  // extern "C"

@@ -10,18 +10,15 @@ derivatives by hand. The results are compared before any time is told. A time is
 are ratios of one run. The papers' own times are of other machines and are not told.
 """
 
-import argparse
 import ctypes
 import dataclasses
-import json
 import pathlib
-import platform
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from peers_common import GLIBC, PEERS, Iverson, apart, behind, built, flat, least, ratios, sized  # noqa: E402  first: one thread
+from peers_common import PEERS, Iverson, apart, built, flat, least, ratios, run, sized  # noqa: E402  first: one thread
 
 import numpy as np  # noqa: E402
 
@@ -75,7 +72,6 @@ ROWS = [
         {"n": 10, "m": 200, "p": 10_000},
         {"n": 3, "m": 5, "p": 12},
     ),
-    Row("logsumexp", "accelerate", "logsumexp", "logsumexp_gradient", {"n": 100_000}, {"n": 100}),
 ]
 
 
@@ -199,7 +195,8 @@ Accelerate "Reverse AD for Accelerate". Gradient / value is of Iverson alone.
 Where a gradient is an argument, as of `dot`, Iverson gives the argument itself, and the peers copy it. What takes less than
 10 µs is a call and little else: one of C++ from Python takes 1 to 2 µs. `column and row of a diagonal` is at the size where
 JAX, which makes the matrix and its cotangent, takes 0.1 s. `particles` has the paper's size, and `dense network` the paper's
-layers, with a batch of inputs and outputs that are weighted, since the sum of a softmax is constant.
+layers, with a batch of inputs and outputs that are weighted, since the sum of a softmax is constant. The logarithm of a sum of
+exponentials stands among GradBench's tasks.
 """
 
 SMALL_LOOPS = (
@@ -228,27 +225,8 @@ WHY = {
     "particles": "the loop over the steps is innermost, so that each coordinate waits for itself; in C++ all coordinates of a"
     " step are one or two vectors.",
     "bundle adjustment, blocks of the Jacobian": SMALL_LOOPS,
-    "logsumexp": f"{GLIBC}, and the place of the greatest is looked for in a loop of its own.",
 }
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--iverson", default="target/release/iverson", help="the program")
-    parser.add_argument("--only", action="append", help="only this derivative")
-    parser.add_argument("--small", action="store_true", help="at small sizes")
-    parser.add_argument("--seconds", type=float, default=1.0, help="how long each function is run at least")
-    options = parser.parse_args()
-    found = []
-    for row in measured(options):
-        found.append(row)
-        print(table([row]).splitlines()[-1], flush=True)
-    if options.only or options.small:
-        return
-    about = {"python": platform.python_version(), "jax": peers.jax.__version__, "numpy": np.__version__}
-    (HERE / "papers.json").write_text(json.dumps({"about": about, "rows": found}, indent=1) + "\n", encoding="utf-8")
-    (HERE / "papers.md").write_text(table(found) + NOTES + behind(found, name_of, WHY), encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    run(__doc__, HERE, measured, table, name_of, WHY, peers.jax, NOTES)

@@ -83,6 +83,11 @@ fn names_that_mean_nothing_are_mended() {
     out += &offered("def f(a: [n, n]f64, b: [n]f64) -> [n]f64 = ‹linalg›.solve(a, b)\n");
     out += &offered("import stats\n\ndef f(a: [n, n]f64, b: [n]f64) -> [n]f64 = ‹solve›(a, b)\n");
     out += &offered("import linalg\n\ndef f(a: [n, n]f64, b: [n]f64) -> [n]f64 = linalg.‹sovle›(a, b)\n");
+    // What another language calls so, where one word says it.
+    out += &offered("def f(x: fl‹›oat) -> f64 = x * 2.0\n");
+    out += &offered("def f(x: f64) -> f64 = ‹ln›(x)\n");
+    out += &offered("def f(a: bool, b: bool) -> bool = ‹not›(a) || b\n");
+    out += &offered("def f(x: [n]f64) -> [n]f64 = ‹cumsum›(x)\n");
     expect![[r#"
         == Change `widht` to `width` (preferred)
         def f(width: f64) -> f64 = width * 2.0
@@ -112,6 +117,12 @@ fn names_that_mean_nothing_are_mended() {
         import linalg
 
         def f(a: [n, n]f64, b: [n]f64) -> [n]f64 = linalg.solve(a, b)
+        == Change `float` to `f64` (preferred)
+        def f(x: f64) -> f64 = x * 2.0
+        == Change `ln` to `log` (preferred)
+        def f(x: f64) -> f64 = log(x)
+        == Change `not` to `!` (preferred)
+        def f(a: bool, b: bool) -> bool = !(a) || b
     "#]]
     .assert_eq(&out);
 }

@@ -449,6 +449,48 @@ fn names_of_values_have_their_cotangents() {
     .assert_eq(&told.join("\n\n"));
 }
 
+/// A cotangent of an element that data choose has the `let` that tells which beside it.
+#[test]
+fn an_element_that_data_choose() {
+    let text = "def f(x: [n]f64) -> f64 =\n  let top = max i: x[i]\n  in top * (sum i: exp(x[i] - top))\n";
+    let at = u32::try_from(text.find("x[i]\n").unwrap()).unwrap();
+    expect![[r#"
+        x : [n]f64
+
+        parameter
+
+        cotangent of x[k] here  top_adj
+
+        where
+          let top = max i: x[i]
+          let e = exp(x - top)
+          let top_adj = y_adj * (sum i: e[i]) - [0 < n] * top * y_adj * (sum i: e[i])
+          let k = [0 < n] * (argmax i: x[i])
+
+        `y_adj` is the cotangent of the result of `f`"#]]
+    .assert_eq(&hover(&session(text), "a.iv", at, Depth::Full).unwrap().plain());
+}
+
+/// `for` of a fold is no array: it tells of the fold.
+#[test]
+fn words_of_loops() {
+    let text = "def f(x: [n]f64) -> f64 = fold s = 1.0 for i < n: s * x[i]\n";
+    let at = u32::try_from(text.find("for i").unwrap()).unwrap();
+    expect![[r#"
+        fold s = 1.0 for i < n: s * x[i] : f64
+
+        work                 n
+        work in the adjoint  3·n
+        cotangent            y_adj
+
+        `y_adj` is the cotangent of the result of `f`
+
+        the partial derivatives are not shown: made by a loop, which is no row of a table
+
+        The last value of acc, which is e after each i."#]]
+    .assert_eq(&hover(&session(text), "a.iv", at, Depth::Full).unwrap().plain());
+}
+
 /// A variable whose name means another one where the expression is has a name of its own in what is told.
 #[test]
 fn hidden_names_are_told_apart() {

@@ -130,3 +130,23 @@ fn offset(text: &str, line: usize, column: usize) -> Option<u32> {
     let within = rest.char_indices().nth(column).map_or(rest.len(), |(at, _)| at);
     u32::try_from(start.checked_add(within)?).ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mistakes_of_the_text_and_of_runs() {
+        let line = |file: &str, severity: &str, code: &str| {
+            format!(
+                r#"{{"file": "{file}", "severity": "{severity}", "code": "{code}", "message": "m", "line": 1, "column": 1, "endLine": 1, "endColumn": 2}}"#
+            )
+        };
+        let is_of_text = |file: &str, severity: &str, code: &str| is_of_text(&read(&line(file, severity, code)).1);
+        assert!(is_of_text(DOCUMENT, "error", "E0002"));
+        // The run went wrong; a warning keeps nothing from running; the expression itself is asked for.
+        assert!(!is_of_text(DOCUMENT, "error", "E0502"));
+        assert!(!is_of_text(DOCUMENT, "warning", "W0314"));
+        assert!(!is_of_text(EXPRESSION, "error", "E0200"));
+    }
+}

@@ -15,7 +15,7 @@ use crate::ir::core::{CoreType, Labels};
 use crate::ir::flat::Source;
 use crate::ir::ssa::{Rhs, Var};
 use crate::predicate::Atom;
-use crate::schedule::Role;
+use crate::schedule::{Place, Role};
 use crate::syntax::ops::Scalar;
 use crate::types::tree::{Body, TId};
 
@@ -53,17 +53,15 @@ impl Program {
             *params.get_mut(*k as usize)? = input.leaf.scalar.filter(|_| is_number);
         }
         let params: Vec<Scalar> = params.into_iter().collect::<Option<_>>()?;
-        let argument = |var: Var| match (&ssa.stmts.get(var.0 as usize)?.rhs, &ssa.inputs) {
-            (Rhs::Input(k), inputs) => match &inputs.get(*k as usize)?.source {
-                Source::Param(k) => Some(*k as usize),
-                _ => None,
-            },
-            _ => None,
+        let argument = |var: Var| {
+            let Rhs::Input(k) = &ssa.stmts.get(var.0 as usize)?.rhs else { return None };
+            let Source::Param(k) = &ssa.inputs.get(*k as usize)?.source else { return None };
+            Some(*k as usize)
         };
         let mut kernels = Vec::new();
         for step in &self.steps {
             match step {
-                Step::Statement(var) => argument(*var).map(|_| ())?,
+                Step::Statement(var) => drop(argument(*var)?),
                 Step::Kernel(ready) => kernels.push(ready),
             }
         }
@@ -82,7 +80,7 @@ impl Program {
         if !is_number || with_memory.len() + integers.len() > MOST_NUMBERS {
             return None;
         }
-        let place = |p: &&crate::schedule::Place| match p.role {
+        let place = |p: &&Place| match p.role {
             Role::Given => argument(p.var).map(Some),
             Role::Made | Role::Within => Some(None),
         };

@@ -211,9 +211,9 @@ pub fn instead(name: &str, is_type: bool) -> Option<&'static str> {
     let told = if is_type { type_habit(name) } else { value_habit(name) }?;
     let mut code = told.split('`').skip(1).step_by(2);
     let (one, None) = (code.next()?, code.next()) else { return None };
-    // Of a call of a function it is that; other forms take more.
+    // Of a call with one argument it is the function; with more these may come in another order.
     let word = match one.split_once('(') {
-        Some((word, rest)) if rest.find(')') == Some(rest.len() - 1) => word,
+        Some((word, rest)) if rest.find(')') == Some(rest.len() - 1) && !rest.contains(',') => word,
         Some(_) => return None,
         None => one,
     };
@@ -248,7 +248,7 @@ mod tests {
         assert_eq!([of("int", true), of("float", false), of("NaN", false)], [Some("i64"), Some("f64"), Some("nan")]);
         // What takes more than a word is told, and no more.
         assert_eq!([of("log10", false), of("cumsum", false), of("logistic", false)], [None, None, Some("sigmoid")]);
-        assert_eq!([of("random", false), of("sum", false), of("lambda", false)], [None, None, None]);
+        assert_eq!([of("random", false), of("sum", false), of("append", false)], [None, None, None]);
     }
 
     #[test]

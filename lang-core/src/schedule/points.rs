@@ -26,40 +26,73 @@ const DEEPEST: usize = 16;
 
 /// The function with what it calls at many points in the places of the calls, if there is any.
 pub(super) fn points(ssa: &Ssa, callees: Callees<'_>) -> Option<Ssa> {
-    without_calls(ssa, callees, &|batch| batch > 0, DEEPEST)
-}
-
-/// The same of calls at so many indices.
-fn without_calls(ssa: &Ssa, callees: Callees<'_>, which: &dyn Fn(u32) -> bool, deepest: usize) -> Option<Ssa> {
+    let mut pass = Pass { callees, whole: HashMap::new() };
     let mut made: Option<Ssa> = None;
     for k in 0..ssa.stmts.len() {
         let now = made.as_ref().unwrap_or(ssa);
-        let Some(stmt) = now.stmts.get(k) else { continue };
-        if matches!(&stmt.rhs, Rhs::Call { batch, .. } if which(*batch)) {
-            made = guarded(|| put(now, stmt, callees, deepest)).or(made);
+        if let Some(stmt) = now.stmts.get(k)
+            && matches!(stmt.rhs, Rhs::Call { batch, .. } if batch > 0)
+        {
+            made = pass.put(now, stmt, DEEPEST).or(made);
         }
     }
     made
 }
 
-/// The function with what this statement calls in the place of all parts of the call.
-fn put(ssa: &Ssa, call: &Stmt, callees: Callees<'_>, deepest: usize) -> Option<Ssa> {
-    let Rhs::Call { callee, sizes, pred, args, batch, .. } = &call.rhs else { return None };
-    let around = call.dims.get(..*batch as usize)?;
-    if around.iter().chain(sizes).any(has_reads) || deepest == 0 {
-        return None;
+struct Pass<'c> {
+    callees: Callees<'c>,
+    /// What is called, without calls in it; `None` where it has calls that cannot be put.
+    whole: HashMap<Arc<Callee>, Option<Arc<Ssa>>>,
+}
+
+impl Pass<'_> {
+    /// A function without calls. Found out once: functions call one another in more ways than there are functions.
+    fn whole(&mut self, callee: &Arc<Callee>, deepest: usize) -> Option<Arc<Ssa>> {
+        if let Some(known) = self.whole.get(callee) {
+            return known.clone();
+        }
+        let made = guarded(|| self.flattened(callee, deepest));
+        self.whole.insert(Arc::clone(callee), made.clone());
+        made
     }
-    let body = callees(callee).filter(|body| !body.opaque)?;
-    let body = match without_calls(&body, callees, &|_| true, deepest - 1) {
-        Some(body) => Arc::new(in_order(&body)?),
-        None => body,
-    };
-    let body = unasked(&body).map_or(body, Arc::new);
-    let body = fewer(&body).map_or(body, Arc::new);
+
+    fn flattened(&mut self, callee: &Arc<Callee>, deepest: usize) -> Option<Arc<Ssa>> {
+        let body = (self.callees)(callee).filter(|body| !body.opaque)?;
+        let mut made: Option<Ssa> = None;
+        for k in 0..body.stmts.len() {
+            let now = made.as_ref().unwrap_or(&body);
+            let stmt = now.stmts.get(k)?;
+            if matches!(stmt.rhs, Rhs::Call { .. }) {
+                made = Some(self.put(now, stmt, deepest)?);
+            }
+        }
+        let body = match made {
+            Some(made) => Arc::new(in_order(&made)?),
+            None => body,
+        };
+        let body = unasked(&body).map_or(body, Arc::new);
+        Some(fewer(&body).map_or(body, Arc::new))
+    }
+
+    /// The function with what this statement calls in the place of all parts of the call.
+    fn put(&mut self, ssa: &Ssa, call: &Stmt, deepest: usize) -> Option<Ssa> {
+        let Rhs::Call { callee, sizes, batch, .. } = &call.rhs else { return None };
+        let around = call.dims.get(..*batch as usize)?;
+        if around.iter().chain(sizes).any(has_reads) {
+            return None;
+        }
+        let body = self.whole(callee, deepest.checked_sub(1)?)?;
+        put(ssa, call, around, &body)
+    }
+}
+
+/// The function with a body in the place of all parts of a call.
+fn put(ssa: &Ssa, call: &Stmt, around: &[Poly], body: &Ssa) -> Option<Ssa> {
+    let Rhs::Call { callee, sizes, pred, args, batch, .. } = &call.rhs else { return None };
     if ssa.stmts.len() + body.stmts.len() > LONGEST {
         return None;
     }
-    let mut inside = Inside::new(ssa, &body, sizes, around.to_vec());
+    let mut inside = Inside::new(ssa, body, sizes, around.to_vec());
     inside.pred = pred.clone();
     // Inputs are passed in their order, but for what all can see.
     let mut passed = args.iter();
@@ -74,13 +107,13 @@ fn put(ssa: &Ssa, call: &Stmt, callees: Callees<'_>, deepest: usize) -> Option<S
     for stmt in &body.stmts {
         let there = match &stmt.rhs {
             Rhs::Input(k) => (*inputs.get(*k as usize)?)?.clone(),
-            _ => inside.statement(&body, stmt)?.0,
+            _ => inside.statement(body, stmt)?.0,
         };
         inside.put.vars.push(there);
     }
     let mut whole = Vec::new();
     for check in &body.needs {
-        whole.push(inside.check(&body, *check)?);
+        whole.push(inside.check(body, *check)?);
     }
     for k in 0..inside.first {
         let stmt = inside.ssa.stmts.get(k)?;

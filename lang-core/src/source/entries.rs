@@ -107,7 +107,7 @@ impl Unshown {
         Some(match self {
             Self::Core(why) => why.what.phrase().to_owned(),
             // It may be one that the program does not have, as of a product.
-            Self::Text(Outside::Loop) => "they are made by a loop, which is no row of a table".to_owned(),
+            Self::Text(Outside::Loop) => "made by a loop, which is no row of a table".to_owned(),
             Self::Text(why) => why.phrase().to_owned(),
             Self::Made(name) => format!("they read `{name}`, which a loop or an update makes"),
             Self::Several => "it has many parts, each with its own".to_owned(),

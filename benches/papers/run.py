@@ -203,22 +203,15 @@ SMALL_LOOPS = (
     "one loop goes over the points, and what is done at each are loops of two to eleven elements, with arrays of their own; by"
     " hand they are written out."
 )
-DIAGONAL = (
-    "a loop asks of each of the `n^2` places whether it is on the diagonal; by hand zeros are filled in and the diagonal is"
-    " written."
-)
 
 # Why a row is more than twice behind its best peer, on this machine or another.
 WHY = {
-    "greatest": "the greatest is looked for one by one, with a test for NaN, and a loop asks of each place whether it is that"
-    " one; NumPy looks by vectors.",
-    "vector + vector, Jacobian": DIAGONAL,
-    "vector * number, Jacobian": DIAGONAL,
+    "greatest": "the greatest is looked for one by one, with a test for NaN; NumPy looks by vectors.",
     "NNMF, exponential, rank one": "the adjoint divides three times for each entry, by hand it is once; and the compiler of"
     " our kernels has vectors of 2.",
     "projection, Jacobian by the camera": SMALL_LOOPS,
-    "deconvolution, by the signal": "each step adds a window to the cotangent, over the one before and shifted by one, so that"
-    " loads wait for stores. Written as a sum over the kernel for each place it takes a quarter, in Iverson too.",
+    "deconvolution, by the signal": "each step adds a window to the cotangent, over the one before and shifted by one. Written as a"
+    " sum over the kernel for each place it takes a quarter, in Iverson too.",
     "deconvolution, by the kernel": "the compiler of our kernels has vectors of 2.",
     "sum of matrix * vector": "the compiler of our kernels has vectors of 2.",
     "rotation by quaternions, Jacobian": SMALL_LOOPS,

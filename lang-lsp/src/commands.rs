@@ -97,6 +97,7 @@ fn run(state: &mut State, url: Url, name: &str, reply: Reply) -> Begun {
                 (MessageType::INFO, if said.is_empty() { value } else { format!("{said}\n{value}") })
             }
             Outcome::Failed(why, _) => (MessageType::ERROR, why.clone()),
+            Outcome::Limit(why) => (MessageType::ERROR, format!("{name} was {why}")),
             Outcome::Stopped => (MessageType::INFO, format!("{name} was stopped")),
         };
         state.client.show(typ, message);
@@ -114,7 +115,7 @@ fn evaluate_line(state: &mut State, url: Url, line: usize, reply: Reply) -> Begu
     begin(state, url.clone(), what, reply, move |state, outcome| {
         let value = match outcome {
             Outcome::Value(value, _) => value.clone(),
-            Outcome::Failed(why, _) => why.clone(),
+            Outcome::Failed(why, _) | Outcome::Limit(why) => why.clone(),
             Outcome::Stopped => return state.client.show(MessageType::INFO, stopped),
         };
         write_beneath(state, &url, line, &comment, &value);
@@ -177,7 +178,7 @@ fn begin(
             let _ = reply.send(match outcome {
                 Outcome::Value(value, _) => Ok(Some(json!({"value": value}))),
                 // The user has been told: a client that is answered an error would tell of it again.
-                Outcome::Failed(why, _) => Ok(Some(json!({"failed": why}))),
+                Outcome::Failed(why, _) | Outcome::Limit(why) => Ok(Some(json!({"failed": why}))),
                 Outcome::Stopped => Ok(None),
             });
         });

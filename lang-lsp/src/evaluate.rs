@@ -47,6 +47,8 @@ pub(crate) enum Outcome {
     Value(String, String),
     /// What is wrong, and the mistakes that it tells of.
     Failed(String, Vec<Mistake>),
+    /// A limit ended it, this one: what follows `was`.
+    Limit(String),
     /// It was stopped.
     Stopped,
 }
@@ -152,7 +154,7 @@ fn evaluate(run: &Run, stop: &AtomicBool) -> Outcome {
                 Outcome::Failed(format!("{why}{told}"), mistakes)
             }
             // What the runtime says before it ends itself.
-            told if status.code().is_none() && told.contains("memory allocation of") => failed(format!(
+            told if status.code().is_none() && told.contains("memory allocation of") => Outcome::Limit(format!(
                 "stopped as it took more than {} MiB, the limit that `iverson.evaluate.memory` sets",
                 run.memory
             )),
@@ -160,7 +162,7 @@ fn evaluate(run: &Run, stop: &AtomicBool) -> Outcome {
             told => failed(told),
         },
         Ended::Late => {
-            failed(format!("stopped after {} s, the limit that `iverson.evaluate.seconds` sets", run.seconds))
+            Outcome::Limit(format!("stopped after {} s, the limit that `iverson.evaluate.seconds` sets", run.seconds))
         }
         Ended::Stopped => Outcome::Stopped,
         Ended::Lost(why) => failed(why),

@@ -419,7 +419,7 @@ impl State {
     pub(crate) fn ran(&mut self, url: &Url, text: &str, outcome: &Outcome) {
         let mistakes = match outcome {
             Outcome::Failed(_, mistakes) => mistakes.as_slice(),
-            Outcome::Value(..) | Outcome::Stopped => &[],
+            Outcome::Value(..) | Outcome::Limit(_) | Outcome::Stopped => &[],
         };
         self.flush();
         // Of another text than it is now the places are not known.

@@ -182,6 +182,9 @@ fn limits_of_time_and_memory() {
     assert_eq!(value["value"], "65536");
     let answer = client.request("workspace/executeCommand", command("iverson.run", json!([URI, "much"])));
     assert_eq!(answer["failed"], "stopped as it took more than 64 MiB, the limit that `iverson.evaluate.memory` sets");
+    // The user is told what it was.
+    let told = client.told("window/showMessage", |p| p["message"].as_str().is_some_and(|told| told.contains("MiB")));
+    assert_eq!(told["message"], format!("much was {}", answer["failed"].as_str().unwrap()));
     client.leave();
 }
 

@@ -28,7 +28,7 @@ export class Client implements vscode.Disposable {
   private readonly files = vscode.workspace.createFileSystemWatcher("**/*.iv");
   private readonly started = new vscode.EventEmitter<LanguageClient>();
   private readonly evaluations = new Running();
-  private readonly messages = new Messages(() => this.evaluations.name);
+  private readonly messages = new Messages();
   private readonly lenses = new Lenses((command, args) =>
     command === "iverson.showView" ? vscode.commands.executeCommand(command, ...args) : this.execute(command, args),
   );
@@ -66,7 +66,7 @@ export class Client implements vscode.Disposable {
     }
     try {
       const answered = running.sendRequest(ExecuteCommandRequest.type, { command, arguments: args });
-      await this.evaluations.during(command, args, answered);
+      await this.evaluations.during(command, answered);
     } catch (error) {
       void vscode.window.showErrorMessage(`Iverson: ${text(error)}`);
     }

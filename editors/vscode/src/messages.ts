@@ -14,20 +14,15 @@ const SOON = 5000;
 
 const RESULTS = "Iverson Results";
 
-/** What a limit has ended, and the setting that it is of. */
-const LIMIT = /^(.*?)stopped (?:after|as) .*, the limit that `(iverson\.[a-z.]+)` sets$/u;
+/** The setting of the limit that has ended what is told of. */
+const LIMIT = /, the limit that `(iverson\.[a-z.]+)` sets$/u;
 
 export class Messages implements vscode.Disposable {
   private readonly output = vscode.window.createOutputChannel(RESULTS, "iverson-text");
   private follows: vscode.Disposable | undefined;
 
-  /** `running`: the name of what runs, if something does. */
-  constructor(private readonly running: () => string | undefined) {}
-
-  tell({ type, message: told }: ShowMessageParams): void {
-    const [, before, limit] = LIMIT.exec(told) ?? [];
-    const name = before === "" ? this.running() : undefined;
-    const message = name === undefined ? told : `${name} was ${told}`;
+  tell({ type, message }: ShowMessageParams): void {
+    const limit = LIMIT.exec(message)?.[1];
     // Of what is told next the end is shown, or its own beginning.
     this.follows?.dispose();
     this.output.appendLine(message);

@@ -54,8 +54,8 @@ local function config()
         lenses.refresh()
         return vim.NIL
       end,
-      ['window/showMessage'] = function(_, params, context)
-        messages.tell(params.message, params.type, server.running(context.client_id))
+      ['window/showMessage'] = function(_, params)
+        messages.tell(params.message, params.type)
       end,
     },
     on_attach = on_attach,

@@ -71,13 +71,9 @@ local function echo(text, kind)
   vim.notify(line, levels[kind] or vim.log.levels.INFO)
 end
 
---- Tells a message of a type of the protocol: 1 is an error, 2 a warning. `running` is the name of what runs, if
---- something does: what a limit has ended is told by it.
-function M.tell(message, kind, running)
+--- Tells a message of a type of the protocol: 1 is an error, 2 a warning.
+function M.tell(message, kind)
   last = message:gsub('%s+$', '')
-  if running and last:find('^stopped .*, the limit that `iverson%.[a-z.]+` sets$') then
-    last = running .. ' was ' .. last
-  end
   local line = 'Iverson: ' .. last
   local fits = vim.o.cmdheight > 0 and not line:find('\n', 1, true) and vim.fn.strdisplaywidth(line) <= vim.v.echospace
   -- Where another window cannot be opened, as from the window of the command line, the beginning has to do.

@@ -60,7 +60,7 @@ function M.clients(buffer)
   return own
 end
 
---- Asks the server of `buffer`. Says so where there is none; else gives the id of its client.
+--- Asks the server of `buffer`. Says so where there is none; else gives true.
 function M.request(buffer, method, params, answer)
   local client = M.clients(buffer)[1]
   if client == nil then
@@ -79,55 +79,25 @@ function M.request(buffer, method, params, answer)
   else
     client.request(method, params, done, buffer)
   end
-  return client.id
+  return true
 end
 
 --- What evaluates for so long, in milliseconds, is told of.
 local LONG = 1000
 
---- The expression of a comment `-- >>> expr`.
-local function asked_at(uri, line)
-  local text = vim.api.nvim_buf_get_lines(vim.uri_to_bufnr(uri), line, line + 1, false)[1] or ''
-  return text:match('%-%-%s*>>>%s*(.*%S)') or ('line %d'):format(line + 1)
-end
-
---- The commands that evaluate, with what names it; they are answered when that has ended.
-local evaluates = {
-  ['iverson.run'] = function(_, def)
-    return def ~= '' and def or 'the file'
-  end,
-  ['iverson.evaluate'] = asked_at,
-}
-
---- The names of what runs, the first since longest.
-local names = {}
-
---- The name of what runs by a client, if something does: what takes its place begins before that has ended.
-function M.running(client)
-  for _, own in ipairs(names) do
-    if own.client == client then
-      return own.name
-    end
-  end
-end
+--- The commands that evaluate; they are answered when that has ended.
+local evaluates = { ['iverson.run'] = true, ['iverson.evaluate'] = true }
 
 --- Has the server run one of its commands.
 function M.execute(buffer, command, arguments)
-  local named = evaluates[command]
-  local ended = named == nil
-  local own = named and { name = named(unpack(arguments)) }
+  local ended = not evaluates[command]
   local asked = M.request(buffer, 'workspace/executeCommand', { command = command, arguments = arguments }, function(error)
     ended = true
-    names = vim.tbl_filter(function(other)
-      return other ~= own
-    end, names)
     if error then
       messages.tell(error.message, 1)
     end
   end)
-  if asked and own then
-    own.client = asked
-    table.insert(names, own)
+  if asked then
     vim.defer_fn(function()
       if not ended then
         messages.note('it runs; :IversonStop stops it')

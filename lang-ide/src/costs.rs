@@ -198,10 +198,10 @@ pub fn cases(formula: &str) -> Vec<&str> {
 pub fn formula(of: &Formula, cost: &Cost) -> String {
     let known = cost.positive();
     if !has_symbols(of) {
-        return of.shown(&known);
+        return of.shown(&known, &cost.names);
     }
     match cost.at_most(of, &known) {
-        Some(most) => format!("≤ {}", most.cases(&known).shown(&known)),
+        Some(most) => format!("≤ {}", most.cases(&known).shown(&known, &cost.names)),
         None => "not by sizes alone".to_owned(),
     }
 }
@@ -236,7 +236,7 @@ fn certificate(bound: &Bound, primal: &Cost) -> Certificate {
             (format!("≤ {factor}×{plus} checked"), line, false)
         }
         Verdict::Refuted { term, .. } => {
-            let term = Formula::from(term.clone()).shown(&Context::new(bound.question().known));
+            let term = Formula::from(term.clone()).shown(&Context::new(bound.question().known), &bound.names);
             let line = format!("adjoint + io grows beyond every multiple of {right}, by {term}");
             ("no factor".to_owned(), line, true)
         }

@@ -4,9 +4,11 @@
 use lang_core::base::{Code, Diagnostic, Span};
 use lang_core::resolve::suggest::{instead, nearest};
 use lang_core::resolve::{Names, words};
-use lang_core::session::{ItemRef, Session};
+use lang_core::session::{ItemRef, LIBRARY, Session};
+use lang_core::syntax::ast::Item;
 use lang_core::syntax::lexer::{Spanned, Token, lex};
 use lang_core::syntax::parser::parse_split;
+use lang_core::syntax::split::ItemKind;
 use lang_core::syntax::token::Sym;
 
 use crate::actions::{Action, ActionKind};
@@ -20,7 +22,23 @@ pub(crate) fn fixes(session: &Session, item: &ItemRef, selected: Span) -> Vec<Ac
         u.what == What::Unknown && u.role == Role::Use && u.span.start <= selected.end && selected.start <= u.span.end
     });
     let of_names = unknown.flat_map(|u| of_name(session, &item.module, &u.name, u.span));
-    of_names.chain(brackets(session, item, selected)).chain(powers(session, item, selected)).collect()
+    of_names.chain(import(session, item)).chain(brackets(session, item, selected)).chain(powers(session, item, selected)).collect()
+}
+
+/// The module of the library that an import of none probably means.
+fn import(session: &Session, item: &ItemRef) -> Option<Action> {
+    let parsed = session.tree(item).filter(|_| item.kind == ItemKind::Import)?;
+    let Item::Import(import) = &parsed.tree.item else { return None };
+    let library = LIBRARY.iter().map(|(name, _)| *name);
+    let name = import.path.name.as_str();
+    if import.is_file || library.clone().any(|known| known == name) {
+        return None;
+    }
+    let near = nearest(name, library)?;
+    let at = Location { module: item.module.clone(), span: import.path.span.shift(item.start) };
+    let edit = Edit { at, text: near.clone() };
+    let title = format!("Change `{name}` to `{near}`");
+    Some(Action { preferred: true, ..Action::new(title, ActionKind::Fix, vec![edit]) })
 }
 
 /// `x ** 2` on the lines that are selected is `x^2`. Offered where the item has no error of syntax then.

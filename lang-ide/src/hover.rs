@@ -2,7 +2,7 @@
 //! its signature, what it costs, its certificate and its adjoint; of any other name what it is. Nothing is evaluated.
 
 use lang_core::base::{GlobalName, Name, Span};
-use lang_core::count::Formula;
+use lang_core::count::{Formula, Names};
 use lang_core::predicate::LocalId;
 use lang_core::resolve::{LocalKind, words};
 use lang_core::session::{ItemRef, Session};
@@ -577,7 +577,7 @@ fn index_range(body: &Body, home: &ItemRef, local: LocalId) -> Option<String> {
     let of = |var: &IndexVar| {
         let name = body.locals.get(var.local.0 as usize).map(|l| l.name.clone()).unwrap_or_default();
         match &var.range {
-            IndexRange::Extent(n) => format!("0 ≤ {name} < {}", Formula::from(n.clone()).shown(&Default::default())),
+            IndexRange::Extent(n) => format!("0 ≤ {name} < {}", Formula::from(n.clone()).shown(&Default::default(), &Names::own())),
             IndexRange::Below(n) => format!("0 ≤ {name} < {}", text(*n)),
             IndexRange::Range(a, b, None) => format!("{} ≤ {name} < {}", text(*a), text(*b)),
             IndexRange::Range(a, b, Some(by)) => format!("{} ≤ {name} < {} by {}", text(*a), text(*b), text(*by)),

@@ -83,6 +83,7 @@ fn names_that_mean_nothing_are_mended() {
     out += &offered("def f(a: [n, n]f64, b: [n]f64) -> [n]f64 = ‹linalg›.solve(a, b)\n");
     out += &offered("import stats\n\ndef f(a: [n, n]f64, b: [n]f64) -> [n]f64 = ‹solve›(a, b)\n");
     out += &offered("import linalg\n\ndef f(a: [n, n]f64, b: [n]f64) -> [n]f64 = linalg.‹sovle›(a, b)\n");
+    out += &offered("import ‹›stat\n\ndef f(x: [n]f64) -> f64 = stats.mean(x)\n");
     // What another language calls so, where one word says it.
     out += &offered("def f(x: fl‹›oat) -> f64 = x * 2.0\n");
     out += &offered("def f(x: f64) -> f64 = ‹ln›(x)\n");
@@ -117,6 +118,10 @@ fn names_that_mean_nothing_are_mended() {
         import linalg
 
         def f(a: [n, n]f64, b: [n]f64) -> [n]f64 = linalg.solve(a, b)
+        == Change `stat` to `stats` (preferred)
+        import stats
+
+        def f(x: [n]f64) -> f64 = stats.mean(x)
         == Change `float` to `f64` (preferred)
         def f(x: f64) -> f64 = x * 2.0
         == Change `ln` to `log` (preferred)

@@ -274,7 +274,8 @@ impl LanguageServer for Server {
 
     async fn completion(&self, params: CompletionParams) -> Result<Option<CompletionResponse>> {
         let at = params.text_document_position;
-        self.ask(Some(&at.text_document.uri.clone()), move |seen| complete::completion(seen, &at)).await
+        let bracket = params.context.is_some_and(|c| c.trigger_character.as_deref() == Some("("));
+        self.ask(Some(&at.text_document.uri.clone()), move |seen| complete::completion(seen, &at, bracket)).await
     }
 
     async fn completion_resolve(&self, item: CompletionItem) -> Result<CompletionItem> {

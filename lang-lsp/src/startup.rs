@@ -41,7 +41,7 @@ pub(crate) fn capabilities(abilities: &Abilities) -> ServerCapabilities {
         diagnostic_provider: abilities.pulls.then_some(DiagnosticServerCapabilities::Options(diagnostics)),
         completion_provider: Some(CompletionOptions {
             resolve_provider: Some(true),
-            trigger_characters: Some(vec![".".to_owned(), "\\".to_owned()]),
+            trigger_characters: Some([".", "\\", "("].map(str::to_owned).to_vec()),
             ..CompletionOptions::default()
         }),
         signature_help_provider: Some(SignatureHelpOptions {

@@ -362,6 +362,23 @@ fn completion() {
     });
 }
 
+/// An editor asks by itself when a bracket is opened: there is a list where a function to differentiate is wanted alone.
+#[test]
+fn completion_at_a_bracket() {
+    let mut client = Client::start(json!({}));
+    client.open(URI, "def square(x: f64) -> f64 = x * x\ndef f(x: f64) -> f64 = grad(\n\ndef g(x: f64) -> f64 = sin(\n");
+    let context = json!({"triggerKind": 2, "triggerCharacter": "("});
+    let mut asked = |line: u32, character: u32| {
+        let position = json!({"line": line, "character": character});
+        let params = json!({"textDocument": {"uri": URI}, "position": position, "context": context});
+        client.request("textDocument/completion", params)
+    };
+    let list = asked(1, 28);
+    assert!(list["items"].as_array().unwrap().iter().any(|i| i["label"] == "square"), "{list}");
+    assert_eq!(asked(3, 27), Value::Null);
+    client.leave();
+}
+
 #[test]
 fn renames() {
     in_both(|client, encoding| {

@@ -217,6 +217,7 @@ def brackets():
         scipy.linalg.toeplitz([2.0, -1.0, 0.0], [2.0, -0.5, 0.0]),
         False,
         [True],
+        [4.0, 7.0],
     )
 
 

@@ -15,7 +15,7 @@ use lang_core::certify::{Verdict, Why};
 use lang_core::cost::{Bound, Cost};
 use lang_core::count::Formula;
 use lang_core::ir::core::{Callee, Derivation};
-use lang_core::predicate::{Context, Pred};
+use lang_core::predicate::Context;
 use lang_core::session::LIBRARY;
 use lang_core::syntax::split::ItemKind;
 
@@ -24,11 +24,7 @@ fn shown(of: &Formula, cost: &Cost) -> String {
     if has_symbols(of) {
         return "data".to_owned();
     }
-    let mut known = cost.context();
-    for size in cost.known.iter().filter(|p| p.as_atom().is_some()) {
-        known.assume(&Pred::nonneg(&size.plus(-1)));
-    }
-    of.shown(&known)
+    of.shown(&cost.positive(), &cost.names)
 }
 
 fn told(cost: &Cost) -> String {
@@ -60,7 +56,7 @@ fn exception(bound: &Bound) -> Option<String> {
             format!("{factor} at {} sizes; no proof was found within the steps that a search may take", grid.points)
         }
         Verdict::Refuted { term, .. } => {
-            format!("it grows by {}", Formula::from(term.clone()).shown(&Context::new([])))
+            format!("it grows by {}", Formula::from(term.clone()).shown(&Context::new([]), &bound.names))
         }
         Verdict::Unknown(Why::Data) => {
             "what data decide in the adjoint is not bounded by what they decide in the function".to_owned()

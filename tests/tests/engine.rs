@@ -57,6 +57,9 @@ def sometimes(x: [n]f64, k: [m]i64, l: [m]i64) -> [n]bool = for j < n: any i < n
 def far(x: [n]f64, y: [m]f64) -> f64 = sum i: [100000000 <= n] * x[n - 100000000] * y[i]
 def last(x: [n, m]f64, y: [k]f64) -> [k]f64 = for i: [0 < m && 0 < n] * x[n - 1, m - 1] * y[i]
 def powers(x: [n]f64, k: [n]i64) -> [n]f64 = for i: x[i]^k[i]
+def line(p: [2]f64, t: [n]f64) -> [n]f64 = for i: let w = exp(p[0] * t[i]) in sin(w * p[1]) / (1 + w^2)
+def by_parameters(p: [2]f64, t: [n]f64) -> [n, 2]f64 = jacobian(line, wrt: p)(p, t)
+def by_sizes(x: [n]f64, y: [m]f64) -> f64 = if n < m then (sum i: exp(x[i])) else (sum j: y[j]^2)
 def batched(a: [b, n, m]f64, c: [b, k, m]f64) -> [b, n, k]f64 = for p, i, j: -(sum l: a[p, i, l] * c[p, j, l])
 def lower(a: [n, n]f64, c: [n, m]f64) -> [n, m]f64 = for i, j: sum l: [l <= i] * a[i, l] * c[l, j]
 def endless(a: [n, m]f64, c: [m, k]f64) -> [n, k]f64 = for i, j: sum l: [1 <= l] * a[i, l] * (c[l, j] / f64(l))
@@ -122,6 +125,8 @@ const RUNS: &[(&str, &[&[i64]])] = &[
     ("product", &[&[0, 3, 2], &[3, 0, 2], &[1, 1, 1], &[7, 30, 5], &[3, 4, 1100], &[17, 33, 20]]),
     ("transposed", &[&[4, 1100, 3], &[30, 5, 7], &[20, 21, 23]]),
     ("batched", &[&[3, 18, 17, 16], &[2, 0, 3, 4], &[0, 18, 17, 16]]),
+    ("by_parameters", &[&[0], &[1], &[2], &[3], &[60]]),
+    ("by_sizes", &[&[0, 0], &[3, 2], &[2, 3], &[0, 4]]),
     ("lower", &[&[40, 30], &[3, 2]]),
     ("endless", &[&[18, 19, 20], &[3, 1, 2], &[0, 4, 4]]),
     ("fitted", &[&[18, 19, 20], &[4, 0, 4]]),

@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use expect_test::expect_file;
+use expect_test::{expect, expect_file};
 use iverson_tests::literate;
 use lang_core::ad::{real_inputs, real_outputs};
 use lang_core::base::GlobalName;
 use lang_core::ir::core::{Callee, Derivation};
 use lang_core::ir::ssa::{Rhs, Ssa, Var};
-use lang_core::schedule::{Shown, Step, prepared, schedule};
+use lang_core::schedule::{Shown, Step, by_sizes, prepared, schedule};
 use lang_core::session::Session;
 
 /// Programs in `examples/`, and definitions of them.
@@ -68,4 +68,109 @@ fn calls_at_points_stay_short() {
 
 fn is_call(ssa: &Ssa, var: Var) -> bool {
     ssa.stmts.get(var.0 as usize).is_some_and(|stmt| matches!(stmt.rhs, Rhs::Call { .. }))
+}
+
+/// Of the two modes of a Jacobian sizes choose one: its case has no array of the other.
+#[test]
+fn what_sizes_decide_has_cases() {
+    let program = "def line(p: [2]f64, t: [n]f64) -> [n]f64 = for i: let w = exp(p[0] * t[i]) in sin(w * p[1]) / w
+def slopes(p: [2]f64, t: [n]f64) -> [n, 2]f64 = jacobian(line, wrt: p)(p, t)
+def either(x: [n]f64, y: [m]f64) -> f64 = if n < m then (sum i: exp(x[i])) else (sum j: y[j]^2)
+";
+    let mut session = Session::new();
+    session.set_text("cases.iv", program);
+    let mut text = String::new();
+    for name in ["line", "slopes", "either"] {
+        let callee = Arc::new(Callee::new(GlobalName::new("cases.iv", name), Vec::new()));
+        let ssa = session.ssa(&callee).expect("its form");
+        let _ = writeln!(text, "{name}:");
+        for (told, case) in by_sizes::cases(&ssa) {
+            let said: Vec<String> = told.iter().map(|(p, holds)| format!("{p} is {holds}")).collect();
+            let prepared = prepared(Arc::new(case), true, &|callee| session.ssa(callee));
+            let schedule = schedule(&prepared);
+            let shown = Shown { ssa: &prepared.ssa, schedule: &schedule, note: &|_| None };
+            let _ = writeln!(text, "{}\n{shown}", said.join(", "));
+        }
+    }
+    expect![[r#"
+        line:
+        slopes:
+        1 < n is true
+        kernel given X0[2], X1[n]; makes X33[n, 2]; within X13[2]
+          for i < n, in chunks, X13 of each thread:  -- n times
+            X3[i] = X0[0] * X1[i]
+            X4[i] = exp(X3[i])
+            X5[i] = X0[1] * X4[i]
+            X6[i] = sin(X5[i])
+            X7[i] = /(X6[i], X4[i])
+            X8[i] = X1[i] * X4[i]
+            X9[i] = X0[1] * X8[i]
+            X11[i] = cos(X5[i])
+            for j < 1:  -- at most 2 * n times
+              X10[j, i] = X9[i]
+              X12[j, i] = X10[j, i] * X11[i]
+              X13[j, i] = /(X12[j, i], X4[i])
+            for j in 1..2:  -- at most 2 * n times
+              X10[j, i] = X4[i]
+              X12[j, i] = X10[j, i] * X11[i]
+              X13[j, i] = /(X12[j, i], X4[i])
+            X14[i] = -X7[i] * X8[i]
+            X15[i] = /(X14[i], X4[i])
+            for j < 1:  -- at most 2 * n times
+              X16[j, i] = X13[j, i] + X15[i]
+              X33[i, j] = X16[j, i]
+            for j in 1..2:  -- at most 2 * n times
+              X16[j, i] = X13[j, i]
+              X33[i, j] = X16[j, i]
+
+        1 < n is false
+        X2 is 1.0
+        kernel given X0[2], X1[n]; makes X18[n], X22[n], X24[n], X25[n]
+          for i < n, in chunks:  -- n times
+            X17[i] = X0[0] * X1[i]
+            X18[i] = exp(X17[i])
+            X19[i] = X0[1] * X18[i]
+            X20[i] = sin(X19[i])
+            X21[i] = /(X20[i], X18[i])
+            X22[i] = /(X2, X18[i])
+            X23[i] = -X21[i]
+            X24[i] = /(X23[i], X18[i])
+            X25[i] = cos(X19[i])
+        kernel given X0[2], X1[n], X18[n], X22[n], X24[n], X25[n]; makes X33[n, 2]
+          for i < n, in chunks:  -- n times
+            X27[i] = 0.0
+            X31[i] = 0.0
+            for j < n:  -- n^2 times
+              X26[i, j] = X22[i] * X25[j]
+              X27[i] += X18[j] * X26[i, j]
+              X28[i, j] = X0[1] * X26[i, j]
+              X29[i, j] = X24[j] + X28[i, j]
+              X30[i, j] = X18[j] * X29[i, j]
+              X31[i] += X1[j] * X30[i, j]
+            for j < 1:  -- at most 2 * n times
+              X32[i, j] = X31[i]
+              X33[i, j] = X32[i, j]
+            for j in 1..2:  -- at most 2 * n times
+              X32[i, j] = X27[i]
+              X33[i, j] = X32[i, j]
+
+        either:
+        n < m is false
+        X4 is 2
+        kernel given X1[m]; makes X7
+          X6 = 0.0
+          for i < m, in chunks, X6 joined:  -- m times
+            X5[i] = ^(X1[i], X4)
+            X6 += X5[i]
+          X7 = X6
+
+        n < m is true
+        kernel given X0[n]; makes X7
+          X3 = 0.0
+          for i < n, in chunks, X3 joined:  -- n times
+            X2[i] = exp(X0[i])
+            X3 += X2[i]
+          X7 = X3
+
+    "#]].assert_eq(&text);
 }

@@ -61,9 +61,9 @@ impl Deriving<'_> {
         // Where sizes and indices do not tell whether there is a term, the place does.
         let told = some.conjuncts().iter().all(|p| !p.is_opaque() && !matches!(p, Pred::Any(..)));
         let pred = if told { some.clone() } else { r.pred.clone() };
-        let places = Reduce { reducer, pred, place: r.number(dims.len()), ..r.clone() };
+        let places = Reduce { reducer, pred: pred.clone(), place: r.number(dims.len()), ..r.clone() };
         let places = self.builder.reduce(dims, Scalar::I64, places, stmt.needs.clone());
-        let number = inline::integer(&self.builder, &Access { var: places, at: own(dims) });
+        let number = inline::integer(&self.builder, dims, &pred, &Access { var: places, at: own(dims) });
         let at: Vec<Poly> = own(dims).into_iter().chain(numbered(r.bound.iter(), &number)).collect();
         let at = r.of.at.iter().map(|p| at_indices(p, &at)).collect();
         let pred = if told { some } else { r.pred.and(&Pred::nonneg(&number)) };

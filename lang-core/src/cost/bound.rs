@@ -3,7 +3,7 @@
 
 use super::{Cost, Symbol, atom, number};
 use crate::certify::{Certificate, Question, Verdict, Why, certify};
-use crate::count::Formula;
+use crate::count::{Formula, Names};
 use crate::predicate::{Atom, Poly};
 
 /// A certificate and what it is about.
@@ -19,6 +19,8 @@ pub struct Bound {
     pub primal: usize,
     /// Is it for sizes of at least 1 alone, as there is no factor for all?
     pub positive: bool,
+    /// What people call the integers of its formulas.
+    pub names: Names,
     known: Vec<Poly>,
     bounds: Vec<Formula>,
     formulas: [Formula; 3],
@@ -45,6 +47,7 @@ pub fn bound(primal: &Cost, derived: &Cost) -> Bound {
         symbols: primal.symbols.iter().chain(&derived.symbols).cloned().collect(),
         primal: first,
         positive: false,
+        names: primal.names.clone(),
         known,
         bounds,
         formulas: [primal.total.work.clone(), put(&derived.total.work), primal.io.clone()],
@@ -74,7 +77,7 @@ impl Bound {
     fn without_empty(self) -> Self {
         let mut made = self.clone();
         made.positive = true;
-        let sizes: Vec<Poly> = super::sizes(&self.known).cloned().collect();
+        let sizes: Vec<Poly> = super::sizes(&self.known, &self.names).cloned().collect();
         for size in made.known.iter_mut().filter(|p| sizes.contains(p)) {
             *size = size.plus(-1);
         }

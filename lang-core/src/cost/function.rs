@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 use super::content::{Content, Contents, Shared};
 use super::nest::{Counts, Form, Given, MOST_STEPS, Nest, Sure};
 use super::symbol::{self, Kind, Symbol};
-use super::{Amount, Callees, Cost, Greatest, Place};
+use super::{Amount, Callees, Cost, Greatest, Place, inputs};
 use crate::base::pause;
 use crate::count::{self, Formula, Ratio, Uncounted};
 use crate::ir::core::{Constant, Operation};
@@ -85,6 +85,9 @@ pub(super) fn cost(ssa: &Ssa, given: &[Pred], callees: Callees<'_>) -> Cost {
     ssa.inputs.iter().flat_map(|i| &i.leaf.dims).filter(|n| !super::nest::has_data(n)).for_each(of);
     let mut known = Context::new(&sizes);
     given.iter().for_each(|p| known.assume(p));
+    let names = inputs::names(ssa);
+    let constructors = inputs::constructors(ssa, &names);
+    constructors.iter().for_each(|p| known.assume(&Pred::nonneg(p)));
     let mut walk = Walk { callees, symbols: Vec::new(), bounds: Vec::new(), outer: 0 };
     let shared = Shared::default();
     let mut scope = Scope {
@@ -115,6 +118,7 @@ pub(super) fn cost(ssa: &Ssa, given: &[Pred], callees: Callees<'_>) -> Cost {
     }
     let admitted = admitted(&scope);
     sizes.extend(admitted);
+    sizes.extend(constructors);
     let known = &scope.known;
     Cost {
         total: total.cases(known),
@@ -125,6 +129,7 @@ pub(super) fn cost(ssa: &Ssa, given: &[Pred], callees: Callees<'_>) -> Cost {
         symbols: walk.symbols,
         known: sizes,
         bounds: walk.bounds,
+        names,
     }
 }
 

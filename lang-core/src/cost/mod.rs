@@ -10,6 +10,7 @@ mod at_most;
 mod bound;
 mod content;
 mod function;
+mod inputs;
 mod most;
 mod nest;
 mod repeat;
@@ -17,7 +18,7 @@ mod symbol;
 
 use std::sync::Arc;
 
-use crate::count::Formula;
+use crate::count::{Formula, Names};
 use crate::ir::core::Callee;
 use crate::ir::ssa::{Ssa, Var};
 use crate::predicate::{Atom, Context, Poly, Pred};
@@ -70,15 +71,19 @@ pub struct Cost {
     pub known: Vec<Poly>,
     /// What is known of symbols: none of these is negative.
     pub bounds: Vec<Formula>,
+    /// What people call its integers.
+    pub names: Names,
 }
 
 /// Of what is known not to be negative the sizes. What is known to be below something is an index, which may be 0.
-pub(crate) fn sizes(known: &[Poly]) -> impl Iterator<Item = &Poly> {
+pub(crate) fn sizes<'a>(known: &'a [Poly], names: &'a Names) -> impl Iterator<Item = &'a Poly> {
     let is_index = |a: &Atom| {
         let below = |p: &Poly| p.linear_in(a).is_some_and(|(c, rest)| c == -1 && rest.constant_part() < 0);
         known.iter().any(below)
     };
-    known.iter().filter(move |p| p.as_atom().is_some_and(|a| number(a).is_none() && !is_index(a)))
+    known.iter().filter(move |p| {
+        p.as_atom().is_some_and(|a| number(a).is_none() && !is_index(a) && !names.tells_constructor(a))
+    })
 }
 
 /// The costs of callees.
@@ -116,7 +121,7 @@ impl Cost {
 
     /// The sizes that it knows of.
     pub fn sizes(&self) -> impl Iterator<Item = &Poly> {
-        sizes(&self.known)
+        sizes(&self.known, &self.names)
     }
 
     /// The values of its formulas' atoms, where these are those of sizes and of symbols.

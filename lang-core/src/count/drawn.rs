@@ -2,7 +2,7 @@
 //! test prints how often it reached what.
 
 use super::disjoint::{Conjunction, disjoint};
-use super::{Formula, Piece, Ratio, Uncounted, cases as apart, count, sum};
+use super::{Formula, Names, Piece, Ratio, Uncounted, cases as apart, count, sum};
 use crate::predicate::testing::drawn::*;
 use crate::predicate::testing::{facts, poly};
 use crate::predicate::{Atom, Context, Index, Poly, Pred};
@@ -210,7 +210,7 @@ fn formulas() {
             let one = cases.as_ref().is_none_or(|c| too_large(c) || here(c) <= 1);
             assert!(one, "seed {seed}: {cases:#?} at {at:?}, knowing {:?}", known.says);
         }
-        let text = f.shown(context);
+        let text = f.shown(context, &Names::own());
         let read = read(&text);
         reached.note("shown: read again", read.is_some());
         for at in points.iter().filter(|at| known.says.holds(at)) {

@@ -11,12 +11,14 @@
 mod cases;
 mod disjoint;
 mod formula;
+mod names;
 mod quotient;
 mod ratio;
 mod sum;
 mod text;
 
 pub use formula::{Formula, Piece};
+pub use names::{Named, Names};
 pub use ratio::Ratio;
 pub use sum::{Uncounted, count, sum};
 

@@ -3,35 +3,39 @@
 
 use std::fmt;
 
-use super::{Formula, Piece, Ratio, cases};
+use super::{Formula, Names, Piece, Ratio, cases};
+use crate::base::Name;
 use crate::predicate::poly::Monomial;
 use crate::predicate::{Atom, Context, Poly, Pred};
 
 /// What a notation says.
-struct Notation {
+struct Notation<'n> {
+    names: &'n Names,
     times: &'static str,
     plus: &'static str,
     minus: &'static str,
     /// Before a sum or a term that is negative.
     negative: &'static str,
     power: fn(u32) -> String,
-    atom: fn(&Atom) -> String,
+    atom: fn(&Names, &Atom) -> String,
     over: fn(&str, i128) -> String,
-    pred: fn(&Pred) -> String,
+    pred: fn(&Names, &Pred) -> String,
 }
 
-const SOURCE: Notation = Notation {
+const SOURCE: Notation<'_> = Notation {
+    names: &OWN,
     times: "*",
     plus: " + ",
     minus: " - ",
     negative: "-",
     power: |k| format!("^{k}"),
-    atom: |a| Poly::atom(a.clone()).to_string(),
+    atom: |_, a| Poly::atom(a.clone()).to_string(),
     over: |p, under| format!("{p} // {under}"),
-    pred: Pred::to_string,
+    pred: |_, p| p.to_string(),
 };
 
-const PEOPLE: Notation = Notation {
+const PEOPLE: Notation<'_> = Notation {
+    names: &OWN,
     times: "·",
     plus: " + ",
     minus: " − ",
@@ -42,22 +46,64 @@ const PEOPLE: Notation = Notation {
     },
     atom: in_words,
     over: |p, under| format!("{p}/{under}"),
-    pred: |p| p.to_string().replace("<=", "≤").replace("!=", "≠"),
+    pred: condition,
 };
 
+/// Every integer by its own name.
+static OWN: Names = Names::own();
+
 /// An atom as people write it.
-fn in_words(a: &Atom) -> String {
-    let of = |p: &Poly| PEOPLE.poly(p);
+fn in_words(names: &Names, a: &Atom) -> String {
+    let people = Notation { names, ..PEOPLE };
+    let of = |p: &Poly| people.poly(p);
     match a {
-        Atom::Div(p, q) => format!("⌊{}/{}⌋", PEOPLE.inside(p), PEOPLE.inside(q)),
+        Atom::Div(p, q) => format!("⌊{}/{}⌋", people.inside(p), people.inside(q)),
         Atom::Mod(p, q) => format!("({} mod {})", of(p), of(q)),
         Atom::Min(p, q) => format!("min({}, {})", of(p), of(q)),
         Atom::Max(p, q) => format!("max({}, {})", of(p), of(q)),
-        other => Poly::atom(other.clone()).to_string(),
+        other => names.of(other).map_or_else(|| Poly::atom(other.clone()).to_string(), Name::to_string),
     }
 }
 
-impl Notation {
+/// A predicate as people write it. What is said of by which constructor one value is made is said at once.
+fn condition(names: &Names, p: &Pred) -> String {
+    if let Some(words) = names.in_words(p) {
+        return words;
+    }
+    if let Pred::Or(items) = p
+        && !items.is_empty()
+    {
+        return items.iter().map(|p| condition(names, p)).collect::<Vec<_>>().join(" || ");
+    }
+    let (mut told, mut parts): (Vec<&Pred>, Vec<String>) = (Vec::new(), Vec::new());
+    let all = p.conjuncts();
+    for one in all.iter() {
+        if told.contains(&one) {
+            continue;
+        }
+        let subject = names.subject(one);
+        let same = all.iter().filter(|p| subject.is_some() && names.subject(p) == subject);
+        let together = Pred::all(same.clone().cloned());
+        match names.in_words(&together).filter(|_| subject.is_some()) {
+            Some(words) => {
+                told.extend(same);
+                parts.push(words);
+            }
+            None if matches!(one, Pred::Or(_)) && all.len() > 1 => parts.push(format!("({})", condition(names, one))),
+            None if matches!(one, Pred::Or(_)) => parts.push(condition(names, one)),
+            None => {
+                let called = |a: &Atom| {
+                    let Atom::Local(l, _) = a else { return None };
+                    Some(Poly::atom(Atom::Local(*l, names.of(a)?.clone())))
+                };
+                parts.push(one.substitute(&called).to_string().replace("<=", "≤").replace("!=", "≠"));
+            }
+        }
+    }
+    if parts.is_empty() { p.to_string() } else { parts.join(" && ") }
+}
+
+impl Notation<'_> {
     fn monomial(&self, m: &Monomial, c: i128) -> String {
         let mut parts = Vec::new();
         if c != 1 || m.as_slice().is_empty() {
@@ -65,7 +111,7 @@ impl Notation {
         }
         let alone = c == 1 && matches!(m.as_slice(), [(_, 1)]);
         for (a, k) in m {
-            let mut atom = (self.atom)(a);
+            let mut atom = (self.atom)(self.names, a);
             if !alone && atom.contains(' ') && !atom.ends_with(')') {
                 atom = format!("({atom})");
             }
@@ -116,7 +162,7 @@ impl Notation {
         if of.pred.is_true() {
             return terms;
         }
-        let pred = format!("[{}]", (self.pred)(&of.pred));
+        let pred = format!("[{}]", (self.pred)(self.names, &of.pred));
         match (terms.as_slice(), of.value.parts()) {
             ([(negative, term)], (p, under)) => {
                 let alone = p.as_constant().is_some_and(|c| c.abs() == 1) && under == 1;
@@ -158,14 +204,15 @@ impl fmt::Display for Formula {
 impl Formula {
     /// As people write it, where this is known of the sizes: `2·n·m − n`; cases one after the other, `n where n <= m`.
     #[must_use]
-    pub fn shown(&self, known: &Context) -> String {
-        let Some(cases) = cases::cases(self, known) else { return PEOPLE.pieces(self.simplify(known).pieces()) };
+    pub fn shown(&self, known: &Context, names: &Names) -> String {
+        let people = Notation { names, ..PEOPLE };
+        let Some(cases) = cases::cases(self, known) else { return people.pieces(self.simplify(known).pieces()) };
         if let Some(one) = cases.as_ratio() {
-            return PEOPLE.sum(&PEOPLE.ratio(&one));
+            return people.sum(&people.ratio(&one));
         }
         let one = |p: &Piece| {
-            let value = PEOPLE.sum(&PEOPLE.ratio(&p.value));
-            if p.pred.is_true() { value } else { format!("{value} where {}", (PEOPLE.pred)(&p.pred)) }
+            let value = people.sum(&people.ratio(&p.value));
+            if p.pred.is_true() { value } else { format!("{value} where {}", condition(names, &p.pred)) }
         };
         cases.pieces().iter().map(one).collect::<Vec<_>>().join(", ")
     }

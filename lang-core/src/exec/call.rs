@@ -26,7 +26,7 @@ impl Run<'_> {
             }
             return part.ok_or(Stopped::Broken("a part of a call"));
         }
-        let program = self.machine.program(callee)?;
+        let function = self.machine.function(callee)?;
         let batch = *batch as usize;
         let outer: Vec<usize> = shape.dims.iter().take(batch).copied().collect();
         let extents: Vec<i64> = shape.extents.iter().take(batch).copied().collect();
@@ -62,7 +62,7 @@ impl Run<'_> {
                     tensors.iter().enumerate().map(|(k, (tensor, indexed))| tensor.part(*indexed, place(k + 1)?));
                 let args: Option<Vec<Tensor>> = args.collect();
                 let args = args.ok_or(Stopped::Broken("a slice"))?;
-                let parts = guarded(|| self.machine.run(&program, &sizes, args))?;
+                let parts = guarded(|| self.machine.run(&self.machine.at(&function, &sizes), &sizes, args))?;
                 if outer.is_empty() {
                     results = Some(parts.into_iter().map(Gathered::Whole).collect());
                     continue;

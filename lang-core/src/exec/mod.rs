@@ -31,6 +31,7 @@ mod update;
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -44,7 +45,7 @@ use crate::ir::ssa::{Rhs, Ssa, Var};
 use crate::predicate::LocalId;
 use native::Backend;
 pub use plan::Plan;
-use program::{Program, Step};
+use program::{Function, Program, Step};
 pub(crate) use scalars::{Known as KnownScalars, Scalars};
 pub use tensor::Tensor;
 
@@ -86,7 +87,7 @@ const BOUND: u64 = 1 << 47;
 pub struct Programs {
     /// Makes code of their kernels; without it every statement is run here.
     backend: Option<Arc<dyn Backend>>,
-    functions: RefCell<HashMap<Arc<Callee>, Arc<Program>>>,
+    functions: RefCell<HashMap<Arc<Callee>, Rc<Function>>>,
     /// Bodies of loops, by where they are; each holds its own.
     regions: RefCell<HashMap<usize, Arc<Program>>>,
     /// What the host measures time by, and how long it took to make things.
@@ -129,20 +130,24 @@ impl Programs {
     fn get(
         &self,
         callee: &Arc<Callee>,
-        world: &dyn World,
         ssa: impl FnOnce() -> Option<Arc<Ssa>>,
-    ) -> Result<Arc<Program>, Stopped> {
+    ) -> Result<Rc<Function>, Stopped> {
         if let Some(known) = self.functions.borrow().get(callee) {
-            return Ok(Arc::clone(known));
+            return Ok(Rc::clone(known));
         }
-        let program = self.ready(ssa().ok_or(Stopped::Broken("a function"))?, world);
-        self.functions.borrow_mut().insert(Arc::clone(callee), Arc::clone(&program));
-        Ok(program)
+        let function = Rc::new(Function::new(ssa().ok_or(Stopped::Broken("a function"))?));
+        self.functions.borrow_mut().insert(Arc::clone(callee), Rc::clone(&function));
+        Ok(function)
+    }
+
+    /// What runs a function at these sizes.
+    fn at(&self, function: &Function, world: &dyn World, size: &dyn Fn(LocalId) -> Option<i64>) -> Arc<Program> {
+        function.case(size, &|ssa| self.ready(ssa, world))
     }
 
     /// A function that was run, as one of so many numbers, if it is one.
     pub(crate) fn scalars(&self, callee: &Arc<Callee>, arguments: usize) -> Option<Scalars> {
-        self.functions.borrow().get(callee)?.scalars(arguments)
+        self.functions.borrow().get(callee)?.only()?.scalars(arguments)
     }
 
     fn region(&self, body: &Arc<Ssa>, world: &dyn World) -> Arc<Program> {
@@ -187,12 +192,17 @@ impl<'a> Machine<'a> {
     /// # Errors
     /// What fails in it.
     pub fn call(&self, ssa: &Arc<Ssa>, sizes: &[i64], parts: Vec<Tensor>) -> Result<Vec<Tensor>, Stopped> {
-        let program = self.programs.get(&ssa.callee, self.world, || Some(Arc::clone(ssa)))?;
-        self.run(&program, sizes, parts)
+        let function = self.programs.get(&ssa.callee, || Some(Arc::clone(ssa)))?;
+        self.run(&self.at(&function, sizes), sizes, parts)
     }
 
-    fn program(&self, callee: &Arc<Callee>) -> Result<Arc<Program>, Stopped> {
-        self.programs.get(callee, self.world, || self.world.ssa(callee))
+    fn function(&self, callee: &Arc<Callee>) -> Result<Rc<Function>, Stopped> {
+        self.programs.get(callee, || self.world.ssa(callee))
+    }
+
+    /// What runs a function at these sizes, which are in the order of its own.
+    fn at(&self, function: &Function, sizes: &[i64]) -> Arc<Program> {
+        self.programs.at(function, self.world, &|l| function.size(l, sizes))
     }
 
     /// A run that has nothing yet.

@@ -60,7 +60,8 @@ impl Machine<'_> {
     /// # Errors
     /// It cannot be made ready.
     pub fn plan(&self, ssa: &Arc<Ssa>, known: &HashMap<LocalId, i64>) -> Result<Plan, Stopped> {
-        let program = self.programs.get(&ssa.callee, self.world, || Some(Arc::clone(ssa)))?;
+        let function = self.programs.get(&ssa.callee, || Some(Arc::clone(ssa)))?;
+        let program = self.programs.at(&function, self.world, &|l| known.get(&l).copied());
         let mut run = self.start(&program, &[]);
         run.locals.clone_from(known);
         let mut given = 0_u64;
@@ -240,10 +241,11 @@ impl<'a> Dry<'a> {
     }
 
     fn call(&mut self, callee: &Arc<Callee>, sizes: &[Poly], args: &[Access], stmt: &Stmt, batch: usize) -> u64 {
-        let Ok(program) = self.run.machine.program(callee) else { return self.known(Err(Stopped::Unset)) };
+        let Ok(function) = self.run.machine.function(callee) else { return self.known(Err(Stopped::Unset)) };
         let extents = self.run.extents(stmt.dims.get(..batch).unwrap_or_default());
         let extents = self.known(extents);
         let sizes = self.sizes(sizes, &extents);
+        let program = self.run.machine.at(&function, &sizes);
         // Arguments are views.
         let mut inputs = vec![Input::VIEW; program.ssa.inputs.len()];
         let passed = program.ssa.inputs.iter().zip(&mut inputs).filter(|(input, _)| input.source.is_passed());

@@ -1,5 +1,6 @@
 //! A function made ready to run: when each statement is read for the last time, and which calls are one call.
 
+use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 
@@ -8,7 +9,58 @@ use crate::ir::core::Callee;
 use crate::ir::region::Loop;
 use crate::ir::ssa::{Access, Check, Rhs, Ssa, Stmt, Var, for_each_read, index_number, reads};
 use crate::predicate::{Atom, LocalId, Poly, Pred};
-use crate::schedule::{self, Callees, Prepared, schedule};
+use crate::schedule::{self, Callees, Prepared, by_sizes, schedule};
+
+/// A function with what runs it: of what sizes decide there are cases, each made ready when it is first asked for.
+pub(super) struct Function {
+    ssa: Arc<Ssa>,
+    /// The predicates over its sizes that tell its cases apart.
+    choices: Vec<Pred>,
+    cases: RefCell<Vec<Case>>,
+}
+
+/// Which of the choices hold, and what runs the function then; where the sizes are not known all of it.
+type Case = (Option<Vec<bool>>, Arc<Program>);
+
+impl Function {
+    pub(super) fn new(ssa: Arc<Ssa>) -> Self {
+        Self { choices: by_sizes::choices(&ssa), ssa, cases: RefCell::default() }
+    }
+
+    /// A size of the function, of these in their order.
+    pub(super) fn size(&self, size: LocalId, sizes: &[i64]) -> Option<i64> {
+        let at = self.ssa.sizes.iter().position(|l| *l == size)?;
+        sizes.get(at).copied()
+    }
+
+    /// What runs it at these sizes.
+    pub(super) fn case(
+        &self,
+        size: &dyn Fn(LocalId) -> Option<i64>,
+        ready: &dyn Fn(Arc<Ssa>) -> Arc<Program>,
+    ) -> Arc<Program> {
+        let told: Option<Vec<bool>> = self.choices.iter().map(|p| by_sizes::holds(p, size)).collect();
+        if let Some((_, known)) = self.cases.borrow().iter().find(|(of, _)| *of == told) {
+            return Arc::clone(known);
+        }
+        let ssa = match &told {
+            Some(told) if !told.is_empty() => {
+                let told: Vec<(Pred, bool)> = self.choices.iter().cloned().zip(told.iter().copied()).collect();
+                Arc::new(by_sizes::chosen(&self.ssa, &told))
+            }
+            _ => Arc::clone(&self.ssa),
+        };
+        let made = ready(ssa);
+        self.cases.borrow_mut().push((told, Arc::clone(&made)));
+        made
+    }
+
+    /// What runs it, if it is the same at all sizes and was asked for.
+    pub(super) fn only(&self) -> Option<Arc<Program>> {
+        let cases = self.cases.borrow();
+        cases.first().filter(|_| self.choices.is_empty()).map(|(_, program)| Arc::clone(program))
+    }
+}
 
 /// A function, ready to run.
 pub(super) struct Program {
@@ -87,7 +139,7 @@ impl Program {
 
 /// The indices of a check that nothing in it mentions.
 fn idle(check: &Check) -> Vec<usize> {
-    let mentioned = std::cell::RefCell::new(HashSet::new());
+    let mentioned = RefCell::new(HashSet::new());
     let see = |p: &Poly| {
         p.for_each_atom(&mut |a| {
             if let Atom::Local(l, _) = a {

@@ -10,7 +10,7 @@ use crate::ir::core::{Callee, Constant, Leaf, Operation};
 use crate::ir::flat::{Input, Source};
 use crate::ir::put::Put;
 use crate::ir::region::Loop;
-use crate::ir::ssa::{self, Access, Addend, Builder, Check, Rhs, Ssa, Var, index_number};
+use crate::ir::ssa::{self, Access, Addend, Builder, Check, Rhs, Seen, Ssa, Var, index_number};
 use crate::predicate::{Atom, LocalId, Poly, Pred};
 use crate::syntax::ops::{BinOp, Scalar};
 
@@ -71,7 +71,7 @@ pub(crate) fn call(
         });
     };
     // Integers that are index expressions stay that: sizes may be made of them.
-    let integers: Vec<Option<Poly>> = call.args.iter().map(|arg| index_value(builder, *arg, outer)).collect();
+    let integers: Vec<Option<Poly>> = call.args.iter().map(|arg| index_value(builder, *arg, call)).collect();
     for (seen, integer) in seen.iter().zip(&integers) {
         integer.iter().chain(seen.at.iter().filter(|_| integer.is_none())).for_each(&mut mark);
     }
@@ -165,7 +165,7 @@ fn called(
     needs: &[u32],
 ) -> Vec<Var> {
     let own: Vec<Poly> = batch.iter().enumerate().map(|(k, n)| ssa::index(k, n).value()).collect();
-    let put = Put { locals: locals(builder, ssa, sizes, args, batch.len()), vars: Vec::new(), outer: batch.len() };
+    let put = Put { locals: locals(builder, ssa, sizes, args, batch, pred), vars: Vec::new(), outer: batch.len() };
     let parts = (0..).zip(&ssa.outputs).map(|(part, (leaf, _))| {
         let args = args.iter().map(|var| Access { var: *var, at: own.clone() }).collect();
         let dims = batch.iter().cloned().chain(leaf.dims.iter().map(|n| put.poly(n))).collect();
@@ -227,7 +227,7 @@ fn inlined(
     needs: &[u32],
     globals: &mut dyn FnMut(&mut Builder, &Input) -> Var,
 ) -> Vec<Var> {
-    let mut put = Put { locals: locals(builder, ssa, sizes, args, batch.len()), vars: Vec::new(), outer: batch.len() };
+    let mut put = Put { locals: locals(builder, ssa, sizes, args, batch, pred), vars: Vec::new(), outer: batch.len() };
     // With the indices of the place, or the same for all.
     let batched = put.around();
     let batched = |var: Var| Access { var, at: batched.clone() };
@@ -394,7 +394,14 @@ fn check(
 }
 
 /// The sizes and integer parameters of a definition at its call.
-fn locals(builder: &Builder, ssa: &Ssa, sizes: &[Poly], args: &[Var], outer: usize) -> HashMap<LocalId, Poly> {
+fn locals(
+    builder: &Builder,
+    ssa: &Ssa,
+    sizes: &[Poly],
+    args: &[Var],
+    batch: &[Poly],
+    pred: &Pred,
+) -> HashMap<LocalId, Poly> {
     let mut locals: HashMap<LocalId, Poly> = ssa.sizes.iter().copied().zip(sizes.iter().cloned()).collect();
     let params = ssa.inputs.iter().filter(|i| i.source.is_passed());
     for (input, arg) in params.zip(args) {
@@ -404,17 +411,18 @@ fn locals(builder: &Builder, ssa: &Ssa, sizes: &[Poly], args: &[Var], outer: usi
         if !dims.is_empty() {
             continue;
         }
-        let at: Vec<Poly> = (0..outer).map(|k| ssa::index(k, &Poly::default()).value()).collect();
-        locals.insert(*local, integer(builder, &Access { var: *arg, at }));
+        let at: Vec<Poly> = (0..batch.len()).map(|k| ssa::index(k, &Poly::default()).value()).collect();
+        locals.insert(*local, integer(builder, batch, pred, &Access { var: *arg, at }));
     }
     locals
 }
 
 /// The index expression that an integer argument is, if it is one.
-fn index_value(builder: &Builder, arg: Var, outer: usize) -> Option<Poly> {
-    let stmt = builder.get(arg).filter(|s| s.scalar == Some(Scalar::I64) && s.dims.len() == outer)?;
+fn index_value(builder: &Builder, arg: Var, call: &Call<'_>) -> Option<Poly> {
+    let stmt = builder.get(arg).filter(|s| s.scalar == Some(Scalar::I64) && s.dims.len() == call.dims.len())?;
     let at: Vec<Poly> = stmt.dims.iter().enumerate().map(|(k, n)| ssa::index(k, n).value()).collect();
-    let seen = builder.see(&Access { var: arg, at }).filter(|seen| !seen.neg)?;
+    let shown = |seen: &Seen| !seen.neg && builder.implies(&call.dims, &call.pred, &seen.pred);
+    let seen = builder.see(&Access { var: arg, at }).filter(shown)?;
     match &builder.get(seen.of.var)?.rhs {
         Rhs::Index(p) => Some(ssa::at_indices(p, &seen.of.at)),
         Rhs::Constant(Constant::Int(i)) => Some(Poly::constant((*i).into())),
@@ -432,10 +440,10 @@ pub(crate) fn index_statement(builder: &mut Builder, dims: &[Poly], p: &Poly) ->
     builder.contract(dims, Vec::new(), &Pred::truth(), false, &[Access { var, at: Vec::new() }], Vec::new())
 }
 
-/// The value of an integer as a polynomial.
-pub(crate) fn integer(builder: &Builder, of: &Access) -> Poly {
+/// The value of an integer as a polynomial, over indices of these extents, where the predicate holds.
+pub(crate) fn integer(builder: &Builder, dims: &[Poly], pred: &Pred, of: &Access) -> Poly {
     let seen = match builder.see(of) {
-        Some(seen) if !seen.neg && seen.needs.is_empty() => seen.of,
+        Some(seen) if !seen.neg && seen.needs.is_empty() && builder.implies(dims, pred, &seen.pred) => seen.of,
         _ => of.clone(),
     };
     match builder.get(seen.var).map(|s| &s.rhs) {

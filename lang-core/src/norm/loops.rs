@@ -255,7 +255,7 @@ pub(crate) fn outside(builder: &Builder, of: &Loop) -> HashMap<LocalId, Poly> {
     let mut sizes: HashMap<LocalId, Poly> = of.body.sizes.iter().copied().zip(of.sizes.iter().cloned()).collect();
     for (input, arg) in of.body.inputs.iter().zip(&of.args) {
         if let (Arg::Given(access), [], Some(Scalar::I64)) = (arg, input.leaf.dims.as_slice(), input.leaf.scalar) {
-            sizes.insert(input.local, integer(builder, access));
+            sizes.insert(input.local, integer(builder, &of.batch, &of.pred, access));
         }
     }
     sizes

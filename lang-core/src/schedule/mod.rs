@@ -9,6 +9,7 @@
 
 mod again;
 mod apart;
+pub mod by_sizes;
 pub mod chunks;
 mod extremes;
 mod fewer;

@@ -15,7 +15,7 @@ use crate::ir::core::{Callee, Derivation};
 use crate::ir::origin::Ancestor;
 use crate::ir::ssa::{Ssa, Var};
 use crate::norm::{Bodies, Rule};
-use crate::predicate::{Atom, Context, Poly};
+use crate::predicate::{Atom, Context};
 use crate::source::shown_callee;
 use crate::syntax::split::ItemKind;
 use crate::types::tree::Body;
@@ -97,7 +97,7 @@ impl Session {
         let span = place.and_then(|(item, span)| Some(span.shift(self.item(&item)?.start)));
         let short = &def.name;
         let message = format!("the adjoint of `{short}` grows beyond every multiple of `{short}`");
-        let formula = |f: &Formula| f.shown(&Context::new(bound.question().known));
+        let formula = |f: &Formula| f.shown(&Context::new(bound.question().known), &bound.names);
         let grows = format!("as {} does", formula(&term.clone().into()));
         let mut d = Diagnostic::new(Code::W0700, span.unwrap_or(name), message);
         match span {
@@ -109,7 +109,7 @@ impl Session {
             }
             None => d.label = format!("it grows {grows}"),
         }
-        let sizes: Vec<String> = at.sizes.iter().map(|(a, n)| format!("{} = {n}", Poly::atom(a.clone()))).collect();
+        let sizes: Vec<String> = at.sizes.iter().map(|(a, n)| bound.names.value(a, *n)).collect();
         let numbers = format!("at {} it costs {}, the function {}", sizes.join(", "), at.derived, at.primal);
         Some(d.help(format!("{numbers}, inputs and outputs included; `iverson cost` tells the formulas")))
     }

@@ -15,6 +15,7 @@ use super::scope::{Binding, ImportRef, Space, import_of, pattern_names, twice};
 use super::view::View;
 use crate::base::{Code, Diagnostic, Label, Span};
 use crate::resolve::Names;
+use crate::resolve::suggest::did_you_mean;
 use crate::resolve::type_items::constructors;
 use crate::syntax::ast;
 use crate::syntax::lexer::lex;
@@ -105,8 +106,10 @@ fn import(db: &dyn Database, item: Item) -> Option<Diagnostic> {
             false => {
                 let library: Vec<String> =
                     LIBRARY.iter().filter(|m| m.0 != PRELUDE).map(|m| format!("`{}`", m.0)).collect();
+                let near = did_you_mean(&import.module, LIBRARY.iter().map(|m| m.0));
                 diagnostic.help(format!(
-                    "the library has {}; a file beside this one is imported by `import \"./{}.iv\"`",
+                    "{}the library has {}; a file beside this one is imported by `import \"./{}.iv\"`",
+                    near.map(|near| format!("{near} ")).unwrap_or_default(),
                     library.join(", "),
                     import.module
                 ))

@@ -12,7 +12,10 @@ mod read;
 
 use lang_core::base::Span;
 use lang_core::resolve::LocalKind;
+use lang_core::resolve::forms::Derivative;
 use lang_core::session::Session;
+use lang_core::syntax::lexer::Token;
+use lang_core::syntax::token::Sym;
 
 use context::Wanted;
 pub(crate) use context::{Place, place};
@@ -112,6 +115,17 @@ pub fn complete(session: &Session, module: &str, at: u32) -> Completions {
         found.incomplete || items.len() > MOST || prefix.chars().count() < 2 && place.wanted == Wanted::Value;
     items.truncate(MOST);
     Completions { replace, word: place.word.to(replace), items, incomplete }
+}
+
+/// Stands the cursor where the function is written that an operator differentiates? There is a list to choose from before a
+/// letter is written, which after any other bracket would be in the way.
+#[must_use]
+pub fn is_differentiated(session: &Session, module: &str, at: u32) -> bool {
+    let of = |place: Place| match (place.back(0), place.back(1)) {
+        (Some(Token::Sym(Sym::LParen)), Some(Token::Name(name))) => Derivative::by_name(name).is_some(),
+        _ => false,
+    };
+    place(session, module, at).is_some_and(of)
 }
 
 /// What imports a module of the library: a line after the last import, or before the first item.

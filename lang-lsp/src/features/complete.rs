@@ -1,6 +1,6 @@
 //! What may be written at a place, and what is called there.
 
-use lang_ide::completion::{Completion, CompletionKind, complete};
+use lang_ide::completion::{Completion, CompletionKind, complete, is_differentiated};
 use lang_ide::signature::signature_help;
 use lang_ide::subject::Subject;
 use serde_json::Value;
@@ -15,9 +15,16 @@ use super::text_edits;
 use crate::lines::clamp;
 use crate::world::{Seen, Text};
 
-/// What may be written.
-pub(crate) fn completion(seen: &Seen<'_>, at: &TextDocumentPositionParams) -> Result<Option<CompletionResponse>> {
+/// What may be written. `bracket`: the editor asks because a bracket was opened.
+pub(crate) fn completion(
+    seen: &Seen<'_>,
+    at: &TextDocumentPositionParams,
+    bracket: bool,
+) -> Result<Option<CompletionResponse>> {
     let text = seen.document(&at.text_document.uri)?;
+    if bracket && !is_differentiated(seen.session, &text.module, text.offset(at.position)) {
+        return Ok(None);
+    }
     let found = complete(seen.session, &text.module, text.offset(at.position));
     let range = text.range(found.replace);
     let one = |completion: Completion| {

@@ -105,8 +105,8 @@ impl Engine {
             Kind::Iterations => "its iterations",
             Kind::Kept => "the bytes that it keeps",
         };
-        let place = s.path.first().and_then(|k| self.stands_at(callee, Var(*k)));
-        let most = s.most.as_ref().map(|most| format!(", at most {}", most.shown(&cost.positive())));
+        let place = s.path.first().and_then(|k| self.made_for(callee, Var(*k)));
+        let most = s.most.as_ref().map(|most| format!(", at most {}", most.shown(&cost.positive(), &cost.names)));
         format!("{what}{}{}", place.map(|p| format!(": {p}")).unwrap_or_default(), most.unwrap_or_default())
     }
 }
@@ -166,7 +166,7 @@ impl One {
     }
 
     fn shown(&self, of: &Formula) -> String {
-        self.named(of).shown(&self.cost.positive())
+        self.named(of).shown(&self.cost.positive(), &self.cost.names)
     }
 
     fn greatest(&self, of: &[Formula]) -> String {
@@ -278,7 +278,9 @@ impl Costs {
                 if grid.drawn { ", drawn" } else { "" }
             ),
             Verdict::Refuted { witness, term } => {
-                let shown = |term: &Poly| Formula::from(term.clone()).shown(&Context::new(bound.question().known));
+                let shown = |term: &Poly| {
+                    Formula::from(term.clone()).shown(&Context::new(bound.question().known), &bound.names)
+                };
                 let at: Vec<String> = witness
                     .iter()
                     .map(|w| format!("  {} against {} at {}", w.derived, w.primal, sizes(&w.sizes, bound)))
@@ -393,5 +395,7 @@ fn name(a: &Atom, bound: &Bound) -> String {
 }
 
 fn sizes(of: &Sizes, bound: &Bound) -> String {
-    of.iter().map(|(a, n)| format!("{} = {n}", name(a, bound))).collect::<Vec<_>>().join(", ")
+    of.iter().map(|(a, n)| {
+        if number(a).is_some() { format!("{} = {n}", name(a, bound)) } else { bound.names.value(a, *n) }
+    }).collect::<Vec<_>>().join(", ")
 }

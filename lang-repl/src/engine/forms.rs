@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use lang_core::base::{Code, GlobalName};
 use lang_core::ir::core::{Callee, Outside};
-use lang_core::schedule;
+use lang_core::ir::ssa::Ssa;
+use lang_core::predicate::Pred;
+use lang_core::schedule::{self, Prepared, by_sizes};
 use lang_core::session::Session;
 use lang_core::source::{self, Shown, Which};
 use lang_jit::Jit;
@@ -30,7 +32,7 @@ impl Form {
 }
 
 /// The kernels of a function as Cranelift has them; in place of one that has no code, why.
-fn clif(prepared: &schedule::Prepared) -> Result<String, Box<Problem>> {
+fn clif(prepared: &Prepared) -> Result<String, Box<Problem>> {
     let jit = Jit::new(1).map_err(|why| Problem::new(Code::E0600, format!("there is no machine code here: {why}")))?;
     let mut text = String::new();
     for step in schedule::schedule(prepared).steps {
@@ -74,19 +76,36 @@ impl Engine {
             Stage::Loops => {
                 let callee = self.derivative_of(&def, callee, &derivatives)?;
                 let ssa = self.session.ssa(&callee).ok_or_else(|| Self::constant(&def))?;
-                let prepared = schedule::prepared(ssa, true, &|callee| self.session.ssa(callee));
-                let steps = schedule::schedule(&prepared);
                 let note = |var| self.stands_at(&callee, var);
-                Form::of(schedule::Shown { ssa: &prepared.ssa, schedule: &steps, note: &note }.to_string())
+                let shown = |prepared: &Prepared| {
+                    let steps = schedule::schedule(prepared);
+                    Ok(schedule::Shown { ssa: &prepared.ssa, schedule: &steps, note: &note }.to_string())
+                };
+                Form::of(self.by_cases(ssa, &shown)?)
             }
             Stage::Clif => {
                 let callee = self.derivative_of(&def, callee, &derivatives)?;
                 let ssa = self.session.ssa(&callee).ok_or_else(|| Self::constant(&def))?;
-                Form::of(clif(&schedule::prepared(ssa, true, &|callee| self.session.ssa(callee)))?)
+                Form::of(self.by_cases(ssa, &clif)?)
             }
             Stage::Forward => self.derivative(&def, Which::Forward)?,
             Stage::Adjoint => self.derivative(&def, Which::Adjoint)?,
         })
+    }
+
+    /// A function as it is scheduled: of what sizes decide each case by itself, under what holds of them there.
+    fn by_cases(
+        &self,
+        ssa: Arc<Ssa>,
+        shown: &dyn Fn(&Prepared) -> Result<String, Box<Problem>>,
+    ) -> Result<String, Box<Problem>> {
+        let one = |ssa| shown(&schedule::prepared(ssa, true, &|callee| self.session.ssa(callee)));
+        let mut text = String::new();
+        for (told, case) in by_sizes::cases(&ssa) {
+            let said = told.iter().map(|(p, holds)| if *holds { p.clone() } else { p.negated() });
+            text += &format!("where {}:\n\n{}\n", Pred::all(said), one(Arc::new(case))?);
+        }
+        if text.is_empty() { one(ssa) } else { Ok(format!("{}\n", text.trim_end())) }
     }
 
     /// The adjoint of a definition as Iverson, where it has one.

@@ -73,6 +73,23 @@ impl Engine {
         self.origins(callee, &self.session.traced(callee)?, var)
     }
 
+    /// Where what a statement is computed for stands in the text: of a derivative in that of the function.
+    pub(super) fn made_for(&self, callee: &Arc<Callee>, var: Var) -> Option<String> {
+        let traced = self.session.traced(callee)?;
+        let of = traced.origins.of(var).find_map(|origin| match origin.ancestor {
+            Ancestor::Statement(of, _) if traced.origins.inlined(origin).is_none() => Some(of),
+            _ => None,
+        });
+        match of {
+            Some(of) => {
+                let function = primal(callee);
+                let text = || Some(self.stands_for(&function, of)).filter(|text| !text.is_empty());
+                self.made_for(&function, of).or_else(text)
+            }
+            None => self.stands_at(callee, var),
+        }
+    }
+
     /// A place of an item, and its text in a line.
     pub(super) fn text_at(&self, item: &GlobalName, span: Span) -> TextAt {
         let place = self.place_of(item, span);

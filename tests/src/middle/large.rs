@@ -33,6 +33,8 @@ def steps(x: [n]f64) -> [n]f64 = fold y = x for t < 5: for i: y[i] + 0.1 * sin(y
 def network(w: [h, d]f64, v: [k, h]f64, x: [d]f64) -> f64 =
   let a = for i: sigmoid(sum j: w[i, j] * x[j])
   in sum i: (sum j: v[i, j] * a[j])^2
+def line(p: [2]f64, t: [n]f64) -> [n]f64 = for i: let w = exp(p[0] * t[i]) in sin(w * p[1]) / (1 + w^2)
+def by_parameters(p: [2]f64, t: [n]f64) -> [n, 2]f64 = jacobian(line, wrt: p)(p, t)
 def gathered(x: [n]f64, at: [m]i64) -> f64 = sum k: x[at[k]]^2 * f64(k)
 ";
 
@@ -66,6 +68,7 @@ pub const RUNS: &[(&str, &[&[i64]])] = &[
     ("steps", &[&[20_000]]),
     ("network", &[&[64, 900, 20]]),
     ("gathered", &[&[500, 60_000]]),
+    ("by_parameters", &[&[300_000]]),
 ];
 
 /// The definitions as a program.

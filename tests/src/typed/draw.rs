@@ -517,6 +517,11 @@ impl Draw<'_> {
             .map(|((name, written, role), t)| match role {
                 Role::Size => inst.sizes.get(name).map(ToString::to_string).unwrap_or_default(),
                 Role::Small => self.below(3).to_string(),
+                // An integer that is there under a condition, else 0: where it counts or is compared that is seen.
+                Role::Plain if *t == Ty::I64 && self.one_in(4) => {
+                    let b = self.expr(&Ty::Bool, false, depth.min(1));
+                    format!("([{b}] * {})", self.leaf(t, false))
+                }
                 Role::Plain => {
                     let hint = !written.has_param() && !written.has_names();
                     self.expr(t, hint, depth)

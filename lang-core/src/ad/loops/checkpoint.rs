@@ -99,7 +99,7 @@ impl Deriving<'_> {
             let args = [self.whole(var)];
             self.builder.map(batch, scalar, operation, &Pred::truth(), &args, Vec::new())
         });
-        inline::integer(&self.builder, &Access { var: root, at: own(batch) })
+        inline::integer(&self.builder, batch, &Pred::truth(), &Access { var: root, at: own(batch) })
     }
 
     /// The loop over segments, of the bodies that there would be without. `wrt`: the inputs that have cotangents.

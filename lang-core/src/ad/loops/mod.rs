@@ -442,7 +442,7 @@ impl Deriving<'_> {
             of: Access { var: each, at: own(dims) },
         };
         let most = self.builder.reduce(&[], Scalar::I64, reduce, needs.to_vec());
-        inline::integer(&self.builder, &Access { var: most, at: Vec::new() })
+        inline::integer(&self.builder, &[], &Pred::truth(), &Access { var: most, at: Vec::new() })
     }
 
     /// The extents of what every iteration gives; none where data tell them that the loop does not give.

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::update::updated;
 use super::{Elaborator, Frame, Out, Sym, holds_function};
 use crate::base::{Code, Span};
-use crate::ir::core::{CoreType, E, Expr, Kind, Reason};
+use crate::ir::core::{CoreType, E, Expr, Kind, Labels, Reason};
 use crate::ir::reduce::Reducer;
 use crate::predicate::{Index, Poly, Pred};
 use crate::syntax::ops::BinderKind;
@@ -150,11 +150,12 @@ impl Elaborator<'_> {
         let value = self.named(value, "m");
         let of = f.code.body.nodes[e].ty.clone();
         let of = self.concrete(f, &of, span)?;
+        let tagged = self.tagged(&value, span)?;
         let mut before = Pred::truth();
         let mut branches = Vec::new();
         for (pat, e) in arms {
             let reached = before.clone();
-            let (bindings, p) = self.scope(|this| this.under(&reached, |this| this.fitting(pat, &value, &of, span)))?;
+            let (bindings, p) = self.scope(|this| this.under(&reached, |this| this.fitting(pat, &tagged, &of, span)))?;
             self.bind_under(&reached, bindings);
             branches.push((before.and(&p), pat.clone(), *e));
             before = before.and(&p.negated());
@@ -174,6 +175,27 @@ impl Elaborator<'_> {
             },
             &when,
         )
+    }
+
+    /// A value whose constructors, its own and those of its parts, are read once: the predicates of all arms are about the
+    /// same numbers.
+    fn tagged(&mut self, value: &Sym, span: Span) -> Out<Sym> {
+        let (count, labels) = match value {
+            Sym::Tuple(items, labels) => (items.len(), labels.clone()),
+            Sym::Data(e) => match &e.ty {
+                CoreType::Tuple(items, labels) => (items.len(), labels.clone()),
+                _ => return Ok(value.clone()),
+            },
+            Sym::Int { .. } => return Ok(Sym::Int { poly: self.exact(value.clone(), span)?, exact: true }),
+            other => return Ok(other.clone()),
+        };
+        let mut parts = Vec::new();
+        for k in 0..count {
+            let part = self.component(value, k)?;
+            // What a constructor is applied to is there under it alone.
+            parts.push(if matches!(labels, Labels::Sum(_)) { part } else { self.tagged(&part, span)? });
+        }
+        Ok(Sym::Tuple(parts, labels))
     }
 
     /// Where does the pattern fit the value?

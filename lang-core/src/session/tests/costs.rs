@@ -100,7 +100,7 @@ fn gradients_alone() {
     let told = |name: &str| {
         let f = def(name);
         let [_, adjoint] = session.derivatives(&f).unwrap();
-        let of = |cost: &crate::cost::Cost| cost.total.work.shown(&cost.positive());
+        let of = |cost: &crate::cost::Cost| cost.total.work.shown(&cost.positive(), &cost.names);
         let (whole, alone) = (session.cost(&adjoint).unwrap(), session.cost_alone(&adjoint).unwrap());
         let verdict = &session.bound_alone(&adjoint).unwrap().certificate.verdict;
         assert!(matches!(verdict, crate::certify::Verdict::Proved { .. }), "{verdict:?}");

@@ -10,6 +10,7 @@ use std::time::Duration;
 use crate::base::GlobalName;
 use crate::exec::given::{self, Read, Refused, Texts};
 use crate::exec::{KnownScalars, Machine, Programs, Stopped, Tensor, World, border};
+use crate::interp::memory::TooLarge;
 use crate::interp::{Around, Asked, Elsewhere, Taken, Value};
 use crate::ir::applied::{Applied, Site, Text};
 use crate::ir::core::{Callee, Leaf, Outside, Reason};
@@ -241,6 +242,7 @@ impl Elsewhere for Generated<'_> {
             Err(Stopped::Interrupted) => return Taken::Interrupted,
             // It fails again in the interpreter, which tells where and why.
             Err(Stopped::Failed(_) | Stopped::Unset) => self.count(|t| t.failed += 1),
+            Err(Stopped::TooLarge(why @ TooLarge::Planned(..))) => return Taken::TooLarge(why),
             Err(Stopped::TooLarge(_)) => {
                 self.count(|t| t.beyond += 1);
                 self.left(asked, Reason::Memory);

@@ -9,6 +9,7 @@ use lang_core::syntax::split::ItemKind;
 use lang_core::types::tree::TId;
 use lang_core::types::ty::Type;
 
+use crate::find::is_hidden;
 use crate::fixes::fixes;
 use crate::hints::{Wanted, hints};
 use crate::names::uses;
@@ -55,7 +56,7 @@ pub fn actions(session: &Session, module: &str, selected: Span) -> Vec<Action> {
     let Some(item) = session.item_at(module, selected.start) else { return all };
     all.extend(fixes(session, &item, selected));
     all.extend(sizes::fixes(session, &item, selected));
-    if item.kind == ItemKind::Def {
+    if item.kind == ItemKind::Def && !is_hidden(session, &item) {
         all.extend(named(session, &item, selected));
         if on_head(session, &item, selected) {
             all.extend(derivative(session, &item, Stage::Adjoint, "adjoint", "_adj"));

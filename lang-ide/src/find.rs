@@ -42,6 +42,11 @@ pub(crate) fn mentions(text: &str, name: &str) -> bool {
         || spellings(name).iter().any(|s| text.contains(s))
 }
 
+/// Is its name that of another item, which was there before it? What is known by the name is known of that one.
+pub(crate) fn is_hidden(session: &Session, item: &ItemRef) -> bool {
+    session.item(&item.global).is_some_and(|known| known.start != item.start)
+}
+
 /// The first item of a module.
 pub(crate) fn first_item(session: &Session, module: &str) -> Option<ItemRef> {
     session.items_in(module, Span::new(0, u32::MAX)).next()

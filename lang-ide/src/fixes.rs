@@ -22,7 +22,11 @@ pub(crate) fn fixes(session: &Session, item: &ItemRef, selected: Span) -> Vec<Ac
         u.what == What::Unknown && u.role == Role::Use && u.span.start <= selected.end && selected.start <= u.span.end
     });
     let of_names = unknown.flat_map(|u| of_name(session, &item.module, &u.name, u.span));
-    of_names.chain(import(session, item)).chain(brackets(session, item, selected)).chain(powers(session, item, selected)).collect()
+    of_names
+        .chain(import(session, item))
+        .chain(brackets(session, item, selected))
+        .chain(powers(session, item, selected))
+        .collect()
 }
 
 /// The module of the library that an import of none probably means.

@@ -9,6 +9,7 @@ use lang_core::types::tree::{Body, Expr, IndexRange};
 use lang_core::types::ty::Type;
 
 use crate::costs::{brief, costs};
+use crate::find::is_hidden;
 
 /// What a hint tells.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -71,7 +72,7 @@ fn of_item(session: &Session, item: &ItemRef, wanted: Wanted) -> Vec<Hint> {
     {
         lets(&parsed.tree, body, item, wanted, &mut all);
     }
-    if wanted.cost && item.kind == ItemKind::Def {
+    if wanted.cost && item.kind == ItemKind::Def && !is_hidden(session, item) {
         all.extend(cost(session, item));
     }
     all

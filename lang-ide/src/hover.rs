@@ -15,6 +15,7 @@ use lang_core::types::ty::Type;
 
 use crate::cells::{as_formula, in_a_cell, in_cases};
 use crate::costs::{self, costs};
+use crate::find;
 use crate::names::{Role, Use, What, name_at};
 use crate::views::{self, Stage};
 use crate::written;
@@ -28,7 +29,9 @@ const LONGEST: usize = 120;
 /// How much is asked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Depth {
-    /// What is known at once: names, types, documentation.
+    /// Names, types and documentation, and that is all there is.
+    Names,
+    /// The same, and more is to come.
     Quick,
     /// Costs and derivatives too.
     Full,
@@ -174,6 +177,8 @@ fn lines(rows: &[(String, String)]) -> String {
 #[must_use]
 pub fn hover(session: &Session, module: &str, at: u32, depth: Depth) -> Option<Hover> {
     let item = session.item_at(module, at)?;
+    // What is defined a second time has neither costs nor derivatives: its name is that of the first.
+    let depth = if find::is_hidden(session, &item) { Depth::Names } else { depth };
     let parsed = session.tree(&item)?;
     let mut span = None;
     let mut word = None;
@@ -338,8 +343,8 @@ fn typed(text: &str, body: &Body, node: TId) -> String {
 /// What an expression costs, and its derivatives.
 fn expression(session: &Session, item: &ItemRef, body: &Body, node: TId, depth: Depth, told: &mut Hover) {
     let def = &item.global;
-    if depth == Depth::Quick {
-        told.pending = true;
+    if depth != Depth::Full {
+        told.pending = depth == Depth::Quick;
         return;
     }
     told.rows.extend(work(session, def, body, node));
@@ -385,6 +390,7 @@ fn result(whose: &Whose, def: &GlobalName) -> String {
     match whose {
         Whose::Definition => format!("the result of `{}`", def.name),
         Whose::Iteration(carried) => format!("`{carried}` after the iteration"),
+        Whose::Yielding(carried) => format!("`{carried}` after the iteration and of what it yields, as a tuple"),
         Whose::Function => "the result of the inner function".to_owned(),
     }
 }
@@ -407,6 +413,11 @@ fn work(session: &Session, def: &GlobalName, body: &Body, node: TId) -> Vec<(Str
     let is_def = session.signature(def).is_some();
     let sum = contraction(body, node);
     let (primal, adjoint) = match sum {
+        // What is added to a sum around has its additions there.
+        None if is_def && is_inner_sum(body, node) => {
+            let all = evaluations.as_deref().and_then(costs::in_all);
+            (all, costs::shares(session, def, &within).1)
+        }
         Some(sum) => costs::shares_of_product(session, def, node, sum),
         None if is_def => costs::shares(session, def, &within),
         None => (evaluations.as_deref().and_then(costs::in_all), None),
@@ -417,8 +428,9 @@ fn work(session: &Session, def: &GlobalName, body: &Body, node: TId) -> Vec<(Str
             text = all;
         }
         Some(all) => {
-            let shared =
-                sum.is_none() && evaluations.as_deref().is_some_and(|of| costs::is_shared(session, def, &within, of));
+            let shared = sum.is_none()
+                && !is_inner_sum(body, node)
+                && evaluations.as_deref().is_some_and(|of| costs::is_shared(session, def, &within, of));
             text = format!("{text}, in all {all}{}", if shared { ONCE } else { "" });
         }
         None => {}
@@ -428,6 +440,22 @@ fn work(session: &Session, def: &GlobalName, body: &Body, node: TId) -> Vec<(Str
 
 /// Said of work that is less than that of all evaluations.
 const ONCE: &str = " (what is equal is computed once)";
+
+/// Is it a sum of which the terms of another one are made?
+fn is_inner_sum(body: &Body, node: TId) -> bool {
+    let is_sum = |kind: &Expr| matches!(kind, Expr::Binder { kind: BinderKind::Sum, .. });
+    let terms = body.nodes.iter().filter_map(|(_, n)| match &n.kind {
+        Expr::Binder { kind: BinderKind::Sum, body, .. } => Some(*body),
+        _ => None,
+    });
+    let inside = |mut term: TId| {
+        while let Expr::Guard(_, next) | Expr::Neg(next) | Expr::Checked(_, next) = &body.nodes[term].kind {
+            term = *next;
+        }
+        term == node
+    };
+    is_sum(&body.nodes[node].kind) && terms.into_iter().any(inside)
+}
 
 /// The sum that multiplies as it adds up what this is, a product.
 fn contraction(body: &Body, node: TId) -> Option<Span> {
@@ -577,7 +605,9 @@ fn index_range(body: &Body, home: &ItemRef, local: LocalId) -> Option<String> {
     let of = |var: &IndexVar| {
         let name = body.locals.get(var.local.0 as usize).map(|l| l.name.clone()).unwrap_or_default();
         match &var.range {
-            IndexRange::Extent(n) => format!("0 ≤ {name} < {}", Formula::from(n.clone()).shown(&Default::default(), &Names::own())),
+            IndexRange::Extent(n) => {
+                format!("0 ≤ {name} < {}", Formula::from(n.clone()).shown(&Default::default(), &Names::own()))
+            }
             IndexRange::Below(n) => format!("0 ≤ {name} < {}", text(*n)),
             IndexRange::Range(a, b, None) => format!("{} ≤ {name} < {}", text(*a), text(*b)),
             IndexRange::Range(a, b, Some(by)) => format!("{} ≤ {name} < {} by {}", text(*a), text(*b), text(*by)),
@@ -604,8 +634,8 @@ fn definition(session: &Session, name: &GlobalName, found: &Use, depth: Depth, t
     let head = head.trim_end().trim_end_matches('=');
     let head = head.split_whitespace().collect::<Vec<_>>().join(" ");
     told.code = head.replace("( ", "(").replace(" )", ")");
-    if depth == Depth::Quick {
-        told.pending = true;
+    if depth != Depth::Full {
+        told.pending = depth == Depth::Quick;
         return Some(());
     }
     let Some(costs) = costs(session, name) else { return Some(()) };

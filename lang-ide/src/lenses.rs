@@ -10,6 +10,7 @@ use lang_core::syntax::split::ItemKind;
 use lang_core::types::ty::{Scalar, Type};
 
 use crate::costs::{Costs, brief, costs};
+use crate::find::is_hidden;
 use crate::names::{Use, What, untyped_uses};
 
 /// What a lens is for.
@@ -52,7 +53,7 @@ fn of_item(session: &Session, item: &ItemRef, examples: &Examples) -> Vec<LensAt
         }
         _ => return Vec::new(),
     };
-    if def.name.name.is_empty() {
+    if def.name.name.is_empty() || is_hidden(session, item) {
         return Vec::new();
     }
     let span = def.name.span.shift(item.start);

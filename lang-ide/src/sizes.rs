@@ -26,7 +26,8 @@ struct Change {
 /// What mends the sizes of what is selected.
 pub(crate) fn fixes(session: &Session, item: &ItemRef, selected: Span) -> Vec<Action> {
     let Some(parsed) = session.tree(item).filter(|parsed| parsed.diagnostics.is_empty()) else { return Vec::new() };
-    let errors: Vec<Diagnostic> = session.diagnostics(&item.module).into_iter().filter(Diagnostic::is_error).collect();
+    let (errors, others): (Vec<Diagnostic>, Vec<Diagnostic>) =
+        session.diagnostics(&item.module).into_iter().partition(Diagnostic::is_error);
     let here = |d: &&Diagnostic| d.span.start <= selected.end && selected.start <= d.span.end;
     let mut changes: Vec<Change> = Vec::new();
     for d in errors.iter().filter(here) {
@@ -43,9 +44,9 @@ pub(crate) fn fixes(session: &Session, item: &ItemRef, selected: Span) -> Vec<Ac
             Code::E0304 => {
                 if let [name, here, elsewhere] = quoted(&d.message).as_slice() {
                     let at = d.span.start.saturating_sub(item.start);
-                    changes.extend(ranges(&parsed.tree, name, at, &[elsewhere, here]));
                     changes.extend(written(&parsed.tree, item, here, elsewhere));
                     changes.extend(written(&parsed.tree, item, elsewhere, here));
+                    changes.extend(ranges(&parsed.tree, name, at, &[elsewhere, here]));
                 }
             }
             _ => {}
@@ -65,7 +66,7 @@ pub(crate) fn fixes(session: &Session, item: &ItemRef, selected: Span) -> Vec<Ac
     }
     let own = session.modules().into_iter().filter(|m| !crate::find::is_library(m));
     let texts = own.filter_map(|module| session.text(&module).map(|text| (module, text))).collect();
-    let trial = Trial { texts, item: item.clone(), before: errors.len() };
+    let trial = Trial { texts, item: item.clone(), before: errors.len(), warned: others.len() };
     let mends = move |stop: &AtomicBool| {
         let goes_on = |_: &Change| !stop.load(Ordering::Relaxed);
         changes.into_iter().take_while(goes_on).filter(|change| trial.mends(change)).collect::<Vec<_>>()
@@ -145,10 +146,12 @@ struct Trial {
     item: ItemRef,
     /// How many errors there are.
     before: usize,
+    /// And how many warnings.
+    warned: usize,
 }
 
 impl Trial {
-    /// Is the item without errors after the change, and are there fewer in all?
+    /// Is the item without errors after the change, and are there fewer in all, and no more warnings?
     fn mends(&self, change: &Change) -> bool {
         let item = &self.item;
         let span = change.span.shift(item.start);
@@ -163,9 +166,11 @@ impl Trial {
             };
             after.set_text(module, &format!("{head}{}{rest}", change.text));
         }
-        let errors: Vec<Diagnostic> =
-            after.diagnostics(&item.module).into_iter().filter(Diagnostic::is_error).collect();
+        let (errors, others): (Vec<Diagnostic>, Vec<Diagnostic>) =
+            after.diagnostics(&item.module).into_iter().partition(Diagnostic::is_error);
         let whole = after.item_at(&item.module, item.start).map(|item| item.span());
-        errors.len() < self.before && !errors.iter().any(|d| whole.is_some_and(|whole| whole.touches(d.span.start)))
+        errors.len() < self.before
+            && others.len() <= self.warned
+            && !errors.iter().any(|d| whole.is_some_and(|whole| whole.touches(d.span.start)))
     }
 }

@@ -25,6 +25,7 @@ mod values;
 mod vector;
 
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cranelift_codegen::isa::OwnedTargetIsa;
@@ -91,7 +92,9 @@ impl Backend for Jit {
         if known.len() >= MOST_KNOWN {
             known.clear();
         }
-        let made = function::function(&self.isa, &self.pool, ssa, kernel).ok();
+        // Where the compiler is wrong about a kernel it has no code: it is run statement by statement.
+        let made = catch_unwind(AssertUnwindSafe(|| function::function(&self.isa, &self.pool, ssa, kernel)));
+        let made = made.ok().and_then(Result::ok);
         known.insert(key, made.clone());
         made
     }

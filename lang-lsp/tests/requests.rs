@@ -366,7 +366,8 @@ fn completion() {
 #[test]
 fn completion_at_a_bracket() {
     let mut client = Client::start(json!({}));
-    client.open(URI, "def square(x: f64) -> f64 = x * x\ndef f(x: f64) -> f64 = grad(\n\ndef g(x: f64) -> f64 = sin(\n");
+    client
+        .open(URI, "def square(x: f64) -> f64 = x * x\ndef f(x: f64) -> f64 = grad(\n\ndef g(x: f64) -> f64 = sin(\n");
     let context = json!({"triggerKind": 2, "triggerCharacter": "("});
     let mut asked = |line: u32, character: u32| {
         let position = json!({"line": line, "character": character});

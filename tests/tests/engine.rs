@@ -59,6 +59,18 @@ def last(x: [n, m]f64, y: [k]f64) -> [k]f64 = for i: [0 < m && 0 < n] * x[n - 1,
 def powers(x: [n]f64, k: [n]i64) -> [n]f64 = for i: x[i]^k[i]
 def line(p: [2]f64, t: [n]f64) -> [n]f64 = for i: let w = exp(p[0] * t[i]) in sin(w * p[1]) / (1 + w^2)
 def by_parameters(p: [2]f64, t: [n]f64) -> [n, 2]f64 = jacobian(line, wrt: p)(p, t)
+def from_elsewhere(x: [n]f64) -> [n]f64 = for i: fold a = x[(n - i) % n] for t < 3: a * 0.5
+def from_elsewhere_too(x: [n]f64) -> [n]f64 = for i: let u = x[(i + 1) % n] in fold a = u for t < 4: sin(a) + x[i]
+def few_terms(x: [n]f64) -> [n]f64 = for i: sum j < 3: f64(j + 1) * x[i]
+def few_chosen(x: [n]f64) -> [n]f64 = for i: (sum j < 3: (if j == 1 then 2.0 else 3.0) * x[i]) + (sum j < 2: (x[i] + x[j % n]) * 0.5)
+def few_columns(x: [n, 3]f64) -> [n]f64 = for i: sum j: (x[i, j] + 1) * 0.5
+def few_of_few(x: [n]f64) -> f64 = sum i: (sum j < 3: sin(x[i]) * f64(j + 1)) * (sum j < 2, k < 2: x[i] * f64(j + k))
+def few_factors(x: [n]f64) -> [n]f64 = for i: prod k < 2: x[i]^2 + f64(k)
+def written(x: [n]f64) -> [n]f64 = for i: let w = [1.0, 2.0, 3.0] in sum j: w[j] * x[i]
+def spun(v: [n, 3]f64, w: [n, 3]f64) -> [n, 3]f64 =
+  for i: [v[i, 1] * w[i, 2] - v[i, 2] * w[i, 1], v[i, 2] * w[i, 0] - v[i, 0] * w[i, 2], v[i, 0] * w[i, 1] - v[i, 1] * w[i, 0]]
+def twisted(v: [n, 3]f64, m: [3, 3]f64) -> [n, 3]f64 = for i, k: (sum l: m[k, l] * v[i, l]) / (1 + (sum l: v[i, l]^2))
+def turned_by(v: [n, 3]f64, m: [3, 3]f64) -> [n, 3, 3]f64 = for i: jacobian(\\x: for k: sum l: m[k, l] * x[l]^2)(v[i])
 def by_sizes(x: [n]f64, y: [m]f64) -> f64 = if n < m then (sum i: exp(x[i])) else (sum j: y[j]^2)
 def batched(a: [b, n, m]f64, c: [b, k, m]f64) -> [b, n, k]f64 = for p, i, j: -(sum l: a[p, i, l] * c[p, j, l])
 def lower(a: [n, n]f64, c: [n, m]f64) -> [n, m]f64 = for i, j: sum l: [l <= i] * a[i, l] * c[l, j]
@@ -126,6 +138,17 @@ const RUNS: &[(&str, &[&[i64]])] = &[
     ("transposed", &[&[4, 1100, 3], &[30, 5, 7], &[20, 21, 23]]),
     ("batched", &[&[3, 18, 17, 16], &[2, 0, 3, 4], &[0, 18, 17, 16]]),
     ("by_parameters", &[&[0], &[1], &[2], &[3], &[60]]),
+    ("from_elsewhere", &[&[1], &[5], &[600]]),
+    ("from_elsewhere_too", &[&[1], &[5], &[600]]),
+    ("few_terms", &[&[0], &[1], &[700]]),
+    ("few_chosen", &[&[1], &[2], &[700]]),
+    ("few_columns", &[&[0], &[1], &[700]]),
+    ("few_of_few", &[&[0], &[1], &[700]]),
+    ("few_factors", &[&[0], &[1], &[700]]),
+    ("written", &[&[0], &[1], &[700]]),
+    ("spun", &[&[0], &[1], &[700]]),
+    ("twisted", &[&[0], &[1], &[700]]),
+    ("turned_by", &[&[0], &[1], &[300]]),
     ("by_sizes", &[&[0, 0], &[3, 2], &[2, 3], &[0, 4]]),
     ("lower", &[&[40, 30], &[3, 2]]),
     ("endless", &[&[18, 19, 20], &[3, 1, 2], &[0, 4, 4]]),

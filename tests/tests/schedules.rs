@@ -172,5 +172,6 @@ def either(x: [n]f64, y: [m]f64) -> f64 = if n < m then (sum i: exp(x[i])) else 
             X3 += X2[i]
           X7 = X3
 
-    "#]].assert_eq(&text);
+    "#]]
+    .assert_eq(&text);
 }

@@ -74,10 +74,12 @@ impl Names {
         Some(match which.as_slice() {
             [] => return None,
             [one] => format!("{} is {one}", of.text),
-            [most @ .., last] => match (0..of.constructors.len()).filter(|k| !holds.contains(k)).collect::<Vec<_>>()[..] {
-                [other] if most.len() > 1 => format!("{} is not {}", of.text, made(other).unwrap_or_default()),
-                _ => format!("{} is {} or {last}", of.text, most.join(", ")),
-            },
+            [most @ .., last] => {
+                match (0..of.constructors.len()).filter(|k| !holds.contains(k)).collect::<Vec<_>>()[..] {
+                    [other] if most.len() > 1 => format!("{} is not {}", of.text, made(other).unwrap_or_default()),
+                    _ => format!("{} is {} or {last}", of.text, most.join(", ")),
+                }
+            }
         })
     }
 

@@ -127,11 +127,7 @@ impl Programs {
         made
     }
 
-    fn get(
-        &self,
-        callee: &Arc<Callee>,
-        ssa: impl FnOnce() -> Option<Arc<Ssa>>,
-    ) -> Result<Rc<Function>, Stopped> {
+    fn get(&self, callee: &Arc<Callee>, ssa: impl FnOnce() -> Option<Arc<Ssa>>) -> Result<Rc<Function>, Stopped> {
         if let Some(known) = self.functions.borrow().get(callee) {
             return Ok(Rc::clone(known));
         }

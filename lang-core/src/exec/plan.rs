@@ -24,6 +24,8 @@ use crate::syntax::ops::Scalar;
 pub struct Plan {
     /// The bytes of all its tensors at once, at most, those that it is given included.
     pub peak: u64,
+    /// Elements of the largest array.
+    pub largest: u64,
     /// Is that all? What has an extent that only data tell is left out.
     pub is_whole: bool,
 }
@@ -82,18 +84,21 @@ impl Run<'_> {
         let mut key: Vec<(LocalId, i64)> = self.locals.iter().map(|(l, n)| (*l, *n)).collect();
         key.sort_unstable();
         let mut known = self.program.plan.lock().unwrap_or_else(PoisonError::into_inner);
-        let more = match &*known {
-            Some((of, more)) if *of == key => *more,
+        let plan = match &*known {
+            Some((of, plan)) if *of == key => *plan,
             _ => {
                 let mut run = self.machine.start(self.program, &[]);
                 run.locals.clone_from(&self.locals);
                 let inputs = vec![Input::VIEW; self.program.ssa.inputs.len()];
-                let more = Dry::new(run, &Known::default()).planned(&inputs).peak;
-                *known = Some((key, more));
-                more
+                let plan = Dry::new(run, &Known::default()).planned(&inputs);
+                *known = Some((key, plan));
+                plan
             }
         };
-        self.memory.fits(more).map_err(Stopped::TooLarge)
+        // An array that no run may have is told of as that.
+        let largest = usize::try_from(plan.largest).unwrap_or(usize::MAX);
+        self.memory.count([largest]).map_err(Stopped::TooLarge)?;
+        self.memory.fits(plan.peak).map_err(Stopped::TooLarge)
     }
 }
 
@@ -109,7 +114,7 @@ fn elements(dims: &[usize]) -> u64 {
 impl<'a> Dry<'a> {
     fn new(run: Run<'a>, known: &'a Known) -> Self {
         let held = vec![0; run.program.ssa.stmts.len()];
-        Self { run, known, held, live: 0, plan: Plan { peak: 0, is_whole: true } }
+        Self { run, known, held, live: 0, plan: Plan { peak: 0, largest: 0, is_whole: true } }
     }
 
     /// With these inputs.
@@ -165,7 +170,9 @@ impl<'a> Dry<'a> {
 
     fn bytes(&mut self, dims: &[Poly], scalar: Option<Scalar>) -> u64 {
         let count = self.run.dims(dims).map(|dims| elements(&dims));
-        self.known(count).saturating_mul(bytes_of(scalar))
+        let count = self.known(count);
+        self.plan.largest = self.plan.largest.max(count);
+        count.saturating_mul(bytes_of(scalar))
     }
 
     fn statement(&mut self, var: Var, stmt: &Stmt, inputs: &[Input], known: &mut HashSet<u32>) {
@@ -291,6 +298,7 @@ impl<'a> Dry<'a> {
             plan
         });
         self.plan.is_whole &= plan.is_whole;
+        self.plan.largest = self.plan.largest.max(plan.largest);
         plan.peak
     }
 

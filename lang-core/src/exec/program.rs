@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 
 use super::native::{Backend, Ready};
+use super::plan::Plan;
 use crate::ir::core::Callee;
 use crate::ir::region::Loop;
 use crate::ir::ssa::{Access, Check, Rhs, Ssa, Stmt, Var, for_each_read, index_number, reads};
@@ -81,8 +82,8 @@ pub(super) struct Program {
     pub(super) plan: Mutex<Option<Known>>,
 }
 
-/// The values of integers, and the bytes that a run holds with these.
-type Known = (Vec<(LocalId, i64)>, u64);
+/// The values of integers, and what a run holds with these.
+type Known = (Vec<(LocalId, i64)>, Plan);
 
 /// A step of a function.
 pub(super) enum Step {

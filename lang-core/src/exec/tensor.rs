@@ -158,6 +158,9 @@ pub(super) fn strides(dims: &[usize]) -> Vec<i64> {
     strides
 }
 
+/// So many elements are written without asking whether the run is to end.
+const PIECE: usize = 1 << 20;
+
 /// Elements in the making, charged to the run.
 pub(super) struct Room<T> {
     pub(super) dims: Vec<usize>,
@@ -170,11 +173,17 @@ impl<T: Number> Room<T> {
     pub(super) fn filled(run: &Run<'_>, dims: Vec<usize>, with: T) -> Result<Self, Stopped> {
         let count = run.memory.count(dims.iter().copied()).map_err(Stopped::TooLarge)?;
         if let Some(mut room) = Self::used(run, &dims, count)? {
-            room.items.fill(with);
+            for piece in room.items.chunks_mut(PIECE) {
+                run.poll()?;
+                piece.fill(with);
+            }
             return Ok(room);
         }
         let (mut items, charge) = run.memory.vec(count).map_err(Stopped::TooLarge)?;
-        items.resize(count, with);
+        while items.len() < count {
+            run.poll()?;
+            items.resize(count.min(items.len().saturating_add(PIECE)), with);
+        }
         Ok(Self { dims, items, charge })
     }
 
@@ -215,7 +224,10 @@ impl<T: Number> Room<T> {
     fn copied(tensor: &Tensor, run: &Run<'_>) -> Result<Self, Stopped> {
         let mut room = Self::filled(run, tensor.dims.clone(), T::ZERO)?;
         let items = tensor.items::<T>().ok_or(Stopped::Broken("the elements of an operand"))?;
-        room.items.copy_from_slice(items);
+        for (to, from) in room.items.chunks_mut(PIECE).zip(items.chunks(PIECE)) {
+            run.poll()?;
+            to.copy_from_slice(from);
+        }
         Ok(room)
     }
 

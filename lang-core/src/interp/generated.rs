@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicBool;
 use super::code::{Code, Frame};
 use super::derive::Derived;
 use super::failure::{At, Eval};
-use super::memory::Memory;
+use super::memory::{Memory, TooLarge};
 use super::progress::Work;
 use super::{Interp, Value};
 use crate::base::Code as ErrorCode;
@@ -95,6 +95,8 @@ pub enum Taken {
     Never,
     /// Someone asked for the run to end.
     Interrupted,
+    /// It would hold more at once than a run may.
+    TooLarge(TooLarge),
 }
 
 impl<'a> Interp<'a> {
@@ -114,7 +116,7 @@ impl<'a> Interp<'a> {
     pub(super) fn taken(&mut self, at: At<'_>, asked: &Asked<'_>) -> Eval<Option<Value>> {
         Ok(match self.ask(at, asked)? {
             Taken::Value(value) => Some(value),
-            Taken::Not | Taken::Never | Taken::Interrupted => None,
+            _ => None,
         })
     }
 
@@ -133,6 +135,7 @@ impl<'a> Interp<'a> {
         self.end_work();
         match taken {
             Taken::Interrupted => Err(at.fail(ErrorCode::E0507, "interrupted")),
+            Taken::TooLarge(why) => Err(at.too_large(&why)),
             taken => Ok(taken),
         }
     }

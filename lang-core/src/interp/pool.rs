@@ -30,7 +30,12 @@ thread_local! {
 /// Keeps a store whose array is gone, if it is a large one of numbers.
 pub(super) fn give(store: Store) {
     let bytes = bytes(&store);
-    if !(LEAST_BYTES..=MOST_BYTES).contains(&bytes) {
+    if bytes > MOST_BYTES {
+        // To give pages back takes the system a second for some gigabytes; nobody has to wait for that.
+        let _ = std::thread::Builder::new().spawn(move || drop(store));
+        return;
+    }
+    if bytes < LEAST_BYTES {
         return;
     }
     // A thread that ends keeps nothing.

@@ -88,7 +88,7 @@ impl Interp<'_> {
         match self.ask(at, &asked)? {
             Taken::Value(value) => return Ok(Some(value)),
             Taken::Never => self.regions.known.get_mut(&key).into_iter().for_each(|region| region.refused = true),
-            Taken::Not | Taken::Interrupted => {}
+            _ => {}
         }
         Ok(None)
     }

@@ -139,7 +139,7 @@ impl Builder {
             let at = dims.iter().enumerate().map(|(k, n)| index(k, n).value()).collect();
             return self.contract(dims, Vec::new(), &o.pred, false, &[Access { var, at }], needs);
         }
-        if let Some((k, value)) = pinned(last, &o.pred) {
+        if let Some((k, value)) = pinned(last, &o.pred, false) {
             let rest: Vec<Poly> = dims.iter().enumerate().filter(|(j, _)| *j != k).map(|(_, n)| n.clone()).collect();
             let put = |p: &Poly| without_index(p, k, &value);
             let inside = dims.get(k).map_or(Pred::truth(), |n| Pred::inside(&put(&value), &put(n)));

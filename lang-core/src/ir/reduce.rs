@@ -298,7 +298,7 @@ impl Builder {
         if let Some(var) = self.reduced(dims, scalar, &r, &needs) {
             return var;
         }
-        if let Some((k, value)) = pinned(free, &r.pred) {
+        if let Some((k, value)) = pinned(free, &r.pred, false) {
             let rest: Vec<Poly> = dims.iter().enumerate().filter(|(j, _)| *j != k).map(|(_, n)| n.clone()).collect();
             let put = |p: &Poly| without_index(p, k, &value);
             let inside = dims.get(k).map_or(Pred::truth(), |n| Pred::inside(&put(&value), &put(n)));

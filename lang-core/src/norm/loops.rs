@@ -7,7 +7,7 @@ use super::dead::{self, Renumber};
 use super::inline::integer;
 use crate::ir::core::Leaf;
 use crate::ir::region::{Arg, Loop, Part, Trips};
-use crate::ir::ssa::{Access, Builder, Rhs, Ssa, Stmt, Var};
+use crate::ir::ssa::{Access, Builder, Rhs, Ssa, Stmt, Var, index};
 use crate::predicate::{Atom, LocalId, Poly};
 use crate::syntax::ops::Scalar;
 
@@ -82,6 +82,7 @@ pub(crate) fn needed(of: &Loop, parts: &BTreeSet<Part>, known: &mut Reads) -> Ne
 /// The loop with what these parts need alone, and what has become of each part.
 #[must_use]
 pub(crate) fn pruned(of: &Loop, parts: &BTreeSet<Part>) -> (Loop, BTreeMap<Part, Part>) {
+    let of = &unchanged_given(of, parts);
     let needed = needed(of, parts, &mut Reads::default());
     let place =
         |set: &BTreeSet<u32>, k: u32| u32::try_from(set.iter().take_while(|j| **j < k).count()).unwrap_or(u32::MAX);
@@ -107,6 +108,38 @@ pub(crate) fn pruned(of: &Loop, parts: &BTreeSet<Part>) -> (Loop, BTreeMap<Part,
     };
     let parts = parts.iter().map(|part| (*part, moved(part))).collect();
     (Loop { trips, args, body: Arc::new(body), ..of.clone() }, parts)
+}
+
+/// The loop with what it carries and never changes given: a copy for each iteration would be as much work again.
+fn unchanged_given(of: &Loop, parts: &BTreeSet<Part>) -> Loop {
+    let body = &of.body;
+    let is_same = |input: u32, next: u32| {
+        let var = body.outputs.get(next as usize)?.1;
+        let stmt = body.stmts.get(var.0 as usize)?;
+        let own: Vec<Poly> = stmt.dims.iter().enumerate().map(|(k, n)| index(k, n).value()).collect();
+        let asked = |needs: &u32| {
+            let others = body.stmts.iter().enumerate().filter(|(k, _)| *k != var.0 as usize);
+            others.flat_map(|(_, s)| &s.needs).any(|n| n == needs) || body.needs.contains(needs)
+        };
+        let from = match &stmt.rhs {
+            Rhs::Input(_) => var,
+            Rhs::Contract { bound, pred, neg: false, factors } if bound.is_empty() && pred.is_true() => {
+                let [of] = factors.as_slice() else { return None };
+                (of.at == own && stmt.needs.iter().all(asked)).then_some(of.var)?
+            }
+            _ => return None,
+        };
+        let from = body.stmts.get(from.0 as usize).filter(|s| s.dims == stmt.dims)?;
+        (from.rhs == Rhs::Input(input)).then_some(())
+    };
+    let is_read = |k: u32| parts.contains(&Part::Last(k)) || parts.contains(&Part::State(k));
+    let args = (0..).zip(&of.args).map(|(k, arg)| match arg {
+        Arg::Carried { init, next } if of.trips != Trips::While(k) && !is_read(k) && is_same(k, *next).is_some() => {
+            Arg::Given(init.clone())
+        }
+        other => other.clone(),
+    });
+    Loop { args: args.collect(), ..of.clone() }
 }
 
 /// The inputs that some outputs read, and what is asserted.

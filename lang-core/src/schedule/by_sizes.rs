@@ -69,7 +69,13 @@ pub fn chosen(ssa: &Ssa, told: &[(Pred, bool)]) -> Ssa {
     let known: Vec<(Pred, Pred, bool)> = told.iter().map(|(p, holds)| (p.clone(), p.negated(), *holds)).collect();
     let simpler = |p: &Pred| {
         let part = |q: &Pred| match known.iter().find(|(p, other, _)| p == q || other == q) {
-            Some((p, _, holds)) => if (p == q) == *holds { Pred::truth() } else { Pred::falsity() },
+            Some((p, _, holds)) => {
+                if (p == q) == *holds {
+                    Pred::truth()
+                } else {
+                    Pred::falsity()
+                }
+            }
             None => q.clone(),
         };
         Pred::all(p.conjuncts().iter().map(part))

@@ -116,7 +116,10 @@ impl Items {
             if let Some((nth, repeat)) = prepared.repeat_of(var) {
                 item.repeat = repeat.axis.get(&var).map(|axis| (nth, *axis));
                 item.state = repeat.states.get(&var).cloned();
-                item.reads.extend(item.state.iter().map(|state| state.init.clone()));
+                if let Some(state) = repeat.states.get(&var) {
+                    item.reads.push(state.init.clone());
+                    state.init.at.iter().for_each(|p| read_in(ssa, p, &mut item.reads, &mut item.needs));
+                }
             }
             all.push(item);
         }
@@ -179,7 +182,7 @@ fn ordered(prepared: &Prepared) -> Vec<Var> {
                         }
                     });
                 }
-                repeat.states.values().map(|state| state.init.var).for_each(see);
+                repeat.states.values().for_each(|state| state.for_each_operand(&mut see));
             }
         }
     }

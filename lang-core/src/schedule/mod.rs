@@ -24,6 +24,7 @@ mod places;
 mod points;
 mod products;
 mod repeat;
+mod short_axes;
 mod split;
 mod strips;
 mod sums;
@@ -63,11 +64,12 @@ pub enum Step {
     Kernel(Arc<Kernel>, Vec<u32>),
 }
 
-/// A function as it is scheduled. Its statements are called the same; new ones come behind them, and may be read by those
-/// before.
+/// A function as it is scheduled. New statements may be read by those before.
 pub struct Prepared {
     /// Its statements.
     pub ssa: Arc<Ssa>,
+    /// For the first of them those of the function that they stand for.
+    made_of: Vec<Var>,
     /// Those that are done apart from what reads them.
     apart: Range<u32>,
     /// Those that are products of matrices.
@@ -77,6 +79,12 @@ pub struct Prepared {
 }
 
 impl Prepared {
+    /// The statement of the function that one stands for.
+    #[must_use]
+    pub fn made_of(&self, var: Var) -> Option<Var> {
+        self.made_of.get(var.0 as usize).copied()
+    }
+
     /// Did loops become statements? These have a meaning as kernels alone.
     #[must_use]
     pub fn has_repeats(&self) -> bool {
@@ -91,7 +99,8 @@ impl Prepared {
 
 /// The function without questions that need not be asked ([`terms`]) and axes that are not needed ([`fewer`]), with sums
 /// taken where they are least ([`sums`]), the greatest read at its place ([`extremes`]), what data tell done once ([`apart`]), and what products of matrices need
-/// ([`products`]). What is called at many points stands there ([`points`]), and loops become statements, if that is `repeated`
+/// ([`products`]). What is called at many points stands there ([`points`]), the elements of short axes are
+/// numbers ([`short_axes`]), and loops become statements, if that is `repeated`
 /// ([`repeat`]).
 #[must_use]
 pub fn prepared(ssa: Arc<Ssa>, repeated: bool, callees: Callees<'_>) -> Prepared {
@@ -99,7 +108,20 @@ pub fn prepared(ssa: Arc<Ssa>, repeated: bool, callees: Callees<'_>) -> Prepared
     let ssa = fewer::fewer(&ssa).map_or(ssa, Arc::new);
     let ssa = extremes::extremes(&ssa).map_or(ssa, Arc::new);
     let ssa = sums::sums(&ssa).map_or(ssa, Arc::new);
-    let ssa = points::points(&ssa, callees).map_or(ssa, Arc::new);
+    let (ssa, made_of) = match points::points(&ssa, callees) {
+        Some((made, made_of)) => (Arc::new(made), made_of),
+        None => {
+            let own = (0..).map(Var).take(ssa.stmts.len()).collect();
+            (ssa, own)
+        }
+    };
+    let (ssa, made_of) = match short_axes::short_axes(&ssa) {
+        Some((made, of)) => {
+            let of = of.iter().map(|v| made_of.get(v.0 as usize).copied().unwrap_or(*v)).collect();
+            (Arc::new(made), of)
+        }
+        None => (ssa, made_of),
+    };
     let count = |ssa: &Ssa| u32::try_from(ssa.stmts.len()).unwrap_or(u32::MAX);
     let first = count(&ssa);
     let ssa = apart::apart(&ssa).map_or(ssa, Arc::new);
@@ -110,7 +132,7 @@ pub fn prepared(ssa: Arc<Ssa>, repeated: bool, callees: Callees<'_>) -> Prepared
         Some((made, repeats)) => (Arc::new(made), repeats),
         None => (ssa, Vec::new()),
     };
-    Prepared { ssa, apart, products, repeats }
+    Prepared { ssa, made_of, apart, products, repeats }
 }
 
 /// The steps of a function.

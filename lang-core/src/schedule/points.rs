@@ -24,19 +24,22 @@ const LONGEST: usize = 600;
 /// Calls stand in one another no deeper than this.
 const DEEPEST: usize = 16;
 
-/// The function with what it calls at many points in the places of the calls, if there is any.
-pub(super) fn points(ssa: &Ssa, callees: Callees<'_>) -> Option<Ssa> {
+/// The function with what it calls at many points in the places of the calls, and for each statement the one that it stands for,
+/// its call if it is called; none if nothing is.
+pub(super) fn points(ssa: &Ssa, callees: Callees<'_>) -> Option<(Ssa, Vec<Var>)> {
     let mut pass = Pass { callees, whole: HashMap::new() };
     let mut made: Option<Ssa> = None;
-    for k in 0..ssa.stmts.len() {
+    let mut made_of: Vec<Var> = (0..).map(Var).take(ssa.stmts.len()).collect();
+    for k in (0..).take(ssa.stmts.len()) {
         let now = made.as_ref().unwrap_or(ssa);
-        if let Some(stmt) = now.stmts.get(k)
+        if let Some(stmt) = now.stmts.get(k as usize)
             && matches!(stmt.rhs, Rhs::Call { batch, .. } if batch > 0)
         {
             made = pass.put(now, stmt, DEEPEST).or(made);
+            made_of.resize(made.as_ref().map_or(made_of.len(), |made| made.stmts.len()), Var(k));
         }
     }
-    made
+    Some((made?, made_of))
 }
 
 struct Pass<'c> {
@@ -67,7 +70,7 @@ impl Pass<'_> {
             }
         }
         let body = match made {
-            Some(made) => Arc::new(in_order(&made)?),
+            Some(made) => Arc::new(in_order(&made)?.0),
             None => body,
         };
         let body = unasked(&body).map_or(body, Arc::new);
@@ -135,8 +138,8 @@ fn put(ssa: &Ssa, call: &Stmt, around: &[Poly], body: &Ssa) -> Option<Ssa> {
     Some(inside.ssa)
 }
 
-/// The same function with each statement behind those that it reads.
-fn in_order(ssa: &Ssa) -> Option<Ssa> {
+/// The same function with each statement behind those that it reads, and in which order they are.
+pub(super) fn in_order(ssa: &Ssa) -> Option<(Ssa, Vec<usize>)> {
     let mut order: Vec<usize> = Vec::new();
     let mut seen = vec![false; ssa.stmts.len()];
     for k in 0..ssa.stmts.len() {
@@ -168,8 +171,8 @@ fn in_order(ssa: &Ssa) -> Option<Ssa> {
     let (access, poly, pred) = (|a: &Access| put.access(a), |p: &Poly| put.poly(p), |p: &Pred| put.pred(p));
     let mut made = ssa.clone();
     made.stmts.clear();
-    for old in order {
-        let stmt = ssa.stmts.get(old)?;
+    for old in &order {
+        let stmt = ssa.stmts.get(*old)?;
         let dims = stmt.dims.iter().map(poly).collect();
         made.stmts.push(Stmt { dims, rhs: stmt.rhs.map(&mut |a| access(a), &poly, &pred), ..stmt.clone() });
     }
@@ -181,5 +184,5 @@ fn in_order(ssa: &Ssa) -> Option<Ssa> {
         leaf.dims = leaf.dims.iter().map(poly).collect();
         *var = put.access_at(*var, Vec::new()).var;
     }
-    Some(made)
+    Some((made, order))
 }

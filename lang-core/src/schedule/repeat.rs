@@ -16,7 +16,7 @@ use super::numbers::{access, indices, is_inside};
 use super::products::products;
 use super::terms::unasked;
 use crate::ir::region::{Arg, Loop, Part};
-use crate::ir::ssa::{Access, Rhs, Ssa, Stmt, Var, index};
+use crate::ir::ssa::{Access, Rhs, Ssa, Stmt, Var, index, reads};
 use crate::predicate::{Poly, Pred};
 
 /// Longer bodies stay functions of their own: which statements share loops takes time that grows faster than they do.
@@ -31,6 +31,14 @@ pub(super) struct State {
     pub(super) next: Access,
     /// What the body reads: a copy for each iteration, and which of its indices the number of that is.
     pub(super) copy: (Var, usize),
+}
+
+impl State {
+    /// What it is made of at first: where an element of an array stands is told by others.
+    pub(super) fn for_each_operand(&self, f: &mut dyn FnMut(Var)) {
+        f(self.init.var);
+        self.init.at.iter().for_each(|p| reads(p, f));
+    }
 }
 
 /// A loop that became statements.
@@ -65,7 +73,11 @@ pub(super) fn repeats(ssa: &Ssa) -> Option<(Ssa, Vec<Repeat>)> {
     if all.is_empty() {
         return None;
     }
-    forget(&mut made, all.iter().flat_map(|r: &Repeat| r.states.values()).map(|state| state.init.var));
+    let mut read: Vec<Var> = Vec::new();
+    for state in all.iter().flat_map(|r: &Repeat| r.states.values()) {
+        state.for_each_operand(&mut |v| read.push(v));
+    }
+    forget(&mut made, read);
     Some((made, all))
 }
 

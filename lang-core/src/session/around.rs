@@ -163,9 +163,9 @@ fn steps(body: &Body, parent: TId, child: TId) -> Vec<Around> {
             let mut all = before(vars);
             if *of == child || *yields == Some(child) {
                 let carried = pattern(body, acc);
-                let text = if yields.is_some() { format!("({carried}, output)") } else { carried };
+                let whose = if yields.is_some() { Whose::Yielding(carried) } else { Whose::Iteration(carried) };
                 let results = [*of].into_iter().chain(*yields).collect();
-                all.extend([bound(&[acc]), Around::Repeated(Again { results, whose: Whose::Iteration(text) })]);
+                all.extend([bound(&[acc]), Around::Repeated(Again { results, whose })]);
             }
             all
         }

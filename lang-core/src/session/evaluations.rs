@@ -17,7 +17,7 @@ use crate::ir::core::Derivation;
 use crate::ir::ssa::Ssa;
 use crate::norm::dead;
 use crate::pipeline::Callees as _;
-use crate::predicate::{Atom, Context, Index, Pred};
+use crate::predicate::{Atom, Context, Index, Poly};
 use crate::types::tree::{IndexRange, TId};
 
 /// What all evaluations of an expression cost together.
@@ -76,19 +76,22 @@ impl Inside<'_> {
 
     /// A formula added up over all tuples of the indices around, if sizes tell it.
     fn times(&self, ssa: &Ssa, known: &Context, of: &Formula) -> Option<Formula> {
-        let mut indices = Vec::new();
-        let mut inside = Vec::new();
+        let mut indices: Vec<Index> = Vec::new();
+        // Where indices begin, from which they are counted.
+        let mut begins: Vec<(Atom, Poly)> = Vec::new();
+        let counted = |p: &Poly, begins: &[(Atom, Poly)]| p.substitute(&|a| from_begin(a, begins));
         // The innermost comes first, and an extent may mention those before it.
         for i in self.indices.iter().rev() {
             if matches!(i.range, IndexRange::Range(_, _, Some(_))) {
                 return None;
             }
             let (begin, end) = range(&self.body, i)?;
-            let (begin, end) = (self.translated(ssa, &[], &begin)?, self.translated(ssa, &[], &end)?);
+            let here = |p: &Poly| Some(counted(&self.translated(ssa, &[], p)?, &begins));
+            let (begin, end) = (here(&begin)?, here(&end)?);
             let k = self.body.params.iter().position(|p| *p == i.local)?;
             let local = ssa.params.get(k)?.0;
-            let index = Index { local, name: ssa.vars.name(local), extent: end };
-            inside.push(Pred::at_most(&begin, &index.value()));
+            let index = Index { local, name: ssa.vars.name(local), extent: end.sub(&begin) };
+            begins.push((index.atom(), begin));
             indices.push(index);
         }
         let mut sum = Formula::default();
@@ -100,9 +103,16 @@ impl Inside<'_> {
             if !told {
                 return None;
             }
-            let pred = Pred::all(inside.iter().cloned().chain([piece.pred.clone()]));
-            sum = sum.add(&count::sum(&indices, &pred, &piece.value, known).ok()?);
+            let pred = piece.pred.map(&|p| counted(p, &begins));
+            let value = piece.value.substitute(&|a| from_begin(a, &begins));
+            sum = sum.add(&count::sum(&indices, &pred, &value, known).ok()?);
         }
         (!sum.overflowed()).then(|| sum.cases(known))
     }
+}
+
+/// An index that is counted from where it begins.
+fn from_begin(a: &Atom, begins: &[(Atom, Poly)]) -> Option<Poly> {
+    let (_, begin) = begins.iter().find(|(b, _)| a == b)?;
+    Some(Poly::atom(a.clone()).add(begin))
 }

@@ -15,7 +15,7 @@ use salsa::Database;
 
 use super::around::{Around, Evaluated, apart, around, locals, name_of, range, ranged, seen};
 use super::forms::Forms;
-use super::leaves::{Leaf, added, array, element, fresh, leaves, read};
+use super::leaves::{Leaf, added, array, element_from, fresh, leaves, read};
 use super::view::View;
 use super::within::Within;
 use super::{Session, cycles, global_name, queries};
@@ -26,7 +26,7 @@ use crate::ir::ssa::Ssa;
 use crate::norm::Bodies;
 use crate::pipeline::Callees as _;
 use crate::predicate::{Atom, LocalId, Poly, Pred};
-use crate::source::{Entries, Entry, Outside, Seen, Told, Unshown, Whose, entries};
+use crate::source::{Entries, Entry, Outside, Seen, Surroundings, Told, Unshown, Whose, entries};
 use crate::syntax::split::ItemKind;
 use crate::types::env::Env as _;
 use crate::types::tree::{Body, Expr, IndexRange, IndexVar, Node, Pat, TId};
@@ -134,8 +134,8 @@ pub(super) struct Inside<'db> {
     pub(super) evaluated: Evaluated,
     /// The part of it that is looked at.
     leaf: Leaf,
-    /// How many of the indices are those of an entry, where it is one of a cotangent.
-    first: usize,
+    /// Where the first of the indices begin, which are those of an entry, where it is one of a cotangent.
+    begins: Vec<Poly>,
     /// The variables that a reader of the expression sees.
     seen: Vec<Seen>,
     /// What the others are called, and were.
@@ -233,6 +233,11 @@ impl Open {
     }
 }
 
+/// Can a polynomial be no less than 0, as none of its sizes and such indices is?
+fn never_negative(p: &Poly, is_such: &dyn Fn(&Atom) -> bool) -> bool {
+    p.terms().iter().all(|(monomial, c)| *c >= 0 && monomial.as_slice().iter().all(|(a, _)| is_such(a)))
+}
+
 /// These values as one.
 fn all_of(body: &mut Body, values: &[TId]) -> Option<TId> {
     let first = values.first().copied()?;
@@ -250,7 +255,7 @@ impl<'db> Inside<'db> {
         def: &GlobalName,
         body: Body,
         indices: Vec<IndexVar>,
-        (leaf, first): (Leaf, usize),
+        (leaf, begins): (Leaf, Vec<Poly>),
         (seen, hidden): (Vec<Seen>, Vec<(Name, Name)>),
     ) -> Option<Self> {
         let signature = View::new(db).signature(def).or_else(|| of_no_parameters(&body))?;
@@ -260,7 +265,7 @@ impl<'db> Inside<'db> {
         let callee = Callee::new(name.clone(), vec![Type::F64; signature.type_params.len()]);
         let within = Within::new(db, name, Arc::clone(&body), signature);
         let evaluated = Evaluated::default();
-        Some(Self { within, callee: Arc::new(callee), body, indices, evaluated, leaf, first, seen, hidden })
+        Some(Self { within, callee: Arc::new(callee), body, indices, evaluated, leaf, begins, seen, hidden })
     }
 
     /// The expression as a function, to be differentiated: a real number in it, with the `let`s around. Or to be counted:
@@ -291,7 +296,7 @@ impl<'db> Inside<'db> {
         open.params.extend(own.iter().map(|v| v.local));
         open.close(&mut body, around, derived.is_some());
         let indices = own.into_iter().chain(open.indices).collect();
-        Some(Self { evaluated, ..Self::new(db, def, body, indices, (derived.unwrap_or_default(), 0), names)? })
+        Some(Self { evaluated, ..Self::new(db, def, body, indices, (derived.unwrap_or_default(), Vec::new()), names)? })
     }
 
     /// What the expression is evaluated in with one more parameter that is added to a part of it: the definition, or what a
@@ -310,19 +315,29 @@ impl<'db> Inside<'db> {
         let again = outer.iter().rposition(|step| matches!(step, Around::Repeated(_) | Around::Called(_)));
         let inner = outer.split_off(again.map_or(0, |k| k + 1));
         let mut indices: Vec<IndexVar> = Vec::new();
-        let mut extents: Vec<Poly> = Vec::new();
+        let (mut extents, mut begins): (Vec<Poly>, Vec<Poly>) = (Vec::new(), Vec::new());
         for step in inner {
             let Around::Index(index) = step else { continue };
+            let (begin, end) = range(&body, &index).ok_or(Outside::Loop)?;
+            let outer = |a: &Atom| indices.iter().position(|i| matches!(a, Atom::Local(l, _) if *l == i.local));
+            // What may be less than 0 counts from where it begins.
+            let begin =
+                match never_negative(&begin, &|a| outer(a).is_none_or(|k| begins.get(k) == Some(&Poly::default()))) {
+                    true => Poly::default(),
+                    false if indices.iter().any(|i| begin.mentions(&Atom::Local(i.local, name_of(&body, i.local)))) => {
+                        return Err(Outside::Loop.into());
+                    }
+                    false => begin,
+                };
             // An index below another is below what that is below.
-            let (_, end) = range(&body, &index).ok_or(Outside::Loop)?;
             let end = end.substitute(&|a| {
-                let k = indices.iter().position(|i| matches!(a, Atom::Local(l, _) if *l == i.local))?;
-                extents.get(k).map(|n| n.plus(-1))
+                let k = outer(a)?;
+                extents.get(k).zip(begins.get(k)).map(|(n, begin)| begin.add(n).plus(-1))
             });
-            extents.push(end);
+            extents.push(end.sub(&begin));
+            begins.push(begin);
             indices.push(index);
         }
-        let first = indices.len();
         extents.extend(leaf.extents().cloned());
         let (mut root, mut whose) = (body.root.ok_or(Unshown::Constant)?, Whose::Definition);
         if let Some(Around::Repeated(of) | Around::Called(of)) = outer.last() {
@@ -337,20 +352,25 @@ impl<'db> Inside<'db> {
         body.params.push(local);
         let value = body.nodes.alloc(Node { kind, ty, span });
         let more = read(&mut body.nodes, local, added_ty, node);
-        let more = element(&mut body.nodes, more, &indices.iter().map(|v| v.local).collect::<Vec<_>>());
+        let at: Vec<(LocalId, Poly)> = indices.iter().map(|v| v.local).zip(begins.iter().cloned()).collect();
+        let more = element_from(&mut body.nodes, more, &at);
         let sum = added(&mut body, &leaf.steps, value, more).ok_or(Outside::TooLarge)?;
         body.nodes[node].kind = body.nodes[sum].kind.clone();
         let mut open = Open { needed: free(&body, root), root, params: Vec::new(), indices: Vec::new() };
         open.close(&mut body, outer, true);
         indices.extend(open.indices);
-        let inside = Self::new(db, def, body, indices, (leaf.clone(), first), names).ok_or(Unshown::Constant)?;
+        let inside = Self::new(db, def, body, indices, (leaf.clone(), begins), names).ok_or(Unshown::Constant)?;
         Ok((inside, Entry::Cotangent { param, whose }))
     }
 
     fn entries(&self, db: &'db dyn Database, entry: &Entry) -> Result<Entries, Unshown> {
-        let known = |ssa: &Ssa, at: &[Poly]| self.known(ssa, at.get(..self.first).unwrap_or_default());
+        let first = self.begins.len();
+        let known = |ssa: &Ssa, at: &[Poly]| self.known(ssa, at.get(..first).unwrap_or_default());
+        let begins = |ssa: &Ssa| self.begins.iter().map(|p| self.translated(ssa, &[], p)).collect();
+        let names: Vec<Name> = self.indices.iter().take(first).map(|i| name_of(&self.body, i.local)).collect();
+        let around = Surroundings { seen: self.seen.clone(), indices: &names, begins: &begins, known: &known };
         let view = View::new(db);
-        let mut told = entries(&self.within, &self.within, &view, &self.callee, entry, self.seen.clone(), &known)?;
+        let mut told = entries(&self.within, &self.within, &view, &self.callee, entry, around)?;
         let at: Vec<String> = match entry {
             Entry::Partials => {
                 let own = self.indices.iter().take(self.leaf.extents().count());
@@ -358,7 +378,7 @@ impl<'db> Inside<'db> {
             }
             // The indices around come first.
             Entry::Cotangent { .. } => {
-                let own = |told: &Told| told.at.get(self.first..).map(<[String]>::to_vec);
+                let own = |told: &Told| told.at.get(first..).map(<[String]>::to_vec);
                 told.all.first().and_then(own).unwrap_or_default()
             }
         };
@@ -391,7 +411,7 @@ impl<'db> Inside<'db> {
     pub(super) fn translated(&self, ssa: &Ssa, at: &[Poly], p: &Poly) -> Option<Poly> {
         let index = |l: LocalId| self.indices.iter().position(|i| i.local == l);
         let value = |l: LocalId| -> Option<Poly> {
-            if let Some(at) = index(l).filter(|k| *k < self.first).and_then(|k| at.get(k)) {
+            if let Some(at) = index(l).filter(|k| *k < self.begins.len()).and_then(|k| at.get(k)) {
                 return Some(at.clone());
             }
             let size = self.body.sizes.iter().position(|s| *s == l).and_then(|k| ssa.sizes.get(k).copied());

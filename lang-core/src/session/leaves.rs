@@ -106,13 +106,24 @@ pub(super) fn read(nodes: &mut Arena<Node>, local: LocalId, ty: Type, at: TId) -
 
 /// The element of an array at these integers.
 pub(super) fn element(nodes: &mut Arena<Node>, array: TId, at: &[LocalId]) -> TId {
+    let at: Vec<(LocalId, Poly)> = at.iter().map(|local| (*local, Poly::default())).collect();
+    element_from(nodes, array, &at)
+}
+
+/// The element of an array at integers, each of which begins where the polynomial says.
+pub(super) fn element_from(nodes: &mut Arena<Node>, array: TId, at: &[(LocalId, Poly)]) -> TId {
     if at.is_empty() {
         return array;
     }
     let (mut ty, span) = (nodes[array].ty.clone(), nodes[array].span);
     let mut subscripts = Vec::new();
-    for local in at {
-        let index = read(nodes, *local, Type::I64, array);
+    for (local, begin) in at {
+        let mut index = read(nodes, *local, Type::I64, array);
+        if *begin != Poly::default() {
+            let kind = Expr::Size(begin.clone());
+            let begin = nodes.alloc(Node { kind, ty: Type::I64, span });
+            index = nodes.alloc(Node { kind: Expr::Arith(BinOp::Sub, index, begin), ty: Type::I64, span });
+        }
         subscripts.push(Subscript::At { index, proved: true });
         if let Type::Array(_, element) = ty {
             ty = (*element).clone();

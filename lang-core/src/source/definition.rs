@@ -212,7 +212,7 @@ impl Writer<'_> {
                 }
                 let seen = |name: &Name| self.reader.iter().flat_map(|r| &r.seen).find(|seen| seen.name == *name);
                 let seen = own.as_ref().filter(|_| line.within.is_none()).and_then(seen).map(|seen| seen.rank);
-                let wanted = own.clone().unwrap_or_else(|| default_name(e).into());
+                let wanted = own.clone().unwrap_or_else(|| self.name_for_reader(default_name(e)));
                 if seen.is_some() && !self.written.iter().any(|(name, _)| *name == wanted) {
                     self.taken.release(&wanted);
                 }
@@ -249,6 +249,13 @@ impl Writer<'_> {
                 Some(format!("let {name} = {text}"))
             }
         }
+    }
+
+    /// A name for what has none: a reader would take one of the program for what it is there.
+    fn name_for_reader(&self, name: &'static str) -> Name {
+        let all = [name, "t", "v"].into_iter().chain(["t1", "t2", "t3", "t4"]);
+        let free = all.filter(|_| self.reader.is_some()).find(|name| !self.is_given(name));
+        free.unwrap_or(name).into()
     }
 
     /// Is it a name of the program, or of what belongs to one?

@@ -22,7 +22,7 @@ use crate::ir::flat::{Input, Source};
 use crate::ir::ssa::{Rhs, Ssa, Stmt, Var};
 use crate::norm::Bodies;
 use crate::pipeline::Callees;
-use crate::predicate::{Index, Poly, Pred};
+use crate::predicate::{Atom, Index, Poly, Pred};
 use crate::resolve::Names;
 
 /// What is told of a function.
@@ -46,6 +46,8 @@ pub enum Whose {
     Definition,
     /// An iteration, which makes anew what has this name or pattern.
     Iteration(String),
+    /// The same, and what it yields.
+    Yielding(String),
     /// A function without a name.
     Function,
 }
@@ -140,8 +142,17 @@ pub(super) struct Reader {
     pub(super) of_one: bool,
 }
 
-/// What holds where indices of an entry have these values; `ssa` has the variables.
-pub type Known<'k> = &'k dyn Fn(&Ssa, &[Poly]) -> Vec<Pred>;
+/// What stands around an expression whose entries are told; `Ssa` has the variables of polynomials.
+pub struct Surroundings<'k> {
+    /// The variables in scope.
+    pub seen: Vec<Seen>,
+    /// The names of the indices around, the first ones of a cotangent's parameter.
+    pub indices: &'k [Name],
+    /// Where those begin: the parameter's count from there. `None` where that has no text.
+    pub begins: &'k dyn Fn(&Ssa) -> Option<Vec<Poly>>,
+    /// What holds where indices of an entry have these values.
+    pub known: &'k dyn Fn(&Ssa, &[Poly]) -> Vec<Pred>,
+}
 
 /// The entries of a function, for one who sees these variables.
 ///
@@ -153,15 +164,14 @@ pub fn entries(
     names: &dyn Names,
     callee: &Arc<Callee>,
     entry: &Entry,
-    seen: Vec<Seen>,
-    known: Known<'_>,
+    around: Surroundings<'_>,
 ) -> Result<Entries, Unshown> {
     let ssa = at_point(module, callee, entry)?.ok_or(Unshown::Constant)?;
     let stages = module.stages(callee).map_err(Unshown::Core)?;
     let ssa = Arc::new(ssa);
     let (def, which, shelf) = (&callee.def, Which::Adjoint, &Shelf::default());
     let asked = Asked { module, bodies, names, shelf, def, text: "", which, stages: &stages, derived: &ssa };
-    crate::interp::guarded(|| told(&asked, entry, seen, known))
+    crate::interp::guarded(|| told(&asked, entry, around))
 }
 
 /// The adjoint with 1 for its cotangent, or with 0 for what it is taken by.
@@ -197,7 +207,8 @@ fn at_point(module: &dyn Callees, callee: &Arc<Callee>, entry: &Entry) -> Result
     Ok(Some(ssa))
 }
 
-fn told(asked: &Asked<'_>, entry: &Entry, seen: Vec<Seen>, known: Known<'_>) -> Result<Entries, Unshown> {
+fn told(asked: &Asked<'_>, entry: &Entry, mut around: Surroundings<'_>) -> Result<Entries, Unshown> {
+    let seen = std::mem::take(&mut around.seen);
     let mut head = head(asked, entry);
     let mut wanted = (**asked.derived).clone();
     wanted.outputs = asked.outputs(&head)?;
@@ -217,14 +228,15 @@ fn told(asked: &Asked<'_>, entry: &Entry, seen: Vec<Seen>, known: Known<'_>) -> 
     let plain = lines(&wanted, &mut Table::default())?;
     let all = cases(asked, &head, &wanted, &plain, &given, MOST);
     let [case] = all.as_slice() else { return Err(Outside::SumType.into()) };
-    let facts = if *entry == Entry::Partials { known(&wanted, &[]) } else { Vec::new() };
+    let facts = if *entry == Entry::Partials { (around.known)(&wanted, &[]) } else { Vec::new() };
     let Some((mut writer, ssa, live)) = writer(asked, &head, &wanted, parts, case, &given, &facts)? else {
         return Err(Outside::SumType.into());
     };
     seen.iter().for_each(|seen| writer.taken.take(&seen.name));
+    around.indices.iter().for_each(|name| writer.taken.take(name));
     writer.reader = Some(Reader { seen, of_one: *entry == Entry::Partials });
     let mut lets = writer.lets(&head, &ssa, &live, case)?;
-    let mut all = writer.entries(&head, &ssa, case, known)?;
+    let mut all = writer.entries(&head, &ssa, case, &around)?;
     lets = once(lets, &mut all);
     lets = mentioned(&lets, all.iter().flat_map(|told| [told.of.as_str(), &told.value]));
     if let Some(why) = writer.wrong {
@@ -299,7 +311,15 @@ fn head(asked: &Asked<'_>, entry: &Entry) -> Head {
 }
 
 impl Writer<'_> {
-    fn entries(&mut self, head: &Head, ssa: &Ssa, case: &Case, known: Known<'_>) -> Result<Vec<Told>, Outside> {
+    fn entries(
+        &mut self,
+        head: &Head,
+        ssa: &Ssa,
+        case: &Case,
+        around: &Surroundings<'_>,
+    ) -> Result<Vec<Told>, Outside> {
+        let begins = (around.begins)(ssa).ok_or(Outside::Loop)?;
+        let known: &dyn Fn(&[Poly]) -> Vec<Pred> = &|at| (around.known)(ssa, at);
         let mut given = ssa.outputs.iter().map(|(_, v)| *v);
         let mut all = Vec::new();
         for (of, ty, _) in &head.results {
@@ -314,20 +334,35 @@ impl Writer<'_> {
                     Some(ways::Known::Constructor(_) | ways::Known::Other) => continue,
                     None => (base.clone(), leaf.path),
                 };
-                all.extend(self.entries_of(&base, &path, v, &|at| known(ssa, at)));
+                let around = (around.indices, begins.as_slice());
+                all.extend(self.entries_of(&base, &path, v, around, known));
             }
         }
         Ok(all)
     }
 
-    /// The entries of a part of a parameter, which are in this statement.
-    fn entries_of(&mut self, base: &Base, path: &[u32], v: Var, known: &dyn Fn(&[Poly]) -> Vec<Pred>) -> Vec<Told> {
+    /// The entries of a part of a parameter, which are in this statement. The first indices are those around, each with where it
+    /// begins: an entry is told of what they are there, so that equations for them stay.
+    fn entries_of(
+        &mut self,
+        base: &Base,
+        path: &[u32],
+        v: Var,
+        (names, begins): (&[Name], &[Poly]),
+        known: &dyn Fn(&[Poly]) -> Vec<Pred>,
+    ) -> Vec<Told> {
         let (own, e) = (self.indices_of(v), self.root(v));
         // What has no name is written where it is read, and what is known there holds in it.
         let unnamed = |v: Var| self.lines.get(v.0 as usize).filter(|_| !self.named.contains_key(&v)).cloned();
         let e = substituted(&e, &unnamed, &mut self.table);
         let mut all = Vec::new();
-        let mut found = apart(&own, e.clone());
+        let from_begin = |a: &Atom| {
+            let k = own.iter().position(|i| i.atom() == *a)?;
+            let begin = begins.get(k).filter(|begin| **begin != Poly::default())?;
+            Some(Poly::atom(a.clone()).sub(begin))
+        };
+        let e = e.map_polys(&|p| p.substitute(&from_begin));
+        let mut found = apart(&own, names.len(), e.clone());
         // What stands at several places of an array is one entry, whose terms say where they are.
         if found.len() > 1 {
             found = vec![(own.iter().map(Index::value).collect(), vec![(false, Pred::truth(), e)])];
@@ -335,12 +370,16 @@ impl Writer<'_> {
         for (at, terms) in found {
             let (mark, depth) = (self.context.mark(), self.scope.len());
             for (k, i) in own.iter().enumerate() {
-                if at.get(k) == Some(&i.value()) {
+                if let Some(name) = names.get(k) {
+                    self.scope.push((i.local, name.clone()));
+                } else if at.get(k) == Some(&i.value()) {
                     let hint = self.hint(&base.name, k);
                     let name = self.taken.index(hint.as_ref());
                     self.scope.push((i.local, name));
                 }
-                self.context.enter(i);
+                if begins.get(k).is_none_or(|begin| *begin == Poly::default()) {
+                    self.context.enter(i);
+                }
             }
             known(&at).iter().for_each(|p| self.context.assume(p));
             let terms = terms.into_iter().map(|(neg, p, e)| (neg, Ex::guard(p, e)));
@@ -352,6 +391,7 @@ impl Writer<'_> {
             }
             self.context.release(mark);
             self.leave(depth);
+            names.iter().for_each(|name| self.taken.take(name));
         }
         all
     }
@@ -381,14 +421,14 @@ fn bare(text: String) -> String {
 /// A term: is it subtracted, where it is, what it is.
 type Term = (bool, Pred, Ex);
 
-/// The terms of an element by the places that equations tell.
-fn apart(own: &[Index], e: Ex) -> Vec<(Vec<Poly>, Vec<Term>)> {
+/// The terms of an element by the places that equations tell, of all indices but the first ones.
+fn apart(own: &[Index], first: usize, e: Ex) -> Vec<(Vec<Poly>, Vec<Term>)> {
     let terms = if let Ex::Sum(terms) = e { terms } else { vec![(false, e)] };
     let mut all: Vec<(Vec<Poly>, Vec<Term>)> = Vec::new();
     for (neg, e) in terms {
         let (mut pred, mut e) = if let Ex::Guard(p, e) = e { (p, *e) } else { (Pred::truth(), e) };
         let mut at: Vec<Poly> = own.iter().map(Index::value).collect();
-        for i in own {
+        for i in own.iter().skip(first) {
             let atom = i.atom();
             let Some(is) = pred.solution(&atom) else { continue };
             if own.iter().any(|j| is.mentions(&j.atom())) {

@@ -223,8 +223,8 @@ impl Told {
         for ((of, cost), plan) in self.costs.iter().zip(&self.plans) {
             let most = |n: u64| if cost.bound { format!("<= {n}") } else { n.to_string() };
             let bytes = match plan {
-                Some(Plan { peak, is_whole: true }) => peak.to_string(),
-                Some(Plan { peak, is_whole: false }) => format!(">= {peak}"),
+                Some(Plan { peak, is_whole: true, .. }) => peak.to_string(),
+                Some(Plan { peak, is_whole: false, .. }) => format!(">= {peak}"),
                 None => "?".to_owned(),
             };
             rows.push([(*of).to_owned(), most(cost.work), most(cost.iterations), cost.io.to_string(), bytes]);
@@ -260,7 +260,7 @@ impl Told {
             json::object(self.costs.iter().map(|(of, cost)| (*of, json::object([("value", f(cost).to_string())]))))
         };
         let bytes = self.costs.iter().zip(&self.plans).filter_map(|((of, _), plan)| {
-            let Plan { peak, is_whole } = (*plan)?;
+            let Plan { peak, is_whole, .. } = (*plan)?;
             Some((*of, json::object([("value", peak.to_string()), ("exact", is_whole.to_string())])))
         });
         let measured = self.measured.iter().map(|Measured { of, form, counts }| {

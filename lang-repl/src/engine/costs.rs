@@ -395,7 +395,8 @@ fn name(a: &Atom, bound: &Bound) -> String {
 }
 
 fn sizes(of: &Sizes, bound: &Bound) -> String {
-    of.iter().map(|(a, n)| {
-        if number(a).is_some() { format!("{} = {n}", name(a, bound)) } else { bound.names.value(a, *n) }
-    }).collect::<Vec<_>>().join(", ")
+    of.iter()
+        .map(|(a, n)| if number(a).is_some() { format!("{} = {n}", name(a, bound)) } else { bound.names.value(a, *n) })
+        .collect::<Vec<_>>()
+        .join(", ")
 }

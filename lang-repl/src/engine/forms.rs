@@ -76,9 +76,9 @@ impl Engine {
             Stage::Loops => {
                 let callee = self.derivative_of(&def, callee, &derivatives)?;
                 let ssa = self.session.ssa(&callee).ok_or_else(|| Self::constant(&def))?;
-                let note = |var| self.stands_at(&callee, var);
                 let shown = |prepared: &Prepared| {
                     let steps = schedule::schedule(prepared);
+                    let note = |var| self.stands_at(&callee, prepared.made_of(var)?);
                     Ok(schedule::Shown { ssa: &prepared.ssa, schedule: &steps, note: &note }.to_string())
                 };
                 Form::of(self.by_cases(ssa, &shown)?)

@@ -261,7 +261,8 @@ impl Builder {
         if view {
             return self.view(dims, scalar, pred, neg, seen, needs);
         }
-        if let Some((k, value)) = pinned(dims.len(), &pred) {
+        // In the body of a loop also what data tell: an iteration has one such place.
+        if let Some((k, value)) = pinned(dims.len(), &pred, self.region) {
             let rest: Vec<Poly> = dims.iter().enumerate().filter(|(j, _)| *j != k).map(|(_, n)| n.clone()).collect();
             let put = |p: &Poly| without_index(p, k, &value);
             let at: Vec<Access> =
@@ -549,7 +550,7 @@ impl Builder {
             let x = x.clone();
             return self.contract(dims, Vec::new(), &pred, false, &[x], needs);
         }
-        if let Some((k, value)) = pinned(dims.len(), &pred) {
+        if let Some((k, value)) = pinned(dims.len(), &pred, false) {
             let rest: Vec<Poly> = dims.iter().enumerate().filter(|(j, _)| *j != k).map(|(_, n)| n.clone()).collect();
             let put = |p: &Poly| without_index(p, k, &value);
             let at: Vec<Access> =
@@ -628,8 +629,8 @@ fn solved(free: usize, bound: &[Poly], pred: &Pred) -> Option<(usize, Poly)> {
     })
 }
 
-/// An index of the result that an equation between indices of the result and sizes tells.
-pub(super) fn pinned(free: usize, pred: &Pred) -> Option<(usize, Poly)> {
+/// An index of the result that an equation between indices of the result and sizes tells, or data.
+pub(super) fn pinned(free: usize, pred: &Pred, data: bool) -> Option<(usize, Poly)> {
     (0..free).rev().find_map(|k| {
         let atom = index(k, &Poly::default()).atom();
         let value = pred.solution(&atom)?;
@@ -637,11 +638,11 @@ pub(super) fn pinned(free: usize, pred: &Pred) -> Option<(usize, Poly)> {
         value.for_each_atom(&mut |a| {
             own &= match a {
                 Atom::Local(l, _) => index_number(*l).is_none_or(|j| j < free),
-                Atom::Read(..) => false,
+                Atom::Read(..) => data,
                 _ => true,
             };
         });
-        own.then_some((k, value))
+        (own && !value.mentions(&atom)).then_some((k, value))
     })
 }
 

@@ -155,7 +155,8 @@ impl Elaborator<'_> {
         let mut branches = Vec::new();
         for (pat, e) in arms {
             let reached = before.clone();
-            let (bindings, p) = self.scope(|this| this.under(&reached, |this| this.fitting(pat, &tagged, &of, span)))?;
+            let (bindings, p) =
+                self.scope(|this| this.under(&reached, |this| this.fitting(pat, &tagged, &of, span)))?;
             self.bind_under(&reached, bindings);
             branches.push((before.and(&p), pat.clone(), *e));
             before = before.and(&p.negated());

@@ -1,0 +1,277 @@
+//! Drawn programs that run long enough for machine code, evaluated by it and by the interpreter alone: values, tangents,
+//! cotangents and second derivatives of loops in loops, gathers at computed places, short sums and products, folds and loops, sum types, calls
+//! with integers and truth values, and what is scattered, at extents around those at which vectors and chunks begin.
+//!
+//! Programs that are compared statement by statement are small (`typed.rs`, `engine.rs`); here what is made of whole
+//! programs is, from the text on.
+
+#![allow(clippy::panic, clippy::expect_used, reason = "a failed expectation is a failed test")]
+
+use std::collections::BTreeMap;
+
+use iverson_tests::golden::Tolerances;
+use iverson_tests::random::{Random, count, first, seed};
+use iverson_tests::run::{Ways, value_of_main, value_of_main_generated};
+use lang_core::interp::Value;
+use lang_core::session::Session;
+
+/// What every program begins with.
+const HEAD: &str = "\
+type Kind = Number(f64) | Pair(f64, i64) | Neither
+def aux(a: f64, t: i64, p: bool) -> f64 = if p then a * f64(t % 5) * 0.2 else [t % 3 != 1] * cos(a)
+def after(t: i64, x: [n]f64) -> f64 = sum i < 7: [i >= t] * x[i % n]
+def kind(t: i64, v: f64) -> Kind = if t % 3 == 0 then Number(v) else if t % 3 == 1 then Pair(v * 0.5, t) else Neither
+";
+
+/// Extents of arrays: where loops begin to be machine code, and around vectors.
+const EXTENTS: &[usize] = &[1, 2, 3, 5, 8, 9, 12, 13, 33, 40, 67];
+
+/// Indices in scope, innermost last.
+const INDICES: &[&str] = &["i", "j", "k1", "l", "m"];
+
+struct Draw {
+    random: Random,
+    /// How often each form was drawn.
+    drawn: BTreeMap<&'static str, usize>,
+}
+
+impl Draw {
+    fn note(&mut self, form: &'static str) {
+        *self.drawn.entry(form).or_default() += 1;
+    }
+
+    fn one<'t>(&mut self, of: &[&'t str]) -> &'t str {
+        self.random.pick_or(of, "0")
+    }
+
+    /// A real number.
+    fn real(&mut self, depth: usize, indices: usize) -> String {
+        let Some(depth) = depth.checked_sub(1) else {
+            return match self.random.below(6) {
+                0 => format!("x[{} % n]", self.integer(1, indices)),
+                1 => format!("y[{} % n]", self.integer(1, indices)),
+                2 => format!("(f64({}) * 0.1)", self.integer(0, indices)),
+                3 => format!("x[{} % n]", self.index(indices)),
+                4 => "s".to_owned(),
+                _ => self.one(&["0.5", "1.0", "(-0.25)"]).to_owned(),
+            };
+        };
+        let e = |d: &mut Self| d.real(depth, indices);
+        match self.random.below(17) {
+            0..3 => {
+                self.note("arithmetic");
+                let op = self.one(&["+", "-", "*"]);
+                format!("({} {op} {})", e(self), e(self))
+            }
+            3 => {
+                self.note("if");
+                format!("(if {} then {} else {})", self.truth(depth, indices), e(self), e(self))
+            }
+            4 => {
+                self.note("bracket");
+                format!("([{}] * {})", self.truth(depth, indices), e(self))
+            }
+            5 => {
+                self.note("function");
+                format!("{}(sin({}))", self.one(&["sin", "cos", "abs", "exp"]), e(self))
+            }
+            6 => {
+                self.note("greater");
+                let of = self.one(&["max", "min"]);
+                format!("{of}({}, {})", e(self), e(self))
+            }
+            7 => {
+                self.note("quotient");
+                format!("({} / (1.5 + abs({})))", e(self), e(self))
+            }
+            8..11 => self.reduced(depth, indices),
+            11 => {
+                self.note("call");
+                format!("aux({}, {}, {})", e(self), self.integer(depth, indices), self.truth(depth, indices))
+            }
+            12 => {
+                self.note("fold");
+                let (start, last) = (e(self), self.index(indices));
+                let by = self.one(&["a", "1.0", "s"]);
+                format!("(fold a = {start} for t < 3: a * 0.5 + x[({last} + t) % n] * {by})")
+            }
+            13 => {
+                self.note("match");
+                let (at, of) = (self.integer(depth, indices), e(self));
+                format!(
+                    "(match kind({at}, {of}) {{ Number(u): u * {}, Pair(u, w): u + f64(w % 3), Neither: s }})",
+                    e(self)
+                )
+            }
+            14 => {
+                self.note("argmax");
+                format!(
+                    "(let p = argmax z in 0..5: x[(z * 3 + {}) % n] in x[p % n] * {})",
+                    self.integer(depth, indices),
+                    e(self)
+                )
+            }
+            15 => {
+                self.note("loop");
+                format!("(loop (a, w) = ({}, 0) while w < 4 && abs(a) < 2.0: (a * 1.3 + 0.1, w + 1)).0", e(self))
+            }
+            _ => {
+                self.note("integer under a bracket");
+                format!("after([{}] * {}, x)", self.truth(depth, indices), self.index(indices))
+            }
+        }
+    }
+
+    /// A reduction, kept small.
+    fn reduced(&mut self, depth: usize, indices: usize) -> String {
+        let Some(own) = INDICES.get(indices) else { return self.real(depth, indices) };
+        let (last, outer) = (self.index(indices), self.index(1));
+        let ranges = [
+            ("short range", format!("{own} < 4")),
+            ("steps", format!("{own} in 1..5 by 2")),
+            ("range by an index", format!("{own} in ({last} % 3)..7")),
+            ("filter", format!("{own} < 3 if ({own} + {last}) % 2 == 0")),
+            ("range below 0", format!("{own} in -2..3 if 0 <= {outer} + {own} < n")),
+            ("end by an index", format!("{own} < {outer} % 6")),
+            ("long range", format!("{own} < n")),
+        ];
+        let (form, range) = ranges.get(self.random.below(ranges.len())).cloned().unwrap_or_default();
+        self.note(form);
+        let of = self.one(&["sum", "sum", "max", "min", "prod"]);
+        let body = self.real(depth, indices + 1);
+        format!("(let q = ({of} {range}: {body}) in if abs(q) < 100.0 then q else 0.25)")
+    }
+
+    fn index(&mut self, indices: usize) -> &'static str {
+        INDICES.get(self.random.below(indices)).copied().unwrap_or("0")
+    }
+
+    /// An integer.
+    fn integer(&mut self, depth: usize, indices: usize) -> String {
+        let Some(depth) = depth.checked_sub(1) else {
+            let last = self.index(indices);
+            return match self.random.below(5) {
+                0 | 1 => last.to_owned(),
+                2 => format!("k[{last} % n]"),
+                _ => self.one(&["3", "n", "2", "(-7)"]).to_owned(),
+            };
+        };
+        let e = |d: &mut Self| d.integer(depth, indices);
+        match self.random.below(7) {
+            0 => format!("({} + {})", e(self), e(self)),
+            1 => format!("({} - {})", e(self), e(self)),
+            2 => format!("({} * {})", e(self), self.one(&["2", "(-3)", "5"])),
+            3 => format!("({} // {})", e(self), self.one(&["3", "(-2)", "4"])),
+            4 => format!("({} % {})", e(self), self.one(&["3", "(-4)", "5"])),
+            5 => format!("(if {} then {} else {})", self.truth(depth, indices), e(self), e(self)),
+            _ => format!("max({}, {})", e(self), e(self)),
+        }
+    }
+
+    /// A truth value.
+    fn truth(&mut self, depth: usize, indices: usize) -> String {
+        match self.random.below(6) {
+            0 => format!("{} % 3 == {}", self.integer(depth, indices), self.random.below(3)),
+            1 => format!("{} < {}", self.integer(depth, indices), self.integer(depth, indices)),
+            2 => format!("x[{} % n] > {}", self.index(indices), self.one(&["0.3", "y[0]", "(-0.2)"])),
+            3 if depth > 0 => format!("({} && {})", self.truth(depth - 1, indices), self.truth(depth - 1, indices)),
+            4 if depth > 0 => format!("({} || !({}))", self.truth(depth - 1, indices), self.truth(depth - 1, indices)),
+            _ => format!("{} % 2 == 0", self.index(indices)),
+        }
+    }
+
+    /// A program.
+    fn program(&mut self) -> String {
+        let extent = EXTENTS.get(self.random.below(EXTENTS.len())).copied().unwrap_or(1);
+        let depth = 2 + self.random.below(3);
+        let body = self.real(depth, 1);
+        let head = "def f(x: [n]f64, y: [n]f64, k: [n]i64, s: f64) -> [n]f64 =";
+        let def = match self.random.below(4) {
+            0 => format!("{head} for i: {body}"),
+            1 => {
+                self.note("update");
+                format!("{head} fold x = x for i < n: x with [(i * 3 + k[i]) % n] = {body}")
+            }
+            2 => {
+                self.note("sort");
+                format!("{head} let z = for i: {body} in sort(z)")
+            }
+            _ => {
+                self.note("scatter");
+                format!("{head} scatter_add(y, for i: (k[i] + i // 2) % n, for i: {body})")
+            }
+        };
+        let at = format!("(x: [{extent}]f64), (y: [{extent}]f64), (s: f64)");
+        format!(
+            "{HEAD}{def}
+def main() =
+  let x = for i < {extent}: sin(f64(i * 37 % 101)) + 0.01 * f64(i % 7)
+  let y = for i < {extent}: cos(f64(i * 13 % 29)) * 0.8
+  let k = for i < {extent}: (i * 7919 + 13) % 11 - 5
+  in (
+    f(x, y, k, 0.7),
+    jvp(\\{at}: f(x, y, k, s))((x, y, 0.7), (y, x, 0.3)),
+    vjp(\\{at}: f(x, y, k, s))((x, y, 0.7), y),
+    hvp(\\(s: f64): let z = f(x, y, k, s) in sum i: z[i]^2)(0.7, 1.0)
+  )
+"
+        )
+    }
+}
+
+fn numbers(value: &Value) -> Vec<f64> {
+    let json = lang_core::interp::json::to_json(value, 1 << 22).expect("it is small");
+    let mut all = Vec::new();
+    let mut open = vec![serde_json::from_str::<serde_json::Value>(&json).expect("it is JSON")];
+    while let Some(value) = open.pop() {
+        match value {
+            serde_json::Value::Array(items) => open.extend(items.into_iter().rev()),
+            serde_json::Value::Number(n) => all.extend(n.as_f64()),
+            serde_json::Value::String(text) => all.push(text.parse().unwrap_or(f64::NAN)),
+            other => panic!("{other}"),
+        }
+    }
+    all
+}
+
+#[test]
+fn machine_code_gives_what_the_interpreter_does() {
+    let mut draw = Draw { random: Random::new(0), drawn: BTreeMap::new() };
+    let allowed = Tolerances::of("machine code").expect("they can be read").get("whole programs");
+    let (mut values, mut failures, mut native) = (0, 0, 0_u64);
+    for n in first()..first() + count(300) {
+        draw.random = Random::new(seed().wrapping_add(n.wrapping_mul(0x9E37)));
+        let program = draw.program();
+        let mut session = Session::new();
+        session.set_text("drawn.iv", &program);
+        let wrong: Vec<String> =
+            session.diagnostics("drawn.iv").iter().filter(|d| d.is_error()).map(|d| d.message.clone()).collect();
+        assert!(wrong.is_empty(), "program {n}: {wrong:?}\n{program}");
+        let ways = Ways::native();
+        let wanted = value_of_main(&session, "drawn.iv");
+        let found = value_of_main_generated(&session, "drawn.iv", &ways);
+        native += ways.tally.get().taken;
+        match (wanted, found) {
+            (Ok(wanted), Ok(found)) => {
+                let (wanted, found) = (numbers(&wanted), numbers(&found));
+                assert_eq!(wanted.len(), found.len(), "program {n}\n{program}");
+                for (k, (a, b)) in wanted.iter().zip(&found).enumerate() {
+                    let near = (a - b).abs() <= allowed.absolute + allowed.relative * a.abs().max(b.abs());
+                    assert!(
+                        near || a == b || a.is_nan() && b.is_nan(),
+                        "program {n}, number {k}: {a}, not {b}\n{program}"
+                    );
+                }
+                values += 1;
+            }
+            (Err(wanted), Err(found)) => {
+                assert_eq!(wanted, found, "program {n}\n{program}");
+                failures += 1;
+            }
+            (wanted, found) => panic!("program {n}: {wanted:?}, not {found:?}\n{program}"),
+        }
+    }
+    println!("{values} programs with values, {failures} that fail, {native} parts by machine code\n{:#?}", draw.drawn);
+    assert_eq!(draw.drawn.len(), 22, "a form was never drawn: {:?}", draw.drawn);
+    assert!(native > values, "{native} parts by machine code of {values} programs");
+}

@@ -242,7 +242,9 @@ impl Elsewhere for Generated<'_> {
             Err(Stopped::Interrupted) => return Taken::Interrupted,
             // It fails again in the interpreter, which tells where and why.
             Err(Stopped::Failed(_) | Stopped::Unset) => self.count(|t| t.failed += 1),
-            Err(Stopped::TooLarge(why @ TooLarge::Planned(..))) => return Taken::TooLarge(why),
+            Err(Stopped::TooLarge(why @ (TooLarge::Planned(..) | TooLarge::Elements(_)))) => {
+                return Taken::TooLarge(why);
+            }
             Err(Stopped::TooLarge(_)) => {
                 self.count(|t| t.beyond += 1);
                 self.left(asked, Reason::Memory);

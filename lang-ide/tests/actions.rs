@@ -168,14 +168,12 @@ fn sizes_that_do_not_agree_are_mended() {
     expect![[r#"
         == Change the size `n + 1` of the result to `n` (preferred)
         def difference(x: [n + 1]f64) -> [n]f64 = for i < n: x[i + 1] - x[i]
-        == Write the range `i < n`
-        def dot(x: [n]f64, y: [n + 1]f64) -> f64 = sum i < n: x[i] * y[i]
-        == Write the range `i < n + 1`
-        def dot(x: [n]f64, y: [n + 1]f64) -> f64 = sum i < n + 1: x[i] * y[i]
         == Change the size `n + 1` of `y` to `n`
         def dot(x: [n]f64, y: [n]f64) -> f64 = sum i: x[i] * y[i]
         == Change the size `n` of `x` to `n + 1`
         def dot(x: [n + 1]f64, y: [n + 1]f64) -> f64 = sum i: x[i] * y[i]
+        == Write the range `i < n`
+        def dot(x: [n]f64, y: [n + 1]f64) -> f64 = sum i < n: x[i] * y[i]
         == Write down what is inferred here
         def dot(x: [n]f64, y: [n + 1]f64) -> f64 = sum i < n: x[i] * y[i]
         == Change the size `m` of the result to `m - 1` (preferred)

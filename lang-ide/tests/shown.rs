@@ -459,13 +459,13 @@ fn an_element_that_data_choose() {
 
         parameter
 
-        cotangent of x[k] here  top_adj
+        cotangent of x[k] here  [i == k] * top_adj
 
         where
-          let top = max i: x[i]
+          let top = max j: x[j]
           let e = exp(x - top)
-          let top_adj = y_adj * (sum i: e[i]) - [0 < n] * top * y_adj * (sum i: e[i])
-          let k = [0 < n] * (argmax i: x[i])
+          let top_adj = y_adj * (sum j: e[j]) - [0 < n] * top * y_adj * (sum j: e[j])
+          let k = [0 < n] * (argmax j: x[j])
 
         `y_adj` is the cotangent of the result of `f`"#]]
     .assert_eq(&hover(&session(text), "a.iv", at, Depth::Full).unwrap().plain());

@@ -46,6 +46,8 @@ def smooth(x: [n]f64) -> [n]f64 = for i: (sum d in -1..2: [0 <= i + d < n] * x[i
 def inner(x: [n + 2]f64) -> f64 = sum d in -1..2: sum i in 1..n + 1: x[i + d] * x[i]
 def weighed(x: [n]f64, w: [n]f64, b: f64) -> f64 =
   sum d in -2..3: (sum i: [0 <= i + d < n] * w[i] * x[i + d]) * exp(-b * f64(d * d))
+def near(x: [n]f64) -> f64 = sum i: sum j in i - 1..i + 2: [0 <= j < n] * x[i] * sin(x[j])
+def falling(x: [n]f64) -> f64 = sum i: sum j < n - i: x[i] * sin(x[j + i])
 def triangle(x: [n]f64) -> f64 = sum i: sum j in i..n: x[i] * sin(x[j])
 ";
 

@@ -96,8 +96,8 @@ def either(x: [n]f64, y: [m]f64) -> f64 = if n < m then (sum i: exp(x[i])) else 
         line:
         slopes:
         1 < n is true
-        kernel given X0[2], X1[n]; makes X33[n, 2]; within X13[2]
-          for i < n, in chunks, X13 of each thread:  -- n times
+        kernel given X0[2], X1[n]; makes X18[n, 2]
+          for i < n, in chunks:  -- n times
             X3[i] = X0[0] * X1[i]
             X4[i] = exp(X3[i])
             X5[i] = X0[1] * X4[i]
@@ -105,54 +105,47 @@ def either(x: [n]f64, y: [m]f64) -> f64 = if n < m then (sum i: exp(x[i])) else 
             X7[i] = /(X6[i], X4[i])
             X8[i] = X1[i] * X4[i]
             X9[i] = X0[1] * X8[i]
-            X11[i] = cos(X5[i])
+            X10[i] = cos(X5[i])
+            X11[i] = X9[i] * X10[i]
+            X12[i] = X4[i] * X10[i]
+            X13[i] = /(X11[i], X4[i])
+            X14[i] = /(X12[i], X4[i])
+            X15[i] = -X7[i] * X8[i]
+            X16[i] = /(X15[i], X4[i])
+            X17[i] = X13[i] + X16[i]
             for j < 1:  -- at most 2 * n times
-              X10[j, i] = X9[i]
-              X12[j, i] = X10[j, i] * X11[i]
-              X13[j, i] = /(X12[j, i], X4[i])
+              X18[i, j] = X17[i]
             for j in 1..2:  -- at most 2 * n times
-              X10[j, i] = X4[i]
-              X12[j, i] = X10[j, i] * X11[i]
-              X13[j, i] = /(X12[j, i], X4[i])
-            X14[i] = -X7[i] * X8[i]
-            X15[i] = /(X14[i], X4[i])
-            for j < 1:  -- at most 2 * n times
-              X16[j, i] = X13[j, i] + X15[i]
-              X33[i, j] = X16[j, i]
-            for j in 1..2:  -- at most 2 * n times
-              X16[j, i] = X13[j, i]
-              X33[i, j] = X16[j, i]
+              X18[i, j] = X14[i]
 
         1 < n is false
         X2 is 1.0
-        kernel given X0[2], X1[n]; makes X18[n], X22[n], X24[n], X25[n]
+        kernel given X0[2], X1[n]; makes X5[n], X9[n], X11[n], X12[n]
           for i < n, in chunks:  -- n times
-            X17[i] = X0[0] * X1[i]
-            X18[i] = exp(X17[i])
-            X19[i] = X0[1] * X18[i]
-            X20[i] = sin(X19[i])
-            X21[i] = /(X20[i], X18[i])
-            X22[i] = /(X2, X18[i])
-            X23[i] = -X21[i]
-            X24[i] = /(X23[i], X18[i])
-            X25[i] = cos(X19[i])
-        kernel given X0[2], X1[n], X18[n], X22[n], X24[n], X25[n]; makes X33[n, 2]
+            X4[i] = X0[0] * X1[i]
+            X5[i] = exp(X4[i])
+            X6[i] = X0[1] * X5[i]
+            X7[i] = sin(X6[i])
+            X8[i] = /(X7[i], X5[i])
+            X9[i] = /(X2, X5[i])
+            X10[i] = -X8[i]
+            X11[i] = /(X10[i], X5[i])
+            X12[i] = cos(X6[i])
+        kernel given X0[2], X1[n], X5[n], X9[n], X11[n], X12[n]; makes X19[n, 2]
           for i < n, in chunks:  -- n times
-            X27[i] = 0.0
-            X31[i] = 0.0
+            X14[i] = 0.0
+            X18[i] = 0.0
             for j < n:  -- n^2 times
-              X26[i, j] = X22[i] * X25[j]
-              X27[i] += X18[j] * X26[i, j]
-              X28[i, j] = X0[1] * X26[i, j]
-              X29[i, j] = X24[j] + X28[i, j]
-              X30[i, j] = X18[j] * X29[i, j]
-              X31[i] += X1[j] * X30[i, j]
+              X13[i, j] = X9[i] * X12[j]
+              X14[i] += X5[j] * X13[i, j]
+              X15[i, j] = X0[1] * X13[i, j]
+              X16[i, j] = X11[j] + X15[i, j]
+              X17[i, j] = X5[j] * X16[i, j]
+              X18[i] += X1[j] * X17[i, j]
             for j < 1:  -- at most 2 * n times
-              X32[i, j] = X31[i]
-              X33[i, j] = X32[i, j]
+              X19[i, j] = X18[i]
             for j in 1..2:  -- at most 2 * n times
-              X32[i, j] = X27[i]
-              X33[i, j] = X32[i, j]
+              X19[i, j] = X14[i]
 
         either:
         n < m is false

@@ -333,6 +333,7 @@ impl<'a> Dry<'a> {
             for (place, extents) in ready.rooms() {
                 let dims = extents.iter().map(|n| self.run.extent(n, &integers)).collect::<Result<Vec<usize>, _>>();
                 let count = self.known(dims.map(|dims| elements(&dims)));
+                self.plan.largest = self.plan.largest.max(count);
                 rooms.push((place.var, count.saturating_mul(bytes_of(Some(place.scalar)))));
             }
         } else {

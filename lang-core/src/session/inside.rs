@@ -233,9 +233,40 @@ impl Open {
     }
 }
 
-/// Can a polynomial be no less than 0, as none of its sizes and such indices is?
-fn never_negative(p: &Poly, is_such: &dyn Fn(&Atom) -> bool) -> bool {
-    p.terms().iter().all(|(monomial, c)| *c >= 0 && monomial.as_slice().iter().all(|(a, _)| is_such(a)))
+/// Can a polynomial over sizes be no less than 0, as none of these is?
+fn is_never_negative(p: &Poly) -> bool {
+    p.terms().iter().all(|(_, c)| *c >= 0)
+}
+
+/// The greatest or the least value of a polynomial where these indices have a least and a greatest one each, in which it is
+/// linear with constant coefficients.
+fn extreme(p: &Poly, ranges: &[(Atom, Poly, Poly)], greatest: bool) -> Option<Poly> {
+    let mut all = Poly::default();
+    for (monomial, c) in p.terms() {
+        let found = |a: &Atom| ranges.iter().find(|(index, ..)| index == a);
+        let term = match monomial.as_slice() {
+            [(a, 1)] if found(a).is_some() => {
+                let (_, least, most) = found(a)?;
+                if greatest == (*c > 0) { most } else { least }.mul(&Poly::constant(*c))
+            }
+            // It is the greater, the greater each of them is.
+            [(a @ (Atom::Min(p, q) | Atom::Max(p, q)), 1)] => {
+                let of = |p: &Poly| extreme(p, ranges, greatest == (*c > 0));
+                let (p, q) = (of(p)?, of(q)?);
+                if matches!(a, Atom::Min(..)) { p.least(&q) } else { p.greatest(&q) }.mul(&Poly::constant(*c))
+            }
+            atoms => {
+                let mut mentions = false;
+                let product = atoms.iter().fold(Poly::constant(*c), |product, (a, k)| {
+                    mentions |= ranges.iter().any(|(index, ..)| Poly::atom(a.clone()).mentions(index));
+                    product.mul(&Poly::atom(a.clone()).pow(*k))
+                });
+                (!mentions).then_some(product)?
+            }
+        };
+        all = all.add(&term);
+    }
+    Some(all)
 }
 
 /// These values as one.
@@ -319,21 +350,18 @@ impl<'db> Inside<'db> {
         for step in inner {
             let Around::Index(index) = step else { continue };
             let (begin, end) = range(&body, &index).ok_or(Outside::Loop)?;
-            let outer = |a: &Atom| indices.iter().position(|i| matches!(a, Atom::Local(l, _) if *l == i.local));
-            // What may be less than 0 counts from where it begins.
-            let begin =
-                match never_negative(&begin, &|a| outer(a).is_none_or(|k| begins.get(k) == Some(&Poly::default()))) {
-                    true => Poly::default(),
-                    false if indices.iter().any(|i| begin.mentions(&Atom::Local(i.local, name_of(&body, i.local)))) => {
-                        return Err(Outside::Loop.into());
-                    }
-                    false => begin,
-                };
-            // An index below another is below what that is below.
-            let end = end.substitute(&|a| {
-                let k = outer(a)?;
-                extents.get(k).zip(begins.get(k)).map(|(n, begin)| begin.add(n).plus(-1))
-            });
+            let ranges: Vec<(Atom, Poly, Poly)> = indices
+                .iter()
+                .zip(begins.iter().zip(&extents))
+                .map(|(i, (from, n))| {
+                    let atom = Atom::Local(i.local, name_of(&body, i.local));
+                    (atom, from.clone(), from.add(n).plus(-1))
+                })
+                .collect();
+            // What may be less than 0 counts from where it begins, at the least; and it ends where it does at the most.
+            let least = extreme(&begin, &ranges, false).ok_or(Outside::Loop)?;
+            let begin = if is_never_negative(&least) { Poly::default() } else { least };
+            let end = extreme(&end, &ranges, true).ok_or(Outside::Loop)?;
             extents.push(end.sub(&begin));
             begins.push(begin);
             indices.push(index);

@@ -197,7 +197,7 @@ for i < 1000000: 1.0
             f64 = nan
             work 1, tests 0, iterations 0
             f64 = 3.0
-            [E0508] Error: the values of this run need more than 1 MiB
+            [E0508] Error: this needs 8 MiB at once, more than the 1 MiB of a run
                ╭─[ repl:1:1 ]
                │
              1 │ for i < 1000000: 1.0

@@ -382,3 +382,20 @@ fn is_unit(ty: &Type) -> bool {
         _ => false,
     }
 }
+
+/// The numbers in a value, in their order; anything else is NaN, and of what is too long for a text there are none.
+#[must_use]
+pub fn numbers(value: &Value) -> Vec<f64> {
+    let json = lang_core::interp::json::to_json(value, 1 << 22);
+    let mut all = Vec::new();
+    let mut open: Vec<serde_json::Value> = json.and_then(|json| serde_json::from_str(&json).ok()).into_iter().collect();
+    while let Some(value) = open.pop() {
+        match value {
+            serde_json::Value::Array(items) => open.extend(items.into_iter().rev()),
+            serde_json::Value::Number(n) => all.push(n.as_f64().unwrap_or(f64::NAN)),
+            serde_json::Value::String(text) => all.push(text.parse().unwrap_or(f64::NAN)),
+            _ => all.push(f64::NAN),
+        }
+    }
+    all
+}

@@ -14,7 +14,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use iverson_tests::golden;
-use iverson_tests::run::value_of_main;
+use iverson_tests::run::{numbers, value_of_main};
 use lang_core::interp::Value;
 use lang_core::predicate::{Atom, Poly};
 use lang_core::session::{ItemRef, Session};
@@ -558,21 +558,6 @@ impl Inside<'_> {
         let text: Vec<&str> = text.lines().map(|line| line.split("--").next().unwrap_or_default().trim()).collect();
         text.join(" ") + " "
     }
-}
-
-fn numbers(value: &Value) -> Vec<f64> {
-    let json = lang_core::interp::json::to_json(value, 1 << 20).expect("it is small");
-    let mut all = Vec::new();
-    let mut open = vec![serde_json::from_str::<serde_json::Value>(&json).expect("it is JSON")];
-    while let Some(value) = open.pop() {
-        match value {
-            serde_json::Value::Array(items) => open.extend(items.into_iter().rev()),
-            serde_json::Value::Number(n) => all.extend(n.as_f64()),
-            serde_json::Value::String(_) => all.push(f64::NAN),
-            other => panic!("{other}"),
-        }
-    }
-    all
 }
 
 #[test]

@@ -11,8 +11,7 @@ use std::collections::BTreeMap;
 
 use iverson_tests::golden::Tolerances;
 use iverson_tests::random::{Random, count, first, seed};
-use iverson_tests::run::{Ways, value_of_main, value_of_main_generated};
-use lang_core::interp::Value;
+use iverson_tests::run::{Ways, numbers, value_of_main, value_of_main_generated};
 use lang_core::session::Session;
 
 /// What every program begins with.
@@ -217,21 +216,6 @@ def main() =
 "
         )
     }
-}
-
-fn numbers(value: &Value) -> Vec<f64> {
-    let json = lang_core::interp::json::to_json(value, 1 << 22).expect("it is small");
-    let mut all = Vec::new();
-    let mut open = vec![serde_json::from_str::<serde_json::Value>(&json).expect("it is JSON")];
-    while let Some(value) = open.pop() {
-        match value {
-            serde_json::Value::Array(items) => open.extend(items.into_iter().rev()),
-            serde_json::Value::Number(n) => all.extend(n.as_f64()),
-            serde_json::Value::String(text) => all.push(text.parse().unwrap_or(f64::NAN)),
-            other => panic!("{other}"),
-        }
-    }
-    all
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! Innermost loops without questions: where elements ask for their index, `[i == 0] · a + [i != 0] · b`, the loop is cut where
-//! the answer changes, and each piece has what holds there.
+//! the answer changes, and each piece has what holds there. Loops over a few elements are cut around others too.
 
 use super::kernel::{Loop, Node, Set};
 use crate::ir::ssa::{Addend, Rhs, Ssa};
@@ -8,6 +8,9 @@ use crate::predicate::{Atom, Context, Index, LocalId, Mark, Poly, Pred};
 /// A loop is cut into no more pieces than this, and one with more statements than that is not.
 const MOST_PIECES: usize = 4;
 const MOST_STATEMENTS: usize = 24;
+
+/// A loop over no more elements than this may be cut at each.
+const FEW: i128 = 12;
 
 /// Cuts the innermost loops.
 pub(super) fn split(ssa: &Ssa, body: &mut Vec<Node>) {
@@ -20,7 +23,12 @@ fn within(body: &mut Vec<Node>, context: &mut Context) {
         match node {
             Node::Loop(of) => {
                 if let Some(pieces) = pieces(&of, context) {
-                    body.extend(pieces.into_iter().map(Node::Loop));
+                    for mut piece in pieces {
+                        let mark = enter(context, &piece);
+                        within(&mut piece.body, context);
+                        context.release(mark);
+                        body.push(Node::Loop(piece));
+                    }
                     continue;
                 }
                 let mut of = of;
@@ -62,21 +70,40 @@ fn enter(context: &mut Context, of: &Loop) -> Mark {
     mark
 }
 
-/// The pieces of an innermost loop that asks for its index.
+/// The statements of a loop, those of loops over few elements inside too.
+fn sets_of<'n>(body: &'n [Node], few: bool, sets: &mut Vec<&'n Set>) -> bool {
+    body.iter().all(|node| match node {
+        Node::Set(set) => {
+            sets.push(set);
+            true
+        }
+        Node::Loop(of) => few && !of.in_order && is_few(of) && sets_of(&of.body, few, sets),
+        _ => false,
+    })
+}
+
+fn is_few(of: &Loop) -> bool {
+    of.index.extent.as_constant().is_some_and(|n| n <= FEW)
+}
+
+/// The pieces of a loop that asks for its index.
 fn pieces(of: &Loop, context: &mut Context) -> Option<Vec<Loop>> {
-    let mut sets: Vec<&Set> = Vec::new();
-    for node in &of.body {
-        let Node::Set(set) = node else { return None };
-        sets.push(set);
-    }
-    if sets.len() > MOST_STATEMENTS {
+    let (few, mut sets) = (is_few(of), Vec::new());
+    if !sets_of(&of.body, few, &mut sets) || sets.len() > MOST_STATEMENTS {
         return None;
     }
     let mut cuts: Vec<Poly> = Vec::new();
     let mut plain = true;
+    // Where it begins and ends it need not be cut.
+    let inside = |p: &Poly| match (p.as_constant(), of.index.extent.as_constant()) {
+        (Some(at), Some(extent)) => 0 < at && at < extent,
+        _ => true,
+    };
     for set in sets {
         set.rhs.for_each_pred(&mut |p| {
-            plain = plain && cuts_of(p, &of.index, &mut cuts) && cuts.len() < MOST_PIECES;
+            plain = plain && cuts_of(p, &of.index, &mut cuts);
+            cuts.retain(inside);
+            plain &= cuts.len() < MOST_PIECES || few;
         });
     }
     if !plain || cuts.is_empty() {
@@ -155,7 +182,14 @@ fn sorted(mut cuts: Vec<Poly>, context: &Context) -> Option<Vec<Poly>> {
 
 /// With what is known to hold, and without what does not.
 fn answered(node: &Node, context: &Context) -> Node {
-    let Node::Set(set) = node else { return node.clone() };
+    let set = match node {
+        Node::Set(set) => set,
+        Node::Loop(of) => {
+            let body = of.body.iter().map(|node| answered(node, context)).collect();
+            return Node::Loop(Loop { body, ..of.clone() });
+        }
+        other => return other.clone(),
+    };
     let answer = |p: &Pred| context.simplify(p);
     let rhs = match &set.rhs {
         Rhs::Add(items) => {

@@ -200,8 +200,8 @@ exponentials stands among GradBench's tasks.
 """
 
 SMALL_LOOPS = (
-    "one loop goes over the points, and what is done at each are loops of two to eleven elements, with arrays of their own; by"
-    " hand they are written out."
+    "the loop over the points has loops of one iteration in it, which write the result, and only innermost loops are done by"
+    " vectors."
 )
 
 # Why a row is more than twice behind its best peer, on this machine or another.

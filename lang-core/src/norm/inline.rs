@@ -432,12 +432,7 @@ fn index_value(builder: &Builder, arg: Var, call: &Call<'_>) -> Option<Poly> {
 
 /// A statement for an index expression.
 pub(crate) fn index_statement(builder: &mut Builder, dims: &[Poly], p: &Poly) -> Var {
-    let constant = p.as_constant().and_then(|c| i64::try_from(c).ok());
-    let var = match constant {
-        Some(c) => builder.constant(Constant::Int(c), Scalar::I64),
-        None => return builder.push(dims.to_vec(), Some(Scalar::I64), Rhs::Index(p.clone()), Vec::new()),
-    };
-    builder.contract(dims, Vec::new(), &Pred::truth(), false, &[Access { var, at: Vec::new() }], Vec::new())
+    builder.index(dims, p)
 }
 
 /// The value of an integer as a polynomial, over indices of these extents, where the predicate holds.

@@ -3,8 +3,8 @@
 
 use std::collections::HashSet;
 
-use crate::ir::ssa::{Addend, Check, Rhs, Ssa, Stmt};
-use crate::norm::dead;
+use super::fewer::forget;
+use crate::ir::ssa::{Addend, Check, Rhs, Ssa};
 use crate::predicate::{Atom, Context, LocalId, Poly, Pred};
 
 /// More predicates are not told apart: each may double the cases.
@@ -61,8 +61,8 @@ pub fn holds(p: &Pred, size: &dyn Fn(LocalId) -> Option<i64>) -> Option<bool> {
     (put.is_true() || put.is_false()).then_some(put.is_true())
 }
 
-/// The function where each of these holds, or does not. Its statements are called the same; what is not needed is a number
-/// that nothing reads.
+/// The function where each of these holds, or does not. Its statements are called the same; what is not needed is zero, and
+/// nothing reads it.
 #[must_use]
 pub fn chosen(ssa: &Ssa, told: &[(Pred, bool)]) -> Ssa {
     let mut made = ssa.clone();
@@ -86,11 +86,7 @@ pub fn chosen(ssa: &Ssa, told: &[(Pred, bool)]) -> Ssa {
     for Check { guard, .. } in &mut made.checks {
         *guard = simpler(guard);
     }
-    let (live, _) = dead::live(&made, true);
-    let unread = made.stmts.iter_mut().zip(&live).filter(|(_, live)| !**live);
-    for (stmt, _) in unread {
-        *stmt = Stmt { dims: Vec::new(), rhs: Rhs::Zero, needs: Vec::new(), ..stmt.clone() };
-    }
+    forget(&mut made, []);
     made
 }
 

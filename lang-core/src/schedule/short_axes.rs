@@ -16,7 +16,6 @@ use crate::ir::region::Loop;
 use crate::ir::ssa::{
     Access, Addend, Builder, Check, Rhs, Ssa, Stmt, Var, at_indices, for_each_read, index, index_number, reads,
 };
-use crate::norm::inline::index_statement;
 use crate::predicate::{Atom, Poly, Pred};
 use crate::syntax::ops::Scalar;
 
@@ -393,7 +392,7 @@ impl<'a> Pass<'a> {
             }
             Rhs::Index(p) => {
                 let p = self.poly(p, &values);
-                index_statement(&mut self.builder, &dims, &p)
+                self.builder.index(&dims, &p)
             }
             Rhs::Loop(of, part) => {
                 let found = self.loops.get(&Arc::as_ptr(of).addr()).cloned();

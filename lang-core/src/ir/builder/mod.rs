@@ -164,6 +164,15 @@ impl Builder {
         self.push(Vec::new(), Some(scalar), Rhs::Constant(c), Vec::new())
     }
 
+    /// The value of an index expression.
+    pub fn index(&mut self, dims: &[Poly], p: &Poly) -> Var {
+        let Some(c) = p.as_constant().and_then(|c| i64::try_from(c).ok()) else {
+            return self.push(dims.to_vec(), Some(Scalar::I64), Rhs::Index(p.clone()), Vec::new());
+        };
+        let var = self.constant(Constant::Int(c), Scalar::I64);
+        self.contract(dims, Vec::new(), &Pred::truth(), false, &[Access { var, at: Vec::new() }], Vec::new())
+    }
+
     /// An element seen through views. `None`: it is zero.
     #[must_use]
     pub fn see(&self, of: &Access) -> Option<Seen> {

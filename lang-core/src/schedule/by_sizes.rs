@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use super::fewer::forget;
-use crate::ir::ssa::{Addend, Check, Rhs, Ssa};
+use crate::ir::ssa::{Addend, Check, Rhs, Ssa, Var, for_each_read, reads};
 use crate::predicate::{Atom, Context, LocalId, Poly, Pred};
 
 /// More predicates are not told apart: each may double the cases.
@@ -61,8 +61,8 @@ pub fn holds(p: &Pred, size: &dyn Fn(LocalId) -> Option<i64>) -> Option<bool> {
     (put.is_true() || put.is_false()).then_some(put.is_true())
 }
 
-/// The function where each of these holds, or does not. Its statements are called the same; what is not needed is zero, and
-/// nothing reads it.
+/// The function where each of these holds, or does not. Its statements are called the same; what is not needed is a number
+/// that nothing reads.
 #[must_use]
 pub fn chosen(ssa: &Ssa, told: &[(Pred, bool)]) -> Ssa {
     let mut made = ssa.clone();
@@ -87,6 +87,18 @@ pub fn chosen(ssa: &Ssa, told: &[(Pred, bool)]) -> Ssa {
         *guard = simpler(guard);
     }
     forget(&mut made, []);
+    // Who runs statement by statement fills them all.
+    let mut read: HashSet<Var> = made.outputs.iter().map(|(_, v)| *v).collect();
+    for stmt in &made.stmts {
+        stmt.rhs.for_each_operand(&mut |v| drop(read.insert(v)));
+        stmt.dims.iter().for_each(|n| reads(n, &mut |v| drop(read.insert(v))));
+    }
+    for check in &made.checks {
+        check.dims.iter().for_each(|n| reads(n, &mut |v| drop(read.insert(v))));
+        [&check.guard, &check.cond].into_iter().for_each(|p| for_each_read(p, &mut |v| drop(read.insert(v))));
+    }
+    let unread = (0..).map(Var).zip(&mut made.stmts).filter(|(v, s)| s.rhs == Rhs::Zero && !read.contains(v));
+    unread.for_each(|(_, stmt)| stmt.dims.clear());
     made
 }
 

@@ -96,7 +96,7 @@ def either(x: [n]f64, y: [m]f64) -> f64 = if n < m then (sum i: exp(x[i])) else 
         line:
         slopes:
         1 < n is true
-        kernel given X0[2], X1[n]; makes X21[n, 2]
+        kernel given X0[2], X1[n]; makes X19[n, 2]
           for i < n, in chunks:  -- n times
             X3[i] = X0[0] * X1[i]
             X4[i] = exp(X3[i])
@@ -114,38 +114,38 @@ def either(x: [n]f64, y: [m]f64) -> f64 = if n < m then (sum i: exp(x[i])) else 
             X16[i] = /(X15[i], X4[i])
             X17[i] = X13[i] + X16[i]
             for j < 1:  -- at most 2 * n times
-              X21[i, j] = X17[i]
+              X19[i, j] = X17[i]
             for j in 1..2:  -- at most 2 * n times
-              X21[i, j] = X14[i]
+              X19[i, j] = X14[i]
 
         1 < n is false
         X2 is 1.0
-        kernel given X0[2], X1[n]; makes X6[n], X10[n], X12[n], X13[n]
+        kernel given X0[2], X1[n]; makes X5[n], X9[n], X11[n], X12[n]
           for i < n, in chunks:  -- n times
-            X5[i] = X0[0] * X1[i]
-            X6[i] = exp(X5[i])
-            X7[i] = X0[1] * X6[i]
-            X8[i] = sin(X7[i])
-            X9[i] = /(X8[i], X6[i])
-            X10[i] = /(X2, X6[i])
-            X11[i] = -X9[i]
-            X12[i] = /(X11[i], X6[i])
-            X13[i] = cos(X7[i])
-        kernel given X0[2], X1[n], X6[n], X10[n], X12[n], X13[n]; makes X20[n, 2]
+            X4[i] = X0[0] * X1[i]
+            X5[i] = exp(X4[i])
+            X6[i] = X0[1] * X5[i]
+            X7[i] = sin(X6[i])
+            X8[i] = /(X7[i], X5[i])
+            X9[i] = /(X2, X5[i])
+            X10[i] = -X8[i]
+            X11[i] = /(X10[i], X5[i])
+            X12[i] = cos(X6[i])
+        kernel given X0[2], X1[n], X5[n], X9[n], X11[n], X12[n]; makes X19[n, 2]
           for i < n, in chunks:  -- n times
-            X15[i] = 0.0
-            X19[i] = 0.0
+            X14[i] = 0.0
+            X18[i] = 0.0
             for j < n:  -- n^2 times
-              X14[i, j] = X10[i] * X13[j]
-              X15[i] += X6[j] * X14[i, j]
-              X16[i, j] = X0[1] * X14[i, j]
-              X17[i, j] = X12[j] + X16[i, j]
-              X18[i, j] = X6[j] * X17[i, j]
-              X19[i] += X1[j] * X18[i, j]
+              X13[i, j] = X9[i] * X12[j]
+              X14[i] += X5[j] * X13[i, j]
+              X15[i, j] = X0[1] * X13[i, j]
+              X16[i, j] = X11[j] + X15[i, j]
+              X17[i, j] = X5[j] * X16[i, j]
+              X18[i] += X1[j] * X17[i, j]
             for j < 1:  -- at most 2 * n times
-              X20[i, j] = X19[i]
+              X19[i, j] = X18[i]
             for j in 1..2:  -- at most 2 * n times
-              X20[i, j] = X15[i]
+              X19[i, j] = X14[i]
 
         either:
         n < m is false

@@ -90,12 +90,12 @@ pub fn chosen(ssa: &Ssa, told: &[(Pred, bool)]) -> Ssa {
     // Who runs statement by statement fills them all.
     let mut read: HashSet<Var> = made.outputs.iter().map(|(_, v)| *v).collect();
     for stmt in &made.stmts {
-        stmt.rhs.for_each_operand(&mut |v| drop(read.insert(v)));
-        stmt.dims.iter().for_each(|n| reads(n, &mut |v| drop(read.insert(v))));
+        stmt.rhs.for_each_operand(&mut |v| read.extend([v]));
+        stmt.dims.iter().for_each(|n| reads(n, &mut |v| read.extend([v])));
     }
     for check in &made.checks {
-        check.dims.iter().for_each(|n| reads(n, &mut |v| drop(read.insert(v))));
-        [&check.guard, &check.cond].into_iter().for_each(|p| for_each_read(p, &mut |v| drop(read.insert(v))));
+        check.dims.iter().for_each(|n| reads(n, &mut |v| read.extend([v])));
+        [&check.guard, &check.cond].into_iter().for_each(|p| for_each_read(p, &mut |v| read.extend([v])));
     }
     let unread = (0..).map(Var).zip(&mut made.stmts).filter(|(v, s)| s.rhs == Rhs::Zero && !read.contains(v));
     unread.for_each(|(_, stmt)| stmt.dims.clear());

@@ -14,7 +14,7 @@ use crate::fixes::fixes;
 use crate::hints::{Wanted, hints};
 use crate::names::uses;
 use crate::views::{Stage, view};
-use crate::{Edit, Location, sizes};
+use crate::{Edit, Location, sizes, slips};
 
 /// What kind of change.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -56,6 +56,9 @@ pub fn actions(session: &Session, module: &str, selected: Span) -> Vec<Action> {
     let Some(item) = session.item_at(module, selected.start) else { return all };
     all.extend(fixes(session, &item, selected));
     all.extend(sizes::fixes(session, &item, selected));
+    if all.is_empty() {
+        all.extend(slips::fixes(session, &item, selected));
+    }
     if item.kind == ItemKind::Def && !is_hidden(session, &item) {
         all.extend(named(session, &item, selected));
         if on_head(session, &item, selected) {

@@ -354,12 +354,12 @@ fn expression(session: &Session, item: &ItemRef, body: &Body, node: TId, depth: 
     }
     for part in session.cotangent(def, node) {
         match part {
-            Ok(Entries { lets, all, part, cotangent, hidden }) => {
+            Ok(Entries { lets, all, part, case, cotangent, hidden }) => {
                 told.hides(&hidden);
                 if let Some((name, whose)) = cotangent {
                     told.note(format!("`{name}` is the cotangent of {}", result(&whose, def)));
                 }
-                let what = format!("{COTANGENT}{part}");
+                let what = format!("{COTANGENT}{part}{}", case.map(|case| format!(" {case}")).unwrap_or_default());
                 let mut rows: Vec<(String, String)> =
                     all.into_iter().map(|t| (what.clone(), in_a_cell(as_formula(&t.value)))).collect();
                 if rows.is_empty() {
@@ -374,10 +374,18 @@ fn expression(session: &Session, item: &ItemRef, body: &Body, node: TId, depth: 
         match part {
             // By itself.
             Ok(Entries { all, part, .. }) if part.is_empty() && is_itself(&all, &told.code) => {}
-            Ok(Entries { lets, all, part, hidden, .. }) => {
+            Ok(Entries { lets, all, part, case, hidden, .. }) => {
                 told.hides(&hidden);
                 let part = if part.is_empty() { part } else { format!("·{part}") };
-                let rows = all.into_iter().map(|t| (format!("∂{part}/∂{}", t.of), in_a_cell(as_formula(&t.value))));
+                let what = |of: &str| match &case {
+                    // An element of a sum type says where it is of a constructor, too.
+                    Some(case) if of.contains(" where ") => {
+                        format!("∂{part}/∂{of}, {}", case.strip_prefix("where ").unwrap_or(case))
+                    }
+                    Some(case) => format!("∂{part}/∂{of} {case}"),
+                    None => format!("∂{part}/∂{of}"),
+                };
+                let rows = all.into_iter().map(|t| (what(&t.of), in_a_cell(as_formula(&t.value))));
                 told.add(rows.collect(), lets);
             }
             Err(why) => told.missing("partial derivatives are", why.phrase()),
@@ -571,7 +579,9 @@ fn received(told: &mut Hover, name: &str) {
         let mut texts: Vec<String> = rows.iter().map(|(_, text)| text.clone()).collect();
         for (what, _) in &mut rows {
             let part = what.strip_prefix(COTANGENT).unwrap_or_default().to_owned();
-            *what = format!("{COTANGENT} of {name}{part} here");
+            let at = part.find(" where ").or_else(|| part.find(" elsewhere")).unwrap_or(part.len());
+            let (own, case) = part.split_at(at);
+            *what = format!("{COTANGENT} of {name}{own} here{case}");
             // What tells the element is mentioned, too.
             texts.push(part);
         }

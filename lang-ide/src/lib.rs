@@ -34,6 +34,8 @@ pub mod hover;
 pub mod lenses;
 mod links;
 mod sizes;
+mod slips;
+mod trial;
 pub mod views;
 mod written;
 

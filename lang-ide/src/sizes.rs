@@ -1,36 +1,20 @@
 //! What mends sizes that do not agree: a written size changed to the one that is found, a range written down for an index
-//! that runs over two extents. Each change is tried, and offered where the item has no error then and others have none more.
+//! that runs over two extents. Each change is tried before it is offered.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-
-use lang_core::base::{Code, Diagnostic, ModuleName, Span};
+use lang_core::base::{Code, Diagnostic, Span};
 use lang_core::session::{ItemRef, Session};
 use lang_core::syntax::ast::{Expr, IndexRange, Item, SizeExpr, Tree, TypeExpr};
 
-use crate::actions::{Action, ActionKind};
-use crate::apart::apart;
-use crate::{Edit, Location};
-
-/// More changes are not tried.
-const MOST: usize = 6;
-
-/// A change: its title, what it replaces in the item, and by what.
-#[derive(Clone)]
-struct Change {
-    title: String,
-    span: Span,
-    text: String,
-}
+use crate::actions::Action;
+use crate::trial::{Change, Wanted, tried};
 
 /// What mends the sizes of what is selected.
 pub(crate) fn fixes(session: &Session, item: &ItemRef, selected: Span) -> Vec<Action> {
     let Some(parsed) = session.tree(item).filter(|parsed| parsed.diagnostics.is_empty()) else { return Vec::new() };
-    let (errors, others): (Vec<Diagnostic>, Vec<Diagnostic>) =
-        session.diagnostics(&item.module).into_iter().partition(Diagnostic::is_error);
-    let here = |d: &&Diagnostic| d.span.start <= selected.end && selected.start <= d.span.end;
+    let errors = session.diagnostics(&item.module).into_iter().filter(Diagnostic::is_error);
+    let here = |d: &Diagnostic| d.span.start <= selected.end && selected.start <= d.span.end;
     let mut changes: Vec<Change> = Vec::new();
-    for d in errors.iter().filter(here) {
+    for d in errors.filter(here) {
         let quoted = |text: &str| text.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
         match d.code {
             // "the size `n` stands where `n + 1` is wanted", and of a call what that is here.
@@ -52,33 +36,7 @@ pub(crate) fn fixes(session: &Session, item: &ItemRef, selected: Span) -> Vec<Ac
             _ => {}
         }
     }
-    // Two mistakes may be mended by one change.
-    let mut seen: Vec<(Span, String)> = Vec::new();
-    changes.retain(|change| {
-        let key = (change.span, change.text.clone());
-        let is_new = !seen.contains(&key);
-        seen.extend(is_new.then_some(key));
-        is_new
-    });
-    changes.truncate(MOST);
-    if changes.is_empty() {
-        return Vec::new();
-    }
-    let own = session.modules().into_iter().filter(|m| !crate::find::is_library(m));
-    let texts = own.filter_map(|module| session.text(&module).map(|text| (module, text))).collect();
-    let trial = Trial { texts, item: item.clone(), before: errors.len(), warned: others.len() };
-    let mends = move |stop: &AtomicBool| {
-        let goes_on = |_: &Change| !stop.load(Ordering::Relaxed);
-        changes.into_iter().take_while(goes_on).filter(|change| trial.mends(change)).collect::<Vec<_>>()
-    };
-    let mended = apart(session, mends).unwrap_or_default();
-    let preferred = mended.len() == 1;
-    let action = |change: Change| {
-        let at = Location { module: item.module.clone(), span: change.span.shift(item.start) };
-        let edits = vec![Edit { at, text: change.text }];
-        Action { preferred, ..Action::new(change.title, ActionKind::Fix, edits) }
-    };
-    mended.into_iter().map(action).collect()
+    tried(session, item, changes, Wanted::Item)
 }
 
 /// A text without spaces.
@@ -137,40 +95,4 @@ fn ranges(tree: &Tree, name: &str, at: u32, extents: &[&String]) -> Vec<Change> 
         text: format!(" < {extent}"),
     };
     extents.iter().map(range).collect()
-}
-
-/// A program with a mistake, of which changes are tried.
-#[derive(Clone)]
-struct Trial {
-    texts: Vec<(ModuleName, Arc<str>)>,
-    item: ItemRef,
-    /// How many errors there are.
-    before: usize,
-    /// And how many warnings.
-    warned: usize,
-}
-
-impl Trial {
-    /// Is the item without errors after the change, and are there fewer in all, and no more warnings?
-    fn mends(&self, change: &Change) -> bool {
-        let item = &self.item;
-        let span = change.span.shift(item.start);
-        let mut after = Session::new();
-        for (module, text) in &self.texts {
-            if *module != item.module {
-                after.set_text(module, text);
-                continue;
-            }
-            let Some((head, rest)) = text.get(..span.start as usize).zip(text.get(span.end as usize..)) else {
-                return false;
-            };
-            after.set_text(module, &format!("{head}{}{rest}", change.text));
-        }
-        let (errors, others): (Vec<Diagnostic>, Vec<Diagnostic>) =
-            after.diagnostics(&item.module).into_iter().partition(Diagnostic::is_error);
-        let whole = after.item_at(&item.module, item.start).map(|item| item.span());
-        errors.len() < self.before
-            && others.len() <= self.warned
-            && !errors.iter().any(|d| whole.is_some_and(|whole| whole.touches(d.span.start)))
-    }
 }

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed expectation is a failed test")]
 
 use expect_test::expect;
-use lang_ide::actions::actions;
+use lang_ide::actions::{Action, ActionKind, actions};
 use lang_ide::{Edit, Session, Span};
 
 /// The text after changes.
@@ -17,6 +17,15 @@ fn changed(text: &str, edits: &[Edit]) -> String {
 
 /// What is offered where the text between `‹` and `›` is selected, and what the program is after it.
 fn offered(marked: &str) -> String {
+    offered_of(marked, &|_| true)
+}
+
+/// The same of what mends something.
+fn mended(marked: &str) -> String {
+    offered_of(marked, &|action| action.kind == ActionKind::Fix)
+}
+
+fn offered_of(marked: &str, wanted: &dyn Fn(&Action) -> bool) -> String {
     let (begin, end) = (marked.find('‹').unwrap(), marked.find('›').unwrap() - '‹'.len_utf8());
     let text = marked.replace(['‹', '›'], "");
     let mut session = Session::new();
@@ -25,7 +34,7 @@ fn offered(marked: &str) -> String {
     let mut out = String::new();
     // As an editor asks.
     let found = session.ask(|_| (), |session| actions(session, "a.iv", selected));
-    for action in found.unwrap_or_default() {
+    for action in found.unwrap_or_default().iter().filter(|action| wanted(action)) {
         let after = changed(&text, &action.edits);
         let mut again = Session::new();
         again.set_text("a.iv", &after);
@@ -193,6 +202,86 @@ fn powers_are_written_with_their_sign() {
         == Write the power with `^` (preferred)
         def f(x: [n]f64) -> f64 =
           sum i: x[i]^2
+    "#]]
+    .assert_eq(&out);
+}
+
+#[test]
+fn what_a_help_says_to_write_is_written() {
+    let mut out = String::new();
+    for marked in [
+        "def mean(x: [n]f64) -> f64 = (sum i: x[i]) ‹›/ n\n",
+        "def weighed(x: [n]f64) -> f64 = sum i: i ‹›* x[i]\n",
+        "def last(x: [n]f64) -> f64 = x[‹›-1]\n",
+        "def z(x: f64) -> f64 = if x ‹›= 0 then 1.0 else x\n",
+        "def z(x: f64) -> f64‹›: x * 2\n",
+        "def z(x: f64)‹›: f64 = x\n",
+        "def z(x: f64) -> f64 = ‹›return x\n",
+        "‹›# twice\ndef z(x: f64) -> f64 = x * 2\n",
+        "def z(x: f64) -> bool = x > 1 ‹›and x < 2\n",
+        "def z(x: [n]f64, y: [n]f64) -> f64 = sum i: (x ‹›.* y)[i]\n",
+        "type P = {mean: f64, sd: f64}\ndef z(p: P) -> f64 = p.m‹›aen * 2\n",
+        "type Shape = Circle(f64) | Box(f64, f64) | Point\ndef z(s: Shape) -> f64 = match ‹›s { Circle(r): r }\n",
+        "def z(o: (bool, bool)) -> f64 = match ‹›o { (true, false): 1.0, (false, _): 2.0 }\n",
+    ] {
+        out += &mended(marked);
+    }
+    expect![[r#"
+        == Write `f64(n)` (preferred)
+        def mean(x: [n]f64) -> f64 = (sum i: x[i]) / f64(n)
+        == Write `f64(i)` (preferred)
+        def weighed(x: [n]f64) -> f64 = sum i: f64(i) * x[i]
+        == Change `x[-1]` to `x[n - 1]` (preferred)
+        def last(x: [n]f64) -> f64 = x[n - 1]
+        == Change `=` to `==` (preferred)
+        def z(x: f64) -> f64 = if x == 0 then 1.0 else x
+        == Change `:` to `=` (preferred)
+        def z(x: f64) -> f64 = x * 2
+        == Change `:` to `->` (preferred)
+        def z(x: f64) -> f64 = x
+        == Leave `return` out (preferred)
+        def z(x: f64) -> f64 = x
+        == Begin the comment with `--` (preferred)
+        -- twice
+        def z(x: f64) -> f64 = x * 2
+        == Change `and` to `&&` (preferred)
+        def z(x: f64) -> bool = x > 1 && x < 2
+        == Change `.*` to `*` (preferred)
+        def z(x: [n]f64, y: [n]f64) -> f64 = sum i: (x * y)[i]
+        == Change `maen` to `mean` (preferred)
+        type P = {mean: f64, sd: f64}
+        def z(p: P) -> f64 = p.mean * 2
+        == Add 2 arms (preferred)
+        type Shape = Circle(f64) | Box(f64, f64) | Point
+        def z(s: Shape) -> f64 = match s { Circle(r): r, Box(_, _): error("not written yet"), Point: error("not written yet") }
+        == Add an arm for `(true, true)` (preferred)
+        def z(o: (bool, bool)) -> f64 = match o { (true, false): 1.0, (false, _): 2.0, (true, true): error("not written yet") }
+    "#]].assert_eq(&out);
+}
+
+/// What cannot be read goes on behind the change.
+#[test]
+fn one_slip_is_mended_after_the_other() {
+    let text = "def z(x: f64) -> bool = (x != 0) and not (x > 1) or x <> 2\n";
+    let mut session = Session::new();
+    let (mut text, mut out) = (text.to_owned(), String::new());
+    for _ in 0..4 {
+        session.set_text("a.iv", &text);
+        let Some(at) = session.diagnostics("a.iv").first().map(|d| d.span.start) else { break };
+        let found = session.ask(|_| (), |session| actions(session, "a.iv", Span::new(at, at))).unwrap_or_default();
+        let Some(first) = found.iter().find(|action| action.preferred) else { break };
+        text = changed(&text, &first.edits);
+        out += &format!("== {}\n{text}", first.title);
+    }
+    expect![[r#"
+        == Change `and` to `&&`
+        def z(x: f64) -> bool = (x != 0) && not (x > 1) or x <> 2
+        == Change `or` to `||`
+        def z(x: f64) -> bool = (x != 0) && not (x > 1) || x <> 2
+        == Change `not` to `!`
+        def z(x: f64) -> bool = (x != 0) && ! (x > 1) || x <> 2
+        == Change `<>` to `!=`
+        def z(x: f64) -> bool = (x != 0) && ! (x > 1) || x != 2
     "#]]
     .assert_eq(&out);
 }

@@ -412,7 +412,8 @@ fn names_of_values_have_their_cotangents() {
         ∂·[i]/∂a             x[i]
 
         where
-          let p = a * (sum i: x[i])
+          let y = a * x
+          let p = sum i: y[i]
           let q = a^2
           let p_adj = out_adj * (1 + 2 * q * p)
 
@@ -424,11 +425,12 @@ fn names_of_values_have_their_cotangents() {
 
         work                 n − 1
         work in the adjoint  n
-        cotangent            out_adj * (1 + 2 * q * (sum i: y[i]))
+        cotangent            out_adj * (1 + 2 * q * p)
         ∂/∂x[i]              a
         ∂/∂a                 sum i: x[i]
 
         where
+          let p = sum i: y[i]
           let q = a^2
 
         `out_adj` is the cotangent of the result of `f`
@@ -482,10 +484,13 @@ fn words_of_loops() {
         work                 n
         work in the adjoint  3·n
         cotangent            y_adj
+        ∂/∂x[i]              x_adj[i]
+
+        where
+          let (_, s_at) = fold s = 1.0 for i < n: s * x[i] yield s
+          let (_, x_adj) = fold (s_adj, x_adj) = (1.0, for k < n: 0.0) for j < n: let i = n - 1 - j in (s_adj * x[i], x_adj with [i] = s_adj * s_at[i])
 
         `y_adj` is the cotangent of the result of `f`
-
-        the partial derivatives are not shown: made by a loop, which is no row of a table
 
         The last value of acc, which is e after each i."#]]
     .assert_eq(&hover(&session(text), "a.iv", at, Depth::Full).unwrap().plain());

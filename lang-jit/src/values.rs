@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
 use lang_core::ir::core::{Constant, Operation};
-use lang_core::ir::ssa::Rhs;
+use lang_core::ir::ssa::{Addend, Rhs, exclusive};
 use lang_core::predicate::Pred;
 use lang_core::resolve::scalar_fn::ScalarFn;
 use lang_core::syntax::ops::{BinOp, Scalar};
@@ -87,6 +87,7 @@ impl<'g> Generator<'g> {
             Rhs::Zero => Ok(self.zero(scalar)),
             Rhs::Constant(c) => self.constant(*c, scalar),
             Rhs::Index(p) => self.poly(p),
+            Rhs::Add(items) if is_choice(items) => self.chosen(items, scalar),
             Rhs::Add(items) => {
                 let mut sum = None;
                 for item in items {
@@ -135,6 +136,25 @@ impl<'g> Generator<'g> {
             }
             _ => Err("a statement that loops do not have".to_owned()),
         }
+    }
+
+    /// The one of several terms whose predicate holds, as it is: a sum with zeros would lose the sign of a zero.
+    fn chosen(&mut self, items: &'g [Addend], scalar: Scalar) -> Made<Value> {
+        let mut chosen = None;
+        for item in items.iter().rev() {
+            let term = self.element(&item.of)?;
+            let term = if item.neg { self.negated(scalar, term) } else { term };
+            chosen = Some(match chosen {
+                // Where the last does not hold the first of two does.
+                None if matches!(items, [first, _] if first.pred == item.pred.negated()) => term,
+                None => self.guarded(&item.pred, scalar, term)?,
+                Some(chosen) => {
+                    let holds = self.pred(&item.pred)?;
+                    self.builder.ins().select(holds, term, chosen)
+                }
+            });
+        }
+        chosen.ok_or_else(|| "a choice among nothing".to_owned())
     }
 
     pub(crate) fn operation(
@@ -320,4 +340,9 @@ fn int_comparison(op: BinOp, unsigned: bool) -> Option<IntCC> {
         _ => return None,
     };
     Some(if unsigned { by.unsigned() } else { by })
+}
+
+/// Is it of several terms the one whose predicate holds?
+pub(crate) fn is_choice(items: &[Addend]) -> bool {
+    items.len() > 1 && exclusive(&items.iter().map(|item| &item.pred).collect::<Vec<_>>())
 }

@@ -16,6 +16,7 @@ use lang_core::syntax::ops::{BinOp, Scalar};
 
 use crate::generate::{Counted, Generator, Made, mentions, ty};
 use crate::spots::{Number, Spot};
+use crate::values::is_choice;
 
 /// Vectors in a step of a loop, and statements beyond which there is one alone.
 const UNROLLED: usize = 4;
@@ -422,12 +423,15 @@ impl<'g> Generator<'g> {
         match rhs {
             Rhs::Add(items) => {
                 let mut sum: Option<Value> = None;
+                let chosen = is_choice(items);
                 for item in items {
                     let term = self.wide_element(index, &item.of)?;
-                    let term = if item.neg && sum.is_none() { self.builder.ins().fneg(term) } else { term };
+                    let term = if item.neg && (chosen || sum.is_none()) { self.builder.ins().fneg(term) } else { term };
                     let term = self.wide_guarded(index, &item.pred, term)?;
                     sum = Some(match sum {
                         None => term,
+                        // All but one have no bit that is set.
+                        Some(sum) if chosen => self.builder.ins().bor(sum, term),
                         Some(sum) if item.neg => self.builder.ins().fsub(sum, term),
                         Some(sum) => self.builder.ins().fadd(sum, term),
                     });

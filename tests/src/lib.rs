@@ -6,6 +6,7 @@ pub mod forms;
 pub mod fuzz;
 pub mod generate;
 pub mod golden;
+
 pub mod library;
 pub mod literate;
 pub mod middle;
@@ -15,4 +16,5 @@ pub mod render;
 pub mod run;
 pub mod source;
 pub mod tables;
+pub mod told;
 pub mod typed;

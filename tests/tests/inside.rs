@@ -15,8 +15,9 @@ use std::collections::BTreeMap;
 
 use iverson_tests::golden;
 use iverson_tests::run::{numbers, value_of_main};
+use iverson_tests::told::{SHAPES, by_part, is_name, joined, number, parts, patterns, shape, size, size_of, within};
 use lang_core::interp::Value;
-use lang_core::predicate::{Atom, Poly};
+use lang_core::predicate::{Atom, LocalId, Poly};
 use lang_core::session::{ItemRef, Session};
 use lang_core::source::{Entries, Told};
 use lang_core::syntax::ast::{self, Item, Tree};
@@ -30,26 +31,7 @@ const SOME: usize = 3;
 
 /// Definitions of which all expressions are looked at: some elements of an array are read alone, and indices begin elsewhere
 /// than at 0.
-const OWN: &str = "
-def first(x: [n]f64) -> f64 = let z = for i: sin(x[i]) in z[0]^2
-def last(x: [n]f64) -> f64 = let z = for i: x[i]^2 in z[n - 1] * z[0]
-def at(x: [n]f64, k: i64) -> f64 = let z = for i: exp(x[i]) * x[i] in sum i: [i == k] * z[i]
-def column(x: [n]f64) -> f64 = let z = for i, j: x[i] * x[j]^2 in sum i: z[i, 0]
-def diagonal(x: [n]f64) -> f64 = let z = for i, j: x[i] * x[j]^2 in sum i: z[i, i]
-def tapered(x: [n]f64) -> f64 = let z = for i, d in 1..3: x[i] * f64(d) in sum i: z[i, 0]^2
-def greatest(x: [n]f64, w: [n]f64) -> f64 = max i: x[i] * w[i]
-def greatest_of_some(x: [n]f64) -> f64 = max i in 1..n: sin(x[i])
-def nearest(x: [n]f64) -> f64 = sum i: min k: (x[i] - x[k] * 1.1)^2
-def before(x: [n]f64) -> f64 = sum d in -3..0: sum i: sin(x[i] * f64(d))
-def around(x: [n]f64) -> f64 = sum d in -2..1: sum i: cos(x[i] * 0.3 + f64(d))
-def smooth(x: [n]f64) -> [n]f64 = for i: (sum d in -1..2: [0 <= i + d < n] * x[i + d] * f64(d + 2)) / 3
-def inner(x: [n + 2]f64) -> f64 = sum d in -1..2: sum i in 1..n + 1: x[i + d] * x[i]
-def weighed(x: [n]f64, w: [n]f64, b: f64) -> f64 =
-  sum d in -2..3: (sum i: [0 <= i + d < n] * w[i] * x[i + d]) * exp(-b * f64(d * d))
-def near(x: [n]f64) -> f64 = sum i: sum j in i - 1..i + 2: [0 <= j < n] * x[i] * sin(x[j])
-def falling(x: [n]f64) -> f64 = sum i: sum j < n - i: x[i] * sin(x[j + i])
-def triangle(x: [n]f64) -> f64 = sum i: sum j in i..n: x[i] * sin(x[j])
-";
+const OWN: &str = include_str!("inside.iv");
 
 /// What is compared, and what is not.
 #[derive(Default, Debug)]
@@ -66,6 +48,10 @@ struct Tally {
     failing: usize,
     /// Those that are zero everywhere.
     zeros: usize,
+    /// Partial derivatives by what is in a constructor.
+    of_shapes: usize,
+    /// What is told in cases.
+    in_cases: usize,
     /// Those at indices whose ranges are not numbers here.
     unranged: usize,
 }
@@ -74,18 +60,6 @@ impl Tally {
     fn compared(&self) -> usize {
         self.partials + self.cotangents + self.iterations
     }
-}
-
-/// What every size is, by its name.
-fn size(name: &str) -> i64 {
-    2 + i64::from(name.bytes().map(u32::from).sum::<u32>() % 3)
-}
-
-fn number(p: &Poly) -> Option<i64> {
-    p.eval(&mut |a| match a {
-        Atom::Local(_, name) => Some(size(name)),
-        _ => None,
-    })
 }
 
 /// An argument of that type, as text; `None` for others than arrays and numbers.
@@ -107,16 +81,6 @@ fn argument(ty: &Type, name: &str) -> Option<String> {
     Some(if ranges.is_empty() { element } else { format!("for {}: {element}", ranges.join(", ")) })
 }
 
-/// `x[i + j]` as the name and the indices.
-fn parts(of: &str) -> Option<(&str, Vec<&str>)> {
-    let Some((name, at)) = of.split_once('[') else { return Some((of, Vec::new())) };
-    Some((name, at.strip_suffix(']')?.split(", ").collect()))
-}
-
-fn is_name(text: &str) -> bool {
-    text.chars().all(|c| c.is_alphanumeric() || c == '_') && !text.starts_with(|c: char| c.is_ascii_digit())
-}
-
 /// An expression inside a definition.
 struct Inside<'s> {
     session: &'s Session,
@@ -128,9 +92,25 @@ struct Inside<'s> {
     text: &'s str,
     /// The component that is looked at of a tuple of so many numbers.
     component: Option<(usize, usize)>,
+    /// Which of the ways to make values of sum types.
+    way: usize,
 }
 
 impl Inside<'_> {
+    /// An argument of that type, as text; `None` for others than arrays, numbers and shapes.
+    fn argument(&self, ty: &Type, name: &str) -> Option<String> {
+        let way = if name == "t" { self.way / SHAPES.len() } else { self.way };
+        let is_shape = |ty: &Type| ty.to_string() == "Shape";
+        match ty {
+            Type::Array(n, element) if is_shape(element) => {
+                let all: Vec<String> = (0..size_of(n)?).map(|k| shape(way + k, None)).collect();
+                Some(format!("[{}]", all.join(", ")))
+            }
+            _ if is_shape(ty) => Some(shape(way, None)),
+            _ => argument(ty, name),
+        }
+    }
+
     /// The parameters of the definition, what a loop carries, and the indices around that an expression reads, with their
     /// types; `None` if it reads anything else that is bound in the definition.
     fn variables(&self, node: TId, carried: &[u32]) -> Option<Vec<(String, Type, bool)>> {
@@ -217,14 +197,14 @@ impl Inside<'_> {
         let names: Vec<&str> = variables.iter().map(|(name, ..)| name.as_str()).collect();
         let arguments: Option<Vec<String>> = variables
             .iter()
-            .map(|(name, ty, index)| if *index { Some("1 - 1".to_owned()) } else { argument(ty, name) })
+            .map(|(name, ty, index)| if *index { Some("1 - 1".to_owned()) } else { self.argument(ty, name) })
             .collect();
         let Some(arguments) = arguments else {
             tally.others += 1;
             return None;
         };
         let mut by: BTreeMap<&str, Vec<(Vec<&str>, &Told)>> = BTreeMap::new();
-        for entry in &told.all {
+        for entry in told.all.iter().filter(|entry| !entry.of.contains(" where ")) {
             let (name, at) = parts(&entry.of)?;
             by.entry(name).or_default().push((at, entry));
         }
@@ -280,6 +260,73 @@ impl Inside<'_> {
                     tally.others += 1;
                 }
                 Err(_) => tally.failing += 1,
+            }
+        }
+        Some(())
+    }
+}
+
+impl Inside<'_> {
+    /// The same of what constructors have in them.
+    fn partials_of_shapes(&self, cases: &[&Entries], tally: &mut Tally) -> Option<()> {
+        let variables = self.variables(self.node, &[]).filter(|all| all.iter().all(|(.., index)| !index))?;
+        let heads: Vec<String> = variables.iter().map(|(name, ty, _)| format!("{name}: {ty}")).collect();
+        let names: Vec<&str> = variables.iter().map(|(name, ..)| name.as_str()).collect();
+        let arguments: Vec<String> =
+            variables.iter().map(|(name, ty, _)| self.argument(ty, name)).collect::<Option<_>>()?;
+        let way = |name: &str| if name == "t" { self.way / SHAPES.len() } else { self.way };
+        let argument = |pattern: &str, of: &str| {
+            let (_, args) = pattern.strip_suffix(')')?.split_once('(')?;
+            args.split(", ").position(|arg| arg == of)
+        };
+        for told in cases {
+            let lets: String = told.lets.iter().map(|l| format!("{l} ")).collect();
+            let open = if lets.is_empty() { "" } else { "in " };
+            for entry in &told.all {
+                let value = format!("({lets}{open}{})", entry.value);
+                // Of which parameter something else is passed, what it is at first, and what is told there.
+                let mut all: Vec<(String, String, &str, String)> = Vec::new();
+                if let Some((of, place)) = entry.of.split_once(" where ") {
+                    let [(element, pattern)] = patterns(place).try_into().ok()?;
+                    let (name, at) = parts(&element)?;
+                    let (j, n) = (argument(&pattern, of)?, variables.iter().find(|(own, ..)| own == name)?);
+                    let Type::Array(n, _) = &n.1 else { return None };
+                    for k in 0..size_of(n)? {
+                        let own = SHAPES[(way(name) + k) % SHAPES.len()];
+                        if !pattern.starts_with(own.0) {
+                            continue;
+                        }
+                        let put = |l: usize| shape(way(name) + l, (l == k).then_some((j, "v_")));
+                        let array = (0..size_of(n)?).map(put).collect::<Vec<_>>().join(", ");
+                        let told = format!("(let {} = {k} in match {element} {{ {pattern}: {value}, _: 0.0 }})", at[0]);
+                        all.push((name.to_owned(), format!("[{array}]"), own.1[j], told));
+                    }
+                } else if let Some(case) = told.case.as_deref().filter(|case| !case.contains(" or ")) {
+                    let all_patterns = patterns(case.strip_prefix("where ").unwrap_or_default());
+                    let found = all_patterns.iter().find_map(|(of, pattern)| Some((of, argument(pattern, &entry.of)?)));
+                    let holds =
+                        |(of, pattern): &(String, String)| pattern.starts_with(SHAPES[way(of) % SHAPES.len()].0);
+                    if let Some((of, j)) = found.filter(|_| all_patterns.iter().all(holds)) {
+                        let first = SHAPES[way(of) % SHAPES.len()].1[j];
+                        all.push((of.clone(), shape(way(of), Some((j, "v_"))), first, within(case, &value)?));
+                    }
+                }
+                for (param, put, first, value) in all {
+                    let binds = names.iter().zip(&arguments).map(|(n, a)| format!("  let {n} = {a}\n"));
+                    let binds: String = [self.sizes()].into_iter().chain(binds).collect();
+                    let call: Vec<&str> = names.iter().map(|n| if *n == param { put.as_str() } else { n }).collect();
+                    let more = format!(
+                        "def hovered({}) = {}\ndef main() =\n{binds}  in (grad(\\v_: hovered({}))({first}), {value})\n",
+                        heads.join(", "),
+                        self.text,
+                        call.join(", "),
+                    );
+                    let both = self.evaluated(&more).map(|v| numbers(&v));
+                    let Ok([wanted, found]) = both.as_deref() else { panic!("{both:?}\n{more}") };
+                    assert!((wanted - found).abs() <= 1e-9 * (1.0 + wanted.abs()), "{wanted} {found}\n{more}");
+                    tally.partials += 1;
+                    tally.of_shapes += 1;
+                }
             }
         }
         Some(())
@@ -375,7 +422,7 @@ impl Inside<'_> {
         let names: Vec<&str> = def.params.iter().map(|p| p.name.name.as_str()).collect();
         let binds = self.body.params.iter().map(|l| {
             let local = &self.body.locals[l.0 as usize];
-            Some(format!("  let {} = {}\n", local.name, argument(&local.ty, &local.name)?))
+            Some(format!("  let {} = {}\n", local.name, self.argument(&local.ty, &local.name)?))
         });
         let binds: String = binds.collect::<Option<_>>()?;
         let y_adj = ["y_adj", "out_adj", "result_adj", "y_adj_"]
@@ -497,7 +544,7 @@ impl Inside<'_> {
         let binds: Option<String> = variables
             .iter()
             .map(|(name, ty, index)| {
-                let value = if *index { Some("1 - 1".to_owned()) } else { argument(ty, name) };
+                let value = if *index { Some("1 - 1".to_owned()) } else { self.argument(ty, name) };
                 Some(format!("  let {name} = {}\n", value?))
             })
             .collect();
@@ -592,26 +639,52 @@ fn derivatives_are_those_of_the_interpreter() {
             for (node, span, ty) in some(all).into_iter().chain(some(tuples)) {
                 let Some(text) = item.text.get(span.range()) else { continue };
                 let components = if let Type::Tuple(items) = &ty { Some(items.len()) } else { None };
-                let inside = |k: usize| {
-                    let component = components.map(|of| (k, of));
-                    Inside { session: &session, scratch: &scratch, item, body: &checked.body, node, text, component }
-                };
+                // Each way to make two values of a sum type, where there are such.
+                let is_made = |l: &LocalId| checked.body.locals[l.0 as usize].ty.to_string().contains("Shape");
+                let ways = if checked.body.params.iter().any(is_made) { SHAPES.len().pow(2) } else { 1 };
                 let before = tally.compared();
-                for (k, told) in session.partials(&item.global, node).iter().enumerate() {
-                    let _ = told.as_ref().ok().and_then(|told| inside(k).partials(told, &mut tally));
-                }
-                for (k, told) in session.cotangent(&item.global, node).iter().enumerate() {
-                    let (Ok(told), inside) = (told, inside(k)) else { continue };
-                    let _ = match inside.again() {
-                        Some((carried, again)) => inside.cotangent_again(told, &carried, again, &mut tally),
-                        None => inside.cotangent(told, &checked.result, &parsed.tree, &mut tally),
+                for way in 0..ways {
+                    let inside = |part: &str| {
+                        let k = part.strip_prefix('.').and_then(|k| k.parse().ok());
+                        let component = components.and_then(|of| Some((k?, of)));
+                        Inside {
+                            session: &session,
+                            scratch: &scratch,
+                            item,
+                            body: &checked.body,
+                            node,
+                            text,
+                            component,
+                            way,
+                        }
                     };
+                    for cases in by_part(&session.partials(&item.global, node)) {
+                        let (told, several) = joined(&cases);
+                        let inside = inside(&told.part);
+                        let _ = inside.partials(&told, &mut tally);
+                        let _ = inside.partials_of_shapes(&cases, &mut tally);
+                        tally.in_cases += usize::from(several);
+                    }
+                    for cases in by_part(&session.cotangent(&item.global, node)) {
+                        let (told, several) = joined(&cases);
+                        let inside = inside(&told.part);
+                        let _ = match inside.again() {
+                            Some((carried, again)) => inside.cotangent_again(&told, &carried, again, &mut tally),
+                            None => inside.cotangent(&told, &checked.result, &parsed.tree, &mut tally),
+                        };
+                        tally.in_cases += usize::from(several);
+                    }
                 }
                 tally.components += components.map_or(0, |_| tally.compared() - before);
             }
         }
     }
     println!("{tally:#?}");
-    let enough = tally.partials >= 500 && tally.cotangents >= 1150 && tally.iterations >= 200 && tally.zeros > 0;
+    let enough = tally.of_shapes >= 30
+        && tally.in_cases >= 100
+        && tally.partials >= 500
+        && tally.cotangents >= 1150
+        && tally.iterations >= 200
+        && tally.zeros > 0;
     assert!(enough && tally.components >= 20, "{tally:?}");
 }

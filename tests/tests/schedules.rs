@@ -23,6 +23,12 @@ const ALL: &[(&str, &str)] = &[
     ("gradbench/gmm.iv", "objective"),
 ];
 
+/// The steps of a function.
+fn shown(session: &Session, ssa: Arc<Ssa>) -> String {
+    let prepared = prepared(ssa, true, &|callee| session.ssa(callee));
+    Shown { ssa: &prepared.ssa, schedule: &schedule(&prepared), note: &|_| None }.to_string()
+}
+
 #[test]
 fn loops_of_functions_and_adjoints() {
     let mut text = String::new();
@@ -35,10 +41,7 @@ fn loops_of_functions_and_adjoints() {
         let (of, wrt) = (real_outputs(&primal).into(), real_inputs(&primal).into());
         let adjoint = session.ssa(&Arc::new(callee.derive(Derivation::Adjoint { of, wrt }))).expect("its adjoint");
         for (what, ssa) in [("value", primal), ("adjoint", adjoint)] {
-            let prepared = prepared(ssa, true, &|callee| session.ssa(callee));
-            let schedule = schedule(&prepared);
-            let shown = Shown { ssa: &prepared.ssa, schedule: &schedule, note: &|_| None };
-            let _ = writeln!(text, "== {def} of {file}, {what}\n\n{shown}");
+            let _ = writeln!(text, "== {def} of {file}, {what}\n\n{}", shown(&session, ssa));
         }
     }
     expect_file!["../golden/schedules.txt"].assert_eq(&text);
@@ -86,10 +89,7 @@ def either(x: [n]f64, y: [m]f64) -> f64 = if n < m then (sum i: exp(x[i])) else 
         let _ = writeln!(text, "{name}:");
         for (told, case) in by_sizes::cases(&ssa) {
             let said: Vec<String> = told.iter().map(|(p, holds)| format!("{p} is {holds}")).collect();
-            let prepared = prepared(Arc::new(case), true, &|callee| session.ssa(callee));
-            let schedule = schedule(&prepared);
-            let shown = Shown { ssa: &prepared.ssa, schedule: &schedule, note: &|_| None };
-            let _ = writeln!(text, "{}\n{shown}", said.join(", "));
+            let _ = writeln!(text, "{}\n{}", said.join(", "), shown(&session, Arc::new(case)));
         }
     }
     expect![[r#"

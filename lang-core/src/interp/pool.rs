@@ -4,6 +4,7 @@
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::thread::{self, JoinHandle};
 
 use super::array::{Elem, Store};
 
@@ -21,6 +22,8 @@ struct Pool {
     /// The latest last.
     free: VecDeque<Store>,
     bytes: usize,
+    /// What is being given back to the system.
+    going: Vec<JoinHandle<()>>,
 }
 
 thread_local! {
@@ -31,8 +34,14 @@ thread_local! {
 pub(super) fn give(store: Store) {
     let bytes = bytes(&store);
     if bytes > MOST_BYTES {
-        // To give pages back takes the system a second for some gigabytes; nobody has to wait for that.
-        let _ = std::thread::Builder::new().spawn(move || drop(store));
+        // To give pages back takes the system a second for some gigabytes, which nobody has to wait for but who wants as many.
+        let going = thread::Builder::new().spawn(move || drop(store));
+        let _ = POOL.try_with(|pool| {
+            if let Ok(mut pool) = pool.try_borrow_mut() {
+                pool.going.retain(|going| !going.is_finished());
+                pool.going.extend(going.ok());
+            }
+        });
         return;
     }
     if bytes < LEAST_BYTES {
@@ -66,6 +75,10 @@ pub(crate) fn take<T: Elem>(count: usize) -> Option<Vec<T>> {
     }
     let found = POOL.try_with(|pool| {
         let mut pool = pool.try_borrow_mut().ok()?;
+        if count.saturating_mul(size_of::<T>()) > MOST_BYTES {
+            // Both at once may be more than the machine has.
+            pool.going.drain(..).for_each(|going| drop(going.join()));
+        }
         let at = pool.free.iter().rposition(|store| T::slice(store).is_some_and(|items| items.len() == count))?;
         let store = pool.free.remove(at)?;
         pool.bytes = pool.bytes.saturating_sub(bytes(&store));

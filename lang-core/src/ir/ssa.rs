@@ -89,6 +89,16 @@ pub struct Addend {
     pub of: Access,
 }
 
+/// Of more predicates nobody asks whether two of them hold at once.
+const MOST_EXCLUSIVE: usize = 8;
+
+/// Does at most one of these hold anywhere, as they stand? So the terms of a choice: `[p] · a + [!p] · b`.
+#[must_use]
+pub fn exclusive(all: &[&Pred]) -> bool {
+    let later = |k: usize| all.iter().skip(k + 1);
+    all.len() <= MOST_EXCLUSIVE && all.iter().enumerate().all(|(k, p)| later(k).all(|q| p.and(q).is_false()))
+}
+
 /// A right-hand side. Each element is the zero of its type where the predicate does not hold.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Rhs {

@@ -101,7 +101,7 @@ pub(crate) fn call(
         .zip(seen.iter().zip(&integers))
         .map(|(arg, (seen, integer))| {
             if let Some(p) = integer {
-                return index_statement(builder, &batch, &renumber(p));
+                return builder.index(&batch, &renumber(p));
             }
             let own = builder.dims(*arg).into_iter().skip(outer).map(|n| renumber(&n));
             let dims: Vec<Poly> = batch.iter().cloned().chain(own).collect();
@@ -255,7 +255,7 @@ fn inlined(
             },
             Rhs::Constant(c) => shared(builder.constant(*c, scalar)),
             Rhs::Zero => batched(builder.zero(&dims, scalar)),
-            Rhs::Index(p) => batched(index_statement(builder, &dims, &put.poly(p))),
+            Rhs::Index(p) => batched(builder.index(&dims, &put.poly(p))),
             Rhs::Add(items) => {
                 let terms: Vec<Addend> = items
                     .iter()
@@ -428,11 +428,6 @@ fn index_value(builder: &Builder, arg: Var, call: &Call<'_>) -> Option<Poly> {
         Rhs::Constant(Constant::Int(i)) => Some(Poly::constant((*i).into())),
         _ => None,
     }
-}
-
-/// A statement for an index expression.
-pub(crate) fn index_statement(builder: &mut Builder, dims: &[Poly], p: &Poly) -> Var {
-    builder.index(dims, p)
 }
 
 /// The value of an integer as a polynomial, over indices of these extents, where the predicate holds.

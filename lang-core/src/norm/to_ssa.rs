@@ -161,7 +161,7 @@ impl Convert<'_> {
             }
             Kind::Index(p) => {
                 let p = self.poly(place, p);
-                let var = inline::index_statement(&mut self.builder, &dims, &p);
+                let var = self.builder.index(&dims, &p);
                 let mut reads = false;
                 ssa::reads(&p, &mut |_| reads = true);
                 // What is made of indices alone cannot fail.

@@ -35,8 +35,10 @@ pub(super) enum Around {
     Let(Vec<(Pat, TId)>),
     /// An index.
     Index(IndexVar),
-    /// Another variable.
+    /// Other variables.
     Bound(Vec<LocalId>),
+    /// Those of the pattern of an arm.
+    Arm(Vec<LocalId>),
     /// Its value is another one in each iteration of a loop; indices before this tell how often.
     Repeated(Again),
     /// The same of what is evaluated while a condition holds, or when a function is called.
@@ -79,7 +81,7 @@ pub(super) fn around(body: &Body, node: TId) -> Option<Vec<Around>> {
 /// The variables but indices that are bound by what stands around, the innermost of a name alone.
 pub(super) fn seen(body: &Body, around: &[Around]) -> Vec<Seen> {
     let mut all: Vec<Seen> = Vec::new();
-    let mut bound = |local: LocalId, is_index: bool| {
+    let mut bound = |local: LocalId, is_index: bool, in_pattern: bool| {
         let Some(Local { name, ty, .. }) = body.locals.get(local.0 as usize) else { return };
         all.retain(|seen| seen.name != *name);
         if is_index {
@@ -89,17 +91,30 @@ pub(super) fn seen(body: &Body, around: &[Around]) -> Vec<Seen> {
         while let Type::Array(_, element) = ty {
             (rank, ty) = (rank + 1, element);
         }
-        all.push(Seen { name: name.clone(), rank });
+        all.push(Seen { name: name.clone(), rank, in_pattern });
     };
     for step in around {
         match step {
-            Around::Let(binds) => binds.iter().for_each(|(pat, _)| pat.for_each_local(&mut |l| bound(l, false))),
-            Around::Index(index) => bound(index.local, true),
-            Around::Bound(locals) => locals.iter().for_each(|l| bound(*l, false)),
+            Around::Let(binds) => binds.iter().for_each(|(pat, _)| {
+                let constructed = is_constructed(pat);
+                pat.for_each_local(&mut |l| bound(l, false, constructed));
+            }),
+            Around::Index(index) => bound(index.local, true, false),
+            Around::Bound(locals) => locals.iter().for_each(|l| bound(*l, false, false)),
+            Around::Arm(locals) => locals.iter().for_each(|l| bound(*l, false, true)),
             Around::Repeated(_) | Around::Called(_) | Around::Condition => {}
         }
     }
     all
+}
+
+/// Is it the pattern of what a constructor makes?
+fn is_constructed(pat: &Pat) -> bool {
+    match pat {
+        Pat::Ctor(..) => true,
+        Pat::Sized(_, inner) => is_constructed(inner),
+        _ => false,
+    }
 }
 
 /// Gives the variables around whose names stand for others in the expression names of their own: these, and what they
@@ -110,7 +125,7 @@ pub(super) fn apart(body: &mut Body, around: &[Around]) -> Vec<(Name, Name)> {
         match step {
             Around::Let(binds) => binds.iter().for_each(|(pat, _)| pat.for_each_local(&mut |l| bound.push(l))),
             Around::Index(index) => bound.push(index.local),
-            Around::Bound(locals) => bound.extend(locals),
+            Around::Bound(locals) | Around::Arm(locals) => bound.extend(locals),
             Around::Repeated(_) | Around::Called(_) | Around::Condition => {}
         }
     }
@@ -133,11 +148,12 @@ pub(super) fn apart(body: &mut Body, around: &[Around]) -> Vec<(Name, Name)> {
 
 /// What a node has around one of its children.
 fn steps(body: &Body, parent: TId, child: TId) -> Vec<Around> {
-    let bound = |pats: &[&Pat]| {
+    let locals = |pats: &[&Pat]| {
         let mut locals = Vec::new();
         pats.iter().for_each(|p| p.for_each_local(&mut |l| locals.push(l)));
-        Around::Bound(locals)
+        locals
     };
+    let bound = |pats: &[&Pat]| Around::Bound(locals(pats));
     let before = |vars: &[IndexVar]| {
         let inside = |v: &&IndexVar| match &v.range {
             IndexRange::Extent(_) => false,
@@ -175,7 +191,7 @@ fn steps(body: &Body, parent: TId, child: TId) -> Vec<Around> {
         }
         Expr::Match(of, arms) if *of != child => {
             let arm = arms.iter().find(|(_, value)| *value == child);
-            arm.map(|(pat, _)| bound(&[pat])).into_iter().chain([Around::Condition]).collect()
+            arm.map(|(pat, _)| Around::Arm(locals(&[pat]))).into_iter().chain([Around::Condition]).collect()
         }
         Expr::If(arms, _) if arms.first().is_none_or(|(cond, _)| *cond != child) => vec![Around::Condition],
         Expr::Guard(cond, _) if *cond != child => vec![Around::Condition],

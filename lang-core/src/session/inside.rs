@@ -47,14 +47,14 @@ impl Session {
     #[must_use]
     pub fn partials(&self, def: &GlobalName, node: TId) -> Vec<Result<Entries, Unshown>> {
         let Some(inner) = self.place_inside(def, node) else { return Vec::new() };
-        real_parts(&self.db, inner, &|part| partials(&self.db, part).clone())
+        real_parts(&self.db, inner, &|part| partials(&self.db, part))
     }
 
     /// The cotangent of each real part of an expression inside a definition; of an array, that of an element.
     #[must_use]
     pub fn cotangent(&self, def: &GlobalName, node: TId) -> Vec<Result<Entries, Unshown>> {
         let Some(inner) = self.place_inside(def, node) else { return Vec::new() };
-        real_parts(&self.db, inner, &|part| cotangent(&self.db, part).clone())
+        real_parts(&self.db, inner, &|part| cotangent(&self.db, part))
     }
 
     pub(super) fn place_inside(&self, def: &GlobalName, node: TId) -> Option<Inner<'_>> {
@@ -85,11 +85,14 @@ pub(super) struct PartOf<'db> {
     pub(super) leaf: Leaf,
 }
 
+/// What is told of a real part, of each case that differs.
+type InCases = Result<Vec<Entries>, Unshown>;
+
 /// What is told of each real part.
 fn real_parts<'db>(
     db: &'db dyn Database,
     inner: Inner<'db>,
-    told: &dyn Fn(PartOf<'db>) -> Result<Entries, Unshown>,
+    told: &dyn Fn(PartOf<'db>) -> &'db InCases,
 ) -> Vec<Result<Entries, Unshown>> {
     let node = inner.node(db);
     let body = Forms { db }.body(inner.def(db)).filter(|body| node.index() < body.nodes.len());
@@ -97,7 +100,11 @@ fn real_parts<'db>(
     if all.len() > MOST_PARTS {
         return vec![Err(Unshown::Several)];
     }
-    all.into_iter().map(|leaf| told(PartOf::new(db, inner, leaf))).collect()
+    let told = |leaf: Leaf| match told(PartOf::new(db, inner, leaf)) {
+        Ok(all) => all.iter().cloned().map(Ok).collect(),
+        Err(why) => vec![Err(why.clone())],
+    };
+    all.into_iter().flat_map(told).collect()
 }
 
 /// What one evaluation costs.
@@ -109,7 +116,7 @@ pub(super) fn cost_inside<'db>(db: &'db dyn Database, of: Inner<'db>) -> Option<
 
 /// The partial derivatives of a part.
 #[salsa::tracked]
-pub(super) fn partials<'db>(db: &'db dyn Database, part: PartOf<'db>) -> Result<Entries, Unshown> {
+pub(super) fn partials<'db>(db: &'db dyn Database, part: PartOf<'db>) -> InCases {
     let of = part.inner(db);
     let inside = Inside::of(db, of.def(db), of.node(db), Some(part.leaf(db).clone()));
     inside.ok_or(Unshown::Constant)?.entries(db, &Entry::Partials)
@@ -117,7 +124,7 @@ pub(super) fn partials<'db>(db: &'db dyn Database, part: PartOf<'db>) -> Result<
 
 /// Its cotangent.
 #[salsa::tracked]
-pub(super) fn cotangent<'db>(db: &'db dyn Database, part: PartOf<'db>) -> Result<Entries, Unshown> {
+pub(super) fn cotangent<'db>(db: &'db dyn Database, part: PartOf<'db>) -> InCases {
     let of = part.inner(db);
     let (inside, entry) = Inside::with_cotangent(db, of.def(db), of.node(db), part.leaf(db))?;
     inside.entries(db, &entry)
@@ -200,7 +207,9 @@ impl Open {
                         self.indices.push(index);
                     }
                 }
-                Around::Bound(locals) => self.params.extend(locals.into_iter().filter(|l| self.needed.contains(l))),
+                Around::Bound(locals) | Around::Arm(locals) => {
+                    self.params.extend(locals.into_iter().filter(|l| self.needed.contains(l)))
+                }
                 Around::Repeated(_) | Around::Called(_) | Around::Condition => {}
             }
         }
@@ -233,9 +242,10 @@ impl Open {
     }
 }
 
-/// Can a polynomial over sizes be no less than 0, as none of these is?
-fn is_never_negative(p: &Poly) -> bool {
-    p.terms().iter().all(|(_, c)| *c >= 0)
+/// Can a polynomial be no less than 0, as none of these sizes is? Of an integer that is passed nobody knows.
+fn is_never_negative(p: &Poly, sizes: &[LocalId]) -> bool {
+    let is_size = |a: &Atom| matches!(a, Atom::Local(l, _) if sizes.contains(l));
+    p.terms().iter().all(|(m, c)| *c >= 0 && m.as_slice().iter().all(|(a, _)| is_size(a)))
 }
 
 /// The greatest or the least value of a polynomial where these indices have a least and a greatest one each, in which it is
@@ -360,7 +370,7 @@ impl<'db> Inside<'db> {
                 .collect();
             // What may be less than 0 counts from where it begins, at the least; and it ends where it does at the most.
             let least = extreme(&begin, &ranges, false).ok_or(Outside::Loop)?;
-            let begin = if is_never_negative(&least) { Poly::default() } else { least };
+            let begin = if is_never_negative(&least, &body.sizes) { Poly::default() } else { least };
             let end = extreme(&end, &ranges, true).ok_or(Outside::Loop)?;
             extents.push(end.sub(&begin));
             begins.push(begin);
@@ -391,28 +401,30 @@ impl<'db> Inside<'db> {
         Ok((inside, Entry::Cotangent { param, whose }))
     }
 
-    fn entries(&self, db: &'db dyn Database, entry: &Entry) -> Result<Entries, Unshown> {
+    fn entries(&self, db: &'db dyn Database, entry: &Entry) -> InCases {
         let first = self.begins.len();
         let known = |ssa: &Ssa, at: &[Poly]| self.known(ssa, at.get(..first).unwrap_or_default());
         let begins = |ssa: &Ssa| self.begins.iter().map(|p| self.translated(ssa, &[], p)).collect();
         let names: Vec<Name> = self.indices.iter().take(first).map(|i| name_of(&self.body, i.local)).collect();
         let around = Surroundings { seen: self.seen.clone(), indices: &names, begins: &begins, known: &known };
         let view = View::new(db);
-        let mut told = entries(&self.within, &self.within, &view, &self.callee, entry, around)?;
-        let at: Vec<String> = match entry {
-            Entry::Partials => {
-                let own = self.indices.iter().take(self.leaf.extents().count());
-                own.map(|i| name_of(&self.body, i.local).to_string()).collect()
-            }
-            // The indices around come first.
-            Entry::Cotangent { .. } => {
-                let own = |told: &Told| told.at.get(first..).map(<[String]>::to_vec);
-                told.all.first().and_then(own).unwrap_or_default()
-            }
-        };
-        told.part = self.leaf.text(&at);
-        told.hidden = self.hidden.iter().filter(|(own, _)| told.mention(own)).cloned().collect();
-        Ok(told)
+        let mut cases = entries(&self.within, &self.within, &view, &self.callee, entry, around)?;
+        for told in &mut cases {
+            let at: Vec<String> = match entry {
+                Entry::Partials => {
+                    let own = self.indices.iter().take(self.leaf.extents().count());
+                    own.map(|i| name_of(&self.body, i.local).to_string()).collect()
+                }
+                // The indices around come first.
+                Entry::Cotangent { .. } => {
+                    let own = |told: &Told| told.at.get(first..).map(<[String]>::to_vec);
+                    told.all.first().and_then(own).unwrap_or_default()
+                }
+            };
+            told.part = self.leaf.text(&at);
+            told.hidden = self.hidden.iter().filter(|(own, _)| told.mention(own)).cloned().collect();
+        }
+        Ok(cases)
     }
 
     /// What it is made of, and what it costs where its indices are in their ranges.

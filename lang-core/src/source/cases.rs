@@ -39,14 +39,15 @@ pub(super) enum Of {
 /// A way in which the parameters are made: those that are taken apart.
 pub(super) struct Case(Vec<(Of, Named)>);
 
-/// The parameters that are taken apart, and the ways in which they are made.
+/// The parameters that are taken apart, and the ways in which they are made: so many at the most, and these names for
+/// nothing in them.
 pub(super) fn cases(
     asked: &Asked<'_>,
     head: &Head,
     ssa: &Ssa,
     lines: &[Line],
     given: &Given,
-    most: usize,
+    (others, most): (&[&Name], usize),
 ) -> Vec<Case> {
     let read = read_inputs(ssa, lines);
     // Parts of tangents and cotangents that are results as they are.
@@ -84,6 +85,7 @@ pub(super) fn cases(
         for case in &all {
             for way in &ways {
                 let mut taken = taken(asked, head);
+                others.iter().for_each(|name| taken.take(name));
                 case.0.iter().flat_map(|(_, named)| named.bound()).for_each(|name| taken.take(name));
                 let tangent_of = |of: Of| match of {
                     Of::Beside(b) => head.beside.get(b).and_then(|b| head.own.get(b.0?)).map(|p| &p.base.name),
@@ -286,6 +288,20 @@ impl Case {
         (!missing).then_some((patterns, lets))
     }
 
+    /// How parameters are made, which others have been made in other ways: `s is Circle(r)`. `None`: as above.
+    pub(super) fn words(
+        &self,
+        asked: &Asked<'_>,
+        head: &Head,
+        used: &HashSet<String>,
+        refutable: &[Of],
+    ) -> Option<Vec<String>> {
+        let (patterns, _) = self.taken_apart(asked, head, used, refutable)?;
+        let of = self.in_order().map(|(of, _)| of).filter(|of| refutable.contains(of));
+        let one = |(of, pattern): (&Of, String)| Some(format!("{} is {pattern}", base(head, *of)?.name));
+        of.zip(patterns).map(one).collect()
+    }
+
     /// What a part of a parameter is called.
     pub(super) fn part(&self, param: usize, path: &[u32]) -> Option<Known> {
         self.0.iter().find(|(of, _)| *of == Of::Own(param)).map(|(_, named)| named.part(path))
@@ -331,16 +347,21 @@ pub(super) fn disagreement() -> String {
     format!("error(\"{OTHER_CONSTRUCTOR}\")")
 }
 
-/// A body for each case, as one.
-pub(super) fn joined(asked: &Asked<'_>, head: &Head, cases: &[Case], bodies: &[Option<Body>]) -> Option<Body> {
-    let refutable: Vec<Of> = match (cases, cases.first()) {
-        ([_], _) | (_, None) => Vec::new(),
-        (_, Some(first)) => {
+/// The parameters that are made in several ways, where there are several cases.
+pub(super) fn refutable(head: &Head, cases: &[Case]) -> Vec<Of> {
+    match cases {
+        [] | [_] => Vec::new(),
+        [first, ..] => {
             let ways = |of: Of| base(head, of).and_then(|b| ways(&b.ty, MOST)).map_or(0, |w| w.len());
             // A tangent is made in the ways of its value.
             first.in_order().map(|(of, _)| *of).filter(|of| ways(*of) > 1).collect()
         }
-    };
+    }
+}
+
+/// A body for each case, as one.
+pub(super) fn joined(asked: &Asked<'_>, head: &Head, cases: &[Case], bodies: &[Option<Body>]) -> Option<Body> {
+    let refutable = refutable(head, cases);
     let mut arms: Vec<(Vec<String>, String)> = Vec::new();
     let mut only = None;
     let never = Body { lets: Vec::new(), named: Vec::new(), value: disagreement(), before: Vec::new() };

@@ -120,7 +120,7 @@ impl Writer<'_> {
         ("_".to_owned(), Level::Post)
     }
 
-    fn site_text(&mut self, site: &Site) -> String {
+    pub(super) fn site_text(&mut self, site: &Site) -> String {
         let at: Vec<String> = site.at.iter().map(|p| self.poly(p).0).collect();
         part(&site.base, &site.path, &at)
     }
@@ -197,7 +197,7 @@ impl Writer<'_> {
     }
 
     /// Opens a value that is made by a constructor around what is written. Gives its pattern too.
-    fn opening(
+    pub(super) fn opening(
         &mut self,
         site: &Site,
         k: usize,

@@ -4,8 +4,9 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::cases::{Case, MOST, cases};
-use super::constructors::names_in;
+use super::cases::{self, Case, MANY, cases, refutable};
+use super::constructors::{Found, names_in};
+use super::grouped::{self, grouped};
 use super::mentioned::{mentioned, once};
 use super::merge::{settled, substituted};
 use super::read::lines;
@@ -15,11 +16,12 @@ use super::tree::Ex;
 use super::ways::{self, Given};
 use super::writer::{Writer, writer};
 use super::{Outside, Shelf, Which, derived};
-use crate::ad::real_outputs;
+use crate::ad::{is_real, real_outputs};
 use crate::base::{Name, Span};
 use crate::ir::core::{Callee, Constant, CoreType, Derivation, Outside as NoCore, Reason};
 use crate::ir::flat::{Input, Source};
-use crate::ir::ssa::{Rhs, Ssa, Stmt, Var};
+use crate::ir::region::{Arg, Loop};
+use crate::ir::ssa::{Access, Rhs, Ssa, Stmt, Var, index};
 use crate::norm::Bodies;
 use crate::pipeline::Callees;
 use crate::predicate::{Atom, Index, Poly, Pred};
@@ -72,6 +74,8 @@ pub struct Entries {
     pub all: Vec<Told>,
     /// The part of the expression that they are told of: `[i].mean`; of a number nothing.
     pub part: String,
+    /// Where this is so, if values of sum types decide: `where s is Circle(r)`, `elsewhere`.
+    pub case: Option<String>,
     /// What the cotangent is called in them that they are made of, and of what it is one.
     pub cotangent: Option<(Name, Whose)>,
     /// What variables are called in them whose names stand for others where the expression is, and those names.
@@ -131,6 +135,18 @@ pub struct Seen {
     pub name: Name,
     /// The number of its extents.
     pub rank: usize,
+    /// Is it an argument of a constructor in a pattern?
+    pub in_pattern: bool,
+}
+
+/// A loop with more statements in it is not told beside entries.
+const MOST_IN_LOOP: usize = 5;
+
+/// Is it a loop that carries one number, and computes little?
+fn is_short(of: &Loop) -> bool {
+    let mut carried = of.args.iter().zip(&of.body.inputs).filter(|(arg, _)| matches!(arg, Arg::Carried { .. }));
+    let one = carried.next().filter(|_| of.body.stmts.len() <= MOST_IN_LOOP);
+    one.is_some_and(|(_, input)| input.leaf.dims.is_empty()) && carried.next().is_none()
 }
 
 /// Who reads entries.
@@ -154,7 +170,8 @@ pub struct Surroundings<'k> {
     pub known: &'k dyn Fn(&Ssa, &[Poly]) -> Vec<Pred>,
 }
 
-/// The entries of a function, for one who sees these variables.
+/// The entries of a function, for one who sees these variables; where they differ by how values of sum types are made, those
+/// of each way in which one is not zero.
 ///
 /// # Errors
 /// Why there are none to be told.
@@ -165,7 +182,7 @@ pub fn entries(
     callee: &Arc<Callee>,
     entry: &Entry,
     around: Surroundings<'_>,
-) -> Result<Entries, Unshown> {
+) -> Result<Vec<Entries>, Unshown> {
     let ssa = at_point(module, callee, entry)?.ok_or(Unshown::Constant)?;
     let stages = module.stages(callee).map_err(Unshown::Core)?;
     let ssa = Arc::new(ssa);
@@ -204,20 +221,43 @@ fn at_point(module: &dyn Callees, callee: &Arc<Callee>, entry: &Entry) -> Result
     ssa.checks.clear();
     ssa.stmts.iter_mut().for_each(|s| s.needs.clear());
     ssa.needs.clear();
+    named(&mut ssa);
     Ok(Some(ssa))
 }
 
-fn told(asked: &Asked<'_>, entry: &Entry, mut around: Surroundings<'_>) -> Result<Entries, Unshown> {
-    let seen = std::mem::take(&mut around.seen);
+/// What a zero is added to has the name of that sum.
+fn named(ssa: &mut Ssa) {
+    for k in 0..ssa.stmts.len() {
+        let Some(Stmt { name: Some(name), rhs: Rhs::Add(terms), dims, .. }) = ssa.stmts.get(k) else { continue };
+        let is_zero = |of: &Access| ssa.stmts.get(of.var.0 as usize).is_some_and(|s| s.rhs == Rhs::Zero);
+        let mut others = terms.iter().filter(|t| !is_zero(&t.of));
+        let own: Vec<Poly> = (0..).zip(dims).map(|(k, n)| index(k, n).value()).collect();
+        let (Some(one), None) = (others.next().filter(|t| t.pred.is_true() && !t.neg && t.of.at == own), others.next())
+        else {
+            continue;
+        };
+        let (of, name) = (one.of.var.0 as usize, name.clone());
+        if ssa.stmts.get(of).is_some_and(|of| of.name.is_none() && of.dims == *dims) {
+            ssa.stmts.iter_mut().skip(of).take(1).for_each(|of| of.name = Some(name.clone()));
+            ssa.stmts.iter_mut().skip(k).take(1).for_each(|sum| sum.name = None);
+        }
+    }
+}
+
+fn told(asked: &Asked<'_>, entry: &Entry, around: Surroundings<'_>) -> Result<Vec<Entries>, Unshown> {
     let mut head = head(asked, entry);
     let mut wanted = (**asked.derived).clone();
     wanted.outputs = asked.outputs(&head)?;
     let parts = wanted.outputs.len();
     let _ = crate::norm::dead::remove(&mut wanted);
-    as_given(&mut wanted, &mut head, &seen);
+    as_given(&mut wanted, &mut head, &around.seen);
     let named = |name: &Name| asked.bodies.body(asked.def).is_some_and(|b| b.locals.iter().any(|l| l.name == *name));
-    // A loop is no row of a table.
-    let made = wanted.stmts.iter().filter(|s| matches!(s.rhs, Rhs::Loop(..) | Rhs::Update { .. }));
+    // A loop of the program is no row of a table, but the products of all factors but one are.
+    let made = wanted.stmts.iter().filter(|s| match &s.rhs {
+        Rhs::Loop(of, _) => s.name.as_ref().is_some_and(named) || !is_short(of),
+        Rhs::Update { .. } => true,
+        _ => false,
+    });
     if let Some(stmt) = made.clone().find(|s| s.name.as_ref().is_some_and(named)).or_else(|| made.clone().next()) {
         return Err(stmt.name.clone().filter(named).map_or(Outside::Loop.into(), Unshown::Made));
     }
@@ -226,38 +266,65 @@ fn told(asked: &Asked<'_>, entry: &Entry, mut around: Surroundings<'_>) -> Resul
     }
     let given = asked.bodies.body(asked.def).map(|body| Given::in_body(&body)).unwrap_or_default();
     let plain = lines(&wanted, &mut Table::default())?;
-    let all = cases(asked, &head, &wanted, &plain, &given, MOST);
-    let [case] = all.as_slice() else { return Err(Outside::SumType.into()) };
-    let facts = if *entry == Entry::Partials { (around.known)(&wanted, &[]) } else { Vec::new() };
-    let Some((mut writer, ssa, live)) = writer(asked, &head, &wanted, parts, case, &given, &facts)? else {
-        return Err(Outside::SumType.into());
-    };
-    seen.iter().for_each(|seen| writer.taken.take(&seen.name));
-    around.indices.iter().for_each(|name| writer.taken.take(name));
-    writer.reader = Some(Reader { seen, of_one: *entry == Entry::Partials });
-    let mut lets = writer.lets(&head, &ssa, &live, case)?;
-    let mut all = writer.entries(&head, &ssa, case, &around)?;
-    lets = once(lets, &mut all);
-    lets = mentioned(&lets, all.iter().flat_map(|told| [told.of.as_str(), &told.value]));
-    if let Some(why) = writer.wrong {
-        return Err(why.into());
+    // What a pattern here has in it is not called as something else that is seen.
+    let others: Vec<&Name> = around.seen.iter().filter(|s| !s.in_pattern).map(|s| &s.name).collect();
+    let cases = cases(asked, &head, &wanted, &plain, &given, (&others, MANY));
+    let refutable = refutable(&head, &cases);
+    let of = Of { asked, entry, head: &head, wanted: &wanted, parts, given: &given, refutable: &refutable };
+    let told: Result<Vec<Option<grouped::Of>>, Unshown> = cases.iter().map(|case| of.told(case, &around)).collect();
+    grouped(told?.into_iter().flatten().collect())
+}
+
+/// What is told, for each case.
+struct Of<'a> {
+    asked: &'a Asked<'a>,
+    entry: &'a Entry,
+    head: &'a Head,
+    wanted: &'a Ssa,
+    parts: usize,
+    given: &'a Given,
+    /// The parameters that are made in several ways.
+    refutable: &'a [cases::Of],
+}
+
+impl Of<'_> {
+    /// The entries in a case; of one that never is, none.
+    fn told(&self, case: &Case, around: &Surroundings<'_>) -> Result<Option<grouped::Of>, Unshown> {
+        let Self { asked, entry, head, wanted, given, .. } = *self;
+        let facts = if *entry == Entry::Partials { (around.known)(wanted, &[]) } else { Vec::new() };
+        let Some((mut writer, ssa, live)) = writer(asked, head, wanted, self.parts, case, given, &facts)? else {
+            return Ok(None);
+        };
+        around.seen.iter().for_each(|seen| writer.taken.take(&seen.name));
+        around.indices.iter().for_each(|name| writer.taken.take(name));
+        writer.reader = Some(Reader { seen: around.seen.clone(), of_one: *entry == Entry::Partials });
+        let mut lets = writer.lets(head, &ssa, &live, case)?;
+        let mut all = writer.entries(head, &ssa, case, around)?;
+        lets = once(lets, &mut all);
+        lets = mentioned(&lets, all.iter().flat_map(|told| [told.of.as_str(), &told.value]));
+        if let Some(why) = writer.wrong {
+            return Err(why.into());
+        }
+        let texts = lets.iter().chain(all.iter().flat_map(|told| [&told.of, &told.value]));
+        let mut used: HashSet<String> = texts.flat_map(|text| names_in(text)).collect();
+        let words = |used: &HashSet<String>| case.words(asked, head, used, self.refutable).ok_or(Outside::Foreign);
+        let (words, ways) = (words(&used)?, words(&HashSet::new())?);
+        used.retain(|name| !around.seen.iter().any(|seen| seen.name == **name));
+        let (_, first) = case.taken_apart(asked, head, &used, self.refutable).ok_or(Outside::Foreign)?;
+        lets.splice(0..0, first);
+        let has = |name: &Name| {
+            let texts = lets.iter().chain(all.iter().map(|told| &told.value));
+            texts.flat_map(|text| names_in(text)).any(|word| word == name.as_str())
+        };
+        let cotangent = head.beside.iter().find(|(of, _)| of.is_none()).map(|(_, p)| p.base.name.clone());
+        let whose = match entry {
+            Entry::Cotangent { whose, .. } => whose.clone(),
+            Entry::Partials => Whose::Definition,
+        };
+        let cotangent = cotangent.filter(has).map(|name| (name, whose));
+        let entries = Entries { lets, all, part: String::new(), case: None, cotangent, hidden: Vec::new() };
+        Ok(Some(grouped::Of { entries, words, ways }))
     }
-    let seen = |name: &String| writer.reader.iter().flat_map(|r| &r.seen).any(|seen| seen.name == **name);
-    let texts = lets.iter().chain(all.iter().flat_map(|told| [&told.of, &told.value]));
-    let used: HashSet<String> = texts.flat_map(|text| names_in(text)).filter(|name| !seen(name)).collect();
-    let (_, first) = case.taken_apart(asked, &head, &used, &[]).ok_or(Outside::Foreign)?;
-    lets.splice(0..0, first);
-    let has = |name: &Name| {
-        let texts = lets.iter().chain(all.iter().map(|told| &told.value));
-        texts.flat_map(|text| names_in(text)).any(|word| word == name.as_str())
-    };
-    let cotangent = head.beside.iter().find(|(of, _)| of.is_none()).map(|(_, p)| p.base.name.clone());
-    let whose = match entry {
-        Entry::Cotangent { whose, .. } => whose.clone(),
-        Entry::Partials => Whose::Definition,
-    };
-    let cotangent = cotangent.filter(has).map(|name| (name, whose));
-    Ok(Entries { lets, all, part: String::new(), cotangent, hidden: Vec::new() })
 }
 
 /// What a loop, an update or an order makes and the reader sees by its name is as if it were given.
@@ -329,6 +396,9 @@ impl Writer<'_> {
                     continue;
                 }
                 let v = given.next().ok_or(Outside::Unreadable)?;
+                if !is_real(leaf.scalar) {
+                    continue;
+                }
                 let (base, path) = match case.part(param, &leaf.path) {
                     Some(ways::Known::Part(base, path)) => (base, path),
                     Some(ways::Known::Constructor(_) | ways::Known::Other) => continue,
@@ -339,6 +409,39 @@ impl Writer<'_> {
             }
         }
         Ok(all)
+    }
+
+    /// What an entry is told of, and its value; of what is in an element of a sum type, where that is made so: `r where
+    /// s[i] is Circle(r)`.
+    fn told(&mut self, base: &Base, path: &[u32], at: &[Poly], e: &Ex) -> (String, String) {
+        let (site, rest) = match self.find(base, path, at) {
+            Found::Inside(site, rest, _) => (site, rest),
+            Found::Part(base, path, at) => {
+                let at: Vec<String> = at.iter().map(|p| bare(self.poly(p).0)).collect();
+                return (part(&base, &path, &at), self.whole_text(e));
+            }
+            Found::Constructor(_) | Found::Other => {
+                self.wrong = Some(Outside::Unreadable);
+                return (String::new(), String::new());
+            }
+        };
+        let constructor = rest.first().and_then(|k| usize::try_from(*k).ok()?.checked_sub(1));
+        let whole = self.site_text(&site);
+        let made = constructor.and_then(|k| {
+            self.opening(&site, k, &mut |this| {
+                let e = this.assumed(e);
+                let (of, value) = this.told(base, path, at, &e);
+                Some(format!("{of}\n{value}"))
+            })
+        });
+        let Some((pattern, (of, value))) =
+            made.as_ref().and_then(|(pattern, both)| Some((pattern, both.split_once('\n')?)))
+        else {
+            self.wrong = Some(Outside::Foreign);
+            return (String::new(), String::new());
+        };
+        let join = if of.contains(WHERE) { ", " } else { WHERE };
+        (format!("{of}{join}{whole} is {pattern}"), value.to_owned())
     }
 
     /// The entries of a part of a parameter, which are in this statement. The first indices are those around, each with where it
@@ -385,9 +488,9 @@ impl Writer<'_> {
             let terms = terms.into_iter().map(|(neg, p, e)| (neg, Ex::guard(p, e)));
             let e = settled(Ex::sum(terms.collect()), &mut self.context, &mut self.table);
             if e.as_real() != Some(0.0) {
-                let at: Vec<String> = at.iter().map(|p| bare(self.poly(p).0)).collect();
-                let value = self.ex(&e).0;
-                all.push(Told { of: part(base, path, &at), at, value });
+                let (of, value) = self.told(base, path, &at, &e);
+                let at = at.iter().map(|p| bare(self.poly(p).0)).collect();
+                all.push(Told { of, at, value });
             }
             self.context.release(mark);
             self.leave(depth);
@@ -396,6 +499,9 @@ impl Writer<'_> {
         all
     }
 }
+
+/// Stands before how a value of a sum type is made.
+const WHERE: &str = " where ";
 
 /// Is it one name, and no pattern of several?
 fn is_name(text: &str) -> bool {

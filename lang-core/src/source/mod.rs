@@ -16,6 +16,7 @@ mod checks;
 mod constructors;
 mod definition;
 mod entries;
+mod grouped;
 mod hints;
 mod known;
 mod mentioned;

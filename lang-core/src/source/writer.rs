@@ -104,14 +104,14 @@ pub(super) fn definition(asked: &Asked<'_>) -> Result<Definition, Outside> {
     let fates = crate::norm::dead::remove(&mut wanted);
     let given = asked.bodies.body(asked.def).map(|body| Given::in_body(&body)).unwrap_or_default();
     let plain = lines(&wanted, &mut Table::default())?;
-    let mut all = cases(asked, &head, &wanted, &plain, &given, MANY);
+    let mut all = cases(asked, &head, &wanted, &plain, &given, (&[], MANY));
     let possible = |case: &&Case| {
         let (mut ssa, mut read) = (wanted.clone(), plain.clone());
         case.put(asked, &head, &mut ssa, &mut read);
         case.fits(&head, ssa.outputs.get(parts..).unwrap_or_default(), &read).is_some()
     };
     if all.len() > MOST && all.iter().filter(possible).count() > MOST {
-        all = cases(asked, &head, &wanted, &plain, &given, MOST);
+        all = cases(asked, &head, &wanted, &plain, &given, (&[], MOST));
     }
     let mut bodies = Vec::new();
     for case in &all {

@@ -88,7 +88,7 @@ impl Deriving<'_> {
 
     /// The square root of an integer that is at least 1, or of 1, rounded up.
     fn root(&mut self, batch: &[Poly], n: &Poly) -> Poly {
-        let n = inline::index_statement(&mut self.builder, batch, &n.greatest(&Poly::constant(1)));
+        let n = self.builder.index(batch, &n.greatest(&Poly::constant(1)));
         let steps = [
             (Operation::Convert(Scalar::F64), Scalar::F64),
             (Operation::Scalar(ScalarFn::Sqrt), Scalar::F64),

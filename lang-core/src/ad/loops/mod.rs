@@ -432,7 +432,7 @@ impl Deriving<'_> {
             return hull;
         }
         self.hits.count("greatest extent");
-        let each = inline::index_statement(&mut self.builder, dims, n);
+        let each = self.builder.index(dims, n);
         let reduce = Reduce {
             reducer: Reducer::Max,
             bound: dims.to_vec(),

@@ -2,6 +2,7 @@
 //! their place, and what does not depend on an index computed without it.
 
 mod add;
+mod asked;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -11,7 +12,7 @@ use crate::base::pause;
 use crate::ir::core::{Constant, Operation};
 use crate::ir::origin::{Ancestor, Trace, VALUE};
 use crate::ir::region::{Loop, Part};
-use crate::ir::ssa::{Access, Check, Rhs, Ssa, Stmt, Var, index, index_number, reads};
+use crate::ir::ssa::{Access, Check, Rhs, Ssa, Stmt, Var, index, index_number};
 use crate::ir::value::{self, Value};
 use crate::predicate::{Atom, Context, Poly, Pred};
 use crate::syntax::ops::Scalar;
@@ -191,31 +192,6 @@ impl Builder {
             }
             _ => Some(itself()),
         }
-    }
-
-    /// A predicate, with the truth values and the integers that it asks seen through views that hide nothing.
-    pub(super) fn asked(&self, p: &Pred) -> Pred {
-        let asked = p.replace_opaque(&|x| {
-            let of = self.plainly(Var::of_local(x.of).filter(|_| x.array)?, x.at)?;
-            Some(Pred::Is(of.var.local(), of.var.name(), of.at.into(), true))
-        });
-        let mut some = false;
-        asked.visit(&mut |p| reads(p, &mut |_| some = true), &mut |_| {});
-        if !some {
-            return asked;
-        }
-        asked.substitute(&|a| {
-            let Atom::Read(x, _, at) = a else { return None };
-            let of = self.plainly(Var::of_local(*x)?, at)?;
-            Some(Poly::atom(Atom::Read(of.var.local(), of.var.name(), of.at.into())))
-        })
-    }
-
-    /// What a view that hides nothing reads.
-    fn plainly(&self, var: Var, at: &[Poly]) -> Option<Access> {
-        let seen = self.see(&Access { var, at: at.to_vec() })?;
-        let plain = seen.pred.is_true() && !seen.neg && seen.needs.is_empty() && seen.of.var != var;
-        plain.then_some(seen.of)
     }
 
     /// `± Σ s: [p] · X₀[a₀] · X₁[a₁]`. Factors are seen through, bound indices that an equation tells are put

@@ -1,0 +1,81 @@
+//! What predicates ask of statements: truth values and integers seen through views, and the conditions of a choice in place of
+//! the constant that it gives.
+
+use super::{Builder, at_indices};
+use crate::ir::core::Constant;
+use crate::ir::ssa::{Access, Rhs, Var, exclusive, reads};
+use crate::predicate::{Atom, Poly, Pred};
+
+/// Of more conditions nothing is made.
+const MOST_CHOSEN: usize = 8;
+
+impl Builder {
+    /// A predicate, with the truth values and the integers that it asks seen through views that hide nothing.
+    pub(in crate::ir) fn asked(&self, p: &Pred) -> Pred {
+        let asked = p.replace_opaque(&|x| {
+            let of = self.plainly(Var::of_local(x.of).filter(|_| x.array)?, x.at)?;
+            Some(Pred::Is(of.var.local(), of.var.name(), of.at.into(), true))
+        });
+        let mut some = false;
+        asked.visit(&mut |p| reads(p, &mut |_| some = true), &mut |_| {});
+        if !some {
+            return asked;
+        }
+        let asked = asked.substitute(&|a| {
+            let Atom::Read(x, _, at) = a else { return None };
+            let of = self.plainly(Var::of_local(*x)?, at)?;
+            Some(Poly::atom(Atom::Read(of.var.local(), of.var.name(), of.at.into())))
+        });
+        self.told(asked)
+    }
+
+    /// A predicate in which an integer that conditions choose among constants, as the number of a constructor, is no more
+    /// asked for, but those conditions.
+    fn told(&self, p: Pred) -> Pred {
+        match &p {
+            Pred::And(items) => Pred::all(items.iter().map(|p| self.told(p.clone()))),
+            Pred::Or(items) => Pred::any_of(items.iter().map(|p| self.told(p.clone()))),
+            Pred::Eq(of) => self.chosen(of).unwrap_or(p),
+            Pred::Ne(of) => self.chosen(of).map_or(p, |holds| holds.negated()),
+            _ => p,
+        }
+    }
+
+    /// Where a polynomial is 0 that is such an integer less a constant.
+    fn chosen(&self, of: &Poly) -> Option<Pred> {
+        let atom = of.terms().iter().find_map(|(m, _)| m.as_slice().first())?.0.clone();
+        let (1, rest) = of.linear_in(&atom)? else { return None };
+        let (value, Atom::Read(x, _, at)) = (-rest.as_constant()?, &atom) else { return None };
+        let stmt = self.get(Var::of_local(*x)?).filter(|stmt| stmt.needs.is_empty())?;
+        let terms: Vec<(&Pred, Var)> = match &stmt.rhs {
+            Rhs::Add(terms) => terms.iter().map(|t| (!t.neg).then_some((&t.pred, t.of.var))).collect::<Option<_>>()?,
+            Rhs::Contract { bound, pred, neg: false, factors } if bound.is_empty() => match factors.as_slice() {
+                [one] => vec![(pred, one.var)],
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let constant = |(p, var): &(&Pred, Var)| match self.get(*var)?.rhs {
+            Rhs::Constant(Constant::Int(c)) => Some((Clone::clone(*p), i128::from(c))),
+            _ => None,
+        };
+        let terms: Vec<(Pred, i128)> = terms.iter().map(constant).collect::<Option<_>>()?;
+        if !exclusive(&terms.iter().map(|(p, _)| p).collect::<Vec<_>>()) {
+            return None;
+        }
+        // One of them holds, or none, where it is 0.
+        let holds = if value == 0 {
+            Pred::all(terms.iter().filter(|(_, c)| *c != 0).map(|(p, _)| p.negated()))
+        } else {
+            Pred::any_of(terms.iter().filter(|(_, c)| *c == value).map(|(p, _)| p.clone()))
+        };
+        (holds.size() <= MOST_CHOSEN).then(|| holds.map(&|p| at_indices(p, at)))
+    }
+
+    /// What a view that hides nothing reads.
+    fn plainly(&self, var: Var, at: &[Poly]) -> Option<Access> {
+        let seen = self.see(&Access { var, at: at.to_vec() })?;
+        let plain = seen.pred.is_true() && !seen.neg && seen.needs.is_empty() && seen.of.var != var;
+        plain.then_some(seen.of)
+    }
+}

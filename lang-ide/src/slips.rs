@@ -1,0 +1,134 @@
+//! What the help of an error says to write, written: the code between its ticks in the place of what is wrong, around an
+//! operand, or for the expression around; and arms that a `match` lacks. Each change is tried before it is offered.
+
+use lang_core::base::{Code, Diagnostic, Span};
+use lang_core::session::{ItemRef, Session};
+use lang_core::syntax::ast::{Expr, Tree};
+
+use crate::actions::Action;
+use crate::trial::{Change, Wanted, tried};
+
+/// Stands in a help for what is already written.
+const REST: &str = "…";
+
+/// What an arm is that somebody has yet to write.
+const UNWRITTEN: &str = "error(\"not written yet\")";
+
+/// What mends the slips that are selected.
+pub(crate) fn fixes(session: &Session, item: &ItemRef, selected: Span) -> Vec<Action> {
+    let Some(parsed) = session.tree(item) else { return Vec::new() };
+    let unread = parsed.diagnostics.iter().any(Diagnostic::is_error);
+    let own = |span: Span| {
+        let start = span.start.checked_sub(item.start)?;
+        Some(Span::new(start, span.end.checked_sub(item.start)?))
+    };
+    let mut changes: Vec<Change> = Vec::new();
+    for d in session.diagnostics(&item.module).iter().filter(|d| d.is_error()) {
+        let here = d.span.start <= selected.end && selected.start <= d.span.end;
+        let (Some(span), Some(help)) = (own(d.span).filter(|_| here), &d.help) else { continue };
+        let Some(text) = item.text.get(span.range()) else { continue };
+        if d.code == Code::E0400 {
+            changes.extend(arms(&parsed.tree, item, span, &quoted(&d.message)));
+            continue;
+        }
+        changes.extend(left_out(item, span, text, help));
+        for code in quoted(help) {
+            changes.extend(instead(item, span, text, help, &code));
+            if !unread {
+                let places = d.related.iter().rev().filter(|l| l.module.is_none()).filter_map(|l| own(l.span));
+                changes.extend(places.filter_map(|place| wrapped(item, place, &code)));
+                changes.extend(around(&parsed.tree, item, span, &code));
+            }
+        }
+    }
+    tried(session, item, changes, if unread { Wanted::Place } else { Wanted::Item })
+}
+
+/// What stands between ticks.
+fn quoted(text: &str) -> Vec<String> {
+    text.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+}
+
+/// "leave `return` out": it goes, with the space behind it; "leave the point out".
+fn left_out(item: &ItemRef, span: Span, text: &str, help: &str) -> Option<Change> {
+    if help.ends_with("leave the point out") {
+        let rest = text.strip_prefix('.')?;
+        return Some(Change { title: format!("Change `{text}` to `{rest}`"), span, text: rest.to_owned() });
+    }
+    let (_, behind) = help.split_once("leave `")?;
+    let (word, _) = behind.split_once("` out").filter(|(word, _)| *word == text)?;
+    let rest = item.text.get(span.end as usize..)?;
+    let space = u32::try_from(rest.len() - rest.trim_start_matches(' ').len()).ok()?;
+    let span = Span::new(span.start, span.end + space);
+    Some(Change { title: format!("Leave `{word}` out"), span, text: String::new() })
+}
+
+/// "equality is written `==`", "did you mean `mean`?": it stands in the place of what is wrong.
+fn instead(item: &ItemRef, span: Span, text: &str, help: &str, code: &str) -> Option<Change> {
+    let is_symbol = code.chars().all(|c| c.is_ascii_punctuation());
+    let is_said = help.starts_with("did you mean ") || help == format!("write `{code}`");
+    if code.contains(REST) || !(is_symbol || is_said) {
+        return None;
+    }
+    // A comment goes on.
+    if let Some(rest) = text.strip_prefix('#').filter(|_| code == "--") {
+        let title = "Begin the comment with `--`".to_owned();
+        return Some(Change { title, span, text: format!("--{rest}") });
+    }
+    let (before, behind) = item.text.get(..span.start as usize).zip(item.text.get(span.end as usize..))?;
+    let space = if matches!(code, "->" | "=") && !before.ends_with(' ') { " " } else { "" };
+    // An operator before its operand stands beside it.
+    let gap = if code == "!" { behind.len() - behind.trim_start_matches(' ').len() } else { 0 };
+    let title = if text.is_empty() { format!("Write `{code}`") } else { format!("Change `{text}` to `{code}`") };
+    let span = Span::new(span.start, span.end + u32::try_from(gap).ok()?);
+    Some(Change { title, span, text: format!("{space}{code}") })
+}
+
+/// "convert the second with `f64(…)`": it stands around an operand.
+fn wrapped(item: &ItemRef, place: Span, code: &str) -> Option<Change> {
+    let (open, close) = code.split_once(REST).filter(|(_, close)| !close.contains(REST))?;
+    let text = format!("{open}{}{close}", item.text.get(place.range())?);
+    Some(Change { title: format!("Write `{}`", one_line(&text)), span: place, text })
+}
+
+/// "the last element is `x[n - 1]`": it stands in the place of the expression around what is wrong.
+fn around(tree: &Tree, item: &ItemRef, span: Span, code: &str) -> Option<Change> {
+    let all = tree.exprs.iter().map(|(_, node)| node.span);
+    let outer = all.filter(|outer| outer.start <= span.start && span.end <= outer.end && *outer != span);
+    let outer = outer.min_by_key(|outer| outer.end - outer.start)?;
+    let text = item.text.get(outer.range())?;
+    let begin = |text: &str| text.split('[').next().unwrap_or_default().trim().to_owned();
+    // What is indexed stays.
+    if code.contains(REST) || !code.contains('[') || begin(text) != begin(code) {
+        return None;
+    }
+    Some(Change { title: format!("Change `{}` to `{code}`", one_line(text)), span: outer, text: code.to_owned() })
+}
+
+/// "no arm for `Point`": each gets one, with something in it that stops a run.
+fn arms(tree: &Tree, item: &ItemRef, span: Span, missing: &[String]) -> Option<Change> {
+    let around = tree.exprs.iter().filter(|(_, node)| node.span.start <= span.start && span.end <= node.span.end);
+    let matches = around.filter_map(|(_, node)| match &node.kind {
+        Expr::Match(_, arms) => Some((node.span, arms.last().map(|arm| tree.exprs[arm.body].span.end))),
+        _ => None,
+    });
+    let (whole, last) = matches.min_by_key(|(span, _)| span.end - span.start)?;
+    let patterns: Vec<&String> = missing.iter().filter(|text| *text != "match").collect();
+    let title = match patterns.as_slice() {
+        [] => return None,
+        [one] => format!("Add an arm for `{one}`"),
+        all => format!("Add {} arms", all.len()),
+    };
+    let each: Vec<String> = patterns.iter().map(|pattern| format!("{pattern}: {UNWRITTEN}")).collect();
+    let (end, comma) = match last {
+        Some(end) => (end, ", "),
+        None => (whole.start + u32::try_from(item.text.get(whole.range())?.find('{')?).ok()? + 1, " "),
+    };
+    Some(Change { title, span: Span::new(end, end), text: format!("{comma}{}", each.join(", ")) })
+}
+
+/// A text on one line, cut where it is long.
+fn one_line(text: &str) -> String {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if text.chars().count() <= 40 { text } else { format!("{}…", text.chars().take(40).collect::<String>()) }
+}

@@ -1,0 +1,117 @@
+//! What hovers tell, in parts, and in cases by how values of sum types are made as text that can be evaluated.
+
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    reason = "a failed expectation is a failed test"
+)]
+
+use lang_core::predicate::{Atom, Poly};
+use lang_core::source::{Entries, Told, Unshown};
+
+/// Values of the sum type in them. Each parameter is made in each of these ways.
+pub const SHAPES: [(&str, &[&str]); 3] = [("Circle", &["0.7"]), ("Box", &["0.4", "1.3"]), ("Point", &[])];
+
+/// `Circle(0.7)`, with something in place of an argument.
+pub fn shape(way: usize, put: Option<(usize, &str)>) -> String {
+    let (constructor, args) = SHAPES[way % SHAPES.len()];
+    let put = |j: usize, own: &str| put.filter(|(k, _)| *k == j).map_or(own, |(_, other)| other).to_owned();
+    let args: Vec<String> = args.iter().enumerate().map(|(j, own)| put(j, own)).collect();
+    if args.is_empty() { constructor.to_owned() } else { format!("{constructor}({})", args.join(", ")) }
+}
+
+/// What is told of several ways to make values of sum types as one value, and whether there were several.
+pub fn joined(cases: &[&Entries]) -> (Entries, bool) {
+    let [first, ..] = cases else { panic!("nothing is told") };
+    if first.case.is_none() {
+        return (Clone::clone(*first), false);
+    }
+    let mut all: Vec<Told> = Vec::new();
+    let others: Vec<String> = cases.iter().filter_map(|c| within(c.case.as_deref()?, "1.0")).collect();
+    for told in cases {
+        for entry in &told.all {
+            let lets: String = told.lets.iter().map(|l| format!("{l} ")).collect();
+            let value = if lets.is_empty() { entry.value.clone() } else { format!("({lets}in {})", entry.value) };
+            let case = told.case.as_deref().unwrap_or_default();
+            let elsewhere = || format!("(if {} == 0.0 then {value} else 0.0)", others.join(" + "));
+            let value = within(case, &value).unwrap_or_else(elsewhere);
+            match all.iter_mut().find(|t| (&t.of, &t.at) == (&entry.of, &entry.at)) {
+                Some(known) => known.value += &format!(" + {value}"),
+                None => all.push(Told { value, ..entry.clone() }),
+            }
+        }
+    }
+    (Entries { lets: Vec::new(), all, case: None, ..Clone::clone(*first) }, true)
+}
+
+/// `where s is Circle(r)`: a value there, elsewhere 0; `None` for what is told elsewhere.
+pub fn within(case: &str, value: &str) -> Option<String> {
+    let case = case.strip_prefix("where ")?;
+    let one = |case: &str| {
+        let all = patterns(case);
+        let arm =
+            |value: String, (of, pattern): &(String, String)| format!("(match {of} {{ {pattern}: {value}, _: 0.0 }})");
+        all.iter().rev().fold(format!("({value})"), arm)
+    };
+    Some(format!("({})", case.split(" or ").map(one).collect::<Vec<_>>().join(" + ")))
+}
+
+/// `s is Box(w, _), t is Point` in its parts.
+pub fn patterns(case: &str) -> Vec<(String, String)> {
+    let mut all = Vec::new();
+    let (mut rest, mut of) = (case, None);
+    while let Some((name, after)) = rest.split_once(" is ") {
+        let end = match after.find(['(', ',']) {
+            Some(at) if after[at..].starts_with('(') => after.find(')').expect("it is closed") + 1,
+            Some(at) => at,
+            None => after.len(),
+        };
+        all.push((of.take().unwrap_or(name).trim_start_matches(", ").to_owned(), after[..end].to_owned()));
+        rest = &after[end..];
+    }
+    all
+}
+
+/// What is told of each part of an expression, in all cases.
+pub fn by_part(all: &[Result<Entries, Unshown>]) -> Vec<Vec<&Entries>> {
+    let mut parts: Vec<Vec<&Entries>> = Vec::new();
+    for told in all.iter().flatten() {
+        // Of a part that has several, one after another.
+        match parts.last_mut().filter(|part| part[0].case.is_some() && part[0].part == told.part) {
+            Some(part) => part.push(told),
+            None => parts.push(vec![told]),
+        }
+    }
+    parts
+}
+
+/// `x[i + j]` as the name and the indices.
+pub fn parts(of: &str) -> Option<(&str, Vec<&str>)> {
+    let Some((name, at)) = of.split_once('[') else { return Some((of, Vec::new())) };
+    Some((name, at.strip_suffix(']')?.split(", ").collect()))
+}
+
+/// Is it one name?
+pub fn is_name(text: &str) -> bool {
+    text.chars().all(|c| c.is_alphanumeric() || c == '_') && !text.starts_with(|c: char| c.is_ascii_digit())
+}
+
+/// What every size is, by its name.
+pub fn size(name: &str) -> i64 {
+    2 + i64::from(name.bytes().map(u32::from).sum::<u32>() % 3)
+}
+
+/// A size as a number.
+pub fn number(p: &Poly) -> Option<i64> {
+    p.eval(&mut |a| match a {
+        Atom::Local(_, name) => Some(size(name)),
+        _ => None,
+    })
+}
+
+/// The same of an extent.
+pub fn size_of(n: &Poly) -> Option<usize> {
+    number(n)?.try_into().ok()
+}

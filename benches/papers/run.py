@@ -199,25 +199,17 @@ layers, with a batch of inputs and outputs that are weighted, since the sum of a
 exponentials stands among GradBench's tasks.
 """
 
-SMALL_LOOPS = (
-    "the loop over the points has loops of one iteration in it, which write the result, and only innermost loops are done by"
-    " vectors."
-)
-
 # Why a row is more than twice behind its best peer, on this machine or another.
 WHY = {
     "greatest": "the greatest is looked for one by one, with a test for NaN; NumPy looks by vectors.",
     "NNMF, exponential, rank one": "the adjoint divides three times for each entry, by hand it is once; and the compiler of"
     " our kernels has vectors of 2.",
-    "projection, Jacobian by the camera": SMALL_LOOPS,
     "deconvolution, by the signal": "each step adds a window to the cotangent, over the one before and shifted by one. Written as a"
     " sum over the kernel for each place it takes a quarter, in Iverson too.",
     "deconvolution, by the kernel": "the compiler of our kernels has vectors of 2.",
     "sum of matrix * vector": "the compiler of our kernels has vectors of 2.",
-    "rotation by quaternions, Jacobian": SMALL_LOOPS,
     "particles": "the loop over the steps is innermost, so that each coordinate waits for itself; in C++ all coordinates of a"
     " step are one or two vectors.",
-    "bundle adjustment, blocks of the Jacobian": SMALL_LOOPS,
 }
 
 

@@ -6,7 +6,7 @@ use lang_core::session::{ItemRef, Session};
 use lang_core::syntax::ast::{Expr, IndexRange, Item, SizeExpr, Tree, TypeExpr};
 
 use crate::actions::Action;
-use crate::trial::{Change, Wanted, tried};
+use crate::trial::{Change, tried};
 
 /// What mends the sizes of what is selected.
 pub(crate) fn fixes(session: &Session, item: &ItemRef, selected: Span) -> Vec<Action> {
@@ -36,7 +36,7 @@ pub(crate) fn fixes(session: &Session, item: &ItemRef, selected: Span) -> Vec<Ac
             _ => {}
         }
     }
-    tried(session, item, changes, Wanted::Item)
+    tried(session, item, changes)
 }
 
 /// A text without spaces.

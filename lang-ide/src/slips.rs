@@ -3,10 +3,10 @@
 
 use lang_core::base::{Code, Diagnostic, Span};
 use lang_core::session::{ItemRef, Session};
-use lang_core::syntax::ast::{Expr, Tree};
+use lang_core::syntax::ast::{Expr, Subscript, Tree};
 
 use crate::actions::Action;
-use crate::trial::{Change, Wanted, tried};
+use crate::trial::{Change, read_again, tried};
 
 /// Stands in a help for what is already written.
 const REST: &str = "…";
@@ -33,7 +33,11 @@ pub(crate) fn fixes(session: &Session, item: &ItemRef, selected: Span) -> Vec<Ac
         }
         changes.extend(left_out(item, span, text, help));
         for code in quoted(help) {
-            changes.extend(instead(item, span, text, help, &code));
+            changes.extend(if stands_alone(d, text) {
+                put_in(item, span, &code)
+            } else {
+                instead(item, span, text, help, &code)
+            });
             if !unread {
                 let places = d.related.iter().rev().filter(|l| l.module.is_none()).filter_map(|l| own(l.span));
                 changes.extend(places.filter_map(|place| wrapped(item, place, &code)));
@@ -41,7 +45,24 @@ pub(crate) fn fixes(session: &Session, item: &ItemRef, selected: Span) -> Vec<Ac
             }
         }
     }
-    tried(session, item, changes, if unread { Wanted::Place } else { Wanted::Item })
+    if unread { read_again(item, changes) } else { tried(session, item, changes) }
+}
+
+/// Does an expression begin with what was found, so that something is missing before it? What means nothing is instead of
+/// something else.
+fn stands_alone(d: &Diagnostic, text: &str) -> bool {
+    let begins = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '(' | '[' | '{' | '\\' | '!' | '"' | '.');
+    d.code == Code::E0001 && !d.message.ends_with("means nothing here") && text.starts_with(begins)
+}
+
+/// "the body of a definition stands after `=`", "is a `:` missing?": it stands before what was found.
+fn put_in(item: &ItemRef, span: Span, code: &str) -> Option<Change> {
+    let is_symbol = code.chars().all(|c| c.is_ascii_punctuation());
+    let before = item.text.get(..span.start as usize).filter(|_| is_symbol)?;
+    let end = u32::try_from(before.trim_end().len()).ok()?;
+    // A colon stands at what is before it.
+    let text = if code == ":" { ": ".to_owned() } else { format!(" {code} ") };
+    Some(Change { title: format!("Put `{code}` in"), span: Span::new(end, span.start), text })
 }
 
 /// What stands between ticks.
@@ -91,18 +112,21 @@ fn wrapped(item: &ItemRef, place: Span, code: &str) -> Option<Change> {
     Some(Change { title: format!("Write `{}`", one_line(&text)), span: place, text })
 }
 
-/// "the last element is `x[n - 1]`": it stands in the place of the expression around what is wrong.
+/// "the last element is `x[n - 1]`": the index is the index there, of an array with a name and one index.
 fn around(tree: &Tree, item: &ItemRef, span: Span, code: &str) -> Option<Change> {
-    let all = tree.exprs.iter().map(|(_, node)| node.span);
-    let outer = all.filter(|outer| outer.start <= span.start && span.end <= outer.end && *outer != span);
-    let outer = outer.min_by_key(|outer| outer.end - outer.start)?;
-    let text = item.text.get(outer.range())?;
-    let begin = |text: &str| text.split('[').next().unwrap_or_default().trim().to_owned();
-    // What is indexed stays.
-    if code.contains(REST) || !code.contains('[') || begin(text) != begin(code) {
-        return None;
-    }
-    Some(Change { title: format!("Change `{}` to `{code}`", one_line(text)), span: outer, text: code.to_owned() })
+    let is_only = |e: &Expr| match e {
+        Expr::Index(of, subscripts) => {
+            let one = matches!(subscripts.as_slice(), [Subscript::At(index)] if tree.exprs[*index].span == span);
+            one && matches!(tree.exprs[*of].kind, Expr::Name(_))
+        }
+        _ => false,
+    };
+    let (_, node) = tree.exprs.iter().find(|(_, node)| is_only(&node.kind))?;
+    let index = code.strip_suffix(']')?.split_once('[')?.1;
+    let (whole, name) =
+        (item.text.get(node.span.range())?, item.text.get(node.span.start as usize..span.start as usize)?);
+    let title = format!("Change `{whole}` to `{name}{index}]`");
+    Some(Change { title, span, text: index.to_owned() })
 }
 
 /// "no arm for `Point`": each gets one, with something in it that stops a run.

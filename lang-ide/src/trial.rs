@@ -1,11 +1,12 @@
-//! Changes that are tried before they are offered: in a program of its own, where an item has no error then and others have
-//! none more.
+//! Changes that are tried before they are offered: the item is read again, or checked in a program of its own, where it has no
+//! error then and others have none more.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use lang_core::base::{Diagnostic, ModuleName, Span};
 use lang_core::session::{ItemRef, Session};
+use lang_core::syntax::parser::parse_split;
 
 use crate::actions::{Action, ActionKind};
 use crate::apart::apart;
@@ -22,26 +23,12 @@ pub(crate) struct Change {
     pub(crate) text: String,
 }
 
-/// What a change has to do to be offered.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wanted {
-    /// The item has no error.
-    Item,
-    /// It has none up to the end of the change: behind that the text could not be read before.
-    Place,
-}
+/// One program is tried at a time, whoever asks: each is a whole one.
+static ONE: Mutex<()> = Mutex::new(());
 
-/// Those of some changes to an item that mend it, as actions.
-pub(crate) fn tried(session: &Session, item: &ItemRef, mut changes: Vec<Change>, wanted: Wanted) -> Vec<Action> {
-    // Two mistakes may be mended by one change.
-    let mut seen: Vec<(Span, String)> = Vec::new();
-    changes.retain(|change| {
-        let key = (change.span, change.text.clone());
-        let is_new = !seen.contains(&key);
-        seen.extend(is_new.then_some(key));
-        is_new
-    });
-    changes.truncate(MOST);
+/// Those of some changes to an item after which it has no error, as actions.
+pub(crate) fn tried(session: &Session, item: &ItemRef, changes: Vec<Change>) -> Vec<Action> {
+    let changes = some(changes);
     if changes.is_empty() {
         return Vec::new();
     }
@@ -51,10 +38,41 @@ pub(crate) fn tried(session: &Session, item: &ItemRef, mut changes: Vec<Change>,
     let texts = own.filter_map(|module| session.text(&module).map(|text| (module, text))).collect();
     let trial = Trial { texts, item: item.clone(), before: errors.len(), warned: others.len() };
     let mends = move |stop: &AtomicBool| {
+        let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
         let goes_on = |_: &Change| !stop.load(Ordering::Relaxed);
-        changes.into_iter().take_while(goes_on).filter(|change| trial.mends(change, wanted)).collect::<Vec<_>>()
+        changes.into_iter().take_while(goes_on).filter(|change| trial.mends(change)).collect::<Vec<_>>()
     };
-    let mended = apart(session, mends).unwrap_or_default();
+    actions(item, apart(session, mends).unwrap_or_default())
+}
+
+/// Those of some changes to an item that cannot be read after which it can, as far as they reach at least: what stands
+/// behind them was not looked at.
+pub(crate) fn read_again(item: &ItemRef, changes: Vec<Change>) -> Vec<Action> {
+    let can_be_read = |change: &Change| {
+        let ends = item.text.get(..change.span.start as usize).zip(item.text.get(change.span.end as usize..));
+        let Some((before, behind)) = ends else { return false };
+        let again = parse_split(item.kind, &format!("{before}{}{behind}", change.text));
+        let end = before.len() + change.text.len();
+        !again.diagnostics.iter().any(|d| d.is_error() && (d.span.start as usize) <= end)
+    };
+    actions(item, some(changes).into_iter().filter(can_be_read).collect())
+}
+
+/// Each once, and not too many.
+fn some(mut changes: Vec<Change>) -> Vec<Change> {
+    // Two mistakes may be mended by one change.
+    let mut seen: Vec<(Span, String)> = Vec::new();
+    changes.retain(|change| {
+        let key = (change.span, change.text.clone());
+        let is_new = !seen.contains(&key);
+        seen.extend(is_new.then_some(key));
+        is_new
+    });
+    changes.truncate(MOST);
+    changes
+}
+
+fn actions(item: &ItemRef, mended: Vec<Change>) -> Vec<Action> {
     let preferred = mended.len() == 1;
     let action = |change: Change| {
         let at = Location { module: item.module.clone(), span: change.span.shift(item.start) };
@@ -77,7 +95,7 @@ struct Trial {
 
 impl Trial {
     /// Has the item no errors after the change, and are there fewer in all, and no more warnings?
-    fn mends(&self, change: &Change, wanted: Wanted) -> bool {
+    fn mends(&self, change: &Change) -> bool {
         let item = &self.item;
         let span = change.span.shift(item.start);
         let mut after = Session::new();
@@ -94,12 +112,8 @@ impl Trial {
         let (errors, others): (Vec<Diagnostic>, Vec<Diagnostic>) =
             after.diagnostics(&item.module).into_iter().partition(Diagnostic::is_error);
         let whole = after.item_at(&item.module, item.start).map(|item| item.span());
-        let end = span.start as usize + change.text.len();
-        let is_wrong = |d: &Diagnostic| {
-            let inside = whole.is_some_and(|whole| whole.touches(d.span.start));
-            inside && (wanted == Wanted::Item || (d.span.start as usize) < end)
-        };
-        let fewer = errors.len() < self.before || wanted == Wanted::Place && errors.len() == self.before;
-        fewer && others.len() <= self.warned && !errors.iter().any(is_wrong)
+        errors.len() < self.before
+            && others.len() <= self.warned
+            && !errors.iter().any(|d| whole.is_some_and(|whole| whole.touches(d.span.start)))
     }
 }

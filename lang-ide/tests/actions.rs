@@ -213,7 +213,15 @@ fn what_a_help_says_to_write_is_written() {
         "def mean(x: [n]f64) -> f64 = (sum i: x[i]) ‹›/ n\n",
         "def weighed(x: [n]f64) -> f64 = sum i: i ‹›* x[i]\n",
         "def last(x: [n]f64) -> f64 = x[‹›-1]\n",
+        "def last(row: [5]f64) -> f64 = row[‹›-1]\n",
+        "def last_of_some(x: [9]f64) -> f64 = x[1..4][‹›-1]\n",
         "def z(x: f64) -> f64 = if x ‹›= 0 then 1.0 else x\n",
+        "def z(x: f64) -> f64 = x * x + 2 ‹›x - 1\n",
+        "def z(x: f64) -> f64 ‹›-x + 1\n",
+        "def z(x: f64) -> f64 ‹›x * 2\n",
+        "def z(x: [n]f64) -> f64 = sum i < n ‹›x[i]\n",
+        "def z(o: bool, x: f64) -> f64 = match o { true ‹›-x, _: x }\n",
+        "def z(x: f64) -> {a: f64, b: f64} = {a: x, b ‹›-x}\n",
         "def z(x: f64) -> f64‹›: x * 2\n",
         "def z(x: f64)‹›: f64 = x\n",
         "def z(x: f64) -> f64 = ‹›return x\n",
@@ -233,8 +241,20 @@ fn what_a_help_says_to_write_is_written() {
         def weighed(x: [n]f64) -> f64 = sum i: f64(i) * x[i]
         == Change `x[-1]` to `x[n - 1]` (preferred)
         def last(x: [n]f64) -> f64 = x[n - 1]
+        == Change `row[-1]` to `row[4]` (preferred)
+        def last(row: [5]f64) -> f64 = row[4]
         == Change `=` to `==` (preferred)
         def z(x: f64) -> f64 = if x == 0 then 1.0 else x
+        == Put `*` in (preferred)
+        def z(x: f64) -> f64 = x * x + 2 * x - 1
+        == Put `=` in (preferred)
+        def z(x: f64) -> f64 = -x + 1
+        == Put `=` in (preferred)
+        def z(x: f64) -> f64 = x * 2
+        == Put `:` in (preferred)
+        def z(x: [n]f64) -> f64 = sum i < n: x[i]
+        == Put `:` in (preferred)
+        def z(x: f64) -> {a: f64, b: f64} = {a: x, b: -x}
         == Change `:` to `=` (preferred)
         def z(x: f64) -> f64 = x * 2
         == Change `:` to `->` (preferred)

@@ -107,10 +107,17 @@ impl Tile {
 
     #[inline(always)]
     fn each<const FMA: bool>(self, to: &mut [f64], of: &[f64]) {
-        match self {
-            Self::Exp => to.iter_mut().zip(of).for_each(|(y, x)| *y = exp_of::<FMA>(*x)),
-            Self::Log => to.iter_mut().zip(of).for_each(|(y, x)| *y = log_of::<FMA>(*x)),
-            Self::Sigmoid => to.iter_mut().zip(of).for_each(|(y, x)| *y = sigmoid_of::<FMA>(*x)),
+        for (to, of) in to.chunks_mut(TILE).zip(of.chunks(TILE)) {
+            // What is hardly ever asked for takes as long as the rest.
+            let ordinary = self == Self::Log || of.iter().fold(true, |all, x| all & (x.abs() <= ORDINARY));
+            let each = to.iter_mut().zip(of);
+            match (self, ordinary) {
+                (Self::Exp, true) => each.for_each(|(y, x)| *y = ordinary_exp::<FMA>(*x)),
+                (Self::Exp, false) => each.for_each(|(y, x)| *y = exp_of::<FMA>(*x)),
+                (Self::Log, _) => each.for_each(|(y, x)| *y = log_of::<FMA>(*x)),
+                (Self::Sigmoid, true) => each.for_each(|(y, x)| *y = sigmoid_of(*x, ordinary_exp::<FMA>)),
+                (Self::Sigmoid, false) => each.for_each(|(y, x)| *y = sigmoid_of(*x, exp_of::<FMA>)),
+            }
         }
     }
 
@@ -157,28 +164,53 @@ fn power_of_two(rounded: f64) -> f64 {
     f64::from_bits(rounded.to_bits().wrapping_add(1023) << 52)
 }
 
-/// `exp(x)`: 2^k · exp(r) with |r| at most half the logarithm of 2, of which the Taylor series has an error below 2^-57.
+/// The exponential of no argument up to this, or down to its negative, is infinite, 0 or subnormal.
+const ORDINARY: f64 = 708.0;
+
+/// x = k · log(2) + r with |r| at most half the logarithm of 2: gives exp(r) and k, to which [`ROUNDS`] is added. The
+/// polynomial has an error of 2^-55 (`tests/exp_coefficients.py`).
 #[inline(always)]
-fn exp_of<const FMA: bool>(x: f64) -> f64 {
-    // Beyond these it is 0 or infinite.
-    let bounded = if x > 710.0 { 710.0 } else { x };
-    let bounded = if bounded < -746.0 { -746.0 } else { bounded };
-    let k = fused::<FMA>(bounded, std::f64::consts::LOG2_E, ROUNDS) - ROUNDS;
-    let r = fused::<FMA>(-k, LN2_HIGH, bounded);
+fn reduced_exp<const FMA: bool>(x: f64) -> (f64, f64) {
+    let rounded = fused::<FMA>(x, std::f64::consts::LOG2_E, ROUNDS);
+    let k = rounded - ROUNDS;
+    let r = fused::<FMA>(-k, LN2_HIGH, x);
     let r = fused::<FMA>(-k, LN2_LOW, r);
     // By pairs of terms, pairs of these, and so on: the processor has something to do while a product is on its way.
     let (r2, r4) = (r * r, (r * r) * (r * r));
     let pair = |high: f64, low: f64| fused::<FMA>(high, r, low);
     let four = |high: f64, low: f64| fused::<FMA>(high, r2, low);
-    let low = four(pair(1.0 / 120.0, 1.0 / 24.0), pair(1.0 / 6.0, 0.5));
-    let middle = four(pair(1.0 / 362_880.0, 1.0 / 40_320.0), pair(1.0 / 5_040.0, 1.0 / 720.0));
-    let high = four(pair(1.0 / 6_227_020_800.0, 1.0 / 479_001_600.0), pair(1.0 / 39_916_800.0, 1.0 / 3_628_800.0));
+    let low = four(
+        pair(8.333_333_333_319_601e-3, 4.166_666_666_648_809e-2),
+        pair(1.666_666_666_666_668e-1, 5.000_000_000_000_019e-1),
+    );
+    let middle = four(
+        pair(2.755_724_091_828_004_7e-6, 2.480_148_548_193_976_3e-5),
+        pair(1.984_126_989_004_739_2e-4, 1.388_888_895_231_513_7e-3),
+    );
+    let high = pair(2.511_003_771_657_357_8e-8, 2.763_263_978_288_121e-7);
     let p = fused::<FMA>(fused::<FMA>(high, r4, middle), r4, low);
-    let tail = fused::<FMA>(p, r2, r);
+    (1.0 + fused::<FMA>(p, r2, r), rounded)
+}
+
+/// `exp(x)` where that is an ordinary number: k is added to the exponent.
+#[inline(always)]
+fn ordinary_exp<const FMA: bool>(x: f64) -> f64 {
+    let (y, rounded) = reduced_exp::<FMA>(x);
+    f64::from_bits(y.to_bits().wrapping_add(rounded.to_bits() << 52))
+}
+
+/// `exp(x)` of any argument.
+#[inline(always)]
+fn exp_of<const FMA: bool>(x: f64) -> f64 {
+    // Beyond these it is 0 or infinite.
+    let bounded = if x > 710.0 { 710.0 } else { x };
+    let bounded = if bounded < -746.0 { -746.0 } else { bounded };
+    let (y, rounded) = reduced_exp::<FMA>(bounded);
     // In two steps, as 2^k alone may be too large or too small.
+    let k = rounded - ROUNDS;
     let half = k * 0.5 + ROUNDS;
     let rest = (k - (half - ROUNDS)) + ROUNDS;
-    let y = (1.0 + tail) * power_of_two(half) * power_of_two(rest);
+    let y = y * power_of_two(half) * power_of_two(rest);
     if x.is_nan() { x } else { y }
 }
 
@@ -222,8 +254,8 @@ fn log_of<const FMA: bool>(x: f64) -> f64 {
 
 /// `1 / (1 + exp(-x))`, by the exponential of what is negative.
 #[inline(always)]
-fn sigmoid_of<const FMA: bool>(x: f64) -> f64 {
-    let e = exp_of::<FMA>(-x.abs());
+fn sigmoid_of(x: f64, exp: impl Fn(f64) -> f64) -> f64 {
+    let e = exp(-x.abs());
     let over = if x < 0.0 { e } else { 1.0 };
     over / (1.0 + e)
 }

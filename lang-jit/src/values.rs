@@ -140,6 +140,8 @@ impl<'g> Generator<'g> {
 
     /// The one of several terms whose predicate holds, as it is: a sum with zeros would lose the sign of a zero.
     fn chosen(&mut self, items: &'g [Addend], scalar: Scalar) -> Made<Value> {
+        let known = items.iter().position(|item| item.pred.is_true() || self.context.implies(&item.pred));
+        let items = known.and_then(|k| items.get(k..=k)).unwrap_or(items);
         let mut chosen = None;
         for item in items.iter().rev() {
             let term = self.element(&item.of)?;

@@ -273,8 +273,10 @@ const SIGNED: &str = "
 def two(x: [n]f64) -> [n]f64 = for i: 1.0 / (if x[i] < 0.5 then -0.0 else 0.0)
 def three(x: [n]f64) -> [n]f64 = for i: 1.0 / (if x[i] < 0.1 then 0.0 else if x[i] < 0.6 then -(x[i] * 0.0) else 1.0)
 def by_index(x: [n]f64) -> [n]f64 = for i: 1.0 / (if i % 2 == 0 then x[i] * -0.0 else 0.0 * x[i])
+def by_match(x: [n]f64) -> [n]f64 = for i: 1.0 / (match i % 5 { 0: x[i] * -0.0, 1: 1.0, _: 2.0 })
+def by_ranges(x: [n]f64) -> [n]f64 = for i: 1.0 / (if i < 3 then x[i] * -0.0 else if i < 9 then 1.0 + x[i] else 2.0 + x[i])
 def of_all(x: [n]f64) -> f64 = 1.0 / (if (sum i: x[i]) > 0.2 then -0.0 else 0.0)
-def main() = for n in 1..3: let x = for i < 20 * n + 1: f64(i % 3) / 2.0 in (two(x)[0..21], three(x)[0..21], by_index(x)[0..21], of_all(x))
+def main() = for n in 1..3: let x = for i < 20 * n + 1: f64(i % 3) / 2.0 in (two(x)[0..21], three(x)[0..21], by_index(x)[0..21], by_match(x)[0..21], by_ranges(x)[0..21], of_all(x))
 ";
 
 #[test]

@@ -113,10 +113,8 @@ def either(x: [n]f64, y: [m]f64) -> f64 = if n < m then (sum i: exp(x[i])) else 
             X15[i] = -X7[i] * X8[i]
             X16[i] = /(X15[i], X4[i])
             X17[i] = X13[i] + X16[i]
-            for j < 1:  -- at most 2 * n times
-              X19[i, j] = X17[i]
-            for j in 1..2:  -- at most 2 * n times
-              X19[i, j] = X14[i]
+            X19[i, 0] = X17[i]
+            X19[i, 1] = X14[i]
 
         1 < n is false
         X2 is 1.0
@@ -142,10 +140,8 @@ def either(x: [n]f64, y: [m]f64) -> f64 = if n < m then (sum i: exp(x[i])) else 
               X16[i, j] = X11[j] + X15[i, j]
               X17[i, j] = X5[j] * X16[i, j]
               X18[i] += X1[j] * X17[i, j]
-            for j < 1:  -- at most 2 * n times
-              X19[i, j] = X18[i]
-            for j in 1..2:  -- at most 2 * n times
-              X19[i, j] = X14[i]
+            X19[i, 0] = X18[i]
+            X19[i, 1] = X14[i]
 
         either:
         n < m is false

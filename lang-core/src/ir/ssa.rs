@@ -20,7 +20,7 @@ use super::order::Order;
 use super::reduce::Reduce;
 use super::region::{Loop, Part};
 use crate::base::Name;
-use crate::predicate::{Atom, Index, LocalId, Poly, Pred};
+use crate::predicate::{Atom, Context, Index, LocalId, Poly, Pred};
 use crate::syntax::ops::Scalar;
 
 /// The array of statement `k` is read in polynomials and predicates as the local of this number and `k`.
@@ -92,11 +92,15 @@ pub struct Addend {
 /// Of more predicates nobody asks whether two of them hold at once.
 const MOST_EXCLUSIVE: usize = 8;
 
-/// Does at most one of these hold anywhere, as they stand? So the terms of a choice: `[p] · a + [!p] · b`.
+/// Does at most one of these hold anywhere, whatever the data? So the terms of a choice: `[p] · a + [!p] · b`.
 #[must_use]
 pub fn exclusive(all: &[&Pred]) -> bool {
+    let apart = |p: &Pred, q: &Pred| {
+        let both = p.and(q);
+        both.is_false() || Context::default().refutes(&both)
+    };
     let later = |k: usize| all.iter().skip(k + 1);
-    all.len() <= MOST_EXCLUSIVE && all.iter().enumerate().all(|(k, p)| later(k).all(|q| p.and(q).is_false()))
+    all.len() <= MOST_EXCLUSIVE && all.iter().enumerate().all(|(k, p)| later(k).all(|q| apart(p, q)))
 }
 
 /// A right-hand side. Each element is the zero of its type where the predicate does not hold.

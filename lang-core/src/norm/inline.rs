@@ -187,7 +187,7 @@ struct Part {
 impl Part {
     /// The statement, without indices of the place that nothing in it depends on.
     fn push(self, builder: &mut Builder, dims: Vec<Poly>, scalar: Option<Scalar>, pred: &Pred, needs: &[u32]) -> Var {
-        let outer = dims.get(..self.batch).unwrap_or_default();
+        let (outer, pred) = (dims.get(..self.batch).unwrap_or_default(), &builder.asked(pred));
         let args: Vec<Access> = self.args.iter().map(|a| builder.whole_below(a, outer, pred)).collect();
         let used = |k: usize| {
             let atom = ssa::index(k, &Poly::default()).atom();

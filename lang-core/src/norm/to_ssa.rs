@@ -494,14 +494,16 @@ impl Convert<'_> {
     }
 
     fn pred(&self, place: &Place, p: &Pred) -> Pred {
-        p.map(&|p| self.poly(place, p)).replace_opaque(&|x| {
+        let p = p.map(&|p| self.poly(place, p)).replace_opaque(&|x| {
             let var = self.env.get(&x.of)?;
             if !x.array {
                 return Some(Pred::Member(var.local(), var.name(), x.at.into(), true));
             }
             let of = self.through(Access { var: *var, at: x.at.to_vec() });
             Some(Pred::Is(of.var.local(), of.var.name(), of.at.into(), true))
-        })
+        });
+        // As the predicates of statements, so that these can be shown to hold.
+        self.builder.asked(&p)
     }
 
     /// What is read as data, through views that hide nothing.

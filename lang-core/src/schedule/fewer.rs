@@ -12,7 +12,7 @@ use crate::predicate::{Poly, Pred};
 
 /// The function with such axes gone, if there are any.
 pub(super) fn fewer(ssa: &Ssa) -> Option<Ssa> {
-    let mut made: Option<Ssa> = None;
+    let mut made = seen_through(ssa);
     for k in 0..ssa.stmts.len() {
         // What has lost an axis may lose another.
         while let Some(next) = without_an_axis(made.as_ref().unwrap_or(ssa), k) {
@@ -26,6 +26,38 @@ pub(super) fn fewer(ssa: &Ssa) -> Option<Ssa> {
     merge(&mut made);
     forget(&mut made, []);
     Some(made)
+}
+
+/// The function with questions asked of what views of truth values show, which has fewer axes.
+fn seen_through(ssa: &Ssa) -> Option<Ssa> {
+    let shown = |of: &Access| {
+        let stmt = ssa.stmts.get(of.var.0 as usize).filter(|stmt| stmt.needs.is_empty())?;
+        match &stmt.rhs {
+            Rhs::Contract { bound, pred, neg: false, factors } if bound.is_empty() && pred.is_true() => {
+                let [one] = factors.as_slice() else { return None };
+                Some(Access { var: one.var, at: one.at.iter().map(|p| at_indices(p, &of.at)).collect() })
+            }
+            _ => None,
+        }
+    };
+    let asked = |p: &Pred| {
+        p.replace_opaque(&|x| {
+            let first = Access { var: Var::of_local(x.of).filter(|_| x.array)?, at: x.at.to_vec() };
+            let last = std::iter::successors(shown(&first), shown).last()?;
+            Some(Pred::Is(last.var.local(), last.var.name(), last.at.into(), true))
+        })
+    };
+    let mut made = ssa.clone();
+    let mut changed = false;
+    for (stmt, before) in made.stmts.iter_mut().zip(&ssa.stmts) {
+        let mut opaque = false;
+        before.rhs.for_each_pred(&mut |p| opaque |= p.is_opaque());
+        if opaque {
+            stmt.rhs = before.rhs.map(&mut Access::clone, &Poly::clone, &asked);
+            changed |= stmt.rhs != before.rhs;
+        }
+    }
+    changed.then_some(made)
 }
 
 /// One place where a statement is read.

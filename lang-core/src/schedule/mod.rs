@@ -3,8 +3,8 @@
 //!
 //! Statements that run over the same index become one loop where each reads what the others set at that index alone
 //! ([`group`]); inside, the same again. An element that nothing reads outside its loop has no memory ([`places`]). What
-//! predicates say of an index is its range ([`narrow`]), and where their answers change a loop is cut ([`split`]). What a
-//! loop carries is set in place where it can be ([`in_place`]). Loops of an iteration that follow one another go over the same
+//! predicates say of an index is its range ([`narrow`]), and where their answers change a loop is cut ([`split`]); one that
+//! runs once is none ([`once`]). What a loop carries is set in place where it can be ([`in_place`]). Loops of an iteration that follow one another go over the same
 //! elements while these are in the cache ([`strips`]).
 
 mod again;
@@ -20,6 +20,7 @@ mod items;
 pub mod kernel;
 mod narrow;
 mod numbers;
+mod once;
 mod places;
 mod points;
 mod products;
@@ -109,7 +110,8 @@ pub fn prepared(ssa: Arc<Ssa>, repeated: bool, callees: Callees<'_>) -> Prepared
     let ssa = extremes::extremes(&ssa).map_or(ssa, Arc::new);
     let ssa = sums::sums(&ssa).map_or(ssa, Arc::new);
     let (ssa, made_of) = match points::points(&ssa, callees) {
-        Some((made, made_of)) => (Arc::new(made), made_of),
+        // What is the same for all points is computed once.
+        Some((made, made_of)) => (Arc::new(fewer::fewer(&made).unwrap_or(made)), made_of),
         None => {
             let own = (0..).map(Var).take(ssa.stmts.len()).collect();
             (ssa, own)
@@ -287,6 +289,7 @@ impl Making<'_> {
         let mut places = self.places(&body, &read_later);
         places::wholes(&body, &mut places);
         split::split(ssa, &mut body);
+        once::once(&mut body);
         strips::strips(ssa, &mut body, &places);
         let integers = places::integers(ssa, &body, &mut places);
         let sets = sets(&body);

@@ -37,8 +37,8 @@ pub(super) enum Around {
     Index(IndexVar),
     /// Other variables.
     Bound(Vec<LocalId>),
-    /// Those of the pattern of an arm.
-    Arm(Vec<LocalId>),
+    /// Those of the pattern of an arm, and what that is a pattern of.
+    Arm(Pat, TId),
     /// Its value is another one in each iteration of a loop; indices before this tell how often.
     Repeated(Again),
     /// The same of what is evaluated while a condition holds, or when a function is called.
@@ -81,7 +81,7 @@ pub(super) fn around(body: &Body, node: TId) -> Option<Vec<Around>> {
 /// The variables but indices that are bound by what stands around, the innermost of a name alone.
 pub(super) fn seen(body: &Body, around: &[Around]) -> Vec<Seen> {
     let mut all: Vec<Seen> = Vec::new();
-    let mut bound = |local: LocalId, is_index: bool, in_pattern: bool| {
+    let mut bound = |local: LocalId, is_index: bool, inside: Option<Name>| {
         let Some(Local { name, ty, .. }) = body.locals.get(local.0 as usize) else { return };
         all.retain(|seen| seen.name != *name);
         if is_index {
@@ -91,29 +91,34 @@ pub(super) fn seen(body: &Body, around: &[Around]) -> Vec<Seen> {
         while let Type::Array(_, element) = ty {
             (rank, ty) = (rank + 1, element);
         }
-        all.push(Seen { name: name.clone(), rank, in_pattern });
+        all.push(Seen { name: name.clone(), rank, inside });
     };
     for step in around {
         match step {
-            Around::Let(binds) => binds.iter().for_each(|(pat, _)| {
-                let constructed = is_constructed(pat);
-                pat.for_each_local(&mut |l| bound(l, false, constructed));
-            }),
-            Around::Index(index) => bound(index.local, true, false),
-            Around::Bound(locals) => locals.iter().for_each(|l| bound(*l, false, false)),
-            Around::Arm(locals) => locals.iter().for_each(|l| bound(*l, false, true)),
+            Around::Let(binds) => {
+                binds.iter().for_each(|(pat, of)| in_pattern(body, pat, *of, &mut |l, of| bound(l, false, of)));
+            }
+            Around::Index(index) => bound(index.local, true, None),
+            Around::Bound(locals) => locals.iter().for_each(|l| bound(*l, false, None)),
+            Around::Arm(pat, of) => in_pattern(body, pat, *of, &mut |l, of| bound(l, false, of)),
             Around::Repeated(_) | Around::Called(_) | Around::Condition => {}
         }
     }
     all
 }
 
-/// Is it the pattern of what a constructor makes?
-fn is_constructed(pat: &Pat) -> bool {
-    match pat {
-        Pat::Ctor(..) => true,
-        Pat::Sized(_, inner) => is_constructed(inner),
-        _ => false,
+/// Calls with what a pattern binds, and the variable that it is a part of by a constructor.
+fn in_pattern(body: &Body, pat: &Pat, of: TId, f: &mut dyn FnMut(LocalId, Option<Name>)) {
+    match (pat, &body.nodes[of].kind) {
+        (Pat::Tuple(items), Expr::Tuple(of)) if items.len() == of.len() => {
+            items.iter().zip(of).for_each(|(pat, of)| in_pattern(body, pat, *of, f));
+        }
+        (Pat::Sized(locals, inner), _) => {
+            locals.iter().for_each(|l| f(*l, None));
+            in_pattern(body, inner, of, f);
+        }
+        (Pat::Ctor(..), Expr::Local(whole)) => pat.for_each_local(&mut |l| f(l, Some(name_of(body, *whole)))),
+        _ => pat.for_each_local(&mut |l| f(l, None)),
     }
 }
 
@@ -125,7 +130,8 @@ pub(super) fn apart(body: &mut Body, around: &[Around]) -> Vec<(Name, Name)> {
         match step {
             Around::Let(binds) => binds.iter().for_each(|(pat, _)| pat.for_each_local(&mut |l| bound.push(l))),
             Around::Index(index) => bound.push(index.local),
-            Around::Bound(locals) | Around::Arm(locals) => bound.extend(locals),
+            Around::Bound(locals) => bound.extend(locals),
+            Around::Arm(pat, _) => pat.for_each_local(&mut |l| bound.push(l)),
             Around::Repeated(_) | Around::Called(_) | Around::Condition => {}
         }
     }
@@ -148,12 +154,11 @@ pub(super) fn apart(body: &mut Body, around: &[Around]) -> Vec<(Name, Name)> {
 
 /// What a node has around one of its children.
 fn steps(body: &Body, parent: TId, child: TId) -> Vec<Around> {
-    let locals = |pats: &[&Pat]| {
+    let bound = |pats: &[&Pat]| {
         let mut locals = Vec::new();
         pats.iter().for_each(|p| p.for_each_local(&mut |l| locals.push(l)));
-        locals
+        Around::Bound(locals)
     };
-    let bound = |pats: &[&Pat]| Around::Bound(locals(pats));
     let before = |vars: &[IndexVar]| {
         let inside = |v: &&IndexVar| match &v.range {
             IndexRange::Extent(_) => false,
@@ -191,7 +196,7 @@ fn steps(body: &Body, parent: TId, child: TId) -> Vec<Around> {
         }
         Expr::Match(of, arms) if *of != child => {
             let arm = arms.iter().find(|(_, value)| *value == child);
-            arm.map(|(pat, _)| Around::Arm(locals(&[pat]))).into_iter().chain([Around::Condition]).collect()
+            arm.map(|(pat, _)| Around::Arm(pat.clone(), *of)).into_iter().chain([Around::Condition]).collect()
         }
         Expr::If(arms, _) if arms.first().is_none_or(|(cond, _)| *cond != child) => vec![Around::Condition],
         Expr::Guard(cond, _) if *cond != child => vec![Around::Condition],

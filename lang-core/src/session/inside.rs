@@ -207,9 +207,8 @@ impl Open {
                         self.indices.push(index);
                     }
                 }
-                Around::Bound(locals) | Around::Arm(locals) => {
-                    self.params.extend(locals.into_iter().filter(|l| self.needed.contains(l)))
-                }
+                Around::Bound(locals) => self.params.extend(locals.into_iter().filter(|l| self.needed.contains(l))),
+                Around::Arm(pat, _) => pat.for_each_local(&mut |l| self.params.extend(self.needed.get(&l))),
                 Around::Repeated(_) | Around::Called(_) | Around::Condition => {}
             }
         }

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::constructors::{gathered, names_in};
 use super::definition::Body;
+use super::entries::Seen;
 use super::known::{Fact, constant, told, told_poly, told_pred};
 use super::merge::settled;
 use super::names::Taken;
@@ -39,15 +40,15 @@ pub(super) enum Of {
 /// A way in which the parameters are made: those that are taken apart.
 pub(super) struct Case(Vec<(Of, Named)>);
 
-/// The parameters that are taken apart, and the ways in which they are made: so many at the most, and these names for
-/// nothing in them.
+/// The parameters that are taken apart, and the ways in which they are made: so many at the most. What is in one is not called
+/// as anything else that is seen.
 pub(super) fn cases(
     asked: &Asked<'_>,
     head: &Head,
     ssa: &Ssa,
     lines: &[Line],
     given: &Given,
-    (others, most): (&[&Name], usize),
+    (seen, most): (&[Seen], usize),
 ) -> Vec<Case> {
     let read = read_inputs(ssa, lines);
     // Parts of tangents and cotangents that are results as they are.
@@ -85,7 +86,8 @@ pub(super) fn cases(
         for case in &all {
             for way in &ways {
                 let mut taken = taken(asked, head);
-                others.iter().for_each(|name| taken.take(name));
+                let others = seen.iter().filter(|s| s.inside.as_ref() != Some(&base.name));
+                others.for_each(|other| taken.take(&other.name));
                 case.0.iter().flat_map(|(_, named)| named.bound()).for_each(|name| taken.take(name));
                 let tangent_of = |of: Of| match of {
                     Of::Beside(b) => head.beside.get(b).and_then(|b| head.own.get(b.0?)).map(|p| &p.base.name),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::cases::{self, Case, MANY, cases, refutable};
 use super::constructors::{Found, names_in};
-use super::grouped::{self, grouped};
+use super::grouped::{self, grouped, too_many};
 use super::mentioned::{mentioned, once};
 use super::merge::{settled, substituted};
 use super::read::lines;
@@ -135,8 +135,8 @@ pub struct Seen {
     pub name: Name,
     /// The number of its extents.
     pub rank: usize,
-    /// Is it an argument of a constructor in a pattern?
-    pub in_pattern: bool,
+    /// The variable in which the pattern is that binds it, if that is one of a constructor.
+    pub inside: Option<Name>,
 }
 
 /// A loop with more statements in it is not told beside entries.
@@ -266,13 +266,17 @@ fn told(asked: &Asked<'_>, entry: &Entry, around: Surroundings<'_>) -> Result<Ve
     }
     let given = asked.bodies.body(asked.def).map(|body| Given::in_body(&body)).unwrap_or_default();
     let plain = lines(&wanted, &mut Table::default())?;
-    // What a pattern here has in it is not called as something else that is seen.
-    let others: Vec<&Name> = around.seen.iter().filter(|s| !s.in_pattern).map(|s| &s.name).collect();
-    let cases = cases(asked, &head, &wanted, &plain, &given, (&others, MANY));
+    let cases = cases(asked, &head, &wanted, &plain, &given, (&around.seen, MANY));
     let refutable = refutable(&head, &cases);
     let of = Of { asked, entry, head: &head, wanted: &wanted, parts, given: &given, refutable: &refutable };
-    let told: Result<Vec<Option<grouped::Of>>, Unshown> = cases.iter().map(|case| of.told(case, &around)).collect();
-    grouped(told?.into_iter().flatten().collect())
+    let mut told = Vec::new();
+    for case in &cases {
+        told.extend(of.told(case, &around)?);
+        if too_many(&told) {
+            return Err(Unshown::Several);
+        }
+    }
+    grouped(&told)
 }
 
 /// What is told, for each case.

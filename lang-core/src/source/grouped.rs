@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::Unshown;
 use super::cases::MOST;
-use super::entries::Entries;
+use super::entries::{Entries, Told};
 
 /// What is told of one way.
 pub(super) struct Of {
@@ -15,55 +15,82 @@ pub(super) struct Of {
     pub(super) ways: Vec<String>,
 }
 
-/// The entries with the ways in which they are those; where they are zero, none are told.
-pub(super) fn grouped(all: Vec<Of>) -> Result<Vec<Entries>, Unshown> {
+impl Of {
+    /// The entries, and the words that bind names in them.
+    fn content(&self) -> (&[String], &[Told], Vec<&String>) {
+        let binding = self.words.iter().zip(&self.ways).filter(|(words, ways)| words != ways);
+        (&self.entries.lets, &self.entries.all, binding.map(|(words, _)| words).collect())
+    }
+
+    fn binds(&self) -> bool {
+        self.words != self.ways
+    }
+}
+
+/// Are there so many that are told apart that none is told?
+pub(super) fn too_many(all: &[Of]) -> bool {
+    groups(all).iter().filter(|group| group.iter().any(|of| !of.entries.all.is_empty())).count() > MOST
+}
+
+fn groups(all: &[Of]) -> Vec<Vec<&Of>> {
     let mut groups: Vec<Vec<&Of>> = Vec::new();
-    let content = |of: &Of| (of.entries.lets.clone(), of.entries.all.clone());
-    for of in &all {
-        match groups.iter_mut().find(|group| group.first().is_some_and(|first| content(first) == content(of))) {
+    for of in all {
+        match groups.iter_mut().find(|group| group.first().is_some_and(|first| first.content() == of.content())) {
             Some(group) => group.push(of),
             None => groups.push(vec![of]),
         }
     }
-    if let [group] = groups.as_slice() {
-        return Ok(group.first().map(|of| of.entries.clone()).into_iter().collect());
+    groups
+}
+
+/// The entries with the ways in which they are those; where they are zero, none are told.
+pub(super) fn grouped(all: &[Of]) -> Result<Vec<Entries>, Unshown> {
+    let mut groups = groups(all);
+    if let [group] = groups.as_slice()
+        && let Some(first) = group.first().filter(|of| !of.binds())
+    {
+        return Ok(vec![first.entries.clone()]);
     }
     let before = groups.len();
     groups.retain(|group| group.iter().any(|of| !of.entries.all.is_empty()));
     if groups.len() > MOST {
         return Err(Unshown::Several);
     }
-    // What is left of all ways is told in one word, if nothing is left out.
-    let most = (0..groups.len()).rev().max_by_key(|k| groups.get(*k).map_or(0, Vec::len));
-    let most = most.filter(|k| groups.len() == before && groups.get(*k).is_some_and(|group| group.len() > 1));
+    // What is left of all ways is told in one word, if nothing is left out and no name in it is bound by a way.
+    let size =
+        |k: &usize| groups.get(*k).filter(|group| group.first().is_some_and(|of| !of.binds())).map_or(0, Vec::len);
+    let most = (0..groups.len()).rev().max_by_key(size).filter(|k| groups.len() == before && size(k) > 1);
     let (mut told, mut rest) = (Vec::new(), None);
     for (k, group) in groups.iter().enumerate() {
         let Some(of) = group.first() else { continue };
         if Some(k) == most {
             rest = Some(Entries { case: Some("elsewhere".to_owned()), ..of.entries.clone() });
         } else {
-            told.push(Entries { case: Some(format!("where {}", joined(group, &all))), ..of.entries.clone() });
+            told.push(Entries { case: Some(format!("where {}", joined(group, all))), ..of.entries.clone() });
         }
     }
     told.extend(rest);
     Ok(told)
 }
 
+/// The way of a parameter and its words; none where it may be made in any way.
+type Choice<'o> = Option<(&'o String, &'o String)>;
+
 /// The ways of a group in words; a parameter that may be made in any way is not mentioned.
 fn joined(group: &[&Of], all: &[Of]) -> String {
-    let mut rows: Vec<Vec<Option<(&String, &String)>>> =
+    let mut rows: Vec<Vec<Choice<'_>>> =
         group.iter().map(|of| of.ways.iter().zip(&of.words).map(Some).collect()).collect();
     for k in 0..rows.first().map_or(0, Vec::len) {
         let every: BTreeSet<&String> = all.iter().filter_map(|of| of.ways.get(k)).collect();
-        let others = |row: &[Option<(&String, &String)>]| {
+        let others = |row: &[Choice<'_>]| {
             let ways = row.iter().enumerate().filter(|(j, _)| *j != k);
             ways.map(|(_, way)| way.map(|(way, _)| way.clone())).collect::<Vec<_>>()
         };
-        let mut kept: Vec<Vec<Option<(&String, &String)>>> = Vec::new();
+        let mut kept: Vec<Vec<Choice<'_>>> = Vec::new();
         for row in &rows {
             let same = rows.iter().filter(|other| others(other) == others(row));
-            let some: BTreeSet<&String> =
-                same.filter_map(|other| other.get(k).copied().flatten()).map(|w| w.0).collect();
+            let ways = same.filter_map(|other| other.get(k).copied().flatten()).filter(|(way, words)| way == words);
+            let some: BTreeSet<&String> = ways.map(|(way, _)| way).collect();
             let mut row = row.clone();
             if some == every {
                 row.iter_mut().skip(k).take(1).for_each(|way| *way = None);
@@ -74,8 +101,7 @@ fn joined(group: &[&Of], all: &[Of]) -> String {
         }
         rows = kept;
     }
-    let row = |row: &Vec<Option<(&String, &String)>>| {
-        row.iter().flatten().map(|(_, words)| words.as_str()).collect::<Vec<_>>().join(", ")
-    };
+    let row =
+        |row: &Vec<Choice<'_>>| row.iter().flatten().map(|(_, words)| words.as_str()).collect::<Vec<_>>().join(", ");
     rows.iter().map(row).collect::<Vec<_>>().join(" or ")
 }

@@ -7,11 +7,24 @@ use crate::ir::ssa::{Access, Rhs, Var, exclusive, reads};
 use crate::predicate::{Atom, Poly, Pred};
 
 /// Of more conditions nothing is made.
-const MOST_CHOSEN: usize = 8;
+const MOST_CHOSEN: usize = 24;
+
+/// Can it not hold, whatever its parts are? One that stands alone in a conjunction answers the others.
+fn is_never(p: &Pred) -> bool {
+    let items = p.conjuncts();
+    if p.is_false() {
+        return true;
+    }
+    let Some(any) = items.iter().find_map(|p| if let Pred::Or(any) = p { Some(any) } else { None }) else {
+        return false;
+    };
+    let rest: Vec<Pred> = items.iter().filter(|p| !matches!(p, Pred::Or(own) if own == any)).cloned().collect();
+    any.iter().all(|p| is_never(&Pred::all(rest.iter().chain([p]).cloned())))
+}
 
 impl Builder {
     /// A predicate, with the truth values and the integers that it asks seen through views that hide nothing.
-    pub(in crate::ir) fn asked(&self, p: &Pred) -> Pred {
+    pub(crate) fn asked(&self, p: &Pred) -> Pred {
         let asked = p.replace_opaque(&|x| {
             let of = self.plainly(Var::of_local(x.of).filter(|_| x.array)?, x.at)?;
             Some(Pred::Is(of.var.local(), of.var.name(), of.at.into(), true))
@@ -60,16 +73,16 @@ impl Builder {
             _ => None,
         };
         let terms: Vec<(Pred, i128)> = terms.iter().map(constant).collect::<Option<_>>()?;
-        if !exclusive(&terms.iter().map(|(p, _)| p).collect::<Vec<_>>()) {
+        // Of all its values or of none: others are told apart by these.
+        let all: Vec<&Pred> = terms.iter().map(|(p, _)| p).collect();
+        if all.iter().map(|p| p.size()).sum::<usize>() > MOST_CHOSEN || !exclusive(&all) {
             return None;
         }
-        // One of them holds, or none, where it is 0.
-        let holds = if value == 0 {
-            Pred::all(terms.iter().filter(|(_, c)| *c != 0).map(|(p, _)| p.negated()))
-        } else {
-            Pred::any_of(terms.iter().filter(|(_, c)| *c == value).map(|(p, _)| p.clone()))
-        };
-        (holds.size() <= MOST_CHOSEN).then(|| holds.map(&|p| at_indices(p, at)))
+        let of = |c: i128| Pred::any_of(terms.iter().filter(|(_, own)| *own == c).map(|(p, _)| p.clone()));
+        // Where none of them holds it is 0.
+        let none = Pred::all(all.iter().map(|p| p.negated()));
+        let holds = if value != 0 || is_never(&none) { of(value) } else { Pred::any_of([of(0), none]) };
+        Some(holds.map(&|p| at_indices(p, at)))
     }
 
     /// What a view that hides nothing reads.

@@ -1,6 +1,6 @@
 //! Innermost loops with transcendental functions, strip by strip. A strip is done in phases: the first makes the arguments
 //! of functions, a function is called for all of the strip, the next phase reads what it gave, and so on. What one phase
-//! makes and a later one reads lies in tiles on the stack.
+//! makes and a later one reads lies in tiles on the stack, but for elements that are in memory side by side.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{AbiParam, InstBuilder, Signature, StackSlot, StackSlotData, StackSlotKind, Value, types};
 use lang_core::ir::core::Operation;
 use lang_core::ir::ssa::{Access, Rhs, Var};
-use lang_core::predicate::LocalId;
+use lang_core::predicate::{LocalId, Poly};
 use lang_core::schedule::{Loop, Set};
 use lang_core::syntax::ops::Scalar;
 
@@ -25,6 +25,14 @@ struct Part<'g> {
     phase: usize,
     /// The function that makes it of an argument, which the phase before makes.
     function: Option<(Tile, &'g Access)>,
+    /// Is the argument read where it is, and is the result written where it is to be?
+    in_memory: (bool, bool),
+}
+
+/// A tile on the stack, or elements of a variable from the strip's first on.
+enum Elements<'g> {
+    Tile(StackSlot),
+    Memory(Var, &'g [Poly]),
 }
 
 /// What is kept of a strip.
@@ -60,7 +68,7 @@ impl<'g> Generator<'g> {
 
     /// Runs all of a loop.
     pub(crate) fn strips(&mut self, of: &'g Loop, sets: &[&'g Set], from: Value, to: Value) -> Made<Value> {
-        let (parts, last) = self.parts(sets);
+        let (parts, last) = self.parts(of.index.local, sets);
         let mut steps = Steps::new(of, sets.to_vec());
         self.begin_sums(&mut steps)?;
         let arguments = self.tiles(&parts);
@@ -74,9 +82,18 @@ impl<'g> Generator<'g> {
             self.strip.phase = phase;
             self.phase(&steps, &parts, &arguments, (base, end))?;
             for part in parts.iter().filter(|p| p.phase == phase + 1) {
-                let (Some((tile, _)), Some(argument)) = (part.function, arguments.get(&part.set.var)) else { continue };
-                let result = self.strip.tiles.get(&part.set.var).ok_or("a tile")?.slot;
-                self.call_tile(tile, result, *argument, count)?;
+                let Some((tile, argument)) = part.function else { continue };
+                let of = match arguments.get(&part.set.var) {
+                    Some(slot) => Elements::Tile(*slot),
+                    None => Elements::Memory(argument.var, &argument.at),
+                };
+                let to = match self.strip.tiles.get(&part.set.var) {
+                    Some(kept) => Elements::Tile(kept.slot),
+                    None => Elements::Memory(part.set.var, &part.set.at),
+                };
+                self.loops.insert(steps.of.index.local, Number::of(base));
+                let (to, of) = (self.begin_of(&to)?, self.begin_of(&of)?);
+                self.call_tile(tile, to, of, count)?;
             }
         }
         self.poll(head, next);
@@ -87,7 +104,7 @@ impl<'g> Generator<'g> {
     }
 
     /// The statements with their phases, and the last of these.
-    fn parts(&self, sets: &[&'g Set]) -> (Vec<Part<'g>>, usize) {
+    fn parts(&self, index: LocalId, sets: &[&'g Set]) -> (Vec<Part<'g>>, usize) {
         let mut known: HashMap<Var, usize> = HashMap::new();
         let mut parts = Vec::new();
         let mut last = 0;
@@ -101,7 +118,12 @@ impl<'g> Generator<'g> {
             let phase = before + usize::from(function.is_some());
             known.insert(set.var, phase);
             last = last.max(phase);
-            parts.push(Part { set, phase, function });
+            let is_kept = |var: Var| self.registers.contains_key(&var) || !self.memory.contains_key(&var);
+            let in_memory = function.map_or((false, false), |(_, of)| {
+                let given = !is_kept(of.var) && of.var != set.var && self.are_side_by_side(index, of);
+                (given, !is_kept(set.var) && self.step(set.var, &set.at, index) == Some(1))
+            });
+            parts.push(Part { set, phase, function, in_memory });
         }
         (parts, last)
     }
@@ -112,9 +134,14 @@ impl<'g> Generator<'g> {
         for part in parts {
             let var = part.set.var;
             if part.function.is_some() {
-                arguments.insert(var, self.tile());
-                let slot = self.tile();
-                self.strip.tiles.insert(var, Kept { slot, from: part.phase });
+                let (given, made) = part.in_memory;
+                if !given {
+                    arguments.insert(var, self.tile());
+                }
+                if !made {
+                    let slot = self.tile();
+                    self.strip.tiles.insert(var, Kept { slot, from: part.phase });
+                }
                 continue;
             }
             let later = parts.iter().filter(|p| p.phase > part.phase);
@@ -146,7 +173,14 @@ impl<'g> Generator<'g> {
     ) -> Made<()> {
         let phase = self.strip.phase;
         let index = steps.of.index.local;
-        let own = |p: &&Part<'g>| p.phase == phase || p.phase == phase + 1 && p.function.is_some();
+        // What is to be done by itself in this phase.
+        let own = |p: &&Part<'g>| {
+            let sets = p.phase == phase && !p.in_memory.1;
+            sets || p.phase == phase + 1 && p.function.is_some() && !p.in_memory.0
+        };
+        if !parts.iter().any(|p| own(&p)) {
+            return Ok(());
+        }
         let step = self.int(self.wide.lanes.in_vectors(steps.count));
         let last = self.builder.ins().isub(to, step);
         let mut at = from;
@@ -236,14 +270,20 @@ impl<'g> Generator<'g> {
         Ok(self.builder.ins().load(ty, unaligned(), address, offset))
     }
 
-    fn call_tile(&mut self, tile: Tile, to: StackSlot, of: StackSlot, count: Value) -> Made<()> {
+    /// The address of the first of some elements.
+    fn begin_of(&mut self, of: &Elements<'g>) -> Made<Value> {
+        match of {
+            Elements::Tile(slot) => Ok(self.builder.ins().stack_addr(types::I64, *slot, 0)),
+            Elements::Memory(var, at) => self.address(*var, at),
+        }
+    }
+
+    fn call_tile(&mut self, tile: Tile, to: Value, of: Value, count: Value) -> Made<()> {
         let mut signature = Signature::new(self.builder.func.signature.call_conv);
         signature.params.extend([AbiParam::new(types::I64); 3]);
         let signature = self.builder.import_signature(signature);
         let address = (tile.function() as *const u8).expose_provenance().cast_signed();
         let address = self.int(i64::try_from(address).map_err(|why| why.to_string())?);
-        let to = self.builder.ins().stack_addr(types::I64, to, 0);
-        let of = self.builder.ins().stack_addr(types::I64, of, 0);
         self.builder.ins().call_indirect(signature, address, &[to, of, count]);
         Ok(())
     }

@@ -122,9 +122,17 @@ impl Tile {
     }
 
     /// # Safety
-    /// There are so many elements at both addresses, which do not overlap.
+    /// There are so many elements at both addresses, at most a tile.
     unsafe fn at(self, to: *mut f64, of: *const f64, count: usize) {
-        // SAFETY: by the contract above.
+        if of.wrapping_add(count) > to && to.wrapping_add(count).cast_const() > of {
+            let mut own = [0.0; TILE];
+            let count = count.min(TILE);
+            // SAFETY: by the contract above there are as many, and here is room for them.
+            unsafe { std::ptr::copy_nonoverlapping(of, own.as_mut_ptr(), count) };
+            // SAFETY: by the contract above; they are elsewhere now.
+            return unsafe { self.at(to, own.as_ptr(), count) };
+        }
+        // SAFETY: by the contract above, and they do not overlap.
         let (to, of) = unsafe { (std::slice::from_raw_parts_mut(to, count), std::slice::from_raw_parts(of, count)) };
         self.apply(Level::here(), to, of);
     }

@@ -312,7 +312,7 @@ impl<'g> Generator<'g> {
 
     /// How many elements further the next value of an index is: none where it does not matter, one where the elements lie
     /// side by side; else not told.
-    fn step(&self, var: Var, at: &[Poly], index: LocalId) -> Option<i64> {
+    pub(crate) fn step(&self, var: Var, at: &[Poly], index: LocalId) -> Option<i64> {
         let place = self.place(var).ok()?;
         let kept: Vec<&Poly> = place.axes.iter().zip(at).filter(|(n, _)| n.is_some()).map(|(_, p)| p).collect();
         let own = HashSet::from([index]);
@@ -345,13 +345,7 @@ impl<'g> Generator<'g> {
             let one = self.element(of)?;
             return Ok(self.builder.ins().splat(self.wide.lanes.vector(), one));
         }
-        let side_by_side = self.written(of.var).is_none() && self.step(of.var, &of.at, index) == Some(1);
-        let place = self.place(of.var).ok();
-        let inside = place.is_some_and(|place| {
-            let mut axes = place.axes.iter().zip(&of.at);
-            axes.all(|(n, p)| n.as_ref().is_none_or(|n| self.context.implies(&Pred::inside(p, n))))
-        });
-        if side_by_side && inside {
+        if self.are_side_by_side(index, of) {
             let Spot { address, offset } = self.spot(of.var, &of.at)?;
             let given = self.memory.get(&of.var).is_some_and(|m| !m.written);
             let flags = if given && self.moves(of.var, &of.at)? {
@@ -362,6 +356,15 @@ impl<'g> Generator<'g> {
             return Ok(self.builder.ins().load(self.wide.lanes.vector(), flags, address, offset));
         }
         self.by_lanes(index, &mut |this| this.element(of))
+    }
+
+    /// Are elements that follow one another in memory read by iterations that do?
+    pub(crate) fn are_side_by_side(&self, index: LocalId, of: &Access) -> bool {
+        let inside = self.place(of.var).is_ok_and(|place| {
+            let mut axes = place.axes.iter().zip(&of.at);
+            axes.all(|(n, p)| n.as_ref().is_none_or(|n| self.context.implies(&Pred::inside(p, n))))
+        });
+        inside && self.written(of.var).is_none() && self.step(of.var, &of.at, index) == Some(1)
     }
 
     fn wide_constant(&mut self, x: f64) -> Made<Value> {

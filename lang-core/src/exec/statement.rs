@@ -319,7 +319,7 @@ impl Tensor {
 }
 
 /// Elements that are sums in the making.
-struct Sum<T> {
+struct Sum<T: Number> {
     room: Room<T>,
     /// Which have terms, where not all do.
     seen: Option<Room<bool>>,

@@ -162,10 +162,17 @@ pub(super) fn strides(dims: &[usize]) -> Vec<i64> {
 const PIECE: usize = 1 << 20;
 
 /// Elements in the making, charged to the run.
-pub(super) struct Room<T> {
+pub(super) struct Room<T: Number> {
     pub(super) dims: Vec<usize>,
     pub(super) items: Vec<T>,
     charge: Charge,
+}
+
+/// What was never done, as that of a run that was stopped, is kept or given back as an array is.
+impl<T: Number> Drop for Room<T> {
+    fn drop(&mut self) {
+        pool::give(T::wrap(std::mem::take(&mut self.items)));
+    }
 }
 
 impl<T: Number> Room<T> {
@@ -179,12 +186,14 @@ impl<T: Number> Room<T> {
             }
             return Ok(room);
         }
-        let (mut items, charge) = run.memory.vec(count).map_err(Stopped::TooLarge)?;
-        while items.len() < count {
+        let (items, charge) = run.memory.vec(count).map_err(Stopped::TooLarge)?;
+        let mut room = Self { dims, items, charge };
+        while room.items.len() < count {
             run.poll()?;
-            items.resize(count.min(items.len().saturating_add(PIECE)), with);
+            let next = count.min(room.items.len().saturating_add(PIECE));
+            room.items.resize(next, with);
         }
-        Ok(Self { dims, items, charge })
+        Ok(room)
     }
 
     /// Elements that are all to be written before one is read: what they are is of no meaning.
@@ -231,9 +240,10 @@ impl<T: Number> Room<T> {
         Ok(room)
     }
 
-    pub(super) fn done(self) -> Tensor {
-        let buffer = Buffer { store: T::wrap(self.items), charge: self.charge };
-        Tensor { dims: self.dims, start: 0, cells: Cells::Numbers(Arc::new(buffer)) }
+    pub(super) fn done(mut self) -> Tensor {
+        let (dims, items) = (std::mem::take(&mut self.dims), std::mem::take(&mut self.items));
+        let buffer = Buffer { store: T::wrap(items), charge: std::mem::take(&mut self.charge) };
+        Tensor { dims, start: 0, cells: Cells::Numbers(Arc::new(buffer)) }
     }
 }
 

@@ -115,10 +115,12 @@ impl<'g> Generator<'g> {
             if self.is_mask(set) {
                 continue;
             }
-            let moves = set.at.iter().any(|p| mentions(p, &own));
+            // An axis that an element does not outlive has no memory: there all iterations have one place.
+            let mut axes = self.place(set.var).ok()?.axes.iter().zip(&set.at);
+            let moves = axes.any(|(n, p)| n.is_some() && mentions(p, &own));
             match (self.registers.contains_key(&set.var), set.join) {
                 // What is joined where the loop does not move is an accumulator, and there is one statement for it.
-                (true, Some(_)) if accumulated.insert(set.var) => {}
+                (true, Some(_)) if accumulated.insert(set.var) && !set.at.iter().any(|p| mentions(p, &own)) => {}
                 (true, None) => {}
                 (false, _) if moves && self.is_inside(set) => {}
                 _ => return None,

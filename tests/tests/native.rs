@@ -27,7 +27,7 @@ const EXTENTS: &[usize] = &[1, 2, 3, 5, 8, 9, 12, 13, 33, 40, 67];
 
 /// So many programs are drawn, and of so many forms.
 const USUAL: u64 = 300;
-const FORMS: usize = 22;
+const FORMS: usize = 25;
 
 /// Indices in scope, innermost last.
 const INDICES: &[&str] = &["i", "j", "k1", "l", "m"];
@@ -60,7 +60,7 @@ impl Draw {
             };
         };
         let e = |d: &mut Self| d.real(depth, indices);
-        match self.random.below(17) {
+        match self.random.below(20) {
             0..3 => {
                 self.note("arithmetic");
                 let op = self.one(&["+", "-", "*"]);
@@ -117,6 +117,24 @@ impl Draw {
             15 => {
                 self.note("loop");
                 format!("(loop (a, w) = ({}, 0) while w < 4 && abs(a) < 2.0: (a * 1.3 + 0.1, w + 1)).0", e(self))
+            }
+            16 => {
+                self.note("elements written down");
+                let at = self.integer(depth, indices);
+                format!("(let r = [{}, {}, {}] in r[{at} % 3] * r[1])", e(self), e(self), e(self))
+            }
+            17 => {
+                self.note("rows written down");
+                let at = self.index(indices);
+                format!("(let r = [[{}, s], [0.5, {}]] in sum q < 2: r[q, {at} % 2] * r[1, q])", e(self), e(self))
+            }
+            18 => {
+                self.note("Jacobian");
+                format!(
+                    "(let q = jacobian(\\(v: [2]f64): [v[0] * v[1], sin(v[0]) * {}])([{}, 0.3]) in q[0, 1] + q[1, 0] * q[0, 0])",
+                    e(self),
+                    e(self)
+                )
             }
             _ => {
                 self.note("integer under a bracket");

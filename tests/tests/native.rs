@@ -308,3 +308,25 @@ fn a_choice_keeps_the_sign_of_a_zero() {
     assert!(ways.tally.get().taken > 0 && wanted.contains(&f64::NEG_INFINITY) && wanted.contains(&f64::INFINITY));
     assert_eq!(wanted, found);
 }
+
+/// What varies is one element of an array that is passed whole, at many points.
+const PASSED: &str = r"
+def f(x: [n]f64, s: f64) -> [n]f64 =
+  for i:
+    let of = \(v: [2]f64):
+      let most = max j < 3: 0.3 * f64(j + i)
+      in [v[0] * v[1], sin(v[0]) * ((if abs(most) < 1.0 then most else 0.25) * max(-0.7, x[i]))]
+    in jacobian(of)([cos(s), 0.3])[1, 0]
+def main() = let x = for i < 5: sin(f64(i)) in jvp(\(s: f64): f(x, s))(0.7, 1.0)
+";
+
+#[test]
+fn a_tangent_of_one_element_reaches_all_calls() {
+    let mut session = Session::new();
+    session.set_text("passed.iv", PASSED);
+    let wanted = value_of_main(&session, "passed.iv").map(|v| numbers(&v)).expect("the interpreter has a value");
+    let found = value_of_main_generated(&session, "passed.iv", &Ways::native()).map(|v| numbers(&v));
+    let found = found.expect("the derivative has one");
+    assert!(wanted.iter().skip(1).all(|x| x.abs() > 1e-3), "{wanted:?}");
+    assert!(wanted.iter().zip(&found).all(|(a, b)| (a - b).abs() < 1e-12), "{wanted:?}, not {found:?}");
+}

@@ -194,10 +194,13 @@ impl Deriving<'_> {
                 let mut given: Vec<Access> = args.clone();
                 // Where no argument has a tangent, as far as indices and sizes tell, there is no call.
                 let mut some = Vec::new();
-                for (tangent, present) in args.iter().filter_map(at) {
-                    let inner: Vec<Poly> = self.builder.dims(tangent.var).into_iter().skip(tangent.at.len()).collect();
-                    some.push(exists(outer.len(), &inner, &present.known()));
-                    given.push(tangent);
+                for arg in args {
+                    let Some(tangent) = of(arg.var) else { continue };
+                    // Its own indices stand behind those of the call.
+                    let (dims, spread) = whole(self, arg);
+                    let present = tangent.present.map(&|p| at_indices(p, &spread.at)).known();
+                    some.push(exists(outer.len(), dims.get(outer.len()..).unwrap_or_default(), &present));
+                    given.push(Access { var: tangent.var, at: arg.at.clone() });
                 }
                 let pred = &pred.and(&Pred::any_of(some));
                 let mut vars = Vec::new();

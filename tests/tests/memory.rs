@@ -217,9 +217,13 @@ fn what_runs_again_asks_the_system_for_nothing() {
                     );
                 };
                 (0..5).for_each(|_| run());
-                let before = faults();
-                (0..10).for_each(|_| run());
-                let more = faults() - before;
+                // On a busy machine a thread may have had no part of the first runs.
+                let more = (0..3).map(|_| {
+                    let before = faults();
+                    (0..10).for_each(|_| run());
+                    faults() - before
+                });
+                let more = more.min().unwrap_or(0);
                 // What a thread touches of its stack for the first time.
                 if more > 10 {
                     wrong.push(format!("{name} at {sizes:?}: {more} pages in ten runs"));

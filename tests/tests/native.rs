@@ -330,3 +330,19 @@ fn a_tangent_of_one_element_reaches_all_calls() {
     assert!(wanted.iter().skip(1).all(|x| x.abs() > 1e-3), "{wanted:?}");
     assert!(wanted.iter().zip(&found).all(|(a, b)| (a - b).abs() < 1e-12), "{wanted:?}, not {found:?}");
 }
+
+/// A bracket that never holds, before a Jacobian whose values a loop takes.
+const NEVER: &str = r"
+def f(x: [n]f64, k: [n]i64) -> [n]f64 =
+  scatter_add(x, k, for i: ([i < i] * jacobian(\(v: [2]f64): [v[0] * v[1], sin(v[0])])([x[i], 0.3])[0, 1]) * x[i])
+def main() = let x = for i < 5: sin(f64(i)) in f(x, for i < 5: i)
+";
+
+#[test]
+fn what_is_never_computed_has_its_type() {
+    let mut session = Session::new();
+    session.set_text("never.iv", NEVER);
+    let wanted = value_of_main(&session, "never.iv").map(|v| numbers(&v)).expect("the interpreter has a value");
+    let found = value_of_main_generated(&session, "never.iv", &Ways::native()).map(|v| numbers(&v));
+    assert_eq!(found.expect("the loop has one"), wanted);
+}

@@ -21,8 +21,11 @@ impl Elaborator<'_> {
         let real: Vec<usize> =
             (0..target.outputs.len()).filter(|k| target.outputs.get(*k).is_some_and(is_real)).collect();
         let pass = Pass { target, real: &real, span };
-        let forward = if self.context.refutes(&fewer) { None } else { Some(self.columns(&pass, &fewer)) };
-        let reverse = if self.context.implies(&fewer) { None } else { Some(self.rows(&pass, &fewer.negated())) };
+        // Where nothing can be both are so: one of the two is made.
+        let always = self.context.implies(&fewer);
+        let never = !always && self.context.refutes(&fewer);
+        let forward = if never { None } else { Some(self.columns(&pass, &fewer)) };
+        let reverse = if always { None } else { Some(self.rows(&pass, &fewer.negated())) };
         let made = Made { forward, reverse, fewer };
         let block = &mut |this: &mut Self, row: usize, column: usize| this.dense(&pass, row, column, &made);
         let e = self.blocks(of, by, block, span);

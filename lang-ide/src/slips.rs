@@ -1,5 +1,5 @@
 //! What the help of an error says to write, written: the code between its ticks in the place of what is wrong, around an
-//! operand, or for the expression around; and arms that a `match` lacks. Each change is tried before it is offered.
+//! operand, or its index for an index; and arms that a `match` lacks. Each change is tried before it is offered.
 
 use lang_core::base::{Code, Diagnostic, Span};
 use lang_core::session::{ItemRef, Session};
@@ -33,7 +33,7 @@ pub(crate) fn fixes(session: &Session, item: &ItemRef, selected: Span) -> Vec<Ac
         }
         changes.extend(left_out(item, span, text, help));
         for code in quoted(help) {
-            changes.extend(if stands_alone(d, text) {
+            changes.extend(if begins_expression(d, text) {
                 put_in(item, span, &code)
             } else {
                 instead(item, span, text, help, &code)
@@ -50,7 +50,7 @@ pub(crate) fn fixes(session: &Session, item: &ItemRef, selected: Span) -> Vec<Ac
 
 /// Does an expression begin with what was found, so that something is missing before it? What means nothing is instead of
 /// something else.
-fn stands_alone(d: &Diagnostic, text: &str) -> bool {
+fn begins_expression(d: &Diagnostic, text: &str) -> bool {
     let begins = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '(' | '[' | '{' | '\\' | '!' | '"' | '.');
     d.code == Code::E0001 && !d.message.ends_with("means nothing here") && text.starts_with(begins)
 }

@@ -6,7 +6,6 @@ pub mod forms;
 pub mod fuzz;
 pub mod generate;
 pub mod golden;
-
 pub mod library;
 pub mod literate;
 pub mod middle;

@@ -14,9 +14,6 @@ const LEAST_BYTES: usize = 64 << 10;
 /// So many bytes are kept; of more the oldest go.
 const MOST_BYTES: usize = 512 << 20;
 
-/// So many are given back at once.
-const PIECE_BYTES: usize = 16 << 20;
-
 /// So many are looked through.
 const MOST: usize = 64;
 
@@ -38,7 +35,7 @@ pub(crate) fn give(store: Store) {
     let bytes = bytes(&store);
     if bytes > MOST_BYTES {
         // To give pages back takes the system a second for some gigabytes, which nobody has to wait for but who wants as many.
-        let going = thread::Builder::new().spawn(move || give_back(store));
+        let going = thread::Builder::new().spawn(move || drop(store));
         let _ = POOL.try_with(|pool| {
             if let Ok(mut pool) = pool.try_borrow_mut() {
                 pool.going.retain(|going| !going.is_finished());
@@ -63,25 +60,6 @@ pub(crate) fn give(store: Store) {
             }
         }
     });
-}
-
-/// Gives a store back to the system piece by piece: while that takes a piece back nobody else gets memory.
-fn give_back(store: Store) {
-    fn pieces<T>(mut of: Vec<T>) {
-        let piece = PIECE_BYTES / size_of::<T>().max(1);
-        while of.capacity() > piece {
-            let left = of.capacity() - piece;
-            of.truncate(left);
-            of.shrink_to(left);
-        }
-    }
-    match store {
-        Store::F64(of) => pieces(of),
-        Store::F32(of) => pieces(of),
-        Store::I64(of) => pieces(of),
-        Store::Bool(of) => pieces(of),
-        Store::Boxed(of) => drop(of),
-    }
 }
 
 /// Gives back to the system what this thread keeps.

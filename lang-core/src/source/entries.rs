@@ -252,7 +252,7 @@ fn told(asked: &Asked<'_>, entry: &Entry, around: Surroundings<'_>) -> Result<Ve
     let _ = crate::norm::dead::remove(&mut wanted);
     as_given(&mut wanted, &mut head, &around.seen);
     let named = |name: &Name| asked.bodies.body(asked.def).is_some_and(|b| b.locals.iter().any(|l| l.name == *name));
-    // A loop of the program is no row of a table, but the products of all factors but one are.
+    // A loop that is named or long is no row of a table, but the products of all factors but one are.
     let made = wanted.stmts.iter().filter(|s| match &s.rhs {
         Rhs::Loop(of, _) => s.name.as_ref().is_some_and(named) || !is_short(of),
         Rhs::Update { .. } => true,
@@ -435,6 +435,7 @@ impl Writer<'_> {
             self.opening(&site, k, &mut |this| {
                 let e = this.assumed(e);
                 let (of, value) = this.told(base, path, at, &e);
+                // One text, for the pattern has the names of both.
                 Some(format!("{of}\n{value}"))
             })
         });

@@ -1,4 +1,6 @@
-//! Formulas in the cells of a table: as a reader writes them, and no longer than a line or two.
+//! Formulas in the cells of a table, as a reader writes them, and no longer than a line or two; the `let`s below it.
+
+use lang_core::syntax::format::format;
 
 use crate::costs;
 
@@ -50,4 +52,14 @@ pub(crate) fn in_cases(formula: String) -> String {
             format!("{}, and {more} more {word}", cases.iter().take(fit).copied().collect::<Vec<_>>().join(", "))
         }
     }
+}
+
+/// `let`s in the one layout, each on a line or on several.
+pub(crate) fn laid_out(lets: &[String]) -> String {
+    let text = format!("def f() =\n  {}\n  in 0\n", lets.join("\n  "));
+    // What is no program, as a name that has no text, stays as it is.
+    let Ok(text) = format(&text) else { return lets.join("\n") };
+    let all: Vec<&str> = text.lines().collect();
+    let own = all.get(1..all.len().saturating_sub(1)).unwrap_or_default();
+    own.iter().map(|line| line.strip_prefix("  ").unwrap_or(line)).collect::<Vec<_>>().join("\n")
 }

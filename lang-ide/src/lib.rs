@@ -35,6 +35,7 @@ pub mod lenses;
 mod links;
 mod sizes;
 mod slips;
+mod told;
 mod trial;
 pub mod views;
 mod written;

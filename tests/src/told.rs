@@ -10,6 +10,7 @@
 
 use lang_core::predicate::{Atom, Poly};
 use lang_core::source::{Entries, Told, Unshown};
+use lang_core::types::ty::{Scalar, Type};
 
 /// Values of the sum type in them. Each parameter is made in each of these ways.
 pub const SHAPES: [(&str, &[&str]); 3] = [("Circle", &["0.7"]), ("Box", &["0.4", "1.3"]), ("Point", &[])];
@@ -111,7 +112,37 @@ pub fn number(p: &Poly) -> Option<i64> {
     })
 }
 
+/// The extents of an array and its elements' type.
+pub fn peeled(mut ty: &Type) -> Option<(Vec<i64>, &Type)> {
+    let mut dims = Vec::new();
+    while let Type::Array(n, element) = ty {
+        dims.push(number(n)?);
+        ty = element;
+    }
+    Some((dims, ty))
+}
+
 /// The same of an extent.
 pub fn size_of(n: &Poly) -> Option<usize> {
     number(n)?.try_into().ok()
+}
+
+/// An argument of that type, as text; `None` for others than arrays and numbers.
+pub fn argument(ty: &Type, name: &str) -> Option<String> {
+    let (dims, ty) = peeled(ty).filter(|(dims, _)| dims.iter().all(|n| *n >= 0))?;
+    let shift: u32 = name.bytes().map(u32::from).sum();
+    let index = |k: usize| format!("f64(q{k} * {})", 2 * k + 3);
+    let at: Vec<String> = (0..dims.len()).map(index).chain([format!("{}.0", shift % 11)]).collect();
+    let element = match ty {
+        Type::Scalar(Scalar::F64) | Type::Param(..) => format!("0.7 + 0.5 * sin({})", at.join(" + ")),
+        Type::Scalar(Scalar::I64) if dims.is_empty() => size(name).to_string(),
+        _ => return None,
+    };
+    let ranges: Vec<String> = dims.iter().enumerate().map(|(k, n)| format!("q{k} < {n}")).collect();
+    Some(if ranges.is_empty() { element } else { format!("for {}: {element}", ranges.join(", ")) })
+}
+
+/// Is a loop in a `let` of it?
+pub fn has_loop(told: &Entries) -> bool {
+    told.lets.iter().any(|text| ["fold ", "loop ", "scan "].iter().any(|word| text.contains(word)))
 }

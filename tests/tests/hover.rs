@@ -56,11 +56,12 @@ fn places(session: &Session, item: &ItemRef) -> Vec<u32> {
     name.into_iter().chain(own.into_iter().step_by(step)).collect()
 }
 
-/// Places of `examples/`, each behind a `‸`: what loops repeat, what stands at the top level, derivatives with `let`s of
+/// Places of `examples/` and of `inside.iv`, each behind a `‸`: what loops repeat, what stands at the top level, derivatives with `let`s of
 /// their own, long ones, and names that no expression has.
 const EXAMPLES: &[(&str, &str)] = &[
     ("deconvolution.iv", "x[i + j] ‸* c[j]"),
     ("deconvolution.iv", "steps: c ‸- rate * grad(loss, wrt: c)"),
+    ("deconvolution.iv", "  ‸fold c = start"),
     ("deconvolution.iv", "for i: sin(0.7 * f64(i)) ‸+ 0.5"),
     ("deconvolution.iv", "do print(\"loss at the start\", ‸round_to(loss"),
     ("deconvolution.iv", "grad(loss, wrt: ‸c)(x, start, z)"),
@@ -71,12 +72,27 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("gradbench/gmm.iv", "  in\n    ‸likelihood\n"),
     ("gradbench/kmeans.iv", "‸slope[c, j] /"),
     ("gradbench/gmm.iv", "    likelihood\n      ‸- f64(n)"),
+    ("gradbench/llsq.iv", "‸scan p = "),
+    ("nile/nile.iv", "‸fold (level, total)"),
     ("gradbench/ode.iv", "change(x, for i: y[i] + h ‸* c[i])"),
     ("gradbench/ode.iv", "y[i] + h / 2 ‸* b[i]"),
     ("iris/iris.iv", "linalg.solve_lower(‸l[c]"),
     ("bundle/bundle.iv", "turned(-camera[0..3], -‸camera"),
     ("perceptron/perceptron.iv", "loss(model, ‸images[_, first"),
     ("deblur/deblur.iv", "def ‸pulled"),
+    ("inside.iv", "‸fold p = 1.0"),
+    ("inside.iv", "let y = fold p = 1.0 for _ < k: p * x in ‸y"),
+    ("inside.iv", "‸fold w = w"),
+    ("inside.iv", "‸loop r = a"),
+    ("inside.iv", "r ‸* a\n"),
+    ("inside.iv", "‸fold v = x for _ < k"),
+    ("inside.iv", "in a ‸* b\ndef sums"),
+    ("inside.iv", "c[i + 1] ‸* x[i]"),
+    ("inside.iv", "‸fold x = b for i < n"),
+    ("inside.iv", "‸fold s = a for i < n"),
+    ("inside.iv", "‸fold t = s for j < 2"),
+    ("inside.iv", "‸fold y = x for k < steps"),
+    ("inside.iv", "all[i] ‸* x[i]"),
 ];
 
 /// The programs of `examples/`.
@@ -99,7 +115,8 @@ fn examples() -> BTreeMap<String, String> {
 
 #[test]
 fn places_of_examples() {
-    let programs = examples();
+    let mut programs = examples();
+    programs.insert("inside.iv".to_owned(), include_str!("inside.iv").to_owned());
     let mut session = Session::new();
     programs.iter().for_each(|(name, text)| session.set_text(name, text));
     let mut out = String::new();

@@ -454,9 +454,9 @@ def smooth(x: [n]f64) -> [n]f64 = for i: (sum d in -1..2: [0 <= i + d < n] * x[i
               in [k == 0] * ((3.141592653589793 * s.1.0) * s.1.0) + [k == 1 && k != 0] * (s.2.0 * s.2.1)
             ssa area[](s: Shape{Circle(f64), Box(f64, f64)}) -> f64 =
               X0: i64 = input s_0 = s.0  -- s_0
-              X1: f64 = input s_1_0 = s.1.0  -- s_1_0
-              X2: f64 = input s_2_0 = s.2.0  -- s_2_0
-              X3: f64 = input s_2_1 = s.2.1  -- s_2_1
+              X1: f64 = input r = s.1.0  -- r
+              X2: f64 = input a = s.2.0  -- a
+              X3: f64 = input b = s.2.1  -- b
               X4: f64 = 3.141592653589793
               X5: f64 = [X0 == 0] * X1 * X4
               X6: f64 = [X0 == 0] * X1 * X5
@@ -465,9 +465,9 @@ def smooth(x: [n]f64) -> [n]f64 = for i: (sum d in -1..2: [0 <= i + d < n] * x[i
               out X8
             ssa area_adj{0; 1, 2, 3}[](s: Shape{Circle(f64), Box(f64, f64)}) -> (f64, f64, f64, f64) =
               X0: i64 = input s_0 = s.0  -- s_0
-              X1: f64 = input s_1_0 = s.1.0  -- s_1_0
-              X2: f64 = input s_2_0 = s.2.0  -- s_2_0
-              X3: f64 = input s_2_1 = s.2.1  -- s_2_1
+              X1: f64 = input r = s.1.0  -- r
+              X2: f64 = input a = s.2.0  -- a
+              X3: f64 = input b = s.2.1  -- b
               X4: f64 = 3.141592653589793
               X5: f64 = [X0 == 0] * X1 * X4
               X6: f64 = [X0 == 0] * X1 * X5
@@ -479,9 +479,9 @@ def smooth(x: [n]f64) -> [n]f64 = for i: (sum d in -1..2: [0 <= i + d < n] * x[i
               X12: f64 = [X0 == 0] * X5 * X9
               X13: f64 = [X0 == 0] * X1 * X9
               X14: f64 = [X0 == 0] * X4 * X13
-              X15: f64 = [X0 == 1] * X11  -- s_2_1_adj
-              X16: f64 = [X0 == 1] * X10  -- s_2_0_adj
-              X17: f64 = [X0 == 0] * X12 + [X0 == 0] * X14  -- s_1_0_adj
+              X15: f64 = [X0 == 1] * X11  -- b_adj
+              X16: f64 = [X0 == 1] * X10  -- a_adj
+              X17: f64 = [X0 == 0] * X12 + [X0 == 0] * X14  -- r_adj
               out X8, X17, X16, X15
             core some[n](x: [n]f64) -> bool =
               let k = for i < n: x[i] > 0.5

@@ -9,7 +9,7 @@
 //!   the run knows ([`Atom::Read`](crate::predicate::Atom::Read)), whose arrays are variables.
 //! - No variable is bound twice.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::applied::Applied;
@@ -341,6 +341,8 @@ pub struct Update {
 pub struct Vars {
     names: Vec<Name>,
     made: BTreeSet<LocalId>,
+    /// What patterns of the program call parts of variables.
+    parts: BTreeMap<(LocalId, Vec<u32>), Name>,
 }
 
 impl Vars {
@@ -371,6 +373,17 @@ impl Vars {
         {
             *slot = name.into();
         }
+    }
+
+    /// The program has this name for a part of a variable; the first one stays.
+    pub fn give_part(&mut self, local: LocalId, path: Vec<u32>, name: &str) {
+        self.parts.entry((local, path)).or_insert_with(|| name.into());
+    }
+
+    /// The name that the program has for a part of a variable.
+    #[must_use]
+    pub fn part(&self, local: LocalId, path: &[u32]) -> Option<Name> {
+        self.parts.get(&(local, path.to_vec())).cloned()
     }
 
     /// A new index variable.

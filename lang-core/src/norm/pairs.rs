@@ -99,8 +99,8 @@ impl Pairs<'_> {
             let local = match leaf.path.as_slice() {
                 [] => x,
                 path => {
-                    let name = part_name(&self.vars.name(x), ty, path);
-                    if self.vars.given(x).is_some() { self.vars.fresh(name) } else { self.vars.made(&name) }
+                    let (name, given) = self.called(x, ty, path);
+                    if given { self.vars.fresh(name) } else { self.vars.made(&name) }
                 }
             };
             let ty = leaf.ty();
@@ -108,6 +108,21 @@ impl Pairs<'_> {
             split.push((leaf, local));
         }
         split
+    }
+
+    /// What a part of a variable is called, and whether the program calls it so: what a pattern does, or as a part of that.
+    fn called(&self, x: LocalId, ty: &CoreType, path: &[u32]) -> (Name, bool) {
+        let mut of = ty;
+        for (k, place) in path.iter().enumerate() {
+            let CoreType::Tuple(items, _) = of else { break };
+            let Some(item) = items.get(*place as usize) else { break };
+            of = item;
+            let (own, rest) = path.split_at(k + 1);
+            if let Some(name) = self.vars.part(x, own) {
+                return (part_name(&name, of, rest), true);
+            }
+        }
+        (part_name(&self.vars.name(x), ty, path), self.vars.given(x).is_some())
     }
 
     /// A part of an expression, itself without tuples.

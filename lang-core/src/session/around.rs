@@ -82,16 +82,9 @@ pub(super) fn around(body: &Body, node: TId) -> Option<Vec<Around>> {
 pub(super) fn seen(body: &Body, around: &[Around]) -> Vec<Seen> {
     let mut all: Vec<Seen> = Vec::new();
     let mut bound = |local: LocalId, is_index: bool, inside: Option<Name>| {
-        let Some(Local { name, ty, .. }) = body.locals.get(local.0 as usize) else { return };
-        all.retain(|seen| seen.name != *name);
-        if is_index {
-            return;
-        }
-        let (mut rank, mut ty) = (0, ty);
-        while let Type::Array(_, element) = ty {
-            (rank, ty) = (rank + 1, element);
-        }
-        all.push(Seen { name: name.clone(), rank, inside });
+        let Some(seen) = as_seen(body, local, inside) else { return };
+        all.retain(|known| known.name != seen.name);
+        all.extend(Some(seen).filter(|_| !is_index));
     };
     for step in around {
         match step {
@@ -104,6 +97,29 @@ pub(super) fn seen(body: &Body, around: &[Around]) -> Vec<Seen> {
             Around::Repeated(_) | Around::Called(_) | Around::Condition => {}
         }
     }
+    all
+}
+
+fn as_seen(body: &Body, local: LocalId, inside: Option<Name>) -> Option<Seen> {
+    let Local { name, ty, .. } = body.locals.get(local.0 as usize)?;
+    let (mut rank, mut ty) = (0, ty);
+    while let Type::Array(_, element) = ty {
+        (rank, ty) = (rank + 1, element);
+    }
+    Some(Seen { name: name.clone(), rank, inside })
+}
+
+/// What `let`s name on the way to a result, be it after an expression: who reads of all that is computed knows it by its
+/// name, if that is the name of nothing else.
+pub(super) fn on_the_way(body: &Body, mut result: TId) -> Vec<Seen> {
+    let mut all = Vec::new();
+    while let Expr::Let(binds, last) = &body.nodes[result].kind {
+        for (pat, of) in binds {
+            in_pattern(body, pat, *of, &mut |local, inside| all.extend(as_seen(body, local, inside)));
+        }
+        result = *last;
+    }
+    all.retain(|seen| body.locals.iter().filter(|local| local.name == seen.name).count() == 1);
     all
 }
 

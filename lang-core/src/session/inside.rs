@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use salsa::Database;
 
-use super::around::{Around, Evaluated, apart, around, locals, name_of, range, ranged, seen};
+use super::around::{Around, Evaluated, apart, around, locals, name_of, on_the_way, range, ranged, seen};
 use super::forms::Forms;
 use super::leaves::{Leaf, added, array, element_from, fresh, leaves, read};
 use super::view::View;
@@ -351,7 +351,7 @@ impl<'db> Inside<'db> {
         let body = Forms { db }.body(def).filter(exists).ok_or(Unshown::Constant)?;
         let mut outer = around(&body, node).ok_or(Unshown::Constant)?;
         let mut body = (*body).clone();
-        let names = (seen(&body, &outer), apart(&mut body, &outer));
+        let mut names = (seen(&body, &outer), apart(&mut body, &outer));
         let again = outer.iter().rposition(|step| matches!(step, Around::Repeated(_) | Around::Called(_)));
         let inner = outer.split_off(again.map_or(0, |k| k + 1));
         let mut indices: Vec<IndexVar> = Vec::new();
@@ -380,6 +380,11 @@ impl<'db> Inside<'db> {
         if let Some(Around::Repeated(of) | Around::Called(of)) = outer.last() {
             whose = of.whose.clone();
             root = all_of(&mut body, &of.results).ok_or(Unshown::Constant)?;
+        }
+        for later in on_the_way(&body, root) {
+            if !names.0.iter().any(|seen| seen.name == later.name) {
+                names.0.push(later);
+            }
         }
         let param = u32::try_from(body.params.len()).map_err(|_| Outside::TooLarge)?;
         let Node { kind, ty, span } = body.nodes[node].clone();

@@ -203,8 +203,11 @@ impl Writer<'_> {
                 if e.is_free() || elements + asked == 0 && given <= 1 && !checked {
                     return None;
                 }
-                let of_one = self.reader.as_ref().is_some_and(|r| r.of_one);
-                let own = line.name.clone().filter(|name| self.is_given(name) && !(of_one && name.ends_with("_adj")));
+                let own = line.name.clone().filter(|name| self.is_given(name));
+                let own = match line.within {
+                    Some(_) => own.map(|name| self.for_reader(&name)),
+                    None => own.filter(|name| self.for_reader(name) == *name),
+                };
                 // What is read once and costs nothing may stand in an index; an entry is read entry by entry.
                 let once = own.is_none() && elements + asked + given <= 1;
                 if once && (self.reader.is_some() || asked == 1 && !checked && is_cheap(e)) {
@@ -258,10 +261,13 @@ impl Writer<'_> {
         free.unwrap_or(name).into()
     }
 
-    /// Is it a name of the program, or of what belongs to one?
+    /// Is it a name of the program, or of what belongs to one, or is a part of it?
     pub(super) fn is_given(&self, name: &str) -> bool {
         let stem = ["_adj", "_tan"].iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name);
-        !is_no_name(name) && self.given.iter().any(|n| n == stem)
+        let is = |given: &Name| {
+            stem.strip_prefix(given.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
+        };
+        !is_no_name(name) && self.given.iter().any(is)
     }
 
     pub(super) fn name_let(&mut self, v: Var, name: &Name, indices: &[Index], scalar: Scalar) {

@@ -20,7 +20,6 @@ use crate::ad::{is_real, real_outputs};
 use crate::base::{Name, Span};
 use crate::ir::core::{Callee, Constant, CoreType, Derivation, Outside as NoCore, Reason};
 use crate::ir::flat::{Input, Source};
-use crate::ir::region::{Arg, Loop};
 use crate::ir::ssa::{Access, Rhs, Ssa, Stmt, Var, index};
 use crate::norm::Bodies;
 use crate::pipeline::Callees;
@@ -98,8 +97,6 @@ pub enum Unshown {
     Core(Box<NoCore>),
     /// They have no text.
     Text(Outside),
-    /// They read what has this name, which a loop or an update makes.
-    Made(Name),
     /// It has many parts.
     Several,
     /// Nothing real goes in, or none comes out.
@@ -112,10 +109,7 @@ impl Unshown {
     pub fn phrase(&self) -> Option<String> {
         Some(match self {
             Self::Core(why) => why.what.phrase().to_owned(),
-            // It may be one that the program does not have, as of a product.
-            Self::Text(Outside::Loop) => "made by a loop, which is no row of a table".to_owned(),
             Self::Text(why) => why.phrase().to_owned(),
-            Self::Made(name) => format!("they read `{name}`, which a loop or an update makes"),
             Self::Several => "it has many parts, each with its own".to_owned(),
             Self::Constant => return None,
         })
@@ -137,16 +131,6 @@ pub struct Seen {
     pub rank: usize,
     /// The variable in which the pattern is that binds it, if that is one of a constructor.
     pub inside: Option<Name>,
-}
-
-/// A loop with more statements in it is not told beside entries.
-const MOST_IN_LOOP: usize = 5;
-
-/// Is it a loop that carries one number, and computes little?
-fn is_short(of: &Loop) -> bool {
-    let mut carried = of.args.iter().zip(&of.body.inputs).filter(|(arg, _)| matches!(arg, Arg::Carried { .. }));
-    let one = carried.next().filter(|_| of.body.stmts.len() <= MOST_IN_LOOP);
-    one.is_some_and(|(_, input)| input.leaf.dims.is_empty()) && carried.next().is_none()
 }
 
 /// Who reads entries.
@@ -251,19 +235,6 @@ fn told(asked: &Asked<'_>, entry: &Entry, around: Surroundings<'_>) -> Result<Ve
     let parts = wanted.outputs.len();
     let _ = crate::norm::dead::remove(&mut wanted);
     as_given(&mut wanted, &mut head, &around.seen);
-    let named = |name: &Name| asked.bodies.body(asked.def).is_some_and(|b| b.locals.iter().any(|l| l.name == *name));
-    // A loop that is named or long is no row of a table, but the products of all factors but one are.
-    let made = wanted.stmts.iter().filter(|s| match &s.rhs {
-        Rhs::Loop(of, _) => s.name.as_ref().is_some_and(named) || !is_short(of),
-        Rhs::Update { .. } => true,
-        _ => false,
-    });
-    if let Some(stmt) = made.clone().find(|s| s.name.as_ref().is_some_and(named)).or_else(|| made.clone().next()) {
-        return Err(stmt.name.clone().filter(named).map_or(Outside::Loop.into(), Unshown::Made));
-    }
-    if wanted.stmts.iter().any(|s| matches!(s.rhs, Rhs::Order(_))) {
-        return Err(Outside::Order.into());
-    }
     let given = asked.bodies.body(asked.def).map(|body| Given::in_body(&body)).unwrap_or_default();
     let plain = lines(&wanted, &mut Table::default())?;
     let cases = cases(asked, &head, &wanted, &plain, &given, (&around.seen, MANY));
@@ -334,7 +305,7 @@ impl Of<'_> {
 /// What a loop, an update or an order makes and the reader sees by its name is as if it were given.
 fn as_given(ssa: &mut Ssa, head: &mut Head, seen: &[Seen]) {
     let is_seen = |s: &Stmt| seen.iter().any(|seen| Some(&seen.name) == s.name.as_ref() && seen.rank == s.dims.len());
-    let once = |s: &Stmt| ssa.stmts.iter().filter(|other| other.name == s.name).count() == 1;
+    let once = |s: &Stmt| ssa.stmts.iter().filter(|other| other.name == s.name && is_seen(other)).count() == 1;
     let is_made = |s: &Stmt| matches!(s.rhs, Rhs::Loop(..) | Rhs::Update { .. } | Rhs::Order(_));
     let found = (0..ssa.stmts.len()).filter(|k| ssa.stmts.get(*k).is_some_and(|s| is_made(s) && is_seen(s) && once(s)));
     for k in found.collect::<Vec<_>>() {

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::read::{Call, Is, Line};
+use super::read::{Call, Is, Line, Updated};
 use super::rules::{clean, inside, simplified, under};
 use super::table::Table;
 use super::tree::Ex;
@@ -122,12 +122,25 @@ impl Merging<'_> {
         for v in self.live() {
             self.replace(v, &|_| None);
             let Some(line) = self.line(v).cloned() else { continue };
-            let Is::Call(call, part) = &line.is else { continue };
             let mut around = self.fresh.ranges(line.home(self.fresh));
-            around.extend(call.batch.iter().cloned());
+            let pred = match &line.is {
+                Is::Call(call, _) => {
+                    around.extend(call.batch.iter().cloned());
+                    &call.pred
+                }
+                Is::Update(of) => {
+                    around.extend(of.batch.iter().chain(&of.bound).cloned());
+                    &of.pred
+                }
+                _ => continue,
+            };
             let (context, fresh) = (&mut self.context, &*self.fresh);
-            let pred = inside(&around, context, |context| simplified(&call.pred, context, fresh));
-            let is = Is::Call(Call { pred, ..call.clone() }, *part);
+            let pred = inside(&around, context, |context| simplified(pred, context, fresh));
+            let is = match &line.is {
+                Is::Call(call, part) => Is::Call(Call { pred, ..call.clone() }, *part),
+                Is::Update(of) => Is::Update(Box::new(Updated { pred, ..(**of).clone() })),
+                _ => continue,
+            };
             self.lines.get_mut(v.0 as usize).into_iter().for_each(|slot| slot.is = is.clone());
         }
     }

@@ -32,6 +32,7 @@ impl Writer<'_> {
     /// What a part of a loop is called, if it can be told.
     fn wanted(&self, v: Var, piece: Piece) -> Name {
         let own = self.lines.get(v.0 as usize).and_then(|l| l.name.clone()).filter(|n| self.is_given(n));
+        let own = own.map(|name| self.for_reader(&name));
         let (Piece::Last(w) | Piece::Every(w)) = piece else { return own.unwrap_or_else(|| "k".into()) };
         let inner = self.lines.get(w.0 as usize).and_then(|l| l.name.clone());
         match piece {

@@ -257,7 +257,7 @@ impl Reading<'_> {
                 }
                 _ => return Err(Outside::Unreadable),
             };
-            let name = named(&of.body, &of.body.vars.name(input.local), input.local, arg);
+            let name = named(&of.body, input.local, arg);
             self.set(*v, Line { indices: own, scalar: input.leaf.scalar, is, name, within: Some(id), order: v.0 });
         }
         self.body(&of.body, &inner)?;
@@ -417,7 +417,7 @@ impl Reading<'_> {
         for (((arg, input), v), (var, first)) in of.args.iter().zip(&of.body.inputs).zip(&inputs).zip(reads) {
             let own = self.axes(&input.leaf.dims, &inner);
             let at = first.into_iter().chain(own.iter().map(Index::value)).collect();
-            let name = named(&of.body, &of.body.vars.name(input.local), input.local, arg);
+            let name = named(&of.body, input.local, arg);
             let is = Is::Element(Ex::Read(var, at));
             self.set(*v, Line { indices: own, scalar: input.leaf.scalar, is, name, within: Some(within), order: v.0 });
         }
@@ -501,16 +501,16 @@ fn directions(of: &Loop) -> BTreeSet<i128> {
     all
 }
 
-/// What an input is called: what is carried as what it becomes, where it has no name of the program.
-fn named(body: &Ssa, own: &Name, local: LocalId, arg: &Arg) -> Option<Name> {
-    let _ = local;
+/// What an input is called: what is carried as what it becomes, where it has no name of the program; a cotangent always, for
+/// what it is at first belongs to what an iteration makes.
+fn named(body: &Ssa, local: LocalId, arg: &Arg) -> Option<Name> {
     let next = match arg {
         Arg::Carried { next, .. } => body.outputs.get(*next as usize),
         Arg::Given(_) => None,
     };
     let next = next.and_then(|(_, v)| body.stmts.get(v.0 as usize)).and_then(|s| s.name.clone());
-    let made = own.contains('_') || own.contains('\'') || own.is_empty();
-    next.filter(|_| made).or_else(|| Some(own.clone()))
+    let own = body.vars.given(local);
+    own.clone().filter(|name| !name.ends_with("_adj")).or(next).or(own).or_else(|| Some(body.vars.name(local)))
 }
 
 /// Does a check say something of these lines?

@@ -407,6 +407,7 @@ impl Writer<'_> {
         let line = self.lines.get(v.0 as usize).cloned().ok_or(Outside::Unreadable)?;
         let inner = self.lines.get(w.0 as usize).and_then(|l| l.name.clone());
         let wanted = line.name.clone().or(inner).filter(|n| self.is_given(n)).unwrap_or_else(|| "t".into());
+        let wanted = self.for_reader(&wanted);
         let name = if back { self.taken.fresh(&wanted) } else { self.taken.fresh(&format!("{wanted}_at")) };
         let empty = zero(line.scalar.unwrap_or(Scalar::F64));
         let value = if own.is_empty() { self.put(e) } else { self.array(own, e, "-", false) };
@@ -482,10 +483,16 @@ impl Writer<'_> {
     /// What is carried is called, if the program has no name for it.
     pub(super) fn called(&self, name: Option<&Name>) -> Name {
         let Some(name) = name.filter(|name| !self.is_given(name)) else {
-            return name.cloned().unwrap_or_else(|| "s".into());
+            return self.for_reader(&name.cloned().unwrap_or_else(|| "s".into()));
         };
         let suffix = ["_adj", "_tan"].into_iter().find(|suffix| name.ends_with(suffix)).unwrap_or_default();
-        format!("s{suffix}").into()
+        self.for_reader(&format!("s{suffix}").into())
+    }
+
+    /// Where the cotangent that all is made of is 1 nothing is a cotangent of the program: it is a gradient.
+    pub(super) fn for_reader(&self, name: &Name) -> Name {
+        let stem = name.strip_suffix("_adj").filter(|_| self.reader.as_ref().is_some_and(|r| r.of_one));
+        stem.map_or_else(|| name.clone(), |stem| format!("{stem}_grad").into())
     }
 }
 

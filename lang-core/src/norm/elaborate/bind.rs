@@ -17,8 +17,10 @@ impl Elaborator<'_> {
     /// The same under a name of the program, which what has none takes too.
     pub(super) fn bind_given(&mut self, name: &str, e: E) -> E {
         if e.is_free() {
-            if let Kind::Var(local) = e.kind {
-                self.vars.give(local, name);
+            match part_of(&e) {
+                Some((local, path)) if path.is_empty() => self.vars.give(local, name),
+                Some((local, path)) => self.vars.give_part(local, path, name),
+                None => {}
             }
             return e;
         }
@@ -51,4 +53,14 @@ impl Elaborator<'_> {
         }
         local
     }
+}
+
+/// The variable of which it is a part, and which part.
+fn part_of(mut e: &E) -> Option<(LocalId, Vec<u32>)> {
+    let mut path = Vec::new();
+    while let Kind::Proj(of, k) = &e.kind {
+        path.insert(0, *k);
+        e = of;
+    }
+    if let Kind::Var(local) = e.kind { Some((local, path)) } else { None }
 }

@@ -23,7 +23,7 @@ impl Elaborator<'_> {
         span: Span,
         body: impl FnOnce(&mut Self, Vec<Sym>) -> Out<Sym>,
     ) -> Out<Target> {
-        let types: Vec<(Name, CoreType)> = params.iter().map(|(name, arg)| (name.clone(), arg.ty.clone())).collect();
+        let types = params.iter().map(|(name, arg)| (Some(name.clone()), arg.ty.clone())).collect();
         let Enclosed { callee, sizes, captured, own, result } = self.enclose(types, span, body)?;
         let mut args: Vec<E> = captured.iter().map(|(local, ty)| self.capture(*local, ty, span)).collect();
         args.extend(params.into_iter().map(|(_, arg)| arg));
@@ -46,17 +46,20 @@ impl Elaborator<'_> {
         is_total(e) && free.used.iter().all(|l| free.bound.contains(l) || outer(l))
     }
 
-    /// A function of parameters of these types, with what it captures.
+    /// A function of parameters of these types, with what it captures; some have a name of the program.
     pub(super) fn enclose(
         &mut self,
-        params: Vec<(Name, CoreType)>,
+        params: Vec<(Option<Name>, CoreType)>,
         span: Span,
         body: impl FnOnce(&mut Self, Vec<Sym>) -> Out<Sym>,
     ) -> Out<Enclosed> {
         let mut own = Vec::new();
         let mut given = Vec::new();
         for (name, ty) in params {
-            let local = self.vars.fresh(name);
+            let local = match name {
+                Some(name) => self.vars.fresh(name),
+                None => self.vars.made("carry"),
+            };
             self.types.insert(local, ty.clone());
             given.push(self.variable(local, &ty, span));
             own.push((local, ty));

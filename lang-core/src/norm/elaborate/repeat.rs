@@ -155,7 +155,7 @@ impl Elaborator<'_> {
         let start = self.data(&going, span)?;
         let start = self.bind("start", start);
         let counter = self.vars.index("step", Poly::default());
-        let params = vec![("start".into(), start.ty.clone())];
+        let params = vec![(None, start.ty.clone())];
         let mut inner = Frame { code: f.code.clone(), env: f.env.clone() };
         let region = self.body(
             &Index { extent: Poly::atom(Atom::Overflow), ..counter.clone() },
@@ -198,7 +198,7 @@ impl Elaborator<'_> {
     pub(super) fn body(
         &mut self,
         counter: &Index,
-        params: Vec<(Name, CoreType)>,
+        params: Vec<(Option<Name>, CoreType)>,
         span: Span,
         body: impl FnOnce(&mut Self, Vec<Sym>) -> Out<Sym>,
     ) -> Out<Enclosed> {
@@ -226,7 +226,7 @@ impl Elaborator<'_> {
         let one = Poly::constant(1);
         let counter = self.vars.index("once", one.clone());
         let unit = || Sym::Tuple(Vec::new(), Labels::Places);
-        let body = self.body(&counter, vec![("none".into(), CoreType::unit())], span, |this, _| {
+        let body = self.body(&counter, vec![(None, CoreType::unit())], span, |this, _| {
             let value = value(this)?;
             Ok(Sym::Tuple(vec![unit(), Sym::Data(value)], Labels::Places))
         })?;
@@ -317,10 +317,10 @@ impl Elaborator<'_> {
     }
 }
 
-/// What the carry is called.
-fn carry_name(f: &Frame, acc: &Pat) -> Name {
+/// What the program calls the carry, if it is one name.
+fn carry_name(f: &Frame, acc: &Pat) -> Option<Name> {
     match acc {
-        Pat::Bind(local) => f.code.body.locals.get(local.0 as usize).map(|l| l.name.clone()).unwrap_or_default(),
-        _ => "carry".into(),
+        Pat::Bind(local) => f.code.body.locals.get(local.0 as usize).map(|l| l.name.clone()),
+        _ => None,
     }
 }

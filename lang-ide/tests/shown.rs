@@ -412,9 +412,6 @@ fn names_of_values_have_their_cotangents() {
         ∂·[i]/∂a             x[i]
 
         where
-          let y = a * x
-          let p = sum i: y[i]
-          let q = a^2
           let p_adj = out_adj * (1 + 2 * q * p)
 
         `out_adj` is the cotangent of the result of `f`
@@ -429,10 +426,6 @@ fn names_of_values_have_their_cotangents() {
         ∂/∂x[i]              a
         ∂/∂a                 sum i: x[i]
 
-        where
-          let p = sum i: y[i]
-          let q = a^2
-
         `out_adj` is the cotangent of the result of `f`
 
         q : f64
@@ -443,9 +436,6 @@ fn names_of_values_have_their_cotangents() {
         work in the adjoint  2
         cotangent            p^2 * out_adj
         ∂/∂a                 2 * a
-
-        where
-          let p = sum i: y[i]
 
         `out_adj` is the cotangent of the result of `f`"#]]
     .assert_eq(&told.join("\n\n"));
@@ -464,7 +454,6 @@ fn an_element_that_data_choose() {
         cotangent of x[k] here  [i == k] * top_adj
 
         where
-          let top = max j: x[j]
           let e = exp(x - top)
           let top_adj = y_adj * (sum j: e[j]) - [0 < n] * top * y_adj * (sum j: e[j])
           let k = [0 < n] * (argmax j: x[j])
@@ -484,11 +473,13 @@ fn words_of_loops() {
         work                 n
         work in the adjoint  3·n
         cotangent            y_adj
-        ∂/∂x[i]              x_adj[i]
+        ∂/∂x[i]              x_grad[i]
 
         where
           let (_, s_at) = fold s = 1.0 for i < n: s * x[i] yield s
-          let (_, x_adj) = fold (s_adj, x_adj) = (1.0, for k < n: 0.0) for j < n: let i = n - 1 - j in (s_adj * x[i], x_adj with [i] = s_adj * s_at[i])
+          let (_, x_grad) =
+            fold (s_grad, x_grad) = (1.0, for k < n: 0.0) for j < n:
+              let i = n - 1 - j in (s_grad * x[i], x_grad with [i] = s_grad * s_at[i])
 
         `y_adj` is the cotangent of the result of `f`
 

@@ -113,7 +113,8 @@ impl<'g> Generator<'g> {
             set.rhs.for_each_access(&mut |a| self.read_at(a, &mut read));
             set.rhs.for_each_pred(&mut |p| self.read_by(p, &mut read));
             set.rhs.for_each_poly(&mut |p| self.read_in(p, &mut read));
-            let before = read.keys().filter_map(|v| known.get(v)).copied().max().unwrap_or(0);
+            // Of one array there may be several statements, which stay in their order.
+            let before = read.keys().chain([&set.var]).filter_map(|v| known.get(v)).copied().max().unwrap_or(0);
             let function = function(set).filter(|(_, of)| self.scalar(of.var) == Scalar::F64);
             let phase = before + usize::from(function.is_some());
             known.insert(set.var, phase);

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use iverson_tests::golden::Tolerances;
 use iverson_tests::random::{Random, count, first, seed};
 use iverson_tests::run::{Ways, numbers, value_of_main, value_of_main_generated};
+use lang_core::interp::Value;
 use lang_core::session::Session;
 
 /// What every program begins with.
@@ -215,7 +216,8 @@ impl Draw {
             }
             2 => {
                 self.note("sort");
-                format!("{head} let z = for i: {body} in sort(z)")
+                // Elements that are equal but for roundings would change places by them.
+                format!("{head} let z = for i: {body} + sqrt(f64(i) + 2.0) * 0.001 in sort(z)")
             }
             _ => {
                 self.note("scatter");
@@ -240,11 +242,23 @@ def main() =
     }
 }
 
+/// The numbers of the parts of two values: what one is of comes of one computation.
+fn parts(wanted: &Value, found: &Value) -> Vec<(usize, Vec<f64>, Vec<f64>)> {
+    match (wanted, found) {
+        (Value::Tuple(wanted), Value::Tuple(found)) if wanted.values().len() == found.values().len() => {
+            let both = wanted.values().iter().zip(found.values()).enumerate();
+            both.map(|(k, (wanted, found))| (k, numbers(wanted), numbers(found))).collect()
+        }
+        _ => vec![(0, numbers(wanted), numbers(found))],
+    }
+}
+
 #[test]
 fn machine_code_gives_what_the_interpreter_does() {
     let mut draw = Draw { random: Random::new(0), drawn: BTreeMap::new() };
-    let allowed = Tolerances::of("machine code").expect("they can be read").get("whole programs");
-    let (mut values, mut failures, mut native) = (0, 0, 0_u64);
+    let tolerances = Tolerances::of("machine code").expect("they can be read");
+    let (allowed, cancelled) = (tolerances.get("whole programs"), tolerances.get("whole programs/cancelled"));
+    let (mut values, mut failures, mut large, mut native) = (0, 0, 0, 0_u64);
     let all = count(USUAL);
     for n in first()..first() + all {
         draw.random = Random::new(seed().wrapping_add(n.wrapping_mul(0x9E37)));
@@ -260,17 +274,23 @@ fn machine_code_gives_what_the_interpreter_does() {
         native += ways.tally.get().taken;
         match (wanted, found) {
             (Ok(wanted), Ok(found)) => {
-                let (wanted, found) = (numbers(&wanted), numbers(&found));
-                assert_eq!(wanted.len(), found.len(), "program {n}\n{program}");
-                for (k, (a, b)) in wanted.iter().zip(&found).enumerate() {
-                    let near = (a - b).abs() <= allowed.absolute + allowed.relative * a.abs().max(b.abs());
-                    assert!(
-                        near || a == b || a.is_nan() && b.is_nan(),
-                        "program {n}, number {k}: {a}, not {b}\n{program}"
-                    );
+                for (part, wanted, found) in parts(&wanted, &found) {
+                    assert_eq!(wanted.len(), found.len(), "program {n}, part {part}\n{program}");
+                    let greatest =
+                        wanted.iter().copied().filter(|x| x.is_finite()).fold(0.0, |a, b| f64::max(a, b.abs()));
+                    for (k, (a, b)) in wanted.iter().zip(&found).enumerate() {
+                        let error =
+                            allowed.absolute + allowed.relative * a.abs().max(b.abs()) + cancelled.relative * greatest;
+                        assert!(
+                            (a - b).abs() <= error || a == b || a.is_nan() && b.is_nan(),
+                            "program {n}, part {part}, number {k}: {a}, not {b}\n{program}"
+                        );
+                    }
                 }
                 values += 1;
             }
+            // What a derivative keeps of loops in loops may be too large for the test.
+            (Ok(_), Err(found)) if found.contains("E0508") => large += 1,
             (Err(wanted), Err(found)) => {
                 assert_eq!(wanted, found, "program {n}\n{program}");
                 failures += 1;
@@ -278,7 +298,11 @@ fn machine_code_gives_what_the_interpreter_does() {
             (wanted, found) => panic!("program {n}: {wanted:?}, not {found:?}\n{program}"),
         }
     }
-    println!("{values} programs with values, {failures} that fail, {native} parts by machine code\n{:#?}", draw.drawn);
+    println!(
+        "{values} programs with values, {failures} that fail, {large} too large, {native} parts by machine code\n{:#?}",
+        draw.drawn
+    );
+    assert!(large <= 1 + all / 1000, "{large} programs of {all} are too large");
     // One that is tried alone has few.
     if all >= USUAL {
         assert_eq!(draw.drawn.len(), FORMS, "a form was never drawn: {:?}", draw.drawn);
@@ -344,4 +368,36 @@ def main() = let x = for i < 5: sin(f64(i)) in f(x, for i < 5: i)
 fn what_is_never_computed_has_its_type() {
     let (wanted, found, _) = by_both(NEVER);
     assert_eq!(found, wanted);
+}
+
+/// Parts of one array that a loop with a function makes one by one, some of what the function gives and some not, and that it
+/// reads at computed places.
+const PIECES: &str = r"
+def f(y: [n]f64) -> f64 = fold s = 0.0 for i < n: s + (prod j < i: (let r = [2.0, exp(y[j]), 3.0] in r[(j + 1) % 3] * r[1]))
+def main() = for n in 1..12: let y = for i < 12: cos(f64(i * 13 % 29)) * 0.8 in grad(f)(y[0..n])[0]
+";
+
+#[test]
+fn parts_of_an_array_are_there_before_they_are_read() {
+    let (wanted, found, native) = by_both(PIECES);
+    assert!(native > 0 && wanted.len() == found.len(), "{native} parts by machine code");
+    assert!(wanted.iter().zip(&found).all(|(a, b)| (a - b).abs() <= 1e-12 * a.abs()), "{wanted:?}, not {found:?}");
+}
+
+/// What is asked of whether there is a term of a sum is none of the numbers that a short axis has.
+const ANY: &str = r"
+def aux(a: f64, t: i64, p: bool) -> f64 = if p then a * f64(t % 5) * 0.2 else [t % 3 != 1] * cos(a)
+def h(k: [n]i64, s: f64) -> [n]f64 =
+  for i:
+    let q = sum j in -2..3 if 0 <= i + j < n: (let q = s in if abs(q) < 100.0 then q else 0.25)
+    let of = \(v: [2]f64): [v[0] * v[1], sin(v[0]) * (aux(s, k[i % n], i % 2 == 0) - 2)]
+    let r = [[q, s], [0.5, jacobian(of)([aux(s, i, i % 2 == 0), 0.3])[0, 1]]]
+    in sum p < 2: r[p, i % 2] * r[1, p]
+def main() = let k = for i < 5: (i * 7919 + 13) % 11 - 5 in jvp(\(s): h(k, s))(0.7, 0.3)
+";
+
+#[test]
+fn a_term_of_a_sum_is_looked_for_among_all() {
+    let (wanted, found, _) = by_both(ANY);
+    assert!(wanted.iter().zip(&found).all(|(a, b)| (a - b).abs() <= 1e-12), "{wanted:?}, not {found:?}");
 }

@@ -9,7 +9,7 @@ use lang_core::ad::{real_inputs, real_outputs};
 use lang_core::base::GlobalName;
 use lang_core::ir::core::{Callee, Derivation};
 use lang_core::ir::ssa::{Rhs, Ssa, Var};
-use lang_core::schedule::{Shown, Step, by_sizes, prepared, schedule};
+use lang_core::schedule::{Shown, Step, prepared, schedule, scheduled};
 use lang_core::session::Session;
 
 /// Programs in `examples/`, and definitions of them.
@@ -23,10 +23,9 @@ const ALL: &[(&str, &str)] = &[
     ("gradbench/gmm.iv", "objective"),
 ];
 
-/// The steps of a function.
-fn shown(session: &Session, ssa: Arc<Ssa>) -> String {
-    let prepared = prepared(ssa, true, &|callee| session.ssa(callee));
-    Shown { ssa: &prepared.ssa, schedule: &schedule(&prepared), note: &|_| None }.to_string()
+/// The steps of a function, case by case.
+fn shown(session: &Session, ssa: &Arc<Ssa>) -> String {
+    Shown { cases: &scheduled(ssa, &|callee| session.ssa(callee)), note: &|_, _| None }.to_string()
 }
 
 #[test]
@@ -41,7 +40,7 @@ fn loops_of_functions_and_adjoints() {
         let (of, wrt) = (real_outputs(&primal).into(), real_inputs(&primal).into());
         let adjoint = session.ssa(&Arc::new(callee.derive(Derivation::Adjoint { of, wrt }))).expect("its adjoint");
         for (what, ssa) in [("value", primal), ("adjoint", adjoint)] {
-            let _ = writeln!(text, "== {def} of {file}, {what}\n\n{}", shown(&session, ssa));
+            let _ = writeln!(text, "== {def} of {file}, {what}\n\n{}", shown(&session, &ssa));
         }
     }
     expect_file!["../golden/schedules.txt"].assert_eq(&text);
@@ -86,11 +85,7 @@ def either(x: [n]f64, y: [m]f64) -> f64 = if n < m then (sum i: exp(x[i])) else 
     for name in ["line", "slopes", "either"] {
         let callee = Arc::new(Callee::new(GlobalName::new("cases.iv", name), Vec::new()));
         let ssa = session.ssa(&callee).expect("its form");
-        let _ = writeln!(text, "{name}:");
-        for (told, case) in by_sizes::cases(&ssa) {
-            let said: Vec<String> = told.iter().map(|(p, holds)| format!("{p} is {holds}")).collect();
-            let _ = writeln!(text, "{}\n{}", said.join(", "), shown(&session, Arc::new(case)));
-        }
+        let _ = writeln!(text, "{name}:\n{}", shown(&session, &ssa));
     }
     expect![[r#"
         line:

@@ -206,8 +206,10 @@ impl fmt::Display for Block<'_> {
             self.line(f, 1)?;
             write!(f, "{}{}: {scalar} = ", statement(self.depth, Var(k)), indices(&stmt.dims, 0))?;
             match (&stmt.rhs, self.of) {
-                (Rhs::Loop(of, part), _) => self.part(f, of, *part, number)?,
-                (Rhs::Input(k), Some(of)) => self.argument(f, of, *k)?,
+                (Rhs::Loop(of, part), _) => f.write_str(&LoopText { of, number, depth: self.depth }.part(*part))?,
+                (Rhs::Input(k), Some(of)) => {
+                    f.write_str(&LoopText { of, number, depth: self.depth.saturating_sub(1) }.argument(*k))?;
+                }
                 (Rhs::Input(k), None) => {
                     let number = if *k == inputs { String::new() } else { format!("{k}: ") };
                     let told = ssa.inputs.get(*k as usize).map(|of| input(ssa, of)).unwrap_or_default();
@@ -240,32 +242,7 @@ impl Block<'_> {
     fn head(&self, f: &mut fmt::Formatter<'_>, of: &Loop, number: u32) -> fmt::Result {
         let body = &of.body;
         self.line(f, 1)?;
-        write!(f, "L{number} = ")?;
-        if !of.batch.is_empty() {
-            let batch = of.batch.iter().enumerate().map(|(k, n)| format!("j{k} < {n}"));
-            write!(f, "for {}: ", batch.collect::<Vec<_>>().join(", "))?;
-        }
-        if !of.pred.is_true() {
-            write!(f, "[{}] * ", of.pred)?;
-        }
-        write!(f, "loop j{} ", of.batch.len())?;
-        match &of.trips {
-            Trips::Count(n) => write!(f, "< {n}")?,
-            Trips::While(k) => write!(f, "while {}", name_of(body, *k, self.depth + 1))?,
-        }
-        match &of.checkpoint {
-            Some(Spacing::Every(k)) => write!(f, " checkpoint {k}")?,
-            Some(Spacing::Root) => write!(f, " checkpoint")?,
-            None => {}
-        }
-        if !of.sizes.is_empty() {
-            let sizes = body.sizes.iter().zip(&of.sizes).map(|(l, n)| {
-                let (name, value) = (body.vars.name(*l), n.to_string());
-                if value == name.as_str() { value } else { format!("{name} = {value}") }
-            });
-            write!(f, " with {}", sizes.collect::<Vec<_>>().join(", "))?;
-        }
-        writeln!(f, " {{")?;
+        writeln!(f, "{} {{", LoopText { of, number, depth: self.depth }.head())?;
         let inner = Block { ssa: body, of: Some(of), depth: self.depth + 1, loops: self.loops, note: &|_| None };
         fmt::Display::fmt(&inner, f)?;
         if !body.needs.is_empty() {
@@ -276,33 +253,79 @@ impl Block<'_> {
         self.line(f, 1)?;
         writeln!(f, "}}")
     }
+}
 
-    /// What an input of a region is.
-    fn argument(&self, f: &mut fmt::Formatter<'_>, of: &Loop, k: u32) -> fmt::Result {
-        let (Some(arg), Some(input)) = (of.args.get(k as usize), self.ssa.inputs.get(k as usize)) else {
-            return Ok(());
+/// A loop as a function says it, in which so many loops are around.
+pub(crate) struct LoopText<'a> {
+    /// The loop.
+    pub(crate) of: &'a Loop,
+    /// Which one of all it is.
+    pub(crate) number: u32,
+    /// How many loops are around.
+    pub(crate) depth: u32,
+}
+
+impl LoopText<'_> {
+    /// `L0 = for j0 < m: loop j1 < n with n, k = n - j1 - 1`
+    pub(crate) fn head(&self) -> String {
+        let (of, body) = (self.of, &self.of.body);
+        let mut text = format!("L{} = ", self.number);
+        if !of.batch.is_empty() {
+            let batch = of.batch.iter().enumerate().map(|(k, n)| format!("j{k} < {n}"));
+            text += &format!("for {}: ", batch.collect::<Vec<_>>().join(", "));
+        }
+        if !of.pred.is_true() {
+            text += &format!("[{}] * ", of.pred);
+        }
+        text += &format!("loop j{} ", of.batch.len());
+        text += &match &of.trips {
+            Trips::Count(n) => format!("< {n}"),
+            Trips::While(k) => format!("while {}", name_of(body, *k, self.depth + 1)),
         };
-        let name = self.ssa.vars.name(input.local);
+        match &of.checkpoint {
+            Some(Spacing::Every(k)) => text += &format!(" checkpoint {k}"),
+            Some(Spacing::Root) => text += " checkpoint",
+            None => {}
+        }
+        if !of.sizes.is_empty() {
+            let sizes = body.sizes.iter().zip(&of.sizes).map(|(l, n)| {
+                let (name, value) = (body.vars.name(*l), n.to_string());
+                if value == name.as_str() { value } else { format!("{name} = {value}") }
+            });
+            text += &format!(" with {}", sizes.collect::<Vec<_>>().join(", "));
+        }
+        text
+    }
+
+    /// What an input of the body is: `given X0[j0]`, `carried X1 then Y2`.
+    pub(crate) fn argument(&self, k: u32) -> String {
+        let body = &self.of.body;
+        let (Some(arg), Some(input)) = (self.of.args.get(k as usize), body.inputs.get(k as usize)) else {
+            return String::new();
+        };
+        let name = body.vars.name(input.local);
         let named = if name.is_empty() { String::new() } else { format!("{name} = ") };
-        let of = Read { of: arg.access(), depth: self.depth.saturating_sub(1) };
+        let of = Read { of: arg.access(), depth: self.depth };
         match arg {
-            Arg::Given(_) => write!(f, "given {named}{of}"),
+            Arg::Given(_) => format!("given {named}{of}"),
             Arg::Carried { next, .. } => {
-                let next = self.ssa.outputs.get(*next as usize).map(|o| statement(self.depth, o.1));
-                write!(f, "carried {named}{of} then {}", next.unwrap_or_default())
+                let next = body.outputs.get(*next as usize).map(|o| statement(self.depth + 1, o.1));
+                format!("carried {named}{of} then {}", next.unwrap_or_default())
             }
         }
     }
 
-    fn part(&self, f: &mut fmt::Formatter<'_>, of: &Loop, part: Part, number: u32) -> fmt::Result {
+    /// A part of the loop: `L0.last Y1`.
+    pub(crate) fn part(&self, part: Part) -> String {
+        let (body, number) = (&self.of.body, self.number);
         match part {
-            Part::Last(k) => write!(f, "L{number}.last {}", name_of(&of.body, k, self.depth + 1)),
+            Part::Last(k) => format!("L{number}.last {}", name_of(body, k, self.depth + 1)),
             Part::Every(k) => {
-                let var = of.body.outputs.get(k as usize).map(|o| statement(self.depth + 1, o.1));
-                write!(f, "L{number}.every {}", var.unwrap_or_default())
+                let var = body.outputs.get(k as usize).map(|o| statement(self.depth + 1, o.1));
+                format!("L{number}.every {}", var.unwrap_or_default())
             }
-            Part::State(k) => write!(f, "L{number}.state {}", name_of(&of.body, k, self.depth + 1)),
-            Part::Trips => write!(f, "L{number}.trips"),
+            Part::State(k) => format!("L{number}.state {}", name_of(body, k, self.depth + 1)),
+            Part::Trips => format!("L{number}.trips"),
         }
     }
 }
@@ -329,10 +352,10 @@ impl fmt::Display for Read<'_> {
     }
 }
 
-/// The right-hand side of a statement of this function, as it stands in a line.
+/// The right-hand side of a statement of this function, as it stands in a line where so many loops are around.
 #[must_use]
-pub fn rhs_text(ssa: &Ssa, rhs: &Rhs, of: Scalar) -> String {
-    Shown { rhs, free: 0, of, ssa, depth: 0 }.to_string()
+pub fn rhs_text(ssa: &Ssa, rhs: &Rhs, of: Scalar, depth: u32) -> String {
+    Shown { rhs, free: 0, of, ssa, depth }.to_string()
 }
 
 /// A right-hand side with so many free indices.

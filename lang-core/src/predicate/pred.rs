@@ -5,6 +5,7 @@
 //! of a relation) is an opaque atom with indices. Negation is pushed inwards as a predicate is made.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::poly::floor_div;
@@ -17,8 +18,9 @@ mod tests;
 /// The variables of existentials are the locals of this number and above; no form has so many of its own.
 const FIRST_BOUND: u32 = 1 << 23;
 
-/// The variables of existentials that are being worked on are those of this number and above.
-const FIRST_OPEN: u32 = 1 << 24;
+/// The variables of existentials that are being worked on are those of these numbers: nothing else is called so, neither a
+/// variable of a program nor a statement or an index of Tensor SSA.
+const OPEN: Range<u32> = 3 << 22..1 << 24;
 
 /// A predicate.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -260,9 +262,9 @@ impl Pred {
     /// An existential with a variable that none in its body can be: what is put into the body may have existentials of
     /// its own.
     fn opened(index: &Index, body: &Self) -> (Index, Self) {
-        let mut open = FIRST_OPEN;
+        let mut open = OPEN.start;
         let mut above = |a: &Atom| match a {
-            Atom::Local(LocalId(k), _) if *k >= open => open = k.saturating_add(1),
+            Atom::Local(LocalId(k), _) if OPEN.contains(k) && *k >= open => open = k + 1,
             _ => {}
         };
         body.visit(&mut |p| p.for_each_atom(&mut above), &mut |_| {});

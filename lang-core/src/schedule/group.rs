@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::items::{Item, Place};
 use super::kernel::{FIRST_LOOP, Join, Loop, Node, Product, Set};
+use crate::base::Name;
 use crate::ir::core::Constant;
 use crate::ir::reduce::Reduce;
 use crate::ir::ssa::{Access, Rhs, Ssa, Var, at_indices, index};
@@ -17,6 +18,8 @@ use crate::syntax::ops::Scalar;
 pub(super) struct Builder {
     loops: u32,
     depth: usize,
+    /// What the sizes of the function are called.
+    sizes: Vec<Name>,
     /// Was there a statement for which there was no loop?
     pub(super) stuck: bool,
 }
@@ -28,14 +31,16 @@ type Members = HashMap<Var, usize>;
 const NAMES: &[&str] = &["i", "j", "k", "l", "p", "q", "r", "s"];
 
 impl Builder {
-    pub(super) fn new() -> Self {
-        Self { loops: 0, depth: 0, stuck: false }
+    pub(super) fn new(ssa: &Ssa) -> Self {
+        let sizes = ssa.sizes.iter().map(|l| ssa.vars.name(*l));
+        Self { loops: 0, depth: 0, stuck: false, sizes: sizes.collect() }
     }
 
     fn index(&mut self, extent: &Poly) -> Index {
         let local = LocalId(FIRST_LOOP + self.loops);
         self.loops += 1;
-        let name = NAMES.get(self.depth).map_or_else(|| format!("i{}", self.depth).into(), |name| (*name).into());
+        let mut free = NAMES.iter().filter(|name| !self.sizes.iter().any(|n| n.as_str() == **name));
+        let name = free.nth(self.depth).map_or_else(|| format!("i{}", self.depth).into(), |name| (*name).into());
         Index { local, name, extent: extent.clone() }
     }
 

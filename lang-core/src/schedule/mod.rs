@@ -31,7 +31,9 @@ mod strips;
 mod sums;
 mod terms;
 mod text;
+mod times;
 mod visit;
+mod whole;
 
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
@@ -46,6 +48,7 @@ pub use kernel::{Join, Kernel, Loop, Node, Place, Product, Role, Set, loop_numbe
 pub use points::Callees;
 use repeat::Repeat;
 pub use text::Shown;
+pub use whole::{Scheduled, scheduled};
 
 /// A function as steps, in their order.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -164,7 +167,7 @@ pub fn schedule(prepared: &Prepared) -> Schedule {
             continue;
         }
         take_ready(&mut rest, &mut numbers);
-        let builder = Builder::new();
+        let builder = Builder::new(ssa);
         let held: HashSet<Var> = numbers.iter().map(|n| n.var).collect();
         let (mut group, mut left) = builder.best(&rest, &held);
         if group.is_empty() {
@@ -278,7 +281,7 @@ impl Making<'_> {
         }
         let of_state = |m: &Item| m.state.as_ref().map(|s| (m.var, s.copy.0, s.copy.1));
         let states: Vec<in_place::Copied> = members.iter().filter_map(of_state).collect();
-        let mut builder = Builder::new();
+        let mut builder = Builder::new(ssa);
         let mut body = builder.nodes(ssa, members);
         self.stuck.set(self.stuck.get() || builder.stuck);
         in_place::in_place(&mut body, &states, &read_later);

@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use lang_core::base::{Code, GlobalName};
 use lang_core::ir::core::{Callee, Outside};
-use lang_core::ir::ssa::Ssa;
-use lang_core::predicate::Pred;
-use lang_core::schedule::{self, Prepared, by_sizes};
+use lang_core::ir::ssa::{Rhs, Ssa};
+use lang_core::schedule::{self, Prepared, Scheduled, Step};
 use lang_core::session::Session;
 use lang_core::source::{self, Shown, Which};
 use lang_jit::Jit;
@@ -31,23 +30,42 @@ impl Form {
     }
 }
 
-/// The kernels of a function as Cranelift has them; in place of one that has no code, why.
-fn clif(prepared: &Prepared) -> Result<String, Box<Problem>> {
-    let jit = Jit::new(1).map_err(|why| Problem::new(Code::E0600, format!("there is no machine code here: {why}")))?;
+/// The kernels of a function as Cranelift has them, case by case, with those of the bodies of loops; in place of one that has no
+/// code, why.
+fn clif(jit: &Jit, cases: &[Scheduled], path: &str) -> String {
     let mut text = String::new();
-    for step in schedule::schedule(prepared).steps {
-        text += &match step {
-            schedule::Step::Statement(var) => format!("; {} is run by itself\n", var.name()),
-            schedule::Step::Kernel(kernel, _) => {
-                let sets: Vec<String> = kernel.sets.iter().map(|v| v.name().to_string()).collect();
-                let code = jit
-                    .text(&prepared.ssa, &kernel)
-                    .unwrap_or_else(|why| format!("; run statement by statement: {why}\n"));
-                format!("; {}\n{code}\n", sets.join(", "))
-            }
-        };
+    for case in cases {
+        if !case.told.is_true() {
+            text += &format!("; {path}where {}\n\n", case.told);
+        }
+        for step in &case.schedule.steps {
+            text += &match step {
+                Step::Statement(var) => {
+                    let of = case.prepared.ssa.stmts.get(var.0 as usize).map(|stmt| &stmt.rhs);
+                    format!("; {path}{} is {}\n", var.name(), run_alone(of))
+                }
+                Step::Kernel(kernel, _) => {
+                    let sets: Vec<String> = kernel.sets.iter().map(|v| v.name().to_string()).collect();
+                    let code = jit
+                        .text(&case.prepared.ssa, kernel)
+                        .unwrap_or_else(|why| format!("; run statement by statement: {why}\n"));
+                    format!("; {path}{}\n{code}\n", sets.join(", "))
+                }
+            };
+        }
+        for (number, (_, body)) in (0..).zip(&case.loops) {
+            text += &clif(jit, body, &format!("{path}L{number}: "));
+        }
     }
-    Ok(text)
+    text
+}
+
+/// How a statement runs that no kernel has.
+fn run_alone(rhs: Option<&Rhs>) -> &'static str {
+    match rhs {
+        Some(Rhs::Loop(..)) => "a part of a loop, whose steps stand below",
+        _ => "run by itself",
+    }
 }
 
 impl Engine {
@@ -76,36 +94,22 @@ impl Engine {
             Stage::Loops => {
                 let callee = self.derivative_of(&def, callee, &derivatives)?;
                 let ssa = self.session.ssa(&callee).ok_or_else(|| Self::constant(&def))?;
-                let shown = |prepared: &Prepared| {
-                    let steps = schedule::schedule(prepared);
-                    let note = |var| self.stands_at(&callee, prepared.made_of(var)?);
-                    Ok(schedule::Shown { ssa: &prepared.ssa, schedule: &steps, note: &note }.to_string())
-                };
-                Form::of(self.by_cases(ssa, &shown)?)
+                let note = |of: &Prepared, var| self.stands_at(&callee, of.made_of(var)?);
+                Form::of(schedule::Shown { cases: &self.scheduled(&ssa), note: &note }.to_string())
             }
             Stage::Clif => {
                 let callee = self.derivative_of(&def, callee, &derivatives)?;
                 let ssa = self.session.ssa(&callee).ok_or_else(|| Self::constant(&def))?;
-                Form::of(self.by_cases(ssa, &clif)?)
+                let none = |why| Problem::new(Code::E0600, format!("there is no machine code here: {why}"));
+                Form::of(clif(&Jit::new(1).map_err(none)?, &self.scheduled(&ssa), ""))
             }
             Stage::Forward => self.derivative(&def, Which::Forward)?,
             Stage::Adjoint => self.derivative(&def, Which::Adjoint)?,
         })
     }
 
-    /// A function as it is scheduled: of what sizes decide each case by itself, under what holds of them there.
-    fn by_cases(
-        &self,
-        ssa: Arc<Ssa>,
-        shown: &dyn Fn(&Prepared) -> Result<String, Box<Problem>>,
-    ) -> Result<String, Box<Problem>> {
-        let one = |ssa| shown(&schedule::prepared(ssa, true, &|callee| self.session.ssa(callee)));
-        let mut text = String::new();
-        for (told, case) in by_sizes::cases(&ssa) {
-            let said = told.iter().map(|(p, holds)| if *holds { p.clone() } else { p.negated() });
-            text += &format!("where {}:\n\n{}\n", Pred::all(said), one(Arc::new(case))?);
-        }
-        if text.is_empty() { one(ssa) } else { Ok(format!("{}\n", text.trim_end())) }
+    fn scheduled(&self, ssa: &Arc<Ssa>) -> Vec<Scheduled> {
+        schedule::scheduled(ssa, &|callee| self.session.ssa(callee))
     }
 
     /// The adjoint of a definition as Iverson, where it has one.

@@ -1,0 +1,134 @@
+//! How often what stands in loops runs: as often as there are values of their indices between their bounds, which
+//! [`count`] tells; what data decide runs at most so often.
+
+use super::kernel::Loop;
+use crate::count::count;
+use crate::ir::ssa::Ssa;
+use crate::predicate::{Context, Index, Poly, Pred};
+
+/// What a node of a kernel stands in.
+#[derive(Clone)]
+pub(super) struct Around {
+    depth: usize,
+    /// What is known of the sizes.
+    sizes: Context,
+    /// What is known here.
+    known: Context,
+    /// The indices that are counted, and between what they are.
+    indices: Vec<Index>,
+    pred: Pred,
+    /// Is something asked that is no matter of indices?
+    asked: bool,
+}
+
+impl Around {
+    /// A kernel's body.
+    pub(super) fn new(ssa: &Ssa) -> Self {
+        let sizes: Vec<Poly> = ssa.sizes.iter().map(|l| Poly::atom(ssa.vars.atom(*l))).collect();
+        let sizes = Context::new(&sizes);
+        Self { depth: 1, known: sizes.clone(), sizes, indices: Vec::new(), pred: Pred::truth(), asked: false }
+    }
+
+    pub(super) fn depth(&self) -> usize {
+        self.depth
+    }
+
+    /// The same, further in.
+    pub(super) fn deeper(&self) -> Self {
+        Self { depth: self.depth + 1, ..self.clone() }
+    }
+
+    /// The body of a loop.
+    pub(super) fn within(&self, of: &Loop) -> Self {
+        let mut inside = self.deeper();
+        inside.known.enter(&of.index);
+        let i = of.index.value();
+        let mut bounds = Vec::new();
+        // The parts of a loop that is done in strips are as many as its extent says, all together.
+        let strip = self.indices.iter().position(|strip| is_strip_of(of, strip));
+        let strip = strip.map(|k| inside.indices.remove(k));
+        let is_bound = |p: &Poly| strip.as_ref().is_none_or(|strip| !p.mentions(&strip.atom()));
+        for from in &of.from {
+            inside.known.assume(&Pred::at_most(from, &i));
+            bounds.extend(is_bound(from).then(|| Pred::at_most(from, &i)));
+        }
+        for to in &of.to {
+            inside.known.assume(&Pred::less(&i, to));
+            bounds.extend(is_bound(to).then(|| Pred::less(&i, to)));
+        }
+        inside.indices.push(of.index.clone());
+        inside.pred = Pred::all([inside.pred].into_iter().chain(bounds));
+        inside
+    }
+
+    /// Where an index is what an equation tells.
+    pub(super) fn told(&self, index: &Index, value: &Poly) -> Self {
+        let mut inside = self.asked(&Pred::inside(value, &index.extent));
+        inside.known.enter(index);
+        inside.known.assume(&Pred::equal(&index.value(), value));
+        inside
+    }
+
+    /// Where a predicate holds.
+    pub(super) fn asked(&self, p: &Pred) -> Self {
+        let mut inside = self.deeper();
+        inside.known.assume(p);
+        if self.known.implies(p) {
+            return inside;
+        }
+        if p.is_opaque() || is_of_data(p) {
+            inside.asked = true;
+        } else {
+            inside.pred = Pred::all([inside.pred, p.clone()]);
+        }
+        inside
+    }
+
+    /// Of 0 and these those that may be the greatest.
+    pub(super) fn greatest(&self, of: &[Poly]) -> Vec<Poly> {
+        self.not_beside([Poly::default()].iter().chain(of), &|p, q| Pred::at_most(p, q))
+    }
+
+    /// Of an extent and these those that may be the least.
+    pub(super) fn least(&self, extent: &Poly, of: &[Poly]) -> Vec<Poly> {
+        self.not_beside([extent].into_iter().chain(of), &|p, q| Pred::at_most(q, p))
+    }
+
+    /// Those that are not known to be no further than another.
+    fn not_beside<'p>(&self, all: impl Iterator<Item = &'p Poly>, no_further: &dyn Fn(&Poly, &Poly) -> Pred) -> Vec<Poly> {
+        let mut left: Vec<Poly> = Vec::new();
+        for p in all {
+            if !left.iter().any(|q| self.known.implies(&no_further(p, q))) {
+                left.retain(|q| !self.known.implies(&no_further(q, p)));
+                left.push(p.clone());
+            }
+        }
+        left
+    }
+
+    /// How often it runs; sizes are called by `shown`.
+    pub(super) fn times(&self, shown: &dyn Fn(&Poly) -> Poly) -> String {
+        let exactly = count(&self.indices, &self.pred, &self.sizes).ok().and_then(|times| times.as_ratio());
+        if let (Some(times), false) = (exactly, self.asked) {
+            return match times.parts() {
+                (p, 1) => shown(p).to_string(),
+                (p, by) => format!("({}) / {by}", shown(p)),
+            };
+        }
+        let most = self.indices.iter().fold(Poly::constant(1), |all, i| all.mul(&i.extent));
+        format!("at most {}", shown(&most))
+    }
+}
+
+/// Does the loop go on, in each iteration of the other, where it ended in the one before?
+fn is_strip_of(of: &Loop, other: &Index) -> bool {
+    let mut pairs = of.from.iter().flat_map(|from| of.to.iter().map(move |to| (from, to)));
+    pairs.any(|(from, to)| from.linear_in(&other.atom()).is_some_and(|(by, _)| to.sub(from).as_constant() == Some(by)))
+}
+
+/// Do elements of arrays decide?
+fn is_of_data(p: &Pred) -> bool {
+    let mut found = false;
+    p.visit(&mut |p| found |= super::items::has_reads(p), &mut |_| {});
+    found
+}

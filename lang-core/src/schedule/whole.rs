@@ -1,0 +1,68 @@
+//! All that is run of a function: the cases that its sizes tell apart, the steps of each, and the same of the bodies of loops
+//! that are no statements.
+
+use std::sync::Arc;
+
+use super::{Callees, Prepared, Schedule, by_sizes, prepared, schedule};
+use crate::interp::guarded;
+use crate::ir::region::Loop;
+use crate::ir::ssa::{Rhs, Ssa};
+use crate::predicate::Pred;
+
+/// A case of a function, with its steps.
+pub struct Scheduled {
+    /// What holds of the sizes; nothing is asked where there is one case.
+    pub told: Pred,
+    /// The function as it is scheduled.
+    pub prepared: Prepared,
+    /// Its steps.
+    pub schedule: Schedule,
+    /// The loops among them, each with the cases of its body.
+    pub loops: Vec<(Arc<Loop>, Vec<Scheduled>)>,
+}
+
+impl Scheduled {
+    /// A loop of it, by its number.
+    #[must_use]
+    pub fn number_of(&self, of: &Arc<Loop>) -> Option<usize> {
+        self.loops.iter().position(|(other, _)| Arc::ptr_eq(other, of) || other == of)
+    }
+}
+
+/// The cases of a function, that of large sizes first.
+#[must_use]
+pub fn scheduled(ssa: &Arc<Ssa>, callees: Callees<'_>) -> Vec<Scheduled> {
+    let cases = by_sizes::cases(ssa);
+    if cases.is_empty() {
+        return vec![one(Pred::truth(), ssa, callees)];
+    }
+    let holding = |(p, holds): &(Pred, bool)| if *holds { p.clone() } else { p.negated() };
+    let cases = cases.into_iter().map(|(told, case)| (Pred::all(told.iter().map(holding)), Arc::new(case)));
+    cases.map(|(told, case)| one(told, &case, callees)).collect()
+}
+
+fn one(told: Pred, ssa: &Arc<Ssa>, callees: Callees<'_>) -> Scheduled {
+    let (prepared, schedule) = in_order(ssa, callees);
+    let mut made = Scheduled { told, prepared, schedule, loops: Vec::new() };
+    let all = Arc::clone(&made.prepared.ssa);
+    for stmt in &all.stmts {
+        if let Rhs::Loop(of, _) = &stmt.rhs
+            && made.number_of(of).is_none()
+        {
+            made.loops.push((Arc::clone(of), guarded(|| scheduled(&of.body, callees))));
+        }
+    }
+    made
+}
+
+/// The function and its steps, with loops as statements where these have an order.
+fn in_order(ssa: &Arc<Ssa>, callees: Callees<'_>) -> (Prepared, Schedule) {
+    let first = prepared(Arc::clone(ssa), true, callees);
+    let steps = schedule(&first);
+    if steps.is_whole || !first.has_repeats() {
+        return (first, steps);
+    }
+    let second = prepared(Arc::clone(ssa), false, callees);
+    let steps = schedule(&second);
+    (second, steps)
+}

@@ -122,6 +122,9 @@ def reread(x: [n + 1]f64) -> f64 = sum i < n: x[0] * x[i]
 def reread_alone(n: i64, x: f64) -> f64 = sum i < n: x
 def copies(n: i64, x: f64) -> f64 = let z = for i < n: x in 2 * x
 def banded(x: [n]f64) -> [n]f64 = for i: sum j: [i <= j && j <= i + 2] * x[j]
+def added(x: [n]f64) -> [n]f64 = fold y = x for j < n: y with [j * 7 % n] += x[j]
+def added_if(x: [n]f64) -> [n]f64 = fold y = x for j < n: if x[j] > 0.5 then y with [j * 7 % n] += x[j] else y
+def put_unless(x: [n]f64) -> [n]f64 = fold y = x for j < n: if x[j] > 2.0 then y else y with [j * 7 % n] = x[j]
 ";
 
 /// Arrays that are updated element by element, in loops in loops.
@@ -186,6 +189,9 @@ fn linear_programs() {
     growth(&mut out, PROGRAMS, "reread_alone", &one);
     growth(&mut out, PROGRAMS, "copies", &one);
     growth(&mut out, PROGRAMS, "banded", &one);
+    growth(&mut out, PROGRAMS, "added", &one);
+    growth(&mut out, PROGRAMS, "added_if", &one);
+    growth(&mut out, PROGRAMS, "put_unless", &one);
     check(
         &out,
         expect![[r#"
@@ -234,6 +240,21 @@ fn linear_programs() {
                16: value   29 work   45 iterations, adjoint   58 work   90 iterations
                32: value   61 work   93 iterations, adjoint  122 work  186 iterations
                64: value  125 work  189 iterations, adjoint  250 work  378 iterations
+            added
+                8: value    8 work   40 iterations, adjoint   16 work   80 iterations
+               16: value   16 work   80 iterations, adjoint   32 work  160 iterations
+               32: value   32 work  160 iterations, adjoint   64 work  320 iterations
+               64: value   64 work  320 iterations, adjoint  128 work  640 iterations
+            added_if
+                8: value    1 work   34 iterations, adjoint    9 work   67 iterations
+               16: value    5 work   74 iterations, adjoint   21 work  143 iterations
+               32: value   10 work  148 iterations, adjoint   42 work  286 iterations
+               64: value   19 work  294 iterations, adjoint   83 work  569 iterations
+            put_unless
+                8: value    0 work   48 iterations, adjoint    8 work   88 iterations
+               16: value    0 work   96 iterations, adjoint   16 work  176 iterations
+               32: value    0 work  192 iterations, adjoint   32 work  352 iterations
+               64: value    0 work  384 iterations, adjoint   64 work  704 iterations
         "#]],
     );
 }

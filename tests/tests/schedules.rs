@@ -72,6 +72,126 @@ fn is_call(ssa: &Ssa, var: Var) -> bool {
     ssa.stmts.get(var.0 as usize).is_some_and(|stmt| matches!(stmt.rhs, Rhs::Call { .. }))
 }
 
+/// What is only added to is a sum, whose terms have no order; what is not changed is not carried; other loops have steps of
+/// their own, in which an update that is asked for changes one element.
+#[test]
+fn loops_that_update() {
+    let program = "def added(y: [n]f64, k: [m]i64, v: [m]f64) -> [n]f64 = scatter_add(y, k, v)
+def rows(y: [n, d]f64, k: [m]i64, v: [m, d]f64) -> [n, d]f64 = fold y = y for j < m: y with [k[j]] += v[j]
+def total(y: [n]f64, k: [m]i64, v: [m]f64) -> ([n]f64, f64) = fold (y, s) = (y, 0.0) for j < m: (y with [k[j]] += s, s + v[j])
+def chosen(y: [n]f64, k: [m]i64, v: [m]f64) -> [n]f64 = fold y = y for j < m: if v[j] > 0.0 then y with [k[j]] = v[j] else y
+";
+    let mut session = Session::new();
+    session.set_text("updates.iv", program);
+    let mut text = String::new();
+    for (name, derived) in [("added", false), ("added", true), ("rows", false), ("total", false), ("chosen", true)] {
+        let callee = Callee::new(GlobalName::new("updates.iv", name), Vec::new());
+        let mut ssa = session.ssa(&Arc::new(callee.clone())).expect("its form");
+        if derived {
+            let (of, wrt) = (real_outputs(&ssa).into(), real_inputs(&ssa).into());
+            ssa = session.ssa(&Arc::new(callee.derive(Derivation::Adjoint { of, wrt }))).expect("its adjoint");
+        }
+        let _ = writeln!(text, "{name}{}:\n{}", if derived { ", adjoint" } else { "" }, shown(&session, &ssa));
+    }
+    expect![[r#"
+        added:
+        kernel given X1[m], X2[m]; makes X5[n]
+          after checks 0
+          X5[_] = 0.0
+          for i < m, in chunks, X5 joined:  -- m times
+            X4[i] = X2[i]
+            at j = X1[i] if < n:
+              X5[j] += X4[i]
+        kernel given X0[n], X5[n]; makes X3[n]
+          for i < n, in chunks:  -- n times
+            X3[i] = X0[i] + X5[i]
+
+        added, adjoint:
+        kernel given X1[m], X2[m], X4[n]; makes X6[m], X9[n]
+          after checks 1, 0
+          X9[_] = 0.0
+          for i < m, in chunks, X9 joined:  -- m times
+            X8[i] = X2[i]
+            at j = X1[i] if < n:
+              X9[j] += X8[i]
+            X10[i] = X4[X1[m - i - 1]]
+            X6[i] = X10[i]
+        kernel given X0[n], X4[n], X9[n]; makes X3[n], X5[n]
+          for i < n, in chunks:  -- n times
+            X3[i] = X0[i] + X9[i]
+            X5[i] = X4[i]
+        kernel given X6[m]; makes X7[m]
+          for i < m, in chunks:  -- m times
+            X7[i] = X6[m - i - 1]
+
+        rows:
+        kernel given X1[m], X2[m, d]; makes X5[n, d]
+          after checks 0
+          X5[_, _] = 0.0
+          for i < m, in chunks, X5 joined:  -- m times
+            for j < d:  -- d * m times
+              X4[i, j] = X2[i, j]
+              at k = X1[i] if < n:
+                X5[k, j] += X4[i, j]
+        kernel given X0[n, d], X5[n, d]; makes X3[n, d]
+          for i < n, in chunks:  -- n times
+            for j < d:  -- n * d times
+              X3[i, j] = X0[i, j] + X5[i, j]
+
+        total:
+        X3 is 0.0
+        kernel given X1[m], X2[m]; makes X5, X10[n]
+          after checks 0
+          X6 = X3
+          X10[_] = 0.0
+          for i < m, in order:  -- m times
+            X7[i] = X6
+            X8[i] = X7[i]
+            X9[i] = X7[i] + X2[i]
+            X6 = X9[i]
+            at j = X1[i] if < n:
+              X10[j] += X8[i]
+          X5 = X6
+        kernel given X0[n], X10[n]; makes X4[n]
+          for i < n, in chunks:  -- n times
+            X4[i] = X0[i] + X10[i]
+
+        chosen, adjoint:
+        L0 = loop j0 < m with n, m, j = j0 {  -- m times
+          Y0 = given v = X2[j0]
+          Y1 = given k = X1
+          Y2 = carried y = X0 then Y6
+          Y3 is 0.0
+          kernel given Y0; makes Y4
+            Y4 = >(Y0, Y3)
+          kernel given Y0, Y4; makes Y5
+            after checks 0
+            Y5 = [Y4] * Y0
+          Y6[i0 < n] = Y2 with [Y1[j]] = Y5 if Y4
+        }
+        X3[i0 < n] = L0.last Y2
+        X5[i0 < m] = L0.every Y4
+        L1 = loop j0 < m with n, m, j = m - j0 - 1 {  -- m times
+          Y0 = given kept = X5[m - j0 - 1]
+          Y1 = given k = X1
+          Y2 = carried y_adj = X4 then Y5
+          Y4 is zero
+          kernel given Y0, Y1[m], Y2[n]; makes Y3
+            after checks 0
+            Y3 = [Y0] * Y2[Y1[j]]
+          Y4 = zero
+          Y5[i0 < n] = Y2 with [Y1[j]] = Y4 if Y0
+        }
+        X6[i0 < n] = L1.last Y2
+        X7[i0 < m] = L1.every Y3
+        kernel given X7[m]; makes X8[m]
+          for i < m, in chunks:  -- m times
+            X8[i] = X7[m - i - 1]
+
+    "#]]
+    .assert_eq(&text);
+}
+
 /// Of the two modes of a Jacobian sizes choose one: its case has no array of the other.
 #[test]
 fn what_sizes_decide_has_cases() {
@@ -89,8 +209,17 @@ def either(x: [n]f64, y: [m]f64) -> f64 = if n < m then (sum i: exp(x[i])) else 
     }
     expect![[r#"
         line:
+        kernel given X0[2], X1[n]; makes X6[n]
+          for i < n, in chunks:  -- n times
+            X2[i] = X0[0] * X1[i]
+            X3[i] = exp(X2[i])
+            X4[i] = X0[1] * X3[i]
+            X5[i] = sin(X4[i])
+            X6[i] = /(X5[i], X3[i])
+
         slopes:
-        1 < n is true
+        where 1 < n:
+
         kernel given X0[2], X1[n]; makes X19[n, 2]
           for i < n, in chunks:  -- n times
             X3[i] = X0[0] * X1[i]
@@ -111,7 +240,8 @@ def either(x: [n]f64, y: [m]f64) -> f64 = if n < m then (sum i: exp(x[i])) else 
             X19[i, 0] = X17[i]
             X19[i, 1] = X14[i]
 
-        1 < n is false
+        where n <= 1:
+
         X2 is 1.0
         kernel given X0[2], X1[n]; makes X5[n], X9[n], X11[n], X12[n]
           for i < n, in chunks:  -- n times
@@ -139,7 +269,8 @@ def either(x: [n]f64, y: [m]f64) -> f64 = if n < m then (sum i: exp(x[i])) else 
             X19[i, 1] = X14[i]
 
         either:
-        n < m is false
+        where m <= n:
+
         X4 is 2
         kernel given X1[m]; makes X7
           X6 = 0.0
@@ -148,7 +279,8 @@ def either(x: [n]f64, y: [m]f64) -> f64 = if n < m then (sum i: exp(x[i])) else 
             X6 += X5[i]
           X7 = X6
 
-        n < m is true
+        where n < m:
+
         kernel given X0[n]; makes X7
           X3 = 0.0
           for i < n, in chunks, X3 joined:  -- n times

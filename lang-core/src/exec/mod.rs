@@ -311,7 +311,7 @@ impl Run<'_> {
     }
 
     /// Has someone asked for the run to end?
-    fn poll(&self) -> Result<(), Stopped> {
+    pub(super) fn poll(&self) -> Result<(), Stopped> {
         if self.machine.around.interrupt.load(Ordering::Relaxed) { Err(Stopped::Interrupted) } else { Ok(()) }
     }
 }

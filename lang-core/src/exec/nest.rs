@@ -31,6 +31,8 @@ const CHAIN: u64 = 3;
 
 /// How the innermost loops go on.
 pub(super) struct Row<'r> {
+    /// Whose it is.
+    pub(super) run: &'r Run<'r>,
     /// The indices; those of the innermost loop are at its first step.
     pub(super) at: &'r mut [i64],
     /// The index of the innermost loop, if it has one that is its own.
@@ -241,7 +243,7 @@ impl Nest {
         run.poll()?;
         let Some(level) = self.levels.get(depth) else {
             let offsets = offsets.get(..width).unwrap_or_default();
-            return f(Row { at, index: None, count: 1, offsets, steps: &[], lists: &[] });
+            return f(Row { run, at, index: None, count: 1, offsets, steps: &[], lists: &[] });
         };
         let Some((low, high)) = level.range(at)? else { return Ok(()) };
         let set = |at: &mut [i64], i: i64| at.get_mut(level.index).into_iter().for_each(|slot| *slot = i);
@@ -251,7 +253,15 @@ impl Nest {
             let first = inner.get_mut(..width).unwrap_or_default();
             move_on(own, &level.steps, low, first);
             let count = usize::try_from(high.saturating_sub(low)).unwrap_or(usize::MAX).saturating_add(1);
-            return f(Row { at, index: Some(level.index), count, offsets: first, steps: &level.steps, lists: &[] });
+            return f(Row {
+                run,
+                at,
+                index: Some(level.index),
+                count,
+                offsets: first,
+                steps: &level.steps,
+                lists: &[],
+            });
         }
         let mut next = low;
         while self.listed && depth + 1 == self.levels.len() && next <= high {
@@ -261,7 +271,7 @@ impl Nest {
             let Some(lists) = level.lists(at, own, count) else { break };
             let count = lists.first().map_or(0, Vec::len);
             if count > 0 {
-                f(Row { at, index: None, count, offsets: own, steps: &[], lists: &lists })?;
+                f(Row { run, at, index: None, count, offsets: own, steps: &[], lists: &lists })?;
             }
             next = last + 1;
         }

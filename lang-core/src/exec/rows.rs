@@ -8,6 +8,9 @@ use super::tensor::Number;
 /// So many steps are made at a time.
 const PIECE: usize = 1024;
 
+/// So many steps are done without asking whether the run is to end; a multiple of that.
+const LONG: usize = 64 * PIECE;
+
 const OUTSIDE: Stopped = Stopped::Broken("an element outside");
 
 /// The elements of an operand along a piece of a row.
@@ -75,6 +78,9 @@ impl Row<'_> {
     pub(super) fn pieces(&self, f: &mut dyn FnMut(usize, usize) -> Result<(), Stopped>) -> Result<(), Stopped> {
         let mut first = 0;
         while first < self.count {
+            if first.is_multiple_of(LONG) {
+                self.run.poll()?;
+            }
             let count = PIECE.min(self.count - first);
             f(first, count)?;
             first += count;

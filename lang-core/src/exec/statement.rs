@@ -122,6 +122,7 @@ impl Run<'_> {
             let failed = || Stopped::Failed(check.what.clone());
             let mut left = row.count;
             while left > 0 {
+                row.run.poll()?;
                 let count = left.min(TOGETHER);
                 let held = row.index.and_then(|index| wanted.along(&at, index, count));
                 match held {

@@ -1,14 +1,14 @@
 //! Statements and checks that nothing reads go, and the others are renumbered. "A transformed program may omit
 //! a failure whose value is unused."
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::loops::{self, Reads};
+use super::loops::{self, Reads, Unchanged};
 use crate::ir::core::Leaf;
 use crate::ir::origin::Fate;
 use crate::ir::region::{Loop, Part};
-use crate::ir::ssa::{Access, Rhs, Ssa, Stmt, Var, for_each_read, reads};
+use crate::ir::ssa::{Access, Check, Rhs, Ssa, Stmt, Var, for_each_read, reads};
 use crate::predicate::{Atom, LocalId, Poly, Pred};
 
 /// Which statements and checks the outputs need; inputs, too, if they are kept. Of a loop what is read of its parts is
@@ -63,8 +63,9 @@ pub(crate) fn live_for(ssa: &Ssa, outputs: &[(Leaf, Var)], inputs: bool, known: 
     (live, asked)
 }
 
-/// The parts that are left of each loop.
-fn prune_loops(ssa: &mut Ssa) {
+/// The parts that are left of each loop; what it never changes is read where it was before. Gives what such statements ask
+/// instead, by their places.
+fn prune_loops(ssa: &mut Ssa) -> Vec<(usize, Vec<Check>)> {
     let mut found: Vec<(Arc<Loop>, BTreeSet<Part>)> = Vec::new();
     for stmt in &ssa.stmts {
         if let Rhs::Loop(of, part) = &stmt.rhs {
@@ -74,21 +75,39 @@ fn prune_loops(ssa: &mut Ssa) {
             }
         }
     }
-    let pruned: Vec<_> = found
-        .into_iter()
-        .map(|(of, parts)| {
-            let (new, moved) = loops::pruned(&of, &parts);
-            (of, Arc::new(new), moved)
-        })
-        .collect();
-    for stmt in &mut ssa.stmts {
-        if let Rhs::Loop(of, part) = &mut stmt.rhs
-            && let Some((_, new, moved)) = pruned.iter().find(|(old, ..)| same(old, of))
-        {
-            *part = moved.get(part).copied().unwrap_or(*part);
-            *of = new.clone();
+    let mut asked = Vec::new();
+    for (of, mut parts) in found {
+        let unchanged = Unchanged::of(&of);
+        let changes = |part: &Part| unchanged.before(&of, *part, 0).is_none();
+        // Where the loop is gone, what it asks is asked all the same.
+        let outside = if parts.iter().any(changes) { Some(Vec::new()) } else { unchanged.asked_outside(ssa, &of) };
+        let (mut new, mut moved) = (of.clone(), BTreeMap::new());
+        if outside.is_some() {
+            parts.retain(changes);
+        }
+        if !parts.is_empty() {
+            let given = if outside.is_some() { unchanged.given(&of) } else { (*of).clone() };
+            let (pruned, to) = loops::pruned(&given, &parts);
+            (new, moved) = (Arc::new(pruned), to);
+        }
+        for (k, stmt) in ssa.stmts.iter_mut().enumerate() {
+            let Rhs::Loop(here, part) = &mut stmt.rhs else { continue };
+            if !same(here, &of) {
+                continue;
+            }
+            match (moved.get(part), &outside) {
+                (Some(to), _) => (*part, *here) = (*to, new.clone()),
+                (None, Some(checks)) => {
+                    let Some(before) = unchanged.before(&of, *part, stmt.dims.len()) else { continue };
+                    let (bound, factors) = (Vec::new(), vec![before]);
+                    stmt.rhs = Rhs::Contract { bound, pred: of.pred.clone(), neg: false, factors };
+                    asked.push((k, checks.clone()));
+                }
+                (None, None) => {}
+            }
         }
     }
+    asked
 }
 
 fn same(a: &Arc<Loop>, b: &Arc<Loop>) -> bool {
@@ -115,11 +134,18 @@ pub(crate) fn remove(ssa: &mut Ssa) -> Vec<Fate> {
     ssa.stmts = order.iter().filter_map(|k| ssa.stmts.get(*k).cloned()).collect();
     let mut kept = asked.iter();
     ssa.checks.retain(|_| kept.next().copied().unwrap_or(false));
-    prune_loops(ssa);
+    let more = prune_loops(ssa);
     for stmt in &mut ssa.stmts {
         stmt.dims.iter_mut().for_each(|n| *n = renumber.poly(n));
         stmt.rhs = renumber.rhs(&stmt.rhs);
         stmt.needs.iter_mut().for_each(|c| *c = renumber.check(*c));
+    }
+    for (k, checks) in more {
+        for check in checks {
+            let number = u32::try_from(ssa.checks.len()).unwrap_or(u32::MAX);
+            ssa.checks.push(check);
+            ssa.stmts.get_mut(k).into_iter().for_each(|stmt| stmt.needs.push(number));
+        }
     }
     for check in &mut ssa.checks {
         check.dims.iter_mut().for_each(|n| *n = renumber.poly(n));

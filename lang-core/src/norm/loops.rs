@@ -6,8 +6,9 @@ use std::sync::Arc;
 use super::dead::{self, Renumber};
 use super::inline::integer;
 use crate::ir::core::Leaf;
+use crate::ir::put::Put;
 use crate::ir::region::{Arg, Loop, Part, Trips};
-use crate::ir::ssa::{Access, Builder, Rhs, Ssa, Stmt, Var, index};
+use crate::ir::ssa::{Access, Builder, Check, Rhs, Ssa, Stmt, Var, at_indices, for_each_read, index, index_number};
 use crate::predicate::{Atom, LocalId, Poly};
 use crate::syntax::ops::Scalar;
 
@@ -82,7 +83,6 @@ pub(crate) fn needed(of: &Loop, parts: &BTreeSet<Part>, known: &mut Reads) -> Ne
 /// The loop with what these parts need alone, and what has become of each part.
 #[must_use]
 pub(crate) fn pruned(of: &Loop, parts: &BTreeSet<Part>) -> (Loop, BTreeMap<Part, Part>) {
-    let of = &unchanged_given(of, parts);
     let needed = needed(of, parts, &mut Reads::default());
     let place =
         |set: &BTreeSet<u32>, k: u32| u32::try_from(set.iter().take_while(|j| **j < k).count()).unwrap_or(u32::MAX);
@@ -110,36 +110,123 @@ pub(crate) fn pruned(of: &Loop, parts: &BTreeSet<Part>) -> (Loop, BTreeMap<Part,
     (Loop { trips, args, body: Arc::new(body), ..of.clone() }, parts)
 }
 
-/// The loop with what it carries and never changes given: a copy for each iteration would be as much work again.
-fn unchanged_given(of: &Loop, parts: &BTreeSet<Part>) -> Loop {
-    let body = &of.body;
-    let is_same = |input: u32, next: u32| {
-        let var = body.outputs.get(next as usize)?.1;
-        let stmt = body.stmts.get(var.0 as usize)?;
-        let own: Vec<Poly> = stmt.dims.iter().enumerate().map(|(k, n)| index(k, n).value()).collect();
-        let asked = |needs: &u32| {
-            let others = body.stmts.iter().enumerate().filter(|(k, _)| *k != var.0 as usize);
-            others.flat_map(|(_, s)| &s.needs).any(|n| n == needs) || body.needs.contains(needs)
-        };
-        let from = match &stmt.rhs {
-            Rhs::Input(_) => var,
-            Rhs::Contract { bound, pred, neg: false, factors } if bound.is_empty() && pred.is_true() => {
-                let [of] = factors.as_slice() else { return None };
-                (of.at == own && stmt.needs.iter().all(asked)).then_some(of.var)?
+/// What a loop carries and never changes: a copy for each iteration would be as much work again.
+pub(crate) struct Unchanged {
+    /// By their numbers.
+    inputs: BTreeSet<u32>,
+    /// What is asked of the loop, and of those copies.
+    asked: BTreeSet<u32>,
+}
+
+impl Unchanged {
+    /// That of a loop, but for what decides whether it goes on.
+    pub(crate) fn of(of: &Loop) -> Self {
+        let mut found = Self { inputs: BTreeSet::new(), asked: of.body.needs.iter().copied().collect() };
+        for (input, next) in of.carried() {
+            if of.trips != Trips::While(input)
+                && let Some(needs) = copied(&of.body, input, next)
+            {
+                found.inputs.insert(input);
+                found.asked.extend(needs);
             }
-            _ => return None,
-        };
-        let from = body.stmts.get(from.0 as usize).filter(|s| s.dims == stmt.dims)?;
-        (from.rhs == Rhs::Input(input)).then_some(())
-    };
-    let is_read = |k: u32| parts.contains(&Part::Last(k)) || parts.contains(&Part::State(k));
-    let args = (0..).zip(&of.args).map(|(k, arg)| match arg {
-        Arg::Carried { init, next } if of.trips != Trips::While(k) && !is_read(k) && is_same(k, *next).is_some() => {
-            Arg::Given(init.clone())
         }
-        other => other.clone(),
-    });
-    Loop { args: args.collect(), ..of.clone() }
+        found
+    }
+
+    /// What a part was before the loop, if it is that still, for a statement with so many indices.
+    pub(crate) fn before(&self, of: &Loop, part: Part, indices: usize) -> Option<Access> {
+        let (k, own) = match part {
+            Part::Last(k) => (k, of.batch.len()),
+            Part::State(k) => (k, of.batch.len() + 1),
+            Part::Every(_) | Part::Trips => return None,
+        };
+        let Arg::Carried { init, .. } = of.args.get(k as usize).filter(|_| self.inputs.contains(&k))? else {
+            return None;
+        };
+        let own = (own..indices).map(|k| index(k, &Poly::default()).value());
+        Some(Access { var: init.var, at: init.at.iter().cloned().chain(own).collect() })
+    }
+
+    /// The loop with that given.
+    pub(crate) fn given(&self, of: &Loop) -> Loop {
+        if self.inputs.is_empty() {
+            return of.clone();
+        }
+        let mut body = (*of.body).clone();
+        body.needs = self.asked.iter().copied().collect();
+        let args = (0..).zip(&of.args).map(|(k, arg)| match arg {
+            Arg::Carried { init, .. } if self.inputs.contains(&k) => Arg::Given(init.clone()),
+            other => other.clone(),
+        });
+        Loop { args: args.collect(), body: Arc::new(body), ..of.clone() }
+    }
+
+    /// What is asked, for all iterations at once; `None` where that is about what they compute.
+    pub(crate) fn asked_outside(&self, ssa: &Ssa, of: &Loop) -> Option<Vec<Check>> {
+        let (Trips::Count(count), body, given) = (&of.trips, &of.body, given(of)) else { return None };
+        let around: Vec<Poly> = of.batch.iter().chain([count]).cloned().collect();
+        let mut locals: HashMap<LocalId, Poly> = body.sizes.iter().copied().zip(of.sizes.iter().cloned()).collect();
+        for (input, arg) in body.inputs.iter().zip(&of.args) {
+            if let (Arg::Given(access), [], Some(Scalar::I64)) = (arg, input.leaf.dims.as_slice(), input.leaf.scalar) {
+                let value = match &ssa.stmts.get(access.var.0 as usize)?.rhs {
+                    Rhs::Index(p) => at_indices(p, &access.at),
+                    _ => Poly::atom(Atom::Read(access.var.local(), access.var.name(), access.at.clone().into())),
+                };
+                locals.insert(input.local, value);
+            }
+        }
+        let vars = (0..).map(Var).zip(&body.stmts);
+        let vars = vars.map(|(var, _)| given.get(&var).map_or(Access { var, at: Vec::new() }, |(_, of)| (*of).clone()));
+        let put = Put { vars: vars.collect(), locals, outer: around.len() };
+        let mut all = Vec::new();
+        for number in &self.asked {
+            let check = body.checks.get(*number as usize)?;
+            let mut known = true;
+            let mut read = |v: Var| known &= given.contains_key(&v);
+            [&check.guard, &check.cond].into_iter().for_each(|p| for_each_read(p, &mut read));
+            let mut local = |p: &Poly, own: bool| {
+                p.for_each_atom(&mut |a| {
+                    known &= match a {
+                        Atom::Local(l, _) => put.locals.contains_key(l) || own && index_number(*l).is_some(),
+                        Atom::Read(..) => own,
+                        _ => true,
+                    };
+                });
+            };
+            [&check.guard, &check.cond].into_iter().for_each(|p| p.visit(&mut |p| local(p, true), &mut |_| {}));
+            // Everywhere they are asked of as many.
+            check.dims.iter().for_each(|n| local(n, false));
+            let dims: Vec<Poly> = around.iter().cloned().chain(check.dims.iter().map(|n| put.poly(n))).collect();
+            dims.iter().for_each(|n| n.for_each_atom(&mut |a| known &= !is_index(a)));
+            if !known {
+                return None;
+            }
+            let (guard, cond) = (of.pred.and(&put.pred(&check.guard)), put.pred(&check.cond));
+            all.push(Check { dims, guard, cond, what: Arc::clone(&check.what) });
+        }
+        Some(all)
+    }
+}
+
+fn is_index(a: &Atom) -> bool {
+    matches!(a, Atom::Local(l, _) if index_number(*l).is_some())
+}
+
+/// What a copy asks, if the output is the input as it is.
+fn copied(body: &Ssa, input: u32, output: u32) -> Option<Vec<u32>> {
+    let var = body.outputs.get(output as usize)?.1;
+    let stmt = body.stmts.get(var.0 as usize)?;
+    let own: Vec<Poly> = stmt.dims.iter().enumerate().map(|(k, n)| index(k, n).value()).collect();
+    let from = match &stmt.rhs {
+        Rhs::Input(_) => var,
+        Rhs::Contract { bound, pred, neg: false, factors } if bound.is_empty() && pred.is_true() => {
+            let [of] = factors.as_slice() else { return None };
+            (of.at == own).then_some(of.var)?
+        }
+        _ => return None,
+    };
+    let from = body.stmts.get(from.0 as usize).filter(|s| s.dims == stmt.dims && s.rhs == Rhs::Input(input))?;
+    Some(stmt.needs.iter().chain(&from.needs).copied().collect())
 }
 
 /// The inputs that some outputs read, and what is asserted.

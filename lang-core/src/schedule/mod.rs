@@ -25,6 +25,7 @@ mod places;
 mod points;
 mod products;
 mod repeat;
+mod scatters;
 mod short_axes;
 mod split;
 mod strips;

@@ -4,7 +4,8 @@
 //! What is carried is a *state*, which has no such index: it is set before the loop, and again at the end of each iteration.
 //! Where an iteration begins a copy of it is what the body reads. So of `C` carried from `I` on, with `N` for its next value,
 //! there is a statement for the state, `S[i] = I[i]` and then `S[i] = N[t, i]`, and one for the copy, `C[t, i] = S[i]`.
-//! These and what depends on them are in one loop over `t`, in this order: copies, the body, states ([`Repeat`]).
+//! These and what depends on them are in one loop over `t`, in this order: copies, the body, states ([`Repeat`]). What is only
+//! added to is a sum ([`scatters`]).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,9 +15,10 @@ use super::inside::Inside;
 use super::items::has_reads;
 use super::numbers::{access, indices, is_inside};
 use super::products::products;
+use super::scatters::{self, Sum};
 use super::terms::unasked;
 use crate::ir::region::{Arg, Loop, Part};
-use crate::ir::ssa::{Access, Rhs, Ssa, Stmt, Var, index, reads};
+use crate::ir::ssa::{Access, Addend, Rhs, Ssa, Stmt, Var, index, reads};
 use crate::predicate::{Poly, Pred};
 
 /// Longer bodies stay functions of their own: which statements share loops takes time that grows faster than they do.
@@ -62,17 +64,16 @@ pub(super) fn repeats(ssa: &Ssa) -> Option<(Ssa, Vec<Repeat>)> {
             loops.push(Arc::clone(of));
         }
     }
-    let mut made = ssa.clone();
+    let mut made: Option<Ssa> = None;
     let mut all = Vec::new();
     for of in loops {
-        if let Some((next, repeat)) = repeated(&made, &of) {
-            made = next;
-            all.push(repeat);
+        if let Some((next, repeat)) = repeated(made.as_ref().unwrap_or(ssa), &of) {
+            made = Some(next);
+            // Where nothing is carried iterations have no order.
+            all.extend((!repeat.states.is_empty()).then_some(repeat));
         }
     }
-    if all.is_empty() {
-        return None;
-    }
+    let mut made = made?;
     let mut read: Vec<Var> = Vec::new();
     for state in all.iter().flat_map(|r: &Repeat| r.states.values()) {
         state.for_each_operand(&mut |v| read.push(v));
@@ -95,7 +96,8 @@ fn repeated(ssa: &Ssa, of: &Loop) -> Option<(Ssa, Repeat)> {
     }
     let around: Vec<Poly> = of.batch.iter().chain([count]).cloned().collect();
     let inside = Inside::new(ssa, &body, &of.sizes, around);
-    let mut repeated = Repeated { inside, repeat: Repeat::default(), copies: HashMap::new() };
+    let sums = scatters::sums(ssa, of, &body);
+    let mut repeated = Repeated { inside, repeat: Repeat::default(), copies: HashMap::new(), sums };
     let states = repeated.states(of, &body)?;
     repeated.body(of, &body, &states)?;
     repeated.next(of, &body, &states)?;
@@ -110,6 +112,8 @@ struct Repeated {
     repeat: Repeat,
     /// What is carried, as the body reads it, by the input.
     copies: HashMap<u32, Access>,
+    /// What is carried and only added to, by the input.
+    sums: HashMap<u32, Sum>,
 }
 
 impl Repeated {
@@ -117,7 +121,7 @@ impl Repeated {
     fn states(&mut self, of: &Loop, body: &Ssa) -> Option<HashMap<u32, Var>> {
         let mut states = HashMap::new();
         for ((k, arg), input) in (0..).zip(&of.args).zip(&body.inputs) {
-            let Arg::Carried { .. } = arg else { continue };
+            let (Arg::Carried { .. }, false) = (arg, self.sums.contains_key(&k)) else { continue };
             let own: Vec<Poly> = input.leaf.dims.iter().map(|n| self.inside.put.poly(n)).collect();
             if !own.iter().all(|n| !has_reads(n) && indices([n]).is_empty()) {
                 return None;
@@ -145,8 +149,11 @@ impl Repeated {
                 self.inside.integer(input, of)?;
             }
         }
-        for stmt in &body.stmts {
+        for (var, stmt) in (0..).map(Var).zip(&body.stmts) {
             let there = match &stmt.rhs {
+                // Nothing reads them.
+                Rhs::Input(k) if self.sums.contains_key(k) => Access { var, at: Vec::new() },
+                Rhs::Update { .. } if self.sums.values().any(|sum| sum.update == var) => Access { var, at: Vec::new() },
                 Rhs::Input(k) => match of.args.get(*k as usize)? {
                     Arg::Carried { .. } => self.copies.get(k)?.clone(),
                     Arg::Given(given) => {
@@ -200,7 +207,7 @@ impl Repeated {
         let (batch, outer) = (of.batch.len(), self.inside.around.len());
         for (k, arg) in (0..).zip(&of.args) {
             let Arg::Carried { init, next } = arg else { continue };
-            let state = *states.get(&k)?;
+            let (Some(state), false) = (states.get(&k).copied(), self.sums.contains_key(&k)) else { continue };
             let all = self.inside.ssa.stmts.get(state.0 as usize)?.dims.len();
             let (_, output) = body.outputs.get(*next as usize)?;
             let own: Vec<Poly> = (outer..outer + all - batch).map(|k| index(k, &Poly::default()).value()).collect();
@@ -256,6 +263,20 @@ impl Repeated {
             }
             let all = stmt.dims.len();
             let at = |range: std::ops::Range<usize>| range.map(|k| index(k, &Poly::default()).value()).collect();
+            if let Part::Last(last) = part
+                && let Some(sum) = self.sums.get(last)
+            {
+                let (init, dims, needs) =
+                    (of.args.get(*last as usize)?.access().clone(), stmt.dims.clone(), stmt.needs.clone());
+                let added = sum.added(&mut self.inside, body, &dims)?;
+                let own = (batch..all).map(|k| index(k, &Poly::default()).value());
+                let init = Access { var: init.var, at: init.at.iter().cloned().chain(own).collect() };
+                let item = |of: Access| Addend { neg: false, pred: Pred::truth(), of };
+                let slot = self.inside.ssa.stmts.get_mut(k)?;
+                slot.rhs = Rhs::Add(vec![item(init), item(added)]);
+                slot.needs = needs.into_iter().chain(whole.iter().copied()).collect();
+                continue;
+            }
             let (of, pred) = match part {
                 Part::Last(k) => (Access { var: *states.get(k)?, at: at(0..all) }, Pred::truth()),
                 Part::Every(k) => {

@@ -95,7 +95,11 @@ impl Around {
     }
 
     /// Those that are not known to be no further than another.
-    fn not_beside<'p>(&self, all: impl Iterator<Item = &'p Poly>, no_further: &dyn Fn(&Poly, &Poly) -> Pred) -> Vec<Poly> {
+    fn not_beside<'p>(
+        &self,
+        all: impl Iterator<Item = &'p Poly>,
+        no_further: &dyn Fn(&Poly, &Poly) -> Pred,
+    ) -> Vec<Poly> {
         let mut left: Vec<Poly> = Vec::new();
         for p in all {
             if !left.iter().any(|q| self.known.implies(&no_further(p, q))) {

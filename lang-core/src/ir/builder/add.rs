@@ -50,12 +50,54 @@ impl Builder {
             let at = (0..dims.len()).filter(|j| *j != k).map(|j| index(j, &Poly::default()).value()).collect();
             return self.contract(dims, Vec::new(), &Pred::truth(), false, &[Access { var: inner, at }], needs);
         }
+        if let Some(var) = self.changed_where(dims, scalar, &kept, &needs) {
+            return var;
+        }
         match kept.as_slice() {
             [] => self.zero(dims, scalar),
             [one] => self.view(dims, scalar, one.pred.clone(), one.neg, vec![one.of.clone()], needs),
             _ if self.region && !dims.is_empty() => self.added_to(dims, scalar, kept, needs),
             _ => self.push(dims.to_vec(), Some(scalar), Rhs::Add(kept), needs),
         }
+    }
+
+    /// `[p] · (X with [a] = v if p) + [!p] · X` is `X with [a] = v if p`, of several updates one after the other, too.
+    fn changed_where(&mut self, dims: &[Poly], scalar: Scalar, terms: &[Addend], needs: &[u32]) -> Option<Var> {
+        let [a, b] = terms else { return None };
+        let own: Vec<Poly> = dims.iter().enumerate().map(|(k, n)| index(k, n).value()).collect();
+        let whole = |t: &Addend| !t.neg && t.of.at == own && self.dims(t.of.var) == dims;
+        if !(whole(a) && whole(b)) || a.pred != b.pred.negated() {
+            return None;
+        }
+        let (mut var, updates, mut needs) = [(a, b), (b, a)].iter().find_map(|(new, old)| {
+            let (mut updates, mut needs) = (Vec::new(), needs.to_vec());
+            let mut at = new.of.var;
+            while at != old.of.var {
+                let stmt = self.get(at)?;
+                let Rhs::Update { base, batch, pred, .. } = &stmt.rhs else { return None };
+                let outer = dims.get(..*batch as usize)?;
+                let below = (outer.len()..dims.len()).all(|k| !new.pred.mentions(&index(k, &Poly::default()).atom()));
+                let asked = new.pred.conjuncts().iter().all(|p| pred.conjuncts().contains(p));
+                let (seen, more) = self.seen_below(base, outer, pred).unwrap_or_else(|| (base.clone(), Vec::new()));
+                if stmt.dims != dims || !below || !asked || seen.at.as_slice() != own.get(..outer.len())? {
+                    return None;
+                }
+                needs.extend(stmt.needs.iter().copied().chain(more));
+                updates.push(stmt.rhs.clone());
+                at = seen.var;
+            }
+            (!updates.is_empty()).then_some((old.of.var, updates, needs))
+        })?;
+        needs.sort_unstable();
+        needs.dedup();
+        for update in updates.into_iter().rev() {
+            if let Rhs::Update { base, batch, bound, pred, at, value, add } = update {
+                let base = Access { var, at: base.at };
+                let of = Rhs::Update { base, batch, bound, pred, at, value, add };
+                var = self.update(dims, scalar, of, needs.clone());
+            }
+        }
+        Some(var)
     }
 
     /// A sum whose first term is all of a tensor: what is added to elements that equations tell updates it.

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::inside::Inside;
-use super::numbers::{access, alone, pred};
+use super::numbers::{access, alone, indices, pred};
 use crate::ir::region::{Arg, Loop, Part, Trips};
 use crate::ir::ssa::{Access, Rhs, Ssa, Stmt, Var, at_indices, for_each_read, index, reads};
 use crate::predicate::{Poly, Pred};
@@ -82,6 +82,8 @@ impl Sum {
                     values.push(here(batch + k));
                     holds.push(Pred::less(&here(batch + k), &extent));
                 }
+                // The indices of a sum have extents of their own.
+                None if !indices([&extent]).is_empty() => return None,
                 None => {
                     values.push(here(dims.len() + more.len()));
                     more.push(extent);

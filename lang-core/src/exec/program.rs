@@ -10,7 +10,7 @@ use crate::ir::core::Callee;
 use crate::ir::region::Loop;
 use crate::ir::ssa::{Access, Check, Rhs, Ssa, Stmt, Var, for_each_read, index_number, reads};
 use crate::predicate::{Atom, LocalId, Poly, Pred};
-use crate::schedule::{self, Callees, Prepared, by_sizes, schedule};
+use crate::schedule::{self, Callees, Loops, Prepared, Schedule, by_sizes};
 
 /// A function with what runs it: of what sizes decide there are cases, each made ready when it is first asked for.
 pub(super) struct Function {
@@ -106,16 +106,16 @@ impl Program {
                 (ssa, steps)
             }
             Some(backend) => {
-                let prepared = schedule::prepared(Arc::clone(&ssa), true, callees);
-                let (made, is_whole) = steps(&prepared, backend);
-                let is_run = |step: &Step| matches!(step, Step::Kernel(ready) if ready.code.is_none());
-                if prepared.has_repeats() && (!is_whole || made.iter().any(is_run)) {
-                    // Loops that became statements have no meaning one by one.
-                    let prepared = schedule::prepared(ssa, false, callees);
-                    let (steps, _) = steps(&prepared, backend);
-                    (prepared.ssa, steps)
-                } else {
-                    (prepared.ssa, made)
+                let mut most = Loops::Kernels;
+                loop {
+                    let (prepared, all, are) = schedule::in_order(&ssa, callees, most);
+                    let made = steps(&prepared, all, backend);
+                    let is_run = |step: &Step| matches!(step, Step::Kernel(ready) if ready.code.is_none());
+                    most = match are {
+                        Loops::Kernels if made.iter().any(is_run) => Loops::Shared,
+                        Loops::Shared if made.iter().any(is_run) => Loops::Steps,
+                        _ => break (prepared.ssa, made),
+                    };
                 }
             }
         };
@@ -168,13 +168,12 @@ fn for_each_read_of_check(check: &Check, f: &mut dyn FnMut(Var)) {
     for_each_read(&check.cond, f);
 }
 
-/// The steps with the code of kernels, first the inputs, which are there from the beginning; whether these are all.
-fn steps(prepared: &Prepared, backend: &dyn Backend) -> (Vec<Step>, bool) {
+/// The steps with the code of kernels, first the inputs, which are there from the beginning.
+fn steps(prepared: &Prepared, all: Schedule, backend: &dyn Backend) -> Vec<Step> {
     let ssa = &prepared.ssa;
     let inputs = (0..).zip(&ssa.stmts).filter(|(_, s)| matches!(s.rhs, Rhs::Input(_)));
     let mut steps: Vec<Step> = inputs.map(|(k, _)| Step::Statement(Var(k))).collect();
-    let schedule::Schedule { steps: all, is_whole } = schedule(prepared);
-    for step in all {
+    for step in all.steps {
         steps.push(match step {
             schedule::Step::Statement(var) => Step::Statement(var),
             schedule::Step::Kernel(kernel, needs) => {
@@ -183,7 +182,7 @@ fn steps(prepared: &Prepared, backend: &dyn Backend) -> (Vec<Step>, bool) {
             }
         });
     }
-    (steps, is_whole)
+    steps
 }
 
 /// Which statements are parts of a loop that runs at a statement before them, and read no more than what it gives.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use super::kernel::{Join, Kernel, Loop, Node, Place, Role};
 use super::sets;
+use super::split::mentions;
 use super::visit::{Seen, Visit};
 use crate::ir::core::Operation;
 use crate::ir::reduce::Reducer;
@@ -158,11 +159,14 @@ pub fn work_of(body: &[Node]) -> Vec<Work> {
     body.iter().flat_map(|node| work(node, &mut Vec::new())).collect()
 }
 
-/// How much is done in a node within loops below these extents.
-fn work(node: &Node, around: &mut Vec<Poly>) -> Vec<Work> {
+/// How much is done in a node within these loops, of which the extents are told.
+fn work(node: &Node, around: &mut Vec<(LocalId, Poly)>) -> Vec<Work> {
     match node {
         Node::Loop(Loop { index, body, .. }) => {
-            around.push(index.extent.clone());
+            // One that another loop's index tells is taken for as long as that.
+            let other = around.iter().rev().find(|(local, _)| mentions(&index.extent, *local));
+            let extent = other.map_or(&index.extent, |(_, extent)| extent).clone();
+            around.push((index.local, extent));
             let all = body.iter().flat_map(|node| work(node, around)).collect();
             around.pop();
             all
@@ -179,7 +183,7 @@ fn work(node: &Node, around: &mut Vec<Poly>) -> Vec<Work> {
                     count
                 }
             };
-            vec![Work { weight, extents: around.clone() }]
+            vec![Work { weight, extents: around.iter().map(|(_, extent)| extent.clone()).collect() }]
         }
     }
 }

@@ -30,6 +30,12 @@ type Members = HashMap<Var, usize>;
 /// What loops are called, by how deep they are.
 const NAMES: &[&str] = &["i", "j", "k", "l", "p", "q", "r", "s"];
 
+/// What a loop so deep is called, where sizes are called so.
+pub(super) fn loop_name(depth: usize, sizes: &[Name]) -> Name {
+    let mut free = NAMES.iter().filter(|name| !sizes.iter().any(|n| n.as_str() == **name));
+    free.nth(depth).map_or_else(|| format!("i{depth}").into(), |name| (*name).into())
+}
+
 impl Builder {
     pub(super) fn new(ssa: &Ssa) -> Self {
         let sizes = ssa.sizes.iter().map(|l| ssa.vars.name(*l));
@@ -39,9 +45,7 @@ impl Builder {
     fn index(&mut self, extent: &Poly) -> Index {
         let local = LocalId(FIRST_LOOP + self.loops);
         self.loops += 1;
-        let mut free = NAMES.iter().filter(|name| !self.sizes.iter().any(|n| n.as_str() == **name));
-        let name = free.nth(self.depth).map_or_else(|| format!("i{}", self.depth).into(), |name| (*name).into());
-        Index { local, name, extent: extent.clone() }
+        Index { local, name: loop_name(self.depth, &self.sizes), extent: extent.clone() }
     }
 
     /// The items that share a loop with the first, and the others. What is `held` is set before, and not known yet.

@@ -5,7 +5,7 @@
 //! ([`group`]); inside, the same again. An element that nothing reads outside its loop has no memory ([`places`]). What
 //! predicates say of an index is its range ([`narrow`]), and where their answers change a loop is cut ([`split`]); one that
 //! runs once is none ([`once`]). What a loop carries is set in place where it can be ([`in_place`]). Loops of an iteration that follow one another go over the same
-//! elements while these are in the cache ([`strips`]).
+//! elements while these are in the cache ([`strips`]). Loops that change arrays are kernels in the end ([`regions`]).
 
 mod again;
 mod apart;
@@ -24,6 +24,7 @@ mod once;
 mod places;
 mod points;
 mod products;
+mod regions;
 mod repeat;
 mod scatters;
 mod short_axes;
@@ -41,7 +42,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::ir::ssa::{Rhs, Ssa, Var};
+use crate::ir::ssa::{Access, Rhs, Ssa, Var};
 use again::Again;
 use group::Builder;
 use items::{Item, Items};
@@ -49,7 +50,7 @@ pub use kernel::{Join, Kernel, Loop, Node, Place, Product, Role, Set, loop_numbe
 pub use points::Callees;
 use repeat::Repeat;
 pub use text::Shown;
-pub use whole::{Scheduled, scheduled};
+pub use whole::{Loops, Scheduled, in_order, scheduled};
 
 /// A function as steps, in their order.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -58,6 +59,8 @@ pub struct Schedule {
     pub steps: Vec<Step>,
     /// Is that everything? Loops that became statements may find no order.
     pub is_whole: bool,
+    /// What loops that are kernels carry, and what each begins with.
+    carried: Vec<(Var, Access)>,
 }
 
 /// A step.
@@ -88,12 +91,6 @@ impl Prepared {
     #[must_use]
     pub fn made_of(&self, var: Var) -> Option<Var> {
         self.made_of.get(var.0 as usize).copied()
-    }
-
-    /// Did loops become statements? These have a meaning as kernels alone.
-    #[must_use]
-    pub fn has_repeats(&self) -> bool {
-        !self.repeats.is_empty()
     }
 
     /// The loop that a statement is of.
@@ -187,7 +184,7 @@ pub fn schedule(prepared: &Prepared) -> Schedule {
         steps.push(making.kernel(members, &rest));
     }
     making.close(&mut numbers, &rest, &mut steps);
-    Schedule { steps, is_whole: !making.stuck.get() }
+    Schedule { steps, is_whole: !making.stuck.get(), carried: Vec::new() }
 }
 
 /// Brings what chooses one of all terms, which are there, to the front: its loop is its own, and between others it would

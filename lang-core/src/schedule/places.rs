@@ -15,8 +15,21 @@ use crate::syntax::ops::Scalar;
 struct Known {
     /// The loops that are around all places where it is set or read.
     around: Option<BTreeSet<LocalId>>,
-    /// The indices at which it is set.
-    at: Vec<Poly>,
+    /// The indices at which it is set and read, each if it is the same everywhere.
+    at: Option<Vec<Option<Poly>>>,
+}
+
+impl Known {
+    fn at(&mut self, at: &[Poly]) {
+        match &mut self.at {
+            None => self.at = Some(at.iter().cloned().map(Some).collect()),
+            Some(all) => {
+                for (slot, p) in all.iter_mut().zip(at) {
+                    *slot = slot.take().filter(|known| known == p);
+                }
+            }
+        }
+    }
 }
 
 /// The places of all that is read and written. What is computed `again` has no memory wherever it is set.
@@ -31,8 +44,10 @@ pub(super) fn places(
     let is_set = |v: Var| sets.contains(&v);
     Visit { ssa, is_set: &is_set, path: Vec::new() }.nodes(body, &mut |seen, path| {
         let of = known.entry(seen.var()).or_default();
-        if let Seen::Set(set) = seen {
-            of.at.clone_from(&set.at);
+        match seen {
+            Seen::Set(set) => of.at(&set.at),
+            Seen::Read(access) => of.at(&access.at),
+            Seen::Clear(..) | Seen::Product(_) => {}
         }
         let here: BTreeSet<LocalId> = path.iter().copied().collect();
         of.around = Some(match of.around.take() {
@@ -51,7 +66,8 @@ pub(super) fn places(
             (true, false) => Role::Within,
         };
         let alone = |k: usize| {
-            let local = of.at.get(k).and_then(Poly::as_atom).and_then(|a| match a {
+            let at = of.at.iter().flatten().nth(k).and_then(Option::as_ref);
+            let local = at.and_then(Poly::as_atom).and_then(|a| match a {
                 Atom::Local(l, _) => Some(*l),
                 _ => None,
             });

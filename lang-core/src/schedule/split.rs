@@ -163,7 +163,7 @@ fn cuts_of(p: &Pred, index: &Index, cuts: &mut Vec<Poly>) -> bool {
     }
 }
 
-fn mentions(p: &Poly, local: LocalId) -> bool {
+pub(super) fn mentions(p: &Poly, local: LocalId) -> bool {
     let mut found = false;
     p.for_each_atom(&mut |a| found |= matches!(a, Atom::Local(l, _) if *l == local));
     found

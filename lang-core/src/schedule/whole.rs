@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{Callees, Prepared, Schedule, by_sizes, prepared, schedule};
+use super::{Callees, Prepared, Schedule, by_sizes, prepared, regions, schedule};
 use crate::interp::guarded;
 use crate::ir::region::Loop;
 use crate::ir::ssa::{Rhs, Ssa};
@@ -42,7 +42,7 @@ pub fn scheduled(ssa: &Arc<Ssa>, callees: Callees<'_>) -> Vec<Scheduled> {
 }
 
 fn one(told: Pred, ssa: &Arc<Ssa>, callees: Callees<'_>) -> Scheduled {
-    let (prepared, schedule) = in_order(ssa, callees);
+    let (prepared, schedule, _) = in_order(ssa, callees, Loops::Kernels);
     let mut made = Scheduled { told, prepared, schedule, loops: Vec::new() };
     let all = Arc::clone(&made.prepared.ssa);
     for stmt in &all.stmts {
@@ -55,14 +55,38 @@ fn one(told: Pred, ssa: &Arc<Ssa>, callees: Callees<'_>) -> Scheduled {
     made
 }
 
-/// The function and its steps, with loops as statements where these have an order.
-fn in_order(ssa: &Arc<Ssa>, callees: Callees<'_>) -> (Prepared, Schedule) {
-    let first = prepared(Arc::clone(ssa), true, callees);
-    let steps = schedule(&first);
-    if steps.is_whole || !first.has_repeats() {
-        return (first, steps);
+/// What loops may be. But for the last they have a meaning as kernels alone.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Loops {
+    /// Kernels, or statements of kernels.
+    Kernels,
+    /// Statements of kernels.
+    Shared,
+    /// Steps of their own.
+    Steps,
+}
+
+/// The function and its steps, where loops may be that, and what they are.
+#[must_use]
+pub fn in_order(ssa: &Arc<Ssa>, callees: Callees<'_>, most: Loops) -> (Prepared, Schedule, Loops) {
+    if most < Loops::Steps {
+        let mut first = prepared(Arc::clone(ssa), true, callees);
+        let mut steps = schedule(&first);
+        if steps.is_whole || first.repeats.is_empty() {
+            let mut are = if first.repeats.is_empty() { Loops::Steps } else { Loops::Shared };
+            let bodies = |body: &Arc<Ssa>| {
+                let (prepared, steps, _) = guarded(|| in_order(body, callees, most));
+                (prepared.ssa, steps)
+            };
+            if most == Loops::Kernels
+                && let Some((ssa, with)) = regions::regions(&first.ssa, &steps, &bodies)
+            {
+                (first.ssa, steps, are) = (Arc::new(ssa), with, Loops::Kernels);
+            }
+            return (first, steps, are);
+        }
     }
-    let second = prepared(Arc::clone(ssa), false, callees);
-    let steps = schedule(&second);
-    (second, steps)
+    let prepared = prepared(Arc::clone(ssa), false, callees);
+    let steps = schedule(&prepared);
+    (prepared, steps, Loops::Steps)
 }

@@ -157,6 +157,7 @@ def chosen(y: [n]f64, k: [m]i64, v: [m]f64) -> [n]f64 = fold y = y for j < m: if
             X4[i] = X0[i] + X10[i]
 
         chosen, adjoint:
+        X9 is zero
         L0 = loop j0 < m with n, m, j = j0 {  -- m times
           Y0 = given v = X2[j0]
           Y1 = given k = X1
@@ -171,19 +172,16 @@ def chosen(y: [n]f64, k: [m]i64, v: [m]f64) -> [n]f64 = fold y = y for j < m: if
         }
         X3[i0 < n] = L0.last Y2
         X5[i0 < m] = L0.every Y4
-        L1 = loop j0 < m with n, m, j = m - j0 - 1 {  -- m times
-          Y0 = given kept = X5[m - j0 - 1]
-          Y1 = given k = X1
-          Y2 = carried y_adj = X4 then Y5
-          Y4 is zero
-          kernel given Y0, Y1[m], Y2[n]; makes Y3
-            after checks 0
-            Y3 = [Y0] * Y2[Y1[j]]
-          Y4 = zero
-          Y5[i0 < n] = Y2 with [Y1[j]] = Y4 if Y0
-        }
-        X6[i0 < n] = L1.last Y2
-        X7[i0 < m] = L1.every Y3
+        kernel given X1[m], X4[n], X5[m]; makes X6[n], X7[m]
+          after checks 0
+          for i < n, in chunks:  -- n times
+            X6[i] = X4[i]
+          for i < m, in order:  -- m times
+            X10 = [X5[m - i - 1]] * X6[X1[m - i - 1]]
+            X7[i] = X10
+            if X5[m - i - 1]:
+              at j = X1[m - i - 1] if < n:
+                X6[j] = X9
         kernel given X7[m]; makes X8[m]
           for i < m, in chunks:  -- m times
             X8[i] = X7[m - i - 1]

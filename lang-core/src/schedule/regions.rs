@@ -2,7 +2,8 @@
 //! body do, one after the other, and what is carried is changed in place.
 //!
 //! An update has the array that it changes for its own: who reads that reads it before ([`Versions`]). What an iteration makes and
-//! reads has memory for one iteration. Such a kernel has no meaning statement by statement.
+//! reads has memory for one iteration. Such a kernel has no meaning statement by statement. What is large in one iteration, a loop
+//! over loops, is left to the threads, and the loop with it.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -10,14 +11,14 @@ use std::sync::Arc;
 use super::group::loop_name;
 use super::inside::Inside;
 use super::items::has_reads;
-use super::kernel::{FIRST_LOOP, Join, Kernel, Loop, Node, Role, Set};
+use super::kernel::{FIRST_LOOP, Join, Kernel, Loop, Node, Role, Set, loop_number};
 use super::numbers::{alone, indices, is_inside};
 use super::visit::{Seen, Visit};
 use super::{Schedule, Step, is_trivial, places, sets};
 use crate::base::Name;
 use crate::ir::core::Constant;
 use crate::ir::region::{self, Arg, Part};
-use crate::ir::ssa::{Access, Rhs, Ssa, Stmt, Var, at_indices, index};
+use crate::ir::ssa::{Access, Rhs, Ssa, Stmt, Var, at_indices, for_each_read, index, reads};
 use crate::predicate::{Atom, Context, Index, LocalId, Poly, Pred};
 use crate::syntax::ops::Scalar;
 
@@ -151,6 +152,15 @@ impl<'r> Region<'r> {
 
     /// The kernel, the function with its statements, and what is asked before it. `parts`: what is read of the loop.
     fn made(mut self, steps: &Schedule, parts: &HashSet<Var>) -> Option<Made> {
+        let updates = |step: &Step| match step {
+            Step::Statement(v) => {
+                self.body.stmts.get(v.0 as usize).is_some_and(|s| matches!(s.rhs, Rhs::Update { .. }))
+            }
+            Step::Kernel(..) => false,
+        };
+        if steps.carried.is_empty() && !steps.steps.iter().any(updates) {
+            return None;
+        }
         let needs = self.asked(steps)?;
         self.given()?;
         let (init, ends) = self.states(parts)?;
@@ -180,7 +190,12 @@ impl<'r> Region<'r> {
                     self.continued(kernel, steps, &later);
                     body.extend(self.cleared(kernel)?);
                     for node in &kernel.body {
-                        body.extend(self.node(node, self.around.len())?);
+                        let node = self.node(node, self.around.len())?;
+                        // What threads share by themselves they would no longer.
+                        if node.as_ref().is_some_and(is_shared) {
+                            return None;
+                        }
+                        body.extend(node);
                     }
                 }
                 Step::Statement(var) => match &self.body.stmts.get(var.0 as usize)?.rhs {
@@ -402,6 +417,11 @@ impl<'r> Region<'r> {
         (!moves).then_some(there)
     }
 
+    /// An extent that indices and sizes tell.
+    fn known(&self, n: &Poly) -> Option<Poly> {
+        self.poly(n).filter(|n| !has_reads(n))
+    }
+
     /// A statement that is set by nodes alone.
     fn push(&mut self, dims: Vec<Poly>, scalar: Scalar) -> Option<Var> {
         let var = Var(u32::try_from(self.ssa.stmts.len()).ok()?);
@@ -463,20 +483,25 @@ impl<'r> Region<'r> {
         };
         Some(match node {
             Node::Loop(Loop { index, from, to, in_order, body }) => {
-                let new = self.index(self.poly(&index.extent)?, depth);
+                let new = self.index(self.known(&index.extent)?, depth);
                 self.indices.insert(index.local, new.value());
+                let (from, to) = (self.puts(from)?, self.puts(to)?);
                 let body = within(self, body)?;
-                let (from, to) = (self.polys(from)?, self.polys(to)?);
                 let of = Loop { index: new, from, to, in_order: *in_order, body };
                 (!of.body.is_empty()).then_some(Node::Loop(of))
             }
             Node::Told { index, value, body } => {
                 let new = self.index(self.poly(&index.extent)?, depth);
-                let value = self.poly(value)?;
+                let value = self.puts(std::slice::from_ref(value))?.pop()?;
                 self.indices.insert(index.local, new.value());
                 Some(Node::Told { index: new, value, body: within(self, body)? })
             }
-            Node::If(p, body) => Some(Node::If(self.pred(p)?, within(self, body)?)),
+            Node::If(p, body) => {
+                let mut read = Vec::new();
+                for_each_read(p, &mut |v| read.push(v));
+                read.into_iter().try_for_each(|v| self.there(v).map(drop))?;
+                Some(Node::If(self.pred(p)?, within(self, body)?))
+            }
             Node::Product(_) => return None,
             Node::Clear(var, at, with) => {
                 let to = self.own(*var)?;
@@ -486,7 +511,7 @@ impl<'r> Region<'r> {
             }
             Node::Set(set) => {
                 let to = self.own(set.var)?;
-                let at = to.at.into_iter().chain(self.polys(&set.at)?).collect();
+                let at = to.at.into_iter().chain(self.puts(&set.at)?).collect();
                 let set = Set { var: to.var, at, rhs: self.rhs(&set.rhs)?, join: set.join };
                 (!is_same(&set)).then_some(Node::Set(set))
             }
@@ -523,7 +548,7 @@ impl<'r> Region<'r> {
         let mut loops = Vec::new();
         let mut depth = self.around.len();
         for (k, extent) in (stmt.dims.len()..).zip(bound) {
-            let new = self.index(self.poly(extent)?, depth);
+            let new = self.index(self.known(extent)?, depth);
             depth += 1;
             self.indices.insert(index(k, &Poly::default()).local, new.value());
             loops.push(new);
@@ -670,6 +695,14 @@ impl<'r> Region<'r> {
         Some(Access { var: there.var, at: there.at.iter().cloned().chain(self.polys(&of.at)?).collect() })
     }
 
+    /// The same, where what they read may be put here first.
+    fn puts(&mut self, all: &[Poly]) -> Option<Vec<Poly>> {
+        let mut read = Vec::new();
+        all.iter().for_each(|p| reads(p, &mut |v| read.push(v)));
+        read.into_iter().try_for_each(|v| self.there(v).map(drop))?;
+        self.polys(all)
+    }
+
     fn polys(&self, all: &[Poly]) -> Option<Vec<Poly>> {
         all.iter().map(|p| self.poly(p)).collect()
     }
@@ -677,7 +710,12 @@ impl<'r> Region<'r> {
     fn poly(&self, p: &Poly) -> Option<Poly> {
         let failed = std::cell::Cell::new(false);
         let put = p.substitute(&|a| match a {
-            Atom::Local(l, _) => self.indices.get(l).or_else(|| self.locals.get(l)).cloned(),
+            Atom::Local(l, _) => {
+                let there = self.indices.get(l).or_else(|| self.locals.get(l)).cloned();
+                // An index of another loop is not one of these.
+                failed.set(failed.get() || there.is_none() && loop_number(*l).is_some());
+                there
+            }
             Atom::Read(x, _, at) => {
                 let of = Access { var: Var::of_local(*x)?, at: at.to_vec() };
                 let there = self.access_of(&of);
@@ -708,6 +746,12 @@ impl<'r> Region<'r> {
         });
         (!failed.get()).then_some(put)
     }
+}
+
+/// Is it a loop over loops that has no order?
+fn is_shared(node: &Node) -> bool {
+    let Node::Loop(of) = node else { return false };
+    !of.in_order && of.body.iter().any(|node| matches!(node, Node::Loop(_)))
 }
 
 /// How often a kernel reads elements of a statement.

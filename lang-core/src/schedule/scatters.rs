@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::inside::Inside;
-use super::numbers::{access, alone, indices, pred};
+use super::numbers::{access, alone, pred};
 use crate::ir::region::{Arg, Loop, Part, Trips};
 use crate::ir::ssa::{Access, Rhs, Ssa, Stmt, Var, at_indices, for_each_read, index, reads};
 use crate::predicate::{Poly, Pred};
@@ -72,30 +72,27 @@ impl Sum {
         let here = |k: usize| index(k, &Poly::default()).value();
         let mut values: Vec<Poly> =
             (0..batch).map(here).chain([here(dims.len())]).chain((batch..dims.len()).map(here)).collect();
-        let mut more = vec![inside.around.get(batch)?.clone()];
+        let more = vec![inside.around.get(batch)?.clone()];
         let mut holds = Vec::new();
         for (j, extent) in bound.iter().enumerate() {
-            let extent = inside.put.poly(extent);
             // What is an index of the element is that of the sum.
-            match at.iter().position(|p| alone(p) == Some(own + j)) {
-                Some(k) => {
-                    values.push(here(batch + k));
-                    holds.push(Pred::less(&here(batch + k), &extent));
-                }
-                // The indices of a sum have extents of their own.
-                None if !indices([&extent]).is_empty() => return None,
-                None => {
-                    values.push(here(dims.len() + more.len()));
-                    more.push(extent);
-                }
+            let k = at.iter().position(|p| alone(p) == Some(own + j))?;
+            if dims.get(batch + k) != Some(&at_indices(&inside.put.poly(extent), &values)) {
+                return None;
             }
+            values.push(here(batch + k));
         }
-        if values.len() != outer + own + bound.len() || more.iter().chain(dims).any(super::items::has_reads) {
+        if values.len() != outer + own + bound.len() || dims.iter().any(super::items::has_reads) {
             return None;
         }
         let put = &inside.put;
         for (k, p) in at.iter().enumerate() {
-            holds.push(Pred::equal(&here(batch + k), &at_indices(&put.poly(p), &values)));
+            let place = at_indices(&put.poly(p), &values);
+            // Other places are found by no equation that says which iteration has them.
+            if place != here(batch + k) && !super::items::has_reads(&place) {
+                return None;
+            }
+            holds.push(Pred::equal(&here(batch + k), &place));
         }
         holds.push(pred(&put.pred(asked), &values));
         let value = access(&put.access(value), &values);

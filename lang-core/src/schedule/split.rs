@@ -71,13 +71,16 @@ fn enter(context: &mut Context, of: &Loop) -> Mark {
 }
 
 /// The statements of a loop, those of loops over few elements inside too.
-fn sets_of<'n>(body: &'n [Node], few: bool, sets: &mut Vec<&'n Set>) -> bool {
+fn sets_of<'n>(body: &'n [Node], few: bool, sets: &mut Vec<&'n Set>, inner: &mut Vec<LocalId>) -> bool {
     body.iter().all(|node| match node {
         Node::Set(set) => {
             sets.push(set);
             true
         }
-        Node::Loop(of) => few && !of.in_order && is_few(of) && sets_of(&of.body, few, sets),
+        Node::Loop(of) => {
+            inner.push(of.index.local);
+            few && !of.in_order && is_few(of) && sets_of(&of.body, few, sets, inner)
+        }
         _ => false,
     })
 }
@@ -88,8 +91,8 @@ fn is_few(of: &Loop) -> bool {
 
 /// The pieces of a loop that asks for its index.
 fn pieces(of: &Loop, context: &mut Context) -> Option<Vec<Loop>> {
-    let (few, mut sets) = (is_few(of), Vec::new());
-    if !sets_of(&of.body, few, &mut sets) || sets.len() > MOST_STATEMENTS {
+    let (few, mut sets, mut inner) = (is_few(of), Vec::new(), Vec::new());
+    if !sets_of(&of.body, few, &mut sets, &mut inner) || sets.len() > MOST_STATEMENTS {
         return None;
     }
     let mut cuts: Vec<Poly> = Vec::new();
@@ -101,7 +104,7 @@ fn pieces(of: &Loop, context: &mut Context) -> Option<Vec<Loop>> {
     };
     for set in sets {
         set.rhs.for_each_pred(&mut |p| {
-            plain = plain && cuts_of(p, &of.index, &mut cuts);
+            plain = plain && cuts_of(p, &of.index, &inner, &mut cuts);
             cuts.retain(inside);
             plain &= cuts.len() < MOST_PIECES || few;
         });
@@ -130,16 +133,17 @@ fn pieces(of: &Loop, context: &mut Context) -> Option<Vec<Loop>> {
     Some(made)
 }
 
-/// Where answers change; is nothing asked that no cut answers?
-fn cuts_of(p: &Pred, index: &Index, cuts: &mut Vec<Poly>) -> bool {
+/// Where answers change; is nothing asked that no cut answers? What loops inside tell is for cuts of those.
+fn cuts_of(p: &Pred, index: &Index, inner: &[LocalId], cuts: &mut Vec<Poly>) -> bool {
     let mut cut = |at: Poly| {
         if !cuts.contains(&at) {
             cuts.push(at);
         }
     };
     match p {
-        Pred::And(items) | Pred::Or(items) => items.iter().all(|p| cuts_of(p, index, cuts)),
+        Pred::And(items) | Pred::Or(items) => items.iter().all(|p| cuts_of(p, index, inner, cuts)),
         Pred::Ge(p) | Pred::Eq(p) | Pred::Ne(p) if !mentions(p, index.local) => true,
+        Pred::Ge(p) | Pred::Eq(p) | Pred::Ne(p) if inner.iter().any(|l| mentions(p, *l)) => true,
         Pred::Ge(q) | Pred::Eq(q) | Pred::Ne(q) => {
             let Some((c, rest)) = q.linear_in(&index.atom()) else { return false };
             let mut known = true;

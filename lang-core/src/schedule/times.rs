@@ -119,7 +119,12 @@ impl Around {
                 (p, by) => format!("({}) / {by}", shown(p)),
             };
         }
-        let most = self.indices.iter().fold(Poly::constant(1), |all, i| all.mul(&i.extent));
+        // One that another loop's index tells runs no longer than that.
+        let extent = |index: &Index| {
+            let other = self.indices.iter().rev().find(|other| index.extent.mentions(&other.atom()));
+            other.map_or(&index.extent, |other| &other.extent).clone()
+        };
+        let most = self.indices.iter().fold(Poly::constant(1), |all, i| all.mul(&extent(i)));
         format!("at most {}", shown(&most))
     }
 }

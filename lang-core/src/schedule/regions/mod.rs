@@ -5,33 +5,36 @@
 //! reads has memory for one iteration. Such a kernel has no meaning statement by statement. What is large in one iteration, a loop
 //! over loops, is left to the threads, and the loop with it.
 
+mod put;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::group::loop_name;
 use super::inside::Inside;
 use super::items::has_reads;
-use super::kernel::{FIRST_LOOP, Join, Kernel, Loop, Node, Role, Set, loop_number};
+use super::kernel::{FIRST_LOOP, Join, Kernel, Loop, Node, Role, Set};
 use super::numbers::{alone, indices, is_inside};
 use super::visit::{Seen, Visit};
 use super::{Schedule, Step, is_trivial, places, sets};
 use crate::base::Name;
 use crate::ir::core::Constant;
 use crate::ir::region::{self, Arg, Part};
-use crate::ir::ssa::{Access, Rhs, Ssa, Stmt, Var, at_indices, for_each_read, index, reads};
+use crate::ir::ssa::{Access, Rhs, Ssa, Stmt, Var, at_indices, for_each_read, index};
 use crate::predicate::{Atom, Context, Index, LocalId, Poly, Pred};
 use crate::syntax::ops::Scalar;
 
 /// A kernel has no more statements.
 const LONGEST: usize = 400;
 
-/// The steps with loops as kernels that can be, and the function with their statements; none if there are none. `bodies`: the
-/// functions of their bodies and their steps.
-pub(super) fn regions(
-    ssa: &Ssa,
-    schedule: &Schedule,
-    bodies: &dyn Fn(&Arc<Ssa>) -> (Arc<Ssa>, Schedule),
-) -> Option<(Ssa, Schedule)> {
+/// The functions of bodies and their steps.
+pub(super) type Bodies<'b> = &'b dyn Fn(&Arc<Ssa>) -> (Arc<Ssa>, Schedule);
+
+/// How what is carried begins, and what it is next, by the statement of the body.
+type States = (Vec<Node>, Vec<(Access, Var)>);
+
+/// The steps with loops as kernels that can be, and the function with their statements; none if there are none.
+pub(super) fn regions(ssa: &Ssa, schedule: &Schedule, bodies: Bodies<'_>) -> Option<(Ssa, Schedule)> {
     let mut made: Option<(Ssa, Schedule)> = None;
     let mut tried: Vec<Arc<region::Loop>> = Vec::new();
     for step in &schedule.steps {
@@ -336,7 +339,7 @@ impl<'r> Region<'r> {
     }
 
     /// What is carried: how it begins, and what it is next, by the statement of the body.
-    fn states(&mut self, parts: &HashSet<Var>) -> Option<(Vec<Node>, Vec<(Access, Var)>)> {
+    fn states(&mut self, parts: &HashSet<Var>) -> Option<States> {
         let (mut init, mut ends) = (Vec::new(), Vec::new());
         let batch = self.of.batch.len();
         let around: Vec<Poly> = self.values().into_iter().take(batch).collect();
@@ -633,118 +636,6 @@ impl<'r> Region<'r> {
             node = Node::Loop(Loop { index, from: Vec::new(), to: Vec::new(), in_order: false, body: vec![node] });
         }
         node
-    }
-
-    fn rhs(&mut self, rhs: &Rhs) -> Option<Rhs> {
-        let mut known = true;
-        let mut operands = HashSet::new();
-        rhs.for_each_operand(&mut |v| operands.extend([v]));
-        operands.iter().for_each(|v| known &= self.there(*v).is_some());
-        if !known {
-            return None;
-        }
-        let this = &*self;
-        let failed = std::cell::Cell::new(false);
-        let poly = |p: &Poly| {
-            this.poly(p).unwrap_or_else(|| {
-                failed.set(true);
-                p.clone()
-            })
-        };
-        let pred = |p: &Pred| {
-            this.pred(p).unwrap_or_else(|| {
-                failed.set(true);
-                p.clone()
-            })
-        };
-        let access = &mut |a: &Access| {
-            this.access_of(a).unwrap_or_else(|| {
-                failed.set(true);
-                a.clone()
-            })
-        };
-        let made = rhs.map(access, &poly, &pred);
-        (!failed.get()).then_some(made)
-    }
-
-    /// What has the elements of a statement of the body; one that is written where it is read is put here.
-    fn there(&mut self, var: Var) -> Option<Access> {
-        if let Some(there) = self.vars.get(&var) {
-            return Some(there.clone());
-        }
-        let stmt = self.body.stmts.get(var.0 as usize).filter(|s| is_trivial(&s.rhs))?;
-        let rhs = match &stmt.rhs {
-            Rhs::Index(p) => Rhs::Index(self.poly(p)?),
-            other => other.clone(),
-        };
-        let dims = stmt.dims.iter().map(|n| self.poly(n)).collect::<Option<Vec<Poly>>>()?;
-        let new = Var(u32::try_from(self.ssa.stmts.len()).ok()?);
-        self.ssa.stmts.push(Stmt { dims, scalar: stmt.scalar, rhs, needs: Vec::new(), name: None });
-        let there = Access { var: new, at: Vec::new() };
-        self.vars.insert(var, there.clone());
-        Some(there)
-    }
-
-    fn access(&mut self, of: &Access) -> Option<Access> {
-        self.there(of.var)?;
-        self.access_of(of)
-    }
-
-    fn access_of(&self, of: &Access) -> Option<Access> {
-        let there = self.vars.get(&of.var)?;
-        Some(Access { var: there.var, at: there.at.iter().cloned().chain(self.polys(&of.at)?).collect() })
-    }
-
-    /// The same, where what they read may be put here first.
-    fn puts(&mut self, all: &[Poly]) -> Option<Vec<Poly>> {
-        let mut read = Vec::new();
-        all.iter().for_each(|p| reads(p, &mut |v| read.push(v)));
-        read.into_iter().try_for_each(|v| self.there(v).map(drop))?;
-        self.polys(all)
-    }
-
-    fn polys(&self, all: &[Poly]) -> Option<Vec<Poly>> {
-        all.iter().map(|p| self.poly(p)).collect()
-    }
-
-    fn poly(&self, p: &Poly) -> Option<Poly> {
-        let failed = std::cell::Cell::new(false);
-        let put = p.substitute(&|a| match a {
-            Atom::Local(l, _) => {
-                let there = self.indices.get(l).or_else(|| self.locals.get(l)).cloned();
-                // An index of another loop is not one of these.
-                failed.set(failed.get() || there.is_none() && loop_number(*l).is_some());
-                there
-            }
-            Atom::Read(x, _, at) => {
-                let of = Access { var: Var::of_local(*x)?, at: at.to_vec() };
-                let there = self.access_of(&of);
-                failed.set(failed.get() || there.is_none());
-                there.map(|there| read(&there))
-            }
-            _ => None,
-        });
-        (!failed.get()).then_some(put)
-    }
-
-    fn pred(&self, p: &Pred) -> Option<Pred> {
-        let failed = std::cell::Cell::new(false);
-        let own = p.map(&|p| {
-            self.poly(p).unwrap_or_else(|| {
-                failed.set(true);
-                p.clone()
-            })
-        });
-        let put = own.replace_opaque(&|x| {
-            let there = Var::of_local(x.of).filter(|_| x.array).and_then(|var| self.vars.get(&var));
-            let Some(there) = there else {
-                failed.set(true);
-                return None;
-            };
-            let at: Vec<Poly> = there.at.iter().cloned().chain(x.at.to_vec()).collect();
-            Some(Pred::Is(there.var.local(), there.var.name(), at.into(), true))
-        });
-        (!failed.get()).then_some(put)
     }
 }
 

@@ -97,6 +97,10 @@ fn repeated(ssa: &Ssa, of: &Loop) -> Option<(Ssa, Repeat)> {
     let around: Vec<Poly> = of.batch.iter().chain([count]).cloned().collect();
     let inside = Inside::new(ssa, &body, &of.sizes, around);
     let sums = scatters::sums(ssa, of, &body);
+    let all: Vec<u32> = (0..).take(body.checks.len()).collect();
+    if !sums.is_empty() && !scatters::fail_in_order(&body, &all) {
+        return None;
+    }
     let mut repeated = Repeated { inside, repeat: Repeat::default(), copies: HashMap::new(), sums };
     let states = repeated.states(of, &body)?;
     repeated.body(of, &body, &states)?;

@@ -279,6 +279,10 @@ impl<'r> Region<'r> {
         }
         all.sort_unstable();
         all.dedup();
+        // Of several the one that fails first, in the first iteration that fails, is told: the steps find it.
+        if !super::scatters::fail_in_order(self.body, &all) {
+            return None;
+        }
         let around = self.around.iter().map(|i| i.extent.clone()).collect();
         let mut inside = Inside::new(&self.ssa, self.body, &self.of.sizes, around);
         // What the body computes is not there before.

@@ -4,6 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::inside::Inside;
+use super::items::has_reads;
 use super::numbers::{access, alone, pred};
 use crate::ir::region::{Arg, Loop, Part, Trips};
 use crate::ir::ssa::{Access, Rhs, Ssa, Stmt, Var, at_indices, for_each_read, index, reads};
@@ -80,7 +81,6 @@ impl Sum {
         let here = |k: usize| index(k, &Poly::default()).value();
         let mut values: Vec<Poly> =
             (0..batch).map(here).chain([here(dims.len())]).chain((batch..dims.len()).map(here)).collect();
-        let more = vec![inside.around.get(batch)?.clone()];
         let mut holds = Vec::new();
         for (j, extent) in bound.iter().enumerate() {
             // What is an index of the element is that of the sum.
@@ -90,14 +90,14 @@ impl Sum {
             }
             values.push(here(batch + k));
         }
-        if values.len() != outer + own + bound.len() || dims.iter().any(super::items::has_reads) {
+        if values.len() != outer + own + bound.len() || dims.iter().any(has_reads) {
             return None;
         }
         let put = &inside.put;
         for (k, p) in at.iter().enumerate() {
             let place = at_indices(&put.poly(p), &values);
             // Other places are found by no equation that says which iteration has them.
-            if place != here(batch + k) && !super::items::has_reads(&place) {
+            if place != here(batch + k) && !has_reads(&place) {
                 return None;
             }
             holds.push(Pred::equal(&here(batch + k), &place));
@@ -105,7 +105,8 @@ impl Sum {
         holds.push(pred(&put.pred(asked), &values));
         let value = access(&put.access(value), &values);
         let needs = stmt.needs.iter().map(|c| inside.check(body, *c)).collect::<Option<Vec<u32>>>()?;
-        let rhs = Rhs::Contract { bound: more, pred: Pred::all(holds), neg: false, factors: vec![value] };
+        let iterations = vec![inside.around.get(batch)?.clone()];
+        let rhs = Rhs::Contract { bound: iterations, pred: Pred::all(holds), neg: false, factors: vec![value] };
         let var = inside.push(Stmt { dims: dims.to_vec(), scalar: stmt.scalar, rhs, needs, name: None })?;
         Some(Access { var, at: (0..dims.len()).map(here).collect() })
     }

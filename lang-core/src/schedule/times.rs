@@ -1,6 +1,7 @@
 //! How often what stands in loops runs: as often as there are values of their indices between their bounds, which
 //! [`count`] tells; what data decide runs at most so often.
 
+use super::items::has_reads;
 use super::kernel::Loop;
 use crate::count::count;
 use crate::ir::ssa::Ssa;
@@ -138,6 +139,6 @@ fn is_strip_of(of: &Loop, other: &Index) -> bool {
 /// Do elements of arrays decide?
 fn is_of_data(p: &Pred) -> bool {
     let mut found = false;
-    p.visit(&mut |p| found |= super::items::has_reads(p), &mut |_| {});
+    p.visit(&mut |p| found |= has_reads(p), &mut |_| {});
     found
 }

@@ -15,9 +15,11 @@ use super::inside::Inside;
 use super::items::has_reads;
 use super::kernel::{FIRST_LOOP, Join, Kernel, Loop, Node, Role, Set};
 use super::numbers::{alone, indices, is_inside};
+use super::scatters::fail_in_order;
 use super::visit::{Seen, Visit};
 use super::{Schedule, Step, is_trivial, places, sets};
 use crate::base::Name;
+use crate::interp::guarded;
 use crate::ir::core::Constant;
 use crate::ir::region::{self, Arg, Part};
 use crate::ir::ssa::{Access, Rhs, Ssa, Stmt, Var, at_indices, for_each_read, index};
@@ -40,7 +42,7 @@ pub(super) fn regions(ssa: &Ssa, schedule: &Schedule, bodies: Bodies<'_>) -> Opt
     for step in &schedule.steps {
         let Step::Statement(var) = step else { continue };
         let Some(Rhs::Loop(of, _)) = ssa.stmts.get(var.0 as usize).map(|s| &s.rhs) else { continue };
-        if tried.contains(of) {
+        if tried.contains(of) || !updates(&of.body) {
             continue;
         }
         tried.push(Arc::clone(of));
@@ -61,6 +63,15 @@ pub(super) fn regions(ssa: &Ssa, schedule: &Schedule, bodies: Bodies<'_>) -> Opt
         made = Some((next, steps));
     }
     made
+}
+
+/// Is an array changed in a body, or in a loop there? Others are not worth being scheduled for it.
+fn updates(body: &Ssa) -> bool {
+    body.stmts.iter().any(|stmt| match &stmt.rhs {
+        Rhs::Update { .. } => true,
+        Rhs::Loop(of, _) => guarded(|| updates(&of.body)),
+        _ => false,
+    })
 }
 
 fn is_part(stmt: &Stmt, of: &Arc<region::Loop>) -> bool {
@@ -280,7 +291,7 @@ impl<'r> Region<'r> {
         all.sort_unstable();
         all.dedup();
         // Of several the one that fails first, in the first iteration that fails, is told: the steps find it.
-        if !super::scatters::fail_in_order(self.body, &all) {
+        if !fail_in_order(self.body, &all) {
             return None;
         }
         let around = self.around.iter().map(|i| i.extent.clone()).collect();
@@ -475,8 +486,9 @@ impl<'r> Region<'r> {
             let begun = kernel.sets.contains(state) && init.at.is_empty() && !later(&init.var);
             let Some(there) = self.vars.get(&init.var).filter(|_| begun).cloned() else { continue };
             let dims = |v: Var| self.body.stmts.get(v.0 as usize).map(|s| &s.dims);
+            let is_whole = kernel.places.iter().any(|p| p.var == *state && p.is_whole);
             let is_own = self.versions.of.contains_key(&init.var) && reads_of(self.body, kernel, init.var) == 1;
-            if is_own && dims(*state) == dims(init.var) && !self.vars.contains_key(state) {
+            if is_own && is_whole && dims(*state) == dims(init.var) && !self.vars.contains_key(state) {
                 self.vars.insert(*state, there.clone());
                 self.versions.changes(there.var, *state);
             }
@@ -587,8 +599,9 @@ impl<'r> Region<'r> {
             |p: &Poly| p.for_each_atom(&mut |a| reads_own |= matches!(a, Atom::Read(x, ..) if *x == there.var.local()));
         told.iter().for_each(|(_, p)| see(p));
         from.at.iter().for_each(&mut see);
-        asked.visit(&mut see, &mut |_| {});
-        if reads_own && !own.is_empty() {
+        let mut asks_own = false;
+        asked.visit(&mut see, &mut |x| asks_own |= x == there.var.local());
+        if (reads_own || asks_own) && !own.is_empty() {
             return None;
         }
         let rhs = Rhs::Contract { bound: Vec::new(), pred: Pred::truth(), neg: false, factors: vec![from] };

@@ -22,7 +22,7 @@ use crate::files;
 use crate::lane::Kind;
 use crate::pages;
 use crate::state::Queue;
-use crate::world::{Document, Question, Seen, Text, World};
+use crate::world::{About, Document, Question, Seen, Text, World};
 
 /// What the client was told, and what else has to be known to tell more.
 pub(crate) struct Checker {
@@ -176,7 +176,7 @@ pub(crate) struct Check {
 }
 
 impl Question for Check {
-    fn about(&self) -> Option<&Arc<Document>> {
+    fn about(&self) -> Option<&About> {
         None
     }
 
@@ -358,7 +358,7 @@ pub(crate) struct Costs {
 }
 
 impl Question for Costs {
-    fn about(&self) -> Option<&Arc<Document>> {
+    fn about(&self) -> Option<&About> {
         None
     }
 

@@ -87,7 +87,7 @@ mod tests {
 
     use super::*;
     use crate::client::Client;
-    use crate::world::Document;
+    use crate::world::About;
 
     const MANY: usize = 50;
 
@@ -95,7 +95,7 @@ mod tests {
     struct Fatal(Sender<Error>);
 
     impl Question for Fatal {
-        fn about(&self) -> Option<&Arc<Document>> {
+        fn about(&self) -> Option<&About> {
             None
         }
 

@@ -29,7 +29,7 @@ use crate::pages;
 use crate::settings::Settings;
 use crate::startup;
 use crate::state::{Queue, State};
-use crate::world::{Asking, Cord, PullOnDrop, Seen, failed};
+use crate::world::{About, Asking, Cord, PullOnDrop, Seen, failed};
 
 /// A hover waits so long for all that is told; then it tells what is known, and that there is more to come.
 const PATIENCE: Duration = Duration::from_millis(40);
@@ -76,7 +76,18 @@ impl Server {
         url: Option<&Url>,
         question: impl FnMut(&Seen<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let (answer, _cancelled) = self.begin(Kind::Questions, url, question);
+        let (answer, _cancelled) = self.begin(Kind::Questions, url, None, question);
+        answer.await.unwrap_or_else(|_| Err(Error::internal_error()))
+    }
+
+    /// Asks a question about what stands before a place, which the user may type on at.
+    async fn ask_before<T: Send + 'static>(
+        &self,
+        at: &TextDocumentPositionParams,
+        question: impl FnMut(&Seen<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let url = &at.text_document.uri;
+        let (answer, _cancelled) = self.begin(Kind::Questions, Some(url), Some(at.position), question);
         answer.await.unwrap_or_else(|_| Err(Error::internal_error()))
     }
 
@@ -85,6 +96,7 @@ impl Server {
         &self,
         lane: Kind,
         url: Option<&Url>,
+        before: Option<Position>,
         question: impl FnMut(&Seen<'_>) -> Result<T> + Send + 'static,
     ) -> (oneshot::Receiver<Result<T>>, PullOnDrop) {
         let (reply, answer) = oneshot::channel();
@@ -93,7 +105,7 @@ impl Server {
         let url = url.cloned();
         self.step(move |state| {
             state.flush();
-            let about = url.and_then(|url| state.document(&url));
+            let about = url.and_then(|url| state.document(&url)).map(|document| About { document, before });
             state.ask(Box::new(Asking { lane, about, question, reply: Some(reply), cord }));
         });
         (answer, cancelled)
@@ -254,7 +266,7 @@ impl LanguageServer for Server {
         let mut answer = known.unwrap_or_else(|| {
             let place = at.clone();
             let full = move |seen: &Seen<'_>| insight::hover(seen, &place, Depth::Full);
-            let (asked, pull) = self.begin(Kind::Depths, Some(&url), full);
+            let (asked, pull) = self.begin(Kind::Depths, Some(&url), None, full);
             let hovering = Hovering::new(at.clone(), pull.cord(), asked);
             let answer = hovering.begun();
             *self.left() = Some(hovering);
@@ -275,7 +287,7 @@ impl LanguageServer for Server {
     async fn completion(&self, params: CompletionParams) -> Result<Option<CompletionResponse>> {
         let at = params.text_document_position;
         let bracket = params.context.is_some_and(|c| c.trigger_character.as_deref() == Some("("));
-        self.ask(Some(&at.text_document.uri.clone()), move |seen| complete::completion(seen, &at, bracket)).await
+        self.ask_before(&at.clone(), move |seen| complete::completion(seen, &at, bracket)).await
     }
 
     async fn completion_resolve(&self, item: CompletionItem) -> Result<CompletionItem> {
@@ -284,7 +296,7 @@ impl LanguageServer for Server {
 
     async fn signature_help(&self, params: SignatureHelpParams) -> Result<Option<SignatureHelp>> {
         let at = params.text_document_position_params;
-        self.ask(Some(&at.text_document.uri.clone()), move |seen| complete::signatures(seen, &at)).await
+        self.ask_before(&at.clone(), move |seen| complete::signatures(seen, &at)).await
     }
 
     async fn prepare_rename(&self, at: TextDocumentPositionParams) -> Result<Option<PrepareRenameResponse>> {

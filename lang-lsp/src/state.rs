@@ -3,7 +3,8 @@
 //!
 //! Edits are gathered in the documents and reach the session when a question is asked or nothing else is to be done: a
 //! burst of keystrokes is one change. Setting a text cancels what workers compute; a question about another text than it
-//! was asked about is answered `ContentModified`, and others are asked again.
+//! was asked about is answered `ContentModified`, and others are asked again. Of what may be typed only the text before
+//! the cursor is asked.
 
 use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -26,7 +27,7 @@ use crate::lane::{Kind, Lane};
 use crate::lines::Lines;
 use crate::progress::Progress;
 use crate::settings::Settings;
-use crate::world::{Document, Documents, Question, World, content_modified};
+use crate::world::{About, Document, Documents, Question, World, content_modified};
 
 /// Costs are asked for when nothing was edited for so long.
 const CALM: Duration = Duration::from_millis(200);
@@ -182,7 +183,8 @@ impl State {
             self.session.set_text(&open.module, &open.text);
             let (url, module, lines) = (url.clone(), open.module.clone(), Arc::clone(&open.lines));
             self.fresh.insert(module.clone());
-            Arc::make_mut(&mut self.documents).insert(Document { url, module, version: open.version, lines });
+            let text = self.session.text(&module).unwrap_or_default();
+            Arc::make_mut(&mut self.documents).insert(Document { url, module, version: open.version, text, lines });
         }
         if any {
             self.text_changed();
@@ -193,7 +195,11 @@ impl State {
 
     /// Puts a question where it waits for a worker, if it is still about the text that is there.
     fn keep(&mut self, mut question: Box<dyn Question>) {
-        let same = |asked: &Arc<Document>| self.documents.get(&asked.url).is_some_and(|now| Arc::ptr_eq(now, asked));
+        let encoding = self.abilities.encoding;
+        let same = |asked: &About| {
+            let now = self.documents.get(&asked.document.url);
+            now.is_some_and(|now| asked.holds(now, encoding))
+        };
         if question.about().is_none_or(same) {
             self.lane(question.lane()).waiting.push_back(question);
         } else {
@@ -274,7 +280,7 @@ impl State {
         if files::is_library(&module) {
             // It is read-only, and the session has it.
             let lines = Arc::new(Lines::new(&text));
-            Arc::make_mut(&mut self.documents).insert(Document { url, module, version, lines });
+            Arc::make_mut(&mut self.documents).insert(Document { url, module, version, text: text.into(), lines });
             return;
         }
         let lines = Arc::new(Lines::new(&text));

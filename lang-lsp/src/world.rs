@@ -13,7 +13,7 @@ use crate::abilities::Abilities;
 use crate::check::Checker;
 use crate::files;
 use crate::lane::Kind;
-use crate::lines::Lines;
+use crate::lines::{Encoding, Lines};
 use crate::settings::Settings;
 
 /// An open document.
@@ -25,8 +25,32 @@ pub(crate) struct Document {
     pub(crate) module: ModuleName,
     /// The client's number of the text.
     pub(crate) version: i32,
+    /// What stands in it.
+    pub(crate) text: Arc<str>,
     /// Its lines.
     pub(crate) lines: Arc<Lines>,
+}
+
+/// What a question is about.
+pub(crate) struct About {
+    /// The document as it was when it was asked.
+    pub(crate) document: Arc<Document>,
+    /// What stands behind this may be another text: the user types on while candidates are looked for.
+    pub(crate) before: Option<Position>,
+}
+
+impl About {
+    /// The document has still the text that was asked about.
+    pub(crate) fn holds(&self, now: &Arc<Document>, encoding: Encoding) -> bool {
+        let same = |at: Position| {
+            let [then, now] = [&self.document, now].map(|d| {
+                let at = d.lines.offset(&d.text, at, encoding);
+                d.text.get(..at).unwrap_or_default()
+            });
+            then == now
+        };
+        Arc::ptr_eq(&self.document, now) || self.before.is_some_and(same)
+    }
 }
 
 /// The open documents.
@@ -102,7 +126,7 @@ pub(crate) struct Text {
     pub(crate) text: Arc<str>,
     pub(crate) lines: Arc<Lines>,
     pub(crate) module: ModuleName,
-    abilities: crate::lines::Encoding,
+    encoding: Encoding,
 }
 
 impl Text {
@@ -113,17 +137,17 @@ impl Text {
 
     /// The position of a byte.
     pub(crate) fn position(&self, at: u32) -> Position {
-        self.lines.position(&self.text, at as usize, self.abilities)
+        self.lines.position(&self.text, at as usize, self.encoding)
     }
 
     /// The byte at a position.
     pub(crate) fn offset(&self, at: Position) -> u32 {
-        crate::lines::clamp(self.lines.offset(&self.text, at, self.abilities))
+        crate::lines::clamp(self.lines.offset(&self.text, at, self.encoding))
     }
 
     /// The bytes of a range.
     pub(crate) fn span(&self, range: Range) -> Span {
-        let bytes = self.lines.bytes(&self.text, range, self.abilities);
+        let bytes = self.lines.bytes(&self.text, range, self.encoding);
         Span::new(crate::lines::clamp(bytes.start), crate::lines::clamp(bytes.end))
     }
 }
@@ -136,7 +160,7 @@ impl Seen<'_> {
             Some(document) => Arc::clone(&document.lines),
             None => Arc::new(Lines::new(&text)),
         };
-        Some(Text { text, lines, module: module.into(), abilities: self.abilities.encoding })
+        Some(Text { text, lines, module: module.into(), encoding: self.abilities.encoding })
     }
 
     /// The text of a document.
@@ -250,8 +274,8 @@ impl Drop for PullOnDrop {
 
 /// Something to be done on a worker thread with the world as it is.
 pub(crate) trait Question: Send {
-    /// The document that it is about, as it was when it was asked; no other text would do.
-    fn about(&self) -> Option<&Arc<Document>>;
+    /// The text that it is about; no other would do.
+    fn about(&self) -> Option<&About>;
     /// The workers that do it.
     fn lane(&self) -> Kind;
     /// Does it; `false` if an edit came in between.
@@ -263,7 +287,7 @@ pub(crate) trait Question: Send {
 /// A question whose answer a request waits for.
 pub(crate) struct Asking<T, F> {
     pub(crate) lane: Kind,
-    pub(crate) about: Option<Arc<Document>>,
+    pub(crate) about: Option<About>,
     pub(crate) question: F,
     pub(crate) reply: Option<oneshot::Sender<Result<T>>>,
     pub(crate) cord: Cord,
@@ -274,7 +298,7 @@ where
     T: Send,
     F: FnMut(&Seen<'_>) -> Result<T> + Send,
 {
-    fn about(&self) -> Option<&Arc<Document>> {
+    fn about(&self) -> Option<&About> {
         self.about.as_ref()
     }
 

@@ -362,6 +362,41 @@ fn completion() {
     });
 }
 
+/// Who types on does not lose what was asked for: it is of what stands before the place, and the editor narrows it.
+#[test]
+fn completion_while_typing_on() {
+    const TYPED: &str = "sum(i < 3: sqrt(";
+    let mut client = Client::start(json!({}));
+    client.open(URI, "def before() -> f64 = 1.0\n\ndef f() -> f64 = ");
+    let place = |character: usize| json!({"textDocument": {"uri": URI}, "position": {"line": 2, "character": "def f() -> f64 = ".len() + character}});
+    let mut asked = Vec::new();
+    for (nth, letter) in TYPED.char_indices() {
+        let at = "def f() -> f64 = ".len() as u32 + nth as u32;
+        client.change(URI, nth as i64 + 2, Some([2, at, 2, at]), &letter.to_string());
+        let list = client.begin("textDocument/completion", place(nth + 1));
+        let help = client.begin("textDocument/signatureHelp", place(nth + 1));
+        asked.push((nth, list, help));
+    }
+    for (nth, list, help) in asked {
+        let list = client.answer(list);
+        assert!(list.get("error").is_none(), "{list}");
+        let wanted = ["sum", "sqrt"].into_iter().find(|w| TYPED[..=nth].ends_with(&w[..2]));
+        if let Some(word) = wanted {
+            let items = list["result"]["items"].as_array().unwrap();
+            let item = items.iter().find(|i| i["label"] == word).unwrap();
+            assert_eq!(item["textEdit"]["range"]["end"], place(nth + 1)["position"], "{item}");
+        }
+        let help = client.answer(help);
+        assert!(help.get("error").is_none(), "{help}");
+    }
+    // What stands before it is another text.
+    let list = client.begin("textDocument/completion", place(TYPED.len()));
+    client.change(URI, 100, Some([0, 4, 0, 10]), "again");
+    let answer = client.answer(list);
+    assert!(answer["error"]["code"] == -32801 || answer["error"].is_null(), "{answer}");
+    client.leave();
+}
+
 /// An editor asks by itself when a bracket is opened: there is a list where a function to differentiate is wanted alone.
 #[test]
 fn completion_at_a_bracket() {

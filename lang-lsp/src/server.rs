@@ -80,8 +80,8 @@ impl Server {
         answer.await.unwrap_or_else(|_| Err(Error::internal_error()))
     }
 
-    /// Asks a question about what stands before a place, which the user may type on at.
-    async fn ask_before<T: Send + 'static>(
+    /// Asks a question about a place where the user may go on with a word.
+    async fn ask_at_word<T: Send + 'static>(
         &self,
         at: &TextDocumentPositionParams,
         question: impl FnMut(&Seen<'_>) -> Result<T> + Send + 'static,
@@ -96,7 +96,7 @@ impl Server {
         &self,
         lane: Kind,
         url: Option<&Url>,
-        before: Option<Position>,
+        word_at: Option<Position>,
         question: impl FnMut(&Seen<'_>) -> Result<T> + Send + 'static,
     ) -> (oneshot::Receiver<Result<T>>, PullOnDrop) {
         let (reply, answer) = oneshot::channel();
@@ -105,7 +105,7 @@ impl Server {
         let url = url.cloned();
         self.step(move |state| {
             state.flush();
-            let about = url.and_then(|url| state.document(&url)).map(|document| About { document, before });
+            let about = url.and_then(|url| state.document(&url)).map(|document| About { document, word_at });
             state.ask(Box::new(Asking { lane, about, question, reply: Some(reply), cord }));
         });
         (answer, cancelled)
@@ -287,7 +287,7 @@ impl LanguageServer for Server {
     async fn completion(&self, params: CompletionParams) -> Result<Option<CompletionResponse>> {
         let at = params.text_document_position;
         let bracket = params.context.is_some_and(|c| c.trigger_character.as_deref() == Some("("));
-        self.ask_before(&at.clone(), move |seen| complete::completion(seen, &at, bracket)).await
+        self.ask_at_word(&at.clone(), move |seen| complete::completion(seen, &at, bracket)).await
     }
 
     async fn completion_resolve(&self, item: CompletionItem) -> Result<CompletionItem> {
@@ -296,7 +296,7 @@ impl LanguageServer for Server {
 
     async fn signature_help(&self, params: SignatureHelpParams) -> Result<Option<SignatureHelp>> {
         let at = params.text_document_position_params;
-        self.ask_before(&at.clone(), move |seen| complete::signatures(seen, &at)).await
+        self.ask_at_word(&at.clone(), move |seen| complete::signatures(seen, &at)).await
     }
 
     async fn prepare_rename(&self, at: TextDocumentPositionParams) -> Result<Option<PrepareRenameResponse>> {

@@ -3,8 +3,8 @@
 //!
 //! Edits are gathered in the documents and reach the session when a question is asked or nothing else is to be done: a
 //! burst of keystrokes is one change. Setting a text cancels what workers compute; a question about another text than it
-//! was asked about is answered `ContentModified`, and others are asked again. Of what may be typed only the text before
-//! the cursor is asked.
+//! was asked about is answered `ContentModified`, and others are asked again. Completion at a word outlives the rest of
+//! that word.
 
 use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -35,22 +35,24 @@ pub(crate) struct Document {
 pub(crate) struct About {
     /// The document as it was when it was asked.
     pub(crate) document: Arc<Document>,
-    /// What stands behind this may be another text: the user types on while candidates are looked for.
-    pub(crate) before: Option<Position>,
+    /// Here a word may have been typed on since: an editor narrows the candidates it asked for by that.
+    pub(crate) word_at: Option<Position>,
 }
 
 impl About {
-    /// The document has still the text that was asked about.
+    /// What was asked holds for the text as it is now.
     pub(crate) fn holds(&self, now: &Arc<Document>, encoding: Encoding) -> bool {
-        let same = |at: Position| {
-            let [then, now] = [&self.document, now].map(|d| {
-                let at = d.lines.offset(&d.text, at, encoding);
-                d.text.get(..at).unwrap_or_default()
-            });
-            then == now
-        };
-        Arc::ptr_eq(&self.document, now) || self.before.is_some_and(same)
+        let then = &self.document;
+        let typed_on = |at| is_typed_on(&then.text, &now.text, then.lines.offset(&then.text, at, encoding));
+        Arc::ptr_eq(then, now) || self.word_at.is_some_and(typed_on)
     }
+}
+
+/// Is a text another one with nothing but part of a word typed at a place?
+fn is_typed_on(then: &str, now: &str, at: usize) -> bool {
+    let Some((before, behind)) = then.split_at_checked(at) else { return false };
+    let typed = now.strip_prefix(before).and_then(|rest| rest.strip_suffix(behind));
+    typed.is_some_and(|typed| typed.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '\''))
 }
 
 /// The open documents.

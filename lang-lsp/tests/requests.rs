@@ -362,38 +362,42 @@ fn completion() {
     });
 }
 
-/// Who types on does not lose what was asked for: it is of what stands before the place, and the editor narrows it.
+/// Who types a word on does not lose what was asked for, as the editor narrows it and does not ask again.
 #[test]
 fn completion_while_typing_on() {
-    const TYPED: &str = "sum(i < 3: sqrt(";
+    const LINE: &str = "def f() -> f64 = ";
+    const WORD: &str = "sqrt";
     let mut client = Client::start(json!({}));
-    client.open(URI, "def before() -> f64 = 1.0\n\ndef f() -> f64 = ");
-    let place = |character: usize| json!({"textDocument": {"uri": URI}, "position": {"line": 2, "character": "def f() -> f64 = ".len() + character}});
+    client.open(URI, &format!("{LINE}\n\ndef behind() -> f64 = 1.0\n"));
+    let place =
+        |character: usize| json!({"textDocument": {"uri": URI}, "position": {"line": 0, "character": character}});
+    let mut version = 1;
     let mut asked = Vec::new();
-    for (nth, letter) in TYPED.char_indices() {
-        let at = "def f() -> f64 = ".len() as u32 + nth as u32;
-        client.change(URI, nth as i64 + 2, Some([2, at, 2, at]), &letter.to_string());
-        let list = client.begin("textDocument/completion", place(nth + 1));
-        let help = client.begin("textDocument/signatureHelp", place(nth + 1));
+    for (nth, letter) in WORD.char_indices() {
+        let at = u32::try_from(LINE.len() + nth).unwrap();
+        version += 1;
+        client.change(URI, version, Some([0, at, 0, at]), &letter.to_string());
+        let list = client.begin("textDocument/completion", place(LINE.len() + nth + 1));
+        let help = client.begin("textDocument/signatureHelp", place(LINE.len() + nth + 1));
         asked.push((nth, list, help));
     }
     for (nth, list, help) in asked {
         let list = client.answer(list);
-        assert!(list.get("error").is_none(), "{list}");
-        let wanted = ["sum", "sqrt"].into_iter().find(|w| TYPED[..=nth].ends_with(&w[..2]));
-        if let Some(word) = wanted {
-            let items = list["result"]["items"].as_array().unwrap();
-            let item = items.iter().find(|i| i["label"] == word).unwrap();
-            assert_eq!(item["textEdit"]["range"]["end"], place(nth + 1)["position"], "{item}");
-        }
+        let items = list["result"]["items"].as_array().unwrap_or_else(|| panic!("{list}"));
+        let item = items.iter().find(|i| i["label"] == WORD).unwrap();
+        assert_eq!(item["textEdit"]["range"]["end"], place(LINE.len() + nth + 1)["position"], "{item}");
         let help = client.answer(help);
         assert!(help.get("error").is_none(), "{help}");
     }
-    // What stands before it is another text.
-    let list = client.begin("textDocument/completion", place(TYPED.len()));
-    client.change(URI, 100, Some([0, 4, 0, 10]), "again");
-    let answer = client.answer(list);
-    assert!(answer["error"]["code"] == -32801 || answer["error"].is_null(), "{answer}");
+    // Another word is begun, or something else changed.
+    let at = u32::try_from(LINE.len() + WORD.len()).unwrap();
+    for (range, text) in [([0, at, 0, at], "(1.0"), ([0, 4, 0, 5], "g")] {
+        let list = client.begin("textDocument/completion", place(LINE.len() + WORD.len()));
+        version += 1;
+        client.change(URI, version, Some(range), text);
+        let answer = client.answer(list);
+        assert!(answer["error"]["code"] == -32801 || answer["error"].is_null(), "{answer}");
+    }
     client.leave();
 }
 
